@@ -1,0 +1,60 @@
+"""polyc: a polyhedral compiler for tensor graphs.
+
+model = polyc.compile("resnet50.onnx")
+y = model(x)
+print(model.explain())
+"""
+
+from __future__ import annotations
+
+import importlib
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from polyc.api import CompiledModel, compile, load
+    from polyc.graph.ir import Graph
+    from polyc.options import Options
+    from polyc.report.report import Report
+    from polyc.spec import TensorSpec
+    from polyc.target.machine import Target
+
+__version__ = "0.1.0"
+
+__all__ = [
+    "CompiledModel",
+    "Graph",
+    "Options",
+    "Report",
+    "Target",
+    "TensorSpec",
+    "__version__",
+    "compile",
+    "errors",
+    "load",
+]
+
+_HOMES = {
+    "CompiledModel": "polyc.api",
+    "Graph": "polyc.graph.ir",
+    "Options": "polyc.options",
+    "Report": "polyc.report.report",
+    "Target": "polyc.target.machine",
+    "TensorSpec": "polyc.spec",
+    "compile": "polyc.api",
+    "load": "polyc.api",
+}
+
+
+def __getattr__(name: str) -> Any:
+    """Public names are imported when they are first used (PEP 562)."""
+    if name in ("errors", "ops"):
+        return importlib.import_module(f"polyc.{name}")
+    if name not in _HOMES:
+        raise AttributeError(f"module 'polyc' has no attribute {name!r}")
+    value = getattr(importlib.import_module(_HOMES[name]), name)
+    globals()[name] = value
+    return value
+
+
+def __dir__() -> list[str]:
+    return sorted(__all__)

@@ -1,0 +1,5 @@
+"""`python -m polyc`."""
+
+from polyc.cli import main
+
+main()

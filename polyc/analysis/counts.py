@@ -1,0 +1,66 @@
+"""How much a scop computes and touches: scalar operations and bytes."""
+
+from __future__ import annotations
+
+from math import prod
+
+import islpy as isl
+
+from polyc.analysis.footprints import compute_footprints
+from polyc.scop.expr import operations
+from polyc.scop.scop import Scop
+
+SET = isl.dim_type.set
+
+ENUMERABLE = 1_000_000
+"""Points in the bounding box up to which isl may count by enumeration: about 1 ms per 10^6."""
+
+
+def count_flops(scop: Scop) -> int | None:
+    """Scalar operations of one run, the update of a reduction included; None: not counted.
+
+    sum over statements of  operations per instance * instances.
+    """
+    total = 0
+    for statement in scop.statements:
+        each = operations(statement.value) + (statement.reduction is not None)
+        points = count_points(statement.domain) if each else 0
+        if points is None:
+            return None
+        total += each * points
+    return total
+
+
+def count_bytes(scop: Scop) -> int:
+    """Distinct bytes touched of arrays that outlive the scop (all but its temporaries).
+
+    A footprint too large to be counted exactly counts as its bounding box.
+    """
+    footprints = compute_footprints(scop)
+    total = 0
+    for name, array in scop.arrays.items():
+        touched = [f[name] for f in (footprints.reads, footprints.writes) if name in f]
+        if array.kind == "temporary" or not touched:
+            continue
+        elements = touched[0].union(touched[-1]).coalesce()
+        points = count_points(elements)
+        total += array.dtype.itemsize * (_volume(elements) if points is None else points)
+    return total
+
+
+def count_points(points: isl.Set) -> int | None:
+    """The number of points of a bounded set; None where it is neither a box nor small."""
+    if points.is_empty():
+        return 0
+    volume = _volume(points)
+    if points.is_box():
+        return volume
+    return points.count_val().to_python() if volume <= ENUMERABLE else None
+
+
+def _volume(points: isl.Set) -> int:
+    """Points of the bounding box."""
+    return prod(
+        points.dim_max_val(k).to_python() - points.dim_min_val(k).to_python() + 1
+        for k in range(points.dim(SET))
+    )

@@ -1,0 +1,171 @@
+"""Dependences of a scop: which instances must stay in order, and why.
+
+Two instances depend on each other when they touch the same element and one of them writes it:
+
+    flow    write -> the reads that see its value     (Feautrier's array dataflow, by isl)
+    anti    read  -> every later write
+    output  write -> every later write
+
+"Later" is the textual order of the scop. A reduction  A[w] op= v  reads and writes A[w]; the
+dependences that this causes among its own instances are reduction dependences: they keep their
+order in a schedule (`validity`), but vector lanes may share them (`coincidence` is without them).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from functools import cache, cached_property, reduce
+
+import islpy as isl
+
+from polyc.scop.expr import Load
+from polyc.scop.scop import Array, Scop, Statement
+
+IN, OUT = isl.dim_type.in_, isl.dim_type.out
+
+
+@dataclass(frozen=True)
+class Dependences:
+    """Dependence relations between statement instances, source -> sink.
+
+    `reducing` names the statements whose dependences on themselves are those of a declared
+    reduction. `uninitialised` holds the reads of elements that nothing has written before,
+    leaving out arrays that exist beforehand (inputs and constants).
+    """
+
+    flow: isl.UnionMap  # S -> T
+    anti: isl.UnionMap  # S -> T
+    output: isl.UnionMap  # S -> T
+    reducing: frozenset[str]
+    uninitialised: isl.UnionMap  # S -> A
+
+    @cached_property
+    def validity(self) -> isl.UnionMap:
+        """# S -> T: every dependence; a legal schedule keeps all of them in order."""
+        return self.flow.union(self.anti).union(self.output).coalesce()
+
+    @cached_property
+    def reductions(self) -> isl.UnionMap:
+        """# S -> S: the dependences of declared reductions on themselves."""
+        return union_of(m for s, t, m in maps(self.validity) if s == t and s in self.reducing)
+
+    @cached_property
+    def coincidence(self) -> isl.UnionMap:
+        """# S -> T: `validity` without the reductions."""
+        return self.without_reductions(self.validity)
+
+    def without_reductions(self, relation: isl.UnionMap) -> isl.UnionMap:
+        """Any of the relations (`flow`, `anti`, …) without the self-dependences of reductions."""
+        return union_of(m for s, t, m in maps(relation) if s != t or s not in self.reducing)
+
+
+def compute_dependences(scop: Scop) -> Dependences:
+    """The dependences of the scop's textual order; exact where no coordinate is data."""
+    reads = [(s, a, m) for s in scop.statements for a, m in _reads(s, scop) if _changes(a)]
+    writes = [(s, scop.arrays[s.array], write_map(s)) for s in scop.statements]
+    flow, uninitialised = _dataflow(scop, reads, writes)
+    return Dependences(
+        flow=flow,
+        anti=_ordered_pairs(scop, reads, writes),
+        output=_ordered_pairs(scop, writes, writes),
+        reducing=frozenset(s.name for s in scop.statements if is_reducing(s)),
+        uninitialised=uninitialised,
+    )
+
+
+def is_reducing(statement: Statement) -> bool:
+    """Whether all dependences of a statement on itself come from its declared reduction."""
+    explicit = any(load.array == statement.array for load in statement.loads)
+    return statement.reduction is not None and not explicit
+
+
+def write_map(statement: Statement) -> isl.Map:
+    """# S -> A: the element that each instance writes."""
+    return statement.write.as_map().intersect_domain(statement.domain)
+
+
+def read_map(statement: Statement, load: Load, array: Array) -> isl.Map:
+    """# S -> A: the elements that a load may read; anywhere along its dynamic dimensions."""
+    relation = load.index.as_map().intersect_domain(statement.domain)
+    if not load.dynamic:
+        return relation
+    for dimension, _ in load.dynamic:
+        relation = relation.eliminate(OUT, dimension, 1)
+    return relation.intersect_range(box(array.name, array.shape))
+
+
+@cache
+def box(name: str, shape: tuple[int, ...]) -> isl.Set:
+    """The index set  { name[i…] : 0 <= i_k < shape_k }  of an array."""
+    indices = [f"i{k}" for k in range(len(shape))]
+    bounds = [f"0 <= {i} < {n}" for i, n in zip(indices, shape, strict=True)]
+    return isl.Set(f"{{ {name}[{', '.join(indices)}] : {' and '.join(bounds) or 'true'} }}")
+
+
+def maps(relation: isl.UnionMap) -> Iterator[tuple[str, str, isl.Map]]:
+    """The maps of a union, each with the names of its domain and range."""
+    found: list[isl.Map] = []
+    relation.foreach_map(found.append)
+    for each in found:
+        yield each.get_tuple_name(IN), each.get_tuple_name(OUT), each
+
+
+def union_of(relations: Iterable[isl.Map]) -> isl.UnionMap:
+    unions = map(isl.UnionMap.from_map, relations)
+    return reduce(isl.UnionMap.union, unions, isl.UnionMap("{ }"))
+
+
+Accesses = list[tuple[Statement, Array, isl.Map]]
+
+
+def _changes(array: Array) -> bool:
+    return array.kind not in ("input", "constant")
+
+
+def _reads(statement: Statement, scop: Scop) -> Iterator[tuple[Array, isl.Map]]:
+    """What a statement reads: its loads, and what a reduction updates."""
+    for load in statement.loads:
+        array = scop.arrays[load.array]
+        yield array, read_map(statement, load, array)
+    if statement.reduction:
+        yield scop.arrays[statement.array], write_map(statement)
+
+
+def _dataflow(scop: Scop, reads: Accesses, writes: Accesses) -> tuple[isl.UnionMap, isl.UnionMap]:
+    """Last write before each read, # S -> T, and the reads without one, # T -> A."""
+    if not reads:
+        return isl.UnionMap("{ }"), isl.UnionMap("{ }")
+    flow = (
+        isl.UnionAccessInfo.from_sink(union_of(m for _, _, m in reads))
+        .set_must_source(union_of(m for _, _, m in writes))
+        .set_schedule_map(textual_order(scop))
+        .compute_flow()
+    )
+    return flow.get_may_dependence().coalesce(), flow.get_may_no_source()
+
+
+def textual_order(scop: Scop) -> isl.UnionMap:
+    """# S -> time: instance i of the k-th statement runs at [k, i…, 0…]."""
+    depth = max((len(s.iterators) for s in scop.statements), default=0)
+    parts = []
+    for k, statement in enumerate(scop.statements):
+        indices = [f"i{d}" for d in range(len(statement.iterators))]
+        time = [str(k), *indices, *["0"] * (depth - len(indices))]
+        parts.append(f"{statement.name}[{', '.join(indices)}] -> [{', '.join(time)}]")
+    return isl.UnionMap(f"{{ {'; '.join(parts)} }}")
+
+
+def _ordered_pairs(scop: Scop, first: Accesses, second: Accesses) -> isl.UnionMap:
+    """# S -> T: pairs that touch the same element, the first before the second in the text."""
+    position = {s.name: k for k, s in enumerate(scop.statements)}
+    pairs = []
+    for s, array, touch in first:
+        for t, other, again in second:
+            if array.name != other.name or position[s.name] > position[t.name]:
+                continue
+            pair = touch.apply_range(again.reverse())
+            if s is t:
+                pair = pair.intersect(isl.Map.lex_lt(s.domain.space))
+            pairs.append(pair)
+    return union_of(pairs).coalesce()

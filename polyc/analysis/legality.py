@@ -1,0 +1,144 @@
+"""Completeness and order of generated loops.
+
+Both are decided on the *counter spaces* of executions (see `timemap`): a dependence  S -> T  is
+pulled back to  L_a -> L_b  for each pair of executions of S and T, by substitution, and then walked
+down the loops that both share:
+
+    for each shared loop, outermost first:
+        the dependence must not run backwards in its counter
+        nor forwards, if the iterations of the loop run at the same time
+        go on with the pairs whose counters are equal
+    what is left must be in textual order
+
+Every step is one emptiness test; a strictly ordered outer loop ends the walk. Dependences through
+an array that is private to an iteration need no exception: `locality` proves that the values in it
+stay inside, hence that nothing is carried.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from functools import reduce
+from itertools import combinations
+
+import islpy as isl
+
+from polyc.analysis.dependences import Dependences, maps
+from polyc.analysis.timemap import Execution, Loop, shared_loops
+from polyc.analysis.witness import illegal, show_first, show_first_pair
+from polyc.scop.scop import Scop, Statement
+
+IN, OUT = isl.dim_type.in_, isl.dim_type.out
+
+Executions = Mapping[str, Sequence[Execution]]  # statement -> its executions
+
+
+def check_completeness(kernel: str, scop: Scop, executions: Executions) -> int:
+    """Every instance of every statement is executed exactly once, and nothing else.
+
+    Gives the number of statements. The executions of a statement must map their points one to one
+    into its domain, to images that do not overlap and that together fill it.
+    """
+    for statement in scop.statements:
+        runs = executions.get(statement.name, ())
+        for run in runs:
+            _check_inside(kernel, statement, run)
+            _check_once(kernel, run)
+        images = [_executed(run).range() for run in runs]
+        for a, b in combinations(images, 2):
+            if not a.is_disjoint(b):
+                twice = show_first(a.intersect(b))
+                raise illegal(f"kernel {kernel}", "an instance is executed by two copies", twice)
+        done = reduce(isl.Set.union, images, isl.Set.empty(statement.domain.space))
+        if not statement.domain.is_subset(done):
+            missing = show_first(statement.domain.subtract(done))
+            raise illegal(f"kernel {kernel}", "an instance is not executed", missing)
+    return len(scop.statements)
+
+
+def check_order(kernel: str, executions: Executions, dependences: Dependences) -> int:
+    """No dependence runs backwards in time, is simultaneous, or is carried by a concurrent loop.
+
+    Gives the number of dependence relations. A parallel loop carries nothing; a vector loop carries
+    only the reductions.
+    """
+    checked = 0
+    for relation, is_reduction in (
+        (dependences.coincidence, False),
+        (dependences.reductions, True),
+    ):
+        for source, sink, dependence in maps(relation):
+            for a, b, pairs in instances(dependence, executions[source], executions[sink]):
+                _check_pairs(kernel, pairs, a, b, is_reduction)
+            checked += 1
+    return checked
+
+
+def instances(
+    dependence: isl.Map, sources: Sequence[Execution], sinks: Sequence[Execution]
+) -> Iterator[tuple[Execution, Execution, isl.Map]]:
+    """A dependence  S -> T  as relations  L_a -> L_b  between the executions of S and of T."""
+    for a in sources:
+        ahead = dependence.preimage_domain_pw_multi_aff(a.instance).intersect_domain(a.points)
+        for b in sinks:
+            pairs = ahead.preimage_range_pw_multi_aff(b.instance).intersect_range(b.points)
+            if not pairs.is_empty():
+                yield a, b, pairs
+
+
+def show_instances(pairs: isl.Map, a: Execution, b: Execution) -> str:
+    """A pair of counters, shown as the instances executed there: "S[4, 4] -> T[5, 3]"."""
+    executed = pairs.apply_domain(a.instance.as_map()).apply_range(b.instance.as_map())
+    return show_first_pair(executed)
+
+
+def _check_pairs(
+    kernel: str, pairs: isl.Map, a: Execution, b: Execution, is_reduction: bool
+) -> None:
+    """pairs  # L_a -> L_b: must go forwards in time."""
+    place = f"kernel {kernel}"
+    for k, loop in enumerate(shared_loops(a, b)):
+        backwards = pairs.order_gt(IN, k, OUT, k)
+        if not backwards.is_empty():
+            rule = f"loop {loop.var} runs a dependence backwards"
+            raise illegal(place, rule, show_instances(backwards, a, b))
+        if _is_concurrent(loop, is_reduction):
+            carried = pairs.order_lt(IN, k, OUT, k)
+            if not carried.is_empty():
+                rule = f"{loop.kind} loop {loop.var} carries a dependence"
+                raise illegal(place, rule, show_instances(carried, a, b))
+        pairs = pairs.equate(IN, k, OUT, k)
+        if pairs.is_empty():
+            return
+    if a is b:
+        rule = "a dependence has no time between its ends"
+        raise illegal(place, rule, show_instances(pairs, a, b))
+    if a.position > b.position:
+        rule = "a dependence runs against the order of the text"
+        raise illegal(place, rule, show_instances(pairs, a, b))
+
+
+def _is_concurrent(loop: Loop, is_reduction: bool) -> bool:
+    return loop.kind == "parallel" or (loop.kind == "vector" and not is_reduction)
+
+
+def _executed(run: Execution) -> isl.Map:
+    """# L -> S"""
+    return run.instance.as_map().intersect_domain(run.points)
+
+
+def _check_inside(kernel: str, statement: Statement, run: Execution) -> None:
+    if run.points.is_subset(statement.domain.preimage_pw_multi_aff(run.instance)):
+        return
+    outside = _executed(run).range().subtract(statement.domain)
+    rule = f"an instance outside of the domain of {statement.name} is executed"
+    raise illegal(f"kernel {kernel}", rule, show_first(outside))
+
+
+def _check_once(kernel: str, run: Execution) -> None:
+    executed = _executed(run)
+    if executed.is_injective():
+        return
+    same = executed.apply_range(executed.reverse())
+    repeated = same.subtract(isl.Map.identity(same.space)).domain().apply(run.instance.as_map())
+    raise illegal(f"kernel {kernel}", "an instance is executed twice", show_first(repeated))

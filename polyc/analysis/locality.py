@@ -1,0 +1,101 @@
+"""Locals: an array that lives in private storage behaves as if it had memory of its own.
+
+A `Local` exists anew in every execution of its block, that is, for every value p of the counters of
+the loops around it. It may hold an array A if
+
+    every flow dependence through A has equal p at both ends        (no value is lost in between)
+    for equal p:  equal elements of A  <=>  equal places            (no value is overwritten)
+
+The second holds for all pairs of accesses to the local, reads and writes alike.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from itertools import combinations_with_replacement
+
+import islpy as isl
+
+from polyc.analysis.accesses import Access, Surroundings
+from polyc.analysis.dependences import Dependences, maps
+from polyc.analysis.legality import Executions, instances, show_instances
+from polyc.analysis.timemap import Private
+from polyc.codegen.loopnest import show_element
+
+IN, OUT = isl.dim_type.in_, isl.dim_type.out
+
+
+def check_locals(
+    around: Surroundings,
+    executions: Executions,
+    accesses: Sequence[Access],
+    dependences: Dependences,
+) -> int:
+    """Every array in a local keeps its values; gives the number of locals in use."""
+    holders: dict[tuple[str, int], Private] = {}
+    groups: dict[tuple[int, str], list[Access]] = {}
+    for access in accesses:
+        if access.private:
+            user = (access.array, access.execution.position)
+            if holders.setdefault(user, access.private) != access.private:
+                raise around.illegal(f"one assignment uses two locals for {access.array}")
+            key = (access.private.number, access.private.local.name)
+            groups.setdefault(key, []).append(access)
+    _check_flow(around, executions, holders, dependences)
+    for group in groups.values():
+        different = list({(id(a.execution), a.element): a for a in group}.values())
+        for a, b in combinations_with_replacement(different, 2):
+            _check_places(around, a, b)
+    return len(groups)
+
+
+def _check_flow(
+    around: Surroundings,
+    executions: Executions,
+    holders: Mapping[tuple[str, int], Private],
+    dependences: Dependences,
+) -> None:
+    """Values that go through a local stay in one execution of its block."""
+    written = {s.name: s.array for s in around.scop.statements}
+    for source, sink, dependence in maps(dependences.flow):
+        array = written[source]
+        if array in around.parameters:
+            continue
+        for a, b, pairs in instances(dependence, executions[source], executions[sink]):
+            held, used = holders[array, a.position], holders[array, b.position]
+            if held != used:
+                rule = f"{array} is written to one local and read from another"
+                raise around.illegal(rule, show_instances(pairs, a, b))
+            for k in range(held.depth):
+                leaving = pairs.order_lt(IN, k, OUT, k).union(pairs.order_gt(IN, k, OUT, k))
+                if not leaving.is_empty():
+                    name = a.place.loops[k].var
+                    rule = f"a value leaves {held.local.name}, which is private to loop {name}"
+                    raise around.illegal(rule, show_instances(leaving, a, b))
+
+
+def _check_places(around: Surroundings, a: Access, b: Access) -> None:
+    """Two accesses to a local meet in the same place if and only if they mean the same element."""
+    assert a.private is not None
+    same_element = _meeting(a.index, b.index, a, b)  # L_a -> L_b
+    same_place = _meeting(a.place, b.place, a, b)  # L_a -> L_b
+    if same_element.is_equal(same_place):
+        return
+    where = f"{show_element(a.element)} and {show_element(b.element)}"
+    apart, clash = same_element.subtract(same_place), same_place.subtract(same_element)
+    rule, pairs = (
+        (f"{where} are different places for one element of {a.array}", apart)
+        if clash.is_empty()
+        else (f"{where} are one place for different elements of {a.array}", clash)
+    )
+    raise around.illegal(rule, show_instances(pairs, a.execution, b.execution))
+
+
+def _meeting(f: isl.PwMultiAff, g: isl.PwMultiAff, a: Access, b: Access) -> isl.Map:
+    """# L_a -> L_b: pairs with f(t) = g(t') in one execution of the block."""
+    assert a.private is not None
+    equal = isl.Map.identity(f.space.range().map_from_set())
+    pairs = equal.preimage_domain_pw_multi_aff(f).preimage_range_pw_multi_aff(g)
+    for k in range(a.private.depth):
+        pairs = pairs.equate(IN, k, OUT, k)
+    return pairs.intersect_domain(a.points).intersect_range(b.points)

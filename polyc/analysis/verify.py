@@ -1,0 +1,143 @@
+"""The proof: what is printed computes what the scop says, and touches nothing else.
+
+`verify_kernel` judges one kernel's loops, before they are unrolled and vectorised, by set algebra
+on relations that are rebuilt from the loops alone; nothing is taken from the plan that made them.
+`verify_program` judges the order of launches, and `verify_arena` the memory that they share.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass
+
+import islpy as isl
+
+from polyc.analysis.accesses import Surroundings, compute_accesses
+from polyc.analysis.dependences import Dependences, maps
+from polyc.analysis.legality import check_completeness, check_order
+from polyc.analysis.locality import check_locals
+from polyc.analysis.proof import Proof
+from polyc.analysis.timemap import Execution, compute_executions
+from polyc.analysis.witness import illegal, show_first, show_first_pair
+from polyc.codegen.loopnest import For, Kernel, walk_nodes
+from polyc.memory.plan import Slot
+from polyc.memory.storage import Storage
+from polyc.scop.scop import Scop
+
+
+def verify_kernel(
+    kernel: Kernel,
+    scop: Scop,
+    storages: Mapping[str, Storage],
+    dependences: Dependences,
+    parameters: Mapping[str, str],
+) -> Proof:
+    """Prove a kernel's loops right, or raise IllegalSchedule with a witness.
+
+    `scop` is the cluster that the kernel executes and `dependences` are its own; `parameters` maps
+    its arrays to the kernel's parameters, whose shapes are those of their `storages`. An array that
+    is not in it lives in locals. Proven, in this order:
+
+        completeness   every instance of every statement is executed exactly once
+        order          no dependence runs backwards, or is carried by a loop that may not carry it
+        accesses       every place is  storage . access . instance,  and in bounds
+        initialised    every read of a private array comes after a write
+        locals         private arrays keep their values
+    """
+    around = Surroundings(kernel, scop, storages, parameters)
+    _check_parameters(around)
+    executions: dict[str, list[Execution]] = {s.name: [] for s in scop.statements}
+    for execution in compute_executions(kernel, scop):
+        executions[execution.statement.name].append(execution)
+    statements = check_completeness(kernel.name, scop, executions)
+    ordered = check_order(kernel.name, executions, dependences)
+    accesses = [
+        access
+        for runs in executions.values()
+        for run in runs
+        for access in compute_accesses(around, run)
+    ]
+    for source, array, reads in maps(dependences.uninitialised):
+        if array in parameters:
+            continue  # it may come from an earlier launch: `verify_program` looks
+        rule = f"{source} reads {array} before it is written"
+        raise illegal(f"kernel {kernel.name}", rule, show_first_pair(reads))
+    kinds = [node.kind for node in walk_nodes(kernel.body) if isinstance(node, For)]
+    return Proof(
+        kernel=kernel.name,
+        statements=statements,
+        dependences=ordered,
+        accesses=len(accesses),
+        parallel_loops=kinds.count("parallel"),
+        vector_loops=kinds.count("vector"),
+        locals=check_locals(around, executions, accesses, dependences),
+    )
+
+
+def _check_parameters(around: Surroundings) -> None:
+    """Parameters have the shape of what is stored in them, and hold one array each."""
+    for array in around.parameters:
+        param = around.param(array)
+        assert param is not None
+        stored = around.storages[array].shape
+        if param.shape != stored:
+            shapes = f"{list(param.shape)}, but {array} is stored as {list(stored)}"
+            raise around.illegal(f"parameter {param.name} has shape {shapes}")
+    if len(set(around.parameters.values())) < len(around.parameters):
+        raise around.illegal("two arrays share a parameter")
+
+
+@dataclass(frozen=True)
+class LaunchAccess:
+    """What one launch reads of earlier launches' results, and what it writes; by program array."""
+
+    name: str
+    reads: Mapping[str, isl.Set]  # A
+    writes: Mapping[str, isl.Set]  # A
+
+
+def verify_program(launches: Sequence[LaunchAccess], initialised: Collection[str]) -> int:
+    """Every read of a launch is covered by earlier launches' writes; gives the number of reads.
+
+    `initialised` are the arrays that exist beforehand: inputs and constants. The program's outputs
+    are covered as well if a last launch, the caller's, reads them in full.
+    """
+    written: dict[str, isl.Set] = {}
+    checked = 0
+    for launch in launches:
+        for array, elements in launch.reads.items():
+            if array in initialised:
+                continue
+            wanted = elements.set_tuple_name(array)
+            known = written.get(array, isl.Set.empty(wanted.space))
+            if not wanted.is_subset(known):
+                missing = show_first(wanted.subtract(known))
+                raise illegal(f"launch {launch.name}", f"it reads {array} unwritten", missing)
+            checked += 1
+        for array, elements in launch.writes.items():
+            new = elements.set_tuple_name(array)
+            written[array] = written[array].union(new).coalesce() if array in written else new
+    return checked
+
+
+def verify_arena(slots: Sequence[Slot], size: int) -> int:
+    """Every slot lies in the arena of `size` bytes, and no two overlap while both are live.
+
+    Gives the number of slots. A slot is live from launch `first` to launch `last`, both included.
+    """
+    live: list[Slot] = []
+    for slot in sorted(slots, key=lambda s: s.first):
+        if slot.offset < 0 or slot.offset + slot.bytes > size:
+            rule = f"{_extent(slot)} lies outside of its {size} bytes"
+            raise illegal("arena", rule)
+        live = [other for other in live if other.last >= slot.first]
+        for other in live:
+            if slot.offset < other.offset + other.bytes and other.offset < slot.offset + slot.bytes:
+                rule = f"{_extent(other)} and {_extent(slot)} overlap in launch {slot.first}"
+                raise illegal("arena", rule)
+        live.append(slot)
+    return len(slots)
+
+
+def _extent(slot: Slot) -> str:
+    return f"{slot.array} at [{slot.offset}, {slot.offset + slot.bytes})"

@@ -1,0 +1,39 @@
+"""Witnesses: one concrete point of a set of violations, and the error that shows it."""
+
+from __future__ import annotations
+
+import islpy as isl
+
+from polyc.errors import IllegalSchedule
+
+IN, OUT, SET = isl.dim_type.in_, isl.dim_type.out, isl.dim_type.set
+
+WAY_OUT = (
+    "This is a defect of polyc, not of the model: no code was run. Please report it with the "
+    "output of POLYC_DUMP=scop,loopnest"
+)
+
+
+def illegal(place: str, rule: str, witness: str = "") -> IllegalSchedule:
+    """The error for a broken rule:  place: rule, e.g. witness. Way out."""
+    example = f", e.g. {witness}" if witness else ""
+    return IllegalSchedule(f"{place}: {rule}{example}. {WAY_OUT}")
+
+
+def show_first(points: isl.Set) -> str:
+    """The lexicographically first point of a bounded set that is not empty: "S[4, 4]"."""
+    name = points.get_tuple_name() or ""
+    return name + str(_first(points))
+
+
+def show_first_pair(relation: isl.Map) -> str:
+    """The first pair of a bounded relation that is not empty: "S[4, 4] -> T[5, 3]"."""
+    coordinates = _first(relation.wrap())
+    split = relation.dim(IN)
+    source, sink = (relation.get_tuple_name(t) or "" for t in (IN, OUT))
+    return f"{source}{coordinates[:split]} -> {sink}{coordinates[split:]}"
+
+
+def _first(points: isl.Set) -> list[int]:
+    point = points.lexmin().sample_point()
+    return [point.get_coordinate_val(SET, k).to_python() for k in range(points.dim(SET))]

@@ -1,0 +1,241 @@
+"""The public interface: `compile`, `load`, `CompiledModel`.
+
+Imports stay light: a model that is already in the cache is loaded without onnx and without islpy.
+"""
+
+from __future__ import annotations
+
+import os
+import statistics
+import weakref
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from polyc.build.bundle import copy_bundle, make_manifest, read_source, write_bundle
+from polyc.build.cache import Cache, open_cache
+from polyc.build.fingerprint import fingerprint
+from polyc.build.load import Loaded, load_bundle
+from polyc.build.toolchain import build_library
+from polyc.calls import allocate, bind_inputs, check_outputs
+from polyc.errors import RuntimeFailure
+from polyc.options import Options, options_from_environment
+from polyc.report.report import KernelRow, Report
+from polyc.spec import TensorSpec
+from polyc.target.machine import Target, available_cores, resolve_target
+from polyc.trace import Trace, make_trace
+
+if TYPE_CHECKING:
+    from polyc.pipeline import Compiled
+
+Arrays = np.ndarray | Sequence[np.ndarray]
+
+
+def compile(
+    model: Any,
+    *,
+    target: str | Target = "auto",
+    opt_level: int | None = None,
+    threads: int | None = None,
+    options: Options | None = None,
+) -> CompiledModel:
+    """Compile a model, or find it in the cache.
+
+    model: a path, an onnx.ModelProto or a polyc.Graph; target: "auto", "cpu", "avx512", "avx2",
+    "baseline" or a `Target`; opt_level: 0 to 3, by default that of the options (3); threads: how
+    many a call uses, by default all that this process may use; options: by default what the
+    environment says.
+
+    Raises InvalidModel, UnsupportedOp, ShapeError, IllegalSchedule, BuildError.
+    """
+    options = options_from_environment() if options is None else options
+    if opt_level is not None:
+        options = replace(options, opt_level=opt_level)
+    if threads is not None:
+        options = replace(options, threads=threads)
+    machine = resolve_target(target, options.cc)
+    model = os.fspath(model) if isinstance(model, os.PathLike) else model
+    if options.dump:
+        # Only a compilation that runs can be dumped.
+        options = replace(options, cache=False)
+    key = fingerprint(model, machine, options)
+    cache = open_cache(options)
+
+    def make(folder: Path) -> None:
+        _build(model, machine, options, cache, folder)
+
+    compiled = CompiledModel(load_bundle(cache.fetch("models", key, make), checked=True))
+    if cache.temporary:
+        weakref.finalize(compiled, cache.discard)
+    return compiled
+
+
+def load(path: str | os.PathLike[str]) -> CompiledModel:
+    """A model that `CompiledModel.save` wrote; no compiler is needed.
+
+    The folder holds native code: load only what you trust. Raises InvalidModel for a damaged
+    folder, BuildError on a CPU that lacks an instruction set that the model was compiled for.
+    """
+    return CompiledModel(load_bundle(Path(path)))
+
+
+class CompiledModel:
+    """A model ready to run: NumPy arrays in, NumPy arrays out.
+
+    Calls from several Python threads run side by side: each takes its own arena from a pool, and
+    the GIL is released while C code runs.
+    """
+
+    def __init__(self, loaded: Loaded) -> None:
+        self._loaded = loaded
+        manifest = loaded.manifest
+        self.name: str = manifest.name
+        self.inputs: tuple[TensorSpec, ...] = manifest.inputs
+        self.outputs: tuple[TensorSpec, ...] = manifest.outputs
+        self.threads: int = manifest.threads or available_cores()
+        self._ffi = loaded.ffi
+        self._run = loaded.library.polyc_run
+        self._weights = loaded.ffi.from_buffer(loaded.weights)
+        # list.append and list.pop are atomic, so the pool needs no lock.
+        self._arenas: list[Any] = []
+
+    def __call__(
+        self, *arrays: Any, out: Arrays | None = None, **named: Any
+    ) -> np.ndarray | tuple[np.ndarray, ...]:
+        """Run the model on inputs in order, or by name.
+
+        Returns the output, or a tuple in the graph's order if there are several. `out`, an array or
+        a sequence of arrays, is written into and returned. Lists and scalars are converted; arrays
+        must have the input's type. Raises ShapeError for an array that does not fit, RuntimeFailure
+        for an index out of range.
+        """
+        bound = bind_inputs(self.name, self.inputs, arrays, named)
+        results = self._outputs(bound, out)
+        self._execute(bound, results)
+        return results[0] if len(results) == 1 else results
+
+    def run(self, feeds: Mapping[str, Any]) -> dict[str, np.ndarray]:
+        """Run the model by name: {input: array} -> {output: array}."""
+        bound = bind_inputs(self.name, self.inputs, (), feeds)
+        results = self._outputs(bound, None)
+        self._execute(bound, results)
+        return {s.name: r for s, r in zip(self.outputs, results, strict=True)}
+
+    def profile(self, feeds: Mapping[str, Any], repeats: int = 7) -> tuple[float, ...]:
+        """Seconds of each launch, in order: the median of several runs after one to warm up."""
+        bound = bind_inputs(self.name, self.inputs, (), feeds)
+        results = self._outputs(bound, None)
+        size = len(self._loaded.manifest.launches)
+        runs = []
+        for _ in range(repeats + 1):
+            seconds = self._ffi.new("double[]", max(size, 1))
+            self._execute(bound, results, seconds)
+            runs.append(list(seconds)[:size])
+        return tuple(statistics.median(times) for times in zip(*runs[1:], strict=True))
+
+    def explain(self, feeds: Mapping[str, Any] | None = None) -> Report:
+        """What was fused, how it is scheduled, what it costs; with times if `feeds` are given."""
+        report = self._loaded.manifest.report
+        return report if feeds is None else report.with_seconds(self.profile(feeds))
+
+    @property
+    def source(self) -> str:
+        """The generated C."""
+        return read_source(self._loaded.folder)
+
+    def save(self, path: str | os.PathLike[str]) -> None:
+        """Write the model to a folder that `polyc.load` reads, here or on a like machine."""
+        copy_bundle(self._loaded.folder, Path(path))
+
+    def __repr__(self) -> str:
+        ins, outs = (", ".join(map(str, s)) for s in (self.inputs, self.outputs))
+        return f"CompiledModel({self.name!r}: {ins} -> {outs})"
+
+    def _outputs(self, inputs: Sequence[np.ndarray], out: Arrays | None) -> tuple[np.ndarray, ...]:
+        if out is None:
+            return tuple(allocate(s) for s in self.outputs)
+        given = (out,) if isinstance(out, np.ndarray) else tuple(out)
+        return check_outputs(self.name, self.outputs, given, inputs)
+
+    def _execute(
+        self, inputs: Sequence[np.ndarray], outputs: Sequence[np.ndarray], seconds: Any = None
+    ) -> None:
+        view = self._ffi.from_buffer
+        buffers = [view(a) for a in (*inputs, *outputs)]
+        io = self._ffi.new("void *[]", buffers)
+        try:
+            arena = self._arenas.pop()
+        except IndexError:
+            arena = view(allocate(self._arena_spec))
+        try:
+            if seconds is None:
+                status = self._run(io, self._weights, arena, self.threads)
+            else:
+                profile = self._loaded.library.polyc_profile
+                status = profile(io, self._weights, arena, self.threads, seconds)
+        finally:
+            self._arenas.append(arena)
+        if status:
+            kernel, origin = self._loaded.manifest.launches[status - 1]
+            raise RuntimeFailure(
+                f"model {self.name!r}: an index is out of range in {', '.join(origin) or kernel}; "
+                "check the index inputs against the sizes that they index"
+            )
+
+    @property
+    def _arena_spec(self) -> TensorSpec:
+        size = max(self._loaded.manifest.arena_bytes, 1)
+        return TensorSpec("arena", np.dtype(np.uint8), (size,))
+
+
+def _build(model: Any, target: Target, options: Options, cache: Cache, folder: Path) -> None:
+    """Model -> bundle in `folder`: everything that a warm start spares."""
+    from polyc.codegen.driver import DRIVER_FILE, print_driver
+    from polyc.memory.plan import plan_memory
+    from polyc.pipeline import run_pipeline
+
+    trace = make_trace(options)
+    compiled = run_pipeline(model, target, options, trace)
+    with trace.step("plan"):
+        plan = plan_memory(compiled.program)
+        driver = print_driver(compiled.program, plan)
+    trace.dump("c", driver, "driver")
+    sources = {**compiled.sources, DRIVER_FILE: driver}
+    with trace.step("build"):
+        library = build_library(sources, target, options, cache)
+    report = replace(
+        _report(compiled, target, trace),
+        arena_bytes=plan.arena_bytes,
+        arena_lower_bound=plan.lower_bound,
+        weights_bytes=plan.weights_bytes,
+    )
+    manifest = make_manifest(compiled.program, plan, options.threads, target.features, report)
+    write_bundle(folder, manifest, library, sources, compiled.program, plan)
+
+
+def _report(compiled: Compiled, target: Target, trace: Trace) -> Report:
+    """One row a launch: the schedule and proof of its kernel, the nodes and costs of the launch."""
+    told = {row.name: row for row in compiled.rows}
+    rows = tuple(
+        KernelRow(
+            launch.kernel,
+            launch.origin,
+            told[launch.kernel].schedule,
+            launch.flops,
+            launch.bytes,
+            told[launch.kernel].proof,
+        )
+        for launch in compiled.program.launches
+    )
+    return Report(
+        compiled.program.name,
+        str(target),
+        rows,
+        tuple(compiled.fallbacks),
+        tuple(compiled.rewrites),
+        tuple(compiled.schedule_fallbacks),
+        stage_seconds=dict(trace.seconds),
+    )

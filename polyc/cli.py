@@ -1,0 +1,223 @@
+"""The command `polyc`. Exit codes: 0 done, 1 an error told in one line, 2 wrong usage."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import numpy as np
+import typer
+from rich.console import Console
+from rich.table import Table
+from rich.text import Text
+
+import polyc
+from polyc.commands.feeds import random_feeds, read_feeds, write_results
+from polyc.errors import BuildError, InvalidModel, PolycError, RuntimeFailure
+
+if TYPE_CHECKING:
+    from polyc.api import CompiledModel
+
+app = typer.Typer(
+    help="Compile ONNX models to proven, fused C.",
+    no_args_is_help=True,
+    add_completion=False,
+    pretty_exceptions_enable=False,
+)
+
+Model = Annotated[str, typer.Argument(help="An ONNX file, or a folder that `polyc compile` wrote.")]
+OnnxFile = Annotated[str, typer.Argument(help="An ONNX file.")]
+TargetName = Annotated[str, typer.Option("--target", help="auto, cpu, avx512, avx2 or baseline.")]
+Threads = Annotated[int | None, typer.Option("--threads", min=1, help="Default: all cores.")]
+Seed = Annotated[int, typer.Option("--seed", help="Of random inputs.")]
+Inputs = Annotated[
+    list[str] | None,
+    typer.Option("--input", help="NAME=FILE.npy; may be repeated. Other inputs are random."),
+]
+
+
+@app.command()
+def compile(
+    model: OnnxFile,
+    output: Annotated[Path, typer.Option("--output", "-o", help="Folder to write.")],
+    target: TargetName = "auto",
+    threads: Threads = None,
+) -> None:
+    """Compile MODEL and save it; `polyc.load` reads the folder without a compiler."""
+    compiled = polyc.compile(model, target=target, threads=threads)
+    compiled.save(output)
+    _say(f"{compiled.name}: {len(compiled.explain().kernels)} kernels written to {output}")
+
+
+@app.command()
+def run(
+    model: Model,
+    inputs: Inputs = None,
+    output: Annotated[
+        Path | None, typer.Option("--output", "-o", help="Folder for NAME.npy files.")
+    ] = None,
+    target: TargetName = "auto",
+    threads: Threads = None,
+    seed: Seed = 0,
+) -> None:
+    """Run MODEL once and show its outputs."""
+    compiled = _open(model, target, threads)
+    results = compiled.run(read_feeds(compiled.inputs, inputs or [], seed))
+    for name, value in results.items():
+        _say(f"{name}: {value.dtype}{list(value.shape)} {_summary(value)}")
+    if output is not None:
+        for file in write_results(output, results):
+            _say(f"written: {file}")
+
+
+@app.command()
+def bench(
+    model: Model,
+    inputs: Inputs = None,
+    kernels: Annotated[bool, typer.Option("--kernels", help="Also time each kernel.")] = False,
+    seconds: Annotated[float, typer.Option("--seconds", min=0, help="How long to measure.")] = 1.0,
+    target: TargetName = "auto",
+    threads: Threads = None,
+    seed: Seed = 0,
+) -> None:
+    """Time MODEL."""
+    from polyc.commands.bench import measure
+
+    compiled = _open(model, target, threads)
+    feeds = read_feeds(compiled.inputs, inputs or [], seed)
+    timing = measure(lambda: compiled.run(feeds), seconds)
+    _say(f"{compiled.name}, {compiled.threads} threads: {timing}")
+    if kernels:
+        _say(str(compiled.explain(feeds)))
+
+
+@app.command()
+def explain(
+    model: Model,
+    html: Annotated[Path | None, typer.Option("--html", help="Write a page instead.")] = None,
+    times: Annotated[bool, typer.Option("--times", help="Run it, and show times.")] = False,
+    target: TargetName = "auto",
+    threads: Threads = None,
+    seed: Seed = 0,
+) -> None:
+    """Show what was fused, how it is scheduled, and what was proven."""
+    compiled = _open(model, target, threads)
+    report = compiled.explain(random_feeds(compiled.inputs, seed) if times else None)
+    if html is None:
+        _say(str(report))
+    else:
+        report.to_html(html)
+        _say(f"written: {html}")
+
+
+@app.command()
+def verify(
+    model: OnnxFile,
+    target: TargetName = "auto",
+    threads: Threads = None,
+    seed: Seed = 0,
+) -> None:
+    """Compare every tensor of MODEL with ONNX's reference, and name the first node that differs."""
+    from polyc.commands import verify as check
+
+    exposed = check.expose_intermediates(check.read_model(model))
+    compiled = polyc.compile(exposed, target=target, threads=threads)
+    feeds = random_feeds(compiled.inputs, seed)
+    differences = check.compare(exposed, compiled.run(feeds), check.run_reference(exposed, feeds))
+    for difference in differences:
+        if not difference.agrees:
+            raise RuntimeFailure(f"{difference}; the nodes before it agree; please report this")
+    worst = max((d.error for d in differences), default=0.0)
+    _say(f"{len(differences)} tensors agree with onnx's reference; largest error {worst:.1e}")
+
+
+@app.command()
+def demo(threads: Threads = None, seed: Seed = 0) -> None:
+    """Compile ResNet-50 with random weights, check it, and time it beside NumPy."""
+    from polyc.commands.bench import measure
+    from polyc.commands.demo import reference, resnet50
+    from polyc.commands.numpy_baseline import make_evaluator
+    from polyc.commands.verify import LIMITS, relative_error
+
+    model = resnet50(seed)
+    compiled = polyc.compile(model, threads=threads)
+    feeds = random_feeds(compiled.inputs, seed)
+    (ours,) = compiled.run(feeds).values()
+    judge, judged = reference(model)
+    error = relative_error(ours, np.asarray(judged(feeds)))
+    _say(str(compiled.explain(feeds)))
+    _say("")
+    if error > LIMITS["float32"]:
+        raise RuntimeFailure(
+            f"ResNet-50 differs from {judge} by {error:.1e}; run `polyc verify`, and report this"
+        )
+    _say(f"result: within {error:.1e} of {judge}")
+    baseline = make_evaluator(model)
+    fast = measure(lambda: compiled.run(feeds))
+    slow = measure(lambda: baseline(feeds), least=3)
+    _say(f"polyc, {compiled.threads} threads: {fast}")
+    _say(f"NumPy (im2col + BLAS matmul): {slow}")
+    _say(f"ratio of the medians: {slow.median / fast.median:.1f}")
+
+
+@app.command()
+def doctor() -> None:
+    """Check compiler, CPU, threads, cache and CUDA."""
+    from polyc.commands.doctor import examine
+
+    checks = examine(_options())
+    table = Table(show_header=False, box=None)
+    for check in checks:
+        mark = "ok" if check.well else ("MISSING" if check.needed else "-")
+        table.add_row(Text(mark), Text(check.what), Text(check.found))
+        if not check.well:
+            table.add_row("", "", Text(f"-> {check.remedy}"))
+    _console().print(table)
+    broken = [c.what for c in checks if c.needed and not c.well]
+    if broken:
+        raise BuildError(f"polyc cannot compile here: see {', '.join(broken)} above")
+
+
+def main() -> None:
+    """Run the command line; every PolycError becomes one line and exit code 1."""
+    try:
+        _options()
+        app()
+    except PolycError as error:
+        sys.stderr.write(f"polyc: error: {error}\n")
+        sys.exit(1)
+
+
+def _options() -> Any:
+    from polyc.options import options_from_environment
+
+    try:
+        return options_from_environment()
+    except ValueError as error:
+        raise InvalidModel(str(error)) from error
+
+
+def _open(model: str, target: str, threads: int | None) -> CompiledModel:
+    """A saved folder is loaded as it is; anything else is compiled."""
+    if not Path(model).is_dir():
+        return polyc.compile(model, target=target, threads=threads)
+    loaded = polyc.load(model)
+    loaded.threads = threads or loaded.threads
+    return loaded
+
+
+def _console() -> Console:
+    return Console(markup=False, highlight=False, soft_wrap=True)
+
+
+def _say(text: str) -> None:
+    _console().print(text)
+
+
+def _summary(value: np.ndarray) -> str:
+    if value.size == 0:
+        return "empty"
+    if value.size <= 8:
+        return str(value.tolist())
+    return f"min {value.min():.6g}, mean {value.mean():.6g}, max {value.max():.6g}"

@@ -1,0 +1,204 @@
+"""Generation: schedule tree -> LoopNest, by isl's AST generator.
+
+isl scans the tree into loops; at each statement it meets, the accesses are rewritten as functions of the
+loops just generated. What comes out is plain data: no isl object lives past `generate_kernel`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+
+import islpy as isl
+
+from polyc.codegen.from_isl import to_condition, to_index
+from polyc.codegen.loopnest import (
+    Assign,
+    Block,
+    Element,
+    For,
+    If,
+    Local,
+    LoopExpr,
+    LoopKind,
+    Node,
+    Read,
+    Test,
+    Value,
+)
+from polyc.memory.storage import Storage
+from polyc.poly.context import isl_options
+from polyc.promote.local_arrays import LocalArray
+from polyc.scop.expr import Call, Cast, Const, Expr, Index, Load, Within
+from polyc.scop.scop import Statement
+
+LOOP_MARKS: dict[str, LoopKind] = {
+    "parallel": "parallel",
+    "vector": "vector",
+    "unroll": "unroll",
+}
+
+
+@dataclass
+class _Scan:
+    """What the callback collects while isl generates: one Assign per statement met."""
+
+    statements: Mapping[str, Statement]
+    storages: Mapping[str, Storage]
+    promoted: Mapping[str, LocalArray]
+    assigns: list[Assign] = field(default_factory=list)
+    error: BaseException | None = None
+
+    def at_domain(self, node: isl.AstNode, build: isl.AstBuild) -> isl.AstNode:
+        """isl's callback: an exception must not pass through C, so it is kept and raised later."""
+        try:
+            call = node.user_get_expr()
+            name = call.get_op_arg(0).get_id().get_name()
+            instance = tuple(
+                to_index(call.get_op_arg(k)) for k in range(1, call.get_op_n_arg())
+            )
+            access = _Access(self, self.statements[name], build)
+            self.assigns.append(access.assign(instance))
+            return node.set_annotation(isl.Id(f"assign_{len(self.assigns) - 1}"))
+        except BaseException as error:
+            self.error = error
+            raise
+
+
+def generate_nest(
+    schedule: isl.Schedule,
+    statements: Mapping[str, Statement],
+    storages: Mapping[str, Storage],
+    promoted: Mapping[str, LocalArray],
+) -> Block:
+    """The loops that execute a schedule tree, with every access placed in storage."""
+    scan = _Scan(statements, storages, promoted)
+    with isl_options(detect_min_max=1, atomic_upper_bound=1, group_coscheduled=1):
+        build, handle = isl.AstBuild.alloc(isl.DEFAULT_CONTEXT).set_at_each_domain(scan.at_domain)
+        try:
+            tree = build.node_from_schedule(schedule)
+        except isl.Error:
+            if scan.error is not None:
+                raise scan.error from None
+            raise
+        finally:
+            del handle
+    return _block(_convert(tree, scan, "sequential"))
+
+
+class _Access:
+    """The accesses of one statement instance, in terms of the loops around it."""
+
+    def __init__(self, scan: _Scan, statement: Statement, build: isl.AstBuild) -> None:
+        self.scan = scan
+        self.statement = statement
+        self.build = build
+        schedule = build.get_schedule()  # S -> loops
+        self.inverse = isl.PwMultiAff.from_map(schedule.as_map().reverse())  # loops -> S
+
+    def assign(self, instance: tuple) -> Assign:
+        s = self.statement
+        return Assign(
+            statement=s.name,
+            instance=instance,
+            target=self.element(s.array, s.write),
+            value=self.expr(s.value),
+            dtype=s.value.dtype,
+            reduction=s.reduction,
+        )
+
+    def element(self, array: str, index: isl.PwMultiAff) -> Element:
+        """The stored place of an access  S -> A."""
+        local = self.scan.promoted.get(array)
+        if local is not None:
+            name, placed = local.name, local.place(self.statement.name, index)
+        else:
+            storage = self.scan.storages[array]
+            name = array
+            placed = storage.map.to_pw_multi_aff().pullback_pw_multi_aff(index)
+        placed = placed.pullback_pw_multi_aff(self.inverse)
+        expr = self.build.access_from_pw_multi_aff(placed)
+        return Element(
+            name, tuple(to_index(expr.get_op_arg(k)) for k in range(1, expr.get_op_n_arg()))
+        )
+
+    def expr(self, expr: Expr) -> LoopExpr:
+        match expr:
+            case Load(array, index, dtype, dynamic):
+                places = tuple((d, self.expr(e)) for d, e in dynamic)
+                return Read(self.element(array, index), dtype, places)
+            case Index(value, dtype):
+                return Value(
+                    to_index(self.build.expr_from_pw_aff(value.pullback_pw_multi_aff(self.inverse))),
+                    dtype,
+                )
+            case Within(domain):
+                inside = domain.preimage_pw_multi_aff(self.inverse)
+                return Test(to_condition(self.build.expr_from_set(inside)))
+            case Call(arguments=arguments):
+                return replace(expr, arguments=tuple(self.expr(a) for a in arguments))
+            case Cast(argument=argument):
+                return replace(expr, argument=self.expr(argument))
+            case Const():
+                return expr
+
+
+def _convert(node: isl.AstNode, scan: _Scan, kind: LoopKind) -> tuple[Node, ...]:
+    """An isl AST as LoopNest nodes; `kind` is what a mark just above said of the next loop."""
+    match node.get_type():
+        case isl.ast_node_type.block:
+            children = node.block_get_children()
+            return tuple(
+                n
+                for k in range(children.n_ast_node())
+                for n in _convert(children.get_at(k), scan, kind)
+            )
+        case isl.ast_node_type.mark:
+            return _convert_mark(node, scan)
+        case isl.ast_node_type.if_:
+            otherwise = node.if_get_else_node() if node.if_has_else_node() else None
+            return (
+                If(
+                    to_condition(node.if_get_cond()),
+                    _block(_convert(node.if_get_then_node(), scan, kind)),
+                    _block(_convert(otherwise, scan, kind)) if otherwise else None,
+                ),
+            )
+        case isl.ast_node_type.for_:
+            return (_convert_for(node, scan, kind),)
+        case isl.ast_node_type.user:
+            position = node.get_annotation().get_name().removeprefix("assign_")
+            return (scan.assigns[int(position)],)
+    raise AssertionError(f"isl generated a node that polyc does not know: {node}")
+
+
+def _convert_mark(node: isl.AstNode, scan: _Scan) -> tuple[Node, ...]:
+    name = node.mark_get_id().get_name()
+    if name != "scope":
+        return _convert(node.mark_get_node(), scan, LOOP_MARKS[name])
+    body = _convert(node.mark_get_node(), scan, "sequential")
+    locals_ = tuple(
+        Local(p.name, p.dtype, p.shape, p.source) for p in scan.promoted.values()
+    )
+    return (Block(body, locals_),)
+
+
+def _convert_for(node: isl.AstNode, scan: _Scan, kind: LoopKind) -> For:
+    """for (c = init; c < bound or c <= bound; c += inc)."""
+    name = node.for_get_iterator().get_id().get_name()
+    lower = to_index(node.for_get_init())
+    body = _block(_convert(node.for_get_body(), scan, "sequential"))
+    if node.for_is_degenerate():
+        return For(name, lower, lower + 1, 1, body, kind)
+    condition = node.for_get_cond()
+    bound = to_index(condition.get_op_arg(1))
+    inclusive = condition.get_op_type() == isl.ast_expr_op_type.le
+    step = to_index(node.for_get_inc())
+    assert step.is_constant, f"the loop {name} has no constant step"
+    return For(name, lower, bound + 1 if inclusive else bound, step.constant, body, kind)
+
+
+def _block(body: tuple[Node, ...]) -> Block:
+    if len(body) == 1 and isinstance(body[0], Block):
+        return body[0]
+    return Block(body)

@@ -1,0 +1,303 @@
+"""LoopNest: the generated loops, as plain data. No isl object lives past its construction.
+
+A kernel is a tree of `For`, `If`, `Block` and `Assign`. Expressions are those of `polyc.scop.expr`
+(`Const`, `Call`, `Cast`) with other leaves: `Read` an element, the `Value` of an index, a `Test` of a
+condition. Each `Assign` remembers the statement instance that it executes, as a function of the loop
+variables: that is what the proof (`analysis/verify.py`) reads the time map from.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, replace
+from typing import Literal
+
+import numpy as np
+
+from polyc.codegen.index import (
+    Affine,
+    Condition,
+    show_condition,
+    show_index,
+    substitute,
+    substitute_condition,
+)
+from polyc.scop.expr import BOOL, INT64, Call, Cast, Const, Expr, children
+from polyc.scop.scop import Reduction
+
+LoopKind = Literal["sequential", "parallel", "vector", "unroll"]
+
+
+@dataclass(frozen=True)
+class Element:
+    """A place in storage: one index per dimension of the array *as stored* (see `Param.shape`)."""
+
+    array: str
+    index: tuple[Affine, ...]
+
+
+@dataclass(frozen=True)
+class Read:
+    """The value of an element; coordinates in `dynamic` are replaced by computed integers.
+
+    """
+
+    element: Element
+    dtype: np.dtype
+    dynamic: tuple[tuple[int, LoopExpr], ...] = ()
+
+
+@dataclass(frozen=True)
+class Value:
+    """An index as data."""
+
+    index: Affine
+    dtype: np.dtype = INT64
+
+
+@dataclass(frozen=True)
+class Test:
+    """A condition as a boolean."""
+
+    condition: Condition
+    dtype: np.dtype = BOOL
+
+
+LoopExpr = Const | Call | Cast | Read | Value | Test
+
+
+@dataclass(frozen=True)
+class Assign:
+    """target = value, or target op= value; executes `statement` at `instance`(loop variables)."""
+
+    statement: str
+    instance: tuple[Affine, ...]
+    target: Element
+    value: LoopExpr
+    dtype: np.dtype
+    reduction: Reduction | None = None
+
+
+@dataclass(frozen=True)
+class Local:
+    """Storage private to one execution of the `Block` that declares it.
+
+    `source` is the scop's array that lives here instead of in memory. `in_registers` asks that every
+    index be a literal after unrolling, so that each element is a named variable.
+    """
+
+    name: str
+    dtype: np.dtype
+    shape: tuple[int, ...]
+    source: str
+    in_registers: bool = False
+
+
+@dataclass(frozen=True)
+class Block:
+    """Nodes in order, with the local arrays that live as long as the block."""
+
+    body: tuple[Node, ...]
+    locals: tuple[Local, ...] = ()
+
+
+@dataclass(frozen=True)
+class For:
+    """for (var = lower; var < upper; var += step) body.
+
+    kind "parallel": iterations run on different threads; "vector": in SIMD lanes, all at once;
+    "unroll": replaced by copies before printing.
+    """
+
+    var: str
+    lower: Affine
+    upper: Affine
+    step: int
+    body: Block
+    kind: LoopKind = "sequential"
+
+
+@dataclass(frozen=True)
+class If:
+    condition: Condition
+    then: Block
+    otherwise: Block | None = None
+
+
+Node = For | If | Assign | Block
+
+
+@dataclass(frozen=True)
+class Param:
+    """An array that a kernel is given: its shape as stored, row-major."""
+
+    name: str
+    dtype: np.dtype
+    shape: tuple[int, ...]
+    writes: bool
+
+
+@dataclass(frozen=True)
+class Kernel:
+    """One generated function."""
+
+    name: str
+    params: tuple[Param, ...]
+    body: Block
+    comment: tuple[str, ...] = ()
+
+    def __str__(self) -> str:
+        arguments = ", ".join(f"{p.dtype} {p.name}{list(p.shape)}" for p in self.params)
+        return "\n".join([f"kernel {self.name}({arguments})", *_show(self.body, "  ")])
+
+
+def walk_nodes(node: Node) -> Iterator[Node]:
+    """Every node below and including `node`, in textual order."""
+    yield node
+    match node:
+        case Block(body=body):
+            for child in body:
+                yield from walk_nodes(child)
+        case For(body=body):
+            yield from walk_nodes(body)
+        case If(then=then, otherwise=otherwise):
+            yield from walk_nodes(then)
+            if otherwise:
+                yield from walk_nodes(otherwise)
+
+
+def rewrite_nodes(block: Block, rewrite: Callable[[Node], Node]) -> Block:
+    """The block with `rewrite` applied to every node below it, innermost first."""
+
+    def visit(node: Node) -> Node:
+        match node:
+            case Block():
+                node = inside(node)
+            case For(body=body):
+                node = replace(node, body=inside(body))
+            case If(then=then, otherwise=otherwise):
+                other = inside(otherwise) if otherwise else None
+                node = replace(node, then=inside(then), otherwise=other)
+        return rewrite(node)
+
+    def inside(block: Block) -> Block:
+        return replace(block, body=tuple(visit(n) for n in block.body))
+
+    return inside(block)
+
+
+def extent_of(loop: For) -> int | None:
+    """The number of iterations of a loop, if it is a constant."""
+    size = loop.upper - loop.lower
+    return max(0, -(-size.constant // loop.step)) if size.is_constant else None
+
+
+def walk_expr(expr: LoopExpr) -> Iterator[LoopExpr]:
+    """Every sub-expression, parents first."""
+    yield expr
+    below = tuple(e for _, e in expr.dynamic) if isinstance(expr, Read) else children(expr)
+    for child in below:
+        yield from walk_expr(child)
+
+
+def substitute_element(element: Element, values: Mapping[str, Affine]) -> Element:
+    return Element(element.array, tuple(substitute(i, values) for i in element.index))
+
+
+def substitute_expr(expr: LoopExpr, values: Mapping[str, Affine]) -> LoopExpr:
+    """expr with loop variables replaced."""
+    match expr:
+        case Read(element, _, dynamic):
+            return replace(
+                expr,
+                element=substitute_element(element, values),
+                dynamic=tuple((d, substitute_expr(e, values)) for d, e in dynamic),
+            )
+        case Value(index):
+            return replace(expr, index=substitute(index, values))
+        case Test(condition):
+            return replace(expr, condition=substitute_condition(condition, values))
+        case Call(arguments=arguments):
+            return replace(expr, arguments=tuple(substitute_expr(a, values) for a in arguments))
+        case Cast(argument=argument):
+            return replace(expr, argument=substitute_expr(argument, values))
+        case _:
+            return expr
+
+
+def substitute_node(node: Node, values: Mapping[str, Affine]) -> Node:
+    """node with loop variables replaced (not those that it binds)."""
+    match node:
+        case Assign():
+            return replace(
+                node,
+                instance=tuple(substitute(i, values) for i in node.instance),
+                target=substitute_element(node.target, values),
+                value=substitute_expr(node.value, values),
+            )
+        case Block(body=body):
+            return replace(node, body=tuple(substitute_node(n, values) for n in body))
+        case For():
+            return replace(
+                node,
+                lower=substitute(node.lower, values),
+                upper=substitute(node.upper, values),
+                body=substitute_node(node.body, values),
+            )
+        case If():
+            other = substitute_node(node.otherwise, values) if node.otherwise else None
+            return replace(
+                node,
+                condition=substitute_condition(node.condition, values),
+                then=substitute_node(node.then, values),
+                otherwise=other,
+            )
+
+
+def show_expr(expr: LoopExpr) -> str:
+    match expr:
+        case Const(value=value):
+            return repr(value)
+        case Value(index=index):
+            return show_index(index)
+        case Test(condition=condition):
+            return show_condition(condition)
+        case Read(element, _, dynamic):
+            return show_element(element) + (
+                "{" + ", ".join(f"{d}: {show_expr(e)}" for d, e in dynamic) + "}" if dynamic else ""
+            )
+        case Call(function=function, arguments=arguments):
+            return f"{function}({', '.join(show_expr(a) for a in arguments)})"
+        case Cast(argument=argument, dtype=dtype):
+            return f"{dtype}({show_expr(argument)})"
+
+
+def show_element(element: Element) -> str:
+    return element.array + "".join(f"[{show_index(i)}]" for i in element.index)
+
+
+def _show(node: Node, indent: str) -> Iterator[str]:
+    match node:
+        case Block(body=body, locals=locals_):
+            for local in locals_:
+                place = "registers" if local.in_registers else "local"
+                yield f"{indent}{place} {local.dtype} {local.name}{list(local.shape)}"
+            for child in body:
+                yield from _show(child, indent)
+        case For(var, lower, upper, step, body, kind):
+            mark = "" if kind == "sequential" else f"  # {kind}"
+            yield f"{indent}for {var} in {lower} .. {upper} step {step}:{mark}"
+            yield from _show(body, indent + "  ")
+        case If(condition, then, otherwise):
+            yield f"{indent}if {show_condition(condition)}:"
+            yield from _show(then, indent + "  ")
+            if otherwise:
+                yield f"{indent}else:"
+                yield from _show(otherwise, indent + "  ")
+        case Assign(statement, instance, target, value, _, reduction):
+            operator = f"{reduction}=" if reduction else "="
+            where = ", ".join(map(str, instance))
+            yield (
+                f"{indent}{show_element(target)} {operator} {show_expr(value)}"
+                f"    # {statement}[{where}]"
+            )

@@ -1,0 +1,327 @@
+"""Expressions and assignments in C, scalar and vector, by one table-driven rule.
+
+A call f(a, b) on float32 prints as `pc_f_f32(a, b)`, on 16 lanes as `pc_f_f32x16(a, b)`; the four float
+operations print infix. A load in a vector loop prints by its stride: 0 is a broadcast, 1 a vector
+load, another constant a strided load, and anything else is gathered lane by lane.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+
+import numpy as np
+
+from polyc.codegen.driver import scalar_type
+from polyc.codegen.index import (
+    Affine,
+    Compare,
+    Condition,
+    const,
+    show_condition,
+    show_index,
+    stride,
+    substitute,
+    variables,
+)
+from polyc.codegen.loopnest import (
+    Assign,
+    Element,
+    For,
+    Local,
+    LoopExpr,
+    Read,
+    Test,
+    Value,
+    extent_of,
+    substitute_expr,
+    walk_expr,
+)
+from polyc.codegen.registers import register_of
+from polyc.scop.expr import COMPARISONS, INT64, Call, Cast, Const
+
+INFIX = {"add": "+", "sub": "-", "mul": "*", "div": "/"}
+SELECTABLE = frozenset({"eq", "ne", "lt", "le", "gt", "ge"})
+
+
+@dataclass
+class Uses:
+    """What a translation unit needs from runtime/: (function, type, lanes) and (from, to, lanes)."""
+
+    functions: set[tuple[str, str, int]] = field(default_factory=set)
+    casts: set[tuple[str, str, int]] = field(default_factory=set)
+
+
+@dataclass(frozen=True)
+class Scope:
+    """Arrays in memory with their shapes, locals in registers, and the vector loop around."""
+
+    shapes: Mapping[str, tuple[int, ...]]
+    registers: Mapping[str, Local]
+    lanes: For | None
+
+    def with_array(self, name: str, shape: tuple[int, ...]) -> Scope:
+        return replace(self, shapes={**self.shapes, name: shape})
+
+    def with_registers(self, local: Local) -> Scope:
+        return replace(self, registers={**self.registers, local.name: local})
+
+    def with_lanes(self, loop: For) -> Scope:
+        return replace(self, lanes=loop)
+
+    @property
+    def count(self) -> int:
+        return (extent_of(self.lanes) or 1) if self.lanes else 1
+
+    def address(self, element: Element) -> Affine:
+        """The element's offset in a row-major array."""
+        total, step = const(0), 1
+        shape = self.shapes[element.array]
+        for index, extent in zip(reversed(element.index), reversed(shape), strict=True):
+            total, step = total + index * step, step * extent
+        return total
+
+    def first(self, index: Affine) -> Affine:
+        """The index in lane 0."""
+        return substitute(index, {self.lanes.var: self.lanes.lower}) if self.lanes else index
+
+
+@dataclass(frozen=True)
+class Printer:
+    """Prints assignments; `uses` gathers what they call."""
+
+    uses: Uses
+
+    # -- assignments --------------------------------------------------------------------------
+
+    def scalar(self, assign: Assign, scope: Scope) -> str:
+        """target = value;"""
+        target = self._place(assign.target, scope)
+        return self._update(assign, target, self.expr(assign.value, scope), scope)
+
+    def vector(self, assign: Assign, scope: Scope) -> list[str]:
+        """The assignment for all lanes of scope.lanes at once."""
+        assert scope.lanes is not None
+        if any(isinstance(e, Call) and e.function == "index" for e in walk_expr(assign.value)):
+            return self._by_lanes(assign, scope)
+        lanes, dtype = scope.count, assign.dtype
+        if assign.target.array in scope.registers:
+            register = register_of(assign.target, scope.lanes)
+            assert register is not None
+            name = register.name(scope.registers[assign.target.array])
+            if register.lanes == 1:
+                return self._reduce_lanes(assign, name, scope)
+            return [self._update(assign, name, self.expr(assign.value, scope), scope)]
+        address = scope.address(assign.target)
+        step = stride(address, scope.lanes.var)
+        first = show_index(scope.first(address))
+        if step == 0:
+            return self._reduce_lanes(assign, f"{assign.target.array}[{first}]", scope)
+        if step is None:
+            return self._by_lanes(assign, scope)
+        value = self.expr(assign.value, scope)
+        place = f"&{assign.target.array}[{first}]"
+        if assign.reduction:
+            old = self._load(assign.target.array, first, step, dtype, lanes)
+            value = self._apply(assign.reduction, [old, value], dtype, lanes)
+        if step == 1:
+            return [f"{self._name('store', dtype, lanes)}({place}, {value});"]
+        return [f"{self._name('stores', dtype, lanes)}({place}, {value}, {step});"]
+
+    def _update(self, assign: Assign, target: str, value: str, scope: Scope) -> str:
+        lanes = scope.count
+        if assign.reduction is None:
+            return f"{target} = {value};"
+        if assign.reduction in ("add", "mul") and assign.dtype.kind == "f":
+            return f"{target} {INFIX[assign.reduction]}= {_bare(value)};"
+        return f"{target} = {self._apply(assign.reduction, [target, value], assign.dtype, lanes)};"
+
+    def _reduce_lanes(self, assign: Assign, target: str, scope: Scope) -> list[str]:
+        """All lanes meet in one element."""
+        if assign.reduction is None:
+            return self._by_lanes(assign, scope)
+        value = self.expr(assign.value, scope)
+        folded = f"{self._name('reduce_' + assign.reduction, assign.dtype, scope.count)}({value})"
+        return [self._update(assign, target, folded, replace(scope, lanes=None))]
+
+    def _by_lanes(self, assign: Assign, scope: Scope) -> list[str]:
+        """One scalar assignment a lane, where nothing better is known."""
+        assert scope.lanes is not None
+        lines = []
+        for k in range(scope.count):
+            values = {scope.lanes.var: scope.lanes.lower + k}
+            target = Element(
+                assign.target.array, tuple(substitute(i, values) for i in assign.target.index)
+            )
+            one = replace(assign, target=target, value=substitute_expr(assign.value, values))
+            lines.append(self.scalar(one, replace(scope, lanes=None)))
+        return lines
+
+    # -- expressions --------------------------------------------------------------------------
+
+    def expr(self, expr: LoopExpr, scope: Scope) -> str:
+        """The expression, as a scalar or as a vector of scope.count lanes."""
+        lanes = scope.count
+        match expr:
+            case Const(value, dtype):
+                return self._splat(literal(value, dtype), dtype, lanes)
+            case Value(index, dtype):
+                return self._index(index, dtype, scope)
+            case Test(condition):
+                return self._test(condition, scope)
+            case Read():
+                return self._read(expr, scope)
+            case Cast(argument, dtype):
+                source, target = scalar_type(argument.dtype), scalar_type(dtype)
+                self.uses.casts.add((source, target, lanes))
+                suffix = f"x{lanes}" if lanes > 1 else ""
+                return f"pc_cast_{source}_{target}{suffix}({self.expr(argument, scope)})"
+            case Call(function, arguments, dtype):
+                return self._call(function, arguments, dtype, scope)
+        raise AssertionError(f"no C for {expr}")
+
+    def _call(
+        self, function: str, arguments: tuple[LoopExpr, ...], dtype: np.dtype, scope: Scope
+    ) -> str:
+        if function == "index":
+            extent = arguments[1]
+            assert isinstance(extent, Const)
+            return f"pc_index({self.expr(arguments[0], scope)}, {int(extent.value)}, status)"
+        values = arguments
+        if function == "select" and isinstance(arguments[0], Call):
+            test = arguments[0]
+            if test.function in SELECTABLE and test.arguments[0].dtype == dtype:
+                function, values = f"select_{test.function}", (*test.arguments, *arguments[1:])
+        kind = arguments[0].dtype if function in COMPARISONS else dtype
+        texts = [self.expr(a, scope) for a in values]
+        return self._apply(function, texts, kind, scope.count)
+
+    def _apply(self, function: str, values: list[str], dtype: np.dtype, lanes: int) -> str:
+        if function in INFIX and dtype.kind == "f" and len(values) == 2:
+            return f"({values[0]} {INFIX[function]} {values[1]})"
+        return f"{self._name(function, dtype, lanes)}({', '.join(map(_bare, values))})"
+
+    def _name(self, function: str, dtype: np.dtype, lanes: int) -> str:
+        kind = scalar_type(dtype)
+        self.uses.functions.add((function, kind, lanes))
+        return f"pc_{function}_{kind}" + (f"x{lanes}" if lanes > 1 else "")
+
+    def _splat(self, value: str, dtype: np.dtype, lanes: int) -> str:
+        return f"{self._name('splat', dtype, lanes)}({value})" if lanes > 1 else value
+
+    def _index(self, index: Affine, dtype: np.dtype, scope: Scope) -> str:
+        kind, lanes = scalar_type(dtype), scope.count
+        if scope.lanes is None or scope.lanes.var not in variables(index):
+            return self._splat(f"(({kind})({show_index(index)}))", dtype, lanes)
+        step = stride(index, scope.lanes.var)
+        if step == 1 and dtype.kind in "iu":
+            first = show_index(scope.first(index))
+            return f"{self._name('iota', dtype, lanes)}(({kind})({first}))"
+        return self._each_lane(Value(index, dtype), scope)
+
+    def _test(self, condition: Condition, scope: Scope) -> str:
+        if scope.lanes is None:
+            return f"(({show_condition(condition)}) ? 1 : 0)"
+        if isinstance(condition, Compare):
+            left = self._index(condition.left, INT64, scope)
+            zero = self._splat("(i64)0", INT64, scope.count)
+            return self._apply(condition.operator, [left, zero], INT64, scope.count)
+        parts = [self._test(c, scope) for c in condition.arguments]
+        text = parts[0]
+        for part in parts[1:]:
+            text = self._apply(condition.operator, [text, part], np.dtype(bool), scope.count)
+        return text
+
+    def _read(self, read: Read, scope: Scope) -> str:
+        element, dtype, lanes = read.element, read.dtype, scope.count
+        if element.array in scope.registers:
+            register = register_of(element, scope.lanes)
+            assert register is not None
+            name = register.name(scope.registers[element.array])
+            return name if register.lanes > 1 or lanes == 1 else self._splat(name, dtype, lanes)
+        if scope.lanes is None:
+            return self._place(element, scope, read.dynamic)
+        moving = [e for _, e in read.dynamic if scope.lanes.var in _variables(e)]
+        address = scope.address(element)
+        step = stride(address, scope.lanes.var)
+        if moving or step is None or (read.dynamic and step != 0):
+            return self._each_lane(read, scope)
+        if step == 0:
+            scalar = self._place(element, replace(scope, lanes=None), read.dynamic)
+            return self._splat(scalar, dtype, lanes)
+        return self._load(element.array, show_index(scope.first(address)), step, dtype, lanes)
+
+    def _load(self, array: str, first: str, step: int, dtype: np.dtype, lanes: int) -> str:
+        if step == 1:
+            return f"{self._name('load', dtype, lanes)}(&{array}[{first}])"
+        return f"{self._name('loads', dtype, lanes)}(&{array}[{first}], {step})"
+
+    def _each_lane(self, expr: LoopExpr, scope: Scope) -> str:
+        """A vector written out: (f32x4){x[0], x[7], x[14], x[21]}."""
+        assert scope.lanes is not None
+        alone = replace(scope, lanes=None)
+        kind = scalar_type(expr.dtype)
+        self._name("splat", expr.dtype, scope.count)  # defines the vector type
+        sign = "-" if kind == "b8" else ""  # a mask in registers, 0 or 1 in memory
+        values = [
+            sign + self.expr(substitute_expr(expr, {scope.lanes.var: scope.lanes.lower + k}), alone)
+            for k in range(scope.count)
+        ]
+        return f"({kind}x{scope.count}){{{', '.join(values)}}}"
+
+    def _place(
+        self, element: Element, scope: Scope, dynamic: tuple[tuple[int, LoopExpr], ...] = ()
+    ) -> str:
+        """array[address], as an lvalue."""
+        if element.array in scope.registers:
+            register = register_of(element, scope.lanes)
+            assert register is not None
+            return register.name(scope.registers[element.array])
+        text = show_index(scope.address(element))
+        shape = scope.shapes[element.array]
+        for d, index in dynamic:
+            step = int(np.prod(shape[d + 1 :], dtype=np.int64))
+            value = self.expr(index, scope)
+            text += f" + {value}" if step == 1 else f" + {step} * {value}"
+        return f"{element.array}[{text}]"
+
+
+def literal(value: int | float | bool, dtype: np.dtype) -> str:
+    """A C literal of the type, exact."""
+    if dtype == np.bool_:
+        return "1" if value else "0"
+    if dtype.kind == "f":
+        suffix = "f" if dtype.itemsize == 4 else ""
+        if np.isnan(value):
+            return f'__builtin_nan{suffix}("")'
+        if np.isinf(value):
+            return ("-" if value < 0 else "") + f"__builtin_inf{suffix}()"
+        text = str(dtype.type(value)) if dtype.itemsize == 4 else repr(float(value))
+        return (text if "." in text or "e" in text else text + ".0") + suffix
+    kind = scalar_type(dtype)
+    if dtype.kind == "u":
+        return f"(({kind}){int(value)}u)" if dtype.itemsize < 8 else f"(({kind}){int(value)}ull)"
+    if int(value) == np.iinfo(dtype).min:
+        return f"(({kind})({int(value) + 1}ll - 1))"
+    return f"(({kind}){int(value)})" if dtype.itemsize < 8 else f"(({kind}){int(value)}ll)"
+
+
+def _bare(text: str) -> str:
+    """The text without one pair of parentheses that encloses all of it."""
+    if not (text.startswith("(") and text.endswith(")")):
+        return text
+    depth = 0
+    for k, character in enumerate(text):
+        depth += (character == "(") - (character == ")")
+        if depth == 0 and k < len(text) - 1:
+            return text
+    return text[1:-1]
+
+
+def _variables(expr: LoopExpr) -> frozenset[str]:
+    found: set[str] = set()
+    for e in walk_expr(expr):
+        indices = e.element.index if isinstance(e, Read) else ()
+        for index in (*indices, *((e.index,) if isinstance(e, Value) else ())):
+            found |= variables(index)
+    return frozenset(found)

@@ -1,0 +1,58 @@
+"""A whole compiled model before it is built: kernels, the order of their launches, and the arrays."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from polyc.codegen.loopnest import Kernel
+from polyc.memory.storage import Storage
+from polyc.scop.scop import Kind
+from polyc.spec import TensorSpec
+
+
+@dataclass(frozen=True)
+class StoredArray:
+    """An array of the program in its stored form; `value` is a constant's stored content."""
+
+    name: str
+    dtype: np.dtype
+    kind: Kind
+    storage: Storage
+    value: np.ndarray | None = field(default=None, compare=False, repr=False)
+
+    @property
+    def bytes(self) -> int:
+        return self.storage.size * self.dtype.itemsize
+
+
+@dataclass(frozen=True)
+class Launch:
+    """One call of a kernel: the arrays bound to its parameters, in order.
+
+    `flops` and `bytes` are the scalar operations and the bytes of arrays touched; `origin` names
+    the graph nodes computed.
+    """
+
+    kernel: str
+    arguments: tuple[str, ...]
+    origin: tuple[str, ...] = ()
+    flops: int = 0
+    bytes: int = 0
+
+
+@dataclass(frozen=True)
+class Program:
+    """Distinct kernels, their launches in execution order, and every array they touch.
+
+    `inputs` and `outputs` pair the caller's view with the array that holds it, in the graph's order.
+    """
+
+    name: str
+    kernels: tuple[Kernel, ...]
+    launches: tuple[Launch, ...]
+    arrays: Mapping[str, StoredArray]
+    inputs: tuple[tuple[TensorSpec, str], ...]
+    outputs: tuple[tuple[TensorSpec, str], ...]

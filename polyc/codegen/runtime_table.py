@@ -1,0 +1,191 @@
+"""What the C runtime headers offer, and the lines that make a translation unit use them.
+
+    pc_<function>_<type>        type: f32, or f32x16 for 16 lanes
+    pc_cast_<from>_<to>[x16]    a conversion between two element types
+
+The headers are parametrised by macros and included once for each combination that a kernel uses,
+so that a kernel parses in milliseconds. `runtime/polyc.h` describes them from the side of C.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Set
+from dataclasses import dataclass
+from typing import Protocol
+
+FLOATS = ("f32", "f64")
+SIGNED = ("i8", "i16", "i32", "i64")
+INTEGERS = (*SIGNED, "u8", "u16", "u32", "u64")
+NUMBERS = (*FLOATS, *INTEGERS)
+TYPES = (*NUMBERS, "b8")
+
+LANES = (2, 4, 8, 16, 32, 64)
+
+Use = tuple[str, str, int]
+"""A function, an element type, and the number of lanes (1: scalar)."""
+
+Cast = tuple[str, str, int]
+"""The element type converted from, the one converted to, and the number of lanes (1: scalar)."""
+
+
+class Uses(Protocol):
+    """What a translation unit takes from the runtime."""
+
+    @property
+    def functions(self) -> Set[Use]: ...
+
+    @property
+    def casts(self) -> Set[Cast]: ...
+
+
+@dataclass(frozen=True)
+class Function:
+    """One runtime function: the kinds of its operands and result, and the types it exists for.
+
+    operands: in C order; "T" a value of the type, "b8" a condition (of as many lanes), "scalar" one
+        element, "pointer" to elements, "i64" a count or a stride.
+    returns: "same" (a value of the type), "bool" (b8, as many lanes), "scalar", or "none".
+    infix: the C operator that floats use in its place, or "".
+    family: the header that defines it, `core` being polyc_scalar.h and polyc_vector.h.
+    vector_only: there is no scalar function of this name.
+    """
+
+    operands: tuple[str, ...]
+    types: tuple[str, ...]
+    returns: str = "same"
+    infix: str = ""
+    family: str = "core"
+    vector_only: bool = False
+
+    @property
+    def arity(self) -> int:
+        return len(self.operands)
+
+
+def _value(arity: int, types: tuple[str, ...], returns: str = "same", infix: str = "") -> Function:
+    return Function(("T",) * arity, types, returns, infix)
+
+
+def _vector(operands: str, types: tuple[str, ...] = TYPES, returns: str = "same") -> Function:
+    return Function(tuple(operands.split()), types, returns, vector_only=True)
+
+
+_FAMILIES = {
+    "exp": "exp exp2 expm1 sigmoid sinh cosh",
+    "log": "log log2 log1p",
+    "rational": "tanh erf",
+    "arc": "asin acos atan",
+    "trig": "sin cos tan",
+    "pow": "pow asinh acosh atanh",
+}
+
+_COMPARISONS = ("eq", "ne", "lt", "le", "gt", "ge")
+
+FUNCTIONS: Mapping[str, Function] = {
+    "add": _value(2, NUMBERS, infix="+"),
+    "sub": _value(2, NUMBERS, infix="-"),
+    "mul": _value(2, NUMBERS, infix="*"),
+    "div": _value(2, NUMBERS, infix="/"),
+    **{name: _value(1, NUMBERS) for name in ("neg", "abs", "sign")},
+    **{name: _value(2, NUMBERS) for name in ("mod", "fmod", "min", "max")},
+    "fma": _value(3, NUMBERS),
+    **{
+        name: _value(1, FLOATS)
+        for name in ("floor", "ceil", "round", "trunc", "sqrt", "reciprocal")
+    },
+    "copysign": _value(2, FLOATS),
+    **{name: _value(1, FLOATS, "bool") for name in ("isnan", "isinf")},
+    **{name: _value(2, INTEGERS) for name in ("bitand", "bitor", "bitxor", "shl", "shr")},
+    "bitnot": _value(1, INTEGERS),
+    **{name: _value(2, ("b8",)) for name in ("and", "or", "xor")},
+    "not": _value(1, ("b8",)),
+    **{
+        name: _value(2, TYPES if name in ("eq", "ne") else NUMBERS, "bool") for name in _COMPARISONS
+    },
+    "select": Function(("b8", "T", "T"), TYPES),
+    # select_lt(a, b, x, y) = select(lt(a, b), x, y), without the way through b8.
+    **{f"select_{name}": _value(4, NUMBERS) for name in _COMPARISONS},
+    **{
+        name: Function(("T",) * (2 if name == "pow" else 1), FLOATS, family=family)
+        for family, names in _FAMILIES.items()
+        for name in names.split()
+    },
+    "pow": Function(("T", "T"), NUMBERS, family="pow"),
+    "load": _vector("pointer"),
+    "loads": _vector("pointer i64"),
+    "loadn": _vector("pointer i64"),
+    "store": _vector("pointer T", returns="none"),
+    "stores": _vector("pointer T i64", returns="none"),
+    "storen": _vector("pointer T i64", returns="none"),
+    "splat": _vector("scalar"),
+    "iota": _vector("scalar", NUMBERS),
+    **{f"reduce_{name}": _vector("T", NUMBERS, "scalar") for name in ("add", "mul", "min", "max")},
+    **{f"reduce_{name}": _vector("T", ("b8",), "scalar") for name in ("and", "or")},
+}
+"""Function name -> its operands and result; comments on their values stand in the C headers."""
+
+
+def preamble(uses: Uses) -> str:
+    """The C lines that define what a kernel uses, in the order that the headers need.
+
+        {("max", "f32", 16)}  ->  #include "polyc.h"
+                                  PC_VECTORS(16)
+                                  #define PC_TYPE f32
+                                  #include "polyc_scalar.h"
+                                  #define PC_TYPE f32
+                                  #define PC_LANES 16
+                                  #include "polyc_vector.h"
+
+    All vector types of each number of lanes that occurs are defined.
+    Raises ValueError for a function, type or number of lanes that the runtime does not have.
+    """
+    _check(uses)
+    core, mathematics = _instances(uses.functions)
+    widths = {n for _, n in core | mathematics} | {n for _, _, n in uses.casts}
+    lines = ['#include "polyc.h"', *(f"PC_VECTORS({n})" for n in sorted(widths - {1}))]
+    for element in sorted({t for t, _ in core}, key=TYPES.index):
+        lines += _include("polyc_scalar.h", PC_TYPE=element)
+    for element, lanes in sorted(core, key=lambda c: (TYPES.index(c[0]), c[1])):
+        if lanes > 1:
+            lines += _include("polyc_vector.h", PC_TYPE=element, PC_LANES=lanes)
+    for header, lanes in sorted(mathematics):
+        lines += _include(header, PC_LANES=lanes)
+    for source, target, lanes in sorted(uses.casts):
+        lines += _include("polyc_cast.h", PC_FROM=source, PC_TO=target, PC_LANES=lanes)
+    return "\n".join(lines) + "\n"
+
+
+def _instances(functions: Set[Use]) -> tuple[set[tuple[str, int]], set[tuple[str, int]]]:
+    """Arithmetic as (type, lanes), and mathematics as (header, lanes); lanes 1 is scalar."""
+    core: set[tuple[str, int]] = set()
+    mathematics: set[tuple[str, int]] = set()
+    for name, element, lanes in functions:
+        family = FUNCTIONS[name].family
+        if family == "core" or element in INTEGERS:
+            core.add((element, lanes))
+        elif element == "f64":
+            mathematics |= {("polyc_f64_math.h", 1), ("polyc_f64_math.h", lanes)}
+        else:
+            # A scalar is lane 0 of four; the vector functions build on those of the core.
+            width = 4 if lanes == 1 else lanes
+            mathematics.add((f"polyc_f32_{family}.h", width))
+            core.add(("f32", width))
+    return core, mathematics
+
+
+def _check(uses: Uses) -> None:
+    for name, element, lanes in uses.functions:
+        function = FUNCTIONS.get(name)
+        if function is None or element not in function.types:
+            raise ValueError(f"the runtime has no function {name} of {element}; see FUNCTIONS")
+        if lanes == 1 and function.vector_only:
+            raise ValueError(f"{name} of {element} exists for vectors only, not for lanes = 1")
+    for source, target, _ in uses.casts:
+        if source == target or not {source, target} <= set(TYPES):
+            raise ValueError(f"no cast from {source} to {target}; it takes two of {TYPES}")
+    for lanes in {u[2] for u in uses.functions | uses.casts} - {1, *LANES}:
+        raise ValueError(f"no vectors of {lanes} lanes; the runtime has 1 and {LANES}")
+
+
+def _include(header: str, **parameters: str | int) -> list[str]:
+    return [*(f"#define {k} {v}" for k, v in parameters.items()), f'#include "{header}"']

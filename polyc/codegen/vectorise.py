@@ -1,0 +1,130 @@
+"""LoopNest passes after the proof: partial sums, unrolling, and cutting vector loops to SIMD width.
+
+    1. privatise   acc max= x[…]  over a vector loop  ->  lanes of partial results, combined at the end
+    2. unroll      loops of kind unroll are replaced by copies of their bodies
+    3. cut         a vector loop of constant extent 21 becomes vectors of 16 and 4 and one scalar
+
+After them a loop of kind "vector" has a power of two of iterations, and a body of assignments only.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import replace
+
+import numpy as np
+
+from polyc.codegen.index import Affine, var, variables
+from polyc.codegen.loopnest import (
+    Assign,
+    Block,
+    Element,
+    For,
+    Local,
+    Node,
+    Read,
+    extent_of,
+    rewrite_nodes,
+    substitute_node,
+    walk_expr,
+)
+from polyc.scop.expr import Const
+from polyc.scop.scop import identity
+
+LARGEST_UNROLL = 64
+"""Copies of one body; no register file holds the accumulators of more."""
+
+
+def vectorise(block: Block, simd_bytes: int) -> Block:
+    """The nest with its vector and unroll loops in printable form."""
+    names = iter(range(1 << 30))
+    private = rewrite_nodes(block, lambda n: _privatise(n, names))
+    return rewrite_nodes(private, lambda n: _expand(n, simd_bytes))
+
+
+def _privatise(node: Node, names: Iterator[int]) -> Node:
+    """for j: vector for l: acc op= e   ->   partial[l] op= e, and acc op= partial[l] at the end.
+
+    Only a declared reduction whose target neither loop moves; the proof has allowed its reordering.
+    """
+    if not (isinstance(node, For) and node.kind == "sequential" and len(node.body.body) == 1):
+        return node
+    lanes = node.body.body[0]
+    if not (isinstance(lanes, For) and lanes.kind == "vector" and len(lanes.body.body) == 1):
+        return node
+    update = lanes.body.body[0]
+    extent = extent_of(lanes)
+    if not isinstance(update, Assign) or update.reduction is None or extent is None or extent < 2:
+        return node
+    moved = {v for i in update.target.index for v in variables(i)}
+    if moved & {node.var, lanes.var} or not lanes.lower.is_constant:
+        return node
+    local = Local(f"partial_{next(names)}", update.dtype, (extent,), update.target.array)
+    place = Element(local.name, (var(lanes.var) - lanes.lower.constant,))
+    start = replace(
+        update,
+        target=place,
+        value=Const(identity(update.reduction, update.dtype), update.dtype),
+        reduction=None,
+    )
+    end = replace(update, value=Read(place, update.dtype))
+    body = replace(lanes, body=Block((replace(update, target=place),)))
+    return Block(
+        (
+            replace(lanes, body=Block((start,))),
+            replace(node, body=Block((body,))),
+            replace(lanes, body=Block((end,))),
+        ),
+        (local,),
+    )
+
+
+def _expand(node: Node, simd_bytes: int) -> Node:
+    if not isinstance(node, For):
+        return node
+    if node.kind == "unroll":
+        extent = extent_of(node)
+        if extent is None or extent > LARGEST_UNROLL:
+            return replace(node, kind="sequential")
+        return Block(tuple(_at(node, node.lower + k * node.step) for k in range(extent)))
+    if node.kind == "vector":
+        return _cut(node, simd_bytes)
+    return node
+
+
+def _cut(loop: For, simd_bytes: int) -> Node:
+    """A vector loop as full vectors, then shorter ones, then a scalar."""
+    extent = extent_of(loop)
+    flat = _flatten(loop.body)
+    if extent is None or loop.step != 1 or not all(isinstance(n, Assign) for n in flat):
+        return replace(loop, kind="sequential")
+    widest = max(_widest(n) for n in flat)
+    lanes, start, parts = max(1, simd_bytes // widest), 0, []
+    while start < extent:
+        while lanes > extent - start:
+            lanes //= 2
+        low = loop.lower + start
+        if lanes == 1:
+            parts.append(_at(replace(loop, body=Block(flat)), low))
+        else:
+            parts.append(replace(loop, lower=low, upper=low + lanes, body=Block(flat)))
+        start += lanes
+    return parts[0] if len(parts) == 1 else Block(tuple(parts))
+
+
+def _flatten(block: Block) -> tuple[Node, ...]:
+    """The nodes of a block with blocks that declare nothing opened up."""
+    body: list[Node] = []
+    for node in block.body:
+        body.extend(_flatten(node) if isinstance(node, Block) and not node.locals else (node,))
+    return tuple(body)
+
+
+def _widest(assign: Assign) -> int:
+    """Bytes of the widest element that an assignment computes with."""
+    types = [assign.dtype, *(e.dtype for e in walk_expr(assign.value))]
+    return max(np.dtype(t).itemsize for t in types)
+
+
+def _at(loop: For, value: Affine) -> Node:
+    return substitute_node(loop.body, {loop.var: value})

@@ -1,0 +1,67 @@
+"""Inputs of a model for the commands: from .npy files, or random."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import cast
+
+import numpy as np
+
+from polyc.errors import InvalidModel
+from polyc.spec import TensorSpec
+
+
+def random_array(spec: TensorSpec, generator: np.random.Generator) -> np.ndarray:
+    """Standard normal floats, or zeros and ones: small enough to be valid indices."""
+    shape = cast(tuple[int, ...], spec.shape)
+    if np.issubdtype(spec.dtype, np.floating):
+        return np.asarray(generator.standard_normal(shape)).astype(spec.dtype)
+    return np.asarray(generator.integers(0, 2, shape)).astype(spec.dtype)
+
+
+def random_feeds(specs: Sequence[TensorSpec], seed: int) -> dict[str, np.ndarray]:
+    """An array for each input; the same seed gives the same arrays."""
+    generator = np.random.default_rng(seed)
+    return {s.name: random_array(s, generator) for s in specs}
+
+
+def read_feeds(
+    specs: Sequence[TensorSpec], files: Sequence[str], seed: int
+) -> dict[str, np.ndarray]:
+    """["x=photo.npy"] -> {"x": …}; inputs without a file are random."""
+    given = dict(_read(text) for text in files)
+    unknown = sorted(set(given) - {s.name for s in specs})
+    if unknown:
+        raise InvalidModel(
+            f"--input names {', '.join(unknown)}; the model's inputs are "
+            + ", ".join(map(str, specs))
+        )
+    return {**random_feeds([s for s in specs if s.name not in given], seed), **given}
+
+
+def write_results(folder: Path, results: Mapping[str, np.ndarray]) -> list[Path]:
+    """Write each output as <folder>/<name>.npy, with what cannot be in a file's name replaced."""
+    folder.mkdir(parents=True, exist_ok=True)
+    files = []
+    for position, (name, value) in enumerate(results.items()):
+        plain = "".join(c if c.isalnum() or c in "._-" else "_" for c in name).lstrip(".")
+        file = folder / f"{plain[:100] or position}.npy"
+        if file in files:
+            file = file.with_stem(f"{file.stem}-{position}")
+        np.save(file, value)
+        files.append(file)
+    return files
+
+
+def _read(text: str) -> tuple[str, np.ndarray]:
+    # The file's name comes last and has no "="; a tensor's may have one.
+    name, equals, file = text.rpartition("=")
+    if not equals or not name or not file:
+        raise InvalidModel(f"--input {text!r} is not of the form NAME=FILE.npy")
+    try:
+        return name, np.load(file, allow_pickle=False)
+    except (OSError, ValueError) as error:
+        raise InvalidModel(
+            f"--input {name}: {file} cannot be read as a NumPy array ({error}); give a .npy file"
+        ) from error

@@ -1,0 +1,103 @@
+"""Comparing every tensor of a model with ONNX's reference, to find the first node that differs."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+import numpy as np
+import onnx
+from onnx import shape_inference
+from onnx.reference import ReferenceEvaluator
+
+from polyc.errors import InvalidModel
+
+LIMITS = {"float16": 1e-2, "float32": 1e-4, "float64": 1e-10}
+"""Largest error, relative to the tensor's largest magnitude; other types must agree exactly."""
+
+
+@dataclass(frozen=True)
+class Difference:
+    """How far a tensor is from the reference: max |ours - reference| / max |reference|."""
+
+    node: str
+    op: str
+    tensor: str
+    error: float
+    limit: float
+
+    @property
+    def agrees(self) -> bool:
+        return self.error <= self.limit
+
+    def __str__(self) -> str:
+        return (
+            f"node {self.node!r} ({self.op}) computes tensor {self.tensor!r} with relative error "
+            f"{self.error:.2e}, more than {self.limit:.0e}"
+        )
+
+
+def read_model(path: str) -> onnx.ModelProto:
+    """An ONNX file as a proto; InvalidModel if it is none."""
+    try:
+        return onnx.load(path)
+    except Exception as error:  # protobuf and onnx raise many kinds here
+        raise InvalidModel(f"{path} cannot be read as an ONNX model: {error}") from error
+
+
+def expose_intermediates(model: onnx.ModelProto) -> onnx.ModelProto:
+    """The model with the output of every node of its graph as an output, in the nodes' order."""
+    inferred = shape_inference.infer_shapes(model, data_prop=True)
+    types = {v.name: v for v in (*inferred.graph.value_info, *inferred.graph.output)}
+    exposed = onnx.ModelProto()
+    exposed.CopyFrom(inferred)
+    del exposed.graph.output[:]
+    for node in inferred.graph.node:
+        for name in node.output:
+            info = types.get(name)
+            if info is not None and info.type.HasField("tensor_type"):
+                exposed.graph.output.append(info)
+    # An output that no node computes is an input or a constant.
+    made = {o.name for o in exposed.graph.output}
+    exposed.graph.output.extend(o for o in inferred.graph.output if o.name not in made)
+    return exposed
+
+
+def run_reference(model: onnx.ModelProto, feeds: Mapping[str, np.ndarray]) -> dict[str, np.ndarray]:
+    """{output: array} by ONNX's reference evaluator."""
+    evaluator = ReferenceEvaluator(model)
+    values = evaluator.run(None, dict(feeds))
+    return dict(zip(evaluator.output_names, map(np.asarray, values), strict=True))
+
+
+def compare(
+    model: onnx.ModelProto, ours: Mapping[str, np.ndarray], reference: Mapping[str, np.ndarray]
+) -> list[Difference]:
+    """The difference of every tensor that both sides hold, in the order of the nodes."""
+    differences = []
+    for position, node in enumerate(model.graph.node):
+        for name in node.output:
+            if name in ours and name in reference:
+                error = relative_error(ours[name], reference[name])
+                limit = LIMITS.get(str(reference[name].dtype), 0.0)
+                label = node.name or f"#{position}"
+                differences.append(Difference(label, node.op_type, name, error, limit))
+    return differences
+
+
+def relative_error(ours: np.ndarray, reference: np.ndarray) -> float:
+    """max |ours - reference| / max |reference|; infinite if shapes, NaNs or infinities differ."""
+    if ours.shape != reference.shape or ours.dtype != reference.dtype:
+        return float("inf")
+    if not np.issubdtype(reference.dtype, np.floating):
+        return 0.0 if np.array_equal(ours, reference) else float("inf")
+    a, b = ours.astype(np.float64), reference.astype(np.float64)
+    finite = np.isfinite(b)
+    if not np.array_equal(a[~finite], b[~finite], equal_nan=True):
+        return float("inf")
+    if not finite.any():
+        return 0.0
+    if not np.isfinite(a[finite]).all():
+        return float("inf")
+    scale = max(float(np.abs(b[finite]).max()), float(np.finfo(reference.dtype).tiny))
+    return float(np.abs(a[finite] - b[finite]).max()) / scale

@@ -1,0 +1,33 @@
+"""The errors that polyc raises on purpose.
+
+Each message names three things: the object (node, tensor, statement), the rule that it breaks, and
+the way out. Anything else that escapes from polyc is a defect of polyc.
+"""
+
+
+class PolycError(Exception):
+    """Base of every error that polyc raises on purpose."""
+
+
+class InvalidModel(PolycError):
+    """The model is malformed, inconsistent, or unsafe to read."""
+
+
+class UnsupportedOp(PolycError):
+    """The model is valid but uses something that polyc does not compile."""
+
+
+class ShapeError(PolycError):
+    """Shapes or types do not fit: of a node's inputs, or of the arrays given to a call."""
+
+
+class IllegalSchedule(PolycError):
+    """A generated loop nest breaks a dependence, a bound or an initialisation; carries a witness."""
+
+
+class BuildError(PolycError):
+    """The C compiler is missing or refused the generated code."""
+
+
+class RuntimeFailure(PolycError):
+    """Compiled code reported a failure while running, e.g. an index out of range."""

@@ -1,0 +1,186 @@
+"""Read the tensors of a model file: bytes that a stranger wrote become arrays, under checks.
+
+A tensor's data lies inside the model file or in a second file that the tensor names. Either way
+the declared shape is only a claim: it is checked, in integers that cannot overflow, before any
+memory is asked for, and a second file is opened only inside the model's own folder.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from pathlib import Path, PurePosixPath, PureWindowsPath
+
+import numpy as np
+import onnx
+from onnx import TensorProto, numpy_helper
+
+from polyc.errors import InvalidModel, UnsupportedOp
+
+MAX_BYTES = 2**40
+"""The largest tensor that is believed: more than any machine that compiles models can hold."""
+
+MAX_SPARSE_BYTES = 2**31
+"""The largest sparse tensor that is made dense: what a dense one could be inside a model file."""
+
+MAX_RANK = 64
+"""NumPy's own limit."""
+
+_PACKED_BITS = {"INT4": 4, "UINT4": 4, "FLOAT4E2M1": 4, "INT2": 2, "UINT2": 2}
+
+
+def dtype_of(element_type: int, owner: str) -> np.dtype:
+    """The NumPy type of an ONNX element type: 1 -> float32; `owner` names the object in errors."""
+    if element_type == TensorProto.STRING:
+        raise UnsupportedOp(f"{owner} holds strings: only numbers are compiled; remove it")
+    try:
+        return np.dtype(onnx.helper.tensor_dtype_to_np_dtype(element_type))
+    except (KeyError, TypeError, ValueError):
+        raise InvalidModel(
+            f"{owner} has the element type {element_type}, which onnx {onnx.__version__} does not "
+            "know; export the model again, or install a newer onnx"
+        ) from None
+
+
+def check_extents(extents: Sequence[int], dtype: np.dtype, owner: str) -> int:
+    """The number of elements of a shape: (2, 3) -> 6; InvalidModel where it cannot be true."""
+    if len(extents) > MAX_RANK:
+        raise UnsupportedOp(f"{owner} has {len(extents)} dimensions; at most {MAX_RANK} are read")
+    if any(d < 0 for d in extents):
+        raise InvalidModel(f"{owner} has a negative extent in {_brief(extents)}; export it again")
+    # Zero extents count as one, so that an empty tensor cannot hide an absurd extent.
+    if math.prod(max(d, 1) for d in extents) * dtype.itemsize > MAX_BYTES:
+        raise InvalidModel(
+            f"{owner} claims the shape {_brief(extents)}, more than {MAX_BYTES} bytes; "
+            "the file is damaged, or the tensor has to be split"
+        )
+    return math.prod(extents)
+
+
+def read_tensor(proto: TensorProto, folder: Path | None, owner: str = "") -> np.ndarray:
+    """TensorProto -> array, reading a second file inside `folder` where the tensor names one.
+
+    Raises InvalidModel where shape, type and data disagree or the file is out of bounds, and
+    UnsupportedOp for strings.
+    """
+    owner = owner or f"tensor {proto.name!r}"
+    dtype = dtype_of(proto.data_type, owner)
+    count = check_extents(proto.dims, dtype, owner)
+    bits = _PACKED_BITS.get(TensorProto.DataType.Name(proto.data_type), 8 * dtype.itemsize)
+    size = -(-count * bits // 8)
+    if proto.data_location == TensorProto.EXTERNAL:
+        inside = TensorProto(data_type=proto.data_type, dims=proto.dims)
+        inside.raw_data = _read_external(proto, folder, size, owner)
+        proto = inside
+    if proto.HasField("raw_data") and len(proto.raw_data) != size:
+        raise InvalidModel(
+            f"{owner} holds {len(proto.raw_data)} bytes, but {dtype}{_brief(proto.dims)} takes "
+            f"{size}; export the model again"
+        )
+    try:
+        array = np.asarray(numpy_helper.to_array(proto), dtype=dtype)
+    except Exception as error:  # protobuf, NumPy and onnx share no base of their errors
+        raise InvalidModel(f"{owner} cannot be read ({error}); export the model again") from error
+    # A byte other than 0 and 1 is no boolean: C code that reads it would be undefined.
+    return array.view(np.uint8) != 0 if dtype == np.bool_ else array
+
+
+def read_sparse(proto: onnx.SparseTensorProto, folder: Path | None, owner: str = "") -> np.ndarray:
+    """SparseTensorProto -> dense array: values [5], indices [2], dims (4,) -> [0, 0, 5, 0].
+
+    Indices are linear, shape (n,), or per dimension, shape (n, rank).
+    """
+    owner = owner or f"sparse tensor {proto.values.name!r}"
+    values = read_tensor(proto.values, folder, f"the values of {owner}")
+    indices = read_tensor(proto.indices, folder, f"the indices of {owner}")
+    shape = tuple(proto.dims)
+    count = check_extents(shape, values.dtype, owner)
+    if count * values.dtype.itemsize > MAX_SPARSE_BYTES:
+        raise InvalidModel(
+            f"{owner} is larger than {MAX_SPARSE_BYTES} bytes when dense; store it as a dense "
+            "tensor with external data"
+        )
+    if indices.dtype != np.int64 or values.ndim != 1:
+        raise InvalidModel(f"{owner} needs int64 indices and a vector of values; export it again")
+    if indices.shape == (len(values), len(shape)):
+        columns = indices
+    elif indices.shape == values.shape:
+        _check_indices(indices[:, None], (count,), owner)
+        columns = np.stack(np.unravel_index(indices, shape), axis=1) if len(values) else indices
+    else:
+        raise InvalidModel(f"{owner} has indices of shape {indices.shape} for {len(values)} values")
+    dense = np.zeros(shape, values.dtype)
+    if len(values):
+        _check_indices(columns, shape, owner)
+        dense[tuple(columns.T)] = values
+    return dense
+
+
+def _check_indices(columns: np.ndarray, shape: Sequence[int], owner: str) -> None:
+    if ((columns < 0) | (columns >= np.array(shape, np.int64))).any():
+        raise InvalidModel(f"{owner} has an index outside {_brief(shape)}; export it again")
+
+
+def _read_external(proto: TensorProto, folder: Path | None, size: int, owner: str) -> bytes:
+    """The `size` bytes that the tensor's `external_data` entries point at."""
+    if folder is None:
+        raise InvalidModel(
+            f"{owner} has its data in another file, but a model given as bytes or as a ModelProto "
+            "has no folder; give the path of the model, or load the data into it first"
+        )
+    entries = {entry.key: entry.value for entry in proto.external_data}
+    path = _locate(entries.get("location", ""), folder, owner)
+    offset = _number(entries.get("offset", "0"), "offset", owner)
+    length = _number(entries.get("length", str(size)), "length", owner)
+    if length != size:
+        raise InvalidModel(
+            f"{owner} names {length} bytes of {path.name!r}, but its type and shape take {size}; "
+            "export the model again"
+        )
+    try:
+        with path.open("rb") as file:
+            present = file.seek(0, 2)
+            if offset + size > present:
+                raise InvalidModel(
+                    f"{owner} needs bytes {offset} to {offset + size} of {path.name!r}, which has "
+                    f"{present}; the file is cut short: fetch it again"
+                )
+            file.seek(offset)
+            return file.read(size)
+    except OSError as error:
+        raise InvalidModel(f"{owner}: cannot read {path.name!r}: {error}") from error
+
+
+def _locate(location: str, folder: Path, owner: str) -> Path:
+    """The file that `location` names, once it is known to lie inside `folder`."""
+    refused = InvalidModel(
+        f"{owner} has its data in {location[:200]!r}, which is not a file inside the model's "
+        "folder; put the file there and name it by a relative path without '..'"
+    )
+    # Both kinds of path are asked, so that a model is refused alike on every system.
+    kinds = (PurePosixPath(location), PureWindowsPath(location))
+    if not location or any(kind.anchor or ".." in kind.parts for kind in kinds):
+        raise refused
+    try:
+        path = (folder / location).resolve(strict=True)
+        # A pipe or a device has no end: only a plain file is opened.
+        if not path.is_relative_to(folder.resolve()) or not path.is_file():
+            raise refused
+    except (OSError, ValueError, RuntimeError) as error:
+        raise refused from error
+    return path
+
+
+def _number(text: str, field: str, owner: str) -> int:
+    """The decimal number of an `external_data` entry: "4096" -> 4096."""
+    if not (text.isascii() and text.isdigit() and len(text) <= 19):
+        raise InvalidModel(
+            f"{owner} has the external {field} {text[:40]!r}, which is not a byte count; "
+            "export the model again"
+        )
+    return int(text)
+
+
+def _brief(extents: Sequence[int]) -> str:
+    shown = ", ".join(map(str, extents[:8]))
+    return f"[{shown}, …]" if len(extents) > 8 else f"[{shown}]"

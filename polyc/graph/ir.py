@@ -1,0 +1,156 @@
+"""The tensor graph: what a model is before it becomes integer sets.
+
+A `Graph` is a frozen list of `Node`s in topological order over named `Tensor`s. Nodes use the
+operators of the ONNX standard in the *newest* form of each operator: the importer upgrades older
+forms, so that every later stage knows one form only.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+if TYPE_CHECKING:
+    from polyc.graph.builder import Value
+
+Dim = int | str
+"""The extent of one dimension: a number, or the name of a size known only at run time."""
+
+Shape = tuple[Dim, ...]
+
+
+@dataclass(frozen=True)
+class Tensor:
+    """A named tensor: element type, shape, and its value where it is a constant."""
+
+    name: str
+    dtype: np.dtype
+    shape: Shape
+    value: np.ndarray | None = field(default=None, compare=False, repr=False)
+
+    @property
+    def is_constant(self) -> bool:
+        return self.value is not None
+
+    @property
+    def is_static(self) -> bool:
+        return all(isinstance(d, int) for d in self.shape)
+
+    @property
+    def rank(self) -> int:
+        return len(self.shape)
+
+    @property
+    def extents(self) -> tuple[int, ...]:
+        """The shape as integers; only for tensors of static shape."""
+        assert self.is_static, f"{self.name} has the symbolic shape {self.shape}"
+        return tuple(int(d) for d in self.shape)
+
+    @property
+    def size(self) -> int:
+        """Number of elements; only for tensors of static shape."""
+        return int(np.prod(self.extents, dtype=np.int64))
+
+    def __str__(self) -> str:
+        return f"{self.name}: {self.dtype}[{', '.join(map(str, self.shape))}]"
+
+
+@dataclass(frozen=True)
+class Node:
+    """One operator application; an absent optional input or output is the empty name."""
+
+    name: str
+    op: str
+    inputs: tuple[str, ...]
+    outputs: tuple[str, ...]
+    attributes: Mapping[str, Any] = field(default_factory=dict)
+    domain: str = ""
+
+    def get(self, attribute: str, default: Any = None) -> Any:
+        return self.attributes.get(attribute, default)
+
+    def __str__(self) -> str:
+        shown = ", ".join(f"{k}={_brief(v)}" for k, v in sorted(self.attributes.items()))
+        arguments = ", ".join(i or "-" for i in self.inputs) + (f"; {shown}" if shown else "")
+        return f"{', '.join(self.outputs)} = {self.op}({arguments})"
+
+
+@dataclass(frozen=True)
+class Graph:
+    """Nodes in topological order over a table of tensors; each tensor is written at most once.
+
+    `tensors` holds every name that appears: inputs, constants (with a value) and results.
+    """
+
+    name: str
+    nodes: tuple[Node, ...]
+    tensors: Mapping[str, Tensor]
+    inputs: tuple[str, ...]
+    outputs: tuple[str, ...]
+
+    @cached_property
+    def producers(self) -> Mapping[str, Node]:
+        """Tensor name -> the node that writes it."""
+        return {o: n for n in self.nodes for o in n.outputs if o}
+
+    @cached_property
+    def consumers(self) -> Mapping[str, tuple[Node, ...]]:
+        """Tensor name -> the nodes that read it, once per node, in order."""
+        table: dict[str, list[Node]] = {}
+        for node in self.nodes:
+            for name in dict.fromkeys(node.inputs):
+                if name:
+                    table.setdefault(name, []).append(node)
+        return {k: tuple(v) for k, v in table.items()}
+
+    def tensor(self, name: str) -> Tensor:
+        return self.tensors[name]
+
+    def value(self, name: str) -> np.ndarray | None:
+        """The value of a constant, or None for an absent name or a tensor computed at run time."""
+        return self.tensors[name].value if name else None
+
+    def rewrite(
+        self,
+        nodes: Sequence[Node],
+        tensors: Mapping[str, Tensor] | None = None,
+        outputs: Sequence[str] | None = None,
+    ) -> Graph:
+        """This graph with other nodes; tensors that no node, input or output names are dropped."""
+        table = self.tensors if tensors is None else tensors
+        final = tuple(self.outputs if outputs is None else outputs)
+        used = dict.fromkeys([*self.inputs, *final])
+        for node in nodes:
+            used.update(dict.fromkeys((*node.inputs, *node.outputs)))
+        used.pop("", None)
+        kept = {name: table[name] for name in used}
+        return replace(self, nodes=tuple(nodes), tensors=kept, outputs=final)
+
+    @staticmethod
+    def of(**outputs: Value) -> Graph:
+        """The graph of named expressions: Graph.of(y=relu(x)) -> x ↦ y; see `polyc.ops`."""
+        # Expressions become graphs, so the builder depends on this module and not it on them.
+        from polyc.graph.builder import graph_of
+
+        return graph_of(outputs)
+
+    def __str__(self) -> str:
+        lines = [f"graph {self.name}("]
+        lines += [f"  {self.tensors[i]}," for i in self.inputs]
+        lines += [") {"]
+        for node in self.nodes:
+            shapes = ", ".join(
+                f"{self.tensors[o].dtype}{list(self.tensors[o].shape)}" for o in node.outputs if o
+            )
+            lines.append(f"  {node}    # {shapes}")
+        return "\n".join([*lines, f"  return {', '.join(self.outputs)}", "}"])
+
+
+def _brief(value: Any) -> str:
+    if isinstance(value, np.ndarray):
+        return f"<{value.dtype}{list(value.shape)}>"
+    return str(value)

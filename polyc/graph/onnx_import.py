@@ -1,0 +1,196 @@
+"""ONNX in, `Graph` out: read, check, inline, upgrade, infer.
+
+A model file is written by strangers. Whatever it holds, `import_onnx` gives a consistent Graph or
+raises a PolycError that names what is wrong. Bulk data is read first and kept apart, so that
+checking, inlining and shape inference work on a small skeleton, however large the weights are.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import onnx
+from onnx import GraphProto, ModelProto, inliner, numpy_helper
+
+from polyc.errors import InvalidModel, PolycError
+from polyc.graph.external_data import read_sparse, read_tensor
+from polyc.graph.infer import infer_graph
+from polyc.graph.ir import Graph, Node, Tensor
+from polyc.graph.onnx_checks import (
+    check_definitions,
+    check_functions,
+    check_standard,
+    check_text,
+    find_opset,
+)
+from polyc.graph.onnx_nodes import (
+    STANDARD_DOMAINS,
+    brief,
+    constant_tensor,
+    is_constant,
+    one_line,
+    read_inputs,
+    read_node,
+    read_type,
+    unique_names,
+)
+from polyc.graph.upgrade import Context, is_newest_form, upgrade_nodes
+
+MAX_PROTOBUF_BYTES = 2**31 - 1
+"""The limit of the protobuf format itself."""
+
+SMALL_ELEMENTS = 1024
+"""Integer constants up to this size stay in the skeleton, where they may be shapes."""
+
+
+def import_onnx(source: str | os.PathLike[str] | bytes | ModelProto) -> Graph:
+    """Read a model: path, serialised bytes, or ModelProto -> Graph in newest operator forms.
+
+    Initialisers are constants, also where the model lists them as inputs with a default value. A
+    named dimension becomes a symbol, an unknown one a fresh symbol such as "x_d0". Raises
+    InvalidModel for a malformed, inconsistent or unsafe model, UnsupportedOp for a valid one that
+    is not compiled, and ShapeError where shapes do not fit.
+    """
+    # 1. Bytes become a protobuf message, and its data become arrays.
+    model, folder = _parse(source)
+    check_text(model)
+    opset = find_opset(model)
+    constants = _read_constants(model.graph, folder)
+    inputs = read_inputs(model.graph, constants)
+
+    # 2. What is left is checked as a whole before anything relies on it.
+    skeleton = _without_data(model, constants, opset)
+    check_definitions(skeleton.graph)
+    check_standard(skeleton)
+
+    # 3. Functions are inlined before the upgrade, which knows operators only.
+    flat = _inline_functions(skeleton)
+    nodes = tuple(read_node(n, i, folder) for i, n in enumerate(flat.graph.node))
+    nodes = _upgrade(nodes, opset, flat)
+
+    # 4. Constant nodes leave last: functions and the upgrade bring new ones.
+    fresh = [constant_tensor(n) for n in nodes if is_constant(n)]
+    return infer_graph(
+        skeleton.graph.name,
+        _rename([n for n in nodes if not is_constant(n)]),
+        {**constants, **{t.name: t for t in (*fresh, *inputs)}},
+        [t.name for t in inputs],
+        [o.name for o in skeleton.graph.output],
+    )
+
+
+def _parse(source: str | os.PathLike[str] | bytes | ModelProto) -> tuple[ModelProto, Path | None]:
+    """The model, and the folder of its external data where it has one."""
+    if isinstance(source, ModelProto):
+        return source, None
+    if not isinstance(source, str | os.PathLike | bytes):
+        kind = type(source).__name__
+        raise InvalidModel(f"a {kind} is no model; give a path, bytes or an onnx.ModelProto")
+    folder = None
+    try:
+        if not isinstance(source, bytes):
+            path = Path(source)
+            folder = path.parent
+            _check_size(path.stat().st_size)
+            source = path.read_bytes()
+    except (OSError, ValueError) as error:
+        raise InvalidModel(f"the model cannot be read: {error}; check the path") from error
+    _check_size(len(source))
+    try:
+        return ModelProto.FromString(source), folder
+    except Exception as error:  # protobuf's implementations differ in what they raise
+        raise InvalidModel(f"this is no ONNX model ({error}); is the file complete?") from error
+
+
+def _check_size(size: int) -> None:
+    if size > MAX_PROTOBUF_BYTES:
+        raise InvalidModel(
+            f"the model has {size} bytes, but the format ends at {MAX_PROTOBUF_BYTES}; store its "
+            "weights as external data"
+        )
+
+
+def _read_constants(graph: GraphProto, folder: Path | None) -> dict[str, Tensor]:
+    """The initialisers and the outputs of Constant nodes, by name."""
+    dense = [(t.name, read_tensor(t, folder)) for t in graph.initializer]
+    sparse = [(s.values.name, read_sparse(s, folder)) for s in graph.sparse_initializer]
+    tensors = [Tensor(name, v.dtype, v.shape, v) for name, v in (*dense, *sparse)]
+    tensors += [
+        constant_tensor(read_node(n, i, folder)) for i, n in enumerate(graph.node) if is_constant(n)
+    ]
+    constants: dict[str, Tensor] = {}
+    for tensor in tensors:
+        if not tensor.name or tensor.name in constants:
+            raise InvalidModel(
+                f"constant {brief(tensor.name)} is unnamed or defined twice; rename it"
+            )
+        constants[tensor.name] = tensor
+    return constants
+
+
+def _without_data(model: ModelProto, constants: Mapping[str, Tensor], opset: int) -> ModelProto:
+    """The model with each large constant as an input of its type: the same graph, in few bytes."""
+    # Before IR version 4 an initialiser had to be an input too.
+    skeleton = ModelProto(ir_version=model.ir_version and max(model.ir_version, 4))
+    others = [o for o in model.opset_import if o.domain not in STANDARD_DOMAINS]
+    skeleton.opset_import.extend([onnx.helper.make_opsetid("", opset), *others])
+    skeleton.functions.extend(model.functions)
+    graph = skeleton.graph
+    graph.name = model.graph.name or "graph"
+    graph.node.extend(n for n in model.graph.node if not is_constant(n))
+    for node in graph.node:
+        node.domain = "" if node.domain in STANDARD_DOMAINS else node.domain
+    graph.input.extend(i for i in model.graph.input if i.name not in constants)
+    graph.output.extend(model.graph.output)
+    for name, tensor in constants.items():
+        if tensor.value is not None and tensor.dtype == np.int64 and tensor.size <= SMALL_ELEMENTS:
+            graph.initializer.append(numpy_helper.from_array(tensor.value, name))
+        else:
+            element = onnx.helper.np_dtype_to_tensor_dtype(tensor.dtype)
+            graph.input.append(onnx.helper.make_tensor_value_info(name, element, tensor.shape))
+    return skeleton
+
+
+def _inline_functions(model: ModelProto) -> ModelProto:
+    """The model with the body of each of its own functions in place of the call."""
+    if not model.functions:
+        return model
+    check_functions(model)
+    try:
+        flat = inliner.inline_local_functions(model, convert_version=True)
+    except Exception as error:  # C++ and protobuf errors share no base
+        raise InvalidModel(f"a function cannot be inlined ({one_line(error)})") from error
+    check_definitions(flat.graph)
+    return flat
+
+
+def _upgrade(nodes: tuple[Node, ...], opset: int, model: ModelProto) -> tuple[Node, ...]:
+    """The nodes in newest form; types are inferred only where some node is in an older one."""
+    if all(is_newest_form(n, opset) for n in nodes):
+        return nodes
+    names = {name for n in nodes for name in (*n.inputs, *n.outputs)}
+    types = _infer_types(model)
+    return upgrade_nodes(nodes, opset, Context(frozenset(names | set(types)), types))
+
+
+def _infer_types(model: ModelProto) -> dict[str, Tensor]:
+    """The types that ONNX's own inference finds: it knows the old forms, and may leave gaps."""
+    try:
+        graph = onnx.shape_inference.infer_shapes(model).graph
+    except Exception:  # a rule that needs a type that is missing refuses, and says so
+        graph = model.graph
+    types = {t.name: Tensor(t.name, np.dtype(np.int64), tuple(t.dims)) for t in graph.initializer}
+    for info in (*graph.input, *graph.value_info, *graph.output):
+        try:
+            types[info.name] = read_type(info, ())
+        except PolycError:
+            continue
+    return types
+
+
+def _rename(nodes: Sequence[Node]) -> list[Node]:
+    return [replace(n, name=name) for n, name in zip(nodes, unique_names(nodes), strict=True)]

@@ -1,0 +1,120 @@
+"""How a rule of an operator is stated, and what is raised when a node breaks it.
+
+The functions of this package see shapes and attributes, not whole nodes, so that the lowering to
+statements can call them too. They raise `RuleBroken` or `NotFixed`, which carry the rule, what it
+expects, what it got and the way out; `infer_node` adds the node and the types of its inputs.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from polyc.errors import ShapeError, UnsupportedOp
+from polyc.graph.ir import Dim, Node, Tensor
+
+
+class RuleBroken(ShapeError):
+    """A rule that does not hold: `statement` says which, `way_out` what to change."""
+
+    def __init__(self, rule: str, expected: object, got: object, way_out: str) -> None:
+        self.statement = f"{rule}: expected {_show(expected)}, got {_show(got)}"
+        self.way_out = way_out
+        super().__init__(f"{self.statement}; {way_out}")
+
+
+class NotFixed(UnsupportedOp):
+    """A size or a value that must be known when compiling but is known only at run time."""
+
+    def __init__(self, statement: str, way_out: str) -> None:
+        self.statement = statement
+        self.way_out = way_out
+        super().__init__(f"{statement}; {way_out}")
+
+
+def require(holds: bool, rule: str, expected: object, got: object, way_out: str) -> None:
+    """Raise `RuleBroken` unless the rule holds."""
+    if not holds:
+        raise RuleBroken(rule, expected, got, way_out)
+
+
+def require_rank(tensor: Tensor, role: str, least: int, most: int | None = None) -> None:
+    """Raise `RuleBroken` unless least <= rank <= most; `most=None` sets no upper limit."""
+    fits = least <= tensor.rank and (most is None or tensor.rank <= most)
+    if not fits:
+        bound = f"at least {least}" if most is None else str(least)
+        if most is not None and most != least:
+            bound = f"{least} to {most}"
+        way_out = f"reshape {tensor.name!r} to that many dimensions"
+        raise RuleBroken(f"rank of {role}", bound, tensor.rank, way_out)
+
+
+def require_shape(tensor: Tensor | None, role: str, expected: Sequence[Dim]) -> None:
+    """Raise `RuleBroken` unless the tensor is absent or has exactly this shape."""
+    if tensor is not None and tensor.shape != tuple(expected):
+        way_out = f"give {tensor.name!r} that shape"
+        raise RuleBroken(f"shape of {role}", tuple(expected), tensor.shape, way_out)
+
+
+def given(tensor: Tensor | None) -> Tensor:
+    """A required input; that it is present was checked before the rule was called."""
+    assert tensor is not None, "a required input was not checked"
+    return tensor
+
+
+def constant_value(tensor: Tensor, role: str) -> np.ndarray:
+    """The value of an input on which the output shape depends; `NotFixed` if not a constant."""
+    if tensor.value is None:
+        raise NotFixed(
+            f"the output shape depends on the value of {role}, and {tensor.name!r} is computed at "
+            "run time",
+            "export the model with fixed sizes, so that it becomes a constant",
+        )
+    return tensor.value
+
+
+def constant_ints(tensor: Tensor, role: str) -> tuple[int, ...]:
+    """The entries of a constant list of integers (or of one scalar): int64[2] -> (0, -1)."""
+    value = constant_value(tensor, role)
+    require(value.ndim <= 1, f"rank of {role}", "0 or 1", value.ndim, "pass a list of integers")
+    return tuple(int(v) for v in value.reshape(-1))
+
+
+def constant_scalar(tensor: Tensor, role: str) -> Any:
+    """The only entry of a constant, as a Python number: float32[] or float32[1] -> float."""
+    value = constant_value(tensor, role)
+    require(value.size == 1, f"number of elements of {role}", 1, value.size, "pass a scalar")
+    return value.reshape(-1)[0].item()
+
+
+def attribute_ints(node: Node, name: str, count: int, default: int = 0) -> tuple[int, ...]:
+    """A list attribute of `count` integers; absent or empty: the default, `count` times."""
+    values = tuple(int(v) for v in node.get(name, ()) or (default,) * count)
+    way_out = "give one integer per spatial dimension"
+    require(len(values) == count, f"length of attribute {name}", count, len(values), way_out)
+    return values
+
+
+def require_choice(node: Node, name: str, default: str, choices: Sequence[str]) -> str:
+    """A string attribute that must be one of the choices."""
+    value = node.get(name, default)
+    options = ", ".join(choices)
+    require(value in choices, f"attribute {name}", f"one of {options}", value, "use one of those")
+    return str(value)
+
+
+def describe_tensor(role: str, tensor: Tensor) -> str:
+    """`X float32[1,32,8,8]`; short integer constants show their value: `axes int64[2]=(0, 1)`."""
+    text = f"{role} {tensor.dtype}[{','.join(map(str, tensor.shape))}]"
+    value = tensor.value
+    if value is not None and value.dtype.kind in "iu" and value.ndim <= 1 and value.size <= 8:
+        text += f"={_show(tuple(value.reshape(-1).tolist()))}"
+    return text
+
+
+def _show(value: object) -> str:
+    if isinstance(value, tuple | list):
+        return f"({', '.join(map(str, value))})"
+    return str(value)

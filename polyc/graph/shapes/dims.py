@@ -1,0 +1,100 @@
+"""Arithmetic on dimensions, axes and broadcasting: pure, shared with the lowering to statements.
+
+A dimension is a number or a symbol (a size known only at run time). Equal symbols match and a
+symbol broadcasts with 1; whatever would need arithmetic on a symbol raises `NotFixed`.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Sequence
+
+from polyc.graph.ir import Dim, Shape
+from polyc.graph.shapes.checks import NotFixed, RuleBroken, require
+
+_FIX_SIZES = "give the model's inputs fixed sizes"
+
+
+def fixed(dim: Dim, what: str) -> int:
+    """The dimension as a number; `NotFixed` if it is a symbol."""
+    if isinstance(dim, str):
+        raise NotFixed(f"{what} is the symbolic size {dim!r}, but must be known", _FIX_SIZES)
+    return int(dim)
+
+
+def fixed_all(dims: Iterable[Dim], what: str) -> tuple[int, ...]:
+    """All dimensions as numbers; `NotFixed` if one is a symbol."""
+    return tuple(fixed(d, what) for d in dims)
+
+
+def require_same(a: Dim, b: Dim, rule: str, way_out: str) -> None:
+    """Two dimensions that must be equal; `NotFixed` where only running could tell."""
+    if a == b:
+        return
+    if isinstance(a, str) or isinstance(b, str):
+        raise NotFixed(f"{rule}: whether {a} equals {b} is known only at run time", _FIX_SIZES)
+    raise RuleBroken(rule, a, b, way_out)
+
+
+def product(dims: Sequence[Dim], what: str) -> Dim:
+    """The product of dimensions; a lone symbol survives where all others are 1: (N, 1) -> N."""
+    symbols = [d for d in dims if isinstance(d, str)]
+    number = math.prod(d for d in dims if isinstance(d, int))
+    if not symbols:
+        return number
+    if len(symbols) == 1 and number == 1:
+        return symbols[0]
+    raise NotFixed(f"{what} multiplies the symbolic sizes {', '.join(symbols)}", _FIX_SIZES)
+
+
+def normalize_axis(axis: int, rank: int, what: str = "axis") -> int:
+    """An axis counted from the front: -1, rank 4 -> 3."""
+    way_out = "axes count from 0, or backwards from -1"
+    require(-rank <= axis < rank, what, f"{-rank} to {rank - 1}", axis, way_out)
+    return axis % rank
+
+
+def normalize_axes(axes: Iterable[int], rank: int, what: str = "axes") -> tuple[int, ...]:
+    """Distinct axes counted from the front, in the order given: (-1, 0), rank 4 -> (3, 0)."""
+    result = tuple(normalize_axis(a, rank, what) for a in axes)
+    distinct = len(set(result)) == len(result)
+    require(distinct, what, "each axis once", result, "remove the repeated axis")
+    return result
+
+
+def broadcast_dims(a: Dim, b: Dim) -> Dim:
+    """The dimension that two broadcast to: (1, n) -> n, (n, n) -> n."""
+    if a == b or b == 1:
+        return a
+    if a == 1:
+        return b
+    if isinstance(a, str) or isinstance(b, str):
+        raise NotFixed(f"whether {a} and {b} broadcast is known only at run time", _FIX_SIZES)
+    way_out = "make them equal, or one of them 1"
+    raise RuleBroken("broadcast dimensions must be equal or 1", f"{a} or 1", b, way_out)
+
+
+def broadcast_shapes(*shapes: Shape) -> Shape:
+    """NumPy's broadcasting: (5, 1, 4), (3, 1) -> (5, 3, 4)."""
+    rank = max(map(len, shapes), default=0)
+    result: list[Dim] = [1] * rank
+    for shape in shapes:
+        for i, dim in enumerate(shape, start=rank - len(shape)):
+            result[i] = broadcast_dims(result[i], dim)
+    return tuple(result)
+
+
+def require_broadcast_to(shape: Shape, target: Shape, role: str) -> None:
+    """Unidirectional broadcasting: `shape` must stretch to `target`, which must not change."""
+    pairs = zip(reversed(shape), reversed(target), strict=False)
+    unequal = [(d, t) for d, t in pairs if d not in (1, t)]
+    if any(isinstance(d, str) or isinstance(t, str) for d, t in unequal):
+        what = f"whether {_text(shape)} broadcasts to {_text(target)} is known only at run time"
+        raise NotFixed(f"{role}: {what}", _FIX_SIZES)
+    fits = not unequal and len(shape) <= len(target)
+    way_out = "make each of its last dimensions equal to the target's, or 1"
+    require(fits, f"shape of {role}", f"one that broadcasts to {_text(target)}", shape, way_out)
+
+
+def _text(shape: Shape) -> str:
+    return f"({', '.join(map(str, shape))})"

@@ -1,0 +1,160 @@
+"""Operators that only rename positions: the same elements under another shape."""
+
+from __future__ import annotations
+
+import math
+from collections import Counter
+from collections.abc import Sequence
+
+from polyc.graph.ir import Dim, Node, Shape
+from polyc.graph.shapes.checks import (
+    NotFixed,
+    constant_ints,
+    given,
+    require,
+    require_choice,
+    require_rank,
+)
+from polyc.graph.shapes.dims import (
+    broadcast_shapes,
+    fixed,
+    normalize_axes,
+    normalize_axis,
+    product,
+)
+from polyc.graph.shapes.rules import Inputs, shape_rule
+
+
+def resolve_reshape(shape: Shape, target: Sequence[int], allowzero: bool = False) -> Shape:
+    """The target of a Reshape without its placeholders.
+
+        (2, 3, 4), (0, -1) -> (2, 12)         0 copies the input's dimension (unless allowzero)
+        (N, 3, 4), (-1, 12) -> (N, 12)        -1 takes what is left
+
+    Raises RuleBroken where the numbers of elements differ, NotFixed where a symbol hides them.
+    """
+    rule, way_out = "Reshape target", "correct the target shape"
+    valid = all(t >= -1 for t in target) and target.count(-1) <= 1
+    require(valid, rule, "sizes, 0, and at most one -1", tuple(target), way_out)
+    copies = [i for i, t in enumerate(target) if t == 0 and not allowzero]
+    inside = all(i < len(shape) for i in copies)
+    require(inside, rule, f"0 only in the first {len(shape)} places", tuple(target), way_out)
+    kept: list[Dim] = [shape[i] if i in copies else t for i, t in enumerate(target)]
+    here = math.prod(d for d in shape if isinstance(d, int))
+    there = math.prod(d for d in kept if isinstance(d, int) and d != -1)
+    # Symbols that occur on both sides cancel; what is left over must go into the -1.
+    left_over = _symbols(shape) - _symbols(kept)
+    if left_over:
+        single = left_over.total() == 1 and -1 in kept and here == there
+        if not single:
+            raise NotFixed(
+                f"Reshape of {shape} to {tuple(target)} regroups a symbolic size",
+                "give the model's inputs fixed sizes",
+            )
+        return tuple(next(iter(left_over)) if d == -1 else d for d in kept)
+    if -1 in kept:
+        require(there > 0, rule, "no other 0 beside -1", tuple(target), way_out)
+        rest, remainder = divmod(here, there)
+        require(remainder == 0, f"{rule} beside -1", f"a divisor of {here}", there, way_out)
+        return tuple(rest if d == -1 else d for d in kept)
+    require(here == there, "number of elements of the Reshape target", here, there, way_out)
+    return tuple(kept)
+
+
+def resolve_permutation(perm: Sequence[int] | None, rank: int) -> tuple[int, ...]:
+    """The permutation of a Transpose, output dimension -> input dimension; None reverses."""
+    if perm is None:
+        return tuple(reversed(range(rank)))
+    proper = sorted(perm) == list(range(rank))
+    way_out = "list each dimension once"
+    require(proper, "attribute perm", f"a permutation of 0 to {rank - 1}", tuple(perm), way_out)
+    return tuple(int(p) for p in perm)
+
+
+@shape_rule("Reshape")
+def infer_reshape(node: Node, inputs: Inputs) -> tuple[Shape, ...]:
+    """(2, 3, 4), target (0, -1) -> (2, 12)"""
+    data, target = given(inputs[0]), constant_ints(given(inputs[1]), "shape")
+    return (resolve_reshape(data.shape, target, bool(node.get("allowzero", 0))),)
+
+
+@shape_rule("Transpose")
+def infer_transpose(node: Node, inputs: Inputs) -> tuple[Shape, ...]:
+    """(2, 3, 4), perm (2, 0, 1) -> (4, 2, 3)"""
+    data = given(inputs[0])
+    return (tuple(data.shape[p] for p in resolve_permutation(node.get("perm"), data.rank)),)
+
+
+@shape_rule("Squeeze")
+def infer_squeeze(node: Node, inputs: Inputs) -> tuple[Shape, ...]:
+    """(1, 3, 1), axes (0,) -> (3, 1); without axes, every dimension of 1 goes"""
+    data, listed = given(inputs[0]), inputs[1]
+    if listed is None:
+        return (tuple(d for d in data.shape if fixed(d, "a dimension to squeeze") != 1),)
+    axes = normalize_axes(constant_ints(listed, "axes"), data.rank)
+    for axis in axes:
+        extent = fixed(data.shape[axis], "a dimension to squeeze")
+        require(extent == 1, f"extent of squeezed axis {axis}", 1, extent, "correct axes")
+    return (tuple(d for i, d in enumerate(data.shape) if i not in axes),)
+
+
+@shape_rule("Unsqueeze")
+def infer_unsqueeze(node: Node, inputs: Inputs) -> tuple[Shape, ...]:
+    """(3, 4), axes (0, -1) -> (1, 3, 4, 1); axes count in the output"""
+    data, listed = given(inputs[0]), constant_ints(given(inputs[1]), "axes")
+    rank = data.rank + len(listed)
+    axes = normalize_axes(listed, rank)
+    rest = iter(data.shape)
+    return (tuple(1 if i in axes else next(rest) for i in range(rank)),)
+
+
+@shape_rule("Flatten")
+def infer_flatten(node: Node, inputs: Inputs) -> tuple[Shape, ...]:
+    """(2, 3, 4), axis 2 -> (6, 4)"""
+    data, axis = given(inputs[0]), int(node.get("axis", 1))
+    cut = data.rank if axis == data.rank else normalize_axis(axis, max(data.rank, 1))
+    return ((product(data.shape[:cut], "Flatten"), product(data.shape[cut:], "Flatten")),)
+
+
+@shape_rule("Expand")
+def infer_expand(node: Node, inputs: Inputs) -> tuple[Shape, ...]:
+    """(3, 1), target (2, 1, 4) -> (2, 3, 4)"""
+    data, target = given(inputs[0]), constant_ints(given(inputs[1]), "shape")
+    sizes = all(t >= 0 for t in target)
+    require(sizes, "target shape", "no negative size", target, "correct the target shape")
+    return (broadcast_shapes(data.shape, target),)
+
+
+@shape_rule("DepthToSpace")
+def infer_depth_to_space(node: Node, inputs: Inputs) -> tuple[Shape, ...]:
+    """(n, c·b·b, h, w) -> (n, c, h·b, w·b)"""
+    data, block = given(inputs[0]), _check_blocks(node, inputs)
+    batch, *sizes = data.shape
+    depth, height, width = (fixed(d, "a dimension of the input") for d in sizes)
+    rule, way_out = "depth must be a multiple of blocksize²", "change blocksize"
+    require(depth % block**2 == 0, rule, f"a multiple of {block**2}", depth, way_out)
+    return ((batch, depth // block**2, height * block, width * block),)
+
+
+@shape_rule("SpaceToDepth")
+def infer_space_to_depth(node: Node, inputs: Inputs) -> tuple[Shape, ...]:
+    """(n, c, h·b, w·b) -> (n, c·b·b, h, w)"""
+    data, block = given(inputs[0]), _check_blocks(node, inputs)
+    batch, *sizes = data.shape
+    depth, height, width = (fixed(d, "a dimension of the input") for d in sizes)
+    fits = height % block == 0 and width % block == 0
+    rule, way_out = "height and width must be multiples of blocksize", "pad the input"
+    require(fits, rule, f"multiples of {block}", (height, width), way_out)
+    return ((batch, depth * block**2, height // block, width // block),)
+
+
+def _check_blocks(node: Node, inputs: Inputs) -> int:
+    require_rank(given(inputs[0]), "input", 4, 4)
+    require_choice(node, "mode", "DCR", ("DCR", "CRD"))
+    block = int(node.attributes["blocksize"])
+    require(block >= 1, "attribute blocksize", "a positive integer", block, "correct it")
+    return block
+
+
+def _symbols(shape: Sequence[Dim]) -> Counter[str]:
+    return Counter(d for d in shape if isinstance(d, str))

@@ -1,0 +1,233 @@
+"""From clusters to kernels: each distinct cluster is scheduled, generated, proven and printed once.
+
+Two clusters that are equal up to names become two launches of one kernel. What makes them equal is
+a signature: the text of their domains, accesses and expressions with names replaced by positions,
+and how their arrays are stored.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+
+import islpy as isl
+
+from polyc.analysis.counts import count_bytes, count_flops
+from polyc.analysis.dependences import Dependences, compute_dependences, maps
+from polyc.analysis.footprints import compute_footprints
+from polyc.analysis.proof import Proof
+from polyc.analysis.verify import LaunchAccess, verify_kernel
+from polyc.codegen.generate import generate_nest
+from polyc.codegen.loopnest import Kernel, Param
+from polyc.codegen.peel import peel
+from polyc.codegen.print_c import print_kernel
+from polyc.codegen.program import Launch
+from polyc.codegen.registers import find_registers
+from polyc.codegen.vectorise import vectorise
+from polyc.mapping.cpu import choose_mapping, map_to_cpu
+from polyc.mapping.storing import StoredCluster
+from polyc.options import Options
+from polyc.promote.local_arrays import promote_to_locals
+from polyc.schedule.schedule import schedule_outer
+from polyc.scop.expr import show
+from polyc.scop.scop import Array, Scop
+from polyc.target.machine import Target
+from polyc.trace import Trace
+
+
+@dataclass(frozen=True)
+class CompiledKernel:
+    """A kernel and all that is said about it.
+
+    `bound` are the positions, among the arrays of a cluster, of the kernel's parameters in order.
+    `reads` are the elements, by parameter, that must have been written before a launch, and `writes`
+    those that it writes. `fallback` says why isl's schedule was not used, if it was not.
+    """
+
+    kernel: Kernel
+    source: str
+    schedule: str
+    proof: Proof | None
+    fallback: str | None
+    flops: int
+    bytes: int
+    bound: tuple[int, ...]
+    reads: Mapping[int, isl.Set]
+    writes: Mapping[int, isl.Set]
+
+
+@dataclass(frozen=True)
+class CompiledClusters:
+    """Distinct kernels, the launches that execute the clusters in order, and what they touch."""
+
+    kernels: tuple[CompiledKernel, ...]
+    launches: tuple[Launch, ...]
+    touched: tuple[LaunchAccess, ...]
+
+
+def compile_clusters(
+    stored: Sequence[StoredCluster], scop: Scop, target: Target, options: Options, trace: Trace
+) -> CompiledClusters:
+    """Compile each distinct cluster once, and launch it as often as it appears."""
+    kernels: dict[str, CompiledKernel] = {}
+    launches, touched = [], []
+    for one in trace.track("kernels", stored):
+        signature = _signature(one, scop)
+        if signature not in kernels:
+            name = f"k{len(kernels)}_{one.cluster.statements[-1].name}"
+            kernels[signature] = _compile(name, one, scop, target, options, trace)
+        compiled = kernels[signature]
+        arguments = tuple(one.arrays[k] for k in compiled.bound)
+        origin = dict.fromkeys(o for s in one.cluster.statements for o in s.origin)
+        launches.append(
+            Launch(
+                compiled.kernel.name, arguments, tuple(origin), compiled.flops, compiled.bytes
+            )
+        )
+        reads = {arguments[k]: elements for k, elements in compiled.reads.items()}
+        writes = {arguments[k]: elements for k, elements in compiled.writes.items()}
+        touched.append(LaunchAccess(compiled.kernel.name, reads, writes))
+    return CompiledClusters(tuple(kernels.values()), tuple(launches), tuple(touched))
+
+
+def _compile(
+    name: str,
+    stored: StoredCluster,
+    scop: Scop,
+    target: Target,
+    options: Options,
+    trace: Trace,
+) -> CompiledKernel:
+    """One cluster, from its dependences to its C text."""
+    cluster, arrays = stored.cluster, scop.arrays
+    part = _cluster_scop(name, stored, scop)
+
+    # 1. dependences, and the order of the shared loops that they allow
+    with trace.step("schedule"):
+        dependences = compute_dependences(part)
+        band = schedule_outer(cluster, dependences, options.max_operations)
+
+    # 2. where loops go: tiles, threads, registers, SIMD lanes
+    with trace.step("map"):
+        mapping = choose_mapping(
+            cluster, band, stored.vector, stored.register_tile, arrays, stored.storages, target
+        )
+        tree = map_to_cpu(cluster, band, mapping)
+        trace.dump("schedule", tree, name)
+
+    # 3. arrays that live inside one tile need no memory
+    with trace.step("promote"):
+        promoted = promote_to_locals(tree, cluster, stored.private, arrays)
+
+    # 4. loops, with partial tiles split off
+    with trace.step("generate"):
+        statements = {s.name: s for s in part.statements}
+        nest = peel(generate_nest(tree, statements, stored.storages, promoted))
+        bound = tuple(k for k, a in enumerate(stored.arrays) if a not in promoted)
+        written = {s.array for s in part.statements}
+        params = tuple(
+            Param(a, arrays[a].dtype, stored.storages[a].shape, a in written)
+            for a in (stored.arrays[k] for k in bound)
+        )
+        described = mapping.describe(cluster)
+        kernel = Kernel(name, params, nest, _comment(stored, described))
+        trace.dump("loopnest", kernel, name)
+
+    # 5. the proof, on these loops: after it they are only unrolled and cut into vectors
+    with trace.step("verify"):
+        proof = _prove(kernel, part, stored, dependences) if options.verify else None
+
+    # 6. C
+    with trace.step("print"):
+        final = find_registers(vectorise(nest, target.simd_bytes))
+        source = print_kernel(replace(kernel, body=final))
+        trace.dump("c", source, name)
+
+    reads, writes = _boundary(part, dependences)
+    names = {stored.arrays[k]: position for position, k in enumerate(bound)}
+    return CompiledKernel(
+        kernel,
+        source,
+        described,
+        proof,
+        band.fallback,
+        count_flops(part) or 0,
+        count_bytes(part),
+        bound,
+        {names[a]: elements for a, elements in reads.items()},
+        {names[a]: elements for a, elements in writes.items() if a in names},
+    )
+
+
+def _cluster_scop(name: str, stored: StoredCluster, scop: Scop) -> Scop:
+    """The cluster as a scop of its own."""
+    cluster = stored.cluster
+    arrays: dict[str, Array] = {
+        a: scop.arrays[a]
+        if a in stored.private or scop.arrays[a].kind != "temporary"
+        else replace(scop.arrays[a], kind="output")
+        for a in stored.arrays
+    }
+    written = {s.array for s in (*cluster.prelude, *cluster.statements)}
+    outside = {a: replace(arrays[a], kind="input") for a in arrays
+               if a not in written and arrays[a].kind != "constant"}
+    return Scop(
+        name,
+        (*cluster.prelude, *cluster.statements),
+        {**arrays, **outside},
+        tuple(outside),
+        tuple(a for a in arrays if a in written and a not in stored.private),
+    )
+
+
+def _prove(
+    kernel: Kernel, part: Scop, stored: StoredCluster, dependences: Dependences
+) -> Proof:
+    parameters = {p.name: p.name for p in kernel.params}
+    return verify_kernel(kernel, part, stored.storages, dependences, parameters)
+
+
+def _boundary(
+    part: Scop, dependences: Dependences
+) -> tuple[dict[str, isl.Set], dict[str, isl.Set]]:
+    """(elements that must exist before, elements written), by array, private arrays left out."""
+    footprints = compute_footprints(part)
+    reads = {a: footprints.reads[a] for a in part.inputs if a in footprints.reads}
+    for _, array, missing in maps(dependences.uninitialised):
+        elements = missing.range()
+        reads[array] = reads[array].union(elements) if array in reads else elements
+    return reads, {a: footprints.writes[a] for a in part.outputs}
+
+
+def _signature(stored: StoredCluster, scop: Scop) -> str:
+    """Equal texts mean equal kernels: names become positions, everything else stays."""
+    cluster = stored.cluster
+    statements = (*cluster.prelude, *cluster.statements)
+    names = {name: f"@{k}" for k, name in enumerate(stored.arrays)}
+    names |= {s.name: f"#{k}" for k, s in enumerate(statements)}
+    parts = [f"{len(cluster.prelude)} {stored.vector} {stored.register_tile}"]
+    for loop in cluster.shared:
+        parts.append(" ".join(f"{s} {p}" for s, p in loop.items()))
+    for s in statements:
+        parts += [str(s.domain), f"{s.array} {s.reduction}", str(s.write), show(s.value)]
+        parts.append(" ".join(f"{load.index} {load.dtype}" for load in s.loads))
+    for name in stored.arrays:
+        array, storage = scop.arrays[name], stored.storages[name]
+        known = array.kind if array.kind == "constant" else ""
+        parts.append(
+            f"{array.dtype} {array.shape} {storage.permutation} {storage.blocks} "
+            f"{known} {name in stored.private}"
+        )
+    return re.sub(r"[A-Za-z_]\w*", lambda m: names.get(m.group(), m.group()), "\n".join(parts))
+
+
+def _comment(stored: StoredCluster, schedule: str) -> tuple[str, ...]:
+    """What a kernel computes, from which nodes, and how."""
+    lines = []
+    for s in stored.cluster.statements:
+        operator = f"{s.reduction}=" if s.reduction else "="
+        reads = ", ".join(dict.fromkeys(load.array for load in s.loads)) or "a constant"
+        lines.append(f"{s.array}[{', '.join(s.iterators)}] {operator} f({reads})")
+    origin = dict.fromkeys(o for s in stored.cluster.statements for o in s.origin)
+    return (f"Nodes: {', '.join(origin)}", *lines, f"Schedule: {schedule}")

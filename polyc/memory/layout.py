@@ -1,0 +1,181 @@
+"""Layout choice: the storage map of every array, decided together with the vector loops.
+
+A vector loop wants the dimension that it walks to be stored innermost. Clusters are visited in execution
+order; each picks the shared loop that the layouts decided so far suit best, and then decides how
+the arrays that it writes first, and the constants that it reads, are stored: channels innermost after
+a convolution whose weights are re-arranged at compile time, row-major after a row-wise softmax.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+
+import islpy as isl
+import numpy as np
+
+from polyc.memory.storage import Storage, permuted, row_major
+from polyc.poly.affine import box_extents, coefficient, outputs, plain_iterator
+from polyc.schedule.cluster import Cluster
+from polyc.scop.scop import Array, Statement
+from polyc.target.machine import Target
+
+UNIT, INVARIANT, SCATTERED = 1.0, 0.25, -1.0
+"""Worth of an access in a vector loop: one wide load, one broadcast, a load for every lane."""
+
+REARRANGED = 1.1
+"""A constant is stored as its reader likes it, which beats a layout shared with others."""
+
+
+@dataclass(frozen=True)
+class Strides:
+    """How one access moves through memory: elements per step of each iterator, None if irregular.
+
+    `free` marks an array whose layout is still open: any single dimension may become the unit one.
+    """
+
+    array: str
+    steps: tuple[int | None, ...]
+    free: bool
+    is_write: bool
+
+
+def accesses(s: Statement) -> Iterator[tuple[str, isl.PwMultiAff, bool]]:
+    """(array, S -> A, is_write) of the write and of every load."""
+    yield s.array, s.write, True
+    for load in s.loads:
+        yield load.array, load.index, False
+
+
+def compute_strides(
+    s: Statement, arrays: Mapping[str, Array], storages: Mapping[str, Storage]
+) -> tuple[Strides, ...]:
+    """The strides of every access of a statement, the write first."""
+    result = []
+    dynamic = {id(load.index) for load in s.loads if load.dynamic}
+    for array, index, is_write in accesses(s):
+        storage = storages.get(array)
+        weights = _dimension_strides(arrays[array], storage)
+        steps = tuple(
+            None if id(index) in dynamic else _step(index, position, weights)
+            for position in range(len(s.iterators))
+        )
+        result.append(Strides(array, steps, storage is None, is_write))
+    return tuple(result)
+
+
+def _dimension_strides(array: Array, storage: Storage | None) -> list[int]:
+    """Elements between neighbours along each logical dimension; 1 everywhere while undecided."""
+    if storage is None:
+        return [1] * len(array.shape)
+    strides, step = [0] * len(array.shape), 1
+    for d in reversed(storage.permutation):
+        strides[d] = step
+        step *= array.shape[d]
+    return strides
+
+
+def _step(index: isl.PwMultiAff, position: int, weights: list[int]) -> int | None:
+    total = 0
+    for function, weight in zip(outputs(index), weights, strict=True):
+        c = coefficient(function, position)
+        if c is None:
+            return None
+        total += c * weight
+    return total
+
+
+def worth(strides: Strides, position: int) -> float:
+    """What making `position` the vector loop is worth to an access."""
+    step = strides.steps[position]
+    if step == 0:
+        return INVARIANT
+    if step == 1:
+        return REARRANGED if strides.free and not strides.is_write else UNIT
+    return SCATTERED
+
+
+def choose_vector_loop(
+    cluster: Cluster,
+    arrays: Mapping[str, Array],
+    storages: Mapping[str, Storage],
+    target: Target,
+) -> int | None:
+    """The shared loop to run in SIMD lanes, or None if none is worth it."""
+    if not all(_is_whole(s, cluster) for s in cluster.statements):
+        return None
+    strides = {s.name: compute_strides(s, arrays, storages) for s in cluster.statements}
+    best, best_worth = None, 0.3
+    for d, loop in enumerate(cluster.shared):
+        extent = cluster.extents[d]
+        if extent < 2:
+            continue
+        total = weight = 0.0
+        for s in cluster.statements:
+            instances = float(np.prod(box_extents(s.domain), dtype=np.float64))
+            values = [worth(a, loop[s.name]) for a in strides[s.name]]
+            total += instances * sum(values) / len(values)
+            weight += instances
+        lanes = target.lanes(np.dtype(np.float32))
+        filled = extent / (-(-extent // lanes) * lanes)
+        value = total / weight * (0.5 + 0.5 * filled)
+        if value > best_worth + 1e-9:
+            best, best_worth = d, value
+    return best
+
+
+def _is_whole(s: Statement, cluster: Cluster) -> bool:
+    """Whether the shared loops are all that a statement iterates over, reductions aside."""
+    if s.reduction:
+        return True
+    positions = {loop[s.name] for loop in cluster.shared}
+    sizes = box_extents(s.domain)
+    return all(p in positions or n == 1 for p, n in enumerate(sizes))
+
+
+def decide_layouts(
+    cluster: Cluster,
+    vector: int | None,
+    tile: int,
+    arrays: Mapping[str, Array],
+    storages: Mapping[str, Storage],
+) -> dict[str, Storage]:
+    """Storage for the arrays that this cluster is the first to touch; its constants among them.
+
+    With a vector loop, an array that it indexes by one dimension stores that dimension innermost; a
+    constant that a contraction streams through is moreover cut into panels of `tile` elements.
+    """
+    decided: dict[str, Storage] = {}
+    for s in (*cluster.statements, *cluster.prelude):
+        for name, index, _ in accesses(s):
+            array = arrays[name]
+            if name in storages or name in decided:
+                continue
+            d = _walked_dimension(cluster, vector, s, index)
+            if d is None:
+                decided[name] = row_major(array)
+            elif array.kind == "constant" and s.reduction and len(array.shape) > 1:
+                decided[name] = permuted(array, range(len(array.shape)), [(d, tile)])
+            else:
+                rest = [k for k in range(len(array.shape)) if k != d]
+                decided[name] = permuted(array, [*rest, d])
+    return decided
+
+
+def _walked_dimension(
+    cluster: Cluster, vector: int | None, s: Statement, index: isl.PwMultiAff
+) -> int | None:
+    """The one dimension of an array that the vector loop walks with unit step."""
+    if vector is None or s.name not in cluster.shared[vector]:
+        return None
+    position = cluster.shared[vector][s.name]
+    found = None
+    for d, function in enumerate(outputs(index)):
+        c = coefficient(function, position)
+        if c == 0:
+            continue
+        plain = plain_iterator(function)
+        if found is not None or c != 1 or plain is None:
+            return None
+        found = d
+    return found

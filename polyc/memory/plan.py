@@ -1,0 +1,163 @@
+"""Where every array lives: temporaries share one arena, constants share one blob.
+
+Two temporaries may overlap in the arena when no launch needs both. Finding the smallest arena is
+offline dynamic storage allocation, i.e. packing rectangles (lifetime x bytes) into a strip; it is
+NP-hard (Garey and Johnson 1979, problem SR2), and greedy best fit by decreasing size comes within a
+few percent on networks (Pisarchyk and Lee 2020, "Efficient memory management for deep neural net
+inference", section 5). Several orders are tried, and the smallest result is kept.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+
+from polyc.codegen.program import Program, StoredArray
+from polyc.errors import ShapeError
+
+ALIGNMENT = 64
+"""Bytes: a cache line, and the widest vector register."""
+
+ADDRESS_LIMIT = 1 << 47
+"""Bytes of user address space on x86-64 and AArch64; nothing larger can be addressed."""
+
+
+@dataclass(frozen=True)
+class Slot:
+    """A temporary's place in the arena, and the first and last launch that touch it."""
+
+    array: str
+    offset: int
+    bytes: int
+    first: int
+    last: int
+
+    def meets(self, other: Slot) -> bool:
+        """Whether some launch needs both."""
+        return self.first <= other.last and other.first <= self.last
+
+
+@dataclass(frozen=True)
+class Plan:
+    """Offsets of temporaries in the arena and of constants in the weights, all in bytes.
+
+    `lower_bound` is the largest live set: no arena can be smaller.
+    """
+
+    slots: tuple[Slot, ...]
+    arena_bytes: int
+    lower_bound: int
+    constants: Mapping[str, int]
+    weights_bytes: int
+
+    @property
+    def offsets(self) -> Mapping[str, int]:
+        """Temporary -> offset in the arena."""
+        return {s.array: s.offset for s in self.slots}
+
+
+def plan_memory(program: Program) -> Plan:
+    """Place the program's temporaries and constants.
+
+    lifetimes t1 [0, 1] 64 B, t2 [1, 2] 32 B, t3 [2, 3] 64 B  ->  t1 at 0, t2 at 64, t3 at 0
+    """
+    bound = {name for _, name in (*program.inputs, *program.outputs)}
+    lifetimes: dict[str, tuple[int, int]] = {}
+    for position, launch in enumerate(program.launches):
+        for name in launch.arguments:
+            first, _ = lifetimes.get(name, (position, position))
+            lifetimes[name] = (first, position)
+    moved = [n for n in lifetimes if n not in bound and program.arrays[n].value is None]
+    slots = [Slot(n, 0, aligned(byte_size(program.arrays[n])), *lifetimes[n]) for n in moved]
+    read = dict.fromkeys([*lifetimes, *(name for _, name in program.outputs)])
+    constants, weights_bytes = _lay_out(
+        program.arrays[n] for n in read if program.arrays[n].value is not None
+    )
+    packed = pack(slots)
+    arena_bytes = max((s.offset + s.bytes for s in packed), default=0)
+    _check_total("the arena of temporaries", arena_bytes)
+    return Plan(packed, arena_bytes, compute_lower_bound(slots), constants, weights_bytes)
+
+
+def aligned(size: int) -> int:
+    """size rounded up to ALIGNMENT."""
+    return -(-size // ALIGNMENT) * ALIGNMENT
+
+
+def byte_size(array: StoredArray) -> int:
+    """Bytes of an array as stored, padding included; exact, however large."""
+    size = math.prod(array.storage.shape) * array.dtype.itemsize
+    _check_total(f"array {array.name!r} of stored shape {list(array.storage.shape)}", size)
+    return size
+
+
+def compute_lower_bound(slots: Sequence[Slot]) -> int:
+    """max over launches t of the sum of bytes of the slots alive at t."""
+    change: dict[int, int] = {}
+    for slot in slots:
+        change[slot.first] = change.get(slot.first, 0) + slot.bytes
+        change[slot.last + 1] = change.get(slot.last + 1, 0) - slot.bytes
+    live = most = 0
+    for _, delta in sorted(change.items()):
+        live += delta
+        most = max(most, live)
+    return most
+
+
+def pack(slots: Sequence[Slot]) -> tuple[Slot, ...]:
+    """The slots at offsets where no two that meet overlap, in order of first use."""
+    bound = compute_lower_bound(slots)
+    best: list[Slot] = []
+    height: int | None = None
+    for order in _ORDERS:
+        placed = _place(sorted(slots, key=order))
+        top = max((s.offset + s.bytes for s in placed), default=0)
+        if height is None or top < height:
+            best, height = placed, top
+        if height == bound:
+            break
+    return tuple(sorted(best, key=lambda s: (s.first, s.offset, s.array)))
+
+
+_ORDERS: tuple[Callable[[Slot], tuple[int, ...]], ...] = (
+    lambda s: (-s.bytes, s.first),
+    lambda s: (-s.bytes * (s.last - s.first + 1), s.first),
+    lambda s: (s.first - s.last, -s.bytes),
+    lambda s: (s.first, -s.bytes),
+    lambda s: (-s.last, -s.bytes),
+)
+
+
+def _place(slots: Iterable[Slot]) -> list[Slot]:
+    """Each slot in turn at the tightest gap below the slots it meets, or on top of them."""
+    placed: list[Slot] = []
+    for slot in slots:
+        around = sorted((p.offset, p.bytes) for p in placed if p.meets(slot))
+        top, best, tightest = 0, -1, 0
+        for offset, size in around:
+            gap = offset - top
+            if gap >= slot.bytes and (best < 0 or gap < tightest):
+                best, tightest = top, gap
+            top = max(top, offset + size)
+        offset = best if best >= 0 else top
+        placed.append(Slot(slot.array, offset, slot.bytes, slot.first, slot.last))
+    return placed
+
+
+def _lay_out(arrays: Iterable[StoredArray]) -> tuple[dict[str, int], int]:
+    """Constants one after the other: their offsets, and the bytes of all."""
+    offsets, end = {}, 0
+    for array in arrays:
+        offsets[array.name] = end
+        end += aligned(byte_size(array))
+    _check_total("the model's constants", end)
+    return offsets, end
+
+
+def _check_total(what: str, size: int) -> None:
+    if not 0 <= size < ADDRESS_LIMIT:
+        raise ShapeError(
+            f"{what} needs {size} bytes, more than a process can address ({ADDRESS_LIMIT}); "
+            "use smaller dimensions"
+        )

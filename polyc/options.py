@@ -1,0 +1,59 @@
+"""How to compile: one frozen `Options`, and the only reader of environment variables."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+import platformdirs
+
+STAGES = ("graph", "scop", "schedule", "loopnest", "c")
+
+
+@dataclass(frozen=True)
+class Options:
+    """Choices that steer a compilation; the defaults are what a user wants.
+
+    verify: prove every kernel legal, in bounds and initialised before any code is run.
+    cache: keep compiled models and objects on disk (`cache_dir`).
+    max_operations: isl's budget for one cluster's scheduling problem, in isl operations; when it
+        is exceeded, the textual order is used and recorded in `explain()`.
+    dump: stages to print to `dump_dir` (or stderr): graph, scop, schedule, loopnest, c.
+    progress: show a progress bar on long compiles; None: when stderr is a terminal.
+    cc: the C compiler.
+    """
+
+    opt_level: int = 3
+    threads: int = 0
+    verify: bool = True
+    cache: bool = True
+    max_operations: int = 1_000_000
+    dump: tuple[str, ...] = ()
+    dump_dir: Path | None = None
+    progress: bool | None = None
+    cc: str = "gcc"
+    cache_dir: Path = Path()
+
+
+def options_from_environment(environ: Mapping[str, str] = os.environ) -> Options:
+    """The default `Options`, with what `POLYC_*` and `OMP_NUM_THREADS` say.
+
+    POLYC_CACHE_DIR (folder), POLYC_DUMP (stages, comma-separated), POLYC_DUMP_DIR (folder),
+    POLYC_CC (compiler). `threads` is 0 for "all that this process may use".
+    """
+    dump = tuple(s for s in environ.get("POLYC_DUMP", "").split(",") if s)
+    unknown = sorted(set(dump) - set(STAGES))
+    if unknown:
+        raise ValueError(f"POLYC_DUMP names {unknown}; the stages are {', '.join(STAGES)}")
+    cache = environ.get("POLYC_CACHE_DIR")
+    folder = environ.get("POLYC_DUMP_DIR")
+    threads = environ.get("OMP_NUM_THREADS", "0").split(",")[0]
+    return Options(
+        threads=int(threads) if threads.isdigit() else 0,
+        dump=dump,
+        dump_dir=Path(folder) if folder else None,
+        cc=environ.get("POLYC_CC") or environ.get("CC") or "gcc",
+        cache_dir=Path(cache) if cache else Path(platformdirs.user_cache_dir("polyc")),
+    )

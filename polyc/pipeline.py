@@ -1,0 +1,161 @@
+"""The recipe: every stage of a compilation, called in order."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+import onnx
+
+from polyc.analysis.dependences import box
+from polyc.analysis.verify import LaunchAccess, verify_program
+from polyc.codegen.program import Launch, Program, StoredArray
+from polyc.graph.ir import Graph
+from polyc.graph.onnx_import import import_onnx
+from polyc.graph.simplify import simplify
+from polyc.kernels import CompiledKernel, compile_clusters
+from polyc.mapping.storing import StoredCluster, store_clusters
+from polyc.memory.storage import Storage, arrange, row_major
+from polyc.options import Options
+from polyc.report.report import Fallback
+from polyc.schedule.cluster import find_clusters
+from polyc.scop.delinearise import delinearise
+from polyc.scop.inline import inline_pointwise
+from polyc.scop.lower import lower_graph
+from polyc.scop.merge_copies import merge_copies
+from polyc.scop.scop import Scop
+from polyc.spec import TensorSpec
+from polyc.target.machine import Target
+from polyc.trace import Trace
+
+Model = Graph | onnx.ModelProto | bytes | str | os.PathLike[str]
+
+
+@dataclass(frozen=True)
+class KernelNote:
+    """What `explain()` says of a kernel: how it is scheduled, and what was proven."""
+
+    name: str
+    schedule: str
+    proof: str
+
+
+@dataclass(frozen=True)
+class Compiled:
+    """A model as C text, before memory is planned and the compiler runs."""
+
+    program: Program
+    sources: Mapping[str, str]
+    rows: tuple[KernelNote, ...]
+    fallbacks: tuple[Fallback, ...]
+    rewrites: tuple[str, ...]
+    schedule_fallbacks: tuple[str, ...]
+
+
+def run_pipeline(model: Model, target: Target, options: Options, trace: Trace) -> Compiled:
+    """A model in, proven C out."""
+    # 1. ONNX -> Graph: typed nodes in the newest form of each operator.
+    with trace.step("import"):
+        graph = model if isinstance(model, Graph) else import_onnx(model)
+
+    # 2. Graph -> Graph: folding, common subexpressions, batch norms, algebra, matrix chains.
+    with trace.step("simplify"):
+        graph, notes = simplify(graph, options.opt_level)
+        trace.dump("graph", graph)
+
+    # 3. Graph -> Scop: statements with integer-set domains; data movement becomes views.
+    with trace.step("lower"):
+        scop = lower_graph(graph)
+
+    # 4. Scop -> Scop: what needs no loop of its own goes. Inlining first: it leaves the copies that
+    #    could not be inlined, whose sources then move into their targets; then divisions go.
+    with trace.step("fuse"):
+        scop = delinearise(merge_copies(inline_pointwise(scop)))
+        trace.dump("scop", scop)
+
+    # 5. Scop -> clusters, one a kernel; then the layout of every array, in execution order.
+    with trace.step("cluster"):
+        clusters, _ = find_clusters(scop, target)
+        stored = tuple(store_clusters(clusters, scop, target))
+
+    # 6. clusters -> kernels: dependences, schedule, tiles, registers, loops, proof, C.
+    compiled = compile_clusters(stored, scop, target, options, trace)
+
+    # 7. The kernels together: whatever a launch reads has been written by then.
+    with trace.step("verify"):
+        program = _program(graph, scop, stored, compiled.kernels, compiled.launches)
+        if options.verify:
+            existing = {n for n, a in program.arrays.items() if a.kind in ("input", "constant")}
+            verify_program([*compiled.touched, _caller(scop)], existing)
+
+    return Compiled(
+        program,
+        {f"{k.kernel.name}.c": k.source for k in compiled.kernels},
+        tuple(KernelNote(k.kernel.name, k.schedule, str(k.proof or "")) for k in compiled.kernels),
+        (),
+        tuple(str(note) for note in notes),
+        tuple(f"{k.kernel.name}: {k.fallback}" for k in compiled.kernels if k.fallback),
+    )
+
+
+def _program(
+    graph: Graph,
+    scop: Scop,
+    stored: Sequence[StoredCluster],
+    kernels: Sequence[CompiledKernel],
+    launches: Sequence[Launch],
+) -> Program:
+    """The program over stored arrays; a constant read in two layouts becomes two arrays."""
+    arrays: dict[str, StoredArray] = {}
+    layouts: dict[tuple[object, ...], str] = {}
+    bound: list[Launch] = []
+    for one, launch in zip(stored, launches, strict=True):
+        names = []
+        for name in launch.arguments:
+            names.append(_store(name, one.storages[name], scop, arrays, layouts))
+        bound.append(Launch(launch.kernel, tuple(names), launch.origin, launch.flops, launch.bytes))
+    for name in (*scop.inputs, *scop.outputs):
+        if name not in arrays:
+            array = scop.arrays[name]
+            arrays[name] = StoredArray(name, array.dtype, array.kind, row_major(array))
+    return Program(
+        graph.name,
+        tuple(k.kernel for k in kernels),
+        tuple(bound),
+        arrays,
+        tuple(zip(_specs(graph, graph.inputs), scop.inputs, strict=True)),
+        tuple(zip(_specs(graph, graph.outputs), scop.outputs, strict=True)),
+    )
+
+
+def _store(
+    name: str,
+    storage: Storage,
+    scop: Scop,
+    arrays: dict[str, StoredArray],
+    layouts: dict[tuple[object, ...], str],
+) -> str:
+    """The program's name for an array in a layout, entered in the tables at its first use."""
+    array = scop.arrays[name]
+    if array.value is None:
+        arrays.setdefault(name, StoredArray(name, array.dtype, array.kind, storage))
+        return name
+    key = (name, storage.permutation, storage.blocks)
+    if key not in layouts:
+        layouts[key] = name if name not in arrays else f"{name}_layout{len(layouts)}"
+        value = arrange(array.value, storage)
+        stored = StoredArray(layouts[key], array.dtype, array.kind, storage, value)
+        arrays[layouts[key]] = stored
+    return layouts[key]
+
+
+def _specs(graph: Graph, names: Sequence[str]) -> list[TensorSpec]:
+    tensors = [graph.tensors[n] for n in names]
+    return [TensorSpec(t.name, t.dtype, t.shape) for t in tensors]
+
+
+def _caller(scop: Scop) -> LaunchAccess:
+    """The caller as a last launch, who reads every output in full."""
+    reads = {name: box(name, scop.arrays[name].shape) for name in scop.outputs}
+    return LaunchAccess("caller", reads, {})

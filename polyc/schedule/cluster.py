@@ -1,0 +1,269 @@
+"""Clustering: which statements become one kernel.
+
+A cluster is a run of statements that share their outer loops. A statement joins the cluster of the
+*latest* of its producers, so that everything else it reads is already there, and clusters can run in
+the order in which they were opened. What is shared is read off the accesses: an iterator p of a
+producer and an iterator s of its reader are *aligned* if every element written at p is read at s = p.
+
+When does joining pay? The value read need not travel through memory. It must not cost more:
+
+* a reduction with reuse (contraction, window) is tiled over all its parallel iterators, so only a
+  pointwise statement aligned with all of them may join: its epilogue;
+* everything else (row reductions, pointwise) may share any outer loops, as long as these leave enough
+  parallel iterations, and what one of them produces stays in the cache.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, replace
+from math import prod
+
+
+from polyc.poly.affine import box_extents, coefficient, outputs, plain_iterator
+from polyc.scop.scop import Array, Scop, Statement
+from polyc.target.machine import Target
+
+SMALL_WORK = 1 << 15
+"""Instances below which a cluster is not worth a second thread (about 10 us of scalar work)."""
+
+MANY_ITERATIONS = 16
+"""Outer iterations that keep any number of threads that we know busy without imbalance."""
+
+
+@dataclass(frozen=True)
+class Cluster:
+    """Statements of one kernel in textual order, and the iterators that they share.
+
+    shared[d] maps each statement's name to the position of its iterator for outer loop d.
+    `has_reuse`: the cluster computes a contraction or a window. `prelude` holds fills of arrays that
+    the cluster writes the rest of (halos); they run before, on their own.
+    """
+
+    statements: tuple[Statement, ...]
+    shared: tuple[Mapping[str, int], ...]
+    has_reuse: bool
+    prelude: tuple[Statement, ...] = ()
+
+    @property
+    def names(self) -> frozenset[str]:
+        return frozenset(s.name for s in self.statements)
+
+    @property
+    def extents(self) -> tuple[int, ...]:
+        """Extents of the shared loops."""
+        first = self.statements[0]
+        sizes = box_extents(first.domain)
+        return tuple(sizes[d[first.name]] for d in self.shared)
+
+    def statement(self, name: str) -> Statement:
+        return next(s for s in self.statements if s.name == name)
+
+
+@dataclass(frozen=True)
+class Refusal:
+    """A fusion that was considered and not done, for `explain()`."""
+
+    producer: str
+    consumer: str
+    reason: str
+
+
+def find_clusters(scop: Scop, target: Target) -> tuple[tuple[Cluster, ...], tuple[Refusal, ...]]:
+    """Partition the statements of a scop into kernels, in execution order."""
+    clusters: list[Cluster] = []
+    home: dict[str, int] = {}  # array -> the last cluster that writes it
+    refusals: list[Refusal] = []
+    fills, statements = _set_fills_aside(scop)
+    for unit in _units(statements):
+        reads = {load.array for s in unit.statements for load in s.loads}
+        produced = [home[a] for a in reads if a in home]
+        written = [home[s.array] for s in unit.statements if s.array in home]
+        index = max(produced, default=-1)
+        joined: Cluster | str = "it reads nothing that a kernel computes"
+        if index >= 0 and max(written, default=-1) <= index:
+            joined = _join(clusters[index], unit, scop.arrays, target)
+        if isinstance(joined, str):
+            if index >= 0:
+                refusals.append(
+                    Refusal(clusters[index].statements[-1].name, unit.statements[-1].name, joined)
+                )
+            clusters.append(unit)
+            index = len(clusters) - 1
+        else:
+            clusters[index] = joined
+        for statement in unit.statements:
+            home[statement.array] = max(index, home.get(statement.array, -1))
+            prelude = tuple(fills.pop(statement.array, ()))
+            clusters[index] = replace(clusters[index], prelude=clusters[index].prelude + prelude)
+    return tuple(clusters), tuple(refusals)
+
+
+def _set_fills_aside(scop: Scop) -> tuple[dict[str, list[Statement]], tuple[Statement, ...]]:
+    """(array -> fills of a part of it that another statement completes, all other statements)."""
+
+    def is_fill(s: Statement) -> bool:
+        return not s.reduction and next(s.loads, None) is None
+
+    completed = {s.array for s in scop.statements if not is_fill(s) and not s.reduction}
+    fills: dict[str, list[Statement]] = {}
+    others: list[Statement] = []
+    for s in scop.statements:
+        if is_fill(s) and s.array in completed:
+            fills.setdefault(s.array, []).append(s)
+        else:
+            others.append(s)
+    return fills, tuple(others)
+
+
+def _units(statements: tuple[Statement, ...]) -> Iterator[Cluster]:
+    """Single statements; a reduction together with its initialisation."""
+    pending: Statement | None = None
+    starts = {s.array for s in statements if s.reduction}
+    for s in statements:
+        if s.reduction and pending is not None and pending.array == s.array:
+            start = _alone(pending)
+            update = _alone(s)
+            aligned = _aligned(start, update.statements[0], written=True)
+            yield Cluster(
+                (pending, s),
+                tuple(
+                    {pending.name: p, s.name: aligned[p]}
+                    for p in range(len(pending.iterators))
+                    if p in aligned
+                ),
+                _has_reuse(s, aligned),
+            )
+            pending = None
+            continue
+        if pending is not None:
+            yield _alone(pending)
+            pending = None
+        if s.array in starts and not s.reduction:
+            pending = s
+        else:
+            yield _alone(s)
+    if pending is not None:
+        yield _alone(pending)
+
+
+def _alone(s: Statement) -> Cluster:
+    """A statement on its own; a recurrence or a lone reduction shares no iterator that it carries."""
+    carried = {load.array for load in s.loads} | ({s.array} if s.reduction else set())
+    parallel = range(len(s.iterators)) if s.array not in carried else _independent(s)
+    return Cluster((s,), tuple({s.name: p} for p in parallel), has_reuse=False)
+
+
+def _independent(s: Statement) -> list[int]:
+    """Iterators on which every access to the statement's own array agrees: they carry nothing."""
+    own = [s.write, *(load.index for load in s.loads if load.array == s.array)]
+    found = [
+        {plain_iterator(pw) for pw in outputs(function)} - {None} for function in own
+    ]
+    return sorted(p for p, _ in set.intersection(*found))
+
+
+def _has_reuse(update: Statement, aligned: Mapping[int, int]) -> bool:
+    """Whether a load is used by several instances that differ in a parallel iterator."""
+    sizes = box_extents(update.domain)
+    parallel = [p for p in aligned.values() if sizes[p] > 1]
+    for load in update.loads:
+        columns = [[coefficient(pw, p) for pw in outputs(load.index)] for p in parallel]
+        if any(all(c == 0 for c in column) for column in columns):
+            return True
+        if not load.index.as_map().intersect_domain(update.domain).is_injective():
+            rest = [p for p in range(len(sizes)) if p not in parallel]
+            moving = [[coefficient(pw, p) for pw in outputs(load.index)] for p in rest]
+            if any(any(c != 0 for c in m) for m in moving):
+                return True
+    return False
+
+
+def _aligned(producer: Cluster, reader: Statement, written: bool = False) -> dict[int, int]:
+    """Positions p -> s of iterators of the producer's last statement that `reader` shares.
+
+    written: align through what both write (initialisation and update) rather than write and read.
+    """
+    source = producer.statements[-1]
+    functions = (
+        [reader.write] if written else [ld.index for ld in reader.loads if ld.array == source.array]
+    )
+    result: dict[int, int] | None = None
+    for function in functions:
+        pairs = {}
+        for w, r in zip(outputs(source.write), outputs(function), strict=True):
+            pw, pr = plain_iterator(w), plain_iterator(r)
+            if pw is not None and pr is not None and pw[1] == pr[1]:
+                pairs[pw[0]] = pr[0]
+        result = pairs if result is None else {p: s for p, s in result.items() if pairs.get(p) == s}
+    return result or {}
+
+
+def _join(
+    cluster: Cluster, unit: Cluster, arrays: Mapping[str, Array], target: Target
+) -> Cluster | str:
+    """The two as one cluster, or the reason why not."""
+    shared: list[Mapping[str, int]] = []
+    for loop in cluster.shared:
+        position = _shared_iterator(cluster, loop, unit)
+        if position is not None:
+            shared.append({**loop, **position})
+    names = {s.name for s in unit.statements}
+    merged = Cluster(
+        cluster.statements + unit.statements,
+        tuple(shared),
+        cluster.has_reuse or unit.has_reuse,
+        cluster.prelude,
+    )
+    whole = _covers(cluster, shared) and _covers(unit, shared)
+    if unit.has_reuse:
+        return "a contraction or window is tiled on its own"
+    if cluster.has_reuse:
+        if not whole:
+            return "not every loop of the contraction is shared"
+        if any(s.reduction for s in unit.statements):
+            return "a reduction would split the register tile"
+        return merged
+    work = max(prod(box_extents(s.domain)) for s in merged.statements)
+    if work > SMALL_WORK and not whole:
+        outer = prod(merged.extents) if shared else 1
+        if outer < min(MANY_ITERATIONS, prod(cluster.extents)):
+            return f"only {outer} parallel iterations would be left"
+        inner = sum(
+            arrays[s.array].bytes // outer for s in cluster.statements if s.name not in names
+        )
+        if inner > target.l2 // 2:
+            return f"{inner} bytes a row would not stay in cache"
+    return merged
+
+
+def _covers(cluster: Cluster, shared: list[Mapping[str, int]]) -> bool:
+    """Whether all the parallel loops of a cluster that iterate at all are among `shared`."""
+    first = cluster.statements[0]
+    kept = {loop[first.name] for loop in shared}
+    sizes = box_extents(first.domain)
+    return all(loop[first.name] in kept or sizes[loop[first.name]] == 1 for loop in cluster.shared)
+
+
+def _shared_iterator(
+    cluster: Cluster, loop: Mapping[str, int], unit: Cluster
+) -> dict[str, int] | None:
+    """The unit's iterators that run along with a loop of the cluster, if all its reads agree."""
+    writers = {s.array: s for s in cluster.statements}
+    positions: set[int | None] = set()
+    first = unit.statements[0]
+    links = {loop_[first.name]: loop_ for loop_ in unit.shared}
+    for statement in unit.statements:
+        back = {lp[statement.name]: lp[first.name] for lp in unit.shared}
+        for load in statement.loads:
+            producer = writers.get(load.array)
+            if producer is None:
+                continue
+            alone = Cluster((producer,), (), False)
+            found = _aligned(alone, statement).get(loop[producer.name])
+            positions.add(None if found is None else back.get(found))
+    if len(positions) != 1 or None in positions:
+        return None
+    position = positions.pop()
+    assert position is not None
+    return dict(links[position])

@@ -1,0 +1,208 @@
+"""Scheduling a cluster: isl's scheduler over its shared loops, then the inner loops of each statement.
+
+Statements are first *contracted* to the iterators that they share, so that the scheduler sees a small
+problem whose dependences are what fusion has to respect; its band is then expanded again:
+
+    domain { S0[i, j], S1[i, j, k], S2[i, j] }
+    -> band { S0 -> [i, j]; S1 -> [i, j]; S2 -> [i, j] }          coincident, permutable
+       sequence
+       ├ filter S0
+       ├ filter S1 ─ band { S1 -> [k] }
+       └ filter S2
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+import islpy as isl
+
+from polyc.analysis.dependences import Dependences
+from polyc.poly.affine import plain_iterator
+from polyc.poly.context import isl_options, operation_budget
+from polyc.schedule.cluster import Cluster
+from polyc.scop.scop import Statement
+
+
+@dataclass(frozen=True)
+class OuterBand:
+    """The order of a cluster's shared loops, outermost first, and which of them are coincident.
+
+    `loops` and `coincident` speak of positions in `Cluster.shared`. `fallback` says why the textual
+    order is used instead of the scheduler's, if it is.
+    """
+
+    loops: tuple[int, ...]
+    coincident: frozenset[int]
+    fallback: str | None = None
+
+
+def schedule_outer(
+    cluster: Cluster, dependences: Dependences, max_operations: int
+) -> OuterBand:
+    """Let isl's scheduler order the shared loops of a cluster; textual order if it cannot."""
+    if not cluster.shared:
+        return OuterBand((), frozenset())
+    contraction = _contraction(cluster)
+    try:
+        with operation_budget(max_operations), isl_options(
+            schedule_maximize_band_depth=1, schedule_maximize_coincidence=1
+        ):
+            schedule = _contracted_constraints(cluster, dependences, contraction).compute_schedule()
+            band = _read_band(cluster, schedule.get_root())
+    except isl.Error as error:
+        return _textual(cluster, f"isl stopped: {str(error).splitlines()[0]}")
+    if band is None:
+        return _textual(cluster, "isl's schedule does not keep the shared loops as one outer band")
+    return band
+
+
+def build_tree(
+    cluster: Cluster,
+    band: OuterBand,
+    order: Sequence[int],
+    innermost: Mapping[str, Sequence[str]],
+) -> isl.Schedule:
+    """The schedule tree of a cluster, its outer band in the given order of shared loops.
+
+    `innermost` lists, for a statement, the iterators that its own inner band ends with. Each prelude
+    statement is a nest of its own before the others.
+    """
+    statements = (*cluster.prelude, *cluster.statements)
+    node = isl.Schedule.from_domain(union_domain(statements)).get_root().child(0)
+    if cluster.prelude:
+        groups = [[s] for s in cluster.prelude] + [list(cluster.statements)]
+        node = node.insert_sequence(_filters(groups))
+        for k, s in enumerate(cluster.prelude):
+            inner = _insert_inner(node.child(k).child(0), s, [], innermost.get(s.name, ()))
+            node = inner.ancestor(2)
+        node = node.child(len(cluster.prelude)).child(0)
+    node = _insert_outer(node, cluster, band, order)
+    several = len(cluster.statements) > 1
+    if several:
+        node = node.insert_sequence(_filters([[s] for s in cluster.statements]))
+    for k, s in enumerate(cluster.statements):
+        used = [cluster.shared[d][s.name] for d in order]
+        leaf = node.child(k).child(0) if several else node
+        inner = _insert_inner(leaf, s, used, innermost.get(s.name, ()))
+        node = inner.ancestor(2) if several else inner
+    return node.get_schedule()
+
+
+def outer_band(schedule: isl.Schedule, cluster: Cluster) -> isl.ScheduleNode:
+    """The node at which `build_tree` put the outer band (or the leaf or sequence, if it is empty)."""
+    node = schedule.get_root().child(0)
+    return node.child(len(cluster.prelude)).child(0) if cluster.prelude else node
+
+
+def union_domain(statements: Sequence[Statement]) -> isl.UnionSet:
+    """The instances of all statements."""
+    domain = isl.UnionSet.from_set(statements[0].domain)
+    for s in statements[1:]:
+        domain = domain.union(isl.UnionSet.from_set(s.domain))
+    return domain
+
+
+def _contraction(cluster: Cluster) -> isl.UnionMap:
+    """# S -> S': keep the shared iterators only."""
+    parts = []
+    for s in cluster.statements:
+        kept = ", ".join(s.iterators[loop[s.name]] for loop in cluster.shared)
+        parts.append(f"{s.name}[{', '.join(s.iterators)}] -> {s.name}[{kept}]")
+    return isl.UnionMap(f"{{ {'; '.join(parts)} }}")
+
+
+def _contracted_constraints(
+    cluster: Cluster, dependences: Dependences, contraction: isl.UnionMap
+) -> isl.ScheduleConstraints:
+    """Domain, validity, coincidence and proximity over the contracted statements."""
+    domain = union_domain(cluster.statements)
+
+    def contract(relation: isl.UnionMap) -> isl.UnionMap:
+        inside = relation.intersect_domain(domain).intersect_range(domain)
+        return inside.apply_domain(contraction).apply_range(contraction)
+
+    return (
+        isl.ScheduleConstraints.on_domain(domain.apply(contraction))
+        .set_validity(contract(dependences.validity))
+        .set_coincidence(contract(dependences.coincidence))
+        .set_proximity(contract(dependences.flow))
+    )
+
+
+def _read_band(cluster: Cluster, root: isl.ScheduleNode) -> OuterBand | None:
+    """The scheduler's outermost band in terms of shared loops, or None if it is not of that form."""
+    node = root.child(0)
+    if node.get_type() != isl.schedule_node_type.band:
+        return None
+    partial = node.band_get_partial_schedule()
+    loops: list[int] = []
+    coincident: set[int] = set()
+    for member in range(node.band_n_member()):
+        loop = _member_loop(partial.get_union_pw_aff(member))
+        if loop is None or loop in loops:
+            return None
+        loops.append(loop)
+        if node.band_member_get_coincident(member):
+            coincident.add(loop)
+    missing = [d for d in range(len(cluster.shared)) if d not in loops]
+    if any(cluster.extents[d] > 1 for d in missing) or not node.band_get_permutable():
+        return None
+    return OuterBand((*missing, *loops), frozenset(coincident) | frozenset(missing))
+
+
+def _member_loop(member: isl.UnionPwAff) -> int | None:
+    """The shared loop that a band member walks, the same for every contracted statement."""
+    found: set[int | None] = set()
+    for k in range(member.n_pw_aff()):
+        plain = plain_iterator(member.get_pw_aff_list().get_at(k))
+        found.add(plain[0] if plain is not None and plain[1] == 0 else None)
+    return found.pop() if len(found) == 1 else None
+
+
+def _textual(cluster: Cluster, reason: str) -> OuterBand:
+    """The shared loops as they stand: legal, since aligned iterators carry no dependence."""
+    loops = range(len(cluster.shared))
+    return OuterBand(tuple(loops), frozenset(loops), reason)
+
+
+def _filters(groups: list[list[Statement]]) -> isl.UnionSetList:
+    filters = isl.UnionSetList.alloc(isl.DEFAULT_CONTEXT, len(groups))
+    for group in groups:
+        universe = "; ".join(f"{s.name}[{', '.join(s.iterators)}]" for s in group)
+        filters = filters.add(isl.UnionSet(f"{{ {universe} }}"))
+    return filters
+
+
+def _insert_outer(
+    node: isl.ScheduleNode, cluster: Cluster, band: OuterBand, order: Sequence[int]
+) -> isl.ScheduleNode:
+    """Insert the outer band; returns the node below it."""
+    if not order:
+        return node
+    rows = []
+    for d in order:
+        parts = [
+            f"{s.name}[{', '.join(s.iterators)}] -> [({s.iterators[cluster.shared[d][s.name]]})]"
+            for s in cluster.statements
+        ]
+        rows.append(f"{{ {'; '.join(parts)} }}")
+    node = node.insert_partial_schedule(isl.MultiUnionPwAff(f"[{', '.join(rows)}]"))
+    node = node.band_set_permutable(1)
+    for member, d in enumerate(order):
+        node = node.band_member_set_coincident(member, int(d in band.coincident))
+    return node.child(0)
+
+
+def _insert_inner(
+    node: isl.ScheduleNode, s: Statement, used: Sequence[int], last: Sequence[str]
+) -> isl.ScheduleNode:
+    """Insert a band over the remaining iterators of a statement, `last` innermost."""
+    rest = [i for p, i in enumerate(s.iterators) if p not in used and i not in last]
+    members = [*rest, *last]
+    if not members:
+        return node
+    space = f"{s.name}[{', '.join(s.iterators)}]"
+    rows = ", ".join(f"{{ {space} -> [({i})] }}" for i in members)
+    return node.insert_partial_schedule(isl.MultiUnionPwAff(f"[{rows}]"))

@@ -1,0 +1,180 @@
+"""Scalar expressions: what one statement instance computes.
+
+An expression is a tree over the iterators of its statement S. Its leaves say where data comes from by
+isl functions on S, so that a whole expression moves to another iteration space T by one
+substitution T -> S (`pull_back`). That is how a consumer reads through a view, and how a producer
+is inlined into its consumer.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, replace
+
+import islpy as isl
+import numpy as np
+
+BOOL = np.dtype(np.bool_)
+INT64 = np.dtype(np.int64)
+
+
+@dataclass(frozen=True)
+class Const:
+    """A literal."""
+
+    value: int | float | bool
+    dtype: np.dtype
+
+
+@dataclass(frozen=True)
+class Index:
+    """An integer that depends on the iterators alone, e.g. the position that ArgMax reports."""
+
+    value: isl.PwAff  # S -> Z
+    dtype: np.dtype = INT64
+
+
+@dataclass(frozen=True)
+class Within:
+    """Whether the instance lies in a set; guards the pieces of a piecewise view."""
+
+    domain: isl.Set  # S
+    dtype: np.dtype = BOOL
+
+
+@dataclass(frozen=True)
+class Load:
+    """An array element. `dynamic` replaces coordinates of `index` by values computed at run time.
+
+    index is defined exactly where the element is read: a load under `select(Within(D), …)` has an
+    index with domain D. A dynamic coordinate must be kept in range by its own expression
+    (function "index"); its value in `index` is a placeholder.
+    """
+
+    array: str
+    index: isl.PwMultiAff  # S -> A
+    dtype: np.dtype
+    dynamic: tuple[tuple[int, Expr], ...] = ()
+
+
+@dataclass(frozen=True)
+class Call:
+    """A function of `runtime/` applied to expressions: add, mul, exp, select, lt, …"""
+
+    function: str
+    arguments: tuple[Expr, ...]
+    dtype: np.dtype
+
+
+@dataclass(frozen=True)
+class Cast:
+    """A conversion with the rules of `runtime/` (total: NaN and out-of-range values are defined)."""
+
+    argument: Expr
+    dtype: np.dtype
+
+
+Expr = Const | Index | Within | Load | Call | Cast
+
+
+def children(expr: Expr) -> tuple[Expr, ...]:
+    match expr:
+        case Call(arguments=arguments):
+            return arguments
+        case Cast(argument=argument):
+            return (argument,)
+        case Load(dynamic=dynamic):
+            return tuple(e for _, e in dynamic)
+        case _:
+            return ()
+
+
+def walk(expr: Expr) -> Iterator[Expr]:
+    """Every sub-expression, parents first."""
+    stack = [expr]
+    while stack:
+        top = stack.pop()
+        yield top
+        stack.extend(reversed(children(top)))
+
+
+def loads(expr: Expr) -> Iterator[Load]:
+    return (e for e in walk(expr) if isinstance(e, Load))
+
+
+def rebuild(expr: Expr, leaf: Callable[[Expr], Expr]) -> Expr:
+    """expr with `leaf` applied to each Const, Index, Within and Load (bottom up)."""
+    match expr:
+        case Call(arguments=arguments):
+            return replace(expr, arguments=tuple(rebuild(a, leaf) for a in arguments))
+        case Cast(argument=argument):
+            return replace(expr, argument=rebuild(argument, leaf))
+        case Load(dynamic=dynamic) if dynamic:
+            return leaf(replace(expr, dynamic=tuple((d, rebuild(e, leaf)) for d, e in dynamic)))
+        case _:
+            return leaf(expr)
+
+
+def pull_back(expr: Expr, substitution: isl.PwMultiAff) -> Expr:
+    """e(S) -> e(f(T)) for the substitution f: T -> S."""
+
+    def leaf(e: Expr) -> Expr:
+        match e:
+            case Index(value=value):
+                return replace(e, value=value.pullback_pw_multi_aff(substitution))
+            case Within(domain=domain):
+                inverse = substitution.as_map()  # T -> S
+                return replace(e, domain=domain.apply(inverse.reverse()))
+            case Load(index=index):
+                return replace(e, index=index.pullback_pw_multi_aff(substitution))
+            case _:
+                return e
+
+    return rebuild(expr, leaf)
+
+
+def restrict(expr: Expr, domain: isl.Set) -> Expr:
+    """The same expression, with every load defined on `domain` only (it stands under a guard)."""
+
+    def leaf(e: Expr) -> Expr:
+        if isinstance(e, Load):
+            return replace(e, index=e.index.intersect_domain(domain))
+        return e
+
+    return rebuild(expr, leaf)
+
+
+def call(function: str, *arguments: Expr, dtype: np.dtype | None = None) -> Call:
+    """A call whose type is that of its last argument unless given (comparisons are bool)."""
+    if dtype is None:
+        dtype = BOOL if function in COMPARISONS else arguments[-1].dtype
+    return Call(function, tuple(arguments), dtype)
+
+
+def cast(argument: Expr, dtype: np.dtype) -> Expr:
+    return argument if argument.dtype == dtype else Cast(argument, np.dtype(dtype))
+
+
+COMPARISONS = frozenset({"eq", "ne", "lt", "le", "gt", "ge", "isnan", "isinf"})
+
+
+def operations(expr: Expr) -> int:
+    """Scalar operations of one evaluation (each call and cast counts one)."""
+    return sum(isinstance(e, Call | Cast) for e in walk(expr))
+
+
+def show(expr: Expr) -> str:
+    """The expression as text, for dumps and reports."""
+    match expr:
+        case Const(value=value):
+            return repr(value)
+        case Index(value=value):
+            return f"index{value}"
+        case Within(domain=domain):
+            return f"within{domain}"
+        case Load(array=array, index=index):
+            return f"{array}{[str(index.get_pw_aff(k)) for k in range(index.dim(isl.dim_type.out))]}"
+        case Call(function=function, arguments=arguments):
+            return f"{function}({', '.join(map(show, arguments))})"
+        case Cast(argument=argument, dtype=dtype):
+            return f"{dtype}({show(argument)})"

@@ -1,0 +1,120 @@
+"""Inline pointwise producers into their readers, so that a chain of them is one statement.
+
+    P: X[f(i)] = e(i)         S: Y[j] = … X[g(j)] …
+    ->                        S: Y[j] = … e(f^-1(g(j))) …
+
+The substitution is exact: f is injective, and a scop assigns each element once, so what P would have
+stored is what its expression yields wherever it is evaluated. Whether it *pays* is a question of
+work done again: a value is inlined where it is read once per element computed, or costs nothing.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import islpy as isl
+
+from polyc.poly.affine import outputs, simplify, single_aff
+from polyc.scop.expr import Expr, Load, operations, pull_back, rebuild, walk
+from polyc.scop.scop import Scop, Statement
+from polyc.scop.uses import Uses, drop_dead, find_uses
+
+LARGEST_EXPRESSION = 160
+"""Nodes of one expression; beyond it a value is stored, so that register pressure stays bounded."""
+
+CHEAP = 2
+"""Scalar operations that cost less to repeat in a second reader than to store and load again."""
+
+
+def inline_pointwise(scop: Scop) -> Scop:
+    """The scop with every producer inlined for which that saves more than it repeats."""
+    statements = {s.name: s for s in scop.statements}
+    uses = find_uses(scop.statements)
+    live_readers = {a: {s.name for s, _ in r} for a, r in uses.readers.items()}
+    writer_count = {a: len(w) for a, w in uses.writers.items()}
+    for producer in scop.statements:
+        current = statements[producer.name]
+        array = scop.arrays[current.array]
+        names = live_readers.get(current.array, set())
+        if array.kind != "temporary" or writer_count[current.array] != 1 or not names:
+            continue
+        readers = [statements[n] for n in sorted(names)]
+        if not _pays(current, readers, uses):
+            continue
+        inverse = _inverse(current.write)
+        if inverse is None:
+            continue
+        for reader in readers:
+            new = replace(reader, value=_replace_loads(reader, current, inverse))
+            new = replace(new, origin=tuple(dict.fromkeys((*current.origin, *reader.origin))))
+            statements[reader.name] = new
+            for load in new.loads:
+                live_readers.setdefault(load.array, set()).add(new.name)
+        live_readers[current.array] = set()
+        for load in current.loads:
+            live_readers[load.array].discard(current.name)
+    return drop_dead(replace(scop, statements=tuple(statements[s.name] for s in scop.statements)))
+
+
+def _pays(producer: Statement, readers: list[Statement], uses: Uses) -> bool:
+    """Whether the producer should be computed where it is read."""
+    if producer.reduction:
+        return False
+    sites = [(r, load) for r in readers for load in r.loads if load.array == producer.array]
+    size = sum(1 for _ in walk(producer.value))
+    if any(load.dynamic for _, load in sites):
+        return False
+    if any(sum(1 for _ in walk(r.value)) + size > LARGEST_EXPRESSION for r in readers):
+        return False
+    finishes = any(uses.is_accumulator(load.array) for load in producer.loads)
+    work = operations(producer.value)
+    if finishes:  # it must stay where the accumulator is in registers: one reader takes its place
+        return len(readers) == 1 and not readers[0].reduction and _reads_once(sites)
+    if work == 0:
+        return all(_stays_affine(producer, r) for r in readers)
+    if len({id(r) for r, _ in sites}) == 1 and _reads_once(sites):
+        return True
+    return work <= CHEAP and all(_reads_once([s]) for s in sites)
+
+
+def _reads_once(sites: list[tuple[Statement, Load]]) -> bool:
+    """Whether a reader's loads touch one element an instance, and no element twice."""
+    reader, first = sites[0][0], sites[0][1].index
+    once = first.as_map().intersect_domain(reader.domain).is_injective()
+    return once and all(load.index.is_equal(first) for _, load in sites[1:])
+
+
+def _stays_affine(producer: Statement, reader: Statement) -> bool:
+    """A reduction reads its operands many times: no copy with divisions is inlined there."""
+    if not reader.reduction:
+        return True
+    functions = [producer.write, *(load.index for load in producer.loads)]
+    affs = [single_aff(pw) for function in functions for pw in outputs(function)]
+    return all(aff is not None and not aff.dim(isl.dim_type.div) for aff in affs)
+
+
+def _inverse(write: isl.PwMultiAff) -> isl.PwMultiAff | None:
+    """# X -> P, where the write P -> X is injective."""
+    backwards = write.as_map().reverse()
+    return isl.PwMultiAff.from_map(backwards) if backwards.is_single_valued() else None
+
+
+def _replace_loads(reader: Statement, producer: Statement, inverse: isl.PwMultiAff) -> Expr:
+    """The reader's expression with its loads of the producer's array replaced by the value."""
+
+    def leaf(expr: Expr) -> Expr:
+        if not (isinstance(expr, Load) and expr.array == producer.array):
+            return expr
+        substitution = inverse.pullback_pw_multi_aff(expr.index)  # reader -> X -> producer
+        return simplify_indices(pull_back(producer.value, substitution), reader.domain)
+
+    return rebuild(reader.value, leaf)
+
+
+def simplify_indices(expr: Expr, domain: isl.Set) -> Expr:
+    """Index functions with what `domain` already says taken out."""
+
+    def leaf(e: Expr) -> Expr:
+        return replace(e, index=simplify(e.index, domain)) if isinstance(e, Load) else e
+
+    return rebuild(expr, leaf)

@@ -1,0 +1,101 @@
+"""From the tensor graph to the polyhedral program: each operator becomes views and statements.
+
+    Y = Relu(X)    ->    { S_relu[i, j] : 0 <= i < M and 0 <= j < N }   Y[i, j] = max(X[i, j], 0)
+
+One module for each kind of operator; each operator is one function under `@lowers`.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from polyc.errors import UnsupportedOp
+from polyc.graph.ir import Graph, Node, Tensor
+from polyc.graph.shapes.checks import NotFixed, RuleBroken
+from polyc.scop.lower import (  # noqa: F401  (imported to fill the table of lowerings)
+    activation,
+    batch_normalization,
+    contraction,
+    gather,
+    generate,
+    movement,
+    normalization,
+    pointwise,
+    pooling,
+    reduction,
+    reshape,
+    scan,
+    softmax,
+    transposed,
+    window,
+)
+from polyc.scop.lower.context import LOWERINGS, Lowering
+from polyc.scop.scop import Scop
+
+_CODES = "? i1 i2 i4 i8 u1 u2 u4 u8 f4 f8"
+DTYPES = frozenset(map(np.dtype, _CODES.split()))
+
+
+def lower_graph(graph: Graph) -> Scop:
+    """The polyhedral program of a graph; its inputs and outputs are arrays, in the graph's order.
+
+    Raises UnsupportedOp for an operator without a lowering, for an element type other than bool,
+    integers of 8 to 64 bits, float32 and float64, and for a symbolic dimension.
+    """
+    ctx = Lowering(graph)
+    for name in graph.inputs:
+        tensor = _compilable(graph.tensors[name], f"input {name!r}")
+        ctx.bind(name, ctx.array(name, tensor.dtype, tensor.extents, "input"))
+    inputs = tuple(ctx.arrays)
+    for node in graph.nodes:
+        _lower_node(ctx, node)
+    outputs = [_finish_output(ctx, name) for name in graph.outputs]
+    return ctx.freeze(graph.name, inputs, outputs)
+
+
+def _lower_node(ctx: Lowering, node: Node) -> None:
+    title = f"{node.op} {node.name!r}"
+    if node.domain not in ("", "ai.onnx") or node.op not in LOWERINGS:
+        domain = f" of domain {node.domain!r}" if node.domain else ""
+        raise UnsupportedOp(
+            f"{title}: operator {node.op}{domain} has no lowering to statements; "
+            "replace it by operators that have one, or keep it out of the compiled model"
+        )
+    for name in (*node.inputs, *node.outputs):
+        if name:
+            _compilable(ctx.type(name), title)
+    try:
+        LOWERINGS[node.op](ctx, node)
+    except (NotFixed, RuleBroken) as broken:
+        raise UnsupportedOp(f"{title}: {broken}") from broken
+
+
+def _compilable(tensor: Tensor, user: str) -> Tensor:
+    """The tensor itself, if its element type and its shape can be compiled."""
+    if tensor.dtype not in DTYPES:
+        raise UnsupportedOp(
+            f"{user}: tensor {tensor.name!r} has the element type {tensor.dtype}; bool, integers "
+            "and float32 and float64 are compiled: insert a Cast before it"
+        )
+    for k, dim in enumerate(tensor.shape):
+        if isinstance(dim, str):
+            raise UnsupportedOp(
+                f"{user}: dimension {k} of tensor {tensor.name!r} is the symbolic size {dim!r}, "
+                "but statements need a number; give the model's inputs fixed sizes"
+            )
+    return tensor
+
+
+def _finish_output(ctx: Lowering, name: str) -> str:
+    """The array of kind "output" that holds a graph output; row-major over the tensor's shape.
+
+    A temporary that is exactly the tensor becomes the output itself; a view, an input, a constant
+    and an array that already serves as another output are copied.
+    """
+    ref = ctx.ref(name)
+    if ctx.is_whole(ref) and ctx.arrays[ref.array].kind == "temporary":
+        ctx.declare_output(ref)
+        return ref.array
+    target = ctx.array(name, ref.dtype, ref.shape, "output")
+    ctx.copy(Node(name, "Identity", (name,), (name,)), ref, target)
+    return target.array

@@ -1,0 +1,240 @@
+"""What a lowering works with: the tensors seen so far, and the statements emitted so far.
+
+`Lowering` is the one mutable object of this stage; it lives inside `lower_graph` and is frozen into
+a `Scop` at its end. A lowering function takes it and a node, and does one of two things:
+
+* a *view* (Reshape, Slice, …) binds its output to a `Ref`, and emits nothing;
+* everything else emits statements that write a new array, and binds its output to that array.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+
+import islpy as isl
+import numpy as np
+
+from polyc.graph.ir import Graph, Node, Tensor
+from polyc.scop.expr import Const, Expr, cast
+from polyc.scop.lower.space import Ref, Space
+from polyc.scop.scop import Array, Kind, Reduction, Scop, Statement, identity
+
+Lower = Callable[["Lowering", Node], None]
+LOWERINGS: dict[str, Lower] = {}
+
+_KEYWORDS = (  # C's and isl's
+    "auto break case char const continue default do double else enum extern float for goto if "
+    "inline int long register restrict return short signed sizeof static struct switch typedef "
+    "union unsigned void volatile while asm typeof main "
+    "and or not implies exists all true false mod min max floor ceil floord ceild fdiv_q infty "
+    "NaN rat inf none"
+)
+
+RESERVED = frozenset(_KEYWORDS.split())
+"""What may name neither an array nor a statement."""
+
+
+def lowers(*operators: str) -> Callable[[Lower], Lower]:
+    """Register a function as the lowering of ONNX operators."""
+
+    def register(function: Lower) -> Lower:
+        for operator in operators:
+            assert operator not in LOWERINGS, f"{operator} is lowered twice"
+            LOWERINGS[operator] = function
+        return function
+
+    return register
+
+
+class Lowering:
+    """The state of `lower_graph`: arrays, statements, and each tensor's view."""
+
+    def __init__(self, graph: Graph) -> None:
+        self.graph = graph
+        self.arrays: dict[str, Array] = {}
+        self.statements: list[Statement] = []
+        self._refs: dict[str, Ref] = {}
+        self._names: set[str] = set()
+
+    # -- tensors and arrays -------------------------------------------------------------------
+
+    def type(self, tensor: str) -> Tensor:
+        return self.graph.tensors[tensor]
+
+    def has(self, node: Node, position: int) -> bool:
+        """Whether the optional input at `position` is there."""
+        return position < len(node.inputs) and bool(node.inputs[position])
+
+    def ref(self, tensor: str) -> Ref:
+        """The view that holds a tensor; a constant becomes an array when it is first read."""
+        if tensor not in self._refs:
+            value = self.graph.value(tensor)
+            assert value is not None, f"{tensor} is read before it is lowered"
+            self._refs[tensor] = self.array(tensor, value.dtype, value.shape, "constant", value)
+        return self._refs[tensor]
+
+    def bind(self, tensor: str, ref: Ref) -> None:
+        """Say where a tensor lies."""
+        assert tensor not in self._refs, f"{tensor} is bound twice"
+        self._refs[tensor] = ref
+
+    def array(
+        self,
+        hint: str,
+        dtype: np.dtype,
+        shape: Sequence[int],
+        kind: Kind = "temporary",
+        value: np.ndarray | None = None,
+    ) -> Ref:
+        """A new array, seen by the identity view; `hint` is made a unique C identifier."""
+        name = self._unique(hint)
+        extents = tuple(int(n) for n in shape)
+        self.arrays[name] = Array(name, np.dtype(dtype), extents, kind, value)
+        indices = ", ".join(f"i{k}" for k in range(len(extents)))
+        identity_map = isl.PwMultiAff(f"{{ [{indices}] -> {name}[{indices}] }}")
+        return Ref(name, identity_map, np.dtype(dtype), extents)
+
+    def constant(self, hint: str, value: np.ndarray) -> Ref:
+        """A constant array that the lowering itself computed."""
+        return self.array(hint, value.dtype, value.shape, "constant", np.asarray(value, order="C"))
+
+    def filled(
+        self, hint: str, value: int | float | bool, dtype: np.dtype, shape: Sequence[int]
+    ) -> Ref:
+        """A tensor that is one value everywhere: a view of a single constant."""
+        indices = ", ".join(f"i{k}" for k in range(len(shape)))
+        return self.constant(hint, np.array(value, dtype)).through(
+            f"{{ [{indices}] -> [] }}", shape
+        )
+
+    def result(self, node: Node, position: int = 0) -> Ref:
+        """A new array for output `position` of a node, already bound to the tensor."""
+        tensor = self.type(node.outputs[position])
+        ref = self.array(tensor.name, tensor.dtype, tensor.extents)
+        self.bind(tensor.name, ref)
+        return ref
+
+    def is_whole(self, ref: Ref) -> bool:
+        """Whether a view is its array itself: all of it, element for element."""
+        array = self.arrays[ref.array]
+        if array.shape != ref.shape:
+            return False
+        indices = ", ".join(f"i{k}" for k in range(ref.rank))
+        inside = " and ".join(f"0 <= i{k} < {n}" for k, n in enumerate(ref.shape)) or "true"
+        # [tensor indices] -> A
+        plain = isl.Map(f"{{ [{indices}] -> {ref.array}[{indices}] : {inside} }}")
+        return bool(ref.map.as_map().intersect_domain(plain.domain()).is_equal(plain))
+
+    def whole(self, node: Node, ref: Ref) -> Ref:
+        """A view that is its array itself: `ref` if it is, else a copy; for access by data."""
+        if self.is_whole(ref):
+            return ref
+        target = self.array(f"{ref.array}_whole", ref.dtype, ref.shape)
+        self.copy(node, ref, target)
+        return target
+
+    def declare_output(self, ref: Ref) -> None:
+        """Let the array of a whole view be an output of the program."""
+        self.arrays[ref.array] = replace(self.arrays[ref.array], kind="output")
+
+    # -- statements ---------------------------------------------------------------------------
+
+    def space(self, node: Node, **extents: int) -> Space:
+        """A new iteration box for a statement of this node."""
+        return Space(self._unique(f"S_{node.name}"), {k: int(v) for k, v in extents.items()})
+
+    def grid(self, node: Node, shape: Sequence[int]) -> Space:
+        """A box with iterators i0, i1, … over a shape."""
+        return self.space(node, **{f"i{k}": n for k, n in enumerate(shape)})
+
+    def assign(self, node: Node, space: Space, target: Ref, at: Sequence[str], value: Expr) -> None:
+        """target[at] = value, for each point of the space."""
+        self._emit(node, space, target, at, value, None)
+
+    def reduce(
+        self,
+        node: Node,
+        space: Space,
+        target: Ref,
+        at: Sequence[str],
+        value: Expr,
+        operator: Reduction,
+    ) -> None:
+        """target[at] = identity; target[at] op= value over the space.
+
+        `at` must be plain iterators of the space: those are the parallel ones, the rest reduce.
+        """
+        kept = {i: space.extents[i] for i in at}
+        start = Space(self._unique(f"{space.name}_init"), kept)
+        neutral = Const(identity(operator, target.dtype), target.dtype)
+        self._emit(node, start, target, at, neutral, None)
+        self._emit(node, space, target, at, value, operator)
+
+    def accumulate(
+        self,
+        node: Node,
+        space: Space,
+        at: Sequence[str],
+        value: Expr,
+        operator: Reduction,
+        finish: Callable[[Space, Expr], Expr] = lambda _, total: total,
+        into: Sequence[str] | None = None,
+    ) -> None:
+        """output[into] = finish(op over the other iterators of value); output 0 of the node.
+
+        `into` are index formulas over the iterators `at` (the same as `at` unless given); `finish`
+        gets the space of the finishing statement and the total. The running total has an array of
+        its own, so that it can live in registers whatever the finishing statement is fused with.
+        """
+        target = self.result(node)
+        total = self.array(f"{target.array}_acc", value.dtype, [space.extents[i] for i in at])
+        self.reduce(node, space, total, at, value, operator)
+        end = Space(self._unique(f"{space.name}_out"), {i: space.extents[i] for i in at})
+        done = cast(finish(end, end.load(total, *at)), target.dtype)
+        self._emit(node, end, target, at if into is None else into, done, None)
+
+    def copy(self, node: Node, source: Ref, target: Ref, view: str | None = None) -> None:
+        """target[view(i)] = source[i]; `view` is { [source indices] -> [target indices] }."""
+        space = self.grid(node, source.shape)
+        seen = target if view is None else target.through(view, source.shape)
+        self._emit(node, space, seen, space.iterators, space.load(source, *space.iterators), None)
+
+    def _emit(
+        self,
+        node: Node,
+        space: Space,
+        target: Ref,
+        at: Sequence[str],
+        value: Expr,
+        reduction: Reduction | None,
+    ) -> None:
+        assert value.dtype == target.dtype, f"{node}: {value.dtype} into {target.dtype}"
+        if 0 in space.extents.values():
+            return  # nothing to execute
+        self.statements.append(
+            Statement(
+                name=space.name,
+                domain=space.domain,
+                iterators=space.iterators,
+                array=target.array,
+                write=space.at(target, *at),
+                value=value,
+                reduction=reduction,
+                origin=(node.name,),
+            )
+        )
+
+    def _unique(self, hint: str) -> str:
+        """A fresh C identifier that resembles the hint; model names never reach C text raw."""
+        base = re.sub(r"\W+", "_", hint, flags=re.ASCII).strip("_")[:60] or "t"
+        base = f"t{base}" if base[0].isdigit() or base in RESERVED else base
+        name, k = base, 1
+        while name in self._names:
+            name, k = f"{base}_{k}", k + 1
+        self._names.add(name)
+        return name
+
+    def freeze(self, name: str, inputs: Sequence[str], outputs: Sequence[str]) -> Scop:
+        return Scop(name, tuple(self.statements), self.arrays, tuple(inputs), tuple(outputs))

@@ -1,0 +1,79 @@
+"""The functions of the runtime as Python functions, so that formulas read as formulas.
+
+mul(x, sigmoid(mul(1.702, x)))    # x * sigmoid(1.702 x); numbers take the type of x
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import numpy as np
+
+from polyc.scop.expr import Call, Const, Expr, Within, call, cast, restrict
+
+FLOAT64 = np.dtype(np.float64)
+
+
+def constant(value: float, dtype: np.dtype) -> Const:
+    """A literal, rounded to its type."""
+    return Const(np.asarray(value).astype(dtype).item(), np.dtype(dtype))
+
+
+def function(name: str) -> Callable[..., Call]:
+    """The function that builds calls of `name`; a Python number becomes a literal of the type of
+    the last argument that is an expression."""
+
+    def build(*arguments: Expr | float) -> Call:
+        dtype = next(a.dtype for a in reversed(arguments) if not isinstance(a, int | float))
+        typed = [constant(a, dtype) if isinstance(a, int | float) else a for a in arguments]
+        return call(name, *typed)
+
+    return build
+
+
+def is_float(x: Expr) -> bool:
+    return bool(np.issubdtype(x.dtype, np.floating))
+
+
+def as_float(x: Expr) -> Expr:
+    """x, as a double where it is an integer; for functions that leave the integers."""
+    return x if is_float(x) else cast(x, FLOAT64)
+
+
+def guarded(condition: Within, inside: Expr, outside: Expr | float) -> Expr:
+    """`inside` where the condition holds, and only there is it read; else `outside`."""
+    return select(condition, restrict(inside, condition.domain), outside)
+
+
+def square(x: Expr) -> Expr:
+    return mul(x, x)
+
+
+absolute = function("abs")
+add = function("add")
+both = function("and")
+div = function("div")
+either = function("or")
+eq = function("eq")
+erf = function("erf")
+exp = function("exp")
+expm1 = function("expm1")
+ge = function("ge")
+gt = function("gt")
+isinf = function("isinf")
+isnan = function("isnan")
+log = function("log")
+log1p = function("log1p")
+lt = function("lt")
+maximum = function("max")
+minimum = function("min")
+mul = function("mul")
+neg = function("neg")
+power = function("pow")
+reciprocal = function("reciprocal")
+select = function("select")
+sigmoid = function("sigmoid")
+sqrt = function("sqrt")
+sub = function("sub")
+tanh = function("tanh")
+wrap_index = function("index")

@@ -1,0 +1,92 @@
+"""Iteration spaces and views, written the way they are read.
+
+A lowering says its domain as a box of named iterators and its accesses as index formulas:
+
+    s = ctx.space(node, n=N, o=O, y=Y, x=X, c=C, r=R, q=Q)
+    s.load(x, "n", "c", "2*y + r", "2*x + q")    # { S[n,o,y,x,c,r,q] -> X[n, c, 2y + r, 2x + q] }
+
+The formulas are isl's quasi-affine expressions: `+ - *` with integer literals, `floor(e/4)`,
+`e mod 4`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import islpy as isl
+import numpy as np
+
+from polyc.poly.affine import simplify
+from polyc.scop.expr import INT64, Expr, Index, Load, Within
+
+
+@dataclass(frozen=True)
+class Ref:
+    """A tensor seen as a view of an array: element [i…] of the tensor lies at map([i…])."""
+
+    array: str
+    map: isl.PwMultiAff  # [tensor indices] -> A
+    dtype: np.dtype
+    shape: tuple[int, ...]
+
+    @property
+    def rank(self) -> int:
+        return len(self.shape)
+
+    def through(self, view: str | isl.PwMultiAff, shape: Sequence[int]) -> Ref:
+        """The tensor that reads this one through a view  { [new indices] -> [old indices] }."""
+        function = isl.PwMultiAff(view) if isinstance(view, str) else view
+        composed = self.map.pullback_pw_multi_aff(function)
+        return Ref(self.array, composed.coalesce(), self.dtype, tuple(shape))
+
+
+@dataclass(frozen=True)
+class Space:
+    """A named box of iterators: the domain of a statement that is being built."""
+
+    name: str
+    extents: dict[str, int]
+
+    @property
+    def iterators(self) -> tuple[str, ...]:
+        return tuple(self.extents)
+
+    @property
+    def tuple(self) -> str:
+        return f"{self.name}[{', '.join(self.extents)}]"
+
+    @property
+    def domain(self) -> isl.Set:
+        """# S"""
+        bounds = " and ".join(f"0 <= {i} < {n}" for i, n in self.extents.items()) or "true"
+        return isl.Set(f"{{ {self.tuple} : {bounds} }}")
+
+    def map(self, indices: Sequence[str]) -> isl.PwMultiAff:
+        """# S -> [tensor indices]"""
+        return isl.PwMultiAff(f"{{ {self.tuple} -> [{', '.join(indices)}] }}")
+
+    def at(self, ref: Ref, *indices: str) -> isl.PwMultiAff:
+        """# S -> A, reading through the view."""
+        assert len(indices) == ref.rank, f"{self.name}: {len(indices)} indices for {ref.shape}"
+        return simplify(ref.map.pullback_pw_multi_aff(self.map(indices)), self.domain)
+
+    def load(self, ref: Ref, *indices: str) -> Load:
+        return Load(ref.array, self.at(ref, *indices), ref.dtype)
+
+    def gather(self, ref: Ref, indices: Sequence[str | Expr]) -> Load:
+        """An element of which some coordinates are data; `ref` must not be a reordering view there.
+
+        Each expression must already be kept inside its dimension by the function "index".
+        """
+        fixed = [i if isinstance(i, str) else "0" for i in indices]
+        dynamic = tuple((k, i) for k, i in enumerate(indices) if not isinstance(i, str))
+        return Load(ref.array, self.at(ref, *fixed), ref.dtype, dynamic)
+
+    def index(self, formula: str, dtype: np.dtype = INT64) -> Index:
+        """The value of an index formula, as data."""
+        return Index(isl.PwAff(f"{{ {self.tuple} -> [({formula})] }}"), np.dtype(dtype))
+
+    def within(self, condition: str) -> Within:
+        """Whether a condition on the iterators holds, e.g. "i >= 2 and j < 5"."""
+        return Within(isl.Set(f"{{ {self.tuple} : {condition} }}"))

@@ -1,0 +1,104 @@
+"""Let a producer write where a copy would have put its result.
+
+    X[i] = …      Y[h(i)] = X[i]  (all of X)      Z = … X[g] …
+    ->
+    Y[h(i)] = …                                   Z = … Y[h(g)] …
+
+This is how a concatenation is written in place, and how a convolution's output lands inside the halo
+that the next one reads: X becomes a view of Y, and the copy disappears.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import islpy as isl
+
+from polyc.poly.affine import simplify
+from polyc.scop.expr import Expr, Load, rebuild
+from polyc.scop.inline import simplify_indices
+from polyc.scop.scop import Array, Scop, Statement
+from polyc.scop.uses import Uses, drop_dead, find_uses
+
+
+def merge_copies(scop: Scop) -> Scop:
+    """The scop with each copy removed whose source can live inside its target."""
+    uses = find_uses(scop.statements)
+    placed: dict[str, tuple[str, isl.PwMultiAff]] = {}  # X -> (Y, { X -> Y })
+    for statement in scop.statements:
+        source = _copied_array(statement, scop, uses)
+        if source is None or source in placed or _ends_in(statement.array, source, placed):
+            continue
+        load = statement.value
+        assert isinstance(load, Load)
+        where = statement.write.pullback_pw_multi_aff(_invert(load.index))  # X -> S -> Y
+        placed[source] = (statement.array, where)
+    if not placed:
+        return scop
+    moved = [_move(s, placed) for s in scop.statements if not _is_done(s, placed)]
+    return drop_dead(replace(scop, statements=tuple(moved)))
+
+
+def _copied_array(statement: Statement, scop: Scop, uses: Uses) -> str | None:
+    """The array X if the statement copies all of X, and X may be stored elsewhere."""
+    load = statement.value
+    if statement.reduction or not isinstance(load, Load) or load.dynamic:
+        return None
+    source, target = scop.arrays[load.array], scop.arrays[statement.array]
+    if source.kind != "temporary" or uses.is_accumulator(source.name):
+        return None
+    if any(r.dynamic for _, r in uses.reads(source.name)):
+        return None
+    if uses.is_accumulator(target.name) or not uses.writes(source.name):
+        return None
+    covers = load.index.as_map()
+    if not covers.is_injective() or not _box(source).is_subset(covers.range()):
+        return None
+    return source.name if statement.write.as_map().is_injective() else None
+
+
+def _box(array: Array) -> isl.Set:
+    """# A"""
+    indices = [f"i{k}" for k in range(len(array.shape))]
+    bounds = " and ".join(f"0 <= i{k} < {n}" for k, n in enumerate(array.shape)) or "true"
+    return isl.Set(f"{{ {array.name}[{', '.join(indices)}] : {bounds} }}")
+
+
+def _invert(function: isl.PwMultiAff) -> isl.PwMultiAff:
+    return isl.PwMultiAff.from_map(function.as_map().reverse())
+
+
+def _ends_in(array: str, source: str, placed: dict[str, tuple[str, isl.PwMultiAff]]) -> bool:
+    """Whether `array` already lives, directly or not, inside `source`."""
+    while array != source and array in placed:
+        array = placed[array][0]
+    return array == source
+
+
+def _is_done(s: Statement, placed: dict[str, tuple[str, isl.PwMultiAff]]) -> bool:
+    """Whether the statement is one of the copies that moved their source."""
+    load = s.value
+    if not isinstance(load, Load) or s.reduction or load.array not in placed:
+        return False
+    target, where = placed[load.array]
+    return target == s.array and where.pullback_pw_multi_aff(load.index).is_equal(s.write)
+
+
+def _move(s: Statement, placed: dict[str, tuple[str, isl.PwMultiAff]]) -> Statement:
+    """The statement with its accesses to moved arrays sent to where they live now."""
+
+    def send(array: str, index: isl.PwMultiAff) -> tuple[str, isl.PwMultiAff]:
+        while array in placed:
+            array, where = placed[array]
+            index = where.pullback_pw_multi_aff(index)
+        return array, index
+
+    def leaf(e: Expr) -> Expr:
+        if not isinstance(e, Load) or e.array not in placed:
+            return e
+        array, index = send(e.array, e.index)
+        return replace(e, array=array, index=index)
+
+    array, write = send(s.array, s.write)
+    value = simplify_indices(rebuild(s.value, leaf), s.domain)
+    return replace(s, array=array, write=simplify(write, s.domain), value=value)

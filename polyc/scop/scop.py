@@ -1,0 +1,103 @@
+"""The polyhedral program: statements with integer-set domains over arrays.
+
+A `Scop` is the tensor graph with its operators opened up: each statement executes one scalar
+assignment for every point of its domain,
+
+    { S[i, j, k] : 0 <= i < M … }      A[w(i, j, k)]  =  value(i, j, k)
+                                       A[w(i, j, k)] op=  value(i, j, k)     (a declared reduction)
+
+The textual order of `statements` is the original schedule: all instances of a statement before the
+first of the next, each in lexicographic order. Every array element is written by one statement, or
+by an initialisation followed by one reduction, so the flow of values is explicit.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from typing import Literal
+
+import islpy as isl
+import numpy as np
+
+from polyc.scop.expr import Expr, Load, loads, show
+
+Kind = Literal["input", "output", "constant", "temporary"]
+Reduction = Literal["add", "mul", "max", "min", "and", "or"]
+
+
+@dataclass(frozen=True)
+class Array:
+    """Storage that statements read and write.
+
+    `value` is the content of a constant. Inputs and outputs are laid out row-major over `shape`, as
+    the caller's arrays are; how the others are stored is decided later (`memory/layout.py`).
+    """
+
+    name: str
+    dtype: np.dtype
+    shape: tuple[int, ...]
+    kind: Kind
+    value: np.ndarray | None = field(default=None, compare=False, repr=False)
+
+    @property
+    def size(self) -> int:
+        return int(np.prod(self.shape, dtype=np.int64))
+
+    @property
+    def bytes(self) -> int:
+        return self.size * self.dtype.itemsize
+
+
+@dataclass(frozen=True)
+class Statement:
+    """One scalar assignment over a domain; `reduction` names the operator of `op=`."""
+
+    name: str
+    domain: isl.Set  # S
+    iterators: tuple[str, ...]
+    array: str
+    write: isl.PwMultiAff  # S -> A
+    value: Expr
+    reduction: Reduction | None = None
+    origin: tuple[str, ...] = ()
+
+    @property
+    def loads(self) -> Iterator[Load]:
+        """Explicit loads of the value; a reduction also reads the element that it updates."""
+        return loads(self.value)
+
+    def __str__(self) -> str:
+        operator = f"{self.reduction}=" if self.reduction else "="
+        target = [str(self.write.get_pw_aff(k)) for k in range(self.write.dim(isl.dim_type.out))]
+        return f"{self.name}: {self.domain}\n    {self.array}{target} {operator} {show(self.value)}"
+
+
+@dataclass(frozen=True)
+class Scop:
+    """Statements in textual order over a table of arrays."""
+
+    name: str
+    statements: tuple[Statement, ...]
+    arrays: Mapping[str, Array]
+    inputs: tuple[str, ...]
+    outputs: tuple[str, ...]
+
+    def __str__(self) -> str:
+        arrays = [f"{a.kind} {a.name}: {a.dtype}{list(a.shape)}" for a in self.arrays.values()]
+        return "\n".join([f"scop {self.name}", *arrays, *map(str, self.statements)])
+
+
+def identity(reduction: Reduction, dtype: np.dtype) -> int | float | bool:
+    """The neutral element e of a reduction: op(e, x) = x."""
+    if reduction in ("add", "or"):
+        return False if dtype == np.bool_ else 0
+    if reduction in ("mul", "and"):
+        return True if dtype == np.bool_ else 1
+    lowest = reduction == "max"
+    if dtype == np.bool_:
+        return not lowest
+    if np.issubdtype(dtype, np.floating):
+        return float("-inf") if lowest else float("inf")
+    limits = np.iinfo(dtype)
+    return int(limits.min if lowest else limits.max)

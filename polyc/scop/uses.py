@@ -1,0 +1,52 @@
+"""Who writes and who reads each array: the def-use table that the rewrites of a scop share."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from polyc.scop.expr import Load
+from polyc.scop.scop import Scop, Statement
+
+
+@dataclass(frozen=True)
+class Uses:
+    """Array name -> its writers, and its explicit loads with the statements that contain them."""
+
+    writers: Mapping[str, tuple[Statement, ...]]
+    readers: Mapping[str, tuple[tuple[Statement, Load], ...]]
+
+    def writes(self, array: str) -> tuple[Statement, ...]:
+        return self.writers.get(array, ())
+
+    def reads(self, array: str) -> tuple[tuple[Statement, Load], ...]:
+        return self.readers.get(array, ())
+
+    def is_accumulator(self, array: str) -> bool:
+        """Whether the array holds the running value of a declared reduction."""
+        return any(w.reduction for w in self.writes(array))
+
+
+def find_uses(statements: tuple[Statement, ...]) -> Uses:
+    writers: dict[str, list[Statement]] = {}
+    readers: dict[str, list[tuple[Statement, Load]]] = {}
+    for statement in statements:
+        writers.setdefault(statement.array, []).append(statement)
+        for load in statement.loads:
+            readers.setdefault(load.array, []).append((statement, load))
+    return Uses(
+        {k: tuple(v) for k, v in writers.items()}, {k: tuple(v) for k, v in readers.items()}
+    )
+
+
+def drop_dead(scop: Scop) -> Scop:
+    """The scop without statements whose arrays nobody reads, and without arrays nobody names."""
+    live = set(scop.outputs)
+    kept: list[Statement] = []
+    for statement in reversed(scop.statements):
+        if statement.array in live:
+            live.update(load.array for load in statement.loads)
+            kept.append(statement)
+    named = live | set(scop.inputs)
+    arrays = {name: array for name, array in scop.arrays.items() if name in named}
+    return Scop(scop.name, tuple(reversed(kept)), arrays, scop.inputs, scop.outputs)

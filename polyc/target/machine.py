@@ -1,0 +1,190 @@
+"""What code is generated for: vector width, registers, caches, cores, and the compiler's flags.
+
+Sizes are bytes. The tile model (`schedule/`, `mapping/`) reads only these numbers, so printing code
+for a machine other than this one takes nothing but another `Target`.
+"""
+
+from __future__ import annotations
+
+import os
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from polyc.build.toolchain import Compiler, find_compiler
+from polyc.errors import BuildError, UnsupportedOp
+
+KIB = 1024
+MIB = 1024 * KIB
+
+
+@dataclass(frozen=True)
+class Target:
+    """A CPU, as the passes see it.
+
+    isa: "avx512", "avx2" or "baseline"; simd_bytes: width of a vector register; registers: how
+    many; cores: those that this process may use; l1d, l2: caches of one core, l3: shared, in bytes;
+    flags: given to the C compiler; features: what the CPU must have to run the result, as Linux
+    names them in /proc/cpuinfo.
+    """
+
+    name: str
+    isa: str
+    simd_bytes: int
+    registers: int
+    cores: int
+    l1d: int
+    l2: int
+    l3: int
+    flags: tuple[str, ...] = ()
+    features: tuple[str, ...] = ()
+
+    def lanes(self, dtype: np.dtype) -> int:
+        """Elements of a vector register: simd_bytes / itemsize, at least 1."""
+        return max(1, self.simd_bytes // np.dtype(dtype).itemsize)
+
+    @staticmethod
+    def named(isa: str) -> Target:
+        """A typical machine of an instruction set, the same wherever it is asked for."""
+        if isa not in NAMED:
+            raise UnsupportedOp(
+                f"target {isa!r} is not known; choose 'auto', 'cpu' or one of {', '.join(NAMED)}"
+            )
+        return NAMED[isa]
+
+    def __str__(self) -> str:
+        return f"{self.name} {self.isa}, {self.cores} core{'s' if self.cores > 1 else ''}"
+
+
+_AVX2_FEATURES = ("avx", "avx2", "bmi1", "bmi2", "f16c", "fma", "movbe")
+_AVX512_FEATURES = ("avx512bw", "avx512cd", "avx512dq", "avx512f", "avx512vl")
+# gcc's generic tuning keeps loops that it vectorises itself at 256 bits; ours are 512 already.
+_WIDE = "-mprefer-vector-width=512"
+
+_BASELINE = Target(
+    "cpu", "baseline", 16, 16, 8, 32 * KIB, 512 * KIB, 16 * MIB, ("-march=x86-64",), ()
+)
+_AVX2 = replace(
+    _BASELINE,
+    isa="avx2",
+    simd_bytes=32,
+    flags=("-march=x86-64-v3",),
+    features=_AVX2_FEATURES,
+)
+_AVX512 = replace(
+    _AVX2,
+    isa="avx512",
+    simd_bytes=64,
+    registers=32,
+    l1d=48 * KIB,
+    l2=2 * MIB,
+    l3=32 * MIB,
+    flags=("-march=x86-64-v4", _WIDE),
+    features=(*_AVX2_FEATURES, *_AVX512_FEATURES),
+)
+NAMED = {"avx512": _AVX512, "avx2": _AVX2, "baseline": _BASELINE}
+
+
+def detect_target(cc: str = "gcc") -> Target:
+    """This machine, with flags that the compiler `cc` knows; never fails.
+
+    Without archspec's knowledge of the CPU, or without a compiler, the best named target that the
+    CPU can run stands in.
+    """
+    nearest = _nearest(host_features())
+    known = _archspec_flags(cc)
+    flags, features = known or (nearest.flags, nearest.features)
+    if nearest.isa == "avx512" and known:
+        flags = (*flags, _WIDE)
+    l1d, l2, l3 = _cache_sizes(nearest)
+    return replace(
+        nearest,
+        cores=available_cores(),
+        l1d=l1d,
+        l2=l2,
+        l3=l3,
+        flags=flags,
+        features=features,
+    )
+
+
+def resolve_target(target: str | Target, cc: str = "gcc") -> Target:
+    """The target meant by "auto" or "cpu" (this machine), an instruction set's name, or itself."""
+    if isinstance(target, Target):
+        return target
+    if target == "cuda":
+        raise UnsupportedOp(
+            "target 'cuda' is not available yet: this version generates CPU code only; use 'cpu'"
+        )
+    return detect_target(cc) if target in ("auto", "cpu") else Target.named(target)
+
+
+def available_cores() -> int:
+    """Cores that this process may run on (not those of the machine)."""
+    if hasattr(os, "sched_getaffinity"):
+        return len(os.sched_getaffinity(0))
+    return os.cpu_count() or 1
+
+
+def host_features() -> frozenset[str] | None:
+    """The CPU's instruction set extensions, or None where /proc/cpuinfo does not say."""
+    try:
+        with open("/proc/cpuinfo", encoding="utf-8") as lines:
+            for line in lines:
+                key, _, value = line.partition(":")
+                if key.strip() in ("flags", "Features"):
+                    return frozenset(value.split())
+    except OSError:
+        pass
+    return None
+
+
+def missing_features(features: tuple[str, ...]) -> tuple[str, ...]:
+    """Those of `features` that this CPU lacks; empty where it cannot be told."""
+    present = host_features()
+    return () if present is None else tuple(f for f in features if f not in present)
+
+
+def _nearest(features: frozenset[str] | None) -> Target:
+    for target in NAMED.values():
+        if features is not None and set(target.features) <= features:
+            return target
+    return _BASELINE if os.uname().machine in ("x86_64", "AMD64") else _generic()
+
+
+def _generic() -> Target:
+    """A CPU that is not x86: 128-bit vectors and whatever the compiler finds."""
+    return replace(_BASELINE, registers=32, flags=("-mcpu=native",), features=())
+
+
+def _archspec_flags(cc: str) -> tuple[tuple[str, ...], tuple[str, ...]] | None:
+    """Compiler flags and required features for this CPU, or None if either side is unknown."""
+    try:
+        import archspec.cpu
+
+        compiler: Compiler = find_compiler(cc)
+        host = archspec.cpu.host()
+        flags = host.optimization_flags(compiler.kind, compiler.version).split()
+    except (ImportError, BuildError):
+        return None
+    except archspec.cpu.UnsupportedMicroarchitecture:
+        return None
+    present = host_features() or frozenset()
+    return (tuple(flags), tuple(sorted(host.features & present))) if flags else None
+
+
+def _cache_sizes(default: Target) -> tuple[int, int, int]:
+    """L1 data, L2 and L3 sizes by sysconf; the default's where the system reports none."""
+
+    def size(name: str, otherwise: int) -> int:
+        try:
+            reported = os.sysconf(name)
+        except (OSError, ValueError):
+            reported = 0
+        return reported if reported > 0 else otherwise
+
+    return (
+        size("SC_LEVEL1_DCACHE_SIZE", default.l1d),
+        size("SC_LEVEL2_CACHE_SIZE", default.l2),
+        size("SC_LEVEL3_CACHE_SIZE", default.l3),
+    )

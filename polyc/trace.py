@@ -1,0 +1,83 @@
+"""One door to look inside a compilation: named steps with their times, and dumps of each stage.
+
+`with trace.step("lower"): …` times a part, `for c in trace.track("schedule", clusters): …` a loop
+(with a progress bar), and `trace.dump("scop", scop)` writes an artefact if the user asked for it.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import re
+import sys
+import time
+from collections.abc import Iterable, Iterator, Sized
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TypeVar
+
+from polyc.options import STAGES, Options
+
+T = TypeVar("T")
+
+_SUFFIX = {"c": "c"}
+
+
+@dataclass
+class Trace:
+    """Records a compilation; it steers nothing.
+
+    dumps: stages to write; folder: where to, stderr if None; progress: whether `track` shows a bar;
+    seconds: step -> time spent in it, all visits together.
+    """
+
+    dumps: frozenset[str] = frozenset()
+    folder: Path | None = None
+    progress: bool = False
+    seconds: dict[str, float] = field(default_factory=dict)
+
+    @contextlib.contextmanager
+    def step(self, name: str) -> Iterator[None]:
+        """Time what runs inside under this name."""
+        start = time.perf_counter()
+        try:
+            yield
+        finally:
+            self.seconds[name] = self.seconds.get(name, 0.0) + time.perf_counter() - start
+
+    def track(self, name: str, items: Iterable[T]) -> Iterator[T]:
+        """The items, one by one, as a timed step, with a progress bar on a terminal."""
+        total = len(items) if isinstance(items, Sized) else None
+        with self.step(name), contextlib.ExitStack() as stack:
+            if self.progress:
+                from rich.console import Console
+                from rich.progress import Progress
+
+                bar = stack.enter_context(Progress(console=Console(stderr=True), transient=True))
+                yield from bar.track(items, total=total, description=name)
+            else:
+                yield from items
+
+    def wants(self, stage: str) -> bool:
+        """Whether a stage is dumped: ask before making a text that is costly."""
+        return stage in self.dumps
+
+    def dump(self, stage: str, artefact: object, name: str = "") -> None:
+        """Write str(artefact) if the stage is asked for.
+
+        ("loopnest", kernel, "conv_1") -> <folder>/3-loopnest-conv_1.txt, or stderr under a heading
+        """
+        if not self.wants(stage):
+            return
+        title = f"{STAGES.index(stage)}-{stage}" + (f"-{name}" if name else "")
+        if self.folder is None:
+            sys.stderr.write(f"==== {title} ====\n{artefact}\n")
+            return
+        self.folder.mkdir(parents=True, exist_ok=True)
+        file = re.sub(r"[^A-Za-z0-9_.-]", "_", title)[:120] + "." + _SUFFIX.get(stage, "txt")
+        (self.folder / file).write_text(f"{artefact}\n", encoding="utf-8")
+
+
+def make_trace(options: Options) -> Trace:
+    """The trace that the options ask for."""
+    progress = sys.stderr.isatty() if options.progress is None else options.progress
+    return Trace(frozenset(options.dump), options.dump_dir, progress)

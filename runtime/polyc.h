@@ -1,0 +1,155 @@
+/* polyc.h: the ground that generated code stands on - types, names, index checks.
+
+   Kernels are C11 with gcc's vector extensions. Nothing here needs a particular instruction set:
+   the same text compiles for AVX-512, AVX2 and plain x86-64, and gcc splits vectors that are wider
+   than the machine's. Only libm is linked. Expected flags:
+   -O3 -fno-math-errno -fno-trapping-math -ffp-contract=fast; never -ffast-math (NaN and inf count).
+
+   WHAT A TRANSLATION UNIT SAYS (polyc/codegen/runtime_table.py prints it, in this order)
+
+       #include "polyc.h"
+       PC_VECTORS(16)                      // the vector types of 16 lanes: f32x16, b8x16, ...
+
+       #define PC_TYPE f32                 // scalar functions of one type: pc_max_f32, ...
+       #include "polyc_scalar.h"
+
+       #define PC_TYPE f32                 // vector functions of one type: pc_max_f32x16, ...
+       #define PC_LANES 16                 //   (its scalar functions come first)
+       #include "polyc_vector.h"
+
+       #define PC_LANES 16                 // mathematics, one family a header: pc_exp_f32x16, ...
+       #include "polyc_f32_exp.h"          //   (the vector functions of f32 x 16 come first)
+
+       #define PC_FROM f32                 // one conversion: pc_cast_f32_i32x16
+       #define PC_TO i32
+       #define PC_LANES 16                 //   lanes 1: scalar, pc_cast_f32_i32
+       #include "polyc_cast.h"
+
+   A header with parameters undefines them at its end and is included once for each combination.
+   Functions are `pc_<function>_<type>`, where a type is a scalar (f32) or a vector (f32x16).
+   A scalar f32 function of the mathematics headers is lane 0 of the vector function of 4 lanes, so
+   that a scalar remainder loop agrees bit for bit with the vector loop before it. */
+
+#ifndef POLYC_H
+#define POLYC_H
+
+#include <stdint.h>
+
+/* Vectors travel between inlined functions only, so no ABI is at stake. */
+#pragma GCC diagnostic ignored "-Wpsabi"
+
+typedef float f32;
+typedef double f64;
+typedef int8_t i8;
+typedef int16_t i16;
+typedef int32_t i32;
+typedef int64_t i64;
+typedef uint8_t u8;
+typedef uint16_t u16;
+typedef uint32_t u32;
+typedef uint64_t u64;
+typedef uint8_t b8; /* 0 or 1 */
+
+#define PC_INLINE static inline __attribute__((always_inline, unused))
+
+/* The vector types of n lanes. b8 is 0 or 1 in memory and in a scalar; in a vector register it is a
+   mask, 0 or -1 a lane, which is what comparisons make and selections take. */
+#define PC_VECTORS(n) \
+    PC_VECTOR(f32, f32, n) PC_VECTOR(f64, f64, n) PC_VECTOR(b8, i8, n) \
+    PC_VECTOR(i8, i8, n) PC_VECTOR(i16, i16, n) PC_VECTOR(i32, i32, n) PC_VECTOR(i64, i64, n) \
+    PC_VECTOR(u8, u8, n) PC_VECTOR(u16, u16, n) PC_VECTOR(u32, u32, n) PC_VECTOR(u64, u64, n)
+#define PC_VECTOR(type, element, n) \
+    typedef element type##x##n __attribute__((vector_size(n * sizeof(element))));
+
+/* Pasting that expands its operands first: with PC_TYPE f32, PC_PASTE(pc_max_, PC_TYPE) is
+   pc_max_f32. */
+#define PC_PASTE(a, b) PC_PASTE_(a, b)
+#define PC_PASTE_(a, b) a##b
+#define PC_PASTE3(a, b, c) PC_PASTE(PC_PASTE(a, b), c)
+
+/* What the preprocessor may ask about a type: PC_PASTE(PC_KIND_, PC_TYPE) == PC_FLOAT. */
+#define PC_BOOL 0
+#define PC_UNSIGNED 1
+#define PC_SIGNED 2
+#define PC_FLOAT 3
+
+#define PC_KIND_b8 PC_BOOL
+#define PC_KIND_u8 PC_UNSIGNED
+#define PC_KIND_u16 PC_UNSIGNED
+#define PC_KIND_u32 PC_UNSIGNED
+#define PC_KIND_u64 PC_UNSIGNED
+#define PC_KIND_i8 PC_SIGNED
+#define PC_KIND_i16 PC_SIGNED
+#define PC_KIND_i32 PC_SIGNED
+#define PC_KIND_i64 PC_SIGNED
+#define PC_KIND_f32 PC_FLOAT
+#define PC_KIND_f64 PC_FLOAT
+
+#define PC_BITS_b8 8
+#define PC_BITS_u8 8
+#define PC_BITS_u16 16
+#define PC_BITS_u32 32
+#define PC_BITS_u64 64
+#define PC_BITS_i8 8
+#define PC_BITS_i16 16
+#define PC_BITS_i32 32
+#define PC_BITS_i64 64
+#define PC_BITS_f32 32
+#define PC_BITS_f64 64
+
+/* Lane numbers from s on, as a list for an initialiser or a shuffle. */
+#define PC_IOTA_2(s) (s), (s) + 1
+#define PC_IOTA_4(s) PC_IOTA_2(s), PC_IOTA_2((s) + 2)
+#define PC_IOTA_8(s) PC_IOTA_4(s), PC_IOTA_4((s) + 4)
+#define PC_IOTA_16(s) PC_IOTA_8(s), PC_IOTA_8((s) + 8)
+#define PC_IOTA_32(s) PC_IOTA_16(s), PC_IOTA_16((s) + 16)
+#define PC_IOTA_64(s) PC_IOTA_32(s), PC_IOTA_32((s) + 32)
+
+/* PC_RESIZE_<from>_<to>(kind, v, n): integers of n lanes from one width to another; kind i or u says
+   whether widening repeats the sign. gcc makes vector code only of steps by a factor of two: a
+   single __builtin_convertvector from 32 to 8 bits is done lane by lane. */
+#define PC_TO_8(kind, v, n) __builtin_convertvector(v, PC_PASTE(kind##8x, n))
+#define PC_TO_16(kind, v, n) __builtin_convertvector(v, PC_PASTE(kind##16x, n))
+#define PC_TO_32(kind, v, n) __builtin_convertvector(v, PC_PASTE(kind##32x, n))
+#define PC_TO_64(kind, v, n) __builtin_convertvector(v, PC_PASTE(kind##64x, n))
+
+#define PC_RESIZE_8_8(kind, v, n) (v)
+#define PC_RESIZE_8_16(kind, v, n) PC_TO_16(kind, v, n)
+#define PC_RESIZE_8_32(kind, v, n) PC_TO_32(kind, PC_RESIZE_8_16(kind, v, n), n)
+#define PC_RESIZE_8_64(kind, v, n) PC_TO_64(kind, PC_RESIZE_8_32(kind, v, n), n)
+#define PC_RESIZE_16_8(kind, v, n) PC_TO_8(kind, v, n)
+#define PC_RESIZE_16_16(kind, v, n) (v)
+#define PC_RESIZE_16_32(kind, v, n) PC_TO_32(kind, v, n)
+#define PC_RESIZE_16_64(kind, v, n) PC_TO_64(kind, PC_RESIZE_16_32(kind, v, n), n)
+#define PC_RESIZE_32_8(kind, v, n) PC_RESIZE_16_8(kind, PC_RESIZE_32_16(kind, v, n), n)
+#define PC_RESIZE_32_16(kind, v, n) PC_TO_16(kind, v, n)
+#define PC_RESIZE_32_32(kind, v, n) (v)
+#define PC_RESIZE_32_64(kind, v, n) PC_TO_64(kind, v, n)
+#define PC_RESIZE_64_8(kind, v, n) PC_RESIZE_32_8(kind, PC_RESIZE_64_32(kind, v, n), n)
+#define PC_RESIZE_64_16(kind, v, n) PC_RESIZE_32_16(kind, PC_RESIZE_64_32(kind, v, n), n)
+#define PC_RESIZE_64_32(kind, v, n) PC_TO_32(kind, v, n)
+#define PC_RESIZE_64_64(kind, v, n) (v)
+
+/* The index that ONNX means by i along a dimension of the given extent (at least 1): negative ones
+   count from the end. One that is out of range sets *status, which the driver turns into an error
+   after the call, and becomes the nearest valid index, so that no memory outside is touched.
+   Threads may share *status: all write the same value. */
+PC_INLINE i64 pc_index(i64 i, i64 extent, int *status)
+{
+    i64 wrapped = i < 0 ? i + extent : i;
+    if (__builtin_expect((u64)wrapped >= (u64)extent, 0)) {
+        __atomic_store_n(status, 1, __ATOMIC_RELAXED);
+        return i < 0 ? 0 : extent - 1;
+    }
+    return wrapped;
+}
+
+/* ---- Loop bounds and subscripts ------------------------------------------------------------- */
+
+/* floor(a / d) and a - d * floor(a / d), for d > 0. */
+PC_INLINE i64 pc_floordiv(i64 a, i64 d) { return a / d - (a % d < 0); }
+PC_INLINE i64 pc_mod(i64 a, i64 d) { return a % d + (a % d < 0 ? d : 0); }
+PC_INLINE i64 pc_min(i64 a, i64 b) { return a < b ? a : b; }
+PC_INLINE i64 pc_max(i64 a, i64 b) { return a > b ? a : b; }
+
+#endif

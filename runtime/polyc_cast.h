@@ -1,0 +1,116 @@
+/* polyc_cast.h: conversion from PC_FROM to PC_TO (two different types) of PC_LANES lanes, 1 meaning
+   scalars (see polyc.h for the form of use).
+
+   integer -> integer   the value modulo 2^width, as in C
+   float   -> integer   truncation towards zero; out of range the nearest integer there is; NaN -> 0
+   any     -> b8        x != 0 (so NaN -> 1)
+   b8      -> any       0 or 1
+   any     -> float     the nearest */
+
+#define FROM_KIND PC_PASTE(PC_KIND_, PC_FROM)
+#define TO_KIND PC_PASTE(PC_KIND_, PC_TO)
+#define FROM_BITS PC_PASTE(PC_BITS_, PC_FROM)
+#define TO_BITS PC_PASTE(PC_BITS_, PC_TO)
+#define NAME PC_PASTE(PC_PASTE3(pc_cast_, PC_FROM, _), PC_TO)
+
+/* Floats strictly between LEAST and LIMIT truncate to an integer of PC_TO; both bounds are 0 or a
+   power of two, so they are exact as floats. Beyond them the result is SMALLEST or LARGEST. */
+#if TO_KIND == PC_UNSIGNED
+#define LEAST 0.0f
+#define LIMIT (2.0f * (1ull << (TO_BITS - 1)))
+#define SMALLEST 0
+#define LARGEST (~0ull >> (64 - TO_BITS))
+#else
+#define LEAST (-1.0f * (1ull << (TO_BITS - 1)))
+#define LIMIT (1.0f * (1ull << (TO_BITS - 1)))
+#define SMALLEST (-(i64)LARGEST - 1)
+#define LARGEST (~0ull >> (65 - TO_BITS))
+#endif
+
+#if PC_LANES == 1
+
+PC_INLINE PC_TO NAME(PC_FROM a)
+{
+#if TO_KIND == PC_BOOL
+    return a != 0;
+#elif FROM_KIND == PC_FLOAT && TO_KIND != PC_FLOAT
+    if (a > LEAST && a < LIMIT)
+        return (PC_TO)a;
+    if (a >= LIMIT)
+        return (PC_TO)LARGEST;
+    return a <= LEAST ? (PC_TO)SMALLEST : 0; /* 0 is for NaN */
+#else
+    return (PC_TO)a;
+#endif
+}
+
+#else
+
+#define OF(type) PC_PASTE3(type, x, PC_LANES)
+#define CONVERT(v, type) __builtin_convertvector(v, OF(type))
+#define RESIZE(kind, from, to, v) PC_PASTE(PC_PASTE3(PC_RESIZE_, from, _), to)(kind, v, PC_LANES)
+
+#if FROM_KIND == PC_UNSIGNED
+#define EXTENSION u
+#else
+#define EXTENSION i
+#endif
+
+/* Narrow integers meet floats as i32, the narrowest integer that machines convert. */
+#if TO_BITS < 32
+#define STAGE i32
+#define STAGE_BITS 32
+#else
+#define STAGE PC_TO
+#define STAGE_BITS TO_BITS
+#endif
+
+PC_INLINE OF(PC_TO) PC_PASTE3(NAME, x, PC_LANES)(OF(PC_FROM) a)
+{
+#if TO_KIND == PC_BOOL
+    return RESIZE(i, FROM_BITS, 8, a != 0);
+#elif FROM_KIND == PC_BOOL && TO_KIND == PC_FLOAT
+    return CONVERT(RESIZE(i, 8, 32, a & 1), PC_TO);
+#elif FROM_KIND == PC_BOOL
+    return (OF(PC_TO))RESIZE(i, 8, TO_BITS, a & 1);
+#elif FROM_KIND == PC_FLOAT && TO_KIND == PC_FLOAT
+    return CONVERT(a, PC_TO);
+#elif FROM_KIND == PC_FLOAT
+    typedef OF(PC_PASTE(i, FROM_BITS)) M;
+    typedef OF(STAGE) S;
+    PC_FROM least = LEAST, limit = LIMIT;
+    OF(PC_FROM) inside = (OF(PC_FROM))(((a > least) & (a < limit)) & (M)a);
+    S r = CONVERT(inside, STAGE); /* 0 outside and for NaN */
+    r |= (S)RESIZE(i, FROM_BITS, STAGE_BITS, a >= limit) & (STAGE)LARGEST;
+    r |= (S)RESIZE(i, FROM_BITS, STAGE_BITS, a <= least) & (STAGE)SMALLEST;
+    return (OF(PC_TO))RESIZE(i, STAGE_BITS, TO_BITS, r);
+#elif TO_KIND == PC_FLOAT && FROM_BITS < 32
+    return CONVERT((OF(i32))RESIZE(EXTENSION, FROM_BITS, 32, a), PC_TO);
+#elif TO_KIND == PC_FLOAT
+    return CONVERT(a, PC_TO);
+#else
+    return (OF(PC_TO))RESIZE(EXTENSION, FROM_BITS, TO_BITS, a);
+#endif
+}
+
+#undef STAGE_BITS
+#undef STAGE
+#undef EXTENSION
+#undef RESIZE
+#undef CONVERT
+#undef OF
+
+#endif
+
+#undef LARGEST
+#undef SMALLEST
+#undef LIMIT
+#undef LEAST
+#undef NAME
+#undef TO_BITS
+#undef FROM_BITS
+#undef TO_KIND
+#undef FROM_KIND
+#undef PC_LANES
+#undef PC_TO
+#undef PC_FROM

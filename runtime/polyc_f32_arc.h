@@ -1,0 +1,65 @@
+/* polyc_f32_arc.h: asin, acos, atan of PC_LANES floats: reduction to a short interval around 0, then
+   z + z^3 A(z^2) (W. J. Cody, W. Waite, 1980, ch. 10 and 11, with polynomials for their quotients). */
+
+#include "polyc_f32_begin.h"
+
+#define PI_2_HI 0x1.921fb6p+0f
+#define PI_2_LO -0x1.777a5cp-25f
+
+/* asin s - s, |s| <= 1/2, with z = s^2. */
+PC_INLINE F FN(asin_tail)(F s, F z)
+{
+    F a = (0x1.595c92p-5f * z + 0x1.8c3e28p-6f) * z + 0x1.747bbap-5f;
+    a = (a * z + 0x1.330204p-4f) * z + 0x1.5555c8p-3f;
+    return s * z * a;
+}
+
+/* ASIN_ULP. Above 1/2, asin x = pi/2 - 2 asin(sqrt((1 - x) / 2)); above 1 the root is NaN. */
+PC_INLINE F FN(asin)(F x)
+{
+    F a = FN(abs)(x);
+    I large = a > 0.5f;
+    F z = FN(blend)(large, 0.5f * (1 - a), a * a);
+    F s = FN(blend)(large, FN(sqrt)(z), a);
+    F tail = FN(asin_tail)(s, z);
+    F complement = PI_2_HI - (2 * s + (2 * tail - PI_2_LO));
+    return FN(copysign)(FN(blend)(large, complement, s + tail), x);
+}
+
+/* ACOS_ULP. For |x| <= 1/2, pi/2 - asin x; above, acos |x| = 2 asin(sqrt((1 - |x|) / 2)), and
+   acos x = pi - acos |x| for negative x. */
+PC_INLINE F FN(acos)(F x)
+{
+    F a = FN(abs)(x);
+    I large = a > 0.5f;
+    F z = FN(blend)(large, 0.5f * (1 - a), a * a);
+    F s = FN(blend)(large, FN(sqrt)(z), x);
+    F tail = FN(asin_tail)(s, z);
+    F near_1 = 2 * (s + tail);
+    F near_minus_1 = 2 * (PI_2_HI - (s + (tail - PI_2_LO)));
+    F between = PI_2_HI - (s + (tail - PI_2_LO));
+    return FN(blend)(large, FN(blend)(x < 0, near_minus_1, near_1), between);
+}
+
+/* ATAN_ULP. With t = tan(pi/8): |x| <= t as it is; up to 1/t, pi/4 + atan((x-1)/(x+1)); above,
+   pi/2 + atan(-1/x). One division serves all three. */
+PC_INLINE F FN(atan)(F x)
+{
+    F a = FN(abs)(x);
+    I middle = a > 0x1.a8279ap-2f, large = a > 0x1.3504f4p+1f;
+    F numerator = FN(blend)(large, ALL(-1), FN(blend)(middle, a - 1, a));
+    F denominator = FN(blend)(large, a, FN(blend)(middle, a + 1, ALL(1)));
+    F offset = FN(blend)(large, ALL(PI_2_HI), FN(blend)(middle, ALL(0.5f * PI_2_HI), ALL(0)));
+    F s = numerator / denominator, z = s * s;
+    F p = ((0x1.49e63ap-4f * z - 0x1.1c37eap-3f) * z + 0x1.9924d8p-3f) * z - 0x1.555454p-2f;
+    return FN(copysign)(offset + (s * z * p + s), x);
+}
+
+SCALAR_1(asin)
+SCALAR_1(acos)
+SCALAR_1(atan)
+
+#undef PI_2_LO
+#undef PI_2_HI
+
+#include "polyc_f32_end.h"

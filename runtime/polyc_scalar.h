@@ -1,0 +1,149 @@
+/* polyc_scalar.h: scalar arithmetic of the type PC_TYPE (see polyc.h for the form of use).
+
+   Every function is total: no input traps or is undefined behaviour.
+     float    min and max return NaN if either operand is one; sign keeps NaN and zeros; round goes to
+              the nearest, ties to even; + - * / are C's own and have no function here
+     integer  sums, products and negations wrap; division truncates; x / 0, fmod(x, 0) and mod(x, 0)
+              are 0; a shift by the width or more, or by a negative count, is 0; pow by a negative
+              exponent truncates 1 / x^|n| (so it is 0 unless |x| is 1, and x / 0 again is 0)
+     both     mod takes the sign of the divisor (Python, NumPy), fmod that of the dividend (C)
+
+   Vector functions are these lane by lane, so vector loops and their remainders agree. */
+
+#define T PC_TYPE
+#define FN(name) PC_PASTE3(pc_, name##_, PC_TYPE)
+#define KIND PC_PASTE(PC_KIND_, PC_TYPE)
+#define BITS PC_PASTE(PC_BITS_, PC_TYPE)
+
+PC_INLINE b8 FN(eq)(T a, T b) { return a == b; }
+PC_INLINE b8 FN(ne)(T a, T b) { return a != b; }
+PC_INLINE T FN(select)(b8 condition, T a, T b) { return condition ? a : b; }
+
+#if KIND == PC_BOOL
+
+PC_INLINE T FN(and)(T a, T b) { return a & b; }
+PC_INLINE T FN(or)(T a, T b) { return a | b; }
+PC_INLINE T FN(xor)(T a, T b) { return a ^ b; }
+PC_INLINE T FN(not)(T a) { return a ^ 1; }
+
+#else
+
+PC_INLINE b8 FN(lt)(T a, T b) { return a < b; }
+PC_INLINE b8 FN(le)(T a, T b) { return a <= b; }
+PC_INLINE b8 FN(gt)(T a, T b) { return a > b; }
+PC_INLINE b8 FN(ge)(T a, T b) { return a >= b; }
+
+PC_INLINE T FN(select_eq)(T a, T b, T x, T y) { return a == b ? x : y; }
+PC_INLINE T FN(select_ne)(T a, T b, T x, T y) { return a != b ? x : y; }
+PC_INLINE T FN(select_lt)(T a, T b, T x, T y) { return a < b ? x : y; }
+PC_INLINE T FN(select_le)(T a, T b, T x, T y) { return a <= b ? x : y; }
+PC_INLINE T FN(select_gt)(T a, T b, T x, T y) { return a > b ? x : y; }
+PC_INLINE T FN(select_ge)(T a, T b, T x, T y) { return a >= b ? x : y; }
+
+#endif
+
+#if KIND == PC_FLOAT
+
+#if BITS == 32
+#define LIBM(name) __builtin_##name##f
+#else
+#define LIBM(name) __builtin_##name
+#endif
+
+/* In this order a comparison with NaN is false where it should be, and a constant b leaves one
+   instruction of the two. */
+PC_INLINE T FN(min)(T a, T b) { return b != b ? b : b < a ? b : a; }
+PC_INLINE T FN(max)(T a, T b) { return b != b ? b : a < b ? b : a; }
+PC_INLINE T FN(sign)(T a) { return a > 0 ? 1 : a < 0 ? -1 : a; }
+PC_INLINE T FN(copysign)(T magnitude, T sign) { return LIBM(copysign)(magnitude, sign); }
+PC_INLINE T FN(neg)(T a) { return -a; }
+PC_INLINE T FN(abs)(T a) { return LIBM(fabs)(a); }
+PC_INLINE T FN(reciprocal)(T a) { return 1 / a; }
+PC_INLINE T FN(sqrt)(T a) { return LIBM(sqrt)(a); }
+PC_INLINE T FN(floor)(T a) { return LIBM(floor)(a); }
+PC_INLINE T FN(ceil)(T a) { return LIBM(ceil)(a); }
+PC_INLINE T FN(trunc)(T a) { return LIBM(trunc)(a); }
+PC_INLINE T FN(round)(T a) { return LIBM(nearbyint)(a); }
+PC_INLINE T FN(fmod)(T a, T b) { return LIBM(fmod)(a, b); }
+PC_INLINE T FN(mod)(T a, T b)
+{
+    T r = LIBM(fmod)(a, b);
+    if (r == 0)
+        return LIBM(copysign)(0, b);
+    return (r < 0) != (b < 0) ? r + b : r;
+}
+/* One rounding where the target has fused multiply-add and contraction is on, else two. */
+PC_INLINE T FN(fma)(T a, T b, T c) { return a * b + c; }
+PC_INLINE b8 FN(isnan)(T a) { return a != a; }
+PC_INLINE b8 FN(isinf)(T a) { return LIBM(fabs)(a) == LIBM(inf)(); }
+
+#undef LIBM
+
+#elif KIND != PC_BOOL
+
+/* Wrapping arithmetic is done in an unsigned type no narrower than int: `1u *` keeps u16 * u16 from
+   being promoted to int, where it could overflow. */
+#define U PC_PASTE(u, BITS)
+#define WRAP(x) (1u * (U)(x))
+
+PC_INLINE T FN(min)(T a, T b) { return b < a ? b : a; }
+PC_INLINE T FN(max)(T a, T b) { return a < b ? b : a; }
+PC_INLINE T FN(add)(T a, T b) { return (T)(WRAP(a) + WRAP(b)); }
+PC_INLINE T FN(sub)(T a, T b) { return (T)(WRAP(a) - WRAP(b)); }
+PC_INLINE T FN(mul)(T a, T b) { return (T)(WRAP(a) * WRAP(b)); }
+PC_INLINE T FN(neg)(T a) { return (T)(0 - WRAP(a)); }
+PC_INLINE T FN(fma)(T a, T b, T c) { return (T)(WRAP(a) * WRAP(b) + WRAP(c)); }
+PC_INLINE T FN(bitand)(T a, T b) { return a & b; }
+PC_INLINE T FN(bitor)(T a, T b) { return a | b; }
+PC_INLINE T FN(bitxor)(T a, T b) { return a ^ b; }
+PC_INLINE T FN(bitnot)(T a) { return (T)~a; }
+PC_INLINE T FN(shl)(T a, T b) { return (U)b >= BITS ? 0 : (T)(WRAP(a) << ((U)b % BITS)); }
+PC_INLINE T FN(shr)(T a, T b) { return (U)b >= BITS ? 0 : (T)(a >> ((U)b % BITS)); }
+
+#if KIND == PC_SIGNED
+PC_INLINE T FN(sign)(T a) { return (a > 0) - (a < 0); }
+PC_INLINE T FN(abs)(T a) { return a < 0 ? FN(neg)(a) : a; }
+/* b = -1 is apart because MIN / -1 traps. */
+PC_INLINE T FN(div)(T a, T b) { return b == 0 ? 0 : b == -1 ? FN(neg)(a) : (T)(a / b); }
+PC_INLINE T FN(fmod)(T a, T b) { return b == 0 || b == -1 ? 0 : (T)(a % b); }
+PC_INLINE T FN(mod)(T a, T b)
+{
+    T r = FN(fmod)(a, b);
+    return r != 0 && (r < 0) != (b < 0) ? (T)(r + b) : r;
+}
+#else
+PC_INLINE T FN(sign)(T a) { return a > 0; }
+PC_INLINE T FN(abs)(T a) { return a; }
+PC_INLINE T FN(div)(T a, T b) { return b == 0 ? 0 : a / b; }
+PC_INLINE T FN(fmod)(T a, T b) { return b == 0 ? 0 : a % b; }
+PC_INLINE T FN(mod)(T a, T b) { return FN(fmod)(a, b); }
+#endif
+
+/* Square and multiply, from the lowest bit of the exponent up. */
+PC_INLINE T FN(pow)(T base, T exponent)
+{
+    T result = 1;
+#if KIND == PC_SIGNED
+    if (exponent < 0) {
+        base = FN(div)(1, base);
+        exponent = exponent & 1 ? 1 : 2; /* the inverse is -1, 0 or 1: parity decides */
+    }
+#endif
+    for (U n = (U)exponent; n; n >>= 1) {
+        if (n & 1)
+            result = FN(mul)(result, base);
+        base = FN(mul)(base, base);
+    }
+    return result;
+}
+
+#undef WRAP
+#undef U
+
+#endif
+
+#undef BITS
+#undef KIND
+#undef FN
+#undef T
+#undef PC_TYPE

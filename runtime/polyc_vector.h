@@ -1,0 +1,221 @@
+/* polyc_vector.h: PC_LANES values of type PC_TYPE at a time (see polyc.h for the form of use).
+
+   V is the vector, T its scalar, M the mask that a comparison of two V makes (a signed integer of
+   the width of T, 0 or -1 a lane), B the b8 vector that stands for it in generated code.
+   Arithmetic is lane by lane that of polyc_scalar.h. gcc 12 turns a loop over lanes into one
+   instruction where there is one (floor: vrndscaleps), in every instruction set. */
+
+#define T PC_TYPE
+#define V PC_PASTE3(PC_TYPE, x, PC_LANES)
+#define B PC_PASTE(b8x, PC_LANES)
+#define M PC_PASTE3(i, BITS, PC_PASTE(x, PC_LANES))
+#define FN(name) PC_PASTE3(pc_, name##_, V)
+#define SCALAR(name) PC_PASTE3(pc_, name##_, PC_TYPE)
+#define KIND PC_PASTE(PC_KIND_, PC_TYPE)
+#define BITS PC_PASTE(PC_BITS_, PC_TYPE)
+#define IOTA PC_PASTE(PC_IOTA_, PC_LANES)
+#define EACH_LANE for (int l = 0; l < PC_LANES; l++)
+
+/* Between the mask of a comparison and b8. */
+#define TO_B8(m) PC_PASTE3(PC_RESIZE_, BITS, _8)(i, m, PC_LANES)
+#define TO_MASK(b) (PC_PASTE(PC_RESIZE_8_, BITS)(i, b, PC_LANES) != 0)
+
+/* Between an element in memory and in a register: b8 is 1 there and -1 here. */
+#if KIND == PC_BOOL
+#define E i8
+#define READ(x) (-(x))
+#define WRITTEN(x) ((x) & 1)
+#else
+#define E T
+#define READ(x) (x)
+#define WRITTEN(x) (x)
+#endif
+
+/* ---- Memory ------------------------------------------------------------------------------- */
+
+typedef V FN(memory) __attribute__((aligned(sizeof(T)), may_alias));
+
+PC_INLINE V FN(load)(const T *p) { return READ(*(const FN(memory) *)p); }
+PC_INLINE void FN(store)(T *p, V v) { *(FN(memory) *)p = WRITTEN(v); }
+
+/* Lane l from or to p[l * stride]. */
+PC_INLINE V FN(loads)(const T *p, i64 stride)
+{
+    V v;
+    EACH_LANE v[l] = READ(p[l * stride]);
+    return v;
+}
+PC_INLINE void FN(stores)(T *p, V v, i64 stride)
+{
+    EACH_LANE p[l * stride] = WRITTEN(v[l]);
+}
+
+/* The first n lanes only (none if n <= 0): no memory past them is touched. */
+#if defined __AVX512F__ && BITS == 32 && PC_LANES == 16
+PC_INLINE V FN(loadn)(const T *p, i64 n)
+{
+    u16 mask = (u16)(n <= 0 ? 0 : n >= 16 ? 0xffff : (1 << n) - 1);
+    return (V)__builtin_ia32_loaddqusi512_mask((const int *)p, (M){0}, mask);
+}
+PC_INLINE void FN(storen)(T *p, V v, i64 n)
+{
+    u16 mask = (u16)(n <= 0 ? 0 : n >= 16 ? 0xffff : (1 << n) - 1);
+    __builtin_ia32_storedqusi512_mask((int *)p, (M)v, mask);
+}
+#else
+/* Unrolled early, these would become a chain of branches; left as loops, gcc makes them masked loads
+   and stores where the machine has them. The pragma ivdep says that p is not the local vector. */
+PC_INLINE V FN(loadn)(const T *p, i64 n)
+{
+    V v;
+    int limit = (int)(n < PC_LANES ? n : PC_LANES);
+    _Pragma("GCC ivdep") _Pragma("GCC unroll 1")
+    EACH_LANE v[l] = l < limit ? READ(p[l]) : 0;
+    return v;
+}
+PC_INLINE void FN(storen)(T *p, V v, i64 n)
+{
+    int limit = (int)(n < PC_LANES ? n : PC_LANES);
+    _Pragma("GCC ivdep") _Pragma("GCC unroll 1")
+    EACH_LANE if (l < limit) p[l] = WRITTEN(v[l]);
+}
+#endif
+
+/* `a - 0` is a for every a; `a + 0` is not, for -0. */
+PC_INLINE V FN(splat)(T a) { return (E)READ(a) - (V){0}; }
+
+/* ---- Choice -------------------------------------------------------------------------------- */
+
+/* A mask picks lanes of a where it is -1, of b where it is 0. The sum of the two halves is a form
+   that gcc sees as one blend (with `|` it makes two exclusive ors of it). */
+PC_INLINE V FN(blend)(M mask, V a, V b)
+{
+    return (V)((mask & (M)a) + (~mask & (M)b));
+}
+PC_INLINE V FN(select)(B condition, V a, V b) { return FN(blend)(TO_MASK(condition), a, b); }
+
+PC_INLINE B FN(eq)(V a, V b) { return TO_B8(a == b); }
+PC_INLINE B FN(ne)(V a, V b) { return TO_B8(a != b); }
+
+/* ---- Reductions: halves folded onto each other, log2(PC_LANES) steps ------------------------- */
+
+#define ROTATED(v, w) __builtin_shufflevector(v, v, IOTA((w) % PC_LANES))
+#define REDUCTION(name, OP) \
+    PC_INLINE T FN(reduce_##name)(V v) \
+    { \
+        if (PC_LANES > 32) v = OP(v, ROTATED(v, 32)); \
+        if (PC_LANES > 16) v = OP(v, ROTATED(v, 16)); \
+        if (PC_LANES > 8) v = OP(v, ROTATED(v, 8)); \
+        if (PC_LANES > 4) v = OP(v, ROTATED(v, 4)); \
+        if (PC_LANES > 2) v = OP(v, ROTATED(v, 2)); \
+        v = OP(v, ROTATED(v, 1)); \
+        return (T)WRITTEN(v[0]); \
+    }
+
+#if KIND == PC_BOOL
+
+PC_INLINE V FN(and)(V a, V b) { return a & b; }
+PC_INLINE V FN(or)(V a, V b) { return a | b; }
+PC_INLINE V FN(xor)(V a, V b) { return a ^ b; }
+PC_INLINE V FN(not)(V a) { return ~a; }
+REDUCTION(and, FN(and))
+REDUCTION(or, FN(or))
+
+#else
+
+PC_INLINE B FN(lt)(V a, V b) { return TO_B8(a < b); }
+PC_INLINE B FN(le)(V a, V b) { return TO_B8(a <= b); }
+PC_INLINE B FN(gt)(V a, V b) { return TO_B8(a > b); }
+PC_INLINE B FN(ge)(V a, V b) { return TO_B8(a >= b); }
+
+/* select(a < b, x, y) with no way through b8, for a condition that is used once. */
+PC_INLINE V FN(select_eq)(V a, V b, V x, V y) { return FN(blend)(a == b, x, y); }
+PC_INLINE V FN(select_ne)(V a, V b, V x, V y) { return FN(blend)(a != b, x, y); }
+PC_INLINE V FN(select_lt)(V a, V b, V x, V y) { return FN(blend)(a < b, x, y); }
+PC_INLINE V FN(select_le)(V a, V b, V x, V y) { return FN(blend)(a <= b, x, y); }
+PC_INLINE V FN(select_gt)(V a, V b, V x, V y) { return FN(blend)(a > b, x, y); }
+PC_INLINE V FN(select_ge)(V a, V b, V x, V y) { return FN(blend)(a >= b, x, y); }
+
+#define LANEWISE_1(name) \
+    PC_INLINE V FN(name)(V a) { V r; EACH_LANE r[l] = SCALAR(name)(a[l]); return r; }
+#define LANEWISE_2(name) \
+    PC_INLINE V FN(name)(V a, V b) { V r; EACH_LANE r[l] = SCALAR(name)(a[l], b[l]); return r; }
+
+LANEWISE_1(abs)
+LANEWISE_1(sign)
+LANEWISE_2(min)
+LANEWISE_2(max)
+LANEWISE_2(mod)
+LANEWISE_2(fmod)
+
+#if KIND == PC_FLOAT
+
+PC_INLINE V FN(copysign)(V magnitude, V sign)
+{
+    const M bit = (M)(-(V){0});
+    return (V)(((M)magnitude & ~bit) | ((M)sign & bit));
+}
+PC_INLINE V FN(neg)(V a) { return -a; }
+PC_INLINE V FN(add)(V a, V b) { return a + b; }
+PC_INLINE V FN(mul)(V a, V b) { return a * b; }
+PC_INLINE V FN(fma)(V a, V b, V c) { return a * b + c; }
+PC_INLINE V FN(reciprocal)(V a) { return 1 / a; }
+PC_INLINE B FN(isnan)(V a) { return TO_B8(a != a); }
+PC_INLINE B FN(isinf)(V a) { return TO_B8(FN(abs)(a) == (T)__builtin_inf()); }
+LANEWISE_1(sqrt)
+LANEWISE_1(floor)
+LANEWISE_1(ceil)
+LANEWISE_1(trunc)
+LANEWISE_1(round)
+
+#else
+
+#define U PC_PASTE3(u, BITS, PC_PASTE(x, PC_LANES))
+PC_INLINE V FN(neg)(V a) { return (V)(0 - (U)a); }
+PC_INLINE V FN(add)(V a, V b) { return (V)((U)a + (U)b); }
+PC_INLINE V FN(sub)(V a, V b) { return (V)((U)a - (U)b); }
+PC_INLINE V FN(mul)(V a, V b) { return (V)((U)a * (U)b); }
+PC_INLINE V FN(fma)(V a, V b, V c) { return (V)((U)a * (U)b + (U)c); }
+PC_INLINE V FN(bitand)(V a, V b) { return a & b; }
+PC_INLINE V FN(bitor)(V a, V b) { return a | b; }
+PC_INLINE V FN(bitxor)(V a, V b) { return a ^ b; }
+PC_INLINE V FN(bitnot)(V a) { return ~a; }
+LANEWISE_2(div)
+LANEWISE_2(shl)
+LANEWISE_2(shr)
+LANEWISE_2(pow)
+#undef U
+
+#endif
+
+PC_INLINE V FN(iota)(T start) { return FN(add)(FN(splat)(start), (V){IOTA(0)}); }
+
+REDUCTION(add, FN(add))
+REDUCTION(mul, FN(mul))
+REDUCTION(min, FN(min))
+REDUCTION(max, FN(max))
+
+#undef LANEWISE_1
+#undef LANEWISE_2
+
+#endif
+
+#undef REDUCTION
+#undef ROTATED
+#undef WRITTEN
+#undef READ
+#undef E
+#undef TO_MASK
+#undef TO_B8
+#undef EACH_LANE
+#undef IOTA
+#undef BITS
+#undef KIND
+#undef SCALAR
+#undef FN
+#undef M
+#undef B
+#undef V
+#undef T
+#undef PC_LANES
+#undef PC_TYPE

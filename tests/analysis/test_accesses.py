@@ -1,0 +1,146 @@
+"""Printed accesses: what the statement reads and writes, where it is stored, in bounds."""
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+import islpy as isl
+import numpy as np
+
+from polyc.codegen import loopnest
+from polyc.codegen.index import Affine, Compare
+from polyc.codegen.loopnest import Read, Value
+from polyc.memory.storage import permuted
+from polyc.scop.expr import Call, Cast, Const, Index, Load, Within
+from tests.analysis.mutate import find, refused, swap
+from tests.analysis.nests import (
+    F32,
+    ZERO,
+    Case,
+    array,
+    at,
+    case,
+    ci,
+    copy_at,
+    load,
+    loop,
+    matmul,
+    pointwise,
+    read,
+    run,
+    scop,
+    statement,
+)
+
+
+def padded(test: Compare, index: Affine, other: float = 0.0) -> Case:
+    """Y[i] = X[i - 1] where i >= 1, else 0."""
+    inside = Within(isl.Set("{ P[i] : i >= 1 }"))
+    element = Load("X", isl.PwMultiAff("{ P[i] -> X[i-1] : i >= 1 }"), F32)
+    of = scop(
+        [array("X", [7], "input"), array("Y", [8], "output")],
+        statement(
+            "{ P[i] : 0<=i<8 }", "{ P[i] -> Y[i] }", Call("select", (inside, element, ZERO), F32)
+        ),
+    )
+    value = Call("select", (loopnest.Test(test), read("X", index), Const(other, F32)), F32)
+    return case(of, loop("i", 8, run("P", [ci], at("Y", ci), value), kind="parallel"))
+
+
+def test_a_guarded_load_is_judged_where_it_is_evaluated() -> None:
+    assert padded(Compare("ge", ci - 1), ci - 1).verify().accesses == 2
+    refused(padded(Compare("ge", ci), ci - 1), "P computes within")
+    refused(padded(Compare("ge", ci - 1), ci), "X[i] is not where X is stored", "P[1]")
+    refused(padded(Compare("ge", ci - 1), ci - 1, 1.0), "P computes 0.0, but printed is 1.0")
+
+
+def gather(dynamic_at: int = 0, bound: int = 4, blocks: Sequence[tuple[int, int]] = ()) -> Case:
+    """Y[i] = A[index(I[i]), i] with A stored transposed."""
+
+    def index(value: Load | Read) -> Call:
+        return Call("index", (value, Const(bound, F32)), F32)
+
+    element = Load(
+        "A", isl.PwMultiAff("{ G[i] -> A[0, i] }"), F32, ((0, index(load("{ G[i] -> I[i] }"))),)
+    )
+    of = scop(
+        [array("I", [3], "input"), array("A", [4, 3], "input"), array("Y", [3], "output")],
+        statement("{ G[i] : 0<=i<3 }", "{ G[i] -> Y[i] }", element),
+    )
+    place = at("A", *([0] * len(blocks)), *([ci, 0] if not blocks else [0, ci]))
+    value = Read(place, F32, ((dynamic_at, index(read("I", ci))),))
+    stored = permuted(of.arrays["A"], [1, 0], blocks)
+    return case(of, loop("i", 3, run("G", [ci], at("Y", ci), value)), storages={"A": stored})
+
+
+def test_a_computed_coordinate_is_followed_through_its_storage() -> None:
+    assert gather(dynamic_at=1).verify().accesses == 3
+    refused(gather(dynamic_at=0), "is not stored by itself")
+    refused(gather(dynamic_at=1, bound=5), "nothing keeps the index")
+    refused(gather(dynamic_at=1, blocks=[(0, 2)]), "is not stored by itself")
+
+
+def assign(value: object, target: Sequence[Affine] = (ci,)) -> Case:
+    return pointwise(loop("i", 10, run("P", [ci], at("Y", *target), value)))  # type: ignore[arg-type]
+
+
+def test_a_shifted_access_is_refused() -> None:
+    refused(assign(read("X", ci + 1)), "X[i + 1] is not where X is stored", "P[0]")
+    refused(assign(read("X", ci), [ci + 1]), "Y[i + 1] is not where Y is stored", "P[0]")
+    refused(assign(read("X", ci, ci)), "X[i][i] should have 1 indices")
+    refused(assign(read("Y", ci)), "Y[i] stands for an element of X")
+
+
+def test_another_value_is_refused() -> None:
+    refused(assign(ZERO), "P computes X", "but printed is 0.0")
+    refused(assign(Value(ci)), "P computes X")
+    refused(assign(Cast(read("X", ci), F32)), "P computes X")
+    refused(assign(Read(at("X", ci), np.dtype(np.float64))), "P computes X")
+
+
+def test_an_index_as_data_is_compared() -> None:
+    number = Index(isl.PwAff("{ P[i] -> [2i] }"))
+    of = scop(
+        [replace(array("Y", [5], "output"), dtype=np.dtype(np.int64))],
+        statement("{ P[i] : 0<=i<5 }", "{ P[i] -> Y[i] }", number),
+    )
+
+    def printed(value: Affine) -> Case:
+        one = replace(run("P", [ci], at("Y", ci), Value(value)), dtype=np.dtype(np.int64))
+        return case(of, loop("i", 5, one))
+
+    assert printed(ci * 2).verify()
+    refused(printed(ci), "P computes index")
+
+
+def test_an_access_out_of_bounds_is_refused() -> None:
+    """The statement itself reads X[i + 1]: the loops are faithful, and still leave the array."""
+    of = scop(
+        [array("X", [10], "input"), array("Y", [10], "output")],
+        statement("{ P[i] : 0<=i<10 }", "{ P[i] -> Y[i] }", load("{ P[i] -> X[i+1] }")),
+    )
+    wrong = case(of, loop("i", 10, run("P", [ci], at("Y", ci), read("X", ci + 1))))
+    refused(wrong, "X[i + 1] leaves the bounds [10]", "P[9] at [10]")
+
+
+def test_another_storage_is_refused() -> None:
+    right = matmul()
+    wrong = permuted(right.scop.arrays["W"], [1, 0], [(1, 16)])
+    refused(replace(right, storages={**right.storages, "W": wrong}), "parameter W has shape")
+    square = matmul(4, 8, 8)
+    stored = permuted(square.scop.arrays["W"], [0, 1], [(0, 8)])
+    refused(replace(square, storages={**square.storages, "W": stored}), "is not where W is stored")
+
+
+def test_parameters_are_distinct_and_writable() -> None:
+    right = pointwise(loop("i", 10, copy_at(ci)))
+    params = tuple(replace(x, writes=False) for x in right.kernel.params)
+    refused(replace(right, kernel=replace(right.kernel, params=params)), "Y, which is read-only")
+    refused(replace(right, parameters={"X": "X", "Y": "X"}), "two arrays share a parameter")
+    refused(replace(right, parameters={"X": "X", "Y": "Z"}), "which is no parameter")
+
+
+def test_another_reduction_is_refused() -> None:
+    right = matmul()
+    s = find(right, "S")
+    refused(swap(right, s, replace(s, reduction="mul")), "S is printed with mul=")
+    refused(swap(right, s, replace(s, dtype=np.dtype(np.float64))), "S is printed with type")

@@ -1,0 +1,67 @@
+"""The order of launches and the arena."""
+
+import islpy as isl
+import pytest
+
+from polyc.analysis.footprints import compute_footprints
+from polyc.analysis.verify import LaunchAccess, verify_arena, verify_program
+from polyc.errors import IllegalSchedule
+from polyc.memory.plan import Slot
+from tests.analysis.nests import matmul_scop
+
+
+def launch(name: str, reads: dict[str, str], writes: dict[str, str]) -> LaunchAccess:
+    return LaunchAccess(
+        name, {k: isl.Set(v) for k, v in reads.items()}, {k: isl.Set(v) for k, v in writes.items()}
+    )
+
+
+HALVES = [
+    launch("low", {"X": "{ X[i] : 0<=i<4 }"}, {"A": "{ A[i] : 0<=i<4 }"}),
+    launch("high", {"X": "{ X[i] : 4<=i<8 }"}, {"A": "{ B[i] : 4<=i<8 }"}),
+    launch("sum", {"A": "{ A[i] : 0<=i<8 }"}, {"Y": "{ Y[0] }"}),
+    launch("caller", {"Y": "{ Y[0] }"}, {}),
+]
+
+
+def test_reads_are_covered_by_earlier_launches() -> None:
+    assert verify_program(HALVES, {"X"}) == 2
+
+
+def test_a_read_before_its_write_names_the_launch_and_the_element() -> None:
+    with pytest.raises(IllegalSchedule, match=r"launch low: it reads X unwritten, e\.g\. X\[0\]"):
+        verify_program(HALVES, set())
+    without = [HALVES[0], *HALVES[2:]]
+    with pytest.raises(IllegalSchedule, match=r"launch sum: it reads A unwritten, e\.g\. A\[4\]"):
+        verify_program(without, {"X"})
+    with pytest.raises(IllegalSchedule, match=r"launch sum: it reads A"):
+        verify_program([HALVES[0], HALVES[2], HALVES[1]], {"X"})
+
+
+def test_footprints_are_images_of_accesses() -> None:
+    found = compute_footprints(matmul_scop(4, 3, 5))
+    assert set(found.reads) == {"X", "W", "acc"}
+    assert set(found.writes) == {"acc", "Y"}
+    assert found.reads["W"].is_equal(isl.Set("{ W[k,j] : 0<=k<5 and 0<=j<3 }"))
+    assert found.writes["Y"].is_equal(isl.Set("{ Y[i,j] : 0<=i<4 and 0<=j<3 }"))
+
+
+SLOTS = [Slot("a", 0, 64, 0, 1), Slot("b", 64, 32, 1, 2), Slot("c", 0, 64, 2, 3)]
+
+
+def test_slots_that_are_not_live_at_once_may_share_memory() -> None:
+    assert verify_arena(SLOTS, 96) == 3
+
+
+@pytest.mark.parametrize(
+    ("slots", "size", "message"),
+    [
+        (SLOTS, 95, r"b at \[64, 96\) lies outside of its 95 bytes"),
+        ([Slot("a", -8, 8, 0, 0)], 96, r"a at \[-8, 0\) lies outside"),
+        ([*SLOTS, Slot("d", 63, 2, 3, 3)], 96, r"c at \[0, 64\) and d at \[63, 65\) overlap"),
+        ([SLOTS[0], Slot("d", 32, 8, 1, 4)], 96, "a at .* and d at .* overlap in launch 1"),
+    ],
+)
+def test_overlap_and_overflow_name_the_arrays(slots: list[Slot], size: int, message: str) -> None:
+    with pytest.raises(IllegalSchedule, match=message):
+        verify_arena(slots, size)

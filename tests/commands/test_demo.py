@@ -1,0 +1,54 @@
+"""The demo's model and its NumPy yardstick, against ONNX Runtime."""
+
+from __future__ import annotations
+
+import numpy as np
+import onnx
+import pytest
+from onnx import TensorProto, helper, numpy_helper
+
+from polyc.commands.demo import reference, resnet50
+from polyc.commands.numpy_baseline import make_evaluator
+from polyc.commands.verify import relative_error
+from polyc.errors import UnsupportedOp
+
+pytest.importorskip("onnxruntime")
+
+
+@pytest.fixture(scope="module")
+def model():
+    return resnet50(seed=3)
+
+
+def test_the_model_is_resnet50_with_random_weights(model):
+    onnx.checker.check_model(model)
+    assert [i.name for i in model.graph.input] == ["gpu_0/data_0"]
+    assert sum(n.op_type == "Conv" for n in model.graph.node) == 53
+    assert model.graph.node[-1].op_type == "Softmax"
+    assert not any(n.op_type == "ConstantOfShape" for n in model.graph.node)
+    weights = {t.name: numpy_helper.to_array(t) for t in model.graph.initializer}
+    filters = [w for w in weights.values() if w.ndim == 4]
+    assert all(abs(w.std() * np.sqrt(w[0].size) - 1) < 0.1 for w in filters)
+    norms = [n for n in model.graph.node if n.op_type == "BatchNormalization"]
+    assert all((weights[n.input[4]] > 0).all() for n in norms)
+    again = resnet50(seed=3)
+    assert again.SerializeToString(deterministic=True) == model.SerializeToString(
+        deterministic=True
+    )
+
+
+def test_numpy_computes_what_onnxruntime_does(model):
+    x = np.random.default_rng(0).standard_normal((1, 3, 224, 224)).astype(np.float32)
+    name, judged = reference(model)
+    expected = np.asarray(judged({"gpu_0/data_0": x}))
+    assert name == "ONNX Runtime"
+    assert expected.std() > 1e-6  # not the uniform distribution of a dead network
+    assert relative_error(make_evaluator(model)({"gpu_0/data_0": x}), expected) < 1e-4
+
+
+def test_an_operator_that_the_yardstick_lacks_is_named():
+    info = helper.make_tensor_value_info("x", TensorProto.FLOAT, [2])
+    out = helper.make_tensor_value_info("y", TensorProto.FLOAT, [2])
+    graph = helper.make_graph([helper.make_node("Erf", ["x"], ["y"], name="n")], "g", [info], [out])
+    with pytest.raises(UnsupportedOp, match="node 'n': the NumPy yardstick has no Erf"):
+        make_evaluator(helper.make_model(graph))

@@ -1,0 +1,88 @@
+"""Feeds, timing and comparison behind the commands."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from onnx import TensorProto, helper
+
+from polyc.commands.bench import measure
+from polyc.commands.feeds import random_feeds, read_feeds, write_results
+from polyc.commands.verify import expose_intermediates, relative_error, run_reference
+from polyc.errors import InvalidModel
+from polyc.spec import TensorSpec
+
+SPECS = (
+    TensorSpec("x", np.dtype(np.float32), (2, 3)),
+    TensorSpec("a=b", np.dtype(np.int64), ()),
+    TensorSpec("m", np.dtype(np.bool_), (0, 4)),
+)
+
+
+def test_random_feeds_fit_their_specs():
+    feeds = random_feeds(SPECS, 0)
+    for spec in SPECS:
+        assert (feeds[spec.name].dtype, feeds[spec.name].shape) == (spec.dtype, spec.shape)
+    assert feeds["a=b"] in (0, 1)
+
+
+def test_files_replace_random_inputs(tmp_path):
+    np.save(tmp_path / "k.npy", np.int64(7))
+    feeds = read_feeds(SPECS, [f"a=b={tmp_path}/k.npy"], 0)
+    assert feeds["a=b"] == 7
+    assert set(feeds) == {"x", "a=b", "m"}
+    with pytest.raises(InvalidModel, match="--input names z"):
+        read_feeds(SPECS, [f"z={tmp_path}/k.npy"], 0)
+
+
+def test_results_stay_in_their_folder(tmp_path):
+    results = {n: np.array([k]) for k, n in enumerate(["../../up", "a/b", "a_b", ""])}
+    files = write_results(tmp_path / "out", results)
+    assert len(set(files)) == 4
+    assert all(f.parent == tmp_path / "out" for f in files)
+    assert [int(np.load(f)[0]) for f in files] == [0, 1, 2, 3]
+
+
+def test_measure_warms_up_and_repeats():
+    calls = []
+    timing = measure(lambda: calls.append(1), budget=0, least=3)
+    assert len(calls) == 4
+    assert len(timing.seconds) == 3
+    assert 0 <= timing.best <= timing.median
+
+
+@pytest.mark.parametrize(
+    ("ours", "reference", "error"),
+    [
+        ([1.0, 2.0], [1.0, 2.0], 0.0),
+        ([1.0, 2.2], [1.0, 2.0], 0.1),
+        ([np.nan, 1.0], [np.nan, 1.0], 0.0),
+        ([0.0, 1.0], [np.nan, 1.0], np.inf),
+        ([np.inf, 1.0], [-np.inf, 1.0], np.inf),
+        ([np.nan, 1.0], [0.0, 1.0], np.inf),
+        ([np.nan], [np.nan], 0.0),
+        ([], [], 0.0),
+        ([1, 2], [1, 2], 0.0),
+        ([1, 2], [1, 3], np.inf),
+        ([[1.0]], [1.0], np.inf),
+    ],
+)
+def test_relative_error(ours, reference, error):
+    assert relative_error(np.array(ours), np.array(reference)) == pytest.approx(error)
+
+
+def test_every_node_becomes_an_output():
+    infos = [helper.make_tensor_value_info(n, TensorProto.FLOAT, [4]) for n in ("x", "y")]
+    nodes = [
+        helper.make_node("Abs", ["x"], ["a"]),
+        helper.make_node("Sqrt", ["a"], ["y"]),
+    ]
+    graph = helper.make_graph(nodes, "g", infos[:1], [infos[1], infos[0]])
+    model = expose_intermediates(
+        helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)], ir_version=8)
+    )
+    assert [o.name for o in model.graph.output] == ["a", "y", "x"]
+    x = np.array([-4, 9, 0, 1], np.float32)
+    values = run_reference(model, {"x": x})
+    np.testing.assert_array_equal(values["a"], np.abs(x))
+    np.testing.assert_array_equal(values["y"], [2, 3, 0, 1])

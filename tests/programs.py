@@ -1,0 +1,158 @@
+"""Small programs with kernels written by hand, to test what comes after code generation."""
+
+from __future__ import annotations
+
+import sys
+import types
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from polyc.codegen.loopnest import Block, Kernel, Param
+from polyc.codegen.program import Launch, Program, StoredArray
+from polyc.memory.storage import row_major
+from polyc.options import Options
+from polyc.report.report import Fallback, KernelRow
+from polyc.scop.scop import Array, Kind
+from polyc.spec import TensorSpec
+from polyc.trace import Trace
+
+F32 = np.dtype(np.float32)
+
+SCALE_C = """
+#include "polyc.h"
+void scale(const f32 *restrict x, const f32 *restrict w, f32 *restrict y, int threads, int *status)
+{
+    (void)status;
+#pragma omp parallel for num_threads(threads)
+    for (int i = 0; i < 6; i++)
+        y[i] = x[i] * w[0];
+}
+"""
+
+GATHER_C = """
+#include "polyc.h"
+void gather(const f32 *restrict x, const i64 *restrict k, f32 *restrict y, int threads, int *status)
+{
+    (void)threads;
+    if (k[0] < 0 || k[0] >= 6)
+        *status = 1;
+    else
+        y[0] = x[k[0]];
+}
+"""
+
+
+@dataclass(frozen=True)
+class FakeCompiled:
+    """What the pipeline hands over."""
+
+    program: Program
+    sources: Mapping[str, str]
+    rows: tuple[KernelRow, ...]
+    fallbacks: tuple[Fallback, ...] = ()
+    rewrites: tuple[str, ...] = ()
+    schedule_fallbacks: tuple[str, ...] = ()
+
+
+def stored(
+    name: str,
+    shape: tuple[int, ...],
+    kind: Kind,
+    dtype: np.dtype = F32,
+    value: np.ndarray | None = None,
+) -> StoredArray:
+    return StoredArray(name, dtype, kind, row_major(Array(name, dtype, shape, kind)), value)
+
+
+def param(name: str, shape: tuple[int, ...], writes: bool, dtype: np.dtype = F32) -> Param:
+    return Param(name, dtype, shape, writes)
+
+
+def scale_program(factors: tuple[float, ...] = (2.0, 3.0), name: str = "scales") -> Program:
+    """y = x * f0 * f1 * … by one launch of `scale` a factor; temporaries t1, t2, … between."""
+    kernel = Kernel(
+        "scale",
+        (param("x", (6,), False), param("w", (1,), False), param("y", (6,), True)),
+        Block(()),
+    )
+    last = len(factors)
+    links = ["x", *(f"t{k}" for k in range(1, last)), "y"]
+    arrays = [stored("x", (2, 3), "input"), stored("y", (2, 3), "output")]
+    arrays += [stored(n, (2, 3), "temporary") for n in links[1:-1]]
+    arrays += [
+        stored(f"w{k}", (1,), "constant", value=np.array([f], np.float32))
+        for k, f in enumerate(factors)
+    ]
+    launches = tuple(
+        Launch("scale", (links[k], f"w{k}", links[k + 1]), (f"mul_{k}",), 6, 52)
+        for k in range(last)
+    )
+    spec = TensorSpec("x", F32, (2, 3)), TensorSpec("y", F32, (2, 3))
+    return Program(
+        name,
+        (kernel,),
+        launches,
+        {a.name: a for a in arrays},
+        ((spec[0], "x"),),
+        ((spec[1], "y"),),
+    )
+
+
+def gather_program() -> Program:
+    """y = x[k] for x of six elements; also returns x, and a constant c."""
+    i64 = np.dtype(np.int64)
+    kernel = Kernel(
+        "gather",
+        (param("x", (6,), False), param("k", (1,), False, i64), param("y", (1,), True)),
+        Block(()),
+    )
+    arrays = [
+        stored("x", (6,), "input"),
+        stored("k", (), "input", i64),
+        stored("y", (), "output"),
+        stored("c", (2, 0), "constant", value=np.zeros((2, 0), np.float32)),
+        stored("d", (2,), "constant", value=np.array([5, 7], np.float32)),
+    ]
+    inputs = (TensorSpec("x", F32, (6,)), "x"), (TensorSpec("k", i64, ()), "k")
+    outputs = (
+        (TensorSpec("y", F32, ()), "y"),
+        (TensorSpec("same", F32, (6,)), "x"),
+        (TensorSpec("empty", F32, (2, 0)), "c"),
+        (TensorSpec("fixed", F32, (2,)), "d"),
+    )
+    launch = Launch("gather", ("x", "k", "y"), ("Gather_1",), 0, 16)
+    return Program(
+        "gather*/model", (kernel,), (launch,), {a.name: a for a in arrays}, inputs, outputs
+    )
+
+
+def compiled(program: Program, *texts: str) -> FakeCompiled:
+    sources = {f"{k.name}.c": t for k, t in zip(program.kernels, texts, strict=True)}
+    rows = tuple(KernelRow(k.name, (), "parallel i", None, None, "proven") for k in program.kernels)
+    return FakeCompiled(program, sources, rows)
+
+
+def install_pipeline(monkeypatch: pytest.MonkeyPatch, result: FakeCompiled) -> Any:
+    """Make `polyc.compile` take its program from here; `calls` counts how often it asks."""
+    module: Any = types.ModuleType("polyc.pipeline")
+    module.calls = 0
+    module.result = result
+
+    def run_pipeline(model: object, target: object, options: object, trace: Trace) -> FakeCompiled:
+        module.calls += 1
+        with trace.step("lower"):
+            trace.dump("graph", "the graph")
+        return module.result
+
+    module.run_pipeline = run_pipeline
+    monkeypatch.setitem(sys.modules, "polyc.pipeline", module)
+    return module
+
+
+def options(folder: Path, **choices: object) -> Options:
+    return Options(threads=2, cache_dir=folder / "cache", progress=False, **choices)  # type: ignore[arg-type]

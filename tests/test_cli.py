@@ -1,0 +1,153 @@
+"""The command line: what it prints, writes and returns; kernels are written by hand."""
+
+from __future__ import annotations
+
+import os
+import sys
+from dataclasses import replace
+
+import numpy as np
+import onnx
+import pytest
+from onnx import TensorProto, helper, numpy_helper
+
+from polyc import cli
+from polyc.spec import TensorSpec
+from tests.programs import F32, SCALE_C, compiled, install_pipeline, scale_program, stored
+
+
+def scales_model() -> onnx.ModelProto:
+    """y = x * 2 * 3 by two Mul nodes."""
+    infos = [helper.make_tensor_value_info(n, TensorProto.FLOAT, [2, 3]) for n in "xy"]
+    weights = [
+        numpy_helper.from_array(np.array([v], np.float32), n) for v, n in ((2, "a"), (3, "b"))
+    ]
+    nodes = [
+        helper.make_node("Mul", ["x", "a"], ["t1"], name="first"),
+        helper.make_node("Mul", ["t1", "b"], ["y"], name="second"),
+    ]
+    graph = helper.make_graph(nodes, "scales", infos[:1], infos[1:], weights)
+    return helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)], ir_version=8)
+
+
+def exposed_program(factors: tuple[float, ...]):
+    """The scaling program with its intermediate t1 as an output."""
+    program = scale_program(factors)
+    arrays = {**program.arrays, "t1": stored("t1", (2, 3), "output")}
+    outputs = ((TensorSpec("t1", F32, (2, 3)), "t1"), *program.outputs)
+    return replace(program, arrays=arrays, outputs=outputs)
+
+
+@pytest.fixture
+def polyc(monkeypatch, tmp_path, capsys):
+    """Runs a command: (exit code, stdout, stderr)."""
+    install_pipeline(monkeypatch, compiled(scale_program(), SCALE_C))
+    for name in [n for n in os.environ if n.startswith("POLYC_")]:
+        monkeypatch.delenv(name)
+    monkeypatch.setenv("POLYC_CACHE_DIR", str(tmp_path / "cache"))
+    monkeypatch.setenv("COLUMNS", "200")
+    onnx.save(scales_model(), tmp_path / "m.onnx")
+    monkeypatch.chdir(tmp_path)
+
+    def call(*arguments: str) -> tuple[int, str, str]:
+        monkeypatch.setattr(sys, "argv", ["polyc", *arguments])
+        capsys.readouterr()
+        code = 0
+        try:
+            cli.main()
+        except SystemExit as stop:
+            code = int(stop.code or 0)
+        out, err = capsys.readouterr()
+        return code, out, err
+
+    return call
+
+
+def test_compile_then_run_the_folder(polyc, tmp_path):
+    code, out, _ = polyc("compile", "m.onnx", "-o", "built", "--threads", "1")
+    assert (code, out) == (0, "scales: 2 kernels written to built\n")
+    x = np.arange(6, dtype=np.float32).reshape(2, 3)
+    np.save(tmp_path / "x.npy", x)
+    code, out, _ = polyc("run", "built", "--input", "x=x.npy", "-o", "results")
+    assert code == 0
+    assert "y: float32[2, 3] [[0.0, 6.0, 12.0], [18.0, 24.0, 30.0]]" in out
+    np.testing.assert_array_equal(np.load(tmp_path / "results" / "y.npy"), x * 6)
+
+
+def test_random_inputs_follow_the_seed(polyc):
+    first, again, other = (polyc("run", "m.onnx", "--seed", s)[1] for s in "001")
+    assert first == again != other
+
+
+def test_bench_and_explain(polyc, tmp_path):
+    code, out, _ = polyc("bench", "m.onnx", "--seconds", "0", "--kernels", "--threads", "1")
+    assert code == 0
+    assert "scales, 1 threads: median" in out
+    assert "mul_1" in out
+    assert "Gflop/s" in out
+    code, out, _ = polyc("explain", "m.onnx")
+    assert code == 0
+    assert "parallel i" in out
+    assert "Gflop/s" not in out
+    assert polyc("explain", "m.onnx", "--html", "r.html", "--times")[0] == 0
+    assert "<td>mul_0</td>" in (tmp_path / "r.html").read_text()
+
+
+def test_verify_names_the_first_node_that_differs(polyc, monkeypatch):
+    install_pipeline(monkeypatch, compiled(exposed_program((2.0, 3.0)), SCALE_C))
+    code, out, err = polyc("verify", "m.onnx", "--seed", "1")
+    assert (code, err) == (0, "")
+    assert "2 tensors agree" in out
+    install_pipeline(monkeypatch, compiled(exposed_program((2.0, 3.5)), SCALE_C))
+    code, _, err = polyc("verify", "m.onnx", "--seed", "1", "--target", "baseline")
+    assert code == 1
+    assert "node 'second' (Mul) computes tensor 'y' with relative error 1.67e-01" in err
+
+
+def test_doctor_says_what_is_there_and_what_to_do(polyc, monkeypatch, tmp_path):
+    code, out, err = polyc("doctor")
+    assert (code, err) == (0, "")
+    for part in ("gcc", "vector registers", str(tmp_path / "cache"), "CUDA"):
+        assert part in out
+    monkeypatch.setenv("POLYC_CC", "no-such-compiler")
+    (tmp_path / "cache2").write_text("in the way")
+    monkeypatch.setenv("POLYC_CACHE_DIR", str(tmp_path / "cache2"))
+    code, out, err = polyc("doctor")
+    assert code == 1
+    assert "MISSING" in out
+    assert "install gcc" in out
+    assert "set POLYC_CACHE_DIR to a writable folder" in out
+    assert err == "polyc: error: polyc cannot compile here: see compiler, OpenMP above\n"
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (("run", "gone.onnx"), "model file gone.onnx cannot be read"),
+        (("run", "."), "is not a saved polyc model"),
+        (("run", "m.onnx", "--input", "x"), "'x' is not of the form NAME=FILE.npy"),
+        (("run", "m.onnx", "--input", "z=m.onnx"), "m.onnx cannot be read as a NumPy array"),
+        (("run", "m.onnx", "--input", "x=gone.npy"), "gone.npy cannot be read"),
+        (("run", "m.onnx", "--target", "cuda"), "'cuda' is not available yet"),
+        (("verify", "gone.onnx"), "gone.onnx cannot be read as an ONNX model"),
+    ],
+)
+def test_errors_are_one_line_and_exit_code_1(polyc, arguments, message):
+    code, _, err = polyc(*arguments)
+    assert code == 1
+    assert err.startswith("polyc: error: ")
+    assert message in err
+    assert err.count("\n") == 1
+    assert "Traceback" not in err
+
+
+def test_a_bad_environment_is_an_error_too(polyc, monkeypatch):
+    monkeypatch.setenv("POLYC_DUMP", "everything")
+    code, _, err = polyc("explain", "m.onnx")
+    assert code == 1
+    assert "the stages are graph" in err
+
+
+@pytest.mark.parametrize("arguments", [("run",), ("fly",), ("bench", "m.onnx", "--threads", "0")])
+def test_wrong_usage_is_exit_code_2(polyc, arguments):
+    assert polyc(*arguments)[0] == 2
