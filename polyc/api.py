@@ -44,10 +44,10 @@ def compile(
 ) -> CompiledModel:
     """Compile a model, or find it in the cache.
 
-    model: a path, an onnx.ModelProto or a polyc.Graph; target: "auto", "cpu", "avx512", "avx2",
-    "baseline" or a `Target`; opt_level: 0 to 3, by default that of the options (3); threads: how
-    many a call uses, by default all that this process may use; options: by default what the
-    environment says.
+    model: a path, an onnx.ModelProto, its bytes, or a polyc.Graph; target: "auto", "cpu", "avx512",
+    "avx2", "baseline" or a `Target`; opt_level: 0 to 3, by default that of the options (3);
+    threads: how many a call uses, by default all that this process may use; options: by default
+    what the environment says.
 
     Raises InvalidModel, UnsupportedOp, ShapeError, IllegalSchedule, BuildError.
     """

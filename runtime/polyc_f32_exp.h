@@ -1,4 +1,4 @@
-/* polyc_f32_exp.h: exp, exp2, expm1, sigmoid, sinh, cosh of PC_LANES floats.
+/* polyc_f32_exp.h: exp, exp2, expm1, sigmoid, tanh, sinh, cosh of PC_LANES floats.
 
    Cody & Waite's reduction (Software Manual for the Elementary Functions, 1980, ch. 6):
        x = n ln 2 + r,  n = round(x / ln 2),  |r| <= ln 2 / 2,   e^x = 2^n e^r
@@ -76,6 +76,16 @@ PC_INLINE F FN(sigmoid)(F x)
     return FN(blend)(x < 0, e, ALL(1)) / (1 + e);
 }
 
+/* TANH_ULP. -m / (m + 2) with m = e^(-2|x|) - 1, which keeps its accuracy next to 0; beyond 10 the
+   result is 1. */
+PC_INLINE F FN(tanh)(F x)
+{
+    F n, p = FN(expm1_reduced)(FN(clamp)(-2 * FN(abs)(x), -20, 0), &n);
+    F power = FN(scale)(ALL(1), n);
+    F m = power * p + (power - 1);
+    return FN(copysign)(m / (m + 2), x);
+}
+
 /* e^|x| / 2, finite wherever sinh and cosh are. */
 PC_INLINE F FN(half_exp)(F x)
 {
@@ -102,6 +112,7 @@ SCALAR_1(exp)
 SCALAR_1(exp2)
 SCALAR_1(expm1)
 SCALAR_1(sigmoid)
+SCALAR_1(tanh)
 SCALAR_1(sinh)
 SCALAR_1(cosh)
 

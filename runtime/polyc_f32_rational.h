@@ -14,29 +14,18 @@ PC_INLINE F FN(limit)(F x, float most)
     return FN(blend)(x > most, ALL(most), x);
 }
 
-/* TANH_ULP. */
-PC_INLINE F FN(tanh)(F x)
-{
-    x = FN(limit)(x, 9.01f);
-    F z = x * x;
-    F p = (((0x1.a680ep-27f * z + 0x1.4e0078p-16f) * z + 0x1.c4feb6p-9f) * z + 0x1.116262p-3f) * z + 0x1.fffffep-1f;
-    F q = (((0x1.8b33fp-21f * z + 0x1.5183aap-12f) * z + 0x1.a58f98p-6f) * z + 0x1.de0686p-2f) * z + 1;
-    return x * p / q;
-}
-
 /* ERF_ULP. */
 PC_INLINE F FN(erf)(F x)
 {
     x = FN(limit)(x, 3.925f);
-    F z = x * x;
-    F p = ((0x1.16f894p-19f * z + 0x1.275f38p-12f) * z + 0x1.da11bcp-9f) * z + 0x1.ac5828p-5f;
-    p = (p * z + 0x1.7ed26cp-3f) * z + 0x1.20dd74p+0f;
-    F q = ((0x1.409c3ep-15f * z + 0x1.2761e2p-10f) * z + 0x1.e0b822p-7f) * z + 0x1.cd7f36p-4f;
-    q = (q * z + 0x1.fef782p-2f) * z + 1;
+    F z = x * x, z2 = z * z;
+    F p = (0x1.7ed26cp-3f * z + 0x1.20dd74p+0f) + z2
+        * ((0x1.da11bcp-9f * z + 0x1.ac5828p-5f) + z2 * (0x1.16f894p-19f * z + 0x1.275f38p-12f));
+    F q = (0x1.fef782p-2f * z + 1) + z2
+        * ((0x1.e0b822p-7f * z + 0x1.cd7f36p-4f) + z2 * (0x1.409c3ep-15f * z + 0x1.2761e2p-10f));
     return x * p / q;
 }
 
-SCALAR_1(tanh)
 SCALAR_1(erf)
 
 #include "polyc_f32_end.h"

@@ -167,12 +167,12 @@ def walk_nodes(node: Node) -> Iterator[Node]:
 
 
 def rewrite_nodes(block: Block, rewrite: Callable[[Node], Node]) -> Block:
-    """The block with `rewrite` applied to every node below it, innermost first."""
+    """The block with `rewrite` applied to every node, itself included, innermost first."""
 
     def visit(node: Node) -> Node:
         match node:
-            case Block():
-                node = inside(node)
+            case Block(body=body):
+                node = replace(node, body=tuple(visit(n) for n in body))
             case For(body=body):
                 node = replace(node, body=inside(body))
             case If(then=then, otherwise=otherwise):
@@ -181,7 +181,8 @@ def rewrite_nodes(block: Block, rewrite: Callable[[Node], Node]) -> Block:
         return rewrite(node)
 
     def inside(block: Block) -> Block:
-        return replace(block, body=tuple(visit(n) for n in block.body))
+        new = visit(block)
+        return new if isinstance(new, Block) else Block((new,))
 
     return inside(block)
 

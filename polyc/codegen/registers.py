@@ -70,6 +70,19 @@ def register_of(element: Element, lanes: For | None) -> Register | None:
 
 def find_registers(block: Block) -> Block:
     """The nest with the locals marked that can be named variables."""
+
+    def mark(node: Node) -> Node:
+        if not isinstance(node, Block) or not node.locals:
+            return node
+        spoilt = _in_memory(node)
+        marked = tuple(replace(lo, in_registers=lo.name not in spoilt) for lo in node.locals)
+        return replace(node, locals=marked)
+
+    return rewrite_nodes(block, mark)
+
+
+def _in_memory(block: Block) -> set[str]:
+    """The arrays accessed in a block of which some access is not a register of its own."""
     owners: dict[str, dict[tuple[int, ...], Register]] = {}
     spoilt: set[str] = set()
     for element, lanes in elements(block, None):
@@ -80,16 +93,7 @@ def find_registers(block: Block) -> Block:
         held = owners.setdefault(element.array, {})
         if any(held.setdefault(cell, register) != register for cell in register.cells):
             spoilt.add(element.array)
-
-    def mark(node: Node) -> Node:
-        if not isinstance(node, Block):
-            return node
-        marked = tuple(replace(lo, in_registers=lo.name not in spoilt) for lo in node.locals)
-        return replace(node, locals=marked)
-
-    marked = mark(rewrite_nodes(block, mark))
-    assert isinstance(marked, Block)
-    return marked
+    return spoilt
 
 
 def elements(node: Node, lanes: For | None) -> Iterator[tuple[Element, For | None]]:
