@@ -3,7 +3,8 @@
    Kernels are C11 with gcc's vector extensions. Nothing here needs a particular instruction set:
    the same text compiles for AVX-512, AVX2 and plain x86-64, and gcc splits vectors that are wider
    than the machine's. Only libm is linked. Expected flags:
-   -O3 -fno-math-errno -fno-trapping-math -ffp-contract=fast; never -ffast-math (NaN and inf count).
+   -O3 -fno-math-errno -fno-trapping-math -ffp-contract=fast -Wno-psabi (no vector crosses an ABI: all
+   functions that take one are inlined); never -ffast-math (NaN and inf count).
 
    WHAT A TRANSLATION UNIT SAYS (polyc/codegen/runtime_table.py prints it, in this order)
 
@@ -34,9 +35,6 @@
 #define POLYC_H
 
 #include <stdint.h>
-
-/* Vectors travel between inlined functions only, so no ABI is at stake. */
-#pragma GCC diagnostic ignored "-Wpsabi"
 
 typedef float f32;
 typedef double f64;

@@ -1,4 +1,4 @@
-/* polyc_f32_exp.h: exp, exp2, expm1, sigmoid, tanh, sinh, cosh of PC_LANES floats.
+/* polyc_f32_exp.h: exp, exp2, expm1, sigmoid, tanh, erf, sinh, cosh of PC_LANES floats.
 
    Cody & Waite's reduction (Software Manual for the Elementary Functions, 1980, ch. 6):
        x = n ln 2 + r,  n = round(x / ln 2),  |r| <= ln 2 / 2,   e^x = 2^n e^r
@@ -23,12 +23,9 @@ PC_INLINE F FN(scale)(F p, F n)
 #endif
 }
 
-/* Limits x to [least, most]; NaN stays. */
-PC_INLINE F FN(clamp)(F x, float least, float most)
-{
-    x = FN(blend)(x < least, ALL(least), x);
-    return FN(blend)(x > most, ALL(most), x);
-}
+/* x limited from below and from above; NaN stays. */
+PC_INLINE F FN(at_least)(F x, float least) { return FN(larger)(x, ALL(least)); }
+PC_INLINE F FN(at_most)(F x, float most) { return FN(smaller)(x, ALL(most)); }
 
 /* e^r - 1 and n of the reduction. |error| < 2^-28 of e^r, 2^-26 of e^r - 1. */
 PC_INLINE F FN(expm1_reduced)(F x, F *n)
@@ -44,14 +41,13 @@ PC_INLINE F FN(expm1_reduced)(F x, F *n)
 /* EXP_ULP. Limits are where the result is surely infinity or 0. */
 PC_INLINE F FN(exp)(F x)
 {
-    F n, p = FN(expm1_reduced)(FN(clamp)(x, -104, 104), &n);
+    F n, p = FN(expm1_reduced)(FN(at_most)(FN(at_least)(x, -104), 104), &n);
     return FN(scale)(1 + p, n);
 }
 
-/* EXP2_ULP. */
-PC_INLINE F FN(exp2)(F x)
+/* 2^x for x in [-300, 256]: 2^n 2^r with n the nearest integer. */
+PC_INLINE F FN(exp2_within)(F x)
 {
-    x = FN(clamp)(x, -151, 129);
     F n = (x + ROUNDER) - ROUNDER;
     F r = x - n;
     F q = ((0x1.4179ecp-13f * r + 0x1.5f096cp-10f) * r + 0x1.3b2dd4p-7f) * r + 0x1.c6af7ap-5f;
@@ -59,11 +55,14 @@ PC_INLINE F FN(exp2)(F x)
     return FN(scale)(q * r + 1, n);
 }
 
+/* EXP2_ULP. */
+PC_INLINE F FN(exp2)(F x) { return FN(exp2_within)(FN(at_most)(FN(at_least)(x, -151), 129)); }
+
 /* EXPM1_ULP. e^x - 1 = 2 (2^(n-1) (e^r - 1) + 2^(n-1) - 1/2): no overflow before the last step.
    Below 2^-25 it is x, sign of zero and subnormals included. */
 PC_INLINE F FN(expm1)(F x)
 {
-    F n, p = FN(expm1_reduced)(FN(clamp)(x, -20, 89), &n);
+    F n, p = FN(expm1_reduced)(FN(at_most)(FN(at_least)(x, -20), 89), &n);
     F half = FN(scale)(ALL(0.5f), n);
     F result = 2 * (half * p + (half - 0.5f));
     return FN(blend)(FN(abs)(x) < 0x1p-25f, x, result);
@@ -80,16 +79,29 @@ PC_INLINE F FN(sigmoid)(F x)
    result is 1. */
 PC_INLINE F FN(tanh)(F x)
 {
-    F n, p = FN(expm1_reduced)(FN(clamp)(-2 * FN(abs)(x), -20, 0), &n);
+    F n, p = FN(expm1_reduced)(FN(at_least)(-2 * FN(abs)(x), -20), &n);
     F power = FN(scale)(ALL(1), n);
     F m = power * p + (power - 1);
     return FN(copysign)(m / (m + 2), x);
 }
 
+/* ERF_ULP. Below 1 an odd polynomial, x + x (2/sqrt(pi) - 1) + ...; above, 1 - 2^G(|x|), where the
+   polynomial G = log2 erfc is smooth and need only be good to 2^-26 / erfc. From 3.925 on, 1. */
+PC_INLINE F FN(erf)(F x)
+{
+    F a = FN(at_most)(FN(abs)(x), 3.925f), z = x * x;
+    F s = ((0x1.4771fcp-14f * z - 0x1.a3515ep-11f) * z + 0x1.53f224p-8f) * z - 0x1.b7f71ap-6f;
+    s = ((s * z + 0x1.ce2ce6p-4f) * z - 0x1.81273ep-2f) * z + 0x1.06eba8p-3f;
+    F g = ((-0x1.b3142cp-10f * a + 0x1.5d4f68p-6f) * a - 0x1.05e19ap-3f) * a - 0x1.e371ecp-1f;
+    g = (g * a - 0x1.9cb41p+0f) * a - 0x1.f93a0ap-9f;
+    F tail = FN(copysign)(1 - FN(exp2_within)(g), x);
+    return FN(blend)(a < 1, x * s + x, tail);
+}
+
 /* e^|x| / 2, finite wherever sinh and cosh are. */
 PC_INLINE F FN(half_exp)(F x)
 {
-    F n, p = FN(expm1_reduced)(FN(clamp)(FN(abs)(x), 0, 104), &n);
+    F n, p = FN(expm1_reduced)(FN(at_most)(FN(abs)(x), 104), &n);
     return FN(scale)(1 + p, n - 1);
 }
 
@@ -113,6 +125,7 @@ SCALAR_1(exp2)
 SCALAR_1(expm1)
 SCALAR_1(sigmoid)
 SCALAR_1(tanh)
+SCALAR_1(erf)
 SCALAR_1(sinh)
 SCALAR_1(cosh)
 

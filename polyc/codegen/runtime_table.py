@@ -71,9 +71,8 @@ def _vector(operands: str, types: tuple[str, ...] = TYPES, returns: str = "same"
 
 
 _FAMILIES = {
-    "exp": "exp exp2 expm1 sigmoid tanh sinh cosh",
+    "exp": "exp exp2 expm1 sigmoid tanh erf sinh cosh",
     "log": "log log2 log1p",
-    "rational": "erf",
     "arc": "asin acos atan",
     "trig": "sin cos tan",
     "pow": "pow asinh acosh atanh",

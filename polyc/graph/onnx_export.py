@@ -37,7 +37,7 @@ def export_onnx(graph: Graph, opset: int | None = None) -> ModelProto:
     imports = [helper.make_opsetid("", opset or onnx.defs.onnx_opset_version())]
     imports += [helper.make_opsetid(domain, 1) for domain in domains]
     # Readers refuse an IR version that they do not know: the oldest that has these operator sets.
-    version = helper.find_min_ir_version_for(imports)
+    version = helper.find_min_ir_version_for(imports, ignore_unknown=True)
     return helper.make_model(
         proto, opset_imports=imports, ir_version=version, producer_name="polyc"
     )

@@ -1,0 +1,201 @@
+"""A built model as a folder: what the whole-model cache holds and what `save` writes.
+
+    model.so        the library            manifest.json   specs, sizes, report
+    weights.bin     constants as stored    source/*.c      the C text
+    CHECKSUMS       of the files above
+
+Reading one needs neither a compiler nor onnx nor islpy.
+"""
+
+from __future__ import annotations
+
+import json
+import shutil
+import tempfile
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from polyc.build.cache import is_intact, write_checksums
+from polyc.build.toolchain import LIBRARY_FILE
+from polyc.errors import InvalidModel, UnsupportedOp
+from polyc.report.report import Report
+from polyc.spec import TensorSpec
+
+if TYPE_CHECKING:
+    from polyc.codegen.program import Program
+    from polyc.memory.plan import Plan
+
+FORMAT = 1
+MANIFEST_FILE = "manifest.json"
+WEIGHTS_FILE = "weights.bin"
+SOURCE_FOLDER = "source"
+
+
+@dataclass(frozen=True)
+class Manifest:
+    """What must be known to run a bundle. `launches` names the kernel of each launch."""
+
+    name: str
+    inputs: tuple[TensorSpec, ...]
+    outputs: tuple[TensorSpec, ...]
+    arena_bytes: int
+    weights_bytes: int
+    threads: int
+    features: tuple[str, ...]
+    launches: tuple[tuple[str, tuple[str, ...]], ...]
+    report: Report
+
+    def to_json(self) -> dict[str, Any]:
+        return {
+            "format": FORMAT,
+            "name": self.name,
+            "inputs": [_spec_to_json(s) for s in self.inputs],
+            "outputs": [_spec_to_json(s) for s in self.outputs],
+            "arena_bytes": self.arena_bytes,
+            "weights_bytes": self.weights_bytes,
+            "threads": self.threads,
+            "features": list(self.features),
+            "launches": [[kernel, list(origin)] for kernel, origin in self.launches],
+            "report": self.report.to_json(),
+        }
+
+    @staticmethod
+    def from_json(data: Mapping[str, Any]) -> Manifest:
+        return Manifest(
+            data["name"],
+            tuple(map(_spec_from_json, data["inputs"])),
+            tuple(map(_spec_from_json, data["outputs"])),
+            int(data["arena_bytes"]),
+            int(data["weights_bytes"]),
+            int(data["threads"]),
+            tuple(data["features"]),
+            tuple((kernel, tuple(origin)) for kernel, origin in data["launches"]),
+            Report.from_json(data["report"]),
+        )
+
+
+def make_manifest(
+    program: Program, plan: Plan, threads: int, features: tuple[str, ...], report: Report
+) -> Manifest:
+    """The manifest of a planned program; UnsupportedOp for a size known only at run time."""
+    return Manifest(
+        program.name,
+        tuple(_static(s, "input") for s, _ in program.inputs),
+        tuple(_static(s, "output") for s, _ in program.outputs),
+        plan.arena_bytes,
+        plan.weights_bytes,
+        threads,
+        features,
+        tuple((launch.kernel, launch.origin) for launch in program.launches),
+        report,
+    )
+
+
+def write_bundle(
+    folder: Path,
+    manifest: Manifest,
+    library: Path,
+    sources: Mapping[str, str],
+    program: Program,
+    plan: Plan,
+) -> None:
+    """Fill an existing folder, but for its checksums."""
+    shutil.copyfile(library, folder / LIBRARY_FILE)
+    text = json.dumps(manifest.to_json(), indent=1)
+    (folder / MANIFEST_FILE).write_text(text, encoding="utf-8")
+    (folder / SOURCE_FOLDER).mkdir()
+    for name, content in sources.items():
+        (folder / SOURCE_FOLDER / name).write_text(content, encoding="utf-8")
+    if plan.weights_bytes:
+        _write_weights(folder / WEIGHTS_FILE, program, plan)
+
+
+def read_bundle(folder: Path, checked: bool = False) -> Manifest:
+    """The manifest of an intact bundle; InvalidModel otherwise.
+
+    `checked`: the caller has just compared the checksums.
+    """
+    if not (folder / MANIFEST_FILE).is_file():
+        raise InvalidModel(
+            f"{folder} is not a saved polyc model: it has no {MANIFEST_FILE}; give a folder that "
+            "`CompiledModel.save` wrote"
+        )
+    if not checked and not is_intact(folder):
+        raise InvalidModel(f"saved model {folder} is damaged: its checksums differ; save it again")
+    try:
+        data = json.loads((folder / MANIFEST_FILE).read_text(encoding="utf-8"))
+        if data["format"] != FORMAT:
+            raise InvalidModel(
+                f"saved model {folder} has format {data['format']}, this polyc reads {FORMAT}; "
+                "compile the model again"
+            )
+        return Manifest.from_json(data)
+    except (ValueError, TypeError, LookupError, AttributeError) as error:
+        raise InvalidModel(
+            f"saved model {folder} has a malformed {MANIFEST_FILE} ({error}); save it again"
+        ) from error
+
+
+def read_source(folder: Path) -> str:
+    """All C text of a bundle, each file under a line that names it."""
+    files = sorted((folder / SOURCE_FOLDER).iterdir())
+    return "\n".join(f"/* ---- {f.name} ---- */\n\n{f.read_text(encoding='utf-8')}" for f in files)
+
+
+def copy_bundle(folder: Path, destination: Path) -> None:
+    """Copy a bundle; an older bundle at the destination is replaced, anything else is kept."""
+    if destination.exists():
+        replaceable = destination.is_dir() and (
+            (destination / MANIFEST_FILE).is_file() or not any(destination.iterdir())
+        )
+        if not replaceable:
+            raise InvalidModel(
+                f"{destination} exists and is not a saved model; choose another place to save to"
+            )
+    destination.parent.mkdir(parents=True, exist_ok=True)
+    with tempfile.TemporaryDirectory(prefix=".polyc-", dir=destination.parent) as draft:
+        copy = Path(draft) / "new"
+        shutil.copytree(folder, copy)
+        write_checksums(copy)
+        if destination.exists():
+            destination.rename(Path(draft) / "old")
+        copy.rename(destination)
+
+
+def _write_weights(file: Path, program: Program, plan: Plan) -> None:
+    """Each constant at its offset; the gaps between them are zero."""
+    with file.open("wb") as stream:
+        for name, offset in plan.constants.items():
+            value = program.arrays[name].value
+            assert value is not None, f"{name} is planned as a constant but has no value"
+            stored = np.ascontiguousarray(value, program.arrays[name].dtype)
+            if stored.nbytes != program.arrays[name].bytes:
+                raise ValueError(
+                    f"constant {name} has {stored.nbytes} bytes, its storage "
+                    f"{program.arrays[name].bytes}"
+                )
+            stream.seek(offset)
+            stream.write(stored.tobytes() if stored.ndim == 0 else stored.data)
+        stream.truncate(plan.weights_bytes)
+
+
+def _static(spec: TensorSpec, role: str) -> TensorSpec:
+    for size in spec.shape:
+        if not isinstance(size, int):
+            raise UnsupportedOp(
+                f"{role} {spec.name!r} of shape {list(spec.shape)} has the symbolic dimension "
+                f"{size!r}; fix it to a number before compiling"
+            )
+    return TensorSpec(spec.name, np.dtype(spec.dtype), tuple(spec.shape))
+
+
+def _spec_to_json(spec: TensorSpec) -> list[Any]:
+    return [spec.name, spec.dtype.str, list(spec.shape)]
+
+
+def _spec_from_json(data: list[Any]) -> TensorSpec:
+    return TensorSpec(data[0], np.dtype(data[1]), tuple(data[2]))

@@ -1,0 +1,87 @@
+"""Opening a built model: the shared library by cffi, the weights by memory map."""
+
+from __future__ import annotations
+
+import contextlib
+import ctypes
+import os
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from polyc.build.bundle import WEIGHTS_FILE, Manifest, read_bundle
+from polyc.build.toolchain import LIBRARY_FILE
+from polyc.errors import BuildError, InvalidModel
+from polyc.target.machine import missing_features
+
+DECLARATIONS = """
+int polyc_run(void *const *io, const void *weights, void *arena, int threads);
+int polyc_profile(void *const *io, const void *weights, void *arena, int threads,
+                  double *seconds);
+"""
+
+OPENMP_RUNTIMES = ("libgomp.so.1", "libomp.so.5", "libomp.so")
+"""Those of gcc and of clang, by the names that libraries ask for them."""
+
+
+@dataclass(frozen=True)
+class Loaded:
+    """A model in memory: its manifest, C functions (which release the GIL), and mapped weights."""
+
+    folder: Path
+    manifest: Manifest
+    ffi: Any
+    library: Any
+    weights: np.ndarray
+
+
+def load_bundle(folder: Path, checked: bool = False) -> Loaded:
+    """Open a bundle; its checksums are compared unless `checked`. No compiler is needed.
+
+    A bundle is native code: open only what you trust. Raises InvalidModel for a damaged bundle,
+    BuildError when this machine cannot run it.
+    """
+    manifest = read_bundle(folder, checked)
+    missing = missing_features(manifest.features)
+    if missing:
+        raise BuildError(
+            f"model {manifest.name!r} was compiled for a CPU with {', '.join(missing)}, which this "
+            "one lacks; compile it again on this machine"
+        )
+    import cffi
+
+    ffi = cffi.FFI()
+    ffi.cdef(DECLARATIONS)
+    try:
+        library = ffi.dlopen(str((folder / LIBRARY_FILE).resolve()))
+    except OSError as error:
+        raise BuildError(
+            f"library of model {manifest.name!r} cannot be loaded: {error}; compile it again on "
+            "this machine"
+        ) from error
+    _keep_openmp_loaded()
+    return Loaded(folder, manifest, ffi, library, _map_weights(folder, manifest))
+
+
+def _keep_openmp_loaded() -> None:
+    """Never unload the OpenMP runtime: its idle threads outlive the model that started them.
+
+    Without this, closing the last model unmaps the code that those threads wait in.
+    """
+    for name in OPENMP_RUNTIMES:
+        with contextlib.suppress(OSError):  # not loaded: another runtime is in use
+            ctypes.CDLL(name, mode=os.RTLD_NOLOAD | os.RTLD_NODELETE)
+
+
+def _map_weights(folder: Path, manifest: Manifest) -> np.ndarray:
+    if manifest.weights_bytes == 0:
+        return np.zeros(0, np.uint8)
+    file = folder / WEIGHTS_FILE
+    if file.stat().st_size != manifest.weights_bytes:
+        raise InvalidModel(
+            f"{file} holds {file.stat().st_size} bytes where the manifest says "
+            f"{manifest.weights_bytes}; save the model again"
+        )
+    return np.memmap(file, np.uint8, "r")

@@ -1,0 +1,25 @@
+"""The C runtime that generated code includes: where its headers are, and what they say."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Mapping
+from pathlib import Path
+
+HEADER = "polyc.h"
+"""The header that every generated file includes."""
+
+_PACKAGE = Path(__file__).resolve().parent.parent
+
+
+def find_runtime() -> Path:
+    """The runtime's folder: inside an installed package, or beside it in a checkout."""
+    installed = _PACKAGE / "_runtime"
+    return installed if installed.is_dir() else _PACKAGE.parent / "runtime"
+
+
+@functools.cache
+def read_runtime() -> Mapping[str, str]:
+    """Header name -> text, sorted by name."""
+    headers = sorted(find_runtime().glob("*.h"))
+    return {h.name: h.read_text(encoding="utf-8") for h in headers}

@@ -1,0 +1,160 @@
+"""Entries that are whole or absent, whatever happens to the disk or to other processes."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+import threading
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from polyc.build.cache import CHECKSUMS, Cache, digest, is_intact, open_cache
+from polyc.errors import BuildError
+from tests.programs import options
+
+
+def writer(text: str, calls: list[str]):
+    def make(folder: Path) -> None:
+        calls.append(text)
+        (folder / "deep").mkdir()
+        (folder / "deep" / "file").write_text(text)
+
+    return make
+
+
+def test_made_once_then_found(tmp_path):
+    cache, calls = Cache(tmp_path), []
+    first = cache.fetch("objects", "abc", writer("one", calls))
+    second = cache.fetch("objects", "abc", writer("two", calls))
+    assert first == second == cache.find("objects", "abc")
+    assert (first / "deep" / "file").read_text() == "one"
+    assert calls == ["one"]
+    assert cache.find("models", "abc") is None
+
+
+@pytest.mark.parametrize("damage", ["change", "cut", "delete", "checksums", "garbage"])
+def test_a_damaged_entry_is_made_again(tmp_path, damage):
+    cache, calls = Cache(tmp_path), []
+    entry = cache.fetch("objects", "abc", writer("whole", calls))
+    file, sums = entry / "deep" / "file", entry / CHECKSUMS
+    match damage:
+        case "change":
+            file.write_text("w_ole")
+        case "cut":
+            file.write_text("who")
+        case "delete":
+            file.unlink()
+        case "checksums":
+            sums.unlink()
+        case "garbage":
+            sums.write_text('["not", "a table"]')
+    assert not is_intact(entry)
+    assert cache.find("objects", "abc") is None
+    again = cache.fetch("objects", "abc", writer("whole", calls))
+    assert (again / "deep" / "file").read_text() == "whole"
+    assert calls == ["whole", "whole"]
+
+
+def test_a_failed_make_leaves_nothing(tmp_path):
+    def fail(folder: Path) -> None:
+        (folder / "half").write_text("half")
+        raise ValueError("no")
+
+    cache = Cache(tmp_path)
+    with pytest.raises(ValueError, match="no"):
+        cache.fetch("objects", "abc", fail)
+    assert cache.find("objects", "abc") is None
+    assert [p for p in tmp_path.rglob("*") if p.is_file() and p.suffix != ".lock"] == []
+
+
+def test_threads_that_ask_at_once_share_one_make(tmp_path):
+    cache, calls = Cache(tmp_path), []
+    threads = [
+        threading.Thread(target=cache.fetch, args=("objects", "abc", writer("x", calls)))
+        for _ in range(8)
+    ]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert calls == ["x"]
+
+
+def test_processes_that_ask_at_once_share_one_make(tmp_path):
+    program = (
+        "import sys, time, pathlib\n"
+        "from polyc.build.cache import Cache\n"
+        "def make(folder):\n"
+        "    with open(sys.argv[1] + '/calls', 'a') as f: f.write('x')\n"
+        "    time.sleep(0.2)\n"
+        "    (folder / 'file').write_text('whole')\n"
+        "entry = Cache(pathlib.Path(sys.argv[1])).fetch('objects', 'abc', make)\n"
+        "assert (entry / 'file').read_text() == 'whole'\n"
+    )
+    command = [sys.executable, "-c", program, str(tmp_path)]
+    running = [subprocess.Popen(command) for _ in range(4)]
+    assert [p.wait() for p in running] == [0] * 4
+    assert (tmp_path / "calls").read_text() == "x"
+
+
+def test_pruning_drops_the_least_recently_used(tmp_path):
+    cache, calls = Cache(tmp_path), []
+    for age, key in enumerate(["a1", "b2", "c3"]):
+        entry = cache.fetch("objects", key, writer("x" * 1000, calls))
+        os.utime(entry / CHECKSUMS, (1000 + age, 1000 + age))
+    assert cache.find("objects", "a1") is not None  # marks it as used
+    replace(cache, limit=2500).prune()
+    assert [cache.find("objects", k) is not None for k in ("a1", "b2", "c3")] == [True, False, True]
+    replace(cache, limit=10**9).prune()
+    assert cache.find("objects", "c3") is not None
+
+
+def test_tidying_removes_what_killed_processes_left_and_rests(tmp_path):
+    cache = Cache(tmp_path)
+    kept = cache.fetch("objects", "abc", writer("x", []))
+    drafts = [kept.parent / name for name in ("abc-young", "abc-old")]
+    for draft in drafts:
+        draft.mkdir()
+    os.utime(drafts[1], (1000, 1000))
+    cache.tidy()
+    assert [d.exists() for d in (kept, *drafts)] == [True, True, False]
+    replace(cache, limit=0).tidy()  # too soon after the last time
+    assert kept.exists()
+
+
+def test_a_cache_that_cannot_be_written_gives_way_to_a_temporary_one(tmp_path):
+    (tmp_path / "cache").write_text("a file where the folder should be")
+    cache = open_cache(options(tmp_path))
+    assert cache.folder != tmp_path / "cache"
+    assert cache.fetch("objects", "abc", writer("x", [])).is_dir()
+    assert open_cache(options(tmp_path)).folder == cache.folder
+
+
+def test_a_cache_that_is_off_is_temporary(tmp_path):
+    cache = open_cache(options(tmp_path, cache=False))
+    assert cache.temporary
+    assert not (tmp_path / "cache").exists()
+    cache.discard()
+    assert not cache.folder.exists()
+
+
+def test_a_full_disk_names_the_way_out(tmp_path):
+    def fill(folder: Path) -> None:
+        raise OSError(28, "No space left on device")
+
+    with pytest.raises(BuildError, match="POLYC_CACHE_DIR"):
+        Cache(tmp_path).fetch("objects", "abc", fill)
+
+
+def test_errors_of_other_files_pass_through(tmp_path):
+    with pytest.raises(FileNotFoundError):
+        Cache(tmp_path).fetch("objects", "abc", lambda _: open("/no/such/file").close())
+
+
+def test_digest_keeps_parts_apart():
+    assert digest(["ab", "c"]) != digest(["a", "bc"])
+    assert digest(["ab", b"c"]) == digest([b"ab", "c"])
+    assert digest(["\ud800"]) != digest([""])

@@ -1,0 +1,142 @@
+"""Compiling, linking, caching by content, and what is said when it fails."""
+
+from __future__ import annotations
+
+import ctypes
+import os
+import subprocess
+import sys
+from dataclasses import replace
+
+import pytest
+
+from polyc.build import toolchain
+from polyc.build.toolchain import COMPILE_FLAGS, build_library, find_compiler
+from polyc.errors import BuildError
+from polyc.target.machine import Target
+from tests.programs import SCALE_C, options
+
+TARGET = Target.named("baseline")
+SOURCES = {
+    "one.c": '#include "shared.h"\nint one(void) { return ONE; }\n',
+    "two.c": "int one(void);\nint two(void) { return one() + one(); }\n",
+    "shared.h": "#define ONE 1\n",
+}
+
+
+def counting(monkeypatch) -> list[list[str]]:
+    """Records compiler runs, other than questions about its version."""
+    runs: list[list[str]] = []
+    execute = toolchain._execute
+
+    def record(arguments, folder=None):
+        if "--version" not in arguments:
+            runs.append(list(arguments))
+        return execute(arguments, folder)
+
+    monkeypatch.setattr(toolchain, "_execute", record)
+    return runs
+
+
+def test_files_are_compiled_and_linked(tmp_path):
+    library = build_library(SOURCES, TARGET, options(tmp_path))
+    assert ctypes.CDLL(str(library)).two() == 2
+
+
+def test_equal_files_are_compiled_once(tmp_path, monkeypatch):
+    runs = counting(monkeypatch)
+    first = build_library(SOURCES, TARGET, options(tmp_path))
+    assert len(runs) == 3  # two objects, one link
+    assert build_library(SOURCES, TARGET, options(tmp_path)) == first
+    assert len(runs) == 3
+    build_library({**SOURCES, "two.c": SOURCES["two.c"] + "\n"}, TARGET, options(tmp_path))
+    assert len(runs) == 5
+    build_library({**SOURCES, "shared.h": "#define ONE 7\n"}, TARGET, options(tmp_path))
+    assert len(runs) == 8
+    build_library(SOURCES, replace(TARGET, flags=("-O1",)), options(tmp_path))
+    assert len(runs) == 11
+
+
+def test_flags_keep_ieee_semantics(tmp_path, monkeypatch):
+    runs = counting(monkeypatch)
+    build_library(SOURCES, TARGET, options(tmp_path))
+    given = set(runs[0])
+    assert set(COMPILE_FLAGS) | set(TARGET.flags) <= given
+    assert not given & {"-ffast-math", "-Ofast", "-ffinite-math-only", "-fassociative-math"}
+
+
+def test_a_damaged_object_is_compiled_again(tmp_path):
+    library = build_library(SOURCES, TARGET, options(tmp_path))
+    for file in (tmp_path / "cache").rglob("*.o"):
+        file.write_bytes(b"rubbish")
+    library.write_bytes(b"rubbish")
+    library = build_library(SOURCES, TARGET, options(tmp_path))
+    assert ctypes.CDLL(str(library)).two() == 2
+
+
+def test_a_refused_file_is_named_with_the_first_errors(tmp_path):
+    with pytest.raises(BuildError, match=r"file 'bad\.c' .*polyc doctor") as caught:
+        build_library({"bad.c": "int f(void) { return nothing; }"}, TARGET, options(tmp_path))
+    assert "'nothing' undeclared" in str(caught.value)
+
+
+def test_an_undefined_function_is_reported_when_loaded_or_linked(tmp_path):
+    sources = {"f.c": "int g(void);\nint f(void) { return g(); }"}
+    with pytest.raises(BuildError, match=r"undefined reference to .g'"):
+        build_library(sources, TARGET, options(tmp_path))
+
+
+@pytest.mark.parametrize("cc", ["no-such-compiler", "", "/nowhere/gcc -m64"])
+def test_a_missing_compiler_names_the_remedy(tmp_path, cc):
+    with pytest.raises(BuildError, match=r"install gcc .* POLYC_CC"):
+        build_library(SOURCES, TARGET, options(tmp_path, cc=cc))
+
+
+def test_a_command_that_is_no_compiler_is_refused():
+    with pytest.raises(BuildError, match="set POLYC_CC"):
+        find_compiler("false")
+
+
+@pytest.mark.parametrize(
+    ("banner", "kind", "version"),
+    [
+        ("gcc (Debian 12.2.0-14+deb12u1) 12.2.0", "gcc", "12.2.0"),
+        ("gcc-14 (Ubuntu 14.2.0-4ubuntu2) 14.2.0", "gcc", "14.2.0"),
+        ("Ubuntu clang version 18.1.3 (1ubuntu1)", "clang", "18.1.3"),
+    ],
+)
+def test_banners_are_understood(tmp_path, banner, kind, version):
+    fake = tmp_path / "cc"
+    fake.write_text(f"#!/bin/sh\necho '{banner}'\n")
+    fake.chmod(0o755)
+    compiler = find_compiler(str(fake))
+    assert (compiler.kind, compiler.version) == (kind, version)
+
+
+def test_processes_that_build_the_same_at_once(tmp_path):
+    program = (
+        "import sys, pathlib, ctypes\n"
+        "from polyc.build.toolchain import build_library\n"
+        "from polyc.options import Options\n"
+        "from polyc.target.machine import Target\n"
+        "options = Options(cache_dir=pathlib.Path(sys.argv[1]))\n"
+        "sources = {f'f{k}.c': f'int f{k}(void) {{ return {k}; }}' for k in range(3)}\n"
+        "path = build_library(sources, Target.named('baseline'), options)\n"
+        "assert ctypes.CDLL(str(path)).f2() == 2\n"
+    )
+    command = [sys.executable, "-c", program, str(tmp_path)]
+    running = [subprocess.Popen(command, env=os.environ) for _ in range(3)]
+    assert [p.wait() for p in running] == [0] * 3
+
+
+def test_kernels_are_not_taken_over_by_functions_of_the_process(tmp_path):
+    sources = {
+        "abs.c": "int labs_like(int x) { return x; }\nint getpid(void) { return -7; }",
+        "use.c": "int getpid(void);\nint use(void) { return getpid(); }",
+    }
+    library = build_library(sources, TARGET, options(tmp_path))
+    assert ctypes.CDLL(str(library)).use() == -7
+
+
+def test_the_runtime_header_is_found(tmp_path):
+    assert build_library({"scale.c": SCALE_C}, TARGET, options(tmp_path)).is_file()
