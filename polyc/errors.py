@@ -22,7 +22,7 @@ class ShapeError(PolycError):
 
 
 class IllegalSchedule(PolycError):
-    """A generated loop nest breaks a dependence, a bound or an initialisation; carries a witness."""
+    """Generated loops break a dependence, a bound or an initialisation; carries a witness."""
 
 
 class BuildError(PolycError):

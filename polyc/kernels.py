@@ -41,8 +41,8 @@ class CompiledKernel:
     """A kernel and all that is said about it.
 
     `bound` are the positions, among the arrays of a cluster, of the kernel's parameters in order.
-    `reads` are the elements, by parameter, that must have been written before a launch, and `writes`
-    those that it writes. `fallback` says why isl's schedule was not used, if it was not.
+    `reads` are the elements, by parameter, that must have been written before a launch, and
+    `writes` those that it writes. `fallback` says why isl's schedule was not used, if it was not.
     """
 
     kernel: Kernel
@@ -81,9 +81,7 @@ def compile_clusters(
         arguments = tuple(one.arrays[k] for k in compiled.bound)
         origin = dict.fromkeys(o for s in one.cluster.statements for o in s.origin)
         launches.append(
-            Launch(
-                compiled.kernel.name, arguments, tuple(origin), compiled.flops, compiled.bytes
-            )
+            Launch(compiled.kernel.name, arguments, tuple(origin), compiled.flops, compiled.bytes)
         )
         reads = {arguments[k]: elements for k, elements in compiled.reads.items()}
         writes = {arguments[k]: elements for k, elements in compiled.writes.items()}
@@ -170,8 +168,11 @@ def _cluster_scop(name: str, stored: StoredCluster, scop: Scop) -> Scop:
         for a in stored.arrays
     }
     written = {s.array for s in (*cluster.prelude, *cluster.statements)}
-    outside = {a: replace(arrays[a], kind="input") for a in arrays
-               if a not in written and arrays[a].kind != "constant"}
+    outside = {
+        a: replace(arrays[a], kind="input")
+        for a in arrays
+        if a not in written and arrays[a].kind != "constant"
+    }
     return Scop(
         name,
         (*cluster.prelude, *cluster.statements),
@@ -181,9 +182,7 @@ def _cluster_scop(name: str, stored: StoredCluster, scop: Scop) -> Scop:
     )
 
 
-def _prove(
-    kernel: Kernel, part: Scop, stored: StoredCluster, dependences: Dependences
-) -> Proof:
+def _prove(kernel: Kernel, part: Scop, stored: StoredCluster, dependences: Dependences) -> Proof:
     parameters = {p.name: p.name for p in kernel.params}
     return verify_kernel(kernel, part, stored.storages, dependences, parameters)
 

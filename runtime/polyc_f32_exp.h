@@ -38,12 +38,15 @@ PC_INLINE F FN(expm1_reduced)(F x, F *n)
     return r * r * q + r;
 }
 
-/* EXP_ULP. Limits are where the result is surely infinity or 0. */
-PC_INLINE F FN(exp)(F x)
+/* e^x for x in [-104, 104]; at the ends it is 0 and infinity. */
+PC_INLINE F FN(exp_within)(F x)
 {
-    F n, p = FN(expm1_reduced)(FN(at_most)(FN(at_least)(x, -104), 104), &n);
+    F n, p = FN(expm1_reduced)(x, &n);
     return FN(scale)(1 + p, n);
 }
+
+/* EXP_ULP. */
+PC_INLINE F FN(exp)(F x) { return FN(exp_within)(FN(at_most)(FN(at_least)(x, -104), 104)); }
 
 /* 2^x for x in [-300, 256]: 2^n 2^r with n the nearest integer. */
 PC_INLINE F FN(exp2_within)(F x)
@@ -71,7 +74,7 @@ PC_INLINE F FN(expm1)(F x)
 /* SIGMOID_ULP. 1 / (1 + e^-x), for x < 0 as e^x / (1 + e^x), so that nothing overflows or cancels. */
 PC_INLINE F FN(sigmoid)(F x)
 {
-    F e = FN(exp)(-FN(abs)(x));
+    F e = FN(exp_within)(FN(at_least)(-FN(abs)(x), -104));
     return FN(blend)(x < 0, e, ALL(1)) / (1 + e);
 }
 

@@ -3,7 +3,8 @@
    V is the vector, T its scalar, M the mask that a comparison of two V makes (a signed integer of
    the width of T, 0 or -1 a lane), B the b8 vector that stands for it in generated code.
    Arithmetic is lane by lane that of polyc_scalar.h. gcc 12 turns a loop over lanes into one
-   instruction where there is one (floor: vrndscaleps), in every instruction set. */
+   instruction where there is one (floor: vrndscaleps), in every instruction set. No such loop may
+   convert a comparison to a number, `r[l] = a[l] > 0`: gcc 12.2 then makes -1 of true. */
 
 #define T PC_TYPE
 #define V PC_PASTE3(PC_TYPE, x, PC_LANES)
@@ -141,14 +142,23 @@ PC_INLINE V FN(select_le)(V a, V b, V x, V y) { return FN(blend)(a <= b, x, y); 
 PC_INLINE V FN(select_gt)(V a, V b, V x, V y) { return FN(blend)(a > b, x, y); }
 PC_INLINE V FN(select_ge)(V a, V b, V x, V y) { return FN(blend)(a >= b, x, y); }
 
+/* A function of each lane: by instructions of the machine that gcc finds, or, where there are none
+   (division of integers, libm), by a loop that is kept as one. */
 #define LANEWISE_1(name) \
     PC_INLINE V FN(name)(V a) { V r; EACH_LANE r[l] = SCALAR(name)(a[l]); return r; }
 #define LANEWISE_2(name) \
     PC_INLINE V FN(name)(V a, V b) { V r; EACH_LANE r[l] = SCALAR(name)(a[l], b[l]); return r; }
 
-LANEWISE_1(sign)
-LANEWISE_2(mod)
-LANEWISE_2(fmod)
+#define LOOP_2(name) \
+    PC_INLINE V FN(name)(V a, V b) \
+    { \
+        V r; \
+        _Pragma("GCC unroll 1") EACH_LANE r[l] = SCALAR(name)(a[l], b[l]); \
+        return r; \
+    }
+
+LOOP_2(mod)
+LOOP_2(fmod)
 
 #if KIND == PC_FLOAT
 
@@ -172,6 +182,7 @@ PC_INLINE V FN(smaller)(V a, V b) { return FN(blend)(b < a, b, a); }
 PC_INLINE V FN(max)(V a, V b) { return FN(blend)(b != b, b, FN(larger)(a, b)); }
 PC_INLINE V FN(min)(V a, V b) { return FN(blend)(b != b, b, FN(smaller)(a, b)); }
 
+PC_INLINE V FN(sign)(V a) { return FN(blend)(a > 0, (V){0} + 1, FN(blend)(a < 0, (V){0} - 1, a)); }
 PC_INLINE V FN(abs)(V a) { return (V)((M)a & ~(M)(-(V){0})); }
 PC_INLINE V FN(copysign)(V magnitude, V sign)
 {
@@ -203,13 +214,14 @@ PC_INLINE V FN(bitand)(V a, V b) { return a & b; }
 PC_INLINE V FN(bitor)(V a, V b) { return a | b; }
 PC_INLINE V FN(bitxor)(V a, V b) { return a ^ b; }
 PC_INLINE V FN(bitnot)(V a) { return ~a; }
+PC_INLINE V FN(sign)(V a) { return (V)((a < 0) - (a > 0)); }
 LANEWISE_1(abs)
 LANEWISE_2(min)
 LANEWISE_2(max)
-LANEWISE_2(div)
 LANEWISE_2(shl)
 LANEWISE_2(shr)
-LANEWISE_2(pow)
+LOOP_2(div)
+LOOP_2(pow)
 #undef U
 
 #endif
@@ -221,6 +233,7 @@ REDUCTION(mul, FN(mul))
 REDUCTION(min, FN(min))
 REDUCTION(max, FN(max))
 
+#undef LOOP_2
 #undef LANEWISE_1
 #undef LANEWISE_2
 

@@ -13,7 +13,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from typing import cast
 
 import islpy as isl
 
@@ -31,6 +30,7 @@ from polyc.codegen.loopnest import (
     show_element,
     show_expr,
 )
+from polyc.codegen.loopnest import children as printed_children
 from polyc.errors import IllegalSchedule
 from polyc.memory.storage import Storage
 from polyc.scop.expr import Call, Cast, Const, Expr, Index, Load, Within, children, show
@@ -115,20 +115,10 @@ def _match(
         yield from _match_load(around, run, expr, printed, points)
         return
     below = zip(
-        children(expr), _printed_children(printed), _branches(run, expr, points), strict=True
+        children(expr), printed_children(printed), _branches(run, expr, points), strict=True
     )
     for child, printed_child, where in below:
         yield from _match(around, run, child, printed_child, where)
-
-
-def _printed_children(printed: LoopExpr) -> tuple[LoopExpr, ...]:
-    match printed:
-        case Call(arguments=arguments):
-            return cast(tuple[LoopExpr, ...], arguments)
-        case Cast(argument=argument):
-            return (cast(LoopExpr, argument),)
-        case _:
-            return ()
 
 
 def _agree(run: Execution, expr: Expr, printed: LoopExpr, points: isl.Set) -> bool:

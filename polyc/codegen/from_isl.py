@@ -25,7 +25,7 @@ def to_index(expr: isl.AstExpr) -> Affine:
     """An integer expression; isl's quotients and remainders all become floor and mod.
 
     pdiv_q, pdiv_r: isl knows that the dividend is not negative, where truncation is floor.
-    div: the division is exact. zdiv_r appears only in comparisons with zero, where signs do not matter.
+    div: the division is exact. zdiv_r is only compared with zero, where signs do not matter.
     """
     kind = expr.get_type()
     if kind == Kind.int:
@@ -67,11 +67,10 @@ def to_condition(expr: isl.AstExpr) -> Condition:
         return Logic("and" if expr.get_val().to_python() else "or", ())
     operator = expr.get_op_type()
     arguments = [expr.get_op_arg(k) for k in range(expr.get_op_n_arg())]
-    match operator:
-        case Op.and_ | Op.and_then:
-            return Logic("and", tuple(to_condition(a) for a in arguments))
-        case Op.or_ | Op.or_else:
-            return Logic("or", tuple(to_condition(a) for a in arguments))
+    if operator in _CONJUNCTIONS:
+        return Logic("and", tuple(to_condition(a) for a in arguments))
+    if operator in _DISJUNCTIONS:
+        return Logic("or", tuple(to_condition(a) for a in arguments))
     left, right = (to_index(a) for a in arguments)
     match operator:
         case Op.eq:
@@ -87,6 +86,7 @@ def to_condition(expr: isl.AstExpr) -> Condition:
     raise AssertionError(f"isl generated a condition that polyc does not know: {expr}")
 
 
-_CONDITIONS = frozenset(
-    {Op.and_, Op.and_then, Op.or_, Op.or_else, Op.eq, Op.ge, Op.gt, Op.le, Op.lt}
-)
+# By name: islpy's type stubs leave out the members whose names are keywords of Python.
+_CONJUNCTIONS = frozenset({Op.__members__["and_"], Op.and_then})
+_DISJUNCTIONS = frozenset({Op.__members__["or_"], Op.or_else})
+_CONDITIONS = _CONJUNCTIONS | _DISJUNCTIONS | {Op.eq, Op.ge, Op.gt, Op.le, Op.lt}

@@ -1,17 +1,18 @@
 """Generation: schedule tree -> LoopNest, by isl's AST generator.
 
-isl scans the tree into loops; at each statement it meets, the accesses are rewritten as functions of the
-loops just generated. What comes out is plain data: no isl object lives past `generate_kernel`.
+isl scans the tree into loops; at each statement it meets, the accesses are rewritten as functions
+of the loops just generated. What comes out is plain data: no isl object lives past `generate_nest`.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 
 import islpy as isl
 
 from polyc.codegen.from_isl import to_condition, to_index
+from polyc.codegen.index import Affine
 from polyc.codegen.loopnest import (
     Assign,
     Block,
@@ -50,19 +51,17 @@ class _Scan:
     error: BaseException | None = None
 
     def at_domain(self, node: isl.AstNode, build: isl.AstBuild) -> isl.AstNode:
-        """isl's callback: an exception must not pass through C, so it is kept and raised later."""
+        """isl's callback: an exception would take the process down in C, so it is raised later."""
         try:
             call = node.user_get_expr()
             name = call.get_op_arg(0).get_id().get_name()
-            instance = tuple(
-                to_index(call.get_op_arg(k)) for k in range(1, call.get_op_n_arg())
-            )
+            instance = tuple(to_index(call.get_op_arg(k)) for k in range(1, call.get_op_n_arg()))
             access = _Access(self, self.statements[name], build)
             self.assigns.append(access.assign(instance))
             return node.set_annotation(isl.Id(f"assign_{len(self.assigns) - 1}"))
         except BaseException as error:
-            self.error = error
-            raise
+            self.error = self.error or error
+            return node
 
 
 def generate_nest(
@@ -77,12 +76,10 @@ def generate_nest(
         build, handle = isl.AstBuild.alloc(isl.DEFAULT_CONTEXT).set_at_each_domain(scan.at_domain)
         try:
             tree = build.node_from_schedule(schedule)
-        except isl.Error:
-            if scan.error is not None:
-                raise scan.error from None
-            raise
         finally:
             del handle
+            if scan.error is not None:
+                raise scan.error
     return _block(_convert(tree, scan, "sequential"))
 
 
@@ -96,7 +93,7 @@ class _Access:
         schedule = build.get_schedule()  # S -> loops
         self.inverse = isl.PwMultiAff.from_map(schedule.as_map().reverse())  # loops -> S
 
-    def assign(self, instance: tuple) -> Assign:
+    def assign(self, instance: tuple[Affine, ...]) -> Assign:
         s = self.statement
         return Assign(
             statement=s.name,
@@ -129,33 +126,35 @@ class _Access:
                 return Read(self.element(array, index), dtype, places)
             case Index(value, dtype):
                 return Value(
-                    to_index(self.build.expr_from_pw_aff(value.pullback_pw_multi_aff(self.inverse))),
+                    to_index(
+                        self.build.expr_from_pw_aff(value.pullback_pw_multi_aff(self.inverse))
+                    ),
                     dtype,
                 )
             case Within(domain):
                 inside = domain.preimage_pw_multi_aff(self.inverse)
                 return Test(to_condition(self.build.expr_from_set(inside)))
-            case Call(arguments=arguments):
-                return replace(expr, arguments=tuple(self.expr(a) for a in arguments))
-            case Cast(argument=argument):
-                return replace(expr, argument=self.expr(argument))
+            case Call(function, arguments, dtype):
+                return Call(function, tuple(self.expr(a) for a in arguments), dtype)
+            case Cast(argument, dtype):
+                return Cast(self.expr(argument), dtype)
             case Const():
                 return expr
 
 
 def _convert(node: isl.AstNode, scan: _Scan, kind: LoopKind) -> tuple[Node, ...]:
     """An isl AST as LoopNest nodes; `kind` is what a mark just above said of the next loop."""
-    match node.get_type():
-        case isl.ast_node_type.block:
+    match isl.ast_node_type(node.get_type()).name:
+        case "block":
             children = node.block_get_children()
             return tuple(
                 n
                 for k in range(children.n_ast_node())
                 for n in _convert(children.get_at(k), scan, kind)
             )
-        case isl.ast_node_type.mark:
+        case "mark":
             return _convert_mark(node, scan)
-        case isl.ast_node_type.if_:
+        case "if_":
             otherwise = node.if_get_else_node() if node.if_has_else_node() else None
             return (
                 If(
@@ -164,9 +163,9 @@ def _convert(node: isl.AstNode, scan: _Scan, kind: LoopKind) -> tuple[Node, ...]
                     _block(_convert(otherwise, scan, kind)) if otherwise else None,
                 ),
             )
-        case isl.ast_node_type.for_:
+        case "for_":
             return (_convert_for(node, scan, kind),)
-        case isl.ast_node_type.user:
+        case "user":
             position = node.get_annotation().get_name().removeprefix("assign_")
             return (scan.assigns[int(position)],)
     raise AssertionError(f"isl generated a node that polyc does not know: {node}")
@@ -177,9 +176,7 @@ def _convert_mark(node: isl.AstNode, scan: _Scan) -> tuple[Node, ...]:
     if name != "scope":
         return _convert(node.mark_get_node(), scan, LOOP_MARKS[name])
     body = _convert(node.mark_get_node(), scan, "sequential")
-    locals_ = tuple(
-        Local(p.name, p.dtype, p.shape, p.source) for p in scan.promoted.values()
-    )
+    locals_ = tuple(Local(p.name, p.dtype, p.shape, p.source) for p in scan.promoted.values())
     return (Block(body, locals_),)
 
 

@@ -1,8 +1,8 @@
 """Index expressions and conditions of generated loops: plain integers, no isl.
 
-An index is kept as a linear combination  constant + sum coefficient * atom,  where an atom is a loop
-variable or a non-linear term (floor division, modulo, minimum, maximum, choice). The linear form makes
-substitution (unrolling), strides (vectorising) and equality straightforward.
+An index is kept as a linear combination  constant + sum coefficient * atom,  where an atom is a
+loop variable or a non-linear term (floor division, modulo, minimum, maximum, choice). The linear
+form makes substitution (unrolling), strides (vectorising) and equality straightforward.
 """
 
 from __future__ import annotations
@@ -273,9 +273,7 @@ def _show_atom(atom: Atom) -> str:
                 text = f"pc_{which}({text}, {show_index(argument)})"
             return text
         case Choice(condition, then, otherwise):
-            return (
-                f"({show_condition(condition)} ? {show_index(then)} : {show_index(otherwise)})"
-            )
+            return f"({show_condition(condition)} ? {show_index(then)} : {show_index(otherwise)})"
 
 
 def show_condition(condition: Condition) -> str:

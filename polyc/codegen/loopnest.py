@@ -1,16 +1,16 @@
 """LoopNest: the generated loops, as plain data. No isl object lives past its construction.
 
 A kernel is a tree of `For`, `If`, `Block` and `Assign`. Expressions are those of `polyc.scop.expr`
-(`Const`, `Call`, `Cast`) with other leaves: `Read` an element, the `Value` of an index, a `Test` of a
-condition. Each `Assign` remembers the statement instance that it executes, as a function of the loop
-variables: that is what the proof (`analysis/verify.py`) reads the time map from.
+(`Const`, `Call`, `Cast`) with other leaves: `Read` an element, the `Value` of an index, a `Test` of
+a condition. Each `Assign` remembers the statement instance that it executes, as a function of the
+loop variables: that is what the proof (`analysis/verify.py`) reads the time map from.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, replace
-from typing import Literal
+from typing import Literal, TypeAlias
 
 import numpy as np
 
@@ -22,7 +22,7 @@ from polyc.codegen.index import (
     substitute,
     substitute_condition,
 )
-from polyc.scop.expr import BOOL, INT64, Call, Cast, Const, Expr, children
+from polyc.scop.expr import BOOL, INT64, Call, Cast, Const
 from polyc.scop.scop import Reduction
 
 LoopKind = Literal["sequential", "parallel", "vector", "unroll"]
@@ -38,9 +38,7 @@ class Element:
 
 @dataclass(frozen=True)
 class Read:
-    """The value of an element; coordinates in `dynamic` are replaced by computed integers.
-
-    """
+    """The value of an element; coordinates in `dynamic` are replaced by computed integers."""
 
     element: Element
     dtype: np.dtype
@@ -63,7 +61,7 @@ class Test:
     dtype: np.dtype = BOOL
 
 
-LoopExpr = Const | Call | Cast | Read | Value | Test
+LoopExpr: TypeAlias = Const | Call["LoopExpr"] | Cast["LoopExpr"] | Read | Value | Test
 
 
 @dataclass(frozen=True)
@@ -82,8 +80,8 @@ class Assign:
 class Local:
     """Storage private to one execution of the `Block` that declares it.
 
-    `source` is the scop's array that lives here instead of in memory. `in_registers` asks that every
-    index be a literal after unrolling, so that each element is a named variable.
+    `source` is the scop's array that lives here instead of in memory. `in_registers`: every index
+    is a literal after unrolling, so that each element is a named variable.
     """
 
     name: str
@@ -196,9 +194,21 @@ def extent_of(loop: For) -> int | None:
 def walk_expr(expr: LoopExpr) -> Iterator[LoopExpr]:
     """Every sub-expression, parents first."""
     yield expr
-    below = tuple(e for _, e in expr.dynamic) if isinstance(expr, Read) else children(expr)
-    for child in below:
+    for child in children(expr):
         yield from walk_expr(child)
+
+
+def children(expr: LoopExpr) -> tuple[LoopExpr, ...]:
+    """The expressions that an expression is applied to; of a `Read`, its computed coordinates."""
+    match expr:
+        case Call(arguments=arguments):
+            return arguments
+        case Cast(argument=argument):
+            return (argument,)
+        case Read(dynamic=dynamic):
+            return tuple(e for _, e in dynamic)
+        case _:
+            return ()
 
 
 def substitute_element(element: Element, values: Mapping[str, Affine]) -> Element:
@@ -226,6 +236,11 @@ def substitute_expr(expr: LoopExpr, values: Mapping[str, Affine]) -> LoopExpr:
             return expr
 
 
+def substitute_block(block: Block, values: Mapping[str, Affine]) -> Block:
+    """The block with loop variables replaced (not those that it binds)."""
+    return replace(block, body=tuple(substitute_node(n, values) for n in block.body))
+
+
 def substitute_node(node: Node, values: Mapping[str, Affine]) -> Node:
     """node with loop variables replaced (not those that it binds)."""
     match node:
@@ -236,21 +251,21 @@ def substitute_node(node: Node, values: Mapping[str, Affine]) -> Node:
                 target=substitute_element(node.target, values),
                 value=substitute_expr(node.value, values),
             )
-        case Block(body=body):
-            return replace(node, body=tuple(substitute_node(n, values) for n in body))
+        case Block():
+            return substitute_block(node, values)
         case For():
             return replace(
                 node,
                 lower=substitute(node.lower, values),
                 upper=substitute(node.upper, values),
-                body=substitute_node(node.body, values),
+                body=substitute_block(node.body, values),
             )
         case If():
-            other = substitute_node(node.otherwise, values) if node.otherwise else None
+            other = substitute_block(node.otherwise, values) if node.otherwise else None
             return replace(
                 node,
                 condition=substitute_condition(node.condition, values),
-                then=substitute_node(node.then, values),
+                then=substitute_block(node.then, values),
                 otherwise=other,
             )
 

@@ -21,7 +21,6 @@ from polyc.codegen.index import (
     Var,
     const,
     decide,
-    linear,
     variables,
 )
 from polyc.codegen.loopnest import (
@@ -30,7 +29,7 @@ from polyc.codegen.loopnest import (
     For,
     If,
     Node,
-    substitute_node,
+    substitute_block,
     walk_nodes,
 )
 
@@ -92,9 +91,7 @@ def _for(loop: For, ranges: Ranges) -> tuple[Node, ...]:
 
 def _once(loop: For, value: int, ranges: Ranges) -> tuple[Node, ...]:
     """A single iteration; a vector or parallel loop of one iteration is no loop."""
-    body = substitute_node(loop.body, {loop.var: const(value)})
-    assert isinstance(body, Block)
-    return (_block(body, ranges),)
+    return (_block(substitute_block(loop.body, {loop.var: const(value)}), ranges),)
 
 
 def _bounds_vary(loop: For, ranges: Ranges) -> bool:
@@ -154,9 +151,9 @@ def simplify_condition(condition: Condition, ranges: Ranges) -> Condition:
     match condition:
         case Compare(operator, left):
             low, high = interval(left, ranges)
-            if operator == "ge" and low >= 0 or operator == "eq" and low == high == 0:
+            if (operator == "ge" and low >= 0) or low == high == 0:
                 return Logic("and", ())
-            if high < 0 or operator == "eq" and low > 0:
+            if high < 0 or (operator == "eq" and low > 0):
                 return Logic("or", ())
             return condition
         case Logic(operator, arguments):

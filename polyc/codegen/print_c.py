@@ -41,9 +41,7 @@ class _Place:
         return INDENT * self.depth
 
     def deeper(self, parallel: bool | None = None) -> _Place:
-        return _Place(
-            self.depth + 1, self.scope, self.parallel if parallel is None else parallel
-        )
+        return _Place(self.depth + 1, self.scope, self.parallel if parallel is None else parallel)
 
 
 def print_kernel(kernel: Kernel) -> str:
@@ -60,9 +58,7 @@ def print_kernel(kernel: Kernel) -> str:
     head = f"void {kernel.name}({', '.join([*arguments, 'int threads', 'int *status'])})"
     unused = f"{INDENT}(void)threads, (void)status;"
     comment = [" * " + clean_line(line) for line in kernel.comment]
-    return "\n".join(
-        ["/*", *comment, " */", preamble(uses), head, "{", unused, *body, "}", ""]
-    )
+    return "\n".join(["/*", *comment, " */", preamble(uses), head, "{", unused, *body, "}", ""])
 
 
 def clean_line(text: str) -> str:
@@ -164,4 +160,3 @@ def _declare(local: Local, block: Block, scope: Scope) -> tuple[Scope, list[str]
 
 def _accesses(array: str, block: Block) -> Iterator[tuple[Element, For | None]]:
     return ((e, loop) for e, loop in elements(block, None) if e.array == array)
-

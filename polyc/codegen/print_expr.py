@@ -1,8 +1,8 @@
 """Expressions and assignments in C, scalar and vector, by one table-driven rule.
 
-A call f(a, b) on float32 prints as `pc_f_f32(a, b)`, on 16 lanes as `pc_f_f32x16(a, b)`; the four float
-operations print infix. A load in a vector loop prints by its stride: 0 is a broadcast, 1 a vector
-load, another constant a strided load, and anything else is gathered lane by lane.
+A call f(a, b) on float32 prints as `pc_f_f32(a, b)`, on 16 lanes as `pc_f_f32x16(a, b)`; the four
+float operations print infix. A load in a vector loop prints by its stride: 0 is a broadcast, 1 a
+vector load, another constant a strided load, and anything else is gathered lane by lane.
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ SELECTABLE = frozenset({"eq", "ne", "lt", "le", "gt", "ge"})
 
 @dataclass
 class Uses:
-    """What a translation unit needs from runtime/: (function, type, lanes) and (from, to, lanes)."""
+    """What a translation unit needs of runtime/: (function, type, lanes), (from, to, lanes)."""
 
     functions: set[tuple[str, str, int]] = field(default_factory=set)
     casts: set[tuple[str, str, int]] = field(default_factory=set)

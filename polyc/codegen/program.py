@@ -1,4 +1,4 @@
-"""A whole compiled model before it is built: kernels, the order of their launches, and the arrays."""
+"""A compiled model before it is built: kernels, the order of their launches, and the arrays."""
 
 from __future__ import annotations
 
@@ -47,7 +47,8 @@ class Launch:
 class Program:
     """Distinct kernels, their launches in execution order, and every array they touch.
 
-    `inputs` and `outputs` pair the caller's view with the array that holds it, in the graph's order.
+    `inputs` and `outputs` pair the caller's view with the array that holds it, in the graph's
+    order.
     """
 
     name: str

@@ -1,8 +1,8 @@
 """Registers: local arrays whose elements can be named variables.
 
-After unrolling and cutting, an access is either to one element at a literal index, or to a whole vector
-that starts at one. An array of which all accesses are of that form, and agree on how its elements
-are grouped into vectors, needs no memory: each group is a variable.
+After unrolling and cutting, an access is either to one element at a literal index, or to a whole
+vector that starts at one. An array of which all accesses are of that form, and agree on how its
+elements are grouped into vectors, needs no memory: each group is a variable.
 """
 
 from __future__ import annotations

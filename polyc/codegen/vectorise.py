@@ -1,6 +1,6 @@
 """LoopNest passes after the proof: partial sums, unrolling, and cutting vector loops to SIMD width.
 
-    1. privatise   acc max= x[…]  over a vector loop  ->  lanes of partial results, combined at the end
+    1. privatise   acc max= x[…]  over a vector loop  ->  a partial result a lane, combined after
     2. unroll      loops of kind unroll are replaced by copies of their bodies
     3. cut         a vector loop of constant extent 21 becomes vectors of 16 and 4 and one scalar
 
@@ -25,7 +25,7 @@ from polyc.codegen.loopnest import (
     Read,
     extent_of,
     rewrite_nodes,
-    substitute_node,
+    substitute_block,
     walk_expr,
 )
 from polyc.scop.expr import Const
@@ -96,10 +96,12 @@ def _cut(loop: For, simd_bytes: int) -> Node:
     """A vector loop as full vectors, then shorter ones, then a scalar."""
     extent = extent_of(loop)
     flat = _flatten(loop.body)
-    if extent is None or loop.step != 1 or not all(isinstance(n, Assign) for n in flat):
+    assigns = [n for n in flat if isinstance(n, Assign)]
+    if extent is None or loop.step != 1 or len(assigns) < len(flat):
         return replace(loop, kind="sequential")
-    widest = max(_widest(n) for n in flat)
-    lanes, start, parts = max(1, simd_bytes // widest), 0, []
+    widest = max(map(_widest, assigns))
+    lanes, start = max(1, simd_bytes // widest), 0
+    parts: list[Node] = []
     while start < extent:
         while lanes > extent - start:
             lanes //= 2
@@ -126,5 +128,5 @@ def _widest(assign: Assign) -> int:
     return max(np.dtype(t).itemsize for t in types)
 
 
-def _at(loop: For, value: Affine) -> Node:
-    return substitute_node(loop.body, {loop.var: value})
+def _at(loop: For, value: Affine) -> Block:
+    return substitute_block(loop.body, {loop.var: value})

@@ -2,9 +2,9 @@
 
 Three strategies, chosen by what the iterators index, never by an operator's name:
 
-* *contraction*, for reductions with reuse: the vector loop walks one operand with unit step, another
-  loop is unrolled so that this operand's registers are used again, and their tile of accumulators
-  stays in registers while the reduction loops run inside:
+* *contraction*, for reductions with reuse: the vector loop walks one operand with unit step,
+  another loop is unrolled so that this operand's registers are used again, and their tile of
+  accumulators stays in registers while the reduction loops run inside:
 
       band outer tiles     parallel
       └ scope              accumulators
@@ -110,9 +110,9 @@ def choose_register_tile(
 def _tile_cost(rows: int, u: int, columns: int, v: int, reused: bool) -> float:
     """Cycles per multiply-add of a `rows` x `columns` (in vectors) problem cut into u x v tiles.
 
-    A tile needs u*v accumulators. Fewer than 8 of them leave the FMA pipe waiting for its own result
-    (4 cycles of latency, two pipes). A row costs a broadcast from L1; a column a vector that streams
-    from L2, once a tile if the rows use it again (`reused`). Tiles at the border are smaller.
+    A tile needs u*v accumulators. Fewer than 8 of them leave the FMA pipe waiting for its own
+    result (4 cycles of latency, two pipes). A row costs a broadcast from L1; a column a vector that
+    streams from L2, once a tile if the rows use it again (`reused`). Border tiles are smaller.
     """
 
     def one(height: int, width: int) -> float:
@@ -138,9 +138,7 @@ def choose_mapping(
     """The strategy that fits the cluster, with its sizes."""
     unroll, height, width = register_tile
     work = sum(prod(box_extents(s.domain)) for s in cluster.statements)
-    inner = {
-        s.name: (_by_stride(s, arrays, storages), 0) for s in cluster.prelude
-    }
+    inner = {s.name: (_by_stride(s, arrays, storages), 0) for s in cluster.prelude}
     if vector is None:
         order = band.loops
         used = set(order)
@@ -190,14 +188,12 @@ def map_to_cpu(cluster: Cluster, band: OuterBand, mapping: Mapping) -> isl.Sched
     return edit_leaf_bands(node.get_schedule(), lambda band: _mark_leaf(band, cluster, mapping))
 
 
-def _mark_leaf(
-    band: isl.ScheduleNode, cluster: Cluster, mapping: Mapping
-) -> isl.ScheduleNode:
+def _mark_leaf(band: isl.ScheduleNode, cluster: Cluster, mapping: Mapping) -> isl.ScheduleNode:
     """Split a leaf's innermost band into marked loops."""
     space = band.get_domain().get_set_list().get_at(0).get_tuple_name()
     inner = mapping.inner.get(space)
     if inner is not None:
-        iterators, size = inner
+        _, size = inner
         if not size:
             return band
         count = band.band_n_member()

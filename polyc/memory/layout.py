@@ -1,9 +1,10 @@
 """Layout choice: the storage map of every array, decided together with the vector loops.
 
-A vector loop wants the dimension that it walks to be stored innermost. Clusters are visited in execution
-order; each picks the shared loop that the layouts decided so far suit best, and then decides how
-the arrays that it writes first, and the constants that it reads, are stored: channels innermost after
-a convolution whose weights are re-arranged at compile time, row-major after a row-wise softmax.
+A vector loop wants the dimension that it walks to be stored innermost. Clusters are visited in
+execution order; each picks the shared loop that the layouts decided so far suit best, and then
+decides how the arrays that it writes first, and the constants that it reads, are stored: channels
+innermost after a convolution whose weights are re-arranged at compile time, row-major after a
+row-wise softmax.
 """
 
 from __future__ import annotations
@@ -15,7 +16,7 @@ import islpy as isl
 import numpy as np
 
 from polyc.memory.storage import Storage, permuted, row_major
-from polyc.poly.affine import box_extents, coefficient, outputs, plain_iterator
+from polyc.poly.affine import box_extents, coefficient, outputs, single_aff
 from polyc.schedule.cluster import Cluster
 from polyc.scop.scop import Array, Statement
 from polyc.target.machine import Target
@@ -152,12 +153,12 @@ def decide_layouts(
             if name in storages or name in decided:
                 continue
             d = _walked_dimension(cluster, vector, s, index)
+            rest = [k for k in range(len(array.shape)) if k != d]
             if d is None:
                 decided[name] = row_major(array)
-            elif array.kind == "constant" and s.reduction and len(array.shape) > 1:
+            elif s.reduction and array.kind == "constant" and _in_panels(index, d, s, tile):
                 decided[name] = permuted(array, range(len(array.shape)), [(d, tile)])
             else:
-                rest = [k for k in range(len(array.shape)) if k != d]
                 decided[name] = permuted(array, [*rest, d])
     return decided
 
@@ -169,13 +170,20 @@ def _walked_dimension(
     if vector is None or s.name not in cluster.shared[vector]:
         return None
     position = cluster.shared[vector][s.name]
-    found = None
-    for d, function in enumerate(outputs(index)):
-        c = coefficient(function, position)
-        if c == 0:
-            continue
-        plain = plain_iterator(function)
-        if found is not None or c != 1 or plain is None:
-            return None
-        found = d
-    return found
+    steps = [coefficient(function, position) for function in outputs(index)]
+    moving = [d for d, c in enumerate(steps) if c != 0]
+    return moving[0] if len(moving) == 1 and steps[moving[0]] == 1 else None
+
+
+def _in_panels(index: isl.PwMultiAff, d: int, s: Statement, tile: int) -> bool:
+    """Whether tiles of the vector loop are whole panels of `tile` elements along dimension d.
+
+    W[o, c] is; so is W[48 g + o, c] for a tile of 16, but not for one of 32.
+    """
+    function = next(pw for k, pw in enumerate(outputs(index)) if k == d)
+    aff = single_aff(function)
+    if len(list(outputs(index))) < 2 or aff is None or aff.dim(isl.dim_type.div):
+        return False
+    steps = [coefficient(function, p) or 0 for p in range(len(s.iterators))]
+    start = int(aff.get_constant_val().to_python())
+    return all(step % tile == 0 for step in [start, *(c for c in steps if c != 1)])

@@ -16,8 +16,8 @@ class Storage:
     """A storage map: element A[i…] lies at map(A[i…]) of a row-major box of extents `shape`.
 
     `permutation` and `blocks` say how the map came about (they are what a report shows):
-    logical dimension `permutation[k]` is stored k-th; a dimension d in `blocks` is cut into blocks of
-    that many elements, which are stored innermost, in the order of `blocks`.
+    logical dimension `permutation[k]` is stored k-th; a dimension d in `blocks` is cut into blocks
+    of that many elements, which are stored innermost, in the order of `blocks`.
     """
 
     array: str
@@ -45,8 +45,9 @@ def permuted(
 ) -> Storage:
     """The map { A[i0, i1, …] -> M[i_p(0), floor(i_d / b), …, i_d mod b] }.
 
-    Outer coordinates follow `permutation` (a blocked dimension contributes its block number), then one
-    inner coordinate a block. The last block of a dimension that its size does not divide is padded.
+    Outer coordinates follow `permutation` (a blocked dimension contributes its block number), then
+    one inner coordinate a block. The last block of a dimension that its size does not divide is
+    padded.
     """
     indices = [f"i{k}" for k in range(len(array.shape))]
     sizes = dict(blocks)

@@ -23,8 +23,8 @@ def single_aff(function: isl.PwAff) -> isl.Aff | None:
 def simplify(function: isl.PwMultiAff, domain: isl.Set) -> isl.PwMultiAff:
     """The same function on `domain`, without pieces and divisions that the domain makes idle.
 
-    A plain affine function is left alone: an iterator of extent 1 stays itself and does not become 0,
-    so that accesses can still be aligned by their iterators.
+    A plain affine function is left alone: an iterator of extent 1 stays itself and does not become
+    0, so that accesses can still be aligned by their iterators.
     """
     affs = [single_aff(pw) for pw in outputs(function)]
     if all(aff is not None and aff.dim(isl.dim_type.div) == 0 for aff in affs):

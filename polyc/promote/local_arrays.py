@@ -59,8 +59,10 @@ def promote_to_locals(
         )
         for s in cluster.statements
     }
+    # The prelude runs outside the scope: what it fills must be in memory.
+    outside = {s.array for s in cluster.prelude}
     promoted = {}
-    for name in sorted(private):
+    for name in sorted(private - outside):
         local = _promote(arrays[name], cluster, functions)
         if local is not None:
             promoted[name] = local

@@ -1,16 +1,17 @@
 """Clustering: which statements become one kernel.
 
 A cluster is a run of statements that share their outer loops. A statement joins the cluster of the
-*latest* of its producers, so that everything else it reads is already there, and clusters can run in
-the order in which they were opened. What is shared is read off the accesses: an iterator p of a
-producer and an iterator s of its reader are *aligned* if every element written at p is read at s = p.
+*latest* of its producers, so that everything else it reads is already there, and clusters can run
+in the order in which they were opened. What is shared is read off the accesses: an iterator p of a
+producer and an iterator s of its reader are *aligned* if every element written at p is read at
+s = p.
 
 When does joining pay? The value read need not travel through memory. It must not cost more:
 
 * a reduction with reuse (contraction, window) is tiled over all its parallel iterators, so only a
   pointwise statement aligned with all of them may join: its epilogue;
-* everything else (row reductions, pointwise) may share any outer loops, as long as these leave enough
-  parallel iterations, and what one of them produces stays in the cache.
+* everything else (row reductions, pointwise) may share any outer loops, as long as these leave
+  enough parallel iterations, and what one of them produces stays in the cache.
 """
 
 from __future__ import annotations
@@ -18,7 +19,6 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from math import prod
-
 
 from polyc.poly.affine import box_extents, coefficient, outputs, plain_iterator
 from polyc.scop.scop import Array, Scop, Statement
@@ -36,8 +36,8 @@ class Cluster:
     """Statements of one kernel in textual order, and the iterators that they share.
 
     shared[d] maps each statement's name to the position of its iterator for outer loop d.
-    `has_reuse`: the cluster computes a contraction or a window. `prelude` holds fills of arrays that
-    the cluster writes the rest of (halos); they run before, on their own.
+    `has_reuse`: the cluster computes a contraction or a window. `prelude` holds fills of arrays
+    that the cluster writes the rest of (halos); they run before, on their own.
     """
 
     statements: tuple[Statement, ...]
@@ -148,7 +148,7 @@ def _units(statements: tuple[Statement, ...]) -> Iterator[Cluster]:
 
 
 def _alone(s: Statement) -> Cluster:
-    """A statement on its own; a recurrence or a lone reduction shares no iterator that it carries."""
+    """A statement on its own; what a recurrence or a lone reduction carries is not shared."""
     carried = {load.array for load in s.loads} | ({s.array} if s.reduction else set())
     parallel = range(len(s.iterators)) if s.array not in carried else _independent(s)
     return Cluster((s,), tuple({s.name: p} for p in parallel), has_reuse=False)
@@ -157,9 +157,8 @@ def _alone(s: Statement) -> Cluster:
 def _independent(s: Statement) -> list[int]:
     """Iterators on which every access to the statement's own array agrees: they carry nothing."""
     own = [s.write, *(load.index for load in s.loads if load.array == s.array)]
-    found = [
-        {plain_iterator(pw) for pw in outputs(function)} - {None} for function in own
-    ]
+    plain = [[plain_iterator(pw) for pw in outputs(function)] for function in own]
+    found = [{found for found in each if found is not None} for each in plain]
     return sorted(p for p, _ in set.intersection(*found))
 
 

@@ -1,7 +1,7 @@
-"""Scheduling a cluster: isl's scheduler over its shared loops, then the inner loops of each statement.
+"""Scheduling a cluster: isl's scheduler over its shared loops, then each statement's inner loops.
 
-Statements are first *contracted* to the iterators that they share, so that the scheduler sees a small
-problem whose dependences are what fusion has to respect; its band is then expanded again:
+Statements are first *contracted* to the iterators that they share, so that the scheduler sees a
+small problem whose dependences are what fusion has to respect; its band is then expanded again:
 
     domain { S0[i, j], S1[i, j, k], S2[i, j] }
     -> band { S0 -> [i, j]; S1 -> [i, j]; S2 -> [i, j] }          coincident, permutable
@@ -38,16 +38,15 @@ class OuterBand:
     fallback: str | None = None
 
 
-def schedule_outer(
-    cluster: Cluster, dependences: Dependences, max_operations: int
-) -> OuterBand:
+def schedule_outer(cluster: Cluster, dependences: Dependences, max_operations: int) -> OuterBand:
     """Let isl's scheduler order the shared loops of a cluster; textual order if it cannot."""
     if not cluster.shared:
         return OuterBand((), frozenset())
     contraction = _contraction(cluster)
     try:
-        with operation_budget(max_operations), isl_options(
-            schedule_maximize_band_depth=1, schedule_maximize_coincidence=1
+        with (
+            operation_budget(max_operations),
+            isl_options(schedule_maximize_band_depth=1, schedule_maximize_coincidence=1),
         ):
             schedule = _contracted_constraints(cluster, dependences, contraction).compute_schedule()
             band = _read_band(cluster, schedule.get_root())
@@ -66,8 +65,8 @@ def build_tree(
 ) -> isl.Schedule:
     """The schedule tree of a cluster, its outer band in the given order of shared loops.
 
-    `innermost` lists, for a statement, the iterators that its own inner band ends with. Each prelude
-    statement is a nest of its own before the others.
+    `innermost` lists, for a statement, the iterators that its own inner band ends with. Each
+    prelude statement is a nest of its own before the others.
     """
     statements = (*cluster.prelude, *cluster.statements)
     node = isl.Schedule.from_domain(union_domain(statements)).get_root().child(0)
@@ -91,7 +90,7 @@ def build_tree(
 
 
 def outer_band(schedule: isl.Schedule, cluster: Cluster) -> isl.ScheduleNode:
-    """The node at which `build_tree` put the outer band (or the leaf or sequence, if it is empty)."""
+    """The node where `build_tree` put the outer band (or the leaf or sequence, if it is empty)."""
     node = schedule.get_root().child(0)
     return node.child(len(cluster.prelude)).child(0) if cluster.prelude else node
 
@@ -132,7 +131,7 @@ def _contracted_constraints(
 
 
 def _read_band(cluster: Cluster, root: isl.ScheduleNode) -> OuterBand | None:
-    """The scheduler's outermost band in terms of shared loops, or None if it is not of that form."""
+    """The scheduler's outermost band in shared loops, or None if it is not of that form."""
     node = root.child(0)
     if node.get_type() != isl.schedule_node_type.band:
         return None

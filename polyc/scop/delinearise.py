@@ -10,6 +10,7 @@ unflattened tensor directly, without a division.
 from __future__ import annotations
 
 from dataclasses import replace
+from itertools import pairwise
 
 import islpy as isl
 
@@ -61,7 +62,7 @@ def _extent(domain: isl.Set, position: int) -> int | None:
 
 def _is_chain(steps: list[int]) -> bool:
     """Whether each step divides the next, so that the iterator is a mixed-radix number."""
-    return all(b % a == 0 and b > a for a, b in zip(steps, steps[1:], strict=False))
+    return all(b % a == 0 and b > a for a, b in pairwise(steps))
 
 
 def _split_iterator(statement: Statement, position: int, steps: list[int]) -> Statement:

@@ -1,21 +1,26 @@
 """Scalar expressions: what one statement instance computes.
 
-An expression is a tree over the iterators of its statement S. Its leaves say where data comes from by
-isl functions on S, so that a whole expression moves to another iteration space T by one
+An expression is a tree over the iterators of its statement S. Its leaves say where data comes from
+by isl functions on S, so that a whole expression moves to another iteration space T by one
 substitution T -> S (`pull_back`). That is how a consumer reads through a view, and how a producer
-is inlined into its consumer.
+is inlined into its consumer. `Call` and `Cast` are generic in what they are applied to, since
+generated loops (`codegen/loopnest.py`) have the same trees over leaves of their own.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
+from typing import Generic, TypeAlias, TypeVar
 
 import islpy as isl
 import numpy as np
 
 BOOL = np.dtype(np.bool_)
 INT64 = np.dtype(np.int64)
+
+E = TypeVar("E", covariant=True)
+"""The expressions that a call or a cast is applied to."""
 
 
 @dataclass(frozen=True)
@@ -58,23 +63,23 @@ class Load:
 
 
 @dataclass(frozen=True)
-class Call:
+class Call(Generic[E]):
     """A function of `runtime/` applied to expressions: add, mul, exp, select, lt, …"""
 
     function: str
-    arguments: tuple[Expr, ...]
+    arguments: tuple[E, ...]
     dtype: np.dtype
 
 
 @dataclass(frozen=True)
-class Cast:
-    """A conversion with the rules of `runtime/` (total: NaN and out-of-range values are defined)."""
+class Cast(Generic[E]):
+    """A conversion with the rules of `runtime/`: total, NaN and values out of range included."""
 
-    argument: Expr
+    argument: E
     dtype: np.dtype
 
 
-Expr = Const | Index | Within | Load | Call | Cast
+Expr: TypeAlias = Const | Index | Within | Load | Call["Expr"] | Cast["Expr"]
 
 
 def children(expr: Expr) -> tuple[Expr, ...]:
@@ -144,7 +149,7 @@ def restrict(expr: Expr, domain: isl.Set) -> Expr:
     return rebuild(expr, leaf)
 
 
-def call(function: str, *arguments: Expr, dtype: np.dtype | None = None) -> Call:
+def call(function: str, *arguments: Expr, dtype: np.dtype | None = None) -> Call[Expr]:
     """A call whose type is that of its last argument unless given (comparisons are bool)."""
     if dtype is None:
         dtype = BOOL if function in COMPARISONS else arguments[-1].dtype
@@ -173,7 +178,9 @@ def show(expr: Expr) -> str:
         case Within(domain=domain):
             return f"within{domain}"
         case Load(array=array, index=index):
-            return f"{array}{[str(index.get_pw_aff(k)) for k in range(index.dim(isl.dim_type.out))]}"
+            return (
+                f"{array}{[str(index.get_pw_aff(k)) for k in range(index.dim(isl.dim_type.out))]}"
+            )
         case Call(function=function, arguments=arguments):
             return f"{function}({', '.join(map(show, arguments))})"
         case Cast(argument=argument, dtype=dtype):

@@ -3,9 +3,9 @@
     P: X[f(i)] = e(i)         S: Y[j] = … X[g(j)] …
     ->                        S: Y[j] = … e(f^-1(g(j))) …
 
-The substitution is exact: f is injective, and a scop assigns each element once, so what P would have
-stored is what its expression yields wherever it is evaluated. Whether it *pays* is a question of
-work done again: a value is inlined where it is read once per element computed, or costs nothing.
+The substitution is exact: f is injective, and a scop assigns each element once, so what P would
+have stored is what its expression yields wherever it is evaluated. Whether it *pays* is a question
+of work done again: a value is inlined where it is read once per element computed, or costs nothing.
 """
 
 from __future__ import annotations

@@ -4,8 +4,8 @@
     ->
     Y[h(i)] = …                                   Z = … Y[h(g)] …
 
-This is how a concatenation is written in place, and how a convolution's output lands inside the halo
-that the next one reads: X becomes a view of Y, and the copy disappears.
+This is how a concatenation is written in place, and how a convolution's output lands inside the
+halo that the next one reads: X becomes a view of Y, and the copy disappears.
 """
 
 from __future__ import annotations

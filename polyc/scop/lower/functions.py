@@ -19,11 +19,11 @@ def constant(value: float, dtype: np.dtype) -> Const:
     return Const(np.asarray(value).astype(dtype).item(), np.dtype(dtype))
 
 
-def function(name: str) -> Callable[..., Call]:
+def function(name: str) -> Callable[..., Call[Expr]]:
     """The function that builds calls of `name`; a Python number becomes a literal of the type of
     the last argument that is an expression."""
 
-    def build(*arguments: Expr | float) -> Call:
+    def build(*arguments: Expr | float) -> Call[Expr]:
         dtype = next(a.dtype for a in reversed(arguments) if not isinstance(a, int | float))
         typed = [constant(a, dtype) if isinstance(a, int | float) else a for a in arguments]
         return call(name, *typed)

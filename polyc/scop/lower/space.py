@@ -13,6 +13,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cached_property
 
 import islpy as isl
 import numpy as np
@@ -56,7 +57,7 @@ class Space:
     def tuple(self) -> str:
         return f"{self.name}[{', '.join(self.extents)}]"
 
-    @property
+    @cached_property
     def domain(self) -> isl.Set:
         """# S"""
         bounds = " and ".join(f"0 <= {i} < {n}" for i, n in self.extents.items()) or "true"

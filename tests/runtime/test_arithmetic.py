@@ -1,0 +1,211 @@
+"""Arithmetic of every type, scalar and vector, for each instruction set, against Python and NumPy."""
+
+import operator
+from itertools import product
+
+import numpy as np
+import pytest
+
+from polyc.codegen.runtime_table import FLOATS, FUNCTIONS, INTEGERS, TYPES
+from tests.runtime.native import DTYPES, RUNNABLE, apply, compiled, function_loops, kind
+from tests.runtime.native import value_functions
+
+MATHEMATICS = {n for n, f in FUNCTIONS.items() if f.family != "core"}
+
+
+@pytest.fixture(scope="module", params=RUNNABLE, ids=lambda isa: isa.name)
+def native(request, tmp_path_factory):
+    isa = request.param
+    functions = [
+        (name, element, lanes)
+        for element in TYPES
+        for name in value_functions(element)
+        for lanes in (1, isa.lanes)
+        if element in INTEGERS or name not in MATHEMATICS
+    ]
+    folder = tmp_path_factory.mktemp("arithmetic")
+    return isa, compiled(function_loops(functions), isa, folder)
+
+
+def run(native, name, element, operands):
+    """The function on whole arrays: the scalar and the vector loop must agree, bit for bit."""
+    isa, library = native
+    result = "b8" if FUNCTIONS[name].returns == "bool" else element
+    scalar = apply(library, f"{name}_{element}", result, *operands)
+    vector = apply(library, f"{name}_{kind(element, isa.lanes)}", result, *operands)
+    assert scalar.tobytes() == vector.tobytes(), (name, element)
+    return scalar
+
+
+def columns(values, arity, dtype):
+    """All `arity`-tuples of the values, as arrays padded to a multiple of 64."""
+    rows = list(product(values, repeat=arity))
+    rows += rows[: -len(rows) % 64] if len(rows) >= 64 else rows[:1] * (64 - len(rows))
+    return [np.array(column, dtype) for column in zip(*rows, strict=True)]
+
+
+# -- integers: Python's own, wrapped to the width ------------------------------------------------
+
+
+def truncated(a, b):
+    """a / b rounded towards zero, 0 where b is 0."""
+    return 0 if b == 0 else (abs(a) // abs(b)) * (1 if (a < 0) == (b < 0) else -1)
+
+
+def integer_power(a, n):
+    return a**n if n >= 0 else truncated(1, a**-n)
+
+
+def shift_left(width):
+    return lambda a, b: a << b if 0 <= b < width else 0
+
+
+def shift_right(width):
+    return lambda a, b: a >> b if 0 <= b < width else 0
+
+
+def integer_references(width):
+    return {
+        "add": operator.add,
+        "sub": operator.sub,
+        "mul": operator.mul,
+        "div": truncated,
+        "mod": lambda a, b: a % b if b else 0,
+        "fmod": lambda a, b: a - truncated(a, b) * b if b else 0,
+        "neg": operator.neg,
+        "abs": abs,
+        "sign": lambda a: (a > 0) - (a < 0),
+        "min": min,
+        "max": max,
+        "fma": lambda a, b, c: a * b + c,
+        "bitand": operator.and_,
+        "bitor": operator.or_,
+        "bitxor": operator.xor,
+        "bitnot": operator.invert,
+        "shl": shift_left(width),
+        "shr": shift_right(width),
+        "pow": integer_power,
+        **{f: getattr(operator, f) for f in ("eq", "ne", "lt", "le", "gt", "ge")},
+    }
+
+
+@pytest.mark.parametrize("element", INTEGERS)
+def test_integers_wrap_and_are_total(native, element):
+    info = np.iinfo(DTYPES[element])
+    width = info.bits
+    values = {0, 1, 2, 3, 7, width - 1, width, info.max // 2, info.max - 1, info.max}
+    values |= {-1, -2, -5, -width, info.min, info.min + 1} if info.min else set()
+    for name, reference in integer_references(width).items():
+        few = sorted(values)
+        if name == "pow":
+            few = [v for v in few if abs(v) <= 64]
+        operands = columns(few, FUNCTIONS[name].arity, DTYPES[element])
+        got = run(native, name, element, operands)
+        exact = [reference(*map(int, row)) for row in zip(*operands, strict=True)]
+        wrapped = [(e - info.min) % 2**width + info.min for e in exact]
+        expected = np.array(exact if got.dtype == bool else wrapped, got.dtype)
+        np.testing.assert_array_equal(got, expected, err_msg=f"{name} of {element}")
+
+
+# -- floats: NumPy -------------------------------------------------------------------------------
+
+FLOAT_REFERENCES = {
+    "add": np.add,
+    "sub": np.subtract,
+    "mul": np.multiply,
+    "div": np.divide,
+    "mod": np.mod,
+    "fmod": np.fmod,
+    "neg": np.negative,
+    "abs": np.abs,
+    "sign": np.sign,
+    "min": np.minimum,
+    "max": np.maximum,
+    "floor": np.floor,
+    "ceil": np.ceil,
+    "round": np.rint,
+    "trunc": np.trunc,
+    "sqrt": np.sqrt,
+    "reciprocal": np.reciprocal,
+    "copysign": np.copysign,
+    "isnan": np.isnan,
+    "isinf": np.isinf,
+    "eq": np.equal,
+    "ne": np.not_equal,
+    "lt": np.less,
+    "le": np.less_equal,
+    "gt": np.greater,
+    "ge": np.greater_equal,
+}
+
+
+def float_values(dtype):
+    info = np.finfo(dtype)
+    positive = [0.0, info.smallest_subnormal, info.tiny, 0.5, 1.0, 1.5, 2.5, 3.7, 1e6 + 0.5]
+    positive += [2.0**30 + 512, info.max, np.inf]
+    return [*positive, *(-p for p in positive), np.nan]
+
+
+@pytest.mark.parametrize("element", FLOATS)
+def test_floats_follow_ieee(native, element):
+    with np.errstate(all="ignore"):
+        for name, reference in FLOAT_REFERENCES.items():
+            arity = FUNCTIONS[name].arity
+            operands = columns(float_values(DTYPES[element]), arity, DTYPES[element])
+            got = run(native, name, element, operands)
+            expected = reference(*operands)
+            np.testing.assert_array_equal(got, expected, err_msg=f"{name} of {element}")
+            if name in ("neg", "abs", "floor", "round", "trunc", "copysign", "mod"):
+                finite = ~np.isnan(expected)
+                signs = np.signbit(got[finite]), np.signbit(expected[finite])
+                np.testing.assert_array_equal(*signs, err_msg=f"signs of {name} of {element}")
+
+
+@pytest.mark.parametrize("element", FLOATS)
+def test_fma_rounds_once_or_twice(native, element):
+    isa, _ = native
+    a, b, c = columns([1 + 2.0**-12, -3.25, 1e-3, 7.0, -(1 + 2.0**-11)], 3, DTYPES[element])
+    got = run(native, "fma", element, [a, b, c])
+    wide = np.longdouble
+    fused = (a.astype(wide) * b.astype(wide) + c.astype(wide)).astype(DTYPES[element])
+    assert np.all((got == a * b + c) | (got == fused))
+    if isa.name != "baseline" and element == "f32":
+        np.testing.assert_array_equal(got, fused)
+
+
+# -- conditions ----------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("element", TYPES)
+def test_select_takes_a_where_the_condition_holds(native, element):
+    isa, library = native
+    rng = np.random.default_rng(1)
+    condition = rng.random(128) < 0.5
+    a, b = (rng.integers(0, 2, 128).astype(DTYPES[element]) for _ in range(2))
+    for lanes in (1, isa.lanes):
+        got = apply(library, f"select_{kind(element, lanes)}", element, condition, a, b)
+        np.testing.assert_array_equal(got, np.where(condition, a, b))
+
+
+@pytest.mark.parametrize("element", [*FLOATS, *INTEGERS])
+@pytest.mark.parametrize("comparison", ["eq", "ne", "lt", "le", "gt", "ge"])
+def test_select_by_comparison_is_select_of_the_comparison(native, element, comparison):
+    values = [0, 1, 100, np.nan if element in FLOATS else 2]
+    a, b = columns(values, 2, DTYPES[element])
+    x, y = np.arange(a.size).astype(a.dtype), np.full(a.size, 77, a.dtype)
+    got = run(native, f"select_{comparison}", element, [a, b, x, y])
+    np.testing.assert_array_equal(got, np.where(getattr(operator, comparison)(a, b), x, y))
+
+
+def test_booleans(native):
+    a, b = columns([False, True], 2, bool)
+    references = {
+        "and": np.logical_and,
+        "or": np.logical_or,
+        "xor": np.logical_xor,
+        "eq": np.equal,
+        "ne": np.not_equal,
+    }
+    for name, reference in references.items():
+        np.testing.assert_array_equal(run(native, name, "b8", [a, b]), reference(a, b), name)
+    np.testing.assert_array_equal(run(native, "not", "b8", [a]), ~a)
