@@ -28,6 +28,7 @@ from polyc.codegen.vectorise import vectorise
 from polyc.mapping.cpu import choose_mapping, map_to_cpu
 from polyc.mapping.storing import StoredCluster
 from polyc.options import Options
+from polyc.poly.show import show_tree
 from polyc.promote.local_arrays import promote_to_locals
 from polyc.schedule.schedule import schedule_outer
 from polyc.scop.expr import show
@@ -112,7 +113,8 @@ def _compile(
             cluster, band, stored.vector, stored.register_tile, arrays, stored.storages, target
         )
         tree = map_to_cpu(cluster, band, mapping)
-        trace.dump("schedule", tree, name)
+        if trace.wants("schedule"):
+            trace.dump("schedule", show_tree(tree), name)
 
     # 3. arrays that live inside one tile need no memory
     with trace.step("promote"):

@@ -69,13 +69,16 @@ class Affine:
     def __add__(self, other: Affine | int) -> Affine:
         if isinstance(other, int):
             return Affine(self.constant + other, self.terms)
+        if not (self.terms and other.terms):
+            return Affine(self.constant + other.constant, self.terms or other.terms)
         total = dict(self.terms)
         for atom, coefficient in other.terms:
             total[atom] = total.get(atom, 0) + coefficient
         return linear(self.constant + other.constant, total)
 
     def __mul__(self, factor: int) -> Affine:
-        return linear(self.constant * factor, {a: c * factor for a, c in self.terms})
+        scaled = tuple((a, c * factor) for a, c in self.terms) if factor else ()
+        return Affine(self.constant * factor, scaled)
 
     def __sub__(self, other: Affine | int) -> Affine:
         return self + (-other if isinstance(other, int) else other * -1)
@@ -107,7 +110,9 @@ TRUE = Logic("and", ())
 def linear(constant: int, terms: Mapping[Atom, int]) -> Affine:
     """The canonical form of a linear combination."""
     kept = [(a, c) for a, c in terms.items() if c]
-    return Affine(constant, tuple(sorted(kept, key=lambda t: repr(t[0]))))
+    if len(kept) > 1:
+        kept.sort(key=lambda t: repr(t[0]))
+    return Affine(constant, tuple(kept))
 
 
 def var(name: str) -> Affine:

@@ -16,6 +16,9 @@ from typing import Generic, TypeAlias, TypeVar
 import islpy as isl
 import numpy as np
 
+from polyc.poly.affine import outputs
+from polyc.poly.show import show_value
+
 BOOL = np.dtype(np.bool_)
 INT64 = np.dtype(np.int64)
 
@@ -174,13 +177,14 @@ def show(expr: Expr) -> str:
         case Const(value=value):
             return repr(value)
         case Index(value=value):
-            return f"index{value}"
+            return f"index({show_value(value)})"
         case Within(domain=domain):
             return f"within{domain}"
-        case Load(array=array, index=index):
-            return (
-                f"{array}{[str(index.get_pw_aff(k)) for k in range(index.dim(isl.dim_type.out))]}"
-            )
+        case Load(array=array, index=index, dynamic=dynamic):
+            places = [show_value(value) for value in outputs(index)]
+            for dimension, computed in dynamic:
+                places[dimension] = show(computed)
+            return f"{array}[{', '.join(places)}]"
         case Call(function=function, arguments=arguments):
             return f"{function}({', '.join(map(show, arguments))})"
         case Cast(argument=argument, dtype=dtype):

@@ -29,9 +29,7 @@ def merge_copies(scop: Scop) -> Scop:
         source = _copied_array(statement, scop, uses)
         if source is None or source in placed or _ends_in(statement.array, source, placed):
             continue
-        load = statement.value
-        assert isinstance(load, Load)
-        where = statement.write.pullback_pw_multi_aff(_invert(load.index))  # X -> S -> Y
+        where = statement.write.pullback_pw_multi_aff(_invert(_read(statement)))  # X -> S -> Y
         placed[source] = (statement.array, where)
     if not placed:
         return scop
@@ -51,10 +49,18 @@ def _copied_array(statement: Statement, scop: Scop, uses: Uses) -> str | None:
         return None
     if uses.is_accumulator(target.name) or not uses.writes(source.name):
         return None
-    covers = load.index.as_map()
-    if not covers.is_injective() or not _box(source).is_subset(covers.range()):
+    read = _read(statement)
+    if not read.is_injective() or not _box(source).is_subset(read.range()):
         return None
-    return source.name if statement.write.as_map().is_injective() else None
+    written = statement.write.as_map().intersect_domain(statement.domain)
+    return source.name if written.is_injective() else None
+
+
+def _read(copy: Statement) -> isl.Map:
+    """# S -> X, for the instances that are executed."""
+    load = copy.value
+    assert isinstance(load, Load)
+    return load.index.as_map().intersect_domain(copy.domain)
 
 
 def _box(array: Array) -> isl.Set:
@@ -64,8 +70,8 @@ def _box(array: Array) -> isl.Set:
     return isl.Set(f"{{ {array.name}[{', '.join(indices)}] : {bounds} }}")
 
 
-def _invert(function: isl.PwMultiAff) -> isl.PwMultiAff:
-    return isl.PwMultiAff.from_map(function.as_map().reverse())
+def _invert(function: isl.Map) -> isl.PwMultiAff:
+    return isl.PwMultiAff.from_map(function.reverse())
 
 
 def _ends_in(array: str, source: str, placed: dict[str, tuple[str, isl.PwMultiAff]]) -> bool:
@@ -81,7 +87,8 @@ def _is_done(s: Statement, placed: dict[str, tuple[str, isl.PwMultiAff]]) -> boo
     if not isinstance(load, Load) or s.reduction or load.array not in placed:
         return False
     target, where = placed[load.array]
-    return target == s.array and where.pullback_pw_multi_aff(load.index).is_equal(s.write)
+    goes = where.pullback_pw_multi_aff(load.index).intersect_domain(s.domain)
+    return target == s.array and goes.is_equal(s.write.intersect_domain(s.domain))
 
 
 def _move(s: Statement, placed: dict[str, tuple[str, isl.PwMultiAff]]) -> Statement:

@@ -20,6 +20,7 @@ from typing import Literal
 import islpy as isl
 import numpy as np
 
+from polyc.poly.show import show_function
 from polyc.scop.expr import Expr, Load, loads, show
 
 Kind = Literal["input", "output", "constant", "temporary"]
@@ -69,8 +70,8 @@ class Statement:
 
     def __str__(self) -> str:
         operator = f"{self.reduction}=" if self.reduction else "="
-        target = [str(self.write.get_pw_aff(k)) for k in range(self.write.dim(isl.dim_type.out))]
-        return f"{self.name}: {self.domain}\n    {self.array}{target} {operator} {show(self.value)}"
+        target = f"{self.array}[{show_function(self.write)}]"
+        return f"{self.name}: {self.domain}\n    {target} {operator} {show(self.value)}"
 
 
 @dataclass(frozen=True)

@@ -1,0 +1,206 @@
+"""Errors of the mathematical functions over all floats, their special values, and their remainders."""
+
+import ctypes
+
+import numpy as np
+import pytest
+
+from polyc.codegen.runtime_table import FUNCTIONS
+from tests.runtime.native import ISAS, RUNNABLE, apply, compiled, function_loops
+
+NAMES = [n for n, f in FUNCTIONS.items() if f.family != "core"]
+UNARY = [n for n in NAMES if n != "pow"]
+
+# As stated in the headers: the largest error in ulp over all 2^32 floats.
+BOUNDS = {
+    "exp": 1.1,
+    "exp2": 1.2,
+    "expm1": 1.7,
+    "sigmoid": 2.5,
+    "tanh": 2.6,
+    "erf": 1.6,
+    "sinh": 1.7,
+    "cosh": 1.5,
+    "log": 0.9,
+    "log2": 1.3,
+    "log1p": 1.5,
+    "asin": 1.7,
+    "acos": 1.2,
+    "atan": 2.9,
+    "sin": 0.51,
+    "cos": 0.51,
+    "tan": 2.0,
+    "asinh": 0.51,
+    "acosh": 0.51,
+    "atanh": 0.51,
+    "pow": 0.51,
+}
+
+# Sweeps bit patterns `first, first + stride, …` of float and returns the largest error, in ulp of the
+# exact result as libm's double gives it. A wrong NaN, infinity or sign of zero counts as 1e9.
+SWEEP = """
+#include <math.h>
+#include <string.h>
+
+static double error(f32 got, double exact)
+{
+    if (isnan(got) || isnan(exact))
+        return isnan(got) && isnan(exact) ? 0 : 1e9;
+    if (!signbit(got) != !signbit(exact))
+        return 1e9;
+    if (isinf(got) || isinf((f32)exact))
+        return got == (f32)exact ? 0 : fmin(fabs(got), fabs(exact)) >= 0x1.fffffep127 ? 1 : 1e9;
+    int exponent;
+    frexp(exact, &exponent);
+    return fabs(got - exact) / ldexp(1, (exponent < -125 ? -125 : exponent) - 24);
+}
+
+typedef void function(const f32 *, f32 *, i64);
+
+double sweep(function *f, double (*reference)(double), u32 first, u32 stride, f32 *where)
+{
+    enum { COUNT = 64 };
+    double worst = 0;
+    for (u64 start = first; start < 1ull << 32; start += (u64)COUNT * stride) {
+        f32 x[COUNT], y[COUNT];
+        for (int i = 0; i < COUNT; i++) {
+            u32 bits = (u32)(start + (u64)i * stride);
+            memcpy(x + i, &bits, 4);
+        }
+        f(x, y, COUNT);
+        for (int i = 0; i < COUNT; i++) {
+            double e = error(y[i], reference(x[i]));
+            if (e > worst) {
+                worst = e;
+                *where = x[i];
+            }
+        }
+    }
+    return worst;
+}
+
+double reference_sigmoid(double x) { return x < 0 ? exp(x) / (1 + exp(x)) : 1 / (1 + exp(-x)); }
+"""
+SWEEP += "".join(
+    f"double reference_{name}(double x) {{ return {name}(x); }}\n"
+    for name in UNARY
+    if name != "sigmoid"
+)
+
+
+@pytest.fixture(scope="module", params=RUNNABLE, ids=lambda isa: isa.name)
+def native(request, tmp_path_factory):
+    isa = request.param
+    functions = [(n, "f32", lanes) for n in NAMES for lanes in (1, isa.lanes)]
+    source = function_loops(functions) + SWEEP
+    library = compiled(source, isa, tmp_path_factory.mktemp("mathematics"))
+    library.sweep.restype = ctypes.c_double
+    return isa, library
+
+
+@pytest.mark.parametrize("name", UNARY)
+def test_error_over_all_floats(native, name):
+    isa, library = native
+    where = ctypes.c_float()
+    worst = library.sweep(
+        getattr(library, f"apply_{name}_f32x{isa.lanes}"),
+        getattr(library, f"reference_{name}"),
+        ctypes.c_uint32(11),
+        ctypes.c_uint32(7919 if isa is ISAS[0] else 19997),
+        ctypes.byref(where),
+    )
+    assert worst <= BOUNDS[name], f"{name}({where.value!r}) is off by {worst:.2f} ulp"
+
+
+def reference(name, *operands):
+    """The function in double precision, by NumPy."""
+    wide = [o.astype(np.float64) for o in operands]
+    if name == "sigmoid":
+        return np.where(wide[0] < 0, np.exp(wide[0]), 1) / (1 + np.exp(-np.abs(wide[0])))
+    if name == "erf":
+        import math
+
+        return np.array([math.erf(x) for x in wide[0]])
+    names = {"pow": "power", "asin": "arcsin", "acos": "arccos", "atan": "arctan"}
+    names |= {"asinh": "arcsinh", "acosh": "arccosh", "atanh": "arctanh"}
+    return getattr(np, names.get(name, name))(*wide)
+
+
+def errors_in_ulp(got, exact):
+    """|got - exact| in ulp of exact; where they are equal as floats, or both NaN, 0."""
+    with np.errstate(all="ignore"):
+        rounded = exact.astype(np.float32)
+        ulp = np.spacing(np.minimum(np.abs(exact), np.finfo(np.float32).max).astype(np.float32))
+        error = np.abs(got - exact) / ulp
+    same = (got == rounded) | (np.isnan(got) & np.isnan(exact))
+    return np.where(same & ~np.isfinite(error), 0, error)
+
+
+def specials():
+    info = np.finfo(np.float32)
+    values = [0, info.smallest_subnormal, info.tiny, 1e-10, 0.1, 0.5, 1, 1.5, 2, 3, 10, 64, 88.75]
+    values += [127.5, 149, 151, 2.0**23 + 1, 2.0**24 - 1, 2.0**24 + 2, 1e20, info.max, np.inf]
+    return np.array([*values, *(-v for v in values), np.nan], np.float32)
+
+
+def padded(array):
+    return np.concatenate([array, np.ones(-array.size % 64, array.dtype)])
+
+
+@pytest.mark.parametrize("name", UNARY)
+def test_special_values(native, name):
+    isa, library = native
+    x = padded(specials())
+    with np.errstate(all="ignore"):
+        exact = reference(name, x)
+    got = apply(library, f"{name}_f32x{isa.lanes}", "f32", x)
+    np.testing.assert_array_less(errors_in_ulp(got, exact), BOUNDS[name] + 0.01, err_msg=name)
+    zero = exact == 0
+    np.testing.assert_array_equal(np.signbit(got[zero]), np.signbit(exact[zero]))
+
+
+def test_power(native):
+    isa, library = native
+    x, y = (a.ravel() for a in np.meshgrid(specials(), specials()))
+    rng = np.random.default_rng(3)
+    bits = rng.integers(0, 2**32, (2, 100_000), dtype=np.uint32).view(np.float32)
+    near = np.exp2(rng.uniform(-149, 127, 300_000)).astype(np.float32)
+    exponent = (rng.uniform(-151, 129, near.size) / np.log2(near)).astype(np.float32)
+    small = rng.uniform(-9, 9, (2, 50_000)).astype(np.float32)
+    x = padded(np.concatenate([x, bits[0], near, small[0], small[0]]))
+    y = padded(np.concatenate([y, bits[1], exponent, small[1], np.rint(small[1])]))
+    with np.errstate(all="ignore"):
+        exact = reference("pow", x, y)
+    got = apply(library, f"pow_f32x{isa.lanes}", "f32", x, y)
+    worst = np.argmax(errors_in_ulp(got, exact))
+    error = errors_in_ulp(got, exact)[worst]
+    assert error <= BOUNDS["pow"], f"pow({x[worst]!r}, {y[worst]!r}) is off by {error:.2f} ulp"
+    zero = exact == 0
+    np.testing.assert_array_equal(np.signbit(got[zero]), np.signbit(exact[zero]))
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_scalar_remainders_agree_with_vectors(native, name):
+    isa, library = native
+    rng = np.random.default_rng(5)
+    bits = rng.integers(0, 2**32, 20_032, dtype=np.uint32).view(np.float32)
+    plain = rng.uniform(-20, 20, 20_032).astype(np.float32)
+    x = np.concatenate([bits, plain])
+    operands = [x, np.roll(x, 1)][: FUNCTIONS[name].arity]
+    scalar = apply(library, f"{name}_f32", "f32", *operands)
+    vector = apply(library, f"{name}_f32x{isa.lanes}", "f32", *operands)
+    np.testing.assert_array_equal(scalar.view(np.uint32), vector.view(np.uint32))
+
+
+def test_double_precision_is_that_of_libm(tmp_path):
+    isa = RUNNABLE[0]
+    functions = [(n, "f64", lanes) for n in NAMES for lanes in (1, 8)]
+    library = compiled(function_loops(functions), isa, tmp_path)
+    x = np.random.default_rng(7).uniform(-3, 3, 512)
+    for name in NAMES:
+        operands = [x, np.roll(x, 1)][: FUNCTIONS[name].arity]
+        with np.errstate(all="ignore"):
+            expected = reference(name, *operands)
+        for kind in ("f64", "f64x8"):
+            got = apply(library, f"{name}_{kind}", "f64", *operands)
+            np.testing.assert_allclose(got, expected, rtol=1e-14, err_msg=name)
