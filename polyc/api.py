@@ -150,6 +150,16 @@ class CompiledModel:
         """Write the model to a folder that `polyc.load` reads, here or on a like machine."""
         copy_bundle(self._loaded.folder, Path(path))
 
+    def export(self, folder: str | os.PathLike[str]) -> None:
+        """Write the model as C that `make` builds with nothing but a C compiler.
+
+        folder: src/*.c, runtime/*.h, NAME.h (the interface), weights.bin, example.c, Makefile.
+        Raises InvalidModel if the folder exists and is not an earlier export.
+        """
+        from polyc.build.export import export_bundle
+
+        export_bundle(self._loaded.folder, self._loaded.manifest, Path(folder))
+
     def __repr__(self) -> str:
         ins, outs = (", ".join(map(str, s)) for s in (self.inputs, self.outputs))
         return f"CompiledModel({self.name!r}: {ins} -> {outs})"
@@ -193,6 +203,7 @@ class CompiledModel:
 
 def _build(model: Any, target: Target, options: Options, cache: Cache, folder: Path) -> None:
     """Model -> bundle in `folder`: everything that a warm start spares."""
+    from polyc.analysis.verify import verify_arena
     from polyc.codegen.driver import DRIVER_FILE, print_driver
     from polyc.memory.plan import plan_memory
     from polyc.pipeline import run_pipeline
@@ -203,6 +214,11 @@ def _build(model: Any, target: Target, options: Options, cache: Cache, folder: P
         plan = plan_memory(compiled.program)
         driver = print_driver(compiled.program, plan)
     trace.dump("c", driver, "driver")
+    proven = list(compiled.proven)
+    with trace.step("verify"):
+        if options.verify:
+            placed = verify_arena(plan.slots, plan.arena_bytes)
+            proven.append(f"arena: {placed} arrays inside, none over another while both are live")
     sources = {**compiled.sources, DRIVER_FILE: driver}
     with trace.step("build"):
         library = build_library(sources, target, options, cache)
@@ -211,8 +227,9 @@ def _build(model: Any, target: Target, options: Options, cache: Cache, folder: P
         arena_bytes=plan.arena_bytes,
         arena_lower_bound=plan.lower_bound,
         weights_bytes=plan.weights_bytes,
+        proven=tuple(proven),
     )
-    manifest = make_manifest(compiled.program, plan, options.threads, target.features, report)
+    manifest = make_manifest(compiled.program, plan, options.threads, target, report)
     write_bundle(folder, manifest, library, sources, compiled.program, plan)
 
 
@@ -227,6 +244,7 @@ def _report(compiled: Compiled, target: Target, trace: Trace) -> Report:
             launch.flops,
             launch.bytes,
             told[launch.kernel].proof,
+            operators=tuple(compiled.operators.get(node, "") for node in launch.origin),
         )
         for launch in compiled.program.launches
     )
@@ -238,4 +256,5 @@ def _report(compiled: Compiled, target: Target, trace: Trace) -> Report:
         tuple(compiled.rewrites),
         tuple(compiled.schedule_fallbacks),
         stage_seconds=dict(trace.seconds),
+        not_fused=tuple(compiled.not_fused),
     )

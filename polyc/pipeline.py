@@ -9,17 +9,18 @@ from dataclasses import dataclass
 import onnx
 
 from polyc.analysis.dependences import box
+from polyc.analysis.proof import add_up
 from polyc.analysis.verify import LaunchAccess, verify_program
 from polyc.codegen.program import Launch, Program, StoredArray
 from polyc.graph.ir import Graph
 from polyc.graph.onnx_import import import_onnx
 from polyc.graph.simplify import simplify
-from polyc.kernels import CompiledKernel, compile_clusters
+from polyc.kernels import CompiledClusters, CompiledKernel, compile_clusters
 from polyc.mapping.storing import StoredCluster, store_clusters
 from polyc.memory.storage import Storage, arrange, row_major
 from polyc.options import Options
-from polyc.report.report import Fallback
-from polyc.schedule.cluster import find_clusters
+from polyc.report.report import Fallback, NotFused
+from polyc.schedule.cluster import Refusal, find_clusters
 from polyc.scop.delinearise import delinearise
 from polyc.scop.inline import inline_pointwise
 from polyc.scop.lower import lower_graph
@@ -43,7 +44,11 @@ class KernelNote:
 
 @dataclass(frozen=True)
 class Compiled:
-    """A model as C text, before memory is planned and the compiler runs."""
+    """A model as C text, before memory is planned and the compiler runs.
+
+    `operators` says what each node that is left after the rewrites is; `not_fused` are fusions that
+    were considered and refused; `proven` is what holds for all kernels, and for them together.
+    """
 
     program: Program
     sources: Mapping[str, str]
@@ -51,6 +56,9 @@ class Compiled:
     fallbacks: tuple[Fallback, ...]
     rewrites: tuple[str, ...]
     schedule_fallbacks: tuple[str, ...]
+    operators: Mapping[str, str]
+    not_fused: tuple[NotFused, ...]
+    proven: tuple[str, ...]
 
 
 def run_pipeline(model: Model, target: Target, options: Options, trace: Trace) -> Compiled:
@@ -76,7 +84,7 @@ def run_pipeline(model: Model, target: Target, options: Options, trace: Trace) -
 
     # 5. Scop -> clusters, one a kernel; then the layout of every array, in execution order.
     with trace.step("cluster"):
-        clusters, _ = find_clusters(scop, target)
+        clusters, refusals = find_clusters(scop, target)
         stored = tuple(store_clusters(clusters, scop, target))
 
     # 6. clusters -> kernels: dependences, schedule, tiles, registers, loops, proof, C.
@@ -85,18 +93,39 @@ def run_pipeline(model: Model, target: Target, options: Options, trace: Trace) -
     # 7. The kernels together: whatever a launch reads has been written by then.
     with trace.step("verify"):
         program = _program(graph, scop, stored, compiled.kernels, compiled.launches)
-        if options.verify:
-            existing = {n for n, a in program.arrays.items() if a.kind in ("input", "constant")}
-            verify_program([*compiled.touched, _caller(scop)], existing)
+        proven = _prove_launches(program, scop, compiled) if options.verify else ()
 
     return Compiled(
         program,
         {f"{k.kernel.name}.c": k.source for k in compiled.kernels},
-        tuple(KernelNote(k.kernel.name, k.schedule, str(k.proof or "")) for k in compiled.kernels),
+        tuple(
+            KernelNote(k.kernel.name, k.schedule, k.proof.facts if k.proof else "")
+            for k in compiled.kernels
+        ),
         (),
         tuple(str(note) for note in notes),
         tuple(f"{k.kernel.name}: {k.fallback}" for k in compiled.kernels if k.fallback),
+        {node.name: node.op for node in graph.nodes},
+        tuple(_name_nodes(refusal, scop) for refusal in refusals),
+        proven,
     )
+
+
+def _prove_launches(program: Program, scop: Scop, compiled: CompiledClusters) -> tuple[str, ...]:
+    """What was proven of the kernels one by one, and of their launches in order."""
+    existing = {n for n, a in program.arrays.items() if a.kind in ("input", "constant")}
+    reads = verify_program([*compiled.touched, _caller(scop)], existing)
+    total = add_up((k.proof for k in compiled.kernels if k.proof), "all kernels")
+    return (
+        f"{len(compiled.kernels)} kernels: {total.facts}",
+        f"{len(compiled.launches)} launches: {reads} reads of what earlier ones wrote",
+    )
+
+
+def _name_nodes(refusal: Refusal, scop: Scop) -> NotFused:
+    """A refusal in terms of the graph's nodes: the last that each statement computes."""
+    origin = {s.name: s.origin[-1] if s.origin else s.name for s in scop.statements}
+    return NotFused(origin[refusal.producer], origin[refusal.consumer], refusal.reason)
 
 
 def _program(

@@ -27,22 +27,26 @@ class Trace:
     """Records a compilation; it steers nothing.
 
     dumps: stages to write; folder: where to, stderr if None; progress: whether `track` shows a bar;
-    seconds: step -> time spent in it, all visits together.
+    seconds: step -> time spent in it but not in steps inside it, all visits together; so the sum is
+    the time that the compilation took.
     """
 
     dumps: frozenset[str] = frozenset()
     folder: Path | None = None
     progress: bool = False
     seconds: dict[str, float] = field(default_factory=dict)
+    _inner: float = 0.0  # seconds of finished steps inside the one that runs
 
     @contextlib.contextmanager
     def step(self, name: str) -> Iterator[None]:
         """Time what runs inside under this name."""
-        start = time.perf_counter()
+        start, outer, self._inner = time.perf_counter(), self._inner, 0.0
         try:
             yield
         finally:
-            self.seconds[name] = self.seconds.get(name, 0.0) + time.perf_counter() - start
+            spent = time.perf_counter() - start
+            self.seconds[name] = self.seconds.get(name, 0.0) + spent - self._inner
+            self._inner = outer + spent
 
     def track(self, name: str, items: Iterable[T]) -> Iterator[T]:
         """The items, one by one, as a timed step, with a progress bar on a terminal."""

@@ -29,11 +29,13 @@
    A header with parameters undefines them at its end and is included once for each combination.
    Functions are `pc_<function>_<type>`, where a type is a scalar (f32) or a vector (f32x16).
    A scalar f32 function of the mathematics headers is lane 0 of the vector function of 4 lanes, so
-   that a scalar remainder loop agrees bit for bit with the vector loop before it. */
+   that a scalar remainder loop agrees bit for bit with the vector loop before it (but for the sign
+   and payload of NaN, and given -mfma beside -mavx512f: without it 4 lanes have no FMA). */
 
 #ifndef POLYC_H
 #define POLYC_H
 
+#include <sched.h>
 #include <stdint.h>
 
 typedef float f32;
@@ -149,5 +151,40 @@ PC_INLINE i64 pc_floordiv(i64 a, i64 d) { return a / d - (a % d < 0); }
 PC_INLINE i64 pc_mod(i64 a, i64 d) { return a % d + (a % d < 0 ? d : 0); }
 PC_INLINE i64 pc_min(i64 a, i64 b) { return a < b ? a : b; }
 PC_INLINE i64 pc_max(i64 a, i64 b) { return a > b ? a : b; }
+
+/* ---- Threads ---------------------------------------------------------------------------------- */
+
+/* The threads that run a model together. All of them enter every kernel; `for` pragmas share loops
+   out among them, and a barrier stands where one needs what another has computed. */
+typedef struct {
+    int size;
+    int arrived;
+    int generation;
+} pc_team;
+
+/* How often a waiting thread looks before it offers its core to others (about 10 us). */
+#define PC_SPINS 4000
+
+/* Wait until the whole team is here. Unlike OpenMP's own barrier, it yields when it has to wait long, so
+   that a machine with other work to do does not lose a time slice at every kernel. */
+PC_INLINE void pc_barrier(pc_team *team)
+{
+    if (team->size == 1)
+        return;
+    int generation = __atomic_load_n(&team->generation, __ATOMIC_ACQUIRE);
+    if (__atomic_add_fetch(&team->arrived, 1, __ATOMIC_ACQ_REL) == team->size) {
+        __atomic_store_n(&team->arrived, 0, __ATOMIC_RELAXED);
+        __atomic_store_n(&team->generation, generation + 1, __ATOMIC_RELEASE);
+        return;
+    }
+    for (int spins = 0; __atomic_load_n(&team->generation, __ATOMIC_ACQUIRE) == generation; spins++) {
+        if (spins >= PC_SPINS)
+            sched_yield();
+#ifdef __x86_64__
+        else
+            __builtin_ia32_pause();
+#endif
+    }
+}
 
 #endif

@@ -41,8 +41,8 @@ PC_INLINE F FN(pow)(F x, F y)
     D t = TO(D, y) * FN(log2_double)(TO(D, a));
     F exponent = TO(F, t), zero = ALL(0), infinity = ALL(INF);
     F r = TO(F, FN(exp2_double)(t));
-    r = FN(blend)(exponent >= 128, infinity, r);
-    r = FN(blend)(exponent < -151, zero, r);
+    r = FN(blend)(exponent > 200, infinity, r); /* nearer to the limits, the conversion does it */
+    r = FN(blend)(exponent < -200, zero, r);
 
     I down = y < 0;
     r = FN(blend)(a == 0, FN(blend)(down, infinity, zero), r);

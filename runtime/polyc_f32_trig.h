@@ -58,13 +58,18 @@ PC_INLINE F FN(sin_cos_reduced)(F x, F *cosine, I *q)
     i32 any = 0;
     for (int l = 0; l < PC_LANES; l++)
         any |= huge[l];
-    if (__builtin_expect(any, 0))
+    if (__builtin_expect(any, 0)) {
+        D r_huge = r; /* copies, so that r and q stay in registers on the usual way */
+        I q_huge = *q;
         for (int l = 0; l < PC_LANES; l++)
             if (huge[l]) {
                 i32 quarter;
-                r[l] = pc_reduce_turn(x[l], &quarter);
-                (*q)[l] = quarter;
+                r_huge[l] = pc_reduce_turn(x[l], &quarter);
+                q_huge[l] = quarter;
             }
+        r = r_huge;
+        *q = q_huge;
+    }
 
     D z = r * r;
     D s = ((0x1.6cd1a2e7e4a81p-19 * z - 0x1.a00f7ddbaacfp-13) * z + 0x1.11110868c59afp-7) * z;

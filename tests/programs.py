@@ -5,7 +5,7 @@ from __future__ import annotations
 import sys
 import types
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -16,7 +16,7 @@ from polyc.codegen.loopnest import Block, Kernel, Param
 from polyc.codegen.program import Launch, Program, StoredArray
 from polyc.memory.storage import row_major
 from polyc.options import Options
-from polyc.report.report import Fallback, KernelRow
+from polyc.report.report import Fallback, KernelRow, NotFused
 from polyc.scop.scop import Array, Kind
 from polyc.spec import TensorSpec
 from polyc.trace import Trace
@@ -25,10 +25,10 @@ F32 = np.dtype(np.float32)
 
 SCALE_C = """
 #include "polyc.h"
-void scale(const f32 *restrict x, const f32 *restrict w, f32 *restrict y, int threads, int *status)
+void scale(const f32 *restrict x, const f32 *restrict w, f32 *restrict y, pc_team *team, int *status)
 {
-    (void)status;
-#pragma omp parallel for num_threads(threads)
+    (void)team, (void)status;
+#pragma omp for
     for (int i = 0; i < 6; i++)
         y[i] = x[i] * w[0];
 }
@@ -36,9 +36,8 @@ void scale(const f32 *restrict x, const f32 *restrict w, f32 *restrict y, int th
 
 GATHER_C = """
 #include "polyc.h"
-void gather(const f32 *restrict x, const i64 *restrict k, f32 *restrict y, int threads, int *status)
+void gather(const f32 *restrict x, const i64 *restrict k, f32 *restrict y, pc_team *team, int *status)
 {
-    (void)threads;
     if (k[0] < 0 || k[0] >= 6)
         *status = 1;
     else
@@ -57,6 +56,9 @@ class FakeCompiled:
     fallbacks: tuple[Fallback, ...] = ()
     rewrites: tuple[str, ...] = ()
     schedule_fallbacks: tuple[str, ...] = ()
+    operators: Mapping[str, str] = field(default_factory=dict)
+    not_fused: tuple[NotFused, ...] = ()
+    proven: tuple[str, ...] = ()
 
 
 def stored(
@@ -134,7 +136,8 @@ def gather_program() -> Program:
 def compiled(program: Program, *texts: str) -> FakeCompiled:
     sources = {f"{k.name}.c": t for k, t in zip(program.kernels, texts, strict=True)}
     rows = tuple(KernelRow(k.name, (), "parallel i", None, None, "proven") for k in program.kernels)
-    return FakeCompiled(program, sources, rows)
+    operators = {node: "Mul" for launch in program.launches for node in launch.origin}
+    return FakeCompiled(program, sources, rows, operators=operators)
 
 
 def install_pipeline(monkeypatch: pytest.MonkeyPatch, result: FakeCompiled) -> Any:

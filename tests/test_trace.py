@@ -21,6 +21,18 @@ def test_visits_of_a_step_add_up_and_errors_count_too():
     assert list(trace.seconds) == ["a", "b"]
 
 
+def test_time_counts_for_the_innermost_step_only():
+    trace = Trace()
+    with trace.step("outer"):
+        for _ in trace.track("loop", range(2)):
+            with trace.step("inner"):
+                time.sleep(0.02)
+        time.sleep(0.01)
+    assert trace.seconds["inner"] >= 0.04
+    assert trace.seconds["loop"] < 0.02
+    assert 0.01 <= trace.seconds["outer"] < 0.03
+
+
 @pytest.mark.parametrize("progress", [False, True])
 def test_track_passes_the_items_on(progress, capsys):
     trace = Trace(progress=progress)

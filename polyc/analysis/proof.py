@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Iterable
+from dataclasses import dataclass, fields
 
 
 @dataclass(frozen=True)
@@ -24,7 +25,9 @@ class Proof:
     vector_loops: int = 0
     locals: int = 0
 
-    def __str__(self) -> str:
+    @property
+    def facts(self) -> str:
+        """3 statements executed in full, 3 dependences in order, …"""
         facts = [
             f"{_count(self.statements, 'statement')} executed in full",
             f"{_count(self.dependences, 'dependence')} in order",
@@ -33,7 +36,20 @@ class Proof:
             f"{_count(self.vector_loops, 'vector loop')}",
             f"{_count(self.locals, 'private array')}",
         ]
-        return f"{self.kernel}: proven: {', '.join(facts)}"
+        return ", ".join(facts)
+
+    def __str__(self) -> str:
+        return f"{self.kernel}: proven: {self.facts}"
+
+
+def add_up(proofs: Iterable[Proof], of: str) -> Proof:
+    """The facts of several kernels together."""
+    counts = [f.name for f in fields(Proof) if f.name != "kernel"]
+    totals = dict.fromkeys(counts, 0)
+    for proof in proofs:
+        for name in counts:
+            totals[name] += getattr(proof, name)
+    return Proof(of, **totals)
 
 
 def _count(number: int, noun: str, plural: str = "") -> str:

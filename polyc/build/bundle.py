@@ -28,6 +28,7 @@ from polyc.spec import TensorSpec
 if TYPE_CHECKING:
     from polyc.codegen.program import Program
     from polyc.memory.plan import Plan
+    from polyc.target.machine import Target
 
 FORMAT = 1
 MANIFEST_FILE = "manifest.json"
@@ -37,7 +38,11 @@ SOURCE_FOLDER = "source"
 
 @dataclass(frozen=True)
 class Manifest:
-    """What must be known to run a bundle. `launches` names the kernel of each launch."""
+    """What must be known to run a bundle, or to compile its sources again.
+
+    `features`: what the CPU must have; `flags`: those of the compiler that say so; `launches`: the
+    kernel and the graph nodes of each launch.
+    """
 
     name: str
     inputs: tuple[TensorSpec, ...]
@@ -46,6 +51,7 @@ class Manifest:
     weights_bytes: int
     threads: int
     features: tuple[str, ...]
+    flags: tuple[str, ...]
     launches: tuple[tuple[str, tuple[str, ...]], ...]
     report: Report
 
@@ -59,6 +65,7 @@ class Manifest:
             "weights_bytes": self.weights_bytes,
             "threads": self.threads,
             "features": list(self.features),
+            "flags": list(self.flags),
             "launches": [[kernel, list(origin)] for kernel, origin in self.launches],
             "report": self.report.to_json(),
         }
@@ -73,13 +80,14 @@ class Manifest:
             int(data["weights_bytes"]),
             int(data["threads"]),
             tuple(data["features"]),
+            tuple(data["flags"]),
             tuple((kernel, tuple(origin)) for kernel, origin in data["launches"]),
             Report.from_json(data["report"]),
         )
 
 
 def make_manifest(
-    program: Program, plan: Plan, threads: int, features: tuple[str, ...], report: Report
+    program: Program, plan: Plan, threads: int, target: Target, report: Report
 ) -> Manifest:
     """The manifest of a planned program; UnsupportedOp for a size known only at run time."""
     return Manifest(
@@ -89,7 +97,8 @@ def make_manifest(
         plan.arena_bytes,
         plan.weights_bytes,
         threads,
-        features,
+        target.features,
+        target.flags,
         tuple((launch.kernel, launch.origin) for launch in program.launches),
         report,
     )

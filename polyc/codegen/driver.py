@@ -2,8 +2,11 @@
 
     int polyc_run(io, weights, arena, threads)
     {
-        conv(io[0], weights + 0, arena + 0, threads, &status);     /* conv1, relu1 */
-        ...
+        #pragma omp parallel num_threads(threads)
+        {
+            conv(io[0], weights + 0, arena + 0, &team, &failed[0]);     /* conv1, relu1 */
+            ...
+        }
     }
 
 io holds the inputs, then the outputs, in the graph's order. Every offset is a literal from the
@@ -31,14 +34,15 @@ _SIGNATURE = "void *const *io, const void *weights_, void *arena_, int threads"
 def print_driver(program: Program, plan: Plan) -> str:
     """The driver's C text.
 
-    polyc_run returns 0, or k + 1 when launch k met an index out of range; polyc_profile is the same
-    and writes the seconds of launch k to seconds[k].
+    One team of threads runs all launches; a kernel shares its loops out among them and ends with a
+    barrier. polyc_run returns 0, or k + 1 when launch k met an index out of range; polyc_profile is
+    the same and writes the seconds of launch k to seconds[k].
     """
     places = _places(program, plan)
     kernels = {k.name: k for k in program.kernels}
+    count = len(program.launches)
     lines = [
-        f"/* {clean(program.name)}: {len(program.launches)} launches of "
-        f"{len(program.kernels)} kernels. */",
+        f"/* {clean(program.name)}: {count} launches of {len(program.kernels)} kernels. */",
         "#include <omp.h>",
         "#include <stddef.h>",
         "#include <string.h>",
@@ -50,24 +54,31 @@ def print_driver(program: Program, plan: Plan) -> str:
         "    do {                                                    \\",
         "        const double start = seconds ? omp_get_wtime() : 0; \\",
         "        call;                                               \\",
-        "        if (seconds)                                        \\",
+        "        if (seconds && omp_get_thread_num() == 0)           \\",
         "            seconds[k] = omp_get_wtime() - start;           \\",
-        "        if (status)                                         \\",
-        "            return k + 1;                                   \\",
         "    } while (0)",
         "",
         f"static int run({_SIGNATURE}, double *seconds)",
         "{",
         "    const char *const weights = weights_;",
         "    char *const arena = arena_;",
-        "    int status = 0;",
-        "    (void)io, (void)weights, (void)arena, (void)threads, (void)seconds, (void)status;",
+        f"    int failed[{count + 1}] = {{0}};",
+        "    (void)io, (void)weights, (void)arena, (void)seconds;",
         "",
+        "    pc_team team = {0};",
+        "    #pragma omp parallel num_threads(threads)",
+        "    {",
+        "        #pragma omp single",
+        "        team.size = omp_get_num_threads();",
     ]
     for position, launch in enumerate(program.launches):
         lines += _call(position, launch, kernels[launch.kernel], places)
     lines += [
         *_copies(program, places),
+        "    }",
+        f"    for (int k = 0; k < {count}; k++)",
+        "        if (failed[k])",
+        "            return k + 1;",
         "    return 0;",
         "}",
         "",
@@ -100,7 +111,7 @@ def scalar_type(dtype: np.dtype) -> str:
 
 def _prototype(kernel: Kernel) -> str:
     arguments = [_pointer(p.dtype, p.writes) + "restrict" for p in kernel.params]
-    return f"void {_identifier(kernel.name)}({', '.join([*arguments, 'int', 'int *'])});"
+    return f"void {_identifier(kernel.name)}({', '.join([*arguments, 'pc_team *', 'int *'])});"
 
 
 def _pointer(dtype: np.dtype, writes: bool) -> str:
@@ -131,13 +142,13 @@ def _call(position: int, launch: Launch, kernel: Kernel, places: dict[str, str])
             f"which takes {len(kernel.params)}"
         )
     if launch.origin:
-        yield f"    /* {', '.join(map(clean, launch.origin))} */"
+        yield f"        /* {', '.join(map(clean, launch.origin))} */"
     arguments = [
         f"({_pointer(p.dtype, p.writes)})({places[a]})"
         for p, a in zip(kernel.params, launch.arguments, strict=True)
     ]
-    inside = ", ".join([*arguments, "threads", "&status"])
-    yield f"    LAUNCH({position}, {kernel.name}({inside}));"
+    inside = ", ".join([*arguments, "&team", f"&failed[{position}]"])
+    yield f"        LAUNCH({position}, {kernel.name}({inside}));"
 
 
 def _copies(program: Program, places: dict[str, str]) -> Iterator[str]:
@@ -151,4 +162,5 @@ def _copies(program: Program, places: dict[str, str]) -> Iterator[str]:
                 f"{list(array.storage.shape)}; outputs must be stored row-major"
             )
         if places[name] != f"io[{position}]":
-            yield f"    memcpy(io[{position}], {places[name]}, {byte_size(array)});"
+            yield "        #pragma omp single"
+            yield f"        memcpy(io[{position}], {places[name]}, {byte_size(array)});"

@@ -174,8 +174,8 @@ def rewrite_nodes(block: Block, rewrite: Callable[[Node], Node]) -> Block:
             case For(body=body):
                 node = replace(node, body=inside(body))
             case If(then=then, otherwise=otherwise):
-                other = inside(otherwise) if otherwise else None
-                node = replace(node, then=inside(then), otherwise=other)
+                then = inside(then)
+                node = replace(node, then=then, otherwise=inside(otherwise) if otherwise else None)
         return rewrite(node)
 
     def inside(block: Block) -> Block:

@@ -20,6 +20,7 @@ from polyc.codegen.loopnest import (
     Kernel,
     Local,
     Node,
+    walk_nodes,
 )
 from polyc.codegen.print_expr import Printer, Scope, Uses
 from polyc.codegen.registers import Register, elements, register_of
@@ -34,14 +35,13 @@ class _Place:
 
     depth: int
     scope: Scope
-    parallel: bool = False
 
     @property
     def indent(self) -> str:
         return INDENT * self.depth
 
-    def deeper(self, parallel: bool | None = None) -> _Place:
-        return _Place(self.depth + 1, self.scope, self.parallel if parallel is None else parallel)
+    def deeper(self) -> _Place:
+        return _Place(self.depth + 1, self.scope)
 
 
 def print_kernel(kernel: Kernel) -> str:
@@ -50,15 +50,66 @@ def print_kernel(kernel: Kernel) -> str:
     printer = Printer(uses)
     shapes = {p.name: p.shape for p in kernel.params}
     scope = Scope(shapes, {}, None)
-    body = list(_print_block(kernel.body, _Place(1, scope), printer))
+    body = list(_print_team(kernel.body, _Place(1, scope), printer))
     arguments = [
         f"{'' if p.writes else 'const '}{scalar_type(p.dtype)} *restrict {p.name}"
         for p in kernel.params
     ]
-    head = f"void {kernel.name}({', '.join([*arguments, 'int threads', 'int *status'])})"
-    unused = f"{INDENT}(void)threads, (void)status;"
+    head = f"void {kernel.name}({', '.join([*arguments, 'pc_team *team', 'int *status'])})"
+    unused = f"{INDENT}(void)team, (void)status;"
     comment = [" * " + clean_line(line) for line in kernel.comment]
     return "\n".join(["/*", *comment, " */", preamble(uses), head, "{", unused, *body, "}", ""])
+
+
+def _print_team(node: Node, place: _Place, printer: Printer) -> Iterator[str]:
+    """A node that every thread of the team enters: parallel loops are shared, the rest runs once.
+
+    Both forms end with a barrier, so that what follows, in this kernel or the next, sees the result.
+    """
+    if not any(isinstance(n, For) and n.kind == "parallel" for n in walk_nodes(node)):
+        yield f"{place.indent}#pragma omp master"
+        yield f"{place.indent}{{"
+        yield from _print(node, place.deeper(), printer)
+        yield f"{place.indent}}}"
+        yield f"{place.indent}pc_barrier(team);"
+        return
+    match node:
+        case Block(body=body):
+            assert not node.locals, "a local array is shared by the iterations of a parallel loop"
+            for several in _runs(body):
+                yield from _print_team(several, place, printer)
+        case For(kind="parallel"):
+            collapse = _perfect_depth(node)
+            clause = f" collapse({collapse})" if collapse > 1 else ""
+            yield f"{place.indent}#pragma omp for{clause} schedule(static) nowait"
+            yield from _print_for(node, place, printer)
+            yield f"{place.indent}pc_barrier(team);"
+        case For():
+            yield f"{place.indent}{_loop_head(node)}"
+            yield from _print_team(node.body, place.deeper(), printer)
+            yield f"{place.indent}}}"
+        case If(condition, then, otherwise):
+            yield f"{place.indent}if ({show_condition(condition)}) {{"
+            yield from _print_team(then, place.deeper(), printer)
+            if otherwise:
+                yield f"{place.indent}}} else {{"
+                yield from _print_team(otherwise, place.deeper(), printer)
+            yield f"{place.indent}}}"
+
+
+def _runs(body: tuple[Node, ...]) -> Iterator[Node]:
+    """The nodes of a block, those next to each other without a parallel loop taken together."""
+    alone: list[Node] = []
+    for node in body:
+        if any(isinstance(n, For) and n.kind == "parallel" for n in walk_nodes(node)):
+            if alone:
+                yield Block(tuple(alone))
+            alone = []
+            yield node
+        else:
+            alone.append(node)
+    if alone:
+        yield Block(tuple(alone))
 
 
 def clean_line(text: str) -> str:
@@ -72,7 +123,7 @@ def _print_block(block: Block, place: _Place, printer: Printer) -> Iterator[str]
         for local in block.locals:
             scope, lines = _declare(local, block, scope)
             yield from (f"{place.indent}{line}" for line in lines)
-        place = _Place(place.depth, scope, place.parallel)
+        place = _Place(place.depth, scope)
     for node in block.body:
         yield from _print(node, place, printer)
 
@@ -105,19 +156,16 @@ def _print(node: Node, place: _Place, printer: Printer) -> Iterator[str]:
 
 
 def _print_for(loop: For, place: _Place, printer: Printer) -> Iterator[str]:
-    starts = loop.kind == "parallel" and not place.parallel
-    if starts:
-        collapse = _perfect_depth(loop)
-        clause = f" collapse({collapse})" if collapse > 1 else ""
-        yield (
-            f"{place.indent}#pragma omp parallel for{clause} schedule(static) num_threads(threads)"
-        )
-    yield (
-        f"{place.indent}for (i64 {loop.var} = {show_index(loop.lower)}; "
+    yield f"{place.indent}{_loop_head(loop)}"
+    yield from _print_block(loop.body, place.deeper(), printer)
+    yield f"{place.indent}}}"
+
+
+def _loop_head(loop: For) -> str:
+    return (
+        f"for (i64 {loop.var} = {show_index(loop.lower)}; "
         f"{loop.var} < {show_index(loop.upper)}; {loop.var} += {loop.step}) {{"
     )
-    yield from _print_block(loop.body, place.deeper(starts or place.parallel), printer)
-    yield f"{place.indent}}}"
 
 
 def _perfect_depth(loop: For) -> int:

@@ -1,10 +1,10 @@
-"""Timing a compiled model."""
+"""Timing calls, alone or several in turn."""
 
 from __future__ import annotations
 
 import statistics
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
 
@@ -31,11 +31,25 @@ class Timing:
 
 def measure(call: Callable[[], object], budget: float = 1.0, least: int = 5) -> Timing:
     """Call once to warm up, then at least `least` times and until `budget` seconds are spent."""
-    call()
-    seconds: list[float] = []
-    deadline = time.perf_counter() + budget
-    while len(seconds) < least or time.perf_counter() < deadline:
-        start = time.perf_counter()
+    return measure_in_turn({"": call}, budget, least)[""]
+
+
+def measure_in_turn(
+    calls: Mapping[str, Callable[[], object]], budget: float = 1.0, least: int = 5
+) -> dict[str, Timing]:
+    """Each call once to warm up, then rounds of one call each: at least `least`, and for `budget` s.
+
+    Whatever else the machine does while this runs slows all of them alike.
+    """
+    for call in calls.values():
         call()
-        seconds.append(time.perf_counter() - start)
-    return Timing(tuple(seconds))
+    seconds: dict[str, list[float]] = {name: [] for name in calls}
+    deadline = time.perf_counter() + budget
+    rounds = 0
+    while rounds < least or time.perf_counter() < deadline:
+        rounds += 1
+        for name, call in calls.items():
+            start = time.perf_counter()
+            call()
+            seconds[name].append(time.perf_counter() - start)
+    return {name: Timing(tuple(values)) for name, values in seconds.items()}

@@ -7,15 +7,15 @@ make a wrong index visible.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from pathlib import Path
 
 import numpy as np
 import onnx
 from onnx import numpy_helper
 
-from polyc.commands.verify import run_reference
-from polyc.errors import InvalidModel
+from polyc.commands.verify import LIMITS, relative_error, run_reference
+from polyc.errors import InvalidModel, RuntimeFailure
 
 _FILE = "backend/test/data/light/light_resnet50.onnx"
 
@@ -71,15 +71,32 @@ def random_weight(
     return (generator.standard_normal(shape) / math.sqrt(fan_in)).astype(np.float32)
 
 
-def reference(model: onnx.ModelProto) -> tuple[str, Callable[[Mapping[str, np.ndarray]], object]]:
-    """The judge's name, and feeds -> its first output: ONNX Runtime, or else onnx's evaluator."""
+def check(
+    model: onnx.ModelProto, ours: Mapping[str, np.ndarray], feeds: Mapping[str, np.ndarray]
+) -> tuple[str, float]:
+    """(the judge's name, how far our outputs are from its): ONNX Runtime, or onnx's evaluator.
+
+    Raises RuntimeFailure if that is further than float32 allows.
+    """
+    judge, expected = judged(model, feeds)
+    error = max(relative_error(ours[name], value) for name, value in expected.items())
+    if error > LIMITS["float32"]:
+        raise RuntimeFailure(
+            f"ResNet-50 differs from {judge} by {error:.1e}; run `polyc verify`, and report this"
+        )
+    return judge, error
+
+
+def judged(
+    model: onnx.ModelProto, feeds: Mapping[str, np.ndarray]
+) -> tuple[str, dict[str, np.ndarray]]:
+    """(the judge's name, its outputs)."""
     try:
         import onnxruntime  # type: ignore[import-untyped,unused-ignore]
     except ImportError:
-        return "onnx's reference evaluator", lambda feeds: next(
-            iter(run_reference(model, feeds).values())
-        )
+        return "onnx's reference evaluator", run_reference(model, feeds)
     session = onnxruntime.InferenceSession(
         model.SerializeToString(), providers=["CPUExecutionProvider"]
     )
-    return "ONNX Runtime", lambda feeds: session.run(None, dict(feeds))[0]
+    values = session.run(None, dict(feeds))
+    return "ONNX Runtime", {o.name: v for o, v in zip(session.get_outputs(), values, strict=True)}

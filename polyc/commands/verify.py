@@ -10,7 +10,7 @@ import onnx
 from onnx import shape_inference
 from onnx.reference import ReferenceEvaluator
 
-from polyc.errors import InvalidModel
+from polyc.errors import InvalidModel, RuntimeFailure
 
 LIMITS = {"float16": 1e-2, "float32": 1e-4, "float64": 1e-10}
 """Largest error, relative to the tensor's largest magnitude; other types must agree exactly."""
@@ -64,9 +64,15 @@ def expose_intermediates(model: onnx.ModelProto) -> onnx.ModelProto:
 
 
 def run_reference(model: onnx.ModelProto, feeds: Mapping[str, np.ndarray]) -> dict[str, np.ndarray]:
-    """{output: array} by ONNX's reference evaluator."""
-    evaluator = ReferenceEvaluator(model)
-    values = evaluator.run(None, dict(feeds))
+    """{output: array} by ONNX's reference evaluator; RuntimeFailure if that cannot run the model."""
+    try:
+        evaluator = ReferenceEvaluator(model)
+        values = evaluator.run(None, dict(feeds))
+    except Exception as error:  # each operator raises what it likes
+        raise RuntimeFailure(
+            f"onnx's reference evaluator cannot run model {model.graph.name!r}: "
+            f"{' '.join(str(error).split())[:300]}; there is nothing to compare with"
+        ) from error
     return dict(zip(evaluator.output_names, map(np.asarray, values), strict=True))
 
 

@@ -263,8 +263,12 @@ def _inner_vector(
 
 
 def _may_vectorise(s: Statement, p: int, strides: tuple[Strides, ...]) -> bool:
-    """Whether a loop of a statement carries nothing but a declared reduction."""
-    written = strides[0]
+    """Whether a loop of a statement carries nothing but a declared reduction, and may be innermost.
+
+    A reduction keeps its order but for the lanes of a vector: only its last loop may be one.
+    """
+    written, extents = strides[0], box_extents(s.domain)
     if written.steps[p] == 0:
-        return s.reduction is not None
+        later = range(p + 1, len(extents))
+        return s.reduction is not None and all(written.steps[q] or extents[q] == 1 for q in later)
     return all(load.array != s.array for load in s.loads)

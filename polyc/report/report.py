@@ -1,21 +1,22 @@
-"""What `explain()` shows: kernels, what was fused into them, how they run, what was proven."""
+"""What `explain()` says, as data: kernels, what was fused into them, how they run, what was proven."""
 
 from __future__ import annotations
 
-import html
-import io
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
-from string import Template
 from typing import Any
+
+EXAMPLES = 3
+"""Rewrites of one kind, and fusions refused for one reason, that the text names."""
 
 
 @dataclass(frozen=True)
 class KernelRow:
     """One launch: the kernel, the graph nodes that it computes, its loops, its costs, its proof.
 
-    flops: scalar operations; bytes: bytes of arrays touched; seconds: measured, where it was.
+    flops: scalar operations; bytes: bytes of arrays touched; proof: what was proven, empty if it was
+    not asked for; seconds: measured, where it was; operators: of the nodes, where they are known.
     """
 
     name: str
@@ -25,6 +26,7 @@ class KernelRow:
     bytes: int | None
     proof: str
     seconds: float | None = None
+    operators: tuple[str, ...] = ()
 
     @property
     def gflops(self) -> float | None:
@@ -36,6 +38,14 @@ class KernelRow:
         """1e9 bytes a second."""
         return self.bytes / self.seconds / 1e9 if self.bytes and self.seconds else None
 
+    @property
+    def computes(self) -> str:
+        """The nodes with their operators: "Conv n4, Relu n6"."""
+        if len(self.operators) != len(self.nodes):
+            return ", ".join(self.nodes)
+        pairs = zip(self.operators, self.nodes, strict=True)
+        return ", ".join(f"{operator} {node}" for operator, node in pairs)
+
 
 @dataclass(frozen=True)
 class Fallback:
@@ -46,8 +56,21 @@ class Fallback:
 
 
 @dataclass(frozen=True)
+class NotFused:
+    """A node that could have joined its producer's kernel, and why it did not."""
+
+    producer: str
+    consumer: str
+    reason: str
+
+
+@dataclass(frozen=True)
 class Report:
-    """Everything polyc says about a compiled model; sizes in bytes, times in seconds."""
+    """Everything polyc says about a compiled model; sizes in bytes, times in seconds.
+
+    rewrites: "name of the rewrite: what it did"; schedule_fallbacks: kernels that keep the textual
+    order, and why; proven: facts about all kernels, their launches and the arena, one a line.
+    """
 
     model: str
     target: str
@@ -59,6 +82,8 @@ class Report:
     arena_lower_bound: int = 0
     weights_bytes: int = 0
     stage_seconds: Mapping[str, float] = field(default_factory=dict)
+    not_fused: tuple[NotFused, ...] = ()
+    proven: tuple[str, ...] = ()
 
     def with_seconds(self, seconds: Sequence[float]) -> Report:
         """This report with the measured time of each launch."""
@@ -71,85 +96,71 @@ class Report:
 
     @staticmethod
     def from_json(data: Mapping[str, Any]) -> Report:
+        """The report that `to_json` wrote."""
         values = dict(data)
         values["kernels"] = tuple(
-            KernelRow(**{**k, "nodes": tuple(k["nodes"])}) for k in data["kernels"]
+            KernelRow(**{**k, "nodes": tuple(k["nodes"]), "operators": tuple(k["operators"])})
+            for k in data["kernels"]
         )
         values["fallbacks"] = tuple(Fallback(**f) for f in data["fallbacks"])
-        values["rewrites"] = tuple(data["rewrites"])
-        values["schedule_fallbacks"] = tuple(data["schedule_fallbacks"])
+        values["not_fused"] = tuple(NotFused(**n) for n in data["not_fused"])
+        for name in ("rewrites", "schedule_fallbacks", "proven"):
+            values[name] = tuple(data[name])
         return Report(**values)
 
-    def facts(self) -> list[tuple[str, str]]:
-        """The lines that stand around the table of kernels: (what, value)."""
+    def facts(self, examples: int | None = None) -> list[tuple[str, str]]:
+        """What stands around the table of kernels: (what, value); `examples` cuts long lists."""
+        nodes = {n for k in self.kernels for n in k.nodes}
         flops = sum(k.flops or 0 for k in self.kernels)
-        nodes = sum(len(k.nodes) for k in self.kernels)
+        distinct = len({k.name for k in self.kernels})
         lines = [
             ("target", self.target),
-            ("kernels", f"{len(self.kernels)} launches for {nodes} nodes, {count(flops)}flop"),
+            (
+                "kernels",
+                f"{len(self.kernels)} launches of {distinct} kernels compute {len(nodes)} nodes: "
+                f"{count(flops)}flop",
+            ),
             (
                 "memory",
-                f"{count(self.arena_bytes)}B for temporaries (at least "
+                f"{count(self.arena_bytes)}B for temporaries (the largest live set is "
                 f"{count(self.arena_lower_bound)}B), {count(self.weights_bytes)}B of weights",
             ),
         ]
         if self.stage_seconds:
-            stages = ", ".join(f"{k} {v:.2f} s" for k, v in self.stage_seconds.items())
-            lines.append(("compiled in", f"{sum(self.stage_seconds.values()):.2f} s: {stages}"))
-        lines += [("rewritten", r) for r in self.rewrites]
+            stages = ", ".join(f"{k} {v:.2f}" for k, v in self.stage_seconds.items())
+            total = sum(self.stage_seconds.values())
+            lines.append(("compiled in", f"{total:.2f} s: {stages}"))
+        lines += [("proven", p) for p in self.proven]
+        rewrites = (r.partition(": ") for r in self.rewrites)
+        lines += _grouped("rewritten", ((name, text) for name, _, text in rewrites), examples)
+        refused = ((n.reason, f"{n.consumer} after {n.producer}") for n in self.not_fused)
+        lines += _grouped("not fused", refused, examples)
         lines += [("textual order", s) for s in self.schedule_fallbacks]
         lines += [("not compiled", f"{f.node}: {f.reason}") for f in self.fallbacks]
         return lines
 
-    def table(self) -> tuple[list[str], list[list[str]]]:
-        """Heads and cells of the table of kernels; times only where some were measured."""
-        timed = any(k.seconds is not None for k in self.kernels)
-        heads = ["#", "kernel", "nodes", "schedule", "flop", "bytes", "proof"]
-        heads += ["us", "Gflop/s", "GB/s"] if timed else []
-        rows = []
-        for position, k in enumerate(self.kernels):
-            row = [str(position), k.name, ", ".join(k.nodes), k.schedule]
-            row += [count(k.flops), count(k.bytes), k.proof]
-            if timed:
-                micro = None if k.seconds is None else k.seconds * 1e6
-                row += [_number(v) for v in (micro, k.gflops, k.gbytes)]
-            rows.append(row)
-        return heads, rows
-
     def __str__(self) -> str:
-        from rich.console import Console
-        from rich.table import Table
-        from rich.text import Text
+        from polyc.report.text import print_report
 
-        heads, rows = self.table()
-        table = Table(title=Text(self.model))
-        for head in heads:
-            right = head in ("#", "flop", "bytes", "us", "Gflop/s", "GB/s")
-            table.add_column(head, justify="right" if right else "left", overflow="fold")
-        for row in rows:
-            table.add_row(*map(Text, row))
-        text = io.StringIO()
-        console = Console(file=text, width=120, color_system=None, legacy_windows=False)
-        console.print(table)
-        for what, value in self.facts():
-            console.print(Text(f"{what}: {value}"), soft_wrap=True)
-        return text.getvalue().rstrip("\n")
+        return print_report(self)
 
     def to_html(self, path: str | Path) -> None:
         """Write the report as one self-contained page; every text is escaped."""
-        heads, rows = self.table()
-        page = _PAGE.substitute(
-            model=html.escape(self.model),
-            facts="".join(
-                f"<dt>{html.escape(k)}</dt><dd>{html.escape(v)}</dd>\n" for k, v in self.facts()
-            ),
-            heads="".join(f"<th>{html.escape(h)}</th>" for h in heads),
-            rows="".join(
-                "<tr>" + "".join(f"<td>{html.escape(c)}</td>" for c in row) + "</tr>\n"
-                for row in rows
-            ),
-        )
-        Path(path).write_text(page, encoding="utf-8")
+        from polyc.report.page import print_page
+
+        Path(path).write_text(print_page(self), encoding="utf-8")
+
+
+def _grouped(
+    what: str, items: Iterable[tuple[str, str]], examples: int | None
+) -> Iterator[tuple[str, str]]:
+    """One line for each key: how often, the key, and the first texts under it."""
+    groups: dict[str, list[str]] = {}
+    for key, text in items:
+        groups.setdefault(key, []).append(text)
+    for key, texts in groups.items():
+        more = ["…"] if examples is not None and len(texts) > examples else []
+        yield what, f"{len(texts)} x {key}: {'; '.join([*texts[:examples], *more])}"
 
 
 def count(value: int | None) -> str:
@@ -162,36 +173,3 @@ def count(value: int | None) -> str:
             return f"{scaled:.3g} {prefix}"
         scaled /= 1000
     return f"{scaled:.4g} T"
-
-
-def _number(value: float | None) -> str:
-    return "-" if value is None else f"{value:,.1f}"
-
-
-_PAGE = Template("""<!DOCTYPE html>
-<html lang="en">
-<head>
-<meta charset="utf-8">
-<title>polyc: $model</title>
-<style>
-body { font: 15px/1.5 system-ui, sans-serif; margin: 2em auto; max-width: 75em; padding: 0 1em; }
-table { border-collapse: collapse; font-size: 13px; }
-th, td { border-bottom: 1px solid #ccc; padding: .3em .6em; text-align: left; vertical-align: top; }
-th { position: sticky; top: 0; background: #fff; }
-td { overflow-wrap: anywhere; }
-dt { float: left; clear: left; width: 9em; color: #666; }
-dd { margin-left: 9.5em; }
-</style>
-</head>
-<body>
-<h1>$model</h1>
-<dl>
-$facts</dl>
-<table>
-<thead><tr>$heads</tr></thead>
-<tbody>
-$rows</tbody>
-</table>
-</body>
-</html>
-""")

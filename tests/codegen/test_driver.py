@@ -19,14 +19,14 @@ def driver(program):
 def test_each_launch_is_one_call_with_literal_addresses():
     text = driver(scale_program())
     assert (
-        "void scale(const f32 *restrict, const f32 *restrict, f32 *restrict, int, int *);" in text
+        "void scale(const f32 *restrict, const f32 *restrict, f32 *restrict, pc_team *, int *);" in text
     )
     assert (
-        "    /* mul_0 */\n"
-        "    LAUNCH(0, scale((const f32 *)(io[0]), (const f32 *)(weights + 0), "
-        "(f32 *)(arena + 0), threads, &status));" in text
+        "        /* mul_0 */\n"
+        "        LAUNCH(0, scale((const f32 *)(io[0]), (const f32 *)(weights + 0), "
+        "(f32 *)(arena + 0), &team, &failed[0]));" in text
     )
-    assert "(const f32 *)(weights + 64), (f32 *)(io[1]), threads" in text
+    assert "(const f32 *)(weights + 64), (f32 *)(io[1]), &team, &failed" in text
     assert "memcpy" not in text
 
 

@@ -7,10 +7,10 @@ import onnx
 import pytest
 from onnx import TensorProto, helper, numpy_helper
 
-from polyc.commands.demo import reference, resnet50
+from polyc.commands.demo import check, judged, resnet50
 from polyc.commands.numpy_baseline import make_evaluator
 from polyc.commands.verify import relative_error
-from polyc.errors import UnsupportedOp
+from polyc.errors import RuntimeFailure, UnsupportedOp
 
 pytest.importorskip("onnxruntime")
 
@@ -39,11 +39,16 @@ def test_the_model_is_resnet50_with_random_weights(model):
 
 def test_numpy_computes_what_onnxruntime_does(model):
     x = np.random.default_rng(0).standard_normal((1, 3, 224, 224)).astype(np.float32)
-    name, judged = reference(model)
-    expected = np.asarray(judged({"gpu_0/data_0": x}))
+    feeds = {"gpu_0/data_0": x}
+    name, outputs = judged(model, feeds)
+    ((output, expected),) = outputs.items()
     assert name == "ONNX Runtime"
     assert expected.std() > 1e-6  # not the uniform distribution of a dead network
-    assert relative_error(make_evaluator(model)({"gpu_0/data_0": x}), expected) < 1e-4
+    ours = make_evaluator(model)(feeds)
+    assert relative_error(ours, expected) < 1e-4
+    assert check(model, {output: ours}, feeds)[1] < 1e-4
+    with pytest.raises(RuntimeFailure, match="ResNet-50 differs from ONNX Runtime by 1"):
+        check(model, {output: 2 * expected}, feeds)
 
 
 def test_an_operator_that_the_yardstick_lacks_is_named():

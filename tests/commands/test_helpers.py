@@ -6,10 +6,10 @@ import numpy as np
 import pytest
 from onnx import TensorProto, helper
 
-from polyc.commands.bench import measure
+from polyc.commands.bench import measure, measure_in_turn
 from polyc.commands.feeds import random_feeds, read_feeds, write_results
 from polyc.commands.verify import expose_intermediates, relative_error, run_reference
-from polyc.errors import InvalidModel
+from polyc.errors import InvalidModel, RuntimeFailure
 from polyc.spec import TensorSpec
 
 SPECS = (
@@ -49,6 +49,21 @@ def test_measure_warms_up_and_repeats():
     assert len(calls) == 4
     assert len(timing.seconds) == 3
     assert 0 <= timing.best <= timing.median
+
+
+def test_calls_take_turns():
+    calls: list[str] = []
+    times = measure_in_turn({n: lambda n=n: calls.append(n) for n in "ab"}, budget=0, least=2)
+    assert "".join(calls) == "ababab"
+    assert {name: len(t.seconds) for name, t in times.items()} == {"a": 2, "b": 2}
+
+
+def test_what_the_reference_cannot_run_is_an_error():
+    info = [helper.make_tensor_value_info(n, TensorProto.FLOAT, [2]) for n in "xy"]
+    node = helper.make_node("NoSuchOperator", ["x"], ["y"])
+    model = helper.make_model(helper.make_graph([node], "g", info[:1], info[1:]))
+    with pytest.raises(RuntimeFailure, match="reference evaluator cannot run model 'g'"):
+        run_reference(model, {"x": np.zeros(2, np.float32)})
 
 
 @pytest.mark.parametrize(

@@ -7,7 +7,8 @@ from html.parser import HTMLParser
 
 import pytest
 
-from polyc.report.report import Fallback, KernelRow, Report, count
+from polyc.report.report import Fallback, KernelRow, NotFused, Report, count
+from polyc.report.text import print_report
 
 HOSTILE = "[red]<script>alert('x')</script>[/nothing] & \"q\""
 
@@ -15,16 +16,27 @@ REPORT = Report(
     "net",
     "cpu avx512, 2 cores",
     (
-        KernelRow("conv_1", ("conv1", "relu1"), "parallel n, tile 6x64", 2_000_000, 4096, "proven"),
+        KernelRow(
+            "conv_1",
+            ("conv1", "relu1"),
+            "parallel n, tile 6x64",
+            2_000_000,
+            4096,
+            "3 accesses in bounds",
+            operators=("Conv", "Relu"),
+        ),
         KernelRow(HOSTILE, (HOSTILE,), HOSTILE, None, None, HOSTILE),
+        KernelRow("add_1", ("add1",), "rows", 10, 4096, ""),
     ),
     (Fallback("Loop_1", "loops are not compiled"),),
-    ("batch norm folded into conv1",),
+    (*(f"batch_norm_folding: bn{k} into conv{k}" for k in range(5)), "gemm: transB"),
     ("cluster 3: budget spent",),
     1 << 20,
     1 << 19,
     25_000_000,
     {"lower": 0.5, "build": 1.25},
+    tuple(NotFused(f"p{k}", f"c{k}", "the tile would split") for k in range(2)),
+    ("1 kernel: 3 accesses in bounds", "arena: 2 arrays apart"),
 )
 
 
@@ -34,15 +46,35 @@ def test_json_round_trip():
 
 def test_the_table_says_everything():
     text = str(REPORT)
-    said = ["conv1, relu1", "2 M", "proven", "Loop_1: loops are not compiled"]
-    said += ["25 MB of weights", "build 1.25 s", "budget spent", "cpu avx512", "<script>alert"]
+    said = ["Conv conv1, Relu relu1", "2 M", "not compiled: Loop_1: loops are not compiled"]
+    said += ["25 MB of weights", "1.75 s: lower 0.50, build 1.25", "budget spent", "cpu avx512"]
+    said += ["<script>alert", "proven: arena: 2 arrays apart", "largest live set is 524 kB"]
+    said += ["not fused: 2 x the tile would split: c0 after p0; c1 after p1"]
+    said += ["rewritten: 1 x gemm: transB", "3 launches of 3 kernels compute 4 nodes"]
     for part in said:
         assert part in text
     assert "Gflop/s" not in text
+    proofs = [line.split()[-1] for line in text.splitlines() if line.startswith(("0", "2"))]
+    assert proofs == ["yes", "no"]
+
+
+def test_long_lists_are_cut_in_the_text_only(tmp_path):
+    cut = "5 x batch_norm_folding: bn0 into conv0; bn1 into conv1; bn2 into conv2; …"
+    assert f"rewritten: {cut}\n" in str(REPORT)
+    REPORT.to_html(tmp_path / "report.html")
+    assert "bn4 into conv4" in (tmp_path / "report.html").read_text()
+
+
+def test_only_the_heaviest_kernels():
+    text = print_report(REPORT.with_seconds([1e-3, 3e-3, 2e-3]), most=2)
+    assert "conv_1" not in text
+    assert "add_1" in text
+    assert "… and 1 launches that take less" in text
+    assert "conv_1" in print_report(REPORT, most=1)
 
 
 def test_times_give_rates():
-    timed = REPORT.with_seconds([1e-3, 2e-3])
+    timed = REPORT.with_seconds([1e-3, 2e-3, 1e-6])
     assert timed.kernels[0].gflops == pytest.approx(2.0)
     assert timed.kernels[0].gbytes == pytest.approx(0.004096)
     assert timed.kernels[1].gflops is None
@@ -59,7 +91,8 @@ def test_the_page_escapes_every_text(tmp_path):
     parser.handle_starttag = lambda tag, attrs: tags.append(tag)  # type: ignore[method-assign]
     parser.feed(page)
     assert "script" not in tags
-    assert tags.count("tr") == 3
+    assert tags.count("tr") == 4
+    assert "<td>3 accesses in bounds</td>" in page
     assert "&lt;script&gt;" in page
 
 

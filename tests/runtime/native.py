@@ -41,7 +41,7 @@ class Isa:
 
 
 ISAS = (
-    Isa("avx512", ("-mavx512f",), ("avx512f",), 16),
+    Isa("avx512", ("-mavx512f", "-mfma"), ("avx512f", "fma"), 16),
     Isa("avx2", ("-mavx2", "-mfma"), ("avx2", "fma"), 8),
     Isa("baseline", (), (), 4),
 )
@@ -90,7 +90,8 @@ def cast_loops(casts: Iterable[tuple[str, str, int]]) -> str:
 
 
 def apply(library: ctypes.CDLL, name: str, result: str, *operands: np.ndarray) -> np.ndarray:
-    """out = name(*operands), element by element; the size must be a multiple of the lanes."""
+    """out = name(*operands), element by element; the size must be a multiple of 64, the most lanes."""
+    assert operands[0].size % 64 == 0
     operands = tuple(np.ascontiguousarray(o) for o in operands)
     out = np.zeros(operands[0].size, DTYPES[result])
     addresses = [ctypes.c_void_p(a.ctypes.data) for a in (*operands, out)]
@@ -117,9 +118,7 @@ def _function_loop(name: str, element: str, lanes: int, uses: Uses) -> str:
     return _loop(f"{name}_{kind(element, lanes)}", callee, operands, result, lanes, uses)
 
 
-def _loop(
-    name: str, callee: str, operands: list[str], result: str, lanes: int, uses: Uses
-) -> str:
+def _loop(name: str, callee: str, operands: list[str], result: str, lanes: int, uses: Uses) -> str:
     values = [f"a{i}[i]" for i in range(len(operands))]
     store = "out[i] = {};"
     if lanes > 1:

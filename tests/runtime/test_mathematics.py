@@ -1,6 +1,7 @@
 """Errors of the mathematical functions over all floats, their special values, and their remainders."""
 
 import ctypes
+import math
 
 import numpy as np
 import pytest
@@ -106,7 +107,7 @@ def test_error_over_all_floats(native, name):
         getattr(library, f"apply_{name}_f32x{isa.lanes}"),
         getattr(library, f"reference_{name}"),
         ctypes.c_uint32(11),
-        ctypes.c_uint32(7919 if isa is ISAS[0] else 19997),
+        ctypes.c_uint32(1999 if isa is ISAS[0] else 9973),
         ctypes.byref(where),
     )
     assert worst <= BOUNDS[name], f"{name}({where.value!r}) is off by {worst:.2f} ulp"
@@ -118,8 +119,6 @@ def reference(name, *operands):
     if name == "sigmoid":
         return np.where(wide[0] < 0, np.exp(wide[0]), 1) / (1 + np.exp(-np.abs(wide[0])))
     if name == "erf":
-        import math
-
         return np.array([math.erf(x) for x in wide[0]])
     names = {"pow": "power", "asin": "arcsin", "acos": "arccos", "atan": "arctan"}
     names |= {"asinh": "arcsinh", "acosh": "arccosh", "atanh": "arctanh"}
@@ -127,13 +126,13 @@ def reference(name, *operands):
 
 
 def errors_in_ulp(got, exact):
-    """|got - exact| in ulp of exact; where they are equal as floats, or both NaN, 0."""
+    """|got - exact| in ulp of exact; of infinities and NaN, 0 where they agree and else 1e9."""
     with np.errstate(all="ignore"):
         rounded = exact.astype(np.float32)
-        ulp = np.spacing(np.minimum(np.abs(exact), np.finfo(np.float32).max).astype(np.float32))
+        ulp = np.ldexp(1.0, np.maximum(np.frexp(exact)[1], -125) - 24)
         error = np.abs(got - exact) / ulp
     same = (got == rounded) | (np.isnan(got) & np.isnan(exact))
-    return np.where(same & ~np.isfinite(error), 0, error)
+    return np.where(np.isfinite(error), error, np.where(same, 0, 1e9))
 
 
 def specials():
@@ -189,7 +188,9 @@ def test_scalar_remainders_agree_with_vectors(native, name):
     operands = [x, np.roll(x, 1)][: FUNCTIONS[name].arity]
     scalar = apply(library, f"{name}_f32", "f32", *operands)
     vector = apply(library, f"{name}_f32x{isa.lanes}", "f32", *operands)
-    np.testing.assert_array_equal(scalar.view(np.uint32), vector.view(np.uint32))
+    nan = np.isnan(scalar)  # whose sign and payload nothing specifies
+    np.testing.assert_array_equal(nan, np.isnan(vector))
+    np.testing.assert_array_equal(scalar[~nan].view(np.uint32), vector[~nan].view(np.uint32))
 
 
 def test_double_precision_is_that_of_libm(tmp_path):

@@ -29,11 +29,17 @@ _KEYWORDS = (  # C's and isl's
     "inline int long register restrict return short signed sizeof static struct switch typedef "
     "union unsigned void volatile while asm typeof main "
     "and or not implies exists all true false mod min max floor ceil floord ceild fdiv_q infty "
-    "NaN rat inf none"
+    "NaN rat inf none "
+    "linux unix status threads"  # macros of gcc, arguments of every kernel
 )
 
 RESERVED = frozenset(_KEYWORDS.split())
 """What may name neither an array nor a statement."""
+
+_GENERATED = re.compile(
+    r"c\d+|.*_local(_\d+)*|partial(_\d+)+|[fiub]\d+(x\d+)?|(pc|PC)_.*|[A-Z0-9_]+_(MAX|MIN|C)"
+)
+"""Names that generated code gives itself: loops, local arrays, types, the runtime, stdint.h."""
 
 
 def lowers(*operators: str) -> Callable[[Lower], Lower]:
@@ -230,6 +236,7 @@ class Lowering:
         """A fresh C identifier that resembles the hint; model names never reach C text raw."""
         base = re.sub(r"\W+", "_", hint, flags=re.ASCII).strip("_")[:60] or "t"
         base = f"t{base}" if base[0].isdigit() or base in RESERVED else base
+        base = f"{base}_" if _GENERATED.fullmatch(base) else base
         name, k = base, 1
         while name in self._names:
             name, k = f"{base}_{k}", k + 1

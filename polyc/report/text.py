@@ -1,0 +1,75 @@
+"""The report as text: a table of kernels, and the facts around it."""
+
+from __future__ import annotations
+
+import io
+import shutil
+from collections.abc import Iterable
+
+from polyc.report.report import EXAMPLES, KernelRow, Report, count
+
+WIDTH = 120
+"""Columns, where there is no terminal that says."""
+
+RIGHT = frozenset({"#", "flop", "bytes", "us", "Gflop/s", "GB/s"})
+
+
+def print_report(report: Report, most: int | None = None) -> str:
+    """The report; `most` keeps only that many kernels, those that take or compute most."""
+    from rich import box
+    from rich.console import Console
+    from rich.table import Table
+    from rich.text import Text
+
+    heads, rows = make_table(report, most)
+    width = max(100, shutil.get_terminal_size((WIDTH, 0)).columns)
+    table = Table(box=box.SIMPLE_HEAD, pad_edge=False, show_edge=False)
+    for head in heads:
+        right = head in RIGHT
+        table.add_column(
+            head, justify="right" if right else "left", no_wrap=right, overflow="fold"
+        )
+    for row in rows:
+        table.add_row(*map(Text, row))
+    text = io.StringIO()
+    console = Console(file=text, width=width, color_system=None, legacy_windows=False)
+    console.print(Text(report.model), soft_wrap=True)
+    console.print(table)
+    hidden = len(report.kernels) - len(rows)
+    if hidden:
+        console.print(f"… and {hidden} launches that take less", highlight=False)
+    console.print()
+    for what, value in report.facts(EXAMPLES):
+        console.print(Text(f"{what}: {value}"), soft_wrap=True)
+    return "\n".join(line.rstrip() for line in text.getvalue().splitlines())
+
+
+def make_table(report: Report, most: int | None = None) -> tuple[list[str], list[list[str]]]:
+    """Heads and cells of the table of kernels; times only where some were measured."""
+    timed = any(k.seconds is not None for k in report.kernels)
+    heads = ["#", "kernel", "nodes", "schedule", "flop", "bytes", "proven"]
+    heads += ["us", "Gflop/s", "GB/s"] if timed else []
+    rows = []
+    for position, k in _heaviest(report.kernels, most):
+        row = [str(position), k.name, k.computes, k.schedule]
+        row += [count(k.flops), count(k.bytes), "yes" if k.proof else "no"]
+        if timed:
+            micro = None if k.seconds is None else k.seconds * 1e6
+            row += [_number(v) for v in (micro, k.gflops, k.gbytes)]
+        rows.append(row)
+    return heads, rows
+
+
+def _heaviest(
+    kernels: Iterable[KernelRow], most: int | None
+) -> list[tuple[int, KernelRow]]:
+    """The kernels with their positions, in order; all of them, or the `most` heaviest."""
+    numbered = list(enumerate(kernels))
+    if most is None:
+        return numbered
+    weight = sorted(numbered, key=lambda k: (-(k[1].seconds or 0), -(k[1].flops or 0)))
+    return sorted(weight[:most], key=lambda k: k[0])
+
+
+def _number(value: float | None) -> str:
+    return "-" if value is None else f"{value:,.1f}"

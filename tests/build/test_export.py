@@ -1,0 +1,125 @@
+"""Exported C: it builds with make alone, runs, and keeps hostile names out of the text."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import polyc
+from polyc import ops
+from polyc.build.export import identifier
+from polyc.errors import InvalidModel
+from polyc.graph.ir import Graph
+from polyc.spec import TensorSpec
+from tests.programs import (
+    GATHER_C,
+    SCALE_C,
+    compiled,
+    gather_program,
+    install_pipeline,
+    options,
+    scale_program,
+)
+
+needs_make = pytest.mark.skipif(shutil.which("make") is None, reason="make is not installed")
+GRAPH = Graph("g", (), {}, (), ())
+
+
+def make(folder: Path, target: str = "all") -> None:
+    """Build with nothing of Python on the way."""
+    environment = {"PATH": os.defpath, "LC_ALL": "C"}
+    done = subprocess.run(
+        ["make", "-C", str(folder), target], capture_output=True, text=True, env=environment
+    )
+    assert done.returncode == 0, done.stderr
+    assert "warning" not in done.stderr
+
+
+def example(folder: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
+        ["./example", *arguments], cwd=folder, capture_output=True, text=True, check=False
+    )
+
+
+@needs_make
+def test_a_compiled_model_builds_and_gives_what_polyc_gives(tmp_path):
+    generator = np.random.default_rng(0)
+    weight = generator.standard_normal((20, 8)).astype(np.float32)
+    bias = generator.standard_normal(8).astype(np.float32)
+    x = ops.input("x", (5, 20))
+    model = polyc.compile(
+        polyc.Graph.build({"y": ops.relu(ops.matmul(x, weight) + bias)}, name="dense layer/1"),
+        options=options(tmp_path),
+        target="baseline",
+    )
+    model.export(tmp_path / "c")
+    make(tmp_path / "c")
+    done = example(tmp_path / "c", "weights.bin", "2")
+    assert done.returncode == 0, done.stderr
+    name, _, numbers = done.stdout.partition(":")
+    assert name == "y"
+    expected = model(np.zeros((5, 20), np.float32)).ravel()[:8]
+    np.testing.assert_allclose(np.fromstring(numbers, sep=" "), expected, rtol=1e-5)
+    header = (tmp_path / "c" / "dense_layer_1.h").read_text()
+    assert "io[0]  float [5, 20]  x" in header
+    assert "#define DENSE_LAYER_1_IO_1_BYTES 160" in header
+    assert (tmp_path / "c" / "lib" / "dense_layer_1.so").is_file()
+
+
+@needs_make
+def test_several_outputs_types_and_a_missing_weight_file(monkeypatch, tmp_path):
+    install_pipeline(monkeypatch, compiled(gather_program(), GATHER_C))
+    polyc.compile(GRAPH, options=options(tmp_path), target="baseline").export(tmp_path / "c")
+    make(tmp_path / "c")
+    done = example(tmp_path / "c")
+    assert done.stdout == "y: 0\nsame: 0 0 0 0 0 0\nempty:\nfixed: 5 7\n"
+    done = example(tmp_path / "c", "gone.bin")
+    assert (done.returncode, done.stderr) == (1, "gone.bin cannot be read\n")
+    make(tmp_path / "c", "clean")
+    assert not (tmp_path / "c" / "example").exists()
+
+
+@needs_make
+def test_hostile_names_stay_names(monkeypatch, tmp_path):
+    evil = '*/ #error "\n%n\\'
+    program = scale_program(name=evil)
+    spec = TensorSpec(evil, np.dtype(np.float32), (2, 3))
+    program = replace(program, inputs=((spec, "x"),), outputs=((spec, "y"),))
+    install_pipeline(monkeypatch, compiled(program, SCALE_C))
+    model = polyc.compile(GRAPH, options=options(tmp_path), target="baseline")
+    model.export(tmp_path / "c")
+    make(tmp_path / "c")
+    assert example(tmp_path / "c").returncode == 0
+    assert (tmp_path / "c" / "error_n.h").is_file()
+
+
+@pytest.mark.parametrize(
+    ("name", "plain"),
+    [("a/b-c", "a_b_c"), ("7net", "model_7net"), ("", "model"), ("été", "t"), ("../x", "x")],
+)
+def test_identifiers(name, plain):
+    assert identifier(name) == plain
+
+
+def test_only_an_export_is_replaced(monkeypatch, tmp_path):
+    install_pipeline(monkeypatch, compiled(scale_program(), SCALE_C))
+    model = polyc.compile(GRAPH, options=options(tmp_path))
+    place = tmp_path / "place"
+    place.mkdir()
+    model.export(place)
+    (place / "build").mkdir()
+    model.export(place)
+    assert not (place / "build").exists()
+    (tmp_path / "mine").mkdir()
+    (tmp_path / "mine" / "precious").write_text("keep")
+    with pytest.raises(InvalidModel, match="is not an exported model"):
+        model.export(tmp_path / "mine")
+    assert (tmp_path / "mine" / "precious").read_text() == "keep"
+    with pytest.raises(InvalidModel, match="is not an exported model"):
+        model.export(tmp_path / "mine" / "precious")

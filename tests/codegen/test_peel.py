@@ -1,0 +1,113 @@
+"""Peeling: the same instances in the same order, and bounds that are constant afterwards."""
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from polyc.codegen.index import Compare, Logic, const, extremum, floordiv, var
+from polyc.codegen.loopnest import Block, For, If, extent_of, walk_nodes
+from polyc.codegen.peel import interval, peel, simplify_condition, simplify_index
+from tests.analysis.nests import at, loop, read, run, when
+from tests.codegen.execute import instances
+from tests.codegen.indices import CONDITIONS, INDICES, VALUES, evaluate, holds
+
+t, p, u = var("t"), var("p"), var("u")
+RANGES = dict.fromkeys("abc", (-20, 20))
+
+
+def step(*index):
+    return run("S", list(index), at("Y", *index), read("X", *index))
+
+
+def tiled(extent: int, tile: int, *body, kind="sequential"):
+    """for t step tile: for p in 0 .. min(tile, extent - t)."""
+    bound = extremum("min", (const(tile), const(extent) - t))
+    return loop("t", extent, loop("p", bound, *body, kind="vector"), step=tile, kind=kind)
+
+
+def loops(block: Block) -> list[For]:
+    return [n for n in walk_nodes(block) if isinstance(n, For)]
+
+
+def test_the_partial_tile_becomes_code_of_its_own():
+    before = Block((tiled(50, 16, step(t + p)),))
+    after = peel(before)
+    assert [(x.var, extent_of(x), x.kind) for x in loops(after)] == [
+        ("t", 3, "sequential"),
+        ("p", 16, "vector"),
+        ("p", 2, "vector"),
+    ]
+    assert list(instances(after)) == list(instances(before))
+
+
+def test_whole_tiles_stay_one_loop():
+    after = peel(Block((tiled(48, 16, step(t + p)),)))
+    assert [extent_of(x) for x in loops(after)] == [3, 16]
+
+
+def test_a_single_tile_needs_no_loop():
+    after = peel(Block((tiled(11, 16, step(t + p), kind="parallel"),)))
+    assert [(x.var, extent_of(x)) for x in loops(after)] == [("p", 11)]
+
+
+@given(st.integers(1, 40), st.integers(1, 17), st.integers(1, 9), st.integers(1, 5))
+@settings(max_examples=60, deadline=None)
+def test_nested_tiles_run_the_same_instances(extent, tile, other, size):
+    v, w = var("v"), var("w")
+    bound = extremum("min", (const(size), const(other) - v))
+    inner = loop("v", other, loop("w", bound, step(t + p, v + w)), step=size)
+    before = Block((tiled(extent, tile, inner),))
+    after = peel(before)
+    assert list(instances(after)) == list(instances(before))
+    assert all(extent_of(x) is not None for x in loops(after))
+
+
+def test_loops_of_nothing_and_decided_guards_disappear():
+    never = when(Compare("ge", t - 10), step(t))
+    always = when(Compare("ge", t), step(t))
+    after = peel(Block((loop("t", 10, never, always), loop("u", 0, step(u)))))
+    assert list(instances(after)) == [("S", (k,)) for k in range(10)]
+    assert [x.var for x in loops(after)] == ["t"]
+    assert not any(isinstance(n, If) for n in walk_nodes(after))
+    otherwise = If(Compare("ge", const(-1)), Block((step(0),)), Block((step(1),)))
+    assert peel(Block((otherwise,))) == Block((Block((step(1),)),))
+
+
+def test_bounds_of_an_outer_variable_stay():
+    triangle = Block((loop("t", 6, loop("p", t + 1, step(t, p))),))
+    assert list(instances(peel(triangle))) == list(instances(triangle))
+
+
+@given(INDICES, VALUES)
+@settings(max_examples=150, deadline=None)
+def test_intervals_hold_the_value_and_simplifying_keeps_it(index, values):
+    low, high = interval(index, RANGES)
+    assert low <= evaluate(index, values) <= high
+    assert evaluate(simplify_index(index, RANGES), values) == evaluate(index, values)
+
+
+@given(CONDITIONS, VALUES)
+@settings(max_examples=150, deadline=None)
+def test_simplifying_a_condition_keeps_its_truth(condition, values):
+    assert holds(simplify_condition(condition, RANGES), values) == holds(condition, values)
+
+
+@pytest.mark.parametrize(
+    ("condition", "simple"),
+    [
+        (Compare("ge", t), Logic("and", ())),
+        (Compare("ge", t - 5), Logic("or", ())),
+        (Compare("ge", t - 4), Compare("ge", t - 4)),
+        (Compare("eq", t + 1), Logic("or", ())),
+        (Logic("and", (Compare("ge", t), Compare("ge", t - 4))), Compare("ge", t - 4)),
+        (Logic("or", (Compare("ge", t), Compare("ge", t - 4))), Logic("and", ())),
+    ],
+)
+def test_conditions_that_the_ranges_decide(condition, simple):
+    assert simplify_condition(condition, {"t": (0, 4)}) == simple
+
+
+def test_minima_that_the_ranges_decide():
+    bound = extremum("min", (const(16), const(50) - t)) + floordiv(u, 2)
+    assert simplify_index(bound, {"t": (0, 34)}) == const(16) + floordiv(u, 2)
+    assert simplify_index(bound, {"t": (0, 35)}) == bound

@@ -1,0 +1,73 @@
+"""isl's affine functions as numbers."""
+
+import islpy as isl
+
+from polyc.poly.affine import (
+    box_extents,
+    coefficient,
+    outputs,
+    plain_iterator,
+    simplify,
+    single_aff,
+)
+
+MIXED = isl.PwMultiAff("{ S[i, j] -> A[2i + floor(j/3), i + 4, 7, j mod 5] }")
+PIECES = isl.PwAff("{ S[i, j] -> [i] : j < 2; S[i, j] -> [3] : j >= 2 }")
+
+
+def coefficients(function: isl.PwMultiAff, position: int) -> list[int | None]:
+    return [coefficient(pw, position) for pw in outputs(function)]
+
+
+def test_coefficients_are_none_where_the_iterator_is_divided():
+    assert coefficients(MIXED, 0) == [2, 1, 0, 0]
+    assert coefficients(MIXED, 1) == [None, 0, 0, None]
+
+
+def test_a_piecewise_function_moves_with_what_its_pieces_mention():
+    assert coefficient(PIECES, 0) is None
+    assert coefficient(PIECES, 1) is None  # the domains of the pieces depend on j
+    fixed = isl.PwAff("{ S[i, j] -> [1] : j < 2; S[i, j] -> [3] : j >= 2 }")
+    assert coefficient(fixed, 0) == 0
+
+
+def test_a_plain_iterator_is_one_iterator_and_a_constant():
+    plain = [plain_iterator(pw) for pw in outputs(MIXED)]
+    assert plain == [None, (0, 4), None, None]
+    assert plain_iterator(isl.PwAff("{ S[i, j] -> [i + j] }")) is None
+    assert plain_iterator(isl.PwAff("{ S[i, j] -> [j] : i > 2 }")) == (1, 0)
+    assert plain_iterator(PIECES) is None
+
+
+def test_a_function_of_one_piece_is_an_aff_and_of_several_is_none():
+    aff = single_aff(isl.PwAff("{ S[i] -> [3i + 1] : i > 0 }"))
+    assert aff is not None
+    assert aff.get_coefficient_val(isl.dim_type.in_, 0) == 3
+    assert single_aff(PIECES) is None
+
+
+def test_simplify_drops_the_divisions_that_a_domain_makes_idle():
+    domain = isl.Set("{ S[i, j] : 0 <= i < 4 and 0 <= j < 7 }")
+    function = isl.PwMultiAff("{ S[i, j] -> A[floor((7i + j)/7), (7i + j) mod 7] }")
+    simple = simplify(function, domain)
+    assert [plain_iterator(pw) for pw in outputs(simple)] == [(0, 0), (1, 0)]
+
+
+def test_simplify_keeps_an_iterator_of_extent_one():
+    domain = isl.Set("{ S[i, j] : i = 0 and 0 <= j < 7 }")
+    function = isl.PwMultiAff("{ S[i, j] -> A[i, j] }")
+    kept = simplify(function, domain)
+    assert [plain_iterator(pw) for pw in outputs(kept)] == [(0, 0), (1, 0)]
+
+
+def test_simplify_leaves_a_function_that_is_not_defined_on_the_whole_domain():
+    domain = isl.Set("{ S[i] : 0 <= i < 9 }")
+    function = isl.PwMultiAff("{ S[i] -> A[i mod 4] : i < 5 }")
+    assert simplify(function, domain).is_equal(function)
+
+
+def test_box_extents_reach_from_the_origin():
+    assert box_extents(isl.Set("{ S[i, j] : 0 <= i < 5 and 2 <= j <= 6 }")) == (5, 7)
+    assert box_extents(isl.Set("{ S[i, j] : 0 <= i < 5 and 0 <= j <= i }")) == (5, 5)
+    assert box_extents(isl.Set("{ S[] }")) == ()
+    assert box_extents(isl.Set("{ S[i, j] : 1 = 0 }")) == (0, 0)

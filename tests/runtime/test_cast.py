@@ -1,0 +1,54 @@
+"""Conversions between all pairs of types, scalar and vector, against NumPy and the stated rules."""
+
+import numpy as np
+import pytest
+
+from polyc.codegen.runtime_table import INTEGERS, TYPES
+from tests.runtime.native import DTYPES, RUNNABLE, apply, cast_loops, compiled, kind
+
+PAIRS = [(a, b) for a in TYPES for b in TYPES if a != b]
+
+
+@pytest.fixture(scope="module", params=RUNNABLE, ids=lambda isa: isa.name)
+def native(request, tmp_path_factory):
+    isa = request.param
+    loops = cast_loops((a, b, lanes) for a, b in PAIRS for lanes in (1, isa.lanes))
+    return isa, compiled(loops, isa, tmp_path_factory.mktemp("cast"))
+
+
+def values(element):
+    """64 or 128 values of the type: its extremes, those of the other types, and what lies between."""
+    if element == "b8":
+        return np.arange(64) % 3 == 0
+    powers = [2**n for n in (0, 1, 6, 7, 8, 15, 16, 24, 31, 32, 53, 63, 64)]
+    numbers = [p + d for p in powers for d in (-1, 0)]
+    if element in INTEGERS:
+        info = np.iinfo(DTYPES[element])
+        width = info.bits
+        numbers += [-p for p in numbers]
+        wrapped = [(n - info.min) % 2**width + info.min for n in numbers]
+        return np.resize(np.array(wrapped, DTYPES[element]), 64)
+    extras = [0.5, 0.99, 1.5, 127.9, 128.5, 255.9, 1e-30, 1e30, np.inf]
+    floats = [np.nan, *map(float, numbers), *extras]
+    return np.resize(np.array([*floats, *(-f for f in floats)], DTYPES[element]), 128)
+
+
+def expected(x, target):
+    dtype = np.dtype(DTYPES[target])
+    with np.errstate(all="ignore"):
+        if target == "b8":
+            return x != 0
+        if x.dtype.kind == "f" and target in INTEGERS:
+            info = np.iinfo(dtype)
+            clamped = [0 if np.isnan(v) else max(info.min, min(info.max, v)) for v in x.tolist()]
+            return np.array([int(v) for v in clamped], dtype)
+        return x.astype(dtype)
+
+
+@pytest.mark.parametrize(("source", "target"), PAIRS)
+def test_conversion(native, source, target):
+    isa, library = native
+    x = values(source)
+    for lanes in (1, isa.lanes):
+        got = apply(library, f"cast_{source}_{kind(target, lanes)}", target, x)
+        np.testing.assert_array_equal(got, expected(x, target), err_msg=f"{lanes} lanes")
