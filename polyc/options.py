@@ -22,12 +22,15 @@ class Options:
         is exceeded, the textual order is used and recorded in `explain()`.
     dump: stages to print to `dump_dir` (or stderr): graph, scop, schedule, loopnest, c.
     progress: show a progress bar on long compiles; None: when stderr is a terminal.
+    minimal_filtering: let convolutions use Winograd's algorithm where it pays; it multiplies less
+        and rounds differently (about 1e-6 of the largest output for 3x3 filters).
     cc: the C compiler.
     """
 
     opt_level: int = 3
     threads: int = 0
     verify: bool = True
+    minimal_filtering: bool = True
     cache: bool = True
     max_operations: int = 1_000_000
     dump: tuple[str, ...] = ()

@@ -74,7 +74,7 @@ def run_pipeline(model: Model, target: Target, options: Options, trace: Trace) -
 
     # 3. Graph -> Scop: statements with integer-set domains; data movement becomes views.
     with trace.step("lower"):
-        scop = lower_graph(graph)
+        scop = lower_graph(graph, options.minimal_filtering)
 
     # 4. Scop -> Scop: what needs no loop of its own goes. Inlining first: it leaves the copies that
     #    could not be inlined, whose sources then move into their targets; then divisions go.
@@ -123,9 +123,12 @@ def _prove_launches(program: Program, scop: Scop, compiled: CompiledClusters) ->
 
 
 def _name_nodes(refusal: Refusal, scop: Scop) -> NotFused:
-    """A refusal in terms of the graph's nodes: the last that each statement computes."""
-    origin = {s.name: s.origin[-1] if s.origin else s.name for s in scop.statements}
-    return NotFused(origin[refusal.producer], origin[refusal.consumer], refusal.reason)
+    """A refusal in terms of the graph's nodes; of statements where both belong to one node."""
+    origin = {s.name: s.origin[-1] for s in scop.statements}
+    names = origin[refusal.producer], origin[refusal.consumer]
+    if names[0] == names[1]:
+        names = refusal.producer, refusal.consumer
+    return NotFused(*names, refusal.reason)
 
 
 def _program(

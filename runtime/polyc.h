@@ -3,8 +3,8 @@
    Kernels are C11 with gcc's vector extensions. Nothing here needs a particular instruction set:
    the same text compiles for AVX-512, AVX2 and plain x86-64, and gcc splits vectors that are wider
    than the machine's. Only libm is linked. Expected flags:
-   -O3 -fno-math-errno -fno-trapping-math -ffp-contract=fast -Wno-psabi (no vector crosses an ABI: all
-   functions that take one are inlined); never -ffast-math (NaN and inf count).
+   -O3 -fno-math-errno -fno-trapping-math -ffp-contract=fast -Wno-psabi (no vector crosses an ABI:
+   all functions that take one are inlined); never -ffast-math (NaN and inf count).
 
    WHAT A TRANSLATION UNIT SAYS (polyc/codegen/runtime_table.py prints it, in this order)
 
@@ -105,8 +105,8 @@ typedef uint8_t b8; /* 0 or 1 */
 #define PC_IOTA_32(s) PC_IOTA_16(s), PC_IOTA_16((s) + 16)
 #define PC_IOTA_64(s) PC_IOTA_32(s), PC_IOTA_32((s) + 32)
 
-/* PC_RESIZE_<from>_<to>(kind, v, n): integers of n lanes from one width to another; kind i or u says
-   whether widening repeats the sign. gcc makes vector code only of steps by a factor of two: a
+/* PC_RESIZE_<from>_<to>(kind, v, n): integers of n lanes from one width to another; kind i or u
+   says whether widening repeats the sign. gcc makes vector code only of steps by a factor of two: a
    single __builtin_convertvector from 32 to 8 bits is done lane by lane. */
 #define PC_TO_8(kind, v, n) __builtin_convertvector(v, PC_PASTE(kind##8x, n))
 #define PC_TO_16(kind, v, n) __builtin_convertvector(v, PC_PASTE(kind##16x, n))

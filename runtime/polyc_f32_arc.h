@@ -1,5 +1,7 @@
-/* polyc_f32_arc.h: asin, acos, atan of PC_LANES floats: reduction to a short interval around 0, then
-   z + z^3 A(z^2) (W. J. Cody, W. Waite, 1980, ch. 10 and 11, with polynomials for their quotients). */
+/* polyc_f32_arc.h: asin, acos, atan of PC_LANES floats.
+
+   Reduction to a short interval around 0, then z + z^3 A(z^2) (W. J. Cody, W. Waite, 1980, ch. 10
+   and 11, with polynomials for their quotients). */
 
 #include "polyc_f32_begin.h"
 

@@ -4,8 +4,8 @@
    minimax fits (linear programming on Chebyshev nodes for the relative error of the whole function,
    leading coefficients rounded to float one at a time and the rest refitted). They hold for every
    input, with no assumption on the order of rounding except that + - * / are IEEE operations;
-   contraction into FMA only lowers the error. The largest error over all 2^32 inputs is stated above
-   each function in units in the last place (ulp) of the exact result. */
+   contraction into FMA only lowers the error. Above each function stands its largest error over all
+   2^32 inputs, in units in the last place (ulp) of the exact result, with FMA and without. */
 
 #define F PC_PASTE(f32x, PC_LANES)
 #define I PC_PASTE(i32x, PC_LANES)
@@ -15,8 +15,8 @@
 #define FN(name) PC_PASTE3(pc_, name##_, F)
 #define TO(type, v) __builtin_convertvector(v, type)
 
-/* Adding 1.5 * 2^(mantissa bits) rounds to the nearest integer, ties to even, and leaves that integer
-   in the low bits of the sum: two additions in place of round, and the conversion for free. */
+/* Adding 1.5 * 2^(mantissa bits) rounds to the nearest integer, ties to even, and leaves it in the
+   low bits of the sum: two additions in place of round, and the conversion for free. */
 #define ROUNDER 0x1.8p23f
 #define ROUNDER_BITS 0x4b400000u
 #define ROUNDER_D 0x1.8p52

@@ -71,7 +71,7 @@ PC_INLINE F FN(expm1)(F x)
     return FN(blend)(FN(abs)(x) < 0x1p-25f, x, result);
 }
 
-/* SIGMOID_ULP. 1 / (1 + e^-x), for x < 0 as e^x / (1 + e^x), so that nothing overflows or cancels. */
+/* SIGMOID_ULP. 1 / (1 + e^-x), for x < 0 as e^x / (1 + e^x), so that nothing overflows. */
 PC_INLINE F FN(sigmoid)(F x)
 {
     F e = FN(exp_within)(FN(at_least)(-FN(abs)(x), -104));

@@ -1,18 +1,18 @@
 /* polyc_f32_log.h: log, log2, log1p of PC_LANES floats.
 
    x = 2^k m with m in [sqrt(1/2), sqrt(2)), f = m - 1:  log x = k ln 2 + log(1 + f), where
-   log(1 + f) = f - f^2 / 2 + f^3 P(f). f is exact, so the result keeps its relative accuracy next to
-   x = 1 (W. J. Cody, W. Waite, 1980, ch. 5, with a polynomial for their quotient). */
+   log(1 + f) = f - f^2 / 2 + f^3 P(f). f is exact, so that the result is relatively accurate
+   next to x = 1 too (W. J. Cody, W. Waite, 1980, ch. 5, with a polynomial for their quotient). */
 
 #include "polyc_f32_begin.h"
 
 #define LOG2_E_LESS_1 0x1.c551dap-2f
 #define LN2_HI 0x1.62e4p-1f
 #define LN2_LO 0x1.7f7d1cp-20f
-#define SQRT_HALF_BITS 0x3f3504f3
+#define SQRT_HALF_BITS 0x3f3504f3u
 
 /* k for a normal x: the exponent after which the mantissa is in [sqrt(1/2), sqrt(2)). */
-PC_INLINE I FN(log_exponent)(F x) { return ((I)x - SQRT_HALF_BITS) >> 23; }
+PC_INLINE I FN(log_exponent)(F x) { return (I)((U)x - SQRT_HALF_BITS) >> 23; }
 
 /* log(1 + f) - f. */
 PC_INLINE F FN(log_tail)(F f)
@@ -40,7 +40,7 @@ PC_INLINE F FN(log_parts)(F x, F *k)
     return (F)((U)x - ((U)exponent << 23)) - 1;
 }
 
-/* Puts in the values at the ends of the domain: pole, -infinity at x = pole; NaN below; infinity. */
+/* Puts in the values at the ends of the domain: -infinity at the pole, NaN below it; infinity. */
 PC_INLINE F FN(log_ends)(F result, F x, float pole)
 {
     result = FN(blend)(x < INF, result, x);

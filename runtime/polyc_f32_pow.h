@@ -1,7 +1,7 @@
 /* polyc_f32_pow.h: pow, asinh, acosh, atanh of PC_LANES floats, through a double-precision log2.
 
-   Double carries the digits that float would lose: y log2 x in pow, 1 +- x in the inverse hyperbolic
-   functions. Comparisons and choices stay in float, where vectors have the machine's width. */
+   Double carries the digits that float would lose: y log2 x in pow, 1 +- x in the inverses of the
+   hyperbolic functions. Comparisons and choices stay in float, whose vectors are the machine's. */
 
 #include "polyc_f32_begin.h"
 
@@ -10,8 +10,8 @@
 #define ONE_BITS 0x3ff0000000000000u
 
 /* log2 of a positive normal double to 2^-45 relative, next to 1 to 2^-52 absolute. v = 2^k m, m in
-   [sqrt(1/2), sqrt(2)), s = (m - 1) / (m + 1): log m = 2 atanh s. k + 1023 becomes a double by being
-   put into the low bits of 2^52. */
+   [sqrt(1/2), sqrt(2)), s = (m - 1) / (m + 1): log m = 2 atanh s. k + 1023 becomes a double by
+   being put into the low bits of 2^52. */
 PC_INLINE D FN(log2_double)(D v)
 {
     UD biased = ((UD)v + (ONE_BITS - SQRT_HALF_BITS)) >> 52;

@@ -26,7 +26,7 @@ static inline double pc_reduce_turn(f32 x, i32 *quarter)
         | ((u64)word[2] << 32 | word[3]);
     window = window << skipped >> 32;
 
-    /* Fixed point in quarter turns, the point after the top two bits; split at the nearest whole. */
+    /* Fixed point in quarter turns, two bits before the point; split at the nearest whole. */
     u32 m = (u.bits & 0x7fffff) | 0x800000;
     unsigned __int128 product = window * m << 32;
     u32 nearest = (u32)((product + ((unsigned __int128)1 << 125)) >> 126);

@@ -1,8 +1,8 @@
 /* polyc_scalar.h: scalar arithmetic of the type PC_TYPE (see polyc.h for the form of use).
 
    Every function is total: no input traps or is undefined behaviour.
-     float    min and max return NaN if either operand is one; sign keeps NaN and zeros; round goes to
-              the nearest, ties to even; + - * / are C's own and have no function here
+     float    min and max return NaN if either operand is one; sign keeps NaN and zeros; round goes
+              to the nearest, ties to even; + - * / are C's own and have no function here
      integer  sums, products and negations wrap; division truncates; x / 0, fmod(x, 0) and mod(x, 0)
               are 0; a shift by the width or more, or by a negative count, is 0; pow by a negative
               exponent truncates 1 / x^|n| (so it is 0 unless |x| is 1, and x / 0 again is 0)

@@ -64,8 +64,8 @@ PC_INLINE void FN(storen)(T *p, V v, i64 n)
     __builtin_ia32_storedqusi512_mask((int *)p, (M)v, mask);
 }
 #else
-/* Unrolled early, these would become a chain of branches; left as loops, gcc makes them masked loads
-   and stores where the machine has them. The pragma ivdep says that p is not the local vector. */
+/* Unrolled early, these would become a chain of branches; left as loops, gcc makes masked loads and
+   stores of them where the machine has such. The pragma ivdep says that p is not the local v. */
 PC_INLINE V FN(loadn)(const T *p, i64 n)
 {
     V v;

@@ -90,7 +90,7 @@ def test_bench_and_explain(polyc, tmp_path):
     assert "parallel i" in out
     assert "Gflop/s" not in out
     assert polyc("explain", "m.onnx", "--html", "r.html", "--times")[0] == 0
-    assert "<td>mul_0</td>" in (tmp_path / "r.html").read_text()
+    assert "<td>Mul mul_0</td>" in (tmp_path / "r.html").read_text()
 
 
 def test_verify_names_the_first_node_that_differs(polyc, monkeypatch):

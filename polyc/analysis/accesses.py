@@ -157,10 +157,12 @@ def _match_load(
 ) -> Iterator[Access]:
     """The access of a load, after those of its computed coordinates.
 
+    What is not guarded may be read in all lanes, whatever the conditions around it say.
     A computed coordinate must be kept in range by the function "index", and be stored by itself:
     the bounds check relies on the first, the printed text on the second.
     """
     array = around.scop.arrays[load.array]
+    points = points if read.guarded else run.points
     computed = []
     for (dimension, expr), (stored, printed) in zip(load.dynamic, read.dynamic, strict=True):
         if stored != _stored_dimension(around, load.array, dimension):

@@ -12,6 +12,7 @@ from dataclasses import dataclass, field
 import islpy as isl
 
 from polyc.codegen.from_isl import to_condition, to_index
+from polyc.codegen.index import const
 from polyc.codegen.index import Affine
 from polyc.codegen.loopnest import (
     Assign,
@@ -114,6 +115,8 @@ class _Access:
             name = array
             placed = storage.map.to_pw_multi_aff().pullback_pw_multi_aff(index)
         placed = placed.pullback_pw_multi_aff(self.inverse)
+        if placed.domain().is_empty():  # a guard that never holds here: any place will do
+            return Element(name, (const(0),) * placed.dim(isl.dim_type.out))
         expr = self.build.access_from_pw_multi_aff(placed)
         return Element(
             name, tuple(to_index(expr.get_op_arg(k)) for k in range(1, expr.get_op_n_arg()))
@@ -123,7 +126,8 @@ class _Access:
         match expr:
             case Load(array, index, dtype, dynamic):
                 places = tuple((d, self.expr(e)) for d, e in dynamic)
-                return Read(self.element(array, index), dtype, places)
+                guarded = not self.statement.domain.is_subset(index.domain())
+                return Read(self.element(array, index), dtype, places, guarded)
             case Index(value, dtype):
                 return Value(
                     to_index(

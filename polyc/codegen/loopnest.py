@@ -38,11 +38,15 @@ class Element:
 
 @dataclass(frozen=True)
 class Read:
-    """The value of an element; coordinates in `dynamic` are replaced by computed integers."""
+    """The value of an element; coordinates in `dynamic` are replaced by computed integers.
+
+    A `guarded` element exists only where the `Test` of a select around it says so.
+    """
 
     element: Element
     dtype: np.dtype
     dynamic: tuple[tuple[int, LoopExpr], ...] = ()
+    guarded: bool = False
 
 
 @dataclass(frozen=True)

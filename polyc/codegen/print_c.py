@@ -22,7 +22,7 @@ from polyc.codegen.loopnest import (
     Node,
     walk_nodes,
 )
-from polyc.codegen.print_expr import Printer, Scope, Uses
+from polyc.codegen.print_expr import Printer, Registers, Scope, Uses
 from polyc.codegen.registers import Register, elements, register_of
 from polyc.codegen.runtime_table import preamble
 
@@ -203,7 +203,8 @@ def _declare(local: Local, block: Block, scope: Scope) -> tuple[Scope, list[str]
         kind = element if register.lanes == 1 else f"{element}x{register.lanes}"
         by_type.setdefault(kind, []).append(name)
     lines = [f"{kind} {', '.join(names)};" for kind, names in by_type.items()]
-    return scope.with_registers(local), lines
+    holder = {cell: register for register in found.values() for cell in register.cells}
+    return scope.with_registers(Registers(local, holder)), lines
 
 
 def _accesses(array: str, block: Block) -> Iterator[tuple[Element, For | None]]:

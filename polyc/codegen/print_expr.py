@@ -17,7 +17,9 @@ from polyc.codegen.index import (
     Affine,
     Compare,
     Condition,
+    choice,
     const,
+    decide,
     show_condition,
     show_index,
     stride,
@@ -34,10 +36,11 @@ from polyc.codegen.loopnest import (
     Test,
     Value,
     extent_of,
+    substitute_element,
     substitute_expr,
     walk_expr,
 )
-from polyc.codegen.registers import register_of
+from polyc.codegen.registers import Register, register_of
 from polyc.scop.expr import COMPARISONS, INT64, Call, Cast, Const
 
 INFIX = {"add": "+", "sub": "-", "mul": "*", "div": "/"}
@@ -53,18 +56,37 @@ class Uses:
 
 
 @dataclass(frozen=True)
+class Registers:
+    """A local in registers: the register that holds each element accessed."""
+
+    local: Local
+    holder: Mapping[tuple[int, ...], Register]
+
+    def scalar(self, element: Element) -> str:
+        """One element: a register of its own, or a lane of one."""
+        cell = tuple(i.constant for i in element.index)
+        register = self.holder[cell]
+        name = register.name(self.local)
+        if register.lanes == 1:
+            return name
+        lane = cell[register.dimension] - register.base[register.dimension]
+        # A boolean is 0 or -1 in a vector, 0 or 1 alone.
+        return f"({name}[{lane}] & 1)" if self.local.dtype == np.bool_ else f"{name}[{lane}]"
+
+
+@dataclass(frozen=True)
 class Scope:
     """Arrays in memory with their shapes, locals in registers, and the vector loop around."""
 
     shapes: Mapping[str, tuple[int, ...]]
-    registers: Mapping[str, Local]
+    registers: Mapping[str, Registers]
     lanes: For | None
 
     def with_array(self, name: str, shape: tuple[int, ...]) -> Scope:
         return replace(self, shapes={**self.shapes, name: shape})
 
-    def with_registers(self, local: Local) -> Scope:
-        return replace(self, registers={**self.registers, local.name: local})
+    def with_registers(self, found: Registers) -> Scope:
+        return replace(self, registers={**self.registers, found.local.name: found})
 
     def with_lanes(self, loop: For) -> Scope:
         return replace(self, lanes=loop)
@@ -83,7 +105,7 @@ class Scope:
 
     def first(self, index: Affine) -> Affine:
         """The index in lane 0."""
-        return substitute(index, {self.lanes.var: self.lanes.lower}) if self.lanes else index
+        return substitute(index, _start(self))
 
 
 @dataclass(frozen=True)
@@ -102,13 +124,11 @@ class Printer:
     def vector(self, assign: Assign, scope: Scope) -> list[str]:
         """The assignment for all lanes of scope.lanes at once."""
         assert scope.lanes is not None
-        if any(isinstance(e, Call) and e.function == "index" for e in walk_expr(assign.value)):
-            return self._by_lanes(assign, scope)
         lanes, dtype = scope.count, assign.dtype
         if assign.target.array in scope.registers:
             register = register_of(assign.target, scope.lanes)
             assert register is not None
-            name = register.name(scope.registers[assign.target.array])
+            name = register.name(scope.registers[assign.target.array].local)
             if register.lanes == 1:
                 return self._reduce_lanes(assign, name, scope)
             return [self._update(assign, name, self.expr(assign.value, scope), scope)]
@@ -118,7 +138,7 @@ class Printer:
         if step == 0:
             return self._reduce_lanes(assign, f"{assign.target.array}[{first}]", scope)
         if step is None:
-            return self._by_lanes(assign, scope)
+            return self._scatter(assign, scope)
         value = self.expr(assign.value, scope)
         place = f"&{assign.target.array}[{first}]"
         if assign.reduction:
@@ -139,23 +159,24 @@ class Printer:
     def _reduce_lanes(self, assign: Assign, target: str, scope: Scope) -> list[str]:
         """All lanes meet in one element."""
         if assign.reduction is None:
-            return self._by_lanes(assign, scope)
+            return self._scatter(assign, scope)
         value = self.expr(assign.value, scope)
         folded = f"{self._name('reduce_' + assign.reduction, assign.dtype, scope.count)}({value})"
         return [self._update(assign, target, folded, replace(scope, lanes=None))]
 
-    def _by_lanes(self, assign: Assign, scope: Scope) -> list[str]:
-        """One scalar assignment a lane, where nothing better is known."""
+    def _scatter(self, assign: Assign, scope: Scope) -> list[str]:
+        """A vector stored lane by lane, where the places follow no stride."""
         assert scope.lanes is not None
-        lines = []
+        alone, kind = replace(scope, lanes=None), scalar_type(assign.dtype)
+        self._name("splat", assign.dtype, scope.count)  # defines the vector type
+        value = self.expr(assign.value, scope)
+        lines = ["{", f"    const {kind}x{scope.count} pc_lanes = {value};"]
         for k in range(scope.count):
-            values = {scope.lanes.var: scope.lanes.lower + k}
-            target = Element(
-                assign.target.array, tuple(substitute(i, values) for i in assign.target.index)
-            )
-            one = replace(assign, target=target, value=substitute_expr(assign.value, values))
-            lines.append(self.scalar(one, replace(scope, lanes=None)))
-        return lines
+            at = {scope.lanes.var: scope.lanes.lower + k}
+            target = self._place(substitute_element(assign.target, at), alone)
+            lane = f"pc_lanes[{k}]" + (" & 1" if assign.dtype == np.bool_ else "")
+            lines.append("    " + self._update(assign, target, lane, alone))
+        return [*lines, "}"]
 
     # -- expressions --------------------------------------------------------------------------
 
@@ -188,6 +209,8 @@ class Printer:
             assert isinstance(extent, Const)
             return f"pc_index({self.expr(arguments[0], scope)}, {int(extent.value)}, status)"
         values = arguments
+        if function == "select" and isinstance(arguments[0], Test):
+            return self._branch(arguments[0].condition, arguments[1:], dtype, scope)
         if function == "select" and isinstance(arguments[0], Call):
             test = arguments[0]
             if test.function in SELECTABLE and test.arguments[0].dtype == dtype:
@@ -195,6 +218,24 @@ class Printer:
         kind = arguments[0].dtype if function in COMPARISONS else dtype
         texts = [self.expr(a, scope) for a in values]
         return self._apply(function, texts, kind, scope.count)
+
+    def _branch(
+        self,
+        condition: Condition,
+        branches: tuple[LoopExpr, ...],
+        dtype: np.dtype,
+        scope: Scope,
+    ) -> str:
+        """A choice by position: what is guarded is read only where the condition holds."""
+        lanes = scope.lanes
+        if lanes is not None and lanes.var in variables(choice(condition, const(1), const(0))):
+            below = (e for branch in branches for e in walk_expr(branch))
+            if any(isinstance(e, Read) and e.guarded for e in below):
+                return self._each_lane(Call("select", (Test(condition), *branches), dtype), scope)
+            texts = [self._test(condition, scope), *(self.expr(b, scope) for b in branches)]
+            return self._apply("select", texts, dtype, scope.count)
+        then, otherwise = (self.expr(b, scope) for b in branches)
+        return f"({show_condition(condition)} ? {then} : {otherwise})"
 
     def _apply(self, function: str, values: list[str], dtype: np.dtype, lanes: int) -> str:
         if function in INFIX and dtype.kind == "f" and len(values) == 2:
@@ -220,8 +261,9 @@ class Printer:
         return self._each_lane(Value(index, dtype), scope)
 
     def _test(self, condition: Condition, scope: Scope) -> str:
-        if scope.lanes is None:
-            return f"(({show_condition(condition)}) ? 1 : 0)"
+        if scope.lanes is None or decide(condition) is not None:
+            text = f"(({show_condition(condition)}) ? 1 : 0)"
+            return self._splat(text, np.dtype(bool), scope.count)
         if isinstance(condition, Compare):
             left = self._index(condition.left, INT64, scope)
             zero = self._splat("(i64)0", INT64, scope.count)
@@ -234,22 +276,23 @@ class Printer:
 
     def _read(self, read: Read, scope: Scope) -> str:
         element, dtype, lanes = read.element, read.dtype, scope.count
+        if scope.lanes is None:
+            return self._place(element, scope, read.dynamic)
         if element.array in scope.registers:
             register = register_of(element, scope.lanes)
             assert register is not None
-            name = register.name(scope.registers[element.array])
-            return name if register.lanes > 1 or lanes == 1 else self._splat(name, dtype, lanes)
-        if scope.lanes is None:
-            return self._place(element, scope, read.dynamic)
+            name = register.name(scope.registers[element.array].local)
+            return name if register.lanes > 1 else self._splat(name, dtype, lanes)
         moving = [e for _, e in read.dynamic if scope.lanes.var in _variables(e)]
         address = scope.address(element)
         step = stride(address, scope.lanes.var)
-        if moving or step is None or (read.dynamic and step != 0):
+        if moving or step is None:
             return self._each_lane(read, scope)
+        alone = replace(scope, lanes=None)
         if step == 0:
-            scalar = self._place(element, replace(scope, lanes=None), read.dynamic)
-            return self._splat(scalar, dtype, lanes)
-        return self._load(element.array, show_index(scope.first(address)), step, dtype, lanes)
+            return self._splat(self._place(element, alone, read.dynamic), dtype, lanes)
+        first = self._address(substitute_element(element, _start(scope)), alone, read.dynamic)
+        return self._load(element.array, first, step, dtype, lanes)
 
     def _load(self, array: str, first: str, step: int, dtype: np.dtype, lanes: int) -> str:
         if step == 1:
@@ -274,16 +317,19 @@ class Printer:
     ) -> str:
         """array[address], as an lvalue."""
         if element.array in scope.registers:
-            register = register_of(element, scope.lanes)
-            assert register is not None
-            return register.name(scope.registers[element.array])
-        text = show_index(scope.address(element))
-        shape = scope.shapes[element.array]
+            return scope.registers[element.array].scalar(element)
+        return f"{element.array}[{self._address(element, scope, dynamic)}]"
+
+    def _address(
+        self, element: Element, scope: Scope, dynamic: tuple[tuple[int, LoopExpr], ...]
+    ) -> str:
+        """The offset of an element whose coordinates in `dynamic` are data."""
+        text, shape = show_index(scope.address(element)), scope.shapes[element.array]
         for d, index in dynamic:
             step = int(np.prod(shape[d + 1 :], dtype=np.int64))
             value = self.expr(index, scope)
             text += f" + {value}" if step == 1 else f" + {step} * {value}"
-        return f"{element.array}[{text}]"
+        return text
 
 
 def literal(value: int | float | bool, dtype: np.dtype) -> str:
@@ -316,6 +362,11 @@ def _bare(text: str) -> str:
         if depth == 0 and k < len(text) - 1:
             return text
     return text[1:-1]
+
+
+def _start(scope: Scope) -> dict[str, Affine]:
+    """The loop variable's value in lane 0."""
+    return {scope.lanes.var: scope.lanes.lower} if scope.lanes else {}
 
 
 def _variables(expr: LoopExpr) -> frozenset[str]:

@@ -14,6 +14,8 @@ Three strategies, chosen by what the iterators index, never by an operator's nam
           └ finish ─ unroll u ─ vector v
 
 * *pointwise*: the same without reduction; only the vector loop is tiled;
+* *transform*, for a group of statements with small loops of their own: these are unrolled, the vector
+  loop is the innermost, and what the statements hand each other stays in registers;
 * *rows*: shared outer loops run in parallel, each statement vectorises an inner loop of its own.
 """
 
@@ -29,7 +31,16 @@ import numpy as np
 from polyc.memory.layout import Strides, compute_strides, worth
 from polyc.memory.storage import Storage
 from polyc.poly.affine import box_extents
-from polyc.poly.tree import edit_leaf_bands, make_atomic, mark_members, tile
+from polyc.poly.tree import (
+    BAND,
+    FILTER,
+    LEAF,
+    edit_leaf_bands,
+    make_atomic,
+    mark_members,
+    single_statement,
+    tile,
+)
 from polyc.schedule.cluster import MANY_ITERATIONS, SMALL_WORK, Cluster
 from polyc.schedule.schedule import OuterBand, build_tree, outer_band
 from polyc.scop.scop import Array, Statement
@@ -157,7 +168,7 @@ def choose_mapping(
             strategy = "contraction"
             order = (*batch, vector, *rest, *([unroll] if unroll is not None else []))
         else:
-            strategy = "pointwise"
+            strategy = "transform" if cluster.is_group else "pointwise"
             order = (*outer, vector)
     return Mapping(
         strategy,
@@ -185,13 +196,27 @@ def map_to_cpu(cluster: Cluster, band: OuterBand, mapping: Mapping) -> isl.Sched
         node = mark_members(node, marks)
     else:
         node = node.insert_mark(isl.Id("scope"))
-    return edit_leaf_bands(node.get_schedule(), lambda band: _mark_leaf(band, cluster, mapping))
+    schedule = edit_leaf_bands(node.get_schedule(), lambda band: _mark_leaf(band, cluster, mapping))
+    return _unroll_inner(schedule, cluster) if mapping.strategy == "transform" else schedule
+
+
+def _unroll_inner(schedule: isl.Schedule, cluster: Cluster) -> isl.Schedule:
+    """Mark the bands of single statements, above their point loops, to be unrolled."""
+    def visit(node: isl.ScheduleNode) -> isl.ScheduleNode:
+        if node.get_type() != BAND or node.get_parent_type() != FILTER:
+            return node
+        name = single_statement(node)
+        if name is None or name not in cluster.names or node.child(0).get_type() == LEAF:
+            return node
+        return mark_members(node, ["unroll"] * node.band_n_member())
+
+    return schedule.get_root().map_descendant_bottom_up(visit).get_schedule()
 
 
 def _mark_leaf(band: isl.ScheduleNode, cluster: Cluster, mapping: Mapping) -> isl.ScheduleNode:
     """Split a leaf's innermost band into marked loops."""
-    space = band.get_domain().get_set_list().get_at(0).get_tuple_name()
-    inner = mapping.inner.get(space)
+    name = single_statement(band)
+    inner = mapping.inner.get(name)
     if inner is not None:
         _, size = inner
         if not size:
@@ -201,7 +226,7 @@ def _mark_leaf(band: isl.ScheduleNode, cluster: Cluster, mapping: Mapping) -> is
         last = last.band_set_permutable(1)
         last = tile(last, [size]).child(0).insert_mark(isl.Id("vector")).parent()
         return last.parent() if count > 1 else last
-    if mapping.vector is None or space not in {s.name for s in cluster.statements}:
+    if mapping.vector is None or name not in cluster.names:
         return band
     marks = {mapping.vector: "vector", mapping.unroll: "unroll"}
     return mark_members(band, [marks.get(d, "") for d in mapping.order])

@@ -80,4 +80,5 @@ def _choose_tile(
         return choose_register_tile(cluster, vector, strides, arrays, target)
     widest = max(arrays[a.array].dtype.itemsize for st in strides.values() for a in st)
     lanes = max(1, target.simd_bytes // widest)
-    return None, 1, min(STREAM_VECTORS * lanes, cluster.extents[vector])
+    vectors = 1 if cluster.is_group else STREAM_VECTORS  # a transform needs registers for a tile
+    return None, 1, min(vectors * lanes, cluster.extents[vector])

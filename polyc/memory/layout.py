@@ -103,7 +103,7 @@ def choose_vector_loop(
     target: Target,
 ) -> int | None:
     """The shared loop to run in SIMD lanes, or None if none is worth it."""
-    if not all(_is_whole(s, cluster) for s in cluster.statements):
+    if not cluster.is_group and not all(_is_whole(s, cluster) for s in cluster.statements):
         return None
     strides = {s.name: compute_strides(s, arrays, storages) for s in cluster.statements}
     best, best_worth = None, 0.3

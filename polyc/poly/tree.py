@@ -33,6 +33,12 @@ def make_atomic(band: isl.ScheduleNode) -> isl.ScheduleNode:
     return band
 
 
+def single_statement(node: isl.ScheduleNode) -> str | None:
+    """The name of the statement below a node, if there is only one."""
+    sets = node.get_domain().get_set_list()
+    return sets.get_at(0).get_tuple_name() if sets.n_set() == 1 else None
+
+
 def mark_members(band: isl.ScheduleNode, marks: Sequence[str]) -> isl.ScheduleNode:
     """band [i, j] with marks ("parallel", "") -> mark parallel (band [i]) over band [j].
 

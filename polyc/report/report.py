@@ -16,7 +16,8 @@ class KernelRow:
     """One launch: the kernel, the graph nodes that it computes, its loops, its costs, its proof.
 
     flops: scalar operations; bytes: bytes of arrays touched; proof: what was proven, empty if it was
-    not asked for; seconds: measured, where it was; operators: of the nodes, where they are known.
+    not asked for; seconds: measured, where it was; operators: one a node, empty for what is no node
+    of the graph but a part of one ("conv1.pad": the frame around the input of conv1).
     """
 
     name: str
@@ -41,10 +42,16 @@ class KernelRow:
     @property
     def computes(self) -> str:
         """The nodes with their operators: "Conv n4, Relu n6"."""
-        if len(self.operators) != len(self.nodes):
-            return ", ".join(self.nodes)
-        pairs = zip(self.operators, self.nodes, strict=True)
-        return ", ".join(f"{operator} {node}" for operator, node in pairs)
+        return ", ".join(f"{op} {node}".lstrip() for op, node in self._labelled)
+
+    @property
+    def whole_nodes(self) -> tuple[str, ...]:
+        """The nodes without what is only a part of one."""
+        return tuple(node for op, node in self._labelled if op or not self.operators)
+
+    @property
+    def _labelled(self) -> Iterator[tuple[str, str]]:
+        return zip(self.operators or [""] * len(self.nodes), self.nodes, strict=True)
 
 
 @dataclass(frozen=True)
@@ -110,7 +117,7 @@ class Report:
 
     def facts(self, examples: int | None = None) -> list[tuple[str, str]]:
         """What stands around the table of kernels: (what, value); `examples` cuts long lists."""
-        nodes = {n for k in self.kernels for n in k.nodes}
+        nodes = {n for k in self.kernels for n in k.whole_nodes}
         flops = sum(k.flops or 0 for k in self.kernels)
         distinct = len({k.name for k in self.kernels})
         lines = [

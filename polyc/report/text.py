@@ -8,7 +8,7 @@ from collections.abc import Iterable
 
 from polyc.report.report import EXAMPLES, KernelRow, Report, count
 
-WIDTH = 120
+WIDTH = 150
 """Columns, where there is no terminal that says."""
 
 RIGHT = frozenset({"#", "flop", "bytes", "us", "Gflop/s", "GB/s"})

@@ -21,7 +21,7 @@ from dataclasses import dataclass, replace
 from math import prod
 
 from polyc.poly.affine import box_extents, coefficient, outputs, plain_iterator
-from polyc.scop.scop import Array, Scop, Statement
+from polyc.scop.scop import Array, Group, Scop, Statement
 from polyc.target.machine import Target
 
 SMALL_WORK = 1 << 15
@@ -44,6 +44,7 @@ class Cluster:
     shared: tuple[Mapping[str, int], ...]
     has_reuse: bool
     prelude: tuple[Statement, ...] = ()
+    is_group: bool = False
 
     @property
     def names(self) -> frozenset[str]:
@@ -117,10 +118,19 @@ def _set_fills_aside(scop: Scop) -> tuple[dict[str, list[Statement]], tuple[Stat
 
 
 def _units(statements: tuple[Statement, ...]) -> Iterator[Cluster]:
-    """Single statements; a reduction together with its initialisation."""
+    """Single statements; a reduction together with its initialisation; a group at its last one."""
     pending: Statement | None = None
     starts = {s.array for s in statements if s.reduction}
+    groups: dict[Group, list[Statement]] = {}
     for s in statements:
+        if s.group is not None:
+            groups.setdefault(s.group, []).append(s)
+    for s in statements:
+        if s.group is not None:
+            members = groups[s.group]
+            if s is members[-1]:
+                yield _grouped(s.group, tuple(members))
+            continue
         if s.reduction and pending is not None and pending.array == s.array:
             start = _alone(pending)
             update = _alone(s)
@@ -145,6 +155,12 @@ def _units(statements: tuple[Statement, ...]) -> Iterator[Cluster]:
             yield _alone(s)
     if pending is not None:
         yield _alone(pending)
+
+
+def _grouped(group: Group, members: tuple[Statement, ...]) -> Cluster:
+    """A group as a cluster over the iterators that its lowering named."""
+    shared = [{s.name: s.iterators.index(i) for s in members} for i in group.shared]
+    return Cluster(members, tuple(shared), has_reuse=False, is_group=True)
 
 
 def _alone(s: Statement) -> Cluster:
@@ -215,6 +231,8 @@ def _join(
         cluster.prelude,
     )
     whole = _covers(cluster, shared) and _covers(unit, shared)
+    if unit.is_group or cluster.is_group:
+        return "a transform is a nest of its own"
     if unit.has_reuse:
         return "a contraction or window is tiled on its own"
     if cluster.has_reuse:

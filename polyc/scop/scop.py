@@ -51,8 +51,19 @@ class Array:
 
 
 @dataclass(frozen=True)
+class Group:
+    """Statements that belong in one loop nest: all have the iterators `shared`, by these names."""
+
+    name: str
+    shared: tuple[str, ...]
+
+
+@dataclass(frozen=True)
 class Statement:
-    """One scalar assignment over a domain; `reduction` names the operator of `op=`."""
+    """One scalar assignment over a domain; `reduction` names the operator of `op=`.
+
+    `group` is a hint to clustering, not a promise: what it leads to is proven like everything else.
+    """
 
     name: str
     domain: isl.Set  # S
@@ -62,6 +73,7 @@ class Statement:
     value: Expr
     reduction: Reduction | None = None
     origin: tuple[str, ...] = ()
+    group: Group | None = None
 
     @property
     def loads(self) -> Iterator[Load]:

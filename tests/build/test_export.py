@@ -53,11 +53,8 @@ def test_a_compiled_model_builds_and_gives_what_polyc_gives(tmp_path):
     weight = generator.standard_normal((20, 8)).astype(np.float32)
     bias = generator.standard_normal(8).astype(np.float32)
     x = ops.input("x", (5, 20))
-    model = polyc.compile(
-        polyc.Graph.build({"y": ops.relu(ops.matmul(x, weight) + bias)}, name="dense layer/1"),
-        options=options(tmp_path),
-        target="baseline",
-    )
+    graph = replace(Graph.of(y=ops.relu(ops.matmul(x, weight) + bias)), name="dense layer/1")
+    model = polyc.compile(graph, options=options(tmp_path), target="baseline")
     model.export(tmp_path / "c")
     make(tmp_path / "c")
     done = example(tmp_path / "c", "weights.bin", "2")

@@ -39,9 +39,7 @@ def execute(node: Node, arrays: Arrays, values: Values | None = None) -> None:
             inside = {**arrays, **poison}
             for child in body:
                 execute(child, inside, values)
-        case For(kind="vector", body=Block(body=body)) if all(
-            isinstance(n, Assign) for n in body
-        ):
+        case For(kind="vector", body=Block(body=body)) if all(isinstance(n, Assign) for n in body):
             for assign in body:
                 assert isinstance(assign, Assign)
                 _lanes(assign, arrays, list(_iterations(node, values)))

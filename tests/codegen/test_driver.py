@@ -19,7 +19,8 @@ def driver(program):
 def test_each_launch_is_one_call_with_literal_addresses():
     text = driver(scale_program())
     assert (
-        "void scale(const f32 *restrict, const f32 *restrict, f32 *restrict, pc_team *, int *);" in text
+        "void scale(const f32 *restrict, const f32 *restrict, f32 *restrict, pc_team *, int *);"
+        in text
     )
     assert (
         "        /* mul_0 */\n"

@@ -35,7 +35,9 @@ SUM = Call("add", (GATHER, Cast(Value(i + 1), F32)), F32)
 STORE = Assign("S", (i, j), Element("y", (i, j)), SUM, F32, "max")
 INNER = For("j", const(0), i + 1, 1, Block((STORE,)), "vector")
 GUARD = If(Compare("ge", i - 2), Block((INNER,)), Block(()))
-OUTER = For("i", const(0), const(7), 2, Block((GUARD,), (Local("t", F32, (2, 4), "T"),)), "parallel")
+OUTER = For(
+    "i", const(0), const(7), 2, Block((GUARD,), (Local("t", F32, (2, 4), "T"),)), "parallel"
+)
 
 
 def test_walks_are_in_textual_order():

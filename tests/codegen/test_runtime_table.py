@@ -1,4 +1,4 @@
-"""The preamble names every header once, in order, and what it declares compiles without a warning."""
+"""The preamble names each header once, in order, and all that it declares compiles cleanly."""
 
 import subprocess
 from dataclasses import dataclass

@@ -20,7 +20,8 @@ from onnx.reference import ReferenceEvaluator
 OPSET = 22
 
 BY_ONNXRUNTIME = frozenset(
-    "AveragePool Conv ConvTranspose Flatten GatherElements LpPool LRN MaxPool Pad".split()
+    "AveragePool Conv ConvTranspose Flatten GatherElements GlobalAveragePool GlobalMaxPool LpPool LRN "
+    "MaxPool Pad".split()
 )
 """Operators of which onnx's reference evaluator refuses or miscomputes some legal cases."""
 

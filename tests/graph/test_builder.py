@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from onnx_models import model_of_graph, run
+from tests.graph.onnx_models import model_of_graph, run
 
 from polyc import ops
 from polyc.errors import InvalidModel, ShapeError

@@ -7,7 +7,7 @@ import numpy as np
 import onnx
 import pytest
 from onnx import AttributeProto, TensorProto, helper, numpy_helper
-from onnx_models import model_of
+from tests.graph.onnx_models import model_of
 
 from polyc.errors import InvalidModel, PolycError, UnsupportedOp
 from polyc.graph.ir import Graph

@@ -5,7 +5,7 @@ import numpy as np
 import onnx
 import pytest
 from onnx import TensorProto, helper, numpy_helper
-from onnx_models import model_of, model_of_graph, run
+from tests.graph.onnx_models import model_of, model_of_graph, run
 
 from polyc.errors import UnsupportedOp
 from polyc.graph.external_data import read_sparse, read_tensor

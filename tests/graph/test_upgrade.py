@@ -6,7 +6,7 @@ import numpy as np
 import onnx
 import pytest
 from onnx import helper
-from onnx_models import RUNTIME_OPSET, model_of, model_of_graph, node_proto, run
+from tests.graph.onnx_models import RUNTIME_OPSET, model_of, model_of_graph, node_proto, run
 
 from polyc.errors import UnsupportedOp
 from polyc.graph.ir import Node, Tensor

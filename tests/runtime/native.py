@@ -1,4 +1,4 @@
-"""Compiles loops over the runtime's functions for each instruction set, and calls them on arrays."""
+"""Compiles loops over the runtime's functions for each instruction set and calls them on arrays."""
 
 from __future__ import annotations
 
@@ -14,8 +14,15 @@ import numpy as np
 from polyc.codegen.runtime_table import FUNCTIONS, preamble
 
 RUNTIME = Path(__file__).parents[2] / "runtime"
-FLAGS = "-std=gnu11 -O3 -fno-math-errno -fno-trapping-math -ffp-contract=fast -Wno-psabi".split()
-WARNINGS = "-Wall -Wextra -Werror".split()
+FLAGS = [
+    "-std=gnu11",
+    "-O3",
+    "-fno-math-errno",
+    "-fno-trapping-math",
+    "-ffp-contract=fast",
+    "-Wno-psabi",
+]
+WARNINGS = ["-Wall", "-Wextra", "-Werror"]
 
 DTYPES = {
     "f32": np.float32,
@@ -90,7 +97,7 @@ def cast_loops(casts: Iterable[tuple[str, str, int]]) -> str:
 
 
 def apply(library: ctypes.CDLL, name: str, result: str, *operands: np.ndarray) -> np.ndarray:
-    """out = name(*operands), element by element; the size must be a multiple of 64, the most lanes."""
+    """out = name(*operands), element by element; sizes must be multiples of 64, the most lanes."""
     assert operands[0].size % 64 == 0
     operands = tuple(np.ascontiguousarray(o) for o in operands)
     out = np.zeros(operands[0].size, DTYPES[result])

@@ -1,4 +1,4 @@
-"""Arithmetic of every type, scalar and vector, for each instruction set, against Python and NumPy."""
+"""Arithmetic of every type, scalar and vector, in each instruction set, against Python, NumPy."""
 
 import operator
 from itertools import product
@@ -7,8 +7,15 @@ import numpy as np
 import pytest
 
 from polyc.codegen.runtime_table import FLOATS, FUNCTIONS, INTEGERS, TYPES
-from tests.runtime.native import DTYPES, RUNNABLE, apply, compiled, function_loops, kind
-from tests.runtime.native import value_functions
+from tests.runtime.native import (
+    DTYPES,
+    RUNNABLE,
+    apply,
+    compiled,
+    function_loops,
+    kind,
+    value_functions,
+)
 
 MATHEMATICS = {n for n, f in FUNCTIONS.items() if f.family != "core"}
 

@@ -17,7 +17,7 @@ def native(request, tmp_path_factory):
 
 
 def values(element):
-    """64 or 128 values of the type: its extremes, those of the other types, and what lies between."""
+    """64 or 128 values of the type: its extremes, those of other types, and what lies between."""
     if element == "b8":
         return np.arange(64) % 3 == 0
     powers = [2**n for n in (0, 1, 6, 7, 8, 15, 16, 24, 31, 32, 53, 63, 64)]

@@ -1,4 +1,4 @@
-"""Errors of the mathematical functions over all floats, their special values, and their remainders."""
+"""Errors of the mathematical functions over all floats, special values, and scalar remainders."""
 
 import ctypes
 import math
@@ -37,8 +37,8 @@ BOUNDS = {
     "pow": 0.51,
 }
 
-# Sweeps bit patterns `first, first + stride, …` of float and returns the largest error, in ulp of the
-# exact result as libm's double gives it. A wrong NaN, infinity or sign of zero counts as 1e9.
+# Sweeps bit patterns `first, first + stride, …` of float and returns the largest error, in ulp of
+# the exact result as libm's double gives it. A wrong NaN, infinity or sign of zero counts as 1e9.
 SWEEP = """
 #include <math.h>
 #include <string.h>

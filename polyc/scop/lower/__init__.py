@@ -36,13 +36,15 @@ _CODES = "? i1 i2 i4 i8 u1 u2 u4 u8 f4 f8"
 DTYPES = frozenset(map(np.dtype, _CODES.split()))
 
 
-def lower_graph(graph: Graph) -> Scop:
+def lower_graph(graph: Graph, minimal_filtering: bool = True) -> Scop:
     """The polyhedral program of a graph; its inputs and outputs are arrays, in the graph's order.
+
+    minimal_filtering: let convolutions use Winograd's algorithm where it pays.
 
     Raises UnsupportedOp for an operator without a lowering, for an element type other than bool,
     integers of 8 to 64 bits, float32 and float64, and for a symbolic dimension.
     """
-    ctx = Lowering(graph)
+    ctx = Lowering(graph, minimal_filtering)
     for name in graph.inputs:
         tensor = _compilable(graph.tensors[name], f"input {name!r}")
         ctx.bind(name, ctx.array(name, tensor.dtype, tensor.extents, "input"))

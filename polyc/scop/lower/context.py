@@ -10,7 +10,8 @@ a `Scop` at its end. A lowering function takes it and a node, and does one of tw
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import replace
 
 import islpy as isl
@@ -19,7 +20,7 @@ import numpy as np
 from polyc.graph.ir import Graph, Node, Tensor
 from polyc.scop.expr import Const, Expr, cast
 from polyc.scop.lower.space import Ref, Space
-from polyc.scop.scop import Array, Kind, Reduction, Scop, Statement, identity
+from polyc.scop.scop import Array, Group, Kind, Reduction, Scop, Statement, identity
 
 Lower = Callable[["Lowering", Node], None]
 LOWERINGS: dict[str, Lower] = {}
@@ -57,12 +58,14 @@ def lowers(*operators: str) -> Callable[[Lower], Lower]:
 class Lowering:
     """The state of `lower_graph`: arrays, statements, and each tensor's view."""
 
-    def __init__(self, graph: Graph) -> None:
+    def __init__(self, graph: Graph, minimal_filtering: bool = True) -> None:
         self.graph = graph
+        self.minimal_filtering = minimal_filtering
         self.arrays: dict[str, Array] = {}
         self.statements: list[Statement] = []
         self._refs: dict[str, Ref] = {}
         self._names: set[str] = set()
+        self._group: Group | None = None
 
     # -- tensors and arrays -------------------------------------------------------------------
 
@@ -151,6 +154,15 @@ class Lowering:
         """A new iteration box for a statement of this node."""
         return Space(self._unique(f"S_{node.name}"), {k: int(v) for k, v in extents.items()})
 
+    @contextmanager
+    def together(self, node: Node, *shared: str) -> Iterator[None]:
+        """Statements emitted inside belong in one nest over the iterators `shared`."""
+        self._group = Group(self._unique(node.name), shared)
+        try:
+            yield
+        finally:
+            self._group = None
+
     def grid(self, node: Node, shape: Sequence[int]) -> Space:
         """A box with iterators i0, i1, … over a shape."""
         return self.space(node, **{f"i{k}": n for k, n in enumerate(shape)})
@@ -229,6 +241,7 @@ class Lowering:
                 value=value,
                 reduction=reduction,
                 origin=(node.name,),
+                group=self._group,
             )
         )
 

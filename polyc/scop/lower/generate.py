@@ -10,7 +10,7 @@ from polyc.graph.shapes.creation import find_constant, find_fill, resolve_shape_
 from polyc.graph.shapes.dims import normalize_axis
 from polyc.scop.expr import INT64, Expr, cast
 from polyc.scop.lower.context import Lowering, lowers
-from polyc.scop.lower.functions import add, eq, ge, guarded, lt, select
+from polyc.scop.lower.functions import add, eq, ge, lt, select
 from polyc.scop.lower.pointwise import operand
 
 
@@ -85,7 +85,7 @@ def lower_trilu(ctx: Lowering, node: Node) -> None:
         value: Expr = select(chosen, element, zero)
     else:
         bound = shift.item() if upper else -shift.item()
-        value = guarded(space.within(f"{across} >= {bound}"), element, zero)
+        value = select(space.within(f"{across} >= {bound}"), element, zero)
     ctx.assign(node, space, result, space.iterators, value)
 
 

@@ -9,7 +9,7 @@ the most demanding of them needs, and the others read a shifted view of it.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -121,6 +121,8 @@ def _write_frame(
     """
     whole = [b + n + e for b, n, e in zip(before, ref.shape, after, strict=True)]
     frame = ctx.array(f"{ref.array}_padded", ref.dtype, whole)
+    if node.op != "Pad":  # a reader's frame is told apart from what the reader computes
+        node = replace(node, name=f"{node.name}.pad")
     value = Const(np.asarray(fill).astype(ref.dtype).item(), ref.dtype)
     for k, extent in enumerate(ref.shape):
         for start, thickness in ((0, before[k]), (before[k] + extent, after[k])):

@@ -44,10 +44,14 @@ class Ref:
 
 @dataclass(frozen=True)
 class Space:
-    """A named box of iterators: the domain of a statement that is being built."""
+    """A named box of iterators: the domain of a statement that is being built.
+
+    `where` restricts the box by a condition on the iterators, e.g. "4*t + p < 7".
+    """
 
     name: str
     extents: dict[str, int]
+    where: str = ""
 
     @property
     def iterators(self) -> tuple[str, ...]:
@@ -60,8 +64,9 @@ class Space:
     @cached_property
     def domain(self) -> isl.Set:
         """# S"""
-        bounds = " and ".join(f"0 <= {i} < {n}" for i, n in self.extents.items()) or "true"
-        return isl.Set(f"{{ {self.tuple} : {bounds} }}")
+        bounds = [f"0 <= {i} < {n}" for i, n in self.extents.items()]
+        condition = " and ".join([*bounds, *([f"({self.where})"] if self.where else [])])
+        return isl.Set(f"{{ {self.tuple} : {condition or 'true'} }}")
 
     def map(self, indices: Sequence[str]) -> isl.PwMultiAff:
         """# S -> [tensor indices]"""

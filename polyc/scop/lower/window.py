@@ -9,14 +9,17 @@ The iterators are n (batch), g (group), o (output channel of the group), c (inpu
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 
 from polyc.graph.ir import Node
 from polyc.graph.shapes.window import Window, resolve_window
 from polyc.scop.expr import Expr
 from polyc.scop.lower.context import Lowering, lowers
 from polyc.scop.lower.functions import add, mul
+from polyc.scop.lower.minimal_filter import MinimalFilter
 from polyc.scop.lower.padding import Fill, Padding, padded, pads_input
 from polyc.scop.lower.space import Ref, Space
+from polyc.scop.lower.winograd import choose_filters, lower_minimal
 
 
 def positions(output: Sequence[int]) -> dict[str, int]:
@@ -91,11 +94,26 @@ def _conv_window(ctx: Lowering, node: Node) -> Window:
     return resolve_window(node, spatial, kernel)
 
 
+def _conv_tiles(ctx: Lowering, node: Node, window: Window) -> tuple[MinimalFilter, ...] | None:
+    """The minimal filters that the node is computed with, or None for the direct form."""
+    batch, channels, *_ = ctx.type(node.inputs[0]).extents
+    weight = ctx.type(node.inputs[1])
+    plain = node.get("group", 1) == 1 and {*window.strides, *window.dilations} == {1}
+    if not (ctx.minimal_filtering and plain and weight.is_constant and weight.dtype.kind == "f"):
+        return None
+    return choose_filters(batch, channels, weight.extents[0], window.kernel, window.output)
+
+
 @pads_input("Conv")
 def pad_conv(ctx: Lowering, node: Node) -> Padding:
-    """Zeros, as far as the windows reach."""
+    """Zeros, as far as the windows reach; to the end of the last tile where there are tiles."""
     spatial = ctx.type(node.inputs[0]).extents[2:]
-    return window_padding(_conv_window(ctx, node), spatial, 0)
+    window = _conv_window(ctx, node)
+    tiles = _conv_tiles(ctx, node, window)
+    if tiles is not None:
+        whole = [-(-n // f.m) * f.m for n, f in zip(window.output, tiles, strict=True)]
+        window = replace(window, output=tuple(whole))
+    return window_padding(window, spatial, 0)
 
 
 @lowers("Conv")
@@ -103,6 +121,10 @@ def lower_conv(ctx: Lowering, node: Node) -> None:
     """y[n, o, y…] = bias[o] + sum of x[n, c, stride*y + dilation*r - begin…] * w[o, c, r…]"""
     window = _conv_window(ctx, node)
     source = read_padded(ctx, node, pad_conv(ctx, node))
+    tiles = _conv_tiles(ctx, node, window)
+    if tiles is not None:
+        lower_minimal(ctx, node, source, tiles, window.output)
+        return
     weight = ctx.ref(node.inputs[1])
     groups, channels = node.get("group", 1), weight.shape[1]
     filters = weight.shape[0] // groups

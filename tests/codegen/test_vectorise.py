@@ -1,0 +1,161 @@
+"""Vector loops in printable form: the same results, in vectors of a power of two of lanes."""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from polyc.codegen.index import const, var
+from polyc.codegen.loopnest import Assign, Block, For, Local, extent_of, walk_nodes
+from polyc.codegen.vectorise import LARGEST_UNROLL, vectorise
+from polyc.scop.expr import Call, Cast, call
+from tests.analysis.nests import F32, at, loop, read, run
+from tests.codegen.execute import Arrays, execute
+
+AVX512 = 64
+i, v, u = var("i"), var("v"), var("u")
+
+
+def vectors(block: Block) -> list[For]:
+    return [n for n in walk_nodes(block) if isinstance(n, For) and n.kind == "vector"]
+
+
+def lanes(block: Block) -> list[int | None]:
+    return [extent_of(x) for x in vectors(block)]
+
+
+def check(before: Block, arrays: Arrays, simd_bytes: int = AVX512) -> Block:
+    """Vectorise; assert that results stay and that every vector loop can be printed."""
+    after = vectorise(before, simd_bytes)
+    expected = {name: value.copy() for name, value in arrays.items()}
+    execute(before, expected)
+    execute(after, arrays)
+    for name, value in expected.items():
+        np.testing.assert_array_equal(arrays[name], value, err_msg=f"{name}\n{after}")
+    for x in vectors(after):
+        extent = extent_of(x)
+        assert extent is not None
+        assert extent & (extent - 1) == 0
+        assert all(isinstance(n, Assign) for n in x.body.body)
+    assert not any(isinstance(n, For) and n.kind == "unroll" for n in walk_nodes(after))
+    return after
+
+
+def data(*shape: int) -> np.ndarray:
+    """Small integers, of which every sum is exact."""
+    return np.random.default_rng(0).integers(-9, 9, shape).astype(np.float32)
+
+
+@given(st.integers(1, 70), st.integers(0, 3), st.sampled_from([16, 32, 64]))
+@settings(max_examples=40, deadline=None)
+def test_a_vector_loop_is_cut_into_vectors(extent, lower, simd_bytes):
+    copy = run("S", [v], at("Y", v), read("X", v))
+    nest = Block((loop("v", lower + extent, copy, lower=lower, kind="vector"),))
+    x = data(lower + extent)
+    after = check(nest, {"X": x, "Y": np.zeros_like(x)}, simd_bytes)
+    assert max([*lanes(after), 1]) <= simd_bytes // 4
+
+
+def test_twenty_one_floats_are_sixteen_four_and_one():
+    copy = run("S", [v], at("Y", v), read("X", v))
+    after = check(
+        Block((loop("v", 21, copy, kind="vector"),)), {"X": data(21), "Y": np.zeros(21, "f4")}
+    )
+    assert lanes(after) == [16, 4]
+    scalar = after.body[0].body[-1]
+    assert isinstance(scalar, Block)
+    assert scalar.body[0].target.index == (const(20),)
+
+
+def test_the_widest_type_sets_the_lanes():
+    wide = replace(
+        run("S", [v], at("Y", v), Cast(read("X", v), np.dtype("f8"))), dtype=np.dtype("f8")
+    )
+    arrays = {"X": data(16), "Y": np.zeros(16)}
+    after = check(Block((loop("v", 16, wide, kind="vector"),)), arrays)
+    assert lanes(after) == [8, 8]
+
+
+def test_unrolled_loops_are_copies_with_their_indices_filled_in():
+    nest = Block((loop("u", 3, run("S", [u], at("Y", u * 2), read("X", u)), kind="unroll"),))
+    after = check(nest, {"X": data(3), "Y": np.zeros(5, np.float32)})
+    indices = [n.target.index for n in walk_nodes(after) if isinstance(n, Assign)]
+    assert indices == [(const(0),), (const(2),), (const(4),)]
+
+
+@pytest.mark.parametrize("extent", [LARGEST_UNROLL, LARGEST_UNROLL + 1])
+def test_too_many_copies_stay_a_loop(extent):
+    nest = Block((loop("u", extent, run("S", [u], at("Y", u), read("X", u)), kind="unroll"),))
+    after = check(nest, {"X": data(extent), "Y": np.zeros(extent, np.float32)})
+    kept = [n for n in walk_nodes(after) if isinstance(n, For)]
+    assert len(kept) == (extent > LARGEST_UNROLL)
+
+
+def test_a_register_tile_is_unrolled_inside_its_vectors():
+    product = call("mul", read("X", i, u), read("W", i, v))
+    nest = Block(
+        (
+            loop(
+                "i",
+                5,
+                loop(
+                    "v",
+                    20,
+                    loop(
+                        "u", 3, run("S", [i, u, v], at("acc", u, v), product, "add"), kind="unroll"
+                    ),
+                    kind="vector",
+                ),
+            ),
+        )
+    )
+    arrays = {"X": data(5, 3), "W": data(5, 20), "acc": np.zeros((3, 20), np.float32)}
+    after = check(nest, arrays)
+    assert lanes(after) == [16, 4]
+    assert [len(x.body.body) for x in vectors(after)] == [3, 3]
+
+
+@pytest.mark.parametrize("reduction", ["add", "max", "min", "mul"])
+def test_a_reduction_over_a_vector_loop_keeps_partial_results(reduction):
+    value = Call("max", (read("X", i, v), read("X", i, v)), F32)
+    nest = Block(
+        (
+            loop(
+                "i",
+                4,
+                loop("v", 16, run("S", [i, v], at("y", 0), value, reduction), kind="vector"),
+            ),
+        )
+    )
+    x = np.where(data(4, 16) > 0, np.float32(2), np.float32(1))
+    after = check(nest, {"X": x, "y": np.ones(1, np.float32)})
+    (block,) = [n for n in walk_nodes(after) if isinstance(n, Block) and n.locals]
+    assert block.locals == (Local("partial_0", F32, (16,), "y"),)
+    assert lanes(after) == [16, 16, 16]  # start, update, end
+
+
+def test_a_total_that_moves_with_the_loop_is_not_privatised():
+    sums = loop("v", 16, run("S", [i, v], at("y", i), read("X", i, v), "add"), kind="vector")
+    nest = Block((loop("i", 4, sums),))
+    after = check(nest, {"X": data(4, 16), "y": np.zeros(4, np.float32)})
+    assert not any(isinstance(n, Block) and n.locals for n in walk_nodes(after))
+
+
+def test_two_reductions_have_partial_results_of_their_own():
+    def total(target: str, reduction: str) -> For:
+        update = run("S", [i, v], at(target, 0), read("X", i, v), reduction)
+        return loop("i", 4, loop("v", 8, update, kind="vector"))
+
+    arrays = {"X": data(4, 8), "a": np.zeros(1, np.float32), "b": np.zeros(1, np.float32)}
+    after = check(Block((total("a", "add"), total("b", "max"))), arrays)
+    names = [lo.name for n in walk_nodes(after) if isinstance(n, Block) for lo in n.locals]
+    assert names == ["partial_0", "partial_1"]
+
+
+def test_a_vector_loop_around_another_loop_runs_one_by_one():
+    inner = loop("u", v + 1, run("S", [v, u], at("Y", v, u), read("X", v, u)))
+    nest = Block((loop("v", 5, inner, kind="vector"),))
+    after = check(nest, {"X": data(5, 5), "Y": np.zeros((5, 5), np.float32)})
+    assert vectors(after) == []
