@@ -2,10 +2,10 @@
 
     python bench/compile_time.py --layers 50 200 800 --json compile_time.json
 
-A chain of convolutions (3 x 3, ReLU) or of matrix products (bias, ReLU) is compiled in a new process
-with an empty cache. `equal` layers share one kernel, so that what grows is what polyc does for each
-node; `different` ones have channels that change from layer to layer, so that nearly every layer is a
-kernel of its own, which isl schedules, the proof checks and gcc compiles.
+A chain of convolutions (3 x 3, ReLU) or of matrix products (bias, ReLU) is compiled in a new
+process with an empty cache. `equal` layers share one kernel, so that what grows is what polyc does
+for each node; `different` ones have channels that change from layer to layer, so that nearly every
+layer is a kernel of its own, which isl schedules, the proof checks and gcc compiles.
 """
 
 from __future__ import annotations
@@ -18,6 +18,7 @@ import sys
 import tempfile
 import time
 from collections.abc import Mapping, Sequence
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -30,10 +31,10 @@ SIZES = ("equal", "different")
 
 
 def channels(layers: int, sizes: str) -> list[int]:
-    """layers + 1 channel counts; of `different` ones, no pair of neighbours repeats for 1681 layers.
+    """layers + 1 channel counts; of `different` ones, hardly any two neighbours repeat.
 
-    16 + (k (k + 1) / 2 + floor(k / 41)) mod 41: neighbours differ by k + 1, another number each of 41
-    times, after which everything is shifted by one.
+    16 + (k (k + 1) / 2 + floor(k / 41)) mod 41: neighbours differ by k + 1, another number each of
+    41 times, after which everything is shifted by one.
     """
     if sizes == "equal":
         return [32] * (layers + 1)
@@ -45,7 +46,7 @@ def make_chain(chain: str, layers: int, sizes: str) -> onnx.ModelProto:
     generator = np.random.default_rng(0)
     counts = channels(layers, sizes)
     nodes, weights, last = [], [], "x"
-    for k, (before, after) in enumerate(zip(counts, counts[1:], strict=False)):
+    for k, (before, after) in enumerate(pairwise(counts)):
         shape = (after, before, 3, 3) if chain == "conv" else (before, after)
         scale = np.sqrt(2 / (before * 9 if chain == "conv" else before))
         value = (generator.standard_normal(shape) * scale).astype(np.float32)

@@ -203,6 +203,7 @@ class CompiledModel:
 
 def _build(model: Any, target: Target, options: Options, cache: Cache, folder: Path) -> None:
     """Model -> bundle in `folder`: everything that a warm start spares."""
+    from polyc.analysis.proof import counted
     from polyc.analysis.verify import verify_arena
     from polyc.codegen.driver import DRIVER_FILE, print_driver
     from polyc.memory.plan import plan_memory
@@ -217,8 +218,8 @@ def _build(model: Any, target: Target, options: Options, cache: Cache, folder: P
     proven = list(compiled.proven)
     with trace.step("verify"):
         if options.verify:
-            placed = verify_arena(plan.slots, plan.arena_bytes)
-            proven.append(f"arena: {placed} arrays inside, none over another while both are live")
+            placed = counted(verify_arena(plan.slots, plan.arena_bytes), "array")
+            proven.append(f"arena: {placed} inside, none over another while both are live")
     sources = {**compiled.sources, DRIVER_FILE: driver}
     with trace.step("build"):
         library = build_library(sources, target, options, cache)

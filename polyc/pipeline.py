@@ -9,7 +9,7 @@ from dataclasses import dataclass
 import onnx
 
 from polyc.analysis.dependences import box
-from polyc.analysis.proof import add_up
+from polyc.analysis.proof import add_up, counted
 from polyc.analysis.verify import LaunchAccess, verify_program
 from polyc.codegen.program import Launch, Program, StoredArray
 from polyc.graph.ir import Graph
@@ -22,6 +22,7 @@ from polyc.options import Options
 from polyc.report.report import Fallback, NotFused
 from polyc.schedule.cluster import Refusal, find_clusters
 from polyc.scop.delinearise import delinearise
+from polyc.scop.distribute import distribute
 from polyc.scop.inline import inline_pointwise
 from polyc.scop.lower import lower_graph
 from polyc.scop.merge_copies import merge_copies
@@ -76,10 +77,11 @@ def run_pipeline(model: Model, target: Target, options: Options, trace: Trace) -
     with trace.step("lower"):
         scop = lower_graph(graph, options.minimal_filtering)
 
-    # 4. Scop -> Scop: what needs no loop of its own goes. Inlining first: it leaves the copies that
-    #    could not be inlined, whose sources then move into their targets; then divisions go.
+    # 4. Scop -> Scop: what needs no loop of its own goes. Inlining first: chains become one statement,
+    #    which can move into the pieces of its input; copies that are left vanish by moving their
+    #    sources into their targets; then divisions go.
     with trace.step("fuse"):
-        scop = delinearise(merge_copies(inline_pointwise(scop)))
+        scop = delinearise(merge_copies(distribute(inline_pointwise(scop))))
         trace.dump("scop", scop)
 
     # 5. Scop -> clusters, one a kernel; then the layout of every array, in execution order.
@@ -117,8 +119,9 @@ def _prove_launches(program: Program, scop: Scop, compiled: CompiledClusters) ->
     reads = verify_program([*compiled.touched, _caller(scop)], existing)
     total = add_up((k.proof for k in compiled.kernels if k.proof), "all kernels")
     return (
-        f"{len(compiled.kernels)} kernels: {total.facts}",
-        f"{len(compiled.launches)} launches: {reads} reads of what earlier ones wrote",
+        f"{counted(len(compiled.kernels), 'kernel')}: {total.facts}",
+        f"{counted(len(compiled.launches), 'launch', 'launches')}: "
+        f"{counted(reads, 'read')} of what has been written before",
     )
 
 

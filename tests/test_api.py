@@ -146,7 +146,7 @@ def test_source_explain_and_profile(model):
     assert [k.nodes for k in report.kernels] == [("mul_0",), ("mul_1",)]
     assert report.kernels[0].schedule == "parallel i"
     assert report.kernels[0].computes == "Mul mul_0"
-    assert report.proven[-1] == "arena: 1 arrays inside, none over another while both are live"
+    assert report.proven[-1] == "arena: 1 array inside, none over another while both are live"
     assert (report.arena_bytes, report.arena_lower_bound, report.weights_bytes) == (64, 64, 128)
     assert {"lower", "plan", "build"} <= set(report.stage_seconds)
     timed = model.explain({"x": X})

@@ -29,12 +29,12 @@ class Proof:
     def facts(self) -> str:
         """3 statements executed in full, 3 dependences in order, …"""
         facts = [
-            f"{_count(self.statements, 'statement')} executed in full",
-            f"{_count(self.dependences, 'dependence')} in order",
-            f"{_count(self.accesses, 'access', 'accesses')} in bounds",
-            f"{_count(self.parallel_loops, 'parallel loop')}",
-            f"{_count(self.vector_loops, 'vector loop')}",
-            f"{_count(self.locals, 'private array')}",
+            f"{counted(self.statements, 'statement')} executed in full",
+            f"{counted(self.dependences, 'dependence')} in order",
+            f"{counted(self.accesses, 'access', 'accesses')} in bounds",
+            f"{counted(self.parallel_loops, 'parallel loop')}",
+            f"{counted(self.vector_loops, 'vector loop')}",
+            f"{counted(self.locals, 'private array')}",
         ]
         return ", ".join(facts)
 
@@ -52,5 +52,6 @@ def add_up(proofs: Iterable[Proof], of: str) -> Proof:
     return Proof(of, **totals)
 
 
-def _count(number: int, noun: str, plural: str = "") -> str:
+def counted(number: int, noun: str, plural: str = "") -> str:
+    """3, "access", "accesses" -> "3 accesses"; 1, "loop" -> "1 loop"."""
     return f"{number} {noun if number == 1 else plural or noun + 's'}"

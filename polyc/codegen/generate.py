@@ -12,8 +12,7 @@ from dataclasses import dataclass, field
 import islpy as isl
 
 from polyc.codegen.from_isl import to_condition, to_index
-from polyc.codegen.index import const
-from polyc.codegen.index import Affine
+from polyc.codegen.index import Affine, const
 from polyc.codegen.loopnest import (
     Assign,
     Block,

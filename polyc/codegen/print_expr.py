@@ -248,7 +248,7 @@ class Printer:
         return f"pc_{function}_{kind}" + (f"x{lanes}" if lanes > 1 else "")
 
     def _splat(self, value: str, dtype: np.dtype, lanes: int) -> str:
-        return f"{self._name('splat', dtype, lanes)}({value})" if lanes > 1 else value
+        return f"{self._name('splat', dtype, lanes)}({_bare(value)})" if lanes > 1 else value
 
     def _index(self, index: Affine, dtype: np.dtype, scope: Scope) -> str:
         kind, lanes = scalar_type(dtype), scope.count

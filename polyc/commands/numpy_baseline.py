@@ -29,6 +29,7 @@ def make_evaluator(model: onnx.ModelProto) -> Callable[[Mapping[str, np.ndarray]
                 + ", ".join(OPERATORS)
             )
         attributes = {a.name: onnx.helper.get_attribute_value(a) for a in node.attribute}
+        _check_plain(node, attributes)
         steps.append((OPERATORS[node.op_type], tuple(node.input), node.output[0], attributes))
     result = model.graph.output[0].name
 
@@ -44,11 +45,12 @@ def make_evaluator(model: onnx.ModelProto) -> Callable[[Mapping[str, np.ndarray]
 def conv(
     x: np.ndarray, w: np.ndarray, bias: np.ndarray | None = None, **attributes: Any
 ) -> np.ndarray:
-    """y[n, o, p] = sum over c, k of w[o, c, k] x[n, c, p * stride + k], as one product."""
+    """y[n, o, p] = sum over c, k of w[o, c, k] x[n, c, p * stride + k], as one product a group."""
     windows = _windows(x, w.shape[2:], 0.0, attributes)
     n, _, height, width = windows.shape[:4]
-    columns = windows.transpose(0, 1, 4, 5, 2, 3).reshape(n, w[0].size, height * width)
-    y = (w.reshape(len(w), -1) @ columns).reshape(n, len(w), height, width)
+    groups = attributes.get("group", 1)
+    columns = windows.transpose(0, 1, 4, 5, 2, 3).reshape(n, groups, w[0].size, height * width)
+    y = (w.reshape(groups, -1, w[0].size) @ columns).reshape(n, len(w), height, width)
     return y if bias is None else y + bias[:, None, None]
 
 
@@ -83,6 +85,21 @@ def softmax(x: np.ndarray, axis: int = -1) -> np.ndarray:
     return e / e.sum(axis=axis, keepdims=True)
 
 
+def _check_plain(node: onnx.NodeProto, attributes: Mapping[str, Any]) -> None:
+    """UnsupportedOp for options that the functions here do not read."""
+    averages = node.op_type == "AveragePool" and any(attributes.get("pads", ()))
+    if (
+        attributes.get("auto_pad", b"NOTSET") != b"NOTSET"
+        or attributes.get("ceil_mode", 0)
+        or any(d != 1 for d in attributes.get("dilations", ()))
+        or averages
+    ):
+        raise UnsupportedOp(
+            f"node {node.name!r}: the NumPy yardstick knows {node.op_type} with explicit pads only, "
+            "without ceil_mode, dilations, or padded averages"
+        )
+
+
 def _windows(
     x: np.ndarray, kernel: Any, outside: float, attributes: Mapping[str, Any]
 ) -> np.ndarray:
@@ -97,10 +114,14 @@ def _windows(
 
 
 OPERATORS: Mapping[str, Operator] = {
+    "Add": lambda a, b: a + b,
     "AveragePool": average_pool,
     "BatchNormalization": batch_norm,
+    "Concat": lambda *x, axis: np.concatenate(x, axis),
     "Conv": conv,
+    "Dropout": lambda x, **_: x,
     "Gemm": gemm,
+    "GlobalAveragePool": lambda x: x.mean(axis=(2, 3), keepdims=True),
     "MaxPool": max_pool,
     "Relu": lambda x: np.maximum(x, 0),
     "Reshape": lambda x, shape: x.reshape(tuple(shape)),

@@ -7,6 +7,8 @@ from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
+from polyc.analysis.proof import counted
+
 EXAMPLES = 3
 """Rewrites of one kind, and fusions refused for one reason, that the text names."""
 
@@ -124,7 +126,8 @@ class Report:
             ("target", self.target),
             (
                 "kernels",
-                f"{len(self.kernels)} launches of {distinct} kernels compute {len(nodes)} nodes: "
+                f"{counted(len(self.kernels), 'launch', 'launches')} of "
+                f"{counted(distinct, 'kernel')} for {counted(len(nodes), 'node')}: "
                 f"{count(flops)}flop",
             ),
             (

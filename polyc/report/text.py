@@ -6,6 +6,7 @@ import io
 import shutil
 from collections.abc import Iterable
 
+from polyc.analysis.proof import counted
 from polyc.report.report import EXAMPLES, KernelRow, Report, count
 
 WIDTH = 150
@@ -32,12 +33,12 @@ def print_report(report: Report, most: int | None = None) -> str:
     for row in rows:
         table.add_row(*map(Text, row))
     text = io.StringIO()
-    console = Console(file=text, width=width, color_system=None, legacy_windows=False)
+    console = Console(file=text, width=width, color_system=None, highlight=False)
     console.print(Text(report.model), soft_wrap=True)
     console.print(table)
     hidden = len(report.kernels) - len(rows)
     if hidden:
-        console.print(f"… and {hidden} launches that take less", highlight=False)
+        console.print(f"… and {counted(hidden, 'launch', 'launches')} that take less")
     console.print()
     for what, value in report.facts(EXAMPLES):
         console.print(Text(f"{what}: {value}"), soft_wrap=True)

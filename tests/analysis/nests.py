@@ -99,6 +99,11 @@ def read(array: str, *index: Index) -> Read:
     return Read(at(array, *index), F32)
 
 
+def guarded(array: str, *index: Index) -> Read:
+    """A read that happens only where a select around it says so."""
+    return Read(at(array, *index), F32, guarded=True)
+
+
 def loop(
     name: str,
     upper: Index,

@@ -21,6 +21,7 @@ from tests.analysis.nests import (
     case,
     ci,
     copy_at,
+    guarded,
     load,
     loop,
     matmul,
@@ -32,7 +33,9 @@ from tests.analysis.nests import (
 )
 
 
-def padded(test: Compare, index: Affine, other: float = 0.0) -> Case:
+def padded(
+    test: Compare, index: Affine, other: float = 0.0, is_guarded: bool = True
+) -> Case:
     """Y[i] = X[i - 1] where i >= 1, else 0."""
     inside = Within(isl.Set("{ P[i] : i >= 1 }"))
     element = Load("X", isl.PwMultiAff("{ P[i] -> X[i-1] : i >= 1 }"), F32)
@@ -42,7 +45,8 @@ def padded(test: Compare, index: Affine, other: float = 0.0) -> Case:
             "{ P[i] : 0<=i<8 }", "{ P[i] -> Y[i] }", Call("select", (inside, element, ZERO), F32)
         ),
     )
-    value = Call("select", (loopnest.Test(test), read("X", index), Const(other, F32)), F32)
+    reading = guarded if is_guarded else read
+    value = Call("select", (loopnest.Test(test), reading("X", index), Const(other, F32)), F32)
     return case(of, loop("i", 8, run("P", [ci], at("Y", ci), value), kind="parallel"))
 
 
@@ -51,6 +55,8 @@ def test_a_guarded_load_is_judged_where_it_is_evaluated() -> None:
     refused(padded(Compare("ge", ci), ci - 1), "P computes within")
     refused(padded(Compare("ge", ci - 1), ci), "X[i] is not where X is stored", "P[1]")
     refused(padded(Compare("ge", ci - 1), ci - 1, 1.0), "P computes 0.0, but printed is 1.0")
+    unguarded = padded(Compare("ge", ci - 1), ci - 1, is_guarded=False)
+    refused(unguarded, "X[i - 1] is read where the statement reads nothing", "P[0]")
 
 
 def gather(dynamic_at: int = 0, bound: int = 4, blocks: Sequence[tuple[int, int]] = ()) -> Case:

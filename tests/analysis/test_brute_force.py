@@ -19,7 +19,20 @@ from polyc.codegen.loopnest import Assign, Block, For, If, Local, LoopKind, Node
 from polyc.errors import IllegalSchedule
 from polyc.scop.expr import Call, Load, Within, call
 from polyc.scop.scop import Scop
-from tests.analysis.nests import F32, ZERO, Case, array, at, case, load, read, run, scop, statement
+from tests.analysis.nests import (
+    F32,
+    ZERO,
+    Case,
+    array,
+    at,
+    case,
+    guarded,
+    load,
+    read,
+    run,
+    scop,
+    statement,
+)
 from tests.analysis.oracle import find_fault
 
 # -- the cluster: a pointwise statement, a reduction, a guarded recurrence ------------------------
@@ -70,7 +83,7 @@ def assign(name: str, p: tuple[Affine, ...], totals_local: bool) -> Assign:
         case "S":
             return run("S", p, total, read("A", *p), "add")
         case _:
-            guard = (loopnest.Test(Compare("ge", p[0] - 1)), read("Y", p[0] - 1), ZERO)
+            guard = (loopnest.Test(Compare("ge", p[0] - 1)), guarded("Y", p[0] - 1), ZERO)
             value = Call("add", (total_read, Call("select", guard, F32)), F32)
             return run("R", p, at("Y", p[0]), value)
 

@@ -51,6 +51,38 @@ def test_numpy_computes_what_onnxruntime_does(model):
         check(model, {output: 2 * expected}, feeds)
 
 
+def test_grouped_convolutions_in_numpy():
+    generator = np.random.default_rng(0)
+    x = generator.standard_normal((2, 6, 9, 8)).astype(np.float32)
+    weights = generator.standard_normal((9, 2, 3, 3)).astype(np.float32)
+    infos = [
+        helper.make_tensor_value_info(name, TensorProto.FLOAT, shape)
+        for name, shape in (("x", x.shape), ("y", None))
+    ]
+    node = helper.make_node("Conv", ["x", "w"], ["y"], group=3, pads=[1] * 4, strides=[2, 1])
+    graph = helper.make_graph(
+        [node], "g", infos[:1], infos[1:], [numpy_helper.from_array(weights, "w")]
+    )
+    opset = [helper.make_opsetid("", 17)]
+    model = helper.make_model(graph, opset_imports=opset, ir_version=8)
+    (expected,) = judged(model, {"x": x})[1].values()
+    np.testing.assert_allclose(make_evaluator(model)({"x": x}), expected, rtol=1e-4, atol=1e-5)
+
+
+def test_options_that_the_yardstick_does_not_read_are_refused():
+    info = helper.make_tensor_value_info("x", TensorProto.FLOAT, [1, 1, 4, 4])
+    for op, options in (
+        ("MaxPool", {"ceil_mode": 1, "kernel_shape": [2, 2]}),
+        ("AveragePool", {"pads": [1] * 4, "kernel_shape": [2, 2]}),
+        ("Conv", {"dilations": [2, 2]}),
+    ):
+        graph = helper.make_graph(
+            [helper.make_node(op, ["x", "w"], ["y"], name="n", **options)], "g", [info], [info]
+        )
+        with pytest.raises(UnsupportedOp, match=f"node 'n': the NumPy yardstick knows {op} with"):
+            make_evaluator(helper.make_model(graph))
+
+
 def test_an_operator_that_the_yardstick_lacks_is_named():
     info = helper.make_tensor_value_info("x", TensorProto.FLOAT, [2])
     out = helper.make_tensor_value_info("y", TensorProto.FLOAT, [2])

@@ -20,8 +20,7 @@ from onnx.reference import ReferenceEvaluator
 OPSET = 22
 
 BY_ONNXRUNTIME = frozenset(
-    "AveragePool Conv ConvTranspose Flatten GatherElements GlobalAveragePool GlobalMaxPool LpPool LRN "
-    "MaxPool Pad".split()
+    ["AveragePool", "Conv", "ConvTranspose", "Flatten", "GatherElements", "GlobalAveragePool", "GlobalMaxPool", "LpPool", "LRN", "MaxPool", "Pad"]
 )
 """Operators of which onnx's reference evaluator refuses or miscomputes some legal cases."""
 

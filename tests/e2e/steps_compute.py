@@ -9,10 +9,8 @@ import numpy as np
 from tests.e2e.graph_builder import Value
 from tests.e2e.random_graphs import LARGEST, Generator, step
 
-SMOOTH = (
-    "Sigmoid Tanh Softplus Erf Softsign Gelu Mish HardSigmoid HardSwish Elu Selu Celu Sin Cos Atan"
-).split()
-EXACT = "Relu Neg Abs".split()
+SMOOTH = ["Sigmoid", "Tanh", "Softplus", "Erf", "Softsign", "Gelu", "Mish", "HardSigmoid", "HardSwish", "Elu", "Selu", "Celu", "Sin", "Cos", "Atan"]
+EXACT = ["Relu", "Neg", "Abs"]
 
 
 @step
@@ -61,7 +59,7 @@ def binary(g: Generator) -> list[Value] | None:
     x = g.pick()
     if x is None:
         return None
-    op = str(g.choose("Add Sub Mul Max Min".split()))
+    op = str(g.choose(["Add", "Sub", "Mul", "Max", "Min"]))
     pair = [x, _second(g, x)]
     if g.chance(0.3):
         pair.reverse()
@@ -74,7 +72,7 @@ def compare_and_choose(g: Generator) -> list[Value] | None:
     x = g.pick(exact=True)
     if x is None:
         return None
-    op = g.choose("Less LessOrEqual Greater GreaterOrEqual Equal".split())
+    op = g.choose(["Less", "LessOrEqual", "Greater", "GreaterOrEqual", "Equal"])
     y = _second(g, x)
     if not y.exact:
         return None
@@ -106,7 +104,7 @@ def integers(g: Generator) -> list[Value] | None:
     x = g.pick("i")
     if x is None or np.abs(x.array).max(initial=0) > 1 << 20:
         return None
-    op = str(g.choose("Add Sub Mul Max Min Mod BitwiseAnd BitwiseXor Div".split()))
+    op = str(g.choose(["Add", "Sub", "Mul", "Max", "Min", "Mod", "BitwiseAnd", "BitwiseXor", "Div"]))
     y = g.operand(x.shape, "i")
     if op in ("Mod", "Div"):
         y = g.constant(np.abs(g.data((), "i")) + 1)
@@ -120,7 +118,7 @@ def reduce(g: Generator) -> list[Value] | None:
     x = g.pick(low=1)
     if x is None or 0 in x.shape:
         return None
-    op = str(g.choose("Sum Mean Max Min L1 L2 SumSquare LogSumExp".split()))
+    op = str(g.choose(["Sum", "Mean", "Max", "Min", "L1", "L2", "SumSquare", "LogSumExp"]))
     order = g.permutation(x.rank)[: int(g.rng.integers(1, x.rank + 1))]
     axes = g.constant(np.array(order, np.int64))
     exact = op in ("Max", "Min")
@@ -178,7 +176,7 @@ def normalize_channels(g: Generator) -> list[Value] | None:
     c = x.shape[1]
     scale, bias, mean = (g.constant(g.data([c])) for _ in range(3))
     variance = g.constant(np.abs(g.data([c])) + np.float32(0.5))
-    kind = g.choose("batch instance group lrn".split() if x.rank == 4 else ["batch", "group"])
+    kind = g.choose(["batch", "instance", "group", "lrn"] if x.rank == 4 else ["batch", "group"])
     if kind == "batch":
         return g.graph.node("BatchNormalization", [x, scale, bias, mean, variance], exact=False)
     if kind == "instance":

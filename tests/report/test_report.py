@@ -50,7 +50,7 @@ def test_the_table_says_everything():
     said += ["25 MB of weights", "1.75 s: lower 0.50, build 1.25", "budget spent", "cpu avx512"]
     said += ["<script>alert", "proven: arena: 2 arrays apart", "largest live set is 524 kB"]
     said += ["not fused: 2 x the tile would split: c0 after p0; c1 after p1"]
-    said += ["rewritten: 1 x gemm: transB", "3 launches of 3 kernels compute 4 nodes"]
+    said += ["rewritten: 1 x gemm: transB", "3 launches of 3 kernels for 4 nodes"]
     for part in said:
         assert part in text
     assert "Gflop/s" not in text
@@ -69,7 +69,7 @@ def test_only_the_heaviest_kernels():
     text = print_report(REPORT.with_seconds([1e-3, 3e-3, 2e-3]), most=2)
     assert "conv_1" not in text
     assert "add_1" in text
-    assert "… and 1 launches that take less" in text
+    assert "… and 1 launch that take less" in text
     assert "conv_1" in print_report(REPORT, most=1)
 
 

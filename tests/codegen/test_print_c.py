@@ -1,0 +1,144 @@
+"""Kernels in C: pragmas, declarations and names; and a strict compiler accepts the text."""
+
+import re
+import subprocess
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from polyc.build.runtime_files import find_runtime
+from polyc.codegen.index import Compare, var
+from polyc.codegen.loopnest import Block, Kernel, Local, Param
+from polyc.codegen.print_c import clean_line, print_kernel
+from polyc.codegen.registers import find_registers
+from polyc.codegen.vectorise import vectorise
+from tests.analysis.nests import F32, ZERO, at, conv, loop, matmul, read, run, softmax, when
+
+STRICT = ["gcc", "-std=gnu11", "-fopenmp", "-Wall", "-Wextra", "-Werror", "-Wno-psabi"]
+i, j, k, v = (var(name) for name in "ijkv")
+X, Y = Param("X", F32, (8, 32), False), Param("Y", F32, (8, 32), True)
+
+
+def printed(kernel: Kernel, folder: Path, simd_bytes: int = 64) -> str:
+    """The kernel's C, which a compiler with all warnings as errors has accepted."""
+    body = find_registers(vectorise(kernel.body, simd_bytes))
+    text = print_kernel(replace(kernel, body=body))
+    (folder / "k.c").write_text(text)
+    command = [*STRICT, "-mavx512f", "-mfma", "-I", str(find_runtime()), "-c", "k.c", "-o", "k.o"]
+    result = subprocess.run(command, cwd=folder, capture_output=True, text=True, check=False)
+    assert result.returncode == 0, result.stderr
+    return text
+
+
+def body_of(text: str) -> list[str]:
+    """The lines of the function, without their indentation."""
+    lines = [line.strip() for line in text.splitlines()]
+    return lines[lines.index("{") + 1 : -1]
+
+
+def copy(*index):
+    return run("S", list(index), at("Y", *index), read("X", *index))
+
+
+def test_a_contraction_accumulates_in_named_vectors(tmp_path):
+    text = printed(matmul(vector=16).kernel, tmp_path)
+    lines = body_of(text)
+    assert "f32x16 r_0;" in lines
+    assert "r_0 = pc_splat_f32x16(0.0f);" in lines
+    product = "pc_splat_f32x16(X[5 * i + k]) * pc_load_f32x16(&W["
+    assert any(line.startswith(f"r_0 += {product}") for line in lines)
+    assert not re.search(r"f32 \w+\[\d+\]", text)
+
+
+def test_a_convolution_keeps_its_tile_in_registers_at_every_width(tmp_path):
+    case = conv(32, 4, 14, 3, 3)
+    wide = printed(case.kernel, tmp_path)
+    assert len(re.findall(r"f32x16 (a_\w+(?:, a_\w+)*);", wide)[0].split(", ")) == 14
+    narrow = printed(case.kernel, tmp_path, 32)
+    assert len(re.findall(r"f32x8 (a_\w+(?:, a_\w+)*);", narrow)[0].split(", ")) == 28
+    assert "f32x16" not in narrow.partition("{\n")[2]
+
+
+def test_perfectly_nested_parallel_loops_are_collapsed(tmp_path):
+    lines = body_of(printed(conv(32, 4, 14, 3, 3).kernel, tmp_path))
+    at_pragma = next(n for n, line in enumerate(lines) if line.startswith("#pragma"))
+    assert lines[at_pragma] == "#pragma omp for collapse(3) schedule(static) nowait"
+    assert [line.split(" =")[0] for line in lines[at_pragma + 1 : at_pragma + 4]] == [
+        "for (i64 n",
+        "for (i64 oo",
+        "for (i64 y",
+    ]
+    assert lines[-2:] == ["}", "pc_barrier(team);"]
+
+
+def test_bounds_of_an_outer_variable_are_not_collapsed(tmp_path):
+    triangle = loop("i", 8, loop("j", i + 1, copy(i, j), kind="parallel"), kind="parallel")
+    text = printed(Kernel("k", (X, Y), Block((triangle,))), tmp_path)
+    assert "collapse" not in text
+    assert text.count("#pragma omp for") == 1
+
+
+def test_what_is_not_parallel_runs_once_and_is_seen_by_all(tmp_path):
+    fill = loop("j", 32, run("Z", [j], at("Y", 0, j), ZERO))
+    rows = loop("i", 8, copy(i, 0), kind="parallel")
+    lines = body_of(printed(Kernel("k", (X, Y), Block((fill, rows, fill))), tmp_path))
+    order = [x for x in lines if x.startswith("#pragma") or "barrier" in x]
+    once, shared = "#pragma omp master", "#pragma omp for schedule(static) nowait"
+    barrier = "pc_barrier(team);"
+    assert order == [once, barrier, shared, barrier, once, barrier]
+
+
+def test_a_row_of_vectors_and_a_total_of_its_lanes(tmp_path):
+    text = printed(softmax(columns=40).kernel, tmp_path)
+    assert "f32x16 d_0, d_16;" in text
+    assert "f32x8 d_32;" in text
+    assert "f32 m;" in text
+    assert "m = pc_max_f32(m, pc_reduce_max_f32x16(" in text
+    assert '#include "polyc_f32_exp.h"' in text
+
+
+def test_a_local_at_running_indices_is_an_array(tmp_path):
+    row = loop(
+        "i",
+        8,
+        loop("j", 32, run("T", [i, j], at("t", j), read("X", i, j))),
+        loop("j", 32, run("S", [i, j], at("Y", i, j), read("t", j))),
+        kind="parallel",
+        locals=[Local("t", F32, (32,), "T")],
+    )
+    lines = body_of(printed(Kernel("k", (X, Y), Block((row,))), tmp_path))
+    assert "f32 t[32] __attribute__((aligned(64)));" in lines
+    assert "t[j] = X[32 * i + j];" in lines
+
+
+def test_guards(tmp_path):
+    odd = when(Compare("eq", j - i), copy(i, j))
+    both = replace(odd, otherwise=Block((run("Z", [i, j], at("Y", i, j), ZERO),)))
+    lines = body_of(
+        printed(Kernel("k", (X, Y), Block((loop("i", 8, loop("j", 32, both)),))), tmp_path)
+    )
+    assert "if (j == i) {" in lines
+    assert "} else {" in lines
+
+
+def test_signature_and_comment(tmp_path):
+    comment = ("Nodes: conv*/1", "Y[i] = f(X)", "a\\")
+    kernel = Kernel("conv_1", (X, Y), Block((loop("i", 8, copy(i, 0)),)), comment)
+    text = printed(kernel, tmp_path)
+    head = "void conv_1(const f32 *restrict X, f32 *restrict Y, pc_team *team, int *status)"
+    assert head in text.splitlines()
+    assert text.startswith("/*\n * Nodes: conv_/1\n * Y[i] = f(X)\n * a_\n */\n")
+    assert text.count("*/") == 1
+
+
+@pytest.mark.parametrize(
+    ("hostile", "safe"),
+    [("*/ int x;", "_/ int x;"), ("a\\\nb", "a_ b"), ("plain f(x)", "plain f(x)")],
+)
+def test_comments_cannot_be_left(hostile, safe):
+    assert clean_line(hostile) == safe
+
+
+def test_an_empty_kernel_is_a_function(tmp_path):
+    assert "void k(" in printed(Kernel("k", (), Block((), (Local("r", F32, (4,), "A"),))), tmp_path)
