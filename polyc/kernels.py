@@ -76,7 +76,7 @@ def compile_clusters(
     for one in trace.track("kernels", stored):
         signature = _signature(one, scop)
         if signature not in kernels:
-            name = f"k{len(kernels)}_{one.cluster.statements[-1].name}"
+            name = f"k{len(kernels)}_{one.cluster.statements[-1].name.removeprefix('S_')}"
             kernels[signature] = _compile(name, one, scop, target, options, trace)
         compiled = kernels[signature]
         arguments = tuple(one.arrays[k] for k in compiled.bound)

@@ -38,10 +38,40 @@ def exposed_program(factors: tuple[float, ...]):
     return replace(program, arrays=arrays, outputs=outputs)
 
 
+def small_network() -> onnx.ModelProto:
+    """y = softmax(gemm(flatten(relu(conv(x) + 1)))), for the real pipeline."""
+    generator = np.random.default_rng(0)
+    shapes = {"k": (4, 2, 3, 3), "one": (1,), "w": (64, 5), "c": (5,)}
+    weights = [
+        numpy_helper.from_array(generator.standard_normal(s).astype(np.float32), n)
+        for n, s in shapes.items()
+    ]
+    nodes = [
+        helper.make_node("Conv", ["x", "k"], ["t1"], name="conv", pads=[1] * 4),
+        helper.make_node("Add", ["t1", "one"], ["t2"], name="add"),
+        helper.make_node("Relu", ["t2"], ["t3"], name="relu"),
+        helper.make_node("Flatten", ["t3"], ["t4"], name="flatten"),
+        helper.make_node("Gemm", ["t4", "w", "c"], ["t5"], name="gemm"),
+        helper.make_node("Softmax", ["t5"], ["y"], name="softmax"),
+    ]
+    infos = [
+        helper.make_tensor_value_info(name, TensorProto.FLOAT, shape)
+        for name, shape in (("x", [1, 2, 4, 4]), ("y", [1, 5]))
+    ]
+    graph = helper.make_graph(nodes, "small", infos[:1], infos[1:], weights)
+    return helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)], ir_version=8)
+
+
 @pytest.fixture
-def polyc(monkeypatch, tmp_path, capsys):
-    """Runs a command: (exit code, stdout, stderr)."""
+def polyc(monkeypatch, command):
+    """Runs a command on a program that stands in for the pipeline's."""
     install_pipeline(monkeypatch, compiled(scale_program(), SCALE_C))
+    return command
+
+
+@pytest.fixture
+def command(monkeypatch, tmp_path, capsys):
+    """Runs a command: (exit code, stdout, stderr)."""
     for name in [n for n in os.environ if n.startswith("POLYC_")]:
         monkeypatch.delenv(name)
     monkeypatch.setenv("POLYC_CACHE_DIR", str(tmp_path / "cache"))
@@ -102,6 +132,63 @@ def test_verify_names_the_first_node_that_differs(polyc, monkeypatch):
     code, _, err = polyc("verify", "m.onnx", "--seed", "1", "--target", "baseline")
     assert code == 1
     assert "node 'second' (Mul) computes tensor 'y' with relative error 1.67e-01" in err
+
+
+def test_verify_looks_at_the_fused_model_too(polyc, monkeypatch):
+    pipeline = install_pipeline(monkeypatch, compiled(exposed_program((2.0, 3.0)), SCALE_C))
+    fused = compiled(scale_program((2.0, 3.5)), SCALE_C)
+    run = pipeline.run_pipeline
+
+    def run_pipeline(model, *rest):
+        return run(model, *rest) if len(model.graph.output) > 1 else fused
+
+    pipeline.run_pipeline = run_pipeline
+    code, _, err = polyc("verify", "m.onnx")
+    assert code == 1
+    assert "'y' with relative error 1.67e-01" in err
+    assert "when the model is fused, though every node agrees on its own" in err
+
+
+def test_a_real_network_by_every_command(command, tmp_path):
+    onnx.save(small_network(), tmp_path / "net.onnx")
+    code, out, err = command("explain", "net.onnx")
+    assert (code, err) == (0, "")
+    for part in (
+        "Conv conv, Relu relu",
+        "for 4 nodes",
+        "proven: arena:",
+        "reads of what has been written before",
+        "not fused: ",
+        "compiled in ",
+    ):
+        assert part in out
+    code, out, err = command("verify", "net.onnx")
+    assert (code, err) == (0, "")
+    assert "6 tensors agree with onnx's reference" in out
+    assert command("bench", "net.onnx", "--seconds", "0", "--kernels")[0] == 0
+    assert command("export", "net.onnx", "c")[1].startswith("small: C written to c; build it")
+    assert (tmp_path / "c" / "Makefile").is_file()
+    first, again = (command("run", model)[1] for model in ("net.onnx", "net.onnx"))
+    assert first == again
+    assert first.startswith("y: float32[1, 5]")
+
+
+def test_verify_names_the_node_whose_kernel_is_wrong(command, monkeypatch, tmp_path):
+    from polyc import pipeline
+
+    right = pipeline.run_pipeline
+
+    def wrong(*arguments):
+        result = right(*arguments)
+        sources = {n: text.replace("pc_max_", "pc_min_") for n, text in result.sources.items()}
+        return replace(result, sources=sources)
+
+    monkeypatch.setattr(pipeline, "run_pipeline", wrong)
+    onnx.save(small_network(), tmp_path / "net.onnx")
+    code, _, err = command("verify", "net.onnx")
+    assert code == 1
+    assert "node 'relu' (Relu) computes tensor 't3'" in err
+    assert "the nodes before it agree" in err
 
 
 def test_doctor_says_what_is_there_and_what_to_do(polyc, monkeypatch, tmp_path):

@@ -221,6 +221,8 @@ def stride(index: Affine, name: str) -> int | None:
 
 
 def _transform(index: Affine, leaf: Callable[[Var], Affine]) -> Affine:
+    if not index.terms:
+        return index
     total = const(index.constant)
     for atom, coefficient in index.terms:
         match atom:

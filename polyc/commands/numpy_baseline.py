@@ -95,8 +95,8 @@ def _check_plain(node: onnx.NodeProto, attributes: Mapping[str, Any]) -> None:
         or averages
     ):
         raise UnsupportedOp(
-            f"node {node.name!r}: the NumPy yardstick knows {node.op_type} with explicit pads only, "
-            "without ceil_mode, dilations, or padded averages"
+            f"node {node.name!r}: the NumPy yardstick knows {node.op_type} with explicit "
+            "pads only, without ceil_mode, dilations, or padded averages"
         )
 
 

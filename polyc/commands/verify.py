@@ -64,7 +64,7 @@ def expose_intermediates(model: onnx.ModelProto) -> onnx.ModelProto:
 
 
 def run_reference(model: onnx.ModelProto, feeds: Mapping[str, np.ndarray]) -> dict[str, np.ndarray]:
-    """{output: array} by ONNX's reference evaluator; RuntimeFailure if that cannot run the model."""
+    """{output: array} by ONNX's reference evaluator; RuntimeFailure where that cannot run it."""
     try:
         evaluator = ReferenceEvaluator(model)
         values = evaluator.run(None, dict(feeds))

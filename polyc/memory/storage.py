@@ -77,4 +77,4 @@ def arrange(value: np.ndarray, storage: Storage) -> np.ndarray:
         split += [n // sizes[d], sizes[d]] if d in sizes else [n]
     order = [position[d] for d in storage.permutation]
     order += [position[d] + 1 for d, _ in storage.blocks]
-    return np.ascontiguousarray(padded.reshape(split).transpose(order))
+    return np.asarray(padded.reshape(split).transpose(order), order="C")

@@ -4,13 +4,13 @@
     ->
     W0: Y[2i] = f(a(i), Z[2i])                      W1: Y[2i + 1] = f(b(i), Z[2i + 1])
 
-Each piece takes the place of its writer, so that the activation after a tiled convolution, or after a
-concatenation, is computed where the value is still in a register.
+Each piece takes the place of its writer, so that the activation after a tiled convolution, or
+after a concatenation, is computed where the value is still in a register.
 """
 
 from __future__ import annotations
 
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
 import islpy as isl
 
@@ -18,54 +18,84 @@ from polyc.poly.affine import simplify
 from polyc.scop.expr import Expr, Load, pull_back, rebuild, walk
 from polyc.scop.inline import LARGEST_EXPRESSION, simplify_indices
 from polyc.scop.scop import Scop, Statement
-from polyc.scop.uses import Uses, drop_dead, find_uses
+from polyc.scop.uses import drop_dead
 
 
 def distribute(scop: Scop) -> Scop:
     """The scop with each reader distributed whose input is assembled from pieces for it alone."""
-    statements = list(scop.statements)
+    table = _Table.of(scop)
     for array in scop.arrays.values():
-        uses = find_uses(tuple(statements))
-        if array.kind == "temporary" and len(uses.writes(array.name)) > 1:
-            statements = _distribute(array.name, statements, uses)
-    return drop_dead(replace(scop, statements=tuple(statements)))
+        if array.kind == "temporary" and len(table.writers.get(array.name, ())) > 1:
+            _distribute(array.name, table)
+    return drop_dead(replace(scop, statements=table.in_order()))
 
 
-def _distribute(array: str, statements: list[Statement], uses: Uses) -> list[Statement]:
-    writers = uses.writes(array)
-    reads = uses.reads(array)
-    if not reads or any(s.reduction for s in writers):
-        return statements
-    reader = reads[0][0]
-    if any(s.name != reader.name for s, _ in reads) or reader.reduction or reader.group:
-        return statements
-    order = {s.name: k for k, s in enumerate(statements)}
-    written = {s.array: order[s.name] for s in statements}
-    first = min(order[w.name] for w in writers)
-    others = [load.array for load in reader.loads if load.array != array]
-    index = reads[0][1].index
-    once = index.as_map().intersect_domain(reader.domain)
-    if any(written.get(a, -1) > first for a in others) or any(ld.dynamic for ld in reader.loads):
-        return statements
-    if not once.is_injective() or any(not ld.index.is_equal(index) for _, ld in reads):
-        return statements
+@dataclass
+class _Table:
+    """The statements while some are replaced: by name, by array, and where each stands."""
+
+    statements: dict[str, Statement]
+    places: dict[str, tuple[int, int]]
+    writers: dict[str, dict[str, None]]
+    readers: dict[str, dict[str, None]]
+
+    @staticmethod
+    def of(scop: Scop) -> _Table:
+        table = _Table({}, {}, {}, {})
+        for position, s in enumerate(scop.statements):
+            table.add(s, (position, 0))
+        return table
+
+    def add(self, s: Statement, place: tuple[int, int]) -> None:
+        self.statements[s.name], self.places[s.name] = s, place
+        self.writers.setdefault(s.array, {})[s.name] = None
+        for load in s.loads:
+            self.readers.setdefault(load.array, {})[s.name] = None
+
+    def remove(self, s: Statement) -> None:
+        del self.statements[s.name], self.writers[s.array][s.name]
+        for load in s.loads:
+            self.readers[load.array].pop(s.name, None)
+
+    def last_write(self, array: str) -> tuple[int, int]:
+        return max((self.places[w] for w in self.writers.get(array, ())), default=(-1, 0))
+
+    def in_order(self) -> tuple[Statement, ...]:
+        return tuple(sorted(self.statements.values(), key=lambda s: self.places[s.name]))
+
+
+def _distribute(array: str, table: _Table) -> None:
+    """Replace the one reader of an array and its writers by pieces, where that is exact."""
+    writers = [table.statements[n] for n in table.writers[array]]
+    names = list(table.readers.get(array, ()))
+    if len(names) != 1 or any(w.reduction for w in writers):
+        return
+    reader = table.statements[names[0]]
+    reads = [load for load in reader.loads if load.array == array]
+    if reader.reduction or reader.group or any(load.dynamic for load in reader.loads):
+        return
+    first = min(table.places[w.name] for w in writers)
+    others = {load.array for load in reader.loads} - {array}
+    if any(table.last_write(a) > first for a in others):
+        return  # it would be read before it exists
+    once = reads[0].index.as_map().intersect_domain(reader.domain)
+    if not once.is_injective() or any(not ld.index.is_equal(reads[0].index) for ld in reads):
+        return
     size = sum(1 for _ in walk(reader.value))
     if any(size + sum(1 for _ in walk(w.value)) > LARGEST_EXPRESSION for w in writers):
-        return statements
+        return
     back = isl.PwMultiAff.from_map(once.reverse())  # X -> R
-    pieces = [_piece(reader, w, back) for w in writers]
-    gone = {w.name for w in writers} | {reader.name}
-    result: list[Statement] = []
-    for s in statements:
-        if s.name == reader.name:
-            result += [p for p in pieces if not p.domain.is_empty()]
-        elif s.name not in gone:
-            result.append(s)
-    return result
+    place, _ = table.places[reader.name]
+    for s in (*writers, reader):
+        table.remove(s)
+    for k, writer in enumerate(writers):
+        piece = _piece(reader, writer, back)
+        if not piece.domain.is_empty():
+            table.add(piece, (place, k))
 
 
 def _piece(reader: Statement, writer: Statement, back: isl.PwMultiAff) -> Statement:
-    """The part of the reader that uses what `writer` wrote, as a statement in the writer's place."""
+    """The part of the reader that uses what `writer` wrote, in the writer's place."""
     into = back.pullback_pw_multi_aff(writer.write)  # W -> X -> R
     domain = writer.domain.intersect(into.domain())
 

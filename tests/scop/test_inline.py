@@ -1,5 +1,6 @@
 """Inlining: what is computed where it is read, what is not, and that results stay."""
 
+import islpy as isl
 import numpy as np
 
 from polyc.scop.expr import Call, Const, Index, call, walk
@@ -36,12 +37,8 @@ def test_a_chain_is_one_statement():
     )
     after = check(inline_pointwise, before)
     assert names(after) == ["C"]
-    assert [e.function for e in walk(get(after, "C").value) if isinstance(e, Call)] == [
-        "abs",
-        "abs",
-        "neg",
-        "neg",
-    ][:4] or True
+    functions = [e.function for e in walk(get(after, "C").value) if isinstance(e, Call)]
+    assert functions == ["abs", "neg", "abs", "neg"]
     assert set(after.arrays) == {"X", "Co"}
 
 
@@ -147,8 +144,6 @@ def test_expressions_stay_below_their_limit():
 
 
 def test_values_of_the_iterators_move_with_the_statement():
-    import islpy as isl
-
     position = Index(isl.PwAff("{ A[i, j] -> [4i + j] }"))
     first = statement(f"{{ A[i, j] : {N} }}", "{ A[i, j] -> Ao[i, j] }", position)
     arrays = {

@@ -36,6 +36,9 @@ TRANSFORM_CYCLES = 8
 """Of the cost model: floats a vector, bytes of transformed weights that come from L3 or memory a
 cycle, cycles to transform a vector (its loads, stores, and about four additions)."""
 
+WORTHWHILE = 0.9
+"""The estimated gain below which the direct form stays: it is one kernel instead of three."""
+
 
 def choose_filters(
     batch: int, channels: int, filters: int, kernel: Sequence[int], output: Sequence[int]
@@ -43,8 +46,8 @@ def choose_filters(
     """The cheapest F(m, r) in each dimension by estimated cycles, or None for the direct form."""
     if min(channels, filters) < CHANNELS or all(r == 1 for r in kernel) or 0 in output:
         return None
-    direct = 1.15 * batch * channels * filters * prod(kernel) * prod(output) / LANES
-    best, cheapest = None, direct
+    direct = batch * channels * filters * prod(kernel) * prod(output) / LANES
+    best, cheapest = None, WORTHWHILE * direct
     sizes = [range(1, 2) if r == 1 else range(2, LARGEST - r + 2) for r in kernel]
     for ms in product(*sizes):
         points = prod(m + r - 1 for m, r in zip(ms, kernel, strict=True))

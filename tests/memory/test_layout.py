@@ -1,0 +1,131 @@
+"""Strides of accesses, the vector loop that they suggest, and the layouts that follow."""
+
+from dataclasses import replace
+
+import islpy as isl
+import numpy as np
+
+from polyc.memory.layout import (
+    INVARIANT,
+    SCATTERED,
+    UNIT,
+    choose_vector_loop,
+    compute_strides,
+    decide_layouts,
+    worth,
+)
+from polyc.memory.storage import permuted, row_major
+from polyc.schedule.cluster import Cluster, find_clusters
+from polyc.scop.expr import Load
+from polyc.scop.scop import Scop
+from polyc.target.machine import Target
+from tests.analysis.nests import F32, array, conv_scop, load, matmul_scop, scop, statement
+
+TARGET = Target.named("avx512")
+I64 = np.dtype(np.int64)
+
+
+def only_cluster(of: Scop) -> Cluster:
+    (cluster,) = find_clusters(of, TARGET)[0]
+    return cluster
+
+
+def given(of: Scop):
+    """Row-major storage for what the caller lays out."""
+    return {n: row_major(a) for n, a in of.arrays.items() if a.kind in ("input", "output")}
+
+
+def vector_iterator(of: Scop, storages=None) -> str | None:
+    cluster = only_cluster(of)
+    storages = given(of) if storages is None else storages
+    d = choose_vector_loop(cluster, of.arrays, storages, TARGET)
+    last = cluster.statements[-1]
+    return None if d is None else last.iterators[cluster.shared[d][last.name]]
+
+
+def transposing(rows: int = 64, columns: int = 64) -> Scop:
+    return scop(
+        [array("X", [rows, columns], "input"), array("Y", [columns, rows], "output")],
+        statement(
+            f"{{ P[i, j] : 0 <= i < {columns} and 0 <= j < {rows} }}",
+            "{ P[i, j] -> Y[i, j] }",
+            load("{ P[i, j] -> X[j, i] }"),
+        ),
+    )
+
+
+def test_strides_in_elements_go_through_the_storage():
+    of = transposing(8, 16)
+    (s,) = of.statements
+    write, read = compute_strides(s, of.arrays, given(of))
+    assert (write.steps, write.is_write) == ((8, 1), True)
+    assert (read.steps, read.is_write) == ((1, 16), False)
+    stored = {**given(of), "X": permuted(of.arrays["X"], [1, 0])}
+    assert compute_strides(s, of.arrays, stored)[1].steps == (8, 1)
+
+
+def test_an_open_array_may_have_any_dimension_innermost():
+    of = transposing()
+    (s,) = of.statements
+    write, read = compute_strides(s, of.arrays, {"Y": row_major(of.arrays["Y"])})
+    assert not write.free
+    assert read.free
+    assert read.steps == (1, 1)
+
+
+def test_divisions_and_computed_coordinates_are_irregular():
+    index = isl.PwMultiAff("{ P[i, j] -> X[floor(i/2), 0] }")
+    dynamic = Load("X", index, F32, ((1, Load("K", isl.PwMultiAff("{ P[i, j] -> K[j] }"), I64)),))
+    arrays = [array("X", [8, 8], "input"), array("K", [8], "input"), array("Y", [8, 8], "output")]
+    s = statement("{ P[i, j] : 0 <= i, j < 8 }", "{ P[i, j] -> Y[i, j] }", dynamic)
+    of = scop(arrays, s)
+    strides = {a.array: a.steps for a in compute_strides(s, of.arrays, given(of))}
+    assert strides == {"Y": (8, 1), "X": (None, None), "K": (0, 1)}
+    plain = replace(s, value=Load("X", index, F32))
+    assert compute_strides(plain, of.arrays, given(of))[1].steps == (None, 0)
+
+
+def test_worth():
+    of = matmul_scop(64, 64, 64)
+    update = of.statements[1]
+    acc, x, w = compute_strides(update, of.arrays, given(of) | {"W": row_major(of.arrays["W"])})
+    assert [worth(a, 1) for a in (x, w)] == [INVARIANT, UNIT]
+    assert worth(x, 0) == SCATTERED
+    assert worth(w, 0) == INVARIANT
+    assert worth(acc, 1) >= UNIT
+
+
+def test_a_matmul_walks_the_columns_of_its_constant():
+    assert vector_iterator(matmul_scop(64, 64, 64)) == "j"
+
+
+def test_a_convolution_walks_its_output_channels_where_the_layout_is_open():
+    of = conv_scop(32, 8, 8, 16, 3)
+    open_output = {**of.arrays, "Y": replace(of.arrays["Y"], kind="temporary")}
+    free = Scop(of.name, of.statements, open_output, of.inputs, of.outputs)
+    assert vector_iterator(free) == "o"
+
+
+def test_a_transposition_gains_nothing_from_lanes_on_one_side():
+    assert vector_iterator(transposing()) in (None, "i", "j")
+    assert vector_iterator(transposing(1, 64)) == "i"
+
+
+def test_the_vector_loop_is_stored_innermost_and_constants_in_panels():
+    of = conv_scop(32, 8, 8, 16, 3)
+    arrays = {**of.arrays, "Y": replace(of.arrays["Y"], kind="temporary")}
+    of = Scop(of.name, of.statements, arrays, of.inputs, of.outputs)
+    cluster = only_cluster(of)
+    d = choose_vector_loop(cluster, arrays, given(of), TARGET)
+    decided = decide_layouts(cluster, d, 16, arrays, given(of))
+    assert decided["Y"].permutation == (0, 2, 3, 1)
+    assert decided["W"].blocks == ((0, 16),)
+    assert decided["B"].is_row_major
+    assert "X" not in decided
+
+
+def test_without_a_vector_loop_everything_new_is_row_major():
+    of = matmul_scop()
+    decided = decide_layouts(only_cluster(of), None, 1, of.arrays, given(of))
+    assert set(decided) == {"W", "acc"}
+    assert all(s.is_row_major for s in decided.values())

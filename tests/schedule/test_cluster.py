@@ -1,0 +1,211 @@
+"""Which statements become one kernel, on scops from literals."""
+
+from dataclasses import replace
+
+import pytest
+
+from polyc.schedule.cluster import Cluster, find_clusters
+from polyc.scop.expr import Call, Const, call
+from polyc.scop.scop import Group, Scop, Statement
+from polyc.target.machine import Target
+from tests.analysis.nests import (
+    F32,
+    ZERO,
+    array,
+    conv_scop,
+    load,
+    matmul_scop,
+    recurrence,
+    scop,
+    softmax_scop,
+    statement,
+)
+
+TARGET = Target.named("avx512")
+
+
+def clusters_of(of: Scop) -> list[list[str]]:
+    return [[s.name for s in c.statements] for c in find_clusters(of, TARGET)[0]]
+
+
+def shared_iterators(cluster: Cluster) -> dict[str, list[str]]:
+    """Statement -> its iterators for the shared loops, outermost first."""
+    return {
+        s.name: [s.iterators[loop[s.name]] for loop in cluster.shared] for s in cluster.statements
+    }
+
+
+def extended(
+    of: Scop, *tail: Statement, output: str = "V", shape: tuple[int, ...] = (4, 32)
+) -> Scop:
+    """The scop with its output made a temporary, and statements after it."""
+    arrays = {
+        n: replace(a, kind="temporary") if n in of.outputs else a for n, a in of.arrays.items()
+    }
+    arrays[output] = array(output, shape, "output")
+    return Scop(of.name, (*of.statements, *tail), arrays, of.inputs, (output,))
+
+
+def after_matmul(access: str, name: str = "U", iterators: str = "i, j") -> Statement:
+    return statement(
+        f"{{ {name}[{iterators}] : 0 <= i < 4 and 0 <= j < 32 }}",
+        f"{{ {name}[{iterators}] -> V[{iterators}] }}",
+        call("neg", load(f"{{ {name}[{iterators}] -> {access} }}")),
+    )
+
+
+def test_a_contraction_takes_its_initialisation_and_its_epilogue():
+    (cluster,), refusals = find_clusters(matmul_scop(), TARGET)
+    assert shared_iterators(cluster) == {"Z": ["i", "j"], "S": ["i", "j"], "T": ["i", "j"]}
+    assert cluster.has_reuse
+    assert cluster.extents == (4, 32)
+    assert refusals == ()
+
+
+def test_a_convolution_shares_its_parallel_loops():
+    (cluster,), _ = find_clusters(conv_scop(16, 8, 8, 4, 3), TARGET)
+    assert shared_iterators(cluster)["S"] == ["n", "o", "y", "x"]
+    assert cluster.has_reuse
+
+
+def test_softmax_is_one_kernel_over_its_rows():
+    (cluster,), _ = find_clusters(softmax_scop(64, 128), TARGET)
+    assert set(shared_iterators(cluster)["E"]) == {"i"}
+    assert not cluster.has_reuse
+
+
+def test_a_reader_that_runs_along_joins_and_a_transposed_one_follows_its_loops():
+    assert clusters_of(extended(matmul_scop(), after_matmul("Y[i, j]"))) == [["Z", "S", "T", "U"]]
+    turned = extended(matmul_scop(), after_matmul("Y[i, j]", iterators="j, i"), shape=(32, 4))
+    (cluster,), _ = find_clusters(turned, TARGET)
+    assert shared_iterators(cluster)["U"] == ["i", "j"]
+
+
+def test_a_reader_of_neighbours_is_refused_with_a_reason():
+    shifted = after_matmul("Y[i, 31 - j]")
+    clusters, refusals = find_clusters(extended(matmul_scop(), shifted), TARGET)
+    assert [[s.name for s in c.statements] for c in clusters] == [["Z", "S", "T"], ["U"]]
+    (refusal,) = refusals
+    assert (refusal.producer, refusal.consumer) == ("T", "U")
+    assert refusal.reason == "not every loop of the contraction is shared"
+
+
+def test_a_second_contraction_is_a_kernel_of_its_own():
+    second = (
+        statement("{ A[i, j] : 0 <= i < 4 and 0 <= j < 32 }", "{ A[i, j] -> V[i, j] }", ZERO),
+        statement(
+            "{ B[i, j, k] : 0 <= i < 4 and 0 <= j < 32 and 0 <= k < 32 }",
+            "{ B[i, j, k] -> V[i, j] }",
+            load("{ B[i, j, k] -> Y[i, k] }"),
+            "add",
+        ),
+    )
+    clusters, refusals = find_clusters(extended(matmul_scop(), *second), TARGET)
+    assert [[s.name for s in c.statements] for c in clusters] == [["Z", "S", "T"], ["A", "B"]]
+    assert "own" in refusals[0].reason or "register" in refusals[0].reason
+
+
+def test_a_statement_joins_the_latest_of_its_producers():
+    def point(name: str, target: str, *sources: str) -> Statement:
+        value = load(f"{{ {name}[i] -> {sources[0]}[i] }}")
+        for source in sources[1:]:
+            value = Call("add", (value, load(f"{{ {name}[i] -> {source}[i] }}")), F32)
+        return statement(f"{{ {name}[i] : 0 <= i < 99 }}", f"{{ {name}[i] -> {target}[i] }}", value)
+
+    of = scop(
+        [array("X", [99], "input"), array("Y", [99], "output"), array("Z", [99], "output")]
+        + [array(n, [99], "temporary") for n in "AB"],
+        point("P", "A", "X"),
+        point("Q", "B", "X"),
+        point("R", "Y", "A", "B"),
+        point("S", "Z", "A"),
+    )
+    assert clusters_of(of) == [["P", "S"], ["Q", "R"]]
+
+
+def test_fills_of_a_halo_run_before_what_completes_the_array():
+    of = scop(
+        [array("X", [9], "input"), array("H", [11], "temporary"), array("Y", [9], "output")],
+        statement("{ F[i] : i = 0 }", "{ F[i] -> H[0] }", ZERO),
+        statement("{ G[i] : i = 0 }", "{ G[i] -> H[10] }", ZERO),
+        statement("{ P[i] : 0 <= i < 9 }", "{ P[i] -> H[i + 1] }", load("{ P[i] -> X[i] }")),
+        statement("{ R[i] : 0 <= i < 9 }", "{ R[i] -> Y[i] }", load("{ R[i] -> H[i + 2] }")),
+    )
+    clusters, _ = find_clusters(of, TARGET)
+    assert [s.name for s in clusters[0].prelude] == ["F", "G"]
+    assert [s.name for c in clusters for s in c.statements] == ["P", "R"]
+
+
+def test_a_recurrence_shares_only_what_it_does_not_carry():
+    clusters, _ = find_clusters(recurrence().scop, TARGET)
+    (carried,) = [c for c in clusters if c.statements[-1].name == "R"]
+    assert carried.shared == ()
+    rows = statement(
+        "{ R[i, j] : 0 <= i < 8 and 1 <= j < 6 }",
+        "{ R[i, j] -> Y[i, j] }",
+        load("{ R[i, j] -> Y[i, j-1] }"),
+    )
+    start = statement("{ B[i] : 0 <= i < 8 }", "{ B[i] -> Y[i, 0] }", Const(1.0, F32))
+    of = scop([array("Y", [8, 6], "output")], start, rows)
+    found = [c for c in find_clusters(of, TARGET)[0] if c.statements[-1].name == "R"]
+    assert shared_iterators(found[0])["R"] == ["i"]
+
+
+@pytest.mark.parametrize(
+    ("rows", "columns", "reason"),
+    [
+        (64, 1000, ""),
+        (2, 1 << 17, "only 2 parallel iterations would be left"),
+        (64, 1 << 20, "4194304 bytes a row would not stay in cache"),
+        (2, 1000, ""),  # little work: one thread does it anyway
+    ],
+)
+def test_rows_are_fused_if_that_leaves_parallel_work_and_keeps_them_in_cache(rows, columns, reason):
+    ij = f"0 <= i < {rows} and 0 <= j < {columns}"
+    of = scop(
+        [
+            array("X", [rows, columns], "input"),
+            array("A", [rows, columns], "temporary"),
+            array("Y", [rows], "output"),
+        ],
+        statement(
+            f"{{ P[i, j] : {ij} }}", "{ P[i, j] -> A[i, j] }", load("{ P[i, j] -> X[i, j] }")
+        ),
+        statement(f"{{ Z[i] : 0 <= i < {rows} }}", "{ Z[i] -> Y[i] }", ZERO),
+        statement(
+            f"{{ R[i, j] : {ij} }}", "{ R[i, j] -> Y[i] }", load("{ R[i, j] -> A[i, j] }"), "add"
+        ),
+    )
+    clusters, refusals = find_clusters(of, TARGET)
+    assert len(clusters) == (2 if reason else 1)
+    assert [r.reason for r in refusals] == ([reason] if reason else [])
+
+
+def test_a_group_is_one_kernel_over_the_iterators_that_it_names():
+    group = Group("transform", ("b",))
+    parts = [
+        replace(
+            statement(
+                "{ A[b, i] : 0 <= b < 8 and 0 <= i < 4 }",
+                "{ A[b, i] -> T[b, i] }",
+                load("{ A[b, i] -> X[b, i] }"),
+            ),
+            group=group,
+        ),
+        replace(
+            statement(
+                "{ B[j, b] : 0 <= b < 8 and 0 <= j < 4 }",
+                "{ B[j, b] -> Y[b, j] }",
+                load("{ B[j, b] -> T[b, 3 - j] }"),
+            ),
+            group=group,
+        ),
+    ]
+    arrays = [
+        array("X", [8, 4], "input"),
+        array("T", [8, 4], "temporary"),
+        array("Y", [8, 4], "output"),
+    ]
+    (cluster,), _ = find_clusters(scop(arrays, *parts), TARGET)
+    assert cluster.is_group
+    assert shared_iterators(cluster) == {"A": ["b"], "B": ["b"]}
