@@ -87,7 +87,7 @@ def run_pipeline(model: Model, target: Target, options: Options, trace: Trace) -
     # 5. Scop -> clusters, one a kernel; then the layout of every array, in execution order.
     with trace.step("cluster"):
         clusters, refusals = find_clusters(scop, target)
-        stored = tuple(store_clusters(clusters, scop, target))
+        stored, scop = store_clusters(clusters, scop, target)
 
     # 6. clusters -> kernels: dependences, schedule, tiles, registers, loops, proof, C.
     compiled = compile_clusters(stored, scop, target, options, trace)

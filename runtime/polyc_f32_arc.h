@@ -16,7 +16,7 @@ PC_INLINE F FN(asin_tail)(F s, F z)
     return s * z * a;
 }
 
-/* ASIN_ULP. Above 1/2, asin x = pi/2 - 2 asin(sqrt((1 - x) / 2)); above 1 the root is NaN. */
+/* Within 1.7 ulp. Above 1/2, asin x = pi/2 - 2 asin(sqrt((1 - x) / 2)); above 1 the root is NaN. */
 PC_INLINE F FN(asin)(F x)
 {
     F a = FN(abs)(x);
@@ -28,7 +28,7 @@ PC_INLINE F FN(asin)(F x)
     return FN(copysign)(FN(blend)(large, complement, s + tail), x);
 }
 
-/* ACOS_ULP. For |x| <= 1/2, pi/2 - asin x; above, acos |x| = 2 asin(sqrt((1 - |x|) / 2)), and
+/* Within 1.2 ulp. For |x| <= 1/2, pi/2 - asin x; above, acos |x| = 2 asin(sqrt((1 - |x|) / 2)), and
    acos x = pi - acos |x| for negative x. */
 PC_INLINE F FN(acos)(F x)
 {
@@ -43,8 +43,8 @@ PC_INLINE F FN(acos)(F x)
     return FN(blend)(large, FN(blend)(x < 0, near_minus_1, near_1), between);
 }
 
-/* ATAN_ULP. With t = tan(pi/8): |x| <= t as it is; up to 1/t, pi/4 + atan((x-1)/(x+1)); above,
-   pi/2 + atan(-1/x). One division serves all three. */
+/* Within 2.9 ulp. With t = tan(pi/8): |x| <= t as it is; up to 1/t, pi/4 + atan((x-1)/(x+1));
+   above, pi/2 + atan(-1/x). One division serves all three. */
 PC_INLINE F FN(atan)(F x)
 {
     F a = FN(abs)(x);

@@ -45,7 +45,7 @@ PC_INLINE F FN(exp_within)(F x)
     return FN(scale)(1 + p, n);
 }
 
-/* EXP_ULP. */
+/* Within 1.1 ulp. */
 PC_INLINE F FN(exp)(F x) { return FN(exp_within)(FN(at_most)(FN(at_least)(x, -104), 104)); }
 
 /* 2^x for x in [-300, 256]: 2^n 2^r with n the nearest integer. */
@@ -58,11 +58,11 @@ PC_INLINE F FN(exp2_within)(F x)
     return FN(scale)(q * r + 1, n);
 }
 
-/* EXP2_ULP. */
+/* Within 1.1 ulp. */
 PC_INLINE F FN(exp2)(F x) { return FN(exp2_within)(FN(at_most)(FN(at_least)(x, -151), 129)); }
 
-/* EXPM1_ULP. e^x - 1 = 2 (2^(n-1) (e^r - 1) + 2^(n-1) - 1/2): no overflow before the last step.
-   Below 2^-25 it is x, sign of zero and subnormals included. */
+/* Within 1.7 ulp. e^x - 1 = 2 (2^(n-1) (e^r - 1) + 2^(n-1) - 1/2): no overflow before the last
+   step. Below 2^-25 it is x, sign of zero and subnormals included. */
 PC_INLINE F FN(expm1)(F x)
 {
     F n, p = FN(expm1_reduced)(FN(at_most)(FN(at_least)(x, -20), 89), &n);
@@ -71,15 +71,15 @@ PC_INLINE F FN(expm1)(F x)
     return FN(blend)(FN(abs)(x) < 0x1p-25f, x, result);
 }
 
-/* SIGMOID_ULP. 1 / (1 + e^-x), for x < 0 as e^x / (1 + e^x), so that nothing overflows. */
+/* Within 2.5 ulp. 1 / (1 + e^-x), for x < 0 as e^x / (1 + e^x), so that nothing overflows. */
 PC_INLINE F FN(sigmoid)(F x)
 {
     F e = FN(exp_within)(FN(at_least)(-FN(abs)(x), -104));
     return FN(blend)(x < 0, e, ALL(1)) / (1 + e);
 }
 
-/* TANH_ULP. -m / (m + 2) with m = e^(-2|x|) - 1, which keeps its accuracy next to 0; beyond 10 the
-   result is 1. */
+/* Within 2.6 ulp. -m / (m + 2) with m = e^(-2|x|) - 1, which keeps its accuracy next to 0; beyond
+   10 the result is 1. */
 PC_INLINE F FN(tanh)(F x)
 {
     F n, p = FN(expm1_reduced)(FN(at_least)(-2 * FN(abs)(x), -20), &n);
@@ -88,8 +88,8 @@ PC_INLINE F FN(tanh)(F x)
     return FN(copysign)(m / (m + 2), x);
 }
 
-/* ERF_ULP. Below 1 an odd polynomial, x + x (2/sqrt(pi) - 1) + ...; above, 1 - 2^G(|x|), where the
-   polynomial G = log2 erfc is smooth and need only be good to 2^-26 / erfc. From 3.925 on, 1. */
+/* Within 1.6 ulp. Below 1 an odd polynomial, x + x (2/sqrt(pi) - 1) + ...; above, 1 - 2^G(|x|),
+   where the polynomial G = log2 erfc need only be good to 2^-26 / erfc. From 3.925 on, 1. */
 PC_INLINE F FN(erf)(F x)
 {
     F a = FN(at_most)(FN(abs)(x), 3.925f), z = x * x;
@@ -108,14 +108,14 @@ PC_INLINE F FN(half_exp)(F x)
     return FN(scale)(1 + p, n - 1);
 }
 
-/* COSH_ULP. */
+/* Within 1.6 ulp. */
 PC_INLINE F FN(cosh)(F x)
 {
     F h = FN(half_exp)(x);
     return h + 0.25f / h;
 }
 
-/* SINH_ULP. Below 1, where the difference would cancel, an odd polynomial. */
+/* Within 1.7 ulp. Below 1, where the difference would cancel, an odd polynomial. */
 PC_INLINE F FN(sinh)(F x)
 {
     F h = FN(half_exp)(x), z = x * x;

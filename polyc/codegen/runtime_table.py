@@ -75,7 +75,7 @@ _FAMILIES = {
     "log": "log log2 log1p",
     "arc": "asin acos atan",
     "trig": "sin cos tan",
-    "pow": "pow asinh acosh atanh",
+    "pow": "asinh acosh atanh",
 }
 
 _COMPARISONS = ("eq", "ne", "lt", "le", "gt", "ge")
@@ -105,7 +105,7 @@ FUNCTIONS: Mapping[str, Function] = {
     # select_lt(a, b, x, y) = select(lt(a, b), x, y), without the way through b8.
     **{f"select_{name}": _value(4, NUMBERS) for name in _COMPARISONS},
     **{
-        name: Function(("T",) * (2 if name == "pow" else 1), FLOATS, family=family)
+        name: Function(("T",), FLOATS, family=family)
         for family, names in _FAMILIES.items()
         for name in names.split()
     },

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
 
 from polyc.mapping.cpu import STREAM_VECTORS, choose_register_tile
+from polyc.mapping.packing import Packing, find_operands, pack
 from polyc.memory.layout import (
     accesses,
     choose_vector_loop,
@@ -18,6 +19,9 @@ from polyc.scop.scop import Array, Scop
 from polyc.target.machine import Target
 
 
+Tile = tuple[int | None, int, int]
+
+
 @dataclass(frozen=True)
 class StoredCluster:
     """A cluster with its layout decided: which loop is the vector loop, and where arrays lie.
@@ -28,7 +32,7 @@ class StoredCluster:
 
     cluster: Cluster
     vector: int | None
-    register_tile: tuple[int | None, int, int]
+    register_tile: Tile
     arrays: tuple[str, ...]
     storages: Mapping[str, Storage]
     private: frozenset[str]
@@ -36,29 +40,49 @@ class StoredCluster:
 
 def store_clusters(
     clusters: Sequence[Cluster], scop: Scop, target: Target
-) -> Iterator[StoredCluster]:
-    """Each cluster with its vector loop, register tile and storage maps."""
-    touched = [_touched(cluster) for cluster in clusters]
+) -> tuple[tuple[StoredCluster, ...], Scop]:
+    """Each cluster with its vector loop, register tile and storage maps, in execution order.
+
+    A contraction that wants an operand packed is preceded by the copy; the scop that is returned has
+    the arrays of these copies as well.
+    """
+    arrays = dict(scop.arrays)
     users: dict[str, int] = {}
-    for names in touched:
-        for name in names:
+    for cluster in clusters:
+        for name in _touched(cluster):
             users[name] = users.get(name, 0) + 1
     decided = {
         name: row_major(array)
-        for name, array in scop.arrays.items()
+        for name, array in arrays.items()
         if array.kind in ("input", "output")
     }
-    for cluster, names in zip(clusters, touched, strict=True):
-        vector = choose_vector_loop(cluster, scop.arrays, decided, target)
-        tile = _choose_tile(cluster, vector, scop.arrays, decided, target)
-        new = decide_layouts(cluster, vector, tile[2], scop.arrays, decided)
+    stored: list[StoredCluster] = []
+
+    def store(cluster: Cluster, vector: int | None, tile: Tile, new: dict[str, Storage]) -> None:
         # A constant is stored anew for each reader that wants it otherwise; the rest is shared.
-        decided |= {n: s for n, s in new.items() if scop.arrays[n].kind != "constant"}
+        decided.update({n: s for n, s in new.items() if arrays[n].kind != "constant"})
+        names = _touched(cluster)
         storages = {n: new[n] if n in new else decided[n] for n in names}
-        private = frozenset(
-            n for n in names if scop.arrays[n].kind == "temporary" and users[n] == 1
-        )
-        yield StoredCluster(cluster, vector, tile, names, storages, private)
+        private = {n for n in names if arrays[n].kind == "temporary" and users.get(n) == 1}
+        stored.append(StoredCluster(cluster, vector, tile, names, storages, frozenset(private)))
+
+    for cluster in clusters:
+        vector = choose_vector_loop(cluster, arrays, decided, target)
+        tile = _choose_tile(cluster, vector, arrays, decided, target)
+        packings: tuple[Packing, ...] = ()
+        if vector is not None and cluster.has_reuse:
+            strides = {s.name: compute_strides(s, arrays, decided) for s in cluster.statements}
+            operands = find_operands(cluster, vector, strides, tile[1])
+            cluster, packings = pack(cluster, operands, arrays)
+            arrays |= {p.array.name: p.array for p in packings}
+        copies = [p.array.name for p in packings]
+        new = decide_layouts(cluster, vector, tile[2], arrays, decided, copies)
+        decided |= {n: new[n] for n in copies}
+        for packing in packings:
+            own = choose_vector_loop(packing.copy, arrays, decided, target)
+            store(packing.copy, own, _choose_tile(packing.copy, own, arrays, decided, target), {})
+        store(cluster, vector, tile, new)
+    return tuple(stored), replace(scop, arrays=arrays)
 
 
 def _touched(cluster: Cluster) -> tuple[str, ...]:
@@ -72,7 +96,7 @@ def _choose_tile(
     arrays: Mapping[str, Array],
     storages: Mapping[str, Storage],
     target: Target,
-) -> tuple[int | None, int, int]:
+) -> Tile:
     if vector is None:
         return None, 1, 1
     strides = {s.name: compute_strides(s, arrays, storages) for s in cluster.statements}

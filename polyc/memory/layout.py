@@ -9,8 +9,9 @@ row-wise softmax.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass
+from math import prod
 
 import islpy as isl
 import numpy as np
@@ -24,6 +25,12 @@ from polyc.target.machine import Target
 UNIT, INVARIANT, SCATTERED = 1.0, 0.25, -1.0
 """Worth of an access in a vector loop: one wide load, one broadcast, a load for every lane."""
 
+PACKED = 0.9
+"""An operand that is read often may be copied into the order that the vector loop wants."""
+
+OFTEN = 32
+"""Uses of each element that make copying it first cheap: a copy costs about as much as two uses."""
+
 REARRANGED = 1.1
 """A constant is stored as its reader likes it, which beats a layout shared with others."""
 
@@ -33,12 +40,22 @@ class Strides:
     """How one access moves through memory: elements per step of each iterator, None if irregular.
 
     `free` marks an array whose layout is still open: any single dimension may become the unit one.
+    dimensions[p] is the one dimension of the array that iterator p walks with unit step, if it is
+    one; `reuse` is how many instances read each element.
     """
 
     array: str
     steps: tuple[int | None, ...]
+    dimensions: tuple[int | None, ...]
+    reuse: int
     free: bool
     is_write: bool
+    itemsize: int
+
+    @property
+    def is_packable(self) -> bool:
+        """Whether the elements are read often enough that copying them first costs little."""
+        return not self.is_write and self.reuse >= OFTEN
 
 
 def accesses(s: Statement) -> Iterator[tuple[str, isl.PwMultiAff, bool]]:
@@ -53,6 +70,7 @@ def compute_strides(
 ) -> tuple[Strides, ...]:
     """The strides of every access of a statement, the write first."""
     result = []
+    sizes = box_extents(s.domain)
     dynamic = {id(load.index) for load in s.loads if load.dynamic}
     for array, index, is_write in accesses(s):
         storage = storages.get(array)
@@ -61,7 +79,10 @@ def compute_strides(
             None if id(index) in dynamic else _step(index, position, weights)
             for position in range(len(s.iterators))
         )
-        result.append(Strides(array, steps, storage is None, is_write))
+        walked = tuple(_walked_dimension(index, p) for p in range(len(s.iterators)))
+        reuse = prod(n for n, step in zip(sizes, steps, strict=True) if step == 0)
+        itemsize = arrays[array].dtype.itemsize
+        result.append(Strides(array, steps, walked, reuse, storage is None, is_write, itemsize))
     return tuple(result)
 
 
@@ -86,13 +107,15 @@ def _step(index: isl.PwMultiAff, position: int, weights: list[int]) -> int | Non
     return total
 
 
-def worth(strides: Strides, position: int) -> float:
+def worth(strides: Strides, position: int, may_pack: bool = False) -> float:
     """What making `position` the vector loop is worth to an access."""
     step = strides.steps[position]
     if step == 0:
         return INVARIANT
     if step == 1:
         return REARRANGED if strides.free and not strides.is_write else UNIT
+    if may_pack and strides.is_packable and strides.dimensions[position] is not None:
+        return PACKED
     return SCATTERED
 
 
@@ -114,7 +137,8 @@ def choose_vector_loop(
         total = weight = 0.0
         for s in cluster.statements:
             instances = float(np.prod(box_extents(s.domain), dtype=np.float64))
-            values = [worth(a, loop[s.name]) for a in strides[s.name]]
+            pack = cluster.has_reuse and s.reduction is not None
+            values = [worth(a, loop[s.name], pack) for a in strides[s.name]]
             total += instances * sum(values) / len(values)
             weight += instances
         lanes = target.lanes(np.dtype(np.float32))
@@ -140,36 +164,35 @@ def decide_layouts(
     tile: int,
     arrays: Mapping[str, Array],
     storages: Mapping[str, Storage],
+    packed: Collection[str] = (),
 ) -> dict[str, Storage]:
     """Storage for the arrays that this cluster is the first to touch; its constants among them.
 
     With a vector loop, an array that it indexes by one dimension stores that dimension innermost; a
-    constant that a contraction streams through is moreover cut into panels of `tile` elements.
+    constant or a `packed` copy that a contraction streams through is moreover cut into panels of
+    `tile` elements.
     """
+    rearranged = {n for n, a in arrays.items() if a.kind == "constant"} | set(packed)
     decided: dict[str, Storage] = {}
     for s in (*cluster.statements, *cluster.prelude):
         for name, index, _ in accesses(s):
             array = arrays[name]
             if name in storages or name in decided:
                 continue
-            d = _walked_dimension(cluster, vector, s, index)
+            inside = vector is not None and s.name in cluster.shared[vector]
+            d = _walked_dimension(index, cluster.shared[vector][s.name]) if inside else None
             rest = [k for k in range(len(array.shape)) if k != d]
             if d is None:
                 decided[name] = row_major(array)
-            elif s.reduction and array.kind == "constant" and _in_panels(index, d, s, tile):
+            elif s.reduction and name in rearranged and _in_panels(index, d, s, tile):
                 decided[name] = permuted(array, range(len(array.shape)), [(d, tile)])
             else:
                 decided[name] = permuted(array, [*rest, d])
     return decided
 
 
-def _walked_dimension(
-    cluster: Cluster, vector: int | None, s: Statement, index: isl.PwMultiAff
-) -> int | None:
-    """The one dimension of an array that the vector loop walks with unit step."""
-    if vector is None or s.name not in cluster.shared[vector]:
-        return None
-    position = cluster.shared[vector][s.name]
+def _walked_dimension(index: isl.PwMultiAff, position: int) -> int | None:
+    """The one dimension of an array that an iterator walks, if it does so with unit step."""
     steps = [coefficient(function, position) for function in outputs(index)]
     moving = [d for d, c in enumerate(steps) if c != 0]
     return moving[0] if len(moving) == 1 and steps[moving[0]] == 1 else None

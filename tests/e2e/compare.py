@@ -6,13 +6,13 @@ import numpy as np
 
 
 def find_difference(
-    got: np.ndarray, want: np.ndarray, rtol: float = 1e-4, exact: bool = False
+    got: np.ndarray, want: np.ndarray, rtol: float = 0.0, atol: float = 0.0
 ) -> str | None:
     """What differs between a result and its reference; None if nothing does.
 
-    Type and shape must be equal, and NaN and infinities stand in the same places. Finite floats
-    may differ by `rtol` times the largest magnitude of the reference; everything else is equal.
-    `exact` compares floats bit by bit but for the payload of a NaN, so -0.0 is not 0.0.
+    Type and shape must be equal, and NaN and infinities stand in the same places. A finite float
+    may differ by `rtol` times its magnitude plus `atol` times the largest one of the reference; if
+    both are 0, then -0.0 is not 0.0 either. Everything else is equal.
     """
     if got.dtype != want.dtype:
         return f"type {got.dtype}, expected {want.dtype}"
@@ -20,15 +20,15 @@ def find_difference(
         return f"shape {got.shape}, expected {want.shape}"
     if want.dtype.kind != "f":
         return _first(got, want, got != want)
-    special = ~np.isfinite(want)
-    wrong = special & (got != want) & ~(np.isnan(got) & np.isnan(want))
-    wrong |= np.isfinite(want) & ~np.isfinite(got)
-    if exact:
-        wrong |= ~special & ((got != want) | (np.signbit(got) != np.signbit(want)))
-    else:
-        scale = np.abs(want[~special]).max(initial=0.0)
+    finite = np.isfinite(want)
+    wrong = ~finite & (got != want) & ~(np.isnan(got) & np.isnan(want))
+    wrong |= finite & ~np.isfinite(got)
+    if rtol or atol:
+        bound = rtol * np.abs(want) + atol * np.abs(want[finite]).max(initial=0.0)
         with np.errstate(invalid="ignore", over="ignore"):
-            wrong |= ~special & (np.abs(got - want) > rtol * scale)
+            wrong |= finite & (np.abs(got - want) > bound)
+    else:
+        wrong |= finite & ((got != want) | (np.signbit(got) != np.signbit(want)))
     return _first(got, want, wrong)
 
 

@@ -1,4 +1,4 @@
-"""Steps of a random graph that compute: pointwise, reductions, contractions, windows, normalisation."""
+"""Steps of a random graph that compute: pointwise, reductions, contractions, windows, norms."""
 
 from __future__ import annotations
 
@@ -9,8 +9,13 @@ import numpy as np
 from tests.e2e.graph_builder import Value
 from tests.e2e.random_graphs import LARGEST, Generator, step
 
-SMOOTH = ["Sigmoid", "Tanh", "Softplus", "Erf", "Softsign", "Gelu", "Mish", "HardSigmoid", "HardSwish", "Elu", "Selu", "Celu", "Sin", "Cos", "Atan"]
+_SMOOTH = (
+    "Sigmoid Tanh Softplus Erf Softsign Gelu Mish HardSigmoid HardSwish Elu Selu Celu Sin Cos Atan"
+)
+
+SMOOTH = _SMOOTH.split()
 EXACT = ["Relu", "Neg", "Abs"]
+INTEGER = ["Add", "Sub", "Mul", "Max", "Min", "Mod", "BitwiseAnd", "BitwiseXor", "Div"]
 
 
 @step
@@ -104,7 +109,7 @@ def integers(g: Generator) -> list[Value] | None:
     x = g.pick("i")
     if x is None or np.abs(x.array).max(initial=0) > 1 << 20:
         return None
-    op = str(g.choose(["Add", "Sub", "Mul", "Max", "Min", "Mod", "BitwiseAnd", "BitwiseXor", "Div"]))
+    op = str(g.choose(INTEGER))
     y = g.operand(x.shape, "i")
     if op in ("Mod", "Div"):
         y = g.constant(np.abs(g.data((), "i")) + 1)

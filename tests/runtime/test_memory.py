@@ -127,7 +127,7 @@ def test_partial_vectors_touch_nothing_beyond(native, page, element):
 @pytest.mark.parametrize("element", TYPES)
 def test_partial_stores_leave_the_rest(native, element):
     lanes = native[0].lanes
-    for n in (-1, 0, 1, lanes - 1, lanes):
+    for n in (-(2**40) + 1, -1, 0, 1, lanes - 1, lanes, 2**40):
         source, target = values(element, lanes), values(element, lanes, seed=1)
         expected = np.where(np.arange(lanes) < n, source, target)
         call(native, "storen", element, source, target, n)

@@ -1,0 +1,112 @@
+"""Packing: operands of a contraction copied once into the order in which its tiles read them.
+
+    C[i, j] += A[i, k] * B[k, j]         B row-major, j in vectors of a tile of 48
+    ->
+    Bp[k, j] = B[k, j]                   stored [j/48][k][j mod 48]
+    C[i, j] += A[i, k] * Bp[k, j]
+
+The copy is a statement like any other; that it is stored in panels is its storage map. It pays where
+an operand is read many times over (each panel once for each tile of rows), and is either scattered
+along the vector loop or so far apart from row to row that every row is another page.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+
+import islpy as isl
+
+from polyc.memory.layout import Strides
+from polyc.poly.affine import box_extents
+from polyc.schedule.cluster import Cluster
+from polyc.scop.expr import Expr, Load, rebuild
+from polyc.scop.scop import Array, Statement
+
+FAR = 1024
+"""Bytes between consecutive rows of a panel from which on it is packed: a quarter of a page."""
+
+ROWS = 64
+"""Rows of a panel below which it stays in the first-level cache wherever it lies."""
+
+
+@dataclass(frozen=True)
+class Packing:
+    """A copy of `array` that a cluster reads instead, and the cluster that makes it."""
+
+    array: Array
+    copy: Cluster
+
+
+def find_operands(
+    cluster: Cluster, vector: int, strides: Mapping[str, tuple[Strides, ...]], height: int
+) -> tuple[str, ...]:
+    """The arrays that a contraction should read through a packed copy."""
+    update = next(s for s in cluster.statements if s.reduction)
+    position = cluster.shared[vector][update.name]
+    parallel = {loop[update.name] for loop in cluster.shared}
+    sizes = box_extents(update.domain)
+    found = []
+    for access in strides[update.name][1:]:
+        if access.free or access.dimensions[position] is None or not access.is_packable:
+            continue
+        far = any(
+            sizes[p] >= ROWS and (step is None or abs(step) * access.itemsize >= FAR)
+            for p, step in enumerate(access.steps)
+            if p not in parallel and step != 0
+        )
+        if access.steps[position] != 1 or (far and access.reuse >= 4 * height):
+            found.append(access.array)
+    return tuple(dict.fromkeys(found))
+
+
+def pack(
+    cluster: Cluster, names: tuple[str, ...], arrays: Mapping[str, Array]
+) -> tuple[Cluster, tuple[Packing, ...]]:
+    """The cluster reading packed copies of some arrays, and the copies."""
+    packings = tuple(_make_copy(cluster, name, arrays) for name in names)
+    table = {name: p.array.name for name, p in zip(names, packings, strict=True)}
+
+    def leaf(expr: Expr) -> Expr:
+        if not isinstance(expr, Load) or expr.array not in table:
+            return expr
+        name, rank = table[expr.array], len(arrays[expr.array].shape)
+        indices = ", ".join(f"i{k}" for k in range(rank))
+        renamed = isl.PwMultiAff(f"{{ {expr.array}[{indices}] -> {name}[{indices}] }}")
+        return replace(expr, array=name, index=renamed.pullback_pw_multi_aff(expr.index))
+
+    statements = tuple(
+        replace(s, value=rebuild(s.value, leaf)) if s.reduction else s for s in cluster.statements
+    )
+    return replace(cluster, statements=statements), packings
+
+
+def _make_copy(cluster: Cluster, name: str, arrays: Mapping[str, Array]) -> Packing:
+    """Copy what the cluster reads of an array, element by element."""
+    array = arrays[name]
+    fresh = next(
+        n for k in range(len(arrays)) if (n := f"{name}_packed{k or ''}") not in arrays
+    )
+    iterators = tuple(f"i{k}" for k in range(len(array.shape)))
+    shown = ", ".join(iterators)
+    read: isl.Set | None = None
+    for s in cluster.statements:
+        for load in s.loads:
+            if load.array == name and s.reduction:
+                touched = load.index.as_map().intersect_domain(s.domain).range()
+                read = touched if read is None else read.union(touched).coalesce()
+    assert read is not None, f"{name} is not read by a reduction"
+    title = f"S_{fresh}"
+    copy = Statement(
+        name=title,
+        domain=read.set_tuple_name(title),
+        iterators=iterators,
+        array=fresh,
+        write=isl.PwMultiAff(f"{{ {title}[{shown}] -> {fresh}[{shown}] }}"),
+        value=Load(name, isl.PwMultiAff(f"{{ {title}[{shown}] -> {name}[{shown}] }}"), array.dtype),
+        origin=tuple(dict.fromkeys(o for s in cluster.statements for o in s.origin)),
+    )
+    shared = tuple({title: k} for k in range(len(iterators)))
+    return Packing(
+        replace(array, name=fresh, kind="temporary", value=None), Cluster((copy,), shared, False)
+    )

@@ -1,0 +1,103 @@
+/* ==== k0_Relu_1 ==== */
+/*
+ * Nodes: Conv_0, Relu_1
+ * conv_0_acc[n, o, y, x] = f(a constant)
+ * conv_0_acc[n, o, y, x, c] add= f(x, constant_0)
+ * relu_0[i0, i1, i2, i3] = f(conv_0_acc)
+ * Schedule: contraction: i0 i1/8 i2 i3/5, unroll i3, vector i1, one thread
+ */
+#include "polyc.h"
+PC_VECTORS(8)
+#define PC_TYPE f32
+#include "polyc_scalar.h"
+#define PC_TYPE f32
+#define PC_LANES 8
+#include "polyc_vector.h"
+
+void k0_Relu_1(const f32 *restrict x, const f32 *restrict constant_0, f32 *restrict relu_0, pc_team *team, int *status)
+{
+    (void)team, (void)status;
+    #pragma omp master
+    {
+        for (i64 c0 = 0; c0 < 3; c0 += 1) {
+            for (i64 c2 = 0; c2 < 4; c2 += 1) {
+                f32x8 conv_0_acc_local_0_0, conv_0_acc_local_0_1, conv_0_acc_local_0_2, conv_0_acc_local_0_3, conv_0_acc_local_0_4;
+                conv_0_acc_local_0_0 = pc_splat_f32x8(0.0f);
+                conv_0_acc_local_0_1 = pc_splat_f32x8(0.0f);
+                conv_0_acc_local_0_2 = pc_splat_f32x8(0.0f);
+                conv_0_acc_local_0_3 = pc_splat_f32x8(0.0f);
+                conv_0_acc_local_0_4 = pc_splat_f32x8(0.0f);
+                for (i64 c4 = 0; c4 < 8; c4 += 1) {
+                    conv_0_acc_local_0_0 += pc_splat_f32x8(x[160 * c0 + 5 * c2 + 20 * c4]) * pc_load_f32x8(&constant_0[8 * c4]);
+                    conv_0_acc_local_0_1 += pc_splat_f32x8(x[160 * c0 + 5 * c2 + 20 * c4 + 1]) * pc_load_f32x8(&constant_0[8 * c4]);
+                    conv_0_acc_local_0_2 += pc_splat_f32x8(x[160 * c0 + 5 * c2 + 20 * c4 + 2]) * pc_load_f32x8(&constant_0[8 * c4]);
+                    conv_0_acc_local_0_3 += pc_splat_f32x8(x[160 * c0 + 5 * c2 + 20 * c4 + 3]) * pc_load_f32x8(&constant_0[8 * c4]);
+                    conv_0_acc_local_0_4 += pc_splat_f32x8(x[160 * c0 + 5 * c2 + 20 * c4 + 4]) * pc_load_f32x8(&constant_0[8 * c4]);
+                }
+                pc_store_f32x8(&relu_0[160 * c0 + 40 * c2], pc_max_f32x8(conv_0_acc_local_0_0, pc_splat_f32x8(0.0f)));
+                pc_store_f32x8(&relu_0[160 * c0 + 40 * c2 + 8], pc_max_f32x8(conv_0_acc_local_0_1, pc_splat_f32x8(0.0f)));
+                pc_store_f32x8(&relu_0[160 * c0 + 40 * c2 + 16], pc_max_f32x8(conv_0_acc_local_0_2, pc_splat_f32x8(0.0f)));
+                pc_store_f32x8(&relu_0[160 * c0 + 40 * c2 + 24], pc_max_f32x8(conv_0_acc_local_0_3, pc_splat_f32x8(0.0f)));
+                pc_store_f32x8(&relu_0[160 * c0 + 40 * c2 + 32], pc_max_f32x8(conv_0_acc_local_0_4, pc_splat_f32x8(0.0f)));
+            }
+        }
+    }
+    pc_barrier(team);
+}
+
+/* ==== k1_Gemm_3_out ==== */
+/*
+ * Nodes: Gemm_3
+ * y_acc[i, j] = f(a constant)
+ * y_acc[i, j, k_2, k_1, k_0] add= f(relu_0, constant_1)
+ * y[i, j] = f(y_acc, constant_2)
+ * Schedule: contraction: j/20 i/3, unroll i, vector j, one thread
+ */
+#include "polyc.h"
+PC_VECTORS(4)
+PC_VECTORS(16)
+#define PC_TYPE f32
+#include "polyc_scalar.h"
+#define PC_TYPE f32
+#define PC_LANES 4
+#include "polyc_vector.h"
+#define PC_TYPE f32
+#define PC_LANES 16
+#include "polyc_vector.h"
+
+void k1_Gemm_3_out(const f32 *restrict relu_0, const f32 *restrict constant_1, f32 *restrict y, const f32 *restrict constant_2, pc_team *team, int *status)
+{
+    (void)team, (void)status;
+    #pragma omp master
+    {
+        {
+            f32x16 y_acc_local_0_0, y_acc_local_1_0, y_acc_local_2_0;
+            f32x4 y_acc_local_0_16, y_acc_local_1_16, y_acc_local_2_16;
+            y_acc_local_0_0 = pc_splat_f32x16(0.0f);
+            y_acc_local_1_0 = pc_splat_f32x16(0.0f);
+            y_acc_local_2_0 = pc_splat_f32x16(0.0f);
+            y_acc_local_0_16 = pc_splat_f32x4(0.0f);
+            y_acc_local_1_16 = pc_splat_f32x4(0.0f);
+            y_acc_local_2_16 = pc_splat_f32x4(0.0f);
+            for (i64 c2 = 0; c2 < 8; c2 += 1) {
+                for (i64 c3 = 0; c3 < 4; c3 += 1) {
+                    for (i64 c4 = 0; c4 < 5; c4 += 1) {
+                        y_acc_local_0_0 += pc_splat_f32x16(relu_0[c2 + 40 * c3 + 8 * c4]) * pc_load_f32x16(&constant_1[400 * c2 + 100 * c3 + 20 * c4]);
+                        y_acc_local_1_0 += pc_splat_f32x16(relu_0[c2 + 40 * c3 + 8 * c4 + 160]) * pc_load_f32x16(&constant_1[400 * c2 + 100 * c3 + 20 * c4]);
+                        y_acc_local_2_0 += pc_splat_f32x16(relu_0[c2 + 40 * c3 + 8 * c4 + 320]) * pc_load_f32x16(&constant_1[400 * c2 + 100 * c3 + 20 * c4]);
+                        y_acc_local_0_16 += pc_splat_f32x4(relu_0[c2 + 40 * c3 + 8 * c4]) * pc_load_f32x4(&constant_1[400 * c2 + 100 * c3 + 20 * c4 + 16]);
+                        y_acc_local_1_16 += pc_splat_f32x4(relu_0[c2 + 40 * c3 + 8 * c4 + 160]) * pc_load_f32x4(&constant_1[400 * c2 + 100 * c3 + 20 * c4 + 16]);
+                        y_acc_local_2_16 += pc_splat_f32x4(relu_0[c2 + 40 * c3 + 8 * c4 + 320]) * pc_load_f32x4(&constant_1[400 * c2 + 100 * c3 + 20 * c4 + 16]);
+                    }
+                }
+            }
+            pc_store_f32x16(&y[0], (y_acc_local_0_0 + pc_load_f32x16(&constant_2[0])));
+            pc_store_f32x16(&y[20], (y_acc_local_1_0 + pc_load_f32x16(&constant_2[0])));
+            pc_store_f32x16(&y[40], (y_acc_local_2_0 + pc_load_f32x16(&constant_2[0])));
+            pc_store_f32x4(&y[16], (y_acc_local_0_16 + pc_load_f32x4(&constant_2[16])));
+            pc_store_f32x4(&y[36], (y_acc_local_1_16 + pc_load_f32x4(&constant_2[16])));
+            pc_store_f32x4(&y[56], (y_acc_local_2_16 + pc_load_f32x4(&constant_2[16])));
+        }
+    }
+    pc_barrier(team);
+}

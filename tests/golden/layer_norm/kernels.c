@@ -1,0 +1,55 @@
+/* ==== k0_LayerNormalization_0_4 ==== */
+/*
+ * Nodes: LayerNormalization_0
+ * y_mean_acc[i0] = f(a constant)
+ * y_mean_acc[i0, i1] add= f(x)
+ * y_mean[i0] = f(y_mean_acc)
+ * y_inverse_acc[i0] = f(a constant)
+ * y_inverse_acc[i0, i1] add= f(x, y_mean)
+ * y_inverse[i0] = f(y_inverse_acc)
+ * y[i0, i1] = f(x, y_mean, y_inverse, constant_0, constant_1)
+ * Schedule: rows: i0, vector S_LayerNormalization_0.i1, vector S_LayerNormalization_0_2.i1, vector S_LayerNormalization_0_4.i1, 1 parallel
+ */
+#include "polyc.h"
+PC_VECTORS(16)
+#define PC_TYPE f32
+#include "polyc_scalar.h"
+#define PC_TYPE f32
+#define PC_LANES 16
+#include "polyc_vector.h"
+
+void k0_LayerNormalization_0_4(const f32 *restrict x, f32 *restrict y, const f32 *restrict constant_0, const f32 *restrict constant_1, pc_team *team, int *status)
+{
+    (void)team, (void)status;
+    #pragma omp for schedule(static) nowait
+    for (i64 c0 = 0; c0 < 256; c0 += 1) {
+        f32 y_inverse_local;
+        f32 y_inverse_acc_local;
+        f32 y_mean_local;
+        f32 y_mean_acc_local;
+        y_mean_acc_local = 0.0f;
+        {
+            f32x16 partial_0_0;
+            partial_0_0 = pc_splat_f32x16(0.0f);
+            for (i64 c1 = 0; c1 < 48; c1 += 16) {
+                partial_0_0 += pc_load_f32x16(&x[48 * c0 + c1]);
+            }
+            y_mean_acc_local += pc_reduce_add_f32x16(partial_0_0);
+        }
+        y_mean_local = (y_mean_acc_local / 48.0f);
+        y_inverse_acc_local = 0.0f;
+        {
+            f32x16 partial_1_0;
+            partial_1_0 = pc_splat_f32x16(0.0f);
+            for (i64 c1 = 0; c1 < 48; c1 += 16) {
+                partial_1_0 += (pc_load_f32x16(&x[48 * c0 + c1]) - pc_splat_f32x16(y_mean_local)) * (pc_load_f32x16(&x[48 * c0 + c1]) - pc_splat_f32x16(y_mean_local));
+            }
+            y_inverse_acc_local += pc_reduce_add_f32x16(partial_1_0);
+        }
+        y_inverse_local = pc_reciprocal_f32(pc_sqrt_f32((y_inverse_acc_local / 48.0f) + 1e-05f));
+        for (i64 c1 = 0; c1 < 48; c1 += 16) {
+            pc_store_f32x16(&y[48 * c0 + c1], ((((pc_load_f32x16(&x[48 * c0 + c1]) - pc_splat_f32x16(y_mean_local)) * pc_splat_f32x16(y_inverse_local)) * pc_load_f32x16(&constant_0[c1])) + pc_load_f32x16(&constant_1[c1])));
+        }
+    }
+    pc_barrier(team);
+}

@@ -1,0 +1,90 @@
+"""A scop that is one cluster, taken through the stages from its schedule to its loops."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping as Table
+from dataclasses import dataclass
+
+import islpy as isl
+import numpy as np
+
+from polyc.analysis.dependences import compute_dependences
+from polyc.analysis.proof import Proof
+from polyc.analysis.verify import verify_kernel
+from polyc.codegen.generate import generate_nest
+from polyc.codegen.loopnest import Block, Kernel, Param
+from polyc.codegen.peel import peel
+from polyc.codegen.registers import find_registers
+from polyc.codegen.vectorise import vectorise
+from polyc.mapping.cpu import Mapping, choose_mapping, map_to_cpu
+from polyc.mapping.storing import StoredCluster, store_clusters
+from polyc.memory.storage import arrange
+from polyc.promote.local_arrays import LocalArray, promote_to_locals
+from polyc.schedule.cluster import find_clusters
+from polyc.schedule.schedule import OuterBand, schedule_outer
+from polyc.scop.scop import Scop
+from polyc.target.machine import Target
+from tests.codegen.execute import execute
+
+AVX512 = Target.named("avx512")
+
+
+@dataclass(frozen=True)
+class Stages:
+    """What each stage made of a scop."""
+
+    of: Scop
+    target: Target
+    stored: StoredCluster
+    band: OuterBand
+    mapping: Mapping
+    tree: isl.Schedule
+    promoted: Table[str, LocalArray]
+    nest: Block
+
+    @property
+    def kernel(self) -> Kernel:
+        written = {s.array for s in self.of.statements}
+        storages = self.stored.storages
+        params = tuple(
+            Param(a, self.of.arrays[a].dtype, storages[a].shape, a in written)
+            for a in self.stored.arrays
+            if a not in self.promoted
+        )
+        return Kernel("k", params, self.nest)
+
+    @property
+    def final(self) -> Block:
+        """The loops as they are printed: unrolled and cut into vectors."""
+        return find_registers(vectorise(self.nest, self.target.simd_bytes))
+
+    def prove(self) -> Proof:
+        parameters = {p.name: p.name for p in self.kernel.params}
+        dependences = compute_dependences(self.of)
+        return verify_kernel(self.kernel, self.of, self.stored.storages, dependences, parameters)
+
+    def run(self, block: Block, feeds: Table[str, np.ndarray]) -> dict[str, np.ndarray]:
+        """Execute loops on logical arrays; the outputs, which are stored row-major."""
+        arrays = {}
+        for param in self.kernel.params:
+            array = self.of.arrays[param.name]
+            if array.name in feeds:
+                arrays[array.name] = arrange(feeds[array.name], self.stored.storages[array.name])
+            else:
+                arrays[array.name] = np.zeros(param.shape, array.dtype)
+        execute(block, arrays)
+        return {name: arrays[name] for name in self.of.outputs}
+
+
+def compile_stages(of: Scop, target: Target = AVX512) -> Stages:
+    (cluster,), _ = find_clusters(of, target)
+    (stored,) = store_clusters([cluster], of, target)
+    band = schedule_outer(cluster, compute_dependences(of), 1_000_000)
+    mapping = choose_mapping(
+        cluster, band, stored.vector, stored.register_tile, of.arrays, stored.storages, target
+    )
+    tree = map_to_cpu(cluster, band, mapping)
+    promoted = promote_to_locals(tree, cluster, stored.private, of.arrays)
+    statements = {s.name: s for s in of.statements}
+    nest = peel(generate_nest(tree, statements, stored.storages, promoted))
+    return Stages(of, target, stored, band, mapping, tree, promoted, nest)

@@ -1,0 +1,174 @@
+"""Strategies on clusters from literals: tiles fit, trees are legal, results agree."""
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from polyc.codegen.loopnest import Block, For, walk_nodes
+from polyc.mapping.cpu import choose_register_tile
+from polyc.memory.layout import compute_strides
+from polyc.poly.show import show_tree
+from polyc.schedule.cluster import SMALL_WORK, find_clusters
+from polyc.scop.expr import Call, call
+from polyc.scop.scop import Array, Scop
+from polyc.target.machine import Target
+from tests.analysis.nests import (
+    F32,
+    array,
+    conv_scop,
+    load,
+    matmul_scop,
+    scop,
+    softmax_scop,
+    statement,
+)
+from tests.mapping.stages import AVX512, Stages, compile_stages
+from tests.scop.interpreter import interpret
+
+TARGETS = [Target.named(isa) for isa in ("avx512", "avx2", "baseline")]
+
+
+def filled(of: Scop) -> Scop:
+    """The scop with small integers in its constants, of which every sum is exact."""
+    rng = np.random.default_rng(1)
+    arrays = {
+        n: Array(n, a.dtype, a.shape, a.kind, rng.integers(-3, 4, a.shape).astype(a.dtype))
+        if a.kind == "constant"
+        else a
+        for n, a in of.arrays.items()
+    }
+    return Scop(of.name, of.statements, arrays, of.inputs, of.outputs)
+
+
+def check(of: Scop, target: Target = AVX512, rtol: float = 0.0) -> Stages:
+    """Compile; assert that the loops are proven and compute what the statements say."""
+    of = filled(of)
+    stages = compile_stages(of, target)
+    assert stages.prove().statements == len(of.statements)
+    rng = np.random.default_rng(2)
+    feeds = {n: rng.integers(-3, 4, of.arrays[n].shape).astype(F32) for n in of.inputs}
+    constants = {n: a.value for n, a in of.arrays.items() if a.kind == "constant"}
+    expected = interpret(of, feeds)
+    for block in (stages.nest, stages.final):
+        results = stages.run(block, {**feeds, **constants})
+        for name, value in expected.items():
+            np.testing.assert_allclose(results[name], value, rtol=rtol, atol=0)
+    return stages
+
+
+def loops(block: Block, kind: str) -> list[For]:
+    return [n for n in walk_nodes(block) if isinstance(n, For) and n.kind == kind]
+
+
+def add(columns: int) -> Scop:
+    value = Call("add", (load("{ P[i, j] -> X[i, j] }"), load("{ P[i, j] -> B[j] }")), F32)
+    ij = f"0 <= i < 5 and 0 <= j < {columns}"
+    return scop(
+        [
+            array("X", [5, columns], "input"),
+            array("B", [columns], "constant"),
+            array("Y", [5, columns], "output"),
+        ],
+        statement(f"{{ P[i, j] : {ij} }}", "{ P[i, j] -> Y[i, j] }", value),
+    )
+
+
+@pytest.mark.parametrize("target", TARGETS, ids=lambda t: t.isa)
+@pytest.mark.parametrize("size", [(1, 1, 1), (3, 17, 5), (5, 40, 7), (7, 33, 3)])
+def test_matmuls(size, target):
+    stages = check(matmul_scop(*size), target)
+    assert "acc" in stages.promoted
+
+
+@pytest.mark.parametrize("target", TARGETS, ids=lambda t: t.isa)
+@pytest.mark.parametrize("size", [(20, 3, 5, 3, 3), (1, 4, 9, 2, 1), (17, 1, 1, 5, 1)])
+def test_convolutions(size, target):
+    check(conv_scop(*size), target)
+
+
+@pytest.mark.parametrize("size", [(1, 1), (3, 37), (6, 16)])
+def test_softmax_keeps_its_row_to_itself(size):
+    stages = check(softmax_scop(*size), rtol=1e-5)
+    assert set(stages.promoted) == {"M", "D", "N"}
+
+
+@pytest.mark.parametrize("columns", [1, 15, 32, 45])
+def test_pointwise(columns):
+    check(add(columns))
+
+
+def test_the_tree_of_a_contraction():
+    stages = compile_stages(matmul_scop(64, 64, 64))
+    lines = [line.strip("└├│ ") for line in show_tree(stages.tree).splitlines()]
+    assert stages.mapping.strategy == "contraction"
+    assert lines.count("mark  scope") == 1
+    below = lines[lines.index("mark  scope") :]
+    filters = [n for n, line in enumerate(below) if line.startswith("filter")]
+    assert [below[n] for n in filters] == ["filter  Z", "filter  S", "filter  T"]
+    update = below[filters[1] : filters[2]]
+    assert update[1].startswith("band  k")  # the reduction runs around the register tile
+    marks = [line for line in update if line.startswith("mark")]
+    assert sorted(marks) == ["mark  unroll", "mark  vector"]
+
+
+def test_accumulators_are_registers_in_the_printed_loops():
+    for of in (matmul_scop(64, 64, 64), conv_scop(32, 8, 8, 16, 3)):
+        final = compile_stages(of).final
+        locals_ = [lo for n in walk_nodes(final) if isinstance(n, Block) for lo in n.locals]
+        assert locals_
+        assert all(lo.in_registers for lo in locals_)
+
+
+def test_little_work_stays_on_one_thread_and_much_is_shared_out():
+    small, large = compile_stages(matmul_scop(4, 32, 5)), compile_stages(matmul_scop(64, 64, 64))
+    assert SMALL_WORK < 64 * 64 * 64
+    assert not loops(small.nest, "parallel")
+    assert loops(large.nest, "parallel")
+    assert "one thread" in small.mapping.describe(small.stored.cluster)
+    assert "parallel" in large.mapping.describe(large.stored.cluster)
+
+
+def test_the_description_names_strategy_tiles_and_loops():
+    stages = compile_stages(conv_scop(32, 14, 14, 16, 3))
+    text = stages.mapping.describe(stages.stored.cluster)
+    assert text.startswith("contraction: ")
+    assert ", unroll " in text
+    assert ", vector " in text
+
+
+@given(st.integers(1, 70), st.integers(1, 200), st.integers(1, 300), st.sampled_from(TARGETS))
+@settings(max_examples=40, deadline=None)
+def test_a_register_tile_fits_the_registers_and_the_problem(rows, columns, depth, target):
+    of = matmul_scop(rows, columns, depth)
+    (cluster,), _ = find_clusters(of, target)
+    strides = {s.name: compute_strides(s, of.arrays, {}) for s in cluster.statements}
+    unroll, height, width = choose_register_tile(cluster, 1, strides, of.arrays, target)
+    lanes = target.lanes(F32)
+    vectors = -(-width // lanes)
+    assert 1 <= width <= columns
+    assert 1 <= height <= (rows if unroll is not None else 1)
+    assert height * vectors + vectors + 1 <= target.registers
+
+
+def test_a_large_contraction_uses_most_registers():
+    """Fewer than 8 accumulators leave the multiply-add pipes waiting."""
+    of = matmul_scop(512, 512, 512)
+    (cluster,), _ = find_clusters(of, AVX512)
+    strides = {s.name: compute_strides(s, of.arrays, {}) for s in cluster.statements}
+    _, height, width = choose_register_tile(cluster, 1, strides, of.arrays, AVX512)
+    assert height * (width // 16) >= 16
+
+
+def test_a_recurrence_along_the_lanes_is_not_vectorised():
+    """Y[i, j] = Y[i, j - 1] + X[i, j], rows side by side."""
+    value = call("add", load("{ R[i, j] -> Y[i, j - 1] }"), load("{ R[i, j] -> X[i, j] }"))
+    of = scop(
+        [array("X", [64, 40], "input"), array("Y", [64, 40], "output")],
+        statement("{ B[i] : 0 <= i < 64 }", "{ B[i] -> Y[i, 0] }", load("{ B[i] -> X[i, 0] }")),
+        statement("{ R[i, j] : 0 <= i < 64 and 1 <= j < 40 }", "{ R[i, j] -> Y[i, j] }", value),
+    )
+    (rows,) = [c for c in find_clusters(of, AVX512)[0] if c.statements[-1].name == "R"]
+    assert len(rows.shared) == 1
+    stages = compile_stages(Scop("r", of.statements[1:], of.arrays, ("X",), ("Y",)))
+    assert not loops(stages.nest, "vector")

@@ -1,0 +1,60 @@
+"""Layouts decided cluster by cluster, in execution order."""
+
+from dataclasses import replace
+
+from polyc.mapping.storing import store_clusters
+from polyc.schedule.cluster import find_clusters
+from polyc.scop.expr import call
+from polyc.scop.scop import Scop
+from tests.analysis.nests import array, conv_scop, load, matmul_scop, softmax_scop, statement
+from tests.mapping.stages import AVX512
+
+
+def store(of: Scop):
+    return list(store_clusters(find_clusters(of, AVX512)[0], of, AVX512))
+
+
+def conv_then_transposed_reader() -> Scop:
+    """conv -> T (a temporary) -> V[x, y, o] = -T[0, o, y, 7 - x]."""
+    of = conv_scop(32, 8, 8, 16, 3)
+    tail = statement(
+        "{ V[o, y, x] : 0 <= o < 32 and 0 <= y < 8 and 0 <= x < 8 }",
+        "{ V[o, y, x] -> O[o, y, x] }",
+        call("neg", load("{ V[o, y, x] -> Y[0, o, y, 7 - x] }")),
+    )
+    arrays = {**of.arrays, "Y": replace(of.arrays["Y"], kind="temporary")}
+    arrays["O"] = array("O", [32, 8, 8], "output")
+    return Scop("c", (*of.statements, tail), arrays, ("X",), ("O",))
+
+
+def test_inputs_and_outputs_are_as_the_caller_has_them():
+    for stored in store(conv_then_transposed_reader()):
+        for name, storage in stored.storages.items():
+            if name in ("X", "O"):
+                assert storage.is_row_major
+
+
+def test_a_temporary_has_one_layout_for_all_its_readers():
+    producer, reader = store(conv_then_transposed_reader())
+    assert producer.storages["Y"] == reader.storages["Y"]
+    assert producer.storages["Y"].permutation == (0, 2, 3, 1)
+
+
+def test_what_no_other_cluster_touches_is_private():
+    producer, reader = store(conv_then_transposed_reader())
+    assert producer.private == {"acc"}
+    assert reader.private == frozenset()
+    (softmax,) = store(softmax_scop())
+    assert softmax.private == {"M", "D", "N"}
+
+
+def test_every_array_touched_is_listed_once_and_stored():
+    for stored in store(conv_then_transposed_reader()):
+        assert len(set(stored.arrays)) == len(stored.arrays)
+        assert set(stored.arrays) == set(stored.storages)
+
+
+def test_a_constant_is_cut_into_panels_of_the_tile():
+    (stored,) = store(matmul_scop(64, 64, 64))
+    _, _, width = stored.register_tile
+    assert stored.storages["W"].blocks == ((1, width),)
