@@ -207,9 +207,7 @@ def _signature(stored: StoredCluster, scop: Scop) -> str:
     statements = (*cluster.prelude, *cluster.statements)
     names = {name: f"@{k}" for k, name in enumerate(stored.arrays)}
     names |= {s.name: f"#{k}" for k, s in enumerate(statements)}
-    parts = [
-        f"{len(cluster.prelude)} {stored.vector} {stored.register_tile} {cluster.is_group}"
-    ]
+    parts = [f"{len(cluster.prelude)} {stored.vector} {stored.register_tile} {cluster.is_group}"]
     for loop in cluster.shared:
         parts.append(" ".join(f"{s} {p}" for s, p in loop.items()))
     for s in statements:

@@ -22,8 +22,11 @@ class Options:
         is exceeded, the textual order is used and recorded in `explain()`.
     dump: stages to print to `dump_dir` (or stderr): graph, scop, schedule, loopnest, c.
     progress: show a progress bar on long compiles; None: when stderr is a terminal.
-    minimal_filtering: let convolutions use Winograd's algorithm where it pays; it multiplies less
-        and rounds differently (about 1e-6 of the largest output for 3x3 filters).
+    minimal_filtering: let convolutions use Winograd's algorithm where it pays. It multiplies less
+        and rounds differently: on random float32 data the error is up to 1e-5 of the largest
+        output where that of the direct sum is 2e-6. A NaN or an infinity in the input still reaches
+        every output that depends on it, but an infinity may arrive as a NaN, and outputs up to 4
+        positions further may become NaN as well. False keeps the direct sum, without all this.
     cc: the C compiler.
     """
 

@@ -77,9 +77,9 @@ def run_pipeline(model: Model, target: Target, options: Options, trace: Trace) -
     with trace.step("lower"):
         scop = lower_graph(graph, options.minimal_filtering)
 
-    # 4. Scop -> Scop: what needs no loop of its own goes. Inlining first: chains become one statement,
-    #    which can move into the pieces of its input; copies that are left vanish by moving their
-    #    sources into their targets; then divisions go.
+    # 4. Scop -> Scop: what needs no loop of its own goes. Inlining first: chains become one
+    #    statement, which can move into the pieces of its input; copies that are left vanish by
+    #    moving their sources into their targets; then divisions go.
     with trace.step("fuse"):
         scop = delinearise(merge_copies(distribute(inline_pointwise(scop))))
         trace.dump("scop", scop)

@@ -152,7 +152,7 @@ PC_INLINE i64 pc_mod(i64 a, i64 d) { return a % d + (a % d < 0 ? d : 0); }
 PC_INLINE i64 pc_min(i64 a, i64 b) { return a < b ? a : b; }
 PC_INLINE i64 pc_max(i64 a, i64 b) { return a > b ? a : b; }
 
-/* ---- Threads ---------------------------------------------------------------------------------- */
+/* ---- Threads -------------------------------------------------------------------------------- */
 
 /* The threads that run a model together. All of them enter every kernel; `for` pragmas share loops
    out among them, and a barrier stands where one needs what another has computed. */
@@ -165,8 +165,8 @@ typedef struct {
 /* How often a waiting thread looks before it offers its core to others (about 10 us). */
 #define PC_SPINS 4000
 
-/* Wait until the whole team is here. Unlike OpenMP's own barrier, it yields when it has to wait long, so
-   that a machine with other work to do does not lose a time slice at every kernel. */
+/* Wait until the whole team is here. Unlike OpenMP's own barrier, it yields when it waits for long,
+   so that a machine with other work to do does not lose a time slice at every kernel. */
 PC_INLINE void pc_barrier(pc_team *team)
 {
     if (team->size == 1)
@@ -177,8 +177,9 @@ PC_INLINE void pc_barrier(pc_team *team)
         __atomic_store_n(&team->generation, generation + 1, __ATOMIC_RELEASE);
         return;
     }
-    for (int spins = 0; __atomic_load_n(&team->generation, __ATOMIC_ACQUIRE) == generation; spins++) {
-        if (spins >= PC_SPINS)
+    int spins = 0;
+    while (__atomic_load_n(&team->generation, __ATOMIC_ACQUIRE) == generation) {
+        if (spins++ >= PC_SPINS)
             sched_yield();
 #ifdef __x86_64__
         else

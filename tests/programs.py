@@ -25,7 +25,8 @@ F32 = np.dtype(np.float32)
 
 SCALE_C = """
 #include "polyc.h"
-void scale(const f32 *restrict x, const f32 *restrict w, f32 *restrict y, pc_team *team, int *status)
+void scale(
+    const f32 *restrict x, const f32 *restrict w, f32 *restrict y, pc_team *team, int *status)
 {
     (void)team, (void)status;
 #pragma omp for
@@ -36,7 +37,8 @@ void scale(const f32 *restrict x, const f32 *restrict w, f32 *restrict y, pc_tea
 
 GATHER_C = """
 #include "polyc.h"
-void gather(const f32 *restrict x, const i64 *restrict k, f32 *restrict y, pc_team *team, int *status)
+void gather(
+    const f32 *restrict x, const i64 *restrict k, f32 *restrict y, pc_team *team, int *status)
 {
     if (k[0] < 0 || k[0] >= 6)
         *status = 1;

@@ -12,6 +12,7 @@ The second holds for all pairs of accesses to the local, reads and writes alike.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from itertools import combinations_with_replacement
 
 import islpy as isl
@@ -20,7 +21,7 @@ from polyc.analysis.accesses import Access, Surroundings
 from polyc.analysis.dependences import Dependences, maps
 from polyc.analysis.legality import Executions, instances, show_instances
 from polyc.analysis.timemap import Private
-from polyc.codegen.loopnest import show_element
+from polyc.codegen.loopnest import Element, show_element
 
 IN, OUT = isl.dim_type.in_, isl.dim_type.out
 
@@ -43,10 +44,24 @@ def check_locals(
             groups.setdefault(key, []).append(access)
     _check_flow(around, executions, holders, dependences)
     for group in groups.values():
-        different = list({(id(a.execution), a.element): a for a in group}.values())
-        for a, b in combinations_with_replacement(different, 2):
+        for a, b in combinations_with_replacement(_distinct(group), 2):
             _check_places(around, a, b)
     return len(groups)
+
+
+def _distinct(group: Sequence[Access]) -> list[Access]:
+    """The accesses that differ in place or meaning; equal ones once, at all of their points."""
+    alike: dict[tuple[int, Element], list[Access]] = {}
+    for access in group:
+        same = alike.setdefault((id(access.execution), access.element), [])
+        for k, other in enumerate(same):
+            if access.index.plain_is_equal(other.index):
+                if not access.points.is_subset(other.points):
+                    same[k] = replace(other, points=other.points.union(access.points))
+                break
+        else:
+            same.append(access)
+    return [access for accesses in alike.values() for access in accesses]
 
 
 def _check_flow(

@@ -1,8 +1,8 @@
 """A model as a folder of C that `make` builds: no Python, and no library but libc, libm and OpenMP.
 
-    NAME.h         the interface      src/*.c, runtime/*.h   the code
-    weights.bin    the constants      Makefile               lib/NAME.a, lib/NAME.so, example
-    example.c      runs the model once on zeros
+NAME.h         the interface      src/*.c, runtime/*.h   the code
+weights.bin    the constants      Makefile               lib/NAME.a, lib/NAME.so, example
+example.c      runs the model once on zeros
 """
 
 from __future__ import annotations
@@ -159,9 +159,9 @@ $inputs
 $outputs
 
    io       the inputs, then the outputs; none may overlap another
-   weights  ${NAME}_WEIGHTS_BYTES bytes: the contents of weights.bin, aligned to 64 bytes
-   arena    ${NAME}_ARENA_BYTES bytes that the model works in, aligned to 64 bytes; any contents;
-            of its own for each call that runs at the same time
+   weights  the contents of weights.bin, aligned to 64 bytes
+   arena    memory that the model works in, aligned to 64 bytes; its contents do not matter; calls
+            that run at the same time need one each
    threads  how many OpenMP threads to use, at least 1
 
    polyc_run returns 0, or k + 1 when launch k (see src/driver.c) met an index out of range.
@@ -220,7 +220,8 @@ $allocations
 
     if (${NAME}_WEIGHTS_BYTES) {
         FILE *file = fopen(path, "rb");
-        if (!file || fread(weights, 1, ${NAME}_WEIGHTS_BYTES, file) != ${NAME}_WEIGHTS_BYTES) {
+        const size_t whole = ${NAME}_WEIGHTS_BYTES;
+        if (!file || fread(weights, 1, whole, file) != whole) {
             fprintf(stderr, "%s cannot be read\\n", path);
             return 1;
         }
@@ -236,7 +237,7 @@ $shows
 }
 """)
 
-_MAKEFILE = Template("""# make: the static and the shared library, and a program that runs the model once.
+_MAKEFILE = Template("""# make: a static and a shared library, and a program that runs the model.
 # ARCH says what CPU it is for; set it to build for another one: make ARCH=-march=native
 ifeq ($$(origin CC),default)
 CC = gcc

@@ -35,6 +35,8 @@ COMPILE_FLAGS = (
     "-fno-math-errno",
     "-fno-trapping-math",
     "-ffp-contract=fast",
+    # Vectors wider than the machine's never cross a function boundary that is not inlined.
+    "-Wno-psabi",
 )
 # Symbolic: no function of the process may stand in for a kernel of the same name.
 LINK_FLAGS = ("-shared", "-fopenmp", "-Wl,-Bsymbolic", "-Wl,--no-undefined")

@@ -37,9 +37,9 @@ def measure(call: Callable[[], object], budget: float = 1.0, least: int = 5) -> 
 def measure_in_turn(
     calls: Mapping[str, Callable[[], object]], budget: float = 1.0, least: int = 5
 ) -> dict[str, Timing]:
-    """Each call once to warm up, then one call of each a round, for `budget` seconds.
+    """Each call once to warm up, then rounds of one call each until `budget` seconds are spent.
 
-    There are at least `least` rounds. Whatever else the machine does while this runs slows all of them alike.
+    There are at least `least` rounds. Taking turns, all of them meet the same noise.
     """
     for call in calls.values():
         call()

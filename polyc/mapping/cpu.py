@@ -202,6 +202,7 @@ def map_to_cpu(cluster: Cluster, band: OuterBand, mapping: Mapping) -> isl.Sched
 
 def _unroll_inner(schedule: isl.Schedule, cluster: Cluster) -> isl.Schedule:
     """Mark the bands of single statements, above their point loops, to be unrolled."""
+
     def visit(node: isl.ScheduleNode) -> isl.ScheduleNode:
         if node.get_type() != BAND or node.get_parent_type() != FILTER:
             return node

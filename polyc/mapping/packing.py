@@ -84,9 +84,7 @@ def pack(
 def _make_copy(cluster: Cluster, name: str, arrays: Mapping[str, Array]) -> Packing:
     """Copy what the cluster reads of an array, element by element."""
     array = arrays[name]
-    fresh = next(
-        n for k in range(len(arrays)) if (n := f"{name}_packed{k or ''}") not in arrays
-    )
+    fresh = next(n for k in range(len(arrays)) if (n := f"{name}_packed{k or ''}") not in arrays)
     iterators = tuple(f"i{k}" for k in range(len(array.shape)))
     shown = ", ".join(iterators)
     read: isl.Set | None = None

@@ -17,7 +17,7 @@ import islpy as isl
 import numpy as np
 
 from polyc.memory.storage import Storage, permuted, row_major
-from polyc.poly.affine import box_extents, coefficient, outputs, single_aff
+from polyc.poly.affine import box_extents, coefficient, output, outputs, single_aff
 from polyc.schedule.cluster import Cluster
 from polyc.scop.scop import Array, Statement
 from polyc.target.machine import Target
@@ -180,7 +180,7 @@ def decide_layouts(
             if name in storages or name in decided:
                 continue
             inside = vector is not None and s.name in cluster.shared[vector]
-            d = _walked_dimension(index, cluster.shared[vector][s.name]) if inside else None
+            d = _moving_dimension(index, cluster.shared[vector][s.name]) if inside else None
             rest = [k for k in range(len(array.shape)) if k != d]
             if d is None:
                 decided[name] = row_major(array)
@@ -193,9 +193,15 @@ def decide_layouts(
 
 def _walked_dimension(index: isl.PwMultiAff, position: int) -> int | None:
     """The one dimension of an array that an iterator walks, if it does so with unit step."""
+    d = _moving_dimension(index, position)
+    return d if d is not None and coefficient(output(index, d), position) == 1 else None
+
+
+def _moving_dimension(index: isl.PwMultiAff, position: int) -> int | None:
+    """The one dimension of an array in which an iterator moves, by a constant step."""
     steps = [coefficient(function, position) for function in outputs(index)]
     moving = [d for d, c in enumerate(steps) if c != 0]
-    return moving[0] if len(moving) == 1 and steps[moving[0]] == 1 else None
+    return moving[0] if len(moving) == 1 and steps[moving[0]] is not None else None
 
 
 def _in_panels(index: isl.PwMultiAff, d: int, s: Statement, tile: int) -> bool:
@@ -203,9 +209,9 @@ def _in_panels(index: isl.PwMultiAff, d: int, s: Statement, tile: int) -> bool:
 
     W[o, c] is; so is W[48 g + o, c] for a tile of 16, but not for one of 32.
     """
-    function = next(pw for k, pw in enumerate(outputs(index)) if k == d)
+    function = output(index, d)
     aff = single_aff(function)
-    if len(list(outputs(index))) < 2 or aff is None or aff.dim(isl.dim_type.div):
+    if index.dim(isl.dim_type.out) < 2 or aff is None or aff.dim(isl.dim_type.div):
         return False
     steps = [coefficient(function, p) or 0 for p in range(len(s.iterators))]
     start = int(aff.get_constant_val().to_python())

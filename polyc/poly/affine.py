@@ -9,7 +9,12 @@ import islpy as isl
 
 def outputs(function: isl.PwMultiAff) -> Iterator[isl.PwAff]:
     """The coordinate functions  S -> Z  of a function  S -> A."""
-    return (function.get_pw_aff(k) for k in range(function.dim(isl.dim_type.out)))
+    return (output(function, k) for k in range(function.dim(isl.dim_type.out)))
+
+
+def output(function: isl.PwMultiAff, dimension: int) -> isl.PwAff:
+    """One coordinate function."""
+    return function.get_pw_aff(dimension)
 
 
 def single_aff(function: isl.PwAff) -> isl.Aff | None:
@@ -23,16 +28,49 @@ def single_aff(function: isl.PwAff) -> isl.Aff | None:
 def simplify(function: isl.PwMultiAff, domain: isl.Set) -> isl.PwMultiAff:
     """The same function on `domain`, without pieces and divisions that the domain makes idle.
 
-    A plain affine function is left alone: an iterator of extent 1 stays itself and does not become
-    0, so that accesses can still be aligned by their iterators.
+    A plain affine function is left alone: an iterator of extent 1 stays itself and does not become 0,
+    so that accesses can still be aligned by their iterators.
     """
-    affs = [single_aff(pw) for pw in outputs(function)]
-    if all(aff is not None and aff.dim(isl.dim_type.div) == 0 for aff in affs):
-        whole = domain.is_subset(function.domain())
+    whole = domain.is_subset(function.domain())
+    if all(map(_is_plain, outputs(function))):
         return function.gist(function.domain()) if whole else function
-    if not domain.is_subset(function.domain()):
+    if not whole or domain.is_empty():
         return function
-    return function.gist(domain).coalesce()
+    result = function.gist(domain).coalesce()
+    for k, coordinate in enumerate(outputs(result)):
+        if not _is_plain(coordinate):
+            fitted = _fit_affine(coordinate, domain)
+            result = result.set_pw_aff(k, fitted) if fitted is not None else result
+    return result
+
+
+def _is_plain(function: isl.PwAff) -> bool:
+    aff = single_aff(function)
+    return aff is not None and aff.dim(isl.dim_type.div) == 0
+
+
+def _fit_affine(function: isl.PwAff, domain: isl.Set) -> isl.PwAff | None:
+    """The affine function that equals this one on `domain`, if there is one.
+
+    isl keeps { [g, o] -> [(28 g + o) mod 28] : 0 <= o < 28 } as it is after a few compositions. The
+    function is probed at a corner and one step along each dimension; that the affine function
+    through these values is the same everywhere is then proven.
+    """
+    corner = domain.lexmin().sample_point()
+    base = function.eval(corner)
+    space = domain.get_space()
+    fitted = isl.Aff.val_on_domain_space(space, base)
+    for k in range(domain.dim(isl.dim_type.set)):
+        start = corner.get_coordinate_val(isl.dim_type.set, k)
+        step = corner.set_coordinate_val(isl.dim_type.set, k, start.add(isl.Val(1)))
+        if not isl.Set.from_point(step).is_subset(domain):
+            continue  # one value only: any slope will do
+        slope = function.eval(step).sub(base)
+        variable = isl.Aff.var_on_domain(isl.LocalSpace.from_space(space), isl.dim_type.set, k)
+        moved = variable.sub(isl.Aff.val_on_domain_space(space, start))
+        fitted = fitted.add(moved.scale_val(slope))
+    result = isl.PwAff.from_aff(fitted)
+    return result if domain.is_subset(result.eq_set(function)) else None
 
 
 def coefficient(function: isl.PwAff, position: int) -> int | None:

@@ -24,8 +24,7 @@ def print_page(report: Report) -> str:
         ),
         heads="".join(f"<th>{html.escape(h)}</th>" for h in heads),
         rows="".join(
-            "<tr>" + "".join(f"<td>{html.escape(c)}</td>" for c in row) + "</tr>\n"
-            for row in cells
+            "<tr>" + "".join(f"<td>{html.escape(c)}</td>" for c in row) + "</tr>\n" for row in cells
         ),
     )
 

@@ -1,4 +1,4 @@
-"""What `explain()` says, as data: kernels, what was fused into them, how they run, what was proven."""
+"""What `explain()` says, as data: kernels, what was fused, how they run, what was proven."""
 
 from __future__ import annotations
 
@@ -17,9 +17,9 @@ EXAMPLES = 3
 class KernelRow:
     """One launch: the kernel, the graph nodes that it computes, its loops, its costs, its proof.
 
-    flops: scalar operations; bytes: bytes of arrays touched; proof: what was proven, empty if it was
-    not asked for; seconds: measured, where it was; operators: one a node, empty for what is no node
-    of the graph but a part of one ("conv1.pad": the frame around the input of conv1).
+    flops: scalar operations; bytes: bytes of arrays touched; proof: what was proven, empty if it
+    was not asked for; seconds: measured, where it was; operators: one a node, empty for what is no
+    node of the graph but a part of one ("conv1.pad": the frame around the input of conv1).
     """
 
     name: str

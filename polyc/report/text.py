@@ -27,9 +27,7 @@ def print_report(report: Report, most: int | None = None) -> str:
     table = Table(box=box.SIMPLE_HEAD, pad_edge=False, show_edge=False)
     for head in heads:
         right = head in RIGHT
-        table.add_column(
-            head, justify="right" if right else "left", no_wrap=right, overflow="fold"
-        )
+        table.add_column(head, justify="right" if right else "left", no_wrap=right, overflow="fold")
     for row in rows:
         table.add_row(*map(Text, row))
     text = io.StringIO()
@@ -61,9 +59,7 @@ def make_table(report: Report, most: int | None = None) -> tuple[list[str], list
     return heads, rows
 
 
-def _heaviest(
-    kernels: Iterable[KernelRow], most: int | None
-) -> list[tuple[int, KernelRow]]:
+def _heaviest(kernels: Iterable[KernelRow], most: int | None) -> list[tuple[int, KernelRow]]:
     """The kernels with their positions, in order; all of them, or the `most` heaviest."""
     numbered = list(enumerate(kernels))
     if most is None:

@@ -1,11 +1,11 @@
-"""Distribute a pointwise reader over the statements that write what it reads in pieces.
+"""Distribute a pointwise reader over the statements that write what it reads.
 
     W0: X[2i] = a(i)      W1: X[2i + 1] = b(i)      R: Y[j] = f(X[j], Z[j])
     ->
     W0: Y[2i] = f(a(i), Z[2i])                      W1: Y[2i + 1] = f(b(i), Z[2i + 1])
 
-Each piece takes the place of its writer, so that the activation after a tiled convolution, or
-after a concatenation, is computed where the value is still in a register.
+So the activation after a tiled convolution, or after a concatenation, is computed where the value
+is still in a register. The pieces stand where the reader stood: everything that it reads is there.
 """
 
 from __future__ import annotations
@@ -22,10 +22,15 @@ from polyc.scop.uses import drop_dead
 
 
 def distribute(scop: Scop) -> Scop:
-    """The scop with each reader distributed whose input is assembled from pieces for it alone."""
+    """The scop with each reader distributed whose input is written for it alone."""
     table = _Table.of(scop)
+    accumulators = {s.array for s in scop.statements if s.reduction}
     for array in scop.arrays.values():
-        if array.kind == "temporary" and len(table.writers.get(array.name, ())) > 1:
+        if array.kind != "temporary":
+            continue
+        writers = [table.statements[n] for n in table.writers.get(array.name, ())]
+        finishes = any(load.array in accumulators for w in writers for load in w.loads)
+        if len(writers) > 1 or finishes:
             _distribute(array.name, table)
     return drop_dead(replace(scop, statements=table.in_order()))
 
@@ -74,15 +79,22 @@ def _distribute(array: str, table: _Table) -> None:
     reads = [load for load in reader.loads if load.array == array]
     if reader.reduction or reader.group or any(load.dynamic for load in reader.loads):
         return
-    first = min(table.places[w.name] for w in writers)
     others = {load.array for load in reader.loads} - {array}
-    if any(table.last_write(a) > first for a in others):
-        return  # it would be read before it exists
+    if reader.array in others:
+        return  # a recurrence needs its order
+    first = min(table.places[w.name] for w in writers)
+    if any(table.last_write(a) > first for a in others) and not all(w.group for w in writers):
+        # Legal, but a writer that finishes a reduction would leave its kernel. A group is a kernel
+        # of its own, which can as well run later.
+        return
     once = reads[0].index.as_map().intersect_domain(reader.domain)
+    if not reader.domain.is_subset(once.domain()):
+        return  # where a guard forbids the read, no writer would compute the rest
     if not once.is_injective() or any(not ld.index.is_equal(reads[0].index) for ld in reads):
         return
     size = sum(1 for _ in walk(reader.value))
-    if any(size + sum(1 for _ in walk(w.value)) > LARGEST_EXPRESSION for w in writers):
+    largest = max(sum(1 for _ in walk(w.value)) for w in writers)
+    if size + len(reads) * largest > LARGEST_EXPRESSION:
         return
     back = isl.PwMultiAff.from_map(once.reverse())  # X -> R
     place, _ = table.places[reader.name]
@@ -95,9 +107,11 @@ def _distribute(array: str, table: _Table) -> None:
 
 
 def _piece(reader: Statement, writer: Statement, back: isl.PwMultiAff) -> Statement:
-    """The part of the reader that uses what `writer` wrote, in the writer's place."""
+    """The part of the reader that uses what `writer` wrote, over the writer's iterators."""
     into = back.pullback_pw_multi_aff(writer.write)  # W -> X -> R
-    domain = writer.domain.intersect(into.domain())
+    whole = writer.domain.is_subset(into.domain())
+    domain = writer.domain if whole else writer.domain.intersect(into.domain()).coalesce()
+    into = simplify(into, domain)
 
     def leaf(expr: Expr) -> Expr:
         if isinstance(expr, Load) and expr.array == writer.array:

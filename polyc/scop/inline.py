@@ -10,12 +10,11 @@ of work done again: a value is inlined where it is read once per element compute
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import replace
 
 import islpy as isl
 
-from polyc.poly.affine import outputs, plain_iterator, simplify, single_aff
+from polyc.poly.affine import outputs, simplify, single_aff
 from polyc.scop.expr import Expr, Load, operations, pull_back, rebuild, walk
 from polyc.scop.scop import Scop, Statement
 from polyc.scop.uses import Uses, drop_dead, find_uses
@@ -33,7 +32,6 @@ def inline_pointwise(scop: Scop) -> Scop:
     uses = find_uses(scop.statements)
     live_readers = {a: {s.name for s, _ in r} for a, r in uses.readers.items()}
     writer_count = {a: len(w) for a, w in uses.writers.items()}
-    written = {s.array: position for position, s in enumerate(scop.statements)}
     for producer in scop.statements:
         current = statements[producer.name]
         array = scop.arrays[current.array]
@@ -41,7 +39,7 @@ def inline_pointwise(scop: Scop) -> Scop:
         if array.kind != "temporary" or writer_count[current.array] != 1 or not names:
             continue
         readers = [statements[n] for n in sorted(names)]
-        if not _pays(current, readers, uses, written):
+        if not _pays(current, readers, uses):
             continue
         inverse = _inverse(current)
         if inverse is None:
@@ -58,10 +56,8 @@ def inline_pointwise(scop: Scop) -> Scop:
     return drop_dead(replace(scop, statements=tuple(statements[s.name] for s in scop.statements)))
 
 
-def _pays(
-    producer: Statement, readers: list[Statement], uses: Uses, written: Mapping[str, int]
-) -> bool:
-    """Whether the producer should be computed where it is read; `written`: array -> last writer."""
+def _pays(producer: Statement, readers: list[Statement], uses: Uses) -> bool:
+    """Whether the producer should be computed where it is read."""
     if producer.reduction:
         return False
     sites = [(r, load) for r in readers for load in r.loads if load.array == producer.array]
@@ -72,37 +68,13 @@ def _pays(
         return False
     finishes = any(uses.is_accumulator(load.array) for load in producer.loads)
     work = operations(producer.value)
-    if finishes:
-        return len(readers) == 1 and _takes_over(producer, readers[0], sites, written)
+    if finishes:  # the accumulator is in registers here: its reader comes to it (distribute.py)
+        return False
     if work == 0:
         return all(_stays_affine(producer, r) for r in readers)
     if len({id(r) for r, _ in sites}) == 1 and _reads_once(sites):
         return True
     return work <= CHEAP and all(_reads_once([s]) for s in sites)
-
-
-def _takes_over(
-    producer: Statement,
-    reader: Statement,
-    sites: list[tuple[Statement, Load]],
-    written: Mapping[str, int],
-) -> bool:
-    """Whether a reader can stand in for the statement that finishes a reduction.
-
-    The accumulator is in registers only there: the reader must run over the same elements, iterator
-    by iterator, and everything else that it reads must exist by then.
-    """
-    if reader.reduction or not _reads_once(sites):
-        return False
-    last = written[producer.array]
-    others = [ld.array for ld in reader.loads if ld.array != producer.array]
-    if any(written.get(a, -1) > last for a in others):
-        return False
-    index = sites[0][1].index
-    aligned = [pw.is_cst() or (plain_iterator(pw) or (0, 1))[1] == 0 for pw in outputs(index)]
-    finished = producer.write.as_map().intersect_domain(producer.domain).range()
-    read = index.as_map().intersect_domain(reader.domain).range()
-    return all(aligned) and finished.is_subset(read)
 
 
 def _reads_once(sites: list[tuple[Statement, Load]]) -> bool:

@@ -33,9 +33,7 @@ from tests.analysis.nests import (
 )
 
 
-def padded(
-    test: Compare, index: Affine, other: float = 0.0, is_guarded: bool = True
-) -> Case:
+def padded(test: Compare, index: Affine, other: float = 0.0, is_guarded: bool = True) -> Case:
     """Y[i] = X[i - 1] where i >= 1, else 0."""
     inside = Within(isl.Set("{ P[i] : i >= 1 }"))
     element = Load("X", isl.PwMultiAff("{ P[i] -> X[i-1] : i >= 1 }"), F32)

@@ -10,16 +10,20 @@ from tests.analysis.nests import (
     F32,
     ZERO,
     Case,
+    array,
     at,
     case,
     ci,
     cj,
+    load,
     loop,
     matmul,
     read,
     recurrence,
     run,
+    scop,
     softmax,
+    statement,
     when,
 )
 
@@ -118,3 +122,22 @@ def test_two_locals_do_not_share_an_array() -> None:
         "acc is written to one local and read from another",
         "Z[0, 0] -> S[0, 0, 0]",
     )
+
+
+def test_one_place_printed_for_two_elements_of_an_expression_is_refused() -> None:
+    """Y = T[0] + T[1] printed as t[1] + t[1]: only the meaning of the first read is wrong."""
+    both = Call("add", (load("{ B[] -> T[0] }"), load("{ B[] -> T[1] }")), F32)
+    of = scop(
+        [array("T", [2], "temporary"), array("Y", [], "output")],
+        statement("{ A[i] : 0 <= i < 2 }", "{ A[i] -> T[i] }", ZERO),
+        statement("{ B[] }", "{ B[] -> Y[] }", both),
+    )
+
+    def printed(first: int) -> Case:
+        total = Call("add", (read("t", first), read("t", 1)), F32)
+        fill = loop("i", 2, run("A", [ci], at("t", ci), ZERO))
+        nest = Block((fill, run("B", [], at("Y"), total)), (Local("t", F32, (2,), "T"),))
+        return case(of, nest, local=["T"])
+
+    assert printed(0).verify().locals == 1
+    refused(printed(1), "one place for different elements of T", "A[1] -> B[]")

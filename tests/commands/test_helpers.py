@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from onnx import TensorProto, helper
+from onnx import TensorProto, helper, numpy_helper
 
 from polyc.commands.bench import measure, measure_in_turn
 from polyc.commands.feeds import random_feeds, read_feeds, write_results
@@ -84,6 +84,25 @@ def test_what_the_reference_cannot_run_is_an_error():
 )
 def test_relative_error(ours, reference, error):
     assert relative_error(np.array(ours), np.array(reference)) == pytest.approx(error)
+
+
+@pytest.mark.parametrize("version", [7, 9, 13, 15])
+def test_batch_norms_of_the_reference_use_the_given_statistics(version):
+    generator = np.random.default_rng(0)
+    x = generator.standard_normal((2, 3, 4, 4)).astype(np.float32)
+    scale, shift, mean, variance = generator.uniform(0.5, 2, (4, 3)).astype(np.float32)
+    infos = [helper.make_tensor_value_info(n, TensorProto.FLOAT, x.shape) for n in "xy"]
+    weights = [
+        numpy_helper.from_array(v, n)
+        for n, v in zip("abcd", (scale, shift, mean, variance), strict=True)
+    ]
+    node = helper.make_node("BatchNormalization", list("xabcd"), ["y"], epsilon=0.25)
+    graph = helper.make_graph([node], "g", infos[:1], infos[1:], weights)
+    opset = [helper.make_opsetid("", version)]
+    model = helper.make_model(graph, opset_imports=opset, ir_version=8)
+    a, b, m, v = (w[:, None, None] for w in (scale, shift, mean, variance))
+    expected = a * (x - m) / np.sqrt(v + 0.25) + b
+    np.testing.assert_allclose(run_reference(model, {"x": x})["y"], expected, rtol=1e-5, atol=1e-6)
 
 
 def test_every_node_becomes_an_output():

@@ -12,10 +12,10 @@ from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
-import polyc
 from hypothesis import HealthCheck, Phase, given, settings
 from hypothesis import strategies as st
 
+import polyc
 from tests.e2e.compare import find_difference
 from tests.e2e.graph_builder import GraphBuilder, Value
 
@@ -114,7 +114,7 @@ def _add(graph: GraphBuilder, case: Case) -> list[Value]:
 
 
 def strided(array: np.ndarray) -> np.ndarray:
-    """The same contents in an array that is not contiguous: every second element of a larger one."""
+    """The same contents in an array that is not contiguous: every second element of another."""
     if not array.ndim:
         return array
     wide = np.empty((*array.shape[:-1], 2 * array.shape[-1]), array.dtype)

@@ -133,9 +133,7 @@ def evaluate(node: onnx.NodeProto, given: Mapping[str, np.ndarray]) -> list[np.n
     return [np.asarray(r) for r in results]
 
 
-def run_onnxruntime(
-    model: onnx.ModelProto, feeds: Mapping[str, np.ndarray]
-) -> list[np.ndarray]:
+def run_onnxruntime(model: onnx.ModelProto, feeds: Mapping[str, np.ndarray]) -> list[np.ndarray]:
     """What onnxruntime gives, on one thread and without its own rewriting."""
     options = onnxruntime.SessionOptions()
     options.graph_optimization_level = onnxruntime.GraphOptimizationLevel.ORT_DISABLE_ALL

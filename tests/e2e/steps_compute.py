@@ -84,7 +84,8 @@ def compare_and_choose(g: Generator) -> list[Value] | None:
     (condition,) = g.graph.node(op, [x, y], exact=True)
     if g.chance(0.3):
         (condition,) = g.graph.node("Not", [condition], exact=True)
-    return [condition, *g.graph.node("Where", [condition, x, _second(g, x)], exact=True)]
+    wide = Value(x.name, np.broadcast_to(x.array, condition.shape), x.exact)
+    return [condition, *g.graph.node("Where", [condition, x, _second(g, wide)], exact=True)]
 
 
 @step

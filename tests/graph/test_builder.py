@@ -2,13 +2,13 @@
 
 import numpy as np
 import pytest
-from tests.graph.onnx_models import model_of_graph, run
 
 from polyc import ops
 from polyc.errors import InvalidModel, ShapeError
 from polyc.graph.builder import Value, apply, graph_of
 from polyc.graph.ir import Graph
 from polyc.graph.shapes import is_supported
+from tests.graph.onnx_models import model_of_graph, run
 
 
 def array(*shape: int) -> np.ndarray:

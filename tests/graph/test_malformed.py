@@ -7,11 +7,11 @@ import numpy as np
 import onnx
 import pytest
 from onnx import AttributeProto, TensorProto, helper, numpy_helper
-from tests.graph.onnx_models import model_of
 
 from polyc.errors import InvalidModel, PolycError, UnsupportedOp
 from polyc.graph.ir import Graph
 from polyc.graph.onnx_import import import_onnx
+from tests.graph.onnx_models import model_of
 
 
 def small_model(opset: int = 11) -> onnx.ModelProto:

@@ -5,12 +5,12 @@ import numpy as np
 import onnx
 import pytest
 from onnx import TensorProto, helper, numpy_helper
-from tests.graph.onnx_models import model_of, model_of_graph, run
 
 from polyc.errors import UnsupportedOp
 from polyc.graph.external_data import read_sparse, read_tensor
 from polyc.graph.ir import Graph
 from polyc.graph.onnx_import import import_onnx
+from tests.graph.onnx_models import model_of, model_of_graph, run
 
 
 def array(*shape: int) -> np.ndarray:

@@ -6,13 +6,13 @@ import numpy as np
 import onnx
 import pytest
 from onnx import helper
-from tests.graph.onnx_models import RUNTIME_OPSET, model_of, model_of_graph, node_proto, run
 
 from polyc.errors import UnsupportedOp
 from polyc.graph.ir import Node, Tensor
 from polyc.graph.onnx_import import import_onnx
 from polyc.graph.onnx_nodes import read_node
 from polyc.graph.upgrade import FAMILIES, RULES, Context, is_newest_form, upgrade_nodes
+from tests.graph.onnx_models import RUNTIME_OPSET, model_of, model_of_graph, node_proto, run
 
 NOTHING_KNOWN = Context(frozenset(), {})
 

@@ -78,7 +78,7 @@ class Stages:
 
 def compile_stages(of: Scop, target: Target = AVX512) -> Stages:
     (cluster,), _ = find_clusters(of, target)
-    (stored,) = store_clusters([cluster], of, target)
+    (stored,), _ = store_clusters([cluster], of, target)
     band = schedule_outer(cluster, compute_dependences(of), 1_000_000)
     mapping = choose_mapping(
         cluster, band, stored.vector, stored.register_tile, of.arrays, stored.storages, target

@@ -11,7 +11,7 @@ from tests.mapping.stages import AVX512
 
 
 def store(of: Scop):
-    return list(store_clusters(find_clusters(of, AVX512)[0], of, AVX512))
+    return store_clusters(find_clusters(of, AVX512)[0], of, AVX512)[0]
 
 
 def conv_then_transposed_reader() -> Scop:
