@@ -30,7 +30,7 @@ from polyc.mapping.storing import StoredCluster
 from polyc.options import Options
 from polyc.poly.show import show_tree
 from polyc.promote.local_arrays import promote_to_locals
-from polyc.schedule.schedule import schedule_outer
+from polyc.schedule.schedule import check_legal, schedule_outer
 from polyc.scop.expr import show
 from polyc.scop.scop import Array, Scop
 from polyc.target.machine import Target
@@ -113,6 +113,7 @@ def _compile(
             cluster, band, stored.vector, stored.register_tile, arrays, stored.storages, target
         )
         tree = map_to_cpu(cluster, band, mapping)
+        check_legal(tree, dependences, name)
         if trace.wants("schedule"):
             trace.dump("schedule", show_tree(tree), name)
 

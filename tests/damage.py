@@ -30,7 +30,7 @@ from polyc.errors import IllegalSchedule
 from polyc.memory.storage import Storage
 from polyc.options import Options
 from polyc.pipeline import Compiled, run_pipeline
-from polyc.poly.affine import coefficient, outputs
+from polyc.poly.affine import coefficients, outputs
 from polyc.scop.expr import Call, Cast
 from polyc.scop.scop import Scop
 from polyc.target.machine import Target
@@ -180,7 +180,7 @@ def carried(case: Case) -> Iterator[tuple[tuple[int, ...], For]]:
             if isinstance(update, Assign) and update.reduction:
                 write = statements[update.statement].write
                 moving = [k for k, i in enumerate(update.instance) if node.var in variables(i)]
-                still = [all(coefficient(pw, k) == 0 for pw in outputs(write)) for k in moving]
+                still = [all(coefficients(pw)[k] == 0 for pw in outputs(write)) for k in moving]
                 if moving and all(still):
                     yield path, node
                     break

@@ -64,7 +64,7 @@ def print_kernel(kernel: Kernel) -> str:
 def _print_team(node: Node, place: _Place, printer: Printer) -> Iterator[str]:
     """A node that every thread of the team enters: parallel loops are shared, the rest runs once.
 
-    Both forms end with a barrier, so that what follows, in this kernel or the next, sees the result.
+    Both forms end with a barrier, so that what follows, here or in another kernel, sees all of it.
     """
     if not any(isinstance(n, For) and n.kind == "parallel" for n in walk_nodes(node)):
         yield f"{place.indent}#pragma omp master"

@@ -14,8 +14,8 @@ Three strategies, chosen by what the iterators index, never by an operator's nam
           └ finish ─ unroll u ─ vector v
 
 * *pointwise*: the same without reduction; only the vector loop is tiled;
-* *transform*, for a group of statements with small loops of their own: these are unrolled, the vector
-  loop is the innermost, and what the statements hand each other stays in registers;
+* *transform*, for a group of statements with small loops of their own: these are unrolled, the
+  vector loop is the innermost, and what the statements hand each other stays in registers;
 * *rows*: shared outer loops run in parallel, each statement vectorises an inner loop of its own.
 """
 
@@ -217,7 +217,7 @@ def _unroll_inner(schedule: isl.Schedule, cluster: Cluster) -> isl.Schedule:
 def _mark_leaf(band: isl.ScheduleNode, cluster: Cluster, mapping: Mapping) -> isl.ScheduleNode:
     """Split a leaf's innermost band into marked loops."""
     name = single_statement(band)
-    inner = mapping.inner.get(name)
+    inner = mapping.inner.get(name) if name else None
     if inner is not None:
         _, size = inner
         if not size:

@@ -5,9 +5,9 @@
     Bp[k, j] = B[k, j]                   stored [j/48][k][j mod 48]
     C[i, j] += A[i, k] * Bp[k, j]
 
-The copy is a statement like any other; that it is stored in panels is its storage map. It pays where
-an operand is read many times over (each panel once for each tile of rows), and is either scattered
-along the vector loop or so far apart from row to row that every row is another page.
+The copy is a statement like any other; that it is stored in panels is its storage map. It pays
+where an operand is read many times over (each panel once for each tile of rows), and is either
+scattered along the vector loop, or so far apart from row to row that every row is another page.
 """
 
 from __future__ import annotations

@@ -8,6 +8,7 @@ from dataclasses import dataclass, replace
 from polyc.mapping.cpu import STREAM_VECTORS, choose_register_tile
 from polyc.mapping.packing import Packing, find_operands, pack
 from polyc.memory.layout import (
+    Strides,
     accesses,
     choose_vector_loop,
     compute_strides,
@@ -17,7 +18,6 @@ from polyc.memory.storage import Storage, row_major
 from polyc.schedule.cluster import Cluster
 from polyc.scop.scop import Array, Scop
 from polyc.target.machine import Target
-
 
 Tile = tuple[int | None, int, int]
 
@@ -43,8 +43,8 @@ def store_clusters(
 ) -> tuple[tuple[StoredCluster, ...], Scop]:
     """Each cluster with its vector loop, register tile and storage maps, in execution order.
 
-    A contraction that wants an operand packed is preceded by the copy; the scop that is returned has
-    the arrays of these copies as well.
+    A contraction that wants an operand packed is preceded by the copy; the scop that is returned
+    has the arrays of these copies as well.
     """
     arrays = dict(scop.arrays)
     users: dict[str, int] = {}
@@ -67,11 +67,11 @@ def store_clusters(
         stored.append(StoredCluster(cluster, vector, tile, names, storages, frozenset(private)))
 
     for cluster in clusters:
-        vector = choose_vector_loop(cluster, arrays, decided, target)
-        tile = _choose_tile(cluster, vector, arrays, decided, target)
+        strides = _strides(cluster, arrays, decided)
+        vector = choose_vector_loop(cluster, strides, target)
+        tile = _choose_tile(cluster, vector, strides, arrays, target)
         packings: tuple[Packing, ...] = ()
         if vector is not None and cluster.has_reuse:
-            strides = {s.name: compute_strides(s, arrays, decided) for s in cluster.statements}
             operands = find_operands(cluster, vector, strides, tile[1])
             cluster, packings = pack(cluster, operands, arrays)
             arrays |= {p.array.name: p.array for p in packings}
@@ -79,10 +79,17 @@ def store_clusters(
         new = decide_layouts(cluster, vector, tile[2], arrays, decided, copies)
         decided |= {n: new[n] for n in copies}
         for packing in packings:
-            own = choose_vector_loop(packing.copy, arrays, decided, target)
-            store(packing.copy, own, _choose_tile(packing.copy, own, arrays, decided, target), {})
+            moves = _strides(packing.copy, arrays, decided)
+            own = choose_vector_loop(packing.copy, moves, target)
+            store(packing.copy, own, _choose_tile(packing.copy, own, moves, arrays, target), {})
         store(cluster, vector, tile, new)
     return tuple(stored), replace(scop, arrays=arrays)
+
+
+def _strides(
+    cluster: Cluster, arrays: Mapping[str, Array], storages: Mapping[str, Storage]
+) -> dict[str, tuple[Strides, ...]]:
+    return {s.name: compute_strides(s, arrays, storages) for s in cluster.statements}
 
 
 def _touched(cluster: Cluster) -> tuple[str, ...]:
@@ -93,13 +100,12 @@ def _touched(cluster: Cluster) -> tuple[str, ...]:
 def _choose_tile(
     cluster: Cluster,
     vector: int | None,
+    strides: Mapping[str, tuple[Strides, ...]],
     arrays: Mapping[str, Array],
-    storages: Mapping[str, Storage],
     target: Target,
 ) -> Tile:
     if vector is None:
         return None, 1, 1
-    strides = {s.name: compute_strides(s, arrays, storages) for s in cluster.statements}
     if any(s.reduction for s in cluster.statements):
         return choose_register_tile(cluster, vector, strides, arrays, target)
     widest = max(arrays[a.array].dtype.itemsize for st in strides.values() for a in st)

@@ -17,7 +17,7 @@ import islpy as isl
 import numpy as np
 
 from polyc.memory.storage import Storage, permuted, row_major
-from polyc.poly.affine import box_extents, coefficient, output, outputs, single_aff
+from polyc.poly.affine import box_extents, coefficients, output, outputs, single_aff
 from polyc.schedule.cluster import Cluster
 from polyc.scop.scop import Array, Statement
 from polyc.target.machine import Target
@@ -75,15 +75,37 @@ def compute_strides(
     for array, index, is_write in accesses(s):
         storage = storages.get(array)
         weights = _dimension_strides(arrays[array], storage)
+        columns = _columns(index)
         steps = tuple(
-            None if id(index) in dynamic else _step(index, position, weights)
-            for position in range(len(s.iterators))
+            None if id(index) in dynamic or None in column
+            else sum(c * w for c, w in zip(column, weights, strict=True) if c is not None)
+            for column in columns
         )
-        walked = tuple(_walked_dimension(index, p) for p in range(len(s.iterators)))
+        walked = tuple(
+            d if d is not None and column[d] == 1 else None
+            for column, d in zip(columns, map(_moving_dimension, columns), strict=True)
+        )
         reuse = prod(n for n, step in zip(sizes, steps, strict=True) if step == 0)
         itemsize = arrays[array].dtype.itemsize
         result.append(Strides(array, steps, walked, reuse, storage is None, is_write, itemsize))
     return tuple(result)
+
+
+Column = tuple[int | None, ...]
+"""How far one step of an iterator moves in each dimension of an array; None: not by a constant."""
+
+
+def _columns(index: isl.PwMultiAff) -> list[Column]:
+    """The column of each iterator."""
+    rows = [coefficients(function) for function in outputs(index)]
+    count = index.dim(isl.dim_type.in_)
+    return [tuple(row[p] for row in rows) for p in range(count)]
+
+
+def _moving_dimension(column: Column) -> int | None:
+    """The one dimension in which an iterator moves, if it does so by a constant step."""
+    moving = [d for d, c in enumerate(column) if c != 0]
+    return moving[0] if len(moving) == 1 and column[moving[0]] is not None else None
 
 
 def _dimension_strides(array: Array, storage: Storage | None) -> list[int]:
@@ -95,16 +117,6 @@ def _dimension_strides(array: Array, storage: Storage | None) -> list[int]:
         strides[d] = step
         step *= array.shape[d]
     return strides
-
-
-def _step(index: isl.PwMultiAff, position: int, weights: list[int]) -> int | None:
-    total = 0
-    for function, weight in zip(outputs(index), weights, strict=True):
-        c = coefficient(function, position)
-        if c is None:
-            return None
-        total += c * weight
-    return total
 
 
 def worth(strides: Strides, position: int, may_pack: bool = False) -> float:
@@ -120,15 +132,11 @@ def worth(strides: Strides, position: int, may_pack: bool = False) -> float:
 
 
 def choose_vector_loop(
-    cluster: Cluster,
-    arrays: Mapping[str, Array],
-    storages: Mapping[str, Storage],
-    target: Target,
+    cluster: Cluster, strides: Mapping[str, tuple[Strides, ...]], target: Target
 ) -> int | None:
     """The shared loop to run in SIMD lanes, or None if none is worth it."""
     if not cluster.is_group and not all(_is_whole(s, cluster) for s in cluster.statements):
         return None
-    strides = {s.name: compute_strides(s, arrays, storages) for s in cluster.statements}
     best, best_worth = None, 0.3
     for d, loop in enumerate(cluster.shared):
         extent = cluster.extents[d]
@@ -179,32 +187,19 @@ def decide_layouts(
             array = arrays[name]
             if name in storages or name in decided:
                 continue
-            inside = vector is not None and s.name in cluster.shared[vector]
-            d = _moving_dimension(index, cluster.shared[vector][s.name]) if inside else None
+            position = None if vector is None else cluster.shared[vector].get(s.name)
+            d = None if position is None else _moving_dimension(_columns(index)[position])
             rest = [k for k in range(len(array.shape)) if k != d]
             if d is None:
                 decided[name] = row_major(array)
-            elif s.reduction and name in rearranged and _in_panels(index, d, s, tile):
+            elif s.reduction and name in rearranged and _in_panels(index, d, tile):
                 decided[name] = permuted(array, range(len(array.shape)), [(d, tile)])
             else:
                 decided[name] = permuted(array, [*rest, d])
     return decided
 
 
-def _walked_dimension(index: isl.PwMultiAff, position: int) -> int | None:
-    """The one dimension of an array that an iterator walks, if it does so with unit step."""
-    d = _moving_dimension(index, position)
-    return d if d is not None and coefficient(output(index, d), position) == 1 else None
-
-
-def _moving_dimension(index: isl.PwMultiAff, position: int) -> int | None:
-    """The one dimension of an array in which an iterator moves, by a constant step."""
-    steps = [coefficient(function, position) for function in outputs(index)]
-    moving = [d for d, c in enumerate(steps) if c != 0]
-    return moving[0] if len(moving) == 1 and steps[moving[0]] is not None else None
-
-
-def _in_panels(index: isl.PwMultiAff, d: int, s: Statement, tile: int) -> bool:
+def _in_panels(index: isl.PwMultiAff, d: int, tile: int) -> bool:
     """Whether tiles of the vector loop are whole panels of `tile` elements along dimension d.
 
     W[o, c] is; so is W[48 g + o, c] for a tile of 16, but not for one of 32.
@@ -213,6 +208,6 @@ def _in_panels(index: isl.PwMultiAff, d: int, s: Statement, tile: int) -> bool:
     aff = single_aff(function)
     if index.dim(isl.dim_type.out) < 2 or aff is None or aff.dim(isl.dim_type.div):
         return False
-    steps = [coefficient(function, p) or 0 for p in range(len(s.iterators))]
     start = int(aff.get_constant_val().to_python())
-    return all(step % tile == 0 for step in [start, *(c for c in steps if c != 1)])
+    others = [c or 0 for c in coefficients(function) if c != 1]
+    return all(step % tile == 0 for step in [start, *others])

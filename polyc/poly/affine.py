@@ -28,8 +28,8 @@ def single_aff(function: isl.PwAff) -> isl.Aff | None:
 def simplify(function: isl.PwMultiAff, domain: isl.Set) -> isl.PwMultiAff:
     """The same function on `domain`, without pieces and divisions that the domain makes idle.
 
-    A plain affine function is left alone: an iterator of extent 1 stays itself and does not become 0,
-    so that accesses can still be aligned by their iterators.
+    A plain affine function is left alone: an iterator of extent 1 stays itself and does not become
+    0, so that accesses can still be aligned by their iterators.
     """
     whole = domain.is_subset(function.domain())
     if all(map(_is_plain, outputs(function))):
@@ -73,25 +73,36 @@ def _fit_affine(function: isl.PwAff, domain: isl.Set) -> isl.PwAff | None:
     return result if domain.is_subset(result.eq_set(function)) else None
 
 
-def coefficient(function: isl.PwAff, position: int) -> int | None:
-    """How much the value grows with the iterator; None if that is not one constant.
+def coefficients(function: isl.PwAff) -> tuple[int | None, ...]:
+    """How much the value grows with each iterator; None where that is not one constant.
 
-    { S[i, j] -> [2 i + floor(j/3)] }:  2 for i, None for j.
+    { S[i, j] -> [2 i + floor(j/3)] }  ->  (2, None)
     """
+    count = function.dim(isl.dim_type.in_)
     aff = single_aff(function)
     if aff is None:
-        moves = any(
-            piece.involves_dims(isl.dim_type.in_, position, 1)
-            or domain.involves_dims(isl.dim_type.set, position, 1)
-            for domain, piece in function.get_pieces()
-        )
-        return None if moves else 0
+        pieces = function.get_pieces()
+        moves = [
+            any(
+                piece.involves_dims(isl.dim_type.in_, k, 1)
+                or domain.involves_dims(isl.dim_type.set, k, 1)
+                for domain, piece in pieces
+            )
+            for k in range(count)
+        ]
+        return tuple(None if m else 0 for m in moves)
+    steps: list[int | None] = []
+    for k in range(count):
+        value = aff.get_coefficient_val(isl.dim_type.in_, k)
+        steps.append(int(value.to_python()) if value.is_int() else None)
     for d in range(aff.dim(isl.dim_type.div)):
-        divides = not aff.get_coefficient_val(isl.dim_type.div, d).is_zero()
-        if divides and aff.get_div(d).involves_dims(isl.dim_type.in_, position, 1):
-            return None
-    value = aff.get_coefficient_val(isl.dim_type.in_, position)
-    return int(value.to_python()) if value.is_int() else None
+        if aff.get_coefficient_val(isl.dim_type.div, d).is_zero():
+            continue
+        div = aff.get_div(d)
+        for k in range(count):
+            if div.involves_dims(isl.dim_type.in_, k, 1):
+                steps[k] = None
+    return tuple(steps)
 
 
 def plain_iterator(function: isl.PwAff) -> tuple[int, int] | None:

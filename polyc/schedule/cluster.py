@@ -20,7 +20,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from math import prod
 
-from polyc.poly.affine import box_extents, coefficient, outputs, plain_iterator
+from polyc.poly.affine import box_extents, coefficients, outputs, plain_iterator
 from polyc.scop.scop import Array, Group, Scop, Statement
 from polyc.target.machine import Target
 
@@ -183,13 +183,12 @@ def _has_reuse(update: Statement, aligned: Mapping[int, int]) -> bool:
     sizes = box_extents(update.domain)
     parallel = [p for p in aligned.values() if sizes[p] > 1]
     for load in update.loads:
-        columns = [[coefficient(pw, p) for pw in outputs(load.index)] for p in parallel]
-        if any(all(c == 0 for c in column) for column in columns):
+        matrix = [coefficients(pw) for pw in outputs(load.index)]  # of dimensions x iterators
+        if any(all(row[p] == 0 for row in matrix) for p in parallel):
             return True
         if not load.index.as_map().intersect_domain(update.domain).is_injective():
             rest = [p for p in range(len(sizes)) if p not in parallel]
-            moving = [[coefficient(pw, p) for pw in outputs(load.index)] for p in rest]
-            if any(any(c != 0 for c in m) for m in moving):
+            if any(row[p] != 0 for row in matrix for p in rest):
                 return True
     return False
 

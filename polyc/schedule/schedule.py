@@ -18,7 +18,8 @@ from dataclasses import dataclass
 
 import islpy as isl
 
-from polyc.analysis.dependences import Dependences
+from polyc.analysis.dependences import Dependences, maps
+from polyc.errors import IllegalSchedule
 from polyc.poly.affine import plain_iterator
 from polyc.poly.context import isl_options, operation_budget
 from polyc.schedule.cluster import Cluster
@@ -205,3 +206,21 @@ def _insert_inner(
     space = f"{s.name}[{', '.join(s.iterators)}]"
     rows = ", ".join(f"{{ {space} -> [({i})] }}" for i in members)
     return node.insert_partial_schedule(isl.MultiUnionPwAff(f"[{rows}]"))
+
+
+def check_legal(schedule: isl.Schedule, dependences: Dependences, kernel: str) -> None:
+    """Raise IllegalSchedule, with a pair of instances, if a dependence does not run forwards.
+
+    # validity: S -> T, time: S -> [t]; time . validity . time^-1 must be lex-positive
+    """
+    time = schedule.get_map()
+    moved = dependences.validity.apply_domain(time).apply_range(time)  # [t] -> [t']
+    for _, _, relation in maps(moved):
+        backwards = relation.intersect(isl.Map.lex_ge(relation.get_space().domain()))
+        if not backwards.is_empty():
+            guilty = time.apply_range(isl.UnionMap.from_map(backwards)).apply_range(time.reverse())
+            pair = guilty.intersect(dependences.validity)
+            raise IllegalSchedule(
+                f"kernel {kernel}: the schedule breaks a dependence: {pair.sample()}; this is a "
+                "defect of polyc, not of the model: no code was run"
+            )

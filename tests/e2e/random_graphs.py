@@ -12,7 +12,7 @@ from tests.e2e.graph_builder import GraphBuilder, Value
 LARGEST = 20_000
 """Elements of a tensor; steps that would make a larger one are not taken."""
 
-EXTENTS = (1, 2, 3, 4, 5, 7, 8, 13, 16, 17, 33)
+EXTENTS = (1, 2, 3, 4, 5, 7, 8, 13, 16, 17, 33, 65)
 
 Step = Callable[["Generator"], list[Value] | None]
 STEPS: list[Step] = []

@@ -127,6 +127,7 @@ def activations(data: st.DataObject) -> list[Case]:
         tolerance = 2e-6 if dtype == "float32" else 3e-8  # attributes are float32
         cases.append(Case(op, [x], given, rtol=tolerance, atol=tolerance))
     x = small(data.draw(seeds()), "float32", data.draw(shapes(1)), -9, 9)
+    x[:1] = 9  # 1 + erf(x) cancels below 0: a small result is rough
     cases.append(Case("Gelu", [x], {"approximate": "tanh"}, rtol=2e-6, atol=2e-6))
     cases.append(Case("Gelu", [x], rtol=2e-6, atol=2e-6))
     return cases

@@ -24,8 +24,8 @@ def weights(*shape: int, seed: int = 0) -> np.ndarray:
 
 @golden
 def matmul_bias_relu() -> Graph:
-    x = ops.input("x", (48, 40))
-    return Graph.of(y=ops.relu(ops.matmul(x, weights(40, 50)) + weights(50, seed=1)))
+    x = ops.input("x", (33, 40))
+    return Graph.of(y=ops.relu(ops.matmul(x, weights(40, 64)) + weights(64, seed=1)))
 
 
 @golden

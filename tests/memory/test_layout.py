@@ -38,7 +38,8 @@ def given(of: Scop):
 def vector_iterator(of: Scop, storages=None) -> str | None:
     cluster = only_cluster(of)
     storages = given(of) if storages is None else storages
-    d = choose_vector_loop(cluster, of.arrays, storages, TARGET)
+    strides = {s.name: compute_strides(s, of.arrays, storages) for s in cluster.statements}
+    d = choose_vector_loop(cluster, strides, TARGET)
     last = cluster.statements[-1]
     return None if d is None else last.iterators[cluster.shared[d][last.name]]
 

@@ -4,7 +4,7 @@ import islpy as isl
 
 from polyc.poly.affine import (
     box_extents,
-    coefficient,
+    coefficients,
     outputs,
     plain_iterator,
     simplify,
@@ -15,20 +15,14 @@ MIXED = isl.PwMultiAff("{ S[i, j] -> A[2i + floor(j/3), i + 4, 7, j mod 5] }")
 PIECES = isl.PwAff("{ S[i, j] -> [i] : j < 2; S[i, j] -> [3] : j >= 2 }")
 
 
-def coefficients(function: isl.PwMultiAff, position: int) -> list[int | None]:
-    return [coefficient(pw, position) for pw in outputs(function)]
-
-
 def test_coefficients_are_none_where_the_iterator_is_divided():
-    assert coefficients(MIXED, 0) == [2, 1, 0, 0]
-    assert coefficients(MIXED, 1) == [None, 0, 0, None]
+    assert [coefficients(pw) for pw in outputs(MIXED)] == [(2, None), (1, 0), (0, 0), (0, None)]
 
 
 def test_a_piecewise_function_moves_with_what_its_pieces_mention():
-    assert coefficient(PIECES, 0) is None
-    assert coefficient(PIECES, 1) is None  # the domains of the pieces depend on j
+    assert coefficients(PIECES) == (None, None)  # the domains of the pieces depend on j
     fixed = isl.PwAff("{ S[i, j] -> [1] : j < 2; S[i, j] -> [3] : j >= 2 }")
-    assert coefficient(fixed, 0) == 0
+    assert coefficients(fixed)[0] == 0
 
 
 def test_a_plain_iterator_is_one_iterator_and_a_constant():

@@ -3,8 +3,8 @@
 import islpy as isl
 import numpy as np
 
-from polyc.scop.expr import Call, Const, Index, call, walk
 from polyc.scop.distribute import distribute
+from polyc.scop.expr import Call, Const, Index, call, walk
 from polyc.scop.inline import CHEAP, LARGEST_EXPRESSION, inline_pointwise
 from polyc.scop.scop import Array, Scop, Statement
 from tests.analysis.nests import F32, array, load, matmul_scop, scop, statement

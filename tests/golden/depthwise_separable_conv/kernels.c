@@ -1,10 +1,10 @@
-/* ==== k0_Relu_1 ==== */
+/* ==== k0_Conv_0_out ==== */
 /*
  * Nodes: Conv_0, Relu_1
  * conv_0_acc[n, o, y, x] = f(a constant)
  * conv_0_acc[n, o, y, x, c] add= f(x, constant_0)
- * relu_0[i0, i1, i2, i3] = f(conv_0_acc)
- * Schedule: contraction: i1/32 i2 i3/8, unroll i3, vector i1, 3 parallel
+ * relu_0[n, o, y, x] = f(conv_0_acc)
+ * Schedule: contraction: n o/32 y x/8, unroll x, vector o, 4 parallel
  */
 #include "polyc.h"
 PC_VECTORS(16)
@@ -14,11 +14,11 @@ PC_VECTORS(16)
 #define PC_LANES 16
 #include "polyc_vector.h"
 
-void k0_Relu_1(const f32 *restrict x, const f32 *restrict constant_0, f32 *restrict relu_0, pc_team *team, int *status)
+void k0_Conv_0_out(const f32 *restrict x, const f32 *restrict constant_0, f32 *restrict relu_0, pc_team *team, int *status)
 {
     (void)team, (void)status;
     #pragma omp for schedule(static) nowait
-    for (i64 c1 = 0; c1 < 8; c1 += 1) {
+    for (i64 c2 = 0; c2 < 8; c2 += 1) {
         f32x16 conv_0_acc_local_0_0, conv_0_acc_local_0_1, conv_0_acc_local_0_2, conv_0_acc_local_0_3, conv_0_acc_local_0_4, conv_0_acc_local_0_5, conv_0_acc_local_0_6, conv_0_acc_local_0_7, conv_0_acc_local_16_0, conv_0_acc_local_16_1, conv_0_acc_local_16_2, conv_0_acc_local_16_3, conv_0_acc_local_16_4, conv_0_acc_local_16_5, conv_0_acc_local_16_6, conv_0_acc_local_16_7;
         conv_0_acc_local_0_0 = pc_splat_f32x16(0.0f);
         conv_0_acc_local_0_1 = pc_splat_f32x16(0.0f);
@@ -37,50 +37,50 @@ void k0_Relu_1(const f32 *restrict x, const f32 *restrict constant_0, f32 *restr
         conv_0_acc_local_16_6 = pc_splat_f32x16(0.0f);
         conv_0_acc_local_16_7 = pc_splat_f32x16(0.0f);
         for (i64 c4 = 0; c4 < 16; c4 += 1) {
-            conv_0_acc_local_0_0 += pc_splat_f32x16(x[8 * c1 + 64 * c4]) * pc_load_f32x16(&constant_0[32 * c4]);
-            conv_0_acc_local_0_1 += pc_splat_f32x16(x[8 * c1 + 64 * c4 + 1]) * pc_load_f32x16(&constant_0[32 * c4]);
-            conv_0_acc_local_0_2 += pc_splat_f32x16(x[8 * c1 + 64 * c4 + 2]) * pc_load_f32x16(&constant_0[32 * c4]);
-            conv_0_acc_local_0_3 += pc_splat_f32x16(x[8 * c1 + 64 * c4 + 3]) * pc_load_f32x16(&constant_0[32 * c4]);
-            conv_0_acc_local_0_4 += pc_splat_f32x16(x[8 * c1 + 64 * c4 + 4]) * pc_load_f32x16(&constant_0[32 * c4]);
-            conv_0_acc_local_0_5 += pc_splat_f32x16(x[8 * c1 + 64 * c4 + 5]) * pc_load_f32x16(&constant_0[32 * c4]);
-            conv_0_acc_local_0_6 += pc_splat_f32x16(x[8 * c1 + 64 * c4 + 6]) * pc_load_f32x16(&constant_0[32 * c4]);
-            conv_0_acc_local_0_7 += pc_splat_f32x16(x[8 * c1 + 64 * c4 + 7]) * pc_load_f32x16(&constant_0[32 * c4]);
-            conv_0_acc_local_16_0 += pc_splat_f32x16(x[8 * c1 + 64 * c4]) * pc_load_f32x16(&constant_0[32 * c4 + 16]);
-            conv_0_acc_local_16_1 += pc_splat_f32x16(x[8 * c1 + 64 * c4 + 1]) * pc_load_f32x16(&constant_0[32 * c4 + 16]);
-            conv_0_acc_local_16_2 += pc_splat_f32x16(x[8 * c1 + 64 * c4 + 2]) * pc_load_f32x16(&constant_0[32 * c4 + 16]);
-            conv_0_acc_local_16_3 += pc_splat_f32x16(x[8 * c1 + 64 * c4 + 3]) * pc_load_f32x16(&constant_0[32 * c4 + 16]);
-            conv_0_acc_local_16_4 += pc_splat_f32x16(x[8 * c1 + 64 * c4 + 4]) * pc_load_f32x16(&constant_0[32 * c4 + 16]);
-            conv_0_acc_local_16_5 += pc_splat_f32x16(x[8 * c1 + 64 * c4 + 5]) * pc_load_f32x16(&constant_0[32 * c4 + 16]);
-            conv_0_acc_local_16_6 += pc_splat_f32x16(x[8 * c1 + 64 * c4 + 6]) * pc_load_f32x16(&constant_0[32 * c4 + 16]);
-            conv_0_acc_local_16_7 += pc_splat_f32x16(x[8 * c1 + 64 * c4 + 7]) * pc_load_f32x16(&constant_0[32 * c4 + 16]);
+            conv_0_acc_local_0_0 += pc_splat_f32x16(x[8 * c2 + 64 * c4]) * pc_load_f32x16(&constant_0[32 * c4]);
+            conv_0_acc_local_0_1 += pc_splat_f32x16(x[8 * c2 + 64 * c4 + 1]) * pc_load_f32x16(&constant_0[32 * c4]);
+            conv_0_acc_local_0_2 += pc_splat_f32x16(x[8 * c2 + 64 * c4 + 2]) * pc_load_f32x16(&constant_0[32 * c4]);
+            conv_0_acc_local_0_3 += pc_splat_f32x16(x[8 * c2 + 64 * c4 + 3]) * pc_load_f32x16(&constant_0[32 * c4]);
+            conv_0_acc_local_0_4 += pc_splat_f32x16(x[8 * c2 + 64 * c4 + 4]) * pc_load_f32x16(&constant_0[32 * c4]);
+            conv_0_acc_local_0_5 += pc_splat_f32x16(x[8 * c2 + 64 * c4 + 5]) * pc_load_f32x16(&constant_0[32 * c4]);
+            conv_0_acc_local_0_6 += pc_splat_f32x16(x[8 * c2 + 64 * c4 + 6]) * pc_load_f32x16(&constant_0[32 * c4]);
+            conv_0_acc_local_0_7 += pc_splat_f32x16(x[8 * c2 + 64 * c4 + 7]) * pc_load_f32x16(&constant_0[32 * c4]);
+            conv_0_acc_local_16_0 += pc_splat_f32x16(x[8 * c2 + 64 * c4]) * pc_load_f32x16(&constant_0[32 * c4 + 16]);
+            conv_0_acc_local_16_1 += pc_splat_f32x16(x[8 * c2 + 64 * c4 + 1]) * pc_load_f32x16(&constant_0[32 * c4 + 16]);
+            conv_0_acc_local_16_2 += pc_splat_f32x16(x[8 * c2 + 64 * c4 + 2]) * pc_load_f32x16(&constant_0[32 * c4 + 16]);
+            conv_0_acc_local_16_3 += pc_splat_f32x16(x[8 * c2 + 64 * c4 + 3]) * pc_load_f32x16(&constant_0[32 * c4 + 16]);
+            conv_0_acc_local_16_4 += pc_splat_f32x16(x[8 * c2 + 64 * c4 + 4]) * pc_load_f32x16(&constant_0[32 * c4 + 16]);
+            conv_0_acc_local_16_5 += pc_splat_f32x16(x[8 * c2 + 64 * c4 + 5]) * pc_load_f32x16(&constant_0[32 * c4 + 16]);
+            conv_0_acc_local_16_6 += pc_splat_f32x16(x[8 * c2 + 64 * c4 + 6]) * pc_load_f32x16(&constant_0[32 * c4 + 16]);
+            conv_0_acc_local_16_7 += pc_splat_f32x16(x[8 * c2 + 64 * c4 + 7]) * pc_load_f32x16(&constant_0[32 * c4 + 16]);
         }
-        pc_store_f32x16(&relu_0[256 * c1], pc_max_f32x16(conv_0_acc_local_0_0, pc_splat_f32x16(0.0f)));
-        pc_store_f32x16(&relu_0[256 * c1 + 32], pc_max_f32x16(conv_0_acc_local_0_1, pc_splat_f32x16(0.0f)));
-        pc_store_f32x16(&relu_0[256 * c1 + 64], pc_max_f32x16(conv_0_acc_local_0_2, pc_splat_f32x16(0.0f)));
-        pc_store_f32x16(&relu_0[256 * c1 + 96], pc_max_f32x16(conv_0_acc_local_0_3, pc_splat_f32x16(0.0f)));
-        pc_store_f32x16(&relu_0[256 * c1 + 128], pc_max_f32x16(conv_0_acc_local_0_4, pc_splat_f32x16(0.0f)));
-        pc_store_f32x16(&relu_0[256 * c1 + 160], pc_max_f32x16(conv_0_acc_local_0_5, pc_splat_f32x16(0.0f)));
-        pc_store_f32x16(&relu_0[256 * c1 + 192], pc_max_f32x16(conv_0_acc_local_0_6, pc_splat_f32x16(0.0f)));
-        pc_store_f32x16(&relu_0[256 * c1 + 224], pc_max_f32x16(conv_0_acc_local_0_7, pc_splat_f32x16(0.0f)));
-        pc_store_f32x16(&relu_0[256 * c1 + 16], pc_max_f32x16(conv_0_acc_local_16_0, pc_splat_f32x16(0.0f)));
-        pc_store_f32x16(&relu_0[256 * c1 + 48], pc_max_f32x16(conv_0_acc_local_16_1, pc_splat_f32x16(0.0f)));
-        pc_store_f32x16(&relu_0[256 * c1 + 80], pc_max_f32x16(conv_0_acc_local_16_2, pc_splat_f32x16(0.0f)));
-        pc_store_f32x16(&relu_0[256 * c1 + 112], pc_max_f32x16(conv_0_acc_local_16_3, pc_splat_f32x16(0.0f)));
-        pc_store_f32x16(&relu_0[256 * c1 + 144], pc_max_f32x16(conv_0_acc_local_16_4, pc_splat_f32x16(0.0f)));
-        pc_store_f32x16(&relu_0[256 * c1 + 176], pc_max_f32x16(conv_0_acc_local_16_5, pc_splat_f32x16(0.0f)));
-        pc_store_f32x16(&relu_0[256 * c1 + 208], pc_max_f32x16(conv_0_acc_local_16_6, pc_splat_f32x16(0.0f)));
-        pc_store_f32x16(&relu_0[256 * c1 + 240], pc_max_f32x16(conv_0_acc_local_16_7, pc_splat_f32x16(0.0f)));
+        pc_store_f32x16(&relu_0[256 * c2], pc_max_f32x16(conv_0_acc_local_0_0, pc_splat_f32x16(0.0f)));
+        pc_store_f32x16(&relu_0[256 * c2 + 32], pc_max_f32x16(conv_0_acc_local_0_1, pc_splat_f32x16(0.0f)));
+        pc_store_f32x16(&relu_0[256 * c2 + 64], pc_max_f32x16(conv_0_acc_local_0_2, pc_splat_f32x16(0.0f)));
+        pc_store_f32x16(&relu_0[256 * c2 + 96], pc_max_f32x16(conv_0_acc_local_0_3, pc_splat_f32x16(0.0f)));
+        pc_store_f32x16(&relu_0[256 * c2 + 128], pc_max_f32x16(conv_0_acc_local_0_4, pc_splat_f32x16(0.0f)));
+        pc_store_f32x16(&relu_0[256 * c2 + 160], pc_max_f32x16(conv_0_acc_local_0_5, pc_splat_f32x16(0.0f)));
+        pc_store_f32x16(&relu_0[256 * c2 + 192], pc_max_f32x16(conv_0_acc_local_0_6, pc_splat_f32x16(0.0f)));
+        pc_store_f32x16(&relu_0[256 * c2 + 224], pc_max_f32x16(conv_0_acc_local_0_7, pc_splat_f32x16(0.0f)));
+        pc_store_f32x16(&relu_0[256 * c2 + 16], pc_max_f32x16(conv_0_acc_local_16_0, pc_splat_f32x16(0.0f)));
+        pc_store_f32x16(&relu_0[256 * c2 + 48], pc_max_f32x16(conv_0_acc_local_16_1, pc_splat_f32x16(0.0f)));
+        pc_store_f32x16(&relu_0[256 * c2 + 80], pc_max_f32x16(conv_0_acc_local_16_2, pc_splat_f32x16(0.0f)));
+        pc_store_f32x16(&relu_0[256 * c2 + 112], pc_max_f32x16(conv_0_acc_local_16_3, pc_splat_f32x16(0.0f)));
+        pc_store_f32x16(&relu_0[256 * c2 + 144], pc_max_f32x16(conv_0_acc_local_16_4, pc_splat_f32x16(0.0f)));
+        pc_store_f32x16(&relu_0[256 * c2 + 176], pc_max_f32x16(conv_0_acc_local_16_5, pc_splat_f32x16(0.0f)));
+        pc_store_f32x16(&relu_0[256 * c2 + 208], pc_max_f32x16(conv_0_acc_local_16_6, pc_splat_f32x16(0.0f)));
+        pc_store_f32x16(&relu_0[256 * c2 + 240], pc_max_f32x16(conv_0_acc_local_16_7, pc_splat_f32x16(0.0f)));
     }
     pc_barrier(team);
 }
 
-/* ==== k1_Relu_3 ==== */
+/* ==== k1_Conv_2_out ==== */
 /*
  * Nodes: Conv_2, Relu_3
  * conv_1_acc[n, g, y, x] = f(a constant)
  * conv_1_acc[n, g, y, x, r, q] add= f(relu_0, constant_1)
- * relu_1[i0, i1, i2, i3] = f(conv_1_acc, constant_2)
- * Schedule: contraction: i1/32 i2 i3/6, unroll i3, vector i1, one thread
+ * relu_1[n, g, y, x] = f(conv_1_acc, constant_2)
+ * Schedule: contraction: n g/32 y x/6, unroll x, vector g, one thread
  */
 #include "polyc.h"
 PC_VECTORS(16)
@@ -90,12 +90,12 @@ PC_VECTORS(16)
 #define PC_LANES 16
 #include "polyc_vector.h"
 
-void k1_Relu_3(const f32 *restrict relu_0, const f32 *restrict constant_1, f32 *restrict relu_1, const f32 *restrict constant_2, pc_team *team, int *status)
+void k1_Conv_2_out(const f32 *restrict relu_0, const f32 *restrict constant_1, f32 *restrict relu_1, const f32 *restrict constant_2, pc_team *team, int *status)
 {
     (void)team, (void)status;
     #pragma omp master
     {
-        for (i64 c1 = 0; c1 < 6; c1 += 1) {
+        for (i64 c2 = 0; c2 < 6; c2 += 1) {
             f32x16 conv_1_acc_local_0_0, conv_1_acc_local_0_1, conv_1_acc_local_0_2, conv_1_acc_local_0_3, conv_1_acc_local_0_4, conv_1_acc_local_0_5, conv_1_acc_local_16_0, conv_1_acc_local_16_1, conv_1_acc_local_16_2, conv_1_acc_local_16_3, conv_1_acc_local_16_4, conv_1_acc_local_16_5;
             conv_1_acc_local_0_0 = pc_splat_f32x16(0.0f);
             conv_1_acc_local_0_1 = pc_splat_f32x16(0.0f);
@@ -111,32 +111,32 @@ void k1_Relu_3(const f32 *restrict relu_0, const f32 *restrict constant_1, f32 *
             conv_1_acc_local_16_5 = pc_splat_f32x16(0.0f);
             for (i64 c4 = 0; c4 < 3; c4 += 1) {
                 for (i64 c5 = 0; c5 < 3; c5 += 1) {
-                    conv_1_acc_local_0_0 += pc_load_f32x16(&relu_0[256 * c1 + 256 * c4 + 32 * c5]) * pc_load_f32x16(&constant_1[96 * c4 + 32 * c5]);
-                    conv_1_acc_local_0_1 += pc_load_f32x16(&relu_0[256 * c1 + 256 * c4 + 32 * c5 + 32]) * pc_load_f32x16(&constant_1[96 * c4 + 32 * c5]);
-                    conv_1_acc_local_0_2 += pc_load_f32x16(&relu_0[256 * c1 + 256 * c4 + 32 * c5 + 64]) * pc_load_f32x16(&constant_1[96 * c4 + 32 * c5]);
-                    conv_1_acc_local_0_3 += pc_load_f32x16(&relu_0[256 * c1 + 256 * c4 + 32 * c5 + 96]) * pc_load_f32x16(&constant_1[96 * c4 + 32 * c5]);
-                    conv_1_acc_local_0_4 += pc_load_f32x16(&relu_0[256 * c1 + 256 * c4 + 32 * c5 + 128]) * pc_load_f32x16(&constant_1[96 * c4 + 32 * c5]);
-                    conv_1_acc_local_0_5 += pc_load_f32x16(&relu_0[256 * c1 + 256 * c4 + 32 * c5 + 160]) * pc_load_f32x16(&constant_1[96 * c4 + 32 * c5]);
-                    conv_1_acc_local_16_0 += pc_load_f32x16(&relu_0[256 * c1 + 256 * c4 + 32 * c5 + 16]) * pc_load_f32x16(&constant_1[96 * c4 + 32 * c5 + 16]);
-                    conv_1_acc_local_16_1 += pc_load_f32x16(&relu_0[256 * c1 + 256 * c4 + 32 * c5 + 48]) * pc_load_f32x16(&constant_1[96 * c4 + 32 * c5 + 16]);
-                    conv_1_acc_local_16_2 += pc_load_f32x16(&relu_0[256 * c1 + 256 * c4 + 32 * c5 + 80]) * pc_load_f32x16(&constant_1[96 * c4 + 32 * c5 + 16]);
-                    conv_1_acc_local_16_3 += pc_load_f32x16(&relu_0[256 * c1 + 256 * c4 + 32 * c5 + 112]) * pc_load_f32x16(&constant_1[96 * c4 + 32 * c5 + 16]);
-                    conv_1_acc_local_16_4 += pc_load_f32x16(&relu_0[256 * c1 + 256 * c4 + 32 * c5 + 144]) * pc_load_f32x16(&constant_1[96 * c4 + 32 * c5 + 16]);
-                    conv_1_acc_local_16_5 += pc_load_f32x16(&relu_0[256 * c1 + 256 * c4 + 32 * c5 + 176]) * pc_load_f32x16(&constant_1[96 * c4 + 32 * c5 + 16]);
+                    conv_1_acc_local_0_0 += pc_load_f32x16(&relu_0[256 * c2 + 256 * c4 + 32 * c5]) * pc_load_f32x16(&constant_1[96 * c4 + 32 * c5]);
+                    conv_1_acc_local_0_1 += pc_load_f32x16(&relu_0[256 * c2 + 256 * c4 + 32 * c5 + 32]) * pc_load_f32x16(&constant_1[96 * c4 + 32 * c5]);
+                    conv_1_acc_local_0_2 += pc_load_f32x16(&relu_0[256 * c2 + 256 * c4 + 32 * c5 + 64]) * pc_load_f32x16(&constant_1[96 * c4 + 32 * c5]);
+                    conv_1_acc_local_0_3 += pc_load_f32x16(&relu_0[256 * c2 + 256 * c4 + 32 * c5 + 96]) * pc_load_f32x16(&constant_1[96 * c4 + 32 * c5]);
+                    conv_1_acc_local_0_4 += pc_load_f32x16(&relu_0[256 * c2 + 256 * c4 + 32 * c5 + 128]) * pc_load_f32x16(&constant_1[96 * c4 + 32 * c5]);
+                    conv_1_acc_local_0_5 += pc_load_f32x16(&relu_0[256 * c2 + 256 * c4 + 32 * c5 + 160]) * pc_load_f32x16(&constant_1[96 * c4 + 32 * c5]);
+                    conv_1_acc_local_16_0 += pc_load_f32x16(&relu_0[256 * c2 + 256 * c4 + 32 * c5 + 16]) * pc_load_f32x16(&constant_1[96 * c4 + 32 * c5 + 16]);
+                    conv_1_acc_local_16_1 += pc_load_f32x16(&relu_0[256 * c2 + 256 * c4 + 32 * c5 + 48]) * pc_load_f32x16(&constant_1[96 * c4 + 32 * c5 + 16]);
+                    conv_1_acc_local_16_2 += pc_load_f32x16(&relu_0[256 * c2 + 256 * c4 + 32 * c5 + 80]) * pc_load_f32x16(&constant_1[96 * c4 + 32 * c5 + 16]);
+                    conv_1_acc_local_16_3 += pc_load_f32x16(&relu_0[256 * c2 + 256 * c4 + 32 * c5 + 112]) * pc_load_f32x16(&constant_1[96 * c4 + 32 * c5 + 16]);
+                    conv_1_acc_local_16_4 += pc_load_f32x16(&relu_0[256 * c2 + 256 * c4 + 32 * c5 + 144]) * pc_load_f32x16(&constant_1[96 * c4 + 32 * c5 + 16]);
+                    conv_1_acc_local_16_5 += pc_load_f32x16(&relu_0[256 * c2 + 256 * c4 + 32 * c5 + 176]) * pc_load_f32x16(&constant_1[96 * c4 + 32 * c5 + 16]);
                 }
             }
-            pc_store_f32x16(&relu_1[192 * c1], pc_max_f32x16(conv_1_acc_local_0_0 + pc_load_f32x16(&constant_2[0]), pc_splat_f32x16(0.0f)));
-            pc_store_f32x16(&relu_1[192 * c1 + 32], pc_max_f32x16(conv_1_acc_local_0_1 + pc_load_f32x16(&constant_2[0]), pc_splat_f32x16(0.0f)));
-            pc_store_f32x16(&relu_1[192 * c1 + 64], pc_max_f32x16(conv_1_acc_local_0_2 + pc_load_f32x16(&constant_2[0]), pc_splat_f32x16(0.0f)));
-            pc_store_f32x16(&relu_1[192 * c1 + 96], pc_max_f32x16(conv_1_acc_local_0_3 + pc_load_f32x16(&constant_2[0]), pc_splat_f32x16(0.0f)));
-            pc_store_f32x16(&relu_1[192 * c1 + 128], pc_max_f32x16(conv_1_acc_local_0_4 + pc_load_f32x16(&constant_2[0]), pc_splat_f32x16(0.0f)));
-            pc_store_f32x16(&relu_1[192 * c1 + 160], pc_max_f32x16(conv_1_acc_local_0_5 + pc_load_f32x16(&constant_2[0]), pc_splat_f32x16(0.0f)));
-            pc_store_f32x16(&relu_1[192 * c1 + 16], pc_max_f32x16(conv_1_acc_local_16_0 + pc_load_f32x16(&constant_2[16]), pc_splat_f32x16(0.0f)));
-            pc_store_f32x16(&relu_1[192 * c1 + 48], pc_max_f32x16(conv_1_acc_local_16_1 + pc_load_f32x16(&constant_2[16]), pc_splat_f32x16(0.0f)));
-            pc_store_f32x16(&relu_1[192 * c1 + 80], pc_max_f32x16(conv_1_acc_local_16_2 + pc_load_f32x16(&constant_2[16]), pc_splat_f32x16(0.0f)));
-            pc_store_f32x16(&relu_1[192 * c1 + 112], pc_max_f32x16(conv_1_acc_local_16_3 + pc_load_f32x16(&constant_2[16]), pc_splat_f32x16(0.0f)));
-            pc_store_f32x16(&relu_1[192 * c1 + 144], pc_max_f32x16(conv_1_acc_local_16_4 + pc_load_f32x16(&constant_2[16]), pc_splat_f32x16(0.0f)));
-            pc_store_f32x16(&relu_1[192 * c1 + 176], pc_max_f32x16(conv_1_acc_local_16_5 + pc_load_f32x16(&constant_2[16]), pc_splat_f32x16(0.0f)));
+            pc_store_f32x16(&relu_1[192 * c2], pc_max_f32x16(conv_1_acc_local_0_0 + pc_load_f32x16(&constant_2[0]), pc_splat_f32x16(0.0f)));
+            pc_store_f32x16(&relu_1[192 * c2 + 32], pc_max_f32x16(conv_1_acc_local_0_1 + pc_load_f32x16(&constant_2[0]), pc_splat_f32x16(0.0f)));
+            pc_store_f32x16(&relu_1[192 * c2 + 64], pc_max_f32x16(conv_1_acc_local_0_2 + pc_load_f32x16(&constant_2[0]), pc_splat_f32x16(0.0f)));
+            pc_store_f32x16(&relu_1[192 * c2 + 96], pc_max_f32x16(conv_1_acc_local_0_3 + pc_load_f32x16(&constant_2[0]), pc_splat_f32x16(0.0f)));
+            pc_store_f32x16(&relu_1[192 * c2 + 128], pc_max_f32x16(conv_1_acc_local_0_4 + pc_load_f32x16(&constant_2[0]), pc_splat_f32x16(0.0f)));
+            pc_store_f32x16(&relu_1[192 * c2 + 160], pc_max_f32x16(conv_1_acc_local_0_5 + pc_load_f32x16(&constant_2[0]), pc_splat_f32x16(0.0f)));
+            pc_store_f32x16(&relu_1[192 * c2 + 16], pc_max_f32x16(conv_1_acc_local_16_0 + pc_load_f32x16(&constant_2[16]), pc_splat_f32x16(0.0f)));
+            pc_store_f32x16(&relu_1[192 * c2 + 48], pc_max_f32x16(conv_1_acc_local_16_1 + pc_load_f32x16(&constant_2[16]), pc_splat_f32x16(0.0f)));
+            pc_store_f32x16(&relu_1[192 * c2 + 80], pc_max_f32x16(conv_1_acc_local_16_2 + pc_load_f32x16(&constant_2[16]), pc_splat_f32x16(0.0f)));
+            pc_store_f32x16(&relu_1[192 * c2 + 112], pc_max_f32x16(conv_1_acc_local_16_3 + pc_load_f32x16(&constant_2[16]), pc_splat_f32x16(0.0f)));
+            pc_store_f32x16(&relu_1[192 * c2 + 144], pc_max_f32x16(conv_1_acc_local_16_4 + pc_load_f32x16(&constant_2[16]), pc_splat_f32x16(0.0f)));
+            pc_store_f32x16(&relu_1[192 * c2 + 176], pc_max_f32x16(conv_1_acc_local_16_5 + pc_load_f32x16(&constant_2[16]), pc_splat_f32x16(0.0f)));
         }
     }
     pc_barrier(team);

@@ -1,10 +1,10 @@
-/* ==== k0_Relu_1 ==== */
+/* ==== k0_Conv_0_out ==== */
 /*
  * Nodes: Conv_0, Relu_1
  * conv_0_acc[n, o, y, x] = f(a constant)
  * conv_0_acc[n, o, y, x, c] add= f(x, constant_0)
- * relu_0[i0, i1, i2, i3] = f(conv_0_acc)
- * Schedule: contraction: i0 i1/8 i2 i3/5, unroll i3, vector i1, one thread
+ * relu_0[n, o, y, x] = f(conv_0_acc)
+ * Schedule: contraction: n o/8 y x/5, unroll x, vector o, one thread
  */
 #include "polyc.h"
 PC_VECTORS(8)
@@ -14,7 +14,7 @@ PC_VECTORS(8)
 #define PC_LANES 8
 #include "polyc_vector.h"
 
-void k0_Relu_1(const f32 *restrict x, const f32 *restrict constant_0, f32 *restrict relu_0, pc_team *team, int *status)
+void k0_Conv_0_out(const f32 *restrict x, const f32 *restrict constant_0, f32 *restrict relu_0, pc_team *team, int *status)
 {
     (void)team, (void)status;
     #pragma omp master

@@ -1,0 +1,121 @@
+"""Compiled Winograd convolutions: values, what is fused into their transforms, and registers."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+import numpy as np
+import onnx
+import pytest
+
+import polyc
+from polyc.options import Options, options_from_environment
+from polyc.pipeline import Compiled, run_pipeline
+from polyc.target.machine import Target
+from polyc.trace import make_trace
+from tests.e2e.compare import find_difference
+from tests.e2e.graph_builder import GraphBuilder, Value
+
+RNG = np.random.default_rng(0)
+POOL = {"kernel_shape": [3, 3], "strides": [2, 2], "pads": [1] * 4}
+
+
+def normal(*shape: int) -> np.ndarray:
+    return RNG.standard_normal(shape).astype("f4")
+
+
+class Builder(GraphBuilder):
+    """Adds operators whose outputs are compared with a tolerance."""
+
+    def one(self, op: str, *inputs: Value | None, **attributes: object) -> Value:
+        return self.node(op, inputs, exact=False, **attributes)[0]
+
+    def conv(
+        self, x: Value, filters: int, kernel: Sequence[int], pads: Sequence[int], bias: bool = True
+    ) -> Value:
+        """A convolution whose outputs are about as large as its inputs."""
+        size = x.shape[1] * int(np.prod(kernel))
+        w = self.constant(normal(filters, x.shape[1], *kernel) / np.float32(np.sqrt(size)))
+        return self.one("Conv", x, w, self.constant(normal(filters)) if bias else None, pads=pads)
+
+
+def residual_block(late: bool = False) -> tuple[Builder, Value]:
+    """conv, relu, conv, add, relu, max-pool; `late`: the other operand is a later convolution's."""
+    b = Builder("residual")
+    x = b.input(normal(1, 24, 13, 15))
+    first = b.one("Relu", b.conv(x, 24, [3, 3], [1] * 4))
+    second = b.conv(first, 24, [3, 3], [1] * 4)
+    other = b.conv(x, 24, [1, 1], [0] * 4) if late else x
+    return b, b.one("MaxPool", b.one("Relu", b.one("Add", second, other)), **POOL)
+
+
+def many_forms() -> tuple[Builder, list[Value]]:
+    """Kernels of one, two and three dimensions, each on an input of its own."""
+    b = Builder("forms")
+    signal = b.conv(b.input(normal(2, 32, 203)), 16, [3], [2, 0])
+    large = b.conv(b.input(normal(2, 16, 17, 14)), 40, [5, 5], [2, 1, 2, 3], bias=False)
+    rows = b.conv(b.input(normal(1, 32, 19, 21)), 32, [1, 3], [0, 1, 0, 1])
+    columns = b.one("Sigmoid", b.conv(rows, 48, [3, 1], [1, 0, 1, 0]))
+    small = b.one("Clip", b.conv(b.input(normal(3, 19, 11, 13)), 17, [2, 2], [1, 0, 0, 1]))
+    volume = b.conv(b.input(normal(1, 16, 5, 6, 7)), 16, [3, 3, 3], [1] * 6)
+    return b, [signal, b.one("LeakyRelu", large), columns, small, b.one("Relu", volume)]
+
+
+def pipeline(model: onnx.ModelProto, options: Options) -> Compiled:
+    return run_pipeline(model, Target.named("avx512"), options, make_trace(options))
+
+
+@pytest.mark.parametrize("threads", [1, 2])
+def test_a_residual_block_with_a_pool(threads: int) -> None:
+    b, y = residual_block()
+    compiled = polyc.compile(b.model([y]), threads=threads)
+    assert compiled.source.count("_minimal") >= 2
+    result = compiled.run(b.feeds)[y.name]
+    assert find_difference(result, y.array, atol=1e-5) is None
+
+
+@pytest.mark.parametrize("threads", [1, 2])
+def test_many_forms(threads: int) -> None:
+    b, outputs = many_forms()
+    compiled = polyc.compile(b.model(outputs), threads=threads)
+    for constant in [n.input[1] for n in b.nodes if n.op_type == "Conv"]:
+        assert f"{constant}_minimal" in compiled.source
+    results = compiled.run(b.feeds)
+    for y in outputs:
+        assert find_difference(results[y.name], y.array, atol=1e-5) is None
+
+
+@pytest.mark.parametrize("late", [False, True])
+def test_the_epilogue_is_in_the_output_transform(late: bool) -> None:
+    b, y = residual_block(late)
+    compiled = pipeline(b.model([y]), replace(options_from_environment(), cache=False))
+    names = {n.op_type: n.name for n in b.nodes if n.op_type in ("Add", "MaxPool")}
+    (launch,) = [one for one in compiled.program.launches if names["Add"] in one.origin]
+    operators = {n.name: n.op_type for n in b.nodes}
+    assert {operators.get(name) for name in launch.origin} >= {"Conv", "Add", "Relu"}
+    assert f"{names['MaxPool']}.pad" in launch.origin
+    schedules = {row.name: row.schedule for row in compiled.rows}
+    assert schedules[launch.kernel].startswith("transform")
+    for one in compiled.program.launches:
+        assert {operators.get(name) for name in one.origin} - {"Add", "Relu"}
+
+
+def test_what_the_stages_of_a_transform_exchange_is_in_registers() -> None:
+    b, y = residual_block()
+    compiled = pipeline(b.model([y]), replace(options_from_environment(), cache=False))
+    transforms = [row.name for row in compiled.rows if row.schedule.startswith("transform")]
+    # Not that of the model's input, which the caller has laid out channel by channel.
+    assert len(transforms) == 3
+    for name in transforms:
+        source = compiled.sources[f"{name}.c"]
+        assert "f32x16 " in source
+        assert "aligned" not in source
+
+
+def test_switched_off() -> None:
+    b, y = residual_block()
+    options = replace(options_from_environment(), cache=False, minimal_filtering=False)
+    sources = "".join(pipeline(b.model([y]), options).sources.values())
+    assert "_minimal" not in sources
+    assert "transform" not in sources
