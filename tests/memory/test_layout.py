@@ -117,7 +117,8 @@ def test_the_vector_loop_is_stored_innermost_and_constants_in_panels():
     arrays = {**of.arrays, "Y": replace(of.arrays["Y"], kind="temporary")}
     of = Scop(of.name, of.statements, arrays, of.inputs, of.outputs)
     cluster = only_cluster(of)
-    d = choose_vector_loop(cluster, arrays, given(of), TARGET)
+    strides = {s.name: compute_strides(s, arrays, given(of)) for s in cluster.statements}
+    d = choose_vector_loop(cluster, strides, TARGET)
     decided = decide_layouts(cluster, d, 16, arrays, given(of))
     assert decided["Y"].permutation == (0, 2, 3, 1)
     assert decided["W"].blocks == ((0, 16),)
