@@ -77,7 +77,8 @@ def compute_strides(
         weights = _dimension_strides(arrays[array], storage)
         columns = _columns(index)
         steps = tuple(
-            None if id(index) in dynamic or None in column
+            None
+            if id(index) in dynamic or None in column
             else sum(c * w for c, w in zip(column, weights, strict=True) if c is not None)
             for column in columns
         )

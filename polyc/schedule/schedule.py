@@ -41,8 +41,8 @@ class OuterBand:
 
 def schedule_outer(cluster: Cluster, dependences: Dependences, max_operations: int) -> OuterBand:
     """Let isl's scheduler order the shared loops of a cluster; textual order if it cannot."""
-    if not cluster.shared:
-        return OuterBand((), frozenset())
+    if all(extent == 1 for extent in cluster.extents):
+        return _textual(cluster)  # nothing to order
     contraction = _contraction(cluster)
     try:
         with (
@@ -161,7 +161,7 @@ def _member_loop(member: isl.UnionPwAff) -> int | None:
     return found.pop() if len(found) == 1 else None
 
 
-def _textual(cluster: Cluster, reason: str) -> OuterBand:
+def _textual(cluster: Cluster, reason: str | None = None) -> OuterBand:
     """The shared loops as they stand: legal, since aligned iterators carry no dependence."""
     loops = range(len(cluster.shared))
     return OuterBand(tuple(loops), frozenset(loops), reason)
