@@ -45,8 +45,18 @@ def peel(block: Block) -> Block:
 def _block(block: Block, ranges: Ranges) -> Block:
     body: list[Node] = []
     for node in block.body:
-        body.extend(_node(node, ranges))
+        body.extend(n for n in _node(node, ranges) if not _is_empty(n))
     return replace(block, body=tuple(body))
+
+
+def _is_empty(node: Node) -> bool:
+    """Whether a node has lost all that it would execute, to conditions that never hold."""
+    match node:
+        case Block(body=body) | For(body=Block(body=body)):
+            return not body
+        case If(then=then, otherwise=otherwise):
+            return not then.body and not (otherwise and otherwise.body)
+    return False
 
 
 def _node(node: Node, ranges: Ranges) -> tuple[Node, ...]:

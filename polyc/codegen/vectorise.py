@@ -93,25 +93,39 @@ def _expand(node: Node, simd_bytes: int) -> Node:
 
 
 def _cut(loop: For, simd_bytes: int) -> Node:
-    """A vector loop as full vectors, then shorter ones, then a scalar."""
+    """A vector loop as full vectors, then shorter ones, then a scalar; statement by statement.
+
+        for v in 0 .. 48:  s0; s1   ->   s0[0..16], s0[16..32], s0[32..48], s1[0..16], …
+
+    The lanes carry no dependence, so each statement may run over all of them before the next. In a
+    register tile that keeps one broadcast alive at a time, and not one for each row.
+    """
     extent = extent_of(loop)
     flat = _flatten(loop.body)
     assigns = [n for n in flat if isinstance(n, Assign)]
     if extent is None or loop.step != 1 or len(assigns) < len(flat):
         return replace(loop, kind="sequential")
     widest = max(map(_widest, assigns))
-    lanes, start = max(1, simd_bytes // widest), 0
+    vectors = _vectors(extent, max(1, simd_bytes // widest))
     parts: list[Node] = []
+    for assign in assigns:
+        alone = replace(loop, body=Block((assign,)))
+        for start, lanes in vectors:
+            low = loop.lower + start
+            one = replace(alone, lower=low, upper=low + lanes)
+            parts.append(_at(alone, low) if lanes == 1 else one)
+    return parts[0] if len(parts) == 1 else Block(tuple(parts))
+
+
+def _vectors(extent: int, lanes: int) -> list[tuple[int, int]]:
+    """(start, lanes) that cover an extent: 21 with 16 lanes -> (0, 16), (16, 4), (20, 1)."""
+    parts, start = [], 0
     while start < extent:
         while lanes > extent - start:
             lanes //= 2
-        low = loop.lower + start
-        if lanes == 1:
-            parts.append(_at(replace(loop, body=Block(flat)), low))
-        else:
-            parts.append(replace(loop, lower=low, upper=low + lanes, body=Block(flat)))
+        parts.append((start, lanes))
         start += lanes
-    return parts[0] if len(parts) == 1 else Block(tuple(parts))
+    return parts
 
 
 def _flatten(block: Block) -> tuple[Node, ...]:

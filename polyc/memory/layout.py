@@ -25,6 +25,10 @@ from polyc.target.machine import Target
 UNIT, INVARIANT, SCATTERED = 1.0, 0.25, -1.0
 """Worth of an access in a vector loop: one wide load, one broadcast, a load for every lane."""
 
+ALIASING = 1024
+LINE = 64
+"""Bytes: rows that are multiples of ALIASING apart are moved by one cache line each."""
+
 PACKED = 0.9
 """An operand that is read often may be copied into the order that the vector loop wants."""
 
@@ -114,9 +118,11 @@ def _dimension_strides(array: Array, storage: Storage | None) -> list[int]:
     if storage is None:
         return [1] * len(array.shape)
     strides, step = [0] * len(array.shape), 1
-    for d in reversed(storage.permutation):
+    extents = storage.shape if not storage.blocks else array.shape
+    for position in reversed(range(len(storage.permutation))):
+        d = storage.permutation[position]
         strides[d] = step
-        step *= array.shape[d]
+        step *= extents[position] if not storage.blocks else array.shape[d]
     return strides
 
 
@@ -196,8 +202,20 @@ def decide_layouts(
             elif s.reduction and name in rearranged and _in_panels(index, d, tile):
                 decided[name] = permuted(array, range(len(array.shape)), [(d, tile)])
             else:
-                decided[name] = permuted(array, [*rest, d])
+                decided[name] = permuted(array, [*rest, d], gap=_gap(array, d))
     return decided
+
+
+def _gap(array: Array, d: int) -> int:
+    """Elements to leave free after each row along d, so that rows do not share a cache set.
+
+    A first-level cache places addresses that differ by 4096 bytes in the same set of 8 or 12 lines.
+    A register tile reads the same place of up to 14 rows; if rows are a large power of two apart,
+    these lines drive each other out. Constants are read row by row.
+    """
+    width = array.shape[d] * array.dtype.itemsize
+    together = array.kind == "temporary" and len(array.shape) > 1 and width % ALIASING == 0
+    return LINE // array.dtype.itemsize if together else 0
 
 
 def _in_panels(index: isl.PwMultiAff, d: int, tile: int) -> bool:

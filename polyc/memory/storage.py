@@ -41,13 +41,16 @@ def row_major(array: Array) -> Storage:
 
 
 def permuted(
-    array: Array, permutation: Sequence[int], blocks: Sequence[tuple[int, int]] = ()
+    array: Array,
+    permutation: Sequence[int],
+    blocks: Sequence[tuple[int, int]] = (),
+    gap: int = 0,
 ) -> Storage:
     """The map { A[i0, i1, …] -> M[i_p(0), floor(i_d / b), …, i_d mod b] }.
 
     Outer coordinates follow `permutation` (a blocked dimension contributes its block number), then
     one inner coordinate a block. The last block of a dimension that its size does not divide is
-    padded.
+    padded; `gap` elements are left free after each innermost row.
     """
     indices = [f"i{k}" for k in range(len(array.shape))]
     sizes = dict(blocks)
@@ -59,6 +62,8 @@ def permuted(
     for d, size in blocks:
         coordinates.append(f"({indices[d]} mod {size})" if size > 1 else "0")
         shape.append(size)
+    if shape:
+        shape[-1] += gap
     function = isl.MultiAff(
         f"{{ {array.name}[{', '.join(indices)}] -> {array.name}_M[{', '.join(coordinates)}] }}"
     )

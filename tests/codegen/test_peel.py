@@ -111,3 +111,11 @@ def test_minima_that_the_ranges_decide():
     bound = extremum("min", (const(16), const(50) - t)) + floordiv(u, 2)
     assert simplify_index(bound, {"t": (0, 34)}) == const(16) + floordiv(u, 2)
     assert simplify_index(bound, {"t": (0, 35)}) == bound
+
+
+def test_a_loop_that_executes_nothing_goes():
+    never = when(Compare("ge", const(-1) - u), loop("p", 4, step(p, u), kind="vector"))
+    after = peel(Block((loop("u", 3, loop("t", 5, never, kind="parallel"), step(u, u)),)))
+    assert [x.var for x in loops(after)] == ["u"]
+    after = peel(Block((loop("t", 5, loop("u", 3, never)), step(1, 1))))
+    assert [type(n).__name__ for n in after.body] == ["Assign"]

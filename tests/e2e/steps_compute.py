@@ -147,8 +147,12 @@ def softmax(g: Generator) -> list[Value] | None:
     x = g.pick(low=1)
     if x is None:
         return None
-    op = g.choose(["Softmax", "LogSoftmax"])
-    return g.graph.node(op, [x], exact=False, axis=g.axis(x.rank))
+    axis = g.axis(x.rank)
+    if g.chance(0.5) or not x.array.size:
+        return g.graph.node("Softmax", [x], exact=False, axis=axis)
+    shifted = x.array - x.array.max(axis, keepdims=True)  # the logarithm of a softmax would vanish
+    expected = [shifted - np.log(np.exp(shifted).sum(axis, keepdims=True))]
+    return g.graph.node("LogSoftmax", [x], exact=False, expected=expected, axis=axis)
 
 
 @step

@@ -71,50 +71,50 @@ void k1_Conv_2_out(const f32 *restrict x, const f32 *restrict constant_1, f32 *r
     #pragma omp master
     {
         for (i64 c2 = 0; c2 < 7; c2 += 1) {
-            f32x16 conv_1_acc_local_0_0, conv_1_acc_local_0_1, conv_1_acc_local_0_2, conv_1_acc_local_0_3, conv_1_acc_local_0_4, conv_1_acc_local_0_5, conv_1_acc_local_0_6, conv_1_acc_local_16_0, conv_1_acc_local_16_1, conv_1_acc_local_16_2, conv_1_acc_local_16_3, conv_1_acc_local_16_4, conv_1_acc_local_16_5, conv_1_acc_local_16_6;
+            f32x16 conv_1_acc_local_0_0, conv_1_acc_local_16_0, conv_1_acc_local_0_1, conv_1_acc_local_16_1, conv_1_acc_local_0_2, conv_1_acc_local_16_2, conv_1_acc_local_0_3, conv_1_acc_local_16_3, conv_1_acc_local_0_4, conv_1_acc_local_16_4, conv_1_acc_local_0_5, conv_1_acc_local_16_5, conv_1_acc_local_0_6, conv_1_acc_local_16_6;
             conv_1_acc_local_0_0 = pc_splat_f32x16(0.0f);
-            conv_1_acc_local_0_1 = pc_splat_f32x16(0.0f);
-            conv_1_acc_local_0_2 = pc_splat_f32x16(0.0f);
-            conv_1_acc_local_0_3 = pc_splat_f32x16(0.0f);
-            conv_1_acc_local_0_4 = pc_splat_f32x16(0.0f);
-            conv_1_acc_local_0_5 = pc_splat_f32x16(0.0f);
-            conv_1_acc_local_0_6 = pc_splat_f32x16(0.0f);
             conv_1_acc_local_16_0 = pc_splat_f32x16(0.0f);
+            conv_1_acc_local_0_1 = pc_splat_f32x16(0.0f);
             conv_1_acc_local_16_1 = pc_splat_f32x16(0.0f);
+            conv_1_acc_local_0_2 = pc_splat_f32x16(0.0f);
             conv_1_acc_local_16_2 = pc_splat_f32x16(0.0f);
+            conv_1_acc_local_0_3 = pc_splat_f32x16(0.0f);
             conv_1_acc_local_16_3 = pc_splat_f32x16(0.0f);
+            conv_1_acc_local_0_4 = pc_splat_f32x16(0.0f);
             conv_1_acc_local_16_4 = pc_splat_f32x16(0.0f);
+            conv_1_acc_local_0_5 = pc_splat_f32x16(0.0f);
             conv_1_acc_local_16_5 = pc_splat_f32x16(0.0f);
+            conv_1_acc_local_0_6 = pc_splat_f32x16(0.0f);
             conv_1_acc_local_16_6 = pc_splat_f32x16(0.0f);
             for (i64 c4 = 0; c4 < 16; c4 += 1) {
                 conv_1_acc_local_0_0 += pc_splat_f32x16(x[7 * c2 + 49 * c4]) * pc_load_f32x16(&constant_1[32 * c4]);
-                conv_1_acc_local_0_1 += pc_splat_f32x16(x[7 * c2 + 49 * c4 + 1]) * pc_load_f32x16(&constant_1[32 * c4]);
-                conv_1_acc_local_0_2 += pc_splat_f32x16(x[7 * c2 + 49 * c4 + 2]) * pc_load_f32x16(&constant_1[32 * c4]);
-                conv_1_acc_local_0_3 += pc_splat_f32x16(x[7 * c2 + 49 * c4 + 3]) * pc_load_f32x16(&constant_1[32 * c4]);
-                conv_1_acc_local_0_4 += pc_splat_f32x16(x[7 * c2 + 49 * c4 + 4]) * pc_load_f32x16(&constant_1[32 * c4]);
-                conv_1_acc_local_0_5 += pc_splat_f32x16(x[7 * c2 + 49 * c4 + 5]) * pc_load_f32x16(&constant_1[32 * c4]);
-                conv_1_acc_local_0_6 += pc_splat_f32x16(x[7 * c2 + 49 * c4 + 6]) * pc_load_f32x16(&constant_1[32 * c4]);
                 conv_1_acc_local_16_0 += pc_splat_f32x16(x[7 * c2 + 49 * c4]) * pc_load_f32x16(&constant_1[32 * c4 + 16]);
+                conv_1_acc_local_0_1 += pc_splat_f32x16(x[7 * c2 + 49 * c4 + 1]) * pc_load_f32x16(&constant_1[32 * c4]);
                 conv_1_acc_local_16_1 += pc_splat_f32x16(x[7 * c2 + 49 * c4 + 1]) * pc_load_f32x16(&constant_1[32 * c4 + 16]);
+                conv_1_acc_local_0_2 += pc_splat_f32x16(x[7 * c2 + 49 * c4 + 2]) * pc_load_f32x16(&constant_1[32 * c4]);
                 conv_1_acc_local_16_2 += pc_splat_f32x16(x[7 * c2 + 49 * c4 + 2]) * pc_load_f32x16(&constant_1[32 * c4 + 16]);
+                conv_1_acc_local_0_3 += pc_splat_f32x16(x[7 * c2 + 49 * c4 + 3]) * pc_load_f32x16(&constant_1[32 * c4]);
                 conv_1_acc_local_16_3 += pc_splat_f32x16(x[7 * c2 + 49 * c4 + 3]) * pc_load_f32x16(&constant_1[32 * c4 + 16]);
+                conv_1_acc_local_0_4 += pc_splat_f32x16(x[7 * c2 + 49 * c4 + 4]) * pc_load_f32x16(&constant_1[32 * c4]);
                 conv_1_acc_local_16_4 += pc_splat_f32x16(x[7 * c2 + 49 * c4 + 4]) * pc_load_f32x16(&constant_1[32 * c4 + 16]);
+                conv_1_acc_local_0_5 += pc_splat_f32x16(x[7 * c2 + 49 * c4 + 5]) * pc_load_f32x16(&constant_1[32 * c4]);
                 conv_1_acc_local_16_5 += pc_splat_f32x16(x[7 * c2 + 49 * c4 + 5]) * pc_load_f32x16(&constant_1[32 * c4 + 16]);
+                conv_1_acc_local_0_6 += pc_splat_f32x16(x[7 * c2 + 49 * c4 + 6]) * pc_load_f32x16(&constant_1[32 * c4]);
                 conv_1_acc_local_16_6 += pc_splat_f32x16(x[7 * c2 + 49 * c4 + 6]) * pc_load_f32x16(&constant_1[32 * c4 + 16]);
             }
             pc_store_f32x16(&concat_0[336 * c2 + 16], pc_max_f32x16(conv_1_acc_local_0_0, pc_splat_f32x16(0.0f)));
-            pc_store_f32x16(&concat_0[336 * c2 + 64], pc_max_f32x16(conv_1_acc_local_0_1, pc_splat_f32x16(0.0f)));
-            pc_store_f32x16(&concat_0[336 * c2 + 112], pc_max_f32x16(conv_1_acc_local_0_2, pc_splat_f32x16(0.0f)));
-            pc_store_f32x16(&concat_0[336 * c2 + 160], pc_max_f32x16(conv_1_acc_local_0_3, pc_splat_f32x16(0.0f)));
-            pc_store_f32x16(&concat_0[336 * c2 + 208], pc_max_f32x16(conv_1_acc_local_0_4, pc_splat_f32x16(0.0f)));
-            pc_store_f32x16(&concat_0[336 * c2 + 256], pc_max_f32x16(conv_1_acc_local_0_5, pc_splat_f32x16(0.0f)));
-            pc_store_f32x16(&concat_0[336 * c2 + 304], pc_max_f32x16(conv_1_acc_local_0_6, pc_splat_f32x16(0.0f)));
             pc_store_f32x16(&concat_0[336 * c2 + 32], pc_max_f32x16(conv_1_acc_local_16_0, pc_splat_f32x16(0.0f)));
+            pc_store_f32x16(&concat_0[336 * c2 + 64], pc_max_f32x16(conv_1_acc_local_0_1, pc_splat_f32x16(0.0f)));
             pc_store_f32x16(&concat_0[336 * c2 + 80], pc_max_f32x16(conv_1_acc_local_16_1, pc_splat_f32x16(0.0f)));
+            pc_store_f32x16(&concat_0[336 * c2 + 112], pc_max_f32x16(conv_1_acc_local_0_2, pc_splat_f32x16(0.0f)));
             pc_store_f32x16(&concat_0[336 * c2 + 128], pc_max_f32x16(conv_1_acc_local_16_2, pc_splat_f32x16(0.0f)));
+            pc_store_f32x16(&concat_0[336 * c2 + 160], pc_max_f32x16(conv_1_acc_local_0_3, pc_splat_f32x16(0.0f)));
             pc_store_f32x16(&concat_0[336 * c2 + 176], pc_max_f32x16(conv_1_acc_local_16_3, pc_splat_f32x16(0.0f)));
+            pc_store_f32x16(&concat_0[336 * c2 + 208], pc_max_f32x16(conv_1_acc_local_0_4, pc_splat_f32x16(0.0f)));
             pc_store_f32x16(&concat_0[336 * c2 + 224], pc_max_f32x16(conv_1_acc_local_16_4, pc_splat_f32x16(0.0f)));
+            pc_store_f32x16(&concat_0[336 * c2 + 256], pc_max_f32x16(conv_1_acc_local_0_5, pc_splat_f32x16(0.0f)));
             pc_store_f32x16(&concat_0[336 * c2 + 272], pc_max_f32x16(conv_1_acc_local_16_5, pc_splat_f32x16(0.0f)));
+            pc_store_f32x16(&concat_0[336 * c2 + 304], pc_max_f32x16(conv_1_acc_local_0_6, pc_splat_f32x16(0.0f)));
             pc_store_f32x16(&concat_0[336 * c2 + 320], pc_max_f32x16(conv_1_acc_local_16_6, pc_splat_f32x16(0.0f)));
         }
     }

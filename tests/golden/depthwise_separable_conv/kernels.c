@@ -19,56 +19,56 @@ void k0_Conv_0_out(const f32 *restrict x, const f32 *restrict constant_0, f32 *r
     (void)team, (void)status;
     #pragma omp for schedule(static) nowait
     for (i64 c2 = 0; c2 < 8; c2 += 1) {
-        f32x16 conv_0_acc_local_0_0, conv_0_acc_local_0_1, conv_0_acc_local_0_2, conv_0_acc_local_0_3, conv_0_acc_local_0_4, conv_0_acc_local_0_5, conv_0_acc_local_0_6, conv_0_acc_local_0_7, conv_0_acc_local_16_0, conv_0_acc_local_16_1, conv_0_acc_local_16_2, conv_0_acc_local_16_3, conv_0_acc_local_16_4, conv_0_acc_local_16_5, conv_0_acc_local_16_6, conv_0_acc_local_16_7;
+        f32x16 conv_0_acc_local_0_0, conv_0_acc_local_16_0, conv_0_acc_local_0_1, conv_0_acc_local_16_1, conv_0_acc_local_0_2, conv_0_acc_local_16_2, conv_0_acc_local_0_3, conv_0_acc_local_16_3, conv_0_acc_local_0_4, conv_0_acc_local_16_4, conv_0_acc_local_0_5, conv_0_acc_local_16_5, conv_0_acc_local_0_6, conv_0_acc_local_16_6, conv_0_acc_local_0_7, conv_0_acc_local_16_7;
         conv_0_acc_local_0_0 = pc_splat_f32x16(0.0f);
-        conv_0_acc_local_0_1 = pc_splat_f32x16(0.0f);
-        conv_0_acc_local_0_2 = pc_splat_f32x16(0.0f);
-        conv_0_acc_local_0_3 = pc_splat_f32x16(0.0f);
-        conv_0_acc_local_0_4 = pc_splat_f32x16(0.0f);
-        conv_0_acc_local_0_5 = pc_splat_f32x16(0.0f);
-        conv_0_acc_local_0_6 = pc_splat_f32x16(0.0f);
-        conv_0_acc_local_0_7 = pc_splat_f32x16(0.0f);
         conv_0_acc_local_16_0 = pc_splat_f32x16(0.0f);
+        conv_0_acc_local_0_1 = pc_splat_f32x16(0.0f);
         conv_0_acc_local_16_1 = pc_splat_f32x16(0.0f);
+        conv_0_acc_local_0_2 = pc_splat_f32x16(0.0f);
         conv_0_acc_local_16_2 = pc_splat_f32x16(0.0f);
+        conv_0_acc_local_0_3 = pc_splat_f32x16(0.0f);
         conv_0_acc_local_16_3 = pc_splat_f32x16(0.0f);
+        conv_0_acc_local_0_4 = pc_splat_f32x16(0.0f);
         conv_0_acc_local_16_4 = pc_splat_f32x16(0.0f);
+        conv_0_acc_local_0_5 = pc_splat_f32x16(0.0f);
         conv_0_acc_local_16_5 = pc_splat_f32x16(0.0f);
+        conv_0_acc_local_0_6 = pc_splat_f32x16(0.0f);
         conv_0_acc_local_16_6 = pc_splat_f32x16(0.0f);
+        conv_0_acc_local_0_7 = pc_splat_f32x16(0.0f);
         conv_0_acc_local_16_7 = pc_splat_f32x16(0.0f);
         for (i64 c4 = 0; c4 < 16; c4 += 1) {
             conv_0_acc_local_0_0 += pc_splat_f32x16(x[8 * c2 + 64 * c4]) * pc_load_f32x16(&constant_0[32 * c4]);
-            conv_0_acc_local_0_1 += pc_splat_f32x16(x[8 * c2 + 64 * c4 + 1]) * pc_load_f32x16(&constant_0[32 * c4]);
-            conv_0_acc_local_0_2 += pc_splat_f32x16(x[8 * c2 + 64 * c4 + 2]) * pc_load_f32x16(&constant_0[32 * c4]);
-            conv_0_acc_local_0_3 += pc_splat_f32x16(x[8 * c2 + 64 * c4 + 3]) * pc_load_f32x16(&constant_0[32 * c4]);
-            conv_0_acc_local_0_4 += pc_splat_f32x16(x[8 * c2 + 64 * c4 + 4]) * pc_load_f32x16(&constant_0[32 * c4]);
-            conv_0_acc_local_0_5 += pc_splat_f32x16(x[8 * c2 + 64 * c4 + 5]) * pc_load_f32x16(&constant_0[32 * c4]);
-            conv_0_acc_local_0_6 += pc_splat_f32x16(x[8 * c2 + 64 * c4 + 6]) * pc_load_f32x16(&constant_0[32 * c4]);
-            conv_0_acc_local_0_7 += pc_splat_f32x16(x[8 * c2 + 64 * c4 + 7]) * pc_load_f32x16(&constant_0[32 * c4]);
             conv_0_acc_local_16_0 += pc_splat_f32x16(x[8 * c2 + 64 * c4]) * pc_load_f32x16(&constant_0[32 * c4 + 16]);
+            conv_0_acc_local_0_1 += pc_splat_f32x16(x[8 * c2 + 64 * c4 + 1]) * pc_load_f32x16(&constant_0[32 * c4]);
             conv_0_acc_local_16_1 += pc_splat_f32x16(x[8 * c2 + 64 * c4 + 1]) * pc_load_f32x16(&constant_0[32 * c4 + 16]);
+            conv_0_acc_local_0_2 += pc_splat_f32x16(x[8 * c2 + 64 * c4 + 2]) * pc_load_f32x16(&constant_0[32 * c4]);
             conv_0_acc_local_16_2 += pc_splat_f32x16(x[8 * c2 + 64 * c4 + 2]) * pc_load_f32x16(&constant_0[32 * c4 + 16]);
+            conv_0_acc_local_0_3 += pc_splat_f32x16(x[8 * c2 + 64 * c4 + 3]) * pc_load_f32x16(&constant_0[32 * c4]);
             conv_0_acc_local_16_3 += pc_splat_f32x16(x[8 * c2 + 64 * c4 + 3]) * pc_load_f32x16(&constant_0[32 * c4 + 16]);
+            conv_0_acc_local_0_4 += pc_splat_f32x16(x[8 * c2 + 64 * c4 + 4]) * pc_load_f32x16(&constant_0[32 * c4]);
             conv_0_acc_local_16_4 += pc_splat_f32x16(x[8 * c2 + 64 * c4 + 4]) * pc_load_f32x16(&constant_0[32 * c4 + 16]);
+            conv_0_acc_local_0_5 += pc_splat_f32x16(x[8 * c2 + 64 * c4 + 5]) * pc_load_f32x16(&constant_0[32 * c4]);
             conv_0_acc_local_16_5 += pc_splat_f32x16(x[8 * c2 + 64 * c4 + 5]) * pc_load_f32x16(&constant_0[32 * c4 + 16]);
+            conv_0_acc_local_0_6 += pc_splat_f32x16(x[8 * c2 + 64 * c4 + 6]) * pc_load_f32x16(&constant_0[32 * c4]);
             conv_0_acc_local_16_6 += pc_splat_f32x16(x[8 * c2 + 64 * c4 + 6]) * pc_load_f32x16(&constant_0[32 * c4 + 16]);
+            conv_0_acc_local_0_7 += pc_splat_f32x16(x[8 * c2 + 64 * c4 + 7]) * pc_load_f32x16(&constant_0[32 * c4]);
             conv_0_acc_local_16_7 += pc_splat_f32x16(x[8 * c2 + 64 * c4 + 7]) * pc_load_f32x16(&constant_0[32 * c4 + 16]);
         }
         pc_store_f32x16(&relu_0[256 * c2], pc_max_f32x16(conv_0_acc_local_0_0, pc_splat_f32x16(0.0f)));
-        pc_store_f32x16(&relu_0[256 * c2 + 32], pc_max_f32x16(conv_0_acc_local_0_1, pc_splat_f32x16(0.0f)));
-        pc_store_f32x16(&relu_0[256 * c2 + 64], pc_max_f32x16(conv_0_acc_local_0_2, pc_splat_f32x16(0.0f)));
-        pc_store_f32x16(&relu_0[256 * c2 + 96], pc_max_f32x16(conv_0_acc_local_0_3, pc_splat_f32x16(0.0f)));
-        pc_store_f32x16(&relu_0[256 * c2 + 128], pc_max_f32x16(conv_0_acc_local_0_4, pc_splat_f32x16(0.0f)));
-        pc_store_f32x16(&relu_0[256 * c2 + 160], pc_max_f32x16(conv_0_acc_local_0_5, pc_splat_f32x16(0.0f)));
-        pc_store_f32x16(&relu_0[256 * c2 + 192], pc_max_f32x16(conv_0_acc_local_0_6, pc_splat_f32x16(0.0f)));
-        pc_store_f32x16(&relu_0[256 * c2 + 224], pc_max_f32x16(conv_0_acc_local_0_7, pc_splat_f32x16(0.0f)));
         pc_store_f32x16(&relu_0[256 * c2 + 16], pc_max_f32x16(conv_0_acc_local_16_0, pc_splat_f32x16(0.0f)));
+        pc_store_f32x16(&relu_0[256 * c2 + 32], pc_max_f32x16(conv_0_acc_local_0_1, pc_splat_f32x16(0.0f)));
         pc_store_f32x16(&relu_0[256 * c2 + 48], pc_max_f32x16(conv_0_acc_local_16_1, pc_splat_f32x16(0.0f)));
+        pc_store_f32x16(&relu_0[256 * c2 + 64], pc_max_f32x16(conv_0_acc_local_0_2, pc_splat_f32x16(0.0f)));
         pc_store_f32x16(&relu_0[256 * c2 + 80], pc_max_f32x16(conv_0_acc_local_16_2, pc_splat_f32x16(0.0f)));
+        pc_store_f32x16(&relu_0[256 * c2 + 96], pc_max_f32x16(conv_0_acc_local_0_3, pc_splat_f32x16(0.0f)));
         pc_store_f32x16(&relu_0[256 * c2 + 112], pc_max_f32x16(conv_0_acc_local_16_3, pc_splat_f32x16(0.0f)));
+        pc_store_f32x16(&relu_0[256 * c2 + 128], pc_max_f32x16(conv_0_acc_local_0_4, pc_splat_f32x16(0.0f)));
         pc_store_f32x16(&relu_0[256 * c2 + 144], pc_max_f32x16(conv_0_acc_local_16_4, pc_splat_f32x16(0.0f)));
+        pc_store_f32x16(&relu_0[256 * c2 + 160], pc_max_f32x16(conv_0_acc_local_0_5, pc_splat_f32x16(0.0f)));
         pc_store_f32x16(&relu_0[256 * c2 + 176], pc_max_f32x16(conv_0_acc_local_16_5, pc_splat_f32x16(0.0f)));
+        pc_store_f32x16(&relu_0[256 * c2 + 192], pc_max_f32x16(conv_0_acc_local_0_6, pc_splat_f32x16(0.0f)));
         pc_store_f32x16(&relu_0[256 * c2 + 208], pc_max_f32x16(conv_0_acc_local_16_6, pc_splat_f32x16(0.0f)));
+        pc_store_f32x16(&relu_0[256 * c2 + 224], pc_max_f32x16(conv_0_acc_local_0_7, pc_splat_f32x16(0.0f)));
         pc_store_f32x16(&relu_0[256 * c2 + 240], pc_max_f32x16(conv_0_acc_local_16_7, pc_splat_f32x16(0.0f)));
     }
     pc_barrier(team);
@@ -96,46 +96,46 @@ void k1_Conv_2_out(const f32 *restrict relu_0, const f32 *restrict constant_1, f
     #pragma omp master
     {
         for (i64 c2 = 0; c2 < 6; c2 += 1) {
-            f32x16 conv_1_acc_local_0_0, conv_1_acc_local_0_1, conv_1_acc_local_0_2, conv_1_acc_local_0_3, conv_1_acc_local_0_4, conv_1_acc_local_0_5, conv_1_acc_local_16_0, conv_1_acc_local_16_1, conv_1_acc_local_16_2, conv_1_acc_local_16_3, conv_1_acc_local_16_4, conv_1_acc_local_16_5;
+            f32x16 conv_1_acc_local_0_0, conv_1_acc_local_16_0, conv_1_acc_local_0_1, conv_1_acc_local_16_1, conv_1_acc_local_0_2, conv_1_acc_local_16_2, conv_1_acc_local_0_3, conv_1_acc_local_16_3, conv_1_acc_local_0_4, conv_1_acc_local_16_4, conv_1_acc_local_0_5, conv_1_acc_local_16_5;
             conv_1_acc_local_0_0 = pc_splat_f32x16(0.0f);
-            conv_1_acc_local_0_1 = pc_splat_f32x16(0.0f);
-            conv_1_acc_local_0_2 = pc_splat_f32x16(0.0f);
-            conv_1_acc_local_0_3 = pc_splat_f32x16(0.0f);
-            conv_1_acc_local_0_4 = pc_splat_f32x16(0.0f);
-            conv_1_acc_local_0_5 = pc_splat_f32x16(0.0f);
             conv_1_acc_local_16_0 = pc_splat_f32x16(0.0f);
+            conv_1_acc_local_0_1 = pc_splat_f32x16(0.0f);
             conv_1_acc_local_16_1 = pc_splat_f32x16(0.0f);
+            conv_1_acc_local_0_2 = pc_splat_f32x16(0.0f);
             conv_1_acc_local_16_2 = pc_splat_f32x16(0.0f);
+            conv_1_acc_local_0_3 = pc_splat_f32x16(0.0f);
             conv_1_acc_local_16_3 = pc_splat_f32x16(0.0f);
+            conv_1_acc_local_0_4 = pc_splat_f32x16(0.0f);
             conv_1_acc_local_16_4 = pc_splat_f32x16(0.0f);
+            conv_1_acc_local_0_5 = pc_splat_f32x16(0.0f);
             conv_1_acc_local_16_5 = pc_splat_f32x16(0.0f);
             for (i64 c4 = 0; c4 < 3; c4 += 1) {
                 for (i64 c5 = 0; c5 < 3; c5 += 1) {
                     conv_1_acc_local_0_0 += pc_load_f32x16(&relu_0[256 * c2 + 256 * c4 + 32 * c5]) * pc_load_f32x16(&constant_1[96 * c4 + 32 * c5]);
-                    conv_1_acc_local_0_1 += pc_load_f32x16(&relu_0[256 * c2 + 256 * c4 + 32 * c5 + 32]) * pc_load_f32x16(&constant_1[96 * c4 + 32 * c5]);
-                    conv_1_acc_local_0_2 += pc_load_f32x16(&relu_0[256 * c2 + 256 * c4 + 32 * c5 + 64]) * pc_load_f32x16(&constant_1[96 * c4 + 32 * c5]);
-                    conv_1_acc_local_0_3 += pc_load_f32x16(&relu_0[256 * c2 + 256 * c4 + 32 * c5 + 96]) * pc_load_f32x16(&constant_1[96 * c4 + 32 * c5]);
-                    conv_1_acc_local_0_4 += pc_load_f32x16(&relu_0[256 * c2 + 256 * c4 + 32 * c5 + 128]) * pc_load_f32x16(&constant_1[96 * c4 + 32 * c5]);
-                    conv_1_acc_local_0_5 += pc_load_f32x16(&relu_0[256 * c2 + 256 * c4 + 32 * c5 + 160]) * pc_load_f32x16(&constant_1[96 * c4 + 32 * c5]);
                     conv_1_acc_local_16_0 += pc_load_f32x16(&relu_0[256 * c2 + 256 * c4 + 32 * c5 + 16]) * pc_load_f32x16(&constant_1[96 * c4 + 32 * c5 + 16]);
+                    conv_1_acc_local_0_1 += pc_load_f32x16(&relu_0[256 * c2 + 256 * c4 + 32 * c5 + 32]) * pc_load_f32x16(&constant_1[96 * c4 + 32 * c5]);
                     conv_1_acc_local_16_1 += pc_load_f32x16(&relu_0[256 * c2 + 256 * c4 + 32 * c5 + 48]) * pc_load_f32x16(&constant_1[96 * c4 + 32 * c5 + 16]);
+                    conv_1_acc_local_0_2 += pc_load_f32x16(&relu_0[256 * c2 + 256 * c4 + 32 * c5 + 64]) * pc_load_f32x16(&constant_1[96 * c4 + 32 * c5]);
                     conv_1_acc_local_16_2 += pc_load_f32x16(&relu_0[256 * c2 + 256 * c4 + 32 * c5 + 80]) * pc_load_f32x16(&constant_1[96 * c4 + 32 * c5 + 16]);
+                    conv_1_acc_local_0_3 += pc_load_f32x16(&relu_0[256 * c2 + 256 * c4 + 32 * c5 + 96]) * pc_load_f32x16(&constant_1[96 * c4 + 32 * c5]);
                     conv_1_acc_local_16_3 += pc_load_f32x16(&relu_0[256 * c2 + 256 * c4 + 32 * c5 + 112]) * pc_load_f32x16(&constant_1[96 * c4 + 32 * c5 + 16]);
+                    conv_1_acc_local_0_4 += pc_load_f32x16(&relu_0[256 * c2 + 256 * c4 + 32 * c5 + 128]) * pc_load_f32x16(&constant_1[96 * c4 + 32 * c5]);
                     conv_1_acc_local_16_4 += pc_load_f32x16(&relu_0[256 * c2 + 256 * c4 + 32 * c5 + 144]) * pc_load_f32x16(&constant_1[96 * c4 + 32 * c5 + 16]);
+                    conv_1_acc_local_0_5 += pc_load_f32x16(&relu_0[256 * c2 + 256 * c4 + 32 * c5 + 160]) * pc_load_f32x16(&constant_1[96 * c4 + 32 * c5]);
                     conv_1_acc_local_16_5 += pc_load_f32x16(&relu_0[256 * c2 + 256 * c4 + 32 * c5 + 176]) * pc_load_f32x16(&constant_1[96 * c4 + 32 * c5 + 16]);
                 }
             }
             pc_store_f32x16(&relu_1[192 * c2], pc_max_f32x16(conv_1_acc_local_0_0 + pc_load_f32x16(&constant_2[0]), pc_splat_f32x16(0.0f)));
-            pc_store_f32x16(&relu_1[192 * c2 + 32], pc_max_f32x16(conv_1_acc_local_0_1 + pc_load_f32x16(&constant_2[0]), pc_splat_f32x16(0.0f)));
-            pc_store_f32x16(&relu_1[192 * c2 + 64], pc_max_f32x16(conv_1_acc_local_0_2 + pc_load_f32x16(&constant_2[0]), pc_splat_f32x16(0.0f)));
-            pc_store_f32x16(&relu_1[192 * c2 + 96], pc_max_f32x16(conv_1_acc_local_0_3 + pc_load_f32x16(&constant_2[0]), pc_splat_f32x16(0.0f)));
-            pc_store_f32x16(&relu_1[192 * c2 + 128], pc_max_f32x16(conv_1_acc_local_0_4 + pc_load_f32x16(&constant_2[0]), pc_splat_f32x16(0.0f)));
-            pc_store_f32x16(&relu_1[192 * c2 + 160], pc_max_f32x16(conv_1_acc_local_0_5 + pc_load_f32x16(&constant_2[0]), pc_splat_f32x16(0.0f)));
             pc_store_f32x16(&relu_1[192 * c2 + 16], pc_max_f32x16(conv_1_acc_local_16_0 + pc_load_f32x16(&constant_2[16]), pc_splat_f32x16(0.0f)));
+            pc_store_f32x16(&relu_1[192 * c2 + 32], pc_max_f32x16(conv_1_acc_local_0_1 + pc_load_f32x16(&constant_2[0]), pc_splat_f32x16(0.0f)));
             pc_store_f32x16(&relu_1[192 * c2 + 48], pc_max_f32x16(conv_1_acc_local_16_1 + pc_load_f32x16(&constant_2[16]), pc_splat_f32x16(0.0f)));
+            pc_store_f32x16(&relu_1[192 * c2 + 64], pc_max_f32x16(conv_1_acc_local_0_2 + pc_load_f32x16(&constant_2[0]), pc_splat_f32x16(0.0f)));
             pc_store_f32x16(&relu_1[192 * c2 + 80], pc_max_f32x16(conv_1_acc_local_16_2 + pc_load_f32x16(&constant_2[16]), pc_splat_f32x16(0.0f)));
+            pc_store_f32x16(&relu_1[192 * c2 + 96], pc_max_f32x16(conv_1_acc_local_0_3 + pc_load_f32x16(&constant_2[0]), pc_splat_f32x16(0.0f)));
             pc_store_f32x16(&relu_1[192 * c2 + 112], pc_max_f32x16(conv_1_acc_local_16_3 + pc_load_f32x16(&constant_2[16]), pc_splat_f32x16(0.0f)));
+            pc_store_f32x16(&relu_1[192 * c2 + 128], pc_max_f32x16(conv_1_acc_local_0_4 + pc_load_f32x16(&constant_2[0]), pc_splat_f32x16(0.0f)));
             pc_store_f32x16(&relu_1[192 * c2 + 144], pc_max_f32x16(conv_1_acc_local_16_4 + pc_load_f32x16(&constant_2[16]), pc_splat_f32x16(0.0f)));
+            pc_store_f32x16(&relu_1[192 * c2 + 160], pc_max_f32x16(conv_1_acc_local_0_5 + pc_load_f32x16(&constant_2[0]), pc_splat_f32x16(0.0f)));
             pc_store_f32x16(&relu_1[192 * c2 + 176], pc_max_f32x16(conv_1_acc_local_16_5 + pc_load_f32x16(&constant_2[16]), pc_splat_f32x16(0.0f)));
         }
     }
