@@ -93,7 +93,7 @@ def test_too_many_copies_stay_a_loop(extent):
     assert len(kept) == (extent > LARGEST_UNROLL)
 
 
-def test_a_register_tile_is_unrolled_inside_its_vectors():
+def test_a_register_tile_goes_row_by_row_through_its_vectors():
     product = call("mul", read("X", i, u), read("W", i, v))
     nest = Block(
         (
@@ -113,8 +113,8 @@ def test_a_register_tile_is_unrolled_inside_its_vectors():
     )
     arrays = {"X": data(5, 3), "W": data(5, 20), "acc": np.zeros((3, 20), np.float32)}
     after = check(nest, arrays)
-    assert lanes(after) == [16, 4]
-    assert [len(x.body.body) for x in vectors(after)] == [3, 3]
+    assert lanes(after) == [16, 4] * 3
+    assert [len(x.body.body) for x in vectors(after)] == [1] * 6
 
 
 @pytest.mark.parametrize("reduction", ["add", "max", "min", "mul"])

@@ -51,6 +51,8 @@ def lower_graph(graph: Graph, minimal_filtering: bool = True) -> Scop:
     inputs = tuple(ctx.arrays)
     for node in graph.nodes:
         _lower_node(ctx, node)
+    for name in graph.outputs:
+        _compilable(graph.tensors[name], f"output {name!r}")
     outputs = [_finish_output(ctx, name) for name in graph.outputs]
     return ctx.freeze(graph.name, inputs, outputs)
 

@@ -84,3 +84,9 @@ def test_an_empty_tensor_has_no_statement():
 def test_refusals(node, tensors, message):
     with pytest.raises(UnsupportedOp, match=message):
         lower_graph(graph_of([node], tensors, ["x"], ["y"]))
+
+
+def test_a_constant_output_of_another_type_is_refused():
+    half = Tensor("y", np.dtype(np.float16), (2,), np.zeros(2, np.float16))
+    with pytest.raises(UnsupportedOp, match=r"output 'y'.*float16.*Cast"):
+        lower_graph(graph_of([], [half], [], ["y"]))
