@@ -19,6 +19,7 @@ from polyc.build.bundle import copy_bundle, make_manifest, read_source, write_bu
 from polyc.build.cache import Cache, open_cache
 from polyc.build.fingerprint import fingerprint
 from polyc.build.load import Loaded, load_bundle
+from polyc.build.pages import allocate_pages
 from polyc.build.toolchain import build_library
 from polyc.calls import allocate, bind_inputs, check_outputs
 from polyc.errors import RuntimeFailure
@@ -179,7 +180,7 @@ class CompiledModel:
         try:
             arena = self._arenas.pop()
         except IndexError:
-            arena = view(allocate(self._arena_spec))
+            arena = view(allocate_pages(max(self._loaded.manifest.arena_bytes, 1)))
         try:
             if seconds is None:
                 status = self._run(io, self._weights, arena, self.threads)
@@ -194,11 +195,6 @@ class CompiledModel:
                 f"model {self.name!r}: an index is out of range in {', '.join(origin) or kernel}; "
                 "check the index inputs against the sizes that they index"
             )
-
-    @property
-    def _arena_spec(self) -> TensorSpec:
-        size = max(self._loaded.manifest.arena_bytes, 1)
-        return TensorSpec("arena", np.dtype(np.uint8), (size,))
 
 
 def _build(model: Any, target: Target, options: Options, cache: Cache, folder: Path) -> None:

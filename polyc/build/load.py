@@ -1,4 +1,4 @@
-"""Opening a built model: the shared library by cffi, the weights by memory map."""
+"""Opening a built model: the shared library by cffi, the weights into huge pages."""
 
 from __future__ import annotations
 
@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 
 from polyc.build.bundle import WEIGHTS_FILE, Manifest, read_bundle
+from polyc.build.pages import allocate_pages
 from polyc.build.toolchain import LIBRARY_FILE
 from polyc.errors import BuildError, InvalidModel
 from polyc.target.machine import missing_features
@@ -28,7 +29,7 @@ OPENMP_RUNTIMES = ("libgomp.so.1", "libomp.so.5", "libomp.so")
 
 @dataclass(frozen=True)
 class Loaded:
-    """A model in memory: its manifest, C functions (which release the GIL), and mapped weights."""
+    """A model in memory: its manifest, C functions (which release the GIL), and weights."""
 
     folder: Path
     manifest: Manifest
@@ -62,7 +63,7 @@ def load_bundle(folder: Path, checked: bool = False) -> Loaded:
             "this machine"
         ) from error
     _keep_openmp_loaded()
-    return Loaded(folder, manifest, ffi, library, _map_weights(folder, manifest))
+    return Loaded(folder, manifest, ffi, library, _read_weights(folder, manifest))
 
 
 def _keep_openmp_loaded() -> None:
@@ -75,7 +76,7 @@ def _keep_openmp_loaded() -> None:
             ctypes.CDLL(name, mode=os.RTLD_NOLOAD | os.RTLD_NODELETE)
 
 
-def _map_weights(folder: Path, manifest: Manifest) -> np.ndarray:
+def _read_weights(folder: Path, manifest: Manifest) -> np.ndarray:
     if manifest.weights_bytes == 0:
         return np.zeros(0, np.uint8)
     file = folder / WEIGHTS_FILE
@@ -84,4 +85,12 @@ def _map_weights(folder: Path, manifest: Manifest) -> np.ndarray:
             f"{file} holds {file.stat().st_size} bytes where the manifest says "
             f"{manifest.weights_bytes}; save the model again"
         )
-    return np.memmap(file, np.uint8, "r")
+    weights = allocate_pages(manifest.weights_bytes)
+    with file.open("rb", buffering=0) as stream:
+        rest = memoryview(weights)
+        while rest and (count := stream.readinto(rest)):  # the system reads 2 GiB at a time
+            rest = rest[count:]
+    if rest:
+        raise InvalidModel(f"{file} ended while it was read; save the model again")
+    weights.flags.writeable = False
+    return weights

@@ -81,7 +81,9 @@ def store_clusters(
         for packing in packings:
             moves = _strides(packing.copy, arrays, decided)
             own = choose_vector_loop(packing.copy, moves, target)
-            store(packing.copy, own, _choose_tile(packing.copy, own, moves, arrays, target), {})
+            # A vector tile as wide as a panel stays inside one.
+            width = 1 if own is None else min(tile[2], packing.copy.extents[own])
+            store(packing.copy, own, (None, 1, width), {})
         store(cluster, vector, tile, new)
     return tuple(stored), replace(scop, arrays=arrays)
 

@@ -118,11 +118,11 @@ def _dimension_strides(array: Array, storage: Storage | None) -> list[int]:
     if storage is None:
         return [1] * len(array.shape)
     strides, step = [0] * len(array.shape), 1
-    extents = storage.shape if not storage.blocks else array.shape
-    for position in reversed(range(len(storage.permutation))):
-        d = storage.permutation[position]
-        strides[d] = step
-        step *= extents[position] if not storage.blocks else array.shape[d]
+    for d, size in reversed(storage.blocks):
+        strides[d], step = 1, step * size  # inside a block
+    for d, extent in reversed(list(zip(storage.permutation, storage.shape, strict=False))):
+        strides[d] = strides[d] or step
+        step *= extent
     return strides
 
 
@@ -200,7 +200,7 @@ def decide_layouts(
             if d is None:
                 decided[name] = row_major(array)
             elif s.reduction and name in rearranged and _in_panels(index, d, tile):
-                decided[name] = permuted(array, range(len(array.shape)), [(d, tile)])
+                decided[name] = permuted(array, [d, *rest], [(d, tile)])
             else:
                 decided[name] = permuted(array, [*rest, d], gap=_gap(array, d))
     return decided

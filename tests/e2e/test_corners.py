@@ -124,9 +124,7 @@ def test_names_that_generated_code_uses_itself() -> None:
     def declare(name: str) -> onnx.ValueInfoProto:
         return helper.make_tensor_value_info(name, onnx.TensorProto.FLOAT, [3, 20])
 
-    nodes = [
-        helper.make_node("Softmax", [name], [f"{name}_local"], name=name) for name in HOSTILE
-    ]
+    nodes = [helper.make_node("Softmax", [name], [f"{name}_local"], name=name) for name in HOSTILE]
     outputs = [declare(f"{name}_local") for name in HOSTILE]
     graph = helper.make_graph(nodes, "main", [declare(n) for n in HOSTILE], outputs)
     imports = [helper.make_opsetid("", 22)]

@@ -190,6 +190,7 @@ def test_the_transforms_are_groups_around_a_matrix_product(
         assert not any(s.reduction for s in statements)
     update = next(s for s in scop.statements if s.reduction)
     assert update.iterators == ("e0", "e1", "t", "o", "c")
+    assert update.group is None
     assert [load.array for load in update.loads] == ["y_inputs", "w_minimal"]
 
 
