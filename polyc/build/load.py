@@ -87,7 +87,7 @@ def _read_weights(folder: Path, manifest: Manifest) -> np.ndarray:
         )
     weights = allocate_pages(manifest.weights_bytes)
     with file.open("rb", buffering=0) as stream:
-        rest = memoryview(weights)
+        rest = weights.data
         while rest and (count := stream.readinto(rest)):  # the system reads 2 GiB at a time
             rest = rest[count:]
     if rest:

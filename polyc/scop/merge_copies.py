@@ -15,10 +15,16 @@ from dataclasses import replace
 import islpy as isl
 
 from polyc.poly.affine import simplify
+from polyc.poly.context import operation_budget
 from polyc.scop.expr import Expr, Load, rebuild
 from polyc.scop.inline import simplify_indices
 from polyc.scop.scop import Array, Scop, Statement
 from polyc.scop.uses import Uses, drop_dead, find_uses
+
+
+LARGEST_EFFORT = 100_000
+"""Operations of isl for one copy, about 0.5 s. Through two reshapes whose sizes have no common
+divisor, inverting takes minutes, and what comes out is no place to write to."""
 
 
 def merge_copies(scop: Scop) -> Scop:
@@ -29,8 +35,9 @@ def merge_copies(scop: Scop) -> Scop:
         source = _copied_array(statement, scop, uses)
         if source is None or source in placed or _ends_in(statement.array, source, placed):
             continue
-        where = statement.write.pullback_pw_multi_aff(_invert(_read(statement)))  # X -> S -> Y
-        placed[source] = (statement.array, where)
+        where = _find_place(statement, scop.arrays[source])
+        if where is not None:
+            placed[source] = (statement.array, where)
     if not placed:
         return scop
     moved = [_move(s, placed) for s in scop.statements if not _is_done(s, placed)]
@@ -38,7 +45,7 @@ def merge_copies(scop: Scop) -> Scop:
 
 
 def _copied_array(statement: Statement, scop: Scop, uses: Uses) -> str | None:
-    """The array X if the statement copies all of X, and X may be stored elsewhere."""
+    """The array X if the statement is a copy of it, and X may be stored elsewhere."""
     load = statement.value
     if statement.reduction or not isinstance(load, Load) or load.dynamic:
         return None
@@ -49,29 +56,25 @@ def _copied_array(statement: Statement, scop: Scop, uses: Uses) -> str | None:
         return None
     if uses.is_accumulator(target.name) or not uses.writes(source.name):
         return None
-    read = _read(statement)
-    if not read.is_injective() or not _box(source).is_subset(read.range()):
-        return None
-    written = statement.write.as_map().intersect_domain(statement.domain)
-    return source.name if written.is_injective() else None
+    return source.name
 
 
-def _read(copy: Statement) -> isl.Map:
-    """# S -> X, for the instances that are executed."""
+def _find_place(copy: Statement, source: Array) -> isl.PwMultiAff | None:
+    """# X -> Y: where the copy puts each element, if it copies all of X, each once."""
     load = copy.value
     assert isinstance(load, Load)
-    return load.index.as_map().intersect_domain(copy.domain)
-
-
-def _box(array: Array) -> isl.Set:
-    """# A"""
-    indices = [f"i{k}" for k in range(len(array.shape))]
-    bounds = " and ".join(f"0 <= i{k} < {n}" for k, n in enumerate(array.shape)) or "true"
-    return isl.Set(f"{{ {array.name}[{', '.join(indices)}] : {bounds} }}")
-
-
-def _invert(function: isl.Map) -> isl.PwMultiAff:
-    return isl.PwMultiAff.from_map(function.reverse())
+    try:
+        with operation_budget(LARGEST_EFFORT):
+            read = load.index.as_map().intersect_domain(copy.domain)  # S -> X
+            # one to one from as many instances as X has elements: onto
+            if copy.domain.count_val().to_python() != source.size or not read.is_injective():
+                return None
+            if not copy.write.as_map().intersect_domain(copy.domain).is_injective():
+                return None
+            back = isl.PwMultiAff.from_map(read.reverse())  # X -> S
+            return copy.write.pullback_pw_multi_aff(back)
+    except isl.Error:
+        return None
 
 
 def _ends_in(array: str, source: str, placed: dict[str, tuple[str, isl.PwMultiAff]]) -> bool:
