@@ -21,7 +21,6 @@ from polyc.scop.inline import simplify_indices
 from polyc.scop.scop import Array, Scop, Statement
 from polyc.scop.uses import Uses, drop_dead, find_uses
 
-
 LARGEST_EFFORT = 100_000
 """Operations of isl for one copy, about 0.5 s. Through two reshapes whose sizes have no common
 divisor, inverting takes minutes, and what comes out is no place to write to."""
