@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from math import prod
 
 import islpy as isl
 
 from polyc.analysis.footprints import compute_footprints
+from polyc.poly.context import operation_budget
 from polyc.scop.expr import operations
 from polyc.scop.scop import Scop
 
@@ -14,6 +16,10 @@ SET = isl.dim_type.set
 
 ENUMERABLE = 1_000_000
 """Points in the bounding box up to which isl may count by enumeration: about 1 ms per 10^6."""
+
+
+LARGEST_EFFORT = 1_000_000
+"""Operations of isl for one array, some seconds: only reshapes that do not divide need more."""
 
 
 def count_flops(scop: Scop) -> int | None:
@@ -34,7 +40,8 @@ def count_flops(scop: Scop) -> int | None:
 def count_bytes(scop: Scop) -> int:
     """Distinct bytes touched of arrays that outlive the scop (all but its temporaries).
 
-    A footprint too large to be counted exactly counts as its bounding box.
+    A footprint too large to be counted exactly counts as its bounding box, and one too intricate as
+    the whole array.
     """
     footprints = compute_footprints(scop)
     total = 0
@@ -42,10 +49,19 @@ def count_bytes(scop: Scop) -> int:
         touched = [f[name] for f in (footprints.reads, footprints.writes) if name in f]
         if array.kind == "temporary" or not touched:
             continue
-        elements = touched[0].union(touched[-1]).coalesce()
-        points = count_points(elements)
-        total += array.dtype.itemsize * (_volume(elements) if points is None else points)
+        total += array.dtype.itemsize * _count_elements(touched, array.size)
     return total
+
+
+def _count_elements(touched: Sequence[isl.Set], size: int) -> int:
+    """The points of a union of index sets of an array of `size` elements."""
+    try:
+        with operation_budget(LARGEST_EFFORT):
+            elements = touched[0].union(touched[-1]).coalesce()
+            points = count_points(elements)
+            return _volume(elements) if points is None else points
+    except isl.Error:
+        return size
 
 
 def count_points(points: isl.Set) -> int | None:
