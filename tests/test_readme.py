@@ -12,6 +12,7 @@ README = Path(__file__).parent.parent / "README.md"
 
 def test_the_example_prints_what_is_shown(monkeypatch, tmp_path, capsys):
     monkeypatch.setenv("POLYC_CACHE_DIR", str(tmp_path))
+    monkeypatch.setenv("COLUMNS", "160")  # of the terminal that the README shows
     text = README.read_text(encoding="utf-8")
     code = re.search(r"```python\n(.*?)```", text, re.DOTALL)
     assert code is not None

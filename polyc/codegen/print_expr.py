@@ -76,11 +76,15 @@ class Registers:
 
 @dataclass(frozen=True)
 class Scope:
-    """Arrays in memory with their shapes, locals in registers, and the vector loop around."""
+    """Arrays in memory with their shapes, locals in registers, and the vector loop around.
+
+    `guard` is the condition under which guarded elements exist here, as a C expression.
+    """
 
     shapes: Mapping[str, tuple[int, ...]]
     registers: Mapping[str, Registers]
     lanes: For | None
+    guard: str = ""
 
     def with_array(self, name: str, shape: tuple[int, ...]) -> Scope:
         return replace(self, shapes={**self.shapes, name: shape})
@@ -90,6 +94,9 @@ class Scope:
 
     def with_lanes(self, loop: For) -> Scope:
         return replace(self, lanes=loop)
+
+    def with_guard(self, condition: str) -> Scope:
+        return replace(self, guard=f"{self.guard} && {condition}" if self.guard else condition)
 
     @property
     def count(self) -> int:
@@ -226,16 +233,22 @@ class Printer:
         dtype: np.dtype,
         scope: Scope,
     ) -> str:
-        """A choice by position: what is guarded is read only where the condition holds."""
-        lanes = scope.lanes
+        """A choice by position: what is guarded is read only where the condition holds.
+
+        A scalar choice still reads something in either case, at a place that depends on the guard:
+        where loads depend on conditions, gcc 12 vectorises  t = a <= 1 ? a : c[j]  with
+        a = i > j ? x[j] : 0  into wrong code.
+        """
+        lanes, texts = scope.lanes, [show_condition(condition)]
         if lanes is not None and lanes.var in variables(choice(condition, const(1), const(0))):
             below = (e for branch in branches for e in walk_expr(branch))
             if any(isinstance(e, Read) and e.guarded for e in below):
                 return self._each_lane(Call("select", (Test(condition), *branches), dtype), scope)
             texts = [self._test(condition, scope), *(self.expr(b, scope) for b in branches)]
             return self._apply("select", texts, dtype, scope.count)
-        then, otherwise = (self.expr(b, scope) for b in branches)
-        return f"({show_condition(condition)} ? {then} : {otherwise})"
+        for guard, branch in zip((f"({texts[0]})", f"!({texts[0]})"), branches, strict=True):
+            texts.append(self.expr(branch, scope.with_guard(guard)))
+        return self._apply("select", texts, dtype, 1) if lanes is None else _ternary(*texts)
 
     def _apply(self, function: str, values: list[str], dtype: np.dtype, lanes: int) -> str:
         if function in INFIX and dtype.kind == "f" and len(values) == 2:
@@ -277,7 +290,7 @@ class Printer:
     def _read(self, read: Read, scope: Scope) -> str:
         element, dtype, lanes = read.element, read.dtype, scope.count
         if scope.lanes is None:
-            return self._place(element, scope, read.dynamic)
+            return self._place(element, scope, read.dynamic, read.guarded)
         if element.array in scope.registers:
             register = register_of(element, scope.lanes)
             assert register is not None
@@ -313,12 +326,17 @@ class Printer:
         return f"({kind}x{scope.count}){{{', '.join(values)}}}"
 
     def _place(
-        self, element: Element, scope: Scope, dynamic: tuple[tuple[int, LoopExpr], ...] = ()
+        self,
+        element: Element,
+        scope: Scope,
+        dynamic: tuple[tuple[int, LoopExpr], ...] = (),
+        guarded: bool = False,
     ) -> str:
-        """array[address], as an lvalue."""
+        """array[address], as an lvalue; array[guard ? address : 0] where it is guarded."""
         if element.array in scope.registers:
             return scope.registers[element.array].scalar(element)
-        return f"{element.array}[{self._address(element, scope, dynamic)}]"
+        address = self._address(element, scope, dynamic)
+        return f"{element.array}[{f'{scope.guard} ? {address} : 0' if guarded else address}]"
 
     def _address(
         self, element: Element, scope: Scope, dynamic: tuple[tuple[int, LoopExpr], ...]
@@ -350,6 +368,10 @@ def literal(value: int | float | bool, dtype: np.dtype) -> str:
     if int(value) == np.iinfo(dtype).min:
         return f"(({kind})({int(value) + 1}ll - 1))"
     return f"(({kind}){int(value)})" if dtype.itemsize < 8 else f"(({kind}){int(value)}ll)"
+
+
+def _ternary(condition: str, then: str, otherwise: str) -> str:
+    return f"({condition} ? {then} : {otherwise})"
 
 
 def _bare(text: str) -> str:

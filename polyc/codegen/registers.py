@@ -23,6 +23,7 @@ from polyc.codegen.loopnest import (
     extent_of,
     rewrite_nodes,
     walk_expr,
+    walk_nodes,
 )
 
 
@@ -84,7 +85,10 @@ def find_registers(block: Block) -> Block:
 def _in_memory(block: Block) -> set[str]:
     """The arrays accessed in a block of which some access is not a register of its own."""
     owners: dict[str, dict[tuple[int, ...], Register]] = {}
-    spoilt: set[str] = set()
+    # what is guarded may have an index that no element has, where its guard does not hold
+    values = [n.value for n in walk_nodes(block) if isinstance(n, Assign)]
+    reads = (e for v in values for e in walk_expr(v) if isinstance(e, Read))
+    spoilt = {read.element.array for read in reads if read.guarded}
     for element, lanes in elements(block, None):
         register = register_of(element, lanes)
         if register is None:

@@ -238,5 +238,6 @@ def _pad_with_data(ctx: Lowering, node: Node, ref: Ref, begin: Sequence[int]) ->
     ]
     element = space.load(ref, *(f"i{k} - {b}" for k, b in enumerate(begin)))
     fill = operand(ctx, space, node.inputs[2])
-    value = guarded(space.within(" and ".join(bounds) or "true"), element, fill)
+    inside = space.within(" and ".join(bounds) or "true")
+    value = guarded(inside, element, fill) if 0 not in ref.shape else fill
     ctx.assign(node, space, result, space.iterators, value)
