@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from math import prod
 
 import islpy as isl
 
 from polyc.analysis.footprints import compute_footprints
-from polyc.poly.context import operation_budget
 from polyc.scop.expr import operations
 from polyc.scop.scop import Scop
 
@@ -16,10 +14,6 @@ SET = isl.dim_type.set
 
 ENUMERABLE = 1_000_000
 """Points in the bounding box up to which isl may count by enumeration: about 1 ms per 10^6."""
-
-
-LARGEST_EFFORT = 1_000_000
-"""Operations of isl for one array, some seconds: only reshapes that do not divide need more."""
 
 
 def count_flops(scop: Scop) -> int | None:
@@ -40,8 +34,7 @@ def count_flops(scop: Scop) -> int | None:
 def count_bytes(scop: Scop) -> int:
     """Distinct bytes touched of arrays that outlive the scop (all but its temporaries).
 
-    A footprint too large to be counted exactly counts as its bounding box, and one too intricate as
-    the whole array.
+    A footprint too large or too intricate to be counted exactly counts as its bounding box.
     """
     footprints = compute_footprints(scop)
     total = 0
@@ -49,29 +42,24 @@ def count_bytes(scop: Scop) -> int:
         touched = [f[name] for f in (footprints.reads, footprints.writes) if name in f]
         if array.kind == "temporary" or not touched:
             continue
-        total += array.dtype.itemsize * _count_elements(touched, array.size)
+        elements = touched[0].union(touched[-1]).coalesce()
+        points = count_points(elements)
+        total += array.dtype.itemsize * (_volume(elements) if points is None else points)
     return total
 
 
-def _count_elements(touched: Sequence[isl.Set], size: int) -> int:
-    """The points of a union of index sets of an array of `size` elements."""
-    try:
-        with operation_budget(LARGEST_EFFORT):
-            elements = touched[0].union(touched[-1]).coalesce()
-            points = count_points(elements)
-            return _volume(elements) if points is None else points
-    except isl.Error:
-        return size
-
-
 def count_points(points: isl.Set) -> int | None:
-    """The number of points of a bounded set; None where it is neither a box nor small."""
+    """The number of points of a bounded set; None where it is neither a box nor easy to enumerate.
+
+    An image under more divisions than it has dimensions is not: each point is a search.
+    """
     if points.is_empty():
         return 0
     volume = _volume(points)
     if points.is_box():
         return volume
-    return points.count_val().to_python() if volume <= ENUMERABLE else None
+    intricate = any(part.dim(isl.dim_type.div) > part.dim(SET) for part in points.get_basic_sets())
+    return None if intricate or volume > ENUMERABLE else points.count_val().to_python()
 
 
 def _volume(points: isl.Set) -> int:

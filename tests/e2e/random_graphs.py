@@ -91,7 +91,7 @@ def random_graph(seed: int, steps: int = 12) -> tuple[GraphBuilder, list[Value]]
     while len(g.graph.nodes) < steps:
         made = STEPS[int(g.rng.integers(len(STEPS)))](g)
         for value in made or ():
-            if value.array.size <= LARGEST and _is_tame(value.array):
+            if value.array.size <= LARGEST and _is_tame(value):
                 g.pool.append(value)
     read = {name for node in g.graph.nodes for name in node.input}
     values = [v for v in g.pool if v.name not in g.graph.feeds]
@@ -99,8 +99,9 @@ def random_graph(seed: int, steps: int = 12) -> tuple[GraphBuilder, list[Value]]
     return g.graph, outputs
 
 
-def _is_tame(array: np.ndarray) -> bool:
-    """Whether later steps can compute with the values: finite, and neither huge nor tiny."""
-    if array.dtype.kind != "f" or not array.size:
+def _is_tame(value: Value) -> bool:
+    """Whether a value says something and can be computed with: finite, not huge, and not noise."""
+    if value.dtype.kind != "f" or not value.array.size:
         return True
-    return bool(np.isfinite(array).all() and np.abs(array).max() < 1e3)
+    largest = float(np.abs(value.array).max())
+    return largest < 1e3 and (value.exact or largest > 1e-2)  # NaN and infinities compare false

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Sequence
 
 import islpy as isl
@@ -84,6 +85,19 @@ def test_a_fill_that_is_data_guards_what_it_replaces() -> None:
     assert " ? " in model.source
 
 
+def test_a_choice_between_choices() -> None:
+    """With loads that depend on conditions gcc 12 would vectorise this into wrong code."""
+    g = GraphBuilder("choices")
+    x, c, fill = g.input(normal(100, 3)), g.input(normal(3)), g.input(np.array(0, np.float32))
+    (low,) = g.node("Trilu", [x, g.constant(np.array(-2))], exact=True, upper=0)
+    (padded,) = g.node("Pad", [x, ints_(g, 2, 0, 0, 0), fill], exact=True)
+    for v in (low, padded):
+        (small,) = g.node("LessOrEqual", [v, v], exact=True)
+        (chosen,) = g.node("Where", [small, v, c], exact=True)
+        parts = g.node("Split", [chosen, ints_(g, 1, 2)], exact=True, n_outputs=2, axis=1)
+        check(g, [chosen, *parts], ["auto", "avx2", "baseline"])
+
+
 def test_sums_of_elements_at_computed_positions() -> None:
     g = GraphBuilder("positions")
     x, index = g.input(normal(7, 40)), g.input(RNG.integers(-7, 7, (1, 40)))
@@ -114,6 +128,20 @@ def test_a_computed_position_in_an_array_stored_in_another_order() -> None:
     other = g.input(RNG.integers(0, 3, (1, 32, 4, 3)))
     (elements,) = g.node("GatherElements", [y, other], exact=False, axis=3)
     check(g, [rows, elements])
+
+
+def test_reshapes_without_a_common_divisor_compile_in_seconds() -> None:
+    """What isl would need minutes for is left alone: where a copy could go, how much it touches."""
+    g = GraphBuilder("incommensurable")
+    x = g.input(normal(32, 2, 32))
+    weight = g.constant(normal(3, 2, 2) / 2)
+    (y,) = g.node("Conv", [x, weight], exact=False, pads=[1, 1], kernel_shape=[2])
+    (counted,) = g.node("Reshape", [y, ints_(g, 3, 6, 22, 8)], exact=False)
+    outputs = g.node("SpaceToDepth", [counted], exact=False, blocksize=2)
+    outputs += g.node("Softmax", [y], exact=False)
+    started = time.perf_counter()
+    check(g, outputs, ["auto"])
+    assert time.perf_counter() - started < 30
 
 
 HOSTILE = ["c3", "threads", "status", "team", "t_local", "t_local_1", "partial_0_0", "f32", "i64x8",
