@@ -34,22 +34,27 @@ def measure(call: Callable[[], object], budget: float = 1.0, least: int = 5) -> 
     return measure_in_turn({"": call}, budget, least)[""]
 
 
+COUNTED = 3
+"""Calls of a turn that are timed, after the one that is not."""
+
+
 def measure_in_turn(
     calls: Mapping[str, Callable[[], object]], budget: float = 1.0, least: int = 5
 ) -> dict[str, Timing]:
-    """Each call once to warm up, then rounds of one call each until `budget` seconds are spent.
+    """Rounds of a warm-up call and three that count, of each in turn, for `budget` seconds.
 
-    There are at least `least` rounds. Taking turns, all of them meet the same noise.
+    There are at least `least` rounds. Taking turns, all of them meet the same noise. The warm-up is
+    for the threads of the one before: those of some engines go on spinning after a call.
     """
-    for call in calls.values():
-        call()
     seconds: dict[str, list[float]] = {name: [] for name in calls}
     deadline = time.perf_counter() + budget
     rounds = 0
     while rounds < least or time.perf_counter() < deadline:
         rounds += 1
         for name, call in calls.items():
-            start = time.perf_counter()
             call()
-            seconds[name].append(time.perf_counter() - start)
+            for _ in range(COUNTED):
+                start = time.perf_counter()
+                call()
+                seconds[name].append(time.perf_counter() - start)
     return {name: Timing(tuple(values)) for name, values in seconds.items()}
