@@ -4,12 +4,17 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 
 import platformdirs
 
 STAGES = ("graph", "scop", "schedule", "loopnest", "c")
+
+
+def default_cache_dir(environ: Mapping[str, str] = os.environ) -> Path:
+    """POLYC_CACHE_DIR, or the platform's cache folder."""
+    return Path(environ.get("POLYC_CACHE_DIR") or platformdirs.user_cache_dir("polyc"))
 
 
 @dataclass(frozen=True)
@@ -40,7 +45,7 @@ class Options:
     dump_dir: Path | None = None
     progress: bool | None = None
     cc: str = "gcc"
-    cache_dir: Path = Path()
+    cache_dir: Path = field(default_factory=default_cache_dir)
 
 
 def options_from_environment(environ: Mapping[str, str] = os.environ) -> Options:
@@ -53,7 +58,6 @@ def options_from_environment(environ: Mapping[str, str] = os.environ) -> Options
     unknown = sorted(set(dump) - set(STAGES))
     if unknown:
         raise ValueError(f"POLYC_DUMP names {unknown}; the stages are {', '.join(STAGES)}")
-    cache = environ.get("POLYC_CACHE_DIR")
     folder = environ.get("POLYC_DUMP_DIR")
     threads = environ.get("OMP_NUM_THREADS", "0").split(",")[0]
     return Options(
@@ -61,5 +65,5 @@ def options_from_environment(environ: Mapping[str, str] = os.environ) -> Options
         dump=dump,
         dump_dir=Path(folder) if folder else None,
         cc=environ.get("POLYC_CC") or environ.get("CC") or "gcc",
-        cache_dir=Path(cache) if cache else Path(platformdirs.user_cache_dir("polyc")),
+        cache_dir=default_cache_dir(environ),
     )

@@ -1,0 +1,18 @@
+"""Options made by hand keep their cache where the environment says, never in the working folder."""
+
+from pathlib import Path
+
+from polyc.options import Options, options_from_environment
+
+
+def test_the_cache_is_where_the_environment_says(monkeypatch, tmp_path):
+    monkeypatch.setenv("POLYC_CACHE_DIR", str(tmp_path))
+    assert Options(minimal_filtering=False).cache_dir == tmp_path
+    assert options_from_environment().cache_dir == tmp_path
+
+
+def test_without_one_the_cache_is_the_platform_s(monkeypatch):
+    monkeypatch.delenv("POLYC_CACHE_DIR", raising=False)
+    assert Options().cache_dir == options_from_environment().cache_dir
+    assert Options().cache_dir.is_absolute()
+    assert Options().cache_dir != Path()
