@@ -1,0 +1,42 @@
+"""Well-known networks with random weights, as ONNX models."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from pathlib import Path
+
+import numpy as np
+import onnx
+
+from bench.zoo.bert import bert
+from bench.zoo.convnext import convnext
+from bench.zoo.mobilenet import mobilenet
+from bench.zoo.network import Example
+from bench.zoo.vit import vit
+
+MODELS: Mapping[str, Callable[[], Example]] = {
+    "bert_base": bert,
+    "vit_base": vit,
+    "mobilenetv2": mobilenet,
+    "convnext_tiny": convnext,
+}
+
+
+def write_example(name: str, example: Example, folder: Path) -> dict[str, np.ndarray]:
+    """NAME.onnx, and NAME.npz with the inputs by name and the first output as y; the outputs.
+
+    The outputs are ONNX Runtime's, without its optimisations.
+    """
+    import onnxruntime
+
+    folder.mkdir(parents=True, exist_ok=True)
+    onnx.save(example.model, folder / f"{name}.onnx")
+    plain = onnxruntime.SessionOptions()
+    plain.graph_optimization_level = onnxruntime.GraphOptimizationLevel.ORT_DISABLE_ALL
+    plain.log_severity_level = 3
+    session = onnxruntime.InferenceSession(
+        example.model.SerializeToString(), plain, providers=["CPUExecutionProvider"]
+    )
+    values = session.run(None, dict(example.feeds))
+    np.savez(folder / f"{name}.npz", y=values[0], **example.feeds)
+    return {o.name: v for o, v in zip(session.get_outputs(), values, strict=True)}
