@@ -25,7 +25,8 @@ from polyc.codegen.print_c import print_kernel
 from polyc.codegen.program import Launch
 from polyc.codegen.registers import find_registers
 from polyc.codegen.vectorise import vectorise
-from polyc.mapping.cpu import choose_mapping, map_to_cpu
+from polyc.mapping.choose import choose_mapping
+from polyc.mapping.cpu import map_to_cpu
 from polyc.mapping.storing import StoredCluster
 from polyc.options import Options
 from polyc.poly.show import show_tree

@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
-from polyc.mapping.cpu import STREAM_VECTORS, choose_register_tile
+from polyc.mapping.choose import STREAM_VECTORS
 from polyc.mapping.packing import Packing, find_operands, pack
+from polyc.mapping.register_tile import choose_register_tile
 from polyc.memory.layout import (
     Strides,
     accesses,

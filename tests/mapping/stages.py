@@ -16,7 +16,9 @@ from polyc.codegen.loopnest import Block, Kernel, Param
 from polyc.codegen.peel import peel
 from polyc.codegen.registers import find_registers
 from polyc.codegen.vectorise import vectorise
-from polyc.mapping.cpu import Mapping, choose_mapping, map_to_cpu
+from polyc.mapping.choose import choose_mapping
+from polyc.mapping.cpu import map_to_cpu
+from polyc.mapping.mapping import Mapping
 from polyc.mapping.storing import StoredCluster, store_clusters
 from polyc.memory.storage import arrange
 from polyc.promote.local_arrays import LocalArray, promote_to_locals

@@ -6,7 +6,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from polyc.codegen.loopnest import Block, For, walk_nodes
-from polyc.mapping.cpu import choose_register_tile
+from polyc.mapping.register_tile import choose_register_tile
 from polyc.memory.layout import compute_strides
 from polyc.poly.show import show_tree
 from polyc.schedule.cluster import SMALL_WORK, find_clusters

@@ -1,0 +1,140 @@
+"""Which strategy a cluster is mapped by, and its sizes; by what the iterators index, never by name.
+
+* *contraction*, for reductions with reuse: the vector loop walks one operand with unit step,
+  another loop is unrolled so that this operand's registers are used again, and their tile of
+  accumulators stays in registers while the reduction loops run inside;
+* *pointwise*: the same without reduction; only the vector loop is tiled;
+* *transform*, for a group of statements with small loops of their own: these are unrolled, the
+  vector loop is the innermost, and what the statements hand each other stays in registers;
+* *rows*: shared outer loops run in parallel, each statement vectorises an inner loop of its own.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping as Table
+from math import ceil, prod
+
+import numpy as np
+
+from polyc.mapping.mapping import Mapping
+from polyc.memory.layout import Strides, compute_strides, worth
+from polyc.memory.storage import Storage
+from polyc.poly.affine import box_extents
+from polyc.schedule.cluster import MANY_ITERATIONS, SMALL_WORK, Cluster
+from polyc.schedule.schedule import OuterBand
+from polyc.scop.scop import Array, Statement
+from polyc.target.machine import Target
+
+STREAM_VECTORS = 2
+"""Vectors in a pointwise tile, so that two independent chains of operations overlap."""
+
+
+def choose_mapping(
+    cluster: Cluster,
+    band: OuterBand,
+    vector: int | None,
+    register_tile: tuple[int | None, int, int],
+    arrays: Table[str, Array],
+    storages: Table[str, Storage],
+    target: Target,
+) -> Mapping:
+    """The strategy that fits the cluster, with its sizes."""
+    unroll, height, width = register_tile
+    work = sum(prod(box_extents(s.domain)) for s in cluster.statements)
+    inner = {s.name: (_by_stride(s, arrays, storages), 0) for s in cluster.prelude}
+    if vector is None:
+        order = band.loops
+        used = set(order)
+        for s in cluster.statements:
+            inner[s.name] = _inner_vector(s, cluster, used, arrays, storages, target)
+        sizes: dict[int, int] = {}
+        strategy = "rows"
+    else:
+        sizes = {vector: width}
+        if unroll is not None:
+            sizes[unroll] = height
+        outer = [d for d in band.loops if d not in (vector, unroll)]
+        batch = [d for d in outer if _is_leading(cluster, d)]
+        rest = [d for d in outer if d not in batch]
+        if any(s.reduction for s in cluster.statements):
+            strategy = "contraction"
+            order = (*batch, vector, *rest, *([unroll] if unroll is not None else []))
+        else:
+            strategy = "transform" if cluster.is_group else "pointwise"
+            order = (*outer, vector)
+    return Mapping(
+        strategy,
+        tuple(order),
+        sizes,
+        vector,
+        unroll,
+        _count_parallel(cluster, band, order, sizes, work),
+        inner,
+    )
+
+
+def _is_leading(cluster: Cluster, d: int) -> bool:
+    """Whether a shared loop is the first of the statement's iterators: a batch dimension."""
+    return all(loop == 0 for loop in cluster.shared[d].values())
+
+
+def _count_parallel(
+    cluster: Cluster, band: OuterBand, order: tuple[int, ...], sizes: Table[int, int], work: int
+) -> int:
+    """How many leading loops to run on threads: enough for balance, none for little work."""
+    if work < SMALL_WORK:
+        return 0
+    count, iterations = 0, 1
+    for d in order:
+        if d not in band.coincident or iterations >= 4 * MANY_ITERATIONS:
+            break
+        count += 1
+        iterations *= ceil(cluster.extents[d] / sizes.get(d, 1))
+    return count if iterations > 1 else 0
+
+
+def _by_stride(
+    s: Statement, arrays: Table[str, Array], storages: Table[str, Storage]
+) -> tuple[str, ...]:
+    """The iterators of a statement, those that move furthest through what it writes first."""
+    steps = compute_strides(s, arrays, storages)[0].steps
+    order = sorted(range(len(steps)), key=lambda p: -(steps[p] or 0))
+    return tuple(s.iterators[p] for p in order)
+
+
+def _inner_vector(
+    s: Statement,
+    cluster: Cluster,
+    used: set[int],
+    arrays: Table[str, Array],
+    storages: Table[str, Storage],
+    target: Target,
+) -> tuple[tuple[str, ...], int]:
+    """(the iterator to end with, vector tile) for a statement's own loops; () if there is none."""
+    taken = {cluster.shared[d][s.name] for d in used}
+    own = [p for p in range(len(s.iterators)) if p not in taken]
+    strides = compute_strides(s, arrays, storages)
+    extents = box_extents(s.domain)
+    lanes = min(target.lanes(np.dtype(arrays[a.array].dtype)) for a in strides)
+    best, best_worth = None, 0.3
+    for p in own:
+        if extents[p] < 4 or not _may_vectorise(s, p, strides):
+            continue
+        value = sum(worth(a, p) for a in strides) / len(strides)
+        if value > best_worth:
+            best, best_worth = p, value
+    if best is None:
+        return ((), 0)
+    return ((s.iterators[best],), min(lanes, extents[best]))
+
+
+def _may_vectorise(s: Statement, p: int, strides: tuple[Strides, ...]) -> bool:
+    """Whether a loop of a statement carries nothing but a declared reduction, and may be innermost.
+
+    A reduction keeps its order but for the lanes of a vector: only its last loop may be one.
+    """
+    written, extents = strides[0], box_extents(s.domain)
+    if written.steps[p] == 0:
+        later = range(p + 1, len(extents))
+        return s.reduction is not None and all(written.steps[q] or extents[q] == 1 for q in later)
+    return all(load.array != s.array for load in s.loads)
