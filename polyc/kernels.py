@@ -28,6 +28,7 @@ from polyc.codegen.vectorise import vectorise
 from polyc.mapping.choose import choose_mapping
 from polyc.mapping.cpu import map_to_cpu
 from polyc.mapping.storing import StoredCluster
+from polyc.memory.storage import Storage
 from polyc.options import Options
 from polyc.poly.show import show_tree
 from polyc.promote.local_arrays import promote_to_locals
@@ -42,7 +43,8 @@ from polyc.trace import Trace
 class CompiledKernel:
     """A kernel and all that is said about it.
 
-    `bound` are the positions, among the arrays of a cluster, of the kernel's parameters in order.
+    `bound` are the positions, among the arrays of a cluster, of the kernel's parameters in order;
+    `layouts` says how the loops take each of them to be stored.
     `reads` are the elements, by parameter, that must have been written before a launch, and
     `writes` those that it writes. `fallback` says why isl's schedule was not used, if it was not.
     """
@@ -55,6 +57,7 @@ class CompiledKernel:
     flops: int
     bytes: int
     bound: tuple[int, ...]
+    layouts: tuple[Storage, ...]
     reads: Mapping[int, isl.Set]
     writes: Mapping[int, isl.Set]
 
@@ -157,6 +160,7 @@ def _compile(
         count_flops(part) or 0,
         count_bytes(part),
         bound,
+        tuple(stored.storages[p.name] for p in params),
         {names[a]: elements for a, elements in reads.items()},
         {names[a]: elements for a, elements in writes.items() if a in names},
     )
@@ -219,7 +223,7 @@ def _signature(stored: StoredCluster, scop: Scop) -> str:
         array, storage = scop.arrays[name], stored.storages[name]
         known = array.kind if array.kind == "constant" else ""
         parts.append(
-            f"{array.dtype} {array.shape} {storage.permutation} {storage.blocks} "
+            f"{array.dtype} {array.shape} {storage.permutation} {storage.blocks} {storage.shape} "
             f"{known} {name in stored.private}"
         )
     return re.sub(r"[A-Za-z_]\w*", lambda m: names.get(m.group(), m.group()), "\n".join(parts))

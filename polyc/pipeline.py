@@ -10,7 +10,7 @@ import onnx
 
 from polyc.analysis.dependences import box
 from polyc.analysis.proof import add_up, counted
-from polyc.analysis.verify import LaunchAccess, verify_program
+from polyc.analysis.verify import LaunchAccess, verify_arguments, verify_program
 from polyc.codegen.program import Launch, Program, StoredArray
 from polyc.graph.ir import Graph
 from polyc.graph.onnx_import import import_onnx
@@ -117,11 +117,14 @@ def _prove_launches(program: Program, scop: Scop, compiled: CompiledClusters) ->
     """What was proven of the kernels one by one, and of their launches in order."""
     existing = {n for n, a in program.arrays.items() if a.kind in ("input", "constant")}
     reads = verify_program([*compiled.touched, _caller(scop)], existing)
+    layouts = {k.kernel.name: k.layouts for k in compiled.kernels}
+    arguments = verify_arguments(program, layouts)
     total = add_up((k.proof for k in compiled.kernels if k.proof), "all kernels")
     return (
         f"{counted(len(compiled.kernels), 'kernel')}: {total.facts}",
         f"{counted(len(compiled.launches), 'launch', 'launches')}: "
-        f"{counted(reads, 'read')} of what has been written before",
+        f"{counted(reads, 'read')} of what has been written before, "
+        f"{counted(arguments, 'argument')} stored as its kernel takes it",
     )
 
 
@@ -176,7 +179,7 @@ def _store(
     if array.value is None:
         arrays.setdefault(name, StoredArray(name, array.dtype, array.kind, storage))
         return name
-    key = (name, storage.permutation, storage.blocks)
+    key = (name, storage.permutation, storage.blocks, storage.shape)
     if key not in layouts:
         layouts[key] = name if name not in arrays else f"{name}_layout{len(layouts)}"
         value = arrange(array.value, storage)

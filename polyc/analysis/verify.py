@@ -20,6 +20,7 @@ from polyc.analysis.proof import Proof
 from polyc.analysis.timemap import Execution, compute_executions
 from polyc.analysis.witness import illegal, show_first, show_first_pair
 from polyc.codegen.loopnest import For, Kernel, walk_nodes
+from polyc.codegen.program import Program
 from polyc.memory.plan import Slot
 from polyc.memory.storage import Storage
 from polyc.scop.scop import Scop
@@ -118,6 +119,34 @@ def verify_program(launches: Sequence[LaunchAccess], initialised: Collection[str
             new = elements.set_tuple_name(array)
             written[array] = written[array].union(new).coalesce() if array in written else new
     return checked
+
+
+def verify_arguments(program: Program, layouts: Mapping[str, Sequence[Storage]]) -> int:
+    """Every argument of a launch is stored as the loops of its kernel take it to be.
+
+    `layouts` gives, for a kernel, the storage of each parameter that its proof spoke of. A kernel
+    that several launches share has been proven once, with the first one's arrays. Gives the number
+    of arguments.
+    """
+    checked = 0
+    for launch in program.launches:
+        for array, layout in zip(launch.arguments, layouts[launch.kernel], strict=True):
+            stored = program.arrays[array].storage
+            if stored.shape != layout.shape or not _same_map(stored.map, layout.map):
+                rule = (
+                    f"{array} is stored by {stored.map} in {list(stored.shape)}, "
+                    f"but was proven as {layout.map} in {list(layout.shape)}"
+                )
+                raise illegal(f"launch {launch.kernel}", rule)
+            checked += 1
+    return checked
+
+
+def _same_map(one: isl.MultiAff, other: isl.MultiAff) -> bool:
+    """Whether two storage maps are equal but for the names of what they map."""
+    parts = isl.dim_type.in_, isl.dim_type.out
+    plain = [m.reset_tuple_id(parts[0]).reset_tuple_id(parts[1]) for m in (one, other)]
+    return bool(plain[0].plain_is_equal(plain[1]))
 
 
 def verify_arena(slots: Sequence[Slot], size: int) -> int:

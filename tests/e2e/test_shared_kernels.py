@@ -1,0 +1,55 @@
+"""Equal computations on arrays that are stored differently are not one kernel."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import polyc
+from polyc import Graph, ops
+from polyc.analysis.verify import verify_arguments
+from polyc.errors import IllegalSchedule
+from polyc.options import Options
+from polyc.pipeline import run_pipeline
+from polyc.target.machine import Target
+from polyc.trace import Trace
+from tests.programs import options
+
+
+def two_products() -> Graph:
+    """Of one form: rows of 256 floats that are kept get a gap, those returned have none."""
+    rng = np.random.default_rng(0)
+    h = ops.input("x", (32, 256))
+    for _ in range(2):
+        h = ops.relu(ops.matmul(h, rng.standard_normal((256, 256), dtype=np.float32) / 16))
+    return Graph.of(y=h)
+
+
+def test_a_row_with_a_gap_and_one_without_are_stored_by_kernels_of_their_own(tmp_path: Path):
+    graph = two_products()
+    model = polyc.compile(graph, options=options(tmp_path))
+    x = np.random.default_rng(1).standard_normal((32, 256), dtype=np.float32)
+    memory = np.full((34, 256), 7, np.float32)  # a row before and one after the result
+    model(x, out=memory[1:33])
+    assert (memory[0] == 7).all()
+    assert (memory[33] == 7).all()
+
+
+def test_an_argument_stored_otherwise_than_its_kernel_was_proven_for_is_refused():
+    compiled = run_pipeline(two_products(), Target.named("avx512"), Options(), Trace())
+    program = compiled.program
+    array = program.launches[0].arguments[0]
+    layouts = {
+        launch.kernel: tuple(program.arrays[a].storage for a in launch.arguments)
+        for launch in program.launches
+    }
+    assert verify_arguments(program, layouts) == sum(len(x.arguments) for x in program.launches)
+    stored = program.arrays[array]
+    wider = replace(stored.storage, shape=(*stored.storage.shape[:-1], 999))
+    arrays = {**program.arrays, array: replace(stored, storage=wider)}
+    damaged = replace(program, arrays=arrays)
+    with pytest.raises(IllegalSchedule, match="was proven as"):
+        verify_arguments(damaged, layouts)
