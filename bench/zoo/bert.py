@@ -23,7 +23,7 @@ class Bert:
     vocabulary: int = 30522
 
 
-def bert(sizes: Bert = Bert(), seed: int = 0, fused_norms: bool = True) -> Example:  # noqa: B008
+def bert(sizes: Bert = Bert(), seed: int = 0, fused_norms: bool = True) -> Example:
     """input_ids, attention_mask, token_type_ids: int64 [1, tokens] -> the last hidden state
     [1, tokens, width], and the pooled first token [1, width].
 

@@ -19,7 +19,7 @@ class ConvNext:
     classes: int = 1000
 
 
-def convnext(sizes: ConvNext = ConvNext(), seed: int = 0, fused_norms: bool = True) -> Example:  # noqa: B008
+def convnext(sizes: ConvNext = ConvNext(), seed: int = 0, fused_norms: bool = True) -> Example:
     """A picture [1, 3, pixels, pixels] -> logits [1, classes]."""
     s, net = sizes, Network("convnext", seed, fused_norms)
     shape = [1, 3, s.pixels, s.pixels]

@@ -13,7 +13,7 @@ GAIN = math.sqrt(2)
 
 @dataclass(frozen=True)
 class Stage:
-    """Inverted residual blocks: channels are multiplied by `expand` within; the first has `stride`."""
+    """Inverted residual blocks: `expand` times the channels within; `stride` in the first."""
 
     expand: int
     channels: int
@@ -40,7 +40,7 @@ class MobileNet:
     classes: int = 1000
 
 
-def mobilenet(sizes: MobileNet = MobileNet(), seed: int = 0) -> Example:  # noqa: B008
+def mobilenet(sizes: MobileNet = MobileNet(), seed: int = 0) -> Example:
     """A picture [1, 3, pixels, pixels] -> logits [1, classes]."""
     s, net = sizes, Network("mobilenetv2", seed)
     shape = [1, 3, s.pixels, s.pixels]

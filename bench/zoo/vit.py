@@ -27,7 +27,7 @@ class Vit:
         return (self.pixels // self.patch) ** 2 + 1
 
 
-def vit(sizes: Vit = Vit(), seed: int = 0, fused_norms: bool = True) -> Example:  # noqa: B008
+def vit(sizes: Vit = Vit(), seed: int = 0, fused_norms: bool = True) -> Example:
     """A picture [1, 3, pixels, pixels] -> logits [1, classes]."""
     s, net = sizes, Network("vit", seed, fused_norms)
     shape = [1, 3, s.pixels, s.pixels]
