@@ -35,6 +35,9 @@ PACKED = 0.9
 OFTEN = 32
 """Uses of each element that make copying it first cheap: a copy costs about as much as two uses."""
 
+LAST = 0.01
+"""Between two equal loops: rows are what softmax and norms, which often come next, work on."""
+
 REARRANGED = 1.1
 """A constant is stored as its reader likes it, which beats a layout shared with others."""
 
@@ -158,10 +161,17 @@ def choose_vector_loop(
             weight += instances
         lanes = target.lanes(np.dtype(np.float32))
         filled = extent / (-(-extent // lanes) * lanes)
-        value = total / weight * (0.5 + 0.5 * filled)
+        value = total / weight * (0.5 + 0.5 * filled) + LAST * _is_last(cluster, d)
         if value > best_worth + 1e-9:
             best, best_worth = d, value
     return best
+
+
+def _is_last(cluster: Cluster, d: int) -> bool:
+    """Whether a loop walks the last dimension of what the cluster computes."""
+    s = cluster.statements[-1]
+    column = [coefficients(function)[cluster.shared[d][s.name]] for function in outputs(s.write)]
+    return bool(column) and column[-1] == 1
 
 
 def _is_whole(s: Statement, cluster: Cluster) -> bool:

@@ -76,7 +76,7 @@ def find_clusters(scop: Scop, target: Target) -> tuple[tuple[Cluster, ...], tupl
     home: dict[str, int] = {}  # array -> the last cluster that writes it
     refusals: list[Refusal] = []
     fills, statements = _set_fills_aside(scop)
-    for unit in _units(statements):
+    for unit in _units(statements, scop.arrays):
         reads = {load.array for s in unit.statements for load in s.loads}
         produced = [home[a] for a in reads if a in home]
         written = [home[s.array] for s in unit.statements if s.array in home]
@@ -117,7 +117,7 @@ def _set_fills_aside(scop: Scop) -> tuple[dict[str, list[Statement]], tuple[Stat
     return fills, tuple(others)
 
 
-def _units(statements: tuple[Statement, ...]) -> Iterator[Cluster]:
+def _units(statements: tuple[Statement, ...], arrays: Mapping[str, Array]) -> Iterator[Cluster]:
     """Single statements; a reduction together with its initialisation; a group at its last one."""
     pending: Statement | None = None
     starts = {s.array for s in statements if s.reduction}
@@ -142,7 +142,7 @@ def _units(statements: tuple[Statement, ...]) -> Iterator[Cluster]:
                     for p in range(len(pending.iterators))
                     if p in aligned
                 ),
-                _has_reuse(s, aligned),
+                _has_reuse(s, aligned, arrays),
             )
             pending = None
             continue
@@ -178,19 +178,27 @@ def _independent(s: Statement) -> list[int]:
     return sorted(p for p, _ in set.intersection(*found))
 
 
-def _has_reuse(update: Statement, aligned: Mapping[int, int]) -> bool:
-    """Whether a load is used by several instances that differ in a parallel iterator."""
+def _has_reuse(update: Statement, aligned: Mapping[int, int], arrays: Mapping[str, Array]) -> bool:
+    """Whether all that a reduction streams is used by several instances: whether tiling pays.
+
+    A load is reused if instances share an element that differ in a parallel iterator. But with one
+    load that gives each instance an element of its own, as in the sum of x[i, k] + b[k] or in the
+    product of a matrix and a vector, there is as much to read as to compute. (Constants are
+    re-arranged at compile time for a tile, so they do not count.)
+    """
     sizes = box_extents(update.domain)
     parallel = [p for p in aligned.values() if sizes[p] > 1]
+    reused = False
     for load in update.loads:
         matrix = [coefficients(pw) for pw in outputs(load.index)]  # of dimensions x iterators
-        if any(all(row[p] == 0 for row in matrix) for p in parallel):
-            return True
-        if not load.index.as_map().intersect_domain(update.domain).is_injective():
-            rest = [p for p in range(len(sizes)) if p not in parallel]
-            if any(row[p] != 0 for row in matrix for p in rest):
-                return True
-    return False
+        if load.index.as_map().intersect_domain(update.domain).is_injective():
+            if arrays[load.array].kind != "constant":
+                return False
+            continue
+        rest = [p for p in range(len(sizes)) if p not in parallel]
+        reused |= any(all(row[p] == 0 for row in matrix) for p in parallel)
+        reused |= any(row[p] != 0 for row in matrix for p in rest)
+    return reused
 
 
 def _aligned(producer: Cluster, reader: Statement, written: bool = False) -> dict[int, int]:
