@@ -188,11 +188,18 @@ def demo(threads: Threads = None, seed: Seed = 0) -> None:
 
 
 @app.command()
-def doctor() -> None:
+def doctor(
+    measure: Annotated[
+        bool, typer.Option("--measure", help="First measure the machine's rates (on a quiet one).")
+    ] = False,
+) -> None:
     """Check compiler, CPU, threads, cache and CUDA."""
-    from polyc.commands.doctor import examine
+    from polyc.commands import doctor as practice
 
-    checks = examine(_options())
+    options = _options()
+    if measure:
+        _say(f"measured, and kept in {practice.measure(options)}")
+    checks = practice.examine(options)
     table = Table(show_header=False, box=None)
     for check in checks:
         mark = "ok" if check.well else ("MISSING" if check.needed else "-")

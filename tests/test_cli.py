@@ -13,6 +13,7 @@ from onnx import TensorProto, helper, numpy_helper
 
 from polyc import cli
 from polyc.spec import TensorSpec
+from polyc.target.rates import Rates
 from tests.programs import F32, SCALE_C, compiled, install_pipeline, scale_program, stored
 
 
@@ -189,6 +190,26 @@ def test_verify_names_the_node_whose_kernel_is_wrong(command, monkeypatch, tmp_p
     assert code == 1
     assert "node 'relu' (Relu) computes tensor 't3'" in err
     assert "the nodes before it agree" in err
+
+
+def test_doctor_measures_once_and_then_knows(polyc, monkeypatch, tmp_path):
+    rates = Rates(2e11, 3e11, 1e11, 8e10, 3e10, 7e10, 4e10, 8e10, 1e-7, measured=True)
+    monkeypatch.setattr("polyc.target.measure.measure_rates", lambda target, options: rates)
+    assert "200 Gflop/s" not in polyc("doctor")[1]
+    code, out, err = polyc("doctor", "--measure")
+    assert (code, err) == (0, "")
+    assert f"kept in {tmp_path / 'cache' / 'machine'}" in out
+    assert "200 Gflop/s a core" in out
+    assert "(measured)" in polyc("doctor")[1]
+
+
+def test_rates_that_cannot_be_kept_are_an_error(polyc, monkeypatch, tmp_path):
+    monkeypatch.setattr("polyc.target.measure.measure_rates", lambda target, options: None)
+    (tmp_path / "file").touch()
+    monkeypatch.setenv("POLYC_CACHE_DIR", str(tmp_path / "file"))
+    code, _, err = polyc("doctor", "--measure")
+    assert code == 1
+    assert "the rates cannot be kept in" in err
 
 
 def test_doctor_says_what_is_there_and_what_to_do(polyc, monkeypatch, tmp_path):

@@ -10,7 +10,7 @@ from pathlib import Path
 
 from polyc.build.cache import open_cache
 from polyc.build.toolchain import build_library, find_compiler
-from polyc.errors import PolycError
+from polyc.errors import BuildError, PolycError
 from polyc.options import Options
 from polyc.target.machine import Target, detect_target
 
@@ -38,10 +38,30 @@ def examine(options: Options) -> list[Check]:
         _compiler(options),
         _build(target, options),
         _cpu(target),
+        _rates(target),
         Check("threads", True, f"{options.threads or target.cores} of {target.cores} cores"),
         _cache(options),
         *_cuda(),
     ]
+
+
+def measure(options: Options) -> Path:
+    """Measure this machine's rates and keep them in the cache folder; the file.
+
+    Raises BuildError without a compiler, or if the folder cannot be written.
+    """
+    from polyc.target.measure import measure_rates
+    from polyc.target.rates import write_rates
+
+    target = detect_target(options.cc)
+    rates = measure_rates(target, options)
+    try:
+        return write_rates(options.cache_dir, target, rates)
+    except OSError as error:
+        raise BuildError(
+            f"the rates cannot be kept in {options.cache_dir}: {error}; set POLYC_CACHE_DIR to a "
+            "writable folder"
+        ) from error
 
 
 def _compiler(options: Options) -> Check:
@@ -65,10 +85,17 @@ def _build(target: Target, options: Options) -> Check:
 
 def _cpu(target: Target) -> Check:
     found = f"{target}, {target.registers} vector registers of {target.simd_bytes} bytes; "
-    found += f"caches {target.l1d >> 10} KiB, {target.l2 >> 10} KiB, {target.l3 >> 10} KiB; "
+    found += f"caches {target.l1d >> 10} KiB in {target.l1d_ways} ways, "
+    found += f"{target.l2 >> 10} KiB in {target.l2_ways}, {target.l3 >> 10} KiB; "
     found += " ".join(target.flags)
     slow = "code for 128-bit vectors runs, but slowly; use a CPU with AVX2 or AVX-512"
     return Check("CPU", target.isa != "baseline", found, slow, needed=False)
+
+
+def _rates(target: Target) -> Check:
+    """How fast the machine is; estimates do, so this is never amiss."""
+    origin = "measured" if target.rates.measured else "estimated; measure them with --measure"
+    return Check("rates", True, f"{target.rates} ({origin})")
 
 
 def _cache(options: Options) -> Check:

@@ -8,11 +8,14 @@ from __future__ import annotations
 
 import os
 from dataclasses import dataclass, replace
+from pathlib import Path
 
 import numpy as np
 
 from polyc.build.toolchain import Compiler, find_compiler
 from polyc.errors import BuildError, UnsupportedOp
+from polyc.options import default_cache_dir
+from polyc.target.rates import Rates, estimate_rates, read_rates
 
 KIB = 1024
 MIB = 1024 * KIB
@@ -24,8 +27,9 @@ class Target:
 
     isa: "avx512", "avx2" or "baseline"; simd_bytes: width of a vector register; registers: how
     many; cores: those that this process may use; l1d, l2: caches of one core, l3: shared, in bytes;
-    flags: given to the C compiler; features: what the CPU must have to run the result, as Linux
-    names them in /proc/cpuinfo.
+    l1d_ways, l2_ways: lines that one set of the cache holds; rates: how fast it computes and moves
+    data; flags: given to the C compiler; features: what the CPU must have to run the result, as
+    Linux names them in /proc/cpuinfo.
     """
 
     name: str
@@ -36,6 +40,9 @@ class Target:
     l1d: int
     l2: int
     l3: int
+    l1d_ways: int
+    l2_ways: int
+    rates: Rates
     flags: tuple[str, ...] = ()
     features: tuple[str, ...] = ()
 
@@ -62,12 +69,24 @@ _AVX512_FEATURES = ("avx512bw", "avx512cd", "avx512dq", "avx512f", "avx512vl")
 _WIDE = "-mprefer-vector-width=512"
 
 _BASELINE = Target(
-    "cpu", "baseline", 16, 16, 8, 32 * KIB, 512 * KIB, 16 * MIB, ("-march=x86-64",), ()
+    "cpu",
+    "baseline",
+    simd_bytes=16,
+    registers=16,
+    cores=8,
+    l1d=32 * KIB,
+    l2=512 * KIB,
+    l3=16 * MIB,
+    l1d_ways=8,
+    l2_ways=8,
+    rates=estimate_rates(16, fused=False, cores=8),
+    flags=("-march=x86-64",),
 )
 _AVX2 = replace(
     _BASELINE,
     isa="avx2",
     simd_bytes=32,
+    rates=estimate_rates(32, fused=True, cores=8),
     flags=("-march=x86-64-v3",),
     features=_AVX2_FEATURES,
 )
@@ -79,6 +98,9 @@ _AVX512 = replace(
     l1d=48 * KIB,
     l2=2 * MIB,
     l3=32 * MIB,
+    l1d_ways=12,
+    l2_ways=16,
+    rates=estimate_rates(64, fused=True, cores=8),
     flags=("-march=x86-64-v4", _WIDE),
     features=(*_AVX2_FEATURES, *_AVX512_FEATURES),
 )
@@ -89,23 +111,25 @@ def detect_target(cc: str = "gcc") -> Target:
     """This machine, with flags that the compiler `cc` knows; never fails.
 
     Without archspec's knowledge of the CPU, or without a compiler, the best named target that the
-    CPU can run stands in.
+    CPU can run stands in. Rates are those that `polyc doctor --measure` left in the cache folder,
+    or else estimates.
     """
     nearest = _nearest(host_features())
     known = _archspec_flags(cc)
     flags, features = known or (nearest.flags, nearest.features)
     if nearest.isa == "avx512" and known:
         flags = (*flags, _WIDE)
-    l1d, l2, l3 = _cache_sizes(nearest)
-    return replace(
+    cores = available_cores()
+    machine = replace(
         nearest,
-        cores=available_cores(),
-        l1d=l1d,
-        l2=l2,
-        l3=l3,
+        cores=cores,
+        rates=estimate_rates(nearest.simd_bytes, nearest.isa != "baseline", cores),
         flags=flags,
         features=features,
+        **_cache_fields(),
     )
+    measured = read_rates(default_cache_dir(), machine)
+    return machine if measured is None else replace(machine, rates=measured)
 
 
 def resolve_target(target: str | Target, cc: str = "gcc") -> Target:
@@ -173,18 +197,37 @@ def _archspec_flags(cc: str) -> tuple[tuple[str, ...], tuple[str, ...]] | None:
     return (tuple(flags), tuple(sorted(host.features & present))) if flags else None
 
 
-def _cache_sizes(default: Target) -> tuple[int, int, int]:
-    """L1 data, L2 and L3 sizes by sysconf; the default's where the system reports none."""
+def _cache_fields(folder: Path | None = None) -> dict[str, int]:
+    """Fields of `Target` for the caches that Linux describes, of the first core allowed.
 
-    def size(name: str, otherwise: int) -> int:
+    folder: one `index*` folder a cache, with files level, type, size ("32K") and
+    ways_of_associativity; by default that of the core in /sys.
+    """
+    names = {"1 Data": "l1d", "2 Unified": "l2", "3 Unified": "l3"}
+    fields: dict[str, int] = {}
+    for cache in sorted((folder or _cache_folder()).glob("index*")):
         try:
-            reported = os.sysconf(name)
+            told = {
+                file: (cache / file).read_text(encoding="utf-8").strip()
+                for file in ("level", "type", "size", "ways_of_associativity")
+            }
+            name = names.get(f"{told['level']} {told['type']}")
+            size, ways = _parse_size(told["size"]), int(told["ways_of_associativity"])
         except (OSError, ValueError):
-            reported = 0
-        return reported if reported > 0 else otherwise
+            continue  # virtual machines leave some out
+        if name and size > 0:
+            fields[name] = size
+        if name in ("l1d", "l2") and ways > 0:
+            fields[f"{name}_ways"] = ways
+    return fields
 
-    return (
-        size("SC_LEVEL1_DCACHE_SIZE", default.l1d),
-        size("SC_LEVEL2_CACHE_SIZE", default.l2),
-        size("SC_LEVEL3_CACHE_SIZE", default.l3),
-    )
+
+def _cache_folder() -> Path:
+    allowed = os.sched_getaffinity(0) if hasattr(os, "sched_getaffinity") else {0}
+    return Path(f"/sys/devices/system/cpu/cpu{min(allowed)}/cache")
+
+
+def _parse_size(text: str) -> int:
+    """ "32K" -> 32768; ValueError if it is no size."""
+    units = {"K": KIB, "M": MIB}
+    return int(text[:-1]) * units[text[-1]] if text[-1:] in units else int(text)

@@ -63,6 +63,25 @@ def test_resolving_names():
         resolve_target("z80")
 
 
+def test_caches_are_those_that_linux_describes(tmp_path):
+    described = [
+        ("1", "Data", "32K", "8"),
+        ("1", "Instruction", "64K", "4"),
+        ("2", "Unified", "1M", "0"),
+        ("3", "Unified", "", "16"),
+    ]
+    for k, values in enumerate(described):
+        folder = tmp_path / f"index{k}"
+        folder.mkdir()
+        files = ("level", "type", "size", "ways_of_associativity")
+        for file, value in zip(files, values, strict=True):
+            (folder / file).write_text(value + "\n")
+    (tmp_path / "index4").mkdir()
+    fields = machine._cache_fields(tmp_path)
+    assert fields == {"l1d": 32 << 10, "l1d_ways": 8, "l2": 1 << 20}
+    assert machine._cache_fields(tmp_path / "nowhere") == {}
+
+
 def test_host_features_are_those_of_the_kernel():
     assert host_features() is None or len(host_features()) > 5
     assert missing_features(("no_such_feature",)) in ((), ("no_such_feature",))

@@ -1,0 +1,90 @@
+"""Measuring `Rates`: a C program, built like any model's, in about five seconds."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import cffi
+import numpy as np
+
+from polyc.build.pages import allocate_pages
+from polyc.build.toolchain import build_library
+from polyc.options import Options
+from polyc.target.machine import Target
+from polyc.target.rates import Rates
+
+SOURCE = Path(__file__).with_name("measure.c")
+
+DECLARATIONS = """
+double fma_rate(long rounds, int repeats);
+double cache_rate(const float *x, int64_t n, int64_t passes, int repeats);
+double read_rate(const float *x, int64_t n, int64_t slices, int threads, int repeats);
+double copy_rate(const float *x, float *y, int64_t n, int64_t slices, int threads, int repeats);
+double barrier_rate(long rounds, int threads, int repeats);
+"""
+
+TRIES = 100
+"""Of what takes a millisecond or less each."""
+
+FMA_ROUNDS = 50_000
+CACHE_TRAFFIC = 16 << 20
+"""Bytes read from a cache in one try."""
+
+SLICE = 8 << 20
+"""Bytes of memory that one thread reads, or reads and writes, in one try."""
+
+LEAST_MEMORY = 256 << 20
+"""Bytes that stand for memory, or four times the last cache if that is more."""
+
+ROUNDS = 6
+"""How often all of that memory is walked."""
+
+BARRIERS = 1_000
+
+
+def measure_rates(target: Target, options: Options) -> Rates:
+    """The rates of this machine, with all cores of `target`; BuildError without a compiler."""
+    library = _load(target, options)
+    memory = allocate_pages(max(LEAST_MEMORY, 4 * target.l3)).view(np.float32)
+    memory.fill(1.0)
+    x = cffi.FFI().from_buffer("float[]", memory)
+    whole = 8 * (target.simd_bytes // 4)  # elements: sums take eight vectors at a time
+
+    def cached(capacity: int) -> float:
+        n = max(1, capacity // 2 // 4 // whole) * whole
+        passes = max(1, CACHE_TRAFFIC // (4 * n))
+        return float(library.cache_rate(x, n, passes, TRIES))
+
+    def read(threads: int) -> float:
+        n = SLICE // 4
+        slices = max(1, memory.size // (n * threads))
+        return float(library.read_rate(x, n, slices, threads, ROUNDS))
+
+    def copied(threads: int) -> float:
+        n, half = SLICE // 2 // 4, memory.size // 2
+        slices = max(1, half // (n * threads))
+        return float(library.copy_rate(x, x + half, n, slices, threads, ROUNDS))
+
+    cores = target.cores
+    return Rates(
+        flops=float(library.fma_rate(FMA_ROUNDS, TRIES)),
+        l1=cached(target.l1d),
+        l2=cached(target.l2),
+        l3=cached(target.l3),
+        read=read(1),
+        read_all=read(cores),
+        copy=copied(1),
+        copy_all=copied(cores),
+        barrier=1 / library.barrier_rate(BARRIERS, cores, TRIES) if cores > 1 else 0.0,
+        measured=True,
+    )
+
+
+def _load(target: Target, options: Options) -> Any:
+    """The C program's functions, which release the GIL."""
+    sizes = f"#define SIMD_BYTES {target.simd_bytes}\n#define REGISTERS {target.registers}\n"
+    text = sizes + SOURCE.read_text(encoding="utf-8")
+    ffi = cffi.FFI()
+    ffi.cdef(DECLARATIONS)
+    return ffi.dlopen(str(build_library({"measure.c": text}, target, options)))

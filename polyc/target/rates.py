@@ -1,0 +1,153 @@
+"""How fast a machine computes and moves data: estimated from its description, or measured.
+
+`polyc doctor --measure` measures once (`target/measure.py`) and keeps the result in the cache
+folder under the machine's fingerprint; from then on `detect_target` finds it there. Compiling never
+measures and needs no measurement: the estimates are those of an ordinary server core.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import hashlib
+import json
+import math
+import warnings
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from polyc.target.machine import Target
+
+FORMAT = 1
+DIGITS = 3
+"""Significant digits that are kept: a measurement repeats no better."""
+
+_GHZ = 3e9
+_GB = 1e9
+
+
+@dataclass(frozen=True)
+class Rates:
+    """What a machine does in a second, with data of float32.
+
+    flops: operations of one core, where a fused multiply-add is two; l1, l2, l3: bytes that one
+    core reads from each cache; read, copy: bytes between one core and memory when it reads only,
+    and when it writes as much as it reads (both counted); read_all, copy_all: the same for all
+    cores together; barrier: seconds that all cores take to meet; measured: or else estimated.
+    """
+
+    flops: float
+    l1: float
+    l2: float
+    l3: float
+    read: float
+    read_all: float
+    copy: float
+    copy_all: float
+    barrier: float
+    measured: bool = False
+
+    def __str__(self) -> str:
+        caches = ", ".join(f"{rate / _GB:.0f}" for rate in (self.l1, self.l2, self.l3))
+        return (
+            f"{self.flops / 1e9:.0f} Gflop/s a core; GB/s: caches {caches} a core, memory read "
+            f"{self.read / _GB:.0f} by one core and {self.read_all / _GB:.0f} by all, copied "
+            f"{self.copy / _GB:.0f} and {self.copy_all / _GB:.0f}; barrier "
+            f"{self.barrier * 1e6:.2f} us"
+        )
+
+
+def estimate_rates(simd_bytes: int, fused: bool, cores: int) -> Rates:
+    """An ordinary server core: 3 GHz, two vector units, a vector (or 32 bytes) loaded a cycle.
+
+    fused: whether a multiply-add is one instruction; without it a multiplication and an addition
+    start each cycle.
+    """
+    lanes, load = simd_bytes // 4, max(simd_bytes, 32)
+    one, most = 20 * _GB, 40 * _GB
+    together = min(cores * one, max(most, cores * 4 * _GB))
+    return Rates(
+        flops=lanes * (4 if fused else 2) * _GHZ,
+        l1=load * _GHZ,
+        l2=load / 2 * _GHZ,
+        l3=load / 4 * _GHZ,
+        read=one,
+        read_all=together,
+        copy=one,
+        copy_all=together,
+        barrier=1e-6 if cores > 1 else 0.0,
+    )
+
+
+def rates_file(folder: Path, target: Target) -> Path:
+    """Where the rates of this machine are kept: <cache folder>/machine/<fingerprint>.json."""
+    return folder / "machine" / f"{_machine_fingerprint(target)}.json"
+
+
+def read_rates(folder: Path, target: Target) -> Rates | None:
+    """What was measured on this machine, or None; a file without sense is told and ignored."""
+    file = rates_file(folder, target)
+    try:
+        return _parse(json.loads(file.read_text(encoding="utf-8")))
+    except (FileNotFoundError, NotADirectoryError):
+        return None
+    except (OSError, ValueError, TypeError, KeyError) as error:
+        warnings.warn(
+            f"{file} does not hold a machine's rates ({type(error).__name__}: {error}) and is "
+            "ignored; `polyc doctor --measure` writes it anew",
+            RuntimeWarning,
+            stacklevel=2,
+        )
+        return None
+
+
+def write_rates(folder: Path, target: Target, rates: Rates) -> Path:
+    """Keep the rates of this machine, rounded to DIGITS; the file."""
+    file = rates_file(folder, target)
+    file.parent.mkdir(parents=True, exist_ok=True)
+    values = {k: v for k, v in dataclasses.asdict(rates).items() if k != "measured"}
+    text = json.dumps({"format": FORMAT, **{k: _rounded(v) for k, v in values.items()}}, indent=1)
+    draft = file.with_suffix(".new")
+    draft.write_text(text + "\n", encoding="utf-8")
+    draft.replace(file)
+    return file
+
+
+def _parse(data: dict[str, object]) -> Rates:
+    if data["format"] != FORMAT:
+        raise ValueError(f"format {data['format']!r} where {FORMAT} is expected")
+    names = [f.name for f in dataclasses.fields(Rates) if f.name != "measured"]
+    values = {name: float(data[name]) for name in names}  # type: ignore[arg-type]
+    for name, value in values.items():
+        # One core meets itself in no time; everything else takes some.
+        if not (math.isfinite(value) and (value > 0 or (name == "barrier" and value == 0))):
+            raise ValueError(f"{name} is {value}")
+    return Rates(**values, measured=True)
+
+
+def _rounded(value: float) -> float:
+    return float(f"{value:.{DIGITS}g}")
+
+
+def _machine_fingerprint(target: Target) -> str:
+    """Of what decides the rates: the CPU's name, its vectors and caches, and the cores allowed."""
+    sizes = (target.isa, target.simd_bytes, target.cores, target.l1d, target.l2, target.l3)
+    return hashlib.sha256(repr((_cpu_name(), *sizes)).encode()).hexdigest()[:16]
+
+
+def _cpu_name() -> str:
+    """The CPU's family, model and name as Linux tells them; empty where it does not."""
+    wanted = ("vendor_id", "cpu family", "model", "model name", "stepping")
+    found: dict[str, str] = {}
+    try:
+        with open("/proc/cpuinfo", encoding="utf-8") as lines:
+            for line in lines:
+                key, _, value = line.partition(":")
+                if key.strip() in wanted:
+                    found.setdefault(key.strip(), value.strip())
+                elif not line.strip():
+                    break  # the first core stands for all
+    except OSError:
+        pass
+    return " ".join(found.values())
