@@ -9,6 +9,7 @@ from __future__ import annotations
 import os
 from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
@@ -197,7 +198,7 @@ def _archspec_flags(cc: str) -> tuple[tuple[str, ...], tuple[str, ...]] | None:
     return (tuple(flags), tuple(sorted(host.features & present))) if flags else None
 
 
-def _cache_fields(folder: Path | None = None) -> dict[str, int]:
+def _cache_fields(folder: Path | None = None) -> dict[str, Any]:
     """Fields of `Target` for the caches that Linux describes, of the first core allowed.
 
     folder: one `index*` folder a cache, with files level, type, size ("32K") and
