@@ -3,13 +3,15 @@
    slower, and a short one is likely to run alone.
 
    SIMD_BYTES and REGISTERS, those of the target, are defined in front of this text. */
-#include <omp.h>
+#include <pthread.h>
+#include <sched.h>
+#include <stdint.h>
 #include <time.h>
 #ifdef __x86_64__
 #include <immintrin.h>
 #endif
-#include "polyc.h"
 
+typedef int64_t i64;
 typedef float vec __attribute__((vector_size(SIMD_BYTES)));
 enum { LANES = SIMD_BYTES / 4, SUMS = REGISTERS - 4, STREAMS = 8 };
 
@@ -26,6 +28,78 @@ static double better(double best, double rate)
 {
     return rate > best ? rate : best;
 }
+
+/* ---- Threads ---- */
+
+enum { THREADS = 1024, SPINS = 100000 };
+
+typedef struct job {
+    void (*work)(struct job *job, int rank);
+    int threads;
+    const float *x;
+    float *y;
+    i64 n, slices;
+    int repeats;
+    double best; /* a rate, of rank 0 */
+    int go;      /* 1 when all threads are there, -1 if some are missing */
+    _Alignas(128) int arrived;
+    _Alignas(128) int generation;
+} job;
+
+typedef struct {
+    job *job;
+    int rank;
+} member;
+
+/* Wait for all threads. One that waits for long gives its core away: there may be too few. */
+static void meet(job *j)
+{
+    int generation = __atomic_load_n(&j->generation, __ATOMIC_ACQUIRE);
+    if (__atomic_add_fetch(&j->arrived, 1, __ATOMIC_ACQ_REL) == j->threads) {
+        __atomic_store_n(&j->arrived, 0, __ATOMIC_RELAXED);
+        __atomic_store_n(&j->generation, generation + 1, __ATOMIC_RELEASE);
+        return;
+    }
+    for (int spins = 0; __atomic_load_n(&j->generation, __ATOMIC_ACQUIRE) == generation; spins++) {
+        if (spins > SPINS)
+            sched_yield();
+#ifdef __x86_64__
+        _mm_pause();
+#endif
+    }
+}
+
+static void *enter(void *argument)
+{
+    member *m = argument;
+    int go;
+    while (!(go = __atomic_load_n(&m->job->go, __ATOMIC_ACQUIRE)))
+        sched_yield();
+    if (go > 0)
+        m->job->work(m->job, m->rank);
+    return 0;
+}
+
+/* The job's rate, with all its threads at work; 0 where they cannot be started. */
+static double run(job *j)
+{
+    static pthread_t handles[THREADS];
+    static member members[THREADS];
+    if (j->threads > THREADS)
+        j->threads = THREADS;
+    int made = 0;
+    for (int k = 0; k < j->threads; k++)
+        members[k] = (member){j, k};
+    while (made + 1 < j->threads && !pthread_create(&handles[made], 0, enter, &members[made + 1]))
+        made++;
+    __atomic_store_n(&j->go, made + 1 == j->threads ? 1 : -1, __ATOMIC_RELEASE);
+    enter(&members[0]);
+    for (int k = 0; k < made; k++)
+        pthread_join(handles[k], 0);
+    return j->best;
+}
+
+/* ---- Rates ---- */
 
 /* Operations a second: SUMS independent chains of multiply-adds in registers. */
 double fma_rate(long rounds, int repeats)
@@ -85,27 +159,28 @@ double cache_rate(const float *x, i64 n, i64 passes, int repeats)
     return best;
 }
 
+static void read_slices(job *j, int rank)
+{
+    float total = 0;
+    for (i64 s = 0; s < j->slices * j->repeats; s++) {
+        meet(j);
+        double start = now();
+        total += sum_up(j->x + (s % j->slices * j->threads + rank) * j->n, j->n);
+        meet(j);
+        if (rank == 0 && s >= j->slices)
+            j->best = better(j->best, 4.0 * (double)(j->n * j->threads) / (now() - start));
+    }
+    sink = total;
+}
+
 /* Bytes a second that `threads` read from memory: a slice of n elements each is a try, and the
    slices of a try follow one another through all `slices` before any is read again. The first walk
    does not count: caches may hold what was written last. */
 double read_rate(const float *x, i64 n, i64 slices, int threads, int repeats)
 {
-    double best = 0;
-#pragma omp parallel num_threads(threads)
-    {
-        i64 me = omp_get_thread_num();
-        float total = 0;
-        for (i64 s = 0; s < slices * repeats; s++) {
-#pragma omp barrier
-            double start = now();
-            total += sum_up(x + (s % slices * threads + me) * n, n);
-#pragma omp barrier
-#pragma omp master
-            best = better(best, 4.0 * (double)(n * threads) / (now() - start) * (s >= slices));
-        }
-        sink = total;
-    }
-    return best;
+    job j = {.work = read_slices, .threads = threads, .x = x, .n = n, .slices = slices,
+             .repeats = repeats};
+    return run(&j);
 }
 
 /* Store past the caches, where the instruction set can; an ordinary store where not. */
@@ -134,45 +209,43 @@ static void copy_past(const float *x, float *y, i64 n)
         store_past(&y[i], *(const vec *)&x[i] + 1.0f);
 }
 
+static void copy_slices(job *j, int rank)
+{
+    for (i64 s = 0; s < j->slices * j->repeats; s++) {
+        i64 first = (s % j->slices * j->threads + rank) * j->n;
+        meet(j);
+        double start = now();
+        /* Whole walks of one kind: a slice never finds the other kind's lines in a cache. */
+        (s / j->slices % 2 ? copy_past : copy_plainly)(j->x + first, j->y + first, j->n);
+        meet(j);
+        if (rank == 0 && s >= j->slices)
+            j->best = better(j->best, 8.0 * (double)(j->n * j->threads) / (now() - start));
+    }
+}
+
 /* Bytes read and written a second, in tries as above: y = x + 1, by either kind of store. */
 double copy_rate(const float *x, float *y, i64 n, i64 slices, int threads, int repeats)
 {
-    double best = 0;
-#pragma omp parallel num_threads(threads)
-    {
-        i64 me = omp_get_thread_num();
-        for (i64 s = 0; s < slices * repeats; s++) {
-            i64 first = (s % slices * threads + me) * n;
-#pragma omp barrier
-            double start = now();
-            /* Whole rounds of one kind: a slice never finds the other kind's lines in a cache. */
-            (s / slices % 2 ? copy_past : copy_plainly)(x + first, y + first, n);
-#pragma omp barrier
-#pragma omp master
-            best = better(best, 8.0 * (double)(n * threads) / (now() - start) * (s >= slices));
-        }
-    }
-    return best;
+    job j = {.work = copy_slices, .threads = threads, .x = x, .y = y, .n = n, .slices = slices,
+             .repeats = repeats};
+    return run(&j);
 }
 
-/* Meetings a second of all threads, at the barrier that kernels have between them. */
-double barrier_rate(long rounds, int threads, int repeats)
+static void meet_often(job *j, int rank)
 {
-    double best = 0;
-    for (int r = 0; r < repeats; r++) {
-        double start = 0, stop = 0;
-        pc_team team = {threads, 0, 0};
-#pragma omp parallel num_threads(threads)
-        {
-            pc_barrier(&team);
-#pragma omp master
-            start = now();
-            for (long i = 0; i < rounds; i++)
-                pc_barrier(&team);
-#pragma omp master
-            stop = now();
-        }
-        best = better(best, (double)rounds / (stop - start));
+    for (int r = 0; r < j->repeats; r++) {
+        meet(j);
+        double start = now();
+        for (i64 i = 0; i < j->n; i++)
+            meet(j);
+        if (rank == 0)
+            j->best = better(j->best, (double)j->n / (now() - start));
     }
-    return best;
+}
+
+/* Meetings a second of all threads. */
+double barrier_rate(i64 rounds, int threads, int repeats)
+{
+    job j = {.work = meet_often, .threads = threads, .n = rounds, .repeats = repeats};
+    return run(&j);
 }

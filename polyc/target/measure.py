@@ -10,6 +10,7 @@ import numpy as np
 
 from polyc.build.pages import allocate_pages
 from polyc.build.toolchain import build_library
+from polyc.errors import RuntimeFailure
 from polyc.options import Options
 from polyc.target.machine import Target
 from polyc.target.rates import Rates
@@ -21,7 +22,7 @@ double fma_rate(long rounds, int repeats);
 double cache_rate(const float *x, int64_t n, int64_t passes, int repeats);
 double read_rate(const float *x, int64_t n, int64_t slices, int threads, int repeats);
 double copy_rate(const float *x, float *y, int64_t n, int64_t slices, int threads, int repeats);
-double barrier_rate(long rounds, int threads, int repeats);
+double barrier_rate(int64_t rounds, int threads, int repeats);
 """
 
 TRIES = 100
@@ -44,7 +45,10 @@ BARRIERS = 1_000
 
 
 def measure_rates(target: Target, options: Options) -> Rates:
-    """The rates of this machine, with all cores of `target`; BuildError without a compiler."""
+    """The rates of this machine, with all cores of `target`.
+
+    Raises BuildError without a compiler, RuntimeFailure where threads cannot be started.
+    """
     library = _load(target, options)
     memory = allocate_pages(max(LEAST_MEMORY, 4 * target.l3)).view(np.float32)
     memory.fill(1.0)
@@ -67,6 +71,11 @@ def measure_rates(target: Target, options: Options) -> Rates:
         return float(library.copy_rate(x, x + half, n, slices, threads, ROUNDS))
 
     cores = target.cores
+    meetings = float(library.barrier_rate(BARRIERS, cores, TRIES))
+    if meetings == 0:
+        raise RuntimeFailure(
+            f"{cores} threads cannot be started; measure with fewer cores (taskset) or allow more"
+        )
     return Rates(
         flops=float(library.fma_rate(FMA_ROUNDS, TRIES)),
         l1=cached(target.l1d),
@@ -76,7 +85,7 @@ def measure_rates(target: Target, options: Options) -> Rates:
         read_all=read(cores),
         copy=copied(1),
         copy_all=copied(cores),
-        barrier=1 / library.barrier_rate(BARRIERS, cores, TRIES) if cores > 1 else 0.0,
+        barrier=1 / meetings if cores > 1 else 0.0,
         measured=True,
     )
 
