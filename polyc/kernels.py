@@ -1,13 +1,12 @@
 """From clusters to kernels: each distinct cluster is scheduled, generated, proven and printed once.
 
 Two clusters that are equal up to names become two launches of one kernel. What makes them equal is
-a signature: the text of their domains, accesses and expressions with names replaced by positions,
-and how their arrays are stored.
+a signature: the text of their domains, accesses and expressions with names replaced by positions
+(`mapping/signature.py`), how their arrays are stored, and what was chosen about them.
 """
 
 from __future__ import annotations
 
-import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
@@ -27,13 +26,13 @@ from polyc.codegen.registers import find_registers
 from polyc.codegen.vectorise import vectorise
 from polyc.mapping.choose import choose_mapping
 from polyc.mapping.cpu import map_to_cpu
+from polyc.mapping.signature import spell_layouts
 from polyc.mapping.storing import StoredCluster
 from polyc.memory.storage import Storage
 from polyc.options import Options
 from polyc.poly.show import show_tree
 from polyc.promote.local_arrays import promote_to_locals
 from polyc.schedule.schedule import check_legal, schedule_outer
-from polyc.scop.expr import show
 from polyc.scop.scop import Array, Scop
 from polyc.target.machine import Target
 from polyc.trace import Trace
@@ -78,7 +77,7 @@ def compile_clusters(
     kernels: dict[str, CompiledKernel] = {}
     launches, touched = [], []
     for one in trace.track("kernels", stored):
-        signature = _signature(one, scop)
+        signature = _signature(one)
         if signature not in kernels:
             name = f"k{len(kernels)}_{one.cluster.statements[-1].name.removeprefix('S_')}"
             kernels[signature] = _compile(name, one, scop, target, options, trace)
@@ -113,9 +112,7 @@ def _compile(
 
     # 2. where loops go: tiles, threads, registers, SIMD lanes
     with trace.step("map"):
-        mapping = choose_mapping(
-            cluster, band, stored.vector, stored.register_tile, arrays, stored.storages, target
-        )
+        mapping = choose_mapping(cluster, band, stored.parameters, arrays, stored.storages, target)
         tree = map_to_cpu(cluster, band, mapping)
         check_legal(tree, dependences, name)
         if trace.wants("schedule"):
@@ -207,26 +204,10 @@ def _boundary(
     return reads, {a: footprints.writes[a] for a in part.outputs}
 
 
-def _signature(stored: StoredCluster, scop: Scop) -> str:
+def _signature(stored: StoredCluster) -> str:
     """Equal texts mean equal kernels: names become positions, everything else stays."""
-    cluster = stored.cluster
-    statements = (*cluster.prelude, *cluster.statements)
-    names = {name: f"@{k}" for k, name in enumerate(stored.arrays)}
-    names |= {s.name: f"#{k}" for k, s in enumerate(statements)}
-    parts = [f"{len(cluster.prelude)} {stored.vector} {stored.register_tile} {cluster.is_group}"]
-    for loop in cluster.shared:
-        parts.append(" ".join(f"{s} {p}" for s, p in loop.items()))
-    for s in statements:
-        parts += [str(s.domain), f"{s.array} {s.reduction}", str(s.write), show(s.value)]
-        parts.append(" ".join(f"{load.index} {load.dtype}" for load in s.loads))
-    for name in stored.arrays:
-        array, storage = scop.arrays[name], stored.storages[name]
-        known = array.kind if array.kind == "constant" else ""
-        parts.append(
-            f"{array.dtype} {array.shape} {storage.permutation} {storage.blocks} {storage.shape} "
-            f"{known} {name in stored.private}"
-        )
-    return re.sub(r"[A-Za-z_]\w*", lambda m: names.get(m.group(), m.group()), "\n".join(parts))
+    layouts = spell_layouts(stored.arrays, stored.storages, stored.private)
+    return f"{stored.parameters}\n{stored.text}\n{layouts}"
 
 
 def _comment(stored: StoredCluster, schedule: str) -> tuple[str, ...]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import onnx
 
@@ -15,7 +15,9 @@ from polyc.codegen.program import Launch, Program, StoredArray
 from polyc.graph.ir import Graph
 from polyc.graph.onnx_import import import_onnx
 from polyc.graph.simplify import simplify
-from polyc.kernels import CompiledClusters, CompiledKernel, compile_clusters
+from polyc.kernels import CompiledClusters, compile_clusters
+from polyc.mapping.open_cluster import OpenCluster
+from polyc.mapping.parameters import Tuned
 from polyc.mapping.storing import StoredCluster, store_clusters
 from polyc.memory.storage import Storage, arrange, row_major
 from polyc.options import Options
@@ -49,6 +51,8 @@ class Compiled:
 
     `operators` says what each node that is left after the rewrites is; `not_fused` are fusions that
     were considered and refused; `proven` is what holds for all kernels, and for them together.
+    `gains` are what measured parameters save, by launch; `keys` those that tuned parameters were
+    looked up by.
     """
 
     program: Program
@@ -60,10 +64,67 @@ class Compiled:
     operators: Mapping[str, str]
     not_fused: tuple[NotFused, ...]
     proven: tuple[str, ...]
+    gains: tuple[float, ...]
+    keys: tuple[str, ...]
 
 
-def run_pipeline(model: Model, target: Target, options: Options, trace: Trace) -> Compiled:
-    """A model in, proven C out."""
+@dataclass(frozen=True)
+class ClusteredModel:
+    """A model after step 5: what each kernel will compute, and how arrays are stored."""
+
+    graph: Graph
+    rewrites: tuple[str, ...]
+    scop: Scop
+    clusters: tuple[StoredCluster, ...]
+    opened: tuple[OpenCluster, ...]
+    refusals: tuple[Refusal, ...]
+
+
+def run_pipeline(
+    model: Model,
+    target: Target,
+    options: Options,
+    trace: Trace,
+    tuned: Mapping[str, Tuned] | None = None,
+) -> Compiled:
+    """A model in, proven C out; `tuned` are parameters of clusters that measurements preferred."""
+    front = cluster_model(model, target, options, trace, tuned)
+    scop = front.scop
+
+    # 6. clusters -> kernels: dependences, schedule, tiles, registers, loops, proof, C.
+    compiled = compile_clusters(front.clusters, scop, target, options, trace)
+
+    # 7. The kernels together: whatever a launch reads has been written by then.
+    with trace.step("verify"):
+        program = _program(front, compiled)
+        proven = _prove_launches(program, scop, compiled) if options.verify else ()
+
+    return Compiled(
+        program,
+        {f"{k.kernel.name}.c": k.source for k in compiled.kernels},
+        tuple(
+            KernelNote(k.kernel.name, k.schedule, k.proof.facts if k.proof else "")
+            for k in compiled.kernels
+        ),
+        (),
+        front.rewrites,
+        tuple(f"{k.kernel.name}: {k.fallback}" for k in compiled.kernels if k.fallback),
+        {node.name: node.op for node in front.graph.nodes},
+        tuple(_name_nodes(refusal, scop) for refusal in front.refusals),
+        proven,
+        tuple(one.gain for one in front.clusters),
+        tuple(dict.fromkeys(one.key for one in front.opened)),
+    )
+
+
+def cluster_model(
+    model: Model,
+    target: Target,
+    options: Options,
+    trace: Trace,
+    tuned: Mapping[str, Tuned] | None = None,
+) -> ClusteredModel:
+    """The first five stages of `run_pipeline`."""
     # 1. ONNX -> Graph: typed nodes in the newest form of each operator.
     with trace.step("import"):
         graph = model if isinstance(model, Graph) else import_onnx(model)
@@ -87,29 +148,11 @@ def run_pipeline(model: Model, target: Target, options: Options, trace: Trace) -
     # 5. Scop -> clusters, one a kernel; then the layout of every array, in execution order.
     with trace.step("cluster"):
         clusters, refusals = find_clusters(scop, target)
-        stored, scop = store_clusters(clusters, scop, target)
+        stored = store_clusters(clusters, scop, target, tuned)
 
-    # 6. clusters -> kernels: dependences, schedule, tiles, registers, loops, proof, C.
-    compiled = compile_clusters(stored, scop, target, options, trace)
-
-    # 7. The kernels together: whatever a launch reads has been written by then.
-    with trace.step("verify"):
-        program = _program(graph, scop, stored, compiled.kernels, compiled.launches)
-        proven = _prove_launches(program, scop, compiled) if options.verify else ()
-
-    return Compiled(
-        program,
-        {f"{k.kernel.name}.c": k.source for k in compiled.kernels},
-        tuple(
-            KernelNote(k.kernel.name, k.schedule, k.proof.facts if k.proof else "")
-            for k in compiled.kernels
-        ),
-        (),
-        tuple(str(note) for note in notes),
-        tuple(f"{k.kernel.name}: {k.fallback}" for k in compiled.kernels if k.fallback),
-        {node.name: node.op for node in graph.nodes},
-        tuple(_name_nodes(refusal, scop) for refusal in refusals),
-        proven,
+    rewrites = tuple(str(note) for note in notes)
+    return ClusteredModel(
+        graph, rewrites, stored.scop, stored.clusters, stored.opened, tuple(refusals)
     )
 
 
@@ -137,34 +180,35 @@ def _name_nodes(refusal: Refusal, scop: Scop) -> NotFused:
     return NotFused(*names, refusal.reason)
 
 
-def _program(
-    graph: Graph,
-    scop: Scop,
-    stored: Sequence[StoredCluster],
-    kernels: Sequence[CompiledKernel],
-    launches: Sequence[Launch],
-) -> Program:
-    """The program over stored arrays; a constant read in two layouts becomes two arrays."""
-    arrays: dict[str, StoredArray] = {}
-    layouts: dict[tuple[object, ...], str] = {}
-    bound: list[Launch] = []
-    for one, launch in zip(stored, launches, strict=True):
-        names = []
-        for name in launch.arguments:
-            names.append(_store(name, one.storages[name], scop, arrays, layouts))
-        bound.append(Launch(launch.kernel, tuple(names), launch.origin, launch.flops, launch.bytes))
+def _program(front: ClusteredModel, compiled: CompiledClusters) -> Program:
+    """The kernels, their launches, and every array as stored."""
+    graph, scop = front.graph, front.scop
+    arrays, launches = bind_arrays(front.clusters, compiled.launches, scop)
     for name in (*scop.inputs, *scop.outputs):
         if name not in arrays:
             array = scop.arrays[name]
             arrays[name] = StoredArray(name, array.dtype, array.kind, row_major(array))
     return Program(
         graph.name,
-        tuple(k.kernel for k in kernels),
-        tuple(bound),
+        tuple(k.kernel for k in compiled.kernels),
+        launches,
         arrays,
         tuple(zip(_specs(graph, graph.inputs), scop.inputs, strict=True)),
         tuple(zip(_specs(graph, graph.outputs), scop.outputs, strict=True)),
     )
+
+
+def bind_arrays(
+    stored: Sequence[StoredCluster], launches: Sequence[Launch], scop: Scop
+) -> tuple[dict[str, StoredArray], tuple[Launch, ...]]:
+    """The arrays that launches name, as stored; a constant read in two layouts becomes two."""
+    arrays: dict[str, StoredArray] = {}
+    layouts: dict[tuple[object, ...], str] = {}
+    bound: list[Launch] = []
+    for one, launch in zip(stored, launches, strict=True):
+        names = [_store(n, one.storages[n], scop, arrays, layouts) for n in launch.arguments]
+        bound.append(replace(launch, arguments=tuple(names)))
+    return arrays, tuple(bound)
 
 
 def _store(

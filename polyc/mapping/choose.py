@@ -17,6 +17,7 @@ from math import ceil, prod
 import numpy as np
 
 from polyc.mapping.mapping import Mapping
+from polyc.mapping.parameters import Parameters
 from polyc.memory.layout import Strides, compute_strides, worth
 from polyc.memory.storage import Storage
 from polyc.poly.affine import box_extents
@@ -32,14 +33,13 @@ STREAM_VECTORS = 2
 def choose_mapping(
     cluster: Cluster,
     band: OuterBand,
-    vector: int | None,
-    register_tile: tuple[int | None, int, int],
+    parameters: Parameters,
     arrays: Table[str, Array],
     storages: Table[str, Storage],
     target: Target,
 ) -> Mapping:
     """The strategy that fits the cluster, with its sizes."""
-    unroll, height, width = register_tile
+    vector, (unroll, height, width) = parameters.vector, parameters.tile
     work = sum(prod(box_extents(s.domain)) for s in cluster.statements)
     inner = {s.name: (_by_stride(s, arrays, storages), 0) for s in cluster.prelude}
     if vector is None:
@@ -62,6 +62,7 @@ def choose_mapping(
         else:
             strategy = "transform" if cluster.is_group else "pointwise"
             order = (*outer, vector)
+        order = parameters.order or order
     return Mapping(
         strategy,
         tuple(order),

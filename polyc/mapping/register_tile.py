@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping as Table
 from math import ceil
 
+from polyc.mapping.parameters import Tile
 from polyc.memory.layout import Strides
 from polyc.schedule.cluster import Cluster
 from polyc.scop.scop import Array
@@ -17,16 +18,24 @@ def choose_register_tile(
     strides: Table[str, tuple[Strides, ...]],
     arrays: Table[str, Array],
     target: Target,
-) -> tuple[int | None, int, int]:
-    """(loop to unroll, its tile, the vector loop's tile in elements) for a contraction.
+) -> Tile:
+    """The cheapest tile for a contraction."""
+    return rank_register_tiles(cluster, vector, strides, arrays, target)[0]
 
-    Every tile that fits the registers is priced by `_tile_cost`; the cheapest wins.
-    """
+
+def rank_register_tiles(
+    cluster: Cluster,
+    vector: int,
+    strides: Table[str, tuple[Strides, ...]],
+    arrays: Table[str, Array],
+    target: Target,
+) -> list[Tile]:
+    """Every tile that fits the registers, the cheapest by `_tile_cost` first."""
     update = next(s for s in cluster.statements if s.reduction)
     lanes = min(target.lanes(arrays[a.array].dtype) for a in strides[update.name])
     extent = cluster.extents[vector]
     walks = [a for a in strides[update.name][1:] if a.steps[cluster.shared[vector][update.name]]]
-    candidates: list[tuple[float, int | None, int, int]] = []
+    candidates: list[tuple[float, Tile]] = []
     loops = [d for d in range(len(cluster.shared)) if d != vector and cluster.extents[d] > 1]
     for d in [None, *loops]:
         reused = d is None or all(a.steps[cluster.shared[d][update.name]] == 0 for a in walks)
@@ -37,9 +46,8 @@ def choose_register_tile(
                     break
                 cost = _tile_cost(size, u, ceil(extent / lanes), vectors, reused)
                 far = 1e-3 * (d is not None and d != loops[-1])
-                candidates.append((cost + far, d, u, min(vectors * lanes, extent)))
-    _, unroll, height, width = min(candidates, key=lambda c: c[0])
-    return unroll, height, width
+                candidates.append((cost + far, (d, u, min(vectors * lanes, extent))))
+    return [tile for _, tile in sorted(candidates, key=lambda c: c[0])]
 
 
 def _tile_cost(rows: int, u: int, columns: int, v: int, reused: bool) -> float:

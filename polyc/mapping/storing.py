@@ -3,110 +3,136 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 
 from polyc.mapping.choose import STREAM_VECTORS
-from polyc.mapping.packing import Packing, find_operands, pack
+from polyc.mapping.open_cluster import OpenCluster, compute_all_strides, list_touched
+from polyc.mapping.packing import find_operands, pack
+from polyc.mapping.parameters import Parameters, Tile, Tuned
 from polyc.mapping.register_tile import choose_register_tile
-from polyc.memory.layout import (
-    Strides,
-    accesses,
-    choose_vector_loop,
-    compute_strides,
-    decide_layouts,
-)
+from polyc.mapping.signature import spell_cluster
+from polyc.mapping.space import is_candidate
+from polyc.memory.layout import choose_vector_loop, decide_layouts
 from polyc.memory.storage import Storage, row_major
 from polyc.schedule.cluster import Cluster
 from polyc.scop.scop import Array, Scop
 from polyc.target.machine import Target
-
-Tile = tuple[int | None, int, int]
 
 
 @dataclass(frozen=True)
 class StoredCluster:
     """A cluster with its layout decided: which loop is the vector loop, and where arrays lie.
 
-    `register_tile` is (loop to unroll, its tile, the vector loop's tile). `arrays` lists what the
-    cluster touches in order of appearance; `private` ones are touched by no other cluster.
+    `arrays` lists what the cluster touches in order of appearance; `private` ones are touched by no
+    other cluster. `text` spells the cluster with names as positions. `key` is that of the open
+    cluster, empty for a copy that packs; `gain` is what measured parameters saved, 0 for those of
+    the cost model.
     """
 
     cluster: Cluster
-    vector: int | None
-    register_tile: Tile
+    parameters: Parameters
     arrays: tuple[str, ...]
     storages: Mapping[str, Storage]
     private: frozenset[str]
+    text: str = field(repr=False)
+    key: str = ""
+    gain: float = 0.0
+
+
+@dataclass(frozen=True)
+class Stored:
+    """All clusters stored, the scop with the arrays of packed copies, and what was open before."""
+
+    clusters: tuple[StoredCluster, ...]
+    scop: Scop
+    opened: tuple[OpenCluster, ...]
 
 
 def store_clusters(
-    clusters: Sequence[Cluster], scop: Scop, target: Target
-) -> tuple[tuple[StoredCluster, ...], Scop]:
+    clusters: Sequence[Cluster],
+    scop: Scop,
+    target: Target,
+    tuned: Mapping[str, Tuned] | None = None,
+) -> Stored:
     """Each cluster with its vector loop, register tile and storage maps, in execution order.
 
-    A contraction that wants an operand packed is preceded by the copy; the scop that is returned
-    has the arrays of these copies as well.
+    A contraction that wants an operand packed is preceded by the copy. `tuned` holds measured
+    parameters by `OpenCluster.key`; the cost model chooses the others.
     """
-    arrays = dict(scop.arrays)
+    arrays: Mapping[str, Array] = dict(scop.arrays)
     users: dict[str, int] = {}
     for cluster in clusters:
-        for name in _touched(cluster):
+        for name in list_touched(cluster):
             users[name] = users.get(name, 0) + 1
-    decided = {
+    alone = frozenset(n for n, a in arrays.items() if a.kind == "temporary" and users.get(n) == 1)
+    decided: Mapping[str, Storage] = {
         name: row_major(array)
         for name, array in arrays.items()
         if array.kind in ("input", "output")
     }
     stored: list[StoredCluster] = []
-
-    def store(cluster: Cluster, vector: int | None, tile: Tile, new: dict[str, Storage]) -> None:
-        # A constant is stored anew for each reader that wants it otherwise; the rest is shared.
-        decided.update({n: s for n, s in new.items() if arrays[n].kind != "constant"})
-        names = _touched(cluster)
-        storages = {n: new[n] if n in new else decided[n] for n in names}
-        private = {n for n in names if arrays[n].kind == "temporary" and users.get(n) == 1}
-        stored.append(StoredCluster(cluster, vector, tile, names, storages, frozenset(private)))
-
+    opened: list[OpenCluster] = []
     for cluster in clusters:
-        strides = _strides(cluster, arrays, decided)
-        vector = choose_vector_loop(cluster, strides, target)
-        tile = _choose_tile(cluster, vector, strides, arrays, target)
-        packings: tuple[Packing, ...] = ()
-        if vector is not None and cluster.has_reuse:
-            operands = find_operands(cluster, vector, strides, tile[1])
-            cluster, packings = pack(cluster, operands, arrays)
-            arrays |= {p.array.name: p.array for p in packings}
-        copies = [p.array.name for p in packings]
-        new = decide_layouts(cluster, vector, tile[2], arrays, decided, copies)
-        decided |= {n: new[n] for n in copies}
-        for packing in packings:
-            moves = _strides(packing.copy, arrays, decided)
-            own = choose_vector_loop(packing.copy, moves, target)
-            # A vector tile as wide as a panel stays inside one.
-            width = 1 if own is None else min(tile[2], packing.copy.extents[own])
-            store(packing.copy, own, (None, 1, width), {})
-        store(cluster, vector, tile, new)
-    return tuple(stored), replace(scop, arrays=arrays)
+        one = OpenCluster(cluster, arrays, decided, alone.intersection(list_touched(cluster)))
+        found = tuned.get(one.key) if tuned else None
+        if found is not None and not is_candidate(one, found.parameters, target):
+            found = None
+        parameters = found.parameters if found else choose_parameters(one, target)
+        parts, arrays = store_cluster(one, parameters, target)
+        # A constant is stored anew for each reader that wants it otherwise; the rest is shared.
+        for part in parts:
+            shared = {n: s for n, s in part.storages.items() if arrays[n].kind != "constant"}
+            decided = {**decided, **shared}
+        stored += [*parts[:-1], replace(parts[-1], gain=found.gain if found else 0.0)]
+        opened.append(one)
+    return Stored(tuple(stored), replace(scop, arrays=arrays), tuple(opened))
 
 
-def _strides(
-    cluster: Cluster, arrays: Mapping[str, Array], storages: Mapping[str, Storage]
-) -> dict[str, tuple[Strides, ...]]:
-    return {s.name: compute_strides(s, arrays, storages) for s in cluster.statements}
+def choose_parameters(one: OpenCluster, target: Target) -> Parameters:
+    """What the cost model takes."""
+    vector = choose_vector_loop(one.cluster, one.strides, target)
+    tile = _choose_tile(one, vector, target)
+    packed: tuple[str, ...] = ()
+    if vector is not None and one.cluster.has_reuse:
+        packed = find_operands(one.cluster, vector, one.strides, tile[1])
+    return Parameters(vector, tile, tuple(map(one.touched.index, packed)))
 
 
-def _touched(cluster: Cluster) -> tuple[str, ...]:
-    statements = (*cluster.statements, *cluster.prelude)
-    return tuple(dict.fromkeys(name for s in statements for name, _, _ in accesses(s)))
+def store_cluster(
+    one: OpenCluster, parameters: Parameters, target: Target
+) -> tuple[tuple[StoredCluster, ...], Mapping[str, Array]]:
+    """The cluster stored as the parameters say, after the copies that pack its operands.
+
+    The arrays that are returned hold those of the copies as well.
+    """
+    vector, (_, _, width) = parameters.vector, parameters.tile
+    operands = tuple(one.touched[k] for k in parameters.packed)
+    cluster, packings = pack(one.cluster, operands, one.arrays)
+    arrays = {**one.arrays, **{p.array.name: p.array for p in packings}}
+    copies = [p.array.name for p in packings]
+    new = decide_layouts(cluster, vector, width, arrays, one.storages, copies)
+    decided = {**one.storages, **{n: new[n] for n in copies}}
+    result: list[StoredCluster] = []
+    for packing in packings:
+        moves = compute_all_strides(packing.copy, arrays, decided)
+        own = choose_vector_loop(packing.copy, moves, target)
+        # A vector tile as wide as a panel stays inside one.
+        wide = 1 if own is None else min(width, packing.copy.extents[own])
+        names = list_touched(packing.copy)
+        storages = {n: decided[n] for n in names}
+        text = spell_cluster(packing.copy, names, arrays)
+        copied = Parameters(own, (None, 1, wide))
+        result.append(StoredCluster(packing.copy, copied, names, storages, frozenset(), text))
+    names = list_touched(cluster)
+    storages = {n: new[n] if n in new else decided[n] for n in names}
+    text = spell_cluster(cluster, names, arrays) if packings else one.text
+    private = one.private.intersection(names)
+    result.append(StoredCluster(cluster, parameters, names, storages, private, text, one.key))
+    return tuple(result), arrays
 
 
-def _choose_tile(
-    cluster: Cluster,
-    vector: int | None,
-    strides: Mapping[str, tuple[Strides, ...]],
-    arrays: Mapping[str, Array],
-    target: Target,
-) -> Tile:
+def _choose_tile(one: OpenCluster, vector: int | None, target: Target) -> Tile:
+    cluster, strides, arrays = one.cluster, one.strides, one.arrays
     if vector is None:
         return None, 1, 1
     if any(s.reduction for s in cluster.statements):

@@ -145,7 +145,7 @@ def choose_vector_loop(
     cluster: Cluster, strides: Mapping[str, tuple[Strides, ...]], target: Target
 ) -> int | None:
     """The shared loop to run in SIMD lanes, or None if none is worth it."""
-    if not cluster.is_group and not all(_is_whole(s, cluster) for s in cluster.statements):
+    if not cluster.is_group and not all(is_whole(s, cluster) for s in cluster.statements):
         return None
     best, best_worth = None, 0.3
     for d, loop in enumerate(cluster.shared):
@@ -174,7 +174,7 @@ def _is_last(cluster: Cluster, d: int) -> bool:
     return bool(column) and column[-1] == 1
 
 
-def _is_whole(s: Statement, cluster: Cluster) -> bool:
+def is_whole(s: Statement, cluster: Cluster) -> bool:
     """Whether the shared loops are all that a statement iterates over, reductions aside."""
     if s.reduction:
         return True

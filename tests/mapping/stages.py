@@ -80,11 +80,9 @@ class Stages:
 
 def compile_stages(of: Scop, target: Target = AVX512) -> Stages:
     (cluster,), _ = find_clusters(of, target)
-    (stored,), _ = store_clusters([cluster], of, target)
+    (stored,) = store_clusters([cluster], of, target).clusters
     band = schedule_outer(cluster, compute_dependences(of), 1_000_000)
-    mapping = choose_mapping(
-        cluster, band, stored.vector, stored.register_tile, of.arrays, stored.storages, target
-    )
+    mapping = choose_mapping(cluster, band, stored.parameters, of.arrays, stored.storages, target)
     tree = map_to_cpu(cluster, band, mapping)
     promoted = promote_to_locals(tree, cluster, stored.private, of.arrays)
     statements = {s.name: s for s in of.statements}

@@ -11,7 +11,7 @@ from tests.mapping.stages import AVX512
 
 
 def store(of: Scop):
-    return store_clusters(find_clusters(of, AVX512)[0], of, AVX512)[0]
+    return store_clusters(find_clusters(of, AVX512)[0], of, AVX512).clusters
 
 
 def conv_then_transposed_reader() -> Scop:
@@ -56,5 +56,5 @@ def test_every_array_touched_is_listed_once_and_stored():
 
 def test_a_constant_is_cut_into_panels_of_the_tile():
     (stored,) = store(matmul_scop(64, 64, 64))
-    _, _, width = stored.register_tile
+    _, _, width = stored.parameters.tile
     assert stored.storages["W"].blocks == ((1, width),)

@@ -1,0 +1,61 @@
+"""A cluster before its layout is decided: what the cost model, and a search, decide about."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from functools import cached_property
+
+from polyc.build.cache import digest
+from polyc.mapping.signature import spell_cluster, spell_layouts
+from polyc.memory.layout import Strides, accesses, compute_strides
+from polyc.memory.storage import Storage
+from polyc.schedule.cluster import Cluster
+from polyc.scop.scop import Array
+
+
+@dataclass(frozen=True)
+class OpenCluster:
+    """A cluster whose turn has come: what earlier ones have settled, and nothing of its own.
+
+    `arrays` are those of the whole program so far, `storages` those layouts that are settled;
+    no other cluster touches a `private` array.
+    """
+
+    cluster: Cluster
+    arrays: Mapping[str, Array] = field(repr=False)
+    storages: Mapping[str, Storage] = field(repr=False)
+    private: frozenset[str]
+
+    @cached_property
+    def touched(self) -> tuple[str, ...]:
+        """The arrays that the cluster touches, in order of appearance."""
+        return list_touched(self.cluster)
+
+    @cached_property
+    def strides(self) -> Mapping[str, tuple[Strides, ...]]:
+        """The accesses of each statement, as the layouts stand."""
+        return compute_all_strides(self.cluster, self.arrays, self.storages)
+
+    @cached_property
+    def text(self) -> str:
+        return spell_cluster(self.cluster, self.touched, self.arrays)
+
+    @cached_property
+    def key(self) -> str:
+        """What tuned parameters are found by: equal for equal clusters between equal layouts."""
+        layouts = spell_layouts(self.touched, self.storages, self.private)
+        return digest([self.text, layouts])[:32]
+
+
+def list_touched(cluster: Cluster) -> tuple[str, ...]:
+    """The arrays that a cluster touches, in order of appearance."""
+    statements = (*cluster.statements, *cluster.prelude)
+    return tuple(dict.fromkeys(name for s in statements for name, _, _ in accesses(s)))
+
+
+def compute_all_strides(
+    cluster: Cluster, arrays: Mapping[str, Array], storages: Mapping[str, Storage]
+) -> dict[str, tuple[Strides, ...]]:
+    """The accesses of each statement; arrays without a storage are free."""
+    return {s.name: compute_strides(s, arrays, storages) for s in cluster.statements}
