@@ -16,6 +16,7 @@ from math import ceil, prod
 
 import numpy as np
 
+from polyc.mapping.loop_order import choose_order
 from polyc.mapping.mapping import Mapping
 from polyc.mapping.parameters import Parameters
 from polyc.memory.layout import Strides, compute_strides, worth
@@ -53,15 +54,12 @@ def choose_mapping(
         sizes = {vector: width}
         if unroll is not None:
             sizes[unroll] = height
-        outer = [d for d in band.loops if d not in (vector, unroll)]
-        batch = [d for d in outer if _is_leading(cluster, d)]
-        rest = [d for d in outer if d not in batch]
         if any(s.reduction for s in cluster.statements):
             strategy = "contraction"
-            order = (*batch, vector, *rest, *([unroll] if unroll is not None else []))
+            order = choose_order(cluster, band.loops, vector, sizes, arrays, target)
         else:
             strategy = "transform" if cluster.is_group else "pointwise"
-            order = (*outer, vector)
+            order = (*(d for d in band.loops if d != vector), vector)
         order = parameters.order or order
     return Mapping(
         strategy,
@@ -72,11 +70,6 @@ def choose_mapping(
         _count_parallel(cluster, band, order, sizes, work),
         inner,
     )
-
-
-def _is_leading(cluster: Cluster, d: int) -> bool:
-    """Whether a shared loop is the first of the statement's iterators: a batch dimension."""
-    return all(loop == 0 for loop in cluster.shared[d].values())
 
 
 def _count_parallel(

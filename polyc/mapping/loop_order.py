@@ -1,0 +1,147 @@
+"""The order of a contraction's tile loops: the one that brings the least from distant caches.
+
+A tile's operands are used again by other tiles. How soon decides where they come from: what all
+the loops inside some level touch together either fits a cache, and is fetched into it once, or is
+fetched again for every iteration outside. With loops L0 … Ln, outermost first, and a cache that
+holds what the loops from Lk on touch,
+
+    fetched(A) = footprint of A within Lk … Ln  *  iterations of L0 … L(k-1)
+
+where loops just outside of Lk that A does not move with do not count: A is still there.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping as Table
+from collections.abc import Sequence
+from dataclasses import dataclass
+from itertools import takewhile
+from math import ceil, prod
+
+from polyc.memory.layout import accesses
+from polyc.poly.affine import box_extents, coefficients, outputs
+from polyc.schedule.cluster import Cluster
+from polyc.scop.scop import Array
+from polyc.target.machine import Target
+
+L1_SHARE, L2_SHARE = 0.5, 0.75
+"""Of a cache, for the operands of the tiles; the rest is for what streams past."""
+
+CYCLES_FROM_L2, CYCLES_BEYOND_L2 = 1 / 32, 1 / 6
+"""Cycles a byte, of one core."""
+
+CLOSE = 1.05
+"""A cost up to this many times the least is as good."""
+
+
+@dataclass(frozen=True)
+class _Operand:
+    """How an access moves: for each dimension of its array, the steps of the shared loops.
+
+    `inner` is what the statement's own loops cover of each dimension.
+    """
+
+    itemsize: int
+    sizes: tuple[int, ...]
+    steps: tuple[tuple[int, ...], ...]
+    inner: tuple[int, ...]
+
+    def moves_with(self, d: int) -> bool:
+        return any(row[d] for row in self.steps)
+
+    def footprint(self, extents: Sequence[int]) -> int:
+        """Bytes touched by so many iterations of each shared loop."""
+        covered = (
+            min(size, inner + sum(c * (n - 1) for c, n in zip(row, extents, strict=True)))
+            for size, row, inner in zip(self.sizes, self.steps, self.inner, strict=True)
+        )
+        return self.itemsize * prod(covered)
+
+
+def choose_order(
+    cluster: Cluster,
+    loops: Sequence[int],
+    vector: int,
+    tiles: Table[int, int],
+    arrays: Table[str, Array],
+    target: Target,
+) -> tuple[int, ...]:
+    """The shared loops, outermost first; `tiles` are their tile sizes (1 where none is given).
+
+    What is chosen is where the vector loop stands: as far out as costs little, since a panel of
+    weights is then read once. The others keep their order, in which memory is walked row by row.
+    """
+    rest = [d for d in loops if d != vector]
+    operands = _operands(cluster, arrays)
+    idle = len([*takewhile(lambda d: cluster.extents[d] == 1, rest)])
+    orders = [(*rest[:k], vector, *rest[k:]) for k in range(idle, len(rest) + 1)]
+    costs = [_cost(order, operands, cluster.extents, tiles, target) for order in orders]
+    return next(o for o, cost in zip(orders, costs, strict=True) if cost <= CLOSE * min(costs))
+
+
+def _operands(cluster: Cluster, arrays: Table[str, Array]) -> list[_Operand]:
+    """What a contraction reads and writes, its private accumulators left out."""
+    result = []
+    totals = {s.array for s in cluster.statements if s.reduction}
+    for s in cluster.statements:
+        own = box_extents(s.domain)
+        shared = [loop[s.name] for loop in cluster.shared]
+        for name, index, _ in accesses(s):
+            if name in totals:
+                continue
+            rows = [coefficients(function) for function in outputs(index)]
+            sizes = arrays[name].shape
+            result.append(
+                _Operand(
+                    arrays[name].dtype.itemsize,
+                    sizes,
+                    tuple(tuple(abs(row[p] or 0) for p in shared) for row in rows),
+                    tuple(
+                        _covered_inside(row, own, shared, size)
+                        for row, size in zip(rows, sizes, strict=True)
+                    ),
+                )
+            )
+    return result
+
+
+def _covered_inside(
+    row: Sequence[int | None], own: Sequence[int], shared: Sequence[int], size: int
+) -> int:
+    """How much of a dimension a statement covers by itself; all of it if that is not affine."""
+    if None in row:
+        return size
+    return 1 + sum(
+        abs(c or 0) * (n - 1)
+        for p, (c, n) in enumerate(zip(row, own, strict=True))
+        if p not in shared
+    )
+
+
+def _cost(
+    order: Sequence[int],
+    operands: Sequence[_Operand],
+    extents: Sequence[int],
+    tiles: Table[int, int],
+    target: Target,
+) -> float:
+    """Cycles to fetch all operands, from the second-level cache and from beyond it."""
+    levels = []
+    for k in range(len(order) + 1):
+        outside = set(order[:k])
+        inside = [tiles.get(d, 1) if d in outside else n for d, n in enumerate(extents)]
+        levels.append([operand.footprint(inside) for operand in operands])
+
+    def fetched(capacity: float) -> float:
+        fitting = (k for k, level in enumerate(levels) if sum(level) <= capacity)
+        level = next(fitting, len(order))
+        total = 0
+        for operand, size in zip(operands, levels[level], strict=True):
+            outside = list(order[:level])
+            while outside and not operand.moves_with(outside[-1]):
+                outside.pop()
+            total += size * prod(ceil(extents[d] / tiles.get(d, 1)) for d in outside)
+        return total
+
+    near, far = fetched(L1_SHARE * target.l1d), fetched(L2_SHARE * target.l2)
+    return near * CYCLES_FROM_L2 + far * CYCLES_BEYOND_L2

@@ -1,0 +1,73 @@
+"""Where the vector loop stands among the tile loops, by what has to be fetched again."""
+
+from __future__ import annotations
+
+import pytest
+
+from polyc.mapping.loop_order import choose_order
+from polyc.schedule.cluster import find_clusters
+from polyc.scop.expr import call
+from polyc.scop.scop import Scop
+from tests.analysis.nests import ZERO, array, conv_scop, load, matmul_scop, scop, statement
+from tests.mapping.stages import AVX512
+
+
+def batched_scop(b: int, m: int, n: int, k: int) -> Scop:
+    """Y[b] = X[b] W[b]: both operands move with the batch."""
+    product = call("mul", load("{ S[b,i,j,k] -> X[b,i,k] }"), load("{ S[b,i,j,k] -> W[b,k,j] }"))
+    box = f"0<=b<{b} and 0<=i<{m} and 0<=j<{n}"
+    return scop(
+        [
+            array("X", [b, m, k], "input"),
+            array("W", [b, k, n], "constant"),
+            array("acc", [b, m, n], "temporary"),
+            array("Y", [b, m, n], "output"),
+        ],
+        statement(f"{{ Z[b,i,j] : {box} }}", "{ Z[b,i,j] -> acc[b,i,j] }", ZERO),
+        statement(
+            f"{{ S[b,i,j,k] : {box} and 0<=k<{k} }}", "{ S[b,i,j,k] -> acc[b,i,j] }", product, "add"
+        ),
+        statement(
+            f"{{ T[b,i,j] : {box} }}",
+            "{ T[b,i,j] -> Y[b,i,j] }",
+            load("{ T[b,i,j] -> acc[b,i,j] }"),
+        ),
+    )
+
+
+def order(of: Scop, vector: str, tiles: dict[str, int]) -> str:
+    """The chosen order as the last statement's iterators, as in "b j i"."""
+    (cluster,), _ = find_clusters(of, AVX512)
+    last = cluster.statements[-1]
+    loops = [last.iterators[loop[last.name]] for loop in cluster.shared]
+    sizes = {loops.index(name): size for name, size in tiles.items()}
+    chosen = choose_order(cluster, range(len(loops)), loops.index(vector), sizes, of.arrays, AVX512)
+    return " ".join(loops[d] for d in chosen)
+
+
+def test_panels_of_large_weights_are_read_once():
+    assert order(matmul_scop(128, 3072, 768), "j", {"j": 48, "i": 9}) == "j i"
+
+
+def test_with_few_columns_rows_are_read_once():
+    # 16384 rows of 1 KiB by 2 panels of 32 KiB: the panels stay in the second-level cache
+    assert order(matmul_scop(16384, 64, 256), "j", {"j": 32, "i": 14}) == "i j"
+
+
+def test_a_large_batch_is_outermost():
+    # all of X is beyond the cache; one matrix of it fits
+    assert order(batched_scop(36, 784, 128, 128), "j", {"j": 32, "i": 14}) == "b j i"
+
+
+@pytest.mark.parametrize(
+    ("channels", "size", "expected"), [(64, 112, "n y o x"), (256, 14, "n o y x")]
+)
+def test_large_images_are_walked_once_and_small_ones_once_a_panel(
+    channels: int, size: int, expected: str
+):
+    of = conv_scop(256, size, size, channels, 3)
+    assert order(of, "o", {"o": 32, "x": 14}) == expected
+
+
+def test_a_loop_of_one_iteration_changes_nothing():
+    assert order(matmul_scop(1, 4096, 4096), "j", {"j": 64}) == "i j"
