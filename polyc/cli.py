@@ -181,7 +181,7 @@ def demo(threads: Threads = None, seed: Seed = 0) -> None:
     _say(f"checked: within {error:.1e} of {judge}\n")
     evaluate = make_evaluator(model)
     calls = {"polyc": lambda: compiled.run(feeds), "numpy": lambda: evaluate(feeds)}
-    times = measure_in_turn(calls, budget=3, least=3)
+    times = measure_in_turn(calls, budget=3)
     _say(f"polyc, {compiled.threads} threads: {times['polyc']}")
     _say(f"NumPy, im2col and its BLAS: {times['numpy']}")
     _say(f"polyc is {times['numpy'].median / times['polyc'].median:.1f} times as fast")

@@ -68,7 +68,7 @@ def random_weight(
     if positive:
         return generator.uniform(0.5, 1.5, shape).astype(np.float32)
     fan_in = math.prod(shape[1:]) if len(shape) > 1 else 100
-    return (generator.standard_normal(shape) / math.sqrt(fan_in)).astype(np.float32)
+    return generator.standard_normal(shape, np.float32) / np.float32(math.sqrt(fan_in))
 
 
 def check(

@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+import re
+import time
+
 import numpy as np
 import pytest
 from onnx import TensorProto, helper, numpy_helper
 
-from polyc.commands.bench import measure, measure_in_turn
+from polyc.commands import bench
+from polyc.commands.bench import measure_in_turn, settle, take_turn
 from polyc.commands.feeds import random_feeds, read_feeds, write_results
 from polyc.commands.verify import expose_intermediates, relative_error, run_reference
 from polyc.errors import InvalidModel, RuntimeFailure
@@ -43,19 +47,51 @@ def test_results_stay_in_their_folder(tmp_path):
     assert [int(np.load(f)[0]) for f in files] == [0, 1, 2, 3]
 
 
-def test_measure_warms_up_and_repeats():
+def test_a_turn_warms_up_and_counts():
     calls = []
-    timing = measure(lambda: calls.append(1), budget=0, least=3)
-    assert len(calls) == 3 * (1 + 3)  # each round warms up once and counts three
-    assert len(timing.seconds) == 9
-    assert 0 <= timing.best <= timing.median
+
+    def call():
+        calls.append(1)
+        time.sleep(0.008)
+
+    samples = take_turn(call)
+    assert len(samples) == len(calls) - 1 >= 3
+    assert all(0.008 <= s < 1 for s in samples)
+
+
+def test_quick_calls_are_timed_together():
+    calls = []
+    samples = take_turn(lambda: calls.append(1))
+    assert len(calls) > 20 * len(samples)
+    assert 0 < min(samples) < 1e-5
 
 
 def test_calls_take_turns():
-    calls: list[str] = []
-    times = measure_in_turn({n: lambda n=n: calls.append(n) for n in "ab"}, budget=0, least=2)
-    assert "".join(calls) == "aaaabbbb" * 2  # each turn begins with a call that does not count
-    assert {name: len(t.seconds) for name, t in times.items()} == {"a": 6, "b": 6}
+    order: list[str] = []
+
+    def slow(name):
+        order.append(name)
+        time.sleep(0.01)
+
+    times = measure_in_turn({n: lambda n=n: slow(n) for n in "ab"}, budget=0, least=2)
+    assert re.fullmatch("(a{4,}b{4,}){2}", "".join(order))
+    assert {n: len(t.seconds) for n, t in times.items()} == {n: order.count(n) - 2 for n in "ab"}
+    assert all(0.01 <= t.best <= t.median for t in times.values())
+
+
+@pytest.mark.parametrize(("busy", "settles"), [(3, True), (10**6, False)])
+def test_settling_waits_for_threads_that_are_busy(monkeypatch, busy, settles):
+    """Time stands in: for `busy` looks the process uses as much of a core as passes."""
+    passed = []
+
+    def sleep(seconds):
+        passed.append(seconds)
+
+    monkeypatch.setattr(time, "sleep", sleep)
+    monkeypatch.setattr(time, "perf_counter", lambda: sum(passed))
+    monkeypatch.setattr(time, "process_time", lambda: sum(passed[:busy]))
+    assert settle() == settles
+    assert len(passed) == busy + 1 if settles else sum(passed) >= bench.RESTLESS
 
 
 def test_what_the_reference_cannot_run_is_an_error():
