@@ -31,12 +31,20 @@ class Builder(GraphBuilder):
         return self.node(op, inputs, exact=False, **attributes)[0]
 
     def conv(
-        self, x: Value, filters: int, kernel: Sequence[int], pads: Sequence[int], bias: bool = True
+        self,
+        x: Value,
+        filters: int,
+        kernel: Sequence[int],
+        pads: Sequence[int],
+        bias: bool = True,
+        group: int = 1,
     ) -> Value:
         """A convolution whose outputs are about as large as its inputs."""
-        size = x.shape[1] * int(np.prod(kernel))
-        w = self.constant(normal(filters, x.shape[1], *kernel) / np.float32(np.sqrt(size)))
-        return self.one("Conv", x, w, self.constant(normal(filters)) if bias else None, pads=pads)
+        channels = x.shape[1] // group
+        size = channels * int(np.prod(kernel))
+        w = self.constant(normal(filters, channels, *kernel) / np.float32(np.sqrt(size)))
+        shift = self.constant(normal(filters)) if bias else None
+        return self.one("Conv", x, w, shift, pads=pads, group=group)
 
 
 def residual_block(late: bool = False) -> tuple[Builder, Value]:
@@ -58,7 +66,9 @@ def many_forms() -> tuple[Builder, list[Value]]:
     columns = b.one("Sigmoid", b.conv(rows, 40, [3, 1], [1, 0, 1, 0]))
     small = b.one("Clip", b.conv(b.input(normal(2, 40, 14, 15)), 33, [2, 2], [1, 0, 0, 1]))
     volume = b.conv(b.input(normal(1, 16, 5, 9, 10)), 16, [1, 3, 3], [0, 1, 1, 0, 1, 1])
-    return b, [signal, b.one("LeakyRelu", large), columns, small, b.one("Relu", volume)]
+    groups = b.conv(b.input(normal(1, 96, 13, 11)), 60, [5, 5], [2, 2, 2, 2], group=3)
+    others = [b.one("LeakyRelu", large), b.one("Relu", volume), b.one("Relu", groups)]
+    return b, [signal, columns, small, *others]
 
 
 @cache

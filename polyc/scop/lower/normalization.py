@@ -222,14 +222,33 @@ def pad_lrn(ctx: Lowering, node: Node) -> Padding:
 def lower_lrn(ctx: Lowering, node: Node) -> None:
     """y[n, c] = x[n, c] / (bias + alpha / size * sum of x[n, c + r - (size-1)/2]^2)^beta"""
     ref, size = ctx.ref(node.inputs[0]), node.attributes["size"]
+    alpha, beta, bias = node.get("alpha", 1e-4), node.get("beta", 0.75), node.get("bias", 1.0)
     source = read_padded(ctx, node, pad_lrn(ctx, node))
     at = grid_iterators(range(ref.rank))
     space = ctx.space(node, **dict(zip(at, ref.shape, strict=True)), r=size)
     value = square(space.load(source, "i0", "i1 + r", *at[2:]))
 
     def finish(end: Space, total: Expr) -> Expr:
-        base = add(node.get("bias", 1.0), mul(node.get("alpha", 1e-4) / size, total))
-        divisor = power(base, node.get("beta", 0.75))
-        return div(end.load(ref, *at), divisor)
+        base = add(bias, mul(alpha / size, total))
+        divisor = _root_power(base, beta) if min(alpha, bias) >= 0 else power(base, beta)
+        return div(end.load(source, "i0", f"i1 + {(size - 1) // 2}", *at[2:]), divisor)
 
     ctx.accumulate(node, space, at, value, "add", finish)
+
+
+def _root_power(base: Expr, exponent: float) -> Expr:
+    """base ** exponent, for a base that is not negative: quarters up to 1 by square roots.
+
+    Two correctly rounded roots and a product are as accurate as a power, and several times faster.
+    """
+    root = sqrt(base)
+    match exponent:
+        case 0.25:
+            return sqrt(root)
+        case 0.5:
+            return root
+        case 0.75:
+            return mul(root, sqrt(root))
+        case 1:
+            return base
+    return power(base, exponent)

@@ -96,12 +96,13 @@ def _conv_window(ctx: Lowering, node: Node) -> Window:
 
 def _conv_tiles(ctx: Lowering, node: Node, window: Window) -> tuple[MinimalFilter, ...] | None:
     """The minimal filters that the node is computed with, or None for the direct form."""
-    batch, channels, *_ = ctx.type(node.inputs[0]).extents
+    batch, groups = ctx.type(node.inputs[0]).extents[0], node.get("group", 1)
     weight = ctx.type(node.inputs[1])
-    plain = node.get("group", 1) == 1 and {*window.strides, *window.dilations} == {1}
+    plain = {*window.strides, *window.dilations} == {1}
     if not (ctx.minimal_filtering and plain and weight.is_constant and weight.dtype.kind == "f"):
         return None
-    return choose_filters(batch, channels, weight.extents[0], window.kernel, window.output)
+    filters, channels, *_ = weight.extents
+    return choose_filters(batch, groups, channels, filters // groups, window.kernel, window.output)
 
 
 @pads_input("Conv")

@@ -7,7 +7,8 @@ For two dimensions, with tiles t = (ty, tx) of m x m outputs and n x n inputs:
     y[o, m ty + p, m tx + q]  =  sum of A[p, a] A[q, b] M[a, b, t, o]      output transform
 
 U = G w G^T is computed at compile time. A transform goes one dimension at a time; its matrices are
-small and full of zeros, so each row is a statement of its own with a literal sum.
+small and full of zeros, so each row is a statement of its own with a literal sum. The transforms do
+not care for groups; the products of a grouped convolution are a batch of n^2 for each group.
 
 Exact in exact arithmetic, this is not the direct sum in floating point:
 
@@ -65,21 +66,30 @@ below. On random float32 data with 512 channels their error is 1.5e-5 of the lar
 
 
 def choose_filters(
-    batch: int, channels: int, filters: int, kernel: Sequence[int], output: Sequence[int]
+    batch: int,
+    groups: int,
+    channels: int,
+    filters: int,
+    kernel: Sequence[int],
+    output: Sequence[int],
 ) -> tuple[MinimalFilter, ...] | None:
-    """The cheapest F(m, r) in each dimension by estimated cycles, or None for the direct form."""
+    """The cheapest F(m, r) in each dimension by estimated cycles, or None for the direct form.
+
+    `channels` and `filters` are those of one group.
+    """
     if min(channels, filters) < CHANNELS or all(r == 1 for r in kernel) or 0 in (batch, *output):
         return None
-    direct = batch * channels * filters * prod(kernel) * prod(output) / LANES
+    direct = batch * groups * channels * filters * prod(kernel) * prod(output) / LANES
     best: tuple[MinimalFilter, ...] | None = None
     cheapest = WORTHWHILE * direct
     sizes = [range(1, 2) if r == 1 else range(2, LARGEST - r + 2) for r in kernel]
     for ms in product(*sizes):
         points = prod(m + r - 1 for m, r in zip(ms, kernel, strict=True))
         tiles = batch * prod(ceil(n / m) for n, m in zip(output, ms, strict=True))
-        products = points * tiles * channels * filters / LANES * (1 + 1.5 / min(tiles, 14))
-        weights = points * channels * filters * 4 / WEIGHT_BYTES_A_CYCLE
-        transforms = points * tiles * (channels + filters) / LANES * TRANSFORM_CYCLES
+        pairs = groups * channels * filters
+        products = points * tiles * pairs / LANES * (1 + 1.5 / min(tiles, 14))
+        weights = points * pairs * 4 / WEIGHT_BYTES_A_CYCLE
+        transforms = points * tiles * groups * (channels + filters) / LANES * TRANSFORM_CYCLES
         cost = products + weights + transforms
         chosen = tuple(minimal_filter(m, r) for m, r in zip(ms, kernel, strict=True))
         if cost < cheapest and compute_growth(chosen) <= LARGEST_GROWTH:
@@ -175,14 +185,19 @@ def _transform_input(ctx: Lowering, node: Node, source: Ref, tiling: _Tiling) ->
 
 
 def _multiply(ctx: Lowering, node: Node, values: Ref, weight: Ref, points: Sequence[int]) -> Ref:
-    """M[a, b, t, o] += V[a, b, t, c] * U[a, b, o, c]: a matrix product for each a, b."""
-    tiles, channels = values.shape[-2:]
-    filters, at = weight.shape[-2], _places(points)
-    target = ctx.array(f"{node.outputs[0]}_products", values.dtype, [*points, tiles, filters])
-    space = ctx.space(node, **_iterated(points), t=tiles, o=filters, c=channels)
-    value = mul(space.load(values, *at, "t", "c"), space.load(weight, *at, "o", "c"))
+    """M[a, b, t, o] += V[a, b, t, c] * U[a, b, o, c]: a matrix product for each a, b and group."""
+    tiles, groups, at = values.shape[-2], node.get("group", 1), _places(points)
+    filters, channels = weight.shape[-2] // groups, weight.shape[-1]
+    every = [*points, tiles, groups * filters]
+    target = ctx.array(f"{node.outputs[0]}_products", values.dtype, every)
+    group = {"g": groups} if groups > 1 else {}
+    space = ctx.space(node, **_iterated(points), **group, t=tiles, o=filters, c=channels)
+    channel, filter_ = (
+        f"{n}*g + {i}" if group else i for n, i in ((channels, "c"), (filters, "o"))
+    )
+    value = mul(space.load(values, *at, "t", channel), space.load(weight, *at, filter_, "c"))
     kept = [i for i in space.extents if i != "c"]
-    accumulate_into(ctx, node, target, space, kept, value, "add", into=[*at, "t", "o"])
+    accumulate_into(ctx, node, target, space, kept, value, "add", into=[*at, "t", filter_])
     return target
 
 

@@ -144,6 +144,19 @@ def test_lrn(size: int) -> None:
     check_node("LRN", [x], attributes, expected=run_onnxruntime("LRN", [x], attributes))
 
 
+@pytest.mark.parametrize("beta", [0.25, 0.5, 0.75, 1.0, 0.6, 2.0])
+@pytest.mark.parametrize(("alpha", "bias"), [(0.5, 2.0), (-0.5, 9.0), (0.5, 0.0)])
+def test_lrn_with_any_exponent(beta: float, alpha: float, bias: float) -> None:
+    x = normal(1, 6, 3, 4)
+    x[0, 2, 1, 1] = np.inf if alpha > 0 else 1.0
+    square = np.pad(np.square(x.astype("f8")), [(0, 0), (1, 1), (0, 0), (0, 0)])
+    total = square[:, :-2] + square[:, 1:-1] + square[:, 2:]
+    with np.errstate(invalid="ignore", divide="ignore"):
+        wanted = (x / (bias + alpha / 3 * total) ** beta).astype("f4")
+    attributes = {"size": 3, "alpha": alpha, "beta": beta, "bias": bias}
+    check_node("LRN", [x], attributes, expected=[wanted])
+
+
 def test_lrn_of_an_even_size_reaches_further_ahead() -> None:
     x = normal(1, 4, 1, 1)
     square = np.square(x.astype("f8"))

@@ -61,7 +61,7 @@ def force(monkeypatch: pytest.MonkeyPatch, *ms: int) -> None:
     """Let every convolution that may use minimal filters use F(ms, kernel)."""
 
     def choose(*arguments: Any) -> tuple[MinimalFilter, ...]:
-        kernel = arguments[3]
+        kernel = arguments[4]
         return tuple(minimal_filter(m, r) for m, r in zip(ms, kernel, strict=True))
 
     monkeypatch.setattr(window, "choose_filters", choose)
@@ -219,17 +219,17 @@ def test_a_dimension_of_one_tap_has_no_stage(monkeypatch: pytest.MonkeyPatch) ->
 def test_the_direct_form_stays(
     channels: int, filters: int, kernel: list[int], output: list[int]
 ) -> None:
-    assert choose_filters(1, channels, filters, kernel, output) is None
+    assert choose_filters(1, 1, channels, filters, kernel, output) is None
 
 
 def test_an_empty_batch_has_no_tiles() -> None:
-    assert choose_filters(0, 64, 64, [3, 3], [56, 56]) is None
+    assert choose_filters(0, 1, 64, 64, [3, 3], [56, 56]) is None
 
 
 @pytest.mark.parametrize("kernel", [[3], [3, 3], [1, 3], [3, 1], [2, 2], [5, 5], [3] * 3, [2] * 3])
 def test_chosen_where_it_pays(kernel: list[int]) -> None:
     output = [100] if len(kernel) == 1 else [20] * len(kernel)
-    chosen = choose_filters(1, 64, 64, kernel, output)
+    chosen = choose_filters(1, 1, 64, 64, kernel, output)
     assert chosen is not None
     assert [f.r for f in chosen] == kernel
     assert all((f.m == 1) == (f.r == 1) for f in chosen)
@@ -237,7 +237,7 @@ def test_chosen_where_it_pays(kernel: list[int]) -> None:
 
 
 def test_tiles_fit_the_image() -> None:
-    chosen = [choose_filters(1, 64, 64, [3, 3], [n, n]) for n in (1, 9, 56)]
+    chosen = [choose_filters(1, 1, 64, 64, [3, 3], [n, n]) for n in (1, 9, 56)]
     assert [f and [g.m for g in f] for f in chosen] == [None, [3, 3], [4, 4]]
 
 
@@ -248,7 +248,7 @@ def test_switched_off() -> None:
 
 
 @pytest.mark.parametrize(
-    "attributes", [{"strides": [2, 2]}, {"dilations": [1, 2]}, {"group": 2}, {"strides": [1, 2]}]
+    "attributes", [{"strides": [2, 2]}, {"dilations": [1, 2]}, {"group": 16}, {"strides": [1, 2]}]
 )
 def test_only_for_dense_unit_stride(attributes: dict[str, Any]) -> None:
     x, w = normal(1, 64, 24, 24), normal(64, 64 // attributes.get("group", 1), 3, 3)
@@ -276,7 +276,7 @@ def test_convolutions_in_both_forms_share_one_padded_input(
 ) -> None:
     """One reads to the end of its last tile, the other only its own windows."""
     chosen = {3: (minimal_filter(4, 3), minimal_filter(4, 3)), 5: None}
-    monkeypatch.setattr(window, "choose_filters", lambda *args: chosen[args[3][0]])
+    monkeypatch.setattr(window, "choose_filters", lambda *args: chosen[args[4][0]])
     x, weights = normal(1, 2, 7, 7), {"small": normal(2, 2, 3, 3), "large": normal(2, 2, 5, 5)}
     pads = {"small": [1] * 4, "large": [2] * 4}
     tensors = {"x": Tensor("x", x.dtype, x.shape)}
