@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from functools import partial
 from pathlib import Path
 
 import numpy as np
@@ -10,16 +11,25 @@ import onnx
 
 from bench.zoo.bert import bert
 from bench.zoo.convnext import convnext
+from bench.zoo.light import light, light_files
 from bench.zoo.mobilenet import mobilenet
 from bench.zoo.network import Example
 from bench.zoo.vit import vit
 
-MODELS: Mapping[str, Callable[[], Example]] = {
+LIGHT: Mapping[str, Callable[[], Example]] = {
+    name: partial(light, file) for name, file in light_files().items()
+}
+"""Convolutional networks of 2012 to 2017, at batch 1."""
+
+EXPORTED: Mapping[str, Callable[[], Example]] = {
     "bert_base": bert,
     "vit_base": vit,
     "mobilenetv2": mobilenet,
     "convnext_tiny": convnext,
 }
+"""Later ones, as torch.onnx.export writes them, at batch 1."""
+
+MODELS = {**LIGHT, **EXPORTED}
 
 
 def write_example(name: str, example: Example, folder: Path) -> dict[str, np.ndarray]:

@@ -78,12 +78,12 @@ class Network:
     def weight(self, value: np.ndarray, label: str = "weight") -> str:
         """An initializer of float32."""
         name = self._unique(".".join([*self._scopes, label]))
-        self._weights.append(numpy_helper.from_array(value.astype(np.float32), name))
+        self._weights.append(numpy_helper.from_array(value.astype(np.float32, copy=False), name))
         return name
 
     def normal(self, shape: Sequence[int], fan_in: float, gain: float = 1.0) -> np.ndarray:
-        """gain * normal / sqrt(fan_in)."""
-        return self.random.standard_normal(shape) * (gain / math.sqrt(fan_in))
+        """gain * normal / sqrt(fan_in), in float32."""
+        return self.random.standard_normal(shape, np.float32) * np.float32(gain / math.sqrt(fan_in))
 
     def bias(self, size: int) -> str:
         return self.weight(self.normal([size], 100), "bias")

@@ -1,0 +1,116 @@
+"""Who computes: polyc and its peers, each behind one function."""
+
+from __future__ import annotations
+
+import importlib
+import importlib.util
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import onnx
+
+from polyc.target.machine import missing_features
+
+Row = Mapping[str, Any]
+
+
+@dataclass(frozen=True)
+class Task:
+    """A problem on disk, for engines in processes of their own.
+
+    model: an ONNX file; feeds: a .npz file of inputs by name; numpy: as of a `Problem`.
+    """
+
+    name: str
+    model: Path
+    feeds: Path
+    numpy: Callable[..., object] | None
+
+    def inputs(self) -> dict[str, np.ndarray]:
+        """By name, in the model's order."""
+        with np.load(self.feeds) as archive:
+            return {name: archive[name] for name in archive.files}
+
+    def proto(self) -> onnx.ModelProto:
+        return onnx.load(self.model)
+
+
+@dataclass(frozen=True)
+class Session:
+    """A model, ready to run on inputs that stay the same.
+
+    run: once, into arrays that stay the same where the engine can; result: the first output of the
+    last run; kernels: a row for each kernel of it, where the engine tells.
+    """
+
+    run: Callable[[], object]
+    result: Callable[[], np.ndarray]
+    kernels: Callable[[], Sequence[Row]] = tuple
+
+
+@dataclass(frozen=True)
+class Engine:
+    """name: on the command line; label: in tables; package: what must be installed; features: what
+    the CPU must have; environment: that of its process, which is set before the package is loaded.
+
+    Its module here has open(task, threads) -> Session, which raises what it likes for a model that
+    it cannot run.
+    """
+
+    name: str
+    label: str
+    package: str
+    module: str
+    features: tuple[str, ...] = ()
+    environment: Mapping[str, str] = field(default_factory=dict)
+
+    def missing(self) -> str:
+        """Why it cannot run here; empty if it can."""
+        if importlib.util.find_spec(self.package) is None:
+            return f"{self.package} is not installed"
+        lacking = missing_features(self.features)
+        return f"this CPU lacks {', '.join(lacking)}" if lacking else ""
+
+    def open(self, task: Task, threads: int) -> Session:
+        session: Session = importlib.import_module(self.module).open(task, threads)
+        return session
+
+    def variables(self, threads: int) -> dict[str, str]:
+        """The environment of its process: threads, by all the names they go by, and its own."""
+        names = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS")
+        return {**{n: str(threads) for n in names}, **self.environment}
+
+
+# Whole-array expressions allocate their values on every call. Memory that the process keeps spares
+# them the system's zeroing of fresh pages, which would be most of the time for large arrays.
+_KEEP_MEMORY = {"MALLOC_MMAP_MAX_": "0", "MALLOC_TRIM_THRESHOLD_": str(1 << 40)}
+
+ENGINES: Mapping[str, Engine] = {
+    e.name: e
+    for e in (
+        Engine("polyc", "polyc", "polyc", "bench.engines.polyc_engine"),
+        Engine("numpy", "NumPy", "numpy", "bench.engines.numpy_engine", environment=_KEEP_MEMORY),
+        Engine(
+            "numpy-avx512",
+            "NumPy AVX-512",
+            "numpy",
+            "bench.engines.numpy_engine",
+            features=("avx512f", "avx512bw", "avx512dq", "avx512vl"),
+            # OpenBLAS takes its AVX2 kernels on some CPUs that have AVX-512.
+            environment={**_KEEP_MEMORY, "OPENBLAS_CORETYPE": "SkylakeX"},
+        ),
+        Engine("onnxruntime", "ONNX Runtime", "onnxruntime", "bench.engines.onnxruntime_engine"),
+        Engine("openvino", "OpenVINO", "openvino", "bench.engines.openvino_engine"),
+        Engine("torch", "torch", "torch", "bench.engines.torch_engine", environment=_KEEP_MEMORY),
+    )
+}
+
+
+def output_array(model: onnx.ModelProto, k: int = 0) -> np.ndarray:
+    """An array for the k-th output, whose type and shape the model declares."""
+    kind = model.graph.output[k].type.tensor_type
+    shape = [d.dim_value for d in kind.shape.dim]
+    return np.empty(shape, onnx.helper.tensor_dtype_to_np_dtype(kind.elem_type))

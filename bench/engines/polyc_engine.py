@@ -1,0 +1,37 @@
+"""polyc, called as model(*inputs, out=outputs)."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+import numpy as np
+
+import polyc
+from bench.engines import Row, Session, Task
+from polyc.options import options_from_environment
+
+
+def open(task: Task, threads: int) -> Session:
+    options = replace(options_from_environment(), progress=False)
+    model = polyc.compile(task.model, threads=threads, options=options)
+    feeds = task.inputs()
+    inputs = [feeds[s.name] for s in model.inputs]
+    outputs = [np.empty(s.shape, s.dtype) for s in model.outputs]
+    out = outputs[0] if len(outputs) == 1 else outputs
+
+    def kernels() -> Sequence[Row]:
+        report = model.explain(feeds)
+        return [
+            {
+                "kernel": k.name,
+                "nodes": list(k.nodes),
+                "schedule": k.schedule,
+                "flops": k.flops or 0,
+                "bytes": k.bytes or 0,
+                "seconds": k.seconds or 0.0,
+            }
+            for k in report.kernels
+        ]
+
+    return Session(lambda: model(*inputs, out=out), lambda: outputs[0], kernels)
