@@ -15,19 +15,27 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from polyc.build.bundle import copy_bundle, make_manifest, read_source, write_bundle
-from polyc.build.cache import Cache, open_cache
+from polyc.build.bundle import (
+    copy_bundle,
+    make_manifest,
+    read_bundle,
+    read_source,
+    write_bundle,
+)
+from polyc.build.cache import Cache, digest, open_cache
 from polyc.build.fingerprint import fingerprint
 from polyc.build.load import Loaded, load_bundle
 from polyc.build.pages import allocate_pages
 from polyc.build.toolchain import build_library
 from polyc.calls import allocate, bind_inputs, check_outputs
 from polyc.errors import RuntimeFailure
+from polyc.mapping.parameters import Tuned
 from polyc.options import Options, options_from_environment
 from polyc.report.report import KernelRow, Report
 from polyc.spec import TensorSpec
 from polyc.target.machine import Target, available_cores, resolve_target
 from polyc.trace import Trace, make_trace
+from polyc.tuning.store import read_tuned, spell_choices, tuned_file
 
 if TYPE_CHECKING:
     from polyc.pipeline import Compiled
@@ -41,14 +49,15 @@ def compile(
     target: str | Target = "auto",
     opt_level: int | None = None,
     threads: int | None = None,
+    tune: float | None = None,
     options: Options | None = None,
 ) -> CompiledModel:
     """Compile a model, or find it in the cache.
 
     model: a path, an onnx.ModelProto, its bytes, or a polyc.Graph; target: "auto", "cpu", "avx512",
     "avx2", "baseline" or a `Target`; opt_level: 0 to 3, by default that of the options (3);
-    threads: how many a call uses, by default all that this process may use; options: by default
-    what the environment says.
+    threads: how many a call uses, by default all that this process may use; tune: seconds to search
+    for faster kernels first, by measuring; options: by default what the environment says.
 
     Raises InvalidModel, UnsupportedOp, ShapeError, IllegalSchedule, BuildError.
     """
@@ -57,8 +66,11 @@ def compile(
         options = replace(options, opt_level=opt_level)
     if threads is not None:
         options = replace(options, threads=threads)
+    if tune is not None:
+        options = replace(options, tune=tune)
     machine = resolve_target(target, options.cc)
     model = os.fspath(model) if isinstance(model, os.PathLike) else model
+    tuned = _read_or_tune(model, machine, options)
     if options.dump:
         # Only a compilation that runs can be dumped.
         options = replace(options, cache=False)
@@ -66,9 +78,15 @@ def compile(
     cache = open_cache(options)
 
     def make(folder: Path) -> None:
-        _build(model, machine, options, cache, folder)
+        _build(model, machine, options, cache, folder, tuned)
 
-    compiled = CompiledModel(load_bundle(cache.fetch("models", key, make), checked=True))
+    folder = cache.fetch("models", key, make)
+    consulted = read_bundle(folder, checked=True).consulted
+    answers = spell_choices(consulted, tuned)
+    if answers != consulted:  # something was tuned since
+        key = digest([key, *(x for answer in answers.items() for x in answer)])
+        folder = cache.fetch("models", key, make)
+    compiled = CompiledModel(load_bundle(folder, checked=True))
     if cache.temporary:
         weakref.finalize(compiled, cache.discard)
     return compiled
@@ -143,6 +161,11 @@ class CompiledModel:
         return report if feeds is None else report.with_seconds(self.profile(feeds))
 
     @property
+    def weights_bytes(self) -> int:
+        """Bytes of constants that the model reads."""
+        return self._loaded.manifest.weights_bytes
+
+    @property
     def source(self) -> str:
         """The generated C."""
         return read_source(self._loaded.folder)
@@ -197,7 +220,26 @@ class CompiledModel:
             )
 
 
-def _build(model: Any, target: Target, options: Options, cache: Cache, folder: Path) -> None:
+def _read_or_tune(model: Any, target: Target, options: Options) -> Mapping[str, Tuned]:
+    """Tuned parameters by cluster, as the options want them."""
+    known: Mapping[str, Tuned] = {}
+    if options.tune > 0:
+        from polyc.tuning.tune import tune
+
+        known = tune(model, target, options).known
+    elif options.cache:
+        known = read_tuned(tuned_file(target, options))
+    return known if options.use_tuned else {}
+
+
+def _build(
+    model: Any,
+    target: Target,
+    options: Options,
+    cache: Cache,
+    folder: Path,
+    tuned: Mapping[str, Tuned],
+) -> None:
     """Model -> bundle in `folder`: everything that a warm start spares."""
     from polyc.analysis.proof import counted
     from polyc.analysis.verify import verify_arena
@@ -206,7 +248,7 @@ def _build(model: Any, target: Target, options: Options, cache: Cache, folder: P
     from polyc.pipeline import run_pipeline
 
     trace = make_trace(options)
-    compiled = run_pipeline(model, target, options, trace)
+    compiled = run_pipeline(model, target, options, trace, tuned)
     with trace.step("plan"):
         plan = plan_memory(compiled.program)
         driver = print_driver(compiled.program, plan)
@@ -226,7 +268,8 @@ def _build(model: Any, target: Target, options: Options, cache: Cache, folder: P
         weights_bytes=plan.weights_bytes,
         proven=tuple(proven),
     )
-    manifest = make_manifest(compiled.program, plan, options.threads, target, report)
+    consulted = spell_choices(compiled.keys, tuned) if options.use_tuned else {}
+    manifest = make_manifest(compiled.program, plan, options.threads, target, report, consulted)
     write_bundle(folder, manifest, library, sources, compiled.program, plan)
 
 
@@ -242,8 +285,9 @@ def _report(compiled: Compiled, target: Target, trace: Trace) -> Report:
             launch.bytes,
             told[launch.kernel].proof,
             operators=tuple(compiled.operators.get(node, "") for node in launch.origin),
+            gain=gain,
         )
-        for launch in compiled.program.launches
+        for launch, gain in zip(compiled.program.launches, compiled.gains, strict=True)
     )
     return Report(
         compiled.program.name,

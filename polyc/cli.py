@@ -107,6 +107,24 @@ def bench(
 
 
 @app.command()
+def tune(
+    model: OnnxFile,
+    seconds: Annotated[float, typer.Option("--seconds", min=0, help="How long to search.")] = 60.0,
+    target: TargetName = "auto",
+    threads: Threads = None,
+) -> None:
+    """Search for faster kernels for MODEL, by measuring; later compilations use what is found."""
+    from polyc.commands.tune import make_table, search, summarise
+
+    result = search(model, target, threads, seconds)
+    if result.better:
+        _console().print(make_table(result))
+    after = polyc.compile(model, target=target, threads=threads, tune=0)
+    for line in summarise(result, after):
+        _say(line)
+
+
+@app.command()
 def explain(
     model: Model,
     html: Annotated[Path | None, typer.Option("--html", help="Write a page instead.")] = None,

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -27,6 +28,9 @@ class Options:
         is exceeded, the textual order is used and recorded in `explain()`.
     dump: stages to print to `dump_dir` (or stderr): graph, scop, schedule, loopnest, c.
     progress: show a progress bar on long compiles; None: when stderr is a terminal.
+    tune: seconds to search for better parameters of the kernels, by measuring, before the model is
+        compiled (`polyc/tuning/`). What is found is kept in `cache_dir`, by kernel and machine.
+    use_tuned: use what was found earlier; False compiles as if nothing had ever been tuned.
     minimal_filtering: let convolutions use Winograd's algorithm where it pays. It multiplies less
         and rounds differently: on random float32 data the error is up to 1e-5 of the largest
         output where that of the direct sum is 2e-6. A NaN or an infinity in the input still reaches
@@ -38,6 +42,8 @@ class Options:
     opt_level: int = 3
     threads: int = 0
     verify: bool = True
+    tune: float = 0.0
+    use_tuned: bool = True
     minimal_filtering: bool = True
     cache: bool = True
     max_operations: int = 1_000_000
@@ -52,16 +58,20 @@ def options_from_environment(environ: Mapping[str, str] = os.environ) -> Options
     """The default `Options`, with what `POLYC_*` and `OMP_NUM_THREADS` say.
 
     POLYC_CACHE_DIR (folder), POLYC_DUMP (stages, comma-separated), POLYC_DUMP_DIR (folder),
-    POLYC_CC (compiler). `threads` is 0 for "all that this process may use".
+    POLYC_CC (compiler), POLYC_TUNE (seconds). `threads` is 0 for "all that this process may use".
     """
     dump = tuple(s for s in environ.get("POLYC_DUMP", "").split(",") if s)
     unknown = sorted(set(dump) - set(STAGES))
     if unknown:
         raise ValueError(f"POLYC_DUMP names {unknown}; the stages are {', '.join(STAGES)}")
+    tune = environ.get("POLYC_TUNE") or "0"
+    if not re.fullmatch(r"\d+(\.\d*)?", tune):
+        raise ValueError(f"POLYC_TUNE is {tune!r}; give a number of seconds")
     folder = environ.get("POLYC_DUMP_DIR")
     threads = environ.get("OMP_NUM_THREADS", "0").split(",")[0]
     return Options(
         threads=int(threads) if threads.isdigit() else 0,
+        tune=float(tune),
         dump=dump,
         dump_dir=Path(folder) if folder else None,
         cc=environ.get("POLYC_CC") or environ.get("CC") or "gcc",

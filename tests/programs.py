@@ -61,6 +61,11 @@ class FakeCompiled:
     operators: Mapping[str, str] = field(default_factory=dict)
     not_fused: tuple[NotFused, ...] = ()
     proven: tuple[str, ...] = ()
+    keys: tuple[str, ...] = ("one", "two")
+
+    @property
+    def gains(self) -> tuple[float, ...]:
+        return (0.0,) * len(self.program.launches)
 
 
 def stored(
@@ -148,7 +153,9 @@ def install_pipeline(monkeypatch: pytest.MonkeyPatch, result: FakeCompiled) -> A
     module.calls = 0
     module.result = result
 
-    def run_pipeline(model: object, target: object, options: object, trace: Trace) -> FakeCompiled:
+    def run_pipeline(
+        model: object, target: object, options: object, trace: Trace, tuned: object
+    ) -> FakeCompiled:
         module.calls += 1
         with trace.step("lower"):
             trace.dump("graph", "the graph")

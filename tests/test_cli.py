@@ -12,6 +12,7 @@ import pytest
 from onnx import TensorProto, helper, numpy_helper
 
 from polyc import cli
+from polyc.mapping.parameters import Tuned
 from polyc.spec import TensorSpec
 from polyc.target.rates import Rates
 from tests.programs import F32, SCALE_C, compiled, install_pipeline, scale_program, stored
@@ -259,3 +260,26 @@ def test_a_bad_environment_is_an_error_too(polyc, monkeypatch):
 @pytest.mark.parametrize("arguments", [("run",), ("fly",), ("bench", "m.onnx", "--threads", "0")])
 def test_wrong_usage_is_exit_code_2(polyc, arguments):
     assert polyc(*arguments)[0] == 2
+
+
+def test_tune_says_what_became_faster(command, monkeypatch, tmp_path):
+    from polyc.tuning.search import Finding, Search
+
+    def run(search, tasks, budget):
+        assert budget == 5
+        for task in tasks:
+            better = "gemm" in task.name or "t5" in task.name
+            tuned = Tuned(task.chosen, 0.25 if better else 0.0, finished=True)
+            yield Finding(task, tuned, "as it was", "as it is")
+
+    monkeypatch.setattr(Search, "run", run)
+    onnx.save(small_network(), tmp_path / "net.onnx")
+    code, out, err = command("tune", "net.onnx", "--seconds", "5", "--threads", "1")
+    assert (code, err) == (0, "")
+    for part in ("less time", "25.0%", "as it was", "as it is", "before: median", "after: median"):
+        assert part in out
+    assert "small: 1 kernel of " in out
+    assert "tuned, 25% less time" in command("explain", "net.onnx", "--threads", "1")[1]
+    code, out, _ = command("tune", "net.onnx", "--seconds", "5", "--threads", "1")
+    assert code == 0
+    assert "small: 0 kernels of" in out

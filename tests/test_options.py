@@ -2,6 +2,8 @@
 
 from pathlib import Path
 
+import pytest
+
 from polyc.options import Options, options_from_environment
 
 
@@ -16,3 +18,11 @@ def test_without_one_the_cache_is_the_platform_s(monkeypatch):
     assert Options().cache_dir == options_from_environment().cache_dir
     assert Options().cache_dir.is_absolute()
     assert Options().cache_dir != Path()
+
+
+def test_the_environment_may_ask_for_tuning():
+    assert options_from_environment({}).tune == 0
+    assert options_from_environment({"POLYC_TUNE": "2.5"}).tune == 2.5
+    for wrong in ("-1", "long", "nan", "1e3"):
+        with pytest.raises(ValueError, match="POLYC_TUNE"):
+            options_from_environment({"POLYC_TUNE": wrong})

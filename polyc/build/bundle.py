@@ -13,7 +13,7 @@ import json
 import shutil
 import tempfile
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from polyc.memory.plan import Plan
     from polyc.target.machine import Target
 
-FORMAT = 1
+FORMAT = 2
 MANIFEST_FILE = "manifest.json"
 WEIGHTS_FILE = "weights.bin"
 SOURCE_FOLDER = "source"
@@ -41,7 +41,8 @@ class Manifest:
     """What must be known to run a bundle, or to compile its sources again.
 
     `features`: what the CPU must have; `flags`: those of the compiler that say so; `launches`: the
-    kernel and the graph nodes of each launch.
+    kernel and the graph nodes of each launch; `consulted`: the tuned parameters that were asked
+    for, as they were found (`tuning.store.spell_choices`): with others this is another model.
     """
 
     name: str
@@ -54,6 +55,7 @@ class Manifest:
     flags: tuple[str, ...]
     launches: tuple[tuple[str, tuple[str, ...]], ...]
     report: Report
+    consulted: Mapping[str, str] = field(default_factory=dict)
 
     def to_json(self) -> dict[str, Any]:
         return {
@@ -68,6 +70,7 @@ class Manifest:
             "flags": list(self.flags),
             "launches": [[kernel, list(origin)] for kernel, origin in self.launches],
             "report": self.report.to_json(),
+            "consulted": dict(self.consulted),
         }
 
     @staticmethod
@@ -83,11 +86,17 @@ class Manifest:
             tuple(data["flags"]),
             tuple((kernel, tuple(origin)) for kernel, origin in data["launches"]),
             Report.from_json(data["report"]),
+            dict(data["consulted"]),
         )
 
 
 def make_manifest(
-    program: Program, plan: Plan, threads: int, target: Target, report: Report
+    program: Program,
+    plan: Plan,
+    threads: int,
+    target: Target,
+    report: Report,
+    consulted: Mapping[str, str],
 ) -> Manifest:
     """The manifest of a planned program; UnsupportedOp for a size known only at run time."""
     return Manifest(
@@ -101,6 +110,7 @@ def make_manifest(
         target.flags,
         tuple((launch.kernel, launch.origin) for launch in program.launches),
         report,
+        consulted,
     )
 
 

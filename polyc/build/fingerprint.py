@@ -28,8 +28,9 @@ _PACKAGE = Path(__file__).resolve().parent.parent
 # A StringStringEntryProto of the key "location" as it is serialised, up to the length of its value.
 _LOCATION = b"\x0a\x08location\x12"
 
-# Choices that change what is shown or where it is kept, but not what is compiled.
-_SILENT = {"cache", "cache_dir", "dump", "dump_dir", "progress"}
+# Choices that change what is shown or where it is kept, but not what is compiled. (What tuning
+# finds does, but is not known before a model is read: see `Manifest.consulted`.)
+_SILENT = {"cache", "cache_dir", "dump", "dump_dir", "progress", "tune"}
 
 
 def fingerprint(model: Any, target: Target, options: Options) -> str:

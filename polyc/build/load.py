@@ -51,19 +51,25 @@ def load_bundle(folder: Path, checked: bool = False) -> Loaded:
             f"model {manifest.name!r} was compiled for a CPU with {', '.join(missing)}, which this "
             "one lacks; compile it again on this machine"
         )
+    ffi, library = open_library(folder / LIBRARY_FILE, manifest.name)
+    return Loaded(folder, manifest, ffi, library, _read_weights(folder, manifest))
+
+
+def open_library(file: Path, model: str) -> tuple[Any, Any]:
+    """(cffi's FFI, the functions of DECLARATIONS) of a built model; BuildError if it is refused."""
     import cffi
 
     ffi = cffi.FFI()
     ffi.cdef(DECLARATIONS)
     try:
-        library = ffi.dlopen(str((folder / LIBRARY_FILE).resolve()))
+        library = ffi.dlopen(str(file.resolve()))
     except OSError as error:
         raise BuildError(
-            f"library of model {manifest.name!r} cannot be loaded: {error}; compile it again on "
-            "this machine"
+            f"library of model {model!r} cannot be loaded: {error}; compile it again on this "
+            "machine"
         ) from error
     _keep_openmp_loaded()
-    return Loaded(folder, manifest, ffi, library, _read_weights(folder, manifest))
+    return ffi, library
 
 
 def _keep_openmp_loaded() -> None:

@@ -10,7 +10,7 @@ from polyc.mapping.open_cluster import OpenCluster, compute_all_strides, list_to
 from polyc.mapping.packing import find_operands, pack
 from polyc.mapping.parameters import Parameters, Tile, Tuned
 from polyc.mapping.register_tile import choose_register_tile
-from polyc.mapping.signature import spell_cluster
+from polyc.mapping.signature import spell_cluster, spell_layouts
 from polyc.mapping.space import is_candidate
 from polyc.memory.layout import choose_vector_loop, decide_layouts
 from polyc.memory.storage import Storage, row_major
@@ -75,7 +75,7 @@ def store_clusters(
     for cluster in clusters:
         one = OpenCluster(cluster, arrays, decided, alone.intersection(list_touched(cluster)))
         found = tuned.get(one.key) if tuned else None
-        if found is not None and not is_candidate(one, found.parameters, target):
+        if found and not (found.gain and is_candidate(one, found.parameters, target)):
             found = None
         parameters = found.parameters if found else choose_parameters(one, target)
         parts, arrays = store_cluster(one, parameters, target)
@@ -129,6 +129,24 @@ def store_cluster(
     private = one.private.intersection(names)
     result.append(StoredCluster(cluster, parameters, names, storages, private, text, one.key))
     return tuple(result), arrays
+
+
+def keeps_layouts(
+    one: OpenCluster, parameters: Parameters, others: Parameters, target: Target
+) -> bool:
+    """Whether other parameters leave everything as it is stored that other clusters see."""
+    if parameters.vector == others.vector:
+        return True
+    decides = [
+        name
+        for name in one.touched
+        if name not in one.storages
+        and name not in one.private
+        and one.arrays[name].kind != "constant"
+    ]
+    stored = [store_cluster(one, p, target)[0][-1] for p in (parameters, others)]
+    layouts = [spell_layouts(decides, s.storages, one.private) for s in stored]
+    return layouts[0] == layouts[1]
 
 
 def _choose_tile(one: OpenCluster, vector: int | None, target: Target) -> Tile:

@@ -50,7 +50,7 @@ def make_table(report: Report, most: int | None = None) -> tuple[list[str], list
     heads += ["us", "Gflop/s", "GB/s"] if timed else []
     rows = []
     for position, k in _heaviest(report.kernels, most):
-        row = [str(position), k.name, k.computes, k.schedule]
+        row = [str(position), k.name, k.computes, k.told_schedule]
         row += [count(k.flops), count(k.bytes), "yes" if k.proof else "no"]
         if timed:
             micro = None if k.seconds is None else k.seconds * 1e6

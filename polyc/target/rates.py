@@ -82,7 +82,7 @@ def estimate_rates(simd_bytes: int, fused: bool, cores: int) -> Rates:
 
 def rates_file(folder: Path, target: Target) -> Path:
     """Where the rates of this machine are kept: <cache folder>/machine/<fingerprint>.json."""
-    return folder / "machine" / f"{_machine_fingerprint(target)}.json"
+    return folder / "machine" / f"{machine_fingerprint(target)}.json"
 
 
 def read_rates(folder: Path, target: Target) -> Rates | None:
@@ -114,6 +114,12 @@ def write_rates(folder: Path, target: Target, rates: Rates) -> Path:
     return file
 
 
+def machine_fingerprint(target: Target) -> str:
+    """Of what decides the rates: the CPU's name, its vectors and caches, and the cores allowed."""
+    sizes = (target.isa, target.simd_bytes, target.cores, target.l1d, target.l2, target.l3)
+    return hashlib.sha256(repr((_cpu_name(), *sizes)).encode()).hexdigest()[:16]
+
+
 def _parse(data: dict[str, object]) -> Rates:
     if data["format"] != FORMAT:
         raise ValueError(f"format {data['format']!r} where {FORMAT} is expected")
@@ -128,12 +134,6 @@ def _parse(data: dict[str, object]) -> Rates:
 
 def _rounded(value: float) -> float:
     return float(f"{value:.{DIGITS}g}")
-
-
-def _machine_fingerprint(target: Target) -> str:
-    """Of what decides the rates: the CPU's name, its vectors and caches, and the cores allowed."""
-    sizes = (target.isa, target.simd_bytes, target.cores, target.l1d, target.l2, target.l3)
-    return hashlib.sha256(repr((_cpu_name(), *sizes)).encode()).hexdigest()[:16]
 
 
 def _cpu_name() -> str:

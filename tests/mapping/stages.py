@@ -19,7 +19,14 @@ from polyc.codegen.vectorise import vectorise
 from polyc.mapping.choose import choose_mapping
 from polyc.mapping.cpu import map_to_cpu
 from polyc.mapping.mapping import Mapping
-from polyc.mapping.storing import StoredCluster, store_clusters
+from polyc.mapping.open_cluster import OpenCluster
+from polyc.mapping.parameters import Parameters
+from polyc.mapping.storing import (
+    StoredCluster,
+    choose_parameters,
+    store_cluster,
+    store_clusters,
+)
 from polyc.memory.storage import arrange
 from polyc.promote.local_arrays import LocalArray, promote_to_locals
 from polyc.schedule.cluster import find_clusters
@@ -78,9 +85,21 @@ class Stages:
         return {name: arrays[name] for name in self.of.outputs}
 
 
-def compile_stages(of: Scop, target: Target = AVX512) -> Stages:
+def open_cluster(of: Scop, target: Target = AVX512) -> OpenCluster:
+    """The one cluster of a scop, before anything is decided about it."""
     (cluster,), _ = find_clusters(of, target)
-    (stored,) = store_clusters([cluster], of, target).clusters
+    (opened,) = store_clusters([cluster], of, target).opened
+    return opened
+
+
+def compile_stages(
+    of: Scop, target: Target = AVX512, parameters: Parameters | None = None
+) -> Stages:
+    """All stages; the parameters are the cost model's unless they are given."""
+    opened = open_cluster(of, target)
+    cluster = opened.cluster
+    chosen = parameters or choose_parameters(opened, target)
+    (stored,), _ = store_cluster(opened, chosen, target)
     band = schedule_outer(cluster, compute_dependences(of), 1_000_000)
     mapping = choose_mapping(cluster, band, stored.parameters, of.arrays, stored.storages, target)
     tree = map_to_cpu(cluster, band, mapping)

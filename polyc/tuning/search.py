@@ -1,0 +1,187 @@
+"""The search: kernel after kernel, a heat of candidates at a time, until the time is spent.
+
+The next heat goes to the kernel that takes most of the model's time for the heats that it has had,
+so a small budget is spent where it matters and a large one reaches everything. In a heat some
+neighbours of the best parameters known are built and timed in turns; the fastest must then beat
+the best known in a comparison of its own, since the fastest of several noisy times is also the
+luckiest.
+"""
+
+from __future__ import annotations
+
+import statistics
+import time
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Protocol
+
+from polyc.errors import BuildError, IllegalSchedule
+from polyc.mapping.open_cluster import OpenCluster
+from polyc.mapping.parameters import Parameters, Tuned
+from polyc.mapping.space import MOVES
+from polyc.mapping.storing import keeps_layouts
+from polyc.target.machine import Target
+from polyc.tuning.measure import Built, compare, ratios
+
+HEAT = 6
+"""Candidates in a heat."""
+
+WORTHWHILE = 0.03
+"""The share of its time that a kernel must save."""
+
+
+class Bench(Protocol):
+    """What builds a kernel so that it can be run (`measure.Workbench`)."""
+
+    def build(self, one: OpenCluster, parameters: Parameters) -> Built: ...
+
+
+@dataclass(frozen=True)
+class Task:
+    """A kernel to tune: what the cost model chose, what is known already, and its time in the
+    model in seconds, all launches together."""
+
+    cluster: OpenCluster
+    chosen: Parameters
+    known: Tuned | None
+    seconds: float
+
+    @property
+    def name(self) -> str:
+        return self.cluster.cluster.statements[-1].name.removeprefix("S_")
+
+
+@dataclass(frozen=True)
+class Finding:
+    """What is known about a kernel now; its schedule by the cost model, and the best."""
+
+    task: Task
+    tuned: Tuned
+    before: str
+    after: str
+
+    @property
+    def saved(self) -> float:
+        """Seconds of the model's time, estimated."""
+        known = self.task.known.gain if self.task.known else 0.0
+        return self.task.seconds * (1 - (1 - self.tuned.gain) / (1 - known))
+
+
+@dataclass
+class _State:
+    """How far the search of one kernel has come.
+
+    first: the cost model's kernel; best: that of the best parameters.
+    """
+
+    task: Task
+    best_known: Tuned
+    moves: Iterator[Parameters] = field(default_factory=lambda: iter(()))
+    first: Built | None = None
+    best: Built | None = None
+    heats: int = 0
+    tried: set[Parameters] = field(default_factory=set)
+    schedules: set[str] = field(default_factory=set)
+
+    @property
+    def finding(self) -> Finding:
+        before, after = (built.schedule if built else "" for built in (self.first, self.best))
+        return Finding(self.task, self.best_known, before, after)
+
+
+@dataclass(frozen=True)
+class Search:
+    """A search on a bench; `clock` gives seconds, `tell` hears which kernel is looked at."""
+
+    bench: Bench
+    target: Target
+    clock: Callable[[], float] = time.perf_counter
+    tell: Callable[[str], None] = lambda _: None
+
+    def run(self, tasks: Sequence[Task], budget: float) -> Iterator[Finding]:
+        """What becomes known, as it does, for `budget` seconds; later findings replace earlier.
+
+        A heat that runs when the time is up is held with the candidates that it has.
+        """
+        deadline = self.clock() + budget
+        states = [self._begin(task) for task in tasks]
+        while states and self.clock() < deadline:
+            state = max(states, key=lambda s: s.task.seconds / (s.heats + 1))
+            self.tell(state.task.name)
+            before = state.best_known
+            try:
+                more = self._heat(state, deadline)
+            except (BuildError, IllegalSchedule):
+                more = False  # the kernel cannot be built alone, even as it is
+            if not more:
+                state.best_known = replace(state.best_known, finished=True)
+                states.remove(state)
+            if state.best_known != before:
+                yield state.finding
+
+    def _begin(self, task: Task) -> _State:
+        state = _State(task, task.known or Tuned(task.chosen, 0.0))
+        state.tried |= {task.chosen, state.best_known.parameters}
+        state.moves = self._neighbours(state)
+        return state
+
+    def _neighbours(self, state: _State) -> Iterator[Parameters]:
+        """Untried candidates that leave the layouts of others alone, move after move."""
+        one = state.task.cluster
+        for move in MOVES:
+            best = state.best_known.parameters
+            for candidate in move(one, best, self.target):
+                if candidate not in state.tried:
+                    state.tried.add(candidate)
+                    if keeps_layouts(one, best, candidate, self.target):
+                        yield candidate
+
+    def _heat(self, state: _State, deadline: float) -> bool:
+        """One heat of a kernel; whether there is more to try."""
+        first = state.first = state.first or self._build(state, state.task.chosen)
+        if state.best is None:
+            known = state.best_known.parameters
+            state.best = first if known == state.task.chosen else self._build(state, known)
+        state.heats += 1
+        entrants, more = self._enter(state, deadline)
+        if not entrants:
+            return more
+        times = compare([state.best.run, *(built.run for _, built in entrants)])
+        medians = [statistics.median(ratios(t, times[0])) for t in times[1:]]
+        winner = min(range(len(entrants)), key=medians.__getitem__)
+        parameters, built = entrants[winner]
+        if medians[winner] <= 1 - WORTHWHILE and _gain(built, state.best) >= WORTHWHILE:
+            gain = _gain(built, first)
+            if gain >= WORTHWHILE:
+                state.best_known, state.best = Tuned(parameters, gain), built
+        return more
+
+    def _enter(self, state: _State, deadline: float) -> tuple[list[tuple[Parameters, Built]], bool]:
+        """The next candidates, built, and whether there may be more."""
+        entrants: list[tuple[Parameters, Built]] = []
+        while len(entrants) < HEAT:
+            if self.clock() >= deadline:
+                return entrants, True
+            candidate = next(state.moves, None)
+            if candidate is None:
+                return entrants, False
+            count = len(state.schedules)
+            try:
+                built = self._build(state, candidate)
+            except (BuildError, IllegalSchedule):
+                continue  # the compiler or the proof refused it
+            if len(state.schedules) > count:
+                entrants.append((candidate, built))
+        return entrants, True
+
+    def _build(self, state: _State, parameters: Parameters) -> Built:
+        built = self.bench.build(state.task.cluster, parameters)
+        state.schedules.add(built.schedule)
+        return built
+
+
+def _gain(one: Built, other: Built) -> float:
+    """The share of the other's time that one saves, as far as most turns agree; 0 if few do."""
+    times = compare([other.run, one.run])
+    found = sorted(ratios(times[1], times[0]))
+    return max(0.0, 1 - statistics.median(found)) if found[len(found) * 3 // 4] < 1 else 0.0

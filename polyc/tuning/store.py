@@ -1,0 +1,102 @@
+"""Tuned parameters on disk: one file for a machine, a number of threads and a state of polyc.
+
+    <cache folder>/tuned/<fingerprint>.json
+        {"format": 1, "for": "cpu avx512, 2 cores; 2 threads",
+         "clusters": {"<OpenCluster.key>": {"gain": 0.12, "finished": true,
+                                            "parameters": {"vector": 1, …}}}}
+
+A file is data, never code: what cannot be read is told and ignored, and parameters that are not in
+the space of their cluster are not used (`mapping.space.is_candidate`). Like everything that is
+compiled, what is tuned is proven.
+"""
+
+from __future__ import annotations
+
+import functools
+import json
+import math
+import warnings
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+from typing import Any
+
+from polyc.build.cache import digest
+from polyc.build.runtime_files import read_runtime
+from polyc.build.toolchain import COMPILE_FLAGS
+from polyc.mapping.parameters import Parameters, Tuned
+from polyc.options import Options
+from polyc.target.machine import Target
+from polyc.target.rates import machine_fingerprint
+
+FORMAT = 1
+
+_PACKAGE = Path(__file__).resolve().parent.parent
+_STRATEGIES = ("codegen", "mapping", "memory", "promote", "schedule")
+"""The packages that turn a cluster into loops: a change there, and measurements are void."""
+
+
+def tuned_file(target: Target, options: Options) -> Path:
+    """Where the tuned parameters for a target and a number of threads are kept."""
+    threads = options.threads or target.cores
+    parts = [machine_fingerprint(target), *target.flags, str(threads), _hash_strategies()]
+    key = digest([*parts, *COMPILE_FLAGS, options.cc])[:32]
+    return options.cache_dir / "tuned" / f"{key}.json"
+
+
+def read_tuned(file: Path) -> dict[str, Tuned]:
+    """Tuned parameters by cluster; empty if there are none, or none that can be read."""
+    try:
+        data = json.loads(file.read_text(encoding="utf-8"))
+        if data["format"] != FORMAT:
+            raise ValueError(f"format {data['format']!r} where {FORMAT} is expected")
+        return {str(key): _parse(entry) for key, entry in data["clusters"].items()}
+    except (FileNotFoundError, NotADirectoryError):
+        return {}
+    except (OSError, ValueError, TypeError, LookupError, AttributeError) as error:
+        warnings.warn(
+            f"{file} does not hold tuned parameters ({type(error).__name__}: {error}) and is "
+            "ignored; tune again",
+            RuntimeWarning,
+            stacklevel=2,
+        )
+        return {}
+
+
+def add_tuned(file: Path, found: Mapping[str, Tuned], title: str) -> None:
+    """Add results to a file, at once and under a lock: those of others stay."""
+    from filelock import FileLock
+
+    file.parent.mkdir(parents=True, exist_ok=True)
+    with FileLock(file.with_suffix(".lock")):
+        with warnings.catch_warnings(action="ignore"):  # told when it was read
+            kept = read_tuned(file)
+        table = {key: _spell(one) for key, one in sorted({**kept, **found}.items())}
+        text = json.dumps({"format": FORMAT, "for": title, "clusters": table}, indent=1)
+        draft = file.with_suffix(".new")
+        draft.write_text(text + "\n", encoding="utf-8")
+        draft.replace(file)
+
+
+def spell_choices(keys: Iterable[str], tuned: Mapping[str, Tuned]) -> dict[str, str]:
+    """The parameters for each key, as text; empty where the cost model's are as good as any."""
+    found = {key: tuned.get(key) for key in keys}
+    return {k: json.dumps(t.parameters.to_json()) if t and t.gain else "" for k, t in found.items()}
+
+
+def _parse(entry: Mapping[str, Any]) -> Tuned:
+    gain = float(entry["gain"])
+    if not (math.isfinite(gain) and 0 <= gain < 1):
+        raise ValueError(f"a gain of {gain}")
+    return Tuned(Parameters.from_json(entry["parameters"]), gain, entry["finished"] is True)
+
+
+def _spell(one: Tuned) -> dict[str, Any]:
+    choice = one.parameters.to_json()
+    return {"gain": round(one.gain, 3), "finished": one.finished, "parameters": choice}
+
+
+@functools.cache
+def _hash_strategies() -> str:
+    files = sorted(f for folder in _STRATEGIES for f in (_PACKAGE / folder).glob("*.py"))
+    runtime = [x for item in read_runtime().items() for x in item]
+    return digest([*(f.read_text("utf-8") for f in files), *runtime])

@@ -1,0 +1,147 @@
+"""The search, with a clock and times that are made up."""
+
+from __future__ import annotations
+
+import itertools
+from dataclasses import dataclass, field
+
+import pytest
+
+from polyc.errors import BuildError
+from polyc.mapping.open_cluster import OpenCluster
+from polyc.mapping.parameters import Parameters, Tuned
+from polyc.mapping.space import is_candidate
+from polyc.mapping.storing import choose_parameters
+from polyc.tuning.measure import Built, compare
+from polyc.tuning.search import HEAT, Search, Task
+from tests.analysis.nests import conv_scop, matmul_scop
+from tests.mapping.stages import AVX512, open_cluster
+
+MATMUL = open_cluster(matmul_scop(64, 64, 64))
+CONV = open_cluster(conv_scop(32, 14, 14, 16, 3))
+MS = 1e-3
+
+
+@dataclass
+class FakeBench:
+    """Kernels that take `times` seconds where it says, else a millisecond; a build takes one s."""
+
+    times: dict[Parameters, float] = field(default_factory=dict)
+    noise: float = 0.0
+    refused: frozenset[Parameters] = frozenset()
+    now: float = 0.0
+    built: list[tuple[str, Parameters]] = field(default_factory=list)
+
+    def build(self, one: OpenCluster, parameters: Parameters) -> Built:
+        self.now += 1.0
+        self.built.append((one.key, parameters))
+        if parameters in self.refused:
+            raise BuildError("no")
+        seconds = self.times.get(parameters, MS)
+        swing = itertools.cycle([1 + self.noise, 1 - self.noise, 1.0])
+        return Built(str(parameters), lambda: seconds * next(swing))
+
+    def clock(self) -> float:
+        return self.now
+
+
+def task(one: OpenCluster = MATMUL, known: Tuned | None = None, seconds: float = 1.0) -> Task:
+    return Task(one, choose_parameters(one, AVX512), known, seconds)
+
+
+def run(bench: FakeBench, *tasks: Task, budget: float = 1000):
+    return list(Search(bench, AVX512, bench.clock).run(tasks, budget))
+
+
+def neighbour(one: OpenCluster = MATMUL, place: int = 2) -> Parameters:
+    """Some candidate of the first heats."""
+    bench = FakeBench()
+    run(bench, task(one))
+    return bench.built[place][1]
+
+
+def test_where_nothing_is_faster_the_cost_model_s_choice_stays():
+    (finding,) = run(FakeBench(), task())
+    assert finding.tuned == Tuned(choose_parameters(MATMUL, AVX512), 0.0, finished=True)
+    assert finding.saved == 0
+
+
+def test_all_that_is_tried_is_new_and_in_the_space():
+    bench = FakeBench()
+    run(bench, task(CONV))
+    tried = [parameters for _, parameters in bench.built]
+    assert tried[0] == choose_parameters(CONV, AVX512)
+    assert len(set(tried)) == len(tried) > HEAT
+    assert all(is_candidate(CONV, parameters, AVX512) for parameters in tried)
+
+
+def test_what_is_faster_is_found_and_its_gain_measured():
+    fast = neighbour()
+    findings = run(FakeBench({fast: 0.8 * MS}), task(seconds=2.0))
+    assert [f.tuned.parameters for f in findings] == [fast, fast]
+    assert [f.tuned.finished for f in findings] == [False, True]
+    assert findings[0].tuned.gain == pytest.approx(0.2)
+    assert findings[0].saved == pytest.approx(0.4)
+    assert findings[0].after == str(fast)
+
+
+def test_later_moves_start_from_the_best():
+    fast = neighbour()
+    bench = FakeBench({fast: 0.8 * MS})
+    run(bench, task())
+    orders = [p for _, p in bench.built if p.order]
+    assert orders
+    assert {p.tile for p in orders} == {fast.tile}
+
+
+def test_a_gain_below_the_noise_is_none():
+    few = {neighbour(place=k): 0.98 * MS for k in range(1, 4)}
+    (finding,) = run(FakeBench(few), task())
+    assert finding.tuned.gain == 0
+    (finding,) = run(FakeBench(noise=0.2), task())
+    assert finding.tuned.gain == 0
+
+
+def test_candidates_that_cannot_be_built_are_passed_over():
+    bad, fast = neighbour(place=1), neighbour(place=3)
+    findings = run(FakeBench({fast: 0.5 * MS}, refused=frozenset([bad])), task())
+    assert findings[-1].tuned.parameters == fast
+
+
+def test_a_kernel_that_cannot_be_built_is_finished():
+    chosen = choose_parameters(MATMUL, AVX512)
+    bench = FakeBench(refused=frozenset([chosen]))
+    (finding,) = run(bench, task())
+    assert finding.tuned == Tuned(chosen, 0.0, finished=True)
+    assert len(bench.built) == 1
+
+
+def test_what_is_known_is_where_a_search_begins():
+    fast, faster = neighbour(), neighbour(place=4)
+    known = Tuned(fast, 0.2)
+    bench = FakeBench({fast: 0.8 * MS, faster: 0.4 * MS})
+    findings = run(bench, task(known=known))
+    assert [p for _, p in bench.built[:2]] == [choose_parameters(MATMUL, AVX512), fast]
+    assert findings[-1].tuned.parameters == faster
+    assert findings[-1].tuned.gain == pytest.approx(0.6)
+    assert findings[-1].saved == pytest.approx(0.5)
+
+
+def test_the_budget_is_kept():
+    bench = FakeBench()
+    run(bench, task(MATMUL), task(CONV), budget=5)
+    assert bench.now == 5
+    assert run(FakeBench(), task(), budget=0) == []
+
+
+def test_kernels_that_take_most_come_first_and_oftener():
+    bench = FakeBench()
+    run(bench, task(MATMUL, seconds=1.0), task(CONV, seconds=2.5), budget=3 * (HEAT + 1))
+    keys = [key for key, _ in bench.built]
+    assert keys[0] == CONV.key
+    assert keys.count(CONV.key) > keys.count(MATMUL.key) > 0
+
+
+def test_who_is_hopeless_leaves_a_race():
+    times = compare([lambda: 1e-3, lambda: 1.1e-3, lambda: 2e-3])
+    assert len(times[0]) == len(times[1]) > len(times[2])

@@ -1,0 +1,80 @@
+"""Tuned parameters on disk: what is written is read, and nothing else is believed."""
+
+import json
+from dataclasses import replace
+
+import pytest
+
+from polyc.mapping.parameters import Parameters, Tuned
+from polyc.target.machine import Target
+from polyc.tuning.store import add_tuned, read_tuned, spell_choices, tuned_file
+from tests.programs import options
+
+ONE = Tuned(Parameters(1, (0, 14, 32), (2,), (0, 2, 1)), 0.125, True)
+OTHER = Tuned(Parameters(None), 0.0)
+
+
+def test_what_is_added_is_read(tmp_path):
+    file = tmp_path / "deep" / "t.json"
+    add_tuned(file, {"a": ONE}, "a machine")
+    add_tuned(file, {"b": OTHER}, "a machine")
+    assert read_tuned(file) == {"a": ONE, "b": OTHER}
+    add_tuned(file, {"a": OTHER}, "a machine")
+    assert read_tuned(file) == {"a": OTHER, "b": OTHER}
+    assert json.loads(file.read_text())["for"] == "a machine"
+
+
+def test_no_file_is_nothing_tuned(tmp_path):
+    assert read_tuned(tmp_path / "none.json") == {}
+
+
+def entry(**changes):
+    return {"gain": 0.1, "finished": False, "parameters": ONE.parameters.to_json(), **changes}
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "",
+        "\x00\xff",
+        "[]",
+        "{}",
+        '{"format": 99, "clusters": {}}',
+        '{"format": 1, "clusters": []}',
+        json.dumps({"format": 1, "clusters": {"a": entry(gain=float("nan"))}}),
+        json.dumps({"format": 1, "clusters": {"a": entry(gain=-1)}}),
+        json.dumps({"format": 1, "clusters": {"a": entry(gain=None)}}),
+        json.dumps({"format": 1, "clusters": {"a": entry(parameters={"vector": 0})}}),
+        json.dumps({"format": 1, "clusters": {"a": entry(parameters=7)}}),
+        json.dumps(
+            {"format": 1, "clusters": {"a": entry(parameters={**entry()["parameters"], "tile": 3})}}
+        ),
+    ],
+)
+def test_a_malformed_file_is_told_ignored_and_replaced(tmp_path, text):
+    file = tmp_path / "t.json"
+    file.write_text(text)
+    with pytest.warns(RuntimeWarning, match="does not hold tuned parameters"):
+        assert read_tuned(file) == {}
+    add_tuned(file, {"a": ONE}, "a machine")
+    assert read_tuned(file) == {"a": ONE}
+
+
+def test_a_file_is_for_a_machine_and_a_number_of_threads(tmp_path):
+    target, choices = Target.named("avx2"), options(tmp_path)
+    others = [
+        tuned_file(Target.named("avx512"), choices),
+        tuned_file(replace(target, l2=target.l2 * 2), choices),
+        tuned_file(target, replace(choices, threads=1)),
+        tuned_file(target, replace(choices, cc="clang")),
+    ]
+    file = tuned_file(target, choices)
+    assert file == tuned_file(target, replace(choices, verify=False))
+    assert len({file, *others}) == 5
+    assert file.parent.parent == choices.cache_dir
+
+
+def test_a_choice_without_gain_is_that_of_the_cost_model():
+    answers = spell_choices(["a", "b", "c"], {"a": ONE, "b": OTHER})
+    assert json.loads(answers["a"]) == ONE.parameters.to_json()
+    assert answers["b"] == answers["c"] == ""
