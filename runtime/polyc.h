@@ -97,6 +97,16 @@ typedef uint8_t b8; /* 0 or 1 */
 #define PC_BITS_f32 32
 #define PC_BITS_f64 64
 
+/* What gcc's instruction names call the integers of a width, and the types that they take. */
+#define PC_MODE_8 qi
+#define PC_MODE_16 hi
+#define PC_MODE_32 si
+#define PC_MODE_64 di
+#define PC_MODE_TYPE_8 char
+#define PC_MODE_TYPE_16 short
+#define PC_MODE_TYPE_32 int
+#define PC_MODE_TYPE_64 long long
+
 /* Lane numbers from s on, as a list for an initialiser or a shuffle. */
 #define PC_IOTA_2(s) (s), (s) + 1
 #define PC_IOTA_4(s) PC_IOTA_2(s), PC_IOTA_2((s) + 2)
@@ -104,6 +114,14 @@ typedef uint8_t b8; /* 0 or 1 */
 #define PC_IOTA_16(s) PC_IOTA_8(s), PC_IOTA_8((s) + 8)
 #define PC_IOTA_32(s) PC_IOTA_16(s), PC_IOTA_16((s) + 16)
 #define PC_IOTA_64(s) PC_IOTA_32(s), PC_IOTA_32((s) + 32)
+
+/* F(a, 0), F(a, 1), …: a list of one entry a lane. */
+#define PC_EACH_2(F, a, s) F(a, s), F(a, (s) + 1)
+#define PC_EACH_4(F, a, s) PC_EACH_2(F, a, s), PC_EACH_2(F, a, (s) + 2)
+#define PC_EACH_8(F, a, s) PC_EACH_4(F, a, s), PC_EACH_4(F, a, (s) + 4)
+#define PC_EACH_16(F, a, s) PC_EACH_8(F, a, s), PC_EACH_8(F, a, (s) + 8)
+#define PC_EACH_32(F, a, s) PC_EACH_16(F, a, s), PC_EACH_16(F, a, (s) + 16)
+#define PC_EACH_64(F, a, s) PC_EACH_32(F, a, s), PC_EACH_32(F, a, (s) + 32)
 
 /* PC_RESIZE_<from>_<to>(kind, v, n): integers of n lanes from one width to another; kind i or u
    says whether widening repeats the sign. gcc makes vector code only of steps by a factor of two: a

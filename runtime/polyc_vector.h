@@ -60,18 +60,31 @@ PC_INLINE void FN(stores)(T *p, V v, i64 stride)
     EACH_LANE p[l * stride] = WRITTEN(v[l]);
 }
 
-/* The first n lanes only (none if n <= 0): no memory past them is touched. */
-#if defined __AVX512F__ && BITS == 32 && PC_LANES == 16
+/* The first n lanes only (none if n <= 0): no memory past them is touched; loaded, the rest is 0. */
+#if BITS * PC_LANES == 512
+#define WIDTH 512
+#elif BITS * PC_LANES == 256
+#define WIDTH 256
+#elif BITS * PC_LANES == 128
+#define WIDTH 128
+#endif
+#if defined __AVX512VL__ && defined __AVX512BW__ && defined WIDTH
+#define MASKED(name) PC_PASTE3(PC_PASTE3(__builtin_ia32_, name##dqu, PC_MODE), WIDTH, _mask)
+#define PC_MODE PC_PASTE(PC_MODE_, BITS)
+#define I PC_PASTE(PC_MODE_TYPE_, BITS)
+typedef I FN(masked) __attribute__((vector_size(WIDTH / 8)));
+PC_INLINE u64 FN(mask)(i64 n) { return n <= 0 ? 0 : n >= PC_LANES ? -1 : ((u64)1 << n) - 1; }
 PC_INLINE V FN(loadn)(const T *p, i64 n)
 {
-    u16 mask = (u16)(n <= 0 ? 0 : n >= 16 ? 0xffff : (1 << n) - 1);
-    return (V)__builtin_ia32_loaddqusi512_mask((const int *)p, (M){0}, mask);
+    return READ((V)MASKED(load)((const I *)p, (FN(masked)){0}, FN(mask)(n)));
 }
 PC_INLINE void FN(storen)(T *p, V v, i64 n)
 {
-    u16 mask = (u16)(n <= 0 ? 0 : n >= 16 ? 0xffff : (1 << n) - 1);
-    __builtin_ia32_storedqusi512_mask((int *)p, (M)v, mask);
+    MASKED(store)((I *)p, (FN(masked))WRITTEN(v), FN(mask)(n));
 }
+#undef I
+#undef PC_MODE
+#undef MASKED
 #else
 /* Unrolled early, these would become a chain of branches; left as loops, gcc makes masked loads and
    stores of them where the machine has such. The pragma ivdep says that p is not the local v. */
@@ -90,6 +103,32 @@ PC_INLINE void FN(storen)(T *p, V v, i64 n)
     EACH_LANE if (l < limit) p[l] = WRITTEN(v[l]);
 }
 #endif
+#undef WIDTH
+
+/* The square of PC_LANES rows at p, aligned to a vector, transposed: log2(PC_LANES) stages, each of
+   which swaps the blocks off the diagonal of squares of twice their side d. Once inlined, gcc keeps
+   the rows in registers between the stores before it and the loads after it. */
+#define EACH PC_PASTE(PC_EACH_, PC_LANES)
+#define UPPER(d, l) ((l) & (d) ? PC_LANES + (l) - (d) : (l))
+#define LOWER(d, l) ((l) & (d) ? PC_LANES + (l) : (l) + (d))
+#define SWAP_BLOCKS(d) \
+    _Pragma("GCC unroll 64") \
+    for (int k = 0; k < PC_LANES; k++) \
+        if (!(k & (d)) && (d) < PC_LANES) { \
+            V a = row[k], b = row[(k + (d)) % PC_LANES]; \
+            row[k] = __builtin_shufflevector(a, b, EACH(UPPER, (d) % PC_LANES, 0)); \
+            row[(k + (d)) % PC_LANES] = __builtin_shufflevector(a, b, EACH(LOWER, (d) % PC_LANES, 0)); \
+        }
+PC_INLINE void FN(transpose)(T *p)
+{
+    typedef V FN(row) __attribute__((may_alias));
+    FN(row) *row = (FN(row) *)p;
+    SWAP_BLOCKS(32) SWAP_BLOCKS(16) SWAP_BLOCKS(8) SWAP_BLOCKS(4) SWAP_BLOCKS(2) SWAP_BLOCKS(1)
+}
+#undef SWAP_BLOCKS
+#undef LOWER
+#undef UPPER
+#undef EACH
 
 /* `a - 0` is a for every a; `a + 0` is not, for -0. */
 PC_INLINE V FN(splat)(T a) { return (E)READ(a) - (V){0}; }

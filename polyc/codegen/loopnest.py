@@ -79,13 +79,20 @@ class Assign:
     dtype: np.dtype
     reduction: Reduction | None = None
 
+    @property
+    def widest(self) -> int:
+        """Bytes of the widest element that the assignment computes with."""
+        types = [self.dtype, *(e.dtype for e in walk_expr(self.value))]
+        return max(np.dtype(t).itemsize for t in types)
+
 
 @dataclass(frozen=True)
 class Local:
     """Storage private to one execution of the `Block` that declares it.
 
     `source` is the scop's array that lives here instead of in memory. `in_registers`: every index
-    is a literal after unrolling, so that each element is a named variable.
+    is a literal after unrolling, so that each element is a named variable. `is_tile`: its rows are
+    whole vectors, and the idle lanes of an access belong to it.
     """
 
     name: str
@@ -93,6 +100,7 @@ class Local:
     shape: tuple[int, ...]
     source: str
     in_registers: bool = False
+    is_tile: bool = False
 
 
 @dataclass(frozen=True)
@@ -108,7 +116,7 @@ class For:
     """for (var = lower; var < upper; var += step) body.
 
     kind "parallel": iterations run on different threads; "vector": in SIMD lanes, all at once;
-    "unroll": replaced by copies before printing.
+    "unroll": replaced by copies before printing. A vector has `idle` lanes behind its iterations.
     """
 
     var: str
@@ -117,6 +125,7 @@ class For:
     step: int
     body: Block
     kind: LoopKind = "sequential"
+    idle: int = 0
 
 
 @dataclass(frozen=True)
@@ -126,7 +135,16 @@ class If:
     otherwise: Block | None = None
 
 
-Node = For | If | Assign | Block
+@dataclass(frozen=True)
+class Transpose:
+    """A square local array of `lanes` vectors, transposed in place: a[i][j] <-> a[j][i]."""
+
+    array: str
+    dtype: np.dtype
+    lanes: int
+
+
+Node = For | If | Assign | Block | Transpose
 
 
 @dataclass(frozen=True)
@@ -193,6 +211,11 @@ def extent_of(loop: For) -> int | None:
     """The number of iterations of a loop, if it is a constant."""
     size = loop.upper - loop.lower
     return max(0, -(-size.constant // loop.step)) if size.is_constant else None
+
+
+def lanes_of(loop: For) -> int:
+    """The lanes of the vector that a vector loop of constant extent stands for."""
+    return (extent_of(loop) or 1) + loop.idle
 
 
 def walk_expr(expr: LoopExpr) -> Iterator[LoopExpr]:
@@ -272,6 +295,8 @@ def substitute_node(node: Node, values: Mapping[str, Affine]) -> Node:
                 then=substitute_block(node.then, values),
                 otherwise=other,
             )
+        case Transpose():
+            return node
 
 
 def show_expr(expr: LoopExpr) -> str:
@@ -304,8 +329,9 @@ def _show(node: Node, indent: str) -> Iterator[str]:
                 yield f"{indent}{place} {local.dtype} {local.name}{list(local.shape)}"
             for child in body:
                 yield from _show(child, indent)
-        case For(var, lower, upper, step, body, kind):
+        case For(var, lower, upper, step, body, kind, idle):
             mark = "" if kind == "sequential" else f"  # {kind}"
+            mark += f" with {idle} idle lanes" if idle else ""
             yield f"{indent}for {var} in {lower} .. {upper} step {step}:{mark}"
             yield from _show(body, indent + "  ")
         case If(condition, then, otherwise):
@@ -321,3 +347,5 @@ def _show(node: Node, indent: str) -> Iterator[str]:
                 f"{indent}{show_element(target)} {operator} {show_expr(value)}"
                 f"    # {statement}[{where}]"
             )
+        case Transpose(array, _, lanes):
+            yield f"{indent}transpose {array}[{lanes}, {lanes}]"

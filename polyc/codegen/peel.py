@@ -29,6 +29,7 @@ from polyc.codegen.loopnest import (
     For,
     If,
     Node,
+    Transpose,
     substitute_block,
     walk_nodes,
 )
@@ -74,7 +75,7 @@ def _node(node: Node, ranges: Ranges) -> tuple[Node, ...]:
             return (If(known, _block(then, ranges), other),)
         case For():
             return _for(node, ranges)
-        case Assign():
+        case Assign() | Transpose():
             return (node,)
 
 

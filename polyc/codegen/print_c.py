@@ -20,11 +20,13 @@ from polyc.codegen.loopnest import (
     Kernel,
     Local,
     Node,
+    Transpose,
     walk_nodes,
 )
-from polyc.codegen.print_expr import Printer, Registers, Scope, Uses
+from polyc.codegen.print_expr import Printer
 from polyc.codegen.registers import Register, elements, register_of
 from polyc.codegen.runtime_table import preamble
+from polyc.codegen.scope import Registers, Scope, Uses
 
 INDENT = "    "
 
@@ -153,6 +155,8 @@ def _print(node: Node, place: _Place, printer: Printer) -> Iterator[str]:
             yield f"{place.indent}}}"
         case Assign():
             yield f"{place.indent}{printer.scalar(node, place.scope)}"
+        case Transpose():
+            yield f"{place.indent}{printer.transpose(node)}"
 
 
 def _print_for(loop: For, place: _Place, printer: Printer) -> Iterator[str]:
@@ -192,7 +196,7 @@ def _declare(local: Local, block: Block, scope: Scope) -> tuple[Scope, list[str]
         for n in local.shape:
             size *= n
         line = f"{element} {local.name}[{size}] __attribute__((aligned(64)));"
-        return scope.with_array(local.name, local.shape), [line]
+        return scope.with_array(local), [line]
     found: dict[str, Register] = {}
     for place, loop in _accesses(local.name, block):
         register = register_of(place, loop)

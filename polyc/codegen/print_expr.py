@@ -7,8 +7,7 @@ vector load, another constant a strided load, and anything else is gathered lane
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -23,96 +22,26 @@ from polyc.codegen.index import (
     show_condition,
     show_index,
     stride,
-    substitute,
     variables,
 )
 from polyc.codegen.loopnest import (
     Assign,
     Element,
-    For,
-    Local,
     LoopExpr,
     Read,
     Test,
+    Transpose,
     Value,
-    extent_of,
     substitute_element,
     substitute_expr,
     walk_expr,
 )
-from polyc.codegen.registers import Register, register_of
+from polyc.codegen.registers import register_of
+from polyc.codegen.scope import Scope, Uses
 from polyc.scop.expr import COMPARISONS, INT64, Call, Cast, Const
 
 INFIX = {"add": "+", "sub": "-", "mul": "*", "div": "/"}
 SELECTABLE = frozenset({"eq", "ne", "lt", "le", "gt", "ge"})
-
-
-@dataclass
-class Uses:
-    """What a translation unit needs of runtime/: (function, type, lanes), (from, to, lanes)."""
-
-    functions: set[tuple[str, str, int]] = field(default_factory=set)
-    casts: set[tuple[str, str, int]] = field(default_factory=set)
-
-
-@dataclass(frozen=True)
-class Registers:
-    """A local in registers: the register that holds each element accessed."""
-
-    local: Local
-    holder: Mapping[tuple[int, ...], Register]
-
-    def scalar(self, element: Element) -> str:
-        """One element: a register of its own, or a lane of one."""
-        cell = tuple(i.constant for i in element.index)
-        register = self.holder[cell]
-        name = register.name(self.local)
-        if register.lanes == 1:
-            return name
-        lane = cell[register.dimension] - register.base[register.dimension]
-        # A boolean is 0 or -1 in a vector, 0 or 1 alone.
-        return f"({name}[{lane}] & 1)" if self.local.dtype == np.bool_ else f"{name}[{lane}]"
-
-
-@dataclass(frozen=True)
-class Scope:
-    """Arrays in memory with their shapes, locals in registers, and the vector loop around.
-
-    `guard` is the condition under which guarded elements exist here, as a C expression.
-    """
-
-    shapes: Mapping[str, tuple[int, ...]]
-    registers: Mapping[str, Registers]
-    lanes: For | None
-    guard: str = ""
-
-    def with_array(self, name: str, shape: tuple[int, ...]) -> Scope:
-        return replace(self, shapes={**self.shapes, name: shape})
-
-    def with_registers(self, found: Registers) -> Scope:
-        return replace(self, registers={**self.registers, found.local.name: found})
-
-    def with_lanes(self, loop: For) -> Scope:
-        return replace(self, lanes=loop)
-
-    def with_guard(self, condition: str) -> Scope:
-        return replace(self, guard=f"{self.guard} && {condition}" if self.guard else condition)
-
-    @property
-    def count(self) -> int:
-        return (extent_of(self.lanes) or 1) if self.lanes else 1
-
-    def address(self, element: Element) -> Affine:
-        """The element's offset in a row-major array."""
-        total, step = const(0), 1
-        shape = self.shapes[element.array]
-        for index, extent in zip(reversed(element.index), reversed(shape), strict=True):
-            total, step = total + index * step, step * extent
-        return total
-
-    def first(self, index: Affine) -> Affine:
-        """The index in lane 0."""
-        return substitute(index, _start(self))
 
 
 @dataclass(frozen=True)
@@ -146,11 +75,16 @@ class Printer:
             return self._reduce_lanes(assign, f"{assign.target.array}[{first}]", scope)
         if step is None:
             return self._scatter(assign, scope)
+        partial = scope.is_partial(assign.target.array)
+        if partial and step != 1:
+            return self._scatter(assign, scope)
         value = self.expr(assign.value, scope)
         place = f"&{assign.target.array}[{first}]"
         if assign.reduction:
-            old = self._load(assign.target.array, first, step, dtype, lanes)
+            old = self._load(assign.target.array, first, step, dtype, scope)
             value = self._apply(assign.reduction, [old, value], dtype, lanes)
+        if partial:
+            return [f"{self._name('storen', dtype, lanes)}({place}, {value}, {scope.filled});"]
         if step == 1:
             return [f"{self._name('store', dtype, lanes)}({place}, {value});"]
         return [f"{self._name('stores', dtype, lanes)}({place}, {value}, {step});"]
@@ -165,7 +99,7 @@ class Printer:
 
     def _reduce_lanes(self, assign: Assign, target: str, scope: Scope) -> list[str]:
         """All lanes meet in one element."""
-        if assign.reduction is None:
+        if assign.reduction is None or scope.filled < scope.count:
             return self._scatter(assign, scope)
         value = self.expr(assign.value, scope)
         folded = f"{self._name('reduce_' + assign.reduction, assign.dtype, scope.count)}({value})"
@@ -178,12 +112,16 @@ class Printer:
         self._name("splat", assign.dtype, scope.count)  # defines the vector type
         value = self.expr(assign.value, scope)
         lines = ["{", f"    const {kind}x{scope.count} pc_lanes = {value};"]
-        for k in range(scope.count):
+        for k in range(scope.filled):
             at = {scope.lanes.var: scope.lanes.lower + k}
             target = self._place(substitute_element(assign.target, at), alone)
             lane = f"pc_lanes[{k}]" + (" & 1" if assign.dtype == np.bool_ else "")
             lines.append("    " + self._update(assign, target, lane, alone))
         return [*lines, "}"]
+
+    def transpose(self, node: Transpose) -> str:
+        """A square local array, transposed in place."""
+        return f"{self._name('transpose', node.dtype, node.lanes)}({node.array});"
 
     # -- expressions --------------------------------------------------------------------------
 
@@ -299,21 +237,25 @@ class Printer:
         moving = [e for _, e in read.dynamic if scope.lanes.var in _variables(e)]
         address = scope.address(element)
         step = stride(address, scope.lanes.var)
-        if moving or step is None:
+        partial = scope.is_partial(element.array)
+        if moving or step is None or (partial and step not in (0, 1)):
             return self._each_lane(read, scope)
         alone = replace(scope, lanes=None)
         if step == 0:
             return self._splat(self._place(element, alone, read.dynamic), dtype, lanes)
-        first = self._address(substitute_element(element, _start(scope)), alone, read.dynamic)
-        return self._load(element.array, first, step, dtype, lanes)
+        first = self._address(substitute_element(element, scope.start), alone, read.dynamic)
+        return self._load(element.array, first, step, dtype, scope)
 
-    def _load(self, array: str, first: str, step: int, dtype: np.dtype, lanes: int) -> str:
+    def _load(self, array: str, first: str, step: int, dtype: np.dtype, scope: Scope) -> str:
+        lanes = scope.count
+        if scope.is_partial(array):
+            return f"{self._name('loadn', dtype, lanes)}(&{array}[{first}], {scope.filled})"
         if step == 1:
             return f"{self._name('load', dtype, lanes)}(&{array}[{first}])"
         return f"{self._name('loads', dtype, lanes)}(&{array}[{first}], {step})"
 
     def _each_lane(self, expr: LoopExpr, scope: Scope) -> str:
-        """A vector written out: (f32x4){x[0], x[7], x[14], x[21]}."""
+        """A vector written out: (f32x4){x[0], x[7], x[14], x[21]}; idle lanes are 0."""
         assert scope.lanes is not None
         alone = replace(scope, lanes=None)
         kind = scalar_type(expr.dtype)
@@ -321,7 +263,7 @@ class Printer:
         sign = "-" if kind == "b8" else ""  # a mask in registers, 0 or 1 in memory
         values = [
             sign + self.expr(substitute_expr(expr, {scope.lanes.var: scope.lanes.lower + k}), alone)
-            for k in range(scope.count)
+            for k in range(scope.filled)
         ]
         return f"({kind}x{scope.count}){{{', '.join(values)}}}"
 
@@ -384,11 +326,6 @@ def _bare(text: str) -> str:
         if depth == 0 and k < len(text) - 1:
             return text
     return text[1:-1]
-
-
-def _start(scope: Scope) -> dict[str, Affine]:
-    """The loop variable's value in lane 0."""
-    return {scope.lanes.var: scope.lanes.lower} if scope.lanes else {}
 
 
 def _variables(expr: LoopExpr) -> frozenset[str]:

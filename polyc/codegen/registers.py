@@ -20,7 +20,8 @@ from polyc.codegen.loopnest import (
     Local,
     Node,
     Read,
-    extent_of,
+    Transpose,
+    lanes_of,
     rewrite_nodes,
     walk_expr,
     walk_nodes,
@@ -65,7 +66,7 @@ def register_of(element: Element, lanes: For | None) -> Register | None:
         if stride(index, lanes.var) != 1:
             return None
         base.append(index.constant + lanes.lower.constant)
-        dimension, count = d, extent_of(lanes) or 1
+        dimension, count = d, lanes_of(lanes)
     return Register(tuple(base), dimension, count)
 
 
@@ -89,6 +90,7 @@ def _in_memory(block: Block) -> set[str]:
     values = [n.value for n in walk_nodes(block) if isinstance(n, Assign)]
     reads = (e for v in values for e in walk_expr(v) if isinstance(e, Read))
     spoilt = {read.element.array for read in reads if read.guarded}
+    spoilt |= {n.array for n in walk_nodes(block) if isinstance(n, Transpose)}
     for element, lanes in elements(block, None):
         register = register_of(element, lanes)
         if register is None:

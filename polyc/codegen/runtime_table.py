@@ -116,6 +116,7 @@ FUNCTIONS: Mapping[str, Function] = {
     "store": _vector("pointer T", returns="none"),
     "stores": _vector("pointer T i64", returns="none"),
     "storen": _vector("pointer T i64", returns="none"),
+    "transpose": _vector("pointer", returns="none"),
     "splat": _vector("scalar"),
     "iota": _vector("scalar", NUMBERS),
     **{f"reduce_{name}": _vector("T", NUMBERS, "scalar") for name in ("add", "mul", "min", "max")},

@@ -1,8 +1,9 @@
 """LoopNest passes after the proof: partial sums, unrolling, and cutting vector loops to SIMD width.
 
     1. privatise   acc max= x[…]  over a vector loop  ->  a partial result a lane, combined after
-    2. unroll      loops of kind unroll are replaced by copies of their bodies
-    3. cut         a vector loop of constant extent 21 becomes vectors of 16 and 4 and one scalar
+    2. transpose   accesses across the lanes of a vector loop  ->  vectors, transposed in registers
+    3. unroll      loops of kind unroll are replaced by copies of their bodies
+    4. cut         a vector loop of constant extent 21 becomes vectors of 16 and 4 and one scalar
 
 After them a loop of kind "vector" has a power of two of iterations, and a body of assignments only.
 """
@@ -11,8 +12,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import replace
-
-import numpy as np
 
 from polyc.codegen.index import Affine, var, variables
 from polyc.codegen.loopnest import (
@@ -26,8 +25,8 @@ from polyc.codegen.loopnest import (
     extent_of,
     rewrite_nodes,
     substitute_block,
-    walk_expr,
 )
+from polyc.codegen.transpose import transpose_tiles
 from polyc.scop.expr import Const
 from polyc.scop.scop import identity
 
@@ -39,7 +38,8 @@ def vectorise(block: Block, simd_bytes: int) -> Block:
     """The nest with its vector and unroll loops in printable form."""
     names = iter(range(1 << 30))
     private = rewrite_nodes(block, lambda n: _privatise(n, names))
-    return rewrite_nodes(private, lambda n: _expand(n, simd_bytes))
+    straight = transpose_tiles(private, simd_bytes, names)
+    return rewrite_nodes(straight, lambda n: _expand(n, simd_bytes))
 
 
 def _privatise(node: Node, names: Iterator[int]) -> Node:
@@ -87,7 +87,7 @@ def _expand(node: Node, simd_bytes: int) -> Node:
         if extent is None or extent > LARGEST_UNROLL:
             return replace(node, kind="sequential")
         return Block(tuple(_at(node, node.lower + k * node.step) for k in range(extent)))
-    if node.kind == "vector":
+    if node.kind == "vector" and not node.idle:
         return _cut(node, simd_bytes)
     return node
 
@@ -105,7 +105,7 @@ def _cut(loop: For, simd_bytes: int) -> Node:
     assigns = [n for n in flat if isinstance(n, Assign)]
     if extent is None or loop.step != 1 or len(assigns) < len(flat):
         return replace(loop, kind="sequential")
-    widest = max(map(_widest, assigns))
+    widest = max(assign.widest for assign in assigns)
     vectors = _vectors(extent, max(1, simd_bytes // widest))
     parts: list[Node] = []
     for assign in assigns:
@@ -134,12 +134,6 @@ def _flatten(block: Block) -> tuple[Node, ...]:
     for node in block.body:
         body.extend(_flatten(node) if isinstance(node, Block) and not node.locals else (node,))
     return tuple(body)
-
-
-def _widest(assign: Assign) -> int:
-    """Bytes of the widest element that an assignment computes with."""
-    types = [assign.dtype, *(e.dtype for e in walk_expr(assign.value))]
-    return max(np.dtype(t).itemsize for t in types)
 
 
 def _at(loop: For, value: Affine) -> Block:

@@ -3,7 +3,8 @@
 * *contraction*, for reductions with reuse: the vector loop walks one operand with unit step,
   another loop is unrolled so that this operand's registers are used again, and their tile of
   accumulators stays in registers while the reduction loops run inside;
-* *pointwise*: the same without reduction; only the vector loop is tiled;
+* *pointwise*: the same without reduction; only the vector loop is tiled, or, where some accesses
+  are across it, a square of two loops that is transposed in registers;
 * *transform*, for a group of statements with small loops of their own: these are unrolled, the
   vector loop is the innermost, and what the statements hand each other stays in registers;
 * *rows*: shared outer loops run in parallel, each statement vectorises an inner loop of its own.
@@ -19,6 +20,7 @@ import numpy as np
 from polyc.mapping.loop_order import choose_order
 from polyc.mapping.mapping import Mapping
 from polyc.mapping.parameters import Parameters
+from polyc.mapping.pointwise import choose_blocks, choose_pointwise_order
 from polyc.memory.layout import Strides, compute_strides, worth
 from polyc.memory.storage import Storage
 from polyc.poly.affine import box_extents
@@ -26,9 +28,6 @@ from polyc.schedule.cluster import MANY_ITERATIONS, SMALL_WORK, Cluster
 from polyc.schedule.schedule import OuterBand
 from polyc.scop.scop import Array, Statement
 from polyc.target.machine import Target
-
-STREAM_VECTORS = 2
-"""Vectors in a pointwise tile, so that two independent chains of operations overlap."""
 
 
 def choose_mapping(
@@ -49,9 +48,10 @@ def choose_mapping(
         for s in cluster.statements:
             inner[s.name] = _inner_vector(s, cluster, used, arrays, storages, target)
         sizes: dict[int, int] = {}
+        blocks: dict[int, int] = {}
         strategy = "rows"
     else:
-        sizes = {vector: width}
+        sizes, blocks = {vector: width}, {}
         if unroll is not None:
             sizes[unroll] = height
         if any(s.reduction for s in cluster.statements):
@@ -59,7 +59,8 @@ def choose_mapping(
             order = choose_order(cluster, band.loops, vector, sizes, arrays, target)
         else:
             strategy = "transform" if cluster.is_group else "pointwise"
-            order = (*(d for d in band.loops if d != vector), vector)
+            order = choose_pointwise_order(cluster, band.loops, sizes, vector, arrays, storages)
+            blocks = choose_blocks(cluster, unroll, height, arrays)
         order = parameters.order or order
     return Mapping(
         strategy,
@@ -67,8 +68,9 @@ def choose_mapping(
         sizes,
         vector,
         unroll,
-        _count_parallel(cluster, band, order, sizes, work),
+        _count_parallel(cluster, band, order, {**sizes, **blocks}, work),
         inner,
+        blocks,
     )
 
 

@@ -7,7 +7,8 @@
           ├ update ─ band reductions ─ unroll u ─ vector v
           └ finish ─ unroll u ─ vector v
 
-That is a contraction. A pointwise cluster has no reductions, and tiles the vector loop only; the
+That is a contraction. A pointwise cluster has no reductions, and tiles the vector loop only, or,
+to transpose, a second loop as well, with a band of larger blocks around these tiles; the
 statements of a transform have small loops of their own, all unrolled; in rows each statement has a
 vector loop of its own instead of a shared one.
 """
@@ -37,11 +38,18 @@ def map_to_cpu(cluster: Cluster, band: OuterBand, mapping: Mapping) -> isl.Sched
     schedule = build_tree(cluster, band, mapping.order, innermost)
     node = outer_band(schedule, cluster)
     if mapping.order and mapping.vector is not None:
-        node = tile(node, [mapping.sizes.get(d, 1) for d in mapping.order])
-        node = node.child(0).band_sink().parent()
+        sizes = {**mapping.sizes, **mapping.blocks}
+        node = tile(node, [sizes.get(d, 1) for d in mapping.order])
+        if mapping.blocks:
+            inside = tile(node.child(0), [mapping.sizes.get(d, 1) for d in mapping.order])
+            node = make_atomic(inside.child(0).band_sink().parent()).parent()
+        else:
+            node = node.child(0).band_sink().parent()
     if mapping.order:
         node = make_atomic(node)  # else isl may print the scope once for each statement
-        node = node.child(0).insert_mark(isl.Id("scope")).parent()
+        tiles = node.child(0) if mapping.blocks else node
+        node = tiles.child(0).insert_mark(isl.Id("scope")).parent()
+        node = node.parent() if mapping.blocks else node
         marks = ["parallel" if k < mapping.parallel else "" for k in range(len(mapping.order))]
         node = mark_members(node, marks)
     else:

@@ -12,7 +12,8 @@ from polyc.schedule.cluster import Cluster
 class Mapping:
     """The choices of a strategy, in terms of a cluster's shared loops.
 
-    order: the shared loops, outermost first; sizes: their tile sizes (1: not tiled);
+    order: the shared loops, outermost first; sizes: their tile sizes (1: not tiled); blocks: sizes
+    of larger tiles around these, for the loops that have them;
     parallel: how many leading loops run on threads; inner: for a statement, its inner loops in the
     order in which they are to end, and the tile size of the last one (0: not vectorised).
     """
@@ -24,6 +25,7 @@ class Mapping:
     unroll: int | None
     parallel: int
     inner: Table[str, tuple[tuple[str, ...], int]] = field(default_factory=dict)
+    blocks: Table[int, int] = field(default_factory=dict)
 
     def describe(self, cluster: Cluster) -> str:
         """One line for a human: `contraction: o/32 y x/14, unroll x, vector o, 2 parallel`."""

@@ -13,6 +13,7 @@ from math import ceil
 
 from polyc.mapping.open_cluster import OpenCluster
 from polyc.mapping.parameters import Parameters, Tile
+from polyc.mapping.pointwise import choose_pointwise_tile
 from polyc.mapping.register_tile import rank_register_tiles
 from polyc.memory.layout import is_whole
 from polyc.target.machine import Target
@@ -58,7 +59,9 @@ def list_tiles(one: OpenCluster, vector: int, target: Target) -> list[Tile]:
     lanes = min(target.lanes(one.arrays[a.array].dtype) for st in one.strides.values() for a in st)
     extent = cluster.extents[vector]
     counts = range(1, min(MOST_VECTORS, ceil(extent / lanes)) + 1)
-    return [(None, 1, min(n * lanes, extent)) for n in counts]
+    best = choose_pointwise_tile(cluster, vector, one.strides, one.arrays, target)
+    others = [(None, 1, min(n * lanes, extent)) for n in counts]
+    return [best, *(tile for tile in others if tile != best)]
 
 
 def list_packable(one: OpenCluster, vector: int) -> list[int]:

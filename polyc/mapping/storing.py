@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
-from polyc.mapping.choose import STREAM_VECTORS
 from polyc.mapping.open_cluster import OpenCluster, compute_all_strides, list_touched
 from polyc.mapping.packing import find_operands, pack
 from polyc.mapping.parameters import Parameters, Tile, Tuned
+from polyc.mapping.pointwise import choose_pointwise_tile
 from polyc.mapping.register_tile import choose_register_tile
 from polyc.mapping.signature import spell_cluster, spell_layouts
 from polyc.mapping.space import is_candidate
@@ -121,7 +121,10 @@ def store_cluster(
         names = list_touched(packing.copy)
         storages = {n: decided[n] for n in names}
         text = spell_cluster(packing.copy, names, arrays)
-        copied = Parameters(own, (None, 1, wide))
+        crossing, height = None, 1
+        if own is not None:
+            crossing, height, _ = choose_pointwise_tile(packing.copy, own, moves, arrays, target)
+        copied = Parameters(own, (crossing, height, wide))
         result.append(StoredCluster(packing.copy, copied, names, storages, frozenset(), text))
     names = list_touched(cluster)
     storages = {n: new[n] if n in new else decided[n] for n in names}
@@ -155,7 +158,4 @@ def _choose_tile(one: OpenCluster, vector: int | None, target: Target) -> Tile:
         return None, 1, 1
     if any(s.reduction for s in cluster.statements):
         return choose_register_tile(cluster, vector, strides, arrays, target)
-    widest = max(arrays[a.array].dtype.itemsize for st in strides.values() for a in st)
-    lanes = max(1, target.simd_bytes // widest)
-    vectors = 1 if cluster.is_group else STREAM_VECTORS  # a transform needs registers for a tile
-    return None, 1, min(vectors * lanes, cluster.extents[vector])
+    return choose_pointwise_tile(cluster, vector, strides, arrays, target)

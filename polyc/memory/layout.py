@@ -29,6 +29,9 @@ ALIASING = 1024
 LINE = 64
 """Bytes: rows that are multiples of ALIASING apart are moved by one cache line each."""
 
+TRANSPOSED = 0.5
+"""An access that is loaded along another loop of the tile, and transposed in registers."""
+
 PACKED = 0.9
 """An operand that is read often may be copied into the order that the vector loop wants."""
 
@@ -153,10 +156,17 @@ def choose_vector_loop(
         if extent < 2:
             continue
         total = weight = 0.0
+        crossing = find_crossing_loop(cluster, d, strides)
         for s in cluster.statements:
             instances = float(np.prod(box_extents(s.domain), dtype=np.float64))
             pack = cluster.has_reuse and s.reduction is not None
             values = [worth(a, loop[s.name], pack) for a in strides[s.name]]
+            if crossing is not None:
+                steps = [a.steps[cluster.shared[crossing][s.name]] for a in strides[s.name]]
+                values = [
+                    TRANSPOSED - 0.1 * a.is_write if value == SCATTERED and step == 1 else value
+                    for a, value, step in zip(strides[s.name], values, steps, strict=True)
+                ]
             total += instances * sum(values) / len(values)
             weight += instances
         lanes = target.lanes(np.dtype(np.float32))
@@ -172,6 +182,27 @@ def _is_last(cluster: Cluster, d: int) -> bool:
     s = cluster.statements[-1]
     column = [coefficients(function)[cluster.shared[d][s.name]] for function in outputs(s.write)]
     return bool(column) and column[-1] == 1
+
+
+def find_crossing_loop(
+    cluster: Cluster, vector: int, strides: Mapping[str, tuple[Strides, ...]]
+) -> int | None:
+    """The shared loop along which a pointwise cluster reads or writes across its vector loop.
+
+    y[i, j] = x[j, i]  with vector loop j:  i. Most accesses that are not along the vector loop have
+    unit step there, so that a tile of both loops is loaded in vectors, and transposed.
+    """
+    if cluster.is_group or any(s.reduction for s in cluster.statements):
+        return None
+    counts: dict[int, int] = {}
+    for s in cluster.statements:
+        for access in strides[s.name]:
+            if access.steps[cluster.shared[vector][s.name]] in (0, 1):
+                continue
+            for d, loop in enumerate(cluster.shared):
+                if d != vector and cluster.extents[d] > 1 and access.steps[loop[s.name]] == 1:
+                    counts[d] = counts.get(d, 0) + 1
+    return max(counts, key=counts.__getitem__, default=None)
 
 
 def is_whole(s: Statement, cluster: Cluster) -> bool:

@@ -20,6 +20,7 @@ from polyc.codegen.loopnest import (
     Node,
     Read,
     Test,
+    Transpose,
     Value,
 )
 from polyc.scop.expr import Call, Cast, Const
@@ -52,6 +53,9 @@ def execute(node: Node, arrays: Arrays, values: Values | None = None) -> None:
                 execute(chosen, arrays, values)
         case Assign():
             _lanes(node, arrays, [values])
+        case Transpose(array, _, lanes):
+            assert arrays[array].shape == (lanes, lanes)
+            arrays[array][:] = arrays[array].T.copy()
 
 
 def instances(node: Node, values: Values | None = None) -> Iterator[tuple[str, tuple[int, ...]]]:

@@ -9,7 +9,7 @@ import pytest
 from polyc.codegen.runtime_table import FLOATS, NUMBERS, TYPES, preamble
 from tests.runtime.native import DTYPES, RUNNABLE, Uses, compiled
 
-MEMORY = ("load", "loads", "loadn", "store", "stores", "storen", "splat")
+MEMORY = ("load", "loads", "loadn", "store", "stores", "storen", "splat", "transpose")
 REDUCTIONS = {"add": np.sum, "mul": np.prod, "min": np.min, "max": np.max}
 BOOLEAN_REDUCTIONS = {"and": np.all, "or": np.any}
 
@@ -25,6 +25,13 @@ def moves(element, lanes):
         "loadn": f"pc_store_{v}(q, pc_loadn_{v}(p, n));",
         "storen": f"pc_storen_{v}(q, pc_load_{v}(p), n);",
         "splat": f"pc_store_{v}(q, pc_splat_{v}(p[n]));",
+        "transpose": f"""
+            {t} rows[{lanes * lanes}] __attribute__((aligned(64)));
+            for (int k = 0; k < {lanes * lanes}; k++)
+                rows[k] = p[k];
+            pc_transpose_{v}(rows);
+            for (int k = 0; k < {lanes * lanes}; k++)
+                q[k] = rows[k];""",
         **{r: f"*q = pc_reduce_{r}_{v}(pc_load_{v}(p));" for r in reductions},
         **({"iota": f"pc_store_{v}(q, pc_iota_{v}(*p));"} if t != "b8" else {}),
     }
@@ -132,6 +139,15 @@ def test_partial_stores_leave_the_rest(native, element):
         expected = np.where(np.arange(lanes) < n, source, target)
         call(native, "storen", element, source, target, n)
         np.testing.assert_array_equal(target, expected)
+
+
+@pytest.mark.parametrize("element", TYPES)
+def test_transpose(native, element):
+    lanes = native[0].lanes
+    square = values(element, lanes * lanes).reshape(lanes, lanes)
+    result = np.zeros_like(square)
+    call(native, "transpose", element, square, result)
+    np.testing.assert_array_equal(result, square.T)
 
 
 @pytest.mark.parametrize("element", TYPES)

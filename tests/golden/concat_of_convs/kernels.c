@@ -159,13 +159,33 @@ void k2_Conv_5_out(const f32 *restrict concat_0, const f32 *restrict constant_2,
             conv_2_acc_local_0_5 += pc_splat_f32x16(concat_0[336 * c2 + c4 + 240]) * pc_load_f32x16(&constant_2[16 * c4]);
             conv_2_acc_local_0_6 += pc_splat_f32x16(concat_0[336 * c2 + c4 + 288]) * pc_load_f32x16(&constant_2[16 * c4]);
         }
-        pc_stores_f32x16(&y[7 * c2], pc_max_f32x16(conv_2_acc_local_0_0, pc_splat_f32x16(0.0f)), 49);
-        pc_stores_f32x16(&y[7 * c2 + 1], pc_max_f32x16(conv_2_acc_local_0_1, pc_splat_f32x16(0.0f)), 49);
-        pc_stores_f32x16(&y[7 * c2 + 2], pc_max_f32x16(conv_2_acc_local_0_2, pc_splat_f32x16(0.0f)), 49);
-        pc_stores_f32x16(&y[7 * c2 + 3], pc_max_f32x16(conv_2_acc_local_0_3, pc_splat_f32x16(0.0f)), 49);
-        pc_stores_f32x16(&y[7 * c2 + 4], pc_max_f32x16(conv_2_acc_local_0_4, pc_splat_f32x16(0.0f)), 49);
-        pc_stores_f32x16(&y[7 * c2 + 5], pc_max_f32x16(conv_2_acc_local_0_5, pc_splat_f32x16(0.0f)), 49);
-        pc_stores_f32x16(&y[7 * c2 + 6], pc_max_f32x16(conv_2_acc_local_0_6, pc_splat_f32x16(0.0f)), 49);
+        {
+            f32 tile_0[256] __attribute__((aligned(64)));
+            pc_store_f32x16(&tile_0[0], pc_max_f32x16(conv_2_acc_local_0_0, pc_splat_f32x16(0.0f)));
+            pc_store_f32x16(&tile_0[16], pc_max_f32x16(conv_2_acc_local_0_1, pc_splat_f32x16(0.0f)));
+            pc_store_f32x16(&tile_0[32], pc_max_f32x16(conv_2_acc_local_0_2, pc_splat_f32x16(0.0f)));
+            pc_store_f32x16(&tile_0[48], pc_max_f32x16(conv_2_acc_local_0_3, pc_splat_f32x16(0.0f)));
+            pc_store_f32x16(&tile_0[64], pc_max_f32x16(conv_2_acc_local_0_4, pc_splat_f32x16(0.0f)));
+            pc_store_f32x16(&tile_0[80], pc_max_f32x16(conv_2_acc_local_0_5, pc_splat_f32x16(0.0f)));
+            pc_store_f32x16(&tile_0[96], pc_max_f32x16(conv_2_acc_local_0_6, pc_splat_f32x16(0.0f)));
+            pc_transpose_f32x16(tile_0);
+            pc_storen_f32x16(&y[7 * c2], pc_load_f32x16(&tile_0[0]), 7);
+            pc_storen_f32x16(&y[7 * c2 + 49], pc_load_f32x16(&tile_0[16]), 7);
+            pc_storen_f32x16(&y[7 * c2 + 98], pc_load_f32x16(&tile_0[32]), 7);
+            pc_storen_f32x16(&y[7 * c2 + 147], pc_load_f32x16(&tile_0[48]), 7);
+            pc_storen_f32x16(&y[7 * c2 + 196], pc_load_f32x16(&tile_0[64]), 7);
+            pc_storen_f32x16(&y[7 * c2 + 245], pc_load_f32x16(&tile_0[80]), 7);
+            pc_storen_f32x16(&y[7 * c2 + 294], pc_load_f32x16(&tile_0[96]), 7);
+            pc_storen_f32x16(&y[7 * c2 + 343], pc_load_f32x16(&tile_0[112]), 7);
+            pc_storen_f32x16(&y[7 * c2 + 392], pc_load_f32x16(&tile_0[128]), 7);
+            pc_storen_f32x16(&y[7 * c2 + 441], pc_load_f32x16(&tile_0[144]), 7);
+            pc_storen_f32x16(&y[7 * c2 + 490], pc_load_f32x16(&tile_0[160]), 7);
+            pc_storen_f32x16(&y[7 * c2 + 539], pc_load_f32x16(&tile_0[176]), 7);
+            pc_storen_f32x16(&y[7 * c2 + 588], pc_load_f32x16(&tile_0[192]), 7);
+            pc_storen_f32x16(&y[7 * c2 + 637], pc_load_f32x16(&tile_0[208]), 7);
+            pc_storen_f32x16(&y[7 * c2 + 686], pc_load_f32x16(&tile_0[224]), 7);
+            pc_storen_f32x16(&y[7 * c2 + 735], pc_load_f32x16(&tile_0[240]), 7);
+        }
     }
     pc_barrier(team);
 }

@@ -179,12 +179,32 @@ void k2_Conv_4_out(const f32 *restrict relu_1, const f32 *restrict constant_3, f
                 y_acc_local_0_4 += pc_splat_f32x16(relu_1[192 * c2 + c4 + 128]) * pc_load_f32x16(&constant_3[16 * c4]);
                 y_acc_local_0_5 += pc_splat_f32x16(relu_1[192 * c2 + c4 + 160]) * pc_load_f32x16(&constant_3[16 * c4]);
             }
-            pc_stores_f32x16(&y[6 * c2], y_acc_local_0_0, 36);
-            pc_stores_f32x16(&y[6 * c2 + 1], y_acc_local_0_1, 36);
-            pc_stores_f32x16(&y[6 * c2 + 2], y_acc_local_0_2, 36);
-            pc_stores_f32x16(&y[6 * c2 + 3], y_acc_local_0_3, 36);
-            pc_stores_f32x16(&y[6 * c2 + 4], y_acc_local_0_4, 36);
-            pc_stores_f32x16(&y[6 * c2 + 5], y_acc_local_0_5, 36);
+            {
+                f32 tile_0[256] __attribute__((aligned(64)));
+                pc_store_f32x16(&tile_0[0], y_acc_local_0_0);
+                pc_store_f32x16(&tile_0[16], y_acc_local_0_1);
+                pc_store_f32x16(&tile_0[32], y_acc_local_0_2);
+                pc_store_f32x16(&tile_0[48], y_acc_local_0_3);
+                pc_store_f32x16(&tile_0[64], y_acc_local_0_4);
+                pc_store_f32x16(&tile_0[80], y_acc_local_0_5);
+                pc_transpose_f32x16(tile_0);
+                pc_storen_f32x16(&y[6 * c2], pc_load_f32x16(&tile_0[0]), 6);
+                pc_storen_f32x16(&y[6 * c2 + 36], pc_load_f32x16(&tile_0[16]), 6);
+                pc_storen_f32x16(&y[6 * c2 + 72], pc_load_f32x16(&tile_0[32]), 6);
+                pc_storen_f32x16(&y[6 * c2 + 108], pc_load_f32x16(&tile_0[48]), 6);
+                pc_storen_f32x16(&y[6 * c2 + 144], pc_load_f32x16(&tile_0[64]), 6);
+                pc_storen_f32x16(&y[6 * c2 + 180], pc_load_f32x16(&tile_0[80]), 6);
+                pc_storen_f32x16(&y[6 * c2 + 216], pc_load_f32x16(&tile_0[96]), 6);
+                pc_storen_f32x16(&y[6 * c2 + 252], pc_load_f32x16(&tile_0[112]), 6);
+                pc_storen_f32x16(&y[6 * c2 + 288], pc_load_f32x16(&tile_0[128]), 6);
+                pc_storen_f32x16(&y[6 * c2 + 324], pc_load_f32x16(&tile_0[144]), 6);
+                pc_storen_f32x16(&y[6 * c2 + 360], pc_load_f32x16(&tile_0[160]), 6);
+                pc_storen_f32x16(&y[6 * c2 + 396], pc_load_f32x16(&tile_0[176]), 6);
+                pc_storen_f32x16(&y[6 * c2 + 432], pc_load_f32x16(&tile_0[192]), 6);
+                pc_storen_f32x16(&y[6 * c2 + 468], pc_load_f32x16(&tile_0[208]), 6);
+                pc_storen_f32x16(&y[6 * c2 + 504], pc_load_f32x16(&tile_0[224]), 6);
+                pc_storen_f32x16(&y[6 * c2 + 540], pc_load_f32x16(&tile_0[240]), 6);
+            }
         }
     }
     pc_barrier(team);

@@ -1,0 +1,248 @@
+"""Register transposes: accesses that move in memory across the lanes of a vector loop.
+
+    for u in 0 .. 16:  # unroll          for u in 0 .. 16:  for v in 0 .. 16:  # vector
+      for v in 0 .. 16:  # vector   ->     tile[u][v] = x[v0 + u][u0 + v]
+        y[u0 + u][v0 + v] = x[v0 + v][u0 + u]  transpose tile
+                                         for u in 0 .. 16:  for v in 0 .. 16:  # vector
+                                           y[u0 + u][v0 + v] = tile[u][v]
+
+A read that has unit step along the unrolled loop, and not along the vector loop, is loaded in
+vectors along the former and transposed; a write of that kind is transposed before it is stored.
+Each cache line is touched once, and no lane is moved alone. A tile at the border is a square as
+well, of which rows are missing and lanes are idle.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, replace
+
+from polyc.codegen.index import Affine, const, stride, var, variables
+from polyc.codegen.loopnest import (
+    Assign,
+    Block,
+    Element,
+    For,
+    Local,
+    LoopExpr,
+    Node,
+    Read,
+    Transpose,
+    extent_of,
+    rewrite_nodes,
+    substitute_node,
+    walk_expr,
+    walk_nodes,
+)
+from polyc.scop.expr import Call, Cast, Const
+
+LARGEST_SIDE = 16
+"""Lanes of a tile: one of bytes with 64 rows would need more registers than there are."""
+
+
+def transpose_tiles(block: Block, simd_bytes: int, names: Iterator[int]) -> Block:
+    """The nest with the accesses to memory across the lanes of vector loops made transposes."""
+    nodes = tuple(walk_nodes(block))
+    locals_ = frozenset(lo.name for n in nodes if isinstance(n, Block) for lo in n.locals)
+
+    def rewrite(node: Node) -> Node:
+        tile = _find_tile(node, locals_)
+        if tile is None or not (tile.crossing or tile.stores_across):
+            return node
+        parts = tile.pieces(min(simd_bytes // tile.assign.widest, LARGEST_SIDE))
+        return Block(tuple(p.transposed(names) if p.is_square else p.plain() for p in parts))
+
+    return rewrite_nodes(block, rewrite)
+
+
+@dataclass(frozen=True)
+class _Tile:
+    """An assignment in a vector loop and an unrolled loop, both of constant extent.
+
+    Accesses to `locals` are left alone: those in registers are vectors along the vector loop.
+    """
+
+    vector: For
+    unroll: For
+    assign: Assign
+    locals: frozenset[str]
+
+    @property
+    def width(self) -> int:
+        return extent_of(self.vector) or 0
+
+    @property
+    def height(self) -> int:
+        return extent_of(self.unroll) or 0
+
+    @property
+    def is_square(self) -> bool:
+        """Whether there is something to transpose."""
+        return self.width > 1 and self.height > 1
+
+    def pieces(self, side: int) -> Iterator[_Tile]:
+        """Tiles of at most `side` each way.
+
+        Where registers are accessed, vectors have no idle lanes, as everywhere else: a tile of 10
+        columns is one of 8 and one of 2, and those of 2 columns have 2 rows.
+        """
+        reads = {e.element.array for e in walk_expr(self.assign.value) if isinstance(e, Read)}
+        whole = bool(self.locals & {self.assign.target.array, *reads})
+        for v in _cut(self.vector, side, whole):
+            height = (extent_of(v) or 0) if whole else side
+            for u in _cut(self.unroll, height, whole=False):
+                yield replace(self, vector=v, unroll=u)
+
+    @property
+    def crossing(self) -> tuple[Element, ...]:
+        """The elements read that lie side by side along the unrolled loop only."""
+        reads = (e for e in walk_expr(self.assign.value) if isinstance(e, Read))
+        plain = (r.element for r in reads if not (r.dynamic or r.guarded))
+        return tuple(dict.fromkeys(e for e in plain if self._is_across(e)))
+
+    @property
+    def stores_across(self) -> bool:
+        return self._is_across(self.assign.target)
+
+    def _is_across(self, element: Element) -> bool:
+        if element.array in self.locals:
+            return False
+        lies_along = _steps(element, self.unroll.var)
+        moves = _steps(element, self.vector.var)
+        return (
+            bool(lies_along)
+            and lies_along[-1] == 1
+            and not any(lies_along[:-1])
+            and None not in moves
+            and any(moves[:-1])
+            and moves[-1] == 0
+        )
+
+    def plain(self) -> Node:
+        """The loops, as they would be printed without a transpose."""
+        unroll = replace(self.unroll, body=Block((self.assign,)))
+        return replace(self.vector, body=Block((unroll,)))
+
+    def transposed(self, names: Iterator[int]) -> Node:
+        """Rows loaded along the unrolled loop, transposed; columns computed; stored."""
+        side = 2
+        while side < max(self.width, self.height):
+            side *= 2
+        locals_: list[Local] = []
+        loads: list[Node] = []
+        table: dict[Element, Element] = {}
+        for element in self.crossing:
+            dtype = next(
+                e.dtype
+                for e in walk_expr(self.assign.value)
+                if isinstance(e, Read) and e.element == element
+            )
+            local = Local(f"tile_{next(names)}", dtype, (side, side), element.array, is_tile=True)
+            locals_.append(local)
+            loads += self._load(element, local)
+            table[element] = Element(local.name, (self._row(), self._column()))
+        body = replace(self.assign, value=_replace_reads(self.assign.value, table))
+        stores: list[Node] = []
+        if self.stores_across:
+            dtype = self.assign.dtype
+            array = self.assign.target.array
+            local = Local(f"tile_{next(names)}", dtype, (side, side), array, is_tile=True)
+            locals_.append(local)
+            stores = self._store(local)
+            body = replace(body, target=Element(local.name, (self._row(), self._column())))
+        return Block((*loads, *self._rows(body, side), *stores), tuple(locals_))
+
+    def _row(self) -> Affine:
+        return var(self.unroll.var) - self.unroll.lower
+
+    def _column(self) -> Affine:
+        return var(self.vector.var) - self.vector.lower
+
+    def _load(self, element: Element, local: Local) -> Iterator[Node]:
+        """tile[k][l] = x[… v0 + k …][u0 + l], transposed; rows that are not there are zero."""
+        side = local.shape[0]
+        place = Element(local.name, (self._column(), self._row()))
+        copy = replace(
+            self.assign, target=place, value=Read(element, local.dtype), dtype=local.dtype
+        )
+        yield from self._columns(copy, side)
+        for k in range(self.width, side):
+            zero = Const(False if local.dtype == bool else 0, local.dtype)
+            lane = Element(local.name, (const(k), var(self.unroll.var)))
+            empty = replace(copy, target=lane, value=zero)
+            yield replace(
+                self.unroll,
+                kind="vector",
+                lower=const(0),
+                upper=const(side),
+                body=Block((empty,)),
+            )
+        yield Transpose(local.name, local.dtype, side)
+
+    def _store(self, local: Local) -> list[Node]:
+        """The tile transposed, and y[… v0 + k …][u0 + l] = tile[k][l]."""
+        side = local.shape[0]
+        place = Element(local.name, (self._column(), self._row()))
+        copy = replace(self.assign, value=Read(place, local.dtype))
+        return [Transpose(local.name, local.dtype, side), *self._columns(copy, side)]
+
+    def _rows(self, assign: Assign, side: int) -> Iterator[Node]:
+        """A vector along the vector loop for each value of the unrolled one."""
+        loop = replace(self.vector, body=Block((assign,)), idle=side - self.width)
+        for k in range(self.height):
+            yield substitute_node(loop, {self.unroll.var: self.unroll.lower + k})
+
+    def _columns(self, assign: Assign, side: int) -> Iterator[Node]:
+        """A vector along the unrolled loop for each value of the vector loop."""
+        loop = replace(self.unroll, kind="vector", body=Block((assign,)), idle=side - self.height)
+        for k in range(self.width):
+            yield substitute_node(loop, {self.vector.var: self.vector.lower + k})
+
+
+def _find_tile(node: Node, locals_: frozenset[str]) -> _Tile | None:
+    """A vector loop and an unrolled loop around nothing but an assignment, in either order."""
+    if not (isinstance(node, For) and len(node.body.body) == 1):
+        return None
+    inner = node.body.body[0]
+    if not (isinstance(inner, For) and len(inner.body.body) == 1):
+        return None
+    loops, assign = {node.kind: node, inner.kind: inner}, inner.body.body[0]
+    if loops.keys() != {"vector", "unroll"} or not isinstance(assign, Assign) or assign.reduction:
+        return None
+    if any(extent_of(loop) is None or loop.step != 1 for loop in loops.values()):
+        return None
+    if node.var in variables(inner.lower):
+        return None
+    reads = (e.element.array for e in walk_expr(assign.value) if isinstance(e, Read))
+    if assign.target.array in reads:
+        return None
+    return _Tile(loops["vector"], loops["unroll"], assign, locals_)
+
+
+def _cut(loop: For, side: int, whole: bool) -> Iterator[For]:
+    """The loop in pieces of at most `side` iterations; of a power of two of them, if `whole`."""
+    start, end = 0, extent_of(loop) or 0
+    while start < end:
+        while whole and side > end - start:
+            side //= 2
+        stop = min(start + side, end)
+        yield replace(loop, lower=loop.lower + start, upper=loop.lower + stop)
+        start = stop
+
+
+def _steps(element: Element, name: str) -> tuple[int | None, ...]:
+    """How far each index moves when a loop variable grows by one."""
+    return tuple(stride(index, name) for index in element.index)
+
+
+def _replace_reads(expr: LoopExpr, table: Mapping[Element, Element]) -> LoopExpr:
+    """expr with the elements read replaced."""
+    match expr:
+        case Read(element):
+            return replace(expr, element=table.get(element, element))
+        case Call(arguments=arguments):
+            return replace(expr, arguments=tuple(_replace_reads(a, table) for a in arguments))
+        case Cast(argument=argument):
+            return replace(expr, argument=_replace_reads(argument, table))
+        case _:
+            return expr

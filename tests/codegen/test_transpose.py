@@ -1,0 +1,145 @@
+"""Tiles that are transposed in registers: the same results, and no lane moved alone."""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from polyc.codegen.index import stride, var
+from polyc.codegen.loopnest import Assign, Block, For, Node, Read, Transpose, walk_expr, walk_nodes
+from polyc.codegen.transpose import LARGEST_SIDE
+from polyc.codegen.vectorise import vectorise
+from polyc.scop.expr import Call, Cast, call
+from tests.analysis.nests import F32, at, loop, read, run
+from tests.codegen.execute import Arrays, execute
+from tests.codegen.test_vectorise import data
+
+u, v, o = var("u"), var("v"), var("o")
+
+
+def tile(assign: Assign, rows: int, columns: int, vector_inside: bool = True) -> Block:
+    """An unrolled loop u and a vector loop v around an assignment."""
+    along = {"kind": "vector", "lower": 0}
+    if vector_inside:
+        nest = loop("u", rows, loop("v", columns, assign, **along), kind="unroll")
+    else:
+        nest = loop("v", columns, loop("u", rows, assign, kind="unroll"), **along)
+    return Block((nest,))
+
+
+def check(before: Block, arrays: Arrays, simd_bytes: int = 64) -> Block:
+    after = vectorise(before, simd_bytes)
+    expected = {name: value.copy() for name, value in arrays.items()}
+    execute(before, expected)
+    execute(after, arrays)
+    for name, value in expected.items():
+        np.testing.assert_array_equal(arrays[name], value, err_msg=f"{name}\n{after}")
+    return after
+
+
+def transposes(block: Block) -> list[int]:
+    return [n.lanes for n in walk_nodes(block) if isinstance(n, Transpose)]
+
+
+def scattered(block: Block) -> list[Node]:
+    """Vector loops with an access that neither stays nor goes on by one from lane to lane."""
+    found = []
+    for node in walk_nodes(block):
+        if isinstance(node, For) and node.kind == "vector":
+            for assign in node.body.body:
+                assert isinstance(assign, Assign)
+                reads = (e.element for e in walk_expr(assign.value) if isinstance(e, Read))
+                for element in (assign.target, *reads):
+                    steps = [stride(i, node.var) for i in element.index]
+                    if any(steps[:-1]) or steps[-1] not in (0, 1):
+                        found.append(node)
+    return found
+
+
+COPY = run("S", [u, v], at("Y", u, v), read("X", v, u))
+
+
+@given(st.integers(1, 40), st.integers(1, 40), st.booleans(), st.sampled_from([16, 32, 64]))
+@settings(max_examples=40, deadline=None)
+def test_any_rectangle(rows, columns, vector_inside, simd_bytes):
+    arrays = {"X": data(columns, rows), "Y": np.zeros((rows, columns), np.float32)}
+    after = check(tile(COPY, rows, columns, vector_inside), arrays, simd_bytes)
+    side = simd_bytes // 4
+    pieces = -(-rows // side) * -(-columns // side)
+    lone = (rows % side == 1) * -(-columns // side) + (columns % side == 1) * -(-rows // side)
+    lone -= rows % side == 1 and columns % side == 1
+    assert len(transposes(after)) == pieces - lone
+
+
+@pytest.mark.parametrize(("rows", "columns", "side"), [(16, 16, 16), (7, 7, 8), (3, 16, 16)])
+def test_a_square_that_holds_the_rectangle(rows, columns, side):
+    arrays = {"X": data(columns, rows), "Y": np.zeros((rows, columns), np.float32)}
+    after = check(tile(COPY, rows, columns), arrays)
+    assert transposes(after) == [side]
+    assert scattered(after) == []
+    idle = {n.idle for n in walk_nodes(after) if isinstance(n, For)}
+    assert idle == {0, side - rows, side - columns}
+
+
+def test_what_lies_along_the_vector_loop_or_stays_is_read_as_before():
+    value = call("add", call("mul", read("X", v, u), read("Z", u, v)), read("b", u))
+    arrays = {"X": data(16, 16), "Z": data(16, 16), "b": data(16), "Y": np.zeros((16, 16), "f4")}
+    after = check(tile(run("S", [u, v], at("Y", u, v), value), 16, 16), arrays)
+    assert transposes(after) == [16]
+    assert scattered(after) == []
+
+
+def test_an_element_read_twice_is_transposed_once():
+    value = call("mul", read("X", v, u), call("sub", read("X", v, u), read("X", v, u + 1)))
+    arrays = {"X": data(16, 17), "Y": np.zeros((16, 16), np.float32)}
+    after = check(tile(run("S", [u, v], at("Y", u, v), value), 16, 16), arrays)
+    assert transposes(after) == [16, 16]
+
+
+@pytest.mark.parametrize(("rows", "columns"), [(16, 16), (5, 12), (20, 16)])
+def test_a_write_across_the_lanes(rows, columns):
+    store = run("S", [u, v], at("Y", v, u), call("add", read("X", u, v), read("X", u, v)))
+    arrays = {"X": data(rows, columns), "Y": np.zeros((columns, rows), np.float32)}
+    after = check(tile(store, rows, columns), arrays)
+    assert scattered(after) == []
+
+
+def test_tiles_of_wide_and_narrow_types():
+    wide = replace(
+        run("S", [u, v], at("Y", u, v), Cast(read("X", v, u), np.dtype("f8"))), dtype=np.dtype("f8")
+    )
+    after = check(tile(wide, 16, 16), {"X": data(16, 16), "Y": np.zeros((16, 16))})
+    assert transposes(after) == [8] * 4
+    narrow = replace(COPY, value=Read(at("X", v, u), np.dtype("i1")), dtype=np.dtype("i1"))
+    arrays = {"X": data(64, 64).astype("i1"), "Y": np.zeros((64, 64), np.int8)}
+    assert set(transposes(check(tile(narrow, 64, 64), arrays))) == {LARGEST_SIDE}
+
+
+@pytest.mark.parametrize(
+    "assign",
+    [
+        run("S", [u, v], at("Y", u, v), read("X", u, v)),
+        run("S", [u, v], at("Y", u, v), read("X", v, u * 2)),
+        run("S", [u, v], at("Y", u, v), read("X", v, u), "add"),
+        run("S", [u, v], at("Y", u, v), read("Y", u, v + 16)),
+        run("S", [u, v], at("Y", u, v), Read(at("X", v, u), F32, guarded=True)),
+    ],
+    ids=["straight", "every other", "reduction", "in place", "guarded"],
+)
+def test_what_is_no_transpose_stays(assign):
+    arrays = {"X": data(32, 32), "Y": data(16, 32)}
+    assert transposes(check(tile(assign, 16, 16), arrays)) == []
+
+
+def test_a_tile_that_moves_with_outer_loops():
+    inner = run("S", [o, u, v], at("Y", u, o + v), Call("neg", (read("X", o + v, u),), F32))
+    nest = loop(
+        "o",
+        32,
+        loop("u", 16, loop("v", 16, inner, kind="vector"), kind="unroll"),
+        step=16,
+    )
+    after = check(Block((nest,)), {"X": data(32, 16), "Y": np.zeros((16, 32), np.float32)})
+    assert transposes(after) == [16]
