@@ -56,7 +56,7 @@ def choose_mapping(
             sizes[unroll] = height
         if any(s.reduction for s in cluster.statements):
             strategy = "contraction"
-            order = choose_order(cluster, band.loops, vector, sizes, arrays, target)
+            order = choose_order(cluster, band.loops, vector, sizes, arrays, storages, target)
         else:
             strategy = "transform" if cluster.is_group else "pointwise"
             order = choose_pointwise_order(cluster, band.loops, sizes, vector, arrays, storages)

@@ -18,7 +18,8 @@ from dataclasses import dataclass
 from itertools import takewhile
 from math import ceil, prod
 
-from polyc.memory.layout import accesses
+from polyc.memory.layout import LINE, accesses, compute_strides
+from polyc.memory.storage import Storage
 from polyc.poly.affine import box_extents, coefficients, outputs
 from polyc.schedule.cluster import Cluster
 from polyc.scop.scop import Array
@@ -64,19 +65,58 @@ def choose_order(
     vector: int,
     tiles: Table[int, int],
     arrays: Table[str, Array],
+    storages: Table[str, Storage],
     target: Target,
 ) -> tuple[int, ...]:
     """The shared loops, outermost first; `tiles` are their tile sizes (1 where none is given).
 
-    What is chosen is where the vector loop stands: as far out as costs little, since a panel of
-    weights is then read once. The others keep their order, in which memory is walked row by row.
+    What is chosen is where the vector loop stands, together with the loops that walk the same
+    dimension of the result (the groups of a convolution): as far out as costs little, since a panel
+    of weights is then read once. The others keep the order in which memory is walked row by row.
     """
-    rest = [d for d in loops if d != vector]
-    operands = _operands(cluster, arrays)
+    last = cluster.statements[-1]
+    written = compute_strides(last, arrays, storages)[0]
+    steps = {d: written.steps[cluster.shared[d][last.name]] or 0 for d in loops}
+    row = [d for d in _along(cluster, vector) if d in loops]
+    rest = sorted(
+        (d for d in loops if d not in row), key=lambda d: (cluster.extents[d] > 1, -steps[d])
+    )
+    row.sort(key=lambda d: -steps[d])
     idle = len([*takewhile(lambda d: cluster.extents[d] == 1, rest)])
-    orders = [(*rest[:k], vector, *rest[k:]) for k in range(idle, len(rest) + 1)]
+    orders = [(*rest[:k], *row, *rest[k:]) for k in range(idle, len(rest) + 1)]
+    if len(orders) > 1 and not _cut_at_lines(row, steps, rest, tiles, written.itemsize):
+        orders = orders[1:]
+    operands = _operands(cluster, arrays)
     costs = [_cost(order, operands, cluster.extents, tiles, target) for order in orders]
     return next(o for o, cost in zip(orders, costs, strict=True) if cost <= CLOSE * min(costs))
+
+
+def _along(cluster: Cluster, vector: int) -> list[int]:
+    """The shared loops that walk the dimensions of the result that the vector loop walks."""
+    last = cluster.statements[-1]
+    rows = [coefficients(function) for function in outputs(last.write)]
+    walked = [row for row in rows if row[cluster.shared[vector][last.name]] != 0]
+    return [
+        d
+        for d, loop in enumerate(cluster.shared)
+        if d == vector or any(row[loop[last.name]] != 0 for row in walked)
+    ]
+
+
+def _cut_at_lines(
+    row: Sequence[int],
+    steps: Table[int, int],
+    rest: Sequence[int],
+    tiles: Table[int, int],
+    itemsize: int,
+) -> bool:
+    """Whether tiles of a row of the result begin at cache lines, for every row.
+
+    Threads that share out the tiles of a row write into one line otherwise, and take it from each
+    other at every store.
+    """
+    apart = [steps[d] * tiles.get(d, 1) for d in row] + [steps[d] for d in rest]
+    return all(step * itemsize % LINE == 0 for step in apart)
 
 
 def _operands(cluster: Cluster, arrays: Table[str, Array]) -> list[_Operand]:

@@ -5,9 +5,10 @@ from __future__ import annotations
 import pytest
 
 from polyc.mapping.loop_order import choose_order
+from polyc.memory.storage import Storage, permuted, row_major
 from polyc.schedule.cluster import find_clusters
 from polyc.scop.expr import call
-from polyc.scop.scop import Scop
+from polyc.scop.scop import Array, Scop
 from tests.analysis.nests import ZERO, array, conv_scop, load, matmul_scop, scop, statement
 from tests.mapping.stages import AVX512
 
@@ -35,13 +36,52 @@ def batched_scop(b: int, m: int, n: int, k: int) -> Scop:
     )
 
 
+def channels_last(of: Array) -> Storage:
+    """Images with their channels innermost; anything else row-major."""
+    return permuted(of, (0, 2, 3, 1)) if len(of.shape) == 4 else row_major(of)
+
+
+def grouped_scop(groups: int, channels: int, size: int) -> Scop:
+    """A 1x1 convolution of so many channels a group."""
+    box = f"0<=n<1 and 0<=g<{groups} and 0<=o<{channels} and 0<=y<{size} and 0<=x<{size}"
+    member = f"{channels} g + o"
+    product = call(
+        "mul",
+        load(f"{{ S[n,g,o,y,x,c] -> X[n,{channels} g + c,y,x] }}"),
+        load(f"{{ S[n,g,o,y,x,c] -> W[{member},c] }}"),
+    )
+    image = [1, groups * channels, size, size]
+    return scop(
+        [
+            array("X", image, "input"),
+            array("W", [groups * channels, channels], "constant"),
+            array("acc", [1, groups, channels, size, size], "temporary"),
+            array("Y", image, "output"),
+        ],
+        statement(f"{{ Z[n,g,o,y,x] : {box} }}", "{ Z[n,g,o,y,x] -> acc[n,g,o,y,x] }", ZERO),
+        statement(
+            f"{{ S[n,g,o,y,x,c] : {box} and 0<=c<{channels} }}",
+            "{ S[n,g,o,y,x,c] -> acc[n,g,o,y,x] }",
+            product,
+            "add",
+        ),
+        statement(
+            f"{{ T[n,g,o,y,x] : {box} }}",
+            f"{{ T[n,g,o,y,x] -> Y[n,{member},y,x] }}",
+            load("{ T[n,g,o,y,x] -> acc[n,g,o,y,x] }"),
+        ),
+    )
+
+
 def order(of: Scop, vector: str, tiles: dict[str, int]) -> str:
     """The chosen order as the last statement's iterators, as in "b j i"."""
     (cluster,), _ = find_clusters(of, AVX512)
     last = cluster.statements[-1]
     loops = [last.iterators[loop[last.name]] for loop in cluster.shared]
     sizes = {loops.index(name): size for name, size in tiles.items()}
-    chosen = choose_order(cluster, range(len(loops)), loops.index(vector), sizes, of.arrays, AVX512)
+    stored = {n: channels_last(a) if n == "Y" else row_major(a) for n, a in of.arrays.items()}
+    at = loops.index(vector)
+    chosen = choose_order(cluster, range(len(loops)), at, sizes, of.arrays, stored, AVX512)
     return " ".join(loops[d] for d in chosen)
 
 
@@ -67,6 +107,13 @@ def test_large_images_are_walked_once_and_small_ones_once_a_panel(
 ):
     of = conv_scop(256, size, size, channels, 3)
     assert order(of, "o", {"o": 32, "x": 14}) == expected
+
+
+@pytest.mark.parametrize(("channels", "expected"), [(32, "n g o y x"), (28, "n y g o x")])
+def test_threads_do_not_share_out_rows_that_are_not_cut_at_cache_lines(
+    channels: int, expected: str
+):
+    assert order(grouped_scop(4, channels, 28), "o", {"o": channels, "x": 14}) == expected
 
 
 def test_a_loop_of_one_iteration_changes_nothing():

@@ -127,7 +127,7 @@ void k1_Conv_2_out(const f32 *restrict x, const f32 *restrict constant_1, f32 *r
  * conv_2_acc[n, o, y, x] = f(a constant)
  * conv_2_acc[n, o, y, x, c] add= f(concat_0, constant_2)
  * y[n, o, y, x] = f(conv_2_acc)
- * Schedule: contraction: n o/16 y x/7, unroll x, vector o, 4 parallel
+ * Schedule: contraction: n y o/16 x/7, unroll x, vector o, 4 parallel
  */
 #include "polyc.h"
 PC_VECTORS(16)
@@ -141,7 +141,7 @@ void k2_Conv_5_out(const f32 *restrict concat_0, const f32 *restrict constant_2,
 {
     (void)team, (void)status;
     #pragma omp for schedule(static) nowait
-    for (i64 c2 = 0; c2 < 7; c2 += 1) {
+    for (i64 c1 = 0; c1 < 7; c1 += 1) {
         f32x16 conv_2_acc_local_0_0, conv_2_acc_local_0_1, conv_2_acc_local_0_2, conv_2_acc_local_0_3, conv_2_acc_local_0_4, conv_2_acc_local_0_5, conv_2_acc_local_0_6;
         conv_2_acc_local_0_0 = pc_splat_f32x16(0.0f);
         conv_2_acc_local_0_1 = pc_splat_f32x16(0.0f);
@@ -151,13 +151,13 @@ void k2_Conv_5_out(const f32 *restrict concat_0, const f32 *restrict constant_2,
         conv_2_acc_local_0_5 = pc_splat_f32x16(0.0f);
         conv_2_acc_local_0_6 = pc_splat_f32x16(0.0f);
         for (i64 c4 = 0; c4 < 48; c4 += 1) {
-            conv_2_acc_local_0_0 += pc_splat_f32x16(concat_0[336 * c2 + c4]) * pc_load_f32x16(&constant_2[16 * c4]);
-            conv_2_acc_local_0_1 += pc_splat_f32x16(concat_0[336 * c2 + c4 + 48]) * pc_load_f32x16(&constant_2[16 * c4]);
-            conv_2_acc_local_0_2 += pc_splat_f32x16(concat_0[336 * c2 + c4 + 96]) * pc_load_f32x16(&constant_2[16 * c4]);
-            conv_2_acc_local_0_3 += pc_splat_f32x16(concat_0[336 * c2 + c4 + 144]) * pc_load_f32x16(&constant_2[16 * c4]);
-            conv_2_acc_local_0_4 += pc_splat_f32x16(concat_0[336 * c2 + c4 + 192]) * pc_load_f32x16(&constant_2[16 * c4]);
-            conv_2_acc_local_0_5 += pc_splat_f32x16(concat_0[336 * c2 + c4 + 240]) * pc_load_f32x16(&constant_2[16 * c4]);
-            conv_2_acc_local_0_6 += pc_splat_f32x16(concat_0[336 * c2 + c4 + 288]) * pc_load_f32x16(&constant_2[16 * c4]);
+            conv_2_acc_local_0_0 += pc_splat_f32x16(concat_0[336 * c1 + c4]) * pc_load_f32x16(&constant_2[16 * c4]);
+            conv_2_acc_local_0_1 += pc_splat_f32x16(concat_0[336 * c1 + c4 + 48]) * pc_load_f32x16(&constant_2[16 * c4]);
+            conv_2_acc_local_0_2 += pc_splat_f32x16(concat_0[336 * c1 + c4 + 96]) * pc_load_f32x16(&constant_2[16 * c4]);
+            conv_2_acc_local_0_3 += pc_splat_f32x16(concat_0[336 * c1 + c4 + 144]) * pc_load_f32x16(&constant_2[16 * c4]);
+            conv_2_acc_local_0_4 += pc_splat_f32x16(concat_0[336 * c1 + c4 + 192]) * pc_load_f32x16(&constant_2[16 * c4]);
+            conv_2_acc_local_0_5 += pc_splat_f32x16(concat_0[336 * c1 + c4 + 240]) * pc_load_f32x16(&constant_2[16 * c4]);
+            conv_2_acc_local_0_6 += pc_splat_f32x16(concat_0[336 * c1 + c4 + 288]) * pc_load_f32x16(&constant_2[16 * c4]);
         }
         {
             f32 tile_0[256] __attribute__((aligned(64)));
@@ -169,22 +169,22 @@ void k2_Conv_5_out(const f32 *restrict concat_0, const f32 *restrict constant_2,
             pc_store_f32x16(&tile_0[80], pc_max_f32x16(conv_2_acc_local_0_5, pc_splat_f32x16(0.0f)));
             pc_store_f32x16(&tile_0[96], pc_max_f32x16(conv_2_acc_local_0_6, pc_splat_f32x16(0.0f)));
             pc_transpose_f32x16(tile_0);
-            pc_storen_f32x16(&y[7 * c2], pc_load_f32x16(&tile_0[0]), 7);
-            pc_storen_f32x16(&y[7 * c2 + 49], pc_load_f32x16(&tile_0[16]), 7);
-            pc_storen_f32x16(&y[7 * c2 + 98], pc_load_f32x16(&tile_0[32]), 7);
-            pc_storen_f32x16(&y[7 * c2 + 147], pc_load_f32x16(&tile_0[48]), 7);
-            pc_storen_f32x16(&y[7 * c2 + 196], pc_load_f32x16(&tile_0[64]), 7);
-            pc_storen_f32x16(&y[7 * c2 + 245], pc_load_f32x16(&tile_0[80]), 7);
-            pc_storen_f32x16(&y[7 * c2 + 294], pc_load_f32x16(&tile_0[96]), 7);
-            pc_storen_f32x16(&y[7 * c2 + 343], pc_load_f32x16(&tile_0[112]), 7);
-            pc_storen_f32x16(&y[7 * c2 + 392], pc_load_f32x16(&tile_0[128]), 7);
-            pc_storen_f32x16(&y[7 * c2 + 441], pc_load_f32x16(&tile_0[144]), 7);
-            pc_storen_f32x16(&y[7 * c2 + 490], pc_load_f32x16(&tile_0[160]), 7);
-            pc_storen_f32x16(&y[7 * c2 + 539], pc_load_f32x16(&tile_0[176]), 7);
-            pc_storen_f32x16(&y[7 * c2 + 588], pc_load_f32x16(&tile_0[192]), 7);
-            pc_storen_f32x16(&y[7 * c2 + 637], pc_load_f32x16(&tile_0[208]), 7);
-            pc_storen_f32x16(&y[7 * c2 + 686], pc_load_f32x16(&tile_0[224]), 7);
-            pc_storen_f32x16(&y[7 * c2 + 735], pc_load_f32x16(&tile_0[240]), 7);
+            pc_storen_f32x16(&y[7 * c1], pc_load_f32x16(&tile_0[0]), 7);
+            pc_storen_f32x16(&y[7 * c1 + 49], pc_load_f32x16(&tile_0[16]), 7);
+            pc_storen_f32x16(&y[7 * c1 + 98], pc_load_f32x16(&tile_0[32]), 7);
+            pc_storen_f32x16(&y[7 * c1 + 147], pc_load_f32x16(&tile_0[48]), 7);
+            pc_storen_f32x16(&y[7 * c1 + 196], pc_load_f32x16(&tile_0[64]), 7);
+            pc_storen_f32x16(&y[7 * c1 + 245], pc_load_f32x16(&tile_0[80]), 7);
+            pc_storen_f32x16(&y[7 * c1 + 294], pc_load_f32x16(&tile_0[96]), 7);
+            pc_storen_f32x16(&y[7 * c1 + 343], pc_load_f32x16(&tile_0[112]), 7);
+            pc_storen_f32x16(&y[7 * c1 + 392], pc_load_f32x16(&tile_0[128]), 7);
+            pc_storen_f32x16(&y[7 * c1 + 441], pc_load_f32x16(&tile_0[144]), 7);
+            pc_storen_f32x16(&y[7 * c1 + 490], pc_load_f32x16(&tile_0[160]), 7);
+            pc_storen_f32x16(&y[7 * c1 + 539], pc_load_f32x16(&tile_0[176]), 7);
+            pc_storen_f32x16(&y[7 * c1 + 588], pc_load_f32x16(&tile_0[192]), 7);
+            pc_storen_f32x16(&y[7 * c1 + 637], pc_load_f32x16(&tile_0[208]), 7);
+            pc_storen_f32x16(&y[7 * c1 + 686], pc_load_f32x16(&tile_0[224]), 7);
+            pc_storen_f32x16(&y[7 * c1 + 735], pc_load_f32x16(&tile_0[240]), 7);
         }
     }
     pc_barrier(team);

@@ -4,7 +4,7 @@
  * batchnormalization_0_acc[n, o, y, x] = f(a constant)
  * batchnormalization_0_acc[n, o, y, x, c] add= f(x, batchnormalization_0_weights_1)
  * y[n, o, y, x] = f(batchnormalization_0_acc, batchnormalization_0_bias_1, r)
- * Schedule: contraction: n o/32 y x/9, unroll x, vector o, 4 parallel
+ * Schedule: contraction: n y o/32 x/9, unroll x, vector o, 4 parallel
  */
 #include "polyc.h"
 PC_VECTORS(16)
@@ -18,7 +18,7 @@ void k0_Conv_0_out(const f32 *restrict x, const f32 *restrict batchnormalization
 {
     (void)team, (void)status;
     #pragma omp for schedule(static) nowait
-    for (i64 c2 = 0; c2 < 9; c2 += 1) {
+    for (i64 c1 = 0; c1 < 9; c1 += 1) {
         f32x16 batchnormalization_0_acc_local_0_0, batchnormalization_0_acc_local_16_0, batchnormalization_0_acc_local_0_1, batchnormalization_0_acc_local_16_1, batchnormalization_0_acc_local_0_2, batchnormalization_0_acc_local_16_2, batchnormalization_0_acc_local_0_3, batchnormalization_0_acc_local_16_3, batchnormalization_0_acc_local_0_4, batchnormalization_0_acc_local_16_4, batchnormalization_0_acc_local_0_5, batchnormalization_0_acc_local_16_5, batchnormalization_0_acc_local_0_6, batchnormalization_0_acc_local_16_6, batchnormalization_0_acc_local_0_7, batchnormalization_0_acc_local_16_7, batchnormalization_0_acc_local_0_8, batchnormalization_0_acc_local_16_8;
         batchnormalization_0_acc_local_0_0 = pc_splat_f32x16(0.0f);
         batchnormalization_0_acc_local_16_0 = pc_splat_f32x16(0.0f);
@@ -39,44 +39,44 @@ void k0_Conv_0_out(const f32 *restrict x, const f32 *restrict batchnormalization
         batchnormalization_0_acc_local_0_8 = pc_splat_f32x16(0.0f);
         batchnormalization_0_acc_local_16_8 = pc_splat_f32x16(0.0f);
         for (i64 c4 = 0; c4 < 16; c4 += 1) {
-            batchnormalization_0_acc_local_0_0 += pc_splat_f32x16(x[9 * c2 + 81 * c4]) * pc_load_f32x16(&batchnormalization_0_weights_1[32 * c4]);
-            batchnormalization_0_acc_local_16_0 += pc_splat_f32x16(x[9 * c2 + 81 * c4]) * pc_load_f32x16(&batchnormalization_0_weights_1[32 * c4 + 16]);
-            batchnormalization_0_acc_local_0_1 += pc_splat_f32x16(x[9 * c2 + 81 * c4 + 1]) * pc_load_f32x16(&batchnormalization_0_weights_1[32 * c4]);
-            batchnormalization_0_acc_local_16_1 += pc_splat_f32x16(x[9 * c2 + 81 * c4 + 1]) * pc_load_f32x16(&batchnormalization_0_weights_1[32 * c4 + 16]);
-            batchnormalization_0_acc_local_0_2 += pc_splat_f32x16(x[9 * c2 + 81 * c4 + 2]) * pc_load_f32x16(&batchnormalization_0_weights_1[32 * c4]);
-            batchnormalization_0_acc_local_16_2 += pc_splat_f32x16(x[9 * c2 + 81 * c4 + 2]) * pc_load_f32x16(&batchnormalization_0_weights_1[32 * c4 + 16]);
-            batchnormalization_0_acc_local_0_3 += pc_splat_f32x16(x[9 * c2 + 81 * c4 + 3]) * pc_load_f32x16(&batchnormalization_0_weights_1[32 * c4]);
-            batchnormalization_0_acc_local_16_3 += pc_splat_f32x16(x[9 * c2 + 81 * c4 + 3]) * pc_load_f32x16(&batchnormalization_0_weights_1[32 * c4 + 16]);
-            batchnormalization_0_acc_local_0_4 += pc_splat_f32x16(x[9 * c2 + 81 * c4 + 4]) * pc_load_f32x16(&batchnormalization_0_weights_1[32 * c4]);
-            batchnormalization_0_acc_local_16_4 += pc_splat_f32x16(x[9 * c2 + 81 * c4 + 4]) * pc_load_f32x16(&batchnormalization_0_weights_1[32 * c4 + 16]);
-            batchnormalization_0_acc_local_0_5 += pc_splat_f32x16(x[9 * c2 + 81 * c4 + 5]) * pc_load_f32x16(&batchnormalization_0_weights_1[32 * c4]);
-            batchnormalization_0_acc_local_16_5 += pc_splat_f32x16(x[9 * c2 + 81 * c4 + 5]) * pc_load_f32x16(&batchnormalization_0_weights_1[32 * c4 + 16]);
-            batchnormalization_0_acc_local_0_6 += pc_splat_f32x16(x[9 * c2 + 81 * c4 + 6]) * pc_load_f32x16(&batchnormalization_0_weights_1[32 * c4]);
-            batchnormalization_0_acc_local_16_6 += pc_splat_f32x16(x[9 * c2 + 81 * c4 + 6]) * pc_load_f32x16(&batchnormalization_0_weights_1[32 * c4 + 16]);
-            batchnormalization_0_acc_local_0_7 += pc_splat_f32x16(x[9 * c2 + 81 * c4 + 7]) * pc_load_f32x16(&batchnormalization_0_weights_1[32 * c4]);
-            batchnormalization_0_acc_local_16_7 += pc_splat_f32x16(x[9 * c2 + 81 * c4 + 7]) * pc_load_f32x16(&batchnormalization_0_weights_1[32 * c4 + 16]);
-            batchnormalization_0_acc_local_0_8 += pc_splat_f32x16(x[9 * c2 + 81 * c4 + 8]) * pc_load_f32x16(&batchnormalization_0_weights_1[32 * c4]);
-            batchnormalization_0_acc_local_16_8 += pc_splat_f32x16(x[9 * c2 + 81 * c4 + 8]) * pc_load_f32x16(&batchnormalization_0_weights_1[32 * c4 + 16]);
+            batchnormalization_0_acc_local_0_0 += pc_splat_f32x16(x[9 * c1 + 81 * c4]) * pc_load_f32x16(&batchnormalization_0_weights_1[32 * c4]);
+            batchnormalization_0_acc_local_16_0 += pc_splat_f32x16(x[9 * c1 + 81 * c4]) * pc_load_f32x16(&batchnormalization_0_weights_1[32 * c4 + 16]);
+            batchnormalization_0_acc_local_0_1 += pc_splat_f32x16(x[9 * c1 + 81 * c4 + 1]) * pc_load_f32x16(&batchnormalization_0_weights_1[32 * c4]);
+            batchnormalization_0_acc_local_16_1 += pc_splat_f32x16(x[9 * c1 + 81 * c4 + 1]) * pc_load_f32x16(&batchnormalization_0_weights_1[32 * c4 + 16]);
+            batchnormalization_0_acc_local_0_2 += pc_splat_f32x16(x[9 * c1 + 81 * c4 + 2]) * pc_load_f32x16(&batchnormalization_0_weights_1[32 * c4]);
+            batchnormalization_0_acc_local_16_2 += pc_splat_f32x16(x[9 * c1 + 81 * c4 + 2]) * pc_load_f32x16(&batchnormalization_0_weights_1[32 * c4 + 16]);
+            batchnormalization_0_acc_local_0_3 += pc_splat_f32x16(x[9 * c1 + 81 * c4 + 3]) * pc_load_f32x16(&batchnormalization_0_weights_1[32 * c4]);
+            batchnormalization_0_acc_local_16_3 += pc_splat_f32x16(x[9 * c1 + 81 * c4 + 3]) * pc_load_f32x16(&batchnormalization_0_weights_1[32 * c4 + 16]);
+            batchnormalization_0_acc_local_0_4 += pc_splat_f32x16(x[9 * c1 + 81 * c4 + 4]) * pc_load_f32x16(&batchnormalization_0_weights_1[32 * c4]);
+            batchnormalization_0_acc_local_16_4 += pc_splat_f32x16(x[9 * c1 + 81 * c4 + 4]) * pc_load_f32x16(&batchnormalization_0_weights_1[32 * c4 + 16]);
+            batchnormalization_0_acc_local_0_5 += pc_splat_f32x16(x[9 * c1 + 81 * c4 + 5]) * pc_load_f32x16(&batchnormalization_0_weights_1[32 * c4]);
+            batchnormalization_0_acc_local_16_5 += pc_splat_f32x16(x[9 * c1 + 81 * c4 + 5]) * pc_load_f32x16(&batchnormalization_0_weights_1[32 * c4 + 16]);
+            batchnormalization_0_acc_local_0_6 += pc_splat_f32x16(x[9 * c1 + 81 * c4 + 6]) * pc_load_f32x16(&batchnormalization_0_weights_1[32 * c4]);
+            batchnormalization_0_acc_local_16_6 += pc_splat_f32x16(x[9 * c1 + 81 * c4 + 6]) * pc_load_f32x16(&batchnormalization_0_weights_1[32 * c4 + 16]);
+            batchnormalization_0_acc_local_0_7 += pc_splat_f32x16(x[9 * c1 + 81 * c4 + 7]) * pc_load_f32x16(&batchnormalization_0_weights_1[32 * c4]);
+            batchnormalization_0_acc_local_16_7 += pc_splat_f32x16(x[9 * c1 + 81 * c4 + 7]) * pc_load_f32x16(&batchnormalization_0_weights_1[32 * c4 + 16]);
+            batchnormalization_0_acc_local_0_8 += pc_splat_f32x16(x[9 * c1 + 81 * c4 + 8]) * pc_load_f32x16(&batchnormalization_0_weights_1[32 * c4]);
+            batchnormalization_0_acc_local_16_8 += pc_splat_f32x16(x[9 * c1 + 81 * c4 + 8]) * pc_load_f32x16(&batchnormalization_0_weights_1[32 * c4 + 16]);
         }
         {
             f32 tile_0[256] __attribute__((aligned(64)));
             f32 tile_1[256] __attribute__((aligned(64)));
-            pc_store_f32x16(&tile_0[0], pc_loadn_f32x16(&r[9 * c2], 9));
-            pc_store_f32x16(&tile_0[16], pc_loadn_f32x16(&r[9 * c2 + 81], 9));
-            pc_store_f32x16(&tile_0[32], pc_loadn_f32x16(&r[9 * c2 + 162], 9));
-            pc_store_f32x16(&tile_0[48], pc_loadn_f32x16(&r[9 * c2 + 243], 9));
-            pc_store_f32x16(&tile_0[64], pc_loadn_f32x16(&r[9 * c2 + 324], 9));
-            pc_store_f32x16(&tile_0[80], pc_loadn_f32x16(&r[9 * c2 + 405], 9));
-            pc_store_f32x16(&tile_0[96], pc_loadn_f32x16(&r[9 * c2 + 486], 9));
-            pc_store_f32x16(&tile_0[112], pc_loadn_f32x16(&r[9 * c2 + 567], 9));
-            pc_store_f32x16(&tile_0[128], pc_loadn_f32x16(&r[9 * c2 + 648], 9));
-            pc_store_f32x16(&tile_0[144], pc_loadn_f32x16(&r[9 * c2 + 729], 9));
-            pc_store_f32x16(&tile_0[160], pc_loadn_f32x16(&r[9 * c2 + 810], 9));
-            pc_store_f32x16(&tile_0[176], pc_loadn_f32x16(&r[9 * c2 + 891], 9));
-            pc_store_f32x16(&tile_0[192], pc_loadn_f32x16(&r[9 * c2 + 972], 9));
-            pc_store_f32x16(&tile_0[208], pc_loadn_f32x16(&r[9 * c2 + 1053], 9));
-            pc_store_f32x16(&tile_0[224], pc_loadn_f32x16(&r[9 * c2 + 1134], 9));
-            pc_store_f32x16(&tile_0[240], pc_loadn_f32x16(&r[9 * c2 + 1215], 9));
+            pc_store_f32x16(&tile_0[0], pc_loadn_f32x16(&r[9 * c1], 9));
+            pc_store_f32x16(&tile_0[16], pc_loadn_f32x16(&r[9 * c1 + 81], 9));
+            pc_store_f32x16(&tile_0[32], pc_loadn_f32x16(&r[9 * c1 + 162], 9));
+            pc_store_f32x16(&tile_0[48], pc_loadn_f32x16(&r[9 * c1 + 243], 9));
+            pc_store_f32x16(&tile_0[64], pc_loadn_f32x16(&r[9 * c1 + 324], 9));
+            pc_store_f32x16(&tile_0[80], pc_loadn_f32x16(&r[9 * c1 + 405], 9));
+            pc_store_f32x16(&tile_0[96], pc_loadn_f32x16(&r[9 * c1 + 486], 9));
+            pc_store_f32x16(&tile_0[112], pc_loadn_f32x16(&r[9 * c1 + 567], 9));
+            pc_store_f32x16(&tile_0[128], pc_loadn_f32x16(&r[9 * c1 + 648], 9));
+            pc_store_f32x16(&tile_0[144], pc_loadn_f32x16(&r[9 * c1 + 729], 9));
+            pc_store_f32x16(&tile_0[160], pc_loadn_f32x16(&r[9 * c1 + 810], 9));
+            pc_store_f32x16(&tile_0[176], pc_loadn_f32x16(&r[9 * c1 + 891], 9));
+            pc_store_f32x16(&tile_0[192], pc_loadn_f32x16(&r[9 * c1 + 972], 9));
+            pc_store_f32x16(&tile_0[208], pc_loadn_f32x16(&r[9 * c1 + 1053], 9));
+            pc_store_f32x16(&tile_0[224], pc_loadn_f32x16(&r[9 * c1 + 1134], 9));
+            pc_store_f32x16(&tile_0[240], pc_loadn_f32x16(&r[9 * c1 + 1215], 9));
             pc_transpose_f32x16(tile_0);
             pc_store_f32x16(&tile_1[0], pc_max_f32x16((batchnormalization_0_acc_local_0_0 + pc_load_f32x16(&batchnormalization_0_bias_1[0])) + pc_load_f32x16(&tile_0[0]), pc_splat_f32x16(0.0f)));
             pc_store_f32x16(&tile_1[16], pc_max_f32x16((batchnormalization_0_acc_local_0_1 + pc_load_f32x16(&batchnormalization_0_bias_1[0])) + pc_load_f32x16(&tile_0[16]), pc_splat_f32x16(0.0f)));
@@ -88,42 +88,42 @@ void k0_Conv_0_out(const f32 *restrict x, const f32 *restrict batchnormalization
             pc_store_f32x16(&tile_1[112], pc_max_f32x16((batchnormalization_0_acc_local_0_7 + pc_load_f32x16(&batchnormalization_0_bias_1[0])) + pc_load_f32x16(&tile_0[112]), pc_splat_f32x16(0.0f)));
             pc_store_f32x16(&tile_1[128], pc_max_f32x16((batchnormalization_0_acc_local_0_8 + pc_load_f32x16(&batchnormalization_0_bias_1[0])) + pc_load_f32x16(&tile_0[128]), pc_splat_f32x16(0.0f)));
             pc_transpose_f32x16(tile_1);
-            pc_storen_f32x16(&y[9 * c2], pc_load_f32x16(&tile_1[0]), 9);
-            pc_storen_f32x16(&y[9 * c2 + 81], pc_load_f32x16(&tile_1[16]), 9);
-            pc_storen_f32x16(&y[9 * c2 + 162], pc_load_f32x16(&tile_1[32]), 9);
-            pc_storen_f32x16(&y[9 * c2 + 243], pc_load_f32x16(&tile_1[48]), 9);
-            pc_storen_f32x16(&y[9 * c2 + 324], pc_load_f32x16(&tile_1[64]), 9);
-            pc_storen_f32x16(&y[9 * c2 + 405], pc_load_f32x16(&tile_1[80]), 9);
-            pc_storen_f32x16(&y[9 * c2 + 486], pc_load_f32x16(&tile_1[96]), 9);
-            pc_storen_f32x16(&y[9 * c2 + 567], pc_load_f32x16(&tile_1[112]), 9);
-            pc_storen_f32x16(&y[9 * c2 + 648], pc_load_f32x16(&tile_1[128]), 9);
-            pc_storen_f32x16(&y[9 * c2 + 729], pc_load_f32x16(&tile_1[144]), 9);
-            pc_storen_f32x16(&y[9 * c2 + 810], pc_load_f32x16(&tile_1[160]), 9);
-            pc_storen_f32x16(&y[9 * c2 + 891], pc_load_f32x16(&tile_1[176]), 9);
-            pc_storen_f32x16(&y[9 * c2 + 972], pc_load_f32x16(&tile_1[192]), 9);
-            pc_storen_f32x16(&y[9 * c2 + 1053], pc_load_f32x16(&tile_1[208]), 9);
-            pc_storen_f32x16(&y[9 * c2 + 1134], pc_load_f32x16(&tile_1[224]), 9);
-            pc_storen_f32x16(&y[9 * c2 + 1215], pc_load_f32x16(&tile_1[240]), 9);
+            pc_storen_f32x16(&y[9 * c1], pc_load_f32x16(&tile_1[0]), 9);
+            pc_storen_f32x16(&y[9 * c1 + 81], pc_load_f32x16(&tile_1[16]), 9);
+            pc_storen_f32x16(&y[9 * c1 + 162], pc_load_f32x16(&tile_1[32]), 9);
+            pc_storen_f32x16(&y[9 * c1 + 243], pc_load_f32x16(&tile_1[48]), 9);
+            pc_storen_f32x16(&y[9 * c1 + 324], pc_load_f32x16(&tile_1[64]), 9);
+            pc_storen_f32x16(&y[9 * c1 + 405], pc_load_f32x16(&tile_1[80]), 9);
+            pc_storen_f32x16(&y[9 * c1 + 486], pc_load_f32x16(&tile_1[96]), 9);
+            pc_storen_f32x16(&y[9 * c1 + 567], pc_load_f32x16(&tile_1[112]), 9);
+            pc_storen_f32x16(&y[9 * c1 + 648], pc_load_f32x16(&tile_1[128]), 9);
+            pc_storen_f32x16(&y[9 * c1 + 729], pc_load_f32x16(&tile_1[144]), 9);
+            pc_storen_f32x16(&y[9 * c1 + 810], pc_load_f32x16(&tile_1[160]), 9);
+            pc_storen_f32x16(&y[9 * c1 + 891], pc_load_f32x16(&tile_1[176]), 9);
+            pc_storen_f32x16(&y[9 * c1 + 972], pc_load_f32x16(&tile_1[192]), 9);
+            pc_storen_f32x16(&y[9 * c1 + 1053], pc_load_f32x16(&tile_1[208]), 9);
+            pc_storen_f32x16(&y[9 * c1 + 1134], pc_load_f32x16(&tile_1[224]), 9);
+            pc_storen_f32x16(&y[9 * c1 + 1215], pc_load_f32x16(&tile_1[240]), 9);
         }
         {
             f32 tile_2[256] __attribute__((aligned(64)));
             f32 tile_3[256] __attribute__((aligned(64)));
-            pc_store_f32x16(&tile_2[0], pc_loadn_f32x16(&r[9 * c2 + 1296], 9));
-            pc_store_f32x16(&tile_2[16], pc_loadn_f32x16(&r[9 * c2 + 1377], 9));
-            pc_store_f32x16(&tile_2[32], pc_loadn_f32x16(&r[9 * c2 + 1458], 9));
-            pc_store_f32x16(&tile_2[48], pc_loadn_f32x16(&r[9 * c2 + 1539], 9));
-            pc_store_f32x16(&tile_2[64], pc_loadn_f32x16(&r[9 * c2 + 1620], 9));
-            pc_store_f32x16(&tile_2[80], pc_loadn_f32x16(&r[9 * c2 + 1701], 9));
-            pc_store_f32x16(&tile_2[96], pc_loadn_f32x16(&r[9 * c2 + 1782], 9));
-            pc_store_f32x16(&tile_2[112], pc_loadn_f32x16(&r[9 * c2 + 1863], 9));
-            pc_store_f32x16(&tile_2[128], pc_loadn_f32x16(&r[9 * c2 + 1944], 9));
-            pc_store_f32x16(&tile_2[144], pc_loadn_f32x16(&r[9 * c2 + 2025], 9));
-            pc_store_f32x16(&tile_2[160], pc_loadn_f32x16(&r[9 * c2 + 2106], 9));
-            pc_store_f32x16(&tile_2[176], pc_loadn_f32x16(&r[9 * c2 + 2187], 9));
-            pc_store_f32x16(&tile_2[192], pc_loadn_f32x16(&r[9 * c2 + 2268], 9));
-            pc_store_f32x16(&tile_2[208], pc_loadn_f32x16(&r[9 * c2 + 2349], 9));
-            pc_store_f32x16(&tile_2[224], pc_loadn_f32x16(&r[9 * c2 + 2430], 9));
-            pc_store_f32x16(&tile_2[240], pc_loadn_f32x16(&r[9 * c2 + 2511], 9));
+            pc_store_f32x16(&tile_2[0], pc_loadn_f32x16(&r[9 * c1 + 1296], 9));
+            pc_store_f32x16(&tile_2[16], pc_loadn_f32x16(&r[9 * c1 + 1377], 9));
+            pc_store_f32x16(&tile_2[32], pc_loadn_f32x16(&r[9 * c1 + 1458], 9));
+            pc_store_f32x16(&tile_2[48], pc_loadn_f32x16(&r[9 * c1 + 1539], 9));
+            pc_store_f32x16(&tile_2[64], pc_loadn_f32x16(&r[9 * c1 + 1620], 9));
+            pc_store_f32x16(&tile_2[80], pc_loadn_f32x16(&r[9 * c1 + 1701], 9));
+            pc_store_f32x16(&tile_2[96], pc_loadn_f32x16(&r[9 * c1 + 1782], 9));
+            pc_store_f32x16(&tile_2[112], pc_loadn_f32x16(&r[9 * c1 + 1863], 9));
+            pc_store_f32x16(&tile_2[128], pc_loadn_f32x16(&r[9 * c1 + 1944], 9));
+            pc_store_f32x16(&tile_2[144], pc_loadn_f32x16(&r[9 * c1 + 2025], 9));
+            pc_store_f32x16(&tile_2[160], pc_loadn_f32x16(&r[9 * c1 + 2106], 9));
+            pc_store_f32x16(&tile_2[176], pc_loadn_f32x16(&r[9 * c1 + 2187], 9));
+            pc_store_f32x16(&tile_2[192], pc_loadn_f32x16(&r[9 * c1 + 2268], 9));
+            pc_store_f32x16(&tile_2[208], pc_loadn_f32x16(&r[9 * c1 + 2349], 9));
+            pc_store_f32x16(&tile_2[224], pc_loadn_f32x16(&r[9 * c1 + 2430], 9));
+            pc_store_f32x16(&tile_2[240], pc_loadn_f32x16(&r[9 * c1 + 2511], 9));
             pc_transpose_f32x16(tile_2);
             pc_store_f32x16(&tile_3[0], pc_max_f32x16((batchnormalization_0_acc_local_16_0 + pc_load_f32x16(&batchnormalization_0_bias_1[16])) + pc_load_f32x16(&tile_2[0]), pc_splat_f32x16(0.0f)));
             pc_store_f32x16(&tile_3[16], pc_max_f32x16((batchnormalization_0_acc_local_16_1 + pc_load_f32x16(&batchnormalization_0_bias_1[16])) + pc_load_f32x16(&tile_2[16]), pc_splat_f32x16(0.0f)));
@@ -135,22 +135,22 @@ void k0_Conv_0_out(const f32 *restrict x, const f32 *restrict batchnormalization
             pc_store_f32x16(&tile_3[112], pc_max_f32x16((batchnormalization_0_acc_local_16_7 + pc_load_f32x16(&batchnormalization_0_bias_1[16])) + pc_load_f32x16(&tile_2[112]), pc_splat_f32x16(0.0f)));
             pc_store_f32x16(&tile_3[128], pc_max_f32x16((batchnormalization_0_acc_local_16_8 + pc_load_f32x16(&batchnormalization_0_bias_1[16])) + pc_load_f32x16(&tile_2[128]), pc_splat_f32x16(0.0f)));
             pc_transpose_f32x16(tile_3);
-            pc_storen_f32x16(&y[9 * c2 + 1296], pc_load_f32x16(&tile_3[0]), 9);
-            pc_storen_f32x16(&y[9 * c2 + 1377], pc_load_f32x16(&tile_3[16]), 9);
-            pc_storen_f32x16(&y[9 * c2 + 1458], pc_load_f32x16(&tile_3[32]), 9);
-            pc_storen_f32x16(&y[9 * c2 + 1539], pc_load_f32x16(&tile_3[48]), 9);
-            pc_storen_f32x16(&y[9 * c2 + 1620], pc_load_f32x16(&tile_3[64]), 9);
-            pc_storen_f32x16(&y[9 * c2 + 1701], pc_load_f32x16(&tile_3[80]), 9);
-            pc_storen_f32x16(&y[9 * c2 + 1782], pc_load_f32x16(&tile_3[96]), 9);
-            pc_storen_f32x16(&y[9 * c2 + 1863], pc_load_f32x16(&tile_3[112]), 9);
-            pc_storen_f32x16(&y[9 * c2 + 1944], pc_load_f32x16(&tile_3[128]), 9);
-            pc_storen_f32x16(&y[9 * c2 + 2025], pc_load_f32x16(&tile_3[144]), 9);
-            pc_storen_f32x16(&y[9 * c2 + 2106], pc_load_f32x16(&tile_3[160]), 9);
-            pc_storen_f32x16(&y[9 * c2 + 2187], pc_load_f32x16(&tile_3[176]), 9);
-            pc_storen_f32x16(&y[9 * c2 + 2268], pc_load_f32x16(&tile_3[192]), 9);
-            pc_storen_f32x16(&y[9 * c2 + 2349], pc_load_f32x16(&tile_3[208]), 9);
-            pc_storen_f32x16(&y[9 * c2 + 2430], pc_load_f32x16(&tile_3[224]), 9);
-            pc_storen_f32x16(&y[9 * c2 + 2511], pc_load_f32x16(&tile_3[240]), 9);
+            pc_storen_f32x16(&y[9 * c1 + 1296], pc_load_f32x16(&tile_3[0]), 9);
+            pc_storen_f32x16(&y[9 * c1 + 1377], pc_load_f32x16(&tile_3[16]), 9);
+            pc_storen_f32x16(&y[9 * c1 + 1458], pc_load_f32x16(&tile_3[32]), 9);
+            pc_storen_f32x16(&y[9 * c1 + 1539], pc_load_f32x16(&tile_3[48]), 9);
+            pc_storen_f32x16(&y[9 * c1 + 1620], pc_load_f32x16(&tile_3[64]), 9);
+            pc_storen_f32x16(&y[9 * c1 + 1701], pc_load_f32x16(&tile_3[80]), 9);
+            pc_storen_f32x16(&y[9 * c1 + 1782], pc_load_f32x16(&tile_3[96]), 9);
+            pc_storen_f32x16(&y[9 * c1 + 1863], pc_load_f32x16(&tile_3[112]), 9);
+            pc_storen_f32x16(&y[9 * c1 + 1944], pc_load_f32x16(&tile_3[128]), 9);
+            pc_storen_f32x16(&y[9 * c1 + 2025], pc_load_f32x16(&tile_3[144]), 9);
+            pc_storen_f32x16(&y[9 * c1 + 2106], pc_load_f32x16(&tile_3[160]), 9);
+            pc_storen_f32x16(&y[9 * c1 + 2187], pc_load_f32x16(&tile_3[176]), 9);
+            pc_storen_f32x16(&y[9 * c1 + 2268], pc_load_f32x16(&tile_3[192]), 9);
+            pc_storen_f32x16(&y[9 * c1 + 2349], pc_load_f32x16(&tile_3[208]), 9);
+            pc_storen_f32x16(&y[9 * c1 + 2430], pc_load_f32x16(&tile_3[224]), 9);
+            pc_storen_f32x16(&y[9 * c1 + 2511], pc_load_f32x16(&tile_3[240]), 9);
         }
     }
     pc_barrier(team);

@@ -148,7 +148,7 @@ void k1_Conv_2_out(const f32 *restrict relu_0, const f32 *restrict constant_1, f
  * y_acc[n, o, y, x] = f(a constant)
  * y_acc[n, o, y, x, c] add= f(relu_1, constant_3)
  * y[n, o, y, x] = f(y_acc)
- * Schedule: contraction: n o/16 y x/6, unroll x, vector o, one thread
+ * Schedule: contraction: n y o/16 x/6, unroll x, vector o, one thread
  */
 #include "polyc.h"
 PC_VECTORS(16)
@@ -163,7 +163,7 @@ void k2_Conv_4_out(const f32 *restrict relu_1, const f32 *restrict constant_3, f
     (void)team, (void)status;
     #pragma omp master
     {
-        for (i64 c2 = 0; c2 < 6; c2 += 1) {
+        for (i64 c1 = 0; c1 < 6; c1 += 1) {
             f32x16 y_acc_local_0_0, y_acc_local_0_1, y_acc_local_0_2, y_acc_local_0_3, y_acc_local_0_4, y_acc_local_0_5;
             y_acc_local_0_0 = pc_splat_f32x16(0.0f);
             y_acc_local_0_1 = pc_splat_f32x16(0.0f);
@@ -172,12 +172,12 @@ void k2_Conv_4_out(const f32 *restrict relu_1, const f32 *restrict constant_3, f
             y_acc_local_0_4 = pc_splat_f32x16(0.0f);
             y_acc_local_0_5 = pc_splat_f32x16(0.0f);
             for (i64 c4 = 0; c4 < 32; c4 += 1) {
-                y_acc_local_0_0 += pc_splat_f32x16(relu_1[192 * c2 + c4]) * pc_load_f32x16(&constant_3[16 * c4]);
-                y_acc_local_0_1 += pc_splat_f32x16(relu_1[192 * c2 + c4 + 32]) * pc_load_f32x16(&constant_3[16 * c4]);
-                y_acc_local_0_2 += pc_splat_f32x16(relu_1[192 * c2 + c4 + 64]) * pc_load_f32x16(&constant_3[16 * c4]);
-                y_acc_local_0_3 += pc_splat_f32x16(relu_1[192 * c2 + c4 + 96]) * pc_load_f32x16(&constant_3[16 * c4]);
-                y_acc_local_0_4 += pc_splat_f32x16(relu_1[192 * c2 + c4 + 128]) * pc_load_f32x16(&constant_3[16 * c4]);
-                y_acc_local_0_5 += pc_splat_f32x16(relu_1[192 * c2 + c4 + 160]) * pc_load_f32x16(&constant_3[16 * c4]);
+                y_acc_local_0_0 += pc_splat_f32x16(relu_1[192 * c1 + c4]) * pc_load_f32x16(&constant_3[16 * c4]);
+                y_acc_local_0_1 += pc_splat_f32x16(relu_1[192 * c1 + c4 + 32]) * pc_load_f32x16(&constant_3[16 * c4]);
+                y_acc_local_0_2 += pc_splat_f32x16(relu_1[192 * c1 + c4 + 64]) * pc_load_f32x16(&constant_3[16 * c4]);
+                y_acc_local_0_3 += pc_splat_f32x16(relu_1[192 * c1 + c4 + 96]) * pc_load_f32x16(&constant_3[16 * c4]);
+                y_acc_local_0_4 += pc_splat_f32x16(relu_1[192 * c1 + c4 + 128]) * pc_load_f32x16(&constant_3[16 * c4]);
+                y_acc_local_0_5 += pc_splat_f32x16(relu_1[192 * c1 + c4 + 160]) * pc_load_f32x16(&constant_3[16 * c4]);
             }
             {
                 f32 tile_0[256] __attribute__((aligned(64)));
@@ -188,22 +188,22 @@ void k2_Conv_4_out(const f32 *restrict relu_1, const f32 *restrict constant_3, f
                 pc_store_f32x16(&tile_0[64], y_acc_local_0_4);
                 pc_store_f32x16(&tile_0[80], y_acc_local_0_5);
                 pc_transpose_f32x16(tile_0);
-                pc_storen_f32x16(&y[6 * c2], pc_load_f32x16(&tile_0[0]), 6);
-                pc_storen_f32x16(&y[6 * c2 + 36], pc_load_f32x16(&tile_0[16]), 6);
-                pc_storen_f32x16(&y[6 * c2 + 72], pc_load_f32x16(&tile_0[32]), 6);
-                pc_storen_f32x16(&y[6 * c2 + 108], pc_load_f32x16(&tile_0[48]), 6);
-                pc_storen_f32x16(&y[6 * c2 + 144], pc_load_f32x16(&tile_0[64]), 6);
-                pc_storen_f32x16(&y[6 * c2 + 180], pc_load_f32x16(&tile_0[80]), 6);
-                pc_storen_f32x16(&y[6 * c2 + 216], pc_load_f32x16(&tile_0[96]), 6);
-                pc_storen_f32x16(&y[6 * c2 + 252], pc_load_f32x16(&tile_0[112]), 6);
-                pc_storen_f32x16(&y[6 * c2 + 288], pc_load_f32x16(&tile_0[128]), 6);
-                pc_storen_f32x16(&y[6 * c2 + 324], pc_load_f32x16(&tile_0[144]), 6);
-                pc_storen_f32x16(&y[6 * c2 + 360], pc_load_f32x16(&tile_0[160]), 6);
-                pc_storen_f32x16(&y[6 * c2 + 396], pc_load_f32x16(&tile_0[176]), 6);
-                pc_storen_f32x16(&y[6 * c2 + 432], pc_load_f32x16(&tile_0[192]), 6);
-                pc_storen_f32x16(&y[6 * c2 + 468], pc_load_f32x16(&tile_0[208]), 6);
-                pc_storen_f32x16(&y[6 * c2 + 504], pc_load_f32x16(&tile_0[224]), 6);
-                pc_storen_f32x16(&y[6 * c2 + 540], pc_load_f32x16(&tile_0[240]), 6);
+                pc_storen_f32x16(&y[6 * c1], pc_load_f32x16(&tile_0[0]), 6);
+                pc_storen_f32x16(&y[6 * c1 + 36], pc_load_f32x16(&tile_0[16]), 6);
+                pc_storen_f32x16(&y[6 * c1 + 72], pc_load_f32x16(&tile_0[32]), 6);
+                pc_storen_f32x16(&y[6 * c1 + 108], pc_load_f32x16(&tile_0[48]), 6);
+                pc_storen_f32x16(&y[6 * c1 + 144], pc_load_f32x16(&tile_0[64]), 6);
+                pc_storen_f32x16(&y[6 * c1 + 180], pc_load_f32x16(&tile_0[80]), 6);
+                pc_storen_f32x16(&y[6 * c1 + 216], pc_load_f32x16(&tile_0[96]), 6);
+                pc_storen_f32x16(&y[6 * c1 + 252], pc_load_f32x16(&tile_0[112]), 6);
+                pc_storen_f32x16(&y[6 * c1 + 288], pc_load_f32x16(&tile_0[128]), 6);
+                pc_storen_f32x16(&y[6 * c1 + 324], pc_load_f32x16(&tile_0[144]), 6);
+                pc_storen_f32x16(&y[6 * c1 + 360], pc_load_f32x16(&tile_0[160]), 6);
+                pc_storen_f32x16(&y[6 * c1 + 396], pc_load_f32x16(&tile_0[176]), 6);
+                pc_storen_f32x16(&y[6 * c1 + 432], pc_load_f32x16(&tile_0[192]), 6);
+                pc_storen_f32x16(&y[6 * c1 + 468], pc_load_f32x16(&tile_0[208]), 6);
+                pc_storen_f32x16(&y[6 * c1 + 504], pc_load_f32x16(&tile_0[224]), 6);
+                pc_storen_f32x16(&y[6 * c1 + 540], pc_load_f32x16(&tile_0[240]), 6);
             }
         }
     }

@@ -4,7 +4,7 @@
  * conv_0_acc[n, o, y, x] = f(a constant)
  * conv_0_acc[n, o, y, x, c] add= f(x, constant_0)
  * relu_0[n, o, y, x] = f(conv_0_acc)
- * Schedule: contraction: o/8 n y x/5, unroll x, vector o, one thread
+ * Schedule: contraction: n o/8 y x/5, unroll x, vector o, one thread
  */
 #include "polyc.h"
 PC_VECTORS(8)
@@ -19,7 +19,7 @@ void k0_Conv_0_out(const f32 *restrict x, const f32 *restrict constant_0, f32 *r
     (void)team, (void)status;
     #pragma omp master
     {
-        for (i64 c1 = 0; c1 < 3; c1 += 1) {
+        for (i64 c0 = 0; c0 < 3; c0 += 1) {
             for (i64 c2 = 0; c2 < 4; c2 += 1) {
                 f32x8 conv_0_acc_local_0_0, conv_0_acc_local_0_1, conv_0_acc_local_0_2, conv_0_acc_local_0_3, conv_0_acc_local_0_4;
                 conv_0_acc_local_0_0 = pc_splat_f32x8(0.0f);
@@ -28,17 +28,17 @@ void k0_Conv_0_out(const f32 *restrict x, const f32 *restrict constant_0, f32 *r
                 conv_0_acc_local_0_3 = pc_splat_f32x8(0.0f);
                 conv_0_acc_local_0_4 = pc_splat_f32x8(0.0f);
                 for (i64 c4 = 0; c4 < 8; c4 += 1) {
-                    conv_0_acc_local_0_0 += pc_splat_f32x8(x[160 * c1 + 5 * c2 + 20 * c4]) * pc_load_f32x8(&constant_0[8 * c4]);
-                    conv_0_acc_local_0_1 += pc_splat_f32x8(x[160 * c1 + 5 * c2 + 20 * c4 + 1]) * pc_load_f32x8(&constant_0[8 * c4]);
-                    conv_0_acc_local_0_2 += pc_splat_f32x8(x[160 * c1 + 5 * c2 + 20 * c4 + 2]) * pc_load_f32x8(&constant_0[8 * c4]);
-                    conv_0_acc_local_0_3 += pc_splat_f32x8(x[160 * c1 + 5 * c2 + 20 * c4 + 3]) * pc_load_f32x8(&constant_0[8 * c4]);
-                    conv_0_acc_local_0_4 += pc_splat_f32x8(x[160 * c1 + 5 * c2 + 20 * c4 + 4]) * pc_load_f32x8(&constant_0[8 * c4]);
+                    conv_0_acc_local_0_0 += pc_splat_f32x8(x[160 * c0 + 5 * c2 + 20 * c4]) * pc_load_f32x8(&constant_0[8 * c4]);
+                    conv_0_acc_local_0_1 += pc_splat_f32x8(x[160 * c0 + 5 * c2 + 20 * c4 + 1]) * pc_load_f32x8(&constant_0[8 * c4]);
+                    conv_0_acc_local_0_2 += pc_splat_f32x8(x[160 * c0 + 5 * c2 + 20 * c4 + 2]) * pc_load_f32x8(&constant_0[8 * c4]);
+                    conv_0_acc_local_0_3 += pc_splat_f32x8(x[160 * c0 + 5 * c2 + 20 * c4 + 3]) * pc_load_f32x8(&constant_0[8 * c4]);
+                    conv_0_acc_local_0_4 += pc_splat_f32x8(x[160 * c0 + 5 * c2 + 20 * c4 + 4]) * pc_load_f32x8(&constant_0[8 * c4]);
                 }
-                pc_store_f32x8(&relu_0[160 * c1 + 40 * c2], pc_max_f32x8(conv_0_acc_local_0_0, pc_splat_f32x8(0.0f)));
-                pc_store_f32x8(&relu_0[160 * c1 + 40 * c2 + 8], pc_max_f32x8(conv_0_acc_local_0_1, pc_splat_f32x8(0.0f)));
-                pc_store_f32x8(&relu_0[160 * c1 + 40 * c2 + 16], pc_max_f32x8(conv_0_acc_local_0_2, pc_splat_f32x8(0.0f)));
-                pc_store_f32x8(&relu_0[160 * c1 + 40 * c2 + 24], pc_max_f32x8(conv_0_acc_local_0_3, pc_splat_f32x8(0.0f)));
-                pc_store_f32x8(&relu_0[160 * c1 + 40 * c2 + 32], pc_max_f32x8(conv_0_acc_local_0_4, pc_splat_f32x8(0.0f)));
+                pc_store_f32x8(&relu_0[160 * c0 + 40 * c2], pc_max_f32x8(conv_0_acc_local_0_0, pc_splat_f32x8(0.0f)));
+                pc_store_f32x8(&relu_0[160 * c0 + 40 * c2 + 8], pc_max_f32x8(conv_0_acc_local_0_1, pc_splat_f32x8(0.0f)));
+                pc_store_f32x8(&relu_0[160 * c0 + 40 * c2 + 16], pc_max_f32x8(conv_0_acc_local_0_2, pc_splat_f32x8(0.0f)));
+                pc_store_f32x8(&relu_0[160 * c0 + 40 * c2 + 24], pc_max_f32x8(conv_0_acc_local_0_3, pc_splat_f32x8(0.0f)));
+                pc_store_f32x8(&relu_0[160 * c0 + 40 * c2 + 32], pc_max_f32x8(conv_0_acc_local_0_4, pc_splat_f32x8(0.0f)));
             }
         }
     }
@@ -51,7 +51,7 @@ void k0_Conv_0_out(const f32 *restrict x, const f32 *restrict constant_0, f32 *r
  * y_acc[i, j] = f(a constant)
  * y_acc[i, j, k_2, k_1, k_0] add= f(relu_0, constant_1)
  * y[i, j] = f(y_acc, constant_2)
- * Schedule: contraction: j/20 i/3, unroll i, vector j, one thread
+ * Schedule: contraction: i/3 j/20, unroll i, vector j, one thread
  */
 #include "polyc.h"
 PC_VECTORS(4)
