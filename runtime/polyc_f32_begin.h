@@ -1,13 +1,13 @@
 /* polyc_f32_begin.h: the short names that the polyc_f32_*.h families share; see polyc_f32_end.h.
 
-   The families are table-free: range reduction, then a polynomial whose coefficients are our own
-   minimax fits (linear programming on Chebyshev nodes for the relative error of the whole function,
-   leading coefficients rounded to float one at a time and the rest refitted). They hold for every
-   input, with no assumption on the order of rounding except that + - * / are IEEE operations;
-   contraction into FMA only lowers the error. Above each function stands a bound of its error in
-   units in the last place (ulp) of the exact result, subnormals included: measured against double
-   precision over all 2^32 inputs with FMA and over every third of them without (pow: over random
-   pairs). Overflow, infinities, NaN and the signs of zero are libm's. */
+   The families are range reduction, then a polynomial whose coefficients are our own minimax fits
+   (linear programming on Chebyshev nodes for the relative error of the whole function, leading
+   coefficients rounded to float one at a time and the rest refitted). They hold for every input,
+   with no assumption on the order of rounding except that + - * / are IEEE operations; contraction
+   into FMA only lowers the error. Above each function stands a bound of its error in units in the
+   last place (ulp) of the exact result, subnormals included: measured against double precision over
+   all 2^32 inputs with FMA and over every third of them without (pow: over random pairs). Overflow,
+   infinities, NaN and the signs of zero are libm's. */
 
 #define F PC_PASTE(f32x, PC_LANES)
 #define I PC_PASTE(i32x, PC_LANES)

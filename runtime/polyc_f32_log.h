@@ -10,6 +10,7 @@
 #define LN2_HI 0x1.62e4p-1f
 #define LN2_LO 0x1.7f7d1cp-20f
 #define SQRT_HALF_BITS 0x3f3504f3u
+#define SQRT_2 0x1.6a09e8p+0f /* times a mantissa it is 2 or more just where k is up by 1 */
 
 /* k for a normal x: the exponent after which the mantissa is in [sqrt(1/2), sqrt(2)). */
 PC_INLINE I FN(log_exponent)(F x) { return (I)((U)x - SQRT_HALF_BITS) >> 23; }
@@ -21,7 +22,7 @@ PC_INLINE F FN(log_tail)(F f)
     p = (((p * f + 0x1.233ba4p-3f) * f - 0x1.555c44p-3f) * f + 0x1.99a476p-3f) * f - 0x1.000006p-2f;
     p = p * f + 0x1.555548p-2f;
     F z = f * f;
-    return f * z * p - 0.5f * z;
+    return z * (f * p - 0.5f);
 }
 
 /* k ln 2 + log(1 + f), the small terms first. */
@@ -30,29 +31,39 @@ PC_INLINE F FN(log_sum)(F f, F k)
     return (FN(log_tail)(f) + k * LN2_LO + f) + k * LN2_HI;
 }
 
-/* f and k of x > 0; a subnormal x is first made normal. */
-PC_INLINE F FN(log_parts)(F x, F *k)
+/* v, but at the ends of the domain: -infinity at the pole, NaN below it, x if that is infinite or
+   NaN. */
+PC_INLINE F FN(log_ends)(F v, F x, float pole)
 {
-    I tiny = x < 0x1p-126f;
-    x = FN(blend)(tiny, x * 0x1p23f, x);
-    I exponent = FN(log_exponent)(x);
-    *k = TO(F, exponent - (tiny & 23));
-    return (F)((U)x - ((U)exponent << 23)) - 1;
+    v = FN(blend)(x < INF, v, x);
+    v = FN(blend)(x < pole, ALL(NOT_A_NUMBER), v);
+    return FN(blend)(x == pole, ALL(-INF), v);
 }
 
-/* Puts in the values at the ends of the domain: -infinity at the pole, NaN below it; infinity. */
-PC_INLINE F FN(log_ends)(F result, F x, float pole)
+/* f and k of x > 0; at the ends of the domain k is what the logarithm is, and f finite or NaN. A
+   subnormal x is first made normal. */
+PC_INLINE F FN(log_parts)(F x, F *k)
 {
-    result = FN(blend)(x < INF, result, x);
-    result = FN(blend)(x < pole, ALL(NOT_A_NUMBER), result);
-    return FN(blend)(x == pole, ALL(-INF), result);
+#if defined __AVX512F__ && PC_LANES == 16
+    /* Mantissas are in [1, 2), but NaN for x < 0; exponents of 0 and infinity are infinite. */
+    F mantissa = __builtin_ia32_getmantps512_mask(x, 12, x, 0xffff, 4);
+    F up = __builtin_ia32_getexpps512_mask(mantissa * SQRT_2, x, 0xffff, 4);
+    *k = __builtin_ia32_getexpps512_mask(x, x, 0xffff, 4) + up;
+    return __builtin_ia32_scalefps512_mask(mantissa, -up, x, 0xffff, 4) - 1;
+#else
+    I tiny = x < 0x1p-126f;
+    F normal = FN(blend)(tiny, x * 0x1p23f, x);
+    I exponent = FN(log_exponent)(normal);
+    *k = FN(log_ends)(TO(F, exponent - (tiny & 23)), x, 0);
+    return (F)((U)normal - ((U)exponent << 23)) - 1;
+#endif
 }
 
 /* Within 0.9 ulp. */
 PC_INLINE F FN(log)(F x)
 {
     F k, f = FN(log_parts)(x, &k);
-    return FN(log_ends)(FN(log_sum)(f, k), x, 0);
+    return FN(log_sum)(f, k);
 }
 
 /* Within 1.5 ulp. log(1 + f) / ln 2 with 1 / ln 2 = 1 + 0.4427: f times the 1 is not rounded. */
@@ -61,7 +72,7 @@ PC_INLINE F FN(log2)(F x)
     F k, f = FN(log_parts)(x, &k);
     F tail = FN(log_tail)(f);
     F small = (f + tail) * LOG2_E_LESS_1 + tail;
-    return FN(log_ends)((small + f) + k, x, 0);
+    return (small + f) + k;
 }
 
 /* Within 1.5 ulp. With 2^k the scale of 1 + x, f = 2^-k x + (2^-k - 1) loses nothing of x. 2^-k is
@@ -79,6 +90,7 @@ SCALAR_1(log)
 SCALAR_1(log2)
 SCALAR_1(log1p)
 
+#undef SQRT_2
 #undef SQRT_HALF_BITS
 #undef LN2_LO
 #undef LN2_HI

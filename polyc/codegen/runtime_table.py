@@ -71,7 +71,8 @@ def _vector(operands: str, types: tuple[str, ...] = TYPES, returns: str = "same"
 
 
 _FAMILIES = {
-    "exp": "exp exp2 expm1 sigmoid tanh erf sinh cosh",
+    "exp": "exp exp2 expm1 sigmoid sinh cosh",
+    "piecewise": "erf tanh",
     "log": "log log2 log1p",
     "arc": "asin acos atan",
     "trig": "sin cos tan",

@@ -36,6 +36,16 @@ def softplus(x: Expr) -> Expr:
     return add(maximum(x, 0), log1p(exp(neg(absolute(x)))))
 
 
+def mish(x: Expr) -> Expr:
+    """x * tanh(softplus(x)), which is x * n / (n + 2) for n = w * (w + 2) and w = exp(x).
+
+    From x = 20 on the quotient is 1, in double precision too.
+    """
+    w = exp(minimum(x, 20))
+    n = mul(w, add(w, 2))
+    return mul(x, div(n, add(n, 2)))
+
+
 def ramp(x: Expr, slope: float, offset: float) -> Expr:
     """slope * x + offset, kept between 0 and 1."""
     return maximum(minimum(add(mul(x, slope), offset), 1), 0)
@@ -44,8 +54,9 @@ def ramp(x: Expr, slope: float, offset: float) -> Expr:
 def gelu(node: Node, x: Expr) -> Expr:
     """x * Phi(x) for the normal distribution Phi; or Hendrycks and Gimpel's (2016) tanh of it."""
     if node.get("approximate", "none") == "tanh":
-        cubic = mul(x, add(mul(mul(x, x), 0.044715), 1))
-        return mul(mul(x, 0.5), add(tanh(mul(cubic, math.sqrt(2 / math.pi))), 1))
+        slope = math.sqrt(2 / math.pi)
+        cubic = mul(x, add(mul(mul(x, x), 0.044715 * slope), slope))
+        return mul(mul(x, 0.5), add(tanh(cubic), 1))
     return mul(mul(x, 0.5), add(erf(mul(x, math.sqrt(0.5))), 1))
 
 
@@ -74,7 +85,7 @@ FORMULAS: dict[str, Formula] = {
     "Gelu": gelu,
     "HardSigmoid": lambda node, x: ramp(x, node.get("alpha", 0.2), node.get("beta", 0.5)),
     "HardSwish": lambda node, x: mul(x, ramp(x, 1 / 6, 0.5)),
-    "Mish": lambda node, x: mul(x, tanh(softplus(x))),
+    "Mish": lambda node, x: mish(x),
     "Softplus": lambda node, x: softplus(x),
     "Softsign": lambda node, x: div(x, add(absolute(x), 1)),
     "Swish": lambda node, x: mul(x, sigmoid(mul(x, node.get("alpha", 1.0)))),

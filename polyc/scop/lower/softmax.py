@@ -1,6 +1,9 @@
 """Softmax and its kin: each row along one axis, from its maximum and the sum of its exponentials.
 
-m[i] = max x[i, :]     e[i, j] = exp(x[i, j] - m[i])     s[i] = sum e[i, :]     y = e / s
+m[i] = max x[i, :]     e[i, j] = exp(x[i, j] - m[i])     s[i] = sum e[i, :]     y = e * (1 / s)
+
+One division a row: s is at least 1, the exponential of the maximum, so that 1 / s is a normal
+number and each y within 1.5 ulp of e / s.
 """
 
 from __future__ import annotations
@@ -11,7 +14,18 @@ from polyc.graph.ir import Node
 from polyc.graph.shapes.dims import normalize_axis
 from polyc.scop.expr import INT64, Const, Expr
 from polyc.scop.lower.context import Lowering, lowers
-from polyc.scop.lower.functions import constant, div, either, eq, exp, isnan, log, select, sub
+from polyc.scop.lower.functions import (
+    constant,
+    either,
+    eq,
+    exp,
+    isnan,
+    log,
+    mul,
+    reciprocal,
+    select,
+    sub,
+)
 from polyc.scop.lower.space import Ref, Space
 from polyc.scop.lower.totals import grid_iterators, statistic
 
@@ -36,7 +50,7 @@ def _maximum(ctx: Lowering, node: Node, ref: Ref, kept: Sequence[int]) -> Ref:
 
 @lowers("Softmax")
 def lower_softmax(ctx: Lowering, node: Node) -> None:
-    """y = exp(x - max) / sum of exp(x - max) along the axis"""
+    """y = exp(x - max) * (1 / sum of exp(x - max) along the axis)"""
     ref = ctx.ref(node.inputs[0])
     _, kept = _rows(node, ref)
     maximum = _maximum(ctx, node, ref, kept)
@@ -44,11 +58,18 @@ def lower_softmax(ctx: Lowering, node: Node) -> None:
     space = ctx.grid(node, ref.shape)
     power = exp(_shifted(ref, maximum, kept, space))
     ctx.assign(node, space, powers, space.iterators, power)
-    total = statistic(
-        ctx, node, powers, kept, "sum", lambda space: space.load(powers, *space.iterators), "add"
+    inverse = statistic(
+        ctx,
+        node,
+        powers,
+        kept,
+        "inverse",
+        lambda space: space.load(powers, *space.iterators),
+        "add",
+        lambda _, total: reciprocal(total),
     )
     end = ctx.grid(node, ref.shape)
-    share = div(end.load(powers, *end.iterators), end.load(total, *grid_iterators(kept)))
+    share = mul(end.load(powers, *end.iterators), end.load(inverse, *grid_iterators(kept)))
     ctx.assign(node, end, ctx.result(node), end.iterators, share)
 
 

@@ -1,13 +1,14 @@
-/* ==== k0_Softmax_0_3 ==== */
+/* ==== k0_Softmax_0_4 ==== */
 /*
  * Nodes: Softmax_0
  * y_max[i0] = f(a constant)
  * y_max[i0, i1] max= f(x)
  * y_exp[i0, i1] = f(x, y_max)
- * y_sum[i0] = f(a constant)
- * y_sum[i0, i1] add= f(y_exp)
- * y[i0, i1] = f(y_exp, y_sum)
- * Schedule: rows: i0, vector S_Softmax_0.i1, vector S_Softmax_0_1.i1, vector S_Softmax_0_2.i1, vector S_Softmax_0_3.i1, 1 parallel
+ * y_inverse_acc[i0] = f(a constant)
+ * y_inverse_acc[i0, i1] add= f(y_exp)
+ * y_inverse[i0] = f(y_inverse_acc)
+ * y[i0, i1] = f(y_exp, y_inverse)
+ * Schedule: rows: i0, vector S_Softmax_0.i1, vector S_Softmax_0_1.i1, vector S_Softmax_0_2.i1, vector S_Softmax_0_4.i1, 1 parallel
  */
 #include "polyc.h"
 PC_VECTORS(4)
@@ -25,14 +26,15 @@ PC_VECTORS(16)
 #define PC_LANES 16
 #include "polyc_f32_exp.h"
 
-void k0_Softmax_0_3(const f32 *restrict x, f32 *restrict y, pc_team *team, int *status)
+void k0_Softmax_0_4(const f32 *restrict x, f32 *restrict y, pc_team *team, int *status)
 {
     (void)team, (void)status;
     #pragma omp for schedule(static) nowait
     for (i64 c0 = 0; c0 < 256; c0 += 1) {
         f32 y_exp_local[100] __attribute__((aligned(64)));
+        f32 y_inverse_local;
+        f32 y_inverse_acc_local;
         f32 y_max_local;
-        f32 y_sum_local;
         y_max_local = -__builtin_inff();
         {
             f32x16 partial_0_0;
@@ -47,20 +49,21 @@ void k0_Softmax_0_3(const f32 *restrict x, f32 *restrict y, pc_team *team, int *
             pc_store_f32x16(&y_exp_local[c1], pc_exp_f32x16(pc_load_f32x16(&x[100 * c0 + c1]) - pc_splat_f32x16(y_max_local)));
         }
         pc_store_f32x4(&y_exp_local[96], pc_exp_f32x4(pc_load_f32x4(&x[100 * c0 + 96]) - pc_splat_f32x4(y_max_local)));
-        y_sum_local = 0.0f;
+        y_inverse_acc_local = 0.0f;
         {
             f32x16 partial_1_0;
             partial_1_0 = pc_splat_f32x16(0.0f);
             for (i64 c1 = 0; c1 < 81; c1 += 16) {
                 partial_1_0 += pc_load_f32x16(&y_exp_local[c1]);
             }
-            y_sum_local += pc_reduce_add_f32x16(partial_1_0);
+            y_inverse_acc_local += pc_reduce_add_f32x16(partial_1_0);
         }
-        y_sum_local += pc_reduce_add_f32x4(pc_load_f32x4(&y_exp_local[96]));
+        y_inverse_acc_local += pc_reduce_add_f32x4(pc_load_f32x4(&y_exp_local[96]));
+        y_inverse_local = pc_reciprocal_f32(y_inverse_acc_local);
         for (i64 c1 = 0; c1 < 81; c1 += 16) {
-            pc_store_f32x16(&y[100 * c0 + c1], (pc_load_f32x16(&y_exp_local[c1]) / pc_splat_f32x16(y_sum_local)));
+            pc_store_f32x16(&y[100 * c0 + c1], (pc_load_f32x16(&y_exp_local[c1]) * pc_splat_f32x16(y_inverse_local)));
         }
-        pc_store_f32x4(&y[100 * c0 + 96], (pc_load_f32x4(&y_exp_local[96]) / pc_splat_f32x4(y_sum_local)));
+        pc_store_f32x4(&y[100 * c0 + 96], (pc_load_f32x4(&y_exp_local[96]) * pc_splat_f32x4(y_inverse_local)));
     }
     pc_barrier(team);
 }
