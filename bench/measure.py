@@ -17,10 +17,11 @@ from bench.problems import Problem
 from bench.results import OURS, Row, summarise
 from bench.roofline import Work, count_work, floor_seconds
 from bench.worker import EngineFailed, Worker
+from bench.zoo.network import Example
 from polyc.commands.verify import relative_error
 from polyc.target.machine import Target
 
-LEAST_ROUNDS = 5
+LEAST_ROUNDS = 3
 
 
 class Team:
@@ -64,13 +65,26 @@ def measure_problem(
     example = problem.make()
     work = count_work(example.model)
     with tempfile.TemporaryDirectory(prefix="polyc-bench-") as folder:
-        task = Task(problem.name, Path(folder, "model.onnx"), Path(folder, "x.npz"), problem.numpy)
-        onnx.save(example.model, task.model)
-        np.savez(task.feeds, **example.feeds)
+        task = _write_task(problem, example, Path(folder))
         del example  # weights, of which every engine has its own copy
         for team in teams:
             floor = floor_seconds(work, target, team.threads)
             yield _measure_row(problem, task, work, floor, team, seconds)
+
+
+def _write_task(problem: Problem, example: Example, folder: Path) -> Task:
+    results = []
+    for info in example.model.graph.output:
+        kind = info.type.tensor_type
+        shape = tuple(d.dim_value for d in kind.shape.dim)
+        results.append((shape, onnx.helper.tensor_dtype_to_np_dtype(kind.elem_type)))
+    task = Task(
+        problem.name, folder / "model.onnx", folder / "x.npz", tuple(results), problem.numpy
+    )
+    onnx.save(example.model, task.model)
+    feeds: dict[str, Any] = {**example.feeds}
+    np.savez(task.feeds, **feeds)
+    return task
 
 
 def _measure_row(

@@ -12,7 +12,7 @@ from bench.results import OURS, Results, Row
 _WIDTH, _ROW, _LEAST = 14.0, 0.22, 6.0
 """Inches: of the picture, of a bar, and the least height."""
 
-_SHARE = {"best peer": "tab:gray", "polyc": "tab:blue"}
+_COLORS = {"best peer": "tab:gray", "polyc": "tab:blue"}
 
 
 def plot_results(results: Results, file: Path) -> None:
@@ -52,7 +52,7 @@ def _draw_roofline(axes: Any, rows: Sequence[Row], rates: Any, threads: int) -> 
         corner = peak / slope
         axes.plot([low, corner, high], [low * slope, peak, peak], color="black", linewidth=0.7)
         axes.annotate(name, (low, low * slope), fontsize=7, va="bottom")
-    for label, color in _SHARE.items():
+    for label, color in _COLORS.items():
         points = []
         for row in shown:
             engine = OURS if label == OURS else row.best_peer

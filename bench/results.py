@@ -87,7 +87,7 @@ class Results:
             data = json.loads(file.read_text(encoding="utf-8"))
             if data["format"] != FORMAT:
                 raise ValueError(f"format {data['format']} where {FORMAT} is expected")
-            rows = [Row(**r) for r in data["rows"]]
+            rows = tuple(Row(**{**r, "kernels": tuple(r["kernels"])}) for r in data["rows"])
             return Results(data["machine"], data["versions"], rows)
         except (OSError, ValueError, TypeError, LookupError) as error:
             raise ValueError(f"{file} holds no results of this benchmark: {error}") from error

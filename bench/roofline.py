@@ -7,7 +7,7 @@ by Winograd's algorithm multiplies less and may so come out above the roofline.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 import onnx
@@ -121,12 +121,3 @@ def _without_values(model: onnx.ModelProto) -> onnx.ModelProto:
         for t in model.graph.initializer
     )
     return plain
-
-
-def levels(target: Target, threads: int) -> Iterator[tuple[str, float]]:
-    """(name, bytes a second) of each slope of the roofline, the steepest first."""
-    rates = target.rates
-    yield "L1", rates.l1 * threads
-    yield "L2", rates.l2 * threads
-    yield "L3", rates.l3 * threads
-    yield "memory", _shared(rates.read, rates.read_all, threads)

@@ -80,15 +80,16 @@ def show_line(row: Row) -> str:
 def _notes(rows: Sequence[Row]) -> Iterator[str]:
     """Differences that should not be, and engines that could not."""
     lines = []
-    silent: dict[str, list[str]] = {}
+    silent: dict[tuple[str, str], list[str]] = {}
     for row in rows:
         for engine, error in row.error.items():
             if not error <= ALARM:
                 lines.append(f"- {row.problem}, {row.threads}: polyc is {error:.0e} from {engine}")
         for engine, reason in row.failed.items():
-            why = f"{ENGINES[engine].label} has no figure ({_shortened(reason, 100)})"
-            silent.setdefault(why, []).append(row.problem)
-    lines += [f"- {', '.join(dict.fromkeys(names))}: {why}" for why, names in silent.items()]
+            why = _shortened(reason.partition(";")[0], 100)
+            silent.setdefault((row.problem, why), []).append(ENGINES[engine].label)
+    for (problem, why), labels in silent.items():
+        lines.append(f"- {problem}: no figure of {', '.join(dict.fromkeys(labels))} ({why})")
     if lines:
         yield "\n".join(lines)
 

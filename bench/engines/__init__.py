@@ -21,18 +21,24 @@ Row = Mapping[str, Any]
 class Task:
     """A problem on disk, for engines in processes of their own.
 
-    model: an ONNX file; feeds: a .npz file of inputs by name; numpy: as of a `Problem`.
+    model: an ONNX file; feeds: a .npz file of inputs by name; results: shape and type of outputs;
+    numpy: as of a `Problem`.
     """
 
     name: str
     model: Path
     feeds: Path
-    numpy: Callable[..., object] | None
+    results: tuple[tuple[tuple[int, ...], np.dtype], ...] = ()
+    numpy: Callable[..., object] | None = None
 
     def inputs(self) -> dict[str, np.ndarray]:
         """By name, in the model's order."""
         with np.load(self.feeds) as archive:
             return {name: archive[name] for name in archive.files}
+
+    def outputs(self) -> list[np.ndarray]:
+        """Arrays to write into."""
+        return [np.empty(shape, dtype) for shape, dtype in self.results]
 
     def proto(self) -> onnx.ModelProto:
         return onnx.load(self.model)
@@ -107,10 +113,3 @@ ENGINES: Mapping[str, Engine] = {
         Engine("torch", "torch", "torch", "bench.engines.torch_engine", environment=_KEEP_MEMORY),
     )
 }
-
-
-def output_array(model: onnx.ModelProto, k: int = 0) -> np.ndarray:
-    """An array for the k-th output, whose type and shape the model declares."""
-    kind = model.graph.output[k].type.tensor_type
-    shape = [d.dim_value for d in kind.shape.dim]
-    return np.empty(shape, onnx.helper.tensor_dtype_to_np_dtype(kind.elem_type))

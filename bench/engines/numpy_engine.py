@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 from onnx import numpy_helper
 
-from bench.engines import Session, Task, output_array
+from bench.engines import Session, Task
 from polyc.commands.numpy_baseline import make_evaluator
 
 
@@ -15,7 +15,7 @@ def open(task: Task, threads: int) -> Session:
     if task.numpy is None:
         evaluate = make_evaluator(model)
         return Session(lambda: evaluate(feeds), lambda: evaluate(feeds))
-    compute, out = task.numpy, output_array(model)
+    compute, out = task.numpy, task.outputs()[0]
     weights = [numpy_helper.to_array(t) for t in model.graph.initializer]
     operands = [*feeds.values(), *weights]
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import onnxruntime
 
-from bench.engines import Session, Task, output_array
+from bench.engines import Session, Task
 
 
 def open(task: Task, threads: int) -> Session:
@@ -14,8 +14,7 @@ def open(task: Task, threads: int) -> Session:
     session = onnxruntime.InferenceSession(
         str(task.model), options, providers=["CPUExecutionProvider"]
     )
-    feeds, model = task.inputs(), task.proto()
-    outputs = [output_array(model, k) for k in range(len(model.graph.output))]
+    feeds, outputs = task.inputs(), task.outputs()
     binding = session.io_binding()
     for name, value in feeds.items():
         binding.bind_cpu_input(name, value)

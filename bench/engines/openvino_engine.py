@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import openvino
 
-from bench.engines import Session, Task, output_array
+from bench.engines import Session, Task
 
 
 def open(task: Task, threads: int) -> Session:
@@ -16,10 +16,9 @@ def open(task: Task, threads: int) -> Session:
     core = openvino.Core()
     request = core.compile_model(core.read_model(task.model), "CPU", settings)
     request = request.create_infer_request()
-    feeds, model = task.inputs(), task.proto()
+    feeds, outputs = task.inputs(), task.outputs()
     for name, value in feeds.items():
         request.set_tensor(name, openvino.Tensor(value, shared_memory=True))
-    outputs = [output_array(model, k) for k in range(len(model.graph.output))]
     for k, array in enumerate(outputs):
         request.set_output_tensor(k, openvino.Tensor(array, shared_memory=True))
 

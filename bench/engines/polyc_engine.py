@@ -5,8 +5,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 
-import numpy as np
-
 import polyc
 from bench.engines import Row, Session, Task
 from polyc.options import options_from_environment
@@ -17,7 +15,7 @@ def open(task: Task, threads: int) -> Session:
     model = polyc.compile(task.model, threads=threads, options=options)
     feeds = task.inputs()
     inputs = [feeds[s.name] for s in model.inputs]
-    outputs = [np.empty(s.shape, s.dtype) for s in model.outputs]
+    outputs = task.outputs()
     out = outputs[0] if len(outputs) == 1 else outputs
 
     def kernels() -> Sequence[Row]:

@@ -36,10 +36,9 @@ def open(task: Task, threads: int) -> Session:
         with torch.inference_mode():
             for operator, inputs, outputs, attributes in steps:
                 made = operator(*(values[i] if i else None for i in inputs), **attributes)
-                if len(outputs) == 1 and not isinstance(made, tuple):
-                    values[outputs[0]] = made
-                else:
-                    values.update(zip(outputs, made, strict=False))
+                several = made if isinstance(made, tuple) else (made,)
+                # Some outputs nobody reads: Dropout's mask.
+                values.update(zip(outputs, several, strict=False))
 
     return Session(run, lambda: values[first].numpy())
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from functools import partial
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import onnx
@@ -48,5 +49,6 @@ def write_example(name: str, example: Example, folder: Path) -> dict[str, np.nda
         example.model.SerializeToString(), plain, providers=["CPUExecutionProvider"]
     )
     values = session.run(None, dict(example.feeds))
-    np.savez(folder / f"{name}.npz", y=values[0], **example.feeds)
+    arrays: dict[str, Any] = {**example.feeds, "y": values[0]}
+    np.savez(folder / f"{name}.npz", **arrays)
     return {o.name: v for o, v in zip(session.get_outputs(), values, strict=True)}

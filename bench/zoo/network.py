@@ -10,6 +10,7 @@ import contextlib
 import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 import onnx
@@ -55,11 +56,11 @@ class Network:
         self._inputs.append(_value_info(name, shape, dtype))
         return name
 
-    def op(self, kind: str, *inputs: str, outputs: int = 1, **attributes: object) -> str:
+    def op(self, kind: str, *inputs: str, outputs: int = 1, **attributes: Any) -> str:
         """Append a node; the name of its (first) output."""
         return self.ops(kind, *inputs, outputs=outputs, **attributes)[0]
 
-    def ops(self, kind: str, *inputs: str, outputs: int, **attributes: object) -> list[str]:
+    def ops(self, kind: str, *inputs: str, outputs: int, **attributes: Any) -> list[str]:
         """Append a node; the names of its outputs."""
         name = self._unique("/" + "/".join([*self._scopes, kind]))
         made = [f"{name}_output_{k}" for k in range(outputs)]
