@@ -21,7 +21,7 @@ from polyc.mapping.loop_order import choose_order
 from polyc.mapping.mapping import Mapping
 from polyc.mapping.parameters import Parameters
 from polyc.mapping.pointwise import choose_blocks, choose_pointwise_order
-from polyc.memory.layout import Strides, compute_strides, worth
+from polyc.memory.layout import choose_inner_loop, compute_strides
 from polyc.memory.storage import Storage
 from polyc.poly.affine import box_extents
 from polyc.schedule.cluster import MANY_ITERATIONS, SMALL_WORK, Cluster
@@ -108,29 +108,9 @@ def _inner_vector(
 ) -> tuple[tuple[str, ...], int]:
     """(the iterator to end with, vector tile) for a statement's own loops; () if there is none."""
     taken = {cluster.shared[d][s.name] for d in used}
-    own = [p for p in range(len(s.iterators)) if p not in taken]
     strides = compute_strides(s, arrays, storages)
-    extents = box_extents(s.domain)
     lanes = min(target.lanes(np.dtype(arrays[a.array].dtype)) for a in strides)
-    best, best_worth = None, 0.3
-    for p in own:
-        if extents[p] < 4 or not _may_vectorise(s, p, strides):
-            continue
-        value = sum(worth(a, p) for a in strides) / len(strides)
-        if value > best_worth:
-            best, best_worth = p, value
+    best, _ = choose_inner_loop(s, taken, strides)
     if best is None:
         return ((), 0)
-    return ((s.iterators[best],), min(lanes, extents[best]))
-
-
-def _may_vectorise(s: Statement, p: int, strides: tuple[Strides, ...]) -> bool:
-    """Whether a loop of a statement carries nothing but a declared reduction, and may be innermost.
-
-    A reduction keeps its order but for the lanes of a vector: only its last loop may be one.
-    """
-    written, extents = strides[0], box_extents(s.domain)
-    if written.steps[p] == 0:
-        later = range(p + 1, len(extents))
-        return s.reduction is not None and all(written.steps[q] or extents[q] == 1 for q in later)
-    return all(load.array != s.array for load in s.loads)
+    return ((s.iterators[best],), min(lanes, box_extents(s.domain)[best]))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
@@ -15,6 +16,7 @@ from polyc.mapping.space import is_candidate
 from polyc.memory.layout import choose_vector_loop, decide_layouts
 from polyc.memory.storage import Storage, row_major
 from polyc.schedule.cluster import Cluster
+from polyc.scop.expr import Load
 from polyc.scop.scop import Array, Scop
 from polyc.target.machine import Target
 
@@ -56,36 +58,103 @@ def store_clusters(
 ) -> Stored:
     """Each cluster with its vector loop, register tile and storage maps, in execution order.
 
-    A contraction that wants an operand packed is preceded by the copy. `tuned` holds measured
-    parameters by `OpenCluster.key`; the cost model chooses the others.
+    Layouts are settled in that order, but for those of arrays that are only copied to, such as the
+    model's input inside a frame: they are left to their readers. A contraction that wants an
+    operand packed is preceded by the copy. `tuned` holds measured parameters by `OpenCluster.key`;
+    the cost model chooses the others.
     """
-    arrays: Mapping[str, Array] = dict(scop.arrays)
-    users: dict[str, int] = {}
-    for cluster in clusters:
-        for name in list_touched(cluster):
-            users[name] = users.get(name, 0) + 1
-    alone = frozenset(n for n, a in arrays.items() if a.kind == "temporary" and users.get(n) == 1)
-    decided: Mapping[str, Storage] = {
-        name: row_major(array)
-        for name, array in arrays.items()
-        if array.kind in ("input", "output")
-    }
-    stored: list[StoredCluster] = []
-    opened: list[OpenCluster] = []
-    for cluster in clusters:
-        one = OpenCluster(cluster, arrays, decided, alone.intersection(list_touched(cluster)))
-        found = tuned.get(one.key) if tuned else None
-        if found and not (found.gain and is_candidate(one, found.parameters, target)):
+    store = _Store(clusters, scop, target, tuned or {})
+    for position, cluster in enumerate(clusters):
+        copy = _copied_to(cluster)
+        if copy and store.arrays[copy].kind == "temporary" and copy not in store.decided:
+            store.waiting.setdefault(copy, []).append(position)
+        else:
+            store.settle(position)
+    store.settle_copies(list(store.waiting))
+    positions = range(len(clusters))
+    return Stored(
+        tuple(part for position in positions for part in store.stored[position]),
+        replace(scop, arrays=store.arrays),
+        tuple(store.opened[position] for position in positions),
+    )
+
+
+class _Store:
+    """Layouts as far as they are settled, and the copies whose layouts wait for a reader."""
+
+    def __init__(
+        self, clusters: Sequence[Cluster], scop: Scop, target: Target, tuned: Mapping[str, Tuned]
+    ) -> None:
+        self.clusters, self.target, self.tuned = clusters, target, tuned
+        self.arrays: Mapping[str, Array] = dict(scop.arrays)
+        users = Counter(name for cluster in clusters for name in list_touched(cluster))
+        self.alone = frozenset(
+            n for n, a in self.arrays.items() if a.kind == "temporary" and users[n] == 1
+        )
+        self.decided: Mapping[str, Storage] = {
+            n: row_major(a) for n, a in self.arrays.items() if a.kind in ("input", "output")
+        }
+        self.waiting: dict[str, list[int]] = {}
+        self.stored: dict[int, list[StoredCluster]] = {}
+        self.opened: dict[int, OpenCluster] = {}
+
+    def settle(self, position: int) -> None:
+        """Choose for one cluster, and for the waiting copies that it reads."""
+        one = self._open(position)
+        copies = [name for name in one.touched if name in self.waiting]
+        if copies and self._suits(position, copies):
+            self.settle_copies(copies)
+            one = self._open(position)
+        found = self.tuned.get(one.key)
+        if found and not (found.gain and is_candidate(one, found.parameters, self.target)):
             found = None
-        parameters = found.parameters if found else choose_parameters(one, target)
-        parts, arrays = store_cluster(one, parameters, target)
-        # A constant is stored anew for each reader that wants it otherwise; the rest is shared.
+        parameters = found.parameters if found else choose_parameters(one, self.target)
+        parts, self.arrays = store_cluster(one, parameters, self.target)
         for part in parts:
-            shared = {n: s for n, s in part.storages.items() if arrays[n].kind != "constant"}
-            decided = {**decided, **shared}
-        stored += [*parts[:-1], replace(parts[-1], gain=found.gain if found else 0.0)]
-        opened.append(one)
-    return Stored(tuple(stored), replace(scop, arrays=arrays), tuple(opened))
+            # A constant is stored anew for each reader that wants it otherwise; the rest is shared.
+            kept = {n: s for n, s in part.storages.items() if self.arrays[n].kind != "constant"}
+            self.decided = {**self.decided, **kept}
+        gain = found.gain if found else 0.0
+        self.stored[position] = [*parts[:-1], replace(parts[-1], gain=gain)]
+        self.opened[position] = one
+        self.settle_copies(copies)
+
+    def _open(self, position: int, assumed: Mapping[str, Storage] | None = None) -> OpenCluster:
+        cluster = self.clusters[position]
+        private = self.alone.intersection(list_touched(cluster))
+        return OpenCluster(cluster, self.arrays, {**self.decided, **(assumed or {})}, private)
+
+    def settle_copies(self, names: Sequence[str]) -> None:
+        """Choose for the copies that fill these arrays, as far as they still wait."""
+        for name in names:
+            for position in self.waiting.pop(name, ()):
+                self.settle(position)
+
+    def _suits(self, position: int, copies: Sequence[str]) -> bool:
+        """Whether a cluster reads copies in vectors that lie as what they are copied from."""
+        assumed = {}
+        for name in copies:
+            copy = self._open(self.waiting[name][0])
+            parts, _ = store_cluster(copy, choose_parameters(copy, self.target), self.target)
+            assumed[name] = parts[-1].storages[name]
+        one = self._open(position, assumed)
+        vector = choose_parameters(one, self.target).vector
+        if vector is None:
+            return choose_parameters(self._open(position), self.target).vector is None
+        return all(
+            access.steps[one.cluster.shared[vector][s.name]] in (0, 1)
+            for s in one.cluster.statements
+            for access in one.strides[s.name]
+            if access.array in copies
+        )
+
+
+def _copied_to(cluster: Cluster) -> str | None:
+    """The array that a cluster only copies to: its readers know better how it should lie."""
+    if len(cluster.statements) > 1:
+        return None
+    (s,) = cluster.statements
+    return s.array if isinstance(s.value, Load) and not (s.reduction or s.value.dynamic) else None
 
 
 def choose_parameters(one: OpenCluster, target: Target) -> Parameters:

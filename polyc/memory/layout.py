@@ -19,6 +19,7 @@ import numpy as np
 from polyc.memory.storage import Storage, permuted, row_major
 from polyc.poly.affine import box_extents, coefficients, output, outputs, single_aff
 from polyc.schedule.cluster import Cluster
+from polyc.scop.expr import Index, Load, Within, walk
 from polyc.scop.scop import Array, Statement
 from polyc.target.machine import Target
 
@@ -81,16 +82,16 @@ def compute_strides(
     """The strides of every access of a statement, the write first."""
     result = []
     sizes = box_extents(s.domain)
-    dynamic = {id(load.index) for load in s.loads if load.dynamic}
+    data = {id(load.index): _moving(load) for load in s.loads if load.dynamic}
     for array, index, is_write in accesses(s):
         storage = storages.get(array)
         weights = _dimension_strides(arrays[array], storage)
         columns = _columns(index)
         steps = tuple(
             None
-            if id(index) in dynamic or None in column
+            if p in data.get(id(index), ()) or None in column
             else sum(c * w for c, w in zip(column, weights, strict=True) if c is not None)
-            for column in columns
+            for p, column in enumerate(columns)
         )
         walked = tuple(
             d if d is not None and column[d] == 1 else None
@@ -100,6 +101,21 @@ def compute_strides(
         itemsize = arrays[array].dtype.itemsize
         result.append(Strides(array, steps, walked, reuse, storage is None, is_write, itemsize))
     return tuple(result)
+
+
+def _moving(load: Load) -> set[int]:
+    """The iterators that the coordinates which are data depend on."""
+    found: set[int] = set()
+    for _, coordinate in load.dynamic:
+        for e in walk(coordinate):
+            for function in outputs(e.index) if isinstance(e, Load) else ():
+                found |= {p for p, c in enumerate(coefficients(function)) if c != 0}
+            if isinstance(e, Index):
+                found |= {p for p, c in enumerate(coefficients(e.value)) if c != 0}
+            if isinstance(e, Within):
+                count = e.domain.dim(isl.dim_type.set)
+                found |= {p for p in range(count) if e.domain.involves_dims(isl.dim_type.set, p, 1)}
+    return found
 
 
 Column = tuple[int | None, ...]
@@ -161,6 +177,8 @@ def choose_vector_loop(
             instances = float(np.prod(box_extents(s.domain), dtype=np.float64))
             pack = cluster.has_reuse and s.reduction is not None
             values = [worth(a, loop[s.name], pack) for a in strides[s.name]]
+            if values.count(PACKED) > 1:  # nothing would be used again from one tile to the next
+                values = [SCATTERED if value == PACKED else value for value in values]
             if crossing is not None:
                 steps = [a.steps[cluster.shared[crossing][s.name]] for a in strides[s.name]]
                 values = [
@@ -174,7 +192,38 @@ def choose_vector_loop(
         value = total / weight * (0.5 + 0.5 * filled) + LAST * _is_last(cluster, d)
         if value > best_worth + 1e-9:
             best, best_worth = d, value
+    update = next((s for s in cluster.statements if s.reduction), None)
+    if update and not cluster.has_reuse:
+        taken = {loop[update.name] for loop in cluster.shared}
+        inner, value = choose_inner_loop(update, taken, strides[update.name])
+        best = None if inner is not None and value > best_worth + 1e-9 else best
     return best
+
+
+def choose_inner_loop(
+    s: Statement, taken: Collection[int], strides: tuple[Strides, ...]
+) -> tuple[int | None, float]:
+    """(the loop of a statement's own to run in SIMD lanes, its worth); `taken` ones are shared."""
+    best, best_worth = None, 0.3
+    for p, extent in enumerate(box_extents(s.domain)):
+        if p in taken or extent < 4 or not _may_vectorise(s, p, strides):
+            continue
+        value = sum(worth(a, p) for a in strides) / len(strides)
+        if value > best_worth:
+            best, best_worth = p, value
+    return best, best_worth
+
+
+def _may_vectorise(s: Statement, p: int, strides: tuple[Strides, ...]) -> bool:
+    """Whether a loop of a statement carries nothing but a declared reduction, and may be innermost.
+
+    A reduction keeps its order but for the lanes of a vector: only its last loop may be one.
+    """
+    written, extents = strides[0], box_extents(s.domain)
+    if written.steps[p] == 0:
+        later = range(p + 1, len(extents))
+        return s.reduction is not None and all(written.steps[q] or extents[q] == 1 for q in later)
+    return all(load.array != s.array for load in s.loads)
 
 
 def _is_last(cluster: Cluster, d: int) -> bool:
@@ -231,16 +280,21 @@ def decide_layouts(
     rearranged = {n for n, a in arrays.items() if a.kind == "constant"} | set(packed)
     decided: dict[str, Storage] = {}
     for s in (*cluster.statements, *cluster.prelude):
+        position = None if vector is None else cluster.shared[vector].get(s.name)
+        if vector is None and s.reduction:
+            taken = {loop[s.name] for loop in cluster.shared}
+            position, _ = choose_inner_loop(s, taken, compute_strides(s, arrays, storages))
         for name, index, _ in accesses(s):
             array = arrays[name]
             if name in storages or name in decided:
                 continue
-            position = None if vector is None else cluster.shared[vector].get(s.name)
             d = None if position is None else _moving_dimension(_columns(index)[position])
             rest = [k for k in range(len(array.shape)) if k != d]
-            if d is None:
+            if d is None or (vector is None and array.kind != "constant"):
                 decided[name] = row_major(array)
-            elif s.reduction and name in rearranged and _in_panels(index, d, tile):
+            elif vector is not None and (
+                s.reduction and name in rearranged and _in_panels(index, d, tile)
+            ):
                 decided[name] = permuted(array, [d, *rest], [(d, tile)])
             else:
                 decided[name] = permuted(array, [*rest, d], gap=_gap(array, d))

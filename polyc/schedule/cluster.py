@@ -30,6 +30,9 @@ SMALL_WORK = 1 << 15
 MANY_ITERATIONS = 16
 """Outer iterations that keep any number of threads that we know busy without imbalance."""
 
+REUSED = 4
+"""Uses of an element from which on a tile of registers pays."""
+
 
 @dataclass(frozen=True)
 class Cluster:
@@ -182,8 +185,8 @@ def _has_reuse(update: Statement, aligned: Mapping[int, int], arrays: Mapping[st
     """Whether all that a reduction streams is used by several instances: whether tiling pays.
 
     A load is reused if instances share an element that differ in a parallel iterator. But with one
-    load that gives each instance an element of its own, as in the sum of x[i, k] + b[k] or in the
-    product of a matrix and a vector, there is as much to read as to compute. (Constants are
+    load that gives (almost) each instance an element of its own, as in the sum of x[i, k] + b[k] or
+    in the product of a matrix and a vector, there is as much to read as to compute. (Constants are
     re-arranged at compile time for a tile, so they do not count.)
     """
     sizes = box_extents(update.domain)
@@ -191,14 +194,26 @@ def _has_reuse(update: Statement, aligned: Mapping[int, int], arrays: Mapping[st
     reused = False
     for load in update.loads:
         matrix = [coefficients(pw) for pw in outputs(load.index)]  # of dimensions x iterators
-        if load.index.as_map().intersect_domain(update.domain).is_injective():
-            if arrays[load.array].kind != "constant":
-                return False
+        alone = load.index.as_map().intersect_domain(update.domain).is_injective()
+        if arrays[load.array].kind != "constant" and (alone or _is_streamed(matrix, sizes)):
+            return False
+        if alone:
             continue
         rest = [p for p in range(len(sizes)) if p not in parallel]
         reused |= any(all(row[p] == 0 for row in matrix) for p in parallel)
         reused |= any(row[p] != 0 for row in matrix for p in rest)
     return reused
+
+
+def _is_streamed(matrix: list[tuple[int | None, ...]], sizes: tuple[int, ...]) -> bool:
+    """Whether a load leaves so few iterators out of account that few instances share an element.
+
+    x[i, k] of a product with 3 columns is used 3 times. Windows, x[y + r], overlap besides.
+    """
+    if any(sum(c != 0 for c in row) > 1 for row in matrix):
+        return False
+    used = [any(row[p] != 0 for row in matrix) for p in range(len(sizes))]
+    return prod(n for n, moving in zip(sizes, used, strict=True) if not moving) < REUSED
 
 
 def _aligned(producer: Cluster, reader: Statement, written: bool = False) -> dict[int, int]:

@@ -2,14 +2,14 @@
 /*
  * Nodes: MaxPool_0.pad
  * x_padded[i0, i1, i2, i3] = f(x)
- * Schedule: pointwise: i0 i1 i2 i3/9, vector i3, one thread
+ * Schedule: pointwise: i0 i2 i3/9 i1/16, unroll i3, vector i1, one thread
  */
 #include "polyc.h"
-PC_VECTORS(8)
+PC_VECTORS(16)
 #define PC_TYPE f32
 #include "polyc_scalar.h"
 #define PC_TYPE f32
-#define PC_LANES 8
+#define PC_LANES 16
 #include "polyc_vector.h"
 
 void k0_MaxPool_0_pad_8(f32 *restrict x_padded, const f32 *restrict x, pc_team *team, int *status)
@@ -17,30 +17,55 @@ void k0_MaxPool_0_pad_8(f32 *restrict x_padded, const f32 *restrict x, pc_team *
     (void)team, (void)status;
     #pragma omp master
     {
-        for (i64 c1 = 0; c1 < 16; c1 += 1) {
-            for (i64 c3 = 0; c3 < 11; c3 += 1) {
-                x_padded[121 * c1 + c3] = -__builtin_inff();
+        for (i64 c2 = 0; c2 < 11; c2 += 1) {
+            for (i64 c3 = 0; c3 < 16; c3 += 1) {
+                x_padded[16 * c2 + c3] = -__builtin_inff();
             }
         }
-        for (i64 c1 = 0; c1 < 16; c1 += 1) {
-            for (i64 c3 = 0; c3 < 11; c3 += 1) {
-                x_padded[121 * c1 + c3 + 110] = -__builtin_inff();
+        for (i64 c2 = 0; c2 < 11; c2 += 1) {
+            for (i64 c3 = 0; c3 < 16; c3 += 1) {
+                x_padded[16 * c2 + c3 + 1760] = -__builtin_inff();
             }
         }
-        for (i64 c1 = 0; c1 < 16; c1 += 1) {
-            for (i64 c2 = 0; c2 < 9; c2 += 1) {
-                x_padded[121 * c1 + 11 * c2 + 11] = -__builtin_inff();
+        for (i64 c1 = 0; c1 < 9; c1 += 1) {
+            for (i64 c3 = 0; c3 < 16; c3 += 1) {
+                x_padded[176 * c1 + c3 + 176] = -__builtin_inff();
             }
         }
-        for (i64 c1 = 0; c1 < 16; c1 += 1) {
-            for (i64 c2 = 0; c2 < 9; c2 += 1) {
-                x_padded[121 * c1 + 11 * c2 + 21] = -__builtin_inff();
+        for (i64 c1 = 0; c1 < 9; c1 += 1) {
+            for (i64 c3 = 0; c3 < 16; c3 += 1) {
+                x_padded[176 * c1 + c3 + 336] = -__builtin_inff();
             }
         }
-        for (i64 c1 = 0; c1 < 16; c1 += 1) {
-            for (i64 c2 = 0; c2 < 9; c2 += 1) {
-                pc_store_f32x8(&x_padded[121 * c1 + 11 * c2 + 12], pc_load_f32x8(&x[81 * c1 + 9 * c2]));
-                x_padded[121 * c1 + 11 * c2 + 20] = x[81 * c1 + 9 * c2 + 8];
+        for (i64 c1 = 0; c1 < 9; c1 += 1) {
+            {
+                f32 tile_0[256] __attribute__((aligned(64)));
+                pc_store_f32x16(&tile_0[0], pc_loadn_f32x16(&x[9 * c1], 9));
+                pc_store_f32x16(&tile_0[16], pc_loadn_f32x16(&x[9 * c1 + 81], 9));
+                pc_store_f32x16(&tile_0[32], pc_loadn_f32x16(&x[9 * c1 + 162], 9));
+                pc_store_f32x16(&tile_0[48], pc_loadn_f32x16(&x[9 * c1 + 243], 9));
+                pc_store_f32x16(&tile_0[64], pc_loadn_f32x16(&x[9 * c1 + 324], 9));
+                pc_store_f32x16(&tile_0[80], pc_loadn_f32x16(&x[9 * c1 + 405], 9));
+                pc_store_f32x16(&tile_0[96], pc_loadn_f32x16(&x[9 * c1 + 486], 9));
+                pc_store_f32x16(&tile_0[112], pc_loadn_f32x16(&x[9 * c1 + 567], 9));
+                pc_store_f32x16(&tile_0[128], pc_loadn_f32x16(&x[9 * c1 + 648], 9));
+                pc_store_f32x16(&tile_0[144], pc_loadn_f32x16(&x[9 * c1 + 729], 9));
+                pc_store_f32x16(&tile_0[160], pc_loadn_f32x16(&x[9 * c1 + 810], 9));
+                pc_store_f32x16(&tile_0[176], pc_loadn_f32x16(&x[9 * c1 + 891], 9));
+                pc_store_f32x16(&tile_0[192], pc_loadn_f32x16(&x[9 * c1 + 972], 9));
+                pc_store_f32x16(&tile_0[208], pc_loadn_f32x16(&x[9 * c1 + 1053], 9));
+                pc_store_f32x16(&tile_0[224], pc_loadn_f32x16(&x[9 * c1 + 1134], 9));
+                pc_store_f32x16(&tile_0[240], pc_loadn_f32x16(&x[9 * c1 + 1215], 9));
+                pc_transpose_f32x16(tile_0);
+                pc_store_f32x16(&x_padded[176 * c1 + 192], pc_load_f32x16(&tile_0[0]));
+                pc_store_f32x16(&x_padded[176 * c1 + 208], pc_load_f32x16(&tile_0[16]));
+                pc_store_f32x16(&x_padded[176 * c1 + 224], pc_load_f32x16(&tile_0[32]));
+                pc_store_f32x16(&x_padded[176 * c1 + 240], pc_load_f32x16(&tile_0[48]));
+                pc_store_f32x16(&x_padded[176 * c1 + 256], pc_load_f32x16(&tile_0[64]));
+                pc_store_f32x16(&x_padded[176 * c1 + 272], pc_load_f32x16(&tile_0[80]));
+                pc_store_f32x16(&x_padded[176 * c1 + 288], pc_load_f32x16(&tile_0[96]));
+                pc_store_f32x16(&x_padded[176 * c1 + 304], pc_load_f32x16(&tile_0[112]));
+                pc_store_f32x16(&x_padded[176 * c1 + 320], pc_load_f32x16(&tile_0[128]));
             }
         }
     }
@@ -53,29 +78,61 @@ void k0_MaxPool_0_pad_8(f32 *restrict x_padded, const f32 *restrict x, pc_team *
  * y_acc[n, c, y, x] = f(a constant)
  * y_acc[n, c, y, x, r, q] max= f(x_padded)
  * y[n, c, y, x] = f(y_acc)
- * Schedule: rows: n c y x, one thread
+ * Schedule: contraction: n y c/16 x/5, unroll x, vector c, one thread
  */
 #include "polyc.h"
+PC_VECTORS(16)
 #define PC_TYPE f32
 #include "polyc_scalar.h"
+#define PC_TYPE f32
+#define PC_LANES 16
+#include "polyc_vector.h"
 
 void k1_MaxPool_0_out(const f32 *restrict x_padded, f32 *restrict y, pc_team *team, int *status)
 {
     (void)team, (void)status;
     #pragma omp master
     {
-        for (i64 c1 = 0; c1 < 16; c1 += 1) {
-            for (i64 c2 = 0; c2 < 5; c2 += 1) {
-                for (i64 c3 = 0; c3 < 5; c3 += 1) {
-                    f32 y_acc_local;
-                    y_acc_local = -__builtin_inff();
-                    for (i64 c4 = 0; c4 < 3; c4 += 1) {
-                        for (i64 c5 = 0; c5 < 3; c5 += 1) {
-                            y_acc_local = pc_max_f32(y_acc_local, x_padded[121 * c1 + 22 * c2 + 2 * c3 + 11 * c4 + c5]);
-                        }
-                    }
-                    y[25 * c1 + 5 * c2 + c3] = y_acc_local;
+        for (i64 c1 = 0; c1 < 5; c1 += 1) {
+            f32x16 y_acc_local_0_0, y_acc_local_0_1, y_acc_local_0_2, y_acc_local_0_3, y_acc_local_0_4;
+            y_acc_local_0_0 = pc_splat_f32x16(-__builtin_inff());
+            y_acc_local_0_1 = pc_splat_f32x16(-__builtin_inff());
+            y_acc_local_0_2 = pc_splat_f32x16(-__builtin_inff());
+            y_acc_local_0_3 = pc_splat_f32x16(-__builtin_inff());
+            y_acc_local_0_4 = pc_splat_f32x16(-__builtin_inff());
+            for (i64 c4 = 0; c4 < 3; c4 += 1) {
+                for (i64 c5 = 0; c5 < 3; c5 += 1) {
+                    y_acc_local_0_0 = pc_max_f32x16(y_acc_local_0_0, pc_load_f32x16(&x_padded[352 * c1 + 176 * c4 + 16 * c5]));
+                    y_acc_local_0_1 = pc_max_f32x16(y_acc_local_0_1, pc_load_f32x16(&x_padded[352 * c1 + 176 * c4 + 16 * c5 + 32]));
+                    y_acc_local_0_2 = pc_max_f32x16(y_acc_local_0_2, pc_load_f32x16(&x_padded[352 * c1 + 176 * c4 + 16 * c5 + 64]));
+                    y_acc_local_0_3 = pc_max_f32x16(y_acc_local_0_3, pc_load_f32x16(&x_padded[352 * c1 + 176 * c4 + 16 * c5 + 96]));
+                    y_acc_local_0_4 = pc_max_f32x16(y_acc_local_0_4, pc_load_f32x16(&x_padded[352 * c1 + 176 * c4 + 16 * c5 + 128]));
                 }
+            }
+            {
+                f32 tile_0[256] __attribute__((aligned(64)));
+                pc_store_f32x16(&tile_0[0], y_acc_local_0_0);
+                pc_store_f32x16(&tile_0[16], y_acc_local_0_1);
+                pc_store_f32x16(&tile_0[32], y_acc_local_0_2);
+                pc_store_f32x16(&tile_0[48], y_acc_local_0_3);
+                pc_store_f32x16(&tile_0[64], y_acc_local_0_4);
+                pc_transpose_f32x16(tile_0);
+                pc_storen_f32x16(&y[5 * c1], pc_load_f32x16(&tile_0[0]), 5);
+                pc_storen_f32x16(&y[5 * c1 + 25], pc_load_f32x16(&tile_0[16]), 5);
+                pc_storen_f32x16(&y[5 * c1 + 50], pc_load_f32x16(&tile_0[32]), 5);
+                pc_storen_f32x16(&y[5 * c1 + 75], pc_load_f32x16(&tile_0[48]), 5);
+                pc_storen_f32x16(&y[5 * c1 + 100], pc_load_f32x16(&tile_0[64]), 5);
+                pc_storen_f32x16(&y[5 * c1 + 125], pc_load_f32x16(&tile_0[80]), 5);
+                pc_storen_f32x16(&y[5 * c1 + 150], pc_load_f32x16(&tile_0[96]), 5);
+                pc_storen_f32x16(&y[5 * c1 + 175], pc_load_f32x16(&tile_0[112]), 5);
+                pc_storen_f32x16(&y[5 * c1 + 200], pc_load_f32x16(&tile_0[128]), 5);
+                pc_storen_f32x16(&y[5 * c1 + 225], pc_load_f32x16(&tile_0[144]), 5);
+                pc_storen_f32x16(&y[5 * c1 + 250], pc_load_f32x16(&tile_0[160]), 5);
+                pc_storen_f32x16(&y[5 * c1 + 275], pc_load_f32x16(&tile_0[176]), 5);
+                pc_storen_f32x16(&y[5 * c1 + 300], pc_load_f32x16(&tile_0[192]), 5);
+                pc_storen_f32x16(&y[5 * c1 + 325], pc_load_f32x16(&tile_0[208]), 5);
+                pc_storen_f32x16(&y[5 * c1 + 350], pc_load_f32x16(&tile_0[224]), 5);
+                pc_storen_f32x16(&y[5 * c1 + 375], pc_load_f32x16(&tile_0[240]), 5);
             }
         }
     }
