@@ -163,10 +163,12 @@ def worth(strides: Strides, position: int, may_pack: bool = False) -> float:
 def choose_vector_loop(
     cluster: Cluster, strides: Mapping[str, tuple[Strides, ...]], target: Target
 ) -> int | None:
-    """The shared loop to run in SIMD lanes, or None if none is worth it."""
-    if not cluster.is_group and not all(is_whole(s, cluster) for s in cluster.statements):
+    """The shared loop to run in SIMD lanes, or None if loops of the statements' own are better."""
+    if cluster.has_reuse and not all(is_whole(s, cluster) for s in cluster.statements):
         return None
     best, best_worth = None, 0.3
+    if not (cluster.has_reuse or cluster.is_group):
+        best_worth = max(best_worth, _worth_of_rows(cluster, strides))
     for d, loop in enumerate(cluster.shared):
         extent = cluster.extents[d]
         if extent < 2:
@@ -192,12 +194,19 @@ def choose_vector_loop(
         value = total / weight * (0.5 + 0.5 * filled) + LAST * _is_last(cluster, d)
         if value > best_worth + 1e-9:
             best, best_worth = d, value
-    update = next((s for s in cluster.statements if s.reduction), None)
-    if update and not cluster.has_reuse:
-        taken = {loop[update.name] for loop in cluster.shared}
-        inner, value = choose_inner_loop(update, taken, strides[update.name])
-        best = None if inner is not None and value > best_worth + 1e-9 else best
     return best
+
+
+def _worth_of_rows(cluster: Cluster, strides: Mapping[str, tuple[Strides, ...]]) -> float:
+    """What it is worth that each statement runs a loop of its own in SIMD lanes."""
+    total = weight = 0.0
+    for s in cluster.statements:
+        taken = {loop[s.name] for loop in cluster.shared}
+        _, value = choose_inner_loop(s, taken, strides[s.name])
+        instances = float(np.prod(box_extents(s.domain), dtype=np.float64))
+        total += instances * value
+        weight += instances
+    return total / weight if weight else 0.0
 
 
 def choose_inner_loop(

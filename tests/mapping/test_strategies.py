@@ -1,0 +1,70 @@
+"""Which strategy common forms are mapped by: what has once been chosen badly, and cost much."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from polyc import Graph, ops
+from polyc.graph.builder import Value
+from polyc.options import Options
+from polyc.pipeline import run_pipeline
+from polyc.target.machine import Target
+from polyc.trace import Trace
+
+
+def ones(*shape: int) -> np.ndarray:
+    return np.ones(shape, np.float32)
+
+
+def schedules(y: Value) -> list[str]:
+    """The schedule of each kernel of a graph with one output, for AVX-512."""
+    compiled = run_pipeline(Graph.of(y=y), Target.named("avx512"), Options(), Trace())
+    return [row.schedule for row in compiled.rows]
+
+
+def test_of_a_batch_of_products_the_columns_are_vectors_and_nothing_is_packed():
+    a, b = ops.input("a", (96, 64, 64)), ops.input("b", (96, 64, 64))
+    (product,) = schedules(ops.matmul(a, b))
+    assert product.startswith("contraction: b0")
+    assert "vector j" in product
+
+
+@pytest.mark.parametrize(("axis", "expected"), [(1, "contraction"), (2, "rows")])
+def test_softmax_runs_vectors_along_rows_of_memory(axis: int, expected: str):
+    (kernel,) = schedules(ops.softmax(ops.input("x", (8, 1000, 64)), axis=axis))
+    assert kernel.startswith(expected)
+    assert "vector" in kernel
+
+
+def test_softmax_with_a_mask_is_one_kernel():
+    scores, mask = ops.input("s", (12, 128, 128)), ops.input("m", (1, 1, 128))
+    (kernel,) = schedules(ops.softmax(scores + mask, axis=-1))
+    assert kernel.startswith("rows")
+
+
+def test_few_columns_are_sums_along_the_rows():
+    (product,) = schedules(ops.matmul(ops.input("x", (2000, 512)), ones(512, 3)))
+    assert product.startswith("rows")
+    assert ".k" in product.partition("vector ")[2]
+
+
+def test_gathered_rows_are_copied_in_vectors():
+    rows = ops.input("i", (512,), "int64")
+    (kernel,) = schedules(ops.gather(ops.input("x", (3000, 768)), rows))
+    assert "vector i1" in kernel
+
+
+def test_an_input_in_a_frame_lies_as_the_transform_reads_it():
+    x, w = ops.input("x", (1, 64, 40, 40)), ones(64, 64, 3, 3)
+    frame, transform, *_ = schedules(ops.conv(x, w, pads=(1, 1, 1, 1)))
+    assert frame.startswith("pointwise")
+    assert "vector i1" in frame  # channels
+    assert transform.startswith("transform")
+
+
+def test_an_input_in_a_frame_stays_row_by_row_where_that_suits():
+    x, w = ops.input("x", (1, 32, 56, 56)), ones(32, 1, 3, 3)
+    frame, depthwise = schedules(ops.conv(x, w, pads=(1, 1, 1, 1), group=32))
+    assert "vector i3" in frame
+    assert "vector x" in depthwise
