@@ -90,7 +90,8 @@ def choose_filters(
         products = points * tiles * pairs / LANES * (1 + 1.5 / min(tiles, 14))
         weights = points * pairs * 4 / WEIGHT_BYTES_A_CYCLE
         transforms = points * tiles * groups * (channels + filters) / LANES * TRANSFORM_CYCLES
-        cost = products + weights + transforms
+        # Weights are read while products are computed: the one or the other is waited for.
+        cost = max(products, weights) + transforms
         chosen = tuple(minimal_filter(m, r) for m, r in zip(ms, kernel, strict=True))
         if cost < cheapest and compute_growth(chosen) <= LARGEST_GROWTH:
             best, cheapest = chosen, cost
