@@ -1,9 +1,10 @@
 """Timing kernels: one at a time, alone, on random data, where it would find them in its model.
 
 A kernel becomes a program of its own, with the copies that pack its operands, in the layouts that
-it has in its model. Its arrays stay in place from run to run, as warm as a producer leaves them.
-Constants do not: between two runs of a layer a model reads all its other weights, so as many copies
-of the constants are gone through in turn as hold `spread` bytes.
+it has in its model. All kernels on a bench share memory, so that one finds the caches as another
+does. What a cluster reads and writes stays in place from run to run, as warm as its producer leaves
+it. Constants do not: between two runs of a layer a model reads all its other weights, so constants
+move on through a pool of that many bytes.
 
 Times are noisy and drift, so kernels are only ever compared with each other, turn by turn
 (`compare`), and what counts is the median of the ratios within the turns.
@@ -11,9 +12,8 @@ Times are noisy and drift, so kernels are only ever compared with each other, tu
 
 from __future__ import annotations
 
-import itertools
 import statistics
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -29,16 +29,13 @@ from polyc.kernels import compile_clusters
 from polyc.mapping.open_cluster import OpenCluster
 from polyc.mapping.parameters import Parameters
 from polyc.mapping.storing import store_cluster
-from polyc.memory.plan import Plan, pack, plan_memory
+from polyc.memory.plan import Plan, aligned, plan_memory
 from polyc.options import Options
 from polyc.pipeline import bind_arrays
 from polyc.scop.scop import Scop
 from polyc.spec import TensorSpec
 from polyc.target.machine import Target
 from polyc.trace import Trace
-
-MOST_COPIES = 16
-"""Copies of a kernel's constants at most."""
 
 RACE_SECONDS = 0.25
 MOST_TURNS = 40
@@ -61,55 +58,96 @@ class Built:
     run: Run
 
 
-@dataclass(frozen=True)
 class Workbench:
     """Where kernels are built and run: for a target, on some threads, in a cache that may go.
 
-    spread: bytes of constants to go through before the same ones are read again.
+    spread: bytes of constants that are read before the same ones are again.
     """
 
-    target: Target
-    options: Options
-    threads: int
-    cache: Cache
-    spread: int
+    def __init__(
+        self, target: Target, options: Options, threads: int, cache: Cache, spread: int
+    ) -> None:
+        self.target = target
+        self.options = options
+        self.threads = threads
+        self.cache = cache
+        self.spread = spread
+        self._arena = allocate_pages(1)
+        self._pool = allocate_pages(1)
+        self._next = 0  # bytes into the pool
+        self._filled = ""  # the cluster whose arrays the arena holds
 
     def build(self, one: OpenCluster, parameters: Parameters) -> Built:
-        """The kernel of a cluster with these parameters; errors are those of compiling."""
+        """The kernel of a cluster with these parameters; errors are those of compiling.
+
+        It may be run until a kernel of another cluster is built.
+        """
         parts, arrays = store_cluster(one, parameters, self.target)
         scop = Scop("tuned", (), arrays, (), ())
         compiled = compile_clusters(parts, scop, self.target, self.options, Trace())
         stored, launches = bind_arrays(parts, compiled.launches, scop)
         kernels = tuple(k.kernel for k in compiled.kernels)
         program = Program("tuned", kernels, launches, stored, (), ())
-        plan = _keep_apart(plan_memory(program), len(launches))
+        shared = [name for name in one.touched if name not in one.private]
+        plan = _keep_in_place(plan_memory(program), shared)
         sources = {f"{k.kernel.name}.c": k.source for k in compiled.kernels}
         sources[DRIVER_FILE] = print_driver(program, plan)
         library = build_library(sources, self.target, self.options, self.cache)
         ffi, functions = open_library(library, "tuned")
-        weights = [ffi.from_buffer(w) for w in self._fill_weights(program, plan)]
-        arena = ffi.from_buffer(_fill_arena(program, plan))
         seconds = ffi.new("double[]", len(launches))
-        turns = itertools.cycle(weights)
+        self._fill_arena(one.key, program, plan)
+        constants = self._place_constants(program, plan)
 
         def run() -> float:
-            functions.polyc_profile(ffi.NULL, next(turns), arena, self.threads, seconds)
+            weights, arena = map(ffi.from_buffer, (constants(), self._arena))
+            functions.polyc_profile(ffi.NULL, weights, arena, self.threads, seconds)
             return sum(seconds)
 
         return Built(compiled.kernels[-1].schedule, run)
 
-    def _fill_weights(self, program: Program, plan: Plan) -> list[np.ndarray]:
-        """The constants as they lie in memory, several times over."""
+    def _fill_arena(self, key: str, program: Program, plan: Plan) -> None:
+        """Random contents for all arrays; integers are 0 or 1, so that they may index."""
+        if plan.arena_bytes > self._arena.size:
+            self._arena, self._filled = allocate_pages(plan.arena_bytes), ""
+        if self._filled == key:
+            return
+        self._filled = key
+        generator = np.random.default_rng(0)
+        for name, offset in plan.offsets.items():
+            array = program.arrays[name]
+            value = random_array(TensorSpec(name, array.dtype, array.storage.shape), generator)
+            _write(self._arena, offset, value)
+
+    def _place_constants(self, program: Program, plan: Plan) -> Callable[[], np.ndarray]:
+        """What gives the constants for the next run.
+
+        Those of floats only may be any numbers, so all kernels read them from the pool; others
+        may index, so they are themselves.
+        """
         size = plan.weights_bytes
-        copies = max(1, min(MOST_COPIES, -(-self.spread // max(size, 1)) if size else 1))
-        memory = [allocate_pages(max(size, 1)) for _ in range(copies)]
-        for name, offset in plan.constants.items():
-            value = program.arrays[name].value
-            assert value is not None
-            flat = np.ascontiguousarray(value).reshape(-1).view(np.uint8)
-            for blob in memory:
-                blob[offset : offset + flat.size] = flat
-        return memory
+        values = {n: program.arrays[n].value for n in plan.constants}
+        if any(value is not None and value.dtype.kind != "f" for value in values.values()):
+            own = allocate_pages(size)
+            for name, value in values.items():
+                assert value is not None
+                _write(own, plan.constants[name], value)
+            return lambda: own
+        if self._pool.size < self.spread + size + 1:
+            self._pool = allocate_pages(self.spread + size + 1)
+            numbers = np.random.default_rng(0).standard_normal(1 << 16, np.float32)
+            _write(self._pool, 0, np.resize(numbers, self._pool.size // 4))
+
+        def take() -> np.ndarray:
+            start = self._next if self._next + size < self._pool.size else 0
+            self._next = start + aligned(size) if self.spread else 0
+            return self._pool[start:]
+
+        return take
+
+
+def _write(memory: np.ndarray, offset: int, value: np.ndarray) -> None:
+    flat = np.ascontiguousarray(value).reshape(-1).view(np.uint8)
+    memory[offset : offset + flat.size] = flat
 
 
 def compare(runs: Sequence[Run], seconds: float = RACE_SECONDS) -> list[list[float]]:
@@ -135,21 +173,12 @@ def ratios(times: Sequence[float], base: Sequence[float]) -> list[float]:
     return [t / b for t, b in zip(times, base, strict=False)]
 
 
-def _keep_apart(plan: Plan, launches: int) -> Plan:
-    """The plan with all arrays alive all the time, since the program is run again and again."""
-    slots = pack([replace(s, first=0, last=launches) for s in plan.slots])
-    size = max((s.offset + s.bytes for s in slots), default=0)
-    return replace(plan, slots=slots, arena_bytes=size)
-
-
-def _fill_arena(program: Program, plan: Plan) -> np.ndarray:
-    """Memory for the arrays, with random contents; integers are 0 or 1, so that they may index."""
-    arena = allocate_pages(max(plan.arena_bytes, 1))
-    generator = np.random.default_rng(0)
-    offsets: Mapping[str, int] = plan.offsets
-    for name, offset in offsets.items():
-        array = program.arrays[name]
-        value = random_array(TensorSpec(name, array.dtype, array.storage.shape), generator)
-        flat = np.ascontiguousarray(value).reshape(-1).view(np.uint8)
-        arena[offset : offset + flat.size] = flat
-    return arena
+def _keep_in_place(plan: Plan, shared: Sequence[str]) -> Plan:
+    """The plan with no two arrays in one place, first those that every candidate has alike."""
+    place = {name: k for k, name in enumerate(shared)}
+    ordered = sorted(plan.slots, key=lambda s: place.get(s.array, len(place)))
+    slots, end = [], 0
+    for slot in ordered:
+        slots.append(replace(slot, offset=end))
+        end += slot.bytes
+    return replace(plan, slots=tuple(slots), arena_bytes=end)
