@@ -286,6 +286,7 @@ def _report(compiled: Compiled, target: Target, trace: Trace) -> Report:
             told[launch.kernel].proof,
             operators=tuple(compiled.operators.get(node, "") for node in launch.origin),
             gain=gain,
+            copies=launch.copies,
         )
         for launch, gain in zip(compiled.program.launches, compiled.gains, strict=True)
     )

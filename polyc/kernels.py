@@ -32,7 +32,9 @@ from polyc.memory.storage import Storage
 from polyc.options import Options
 from polyc.poly.show import show_tree
 from polyc.promote.local_arrays import promote_to_locals
+from polyc.schedule.cluster import Cluster
 from polyc.schedule.schedule import check_legal, schedule_outer
+from polyc.scop.expr import Load
 from polyc.scop.scop import Array, Scop
 from polyc.target.machine import Target
 from polyc.trace import Trace
@@ -85,12 +87,29 @@ def compile_clusters(
         arguments = tuple(one.arrays[k] for k in compiled.bound)
         origin = dict.fromkeys(o for s in one.cluster.statements for o in s.origin)
         launches.append(
-            Launch(compiled.kernel.name, arguments, tuple(origin), compiled.flops, compiled.bytes)
+            Launch(
+                compiled.kernel.name,
+                arguments,
+                tuple(origin),
+                compiled.flops,
+                compiled.bytes,
+                _copies(one.cluster),
+            )
         )
         reads = {arguments[k]: elements for k, elements in compiled.reads.items()}
         writes = {arguments[k]: elements for k, elements in compiled.writes.items()}
         touched.append(LaunchAccess(compiled.kernel.name, reads, writes))
     return CompiledClusters(tuple(kernels.values()), tuple(launches), tuple(touched))
+
+
+def _copies(cluster: Cluster) -> str:
+    """What a cluster moves if it computes nothing: "x -> x_padded"; else empty."""
+    moved = []
+    for s in cluster.statements:
+        if s.reduction or not isinstance(s.value, Load):
+            return ""
+        moved.append(f"{s.value.array} -> {s.array}")
+    return ", ".join(moved)
 
 
 def _compile(

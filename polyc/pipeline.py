@@ -177,7 +177,7 @@ def _name_nodes(refusal: Refusal, scop: Scop) -> NotFused:
     names = origin[refusal.producer], origin[refusal.consumer]
     if names[0] == names[1]:
         names = refusal.producer, refusal.consumer
-    return NotFused(*names, refusal.reason)
+    return NotFused(*names, refusal.reason, refusal.bytes)
 
 
 def _program(front: ClusteredModel, compiled: CompiledClusters) -> Program:

@@ -33,7 +33,7 @@ class Launch:
     """One call of a kernel: the arrays bound to its parameters, in order.
 
     `flops` and `bytes` are the scalar operations and the bytes of arrays touched; `origin` names
-    the graph nodes computed.
+    the graph nodes computed; `copies` says what a launch moves that computes nothing.
     """
 
     kernel: str
@@ -41,6 +41,7 @@ class Launch:
     origin: tuple[str, ...] = ()
     flops: int = 0
     bytes: int = 0
+    copies: str = ""
 
 
 @dataclass(frozen=True)

@@ -53,7 +53,7 @@ def take_turn(call: Callable[[], object]) -> list[float]:
     """
     seconds = _warm_up(call)
     batch = max(1, round(SAMPLE / max(seconds, 1e-9)))
-    samples = []
+    samples: list[float] = []
     end = time.perf_counter() + TURN
     while len(samples) < COUNTED or time.perf_counter() < end:
         start = time.perf_counter()

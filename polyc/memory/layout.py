@@ -197,7 +197,7 @@ def choose_vector_loop(
 
 
 def _filled(extent: int, lanes: int) -> float:
-    """The share of full vectors' work in what a loop does: 14 of 16 lanes are vectors of 8, 4, 2."""
+    """The share of full vectors in what a loop takes: 14 of 16 lanes are vectors of 8, 4 and 2."""
     return extent / lanes / (extent // lanes + (extent % lanes).bit_count())
 
 

@@ -20,7 +20,8 @@ class KernelRow:
     flops: scalar operations; bytes: bytes of arrays touched; proof: what was proven, empty if it
     was not asked for; seconds: measured, where it was; operators: one a node, empty for what is no
     node of the graph but a part of one ("conv1.pad": the frame around the input of conv1); gain:
-    the share of the time that tuned parameters saved when they were measured, 0 if there are none.
+    the share of the time that tuned parameters saved when they were measured, 0 if there are none;
+    copies: "x -> x_padded" if the launch only moves data, into a frame or another layout, else "".
     """
 
     name: str
@@ -32,6 +33,7 @@ class KernelRow:
     seconds: float | None = None
     operators: tuple[str, ...] = ()
     gain: float = 0.0
+    copies: str = ""
 
     @property
     def told_schedule(self) -> str:
@@ -73,11 +75,15 @@ class Fallback:
 
 @dataclass(frozen=True)
 class NotFused:
-    """A node that could have joined its producer's kernel, and why it did not."""
+    """A node that could have joined its producer's kernel, and why it did not.
+
+    bytes: what it costs: the size of what goes from one to the other through memory.
+    """
 
     producer: str
     consumer: str
     reason: str
+    bytes: int
 
 
 @dataclass(frozen=True)
@@ -143,6 +149,13 @@ class Report:
                 f"{count(self.arena_lower_bound)}B), {count(self.weights_bytes)}B of weights",
             ),
         ]
+        copies = [k for k in self.kernels if k.copies]
+        if copies:
+            moved = ((f"{k.copies} ({count(k.bytes)}B)") for k in copies[:examples])
+            more = ["…"] if examples is not None and len(copies) > examples else []
+            size = count(sum(k.bytes or 0 for k in copies))
+            moved_by = f"{size}B by {counted(len(copies), 'launch', 'launches')}: "
+            lines.append(("copies", moved_by + "; ".join([*moved, *more])))
         tuned = sum(k.gain > 0 for k in self.kernels)
         if tuned:
             lines.append(("tuned", f"{counted(tuned, 'launch', 'launches')} by measurement"))
@@ -153,7 +166,10 @@ class Report:
         lines += [("proven", p) for p in self.proven]
         rewrites = (r.partition(": ") for r in self.rewrites)
         lines += _grouped("rewritten", ((name, text) for name, _, text in rewrites), examples)
-        refused = ((n.reason, f"{n.consumer} after {n.producer}") for n in self.not_fused)
+        refused = (
+            (n.reason, f"{n.consumer} after {n.producer} ({count(n.bytes)}B)")
+            for n in sorted(self.not_fused, key=lambda n: -n.bytes)
+        )
         lines += _grouped("not fused", refused, examples)
         lines += [("textual order", s) for s in self.schedule_fallbacks]
         lines += [("not compiled", f"{f.node}: {f.reason}") for f in self.fallbacks]

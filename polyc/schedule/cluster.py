@@ -66,11 +66,15 @@ class Cluster:
 
 @dataclass(frozen=True)
 class Refusal:
-    """A fusion that was considered and not done, for `explain()`."""
+    """A fusion that was considered and not done, for `explain()`.
+
+    bytes: of the arrays that the producer hands over, which travel through memory instead.
+    """
 
     producer: str
     consumer: str
     reason: str
+    bytes: int
 
 
 def find_clusters(scop: Scop, target: Target) -> tuple[tuple[Cluster, ...], tuple[Refusal, ...]]:
@@ -89,9 +93,9 @@ def find_clusters(scop: Scop, target: Target) -> tuple[tuple[Cluster, ...], tupl
             joined = _join(clusters[index], unit, scop.arrays, target)
         if isinstance(joined, str):
             if index >= 0:
-                refusals.append(
-                    Refusal(clusters[index].statements[-1].name, unit.statements[-1].name, joined)
-                )
+                names = clusters[index].statements[-1].name, unit.statements[-1].name
+                handed = sum(scop.arrays[a].bytes for a in reads if home.get(a) == index)
+                refusals.append(Refusal(*names, joined, handed))
             clusters.append(unit)
             index = len(clusters) - 1
         else:

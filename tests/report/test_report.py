@@ -26,7 +26,7 @@ REPORT = Report(
             operators=("Conv", "Relu"),
         ),
         KernelRow(HOSTILE, (HOSTILE,), HOSTILE, None, None, HOSTILE),
-        KernelRow("add_1", ("add1",), "rows", 10, 4096, ""),
+        KernelRow("add_1", ("add1",), "rows", 10, 4096, "", copies="x -> x_padded"),
     ),
     (Fallback("Loop_1", "loops are not compiled"),),
     (*(f"batch_norm_folding: bn{k} into conv{k}" for k in range(5)), "gemm: transB"),
@@ -35,7 +35,7 @@ REPORT = Report(
     1 << 19,
     25_000_000,
     {"lower": 0.5, "build": 1.25},
-    tuple(NotFused(f"p{k}", f"c{k}", "the tile would split") for k in range(2)),
+    tuple(NotFused(f"p{k}", f"c{k}", "the tile would split", 1000 * (k + 1)) for k in range(2)),
     ("1 kernel: 3 accesses in bounds", "arena: 2 arrays apart"),
 )
 
@@ -49,7 +49,8 @@ def test_the_table_says_everything():
     said = ["Conv conv1, Relu relu1", "2 M", "not compiled: Loop_1: loops are not compiled"]
     said += ["25 MB of weights", "1.75 s: lower 0.50, build 1.25", "budget spent", "cpu avx512"]
     said += ["<script>alert", "proven: arena: 2 arrays apart", "largest live set is 524 kB"]
-    said += ["not fused: 2 x the tile would split: c0 after p0; c1 after p1"]
+    said += ["not fused: 2 x the tile would split: c1 after p1 (2 kB); c0 after p0 (1 kB)"]
+    said += ["copies: 4.1 kB by 1 launch: x -> x_padded (4.1 kB)"]
     said += ["rewritten: 1 x gemm: transB", "3 launches of 3 kernels for 4 nodes"]
     for part in said:
         assert part in text
