@@ -54,6 +54,7 @@ def micro_problems() -> Iterator[Problem]:
     for name, axes in (("rows", [1]), ("columns", [0]), ("all", [0, 1])):
         make, ours = partial(total, 4096, axes), partial(numpy_total, axes=tuple(axes))
         yield Problem(f"sum-{name}-4096", "sums", make, ours)
+    yield Problem("relu-16", "call", relu, partial(np.maximum, np.float32(0)))
     yield Problem("gelu-16Mi", "elementwise", partial(gelu, 4096))
     yield Problem("silu-16Mi", "elementwise", partial(silu, 4096), numpy_silu)
     yield Problem("muladd-16Mi", "elementwise", partial(muladd, 4096), numpy_muladd)
@@ -105,6 +106,13 @@ def total(n: int, axes: list[int]) -> Example:
     example = _finish(net, net.op("ReduceSum", x, net.constant(axes), keepdims=0), shape)
     # Positive, or what is left of the sum is rounding.
     return Example(example.model, {name: np.abs(value) for name, value in example.feeds.items()})
+
+
+def relu() -> Example:
+    """Of 16 numbers: what a call costs."""
+    net = Network("relu", 0)
+    (x,) = _inputs(net, [16], "x")
+    return _finish(net, net.op("Relu", x), [16])
 
 
 def gelu(n: int) -> Example:

@@ -30,6 +30,7 @@ SMALL = (
     Problem("layernorm", "x", partial(micro.layer_norm, 5, 19), micro.numpy_layer_norm),
     Problem("rows", "x", partial(micro.total, 9, [1]), partial(micro.numpy_total, axes=(1,))),
     Problem("all", "x", partial(micro.total, 9, [0, 1]), partial(micro.numpy_total, axes=(0, 1))),
+    Problem("relu", "x", micro.relu, partial(np.maximum, np.float32(0))),
     Problem("gelu", "x", partial(micro.gelu, 9)),
     Problem("silu", "x", partial(micro.silu, 9), micro.numpy_silu),
     Problem("muladd", "x", partial(micro.muladd, 9), micro.numpy_muladd),
