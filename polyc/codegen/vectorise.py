@@ -37,15 +37,17 @@ LARGEST_UNROLL = 64
 def vectorise(block: Block, simd_bytes: int) -> Block:
     """The nest with its vector and unroll loops in printable form."""
     names = iter(range(1 << 30))
-    private = rewrite_nodes(block, lambda n: _privatise(n, names))
+    private = rewrite_nodes(block, lambda n: _privatise(n, names, simd_bytes))
     straight = transpose_tiles(private, simd_bytes, names)
     return rewrite_nodes(straight, lambda n: _expand(n, simd_bytes))
 
 
-def _privatise(node: Node, names: Iterator[int]) -> Node:
+def _privatise(node: Node, names: Iterator[int], simd_bytes: int) -> Node:
     """for j: vector for l: acc op= e   ->   partial[l] op= e, and acc op= partial[l] at the end.
 
     Only a declared reduction whose target neither loop moves; the proof has allowed its reordering.
+    Partial results of several vectors, which are there so that no operation waits for the one
+    before, are added up by halves: partial[l] op= partial[l + 32], partial[l] op= partial[l + 16].
     """
     if not (isinstance(node, For) and node.kind == "sequential" and len(node.body.body) == 1):
         return node
@@ -67,13 +69,20 @@ def _privatise(node: Node, names: Iterator[int]) -> Node:
         value=Const(identity(update.reduction, update.dtype), update.dtype),
         reduction=None,
     )
-    end = replace(update, value=Read(place, update.dtype))
     body = replace(lanes, body=Block((replace(update, target=place),)))
+    folds, width = [], extent
+    while width % 2 == 0 and width * update.dtype.itemsize > simd_bytes:
+        width //= 2
+        other = Element(local.name, (place.index[0] + width,))
+        fold = replace(update, target=place, value=Read(other, update.dtype))
+        folds.append(replace(lanes, upper=lanes.lower + width, body=Block((fold,))))
+    end = replace(update, value=Read(place, update.dtype))
     return Block(
         (
             replace(lanes, body=Block((start,))),
             replace(node, body=Block((body,))),
-            replace(lanes, body=Block((end,))),
+            *folds,
+            replace(lanes, upper=lanes.lower + width, body=Block((end,))),
         ),
         (local,),
     )

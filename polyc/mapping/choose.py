@@ -29,6 +29,9 @@ from polyc.schedule.schedule import OuterBand
 from polyc.scop.scop import Array, Statement
 from polyc.target.machine import Target
 
+ROW_VECTORS = 4
+"""Vectors of a row that are worked on together, so that sums do not wait for each other."""
+
 
 def choose_mapping(
     cluster: Cluster,
@@ -113,4 +116,6 @@ def _inner_vector(
     best, _ = choose_inner_loop(s, taken, strides)
     if best is None:
         return ((), 0)
-    return ((s.iterators[best],), min(lanes, box_extents(s.domain)[best]))
+    extent = box_extents(s.domain)[best]
+    vectors = max(1, min(ROW_VECTORS, extent // (ROW_VECTORS * lanes)))
+    return ((s.iterators[best],), min(vectors * lanes, extent))
