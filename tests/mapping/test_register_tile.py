@@ -10,7 +10,7 @@ from polyc.mapping.register_tile import choose_register_tile
 from polyc.memory.layout import compute_strides
 from polyc.poly.show import show_tree
 from polyc.schedule.cluster import SMALL_WORK, find_clusters
-from polyc.scop.expr import Call, call
+from polyc.scop.expr import Call, Const, call
 from polyc.scop.scop import Array, Scop
 from polyc.target.machine import Target
 from tests.analysis.nests import (
@@ -173,3 +173,54 @@ def test_a_recurrence_along_the_lanes_is_not_vectorised():
     assert len(rows.shared) == 1
     stages = compile_stages(Scop("r", of.statements[1:], of.arrays, ("X",), ("Y",)))
     assert not loops(stages.nest, "vector")
+
+
+def depthwise(channels: int, size: int, taps: int) -> Scop:
+    """Y[c, y, x] = sum of X[c, y + r, x + q] * W[c, r, q], and X[c] stored innermost."""
+    inside = f"0 <= c < {channels} and 0 <= y < {size} and 0 <= x < {size}"
+    point, end = "y, x, c", size + taps - 1
+    value = call(
+        "mul",
+        load("{ S[c, y, x, r, q] -> X[y + r, x + q, c] }"),
+        load("{ S[c, y, x, r, q] -> W[c, r, q] }"),
+    )
+    return scop(
+        [
+            array("X", [end, end, channels], "input"),
+            array("W", [channels, taps, taps], "constant"),
+            array("acc", [channels, size, size], "temporary"),
+            array("Y", [size, size, channels], "output"),
+        ],
+        statement(f"{{ Z[c, y, x] : {inside} }}", "{ Z[c, y, x] -> acc[c, y, x] }", Const(0.0, F32)),
+        statement(
+            f"{{ S[c, y, x, r, q] : {inside} and 0 <= r < {taps} and 0 <= q < {taps} }}",
+            "{ S[c, y, x, r, q] -> acc[c, y, x] }",
+            value,
+            "add",
+        ),
+        statement(
+            f"{{ T[c, y, x] : {inside} }}",
+            f"{{ T[c, y, x] -> Y[{point}] }}",
+            load("{ T[c, y, x] -> acc[c, y, x] }"),
+        ),
+    )
+
+
+def test_a_depthwise_convolution():
+    stages = check(depthwise(20, 5, 3))
+    assert stages.stored.parameters.vector == 0
+
+
+@pytest.mark.parametrize(("target", "vectors", "rows"), [("avx512", 2, 2), ("avx2", 1, 2)])
+def test_the_weights_of_few_taps_stay_in_registers(target, vectors, rows):
+    """9 vectors of weights for each vector of channels, and the tile's sums."""
+    machine = Target.named(target)
+    stages = compile_stages(depthwise(192, 14, 3), machine)
+    _, height, width = stages.stored.parameters.tile
+    assert (height, width) == (rows, vectors * machine.lanes(F32))
+
+
+def test_the_weights_of_many_taps_are_used_for_many_rows():
+    _, height, width = compile_stages(depthwise(192, 14, 7)).stored.parameters.tile
+    assert height >= 7
+    assert width >= AVX512.lanes(F32)

@@ -80,7 +80,7 @@ void k0_Conv_0_out(const f32 *restrict x, const f32 *restrict constant_0, f32 *r
  * conv_1_acc[n, g, y, x] = f(a constant)
  * conv_1_acc[n, g, y, x, r, q] add= f(relu_0, constant_1)
  * relu_1[n, g, y, x] = f(conv_1_acc, constant_2)
- * Schedule: contraction: n g/32 y x/6, unroll x, vector g, one thread
+ * Schedule: contraction: n g/32 y x/2, unroll x, vector g, one thread
  */
 #include "polyc.h"
 PC_VECTORS(16)
@@ -96,47 +96,25 @@ void k1_Conv_2_out(const f32 *restrict relu_0, const f32 *restrict constant_1, f
     #pragma omp master
     {
         for (i64 c2 = 0; c2 < 6; c2 += 1) {
-            f32x16 conv_1_acc_local_0_0, conv_1_acc_local_16_0, conv_1_acc_local_0_1, conv_1_acc_local_16_1, conv_1_acc_local_0_2, conv_1_acc_local_16_2, conv_1_acc_local_0_3, conv_1_acc_local_16_3, conv_1_acc_local_0_4, conv_1_acc_local_16_4, conv_1_acc_local_0_5, conv_1_acc_local_16_5;
-            conv_1_acc_local_0_0 = pc_splat_f32x16(0.0f);
-            conv_1_acc_local_16_0 = pc_splat_f32x16(0.0f);
-            conv_1_acc_local_0_1 = pc_splat_f32x16(0.0f);
-            conv_1_acc_local_16_1 = pc_splat_f32x16(0.0f);
-            conv_1_acc_local_0_2 = pc_splat_f32x16(0.0f);
-            conv_1_acc_local_16_2 = pc_splat_f32x16(0.0f);
-            conv_1_acc_local_0_3 = pc_splat_f32x16(0.0f);
-            conv_1_acc_local_16_3 = pc_splat_f32x16(0.0f);
-            conv_1_acc_local_0_4 = pc_splat_f32x16(0.0f);
-            conv_1_acc_local_16_4 = pc_splat_f32x16(0.0f);
-            conv_1_acc_local_0_5 = pc_splat_f32x16(0.0f);
-            conv_1_acc_local_16_5 = pc_splat_f32x16(0.0f);
-            for (i64 c4 = 0; c4 < 3; c4 += 1) {
-                for (i64 c5 = 0; c5 < 3; c5 += 1) {
-                    conv_1_acc_local_0_0 += pc_load_f32x16(&relu_0[256 * c2 + 256 * c4 + 32 * c5]) * pc_load_f32x16(&constant_1[96 * c4 + 32 * c5]);
-                    conv_1_acc_local_16_0 += pc_load_f32x16(&relu_0[256 * c2 + 256 * c4 + 32 * c5 + 16]) * pc_load_f32x16(&constant_1[96 * c4 + 32 * c5 + 16]);
-                    conv_1_acc_local_0_1 += pc_load_f32x16(&relu_0[256 * c2 + 256 * c4 + 32 * c5 + 32]) * pc_load_f32x16(&constant_1[96 * c4 + 32 * c5]);
-                    conv_1_acc_local_16_1 += pc_load_f32x16(&relu_0[256 * c2 + 256 * c4 + 32 * c5 + 48]) * pc_load_f32x16(&constant_1[96 * c4 + 32 * c5 + 16]);
-                    conv_1_acc_local_0_2 += pc_load_f32x16(&relu_0[256 * c2 + 256 * c4 + 32 * c5 + 64]) * pc_load_f32x16(&constant_1[96 * c4 + 32 * c5]);
-                    conv_1_acc_local_16_2 += pc_load_f32x16(&relu_0[256 * c2 + 256 * c4 + 32 * c5 + 80]) * pc_load_f32x16(&constant_1[96 * c4 + 32 * c5 + 16]);
-                    conv_1_acc_local_0_3 += pc_load_f32x16(&relu_0[256 * c2 + 256 * c4 + 32 * c5 + 96]) * pc_load_f32x16(&constant_1[96 * c4 + 32 * c5]);
-                    conv_1_acc_local_16_3 += pc_load_f32x16(&relu_0[256 * c2 + 256 * c4 + 32 * c5 + 112]) * pc_load_f32x16(&constant_1[96 * c4 + 32 * c5 + 16]);
-                    conv_1_acc_local_0_4 += pc_load_f32x16(&relu_0[256 * c2 + 256 * c4 + 32 * c5 + 128]) * pc_load_f32x16(&constant_1[96 * c4 + 32 * c5]);
-                    conv_1_acc_local_16_4 += pc_load_f32x16(&relu_0[256 * c2 + 256 * c4 + 32 * c5 + 144]) * pc_load_f32x16(&constant_1[96 * c4 + 32 * c5 + 16]);
-                    conv_1_acc_local_0_5 += pc_load_f32x16(&relu_0[256 * c2 + 256 * c4 + 32 * c5 + 160]) * pc_load_f32x16(&constant_1[96 * c4 + 32 * c5]);
-                    conv_1_acc_local_16_5 += pc_load_f32x16(&relu_0[256 * c2 + 256 * c4 + 32 * c5 + 176]) * pc_load_f32x16(&constant_1[96 * c4 + 32 * c5 + 16]);
+            for (i64 c3 = 0; c3 < 6; c3 += 2) {
+                f32x16 conv_1_acc_local_0_0, conv_1_acc_local_16_0, conv_1_acc_local_0_1, conv_1_acc_local_16_1;
+                conv_1_acc_local_0_0 = pc_splat_f32x16(0.0f);
+                conv_1_acc_local_16_0 = pc_splat_f32x16(0.0f);
+                conv_1_acc_local_0_1 = pc_splat_f32x16(0.0f);
+                conv_1_acc_local_16_1 = pc_splat_f32x16(0.0f);
+                for (i64 c4 = 0; c4 < 3; c4 += 1) {
+                    for (i64 c5 = 0; c5 < 3; c5 += 1) {
+                        conv_1_acc_local_0_0 += pc_load_f32x16(&relu_0[256 * c2 + 32 * c3 + 256 * c4 + 32 * c5]) * pc_load_f32x16(&constant_1[96 * c4 + 32 * c5]);
+                        conv_1_acc_local_16_0 += pc_load_f32x16(&relu_0[256 * c2 + 32 * c3 + 256 * c4 + 32 * c5 + 16]) * pc_load_f32x16(&constant_1[96 * c4 + 32 * c5 + 16]);
+                        conv_1_acc_local_0_1 += pc_load_f32x16(&relu_0[256 * c2 + 32 * c3 + 256 * c4 + 32 * c5 + 32]) * pc_load_f32x16(&constant_1[96 * c4 + 32 * c5]);
+                        conv_1_acc_local_16_1 += pc_load_f32x16(&relu_0[256 * c2 + 32 * c3 + 256 * c4 + 32 * c5 + 48]) * pc_load_f32x16(&constant_1[96 * c4 + 32 * c5 + 16]);
+                    }
                 }
+                pc_store_f32x16(&relu_1[192 * c2 + 32 * c3], pc_max_f32x16(conv_1_acc_local_0_0 + pc_load_f32x16(&constant_2[0]), pc_splat_f32x16(0.0f)));
+                pc_store_f32x16(&relu_1[192 * c2 + 32 * c3 + 16], pc_max_f32x16(conv_1_acc_local_16_0 + pc_load_f32x16(&constant_2[16]), pc_splat_f32x16(0.0f)));
+                pc_store_f32x16(&relu_1[192 * c2 + 32 * c3 + 32], pc_max_f32x16(conv_1_acc_local_0_1 + pc_load_f32x16(&constant_2[0]), pc_splat_f32x16(0.0f)));
+                pc_store_f32x16(&relu_1[192 * c2 + 32 * c3 + 48], pc_max_f32x16(conv_1_acc_local_16_1 + pc_load_f32x16(&constant_2[16]), pc_splat_f32x16(0.0f)));
             }
-            pc_store_f32x16(&relu_1[192 * c2], pc_max_f32x16(conv_1_acc_local_0_0 + pc_load_f32x16(&constant_2[0]), pc_splat_f32x16(0.0f)));
-            pc_store_f32x16(&relu_1[192 * c2 + 16], pc_max_f32x16(conv_1_acc_local_16_0 + pc_load_f32x16(&constant_2[16]), pc_splat_f32x16(0.0f)));
-            pc_store_f32x16(&relu_1[192 * c2 + 32], pc_max_f32x16(conv_1_acc_local_0_1 + pc_load_f32x16(&constant_2[0]), pc_splat_f32x16(0.0f)));
-            pc_store_f32x16(&relu_1[192 * c2 + 48], pc_max_f32x16(conv_1_acc_local_16_1 + pc_load_f32x16(&constant_2[16]), pc_splat_f32x16(0.0f)));
-            pc_store_f32x16(&relu_1[192 * c2 + 64], pc_max_f32x16(conv_1_acc_local_0_2 + pc_load_f32x16(&constant_2[0]), pc_splat_f32x16(0.0f)));
-            pc_store_f32x16(&relu_1[192 * c2 + 80], pc_max_f32x16(conv_1_acc_local_16_2 + pc_load_f32x16(&constant_2[16]), pc_splat_f32x16(0.0f)));
-            pc_store_f32x16(&relu_1[192 * c2 + 96], pc_max_f32x16(conv_1_acc_local_0_3 + pc_load_f32x16(&constant_2[0]), pc_splat_f32x16(0.0f)));
-            pc_store_f32x16(&relu_1[192 * c2 + 112], pc_max_f32x16(conv_1_acc_local_16_3 + pc_load_f32x16(&constant_2[16]), pc_splat_f32x16(0.0f)));
-            pc_store_f32x16(&relu_1[192 * c2 + 128], pc_max_f32x16(conv_1_acc_local_0_4 + pc_load_f32x16(&constant_2[0]), pc_splat_f32x16(0.0f)));
-            pc_store_f32x16(&relu_1[192 * c2 + 144], pc_max_f32x16(conv_1_acc_local_16_4 + pc_load_f32x16(&constant_2[16]), pc_splat_f32x16(0.0f)));
-            pc_store_f32x16(&relu_1[192 * c2 + 160], pc_max_f32x16(conv_1_acc_local_0_5 + pc_load_f32x16(&constant_2[0]), pc_splat_f32x16(0.0f)));
-            pc_store_f32x16(&relu_1[192 * c2 + 176], pc_max_f32x16(conv_1_acc_local_16_5 + pc_load_f32x16(&constant_2[16]), pc_splat_f32x16(0.0f)));
         }
     }
     pc_barrier(team);
