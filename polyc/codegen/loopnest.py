@@ -149,12 +149,16 @@ Node = For | If | Assign | Block | Transpose
 
 @dataclass(frozen=True)
 class Param:
-    """An array that a kernel is given: its shape as stored, row-major."""
+    """An array that a kernel is given: its shape as stored, row-major.
+
+    `streams`: it is written once and too large to stay in a cache, so stores may go past them.
+    """
 
     name: str
     dtype: np.dtype
     shape: tuple[int, ...]
     writes: bool
+    streams: bool = False
 
 
 @dataclass(frozen=True)
