@@ -7,7 +7,6 @@ a signature: the text of their domains, accesses and expressions with names repl
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
@@ -148,9 +147,8 @@ def _compile(
         nest = peel(generate_nest(tree, statements, stored.storages, promoted))
         bound = tuple(k for k, a in enumerate(stored.arrays) if a not in promoted)
         written = {s.array for s in part.statements}
-        streamed = _streamed(part, target)
         params = tuple(
-            Param(a, arrays[a].dtype, stored.storages[a].shape, a in written, a in streamed)
+            Param(a, arrays[a].dtype, stored.storages[a].shape, a in written)
             for a in (stored.arrays[k] for k in bound)
         )
         described = mapping.describe(cluster)
@@ -182,20 +180,6 @@ def _compile(
         {names[a]: elements for a, elements in reads.items()},
         {names[a]: elements for a, elements in writes.items() if a in names},
     )
-
-
-def _streamed(part: Scop, target: Target) -> set[str]:
-    """The arrays that are only written, once, and larger than all caches."""
-    written = Counter(s.array for s in part.statements)
-    read = {load.array for s in part.statements for load in s.loads}
-    return {
-        s.array
-        for s in part.statements
-        if not s.reduction
-        and written[s.array] == 1
-        and s.array not in read
-        and part.arrays[s.array].bytes > target.l3
-    }
 
 
 def _cluster_scop(name: str, stored: StoredCluster, scop: Scop) -> Scop:

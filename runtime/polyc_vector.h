@@ -39,21 +39,6 @@ typedef V FN(memory) __attribute__((aligned(sizeof(T)), may_alias));
 PC_INLINE V FN(load)(const T *p) { return READ(*(const FN(memory) *)p); }
 PC_INLINE void FN(store)(T *p, V v) { *(FN(memory) *)p = WRITTEN(v); }
 
-/* As store, but past the caches where a vector is a whole cache line: for arrays that are too large
-   to stay in one, of which a line is otherwise read before it is written. The locked instruction in
-   the barrier behind a kernel makes these stores visible to other threads in order. */
-PC_INLINE void FN(stream)(T *p, V v)
-{
-#if defined __AVX512F__ && BITS * PC_LANES == 512
-    typedef float line __attribute__((vector_size(64)));
-    if ((uintptr_t)p % 64 == 0) {
-        __builtin_ia32_movntps512((float *)p, (line)WRITTEN(v));
-        return;
-    }
-#endif
-    FN(store)(p, v);
-}
-
 /* Lane l from or to p[l * stride]. */
 PC_INLINE V FN(loads)(const T *p, i64 stride)
 {

@@ -149,16 +149,12 @@ Node = For | If | Assign | Block | Transpose
 
 @dataclass(frozen=True)
 class Param:
-    """An array that a kernel is given: its shape as stored, row-major.
-
-    `streams`: it is written once and too large to stay in a cache, so stores may go past them.
-    """
+    """An array that a kernel is given: its shape as stored, row-major."""
 
     name: str
     dtype: np.dtype
     shape: tuple[int, ...]
     writes: bool
-    streams: bool = False
 
 
 @dataclass(frozen=True)

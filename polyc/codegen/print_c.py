@@ -51,8 +51,7 @@ def print_kernel(kernel: Kernel) -> str:
     uses = Uses()
     printer = Printer(uses)
     shapes = {p.name: p.shape for p in kernel.params}
-    streamed = frozenset(p.name for p in kernel.params if p.streams)
-    scope = Scope(shapes, {}, None, streamed=streamed)
+    scope = Scope(shapes, {}, None)
     body = list(_print_team(kernel.body, _Place(1, scope), printer))
     arguments = [
         f"{'' if p.writes else 'const '}{scalar_type(p.dtype)} *restrict {p.name}"

@@ -86,8 +86,7 @@ class Printer:
         if partial:
             return [f"{self._name('storen', dtype, lanes)}({place}, {value}, {scope.filled});"]
         if step == 1:
-            store = "stream" if assign.target.array in scope.streamed else "store"
-            return [f"{self._name(store, dtype, lanes)}({place}, {value});"]
+            return [f"{self._name('store', dtype, lanes)}({place}, {value});"]
         return [f"{self._name('stores', dtype, lanes)}({place}, {value}, {step});"]
 
     def _update(self, assign: Assign, target: str, value: str, scope: Scope) -> str:

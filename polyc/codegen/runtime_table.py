@@ -116,7 +116,6 @@ FUNCTIONS: Mapping[str, Function] = {
     "loadn": _vector("pointer i64"),
     "store": _vector("pointer T", returns="none"),
     "stores": _vector("pointer T i64", returns="none"),
-    "stream": _vector("pointer T", returns="none"),
     "storen": _vector("pointer T i64", returns="none"),
     "transpose": _vector("pointer", returns="none"),
     "splat": _vector("scalar"),

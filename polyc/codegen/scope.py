@@ -44,7 +44,7 @@ class Scope:
     """Arrays in memory with their shapes, locals in registers, and the vector loop around.
 
     `guard` is the condition under which guarded elements exist here, as a C expression; `tiles` are
-    the arrays in memory of which idle lanes may be touched; `streamed` are written past the caches.
+    the arrays in memory of which idle lanes may be touched.
     """
 
     shapes: Mapping[str, tuple[int, ...]]
@@ -52,7 +52,6 @@ class Scope:
     lanes: For | None
     guard: str = ""
     tiles: frozenset[str] = frozenset()
-    streamed: frozenset[str] = frozenset()
 
     def with_array(self, local: Local) -> Scope:
         tiles = self.tiles | {local.name} if local.is_tile else self.tiles

@@ -9,9 +9,7 @@ import pytest
 from polyc.codegen.runtime_table import FLOATS, NUMBERS, TYPES, preamble
 from tests.runtime.native import DTYPES, RUNNABLE, Uses, compiled
 
-MEMORY = (
-    "load", "loads", "loadn", "store", "stores", "storen", "stream", "splat", "transpose"
-)  # fmt: skip
+MEMORY = ("load", "loads", "loadn", "store", "stores", "storen", "splat", "transpose")
 REDUCTIONS = {"add": np.sum, "mul": np.prod, "min": np.min, "max": np.max}
 BOOLEAN_REDUCTIONS = {"and": np.all, "or": np.any}
 
@@ -26,7 +24,6 @@ def moves(element, lanes):
         "stores": f"pc_stores_{v}(q, pc_load_{v}(p), n);",
         "loadn": f"pc_store_{v}(q, pc_loadn_{v}(p, n));",
         "storen": f"pc_storen_{v}(q, pc_load_{v}(p), n);",
-        "stream": f"pc_stream_{v}(q, pc_load_{v}(p));",
         "splat": f"pc_store_{v}(q, pc_splat_{v}(p[n]));",
         "transpose": f"""
             {t} rows[{lanes * lanes}] __attribute__((aligned(64)));
@@ -83,18 +80,6 @@ def test_whole_vectors_at_any_address(native, element):
     expected[1 : lanes + 1] = p[1:]
     call(native, "load", element, p[1:], q[1:])
     np.testing.assert_array_equal(q, expected)
-
-
-@pytest.mark.parametrize("element", TYPES)
-@pytest.mark.parametrize("offset", [0, 1, 3])
-def test_stores_past_the_caches_at_any_address(native, element, offset):
-    lanes = native[0].lanes
-    p, memory = values(element, lanes), values(element, 64 + 2 * lanes, seed=1)
-    start = -memory.ctypes.data % 64 // memory.itemsize + offset
-    expected = memory.copy()
-    expected[start : start + lanes] = p
-    call(native, "stream", element, p, memory[start:])
-    np.testing.assert_array_equal(memory, expected)
 
 
 @pytest.mark.parametrize("element", TYPES)
