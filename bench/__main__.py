@@ -53,6 +53,8 @@ def run(
             for row in measure_problem(problem, teams, seconds, target):
                 rows.append(row)
                 _say(show_line(row), err=True)
+    except KeyboardInterrupt:
+        _say("stopped; what was measured follows", err=True)
     finally:
         for team in teams:
             team.close()

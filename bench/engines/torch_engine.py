@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import onnx
@@ -27,7 +27,8 @@ def open(task: Task, threads: int) -> Session:
     for node in model.graph.node:
         attributes = {a.name: onnx.helper.get_attribute_value(a) for a in node.attribute}
         if node.op_type == "Constant":
-            values[node.output[0]] = torch.from_numpy(numpy_helper.to_array(attributes["value"]))
+            value = numpy_helper.to_array(attributes["value"])
+            values[node.output[0]] = torch.from_numpy(value.copy())
         else:
             steps.append((OPERATORS[node.op_type], node.input, node.output, attributes))
     first = model.graph.output[0].name
@@ -43,7 +44,12 @@ def open(task: Task, threads: int) -> Session:
     return Session(run, lambda: values[first].numpy())
 
 
-def _padded(x: Any, pads: list[int], value: float = 0.0) -> Any:
+def _listed(values: Any) -> list[int]:
+    """What is an attribute in old models and a tensor in new ones."""
+    return list(values) if isinstance(values, list | tuple) else values.tolist()
+
+
+def _padded(x: Any, pads: Sequence[int], value: float = 0.0) -> Any:
     """ONNX's [begin…, end…] as torch's pairs, the last dimension first."""
     half = len(pads) // 2
     pairs = [p for d in reversed(range(half)) for p in (pads[d], pads[half + d])]
@@ -61,17 +67,20 @@ def _conv(
 
 
 def _max_pool(x: Any, *, kernel_shape: Any, strides: Any = 1, pads: Any = (), **rest: Any) -> Any:
-    x = _padded(x, list(pads), float("-inf"))
+    x = _padded(x, pads, float("-inf"))
     return F.max_pool2d(x, kernel_shape, strides, ceil_mode=bool(rest.get("ceil_mode", 0)))
 
 
 def _average_pool(
     x: Any, *, kernel_shape: Any, strides: Any = 1, pads: Any = (), **rest: Any
 ) -> Any:
-    """Symmetric padding, which counts only if the attribute says so."""
-    half = len(pads) // 2
+    """The padding counts only if the attribute says so."""
     counted = bool(rest.get("count_include_pad", 0))
-    return F.avg_pool2d(x, kernel_shape, strides, list(pads[:half]) or 0, False, counted)
+    mean = F.avg_pool2d(_padded(x, pads), kernel_shape, strides)
+    if counted or not any(pads):
+        return mean
+    inside = _padded(torch.ones_like(x[:1, :1]), pads)
+    return mean / F.avg_pool2d(inside, kernel_shape, strides)
 
 
 def _batch_norm(
@@ -90,15 +99,15 @@ def _lrn(x: Any, *, size: int, alpha: float = 1e-4, beta: float = 0.75, bias: fl
 
 
 def _reduced(function: Operator) -> Operator:
-    def reduce(x: Any, axes: Any = None, *, keepdims: int = 1, **named: Any) -> Any:
-        dims = axes.tolist() if axes is not None else named.get("axes")
+    def reduce(x: Any, axes: Any = None, keepdims: int = 1) -> Any:
+        dims = None if axes is None else _listed(axes)
         return function(x, dim=dims, keepdim=bool(keepdims))
 
     return reduce
 
 
 def _reshape(x: Any, shape: Any, **_: Any) -> Any:
-    sizes = [x.shape[k] if n == 0 else n for k, n in enumerate(shape.tolist())]
+    sizes = [x.shape[k] if n == 0 else n for k, n in enumerate(_listed(shape))]
     return x.reshape(sizes)
 
 
@@ -109,7 +118,7 @@ def _gather(x: Any, index: Any, *, axis: int = 0) -> Any:
 
 
 def _unsqueeze(x: Any, axes: Any) -> Any:
-    for axis in sorted(axes.tolist()):
+    for axis in sorted(_listed(axes)):
         x = x.unsqueeze(axis)
     return x
 
@@ -143,9 +152,9 @@ OPERATORS: Mapping[str, Operator] = {
     "Reshape": _reshape,
     "Sigmoid": torch.sigmoid,
     "Softmax": lambda x, axis=-1: torch.softmax(x, axis),
-    "Split": lambda x, sizes, *, axis=0: torch.split(x, sizes.tolist(), axis),
+    "Split": lambda x, split, axis=0: torch.split(x, _listed(split), axis),
     "Sqrt": torch.sqrt,
-    "Squeeze": lambda x, axes: x.squeeze(tuple(axes.tolist())),
+    "Squeeze": lambda x, axes: x.squeeze(tuple(_listed(axes))),
     "Sub": torch.sub,
     "Sum": lambda *x: sum(x[1:], x[0]),
     "Tanh": torch.tanh,
