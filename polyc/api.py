@@ -27,7 +27,7 @@ from polyc.build.fingerprint import fingerprint
 from polyc.build.load import Loaded, load_bundle
 from polyc.build.pages import allocate_pages
 from polyc.build.toolchain import build_library
-from polyc.calls import allocate, bind_inputs, check_outputs
+from polyc.calls import Binder
 from polyc.errors import RuntimeFailure
 from polyc.mapping.parameters import Tuned
 from polyc.options import Options, options_from_environment
@@ -114,10 +114,12 @@ class CompiledModel:
         self.name: str = manifest.name
         self.inputs: tuple[TensorSpec, ...] = manifest.inputs
         self.outputs: tuple[TensorSpec, ...] = manifest.outputs
+        self._results = [s.name for s in self.outputs]
         self.threads: int = manifest.threads or available_cores()
-        self._ffi = loaded.ffi
         self._run = loaded.library.polyc_run
-        self._weights = loaded.ffi.from_buffer(loaded.weights)
+        self._view = loaded.ffi.from_buffer
+        self._weights = self._view(loaded.weights)
+        self._binder = Binder(self.name, self.inputs, self.outputs)
         # list.append and list.pop are atomic, so the pool needs no lock.
         self._arenas: list[Any] = []
 
@@ -131,27 +133,35 @@ class CompiledModel:
         must have the input's type. Raises ShapeError for an array that does not fit, RuntimeFailure
         for an index out of range.
         """
-        bound = bind_inputs(self.name, self.inputs, arrays, named)
-        results = self._outputs(bound, out)
-        self._execute(bound, results)
-        return results[0] if len(results) == 1 else results
+        bound = self._binder.bind_inputs(arrays, named)
+        if out is None:
+            results = self._binder.allocate_outputs()
+        else:
+            given = (out,) if isinstance(out, np.ndarray) else tuple(out)
+            results = self._binder.check_outputs(given)
+        self._execute(self._run, bound + results)
+        return results[0] if len(results) == 1 else tuple(results)
 
     def run(self, feeds: Mapping[str, Any]) -> dict[str, np.ndarray]:
         """Run the model by name: {input: array} -> {output: array}."""
-        bound = bind_inputs(self.name, self.inputs, (), feeds)
-        results = self._outputs(bound, None)
-        self._execute(bound, results)
-        return {s.name: r for s, r in zip(self.outputs, results, strict=True)}
+        bound = self._binder.bind_inputs((), feeds)
+        results = self._binder.allocate_outputs()
+        self._execute(self._run, bound + results)
+        return dict(zip(self._results, results, strict=True))
 
     def profile(self, feeds: Mapping[str, Any], repeats: int = 7) -> tuple[float, ...]:
-        """Seconds of each launch, in order: the median of several runs after one to warm up."""
-        bound = bind_inputs(self.name, self.inputs, (), feeds)
-        results = self._outputs(bound, None)
+        """Seconds of each launch, in order: the median of several runs after one to warm up.
+
+        All threads wait for one another around each launch, so that its time is its own. Launches
+        that run side by side in a call do not here, and the sum is more than the time of a call.
+        """
+        arrays = self._binder.bind_inputs((), feeds) + self._binder.allocate_outputs()
         size = len(self._loaded.manifest.launches)
+        seconds = self._loaded.ffi.new("double[]", max(size, 1))
+        profile = self._loaded.library.polyc_profile
         runs = []
         for _ in range(repeats + 1):
-            seconds = self._ffi.new("double[]", max(size, 1))
-            self._execute(bound, results, seconds)
+            self._execute(lambda *call: profile(*call, seconds), arrays)
             runs.append(list(seconds)[:size])
         return tuple(statistics.median(times) for times in zip(*runs[1:], strict=True))
 
@@ -188,30 +198,19 @@ class CompiledModel:
         ins, outs = (", ".join(map(str, s)) for s in (self.inputs, self.outputs))
         return f"CompiledModel({self.name!r}: {ins} -> {outs})"
 
-    def _outputs(self, inputs: Sequence[np.ndarray], out: Arrays | None) -> tuple[np.ndarray, ...]:
-        if out is None:
-            return tuple(allocate(s) for s in self.outputs)
-        given = (out,) if isinstance(out, np.ndarray) else tuple(out)
-        return check_outputs(self.name, self.outputs, given, inputs)
-
-    def _execute(
-        self, inputs: Sequence[np.ndarray], outputs: Sequence[np.ndarray], seconds: Any = None
-    ) -> None:
-        view = self._ffi.from_buffer
-        buffers = [view(a) for a in (*inputs, *outputs)]
-        io = self._ffi.new("void *[]", buffers)
+    def _execute(self, function: Any, arrays: Sequence[np.ndarray]) -> None:
+        """Call polyc_run, or a function of its form, on a model's inputs and outputs."""
         try:
             arena = self._arenas.pop()
         except IndexError:
-            arena = view(allocate_pages(max(self._loaded.manifest.arena_bytes, 1)))
+            arena = self._view(allocate_pages(max(self._loaded.manifest.arena_bytes, 1)))
         try:
-            if seconds is None:
-                status = self._run(io, self._weights, arena, self.threads)
-            else:
-                profile = self._loaded.library.polyc_profile
-                status = profile(io, self._weights, arena, self.threads, seconds)
+            io = list(map(self._view, arrays))
+            status = function(io, self._weights, arena, self.threads)
         finally:
             self._arenas.append(arena)
+        if status < 0:
+            raise self._binder.overlap(-status - 1)
         if status:
             kernel, origin = self._loaded.manifest.launches[status - 1]
             raise RuntimeFailure(
@@ -242,22 +241,35 @@ def _build(
 ) -> None:
     """Model -> bundle in `folder`: everything that a warm start spares."""
     from polyc.analysis.proof import counted
-    from polyc.analysis.verify import verify_arena
-    from polyc.codegen.driver import DRIVER_FILE, print_driver
+    from polyc.analysis.verify import verify_arena, verify_barriers
+    from polyc.codegen.driver import DRIVER_FILE, is_worth_sharing, print_driver
     from polyc.memory.plan import plan_memory
     from polyc.pipeline import run_pipeline
+    from polyc.schedule.barriers import place_barriers
 
     trace = make_trace(options)
     compiled = run_pipeline(model, target, options, trace, tuned)
     with trace.step("plan"):
         plan = plan_memory(compiled.program)
-        driver = print_driver(compiled.program, plan)
+        barriers = place_barriers(compiled.touched, plan.slots)
+        driver = print_driver(
+            compiled.program,
+            plan,
+            barriers,
+            shared=is_worth_sharing(compiled.program),
+            pinned=options.pinned,
+        )
     trace.dump("c", driver, "driver")
     proven = list(compiled.proven)
     with trace.step("verify"):
         if options.verify:
             placed = counted(verify_arena(plan.slots, plan.arena_bytes), "array")
             proven.append(f"arena: {placed} inside, none over another while both are live")
+            apart = verify_barriers(compiled.touched, plan.slots, barriers)
+            proven.append(
+                f"barriers: {len(barriers)}, and {counted(apart, 'pair')} of launches with none "
+                "between them independent"
+            )
     sources = {**compiled.sources, DRIVER_FILE: driver}
     with trace.step("build"):
         library = build_library(sources, target, options, cache)

@@ -1,12 +1,19 @@
-"""Arrays of a call: given ones are checked against their specs, missing ones are allocated."""
+"""Arrays of a call: given ones are checked against their specs, missing ones are allocated.
+
+A call of a tiny model must cost little, so what calls have in common is prepared once, and the
+checks that every array passes are a few comparisons; the rest runs only to convert, or to say what
+is wrong.
+"""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
+from ctypes import addressof, c_char
 from typing import Any, cast
 
 import numpy as np
+from numpy import empty, ndarray, uint8
 
 from polyc.errors import ShapeError
 from polyc.spec import TensorSpec
@@ -14,104 +21,147 @@ from polyc.spec import TensorSpec
 ALIGNMENT = 64
 """Bytes: arrays that polyc allocates start at a cache line."""
 
-
-def bind_inputs(
-    model: str, specs: Sequence[TensorSpec], arrays: Sequence[Any], named: Mapping[str, Any]
-) -> tuple[np.ndarray, ...]:
-    """Arguments by position and by name -> one checked, C-contiguous array an input.
-
-    Only arrays that are not C-contiguous, or not aligned to their type, are copied.
-    """
-    if named or len(arrays) != len(specs):
-        arrays = _by_position(model, specs, arrays, named)
-    return tuple(_fit_input(model, s, a) for s, a in zip(specs, arrays, strict=True))
+Shape = tuple[int, ...]
 
 
-def check_outputs(
-    model: str,
-    specs: Sequence[TensorSpec],
-    given: Sequence[np.ndarray],
-    inputs: Sequence[np.ndarray],
-) -> tuple[np.ndarray, ...]:
-    """The caller's arrays to write into, if results can be written straight into each."""
-    if len(given) != len(specs):
-        raise ShapeError(
-            f"model {model!r} has {len(specs)} outputs, `out` holds {len(given)}; give one array "
-            "for each output"
+class Binder:
+    """The arguments and results of a model, prepared."""
+
+    def __init__(
+        self, model: str, inputs: Sequence[TensorSpec], outputs: Sequence[TensorSpec]
+    ) -> None:
+        self._model = model
+        self._names = [s.name for s in inputs]
+        self._known = set(self._names)
+        self._inputs = [(s, s.dtype, s.shape) for s in inputs]
+        self._outputs = [(s, s.dtype, cast(Shape, s.shape), _size(s)) for s in outputs]
+
+    def bind_inputs(self, arrays: Sequence[Any], named: Mapping[str, Any]) -> list[ndarray]:
+        """Arguments by position and by name -> one checked, C-contiguous array an input.
+
+        Only arrays that are not C-contiguous, aligned and native are copied.
+        """
+        if named or len(arrays) != len(self._inputs):
+            arrays = self._by_position(arrays, named)
+        bound = []
+        for position, (spec, dtype, shape) in enumerate(self._inputs):
+            array = arrays[position]
+            if (
+                type(array) is ndarray
+                and array.dtype == dtype
+                and array.shape == shape
+                and array.flags.carray  # C-contiguous, aligned, writable
+            ):
+                bound.append(array)
+            else:
+                bound.append(self._convert(spec, array))
+        return bound
+
+    def check_outputs(self, given: Sequence[ndarray]) -> list[ndarray]:
+        """The caller's arrays to write into, if results can be written straight into each.
+
+        That they overlap nothing is left to the C function, which sees it at no cost.
+        """
+        if len(given) != len(self._outputs):
+            raise ShapeError(
+                f"model {self._model!r} has {len(self._outputs)} outputs, `out` holds "
+                f"{len(given)}; give one array for each output"
+            )
+        bound = []
+        for position, (spec, dtype, shape, _) in enumerate(self._outputs):
+            array = given[position]
+            if not (
+                type(array) is ndarray
+                and array.dtype == dtype
+                and array.shape == shape
+                and array.flags.carray
+            ):
+                self._check_output(spec, array)
+            bound.append(array)
+        return bound
+
+    def allocate_outputs(self) -> list[ndarray]:
+        """Uninitialised arrays that start at multiples of ALIGNMENT bytes."""
+        arrays = []
+        for _, dtype, shape, size in self._outputs:
+            memory: Any = empty(size + ALIGNMENT, uint8)
+            start = -addressof(c_char.from_buffer(memory)) % ALIGNMENT
+            arrays.append(ndarray(shape, dtype, memory, start))
+        return arrays
+
+    def overlap(self, position: int) -> ShapeError:
+        """The error for an output in memory that an input or an earlier output has."""
+        return ShapeError(
+            f"{self._out(self._outputs[position][0])} overlaps an input or another output; give "
+            "it memory of its own"
         )
-    for position, (spec, array) in enumerate(zip(specs, given, strict=True)):
-        where = f"model {model!r}, `out` for output {spec.name!r}"
+
+    def _by_position(self, arrays: Sequence[Any], named: Mapping[str, Any]) -> list[Any]:
+        """Arguments in the order of the inputs, each of them given exactly once."""
+        if not arrays and named.keys() == self._known:
+            return [named[name] for name in self._names]
+        specs = [spec for spec, *_ in self._inputs]
+        if len(arrays) > len(specs):
+            raise ShapeError(
+                f"model {self._model!r} takes {len(specs)} inputs, {len(arrays)} were given; it "
+                "takes " + (", ".join(map(str, specs)) or "none")
+            )
+        given = dict(zip(self._names, arrays, strict=False))
+        self._check_names(specs, given, named)
+        given |= named
+        missing = [str(s) for s in specs if s.name not in given]
+        if missing:
+            raise ShapeError(
+                f"model {self._model!r} is not given its inputs {', '.join(missing)}; add them"
+            )
+        return [given[name] for name in self._names]
+
+    def _check_names(
+        self, specs: Sequence[TensorSpec], given: Mapping[str, Any], named: Mapping[str, Any]
+    ) -> None:
+        for name in named:
+            if name not in self._known:
+                raise ShapeError(
+                    f"model {self._model!r} has no input {name!r}; it takes "
+                    + (", ".join(map(str, specs)) or "none")
+                )
+            if name in given:
+                raise ShapeError(
+                    f"model {self._model!r}: input {name!r} is given twice; give it once"
+                )
+
+    def _convert(self, spec: TensorSpec, value: Any) -> ndarray:
+        """A list, a scalar, or an array that is not in order, as the array of an input."""
+        where = f"model {self._model!r}, input {spec.name!r}"
+        if isinstance(value, bool | int | float | list | tuple):
+            try:
+                value = np.asarray(value, spec.dtype)
+            except (ValueError, TypeError, OverflowError) as error:
+                raise ShapeError(f"{where} cannot be made a {spec.dtype} array: {error}") from error
+        array = np.asarray(value)
         _check(where, spec, array)
+        return np.require(array, requirements=["C", "A"])
+
+    def _check_output(self, spec: TensorSpec, array: ndarray) -> None:
+        """Raises ShapeError for an array that cannot be written into."""
+        _check(self._out(spec), spec, array)
         if not (array.flags.c_contiguous and array.flags.aligned and array.flags.writeable):
             raise ShapeError(
-                f"{where} must be C-contiguous, aligned and writable; use np.empty(shape, dtype)"
+                f"{self._out(spec)} must be C-contiguous, aligned and writable; use "
+                "np.empty(shape, dtype)"
             )
-        # Contiguous arrays share memory exactly when their bounds overlap.
-        if any(np.may_share_memory(array, o) for o in (*inputs, *given[:position])):
-            raise ShapeError(
-                f"{where} overlaps an input or another output; give it memory of its own"
-            )
-    return tuple(given)
+
+    def _out(self, spec: TensorSpec) -> str:
+        return f"model {self._model!r}, `out` for output {spec.name!r}"
 
 
-def allocate(spec: TensorSpec) -> np.ndarray:
-    """An uninitialised array that starts at a multiple of ALIGNMENT bytes."""
-    shape = cast(tuple[int, ...], spec.shape)
-    size = math.prod(shape) * spec.dtype.itemsize
-    memory = np.empty(size + ALIGNMENT, np.uint8)
-    start = -memory.ctypes.data % ALIGNMENT
-    return np.ndarray(shape, spec.dtype, memory, start)
+def _size(spec: TensorSpec) -> int:
+    """Bytes of an array."""
+    return math.prod(cast(Shape, spec.shape)) * spec.dtype.itemsize
 
 
-def _by_position(
-    model: str, specs: Sequence[TensorSpec], arrays: Sequence[Any], named: Mapping[str, Any]
-) -> list[Any]:
-    """Arguments in the order of the inputs, each of them given exactly once."""
-    if len(arrays) > len(specs):
-        raise ShapeError(
-            f"model {model!r} takes {len(specs)} inputs, {len(arrays)} were given; it takes "
-            + (", ".join(map(str, specs)) or "none")
-        )
-    given = dict(zip((s.name for s in specs), arrays, strict=False))
-    _check_names(model, specs, given, named)
-    given |= named
-    missing = [str(s) for s in specs if s.name not in given]
-    if missing:
-        raise ShapeError(f"model {model!r} is not given its inputs {', '.join(missing)}; add them")
-    return [given[s.name] for s in specs]
-
-
-def _check_names(
-    model: str, specs: Sequence[TensorSpec], given: Mapping[str, Any], named: Mapping[str, Any]
-) -> None:
-    known = {s.name for s in specs}
-    for name in named:
-        if name not in known:
-            raise ShapeError(
-                f"model {model!r} has no input {name!r}; it takes "
-                + (", ".join(map(str, specs)) or "none")
-            )
-        if name in given:
-            raise ShapeError(f"model {model!r}: input {name!r} is given twice; give it once")
-
-
-def _fit_input(model: str, spec: TensorSpec, value: Any) -> np.ndarray:
-    if type(value) is np.ndarray and value.dtype == spec.dtype and value.shape == spec.shape:
-        flags = value.flags
-        return value if flags.c_contiguous and flags.aligned else value.copy(order="C")
-    where = f"model {model!r}, input {spec.name!r}"
-    if isinstance(value, bool | int | float | list | tuple):
-        try:
-            value = np.asarray(value, spec.dtype)
-        except (ValueError, TypeError, OverflowError) as error:
-            raise ShapeError(f"{where} cannot be made a {spec.dtype} array: {error}") from error
-    array = np.asarray(value)
-    _check(where, spec, array)
-    return np.require(array, requirements=["C", "A"])
-
-
-def _check(where: str, spec: TensorSpec, array: np.ndarray) -> None:
-    if not isinstance(array, np.ndarray):
+def _check(where: str, spec: TensorSpec, array: ndarray) -> None:
+    if not isinstance(array, ndarray):
         raise ShapeError(f"{where} must be a NumPy array, not {type(array).__name__}")
     if array.dtype != spec.dtype:
         raise ShapeError(

@@ -36,6 +36,8 @@ class Options:
         output where that of the direct sum is 2e-6. A NaN or an infinity in the input still reaches
         every output that depends on it, but an infinity may arrive as a NaN, and outputs up to 4
         positions further may become NaN as well. False keeps the direct sum, without all this.
+    pinned: keep each thread of a call, but for the caller's own, on one core; otherwise the system
+        moves them about the cores that the caller does not run on.
     cc: the C compiler.
     """
 
@@ -50,6 +52,7 @@ class Options:
     dump: tuple[str, ...] = ()
     dump_dir: Path | None = None
     progress: bool | None = None
+    pinned: bool = False
     cc: str = "gcc"
     cache_dir: Path = field(default_factory=default_cache_dir)
 

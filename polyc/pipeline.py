@@ -50,9 +50,9 @@ class Compiled:
     """A model as C text, before memory is planned and the compiler runs.
 
     `operators` says what each node that is left after the rewrites is; `not_fused` are fusions that
-    were considered and refused; `proven` is what holds for all kernels, and for them together.
-    `gains` are what measured parameters save, by launch; `keys` those that tuned parameters were
-    looked up by.
+    were considered and refused; `proven` is what holds for all kernels, and for them together;
+    `touched` is what each launch reads and writes. `gains` are what measured parameters save, by
+    launch; `keys` those that tuned parameters were looked up by.
     """
 
     program: Program
@@ -64,6 +64,7 @@ class Compiled:
     operators: Mapping[str, str]
     not_fused: tuple[NotFused, ...]
     proven: tuple[str, ...]
+    touched: tuple[LaunchAccess, ...]
     gains: tuple[float, ...]
     keys: tuple[str, ...]
 
@@ -112,6 +113,7 @@ def run_pipeline(
         {node.name: node.op for node in front.graph.nodes},
         tuple(_name_nodes(refusal, scop) for refusal in front.refusals),
         proven,
+        compiled.touched,
         tuple(one.gain for one in front.clusters),
         tuple(dict.fromkeys(one.key for one in front.opened)),
     )

@@ -2,7 +2,7 @@
 
    Kernels are C11 with gcc's vector extensions. Nothing here needs a particular instruction set:
    the same text compiles for AVX-512, AVX2 and plain x86-64, and gcc splits vectors that are wider
-   than the machine's. Only libm is linked. Expected flags:
+   than the machine's. Only libm and POSIX threads are linked. Expected flags:
    -O3 -fno-math-errno -fno-trapping-math -ffp-contract=fast -Wno-psabi (no vector crosses an ABI:
    all functions that take one are inlined); never -ffast-math (NaN and inf count).
 
@@ -35,7 +35,6 @@
 #ifndef POLYC_H
 #define POLYC_H
 
-#include <sched.h>
 #include <stdint.h>
 
 typedef float f32;
@@ -172,38 +171,6 @@ PC_INLINE i64 pc_max(i64 a, i64 b) { return a > b ? a : b; }
 
 /* ---- Threads -------------------------------------------------------------------------------- */
 
-/* The threads that run a model together. All of them enter every kernel; `for` pragmas share loops
-   out among them, and a barrier stands where one needs what another has computed. */
-typedef struct {
-    int size;
-    int arrived;
-    int generation;
-} pc_team;
-
-/* How often a waiting thread looks before it offers its core to others (about 10 us). */
-#define PC_SPINS 4000
-
-/* Wait until the whole team is here. Unlike OpenMP's own barrier, it yields when it waits for long,
-   so that a machine with other work to do does not lose a time slice at every kernel. */
-PC_INLINE void pc_barrier(pc_team *team)
-{
-    if (team->size == 1)
-        return;
-    int generation = __atomic_load_n(&team->generation, __ATOMIC_ACQUIRE);
-    if (__atomic_add_fetch(&team->arrived, 1, __ATOMIC_ACQ_REL) == team->size) {
-        __atomic_store_n(&team->arrived, 0, __ATOMIC_RELAXED);
-        __atomic_store_n(&team->generation, generation + 1, __ATOMIC_RELEASE);
-        return;
-    }
-    int spins = 0;
-    while (__atomic_load_n(&team->generation, __ATOMIC_ACQUIRE) == generation) {
-        if (spins++ >= PC_SPINS)
-            sched_yield();
-#ifdef __x86_64__
-        else
-            __builtin_ia32_pause();
-#endif
-    }
-}
+#include "polyc_team.h"
 
 #endif

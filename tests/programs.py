@@ -12,6 +12,8 @@ from typing import Any
 import numpy as np
 import pytest
 
+from polyc.analysis.dependences import box
+from polyc.analysis.verify import LaunchAccess
 from polyc.codegen.loopnest import Block, Kernel, Param
 from polyc.codegen.program import Launch, Program, StoredArray
 from polyc.memory.storage import row_major
@@ -26,24 +28,25 @@ F32 = np.dtype(np.float32)
 SCALE_C = """
 #include "polyc.h"
 void scale(
-    const f32 *restrict x, const f32 *restrict w, f32 *restrict y, pc_team *team, int *status)
+    const f32 *restrict x, const f32 *restrict w, f32 *restrict y, pc_thread *pc_self, int *status)
 {
-    (void)team, (void)status;
-#pragma omp for
-    for (int i = 0; i < 6; i++)
-        y[i] = x[i] * w[0];
+    (void)status;
+    PC_SHARE(6)
+        y[pc_n] = x[pc_n] * w[0];
 }
 """
 
 GATHER_C = """
 #include "polyc.h"
 void gather(
-    const f32 *restrict x, const i64 *restrict k, f32 *restrict y, pc_team *team, int *status)
+    const f32 *restrict x, const i64 *restrict k, f32 *restrict y, pc_thread *pc_self, int *status)
 {
-    if (k[0] < 0 || k[0] >= 6)
-        *status = 1;
-    else
-        y[0] = x[k[0]];
+    PC_SHARE(1) {
+        if (k[0] < 0 || k[0] >= 6)
+            *status = 1;
+        else
+            y[0] = x[k[0]];
+    }
 }
 """
 
@@ -64,8 +67,30 @@ class FakeCompiled:
     keys: tuple[str, ...] = ("one", "two")
 
     @property
+    def touched(self) -> tuple[LaunchAccess, ...]:
+        return whole_arrays(self.program)
+
+    @property
     def gains(self) -> tuple[float, ...]:
         return (0.0,) * len(self.program.launches)
+
+
+def whole_arrays(program: Program) -> tuple[LaunchAccess, ...]:
+    """What launches touch, as far as their arguments tell: all of every array."""
+    kernels = {k.name: k for k in program.kernels}
+    touched = []
+    for launch in program.launches:
+        boxes = {a: box(a, program.arrays[a].storage.shape) for a in launch.arguments}
+        params = kernels[launch.kernel].params
+        writes = {a for a, p in zip(launch.arguments, params, strict=True) if p.writes}
+        touched.append(
+            LaunchAccess(
+                launch.kernel,
+                {a: b for a, b in boxes.items() if a not in writes},
+                {a: b for a, b in boxes.items() if a in writes},
+            )
+        )
+    return tuple(touched)
 
 
 def stored(

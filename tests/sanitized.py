@@ -20,11 +20,12 @@ from polyc.codegen.program import Program
 from polyc.memory.plan import ALIGNMENT, Plan, byte_size, plan_memory
 from polyc.options import Options
 from polyc.pipeline import run_pipeline
+from polyc.schedule.barriers import place_barriers
 from polyc.target.machine import Target
 from polyc.trace import Trace
 
 FLAGS = (
-    "-O1 -g1 -std=gnu11 -fopenmp -fno-math-errno -fno-trapping-math -ffp-contract=fast -Wno-psabi "
+    "-O1 -g1 -std=gnu11 -pthread -fno-math-errno -fno-trapping-math -ffp-contract=fast -Wno-psabi "
     "-fsanitize=address,undefined -fno-sanitize-recover=all"
 )
 GUARD = 2 * ALIGNMENT
@@ -48,7 +49,11 @@ def build(graph: Graph, target: Target, folder: Path, edit: Edit = str) -> Progr
     program = compiled.program
     plan = spread(plan_memory(program), program)
     files = {name: edit(text) for name, text in compiled.sources.items()}
-    files |= {DRIVER_FILE: print_driver(program, plan), "main.c": print_main(program, plan)}
+    barriers = place_barriers(compiled.touched, plan.slots)
+    files |= {
+        DRIVER_FILE: print_driver(program, plan, barriers),
+        "main.c": print_main(program, plan),
+    }
     for name, text in files.items():
         (folder / name).write_text(text)
     weights = np.zeros(max(plan.weights_bytes, 1), np.uint8)

@@ -13,6 +13,7 @@ import pytest
 
 import polyc
 from polyc.build.bundle import MANIFEST_FILE
+from polyc.codegen import driver
 from polyc.errors import (
     BuildError,
     InvalidModel,
@@ -141,12 +142,15 @@ def test_many_threads_call_one_model(model):
 
 def test_source_explain_and_profile(model):
     assert "---- driver.c ----" in model.source
-    assert "y[i] = x[i] * w[0]" in model.source
+    assert "y[pc_n] = x[pc_n] * w[0]" in model.source
     report = model.explain()
     assert [k.nodes for k in report.kernels] == [("mul_0",), ("mul_1",)]
     assert report.kernels[0].schedule == "parallel i"
     assert report.kernels[0].computes == "Mul mul_0"
-    assert report.proven[-1] == "arena: 1 array inside, none over another while both are live"
+    assert report.proven[-2:] == (
+        "arena: 1 array inside, none over another while both are live",
+        "barriers: 1, and 0 pairs of launches with none between them independent",
+    )
     assert (report.arena_bytes, report.arena_lower_bound, report.weights_bytes) == (64, 64, 128)
     assert {"lower", "plan", "build"} <= set(report.stage_seconds)
     timed = model.explain({"x": X})
@@ -195,16 +199,22 @@ def test_a_temporary_cache_goes_with_its_model(pipeline, tmp_path):
     assert not folder.exists()
 
 
-def test_openmp_threads_survive_the_model_that_started_them(model, tmp_path):
+def test_threads_end_with_their_model(pipeline, monkeypatch, tmp_path):
+    monkeypatch.setattr(driver, "SMALL_PROGRAM", 0)
+    model = polyc.compile(graph(), options=replace(options(tmp_path), threads=3))
     model.save(tmp_path / "saved")
     program = (
-        "import gc, time, pathlib, numpy as np, polyc\n"
+        "import gc, os, pathlib, numpy as np, polyc\n"
+        "def threads():\n"
+        "    return len(os.listdir('/proc/self/task'))\n"
+        "before = threads()\n"
         "for _ in range(3):\n"
         f"    model = polyc.load({str(tmp_path / 'saved')!r})\n"
         "    assert model(np.ones((2, 3), np.float32))[0, 0] == 6\n"
+        "    assert threads() == before + 2\n"
         "    del model\n"
         "    gc.collect()\n"
-        "    time.sleep(0.05)\n"
+        "    assert threads() == before\n"
         "assert 'model.so' not in pathlib.Path('/proc/self/maps').read_text()\n"
     )
     done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True)

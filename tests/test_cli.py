@@ -226,7 +226,7 @@ def test_doctor_says_what_is_there_and_what_to_do(polyc, monkeypatch, tmp_path):
     assert "MISSING" in out
     assert "install gcc" in out
     assert "set POLYC_CACHE_DIR to a writable folder" in out
-    assert err == "polyc: error: polyc cannot compile here: see compiler, OpenMP above\n"
+    assert err == "polyc: error: polyc cannot compile here: see compiler, runtime above\n"
 
 
 @pytest.mark.parametrize(

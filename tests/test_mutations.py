@@ -11,13 +11,15 @@ import pytest
 import polyc
 from polyc import Graph, ops
 from polyc.analysis.dependences import compute_dependences
-from polyc.analysis.verify import verify_arena, verify_program
+from polyc.analysis.verify import verify_arena, verify_barriers, verify_program
 from polyc.codegen.loopnest import Assign, Block, For, Node, Read, walk_expr
 from polyc.errors import IllegalSchedule
 from polyc.memory import plan as planning
 from polyc.memory.plan import plan_memory
 from polyc.memory.storage import permuted
 from polyc.options import Options
+from polyc.schedule import barriers
+from polyc.schedule.barriers import place_barriers
 from tests.damage import carried, everywhere, places, prove, refused, reverse, shifted, swap
 
 
@@ -264,6 +266,43 @@ def test_a_smaller_arena_and_overlapping_slots():
     below = [replace(s, offset=-64) if s is second else s for s in plan.slots]
     with pytest.raises(IllegalSchedule, match="lies outside of its"):
         verify_arena(below, plan.arena_bytes)
+
+
+def fire() -> Graph:
+    """Two convolutions side by side that fill one array, and one that reads it, twice."""
+    h = ops.input("x", (1, 8, 6, 6))
+    for _ in range(2):
+        s = ops.relu(ops.conv(h, weights(4, 8, 1, 1)))
+        e = [ops.conv(s, weights(4, 4, n, n), pads=(n // 2,) * 4) for n in (1, 3)]
+        h = ops.relu(ops.concat(e, axis=1))
+    return Graph.of(y=h)
+
+
+@pytest.mark.parametrize("build", [concat, winograd, deep, fire], ids=lambda m: m.__name__)
+def test_a_missing_barrier(build):
+    """Every barrier that is placed is needed, and the proof misses each of them."""
+    compiled = prove(build).compiled
+    launches, slots = compiled.touched, plan_memory(compiled.program).slots
+    placed = place_barriers(launches, slots)
+    assert placed
+    verify_barriers(launches, slots, placed)
+    verify_barriers(launches, slots, range(len(launches)))
+    for barrier in placed:
+        with pytest.raises(IllegalSchedule, match="no barrier stands between them"):
+            verify_barriers(launches, slots, placed - {barrier})
+
+
+def test_branches_run_side_by_side():
+    compiled = prove(fire).compiled
+    launches, slots = compiled.touched, plan_memory(compiled.program).slots
+    assert len(place_barriers(launches, slots)) < len(launches) - 1
+
+
+def test_compiling_proves_the_barriers(monkeypatch, tmp_path):
+    monkeypatch.setattr(barriers, "place_barriers", lambda launches, slots: frozenset())
+    options = Options(cache_dir=tmp_path, progress=False)
+    with pytest.raises(IllegalSchedule, match="no barrier stands between them"):
+        polyc.compile(deep(), target="avx512", options=options)
 
 
 def test_compiling_proves_the_arena(monkeypatch, tmp_path):

@@ -60,7 +60,7 @@ def test_structure(build, cache):
     assert all("executed in full" in row.proof for row in report.kernels)
     assert "proven" in str(report)
     assert re.search(r"\bf32x\d+\b", model.source)
-    assert "#pragma omp" in model.source
+    assert "PC_SHARE(" in model.source
 
 
 @pytest.mark.parametrize("isa", ["avx2", "baseline"])

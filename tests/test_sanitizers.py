@@ -170,8 +170,8 @@ def simple() -> Graph:
         (r"&x\[|\bx\[", "x[63 + ", "heap-buffer-overflow"),
         (r"\brelu_0\[", "relu_0[150 + ", "use-after-poison"),
         (
-            r"\{\n    \(void\)team",
-            "{\n    int zero = 0; *status = 1 << (zero - 1);\n    (void)team",
+            r"\{\n    \(void\)pc_self",
+            "{\n    int zero = 0; *status = 1 << (zero - 1);\n    (void)pc_self",
             "runtime error",
         ),
     ],

@@ -2,13 +2,15 @@
 
 `verify_kernel` judges one kernel's loops, before they are unrolled and vectorised, by set algebra
 on relations that are rebuilt from the loops alone; nothing is taken from the plan that made them.
-`verify_program` judges the order of launches, and `verify_arena` the memory that they share.
+`verify_program` judges the order of launches, `verify_arena` the memory that they share, and
+`verify_barriers` which of them may run at the same time.
 """
 
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import product
 
 import islpy as isl
 
@@ -161,11 +163,52 @@ def verify_arena(slots: Sequence[Slot], size: int) -> int:
             raise illegal("arena", rule)
         live = [other for other in live if other.last >= slot.first]
         for other in live:
-            if slot.offset < other.offset + other.bytes and other.offset < slot.offset + slot.bytes:
+            if _common_bytes(slot, other):
                 rule = f"{_extent(other)} and {_extent(slot)} overlap in launch {slot.first}"
                 raise illegal("arena", rule)
         live.append(slot)
     return len(slots)
+
+
+def verify_barriers(
+    launches: Sequence[LaunchAccess], slots: Sequence[Slot], barriers: Collection[int]
+) -> int:
+    """Launches with no barrier between them may run at the same time, in any order.
+
+    `barriers` are the positions of the launches that have one in front. Bernstein's conditions for
+    every pair without a barrier between: neither writes an element that the other touches, and no
+    array of one lies where another array of the other does. Gives the number of pairs.
+    """
+    where = {slot.array: slot for slot in slots}
+    pairs = 0
+    for k, launch in enumerate(launches):
+        first = max((b for b in barriers if b <= k), default=0)
+        for other in launches[first:k]:
+            together = f"launches {other.name} and {launch.name}"
+            rule = "no barrier stands between them, but"
+            for some, others in (
+                (launch.writes, other.writes),
+                (launch.writes, other.reads),
+                (launch.reads, other.writes),
+            ):
+                for array in some.keys() & others.keys():
+                    common = some[array].set_tuple_name(array)
+                    common = common.intersect(others[array].set_tuple_name(array))
+                    if not common.is_empty():
+                        raise illegal(
+                            together, f"{rule} one writes what both touch", show_first(common)
+                        )
+            for a, b in product({*launch.reads, *launch.writes}, {*other.reads, *other.writes}):
+                if a != b and a in where and b in where and _common_bytes(where[a], where[b]):
+                    shared = f"{_extent(where[a])} and {_extent(where[b])} overlap"
+                    raise illegal(together, f"{rule} {shared}")
+            pairs += 1
+    return pairs
+
+
+def _common_bytes(one: Slot, other: Slot) -> range:
+    end = min(one.offset + one.bytes, other.offset + other.bytes)
+    return range(max(one.offset, other.offset), end)
 
 
 def _extent(slot: Slot) -> str:

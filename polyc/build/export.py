@@ -1,4 +1,4 @@
-"""A model as a folder of C that `make` builds: no Python, and no library but libc, libm and OpenMP.
+"""A model as a folder of C that `make` builds: no Python, and no library but libc and libm.
 
 NAME.h         the interface      src/*.c, runtime/*.h   the code
 weights.bin    the constants      Makefile               lib/NAME.a, lib/NAME.so, example
@@ -158,14 +158,16 @@ $inputs
    Outputs, row-major:
 $outputs
 
-   io       the inputs, then the outputs; none may overlap another
+   io       the inputs, then the outputs; no output may overlap another array
    weights  the contents of weights.bin, aligned to 64 bytes
    arena    memory that the model works in, aligned to 64 bytes; its contents do not matter; calls
             that run at the same time need one each
-   threads  how many OpenMP threads to use, at least 1
+   threads  how many threads to use, at least 1; those besides the caller's are made once and kept
 
-   polyc_run returns 0, or k + 1 when launch k (see src/driver.c) met an index out of range.
-   polyc_profile is the same, and writes the seconds of launch k to seconds[k]. */
+   polyc_run returns 0; k + 1 when launch k (see src/driver.c) met an index out of range; -(k + 1)
+   when output k overlaps an input or another output, and then nothing has been done.
+   polyc_profile is the same, and writes to seconds[k] how long launch k took: all threads meet
+   before and after each launch, so that its time is its own. */
 
 #ifndef ${NAME}_MODEL_H
 #define ${NAME}_MODEL_H

@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-import contextlib
-import ctypes
-import os
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -22,9 +19,6 @@ int polyc_run(void *const *io, const void *weights, void *arena, int threads);
 int polyc_profile(void *const *io, const void *weights, void *arena, int threads,
                   double *seconds);
 """
-
-OPENMP_RUNTIMES = ("libgomp.so.1", "libomp.so.5", "libomp.so")
-"""Those of gcc and of clang, by the names that libraries ask for them."""
 
 
 @dataclass(frozen=True)
@@ -68,18 +62,7 @@ def open_library(file: Path, model: str) -> tuple[Any, Any]:
             f"library of model {model!r} cannot be loaded: {error}; compile it again on this "
             "machine"
         ) from error
-    _keep_openmp_loaded()
     return ffi, library
-
-
-def _keep_openmp_loaded() -> None:
-    """Never unload the OpenMP runtime: its idle threads outlive the model that started them.
-
-    Without this, closing the last model unmaps the code that those threads wait in.
-    """
-    for name in OPENMP_RUNTIMES:
-        with contextlib.suppress(OSError):  # not loaded: another runtime is in use
-            ctypes.CDLL(name, mode=os.RTLD_NOLOAD | os.RTLD_NODELETE)
 
 
 def _read_weights(folder: Path, manifest: Manifest) -> np.ndarray:

@@ -9,6 +9,9 @@ from pathlib import Path
 HEADER = "polyc.h"
 """The header that every generated file includes."""
 
+POOL_HEADER = "polyc_pool.h"
+"""The threads, which the driver includes."""
+
 _PACKAGE = Path(__file__).resolve().parent.parent
 
 

@@ -30,7 +30,7 @@ COMPILE_FLAGS = (
     "-O3",
     "-std=gnu11",
     "-fPIC",
-    "-fopenmp",
+    "-pthread",
     # NaN and infinities survive; only what no program here observes is given up: errno and traps.
     "-fno-math-errno",
     "-fno-trapping-math",
@@ -42,7 +42,7 @@ COMPILE_FLAGS = (
     "-fno-predictive-commoning",
 )
 # Symbolic: no function of the process may stand in for a kernel of the same name.
-LINK_FLAGS = ("-shared", "-fopenmp", "-Wl,-Bsymbolic", "-Wl,--no-undefined")
+LINK_FLAGS = ("-shared", "-pthread", "-Wl,-Bsymbolic", "-Wl,--no-undefined")
 LIBRARY_FILE = "model.so"
 
 _ERROR_LINES = 8

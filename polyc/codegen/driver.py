@@ -1,26 +1,26 @@
 """The driver: the one C function a model is run by, a straight line of kernel calls.
 
-    int polyc_run(io, weights, arena, threads)
+    static void launches(pc_thread *pc_self, const struct call *call)
     {
-        #pragma omp parallel num_threads(threads)
-        {
-            conv(io[0], weights + 0, arena + 0, &team, &failed[0]);     /* conv1, relu1 */
-            ...
-        }
+        conv(io[0], weights + 0, arena + 0, ...);      /* conv1, relu1 */
+        pool(arena + 0, arena + 6400, ...);            /* pool1 */
+        ...
     }
 
 io holds the inputs, then the outputs, in the graph's order. Every offset is a literal from the
-memory plan, so the driver has neither tables nor allocation.
+memory plan, so the driver has neither tables nor allocation. All threads of a team go through all
+launches; kernels share their loops out among them (`runtime/polyc_team.h`), and a barrier stands
+where `place_barriers` found that a launch depends on one before it.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 
 import numpy as np
 
-from polyc.build.runtime_files import HEADER
+from polyc.build.runtime_files import HEADER, POOL_HEADER
 from polyc.codegen.loopnest import Kernel
 from polyc.codegen.program import Launch, Program
 from polyc.errors import ShapeError
@@ -28,54 +28,96 @@ from polyc.memory.plan import Plan, byte_size
 
 DRIVER_FILE = "driver.c"
 
-_SIGNATURE = "void *const *io, const void *weights_, void *arena_, int threads"
+SMALL_PROGRAM = 1 << 21
+"""Operations, where a byte counts as two, below which a program is not worth a second thread.
+
+That is 10 to 20 us, and waking a thread costs 5 us, and 30 more until it runs.
+"""
+
+_SIGNATURE = "void *const *io, const void *weights, void *arena, int threads"
 
 
-def print_driver(program: Program, plan: Plan) -> str:
+def is_worth_sharing(program: Program) -> bool:
+    """Whether a second thread can do a fair part of a program before the first is through."""
+    work = sum(launch.flops + 2 * launch.bytes for launch in program.launches)
+    return work >= SMALL_PROGRAM
+
+
+def print_driver(
+    program: Program,
+    plan: Plan,
+    barriers: Collection[int],
+    *,
+    shared: bool = True,
+    pinned: bool = False,
+) -> str:
     """The driver's C text.
 
-    One team of threads runs all launches; a kernel shares its loops out among them and ends with a
-    barrier. polyc_run returns 0, or k + 1 when launch k met an index out of range; polyc_profile is
-    the same and writes the seconds of launch k to seconds[k].
+    `barriers` are the positions of the launches that a barrier stands in front of; unless `shared`,
+    a call runs on one thread, whatever it is told; `pinned` keeps each thread but the caller's on a
+    core of its own. polyc_run returns 0; k + 1 when launch k met
+    an index out of range; or -(k + 1), having done nothing, when output k overlaps an input or an
+    earlier output. polyc_profile is the same, but it waits for all threads before and after each
+    launch, and writes to seconds[k] how long launch k took, alone.
     """
     places = _places(program, plan)
     kernels = {k.name: k for k in program.kernels}
-    count = len(program.launches)
+    count, slots = len(program.launches), len(program.inputs) + len(program.outputs)
     lines = [
         f"/* {clean(program.name)}: {count} launches of {len(program.kernels)} kernels. */",
-        "#include <omp.h>",
+        "#define _GNU_SOURCE",
         "#include <stddef.h>",
         "#include <string.h>",
+        "#include <time.h>",
         f'#include "{HEADER}"',
         "",
         *map(_prototype, program.kernels),
         "",
-        "#define LAUNCH(k, call)                                     \\",
-        "    do {                                                    \\",
-        "        const double start = seconds ? omp_get_wtime() : 0; \\",
-        "        call;                                               \\",
-        "        if (seconds && omp_get_thread_num() == 0)           \\",
-        "            seconds[k] = omp_get_wtime() - start;           \\",
-        "    } while (0)",
+        "struct call {",
+        f"    void *io[{max(slots, 1)}];",
+        "    const char *weights;",
+        "    char *arena;",
+        "    int *failed;     /* by launch */",
+        "    double *seconds; /* by launch, or NULL */",
+        "};",
         "",
-        f"static int run({_SIGNATURE}, double *seconds)",
+        *_TIMING.splitlines(),
+        "static void launches(pc_thread *pc_self, const struct call *call)",
         "{",
-        "    const char *const weights = weights_;",
-        "    char *const arena = arena_;",
-        f"    int failed[{count + 1}] = {{0}};",
-        "    (void)io, (void)weights, (void)arena, (void)seconds;",
+        "    void *const *const io = call->io;",
+        "    const char *const weights = call->weights;",
+        "    char *const arena = call->arena;",
+        "    (void)io, (void)weights, (void)arena, (void)pc_self;",
         "",
-        "    pc_team team = {0};",
-        "    #pragma omp parallel num_threads(threads)",
-        "    {",
-        "        #pragma omp single",
-        "        team.size = omp_get_num_threads();",
     ]
     for position, launch in enumerate(program.launches):
+        if position in barriers:
+            lines.append("    pc_barrier(pc_self);")
         lines += _call(position, launch, kernels[launch.kernel], places)
     lines += [
         *_copies(program, places),
-        "    }",
+        "}",
+        "",
+        *(["#define PC_PINNED 1"] if pinned else []),
+        "#define PC_CALL struct call",
+        "#define PC_BODY launches",
+        f'#include "{POOL_HEADER}"',
+        "",
+        *_overlap(program).splitlines(),
+        "",
+        f"static int run({_SIGNATURE}, double *seconds)",
+        "{",
+        "    for (int k = 0; k < OUTPUTS; k++)",
+        "        if (overlaps(io, INPUTS + k))",
+        "            return -(k + 1);",
+        f"    int failed[{count + 1}] = {{0}};",
+        "    struct call call = {",
+        "        .weights = weights, .arena = arena, .failed = failed, .seconds = seconds,",
+        "    };",
+        f"    for (int k = 0; k < {slots}; k++)",
+        "        call.io[k] = io[k];",
+        *(() if shared else ("    threads = 1; /* so little work is done sooner than shared */",)),
+        "    pc_run(&call, threads);",
         f"    for (int k = 0; k < {count}; k++)",
         "        if (failed[k])",
         "            return k + 1;",
@@ -84,16 +126,41 @@ def print_driver(program: Program, plan: Plan) -> str:
         "",
         f"int polyc_run({_SIGNATURE})",
         "{",
-        "    return run(io, weights_, arena_, threads, NULL);",
+        "    return run(io, weights, arena, threads, NULL);",
         "}",
         "",
         f"int polyc_profile({_SIGNATURE}, double *seconds)",
         "{",
-        "    return run(io, weights_, arena_, threads, seconds);",
+        "    return run(io, weights, arena, threads, seconds);",
         "}",
         "",
     ]
     return "\n".join(lines)
+
+
+_TIMING = """\
+static double now(void)
+{
+    struct timespec t;
+    clock_gettime(CLOCK_MONOTONIC, &t);
+    return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
+}
+
+/* Launch k; its time is that of all threads together, from a barrier to a barrier. */
+#define LAUNCH(k, launch)                             \\
+    do {                                              \\
+        if (!call->seconds) {                         \\
+            launch;                                   \\
+            break;                                    \\
+        }                                             \\
+        pc_barrier(pc_self);                          \\
+        const double start = now();                   \\
+        launch;                                       \\
+        pc_barrier(pc_self);                          \\
+        if (pc_self->rank == 0)                       \\
+            call->seconds[k] = now() - start;         \\
+    } while (0)
+"""
 
 
 def clean(text: str) -> str:
@@ -111,7 +178,7 @@ def scalar_type(dtype: np.dtype) -> str:
 
 def _prototype(kernel: Kernel) -> str:
     arguments = [_pointer(p.dtype, p.writes) + "restrict" for p in kernel.params]
-    return f"void {_identifier(kernel.name)}({', '.join([*arguments, 'pc_team *', 'int *'])});"
+    return f"void {_identifier(kernel.name)}({', '.join([*arguments, 'pc_thread *', 'int *'])});"
 
 
 def _pointer(dtype: np.dtype, writes: bool) -> str:
@@ -142,19 +209,19 @@ def _call(position: int, launch: Launch, kernel: Kernel, places: dict[str, str])
             f"which takes {len(kernel.params)}"
         )
     if launch.origin:
-        yield f"        /* {', '.join(map(clean, launch.origin))} */"
+        yield f"    /* {', '.join(map(clean, launch.origin))} */"
     arguments = [
         f"({_pointer(p.dtype, p.writes)})({places[a]})"
         for p, a in zip(kernel.params, launch.arguments, strict=True)
     ]
-    inside = ", ".join([*arguments, "&team", f"&failed[{position}]"])
-    yield f"        LAUNCH({position}, {kernel.name}({inside}));"
+    inside = ", ".join([*arguments, "pc_self", f"&call->failed[{position}]"])
+    yield f"    LAUNCH({position}, {kernel.name}({inside}));"
 
 
 def _copies(program: Program, places: dict[str, str]) -> Iterator[str]:
     """Outputs whose array lives elsewhere: the graph returns an input, a constant, or one twice."""
-    first = len(program.inputs)
-    for position, (spec, name) in enumerate(program.outputs, first):
+    copies = []
+    for position, (spec, name) in enumerate(program.outputs, len(program.inputs)):
         array = program.arrays[name]
         if not array.storage.is_row_major or tuple(array.storage.shape) != spec.shape:
             raise ShapeError(
@@ -162,5 +229,29 @@ def _copies(program: Program, places: dict[str, str]) -> Iterator[str]:
                 f"{list(array.storage.shape)}; outputs must be stored row-major"
             )
         if places[name] != f"io[{position}]":
-            yield "        #pragma omp single"
-            yield f"        memcpy(io[{position}], {places[name]}, {byte_size(array)});"
+            copies.append(f"memcpy(io[{position}], {places[name]}, {byte_size(array)});")
+    if copies:
+        yield "    pc_barrier(pc_self);"
+    for copy in copies:
+        yield "    PC_SHARE(1)"
+        yield f"        {copy}"
+
+
+def _overlap(program: Program) -> str:
+    """Whether an array of the caller lies where an earlier one does; inputs may share memory."""
+    names = [name for _, name in (*program.inputs, *program.outputs)]
+    sizes = ", ".join(str(byte_size(program.arrays[name])) for name in names)
+    return f"""\
+enum {{ INPUTS = {len(program.inputs)}, OUTPUTS = {len(program.outputs)} }};
+static const size_t io_bytes[] = {{{sizes or 0}}};
+
+static int overlaps(void *const *io, int k)
+{{
+    const char *const first = io[k], *const last = first + io_bytes[k];
+    for (int j = 0; j < k; j++) {{
+        const char *const other = io[j];
+        if (io_bytes[j] && io_bytes[k] && other < last && first < other + io_bytes[j])
+            return 1;
+    }}
+    return 0;
+}}"""

@@ -1,4 +1,4 @@
-"""LoopNest -> C: one function a kernel, with OpenMP pragmas and gcc vector types.
+"""LoopNest -> C: one function a kernel, with shared loops and gcc vector types.
 
 Printing is a plain walk. What a function needs from `runtime/` (functions by type and lanes,
 conversions) is gathered in a `Uses` on the way, and becomes the preamble of the translation unit.
@@ -6,11 +6,13 @@ conversions) is gathered in a `Uses` on the way, and becomes the preamble of the
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import itertools
+import math
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from polyc.codegen.driver import clean, scalar_type
-from polyc.codegen.index import show_condition, show_index, variables
+from polyc.codegen.index import Affine, show_condition, show_index, variables
 from polyc.codegen.loopnest import (
     Assign,
     Block,
@@ -21,6 +23,7 @@ from polyc.codegen.loopnest import (
     Local,
     Node,
     Transpose,
+    extent_of,
     walk_nodes,
 )
 from polyc.codegen.print_expr import Printer
@@ -52,66 +55,118 @@ def print_kernel(kernel: Kernel) -> str:
     printer = Printer(uses)
     shapes = {p.name: p.shape for p in kernel.params}
     scope = Scope(shapes, {}, None)
-    body = list(_print_team(kernel.body, _Place(1, scope), printer))
+    body = list(_print_pieces(kernel.body, _Place(1, scope), printer))
     arguments = [
         f"{'' if p.writes else 'const '}{scalar_type(p.dtype)} *restrict {p.name}"
         for p in kernel.params
     ]
-    head = f"void {kernel.name}({', '.join([*arguments, 'pc_team *team', 'int *status'])})"
-    unused = f"{INDENT}(void)team, (void)status;"
+    head = f"void {kernel.name}({', '.join([*arguments, 'pc_thread *pc_self', 'int *status'])})"
+    unused = f"{INDENT}(void)pc_self, (void)status;"
     comment = [" * " + clean_line(line) for line in kernel.comment]
     return "\n".join(["/*", *comment, " */", preamble(uses), head, "{", unused, *body, "}", ""])
 
 
-def _print_team(node: Node, place: _Place, printer: Printer) -> Iterator[str]:
-    """A node that every thread of the team enters: parallel loops are shared, the rest runs once.
+def _print_pieces(block: Block, place: _Place, printer: Printer) -> Iterator[str]:
+    """What all threads of a team go through, piece by piece, with a barrier between two of them.
 
-    Both forms end with a barrier, so that what follows, here or in another kernel, sees all of it.
+    A piece is a loop with parallel loops in it, or what stands between such loops and one thread
+    does. The driver, who knows what comes next, sees to a barrier after the last.
     """
-    if not any(isinstance(n, For) and n.kind == "parallel" for n in walk_nodes(node)):
-        yield f"{place.indent}#pragma omp master"
-        yield f"{place.indent}{{"
-        yield from _print(node, place.deeper(), printer)
+    for k, piece in enumerate(_pieces(block)):
+        if k:
+            yield f"{place.indent}pc_barrier(pc_self);"
+        yield from _print_piece(piece, place, printer)
+
+
+def _print_piece(node: Node, place: _Place, printer: Printer) -> Iterator[str]:
+    inside = place.deeper()
+    if not _has_parallel(node):
+        yield f"{place.indent}PC_SHARE(1) {{"
+        yield from _print(node, inside, printer)
         yield f"{place.indent}}}"
-        yield f"{place.indent}pc_barrier(team);"
         return
     match node:
-        case Block(body=body):
-            assert not node.locals, "a local array is shared by the iterations of a parallel loop"
-            for several in _runs(body):
-                yield from _print_team(several, place, printer)
         case For(kind="parallel"):
-            collapse = _perfect_depth(node)
-            clause = f" collapse({collapse})" if collapse > 1 else ""
-            yield f"{place.indent}#pragma omp for{clause} schedule(static) nowait"
-            yield from _print_for(node, place, printer)
-            yield f"{place.indent}pc_barrier(team);"
+            yield from _print_shared(node, place, printer)
         case For():
             yield f"{place.indent}{_loop_head(node)}"
-            yield from _print_team(node.body, place.deeper(), printer)
+            yield from _print_pieces(node.body, inside, printer)
+            yield f"{inside.indent}pc_barrier(pc_self);"  # before the next iteration
             yield f"{place.indent}}}"
         case If(condition, then, otherwise):
             yield f"{place.indent}if ({show_condition(condition)}) {{"
-            yield from _print_team(then, place.deeper(), printer)
+            yield from _print_pieces(then, inside, printer)
             if otherwise:
                 yield f"{place.indent}}} else {{"
-                yield from _print_team(otherwise, place.deeper(), printer)
+                yield from _print_pieces(otherwise, inside, printer)
             yield f"{place.indent}}}"
+        case Block():
+            yield from _print_pieces(node, place, printer)
 
 
-def _runs(body: tuple[Node, ...]) -> Iterator[Node]:
+def _pieces(block: Block) -> Iterator[Node]:
     """The nodes of a block, those next to each other without a parallel loop taken together."""
-    alone: list[Node] = []
-    for node in body:
-        if any(isinstance(n, For) and n.kind == "parallel" for n in walk_nodes(node)):
-            if alone:
-                yield Block(tuple(alone))
-            alone = []
-            yield node
+    if not _has_parallel(block):
+        yield block
+        return
+    assert not block.locals, "a local array is shared by the iterations of a parallel loop"
+    for has_parallel, nodes in itertools.groupby(block.body, _has_parallel):
+        if has_parallel:
+            yield from nodes
         else:
-            alone.append(node)
-    if alone:
-        yield Block(tuple(alone))
+            yield Block(tuple(nodes))
+
+
+def _has_parallel(node: Node) -> bool:
+    return any(isinstance(n, For) and n.kind == "parallel" for n in walk_nodes(node))
+
+
+def _print_shared(loop: For, place: _Place, printer: Printer) -> Iterator[str]:
+    """Perfectly nested parallel loops as one, whose iterations the team shares.
+
+    for i in 0 .. 6 step 3:  # parallel
+      for j in 1 .. 6 step 1:  # parallel
+        -> PC_SHARE(10) { const i64 i = 3 * (pc_n / 5); const i64 j = pc_n % 5 + 1; ... }
+    """
+    loops = _perfect_nest(loop)
+    yield f"{place.indent}PC_SHARE({_product(loops)}) {{"
+    inside = place.deeper()
+    for k, each in enumerate(loops):
+        number = f"pc_n / {_product(loops[k + 1 :])}" if loops[k + 1 :] else "pc_n"
+        number += f" % {_product([each])}" if k else ""
+        if each.step != 1:
+            number = f"{each.step} * ({number})" if " " in number else f"{each.step} * {number}"
+        start = "" if each.lower == Affine() else f" + {show_index(each.lower)}"
+        yield f"{inside.indent}const i64 {each.var} = {number}{start};"
+    yield from _print_block(loops[-1].body, inside, printer)
+    yield f"{place.indent}}}"
+
+
+def _perfect_nest(loop: For) -> list[For]:
+    """Parallel loops that stand directly inside one another, with bounds of their own."""
+    loops = [loop]
+    while not loop.body.locals and len(loop.body.body) == 1:
+        inner = loop.body.body[0]
+        if not isinstance(inner, For) or inner.kind != "parallel":
+            break
+        if (variables(inner.lower) | variables(inner.upper)) & {outer.var for outer in loops}:
+            break
+        loops.append(inner)
+        loop = inner
+    return loops
+
+
+def _product(loops: Sequence[For]) -> str:
+    """The number of iterations of loops with bounds of their own, all together."""
+    known = [extent_of(loop) for loop in loops]
+    factors = [
+        f"pc_trips({show_index(loop.lower)}, {show_index(loop.upper)}, {loop.step})"
+        for loop, extent in zip(loops, known, strict=True)
+        if extent is None
+    ]
+    literal = math.prod(n for n in known if n is not None)
+    text = " * ".join([str(literal), *factors] if literal != 1 or not factors else factors)
+    return f"({text})" if len(factors) + (literal != 1) > 1 else text
 
 
 def clean_line(text: str) -> str:
@@ -170,22 +225,6 @@ def _loop_head(loop: For) -> str:
         f"for (i64 {loop.var} = {show_index(loop.lower)}; "
         f"{loop.var} < {show_index(loop.upper)}; {loop.var} += {loop.step}) {{"
     )
-
-
-def _perfect_depth(loop: For) -> int:
-    """How many parallel loops stand directly inside one another, with bounds of their own."""
-    depth, outer = 1, {loop.var}
-    while True:
-        body = loop.body
-        if body.locals or len(body.body) != 1:
-            return depth
-        inner = body.body[0]
-        if not isinstance(inner, For) or inner.kind != "parallel":
-            return depth
-        if (variables(inner.lower) | variables(inner.upper)) & outer:
-            return depth
-        loop, depth = inner, depth + 1
-        outer.add(loop.var)
 
 
 def _declare(local: Local, block: Block, scope: Scope) -> tuple[Scope, list[str]]:

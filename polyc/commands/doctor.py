@@ -14,9 +14,13 @@ from polyc.errors import BuildError, PolycError
 from polyc.options import Options
 from polyc.target.machine import Target, detect_target
 
-_PROBE = """#include <omp.h>
+_PROBE = """#define _GNU_SOURCE
 #include "polyc.h"
-int probe(void) { return omp_get_max_threads(); }
+#define PC_CALL int
+#define PC_BODY probe_body
+static void probe_body(pc_thread *pc_self, const int *call) { (void)pc_self, (void)call; }
+#include "polyc_pool.h"
+void probe(int threads) { pc_run(&threads, threads); }
 """
 
 
@@ -73,14 +77,14 @@ def _compiler(options: Options) -> Check:
 
 
 def _build(target: Target, options: Options) -> Check:
-    """Compile and link a file that uses OpenMP and the runtime's header."""
+    """Compile and link a file that uses the runtime and its threads."""
     try:
         with tempfile.TemporaryDirectory(prefix="polyc-") as folder:
             probe = replace(options, cache_dir=Path(folder), cache=True)
             build_library({"probe.c": _PROBE}, target, probe)
     except PolycError as error:
-        return Check("OpenMP", False, "a test program does not build", str(error))
-    return Check("OpenMP", True, "a test program builds")
+        return Check("runtime", False, "a test program does not build", str(error))
+    return Check("runtime", True, "a test program builds")
 
 
 def _cpu(target: Target) -> Check:

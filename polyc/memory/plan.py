@@ -37,6 +37,10 @@ class Slot:
         """Whether some launch needs both."""
         return self.first <= other.last and other.first <= self.last
 
+    def shares_memory(self, other: Slot) -> bool:
+        """Whether some byte of the arena belongs to both."""
+        return self.offset < other.offset + other.bytes and other.offset < self.offset + self.bytes
+
 
 @dataclass(frozen=True)
 class Plan:

@@ -4,7 +4,12 @@ import islpy as isl
 import pytest
 
 from polyc.analysis.footprints import compute_footprints
-from polyc.analysis.verify import LaunchAccess, verify_arena, verify_program
+from polyc.analysis.verify import (
+    LaunchAccess,
+    verify_arena,
+    verify_barriers,
+    verify_program,
+)
 from polyc.errors import IllegalSchedule
 from polyc.memory.plan import Slot
 from tests.analysis.nests import matmul_scop
@@ -65,3 +70,33 @@ def test_slots_that_are_not_live_at_once_may_share_memory() -> None:
 def test_overlap_and_overflow_name_the_arrays(slots: list[Slot], size: int, message: str) -> None:
     with pytest.raises(IllegalSchedule, match=message):
         verify_arena(slots, size)
+
+
+def test_launches_between_two_barriers_are_independent() -> None:
+    assert verify_barriers(HALVES, [], {2, 3}) == 1
+    assert verify_barriers(HALVES, [], range(4)) == 0
+    lapped = [launch("low", {}, {"A": "{ A[i] : 0<=i<5 }"}), *HALVES[1:]]
+    with pytest.raises(
+        IllegalSchedule, match=r"launches low and high: .* both touch, e\.g\. A\[4\]"
+    ):
+        verify_barriers(lapped, [], {2, 3})
+
+
+@pytest.mark.parametrize("missing", [2, 3])
+def test_a_missing_barrier_names_the_launches_and_an_element(missing: int) -> None:
+    with pytest.raises(IllegalSchedule, match=r"launches \w+ and \w+: no barrier .* e\.g\. [AY]\["):
+        verify_barriers(HALVES, [], {2, 3} - {missing})
+
+
+def test_an_array_does_not_move_in_before_another_is_out() -> None:
+    chain = [
+        launch("one", {}, {"a": "{ a[0] }"}),
+        launch("two", {"a": "{ a[0] }"}, {"b": "{ b[0] }"}),
+        launch("three", {}, {"c": "{ c[0] }"}),
+    ]
+    slots = [Slot("a", 0, 64, 0, 1), Slot("b", 64, 64, 1, 2), Slot("c", 0, 64, 2, 2)]
+    assert verify_barriers(chain, slots, {1, 2}) == 0
+    with pytest.raises(IllegalSchedule, match=r"a at \[0, 64\) and c at|c at .* and a at"):
+        verify_barriers(chain, slots, {1})
+    apart = [*slots[:2], Slot("c", 128, 64, 2, 2)]
+    assert verify_barriers(chain, apart, {1}) == 1

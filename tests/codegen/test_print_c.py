@@ -1,4 +1,4 @@
-"""Kernels in C: pragmas, declarations and names; and a strict compiler accepts the text."""
+"""Kernels in C: shared loops, declarations and names; and a strict compiler accepts the text."""
 
 import re
 import subprocess
@@ -8,14 +8,14 @@ from pathlib import Path
 import pytest
 
 from polyc.build.runtime_files import find_runtime
-from polyc.codegen.index import Compare, var
+from polyc.codegen.index import Compare, const, extremum, var
 from polyc.codegen.loopnest import Block, Kernel, Local, Param
 from polyc.codegen.print_c import clean_line, print_kernel
 from polyc.codegen.registers import find_registers
 from polyc.codegen.vectorise import vectorise
 from tests.analysis.nests import F32, ZERO, at, conv, loop, matmul, read, run, softmax, when
 
-STRICT = ["gcc", "-std=gnu11", "-fopenmp", "-Wall", "-Wextra", "-Werror", "-Wno-psabi"]
+STRICT = ["gcc", "-std=gnu11", "-Wall", "-Wextra", "-Werror", "-Wno-psabi"]
 i, j, k, v = (var(name) for name in "ijkv")
 X, Y = Param("X", F32, (8, 32), False), Param("Y", F32, (8, 32), True)
 
@@ -62,31 +62,43 @@ def test_a_convolution_keeps_its_tile_in_registers_at_every_width(tmp_path):
 
 def test_perfectly_nested_parallel_loops_are_collapsed(tmp_path):
     lines = body_of(printed(conv(32, 4, 14, 3, 3).kernel, tmp_path))
-    at_pragma = next(n for n, line in enumerate(lines) if line.startswith("#pragma"))
-    assert lines[at_pragma] == "#pragma omp for collapse(3) schedule(static) nowait"
-    assert [line.split(" =")[0] for line in lines[at_pragma + 1 : at_pragma + 4]] == [
-        "for (i64 n",
-        "for (i64 oo",
-        "for (i64 y",
+    shared = next(n for n, line in enumerate(lines) if line.startswith("PC_SHARE"))
+    assert lines[shared : shared + 4] == [
+        "PC_SHARE(8) {",
+        "const i64 n = pc_n / 8;",
+        "const i64 oo = pc_n / 4 % 2;",
+        "const i64 y = pc_n % 4;",
     ]
-    assert lines[-2:] == ["}", "pc_barrier(team);"]
+    assert not any("barrier" in line for line in lines)
 
 
 def test_bounds_of_an_outer_variable_are_not_collapsed(tmp_path):
     triangle = loop("i", 8, loop("j", i + 1, copy(i, j), kind="parallel"), kind="parallel")
     text = printed(Kernel("k", (X, Y), Block((triangle,))), tmp_path)
-    assert "collapse" not in text
-    assert text.count("#pragma omp for") == 1
+    assert text.count("PC_SHARE(8)") == 1
+    assert "for (i64 j = 0; j < i + 1; j += 1)" in text
+
+
+def test_bounds_that_are_known_only_at_run_time_are_counted_there(tmp_path):
+    rows = loop("j", extremum("min", (i + 4, const(9))), copy(i, j), lower=i, kind="parallel")
+    text = printed(Kernel("k", (X, Y), Block((loop("i", 8, rows),))), tmp_path)
+    assert "PC_SHARE(pc_trips(i, pc_min(i + 4, 9), 1)) {" in text
+    assert "const i64 j = pc_n + i;" in text
 
 
 def test_what_is_not_parallel_runs_once_and_is_seen_by_all(tmp_path):
     fill = loop("j", 32, run("Z", [j], at("Y", 0, j), ZERO))
     rows = loop("i", 8, copy(i, 0), kind="parallel")
     lines = body_of(printed(Kernel("k", (X, Y), Block((fill, rows, fill))), tmp_path))
-    order = [x for x in lines if x.startswith("#pragma") or "barrier" in x]
-    once, shared = "#pragma omp master", "#pragma omp for schedule(static) nowait"
-    barrier = "pc_barrier(team);"
-    assert order == [once, barrier, shared, barrier, once, barrier]
+    order = [x for x in lines if x.startswith("PC_SHARE") or "barrier" in x]
+    once, shared, barrier = "PC_SHARE(1) {", "PC_SHARE(8) {", "pc_barrier(pc_self);"
+    assert order == [once, barrier, shared, barrier, once]
+
+
+def test_steps_of_a_sequential_loop_wait_for_one_another(tmp_path):
+    steps = loop("j", 32, loop("i", 8, copy(i, j), kind="parallel"))
+    lines = body_of(printed(Kernel("k", (X, Y), Block((steps,))), tmp_path))
+    assert lines[-3:] == ["}", "pc_barrier(pc_self);", "}"]
 
 
 def test_a_row_of_vectors_and_a_total_of_its_lanes(tmp_path):
@@ -126,7 +138,7 @@ def test_signature_and_comment(tmp_path):
     comment = ("Nodes: conv*/1", "Y[i] = f(X)", "a\\")
     kernel = Kernel("conv_1", (X, Y), Block((loop("i", 8, copy(i, 0)),)), comment)
     text = printed(kernel, tmp_path)
-    head = "void conv_1(const f32 *restrict X, f32 *restrict Y, pc_team *team, int *status)"
+    head = "void conv_1(const f32 *restrict X, f32 *restrict Y, pc_thread *pc_self, int *status)"
     assert head in text.splitlines()
     assert text.startswith("/*\n * Nodes: conv_/1\n * Y[i] = f(X)\n * a_\n */\n")
     assert text.count("*/") == 1

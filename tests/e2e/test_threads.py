@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import re
 from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
 
 import numpy as np
 import pytest
 
 import polyc
+from polyc.codegen import driver
 from tests.e2e import steps_compute, steps_move
 from tests.e2e.graph_builder import GraphBuilder
 from tests.e2e.random_graphs import STEPS, random_graph
@@ -33,6 +36,12 @@ def large_graph() -> tuple[GraphBuilder, list]:
     (product,) = g.node("MatMul", [norm, g.constant(normal(38 * 35, 70) / 36)], exact=False)
     (total,) = g.node("ReduceSum", [flat], exact=False, keepdims=0)
     return g, [active, soft, product, total]
+
+
+@pytest.fixture(autouse=True)
+def _small_graphs_are_shared_too(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.setattr(driver, "SMALL_PROGRAM", 0)
+    monkeypatch.setenv("POLYC_CACHE_DIR", str(tmp_path))  # where nothing is compiled otherwise
 
 
 @pytest.fixture(scope="module")
@@ -68,7 +77,7 @@ def test_calls_at_the_same_time_do_not_meet(graphs: list) -> None:
 def test_a_large_graph_runs_in_parallel(graphs: list) -> None:
     graph, outputs = graphs[0]
     model = polyc.compile(graph.model(outputs), threads=2)
-    assert model.source.count("#pragma omp for") >= 4
+    assert len(re.findall(r"PC_SHARE\((?!1\))", model.source)) >= 4
     results = model.run(graph.feeds)
     for value in outputs:
         error = np.abs(results[value.name] - value.array).max() / np.abs(value.array).max()

@@ -14,11 +14,10 @@ PC_VECTORS(16)
 #define PC_LANES 16
 #include "polyc_vector.h"
 
-void k0_Conv_0_out(const f32 *restrict x, const f32 *restrict constant_0, f32 *restrict concat_0, pc_team *team, int *status)
+void k0_Conv_0_out(const f32 *restrict x, const f32 *restrict constant_0, f32 *restrict concat_0, pc_thread *pc_self, int *status)
 {
-    (void)team, (void)status;
-    #pragma omp master
-    {
+    (void)pc_self, (void)status;
+    PC_SHARE(1) {
         for (i64 c2 = 0; c2 < 7; c2 += 1) {
             f32x16 conv_0_acc_local_0_0, conv_0_acc_local_0_1, conv_0_acc_local_0_2, conv_0_acc_local_0_3, conv_0_acc_local_0_4, conv_0_acc_local_0_5, conv_0_acc_local_0_6;
             conv_0_acc_local_0_0 = pc_splat_f32x16(0.0f);
@@ -46,7 +45,6 @@ void k0_Conv_0_out(const f32 *restrict x, const f32 *restrict constant_0, f32 *r
             pc_store_f32x16(&concat_0[336 * c2 + 288], pc_max_f32x16(conv_0_acc_local_0_6, pc_splat_f32x16(0.0f)));
         }
     }
-    pc_barrier(team);
 }
 
 /* ==== k1_Conv_2_out ==== */
@@ -65,11 +63,10 @@ PC_VECTORS(16)
 #define PC_LANES 16
 #include "polyc_vector.h"
 
-void k1_Conv_2_out(const f32 *restrict x, const f32 *restrict constant_1, f32 *restrict concat_0, pc_team *team, int *status)
+void k1_Conv_2_out(const f32 *restrict x, const f32 *restrict constant_1, f32 *restrict concat_0, pc_thread *pc_self, int *status)
 {
-    (void)team, (void)status;
-    #pragma omp master
-    {
+    (void)pc_self, (void)status;
+    PC_SHARE(1) {
         for (i64 c2 = 0; c2 < 7; c2 += 1) {
             f32x16 conv_1_acc_local_0_0, conv_1_acc_local_16_0, conv_1_acc_local_0_1, conv_1_acc_local_16_1, conv_1_acc_local_0_2, conv_1_acc_local_16_2, conv_1_acc_local_0_3, conv_1_acc_local_16_3, conv_1_acc_local_0_4, conv_1_acc_local_16_4, conv_1_acc_local_0_5, conv_1_acc_local_16_5, conv_1_acc_local_0_6, conv_1_acc_local_16_6;
             conv_1_acc_local_0_0 = pc_splat_f32x16(0.0f);
@@ -118,7 +115,6 @@ void k1_Conv_2_out(const f32 *restrict x, const f32 *restrict constant_1, f32 *r
             pc_store_f32x16(&concat_0[336 * c2 + 320], pc_max_f32x16(conv_1_acc_local_16_6, pc_splat_f32x16(0.0f)));
         }
     }
-    pc_barrier(team);
 }
 
 /* ==== k2_Conv_5_out ==== */
@@ -137,11 +133,11 @@ PC_VECTORS(16)
 #define PC_LANES 16
 #include "polyc_vector.h"
 
-void k2_Conv_5_out(const f32 *restrict concat_0, const f32 *restrict constant_2, f32 *restrict y, pc_team *team, int *status)
+void k2_Conv_5_out(const f32 *restrict concat_0, const f32 *restrict constant_2, f32 *restrict y, pc_thread *pc_self, int *status)
 {
-    (void)team, (void)status;
-    #pragma omp for schedule(static) nowait
-    for (i64 c1 = 0; c1 < 7; c1 += 1) {
+    (void)pc_self, (void)status;
+    PC_SHARE(7) {
+        const i64 c1 = pc_n;
         f32x16 conv_2_acc_local_0_0, conv_2_acc_local_0_1, conv_2_acc_local_0_2, conv_2_acc_local_0_3, conv_2_acc_local_0_4, conv_2_acc_local_0_5, conv_2_acc_local_0_6;
         conv_2_acc_local_0_0 = pc_splat_f32x16(0.0f);
         conv_2_acc_local_0_1 = pc_splat_f32x16(0.0f);
@@ -187,5 +183,4 @@ void k2_Conv_5_out(const f32 *restrict concat_0, const f32 *restrict constant_2,
             pc_storen_f32x16(&y[7 * c1 + 735], pc_load_f32x16(&tile_0[240]), 7);
         }
     }
-    pc_barrier(team);
 }

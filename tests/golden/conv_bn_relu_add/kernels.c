@@ -14,11 +14,11 @@ PC_VECTORS(16)
 #define PC_LANES 16
 #include "polyc_vector.h"
 
-void k0_Conv_0_out(const f32 *restrict x, const f32 *restrict batchnormalization_0_weights_1, f32 *restrict y, const f32 *restrict batchnormalization_0_bias_1, const f32 *restrict r, pc_team *team, int *status)
+void k0_Conv_0_out(const f32 *restrict x, const f32 *restrict batchnormalization_0_weights_1, f32 *restrict y, const f32 *restrict batchnormalization_0_bias_1, const f32 *restrict r, pc_thread *pc_self, int *status)
 {
-    (void)team, (void)status;
-    #pragma omp for schedule(static) nowait
-    for (i64 c1 = 0; c1 < 9; c1 += 1) {
+    (void)pc_self, (void)status;
+    PC_SHARE(9) {
+        const i64 c1 = pc_n;
         f32x16 batchnormalization_0_acc_local_0_0, batchnormalization_0_acc_local_16_0, batchnormalization_0_acc_local_0_1, batchnormalization_0_acc_local_16_1, batchnormalization_0_acc_local_0_2, batchnormalization_0_acc_local_16_2, batchnormalization_0_acc_local_0_3, batchnormalization_0_acc_local_16_3, batchnormalization_0_acc_local_0_4, batchnormalization_0_acc_local_16_4, batchnormalization_0_acc_local_0_5, batchnormalization_0_acc_local_16_5, batchnormalization_0_acc_local_0_6, batchnormalization_0_acc_local_16_6, batchnormalization_0_acc_local_0_7, batchnormalization_0_acc_local_16_7, batchnormalization_0_acc_local_0_8, batchnormalization_0_acc_local_16_8;
         batchnormalization_0_acc_local_0_0 = pc_splat_f32x16(0.0f);
         batchnormalization_0_acc_local_16_0 = pc_splat_f32x16(0.0f);
@@ -153,5 +153,4 @@ void k0_Conv_0_out(const f32 *restrict x, const f32 *restrict batchnormalization
             pc_storen_f32x16(&y[9 * c1 + 2511], pc_load_f32x16(&tile_3[240]), 9);
         }
     }
-    pc_barrier(team);
 }

@@ -14,11 +14,11 @@ PC_VECTORS(16)
 #define PC_LANES 16
 #include "polyc_vector.h"
 
-void k0_Conv_0_out(const f32 *restrict x, const f32 *restrict constant_0, f32 *restrict relu_0, pc_team *team, int *status)
+void k0_Conv_0_out(const f32 *restrict x, const f32 *restrict constant_0, f32 *restrict relu_0, pc_thread *pc_self, int *status)
 {
-    (void)team, (void)status;
-    #pragma omp for schedule(static) nowait
-    for (i64 c2 = 0; c2 < 8; c2 += 1) {
+    (void)pc_self, (void)status;
+    PC_SHARE(8) {
+        const i64 c2 = pc_n;
         f32x16 conv_0_acc_local_0_0, conv_0_acc_local_16_0, conv_0_acc_local_0_1, conv_0_acc_local_16_1, conv_0_acc_local_0_2, conv_0_acc_local_16_2, conv_0_acc_local_0_3, conv_0_acc_local_16_3, conv_0_acc_local_0_4, conv_0_acc_local_16_4, conv_0_acc_local_0_5, conv_0_acc_local_16_5, conv_0_acc_local_0_6, conv_0_acc_local_16_6, conv_0_acc_local_0_7, conv_0_acc_local_16_7;
         conv_0_acc_local_0_0 = pc_splat_f32x16(0.0f);
         conv_0_acc_local_16_0 = pc_splat_f32x16(0.0f);
@@ -71,7 +71,6 @@ void k0_Conv_0_out(const f32 *restrict x, const f32 *restrict constant_0, f32 *r
         pc_store_f32x16(&relu_0[256 * c2 + 224], pc_max_f32x16(conv_0_acc_local_0_7, pc_splat_f32x16(0.0f)));
         pc_store_f32x16(&relu_0[256 * c2 + 240], pc_max_f32x16(conv_0_acc_local_16_7, pc_splat_f32x16(0.0f)));
     }
-    pc_barrier(team);
 }
 
 /* ==== k1_Conv_2_out ==== */
@@ -90,11 +89,10 @@ PC_VECTORS(16)
 #define PC_LANES 16
 #include "polyc_vector.h"
 
-void k1_Conv_2_out(const f32 *restrict relu_0, const f32 *restrict constant_1, f32 *restrict relu_1, const f32 *restrict constant_2, pc_team *team, int *status)
+void k1_Conv_2_out(const f32 *restrict relu_0, const f32 *restrict constant_1, f32 *restrict relu_1, const f32 *restrict constant_2, pc_thread *pc_self, int *status)
 {
-    (void)team, (void)status;
-    #pragma omp master
-    {
+    (void)pc_self, (void)status;
+    PC_SHARE(1) {
         for (i64 c2 = 0; c2 < 6; c2 += 1) {
             for (i64 c3 = 0; c3 < 6; c3 += 2) {
                 f32x16 conv_1_acc_local_0_0, conv_1_acc_local_16_0, conv_1_acc_local_0_1, conv_1_acc_local_16_1;
@@ -117,7 +115,6 @@ void k1_Conv_2_out(const f32 *restrict relu_0, const f32 *restrict constant_1, f
             }
         }
     }
-    pc_barrier(team);
 }
 
 /* ==== k2_Conv_4_out ==== */
@@ -136,11 +133,10 @@ PC_VECTORS(16)
 #define PC_LANES 16
 #include "polyc_vector.h"
 
-void k2_Conv_4_out(const f32 *restrict relu_1, const f32 *restrict constant_3, f32 *restrict y, pc_team *team, int *status)
+void k2_Conv_4_out(const f32 *restrict relu_1, const f32 *restrict constant_3, f32 *restrict y, pc_thread *pc_self, int *status)
 {
-    (void)team, (void)status;
-    #pragma omp master
-    {
+    (void)pc_self, (void)status;
+    PC_SHARE(1) {
         for (i64 c1 = 0; c1 < 6; c1 += 1) {
             f32x16 y_acc_local_0_0, y_acc_local_0_1, y_acc_local_0_2, y_acc_local_0_3, y_acc_local_0_4, y_acc_local_0_5;
             y_acc_local_0_0 = pc_splat_f32x16(0.0f);
@@ -185,5 +181,4 @@ void k2_Conv_4_out(const f32 *restrict relu_1, const f32 *restrict constant_3, f
             }
         }
     }
-    pc_barrier(team);
 }

@@ -14,11 +14,10 @@ PC_VECTORS(8)
 #define PC_LANES 8
 #include "polyc_vector.h"
 
-void k0_Conv_0_out(const f32 *restrict x, const f32 *restrict constant_0, f32 *restrict relu_0, pc_team *team, int *status)
+void k0_Conv_0_out(const f32 *restrict x, const f32 *restrict constant_0, f32 *restrict relu_0, pc_thread *pc_self, int *status)
 {
-    (void)team, (void)status;
-    #pragma omp master
-    {
+    (void)pc_self, (void)status;
+    PC_SHARE(1) {
         for (i64 c0 = 0; c0 < 3; c0 += 1) {
             for (i64 c2 = 0; c2 < 4; c2 += 1) {
                 f32x8 conv_0_acc_local_0_0, conv_0_acc_local_0_1, conv_0_acc_local_0_2, conv_0_acc_local_0_3, conv_0_acc_local_0_4;
@@ -42,7 +41,6 @@ void k0_Conv_0_out(const f32 *restrict x, const f32 *restrict constant_0, f32 *r
             }
         }
     }
-    pc_barrier(team);
 }
 
 /* ==== k1_Gemm_3_out ==== */
@@ -65,11 +63,10 @@ PC_VECTORS(16)
 #define PC_LANES 16
 #include "polyc_vector.h"
 
-void k1_Gemm_3_out(const f32 *restrict relu_0, const f32 *restrict constant_1, f32 *restrict y, const f32 *restrict constant_2, pc_team *team, int *status)
+void k1_Gemm_3_out(const f32 *restrict relu_0, const f32 *restrict constant_1, f32 *restrict y, const f32 *restrict constant_2, pc_thread *pc_self, int *status)
 {
-    (void)team, (void)status;
-    #pragma omp master
-    {
+    (void)pc_self, (void)status;
+    PC_SHARE(1) {
         {
             f32x16 y_acc_local_0_0, y_acc_local_1_0, y_acc_local_2_0;
             f32x4 y_acc_local_0_16, y_acc_local_1_16, y_acc_local_2_16;
@@ -99,5 +96,4 @@ void k1_Gemm_3_out(const f32 *restrict relu_0, const f32 *restrict constant_1, f
             pc_store_f32x4(&y[56], (y_acc_local_2_16 + pc_load_f32x4(&constant_2[16])));
         }
     }
-    pc_barrier(team);
 }

@@ -18,11 +18,11 @@ PC_VECTORS(16)
 #define PC_LANES 16
 #include "polyc_vector.h"
 
-void k0_LayerNormalization_0_4(const f32 *restrict x, f32 *restrict y, const f32 *restrict constant_0, const f32 *restrict constant_1, pc_team *team, int *status)
+void k0_LayerNormalization_0_4(const f32 *restrict x, f32 *restrict y, const f32 *restrict constant_0, const f32 *restrict constant_1, pc_thread *pc_self, int *status)
 {
-    (void)team, (void)status;
-    #pragma omp for schedule(static) nowait
-    for (i64 c0 = 0; c0 < 256; c0 += 1) {
+    (void)pc_self, (void)status;
+    PC_SHARE(256) {
+        const i64 c0 = pc_n;
         f32 y_inverse_local;
         f32 y_inverse_acc_local;
         f32 y_mean_local;
@@ -51,5 +51,4 @@ void k0_LayerNormalization_0_4(const f32 *restrict x, f32 *restrict y, const f32
             pc_store_f32x16(&y[48 * c0 + c1], ((((pc_load_f32x16(&x[48 * c0 + c1]) - pc_splat_f32x16(y_mean_local)) * pc_splat_f32x16(y_inverse_local)) * pc_load_f32x16(&constant_0[c1])) + pc_load_f32x16(&constant_1[c1])));
         }
     }
-    pc_barrier(team);
 }

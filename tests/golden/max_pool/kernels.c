@@ -12,11 +12,10 @@ PC_VECTORS(16)
 #define PC_LANES 16
 #include "polyc_vector.h"
 
-void k0_MaxPool_0_pad_8(f32 *restrict x_padded, const f32 *restrict x, pc_team *team, int *status)
+void k0_MaxPool_0_pad_8(f32 *restrict x_padded, const f32 *restrict x, pc_thread *pc_self, int *status)
 {
-    (void)team, (void)status;
-    #pragma omp master
-    {
+    (void)pc_self, (void)status;
+    PC_SHARE(1) {
         for (i64 c2 = 0; c2 < 11; c2 += 1) {
             for (i64 c3 = 0; c3 < 16; c3 += 1) {
                 x_padded[16 * c2 + c3] = -__builtin_inff();
@@ -69,7 +68,6 @@ void k0_MaxPool_0_pad_8(f32 *restrict x_padded, const f32 *restrict x, pc_team *
             }
         }
     }
-    pc_barrier(team);
 }
 
 /* ==== k1_MaxPool_0_out ==== */
@@ -88,11 +86,10 @@ PC_VECTORS(16)
 #define PC_LANES 16
 #include "polyc_vector.h"
 
-void k1_MaxPool_0_out(const f32 *restrict x_padded, f32 *restrict y, pc_team *team, int *status)
+void k1_MaxPool_0_out(const f32 *restrict x_padded, f32 *restrict y, pc_thread *pc_self, int *status)
 {
-    (void)team, (void)status;
-    #pragma omp master
-    {
+    (void)pc_self, (void)status;
+    PC_SHARE(1) {
         for (i64 c1 = 0; c1 < 5; c1 += 1) {
             f32x16 y_acc_local_0_0, y_acc_local_0_1, y_acc_local_0_2, y_acc_local_0_3, y_acc_local_0_4;
             y_acc_local_0_0 = pc_splat_f32x16(-__builtin_inff());
@@ -136,5 +133,4 @@ void k1_MaxPool_0_out(const f32 *restrict x_padded, f32 *restrict y, pc_team *te
             }
         }
     }
-    pc_barrier(team);
 }

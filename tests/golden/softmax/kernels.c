@@ -26,11 +26,11 @@ PC_VECTORS(16)
 #define PC_LANES 16
 #include "polyc_f32_exp.h"
 
-void k0_Softmax_0_4(const f32 *restrict x, f32 *restrict y, pc_team *team, int *status)
+void k0_Softmax_0_4(const f32 *restrict x, f32 *restrict y, pc_thread *pc_self, int *status)
 {
-    (void)team, (void)status;
-    #pragma omp for schedule(static) nowait
-    for (i64 c0 = 0; c0 < 256; c0 += 1) {
+    (void)pc_self, (void)status;
+    PC_SHARE(256) {
+        const i64 c0 = pc_n;
         f32 y_exp_local[100] __attribute__((aligned(64)));
         f32 y_inverse_local;
         f32 y_inverse_acc_local;
@@ -65,5 +65,4 @@ void k0_Softmax_0_4(const f32 *restrict x, f32 *restrict y, pc_team *team, int *
         }
         pc_store_f32x4(&y[100 * c0 + 96], (pc_load_f32x4(&y_exp_local[96]) * pc_splat_f32x4(y_inverse_local)));
     }
-    pc_barrier(team);
 }
