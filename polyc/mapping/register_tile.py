@@ -20,6 +20,12 @@ UNROLLED = 36
 LONG = 72
 """Multiply-adds of a window's tile from which on its loops cost nothing."""
 
+ENOUGH = 12
+"""Vectors that keep loads and operations of a pooling busy: 16 take 10% longer."""
+
+DIGITS = 6
+"""Of a price: equal ones must not differ by rounding."""
+
 MANY_TAPS = 16
 """Taps from which on a tile's sums are not soon followed by those of the next tile."""
 
@@ -89,7 +95,7 @@ def _average(rows: int, u: int, columns: int, v: int, price: Price) -> float:
     for height, high in ((u, rows - rows % u), (rows % u, rows % u)):
         for width, wide in ((v, columns - columns % v), (columns % v, columns % v)):
             total += high * wide * price(height, width) if high * wide else 0.0
-    return total / (rows * columns)
+    return round(total / (rows * columns), DIGITS)
 
 
 def _price_product(reused: bool, height: int, width: int) -> float:
@@ -118,4 +124,6 @@ def _price_window(
     kept = work <= UNROLLED and (taps * still + height) * width < registers * 3 // 4
     stalls = max(1.0, 8 / (height * width)) if taps > MANY_TAPS else 1.0
     loads = moving + (0 if kept else still / height)
-    return stalls * (max(1.0, loads) + 0.1 / width + 1 / min(work, LONG))
+    # Rows that share nothing gain nothing from each other.
+    alone = 0.02 * max(0, height * width - ENOUGH) if not still else 0.0
+    return stalls * (max(1.0, loads) + 0.1 / width + 1 / min(work, LONG) + alone)

@@ -6,13 +6,12 @@ does. What a cluster reads and writes stays in place from run to run, as warm as
 it. Constants do not: between two runs of a layer a model reads all its other weights, so constants
 move on through a pool of that many bytes.
 
-Times are noisy and drift, so kernels are only ever compared with each other, turn by turn
-(`compare`), and what counts is the median of the ratios within the turns.
+Times are noisy and drift, so kernels are only ever compared with each other, turn by turn, and what
+counts is the least time of each (`compare`).
 """
 
 from __future__ import annotations
 
-import statistics
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 
@@ -38,13 +37,13 @@ from polyc.target.machine import Target
 from polyc.trace import Trace
 
 RACE_SECONDS = 0.25
-MOST_TURNS = 40
+MOST_TURNS = 100
 LEAST_TURNS = 7
 """A comparison takes about RACE_SECONDS, but its turns are so many."""
 
 HOPELESS = 1.3
 TRIAL_TURNS = 3
-"""Who is slower by this factor after so many turns is out of a race."""
+"""Who is slower by this factor after so many turns leaves the race."""
 
 Run = Callable[[], float]
 """One run; the seconds that it took."""
@@ -150,27 +149,22 @@ def _write(memory: np.ndarray, offset: int, value: np.ndarray) -> None:
     memory[offset : offset + flat.size] = flat
 
 
-def compare(runs: Sequence[Run], seconds: float = RACE_SECONDS) -> list[list[float]]:
-    """The times of each in turns, forwards and backwards; the first one is never out.
+def compare(runs: Sequence[Run], seconds: float = RACE_SECONDS) -> list[float]:
+    """The least time of each, taken in turns, forwards and backwards.
 
-    runs of 1 ms and 2 ms -> 40 times of each. Who is hopeless has fewer times than the others.
+    Whatever disturbs a run only adds to its time, so the least says most about the kernel. The
+    first one is never out of the race.
     """
     once = sum(run() for run in runs)
     turns = max(LEAST_TURNS, min(MOST_TURNS, int(seconds / max(once, 1e-9))))
     racing = list(range(len(runs)))
-    times: list[list[float]] = [[] for _ in runs]
+    least = [float("inf")] * len(runs)
     for turn in range(turns):
         for k in racing if turn % 2 == 0 else reversed(racing):
-            times[k].append(runs[k]())
+            least[k] = min(least[k], runs[k]())
         if turn + 1 == TRIAL_TURNS:
-            limit = HOPELESS * statistics.median(times[0])
-            racing = [k for k in racing if k == 0 or statistics.median(times[k]) <= limit]
-    return times
-
-
-def ratios(times: Sequence[float], base: Sequence[float]) -> list[float]:
-    """Turn by turn, how long one took in terms of the other."""
-    return [t / b for t, b in zip(times, base, strict=False)]
+            racing = [k for k in racing if k == 0 or least[k] <= HOPELESS * least[0]]
+    return least
 
 
 def _keep_in_place(plan: Plan, shared: Sequence[str]) -> Plan:

@@ -9,7 +9,6 @@ luckiest.
 
 from __future__ import annotations
 
-import statistics
 import time
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
@@ -21,7 +20,7 @@ from polyc.mapping.parameters import Parameters, Tuned
 from polyc.mapping.space import MOVES
 from polyc.mapping.storing import keeps_layouts
 from polyc.target.machine import Target
-from polyc.tuning.measure import Built, compare, ratios
+from polyc.tuning.measure import Built, compare
 
 HEAT = 6
 """Candidates in a heat."""
@@ -147,12 +146,11 @@ class Search:
         if not entrants:
             return more
         times = compare([state.best.run, *(built.run for _, built in entrants)])
-        medians = [statistics.median(ratios(t, times[0])) for t in times[1:]]
-        winner = min(range(len(entrants)), key=medians.__getitem__)
+        winner = min(range(len(entrants)), key=lambda k: times[1 + k])
         parameters, built = entrants[winner]
-        if medians[winner] <= 1 - WORTHWHILE and _gain(built, state.best) >= WORTHWHILE:
-            gain = _gain(built, first)
-            if gain >= WORTHWHILE:
+        if 1 - times[1 + winner] / times[0] >= WORTHWHILE:
+            step, gain = _gain(built, state.best), _gain(built, first)
+            if min(step, gain) >= WORTHWHILE:
                 state.best_known, state.best = Tuned(parameters, gain), built
         return more
 
@@ -181,7 +179,6 @@ class Search:
 
 
 def _gain(one: Built, other: Built) -> float:
-    """The share of the other's time that one saves, as far as most turns agree; 0 if few do."""
-    times = compare([other.run, one.run])
-    found = sorted(ratios(times[1], times[0]))
-    return max(0.0, 1 - statistics.median(found)) if found[len(found) * 3 // 4] < 1 else 0.0
+    """The share of the other's time that one saves, in a comparison of the two."""
+    before, after = compare([other.run, one.run])
+    return 1 - after / before

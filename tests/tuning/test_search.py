@@ -12,7 +12,7 @@ from polyc.mapping.open_cluster import OpenCluster
 from polyc.mapping.parameters import Parameters, Tuned
 from polyc.mapping.space import is_candidate
 from polyc.mapping.storing import choose_parameters
-from polyc.tuning.measure import Built, compare
+from polyc.tuning.measure import MOST_TURNS, Built, compare
 from polyc.tuning.search import HEAT, Search, Task
 from tests.analysis.nests import conv_scop, matmul_scop
 from tests.mapping.stages import AVX512, open_cluster
@@ -24,10 +24,14 @@ MS = 1e-3
 
 @dataclass
 class FakeBench:
-    """Kernels that take `times` seconds where it says, else a millisecond; a build takes one s."""
+    """Kernels that take `times` seconds where it says, else a millisecond; a build takes one s.
+
+    noise: added to most runs, in shares of their time; lasting: runs after which all are alike.
+    """
 
     times: dict[Parameters, float] = field(default_factory=dict)
     noise: float = 0.0
+    lasting: int = 1 << 60
     refused: frozenset[Parameters] = frozenset()
     now: float = 0.0
     built: list[tuple[str, Parameters]] = field(default_factory=list)
@@ -38,8 +42,13 @@ class FakeBench:
         if parameters in self.refused:
             raise BuildError("no")
         seconds = self.times.get(parameters, MS)
-        swing = itertools.cycle([1 + self.noise, 1 - self.noise, 1.0])
-        return Built(str(parameters), lambda: seconds * next(swing))
+        swing = itertools.cycle([1 + self.noise, 1 + self.noise / 2, 1.0])
+        runs = itertools.count()
+
+        def run() -> float:
+            return (seconds if next(runs) < self.lasting else MS) * next(swing)
+
+        return Built(str(parameters), run)
 
     def clock(self) -> float:
         return self.now
@@ -94,11 +103,23 @@ def test_later_moves_start_from_the_best():
     assert {p.tile for p in orders} == {fast.tile}
 
 
-def test_a_gain_below_the_noise_is_none():
+def test_a_small_gain_is_none():
     few = {neighbour(place=k): 0.98 * MS for k in range(1, 4)}
     (finding,) = run(FakeBench(few), task())
     assert finding.tuned.gain == 0
-    (finding,) = run(FakeBench(noise=0.2), task())
+
+
+def test_disturbed_runs_do_not_count():
+    fast = neighbour()
+    for times in ({}, {fast: 0.8 * MS}):
+        quiet, noisy = (run(FakeBench(times, noise), task())[-1].tuned for noise in (0.0, 3.0))
+        assert quiet == noisy
+
+
+def test_a_lucky_run_must_be_repeated():
+    lucky = neighbour()
+    bench = FakeBench({lucky: 0.5 * MS}, lasting=MOST_TURNS)
+    (finding,) = run(bench, task())
     assert finding.tuned.gain == 0
 
 
@@ -143,5 +164,15 @@ def test_kernels_that_take_most_come_first_and_oftener():
 
 
 def test_who_is_hopeless_leaves_a_race():
-    times = compare([lambda: 1e-3, lambda: 1.1e-3, lambda: 2e-3])
-    assert len(times[0]) == len(times[1]) > len(times[2])
+    counts = [0, 0, 0]
+
+    def runner(k, seconds):
+        def run():
+            counts[k] += 1
+            return seconds
+
+        return run
+
+    times = compare([runner(0, 1e-3), runner(1, 1.1e-3), runner(2, 2e-3)])
+    assert times == [1e-3, 1.1e-3, 2e-3]
+    assert counts[0] == counts[1] > counts[2]
