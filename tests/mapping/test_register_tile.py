@@ -191,7 +191,9 @@ def depthwise(channels: int, size: int, taps: int) -> Scop:
             array("acc", [channels, size, size], "temporary"),
             array("Y", [size, size, channels], "output"),
         ],
-        statement(f"{{ Z[c, y, x] : {inside} }}", "{ Z[c, y, x] -> acc[c, y, x] }", Const(0.0, F32)),
+        statement(
+            f"{{ Z[c, y, x] : {inside} }}", "{ Z[c, y, x] -> acc[c, y, x] }", Const(0.0, F32)
+        ),
         statement(
             f"{{ S[c, y, x, r, q] : {inside} and 0 <= r < {taps} and 0 <= q < {taps} }}",
             "{ S[c, y, x, r, q] -> acc[c, y, x] }",
