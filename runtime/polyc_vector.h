@@ -148,6 +148,12 @@ PC_INLINE V FN(blend)(M mask, V a, V b)
 }
 PC_INLINE V FN(select)(B condition, V a, V b) { return FN(blend)(TO_MASK(condition), a, b); }
 
+/* The first n lanes of v, and in the others e. */
+PC_INLINE V FN(fill)(V v, i64 n, T e)
+{
+    return FN(blend)((M){IOTA(0)} < (PC_PASTE(i, BITS))n, v, FN(splat)(e));
+}
+
 PC_INLINE B FN(eq)(V a, V b) { return TO_B8(a == b); }
 PC_INLINE B FN(ne)(V a, V b) { return TO_B8(a != b); }
 

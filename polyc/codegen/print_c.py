@@ -10,6 +10,7 @@ import itertools
 import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from math import prod
 
 from polyc.codegen.driver import clean, scalar_type
 from polyc.codegen.index import Affine, show_condition, show_index, variables
@@ -29,7 +30,7 @@ from polyc.codegen.loopnest import (
 from polyc.codegen.print_expr import Printer
 from polyc.codegen.registers import Register, elements, register_of
 from polyc.codegen.runtime_table import preamble
-from polyc.codegen.scope import Registers, Scope, Uses
+from polyc.codegen.scope import LINE, Registers, Scope, Uses
 
 INDENT = "    "
 
@@ -231,11 +232,9 @@ def _declare(local: Local, block: Block, scope: Scope) -> tuple[Scope, list[str]
     """Declarations of a local array: named registers, or an aligned array on the stack."""
     element = scalar_type(local.dtype)
     if not local.in_registers:
-        size = 1
-        for n in local.shape:
-            size *= n
-        line = f"{element} {local.name}[{size}] __attribute__((aligned(64)));"
-        return scope.with_array(local), [line]
+        inside = scope.with_array(local)
+        size = prod(inside.shapes[local.name])
+        return inside, [f"{element} {local.name}[{size}] __attribute__((aligned({LINE})));"]
     found: dict[str, Register] = {}
     for place, loop in _accesses(local.name, block):
         register = register_of(place, loop)

@@ -39,6 +39,7 @@ from polyc.codegen.loopnest import (
 from polyc.codegen.registers import register_of
 from polyc.codegen.scope import Scope, Uses
 from polyc.scop.expr import COMPARISONS, INT64, Call, Cast, Const
+from polyc.scop.scop import identity
 
 INFIX = {"add": "+", "sub": "-", "mul": "*", "div": "/"}
 SELECTABLE = frozenset({"eq", "ne", "lt", "le", "gt", "ge"})
@@ -64,10 +65,12 @@ class Printer:
         if assign.target.array in scope.registers:
             register = register_of(assign.target, scope.lanes)
             assert register is not None
-            name = register.name(scope.registers[assign.target.array].local)
+            local = scope.registers[assign.target.array].local
+            name = register.name(local)
             if register.lanes == 1:
                 return self._reduce_lanes(assign, name, scope)
-            return [self._update(assign, name, self.expr(assign.value, scope), scope)]
+            value = self._value(assign, scope, combined=local.is_tile)
+            return [self._update(assign, name, value, scope)]
         address = scope.address(assign.target)
         step = stride(address, scope.lanes.var)
         first = show_index(scope.first(address))
@@ -75,13 +78,13 @@ class Printer:
             return self._reduce_lanes(assign, f"{assign.target.array}[{first}]", scope)
         if step is None:
             return self._scatter(assign, scope)
-        partial = scope.is_partial(assign.target.array)
+        partial = scope.is_partial(assign.target)
         if partial and step != 1:
             return self._scatter(assign, scope)
         value = self.expr(assign.value, scope)
         place = f"&{assign.target.array}[{first}]"
         if assign.reduction:
-            old = self._load(assign.target.array, first, step, dtype, scope)
+            old = self._load(assign.target, first, step, dtype, scope)
             value = self._apply(assign.reduction, [old, value], dtype, lanes)
         if partial:
             return [f"{self._name('storen', dtype, lanes)}({place}, {value}, {scope.filled});"]
@@ -99,11 +102,20 @@ class Printer:
 
     def _reduce_lanes(self, assign: Assign, target: str, scope: Scope) -> list[str]:
         """All lanes meet in one element."""
-        if assign.reduction is None or scope.filled < scope.count:
+        if assign.reduction is None:
             return self._scatter(assign, scope)
-        value = self.expr(assign.value, scope)
+        value = self._value(assign, scope, combined=True)
         folded = f"{self._name('reduce_' + assign.reduction, assign.dtype, scope.count)}({value})"
         return [self._update(assign, target, folded, replace(scope, lanes=None))]
+
+    def _value(self, assign: Assign, scope: Scope, combined: bool) -> str:
+        """The value of an assignment; those of its idle lanes that are `combined` are neutral."""
+        value = self.expr(assign.value, scope)
+        if not combined or assign.reduction is None or scope.filled == scope.count:
+            return value
+        neutral = literal(identity(assign.reduction, assign.dtype), assign.dtype)
+        name = self._name("fill", assign.dtype, scope.count)
+        return f"{name}({_bare(value)}, {scope.filled}, {neutral})"
 
     def _scatter(self, assign: Assign, scope: Scope) -> list[str]:
         """A vector stored lane by lane, where the places follow no stride."""
@@ -237,18 +249,18 @@ class Printer:
         moving = [e for _, e in read.dynamic if scope.lanes.var in _variables(e)]
         address = scope.address(element)
         step = stride(address, scope.lanes.var)
-        partial = scope.is_partial(element.array)
+        partial = scope.is_partial(element)
         if moving or step is None or (partial and step not in (0, 1)):
             return self._each_lane(read, scope)
         alone = replace(scope, lanes=None)
         if step == 0:
             return self._splat(self._place(element, alone, read.dynamic), dtype, lanes)
         first = self._address(substitute_element(element, scope.start), alone, read.dynamic)
-        return self._load(element.array, first, step, dtype, scope)
+        return self._load(element, first, step, dtype, scope)
 
-    def _load(self, array: str, first: str, step: int, dtype: np.dtype, scope: Scope) -> str:
-        lanes = scope.count
-        if scope.is_partial(array):
+    def _load(self, element: Element, first: str, step: int, dtype: np.dtype, scope: Scope) -> str:
+        array, lanes = element.array, scope.count
+        if scope.is_partial(element):
             return f"{self._name('loadn', dtype, lanes)}(&{array}[{first}], {scope.filled})"
         if step == 1:
             return f"{self._name('load', dtype, lanes)}(&{array}[{first}])"

@@ -119,6 +119,7 @@ FUNCTIONS: Mapping[str, Function] = {
     "storen": _vector("pointer T i64", returns="none"),
     "transpose": _vector("pointer", returns="none"),
     "splat": _vector("scalar"),
+    "fill": _vector("T i64 scalar"),
     "iota": _vector("scalar", NUMBERS),
     **{f"reduce_{name}": _vector("T", NUMBERS, "scalar") for name in ("add", "mul", "min", "max")},
     **{f"reduce_{name}": _vector("T", ("b8",), "scalar") for name in ("and", "or")},

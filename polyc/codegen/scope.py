@@ -11,6 +11,9 @@ from polyc.codegen.index import Affine, const, substitute
 from polyc.codegen.loopnest import Element, For, Local, extent_of, lanes_of
 from polyc.codegen.registers import Register
 
+LINE = 64
+"""Bytes of a cache line, and of the widest vector."""
+
 
 @dataclass
 class Uses:
@@ -43,19 +46,23 @@ class Registers:
 class Scope:
     """Arrays in memory with their shapes, locals in registers, and the vector loop around.
 
-    `guard` is the condition under which guarded elements exist here, as a C expression; `tiles` are
-    the arrays in memory of which idle lanes may be touched.
+    `guard` is the condition under which guarded elements exist here, as a C expression; `locals`
+    are the arrays that are private to a block around.
     """
 
     shapes: Mapping[str, tuple[int, ...]]
     registers: Mapping[str, Registers]
     lanes: For | None
     guard: str = ""
-    tiles: frozenset[str] = frozenset()
+    locals: Mapping[str, Local] = field(default_factory=dict)
 
     def with_array(self, local: Local) -> Scope:
-        tiles = self.tiles | {local.name} if local.is_tile else self.tiles
-        return replace(self, shapes={**self.shapes, local.name: local.shape}, tiles=tiles)
+        """The place inside the block of a local in memory; its rows begin at cache lines."""
+        shape, line = local.shape, LINE // local.dtype.itemsize
+        if shape and shape[-1] > line // 2:
+            shape = (*shape[:-1], -(-shape[-1] // line) * line)
+        shapes, locals_ = {**self.shapes, local.name: shape}, {**self.locals, local.name: local}
+        return replace(self, shapes=shapes, locals=locals_)
 
     def with_registers(self, found: Registers) -> Scope:
         return replace(self, registers={**self.registers, found.local.name: found})
@@ -76,9 +83,20 @@ class Scope:
         """Lanes that stand for an iteration: all but those that a partial vector leaves idle."""
         return (extent_of(self.lanes) or 1) if self.lanes else 1
 
-    def is_partial(self, array: str) -> bool:
-        """Whether vectors of an array have idle lanes here, which no access may touch."""
-        return self.filled < self.count and array not in self.tiles
+    def is_partial(self, element: Element) -> bool:
+        """Whether a vector that begins at an element has idle lanes here that are not its own.
+
+        Those of a local belong to it where nothing but padding is behind the other lanes.
+        """
+        if self.filled == self.count:
+            return False
+        local = self.locals.get(element.array)
+        if local is None or not local.shape:
+            return True
+        start = self.first(element.index[-1])
+        is_last = (start + self.filled).constant == local.shape[-1] and start.is_constant
+        has_room = (start + self.count).constant <= self.shapes[local.name][-1]
+        return not (local.is_tile or (is_last and has_room))
 
     def address(self, element: Element) -> Affine:
         """The element's offset in a row-major array."""

@@ -18,6 +18,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 
 from polyc.codegen.index import Affine, const, stride, var, variables
+from polyc.codegen.lanes import MASKED_BYTES, cut_lanes
 from polyc.codegen.loopnest import (
     Assign,
     Block,
@@ -29,6 +30,7 @@ from polyc.codegen.loopnest import (
     Read,
     Transpose,
     extent_of,
+    lanes_of,
     rewrite_nodes,
     substitute_node,
     walk_expr,
@@ -45,11 +47,13 @@ def transpose_tiles(block: Block, simd_bytes: int, names: Iterator[int]) -> Bloc
     nodes = tuple(walk_nodes(block))
     locals_ = frozenset(lo.name for n in nodes if isinstance(n, Block) for lo in n.locals)
 
+    masked = simd_bytes == MASKED_BYTES
+
     def rewrite(node: Node) -> Node:
         tile = _find_tile(node, locals_)
         if tile is None or not (tile.crossing or tile.stores_across):
             return node
-        parts = tile.pieces(min(simd_bytes // tile.assign.widest, LARGEST_SIDE))
+        parts = tile.pieces(min(simd_bytes // tile.assign.widest, LARGEST_SIDE), masked)
         return Block(tuple(p.transposed(names) if p.is_square else p.plain() for p in parts))
 
     return rewrite_nodes(block, rewrite)
@@ -80,18 +84,17 @@ class _Tile:
         """Whether there is something to transpose."""
         return self.width > 1 and self.height > 1
 
-    def pieces(self, side: int) -> Iterator[_Tile]:
+    def pieces(self, side: int, masked: bool) -> Iterator[_Tile]:
         """Tiles of at most `side` each way.
 
-        Where registers are accessed, vectors have no idle lanes, as everywhere else: a tile of 10
-        columns is one of 8 and one of 2, and those of 2 columns have 2 rows.
+        Where registers are accessed, vectors are cut as they are everywhere else, and a tile is no
+        higher than they are wide.
         """
         reads = {e.element.array for e in walk_expr(self.assign.value) if isinstance(e, Read)}
-        whole = bool(self.locals & {self.assign.target.array, *reads})
-        for v in _cut(self.vector, side, whole):
-            height = (extent_of(v) or 0) if whole else side
-            for u in _cut(self.unroll, height, whole=False):
-                yield replace(self, vector=v, unroll=u)
+        fixed = bool(self.locals & {self.assign.target.array, *reads})
+        for v in cut_lanes(self.vector, side, masked or not fixed):
+            for u in cut_lanes(self.unroll, lanes_of(v) if fixed else side, masked=True):
+                yield replace(self, vector=replace(v, idle=0), unroll=replace(u, idle=0))
 
     @property
     def crossing(self) -> tuple[Element, ...]:
@@ -217,17 +220,6 @@ def _find_tile(node: Node, locals_: frozenset[str]) -> _Tile | None:
     if assign.target.array in reads:
         return None
     return _Tile(loops["vector"], loops["unroll"], assign, locals_)
-
-
-def _cut(loop: For, side: int, whole: bool) -> Iterator[For]:
-    """The loop in pieces of at most `side` iterations; of a power of two of them, if `whole`."""
-    start, end = 0, extent_of(loop) or 0
-    while start < end:
-        while whole and side > end - start:
-            side //= 2
-        stop = min(start + side, end)
-        yield replace(loop, lower=loop.lower + start, upper=loop.lower + stop)
-        start = stop
 
 
 def _steps(element: Element, name: str) -> tuple[int | None, ...]:

@@ -7,6 +7,7 @@
   are across it, a square of two loops that is transposed in registers;
 * *transform*, for a group of statements with small loops of their own: these are unrolled, the
   vector loop is the innermost, and what the statements hand each other stays in registers;
+* *columns*, for reductions without reuse across a loop with unit step: a strip of it is the tile;
 * *rows*: shared outer loops run in parallel, each statement vectorises an inner loop of its own.
 """
 
@@ -17,10 +18,11 @@ from math import ceil, prod
 
 import numpy as np
 
+from polyc.mapping.columns import Columns, choose_columns, choose_lanes, is_by_columns
 from polyc.mapping.loop_order import choose_order
 from polyc.mapping.mapping import Mapping
 from polyc.mapping.parameters import Parameters
-from polyc.mapping.pointwise import choose_blocks, choose_pointwise_order
+from polyc.mapping.pointwise import STREAM_VECTORS, choose_blocks, choose_pointwise_order
 from polyc.memory.layout import choose_inner_loop, compute_strides
 from polyc.memory.storage import Storage
 from polyc.poly.affine import box_extents
@@ -30,7 +32,10 @@ from polyc.scop.scop import Array, Statement
 from polyc.target.machine import Target
 
 ROW_VECTORS = 4
-"""Vectors of a row that are worked on together, so that sums do not wait for each other."""
+"""Vectors of a row that are reduced side by side: an addition takes 3 or 4 cycles."""
+
+WHOLE_ROW = 8
+"""Vectors of a row up to which it is kept in registers as a whole."""
 
 
 def choose_mapping(
@@ -44,6 +49,8 @@ def choose_mapping(
     """The strategy that fits the cluster, with its sizes."""
     vector, (unroll, height, width) = parameters.vector, parameters.tile
     work = sum(prod(box_extents(s.domain)) for s in cluster.statements)
+    blocks: dict[int, int] = {}
+    columns: Columns | None = None
     inner = {s.name: (_by_stride(s, arrays, storages), 0) for s in cluster.prelude}
     if vector is None:
         order = band.loops
@@ -51,13 +58,16 @@ def choose_mapping(
         for s in cluster.statements:
             inner[s.name] = _inner_vector(s, cluster, used, arrays, storages, target)
         sizes: dict[int, int] = {}
-        blocks: dict[int, int] = {}
         strategy = "rows"
     else:
-        sizes, blocks = {vector: width}, {}
+        sizes = {vector: width}
         if unroll is not None:
             sizes[unroll] = height
-        if any(s.reduction for s in cluster.statements):
+        if is_by_columns(cluster):
+            strategy = "columns"
+            order = (*(d for d in band.loops if d != vector), vector)
+            columns = choose_columns(width, choose_lanes(cluster, arrays, target), target)
+        elif any(s.reduction for s in cluster.statements):
             strategy = "contraction"
             order = choose_order(cluster, band.loops, vector, sizes, arrays, storages, target)
         else:
@@ -74,6 +84,7 @@ def choose_mapping(
         _count_parallel(cluster, band, order, {**sizes, **blocks}, work),
         inner,
         blocks,
+        columns,
     )
 
 
@@ -117,5 +128,7 @@ def _inner_vector(
     if best is None:
         return ((), 0)
     extent = box_extents(s.domain)[best]
-    vectors = max(1, min(ROW_VECTORS, extent // (ROW_VECTORS * lanes)))
-    return ((s.iterators[best],), min(vectors * lanes, extent))
+    if extent <= WHOLE_ROW * lanes:
+        return ((s.iterators[best],), extent)
+    vectors = ROW_VECTORS if strides[0].steps[best] == 0 else STREAM_VECTORS
+    return ((s.iterators[best],), vectors * lanes)

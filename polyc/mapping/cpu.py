@@ -17,6 +17,7 @@ from __future__ import annotations
 
 import islpy as isl
 
+from polyc.mapping.columns import mark_column
 from polyc.mapping.mapping import Mapping
 from polyc.poly.tree import (
     BAND,
@@ -75,6 +76,8 @@ def _unroll_inner(schedule: isl.Schedule, cluster: Cluster) -> isl.Schedule:
 def _mark_leaf(band: isl.ScheduleNode, cluster: Cluster, mapping: Mapping) -> isl.ScheduleNode:
     """Split a leaf's innermost band into marked loops."""
     name = single_statement(band)
+    if mapping.columns is not None and name in cluster.names:
+        return mark_column(band, name, cluster, mapping.columns)
     inner = mapping.inner.get(name) if name else None
     if inner is not None:
         _, size = inner

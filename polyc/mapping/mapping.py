@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping as Table
 from dataclasses import dataclass, field
 
+from polyc.mapping.columns import Columns
 from polyc.schedule.cluster import Cluster
 
 
@@ -13,7 +14,7 @@ class Mapping:
     """The choices of a strategy, in terms of a cluster's shared loops.
 
     order: the shared loops, outermost first; sizes: their tile sizes (1: not tiled); blocks: sizes
-    of larger tiles around these, for the loops that have them;
+    of larger tiles around these, for the loops that have them; columns: how a strip is walked;
     parallel: how many leading loops run on threads; inner: for a statement, its inner loops in the
     order in which they are to end, and the tile size of the last one (0: not vectorised).
     """
@@ -26,6 +27,7 @@ class Mapping:
     parallel: int
     inner: Table[str, tuple[tuple[str, ...], int]] = field(default_factory=dict)
     blocks: Table[int, int] = field(default_factory=dict)
+    columns: Columns | None = None
 
     def describe(self, cluster: Cluster) -> str:
         """One line for a human: `contraction: o/32 y x/14, unroll x, vector o, 2 parallel`."""

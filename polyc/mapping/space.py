@@ -11,6 +11,7 @@ from dataclasses import replace
 from itertools import permutations, zip_longest
 from math import ceil
 
+from polyc.mapping.columns import choose_lanes, choose_strip, is_by_columns
 from polyc.mapping.open_cluster import OpenCluster
 from polyc.mapping.parameters import Parameters, Tile
 from polyc.mapping.pointwise import choose_pointwise_tile
@@ -20,6 +21,9 @@ from polyc.target.machine import Target
 
 MOST_VECTORS = 8
 """Vectors in a tile without accumulators."""
+
+STRIPS = (16, 64, 256, 1024, 4096)
+"""Widths of a strip of columns."""
 
 MOST_LOOPS = 3
 """Loops with more than one tile of which every order is tried; of more, only the vector loop is
@@ -46,7 +50,7 @@ def is_candidate(one: OpenCluster, parameters: Parameters, target: Target) -> bo
 def list_vector_loops(one: OpenCluster) -> list[int]:
     """Shared loops that may run in SIMD lanes."""
     cluster = one.cluster
-    if not cluster.is_group and not all(is_whole(s, cluster) for s in cluster.statements):
+    if cluster.has_reuse and not all(is_whole(s, cluster) for s in cluster.statements):
         return []
     return [d for d, extent in enumerate(cluster.extents) if extent > 1]
 
@@ -54,6 +58,10 @@ def list_vector_loops(one: OpenCluster) -> list[int]:
 def list_tiles(one: OpenCluster, vector: int, target: Target) -> list[Tile]:
     """Every tile of a vector loop, the best by the cost model first."""
     cluster = one.cluster
+    if is_by_columns(cluster):
+        strip = choose_strip(cluster, vector, one.strides, one.arrays, one.private, target)
+        lanes = choose_lanes(cluster, one.arrays, target)
+        return [strip, *((None, 1, w) for w in STRIPS if lanes <= w < strip[2])]
     if any(s.reduction for s in cluster.statements):
         return rank_register_tiles(cluster, vector, one.strides, one.arrays, target)
     lanes = min(target.lanes(one.arrays[a.array].dtype) for st in one.strides.values() for a in st)

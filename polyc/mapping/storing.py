@@ -6,6 +6,7 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
+from polyc.mapping.columns import choose_strip, is_by_columns
 from polyc.mapping.open_cluster import OpenCluster, compute_all_strides, list_touched
 from polyc.mapping.packing import find_operands, pack
 from polyc.mapping.parameters import Parameters, Tile, Tuned
@@ -225,6 +226,8 @@ def _choose_tile(one: OpenCluster, vector: int | None, target: Target) -> Tile:
     cluster, strides, arrays = one.cluster, one.strides, one.arrays
     if vector is None:
         return None, 1, 1
+    if is_by_columns(cluster):
+        return choose_strip(cluster, vector, strides, arrays, one.private, target)
     if any(s.reduction for s in cluster.statements):
         return choose_register_tile(cluster, vector, strides, arrays, target)
     return choose_pointwise_tile(cluster, vector, strides, arrays, target)

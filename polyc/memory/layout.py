@@ -16,6 +16,7 @@ from math import prod
 import islpy as isl
 import numpy as np
 
+from polyc.codegen.lanes import MASKED_BYTES
 from polyc.memory.storage import Storage, permuted, row_major
 from polyc.poly.affine import box_extents, coefficients, output, outputs, single_aff
 from polyc.schedule.cluster import Cluster
@@ -189,16 +190,19 @@ def choose_vector_loop(
                 ]
             total += instances * sum(values) / len(values)
             weight += instances
-        filled = _filled(extent, target.lanes(np.dtype(np.float32)))
+        filled = _filled(extent, target)
         value = total / weight * (0.5 + 0.5 * filled) + LAST * _is_last(cluster, d)
         if value > best_worth + 1e-9:
             best, best_worth = d, value
     return best
 
 
-def _filled(extent: int, lanes: int) -> float:
-    """The share of full vectors in what a loop takes: 14 of 16 lanes are vectors of 8, 4 and 2."""
-    return extent / lanes / (extent // lanes + (extent % lanes).bit_count())
+def _filled(extent: int, target: Target) -> float:
+    """The share of full vectors in what a loop takes: without masks, 14 lanes are 8, 4 and 2."""
+    lanes = target.lanes(np.dtype(np.float32))
+    rest = extent % lanes
+    pieces = (rest > 0) if target.simd_bytes == MASKED_BYTES else rest.bit_count()
+    return extent / lanes / (extent // lanes + pieces)
 
 
 def _worth_of_rows(cluster: Cluster, strides: Mapping[str, tuple[Strides, ...]]) -> float:

@@ -8,7 +8,15 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from polyc.codegen.index import const, var
-from polyc.codegen.loopnest import Assign, Block, For, Local, extent_of, walk_nodes
+from polyc.codegen.loopnest import (
+    Assign,
+    Block,
+    For,
+    Local,
+    extent_of,
+    lanes_of,
+    walk_nodes,
+)
 from polyc.codegen.vectorise import LARGEST_UNROLL, vectorise
 from polyc.scop.expr import Call, Cast, call
 from tests.analysis.nests import F32, at, loop, read, run
@@ -35,9 +43,8 @@ def check(before: Block, arrays: Arrays, simd_bytes: int = AVX512) -> Block:
     for name, value in expected.items():
         np.testing.assert_array_equal(arrays[name], value, err_msg=f"{name}\n{after}")
     for x in vectors(after):
-        extent = extent_of(x)
-        assert extent is not None
-        assert extent & (extent - 1) == 0
+        width = lanes_of(x)
+        assert width & (width - 1) == 0
         assert all(isinstance(n, Assign) for n in x.body.body)
     assert not any(isinstance(n, For) and n.kind == "unroll" for n in walk_nodes(after))
     return after
@@ -58,15 +65,24 @@ def test_a_vector_loop_is_cut_into_vectors(extent, lower, simd_bytes):
     assert max([*lanes(after), 1]) <= simd_bytes // 4
 
 
-def test_twenty_one_floats_are_sixteen_four_and_one():
+@pytest.mark.parametrize(
+    ("extent", "simd_bytes", "expected"),
+    [
+        (21, 64, [(16, 0), (5, 11)]),
+        (24, 64, [(16, 0), (8, 0)]),
+        (5, 64, [(5, 3)]),
+        (21, 32, [(8, 0), (8, 0), (4, 0)]),
+        (7, 16, [(4, 0), (2, 0)]),
+    ],
+)
+def test_what_is_left_is_masked_or_cut_down_to_a_scalar(extent, simd_bytes, expected):
     copy = run("S", [v], at("Y", v), read("X", v))
-    after = check(
-        Block((loop("v", 21, copy, kind="vector"),)), {"X": data(21), "Y": np.zeros(21, "f4")}
-    )
-    assert lanes(after) == [16, 4]
-    scalar = after.body[0].body[-1]
-    assert isinstance(scalar, Block)
-    assert scalar.body[0].target.index == (const(20),)
+    arrays = {"X": data(extent), "Y": np.zeros(extent, "f4")}
+    after = check(Block((loop("v", extent, copy, kind="vector"),)), arrays, simd_bytes)
+    assert [(extent_of(x), x.idle) for x in vectors(after)] == expected
+    covered = sum(filled for filled, _ in expected)
+    scalars = [n for n in walk_nodes(after) if isinstance(n, Assign)][len(expected) :]
+    assert [s.target.index for s in scalars] == [(const(k),) for k in range(covered, extent)]
 
 
 def test_the_widest_type_sets_the_lanes():
@@ -132,7 +148,7 @@ def test_a_reduction_over_a_vector_loop_keeps_partial_results(reduction):
     x = np.where(data(4, 16) > 0, np.float32(2), np.float32(1))
     after = check(nest, {"X": x, "y": np.ones(1, np.float32)})
     (block,) = [n for n in walk_nodes(after) if isinstance(n, Block) and n.locals]
-    assert block.locals == (Local("partial_0", F32, (16,), "y"),)
+    assert block.locals == (Local("partial_0", F32, (16,), "y", is_tile=True),)
     assert lanes(after) == [16, 16, 16]  # start, update, end
 
 

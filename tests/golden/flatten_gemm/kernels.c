@@ -52,13 +52,9 @@ void k0_Conv_0_out(const f32 *restrict x, const f32 *restrict constant_0, f32 *r
  * Schedule: contraction: i/3 j/20, unroll i, vector j, one thread
  */
 #include "polyc.h"
-PC_VECTORS(4)
 PC_VECTORS(16)
 #define PC_TYPE f32
 #include "polyc_scalar.h"
-#define PC_TYPE f32
-#define PC_LANES 4
-#include "polyc_vector.h"
 #define PC_TYPE f32
 #define PC_LANES 16
 #include "polyc_vector.h"
@@ -68,32 +64,31 @@ void k1_Gemm_3_out(const f32 *restrict relu_0, const f32 *restrict constant_1, f
     (void)pc_self, (void)status;
     PC_SHARE(1) {
         {
-            f32x16 y_acc_local_0_0, y_acc_local_1_0, y_acc_local_2_0;
-            f32x4 y_acc_local_0_16, y_acc_local_1_16, y_acc_local_2_16;
+            f32x16 y_acc_local_0_0, y_acc_local_0_16, y_acc_local_1_0, y_acc_local_1_16, y_acc_local_2_0, y_acc_local_2_16;
             y_acc_local_0_0 = pc_splat_f32x16(0.0f);
-            y_acc_local_0_16 = pc_splat_f32x4(0.0f);
+            y_acc_local_0_16 = pc_splat_f32x16(0.0f);
             y_acc_local_1_0 = pc_splat_f32x16(0.0f);
-            y_acc_local_1_16 = pc_splat_f32x4(0.0f);
+            y_acc_local_1_16 = pc_splat_f32x16(0.0f);
             y_acc_local_2_0 = pc_splat_f32x16(0.0f);
-            y_acc_local_2_16 = pc_splat_f32x4(0.0f);
+            y_acc_local_2_16 = pc_splat_f32x16(0.0f);
             for (i64 c2 = 0; c2 < 8; c2 += 1) {
                 for (i64 c3 = 0; c3 < 4; c3 += 1) {
                     for (i64 c4 = 0; c4 < 5; c4 += 1) {
                         y_acc_local_0_0 += pc_splat_f32x16(relu_0[c2 + 40 * c3 + 8 * c4]) * pc_load_f32x16(&constant_1[400 * c2 + 100 * c3 + 20 * c4]);
-                        y_acc_local_0_16 += pc_splat_f32x4(relu_0[c2 + 40 * c3 + 8 * c4]) * pc_load_f32x4(&constant_1[400 * c2 + 100 * c3 + 20 * c4 + 16]);
+                        y_acc_local_0_16 += pc_splat_f32x16(relu_0[c2 + 40 * c3 + 8 * c4]) * pc_loadn_f32x16(&constant_1[400 * c2 + 100 * c3 + 20 * c4 + 16], 4);
                         y_acc_local_1_0 += pc_splat_f32x16(relu_0[c2 + 40 * c3 + 8 * c4 + 160]) * pc_load_f32x16(&constant_1[400 * c2 + 100 * c3 + 20 * c4]);
-                        y_acc_local_1_16 += pc_splat_f32x4(relu_0[c2 + 40 * c3 + 8 * c4 + 160]) * pc_load_f32x4(&constant_1[400 * c2 + 100 * c3 + 20 * c4 + 16]);
+                        y_acc_local_1_16 += pc_splat_f32x16(relu_0[c2 + 40 * c3 + 8 * c4 + 160]) * pc_loadn_f32x16(&constant_1[400 * c2 + 100 * c3 + 20 * c4 + 16], 4);
                         y_acc_local_2_0 += pc_splat_f32x16(relu_0[c2 + 40 * c3 + 8 * c4 + 320]) * pc_load_f32x16(&constant_1[400 * c2 + 100 * c3 + 20 * c4]);
-                        y_acc_local_2_16 += pc_splat_f32x4(relu_0[c2 + 40 * c3 + 8 * c4 + 320]) * pc_load_f32x4(&constant_1[400 * c2 + 100 * c3 + 20 * c4 + 16]);
+                        y_acc_local_2_16 += pc_splat_f32x16(relu_0[c2 + 40 * c3 + 8 * c4 + 320]) * pc_loadn_f32x16(&constant_1[400 * c2 + 100 * c3 + 20 * c4 + 16], 4);
                     }
                 }
             }
             pc_store_f32x16(&y[0], (y_acc_local_0_0 + pc_load_f32x16(&constant_2[0])));
-            pc_store_f32x4(&y[16], (y_acc_local_0_16 + pc_load_f32x4(&constant_2[16])));
+            pc_storen_f32x16(&y[16], (y_acc_local_0_16 + pc_loadn_f32x16(&constant_2[16], 4)), 4);
             pc_store_f32x16(&y[20], (y_acc_local_1_0 + pc_load_f32x16(&constant_2[0])));
-            pc_store_f32x4(&y[36], (y_acc_local_1_16 + pc_load_f32x4(&constant_2[16])));
+            pc_storen_f32x16(&y[36], (y_acc_local_1_16 + pc_loadn_f32x16(&constant_2[16], 4)), 4);
             pc_store_f32x16(&y[40], (y_acc_local_2_0 + pc_load_f32x16(&constant_2[0])));
-            pc_store_f32x4(&y[56], (y_acc_local_2_16 + pc_load_f32x4(&constant_2[16])));
+            pc_storen_f32x16(&y[56], (y_acc_local_2_16 + pc_loadn_f32x16(&constant_2[16], 4)), 4);
         }
     }
 }

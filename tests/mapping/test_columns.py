@@ -1,0 +1,100 @@
+"""Reductions across the dimension that memory is laid out along: strips of columns."""
+
+import numpy as np
+import pytest
+
+from polyc.codegen.loopnest import For, walk_nodes
+from polyc.mapping.columns import choose_columns
+from polyc.scop.expr import Call, Const
+from polyc.scop.scop import Scop
+from tests.analysis.nests import F32, ZERO, array, load, scop, statement
+from tests.mapping.stages import AVX512, compile_stages
+from tests.mapping.test_register_tile import TARGETS, check
+
+
+def column_sums(rows: int, columns: int, batch: int = 1) -> Scop:
+    """Y[b, j] = sum of X[b, i, j] over i"""
+    kept = f"0 <= b < {batch} and 0 <= j < {columns}"
+    return scop(
+        [
+            array("X", [batch, rows, columns], "input"),
+            array("acc", [batch, columns], "temporary"),
+            array("Y", [batch, columns], "output"),
+        ],
+        statement(f"{{ Z[b, j] : {kept} }}", "{ Z[b, j] -> acc[b, j] }", ZERO),
+        statement(
+            f"{{ S[b, i, j] : {kept} and 0 <= i < {rows} }}",
+            "{ S[b, i, j] -> acc[b, j] }",
+            load("{ S[b, i, j] -> X[b, i, j] }"),
+            "add",
+        ),
+        statement(
+            f"{{ E[b, j] : {kept} }}", "{ E[b, j] -> Y[b, j] }", load("{ E[b, j] -> acc[b, j] }")
+        ),
+    )
+
+
+def column_softmax(rows: int, columns: int) -> Scop:
+    """M[j] = max of X[i, j];  Y[i, j] = X[i, j] - M[j], down the columns."""
+    inside = f"0 <= i < {rows} and 0 <= j < {columns}"
+    return scop(
+        [
+            array("X", [rows, columns], "input"),
+            array("M", [columns], "temporary"),
+            array("Y", [rows, columns], "output"),
+        ],
+        statement(
+            f"{{ Z[j] : 0 <= j < {columns} }}", "{ Z[j] -> M[j] }", Const(float("-inf"), F32)
+        ),
+        statement(
+            f"{{ S[i, j] : {inside} }}",
+            "{ S[i, j] -> M[j] }",
+            load("{ S[i, j] -> X[i, j] }"),
+            "max",
+        ),
+        statement(
+            f"{{ E[i, j] : {inside} }}",
+            "{ E[i, j] -> Y[i, j] }",
+            Call("sub", (load("{ E[i, j] -> X[i, j] }"), load("{ E[i, j] -> M[j] }")), F32),
+        ),
+    )
+
+
+@pytest.mark.parametrize("target", TARGETS, ids=lambda t: t.isa)
+@pytest.mark.parametrize("shape", [(40, 100), (9, 33, 3), (3, 700), (100, 5)])
+def test_sums_of_columns(shape, target):
+    stages = check(column_sums(*shape), target)
+    assert stages.mapping.strategy == "columns"
+
+
+@pytest.mark.parametrize("target", TARGETS, ids=lambda t: t.isa)
+@pytest.mark.parametrize("shape", [(21, 100), (5, 1000)])
+def test_statements_with_loops_of_their_own(shape, target):
+    stages = check(column_softmax(*shape), target)
+    assert stages.mapping.strategy == "columns"
+    assert [n for n in walk_nodes(stages.final) if isinstance(n, For) and n.kind == "vector"]
+
+
+def test_the_accumulators_of_a_narrow_strip_are_registers():
+    stages = check(column_sums(50, 64))
+    accumulators = [lo for n in walk_nodes(stages.final) for lo in getattr(n, "locals", ())]
+    assert [lo.in_registers for lo in accumulators] == [True]
+    assert stages.mapping.columns is not None
+    assert stages.mapping.columns.width == 64
+
+
+def test_a_wide_strip_adds_some_rows_at_a_time():
+    stages = compile_stages(column_sums(600, 4096))
+    assert stages.mapping.columns is not None
+    assert (stages.mapping.columns.width, stages.mapping.columns.rows) == (32, 8)
+
+
+def test_a_strip_stays_in_half_of_the_first_level_cache():
+    (strip,) = compile_stages(column_sums(200, 1 << 15)).mapping.sizes.values()
+    assert strip * np.dtype(np.float32).itemsize <= AVX512.l1d // 2
+
+
+def test_as_many_loads_between_two_jumps_whatever_the_width():
+    for strip in (16, 64, 256):
+        columns = choose_columns(strip, 16, AVX512)
+        assert columns.rows * columns.width // 16 == 16
