@@ -149,7 +149,8 @@ class Search:
         winner = min(range(len(entrants)), key=lambda k: times[1 + k])
         parameters, built = entrants[winner]
         if 1 - times[1 + winner] / times[0] >= WORTHWHILE:
-            step, gain = _gain(built, state.best), _gain(built, first)
+            step = _gain(built, state.best)
+            gain = step if state.best is first else _gain(built, first)
             if min(step, gain) >= WORTHWHILE:
                 state.best_known, state.best = Tuned(parameters, gain), built
         return more
@@ -179,6 +180,6 @@ class Search:
 
 
 def _gain(one: Built, other: Built) -> float:
-    """The share of the other's time that one saves, in a comparison of the two."""
-    before, after = compare([other.run, one.run])
-    return 1 - after / before
+    """The share of the other's time that one saves: the smaller result of two comparisons."""
+    pairs = [compare([other.run, one.run]) for _ in range(2)]
+    return min(1 - after / before for before, after in pairs)
