@@ -29,6 +29,7 @@ from polyc.scop.inline import inline_pointwise
 from polyc.scop.lower import lower_graph
 from polyc.scop.merge_copies import merge_copies
 from polyc.scop.scop import Scop
+from polyc.scop.split_reductions import split_reductions
 from polyc.spec import TensorSpec
 from polyc.target.machine import Target
 from polyc.trace import Trace
@@ -142,9 +143,11 @@ def cluster_model(
 
     # 4. Scop -> Scop: what needs no loop of its own goes. Inlining first: chains become one
     #    statement, which can move into the pieces of its input; copies that are left vanish by
-    #    moving their sources into their targets; then divisions go.
+    #    moving their sources into their targets; then divisions go. Last, when it is known what
+    #    is summed up, long sums are split for threads.
     with trace.step("fuse"):
         scop = delinearise(merge_copies(distribute(inline_pointwise(scop))))
+        scop = split_reductions(scop)
         trace.dump("scop", scop)
 
     # 5. Scop -> clusters, one a kernel; then the layout of every array, in execution order.

@@ -259,6 +259,8 @@ def _join(
     whole = _covers(cluster, shared) and _covers(unit, shared)
     if unit.is_group or cluster.is_group:
         return "a transform is a nest of its own"
+    if any(arrays[load.array].is_partial for s in unit.statements for load in s.loads):
+        return "partial results are combined when all are there"
     if unit.has_reuse:
         return "a contraction or window is tiled on its own"
     if cluster.has_reuse:

@@ -33,6 +33,7 @@ class Array:
 
     `value` is the content of a constant. Inputs and outputs are laid out row-major over `shape`, as
     the caller's arrays are; how the others are stored is decided later (`memory/layout.py`).
+    `is_partial`: partial results of a reduction, which are there to be computed in parallel.
     """
 
     name: str
@@ -40,6 +41,7 @@ class Array:
     shape: tuple[int, ...]
     kind: Kind
     value: np.ndarray | None = field(default=None, compare=False, repr=False)
+    is_partial: bool = False
 
     @property
     def size(self) -> int:

@@ -1,0 +1,200 @@
+"""Split a long reduction that leaves nothing to do in parallel: partial results first.
+
+    acc[j] = 0                          part[p, j] = 0
+    acc[j] += X[i, j]   over i    ->    part[p, j] += X[256 p + q, j]   over q
+                                        parts[p, j] = part[p, j]
+                                        acc[j] = 0
+                                        acc[j] += parts[p, j]           over p
+
+The parts are computed in parallel, by as many threads as there are: how many parts there are
+depends on the sizes alone, so that results do not depend on the number of threads. A declared
+reduction may be reordered so; sums round differently, and less.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from math import prod
+from typing import Any
+
+import islpy as isl
+
+from polyc.poly.affine import box_extents, coefficients, outputs, simplify
+from polyc.scop.expr import Const, Load, pull_back
+from polyc.scop.inline import simplify_indices
+from polyc.scop.scop import Array, Scop, Statement, identity
+from polyc.scop.uses import Uses, find_uses
+
+LONG = 1 << 18
+"""Elements from which on a reduction is split: 1 MB of floats takes 30 us to read."""
+
+FEW = 8
+"""Parallel iterations that are enough without."""
+
+RUN = 4096
+"""Elements along a row that one thread works on together: they count as one iteration."""
+
+MOST, FEWEST = 64, 16
+"""Parts: many enough for any number of threads, few enough to be combined in no time."""
+
+
+def split_reductions(scop: Scop) -> Scop:
+    """The scop with the long reductions split that have few parallel iterations."""
+    uses = find_uses(scop.statements)
+    statements = list(scop.statements)
+    for s in scop.statements:
+        found = _find_split(s, scop, uses)
+        if found is None:
+            continue
+        (start,) = (w for w in uses.writes(s.array) if not w.reduction)
+        arrays, parts = _Split(s, start, *found).rewrite(scop)
+        statements.remove(start)
+        at = statements.index(s)
+        statements[at : at + 1] = parts
+        scop = replace(scop, arrays={**scop.arrays, **{a.name: a for a in arrays}})
+    return replace(scop, statements=tuple(statements))
+
+
+def _find_split(s: Statement, scop: Scop, uses: Uses) -> tuple[int, int] | None:
+    """(position of the iterator to split, number of parts) for a statement that should be split."""
+    if s.reduction is None or s.group is not None:
+        return None
+    extents = box_extents(s.domain)
+    moving = [any(c != 0 for c in column) for column in _columns(s.write)]
+    kept = [p for p, moves in enumerate(moving) if moves]
+    if prod(extents) < LONG or not s.domain.is_box():
+        return None
+    streamed = _find_streamed(s, scop)
+    if streamed is None or len(uses.writes(s.array)) != 2:
+        return None
+    rows = [coefficients(function) for function in outputs(streamed.index)]
+    along = [p for p in kept if rows and rows[-1][p] == 1]
+    iterations = prod(-(-extents[p] // RUN) if p in along else extents[p] for p in kept)
+    if iterations >= FEW:
+        return None
+    for p in range(len(extents)):
+        if p not in kept and extents[p] >= FEWEST:
+            return p, _count_parts(extents[p])
+    return None
+
+
+def _columns(function: isl.PwMultiAff) -> list[tuple[int | None, ...]]:
+    rows = [coefficients(f) for f in outputs(function)]
+    return [tuple(row[p] for row in rows) for p in range(function.dim(isl.dim_type.in_))]
+
+
+def _find_streamed(s: Statement, scop: Scop) -> Load | None:
+    """A load of which every instance reads an element of its own: the one that takes the time."""
+    for load in s.loads:
+        if load.dynamic or scop.arrays[load.array].kind == "constant":
+            continue
+        if load.index.as_map().intersect_domain(s.domain).is_injective():
+            return load
+    return None
+
+
+def _count_parts(extent: int) -> int:
+    """A divisor of the extent, so that all parts are equal; else the fewest."""
+    divisors = [n for n in range(FEWEST, MOST + 1) if extent % n == 0]
+    return divisors[0] if divisors else FEWEST
+
+
+@dataclass(frozen=True)
+class _Split:
+    """A reduction, its initialisation, and the iterator that is cut into `count` parts."""
+
+    update: Statement
+    start: Statement
+    position: int
+    count: int
+
+    @property
+    def part(self) -> str:
+        return f"{self.update.iterators[self.position]}_part"
+
+    def rewrite(self, scop: Scop) -> tuple[tuple[Array, ...], tuple[Statement, ...]]:
+        """The arrays of partial results, and the statements that stand for the reduction."""
+        s, start, part = self.update, self.start, self.part
+        assert s.reduction is not None
+        total = scop.arrays[s.array]
+        shape, dtype = (self.count, *total.shape), total.dtype
+        parts = Array(_fresh(f"{total.name}_parts", scop), dtype, shape, "temporary", None, True)
+        running = Array(_fresh(f"{parts.name}_acc", scop), dtype, shape, "temporary")
+
+        begin = self._for_each_part(f"{start.name}_parts", [part, *start.iterators])
+        neutral = Const(identity(s.reduction, dtype), dtype)
+        begin = replace(begin, **self._into(running, begin), value=neutral)
+        partial = self._partial(running)
+        end = self._for_each_part(f"{s.name}_part", [part, *start.iterators])
+        end = replace(end, **self._into(parts, end), value=self._load(running, end))
+        combine = self._for_each_part(s.name, [*start.iterators, part])
+        value = self._load(parts, combine)
+        combine = replace(combine, value=value, reduction=s.reduction, origin=s.origin)
+        return (parts, running), (begin, partial, end, start, combine)
+
+    def _partial(self, running: Array) -> Statement:
+        """The update, of the running total of its part."""
+        s, part = self.update, self.part
+        iterator = s.iterators[self.position]
+        rest = f"{iterator}_rest"
+        size = -(-box_extents(s.domain)[self.position] // self.count)
+        inside = [part, *(rest if i == iterator else i for i in s.iterators)]
+        outside = [f"{size}*{part} + {rest}" if i == iterator else i for i in s.iterators]
+        bounds = f"0 <= {part} < {self.count} and 0 <= {rest} < {size}"
+        name = f"{s.name}_parts"
+        # T -> S
+        split = isl.PwMultiAff(
+            f"{{ {name}[{', '.join(inside)}] -> {s.name}[{', '.join(outside)}] : {bounds} }}"
+        )
+        domain = s.domain.preimage_pw_multi_aff(split)
+        write = simplify(s.write.pullback_pw_multi_aff(split), domain)
+        value = simplify_indices(pull_back(s.value, split), domain)
+        new = replace(
+            s, name=name, domain=domain, iterators=tuple(inside), write=write, value=value
+        )
+        return replace(new, **self._into(running, new))
+
+    def _for_each_part(self, name: str, iterators: Sequence[str]) -> Statement:
+        """The initialisation with one more iterator, of the part."""
+        kept = ", ".join(self.start.iterators)
+        bounds = f"0 <= {self.part} < {self.count}"
+        # T -> start
+        onto = isl.PwMultiAff(
+            f"{{ {name}[{', '.join(iterators)}] -> {self.start.name}[{kept}] : {bounds} }}"
+        )
+        return replace(
+            self.start,
+            name=name,
+            domain=self.start.domain.preimage_pw_multi_aff(onto),
+            iterators=tuple(iterators),
+            write=self.start.write.pullback_pw_multi_aff(onto),
+        )
+
+    def _into(self, array: Array, by: Statement) -> dict[str, Any]:
+        """Where a statement that writes an element of the total writes that of its part."""
+        return {"array": array.name, "write": _beside(self.part, by.write, array.name)}
+
+    def _load(self, array: Array, by: Statement) -> Load:
+        """That element of its part."""
+        return Load(array.name, _beside(self.part, by.write, array.name), array.dtype)
+
+
+def _beside(part: str, write: isl.PwMultiAff, array: str) -> isl.PwMultiAff:
+    """{ T -> A[i] } as { T -> array[part, i] }; `part` is an iterator of T."""
+    domain = write.space.domain()
+    position = domain.find_dim_by_name(isl.dim_type.set, part)
+    variable = isl.Aff.var_on_domain(isl.LocalSpace.from_space(domain), isl.dim_type.set, position)
+    places = [isl.PwAff.from_aff(variable).intersect_domain(write.domain()), *outputs(write)]
+    target = isl.Space.set_alloc(domain.get_ctx(), 0, len(places))
+    target = target.set_tuple_name(isl.dim_type.set, array)
+    result = isl.MultiPwAff.zero(domain.map_from_domain_and_range(target))
+    for k, place in enumerate(places):
+        result = result.set_pw_aff(k, place)
+    return isl.PwMultiAff.from_multi_pw_aff(result)
+
+
+def _fresh(name: str, scop: Scop) -> str:
+    while name in scop.arrays:
+        name += "_"
+    return name
