@@ -32,6 +32,7 @@ from polyc.memory.storage import Storage
 from polyc.options import Options
 from polyc.poly.show import show_tree
 from polyc.promote.local_arrays import promote_to_locals
+from polyc.schedule.barriers import join_pieces
 from polyc.schedule.cluster import Cluster
 from polyc.schedule.schedule import check_legal, schedule_outer
 from polyc.scop.expr import Load
@@ -153,15 +154,19 @@ def _compile(
         )
         described = mapping.describe(cluster)
         kernel = Kernel(name, params, nest, _comment(stored, described))
+
+    # 5. which of the loops threads may run at the same time
+    with trace.step("schedule"):
+        kernel = join_pieces(kernel, part, dependences)
         trace.dump("loopnest", kernel, name)
 
-    # 5. the proof, on these loops: after it they are only unrolled and cut into vectors
+    # 6. the proof, on these loops: after it they are only unrolled and cut into vectors
     with trace.step("verify"):
         proof = _prove(kernel, part, stored, dependences) if options.verify else None
 
-    # 6. C
+    # 7. C
     with trace.step("print"):
-        final = find_registers(vectorise(nest, target.simd_bytes))
+        final = find_registers(vectorise(kernel.body, target.simd_bytes))
         source = print_kernel(replace(kernel, body=final))
         trace.dump("c", source, name)
 

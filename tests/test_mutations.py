@@ -12,7 +12,7 @@ import polyc
 from polyc import Graph, ops
 from polyc.analysis.dependences import compute_dependences
 from polyc.analysis.verify import verify_arena, verify_barriers, verify_program
-from polyc.codegen.loopnest import Assign, Block, For, Node, Read, walk_expr
+from polyc.codegen.loopnest import Assign, Block, For, Node, Read, walk_expr, walk_nodes
 from polyc.errors import IllegalSchedule
 from polyc.memory import plan as planning
 from polyc.memory.plan import plan_memory
@@ -40,6 +40,16 @@ def concat() -> Graph:
     x = ops.input("x", (1, 4, 5, 6))
     parts = [ops.relu(ops.conv(x, weights(n, 4, 1, 1))) for n in (16, 3)]
     return Graph.of(y=ops.sigmoid(ops.conv(ops.concat(parts, axis=1), weights(8, 19, 1, 1))))
+
+
+def fire() -> Graph:
+    """Two convolutions side by side that fill one array, and one that reads it, twice."""
+    h = ops.input("x", (1, 8, 6, 6))
+    for _ in range(2):
+        s = ops.relu(ops.conv(h, weights(4, 8, 1, 1)))
+        e = [ops.conv(s, weights(4, 4, n, n), pads=(n // 2,) * 4) for n in (1, 3)]
+        h = ops.relu(ops.concat(e, axis=1))
+    return Graph.of(y=h)
 
 
 def winograd() -> Graph:
@@ -232,6 +242,27 @@ def test_a_local_that_outlives_an_iteration():
     refused(case.with_body(lifted), "one place for different elements")
 
 
+@each_model
+def test_steps_that_depend_on_one_another_at_the_same_time(build):
+    """What initialises, updates and uses a sum, in any order."""
+    count = 0
+    for case in prove(build).cases:
+        for path, node in places(case.kernel.body):
+            block = node.body if isinstance(node, For) else node
+            if isinstance(block, Block) and len(set(map(_statement, block.body))) > 1:
+                joined: Node = replace(block, concurrent=True)
+                joined = replace(node, body=joined) if isinstance(node, For) else joined
+                wrong = case.with_body(swap(case.kernel.body, path, (joined,)))
+                refused(wrong, "joins what runs at the same time")
+                count += 1
+    assert count
+
+
+def _statement(node: Node) -> str:
+    """The first statement executed below a node."""
+    return next(n.statement for n in walk_nodes(node) if isinstance(n, Assign))
+
+
 # -- several launches -----------------------------------------------------------------------------
 
 
@@ -266,16 +297,6 @@ def test_a_smaller_arena_and_overlapping_slots():
     below = [replace(s, offset=-64) if s is second else s for s in plan.slots]
     with pytest.raises(IllegalSchedule, match="lies outside of its"):
         verify_arena(below, plan.arena_bytes)
-
-
-def fire() -> Graph:
-    """Two convolutions side by side that fill one array, and one that reads it, twice."""
-    h = ops.input("x", (1, 8, 6, 6))
-    for _ in range(2):
-        s = ops.relu(ops.conv(h, weights(4, 8, 1, 1)))
-        e = [ops.conv(s, weights(4, 4, n, n), pads=(n // 2,) * 4) for n in (1, 3)]
-        h = ops.relu(ops.concat(e, axis=1))
-    return Graph.of(y=h)
 
 
 @pytest.mark.parametrize("build", [concat, winograd, deep, fire], ids=lambda m: m.__name__)

@@ -147,6 +147,18 @@ def test_nothing_is_reported(build: Callable[[], Graph], isa: str, tmp_path: Pat
         assert fault is None, f"{name}: {fault}"
 
 
+@pytest.mark.parametrize(
+    "build", [windows, transforms, rows, networks.inception], ids=lambda x: x.__name__
+)
+def test_threads_do_not_race(build: Callable[[], Graph], tmp_path: Path):
+    """Neither launches without a barrier between them, nor loops of one kernel that are joined."""
+    program = sanitized.build(
+        build(), resolve_target("auto"), tmp_path, flags=sanitized.THREAD_FLAGS
+    )
+    outcome = sanitized.run(program, tmp_path, make_feeds(program), 4)
+    assert (outcome.status, outcome.report) == (0, "")
+
+
 @pytest.mark.parametrize("bad", [7, -8, 2**62, -(2**63)])
 def test_bad_indices_touch_nothing_and_are_told(bad: int, tmp_path: Path):
     program = sanitized.build(gathers(), Target.named("baseline"), tmp_path)

@@ -8,7 +8,7 @@ down the loops that both share:
         the dependence must not run backwards in its counter
         nor forwards, if the iterations of the loop run at the same time
         go on with the pairs whose counters are equal
-    what is left must be in textual order
+    what is left must be in textual order, and not in two nodes of a concurrent block
 
 Every step is one emptiness test; a strictly ordered outer loop ends the walk. Dependences through
 an array that is private to an iteration need no exception: `locality` proves that the values in it
@@ -24,7 +24,7 @@ from itertools import combinations
 import islpy as isl
 
 from polyc.analysis.dependences import Dependences, maps
-from polyc.analysis.timemap import Execution, Loop, shared_loops
+from polyc.analysis.timemap import Execution, Loop, are_concurrent, shared_loops
 from polyc.analysis.witness import illegal, show_first, show_first_pair
 from polyc.scop.scop import Scop, Statement
 
@@ -115,6 +115,9 @@ def _check_pairs(
         raise illegal(place, rule, show_instances(pairs, a, b))
     if a.position > b.position:
         rule = "a dependence runs against the order of the text"
+        raise illegal(place, rule, show_instances(pairs, a, b))
+    if are_concurrent(a, b):
+        rule = "a dependence joins what runs at the same time"
         raise illegal(place, rule, show_instances(pairs, a, b))
 
 

@@ -74,6 +74,7 @@ class Place:
     points: isl.Set  # L
     loops: tuple[Loop, ...] = ()
     privates: Mapping[str, Private] = field(default_factory=dict)
+    beside: Mapping[int, int] = field(default_factory=dict)  # concurrent block -> which node of it
     values: Mapping[str, Affine] = field(default_factory=dict)  # loop variable -> counters
 
     def counters(self, index: Affine) -> Affine:
@@ -118,6 +119,12 @@ def shared_loops(a: Execution, b: Execution) -> tuple[Loop, ...]:
     return tuple(loop for loop, _ in takewhile(lambda p: p[0].number == p[1].number, pairs))
 
 
+def are_concurrent(a: Execution, b: Execution) -> bool:
+    """Whether they stand in different nodes of a concurrent block."""
+    mine, other = a.place.beside, b.place.beside
+    return any(mine[block] != other[block] for block in mine.keys() & other.keys())
+
+
 def compute_executions(kernel: Kernel, scop: Scop) -> tuple[Execution, ...]:
     """The executions of a kernel in textual order; IllegalSchedule if it is not well formed."""
     statements = {s.name: s for s in scop.statements}
@@ -126,10 +133,12 @@ def compute_executions(kernel: Kernel, scop: Scop) -> tuple[Execution, ...]:
     def visit(node: Node, place: Place) -> Iterator[Execution]:
         number = next(numbers)
         match node:
-            case Block(body, locals_):
+            case Block(body, locals_, concurrent):
                 inside = {x.name: Private(number, len(place.loops), x) for x in locals_}
                 below = replace(place, privates={**place.privates, **inside})
-                for child in body:
+                for k, child in enumerate(body):
+                    if concurrent:
+                        below = replace(below, beside={**place.beside, number: k})
                     yield from visit(child, below)
             case For(body=body):
                 yield from visit(body, _enter(node, place, number))

@@ -105,10 +105,14 @@ class Local:
 
 @dataclass(frozen=True)
 class Block:
-    """Nodes in order, with the local arrays that live as long as the block."""
+    """Nodes in order, with the local arrays that live as long as the block.
+
+    The nodes of a `concurrent` block may run at the same time, on different threads.
+    """
 
     body: tuple[Node, ...]
     locals: tuple[Local, ...] = ()
+    concurrent: bool = False
 
 
 @dataclass(frozen=True)
@@ -323,12 +327,14 @@ def show_element(element: Element) -> str:
 
 def _show(node: Node, indent: str) -> Iterator[str]:
     match node:
-        case Block(body=body, locals=locals_):
+        case Block(body=body, locals=locals_, concurrent=concurrent):
             for local in locals_:
                 place = "registers" if local.in_registers else "local"
                 yield f"{indent}{place} {local.dtype} {local.name}{list(local.shape)}"
-            for child in body:
-                yield from _show(child, indent)
+            for k, child in enumerate(body):
+                if concurrent:
+                    yield f"{indent}{'beside it' if k else 'at the same time'}:"
+                yield from _show(child, indent + ("  " if concurrent else ""))
         case For(var, lower, upper, step, body, kind, idle):
             mark = "" if kind == "sequential" else f"  # {kind}"
             mark += f" with {idle} idle lanes" if idle else ""

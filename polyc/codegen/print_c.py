@@ -71,10 +71,11 @@ def _print_pieces(block: Block, place: _Place, printer: Printer) -> Iterator[str
     """What all threads of a team go through, piece by piece, with a barrier between two of them.
 
     A piece is a loop with parallel loops in it, or what stands between such loops and one thread
-    does. The driver, who knows what comes next, sees to a barrier after the last.
+    does. There is no barrier between those of a concurrent block. The driver, who knows what comes
+    next, sees to one after the last.
     """
     for k, piece in enumerate(_pieces(block)):
-        if k:
+        if k and not block.concurrent:
             yield f"{place.indent}pc_barrier(pc_self);"
         yield from _print_piece(piece, place, printer)
 
@@ -111,6 +112,9 @@ def _pieces(block: Block) -> Iterator[Node]:
         yield block
         return
     assert not block.locals, "a local array is shared by the iterations of a parallel loop"
+    if block.concurrent:
+        yield from block.body
+        return
     for has_parallel, nodes in itertools.groupby(block.body, _has_parallel):
         if has_parallel:
             yield from nodes

@@ -1,18 +1,25 @@
-"""Where the threads of a model must wait for one another: barriers between launches.
+"""Where the threads of a model must wait for one another: between launches, and inside kernels.
 
 Launches that touch different memory, or only read the same, may run side by side: the branches of
-an Inception module, the two expansions of SqueezeNet, which write different channels of one array,
-the frames around padded arrays. A barrier is due where that is not so.
+an Inception module, the two expansions of SqueezeNet, which write different channels of one array.
+So may the loops of a kernel that fill the frame of an array, compute its interior in full tiles,
+and in partial ones. A barrier is due where that is not so.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
 
 import islpy as isl
 
+from polyc.analysis.dependences import Dependences, maps
+from polyc.analysis.legality import instances
+from polyc.analysis.timemap import Execution, compute_executions
 from polyc.analysis.verify import LaunchAccess
+from polyc.codegen.loopnest import Block, For, Kernel, Node, walk_nodes
 from polyc.memory.plan import Slot
+from polyc.scop.scop import Scop
 
 Elements = dict[str, isl.Set]
 """Array -> elements, under the array's name."""
@@ -44,6 +51,58 @@ def place_barriers(launches: Sequence[LaunchAccess], slots: Iterable[Slot]) -> f
         _add(read, reads)
         _add(written, writes)
     return frozenset(barriers)
+
+
+def join_pieces(kernel: Kernel, scop: Scop, dependences: Dependences) -> Kernel:
+    """The kernel with its independent loops in concurrent blocks; `scop` is what it executes.
+
+    frame; parallel tiles; parallel rest; parallel totals  ->  {frame, tiles, rest}; totals
+
+    Only the outermost loops are looked at, and only in kernels with parallel ones among them.
+    """
+    pieces = kernel.body.body
+    shared = [_is_shared(piece) for piece in pieces]
+    if len(pieces) < 2 or not any(shared) or kernel.body.locals:
+        return kernel
+    runs = [_executions(replace(kernel, body=Block((piece,))), scop) for piece in pieces]
+    relations = [*maps(dependences.coincidence), *maps(dependences.reductions)]
+    groups: list[list[int]] = []
+    for k in range(len(pieces)):
+        if groups and not any(_depends(runs[k], runs[j], relations) for j in groups[-1]):
+            groups[-1].append(k)
+        else:
+            groups.append([k])
+    body: list[Node] = []
+    for group in groups:
+        nodes = tuple(pieces[k] for k in group)
+        joined = len(group) > 1 and any(shared[k] for k in group)
+        body += [Block(nodes, concurrent=True)] if joined else nodes
+    return replace(kernel, body=Block(tuple(body)))
+
+
+def _is_shared(node: Node) -> bool:
+    return any(isinstance(n, For) and n.kind == "parallel" for n in walk_nodes(node))
+
+
+def _executions(kernel: Kernel, scop: Scop) -> dict[str, list[Execution]]:
+    """Statement -> its executions in the kernel."""
+    found: dict[str, list[Execution]] = {}
+    for run in compute_executions(kernel, scop):
+        found.setdefault(run.statement.name, []).append(run)
+    return found
+
+
+def _depends(
+    later: dict[str, list[Execution]],
+    earlier: dict[str, list[Execution]],
+    relations: list[tuple[str, str, isl.Map]],
+) -> bool:
+    """Whether something executed later depends on something executed earlier."""
+    return any(
+        next(instances(relation, earlier[source], later[sink]), None) is not None
+        for source, sink, relation in relations
+        if source in earlier and sink in later
+    )
 
 
 def _named(sets: Mapping[str, isl.Set]) -> Elements:

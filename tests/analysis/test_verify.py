@@ -4,7 +4,7 @@ from dataclasses import replace
 
 from polyc.analysis.proof import Proof
 from polyc.codegen.index import Compare, choice, const, extremum, modulo, var
-from polyc.codegen.loopnest import Assign
+from polyc.codegen.loopnest import Assign, Block, For
 from polyc.scop.expr import Call
 from tests.analysis.mutate import find, find_loop, refused, swap
 from tests.analysis.nests import (
@@ -49,6 +49,23 @@ def test_full_and_partial_tiles_fill_a_domain_between_them() -> None:
     full = loop("t", 8, loop("v", 4, copy_at(t + v), kind="vector"), step=4, kind="parallel")
     rest = loop("i", 10, copy_at(ci), lower=8)
     assert pointwise(full, rest).verify().accesses == 4
+
+
+def test_what_is_independent_may_run_at_the_same_time() -> None:
+    full = loop("i", 8, copy_at(ci), kind="parallel")
+    rest = loop("i", 10, copy_at(ci), lower=8)
+    assert pointwise(Block((full, rest), concurrent=True)).verify().accesses == 4
+
+
+def test_what_depends_on_another_may_not_run_at_the_same_time() -> None:
+    case = recurrence()
+    joined = Block(case.kernel.body.body, concurrent=True)
+    refused(case.with_body(joined), "joins what runs at the same time", "B[] -> R[1]")
+    case = softmax()
+    (outer,) = case.kernel.body.body
+    assert isinstance(outer, For)
+    inside = replace(outer, body=replace(outer.body, concurrent=True))
+    refused(case.with_body(inside), "joins what runs at the same time", "->")
 
 
 def test_bounds_by_minima_and_guards_are_understood() -> None:

@@ -95,6 +95,16 @@ def test_what_is_not_parallel_runs_once_and_is_seen_by_all(tmp_path):
     assert order == [once, barrier, shared, barrier, once]
 
 
+def test_a_concurrent_block_has_no_barriers_inside(tmp_path):
+    fill = loop("j", 32, run("Z", [j], at("Y", 0, j), ZERO))
+    rows = loop("i", 8, copy(i, 0), kind="parallel")
+    body = Block((Block((fill, rows, fill), concurrent=True), rows))
+    lines = body_of(printed(Kernel("k", (X, Y), body), tmp_path))
+    order = [x for x in lines if x.startswith("PC_SHARE") or "barrier" in x]
+    once, shared, barrier = "PC_SHARE(1) {", "PC_SHARE(8) {", "pc_barrier(pc_self);"
+    assert order == [once, shared, once, barrier, shared]
+
+
 def test_steps_of_a_sequential_loop_wait_for_one_another(tmp_path):
     steps = loop("j", 32, loop("i", 8, copy(i, j), kind="parallel"))
     lines = body_of(printed(Kernel("k", (X, Y), Block((steps,))), tmp_path))

@@ -8,10 +8,14 @@ import islpy as isl
 import numpy as np
 import pytest
 
-from polyc.analysis.verify import LaunchAccess, verify_barriers
+from polyc.analysis.dependences import compute_dependences
+from polyc.analysis.verify import LaunchAccess, verify_barriers, verify_kernel
+from polyc.codegen.index import Affine
+from polyc.codegen.loopnest import Assign, Block
 from polyc.errors import IllegalSchedule
 from polyc.memory.plan import Slot
-from polyc.schedule.barriers import place_barriers
+from polyc.schedule.barriers import join_pieces, place_barriers
+from tests.analysis.nests import ZERO, Case, at, ci, copy_at, loop, pointwise, read, recurrence, run
 
 
 def launch(name: str, reads: dict[str, range], writes: dict[str, range]) -> LaunchAccess:
@@ -75,3 +79,37 @@ def test_no_placement_has_fewer(seed: int) -> None:
     for barriers in fewer:
         with pytest.raises(IllegalSchedule):
             verify_barriers(program, slots, barriers)
+
+
+# -- inside a kernel ------------------------------------------------------------------------------
+
+
+def groups(case: Case) -> list[int]:
+    """How many loops each node of the kernel holds, once the independent ones are joined."""
+    joined = join_pieces(case.kernel, case.scop, compute_dependences(case.scop))
+    assert verify_kernel(
+        joined, case.scop, case.storages, compute_dependences(case.scop), case.parameters
+    )
+    return [len(n.body) if isinstance(n, Block) and n.concurrent else 1 for n in joined.body.body]
+
+
+def step(index: Affine) -> Assign:
+    return run("R", [index], at("Y", index), read("Y", index - 1))
+
+
+def test_full_and_partial_tiles_run_side_by_side() -> None:
+    full = loop("i", 8, copy_at(ci), kind="parallel")
+    rest = loop("i", 10, copy_at(ci), lower=8)
+    assert groups(pointwise(full, rest)) == [2]
+    assert groups(pointwise(rest, full)) == [2]
+
+
+def test_one_thread_does_what_no_loop_shares() -> None:
+    halves = [loop("i", 5, copy_at(ci)), loop("i", 10, copy_at(ci), lower=5)]
+    assert groups(pointwise(*halves)) == [1, 1]
+
+
+def test_what_depends_on_another_waits() -> None:
+    steps = [loop("i", n + 1, step(ci), lower=n, kind="parallel") for n in range(1, 6)]
+    start = run("B", [], at("Y", 0), ZERO)
+    assert groups(recurrence().with_body(start, *steps)) == [1] * 6
