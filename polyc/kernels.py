@@ -99,7 +99,8 @@ def compile_clusters(
         )
         reads = {arguments[k]: elements for k, elements in compiled.reads.items()}
         writes = {arguments[k]: elements for k, elements in compiled.writes.items()}
-        touched.append(LaunchAccess(compiled.kernel.name, reads, writes))
+        scratch = one.private.intersection(arguments)
+        touched.append(LaunchAccess(compiled.kernel.name, reads, writes, scratch))
     return CompiledClusters(tuple(kernels.values()), tuple(launches), tuple(touched))
 
 

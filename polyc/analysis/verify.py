@@ -92,11 +92,20 @@ def _check_parameters(around: Surroundings) -> None:
 
 @dataclass(frozen=True)
 class LaunchAccess:
-    """What one launch reads of earlier launches' results, and what it writes; by program array."""
+    """What one launch reads of earlier launches' results, and what it writes; by program array.
+
+    `scratch` are arrays that no other launch touches, but that take memory which others may have.
+    """
 
     name: str
     reads: Mapping[str, isl.Set]  # A
     writes: Mapping[str, isl.Set]  # A
+    scratch: frozenset[str] = frozenset()
+
+    @property
+    def arrays(self) -> frozenset[str]:
+        """Everything that lies in memory."""
+        return self.scratch | self.reads.keys() | self.writes.keys()
 
 
 def verify_program(launches: Sequence[LaunchAccess], initialised: Collection[str]) -> int:
@@ -198,7 +207,7 @@ def verify_barriers(
                         raise illegal(
                             together, f"{rule} one writes what both touch", show_first(common)
                         )
-            for a, b in product({*launch.reads, *launch.writes}, {*other.reads, *other.writes}):
+            for a, b in product(launch.arrays, other.arrays):
                 if a != b and a in where and b in where and _common_bytes(where[a], where[b]):
                     shared = f"{_extent(where[a])} and {_extent(where[b])} overlap"
                     raise illegal(together, f"{rule} {shared}")

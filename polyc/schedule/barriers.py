@@ -8,7 +8,7 @@ and in partial ones. A barrier is due where that is not so.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence, Set
 from dataclasses import replace
 
 import islpy as isl
@@ -38,18 +38,20 @@ def place_barriers(launches: Sequence[LaunchAccess], slots: Iterable[Slot]) -> f
     barriers = set()
     read: Elements = {}
     written: Elements = {}
+    arrays: set[str] = set()
     for position, launch in enumerate(launches):
         reads, writes = _named(launch.reads), _named(launch.writes)
         if (
             _meet(reads, written)
             or _meet(writes, written)
             or _meet(writes, read)
-            or _overlap({*reads, *writes}, {*read, *written}, places)
+            or _overlap(launch.arrays, arrays, places)
         ):
             barriers.add(position)
-            read, written = {}, {}
+            read, written, arrays = {}, {}, set()
         _add(read, reads)
         _add(written, writes)
+        arrays |= launch.arrays
     return frozenset(barriers)
 
 
@@ -118,7 +120,7 @@ def _meet(some: Elements, others: Elements) -> bool:
     return any(not some[a].is_disjoint(others[a]) for a in some.keys() & others.keys())
 
 
-def _overlap(some: set[str], others: set[str], places: Mapping[str, Slot]) -> bool:
+def _overlap(some: Set[str], others: Set[str], places: Mapping[str, Slot]) -> bool:
     """Whether two different arrays have a byte in common: one of them takes over from the other."""
     mine = [places[a] for a in some if a in places]
     theirs = [places[a] for a in others if a in places]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from itertools import chain, combinations
 
 import islpy as isl
@@ -52,6 +53,16 @@ def test_memory_that_another_array_has_had() -> None:
     near = [Slot("t", 0, 32, 0, 0), Slot("u", 31, 32, 1, 1)]
     assert place_barriers(pair, near) == {1}
     assert place_barriers(pair, [near[0], Slot("u", 32, 32, 1, 1)]) == frozenset()
+
+
+def test_memory_that_is_a_launch_s_own() -> None:
+    first, second = launch("a", {}, {"y": WHOLE}), launch("b", {}, {"z": WHOLE})
+    pair = [replace(first, scratch=frozenset({"t"})), replace(second, scratch=frozenset({"u"}))]
+    over = [Slot("t", 0, 64, 0, 0), Slot("u", 0, 64, 1, 1)]
+    assert place_barriers(pair, over) == {1}
+    with pytest.raises(IllegalSchedule, match="overlap"):
+        verify_barriers(pair, over, ())
+    assert place_barriers(pair, [over[0], Slot("u", 64, 64, 1, 1)]) == frozenset()
 
 
 @pytest.mark.parametrize("seed", range(20))
