@@ -15,16 +15,21 @@ where `place_barriers` found that a launch depends on one before it.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Collection, Iterator
 
-import numpy as np
-
 from polyc.build.runtime_files import HEADER, POOL_HEADER
+from polyc.codegen.host_text import (
+    clean,
+    find_copies,
+    find_places,
+    identifier,
+    pointer_type,
+    print_arguments,
+    print_overlap,
+)
 from polyc.codegen.loopnest import Kernel
 from polyc.codegen.program import Launch, Program
-from polyc.errors import ShapeError
-from polyc.memory.plan import Plan, byte_size
+from polyc.memory.plan import Plan
 
 DRIVER_FILE = "driver.c"
 
@@ -60,7 +65,7 @@ def print_driver(
     earlier output. polyc_profile is the same, but it waits for all threads before and after each
     launch, and writes to seconds[k] how long launch k took, alone.
     """
-    places = _places(program, plan)
+    places = find_places(program, plan)
     kernels = {k.name: k for k in program.kernels}
     count, slots = len(program.launches), len(program.inputs) + len(program.outputs)
     lines = [
@@ -103,7 +108,7 @@ def print_driver(
         "#define PC_BODY launches",
         f'#include "{POOL_HEADER}"',
         "",
-        *_overlap(program).splitlines(),
+        *print_overlap(program).splitlines(),
         "",
         f"static int run({_SIGNATURE}, double *seconds)",
         "{",
@@ -163,95 +168,23 @@ static double now(void)
 """
 
 
-def clean(text: str) -> str:
-    """Text that cannot end a C comment or leave its line: letters, digits and ._-/ only.
-
-    "conv*/1\\n" -> "conv_/1_"
-    """
-    return re.sub(r"[^A-Za-z0-9_./-]", "_", text)
-
-
-def scalar_type(dtype: np.dtype) -> str:
-    """The runtime's name of an element type: float32 -> f32, bool -> b8."""
-    return f"{dtype.kind}{8 * dtype.itemsize}"
-
-
 def _prototype(kernel: Kernel) -> str:
-    arguments = [_pointer(p.dtype, p.writes) + "restrict" for p in kernel.params]
-    return f"void {_identifier(kernel.name)}({', '.join([*arguments, 'pc_thread *', 'int *'])});"
-
-
-def _pointer(dtype: np.dtype, writes: bool) -> str:
-    return f"{'' if writes else 'const '}{scalar_type(dtype)} *"
-
-
-def _identifier(name: str) -> str:
-    if not re.fullmatch(r"[A-Za-z_][A-Za-z0-9_]*", name):
-        raise ValueError(f"kernel name {name!r} is not a C identifier")
-    return name
-
-
-def _places(program: Program, plan: Plan) -> dict[str, str]:
-    """Array -> the C expression of its address."""
-    places = {n: f"arena + {offset}" for n, offset in plan.offsets.items()}
-    places |= {n: f"weights + {offset}" for n, offset in plan.constants.items()}
-    bound = [name for _, name in (*program.inputs, *program.outputs)]
-    for position, name in enumerate(bound):
-        # An output that is also an input, a constant or an earlier output keeps its first place.
-        places.setdefault(name, f"io[{position}]")
-    return places
+    arguments = [pointer_type(p.dtype, p.writes) + "restrict" for p in kernel.params]
+    return f"void {identifier(kernel.name)}({', '.join([*arguments, 'pc_thread *', 'int *'])});"
 
 
 def _call(position: int, launch: Launch, kernel: Kernel, places: dict[str, str]) -> Iterator[str]:
-    if len(launch.arguments) != len(kernel.params):
-        raise ValueError(
-            f"launch {position} gives {len(launch.arguments)} arguments to {kernel.name}, "
-            f"which takes {len(kernel.params)}"
-        )
+    arguments = print_arguments(position, launch, kernel, places)
     if launch.origin:
         yield f"    /* {', '.join(map(clean, launch.origin))} */"
-    arguments = [
-        f"({_pointer(p.dtype, p.writes)})({places[a]})"
-        for p, a in zip(kernel.params, launch.arguments, strict=True)
-    ]
     inside = ", ".join([*arguments, "pc_self", f"&call->failed[{position}]"])
     yield f"    LAUNCH({position}, {kernel.name}({inside}));"
 
 
 def _copies(program: Program, places: dict[str, str]) -> Iterator[str]:
-    """Outputs whose array lives elsewhere: the graph returns an input, a constant, or one twice."""
-    copies = []
-    for position, (spec, name) in enumerate(program.outputs, len(program.inputs)):
-        array = program.arrays[name]
-        if not array.storage.is_row_major or tuple(array.storage.shape) != spec.shape:
-            raise ShapeError(
-                f"output {spec.name!r} of shape {list(spec.shape)} is stored as "
-                f"{list(array.storage.shape)}; outputs must be stored row-major"
-            )
-        if places[name] != f"io[{position}]":
-            copies.append(f"memcpy(io[{position}], {places[name]}, {byte_size(array)});")
+    copies = find_copies(program, places)
     if copies:
         yield "    pc_barrier(pc_self);"
-    for copy in copies:
+    for position, source, size in copies:
         yield "    PC_SHARE(1)"
-        yield f"        {copy}"
-
-
-def _overlap(program: Program) -> str:
-    """Whether an array of the caller lies where an earlier one does; inputs may share memory."""
-    names = [name for _, name in (*program.inputs, *program.outputs)]
-    sizes = ", ".join(str(byte_size(program.arrays[name])) for name in names)
-    return f"""\
-enum {{ INPUTS = {len(program.inputs)}, OUTPUTS = {len(program.outputs)} }};
-static const size_t io_bytes[] = {{{sizes or 0}}};
-
-static int overlaps(void *const *io, int k)
-{{
-    const char *const first = io[k], *const last = first + io_bytes[k];
-    for (int j = 0; j < k; j++) {{
-        const char *const other = io[j];
-        if (io_bytes[j] && io_bytes[k] && other < last && first < other + io_bytes[j])
-            return 1;
-    }}
-    return 0;
-}}"""
+        yield f"        memcpy(io[{position}], {source}, {size});"

@@ -12,7 +12,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from math import prod
 
-from polyc.codegen.driver import clean, scalar_type
+from polyc.codegen.host_text import clean, scalar_type
 from polyc.codegen.index import Affine, show_condition, show_index, variables
 from polyc.codegen.loopnest import (
     Assign,

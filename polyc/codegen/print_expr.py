@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from polyc.codegen.driver import scalar_type
+from polyc.codegen.host_text import scalar_type
 from polyc.codegen.index import (
     Affine,
     Compare,

@@ -7,13 +7,8 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from polyc.codegen.driver import (
-    SMALL_PROGRAM,
-    clean,
-    is_worth_sharing,
-    print_driver,
-    scalar_type,
-)
+from polyc.codegen.driver import SMALL_PROGRAM, is_worth_sharing, print_driver
+from polyc.codegen.host_text import clean, scalar_type
 from polyc.memory.plan import plan_memory
 from tests.programs import gather_program, scale_program
 

@@ -1,0 +1,104 @@
+"""What the drivers for CPUs and for GPUs have in common: names, types, addresses, and one check."""
+
+from __future__ import annotations
+
+import re
+
+import numpy as np
+
+from polyc.codegen.loopnest import Kernel
+from polyc.codegen.program import Launch, Program
+from polyc.errors import ShapeError
+from polyc.memory.plan import Plan, byte_size
+
+
+def clean(text: str) -> str:
+    """Text that cannot end a C comment or leave its line: letters, digits and ._-/ only.
+
+    "conv*/1\\n" -> "conv_/1_"
+    """
+    return re.sub(r"[^A-Za-z0-9_./-]", "_", text)
+
+
+def scalar_type(dtype: np.dtype) -> str:
+    """The runtime's name of an element type: float32 -> f32, bool -> b8."""
+    return f"{dtype.kind}{8 * dtype.itemsize}"
+
+
+def pointer_type(dtype: np.dtype, writes: bool) -> str:
+    """A parameter's type: "const f32 *", without const where the kernel writes."""
+    return f"{'' if writes else 'const '}{scalar_type(dtype)} *"
+
+
+def identifier(name: str) -> str:
+    """The name; ValueError if it is no C identifier."""
+    if not re.fullmatch(r"[A-Za-z_][A-Za-z0-9_]*", name):
+        raise ValueError(f"kernel name {name!r} is not a C identifier")
+    return name
+
+
+def find_places(program: Program, plan: Plan) -> dict[str, str]:
+    """Array -> the C expression of its address, in terms of io, weights and arena."""
+    places = {n: f"arena + {offset}" for n, offset in plan.offsets.items()}
+    places |= {n: f"weights + {offset}" for n, offset in plan.constants.items()}
+    bound = [name for _, name in (*program.inputs, *program.outputs)]
+    for position, name in enumerate(bound):
+        # An output that is also an input, a constant or an earlier output keeps its first place.
+        places.setdefault(name, f"io[{position}]")
+    return places
+
+
+def find_copies(program: Program, places: dict[str, str]) -> list[tuple[int, str, int]]:
+    """(position in io, source, bytes) of outputs whose array lives elsewhere.
+
+    So it is where the graph returns an input, a constant, or one array twice.
+    """
+    copies = []
+    for position, (spec, name) in enumerate(program.outputs, len(program.inputs)):
+        array = program.arrays[name]
+        if not array.storage.is_row_major or tuple(array.storage.shape) != spec.shape:
+            raise ShapeError(
+                f"output {spec.name!r} of shape {list(spec.shape)} is stored as "
+                f"{list(array.storage.shape)}; outputs must be stored row-major"
+            )
+        if places[name] != f"io[{position}]":
+            copies.append((position, places[name], byte_size(array)))
+    return copies
+
+
+def print_arguments(
+    position: int, launch: Launch, kernel: Kernel, places: dict[str, str]
+) -> list[str]:
+    """The addresses that a launch gives to its kernel, as the types that it takes."""
+    if len(launch.arguments) != len(kernel.params):
+        raise ValueError(
+            f"launch {position} gives {len(launch.arguments)} arguments to {kernel.name}, "
+            f"which takes {len(kernel.params)}"
+        )
+    return [
+        f"({pointer_type(p.dtype, p.writes)})({places[a]})"
+        for p, a in zip(kernel.params, launch.arguments, strict=True)
+    ]
+
+
+def print_overlap(program: Program) -> str:
+    """A function: does an array of the caller lie where an earlier one does?
+
+    Inputs may share memory.
+    """
+    names = [name for _, name in (*program.inputs, *program.outputs)]
+    sizes = ", ".join(str(byte_size(program.arrays[name])) for name in names)
+    return f"""\
+enum {{ INPUTS = {len(program.inputs)}, OUTPUTS = {len(program.outputs)} }};
+static const size_t io_bytes[] = {{{sizes or 0}}};
+
+static int overlaps(void *const *io, int k)
+{{
+    const char *const first = (const char *)io[k], *const last = first + io_bytes[k];
+    for (int j = 0; j < k; j++) {{
+        const char *const other = (const char *)io[j];
+        if (io_bytes[j] && io_bytes[k] && other < last && first < other + io_bytes[j])
+            return 1;
+    }}
+    return 0;
+}}"""
