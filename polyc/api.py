@@ -21,12 +21,13 @@ from polyc.build.bundle import (
     read_bundle,
     read_source,
     write_bundle,
+    write_weights,
 )
 from polyc.build.cache import Cache, digest, open_cache
 from polyc.build.fingerprint import fingerprint
 from polyc.build.load import Loaded, load_bundle
 from polyc.build.pages import allocate_pages
-from polyc.build.toolchain import build_library
+from polyc.build.toolchain import LibraryBuild
 from polyc.calls import Binder
 from polyc.errors import RuntimeFailure
 from polyc.mapping.parameters import Tuned
@@ -239,7 +240,10 @@ def _build(
     folder: Path,
     tuned: Mapping[str, Tuned],
 ) -> None:
-    """Model -> bundle in `folder`: everything that a warm start spares."""
+    """Model -> bundle in `folder`: everything that a warm start spares.
+
+    The C compiler works at the kernels that are printed while the next ones are generated.
+    """
     from polyc.analysis.proof import counted
     from polyc.analysis.verify import verify_arena, verify_barriers
     from polyc.codegen.driver import DRIVER_FILE, is_worth_sharing, print_driver
@@ -248,31 +252,34 @@ def _build(
     from polyc.schedule.barriers import place_barriers
 
     trace = make_trace(options)
-    compiled = run_pipeline(model, target, options, trace, tuned)
-    with trace.step("plan"):
-        plan = plan_memory(compiled.program)
-        barriers = place_barriers(compiled.touched, plan.slots)
-        driver = print_driver(
-            compiled.program,
-            plan,
-            barriers,
-            shared=is_worth_sharing(compiled.program),
-            pinned=options.pinned,
-        )
-    trace.dump("c", driver, "driver")
-    proven = list(compiled.proven)
-    with trace.step("verify"):
-        if options.verify:
-            placed = counted(verify_arena(plan.slots, plan.arena_bytes), "array")
-            proven.append(f"arena: {placed} inside, none over another while both are live")
-            apart = verify_barriers(compiled.touched, plan.slots, barriers)
-            proven.append(
-                f"barriers: {len(barriers)}, and {counted(apart, 'pair')} of launches with none "
-                "between them independent"
+    with LibraryBuild(target, options, cache) as build:
+        compiled = run_pipeline(model, target, options, trace, tuned, build.add)
+        with trace.step("plan"):
+            plan = plan_memory(compiled.program)
+            barriers = place_barriers(compiled.touched, plan.slots)
+            driver = print_driver(
+                compiled.program,
+                plan,
+                barriers,
+                shared=is_worth_sharing(compiled.program),
+                pinned=options.pinned,
             )
-    sources = {**compiled.sources, DRIVER_FILE: driver}
-    with trace.step("build"):
-        library = build_library(sources, target, options, cache)
+        trace.dump("c", driver, "driver")
+        build.add(DRIVER_FILE, driver)
+        proven = list(compiled.proven)
+        with trace.step("verify"):
+            if options.verify:
+                placed = counted(verify_arena(plan.slots, plan.arena_bytes), "array")
+                proven.append(f"arena: {placed} inside, none over another while both are live")
+                apart = verify_barriers(compiled.touched, plan.slots, barriers)
+                proven.append(
+                    f"barriers: {len(barriers)}, and {counted(apart, 'pair')} of launches with "
+                    "none between them independent"
+                )
+        with trace.step("weights"):
+            write_weights(folder, compiled.program, plan)
+        with trace.step("build"):
+            library = build.link()
     report = replace(
         _report(compiled, target, trace),
         arena_bytes=plan.arena_bytes,
@@ -282,7 +289,7 @@ def _build(
     )
     consulted = spell_choices(compiled.keys, tuned) if options.use_tuned else {}
     manifest = make_manifest(compiled.program, plan, options.threads, target, report, consulted)
-    write_bundle(folder, manifest, library, sources, compiled.program, plan)
+    write_bundle(folder, manifest, library, {**compiled.sources, DRIVER_FILE: driver})
 
 
 def _report(compiled: Compiled, target: Target, trace: Trace) -> Report:

@@ -7,7 +7,7 @@ a signature: the text of their domains, accesses and expressions with names repl
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 import islpy as isl
@@ -63,6 +63,19 @@ class CompiledKernel:
     reads: Mapping[int, isl.Set]
     writes: Mapping[int, isl.Set]
 
+    @property
+    def file(self) -> str:
+        """The name of its C file."""
+        return f"{self.kernel.name}.c"
+
+
+Emit = Callable[[str, str], None]
+"""Takes a file of C, by name and text, as soon as it is printed: `LibraryBuild.add` does."""
+
+
+def ignore(name: str, text: str) -> None:
+    """An `Emit` for those who want all files at the end."""
+
 
 @dataclass(frozen=True)
 class CompiledClusters:
@@ -74,7 +87,12 @@ class CompiledClusters:
 
 
 def compile_clusters(
-    stored: Sequence[StoredCluster], scop: Scop, target: Target, options: Options, trace: Trace
+    stored: Sequence[StoredCluster],
+    scop: Scop,
+    target: Target,
+    options: Options,
+    trace: Trace,
+    emit: Emit = ignore,
 ) -> CompiledClusters:
     """Compile each distinct cluster once, and launch it as often as it appears."""
     kernels: dict[str, CompiledKernel] = {}
@@ -84,6 +102,7 @@ def compile_clusters(
         if signature not in kernels:
             name = f"k{len(kernels)}_{one.cluster.statements[-1].name.removeprefix('S_')}"
             kernels[signature] = _compile(name, one, scop, target, options, trace)
+            emit(kernels[signature].file, kernels[signature].source)
         compiled = kernels[signature]
         arguments = tuple(one.arrays[k] for k in compiled.bound)
         origin = dict.fromkeys(o for s in one.cluster.statements for o in s.origin)

@@ -15,7 +15,7 @@ from polyc.codegen.program import Launch, Program, StoredArray
 from polyc.graph.ir import Graph
 from polyc.graph.onnx_import import import_onnx
 from polyc.graph.simplify import simplify
-from polyc.kernels import CompiledClusters, compile_clusters
+from polyc.kernels import CompiledClusters, Emit, compile_clusters, ignore
 from polyc.mapping.open_cluster import OpenCluster
 from polyc.mapping.parameters import Tuned
 from polyc.mapping.storing import StoredCluster, store_clusters
@@ -88,13 +88,17 @@ def run_pipeline(
     options: Options,
     trace: Trace,
     tuned: Mapping[str, Tuned] | None = None,
+    emit: Emit = ignore,
 ) -> Compiled:
-    """A model in, proven C out; `tuned` are parameters of clusters that measurements preferred."""
+    """A model in, proven C out; `tuned` are parameters of clusters that measurements preferred.
+
+    `emit` is given each kernel's file when it is printed, before the next one is scheduled.
+    """
     front = cluster_model(model, target, options, trace, tuned)
     scop = front.scop
 
     # 6. clusters -> kernels: dependences, schedule, tiles, registers, loops, proof, C.
-    compiled = compile_clusters(front.clusters, scop, target, options, trace)
+    compiled = compile_clusters(front.clusters, scop, target, options, trace, emit)
 
     # 7. The kernels together: whatever a launch reads has been written by then.
     with trace.step("verify"):
@@ -103,7 +107,7 @@ def run_pipeline(
 
     return Compiled(
         program,
-        {f"{k.kernel.name}.c": k.source for k in compiled.kernels},
+        {k.file: k.source for k in compiled.kernels},
         tuple(
             KernelNote(k.kernel.name, k.schedule, k.proof.facts if k.proof else "")
             for k in compiled.kernels

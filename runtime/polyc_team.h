@@ -131,18 +131,23 @@ PC_INLINE i64 pc_trips(i64 lower, i64 upper, i64 step)
 
 #define PC_NAP_NS 20000
 
-/* Wait until all iterations of all loops so far are finished: everything before is seen by
-   everything after. */
-PC_INLINE void pc_barrier(const pc_thread *self)
+/* pc_barrier of a team of several: a function, since kernels and drivers have many barriers. */
+static __attribute__((noinline, unused)) void pc_wait(const pc_thread *self)
 {
-    if (self->size == 1)
-        return;
     for (int spins = 0; __atomic_load_n(&self->team->done, __ATOMIC_ACQUIRE) < self->due; spins++) {
         if (spins < self->spins)
             pc_pause();
         else
             nanosleep(&(struct timespec){.tv_nsec = PC_NAP_NS}, NULL);
     }
+}
+
+/* Wait until all iterations of all loops so far are finished: everything before is seen by
+   everything after. */
+PC_INLINE void pc_barrier(const pc_thread *self)
+{
+    if (self->size > 1)
+        pc_wait(self);
 }
 
 #endif

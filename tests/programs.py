@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 import types
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -179,11 +179,18 @@ def install_pipeline(monkeypatch: pytest.MonkeyPatch, result: FakeCompiled) -> A
     module.result = result
 
     def run_pipeline(
-        model: object, target: object, options: object, trace: Trace, tuned: object
+        model: object,
+        target: object,
+        options: object,
+        trace: Trace,
+        tuned: object,
+        emit: Callable[[str, str], None],
     ) -> FakeCompiled:
         module.calls += 1
         with trace.step("lower"):
             trace.dump("graph", "the graph")
+        for name, text in module.result.sources.items():
+            emit(name, text)
         return module.result
 
     module.run_pipeline = run_pipeline

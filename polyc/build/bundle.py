@@ -115,22 +115,34 @@ def make_manifest(
 
 
 def write_bundle(
-    folder: Path,
-    manifest: Manifest,
-    library: Path,
-    sources: Mapping[str, str],
-    program: Program,
-    plan: Plan,
+    folder: Path, manifest: Manifest, library: Path, sources: Mapping[str, str]
 ) -> None:
-    """Fill an existing folder, but for its checksums."""
+    """Fill an existing folder, but for its weights and checksums."""
     shutil.copyfile(library, folder / LIBRARY_FILE)
     text = json.dumps(manifest.to_json(), indent=1)
     (folder / MANIFEST_FILE).write_text(text, encoding="utf-8")
     (folder / SOURCE_FOLDER).mkdir()
     for name, content in sources.items():
         (folder / SOURCE_FOLDER / name).write_text(content, encoding="utf-8")
-    if plan.weights_bytes:
-        _write_weights(folder / WEIGHTS_FILE, program, plan)
+
+
+def write_weights(folder: Path, program: Program, plan: Plan) -> None:
+    """The constants of a bundle, if it has any: each at its offset, with zeros in between."""
+    if not plan.weights_bytes:
+        return
+    with (folder / WEIGHTS_FILE).open("wb") as stream:
+        for name, offset in plan.constants.items():
+            value = program.arrays[name].value
+            assert value is not None, f"{name} is planned as a constant but has no value"
+            stored = np.ascontiguousarray(value, program.arrays[name].dtype)
+            if stored.nbytes != program.arrays[name].bytes:
+                raise ValueError(
+                    f"constant {name} has {stored.nbytes} bytes, its storage "
+                    f"{program.arrays[name].bytes}"
+                )
+            stream.seek(offset)
+            stream.write(stored.tobytes() if stored.ndim == 0 else stored.data)
+        stream.truncate(plan.weights_bytes)
 
 
 def read_bundle(folder: Path, checked: bool = False) -> Manifest:
@@ -183,23 +195,6 @@ def copy_bundle(folder: Path, destination: Path) -> None:
         if destination.exists():
             destination.rename(Path(draft) / "old")
         copy.rename(destination)
-
-
-def _write_weights(file: Path, program: Program, plan: Plan) -> None:
-    """Each constant at its offset; the gaps between them are zero."""
-    with file.open("wb") as stream:
-        for name, offset in plan.constants.items():
-            value = program.arrays[name].value
-            assert value is not None, f"{name} is planned as a constant but has no value"
-            stored = np.ascontiguousarray(value, program.arrays[name].dtype)
-            if stored.nbytes != program.arrays[name].bytes:
-                raise ValueError(
-                    f"constant {name} has {stored.nbytes} bytes, its storage "
-                    f"{program.arrays[name].bytes}"
-                )
-            stream.seek(offset)
-            stream.write(stored.tobytes() if stored.ndim == 0 else stored.data)
-        stream.truncate(plan.weights_bytes)
 
 
 def _static(spec: TensorSpec, role: str) -> TensorSpec:

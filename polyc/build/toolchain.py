@@ -13,10 +13,11 @@ import shlex
 import shutil
 import subprocess
 from collections.abc import Mapping, Sequence
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING
+from types import MappingProxyType
+from typing import TYPE_CHECKING, Self
 
 from polyc.build.cache import Cache, digest, open_cache
 from polyc.build.runtime_files import find_runtime, read_runtime
@@ -98,31 +99,69 @@ def build_library(
 
     Files named *.h are headers of the others. Raises BuildError with the compiler's first messages.
     """
-    cache = cache or open_cache(options)
-    compiler = find_compiler(options.cc)
     headers = {n: t for n, t in sources.items() if n.endswith(".h")}
-    units = {n: t for n, t in sources.items() if n.endswith(".c")}
-    flags = (*COMPILE_FLAGS, *target.flags)
-    common = digest(
-        [compiler.banner, *compiler.command, *flags]
-        + [x for h in (read_runtime(), headers) for item in sorted(h.items()) for x in item]
-    )
+    with LibraryBuild(target, options, cache or open_cache(options), headers) as build:
+        for name, text in sources.items():
+            if name.endswith(".c"):
+                build.add(name, text)
+        return build.link()
 
-    def build_object(unit: tuple[str, str]) -> Path:
-        name, text = unit
-        key = digest([common, text])
-        made = cache.fetch(
-            "objects", key, lambda folder: _compile(compiler, flags, folder, name, text, headers)
+
+class LibraryBuild:
+    """A library in the making: files are compiled as they come, side by side, then linked.
+
+    with LibraryBuild(target, options, cache) as build:
+        build.add("conv.c", text)     # returns at once
+        build.add("driver.c", driver)
+        library = build.link()        # waits; BuildError if a file was refused
+
+    Whoever generates files so has the compiler work at those before. Leaving the `with` early, by
+    an exception, drops what has not begun. `headers`, by name, are for all files to include.
+    """
+
+    def __init__(
+        self,
+        target: Target,
+        options: Options,
+        cache: Cache,
+        headers: Mapping[str, str] = MappingProxyType({}),
+    ) -> None:
+        self._compiler = find_compiler(options.cc)
+        self._flags = (*COMPILE_FLAGS, *target.flags)
+        self._cache = cache
+        self._headers = headers
+        self._common = digest(
+            [self._compiler.banner, *self._compiler.command, *self._flags]
+            + [x for h in (read_runtime(), headers) for item in sorted(h.items()) for x in item]
         )
-        return made / "unit.o"
+        self._pool = ThreadPoolExecutor(max(1, target.cores))
+        self._objects: list[Future[Path]] = []
 
-    workers = max(1, min(len(units), target.cores))
-    with ThreadPoolExecutor(workers) as pool:
-        objects = list(pool.map(build_object, units.items()))
-    key = digest([*LINK_FLAGS, *(o.parent.name for o in objects)])
-    made = cache.fetch("libraries", key, lambda folder: _link(compiler, objects, folder))
-    cache.tidy()
-    return made / LIBRARY_FILE
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._pool.shutdown(cancel_futures=True)
+
+    def add(self, name: str, text: str) -> None:
+        """Begin to compile a file; its name is for messages."""
+        self._objects.append(self._pool.submit(self._build_object, name, text))
+
+    def link(self) -> Path:
+        """Wait for all files and link them; the path of the library, which lives in the cache."""
+        objects = [future.result() for future in self._objects]
+        key = digest([*LINK_FLAGS, *(o.parent.name for o in objects)])
+        made = self._cache.fetch(
+            "libraries", key, lambda folder: _link(self._compiler, objects, folder)
+        )
+        self._cache.tidy()
+        return made / LIBRARY_FILE
+
+    def _build_object(self, name: str, text: str) -> Path:
+        def make(folder: Path) -> None:
+            _compile(self._compiler, self._flags, folder, name, text, self._headers)
+
+        return self._cache.fetch("objects", digest([self._common, text]), make) / "unit.o"
 
 
 def _compile(

@@ -87,12 +87,13 @@ def print_driver(
         "};",
         "",
         *_TIMING.splitlines(),
-        "static void launches(pc_thread *pc_self, const struct call *call)",
+        "APART void launches(pc_thread *pc_self, const struct call *call)",
         "{",
         "    void *const *const io = call->io;",
         "    const char *const weights = call->weights;",
         "    char *const arena = call->arena;",
-        "    (void)io, (void)weights, (void)arena, (void)pc_self;",
+        "    const int timed = call->seconds != NULL;",
+        "    (void)io, (void)weights, (void)arena, (void)timed, (void)pc_self;",
         "",
     ]
     for position, launch in enumerate(program.launches):
@@ -144,27 +145,38 @@ def print_driver(
 
 
 _TIMING = """\
-static double now(void)
+/* Functions of their own, not inlined: the C compiler takes long over many branches in one. */
+#define APART static __attribute__((noinline, unused))
+
+APART double now(void)
 {
     struct timespec t;
     clock_gettime(CLOCK_MONOTONIC, &t);
     return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
 }
 
-/* Launch k; its time is that of all threads together, from a barrier to a barrier. */
-#define LAUNCH(k, launch)                             \\
-    do {                                              \\
-        if (!call->seconds) {                         \\
-            launch;                                   \\
-            break;                                    \\
-        }                                             \\
-        pc_barrier(pc_self);                          \\
-        const double start = now();                   \\
-        launch;                                       \\
-        pc_barrier(pc_self);                          \\
-        if (pc_self->rank == 0)                       \\
-            call->seconds[k] = now() - start;         \\
+/* The time of a launch is that of all threads together, from a barrier to a barrier. */
+APART double begin(const pc_thread *pc_self)
+{
+    pc_barrier(pc_self);
+    return now();
+}
+
+APART void finish(const pc_thread *pc_self, double began, double *seconds)
+{
+    pc_barrier(pc_self);
+    if (pc_self->rank == 0)
+        *seconds = now() - began;
+}
+
+#define LAUNCH(k, launch)                                \\
+    do {                                                 \\
+        const double began = timed ? begin(pc_self) : 0; \\
+        launch;                                          \\
+        if (timed)                                       \\
+            finish(pc_self, began, &call->seconds[k]);   \\
     } while (0)
+
 """
 
 

@@ -89,7 +89,7 @@ class Workbench:
         program = Program("tuned", kernels, launches, stored, (), ())
         shared = [name for name in one.touched if name not in one.private]
         plan = _keep_in_place(plan_memory(program), shared)
-        sources = {f"{k.kernel.name}.c": k.source for k in compiled.kernels}
+        sources = {k.file: k.source for k in compiled.kernels}
         sources[DRIVER_FILE] = print_driver(program, plan, range(1, len(launches)))
         library = build_library(sources, self.target, self.options, self.cache)
         ffi, functions = open_library(library, "tuned")

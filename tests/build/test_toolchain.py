@@ -6,12 +6,14 @@ import ctypes
 import os
 import subprocess
 import sys
+import time
 from dataclasses import replace
 
 import pytest
 
 from polyc.build import toolchain
-from polyc.build.toolchain import COMPILE_FLAGS, build_library, find_compiler
+from polyc.build.cache import Cache
+from polyc.build.toolchain import COMPILE_FLAGS, LibraryBuild, build_library, find_compiler
 from polyc.errors import BuildError
 from polyc.target.machine import Target
 from tests.programs import SCALE_C, options
@@ -55,6 +57,26 @@ def test_equal_files_are_compiled_once(tmp_path, monkeypatch):
     assert len(runs) == 8
     build_library(SOURCES, replace(TARGET, flags=("-O1",)), options(tmp_path))
     assert len(runs) == 11
+
+
+def test_a_file_is_compiled_while_the_next_is_made(tmp_path, monkeypatch):
+    runs = counting(monkeypatch)
+    with LibraryBuild(TARGET, options(tmp_path), Cache(tmp_path)) as build:
+        build.add("one.c", "int one(void) { return 1; }")
+        deadline = time.monotonic() + 60
+        while not runs and time.monotonic() < deadline:
+            time.sleep(0.001)
+        assert len(runs) == 1
+        build.add("two.c", SOURCES["two.c"])
+        assert ctypes.CDLL(str(build.link())).two() == 2
+
+
+def test_leaving_early_drops_files_that_wait(tmp_path, monkeypatch):
+    runs = counting(monkeypatch)
+    with LibraryBuild(replace(TARGET, cores=1), options(tmp_path), Cache(tmp_path)) as build:
+        for k in range(40):
+            build.add(f"{k}.c", f"int f{k};")
+    assert len(runs) < 40
 
 
 def test_flags_keep_ieee_semantics(tmp_path, monkeypatch):

@@ -34,7 +34,7 @@ def test_each_launch_is_one_call_with_literal_addresses():
 
 def test_barriers_stand_where_they_are_asked_for():
     text = driver(scale_program())
-    body = text[text.index("static void launches") : text.index("#define PC_CALL")]
+    body = text[text.index("void launches") : text.index("#define PC_CALL")]
     lines = [line.strip() for line in body.splitlines()]
     marks = [line.partition("(")[0] for line in lines if "(pc_self)" in line or "LAUNCH" in line]
     assert marks == ["LAUNCH", "pc_barrier", "LAUNCH"]

@@ -53,3 +53,12 @@ def test_an_argument_stored_otherwise_than_its_kernel_was_proven_for_is_refused(
     damaged = replace(program, arrays=arrays)
     with pytest.raises(IllegalSchedule, match="was proven as"):
         verify_arguments(damaged, layouts)
+
+
+def test_each_kernel_is_handed_on_once():
+    emitted: list[tuple[str, str]] = []
+    graph, target = two_products(), Target.named("avx512")
+    compiled = run_pipeline(
+        graph, target, Options(), Trace(), emit=lambda *file: emitted.append(file)
+    )
+    assert emitted == list(compiled.sources.items())
