@@ -1,4 +1,4 @@
-/* polyc.h: the ground that generated code stands on - types, names, index checks.
+/* polyc.h: the ground that generated C stands on - vector types, names, threads.
 
    Kernels are C11 with gcc's vector extensions. Nothing here needs a particular instruction set:
    the same text compiles for AVX-512, AVX2 and plain x86-64, and gcc splits vectors that are wider
@@ -35,21 +35,7 @@
 #ifndef POLYC_H
 #define POLYC_H
 
-#include <stdint.h>
-
-typedef float f32;
-typedef double f64;
-typedef int8_t i8;
-typedef int16_t i16;
-typedef int32_t i32;
-typedef int64_t i64;
-typedef uint8_t u8;
-typedef uint16_t u16;
-typedef uint32_t u32;
-typedef uint64_t u64;
-typedef uint8_t b8; /* 0 or 1 */
-
-#define PC_INLINE static inline __attribute__((always_inline, unused))
+#include "polyc_types.h"
 
 /* The vector types of n lanes. b8 is 0 or 1 in memory and in a scalar; in a vector register it is a
    mask, 0 or -1 a lane, which is what comparisons make and selections take. */
@@ -59,42 +45,6 @@ typedef uint8_t b8; /* 0 or 1 */
     PC_VECTOR(u8, u8, n) PC_VECTOR(u16, u16, n) PC_VECTOR(u32, u32, n) PC_VECTOR(u64, u64, n)
 #define PC_VECTOR(type, element, n) \
     typedef element type##x##n __attribute__((vector_size(n * sizeof(element))));
-
-/* Pasting that expands its operands first: with PC_TYPE f32, PC_PASTE(pc_max_, PC_TYPE) is
-   pc_max_f32. */
-#define PC_PASTE(a, b) PC_PASTE_(a, b)
-#define PC_PASTE_(a, b) a##b
-#define PC_PASTE3(a, b, c) PC_PASTE(PC_PASTE(a, b), c)
-
-/* What the preprocessor may ask about a type: PC_PASTE(PC_KIND_, PC_TYPE) == PC_FLOAT. */
-#define PC_BOOL 0
-#define PC_UNSIGNED 1
-#define PC_SIGNED 2
-#define PC_FLOAT 3
-
-#define PC_KIND_b8 PC_BOOL
-#define PC_KIND_u8 PC_UNSIGNED
-#define PC_KIND_u16 PC_UNSIGNED
-#define PC_KIND_u32 PC_UNSIGNED
-#define PC_KIND_u64 PC_UNSIGNED
-#define PC_KIND_i8 PC_SIGNED
-#define PC_KIND_i16 PC_SIGNED
-#define PC_KIND_i32 PC_SIGNED
-#define PC_KIND_i64 PC_SIGNED
-#define PC_KIND_f32 PC_FLOAT
-#define PC_KIND_f64 PC_FLOAT
-
-#define PC_BITS_b8 8
-#define PC_BITS_u8 8
-#define PC_BITS_u16 16
-#define PC_BITS_u32 32
-#define PC_BITS_u64 64
-#define PC_BITS_i8 8
-#define PC_BITS_i16 16
-#define PC_BITS_i32 32
-#define PC_BITS_i64 64
-#define PC_BITS_f32 32
-#define PC_BITS_f64 64
 
 /* What gcc's instruction names call the integers of a width, and the types that they take. */
 #define PC_MODE_8 qi
@@ -146,28 +96,6 @@ typedef uint8_t b8; /* 0 or 1 */
 #define PC_RESIZE_64_16(kind, v, n) PC_RESIZE_32_16(kind, PC_RESIZE_64_32(kind, v, n), n)
 #define PC_RESIZE_64_32(kind, v, n) PC_TO_32(kind, v, n)
 #define PC_RESIZE_64_64(kind, v, n) (v)
-
-/* The index that ONNX means by i along a dimension of the given extent (at least 1): negative ones
-   count from the end. One that is out of range sets *status, which the driver turns into an error
-   after the call, and becomes the nearest valid index, so that no memory outside is touched.
-   Threads may share *status: all write the same value. */
-PC_INLINE i64 pc_index(i64 i, i64 extent, int *status)
-{
-    i64 wrapped = i < 0 ? i + extent : i;
-    if (__builtin_expect((u64)wrapped >= (u64)extent, 0)) {
-        __atomic_store_n(status, 1, __ATOMIC_RELAXED);
-        return i < 0 ? 0 : extent - 1;
-    }
-    return wrapped;
-}
-
-/* ---- Loop bounds and subscripts ------------------------------------------------------------- */
-
-/* floor(a / d) and a - d * floor(a / d), for d > 0. */
-PC_INLINE i64 pc_floordiv(i64 a, i64 d) { return a / d - (a % d < 0); }
-PC_INLINE i64 pc_mod(i64 a, i64 d) { return a % d + (a % d < 0 ? d : 0); }
-PC_INLINE i64 pc_min(i64 a, i64 b) { return a < b ? a : b; }
-PC_INLINE i64 pc_max(i64 a, i64 b) { return a > b ? a : b; }
 
 /* ---- Threads -------------------------------------------------------------------------------- */
 

@@ -1,24 +1,5 @@
-/* polyc_f64_math.h: the mathematics of f64, by libm lane by lane; PC_LANES 1 means scalars, which
-   come first. */
-
-#if PC_LANES == 1
-
-#define LIBM_1(name) PC_INLINE f64 pc_##name##_f64(f64 a) { return __builtin_##name(a); }
-LIBM_1(exp) LIBM_1(exp2) LIBM_1(expm1) LIBM_1(sinh) LIBM_1(cosh) LIBM_1(tanh) LIBM_1(erf)
-LIBM_1(log) LIBM_1(log2) LIBM_1(log1p) LIBM_1(asinh) LIBM_1(acosh) LIBM_1(atanh)
-LIBM_1(sin) LIBM_1(cos) LIBM_1(tan) LIBM_1(asin) LIBM_1(acos) LIBM_1(atan)
-#undef LIBM_1
-
-PC_INLINE f64 pc_pow_f64(f64 a, f64 b) { return __builtin_pow(a, b); }
-
-/* As in f32: e^x / (1 + e^x) for x < 0, so that nothing overflows or cancels. */
-PC_INLINE f64 pc_sigmoid_f64(f64 a)
-{
-    f64 e = __builtin_exp(-__builtin_fabs(a));
-    return (a < 0 ? e : 1) / (1 + e);
-}
-
-#else
+/* polyc_f64_math.h: the mathematics of PC_LANES f64, lane by lane; the scalar functions of
+   polyc_libm.h come first. */
 
 #define D PC_PASTE(f64x, PC_LANES)
 #define LANEWISE_1(name) \
@@ -44,7 +25,4 @@ PC_INLINE D PC_PASTE(pc_pow_, D)(D a, D b)
 
 #undef LANEWISE_1
 #undef D
-
-#endif
-
 #undef PC_LANES

@@ -12,6 +12,9 @@ HEADER = "polyc.h"
 POOL_HEADER = "polyc_pool.h"
 """The threads, which the driver includes."""
 
+CUDA_HEADER = "polyc_cuda.cuh"
+"""The header that every generated CUDA file includes, for nvcc and for the emulator."""
+
 _PACKAGE = Path(__file__).resolve().parent.parent
 
 
@@ -23,6 +26,16 @@ def find_runtime() -> Path:
 
 @functools.cache
 def read_runtime() -> Mapping[str, str]:
-    """Header name -> text, sorted by name."""
-    headers = sorted(find_runtime().glob("*.h"))
+    """Header name -> text, sorted by name, of what C includes."""
+    return _read(".h")
+
+
+@functools.cache
+def read_cuda_runtime() -> Mapping[str, str]:
+    """Header name -> text, sorted by name, of what CUDA and its emulator include."""
+    return _read(".h", ".cuh", ".hpp")
+
+
+def _read(*suffixes: str) -> dict[str, str]:
+    headers = sorted(h for h in find_runtime().iterdir() if h.suffix in suffixes)
     return {h.name: h.read_text(encoding="utf-8") for h in headers}

@@ -19,6 +19,9 @@ INTEGERS = (*SIGNED, "u8", "u16", "u32", "u64")
 NUMBERS = (*FLOATS, *INTEGERS)
 TYPES = (*NUMBERS, "b8")
 
+HALVES = ("f16", "bf16")
+"""Types that CUDA stores and converts from and to; arithmetic on them is done in f32."""
+
 LANES = (2, 4, 8, 16, 32, 64)
 
 Use = tuple[str, str, int]
@@ -141,7 +144,7 @@ def preamble(uses: Uses) -> str:
     All vector types of each number of lanes that occurs are defined.
     Raises ValueError for a function, type or number of lanes that the runtime does not have.
     """
-    _check(uses)
+    _check(uses, TYPES)
     core, mathematics = _instances(uses.functions)
     widths = {n for _, n in core | mathematics} | {n for _, _, n in uses.casts}
     lines = ['#include "polyc.h"', *(f"PC_VECTORS({n})" for n in sorted(widths - {1}))]
@@ -150,11 +153,45 @@ def preamble(uses: Uses) -> str:
     for element, lanes in sorted(core, key=lambda c: (TYPES.index(c[0]), c[1])):
         if lanes > 1:
             lines += _include("polyc_vector.h", PC_TYPE=element, PC_LANES=lanes)
+    if any(header == _F64_HEADER for header, _ in mathematics):
+        lines += _include(_LIBRARY_HEADER, PC_TYPE="f64")
     for header, lanes in sorted(mathematics):
-        lines += _include(header, PC_LANES=lanes)
+        if header != _F64_HEADER or lanes > 1:
+            lines += _include(header, PC_LANES=lanes)
+    return "\n".join(lines + _casts(uses)) + "\n"
+
+
+def cuda_preamble(uses: Uses) -> str:
+    """The same for CUDA, where a thread computes scalars, and mathematics is that of its library.
+
+        {("max", "f32", 1)}  ->  #include "polyc_cuda.cuh"
+                                 #define PC_TYPE f32
+                                 #include "polyc_scalar.h"
+
+    Raises ValueError as `preamble` does, and for vectors.
+    """
+    _check(uses, (*TYPES, *HALVES))
+    if any(use[2] > 1 for use in uses.functions | uses.casts):
+        raise ValueError("a CUDA thread computes scalars; every number of lanes has to be 1")
+    core = {element for _, element, _ in uses.functions}
+    library = {e for f, e, _ in uses.functions if e in FLOATS and FUNCTIONS[f].family != "core"}
+    lines = ['#include "polyc_cuda.cuh"']
+    for element in sorted(core, key=TYPES.index):
+        lines += _include("polyc_scalar.h", PC_TYPE=element)
+    for element in sorted(library):
+        lines += _include(_LIBRARY_HEADER, PC_TYPE=element)
+    return "\n".join(lines + _casts(uses)) + "\n"
+
+
+_LIBRARY_HEADER = "polyc_libm.h"
+_F64_HEADER = "polyc_f64_math.h"
+
+
+def _casts(uses: Uses) -> list[str]:
+    lines = []
     for source, target, lanes in sorted(uses.casts):
         lines += _include("polyc_cast.h", PC_FROM=source, PC_TO=target, PC_LANES=lanes)
-    return "\n".join(lines) + "\n"
+    return lines
 
 
 def _instances(functions: Set[Use]) -> tuple[set[tuple[str, int]], set[tuple[str, int]]]:
@@ -166,7 +203,7 @@ def _instances(functions: Set[Use]) -> tuple[set[tuple[str, int]], set[tuple[str
         if family == "core" or element in INTEGERS:
             core.add((element, lanes))
         elif element == "f64":
-            mathematics |= {("polyc_f64_math.h", 1), ("polyc_f64_math.h", lanes)}
+            mathematics.add((_F64_HEADER, lanes))
         else:
             # A scalar is lane 0 of four; the vector functions build on those of the core.
             width = 4 if lanes == 1 else lanes
@@ -175,7 +212,7 @@ def _instances(functions: Set[Use]) -> tuple[set[tuple[str, int]], set[tuple[str
     return core, mathematics
 
 
-def _check(uses: Uses) -> None:
+def _check(uses: Uses, types: tuple[str, ...]) -> None:
     for name, element, lanes in uses.functions:
         function = FUNCTIONS.get(name)
         if function is None or element not in function.types:
@@ -183,8 +220,8 @@ def _check(uses: Uses) -> None:
         if lanes == 1 and function.vector_only:
             raise ValueError(f"{name} of {element} exists for vectors only, not for lanes = 1")
     for source, target, _ in uses.casts:
-        if source == target or not {source, target} <= set(TYPES):
-            raise ValueError(f"no cast from {source} to {target}; it takes two of {TYPES}")
+        if source == target or not {source, target} <= set(types):
+            raise ValueError(f"no cast from {source} to {target}; it takes two of {types}")
     for lanes in {u[2] for u in uses.functions | uses.casts} - {1, *LANES}:
         raise ValueError(f"no vectors of {lanes} lanes; the runtime has 1 and {LANES}")
 

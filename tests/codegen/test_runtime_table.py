@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 import pytest
 
-from polyc.codegen.runtime_table import FUNCTIONS, TYPES, Cast, Use, preamble
+from polyc.codegen.runtime_table import FUNCTIONS, TYPES, Cast, Use, cuda_preamble, preamble
 from tests.runtime.native import FLAGS, ISAS, RUNTIME, WARNINGS
 
 
@@ -96,3 +96,23 @@ def test_every_function_of_the_table_is_declared(tmp_path):
     command = ["gcc", "-std=gnu11", "-Wno-psabi", f"-I{RUNTIME}", "-fsyntax-only", str(source)]
     run = subprocess.run(command, capture_output=True, text=True)
     assert run.returncode == 0, run.stderr
+
+
+def test_cuda_takes_its_mathematics_from_the_library():
+    uses = Uses(frozenset({("exp", "f32", 1)}), frozenset({("f32", "bf16", 1)}))
+    assert cuda_preamble(uses).splitlines() == [
+        '#include "polyc_cuda.cuh"',
+        "#define PC_TYPE f32",
+        '#include "polyc_scalar.h"',
+        "#define PC_TYPE f32",
+        '#include "polyc_libm.h"',
+        "#define PC_FROM f32",
+        "#define PC_TO bf16",
+        "#define PC_LANES 1",
+        '#include "polyc_cast.h"',
+    ]
+
+
+def test_cuda_has_no_vector_functions():
+    with pytest.raises(ValueError, match="scalars"):
+        cuda_preamble(Uses(frozenset({("exp", "f32", 4)})))

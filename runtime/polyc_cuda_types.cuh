@@ -1,0 +1,126 @@
+/* polyc_cuda_types.cuh: 16-bit floats, and the short vectors that one instruction loads or stores. */
+
+#ifndef POLYC_CUDA_TYPES_CUH
+#define POLYC_CUDA_TYPES_CUH
+
+#include <string.h>
+
+PC_INLINE u32 pc_bits_f32(f32 value)
+{
+    u32 bits;
+    memcpy(&bits, &value, 4);
+    return bits;
+}
+PC_INLINE f32 pc_value_f32(u32 bits)
+{
+    f32 value;
+    memcpy(&value, &bits, 4);
+    return value;
+}
+
+/* ---- Rounding to 16 bits, to the nearest, ties to even --------------------------------------- */
+
+PC_INLINE u16 pc_round_bf16(f32 value)
+{
+    u32 bits = pc_bits_f32(value);
+    if (value != value)
+        return (u16)(bits >> 16 | 0x40);
+    return (u16)((bits + 0x7fff + (bits >> 16 & 1)) >> 16);
+}
+PC_INLINE f32 pc_widen_bf16(u16 bits) { return pc_value_f32((u32)bits << 16); }
+
+/* f16 has 5 bits of exponent; below 2^-14 it counts in steps of 2^-24, which adding 0.5 rounds to. */
+PC_INLINE u16 pc_round_f16(f32 value)
+{
+#ifdef __CUDA_ARCH__
+    u16 rounded;
+    asm("cvt.rn.f16.f32 %0, %1;" : "=h"(rounded) : "f"(value));
+    return rounded;
+#else
+    u32 bits = pc_bits_f32(value), sign = bits >> 16 & 0x8000, size = bits & 0x7fffffff;
+    if (size > 0x7f800000)
+        return (u16)(sign | 0x7e00);
+    if (size >= 0x477ff000) /* 65520, halfway to what would be 2^16 */
+        return (u16)(sign | 0x7c00);
+    if (size < 0x38800000)
+        return (u16)(sign | (pc_bits_f32(pc_value_f32(size) + 0.5f) - 0x3f000000));
+    return (u16)(sign | (size - 0x38000000 + 0xfff + (size >> 13 & 1)) >> 13);
+#endif
+}
+PC_INLINE f32 pc_widen_f16(u16 bits)
+{
+#ifdef __CUDA_ARCH__
+    f32 value;
+    asm("cvt.f32.f16 %0, %1;" : "=f"(value) : "h"(bits));
+    return value;
+#else
+    u32 sign = (u32)(bits & 0x8000) << 16, size = bits & 0x7fff;
+    if (size >= 0x7c00)
+        return pc_value_f32(sign | 0x7f800000 | (size & 0x3ff) << 13);
+    f32 value = pc_value_f32(size << 13) * 0x1p112f; /* moves the exponent; exact, subnormals too */
+    return pc_value_f32(sign | pc_bits_f32(value));
+#endif
+}
+
+/* Storage types: arithmetic is done in f32, to which they convert by themselves. */
+#define PC_HALF(type) \
+    struct type { \
+        u16 bits; \
+        type() = default; \
+        __host__ __device__ explicit type(f32 value) : bits(pc_round_##type(value)) {} \
+        __host__ __device__ operator f32() const { return pc_widen_##type(bits); } \
+    };
+PC_HALF(f16)
+PC_HALF(bf16)
+#undef PC_HALF
+
+#define PC_KIND_f16 PC_FLOAT
+#define PC_KIND_bf16 PC_FLOAT
+#define PC_BITS_f16 16
+#define PC_BITS_bf16 16
+
+/* ---- Vectors ---------------------------------------------------------------------------------
+
+   f32x4 v = pc_load_f32x4(p); v[2] += 1; pc_store_f32x4(q, v);   one access of 4, 8 or 16 bytes,
+   to whose size the address is aligned. */
+
+#define PC_SHORT_VECTOR(type, n) \
+    struct alignas(n * sizeof(type)) type##x##n { \
+        type lane[n]; \
+        __host__ __device__ type &operator[](int l) { return lane[l]; } \
+        __host__ __device__ const type &operator[](int l) const { return lane[l]; } \
+    }; \
+    PC_INLINE type##x##n pc_load_##type##x##n(const type *p) { return *(const type##x##n *)p; } \
+    PC_INLINE void pc_store_##type##x##n(type *p, type##x##n v) { *(type##x##n *)p = v; } \
+    PC_INLINE type##x##n pc_splat_##type##x##n(type value) \
+    { \
+        type##x##n v; \
+        for (int l = 0; l < n; l++) \
+            v.lane[l] = value; \
+        return v; \
+    }
+#define PC_SHORT_VECTORS_8(type) PC_SHORT_VECTOR(type, 4) PC_SHORT_VECTOR(type, 8) PC_SHORT_VECTOR(type, 16)
+#define PC_SHORT_VECTORS_16(type) PC_SHORT_VECTOR(type, 2) PC_SHORT_VECTOR(type, 4) PC_SHORT_VECTOR(type, 8)
+#define PC_SHORT_VECTORS_32(type) PC_SHORT_VECTOR(type, 2) PC_SHORT_VECTOR(type, 4)
+
+PC_SHORT_VECTORS_8(i8) PC_SHORT_VECTORS_8(u8)
+PC_SHORT_VECTORS_16(i16) PC_SHORT_VECTORS_16(u16) PC_SHORT_VECTORS_16(f16) PC_SHORT_VECTORS_16(bf16)
+PC_SHORT_VECTORS_32(i32) PC_SHORT_VECTORS_32(u32) PC_SHORT_VECTORS_32(f32)
+PC_SHORT_VECTOR(i64, 2) PC_SHORT_VECTOR(u64, 2) PC_SHORT_VECTOR(f64, 2)
+
+typedef u8x4 b8x4;
+typedef u8x8 b8x8;
+typedef u8x16 b8x16;
+#define pc_load_b8x4 pc_load_u8x4
+#define pc_load_b8x8 pc_load_u8x8
+#define pc_load_b8x16 pc_load_u8x16
+#define pc_store_b8x4 pc_store_u8x4
+#define pc_store_b8x8 pc_store_u8x8
+#define pc_store_b8x16 pc_store_u8x16
+
+#undef PC_SHORT_VECTORS_32
+#undef PC_SHORT_VECTORS_16
+#undef PC_SHORT_VECTORS_8
+#undef PC_SHORT_VECTOR
+
+#endif
