@@ -6,6 +6,7 @@
                their parameters, as in C (polyc_types.h names what is common).
    A KERNEL    PC_KERNEL(256, 2) void name(const f32 *__restrict__ x, f32 *__restrict__ y) { … }
                Launched with at most 256 threads a block; registers for 2 blocks on a multiprocessor.
+               PC_DEVICE for its functions; PC_UNROLL or PC_ROLLED before a loop.
    WHERE       PC_BLOCK_X Y Z, PC_THREAD_X Y Z, PC_THREAD (its number in the block, x fastest),
                PC_WARP, PC_LANE: ints
    SHARED      PC_SHARED(f32, tile, 1024);              at most 48 KiB of these in a kernel
@@ -17,6 +18,7 @@
    SHORT VECTORS  f32x4, bf16x8, …: pc_load_f32x4(p), pc_store_f32x4(p, v), v[2]
    A WARP      pc_shuffle(v, lane), pc_shuffle_xor(v, mask), pc_shuffle_down(v, lanes),
                pc_shuffle_up(v, lanes) of 4- and 8-byte values; pc_ballot(condition). All 32 take part.
+               pc_count_bits(u32)
    ATOMICS     pc_atomic_add, pc_atomic_min, pc_atomic_max (pointer, value), returning the old value;
                pc_fence() orders this thread's writes for all of the device
    COPIES      global to shared, in the background: pc_copy_async_16 (_8, _4)(shared, global),
@@ -46,5 +48,7 @@
 #else
 #include "polyc_emulator.hpp"
 #endif
+
+#include "polyc_cuda_mma.cuh"
 
 #endif

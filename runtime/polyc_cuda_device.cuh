@@ -6,6 +6,8 @@
 #define PC_DEVICE static __device__ __forceinline__ __attribute__((unused))
 
 #define PC_KERNEL(threads, min_blocks) extern "C" __global__ __launch_bounds__(threads, min_blocks)
+#define PC_UNROLL _Pragma("unroll")
+#define PC_ROLLED _Pragma("unroll 1")
 
 #define PC_BLOCK_X ((int)blockIdx.x)
 #define PC_BLOCK_Y ((int)blockIdx.y)

@@ -18,6 +18,8 @@ PC_INLINE f32 pc_value_f32(u32 bits)
     return value;
 }
 
+PC_INLINE i32 pc_count_bits(u32 bits) { return __builtin_popcount(bits); }
+
 /* ---- Rounding to 16 bits, to the nearest, ties to even --------------------------------------- */
 
 PC_INLINE u16 pc_round_bf16(f32 value)

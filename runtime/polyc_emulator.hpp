@@ -20,7 +20,9 @@
 #include "polyc_emulator_async.hpp"
 
 #define PC_KERNEL(threads, min_blocks) extern "C" __attribute__((noinline))
-#define __restrict__ __restrict
+#define PC_DEVICE static inline __attribute__((unused))
+#define PC_UNROLL
+#define PC_ROLLED
 
 #define PC_BLOCK_X pc_where(0)
 #define PC_BLOCK_Y pc_where(1)

@@ -71,11 +71,11 @@ PC_HIDDEN void pc_forget_copies(int count, int left)
 {
     pc_thread *self = pc_self;
     if (self->group_count > left) {
-        memmove(self->groups, self->groups + self->group_count - left, (size_t)left * sizeof(int));
+        pc_move(self->groups, self->groups + self->group_count - left, (size_t)left * sizeof(int));
         self->group_count = left;
     }
     self->copy_count -= count;
-    memmove(self->copies, self->copies + count, (size_t)self->copy_count * sizeof(pc_copy_request));
+    pc_move(self->copies, self->copies + count, (size_t)self->copy_count * sizeof(pc_copy_request));
 }
 
 static inline __attribute__((unused)) void pc_copy_async_wait(int left)

@@ -48,6 +48,14 @@ extern "C" void __tsan_func_exit(void);
 #define PC_HIDDEN static __attribute__((unused))
 #endif
 
+/* memmove, but not seen. */
+PC_HIDDEN void pc_move(void *target, const void *source, size_t bytes)
+{
+    PC_UNSEEN_BEGIN
+    memmove(target, source, bytes);
+    PC_UNSEEN_END
+}
+
 struct pc_fiber {
     void *saved; /* where its registers lie on its stack (ucontext_t * for ucontext) */
     char *stack; /* its lowest byte */

@@ -29,13 +29,13 @@ PC_HIDDEN const pc_slot *pc_meet_warp(int line, int orders)
 }
 
 /* v of the thread `lane` of the warp, one's own if there is none. */
-template <class T> static T pc_exchange(T v, int lane, int line)
+template <class T> PC_HIDDEN T pc_exchange(T v, int lane, int line)
 {
     static_assert(sizeof(T) == 4 || sizeof(T) == 8, "a shuffle moves 4 or 8 bytes");
-    memcpy(pc_own_slot(), &v, sizeof v);
+    pc_move(pc_own_slot(), &v, sizeof v);
     const pc_slot *slots = pc_meet_warp(line, 0);
     if (0 <= lane && lane < 32 && (pc_self->index & ~31) + lane < pc_self->worker->size)
-        memcpy(&v, &slots[lane], sizeof v);
+        pc_move(&v, &slots[lane], sizeof v);
     return v;
 }
 

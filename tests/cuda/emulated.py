@@ -20,7 +20,8 @@ import numpy as np
 from polyc.build.runtime_files import find_runtime
 
 KERNELS = Path(__file__).parent / "kernels"
-COMPILER = ("g++", "-std=c++17", "-Wall", "-Wextra", "-Werror", "-pthread", "-g1")
+WARNINGS = ("-Wall", "-Wextra", "-Werror", "-Wno-misleading-indentation")
+COMPILER = ("g++", "-std=c++17", *WARNINGS, "-pthread", "-g1")
 PLAIN = ("-O2",)
 ADDRESS = ("-O1", "-fsanitize=address,undefined", "-fno-sanitize-recover=all")
 RACES = ("-O1", "-fsanitize=thread")
