@@ -1,6 +1,6 @@
-"""From clusters to kernels: each distinct cluster is scheduled, generated, proven and printed once.
+"""From stored kernels to C: each distinct one is scheduled, generated, proven and printed once.
 
-Two clusters that are equal up to names become two launches of one kernel. What makes them equal is
+Two that are equal up to names become two launches of one kernel. What makes them equal is
 a signature: the text of their domains, accesses and expressions with names replaced by positions
 (`mapping/signature.py`), how their arrays are stored, and what was chosen about them.
 """
@@ -25,18 +25,17 @@ from polyc.codegen.program import Launch
 from polyc.codegen.registers import find_registers
 from polyc.codegen.vectorise import vectorise
 from polyc.mapping.choose import choose_mapping
-from polyc.mapping.cpu import map_to_cpu
-from polyc.mapping.signature import spell_layouts
-from polyc.mapping.storing import StoredCluster
+from polyc.mapping.cpu import join_trees, map_to_cpu
+from polyc.mapping.mapping import Mapping as Mapped
+from polyc.mapping.stored_kernel import StoredKernel
 from polyc.memory.storage import Storage
 from polyc.options import Options
 from polyc.poly.show import show_tree
 from polyc.promote.local_arrays import promote_to_locals
 from polyc.schedule.barriers import join_pieces
-from polyc.schedule.cluster import Cluster
 from polyc.schedule.schedule import check_legal, schedule_outer
 from polyc.scop.expr import Load
-from polyc.scop.scop import Array, Scop
+from polyc.scop.scop import Array, Scop, Statement
 from polyc.target.machine import Target
 from polyc.trace import Trace
 
@@ -45,7 +44,7 @@ from polyc.trace import Trace
 class CompiledKernel:
     """A kernel and all that is said about it.
 
-    `bound` are the positions, among the arrays of a cluster, of the kernel's parameters in order;
+    `bound` are the positions, among the arrays of the stored kernel, of the parameters in order;
     `layouts` says how the loops take each of them to be stored.
     `reads` are the elements, by parameter, that must have been written before a launch, and
     `writes` those that it writes. `fallback` says why isl's schedule was not used, if it was not.
@@ -78,34 +77,34 @@ def ignore(name: str, text: str) -> None:
 
 
 @dataclass(frozen=True)
-class CompiledClusters:
-    """Distinct kernels, the launches that execute the clusters in order, and what they touch."""
+class CompiledKernels:
+    """Distinct kernels, the launches that execute all in order, and what they touch."""
 
     kernels: tuple[CompiledKernel, ...]
     launches: tuple[Launch, ...]
     touched: tuple[LaunchAccess, ...]
 
 
-def compile_clusters(
-    stored: Sequence[StoredCluster],
+def compile_kernels(
+    stored: Sequence[StoredKernel],
     scop: Scop,
     target: Target,
     options: Options,
     trace: Trace,
     emit: Emit = ignore,
-) -> CompiledClusters:
-    """Compile each distinct cluster once, and launch it as often as it appears."""
+) -> CompiledKernels:
+    """Compile each distinct kernel once, and launch it as often as it appears."""
     kernels: dict[str, CompiledKernel] = {}
     launches, touched = [], []
     for one in trace.track("kernels", stored):
-        signature = _signature(one)
+        signature = one.spell(scop.arrays)
         if signature not in kernels:
-            name = f"k{len(kernels)}_{one.cluster.statements[-1].name.removeprefix('S_')}"
+            name = f"k{len(kernels)}_{one.body[-1].name.removeprefix('S_')}"
             kernels[signature] = _compile(name, one, scop, target, options, trace)
             emit(kernels[signature].file, kernels[signature].source)
         compiled = kernels[signature]
         arguments = tuple(one.arrays[k] for k in compiled.bound)
-        origin = dict.fromkeys(o for s in one.cluster.statements for o in s.origin)
+        origin = dict.fromkeys(o for s in one.body for o in s.origin)
         launches.append(
             Launch(
                 compiled.kernel.name,
@@ -113,20 +112,20 @@ def compile_clusters(
                 tuple(origin),
                 compiled.flops,
                 compiled.bytes,
-                _copies(one.cluster),
+                _copies(one.body),
             )
         )
         reads = {arguments[k]: elements for k, elements in compiled.reads.items()}
         writes = {arguments[k]: elements for k, elements in compiled.writes.items()}
         scratch = one.private.intersection(arguments)
         touched.append(LaunchAccess(compiled.kernel.name, reads, writes, scratch))
-    return CompiledClusters(tuple(kernels.values()), tuple(launches), tuple(touched))
+    return CompiledKernels(tuple(kernels.values()), tuple(launches), tuple(touched))
 
 
-def _copies(cluster: Cluster) -> str:
-    """What a cluster moves if it computes nothing: "x -> x_padded"; else empty."""
+def _copies(statements: Sequence[Statement]) -> str:
+    """What statements move if they compute nothing: "x -> x_padded"; else empty."""
     moved = []
-    for s in cluster.statements:
+    for s in statements:
         if s.reduction or not isinstance(s.value, Load):
             return ""
         moved.append(f"{s.value.array} -> {s.array}")
@@ -135,32 +134,48 @@ def _copies(cluster: Cluster) -> str:
 
 def _compile(
     name: str,
-    stored: StoredCluster,
+    stored: StoredKernel,
     scop: Scop,
     target: Target,
     options: Options,
     trace: Trace,
 ) -> CompiledKernel:
-    """One cluster, from its dependences to its C text."""
-    cluster, arrays = stored.cluster, scop.arrays
-    part = _cluster_scop(name, stored, scop)
+    """One kernel, from its dependences to its C text."""
+    arrays = scop.arrays
+    part = _kernel_scop(name, stored, scop)
 
-    # 1. dependences, and the order of the shared loops that they allow
+    # 1. dependences, and the order of each cluster's shared loops that they allow
     with trace.step("schedule"):
         dependences = compute_dependences(part)
-        band = schedule_outer(cluster, dependences, options.max_operations)
+        bands = [
+            schedule_outer(one.cluster, dependences, options.max_operations) for one in stored.parts
+        ]
 
     # 2. where loops go: tiles, threads, registers, SIMD lanes
     with trace.step("map"):
-        mapping = choose_mapping(cluster, band, stored.parameters, arrays, stored.storages, target)
-        tree = map_to_cpu(cluster, band, mapping)
+        mappings = [
+            choose_mapping(one.cluster, band, one.parameters, arrays, one.storages, target)
+            for one, band in zip(stored.parts, bands, strict=True)
+        ]
+        described = _describe(stored, mappings)
+        if stored.loops:
+            mappings = [replace(mapping, parallel=0) for mapping in mappings]
+        tree = join_trees(
+            [
+                map_to_cpu(one.cluster, band, mapping)
+                for one, band, mapping in zip(stored.parts, bands, mappings, strict=True)
+            ],
+            stored.loops,
+            stored.sizes,
+            stored.statements,
+        )
         check_legal(tree, dependences, name)
         if trace.wants("schedule"):
             trace.dump("schedule", show_tree(tree), name)
 
     # 3. arrays that live inside one tile need no memory
     with trace.step("promote"):
-        promoted = promote_to_locals(tree, cluster, stored.private, arrays)
+        promoted = promote_to_locals(tree, part.statements, stored.private, arrays, stored.storages)
 
     # 4. loops, with partial tiles split off
     with trace.step("generate"):
@@ -172,7 +187,6 @@ def _compile(
             Param(a, arrays[a].dtype, stored.storages[a].shape, a in written)
             for a in (stored.arrays[k] for k in bound)
         )
-        described = mapping.describe(cluster)
         kernel = Kernel(name, params, nest, _comment(stored, described))
 
     # 5. which of the loops threads may run at the same time
@@ -197,7 +211,7 @@ def _compile(
         source,
         described,
         proof,
-        band.fallback,
+        next((band.fallback for band in bands if band.fallback), None),
         count_flops(part) or 0,
         count_bytes(part),
         bound,
@@ -207,16 +221,29 @@ def _compile(
     )
 
 
-def _cluster_scop(name: str, stored: StoredCluster, scop: Scop) -> Scop:
-    """The cluster as a scop of its own."""
-    cluster = stored.cluster
+def _describe(stored: StoredKernel, mappings: Sequence[Mapped]) -> str:
+    """One line for a human: the tiles that parts share, and how each of them is mapped."""
+    parts = zip(stored.parts, mappings, strict=True)
+    described = [mapping.describe(one.cluster) for one, mapping in parts]
+    if not stored.loops:
+        return f"{described[0]}, {mappings[0].threads}"
+    last = stored.body[-1]
+    sizes = zip(stored.loops, stored.sizes, strict=True)
+    tiles = [
+        last.iterators[loop[last.name]] + (f"/{size}" if size > 1 else "") for loop, size in sizes
+    ]
+    return f"tiles: {' '.join(tiles)}, {len(tiles)} parallel, each {'; '.join(described)}"
+
+
+def _kernel_scop(name: str, stored: StoredKernel, scop: Scop) -> Scop:
+    """What a kernel computes as a scop of its own."""
     arrays: dict[str, Array] = {
         a: scop.arrays[a]
         if a in stored.private or scop.arrays[a].kind != "temporary"
         else replace(scop.arrays[a], kind="output")
         for a in stored.arrays
     }
-    written = {s.array for s in (*cluster.prelude, *cluster.statements)}
+    written = stored.written
     outside = {
         a: replace(arrays[a], kind="input")
         for a in arrays
@@ -224,14 +251,14 @@ def _cluster_scop(name: str, stored: StoredCluster, scop: Scop) -> Scop:
     }
     return Scop(
         name,
-        (*cluster.prelude, *cluster.statements),
+        stored.statements,
         {**arrays, **outside},
         tuple(outside),
         tuple(a for a in arrays if a in written and a not in stored.private),
     )
 
 
-def _prove(kernel: Kernel, part: Scop, stored: StoredCluster, dependences: Dependences) -> Proof:
+def _prove(kernel: Kernel, part: Scop, stored: StoredKernel, dependences: Dependences) -> Proof:
     parameters = {p.name: p.name for p in kernel.params}
     return verify_kernel(kernel, part, stored.storages, dependences, parameters)
 
@@ -248,18 +275,12 @@ def _boundary(
     return reads, {a: footprints.writes[a] for a in part.outputs}
 
 
-def _signature(stored: StoredCluster) -> str:
-    """Equal texts mean equal kernels: names become positions, everything else stays."""
-    layouts = spell_layouts(stored.arrays, stored.storages, stored.private)
-    return f"{stored.parameters}\n{stored.text}\n{layouts}"
-
-
-def _comment(stored: StoredCluster, schedule: str) -> tuple[str, ...]:
+def _comment(stored: StoredKernel, schedule: str) -> tuple[str, ...]:
     """What a kernel computes, from which nodes, and how."""
     lines = []
-    for s in stored.cluster.statements:
+    for s in stored.body:
         operator = f"{s.reduction}=" if s.reduction else "="
         reads = ", ".join(dict.fromkeys(load.array for load in s.loads)) or "a constant"
         lines.append(f"{s.array}[{', '.join(s.iterators)}] {operator} f({reads})")
-    origin = dict.fromkeys(o for s in stored.cluster.statements for o in s.origin)
+    origin = dict.fromkeys(o for s in stored.body for o in s.origin)
     return (f"Nodes: {', '.join(origin)}", *lines, f"Schedule: {schedule}")

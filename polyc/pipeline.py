@@ -15,10 +15,12 @@ from polyc.codegen.program import Launch, Program, StoredArray
 from polyc.graph.ir import Graph
 from polyc.graph.onnx_import import import_onnx
 from polyc.graph.simplify import simplify
-from polyc.kernels import CompiledClusters, Emit, compile_clusters, ignore
+from polyc.kernels import CompiledKernels, Emit, compile_kernels, ignore
+from polyc.mapping.fuse_tiles import fuse_tiles
 from polyc.mapping.open_cluster import OpenCluster
 from polyc.mapping.parameters import Tuned
-from polyc.mapping.storing import StoredCluster, store_clusters
+from polyc.mapping.stored_kernel import StoredKernel
+from polyc.mapping.storing import store_clusters
 from polyc.memory.storage import Storage, arrange, row_major
 from polyc.options import Options
 from polyc.report.report import Fallback, NotFused
@@ -77,7 +79,7 @@ class ClusteredModel:
     graph: Graph
     rewrites: tuple[str, ...]
     scop: Scop
-    clusters: tuple[StoredCluster, ...]
+    kernels: tuple[StoredKernel, ...]
     opened: tuple[OpenCluster, ...]
     refusals: tuple[Refusal, ...]
 
@@ -97,8 +99,8 @@ def run_pipeline(
     front = cluster_model(model, target, options, trace, tuned)
     scop = front.scop
 
-    # 6. clusters -> kernels: dependences, schedule, tiles, registers, loops, proof, C.
-    compiled = compile_clusters(front.clusters, scop, target, options, trace, emit)
+    # 6. kernels -> C: dependences, schedule, tiles, registers, loops, proof, C.
+    compiled = compile_kernels(front.kernels, scop, target, options, trace, emit)
 
     # 7. The kernels together: whatever a launch reads has been written by then.
     with trace.step("verify"):
@@ -119,7 +121,7 @@ def run_pipeline(
         tuple(_name_nodes(refusal, scop) for refusal in front.refusals),
         proven,
         compiled.touched,
-        tuple(one.gain for one in front.clusters),
+        tuple(one.gain for one in front.kernels),
         tuple(dict.fromkeys(one.key for one in front.opened)),
     )
 
@@ -154,18 +156,20 @@ def cluster_model(
         scop = split_reductions(scop)
         trace.dump("scop", scop)
 
-    # 5. Scop -> clusters, one a kernel; then the layout of every array, in execution order.
+    # 5. Scop -> clusters; then the layout of every array, in execution order; then kernels: what
+    #    hands over more than a cache holds is joined, now that its tiles are known.
     with trace.step("cluster"):
         clusters, refusals = find_clusters(scop, target)
         stored = store_clusters(clusters, scop, target, tuned)
+        kernels = fuse_tiles(stored.clusters, stored.scop.arrays, target)
+        home = {s.name: k for k, kernel in enumerate(kernels) for s in kernel.statements}
+        refusals = tuple(r for r in refusals if home[r.producer] != home[r.consumer])
 
     rewrites = tuple(str(note) for note in notes)
-    return ClusteredModel(
-        graph, rewrites, stored.scop, stored.clusters, stored.opened, tuple(refusals)
-    )
+    return ClusteredModel(graph, rewrites, stored.scop, kernels, stored.opened, refusals)
 
 
-def _prove_launches(program: Program, scop: Scop, compiled: CompiledClusters) -> tuple[str, ...]:
+def _prove_launches(program: Program, scop: Scop, compiled: CompiledKernels) -> tuple[str, ...]:
     """What was proven of the kernels one by one, and of their launches in order."""
     existing = {n for n, a in program.arrays.items() if a.kind in ("input", "constant")}
     reads = verify_program([*compiled.touched, _caller(scop)], existing)
@@ -189,10 +193,10 @@ def _name_nodes(refusal: Refusal, scop: Scop) -> NotFused:
     return NotFused(*names, refusal.reason, refusal.bytes)
 
 
-def _program(front: ClusteredModel, compiled: CompiledClusters) -> Program:
+def _program(front: ClusteredModel, compiled: CompiledKernels) -> Program:
     """The kernels, their launches, and every array as stored."""
     graph, scop = front.graph, front.scop
-    arrays, launches = bind_arrays(front.clusters, compiled.launches, scop)
+    arrays, launches = bind_arrays(front.kernels, compiled.launches, scop)
     for name in (*scop.inputs, *scop.outputs):
         if name not in arrays:
             array = scop.arrays[name]
@@ -208,7 +212,7 @@ def _program(front: ClusteredModel, compiled: CompiledClusters) -> Program:
 
 
 def bind_arrays(
-    stored: Sequence[StoredCluster], launches: Sequence[Launch], scop: Scop
+    stored: Sequence[StoredKernel], launches: Sequence[Launch], scop: Scop
 ) -> tuple[dict[str, StoredArray], tuple[Launch, ...]]:
     """The arrays that launches name, as stored; a constant read in two layouts becomes two."""
     arrays: dict[str, StoredArray] = {}

@@ -27,6 +27,7 @@ from polyc.codegen.loopnest import (
     Test,
     Value,
 )
+from polyc.codegen.registers import elements
 from polyc.memory.storage import Storage
 from polyc.poly.context import isl_options
 from polyc.promote.local_arrays import LocalArray
@@ -177,10 +178,15 @@ def _convert(node: isl.AstNode, scan: _Scan, kind: LoopKind) -> tuple[Node, ...]
 
 def _convert_mark(node: isl.AstNode, scan: _Scan) -> tuple[Node, ...]:
     name = node.mark_get_id().get_name()
-    if name != "scope":
+    if name in LOOP_MARKS:
         return _convert(node.mark_get_node(), scan, LOOP_MARKS[name])
     body = _convert(node.mark_get_node(), scan, "sequential")
-    locals_ = tuple(Local(p.name, p.dtype, p.shape, p.source) for p in scan.promoted.values())
+    named = {element.array for n in body for element, _ in elements(n, None)}
+    locals_ = tuple(
+        Local(p.name, p.dtype, p.shape, p.source)
+        for p in scan.promoted.values()
+        if p.mark == name and p.name in named
+    )
     return (Block(body, locals_),)
 
 

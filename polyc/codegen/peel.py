@@ -83,8 +83,11 @@ def _for(loop: For, ranges: Ranges) -> tuple[Node, ...]:
     lower, upper = simplify_index(loop.lower, ranges), simplify_index(loop.upper, ranges)
     loop = replace(loop, lower=lower, upper=upper)
     if not (lower.is_constant and upper.is_constant):
-        widest = {**ranges, loop.var: (interval(lower, ranges)[0], interval(upper, ranges)[1] - 1)}
-        return (replace(loop, body=_block(loop.body, widest)),)
+        (least, latest), (_, end) = interval(lower, ranges), interval(upper, ranges)
+        trips = upper - lower
+        if trips.is_constant:  # so many iterations, wherever the loop begins
+            end = latest + (trips.constant - 1) // loop.step * loop.step + 1
+        return (replace(loop, body=_block(loop.body, {**ranges, loop.var: (least, end - 1)})),)
     start, stop, step = lower.constant, upper.constant, loop.step
     if start >= stop:
         return ()

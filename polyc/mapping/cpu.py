@@ -15,6 +15,10 @@ vector loop of its own instead of a shared one.
 
 from __future__ import annotations
 
+from collections.abc import Mapping as Table
+from collections.abc import Sequence
+from functools import reduce
+
 import islpy as isl
 
 from polyc.mapping.columns import mark_column
@@ -31,6 +35,7 @@ from polyc.poly.tree import (
 )
 from polyc.schedule.cluster import Cluster
 from polyc.schedule.schedule import OuterBand, build_tree, outer_band
+from polyc.scop.scop import Statement
 
 
 def map_to_cpu(cluster: Cluster, band: OuterBand, mapping: Mapping) -> isl.Schedule:
@@ -57,6 +62,36 @@ def map_to_cpu(cluster: Cluster, band: OuterBand, mapping: Mapping) -> isl.Sched
         node = node.insert_mark(isl.Id("scope"))
     schedule = edit_leaf_bands(node.get_schedule(), lambda band: _mark_leaf(band, cluster, mapping))
     return _unroll_inner(schedule, cluster) if mapping.strategy == "transform" else schedule
+
+
+def join_trees(
+    trees: Sequence[isl.Schedule],
+    loops: Sequence[Table[str, int]],
+    sizes: Sequence[int],
+    statements: Sequence[Statement],
+) -> isl.Schedule:
+    """Trees in sequence, once for each tile of loops that all of their statements share.
+
+    A, B  ->  band T*floor(i/T)  (parallel) ─ mark tile ─ sequence { A, B }
+
+    loops[k] gives the position of a statement's iterator for loop k, sizes[k] the tile T. What the
+    parts hand each other lives at the `tile` mark.
+    """
+    schedule = reduce(isl.Schedule.sequence, trees)
+    if not loops:
+        return schedule
+    rows = []
+    for loop, size in zip(loops, sizes, strict=True):
+        parts = []
+        for s in statements:
+            i = s.iterators[loop[s.name]]
+            parts.append(f"{s.name}[{', '.join(s.iterators)}] -> [({size}*floor({i}/{size}))]")
+        rows.append(f"{{ {'; '.join(parts)} }}")
+    node = schedule.get_root().child(0)
+    node = node.insert_partial_schedule(isl.MultiUnionPwAff(f"[{', '.join(rows)}]"))
+    node = make_atomic(node)
+    node = node.child(0).insert_mark(isl.Id("tile")).parent()
+    return mark_members(node, ["parallel"] * len(loops)).get_schedule()
 
 
 def _unroll_inner(schedule: isl.Schedule, cluster: Cluster) -> isl.Schedule:

@@ -36,12 +36,13 @@ CLOSE = 1.05
 
 
 @dataclass(frozen=True)
-class _Operand:
+class Operand:
     """How an access moves: for each dimension of its array, the steps of the shared loops.
 
     `inner` is what the statement's own loops cover of each dimension.
     """
 
+    array: str
     itemsize: int
     sizes: tuple[int, ...]
     steps: tuple[tuple[int, ...], ...]
@@ -86,7 +87,7 @@ def choose_order(
     orders = [(*rest[:k], *row, *rest[k:]) for k in range(idle, len(rest) + 1)]
     if len(orders) > 1 and not _cut_at_lines(row, steps, rest, tiles, written.itemsize):
         orders = orders[1:]
-    operands = _operands(cluster, arrays)
+    operands = list_operands(cluster, arrays)
     costs = [_cost(order, operands, cluster.extents, tiles, target) for order in orders]
     return next(o for o, cost in zip(orders, costs, strict=True) if cost <= CLOSE * min(costs))
 
@@ -119,7 +120,7 @@ def _cut_at_lines(
     return all(step * itemsize % LINE == 0 for step in apart)
 
 
-def _operands(cluster: Cluster, arrays: Table[str, Array]) -> list[_Operand]:
+def list_operands(cluster: Cluster, arrays: Table[str, Array]) -> list[Operand]:
     """What a contraction reads and writes, its private accumulators left out."""
     result = []
     totals = {s.array for s in cluster.statements if s.reduction}
@@ -132,7 +133,8 @@ def _operands(cluster: Cluster, arrays: Table[str, Array]) -> list[_Operand]:
             rows = [coefficients(function) for function in outputs(index)]
             sizes = arrays[name].shape
             result.append(
-                _Operand(
+                Operand(
+                    name,
                     arrays[name].dtype.itemsize,
                     sizes,
                     tuple(tuple(abs(row[p] or 0) for p in shared) for row in rows),
@@ -160,7 +162,7 @@ def _covered_inside(
 
 def _cost(
     order: Sequence[int],
-    operands: Sequence[_Operand],
+    operands: Sequence[Operand],
     extents: Sequence[int],
     tiles: Table[int, int],
     target: Target,

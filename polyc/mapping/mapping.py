@@ -30,7 +30,7 @@ class Mapping:
     columns: Columns | None = None
 
     def describe(self, cluster: Cluster) -> str:
-        """One line for a human: `contraction: o/32 y x/14, unroll x, vector o, 2 parallel`."""
+        """One line for a human: `contraction: o/32 y x/14, unroll x, vector o`."""
         names = cluster.statements[-1]
 
         def loop(d: int) -> str:
@@ -45,5 +45,9 @@ class Mapping:
         if self.vector is not None:
             parts.append(f"vector {loop(self.vector)}")
         parts += [f"vector {s}.{loops_[-1]}" for s, (loops_, t) in self.inner.items() if t]
-        parts.append(f"{self.parallel} parallel" if self.parallel else "one thread")
         return ", ".join(parts)
+
+    @property
+    def threads(self) -> str:
+        """For a human: `2 parallel`, or `one thread`."""
+        return f"{self.parallel} parallel" if self.parallel else "one thread"

@@ -1,6 +1,7 @@
-"""Promotion: arrays that live and die inside one outer tile need no memory.
+"""Promotion: arrays that live and die inside one tile need no memory.
 
-An array of the cluster that nobody else reads is given local storage at the `scope` mark: for each
+An array of the kernel that nobody else reads is given local storage at a mark: at the innermost
+`scope` of a part, or `tile` around several parts, that has all its users below it. For each
 value of the loops around the mark (the prefix), the elements touched there fit a box of fixed size,
 
     footprint  { prefix -> A }        local index  { S -> A - lower corner(prefix(S)) }
@@ -10,30 +11,41 @@ so the accumulators of a register tile, or the row that a softmax keeps, become 
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from itertools import chain
 from math import prod
 
 import islpy as isl
 import numpy as np
 
 from polyc.memory.layout import accesses
+from polyc.memory.storage import Storage
 from polyc.poly.tree import MARK
-from polyc.schedule.cluster import Cluster
-from polyc.scop.scop import Array
+from polyc.scop.scop import Array, Statement
 
 LARGEST_LOCAL = 32 * 1024
 """Bytes of one local array: several of them fit any thread's stack and the L1 or L2 cache."""
 
+LARGEST_HANDED = 256 * 1024
+"""Bytes of an array that parts hand each other: two of them fit any stack and the L2 cache."""
+
+LIMITS = {"scope": LARGEST_LOCAL, "tile": LARGEST_HANDED}
+
 
 @dataclass(frozen=True)
 class LocalArray:
-    """Local storage for an array: its box, and where each access of a statement falls in it."""
+    """Local storage for an array: its box, and where each access of a statement falls in it.
+
+    mark: the kind of mark that declares it; order: the array's dimensions as the box has them.
+    """
 
     name: str
+    mark: str
     source: str
     dtype: np.dtype
     shape: tuple[int, ...]
+    order: tuple[int, ...]
     corner: isl.PwMultiAff  # prefix -> A: the element stored at index 0
     prefix: Mapping[str, isl.PwMultiAff]  # statement name -> { S -> prefix }
 
@@ -43,54 +55,63 @@ class LocalArray:
         moved = isl.MultiPwAff.from_pw_multi_aff(index).sub(
             isl.MultiPwAff.from_pw_multi_aff(origin)
         )
-        placed = isl.PwMultiAff.from_multi_pw_aff(moved)
+        ordered = isl.MultiPwAff.from_pw_aff_list(
+            moved.get_space(), _in_order(moved.get_list(), self.order)
+        )
+        placed = isl.PwMultiAff.from_multi_pw_aff(ordered)
         return placed.set_tuple_id(isl.dim_type.out, isl.Id(self.name))
 
 
 def promote_to_locals(
-    schedule: isl.Schedule, cluster: Cluster, private: frozenset[str], arrays: Mapping[str, Array]
+    schedule: isl.Schedule,
+    statements: Sequence[Statement],
+    private: frozenset[str],
+    arrays: Mapping[str, Array],
+    storages: Mapping[str, Storage],
 ) -> dict[str, LocalArray]:
-    """Local arrays for those of `private` whose footprint under the `scope` mark is a small box."""
-    node = _find_scope(schedule.get_root())
-    prefix = node.get_prefix_schedule_union_map()  # S -> prefix
-    functions = {
-        s.name: isl.PwMultiAff.from_map(
-            prefix.intersect_domain(isl.UnionSet.from_set(s.domain)).as_map()
-        )
-        for s in cluster.statements
-    }
-    # The prelude runs outside the scope: what it fills must be in memory.
-    outside = {s.array for s in cluster.prelude}
+    """Local arrays for those of `private` whose footprint under a mark is a small box."""
+    marks = [(node, _names_below(node)) for node in _find_marks(schedule.get_root())]
     promoted = {}
-    for name in sorted(private - outside):
-        local = _promote(arrays[name], cluster, functions)
+    for name in sorted(private):
+        users = [s for s in statements if any(a == name for a, _, _ in accesses(s))]
+        around = [node for node, below in marks if all(s.name in below for s in users)]
+        local = _promote(arrays[name], storages[name], users, around[-1]) if around else None
         if local is not None:
             promoted[name] = local
     return promoted
 
 
-def _find_scope(node: isl.ScheduleNode) -> isl.ScheduleNode:
-    """The `scope` mark of a tree; every cluster has exactly one."""
-    stack = [node]
-    while stack:
-        top = stack.pop()
-        if top.get_type() == MARK and top.mark_get_id().get_name() == "scope":
-            return top
-        stack.extend(top.child(k) for k in range(top.n_children()))
-    raise AssertionError("the tree has no scope mark")
+def _find_marks(node: isl.ScheduleNode) -> list[isl.ScheduleNode]:
+    """The marks of a tree that may declare arrays, outer ones before those inside them."""
+    own = node.get_type() == MARK and node.mark_get_id().get_name() in LIMITS
+    inside = (_find_marks(node.child(k)) for k in range(node.n_children()))
+    return [*([node] if own else []), *chain.from_iterable(inside)]
+
+
+def _names_below(node: isl.ScheduleNode) -> frozenset[str]:
+    """The statements that run below a node."""
+    sets = node.get_domain().get_set_list()
+    return frozenset(sets.get_at(k).get_tuple_name() for k in range(sets.n_set()))
 
 
 def _promote(
-    array: Array, cluster: Cluster, functions: Mapping[str, isl.PwMultiAff]
+    array: Array, storage: Storage, users: Sequence[Statement], mark: isl.ScheduleNode
 ) -> LocalArray | None:
+    prefix = mark.get_prefix_schedule_union_map()  # S -> prefix
+    functions = {
+        s.name: isl.PwMultiAff.from_map(
+            prefix.intersect_domain(isl.UnionSet.from_set(s.domain)).as_map()
+        )
+        for s in users
+    }
     footprint: isl.Map | None = None  # prefix -> A
-    for s in cluster.statements:
+    for s in users:
         for name, index, _ in accesses(s):
             if name != array.name:
                 continue
             touched = functions[s.name].as_map().reverse().apply_range(index.as_map())
             footprint = touched if footprint is None else footprint.union(touched)
-    if footprint is None or any(ld.dynamic for s in cluster.statements for ld in s.loads):
+    if footprint is None or any(ld.dynamic for s in users for ld in s.loads):
         return None
     footprint = footprint.coalesce()
     corners = isl.PwAffList.alloc(isl.DEFAULT_CONTEXT, len(array.shape))
@@ -102,14 +123,24 @@ def _promote(
             return None
         shape.append(int(extent.to_python()) + 1)
         corners = corners.add(low)
-    if prod(shape) * array.dtype.itemsize > LARGEST_LOCAL:
+    kind = mark.mark_get_id().get_name()
+    if prod(shape) * array.dtype.itemsize > LIMITS[kind]:
         return None
     corner = isl.MultiPwAff.from_pw_aff_list(footprint.get_space(), corners)
     return LocalArray(
         f"{array.name}_local",
+        kind,
         array.name,
         array.dtype,
-        tuple(shape),
+        tuple(shape[d] for d in storage.permutation),
+        storage.permutation,
         isl.PwMultiAff.from_multi_pw_aff(corner),
         functions,
     )
+
+
+def _in_order(parts: isl.PwAffList, order: Sequence[int]) -> isl.PwAffList:
+    result = isl.PwAffList.alloc(isl.DEFAULT_CONTEXT, len(order))
+    for d in order:
+        result = result.add(parts.get_at(d))
+    return result

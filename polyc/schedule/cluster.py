@@ -246,7 +246,7 @@ def _join(
     """The two as one cluster, or the reason why not."""
     shared: list[Mapping[str, int]] = []
     for loop in cluster.shared:
-        position = _shared_iterator(cluster, loop, unit)
+        position = shared_iterator(cluster, loop, unit)
         if position is not None:
             shared.append({**loop, **position})
     names = {s.name for s in unit.statements}
@@ -290,7 +290,7 @@ def _covers(cluster: Cluster, shared: list[Mapping[str, int]]) -> bool:
     return all(loop[first.name] in kept or sizes[loop[first.name]] == 1 for loop in cluster.shared)
 
 
-def _shared_iterator(
+def shared_iterator(
     cluster: Cluster, loop: Mapping[str, int], unit: Cluster
 ) -> dict[str, int] | None:
     """The unit's iterators that run along with a loop of the cluster, if all its reads agree."""

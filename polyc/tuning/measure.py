@@ -24,9 +24,10 @@ from polyc.build.toolchain import build_library
 from polyc.codegen.driver import DRIVER_FILE, print_driver
 from polyc.codegen.program import Program
 from polyc.commands.feeds import random_array
-from polyc.kernels import compile_clusters
+from polyc.kernels import compile_kernels
 from polyc.mapping.open_cluster import OpenCluster
 from polyc.mapping.parameters import Parameters
+from polyc.mapping.stored_kernel import StoredKernel
 from polyc.mapping.storing import store_cluster
 from polyc.memory.plan import Plan, aligned, plan_memory
 from polyc.options import Options
@@ -82,11 +83,12 @@ class Workbench:
         It may be run until a kernel of another cluster is built.
         """
         parts, arrays = store_cluster(one, parameters, self.target)
+        kernels = [StoredKernel((part,)) for part in parts]
         scop = Scop("tuned", (), arrays, (), ())
-        compiled = compile_clusters(parts, scop, self.target, self.options, Trace())
-        stored, launches = bind_arrays(parts, compiled.launches, scop)
-        kernels = tuple(k.kernel for k in compiled.kernels)
-        program = Program("tuned", kernels, launches, stored, (), ())
+        compiled = compile_kernels(kernels, scop, self.target, self.options, Trace())
+        stored, launches = bind_arrays(kernels, compiled.launches, scop)
+        loops = tuple(k.kernel for k in compiled.kernels)
+        program = Program("tuned", loops, launches, stored, (), ())
         shared = [name for name in one.touched if name not in one.private]
         plan = _keep_in_place(plan_memory(program), shared)
         sources = {k.file: k.source for k in compiled.kernels}

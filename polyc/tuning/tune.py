@@ -93,15 +93,17 @@ def _list_tasks(
 ) -> list[Task]:
     """The distinct clusters that are not finished, with the time of their launches.
 
-    The copies that pack operands come before the cluster that they belong to.
+    The copies that pack operands come before the cluster that they belong to. Clusters that share
+    a kernel share its time.
     """
     total: dict[str, float] = {}
     waiting = 0.0
-    for one, spent in zip(front.clusters, seconds, strict=True):
+    for kernel, spent in zip(front.kernels, seconds, strict=True):
         waiting += spent
-        if one.key:
-            total[one.key] = total.get(one.key, 0.0) + waiting
-            waiting = 0.0
+        keys = [one.key for one in kernel.parts if one.key]
+        for key in keys:
+            total[key] = total.get(key, 0.0) + waiting / len(keys)
+        waiting = 0.0 if keys else waiting
     clusters = {one.key: one for one in front.opened}
     return [
         Task(one, choose_parameters(one, target), known.get(key), total[key])

@@ -133,7 +133,7 @@ def accumulators() -> LocalArray:
         for name, its in (("Z", "i, j"), ("S", "i, j, k"), ("T", "i, j"))
     }
     corner = isl.PwMultiAff("{ [i, t] -> acc[i, t] }")
-    return LocalArray("r", "acc", F32, (1, 16), corner, prefix)
+    return LocalArray("r", "scope", "acc", F32, (1, 16), (0, 1), corner, prefix)
 
 
 @pytest.mark.parametrize("local", [False, True])

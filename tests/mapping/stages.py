@@ -103,7 +103,7 @@ def compile_stages(
     band = schedule_outer(cluster, compute_dependences(of), 1_000_000)
     mapping = choose_mapping(cluster, band, stored.parameters, of.arrays, stored.storages, target)
     tree = map_to_cpu(cluster, band, mapping)
-    promoted = promote_to_locals(tree, cluster, stored.private, of.arrays)
+    promoted = promote_to_locals(tree, of.statements, stored.private, of.arrays, stored.storages)
     statements = {s.name: s for s in of.statements}
     nest = peel(generate_nest(tree, statements, stored.storages, promoted))
     return Stages(of, target, stored, band, mapping, tree, promoted, nest)

@@ -126,8 +126,8 @@ def test_little_work_stays_on_one_thread_and_much_is_shared_out():
     assert SMALL_WORK < 64 * 64 * 64
     assert not loops(small.nest, "parallel")
     assert loops(large.nest, "parallel")
-    assert "one thread" in small.mapping.describe(small.stored.cluster)
-    assert "parallel" in large.mapping.describe(large.stored.cluster)
+    assert small.mapping.threads == "one thread"
+    assert "parallel" in large.mapping.threads
 
 
 def test_the_description_names_strategy_tiles_and_loops():

@@ -4,9 +4,9 @@ from dataclasses import replace
 
 import islpy as isl
 
+from polyc.memory.storage import row_major
 from polyc.poly.tree import MARK
 from polyc.promote.local_arrays import LARGEST_LOCAL, promote_to_locals
-from polyc.schedule.cluster import Cluster
 from polyc.scop.expr import Load
 from polyc.scop.scop import Scop, Statement
 from tests.analysis.nests import F32, ZERO, array, load, matmul_scop, scop, statement
@@ -23,8 +23,13 @@ def tree(statements: tuple[Statement, ...], band: str) -> isl.Schedule:
 
 
 def promote(of: Scop, band: str, *private: str):
-    cluster = Cluster(of.statements, (), has_reuse=False)
-    return promote_to_locals(tree(of.statements, band), cluster, frozenset(private), of.arrays)
+    return promote_to_locals(
+        tree(of.statements, band), of.statements, frozenset(private), of.arrays, as_stored(of)
+    )
+
+
+def as_stored(of: Scop):
+    return {name: row_major(array) for name, array in of.arrays.items()}
 
 
 def is_place(place: isl.PwMultiAff, expected: str) -> bool:
@@ -112,7 +117,7 @@ def test_the_tree_is_left_as_it_was():
     of = matmul_scop()
     schedule = tree(of.statements, MATMUL_BAND)
     before = str(schedule)
-    cluster = Cluster(of.statements, (), has_reuse=False)
-    assert promote_to_locals(schedule, cluster, frozenset({"acc"}), of.arrays)
+    private = frozenset({"acc"})
+    assert promote_to_locals(schedule, of.statements, private, of.arrays, as_stored(of))
     assert str(schedule) == before
     assert schedule.get_root().child(0).child(0).get_type() == MARK

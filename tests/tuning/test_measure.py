@@ -37,8 +37,9 @@ def network() -> tuple[GraphBuilder, list]:
 def opened(tmp_path) -> tuple[OpenCluster, ...]:
     graph, outputs = network()
     front = cluster_model(graph.model(outputs), TARGET, options(tmp_path), Trace())
-    assert any(s.cluster.prelude for s in front.clusters)
-    assert any(not s.key for s in front.clusters), "nothing is packed"
+    stored = [one for kernel in front.kernels for one in kernel.parts]
+    assert any(s.cluster.prelude for s in stored)
+    assert any(not s.key for s in stored), "nothing is packed"
     return front.opened
 
 

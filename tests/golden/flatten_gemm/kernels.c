@@ -20,24 +20,24 @@ void k0_Conv_0_out(const f32 *restrict x, const f32 *restrict constant_0, f32 *r
     PC_SHARE(1) {
         for (i64 c0 = 0; c0 < 3; c0 += 1) {
             for (i64 c2 = 0; c2 < 4; c2 += 1) {
-                f32x8 conv_0_acc_local_0_0, conv_0_acc_local_0_1, conv_0_acc_local_0_2, conv_0_acc_local_0_3, conv_0_acc_local_0_4;
+                f32x8 conv_0_acc_local_0_0, conv_0_acc_local_1_0, conv_0_acc_local_2_0, conv_0_acc_local_3_0, conv_0_acc_local_4_0;
                 conv_0_acc_local_0_0 = pc_splat_f32x8(0.0f);
-                conv_0_acc_local_0_1 = pc_splat_f32x8(0.0f);
-                conv_0_acc_local_0_2 = pc_splat_f32x8(0.0f);
-                conv_0_acc_local_0_3 = pc_splat_f32x8(0.0f);
-                conv_0_acc_local_0_4 = pc_splat_f32x8(0.0f);
+                conv_0_acc_local_1_0 = pc_splat_f32x8(0.0f);
+                conv_0_acc_local_2_0 = pc_splat_f32x8(0.0f);
+                conv_0_acc_local_3_0 = pc_splat_f32x8(0.0f);
+                conv_0_acc_local_4_0 = pc_splat_f32x8(0.0f);
                 for (i64 c4 = 0; c4 < 8; c4 += 1) {
                     conv_0_acc_local_0_0 += pc_splat_f32x8(x[160 * c0 + 5 * c2 + 20 * c4]) * pc_load_f32x8(&constant_0[8 * c4]);
-                    conv_0_acc_local_0_1 += pc_splat_f32x8(x[160 * c0 + 5 * c2 + 20 * c4 + 1]) * pc_load_f32x8(&constant_0[8 * c4]);
-                    conv_0_acc_local_0_2 += pc_splat_f32x8(x[160 * c0 + 5 * c2 + 20 * c4 + 2]) * pc_load_f32x8(&constant_0[8 * c4]);
-                    conv_0_acc_local_0_3 += pc_splat_f32x8(x[160 * c0 + 5 * c2 + 20 * c4 + 3]) * pc_load_f32x8(&constant_0[8 * c4]);
-                    conv_0_acc_local_0_4 += pc_splat_f32x8(x[160 * c0 + 5 * c2 + 20 * c4 + 4]) * pc_load_f32x8(&constant_0[8 * c4]);
+                    conv_0_acc_local_1_0 += pc_splat_f32x8(x[160 * c0 + 5 * c2 + 20 * c4 + 1]) * pc_load_f32x8(&constant_0[8 * c4]);
+                    conv_0_acc_local_2_0 += pc_splat_f32x8(x[160 * c0 + 5 * c2 + 20 * c4 + 2]) * pc_load_f32x8(&constant_0[8 * c4]);
+                    conv_0_acc_local_3_0 += pc_splat_f32x8(x[160 * c0 + 5 * c2 + 20 * c4 + 3]) * pc_load_f32x8(&constant_0[8 * c4]);
+                    conv_0_acc_local_4_0 += pc_splat_f32x8(x[160 * c0 + 5 * c2 + 20 * c4 + 4]) * pc_load_f32x8(&constant_0[8 * c4]);
                 }
                 pc_store_f32x8(&relu_0[160 * c0 + 40 * c2], pc_max_f32x8(conv_0_acc_local_0_0, pc_splat_f32x8(0.0f)));
-                pc_store_f32x8(&relu_0[160 * c0 + 40 * c2 + 8], pc_max_f32x8(conv_0_acc_local_0_1, pc_splat_f32x8(0.0f)));
-                pc_store_f32x8(&relu_0[160 * c0 + 40 * c2 + 16], pc_max_f32x8(conv_0_acc_local_0_2, pc_splat_f32x8(0.0f)));
-                pc_store_f32x8(&relu_0[160 * c0 + 40 * c2 + 24], pc_max_f32x8(conv_0_acc_local_0_3, pc_splat_f32x8(0.0f)));
-                pc_store_f32x8(&relu_0[160 * c0 + 40 * c2 + 32], pc_max_f32x8(conv_0_acc_local_0_4, pc_splat_f32x8(0.0f)));
+                pc_store_f32x8(&relu_0[160 * c0 + 40 * c2 + 8], pc_max_f32x8(conv_0_acc_local_1_0, pc_splat_f32x8(0.0f)));
+                pc_store_f32x8(&relu_0[160 * c0 + 40 * c2 + 16], pc_max_f32x8(conv_0_acc_local_2_0, pc_splat_f32x8(0.0f)));
+                pc_store_f32x8(&relu_0[160 * c0 + 40 * c2 + 24], pc_max_f32x8(conv_0_acc_local_3_0, pc_splat_f32x8(0.0f)));
+                pc_store_f32x8(&relu_0[160 * c0 + 40 * c2 + 32], pc_max_f32x8(conv_0_acc_local_4_0, pc_splat_f32x8(0.0f)));
             }
         }
     }

@@ -91,28 +91,28 @@ void k1_MaxPool_0_out(const f32 *restrict x_padded, f32 *restrict y, pc_thread *
     (void)pc_self, (void)status;
     PC_SHARE(1) {
         for (i64 c1 = 0; c1 < 5; c1 += 1) {
-            f32x16 y_acc_local_0_0, y_acc_local_0_1, y_acc_local_0_2, y_acc_local_0_3, y_acc_local_0_4;
+            f32x16 y_acc_local_0_0, y_acc_local_1_0, y_acc_local_2_0, y_acc_local_3_0, y_acc_local_4_0;
             y_acc_local_0_0 = pc_splat_f32x16(-__builtin_inff());
-            y_acc_local_0_1 = pc_splat_f32x16(-__builtin_inff());
-            y_acc_local_0_2 = pc_splat_f32x16(-__builtin_inff());
-            y_acc_local_0_3 = pc_splat_f32x16(-__builtin_inff());
-            y_acc_local_0_4 = pc_splat_f32x16(-__builtin_inff());
+            y_acc_local_1_0 = pc_splat_f32x16(-__builtin_inff());
+            y_acc_local_2_0 = pc_splat_f32x16(-__builtin_inff());
+            y_acc_local_3_0 = pc_splat_f32x16(-__builtin_inff());
+            y_acc_local_4_0 = pc_splat_f32x16(-__builtin_inff());
             for (i64 c4 = 0; c4 < 3; c4 += 1) {
                 for (i64 c5 = 0; c5 < 3; c5 += 1) {
                     y_acc_local_0_0 = pc_max_f32x16(y_acc_local_0_0, pc_load_f32x16(&x_padded[352 * c1 + 176 * c4 + 16 * c5]));
-                    y_acc_local_0_1 = pc_max_f32x16(y_acc_local_0_1, pc_load_f32x16(&x_padded[352 * c1 + 176 * c4 + 16 * c5 + 32]));
-                    y_acc_local_0_2 = pc_max_f32x16(y_acc_local_0_2, pc_load_f32x16(&x_padded[352 * c1 + 176 * c4 + 16 * c5 + 64]));
-                    y_acc_local_0_3 = pc_max_f32x16(y_acc_local_0_3, pc_load_f32x16(&x_padded[352 * c1 + 176 * c4 + 16 * c5 + 96]));
-                    y_acc_local_0_4 = pc_max_f32x16(y_acc_local_0_4, pc_load_f32x16(&x_padded[352 * c1 + 176 * c4 + 16 * c5 + 128]));
+                    y_acc_local_1_0 = pc_max_f32x16(y_acc_local_1_0, pc_load_f32x16(&x_padded[352 * c1 + 176 * c4 + 16 * c5 + 32]));
+                    y_acc_local_2_0 = pc_max_f32x16(y_acc_local_2_0, pc_load_f32x16(&x_padded[352 * c1 + 176 * c4 + 16 * c5 + 64]));
+                    y_acc_local_3_0 = pc_max_f32x16(y_acc_local_3_0, pc_load_f32x16(&x_padded[352 * c1 + 176 * c4 + 16 * c5 + 96]));
+                    y_acc_local_4_0 = pc_max_f32x16(y_acc_local_4_0, pc_load_f32x16(&x_padded[352 * c1 + 176 * c4 + 16 * c5 + 128]));
                 }
             }
             {
                 f32 tile_0[256] __attribute__((aligned(64)));
                 pc_store_f32x16(&tile_0[0], y_acc_local_0_0);
-                pc_store_f32x16(&tile_0[16], y_acc_local_0_1);
-                pc_store_f32x16(&tile_0[32], y_acc_local_0_2);
-                pc_store_f32x16(&tile_0[48], y_acc_local_0_3);
-                pc_store_f32x16(&tile_0[64], y_acc_local_0_4);
+                pc_store_f32x16(&tile_0[16], y_acc_local_1_0);
+                pc_store_f32x16(&tile_0[32], y_acc_local_2_0);
+                pc_store_f32x16(&tile_0[48], y_acc_local_3_0);
+                pc_store_f32x16(&tile_0[64], y_acc_local_4_0);
                 pc_transpose_f32x16(tile_0);
                 pc_storen_f32x16(&y[5 * c1], pc_load_f32x16(&tile_0[0]), 5);
                 pc_storen_f32x16(&y[5 * c1 + 25], pc_load_f32x16(&tile_0[16]), 5);

@@ -1,0 +1,238 @@
+"""Fusion of tiles: clusters that hand over more than a cache holds run tile by tile.
+
+    for i: S[i, :] = q[i, :] k              for I step 52:                  # parallel
+    for i: P[i, :] = softmax(S[i, :])   ->    for i in I: S[i, :] = …       # S and P are local
+    for i: y[i, :] = P[i, :] v                for i in I: P[i, :] = …
+                                              for i in I: y[i, :] = …
+
+Each part keeps the tiles and the vector loop that were chosen for it alone; what is shared is only
+a band around them. So contractions can be fused that have nothing in common but a loop: the scores
+of an attention never leave the cache, nor do the transformed tiles of a Winograd convolution, or
+what a depthwise convolution gives to the pointwise one behind it.
+
+It pays if what is handed over would have left the second-level cache, and the other operands, which
+are walked once a tile now, do not cost as much: either they all stay in that cache next to the
+tile, or they are fetched for every tile again.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from math import ceil, prod
+
+from polyc.mapping.columns import is_by_columns
+from polyc.mapping.loop_order import L2_SHARE, Operand, list_operands
+from polyc.mapping.stored_kernel import StoredKernel
+from polyc.mapping.storing import StoredCluster
+from polyc.promote.local_arrays import LARGEST_HANDED
+from polyc.schedule.cluster import MANY_ITERATIONS, Cluster, shared_iterator
+from polyc.scop.scop import Array
+from polyc.target.machine import Target
+
+LEAST_HEIGHT = 0.75
+"""Of a register tile's height, to be left when it is made to divide the tile around it."""
+
+
+def fuse_tiles(
+    stored: Sequence[StoredCluster], arrays: Mapping[str, Array], target: Target
+) -> tuple[StoredKernel, ...]:
+    """The kernels that the clusters become, in an order that respects what they hand over."""
+    users = Counter(name for one in stored for name in one.arrays)
+    kernels: list[StoredKernel] = []
+    for one in stored:
+        kernel = StoredKernel((one,))
+        position, handed = _find_producer(kernels, one, users, arrays)
+        fused = _fuse(kernels[position], one, handed, arrays, target) if handed else None
+        moved = _move_between(kernels[position + 1 :], kernels[position], kernel) if fused else None
+        if fused and moved:
+            before, after = moved
+            kernels = [*kernels[:position], *before, fused, *after]
+        else:
+            kernels.append(kernel)
+    return tuple(kernels)
+
+
+def _find_producer(
+    kernels: Sequence[StoredKernel],
+    one: StoredCluster,
+    users: Mapping[str, int],
+    arrays: Mapping[str, Array],
+) -> tuple[int, frozenset[str]]:
+    """(position of the kernel that hands over most to a cluster alone, what it hands over)."""
+    found: tuple[int, frozenset[str]] = (-1, frozenset())
+    most = 0
+    for position, kernel in enumerate(kernels):
+        handed = frozenset(
+            name
+            for name in kernel.written.intersection(one.arrays)
+            if arrays[name].kind == "temporary"
+            and users[name] == 1 + sum(name in part.arrays for part in kernel.parts)
+        )
+        size = sum(arrays[name].bytes for name in handed)
+        if size > most:
+            found, most = (position, handed), size
+    return found
+
+
+def _move_between(
+    between: Sequence[StoredKernel], first: StoredKernel, second: StoredKernel
+) -> tuple[list[StoredKernel], list[StoredKernel]] | None:
+    """The kernels between two that are to become one: (those to run before, those after)."""
+    before: list[StoredKernel] = []
+    after: list[StoredKernel] = []
+    for kernel in reversed(between):
+        if any(kernel.conflicts_with(later) for later in (second, *before)):
+            before.insert(0, kernel)
+        else:
+            after.insert(0, kernel)
+    return None if any(first.conflicts_with(kernel) for kernel in before) else (before, after)
+
+
+def _fuse(
+    kernel: StoredKernel,
+    one: StoredCluster,
+    handed: frozenset[str],
+    arrays: Mapping[str, Array],
+    target: Target,
+) -> StoredKernel | None:
+    """The kernel with a cluster at the end of each of its tiles; None where that does not pay."""
+    total = sum(arrays[name].bytes for name in handed)
+    if total <= target.l2 // 2 or not all(map(_is_plain, (*kernel.parts, one))):
+        return None
+    if any(one.storages[a] != kernel.storages[a] for a in one.arrays if a in kernel.arrays):
+        return None  # a constant that lies differently for each of them
+    if any(load.dynamic for s in one.cluster.statements for load in s.loads):
+        return None
+    loops = _common_loops(kernel, one)
+    whole = StoredKernel((*kernel.parts, one), loops, (), kernel.handed | handed)
+    sizes = _choose_sizes(whole, arrays, target)
+    if sizes is None:
+        return None
+    kept = [k for k, (n, size) in enumerate(zip(whole.extents, sizes, strict=True)) if size < n]
+    tiled = replace(whole, loops=tuple(loops[k] for k in kept), sizes=tuple(sizes[k] for k in kept))
+    parts = [_fit(part, tiled) for part in tiled.parts]
+    fitted = tuple(part for part in parts if part is not None)
+    if not kept or len(fitted) < len(parts) or _extra_bytes(tiled, arrays, target) >= 2 * total:
+        return None
+    return replace(tiled, parts=fitted)
+
+
+def _is_plain(one: StoredCluster) -> bool:
+    """Whether all tiles of a cluster are those of its loops, and it needs nothing before them."""
+    cluster, (unroll, _, _) = one.cluster, one.parameters.tile
+    transposes = unroll is not None and not any(s.reduction for s in cluster.statements)
+    by_columns = one.parameters.vector is not None and is_by_columns(cluster)
+    return not (cluster.prelude or by_columns or transposes)
+
+
+def _common_loops(kernel: StoredKernel, one: StoredCluster) -> tuple[Mapping[str, int], ...]:
+    """The loops around the kernel that the cluster shares: it reads at i what was written at i."""
+    outer = kernel.loops or kernel.parts[0].cluster.shared
+    around = Cluster(kernel.statements, tuple(outer), has_reuse=False)
+    pairs = [(loop, shared_iterator(around, loop, one.cluster)) for loop in outer]
+    return tuple({**loop, **position} for loop, position in pairs if position is not None)
+
+
+def _choose_sizes(
+    kernel: StoredKernel, arrays: Mapping[str, Array], target: Target
+) -> list[int] | None:
+    """Tile sizes of the loops: inner ones grow first, as long as there is room and parallelism."""
+    extents = kernel.extents
+    sizes = [1] * len(extents)
+    room = min(LARGEST_HANDED, target.l2 // 4)
+    total = sum(arrays[name].bytes for name in kernel.handed)
+
+    def suits(sizes: Sequence[int]) -> bool:
+        within = prod(size / n for size, n in zip(sizes, extents, strict=True))
+        tiles = prod(ceil(n / size) for size, n in zip(sizes, extents, strict=True))
+        return total * within <= room and tiles >= MANY_ITERATIONS
+
+    for k in reversed(range(len(extents))):
+        fitting = [
+            size for size in range(1, extents[k] + 1) if suits([*sizes[:k], size, *sizes[k + 1 :]])
+        ]
+        if not fitting:
+            break
+        if fitting[-1] < extents[k]:
+            large = [size for size in fitting if 2 * size > fitting[-1]]
+            sizes[k] = max(large, key=lambda size: (_share_of_heights(kernel, k, size), size))
+            break
+        sizes[k] = extents[k]
+    return sizes if suits(sizes) else None
+
+
+def _share_of_heights(kernel: StoredKernel, k: int, size: int) -> float:
+    """How much of its register tile along loop k the worst part keeps in tiles of that size."""
+    loop = kernel.loops[k]
+    return min(_height_within(one, loop, size) / _tile_along(one, loop) for one in kernel.parts)
+
+
+def _height_within(part: StoredCluster, loop: Mapping[str, int], size: int) -> int:
+    """The largest register tile along a loop, up to the part's own, that divides a tile around."""
+    own = _tile_along(part, loop)
+    return max(h for h in range(1, own + 1) if size % h == 0)
+
+
+def _tile_along(part: StoredCluster, loop: Mapping[str, int]) -> int:
+    """The register tile of a part along a loop around it; 1 if it has none there."""
+    vector, (unroll, height, width) = part.parameters.vector, part.parameters.tile
+    first = part.cluster.statements[0].name
+    for d, size in ((vector, width), (unroll, height)):
+        if d is not None and part.cluster.shared[d][first] == loop[first]:
+            return size
+    return 1
+
+
+def _fit(part: StoredCluster, kernel: StoredKernel) -> StoredCluster | None:
+    """The part with a register tile that divides the tile around it; None if that is far off."""
+    unroll, height, width = part.parameters.tile
+    for loop, size in zip(kernel.loops, kernel.sizes, strict=True):
+        own, fitting = _tile_along(part, loop), _height_within(part, loop, size)
+        if fitting == own:
+            continue
+        first = part.cluster.statements[0].name
+        if unroll is None or part.cluster.shared[unroll][first] != loop[first]:
+            return None  # vectors are as wide as they are
+        if fitting < LEAST_HEIGHT * own:
+            return None
+        height = fitting
+    return replace(part, parameters=replace(part.parameters, tile=(unroll, height, width)))
+
+
+def _extra_bytes(kernel: StoredKernel, arrays: Mapping[str, Array], target: Target) -> int:
+    """What the parts fetch more often than they would alone."""
+    fetched: list[tuple[Operand, int, int, Sequence[int | None]]] = []
+    for part in kernel.parts:
+        cluster = part.cluster
+        first = cluster.statements[0].name
+        around = [_position(cluster, loop[first]) for loop in kernel.loops]
+        inside = list(cluster.extents)
+        for d, size in zip(around, kernel.sizes, strict=True):
+            if d is not None:
+                inside[d] = size
+        for operand in list_operands(cluster, arrays):
+            if operand.array not in kernel.private:
+                whole, tile = operand.footprint(cluster.extents), operand.footprint(inside)
+                fetched.append((operand, whole, tile, around))
+    handed = sum(arrays[name].bytes for name in kernel.handed)
+    counts = [ceil(n / size) for n, size in zip(kernel.extents, kernel.sizes, strict=True)]
+    level = sum(tile for _, _, tile, _ in fetched) + handed // prod(counts)
+    extra = 0
+    for operand, whole, tile, positions in fetched:
+        outside = list(zip(positions, counts, strict=True))
+        while outside and level <= L2_SHARE * target.l2:
+            d, _ = outside[-1]
+            if d is not None and operand.moves_with(d):
+                break
+            outside.pop()
+        extra += max(0, tile * prod(count for _, count in outside) - whole)
+    return extra
+
+
+def _position(cluster: Cluster, iterator: int) -> int | None:
+    """The shared loop of a cluster that is an iterator of its first statement."""
+    first = cluster.statements[0].name
+    found = (d for d, loop in enumerate(cluster.shared) if loop[first] == iterator)
+    return next(found, None)

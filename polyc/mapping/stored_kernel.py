@@ -1,0 +1,86 @@
+"""What becomes one kernel: a stored cluster, or several that share their outermost tiles."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import cached_property
+
+from polyc.mapping.signature import spell_cluster, spell_layouts
+from polyc.mapping.storing import StoredCluster
+from polyc.memory.storage import Storage
+from polyc.poly.affine import box_extents
+from polyc.scop.scop import Array, Statement
+
+
+@dataclass(frozen=True)
+class StoredKernel:
+    """Stored clusters that run one after another for each tile of the loops that they share.
+
+    loops[k] maps each statement's name to the position of its iterator for the k-th of these
+    loops, outermost first, and sizes[k] is the extent of a tile; a kernel of one cluster has none.
+    `handed` are the arrays that no other kernel touches, and more than one part does.
+    """
+
+    parts: tuple[StoredCluster, ...]
+    loops: tuple[Mapping[str, int], ...] = ()
+    sizes: tuple[int, ...] = ()
+    handed: frozenset[str] = frozenset()
+
+    @cached_property
+    def statements(self) -> tuple[Statement, ...]:
+        """All statements in textual order; a prelude before what completes its array."""
+        return tuple(
+            s for one in self.parts for s in (*one.cluster.prelude, *one.cluster.statements)
+        )
+
+    @cached_property
+    def body(self) -> tuple[Statement, ...]:
+        """The statements, preludes left out."""
+        return tuple(s for one in self.parts for s in one.cluster.statements)
+
+    @cached_property
+    def arrays(self) -> tuple[str, ...]:
+        """The arrays touched, in order of appearance."""
+        return tuple(dict.fromkeys(name for one in self.parts for name in one.arrays))
+
+    @cached_property
+    def storages(self) -> Mapping[str, Storage]:
+        return {name: storage for one in self.parts for name, storage in one.storages.items()}
+
+    @cached_property
+    def private(self) -> frozenset[str]:
+        """The arrays that no other kernel touches."""
+        return self.handed.union(*(one.private for one in self.parts))
+
+    @cached_property
+    def written(self) -> frozenset[str]:
+        return frozenset(s.array for s in self.statements)
+
+    @property
+    def gain(self) -> float:
+        """What measured parameters save; a part of a larger kernel was measured alone."""
+        return self.parts[0].gain if len(self.parts) == 1 else 0.0
+
+    @property
+    def extents(self) -> tuple[int, ...]:
+        """Extents of the loops."""
+        first = self.parts[0].cluster.statements[0]
+        sizes = box_extents(first.domain)
+        return tuple(sizes[loop[first.name]] for loop in self.loops)
+
+    def conflicts_with(self, other: StoredKernel) -> bool:
+        """Whether the two have to stay in order: one writes an array that the other touches."""
+        mine, theirs = frozenset(self.arrays), frozenset(other.arrays)
+        return not (self.written.isdisjoint(theirs) and other.written.isdisjoint(mine))
+
+    def spell(self, arrays: Mapping[str, Array]) -> str:
+        """Equal texts mean equal kernels: names become positions, everything else stays."""
+        layouts = spell_layouts(self.arrays, self.storages, self.private)
+        if len(self.parts) == 1:
+            (one,) = self.parts
+            return f"{one.parameters}\n{one.text}\n{layouts}"
+        texts = [spell_cluster(one.cluster, self.arrays, arrays) for one in self.parts]
+        chosen = [str(one.parameters) for one in self.parts]
+        positions = [[loop[s.name] for s in self.statements] for loop in self.loops]
+        return "\n".join([*chosen, *texts, layouts, f"{positions} {self.sizes}"])

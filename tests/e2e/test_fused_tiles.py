@@ -1,0 +1,131 @@
+"""Clusters that hand over more than the second-level cache holds run tile by tile.
+
+The targets here have a small second-level cache, so that small shapes show what large ones do.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import polyc
+from polyc import Graph, ops
+from polyc.api import CompiledModel
+from polyc.target.machine import Target
+from tests.programs import options
+
+AVX512 = Target.named("avx512")
+
+
+def small_cache(kib: int) -> Target:
+    return replace(AVX512, l2=kib * 1024)
+
+
+def attention(heads: int, rows: int, keys: int, width: int) -> Graph:
+    q = ops.input("q", (heads, rows, width))
+    k = ops.input("k", (heads, keys, width))
+    v = ops.input("v", (heads, keys, width))
+    scores = ops.matmul(q, ops.transpose(k, (0, 2, 1))) * float(width**-0.5)
+    return Graph.of(y=ops.matmul(ops.softmax(scores), v))
+
+
+def expected_attention(q: np.ndarray, k: np.ndarray, v: np.ndarray) -> np.ndarray:
+    q, k, v = (x.astype(np.float64) for x in (q, k, v))
+    scores = q @ k.transpose(0, 2, 1) * q.shape[-1] ** -0.5
+    weights = np.exp(scores - scores.max(-1, keepdims=True))
+    return weights / weights.sum(-1, keepdims=True) @ v
+
+
+def tiled(model: CompiledModel) -> list[str]:
+    """The schedules of the kernels that consist of several clusters."""
+    return [row.schedule for row in model.explain().kernels if row.schedule.startswith("tiles")]
+
+
+@pytest.mark.parametrize("threads", [1, 2])
+@pytest.mark.parametrize(
+    ("heads", "rows", "keys", "width"), [(2, 131, 77, 19), (17, 64, 96, 32), (3, 190, 64, 32)]
+)
+def test_scores_never_leave_the_tile(
+    heads: int, rows: int, keys: int, width: int, threads: int, tmp_path: Path
+):
+    model = polyc.compile(
+        attention(heads, rows, keys, width),
+        target=small_cache(64),
+        threads=threads,
+        options=options(tmp_path),
+    )
+    rng = np.random.default_rng(rows)
+    q, k, v = (rng.standard_normal((heads, n, width), dtype=np.float32) for n in (rows, keys, keys))
+    error = np.abs(model(q, k, v) - expected_attention(q, k, v)).max()
+    assert error < 2e-6
+    (schedule,) = tiled(model)
+    assert schedule.count("contraction") == 2
+    assert "rows" in schedule
+    report = model.explain()
+    scores = heads * rows * keys * 4
+    assert report.arena_bytes < scores, "the scores are in memory"
+    assert not any("MatMul" in n.consumer for n in report.not_fused)
+
+
+def test_infinities_stay_in_their_rows(tmp_path: Path):
+    model = polyc.compile(
+        attention(2, 131, 77, 19), target=small_cache(64), options=options(tmp_path)
+    )
+    rng = np.random.default_rng(0)
+    q, k, v = (rng.standard_normal((2, n, 19), dtype=np.float32) for n in (131, 77, 77))
+    q[1, 40, 3] = np.nan
+    y, wanted = model(q, k, v), expected_attention(q, k, v)
+    assert np.isnan(y[1, 40]).all()
+    np.testing.assert_allclose(y, wanted, atol=2e-6, equal_nan=True)
+
+
+def separable(channels: int, size: int, out: int) -> Graph:
+    rng = np.random.default_rng(channels)
+
+    def normal(*shape: int) -> np.ndarray:
+        return rng.standard_normal(shape, dtype=np.float32)
+
+    x = ops.input("x", (1, channels, size, size))
+    depthwise = ops.conv(x, normal(channels, 1, 3, 3), pads=(1, 1, 1, 1), group=channels)
+    pointwise = ops.conv(ops.relu(depthwise), normal(out, channels, 1, 1) / 4, normal(out))
+    return Graph.of(y=ops.relu(pointwise))
+
+
+def test_a_depthwise_convolution_hands_its_rows_to_the_pointwise_one(tmp_path: Path):
+    graph = separable(32, 61, 24)
+    apart = polyc.compile(graph, options=options(tmp_path))
+    model = polyc.compile(graph, target=small_cache(192), options=options(tmp_path))
+    assert not tiled(apart)
+    assert len(tiled(model)) == 1
+    x = np.random.default_rng(1).standard_normal((1, 32, 61, 61), dtype=np.float32)
+    np.testing.assert_allclose(model(x), apart(x), rtol=1e-5, atol=1e-5)
+
+
+def test_what_would_be_read_for_every_tile_again_keeps_kernels_apart(tmp_path: Path):
+    rng = np.random.default_rng(0)
+    x = ops.input("x", (64, 64))
+    h = ops.relu(ops.matmul(x, rng.standard_normal((64, 512), dtype=np.float32)))
+    graph = Graph.of(y=ops.matmul(h, rng.standard_normal((512, 512), dtype=np.float32)))
+    model = polyc.compile(graph, target=small_cache(128), options=options(tmp_path))
+    assert not tiled(model), "the second matrix is larger than what is handed over"
+
+
+def test_a_kernel_in_between_goes_first_if_it_must_and_stays_if_it_may(tmp_path: Path):
+    """The copy that packs v depends on nothing that is fused; z is no part of it."""
+    q, k = ops.input("q", (4, 96, 32)), ops.input("k", (4, 32, 128))
+    v, z = ops.input("v", (4, 32, 128)), ops.input("z", (64, 64))
+    weights = ops.softmax(ops.matmul(q, k))
+    graph = Graph.of(y=ops.matmul(weights, ops.transpose(v, (0, 2, 1))), t=ops.matmul(z, z))
+    model = polyc.compile(graph, target=small_cache(64), options=options(tmp_path))
+    assert len(tiled(model)) == 1
+    rng = np.random.default_rng(0)
+    feeds = {s.name: rng.standard_normal(s.shape, dtype=np.float32) / 4 for s in model.inputs}
+    result = model.run(feeds)
+    scores = feeds["q"].astype(np.float64) @ feeds["k"]
+    weights_ = np.exp(scores - scores.max(-1, keepdims=True))
+    weights_ /= weights_.sum(-1, keepdims=True)
+    np.testing.assert_allclose(result["y"], weights_ @ feeds["v"].transpose(0, 2, 1), atol=1e-5)
+    np.testing.assert_allclose(result["t"], feeds["z"].astype(np.float64) @ feeds["z"], atol=1e-5)
