@@ -11,11 +11,13 @@ import onnx
 from polyc.analysis.dependences import box
 from polyc.analysis.proof import add_up, counted
 from polyc.analysis.verify import LaunchAccess, verify_arguments, verify_program
+from polyc.codegen.cuda.grid import DeviceText
 from polyc.codegen.program import Launch, Program, StoredArray
 from polyc.graph.ir import Graph
 from polyc.graph.onnx_import import import_onnx
 from polyc.graph.simplify import simplify
 from polyc.kernels import CompiledKernels, Emit, compile_kernels, ignore
+from polyc.mapping.cuda.storing import store_for_cuda
 from polyc.mapping.fuse_tiles import fuse_tiles
 from polyc.mapping.open_cluster import OpenCluster
 from polyc.mapping.parameters import Tuned
@@ -33,6 +35,7 @@ from polyc.scop.merge_copies import merge_copies
 from polyc.scop.scop import Scop
 from polyc.scop.split_reductions import split_reductions
 from polyc.spec import TensorSpec
+from polyc.target.cuda import CudaTarget
 from polyc.target.machine import Target
 from polyc.trace import Trace
 
@@ -55,11 +58,13 @@ class Compiled:
     `operators` says what each node that is left after the rewrites is; `not_fused` are fusions that
     were considered and refused; `proven` is what holds for all kernels, and for them together;
     `touched` is what each launch reads and writes. `gains` are what measured parameters save, by
-    launch; `keys` those that tuned parameters were looked up by.
+    launch; `keys` those that tuned parameters were looked up by. `sources` are C files by name;
+    `devices`, by kernel, is the text for a GPU, and how it is launched.
     """
 
     program: Program
     sources: Mapping[str, str]
+    devices: Mapping[str, DeviceText]
     rows: tuple[KernelNote, ...]
     fallbacks: tuple[Fallback, ...]
     rewrites: tuple[str, ...]
@@ -86,7 +91,7 @@ class ClusteredModel:
 
 def run_pipeline(
     model: Model,
-    target: Target,
+    target: Target | CudaTarget,
     options: Options,
     trace: Trace,
     tuned: Mapping[str, Tuned] | None = None,
@@ -109,7 +114,8 @@ def run_pipeline(
 
     return Compiled(
         program,
-        {k.file: k.source for k in compiled.kernels},
+        {k.file: k.source for k in compiled.kernels if not k.device},
+        {k.kernel.name: k.device for k in compiled.kernels if k.device},
         tuple(
             KernelNote(k.kernel.name, k.schedule, k.proof.facts if k.proof else "")
             for k in compiled.kernels
@@ -128,7 +134,7 @@ def run_pipeline(
 
 def cluster_model(
     model: Model,
-    target: Target,
+    target: Target | CudaTarget,
     options: Options,
     trace: Trace,
     tuned: Mapping[str, Tuned] | None = None,
@@ -145,7 +151,8 @@ def cluster_model(
 
     # 3. Graph -> Scop: statements with integer-set domains; data movement becomes views.
     with trace.step("lower"):
-        scop = lower_graph(graph, options.minimal_filtering)
+        on_gpu = isinstance(target, CudaTarget)
+        scop = lower_graph(graph, options.minimal_filtering and not on_gpu)
 
     # 4. Scop -> Scop: what needs no loop of its own goes. Inlining first: chains become one
     #    statement, which can move into the pieces of its input; copies that are left vanish by
@@ -160,8 +167,12 @@ def cluster_model(
     #    hands over more than a cache holds is joined, now that its tiles are known.
     with trace.step("cluster"):
         clusters, refusals = find_clusters(scop, target)
-        stored = store_clusters(clusters, scop, target, tuned)
-        kernels = fuse_tiles(stored.clusters, stored.scop.arrays, target)
+        if isinstance(target, CudaTarget):
+            stored = store_for_cuda(clusters, scop)
+            kernels = tuple(StoredKernel((one,)) for one in stored.clusters)
+        else:
+            stored = store_clusters(clusters, scop, target, tuned)
+            kernels = fuse_tiles(stored.clusters, stored.scop.arrays, target)
         home = {s.name: k for k, kernel in enumerate(kernels) for s in kernel.statements}
         refusals = tuple(r for r in refusals if home[r.producer] != home[r.consumer])
 

@@ -59,8 +59,8 @@ def check_completeness(kernel: str, scop: Scop, executions: Executions) -> int:
 def check_order(kernel: str, executions: Executions, dependences: Dependences) -> int:
     """No dependence runs backwards in time, is simultaneous, or is carried by a concurrent loop.
 
-    Gives the number of dependence relations. A parallel loop carries nothing; a vector loop carries
-    only the reductions.
+    Gives the number of dependence relations. A loop that is parallel, or over blocks, carries
+    nothing; one over lanes or threads carries only the reductions.
     """
     checked = 0
     for relation, is_reduction in (
@@ -122,7 +122,9 @@ def _check_pairs(
 
 
 def _is_concurrent(loop: Loop, is_reduction: bool) -> bool:
-    return loop.kind == "parallel" or (loop.kind == "vector" and not is_reduction)
+    return loop.kind in ("parallel", "block") or (
+        loop.kind in ("vector", "thread") and not is_reduction
+    )
 
 
 def _executed(run: Execution) -> isl.Map:

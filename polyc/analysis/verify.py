@@ -71,7 +71,7 @@ def verify_kernel(
         statements=statements,
         dependences=ordered,
         accesses=len(accesses),
-        parallel_loops=kinds.count("parallel"),
+        parallel_loops=sum(kind in ("parallel", "block", "thread") for kind in kinds),
         vector_loops=kinds.count("vector"),
         locals=check_locals(around, executions, accesses, dependences),
     )

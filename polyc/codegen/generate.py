@@ -7,12 +7,13 @@ of the loops just generated. What comes out is plain data: no isl object lives p
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
+from typing import cast
 
 import islpy as isl
 
 from polyc.codegen.from_isl import to_condition, to_index
-from polyc.codegen.index import Affine, const
+from polyc.codegen.index import Affine, Compare, Logic, const, var
 from polyc.codegen.loopnest import (
     Assign,
     Block,
@@ -30,15 +31,30 @@ from polyc.codegen.loopnest import (
 from polyc.codegen.registers import elements
 from polyc.memory.storage import Storage
 from polyc.poly.context import isl_options
-from polyc.promote.local_arrays import LocalArray
+from polyc.promote.local_arrays import LIMITS, LocalArray
 from polyc.scop.expr import Call, Cast, Const, Expr, Index, Load, Within
 from polyc.scop.scop import Statement
 
-LOOP_MARKS: dict[str, LoopKind] = {
-    "parallel": "parallel",
-    "vector": "vector",
-    "unroll": "unroll",
-}
+
+@dataclass(frozen=True)
+class LoopMark:
+    """What a mark in a schedule tree says of the loop below it: "parallel", "thread 16 32".
+
+    width: the iterations that a loop over threads has room for, 0 for as many as it runs; apart:
+    the threads between two of them.
+    """
+
+    kind: LoopKind = "sequential"
+    width: int = 0
+    apart: int = 1
+
+    def __str__(self) -> str:
+        return f"{self.kind} {self.width} {self.apart}" if self.width else self.kind
+
+    @staticmethod
+    def parse(text: str) -> LoopMark:
+        kind, *numbers = text.split()
+        return LoopMark(cast(LoopKind, kind), *map(int, numbers))
 
 
 @dataclass
@@ -81,7 +97,7 @@ def generate_nest(
             del handle
             if scan.error is not None:
                 raise scan.error
-    return _block(_convert(tree, scan, "sequential"))
+    return _block(_convert(tree, scan, LoopMark()))
 
 
 class _Access:
@@ -147,15 +163,15 @@ class _Access:
                 return expr
 
 
-def _convert(node: isl.AstNode, scan: _Scan, kind: LoopKind) -> tuple[Node, ...]:
-    """An isl AST as LoopNest nodes; `kind` is what a mark just above said of the next loop."""
+def _convert(node: isl.AstNode, scan: _Scan, mark: LoopMark) -> tuple[Node, ...]:
+    """An isl AST as LoopNest nodes; `mark` is what stands just above the next loop."""
     match isl.ast_node_type(node.get_type()).name:
         case "block":
             children = node.block_get_children()
             return tuple(
                 n
                 for k in range(children.n_ast_node())
-                for n in _convert(children.get_at(k), scan, kind)
+                for n in _convert(children.get_at(k), scan, mark)
             )
         case "mark":
             return _convert_mark(node, scan)
@@ -164,12 +180,12 @@ def _convert(node: isl.AstNode, scan: _Scan, kind: LoopKind) -> tuple[Node, ...]
             return (
                 If(
                     to_condition(node.if_get_cond()),
-                    _block(_convert(node.if_get_then_node(), scan, kind)),
-                    _block(_convert(otherwise, scan, kind)) if otherwise else None,
+                    _block(_convert(node.if_get_then_node(), scan, mark)),
+                    _block(_convert(otherwise, scan, mark)) if otherwise else None,
                 ),
             )
         case "for_":
-            return (_convert_for(node, scan, kind),)
+            return (_convert_for(node, scan, mark),)
         case "user":
             position = node.get_annotation().get_name().removeprefix("assign_")
             return (scan.assigns[int(position)],)
@@ -178,9 +194,9 @@ def _convert(node: isl.AstNode, scan: _Scan, kind: LoopKind) -> tuple[Node, ...]
 
 def _convert_mark(node: isl.AstNode, scan: _Scan) -> tuple[Node, ...]:
     name = node.mark_get_id().get_name()
-    if name in LOOP_MARKS:
-        return _convert(node.mark_get_node(), scan, LOOP_MARKS[name])
-    body = _convert(node.mark_get_node(), scan, "sequential")
+    if name not in LIMITS:
+        return _convert(node.mark_get_node(), scan, LoopMark.parse(name))
+    body = _convert(node.mark_get_node(), scan, LoopMark())
     named = {element.array for n in body for element, _ in elements(n, None)}
     locals_ = tuple(
         Local(p.name, p.dtype, p.shape, p.source)
@@ -190,19 +206,29 @@ def _convert_mark(node: isl.AstNode, scan: _Scan) -> tuple[Node, ...]:
     return (Block(body, locals_),)
 
 
-def _convert_for(node: isl.AstNode, scan: _Scan, kind: LoopKind) -> For:
+def _convert_for(node: isl.AstNode, scan: _Scan, mark: LoopMark) -> For:
     """for (c = init; c < bound or c <= bound; c += inc)."""
     name = node.for_get_iterator().get_id().get_name()
     lower = to_index(node.for_get_init())
-    body = _block(_convert(node.for_get_body(), scan, "sequential"))
+    body = _block(_convert(node.for_get_body(), scan, LoopMark()))
     if node.for_is_degenerate():
-        return For(name, lower, lower + 1, 1, body, kind)
+        return _marked(For(name, lower, lower + 1, 1, body), mark)
     condition = node.for_get_cond()
     bound = to_index(condition.get_op_arg(1))
     inclusive = condition.get_op_type() == isl.ast_expr_op_type.le
     step = to_index(node.for_get_inc())
     assert step.is_constant, f"the loop {name} has no constant step"
-    return For(name, lower, bound + 1 if inclusive else bound, step.constant, body, kind)
+    return _marked(For(name, lower, bound + 1 if inclusive else bound, step.constant, body), mark)
+
+
+def _marked(loop: For, mark: LoopMark) -> For:
+    """The loop as its mark says; one with a width runs all of it, and asks inside what is due."""
+    if not mark.width:
+        return replace(loop, kind=mark.kind)
+    assert loop.step == 1, f"the loop {loop.var} is not one of single steps"
+    due = (Compare("ge", var(loop.var) - loop.lower), Compare("ge", loop.upper - 1 - var(loop.var)))
+    body = Block((If(Logic("and", due), loop.body),))
+    return For(loop.var, const(0), const(mark.width), 1, body, mark.kind, apart=mark.apart)
 
 
 def _block(body: tuple[Node, ...]) -> Block:

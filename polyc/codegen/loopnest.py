@@ -25,7 +25,8 @@ from polyc.codegen.index import (
 from polyc.scop.expr import BOOL, INT64, Call, Cast, Const
 from polyc.scop.scop import Reduction
 
-LoopKind = Literal["sequential", "parallel", "vector", "unroll"]
+LoopKind = Literal["sequential", "parallel", "vector", "unroll", "block", "thread"]
+Space = Literal["stack", "shared", "register"]
 
 
 @dataclass(frozen=True)
@@ -93,6 +94,11 @@ class Local:
     `source` is the scop's array that lives here instead of in memory. `in_registers`: every index
     is a literal after unrolling, so that each element is a named variable. `is_tile`: its rows are
     whole vectors, and the idle lanes of an access belong to it.
+
+    On a GPU a block of threads works on one execution of a nest. A `space` of "shared" is memory
+    that all of them see; of "register", each thread has the array once, in named variables: what
+    stands outside of thread loops is then done by every thread, each in its own. "stack" stands for
+    the memory of who executes the block alone.
     """
 
     name: str
@@ -101,6 +107,7 @@ class Local:
     source: str
     in_registers: bool = False
     is_tile: bool = False
+    space: Space = "stack"
 
 
 @dataclass(frozen=True)
@@ -121,6 +128,9 @@ class For:
 
     kind "parallel": iterations run on different threads; "vector": in SIMD lanes, all at once;
     "unroll": replaced by copies before printing. A vector has `idle` lanes behind its iterations.
+    On a GPU: "block": on different blocks of the grid; "thread": on different threads of a block.
+    Neighbouring iterations are `apart` threads apart: number t runs iteration  (t / apart) mod n
+    of n.
     """
 
     var: str
@@ -130,6 +140,7 @@ class For:
     body: Block
     kind: LoopKind = "sequential"
     idle: int = 0
+    apart: int = 1
 
 
 @dataclass(frozen=True)
@@ -148,7 +159,12 @@ class Transpose:
     lanes: int
 
 
-Node = For | If | Assign | Block | Transpose
+@dataclass(frozen=True)
+class Barrier:
+    """All threads of a block wait for one another."""
+
+
+Node = For | If | Assign | Block | Transpose | Barrier
 
 
 @dataclass(frozen=True)
@@ -299,7 +315,7 @@ def substitute_node(node: Node, values: Mapping[str, Affine]) -> Node:
                 then=substitute_block(node.then, values),
                 otherwise=other,
             )
-        case Transpose():
+        case Transpose() | Barrier():
             return node
 
 
@@ -329,15 +345,16 @@ def _show(node: Node, indent: str) -> Iterator[str]:
     match node:
         case Block(body=body, locals=locals_, concurrent=concurrent):
             for local in locals_:
-                place = "registers" if local.in_registers else "local"
+                place = "registers" if local.in_registers else _PLACES[local.space]
                 yield f"{indent}{place} {local.dtype} {local.name}{list(local.shape)}"
             for k, child in enumerate(body):
                 if concurrent:
                     yield f"{indent}{'beside it' if k else 'at the same time'}:"
                 yield from _show(child, indent + ("  " if concurrent else ""))
-        case For(var, lower, upper, step, body, kind, idle):
+        case For(var, lower, upper, step, body, kind, idle, apart):
             mark = "" if kind == "sequential" else f"  # {kind}"
             mark += f" with {idle} idle lanes" if idle else ""
+            mark += f", {apart} apart" if apart > 1 else ""
             yield f"{indent}for {var} in {lower} .. {upper} step {step}:{mark}"
             yield from _show(body, indent + "  ")
         case If(condition, then, otherwise):
@@ -355,3 +372,8 @@ def _show(node: Node, indent: str) -> Iterator[str]:
             )
         case Transpose(array, _, lanes):
             yield f"{indent}transpose {array}[{lanes}, {lanes}]"
+        case Barrier():
+            yield f"{indent}barrier"
+
+
+_PLACES = {"stack": "local", "shared": "shared", "register": "registers of a thread"}

@@ -25,6 +25,7 @@ from polyc.codegen.index import (
 )
 from polyc.codegen.loopnest import (
     Assign,
+    Barrier,
     Block,
     For,
     If,
@@ -75,7 +76,7 @@ def _node(node: Node, ranges: Ranges) -> tuple[Node, ...]:
             return (If(known, _block(then, ranges), other),)
         case For():
             return _for(node, ranges)
-        case Assign() | Transpose():
+        case Assign() | Transpose() | Barrier():
             return (node,)
 
 

@@ -234,11 +234,17 @@ def _loop_head(loop: For) -> str:
 
 def _declare(local: Local, block: Block, scope: Scope) -> tuple[Scope, list[str]]:
     """Declarations of a local array: named registers, or an aligned array on the stack."""
+    if local.in_registers:
+        return declare_registers(local, block, scope)
+    inside = scope.with_array(local)
+    size = prod(inside.shapes[local.name])
+    line = f"{scalar_type(local.dtype)} {local.name}[{size}] __attribute__((aligned({LINE})));"
+    return inside, [line]
+
+
+def declare_registers(local: Local, block: Block, scope: Scope) -> tuple[Scope, list[str]]:
+    """A variable for each register of a local, by type, and the scope inside."""
     element = scalar_type(local.dtype)
-    if not local.in_registers:
-        inside = scope.with_array(local)
-        size = prod(inside.shapes[local.name])
-        return inside, [f"{element} {local.name}[{size}] __attribute__((aligned({LINE})));"]
     found: dict[str, Register] = {}
     for place, loop in _accesses(local.name, block):
         register = register_of(place, loop)

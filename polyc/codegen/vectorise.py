@@ -43,13 +43,18 @@ def _expand(node: Node, simd_bytes: int) -> Node:
     if not isinstance(node, For):
         return node
     if node.kind == "unroll":
-        extent = extent_of(node)
-        if extent is None or extent > LARGEST_UNROLL:
-            return replace(node, kind="sequential")
-        return Block(tuple(_at(node, node.lower + k * node.step) for k in range(extent)))
+        return unroll(node)
     if node.kind == "vector" and not node.idle:
         return _cut(node, simd_bytes)
     return node
+
+
+def unroll(loop: For) -> Node:
+    """Copies of the body of a loop of constant extent; the loop itself if they were too many."""
+    extent = extent_of(loop)
+    if extent is None or extent > LARGEST_UNROLL:
+        return replace(loop, kind="sequential")
+    return Block(tuple(_at(loop, loop.lower + k * loop.step) for k in range(extent)))
 
 
 def _cut(loop: For, simd_bytes: int) -> Node:

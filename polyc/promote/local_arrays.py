@@ -30,7 +30,19 @@ LARGEST_LOCAL = 32 * 1024
 LARGEST_HANDED = 256 * 1024
 """Bytes of an array that parts hand each other: two of them fit any stack and the L2 cache."""
 
-LIMITS = {"scope": LARGEST_LOCAL, "tile": LARGEST_HANDED}
+LARGEST_STACK = 512
+"""Bytes of an array that one thread of a GPU keeps: if it is indexed, it lies in memory."""
+
+LARGEST_SHARED = 32 * 1024
+"""Bytes of an array that the threads of a GPU's block share: a block gets 48 KiB without asking."""
+
+LIMITS = {
+    "scope": LARGEST_LOCAL,
+    "tile": LARGEST_HANDED,
+    "stack": LARGEST_STACK,
+    "shared": LARGEST_SHARED,
+    "stage": LARGEST_SHARED,
+}
 
 
 @dataclass(frozen=True)

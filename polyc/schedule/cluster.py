@@ -22,6 +22,7 @@ from math import prod
 
 from polyc.poly.affine import box_extents, coefficients, outputs, plain_iterator
 from polyc.scop.scop import Array, Group, Scop, Statement
+from polyc.target.cuda import CudaTarget
 from polyc.target.machine import Target
 
 SMALL_WORK = 1 << 15
@@ -77,7 +78,9 @@ class Refusal:
     bytes: int
 
 
-def find_clusters(scop: Scop, target: Target) -> tuple[tuple[Cluster, ...], tuple[Refusal, ...]]:
+def find_clusters(
+    scop: Scop, target: Target | CudaTarget
+) -> tuple[tuple[Cluster, ...], tuple[Refusal, ...]]:
     """Partition the statements of a scop into kernels, in execution order."""
     clusters: list[Cluster] = []
     home: dict[str, int] = {}  # array -> the last cluster that writes it
@@ -241,7 +244,7 @@ def _aligned(producer: Cluster, reader: Statement, written: bool = False) -> dic
 
 
 def _join(
-    cluster: Cluster, unit: Cluster, arrays: Mapping[str, Array], target: Target
+    cluster: Cluster, unit: Cluster, arrays: Mapping[str, Array], target: Target | CudaTarget
 ) -> Cluster | str:
     """The two as one cluster, or the reason why not."""
     shared: list[Mapping[str, int]] = []

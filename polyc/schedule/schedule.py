@@ -73,7 +73,7 @@ def build_tree(
     node = isl.Schedule.from_domain(union_domain(statements)).get_root().child(0)
     if cluster.prelude:
         groups = [[s] for s in cluster.prelude] + [list(cluster.statements)]
-        node = node.insert_sequence(_filters(groups))
+        node = node.insert_sequence(filters(groups))
         for k, s in enumerate(cluster.prelude):
             inner = _insert_inner(node.child(k).child(0), s, [], innermost.get(s.name, ()))
             node = inner.ancestor(2)
@@ -81,7 +81,7 @@ def build_tree(
     node = _insert_outer(node, cluster, band, order)
     several = len(cluster.statements) > 1
     if several:
-        node = node.insert_sequence(_filters([[s] for s in cluster.statements]))
+        node = node.insert_sequence(filters([[s] for s in cluster.statements]))
     for k, s in enumerate(cluster.statements):
         used = [cluster.shared[d][s.name] for d in order]
         leaf = node.child(k).child(0) if several else node
@@ -167,12 +167,13 @@ def _textual(cluster: Cluster, reason: str | None = None) -> OuterBand:
     return OuterBand(tuple(loops), frozenset(loops), reason)
 
 
-def _filters(groups: list[list[Statement]]) -> isl.UnionSetList:
-    filters = isl.UnionSetList.alloc(isl.DEFAULT_CONTEXT, len(groups))
+def filters(groups: Sequence[Sequence[Statement]]) -> isl.UnionSetList:
+    """The filters of a sequence: the statements of each group, all their instances."""
+    found = isl.UnionSetList.alloc(isl.DEFAULT_CONTEXT, len(groups))
     for group in groups:
         universe = "; ".join(f"{s.name}[{', '.join(s.iterators)}]" for s in group)
-        filters = filters.add(isl.UnionSet(f"{{ {universe} }}"))
-    return filters
+        found = found.add(isl.UnionSet(f"{{ {universe} }}"))
+    return found
 
 
 def _insert_outer(

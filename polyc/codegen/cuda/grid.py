@@ -1,8 +1,10 @@
-"""How a kernel is launched on a GPU."""
+"""A kernel for a GPU as text, and how it is launched."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
+
+from polyc.codegen.scope import Uses
 
 
 @dataclass(frozen=True)
@@ -20,6 +22,24 @@ class Grid:
 
     def __str__(self) -> str:
         return f"{_show(self.blocks)} blocks of {_show(self.threads)}"
+
+
+@dataclass(frozen=True)
+class DeviceText:
+    """The `__global__` functions of a kernel, in the order that they are launched in.
+
+    uses: what `text` needs of the runtime, besides polyc_cuda.cuh itself. Each function takes the
+    kernel's parameters and, last, `int *status`, which an index out of range sets.
+    """
+
+    text: str
+    uses: Uses
+    grids: tuple[Grid, ...]
+
+    @property
+    def can_fail(self) -> bool:
+        """Whether an index is checked while it runs."""
+        return "pc_index(" in self.text
 
 
 def _show(extents: tuple[int, int, int]) -> str:

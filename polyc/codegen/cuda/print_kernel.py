@@ -1,0 +1,257 @@
+"""LoopNest -> CUDA: one `__global__` function a kernel.
+
+    for b in 0 .. 64:  # block             const int b = PC_BLOCK_X;
+      shared float32 tile[1024]            PC_SHARED(f32, tile, 1024);
+      for t in 0 .. 256:  # thread    ->   {
+        tile[t] = …                            const int t = PC_THREAD_X;
+      barrier                                  tile[t] = …
+      for t in 0 .. 256:  # thread         }
+        … tile[255 - t] …                  PC_SYNC();
+
+The loops over blocks are numbered as one, as are the threads of a block; a loop over threads says
+which of them runs what. What stands outside of such loops is done by all threads alike, and written
+to memory by one.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from math import prod
+
+from polyc.codegen.cuda.fold import fold_address
+from polyc.codegen.cuda.grid import DeviceText, Grid
+from polyc.codegen.cuda.widen import widen
+from polyc.codegen.host_text import scalar_type
+from polyc.codegen.index import const, show_condition, show_index
+from polyc.codegen.loopnest import (
+    Assign,
+    Barrier,
+    Block,
+    Element,
+    For,
+    If,
+    Kernel,
+    Local,
+    LoopExpr,
+    Node,
+    Read,
+    extent_of,
+    rewrite_nodes,
+)
+from polyc.codegen.print_c import INDENT, clean_line, declare_registers
+from polyc.codegen.print_expr import Printer
+from polyc.codegen.registers import find_registers
+from polyc.codegen.scope import Scope, Uses
+from polyc.codegen.vectorise import unroll
+from polyc.scop.expr import Call, Cast
+
+UNROLLED = 32
+"""Iterations up to which the compiler is told to write a loop out."""
+
+
+def print_device(kernel: Kernel, threads: int) -> DeviceText:
+    """The text of a kernel whose blocks have so many threads."""
+    shapes = {p.name: p.shape for p in kernel.params}
+    body = find_registers(rewrite_nodes(widen(kernel.body, shapes), _unroll))
+    body = _fold_block(body, shapes)
+    loops, inside = _split_blocks(body)
+    printer = Printer(Uses())
+    place = _Place(1, Scope(shapes, {}, None), threads)
+    lines = [f"{INDENT}const int {v} = {text};" for v, text in _decode("PC_BLOCK_X", loops)]
+    lines += _print_block(inside, place, printer)
+    arguments = [
+        f"{'' if p.writes else 'const '}{scalar_type(p.dtype)} *__restrict__ {p.name}"
+        for p in kernel.params
+    ]
+    head = f"PC_KERNEL({threads}, 1) void {kernel.name}({', '.join([*arguments, 'int *status'])})"
+    comment = [" * " + clean_line(line) for line in kernel.comment]
+    text = ["/*", *comment, " */", head, "{", *lines, "}", ""]
+    blocks = prod(extent_of(loop) or 1 for loop in loops)
+    uses = Uses({u for u in printer.uses.functions if u[2] == 1}, printer.uses.casts)
+    return DeviceText("\n".join(text), uses, (Grid(kernel.name, (blocks, 1, 1), (threads, 1, 1)),))
+
+
+def _unroll(node: Node) -> Node:
+    return unroll(node) if isinstance(node, For) and node.kind == "unroll" else node
+
+
+# -- addresses ------------------------------------------------------------------------------------
+
+
+def _fold_block(block: Block, shapes: dict[str, tuple[int, ...]]) -> Block:
+    """The nest with each index of an array in memory as one number, folded."""
+    held = {x.name: x.shape for x in block.locals if not x.in_registers}
+    shapes = {**shapes, **held}
+
+    def visit(node: Node) -> Node:
+        match node:
+            case Block():
+                return _fold_block(node, shapes)
+            case For(body=body):
+                return replace(node, body=_fold_block(body, shapes))
+            case If(then=then, otherwise=other):
+                other = _fold_block(other, shapes) if other else None
+                return replace(node, then=_fold_block(then, shapes), otherwise=other)
+            case Assign(target=target, value=value):
+                return replace(node, target=element(target), value=expr(value))
+        return node
+
+    def element(e: Element) -> Element:
+        if e.array not in shapes or not e.index:
+            return e
+        first = (const(0),) * (len(e.index) - 1)
+        return replace(e, index=(*first, fold_address(e, shapes[e.array])))
+
+    def expr(e: LoopExpr) -> LoopExpr:
+        match e:
+            case Read(dynamic=dynamic):
+                computed = tuple((d, expr(x)) for d, x in dynamic)
+                return replace(e, element=element(e.element), dynamic=computed)
+            case Call(arguments=arguments):
+                return replace(e, arguments=tuple(map(expr, arguments)))
+            case Cast(argument=argument):
+                return replace(e, argument=expr(argument))
+        return e
+
+    return replace(block, body=tuple(map(visit, block.body)))
+
+
+# -- loops over blocks and threads ----------------------------------------------------------------
+
+
+def _split_blocks(block: Block) -> tuple[list[For], Block]:
+    """The loops over blocks, which are outermost and directly inside one another, and the rest."""
+    loops: list[For] = []
+    while not block.locals and len(block.body) == 1:
+        (node,) = block.body
+        if isinstance(node, Block):
+            block = node
+        elif isinstance(node, For) and node.kind == "block":
+            loops.append(node)
+            block = node.body
+        else:
+            break
+    return loops, block
+
+
+def _decode(number: str, loops: list[For]) -> Iterator[tuple[str, str]]:
+    """(variable, its value) of loops that are numbered as one, the last fastest."""
+    extents = [extent_of(loop) or 1 for loop in loops]
+    for k, loop in enumerate(loops):
+        inner = prod(extents[k + 1 :])
+        text = number if inner == 1 else f"{number} / {inner}"
+        text = f"{text} % {extents[k]}" if k and extents[k] > 1 else text
+        text = "0" if extents[k] == 1 else text
+        yield loop.var, text if loop.lower == const(0) else f"{text} + {show_index(loop.lower)}"
+
+
+@dataclass(frozen=True)
+class _Place:
+    """Where a node stands: `apart` is that of the innermost loop over threads around it."""
+
+    depth: int
+    scope: Scope
+    threads: int
+    apart: int = 0
+
+    @property
+    def indent(self) -> str:
+        return INDENT * self.depth
+
+    def deeper(self) -> _Place:
+        return replace(self, depth=self.depth + 1)
+
+    @property
+    def writer(self) -> str:
+        """Which of the threads that do the same writes to memory; empty if each does its own."""
+        if self.apart == 0:
+            return "PC_THREAD_X == 0" if self.threads > 1 else ""
+        return f"PC_THREAD_X % {self.apart} == 0" if self.apart > 1 else ""
+
+
+def _print_threads(loop: For, place: _Place, printer: Printer) -> Iterator[str]:
+    width, apart = extent_of(loop) or 1, loop.apart
+    inside = replace(place.deeper(), apart=apart)
+    number = "PC_THREAD_X" if apart == 1 else f"PC_THREAD_X / {apart}"
+    covered = width * apart
+    outermost = not place.apart
+    guard = ""
+    if outermost and covered < place.threads:
+        guard = f"PC_THREAD_X < {covered}"
+    elif not outermost and covered < place.threads:
+        number += f" % {width}"
+    yield f"{place.indent}if ({guard}) {{" if guard else f"{place.indent}{{"
+    yield f"{inside.indent}const int {loop.var} = {number if width > 1 else 0};"
+    yield from _print_block(loop.body, inside, printer)
+    yield f"{place.indent}}}"
+
+
+# -- nodes ----------------------------------------------------------------------------------------
+
+
+def _print_block(block: Block, place: _Place, printer: Printer) -> Iterator[str]:
+    scope = place.scope
+    for local in block.locals:
+        scope, lines = _declare(local, block, scope)
+        yield from (f"{place.indent}{line}" for line in lines)
+    place = replace(place, scope=scope)
+    for node in block.body:
+        yield from _print(node, place, printer)
+
+
+def _print(node: Node, place: _Place, printer: Printer) -> Iterator[str]:
+    match node:
+        case Block(locals=locals_):
+            if not locals_:
+                yield from _print_block(node, place, printer)
+                return
+            yield f"{place.indent}{{"
+            yield from _print_block(node, place.deeper(), printer)
+            yield f"{place.indent}}}"
+        case For(kind="thread"):
+            yield from _print_threads(node, place, printer)
+        case For(kind="vector", body=Block(body=(Assign() as assign,))):
+            lines = printer.vector(assign, place.scope.with_lanes(node))
+            yield from (f"{place.indent}{line}" for line in lines)
+        case For():
+            extent = extent_of(node)
+            if extent is not None and extent <= UNROLLED:
+                yield f"{place.indent}PC_UNROLL"
+            yield (
+                f"{place.indent}for (int {node.var} = {show_index(node.lower)}; "
+                f"{node.var} < {show_index(node.upper)}; {node.var} += {node.step}) {{"
+            )
+            yield from _print_block(node.body, place.deeper(), printer)
+            yield f"{place.indent}}}"
+        case If(condition, then, otherwise):
+            yield f"{place.indent}if ({show_condition(condition)}) {{"
+            yield from _print_block(then, place.deeper(), printer)
+            if otherwise:
+                yield f"{place.indent}}} else {{"
+                yield from _print_block(otherwise, place.deeper(), printer)
+            yield f"{place.indent}}}"
+        case Assign(target=target):
+            text = printer.scalar(node, place.scope)
+            alone = "" if _is_own(target.array, place.scope) else place.writer
+            yield f"{place.indent}if ({alone}) {text}" if alone else f"{place.indent}{text}"
+        case Barrier():
+            yield f"{place.indent}PC_SYNC();"
+
+
+def _is_own(array: str, scope: Scope) -> bool:
+    """Whether each thread has such an array of its own."""
+    held = scope.locals.get(array)
+    return array in scope.registers or (held is not None and held.space != "shared")
+
+
+def _declare(local: Local, block: Block, scope: Scope) -> tuple[Scope, list[str]]:
+    """Declarations of a local array: named registers, shared, or on the stack of a thread."""
+    if local.in_registers:
+        return declare_registers(local, block, scope)
+    element, size = scalar_type(local.dtype), prod(local.shape)
+    shapes, locals_ = {**scope.shapes, local.name: local.shape}, {**scope.locals, local.name: local}
+    inside = replace(scope, shapes=shapes, locals=locals_)
+    if local.space == "shared":
+        return inside, [f"PC_SHARED({element}, {local.name}, {size});"]
+    return inside, [f"{element} {local.name}[{size}];"]

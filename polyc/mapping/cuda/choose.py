@@ -1,0 +1,19 @@
+"""Which strategy a cluster is mapped to a GPU by; by what the iterators index, never by name.
+
+* *threads*: a thread for each iteration of the shared loops.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping as Table
+
+from polyc.mapping.cuda.mapped import Mapped
+from polyc.mapping.cuda.threads import map_threads
+from polyc.mapping.storing import StoredCluster
+from polyc.scop.scop import Array
+from polyc.target.cuda import CudaTarget
+
+
+def map_to_cuda(stored: StoredCluster, arrays: Table[str, Array], target: CudaTarget) -> Mapped:
+    """The strategy that fits the cluster, applied."""
+    return map_threads(stored.cluster, stored.private, arrays, stored.storages, target)

@@ -1,0 +1,34 @@
+"""What a strategy for a GPU makes of a cluster."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass
+
+import islpy as isl
+
+from polyc.memory.layout import accesses
+from polyc.schedule.cluster import Cluster
+from polyc.scop.scop import Array
+
+
+@dataclass(frozen=True)
+class Mapped:
+    """A cluster in the coordinates of its kernel, and the schedule tree that executes it.
+
+    arrays: those that the strategy made; private: arrays that nobody outside of the kernel touches.
+    threads: of a block. schedule: one line for a human.
+    """
+
+    cluster: Cluster
+    arrays: Mapping[str, Array]
+    private: frozenset[str]
+    tree: isl.Schedule
+    threads: int
+    schedule: str
+
+
+def private_of(cluster: Cluster, private: Collection[str], made: Collection[str]) -> frozenset[str]:
+    """The private arrays of a cluster some of whose arrays have been replaced."""
+    touched = {name for s in cluster.statements for name, _, _ in accesses(s)}
+    return frozenset((*private, *made)) & touched

@@ -1,0 +1,94 @@
+"""One thread for each iteration of the loops that a cluster shares: right for every cluster.
+
+    y[i, j] = f(x[i, j], b[j])       e = 256 i + j
+
+    block   floor(e/1024)
+    └ thread  floor((e mod 1024)/4)
+      └ stack                        what a thread keeps: in registers, or on its stack
+        └ vector  e mod 4            one load or store of 128 bits
+
+The shared loops are joined into one long one, so that all threads are busy whatever the extents
+are, and neighbouring threads touch neighbouring elements of what the last statement writes. Loops
+of the statements' own, such as the taps of a pooling, run one after the other in the thread.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping as Table
+from math import ceil
+
+from polyc.mapping.cuda.coordinates import join_shared
+from polyc.mapping.cuda.loops import Loop, Part, build_tree
+from polyc.mapping.cuda.mapped import Mapped, private_of
+from polyc.memory.layout import accesses, compute_strides
+from polyc.memory.storage import Storage
+from polyc.poly.affine import box_extents
+from polyc.promote.local_arrays import LARGEST_STACK
+from polyc.schedule.cluster import Cluster
+from polyc.scop.scop import Array, Statement
+from polyc.target.cuda import CudaTarget
+
+THREADS = 256
+"""Of a block: eight warps, of which eight blocks fill a multiprocessor."""
+
+
+def map_threads(
+    cluster: Cluster,
+    private: frozenset[str],
+    arrays: Table[str, Array],
+    storages: Table[str, Storage],
+    target: CudaTarget,
+) -> Mapped:
+    """The tree of a cluster whose shared loops carry nothing."""
+    order = _by_stride(cluster, arrays, storages)
+    flat, made = join_shared(cluster, order, private, arrays, LARGEST_STACK)
+    arrays = {**arrays, **made}
+    e = flat.statements[0].iterators[0]
+    count = max(box_extents(s.domain)[0] for s in flat.statements)
+    lanes, threads = _choose_sizes(flat, count, arrays, target)
+    size = lanes * threads
+    grid = [
+        Loop("block", f"floor({e}/{size})"),
+        Loop("thread", f"floor(({e} mod {size})/{lanes})", threads),
+    ]
+    vector = [Loop("vector", f"{e} mod {lanes}")] if lanes > 1 else []
+    parts = [Part([s], [*_own_loops(s), *vector]) for s in flat.statements]
+    shown = f"threads: {e}" + (f"/{size}, vector {lanes}" if lanes > 1 else f"/{size}")
+    return Mapped(
+        flat,
+        made,
+        private_of(flat, private, made),
+        build_tree(Part(flat.statements, grid, "stack", parts)),
+        threads,
+        shown,
+    )
+
+
+def _own_loops(s: Statement) -> list[Loop]:
+    """The loops of a statement inside a thread, all but the joined one."""
+    return [Loop("sequential", i) for i in s.iterators[1:]]
+
+
+def _by_stride(
+    cluster: Cluster, arrays: Table[str, Array], storages: Table[str, Storage]
+) -> list[int]:
+    """The shared loops, those first that move furthest through what the last statement writes."""
+    last = cluster.statements[-1]
+    steps = compute_strides(last, arrays, storages)[0].steps
+    loops = range(len(cluster.shared))
+    return sorted(loops, key=lambda d: -(steps[cluster.shared[d][last.name]] or 0))
+
+
+def _choose_sizes(
+    flat: Cluster, count: int, arrays: Table[str, Array], target: CudaTarget
+) -> tuple[int, int]:
+    """(elements a thread, threads a block): wide accesses if there is work for all then."""
+    types = {arrays[name].dtype for s in flat.statements for name, _, _ in accesses(s)}
+    alone = all(len(s.iterators) == 1 and s.reduction is None for s in flat.statements)
+    lanes = min(map(target.lanes, types)) if alone else 1
+    while lanes > 1 and (count % lanes or count < THREADS * lanes * target.multiprocessors):
+        lanes //= 2
+    threads = THREADS
+    while threads > target.warp and ceil(count / (threads * lanes)) < target.multiprocessors:
+        threads //= 2
+    return lanes, threads
