@@ -11,17 +11,20 @@ import importlib
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from polyc.api import CompiledModel, compile, load
+    from polyc.api import compile, load
     from polyc.graph.ir import Graph
+    from polyc.model import CompiledModel
     from polyc.options import Options
     from polyc.report.report import Report
     from polyc.spec import TensorSpec
+    from polyc.target.cuda import CudaTarget
     from polyc.target.machine import Target
 
 __version__ = "0.1.0"
 
 __all__ = [
     "CompiledModel",
+    "CudaTarget",
     "Graph",
     "Options",
     "Report",
@@ -34,7 +37,8 @@ __all__ = [
 ]
 
 _HOMES = {
-    "CompiledModel": "polyc.api",
+    "CompiledModel": "polyc.model",
+    "CudaTarget": "polyc.target.cuda",
     "Graph": "polyc.graph.ir",
     "Options": "polyc.options",
     "Report": "polyc.report.report",

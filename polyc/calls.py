@@ -41,8 +41,7 @@ class Binder:
 
         Only arrays that are not C-contiguous, aligned and native are copied.
         """
-        if named or len(arrays) != len(self._inputs):
-            arrays = self._by_position(arrays, named)
+        arrays = self.arrange(arrays, named)
         bound = []
         for position, (spec, dtype, shape) in enumerate(self._inputs):
             array = arrays[position]
@@ -54,7 +53,7 @@ class Binder:
             ):
                 bound.append(array)
             else:
-                bound.append(self._convert(spec, array))
+                bound.append(self.convert(spec, array))
         return bound
 
     def check_outputs(self, given: Sequence[ndarray]) -> list[ndarray]:
@@ -76,7 +75,7 @@ class Binder:
                 and array.shape == shape
                 and array.flags.carray
             ):
-                self._check_output(spec, array)
+                self.check_output(spec, array)
             bound.append(array)
         return bound
 
@@ -96,8 +95,10 @@ class Binder:
             "it memory of its own"
         )
 
-    def _by_position(self, arrays: Sequence[Any], named: Mapping[str, Any]) -> list[Any]:
+    def arrange(self, arrays: Sequence[Any], named: Mapping[str, Any]) -> Sequence[Any]:
         """Arguments in the order of the inputs, each of them given exactly once."""
+        if not named and len(arrays) == len(self._inputs):
+            return arrays
         if not arrays and named.keys() == self._known:
             return [named[name] for name in self._names]
         specs = [spec for spec, *_ in self._inputs]
@@ -130,7 +131,7 @@ class Binder:
                     f"model {self._model!r}: input {name!r} is given twice; give it once"
                 )
 
-    def _convert(self, spec: TensorSpec, value: Any) -> ndarray:
+    def convert(self, spec: TensorSpec, value: Any) -> ndarray:
         """A list, a scalar, or an array that is not in order, as the array of an input."""
         where = f"model {self._model!r}, input {spec.name!r}"
         if isinstance(value, bool | int | float | list | tuple):
@@ -142,7 +143,7 @@ class Binder:
         _check(where, spec, array)
         return np.require(array, requirements=["C", "A"])
 
-    def _check_output(self, spec: TensorSpec, array: ndarray) -> None:
+    def check_output(self, spec: TensorSpec, array: ndarray) -> None:
         """Raises ShapeError for an array that cannot be written into."""
         _check(self._out(spec), spec, array)
         if not (array.flags.c_contiguous and array.flags.aligned and array.flags.writeable):

@@ -18,7 +18,7 @@ from polyc.commands.feeds import random_feeds, read_feeds, write_results
 from polyc.errors import BuildError, InvalidModel, PolycError, RuntimeFailure
 
 if TYPE_CHECKING:
-    from polyc.api import CompiledModel
+    from polyc.model import CompiledModel
 
 app = typer.Typer(
     help="Compile ONNX models to proven, fused C.",

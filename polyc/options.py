@@ -38,7 +38,8 @@ class Options:
         positions further may become NaN as well. False keeps the direct sum, without all this.
     pinned: keep each thread of a call, but for the caller's own, on one core; otherwise the system
         moves them about the cores that the caller does not run on.
-    cc: the C compiler.
+    cc: the C compiler. nvcc: the CUDA compiler.
+    emulated: run what is compiled for a GPU on the emulator in place of one; slow, and for tests.
     """
 
     opt_level: int = 3
@@ -54,6 +55,8 @@ class Options:
     progress: bool | None = None
     pinned: bool = False
     cc: str = "gcc"
+    nvcc: str = "nvcc"
+    emulated: bool = False
     cache_dir: Path = field(default_factory=default_cache_dir)
 
 
@@ -61,7 +64,9 @@ def options_from_environment(environ: Mapping[str, str] = os.environ) -> Options
     """The default `Options`, with what `POLYC_*` and `OMP_NUM_THREADS` say.
 
     POLYC_CACHE_DIR (folder), POLYC_DUMP (stages, comma-separated), POLYC_DUMP_DIR (folder),
-    POLYC_CC (compiler), POLYC_TUNE (seconds). `threads` is 0 for "all that this process may use".
+    POLYC_CC (compiler), POLYC_TUNE (seconds), POLYC_NVCC (CUDA compiler; by default that in
+    CUDA_HOME, or on PATH), POLYC_CUDA ("emulate", or nothing for a GPU). `threads` is 0 for "all
+    that this process may use".
     """
     dump = tuple(s for s in environ.get("POLYC_DUMP", "").split(",") if s)
     unknown = sorted(set(dump) - set(STAGES))
@@ -70,6 +75,10 @@ def options_from_environment(environ: Mapping[str, str] = os.environ) -> Options
     tune = environ.get("POLYC_TUNE") or "0"
     if not re.fullmatch(r"\d+(\.\d*)?", tune):
         raise ValueError(f"POLYC_TUNE is {tune!r}; give a number of seconds")
+    cuda = environ.get("POLYC_CUDA", "")
+    if cuda not in ("", "emulate"):
+        raise ValueError(f"POLYC_CUDA is {cuda!r}; give 'emulate', or nothing")
+    home = environ.get("CUDA_HOME")
     folder = environ.get("POLYC_DUMP_DIR")
     threads = environ.get("OMP_NUM_THREADS", "0").split(",")[0]
     return Options(
@@ -78,5 +87,7 @@ def options_from_environment(environ: Mapping[str, str] = os.environ) -> Options
         dump=dump,
         dump_dir=Path(folder) if folder else None,
         cc=environ.get("POLYC_CC") or environ.get("CC") or "gcc",
+        nvcc=environ.get("POLYC_NVCC") or (f"{home}/bin/nvcc" if home else "nvcc"),
+        emulated=cuda == "emulate",
         cache_dir=default_cache_dir(environ),
     )

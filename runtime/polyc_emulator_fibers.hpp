@@ -43,10 +43,8 @@ extern "C" void __tsan_func_exit(void);
 #define PC_ACQUIRE(place) (void)(place)
 #endif
 #ifdef __SANITIZE_THREAD__
-#define PC_SILENT __attribute__((no_sanitize("thread")))
 #define PC_HIDDEN static __attribute__((noinline, unused, no_sanitize("thread")))
 #else
-#define PC_SILENT
 #define PC_HIDDEN static __attribute__((unused))
 #endif
 
@@ -82,7 +80,7 @@ __asm__(".text\n"
         ".size pc_change_stack, .-pc_change_stack\n");
 
 /* Registers, the address to go on at, and one word that puts the stack where a call would. */
-PC_HIDDEN void *pc_first_frame(char *stack, size_t size, void (*begin)(void))
+static void *pc_first_frame(char *stack, size_t size, void (*begin)(void))
 {
     void **frame = (void **)(stack + size / 16 * 16) - 8;
     memset(frame, 0, 8 * sizeof(void *));
@@ -112,7 +110,7 @@ __asm__(".text\n"
         "    ret\n"
         ".size pc_change_stack, .-pc_change_stack\n");
 
-PC_HIDDEN void *pc_first_frame(char *stack, size_t size, void (*begin)(void))
+static void *pc_first_frame(char *stack, size_t size, void (*begin)(void))
 {
     void **frame = (void **)(stack + size / 16 * 16) - 20;
     memset(frame, 0, 20 * sizeof(void *));
@@ -131,7 +129,7 @@ static void pc_change_stack(void **saved, void *next)
     swapcontext(&here, (ucontext_t *)next);
 }
 
-PC_HIDDEN void *pc_first_frame(char *stack, size_t size, void (*begin)(void))
+static void *pc_first_frame(char *stack, size_t size, void (*begin)(void))
 {
     size = (size - sizeof(ucontext_t)) / 64 * 64;
     ucontext_t *context = (ucontext_t *)(stack + size);

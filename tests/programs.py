@@ -14,6 +14,7 @@ import pytest
 
 from polyc.analysis.dependences import box
 from polyc.analysis.verify import LaunchAccess
+from polyc.codegen.cuda.grid import DeviceText
 from polyc.codegen.loopnest import Block, Kernel, Param
 from polyc.codegen.program import Launch, Program, StoredArray
 from polyc.memory.storage import row_major
@@ -58,6 +59,7 @@ class FakeCompiled:
     program: Program
     sources: Mapping[str, str]
     rows: tuple[KernelRow, ...]
+    devices: Mapping[str, DeviceText] = field(default_factory=dict)
     fallbacks: tuple[Fallback, ...] = ()
     rewrites: tuple[str, ...] = ()
     schedule_fallbacks: tuple[str, ...] = ()
@@ -165,11 +167,14 @@ def gather_program() -> Program:
     )
 
 
-def compiled(program: Program, *texts: str) -> FakeCompiled:
-    sources = {f"{k.name}.c": t for k, t in zip(program.kernels, texts, strict=True)}
+def compiled(program: Program, *texts: str | DeviceText) -> FakeCompiled:
+    """What the pipeline makes of a program, whose kernels have these texts."""
+    pairs = list(zip(program.kernels, texts, strict=True))
+    sources = {f"{k.name}.c": t for k, t in pairs if isinstance(t, str)}
+    devices = {k.name: t for k, t in pairs if isinstance(t, DeviceText)}
     rows = tuple(KernelRow(k.name, (), "parallel i", None, None, "proven") for k in program.kernels)
     operators = {node: "Mul" for launch in program.launches for node in launch.origin}
-    return FakeCompiled(program, sources, rows, operators=operators)
+    return FakeCompiled(program, sources, rows, devices, operators=operators)
 
 
 def install_pipeline(monkeypatch: pytest.MonkeyPatch, result: FakeCompiled) -> Any:
@@ -183,8 +188,8 @@ def install_pipeline(monkeypatch: pytest.MonkeyPatch, result: FakeCompiled) -> A
         target: object,
         options: object,
         trace: Trace,
-        tuned: object,
-        emit: Callable[[str, str], None],
+        tuned: object = None,
+        emit: Callable[[str, str], None] = lambda name, text: None,
     ) -> FakeCompiled:
         module.calls += 1
         with trace.step("lower"):

@@ -238,7 +238,7 @@ def test_doctor_says_what_is_there_and_what_to_do(polyc, monkeypatch, tmp_path):
         (("run", "m.onnx", "--input", "x"), "'x' is not of the form NAME=FILE.npy"),
         (("run", "m.onnx", "--input", "z=m.onnx"), "m.onnx cannot be read as a NumPy array"),
         (("run", "m.onnx", "--input", "x=gone.npy"), "gone.npy cannot be read"),
-        (("run", "m.onnx", "--target", "cuda"), "'cuda' is not available yet"),
+        (("run", "m.onnx", "--target", "z80"), "'z80' is not known"),
         (("verify", "gone.onnx"), "gone.onnx cannot be read as an ONNX model"),
     ],
 )

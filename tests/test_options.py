@@ -26,3 +26,13 @@ def test_the_environment_may_ask_for_tuning():
     for wrong in ("-1", "long", "nan", "1e3"):
         with pytest.raises(ValueError, match="POLYC_TUNE"):
             options_from_environment({"POLYC_TUNE": wrong})
+
+
+def test_the_environment_says_which_cuda():
+    assert options_from_environment({}).nvcc == "nvcc"
+    assert not options_from_environment({"POLYC_CUDA": ""}).emulated
+    assert options_from_environment({"POLYC_CUDA": "emulate"}).emulated
+    assert options_from_environment({"CUDA_HOME": "/opt/cuda"}).nvcc == "/opt/cuda/bin/nvcc"
+    assert options_from_environment({"POLYC_NVCC": "my-nvcc", "CUDA_HOME": "/a"}).nvcc == "my-nvcc"
+    with pytest.raises(ValueError, match="POLYC_CUDA is 'yes'"):
+        options_from_environment({"POLYC_CUDA": "yes"})

@@ -11,10 +11,11 @@ import numpy as np
 import pytest
 from onnx.reference import ReferenceEvaluator
 
-from polyc import Graph, ops
+from polyc import Graph, Options, ops
 from polyc.codegen.program import Program
 from polyc.graph.onnx_export import export_onnx
-from polyc.target.machine import Target, resolve_target
+from polyc.target.machine import Target, detect_target
+from polyc.target.resolve import resolve_target
 from tests import networks, sanitized
 from tests.e2e.compare import find_difference
 from tests.networks import Weights
@@ -120,19 +121,19 @@ def make_feeds(program: Program) -> dict[str, np.ndarray]:
 @pytest.mark.parametrize(
     ("build", "isa"),
     [
-        (windows, "auto"),
-        (transforms, "auto"),
+        (windows, "cpu"),
+        (transforms, "cpu"),
         (rows, "baseline"),
-        (integers, "auto"),
-        (gathers, "auto"),
-        (networks.transformer, "auto"),
+        (integers, "cpu"),
+        (gathers, "cpu"),
+        (networks.transformer, "cpu"),
         (networks.mobilenet, "baseline"),
     ],
     ids=lambda x: getattr(x, "__name__", x),
 )
 def test_nothing_is_reported(build: Callable[[], Graph], isa: str, tmp_path: Path):
     graph = build()
-    program = sanitized.build(graph, resolve_target(isa), tmp_path)
+    program = sanitized.build(graph, resolve_target(isa, Options()), tmp_path)
     feeds = make_feeds(program)
     for threads in (1, 3):
         outcome = sanitized.run(program, tmp_path, feeds, threads)
@@ -152,9 +153,7 @@ def test_nothing_is_reported(build: Callable[[], Graph], isa: str, tmp_path: Pat
 )
 def test_threads_do_not_race(build: Callable[[], Graph], tmp_path: Path):
     """Neither launches without a barrier between them, nor loops of one kernel that are joined."""
-    program = sanitized.build(
-        build(), resolve_target("auto"), tmp_path, flags=sanitized.THREAD_FLAGS
-    )
+    program = sanitized.build(build(), detect_target(), tmp_path, flags=sanitized.THREAD_FLAGS)
     outcome = sanitized.run(program, tmp_path, make_feeds(program), 4)
     assert (outcome.status, outcome.report) == (0, "")
 

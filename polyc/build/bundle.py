@@ -1,7 +1,7 @@
 """A built model as a folder: what the whole-model cache holds and what `save` writes.
 
     model.so        the library            manifest.json   specs, sizes, report
-    weights.bin     constants as stored    source/*.c      the C text
+    weights.bin     constants as stored    source/*        the C or CUDA text
     CHECKSUMS       of the files above
 
 Reading one needs neither a compiler nor onnx nor islpy.
@@ -28,9 +28,8 @@ from polyc.spec import TensorSpec
 if TYPE_CHECKING:
     from polyc.codegen.program import Program
     from polyc.memory.plan import Plan
-    from polyc.target.machine import Target
 
-FORMAT = 2
+FORMAT = 3
 MANIFEST_FILE = "manifest.json"
 WEIGHTS_FILE = "weights.bin"
 SOURCE_FOLDER = "source"
@@ -40,9 +39,11 @@ SOURCE_FOLDER = "source"
 class Manifest:
     """What must be known to run a bundle, or to compile its sources again.
 
-    `features`: what the CPU must have; `flags`: those of the compiler that say so; `launches`: the
-    kernel and the graph nodes of each launch; `consulted`: the tuned parameters that were asked
-    for, as they were found (`tuning.store.spell_choices`): with others this is another model.
+    `platform`: "cpu", "cuda" or "emulated"; `arena_bytes`: of what a call works in; `features`:
+    what the CPU must have; `flags`: those of the compiler that say for what machine it is;
+    `launches`: the kernel and the graph nodes of each launch; `fallible`: the positions of those
+    that may meet an index out of range; `consulted`: the tuned parameters that were asked for, as
+    they were found (`tuning.store.spell_choices`): with others this is another model.
     """
 
     name: str
@@ -56,6 +57,8 @@ class Manifest:
     launches: tuple[tuple[str, tuple[str, ...]], ...]
     report: Report
     consulted: Mapping[str, str] = field(default_factory=dict)
+    platform: str = "cpu"
+    fallible: tuple[int, ...] = ()
 
     def to_json(self) -> dict[str, Any]:
         return {
@@ -71,6 +74,8 @@ class Manifest:
             "launches": [[kernel, list(origin)] for kernel, origin in self.launches],
             "report": self.report.to_json(),
             "consulted": dict(self.consulted),
+            "platform": self.platform,
+            "fallible": list(self.fallible),
         }
 
     @staticmethod
@@ -87,30 +92,32 @@ class Manifest:
             tuple((kernel, tuple(origin)) for kernel, origin in data["launches"]),
             Report.from_json(data["report"]),
             dict(data["consulted"]),
+            str(data["platform"]),
+            tuple(map(int, data["fallible"])),
         )
 
 
 def make_manifest(
     program: Program,
     plan: Plan,
-    threads: int,
-    target: Target,
     report: Report,
     consulted: Mapping[str, str],
+    **machine: Any,
 ) -> Manifest:
-    """The manifest of a planned program; UnsupportedOp for a size known only at run time."""
+    """The manifest of a planned program; `machine` are its fields that say where it runs.
+
+    Raises UnsupportedOp for a size known only at run time.
+    """
     return Manifest(
-        program.name,
-        tuple(_static(s, "input") for s, _ in program.inputs),
-        tuple(_static(s, "output") for s, _ in program.outputs),
-        plan.arena_bytes,
-        plan.weights_bytes,
-        threads,
-        target.features,
-        target.flags,
-        tuple((launch.kernel, launch.origin) for launch in program.launches),
-        report,
-        consulted,
+        name=program.name,
+        inputs=tuple(_static(s, "input") for s, _ in program.inputs),
+        outputs=tuple(_static(s, "output") for s, _ in program.outputs),
+        arena_bytes=plan.arena_bytes,
+        weights_bytes=plan.weights_bytes,
+        launches=tuple((launch.kernel, launch.origin) for launch in program.launches),
+        report=report,
+        consulted=consulted,
+        **machine,
     )
 
 

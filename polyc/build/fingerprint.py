@@ -17,10 +17,11 @@ from typing import Any
 import numpy as np
 
 from polyc.build.cache import digest
-from polyc.build.runtime_files import read_runtime
+from polyc.build.runtime_files import read_cuda_runtime
 from polyc.errors import InvalidModel
 from polyc.graph.ir import Graph, Node, Tensor
 from polyc.options import Options
+from polyc.target.cuda import CudaTarget
 from polyc.target.machine import Target
 
 _PACKAGE = Path(__file__).resolve().parent.parent
@@ -33,7 +34,7 @@ _LOCATION = b"\x0a\x08location\x12"
 _SILENT = {"cache", "cache_dir", "dump", "dump_dir", "progress", "tune"}
 
 
-def fingerprint(model: Any, target: Target, options: Options) -> str:
+def fingerprint(model: Any, target: Target | CudaTarget, options: Options) -> str:
     """sha256 of the model, its external data, the target, the options and polyc itself.
 
     `model` is a path, an onnx.ModelProto, its bytes, or a polyc.Graph. Raises InvalidModel for
@@ -48,7 +49,7 @@ def hash_package() -> str:
     """sha256 of polyc's own source and of its C runtime: a change of either is a new compiler."""
     files = sorted(_PACKAGE.rglob("*.py"))
     parts = [str(f.relative_to(_PACKAGE)) for f in files] + [f.read_text("utf-8") for f in files]
-    return digest([*parts, *(x for item in read_runtime().items() for x in item)])
+    return digest([*parts, *(x for item in read_cuda_runtime().items() for x in item)])
 
 
 def external_files(data: bytes | mmap.mmap, folder: Path) -> list[Path]:

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from polyc.build.bundle import WEIGHTS_FILE, Manifest, read_bundle
+from polyc.build.bundle import WEIGHTS_FILE, Manifest
 from polyc.build.pages import allocate_pages
 from polyc.build.toolchain import LIBRARY_FILE
 from polyc.errors import BuildError, InvalidModel
@@ -23,22 +23,18 @@ int polyc_profile(void *const *io, const void *weights, void *arena, int threads
 
 @dataclass(frozen=True)
 class Loaded:
-    """A model in memory: its manifest, C functions (which release the GIL), and weights."""
+    """A CPU's model in memory: C functions, which release the GIL, and weights."""
 
-    folder: Path
-    manifest: Manifest
     ffi: Any
     library: Any
     weights: np.ndarray
 
 
-def load_bundle(folder: Path, checked: bool = False) -> Loaded:
-    """Open a bundle; its checksums are compared unless `checked`. No compiler is needed.
+def load_library(folder: Path, manifest: Manifest) -> Loaded:
+    """Open the library of a bundle, and read its weights.
 
-    A bundle is native code: open only what you trust. Raises InvalidModel for a damaged bundle,
-    BuildError when this machine cannot run it.
+    Raises InvalidModel for a damaged bundle, BuildError when this machine cannot run it.
     """
-    manifest = read_bundle(folder, checked)
     missing = missing_features(manifest.features)
     if missing:
         raise BuildError(
@@ -46,7 +42,11 @@ def load_bundle(folder: Path, checked: bool = False) -> Loaded:
             "one lacks; compile it again on this machine"
         )
     ffi, library = open_library(folder / LIBRARY_FILE, manifest.name)
-    return Loaded(folder, manifest, ffi, library, _read_weights(folder, manifest))
+    weights = np.zeros(0, np.uint8)
+    if manifest.weights_bytes:
+        weights = read_weights(folder, manifest, allocate_pages(manifest.weights_bytes))
+        weights.flags.writeable = False
+    return Loaded(ffi, library, weights)
 
 
 def open_library(file: Path, model: str) -> tuple[Any, Any]:
@@ -65,21 +65,21 @@ def open_library(file: Path, model: str) -> tuple[Any, Any]:
     return ffi, library
 
 
-def _read_weights(folder: Path, manifest: Manifest) -> np.ndarray:
-    if manifest.weights_bytes == 0:
-        return np.zeros(0, np.uint8)
+def read_weights(folder: Path, manifest: Manifest, into: np.ndarray) -> np.ndarray:
+    """Fill an array of `weights_bytes` bytes with a bundle's constants, and return it.
+
+    Raises InvalidModel if the file is not as long as the manifest says.
+    """
     file = folder / WEIGHTS_FILE
     if file.stat().st_size != manifest.weights_bytes:
         raise InvalidModel(
             f"{file} holds {file.stat().st_size} bytes where the manifest says "
             f"{manifest.weights_bytes}; save the model again"
         )
-    weights = allocate_pages(manifest.weights_bytes)
     with file.open("rb", buffering=0) as stream:
-        rest = weights.data
+        rest = into.data
         while rest and (count := stream.readinto(rest)):  # the system reads 2 GiB at a time
             rest = rest[count:]
     if rest:
         raise InvalidModel(f"{file} ended while it was read; save the model again")
-    weights.flags.writeable = False
-    return weights
+    return into

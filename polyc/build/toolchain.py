@@ -12,7 +12,7 @@ import re
 import shlex
 import shutil
 import subprocess
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
@@ -45,6 +45,9 @@ COMPILE_FLAGS = (
 # Symbolic: no function of the process may stand in for a kernel of the same name.
 LINK_FLAGS = ("-shared", "-pthread", "-Wl,-Bsymbolic", "-Wl,--no-undefined")
 LIBRARY_FILE = "model.so"
+UNIT_FILE = "unit.c"
+OBJECT_FILE = "unit.o"
+OBJECT_LIST = "objects.txt"
 
 _ERROR_LINES = 8
 
@@ -74,7 +77,7 @@ def find_compiler(cc: str) -> Compiler:
 @functools.cache
 def _ask(command: tuple[str, ...]) -> Compiler:
     try:
-        result = _execute([*command, "--version"])
+        result = execute([*command, "--version"])
     except OSError as error:
         raise BuildError(
             f"C compiler {command[0]} cannot be run: {error}; set POLYC_CC to another compiler"
@@ -100,41 +103,49 @@ def build_library(
     Files named *.h are headers of the others. Raises BuildError with the compiler's first messages.
     """
     headers = {n: t for n, t in sources.items() if n.endswith(".h")}
-    with LibraryBuild(target, options, cache or open_cache(options), headers) as build:
+    recipe = c_recipe(target, options, headers)
+    with LibraryBuild(recipe, target.cores, cache or open_cache(options)) as build:
         for name, text in sources.items():
             if name.endswith(".c"):
                 build.add(name, text)
         return build.link()
 
 
+@dataclass(frozen=True)
+class Recipe:
+    """How files of text become a shared library.
+
+    command: all that decides what an object is, besides its text and the headers; compile: makes
+    OBJECT_FILE of the file `name` in a folder where it stands as `unit_file`; link_command and
+    link: the same for LIBRARY_FILE, of the objects that OBJECT_LIST names.
+    """
+
+    unit_file: str
+    command: tuple[str, ...]
+    headers: Mapping[str, str]
+    compile: Callable[[Path, str], None]
+    link_command: tuple[str, ...]
+    link: Callable[[Path], None]
+
+
 class LibraryBuild:
     """A library in the making: files are compiled as they come, side by side, then linked.
 
-    with LibraryBuild(target, options, cache) as build:
+    with LibraryBuild(recipe, workers, cache) as build:
         build.add("conv.c", text)     # returns at once
         build.add("driver.c", driver)
         library = build.link()        # waits; BuildError if a file was refused
 
     Whoever generates files so has the compiler work at those before. Leaving the `with` early, by
-    an exception, drops what has not begun. `headers`, by name, are for all files to include.
+    an exception, drops what has not begun.
     """
 
-    def __init__(
-        self,
-        target: Target,
-        options: Options,
-        cache: Cache,
-        headers: Mapping[str, str] = MappingProxyType({}),
-    ) -> None:
-        self._compiler = find_compiler(options.cc)
-        self._flags = (*COMPILE_FLAGS, *target.flags)
+    def __init__(self, recipe: Recipe, workers: int, cache: Cache) -> None:
+        headers = (x for item in sorted(recipe.headers.items()) for x in item)
+        self._recipe = recipe
         self._cache = cache
-        self._headers = headers
-        self._common = digest(
-            [self._compiler.banner, *self._compiler.command, *self._flags]
-            + [x for h in (read_runtime(), headers) for item in sorted(h.items()) for x in item]
-        )
-        self._pool = ThreadPoolExecutor(max(1, target.cores))
+        self._common = digest([*recipe.command, *headers])
+        self._pool = ThreadPoolExecutor(max(1, workers))
         self._objects: list[Future[Path]] = []
 
     def __enter__(self) -> Self:
@@ -147,52 +158,69 @@ class LibraryBuild:
         """Begin to compile a file; its name is for messages."""
         self._objects.append(self._pool.submit(self._build_object, name, text))
 
+    def objects(self) -> list[Path]:
+        """Wait for all files; the folders in which their objects are, in order."""
+        return [future.result() for future in self._objects]
+
     def link(self) -> Path:
         """Wait for all files and link them; the path of the library, which lives in the cache."""
-        objects = [future.result() for future in self._objects]
-        key = digest([*LINK_FLAGS, *(o.parent.name for o in objects)])
-        made = self._cache.fetch(
-            "libraries", key, lambda folder: _link(self._compiler, objects, folder)
-        )
+        objects = self.objects()
+
+        def make(folder: Path) -> None:
+            unique = dict.fromkeys(str((o / OBJECT_FILE).resolve()) for o in objects)
+            # A file of arguments: thousands of objects would not fit a command line.
+            text = "\n".join(map(shlex.quote, unique))
+            (folder / OBJECT_LIST).write_text(text, encoding="utf-8")
+            self._recipe.link(folder)
+
+        key = digest([*self._recipe.link_command, *(o.name for o in objects)])
+        made = self._cache.fetch("libraries", key, make)
         self._cache.tidy()
         return made / LIBRARY_FILE
 
     def _build_object(self, name: str, text: str) -> Path:
         def make(folder: Path) -> None:
-            _compile(self._compiler, self._flags, folder, name, text, self._headers)
+            (folder / self._recipe.unit_file).write_text(text, encoding="utf-8")
+            self._recipe.compile(folder, name)
 
-        return self._cache.fetch("objects", digest([self._common, text]), make) / "unit.o"
-
-
-def _compile(
-    compiler: Compiler,
-    flags: Sequence[str],
-    folder: Path,
-    name: str,
-    text: str,
-    headers: Mapping[str, str],
-) -> None:
-    for file, content in {"unit.c": text, **headers}.items():
-        (folder / file).write_text(content, encoding="utf-8")
-    runtime = str(find_runtime())
-    arguments = [*compiler.command, *flags, "-I", runtime, "-c", "unit.c", "-o", "unit.o"]
-    _check(arguments, folder, f"file {name!r} of the generated code")
+        return self._cache.fetch("objects", digest([self._common, text]), make)
 
 
-def _link(compiler: Compiler, objects: Sequence[Path], folder: Path) -> None:
-    unique = dict.fromkeys(str(o.resolve()) for o in objects)
-    # A file of arguments: thousands of objects would not fit a command line.
-    (folder / "objects.txt").write_text("\n".join(map(shlex.quote, unique)), encoding="utf-8")
-    arguments = [*compiler.command, *LINK_FLAGS, "@objects.txt", "-lm", "-o", LIBRARY_FILE]
-    _check(arguments, folder, "the model's library")
+def c_recipe(
+    target: Target, options: Options, headers: Mapping[str, str] = MappingProxyType({})
+) -> Recipe:
+    """C for a CPU; `headers`, by name, are for all files. BuildError without a compiler."""
+    compiler = find_compiler(options.cc)
+    flags = (*COMPILE_FLAGS, *target.flags)
+
+    def compile(folder: Path, name: str) -> None:
+        for file, content in headers.items():
+            (folder / file).write_text(content, encoding="utf-8")
+        runtime = str(find_runtime())
+        arguments = [*compiler.command, *flags, "-I", runtime, "-c", UNIT_FILE, "-o", OBJECT_FILE]
+        run_compiler(arguments, folder, f"file {name!r} of the generated code")
+
+    link = (*compiler.command, *LINK_FLAGS, f"@{OBJECT_LIST}", "-lm", "-o", LIBRARY_FILE)
+    return Recipe(
+        UNIT_FILE,
+        (compiler.banner, *compiler.command, *flags),
+        {**read_runtime(), **headers},
+        compile,
+        LINK_FLAGS,
+        lambda folder: _link(link, folder),
+    )
 
 
-def _check(arguments: Sequence[str], folder: Path, what: str) -> None:
-    """Run a compiler; BuildError with its first error lines if it fails."""
-    result = _execute(arguments, folder)
+def _link(arguments: Sequence[str], folder: Path) -> None:
+    run_compiler(arguments, folder, "the model's library")
+
+
+def run_compiler(arguments: Sequence[str], folder: Path, what: str) -> str:
+    """Run a compiler and return its messages; BuildError with the first errors if it fails."""
+    result = execute(arguments, folder)
     if result.returncode == 0:
-        return
-    lines = result.stderr.splitlines()
+        return result.stderr
+    lines = (result.stderr + result.stdout).splitlines()
     errors = [x for x in lines if "error" in x or "undefined" in x] or lines
     raise BuildError(
         f"{what} was refused by {arguments[0]} (exit status {result.returncode}); run "
@@ -201,9 +229,10 @@ def _check(arguments: Sequence[str], folder: Path, what: str) -> None:
     )
 
 
-def _execute(
+def execute(
     arguments: Sequence[str], folder: Path | None = None
 ) -> subprocess.CompletedProcess[str]:
+    """Run a command in a folder, its messages in English."""
     environment = {**os.environ, "LC_ALL": "C"}
     return subprocess.run(
         arguments,

@@ -9,11 +9,11 @@ from rich.table import Table
 from rich.text import Text
 
 from polyc.analysis.proof import counted
-from polyc.api import CompiledModel
 from polyc.commands.bench import measure_in_turn
 from polyc.commands.feeds import random_feeds
+from polyc.model import CompiledModel
 from polyc.options import options_from_environment
-from polyc.target.machine import resolve_target
+from polyc.target.resolve import resolve_target
 from polyc.tuning.tune import Tuning, tune
 
 
@@ -22,7 +22,7 @@ def search(model: str, target: str, threads: int | None, seconds: float) -> Tuni
     options = replace(options_from_environment(), tune=seconds)
     if threads is not None:
         options = replace(options, threads=threads)
-    return tune(model, resolve_target(target, options.cc), options)
+    return tune(model, resolve_target(target, options), options)
 
 
 def make_table(result: Tuning) -> Table:

@@ -61,8 +61,8 @@ class Plan:
         return {s.array: s.offset for s in self.slots}
 
 
-def plan_memory(program: Program) -> Plan:
-    """Place the program's temporaries and constants.
+def plan_memory(program: Program, alignment: int = ALIGNMENT) -> Plan:
+    """Place the program's temporaries and constants, each at a multiple of `alignment` bytes.
 
     lifetimes t1 [0, 1] 64 B, t2 [1, 2] 32 B, t3 [2, 3] 64 B  ->  t1 at 0, t2 at 64, t3 at 0
     """
@@ -73,10 +73,11 @@ def plan_memory(program: Program) -> Plan:
             first, _ = lifetimes.get(name, (position, position))
             lifetimes[name] = (first, position)
     moved = [n for n in lifetimes if n not in bound and program.arrays[n].value is None]
-    slots = [Slot(n, 0, aligned(byte_size(program.arrays[n])), *lifetimes[n]) for n in moved]
+    sizes = {n: aligned(byte_size(program.arrays[n]), alignment) for n in moved}
+    slots = [Slot(n, 0, sizes[n], *lifetimes[n]) for n in moved]
     read = dict.fromkeys([*lifetimes, *(name for _, name in program.outputs)])
     constants, weights_bytes = _lay_out(
-        program.arrays[n] for n in read if program.arrays[n].value is not None
+        (program.arrays[n] for n in read if program.arrays[n].value is not None), alignment
     )
     packed = pack(slots)
     arena_bytes = max((s.offset + s.bytes for s in packed), default=0)
@@ -84,9 +85,9 @@ def plan_memory(program: Program) -> Plan:
     return Plan(packed, arena_bytes, compute_lower_bound(slots), constants, weights_bytes)
 
 
-def aligned(size: int) -> int:
-    """size rounded up to ALIGNMENT."""
-    return -(-size // ALIGNMENT) * ALIGNMENT
+def aligned(size: int, alignment: int = ALIGNMENT) -> int:
+    """size rounded up to a multiple of `alignment`."""
+    return -(-size // alignment) * alignment
 
 
 def byte_size(array: StoredArray) -> int:
@@ -149,12 +150,12 @@ def _place(slots: Iterable[Slot]) -> list[Slot]:
     return placed
 
 
-def _lay_out(arrays: Iterable[StoredArray]) -> tuple[dict[str, int], int]:
+def _lay_out(arrays: Iterable[StoredArray], alignment: int) -> tuple[dict[str, int], int]:
     """Constants one after the other: their offsets, and the bytes of all."""
     offsets, end = {}, 0
     for array in arrays:
         offsets[array.name] = end
-        end += aligned(byte_size(array))
+        end += aligned(byte_size(array), alignment)
     _check_total("the model's constants", end)
     return offsets, end
 

@@ -14,6 +14,21 @@ EXAMPLES = 3
 
 
 @dataclass(frozen=True)
+class DeviceFunction:
+    """A function that runs on a GPU: how it is launched, and what it takes there.
+
+    grid: "8x4 blocks of 16x16" threads; registers: of a thread, None if it is not known; shared:
+    bytes of shared memory of a block; spilled: bytes of a thread that did not fit its registers.
+    """
+
+    name: str
+    grid: str
+    registers: int | None = None
+    shared: int = 0
+    spilled: int = 0
+
+
+@dataclass(frozen=True)
 class KernelRow:
     """One launch: the kernel, the graph nodes that it computes, its loops, its costs, its proof.
 
@@ -21,7 +36,8 @@ class KernelRow:
     was not asked for; seconds: measured, where it was; operators: one a node, empty for what is no
     node of the graph but a part of one ("conv1.pad": the frame around the input of conv1); gain:
     the share of the time that tuned parameters saved when they were measured, 0 if there are none;
-    copies: "x -> x_padded" if the launch only moves data, into a frame or another layout, else "".
+    copies: "x -> x_padded" if the launch only moves data, into a frame or another layout, else "";
+    functions: those of a GPU that it runs, empty on a CPU.
     """
 
     name: str
@@ -34,6 +50,7 @@ class KernelRow:
     operators: tuple[str, ...] = ()
     gain: float = 0.0
     copies: str = ""
+    functions: tuple[DeviceFunction, ...] = ()
 
     @property
     def told_schedule(self) -> str:
@@ -121,7 +138,14 @@ class Report:
         """The report that `to_json` wrote."""
         values = dict(data)
         values["kernels"] = tuple(
-            KernelRow(**{**k, "nodes": tuple(k["nodes"]), "operators": tuple(k["operators"])})
+            KernelRow(
+                **{
+                    **k,
+                    "nodes": tuple(k["nodes"]),
+                    "operators": tuple(k["operators"]),
+                    "functions": tuple(DeviceFunction(**f) for f in k["functions"]),
+                }
+            )
             for k in data["kernels"]
         )
         values["fallbacks"] = tuple(Fallback(**f) for f in data["fallbacks"])

@@ -7,7 +7,7 @@ import shutil
 from collections.abc import Iterable
 
 from polyc.analysis.proof import counted
-from polyc.report.report import EXAMPLES, KernelRow, Report, count
+from polyc.report.report import EXAMPLES, DeviceFunction, KernelRow, Report, count
 
 WIDTH = 150
 """Columns, where there is no terminal that says."""
@@ -46,17 +46,32 @@ def print_report(report: Report, most: int | None = None) -> str:
 def make_table(report: Report, most: int | None = None) -> tuple[list[str], list[list[str]]]:
     """Heads and cells of the table of kernels; times only where some were measured."""
     timed = any(k.seconds is not None for k in report.kernels)
+    on_gpu = any(k.functions for k in report.kernels)
     heads = ["#", "kernel", "nodes", "schedule", "flop", "bytes", "proven"]
+    heads += ["grid", "registers", "shared"] if on_gpu else []
     heads += ["us", "Gflop/s", "GB/s"] if timed else []
     rows = []
     for position, k in _heaviest(report.kernels, most):
         row = [str(position), k.name, k.computes, k.told_schedule]
         row += [count(k.flops), count(k.bytes), "yes" if k.proof else "no"]
+        if on_gpu:
+            row += _launched(k.functions)
         if timed:
             micro = None if k.seconds is None else k.seconds * 1e6
             row += [_number(v) for v in (micro, k.gflops, k.gbytes)]
         rows.append(row)
     return heads, rows
+
+
+def _launched(functions: Iterable[DeviceFunction]) -> list[str]:
+    """Grids, registers of a thread, and bytes of shared memory, each function's after the other."""
+    grids, registers, shared = [], [], []
+    for f in functions:
+        grids.append(f.grid)
+        known = "-" if f.registers is None else str(f.registers)
+        registers.append(f"{known} (spills {f.spilled} B)" if f.spilled else known)
+        shared.append(f"{f.shared} B" if f.shared else "-")
+    return ["; ".join(grids), "; ".join(registers), "; ".join(shared)]
 
 
 def _heaviest(kernels: Iterable[KernelRow], most: int | None) -> list[tuple[int, KernelRow]]:

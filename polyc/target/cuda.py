@@ -6,9 +6,9 @@ not here takes nothing but another `CudaTarget`.
 
 from __future__ import annotations
 
+import ctypes
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from typing import Any
 
 import numpy as np
 
@@ -125,14 +125,6 @@ _UNITS = {
 """By capability; for another one, those of the nearest below."""
 
 DRIVER = "libcuda.so.1"
-_DECLARATIONS = """
-int cuInit(unsigned int flags);
-int cuDriverGetVersion(int *version);
-int cuDeviceGetCount(int *count);
-int cuDeviceGet(int *device, int ordinal);
-int cuDeviceGetName(char *name, int length, int device);
-int cuDeviceGetAttribute(int *value, int attribute, int device);
-"""
 _ATTRIBUTES = {
     "threads_per_block": 1,
     "warp": 10,
@@ -166,39 +158,36 @@ class Driver:
 
 def ask_driver(library: str = DRIVER) -> Driver:
     """The GPUs of this machine, by the driver's library; never fails."""
-    import cffi
-
-    ffi = cffi.FFI()
-    ffi.cdef(_DECLARATIONS)
     try:
-        cuda = ffi.dlopen(library)
+        cuda = ctypes.CDLL(library)
     except OSError:
         return Driver(
             missing=f"the CUDA driver ({library}) is not found; install NVIDIA's driver, or in a "
             "container let the GPU in (docker run --gpus all)"
         )
-    version, count = ffi.new("int *"), ffi.new("int *")
-    cuda.cuDriverGetVersion(version)
-    error = cuda.cuInit(0) or cuda.cuDeviceGetCount(count)
-    if error or not count[0]:
+    version, count = ctypes.c_int(), ctypes.c_int()
+    cuda.cuDriverGetVersion(ctypes.byref(version))
+    error = cuda.cuInit(0) or cuda.cuDeviceGetCount(ctypes.byref(count))
+    if error or not count.value:
         return Driver(
-            version[0],
+            version.value,
             missing=f"the CUDA driver finds no GPU (error {error}); see what nvidia-smi says, and "
             "whether CUDA_VISIBLE_DEVICES hides them",
         )
-    return Driver(version[0], tuple(_ask_device(ffi, cuda, k) for k in range(count[0])))
+    devices = tuple(_ask_device(cuda, ordinal) for ordinal in range(count.value))
+    return Driver(version.value, devices)
 
 
-def _ask_device(ffi: Any, cuda: Any, ordinal: int) -> CudaTarget:
-    device, value, name = ffi.new("int *"), ffi.new("int *"), ffi.new("char[]", 256)
-    cuda.cuDeviceGet(device, ordinal)
-    cuda.cuDeviceGetName(name, 256, device[0])
+def _ask_device(cuda: ctypes.CDLL, ordinal: int) -> CudaTarget:
+    device, name = ctypes.c_int(), ctypes.create_string_buffer(256)
+    cuda.cuDeviceGet(ctypes.byref(device), ordinal)
+    cuda.cuDeviceGetName(name, len(name), device)
     told = {}
     for attribute, number in _ATTRIBUTES.items():
-        value[0] = 0
-        cuda.cuDeviceGetAttribute(value, number, device[0])
-        told[attribute] = value[0]
-    return describe(ffi.string(name).decode("utf-8", "replace"), told)
+        value = ctypes.c_int()
+        cuda.cuDeviceGetAttribute(ctypes.byref(value), number, device)
+        told[attribute] = value.value
+    return describe(name.value.decode("utf-8", "replace"), told)
 
 
 def describe(name: str, told: Mapping[str, int]) -> CudaTarget:

@@ -133,17 +133,6 @@ def detect_target(cc: str = "gcc") -> Target:
     return machine if measured is None else replace(machine, rates=measured)
 
 
-def resolve_target(target: str | Target, cc: str = "gcc") -> Target:
-    """The target meant by "auto" or "cpu" (this machine), an instruction set's name, or itself."""
-    if isinstance(target, Target):
-        return target
-    if target == "cuda":
-        raise UnsupportedOp(
-            "target 'cuda' is not available yet: this version generates CPU code only; use 'cpu'"
-        )
-    return detect_target(cc) if target in ("auto", "cpu") else Target.named(target)
-
-
 def available_cores() -> int:
     """Cores that this process may run on (not those of the machine)."""
     if hasattr(os, "sched_getaffinity"):

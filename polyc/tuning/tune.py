@@ -10,11 +10,12 @@ from typing import TYPE_CHECKING, Any
 
 from polyc.build.cache import open_cache
 from polyc.commands.feeds import random_feeds
-from polyc.errors import BuildError
+from polyc.errors import BuildError, UnsupportedOp
 from polyc.mapping.parameters import Tuned
 from polyc.mapping.storing import choose_parameters
 from polyc.options import Options
 from polyc.pipeline import ClusteredModel, cluster_model
+from polyc.target.cuda import CudaTarget
 from polyc.target.machine import Target, missing_features
 from polyc.trace import Trace, make_trace
 from polyc.tuning.measure import Workbench
@@ -22,7 +23,7 @@ from polyc.tuning.search import Finding, Search, Task
 from polyc.tuning.store import add_tuned, read_tuned, tuned_file
 
 if TYPE_CHECKING:
-    from polyc.api import CompiledModel
+    from polyc.model import CompiledModel
 
 
 @dataclass(frozen=True)
@@ -46,14 +47,17 @@ class Tuning:
         return sorted(found, key=lambda f: -f.saved)
 
 
-def tune(model: Any, target: Target, options: Options) -> Tuning:
+def tune(model: Any, target: Target | CudaTarget, options: Options) -> Tuning:
     """Search for `options.tune` seconds; results go into the cache folder as they are found.
 
     Before, the model is compiled with what is known, and profiled on random inputs. Raises what
-    compiling raises, and BuildError if this machine cannot run what is compiled for the target.
+    compiling raises, BuildError if this machine cannot run what is compiled for the target, and
+    UnsupportedOp for a GPU.
     """
     from polyc.api import compile
 
+    if isinstance(target, CudaTarget):
+        raise UnsupportedOp(f"kernels for {target} cannot be tuned yet; tune with target='cpu'")
     missing = missing_features(target.features)
     if missing:
         raise BuildError(

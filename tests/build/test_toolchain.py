@@ -13,7 +13,13 @@ import pytest
 
 from polyc.build import toolchain
 from polyc.build.cache import Cache
-from polyc.build.toolchain import COMPILE_FLAGS, LibraryBuild, build_library, find_compiler
+from polyc.build.toolchain import (
+    COMPILE_FLAGS,
+    LibraryBuild,
+    build_library,
+    c_recipe,
+    find_compiler,
+)
 from polyc.errors import BuildError
 from polyc.target.machine import Target
 from tests.programs import SCALE_C, options
@@ -29,14 +35,14 @@ SOURCES = {
 def counting(monkeypatch) -> list[list[str]]:
     """Records compiler runs, other than questions about its version."""
     runs: list[list[str]] = []
-    execute = toolchain._execute
+    execute = toolchain.execute
 
     def record(arguments, folder=None):
         if "--version" not in arguments:
             runs.append(list(arguments))
         return execute(arguments, folder)
 
-    monkeypatch.setattr(toolchain, "_execute", record)
+    monkeypatch.setattr(toolchain, "execute", record)
     return runs
 
 
@@ -61,7 +67,8 @@ def test_equal_files_are_compiled_once(tmp_path, monkeypatch):
 
 def test_a_file_is_compiled_while_the_next_is_made(tmp_path, monkeypatch):
     runs = counting(monkeypatch)
-    with LibraryBuild(TARGET, options(tmp_path), Cache(tmp_path)) as build:
+    recipe = c_recipe(TARGET, options(tmp_path))
+    with LibraryBuild(recipe, TARGET.cores, Cache(tmp_path)) as build:
         build.add("one.c", "int one(void) { return 1; }")
         deadline = time.monotonic() + 60
         while not runs and time.monotonic() < deadline:
@@ -73,7 +80,8 @@ def test_a_file_is_compiled_while_the_next_is_made(tmp_path, monkeypatch):
 
 def test_leaving_early_drops_files_that_wait(tmp_path, monkeypatch):
     runs = counting(monkeypatch)
-    with LibraryBuild(replace(TARGET, cores=1), options(tmp_path), Cache(tmp_path)) as build:
+    recipe = c_recipe(TARGET, options(tmp_path))
+    with LibraryBuild(recipe, 1, Cache(tmp_path)) as build:
         for k in range(40):
             build.add(f"{k}.c", f"int f{k};")
     assert len(runs) < 40

@@ -7,7 +7,6 @@ import os
 import numpy as np
 import pytest
 
-from polyc.errors import UnsupportedOp
 from polyc.target import machine
 from polyc.target.machine import (
     NAMED,
@@ -16,7 +15,6 @@ from polyc.target.machine import (
     detect_target,
     host_features,
     missing_features,
-    resolve_target,
 )
 
 
@@ -51,16 +49,6 @@ def test_the_widest_isa_that_the_cpu_has_is_chosen(monkeypatch, features, isa):
     monkeypatch.setattr(machine, "_archspec_flags", lambda cc: None)
     monkeypatch.setattr(os, "uname", lambda: os.uname_result(("Linux", "h", "6", "v", "x86_64")))
     assert detect_target().isa == isa
-
-
-def test_resolving_names():
-    assert resolve_target("avx2") is Target.named("avx2")
-    assert resolve_target(Target.named("avx2")) is Target.named("avx2")
-    assert resolve_target("auto") == resolve_target("cpu") == detect_target()
-    with pytest.raises(UnsupportedOp, match="'cuda' is not available yet"):
-        resolve_target("cuda")
-    with pytest.raises(UnsupportedOp, match="'z80' is not known"):
-        resolve_target("z80")
 
 
 def test_caches_are_those_that_linux_describes(tmp_path):

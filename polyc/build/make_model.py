@@ -1,0 +1,212 @@
+"""Model -> bundle: the whole way, for a CPU or for a GPU. A model in the cache needs none of it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from polyc.build.bundle import make_manifest, write_bundle, write_weights
+from polyc.build.cache import Cache
+from polyc.build.nvcc import Resources, architecture_flags, cuda_recipe, read_resources
+from polyc.build.toolchain import LibraryBuild, c_recipe
+from polyc.mapping.parameters import Tuned
+from polyc.options import Options
+from polyc.report.report import DeviceFunction, KernelRow, Report
+from polyc.target.cuda import CudaTarget
+from polyc.target.machine import Target, available_cores
+from polyc.trace import Trace, make_trace
+from polyc.tuning.store import spell_choices
+
+if TYPE_CHECKING:
+    from polyc.codegen.cuda.grid import DeviceText
+    from polyc.memory.plan import Plan
+    from polyc.pipeline import Compiled
+
+
+def make_model(
+    model: Any,
+    target: Target | CudaTarget,
+    options: Options,
+    cache: Cache,
+    folder: Path,
+    tuned: Mapping[str, Tuned],
+) -> None:
+    """Compile a model into a bundle in `folder`; `tuned` are parameters that were measured."""
+    if isinstance(target, CudaTarget):
+        _make_for_cuda(model, target, options, cache, folder)
+    else:
+        _make_for_cpu(model, target, options, cache, folder, tuned)
+
+
+def _make_for_cpu(
+    model: Any,
+    target: Target,
+    options: Options,
+    cache: Cache,
+    folder: Path,
+    tuned: Mapping[str, Tuned],
+) -> None:
+    """The C compiler works at the kernels that are printed while the next ones are generated."""
+    from polyc.analysis.proof import counted
+    from polyc.analysis.verify import verify_barriers
+    from polyc.codegen.driver import DRIVER_FILE, is_worth_sharing, print_driver
+    from polyc.memory.plan import plan_memory
+    from polyc.pipeline import run_pipeline
+    from polyc.schedule.barriers import place_barriers
+
+    trace = make_trace(options)
+    with LibraryBuild(c_recipe(target, options), target.cores, cache) as build:
+        compiled = run_pipeline(model, target, options, trace, tuned, build.add)
+        with trace.step("plan"):
+            plan = plan_memory(compiled.program)
+            barriers = place_barriers(compiled.touched, plan.slots)
+            driver = print_driver(
+                compiled.program,
+                plan,
+                barriers,
+                shared=is_worth_sharing(compiled.program),
+                pinned=options.pinned,
+            )
+        trace.dump("c", driver, "driver")
+        build.add(DRIVER_FILE, driver)
+        proven = list(compiled.proven)
+        with trace.step("verify"):
+            if options.verify:
+                proven.append(_prove_arena(plan))
+                apart = verify_barriers(compiled.touched, plan.slots, barriers)
+                proven.append(
+                    f"barriers: {len(barriers)}, and {counted(apart, 'pair')} of launches with "
+                    "none between them independent"
+                )
+        with trace.step("weights"):
+            write_weights(folder, compiled.program, plan)
+        with trace.step("build"):
+            library = build.link()
+    consulted = spell_choices(compiled.keys, tuned) if options.use_tuned else {}
+    manifest = make_manifest(
+        compiled.program,
+        plan,
+        _report(compiled, plan, proven, {}, str(target), trace),
+        consulted,
+        threads=options.threads,
+        features=target.features,
+        flags=target.flags,
+    )
+    write_bundle(folder, manifest, library, {**compiled.sources, DRIVER_FILE: driver})
+
+
+def _make_for_cuda(
+    model: Any, target: CudaTarget, options: Options, cache: Cache, folder: Path
+) -> None:
+    """The launches of a call are put into one stream, and so need no barriers."""
+    from polyc.codegen.cuda.driver import DEVICE_ALIGNMENT, print_sources
+    from polyc.memory.plan import plan_memory
+    from polyc.pipeline import run_pipeline
+
+    trace = make_trace(options)
+    recipe = cuda_recipe(target, options)
+    compiled = run_pipeline(model, target, options, trace)
+    program, devices = compiled.program, compiled.devices
+    with LibraryBuild(recipe, available_cores(), cache) as build:
+        with trace.step("plan"):
+            plan = plan_memory(program, DEVICE_ALIGNMENT)
+            sources = print_sources(program, plan, devices, as_one=options.emulated)
+        for name, text in sources.items():
+            build.add(name, text)
+        with trace.step("verify"):
+            proven = [*compiled.proven, *([_prove_arena(plan)] if options.verify else [])]
+        with trace.step("weights"):
+            write_weights(folder, program, plan)
+        with trace.step("build"):
+            library = build.link()
+            functions = _describe(devices, read_resources(build.objects()))
+    told = f"{target}, emulated" if options.emulated else str(target)
+    fallible = (k for k, one in enumerate(program.launches) if devices[one.kernel].can_fail)
+    manifest = make_manifest(
+        program,
+        plan,
+        _report(compiled, plan, proven, functions, told, trace),
+        {},
+        threads=1,
+        features=(),
+        flags=architecture_flags(target.arch),
+        platform="emulated" if options.emulated else "cuda",
+        fallible=tuple(fallible),
+    )
+    write_bundle(folder, manifest, library, sources)
+
+
+def _prove_arena(plan: Plan) -> str:
+    from polyc.analysis.proof import counted
+    from polyc.analysis.verify import verify_arena
+
+    placed = counted(verify_arena(plan.slots, plan.arena_bytes), "array")
+    return f"arena: {placed} inside, none over another while both are live"
+
+
+def _describe(
+    devices: Mapping[str, DeviceText], resources: Mapping[str, Resources]
+) -> dict[str, tuple[DeviceFunction, ...]]:
+    """Kernel -> its functions, with what ptxas said of them if it was asked."""
+    told = {}
+    for kernel, text in devices.items():
+        functions = []
+        for grid in text.grids:
+            takes = resources.get(grid.function)
+            functions.append(
+                DeviceFunction(
+                    grid.function,
+                    str(grid),
+                    takes.registers if takes else None,
+                    grid.shared_bytes + (takes.shared if takes else 0),
+                    takes.spilled if takes else 0,
+                )
+            )
+        told[kernel] = tuple(functions)
+    return told
+
+
+def _report(
+    compiled: Compiled,
+    plan: Plan,
+    proven: Sequence[str],
+    functions: Mapping[str, tuple[DeviceFunction, ...]],
+    target: str,
+    trace: Trace,
+) -> Report:
+    """One row a launch: the schedule and proof of its kernel, the nodes and costs of the launch."""
+    told = {row.name: row for row in compiled.rows}
+    rows = tuple(
+        KernelRow(
+            launch.kernel,
+            launch.origin,
+            told[launch.kernel].schedule,
+            launch.flops,
+            launch.bytes,
+            told[launch.kernel].proof,
+            operators=tuple(compiled.operators.get(node, "") for node in launch.origin),
+            gain=gain,
+            copies=launch.copies,
+            functions=functions.get(launch.kernel, ()),
+        )
+        for launch, gain in zip(compiled.program.launches, compiled.gains, strict=True)
+    )
+    report = Report(
+        compiled.program.name,
+        target,
+        rows,
+        tuple(compiled.fallbacks),
+        tuple(compiled.rewrites),
+        tuple(compiled.schedule_fallbacks),
+        stage_seconds=dict(trace.seconds),
+        not_fused=tuple(compiled.not_fused),
+    )
+    return replace(
+        report,
+        arena_bytes=plan.arena_bytes,
+        arena_lower_bound=plan.lower_bound,
+        weights_bytes=plan.weights_bytes,
+        proven=tuple(proven),
+    )

@@ -1,0 +1,210 @@
+"""The text around CUDA kernels: units that hold them, and the driver that launches them.
+
+    kernels_0.cu   some kernels, and for each   extern "C" int launch_k0(x, y, status, stream)
+    driver.cu      a call for each launch, and what a caller needs besides (polyc_cuda_host.cuh)
+
+The emulator, whose blocks share what is static, takes all of that as one file.
+
+    extern "C" int polyc_run(void *const *buffers, void *workspace, void *stream)
+
+buffers holds the inputs, the outputs, and the constants, all in the memory of the device. workspace
+is the arena of temporaries and, behind it, one int a launch, all zero at first: a launch that meets
+an index out of range sets its own, and so it stays until the caller has read it. polyc_run puts
+the launches into the stream and returns; it neither allocates nor waits, so graphs can capture it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+
+from polyc.codegen.cuda.grid import DeviceText, Grid
+from polyc.codegen.host_text import (
+    clean,
+    find_copies,
+    find_places,
+    identifier,
+    pointer_type,
+    print_arguments,
+    print_overlap,
+)
+from polyc.codegen.loopnest import Kernel
+from polyc.codegen.program import Launch, Program
+from polyc.codegen.runtime_table import cuda_preamble
+from polyc.codegen.scope import Uses
+from polyc.memory.plan import Plan
+
+DRIVER_FILE = "driver.cu"
+MODEL_FILE = "model.cu"
+
+HOST_HEADER = "polyc_cuda_host.cuh"
+
+DEVICE_ALIGNMENT = 256
+"""Bytes: what cudaMalloc aligns to, and two of the lines that warps read."""
+
+KERNELS_A_UNIT = 8
+"""nvcc takes 0.6 s for an empty file and 0.1 to 0.3 s more for a kernel."""
+
+_SIGNATURE = "void *const *buffers, void *workspace, void *stream"
+
+
+def status_offset(plan: Plan) -> int:
+    """Where the ints that tell which launches failed begin in the workspace."""
+    return plan.arena_bytes
+
+
+def workspace_bytes(program: Program, plan: Plan) -> int:
+    """Bytes of the workspace of a call."""
+    return plan.arena_bytes + 4 * len(program.launches)
+
+
+def print_sources(
+    program: Program, plan: Plan, texts: Mapping[str, DeviceText], *, as_one: bool = False
+) -> dict[str, str]:
+    """File -> text of the kernels, whose texts are by name, and of the driver; or all `as_one`."""
+    driver = print_driver(program, plan)
+    if as_one:
+        return {MODEL_FILE: f"{print_unit(program.kernels, texts)}\n{driver}"}
+    kernels = range(0, len(program.kernels), KERNELS_A_UNIT)
+    units = {
+        f"kernels_{number}.cu": print_unit(program.kernels[k : k + KERNELS_A_UNIT], texts)
+        for number, k in enumerate(kernels)
+    }
+    return {**units, DRIVER_FILE: driver}
+
+
+def print_unit(kernels: Sequence[Kernel], texts: Mapping[str, DeviceText]) -> str:
+    """Kernels, and the functions that launch them."""
+    parts = [cuda_preamble(_add_up(texts[kernel.name].uses for kernel in kernels))]
+    for kernel in kernels:
+        parts += [texts[kernel.name].text, _launcher(kernel, texts[kernel.name].grids)]
+    return "\n".join(parts)
+
+
+def print_driver(program: Program, plan: Plan) -> str:
+    """The driver's text.
+
+    polyc_run returns 0; the number of a CUDA error, plus 65536 (k + 1) if launch k met it; or
+    -(k + 1), having done nothing, when output k overlaps an input or an earlier output.
+    polyc_profile waits until all is done, and writes to seconds[k] how long launch k took.
+    """
+    places = find_places(program, plan)
+    kernels = {k.name: k for k in program.kernels}
+    count, slots = len(program.launches), len(program.inputs) + len(program.outputs)
+    lines = [
+        f"/* {clean(program.name)}: {count} launches of {len(program.kernels)} kernels. */",
+        f'#include "{HOST_HEADER}"',
+        "",
+        *(f"{_head(kernel)};" for kernel in program.kernels),
+        "",
+        *print_overlap(program).splitlines(),
+        "",
+        "static int launches(const struct pc_call *call)",
+        "{",
+        "    void *const *const io = call->io;",
+        "    const char *const weights = call->weights;",
+        "    char *const arena = call->arena;",
+        "    int *const failed = call->failed;",
+        "    (void)io, (void)weights, (void)arena, (void)failed;",
+        "",
+    ]
+    for position, launch in enumerate(program.launches):
+        lines += _call(position, launch, kernels[launch.kernel], places)
+    for position, source, size in find_copies(program, places):
+        copy = f"polyc_copy(io[{position}], {source}, {size}, call->stream)"
+        lines += [f"    if (const int error = {copy})", "        return error;"]
+    lines += ["    return 0;", "}", ""]
+    text = _ENTRIES.replace("SIGNATURE", _SIGNATURE)
+    for name, value in (
+        ("SLOTS", slots),
+        ("COUNT", count),
+        ("STATUS_OFFSET", status_offset(plan)),
+    ):
+        text = text.replace(name, str(value))
+    return "\n".join([*lines, text])
+
+
+def _add_up(uses: Iterable[Uses]) -> Uses:
+    total = Uses()
+    for one in uses:
+        total.functions |= one.functions
+        total.casts |= one.casts
+    return total
+
+
+def _head(kernel: Kernel) -> str:
+    """The function that launches a kernel; with the name of each array, as its text has it."""
+    arguments = [f"{pointer_type(p.dtype, p.writes)}{p.name}" for p in kernel.params]
+    inside = ", ".join([*arguments, "int *status", "void *stream"])
+    return f'extern "C" int launch_{identifier(kernel.name)}({inside})'
+
+
+def _launcher(kernel: Kernel, grids: Sequence[Grid]) -> str:
+    arguments = ", ".join([*(p.name for p in kernel.params), "status"])
+    lines = [_head(kernel), "{", "    int error = 0;"]
+    for grid in grids:
+        blocks, threads = (
+            f"pc_dim3({', '.join(map(str, extents))})" for extents in (grid.blocks, grid.threads)
+        )
+        lines += [
+            "    if (!error)",
+            f"        error = PC_LAUNCH({identifier(grid.function)}, {blocks}, {threads}, "
+            f"{grid.shared_bytes}, stream, {arguments});",
+        ]
+    return "\n".join([*lines, "    return error;", "}", ""])
+
+
+def _call(position: int, launch: Launch, kernel: Kernel, places: dict[str, str]) -> Iterator[str]:
+    arguments = print_arguments(position, launch, kernel, places)
+    if launch.origin:
+        yield f"    /* {', '.join(map(clean, launch.origin))} */"
+    inside = ", ".join([*arguments, f"failed + {position}", "call->stream"])
+    yield f"    PC_STEP({position}, launch_{kernel.name}({inside}));"
+
+
+_ENTRIES = """\
+static int run(SIGNATURE, void **events)
+{
+    for (int k = 0; k < OUTPUTS; k++)
+        if (overlaps(buffers, INPUTS + k))
+            return -(k + 1);
+    struct pc_call call;
+    call.io = buffers;
+    call.weights = (const char *)buffers[SLOTS];
+    call.arena = (char *)workspace;
+    call.failed = (int *)((char *)workspace + STATUS_OFFSET);
+    call.stream = stream;
+    call.events = events;
+    pc_begin_call();
+    if (events)
+        pc_record(events[0], stream);
+    const int error = launches(&call);
+    pc_end_call();
+    return error;
+}
+
+extern "C" int polyc_buffer_count(void) { return SLOTS + 1; }
+
+extern "C" int polyc_run(SIGNATURE)
+{
+    return run(buffers, workspace, stream, NULL);
+}
+
+extern "C" int polyc_profile(SIGNATURE, double *seconds)
+{
+    void *events[COUNT + 1];
+    int made = 0, error = 0;
+    while (!error && made <= COUNT) {
+        error = pc_new_event(&events[made]);
+        made += !error;
+    }
+    if (!error)
+        error = run(buffers, workspace, stream, events);
+    if (!error)
+        error = polyc_synchronise(stream);
+    for (int k = 0; !error && k < COUNT; k++)
+        seconds[k] = pc_seconds(events[k], events[k + 1]);
+    while (made)
+        pc_drop_event(events[--made]);
+    return error;
+}
+"""

@@ -1,0 +1,1 @@
+"""Running a model on a GPU: memory, streams, and arrays that other libraries share."""

@@ -1,0 +1,163 @@
+"""The arrays of a call on a GPU: where each of them lies, and what must be copied."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
+from typing import Any, cast
+
+import numpy as np
+
+from polyc.calls import Binder
+from polyc.cuda.array import DeviceArray, borrow, is_on_device
+from polyc.cuda.dlpack import Borrowed
+from polyc.cuda.library import CudaLibrary
+from polyc.errors import ShapeError
+from polyc.spec import TensorSpec
+
+VECTOR = 16
+"""Bytes of the widest load of a thread, to which an array's first element must be aligned."""
+
+
+@dataclass(frozen=True)
+class Argument:
+    """An input or output of a call: in the device's memory, or on the host to be copied.
+
+    given: what the caller gave, or what is returned; copied: why the device needs memory for it
+    besides: it lies on the host, or a thread could not load four elements of it at once.
+    """
+
+    spec: TensorSpec
+    given: Any
+    on_host: np.ndarray | None = None
+    on_device: Borrowed | None = None
+
+    @property
+    def bytes(self) -> int:
+        return size_of(self.spec)
+
+    @property
+    def address(self) -> int | None:
+        """Where kernels find it, unless it must be copied first."""
+        place = self.on_device
+        return place.address if place and place.address % VECTOR == 0 else None
+
+
+@dataclass
+class Staging:
+    """Memory of the device for arguments that are copied, made when it is first needed."""
+
+    library: CudaLibrary
+    stream: int
+    buffers: dict[int, DeviceArray] = field(default_factory=dict)
+
+    def place(self, slot: int, size: int) -> int:
+        """The address of the memory for an argument's position."""
+        if slot not in self.buffers:
+            made = DeviceArray(self.library, (size,), np.dtype(np.uint8), self.stream)
+            self.buffers[slot] = made
+        return self.buffers[slot].address
+
+
+def bind_inputs(
+    binder: Binder,
+    specs: Sequence[TensorSpec],
+    values: Sequence[Any],
+    library: CudaLibrary,
+    stream: int,
+) -> list[Argument]:
+    """Inputs, checked; ShapeError for one that does not fit."""
+    bound = []
+    for spec, value in zip(specs, values, strict=True):
+        where = f"model {library.model!r}, input {spec.name!r}"
+        if is_on_device(value, library.emulated):
+            place = borrow(value, library, stream)
+            check_place(where, spec, place)
+            bound.append(Argument(spec, value, on_device=place))
+        else:
+            host = value if isinstance(value, np.ndarray) else to_host(value)
+            bound.append(Argument(spec, value, on_host=binder.convert(spec, host)))
+    return bound
+
+
+def bind_outputs(
+    binder: Binder,
+    specs: Sequence[TensorSpec],
+    given: Sequence[Any],
+    library: CudaLibrary,
+    stream: int,
+) -> list[Argument]:
+    """The caller's arrays to write into, checked; ShapeError for one that does not fit."""
+    if len(given) != len(specs):
+        raise ShapeError(
+            f"model {library.model!r} has {len(specs)} outputs, `out` holds {len(given)}; give one "
+            "array for each output"
+        )
+    bound = []
+    for spec, value in zip(specs, given, strict=True):
+        where = f"model {library.model!r}, `out` for output {spec.name!r}"
+        if not is_on_device(value, library.emulated):
+            binder.check_output(spec, value)
+            bound.append(Argument(spec, value, on_host=value))
+            continue
+        place = borrow(value, library, stream)
+        check_place(where, spec, place)
+        if place.read_only or place.address % VECTOR:
+            raise ShapeError(f"{where} must be writable and aligned to {VECTOR} bytes")
+        if isinstance(value, DeviceArray):
+            value.write_in(stream)
+        bound.append(Argument(spec, value, on_device=place))
+    return bound
+
+
+def to_host(value: Any) -> Any:
+    """An array of another library that is not on the device, as NumPy's; else the value itself."""
+    if hasattr(value, "__dlpack__"):
+        return np.from_dlpack(value)
+    return value
+
+
+def allocate(
+    specs: Iterable[TensorSpec], library: CudaLibrary, stream: int, on_host: bool
+) -> list[Argument]:
+    """Uninitialised outputs, on the host or on the device."""
+    made = []
+    for spec in specs:
+        shape = cast(tuple[int, ...], spec.shape)
+        if on_host:
+            array = np.empty(shape, spec.dtype)
+            made.append(Argument(spec, array, on_host=array))
+        else:
+            there = DeviceArray(library, shape, spec.dtype, stream)
+            made.append(Argument(spec, there, on_device=borrow(there, library, stream)))
+    return made
+
+
+def find_device(arguments: Iterable[Argument], library: CudaLibrary) -> int:
+    """The device on which the arrays of a call lie, or the current one.
+
+    Raises ShapeError if they lie on several.
+    """
+    devices = {a.on_device.device for a in arguments if a.on_device}
+    if len(devices) > 1:
+        raise ShapeError(
+            f"model {library.model!r} is given arrays on devices {sorted(devices)}; move them to "
+            "one"
+        )
+    return devices.pop() if devices else library.current_device()
+
+
+def check_place(where: str, spec: TensorSpec, place: Borrowed) -> None:
+    """Raises ShapeError for a device array that is not what the spec says."""
+    if place.dtype != spec.dtype:
+        raise ShapeError(f"{where} has type {place.dtype}, expected {spec.dtype}; convert it")
+    if place.shape != spec.shape:
+        raise ShapeError(f"{where} has shape {place.shape}, expected {spec.shape}; reshape it")
+    if not place.contiguous:
+        raise ShapeError(f"{where} must be row-major without gaps; make it contiguous")
+
+
+def size_of(spec: TensorSpec) -> int:
+    """Bytes of an array."""
+    return math.prod(cast(tuple[int, ...], spec.shape)) * spec.dtype.itemsize

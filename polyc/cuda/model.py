@@ -1,0 +1,278 @@
+"""A model on a GPU: arrays of NumPy or of the device in, the same kind out."""
+
+from __future__ import annotations
+
+import statistics
+import weakref
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from polyc.build.bundle import Manifest
+from polyc.build.load import read_weights
+from polyc.build.toolchain import LIBRARY_FILE
+from polyc.cuda.array import DeviceArray
+from polyc.cuda.calls import Argument, Staging, allocate, bind_inputs, bind_outputs, find_device
+from polyc.cuda.library import CudaLibrary, open_cuda_library
+from polyc.cuda.stream import DEFAULT, stream_handle
+from polyc.errors import ShapeError
+from polyc.model import CompiledModel
+
+
+@dataclass(frozen=True)
+class _Space:
+    """What a call works in: the workspace, and memory for arguments that are copied."""
+
+    workspace: DeviceArray
+    staging: Staging
+
+
+@dataclass(frozen=True)
+class _Device:
+    """A model on one device: its constants, and spaces that no call uses, by stream.
+
+    Calls in one stream follow one another, so they may share a space; list.append and list.pop are
+    atomic, so the pools need no lock.
+    """
+
+    weights: DeviceArray
+    pools: dict[int, list[_Space]]
+
+
+class CudaModel(CompiledModel):
+    """Calls put their kernels into a stream.
+
+    Where an input lies on the device (DLPack, then `__cuda_array_interface__`), so do the outputs,
+    and a call returns before they are computed; NumPy's arrays are copied there and back, and the
+    call waits. The constants are uploaded once, at the first call on a device.
+    """
+
+    def __init__(self, folder: Path, manifest: Manifest) -> None:
+        super().__init__(folder, manifest)
+        nodes = [", ".join(origin) or kernel for kernel, origin in manifest.launches]
+        emulated = manifest.platform == "emulated"
+        self._library = open_cuda_library(folder / LIBRARY_FILE, self.name, emulated, nodes)
+        self._constants = read_weights(folder, manifest, np.empty(manifest.weights_bytes, np.uint8))
+        self._devices: dict[int, _Device] = {}
+
+    def __call__(self, *arrays: Any, out: Any = None, stream: Any = None, **named: Any) -> Any:
+        """Run the model on inputs in order, or by name, in a CUDA stream.
+
+        stream: an int, or a stream of torch, CuPy or cuda.core; by default the default stream.
+        Returns the output, or a tuple in the graph's order if there are several: NumPy's arrays if
+        all inputs are on the host, else `DeviceArray`s, whose computing may not have ended. `out`,
+        an array or a sequence of arrays of either kind, is written into and returned. Raises
+        ShapeError for an array that does not fit, RuntimeFailure without a GPU, and for an index
+        out of range: at once if the call waits, or else by `check`.
+        """
+        values = self._binder.arrange(arrays, named)
+        given = out if out is None or isinstance(out, list | tuple) else (out,)
+        results = self._call(values, given, stream_handle(stream))
+        return results[0] if len(results) == 1 else tuple(results)
+
+    def run(self, feeds: Mapping[str, Any], stream: Any = None) -> dict[str, Any]:
+        """Run the model by name: {input: array} -> {output: array}, as a call does."""
+        values = self._binder.arrange((), feeds)
+        results = self._call(values, None, stream_handle(stream))
+        return dict(zip(self._results, results, strict=True))
+
+    def to_device(self, array: Any, stream: Any = None) -> DeviceArray:
+        """A copy of a host's array in the memory of the current device."""
+        host = np.asarray(array, order="C")
+        made = DeviceArray(self._library, host.shape, host.dtype, stream_handle(stream))
+        self._library.upload(made.address, host, made.stream)
+        return made
+
+    def check(self, stream: Any = None) -> None:
+        """Wait for a stream; RuntimeFailure if a call in it has met an index out of range."""
+        handle = stream_handle(stream)
+        self._library.synchronise(handle)
+        device = self._devices.get(self._library.current_device())
+        for space in device.pools.get(handle, []) if device else []:
+            self._check_indices(space.workspace, handle)
+
+    def capture(self, *arrays: Any, out: Any = None, **named: Any) -> Captured:
+        """A call as a CUDA graph, to be replayed on the same arrays; all are device arrays.
+
+        The model is run once first, so that everything is loaded. `replay` computes anew from what
+        the inputs hold by then. Without `out` the outputs are new arrays, `Captured.outputs`.
+        """
+        values = self._binder.arrange(arrays, named)
+        given = out if out is None or isinstance(out, list | tuple) else (out,)
+        inputs, outputs = self._bind(values, given, DEFAULT)
+        if any(a.address is None for a in (*inputs, *outputs)):
+            raise ShapeError(
+                f"model {self.name!r}: a graph reads and writes device arrays, aligned to 16 "
+                "bytes; copy the others there (`to_device`)"
+            )
+        with self._library.on_device(find_device((*inputs, *outputs), self._library)):
+            space = self._new_space(DEFAULT)
+            buffers = self._buffers(inputs, outputs, space)
+            memory = self._library.pointer(space.workspace.address)
+            run, graph = self._library.functions, self._library.ffi.new("void **")
+            self._library.check(run.polyc_run(buffers, memory, self._library.pointer(DEFAULT)))
+            self._library.synchronise(DEFAULT)
+            self._check_status(run.polyc_capture(buffers, memory, graph))
+        read, written = (tuple(a.given for a in part) for part in (inputs, outputs))
+        return Captured(self._library, graph[0], read, written, (space, self))
+
+    def profile(self, feeds: Mapping[str, Any], repeats: int = 7) -> tuple[float, ...]:
+        """Seconds of each launch, in order: the median of several runs after one to warm up.
+
+        They are told by events in the stream, and do not count what the host does in between.
+        """
+        values = self._binder.arrange((), feeds)
+        size = len(self._manifest.launches)
+        seconds = self._library.ffi.new("double[]", max(size, 1))
+        runs = []
+        for _ in range(repeats + 1):
+            self._call(values, None, DEFAULT, seconds)
+            runs.append(list(seconds)[:size])
+        return tuple(statistics.median(times) for times in zip(*runs[1:], strict=True))
+
+    def _call(
+        self, values: Sequence[Any], out: Sequence[Any] | None, stream: int, seconds: Any = None
+    ) -> list[Any]:
+        inputs, outputs = self._bind(values, out, stream)
+        library = self._library
+        with (
+            library.on_device(find_device((*inputs, *outputs), library)),
+            self._space(stream) as space,
+        ):
+            buffers = self._buffers(inputs, outputs, space)
+            memory, handle = library.pointer(space.workspace.address), library.pointer(stream)
+            if seconds is None:
+                status = library.functions.polyc_run(buffers, memory, handle)
+            else:
+                status = library.functions.polyc_profile(buffers, memory, handle, seconds)
+            self._check_status(status)
+            if any(a.on_host is not None for a in outputs):
+                self._fetch(outputs, space, stream)
+        return [a.given for a in outputs]
+
+    def _bind(
+        self, values: Sequence[Any], out: Sequence[Any] | None, stream: int
+    ) -> tuple[list[Argument], list[Argument]]:
+        library = self._library
+        inputs = bind_inputs(self._binder, self.inputs, values, library, stream)
+        if out is not None:
+            return inputs, bind_outputs(self._binder, self.outputs, out, library, stream)
+        on_host = all(a.on_device is None for a in inputs)
+        with library.on_device(find_device(inputs, library)):
+            return inputs, allocate(self.outputs, library, stream, on_host)
+
+    def _buffers(
+        self, inputs: Sequence[Argument], outputs: Sequence[Argument], space: _Space
+    ) -> Any:
+        """The addresses that polyc_run takes; what must be copied to the device is."""
+        library, stream, addresses = self._library, space.staging.stream, []
+        for slot, a in enumerate((*inputs, *outputs)):
+            address = a.address
+            if address is None:
+                address = space.staging.place(slot, a.bytes)
+                if slot < len(inputs) and a.on_host is not None:
+                    library.upload(address, a.on_host, stream)
+                elif slot < len(inputs) and a.on_device is not None:
+                    library.copy(address, a.on_device.address, a.bytes, stream)
+            addresses.append(library.pointer(address))
+        device = self._devices[library.current_device()]
+        addresses.append(library.pointer(device.weights.address))
+        return library.ffi.new("void *[]", addresses)
+
+    def _fetch(self, outputs: Sequence[Argument], space: _Space, stream: int) -> None:
+        """Copy outputs to the host, and wait for them."""
+        for slot, a in enumerate(outputs, len(self.inputs)):
+            if a.on_host is not None:
+                self._library.download(a.on_host, space.staging.place(slot, a.bytes), stream)
+        self._library.synchronise(stream)
+        self._check_indices(space.workspace, stream)
+
+    @contextmanager
+    def _space(self, stream: int) -> Iterator[_Space]:
+        """A space of the current device that no other call in this stream uses at the same time."""
+        pools = self._device(stream).pools
+        pool = pools.setdefault(stream, [])
+        try:
+            space = pool.pop()
+        except IndexError:
+            space = self._new_space(stream)
+        try:
+            yield space
+        finally:
+            pool.append(space)
+
+    def _new_space(self, stream: int) -> _Space:
+        self._device(stream)
+        size = self._manifest.arena_bytes + 4 * len(self._manifest.launches)
+        workspace = DeviceArray(self._library, (size,), np.dtype(np.uint8), stream)
+        self._library.clear(workspace.address, size, stream)
+        return _Space(workspace, Staging(self._library, stream))
+
+    def _device(self, stream: int) -> _Device:
+        """The model on the current device, with its constants there."""
+        number = self._library.current_device()
+        if number not in self._devices:
+            shape, dtype = self._constants.shape, self._constants.dtype
+            weights = DeviceArray(self._library, shape, dtype, stream)
+            self._library.upload(weights.address, self._constants, stream)
+            self._library.synchronise(stream)
+            self._devices.setdefault(number, _Device(weights, {}))
+        return self._devices[number]
+
+    def _check_status(self, status: int) -> None:
+        if status < 0:
+            raise self._binder.overlap(-status - 1)
+        self._library.check(status)
+
+    def _check_indices(self, workspace: DeviceArray, stream: int) -> None:
+        """Raise for a launch that met an index out of range, and forget it."""
+        if not self._manifest.fallible:
+            return
+        start = workspace.address + self._manifest.arena_bytes
+        failed = np.zeros(len(self._manifest.launches), np.int32)
+        self._library.download(failed, start, stream)
+        self._library.synchronise(stream)
+        if failed.any():
+            self._library.clear(start, failed.nbytes, stream)
+            raise self._bad_index(int(failed.nonzero()[0][0]))
+
+
+class Captured:
+    """A call as a CUDA graph.
+
+    outputs: the arrays that a replay writes.
+    """
+
+    def __init__(
+        self,
+        library: CudaLibrary,
+        graph: Any,
+        inputs: tuple[Any, ...],
+        outputs: tuple[Any, ...],
+        kept: object,
+    ) -> None:
+        """`kept` is what else the graph reads and writes; it lives as long."""
+        self.outputs = outputs
+        self._inputs = inputs
+        self._library = library
+        self._graph = graph
+        self._kept = kept
+        weakref.finalize(self, library.functions.polyc_forget, graph).atexit = False
+
+    def replay(self, stream: Any = None) -> tuple[Any, ...]:
+        """Put the call into a stream again; returns the outputs, which will be complete there."""
+        handle = stream_handle(stream)
+        for array in self._inputs:
+            if isinstance(array, DeviceArray):
+                array.read_in(handle)
+        for array in self.outputs:
+            if isinstance(array, DeviceArray):
+                array.write_in(handle)
+        self._library.check(
+            self._library.functions.polyc_replay(self._graph, self._library.pointer(handle))
+        )
+        return self.outputs

@@ -1,0 +1,107 @@
+"""What compiled models have in common, whatever they run on; `open_model` reads one."""
+
+from __future__ import annotations
+
+import os
+from abc import ABC, abstractmethod
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from polyc.build.bundle import Manifest, copy_bundle, read_bundle, read_source
+from polyc.calls import Binder
+from polyc.errors import RuntimeFailure
+from polyc.report.report import Report
+from polyc.spec import TensorSpec
+
+
+class CompiledModel(ABC):
+    """A model ready to run: arrays in, arrays out.
+
+    Calls from several Python threads run side by side: each takes its own memory from a pool, and
+    the GIL is released while compiled code runs.
+    """
+
+    def __init__(self, folder: Path, manifest: Manifest) -> None:
+        self._folder = folder
+        self._manifest = manifest
+        self.name: str = manifest.name
+        self.inputs: tuple[TensorSpec, ...] = manifest.inputs
+        self.outputs: tuple[TensorSpec, ...] = manifest.outputs
+        self._results = [s.name for s in self.outputs]
+        self._binder = Binder(self.name, self.inputs, self.outputs)
+        self.threads: int = 1
+
+    @abstractmethod
+    def __call__(self, *arrays: Any, out: Any = None, **named: Any) -> Any:
+        """Run the model on inputs in order, or by name.
+
+        Returns the output, or a tuple in the graph's order if there are several. `out`, an array or
+        a sequence of arrays, is written into and returned. Lists and scalars are converted; arrays
+        must have the input's type. Raises ShapeError for an array that does not fit, RuntimeFailure
+        for an index out of range.
+        """
+
+    @abstractmethod
+    def run(self, feeds: Mapping[str, Any]) -> dict[str, Any]:
+        """Run the model by name: {input: array} -> {output: array}."""
+
+    @abstractmethod
+    def profile(self, feeds: Mapping[str, Any], repeats: int = 7) -> tuple[float, ...]:
+        """Seconds of each launch, in order: the median of several runs after one to warm up."""
+
+    def explain(self, feeds: Mapping[str, Any] | None = None) -> Report:
+        """What was fused, how it is scheduled, what it costs; with times if `feeds` are given."""
+        report = self._manifest.report
+        return report if feeds is None else report.with_seconds(self.profile(feeds))
+
+    @property
+    def weights_bytes(self) -> int:
+        """Bytes of constants that the model reads."""
+        return self._manifest.weights_bytes
+
+    @property
+    def source(self) -> str:
+        """The generated C, or CUDA."""
+        return read_source(self._folder)
+
+    def save(self, path: str | os.PathLike[str]) -> None:
+        """Write the model to a folder that `polyc.load` reads, here or on a like machine."""
+        copy_bundle(self._folder, Path(path))
+
+    def export(self, folder: str | os.PathLike[str]) -> None:
+        """Write the model as text that `make` builds with nothing but a compiler.
+
+        folder: src/*, runtime/*, NAME.h (the interface), weights.bin, an example, a Makefile.
+        Raises InvalidModel if the folder exists and is not an earlier export.
+        """
+        from polyc.build.export import export_bundle
+
+        export_bundle(self._folder, self._manifest, Path(folder))
+
+    def __repr__(self) -> str:
+        ins, outs = (", ".join(map(str, s)) for s in (self.inputs, self.outputs))
+        return f"CompiledModel({self.name!r}: {ins} -> {outs})"
+
+    def _bad_index(self, launch: int) -> RuntimeFailure:
+        kernel, origin = self._manifest.launches[launch]
+        return RuntimeFailure(
+            f"model {self.name!r}: an index is out of range in {', '.join(origin) or kernel}; "
+            "check the index inputs against the sizes that they index"
+        )
+
+
+def open_model(folder: Path, checked: bool = False) -> CompiledModel:
+    """Open a bundle; its checksums are compared unless `checked`. No compiler is needed.
+
+    A bundle is native code: open only what you trust. Raises InvalidModel for a damaged bundle,
+    BuildError when this machine cannot run it.
+    """
+    manifest = read_bundle(folder, checked)
+    if manifest.platform == "cpu":
+        from polyc.cpu_model import CpuModel
+
+        return CpuModel(folder, manifest)
+    from polyc.cuda.model import CudaModel
+
+    return CudaModel(folder, manifest)
