@@ -86,14 +86,38 @@ PC_HALF(bf16)
    f32x4 v = pc_load_f32x4(p); v[2] += 1; pc_store_f32x4(q, v);   one access of 4, 8 or 16 bytes,
    to whose size the address is aligned. */
 
+/* One access, however the compiler would like to split it. */
+#ifdef __CUDACC__
+template <class V> PC_INLINE V pc_load_whole(const void *p) { return *(const V *)p; }
+template <class V> PC_INLINE void pc_store_whole(void *p, V v) { *(V *)p = v; }
+#else
+template <int bytes> struct pc_whole;
+template <> struct pc_whole<4> { typedef u32 type __attribute__((may_alias)); };
+template <> struct pc_whole<8> { typedef u64 type __attribute__((may_alias)); };
+template <> struct pc_whole<16> { typedef u32 type __attribute__((vector_size(16), may_alias)); };
+template <class V> PC_INLINE V pc_load_whole(const void *p)
+{
+    const typename pc_whole<sizeof(V)>::type whole = *(const typename pc_whole<sizeof(V)>::type *)p;
+    V v;
+    memcpy(&v, &whole, sizeof v);
+    return v;
+}
+template <class V> PC_INLINE void pc_store_whole(void *p, V v)
+{
+    typename pc_whole<sizeof(V)>::type whole;
+    memcpy(&whole, &v, sizeof v);
+    *(typename pc_whole<sizeof(V)>::type *)p = whole;
+}
+#endif
+
 #define PC_SHORT_VECTOR(type, n) \
     struct alignas(n * sizeof(type)) type##x##n { \
         type lane[n]; \
         __host__ __device__ type &operator[](int l) { return lane[l]; } \
         __host__ __device__ const type &operator[](int l) const { return lane[l]; } \
     }; \
-    PC_INLINE type##x##n pc_load_##type##x##n(const type *p) { return *(const type##x##n *)p; } \
-    PC_INLINE void pc_store_##type##x##n(type *p, type##x##n v) { *(type##x##n *)p = v; } \
+    PC_INLINE type##x##n pc_load_##type##x##n(const type *p) { return pc_load_whole<type##x##n>(p); } \
+    PC_INLINE void pc_store_##type##x##n(type *p, type##x##n v) { pc_store_whole(p, v); } \
     PC_INLINE type##x##n pc_splat_##type##x##n(type value) \
     { \
         type##x##n v; \

@@ -5,7 +5,7 @@
 #ifndef POLYC_EMULATOR_ASYNC_HPP
 #define POLYC_EMULATOR_ASYNC_HPP
 
-#include "polyc_emulator_block.hpp"
+#include "polyc_emulator_counts.hpp"
 
 /* At least `count` elements at *array. */
 template <class T> PC_HIDDEN void pc_make_room(T **array, int *room, int count)
@@ -28,20 +28,22 @@ PC_HIDDEN void pc_add_copy(void *shared, const void *global, int bytes, int fill
     pc_make_room(&self->copies, &self->copy_room, self->copy_count + 1);
     self->copies[self->copy_count++] = {shared, global, bytes, filled};
     self->open++;
+    PC_COUNTS_ACCESS(0, shared, filled);
+    PC_COUNTS_ACCESS(1, global, bytes);
 }
 
-static inline void pc_copy_async(void *shared, const void *global, int bytes, int filled)
+PC_INLINE void pc_copy_async(void *shared, const void *global, int bytes, int filled)
 {
     pc_add_copy(shared, global, bytes, filled);
     memset(shared, 0xff, (size_t)filled);
 }
 
-static inline __attribute__((unused)) void pc_copy_async_16_of(void *shared, const void *global, int bytes)
+PC_INLINE void pc_copy_async_16_of(void *shared, const void *global, int bytes)
 {
     pc_copy_async(shared, global, bytes, 16);
 }
 #define PC_COPY_ASYNC(bytes) \
-    static inline __attribute__((unused)) void pc_copy_async_##bytes(void *shared, const void *global) \
+    PC_INLINE void pc_copy_async_##bytes(void *shared, const void *global) \
     { \
         pc_copy_async(shared, global, bytes, bytes); \
     }
@@ -78,7 +80,7 @@ PC_HIDDEN void pc_forget_copies(int count, int left)
     pc_move(self->copies, self->copies + count, (size_t)self->copy_count * sizeof(pc_copy_request));
 }
 
-static inline __attribute__((unused)) void pc_copy_async_wait(int left)
+PC_INLINE void pc_copy_async_wait(int left)
 {
     const int due = pc_count_due(left);
     for (int k = 0; k < due; k++) {

@@ -21,7 +21,7 @@ struct pc_dim3 {
 
 /* Threads that wait for one another: the whole block's, or a warp's. */
 struct pc_barrier {
-    struct pc_thread *waiting; /* linked by `next`, last come first */
+    struct pc_thread *first, *last; /* linked by `next`, in the order in which they came */
     int count;
     int line;      /* where they wait */
     unsigned phase; /* how often it was passed */
@@ -149,7 +149,7 @@ PC_HIDDEN void pc_make_ready(pc_worker *worker, pc_thread *thread)
     worker->ready[(worker->ready_first + worker->ready_count++) % PC_MOST_THREADS] = thread;
 }
 
-static inline u64 pc_draw(u64 *state) /* xorshift64 */
+PC_HIDDEN u64 pc_draw(u64 *state) /* xorshift64 */
 {
     *state ^= *state << 13;
     *state ^= *state >> 7;
@@ -290,21 +290,22 @@ PC_HIDDEN unsigned pc_meet(pc_barrier *barrier, int expected, int line, char ord
     const unsigned parity = barrier->phase & 1;
     if (barrier->count && barrier->line != line)
         pc_fail("waits at line %d while thread (%d, %d, %d) waits at line %d", line,
-            barrier->waiting->x, barrier->waiting->y, barrier->waiting->z, barrier->line);
+            barrier->first->x, barrier->first->y, barrier->first->z, barrier->line);
     if (order)
         PC_RELEASE(order + parity);
     barrier->line = line;
-    self->next = barrier->waiting;
-    barrier->waiting = self;
+    if (barrier->count++)
+        barrier->last->next = self;
+    else
+        barrier->first = self;
+    barrier->last = self;
     self->waits = barrier;
-    if (++barrier->count == expected) {
-        pc_thread *woken[PC_MOST_THREADS]; /* in the order in which they came */
-        for (int k = expected; k > 0; barrier->waiting = barrier->waiting->next) {
-            barrier->waiting->waits = NULL;
-            woken[--k] = barrier->waiting;
+    if (barrier->count == expected) {
+        pc_thread *woken = barrier->first;
+        for (int k = 0; k < expected; k++, woken = woken->next) {
+            woken->waits = NULL;
+            pc_make_ready(worker, woken);
         }
-        for (int k = 0; k < expected; k++)
-            pc_make_ready(worker, woken[k]);
         barrier->count = 0;
         barrier->phase++;
     }

@@ -43,8 +43,10 @@ extern "C" void __tsan_func_exit(void);
 #define PC_ACQUIRE(place) (void)(place)
 #endif
 #ifdef __SANITIZE_THREAD__
+#define PC_SILENT __attribute__((no_sanitize("thread")))
 #define PC_HIDDEN static __attribute__((noinline, unused, no_sanitize("thread")))
 #else
+#define PC_SILENT
 #define PC_HIDDEN static __attribute__((unused))
 #endif
 
@@ -80,7 +82,7 @@ __asm__(".text\n"
         ".size pc_change_stack, .-pc_change_stack\n");
 
 /* Registers, the address to go on at, and one word that puts the stack where a call would. */
-static void *pc_first_frame(char *stack, size_t size, void (*begin)(void))
+PC_HIDDEN void *pc_first_frame(char *stack, size_t size, void (*begin)(void))
 {
     void **frame = (void **)(stack + size / 16 * 16) - 8;
     memset(frame, 0, 8 * sizeof(void *));
@@ -110,7 +112,7 @@ __asm__(".text\n"
         "    ret\n"
         ".size pc_change_stack, .-pc_change_stack\n");
 
-static void *pc_first_frame(char *stack, size_t size, void (*begin)(void))
+PC_HIDDEN void *pc_first_frame(char *stack, size_t size, void (*begin)(void))
 {
     void **frame = (void **)(stack + size / 16 * 16) - 20;
     memset(frame, 0, 20 * sizeof(void *));
@@ -129,7 +131,7 @@ static void pc_change_stack(void **saved, void *next)
     swapcontext(&here, (ucontext_t *)next);
 }
 
-static void *pc_first_frame(char *stack, size_t size, void (*begin)(void))
+PC_HIDDEN void *pc_first_frame(char *stack, size_t size, void (*begin)(void))
 {
     size = (size - sizeof(ucontext_t)) / 64 * 64;
     ucontext_t *context = (ucontext_t *)(stack + size);

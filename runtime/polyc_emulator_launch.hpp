@@ -9,6 +9,10 @@
 #include <pthread.h>
 #include <time.h>
 
+PC_HIDDEN pc_worker *pc_get_worker(int k);
+
+#include "polyc_emulator_counts.hpp"
+
 enum { PC_MOST_WORKERS = 64, PC_FAILED = 719 /* cudaErrorLaunchFailure */ };
 
 static struct {
@@ -28,7 +32,7 @@ __attribute__((unused)) void polyc_emulator_set(u64 seed, int processors)
     pc_emulator.seed = seed;
     pc_emulator.processors = processors < 1 ? 1
         : processors > PC_MOST_WORKERS ? (int)PC_MOST_WORKERS : processors;
-#ifdef PC_RACES
+#ifdef __SANITIZE_THREAD__
     pc_emulator.processors = 1;
 #endif
     pc_emulator.launches = 0;
@@ -64,7 +68,7 @@ struct pc_share {
     pc_worker *worker;
 };
 
-static inline u64 pc_mix(u64 x) /* splitmix64's finaliser */
+PC_HIDDEN u64 pc_mix(u64 x) /* splitmix64's finaliser */
 {
     x = (x ^ x >> 30) * 0xbf58476d1ce4e5b9u;
     x = (x ^ x >> 27) * 0x94d049bb133111ebu;
@@ -94,6 +98,7 @@ PC_HIDDEN void pc_run_blocks(pc_grid *grid, pc_worker *worker, double seconds)
         const int x = (int)(block % shape.x), rest = (int)(block / shape.x);
         if (!pc_run_block(worker, x, rest % shape.y, rest / shape.y))
             __atomic_store_n(&grid->failed, 1, __ATOMIC_RELAXED);
+        pc_flush_counts();
         if (pc_now() > end)
             break;
     }
@@ -188,10 +193,10 @@ template <class... Parameters, class... Arguments>
 static int pc_launch(const char *name, pc_dim3 grid, pc_dim3 block, i64 shared_bytes,
     void (*kernel)(Parameters...), Arguments... arguments)
 {
-    const auto call = [=] { kernel(static_cast<Parameters>(arguments)...); };
+    const auto call = [=]() PC_SILENT { kernel(static_cast<Parameters>(arguments)...); };
     typedef decltype(call) Call;
     const pc_kernel_call what = {name, grid, block, shared_bytes,
-        [](const void *c) { (*(Call *)c)(); }, &call};
+        [](const void *c) PC_SILENT { (*(Call *)c)(); }, &call};
     return pc_launch_call(&what);
 }
 

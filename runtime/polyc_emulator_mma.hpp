@@ -3,6 +3,7 @@
 #ifndef POLYC_EMULATOR_MMA_HPP
 #define POLYC_EMULATOR_MMA_HPP
 
+#include "polyc_emulator_counts.hpp"
 #include "polyc_emulator_warp.hpp"
 
 typedef f32 pc_quad __attribute__((vector_size(16), may_alias));
@@ -22,9 +23,9 @@ PC_HIDDEN void pc_exchange_rows(const char **rows, int count, const void *row, i
 {
     if ((uintptr_t)row % 16 && pc_self->index % 32 < 8 * count)
         pc_fail("loads a row of a matrix at line %d that is not aligned to 16 bytes", line);
+    const int lane = pc_self->index % 32;
     pc_move(pc_own_slot(), &row, sizeof row);
     const pc_slot *slots = pc_meet_whole_warp("ldmatrix", line);
-    const int lane = pc_self->index % 32;
     for (int m = 0; m < count; m++) {
         pc_move(&rows[3 * m], &slots[8 * m + lane / 4], sizeof row);
         pc_move(&rows[3 * m + 1], &slots[8 * m + 2 * (lane % 4)], sizeof row);
@@ -32,7 +33,12 @@ PC_HIDDEN void pc_exchange_rows(const char **rows, int count, const void *row, i
     }
 }
 
-template <int count, bool transposed> static inline void pc_ldmatrix(u32 *r, const void *row, int line)
+#ifdef PC_COUNT
+#define PC_READER PC_HIDDEN /* whole rows have been counted */
+#else
+#define PC_READER PC_INLINE
+#endif
+template <int count, bool transposed> PC_READER void pc_ldmatrix(u32 *r, const void *row, int line)
 {
     const char *rows[3 * count];
     pc_exchange_rows(rows, count, row, line);
@@ -47,8 +53,9 @@ template <int count, bool transposed> static inline void pc_ldmatrix(u32 *r, con
 }
 
 #define PC_LDMATRIX(name, count, transposed) \
-    static inline __attribute__((unused)) void name(u32 *r, const void *row, int line = __builtin_LINE()) \
+    PC_INLINE void name(u32 *r, const void *row, int line = __builtin_LINE()) \
     { \
+        PC_COUNTS_ACCESS(0, row, PC_LANE < 8 * count ? 16 : 0); \
         pc_ldmatrix<count, transposed>(r, row, line); \
     }
 PC_LDMATRIX(pc_ldmatrix_x1, 1, false)
@@ -93,13 +100,13 @@ template <f32 widen(u16)> static inline pc_quad pc_unpack(u32 first, u32 second)
 {
     return pc_quad{widen((u16)first), widen((u16)(first >> 16)), widen((u16)second), widen((u16)(second >> 16))};
 }
-static inline __attribute__((unused)) void pc_mma_m16n8k16_bf16(f32 *d, const u32 *a, const u32 *b,
+PC_INLINE void pc_mma_m16n8k16_bf16(f32 *d, const u32 *a, const u32 *b,
     int line = __builtin_LINE())
 {
     pc_multiply_fragments(d, {pc_unpack<pc_widen_bf16>(a[0], a[2]), pc_unpack<pc_widen_bf16>(a[1], a[3]),
         pc_unpack<pc_widen_bf16>(b[0], b[1])}, line);
 }
-static inline __attribute__((unused)) void pc_mma_m16n8k16_f16(f32 *d, const u32 *a, const u32 *b,
+PC_INLINE void pc_mma_m16n8k16_f16(f32 *d, const u32 *a, const u32 *b,
     int line = __builtin_LINE())
 {
     pc_multiply_fragments(d, {pc_unpack<pc_widen_f16>(a[0], a[2]), pc_unpack<pc_widen_f16>(a[1], a[3]),
@@ -111,7 +118,7 @@ static inline pc_quad pc_widen_tf32(u32 first, u32 second)
 {
     return pc_quad{pc_value_f32(first & 0xffffe000), pc_value_f32(second & 0xffffe000), 0, 0};
 }
-static inline __attribute__((unused)) void pc_mma_m16n8k8_tf32(f32 *d, const u32 *a, const u32 *b,
+PC_INLINE void pc_mma_m16n8k8_tf32(f32 *d, const u32 *a, const u32 *b,
     int line = __builtin_LINE())
 {
     pc_multiply_fragments(d, {pc_widen_tf32(a[0], a[2]), pc_widen_tf32(a[1], a[3]),

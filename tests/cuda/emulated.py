@@ -25,8 +25,10 @@ COMPILER = ("g++", "-std=c++17", *WARNINGS, "-pthread", "-g1")
 PLAIN = ("-O2",)
 ADDRESS = ("-O1", "-fsanitize=address,undefined", "-fno-sanitize-recover=all")
 RACES = ("-O1", "-fsanitize=thread")
+COUNTS = ("-O1", "-fsanitize=thread", "-DPC_COUNT")
+"""gcc calls a function at each access; it is the emulator's, as the sanitizer is not linked."""
 
-_MAIN = """
+_MAIN = r"""
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -34,6 +36,11 @@ extern "C" int polyc_run(void **buffers, void *workspace, void *stream);
 extern "C" void polyc_emulator_set(uint64_t seed, int processors);
 extern "C" const char *polyc_emulator_message(void);
 extern "C" unsigned long polyc_emulator_barriers(void);
+#ifdef PC_COUNT
+extern "C" const char *polyc_emulator_counts(void);
+#else
+static const char *polyc_emulator_counts(void) { return ""; }
+#endif
 
 /* seed, processors, bytes of workspace, a file and its size for each buffer */
 int main(int count, char **arguments)
@@ -43,13 +50,14 @@ int main(int count, char **arguments)
     for (int k = 0; k < buffers; k++) {
         const size_t size = strtoul(arguments[5 + 2 * k], NULL, 10);
         FILE *file = fopen(arguments[4 + 2 * k], "rb");
-        if (posix_memalign(&data[k], 16, size) || fread(data[k], 1, size, file) != size)
+        if (posix_memalign(&data[k], 256, size) || fread(data[k], 1, size, file) != size)
             return 3;
         fclose(file);
     }
     polyc_emulator_set(strtoul(arguments[1], NULL, 10), atoi(arguments[2]));
     const int error = polyc_run(data, malloc(strtoul(arguments[3], NULL, 10)), NULL);
-    printf("%d %lu %s", error, polyc_emulator_barriers(), polyc_emulator_message());
+    printf("%d %lu %s\n", error, polyc_emulator_barriers(), polyc_emulator_message());
+    printf("%s", polyc_emulator_counts());
     for (int k = 0; k < buffers; k++) {
         FILE *file = fopen(arguments[4 + 2 * k], "wb");
         fwrite(data[k], 1, strtoul(arguments[5 + 2 * k], NULL, 10), file);
@@ -68,6 +76,7 @@ class Outcome:
     message: what the emulator says about an error.
     barriers: passed, in all blocks.
     report: what sanitizers wrote.
+    counts: built with COUNTS: (kernel, array or "global") -> accesses of warps, parts, least parts.
     buffers: after the run.
     """
 
@@ -75,6 +84,7 @@ class Outcome:
     message: str
     barriers: int
     report: str
+    counts: dict[tuple[str, str], tuple[int, int, int]]
     buffers: tuple[np.ndarray, ...]
 
     @property
@@ -106,17 +116,16 @@ def has_sanitizers(flags: tuple[str, ...]) -> bool:
 def build(text: str, folder: Path, flags: tuple[str, ...] = PLAIN) -> Path:
     """The program that runs the text's polyc_run."""
     (folder / "model.cu").write_text(text)
-    program = folder / "model"
-    command = [*COMPILER, *flags, f"-I{find_runtime()}", "-x", "c++", "model.cu"]
-    made = subprocess.run(
-        [*command, "-x", "none", str(_main_object(flags)), "-o", str(program)],
-        cwd=folder,
-        capture_output=True,
-        text=True,
-        check=False,
-    )
+    compiling = [*COMPILER, *flags, f"-I{find_runtime()}", "-x", "c++", "-c", "model.cu"]
+    _do([*compiling, "-o", "model.o"], folder)
+    linking = PLAIN if flags == COUNTS else flags
+    _do([*COMPILER, *linking, "model.o", str(_main_object(flags)), "-o", "model"], folder)
+    return folder / "model"
+
+
+def _do(command: Sequence[str], folder: Path) -> None:
+    made = subprocess.run(command, cwd=folder, capture_output=True, text=True, check=False)
     assert made.returncode == 0, made.stderr
-    return program
 
 
 def run(
@@ -147,7 +156,14 @@ def run(
         np.frombuffer(Path(f).read_bytes(), b.dtype).reshape(b.shape)
         for f, b in zip(files[::2], buffers, strict=True)
     )
-    head = re.match(r"(-?\d+) (\d+) (.*)", result.stdout, re.DOTALL)
+    head = re.match(r"(-?\d+) (\d+) (.*)\n", result.stdout)
     if head is None:
-        return Outcome(-1, "", 0, result.stderr or f"exit status {result.returncode}", after)
-    return Outcome(int(head[1]), head[3], int(head[2]), result.stderr, after)
+        report = result.stderr or f"exit status {result.returncode}"
+        return Outcome(-1, "", 0, report, {}, after)
+    counts = {
+        (kernel, array): (int(accesses), int(parts), int(least))
+        for kernel, array, accesses, parts, least in map(
+            str.split, result.stdout[head.end() :].splitlines()
+        )
+    }
+    return Outcome(int(head[1]), head[3], int(head[2]), result.stderr, counts, after)
