@@ -24,6 +24,7 @@ from math import ceil, prod
 
 from polyc.mapping.columns import is_by_columns
 from polyc.mapping.loop_order import L2_SHARE, Operand, list_operands
+from polyc.mapping.signature import spell_layouts
 from polyc.mapping.stored_kernel import StoredKernel
 from polyc.mapping.storing import StoredCluster
 from polyc.promote.local_arrays import LARGEST_HANDED
@@ -101,8 +102,11 @@ def _fuse(
     total = sum(arrays[name].bytes for name in handed)
     if total <= target.l2 // 2 or not all(map(_is_plain, (*kernel.parts, one))):
         return None
-    if any(one.storages[a] != kernel.storages[a] for a in one.arrays if a in kernel.arrays):
-        return None  # a constant that lies differently for each of them
+    common = [a for a in one.arrays if a in kernel.arrays]
+    if spell_layouts(common, one.storages, handed) != spell_layouts(
+        common, kernel.storages, handed
+    ):
+        return None  # a constant lies differently for each of them
     if any(load.dynamic for s in one.cluster.statements for load in s.loads):
         return None
     loops = _common_loops(kernel, one)

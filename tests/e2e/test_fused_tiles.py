@@ -129,3 +129,18 @@ def test_a_kernel_in_between_goes_first_if_it_must_and_stays_if_it_may(tmp_path:
     weights_ /= weights_.sum(-1, keepdims=True)
     np.testing.assert_allclose(result["y"], weights_ @ feeds["v"].transpose(0, 2, 1), atol=1e-5)
     np.testing.assert_allclose(result["t"], feeds["z"].astype(np.float64) @ feeds["z"], atol=1e-5)
+
+
+def test_a_constant_that_each_part_stores_in_its_own_way_keeps_them_apart(tmp_path: Path):
+    """w is read along its rows by one product, and along its columns by the other."""
+    w = np.random.default_rng(0).standard_normal((24, 40), dtype=np.float32)
+    x = ops.input("x", (200, 24))
+    h = ops.relu(ops.matmul(x, w))
+    model = polyc.compile(
+        Graph.of(y=ops.matmul(h, ops.transpose(ops.constant(w), (1, 0)))),
+        target=small_cache(32),
+        options=options(tmp_path),
+    )
+    a = np.random.default_rng(1).standard_normal((200, 24), dtype=np.float32)
+    wanted = np.maximum(a.astype(np.float64) @ w, 0) @ w.T
+    np.testing.assert_allclose(model(a), wanted, atol=1e-4)
