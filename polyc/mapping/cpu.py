@@ -27,6 +27,7 @@ from polyc.poly.tree import (
     BAND,
     FILTER,
     LEAF,
+    drop_idle_loops,
     edit_leaf_bands,
     make_atomic,
     mark_members,
@@ -36,6 +37,9 @@ from polyc.poly.tree import (
 from polyc.schedule.cluster import Cluster
 from polyc.schedule.schedule import OuterBand, build_tree, outer_band
 from polyc.scop.scop import Statement
+
+LOOP_MARKS = frozenset({"parallel", "vector", "unroll"})
+"""The marks that say how the loop below them is to run."""
 
 
 def map_to_cpu(cluster: Cluster, band: OuterBand, mapping: Mapping) -> isl.Schedule:
@@ -61,7 +65,9 @@ def map_to_cpu(cluster: Cluster, band: OuterBand, mapping: Mapping) -> isl.Sched
     else:
         node = node.insert_mark(isl.Id("scope"))
     schedule = edit_leaf_bands(node.get_schedule(), lambda band: _mark_leaf(band, cluster, mapping))
-    return _unroll_inner(schedule, cluster) if mapping.strategy == "transform" else schedule
+    if mapping.strategy == "transform":
+        schedule = _unroll_inner(schedule, cluster)
+    return drop_idle_loops(schedule, LOOP_MARKS)
 
 
 def join_trees(

@@ -28,7 +28,7 @@ from polyc.mapping.signature import spell_layouts
 from polyc.mapping.stored_kernel import StoredKernel
 from polyc.mapping.storing import StoredCluster
 from polyc.promote.local_arrays import LARGEST_HANDED
-from polyc.schedule.cluster import MANY_ITERATIONS, Cluster, shared_iterator
+from polyc.schedule.cluster import MANY_ITERATIONS, Cluster, shared_loops
 from polyc.scop.scop import Array
 from polyc.target.machine import Target
 
@@ -135,8 +135,7 @@ def _common_loops(kernel: StoredKernel, one: StoredCluster) -> tuple[Mapping[str
     """The loops around the kernel that the cluster shares: it reads at i what was written at i."""
     outer = kernel.loops or kernel.parts[0].cluster.shared
     around = Cluster(kernel.statements, tuple(outer), has_reuse=False)
-    pairs = [(loop, shared_iterator(around, loop, one.cluster)) for loop in outer]
-    return tuple({**loop, **position} for loop, position in pairs if position is not None)
+    return shared_loops(around, one.cluster)
 
 
 def _choose_sizes(

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 
 import islpy as isl
 
@@ -69,3 +69,56 @@ def edit_leaf_bands(
         return node
 
     return visit(schedule.get_root()).get_schedule()
+
+
+def drop_idle_loops(schedule: isl.Schedule, marks: Collection[str]) -> isl.Schedule:
+    """The schedule without loops of one iteration, nor those of `marks`, which speak of a loop.
+
+    mark parallel (band [n]) over band [i, i - i mod 64] : n = 0, i < 64   ->   band [i]
+
+    They change no order, but whoever reads the tree afterwards has one dimension more to deal with.
+    """
+    domain = schedule.get_domain()
+
+    def is_loop_mark(node: isl.ScheduleNode) -> bool:
+        return node.get_type() == MARK and node.mark_get_id().get_name() in marks
+
+    def visit(node: isl.ScheduleNode) -> isl.ScheduleNode:
+        if is_loop_mark(node):
+            band = node.child(0)
+            return band.delete().parent().delete() if _is_idle(band, 0, domain) else node
+        if node.get_type() != BAND or is_loop_mark(node.parent()):
+            return node
+        return _drop_members(node, domain)
+
+    return schedule.get_root().map_descendant_bottom_up(visit).get_schedule()
+
+
+def _drop_members(band: isl.ScheduleNode, domain: isl.UnionSet) -> isl.ScheduleNode:
+    """The band without members of one iteration."""
+    members = range(band.band_n_member())
+    idle = [_is_idle(band, k, domain) for k in members]
+    if not any(idle):
+        return band
+    node, down = band, 0
+    for k in members:
+        if k < members[-1]:
+            node = node.band_split(1)
+        if idle[k]:
+            node = node.delete()
+        else:
+            node, down = node.child(0), down + 1
+    return node.ancestor(down)
+
+
+def _is_idle(band: isl.ScheduleNode, member: int, domain: isl.UnionSet) -> bool:
+    """Whether a member has one value for all instances of all statements."""
+    functions = band.band_get_partial_schedule().get_union_pw_aff(member).get_pw_aff_list()
+    value: isl.Val | None = None
+    for k in range(functions.n_pw_aff()):
+        function = functions.get_at(k)
+        function = function.gist(domain.extract_set(function.get_domain_space()))
+        if not function.is_cst() or (value is not None and not value.eq(function.max_val())):
+            return False
+        value = function.max_val()
+    return True

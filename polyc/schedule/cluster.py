@@ -16,7 +16,7 @@ When does joining pay? The value read need not travel through memory. It must no
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from math import prod
 
@@ -142,9 +142,7 @@ def _units(statements: tuple[Statement, ...], arrays: Mapping[str, Array]) -> It
                 yield _grouped(s.group, tuple(members))
             continue
         if s.reduction and pending is not None and pending.array == s.array:
-            start = _alone(pending)
-            update = _alone(s)
-            aligned = _aligned(start, update.statements[0], written=True)
+            aligned = _aligned(pending, s, written=True)
             yield Cluster(
                 (pending, s),
                 tuple(
@@ -223,12 +221,11 @@ def _is_streamed(matrix: list[tuple[int | None, ...]], sizes: tuple[int, ...]) -
     return prod(n for n, moving in zip(sizes, used, strict=True) if not moving) < REUSED
 
 
-def _aligned(producer: Cluster, reader: Statement, written: bool = False) -> dict[int, int]:
-    """Positions p -> s of iterators of the producer's last statement that `reader` shares.
+def _aligned(source: Statement, reader: Statement, written: bool = False) -> dict[int, int]:
+    """Positions p -> s of iterators of the producer, `source`, that `reader` shares.
 
     written: align through what both write (initialisation and update) rather than write and read.
     """
-    source = producer.statements[-1]
     functions = (
         [reader.write] if written else [ld.index for ld in reader.loads if ld.array == source.array]
     )
@@ -247,15 +244,11 @@ def _join(
     cluster: Cluster, unit: Cluster, arrays: Mapping[str, Array], target: Target | CudaTarget
 ) -> Cluster | str:
     """The two as one cluster, or the reason why not."""
-    shared: list[Mapping[str, int]] = []
-    for loop in cluster.shared:
-        position = shared_iterator(cluster, loop, unit)
-        if position is not None:
-            shared.append({**loop, **position})
+    shared = shared_loops(cluster, unit)
     names = {s.name for s in unit.statements}
     merged = Cluster(
         cluster.statements + unit.statements,
-        tuple(shared),
+        shared,
         cluster.has_reuse or unit.has_reuse,
         cluster.prelude,
     )
@@ -285,7 +278,7 @@ def _join(
     return merged
 
 
-def _covers(cluster: Cluster, shared: list[Mapping[str, int]]) -> bool:
+def _covers(cluster: Cluster, shared: Sequence[Mapping[str, int]]) -> bool:
     """Whether all the parallel loops of a cluster that iterate at all are among `shared`."""
     first = cluster.statements[0]
     kept = {loop[first.name] for loop in shared}
@@ -293,25 +286,21 @@ def _covers(cluster: Cluster, shared: list[Mapping[str, int]]) -> bool:
     return all(loop[first.name] in kept or sizes[loop[first.name]] == 1 for loop in cluster.shared)
 
 
-def shared_iterator(
-    cluster: Cluster, loop: Mapping[str, int], unit: Cluster
-) -> dict[str, int] | None:
-    """The unit's iterators that run along with a loop of the cluster, if all its reads agree."""
+def shared_loops(cluster: Cluster, unit: Cluster) -> tuple[Mapping[str, int], ...]:
+    """The loops of the cluster that the unit runs along with: those that all its reads agree on."""
     writers = {s.array: s for s in cluster.statements}
-    positions: set[int | None] = set()
     first = unit.statements[0]
-    links = {loop_[first.name]: loop_ for loop_ in unit.shared}
+    links = {loop[first.name]: loop for loop in unit.shared}
+    reads = []  # (name of a producer, its iterators -> those of the unit's first statement)
     for statement in unit.statements:
-        back = {lp[statement.name]: lp[first.name] for lp in unit.shared}
-        for load in statement.loads:
-            producer = writers.get(load.array)
-            if producer is None:
-                continue
-            alone = Cluster((producer,), (), False)
-            found = _aligned(alone, statement).get(loop[producer.name])
-            positions.add(None if found is None else back.get(found))
-    if len(positions) != 1 or None in positions:
-        return None
-    position = positions.pop()
-    assert position is not None
-    return dict(links[position])
+        back = {loop[statement.name]: loop[first.name] for loop in unit.shared}
+        for array in dict.fromkeys(load.array for load in statement.loads):
+            if array in writers:
+                aligned = _aligned(writers[array], statement)
+                reads.append((writers[array].name, {p: back.get(s) for p, s in aligned.items()}))
+    shared: list[Mapping[str, int]] = []
+    for loop in cluster.shared:
+        positions = {aligned.get(loop[producer]) for producer, aligned in reads}
+        if len(positions) == 1 and (position := positions.pop()) is not None:
+            shared.append({**loop, **links[position]})
+    return tuple(shared)

@@ -136,13 +136,14 @@ def _read_band(cluster: Cluster, root: isl.ScheduleNode) -> OuterBand | None:
     node = root.child(0)
     if node.get_type() != isl.schedule_node_type.band:
         return None
-    partial = node.band_get_partial_schedule()
+    partial, domain = node.band_get_partial_schedule(), root.get_domain()
     loops: list[int] = []
     coincident: set[int] = set()
     for member in range(node.band_n_member()):
-        loop = _member_loop(partial.get_union_pw_aff(member))
-        if loop is None or loop in loops:
+        walked = _walked_by_all(partial.get_union_pw_aff(member), domain) - set(loops)
+        if not walked:
             return None
+        loop = min(walked)
         loops.append(loop)
         if node.band_member_get_coincident(member):
             coincident.add(loop)
@@ -152,13 +153,31 @@ def _read_band(cluster: Cluster, root: isl.ScheduleNode) -> OuterBand | None:
     return OuterBand((*missing, *loops), frozenset(coincident) | frozenset(missing))
 
 
-def _member_loop(member: isl.UnionPwAff) -> int | None:
-    """The shared loop that a band member walks, the same for every contracted statement."""
-    found: set[int | None] = set()
-    for k in range(member.n_pw_aff()):
-        plain = plain_iterator(member.get_pw_aff_list().get_at(k))
-        found.add(plain[0] if plain is not None and plain[1] == 0 else None)
-    return found.pop() if len(found) == 1 else None
+def _walked_by_all(member: isl.UnionPwAff, domain: isl.UnionSet) -> set[int]:
+    """The shared loops that a band member walks for every contracted statement: one, or none.
+
+    There are several if all of them have one iteration.
+    """
+    functions = member.get_pw_aff_list()
+    each = [functions.get_at(k) for k in range(functions.n_pw_aff())]
+    found = [_walked(f, domain.extract_set(f.get_domain_space())) for f in each]
+    return set.intersection(*found)
+
+
+def _walked(function: isl.PwAff, domain: isl.Set) -> set[int]:
+    """The iterators that a function of them equals on a domain.
+
+    Of a statement that has part in one iteration of a loop only, isl may give that as a constant.
+    """
+    plain = plain_iterator(function)
+    if plain is not None:
+        return {plain[0]} if plain[1] == 0 else set()
+    space = isl.LocalSpace.from_space(domain.get_space())
+    iterators = [
+        isl.PwAff.var_on_domain(space, isl.dim_type.set, d)
+        for d in range(domain.dim(isl.dim_type.set))
+    ]
+    return {d for d, i in enumerate(iterators) if domain.is_subset(function.eq_set(i))}
 
 
 def _textual(cluster: Cluster, reason: str | None = None) -> OuterBand:

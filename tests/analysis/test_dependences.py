@@ -60,6 +60,24 @@ def test_a_recurrence_is_no_reduction() -> None:
         assert isl.UnionMap("{ R[i] -> R[i+1] : 1<=i<7 }").is_subset(found.coincidence)
 
 
+def test_what_is_written_once_flows_to_those_who_read_it_later() -> None:
+    """Q reads A[4] to A[7]: half of it P has written before, and half of it T writes later."""
+    of = scop(
+        [array("A", [8], "temporary"), array("B", [8], "temporary"), array("Y", [8], "output")],
+        statement("{ P[i] : 0<=i<6 }", "{ P[i] -> A[i] }", ZERO),
+        statement("{ Q[i] : 0<=i<4 }", "{ Q[i] -> B[i] }", load("{ Q[i] -> A[i+4] }")),
+        statement("{ R[i] : 4<=i<8 }", "{ R[i] -> B[i] }", load("{ R[i] -> B[i-1] }")),
+        statement("{ T[i] : 6<=i<8 }", "{ T[i] -> A[i] }", load("{ T[i] -> B[i] }")),
+    )
+    found = compute_dependences(of)
+    assert equal(
+        found.flow,
+        "{ P[i] -> Q[i-4] : 4<=i<6; Q[3] -> R[4]; R[i] -> R[i+1] : 4<=i<7; R[i] -> T[i] : 6<=i<8 }",
+    )
+    assert equal(found.uninitialised, "{ Q[i] -> A[i+4] : 2<=i<4 }")
+    assert equal(found.anti, "{ Q[i] -> T[i+4] : 2<=i<4 }")
+
+
 def test_an_anti_dependence_keeps_a_read_before_a_later_write() -> None:
     of = scop(
         [array("A", [8], "output"), array("B", [8], "output")],

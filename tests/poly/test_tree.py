@@ -5,9 +5,17 @@ import pytest
 
 from polyc.errors import IllegalSchedule
 from polyc.poly.show import show_tree
-from polyc.poly.tree import BAND, edit_leaf_bands, make_atomic, mark_members, tile
+from polyc.poly.tree import (
+    BAND,
+    drop_idle_loops,
+    edit_leaf_bands,
+    make_atomic,
+    mark_members,
+    tile,
+)
 
 DOMAIN = "{ S[i, j] : 0 <= i < 8 and 0 <= j < 20 }"
+MARKS = {"parallel", "vector"}
 BAND_IJ = "[{ S[i, j] -> [(i)] }, { S[i, j] -> [(j)] }]"
 
 
@@ -83,3 +91,41 @@ def test_leaf_bands_are_edited_wherever_they_are():
         "    └ mark  vector",
         "      └ band  i",
     ]
+
+
+def test_loops_of_one_iteration_go_with_their_marks():
+    tiled = tile(band(), [1, 32])
+    inside = mark_members(tiled.child(0), ["", "vector"]).parent()
+    outside = mark_members(inside, ["parallel", "parallel"])
+    assert lines(outside) == [
+        "└ mark  parallel",
+        "  └ band  i  permutable",
+        "    └ mark  parallel",
+        "      └ band  32*floor(j/32)  permutable",
+        "        └ band  0  permutable",
+        "          └ mark  vector",
+        "            └ band  (j mod 32)  permutable",
+    ]
+    assert lines(drop_idle_loops(outside.get_schedule(), MARKS).get_root()) == [
+        "└ mark  parallel",
+        "  └ band  i  permutable",
+        "    └ mark  vector",
+        "      └ band  (j mod 32)  permutable",
+    ]
+
+
+def test_idle_members_leave_a_band_and_the_scope_stays():
+    domain = isl.UnionSet("{ S[i, j, k, n] : 0 <= i < 8 and j = 3 and 0 <= k < 2 and n = 0 }")
+    node = isl.Schedule.from_domain(domain).get_root().child(0)
+    rows = ", ".join(f"{{ S[i, j, k, n] -> [({x})] }}" for x in "ijkn")
+    node = node.insert_partial_schedule(isl.MultiUnionPwAff(f"[{rows}]"))
+    tidy = drop_idle_loops(node.insert_mark(isl.Id("scope")).get_schedule(), MARKS)
+    assert lines(tidy.get_root()) == ["└ mark  scope", "  └ band  i", "    └ band  k"]
+
+
+def test_a_member_that_orders_two_statements_is_no_idle_loop():
+    domain = isl.UnionSet("{ S[i] : 0 <= i < 8; T[i] : 0 <= i < 8 }")
+    node = isl.Schedule.from_domain(domain).get_root().child(0)
+    order = "[{ S[i] -> [(0)]; T[i] -> [(1)] }]"
+    schedule = node.insert_partial_schedule(isl.MultiUnionPwAff(order)).get_schedule()
+    assert len(lines(drop_idle_loops(schedule, MARKS).get_root())) == 1

@@ -90,6 +90,24 @@ def test_a_carried_loop_is_not_coincident():
     assert 0 not in band.coincident
 
 
+def test_a_statement_with_one_iteration_of_a_loop_does_not_hide_it():
+    """isl schedules E at [i, 0] beside W at [i, j], as in a last, narrower tile."""
+    of = scop(
+        [array("T", [4, 2], "temporary"), array("Y", [4], "output")],
+        statement("{ W[i, j] : 0 <= i < 4 and 0 <= j < 2 }", "{ W[i, j] -> T[i, j] }", ZERO),
+        statement(
+            "{ E[i, j] : 0 <= i < 4 and j = 0 }",
+            "{ E[i, j] -> Y[i] }",
+            load("{ E[i, j] -> T[i, j] }"),
+        ),
+    )
+    cluster = Cluster(of.statements, ({"W": 0, "E": 0}, {"W": 1, "E": 1}), has_reuse=False)
+    band = schedule_outer(cluster, compute_dependences(of), BUDGET)
+    assert band.fallback is None
+    assert sorted(band.loops) == [0, 1]
+    assert band.coincident == {0, 1}
+
+
 def test_the_tree_of_a_matmul():
     of = matmul_scop()
     cluster = last_cluster(of)

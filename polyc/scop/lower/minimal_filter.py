@@ -20,7 +20,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
-from functools import lru_cache
+from functools import cached_property, lru_cache
 from math import prod
 
 Matrix = tuple[tuple[Fraction, ...], ...]
@@ -45,6 +45,19 @@ class MinimalFilter:
     @property
     def n(self) -> int:
         return self.m + self.r - 1
+
+    @cached_property
+    def magnitude(self) -> Fraction:
+        """The largest sum of |terms| of an output, for inputs and taps of magnitude 1."""
+
+        def sums(matrix: Matrix) -> list[Fraction]:
+            return [sum(map(abs, row), Fraction(0)) for row in matrix]
+
+        products = [g * b for g, b in zip(sums(self.taps), sums(self.input), strict=True)]
+        return max(
+            sum((abs(a) * p for a, p in zip(row, products, strict=True)), Fraction(0))
+            for row in self.output
+        )
 
 
 @lru_cache
@@ -75,7 +88,7 @@ def compute_growth(filters: Sequence[MinimalFilter]) -> float:
 
     1 for F(1, 1), 2.7 for F(2, 3), 16 for F(4, 3), 256 for F(4, 3) in two dimensions.
     """
-    return float(prod(_magnitude(f) / f.r for f in filters))
+    return float(prod(f.magnitude / f.r for f in filters))
 
 
 def error_bound(
@@ -92,19 +105,6 @@ def error_bound(
     steps = sum(map(_depth, (m for f in filters if f.r > 1 for m in (f.input, f.taps, f.output))))
     rounded = (steps + 1 + channels) * roundoff  # one product, then the sum over channels
     return compute_growth(filters) * rounded / (1 - rounded)
-
-
-def _magnitude(f: MinimalFilter) -> Fraction:
-    """The largest sum of |terms| of an output, for inputs and taps of magnitude 1."""
-
-    def sums(matrix: Matrix) -> list[Fraction]:
-        return [sum(map(abs, row), Fraction(0)) for row in matrix]
-
-    products = [g * b for g, b in zip(sums(f.taps), sums(f.input), strict=True)]
-    return max(
-        sum((abs(a) * p for a, p in zip(row, products, strict=True)), Fraction(0))
-        for row in f.output
-    )
 
 
 def _depth(matrix: Matrix) -> int:

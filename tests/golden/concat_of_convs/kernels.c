@@ -18,7 +18,7 @@ void k0_Conv_0_out(const f32 *restrict x, const f32 *restrict constant_0, f32 *r
 {
     (void)pc_self, (void)status;
     PC_SHARE(1) {
-        for (i64 c2 = 0; c2 < 7; c2 += 1) {
+        for (i64 c0 = 0; c0 < 7; c0 += 1) {
             f32x16 conv_0_acc_local_0_0, conv_0_acc_local_1_0, conv_0_acc_local_2_0, conv_0_acc_local_3_0, conv_0_acc_local_4_0, conv_0_acc_local_5_0, conv_0_acc_local_6_0;
             conv_0_acc_local_0_0 = pc_splat_f32x16(0.0f);
             conv_0_acc_local_1_0 = pc_splat_f32x16(0.0f);
@@ -27,22 +27,22 @@ void k0_Conv_0_out(const f32 *restrict x, const f32 *restrict constant_0, f32 *r
             conv_0_acc_local_4_0 = pc_splat_f32x16(0.0f);
             conv_0_acc_local_5_0 = pc_splat_f32x16(0.0f);
             conv_0_acc_local_6_0 = pc_splat_f32x16(0.0f);
-            for (i64 c4 = 0; c4 < 16; c4 += 1) {
-                conv_0_acc_local_0_0 += pc_splat_f32x16(x[7 * c2 + 49 * c4]) * pc_load_f32x16(&constant_0[16 * c4]);
-                conv_0_acc_local_1_0 += pc_splat_f32x16(x[7 * c2 + 49 * c4 + 1]) * pc_load_f32x16(&constant_0[16 * c4]);
-                conv_0_acc_local_2_0 += pc_splat_f32x16(x[7 * c2 + 49 * c4 + 2]) * pc_load_f32x16(&constant_0[16 * c4]);
-                conv_0_acc_local_3_0 += pc_splat_f32x16(x[7 * c2 + 49 * c4 + 3]) * pc_load_f32x16(&constant_0[16 * c4]);
-                conv_0_acc_local_4_0 += pc_splat_f32x16(x[7 * c2 + 49 * c4 + 4]) * pc_load_f32x16(&constant_0[16 * c4]);
-                conv_0_acc_local_5_0 += pc_splat_f32x16(x[7 * c2 + 49 * c4 + 5]) * pc_load_f32x16(&constant_0[16 * c4]);
-                conv_0_acc_local_6_0 += pc_splat_f32x16(x[7 * c2 + 49 * c4 + 6]) * pc_load_f32x16(&constant_0[16 * c4]);
+            for (i64 c1 = 0; c1 < 16; c1 += 1) {
+                conv_0_acc_local_0_0 += pc_splat_f32x16(x[7 * c0 + 49 * c1]) * pc_load_f32x16(&constant_0[16 * c1]);
+                conv_0_acc_local_1_0 += pc_splat_f32x16(x[7 * c0 + 49 * c1 + 1]) * pc_load_f32x16(&constant_0[16 * c1]);
+                conv_0_acc_local_2_0 += pc_splat_f32x16(x[7 * c0 + 49 * c1 + 2]) * pc_load_f32x16(&constant_0[16 * c1]);
+                conv_0_acc_local_3_0 += pc_splat_f32x16(x[7 * c0 + 49 * c1 + 3]) * pc_load_f32x16(&constant_0[16 * c1]);
+                conv_0_acc_local_4_0 += pc_splat_f32x16(x[7 * c0 + 49 * c1 + 4]) * pc_load_f32x16(&constant_0[16 * c1]);
+                conv_0_acc_local_5_0 += pc_splat_f32x16(x[7 * c0 + 49 * c1 + 5]) * pc_load_f32x16(&constant_0[16 * c1]);
+                conv_0_acc_local_6_0 += pc_splat_f32x16(x[7 * c0 + 49 * c1 + 6]) * pc_load_f32x16(&constant_0[16 * c1]);
             }
-            pc_store_f32x16(&concat_0[336 * c2], pc_max_f32x16(conv_0_acc_local_0_0, pc_splat_f32x16(0.0f)));
-            pc_store_f32x16(&concat_0[336 * c2 + 48], pc_max_f32x16(conv_0_acc_local_1_0, pc_splat_f32x16(0.0f)));
-            pc_store_f32x16(&concat_0[336 * c2 + 96], pc_max_f32x16(conv_0_acc_local_2_0, pc_splat_f32x16(0.0f)));
-            pc_store_f32x16(&concat_0[336 * c2 + 144], pc_max_f32x16(conv_0_acc_local_3_0, pc_splat_f32x16(0.0f)));
-            pc_store_f32x16(&concat_0[336 * c2 + 192], pc_max_f32x16(conv_0_acc_local_4_0, pc_splat_f32x16(0.0f)));
-            pc_store_f32x16(&concat_0[336 * c2 + 240], pc_max_f32x16(conv_0_acc_local_5_0, pc_splat_f32x16(0.0f)));
-            pc_store_f32x16(&concat_0[336 * c2 + 288], pc_max_f32x16(conv_0_acc_local_6_0, pc_splat_f32x16(0.0f)));
+            pc_store_f32x16(&concat_0[336 * c0], pc_max_f32x16(conv_0_acc_local_0_0, pc_splat_f32x16(0.0f)));
+            pc_store_f32x16(&concat_0[336 * c0 + 48], pc_max_f32x16(conv_0_acc_local_1_0, pc_splat_f32x16(0.0f)));
+            pc_store_f32x16(&concat_0[336 * c0 + 96], pc_max_f32x16(conv_0_acc_local_2_0, pc_splat_f32x16(0.0f)));
+            pc_store_f32x16(&concat_0[336 * c0 + 144], pc_max_f32x16(conv_0_acc_local_3_0, pc_splat_f32x16(0.0f)));
+            pc_store_f32x16(&concat_0[336 * c0 + 192], pc_max_f32x16(conv_0_acc_local_4_0, pc_splat_f32x16(0.0f)));
+            pc_store_f32x16(&concat_0[336 * c0 + 240], pc_max_f32x16(conv_0_acc_local_5_0, pc_splat_f32x16(0.0f)));
+            pc_store_f32x16(&concat_0[336 * c0 + 288], pc_max_f32x16(conv_0_acc_local_6_0, pc_splat_f32x16(0.0f)));
         }
     }
 }
@@ -67,7 +67,7 @@ void k1_Conv_2_out(const f32 *restrict x, const f32 *restrict constant_1, f32 *r
 {
     (void)pc_self, (void)status;
     PC_SHARE(1) {
-        for (i64 c2 = 0; c2 < 7; c2 += 1) {
+        for (i64 c0 = 0; c0 < 7; c0 += 1) {
             f32x16 conv_1_acc_local_0_0, conv_1_acc_local_0_16, conv_1_acc_local_1_0, conv_1_acc_local_1_16, conv_1_acc_local_2_0, conv_1_acc_local_2_16, conv_1_acc_local_3_0, conv_1_acc_local_3_16, conv_1_acc_local_4_0, conv_1_acc_local_4_16, conv_1_acc_local_5_0, conv_1_acc_local_5_16, conv_1_acc_local_6_0, conv_1_acc_local_6_16;
             conv_1_acc_local_0_0 = pc_splat_f32x16(0.0f);
             conv_1_acc_local_0_16 = pc_splat_f32x16(0.0f);
@@ -83,36 +83,36 @@ void k1_Conv_2_out(const f32 *restrict x, const f32 *restrict constant_1, f32 *r
             conv_1_acc_local_5_16 = pc_splat_f32x16(0.0f);
             conv_1_acc_local_6_0 = pc_splat_f32x16(0.0f);
             conv_1_acc_local_6_16 = pc_splat_f32x16(0.0f);
-            for (i64 c4 = 0; c4 < 16; c4 += 1) {
-                conv_1_acc_local_0_0 += pc_splat_f32x16(x[7 * c2 + 49 * c4]) * pc_load_f32x16(&constant_1[32 * c4]);
-                conv_1_acc_local_0_16 += pc_splat_f32x16(x[7 * c2 + 49 * c4]) * pc_load_f32x16(&constant_1[32 * c4 + 16]);
-                conv_1_acc_local_1_0 += pc_splat_f32x16(x[7 * c2 + 49 * c4 + 1]) * pc_load_f32x16(&constant_1[32 * c4]);
-                conv_1_acc_local_1_16 += pc_splat_f32x16(x[7 * c2 + 49 * c4 + 1]) * pc_load_f32x16(&constant_1[32 * c4 + 16]);
-                conv_1_acc_local_2_0 += pc_splat_f32x16(x[7 * c2 + 49 * c4 + 2]) * pc_load_f32x16(&constant_1[32 * c4]);
-                conv_1_acc_local_2_16 += pc_splat_f32x16(x[7 * c2 + 49 * c4 + 2]) * pc_load_f32x16(&constant_1[32 * c4 + 16]);
-                conv_1_acc_local_3_0 += pc_splat_f32x16(x[7 * c2 + 49 * c4 + 3]) * pc_load_f32x16(&constant_1[32 * c4]);
-                conv_1_acc_local_3_16 += pc_splat_f32x16(x[7 * c2 + 49 * c4 + 3]) * pc_load_f32x16(&constant_1[32 * c4 + 16]);
-                conv_1_acc_local_4_0 += pc_splat_f32x16(x[7 * c2 + 49 * c4 + 4]) * pc_load_f32x16(&constant_1[32 * c4]);
-                conv_1_acc_local_4_16 += pc_splat_f32x16(x[7 * c2 + 49 * c4 + 4]) * pc_load_f32x16(&constant_1[32 * c4 + 16]);
-                conv_1_acc_local_5_0 += pc_splat_f32x16(x[7 * c2 + 49 * c4 + 5]) * pc_load_f32x16(&constant_1[32 * c4]);
-                conv_1_acc_local_5_16 += pc_splat_f32x16(x[7 * c2 + 49 * c4 + 5]) * pc_load_f32x16(&constant_1[32 * c4 + 16]);
-                conv_1_acc_local_6_0 += pc_splat_f32x16(x[7 * c2 + 49 * c4 + 6]) * pc_load_f32x16(&constant_1[32 * c4]);
-                conv_1_acc_local_6_16 += pc_splat_f32x16(x[7 * c2 + 49 * c4 + 6]) * pc_load_f32x16(&constant_1[32 * c4 + 16]);
+            for (i64 c1 = 0; c1 < 16; c1 += 1) {
+                conv_1_acc_local_0_0 += pc_splat_f32x16(x[7 * c0 + 49 * c1]) * pc_load_f32x16(&constant_1[32 * c1]);
+                conv_1_acc_local_0_16 += pc_splat_f32x16(x[7 * c0 + 49 * c1]) * pc_load_f32x16(&constant_1[32 * c1 + 16]);
+                conv_1_acc_local_1_0 += pc_splat_f32x16(x[7 * c0 + 49 * c1 + 1]) * pc_load_f32x16(&constant_1[32 * c1]);
+                conv_1_acc_local_1_16 += pc_splat_f32x16(x[7 * c0 + 49 * c1 + 1]) * pc_load_f32x16(&constant_1[32 * c1 + 16]);
+                conv_1_acc_local_2_0 += pc_splat_f32x16(x[7 * c0 + 49 * c1 + 2]) * pc_load_f32x16(&constant_1[32 * c1]);
+                conv_1_acc_local_2_16 += pc_splat_f32x16(x[7 * c0 + 49 * c1 + 2]) * pc_load_f32x16(&constant_1[32 * c1 + 16]);
+                conv_1_acc_local_3_0 += pc_splat_f32x16(x[7 * c0 + 49 * c1 + 3]) * pc_load_f32x16(&constant_1[32 * c1]);
+                conv_1_acc_local_3_16 += pc_splat_f32x16(x[7 * c0 + 49 * c1 + 3]) * pc_load_f32x16(&constant_1[32 * c1 + 16]);
+                conv_1_acc_local_4_0 += pc_splat_f32x16(x[7 * c0 + 49 * c1 + 4]) * pc_load_f32x16(&constant_1[32 * c1]);
+                conv_1_acc_local_4_16 += pc_splat_f32x16(x[7 * c0 + 49 * c1 + 4]) * pc_load_f32x16(&constant_1[32 * c1 + 16]);
+                conv_1_acc_local_5_0 += pc_splat_f32x16(x[7 * c0 + 49 * c1 + 5]) * pc_load_f32x16(&constant_1[32 * c1]);
+                conv_1_acc_local_5_16 += pc_splat_f32x16(x[7 * c0 + 49 * c1 + 5]) * pc_load_f32x16(&constant_1[32 * c1 + 16]);
+                conv_1_acc_local_6_0 += pc_splat_f32x16(x[7 * c0 + 49 * c1 + 6]) * pc_load_f32x16(&constant_1[32 * c1]);
+                conv_1_acc_local_6_16 += pc_splat_f32x16(x[7 * c0 + 49 * c1 + 6]) * pc_load_f32x16(&constant_1[32 * c1 + 16]);
             }
-            pc_store_f32x16(&concat_0[336 * c2 + 16], pc_max_f32x16(conv_1_acc_local_0_0, pc_splat_f32x16(0.0f)));
-            pc_store_f32x16(&concat_0[336 * c2 + 32], pc_max_f32x16(conv_1_acc_local_0_16, pc_splat_f32x16(0.0f)));
-            pc_store_f32x16(&concat_0[336 * c2 + 64], pc_max_f32x16(conv_1_acc_local_1_0, pc_splat_f32x16(0.0f)));
-            pc_store_f32x16(&concat_0[336 * c2 + 80], pc_max_f32x16(conv_1_acc_local_1_16, pc_splat_f32x16(0.0f)));
-            pc_store_f32x16(&concat_0[336 * c2 + 112], pc_max_f32x16(conv_1_acc_local_2_0, pc_splat_f32x16(0.0f)));
-            pc_store_f32x16(&concat_0[336 * c2 + 128], pc_max_f32x16(conv_1_acc_local_2_16, pc_splat_f32x16(0.0f)));
-            pc_store_f32x16(&concat_0[336 * c2 + 160], pc_max_f32x16(conv_1_acc_local_3_0, pc_splat_f32x16(0.0f)));
-            pc_store_f32x16(&concat_0[336 * c2 + 176], pc_max_f32x16(conv_1_acc_local_3_16, pc_splat_f32x16(0.0f)));
-            pc_store_f32x16(&concat_0[336 * c2 + 208], pc_max_f32x16(conv_1_acc_local_4_0, pc_splat_f32x16(0.0f)));
-            pc_store_f32x16(&concat_0[336 * c2 + 224], pc_max_f32x16(conv_1_acc_local_4_16, pc_splat_f32x16(0.0f)));
-            pc_store_f32x16(&concat_0[336 * c2 + 256], pc_max_f32x16(conv_1_acc_local_5_0, pc_splat_f32x16(0.0f)));
-            pc_store_f32x16(&concat_0[336 * c2 + 272], pc_max_f32x16(conv_1_acc_local_5_16, pc_splat_f32x16(0.0f)));
-            pc_store_f32x16(&concat_0[336 * c2 + 304], pc_max_f32x16(conv_1_acc_local_6_0, pc_splat_f32x16(0.0f)));
-            pc_store_f32x16(&concat_0[336 * c2 + 320], pc_max_f32x16(conv_1_acc_local_6_16, pc_splat_f32x16(0.0f)));
+            pc_store_f32x16(&concat_0[336 * c0 + 16], pc_max_f32x16(conv_1_acc_local_0_0, pc_splat_f32x16(0.0f)));
+            pc_store_f32x16(&concat_0[336 * c0 + 32], pc_max_f32x16(conv_1_acc_local_0_16, pc_splat_f32x16(0.0f)));
+            pc_store_f32x16(&concat_0[336 * c0 + 64], pc_max_f32x16(conv_1_acc_local_1_0, pc_splat_f32x16(0.0f)));
+            pc_store_f32x16(&concat_0[336 * c0 + 80], pc_max_f32x16(conv_1_acc_local_1_16, pc_splat_f32x16(0.0f)));
+            pc_store_f32x16(&concat_0[336 * c0 + 112], pc_max_f32x16(conv_1_acc_local_2_0, pc_splat_f32x16(0.0f)));
+            pc_store_f32x16(&concat_0[336 * c0 + 128], pc_max_f32x16(conv_1_acc_local_2_16, pc_splat_f32x16(0.0f)));
+            pc_store_f32x16(&concat_0[336 * c0 + 160], pc_max_f32x16(conv_1_acc_local_3_0, pc_splat_f32x16(0.0f)));
+            pc_store_f32x16(&concat_0[336 * c0 + 176], pc_max_f32x16(conv_1_acc_local_3_16, pc_splat_f32x16(0.0f)));
+            pc_store_f32x16(&concat_0[336 * c0 + 208], pc_max_f32x16(conv_1_acc_local_4_0, pc_splat_f32x16(0.0f)));
+            pc_store_f32x16(&concat_0[336 * c0 + 224], pc_max_f32x16(conv_1_acc_local_4_16, pc_splat_f32x16(0.0f)));
+            pc_store_f32x16(&concat_0[336 * c0 + 256], pc_max_f32x16(conv_1_acc_local_5_0, pc_splat_f32x16(0.0f)));
+            pc_store_f32x16(&concat_0[336 * c0 + 272], pc_max_f32x16(conv_1_acc_local_5_16, pc_splat_f32x16(0.0f)));
+            pc_store_f32x16(&concat_0[336 * c0 + 304], pc_max_f32x16(conv_1_acc_local_6_0, pc_splat_f32x16(0.0f)));
+            pc_store_f32x16(&concat_0[336 * c0 + 320], pc_max_f32x16(conv_1_acc_local_6_16, pc_splat_f32x16(0.0f)));
         }
     }
 }
@@ -137,7 +137,7 @@ void k2_Conv_5_out(const f32 *restrict concat_0, const f32 *restrict constant_2,
 {
     (void)pc_self, (void)status;
     PC_SHARE(7) {
-        const i64 c1 = pc_n;
+        const i64 c0 = pc_n;
         f32x16 conv_2_acc_local_0_0, conv_2_acc_local_1_0, conv_2_acc_local_2_0, conv_2_acc_local_3_0, conv_2_acc_local_4_0, conv_2_acc_local_5_0, conv_2_acc_local_6_0;
         conv_2_acc_local_0_0 = pc_splat_f32x16(0.0f);
         conv_2_acc_local_1_0 = pc_splat_f32x16(0.0f);
@@ -146,14 +146,14 @@ void k2_Conv_5_out(const f32 *restrict concat_0, const f32 *restrict constant_2,
         conv_2_acc_local_4_0 = pc_splat_f32x16(0.0f);
         conv_2_acc_local_5_0 = pc_splat_f32x16(0.0f);
         conv_2_acc_local_6_0 = pc_splat_f32x16(0.0f);
-        for (i64 c4 = 0; c4 < 48; c4 += 1) {
-            conv_2_acc_local_0_0 += pc_splat_f32x16(concat_0[336 * c1 + c4]) * pc_load_f32x16(&constant_2[16 * c4]);
-            conv_2_acc_local_1_0 += pc_splat_f32x16(concat_0[336 * c1 + c4 + 48]) * pc_load_f32x16(&constant_2[16 * c4]);
-            conv_2_acc_local_2_0 += pc_splat_f32x16(concat_0[336 * c1 + c4 + 96]) * pc_load_f32x16(&constant_2[16 * c4]);
-            conv_2_acc_local_3_0 += pc_splat_f32x16(concat_0[336 * c1 + c4 + 144]) * pc_load_f32x16(&constant_2[16 * c4]);
-            conv_2_acc_local_4_0 += pc_splat_f32x16(concat_0[336 * c1 + c4 + 192]) * pc_load_f32x16(&constant_2[16 * c4]);
-            conv_2_acc_local_5_0 += pc_splat_f32x16(concat_0[336 * c1 + c4 + 240]) * pc_load_f32x16(&constant_2[16 * c4]);
-            conv_2_acc_local_6_0 += pc_splat_f32x16(concat_0[336 * c1 + c4 + 288]) * pc_load_f32x16(&constant_2[16 * c4]);
+        for (i64 c1 = 0; c1 < 48; c1 += 1) {
+            conv_2_acc_local_0_0 += pc_splat_f32x16(concat_0[336 * c0 + c1]) * pc_load_f32x16(&constant_2[16 * c1]);
+            conv_2_acc_local_1_0 += pc_splat_f32x16(concat_0[336 * c0 + c1 + 48]) * pc_load_f32x16(&constant_2[16 * c1]);
+            conv_2_acc_local_2_0 += pc_splat_f32x16(concat_0[336 * c0 + c1 + 96]) * pc_load_f32x16(&constant_2[16 * c1]);
+            conv_2_acc_local_3_0 += pc_splat_f32x16(concat_0[336 * c0 + c1 + 144]) * pc_load_f32x16(&constant_2[16 * c1]);
+            conv_2_acc_local_4_0 += pc_splat_f32x16(concat_0[336 * c0 + c1 + 192]) * pc_load_f32x16(&constant_2[16 * c1]);
+            conv_2_acc_local_5_0 += pc_splat_f32x16(concat_0[336 * c0 + c1 + 240]) * pc_load_f32x16(&constant_2[16 * c1]);
+            conv_2_acc_local_6_0 += pc_splat_f32x16(concat_0[336 * c0 + c1 + 288]) * pc_load_f32x16(&constant_2[16 * c1]);
         }
         {
             f32 tile_0[256] __attribute__((aligned(64)));
@@ -165,22 +165,22 @@ void k2_Conv_5_out(const f32 *restrict concat_0, const f32 *restrict constant_2,
             pc_store_f32x16(&tile_0[80], pc_max_f32x16(conv_2_acc_local_5_0, pc_splat_f32x16(0.0f)));
             pc_store_f32x16(&tile_0[96], pc_max_f32x16(conv_2_acc_local_6_0, pc_splat_f32x16(0.0f)));
             pc_transpose_f32x16(tile_0);
-            pc_storen_f32x16(&y[7 * c1], pc_load_f32x16(&tile_0[0]), 7);
-            pc_storen_f32x16(&y[7 * c1 + 49], pc_load_f32x16(&tile_0[16]), 7);
-            pc_storen_f32x16(&y[7 * c1 + 98], pc_load_f32x16(&tile_0[32]), 7);
-            pc_storen_f32x16(&y[7 * c1 + 147], pc_load_f32x16(&tile_0[48]), 7);
-            pc_storen_f32x16(&y[7 * c1 + 196], pc_load_f32x16(&tile_0[64]), 7);
-            pc_storen_f32x16(&y[7 * c1 + 245], pc_load_f32x16(&tile_0[80]), 7);
-            pc_storen_f32x16(&y[7 * c1 + 294], pc_load_f32x16(&tile_0[96]), 7);
-            pc_storen_f32x16(&y[7 * c1 + 343], pc_load_f32x16(&tile_0[112]), 7);
-            pc_storen_f32x16(&y[7 * c1 + 392], pc_load_f32x16(&tile_0[128]), 7);
-            pc_storen_f32x16(&y[7 * c1 + 441], pc_load_f32x16(&tile_0[144]), 7);
-            pc_storen_f32x16(&y[7 * c1 + 490], pc_load_f32x16(&tile_0[160]), 7);
-            pc_storen_f32x16(&y[7 * c1 + 539], pc_load_f32x16(&tile_0[176]), 7);
-            pc_storen_f32x16(&y[7 * c1 + 588], pc_load_f32x16(&tile_0[192]), 7);
-            pc_storen_f32x16(&y[7 * c1 + 637], pc_load_f32x16(&tile_0[208]), 7);
-            pc_storen_f32x16(&y[7 * c1 + 686], pc_load_f32x16(&tile_0[224]), 7);
-            pc_storen_f32x16(&y[7 * c1 + 735], pc_load_f32x16(&tile_0[240]), 7);
+            pc_storen_f32x16(&y[7 * c0], pc_load_f32x16(&tile_0[0]), 7);
+            pc_storen_f32x16(&y[7 * c0 + 49], pc_load_f32x16(&tile_0[16]), 7);
+            pc_storen_f32x16(&y[7 * c0 + 98], pc_load_f32x16(&tile_0[32]), 7);
+            pc_storen_f32x16(&y[7 * c0 + 147], pc_load_f32x16(&tile_0[48]), 7);
+            pc_storen_f32x16(&y[7 * c0 + 196], pc_load_f32x16(&tile_0[64]), 7);
+            pc_storen_f32x16(&y[7 * c0 + 245], pc_load_f32x16(&tile_0[80]), 7);
+            pc_storen_f32x16(&y[7 * c0 + 294], pc_load_f32x16(&tile_0[96]), 7);
+            pc_storen_f32x16(&y[7 * c0 + 343], pc_load_f32x16(&tile_0[112]), 7);
+            pc_storen_f32x16(&y[7 * c0 + 392], pc_load_f32x16(&tile_0[128]), 7);
+            pc_storen_f32x16(&y[7 * c0 + 441], pc_load_f32x16(&tile_0[144]), 7);
+            pc_storen_f32x16(&y[7 * c0 + 490], pc_load_f32x16(&tile_0[160]), 7);
+            pc_storen_f32x16(&y[7 * c0 + 539], pc_load_f32x16(&tile_0[176]), 7);
+            pc_storen_f32x16(&y[7 * c0 + 588], pc_load_f32x16(&tile_0[192]), 7);
+            pc_storen_f32x16(&y[7 * c0 + 637], pc_load_f32x16(&tile_0[208]), 7);
+            pc_storen_f32x16(&y[7 * c0 + 686], pc_load_f32x16(&tile_0[224]), 7);
+            pc_storen_f32x16(&y[7 * c0 + 735], pc_load_f32x16(&tile_0[240]), 7);
         }
     }
 }

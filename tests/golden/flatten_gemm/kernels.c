@@ -19,25 +19,25 @@ void k0_Conv_0_out(const f32 *restrict x, const f32 *restrict constant_0, f32 *r
     (void)pc_self, (void)status;
     PC_SHARE(1) {
         for (i64 c0 = 0; c0 < 3; c0 += 1) {
-            for (i64 c2 = 0; c2 < 4; c2 += 1) {
+            for (i64 c1 = 0; c1 < 4; c1 += 1) {
                 f32x8 conv_0_acc_local_0_0, conv_0_acc_local_1_0, conv_0_acc_local_2_0, conv_0_acc_local_3_0, conv_0_acc_local_4_0;
                 conv_0_acc_local_0_0 = pc_splat_f32x8(0.0f);
                 conv_0_acc_local_1_0 = pc_splat_f32x8(0.0f);
                 conv_0_acc_local_2_0 = pc_splat_f32x8(0.0f);
                 conv_0_acc_local_3_0 = pc_splat_f32x8(0.0f);
                 conv_0_acc_local_4_0 = pc_splat_f32x8(0.0f);
-                for (i64 c4 = 0; c4 < 8; c4 += 1) {
-                    conv_0_acc_local_0_0 += pc_splat_f32x8(x[160 * c0 + 5 * c2 + 20 * c4]) * pc_load_f32x8(&constant_0[8 * c4]);
-                    conv_0_acc_local_1_0 += pc_splat_f32x8(x[160 * c0 + 5 * c2 + 20 * c4 + 1]) * pc_load_f32x8(&constant_0[8 * c4]);
-                    conv_0_acc_local_2_0 += pc_splat_f32x8(x[160 * c0 + 5 * c2 + 20 * c4 + 2]) * pc_load_f32x8(&constant_0[8 * c4]);
-                    conv_0_acc_local_3_0 += pc_splat_f32x8(x[160 * c0 + 5 * c2 + 20 * c4 + 3]) * pc_load_f32x8(&constant_0[8 * c4]);
-                    conv_0_acc_local_4_0 += pc_splat_f32x8(x[160 * c0 + 5 * c2 + 20 * c4 + 4]) * pc_load_f32x8(&constant_0[8 * c4]);
+                for (i64 c2 = 0; c2 < 8; c2 += 1) {
+                    conv_0_acc_local_0_0 += pc_splat_f32x8(x[160 * c0 + 5 * c1 + 20 * c2]) * pc_load_f32x8(&constant_0[8 * c2]);
+                    conv_0_acc_local_1_0 += pc_splat_f32x8(x[160 * c0 + 5 * c1 + 20 * c2 + 1]) * pc_load_f32x8(&constant_0[8 * c2]);
+                    conv_0_acc_local_2_0 += pc_splat_f32x8(x[160 * c0 + 5 * c1 + 20 * c2 + 2]) * pc_load_f32x8(&constant_0[8 * c2]);
+                    conv_0_acc_local_3_0 += pc_splat_f32x8(x[160 * c0 + 5 * c1 + 20 * c2 + 3]) * pc_load_f32x8(&constant_0[8 * c2]);
+                    conv_0_acc_local_4_0 += pc_splat_f32x8(x[160 * c0 + 5 * c1 + 20 * c2 + 4]) * pc_load_f32x8(&constant_0[8 * c2]);
                 }
-                pc_store_f32x8(&relu_0[160 * c0 + 40 * c2], pc_max_f32x8(conv_0_acc_local_0_0, pc_splat_f32x8(0.0f)));
-                pc_store_f32x8(&relu_0[160 * c0 + 40 * c2 + 8], pc_max_f32x8(conv_0_acc_local_1_0, pc_splat_f32x8(0.0f)));
-                pc_store_f32x8(&relu_0[160 * c0 + 40 * c2 + 16], pc_max_f32x8(conv_0_acc_local_2_0, pc_splat_f32x8(0.0f)));
-                pc_store_f32x8(&relu_0[160 * c0 + 40 * c2 + 24], pc_max_f32x8(conv_0_acc_local_3_0, pc_splat_f32x8(0.0f)));
-                pc_store_f32x8(&relu_0[160 * c0 + 40 * c2 + 32], pc_max_f32x8(conv_0_acc_local_4_0, pc_splat_f32x8(0.0f)));
+                pc_store_f32x8(&relu_0[160 * c0 + 40 * c1], pc_max_f32x8(conv_0_acc_local_0_0, pc_splat_f32x8(0.0f)));
+                pc_store_f32x8(&relu_0[160 * c0 + 40 * c1 + 8], pc_max_f32x8(conv_0_acc_local_1_0, pc_splat_f32x8(0.0f)));
+                pc_store_f32x8(&relu_0[160 * c0 + 40 * c1 + 16], pc_max_f32x8(conv_0_acc_local_2_0, pc_splat_f32x8(0.0f)));
+                pc_store_f32x8(&relu_0[160 * c0 + 40 * c1 + 24], pc_max_f32x8(conv_0_acc_local_3_0, pc_splat_f32x8(0.0f)));
+                pc_store_f32x8(&relu_0[160 * c0 + 40 * c1 + 32], pc_max_f32x8(conv_0_acc_local_4_0, pc_splat_f32x8(0.0f)));
             }
         }
     }
@@ -71,15 +71,15 @@ void k1_Gemm_3_out(const f32 *restrict relu_0, const f32 *restrict constant_1, f
             y_acc_local_1_16 = pc_splat_f32x16(0.0f);
             y_acc_local_2_0 = pc_splat_f32x16(0.0f);
             y_acc_local_2_16 = pc_splat_f32x16(0.0f);
-            for (i64 c2 = 0; c2 < 8; c2 += 1) {
-                for (i64 c3 = 0; c3 < 4; c3 += 1) {
-                    for (i64 c4 = 0; c4 < 5; c4 += 1) {
-                        y_acc_local_0_0 += pc_splat_f32x16(relu_0[c2 + 40 * c3 + 8 * c4]) * pc_load_f32x16(&constant_1[400 * c2 + 100 * c3 + 20 * c4]);
-                        y_acc_local_0_16 += pc_splat_f32x16(relu_0[c2 + 40 * c3 + 8 * c4]) * pc_loadn_f32x16(&constant_1[400 * c2 + 100 * c3 + 20 * c4 + 16], 4);
-                        y_acc_local_1_0 += pc_splat_f32x16(relu_0[c2 + 40 * c3 + 8 * c4 + 160]) * pc_load_f32x16(&constant_1[400 * c2 + 100 * c3 + 20 * c4]);
-                        y_acc_local_1_16 += pc_splat_f32x16(relu_0[c2 + 40 * c3 + 8 * c4 + 160]) * pc_loadn_f32x16(&constant_1[400 * c2 + 100 * c3 + 20 * c4 + 16], 4);
-                        y_acc_local_2_0 += pc_splat_f32x16(relu_0[c2 + 40 * c3 + 8 * c4 + 320]) * pc_load_f32x16(&constant_1[400 * c2 + 100 * c3 + 20 * c4]);
-                        y_acc_local_2_16 += pc_splat_f32x16(relu_0[c2 + 40 * c3 + 8 * c4 + 320]) * pc_loadn_f32x16(&constant_1[400 * c2 + 100 * c3 + 20 * c4 + 16], 4);
+            for (i64 c0 = 0; c0 < 8; c0 += 1) {
+                for (i64 c1 = 0; c1 < 4; c1 += 1) {
+                    for (i64 c2 = 0; c2 < 5; c2 += 1) {
+                        y_acc_local_0_0 += pc_splat_f32x16(relu_0[c0 + 40 * c1 + 8 * c2]) * pc_load_f32x16(&constant_1[400 * c0 + 100 * c1 + 20 * c2]);
+                        y_acc_local_0_16 += pc_splat_f32x16(relu_0[c0 + 40 * c1 + 8 * c2]) * pc_loadn_f32x16(&constant_1[400 * c0 + 100 * c1 + 20 * c2 + 16], 4);
+                        y_acc_local_1_0 += pc_splat_f32x16(relu_0[c0 + 40 * c1 + 8 * c2 + 160]) * pc_load_f32x16(&constant_1[400 * c0 + 100 * c1 + 20 * c2]);
+                        y_acc_local_1_16 += pc_splat_f32x16(relu_0[c0 + 40 * c1 + 8 * c2 + 160]) * pc_loadn_f32x16(&constant_1[400 * c0 + 100 * c1 + 20 * c2 + 16], 4);
+                        y_acc_local_2_0 += pc_splat_f32x16(relu_0[c0 + 40 * c1 + 8 * c2 + 320]) * pc_load_f32x16(&constant_1[400 * c0 + 100 * c1 + 20 * c2]);
+                        y_acc_local_2_16 += pc_splat_f32x16(relu_0[c0 + 40 * c1 + 8 * c2 + 320]) * pc_loadn_f32x16(&constant_1[400 * c0 + 100 * c1 + 20 * c2 + 16], 4);
                     }
                 }
             }
