@@ -7,7 +7,7 @@ form makes substitution (unrolling), strides (vectorising) and equality straight
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from typing import Literal
 
@@ -111,8 +111,24 @@ def linear(constant: int, terms: Mapping[Atom, int]) -> Affine:
     """The canonical form of a linear combination."""
     kept = [(a, c) for a, c in terms.items() if c]
     if len(kept) > 1:
-        kept.sort(key=lambda t: repr(t[0]))
+        kept.sort(key=_rank)
     return Affine(constant, tuple(kept))
+
+
+def _rank(term: tuple[Atom, int]) -> tuple[str, str]:
+    """The place of a term among others: by the kind of its atom, then by what it says."""
+    atom = term[0]
+    return type(atom).__name__, atom.name if isinstance(atom, Var) else repr(atom)
+
+
+def weighted_sum(parts: Iterable[tuple[Affine, int]], constant: int = 0) -> Affine:
+    """constant + sum of part * weight."""
+    total: dict[Atom, int] = {}
+    for part, weight in parts:
+        constant += part.constant * weight
+        for atom, coefficient in part.terms:
+            total[atom] = total.get(atom, 0) + coefficient * weight
+    return linear(constant, total)
 
 
 def var(name: str) -> Affine:
@@ -213,35 +229,39 @@ def stride(index: Affine, name: str) -> int | None:
     """By how much the index grows when `name` grows by one; None if that is not constant."""
     total = 0
     for atom, coefficient in index.terms:
-        if atom == Var(name):
-            total = coefficient
+        if isinstance(atom, Var):
+            total += coefficient if atom.name == name else 0
         elif name in variables(Affine(0, ((atom, 1),))):
             return None
     return total
 
 
 def _transform(index: Affine, leaf: Callable[[Var], Affine]) -> Affine:
+    """index with `leaf(v)` in place of each variable v."""
     if not index.terms:
         return index
-    total = const(index.constant)
-    for atom, coefficient in index.terms:
-        match atom:
-            case Var():
-                new = leaf(atom)
-            case FloorDiv(argument, divisor):
-                new = floordiv(_transform(argument, leaf), divisor)
-            case Mod(argument, divisor):
-                new = modulo(_transform(argument, leaf), divisor)
-            case Extremum(which, arguments):
-                new = extremum(which, tuple(_transform(a, leaf) for a in arguments))
-            case Choice(condition, then, otherwise):
-                new = choice(
-                    _transform_condition(condition, leaf),
-                    _transform(then, leaf),
-                    _transform(otherwise, leaf),
-                )
-        total = total + new * coefficient
-    return total
+    return weighted_sum(
+        ((_transform_atom(atom, leaf), coefficient) for atom, coefficient in index.terms),
+        index.constant,
+    )
+
+
+def _transform_atom(atom: Atom, leaf: Callable[[Var], Affine]) -> Affine:
+    match atom:
+        case Var():
+            return leaf(atom)
+        case FloorDiv(argument, divisor):
+            return floordiv(_transform(argument, leaf), divisor)
+        case Mod(argument, divisor):
+            return modulo(_transform(argument, leaf), divisor)
+        case Extremum(which, arguments):
+            return extremum(which, tuple(_transform(a, leaf) for a in arguments))
+        case Choice(condition, then, otherwise):
+            return choice(
+                _transform_condition(condition, leaf),
+                _transform(then, leaf),
+                _transform(otherwise, leaf),
+            )
 
 
 def _transform_condition(condition: Condition, leaf: Callable[[Var], Affine]) -> Condition:

@@ -229,8 +229,10 @@ def rewrite_nodes(block: Block, rewrite: Callable[[Node], Node]) -> Block:
 
 def extent_of(loop: For) -> int | None:
     """The number of iterations of a loop, if it is a constant."""
-    size = loop.upper - loop.lower
-    return max(0, -(-size.constant // loop.step)) if size.is_constant else None
+    if loop.upper.terms != loop.lower.terms:
+        return None
+    size = loop.upper.constant - loop.lower.constant
+    return max(0, -(-size // loop.step))
 
 
 def lanes_of(loop: For) -> int:

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field, replace
 
 import numpy as np
 
-from polyc.codegen.index import Affine, const, substitute
+from polyc.codegen.index import Affine, substitute, weighted_sum
 from polyc.codegen.loopnest import Element, For, Local, extent_of, lanes_of
 from polyc.codegen.registers import Register
 
@@ -100,11 +100,11 @@ class Scope:
 
     def address(self, element: Element) -> Affine:
         """The element's offset in a row-major array."""
-        total, step = const(0), 1
-        shape = self.shapes[element.array]
-        for index, extent in zip(reversed(element.index), reversed(shape), strict=True):
-            total, step = total + index * step, step * extent
-        return total
+        weights, step = [], 1
+        for extent in reversed(self.shapes[element.array]):
+            weights.append(step)
+            step *= extent
+        return weighted_sum(zip(reversed(element.index), weights, strict=True))
 
     def first(self, index: Affine) -> Affine:
         """The index in lane 0."""
