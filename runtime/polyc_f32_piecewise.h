@@ -73,23 +73,6 @@ static const f32 pc_tanh_pieces[6][16] __attribute__((aligned(64))) = {
 
 #include "polyc_f32_begin.h"
 
-/* table[i mod 16] in each lane. */
-PC_INLINE F FN(look_up)(const f32 table[16], I i)
-{
-#if __has_builtin(__builtin_shuffle) && defined __AVX512F__ && PC_LANES == 16
-    return __builtin_shuffle(*(const F *)table, i);
-#elif __has_builtin(__builtin_shuffle) && defined __AVX2__ && PC_LANES == 8
-    return __builtin_shuffle(((const F *)table)[0], ((const F *)table)[1], i);
-#elif PC_LANES == 4
-    return (F){table[i[0] & 15], table[i[1] & 15], table[i[2] & 15], table[i[3] & 15]};
-#else
-    F v;
-    for (int l = 0; l < PC_LANES; l++)
-        v[l] = table[i[l] & 15];
-    return v;
-#endif
-}
-
 /* (p(r) - c0) / r in piece i mod 16. */
 PC_INLINE F FN(quotient)(const f32 pieces[6][16], I i, F r)
 {

@@ -256,6 +256,20 @@ LANEWISE_1(ceil)
 LANEWISE_1(trunc)
 LANEWISE_1(round)
 
+/* table[i mod 16] in each lane; where a register or two hold the table, by one shuffle. */
+PC_INLINE V FN(look_up)(const T table[16], M i)
+{
+#if __has_builtin(__builtin_shuffle) && defined __AVX512F__ && BITS == 32 && PC_LANES == 16
+    return __builtin_shuffle(*(const V *)table, i);
+#elif __has_builtin(__builtin_shuffle) && defined __AVX2__ && BITS == 32 && PC_LANES == 8
+    return __builtin_shuffle(((const V *)table)[0], ((const V *)table)[1], i);
+#else
+    V v;
+    EACH_LANE v[l] = table[i[l] & 15];
+    return v;
+#endif
+}
+
 #else
 
 #define U PC_PASTE3(u, BITS, PC_PASTE(x, PC_LANES))

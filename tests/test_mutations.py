@@ -33,7 +33,7 @@ def conv() -> Graph:
 
 
 def softmax() -> Graph:
-    return Graph.of(y=ops.softmax(ops.input("x", (40, 149)), axis=-1))
+    return Graph.of(y=ops.softmax(ops.input("x", (40, 299)), axis=-1))
 
 
 def concat() -> Graph:

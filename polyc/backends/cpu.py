@@ -22,6 +22,7 @@ from polyc.mapping.mapping import Mapping as Mapped
 from polyc.mapping.stored_kernel import StoredKernel
 from polyc.options import Options
 from polyc.poly.show import show_tree
+from polyc.promote.in_place import keep_in_place
 from polyc.promote.local_arrays import promote_to_locals
 from polyc.schedule.barriers import join_pieces
 from polyc.schedule.schedule import check_legal, schedule_outer
@@ -71,15 +72,19 @@ def compile_for_cpu(
         if trace.wants("schedule"):
             trace.dump("schedule", show_tree(tree), name)
 
-    # 3. arrays that live inside one tile need no memory
+    # 3. arrays that live inside one tile need no memory of their own
     with trace.step("promote"):
-        promoted = promote_to_locals(tree, part.statements, stored.private, arrays, stored.storages)
+        inner = {name: loops for one in mappings for name, loops in one.inner.items()}
+        part, dependences = keep_in_place(part, dependences, tree, inner, stored.storages)
+        private = stored.private.intersection(part.arrays)
+        promoted = promote_to_locals(tree, part.statements, private, arrays, stored.storages)
 
     # 4. loops, with partial tiles split off
     with trace.step("generate"):
         statements = {s.name: s for s in part.statements}
         nest = peel(generate_nest(tree, statements, stored.storages, promoted))
-        bound = tuple(k for k, a in enumerate(stored.arrays) if a not in promoted)
+        kept = part.arrays.keys() - promoted.keys()
+        bound = tuple(k for k, a in enumerate(stored.arrays) if a in kept)
         written = {s.array for s in part.statements}
         params = tuple(
             Param(a, arrays[a].dtype, stored.storages[a].shape, a in written)

@@ -34,9 +34,6 @@ from polyc.target.machine import Target
 ROW_VECTORS = 4
 """Vectors of a row that are reduced side by side: an addition takes 3 or 4 cycles."""
 
-WHOLE_ROW = 8
-"""Vectors of a row up to which it is kept in registers as a whole."""
-
 
 def choose_mapping(
     cluster: Cluster,
@@ -128,7 +125,7 @@ def _inner_vector(
     if best is None:
         return ((), 0)
     extent = box_extents(s.domain)[best]
-    if extent <= WHOLE_ROW * lanes:
+    if extent <= target.registers // 2 * lanes:  # the whole row stays in registers
         return ((s.iterators[best],), extent)
     vectors = ROW_VECTORS if strides[0].steps[best] == 0 else STREAM_VECTORS
     return ((s.iterators[best],), vectors * lanes)

@@ -82,7 +82,7 @@ def promote_to_locals(
     storages: Mapping[str, Storage],
 ) -> dict[str, LocalArray]:
     """Local arrays for those of `private` whose footprint under a mark is a small box."""
-    marks = [(node, _names_below(node)) for node in _find_marks(schedule.get_root())]
+    marks = [(node, _names_below(node)) for node in find_marks(schedule.get_root())]
     promoted = {}
     for name in sorted(private):
         users = [s for s in statements if any(a == name for a, _, _ in accesses(s))]
@@ -93,10 +93,10 @@ def promote_to_locals(
     return promoted
 
 
-def _find_marks(node: isl.ScheduleNode) -> list[isl.ScheduleNode]:
+def find_marks(node: isl.ScheduleNode) -> list[isl.ScheduleNode]:
     """The marks of a tree that may declare arrays, outer ones before those inside them."""
     own = node.get_type() == MARK and node.mark_get_id().get_name() in LIMITS
-    inside = (_find_marks(node.child(k)) for k in range(node.n_children()))
+    inside = (find_marks(node.child(k)) for k in range(node.n_children()))
     return [*([node] if own else []), *chain.from_iterable(inside)]
 
 

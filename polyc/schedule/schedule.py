@@ -229,18 +229,25 @@ def _insert_inner(
 
 
 def check_legal(schedule: isl.Schedule, dependences: Dependences, kernel: str) -> None:
-    """Raise IllegalSchedule, with a pair of instances, if a dependence does not run forwards.
+    """Raise IllegalSchedule, with a pair of instances, if a dependence does not run forwards."""
+    broken = find_broken(schedule, dependences.validity)
+    if broken is not None:
+        raise IllegalSchedule(
+            f"kernel {kernel}: the schedule breaks a dependence: {broken.sample()}; this is a "
+            "defect of polyc, not of the model: no code was run"
+        )
 
-    # validity: S -> T, time: S -> [t]; time . validity . time^-1 must be lex-positive
+
+def find_broken(schedule: isl.Schedule, relation: isl.UnionMap) -> isl.UnionMap | None:
+    """Pairs of a relation that a schedule does not execute in order, if there are any.
+
+    # relation: S -> T, time: S -> [t]; time . relation . time^-1 must be lex-positive
     """
     time = schedule.get_map()
-    moved = dependences.validity.apply_domain(time).apply_range(time)  # [t] -> [t']
-    for _, _, relation in maps(moved):
-        backwards = relation.intersect(isl.Map.lex_ge(relation.get_space().domain()))
+    moved = relation.apply_domain(time).apply_range(time)  # [t] -> [t']
+    for _, _, each in maps(moved):
+        backwards = each.intersect(isl.Map.lex_ge(each.get_space().domain()))
         if not backwards.is_empty():
             guilty = time.apply_range(isl.UnionMap.from_map(backwards)).apply_range(time.reverse())
-            pair = guilty.intersect(dependences.validity)
-            raise IllegalSchedule(
-                f"kernel {kernel}: the schedule breaks a dependence: {pair.sample()}; this is a "
-                "defect of polyc, not of the model: no code was run"
-            )
+            return guilty.intersect(relation)
+    return None

@@ -28,6 +28,7 @@ from polyc.mapping.storing import (
     store_clusters,
 )
 from polyc.memory.storage import arrange
+from polyc.promote.in_place import keep_in_place
 from polyc.promote.local_arrays import LocalArray, promote_to_locals
 from polyc.schedule.cluster import find_clusters
 from polyc.schedule.schedule import OuterBand, schedule_outer
@@ -40,7 +41,7 @@ AVX512 = Target.named("avx512")
 
 @dataclass(frozen=True)
 class Stages:
-    """What each stage made of a scop."""
+    """What each stage made of a scop, which is the one with its rows in place."""
 
     of: Scop
     target: Target
@@ -58,7 +59,7 @@ class Stages:
         params = tuple(
             Param(a, self.of.arrays[a].dtype, storages[a].shape, a in written)
             for a in self.stored.arrays
-            if a not in self.promoted
+            if a in self.of.arrays and a not in self.promoted
         )
         return Kernel("k", params, self.nest)
 
@@ -100,10 +101,13 @@ def compile_stages(
     cluster = opened.cluster
     chosen = parameters or choose_parameters(opened, target)
     (stored,), _ = store_cluster(opened, chosen, target)
-    band = schedule_outer(cluster, compute_dependences(of), 1_000_000)
+    dependences = compute_dependences(of)
+    band = schedule_outer(cluster, dependences, 1_000_000)
     mapping = choose_mapping(cluster, band, stored.parameters, of.arrays, stored.storages, target)
     tree = map_to_cpu(cluster, band, mapping)
-    promoted = promote_to_locals(tree, of.statements, stored.private, of.arrays, stored.storages)
+    of, _ = keep_in_place(of, dependences, tree, mapping.inner, stored.storages)
+    private = stored.private.intersection(of.arrays)
+    promoted = promote_to_locals(tree, of.statements, private, of.arrays, stored.storages)
     statements = {s.name: s for s in of.statements}
     nest = peel(generate_nest(tree, statements, stored.storages, promoted))
     return Stages(of, target, stored, band, mapping, tree, promoted, nest)

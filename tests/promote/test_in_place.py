@@ -1,0 +1,123 @@
+"""Rows that are kept in the result that overwrites them, and rows that must not be."""
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import polyc
+from polyc import Graph, ops
+from polyc.analysis.dependences import compute_dependences
+from polyc.codegen.loopnest import Assign, For, walk_nodes
+from polyc.memory.storage import row_major
+from polyc.promote.in_place import keep_in_place
+from polyc.scop.expr import Call
+from polyc.scop.scop import Scop
+from tests.analysis.nests import F32, ZERO, array, load, scop, statement
+from tests.mapping.stages import AVX512
+from tests.mapping.test_register_tile import TARGETS, check
+from tests.programs import options
+from tests.promote.test_local_arrays import tree
+
+READ = "{ T[i, j] -> P[i, j] }"
+WRITE = "{ E[i, j] -> Y[i, j] }"
+
+
+def scaled_rows(rows: int, n: int, read: str = READ, write: str = WRITE, last: str = "P") -> Scop:
+    """P[i, j] = 2 X[i, j];  s[i] = sum of P[i, j] over j;  Y[i, j] = P[i, j] * s[i]."""
+    inside = f"0 <= i < {rows} and 0 <= j < {n}"
+    doubled = load("{ W[i, j] -> X[i, j] }")
+    return scop(
+        [
+            array("X", [rows, n], "input"),
+            array("P", [rows, n], "temporary"),
+            array("s", [rows], "temporary"),
+            array("Y", (rows, n) if "Y[i, j]" in write else (n, rows), "output"),
+        ],
+        statement(
+            f"{{ W[i, j] : {inside} }}",
+            "{ W[i, j] -> P[i, j] }",
+            Call("add", (doubled, doubled), F32),
+        ),
+        statement(f"{{ Z[i] : 0 <= i < {rows} }}", "{ Z[i] -> s[i] }", ZERO),
+        statement(f"{{ T[i, j] : {inside} }}", "{ T[i, j] -> s[i] }", load(read), "add"),
+        statement(
+            f"{{ E[i, j] : {inside} }}",
+            write,
+            Call("mul", (load(f"{{ E[i, j] -> {last}[i, j] }}"), load("{ E[i, j] -> s[i] }")), F32),
+        ),
+    )
+
+
+def is_in_place(of: Scop, target=AVX512) -> bool:
+    stages = check(of, target)
+    return "P" not in stages.of.arrays
+
+
+@pytest.mark.parametrize("target", TARGETS, ids=lambda t: t.isa)
+@pytest.mark.parametrize("n", [1000, 1024, 301])
+def test_a_long_row_lives_where_its_result_will_be(n, target):
+    stages = check(scaled_rows(5, n), target)
+    assert {p.name for p in stages.kernel.params} == {"X", "Y"}
+    written = [a for a in walk_nodes(stages.nest) if isinstance(a, Assign)]
+    assert {a.target.array for a in written if a.statement in ("W", "E")} == {"Y"}
+
+
+def test_a_short_row_stays_in_registers():
+    stages = check(scaled_rows(40, 200))
+    (local,) = [
+        lo for n in walk_nodes(stages.final) for lo in getattr(n, "locals", ()) if lo.source == "P"
+    ]
+    assert local.in_registers
+
+
+def test_a_row_too_long_for_the_stack_needs_no_memory_of_its_own():
+    assert is_in_place(scaled_rows(3, 9000))
+
+
+def test_values_that_another_iteration_still_reads_are_not_overwritten():
+    """T reads row 7 - i in iteration i, where E has overwritten it in another one."""
+    of = scaled_rows(8, 600, read="{ T[i, j] -> P[7 - i, j] }")
+    band = "[{ W[i, j] -> [(i)]; Z[i] -> [(i)]; T[i, j] -> [(i)]; E[i, j] -> [(i)] }]"
+    storages = {n: row_major(a) for n, a in of.arrays.items()}
+    tried = of, compute_dependences(of), tree(of.statements, band), {"E": (("j",), 32)}, storages
+    assert keep_in_place(*tried)[0] is of
+
+
+def test_values_that_a_later_statement_reads_are_not_overwritten():
+    of = scaled_rows(5, 600)
+    late = statement("{ U[i] : 0 <= i < 5 }", "{ U[i] -> Q[i] }", load("{ U[i] -> P[i, 0] }"))
+    arrays = [*of.arrays.values(), array("Q", [5], "output")]
+    assert not is_in_place(scop(arrays, *of.statements, late))
+
+
+def test_a_result_across_memory_keeps_its_row():
+    of = scaled_rows(40, 600, write="{ E[i, j] -> Y[j, i] }")
+    assert not is_in_place(of)
+
+
+def test_what_the_last_statement_does_not_read_stays():
+    assert not is_in_place(scaled_rows(5, 600, last="X"))
+
+
+def test_the_threads_share_the_rows():
+    stages = check(scaled_rows(64, 1024))
+    assert "P" not in stages.of.arrays
+    assert [n for n in walk_nodes(stages.nest) if isinstance(n, For) and n.kind == "parallel"]
+
+
+@pytest.mark.parametrize("target", ["auto", "avx2", "baseline"])
+@pytest.mark.parametrize("shape", [(37, 1031), (3, 9001), (2, 5, 600), (65, 1024)])
+def test_softmax_of_long_rows(shape, target, tmp_path: Path):
+    """As a result of the model, and as a temporary in the arena that a product reads."""
+    rng = np.random.default_rng(4)
+    weights = rng.standard_normal((shape[-1], 7), dtype=np.float32)
+    rows = ops.softmax(ops.input("x", shape), axis=-1)
+    graphs = [Graph.of(y=rows), Graph.of(y=ops.matmul(rows, weights))]
+    x = 5 * rng.standard_normal(shape, dtype=np.float32)
+    powers = np.exp(x.astype(np.float64) - x.max(-1, keepdims=True))
+    share = powers / powers.sum(-1, keepdims=True)
+    for graph, expected in zip(graphs, (share, share @ weights), strict=True):
+        model = polyc.compile(graph, options=options(tmp_path), target=target, threads=2)
+        assert "y_exp_local" not in model.source
+        np.testing.assert_allclose(model(x), expected, rtol=2e-5, atol=2e-6)
