@@ -9,10 +9,11 @@ from functools import cache
 
 import pytest
 
-from polyc import Graph, kernels, pipeline
+from polyc import Graph, pipeline
 from polyc.analysis.dependences import Dependences
 from polyc.analysis.proof import Proof
 from polyc.analysis.verify import LaunchAccess, verify_kernel, verify_program
+from polyc.backends import cpu
 from polyc.codegen.index import var, variables
 from polyc.codegen.loopnest import (
     Assign,
@@ -86,7 +87,7 @@ def prove(build: Callable[[], Graph]) -> Proven:
         return verify_program(launches, initialised)
 
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(kernels, "verify_kernel", note_kernel)
+        patch.setattr(cpu, "verify_kernel", note_kernel)
         patch.setattr(pipeline, "verify_program", note_program)
         compiled = run_pipeline(build(), Target.named("avx512"), Options(), Trace())
     ((launches, existing),) = programs
