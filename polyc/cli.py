@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from polyc.model import CompiledModel
 
 app = typer.Typer(
-    help="Compile ONNX models to proven, fused C.",
+    help="Compile ONNX models to proven, fused C and CUDA.",
     no_args_is_help=True,
     add_completion=False,
     pretty_exceptions_enable=False,
@@ -29,7 +29,9 @@ app = typer.Typer(
 
 Model = Annotated[str, typer.Argument(help="An ONNX file, or a folder that `polyc compile` wrote.")]
 OnnxFile = Annotated[str, typer.Argument(help="An ONNX file.")]
-TargetName = Annotated[str, typer.Option("--target", help="auto, cpu, avx512, avx2 or baseline.")]
+TargetName = Annotated[
+    str, typer.Option("--target", help="auto, cpu, avx512, avx2, baseline, cuda or cuda:sm_90.")
+]
 Threads = Annotated[int | None, typer.Option("--threads", min=1, help="Default: all cores.")]
 Seed = Annotated[int, typer.Option("--seed", help="Of random inputs.")]
 Inputs = Annotated[
@@ -58,10 +60,10 @@ def export(
     target: TargetName = "auto",
     threads: Threads = None,
 ) -> None:
-    """Write MODEL as C that `make` builds without Python: sources, header, weights, example."""
+    """Write MODEL as text that `make` builds without Python: sources, header, weights, example."""
     compiled = _open(model, target, threads)
     compiled.export(folder)
-    _say(f"{compiled.name}: C written to {folder}; build it with: make -C {folder}")
+    _say(f"{compiled.name}: written to {folder}; build it with: make -C {folder}")
 
 
 @app.command()

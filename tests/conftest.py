@@ -7,6 +7,8 @@ from pathlib import Path
 
 import pytest
 
+from polyc.target.cuda import Driver
+
 # At the end of the path, so that an installed polyc is tested rather than the checkout.
 sys.path.append(str(Path(__file__).resolve().parent.parent))
 
@@ -17,3 +19,11 @@ def pytest_addoption(parser: pytest.Parser) -> None:
         action="store_true",
         help="write what the compiler makes of the golden models to tests/golden/",
     )
+
+
+@pytest.fixture(autouse=True)
+def gpus_are_hidden(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Target "auto" is the CPU on every machine, but for the tests that are about GPUs."""
+    if request.node.get_closest_marker("gpu") is None:
+        hidden = Driver(missing="GPUs are hidden from this test")
+        monkeypatch.setattr("polyc.target.resolve.ask_driver", lambda: hidden)

@@ -170,7 +170,7 @@ def test_a_real_network_by_every_command(command, tmp_path):
     assert (code, err) == (0, "")
     assert "6 tensors agree with onnx's reference" in out
     assert command("bench", "net.onnx", "--seconds", "0", "--kernels")[0] == 0
-    assert command("export", "net.onnx", "c")[1].startswith("small: C written to c; build it")
+    assert command("export", "net.onnx", "c")[1].startswith("small: written to c; build it")
     assert (tmp_path / "c" / "Makefile").is_file()
     first, again = (command("run", model)[1] for model in ("net.onnx", "net.onnx"))
     assert first == again

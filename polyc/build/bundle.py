@@ -60,6 +60,11 @@ class Manifest:
     platform: str = "cpu"
     fallible: tuple[int, ...] = ()
 
+    @property
+    def workspace_bytes(self) -> int:
+        """What a call on a GPU works in: the arena, and an int for each launch."""
+        return self.arena_bytes + 4 * len(self.launches)
+
     def to_json(self) -> dict[str, Any]:
         return {
             "format": FORMAT,

@@ -41,7 +41,7 @@ NVCC_FLAGS = (
 )
 NVCC_LINK_FLAGS = ("-shared", "-cudart=static", "-Xcompiler=-fPIC")
 # Symbolic: no function of the process may stand in for one of the model's.
-_LINKER_FLAGS = ("-Xlinker=-Bsymbolic", "-Xlinker=--no-undefined")
+LINKER_FLAGS = ("-Xlinker=-Bsymbolic", "-Xlinker=--no-undefined")
 
 EMULATOR_FLAGS = ("-std=gnu++17", "-O2", "-fPIC", "-pthread", "-Wno-psabi")
 EMULATOR_LINK_FLAGS = ("-shared", "-pthread", "-Wl,-Bsymbolic")
@@ -157,7 +157,7 @@ def _compiled(target: CudaTarget, options: Options) -> Recipe:
         told = run_compiler([*arguments, "-o", OBJECT_FILE], folder, f"file {name!r}")
         (folder / LOG_FILE).write_text(told, encoding="utf-8")
 
-    link = (*NVCC_LINK_FLAGS, *_LINKER_FLAGS)
+    link = (*NVCC_LINK_FLAGS, *LINKER_FLAGS)
     return Recipe(
         UNIT_FILE,
         (nvcc.path, nvcc.banner, *flags),

@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
-import shutil
 import tempfile
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from polyc.build.cache import open_cache
-from polyc.build.toolchain import build_library, find_compiler
+from polyc.build.cache import Cache, open_cache
+from polyc.build.nvcc import cuda_recipe, find_nvcc
+from polyc.build.toolchain import LibraryBuild, build_library, find_compiler
 from polyc.errors import BuildError, PolycError
 from polyc.options import Options
+from polyc.target.cuda import PORTABLE, ask_driver
 from polyc.target.machine import Target, detect_target
 
 _PROBE = """#define _GNU_SOURCE
@@ -21,6 +22,14 @@ _PROBE = """#define _GNU_SOURCE
 static void probe_body(pc_thread *pc_self, const int *call) { (void)pc_self, (void)call; }
 #include "polyc_pool.h"
 void probe(int threads) { pc_run(&threads, threads); }
+"""
+
+_CUDA_PROBE = """#include "polyc_cuda.cuh"
+PC_KERNEL(1, 1) void probe(int *x) { x[0] = 1; }
+extern "C" int launch(int *x)
+{
+    return PC_LAUNCH(probe, pc_dim3(1, 1, 1), pc_dim3(1, 1, 1), 0, 0, x);
+}
 """
 
 
@@ -45,7 +54,7 @@ def examine(options: Options) -> list[Check]:
         _rates(target),
         Check("threads", True, f"{options.threads or target.cores} of {target.cores} cores"),
         _cache(options),
-        *_cuda(),
+        *_cuda(options),
     ]
 
 
@@ -116,9 +125,33 @@ def _cache(options: Options) -> Check:
     return Check("cache", True, str(options.cache_dir))
 
 
-def _cuda(which: Callable[[str], str | None] = shutil.which) -> Iterator[Check]:
-    compiler, driver = which("nvcc"), which("nvidia-smi")
-    toolkit = "not needed for CPU code; for CUDA install NVIDIA's toolkit and put nvcc on PATH"
-    yield Check("CUDA compiler", bool(compiler), compiler or "no nvcc", toolkit, needed=False)
-    gpu = "not needed for CPU code; for CUDA install NVIDIA's driver"
-    yield Check("CUDA driver", bool(driver), driver or "no nvidia-smi", gpu, needed=False)
+def _cuda(options: Options) -> Iterator[Check]:
+    """What code for GPUs takes to compile and to run; CPU code needs none of it."""
+    yield _nvcc(options)
+    driver = ask_driver()
+    version = f"CUDA {driver.version // 1000}.{driver.version % 1000 // 10}"
+    found = version if driver.version else "none"
+    yield Check("CUDA driver", not driver.missing, found, driver.missing, needed=False)
+    for number, gpu in enumerate(driver.devices):
+        memory = f"{gpu.bandwidth / 1e9:,.0f} GB/s, L2 {gpu.l2 >> 20} MiB"
+        shared = f"{gpu.shared_per_block >> 10} KiB of shared memory a block"
+        speed = f"{gpu.flops / 1e12:.1f} Tflop/s, tensor cores {gpu.tensor_flops / 1e12:.0f}"
+        told = f"{gpu}: {gpu.multiprocessors} multiprocessors, {shared}; {memory}; {speed}"
+        yield Check(f"GPU {number}", True, told)
+    if options.emulated:
+        yield Check("CUDA emulator", True, "POLYC_CUDA=emulate: target 'cuda' runs on this CPU")
+
+
+def _nvcc(options: Options) -> Check:
+    """The compiler, and whether it and the host compiler behind it build the runtime."""
+    try:
+        nvcc = find_nvcc(options.nvcc)
+        with tempfile.TemporaryDirectory(prefix="polyc-") as folder:
+            chosen = replace(options, emulated=False)
+            recipe = cuda_recipe(PORTABLE, chosen)
+            with LibraryBuild(recipe, 1, Cache(Path(folder))) as build:
+                build.add("probe.cu", _CUDA_PROBE)
+                build.link()
+    except PolycError as error:
+        return Check("CUDA compiler", False, options.nvcc, str(error), needed=False)
+    return Check("CUDA compiler", True, f"{nvcc.path}: {'.'.join(map(str, nvcc.version))}")

@@ -207,7 +207,7 @@ class CudaModel(CompiledModel):
 
     def _new_space(self, stream: int) -> _Space:
         self._device(stream)
-        size = self._manifest.arena_bytes + 4 * len(self._manifest.launches)
+        size = self._manifest.workspace_bytes
         workspace = DeviceArray(self._library, (size,), np.dtype(np.uint8), stream)
         self._library.clear(workspace.address, size, stream)
         return _Space(workspace, Staging(self._library, stream))

@@ -13,7 +13,7 @@ import pytest
 
 import polyc
 from polyc import ops
-from polyc.build.export import identifier
+from polyc.build.export_names import identifier
 from polyc.errors import InvalidModel
 from polyc.graph.ir import Graph
 from polyc.spec import TensorSpec

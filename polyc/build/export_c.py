@@ -1,0 +1,188 @@
+"""A model for a CPU as C: interface, example, Makefile."""
+
+from __future__ import annotations
+
+from string import Template
+
+from polyc.build.bundle import WEIGHTS_FILE, Manifest
+from polyc.build.export_names import comment, describe, identifier, print_sizes, scalar, size
+from polyc.build.load import DECLARATIONS
+from polyc.build.toolchain import COMPILE_FLAGS, LINK_FLAGS
+
+EXAMPLE_FILE = "example.c"
+
+
+def print_interface(manifest: Manifest) -> str:
+    """The header: what to pass, how large it is, and the function."""
+    name = identifier(manifest.name)
+    io = [*manifest.inputs, *manifest.outputs]
+    return _INTERFACE.substitute(
+        name=name,
+        NAME=name.upper(),
+        model=comment(manifest.name),
+        inputs="\n".join(describe(manifest.inputs, 0)) or "     none",
+        outputs="\n".join(describe(manifest.outputs, len(manifest.inputs))),
+        input_count=len(manifest.inputs),
+        output_count=len(manifest.outputs),
+        arena=manifest.arena_bytes,
+        weights=manifest.weights_bytes,
+        sizes=print_sizes(name, io),
+        declarations=DECLARATIONS.strip(),
+    )
+
+
+def print_example(manifest: Manifest) -> str:
+    """A program that runs the model once on zeros and shows the first elements of each output."""
+    name = identifier(manifest.name)
+    first = len(manifest.inputs)
+    allocations = [
+        f"    io[{k}] = allocate({name.upper()}_IO_{k}_BYTES);"
+        for k in range(first + len(manifest.outputs))
+    ]
+    shows = []
+    for k, spec in enumerate(manifest.outputs, first):
+        shows.append(f'    printf("{comment(spec.name)}:");')
+        shows.append(f"    for (int i = 0; i < {min(8, size(spec))}; i++)")
+        shows.append(f'        printf(" %g", (double)((const {scalar(spec)} *)io[{k}])[i]);')
+        shows.append('    printf("\\n");')
+    return _EXAMPLE.substitute(
+        name=name,
+        NAME=name.upper(),
+        count=first + len(manifest.outputs),
+        allocations="\n".join(allocations),
+        shows="\n".join(shows),
+        file=WEIGHTS_FILE,
+    )
+
+
+def print_makefile(manifest: Manifest) -> str:
+    """Rules for a static and a shared library and for the example."""
+    return _MAKEFILE.substitute(
+        name=identifier(manifest.name),
+        flags=" ".join(COMPILE_FLAGS),
+        link=" ".join(LINK_FLAGS),
+        arch=" ".join(manifest.flags),
+        example=EXAMPLE_FILE,
+    )
+
+
+_INTERFACE = Template("""/* $model, compiled by polyc.
+
+   Inputs, row-major:
+$inputs
+   Outputs, row-major:
+$outputs
+
+   io       the inputs, then the outputs; no output may overlap another array
+   weights  the contents of weights.bin, aligned to 64 bytes
+   arena    memory that the model works in, aligned to 64 bytes; its contents do not matter; calls
+            that run at the same time need one each
+   threads  how many threads to use, at least 1; those besides the caller's are made once and kept
+
+   polyc_run returns 0; k + 1 when launch k (see src/driver.c) met an index out of range; -(k + 1)
+   when output k overlaps an input or another output, and then nothing has been done.
+   polyc_profile is the same, and writes to seconds[k] how long launch k took: all threads meet
+   before and after each launch, so that its time is its own. */
+
+#ifndef ${NAME}_MODEL_H
+#define ${NAME}_MODEL_H
+
+#define ${NAME}_INPUTS $input_count
+#define ${NAME}_OUTPUTS $output_count
+#define ${NAME}_WEIGHTS_BYTES $weights
+#define ${NAME}_ARENA_BYTES $arena
+$sizes
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+$declarations
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif
+""")
+
+_EXAMPLE = Template("""/* Runs the model once on zeros: ./example [$file] [threads] */
+
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include "$name.h"
+
+/* Zeros, aligned to a cache line. */
+static void *allocate(size_t bytes)
+{
+    const size_t whole = (bytes + 64) / 64 * 64;
+    void *memory = aligned_alloc(64, whole);
+    if (!memory) {
+        fprintf(stderr, "out of memory\\n");
+        exit(1);
+    }
+    return memset(memory, 0, whole);
+}
+
+int main(int count, char **arguments)
+{
+    const char *path = count > 1 ? arguments[1] : "$file";
+    const int threads = count > 2 ? atoi(arguments[2]) : 1;
+    void *weights = allocate(${NAME}_WEIGHTS_BYTES);
+    void *arena = allocate(${NAME}_ARENA_BYTES);
+    void *io[$count];
+$allocations
+
+    if (${NAME}_WEIGHTS_BYTES) {
+        FILE *file = fopen(path, "rb");
+        const size_t whole = ${NAME}_WEIGHTS_BYTES;
+        if (!file || fread(weights, 1, whole, file) != whole) {
+            fprintf(stderr, "%s cannot be read\\n", path);
+            return 1;
+        }
+        fclose(file);
+    }
+    const int status = polyc_run(io, weights, arena, threads < 1 ? 1 : threads);
+    if (status) {
+        fprintf(stderr, "launch %d met an index out of range\\n", status - 1);
+        return 1;
+    }
+$shows
+    return 0;
+}
+""")
+
+_MAKEFILE = Template("""# make: a static and a shared library, and a program that runs the model.
+# ARCH says what CPU it is for; set it to build for another one: make ARCH=-march=native
+ifeq ($$(origin CC),default)
+CC = gcc
+endif
+ARCH = $arch
+CFLAGS = $flags
+OBJECTS = $$(patsubst src/%.c,build/%.o,$$(wildcard src/*.c))
+
+all: lib/$name.a lib/$name.so example
+
+build/%.o: src/%.c $$(wildcard runtime/*.h)
+	@mkdir -p build
+	$$(CC) $$(CFLAGS) $$(ARCH) -Iruntime -c $$< -o $$@
+
+lib/$name.a: $$(OBJECTS)
+	@mkdir -p lib
+	rm -f $$@
+	$$(AR) rcs $$@ $$^
+
+lib/$name.so: $$(OBJECTS)
+	@mkdir -p lib
+	$$(CC) $link $$^ -lm -o $$@
+
+example: $example $name.h lib/$name.a
+	$$(CC) $$(CFLAGS) $example lib/$name.a -lm -o $$@
+
+clean:
+	rm -rf build lib example
+
+.PHONY: all clean
+""")
