@@ -23,8 +23,9 @@ from polyc.mapping.loop_order import choose_order
 from polyc.mapping.mapping import Mapping
 from polyc.mapping.parameters import Parameters
 from polyc.mapping.pointwise import STREAM_VECTORS, choose_blocks, choose_pointwise_order
-from polyc.memory.layout import choose_inner_loop, compute_strides
 from polyc.memory.storage import Storage
+from polyc.memory.strides import compute_strides
+from polyc.memory.vector_loop import choose_inner_loop
 from polyc.poly.affine import box_extents
 from polyc.schedule.cluster import MANY_ITERATIONS, SMALL_WORK, Cluster
 from polyc.schedule.schedule import OuterBand

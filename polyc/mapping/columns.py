@@ -24,7 +24,7 @@ from math import prod
 import islpy as isl
 
 from polyc.mapping.parameters import Tile
-from polyc.memory.layout import Strides, accesses
+from polyc.memory.strides import Strides, accesses
 from polyc.poly.affine import box_extents
 from polyc.poly.tree import BAND, mark_members, tile
 from polyc.promote.local_arrays import LARGEST_LOCAL

@@ -18,8 +18,9 @@ from dataclasses import dataclass
 from itertools import takewhile
 from math import ceil, prod
 
-from polyc.memory.layout import LINE, accesses, compute_strides
+from polyc.memory.layout import LINE
 from polyc.memory.storage import Storage
+from polyc.memory.strides import accesses, compute_strides
 from polyc.poly.affine import box_extents, coefficients, outputs
 from polyc.schedule.cluster import Cluster
 from polyc.scop.scop import Array

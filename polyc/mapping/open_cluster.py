@@ -8,8 +8,8 @@ from functools import cached_property
 
 from polyc.build.cache import digest
 from polyc.mapping.signature import spell_cluster, spell_layouts
-from polyc.memory.layout import Strides, accesses, compute_strides
 from polyc.memory.storage import Storage
+from polyc.memory.strides import Strides, accesses, compute_strides
 from polyc.schedule.cluster import Cluster
 from polyc.scop.scop import Array
 

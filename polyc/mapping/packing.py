@@ -17,7 +17,7 @@ from dataclasses import dataclass, replace
 
 import islpy as isl
 
-from polyc.memory.layout import Strides
+from polyc.memory.strides import Strides
 from polyc.poly.affine import box_extents
 from polyc.schedule.cluster import Cluster
 from polyc.scop.expr import Expr, Load, rebuild

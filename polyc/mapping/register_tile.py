@@ -8,7 +8,7 @@ from functools import partial
 from math import ceil, prod
 
 from polyc.mapping.parameters import Tile
-from polyc.memory.layout import Strides
+from polyc.memory.strides import Strides
 from polyc.poly.affine import box_extents
 from polyc.schedule.cluster import Cluster
 from polyc.scop.scop import Array

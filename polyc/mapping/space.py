@@ -16,7 +16,7 @@ from polyc.mapping.open_cluster import OpenCluster
 from polyc.mapping.parameters import Parameters, Tile
 from polyc.mapping.pointwise import choose_pointwise_tile
 from polyc.mapping.register_tile import rank_register_tiles
-from polyc.memory.layout import is_whole
+from polyc.memory.vector_loop import is_whole
 from polyc.target.machine import Target
 
 MOST_VECTORS = 8

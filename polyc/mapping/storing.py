@@ -14,8 +14,9 @@ from polyc.mapping.pointwise import choose_pointwise_tile
 from polyc.mapping.register_tile import choose_register_tile
 from polyc.mapping.signature import spell_cluster, spell_layouts
 from polyc.mapping.space import is_candidate
-from polyc.memory.layout import choose_vector_loop, decide_layouts
+from polyc.memory.layout import decide_layouts
 from polyc.memory.storage import Storage, row_major
+from polyc.memory.vector_loop import choose_vector_loop
 from polyc.schedule.cluster import Cluster
 from polyc.scop.expr import Load
 from polyc.scop.scop import Array, Scop

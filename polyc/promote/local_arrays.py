@@ -19,8 +19,8 @@ from math import prod
 import islpy as isl
 import numpy as np
 
-from polyc.memory.layout import accesses
 from polyc.memory.storage import Storage
+from polyc.memory.strides import accesses
 from polyc.poly.tree import MARK
 from polyc.scop.scop import Array, Statement
 

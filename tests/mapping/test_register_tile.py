@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 
 from polyc.codegen.loopnest import Block, For, walk_nodes
 from polyc.mapping.register_tile import choose_register_tile
-from polyc.memory.layout import compute_strides
+from polyc.memory.strides import compute_strides
 from polyc.poly.show import show_tree
 from polyc.schedule.cluster import SMALL_WORK, find_clusters
 from polyc.scop.expr import Call, Const, call

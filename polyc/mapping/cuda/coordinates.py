@@ -15,7 +15,7 @@ from math import prod
 
 import islpy as isl
 
-from polyc.memory.layout import accesses
+from polyc.memory.strides import accesses
 from polyc.poly.affine import box_extents, coefficients, outputs, plain_iterator, simplify
 from polyc.schedule.cluster import Cluster
 from polyc.scop.expr import Expr, Load, pull_back, rebuild

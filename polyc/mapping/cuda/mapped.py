@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 import islpy as isl
 
-from polyc.memory.layout import accesses
+from polyc.memory.strides import accesses
 from polyc.schedule.cluster import Cluster
 from polyc.scop.scop import Array
 

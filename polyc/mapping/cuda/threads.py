@@ -20,8 +20,8 @@ from math import ceil
 from polyc.mapping.cuda.coordinates import join_shared
 from polyc.mapping.cuda.loops import Loop, Part, build_tree
 from polyc.mapping.cuda.mapped import Mapped, private_of
-from polyc.memory.layout import accesses, compute_strides
 from polyc.memory.storage import Storage
+from polyc.memory.strides import accesses, compute_strides
 from polyc.poly.affine import box_extents
 from polyc.promote.local_arrays import LARGEST_STACK
 from polyc.schedule.cluster import Cluster

@@ -1,0 +1,119 @@
+"""Strides: how accesses move through memory when a loop takes a step."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from math import prod
+
+import islpy as isl
+
+from polyc.memory.storage import Storage
+from polyc.poly.affine import box_extents, coefficients, outputs
+from polyc.scop.expr import Index, Load, Within, walk
+from polyc.scop.scop import Array, Statement
+
+OFTEN = 32
+"""Uses of each element that make copying it first cheap: a copy costs about as much as two uses."""
+
+
+@dataclass(frozen=True)
+class Strides:
+    """How one access moves through memory: elements per step of each iterator, None if irregular.
+
+    `free` marks an array whose layout is still open: any single dimension may become the unit one.
+    dimensions[p] is the one dimension of the array that iterator p walks with unit step, if it is
+    one; `reuse` is how many instances read each element.
+    """
+
+    array: str
+    steps: tuple[int | None, ...]
+    dimensions: tuple[int | None, ...]
+    reuse: int
+    free: bool
+    is_write: bool
+    itemsize: int
+
+    @property
+    def is_packable(self) -> bool:
+        """Whether the elements are read often enough that copying them first costs little."""
+        return not self.is_write and self.reuse >= OFTEN
+
+
+def accesses(s: Statement) -> Iterator[tuple[str, isl.PwMultiAff, bool]]:
+    """(array, S -> A, is_write) of the write and of every load."""
+    yield s.array, s.write, True
+    for load in s.loads:
+        yield load.array, load.index, False
+
+
+def compute_strides(
+    s: Statement, arrays: Mapping[str, Array], storages: Mapping[str, Storage]
+) -> tuple[Strides, ...]:
+    """The strides of every access of a statement, the write first."""
+    result = []
+    sizes = box_extents(s.domain)
+    data = {id(load.index): _moving(load) for load in s.loads if load.dynamic}
+    for array, index, is_write in accesses(s):
+        storage = storages.get(array)
+        weights = _dimension_strides(arrays[array], storage)
+        columns = columns_of(index)
+        steps = tuple(
+            None
+            if p in data.get(id(index), ()) or None in column
+            else sum(c * w for c, w in zip(column, weights, strict=True) if c is not None)
+            for p, column in enumerate(columns)
+        )
+        walked = tuple(
+            d if d is not None and column[d] == 1 else None
+            for column, d in zip(columns, map(moving_dimension, columns), strict=True)
+        )
+        reuse = prod(n for n, step in zip(sizes, steps, strict=True) if step == 0)
+        itemsize = arrays[array].dtype.itemsize
+        result.append(Strides(array, steps, walked, reuse, storage is None, is_write, itemsize))
+    return tuple(result)
+
+
+def _moving(load: Load) -> set[int]:
+    """The iterators that the coordinates which are data depend on."""
+    found: set[int] = set()
+    for _, coordinate in load.dynamic:
+        for e in walk(coordinate):
+            for function in outputs(e.index) if isinstance(e, Load) else ():
+                found |= {p for p, c in enumerate(coefficients(function)) if c != 0}
+            if isinstance(e, Index):
+                found |= {p for p, c in enumerate(coefficients(e.value)) if c != 0}
+            if isinstance(e, Within):
+                count = e.domain.dim(isl.dim_type.set)
+                found |= {p for p in range(count) if e.domain.involves_dims(isl.dim_type.set, p, 1)}
+    return found
+
+
+Column = tuple[int | None, ...]
+"""How far one step of an iterator moves in each dimension of an array; None: not by a constant."""
+
+
+def columns_of(index: isl.PwMultiAff) -> list[Column]:
+    """The column of each iterator."""
+    rows = [coefficients(function) for function in outputs(index)]
+    count = index.dim(isl.dim_type.in_)
+    return [tuple(row[p] for row in rows) for p in range(count)]
+
+
+def moving_dimension(column: Column) -> int | None:
+    """The one dimension in which an iterator moves, if it does so by a constant step."""
+    moving = [d for d, c in enumerate(column) if c != 0]
+    return moving[0] if len(moving) == 1 and column[moving[0]] is not None else None
+
+
+def _dimension_strides(array: Array, storage: Storage | None) -> list[int]:
+    """Elements between neighbours along each logical dimension; 1 everywhere while undecided."""
+    if storage is None:
+        return [1] * len(array.shape)
+    strides, step = [0] * len(array.shape), 1
+    for d, size in reversed(storage.blocks):
+        strides[d], step = 1, step * size  # inside a block
+    for d, extent in reversed(list(zip(storage.permutation, storage.shape, strict=False))):
+        strides[d] = strides[d] or step
+        step *= extent
+    return strides
