@@ -260,6 +260,23 @@ def children(expr: LoopExpr) -> tuple[LoopExpr, ...]:
             return ()
 
 
+def rewrite_elements(assign: Assign, rewrite: Callable[[Element], Element]) -> Assign:
+    """The assignment with every element that it touches rewritten."""
+
+    def visit(expr: LoopExpr) -> LoopExpr:
+        match expr:
+            case Read(element, _, dynamic):
+                computed = tuple((d, visit(e)) for d, e in dynamic)
+                return replace(expr, element=rewrite(element), dynamic=computed)
+            case Call(arguments=arguments):
+                return replace(expr, arguments=tuple(map(visit, arguments)))
+            case Cast(argument=argument):
+                return replace(expr, argument=visit(argument))
+        return expr
+
+    return replace(assign, target=rewrite(assign.target), value=visit(assign.value))
+
+
 def substitute_element(element: Element, values: Mapping[str, Affine]) -> Element:
     return Element(element.array, tuple(substitute(i, values) for i in element.index))
 

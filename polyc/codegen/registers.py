@@ -77,7 +77,9 @@ def find_registers(block: Block) -> Block:
         if not isinstance(node, Block) or not node.locals:
             return node
         spoilt = _in_memory(node)
-        marked = tuple(replace(lo, in_registers=lo.name not in spoilt) for lo in node.locals)
+        marked = tuple(
+            replace(x, in_registers=x.in_registers or x.name not in spoilt) for x in node.locals
+        )
         return replace(node, locals=marked)
 
     return rewrite_nodes(block, mark)

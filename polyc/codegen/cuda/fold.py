@@ -21,7 +21,7 @@ Multiples = Mapping[str, int]
 
 def fold(index: Affine) -> Affine:
     """The index with  d*floor(a/d)  as  a - (a mod d)  wherever that leaves fewer divisions."""
-    index = _rebuild(index)
+    index = _join_quotients(_rebuild(index))
     for atom, coefficient in index.terms:
         if not isinstance(atom, FloorDiv) or coefficient % atom.divisor:
             continue
@@ -30,6 +30,20 @@ def fold(index: Affine) -> Affine:
         candidate = rest + whole * (coefficient // atom.divisor)
         if _count(candidate) < _count(index):
             return fold(candidate)
+    return index
+
+
+def _join_quotients(index: Affine) -> Affine:
+    """floor(a/40) - 256*floor(a/10240)  as  floor(a/40) mod 256."""
+    terms = {atom: c for atom, c in index.terms if isinstance(atom, FloorDiv)}
+    for fine, coefficient in terms.items():
+        for coarse, other in terms.items():
+            size, odd = divmod(coarse.divisor, fine.divisor)
+            if coarse.argument != fine.argument or odd or size < 2 or other != -size * coefficient:
+                continue
+            pair = Affine(0, ((fine, coefficient),)) + Affine(0, ((coarse, other),))
+            digit = Affine(0, ((Mod(Affine(0, ((fine, 1),)), size), coefficient),))
+            return _join_quotients(index - pair + digit)
     return index
 
 
@@ -98,13 +112,14 @@ def drop_remainders(index: Affine, lanes: int, known: Multiples) -> Affine:
     total = const(index.constant)
     for atom, coefficient in index.terms:
         new = Affine(0, ((atom, 1),))
-        if isinstance(atom, FloorDiv | Mod) and atom.divisor % lanes == 0:
+        if isinstance(atom, FloorDiv | Mod):
             argument = drop_remainders(atom.argument, lanes, known)
             rest = argument.constant % lanes
-            if multiple_of(argument - rest, known) % lanes == 0:
-                if isinstance(atom, FloorDiv):
-                    new = floordiv(argument - rest, atom.divisor)
-                else:
-                    new = modulo(argument - rest, atom.divisor) + rest
+            if atom.divisor % lanes or multiple_of(argument - rest, known) % lanes:
+                rest = 0
+            if isinstance(atom, FloorDiv):
+                new = floordiv(argument - rest, atom.divisor)
+            else:
+                new = modulo(argument - rest, atom.divisor) + rest
         total = total + new * coefficient
     return total

@@ -33,18 +33,16 @@ from polyc.codegen.loopnest import (
     If,
     Kernel,
     Local,
-    LoopExpr,
     Node,
-    Read,
     extent_of,
+    rewrite_elements,
     rewrite_nodes,
 )
 from polyc.codegen.print_c import INDENT, clean_line, declare_registers
 from polyc.codegen.print_expr import Printer
-from polyc.codegen.registers import find_registers
-from polyc.codegen.scope import Scope, Uses
+from polyc.codegen.registers import Register, find_registers
+from polyc.codegen.scope import Registers, Scope, Uses
 from polyc.codegen.vectorise import unroll
-from polyc.scop.expr import Call, Cast
 
 UNROLLED = 32
 """Iterations up to which the compiler is told to write a loop out."""
@@ -66,7 +64,8 @@ def print_device(kernel: Kernel, threads: int) -> DeviceText:
     ]
     head = f"PC_KERNEL({threads}, 1) void {kernel.name}({', '.join([*arguments, 'int *status'])})"
     comment = [" * " + clean_line(line) for line in kernel.comment]
-    text = ["/*", *comment, " */", head, "{", *lines, "}", ""]
+    unused = f"{INDENT}(void)status;"
+    text = ["/*", *comment, " */", head, "{", unused, *lines, "}", ""]
     blocks = prod(extent_of(loop) or 1 for loop in loops)
     uses = Uses({u for u in printer.uses.functions if u[2] == 1}, printer.uses.casts)
     return DeviceText("\n".join(text), uses, (Grid(kernel.name, (blocks, 1, 1), (threads, 1, 1)),))
@@ -93,8 +92,8 @@ def _fold_block(block: Block, shapes: dict[str, tuple[int, ...]]) -> Block:
             case If(then=then, otherwise=other):
                 other = _fold_block(other, shapes) if other else None
                 return replace(node, then=_fold_block(then, shapes), otherwise=other)
-            case Assign(target=target, value=value):
-                return replace(node, target=element(target), value=expr(value))
+            case Assign():
+                return rewrite_elements(node, element)
         return node
 
     def element(e: Element) -> Element:
@@ -102,17 +101,6 @@ def _fold_block(block: Block, shapes: dict[str, tuple[int, ...]]) -> Block:
             return e
         first = (const(0),) * (len(e.index) - 1)
         return replace(e, index=(*first, fold_address(e, shapes[e.array])))
-
-    def expr(e: LoopExpr) -> LoopExpr:
-        match e:
-            case Read(dynamic=dynamic):
-                computed = tuple((d, expr(x)) for d, x in dynamic)
-                return replace(e, element=element(e.element), dynamic=computed)
-            case Call(arguments=arguments):
-                return replace(e, arguments=tuple(map(expr, arguments)))
-            case Cast(argument=argument):
-                return replace(e, argument=expr(argument))
-        return e
 
     return replace(block, body=tuple(map(visit, block.body)))
 
@@ -247,6 +235,8 @@ def _is_own(array: str, scope: Scope) -> bool:
 
 def _declare(local: Local, block: Block, scope: Scope) -> tuple[Scope, list[str]]:
     """Declarations of a local array: named registers, shared, or on the stack of a thread."""
+    if local.is_tile:
+        return _declare_vector(local, scope)
     if local.in_registers:
         return declare_registers(local, block, scope)
     element, size = scalar_type(local.dtype), prod(local.shape)
@@ -255,3 +245,12 @@ def _declare(local: Local, block: Block, scope: Scope) -> tuple[Scope, list[str]
     if local.space == "shared":
         return inside, [f"PC_SHARED({element}, {local.name}, {size});"]
     return inside, [f"{element} {local.name}[{size}];"]
+
+
+def _declare_vector(local: Local, scope: Scope) -> tuple[Scope, list[str]]:
+    """One variable of a vector type."""
+    (lanes,) = local.shape
+    register = Register((0,), 0, lanes)
+    holder = dict.fromkeys(register.cells, register)
+    line = f"{scalar_type(local.dtype)}x{lanes} {register.name(local)};"
+    return scope.with_registers(Registers(local, holder)), [line]

@@ -1,10 +1,10 @@
 """Vector loops on a GPU: loads and stores of up to 128 bits, and scalar code between them.
 
     for l in 0 .. 4:  # vector             for l in 0 .. 4:  # vector
-      y[e + l] = x[e + l] + b       ->       wide_0[l] = x[e + l]
-                                           wide_1[0] = wide_0[0] + b; … wide_1[3] = wide_0[3] + b
+      y[e + l] = x[e + l] + b       ->       wide0[l] = x[e + l]
+                                           wide1[0] = wide0[0] + b; … wide1[3] = wide0[3] + b
                                            for l in 0 .. 4:  # vector
-                                             y[e + l] = wide_1[l]
+                                             y[e + l] = wide1[l]
 
 A thread computes with scalars only; but one wide access takes the place of four narrow ones. An
 access is wide if lanes are neighbours and their first address is a multiple of the lanes.
@@ -18,7 +18,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from polyc.codegen.cuda.fold import Multiples, drop_remainders, fold, fold_address, multiple_of
-from polyc.codegen.index import Affine, const, substitute, var
+from polyc.codegen.index import Affine, const, var
 from polyc.codegen.loopnest import (
     Assign,
     Block,
@@ -31,6 +31,8 @@ from polyc.codegen.loopnest import (
     Read,
     Test,
     extent_of,
+    rewrite_elements,
+    substitute_element,
     substitute_node,
 )
 from polyc.scop.expr import Call, Cast
@@ -83,15 +85,11 @@ class _Widener:
         assert lanes is not None
         assert loop.lower == const(0)
         for node in loop.body.body:
+            cut = _Lanes(self.names, loop, lanes, shapes, known, [])
             if isinstance(node, Assign):
-                yield _Lanes(self.names, loop, lanes, shapes, known, []).split(node)
+                yield cut.split(node)
             else:
-                yield from _copies(node, loop.var, lanes)
-
-
-def _copies(node: Node, lane: str, lanes: int) -> Iterator[Node]:
-    for k in range(lanes):
-        yield substitute_node(node, {lane: const(k)})
+                yield from cut.copies(node)
 
 
 @dataclass(frozen=True)
@@ -107,33 +105,41 @@ class _Lanes:
 
     def split(self, assign: Assign) -> Block:
         loads: dict[Element, Assign] = {}
-        value = self.replaced(assign.value, loads)
-        new, after = replace(assign, value=value), []
-        if assign.reduction is None and self.is_wide(assign.target, assign.dtype):
+        new, after = replace(assign, value=self.replaced(assign.value, loads)), []
+        together = self.neighbours(assign.target, assign.dtype)
+        if assign.reduction is None and together is not None:
             held = self.hold(assign.dtype)
             new = replace(new, target=held)
-            back = replace(assign, target=assign.target, value=Read(held, assign.dtype))
-            after = [self.together(back)]
-        before = [self.together(load) for load in loads.values()]
-        scalar = _copies(new, self.loop.var, self.lanes)
-        return Block((*before, *scalar, *after), tuple(self.locals))
+            after = [self.at_once(replace(assign, target=together, value=Read(held, assign.dtype)))]
+        before = [self.at_once(load) for load in loads.values()]
+        return Block((*before, *self.copies(new), *after), tuple(self.locals))
 
-    def together(self, assign: Assign) -> For:
+    def at_once(self, assign: Assign) -> For:
         return replace(self.loop, body=Block((assign,)))
 
+    def copies(self, node: Node) -> Iterator[Node]:
+        """The node for each lane."""
+        for k in range(self.lanes):
+            lane = substitute_node(node, {self.loop.var: const(k)})
+            yield rewrite_elements(lane, self.placed) if isinstance(lane, Assign) else lane
+
     def hold(self, dtype: np.dtype) -> Element:
-        """One lane of a new vector in registers."""
-        local = Local(f"wide_{next(self.names)}", dtype, (self.lanes,), "", True)
+        """One lane of a new vector."""
+        local = Local(f"wide{next(self.names)}", dtype, (self.lanes,), "", True, is_tile=True)
         self.locals.append(local)
         return Element(local.name, (var(self.loop.var),))
 
     def replaced(self, expr: LoopExpr, loads: dict[Element, Assign]) -> LoopExpr:
         """The expression with wide loads taken out."""
         match expr:
-            case Read(element, dtype, (), False) if self.is_wide(element, dtype):
-                if element not in loads:
-                    loads[element] = Assign("", (), self.hold(dtype), expr, dtype)
-                return Read(loads[element].target, dtype)
+            case Read(element, dtype, (), False):
+                together = self.neighbours(element, dtype)
+                if together is None:
+                    return expr
+                if together not in loads:
+                    read = replace(expr, element=together)
+                    loads[together] = Assign("", (), self.hold(dtype), read, dtype)
+                return Read(loads[together].target, dtype)
             case Call(function="select", arguments=(Test(), *_)):
                 return expr  # only one branch is read
             case Call(arguments=arguments):
@@ -142,18 +148,28 @@ class _Lanes:
                 return replace(expr, argument=self.replaced(argument, loads))
         return expr
 
-    def is_wide(self, element: Element, dtype: np.dtype) -> bool:
-        """Whether the lanes of an access are neighbours from a multiple of the lanes on."""
+    def neighbours(self, element: Element, dtype: np.dtype) -> Element | None:
+        """The element with its place as  multiple of the lanes + lane,  if it is one."""
         shape = self.shapes.get(element.array)
-        if shape is None or self.lanes * dtype.itemsize not in WIDTHS:
-            return False
-        address = fold_address(element, shape)
-        places = [
-            fold(drop_remainders(substitute(address, self.lane(k)), self.lanes, self.known))
-            for k in range(self.lanes)
-        ]
-        aligned = multiple_of(places[0], self.known) % self.lanes == 0
-        return aligned and all(p == places[0] + k for k, p in enumerate(places))
+        if not shape or self.lanes * dtype.itemsize not in WIDTHS:
+            return None
+        lanes = [substitute_element(element, {self.loop.var: const(k)}) for k in range(self.lanes)]
+        places = [self.placed(lane).index[-1] for lane in lanes]
+        if multiple_of(places[0], self.known) % self.lanes:
+            return None
+        if any(place != places[0] + k for k, place in enumerate(places)):
+            return None
+        return _in_row(element, places[0] + var(self.loop.var))
 
-    def lane(self, k: int) -> dict[str, Affine]:
-        return {self.loop.var: const(k)}
+    def placed(self, element: Element) -> Element:
+        """An element of an array in memory, with its address in shortest form."""
+        shape = self.shapes.get(element.array)
+        if not shape:
+            return element
+        address = fold_address(element, shape)
+        return _in_row(element, fold(drop_remainders(address, self.lanes, self.known)))
+
+
+def _in_row(element: Element, place: Affine) -> Element:
+    """The element by its offset alone."""
+    return replace(element, index=(*(const(0),) * (len(element.index) - 1), place))
