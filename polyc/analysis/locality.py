@@ -6,7 +6,11 @@ the loops around it. It may hold an array A if
     every flow dependence through A has equal p at both ends        (no value is lost in between)
     for equal p:  equal elements of A  <=>  equal places            (no value is overwritten)
 
-The second holds for all pairs of accesses to the local, reads and writes alike.
+The second holds for all pairs of accesses to the local, reads and writes alike. A local in the
+registers of a GPU's threads exists once a thread besides: then accesses that no thread makes both
+of do not meet, and
+
+    every thread that reads a value has written it          (it is in that thread's own copy)
 """
 
 from __future__ import annotations
@@ -20,7 +24,8 @@ import islpy as isl
 from polyc.analysis.accesses import Access, Surroundings
 from polyc.analysis.dependences import Dependences, maps
 from polyc.analysis.legality import Executions, instances, show_instances
-from polyc.analysis.timemap import Private
+from polyc.analysis.threads import executing_threads
+from polyc.analysis.timemap import Execution, Private
 from polyc.codegen.loopnest import Element, show_element
 
 IN, OUT = isl.dim_type.in_, isl.dim_type.out
@@ -81,12 +86,26 @@ def _check_flow(
             if held != used:
                 rule = f"{array} is written to one local and read from another"
                 raise around.illegal(rule, show_instances(pairs, a, b))
+            if held.local.space == "register":
+                _check_threads(around, held, a, b, pairs)
             for k in range(held.depth):
                 leaving = pairs.order_lt(IN, k, OUT, k).union(pairs.order_gt(IN, k, OUT, k))
                 if not leaving.is_empty():
                     name = a.place.loops[k].var
                     rule = f"a value leaves {held.local.name}, which is private to loop {name}"
                     raise around.illegal(rule, show_instances(leaving, a, b))
+
+
+def _check_threads(
+    around: Surroundings, held: Private, a: Execution, b: Execution, pairs: isl.Map
+) -> None:
+    """Each thread that executes b has executed what b needs of a; pairs  # L_a -> L_b."""
+    wrote = pairs.domain_map().apply_range(executing_threads(a))  # [L_a -> L_b] -> t
+    reads = pairs.range_map().apply_range(executing_threads(b))
+    missing = reads.subtract(wrote)
+    if not missing.is_empty():
+        rule = f"a thread reads from its {held.local.name} what another has written"
+        raise around.illegal(rule, show_instances(missing.domain().unwrap(), a, b))
 
 
 def _check_places(around: Surroundings, a: Access, b: Access) -> None:
@@ -113,4 +132,8 @@ def _meeting(f: isl.PwMultiAff, g: isl.PwMultiAff, a: Access, b: Access) -> isl.
     pairs = equal.preimage_domain_pw_multi_aff(f).preimage_range_pw_multi_aff(g)
     for k in range(a.private.depth):
         pairs = pairs.equate(IN, k, OUT, k)
+    if a.private.local.space == "register":
+        threads = (executing_threads(access.execution) for access in (a, b))
+        one, other = threads
+        pairs = pairs.intersect(one.apply_range(other.reverse()))
     return pairs.intersect_domain(a.points).intersect_range(b.points)

@@ -14,7 +14,8 @@ class Proof:
     dependences: pairs of statements whose dependences run forwards in time;
     accesses: places that are where the storage maps say, and in bounds;
     parallel_loops, vector_loops: loops that carry no dependence that they must not carry;
-    locals: private arrays whose values never leave one execution of their block.
+    locals: private arrays whose values never leave one execution of their block;
+    barriers: of a kernel for a GPU: enough that threads of a block never meet.
     """
 
     kernel: str
@@ -24,6 +25,7 @@ class Proof:
     parallel_loops: int = 0
     vector_loops: int = 0
     locals: int = 0
+    barriers: int = 0
 
     @property
     def facts(self) -> str:
@@ -36,6 +38,8 @@ class Proof:
             f"{counted(self.vector_loops, 'vector loop')}",
             f"{counted(self.locals, 'private array')}",
         ]
+        if self.barriers:
+            facts.append(counted(self.barriers, "barrier"))
         return ", ".join(facts)
 
     def __str__(self) -> str:

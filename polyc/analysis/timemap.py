@@ -42,7 +42,17 @@ from polyc.codegen.index import (
     var,
     variables,
 )
-from polyc.codegen.loopnest import Assign, Block, For, If, Kernel, Local, LoopKind, Node
+from polyc.codegen.loopnest import (
+    Assign,
+    Block,
+    For,
+    If,
+    Kernel,
+    Local,
+    LoopKind,
+    Node,
+    extent_of,
+)
 from polyc.scop.scop import Scop, Statement
 
 IN, SET = isl.dim_type.in_, isl.dim_type.set
@@ -50,11 +60,16 @@ IN, SET = isl.dim_type.in_, isl.dim_type.set
 
 @dataclass(frozen=True)
 class Loop:
-    """A loop around an execution; equal numbers mean the same loop of the text."""
+    """A loop around an execution; equal numbers mean the same loop of the text.
+
+    extent: its iterations, 0 if that is not a constant; apart: the threads between two of them.
+    """
 
     number: int
     var: str
     kind: LoopKind
+    extent: int = 0
+    apart: int = 1
 
 
 @dataclass(frozen=True)
@@ -166,10 +181,11 @@ def _enter(loop: For, place: Place, number: int) -> Place:
     space = points.space
     for bound in (*_at_least_zero(first), *_at_least_zero(upper - value - 1)):
         points = points.intersect(_compile(bound, space).nonneg_set())
+    entered = Loop(number, loop.var, loop.kind, extent_of(loop) or 0, loop.apart)
     return replace(
         place,
         points=points,
-        loops=(*place.loops, Loop(number, loop.var, loop.kind)),
+        loops=(*place.loops, entered),
         values={**place.values, loop.var: value},
     )
 

@@ -15,10 +15,12 @@ from itertools import product
 import islpy as isl
 
 from polyc.analysis.accesses import Surroundings, compute_accesses
+from polyc.analysis.block_barriers import check_block_barriers
 from polyc.analysis.dependences import Dependences, maps
 from polyc.analysis.legality import check_completeness, check_order
 from polyc.analysis.locality import check_locals
 from polyc.analysis.proof import Proof
+from polyc.analysis.threads import Phases
 from polyc.analysis.timemap import Execution, compute_executions
 from polyc.analysis.witness import illegal, show_first, show_first_pair
 from polyc.codegen.loopnest import For, Kernel, walk_nodes
@@ -46,6 +48,7 @@ def verify_kernel(
         accesses       every place is  storage . access . instance,  and in bounds
         initialised    every read of a private array comes after a write
         locals         private arrays keep their values
+        barriers       threads of a block do not meet without one between, and all reach each
     """
     around = Surroundings(kernel, scop, storages, parameters)
     _check_parameters(around)
@@ -65,6 +68,9 @@ def verify_kernel(
             continue  # it may come from an earlier launch: `verify_program` looks
         rule = f"{source} reads {array} before it is written"
         raise illegal(f"kernel {kernel.name}", rule, show_first_pair(reads))
+    barriers = 0
+    if any(isinstance(n, For) and n.kind == "block" for n in walk_nodes(kernel.body)):
+        barriers = check_block_barriers(kernel.body, Phases(around, accesses))
     kinds = [node.kind for node in walk_nodes(kernel.body) if isinstance(node, For)]
     return Proof(
         kernel=kernel.name,
@@ -74,6 +80,7 @@ def verify_kernel(
         parallel_loops=sum(kind in ("parallel", "block", "thread") for kind in kinds),
         vector_loops=kinds.count("vector"),
         locals=check_locals(around, executions, accesses, dependences),
+        barriers=barriers,
     )
 
 

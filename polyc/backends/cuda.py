@@ -4,8 +4,11 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+from polyc.analysis.accesses import Surroundings, compute_accesses
 from polyc.analysis.counts import count_bytes, count_flops
 from polyc.analysis.dependences import compute_dependences
+from polyc.analysis.threads import Phases
+from polyc.analysis.timemap import compute_executions
 from polyc.analysis.verify import verify_kernel
 from polyc.backends.common import CompiledKernel, comment_on, find_boundary, kernel_scop
 from polyc.codegen.cuda.print_kernel import print_device
@@ -19,6 +22,8 @@ from polyc.memory.storage import row_major
 from polyc.options import Options
 from polyc.poly.show import show_tree
 from polyc.promote.local_arrays import promote_to_locals
+from polyc.promote.spaces import assign_spaces
+from polyc.schedule.block_barriers import place_block_barriers
 from polyc.schedule.schedule import check_legal
 from polyc.scop.scop import Scop
 from polyc.target.cuda import CudaTarget
@@ -62,22 +67,29 @@ def compile_for_cuda(
     # 4. loops of fixed size, with conditions at borders
     with trace.step("generate"):
         statements = {s.name: s for s in part.statements}
-        nest = settle(generate_nest(mapped.tree, statements, storages, promoted))
+        nest = assign_spaces(settle(generate_nest(mapped.tree, statements, storages, promoted)))
         kept = [a for a in touched if a not in promoted]
         bound = tuple(stored.arrays.index(a) for a in kept)
         written = {s.array for s in part.statements}
         params = tuple(Param(a, arrays[a].dtype, storages[a].shape, a in written) for a in kept)
         kernel = Kernel(name, params, nest, comment_on(stored, mapped.schedule))
+        parameters = {p.name: p.name for p in kernel.params}
+
+    # 5. where the threads of a block wait for one another
+    with trace.step("schedule"):
+        around = Surroundings(kernel, part, storages, parameters)
+        runs = compute_executions(kernel, part)
+        phases = Phases(around, [a for run in runs for a in compute_accesses(around, run)])
+        kernel = replace(kernel, body=place_block_barriers(nest, phases.conflict))
         trace.dump("loopnest", kernel, name)
 
-    # 5. the proof, on these loops: after it they are only unrolled and cut into vectors
+    # 6. the proof, on these loops: after it they are only unrolled and cut into vectors
     with trace.step("verify"):
         proof = None
         if options.verify:
-            parameters = {p.name: p.name for p in kernel.params}
             proof = verify_kernel(kernel, part, storages, dependences, parameters)
 
-    # 6. CUDA
+    # 7. CUDA
     with trace.step("print"):
         device = print_device(kernel, mapped.threads)
         trace.dump("c", device.text, name)

@@ -33,8 +33,8 @@ LARGEST_HANDED = 256 * 1024
 LARGEST_STACK = 512
 """Bytes of an array that one thread of a GPU keeps: if it is indexed, it lies in memory."""
 
-LARGEST_SHARED = 32 * 1024
-"""Bytes of an array that the threads of a GPU's block share: a block gets 48 KiB without asking."""
+LARGEST_SHARED = 64 * 1024
+"""Bytes of an array that the threads of a GPU's block share, or keep in registers between them."""
 
 LIMITS = {
     "scope": LARGEST_LOCAL,

@@ -15,6 +15,7 @@ to memory by one.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from math import prod
@@ -51,13 +52,17 @@ UNROLLED = 32
 def print_device(kernel: Kernel, threads: int) -> DeviceText:
     """The text of a kernel whose blocks have so many threads."""
     shapes = {p.name: p.shape for p in kernel.params}
-    body = find_registers(rewrite_nodes(widen(kernel.body, shapes), _unroll))
-    body = _fold_block(body, shapes)
-    loops, inside = _split_blocks(body)
+    nest = find_registers(rewrite_nodes(widen(kernel.body, shapes), _unroll))
+    loops, inside = _split_blocks(_fold_block(nest, shapes))
     printer = Printer(Uses())
     place = _Place(1, Scope(shapes, {}, None), threads)
-    lines = [f"{INDENT}const int {v} = {text};" for v, text in _decode("PC_BLOCK_X", loops)]
-    lines += _print_block(inside, place, printer)
+    body = list(_print_block(inside, place, printer))
+    lines = [
+        f"{INDENT}const int {name} = {number};"
+        for name, number in _decode("PC_BLOCK_X", loops)
+        if any(re.search(rf"\b{name}\b", line) for line in body)
+    ]
+    lines += body
     arguments = [
         f"{'' if p.writes else 'const '}{scalar_type(p.dtype)} *__restrict__ {p.name}"
         for p in kernel.params
@@ -159,19 +164,29 @@ class _Place:
 
 
 def _print_threads(loop: For, place: _Place, printer: Printer) -> Iterator[str]:
-    width, apart = extent_of(loop) or 1, loop.apart
-    inside = replace(place.deeper(), apart=apart)
-    number = "PC_THREAD_X" if apart == 1 else f"PC_THREAD_X / {apart}"
-    covered = width * apart
-    outermost = not place.apart
-    guard = ""
-    if outermost and covered < place.threads:
-        guard = f"PC_THREAD_X < {covered}"
-    elif not outermost and covered < place.threads:
-        number += f" % {width}"
+    """Loops over threads directly inside one another, as numbers of this thread."""
+    guard, numbers = "", []
+    while True:
+        width, apart = extent_of(loop) or 1, loop.apart
+        number = "PC_THREAD_X" if apart == 1 else f"PC_THREAD_X / {apart}"
+        if width * apart < place.threads:
+            if place.apart:
+                number += f" % {width}"
+            else:
+                guard = f"PC_THREAD_X < {width * apart}"
+        numbers.append((loop.var, number if width > 1 else "0"))
+        place = replace(place, apart=apart)
+        inner = loop.body.body[0] if len(loop.body.body) == 1 else None
+        if loop.body.locals or not isinstance(inner, For) or inner.kind != "thread":
+            break
+        loop = inner
+    inside = place.deeper()
+    body = list(_print_block(loop.body, inside, printer))
     yield f"{place.indent}if ({guard}) {{" if guard else f"{place.indent}{{"
-    yield f"{inside.indent}const int {loop.var} = {number if width > 1 else 0};"
-    yield from _print_block(loop.body, inside, printer)
+    for name, number in numbers:
+        if any(re.search(rf"\b{name}\b", line) for line in body):
+            yield f"{inside.indent}const int {name} = {number};"
+    yield from body
     yield f"{place.indent}}}"
 
 
@@ -204,7 +219,7 @@ def _print(node: Node, place: _Place, printer: Printer) -> Iterator[str]:
             yield from (f"{place.indent}{line}" for line in lines)
         case For():
             extent = extent_of(node)
-            if extent is not None and extent <= UNROLLED:
+            if place.apart and extent is not None and extent <= UNROLLED:
                 yield f"{place.indent}PC_UNROLL"
             yield (
                 f"{place.indent}for (int {node.var} = {show_index(node.lower)}; "

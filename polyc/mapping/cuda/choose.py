@@ -1,12 +1,15 @@
 """Which strategy a cluster is mapped to a GPU by; by what the iterators index, never by name.
 
-* *threads*: a thread for each iteration of the shared loops.
+* *contraction*, for sums of products: tiles of both factors in shared memory;
+* *threads*, for all others: a thread for each iteration of the shared loops.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping as Table
 
+from polyc.mapping.cuda.contraction import map_contraction
+from polyc.mapping.cuda.gemm_form import find_gemm_form
 from polyc.mapping.cuda.mapped import Mapped
 from polyc.mapping.cuda.threads import map_threads
 from polyc.mapping.storing import StoredCluster
@@ -16,4 +19,9 @@ from polyc.target.cuda import CudaTarget
 
 def map_to_cuda(stored: StoredCluster, arrays: Table[str, Array], target: CudaTarget) -> Mapped:
     """The strategy that fits the cluster, applied."""
+    form = find_gemm_form(stored.cluster, stored.private)
+    if form is not None:
+        return map_contraction(
+            form, stored.cluster, stored.private, arrays, stored.storages, target
+        )
     return map_threads(stored.cluster, stored.private, arrays, stored.storages, target)

@@ -1,0 +1,61 @@
+"""Proof that the threads of a block meet nowhere without a barrier between.
+
+The text is walked with the phases that may be running: those since the last barrier, on any way to
+the place, around loops as well. A phase that conflicts with one of them is an error, and so is a
+barrier that not all threads reach: one inside a loop over threads.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from polyc.analysis.threads import Phases
+from polyc.codegen.loopnest import Assign, Barrier, Block, For, If, Node, walk_nodes
+
+
+def check_block_barriers(block: Block, phases: Phases) -> int:
+    """Raises IllegalSchedule where threads may meet; gives the number of barriers."""
+    _Walk(phases).after(block, frozenset())
+    return sum(isinstance(node, Barrier) for node in walk_nodes(block))
+
+
+@dataclass
+class _Walk:
+    phases: Phases
+    next: int = 0
+
+    def after(self, node: Node, running: frozenset[int]) -> frozenset[int]:
+        """The phases that may be running behind a node."""
+        match node:
+            case Barrier():
+                return frozenset()
+            case Assign() | For(kind="thread"):
+                return self.phase(node, running)
+            case Block(body=body):
+                for child in body:
+                    running = self.after(child, running)
+                return running
+            case If(then=then, otherwise=other):
+                after = self.after(then, running)
+                return after | (self.after(other, running) if other else running)
+            case For(body=body):
+                first = self.next
+                while True:
+                    self.next = first
+                    end = self.after(body, running)
+                    if end <= running:
+                        return end | running
+                    running |= end
+        return running
+
+    def phase(self, node: Node, running: frozenset[int]) -> frozenset[int]:
+        number, self.next = self.next, self.next + 1
+        around = self.phases.around
+        if any(isinstance(n, Barrier) for n in walk_nodes(node)):
+            raise around.illegal("a barrier stands where not all threads come")
+        for other in running:
+            if self.phases.conflict(other, number):
+                one, two = (self.phases.show(k) for k in (other, number))
+                rule = f"threads of a block may meet in {one} and {two}, with no barrier between"
+                raise around.illegal(rule)
+        return running | {number}

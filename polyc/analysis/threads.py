@@ -1,0 +1,149 @@
+"""Which threads of a GPU's block make an access, and where two of them meet.
+
+A loop over threads with n iterations, a apart, runs iteration i on the threads t with
+
+    floor(t/a) mod n = i        (the outermost such loop: floor(t/a) = i, others are idle)
+
+What stands outside of all such loops, every thread does; one of those that do the same writes to
+memory, the first. Two accesses *conflict* if different threads of a block may make them at one
+place and one of them writes: the relation of their threads,  t_a -> t_b,  is not within the
+identity.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+
+import islpy as isl
+
+from polyc.analysis.accesses import Access, Surroundings
+from polyc.analysis.timemap import Execution, Loop
+
+IN, OUT, SET = isl.dim_type.in_, isl.dim_type.out, isl.dim_type.set
+
+
+def executing_threads(run: Execution) -> isl.Map:
+    """# L -> [t]: the threads that execute an assignment."""
+    return _threads(run.place.loops, run.points.dim(SET), False)
+
+
+def accessing_threads(access: Access) -> isl.Map:
+    """# L -> [t]: the threads that make an access; of those that do the same, the first writes."""
+    alone = _is_write(access) and not _is_own(access)
+    run = access.execution
+    return _threads(run.place.loops, run.points.dim(SET), alone)
+
+
+def _threads(loops: Sequence[Loop], depth: int, alone: bool) -> isl.Map:
+    counters = [f"t{k}" for k in range(depth)]
+    conditions = ["0 <= t"]
+    over_threads = [(k, loop) for k, loop in enumerate(loops) if loop.kind == "thread"]
+    for k, loop in over_threads:
+        digit = f"floor(t/{loop.apart})"
+        if loop is not over_threads[0][1]:
+            digit = f"({digit} mod {loop.extent})"
+        conditions.append(f"{digit} = {counters[k]}")
+    if alone:
+        apart = min((loop.apart for _, loop in over_threads), default=0)
+        conditions.append(f"t mod {apart} = 0" if apart else "t = 0")
+    return isl.Map(f"{{ [{', '.join(counters)}] -> [t] : {' and '.join(conditions)} }}")
+
+
+def _is_write(access: Access) -> bool:
+    return access.element is access.execution.assign.target
+
+
+def _is_own(access: Access) -> bool:
+    """Whether the place is in storage of the thread's own."""
+    return access.private is not None and access.private.local.space != "shared"
+
+
+@dataclass
+class Phases:
+    """The accesses of a kernel by phase, and which phases conflict.
+
+    A phase is what all threads enter in step: an outermost loop over threads, or an assignment
+    outside of one; they are numbered in the order of the text.
+    """
+
+    around: Surroundings
+    accesses: Sequence[Access]
+    numbers: Mapping[int, int] = field(init=False)
+    _known: dict[tuple[int, int], bool] = field(default_factory=dict)
+    _meetings: dict[int, list[tuple[str, bool, isl.Map]]] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        found = sorted({_phase_of(a.execution) for a in self.accesses})
+        self.numbers = {number: k for k, number in enumerate(found)}
+        touched = self._storages()
+        for access in self.accesses:
+            holder = self._holder(access)
+            if holder in touched:
+                phase = self.numbers[_phase_of(access.execution)]
+                meeting = (holder, _is_write(access), _place_to_thread(access))
+                self._meetings.setdefault(phase, []).append(meeting)
+
+    def conflict(self, one: int, other: int) -> bool:
+        """Whether two threads of a block may meet in two phases, one of them writing."""
+        key = (min(one, other), max(one, other))
+        if key not in self._known:
+            self._known[key] = any(
+                _meet(a, b)
+                for holder, writes, a in self._meetings.get(one, ())
+                for again, also, b in self._meetings.get(other, ())
+                if holder == again and (writes or also)
+            )
+        return self._known[key]
+
+    def show(self, phase: int) -> str:
+        """The statements of a phase."""
+        names = [
+            a.execution.statement.name
+            for a in self.accesses
+            if self.numbers[_phase_of(a.execution)] == phase
+        ]
+        return ", ".join(dict.fromkeys(names))
+
+    def _holder(self, access: Access) -> str:
+        if access.private is None:
+            return access.element.array
+        return "" if _is_own(access) else f"{access.private.number} {access.element.array}"
+
+    def _storages(self) -> set[str]:
+        """Storage where threads could meet: written, and touched by more than one statement.
+
+        In memory that one statement alone touches, each element is written once.
+        """
+        users: dict[str, set[str]] = {}
+        written = set()
+        for access in self.accesses:
+            holder = self._holder(access)
+            users.setdefault(holder, set()).add(access.execution.statement.name)
+            if _is_write(access):
+                written.add(holder)
+        return {h for h, names in users.items() if h and h in written and len(names) > 1}
+
+
+def _phase_of(run: Execution) -> int:
+    """The number of the node that is a phase: of the outermost loop over threads, or of itself."""
+    return next((loop.number for loop in run.place.loops if loop.kind == "thread"), run.position)
+
+
+def _place_to_thread(access: Access) -> isl.Map:
+    """# [block..., place...] -> [t]: who makes an access, by block of the grid."""
+    loops = access.execution.place.loops
+    blocks = [k for k, loop in enumerate(loops) if loop.kind == "block"]
+    depth = access.points.dim(SET)
+    counters = ", ".join(f"t{k}" for k in range(depth))
+    block = isl.PwMultiAff(f"{{ [{counters}] -> [{', '.join(f't{k}' for k in blocks)}] }}")
+    place = access.place.reset_tuple_id(OUT) if access.place.has_tuple_id(OUT) else access.place
+    where = block.flat_range_product(place).as_map().intersect_domain(access.points)
+    for k in sorted(access.computed):
+        where = where.eliminate(OUT, len(blocks) + k, 1)
+    return where.reverse().apply_range(accessing_threads(access))
+
+
+def _meet(one: isl.Map, other: isl.Map) -> bool:
+    pairs = one.reverse().apply_range(other)  # t_a -> t_b
+    return not pairs.is_subset(isl.Map("{ [t] -> [t] }"))

@@ -1,0 +1,165 @@
+"""Where the arrays of a block of threads live: in each thread's registers, or shared by all.
+
+    for ty, tx (thread):  acc[4 ty + u][4 tx + v] = 0           each thread its own 4 x 4 elements
+    for k …
+      for ty, tx (thread):  acc[4 ty + u][4 tx + v] += …        in registers: acc[u][v]
+
+An array is in registers if the loops over threads move all of its accesses in the same way, and the
+rest of each index is known once loops are unrolled: then a thread meets none but its own elements.
+The same is true of what is computed outside of such loops: all threads do it, each for itself.
+Everything else is shared. This is a guess by the form of indices; that it is right is proven later.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+
+from polyc.codegen.index import Affine, const, substitute, variables
+from polyc.codegen.loopnest import (
+    Assign,
+    Block,
+    Element,
+    For,
+    If,
+    Local,
+    Node,
+    Read,
+    extent_of,
+    rewrite_elements,
+    walk_expr,
+)
+from polyc.codegen.vectorise import LARGEST_UNROLL
+
+
+def assign_spaces(block: Block) -> Block:
+    """The nest with the space of every array that is declared outside of loops over threads."""
+    return _visit(block)
+
+
+def _visit(block: Block) -> Block:
+    body = tuple(_inside(node) for node in block.body)
+    block = replace(block, body=body)
+    locals_ = []
+    for local in block.locals:
+        used = [a for a in _accesses(block, ()) if a.element.array == local.name]
+        if _is_owned(used):
+            block = _keep_own(block, local)
+            locals_.append(replace(local, space="register"))
+        else:
+            locals_.append(replace(local, space="shared"))
+    return replace(block, locals=tuple(locals_))
+
+
+def _inside(node: Node) -> Node:
+    match node:
+        case Block():
+            return _visit(node)
+        case For(kind="thread"):
+            return node
+        case For(body=body):
+            return replace(node, body=_visit(body))
+        case If(then=then, otherwise=other):
+            return replace(node, then=_visit(then), otherwise=_visit(other) if other else None)
+    return node
+
+
+@dataclass(frozen=True)
+class _Use:
+    """An access, and the loops around it."""
+
+    element: Element
+    is_write: bool
+    loops: tuple[For, ...]
+
+    @property
+    def threads(self) -> list[For]:
+        return [loop for loop in self.loops if loop.kind == "thread"]
+
+    @property
+    def own(self) -> tuple[Affine, ...]:
+        """The index without what the loops over threads add to it."""
+        none = {loop.var: const(0) for loop in self.threads}
+        return tuple(substitute(index, none) for index in self.element.index)
+
+    @property
+    def is_literal(self) -> bool:
+        """Whether the rest of the index is known once loops are unrolled."""
+        copied = {
+            loop.var
+            for loop in self.loops
+            if loop.kind in ("unroll", "vector") and (extent_of(loop) or 99) <= LARGEST_UNROLL
+        }
+        return all(variables(index) <= copied for index in self.own)
+
+    @property
+    def moves(self) -> frozenset[tuple[int, int, tuple[Affine, ...]]]:
+        """What each loop over threads adds to the index: (apart, extent, by how much)."""
+        found = set()
+        for loop in self.threads:
+            others = {t.var: const(0) for t in self.threads if t is not loop}
+            added = tuple(
+                substitute(index, {**others, loop.var: const(1)}) - own
+                for index, own in zip(self.element.index, self.own, strict=True)
+            )
+            if any(a != const(0) for a in added):
+                found.add((loop.apart, extent_of(loop) or 0, added))
+        return frozenset(found)
+
+
+def _accesses(node: Node, loops: tuple[For, ...]) -> Iterator[_Use]:
+    match node:
+        case Block(body=body):
+            for child in body:
+                yield from _accesses(child, loops)
+        case For(body=body):
+            yield from _accesses(body, (*loops, node))
+        case If(then=then, otherwise=other):
+            yield from _accesses(then, loops)
+            if other:
+                yield from _accesses(other, loops)
+        case Assign(target=target, value=value):
+            yield _Use(target, True, loops)
+            for e in walk_expr(value):
+                if isinstance(e, Read):
+                    yield _Use(e.element, False, loops)
+
+
+def _is_owned(uses: list[_Use]) -> bool:
+    """Whether no thread needs an element of another's."""
+    if not all(use.is_literal for use in uses) or len({use.moves for use in uses}) != 1:
+        return False
+    (moves,) = {use.moves for use in uses}
+    return all(len(use.threads) == len(moves) for use in uses if use.is_write)
+
+
+def _keep_own(block: Block, local: Local) -> Block:
+    """The nest with the accesses to an array reduced to what a thread sees."""
+
+    def rewrite(node: Node, threads: dict[str, Affine]) -> Node:
+        match node:
+            case Block(body=body):
+                return replace(node, body=tuple(rewrite(n, threads) for n in body))
+            case For(body=body):
+                inside = {**threads, node.var: const(0)} if node.kind == "thread" else threads
+                new = rewrite(body, inside)
+                assert isinstance(new, Block)
+                return replace(node, body=new)
+            case If(then=then, otherwise=other):
+                new = rewrite(then, threads)
+                rest = rewrite(other, threads) if other else None
+                assert isinstance(new, Block)
+                assert rest is None or isinstance(rest, Block)
+                return replace(node, then=new, otherwise=rest)
+            case Assign():
+                return rewrite_elements(node, lambda e: own(e, threads))
+        return node
+
+    def own(element: Element, threads: dict[str, Affine]) -> Element:
+        if element.array != local.name:
+            return element
+        return replace(element, index=tuple(substitute(i, threads) for i in element.index))
+
+    new = rewrite(block, {})
+    assert isinstance(new, Block)
+    return new
