@@ -9,9 +9,10 @@ of a statement are called, nothing else: the new statements execute the same ass
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
-from dataclasses import replace
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
 from math import prod
+from typing import TypeVar
 
 import islpy as isl
 
@@ -21,6 +22,8 @@ from polyc.schedule.cluster import Cluster
 from polyc.scop.expr import Expr, Load, pull_back, rebuild
 from polyc.scop.inline import simplify_indices
 from polyc.scop.scop import Array, Statement
+
+T = TypeVar("T")
 
 
 def change_coordinates(
@@ -71,60 +74,70 @@ def join_iterators(
     return change_coordinates(s, [name, *rest], formulas, f"0 <= {name} < {prod(extents)}")
 
 
-def join_shared(
-    cluster: Cluster,
-    order: Sequence[int],
+@dataclass(frozen=True)
+class Joint:
+    """Loops of several statements to be joined into one: each by statement, outermost first.
+
+    A statement that is not in them has no such loops. `extents` are those of the loops.
+    """
+
+    name: str
+    loops: tuple[Mapping[str, int], ...]
+    extents: tuple[int, ...]
+
+    @property
+    def count(self) -> int:
+        return prod(self.extents)
+
+    def has(self, s: Statement) -> bool:
+        return all(s.name in loop for loop in self.loops)
+
+    def positions(self, s: Statement) -> list[int]:
+        return [loop[s.name] for loop in self.loops if s.name in loop]
+
+
+def join_loops(
+    statements: Sequence[Statement],
+    joint: Joint,
     private: Collection[str],
     arrays: Mapping[str, Array],
     largest: int,
-) -> tuple[Cluster, dict[str, Array]]:
-    """The cluster with one shared loop in place of all, which runs through them in an order.
+) -> tuple[tuple[Statement, ...], dict[str, Array]]:
+    """The statements with one iterator, their first, in place of those that are joined.
 
         acc[i, j] += x[i, k] * w[k, j]     ->     acc_e[e] += x[floor(e/64), k] * w[k, e mod 64]
 
-    Private arrays with at most `largest` bytes for each iteration have one index for it as well;
-    these arrays are returned.
+    Private arrays with an element for each iteration, or at most `largest` bytes, have one index
+    for it as well; these arrays are returned.
     """
-    name = fresh_iterator(cluster, "e")
-    extents = [
-        max(box_extents(s.domain)[loop[s.name]] for s in cluster.statements)
-        for loop in cluster.shared
-    ]
     made: dict[str, Array] = {}
-    statements = list(cluster.statements)
     for array in sorted(private):
-        dimensions = _find_dimensions(cluster, array)
+        dimensions = _find_dimensions(statements, joint, array)
         if dimensions is None:
             continue
-        new = _renumbered(arrays[array], dimensions, prod(extents))
-        if new.bytes <= largest * new.shape[0]:
+        new = _renumbered(arrays[array], dimensions, joint)
+        if new.bytes <= largest * joint.count:
             made[new.name] = new
-            numbers = [
-                _number(s, [cluster.shared[d][s.name] for d in order], [extents[d] for d in order])
-                for s in statements
-            ]
-            statements = [
-                _readdress(s, array, new.name, dimensions, number)
-                for s, number in zip(statements, numbers, strict=True)
-            ]
-    joined = []
-    for s in statements:
-        positions = [cluster.shared[d][s.name] for d in order]
-        joined.append(join_iterators(s, positions, [extents[d] for d in order], name))
-    shared = ({s.name: 0 for s in joined},)
-    return replace(cluster, statements=tuple(joined), shared=shared), made
+            statements = [_readdress(s, array, new.name, dimensions, joint) for s in statements]
+    joined = [
+        join_iterators(s, joint.positions(s), joint.extents, joint.name) if joint.has(s) else s
+        for s in statements
+    ]
+    return tuple(joined), made
 
 
-def _find_dimensions(cluster: Cluster, array: str) -> set[int] | None:
-    """The dimensions of an array that the shared loops walk, each one of its own, in all accesses.
+def _find_dimensions(
+    statements: Sequence[Statement], joint: Joint, array: str
+) -> frozenset[int] | None:
+    """The dimensions of an array that the loops walk, each one of its own, in all accesses.
 
-    None if there are other dimensions that shared loops move in, or shared loops that do not move.
+    None if there are other dimensions that the loops move in, or loops that do not move.
     """
     found: set[frozenset[tuple[int, int]]] = set()
-    for s in cluster.statements:
+    for s in statements:
         if any(load.array == array and load.dynamic for load in s.loads):
             return None
-        loops = {loop[s.name]: d for d, loop in enumerate(cluster.shared)}
+        loops = {loop[s.name]: d for d, loop in enumerate(joint.loops) if s.name in loop}
         for name, index, _ in accesses(s):
             if name != array:
                 continue
@@ -139,34 +152,44 @@ def _find_dimensions(cluster: Cluster, array: str) -> set[int] | None:
             found.add(frozenset(pairs))
     if len(found) != 1:
         return None
-    (pairs_,) = found
-    walked = [d for _, d in pairs_]
-    sizes = cluster.extents
-    missing = [d for d in range(len(sizes)) if d not in walked and sizes[d] > 1]
-    return None if missing or len(set(walked)) < len(walked) else {k for k, _ in pairs_}
+    (walked,) = found
+    loops_ = [d for _, d in walked]
+    missing = [d for d, n in enumerate(joint.extents) if d not in loops_ and n > 1]
+    if missing or len(set(loops_)) < len(loops_) or not walked:
+        return None
+    return frozenset(k for k, _ in walked)
 
 
-def _renumbered(array: Array, dimensions: Collection[int], count: int) -> Array:
-    """An array with one index, its first, in place of some dimensions."""
-    rest = tuple(n for k, n in enumerate(array.shape) if k not in dimensions)
-    return replace(array, name=f"{array.name}_e", shape=(count, *rest))
+def _renumbered(array: Array, dimensions: Collection[int], joint: Joint) -> Array:
+    """An array with one index in place of some dimensions, where the first of them was."""
+    shape = _replaced(array.shape, dimensions, joint.count)
+    return replace(array, name=f"{array.name}_{joint.name}", shape=tuple(shape))
 
 
-def _number(s: Statement, positions: Sequence[int], extents: Sequence[int]) -> isl.PwAff:
-    """# S -> Z: the number of an iteration of joined loops."""
-    terms = [f"{prod(extents[k + 1 :])}*{s.iterators[p]}" for k, p in enumerate(positions)]
-    text = f"{{ {s.name}[{', '.join(s.iterators)}] -> [({' + '.join(terms) or '0'})] }}"
-    return isl.PwAff(text)
+def _replaced(items: Iterable[T], dimensions: Collection[int], new: T) -> list[T]:
+    """The items with a new one in place of those of some dimensions."""
+    first = min(dimensions)
+    return [
+        new if k == first else item
+        for k, item in enumerate(items)
+        if k == first or k not in dimensions
+    ]
 
 
 def _readdress(
-    s: Statement, array: str, name: str, dimensions: Collection[int], number: isl.PwAff
+    s: Statement, array: str, name: str, dimensions: Collection[int], joint: Joint
 ) -> Statement:
     """The statement with its accesses to an array turned to the renumbered one."""
+    if s.array != array and all(load.array != array for load in s.loads):
+        return s
+    extents = joint.extents
+    terms = [f"{prod(extents[k + 1 :])}*{s.iterators[p]}" for k, p in enumerate(joint.positions(s))]
+    # S -> Z: the number of an iteration of the joined loops
+    number = isl.PwAff(f"{{ {s.name}[{', '.join(s.iterators)}] -> [({' + '.join(terms)})] }}")
 
     def turned(index: isl.PwMultiAff) -> isl.PwMultiAff:
-        rest = [f for k, f in enumerate(outputs(index)) if k not in dimensions]
-        return address(name, [number.intersect_domain(index.domain()), *rest])
+        here = number.intersect_domain(index.domain())
+        return address(name, _replaced(outputs(index), dimensions, here))
 
     def leaf(e: Expr) -> Expr:
         if isinstance(e, Load) and e.array == array:
@@ -188,9 +211,28 @@ def address(array: str, indices: Sequence[isl.PwAff]) -> isl.PwMultiAff:
     return isl.PwMultiAff.from_multi_pw_aff(result)
 
 
-def fresh_iterator(cluster: Cluster, name: str) -> str:
-    """A name that no statement of the cluster has for an iterator."""
-    taken = {i for s in cluster.statements for i in s.iterators}
+def join_shared(
+    cluster: Cluster,
+    order: Sequence[int],
+    private: Collection[str],
+    arrays: Mapping[str, Array],
+    largest: int,
+) -> tuple[Cluster, dict[str, Array]]:
+    """The cluster with one shared loop in place of all, which runs through them in an order."""
+    extents = [
+        max(box_extents(s.domain)[cluster.shared[d][s.name]] for s in cluster.statements)
+        for d in order
+    ]
+    loops = tuple(cluster.shared[d] for d in order)
+    joint = Joint(fresh_iterator(cluster.statements, "e"), loops, tuple(extents))
+    statements, made = join_loops(cluster.statements, joint, private, arrays, largest)
+    shared = ({s.name: 0 for s in statements},)
+    return replace(cluster, statements=statements, shared=shared), made
+
+
+def fresh_iterator(statements: Sequence[Statement], name: str) -> str:
+    """A name that none of the statements has for an iterator."""
+    taken = {i for s in statements for i in s.iterators}
     while name in taken:
         name += "_"
     return name
