@@ -18,6 +18,8 @@ from typing import Any
 import numpy as np
 
 from polyc.errors import InvalidModel, ShapeError
+from polyc.graph.bodies import Names
+from polyc.graph.expand import expand_node
 from polyc.graph.infer import infer_graph, infer_or_fold
 from polyc.graph.ir import Graph, Node, Shape, Tensor
 from polyc.graph.shapes.signature import find_signature
@@ -173,11 +175,27 @@ def apply_many(
     outputs = tuple(f"%out{i}" for i in range(count))
     node = Node(op, op, names, outputs, kept)
     tensors = [None if v is None else v.type for v in operands]
+    parts = expand_node(node, tensors, Names({*names, *outputs}))
+    if parts is not None:
+        return _apply_nodes(parts, dict(zip(names, operands, strict=True)), outputs)
     types = tuple(replace(t, name="") for t in infer_or_fold(node, tensors))
     if all(t.is_constant for t in types):
         return tuple(Value(t) for t in types)
     call = Call(op, operands, kept, types)
     return tuple(Value(t, call, i) for i, t in enumerate(types))
+
+
+def _apply_nodes(
+    nodes: Sequence[Node], operands: Mapping[str, Value | None], outputs: Sequence[str]
+) -> tuple[Value, ...]:
+    """The values of nodes that stand for one operator, on operands by name."""
+    known = {**operands, "": None}
+    for node in nodes:
+        inputs = [known[name] for name in node.inputs]
+        results = apply_many(node.op, inputs, len(node.outputs), **node.attributes)
+        known.update((n, v) for n, v in zip(node.outputs, results, strict=True) if n)
+    values = [known[name] for name in outputs]
+    return tuple(v for v in values if v is not None)
 
 
 def _plain(value: Any, kind: str) -> Any:

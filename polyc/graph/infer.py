@@ -13,7 +13,9 @@ from dataclasses import replace
 import numpy as np
 
 from polyc.errors import InvalidModel, UnsupportedOp
+from polyc.graph.bodies import Names
 from polyc.graph.evaluate import evaluate_node
+from polyc.graph.expand import expand_node
 from polyc.graph.ir import Graph, Node, Tensor
 from polyc.graph.shapes import infer_node
 from polyc.graph.shapes.creation import resolve_shape_span
@@ -55,6 +57,8 @@ def infer_graph(
 ) -> Graph:
     """A graph whose tensors all have types, without the nodes whose value is known already.
 
+    Nodes that stand for others, such as Attention, are replaced by them (`graph/expand.py`).
+
         s = Shape(x); r = Gather(s, 0); y = Reshape(x, [r, -1])    x: float32[2,3,4]
         ->  y = Reshape(x, (2, -1))                                y: float32[2,12]
 
@@ -64,8 +68,17 @@ def infer_graph(
     """
     table = dict(known)
     kept: list[Node] = []
-    for node in nodes:
-        results = infer_or_fold(node, _find_operands(node, table))
+    written = {name for n in nodes for name in (n.name, *n.outputs)}
+    names = Names({*table, *written})
+    waiting = list(reversed(nodes))
+    while waiting:
+        node = waiting.pop()
+        operands = _find_operands(node, table)
+        parts = expand_node(node, operands, names)
+        if parts is not None:
+            waiting += reversed(parts)
+            continue
+        results = infer_or_fold(node, operands)
         _require_fresh(node, table)
         table.update((t.name, t) for t in results if t.name)
         if not all(t.is_constant for t in results if t.name):

@@ -80,6 +80,19 @@ class Node:
 
 
 @dataclass(frozen=True)
+class Body:
+    """A graph inside an attribute: the branch of an If, what a Loop or a Scan repeats.
+
+    Its nodes, in topological order, may also read tensors of the graph around it. Constants are
+    Constant nodes.
+    """
+
+    inputs: tuple[str, ...]
+    nodes: tuple[Node, ...]
+    outputs: tuple[str, ...]
+
+
+@dataclass(frozen=True)
 class Graph:
     """Nodes in topological order over a table of tensors; each tensor is written at most once.
 
@@ -153,4 +166,6 @@ class Graph:
 def _brief(value: Any) -> str:
     if isinstance(value, np.ndarray):
         return f"<{value.dtype}{list(value.shape)}>"
+    if isinstance(value, Body):
+        return f"<{len(value.nodes)} nodes>"
     return str(value)

@@ -26,7 +26,7 @@ def export_onnx(graph: Graph, opset: int | None = None) -> ModelProto:
         _value_info(t) for t in graph.tensors.values() if t.value is None and t.name not in types
     ]
     proto = helper.make_graph(
-        [_node(n) for n in graph.nodes],
+        [export_node(n) for n in graph.nodes],
         graph.name,
         [types[i] for i in graph.inputs],
         [types[o] for o in graph.outputs],
@@ -48,7 +48,8 @@ def _value_info(tensor: Tensor) -> ValueInfoProto:
     return helper.make_tensor_value_info(tensor.name, element, tensor.shape)
 
 
-def _node(node: Node) -> NodeProto:
+def export_node(node: Node) -> NodeProto:
+    """One node as a message; attributes have the kinds that the standard says."""
     proto = NodeProto(name=node.name, op_type=node.op, domain=node.domain)
     proto.input.extend(node.inputs)
     proto.output.extend(node.outputs)

@@ -12,7 +12,7 @@ from onnx import AttributeProto, GraphProto, NodeProto
 
 from polyc.errors import InvalidModel, UnsupportedOp
 from polyc.graph.external_data import check_extents, dtype_of, read_sparse, read_tensor
-from polyc.graph.ir import Node, Tensor
+from polyc.graph.ir import Body, Node, Tensor
 
 STANDARD_DOMAINS = ("", "ai.onnx")
 """Two names of one domain: that of the standard's operators."""
@@ -49,7 +49,7 @@ def read_node(proto: NodeProto, index: int, folder: Path | None) -> Node:
 
 
 def read_attribute(attribute: AttributeProto, folder: Path | None, owner: str) -> Any:
-    """AttributeProto -> int, float, str, array, GraphProto, or a tuple of one of them."""
+    """AttributeProto -> int, float, str, array, Body, or a tuple of one of them."""
     if attribute.ref_attr_name:
         raise InvalidModel(f"{owner} refers to an attribute of a function, but stands outside one")
     kind = AttributeProto.AttributeType.Name(attribute.type)
@@ -70,8 +70,20 @@ def _decode(text: bytes, folder: Path | None, owner: str) -> str:
         raise InvalidModel(f"{owner} is not UTF-8 ({error}); export it again") from None
 
 
+def read_body(proto: GraphProto, folder: Path | None, owner: str = "") -> Body:
+    """The graph inside an attribute; its initialisers become Constant nodes."""
+    values = [(t.name, read_tensor(t, folder)) for t in proto.initializer]
+    values += [(s.values.name, read_sparse(s, folder)) for s in proto.sparse_initializer]
+    constants = [Node(n, "Constant", (), (n,), {"value": v}) for n, v in values]
+    nodes = [read_node(n, i, folder) for i, n in enumerate(proto.node)]
+    named = {name for name, _ in values}
+    inputs = tuple(i.name for i in proto.input if i.name not in named)
+    return Body(inputs, (*constants, *nodes), tuple(o.name for o in proto.output))
+
+
 _CONVERSIONS: dict[str, Callable[[Any, Path | None, str], Any]] = {
     "STRING": _decode,
+    "GRAPH": read_body,
     "TENSOR": read_tensor,
     "SPARSE_TENSOR": read_sparse,
 }
@@ -91,7 +103,7 @@ def constant_tensor(node: Node) -> Tensor:
     name = node.outputs[0]
     if key.startswith("value_string"):
         raise UnsupportedOp(f"constant {brief(name)} holds strings; only numbers are compiled")
-    if key in _NUMBERS and not isinstance(value, str | np.ndarray | GraphProto):
+    if key in _NUMBERS and not isinstance(value, str | np.ndarray | Body):
         value = np.array(value, _NUMBERS[key])
     if not isinstance(value, np.ndarray):
         raise InvalidModel(f"constant {brief(name)}: {brief(key)} is no tensor and no number")

@@ -14,6 +14,7 @@ from dataclasses import replace
 
 import islpy as isl
 
+from polyc.analysis.counts import count_points
 from polyc.poly.affine import simplify
 from polyc.poly.context import operation_budget
 from polyc.scop.expr import Expr, Load, rebuild
@@ -66,7 +67,7 @@ def _find_place(copy: Statement, source: Array) -> isl.PwMultiAff | None:
         with operation_budget(LARGEST_EFFORT):
             read = load.index.as_map().intersect_domain(copy.domain)  # S -> X
             # one to one from as many instances as X has elements: onto
-            if copy.domain.count_val().to_python() != source.size or not read.is_injective():
+            if count_points(copy.domain) != source.size or not read.is_injective():
                 return None
             if not copy.write.as_map().intersect_domain(copy.domain).is_injective():
                 return None

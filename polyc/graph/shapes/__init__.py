@@ -24,7 +24,9 @@ from polyc.graph.shapes import (  # noqa: F401  (imported to fill the table of r
     normalization,
     pointwise,
     pooling,
+    quantization,
     reduction,
+    resize,
     slicing,
 )
 from polyc.graph.shapes.checks import NotFixed, RuleBroken, describe_tensor, require

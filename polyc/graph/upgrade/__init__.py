@@ -10,8 +10,10 @@ operator with no rule has kept one form, up to optional attributes with neutral 
 from __future__ import annotations
 
 from collections.abc import Iterable
+from dataclasses import replace
+from typing import Any
 
-from polyc.graph.ir import Node
+from polyc.graph.ir import Body, Node
 from polyc.graph.upgrade import elementwise, movement, normalization, reduction, sampling
 from polyc.graph.upgrade.context import Context, Rules
 
@@ -23,7 +25,11 @@ RULES: Rules = {op: rules for family in FAMILIES for op, rules in family.RULES.i
 
 def is_newest_form(node: Node, opset: int) -> bool:
     """Whether no rule changes this node of a model in operator set `opset`."""
-    return node.domain != "" or all(since <= opset for since, _ in RULES.get(node.op, ()))
+    rules = () if node.domain else RULES.get(node.op, ())
+    inner = (n for v in node.attributes.values() if isinstance(v, Body) for n in v.nodes)
+    return all(since <= opset for since, _ in rules) and all(
+        is_newest_form(n, opset) for n in inner
+    )
 
 
 def upgrade_nodes(nodes: Iterable[Node], opset: int, context: Context) -> tuple[Node, ...]:
@@ -31,7 +37,19 @@ def upgrade_nodes(nodes: Iterable[Node], opset: int, context: Context) -> tuple[
 
     Raises UnsupportedOp where an old form has no newest one.
     """
-    return tuple(fresh for node in nodes for fresh in _upgrade(node, opset, context))
+    return tuple(fresh for node in nodes for fresh in _upgrade_all(node, opset, context))
+
+
+def _upgrade_all(node: Node, version: int, context: Context) -> list[Node]:
+    """The node, and what its attributes hold."""
+
+    def renewed(value: Any) -> Any:
+        if not isinstance(value, Body):
+            return value
+        return replace(value, nodes=upgrade_nodes(value.nodes, version, context))
+
+    attributes = {name: renewed(value) for name, value in node.attributes.items()}
+    return _upgrade(replace(node, attributes=attributes), version, context)
 
 
 def _upgrade(node: Node, version: int, context: Context) -> list[Node]:

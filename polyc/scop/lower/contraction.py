@@ -6,7 +6,7 @@ Einsum   y[out…]     +=  a[labels…] * b[labels…]
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from string import ascii_letters
 
@@ -30,6 +30,17 @@ def broadcast_indices(formulas: Sequence[str], shape: Sequence[int]) -> list[str
 def lower_matmul(ctx: Lowering, node: Node) -> None:
     """y[b…, i, j] = sum of a[b…, i, k] * b[b…, k, j] over k; a vector lacks its i or its j."""
     left, right = (ctx.ref(name) for name in node.inputs)
+    contract_matrices(ctx, node, left, right, lambda end, total, at: total)
+
+
+def contract_matrices(
+    ctx: Lowering,
+    node: Node,
+    left: Ref,
+    right: Ref,
+    finish: Callable[[Space, Expr, Sequence[str]], Expr],
+) -> None:
+    """The product of MatMul; `finish` gets a space, the sum there and the indices of the output."""
     output = ctx.type(node.outputs[0]).extents
     rows = ["i"] if left.rank > 1 else []
     columns = ["j"] if right.rank > 1 else []
@@ -42,7 +53,10 @@ def lower_matmul(ctx: Lowering, node: Node) -> None:
     a = space.load(left, *broadcast_indices(outer, left.shape[:-2]), *rows, "k")
     b = space.load(right, *broadcast_indices(outer, right.shape[:-2]), "k", *columns)
     into = [*outer, *rows, *columns]
-    ctx.accumulate(node, space, list(kept), mul(a, b), "add", into=into)
+    at = [*outer, *(rows or ["0"]), *(columns or ["0"])]
+    ctx.accumulate(
+        node, space, list(kept), mul(a, b), "add", lambda end, t: finish(end, t, at), into=into
+    )
 
 
 @lowers("Gemm")

@@ -81,7 +81,7 @@ def _largest(ctx: Lowering, tensor: str, ref: Ref, kind: str) -> tuple[list[int]
     """The most that any reader of a tensor adds before and after each dimension, of one fill."""
     asked = [
         padding
-        for reader in ctx.graph.consumers[tensor]
+        for reader in ctx.graph.consumers.get(tensor, ())
         if reader.inputs[0] == tensor and reader.op in PADDINGS
         if _exact(ref, (padding := PADDINGS[reader.op](ctx, reader)).fill) == kind
     ]

@@ -6,7 +6,7 @@ Y[i, j] = f(A[i, j], B[0, j])
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from functools import partial, reduce
 
 import numpy as np
@@ -78,12 +78,18 @@ def operand(ctx: Lowering, space: Space, tensor: str) -> Expr:
 
     A [3, 1] on a grid [i0, i1, i2]: A[i1, 0]
     """
+    shape = ctx.ref(tensor).shape
+    missing = len(space.iterators) - len(shape)
+    at = ["0" if n == 1 else space.iterators[missing + k] for k, n in enumerate(shape)]
+    return element_at(ctx, space, tensor, at)
+
+
+def element_at(ctx: Lowering, space: Space, tensor: str, at: Sequence[str]) -> Expr:
+    """The element of a tensor at index formulas; a tensor that is one constant is its value."""
     ref = ctx.ref(tensor)
     value = ctx.arrays[ref.array].value
     if value is not None and value.size == 1:
         return constant(value.reshape(-1)[0], ref.dtype)
-    missing = len(space.iterators) - ref.rank
-    at = ["0" if n == 1 else space.iterators[missing + k] for k, n in enumerate(ref.shape)]
     return space.load(ref, *at)
 
 

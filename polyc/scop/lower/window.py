@@ -8,7 +8,7 @@ The iterators are n (batch), g (group), o (output channel of the group), c (inpu
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 
 from polyc.graph.ir import Node
@@ -126,7 +126,21 @@ def lower_conv(ctx: Lowering, node: Node) -> None:
     if tiles is not None:
         lower_minimal(ctx, node, source, tiles, window.output)
         return
-    weight = ctx.ref(node.inputs[1])
+    convolve(
+        ctx, node, window, source, ctx.ref(node.inputs[1]),
+        lambda end, total, channel: add_bias(ctx, node, end, channel, total),
+    )  # fmt: skip
+
+
+def convolve(
+    ctx: Lowering,
+    node: Node,
+    window: Window,
+    source: Ref,
+    weight: Ref,
+    finish: Callable[[Space, Expr, str], Expr],
+) -> None:
+    """The direct form on a padded input; `finish` gets a space, the sum there and its channel."""
     groups, channels = node.get("group", 1), weight.shape[1]
     filters = weight.shape[0] // groups
     outer = {"n": source.shape[0]} | grouped_channels(groups, filters)
@@ -138,14 +152,9 @@ def lower_conv(ctx: Lowering, node: Node) -> None:
         space.load(source, "n", channel, *reads(window)),
         space.load(weight, filter_, "c" if channels != 1 else "0", *tap_indices(window.kernel)),
     )
+    into = ["n", filter_, *positions(window.output)]
     ctx.accumulate(
-        node,
-        space,
-        list(kept),
-        value,
-        "add",
-        lambda end, total: add_bias(ctx, node, end, filter_, total),
-        into=["n", filter_, *positions(window.output)],
+        node, space, list(kept), value, "add", lambda end, t: finish(end, t, filter_), into=into
     )
 
 

@@ -1,0 +1,100 @@
+"""Graphs inside of graphs, put in the place of the node that stands for them.
+
+y = F(x)   with   F(a) = { t = Exp(a); b = Neg(t) }   ->   F.t = Exp(x); y = Neg(F.t)
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+from polyc.graph.ir import Body, Node
+
+
+@dataclass
+class Names:
+    """The names that a graph uses so far; `fresh` finds another one."""
+
+    taken: set[str] = field(default_factory=set)
+
+    def fresh(self, name: str) -> str:
+        while name in self.taken:
+            name += "_"
+        self.taken.add(name)
+        return name
+
+
+def instantiate(call: Node, body: Body, names: Names) -> tuple[Node, ...]:
+    """The body's nodes under fresh names, from the call's inputs to the call's outputs.
+
+    An input that the call leaves out is absent in the body too. What none of the outputs that are
+    asked for depends on is left out.
+    """
+    pairs = list(zip(body.outputs, call.outputs, strict=False))
+    nodes = _needed(body.nodes, {name for name, wanted in pairs if wanted})
+    missing = [""] * (len(body.inputs) - len(call.inputs))
+    table = dict(zip(body.inputs, (*call.inputs, *missing), strict=False))
+    written = {name for n in nodes for name in n.outputs}
+    copied: list[tuple[str, str]] = []
+    for name, wanted in pairs:
+        if wanted and name in written and name not in table:
+            table[name] = wanted
+        elif wanted:  # an input, a tensor from around, or an output that is listed twice
+            copied.append((name, wanted))
+    renamed, table = _rename(nodes, table, call.name, names)
+    copies = [
+        Node(names.fresh(f"{call.name}.copy"), "Identity", (table.get(name, name),), (wanted,))
+        for name, wanted in copied
+    ]
+    return (*renamed, *copies)
+
+
+def _needed(nodes: Sequence[Node], wanted: set[str]) -> list[Node]:
+    """The nodes that some wanted name depends on, in order."""
+    kept = []
+    for node in reversed(nodes):
+        if not wanted.isdisjoint(o for o in node.outputs if o):
+            kept.append(node)
+            wanted |= set(_reads(node))
+    return kept[::-1]
+
+
+def _reads(node: Node) -> Iterator[str]:
+    """The names that a node and the bodies of its attributes read."""
+    yield from node.inputs
+    for value in node.attributes.values():
+        if isinstance(value, Body):
+            yield from value.outputs
+            for inner in value.nodes:
+                yield from _reads(inner)
+
+
+def _rename(
+    nodes: Iterable[Node], given: Mapping[str, str], prefix: str, names: Names
+) -> tuple[list[Node], dict[str, str]]:
+    """The nodes with a fresh name for all that they write unless one is given, and the names."""
+    table = dict(given)
+
+    def fresh(name: str) -> str:
+        if name and name not in table:
+            table[name] = names.fresh(f"{prefix}.{name}")
+        return table.get(name, name)
+
+    def inside(value: Any) -> Any:
+        if not isinstance(value, Body):
+            return value
+        inputs = tuple(map(fresh, value.inputs))
+        inner, known = _rename(value.nodes, table, prefix, names)
+        return Body(inputs, tuple(inner), tuple(known.get(o, o) for o in value.outputs))
+
+    renamed = []
+    for node in nodes:
+        inputs = tuple(table.get(name, name) for name in node.inputs)
+        attributes = {key: inside(value) for key, value in node.attributes.items()}
+        outputs = tuple(map(fresh, node.outputs))
+        name = names.fresh(f"{prefix}.{node.name}")
+        renamed.append(
+            replace(node, name=name, inputs=inputs, outputs=outputs, attributes=attributes)
+        )
+    return renamed, table

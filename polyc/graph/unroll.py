@@ -1,0 +1,123 @@
+"""Control flow that is decided when compiling: branches that are chosen, steps that are counted.
+
+y = If(true; then, else)   ->   the nodes of `then`
+s, y = Scan(s0, x; body)   ->   s1, y0 = body(s0, x[0]);  s2, y1 = body(s1, x[1]);  …
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from typing import NoReturn
+
+import numpy as np
+
+from polyc.errors import UnsupportedOp
+from polyc.graph.bodies import Names, instantiate
+from polyc.graph.ir import Body, Node, Tensor
+from polyc.graph.shapes.dims import fixed, normalize_axis
+
+MAX_NODES = 50_000
+"""The most nodes that the steps of one loop may give."""
+
+Operands = Sequence[Tensor | None]
+
+
+def choose_branch(node: Node, inputs: Operands) -> Body:
+    """The nodes of one branch of an If whose condition is a constant."""
+    condition = inputs[0]
+    if condition is None or condition.value is None:
+        _refuse(node, "its condition")
+    branch = "then_branch" if condition.value.item() else "else_branch"
+    chosen: Body = node.attributes[branch]
+    return replace(chosen, inputs=node.inputs)
+
+
+def unroll_scan(node: Node, inputs: Operands) -> Body:
+    """The steps of a Scan, one after the other; slices and stacks are views and copies."""
+    body: Body = node.attributes["body"]
+    scanned = int(node.attributes["num_scan_inputs"])
+    states, data = node.inputs[:-scanned], node.inputs[len(node.inputs) - scanned :]
+    types = inputs[len(states) :]
+    axes = node.get("scan_input_axes") or (0,) * scanned
+    backwards = node.get("scan_input_directions") or (0,) * scanned
+    steps = _count_steps(node, types, axes)
+    nodes: list[Node] = []
+    names = Names({*node.inputs, *node.outputs})
+    stacked: list[list[str]] = [[] for _ in body.outputs[len(states) :]]
+    for step in range(steps):
+        slices = []
+        for name, axis, back in zip(data, axes, backwards, strict=True):
+            at = names.fresh(f"{name}.at{step}")
+            position = np.array(steps - 1 - step if back else step, np.int64)
+            nodes += [
+                Node(f"{at}.position", "Constant", (), (f"{at}.position",), {"value": position}),
+                Node(at, "Gather", (name, f"{at}.position"), (at,), {"axis": axis}),
+            ]
+            slices.append(at)
+        results = [names.fresh(f"{o}.step{step}") for o in body.outputs]
+        call = Node(f"step{step}", node.op, (*states, *slices), tuple(results))
+        nodes += instantiate(call, body, names)
+        states = tuple(results[: len(states)])
+        for parts, result in zip(stacked, results[len(states) :], strict=True):
+            parts.append(result)
+        _require_few(node, len(nodes))
+    outputs = [names.fresh(f"stacked{k}") for k in range(len(stacked))]
+    nodes += _stack_all(node, stacked, outputs)
+    return Body(node.inputs, tuple(nodes), (*states, *outputs))
+
+
+def _count_steps(node: Node, types: Operands, axes: Sequence[int]) -> int:
+    extents = {
+        fixed(t.shape[normalize_axis(axis, t.rank)], f"the scanned dimension of {t.name!r}")
+        for t, axis in zip(types, axes, strict=True)
+        if t is not None
+    }
+    if len(extents) != 1 or 0 in extents:
+        raise UnsupportedOp(
+            f"{node.op} {node.name!r}: its scanned dimensions have the extents {sorted(extents)}; "
+            "make them equal, and at least 1"
+        )
+    (steps,) = extents
+    return steps
+
+
+def _stack_all(node: Node, stacked: Sequence[Sequence[str]], outputs: Sequence[str]) -> list[Node]:
+    """Unsqueeze(part; axis) of each step, concatenated; the last step first where asked for."""
+    axes = node.get("scan_output_axes") or (0,) * len(stacked)
+    backwards = node.get("scan_output_directions") or (0,) * len(stacked)
+    nodes = []
+    for parts, output, axis, back in zip(stacked, outputs, axes, backwards, strict=True):
+        where = f"{output}.axis"
+        value = {"value": np.array([axis], np.int64)}
+        nodes.append(Node(where, "Constant", (), (where,), value))
+        rows = [f"{part}.row" for part in parts]
+        nodes += [
+            Node(row, "Unsqueeze", (part, where), (row,))
+            for part, row in zip(parts, rows, strict=True)
+        ]
+        ordered = tuple(rows[::-1] if back else rows)
+        nodes.append(Node(output, "Concat", ordered, (output,), {"axis": axis}))
+    return nodes
+
+
+def _require_few(node: Node, count: int) -> None:
+    if count > MAX_NODES:
+        raise UnsupportedOp(
+            f"{node.op} {node.name!r} gives more than {MAX_NODES} nodes when unrolled; "
+            "use an operator that repeats inside, such as LSTM, or fewer steps"
+        )
+
+
+def _refuse(node: Node, what: str) -> NoReturn:
+    raise UnsupportedOp(
+        f"{node.op} {node.name!r}: {what} is computed at run time, but must be known when "
+        "compiling; export the model so that it becomes a constant"
+    )
+
+
+CONTROL_FLOW: dict[str, Callable[[Node, Operands], Body]] = {
+    "If": choose_branch,
+    "Scan": unroll_scan,
+}
+"""Operator -> what it stands for."""
