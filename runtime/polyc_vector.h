@@ -76,11 +76,11 @@ typedef I FN(masked) __attribute__((vector_size(WIDTH / 8)));
 PC_INLINE u64 FN(mask)(i64 n) { return n <= 0 ? 0 : n >= PC_LANES ? -1 : ((u64)1 << n) - 1; }
 PC_INLINE V FN(loadn)(const T *p, i64 n)
 {
-    return READ((V)MASKED(load)((const I *)p, (FN(masked)){0}, FN(mask)(n)));
+    return READ((V)MASKED(load)((const void *)p, (FN(masked)){0}, FN(mask)(n)));
 }
 PC_INLINE void FN(storen)(T *p, V v, i64 n)
 {
-    MASKED(store)((I *)p, (FN(masked))WRITTEN(v), FN(mask)(n));
+    MASKED(store)((void *)p, (FN(masked))WRITTEN(v), FN(mask)(n));
 }
 #undef I
 #undef PC_MODE
@@ -217,8 +217,9 @@ LOOP_2(fmod)
 #if KIND == PC_FLOAT
 
 /* `a < b ? b : a` and `b < a ? b : a`, so a where it is NaN and where both are zeros: just what the
-   x86 instructions do, but gcc 12 sees that only where neither operand is a constant. */
-#if defined __AVX512F__ && BITS == 32 && PC_LANES == 16
+   x86 instructions do, but gcc 12 sees that only where neither operand is a constant (and clang,
+   which has no such function of 16 lanes, always). */
+#if defined __AVX512F__ && !defined __clang__ && BITS == 32 && PC_LANES == 16
 PC_INLINE V FN(larger)(V a, V b) { return __builtin_ia32_maxps512_mask(b, a, a, 0xffff, 4); }
 PC_INLINE V FN(smaller)(V a, V b) { return __builtin_ia32_minps512_mask(b, a, a, 0xffff, 4); }
 #elif defined __AVX__ && BITS == 32 && PC_LANES == 8

@@ -7,7 +7,7 @@ from string import Template
 from polyc.build.bundle import WEIGHTS_FILE, Manifest
 from polyc.build.export_names import comment, describe, identifier, print_sizes, scalar, size
 from polyc.build.load import DECLARATIONS
-from polyc.build.toolchain import COMPILE_FLAGS, LINK_FLAGS
+from polyc.build.toolchain import COMPILE_FLAGS, GCC_FLAGS, LINK_FLAGS
 
 EXAMPLE_FILE = "example.c"
 
@@ -60,6 +60,7 @@ def print_makefile(manifest: Manifest) -> str:
     return _MAKEFILE.substitute(
         name=identifier(manifest.name),
         flags=" ".join(COMPILE_FLAGS),
+        gcc_flags=" ".join(GCC_FLAGS),
         link=" ".join(LINK_FLAGS),
         arch=" ".join(manifest.flags),
         example=EXAMPLE_FILE,
@@ -160,7 +161,7 @@ ifeq ($$(origin CC),default)
 CC = gcc
 endif
 ARCH = $arch
-CFLAGS = $flags
+CFLAGS = $flags $$(if $$(findstring clang,$$(shell $$(CC) --version)),,$gcc_flags)
 OBJECTS = $$(patsubst src/%.c,build/%.o,$$(wildcard src/*.c))
 
 all: lib/$name.a lib/$name.so example

@@ -22,7 +22,7 @@ from typing import Any
 
 from polyc.build.cache import digest
 from polyc.build.runtime_files import read_runtime
-from polyc.build.toolchain import COMPILE_FLAGS
+from polyc.build.toolchain import COMPILE_FLAGS, GCC_FLAGS
 from polyc.mapping.parameters import Parameters, Tuned
 from polyc.options import Options
 from polyc.target.machine import Target
@@ -39,7 +39,7 @@ def tuned_file(target: Target, options: Options) -> Path:
     """Where the tuned parameters for a target and a number of threads are kept."""
     threads = options.threads or target.cores
     parts = [machine_fingerprint(target), *target.flags, str(threads), _hash_strategies()]
-    key = digest([*parts, *COMPILE_FLAGS, options.cc])[:32]
+    key = digest([*parts, *COMPILE_FLAGS, *GCC_FLAGS, options.cc])[:32]
     return options.cache_dir / "tuned" / f"{key}.json"
 
 
