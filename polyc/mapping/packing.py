@@ -12,12 +12,13 @@ scattered along the vector loop, or so far apart from row to row that every row 
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass, replace
 
 import islpy as isl
 
 from polyc.memory.strides import Strides
+from polyc.memory.vector_loop import choose_inner_loop
 from polyc.poly.affine import box_extents
 from polyc.schedule.cluster import Cluster
 from polyc.scop.expr import Expr, Load, rebuild
@@ -39,25 +40,46 @@ class Packing:
 
 
 def find_operands(
-    cluster: Cluster, vector: int, strides: Mapping[str, tuple[Strides, ...]], height: int
+    cluster: Cluster, vector: int | None, strides: Mapping[str, tuple[Strides, ...]], height: int
 ) -> tuple[str, ...]:
-    """The arrays that a contraction should read through a packed copy."""
-    update = next(s for s in cluster.statements if s.reduction)
-    position = cluster.shared[vector][update.name]
-    parallel = {loop[update.name] for loop in cluster.shared}
-    sizes = box_extents(update.domain)
+    """The arrays that reductions should read through a packed copy.
+
+    Without a shared vector loop each reduction runs a loop of its own in SIMD lanes: what it reads
+    across that loop, a row of a matrix with few columns say, is packed.
+    """
+    if cluster.is_group or (vector is not None and not cluster.has_reuse):
+        return ()
+    written = {s.array for s in (*cluster.prelude, *cluster.statements)}
     found = []
-    for access in strides[update.name][1:]:
-        if access.free or access.dimensions[position] is None or not access.is_packable:
+    for update in (s for s in cluster.statements if s.reduction):
+        parallel = {loop[update.name] for loop in cluster.shared}
+        if vector is not None:
+            position: int | None = cluster.shared[vector][update.name]
+        else:
+            own = strides[update.name]
+            position, _ = choose_inner_loop(update, parallel, own, may_pack=True)
+        if position is None:
             continue
-        far = any(
-            sizes[p] >= ROWS and (step is None or abs(step) * access.itemsize >= FAR)
-            for p, step in enumerate(access.steps)
-            if p not in parallel and step != 0
-        )
-        if access.steps[position] != 1 or (far and access.reuse >= 4 * height):
-            found.append(access.array)
+        for access in strides[update.name][1:]:
+            if access.free or access.array in written or not access.is_packable:
+                continue
+            if access.dimensions[position] is None:
+                continue
+            far = vector is not None and _is_far(access, update, parallel, height)
+            if access.steps[position] != 1 or far:
+                found.append(access.array)
     return tuple(dict.fromkeys(found))
+
+
+def _is_far(access: Strides, update: Statement, parallel: Collection[int], height: int) -> bool:
+    """Whether rows of a panel lie far apart, and the panel is read for many tiles of `height`."""
+    sizes = box_extents(update.domain)
+    far = any(
+        sizes[p] >= ROWS and (step is None or abs(step) * access.itemsize >= FAR)
+        for p, step in enumerate(access.steps)
+        if p not in parallel and step != 0
+    )
+    return far and access.reuse >= 4 * height
 
 
 def pack(

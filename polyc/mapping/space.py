@@ -13,6 +13,7 @@ from math import ceil
 
 from polyc.mapping.columns import choose_lanes, choose_strip, is_by_columns
 from polyc.mapping.open_cluster import OpenCluster
+from polyc.mapping.packing import find_operands
 from polyc.mapping.parameters import Parameters, Tile
 from polyc.mapping.pointwise import choose_pointwise_tile
 from polyc.mapping.register_tile import rank_register_tiles
@@ -39,7 +40,8 @@ def is_candidate(one: OpenCluster, parameters: Parameters, target: Target) -> bo
     if order and sorted(order) != list(range(len(one.cluster.shared))):
         return False
     if vector is None:
-        return parameters.tile == (None, 1, 1) and not packed
+        operands = map(one.touched.index, find_operands(one.cluster, None, one.strides, 1))
+        return parameters.tile == (None, 1, 1) and set(packed) <= set(operands)
     return (
         vector in list_vector_loops(one)
         and parameters.tile in list_tiles(one, vector, target)

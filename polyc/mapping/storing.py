@@ -163,9 +163,7 @@ def choose_parameters(one: OpenCluster, target: Target) -> Parameters:
     """What the cost model takes."""
     vector = choose_vector_loop(one.cluster, one.strides, target)
     tile = _choose_tile(one, vector, target)
-    packed: tuple[str, ...] = ()
-    if vector is not None and one.cluster.has_reuse:
-        packed = find_operands(one.cluster, vector, one.strides, tile[1])
+    packed = find_operands(one.cluster, vector, one.strides, tile[1])
     return Parameters(vector, tile, tuple(map(one.touched.index, packed)))
 
 
@@ -187,14 +185,15 @@ def store_cluster(
     for packing in packings:
         moves = compute_all_strides(packing.copy, arrays, decided)
         own = choose_vector_loop(packing.copy, moves, target)
-        # A vector tile as wide as a panel stays inside one.
-        wide = 1 if own is None else min(width, packing.copy.extents[own])
         names = list_touched(packing.copy)
         storages = {n: decided[n] for n in names}
         text = spell_cluster(packing.copy, names, arrays)
-        crossing, height = None, 1
+        crossing, height, wide = None, 1, 1
         if own is not None:
-            crossing, height, _ = choose_pointwise_tile(packing.copy, own, moves, arrays, target)
+            tile = choose_pointwise_tile(packing.copy, own, moves, arrays, target)
+            crossing, height, wide = tile
+            if vector is not None:  # as wide as a panel, to stay inside one
+                wide = min(width, packing.copy.extents[own])
         copied = Parameters(own, (crossing, height, wide))
         result.append(StoredCluster(packing.copy, copied, names, storages, frozenset(), text))
     names = list_touched(cluster)

@@ -52,7 +52,7 @@ def decide_layouts(
                 continue
             d = None if position is None else moving_dimension(columns_of(index)[position])
             rest = [k for k in range(len(array.shape)) if k != d]
-            if d is None or (vector is None and array.kind != "constant"):
+            if d is None or (vector is None and name not in rearranged):
                 decided[name] = row_major(array)
             elif vector is not None and (
                 s.reduction and name in rearranged and _in_panels(index, d, tile)

@@ -23,7 +23,7 @@ class Strides:
 
     `free` marks an array whose layout is still open: any single dimension may become the unit one.
     dimensions[p] is the one dimension of the array that iterator p walks with unit step, if it is
-    one; `reuse` is how many instances read each element.
+    one and no coordinate is data; `reuse` is how many instances read each element.
     """
 
     array: str
@@ -65,7 +65,7 @@ def compute_strides(
             for p, column in enumerate(columns)
         )
         walked = tuple(
-            d if d is not None and column[d] == 1 else None
+            d if d is not None and column[d] == 1 and id(index) not in data else None
             for column, d in zip(columns, map(moving_dimension, columns), strict=True)
         )
         reuse = prod(n for n, step in zip(sizes, steps, strict=True) if step == 0)

@@ -45,6 +45,14 @@ def worth(strides: Strides, position: int, may_pack: bool = False) -> float:
     return SCATTERED
 
 
+def _list_worths(strides: tuple[Strides, ...], position: int, may_pack: bool) -> list[float]:
+    """What making `position` the vector loop is worth to each access of a statement."""
+    values = [worth(a, position, may_pack) for a in strides]
+    if values.count(PACKED) > 1:  # nothing would be used again from one tile to the next
+        values = [SCATTERED if value == PACKED else value for value in values]
+    return values
+
+
 def choose_vector_loop(
     cluster: Cluster, strides: Mapping[str, tuple[Strides, ...]], target: Target
 ) -> int | None:
@@ -63,9 +71,7 @@ def choose_vector_loop(
         for s in cluster.statements:
             instances = float(np.prod(box_extents(s.domain), dtype=np.float64))
             pack = cluster.has_reuse and s.reduction is not None
-            values = [worth(a, loop[s.name], pack) for a in strides[s.name]]
-            if values.count(PACKED) > 1:  # nothing would be used again from one tile to the next
-                values = [SCATTERED if value == PACKED else value for value in values]
+            values = _list_worths(strides[s.name], loop[s.name], pack)
             if crossing is not None:
                 steps = [a.steps[cluster.shared[crossing][s.name]] for a in strides[s.name]]
                 values = [
@@ -94,7 +100,7 @@ def _worth_of_rows(cluster: Cluster, strides: Mapping[str, tuple[Strides, ...]])
     total = weight = 0.0
     for s in cluster.statements:
         taken = {loop[s.name] for loop in cluster.shared}
-        _, value = choose_inner_loop(s, taken, strides[s.name])
+        _, value = choose_inner_loop(s, taken, strides[s.name], may_pack=True)
         instances = float(np.prod(box_extents(s.domain), dtype=np.float64))
         total += instances * value
         weight += instances
@@ -102,14 +108,18 @@ def _worth_of_rows(cluster: Cluster, strides: Mapping[str, tuple[Strides, ...]])
 
 
 def choose_inner_loop(
-    s: Statement, taken: Collection[int], strides: tuple[Strides, ...]
+    s: Statement, taken: Collection[int], strides: tuple[Strides, ...], may_pack: bool = False
 ) -> tuple[int | None, float]:
-    """(the loop of a statement's own to run in SIMD lanes, its worth); `taken` ones are shared."""
+    """(the loop of a statement's own to run in SIMD lanes, its worth); `taken` ones are shared.
+
+    may_pack: operands of a reduction that are read often may still be copied first.
+    """
+    pack = may_pack and s.reduction is not None
     best, best_worth = None, 0.3
     for p, extent in enumerate(box_extents(s.domain)):
         if p in taken or extent < 4 or not _may_vectorise(s, p, strides):
             continue
-        value = sum(worth(a, p) for a in strides) / len(strides)
+        value = sum(_list_worths(strides, p, pack)) / len(strides)
         if value > best_worth:
             best, best_worth = p, value
     return best, best_worth
