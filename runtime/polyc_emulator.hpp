@@ -65,7 +65,7 @@ PC_HIDDEN void pc_sync(int id, int threads, int line)
     pc_barrier *barrier = &worker->barriers[id];
     if (id == 0 && barrier->count == 0)
         worker->barriers_passed++;
-    pc_meet(barrier, threads ? threads : worker->size, line, worker->set->block_order[id]);
+    pc_meet(barrier, 0, threads ? threads : worker->size, line, worker->set->block_order[id]);
 }
 
 #endif

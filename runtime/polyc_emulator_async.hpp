@@ -6,19 +6,7 @@
 #define POLYC_EMULATOR_ASYNC_HPP
 
 #include "polyc_emulator_counts.hpp"
-
-/* At least `count` elements at *array. */
-template <class T> PC_HIDDEN void pc_make_room(T **array, int *room, int count)
-{
-    if (count <= *room)
-        return;
-    *room = count < 32 ? 32 : 2 * count;
-    PC_UNSEEN_BEGIN
-    *array = (T *)realloc(*array, (size_t)*room * sizeof(T));
-    PC_UNSEEN_END
-    if (*array == NULL)
-        abort();
-}
+#include "polyc_emulator_shared.hpp"
 
 PC_HIDDEN void pc_add_copy(void *shared, const void *global, int bytes, int filled)
 {

@@ -7,146 +7,19 @@
 #ifndef POLYC_EMULATOR_BLOCK_HPP
 #define POLYC_EMULATOR_BLOCK_HPP
 
-#include "polyc_emulator_fibers.hpp"
-
-#include <stdarg.h>
-#include <stdio.h>
-#include <stdlib.h>
-
-struct pc_dim3 {
-    int x, y, z;
-    pc_dim3(i64 x, i64 y, i64 z) : x((int)x), y((int)y), z((int)z) {}
-    i64 count() const { return (i64)x * y * z; }
-};
-
-/* Threads that wait for one another: the whole block's, or a warp's. */
-struct pc_barrier {
-    struct pc_thread *first, *last; /* linked by `next`, in the order in which they came */
-    int count;
-    int line;      /* where they wait */
-    unsigned phase; /* how often it was passed */
-};
-
-struct pc_copy_request {
-    void *shared;
-    const void *global;
-    int bytes, filled; /* to copy, and in all: the rest becomes 0 */
-};
-
-/* One CUDA thread. */
-struct pc_thread {
-    struct pc_worker *worker;
-    int index, x, y, z;
-    pc_fiber *fiber; /* none before it begins */
-    pc_thread *next;
-    pc_barrier *waits; /* for this one, if it cannot go on */
-    int ended;
-    int declared; /* shared arrays so far */
-    pc_copy_request *copies; /* asked for and not yet performed, in order; groups[g] in group g */
-    int copy_count, copy_room;
-    int *groups;
-    int group_count, group_room, open; /* requests that belong to no group yet */
-};
-
-struct pc_shared_array {
-    const char *name;
-    char *data;
-    size_t bytes;
-    i64 offset; /* in what the launch reserves, or -1 */
-};
-
-enum { PC_MOST_THREADS = 1024, PC_MOST_ARRAYS = 64, PC_NAMED_BARRIERS = 16 };
-
-/* To ThreadSanitizer a fiber is a thread. One is dear to make, so those of a block are used again, but
-   not by the blocks right after it, with which it must not seem to be in order. */
-#ifdef PC_RACES
-enum { PC_SETS = 4 };
-#else
-enum { PC_SETS = 1 };
-#endif
-
-/* Fibers for the threads of a block, and what orders them: places to release and to acquire, two a
-   barrier, as a thread may release at the next one before another has acquired at this. */
-struct pc_fiber_set {
-    pc_fiber fibers[PC_MOST_THREADS];
-    char block_order[PC_NAMED_BARRIERS][2];
-    char warp_order[PC_MOST_THREADS / 32][2];
-};
-
-struct pc_kernel_call {
-    const char *name;
-    pc_dim3 grid, block;
-    i64 shared_bytes;
-    void (*run)(const void *);
-    const void *arguments;
-};
-
-struct pc_warp {
-    pc_barrier barrier;
-    u64 slots[2][32][8]; /* what its threads exchange, by parity of the barrier's phase */
-};
-
-/* One thread of the system, and the block that it runs. */
-struct pc_worker {
-    const pc_kernel_call *call;
-    int block_x, block_y, block_z;
-    int size; /* threads of the block */
-    int live; /* of these, the ones that have not ended */
-    int failed;
-    u64 random; /* 0: threads in order */
-    u64 barriers_passed;
-    pc_fiber main, *previous;
-    char begun, finished; /* what threads acquire first and release last */
-    pc_thread threads[PC_MOST_THREADS];
-    pc_thread *ready[PC_MOST_THREADS]; /* a ring */
-    unsigned ready_first, ready_count;
-    pc_fiber_set sets[PC_SETS], *set;
-    u64 blocks; /* begun so far */
-    pc_fiber *idle[PC_MOST_THREADS];
-    int fiber_count, idle_count;
-    pc_barrier barriers[PC_NAMED_BARRIERS];
-    pc_warp warps[PC_MOST_THREADS / 32];
-    pc_shared_array arrays[PC_MOST_ARRAYS];
-    int array_count;
-};
-
-/* The thread that is running, to which kernels ask for their coordinates. */
-static thread_local pc_thread *pc_self;
-
-/* ---- Failing --------------------------------------------------------------------------------- */
-
-static char pc_message[1024]; /* of the first failure; see polyc_emulator_launch.hpp */
-static int pc_has_failed;
-
-/* Ends the launch with a message that begins with where the current thread is. */
-PC_HIDDEN void pc_fail(const char *format, ...) __attribute__((format(printf, 1, 2), noreturn));
-PC_HIDDEN void pc_stop(pc_worker *worker, const char *where, const char *format, va_list arguments)
-{
-    worker->failed = 1;
-    if (__atomic_exchange_n(&pc_has_failed, 1, __ATOMIC_ACQ_REL))
-        return;
-    int n = snprintf(pc_message, sizeof pc_message, "kernel %s, block (%d, %d, %d)%s: ",
-        worker->call->name, worker->block_x, worker->block_y, worker->block_z, where);
-    vsnprintf(pc_message + n, sizeof pc_message - (size_t)n, format, arguments);
-}
-PC_HIDDEN void pc_fail(const char *format, ...)
-{
-    pc_worker *worker = pc_self->worker;
-    char where[64];
-    snprintf(where, sizeof where, ", thread (%d, %d, %d)", pc_self->x, pc_self->y, pc_self->z);
-    va_list arguments;
-    va_start(arguments, format);
-    pc_stop(worker, where, format, arguments);
-    va_end(arguments);
-    pc_change_fiber(pc_self->fiber, &worker->main, &worker->previous);
-    abort(); /* nobody changes back */
-}
+#include "polyc_emulator_state.hpp"
 
 /* ---- Who runs next --------------------------------------------------------------------------- */
 
-PC_HIDDEN void pc_make_ready(pc_worker *worker, pc_thread *thread)
+PC_HIDDEN void pc_make_lanes_ready(pc_worker *worker, int warp, u32 lanes)
 {
-    worker->ready[(worker->ready_first + worker->ready_count++) % PC_MOST_THREADS] = thread;
+    const int rank = worker->rank_of[warp];
+    worker->ready_lanes[rank] |= lanes;
+    worker->ready_ranks |= 1u << rank;
+}
+PC_HIDDEN void pc_make_ready(pc_thread *thread)
+{
+    pc_make_lanes_ready(thread->worker, thread->index / 32, 1u << thread->index % 32);
 }
 
 PC_HIDDEN u64 pc_draw(u64 *state) /* xorshift64 */
@@ -156,21 +29,32 @@ PC_HIDDEN u64 pc_draw(u64 *state) /* xorshift64 */
     return *state ^= *state << 17;
 }
 
+/* The first of the bits that are set, not all 0, from a place on. */
+PC_HIDDEN int pc_pick_bit(u32 bits, unsigned place)
+{
+    const u32 turned = bits >> (place & 31) | bits << (-place & 31);
+    return (int)((place + (unsigned)__builtin_ctz(turned)) & 31);
+}
+
+/* Who goes on: a thread of the warp of the lowest rank, so that warps run ahead of others as far as
+   they can; in random order ranks are random, and now and then another warp is taken. */
 PC_HIDDEN pc_thread *pc_take_ready(pc_worker *worker)
 {
-    if (worker->ready_count == 0)
-        return NULL;
-    pc_thread **first = &worker->ready[worker->ready_first % PC_MOST_THREADS];
-    if (worker->random) {
-        u64 k = (pc_draw(&worker->random) >> 32) * worker->ready_count >> 32;
-        pc_thread **other = &worker->ready[(worker->ready_first + k) % PC_MOST_THREADS];
-        pc_thread *taken = *other;
-        *other = *first;
-        *first = taken;
+    const u64 random = worker->random ? pc_draw(&worker->random) : 0;
+    while (worker->pending && (worker->ready_ranks == 0 || (random >> 48) < worker->hurry)) {
+        worker->perform(worker);
+        if (worker->ready_ranks)
+            break;
     }
-    worker->ready_first++;
-    worker->ready_count--;
-    return *first;
+    if (worker->ready_ranks == 0)
+        return NULL;
+    const int rank = pc_pick_bit(worker->ready_ranks, (random >> 32 & 0xffff) < worker->wander ? (unsigned)random : 0);
+    u32 *lanes = &worker->ready_lanes[rank];
+    const int lane = pc_pick_bit(*lanes, (unsigned)(random >> 8));
+    *lanes &= ~(1u << lane);
+    if (*lanes == 0)
+        worker->ready_ranks &= ~(1u << rank);
+    return &worker->threads[32 * worker->warp_at[rank] + lane];
 }
 
 #ifdef PC_RACES
@@ -281,32 +165,35 @@ PC_HIDDEN void pc_run_threads(void)
     }
 }
 
-/* Waits at a barrier of the given number of threads; returns the parity of the phase that ends. With
-   an `order`, what they did before is seen by all after. `line` is that of the program text. */
-PC_HIDDEN unsigned pc_meet(pc_barrier *barrier, int expected, int line, char order[2])
+/* Waits at a barrier of the given number of threads, of warps from `warp` on; returns the parity of the
+   phase that ends. With an `order`, what they did before is seen by all after. `line` is that of the
+   program text. */
+PC_HIDDEN unsigned pc_meet(pc_barrier *barrier, int warp, int expected, int line, char order[2])
 {
     pc_thread *self = pc_self;
     pc_worker *worker = self->worker;
     const unsigned parity = barrier->phase & 1;
-    if (barrier->count && barrier->line != line)
-        pc_fail("waits at line %d while thread (%d, %d, %d) waits at line %d", line,
-            barrier->first->x, barrier->first->y, barrier->first->z, barrier->line);
+    if (barrier->count == 0) {
+        barrier->first = self->index;
+        barrier->line = line;
+    } else if (barrier->line != line) {
+        const pc_thread *first = &worker->threads[barrier->first];
+        pc_fail("waits at line %d while thread (%d, %d, %d) waits at line %d", line, first->x, first->y,
+            first->z, barrier->line);
+    }
     if (order)
         PC_RELEASE(order + parity);
-    barrier->line = line;
-    if (barrier->count++)
-        barrier->last->next = self;
-    else
-        barrier->first = self;
-    barrier->last = self;
-    self->waits = barrier;
-    if (barrier->count == expected) {
-        pc_thread *woken = barrier->first;
-        for (int k = 0; k < expected; k++, woken = woken->next) {
-            woken->waits = NULL;
-            pc_make_ready(worker, woken);
+    self->line = line;
+    barrier->lanes[self->index / 32 - warp] |= 1u << self->index % 32;
+    if (++barrier->count == expected) {
+        for (int w = warp; w <= (worker->size - 1) / 32 && barrier->count > 0; w++) {
+            const u32 lanes = barrier->lanes[w - warp];
+            if (lanes == 0)
+                continue;
+            pc_make_lanes_ready(worker, w, lanes);
+            barrier->count -= __builtin_popcount(lanes);
+            barrier->lanes[w - warp] = 0;
         }
-        barrier->count = 0;
         barrier->phase++;
     }
     pc_leave(worker, self->fiber);
@@ -317,28 +204,39 @@ PC_HIDDEN unsigned pc_meet(pc_barrier *barrier, int expected, int line, char ord
 
 /* ---- The block -------------------------------------------------------------------------------- */
 
-PC_HIDDEN void pc_explain_deadlock(pc_worker *worker, ...)
+/* No thread can go on, and not all have ended. */
+PC_HIDDEN void pc_explain_deadlock(pc_worker *worker)
 {
     const pc_thread *waiting = NULL, *ended = NULL;
-    for (int t = 0; t < worker->size; t++) {
-        const pc_thread *thread = &worker->threads[t];
-        if (thread->ended)
-            ended = ended ? ended : thread;
-        else if (waiting == NULL)
-            waiting = thread;
-    }
-    char where[64];
-    snprintf(where, sizeof where, ", thread (%d, %d, %d)", waiting->x, waiting->y, waiting->z);
-    va_list arguments;
-    va_start(arguments, worker);
-    pc_stop(worker, where, "", arguments);
-    va_end(arguments);
-    size_t n = strlen(pc_message);
-    n += (size_t)snprintf(pc_message + n, sizeof pc_message - n, "waits for ever at line %d",
-        waiting->waits ? waiting->waits->line : 0);
+    for (int t = worker->size - 1; t >= 0; t--)
+        *(worker->threads[t].ended ? &ended : &waiting) = &worker->threads[t];
     if (ended)
-        snprintf(pc_message + n, sizeof pc_message - n, "; thread (%d, %d, %d) has ended",
+        pc_stop_at(waiting, "waits for ever at line %d; thread (%d, %d, %d) has ended", waiting->line,
             ended->x, ended->y, ended->z);
+    else
+        pc_stop_at(waiting, "waits for ever at line %d", waiting->line);
+}
+
+/* The order in which warps run, and how strictly. */
+PC_HIDDEN void pc_order_warps(pc_worker *worker)
+{
+    static const u64 shares[4] = {0, 0, 0x400, 0xffff};
+    const int warps = (worker->size + 31) / 32;
+    for (int w = 0; w < warps; w++)
+        worker->warp_at[w] = (u8)w;
+    worker->wander = worker->hurry = 0;
+    if (worker->random) {
+        for (int w = warps - 1; w > 0; w--) {
+            const int other = (int)(pc_draw(&worker->random) % (u64)(w + 1));
+            const u8 taken = worker->warp_at[other];
+            worker->warp_at[other] = worker->warp_at[w];
+            worker->warp_at[w] = taken;
+        }
+        worker->wander = shares[pc_draw(&worker->random) >> 62];
+        worker->hurry = shares[pc_draw(&worker->random) >> 62];
+    }
+    for (int r = 0; r < warps; r++)
+        worker->rank_of[worker->warp_at[r]] = (u8)r;
 }
 
 /* Takes back what the last block left; its threads are all ready to begin. */
@@ -346,11 +244,12 @@ PC_HIDDEN void pc_reset_block(pc_worker *worker)
 {
     const pc_dim3 shape = worker->call->block;
     worker->size = worker->live = (int)shape.count();
-    worker->ready_first = worker->ready_count = 0;
-    worker->array_count = 0;
+    worker->ready_ranks = 0;
+    worker->array_count = worker->pending = 0;
+    worker->awaiting = NULL;
+    memset(worker->ready_lanes, 0, sizeof worker->ready_lanes);
     memset(worker->barriers, 0, sizeof worker->barriers);
-    for (int w = 0; w <= (worker->size - 1) / 32; w++)
-        memset(&worker->warps[w].barrier, 0, sizeof(pc_barrier));
+    pc_order_warps(worker);
     int t = 0;
     for (int z = 0; z < shape.z; z++)
         for (int y = 0; y < shape.y; y++)
@@ -360,11 +259,14 @@ PC_HIDDEN void pc_reset_block(pc_worker *worker)
                 thread->index = t;
                 thread->x = x, thread->y = y, thread->z = z;
                 thread->fiber = NULL;
-                thread->waits = NULL;
                 thread->ended = thread->declared = 0;
                 thread->copy_count = thread->group_count = thread->open = 0;
-                pc_make_ready(worker, thread);
             }
+    for (int w = 0; 32 * w < worker->size; w++) {
+        const int left = worker->size - 32 * w;
+        pc_make_lanes_ready(worker, w, left < 32 ? (1u << left) - 1 : ~0u);
+        memset(&worker->warps[w].barrier, 0, sizeof(pc_barrier));
+    }
 }
 
 /* Runs the block (x, y, z); false if it failed. */
@@ -375,12 +277,14 @@ PC_HIDDEN bool pc_run_block(pc_worker *worker, int x, int y, int z)
     pc_reset_block(worker);
     PC_RELEASE(&worker->begun);
     while (worker->live && !worker->failed) {
-        if (worker->ready_count == 0) {
+        if (worker->ready_ranks == 0 && worker->pending == 0) {
             pc_explain_deadlock(worker);
             break;
         }
         pc_leave(worker, &worker->main);
     }
+    if (worker->pending && !worker->failed)
+        pc_stop_at(&worker->threads[0], "its block ends while tiles are being copied");
     if (worker->failed)
         pc_abandon_fibers(worker);
     return !worker->failed;

@@ -34,6 +34,11 @@ extern "C" void __tsan_func_exit(void);
 #define PC_EXIT __tsan_func_exit();
 #define PC_RELEASE(place) __tsan_release(place)
 #define PC_ACQUIRE(place) __tsan_acquire(place)
+/* Accesses of hardware that stand for those of the fiber. */
+extern "C" void __tsan_read_range(void *address, unsigned long bytes);
+extern "C" void __tsan_write_range(void *address, unsigned long bytes);
+#define PC_NOTE_READ(place, bytes) __tsan_read_range((void *)(place), (unsigned long)(bytes))
+#define PC_NOTE_WRITE(place, bytes) __tsan_write_range((void *)(place), (unsigned long)(bytes))
 #else
 #define PC_UNSEEN_BEGIN
 #define PC_UNSEEN_END
@@ -41,6 +46,8 @@ extern "C" void __tsan_func_exit(void);
 #define PC_EXIT
 #define PC_RELEASE(place) (void)(place)
 #define PC_ACQUIRE(place) (void)(place)
+#define PC_NOTE_READ(place, bytes) (void)0
+#define PC_NOTE_WRITE(place, bytes) (void)0
 #endif
 #ifdef __SANITIZE_THREAD__
 #define PC_SILENT __attribute__((no_sanitize("thread")))

@@ -6,6 +6,19 @@
 
 #include "polyc_emulator_block.hpp"
 
+/* At least `count` elements at *array. */
+template <class T> PC_HIDDEN void pc_make_room(T **array, int *room, int count)
+{
+    if (count <= *room)
+        return;
+    *room = count < 32 ? 32 : 2 * count;
+    PC_UNSEEN_BEGIN
+    *array = (T *)realloc(*array, (size_t)*room * sizeof(T));
+    PC_UNSEEN_END
+    if (*array == NULL)
+        abort();
+}
+
 /* Memory of the size, the last block's if it fits, filled with NaN. */
 PC_HIDDEN void pc_make_array(pc_shared_array *array, const char *name, size_t bytes, i64 offset)
 {
@@ -18,12 +31,16 @@ PC_HIDDEN void pc_make_array(pc_shared_array *array, const char *name, size_t by
     {
         pc_free(array->data);
         array->data = (char *)pc_allocate(alignment, bytes);
+        pc_free(array->seen);
+        array->seen = NULL;
     }
     array->name = name;
     array->bytes = bytes;
     array->offset = offset;
     PC_UNSEEN_BEGIN
     memset(array->data, 0xff, bytes);
+    if (array->seen)
+        memset(array->seen, 0xff, bytes);
     PC_UNSEEN_END
 }
 

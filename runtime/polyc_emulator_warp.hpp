@@ -25,7 +25,7 @@ PC_HIDDEN const pc_slot *pc_meet_warp(int line, int orders)
     const int size = worker->size - first < 32 ? worker->size - first : 32;
     pc_warp *warp = &worker->warps[first / 32];
     char *order = worker->set->warp_order[first / 32];
-    return warp->slots[pc_meet(&warp->barrier, size, line, orders ? order : NULL)];
+    return warp->slots[pc_meet(&warp->barrier, first / 32, size, line, orders ? order : NULL)];
 }
 
 /* v of the thread `lane` of the warp, one's own if there is none. */

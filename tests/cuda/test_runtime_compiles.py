@@ -16,10 +16,10 @@ from tests.cuda.emulated import COMPILER
 from tests.cuda.mutants import kernel
 
 pytestmark = pytest.mark.cuda
+SM_90A = "-gencode=arch=compute_90a,code=sm_90a"
 KERNELS = [
-    (name, architecture)
-    for name in ("tiles", "totals", "bf16")
-    for architecture in ("sm_80", "sm_90")
+    *((name, f"-arch={sm}") for name in ("tiles", "totals", "bf16") for sm in ("sm_80", "sm_90")),
+    *((name, SM_90A) for name in ("hopper", "written")),
 ]
 
 
@@ -75,5 +75,5 @@ def test_all_functions_compile_for_the_emulator(tmp_path: Path):
 
 @pytest.mark.parametrize(("name", "architecture"), KERNELS)
 def test_kernels_compile_without_a_spill(tmp_path: Path, name: str, architecture: str):
-    report = nvcc(kernel(name), tmp_path, f"-arch={architecture}")
+    report = nvcc(kernel(name), tmp_path, architecture)
     assert re.findall(r"(\d+) bytes spill", report) == ["0", "0"]
