@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from functools import partial
 from pathlib import Path
 from typing import Annotated
 
@@ -14,6 +15,7 @@ from bench.measure import Team, measure_problem
 from bench.plot import plot_results
 from bench.problems import all_problems, choose_problems
 from bench.results import Results, Row, describe_machine, find_versions
+from bench.roofline import floor_seconds
 from bench.table import show_line, show_results
 from polyc.commands.doctor import measure as measure_machine
 from polyc.options import options_from_environment
@@ -50,7 +52,7 @@ def run(
     rows: list[Row] = []
     try:
         for problem in chosen:
-            for row in measure_problem(problem, teams, seconds, target):
+            for row in measure_problem(problem, teams, seconds, partial(floor_seconds, target)):
                 rows.append(row)
                 _say(show_line(row), err=True)
     except KeyboardInterrupt:

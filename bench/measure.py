@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextlib
 import tempfile
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -15,11 +15,10 @@ import onnx
 from bench.engines import Engine, Task
 from bench.problems import Problem
 from bench.results import OURS, Row, summarise
-from bench.roofline import Work, count_work, floor_seconds
+from bench.roofline import Work, count_work
 from bench.worker import EngineFailed, Worker
 from bench.zoo.network import Example
 from polyc.commands.verify import relative_error
-from polyc.target.machine import Target
 
 LEAST_ROUNDS = 3
 
@@ -59,16 +58,22 @@ class Team:
 
 
 def measure_problem(
-    problem: Problem, teams: Sequence[Team], seconds: float, target: Target
+    problem: Problem,
+    teams: Sequence[Team],
+    seconds: float,
+    floor_seconds: Callable[[Work, int], float],
 ) -> Iterator[Row]:
-    """A row for each team; `seconds` are those of each engine's turns."""
+    """A row for each team; `seconds` are those of each engine's turns.
+
+    floor_seconds: the least time for this much work, on a number of threads.
+    """
     example = problem.make()
     work = count_work(example.model)
     with tempfile.TemporaryDirectory(prefix="polyc-bench-") as folder:
         task = _write_task(problem, example, Path(folder))
         del example  # weights, of which every engine has its own copy
         for team in teams:
-            floor = floor_seconds(work, target, team.threads)
+            floor = floor_seconds(work, team.threads)
             yield _measure_row(problem, task, work, floor, team, seconds)
 
 
@@ -79,7 +84,12 @@ def _write_task(problem: Problem, example: Example, folder: Path) -> Task:
         shape = tuple(d.dim_value for d in kind.shape.dim)
         results.append((shape, onnx.helper.tensor_dtype_to_np_dtype(kind.elem_type)))
     task = Task(
-        problem.name, folder / "model.onnx", folder / "x.npz", tuple(results), problem.numpy
+        problem.name,
+        folder / "model.onnx",
+        folder / "x.npz",
+        tuple(results),
+        problem.numpy,
+        problem.precision,
     )
     onnx.save(example.model, task.model)
     feeds: dict[str, Any] = {**example.feeds}

@@ -21,13 +21,15 @@ class Problem:
 
     name, group: what tables call it, and what selects it; make: its model and inputs; numpy: the
     same for NumPy, called as numpy(*inputs, *weights, out=array); without it NumPy evaluates the
-    model node by node, if it can.
+    model node by node, if it can; precision: what may be multiplied with on a GPU: "float32",
+    "tf32", "bfloat16" or "float16".
     """
 
     name: str
     group: str
     make: Callable[[], Example]
     numpy: Callable[..., object] | None = None
+    precision: str = "float32"
 
 
 def all_problems() -> dict[str, Problem]:

@@ -26,6 +26,8 @@ _SMALL = 64
 _BYTES = {
     onnx.TensorProto.DOUBLE: 8,
     onnx.TensorProto.INT64: 8,
+    onnx.TensorProto.BFLOAT16: 2,
+    onnx.TensorProto.FLOAT16: 2,
     onnx.TensorProto.BOOL: 1,
     onnx.TensorProto.INT8: 1,
     onnx.TensorProto.UINT8: 1,
@@ -64,7 +66,7 @@ def count_work(model: onnx.ModelProto) -> Work:
     return Work(flops, reads, sum(sizes[o.name] for o in graph.output))
 
 
-def floor_seconds(work: Work, target: Target, threads: int) -> float:
+def floor_seconds(target: Target, work: Work, threads: int) -> float:
     """max(computing, moving) at the machine's rates; what lies in a cache is moved from there."""
     return max(work.flops / (target.rates.flops * threads), _moving(work, target, threads))
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from itertools import groupby
 
-from bench.engines import ENGINES
+from bench.engines import ENGINES, GPU_ENGINES, label_of
 from bench.results import OURS, Results, Row, geometric_mean
 
 ALARM = 1e-4
@@ -23,14 +23,15 @@ def show_results(results: Results, kernels: bool = False) -> str:
         parts.append(f"### {group}, {threads} thread{plural}\n\n{show_rows(chosen)}")
         if kernels:
             parts += [show_kernels(row) for row in chosen if len(row.kernels) > 1]
-    parts += list(_notes(results.rows))
+    parts += list(show_notes(results.rows))
     return "\n\n".join(parts) + "\n"
 
 
 def show_rows(rows: Sequence[Row]) -> str:
     """Medians by engine, best peer / polyc, operations a second, and polyc's share of the limit."""
-    engines = [e for e in ENGINES if any(e in row.median for row in rows)]
-    head = ["problem", *(ENGINES[e].label for e in engines), "peer / polyc", "Gflop/s", "of limit"]
+    order = dict.fromkeys([*ENGINES, *GPU_ENGINES])
+    engines = [e for e in order if any(e in row.median for row in rows)]
+    head = ["problem", *map(label_of, engines), "peer / polyc", "Gflop/s", "of limit"]
     lines = [f"| {' | '.join(head)} |", "|---" + "|--:" * (len(head) - 1) + "|"]
     for row in rows:
         cells = [row.problem, *(_time(row.median.get(e)) for e in engines)]
@@ -77,7 +78,7 @@ def show_line(row: Row) -> str:
     return f"{row.problem}, {row.threads}: {times}{ratio}"
 
 
-def _notes(rows: Sequence[Row]) -> Iterator[str]:
+def show_notes(rows: Sequence[Row]) -> Iterator[str]:
     """Differences that should not be, and engines that could not."""
     lines = []
     silent: dict[tuple[str, str], list[str]] = {}
@@ -87,7 +88,7 @@ def _notes(rows: Sequence[Row]) -> Iterator[str]:
                 lines.append(f"- {row.problem}, {row.threads}: polyc is {error:.0e} from {engine}")
         for engine, reason in row.failed.items():
             why = _shortened(reason.partition(";")[0], 100)
-            silent.setdefault((row.problem, why), []).append(ENGINES[engine].label)
+            silent.setdefault((row.problem, why), []).append(label_of(engine))
     for (problem, why), labels in silent.items():
         lines.append(f"- {problem}: no figure of {', '.join(dict.fromkeys(labels))} ({why})")
     if lines:

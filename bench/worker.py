@@ -115,7 +115,7 @@ def _answer(question: str, session: Session) -> object:
         case "result":
             return session.result()
         case "turn":
-            return take_turn(session.run)
+            return [seconds / session.calls for seconds in take_turn(session.run)]
         case "kernels":
             rows = session.kernels()
             settle()

@@ -22,7 +22,7 @@ class Task:
     """A problem on disk, for engines in processes of their own.
 
     model: an ONNX file; feeds: a .npz file of inputs by name; results: shape and type of outputs;
-    numpy: as of a `Problem`.
+    numpy, precision: as of a `Problem`.
     """
 
     name: str
@@ -30,11 +30,18 @@ class Task:
     feeds: Path
     results: tuple[tuple[tuple[int, ...], np.dtype], ...] = ()
     numpy: Callable[..., object] | None = None
+    precision: str = "float32"
 
     def inputs(self) -> dict[str, np.ndarray]:
         """By name, in the model's order."""
         with np.load(self.feeds) as archive:
             return {name: archive[name] for name in archive.files}
+
+    def typed_inputs(self) -> dict[str, np.ndarray]:
+        """The same, as what the model takes; a file of NumPy's has no 16-bit floats of others."""
+        types = {i.name: i.type.tensor_type.elem_type for i in self.proto().graph.input}
+        to_numpy = onnx.helper.tensor_dtype_to_np_dtype
+        return {n: v.astype(to_numpy(types[n]), copy=False) for n, v in self.inputs().items()}
 
     def outputs(self) -> list[np.ndarray]:
         """Arrays to write into."""
@@ -49,12 +56,14 @@ class Session:
     """A model, ready to run on inputs that stay the same.
 
     run: once, into arrays that stay the same where the engine can; result: the first output of the
-    last run; kernels: a row for each kernel of it, where the engine tells.
+    last run; kernels: a row for each kernel of it, where the engine tells; calls: how many calls of
+    the model `run` is.
     """
 
     run: Callable[[], object]
     result: Callable[[], np.ndarray]
     kernels: Callable[[], Sequence[Row]] = tuple
+    calls: int = 1
 
 
 @dataclass(frozen=True)
@@ -62,8 +71,8 @@ class Engine:
     """name: on the command line; label: in tables; package: what must be installed; features: what
     the CPU must have; environment: that of its process, which is set before the package is loaded.
 
-    Its module here has open(task, threads) -> Session, which raises what it likes for a model that
-    it cannot run.
+    Its module has a function `opens`(task, threads) -> Session, which raises what it likes for a
+    model that it cannot run.
     """
 
     name: str
@@ -72,6 +81,7 @@ class Engine:
     module: str
     features: tuple[str, ...] = ()
     environment: Mapping[str, str] = field(default_factory=dict)
+    opens: str = "open"
 
     def missing(self) -> str:
         """Why it cannot run here; empty if it can."""
@@ -81,7 +91,8 @@ class Engine:
         return f"this CPU lacks {', '.join(lacking)}" if lacking else ""
 
     def open(self, task: Task, threads: int) -> Session:
-        session: Session = importlib.import_module(self.module).open(task, threads)
+        module = importlib.import_module(self.module)
+        session: Session = getattr(module, self.opens)(task, threads)
         return session
 
     def variables(self, threads: int) -> dict[str, str]:
@@ -113,3 +124,21 @@ ENGINES: Mapping[str, Engine] = {
         Engine("torch", "torch", "torch", "bench.engines.torch_engine", environment=_KEEP_MEMORY),
     )
 }
+
+_GPU_POLYC, _GPU_TORCH = "bench.gpu.polyc_engine", "bench.gpu.torch_engine"
+
+GPU_ENGINES: Mapping[str, Engine] = {
+    e.name: e
+    for e in (
+        Engine("polyc", "polyc", "polyc", _GPU_POLYC),
+        Engine("polyc-graph", "polyc, graph", "polyc", _GPU_POLYC, opens="open_graph"),
+        Engine("torch", "torch", "torch", _GPU_TORCH),
+        Engine("torch-compiled", "torch.compile", "torch", _GPU_TORCH, opens="open_compiled"),
+    )
+}
+"""On a GPU; the matrix products of torch are those of cuBLAS."""
+
+
+def label_of(engine: str) -> str:
+    """An engine's name in tables."""
+    return {**GPU_ENGINES, **ENGINES}[engine].label

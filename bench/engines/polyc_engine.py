@@ -8,28 +8,33 @@ from dataclasses import replace
 import polyc
 from bench.engines import Row, Session, Task
 from polyc.options import options_from_environment
+from polyc.report.report import Report
 
 
 def open(task: Task, threads: int) -> Session:
     options = replace(options_from_environment(), progress=False)
-    model = polyc.compile(task.model, threads=threads, options=options)
+    model = polyc.compile(task.model, target="cpu", threads=threads, options=options)
     feeds = task.inputs()
     inputs = [feeds[s.name] for s in model.inputs]
     outputs = task.outputs()
     out = outputs[0] if len(outputs) == 1 else outputs
 
     def kernels() -> Sequence[Row]:
-        report = model.explain(feeds)
-        return [
-            {
-                "kernel": k.name,
-                "nodes": list(k.nodes),
-                "schedule": k.schedule,
-                "flops": k.flops or 0,
-                "bytes": k.bytes or 0,
-                "seconds": k.seconds or 0.0,
-            }
-            for k in report.kernels
-        ]
+        return list_kernels(model.explain(feeds))
 
     return Session(lambda: model(*inputs, out=out), lambda: outputs[0], kernels)
+
+
+def list_kernels(report: Report) -> Sequence[Row]:
+    """A row a launch, of a report with times."""
+    return [
+        {
+            "kernel": k.name,
+            "nodes": list(k.nodes),
+            "schedule": k.schedule,
+            "flops": k.flops or 0,
+            "bytes": k.bytes or 0,
+            "seconds": k.seconds or 0.0,
+        }
+        for k in report.kernels
+    ]

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
+import numpy as np
 import onnx
 import torch
 import torch.nn.functional as F
@@ -18,30 +19,50 @@ Operator = Callable[..., Any]
 def open(task: Task, threads: int) -> Session:
     """KeyError for an operator that is not in the table."""
     torch.set_num_threads(threads)
-    model = task.proto()
-    values: dict[str, Any] = {
-        t.name: torch.from_numpy(numpy_helper.to_array(t).copy()) for t in model.graph.initializer
-    }
-    values |= {name: torch.from_numpy(value) for name, value in task.inputs().items()}
+    function = read_model(task.proto(), "cpu")
+    inputs = [torch.from_numpy(value) for value in task.inputs().values()]
+    last: list[Any] = [None]
+
+    def run() -> None:
+        with torch.inference_mode():
+            last[0] = function(*inputs)
+
+    return Session(run, lambda: last[0].numpy())
+
+
+def read_model(model: onnx.ModelProto, device: str) -> Callable[..., Any]:
+    """The model's first output as a function of its inputs, in order.
+
+    Weights lie on the device; integers, which are shapes for the most part, stay on the host.
+    """
+    weights = {t.name: numpy_helper.to_array(t) for t in model.graph.initializer}
+    constants = {name: _constant(value, device) for name, value in weights.items()}
     steps = []
     for node in model.graph.node:
         attributes = {a.name: onnx.helper.get_attribute_value(a) for a in node.attribute}
         if node.op_type == "Constant":
             value = numpy_helper.to_array(attributes["value"])
-            values[node.output[0]] = torch.from_numpy(value.copy())
+            constants[node.output[0]] = _constant(value, device)
         else:
             steps.append((OPERATORS[node.op_type], node.input, node.output, attributes))
+    names = [i.name for i in model.graph.input if i.name not in constants]
     first = model.graph.output[0].name
 
-    def run() -> None:
-        with torch.inference_mode():
-            for operator, inputs, outputs, attributes in steps:
-                made = operator(*(values[i] if i else None for i in inputs), **attributes)
-                several = made if isinstance(made, tuple) else (made,)
-                # Some outputs nobody reads: Dropout's mask.
-                values.update(zip(outputs, several, strict=False))
+    def function(*arguments: Any) -> Any:
+        values = {**constants, **dict(zip(names, arguments, strict=True))}
+        for operator, inputs, outputs, attributes in steps:
+            made = operator(*(values[i] if i else None for i in inputs), **attributes)
+            several = made if isinstance(made, tuple) else (made,)
+            # Some outputs nobody reads: Dropout's mask.
+            values.update(zip(outputs, several, strict=False))
+        return values[first]
 
-    return Session(run, lambda: values[first].numpy())
+    return function
+
+
+def _constant(value: np.ndarray, device: str) -> Any:
+    tensor = torch.from_numpy(value.copy())
+    return tensor.to(device) if value.dtype.kind == "f" else tensor
 
 
 def _listed(values: Any) -> list[int]:
@@ -114,6 +135,7 @@ def _reshape(x: Any, shape: Any, **_: Any) -> Any:
 def _gather(x: Any, index: Any, *, axis: int = 0) -> Any:
     if index.ndim == 0:
         return x.select(axis, int(index))
+    index = index.to(x.device)
     return F.embedding(index, x) if axis == 0 else x.index_select(axis, index)
 
 

@@ -42,10 +42,8 @@ def load_library(folder: Path, manifest: Manifest) -> Loaded:
             "one lacks; compile it again on this machine"
         )
     ffi, library = open_library(folder / LIBRARY_FILE, manifest.name)
-    weights = np.zeros(0, np.uint8)
-    if manifest.weights_bytes:
-        weights = read_weights(folder, manifest, allocate_pages(manifest.weights_bytes))
-        weights.flags.writeable = False
+    weights = read_weights(folder, manifest, allocate_pages(manifest.weights_bytes))
+    weights.flags.writeable = False
     return Loaded(ffi, library, weights)
 
 
@@ -71,6 +69,8 @@ def read_weights(folder: Path, manifest: Manifest, into: np.ndarray) -> np.ndarr
     Raises InvalidModel if the file is not as long as the manifest says.
     """
     file = folder / WEIGHTS_FILE
+    if not manifest.weights_bytes:
+        return into
     if file.stat().st_size != manifest.weights_bytes:
         raise InvalidModel(
             f"{file} holds {file.stat().st_size} bytes where the manifest says "

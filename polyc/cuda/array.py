@@ -60,6 +60,14 @@ class DeviceArray:
         self._library.synchronise(self.stream)
         return result
 
+    def copy_from(self, other: DeviceArray) -> None:
+        """Copy another array's bytes here, in this one's stream. ShapeError if they do not fit."""
+        if other.nbytes != self.nbytes:
+            raise ShapeError(f"{other!r} does not fit {self!r}; copy arrays of the same size")
+        self.write_in(self.stream)
+        other.read_in(self.stream)
+        self._library.copy(self.address, other.address, self.nbytes, self.stream)
+
     def __array__(self, dtype: Any = None, copy: bool | None = None) -> np.ndarray:
         if copy is False:
             raise ValueError("an array in a GPU's memory cannot be seen without a copy")

@@ -81,4 +81,4 @@ def test_a_shape_that_is_not_known_is_an_error():
     ],
 )
 def test_the_least_time_is_that_of_the_scarcest(work, threads, seconds):
-    assert floor_seconds(work, TARGET, threads) == pytest.approx(seconds)
+    assert floor_seconds(TARGET, work, threads) == pytest.approx(seconds)

@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 import polyc
+from polyc import ops
 from polyc.cuda.array import DeviceArray
 from polyc.cuda.stream import from_protocol, stream_handle, to_dlpack
 from polyc.errors import RuntimeFailure, ShapeError, UnsupportedOp
@@ -208,6 +209,13 @@ def test_arrays_outlive_their_model(monkeypatch, tmp_path, emulated):
     del model
     gc.collect()
     np.testing.assert_array_equal(y.numpy(), X * 6)
+
+
+def test_a_model_without_constants(tmp_path, emulated):
+    x = ops.input("x", (2, 3))
+    chosen = options(tmp_path, emulated=emulated)
+    model = polyc.compile(Graph.of(y=ops.relu(ops.neg(x))), target="cuda", options=chosen)
+    np.testing.assert_array_equal(model(X), np.maximum(-X, 0))
 
 
 @pytest.mark.cuda

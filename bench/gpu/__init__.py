@@ -1,0 +1,1 @@
+"""Measuring on a GPU, in one command: `python -m bench.cuda`."""
