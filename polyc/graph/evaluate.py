@@ -12,7 +12,6 @@ from typing import Any
 
 import numpy as np
 import onnx
-from onnx.reference import ReferenceEvaluator
 
 from polyc.errors import UnsupportedOp
 from polyc.graph.ir import Node, Tensor
@@ -84,6 +83,8 @@ def _canonical_form(node: Node) -> bytes:
 
 @lru_cache(maxsize=1024)
 def _find_evaluator(form: bytes) -> Any:
+    from onnx.reference import ReferenceEvaluator  # takes 80 ms, and most models need none
+
     return ReferenceEvaluator(onnx.NodeProto.FromString(form))
 
 
