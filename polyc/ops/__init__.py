@@ -127,6 +127,11 @@ from polyc.ops.quantization import (
     qlinear_matmul,
     quantize_linear,
 )
+from polyc.ops.recurrent import (
+    gru,
+    lstm,
+    rnn,
+)
 from polyc.ops.reduction import (
     arg_max,
     arg_min,
@@ -231,6 +236,7 @@ __all__ = [
     "greater",
     "greater_or_equal",
     "group_normalization",
+    "gru",
     "hard_sigmoid",
     "hard_swish",
     "hardmax",
@@ -252,6 +258,7 @@ __all__ = [
     "lp_normalization",
     "lp_pool",
     "lrn",
+    "lstm",
     "matmul",
     "matmul_integer",
     "max",
@@ -286,6 +293,7 @@ __all__ = [
     "reshape",
     "resize",
     "rms_normalization",
+    "rnn",
     "rotary_embedding",
     "round",
     "selu",

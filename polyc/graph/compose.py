@@ -1,0 +1,42 @@
+"""Write down nodes as calls, for operators that are defined here by others.
+
+c = Composer("lstm")
+gates = c("Add", c("MatMul", x, w), bias)           # names in, names out
+c.body(("x", "w", "bias"), (gates,))
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from polyc.graph.ir import Body, Node
+
+
+class Composer:
+    """Nodes in the order in which they are written; a call gives the name of its output."""
+
+    def __init__(self) -> None:
+        self.nodes: list[Node] = []
+
+    def __call__(self, op: str, *inputs: str, **attributes: Any) -> str:
+        return self.several(op, 1, *inputs, **attributes)[0]
+
+    def several(self, op: str, count: int, *inputs: str, **attributes: Any) -> tuple[str, ...]:
+        """A node with `count` outputs."""
+        name = f"{op}_{len(self.nodes)}"
+        outputs = (name, *(f"{name}.{k}" for k in range(1, count)))
+        self.nodes.append(Node(name, op, inputs, outputs, attributes))
+        return outputs
+
+    def constant(self, value: Any, dtype: Any = None) -> str:
+        return self("Constant", value=np.asarray(value, dtype))
+
+    def integers(self, *values: int) -> str:
+        """A list of int64, as shapes and axes are given."""
+        return self.constant(np.array(values, np.int64))
+
+    def body(self, inputs: Sequence[str], outputs: Sequence[str]) -> Body:
+        return Body(tuple(inputs), tuple(self.nodes), tuple(outputs))
