@@ -24,12 +24,12 @@ from polyc.target.cuda import CudaTarget
 from polyc.target.machine import Target
 from polyc.trace import Trace
 
-Emit = Callable[[str, str], None]
-"""Takes a file of C, by name and text, as soon as it is printed: `LibraryBuild.add` does."""
+Emit = Callable[[CompiledKernel], None]
+"""Takes a kernel as soon as it is printed, and may have a compiler begin with it."""
 
 
-def ignore(name: str, text: str) -> None:
-    """An `Emit` for those who want all files at the end."""
+def ignore(kernel: CompiledKernel) -> None:
+    """An `Emit` for those who want all kernels at the end."""
 
 
 @dataclass(frozen=True)
@@ -60,7 +60,7 @@ def compile_kernels(
                 kernels[signature] = compile_for_cuda(name, one, scop, target, options, trace)
             else:
                 kernels[signature] = compile_for_cpu(name, one, scop, target, options, trace)
-            emit(kernels[signature].file, kernels[signature].source)
+            emit(kernels[signature])
         compiled = kernels[signature]
         arguments = tuple(one.arrays[k] for k in compiled.bound)
         origin = dict.fromkeys(o for s in one.body for o in s.origin)

@@ -99,7 +99,7 @@ def run_pipeline(
 ) -> Compiled:
     """A model in, proven C out; `tuned` are parameters of clusters that measurements preferred.
 
-    `emit` is given each kernel's file when it is printed, before the next one is scheduled.
+    `emit` is given each kernel when it is printed, before the next one is scheduled.
     """
     front = cluster_model(model, target, options, trace, tuned)
     scop = front.scop

@@ -189,13 +189,16 @@ def install_pipeline(monkeypatch: pytest.MonkeyPatch, result: FakeCompiled) -> A
         options: object,
         trace: Trace,
         tuned: object = None,
-        emit: Callable[[str, str], None] = lambda name, text: None,
+        emit: Callable[[Any], None] = lambda kernel: None,
     ) -> FakeCompiled:
         module.calls += 1
         with trace.step("lower"):
             trace.dump("graph", "the graph")
         for name, text in module.result.sources.items():
-            emit(name, text)
+            emit(types.SimpleNamespace(file=name, source=text))
+        for kernel in module.result.program.kernels:
+            if device := module.result.devices.get(kernel.name):
+                emit(types.SimpleNamespace(kernel=kernel, device=device))
         return module.result
 
     module.run_pipeline = run_pipeline

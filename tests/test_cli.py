@@ -184,7 +184,11 @@ def test_verify_names_the_node_whose_kernel_is_wrong(command, monkeypatch, tmp_p
 
     def wrong(*arguments):
         *arguments, emit = arguments
-        return right(*arguments, lambda n, text: emit(n, text.replace("pc_max_", "pc_min_")))
+
+        def swap(kernel):
+            emit(replace(kernel, source=kernel.source.replace("pc_max_", "pc_min_")))
+
+        return right(*arguments, swap)
 
     monkeypatch.setattr(pipeline, "run_pipeline", wrong)
     onnx.save(small_network(), tmp_path / "net.onnx")

@@ -20,6 +20,7 @@ from polyc.trace import Trace, make_trace
 from polyc.tuning.store import spell_choices
 
 if TYPE_CHECKING:
+    from polyc.backends.common import CompiledKernel
     from polyc.codegen.cuda.grid import DeviceText
     from polyc.memory.plan import Plan
     from polyc.pipeline import Compiled
@@ -58,7 +59,9 @@ def _make_for_cpu(
 
     trace = make_trace(options)
     with LibraryBuild(c_recipe(target, options), target.cores, cache) as build:
-        compiled = run_pipeline(model, target, options, trace, tuned, build.add)
+        compiled = run_pipeline(
+            model, target, options, trace, tuned, lambda k: build.add(k.file, k.source)
+        )
         with trace.step("plan"):
             plan = plan_memory(compiled.program)
             barriers = place_barriers(compiled.touched, plan.slots)
@@ -100,21 +103,37 @@ def _make_for_cpu(
 def _make_for_cuda(
     model: Any, target: CudaTarget, options: Options, cache: Cache, folder: Path
 ) -> None:
-    """The launches of a call are put into one stream, and so need no barriers."""
-    from polyc.codegen.cuda.driver import DEVICE_ALIGNMENT, print_sources
+    """The launches of a call are put into one stream, and so need no barriers.
+
+    nvcc works at files of kernels while the next ones are generated; the emulator wants one file.
+    """
+    from polyc.codegen.cuda import driver
     from polyc.memory.plan import plan_memory
     from polyc.pipeline import run_pipeline
 
     trace = make_trace(options)
-    recipe = cuda_recipe(target, options)
-    compiled = run_pipeline(model, target, options, trace)
-    program, devices = compiled.program, compiled.devices
-    with LibraryBuild(recipe, available_cores(), cache) as build:
-        with trace.step("plan"):
-            plan = plan_memory(program, DEVICE_ALIGNMENT)
-            sources = print_sources(program, plan, devices, as_one=options.emulated)
-        for name, text in sources.items():
+    sources: dict[str, str] = {}
+    with LibraryBuild(cuda_recipe(target, options), available_cores(), cache) as build:
+
+        def add(name: str, text: str) -> None:
+            sources[name] = text
             build.add(name, text)
+
+        units = driver.UnitWriter(add)
+
+        def emit(kernel: CompiledKernel) -> None:
+            if kernel.device and not options.emulated:
+                units.take(kernel.kernel, kernel.device)
+
+        compiled = run_pipeline(model, target, options, trace, emit=emit)
+        program, devices = compiled.program, compiled.devices
+        units.finish()
+        with trace.step("plan"):
+            plan = plan_memory(program, driver.DEVICE_ALIGNMENT)
+            if options.emulated:
+                add(driver.MODEL_FILE, driver.print_model(program, plan, devices))
+            else:
+                add(driver.DRIVER_FILE, driver.print_driver(program, plan))
         with trace.step("verify"):
             proven = [*compiled.proven, *([_prove_arena(plan)] if options.verify else [])]
         with trace.step("weights"):

@@ -84,7 +84,8 @@ class CudaLibrary:
         position, code = divmod(error, _LAUNCH)
         told = self.ffi.string(self.functions.polyc_describe_error(code)).decode()
         where = f" at {self.nodes[position - 1]}" if position else ""
-        remedy = _REMEDIES.get(code, "run it under compute-sanitizer to see where it comes from")
+        unknown = "run it under compute-sanitizer to see where it comes from"
+        remedy = "please report this" if self.emulated else _REMEDIES.get(code, unknown)
         raise RuntimeFailure(f"model {self.model!r}{where}: CUDA error {code} ({told}); {remedy}")
 
     def pointer(self, address: int) -> Any:

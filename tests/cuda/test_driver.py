@@ -9,8 +9,8 @@ import pytest
 from polyc.codegen.cuda.driver import (
     DEVICE_ALIGNMENT,
     KERNELS_A_UNIT,
+    UnitWriter,
     print_driver,
-    print_sources,
     print_unit,
     workspace_bytes,
 )
@@ -60,9 +60,13 @@ def test_a_unit_holds_several_kernels_and_what_they_use_once():
     program = scale_program()
     names = ["scale", *(f"k{n}" for n in range(KERNELS_A_UNIT))]
     kernels = tuple(replace(program.kernels[0], name=n) for n in names)
-    program, texts = replace(program, kernels=kernels), dict.fromkeys(names, SCALE)
-    units = print_sources(program, plan(program), texts)
-    assert list(units) == ["kernels_0.cu", "kernels_1.cu", "driver.cu"]
+    units: dict[str, str] = {}
+    writer = UnitWriter(units.__setitem__)
+    for kernel in kernels:
+        writer.take(kernel, SCALE)
+    assert list(units) == ["kernels_0.cu"]
+    writer.finish()
+    assert list(units) == ["kernels_0.cu", "kernels_1.cu"]
     first = units["kernels_0.cu"]
     assert first.count("#include") == 2
     assert first.count("PC_TYPE f32") == 1

@@ -11,6 +11,7 @@ import pytest
 import polyc
 from polyc import Graph, ops
 from polyc.analysis.verify import verify_arguments
+from polyc.backends.common import CompiledKernel
 from polyc.errors import IllegalSchedule
 from polyc.options import Options
 from polyc.pipeline import run_pipeline
@@ -56,9 +57,7 @@ def test_an_argument_stored_otherwise_than_its_kernel_was_proven_for_is_refused(
 
 
 def test_each_kernel_is_handed_on_once():
-    emitted: list[tuple[str, str]] = []
+    emitted: list[CompiledKernel] = []
     graph, target = two_products(), Target.named("avx512")
-    compiled = run_pipeline(
-        graph, target, Options(), Trace(), emit=lambda *file: emitted.append(file)
-    )
-    assert emitted == list(compiled.sources.items())
+    compiled = run_pipeline(graph, target, Options(), Trace(), emit=emitted.append)
+    assert {k.file: k.source for k in emitted} == compiled.sources

@@ -15,7 +15,7 @@ the launches into the stream and returns; it neither allocates nor waits, so gra
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
 from polyc.codegen.cuda.grid import DeviceText, Grid
 from polyc.codegen.host_text import (
@@ -57,19 +57,33 @@ def workspace_bytes(program: Program, plan: Plan) -> int:
     return plan.arena_bytes + 4 * len(program.launches)
 
 
-def print_sources(
-    program: Program, plan: Plan, texts: Mapping[str, DeviceText], *, as_one: bool = False
-) -> dict[str, str]:
-    """File -> text of the kernels, whose texts are by name, and of the driver; or all `as_one`."""
-    driver = print_driver(program, plan)
-    if as_one:
-        return {MODEL_FILE: f"{print_unit(program.kernels, texts)}\n{driver}"}
-    kernels = range(0, len(program.kernels), KERNELS_A_UNIT)
-    units = {
-        f"kernels_{number}.cu": print_unit(program.kernels[k : k + KERNELS_A_UNIT], texts)
-        for number, k in enumerate(kernels)
-    }
-    return {**units, DRIVER_FILE: driver}
+class UnitWriter:
+    """Kernels as they come, in files of a few; each file is handed on once it is full."""
+
+    def __init__(self, add: Callable[[str, str], None]) -> None:
+        """`add` is given the name and the text of each file."""
+        self._add = add
+        self._waiting: list[tuple[Kernel, DeviceText]] = []
+        self._files = 0
+
+    def take(self, kernel: Kernel, device: DeviceText) -> None:
+        self._waiting.append((kernel, device))
+        if len(self._waiting) == KERNELS_A_UNIT:
+            self.finish()
+
+    def finish(self) -> None:
+        """Hand on what is left."""
+        if self._waiting:
+            texts = {kernel.name: device for kernel, device in self._waiting}
+            unit = print_unit([kernel for kernel, _ in self._waiting], texts)
+            self._add(f"kernels_{self._files}.cu", unit)
+            self._files += 1
+            self._waiting = []
+
+
+def print_model(program: Program, plan: Plan, texts: Mapping[str, DeviceText]) -> str:
+    """All kernels, whose texts are by name, and the driver, as one file."""
+    return f"{print_unit(program.kernels, texts)}\n{print_driver(program, plan)}"
 
 
 def print_unit(kernels: Sequence[Kernel], texts: Mapping[str, DeviceText]) -> str:
