@@ -11,8 +11,8 @@
                PC_WARP, PC_LANE: ints
    SHARED      PC_SHARED(f32, tile, 1024);              at most 48 KiB of these in a kernel
                PC_SHARED_AT(f32, tile, 1024, offset);   in what the launch reserves; offsets in bytes
-               Aligned to 16 bytes, at an offset to its largest power of two up to 1024. Both stand
-               outside of conditions.
+               Aligned to 16 bytes, at an offset to its largest power of two up to 1024. Like a
+               static variable, what is declared in a loop is one array.
    BARRIERS    PC_SYNC() of the block, PC_SYNC_WARP(), PC_SYNC_SOME(id, threads) of some whole warps,
                1 <= id < 16
    SHORT VECTORS  f32x4, bf16x8, …: pc_load_f32x4(p), pc_store_f32x4(p, v), v[2]
@@ -28,8 +28,7 @@
    TENSOR CORES   polyc_cuda_mma.cuh; those of Hopper, and its copies, polyc_cuda_hopper.cuh
    THE HOST    int error = PC_LAUNCH(kernel, pc_dim3(gx, gy, gz), pc_dim3(tx, ty, tz), shared_bytes,
                                      stream, arguments…);     0, or a cudaError_t
-               pc_copy(target, source, bytes, stream), pc_fill(target, byte, bytes, stream): likewise
-               pc_describe_error(error): text */
+               pc_copy(target, source, bytes, stream), pc_fill(target, byte, bytes, stream): likewise */
 
 #ifndef POLYC_CUDA_CUH
 #define POLYC_CUDA_CUH

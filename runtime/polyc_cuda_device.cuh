@@ -122,6 +122,5 @@ static inline int pc_fill(void *target, int byte, size_t bytes, void *stream)
 {
     return (int)cudaMemsetAsync(target, byte, bytes, (cudaStream_t)stream);
 }
-static inline const char *pc_describe_error(int error) { return cudaGetErrorString((cudaError_t)error); }
 
 #endif

@@ -12,7 +12,7 @@
 static void pc_begin_call(void) {}
 static void pc_end_call(void) {}
 
-extern "C" const char *polyc_describe_error(int error) { return pc_describe_error(error); }
+extern "C" const char *polyc_describe_error(int error) { return cudaGetErrorString((cudaError_t)error); }
 
 extern "C" int polyc_current_device(int *device) { return (int)cudaGetDevice(device); }
 extern "C" int polyc_use_device(int device) { return (int)cudaSetDevice(device); }

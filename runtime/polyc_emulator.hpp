@@ -50,7 +50,8 @@ PC_HIDDEN inline int pc_where(int coordinate)
 
 #define PC_SHARED(type, name, count) PC_SHARED_AT(type, name, count, -1)
 #define PC_SHARED_AT(type, name, count, offset) \
-    type *const name = (type *)pc_declare_shared(#name, (i64)sizeof(type) * (count), offset)
+    type *const name = (type *)pc_declare_shared( \
+        [] { static const char site = 0; return &site; }(), #name, (i64)sizeof(type) * (count), offset)
 
 #define PC_SYNC() pc_sync(0, 0, __LINE__)
 #define PC_SYNC_SOME(id, threads) pc_sync(id, threads, __LINE__)

@@ -259,7 +259,7 @@ PC_HIDDEN void pc_reset_block(pc_worker *worker)
                 thread->index = t;
                 thread->x = x, thread->y = y, thread->z = z;
                 thread->fiber = NULL;
-                thread->ended = thread->declared = 0;
+                thread->ended = 0;
                 thread->copy_count = thread->group_count = thread->open = 0;
             }
     for (int w = 0; 32 * w < worker->size; w++) {

@@ -215,9 +215,4 @@ __attribute__((unused)) static int pc_fill(void *target, int byte, size_t bytes,
     memset(target, byte, bytes);
     return 0;
 }
-__attribute__((unused)) static const char *pc_describe_error(int error)
-{
-    return error ? "the emulator found an error" : "no error";
-}
-
 #endif

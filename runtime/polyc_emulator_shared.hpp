@@ -19,6 +19,26 @@ template <class T> PC_HIDDEN void pc_make_room(T **array, int *room, int count)
         abort();
 }
 
+/* The thread fails if a GPU would not have the memory. */
+PC_HIDDEN void pc_check_array(const char *name, i64 bytes, i64 offset)
+{
+    const pc_worker *worker = pc_self->worker;
+    i64 total = bytes;
+    for (int k = 0; k < worker->array_count; k++) {
+        const pc_shared_array *other = &worker->arrays[k];
+        if (offset >= 0 && other->offset >= 0 && offset < other->offset + (i64)other->bytes
+            && other->offset < offset + bytes)
+            pc_fail("declares %s and %s, which overlap", name, other->name);
+        if (other->offset < 0)
+            total += (i64)(other->bytes + 15) / 16 * 16;
+    }
+    if (offset >= 0 && offset + bytes > worker->call->shared_bytes)
+        pc_fail("declares %s up to byte %lld of %lld that the launch reserves", name,
+            (long long)(offset + bytes), (long long)worker->call->shared_bytes);
+    if (offset < 0 && total > 48 << 10)
+        pc_fail("declares %lld bytes by PC_SHARED, with %s; there are 48 KiB", (long long)total, name);
+}
+
 /* Memory of the size, the last block's if it fits, filled with NaN. */
 PC_HIDDEN void pc_make_array(pc_shared_array *array, const char *name, size_t bytes, i64 offset)
 {
@@ -44,32 +64,23 @@ PC_HIDDEN void pc_make_array(pc_shared_array *array, const char *name, size_t by
     PC_UNSEEN_END
 }
 
-/* The block's next shared array, of the thread that runs: all threads declare the same ones. */
-PC_HIDDEN void *pc_declare_shared(const char *name, i64 bytes, i64 offset)
+/* The block's shared array of a place in the program, which `site` stands for. */
+PC_HIDDEN void *pc_declare_shared(const void *site, const char *name, i64 bytes, i64 offset)
 {
     PC_ENTER
     pc_worker *worker = pc_self->worker;
-    const int k = pc_self->declared++;
-    if (k == PC_MOST_ARRAYS)
-        pc_fail("more than %d shared arrays", PC_MOST_ARRAYS);
+    int k = 0;
+    while (k < worker->array_count && worker->arrays[k].site != site)
+        k++;
     pc_shared_array *array = &worker->arrays[k];
-    if (k < worker->array_count) {
-        if (array->name != name)
-            pc_fail("declares %s where others declare %s", name, array->name);
-        PC_EXIT
-        return array->data;
+    if (k == worker->array_count) {
+        if (k == PC_MOST_ARRAYS)
+            pc_fail("declares more than %d shared arrays", PC_MOST_ARRAYS);
+        pc_check_array(name, bytes, offset);
+        pc_make_array(array, name, (size_t)bytes, offset);
+        array->site = site;
+        worker->array_count++;
     }
-    if (offset >= 0 && offset + bytes > worker->call->shared_bytes)
-        pc_fail("%s ends at byte %lld of %lld that the launch reserves", name,
-            (long long)(offset + bytes), (long long)worker->call->shared_bytes);
-    for (int j = 0; j < k; j++) {
-        const pc_shared_array *other = &worker->arrays[j];
-        if (offset >= 0 && other->offset >= 0 && offset < other->offset + (i64)other->bytes
-            && other->offset < offset + bytes)
-            pc_fail("%s and %s overlap", name, other->name);
-    }
-    pc_make_array(array, name, (size_t)bytes, offset);
-    worker->array_count = k + 1;
     PC_EXIT
     return array->data;
 }

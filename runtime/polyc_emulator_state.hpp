@@ -37,7 +37,6 @@ struct pc_thread {
     pc_thread *next;
     int line; /* where it waits, if it cannot go on */
     int ended;
-    int declared; /* shared arrays so far */
     pc_copy_request *copies; /* asked for and not yet performed, in order; groups[g] in group g */
     int copy_count, copy_room;
     int *groups;
@@ -46,6 +45,7 @@ struct pc_thread {
 };
 
 struct pc_shared_array {
+    const void *site; /* where it is declared */
     const char *name;
     char *data;
     char *seen; /* what copies of tiles and warpgroups' products see there; made when asked for */

@@ -145,7 +145,7 @@ def test_a_barrier_that_not_all_threads_reach_is_refused(
         (
             r"PC_SHARED\(f32, x_tile, 16 \* 16\)",
             "PC_SHARED_AT(f32, x_tile, 256, 0)",
-            "ends at byte",
+            "up to byte 1024 of 0",
         ),
     ],
 )
@@ -168,4 +168,19 @@ def test_shared_arrays_at_offsets_may_not_overlap(tmp_path: Path):
     over = replaced(
         text, r"PC_SHARED\(f32, w_tile, 16 \* 16", "PC_SHARED_AT(f32, w_tile, 256, 1008"
     )
-    assert "w_tile and x_tile overlap" in run(build(over, tmp_path), buffers).message
+    assert "w_tile and x_tile, which overlap" in run(build(over, tmp_path), buffers).message
+
+
+def test_an_array_that_is_declared_in_a_loop_is_one(tmp_path: Path):
+    declared = r"    PC_SHARED\(f32, x_tile.*\n"
+    text = replaced(TILES, declared, "")
+    text = replaced(text, r"k \+= 16\) {", "k += 16) {\n        PC_SHARED(f32, x_tile, 256);")
+    buffers = tile_buffers()
+    outcome = run(build(text, tmp_path), buffers, seed=1)
+    assert not outcome.found
+    assert is_right(buffers, outcome.buffers[2])
+
+
+def test_shared_memory_for_48_kib_at_most(tmp_path: Path):
+    text = replaced(TILES, r"x_tile, 16 \* 16", "x_tile, 12 * 1024")
+    assert "there are 48 KiB" in run(build(text, tmp_path), tile_buffers()).message
