@@ -29,7 +29,7 @@ class _Walk:
         match node:
             case Barrier():
                 return frozenset()
-            case Assign() | For(kind="thread"):
+            case Assign() | For(kind="thread" | "combine"):
                 return self.phase(node, running)
             case Block(body=body):
                 for child in body:

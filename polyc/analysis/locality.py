@@ -24,7 +24,7 @@ import islpy as isl
 from polyc.analysis.accesses import Access, Surroundings
 from polyc.analysis.dependences import Dependences, maps
 from polyc.analysis.legality import Executions, instances, show_instances
-from polyc.analysis.threads import executing_threads
+from polyc.analysis.threads import executing_threads, holding_threads
 from polyc.analysis.timemap import Execution, Private
 from polyc.codegen.loopnest import Element, show_element
 
@@ -101,7 +101,9 @@ def _check_threads(
 ) -> None:
     """Each thread that executes b has executed what b needs of a; pairs  # L_a -> L_b."""
     wrote = pairs.domain_map().apply_range(executing_threads(a))  # [L_a -> L_b] -> t
-    reads = pairs.range_map().apply_range(executing_threads(b))
+    reads = pairs.range_map().apply_range(
+        executing_threads(b, b.statement.array != held.local.source)
+    )
     missing = reads.subtract(wrote)
     if not missing.is_empty():
         rule = f"a thread reads from its {held.local.name} what another has written"
@@ -133,7 +135,6 @@ def _meeting(f: isl.PwMultiAff, g: isl.PwMultiAff, a: Access, b: Access) -> isl.
     for k in range(a.private.depth):
         pairs = pairs.equate(IN, k, OUT, k)
     if a.private.local.space == "register":
-        threads = (executing_threads(access.execution) for access in (a, b))
-        one, other = threads
+        one, other = (holding_threads(access) for access in (a, b))
         pairs = pairs.intersect(one.apply_range(other.reverse()))
     return pairs.intersect_domain(a.points).intersect_range(b.points)

@@ -5,9 +5,9 @@ A loop over threads with n iterations, a apart, runs iteration i on the threads 
     floor(t/a) mod n = i        (the outermost such loop: floor(t/a) = i, others are idle)
 
 What stands outside of all such loops, every thread does; one of those that do the same writes to
-memory, the first. Two accesses *conflict* if different threads of a block may make them at one
-place and one of them writes: the relation of their threads,  t_a -> t_b,  is not within the
-identity.
+memory, the first. A loop that combines reads what each of these threads has, and all of them write.
+Two accesses *conflict* if different threads of a block may make them at one place and one of them
+writes: the relation of their threads,  t_a -> t_b,  is not within the identity.
 """
 
 from __future__ import annotations
@@ -23,22 +23,28 @@ from polyc.analysis.timemap import Execution, Loop
 IN, OUT, SET = isl.dim_type.in_, isl.dim_type.out, isl.dim_type.set
 
 
-def executing_threads(run: Execution) -> isl.Map:
-    """# L -> [t]: the threads that execute an assignment."""
-    return _threads(run.place.loops, run.points.dim(SET), False)
+def executing_threads(run: Execution, combines: bool = False) -> isl.Map:
+    """# L -> [t]: the threads that execute an assignment, or that give what it `combines`."""
+    return _threads(run.place.loops, run.points.dim(SET), False, combines)
+
+
+def holding_threads(access: Access) -> isl.Map:
+    """# L -> [t]: the threads in whose own storage an access is made."""
+    return executing_threads(access.execution, combines=not _is_write(access))
 
 
 def accessing_threads(access: Access) -> isl.Map:
     """# L -> [t]: the threads that make an access; of those that do the same, the first writes."""
     alone = _is_write(access) and not _is_own(access)
     run = access.execution
-    return _threads(run.place.loops, run.points.dim(SET), alone)
+    return _threads(run.place.loops, run.points.dim(SET), alone, False)
 
 
-def _threads(loops: Sequence[Loop], depth: int, alone: bool) -> isl.Map:
+def _threads(loops: Sequence[Loop], depth: int, alone: bool, combines: bool) -> isl.Map:
     counters = [f"t{k}" for k in range(depth)]
     conditions = ["0 <= t"]
-    over_threads = [(k, loop) for k, loop in enumerate(loops) if loop.kind == "thread"]
+    kinds = ("thread", "combine") if combines else ("thread",)
+    over_threads = [(k, loop) for k, loop in enumerate(loops) if loop.kind in kinds]
     for k, loop in over_threads:
         digit = f"floor(t/{loop.apart})"
         if loop is not over_threads[0][1]:
@@ -127,7 +133,8 @@ class Phases:
 
 def _phase_of(run: Execution) -> int:
     """The number of the node that is a phase: of the outermost loop over threads, or of itself."""
-    return next((loop.number for loop in run.place.loops if loop.kind == "thread"), run.position)
+    phases = (loop.number for loop in run.place.loops if loop.kind in ("thread", "combine"))
+    return next(phases, run.position)
 
 
 def _place_to_thread(access: Access) -> isl.Map:

@@ -25,7 +25,7 @@ from polyc.codegen.index import (
 from polyc.scop.expr import BOOL, INT64, Call, Cast, Const
 from polyc.scop.scop import Reduction
 
-LoopKind = Literal["sequential", "parallel", "vector", "unroll", "block", "thread"]
+LoopKind = Literal["sequential", "parallel", "vector", "unroll", "block", "thread", "combine"]
 Space = Literal["stack", "shared", "register"]
 
 
@@ -130,7 +130,8 @@ class For:
     "unroll": replaced by copies before printing. A vector has `idle` lanes behind its iterations.
     On a GPU: "block": on different blocks of the grid; "thread": on different threads of a block.
     Neighbouring iterations are `apart` threads apart: number t runs iteration  (t / apart) mod n
-    of n.
+    of n. "combine": a reduction of what the threads of a "thread" loop like it have each, by all of
+    them together, who get the result each.
     """
 
     var: str

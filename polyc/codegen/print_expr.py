@@ -39,7 +39,7 @@ from polyc.codegen.loopnest import (
 from polyc.codegen.registers import register_of
 from polyc.codegen.scope import Scope, Uses
 from polyc.scop.expr import COMPARISONS, INT64, Call, Cast, Const
-from polyc.scop.scop import identity
+from polyc.scop.scop import Reduction, identity
 
 INFIX = {"add": "+", "sub": "-", "mul": "*", "div": "/"}
 SELECTABLE = frozenset({"eq", "ne", "lt", "le", "gt", "ge"})
@@ -55,8 +55,11 @@ class Printer:
 
     def scalar(self, assign: Assign, scope: Scope) -> str:
         """target = value;"""
-        target = self._place(assign.target, scope)
-        return self._update(assign, target, self.expr(assign.value, scope), scope)
+        return self.scalar_of(assign, self.expr(assign.value, scope), scope)
+
+    def scalar_of(self, assign: Assign, value: str, scope: Scope) -> str:
+        """target = value, for a value that is text already."""
+        return self._update(assign, self._place(assign.target, scope), value, scope)
 
     def vector(self, assign: Assign, scope: Scope) -> list[str]:
         """The assignment for all lanes of scope.lanes at once."""
@@ -130,6 +133,10 @@ class Printer:
             lane = f"pc_lanes[{k}]" + (" & 1" if assign.dtype == np.bool_ else "")
             lines.append("    " + self._update(assign, target, lane, alone))
         return [*lines, "}"]
+
+    def combine(self, reduction: Reduction, one: str, other: str, dtype: np.dtype) -> str:
+        """Two values reduced to one."""
+        return self._apply(reduction, [one, other], dtype, 1)
 
     def transpose(self, node: Transpose) -> str:
         """A square local array, transposed in place."""

@@ -55,7 +55,7 @@ def _inside(node: Node) -> Node:
     match node:
         case Block():
             return _visit(node)
-        case For(kind="thread"):
+        case For(kind="thread" | "combine"):
             return node
         case For(body=body):
             return replace(node, body=_visit(body))
@@ -74,7 +74,9 @@ class _Use:
 
     @property
     def threads(self) -> list[For]:
-        return [loop for loop in self.loops if loop.kind == "thread"]
+        """The loops that say which thread makes the access: what is combined, each its own."""
+        kinds = ("thread",) if self.is_write else ("thread", "combine")
+        return [loop for loop in self.loops if loop.kind in kinds]
 
     @property
     def own(self) -> tuple[Affine, ...]:
@@ -141,7 +143,8 @@ def _keep_own(block: Block, local: Local) -> Block:
             case Block(body=body):
                 return replace(node, body=tuple(rewrite(n, threads) for n in body))
             case For(body=body):
-                inside = {**threads, node.var: const(0)} if node.kind == "thread" else threads
+                over = node.kind in ("thread", "combine")
+                inside = {**threads, node.var: const(0)} if over else threads
                 new = rewrite(body, inside)
                 assert isinstance(new, Block)
                 return replace(node, body=new)

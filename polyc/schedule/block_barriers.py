@@ -77,4 +77,6 @@ class _Placer:
 
 
 def _is_phase(node: Node) -> bool:
-    return isinstance(node, Assign) or (isinstance(node, For) and node.kind == "thread")
+    return isinstance(node, Assign) or (
+        isinstance(node, For) and node.kind in ("thread", "combine")
+    )

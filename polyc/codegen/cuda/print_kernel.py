@@ -38,12 +38,15 @@ from polyc.codegen.loopnest import (
     extent_of,
     rewrite_elements,
     rewrite_nodes,
+    walk_nodes,
 )
 from polyc.codegen.print_c import INDENT, clean_line, declare_registers
 from polyc.codegen.print_expr import Printer
 from polyc.codegen.registers import Register, find_registers
 from polyc.codegen.scope import Registers, Scope, Uses
 from polyc.codegen.vectorise import unroll
+
+WARP = 32
 
 UNROLLED = 32
 """Iterations up to which the compiler is told to write a loop out."""
@@ -190,6 +193,40 @@ def _print_threads(loop: For, place: _Place, printer: Printer) -> Iterator[str]:
     yield f"{place.indent}}}"
 
 
+def _print_combine(loop: For, place: _Place, printer: Printer) -> Iterator[str]:
+    """What threads have each becomes one value, which all of them get.
+
+    total += parts  ->  value = parts;  value += that of the thread 16 lanes apart; … 1 lane apart;
+                        where warps combine: all values of the warps, by way of shared memory
+    """
+    (assign,) = (n for n in walk_nodes(loop.body) if isinstance(n, Assign))
+    assert assign.reduction is not None
+    kind, warps = scalar_type(assign.dtype), (extent_of(loop) or 1) // WARP
+    own = printer.expr(assign.value, place.scope)
+    both = printer.combine(assign.reduction, "value", "other", assign.dtype)
+    inside = place.deeper().indent
+    yield f"{place.indent}{{"
+    yield f"{inside}{kind} value = {own};"
+    yield f"{inside}PC_UNROLL"
+    yield f"{inside}for (int apart = {WARP // 2}; apart; apart /= 2) {{"
+    yield f"{inside}{INDENT}const {kind} other = pc_shuffle_xor(value, apart);"
+    yield f"{inside}{INDENT}value = {both};"
+    yield f"{inside}}}"
+    if warps > 1:
+        yield f"{inside}PC_SHARED({kind}, values, {warps});"
+        yield f"{inside}if (PC_LANE == 0) values[PC_WARP] = value;"
+        yield f"{inside}PC_SYNC();"
+        yield f"{inside}value = values[0];"
+        yield f"{inside}PC_UNROLL"
+        yield f"{inside}for (int warp = 1; warp < {warps}; warp++) {{"
+        yield f"{inside}{INDENT}const {kind} other = values[warp];"
+        yield f"{inside}{INDENT}value = {both};"
+        yield f"{inside}}}"
+        yield f"{inside}PC_SYNC();"
+    yield f"{inside}{printer.scalar_of(assign, 'value', place.scope)}"
+    yield f"{place.indent}}}"
+
+
 # -- nodes ----------------------------------------------------------------------------------------
 
 
@@ -214,6 +251,8 @@ def _print(node: Node, place: _Place, printer: Printer) -> Iterator[str]:
             yield f"{place.indent}}}"
         case For(kind="thread"):
             yield from _print_threads(node, place, printer)
+        case For(kind="combine"):
+            yield from _print_combine(node, place, printer)
         case For(kind="vector", body=Block(body=(Assign() as assign,))):
             lines = printer.vector(assign, place.scope.with_lanes(node))
             yield from (f"{place.indent}{line}" for line in lines)

@@ -1,6 +1,7 @@
 """Which strategy a cluster is mapped to a GPU by; by what the iterators index, never by name.
 
 * *contraction*, for sums of products: tiles of both factors in shared memory;
+* *rows*, for what all of a row is needed for, such as softmax: threads share its elements;
 * *threads*, for all others: a thread for each iteration of the shared loops.
 """
 
@@ -11,6 +12,7 @@ from collections.abc import Mapping as Table
 from polyc.mapping.cuda.contraction import map_contraction
 from polyc.mapping.cuda.gemm_form import find_gemm_form
 from polyc.mapping.cuda.mapped import Mapped
+from polyc.mapping.cuda.rows import map_rows, suits_rows
 from polyc.mapping.cuda.threads import map_threads
 from polyc.mapping.storing import StoredCluster
 from polyc.scop.scop import Array
@@ -24,4 +26,6 @@ def map_to_cuda(stored: StoredCluster, arrays: Table[str, Array], target: CudaTa
         return map_contraction(
             form, stored.cluster, stored.private, arrays, stored.storages, target
         )
+    if suits_rows(stored.cluster, stored.private, arrays, stored.storages, target):
+        return map_rows(stored.cluster, stored.private, arrays, stored.storages, target)
     return map_threads(stored.cluster, stored.private, arrays, stored.storages, target)

@@ -40,7 +40,7 @@ def map_threads(
     target: CudaTarget,
 ) -> Mapped:
     """The tree of a cluster whose shared loops carry nothing."""
-    order = _by_stride(cluster, arrays, storages)
+    order = by_stride(cluster, arrays, storages)
     flat, made = join_shared(cluster, order, private, arrays, LARGEST_STACK)
     arrays = {**arrays, **made}
     e = flat.statements[0].iterators[0]
@@ -69,7 +69,7 @@ def _own_loops(s: Statement) -> list[Loop]:
     return [Loop("sequential", i) for i in s.iterators[1:]]
 
 
-def _by_stride(
+def by_stride(
     cluster: Cluster, arrays: Table[str, Array], storages: Table[str, Storage]
 ) -> list[int]:
     """The shared loops, those first that move furthest through what the last statement writes."""
