@@ -68,6 +68,8 @@ def read_weights(folder: Path, manifest: Manifest, into: np.ndarray) -> np.ndarr
 
     Raises InvalidModel if the file is not as long as the manifest says.
     """
+    if not manifest.weights_bytes:
+        return into
     file = folder / WEIGHTS_FILE
     if not manifest.weights_bytes:
         return into
