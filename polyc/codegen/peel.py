@@ -17,7 +17,9 @@ from polyc.codegen.index import (
     Compare,
     Condition,
     Extremum,
+    FloorDiv,
     Logic,
+    Mod,
     Var,
     const,
     decide,
@@ -131,6 +133,13 @@ def interval(index: Affine, ranges: Ranges) -> tuple[int, int]:
                 parts = [interval(a, ranges) for a in arguments]
                 pick = min if which == "min" else max
                 ends = (pick(p[0] for p in parts), pick(p[1] for p in parts))
+            case FloorDiv(argument, divisor):
+                low_end, high_end = interval(argument, ranges)
+                ends = (-UNKNOWN, UNKNOWN)
+                if low_end > -UNKNOWN and high_end < UNKNOWN:
+                    ends = (low_end // divisor, high_end // divisor)
+            case Mod(_, divisor):
+                ends = (0, divisor - 1)
             case _:
                 ends = (-UNKNOWN, UNKNOWN)
         products = (coefficient * ends[0], coefficient * ends[1])
