@@ -39,9 +39,14 @@ typedef V FN(memory) __attribute__((aligned(sizeof(T)), may_alias));
 PC_INLINE V FN(load)(const T *p) { return READ(*(const FN(memory) *)p); }
 PC_INLINE void FN(store)(T *p, V v) { *(FN(memory) *)p = WRITTEN(v); }
 
-/* Lane l from or to p[l * stride]. */
+/* Lane l from or to p[l * stride]. Of every second element, by a shuffle of two vectors, of which
+   the other one ends where the last element does. */
+#define EVERY_SECOND(a, l) (2 * (l) + ((l) >= PC_LANES / 2))
 PC_INLINE V FN(loads)(const T *p, i64 stride)
 {
+    if (__builtin_constant_p(stride) && stride == 2)
+        return __builtin_shufflevector(FN(load)(p), FN(load)(p + PC_LANES - 1),
+                                       PC_PASTE(PC_EACH_, PC_LANES)(EVERY_SECOND, 0, 0));
     /* gcc 12.2 needs a minute and 3 GB to combine the lanes of 200 such loads that are inserted one
        by one; a gather is one instruction. */
 #if defined __AVX512F__ && BITS == 32 && PC_LANES == 16
@@ -55,6 +60,7 @@ PC_INLINE V FN(loads)(const T *p, i64 stride)
     EACH_LANE v[l] = READ(p[l * stride]);
     return v;
 }
+#undef EVERY_SECOND
 PC_INLINE void FN(stores)(T *p, V v, i64 stride)
 {
     EACH_LANE p[l * stride] = WRITTEN(v[l]);
