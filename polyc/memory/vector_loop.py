@@ -20,6 +20,12 @@ from polyc.target.machine import Target
 UNIT, INVARIANT, SCATTERED = 1.0, 0.25, -1.0
 """Worth of an access in a vector loop: one wide load, one broadcast, a load for every lane."""
 
+SECOND = 0.5
+"""Every second element: two loads and a shuffle."""
+
+SCATTERED_STORE = -8.0
+"""A store for every lane, each with the lane's extraction: no instruction does it at once."""
+
 TRANSPOSED = 0.5
 """An access that is loaded along another loop of the tile, and transposed in registers."""
 
@@ -42,7 +48,9 @@ def worth(strides: Strides, position: int, may_pack: bool = False) -> float:
         return REARRANGED if strides.free and not strides.is_write else UNIT
     if may_pack and strides.is_packable and strides.dimensions[position] is not None:
         return PACKED
-    return SCATTERED
+    if strides.is_write:
+        return SCATTERED_STORE
+    return SECOND if step == 2 else SCATTERED
 
 
 def _list_worths(strides: tuple[Strides, ...], position: int, may_pack: bool) -> list[float]:
@@ -75,7 +83,7 @@ def choose_vector_loop(
             if crossing is not None:
                 steps = [a.steps[cluster.shared[crossing][s.name]] for a in strides[s.name]]
                 values = [
-                    TRANSPOSED - 0.1 * a.is_write if value == SCATTERED and step == 1 else value
+                    TRANSPOSED - 0.1 * a.is_write if value < 0 and step == 1 else value
                     for a, value, step in zip(strides[s.name], values, steps, strict=True)
                 ]
             total += instances * sum(values) / len(values)
