@@ -169,6 +169,8 @@ class Printer:
         self, function: str, arguments: tuple[LoopExpr, ...], dtype: np.dtype, scope: Scope
     ) -> str:
         if function == "index":
+            if scope.lanes is not None:
+                return self._each_lane(Call(function, arguments, dtype), scope)
             extent = arguments[1]
             assert isinstance(extent, Const)
             return f"pc_index({self.expr(arguments[0], scope)}, {int(extent.value)}, status)"

@@ -162,6 +162,13 @@ from polyc.ops.reduction import (
 from polyc.ops.sampling import (
     resize,
 )
+from polyc.ops.selection import (
+    reverse_sequence,
+    scatter_elements,
+    scatter_nd,
+    tensor_scatter,
+    top_k,
+)
 from polyc.ops.windows import (
     average_pool,
     conv,
@@ -292,10 +299,13 @@ __all__ = [
     "relu",
     "reshape",
     "resize",
+    "reverse_sequence",
     "rms_normalization",
     "rnn",
     "rotary_embedding",
     "round",
+    "scatter_elements",
+    "scatter_nd",
     "selu",
     "shape_of",
     "shrink",
@@ -319,8 +329,10 @@ __all__ = [
     "swish",
     "tan",
     "tanh",
+    "tensor_scatter",
     "thresholded_relu",
     "tile",
+    "top_k",
     "transpose",
     "trilu",
     "unsqueeze",

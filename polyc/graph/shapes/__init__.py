@@ -27,6 +27,7 @@ from polyc.graph.shapes import (  # noqa: F401  (imported to fill the table of r
     quantization,
     reduction,
     resize,
+    scatter,
     slicing,
 )
 from polyc.graph.shapes.checks import NotFixed, RuleBroken, describe_tensor, require

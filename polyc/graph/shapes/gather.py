@@ -14,7 +14,7 @@ def infer_gather(node: Node, inputs: Inputs) -> tuple[Shape, ...]:
     data, indices = given(inputs[0]), given(inputs[1])
     require_rank(data, "data", least=1)
     axis = normalize_axis(int(node.get("axis", 0)), data.rank)
-    _check_positions(indices, data.shape[axis])
+    check_positions(indices, data.shape[axis])
     return ((*data.shape[:axis], *indices.shape, *data.shape[axis + 1 :]),)
 
 
@@ -25,7 +25,7 @@ def infer_gather_elements(node: Node, inputs: Inputs) -> tuple[Shape, ...]:
     require_rank(data, "data", least=1)
     require_rank(indices, "indices", data.rank, data.rank)
     axis = normalize_axis(int(node.get("axis", 0)), data.rank)
-    _check_positions(indices, data.shape[axis])
+    check_positions(indices, data.shape[axis])
     for i, (have, want) in enumerate(zip(data.shape, indices.shape, strict=True)):
         if i != axis and isinstance(have, int) and isinstance(want, int):
             rule = f"extent of dimension {i} of indices"
@@ -67,7 +67,7 @@ def infer_one_hot(node: Node, inputs: Inputs) -> tuple[Shape, ...]:
     return ((*indices.shape[:axis], depth, *indices.shape[axis:]),)
 
 
-def _check_positions(indices: Tensor, extent: Dim) -> None:
+def check_positions(indices: Tensor, extent: Dim) -> None:
     """Constant indices must lie in -extent to extent - 1."""
     if indices.value is None or not indices.value.size or isinstance(extent, str):
         return

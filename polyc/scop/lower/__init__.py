@@ -27,6 +27,8 @@ from polyc.scop.lower import (  # noqa: F401  (imported to fill the table of low
     reshape,
     resize,
     scan,
+    scatter,
+    selection,
     softmax,
     transposed,
     window,

@@ -1,4 +1,5 @@
-"""Reading at positions that are data: Gather, GatherElements, GatherND.
+"""Reading at positions that are data: Gather, GatherElements, GatherND, and
+ReverseSequence.
 
 Y[i, j] = X[index(I[i]), j]      index: -1 is the last, anything outside stops the run
 """
@@ -11,7 +12,7 @@ from polyc.graph.ir import Node
 from polyc.graph.shapes.dims import normalize_axis
 from polyc.scop.expr import INT64, Expr, cast
 from polyc.scop.lower.context import Lowering, lowers
-from polyc.scop.lower.functions import wrap_index
+from polyc.scop.lower.functions import lt, select, sub, wrap_index
 from polyc.scop.lower.movement import bind_view
 
 
@@ -82,4 +83,18 @@ def lower_gather_nd(ctx: Lowering, node: Node) -> None:
         for d in range(depth)
     ]
     at: list[str | Expr] = [*point[:batch], *found, *rest]
+    ctx.assign(node, space, result, space.iterators, space.gather(source, at))
+
+
+@lowers("ReverseSequence")
+def lower_reverse_sequence(ctx: Lowering, node: Node) -> None:
+    """Y[t, b] = X[length[b] - 1 - t, b] where t < length[b], else X[t, b]"""
+    result, source = ctx.result(node), ctx.whole(node, ctx.ref(node.inputs[0]))
+    batch, time = node.get("batch_axis", 1), node.get("time_axis", 0)
+    space = ctx.grid(node, result.shape)
+    length = cast(space.load(ctx.ref(node.inputs[1]), f"i{batch}"), INT64)
+    step = space.index(f"i{time}")
+    found = select(lt(step, length), sub(sub(length, 1), step), step)
+    at: list[str | Expr] = [*space.iterators]
+    at[time] = wrap_index(found, source.shape[time])
     ctx.assign(node, space, result, space.iterators, space.gather(source, at))

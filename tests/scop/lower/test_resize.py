@@ -4,10 +4,11 @@ from fractions import Fraction
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
-from polyc.scop.lower.resampling import find_floor
+from polyc.graph.shapes.resize import Resized
+from polyc.scop.lower.resampling import find_coordinates, find_floor
 from tests.scop.check import backend_cases, check_case, check_node
 
 TRANSFORMATIONS = [
@@ -40,11 +41,17 @@ def test_any_sizes(data):
     mode = data.draw(st.sampled_from(["nearest", "linear", "cubic"]))
     roundings = ["round_prefer_floor", "round_prefer_ceil", "floor", "ceil"]
     x = np.random.default_rng(1).standard_normal(shape).astype(np.float32)
+    how = data.draw(st.sampled_from(TRANSFORMATIONS))
+    for n, m in zip(shape, sizes, strict=True):
+        # where an integer is missed by rounding, the reference's weights and neighbours disagree
+        places = find_coordinates(how, Resized(n, m, m / n))
+        distance = np.abs(places - np.rint(places))
+        assume(not ((distance > 0) & (distance < 1e-9)).any())
     resize(
         x,
         sizes=sizes,
         mode=mode,
-        coordinate_transformation_mode=data.draw(st.sampled_from(TRANSFORMATIONS)),
+        coordinate_transformation_mode=how,
         nearest_mode=data.draw(st.sampled_from(roundings)),
         antialias=int(mode != "nearest" and data.draw(st.booleans())),
     )
