@@ -103,7 +103,7 @@ def bench(
     compiled = _open(model, target, threads)
     feeds = read_feeds(compiled.inputs, inputs or [], seed)
     timing = measure(lambda: compiled.run(feeds), seconds)
-    _say(f"{compiled.name}, {compiled.threads} threads: {timing}")
+    _say(f"{compiled.name}, {compiled.place}: {timing}")
     if kernels:
         _say(str(compiled.explain(feeds)))
 
@@ -202,7 +202,7 @@ def demo(threads: Threads = None, seed: Seed = 0) -> None:
     evaluate = make_evaluator(model)
     calls = {"polyc": lambda: compiled.run(feeds), "numpy": lambda: evaluate(feeds)}
     times = measure_in_turn(calls, budget=3)
-    _say(f"polyc, {compiled.threads} threads: {times['polyc']}")
+    _say(f"polyc, {compiled.place}: {times['polyc']}")
     _say(f"NumPy, im2col and its BLAS: {times['numpy']}")
     _say(f"polyc is {times['numpy'].median / times['polyc'].median:.1f} times as fast")
 

@@ -56,6 +56,14 @@ class CompiledModel(ABC):
         return report if feeds is None else report.with_seconds(self.profile(feeds))
 
     @property
+    def place(self) -> str:
+        """Where it runs, in words: "2 threads", "GPU", "the emulator"."""
+        platform = self._manifest.platform
+        if platform == "cpu":
+            return f"{self.threads} thread{'s' if self.threads > 1 else ''}"
+        return "GPU" if platform == "cuda" else "the emulator"
+
+    @property
     def weights_bytes(self) -> int:
         """Bytes of constants that the model reads."""
         return self._manifest.weights_bytes

@@ -26,6 +26,8 @@ struct pc_call {
     void **events;
 };
 
+#define PC_OUT_OF_MEMORY 2 /* cudaErrorMemoryAllocation */
+
 /* An error, and the launch that met it, as one number. */
 #define PC_REFUSED(k, error) (((k) + 1) * 65536 + (error))
 
@@ -79,9 +81,12 @@ struct pc_buffer {
 extern "C" int polyc_new_buffer(size_t bytes, void *stream, struct pc_buffer **buffer)
 {
     struct pc_buffer *made = (struct pc_buffer *)calloc(1, sizeof *made);
+    if (!made)
+        return PC_OUT_OF_MEMORY;
     made->owners = 1;
     made->stream = stream;
-    int error = polyc_current_device(&made->device);
+    made->device = polyc_current_device();
+    int error = made->device < 0 ? -made->device : 0;
     if (!error)
         error = polyc_allocate(&made->memory, bytes ? bytes : 1, stream);
     if (error) {
@@ -94,12 +99,17 @@ extern "C" int polyc_new_buffer(size_t bytes, void *stream, struct pc_buffer **b
 
 extern "C" void *polyc_buffer_memory(const struct pc_buffer *buffer) { return buffer->memory; }
 
+extern "C" uintptr_t polyc_buffer_address(const struct pc_buffer *buffer)
+{
+    return (uintptr_t)buffer->memory;
+}
+
 extern "C" void polyc_drop_buffer(struct pc_buffer *buffer)
 {
     if (__atomic_sub_fetch(&buffer->owners, 1, __ATOMIC_ACQ_REL))
         return;
-    int before = 0;
-    const int moved = !polyc_current_device(&before) && before != buffer->device;
+    const int before = polyc_current_device();
+    const int moved = before >= 0 && before != buffer->device;
     if (moved)
         polyc_use_device(buffer->device);
     for (int k = 0; k < buffer->readers; k++)

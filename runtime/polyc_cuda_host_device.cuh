@@ -14,7 +14,14 @@ static void pc_end_call(void) {}
 
 extern "C" const char *polyc_describe_error(int error) { return cudaGetErrorString((cudaError_t)error); }
 
-extern "C" int polyc_current_device(int *device) { return (int)cudaGetDevice(device); }
+/* The number of this thread's device, or an error below 0. */
+extern "C" int polyc_current_device(void)
+{
+    int device = 0;
+    const cudaError_t error = cudaGetDevice(&device);
+    return error ? -(int)error : device;
+}
+
 extern "C" int polyc_use_device(int device) { return (int)cudaSetDevice(device); }
 
 static cudaError_t pc_new_pool(int device, cudaMemPool_t *pool)

@@ -4,7 +4,6 @@
 #define POLYC_CUDA_HOST_EMULATED_CUH
 
 
-#define PC_OUT_OF_MEMORY 2 /* cudaErrorMemoryAllocation */
 #define PC_ALIGNMENT 256   /* of cudaMalloc */
 
 static pthread_mutex_t pc_calls = PTHREAD_MUTEX_INITIALIZER;
@@ -18,7 +17,7 @@ extern "C" const char *polyc_describe_error(int error)
     return *message ? message : error == PC_OUT_OF_MEMORY ? "out of memory" : "no error";
 }
 
-extern "C" int polyc_current_device(int *device) { return *device = 0; }
+extern "C" int polyc_current_device(void) { return 0; }
 extern "C" int polyc_use_device(int) { return 0; }
 
 extern "C" int polyc_allocate(void **memory, size_t bytes, void *)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import weakref
 from typing import Any
 
 import numpy as np
@@ -31,15 +30,17 @@ class DeviceArray:
         self.dtype = np.dtype(dtype)
         self.stream = stream
         self._library = library
+        self._is_read = False
+        self.device = library.current_device()
         made = library.ffi.new("struct pc_buffer **")
         handle = library.pointer(stream)
         library.check(library.functions.polyc_new_buffer(self.nbytes, handle, made))
         self._buffer = made[0]
-        memory = library.functions.polyc_buffer_memory(self._buffer)
-        self.address = int(library.ffi.cast("uintptr_t", memory))
-        self.device = library.current_device()
-        drop = library.functions.polyc_drop_buffer
-        weakref.finalize(self, drop, self._buffer).atexit = False
+        self.address: int = library.functions.polyc_buffer_address(self._buffer)
+
+    def __del__(self) -> None:
+        if hasattr(self, "_buffer"):
+            self._library.functions.polyc_drop_buffer(self._buffer)
 
     @property
     def ndim(self) -> int:
@@ -110,14 +111,19 @@ class DeviceArray:
 
     def read_in(self, stream: int) -> None:
         """Let a stream read the array: it waits for what writes it, and who writes next for it."""
+        if stream == self.stream:
+            return
+        self._is_read = True
         handle = self._library.pointer(stream)
         self._library.check(self._library.functions.polyc_read_buffer(self._buffer, handle))
 
     def write_in(self, stream: int) -> None:
         """Let a stream write the array, behind all who read it; it is complete with that stream."""
+        if stream == self.stream and not self._is_read:
+            return
         handle = self._library.pointer(stream)
         self._library.check(self._library.functions.polyc_write_buffer(self._buffer, handle))
-        self.stream = stream
+        self.stream, self._is_read = stream, False
 
 
 def is_on_device(value: Any, emulated: bool) -> bool:
@@ -125,6 +131,8 @@ def is_on_device(value: Any, emulated: bool) -> bool:
 
     That is a GPU's memory; for the emulator whatever speaks DLPack, but not NumPy's arrays.
     """
+    if isinstance(value, DeviceArray):
+        return True
     if isinstance(value, np.ndarray | np.generic | bool | int | float | list | tuple):
         return False
     if hasattr(value, "__dlpack_device__"):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any, cast
 
 import numpy as np
@@ -20,7 +20,7 @@ VECTOR = 16
 """Bytes of the widest load of a thread, to which an array's first element must be aligned."""
 
 
-@dataclass(frozen=True)
+@dataclass(slots=True)
 class Argument:
     """An input or output of a call: in the device's memory, or on the host to be copied.
 
@@ -42,22 +42,6 @@ class Argument:
         """Where kernels find it, unless it must be copied first."""
         place = self.on_device
         return place.address if place and place.address % VECTOR == 0 else None
-
-
-@dataclass
-class Staging:
-    """Memory of the device for arguments that are copied, made when it is first needed."""
-
-    library: CudaLibrary
-    stream: int
-    buffers: dict[int, DeviceArray] = field(default_factory=dict)
-
-    def place(self, slot: int, size: int) -> int:
-        """The address of the memory for an argument's position."""
-        if slot not in self.buffers:
-            made = DeviceArray(self.library, (size,), np.dtype(np.uint8), self.stream)
-            self.buffers[slot] = made
-        return self.buffers[slot].address
 
 
 def bind_inputs(

@@ -52,7 +52,7 @@ _get = ctypes.PYFUNCTYPE(ctypes.c_void_p, ctypes.c_void_p, ctypes.c_char_p)(
 )
 
 
-@dataclass(frozen=True)
+@dataclass(slots=True)
 class Borrowed:
     """Memory of somebody else's, while `owner` lives.
 

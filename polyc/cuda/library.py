@@ -20,7 +20,7 @@ int polyc_profile(void *const *buffers, void *workspace, void *stream, double *s
 const char *polyc_describe_error(int error);
 void polyc_emulator_set(uint64_t seed, int processors);
 
-int polyc_current_device(int *device);
+int polyc_current_device(void);
 int polyc_use_device(int device);
 int polyc_copy(void *target, const void *source, size_t bytes, void *stream);
 int polyc_fill(void *target, int byte, size_t bytes, void *stream);
@@ -33,7 +33,7 @@ void polyc_forget(void *graph);
 
 struct pc_buffer;
 int polyc_new_buffer(size_t bytes, void *stream, struct pc_buffer **buffer);
-void *polyc_buffer_memory(const struct pc_buffer *buffer);
+uintptr_t polyc_buffer_address(const struct pc_buffer *buffer);
 void polyc_drop_buffer(struct pc_buffer *buffer);
 int polyc_read_buffer(struct pc_buffer *buffer, void *reader);
 int polyc_write_buffer(struct pc_buffer *buffer, void *writer);
@@ -94,9 +94,10 @@ class CudaLibrary:
 
     def current_device(self) -> int:
         """The number of this thread's current device."""
-        device = self.ffi.new("int *")
-        self.check(self.functions.polyc_current_device(device))
-        return int(device[0])
+        device: int = self.functions.polyc_current_device()
+        if device < 0:
+            self.check(-device)
+        return device
 
     @contextlib.contextmanager
     def on_device(self, device: int) -> Iterator[None]:

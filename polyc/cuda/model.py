@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import statistics
 import weakref
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -16,31 +15,23 @@ from polyc.build.bundle import Manifest
 from polyc.build.load import read_weights
 from polyc.build.toolchain import LIBRARY_FILE
 from polyc.cuda.array import DeviceArray
-from polyc.cuda.calls import Argument, Staging, allocate, bind_inputs, bind_outputs, find_device
+from polyc.cuda.calls import Argument, allocate, bind_inputs, bind_outputs, find_device
 from polyc.cuda.library import CudaLibrary, open_cuda_library
+from polyc.cuda.space import Space
 from polyc.cuda.stream import DEFAULT, stream_handle
 from polyc.errors import ShapeError
 from polyc.model import CompiledModel
 
 
 @dataclass(frozen=True)
-class _Space:
-    """What a call works in: the workspace, and memory for arguments that are copied."""
-
-    workspace: DeviceArray
-    staging: Staging
-
-
-@dataclass(frozen=True)
 class _Device:
     """A model on one device: its constants, and spaces that no call uses, by stream.
 
-    Calls in one stream follow one another, so they may share a space; list.append and list.pop are
-    atomic, so the pools need no lock.
+    list.append and list.pop are atomic, so the pools need no lock.
     """
 
     weights: DeviceArray
-    pools: dict[int, list[_Space]]
+    pools: dict[int, list[Space]]
 
 
 class CudaModel(CompiledModel):
@@ -93,7 +84,7 @@ class CudaModel(CompiledModel):
         self._library.synchronise(handle)
         device = self._devices.get(self._library.current_device())
         for space in device.pools.get(handle, []) if device else []:
-            self._check_indices(space.workspace, handle)
+            self._check_indices(space)
 
     def capture(self, *arrays: Any, out: Any = None, **named: Any) -> Captured:
         """A call as a CUDA graph, to be replayed on the same arrays; all are device arrays.
@@ -110,13 +101,13 @@ class CudaModel(CompiledModel):
                 "bytes; copy the others there (`to_device`)"
             )
         with self._library.on_device(find_device((*inputs, *outputs), self._library)):
-            space = self._new_space(DEFAULT)
-            buffers = self._buffers(inputs, outputs, space)
-            memory = self._library.pointer(space.workspace.address)
-            run, graph = self._library.functions, self._library.ffi.new("void **")
-            self._library.check(run.polyc_run(buffers, memory, self._library.pointer(DEFAULT)))
+            space = Space(self._library, self._manifest, self._device(DEFAULT).weights, DEFAULT)
+            space.bind(inputs, outputs)
+            graph = self._library.ffi.new("void **")
+            self._check_status(space.run())
             self._library.synchronise(DEFAULT)
-            self._check_status(run.polyc_capture(buffers, memory, graph))
+            self._check_indices(space)
+            self._check_status(space.capture(graph))
         read, written = (tuple(a.given for a in part) for part in (inputs, outputs))
         return Captured(self._library, graph[0], read, written, (space, self))
 
@@ -138,21 +129,32 @@ class CudaModel(CompiledModel):
         self, values: Sequence[Any], out: Sequence[Any] | None, stream: int, seconds: Any = None
     ) -> list[Any]:
         inputs, outputs = self._bind(values, out, stream)
-        library = self._library
-        with (
-            library.on_device(find_device((*inputs, *outputs), library)),
-            self._space(stream) as space,
-        ):
-            buffers = self._buffers(inputs, outputs, space)
-            memory, handle = library.pointer(space.workspace.address), library.pointer(stream)
-            if seconds is None:
-                status = library.functions.polyc_run(buffers, memory, handle)
-            else:
-                status = library.functions.polyc_profile(buffers, memory, handle, seconds)
-            self._check_status(status)
-            if any(a.on_host is not None for a in outputs):
-                self._fetch(outputs, space, stream)
+        device = find_device((*inputs, *outputs), self._library)
+        if device == self._library.current_device():
+            self._launch(inputs, outputs, stream, seconds)
+        else:
+            with self._library.on_device(device):
+                self._launch(inputs, outputs, stream, seconds)
         return [a.given for a in outputs]
+
+    def _launch(
+        self, inputs: Sequence[Argument], outputs: Sequence[Argument], stream: int, seconds: Any
+    ) -> None:
+        """Put the model into a stream of the current device, and wait if outputs go to the host."""
+        device = self._device(stream)
+        pool = device.pools.setdefault(stream, [])
+        try:
+            space = pool.pop()
+        except IndexError:
+            space = Space(self._library, self._manifest, device.weights, stream)
+        try:
+            space.bind(inputs, outputs)
+            self._check_status(space.run() if seconds is None else space.profile(seconds))
+            if any(a.on_host is not None for a in outputs):
+                space.fetch(outputs, len(inputs))
+                self._check_indices(space)
+        finally:
+            pool.append(space)
 
     def _bind(
         self, values: Sequence[Any], out: Sequence[Any] | None, stream: int
@@ -164,53 +166,6 @@ class CudaModel(CompiledModel):
         on_host = all(a.on_device is None for a in inputs)
         with library.on_device(find_device(inputs, library)):
             return inputs, allocate(self.outputs, library, stream, on_host)
-
-    def _buffers(
-        self, inputs: Sequence[Argument], outputs: Sequence[Argument], space: _Space
-    ) -> Any:
-        """The addresses that polyc_run takes; what must be copied to the device is."""
-        library, stream, addresses = self._library, space.staging.stream, []
-        for slot, a in enumerate((*inputs, *outputs)):
-            address = a.address
-            if address is None:
-                address = space.staging.place(slot, a.bytes)
-                if slot < len(inputs) and a.on_host is not None:
-                    library.upload(address, a.on_host, stream)
-                elif slot < len(inputs) and a.on_device is not None:
-                    library.copy(address, a.on_device.address, a.bytes, stream)
-            addresses.append(library.pointer(address))
-        device = self._devices[library.current_device()]
-        addresses.append(library.pointer(device.weights.address))
-        return library.ffi.new("void *[]", addresses)
-
-    def _fetch(self, outputs: Sequence[Argument], space: _Space, stream: int) -> None:
-        """Copy outputs to the host, and wait for them."""
-        for slot, a in enumerate(outputs, len(self.inputs)):
-            if a.on_host is not None:
-                self._library.download(a.on_host, space.staging.place(slot, a.bytes), stream)
-        self._library.synchronise(stream)
-        self._check_indices(space.workspace, stream)
-
-    @contextmanager
-    def _space(self, stream: int) -> Iterator[_Space]:
-        """A space of the current device that no other call in this stream uses at the same time."""
-        pools = self._device(stream).pools
-        pool = pools.setdefault(stream, [])
-        try:
-            space = pool.pop()
-        except IndexError:
-            space = self._new_space(stream)
-        try:
-            yield space
-        finally:
-            pool.append(space)
-
-    def _new_space(self, stream: int) -> _Space:
-        self._device(stream)
-        size = self._manifest.workspace_bytes
-        workspace = DeviceArray(self._library, (size,), np.dtype(np.uint8), stream)
-        self._library.clear(workspace.address, size, stream)
-        return _Space(workspace, Staging(self._library, stream))
 
     def _device(self, stream: int) -> _Device:
         """The model on the current device, with its constants there."""
@@ -228,17 +183,10 @@ class CudaModel(CompiledModel):
             raise self._binder.overlap(-status - 1)
         self._library.check(status)
 
-    def _check_indices(self, workspace: DeviceArray, stream: int) -> None:
-        """Raise for a launch that met an index out of range, and forget it."""
-        if not self._manifest.fallible:
-            return
-        start = workspace.address + self._manifest.arena_bytes
-        failed = np.zeros(len(self._manifest.launches), np.int32)
-        self._library.download(failed, start, stream)
-        self._library.synchronise(stream)
-        if failed.any():
-            self._library.clear(start, failed.nbytes, stream)
-            raise self._bad_index(int(failed.nonzero()[0][0]))
+    def _check_indices(self, space: Space) -> None:
+        failed = space.find_failed()
+        if failed is not None:
+            raise self._bad_index(failed)
 
 
 class Captured:
