@@ -114,7 +114,7 @@ def test_random_inputs_follow_the_seed(polyc):
 def test_bench_and_explain(polyc, tmp_path):
     code, out, _ = polyc("bench", "m.onnx", "--seconds", "0", "--kernels", "--threads", "1")
     assert code == 0
-    assert "scales, 1 threads: median" in out
+    assert "scales, 1 thread: median" in out
     assert "mul_1" in out
     assert "Gflop/s" in out
     code, out, _ = polyc("explain", "m.onnx")

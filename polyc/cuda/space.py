@@ -66,7 +66,7 @@ class Space:
         return status
 
     def fetch(self, outputs: Sequence[Argument], first: int) -> None:
-        """Copy outputs to the host if they lie there, and wait; `first` is the slot of the first."""
+        """Copy outputs to the host if they lie there, and wait; `first` is the first one's slot."""
         for slot, a in enumerate(outputs, first):
             if a.on_host is not None:
                 self._library.download(a.on_host, self._place(slot, a.bytes), self._stream)
