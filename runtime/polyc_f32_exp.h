@@ -38,10 +38,10 @@ PC_INLINE F FN(expm1_reduced)(F x, F *n)
     return r * r * q + r;
 }
 
-/* 2^k e^x for |x| <= 104, k whole. Where a register holds a table of 16, x is reduced to multiples
-   of ln 2 / 16 (P. T. P. Tang, Table-driven implementation of the exponential function, TOMS 1989):
-   one shuffle gives their powers of two, three terms do, |error| < 2^-29, and the units that
-   multiply, which the other form keeps busy, have a third less to do. */
+/* Within 1.1 ulp. At -104 it is 0, at 104 infinity. Where a register holds a table of 16, x is
+   reduced to multiples of ln 2 / 16 (P. T. P. Tang, Table-driven implementation of the exponential
+   function, TOMS 1989): one shuffle gives their powers of two, three terms do, |error| < 2^-29, and
+   the units that multiply, which the other form keeps busy, have a third less to do. */
 #if defined __AVX512F__ && __has_builtin(__builtin_shuffle)
 #ifndef POLYC_POWERS
 #define POLYC_POWERS
@@ -53,8 +53,9 @@ static const f32 pc_powers[16] __attribute__((aligned(64))) = {
 };
 #endif
 
-PC_INLINE F FN(exp_times)(F x, float k)
+PC_INLINE F FN(exp)(F x)
 {
+    x = FN(at_most)(FN(at_least)(x, -104), 104);
     F shifted = x * LOG2_E + ROUNDER / 16, n = shifted - ROUNDER / 16; /* a multiple of 1/16 */
     F r = x - n * LN2_HI - n * LN2_LO;
     F q = (0x1.55559ap-3f * r + 0x1.00021ep-1f) * r + 1;
@@ -62,18 +63,15 @@ PC_INLINE F FN(exp_times)(F x, float k)
 #if PC_LANES != 16
     n = FN(floor)(n); /* as scalef does */
 #endif
-    return FN(scale)(r * q * power + power, k ? n + k : n);
+    return FN(scale)(r * q * power + power, n);
 }
 #else
-PC_INLINE F FN(exp_times)(F x, float k)
+PC_INLINE F FN(exp)(F x)
 {
-    F n, p = FN(expm1_reduced)(x, &n);
-    return FN(scale)(1 + p, k ? n + k : n);
+    F n, p = FN(expm1_reduced)(FN(at_most)(FN(at_least)(x, -104), 104), &n);
+    return FN(scale)(1 + p, n);
 }
 #endif
-
-/* Within 1.1 ulp. At -104 it is 0, at 104 infinity. */
-PC_INLINE F FN(exp)(F x) { return FN(exp_times)(FN(at_most)(FN(at_least)(x, -104), 104), 0); }
 
 /* Within 1.1 ulp. 2^n 2^r with n the nearest integer. */
 PC_INLINE F FN(exp2)(F x)
@@ -100,8 +98,8 @@ PC_INLINE F FN(expm1)(F x)
    before the result is 0. */
 PC_INLINE F FN(sigmoid)(F x)
 {
-    F power = FN(exp_times)(-FN(at_most)(FN(at_least)(x, -104), 104), -64);
-    return 0x1p-64f / (power + 0x1p-64f);
+    F n, p = FN(expm1_reduced)(-FN(at_most)(FN(at_least)(x, -104), 104), &n);
+    return 0x1p-64f / (FN(scale)(1 + p, n - 64) + 0x1p-64f);
 }
 
 /* e^|x| / 2, finite wherever sinh and cosh are. */
