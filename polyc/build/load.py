@@ -71,8 +71,6 @@ def read_weights(folder: Path, manifest: Manifest, into: np.ndarray) -> np.ndarr
     if not manifest.weights_bytes:
         return into
     file = folder / WEIGHTS_FILE
-    if not manifest.weights_bytes:
-        return into
     if file.stat().st_size != manifest.weights_bytes:
         raise InvalidModel(
             f"{file} holds {file.stat().st_size} bytes where the manifest says "
