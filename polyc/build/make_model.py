@@ -130,10 +130,12 @@ def _make_for_cuda(
         units.finish()
         with trace.step("plan"):
             plan = plan_memory(program, driver.DEVICE_ALIGNMENT)
+            text = driver.print_driver(program, plan)
+            trace.dump("c", text, "driver")
             if options.emulated:
-                add(driver.MODEL_FILE, driver.print_model(program, plan, devices))
+                add(driver.MODEL_FILE, f"{driver.print_unit(program.kernels, devices)}\n{text}")
             else:
-                add(driver.DRIVER_FILE, driver.print_driver(program, plan))
+                add(driver.DRIVER_FILE, text)
         with trace.step("verify"):
             proven = [*compiled.proven, *([_prove_arena(plan)] if options.verify else [])]
         with trace.step("weights"):

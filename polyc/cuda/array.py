@@ -149,9 +149,12 @@ def borrow(value: Any, library: CudaLibrary, stream: int) -> Borrowed:
     if isinstance(value, DeviceArray):
         return Borrowed(value.address, value.dtype, value.shape, value.device, True, False, value)
     if hasattr(value, "__dlpack__"):
-        if value.__dlpack_device__()[0] == dlpack.CPU:  # which has no streams
-            return dlpack.read_capsule(value.__dlpack__())
-        return dlpack.read_capsule(value.__dlpack__(stream=to_dlpack(stream)))
+        on_host = value.__dlpack_device__()[0] == dlpack.CPU  # which has no streams
+        asked = {} if on_host else {"stream": to_dlpack(stream)}
+        try:
+            return dlpack.read_capsule(value.__dlpack__(**asked))
+        except (BufferError, RuntimeError) as error:
+            raise ShapeError(f"a {type(value).__name__} cannot be read: {error}") from error
     return _borrow_by_interface(value, library, stream)
 
 

@@ -135,7 +135,8 @@ def find_device(arguments: Iterable[Argument], library: CudaLibrary) -> int:
 def check_place(where: str, spec: TensorSpec, place: Borrowed) -> None:
     """Raises ShapeError for a device array that is not what the spec says."""
     if place.dtype != spec.dtype:
-        raise ShapeError(f"{where} has type {place.dtype}, expected {spec.dtype}; convert it")
+        found = place.dtype or "that NumPy has no name for"
+        raise ShapeError(f"{where} has type {found}, expected {spec.dtype}; convert it")
     if place.shape != spec.shape:
         raise ShapeError(f"{where} has shape {place.shape}, expected {spec.shape}; reshape it")
     if not place.contiguous:

@@ -47,7 +47,6 @@ class CudaModel(CompiledModel):
         nodes = [", ".join(origin) or kernel for kernel, origin in manifest.launches]
         emulated = manifest.platform == "emulated"
         self._library = open_cuda_library(folder / LIBRARY_FILE, self.name, emulated, nodes)
-        self._constants = read_weights(folder, manifest, np.empty(manifest.weights_bytes, np.uint8))
         self._devices: dict[int, _Device] = {}
 
     def __call__(self, *arrays: Any, out: Any = None, stream: Any = None, **named: Any) -> Any:
@@ -56,9 +55,10 @@ class CudaModel(CompiledModel):
         stream: an int, or a stream of torch, CuPy or cuda.core; by default the default stream.
         Returns the output, or a tuple in the graph's order if there are several: NumPy's arrays if
         all inputs are on the host, else `DeviceArray`s, whose computing may not have ended. `out`,
-        an array or a sequence of arrays of either kind, is written into and returned. Raises
-        ShapeError for an array that does not fit, RuntimeFailure without a GPU, and for an index
-        out of range: at once if the call waits, or else by `check`.
+        an array or a sequence of arrays of either kind, is written into and returned. Another
+        library's array that this stream reads, and that library knows nothing of, must live until
+        it has been read. Raises ShapeError for an array that does not fit, RuntimeFailure without a
+        GPU, and for an index out of range: at once if the call waits, or else by `check`.
         """
         values = self._binder.arrange(arrays, named)
         given = out if out is None or isinstance(out, list | tuple) else (out,)
@@ -171,9 +171,10 @@ class CudaModel(CompiledModel):
         """The model on the current device, with its constants there."""
         number = self._library.current_device()
         if number not in self._devices:
-            shape, dtype = self._constants.shape, self._constants.dtype
-            weights = DeviceArray(self._library, shape, dtype, stream)
-            self._library.upload(weights.address, self._constants, stream)
+            constants = np.empty(self.weights_bytes, np.uint8)
+            read_weights(self._folder, self._manifest, constants)
+            weights = DeviceArray(self._library, constants.shape, constants.dtype, stream)
+            self._library.upload(weights.address, constants, stream)
             self._library.synchronise(stream)
             self._devices.setdefault(number, _Device(weights, {}))
         return self._devices[number]

@@ -250,6 +250,13 @@ def test_dlpack_both_ways_without_a_copy(monkeypatch, tmp_path):
     with pytest.raises(ShapeError, match="type float64"):
         model(Foreign(X.astype(np.float64)))
 
+    class Refusing(Foreign):
+        def __dlpack__(self, **asked):
+            raise BufferError("use detach()")
+
+    with pytest.raises(ShapeError, match=r"a Refusing cannot be read: use detach\(\)"):
+        model(Refusing(X))
+
 
 @pytest.mark.cuda
 def test_streams_of_every_library():

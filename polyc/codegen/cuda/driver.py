@@ -81,11 +81,6 @@ class UnitWriter:
             self._waiting = []
 
 
-def print_model(program: Program, plan: Plan, texts: Mapping[str, DeviceText]) -> str:
-    """All kernels, whose texts are by name, and the driver, as one file."""
-    return f"{print_unit(program.kernels, texts)}\n{print_driver(program, plan)}"
-
-
 def print_unit(kernels: Sequence[Kernel], texts: Mapping[str, DeviceText]) -> str:
     """Kernels, and the functions that launch them."""
     parts = [cuda_preamble(_add_up(texts[kernel.name].uses for kernel in kernels))]
