@@ -99,7 +99,7 @@ def compile_for_cuda(
     return CompiledKernel(
         kernel,
         device.text,
-        f"{mapped.schedule}; {', '.join(map(str, device.grids))}",
+        mapped.schedule,
         proof,
         None,
         count_flops(whole) or 0,

@@ -123,7 +123,7 @@ def _promote(
                 continue
             touched = functions[s.name].as_map().reverse().apply_range(index.as_map())
             footprint = touched if footprint is None else footprint.union(touched)
-    if footprint is None or any(ld.dynamic for s in users for ld in s.loads):
+    if footprint is None or _is_computed(array.name, users):
         return None
     footprint = footprint.coalesce()
     corners = isl.PwAffList.alloc(isl.DEFAULT_CONTEXT, len(array.shape))
@@ -149,6 +149,11 @@ def _promote(
         isl.PwMultiAff.from_multi_pw_aff(corner),
         functions,
     )
+
+
+def _is_computed(array: str, users: Sequence[Statement]) -> bool:
+    """Whether some coordinate of an access to the array is data."""
+    return any(load.array == array and load.dynamic for s in users for load in s.loads)
 
 
 def _in_order(parts: isl.PwAffList, order: Sequence[int]) -> isl.PwAffList:

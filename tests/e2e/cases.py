@@ -16,6 +16,7 @@ from hypothesis import HealthCheck, Phase, given, settings
 from hypothesis import strategies as st
 
 import polyc
+from polyc.options import Options
 from tests.e2e.compare import find_difference
 from tests.e2e.graph_builder import GraphBuilder, Value
 
@@ -62,12 +63,17 @@ class Case:
         return f"{self.op}({shown}; {self.attributes})"
 
 
-def family(draw_cases: Callable[[st.DataObject], list[Case]]) -> Callable[[], None]:
+def family(
+    draw_cases: Callable[[st.DataObject], list[Case]],
+    targets: Sequence[str] = TARGETS,
+    options: Options | None = None,
+    examples: int = EXAMPLES,
+) -> Callable[[], None]:
     """A test that draws models of such cases, compiles each for some target, and compares."""
 
     @settings(
-        max_examples=EXAMPLES,
-        derandomize=EXAMPLES <= 3,
+        max_examples=examples,
+        derandomize=examples <= 3,
         deadline=None,
         database=None,
         phases=[Phase.generate],  # shrinking would compile for hours; the message names the case
@@ -75,22 +81,29 @@ def family(draw_cases: Callable[[st.DataObject], list[Case]]) -> Callable[[], No
     )
     @given(st.data())
     def test(data: st.DataObject) -> None:
-        target = data.draw(st.sampled_from(TARGETS), label="target")
+        target = data.draw(st.sampled_from(targets), label="target")
         level = data.draw(st.sampled_from([3, 3, 0]), label="opt_level")
         cases = draw_cases(data)
-        faults = find_faults(cases, target, level)
+        faults = find_faults(cases, target, level, options)
         assert not faults, "\n".join(faults)
 
     test.__doc__ = draw_cases.__doc__
     return test
 
 
-def find_faults(cases: Sequence[Case], target: str = "auto", opt_level: int = 3) -> list[str]:
+def find_faults(
+    cases: Sequence[Case],
+    target: str = "auto",
+    opt_level: int = 3,
+    options: Options | None = None,
+) -> list[str]:
     """A line for each case whose compiled result is not what it should be."""
     graph = GraphBuilder("cases")
     results = [_add(graph, case) for case in cases]
     outputs = [value for values in results for value in values]
-    model = polyc.compile(graph.model(outputs), threads=2, target=target, opt_level=opt_level)
+    model = polyc.compile(
+        graph.model(outputs), threads=2, target=target, opt_level=opt_level, options=options
+    )
     got = model.run({name: strided(array) for name, array in graph.feeds.items()})
     faults = []
     for case, values in zip(cases, results, strict=True):

@@ -7,7 +7,8 @@
                                              y[e + l] = wide1[l]
 
 A thread computes with scalars only; but one wide access takes the place of four narrow ones. An
-access is wide if lanes are neighbours and their first address is a multiple of the lanes.
+access is wide if lanes are neighbours and their first address is a multiple of the lanes. Booleans
+stay alone: a lane of a vector of them is a mask to the printer.
 """
 
 from __future__ import annotations
@@ -151,7 +152,7 @@ class _Lanes:
     def neighbours(self, element: Element, dtype: np.dtype) -> Element | None:
         """The element with its place as  multiple of the lanes + lane,  if it is one."""
         shape = self.shapes.get(element.array)
-        if not shape or self.lanes * dtype.itemsize not in WIDTHS:
+        if not shape or dtype == np.bool_ or self.lanes * dtype.itemsize not in WIDTHS:
             return None
         lanes = [substitute_element(element, {self.loop.var: const(k)}) for k in range(self.lanes)]
         places = [self.placed(lane).index[-1] for lane in lanes]

@@ -40,6 +40,9 @@ from polyc.scop.expr import (
 from polyc.scop.inline import simplify_indices
 from polyc.scop.scop import Array, Statement
 
+SMALLEST = 8
+"""Rows, or columns, of which a tile would be mostly empty if there were fewer."""
+
 
 @dataclass(frozen=True)
 class GemmForm:
@@ -95,7 +98,7 @@ def find_gemm_form(cluster: Cluster, private: Collection[str]) -> GemmForm | Non
         return prod(sizes[shared[d]] for d in loops)
 
     extents = (extent(batch), extent(first), extent(second), prod(sizes[p] for p in sums))
-    if extents[1] == 1 or extents[2] == 1:
+    if min(extents[1:3]) < SMALLEST:
         return None
     return GemmForm(
         init,
