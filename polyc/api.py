@@ -15,6 +15,8 @@ from typing import Any
 from polyc.build.bundle import read_bundle
 from polyc.build.cache import digest, open_cache
 from polyc.build.fingerprint import fingerprint
+from polyc.errors import NeedsValues
+from polyc.graph.ir import Graph
 from polyc.mapping.parameters import Tuned
 from polyc.model import CompiledModel, open_model
 from polyc.options import Options, options_from_environment
@@ -42,6 +44,9 @@ def compile(
     may use; tune: seconds to search for faster kernels first, by measuring, on a CPU; options: by
     default what the environment says.
 
+    Where shapes depend on values of inputs (a Reshape's target that is fed, say), the result is
+    compiled at its first call with such values, and anew for others (`polyc/specialise.py`).
+
     Raises InvalidModel, UnsupportedOp, ShapeError, IllegalSchedule, BuildError.
     """
     options = options_from_environment() if options is None else options
@@ -53,6 +58,20 @@ def compile(
         options = replace(options, tune=tune)
     machine = resolve_target(target, options)
     model = os.fspath(model) if isinstance(model, os.PathLike) else model
+    try:
+        return _compile(model, machine, options)
+    except NeedsValues as unknown:
+        if isinstance(model, Graph):
+            raise
+        from polyc.specialise import SpecialisingModel
+
+        return SpecialisingModel(
+            model, unknown.inputs, lambda known: _compile(known, machine, options)
+        )
+
+
+def _compile(model: Any, machine: Target | CudaTarget, options: Options) -> CompiledModel:
+    """The model for one machine, from the cache if it is there."""
     tuned = _read_or_tune(model, machine, options)
     if options.dump:
         # Only a compilation that runs can be dumped.

@@ -17,6 +17,17 @@ class UnsupportedOp(PolycError):
     """The model is valid but uses something that polyc does not compile."""
 
 
+class NeedsValues(UnsupportedOp):
+    """What is computed depends on values of inputs, which only a call knows: `inputs` names them.
+
+    `polyc.compile` catches it, and gives a model that is compiled when it is called.
+    """
+
+    def __init__(self, message: str, inputs: tuple[str, ...]) -> None:
+        super().__init__(message)
+        self.inputs = inputs
+
+
 class ShapeError(PolycError):
     """Shapes or types do not fit: of a node's inputs, or of the arrays given to a call."""
 

@@ -12,12 +12,13 @@ from dataclasses import replace
 
 import numpy as np
 
-from polyc.errors import InvalidModel, UnsupportedOp
+from polyc.errors import InvalidModel, NeedsValues, UnsupportedOp
 from polyc.graph.bodies import Names
 from polyc.graph.evaluate import evaluate_node
 from polyc.graph.expand import expand_node
 from polyc.graph.ir import Graph, Node, Tensor
 from polyc.graph.shapes import infer_node
+from polyc.graph.shapes.checks import NotFixed
 from polyc.graph.shapes.creation import resolve_shape_span
 
 MAX_FOLDED = 2**20
@@ -74,11 +75,14 @@ def infer_graph(
     while waiting:
         node = waiting.pop()
         operands = _find_operands(node, table)
-        parts = expand_node(node, operands, names)
-        if parts is not None:
-            waiting += reversed(parts)
-            continue
-        results = infer_or_fold(node, operands)
+        try:
+            parts = expand_node(node, operands, names)
+            if parts is not None:
+                waiting += reversed(parts)
+                continue
+            results = infer_or_fold(node, operands)
+        except NotFixed as unknown:
+            raise _name_inputs(unknown, kept, inputs) from unknown
         _require_fresh(node, table)
         table.update((t.name, t) for t in results if t.name)
         if not all(t.is_constant for t in results if t.name):
@@ -86,6 +90,25 @@ def infer_graph(
     _require_known(name, (*inputs, *outputs), table)
     whole = Graph(name, tuple(kept), table, tuple(inputs), tuple(outputs))
     return whole.rewrite(kept)
+
+
+def _name_inputs(unknown: NotFixed, nodes: Iterable[Node], inputs: Sequence[str]) -> UnsupportedOp:
+    """The error, with the inputs that the missing value is computed from, if it is a value's."""
+    found = find_sources(unknown.tensor, nodes, inputs)
+    return NeedsValues(str(unknown), found) if found else unknown
+
+
+def find_sources(tensor: str, nodes: Iterable[Node], inputs: Sequence[str]) -> tuple[str, ...]:
+    """The graph inputs that a tensor depends on, in their order."""
+    producers = {o: n for n in nodes for o in n.outputs if o}
+    waiting, seen = [tensor], {tensor}
+    while waiting:
+        producer = producers.get(waiting.pop())
+        for name in producer.inputs if producer else ():
+            if name and name not in seen:
+                seen.add(name)
+                waiting.append(name)
+    return tuple(name for name in inputs if name in seen)
 
 
 def infer_or_fold(node: Node, inputs: Sequence[Tensor | None]) -> tuple[Tensor, ...]:

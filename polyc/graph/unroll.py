@@ -15,6 +15,7 @@ import numpy as np
 from polyc.errors import UnsupportedOp
 from polyc.graph.bodies import Names, instantiate
 from polyc.graph.ir import Body, Node, Tensor
+from polyc.graph.shapes.checks import NotFixed
 from polyc.graph.shapes.dims import fixed, normalize_axis
 
 MAX_NODES = 50_000
@@ -27,7 +28,7 @@ def choose_branch(node: Node, inputs: Operands) -> Body:
     """The nodes of one branch of an If whose condition is a constant."""
     condition = inputs[0]
     if condition is None or condition.value is None:
-        _refuse(node, "its condition")
+        _refuse(node, "its condition", node.inputs[0])
     branch = "then_branch" if condition.value.item() else "else_branch"
     chosen: Body = node.attributes[branch]
     return replace(chosen, inputs=node.inputs)
@@ -109,10 +110,11 @@ def _require_few(node: Node, count: int) -> None:
         )
 
 
-def _refuse(node: Node, what: str) -> NoReturn:
-    raise UnsupportedOp(
-        f"{node.op} {node.name!r}: {what} is computed at run time, but must be known when "
-        "compiling; export the model so that it becomes a constant"
+def _refuse(node: Node, what: str, tensor: str) -> NoReturn:
+    raise NotFixed(
+        f"{node.op} {node.name!r}: {what} is computed at run time, but must be known",
+        "export the model so that it becomes a constant",
+        tensor,
     )
 
 

@@ -66,7 +66,8 @@ def infer_node(node: Node, inputs: Sequence[Tensor | None]) -> tuple[Tensor, ...
     except RuleBroken as broken:
         raise ShapeError(_locate(node, signature, inputs, broken)) from broken
     except NotFixed as broken:
-        raise UnsupportedOp(_locate(node, signature, inputs, broken)) from broken
+        located = _locate(node, signature, inputs, broken).removesuffix(f"; {broken.way_out}")
+        raise NotFixed(located, broken.way_out, broken.tensor) from broken
     pairs = zip(node.outputs, types, shapes[: len(types)], strict=True)
     return tuple(Tensor(name, dtype, shape) for name, dtype, shape in pairs)
 

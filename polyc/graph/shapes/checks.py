@@ -26,11 +26,15 @@ class RuleBroken(ShapeError):
 
 
 class NotFixed(UnsupportedOp):
-    """A size or a value that must be known when compiling but is known only at run time."""
+    """A size or a value that must be known when compiling but is known only at run time.
 
-    def __init__(self, statement: str, way_out: str) -> None:
+    tensor: the one whose value it is; empty for a size.
+    """
+
+    def __init__(self, statement: str, way_out: str, tensor: str = "") -> None:
         self.statement = statement
         self.way_out = way_out
+        self.tensor = tensor
         super().__init__(f"{statement}; {way_out}")
 
 
@@ -71,6 +75,7 @@ def constant_value(tensor: Tensor, role: str) -> np.ndarray:
             f"the output shape depends on the value of {role}, and {tensor.name!r} is computed at "
             "run time",
             "export the model with fixed sizes, so that it becomes a constant",
+            tensor.name,
         )
     return tensor.value
 

@@ -9,7 +9,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from polyc.errors import UnsupportedOp
+from polyc.errors import NeedsValues, UnsupportedOp
+from polyc.graph.infer import find_sources
 from polyc.graph.ir import Graph, Node, Tensor
 from polyc.graph.shapes.checks import NotFixed, RuleBroken
 from polyc.scop.lower import (  # noqa: F401  (imported to fill the table of lowerings)
@@ -74,7 +75,12 @@ def _lower_node(ctx: Lowering, node: Node) -> None:
             _compilable(ctx.type(name), title)
     try:
         LOWERINGS[node.op](ctx, node)
-    except (NotFixed, RuleBroken) as broken:
+    except NotFixed as broken:
+        sources = find_sources(broken.tensor, ctx.graph.nodes, ctx.graph.inputs)
+        if sources:
+            raise NeedsValues(f"{title}: {broken}", sources) from broken
+        raise UnsupportedOp(f"{title}: {broken}") from broken
+    except RuleBroken as broken:
         raise UnsupportedOp(f"{title}: {broken}") from broken
 
 

@@ -121,8 +121,11 @@ def lower_cast(ctx: Lowering, node: Node) -> None:
     """Y[i…] = (type) X[i…]; a view where the type stays."""
     if ctx.type(node.outputs[0]).dtype == ctx.type(node.inputs[0]).dtype:
         ctx.bind(node.outputs[0], ctx.ref(node.inputs[0]))
-    else:
-        lower_pointwise(ctx, node, lambda node, x, *like: x)
+        return
+    result = ctx.result(node)
+    space = ctx.grid(node, result.shape)
+    value = cast(operand(ctx, space, node.inputs[0]), result.dtype)
+    ctx.assign(node, space, result, space.iterators, value)
 
 
 @lowers("Clip")

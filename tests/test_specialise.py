@@ -1,0 +1,104 @@
+"""Models in which values of inputs decide shapes are compiled when they are called."""
+
+import numpy as np
+import onnx
+import pytest
+from onnx import TensorProto, helper
+
+import polyc
+from polyc.errors import NeedsValues, ShapeError, UnsupportedOp
+from polyc.graph.infer import find_sources
+from polyc.graph.ir import Node
+from polyc.graph.onnx_import import import_onnx
+from polyc.options import Options
+
+X = np.arange(24, dtype=np.float32).reshape(2, 12)
+
+
+def model_of(nodes, inputs):
+    kinds = {"f": TensorProto.FLOAT, "i": TensorProto.INT64, "b": TensorProto.BOOL}
+    infos = [
+        helper.make_tensor_value_info(name, kinds[np.asarray(v).dtype.kind], np.shape(v))
+        for name, v in inputs.items()
+    ]
+    outputs = [onnx.ValueInfoProto(name="y")]
+    graph = helper.make_graph(nodes, "g", infos, outputs)
+    return helper.make_model(graph, opset_imports=[helper.make_opsetid("", 21)], ir_version=10)
+
+
+def reshape_model():
+    nodes = [helper.make_node("Reshape", ["x", "t"], ["r"]), helper.make_node("Neg", ["r"], ["y"])]
+    return model_of(nodes, {"x": X, "t": np.array([4, 6])})
+
+
+@pytest.fixture
+def compiled(tmp_path):
+    options = Options(cache_dir=tmp_path, threads=1)
+    return lambda model: polyc.compile(model, target="baseline", options=options)
+
+
+def test_each_set_of_values_is_a_model_of_its_own(compiled):
+    model = compiled(reshape_model())
+    assert [spec.name for spec in model.inputs] == ["x", "t"]
+    for shape in ((4, 6), (3, 8), (4, 6)):
+        np.testing.assert_array_equal(model(X, np.array(shape)), -X.reshape(shape))
+    assert len(model._kept) == 2
+    y = np.empty((24, 1), np.float32)
+    assert model(X, t=np.array([24, 1]), out=y) is y
+    assert model.run({"x": X, "t": [1, 24]})["y"].shape == (1, 24)
+
+
+def test_bytes_and_paths(compiled, tmp_path):
+    source = reshape_model()
+    onnx.save(source, tmp_path / "m.onnx")
+    for given in (source.SerializeToString(), tmp_path / "m.onnx"):
+        assert compiled(given)(X, np.array([6, 4])).shape == (6, 4)
+
+
+def test_more_values_may_be_asked_for_in_a_call(compiled):
+    """Where the place is asked for shows once the axes are known."""
+    nodes = [helper.make_node("ReduceSum", ["x", "axes"], ["s"], keepdims=0),
+             helper.make_node("Unsqueeze", ["s", "place"], ["y"])]  # fmt: skip
+    feeds = {"x": X, "axes": np.array([1]), "place": np.array([0])}
+    model = compiled(model_of(nodes, feeds))
+    np.testing.assert_allclose(model.run(feeds)["y"], X.sum(1)[None])
+    assert model._steering == ("axes", "place")
+
+
+def test_a_condition_that_is_fed(compiled):
+    def branch(op):
+        node = helper.make_node(op, ["x"], ["o"])
+        return helper.make_graph([node], op, [], [helper.make_empty_tensor_value_info("o")])
+
+    node = helper.make_node(
+        "If", ["c"], ["y"], then_branch=branch("Exp"), else_branch=branch("Neg")
+    )
+    model = compiled(model_of([node], {"x": X, "c": np.array(True)}))
+    np.testing.assert_array_equal(model(X, np.array(False)), -X)
+    np.testing.assert_allclose(model(X / 24, np.array(True)), np.exp(X / 24), rtol=1e-6)
+
+
+def test_what_belongs_to_one_model_is_refused(compiled, tmp_path):
+    model = compiled(reshape_model())
+    with pytest.raises(UnsupportedOp, match="values of t decide"):
+        model.save(tmp_path / "saved")
+    with pytest.raises(UnsupportedOp, match="before the first call"):
+        model.explain()
+    model(X, np.array([4, 6]))
+    assert not model.explain().fallbacks
+
+
+def test_wrong_arguments_are_named(compiled):
+    model = compiled(reshape_model())
+    with pytest.raises(ShapeError, match="takes the inputs x, t"):
+        model(X)
+    with pytest.raises(ShapeError):
+        model(X, np.array([5, 5]))
+
+
+def test_the_inputs_behind_a_value():
+    nodes = [Node("a", "Add", ("p", "q"), ("s",)), Node("b", "Neg", ("s",), ("t",))]
+    assert find_sources("t", nodes, ["x", "q", "p"]) == ("q", "p")
+    with pytest.raises(NeedsValues) as caught:
+        import_onnx(reshape_model())
+    assert caught.value.inputs == ("t",)
