@@ -133,10 +133,11 @@ GPU_ENGINES: Mapping[str, Engine] = {
         Engine("polyc", "polyc", "polyc", _GPU_POLYC),
         Engine("polyc-graph", "polyc, graph", "polyc", _GPU_POLYC, opens="open_graph"),
         Engine("torch", "torch", "torch", _GPU_TORCH),
+        Engine("cupy", "CuPy", "cupy", "bench.gpu.cupy_engine"),
         Engine("torch-compiled", "torch.compile", "torch", _GPU_TORCH, opens="open_compiled"),
     )
 }
-"""On a GPU; the matrix products of torch are those of cuBLAS."""
+"""On a GPU; the matrix products of torch and CuPy are those of cuBLAS."""
 
 
 def label_of(engine: str) -> str:

@@ -140,6 +140,26 @@ def test_figures_are_shown_and_written_by_device_and_date(tmp_path):
     assert table.read_text() == text
 
 
+def test_the_command_measures_and_writes(emulated, monkeypatch, tmp_path):
+    gpu, limits = CudaTarget.named("sm_90"), Limits({"float32": 1e12}, 1e12)
+    problem = Problem("gemm-24", "gemm", partial(micro.gemm, 24))
+    machine = {"target": str(gpu), "device": {"name": "Some GPU"}, "driver": 13000, "nvcc": "13.0"}
+    machine |= {"limits": {"flops": limits.flops, "copy": limits.copy}}
+    monkeypatch.setattr(command, "gpu_problems", lambda: iter([problem]))
+    monkeypatch.setattr(command, "find_gpu", lambda options: gpu)
+    monkeypatch.setattr(command, "measure_limits", lambda target, options: limits)
+    monkeypatch.setattr(command, "describe", lambda *given: machine)
+    arguments = ["--engines", "polyc,polyc-graph", "--seconds", "0", "--output", str(tmp_path)]
+    done = CliRunner().invoke(app, arguments)
+    assert done.exit_code == 0, done.output
+    (figures,) = tmp_path.glob("some-gpu-*.json")
+    (row,) = Results.read(figures).rows
+    assert set(row.median) == {"polyc", "polyc-graph"}
+    assert row.failed == {}
+    assert max(row.error.values()) < 1e-6
+    assert "| gemm-24 |" in done.output
+
+
 def test_short_calls_are_queued_together():
     calls, waits = [], []
     run, count = queue_calls(lambda: calls.append(1), lambda: waits.append(1))
