@@ -38,6 +38,8 @@ class _Walk:
             case If(then=then, otherwise=other):
                 after = self.after(then, running)
                 return after | (self.after(other, running) if other else running)
+            case For(kind="block", body=body):  # another iteration is another block
+                return self.after(body, running)
             case For(body=body):
                 first = self.next
                 while True:

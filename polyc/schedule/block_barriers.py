@@ -66,12 +66,15 @@ class _Placer:
         return node, running
 
     def loop(self, loop: For, running: frozenset[int]) -> tuple[For, frozenset[int]]:
-        """A loop that all threads go through; it begins after what ran before, or after its end."""
+        """A loop that all threads go through; it begins after what ran before, or after its end.
+
+        Other iterations of a loop over blocks are other blocks.
+        """
         first = self.next
         while True:
             self.next = first
             body, end = self.block(loop.body, running)
-            if end <= running:
+            if end <= running or loop.kind == "block":
                 return replace(loop, body=body), end
             running |= end
 

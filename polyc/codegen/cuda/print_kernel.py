@@ -144,12 +144,16 @@ def _decode(number: str, loops: list[For]) -> Iterator[tuple[str, str]]:
 
 @dataclass(frozen=True)
 class _Place:
-    """Where a node stands: `apart` is that of the innermost loop over threads around it."""
+    """Where a node stands: `apart` is that of the innermost loop over threads around it.
+
+    repeats: whether the block comes by here several times.
+    """
 
     depth: int
     scope: Scope
     threads: int
     apart: int = 0
+    repeats: bool = False
 
     @property
     def indent(self) -> str:
@@ -222,7 +226,8 @@ def _print_combine(loop: For, place: _Place, printer: Printer) -> Iterator[str]:
         yield f"{inside}{INDENT}const {kind} other = values[warp];"
         yield f"{inside}{INDENT}value = {both};"
         yield f"{inside}}}"
-        yield f"{inside}PC_SYNC();"
+        if place.repeats:
+            yield f"{inside}PC_SYNC();"
     yield f"{inside}{printer.scalar_of(assign, 'value', place.scope)}"
     yield f"{place.indent}}}"
 
@@ -264,7 +269,8 @@ def _print(node: Node, place: _Place, printer: Printer) -> Iterator[str]:
                 f"{place.indent}for (int {node.var} = {show_index(node.lower)}; "
                 f"{node.var} < {show_index(node.upper)}; {node.var} += {node.step}) {{"
             )
-            yield from _print_block(node.body, place.deeper(), printer)
+            inside = replace(place.deeper(), repeats=True)
+            yield from _print_block(node.body, inside, printer)
             yield f"{place.indent}}}"
         case If(condition, then, otherwise):
             yield f"{place.indent}if ({show_condition(condition)}) {{"
