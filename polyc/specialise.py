@@ -79,6 +79,10 @@ class SpecialisingModel(CompiledModel):
         return model.explain({spec.name: feeds[spec.name] for spec in model.inputs})
 
     @property
+    def place(self) -> str:
+        return self._last.place if self._last else "compiled when it is called"
+
+    @property
     def weights_bytes(self) -> int:
         self._refuse("weights_bytes")
 

@@ -84,8 +84,10 @@ def test_what_belongs_to_one_model_is_refused(compiled, tmp_path):
         model.save(tmp_path / "saved")
     with pytest.raises(UnsupportedOp, match="before the first call"):
         model.explain()
+    assert model.place == "compiled when it is called"
     model(X, np.array([4, 6]))
     assert not model.explain().fallbacks
+    assert "thread" in model.place
 
 
 def test_wrong_arguments_are_named(compiled):
