@@ -10,18 +10,28 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
+from polyc.errors import ShapeError
 from polyc.graph.bodies import Names, instantiate
+from polyc.graph.fourier import expand_dft, expand_stft
 from polyc.graph.functions import find_function
 from polyc.graph.ir import Body, Node, Tensor
 from polyc.graph.recurrent import expand_recurrent
 from polyc.graph.shapes import is_supported
+from polyc.graph.shapes.checks import NotFixed, RuleBroken
+from polyc.graph.training import STEPS, expand_optimiser
 from polyc.graph.unroll import CONTROL_FLOW
 
 COMPOSED: dict[str, Callable[[Node, Sequence[Tensor | None]], Body]] = {
     **CONTROL_FLOW,
     **dict.fromkeys(("LSTM", "GRU", "RNN"), expand_recurrent),
+    **dict.fromkeys(STEPS, expand_optimiser),
+    "DFT": expand_dft,
+    "STFT": expand_stft,
 }
 """Operator -> the nodes that it stands for, by its own inputs."""
+
+DOMAINS = ("", "ai.onnx.preview.training")
+"""Where the operators of `COMPOSED` are defined; no name is in both."""
 
 
 def expand_node(
@@ -35,6 +45,14 @@ def expand_node(
     """
     if node.domain == "" and is_supported(node.op):
         return None
-    composed = COMPOSED.get(node.op) if node.domain == "" else None
-    body = composed(node, inputs) if composed else find_function(node, inputs)
+    title = f"{node.op} {node.name!r}"
+    try:
+        if node.domain in DOMAINS and node.op in COMPOSED:
+            return instantiate(node, COMPOSED[node.op](node, inputs), names)
+        body = find_function(node, inputs)
+    except RuleBroken as broken:
+        raise ShapeError(f"{title}: {broken}") from broken
+    except NotFixed as unknown:
+        statement = f"{title}: {unknown.statement}"
+        raise NotFixed(statement, unknown.way_out, unknown.tensor) from unknown
     return None if body is None else instantiate(node, body, names)

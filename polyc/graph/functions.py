@@ -45,7 +45,8 @@ def find_function(node: Node, inputs: Sequence[Tensor | None]) -> Body | None:
     attributes |= {a.name: a for a in call.attribute}
     protos = [_bind_attributes(n, attributes) for n in function.node]
     nodes = [read_node(n, i, None) for i, n in enumerate(protos)]
-    opset = max(o.version for o in function.opset_import if o.domain in STANDARD_DOMAINS)
+    versions = [o.version for o in function.opset_import if o.domain in STANDARD_DOMAINS]
+    opset = max(versions, default=onnx.defs.onnx_opset_version())
     pairs = zip(function.input, inputs, strict=False)
     types = {name: replace(t, name=name) for name, t in pairs if t is not None}
     used = frozenset(name for n in nodes for name in (*n.inputs, *n.outputs))

@@ -4,9 +4,17 @@ from __future__ import annotations
 
 import numpy as np
 import onnx
-from onnx import AttributeProto, ModelProto, NodeProto, ValueInfoProto, helper, numpy_helper
+from onnx import (
+    AttributeProto,
+    GraphProto,
+    ModelProto,
+    NodeProto,
+    ValueInfoProto,
+    helper,
+    numpy_helper,
+)
 
-from polyc.graph.ir import Graph, Node, Tensor
+from polyc.graph.ir import Body, Graph, Node, Tensor
 from polyc.graph.shapes.signature import find_signature
 
 
@@ -48,6 +56,13 @@ def _value_info(tensor: Tensor) -> ValueInfoProto:
     return helper.make_tensor_value_info(tensor.name, element, tensor.shape)
 
 
+def _body(name: str, body: Body) -> GraphProto:
+    inputs, outputs = (
+        [ValueInfoProto(name=n) for n in names] for names in (body.inputs, body.outputs)
+    )
+    return helper.make_graph([export_node(n) for n in body.nodes], name, inputs, outputs)
+
+
 def export_node(node: Node) -> NodeProto:
     """One node as a message; attributes have the kinds that the standard says."""
     proto = NodeProto(name=node.name, op_type=node.op, domain=node.domain)
@@ -59,6 +74,7 @@ def export_node(node: Node) -> NodeProto:
     for name, value in sorted(node.attributes.items()):
         kind = kinds.get(name)
         plain = numpy_helper.from_array(value) if isinstance(value, np.ndarray) else value
+        plain = _body(name, value) if isinstance(value, Body) else plain
         plain = float(value) if kind == "FLOAT" else plain
         code = AttributeProto.AttributeType.Value(kind) if kind else None
         proto.attribute.append(helper.make_attribute(name, plain, attr_type=code))

@@ -2,6 +2,7 @@
 
 y = If(true; then, else)   ->   the nodes of `then`
 s, y = Scan(s0, x; body)   ->   s1, y0 = body(s0, x[0]);  s2, y1 = body(s1, x[1]);  …
+s = Loop(3, true, s0; body) -> c, s1 = body(0, true, s0);  s = Loop(3, c, s1; body from step 1)
 """
 
 from __future__ import annotations
@@ -19,7 +20,10 @@ from polyc.graph.shapes.checks import NotFixed
 from polyc.graph.shapes.dims import fixed, normalize_axis
 
 MAX_NODES = 50_000
-"""The most nodes that the steps of one loop may give."""
+"""The most nodes that the steps of a Scan may give."""
+
+MAX_STEPS = 10_000
+"""The most steps of a Loop."""
 
 Operands = Sequence[Tensor | None]
 
@@ -28,7 +32,7 @@ def choose_branch(node: Node, inputs: Operands) -> Body:
     """The nodes of one branch of an If whose condition is a constant."""
     condition = inputs[0]
     if condition is None or condition.value is None:
-        _refuse(node, "its condition", node.inputs[0])
+        _refuse("its condition", node.inputs[0])
     branch = "then_branch" if condition.value.item() else "else_branch"
     chosen: Body = node.attributes[branch]
     return replace(chosen, inputs=node.inputs)
@@ -66,6 +70,63 @@ def unroll_scan(node: Node, inputs: Operands) -> Body:
     outputs = [names.fresh(f"stacked{k}") for k in range(len(stacked))]
     nodes += _stack_all(node, stacked, outputs)
     return Body(node.inputs, tuple(nodes), (*states, *outputs))
+
+
+def peel_loop(node: Node, inputs: Operands) -> Body:
+    """One step of a Loop, and a Loop of those that are left; what decides must be constant.
+
+    So a condition that follows from the step's number is known when its turn comes. The attribute
+    `first` is the number of the step; inputs behind the states are what earlier steps gave.
+    """
+    body: Body = node.attributes["body"]
+    step, states = int(node.get("first", 0)), len(body.inputs) - 2
+    limit, going = (_known(inputs, k) for k in (0, 1))
+    if going is False or (limit is not None and step >= limit):
+        return _finish_loop(node, body, states)
+    if limit is None and going is None:
+        raise UnsupportedOp(f"{node.op} {node.name!r} never ends; give it a count or a condition")
+    if step >= MAX_STEPS:
+        raise UnsupportedOp(f"{node.op} {node.name!r} has more than {MAX_STEPS} steps")
+    names = Names({*node.inputs, *node.outputs})
+    number, always = names.fresh("step"), names.fresh("going")
+    nodes = [
+        Node(number, "Constant", (), (number,), {"value": np.array(step, np.int64)}),
+        Node(always, "Constant", (), (always,), {"value": np.array(True)}),
+    ]
+    results = tuple(names.fresh(f"{o}.step") for o in body.outputs)
+    carried = node.inputs[2 : 2 + states]
+    nodes += instantiate(Node("step", "Loop", (number, always, *carried), results), body, names)
+    earlier = node.inputs[2 + states :]
+    again = (node.inputs[0], results[0], *results[1 : 1 + states], *earlier, *results[1 + states :])
+    attributes = {"body": body, "first": step + 1}
+    outputs = tuple(names.fresh(o or "unused") for o in node.outputs)
+    rest = Node("rest", "Loop", again, outputs, attributes)
+    return Body(node.inputs, (*nodes, rest), outputs)
+
+
+def _known(inputs: Operands, position: int) -> int | bool | None:
+    """The constant at an input, None where it is absent; an error where it is data."""
+    tensor = inputs[position]
+    if tensor is None:
+        return None
+    if tensor.value is None:
+        _refuse(("the number of steps", "its condition")[position], tensor.name)
+    value: int | bool = tensor.value.reshape(-1)[0].item()
+    return value
+
+
+def _finish_loop(node: Node, body: Body, states: int) -> Body:
+    """What a Loop gives: its last states, and for each other output the values of all steps."""
+    parts = node.inputs[2 + states :]
+    kinds = len(body.outputs) - 1 - states
+    if kinds and not parts:
+        raise UnsupportedOp(
+            f"{node.op} {node.name!r} makes no step, so that its outputs have no type; remove it"
+        )
+    stacked = [parts[k::kinds] for k in range(kinds)]
+    outputs = [f"{node.name}.stacked{k}" for k in range(kinds)]
+    nodes = _stack_all(node, stacked, outputs)
+    return Body(node.inputs, tuple(nodes), (*node.inputs[2 : 2 + states], *outputs))
 
 
 def _count_steps(node: Node, types: Operands, axes: Sequence[int]) -> int:
@@ -110,9 +171,9 @@ def _require_few(node: Node, count: int) -> None:
         )
 
 
-def _refuse(node: Node, what: str, tensor: str) -> NoReturn:
+def _refuse(what: str, tensor: str) -> NoReturn:
     raise NotFixed(
-        f"{node.op} {node.name!r}: {what} is computed at run time, but must be known",
+        f"{what} is computed at run time, but must be known",
         "export the model so that it becomes a constant",
         tensor,
     )
@@ -120,6 +181,7 @@ def _refuse(node: Node, what: str, tensor: str) -> NoReturn:
 
 CONTROL_FLOW: dict[str, Callable[[Node, Operands], Body]] = {
     "If": choose_branch,
+    "Loop": peel_loop,
     "Scan": unroll_scan,
 }
 """Operator -> what it stands for."""

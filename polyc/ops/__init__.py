@@ -160,6 +160,8 @@ from polyc.ops.reduction import (
     softmax,
 )
 from polyc.ops.sampling import (
+    dft,
+    grid_sample,
     resize,
 )
 from polyc.ops.selection import (
@@ -221,6 +223,7 @@ __all__ = [
     "cum_sum",
     "depth_to_space",
     "dequantize_linear",
+    "dft",
     "div",
     "dynamic_quantize_linear",
     "einsum",
@@ -242,6 +245,7 @@ __all__ = [
     "global_max_pool",
     "greater",
     "greater_or_equal",
+    "grid_sample",
     "group_normalization",
     "gru",
     "hard_sigmoid",

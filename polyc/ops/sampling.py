@@ -44,3 +44,34 @@ def resize(
         axes=None if axes is None else tuple(axes),
         keep_aspect_ratio_policy=keep_aspect_ratio_policy,
     )
+
+
+def grid_sample(
+    x: Operand,
+    grid: Operand,
+    mode: str = "linear",
+    padding_mode: str = "zeros",
+    align_corners: bool = False,
+) -> Value:
+    """x[N, C, H, W] at the positions grid[N, Y, X, 2] of -1 … 1 -> [N, C, Y, X]; also 1-D and 3-D.
+
+    mode: "linear", "nearest" or "cubic"; padding_mode: "zeros", "border" or "reflection".
+    """
+    flags = {"mode": mode, "padding_mode": padding_mode, "align_corners": int(align_corners)}
+    return apply("GridSample", [x, grid], **flags)
+
+
+def dft(
+    x: Operand,
+    length: int | None = None,
+    axis: int = -2,
+    inverse: bool = False,
+    onesided: bool = False,
+) -> Value:
+    """The Fourier transform of x[…, n, …, 1 or 2] along `axis`; the last dimension is re, im.
+
+    length: cut or filled with zeros to it; onesided: real to half a spectrum, or back by `inverse`.
+    """
+    flags = {"inverse": int(inverse), "onesided": int(onesided)}
+    inputs = [x, as_integers(length, scalar=True), as_integers(axis, scalar=True)]
+    return apply("DFT", inputs, **flags)

@@ -6,7 +6,7 @@ from onnx import TensorProto, helper
 from onnx.reference import ReferenceEvaluator
 
 from polyc import ops
-from polyc.errors import UnsupportedOp
+from polyc.errors import NeedsValues, UnsupportedOp
 from polyc.graph.bodies import Names, instantiate
 from polyc.graph.builder import apply_many, graph_of
 from polyc.graph.ir import Body, Node
@@ -184,6 +184,45 @@ def test_a_scan_is_its_steps(attributes):
     for want, got in pairs:
         np.testing.assert_allclose(got, want, rtol=1e-6)
     assert sum(n.op == "Add" for n in graph.nodes) == 5
+
+
+def loop_body(last):
+    """i, going, s -> i < last, s + i, s * s"""
+    declare = helper.make_tensor_value_info
+    nodes = [helper.make_node("Constant", [], ["last"], value_int=last),
+             helper.make_node("Less", ["i", "last"], ["more"]),
+             helper.make_node("Cast", ["i"], ["f"], to=TensorProto.FLOAT),
+             helper.make_node("Add", ["s", "f"], ["next"]),
+             helper.make_node("Mul", ["s", "s"], ["square"])]  # fmt: skip
+    return helper.make_graph(
+        nodes, "body",
+        [declare("i", TensorProto.INT64, []), declare("going", TensorProto.BOOL, []),
+         declare("s", TensorProto.FLOAT, [3])],
+        [declare("more", TensorProto.BOOL, []), declare("next", TensorProto.FLOAT, [3]),
+         declare("square", TensorProto.FLOAT, [3])],
+    )  # fmt: skip
+
+
+@pytest.mark.parametrize(("limit", "last", "steps"), [(4, 99, 4), (9, 2, 3), (None, 1, 2)])
+def test_a_loop_is_its_steps(limit, last, steps):
+    known = {"limit": np.array(limit or 0), "start": np.array(True)}
+    inputs = ["limit" if limit else "", "start", "x"]
+    node = helper.make_node("Loop", inputs, ["y", "squares"], body=loop_body(last))
+    model = model_of([node], {"x": array(3)}, ["y", "squares"], 21, initializer=known)
+    graph = import_onnx(model)
+    x = array(3)
+    y, squares = run(export_onnx(graph), {"x": x})
+    np.testing.assert_allclose(y, x + sum(range(steps)), rtol=1e-6)
+    assert squares.shape == (steps, 3)
+    assert sum(n.op == "Mul" for n in graph.nodes) == steps
+
+
+def test_a_loop_whose_count_is_data_is_refused():
+    node = helper.make_node("Loop", ["n", "", "x"], ["y", "squares"], body=loop_body(5))
+    model = model_of([node], {"x": array(3), "n": np.array(2)}, ["y", "squares"], 21)
+    with pytest.raises(NeedsValues, match=r"Loop.*number of steps") as caught:
+        import_onnx(model)
+    assert caught.value.inputs == ("n",)
 
 
 # --- names ---------------------------------------------------------------------------------------

@@ -134,7 +134,7 @@ def plain_attributes(attributes: Mapping[str, Any]) -> dict[str, Any]:
 
 
 @cache
-def _all_cases() -> tuple[TestCase, ...]:
+def all_cases() -> tuple[TestCase, ...]:
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # onnx computes its expected infinities by overflow
         return tuple(collect_testcases(None))
@@ -143,7 +143,7 @@ def _all_cases() -> tuple[TestCase, ...]:
 def backend_cases(*ops: str, skip: Collection[str] = (), largest: int = 20_000) -> list[TestCase]:
     """onnx's own test cases of the operators: one node, types that polyc compiles, small data."""
     chosen = []
-    for case in _all_cases():
+    for case in all_cases():
         nodes = case.model.graph.node
         if len(nodes) != 1 or nodes[0].op_type not in ops or nodes[0].domain:
             continue

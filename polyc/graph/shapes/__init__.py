@@ -27,6 +27,7 @@ from polyc.graph.shapes import (  # noqa: F401  (imported to fill the table of r
     quantization,
     reduction,
     resize,
+    sampling,
     scatter,
     slicing,
 )

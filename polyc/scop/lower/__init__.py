@@ -19,6 +19,7 @@ from polyc.scop.lower import (  # noqa: F401  (imported to fill the table of low
     contraction,
     gather,
     generate,
+    grid_sample,
     movement,
     normalization,
     pointwise,
