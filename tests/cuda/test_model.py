@@ -170,7 +170,8 @@ def test_a_graph_is_replayed_on_what_its_inputs_hold_by_then(model):
         model.capture(X)
 
 
-def test_profile_and_explain(model):
+def test_profile_and_explain(model, monkeypatch):
+    monkeypatch.setenv("COLUMNS", "200")
     seconds = model.profile({"x": X}, repeats=2)
     assert len(seconds) == 2
     assert all(0 < s < 1 for s in seconds)
