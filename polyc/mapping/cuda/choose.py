@@ -2,7 +2,8 @@
 
 * *contraction*, for sums of products: tiles of both factors in shared memory;
 * *rows*, for what all of a row is needed for, such as softmax: threads share its elements;
-* *threads*, for all others: a thread for each iteration of the shared loops.
+* *threads*, for all others, and where an index is made of pieces: a thread for each iteration of
+  the shared loops.
 """
 
 from __future__ import annotations
@@ -13,7 +14,7 @@ from polyc.mapping.cuda.contraction import map_contraction
 from polyc.mapping.cuda.gemm_form import find_gemm_form
 from polyc.mapping.cuda.mapped import Mapped
 from polyc.mapping.cuda.rows import map_rows, suits_rows
-from polyc.mapping.cuda.threads import map_threads
+from polyc.mapping.cuda.threads import is_joinable, map_threads
 from polyc.mapping.storing import StoredCluster
 from polyc.scop.scop import Array
 from polyc.target.cuda import CudaTarget
@@ -21,11 +22,11 @@ from polyc.target.cuda import CudaTarget
 
 def map_to_cuda(stored: StoredCluster, arrays: Table[str, Array], target: CudaTarget) -> Mapped:
     """The strategy that fits the cluster, applied."""
-    form = find_gemm_form(stored.cluster, stored.private)
-    if form is not None:
-        return map_contraction(
-            form, stored.cluster, stored.private, arrays, stored.storages, target
-        )
-    if suits_rows(stored.cluster, stored.private, arrays, stored.storages, target):
-        return map_rows(stored.cluster, stored.private, arrays, stored.storages, target)
-    return map_threads(stored.cluster, stored.private, arrays, stored.storages, target)
+    cluster, private, storages = stored.cluster, stored.private, stored.storages
+    if is_joinable(cluster):
+        form = find_gemm_form(cluster, private)
+        if form is not None:
+            return map_contraction(form, cluster, private, arrays, storages, target)
+        if suits_rows(cluster, private, arrays, storages, target):
+            return map_rows(cluster, private, arrays, storages, target)
+    return map_threads(cluster, private, arrays, storages, target)

@@ -9,7 +9,8 @@
 
 The shared loops are joined into one long one, so that all threads are busy whatever the extents
 are, and neighbouring threads touch neighbouring elements of what the last statement writes. Loops
-of the statements' own, such as the taps of a pooling, run one after the other in the thread.
+of the statements' own, such as the taps of a pooling, run one after the other in the thread. Where
+indices are made of pieces the loops stay apart.
 """
 
 from __future__ import annotations
@@ -22,7 +23,7 @@ from polyc.mapping.cuda.loops import Loop, Part, build_tree
 from polyc.mapping.cuda.mapped import Mapped, private_of
 from polyc.memory.storage import Storage
 from polyc.memory.strides import accesses, compute_strides
-from polyc.poly.affine import box_extents
+from polyc.poly.affine import box_extents, outputs
 from polyc.promote.local_arrays import LARGEST_STACK
 from polyc.schedule.cluster import Cluster
 from polyc.scop.scop import Array, Statement
@@ -41,6 +42,8 @@ def map_threads(
 ) -> Mapped:
     """The tree of a cluster whose shared loops carry nothing."""
     order = by_stride(cluster, arrays, storages)
+    if order and not is_joinable(cluster):
+        return _map_apart(cluster, order, private, target)
     flat, made = join_shared(cluster, order, private, arrays, LARGEST_STACK)
     arrays = {**arrays, **made}
     e = flat.statements[0].iterators[0]
@@ -62,6 +65,46 @@ def map_threads(
         threads,
         shown,
     )
+
+
+def is_joinable(cluster: Cluster) -> bool:
+    """Whether accesses stay simple where the shared loops are digits of a number.
+
+    An index that is chosen from pieces, as that of a reflection, has each of them divided; with
+    several such indices isl no longer compares two accesses in reasonable time.
+    """
+    functions = [
+        f for s in cluster.statements for _, index, _ in accesses(s) for f in outputs(index)
+    ]
+    return all(function.n_piece() == 1 for function in functions)
+
+
+def _map_apart(
+    cluster: Cluster, order: list[int], private: frozenset[str], target: CudaTarget
+) -> Mapped:
+    """The shared loops as they are: the last over threads, and over blocks with the others."""
+    statements = cluster.statements
+
+    def walk(d: int, formula: str = "{}") -> dict[str, str]:
+        return {s.name: formula.format(s.iterators[cluster.shared[d][s.name]]) for s in statements}
+
+    *outer, last = order
+    extent = max(box_extents(s.domain)[cluster.shared[last][s.name]] for s in statements)
+    threads = target.warp
+    while threads < min(extent, THREADS):
+        threads *= 2
+    grid = [
+        *(Loop("block", walk(d)) for d in outer),
+        Loop("block", walk(last, f"floor({{}}/{threads})")),
+        Loop("thread", walk(last, f"{{}} mod {threads}"), threads),
+    ]
+    parts = []
+    for s in statements:
+        shared = {loop[s.name] for loop in cluster.shared}
+        own = [i for p, i in enumerate(s.iterators) if p not in shared]
+        parts.append(Part([s], [Loop("sequential", i) for i in own]))
+    tree = build_tree(Part(statements, grid, "stack", parts))
+    return Mapped(cluster, {}, private, tree, threads, f"threads: loops apart, {threads} a block")
 
 
 def _own_loops(s: Statement) -> list[Loop]:
