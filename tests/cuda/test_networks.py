@@ -35,7 +35,7 @@ def test_miniatures(tmp_path, emulated, build):
     np.testing.assert_array_equal(captured.replay()[0].numpy(), model(x).numpy())
 
 
-@pytest.mark.parametrize("name", ["vit", "convnext, norms in nodes"])
+@pytest.mark.parametrize("name", ["bert", "vit", "convnext, norms in nodes"])
 def test_small_networks_agree_with_onnxruntime(tmp_path, emulated, name):
     pytest.importorskip("onnxruntime")
     example = SMALL[name]()
