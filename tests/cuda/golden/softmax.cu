@@ -1,0 +1,97 @@
+/*
+ * Nodes: Softmax_0
+ * y_max[i0] = f(a constant)
+ * y_max[i0, i1] max= f(x)
+ * y_exp[i0, i1] = f(x, y_max)
+ * y_inverse_acc[i0] = f(a constant)
+ * y_inverse_acc[i0, i1] add= f(y_exp)
+ * y_inverse[i0] = f(y_inverse_acc)
+ * y[i0, i1] = f(y_exp, y_inverse)
+ * Schedule: rows: 256 of 100, a row a block, 32 threads a row, vector 4
+ */
+PC_KERNEL(32, 1) void k0_Softmax_0_4(const f32 *__restrict__ x, f32 *__restrict__ y, int *status)
+{
+    (void)status;
+    const int c0 = PC_BLOCK_X;
+    f32 y_exp_e_local_0, y_exp_e_local_1, y_exp_e_local_2, y_exp_e_local_3;
+    f32 y_inverse_acc_e_local;
+    f32 y_inverse_acc_e_parts_local_0;
+    f32 y_inverse_e_local;
+    f32 y_max_e_local;
+    f32 y_max_e_parts_local_0;
+    y_max_e_local = -__builtin_inff();
+    {
+        y_max_e_parts_local_0 = -__builtin_inff();
+    }
+    {
+        const int c1 = PC_THREAD_X;
+        if (24 >= c1) {
+            {
+                f32x4 wide0_0;
+                wide0_0 = pc_load_f32x4(&x[100 * c0 + 4 * c1]);
+                y_max_e_parts_local_0 = pc_max_f32(y_max_e_parts_local_0, wide0_0[0]);
+                y_max_e_parts_local_0 = pc_max_f32(y_max_e_parts_local_0, wide0_0[1]);
+                y_max_e_parts_local_0 = pc_max_f32(y_max_e_parts_local_0, wide0_0[2]);
+                y_max_e_parts_local_0 = pc_max_f32(y_max_e_parts_local_0, wide0_0[3]);
+            }
+        }
+    }
+    {
+        f32 value = y_max_e_parts_local_0;
+        PC_UNROLL
+        for (int apart = 16; apart; apart /= 2) {
+            const f32 other = pc_shuffle_xor(value, apart);
+            value = pc_max_f32(value, other);
+        }
+        y_max_e_local = pc_max_f32(y_max_e_local, value);
+    }
+    {
+        const int c1 = PC_THREAD_X;
+        if (24 >= c1) {
+            {
+                f32x4 wide1_0;
+                wide1_0 = pc_load_f32x4(&x[100 * c0 + 4 * c1]);
+                y_exp_e_local_0 = pc_exp_f32(wide1_0[0] - y_max_e_local);
+                y_exp_e_local_1 = pc_exp_f32(wide1_0[1] - y_max_e_local);
+                y_exp_e_local_2 = pc_exp_f32(wide1_0[2] - y_max_e_local);
+                y_exp_e_local_3 = pc_exp_f32(wide1_0[3] - y_max_e_local);
+            }
+        }
+    }
+    y_inverse_acc_e_local = 0.0f;
+    {
+        y_inverse_acc_e_parts_local_0 = 0.0f;
+    }
+    {
+        const int c1 = PC_THREAD_X;
+        if (24 >= c1) {
+            y_inverse_acc_e_parts_local_0 += y_exp_e_local_0;
+            y_inverse_acc_e_parts_local_0 += y_exp_e_local_1;
+            y_inverse_acc_e_parts_local_0 += y_exp_e_local_2;
+            y_inverse_acc_e_parts_local_0 += y_exp_e_local_3;
+        }
+    }
+    {
+        f32 value = y_inverse_acc_e_parts_local_0;
+        PC_UNROLL
+        for (int apart = 16; apart; apart /= 2) {
+            const f32 other = pc_shuffle_xor(value, apart);
+            value = (value + other);
+        }
+        y_inverse_acc_e_local += value;
+    }
+    y_inverse_e_local = pc_reciprocal_f32(y_inverse_acc_e_local);
+    {
+        const int c1 = PC_THREAD_X;
+        if (24 >= c1) {
+            {
+                f32x4 wide2_0;
+                wide2_0[0] = (y_exp_e_local_0 * y_inverse_e_local);
+                wide2_0[1] = (y_exp_e_local_1 * y_inverse_e_local);
+                wide2_0[2] = (y_exp_e_local_2 * y_inverse_e_local);
+                wide2_0[3] = (y_exp_e_local_3 * y_inverse_e_local);
+                pc_store_f32x4(&y[100 * c0 + 4 * c1], wide2_0);
+            }
+        }
+    }
+}
