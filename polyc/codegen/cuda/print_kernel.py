@@ -16,8 +16,8 @@ to memory by one.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field, replace
 from math import prod
 
 from polyc.codegen.cuda.fold import fold_address
@@ -48,6 +48,12 @@ from polyc.codegen.vectorise import unroll
 
 WARP = 32
 
+STATIC_SHARED = 47 * 1024
+"""Bytes of shared memory without asking: 48 KiB, less what combining across warps takes."""
+
+ALIGNED = 128
+"""Bytes that shared arrays are aligned to: a row of the banks."""
+
 UNROLLED = 32
 """Iterations up to which the compiler is told to write a loop out."""
 
@@ -58,7 +64,8 @@ def print_device(kernel: Kernel, threads: int) -> DeviceText:
     nest = find_registers(rewrite_nodes(widen(kernel.body, shapes), _unroll))
     loops, inside = _split_blocks(_fold_block(nest, shapes))
     printer = Printer(Uses())
-    place = _Place(1, Scope(shapes, {}, None), threads)
+    offsets, reserved = _place_shared(inside)
+    place = _Place(1, Scope(shapes, {}, None), threads, offsets=offsets)
     body = list(_print_block(inside, place, printer))
     lines = [
         f"{INDENT}const int {name} = {number};"
@@ -76,7 +83,19 @@ def print_device(kernel: Kernel, threads: int) -> DeviceText:
     text = ["/*", *comment, " */", head, "{", unused, *lines, "}", ""]
     blocks = prod(extent_of(loop) or 1 for loop in loops)
     uses = Uses({u for u in printer.uses.functions if u[2] == 1}, printer.uses.casts)
-    return DeviceText("\n".join(text), uses, (Grid(kernel.name, (blocks, 1, 1), (threads, 1, 1)),))
+    grid = Grid(kernel.name, (blocks, 1, 1), (threads, 1, 1), reserved)
+    return DeviceText("\n".join(text), uses, (grid,))
+
+
+def _place_shared(block: Block) -> tuple[dict[str, int], int]:
+    """(offsets of shared arrays, bytes to reserve); nothing if all fit what every block has."""
+    offsets, end = {}, 0
+    for node in walk_nodes(block):
+        for local in node.locals if isinstance(node, Block) else ():
+            if local.space == "shared":
+                offsets[local.name] = end
+                end += -(-prod(local.shape) * local.dtype.itemsize // ALIGNED) * ALIGNED
+    return (offsets, end) if end > STATIC_SHARED else ({}, 0)
 
 
 def _unroll(node: Node) -> Node:
@@ -146,7 +165,8 @@ def _decode(number: str, loops: list[For]) -> Iterator[tuple[str, str]]:
 class _Place:
     """Where a node stands: `apart` is that of the innermost loop over threads around it.
 
-    repeats: whether the block comes by here several times.
+    repeats: whether the block comes by here several times; offsets: of shared arrays in what a
+    launch reserves, empty if they take what every block has.
     """
 
     depth: int
@@ -154,6 +174,7 @@ class _Place:
     threads: int
     apart: int = 0
     repeats: bool = False
+    offsets: Mapping[str, int] = field(default_factory=dict)
 
     @property
     def indent(self) -> str:
@@ -238,7 +259,7 @@ def _print_combine(loop: For, place: _Place, printer: Printer) -> Iterator[str]:
 def _print_block(block: Block, place: _Place, printer: Printer) -> Iterator[str]:
     scope = place.scope
     for local in block.locals:
-        scope, lines = _declare(local, block, scope)
+        scope, lines = _declare(local, block, scope, place.offsets)
         yield from (f"{place.indent}{line}" for line in lines)
     place = replace(place, scope=scope)
     for node in block.body:
@@ -293,7 +314,9 @@ def _is_own(array: str, scope: Scope) -> bool:
     return array in scope.registers or (held is not None and held.space != "shared")
 
 
-def _declare(local: Local, block: Block, scope: Scope) -> tuple[Scope, list[str]]:
+def _declare(
+    local: Local, block: Block, scope: Scope, offsets: Mapping[str, int]
+) -> tuple[Scope, list[str]]:
     """Declarations of a local array: named registers, shared, or on the stack of a thread."""
     if local.is_tile:
         return _declare_vector(local, scope)
@@ -302,6 +325,9 @@ def _declare(local: Local, block: Block, scope: Scope) -> tuple[Scope, list[str]
     element, size = scalar_type(local.dtype), prod(local.shape)
     shapes, locals_ = {**scope.shapes, local.name: local.shape}, {**scope.locals, local.name: local}
     inside = replace(scope, shapes=shapes, locals=locals_)
+    if local.name in offsets:
+        at = offsets[local.name]
+        return inside, [f"PC_SHARED_AT({element}, {local.name}, {size}, {at});"]
     if local.space == "shared":
         return inside, [f"PC_SHARED({element}, {local.name}, {size});"]
     return inside, [f"{element} {local.name}[{size}];"]
