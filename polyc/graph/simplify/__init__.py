@@ -17,6 +17,7 @@ from polyc.graph.simplify.identities import drop_identities
 from polyc.graph.simplify.matrix_chains import reorder_matrix_chains
 from polyc.graph.simplify.pads import merge_pads
 from polyc.graph.simplify.rewriting import Rewrite, RewriteNote, Rewritten
+from polyc.graph.simplify.scores import simplify_scores
 
 __all__ = ["MAX_ROUNDS", "REWRITES", "Rewrite", "RewriteNote", "Rewritten", "simplify"]
 
@@ -39,6 +40,7 @@ REWRITES: tuple[tuple[int, Rewrite], ...] = (
     # Before algebra, which would take apart an affine map that folds as a whole.
     (2, fold_batch_norms),
     (2, simplify_algebra),
+    (2, simplify_scores),
     # Last: scales and transpositions are out of the chains by now.
     (3, reorder_matrix_chains),
 )
