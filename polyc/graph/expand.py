@@ -12,6 +12,7 @@ from collections.abc import Callable, Sequence
 
 from polyc.errors import ShapeError
 from polyc.graph.bodies import Names, instantiate
+from polyc.graph.columns import expand_col2im
 from polyc.graph.fourier import expand_dft, expand_stft
 from polyc.graph.functions import find_function
 from polyc.graph.ir import Body, Node, Tensor
@@ -25,6 +26,7 @@ COMPOSED: dict[str, Callable[[Node, Sequence[Tensor | None]], Body]] = {
     **CONTROL_FLOW,
     **dict.fromkeys(("LSTM", "GRU", "RNN"), expand_recurrent),
     **dict.fromkeys(STEPS, expand_optimiser),
+    "Col2Im": expand_col2im,
     "DFT": expand_dft,
     "STFT": expand_stft,
 }

@@ -100,3 +100,16 @@ def infer_eye_like(node: Node, inputs: Inputs) -> tuple[Shape, ...]:
     """(m, n) -> (m, n)"""
     require_rank(given(inputs[0]), "input", 2, 2)
     return (given(inputs[0]).shape,)
+
+
+def _mel_type(node: Node, inputs: Inputs) -> np.dtype:
+    return element_type(int(node.get("output_datatype", 1)))
+
+
+@shape_rule("MelWeightMatrix", dtype=_mel_type)
+def infer_mel_weight_matrix(node: Node, inputs: Inputs) -> tuple[Shape, ...]:
+    """num_mel_bins 8, dft_length 16 -> (9, 8); the value is known, since all inputs must be"""
+    roles = ("num_mel_bins", "dft_length", "sample_rate", "lower_edge", "upper_edge")
+    bins, length, *_ = (constant_scalar(given(t), r) for t, r in zip(inputs, roles, strict=True))
+    require(bins >= 1 and length >= 1, "sizes", "at least 1", (bins, length), "correct the inputs")
+    return ((length // 2 + 1, bins),)

@@ -10,7 +10,7 @@ from collections.abc import Callable, Sequence
 
 from polyc.errors import UnsupportedOp
 from polyc.graph.ir import Node
-from polyc.graph.shapes.checks import constant_ints
+from polyc.graph.shapes.checks import NotFixed, constant_ints
 from polyc.graph.shapes.dims import normalize_axis
 from polyc.graph.shapes.movement import resolve_permutation
 from polyc.graph.shapes.slicing import resolve_pads, resolve_slice, resolve_split
@@ -148,10 +148,13 @@ def lower_space_to_depth(ctx: Lowering, node: Node) -> None:
 def lower_dropout(ctx: Lowering, node: Node) -> None:
     """Where nothing is dropped, Y is X and the mask is true everywhere."""
     training = _known(ctx, node, 2, absent=False)
+    if training is None:
+        way_out = "export the model for inference"
+        raise NotFixed("training_mode is computed at run time", way_out, node.inputs[2])
     if training is not False and _known(ctx, node, 1, absent=0.5) != 0:
         raise UnsupportedOp(
-            f"Dropout {node.name!r}: training_mode must be known to be false, because only "
-            "inference is compiled; export the model for inference"
+            f"Dropout {node.name!r}: training_mode must be false, because only inference is "
+            "compiled; export the model for inference"
         )
     lower_identity(ctx, node)
     if len(node.outputs) > 1 and node.outputs[1]:
