@@ -1,0 +1,81 @@
+"""Models for a GPU as one text, whose polyc_run takes every array as a buffer: for sanitizers."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from polyc.codegen.cuda.grid import Grid
+from polyc.codegen.host_text import scalar_type
+from polyc.codegen.loopnest import Kernel
+from polyc.codegen.runtime_table import cuda_preamble
+from polyc.codegen.scope import Uses
+from polyc.graph.ir import Graph
+from polyc.options import Options
+from polyc.pipeline import Compiled, run_pipeline
+from polyc.target.cuda import CudaTarget
+from polyc.trace import Trace
+
+
+@dataclass(frozen=True)
+class Model:
+    """A compiled model, and the text that runs it: buffers are all its arrays, in order."""
+
+    compiled: Compiled
+
+    @property
+    def text(self) -> str:
+        devices, uses = self.compiled.devices, Uses()
+        for device in devices.values():
+            uses.functions |= device.uses.functions
+            uses.casts |= device.uses.casts
+        kernels = {k.name: k for k in self.compiled.program.kernels}
+        position = {name: k for k, name in enumerate(self.compiled.program.arrays)}
+        lines = [
+            cuda_preamble(uses),
+            *(device.text for device in devices.values()),
+            'extern "C" int polyc_run(void **buffers, void *workspace, void *stream)',
+            "{",
+            "    int error = 0, *status = (int *)workspace;",
+        ]
+        for launch in self.compiled.program.launches:
+            places = [f"buffers[{position[a]}]" for a in launch.arguments]
+            for grid in devices[launch.kernel].grids:
+                lines.append(
+                    f"    if (!error) error = {_launch(grid, kernels[launch.kernel], places)};"
+                )
+        return "\n".join([*lines, "    return error;", "}", ""])
+
+    def buffers(self, feeds: Sequence[np.ndarray]) -> list[np.ndarray]:
+        """Every array, temporaries poisoned."""
+        program = self.compiled.program
+        given = {name: f for (_, name), f in zip(program.inputs, feeds, strict=True)}
+        found = []
+        for name, array in program.arrays.items():
+            if array.value is not None:
+                found.append(np.asarray(array.value, array.dtype))
+            elif name in given:
+                found.append(np.asarray(given[name], array.dtype))
+            else:
+                poison = np.nan if array.dtype.kind == "f" else 77
+                found.append(np.full(array.storage.shape, poison, array.dtype))
+        return found
+
+
+def compile_model(graph: Graph | str, arch: str = "sm_80") -> Model:
+    options = Options()
+    return Model(run_pipeline(graph, CudaTarget.named(arch), options, Trace()))
+
+
+def _launch(grid: Grid, kernel: Kernel, places: Sequence[str]) -> str:
+    arguments = [
+        f"({'' if p.writes else 'const '}{scalar_type(p.dtype)} *){place}"
+        for p, place in zip(kernel.params, places, strict=True)
+    ]
+    blocks, threads = (
+        f"pc_dim3({', '.join(map(str, extents))})" for extents in (grid.blocks, grid.threads)
+    )
+    inside = ", ".join([*arguments, "status"])
+    return f"PC_LAUNCH({grid.function}, {blocks}, {threads}, {grid.shared_bytes}, stream, {inside})"
