@@ -171,31 +171,43 @@ def apply_many(
     operands = _as_values(inputs)
     kinds = find_signature(op).attributes
     kept = {k: _plain(v, kinds.get(k, "")) for k, v in attributes.items() if v is not None}
-    names = tuple("" if v is None else v.name or f"%{i}" for i, v in enumerate(operands))
+    names = _name_operands(operands)
     outputs = tuple(f"%out{i}" for i in range(count))
-    node = Node(op, op, names, outputs, kept)
+    known = {**dict(zip(names, operands, strict=True)), "": None}
+    taken = Names({*names, *outputs})
+    waiting = [Node(op, op, names, outputs, kept)]
+    while waiting:
+        node = waiting.pop()
+        values = tuple(known[name] for name in node.inputs)
+        parts = expand_node(node, [None if v is None else v.type for v in values], taken)
+        if parts is None:
+            results = _apply_one(node, values)
+            known.update((n, v) for n, v in zip(node.outputs, results, strict=True) if n)
+        else:
+            waiting += reversed(parts)
+    return tuple(v for v in (known[name] for name in outputs) if v is not None)
+
+
+def _name_operands(operands: Sequence[Value | None]) -> tuple[str, ...]:
+    """A name for each operand: its own, or its place where it has none or shares it."""
+    owner: dict[str, Value] = {}
+    names = []
+    for place, value in enumerate(operands):
+        name = value.name or f"%{place}" if value is not None else ""
+        if value is not None and owner.setdefault(name, value) is not value:
+            name = f"%{place}"
+        names.append(name)
+    return tuple(names)
+
+
+def _apply_one(node: Node, operands: tuple[Value | None, ...]) -> tuple[Value, ...]:
+    """The outputs of a node that stands for itself; constants where they are known."""
     tensors = [None if v is None else v.type for v in operands]
-    parts = expand_node(node, tensors, Names({*names, *outputs}))
-    if parts is not None:
-        return _apply_nodes(parts, dict(zip(names, operands, strict=True)), outputs)
     types = tuple(replace(t, name="") for t in infer_or_fold(node, tensors))
     if all(t.is_constant for t in types):
         return tuple(Value(t) for t in types)
-    call = Call(op, operands, kept, types)
+    call = Call(node.op, operands, node.attributes, types)
     return tuple(Value(t, call, i) for i, t in enumerate(types))
-
-
-def _apply_nodes(
-    nodes: Sequence[Node], operands: Mapping[str, Value | None], outputs: Sequence[str]
-) -> tuple[Value, ...]:
-    """The values of nodes that stand for one operator, on operands by name."""
-    known = {**operands, "": None}
-    for node in nodes:
-        inputs = [known[name] for name in node.inputs]
-        results = apply_many(node.op, inputs, len(node.outputs), **node.attributes)
-        known.update((n, v) for n, v in zip(node.outputs, results, strict=True) if n)
-    values = [known[name] for name in outputs]
-    return tuple(v for v in values if v is not None)
 
 
 def _plain(value: Any, kind: str) -> Any:
