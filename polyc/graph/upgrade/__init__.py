@@ -14,12 +14,12 @@ from dataclasses import replace
 from typing import Any
 
 from polyc.graph.ir import Body, Node
-from polyc.graph.upgrade import elementwise, movement, normalization, reduction, sampling
+from polyc.graph.upgrade import control, elementwise, movement, normalization, reduction, sampling
 from polyc.graph.upgrade.context import Context, Rules
 
 __all__ = ["FAMILIES", "RULES", "Context", "is_newest_form", "upgrade_nodes"]
 
-FAMILIES = (elementwise, movement, normalization, reduction, sampling)
+FAMILIES = (control, elementwise, movement, normalization, reduction, sampling)
 RULES: Rules = {op: rules for family in FAMILIES for op, rules in family.RULES.items()}
 
 
