@@ -91,11 +91,14 @@ def lower_scatter_elements(ctx: Lowering, node: Node) -> None:
     space = ctx.grid(node, data.shape)
     old = space.load(data, *at)
     reduction = node.get("reduction", "none")
+    inside = [f"i{k} < {n}" for k, n in enumerate(indices.shape) if k != axis and n < data.shape[k]]
     value: Expr
     if reduction == "none":
         writer = _writer(ctx, node, extents, count, hit)
         source = ctx.whole(node, updates)
         found = space.load(writer, *at)
+        if inside:  # else the index computed from it would be checked where it means nothing
+            found = guarded(space.within(" and ".join(inside)), found, Const(-1, INT64))
         chosen = wrap_index(maximum(found, 0), count)
         new = space.gather(source, [*at[:axis], chosen, *at[axis + 1 :]])
         value = select(ge(found, 0), new, old)
@@ -105,7 +108,6 @@ def lower_scatter_elements(ctx: Lowering, node: Node) -> None:
             ctx, node, extents, count, hit, lambda s: s.load(updates, *along), operator
         )
         value = call(operator, old, space.load(total, *at))
-    inside = [f"i{k} < {n}" for k, n in enumerate(indices.shape) if k != axis and n < data.shape[k]]
     if inside:
         value = guarded(space.within(" and ".join(inside)), value, old)
     ctx.assign(node, space, ctx.result(node), at, value)

@@ -44,6 +44,12 @@ def test_elements_by_any_reduction(data):
     check_node("ScatterElements", [x, indices, updates], attributes, expected=[expected])
 
 
+def test_fewer_updates_than_elements_across_the_axis():
+    x, update = np.array([[1, 2]], np.float32), np.array([[5]], np.float32)
+    expected = np.array([[5, 2]], np.float32)
+    check_node("ScatterElements", [x, np.array([[0]]), update], {"axis": 0}, expected=[expected])
+
+
 @pytest.mark.parametrize("reduction", ["none", *REDUCTIONS])
 @pytest.mark.parametrize("depth", [1, 2, 3])
 def test_slices_by_any_reduction(reduction, depth):
