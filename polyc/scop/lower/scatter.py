@@ -96,7 +96,7 @@ def lower_scatter_elements(ctx: Lowering, node: Node) -> None:
     if reduction == "none":
         writer = _writer(ctx, node, extents, count, hit)
         source = ctx.whole(node, updates)
-        found = space.load(writer, *at)
+        found: Expr = space.load(writer, *at)
         if inside:  # else the index computed from it would be checked where it means nothing
             found = guarded(space.within(" and ".join(inside)), found, Const(-1, INT64))
         chosen = wrap_index(maximum(found, 0), count)
