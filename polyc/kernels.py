@@ -62,7 +62,8 @@ def compile_kernels(
                 kernels[signature] = compile_for_cpu(name, one, scop, target, options, trace)
             emit(kernels[signature])
         compiled = kernels[signature]
-        arguments = tuple(one.arrays[k] for k in compiled.bound)
+        boundary = compiled.boundary
+        arguments = tuple(one.arrays[k] for k in boundary.bound)
         origin = dict.fromkeys(o for s in one.body for o in s.origin)
         launches.append(
             Launch(
@@ -74,8 +75,8 @@ def compile_kernels(
                 _copies(one.body),
             )
         )
-        reads = {arguments[k]: elements for k, elements in compiled.reads.items()}
-        writes = {arguments[k]: elements for k, elements in compiled.writes.items()}
+        reads = {arguments[k]: elements for k, elements in boundary.reads.items()}
+        writes = {arguments[k]: elements for k, elements in boundary.writes.items()}
         scratch = one.private.intersection(arguments)
         touched.append(LaunchAccess(compiled.kernel.name, reads, writes, scratch))
     return CompiledKernels(tuple(kernels.values()), tuple(launches), tuple(touched))

@@ -184,7 +184,7 @@ def _prove_launches(program: Program, scop: Scop, compiled: CompiledKernels) -> 
     """What was proven of the kernels one by one, and of their launches in order."""
     existing = {n for n, a in program.arrays.items() if a.kind in ("input", "constant")}
     reads = verify_program([*compiled.touched, _caller(scop)], existing)
-    layouts = {k.kernel.name: k.layouts for k in compiled.kernels}
+    layouts = {k.kernel.name: k.boundary.layouts for k in compiled.kernels}
     arguments = verify_arguments(program, layouts)
     total = add_up((k.proof for k in compiled.kernels if k.proof), "all kernels")
     return (

@@ -13,7 +13,7 @@ from polyc import Graph, pipeline
 from polyc.analysis.dependences import Dependences
 from polyc.analysis.proof import Proof
 from polyc.analysis.verify import LaunchAccess, verify_kernel, verify_program
-from polyc.backends import cpu
+from polyc.backends import common
 from polyc.codegen.index import var, variables
 from polyc.codegen.loopnest import (
     Assign,
@@ -87,14 +87,14 @@ def prove(build: Callable[[], Graph]) -> Proven:
         return verify_program(launches, initialised)
 
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(cpu, "verify_kernel", note_kernel)
+        patch.setattr(common, "verify_kernel", note_kernel)
         patch.setattr(pipeline, "verify_program", note_program)
         compiled = run_pipeline(build(), Target.named("avx512"), Options(), Trace())
     ((launches, existing),) = programs
     return Proven(compiled, tuple(cases), launches, existing)
 
 
-def refused(case: Case, *parts: str, witness: bool = True) -> None:
+def check_refused(case: Case, *parts: str, witness: bool = True) -> None:
     """Assert that a proof fails, in a message that has a witness and these parts."""
     with pytest.raises(IllegalSchedule) as error:
         case.verify()

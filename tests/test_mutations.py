@@ -20,7 +20,7 @@ from polyc.memory.storage import permuted
 from polyc.options import Options
 from polyc.schedule import barriers
 from polyc.schedule.barriers import place_barriers
-from tests.damage import carried, everywhere, places, prove, refused, reverse, shifted, swap
+from tests.damage import carried, check_refused, everywhere, places, prove, reverse, shifted, swap
 
 
 def weights(*shape: int) -> np.ndarray:
@@ -91,7 +91,7 @@ def test_bounds(build):
     wrong = [w for case in prove(build).cases for w in everywhere(case, damage)]
     assert len(wrong) > 10
     for case in wrong:
-        refused(case)
+        check_refused(case)
 
 
 @each_model
@@ -106,7 +106,7 @@ def test_dropped_and_repeated_instances(build):
     wrong = [w for case in prove(build).cases for w in everywhere(case, damage)]
     assert len(wrong) >= 6
     for case in wrong:
-        refused(case, "executed")
+        check_refused(case, "executed")
 
 
 @each_model
@@ -120,7 +120,7 @@ def test_shifted_accesses(build):
     wrong = [w for case in prove(build).cases for w in everywhere(case, damage)]
     assert len(wrong) > 10
     for case in wrong[:: 1 + len(wrong) // 100]:
-        refused(case)
+        check_refused(case)
 
 
 @each_model
@@ -130,10 +130,10 @@ def test_reductions_run_backwards_or_at_once(build):
     for case, path, loop in loops:
         body = case.kernel.body
         parallel = replace(loop, kind="parallel")
-        refused(case.with_body(swap(body, path, [parallel])), "parallel loop", "carries")
+        check_refused(case.with_body(swap(body, path, [parallel])), "parallel loop", "carries")
         if loop.step == 1:
             backwards = swap(body, path, [reverse(loop)])
-            refused(case.with_body(backwards), "backwards")
+            check_refused(case.with_body(backwards), "backwards")
 
 
 @each_model
@@ -158,9 +158,9 @@ def test_a_recurrence_may_be_neither_parallel_nor_vector_nor_reversed():
         if isinstance(node, For) and isinstance(node.body.body[0], Assign) and _reads_itself(node)
     )
     parallel, vector = (replace(along, kind=kind) for kind in ("parallel", "vector"))
-    refused(case.with_body(swap(body, path, [parallel])), "parallel loop", "carries")
-    refused(case.with_body(swap(body, path, [vector])), "vector loop", "carries")
-    refused(case.with_body(swap(body, path, [reverse(along)])), "backwards")
+    check_refused(case.with_body(swap(body, path, [parallel])), "parallel loop", "carries")
+    check_refused(case.with_body(swap(body, path, [vector])), "vector loop", "carries")
+    check_refused(case.with_body(swap(body, path, [reverse(along)])), "backwards")
 
 
 def _reads_itself(loop: For) -> bool:
@@ -183,7 +183,7 @@ def test_statements_in_the_wrong_order(build):
                 continue
             turned = replace(body, body=body.body[::-1])
             new = replace(node, body=turned) if isinstance(node, For) else turned
-            refused(case.with_body(swap(case.kernel.body, path, [new])), "order of the text")
+            check_refused(case.with_body(swap(case.kernel.body, path, [new])), "order of the text")
             count += 1
     assert count
 
@@ -202,7 +202,7 @@ def test_without_its_initialisation(build):
             left = tuple(s for s in case.scop.statements if s is not start)
             scop = replace(case.scop, statements=left)
             wrong = replace(case.with_body(body), scop=scop, dependences=compute_dependences(scop))
-            refused(wrong, "before it is written")
+            check_refused(wrong, "before it is written")
             count += 1
     assert count
 
@@ -223,10 +223,10 @@ def test_changed_storage(build):
                 replace(p, shape=turned.shape) if p.name == name else p for p in case.kernel.params
             )
             wrong = replace(case, storages={**case.storages, name: turned})
-            refused(wrong, f"parameter {name} has shape", witness=False)
+            check_refused(wrong, f"parameter {name} has shape", witness=False)
             fitted = replace(wrong, kernel=replace(case.kernel, params=params))
             same_rank = len(turned.shape) == len(storage.shape)
-            refused(
+            check_refused(
                 fitted, f"where {name} is stored" if same_rank else "indices", witness=same_rank
             )
             count += 1
@@ -239,7 +239,7 @@ def test_a_local_that_outlives_an_iteration():
     (outer,) = case.kernel.body.body
     assert isinstance(outer, For)
     lifted = Block((replace(outer, body=replace(outer.body, locals=())),), outer.body.locals)
-    refused(case.with_body(lifted), "one place for different elements")
+    check_refused(case.with_body(lifted), "one place for different elements")
 
 
 @each_model
@@ -253,7 +253,7 @@ def test_steps_that_depend_on_one_another_at_the_same_time(build):
                 joined: Node = replace(block, concurrent=True)
                 joined = replace(node, body=joined) if isinstance(node, For) else joined
                 wrong = case.with_body(swap(case.kernel.body, path, (joined,)))
-                refused(wrong, "joins what runs at the same time")
+                check_refused(wrong, "joins what runs at the same time")
                 count += 1
     assert count
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 
 import islpy as isl
@@ -10,22 +10,38 @@ import islpy as isl
 from polyc.analysis.dependences import Dependences, maps
 from polyc.analysis.footprints import compute_footprints
 from polyc.analysis.proof import Proof
+from polyc.analysis.verify import verify_kernel
 from polyc.codegen.cuda.grid import DeviceText
-from polyc.codegen.loopnest import Kernel
+from polyc.codegen.loopnest import Kernel, Param
 from polyc.mapping.stored_kernel import StoredKernel
 from polyc.memory.storage import Storage
+from polyc.poly.show import show_tree
+from polyc.schedule.schedule import check_legal
 from polyc.scop.scop import Array, Scop
+from polyc.trace import Trace
+
+
+@dataclass(frozen=True)
+class Boundary:
+    """What a kernel is given, by its parameters in order.
+
+    `bound` are their positions among the arrays of the stored kernel; `layouts` says how the loops
+    take each of them to be stored. `reads` are the elements, by parameter, that must have been
+    written before a launch, and `writes` those that it writes.
+    """
+
+    bound: tuple[int, ...]
+    layouts: tuple[Storage, ...]
+    reads: Mapping[int, isl.Set]
+    writes: Mapping[int, isl.Set]
 
 
 @dataclass(frozen=True)
 class CompiledKernel:
     """A kernel and all that is said about it.
 
-    `bound` are the positions, among the arrays of the stored kernel, of the parameters in order;
-    `layouts` says how the loops take each of them to be stored.
-    `reads` are the elements, by parameter, that must have been written before a launch, and
-    `writes` those that it writes. `fallback` says why isl's schedule was not used, if it was not.
-    `source` is the text; of a kernel for a GPU `device` says how it is launched.
+    `fallback` says why isl's schedule was not used, if it was not. `source` is the text; of a
+    kernel for a GPU `device` says how it is launched.
     """
 
     kernel: Kernel
@@ -35,10 +51,7 @@ class CompiledKernel:
     fallback: str | None
     flops: int
     bytes: int
-    bound: tuple[int, ...]
-    layouts: tuple[Storage, ...]
-    reads: Mapping[int, isl.Set]
-    writes: Mapping[int, isl.Set]
+    boundary: Boundary
     device: DeviceText | None = None
 
     @property
@@ -70,7 +83,52 @@ def kernel_scop(name: str, stored: StoredKernel, scop: Scop) -> Scop:
     )
 
 
+def list_params(
+    names: Iterable[str], part: Scop, storages: Mapping[str, Storage]
+) -> tuple[Param, ...]:
+    """Parameters for the arrays of a scop that are not local."""
+    written = {s.array for s in part.statements}
+    return tuple(Param(a, part.arrays[a].dtype, storages[a].shape, a in written) for a in names)
+
+
+def check_tree(tree: isl.Schedule, dependences: Dependences, name: str, trace: Trace) -> None:
+    """Refuse a schedule tree that breaks a dependence; else it is what a dump shows."""
+    check_legal(tree, dependences, name)
+    if trace.wants("schedule"):
+        trace.dump("schedule", show_tree(tree), name)
+
+
+def prove(
+    kernel: Kernel, part: Scop, storages: Mapping[str, Storage], dependences: Dependences
+) -> Proof:
+    """The proof that a kernel executes `part`."""
+    return verify_kernel(kernel, part, storages, dependences, by_name(kernel))
+
+
+def by_name(kernel: Kernel) -> dict[str, str]:
+    """The parameter of each array of the kernel's scop: of the same name."""
+    return {p.name: p.name for p in kernel.params}
+
+
 def find_boundary(
+    kernel: Kernel,
+    stored: StoredKernel,
+    part: Scop,
+    dependences: Dependences,
+    storages: Mapping[str, Storage],
+) -> Boundary:
+    """The boundary of a kernel that executes `part`."""
+    reads, writes = _touched_outside(part, dependences)
+    names = {p.name: position for position, p in enumerate(kernel.params)}
+    return Boundary(
+        tuple(stored.arrays.index(a) for a in names),
+        tuple(storages[a] for a in names),
+        {names[a]: elements for a, elements in reads.items()},
+        {names[a]: elements for a, elements in writes.items() if a in names},
+    )
+
+
+def _touched_outside(
     part: Scop, dependences: Dependences
 ) -> tuple[dict[str, isl.Set], dict[str, isl.Set]]:
     """(elements that must exist before, elements written), by array, private arrays left out."""

@@ -2,16 +2,25 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping as Table
 from collections.abc import Sequence
 from dataclasses import replace
 
+import islpy as isl
+
 from polyc.analysis.counts import count_bytes, count_flops
-from polyc.analysis.dependences import Dependences, compute_dependences
-from polyc.analysis.proof import Proof
-from polyc.analysis.verify import verify_kernel
-from polyc.backends.common import CompiledKernel, comment_on, find_boundary, kernel_scop
+from polyc.analysis.dependences import compute_dependences
+from polyc.backends.common import (
+    CompiledKernel,
+    check_tree,
+    comment_on,
+    find_boundary,
+    kernel_scop,
+    list_params,
+    prove,
+)
 from polyc.codegen.generate import generate_nest
-from polyc.codegen.loopnest import Kernel, Param
+from polyc.codegen.loopnest import Kernel
 from polyc.codegen.peel import peel
 from polyc.codegen.print_c import print_kernel
 from polyc.codegen.registers import find_registers
@@ -21,12 +30,11 @@ from polyc.mapping.cpu import join_trees, map_to_cpu
 from polyc.mapping.mapping import Mapping as Mapped
 from polyc.mapping.stored_kernel import StoredKernel
 from polyc.options import Options
-from polyc.poly.show import show_tree
 from polyc.promote.in_place import keep_in_place
-from polyc.promote.local_arrays import promote_to_locals
+from polyc.promote.local_arrays import LocalArray, promote_to_locals
 from polyc.schedule.barriers import join_pieces
-from polyc.schedule.schedule import check_legal, schedule_outer
-from polyc.scop.scop import Scop
+from polyc.schedule.schedule import OuterBand, schedule_outer
+from polyc.scop.scop import Array, Scop
 from polyc.target.machine import Target
 from polyc.trace import Trace
 
@@ -40,57 +48,31 @@ def compile_for_cpu(
     trace: Trace,
 ) -> CompiledKernel:
     """One kernel, from its dependences to its C text."""
-    arrays = scop.arrays
     part = kernel_scop(name, stored, scop)
 
     # 1. dependences, and the order of each cluster's shared loops that they allow
     with trace.step("schedule"):
         dependences = compute_dependences(part)
-        bands = [
-            schedule_outer(one.cluster, dependences, options.max_operations) for one in stored.parts
-        ]
+        most = options.max_operations
+        bands = [schedule_outer(one.cluster, dependences, most) for one in stored.parts]
 
     # 2. where loops go: tiles, threads, registers, SIMD lanes
     with trace.step("map"):
-        mappings = [
-            choose_mapping(one.cluster, band, one.parameters, arrays, one.storages, target)
-            for one, band in zip(stored.parts, bands, strict=True)
-        ]
+        mappings = _choose_mappings(stored, bands, scop.arrays, target)
         described = _describe(stored, mappings)
-        if stored.loops:
-            mappings = [replace(mapping, parallel=0) for mapping in mappings]
-        tree = join_trees(
-            [
-                map_to_cpu(one.cluster, band, mapping)
-                for one, band, mapping in zip(stored.parts, bands, mappings, strict=True)
-            ],
-            stored.loops,
-            stored.sizes,
-            stored.statements,
-        )
-        check_legal(tree, dependences, name)
-        if trace.wants("schedule"):
-            trace.dump("schedule", show_tree(tree), name)
+        tree = _build_tree(stored, bands, mappings)
+        check_tree(tree, dependences, name, trace)
 
     # 3. arrays that live inside one tile need no memory of their own
     with trace.step("promote"):
         inner = {name: loops for one in mappings for name, loops in one.inner.items()}
         part, dependences = keep_in_place(part, dependences, tree, inner, stored.storages)
         private = stored.private.intersection(part.arrays)
-        promoted = promote_to_locals(tree, part.statements, private, arrays, stored.storages)
+        promoted = promote_to_locals(tree, part.statements, private, scop.arrays, stored.storages)
 
     # 4. loops, with partial tiles split off
     with trace.step("generate"):
-        statements = {s.name: s for s in part.statements}
-        nest = peel(generate_nest(tree, statements, stored.storages, promoted))
-        kept = part.arrays.keys() - promoted.keys()
-        bound = tuple(k for k, a in enumerate(stored.arrays) if a in kept)
-        written = {s.array for s in part.statements}
-        params = tuple(
-            Param(a, arrays[a].dtype, stored.storages[a].shape, a in written)
-            for a in (stored.arrays[k] for k in bound)
-        )
-        kernel = Kernel(name, params, nest, comment_on(stored, described))
+        kernel = _generate(name, stored, part, tree, promoted, described)
 
     # 5. which of the loops threads may run at the same time
     with trace.step("schedule"):
@@ -99,7 +81,7 @@ def compile_for_cpu(
 
     # 6. the proof, on these loops: after it they are only unrolled and cut into vectors
     with trace.step("verify"):
-        proof = _prove(kernel, part, stored, dependences) if options.verify else None
+        proof = prove(kernel, part, stored.storages, dependences) if options.verify else None
 
     # 7. C
     with trace.step("print"):
@@ -107,8 +89,6 @@ def compile_for_cpu(
         source = print_kernel(replace(kernel, body=final))
         trace.dump("c", source, name)
 
-    reads, writes = find_boundary(part, dependences)
-    names = {stored.arrays[k]: position for position, k in enumerate(bound)}
     return CompiledKernel(
         kernel,
         source,
@@ -117,11 +97,45 @@ def compile_for_cpu(
         next((band.fallback for band in bands if band.fallback), None),
         count_flops(part) or 0,
         count_bytes(part),
-        bound,
-        tuple(stored.storages[p.name] for p in params),
-        {names[a]: elements for a, elements in reads.items()},
-        {names[a]: elements for a, elements in writes.items() if a in names},
+        find_boundary(kernel, stored, part, dependences, stored.storages),
     )
+
+
+def _choose_mappings(
+    stored: StoredKernel, bands: Sequence[OuterBand], arrays: Table[str, Array], target: Target
+) -> list[Mapped]:
+    """The mapping of each part, as it would be alone."""
+    return [
+        choose_mapping(one.cluster, band, one.parameters, arrays, one.storages, target)
+        for one, band in zip(stored.parts, bands, strict=True)
+    ]
+
+
+def _build_tree(
+    stored: StoredKernel, bands: Sequence[OuterBand], mappings: Sequence[Mapped]
+) -> isl.Schedule:
+    """The mapped trees of all parts, inside the tiles that they share: then these are parallel."""
+    if stored.loops:
+        mappings = [replace(mapping, parallel=0) for mapping in mappings]
+    parts = zip(stored.parts, bands, mappings, strict=True)
+    trees = [map_to_cpu(one.cluster, band, mapping) for one, band, mapping in parts]
+    return join_trees(trees, stored.loops, stored.sizes, stored.statements)
+
+
+def _generate(
+    name: str,
+    stored: StoredKernel,
+    part: Scop,
+    tree: isl.Schedule,
+    promoted: Table[str, LocalArray],
+    described: str,
+) -> Kernel:
+    """The loops of a tree, and what they are given."""
+    statements = {s.name: s for s in part.statements}
+    nest = peel(generate_nest(tree, statements, stored.storages, promoted))
+    kept = [a for a in stored.arrays if a in part.arrays and a not in promoted]
+    params = list_params(kept, part, stored.storages)
+    return Kernel(name, params, nest, comment_on(stored, described))
 
 
 def _describe(stored: StoredKernel, mappings: Sequence[Mapped]) -> str:
@@ -136,8 +150,3 @@ def _describe(stored: StoredKernel, mappings: Sequence[Mapped]) -> str:
         last.iterators[loop[last.name]] + (f"/{size}" if size > 1 else "") for loop, size in sizes
     ]
     return f"tiles: {' '.join(tiles)}, {len(tiles)} parallel, each {'; '.join(described)}"
-
-
-def _prove(kernel: Kernel, part: Scop, stored: StoredKernel, dependences: Dependences) -> Proof:
-    parameters = {p.name: p.name for p in kernel.params}
-    return verify_kernel(kernel, part, stored.storages, dependences, parameters)

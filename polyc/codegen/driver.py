@@ -65,45 +65,9 @@ def print_driver(
     earlier output. polyc_profile is the same, but it waits for all threads before and after each
     launch, and writes to seconds[k] how long launch k took, alone.
     """
-    places = find_places(program, plan)
-    kernels = {k.name: k for k in program.kernels}
-    count, slots = len(program.launches), len(program.inputs) + len(program.outputs)
     lines = [
-        f"/* {clean(program.name)}: {count} launches of {len(program.kernels)} kernels. */",
-        "#define _GNU_SOURCE",
-        "#include <stddef.h>",
-        "#include <string.h>",
-        "#include <time.h>",
-        f'#include "{HEADER}"',
-        "",
-        *map(_prototype, program.kernels),
-        "",
-        "struct call {",
-        f"    void *io[{max(slots, 1)}];",
-        "    const char *weights;",
-        "    char *arena;",
-        "    int *failed;     /* by launch */",
-        "    double *seconds; /* by launch, or NULL */",
-        "};",
-        "",
-        *_TIMING.splitlines(),
-        "APART void launches(pc_thread *pc_self, const struct call *call)",
-        "{",
-        "    void *const *const io = call->io;",
-        "    const char *const weights = call->weights;",
-        "    char *const arena = call->arena;",
-        "    const int timed = call->seconds != NULL;",
-        "    (void)io, (void)weights, (void)arena, (void)timed, (void)pc_self;",
-        "",
-    ]
-    for position, launch in enumerate(program.launches):
-        if position in barriers:
-            lines.append("    pc_barrier(pc_self);")
-        lines += _call(position, launch, kernels[launch.kernel], places)
-    lines += [
-        *_copies(program, places),
-        "}",
-        "",
+        *_print_head(program),
+        *_print_launches(program, find_places(program, plan), barriers),
         *(["#define PC_PINNED 1"] if pinned else []),
         "#define PC_CALL struct call",
         "#define PC_BODY launches",
@@ -111,25 +75,7 @@ def print_driver(
         "",
         *print_overlap(program).splitlines(),
         "",
-        f"static int run({_SIGNATURE}, double *seconds)",
-        "{",
-        "    for (int k = 0; k < OUTPUTS; k++)",
-        "        if (overlaps(io, INPUTS + k))",
-        "            return -(k + 1);",
-        f"    int failed[{count + 1}] = {{0}};",
-        "    struct call call = {",
-        "        .weights = weights, .arena = arena, .failed = failed, .seconds = seconds,",
-        "    };",
-        f"    for (int k = 0; k < {slots}; k++)",
-        "        call.io[k] = io[k];",
-        *(() if shared else ("    threads = 1; /* so little work is done sooner than shared */",)),
-        "    pc_run(&call, threads);",
-        f"    for (int k = 0; k < {count}; k++)",
-        "        if (failed[k])",
-        "            return k + 1;",
-        "    return 0;",
-        "}",
-        "",
+        *_print_run(program, shared),
         f"int polyc_run({_SIGNATURE})",
         "{",
         "    return run(io, weights, arena, threads, NULL);",
@@ -142,6 +88,84 @@ def print_driver(
         "",
     ]
     return "\n".join(lines)
+
+
+def _count_slots(program: Program) -> int:
+    """Inputs and outputs."""
+    return len(program.inputs) + len(program.outputs)
+
+
+def _print_head(program: Program) -> Iterator[str]:
+    """Headers, prototypes, and the arguments of a call."""
+    count = len(program.launches)
+    yield f"/* {clean(program.name)}: {count} launches of {len(program.kernels)} kernels. */"
+    yield from ("#define _GNU_SOURCE", "#include <stddef.h>", "#include <string.h>")
+    yield from ("#include <time.h>", f'#include "{HEADER}"', "")
+    yield from map(_prototype, program.kernels)
+    yield from (
+        "",
+        "struct call {",
+        f"    void *io[{max(_count_slots(program), 1)}];",
+        "    const char *weights;",
+        "    char *arena;",
+        "    int *failed;     /* by launch */",
+        "    double *seconds; /* by launch, or NULL */",
+        "};",
+        "",
+    )
+
+
+def _print_launches(
+    program: Program, places: dict[str, str], barriers: Collection[int]
+) -> Iterator[str]:
+    """The function that every thread of a call runs."""
+    kernels = {k.name: k for k in program.kernels}
+    yield from _TIMING.splitlines()
+    yield from (
+        "APART void launches(pc_thread *pc_self, const struct call *call)",
+        "{",
+        "    void *const *const io = call->io;",
+        "    const char *const weights = call->weights;",
+        "    char *const arena = call->arena;",
+        "    const int timed = call->seconds != NULL;",
+        "    (void)io, (void)weights, (void)arena, (void)timed, (void)pc_self;",
+        "",
+    )
+    for position, launch in enumerate(program.launches):
+        if position in barriers:
+            yield "    pc_barrier(pc_self);"
+        yield from _call(position, launch, kernels[launch.kernel], places)
+    yield from _copies(program, places)
+    yield from ("}", "")
+
+
+def _print_run(program: Program, shared: bool) -> Iterator[str]:
+    """The function that checks a call's arguments, and has the team run it."""
+    count = len(program.launches)
+    yield from (
+        f"static int run({_SIGNATURE}, double *seconds)",
+        "{",
+        "    for (int k = 0; k < OUTPUTS; k++)",
+        "        if (overlaps(io, INPUTS + k))",
+        "            return -(k + 1);",
+        f"    int failed[{count + 1}] = {{0}};",
+        "    struct call call = {",
+        "        .weights = weights, .arena = arena, .failed = failed, .seconds = seconds,",
+        "    };",
+        f"    for (int k = 0; k < {_count_slots(program)}; k++)",
+        "        call.io[k] = io[k];",
+    )
+    if not shared:
+        yield "    threads = 1; /* so little work is done sooner than shared */"
+    yield from (
+        "    pc_run(&call, threads);",
+        f"    for (int k = 0; k < {count}; k++)",
+        "        if (failed[k])",
+        "            return k + 1;",
+        "    return 0;",
+        "}",
+        "",
+    )
 
 
 _TIMING = """\

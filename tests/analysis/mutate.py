@@ -10,7 +10,7 @@ from polyc.errors import IllegalSchedule
 from tests.analysis.nests import Case
 
 
-def refused(wrong: Case, *parts: str) -> None:
+def check_refused(wrong: Case, *parts: str) -> None:
     """Assert that a case is refused, in a message with these parts, the kernel and a way out."""
     with pytest.raises(IllegalSchedule) as error:
         wrong.verify()

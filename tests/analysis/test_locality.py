@@ -5,7 +5,7 @@ from dataclasses import replace
 from polyc.codegen.index import Compare, const
 from polyc.codegen.loopnest import Block, For, Local, Node, walk_nodes
 from polyc.scop.expr import Call
-from tests.analysis.mutate import find, find_loop, refused, swap
+from tests.analysis.mutate import check_refused, find, find_loop, swap
 from tests.analysis.nests import (
     F32,
     ZERO,
@@ -32,9 +32,9 @@ def test_a_missing_initialisation_is_refused() -> None:
     right = matmul()
     start = next(n for n in walk_nodes(right.kernel.body) if isinstance(n, For) and n.var == "v")
     wrong = swap(right, start)
-    refused(wrong, "an instance is not executed", "Z[0, 0]")
+    check_refused(wrong, "an instance is not executed", "Z[0, 0]")
     statements = tuple(s for s in right.scop.statements if s.name != "Z")
-    refused(
+    check_refused(
         replace(wrong, scop=replace(right.scop, statements=statements)),
         "S reads acc before it is written",
         "S[0, 0, 0] -> acc[0, 0]",
@@ -74,17 +74,17 @@ def place_local(of: Case, name: str, *, declared: str | None, shape: tuple[int, 
 
 
 def test_a_local_declared_too_far_out_is_overwritten() -> None:
-    refused(
+    check_refused(
         place_local(matmul(), "r", declared="i", shape=(8,)),
         "one place for different elements of acc",
         "Z[0, 0] -> Z[0, 8]",
     )
-    refused(place_local(matmul(), "r", declared=None, shape=(8,)), "one place for different")
+    check_refused(place_local(matmul(), "r", declared=None, shape=(8,)), "one place for different")
 
 
 def test_a_local_declared_too_far_in_loses_its_values() -> None:
     wrong = place_local(matmul(), "r", declared="k", shape=(8,))
-    refused(wrong, "r[v] stands for an element of acc, which is in a local for acc")
+    check_refused(wrong, "r[v] stands for an element of acc, which is in a local for acc")
     right = recurrence()
     of = replace(right.scop, arrays={"Y": replace(right.scop.arrays["Y"], kind="temporary")})
     body = loop(
@@ -94,7 +94,7 @@ def test_a_local_declared_too_far_in_loses_its_values() -> None:
         when(Compare("ge", ci - 1), run("R", [ci], at("y", ci), read("y", ci - 1))),
         locals=[Local("y", F32, (6,), "Y")],
     )
-    refused(
+    check_refused(
         case(of, body, local=["Y"]), "a value leaves y, which is private to loop i", "B[] -> R[1]"
     )
 
@@ -103,12 +103,12 @@ def test_a_local_read_elsewhere_than_written_is_refused() -> None:
     right = softmax()
     v = find(right, "V")
     wrong = replace(v, value=Call("div", (read("d", const(9) - cj), read("s", 0)), F32))
-    refused(swap(right, v, wrong), "d[j] and d[-j + 9] are one place", "E[0, 0] -> V[0, 9]")
+    check_refused(swap(right, v, wrong), "d[j] and d[-j + 9] are one place", "E[0, 0] -> V[0, 9]")
     elsewhere = replace(v, value=Call("div", (read("d", cj + 10), read("s", 0)), F32))
     longer = place_local(swap(right, v, elsewhere), "d", declared="i", shape=(20,))
-    refused(longer, "different places for one element of D", "E[0, 0] -> V[0, 0]")
+    check_refused(longer, "different places for one element of D", "E[0, 0] -> V[0, 0]")
     shifted = replace(v, value=Call("div", (read("d", cj + 1), read("s", 0)), F32))
-    refused(swap(right, v, shifted), "d[j + 1] leaves the bounds [10]", "V[0, 9] at [10]")
+    check_refused(swap(right, v, shifted), "d[j + 1] leaves the bounds [10]", "V[0, 9] at [10]")
 
 
 def test_two_locals_do_not_share_an_array() -> None:
@@ -117,7 +117,7 @@ def test_two_locals_do_not_share_an_array() -> None:
     start, middle, end = jj.body.body
     r = jj.body.locals
     wrong = replace(jj, body=Block((Block((start,), r), Block((middle, end), r))))
-    refused(
+    check_refused(
         swap(right, jj, wrong),
         "acc is written to one local and read from another",
         "Z[0, 0] -> S[0, 0, 0]",
@@ -140,4 +140,4 @@ def test_one_place_printed_for_two_elements_of_an_expression_is_refused() -> Non
         return case(of, nest, local=["T"])
 
     assert printed(0).verify().locals == 1
-    refused(printed(1), "one place for different elements of T", "A[1] -> B[]")
+    check_refused(printed(1), "one place for different elements of T", "A[1] -> B[]")

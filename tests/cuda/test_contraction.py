@@ -16,7 +16,7 @@ from polyc.analysis.block_barriers import check_block_barriers
 from polyc.analysis.threads import Phases
 from polyc.analysis.timemap import compute_executions
 from polyc.api import CompiledModel
-from polyc.backends import cuda as backend
+from polyc.backends import common
 from polyc.codegen.loopnest import Barrier, Block, For, If, Kernel, Node, walk_nodes
 from polyc.errors import IllegalSchedule
 from polyc.mapping.cuda.contraction import SHAPES, choose_shape
@@ -105,7 +105,7 @@ def compiled(graph: Graph) -> tuple[Kernel, Phases]:
         caught.append((kernel, Phases(around, accesses)))
 
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(backend, "verify_kernel", catch)
+        patch.setattr(common, "verify_kernel", catch)
         run_pipeline(graph, SM_80, Options(), Trace())
     return caught[-1]
 

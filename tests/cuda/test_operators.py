@@ -49,7 +49,8 @@ GRAPHS = 3
 
 @pytest.mark.parametrize("draw_cases", FAMILIES, ids=lambda draw: draw.__name__)
 def test_family(draw_cases) -> None:
-    family(draw_cases, ["cuda:sm_80"], EMULATED, examples=2)()
+    check = family(draw_cases, ["cuda:sm_80"], EMULATED, examples=2)
+    check()
 
 
 @pytest.mark.parametrize("seed", range(GRAPHS))

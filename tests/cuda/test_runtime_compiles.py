@@ -45,7 +45,7 @@ def everything() -> str:
     return text
 
 
-def nvcc(text: str, folder: Path, *flags: str) -> str:
+def check_nvcc(text: str, folder: Path, *flags: str) -> str:
     """What ptxas says about the text."""
     if shutil.which("nvcc") is None:
         pytest.skip("no nvcc here")
@@ -63,7 +63,7 @@ def nvcc(text: str, folder: Path, *flags: str) -> str:
 
 
 def test_all_functions_compile_by_nvcc(tmp_path: Path):
-    nvcc(everything(), tmp_path, "-arch=sm_80")
+    check_nvcc(everything(), tmp_path, "-arch=sm_80")
 
 
 def test_all_functions_compile_for_the_emulator(tmp_path: Path):
@@ -75,5 +75,5 @@ def test_all_functions_compile_for_the_emulator(tmp_path: Path):
 
 @pytest.mark.parametrize(("name", "architecture"), KERNELS)
 def test_kernels_compile_without_a_spill(tmp_path: Path, name: str, architecture: str):
-    report = nvcc(kernel(name), tmp_path, architecture)
+    report = check_nvcc(kernel(name), tmp_path, architecture)
     assert re.findall(r"(\d+) bytes spill", report) == ["0", "0"]

@@ -50,7 +50,7 @@ def program(*statements: Statement, outputs: tuple[str, ...] = ("Y",)) -> Scop:
     return scop([array(n, [9], kind(n)) for n in dict.fromkeys(used)], *statements)
 
 
-def kept(before: Scop) -> None:
+def check_kept(before: Scop) -> None:
     """Assert that nothing is distributed."""
     after = distribute(before)
     assert list(map(str, after.statements)) == list(map(str, before.statements))
@@ -162,7 +162,7 @@ def test_refused(readers: list[Statement]) -> None:
         replace(s, name="R_2", write=isl.PwMultiAff("{ R[j] -> V[j] }")) if s.array == "V" else s
         for s in readers
     ]
-    kept(program(EVEN, ODD, *readers, outputs=("Y", "V")))
+    check_kept(program(EVEN, ODD, *readers, outputs=("Y", "V")))
 
 
 def test_a_reduction_is_no_piece() -> None:
@@ -173,18 +173,18 @@ def test_a_reduction_is_no_piece() -> None:
         load("{ W2[i, k] -> A[i + k] }"),
         "add",
     )
-    kept(program(EVEN, start, total, RELU))
+    check_kept(program(EVEN, start, total, RELU))
 
 
 def test_an_output_stays() -> None:
-    kept(program(EVEN, ODD, RELU, outputs=("X", "Y")))
+    check_kept(program(EVEN, ODD, RELU, outputs=("X", "Y")))
 
 
 def test_a_large_expression_is_stored() -> None:
     value: Expr = load("{ R[j] -> X[j] }")
     for _ in range(LARGEST_EXPRESSION):
         value = call("neg", value)
-    kept(program(EVEN, ODD, reader(value)))
+    check_kept(program(EVEN, ODD, reader(value)))
 
 
 def test_every_copy_of_the_piece_counts() -> None:
@@ -196,7 +196,7 @@ def test_every_copy_of_the_piece_counts() -> None:
         "W0",
         "W1",
     ]
-    kept(program(replace(EVEN, value=deep), ODD, reader(twice)))
+    check_kept(program(replace(EVEN, value=deep), ODD, reader(twice)))
 
 
 def test_a_group_moves_behind_what_is_written_later() -> None:

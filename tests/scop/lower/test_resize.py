@@ -25,7 +25,7 @@ def test_backend_case(case):
     check_case(case)
 
 
-def resize(x, scales=None, sizes=None, roi=None, **attributes):
+def check_resize(x, scales=None, sizes=None, roi=None, **attributes):
     lists = [
         None if values is None else np.array(values, dtype)
         for values, dtype in ((roi, np.float32), (scales, np.float32), (sizes, np.int64))
@@ -47,7 +47,7 @@ def test_any_sizes(data):
         places = find_coordinates(how, Resized(n, m, m / n))
         distance = np.abs(places - np.rint(places))
         assume(not ((distance > 0) & (distance < 1e-9)).any())
-    resize(
+    check_resize(
         x,
         sizes=sizes,
         mode=mode,
@@ -60,28 +60,28 @@ def test_any_sizes(data):
 @pytest.mark.parametrize("scale", [2, 3, 0.5, 1.5, 0.3])
 def test_the_nearest_element_is_a_view(scale):
     x = np.arange(2 * 3 * 20, dtype=np.float32).reshape(2, 3, 20)
-    scop = resize(x, scales=[1, 1, scale], mode="nearest", nearest_mode="floor")
+    scop = check_resize(x, scales=[1, 1, scale], mode="nearest", nearest_mode="floor")
     (copy,) = scop.statements
     assert not any(load.dynamic for load in copy.loads)
 
 
 def test_twice_the_size_is_two_short_sums():
     x = np.arange(6 * 7, dtype=np.float32).reshape(1, 1, 6, 7)
-    scop = resize(x, scales=[1, 1, 2, 2], mode="linear")
+    scop = check_resize(x, scales=[1, 1, 2, 2], mode="linear")
     assert len(scop.statements) == 2
     assert not any(load.dynamic for s in scop.statements for load in s.loads)
 
 
 def test_integers_are_rounded_and_saturate():
     x = np.array([0, 255, 255, 0, 255, 3], np.uint8)
-    resize(x, sizes=[17], mode="cubic")
+    check_resize(x, sizes=[17], mode="cubic")
 
 
 def test_a_crop_beyond_the_edge_is_extrapolated():
     x = np.arange(24, dtype=np.float32).reshape(4, 6)
     mode = "tf_crop_and_resize"
     for how in ("nearest", "linear"):
-        resize(
+        check_resize(
             x, sizes=[5, 3], roi=[0.4, -0.3, 1.2, 0.7], mode=how,
             coordinate_transformation_mode=mode, extrapolation_value=7.5,
         )  # fmt: skip
