@@ -15,11 +15,11 @@ from typing import Any
 from polyc.build.bundle import read_bundle
 from polyc.build.cache import digest, open_cache
 from polyc.build.fingerprint import fingerprint
-from polyc.errors import NeedsValues
-from polyc.graph.ir import Graph
+from polyc.errors import UnsupportedOp
 from polyc.mapping.parameters import Tuned
 from polyc.model import CompiledModel, open_model
 from polyc.options import Options, options_from_environment
+from polyc.sizes import Range, read_sizes
 from polyc.target.cuda import CudaTarget
 from polyc.target.machine import Target
 from polyc.target.resolve import resolve_target
@@ -33,6 +33,8 @@ def compile(
     opt_level: int | None = None,
     threads: int | None = None,
     tune: float | None = None,
+    dims: Mapping[str, Range] | None = None,
+    hint: Mapping[str, int] | None = None,
     options: Options | None = None,
 ) -> CompiledModel:
     """Compile a model, or find it in the cache.
@@ -44,8 +46,13 @@ def compile(
     may use; tune: seconds to search for faster kernels first, by measuring, on a CPU; options: by
     default what the environment says.
 
-    Where shapes depend on values of inputs (a Reshape's target that is fed, say), the result is
-    compiled at its first call with such values, and anew for others (`polyc/specialise.py`).
+    dims: what sizes that are known only at run time may be, by name: {"seq": (1, 2048)}, or a
+    number to fix one: {"batch": 1}; all others are at least 1. hint: the size that kernels are
+    chosen for: {"seq": 128}.
+
+    Where shapes depend on values of inputs (a Reshape's target that is fed, say), or loops cannot
+    be generated for sizes that are not known, the result is compiled at its first call with such
+    values or sizes, and anew for others (`polyc/specialise.py`).
 
     Raises InvalidModel, UnsupportedOp, ShapeError, IllegalSchedule, BuildError.
     """
@@ -56,18 +63,21 @@ def compile(
         options = replace(options, threads=threads)
     if tune is not None:
         options = replace(options, tune=tune)
+    if dims or hint:
+        options = replace(options, sizes=read_sizes(dims, hint))
     machine = resolve_target(target, options)
     model = os.fspath(model) if isinstance(model, os.PathLike) else model
     try:
         return _compile(model, machine, options)
-    except NeedsValues as unknown:
-        if isinstance(model, Graph):
-            raise
-        from polyc.specialise import SpecialisingModel
+    except UnsupportedOp as unknown:
+        from polyc.specialise import complete_in_call
 
-        return SpecialisingModel(
-            model, unknown.inputs, lambda known: _compile(known, machine, options)
-        )
+        known = replace(options, sizes=())
+        ranges, later = options.sizes, lambda model: _compile(model, machine, known)
+        completed = complete_in_call(model, unknown, ranges, later)
+        if completed is None:
+            raise
+        return completed
 
 
 def _compile(model: Any, machine: Target | CudaTarget, options: Options) -> CompiledModel:

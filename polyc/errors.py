@@ -28,6 +28,20 @@ class NeedsValues(UnsupportedOp):
         self.inputs = inputs
 
 
+class NotFixed(UnsupportedOp):
+    """A size or a value that must be known when compiling but is known only at run time.
+
+    tensor: the one whose value it is; empty for a size. Where inputs have sizes that are known only
+    at run time, `polyc.compile` catches it, and gives a model that is compiled for those of a call.
+    """
+
+    def __init__(self, statement: str, way_out: str, tensor: str = "") -> None:
+        self.statement = statement
+        self.way_out = way_out
+        self.tensor = tensor
+        super().__init__(f"{statement}; {way_out}")
+
+
 class ShapeError(PolycError):
     """Shapes or types do not fit: of a node's inputs, or of the arrays given to a call."""
 

@@ -10,6 +10,8 @@ from pathlib import Path
 
 import platformdirs
 
+from polyc.sizes import SizeRange
+
 STAGES = ("graph", "scop", "schedule", "loopnest", "c")
 
 
@@ -36,6 +38,7 @@ class Options:
         output where that of the direct sum is 2e-6. A NaN or an infinity in the input still reaches
         every output that depends on it, but an infinity may arrive as a NaN, and outputs up to 4
         positions further may become NaN as well. False keeps the direct sum, without all this.
+    sizes: what sizes that are known only at run time may be (`polyc.compile(dims=, hint=)`).
     pinned: keep each thread of a call, but for the caller's own, on one core; otherwise the system
         moves them about the cores that the caller does not run on.
     cc: the C compiler. nvcc: the CUDA compiler.
@@ -53,6 +56,7 @@ class Options:
     dump: tuple[str, ...] = ()
     dump_dir: Path | None = None
     progress: bool | None = None
+    sizes: tuple[SizeRange, ...] = ()
     pinned: bool = False
     cc: str = "gcc"
     nvcc: str = "nvcc"

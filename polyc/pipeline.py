@@ -13,6 +13,7 @@ from polyc.analysis.proof import add_up, counted
 from polyc.analysis.verify import LaunchAccess, verify_arguments, verify_program
 from polyc.codegen.cuda.grid import DeviceText
 from polyc.codegen.program import Launch, Program, StoredArray
+from polyc.graph.fix_sizes import fix_graph
 from polyc.graph.ir import Graph
 from polyc.graph.onnx_import import import_onnx
 from polyc.graph.simplify import simplify
@@ -142,7 +143,8 @@ def cluster_model(
     """The first five stages of `run_pipeline`."""
     # 1. ONNX -> Graph: typed nodes in the newest form of each operator.
     with trace.step("import"):
-        graph = model if isinstance(model, Graph) else import_onnx(model)
+        sizes = {s.name: s.lower for s in options.sizes if s.lower == s.upper}
+        graph = fix_graph(model, sizes) if isinstance(model, Graph) else import_onnx(model, sizes)
 
     # 2. Graph -> Graph: folding, common subexpressions, batch norms, algebra, matrix chains.
     with trace.step("simplify"):

@@ -1,26 +1,30 @@
-"""Models in which values of inputs decide shapes: compiled when a call says what they are.
+"""Models that a call completes: compiled for the sizes and for the values that it brings.
 
     y = Reshape(x, target)      x: float32[2, 12], target: int64[2], both fed
 
 There is no loop nest before `target` is known, so a call makes it a constant and compiles what is
-left. Each set of values gives a model of its own, which is kept, here and in the cache on disk; it
-is as fast as one that was exported with these values.
+left. So it is with sizes that are known only at run time, where loops over them could not be
+generated (`NotFixed` says why). Each set of sizes and values gives a model of its own, which is
+kept, here and in the cache on disk; it is as fast as one that was exported with them.
 """
 
 from __future__ import annotations
 
 from collections import OrderedDict
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, NoReturn
 
 import numpy as np
 import onnx
 from onnx import ModelProto, numpy_helper
 
-from polyc.errors import NeedsValues, ShapeError, UnsupportedOp
+from polyc.errors import NeedsValues, NotFixed, ShapeError, UnsupportedOp
+from polyc.graph.ir import Graph
+from polyc.graph.onnx_export import export_onnx
 from polyc.graph.onnx_nodes import read_inputs
 from polyc.model import CompiledModel
 from polyc.report.report import Report
+from polyc.sizes import SizeRange, measure_sizes
 from polyc.spec import TensorSpec
 
 MAX_VALUES = 4096
@@ -32,25 +36,48 @@ MAX_KEPT = 64
 Compile = Callable[[ModelProto], CompiledModel]
 
 
+def complete_in_call(
+    model: Any, unknown: UnsupportedOp, ranges: Sequence[SizeRange], compile: Compile
+) -> SpecialisingModel | None:
+    """The model, to be compiled when it is called, if that brings what was unknown; else None."""
+    if not isinstance(unknown, NeedsValues | NotFixed):
+        return None
+    loaded = _load(model)
+    inputs = _read_specs(loaded)
+    has_sizes = any(isinstance(dim, str) for spec in inputs for dim in spec.shape)
+    # With the sizes known, fewer values may be asked for.
+    steering = () if has_sizes or isinstance(unknown, NotFixed) else unknown.inputs
+    if not (has_sizes or steering):
+        return None
+    return SpecialisingModel(loaded, inputs, steering, ranges, compile, str(unknown))
+
+
 class SpecialisingModel(CompiledModel):
-    """A model that is compiled for the values of some inputs when it is called with them.
+    """A model that is compiled for the sizes, and the values of some inputs, that a call brings.
 
     `inputs` are all inputs, in order; `outputs` is empty, since their shapes are known in a call
-    only. What belongs to one compiled model (`source`, `save`, `export`) is refused.
+    only. What belongs to one compiled model (`source`, `save`, `export`) is refused. `reason` says
+    what could not be compiled without.
     """
 
-    def __init__(self, model: Any, steering: tuple[str, ...], compile: Compile) -> None:
-        self._model = _load(model)
+    def __init__(
+        self,
+        model: ModelProto,
+        inputs: tuple[TensorSpec, ...],
+        steering: tuple[str, ...],
+        ranges: Sequence[SizeRange],
+        compile: Compile,
+        reason: str,
+    ) -> None:
+        self._model = model
         self._steering = steering
+        self._ranges = ranges
         self._compile = compile
         self._kept: OrderedDict[Any, CompiledModel] = OrderedDict()
         self._last: CompiledModel | None = None
-        graph = self._model.graph
-        constants = {t.name for t in graph.initializer}
-        self.name = graph.name or "graph"
-        self.inputs = tuple(
-            TensorSpec(t.name, t.dtype, t.shape) for t in read_inputs(graph, constants)
-        )
+        self.reason = reason
+        self.name = model.graph.name or "graph"
+        self.inputs = inputs
         self.outputs = ()
         self._names = [spec.name for spec in self.inputs]
 
@@ -98,12 +125,21 @@ class SpecialisingModel(CompiledModel):
 
     def __repr__(self) -> str:
         ins = ", ".join(map(str, self.inputs))
-        return f"SpecialisingModel({self.name!r}: {ins}; by {', '.join(self._steering)})"
+        return f"SpecialisingModel({self.name!r}: {ins}; by {self._decisive})"
+
+    @property
+    def _decisive(self) -> str:
+        """What a call brings, in words."""
+        sizes = dict.fromkeys(d for s in self.inputs for d in s.shape if isinstance(d, str))
+        values = f"the values of {', '.join(self._steering)}" if self._steering else ""
+        return " and ".join(
+            filter(None, [f"the sizes {', '.join(sizes)}" if sizes else "", values])
+        )
 
     def _refuse(self, what: str) -> NoReturn:
         raise UnsupportedOp(
-            f"model {self.name!r}: {what} is not defined, because the values of "
-            f"{', '.join(self._steering)} decide what is compiled; make them initializers"
+            f"model {self.name!r}: {what} is not defined, because {self._decisive} decide what is "
+            "compiled; make values initializers and give sizes in dims"
         )
 
     def _arrange(self, arrays: tuple[Any, ...], named: Mapping[str, Any]) -> dict[str, Any]:
@@ -118,13 +154,16 @@ class SpecialisingModel(CompiledModel):
         return {**given, **named}
 
     def _specialise(self, feeds: Mapping[str, Any]) -> CompiledModel:
-        """The model for the values in feeds; more inputs may turn out to steer while compiling."""
+        """The model for these feeds; more inputs may turn out to steer while compiling."""
+        shapes = [tuple(np.shape(feeds[name])) for name in self._names]
+        sizes = measure_sizes(self.name, self.inputs, shapes, self._ranges)
         while True:
             values = {name: self._value(name, feeds[name]) for name in self._steering}
-            key = tuple((n, v.dtype.str, v.shape, v.tobytes()) for n, v in values.items())
+            read = [(n, v.dtype.str, v.shape, v.tobytes()) for n, v in values.items()]
+            key = (tuple(sizes.items()), *read)
             if key not in self._kept:
                 try:
-                    self._kept[key] = self._compile(_with_constants(self._model, values))
+                    self._kept[key] = self._compile(self._with(values, sizes))
                 except NeedsValues as more:
                     found = {*self._steering, *more.inputs}
                     if found == set(self._steering):
@@ -136,6 +175,22 @@ class SpecialisingModel(CompiledModel):
             self._kept.move_to_end(key)
             self._last = self._kept[key]
             return self._last
+
+    def _with(self, values: Mapping[str, np.ndarray], sizes: Mapping[str, int]) -> ModelProto:
+        """The model with some of its inputs as initializers, and the others of known sizes."""
+        known = ModelProto()
+        known.CopyFrom(self._model)
+        shapes = {spec.name: spec.shape for spec in self.inputs}
+        kept = [i for i in known.graph.input if i.name not in values]
+        for info in kept:
+            dims = info.type.tensor_type.shape.dim
+            for dim, extent in zip(dims, shapes.get(info.name, ()), strict=False):
+                if isinstance(extent, str):
+                    dim.dim_value = sizes[extent]
+        del known.graph.input[:]
+        known.graph.input.extend(kept)
+        known.graph.initializer.extend(numpy_helper.from_array(v, n) for n, v in values.items())
+        return known
 
     def _value(self, name: str, value: Any) -> np.ndarray:
         spec = next(s for s in self.inputs if s.name == name)
@@ -154,15 +209,12 @@ def _load(model: Any) -> ModelProto:
     """The model in one message, with data from other files inside."""
     if isinstance(model, ModelProto):
         return model
+    if isinstance(model, Graph):
+        return export_onnx(model)
     return onnx.load_from_string(model) if isinstance(model, bytes) else onnx.load(model)
 
 
-def _with_constants(model: ModelProto, values: Mapping[str, np.ndarray]) -> ModelProto:
-    """The model with some of its inputs as initializers."""
-    known = ModelProto()
-    known.CopyFrom(model)
-    kept = [i for i in known.graph.input if i.name not in values]
-    del known.graph.input[:]
-    known.graph.input.extend(kept)
-    known.graph.initializer.extend(numpy_helper.from_array(v, n) for n, v in values.items())
-    return known
+def _read_specs(model: ModelProto) -> tuple[TensorSpec, ...]:
+    constants = {t.name for t in model.graph.initializer}
+    inputs = read_inputs(model.graph, constants)
+    return tuple(TensorSpec(t.name, t.dtype, t.shape) for t in inputs)

@@ -11,6 +11,7 @@ from polyc.graph.infer import find_sources
 from polyc.graph.ir import Node
 from polyc.graph.onnx_import import import_onnx
 from polyc.options import Options
+from polyc.sizes import read_sizes
 
 X = np.arange(24, dtype=np.float32).reshape(2, 12)
 
@@ -104,3 +105,46 @@ def test_the_inputs_behind_a_value():
     with pytest.raises(NeedsValues) as caught:
         import_onnx(reshape_model())
     assert caught.value.inputs == ("t",)
+
+
+def dynamic_model():
+    """s = x + b of x: float32[n, m], b: float32[m]."""
+    f32 = TensorProto.FLOAT
+    add = helper.make_node("Add", ["x", "b"], ["s"])
+    infos = [helper.make_tensor_value_info(*each) for each in
+             (("x", f32, ["n", "m"]), ("b", f32, ["m"]))]  # fmt: skip
+    graph = helper.make_graph([add], "g", infos, [onnx.ValueInfoProto(name="s")])
+    return helper.make_model(graph, opset_imports=[helper.make_opsetid("", 21)], ir_version=10)
+
+
+def test_sizes_of_a_call(compiled):
+    model = compiled(dynamic_model())
+    for n, m in ((2, 3), (1, 7), (0, 2), (2, 3)):
+        x, b = np.ones((n, m), np.float32), np.arange(m, dtype=np.float32)
+        np.testing.assert_array_equal(model(x, b), x + b)
+    with pytest.raises(ShapeError, match=r"input 'b' has shape \(4,\), expected \(m,\) where"):
+        model(np.ones((2, 3), np.float32), np.ones(4, np.float32))
+    with pytest.raises(ShapeError, match="expected"):
+        model(np.ones(3, np.float32), np.ones(3, np.float32))
+
+
+def test_sizes_that_are_said(tmp_path):
+    options = Options(cache_dir=tmp_path, threads=1)
+    model = polyc.compile(
+        dynamic_model(), target="baseline", options=options, dims={"n": 2, "m": 3}
+    )
+    assert [s.shape for s in model.outputs] == [(2, 3)]
+    ranged = polyc.compile(
+        dynamic_model(), target="baseline", options=options, dims={"n": (1, 4)}, hint={"n": 2}
+    )
+    assert ranged(np.ones((4, 2), np.float32), np.ones(2, np.float32)).shape == (4, 2)
+    with pytest.raises(ShapeError, match="compiled for n 1 to 4, but a call has n = 5"):
+        ranged(np.ones((5, 2), np.float32), np.ones(2, np.float32))
+
+
+@pytest.mark.parametrize(
+    ("dims", "hint"), [({"n": (3, 2)}, {}), ({"n": -1}, {}), ({"n": (1, 4)}, {"n": 5})]
+)
+def test_ranges_that_are_none(dims, hint):
+    with pytest.raises(ShapeError, match="size 'n'"):
+        read_sizes(dims, hint)

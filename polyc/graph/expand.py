@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
-from polyc.errors import ShapeError
+from polyc.errors import NotFixed, ShapeError
 from polyc.graph.bodies import Names, instantiate
 from polyc.graph.columns import expand_col2im
 from polyc.graph.fourier import expand_dft, expand_stft
@@ -18,7 +18,7 @@ from polyc.graph.functions import find_function
 from polyc.graph.ir import Body, Node, Tensor
 from polyc.graph.recurrent import expand_recurrent
 from polyc.graph.shapes import is_supported
-from polyc.graph.shapes.checks import NotFixed, RuleBroken
+from polyc.graph.shapes.checks import RuleBroken
 from polyc.graph.training import STEPS, expand_optimiser
 from polyc.graph.unroll import CONTROL_FLOW
 

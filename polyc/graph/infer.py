@@ -12,13 +12,12 @@ from dataclasses import replace
 
 import numpy as np
 
-from polyc.errors import InvalidModel, NeedsValues, UnsupportedOp
+from polyc.errors import InvalidModel, NeedsValues, NotFixed, UnsupportedOp
 from polyc.graph.bodies import Names
 from polyc.graph.evaluate import evaluate_node
 from polyc.graph.expand import expand_node
 from polyc.graph.ir import Graph, Node, Tensor
 from polyc.graph.shapes import infer_node
-from polyc.graph.shapes.checks import NotFixed
 from polyc.graph.shapes.creation import resolve_shape_span
 
 MAX_FOLDED = 2**20

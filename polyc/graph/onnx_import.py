@@ -18,6 +18,7 @@ from onnx import GraphProto, ModelProto, inliner, numpy_helper
 
 from polyc.errors import InvalidModel, PolycError
 from polyc.graph.external_data import read_sparse, read_tensor
+from polyc.graph.fix_sizes import fix_tensor
 from polyc.graph.infer import infer_graph
 from polyc.graph.ir import Graph, Node, Tensor
 from polyc.graph.onnx_checks import (
@@ -47,20 +48,23 @@ SMALL_ELEMENTS = 1024
 """Integer constants up to this size stay in the skeleton, where they may be shapes."""
 
 
-def import_onnx(source: str | os.PathLike[str] | bytes | ModelProto) -> Graph:
+def import_onnx(
+    source: str | os.PathLike[str] | bytes | ModelProto, sizes: Mapping[str, int] | None = None
+) -> Graph:
     """Read a model: path, serialised bytes, or ModelProto -> Graph in newest operator forms.
 
     Initialisers are constants, also where the model lists them as inputs with a default value. A
-    named dimension becomes a symbol, an unknown one a fresh symbol such as "x_d0". Raises
-    InvalidModel for a malformed, inconsistent or unsafe model, UnsupportedOp for a valid one that
-    is not compiled, and ShapeError where shapes do not fit.
+    named dimension becomes a symbol, an unknown one a fresh symbol such as "x_d0"; `sizes` are the
+    values of symbols that are known. Raises InvalidModel for a malformed, inconsistent or unsafe
+    model, UnsupportedOp for a valid one that is not compiled, and ShapeError where shapes do not
+    fit.
     """
     # 1. Bytes become a protobuf message, and its data become arrays.
     model, folder = _parse(source)
     check_text(model)
     opset = find_opset(model)
     constants = _read_constants(model.graph, folder)
-    inputs = read_inputs(model.graph, constants)
+    inputs = [fix_tensor(t, sizes or {}) for t in read_inputs(model.graph, constants)]
 
     # 2. What is left is checked as a whole before anything relies on it.
     skeleton = _without_data(model, constants, opset)

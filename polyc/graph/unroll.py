@@ -13,10 +13,9 @@ from typing import NoReturn
 
 import numpy as np
 
-from polyc.errors import UnsupportedOp
+from polyc.errors import NotFixed, UnsupportedOp
 from polyc.graph.bodies import Names, instantiate
 from polyc.graph.ir import Body, Node, Tensor
-from polyc.graph.shapes.checks import NotFixed
 from polyc.graph.shapes.dims import fixed, normalize_axis
 
 MAX_NODES = 50_000

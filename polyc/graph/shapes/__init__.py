@@ -13,7 +13,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from polyc.errors import ShapeError, UnsupportedOp
+from polyc.errors import NotFixed, ShapeError, UnsupportedOp
 from polyc.graph.ir import Node, Shape, Tensor
 from polyc.graph.shapes import (  # noqa: F401  (imported to fill the table of rules)
     contraction,
@@ -31,7 +31,7 @@ from polyc.graph.shapes import (  # noqa: F401  (imported to fill the table of r
     scatter,
     slicing,
 )
-from polyc.graph.shapes.checks import NotFixed, RuleBroken, describe_tensor, require
+from polyc.graph.shapes.checks import RuleBroken, describe_tensor, require
 from polyc.graph.shapes.rules import RULES
 from polyc.graph.shapes.signature import Signature, bind_types, check_attributes, find_signature
 

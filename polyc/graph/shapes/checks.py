@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from polyc.errors import ShapeError, UnsupportedOp
+from polyc.errors import NotFixed, ShapeError
 from polyc.graph.ir import Dim, Node, Tensor
 
 
@@ -23,19 +23,6 @@ class RuleBroken(ShapeError):
         self.statement = f"{rule}: expected {_show(expected)}, got {_show(got)}"
         self.way_out = way_out
         super().__init__(f"{self.statement}; {way_out}")
-
-
-class NotFixed(UnsupportedOp):
-    """A size or a value that must be known when compiling but is known only at run time.
-
-    tensor: the one whose value it is; empty for a size.
-    """
-
-    def __init__(self, statement: str, way_out: str, tensor: str = "") -> None:
-        self.statement = statement
-        self.way_out = way_out
-        self.tensor = tensor
-        super().__init__(f"{statement}; {way_out}")
 
 
 def require(holds: bool, rule: str, expected: object, got: object, way_out: str) -> None:

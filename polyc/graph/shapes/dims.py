@@ -9,8 +9,9 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Sequence
 
+from polyc.errors import NotFixed
 from polyc.graph.ir import Dim, Shape
-from polyc.graph.shapes.checks import NotFixed, RuleBroken, require
+from polyc.graph.shapes.checks import RuleBroken, require
 
 _FIX_SIZES = "give the model's inputs fixed sizes"
 

@@ -9,10 +9,10 @@ from __future__ import annotations
 
 import numpy as np
 
-from polyc.errors import NeedsValues, UnsupportedOp
+from polyc.errors import NeedsValues, NotFixed, UnsupportedOp
 from polyc.graph.infer import find_sources
 from polyc.graph.ir import Graph, Node, Tensor
-from polyc.graph.shapes.checks import NotFixed, RuleBroken
+from polyc.graph.shapes.checks import RuleBroken
 from polyc.scop.lower import (  # noqa: F401  (imported to fill the table of lowerings)
     activation,
     batch_normalization,
@@ -80,7 +80,7 @@ def _lower_node(ctx: Lowering, node: Node) -> None:
         sources = find_sources(broken.tensor, ctx.graph.nodes, ctx.graph.inputs)
         if sources:
             raise NeedsValues(f"{title}: {broken}", sources) from broken
-        raise UnsupportedOp(f"{title}: {broken}") from broken
+        raise NotFixed(f"{title}: {broken.statement}", broken.way_out) from broken
     except RuleBroken as broken:
         raise UnsupportedOp(f"{title}: {broken}") from broken
 
@@ -94,9 +94,10 @@ def _compilable(tensor: Tensor, user: str) -> Tensor:
         )
     for k, dim in enumerate(tensor.shape):
         if isinstance(dim, str):
-            raise UnsupportedOp(
+            raise NotFixed(
                 f"{user}: dimension {k} of tensor {tensor.name!r} is the symbolic size {dim!r}, "
-                "but statements need a number; give the model's inputs fixed sizes"
+                "but statements need a number",
+                "give the model's inputs fixed sizes",
             )
     return tensor
 

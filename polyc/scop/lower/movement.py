@@ -8,9 +8,9 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
-from polyc.errors import UnsupportedOp
+from polyc.errors import NotFixed, UnsupportedOp
 from polyc.graph.ir import Node
-from polyc.graph.shapes.checks import NotFixed, constant_ints
+from polyc.graph.shapes.checks import constant_ints
 from polyc.graph.shapes.dims import normalize_axis
 from polyc.graph.shapes.movement import resolve_permutation
 from polyc.graph.shapes.slicing import resolve_pads, resolve_slice, resolve_split

@@ -1,0 +1,26 @@
+"""Symbolic sizes become numbers: x: float32[batch, 3], batch = 4  ->  x: float32[4, 3]."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+
+from polyc.graph.infer import infer_graph
+from polyc.graph.ir import Graph, Tensor
+
+
+def fix_tensor(tensor: Tensor, sizes: Mapping[str, int]) -> Tensor:
+    """The tensor with the sizes that are known in place of their names."""
+    shape = tuple(sizes.get(d, d) if isinstance(d, str) else d for d in tensor.shape)
+    return replace(tensor, shape=shape)
+
+
+def fix_graph(graph: Graph, sizes: Mapping[str, int]) -> Graph:
+    """The graph for inputs of these sizes: types are inferred anew."""
+    if not sizes:
+        return graph
+    inputs = {name: fix_tensor(graph.tensors[name], sizes) for name in graph.inputs}
+    constants = {t.name: t for t in graph.tensors.values() if t.is_constant}
+    return infer_graph(
+        graph.name, graph.nodes, {**constants, **inputs}, graph.inputs, graph.outputs
+    )
