@@ -8,9 +8,12 @@ import pytest
 
 import polyc
 from polyc.options import options_from_environment
+from tests.cuda.operator_cases import OPERATORS, find_example, merge
 from tests.e2e import steps_compute, steps_move
 from tests.e2e import test_arrays as arrays
 from tests.e2e import test_pointwise as pointwise
+from tests.e2e import test_positions as positions
+from tests.e2e import test_quantized as quantized
 from tests.e2e import test_sums as sums
 from tests.e2e.cases import family
 from tests.e2e.compare import find_difference
@@ -42,9 +45,36 @@ FAMILIES = [
     arrays.repeating,
     arrays.gathering,
     arrays.generating,
+    positions.scatter,
+    positions.order,
+    positions.resizing,
+    quantized.linear,
+    quantized.products,
 ]
 
 GRAPHS = 3
+
+TOGETHER = 16
+"""Operators a model: enough to share the compiler's start, few enough to see what is wrong."""
+
+
+def test_every_operator_has_an_example() -> None:
+    missing = [op for op in OPERATORS if find_example(op) is None]
+    assert not missing, f"give them an example in operator_cases.BY_HAND: {missing}"
+
+
+@pytest.mark.parametrize("first", range(0, len(OPERATORS), TOGETHER))
+def test_operators(first: int) -> None:
+    chosen = OPERATORS[first : first + TOGETHER]
+    examples = [example for op in chosen if (example := find_example(op)) is not None]
+    model, whole = merge(examples)
+    results = polyc.compile(model, target="cuda:sm_80", options=EMULATED).run(dict(whole.feeds))
+    faults = [
+        f"{name} of {model.graph.name}: {found}"
+        for name, wanted in whole.expected.items()
+        if (found := find_difference(results[name], wanted, whole.rtol, whole.rtol)) is not None
+    ]
+    assert not faults, f"{chosen}: {faults}"
 
 
 @pytest.mark.parametrize("draw_cases", FAMILIES, ids=lambda draw: draw.__name__)
