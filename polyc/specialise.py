@@ -1,39 +1,32 @@
-"""Models that a call completes: compiled for the sizes and for the values that it brings.
+"""Models that a call completes: compiled for the sizes, values and structures that it brings.
 
     y = Reshape(x, target)      x: float32[2, 12], target: int64[2], both fed
 
 There is no loop nest before `target` is known, so a call makes it a constant and compiles what is
 left. So it is with sizes that are known only at run time, where loops over them could not be
-generated (`NotFixed` says why). Each set of sizes and values gives a model of its own, which is
-kept, here and in the cache on disk; it is as fast as one that was exported with them.
+generated (`NotFixed` says why), with the number of elements of a sequence, and with the size of
+what an operator such as NonZero finds: there a model is compiled in stages (`polyc/plan.py`). Each
+set of sizes and values gives models of its own, which are kept, here and in the cache on disk; they
+are as fast as if exported with them.
 """
 
 from __future__ import annotations
 
-from collections import OrderedDict
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import Any, NoReturn
 
 import numpy as np
-import onnx
-from onnx import ModelProto, numpy_helper
 
 from polyc.errors import NeedsValues, NotFixed, ShapeError, UnsupportedOp
-from polyc.graph.ir import Graph
-from polyc.graph.onnx_export import export_onnx
-from polyc.graph.onnx_nodes import read_inputs
+from polyc.graph.ir import Graph, Tensor
+from polyc.graph.onnx_import import UntypedModel, read_model
+from polyc.graph.stage import Late
 from polyc.model import CompiledModel
-from polyc.report.report import Report
+from polyc.plan import Call, Compile, Plan, outputs_of
+from polyc.report.report import Fallback, Report
 from polyc.sizes import SizeRange, measure_sizes
 from polyc.spec import TensorSpec
-
-MAX_VALUES = 4096
-"""Elements of the largest input that is made a constant: what steers shapes is a short list."""
-
-MAX_KEPT = 64
-"""Compiled models that are kept in memory; the least recently used one goes first."""
-
-Compile = Callable[[ModelProto], CompiledModel]
 
 
 def complete_in_call(
@@ -42,72 +35,78 @@ def complete_in_call(
     """The model, to be compiled when it is called, if that brings what was unknown; else None."""
     if not isinstance(unknown, NeedsValues | NotFixed):
         return None
-    loaded = _load(model)
-    inputs = _read_specs(loaded)
-    has_sizes = any(isinstance(dim, str) for spec in inputs for dim in spec.shape)
-    # With the sizes known, fewer values may be asked for.
-    steering = () if has_sizes or isinstance(unknown, NotFixed) else unknown.inputs
-    if not (has_sizes or steering):
+    read = _read_graph(model) if isinstance(model, Graph) else read_model(model)
+    tensors = [t for t in read.inputs if isinstance(t, Tensor)]
+    has_sizes = any(isinstance(dim, str) for t in tensors for dim in t.shape)
+    if isinstance(unknown, NotFixed) and not has_sizes:
         return None
-    return SpecialisingModel(loaded, inputs, steering, ranges, compile, str(unknown))
+    return SpecialisingModel(read, ranges, compile, str(unknown))
+
+
+def _read_graph(graph: Graph) -> UntypedModel:
+    constants = {t.name: t for t in graph.tensors.values() if t.is_constant}
+    inputs = tuple(graph.tensors[name] for name in graph.inputs)
+    return UntypedModel(graph.name, graph.nodes, constants, inputs, graph.outputs)
 
 
 class SpecialisingModel(CompiledModel):
-    """A model that is compiled for the sizes, and the values of some inputs, that a call brings.
+    """A model that is compiled for what a call brings: sizes, values, structures.
 
-    `inputs` are all inputs, in order; `outputs` is empty, since their shapes are known in a call
-    only. What belongs to one compiled model (`source`, `save`, `export`) is refused. `reason` says
-    what could not be compiled without.
+    `inputs` are the tensors among the inputs, in order; `outputs` is empty, since their shapes are
+    known in a call only. Sequences are lists of arrays, an optional that holds nothing is None,
+    text is in arrays of objects. What belongs to one compiled model (`source`, `save`, `export`) is
+    refused. `reason` says what could not be compiled without.
     """
 
     def __init__(
-        self,
-        model: ModelProto,
-        inputs: tuple[TensorSpec, ...],
-        steering: tuple[str, ...],
-        ranges: Sequence[SizeRange],
-        compile: Compile,
-        reason: str,
+        self, model: UntypedModel, ranges: Sequence[SizeRange], compile: Compile, reason: str
     ) -> None:
-        self._model = model
-        self._steering = steering
+        self.name, self.reason = model.name, reason
         self._ranges = ranges
-        self._compile = compile
-        self._kept: OrderedDict[Any, CompiledModel] = OrderedDict()
-        self._last: CompiledModel | None = None
-        self.reason = reason
-        self.name = model.graph.name or "graph"
-        self.inputs = inputs
+        tensors = [t for t in model.inputs if isinstance(t, Tensor)]
+        self.inputs = tuple(TensorSpec(t.name, t.dtype, t.shape) for t in tensors)
         self.outputs = ()
-        self._names = [spec.name for spec in self.inputs]
+        self._names = [given.name for given in model.inputs]
+        opened = [i for i in model.inputs if not isinstance(i, Tensor)]
+        self._optional = {i.name for i in opened if i.is_optional}
+        self._results = list(model.outputs)
+        self._constants = {
+            n: model.constants[n].value for n in model.outputs if n in model.constants
+        }
+        waiting = [Late(node) for node in model.nodes]
+        self._plan = Plan(model.name, waiting, model.constants, model.outputs, compile)
+        self._last: Call | None = None
 
     def __call__(self, *arrays: Any, out: Any = None, **named: Any) -> Any:
         """As any model's; `out` must have the shapes that the values lead to."""
-        feeds = self._arrange(arrays, named)
-        model = self._specialise(feeds)
-        rest = {spec.name: feeds[spec.name] for spec in model.inputs}
-        return model(out=out, **rest) if out is not None else model(**rest)
+        results = list(self._run(self._arrange(arrays, named)).values())
+        if out is not None:
+            given = [out] if len(results) == 1 and not isinstance(out, list | tuple) else list(out)
+            results = [_write(r, o) for r, o in zip(results, given, strict=True)]
+        return results[0] if len(results) == 1 else tuple(results)
 
     def run(self, feeds: Mapping[str, Any]) -> dict[str, Any]:
-        model = self._specialise(self._arrange((), feeds))
-        return model.run({spec.name: feeds[spec.name] for spec in model.inputs})
+        return self._run(self._arrange((), feeds))
 
     def profile(self, feeds: Mapping[str, Any], repeats: int = 7) -> tuple[float, ...]:
-        model = self._specialise(self._arrange((), feeds))
-        return model.profile({spec.name: feeds[spec.name] for spec in model.inputs}, repeats)
+        self._run(self._arrange((), feeds))
+        assert self._last is not None
+        parts = [model.profile(own, repeats) for model, own in self._last.models]
+        return tuple(seconds for part in parts for seconds in part)
 
     def explain(self, feeds: Mapping[str, Any] | None = None) -> Report:
-        """Of the model for the values in `feeds`, or for those of the last call."""
-        if feeds is None:
-            if self._last is None:
-                self._refuse("explain() without feeds before the first call")
-            return self._last.explain()
-        model = self._specialise(self._arrange((), feeds))
-        return model.explain({spec.name: feeds[spec.name] for spec in model.inputs})
+        """Of the models for the values in `feeds`, or for those of the last call."""
+        seconds = None if feeds is None else self.profile(feeds)
+        if self._last is None:
+            self._refuse("explain() without feeds before the first call")
+        reports = [model.explain() for model, _ in self._last.models]
+        whole = join_reports(self.name, reports, self._last.evaluated)
+        return whole if seconds is None else whole.with_seconds(seconds)
 
     @property
     def place(self) -> str:
-        return self._last.place if self._last else "compiled when it is called"
+        models = self._last.models if self._last else []
+        return models[0][0].place if models else "compiled when it is called"
 
     @property
     def weights_bytes(self) -> int:
@@ -124,97 +123,84 @@ class SpecialisingModel(CompiledModel):
         self._refuse("export")
 
     def __repr__(self) -> str:
-        ins = ", ".join(map(str, self.inputs))
-        return f"SpecialisingModel({self.name!r}: {ins}; by {self._decisive})"
-
-    @property
-    def _decisive(self) -> str:
-        """What a call brings, in words."""
-        sizes = dict.fromkeys(d for s in self.inputs for d in s.shape if isinstance(d, str))
-        values = f"the values of {', '.join(self._steering)}" if self._steering else ""
-        return " and ".join(
-            filter(None, [f"the sizes {', '.join(sizes)}" if sizes else "", values])
-        )
+        return f"SpecialisingModel({self.name!r}: {', '.join(self._names)}; {self.reason})"
 
     def _refuse(self, what: str) -> NoReturn:
         raise UnsupportedOp(
-            f"model {self.name!r}: {what} is not defined, because {self._decisive} decide what is "
-            "compiled; make values initializers and give sizes in dims"
+            f"model {self.name!r}: {what} is not defined, because only a call decides what is "
+            f"compiled ({self.reason}); make values initializers and give sizes in dims"
         )
 
-    def _arrange(self, arrays: tuple[Any, ...], named: Mapping[str, Any]) -> dict[str, Any]:
-        """Arguments by name: all of them, once."""
+    def _run(self, feeds: Mapping[str, Any]) -> dict[str, Any]:
+        """The stages, one after the other; then the results."""
+        call = Call(dict(self._constants))
+        for name, value in feeds.items():
+            call.put(name, value)
+        plan: Plan | None = self._plan
+        while plan is not None:
+            plan = plan.run(call)
+        self._last = call
+        return dict(outputs_of(call, self._results))
+
+    def _arrange(self, arrays: Sequence[Any], named: Mapping[str, Any]) -> dict[str, Any]:
+        """Arguments by name: all of them, once, of the types that the inputs have."""
         given = dict(zip(self._names, arrays, strict=False))
         unknown = set(named) - set(self._names)
+        given = {**dict.fromkeys(self._optional - named.keys()), **given}
         missing = [n for n in self._names if n not in given and n not in named]
         if len(arrays) > len(self._names) or unknown or missing or given.keys() & named:
             raise ShapeError(
                 f"model {self.name!r} takes the inputs {', '.join(self._names)}; give each once"
             )
-        return {**given, **named}
+        feeds = {**given, **named}
+        feeds.update((spec.name, self._convert(spec, feeds[spec.name])) for spec in self.inputs)
+        shapes = [tuple(feeds[spec.name].shape) for spec in self.inputs]
+        measure_sizes(self.name, self.inputs, shapes, self._ranges)
+        return feeds
 
-    def _specialise(self, feeds: Mapping[str, Any]) -> CompiledModel:
-        """The model for these feeds; more inputs may turn out to steer while compiling."""
-        shapes = [tuple(np.shape(feeds[name])) for name in self._names]
-        sizes = measure_sizes(self.name, self.inputs, shapes, self._ranges)
-        while True:
-            values = {name: self._value(name, feeds[name]) for name in self._steering}
-            read = [(n, v.dtype.str, v.shape, v.tobytes()) for n, v in values.items()]
-            key = (tuple(sizes.items()), *read)
-            if key not in self._kept:
-                try:
-                    self._kept[key] = self._compile(self._with(values, sizes))
-                except NeedsValues as more:
-                    found = {*self._steering, *more.inputs}
-                    if found == set(self._steering):
-                        raise
-                    self._steering = tuple(n for n in self._names if n in found)
-                    continue
-                if len(self._kept) > MAX_KEPT:
-                    self._kept.popitem(last=False)
-            self._kept.move_to_end(key)
-            self._last = self._kept[key]
-            return self._last
-
-    def _with(self, values: Mapping[str, np.ndarray], sizes: Mapping[str, int]) -> ModelProto:
-        """The model with some of its inputs as initializers, and the others of known sizes."""
-        known = ModelProto()
-        known.CopyFrom(self._model)
-        shapes = {spec.name: spec.shape for spec in self.inputs}
-        kept = [i for i in known.graph.input if i.name not in values]
-        for info in kept:
-            dims = info.type.tensor_type.shape.dim
-            for dim, extent in zip(dims, shapes.get(info.name, ()), strict=False):
-                if isinstance(extent, str):
-                    dim.dim_value = sizes[extent]
-        del known.graph.input[:]
-        known.graph.input.extend(kept)
-        known.graph.initializer.extend(numpy_helper.from_array(v, n) for n, v in values.items())
-        return known
-
-    def _value(self, name: str, value: Any) -> np.ndarray:
-        spec = next(s for s in self.inputs if s.name == name)
-        array = np.asarray(value)
-        if array.dtype != spec.dtype:
-            array = array.astype(spec.dtype, casting="same_kind")
-        if array.size > MAX_VALUES:
-            raise UnsupportedOp(
-                f"model {self.name!r}: what is compiled depends on the {array.size} values of "
-                f"{name!r}; at most {MAX_VALUES} are made constants: make it an initializer"
+    def _convert(self, spec: TensorSpec, value: Any) -> Any:
+        """An array as it is; a list or a number as an array of the input's type."""
+        if not hasattr(value, "shape"):
+            return np.asarray(value, spec.dtype)
+        if isinstance(value, np.ndarray | np.generic) and value.dtype != spec.dtype:
+            raise ShapeError(
+                f"model {self.name!r}, input {spec.name!r} has type {value.dtype}, expected "
+                f"{spec.dtype}; convert it with .astype(np.{spec.dtype})"
             )
-        return array
+        return value
 
 
-def _load(model: Any) -> ModelProto:
-    """The model in one message, with data from other files inside."""
-    if isinstance(model, ModelProto):
-        return model
-    if isinstance(model, Graph):
-        return export_onnx(model)
-    return onnx.load_from_string(model) if isinstance(model, bytes) else onnx.load(model)
+def join_reports(name: str, reports: Sequence[Report], evaluated: Sequence[Late]) -> Report:
+    """What there is to say about stages together, and about nodes that were not compiled."""
+    fallbacks = tuple(Fallback(e.node.name, e.node.op, e.reason) for e in evaluated)
+    if not reports:
+        return Report(name, "the reference evaluator", (), fallbacks)
+    seconds: dict[str, float] = {}
+    for report in reports:
+        for stage, spent in report.stage_seconds.items():
+            seconds[stage] = seconds.get(stage, 0.0) + spent
+    return replace(
+        reports[0],
+        model=name,
+        kernels=tuple(k for r in reports for k in r.kernels),
+        fallbacks=fallbacks,
+        rewrites=tuple(x for r in reports for x in r.rewrites),
+        schedule_fallbacks=tuple(x for r in reports for x in r.schedule_fallbacks),
+        arena_bytes=max(r.arena_bytes for r in reports),
+        arena_lower_bound=max(r.arena_lower_bound for r in reports),
+        weights_bytes=sum(r.weights_bytes for r in reports),
+        stage_seconds=seconds,
+        not_fused=tuple(x for r in reports for x in r.not_fused),
+        proven=tuple(x for r in reports for x in r.proven),
+    )
 
 
-def _read_specs(model: ModelProto) -> tuple[TensorSpec, ...]:
-    constants = {t.name for t in model.graph.initializer}
-    inputs = read_inputs(model.graph, constants)
-    return tuple(TensorSpec(t.name, t.dtype, t.shape) for t in inputs)
+def _write(result: Any, out: Any) -> Any:
+    """A result in the caller's array."""
+    if out.shape != result.shape or out.dtype != result.dtype:
+        raise ShapeError(
+            f"`out` is {out.dtype}{list(out.shape)}, but the result is "
+            f"{result.dtype}{list(result.shape)}; give an array of that type"
+        )
+    out[...] = result
+    return out

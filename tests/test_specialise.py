@@ -43,7 +43,7 @@ def test_each_set_of_values_is_a_model_of_its_own(compiled):
     assert [spec.name for spec in model.inputs] == ["x", "t"]
     for shape in ((4, 6), (3, 8), (4, 6)):
         np.testing.assert_array_equal(model(X, np.array(shape)), -X.reshape(shape))
-    assert len(model._kept) == 2
+    assert len(model._plan._kept) == 2
     y = np.empty((24, 1), np.float32)
     assert model(X, t=np.array([24, 1]), out=y) is y
     assert model.run({"x": X, "t": [1, 24]})["y"].shape == (1, 24)
@@ -63,7 +63,7 @@ def test_more_values_may_be_asked_for_in_a_call(compiled):
     feeds = {"x": X, "axes": np.array([1]), "place": np.array([0])}
     model = compiled(model_of(nodes, feeds))
     np.testing.assert_allclose(model.run(feeds)["y"], X.sum(1)[None])
-    assert model._steering == ("axes", "place")
+    assert model._plan._steering == {"axes", "place"}
 
 
 def test_a_condition_that_is_fed(compiled):
@@ -81,7 +81,7 @@ def test_a_condition_that_is_fed(compiled):
 
 def test_what_belongs_to_one_model_is_refused(compiled, tmp_path):
     model = compiled(reshape_model())
-    with pytest.raises(UnsupportedOp, match="values of t decide"):
+    with pytest.raises(UnsupportedOp, match="depends on the value of shape"):
         model.save(tmp_path / "saved")
     with pytest.raises(UnsupportedOp, match="before the first call"):
         model.explain()

@@ -56,18 +56,18 @@ def _needed(nodes: Sequence[Node], wanted: set[str]) -> list[Node]:
     for node in reversed(nodes):
         if not wanted.isdisjoint(o for o in node.outputs if o):
             kept.append(node)
-            wanted |= set(_reads(node))
+            wanted |= set(reads(node))
     return kept[::-1]
 
 
-def _reads(node: Node) -> Iterator[str]:
+def reads(node: Node) -> Iterator[str]:
     """The names that a node and the bodies of its attributes read."""
     yield from node.inputs
     for value in node.attributes.values():
         if isinstance(value, Body):
             yield from value.outputs
             for inner in value.nodes:
-                yield from _reads(inner)
+                yield from reads(inner)
 
 
 def _rename(

@@ -30,9 +30,10 @@ _PACKED_BITS = {"INT4": 4, "UINT4": 4, "FLOAT4E2M1": 4, "INT2": 2, "UINT2": 2}
 
 
 def dtype_of(element_type: int, owner: str) -> np.dtype:
-    """The NumPy type of an ONNX element type: 1 -> float32; `owner` names the object in errors."""
-    if element_type == TensorProto.STRING:
-        raise UnsupportedOp(f"{owner} holds strings: only numbers are compiled; remove it")
+    """The NumPy type of an ONNX element type: 1 -> float32, that of strings being object.
+
+    `owner` names the object in errors.
+    """
     try:
         return np.dtype(onnx.helper.tensor_dtype_to_np_dtype(element_type))
     except (KeyError, TypeError, ValueError):
@@ -60,8 +61,7 @@ def check_extents(extents: Sequence[int], dtype: np.dtype, owner: str) -> int:
 def read_tensor(proto: TensorProto, folder: Path | None, owner: str = "") -> np.ndarray:
     """TensorProto -> array, reading a second file inside `folder` where the tensor names one.
 
-    Raises InvalidModel where shape, type and data disagree or the file is out of bounds, and
-    UnsupportedOp for strings.
+    Raises InvalidModel where shape, type and data disagree or the file is out of bounds.
     """
     owner = owner or f"tensor {proto.name!r}"
     dtype = dtype_of(proto.data_type, owner)
@@ -82,7 +82,7 @@ def read_tensor(proto: TensorProto, folder: Path | None, owner: str = "") -> np.
     except Exception as error:  # protobuf, NumPy and onnx share no base of their errors
         raise InvalidModel(f"{owner} cannot be read ({error}); export the model again") from error
     # A byte other than 0 and 1 is no boolean: C code that reads it would be undefined.
-    return array.view(np.uint8) != 0 if dtype == np.bool_ else array
+    return np.asarray(array.view(np.uint8) != 0) if dtype == np.bool_ else array
 
 
 def read_sparse(proto: onnx.SparseTensorProto, folder: Path | None, owner: str = "") -> np.ndarray:

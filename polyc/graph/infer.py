@@ -7,16 +7,20 @@ vanish from the graph.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
+from typing import NoReturn
 
 import numpy as np
 
 from polyc.errors import InvalidModel, NeedsValues, NotFixed, UnsupportedOp
-from polyc.graph.bodies import Names
+from polyc.graph.bodies import Names, reads
+from polyc.graph.containers import Structure, resolve_container
 from polyc.graph.evaluate import evaluate_node
 from polyc.graph.expand import expand_node
 from polyc.graph.ir import Graph, Node, Tensor
+from polyc.graph.onnx_nodes import TEXT
+from polyc.graph.run_time import RANDOM_KEY, require_compilable
 from polyc.graph.shapes import infer_node
 from polyc.graph.shapes.creation import resolve_shape_span
 
@@ -64,31 +68,89 @@ def infer_graph(
 
     `nodes` are in topological order; `known` has the types of the inputs and the constants. A
     graph output may be a constant: then no node writes it and its tensor has a value. Raises
-    InvalidModel for a name read before it is written or written twice, else as `infer_node`.
+    InvalidModel for a name read before it is written or written twice, NeedsValues where only a
+    call completes the model, else as `infer_node`.
     """
-    table = dict(known)
-    kept: list[Node] = []
-    written = {name for n in nodes for name in (n.name, *n.outputs)}
-    names = Names({*table, *written})
-    waiting = list(reversed(nodes))
-    while waiting:
-        node = waiting.pop()
-        operands = _find_operands(node, table)
-        try:
-            parts = expand_node(node, operands, names)
-            if parts is not None:
-                waiting += reversed(parts)
+
+    def refuse(node: Node, reason: UnsupportedOp) -> NoReturn:
+        if isinstance(reason, NotFixed):
+            raise _name_inputs(reason, walk.kept, inputs) from reason
+        raise reason
+
+    walk = Walk(nodes, known, refuse)
+    walk.run()
+    for output in outputs:
+        if output in walk.structures:
+            raise NeedsValues(f"output {output!r} is no tensor, but a sequence or an optional", ())
+        if output in walk.table and walk.table[output].dtype == TEXT:
+            raise NeedsValues(f"output {output!r} holds strings, which no kernel writes", ())
+    _require_known(name, (*inputs, *outputs), walk.table)
+    whole = Graph(name, tuple(walk.kept), walk.table, tuple(inputs), tuple(outputs))
+    return whole.rewrite(walk.kept)
+
+
+class Walk:
+    """Inference over nodes in topological order; `postpone` gets those that have to wait.
+
+    table: the types, and values, of all tensors so far; structures: the sequences and optionals;
+    kept: the nodes that are left; postpone: called with a node that reads what is known only when
+    the model runs, or that no kernel computes, and with the reason.
+    """
+
+    def __init__(
+        self,
+        nodes: Sequence[Node],
+        known: Mapping[str, Tensor],
+        postpone: Callable[[Node, UnsupportedOp], None],
+        structures: Mapping[str, Structure] | None = None,
+    ) -> None:
+        self.table = dict(known)
+        self.structures = dict(structures or {})
+        self.kept: list[Node] = []
+        self._postpone = postpone
+        self._late: set[str] = set()
+        written = {name for n in nodes for name in (n.name, *n.outputs)}
+        self._names = Names({*self.table, *self.structures, *written})
+        self._waiting = list(reversed(nodes))
+
+    def run(self) -> None:
+        while self._waiting:
+            node = self._waiting.pop()
+            if not self._late.isdisjoint(reads(node)):
+                self._leave(node, NeedsValues(f"{node.op} {node.name!r} waits for others", ()))
                 continue
-            results = infer_or_fold(node, operands)
-        except NotFixed as unknown:
-            raise _name_inputs(unknown, kept, inputs) from unknown
-        _require_fresh(node, table)
-        table.update((t.name, t) for t in results if t.name)
+            try:
+                parts = self._step(node)
+            except NeedsValues as reason:
+                self._leave(node, reason)
+                continue
+            except NotFixed as reason:
+                if not reason.tensor:
+                    raise
+                self._leave(node, reason)
+                continue
+            self._waiting += reversed(parts)
+
+    def _leave(self, node: Node, reason: UnsupportedOp) -> None:
+        self._postpone(node, reason)
+        self._late.update(filter(None, node.outputs))
+
+    def _step(self, node: Node) -> Sequence[Node]:
+        """What a node stands for; nothing once its outputs are in the tables."""
+        parts = resolve_container(node, self.table, self.structures, self._names)
+        if parts is not None:
+            return parts
+        operands = _find_operands(node, self.table, self.structures)
+        require_compilable(node, operands)
+        expanded = expand_node(node, operands, self._names)
+        if expanded is not None:
+            return expanded
+        results = infer_or_fold(node, operands)
+        _require_fresh(node, self.table)
+        self.table.update((t.name, t) for t in results if t.name)
         if not all(t.is_constant for t in results if t.name):
-            kept.append(node)
-    _require_known(name, (*inputs, *outputs), table)
-    whole = Graph(name, tuple(kept), table, tuple(inputs), tuple(outputs))
-    return whole.rewrite(kept)
+            self.kept.append(node)
+        return ()
 
 
 def _name_inputs(unknown: NotFixed, nodes: Iterable[Node], inputs: Sequence[str]) -> UnsupportedOp:
@@ -146,14 +208,21 @@ def _read_extents(node: Node, data: Tensor) -> np.ndarray | None:
     return np.array(dims, np.int64) if all(isinstance(d, int) for d in dims) else None
 
 
-def _find_operands(node: Node, table: Mapping[str, Tensor]) -> list[Tensor | None]:
+def _find_operands(
+    node: Node, table: Mapping[str, Tensor], structures: Mapping[str, Structure]
+) -> list[Tensor | None]:
+    """The types of the inputs; None for one that is absent, or that is no tensor."""
     for name in node.inputs:
-        if name and name not in table:
+        if name == RANDOM_KEY and name not in table:
+            raise NeedsValues(
+                f"{node.op} {node.name!r} draws numbers that differ from call to call", ()
+            )
+        if name and name not in table and name not in structures:
             raise InvalidModel(
                 f"{node.op} {node.name!r} reads {name!r}, which is no input, no constant and no "
                 "output of an earlier node; sort the nodes topologically or add the tensor"
             )
-    return [table[name] if name else None for name in node.inputs]
+    return [table.get(name) for name in node.inputs]
 
 
 def _require_fresh(node: Node, table: Mapping[str, Tensor]) -> None:

@@ -9,14 +9,14 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import numpy as np
 import onnx
 from onnx import GraphProto, ModelProto, inliner, numpy_helper
 
-from polyc.errors import InvalidModel, PolycError
+from polyc.errors import InvalidModel, NeedsValues, PolycError
 from polyc.graph.external_data import read_sparse, read_tensor
 from polyc.graph.fix_sizes import fix_tensor
 from polyc.graph.infer import infer_graph
@@ -30,6 +30,7 @@ from polyc.graph.onnx_checks import (
 )
 from polyc.graph.onnx_nodes import (
     STANDARD_DOMAINS,
+    OpenInput,
     brief,
     constant_tensor,
     is_constant,
@@ -48,23 +49,54 @@ SMALL_ELEMENTS = 1024
 """Integer constants up to this size stay in the skeleton, where they may be shapes."""
 
 
-def import_onnx(
-    source: str | os.PathLike[str] | bytes | ModelProto, sizes: Mapping[str, int] | None = None
-) -> Graph:
+Source = str | os.PathLike[str] | bytes | ModelProto
+
+
+@dataclass(frozen=True)
+class UntypedModel:
+    """A model as it is read: checked, its functions inlined, its nodes in newest forms.
+
+    `inputs` are in order, tensors with symbols for sizes that are not said.
+    """
+
+    name: str
+    nodes: tuple[Node, ...]
+    constants: Mapping[str, Tensor]
+    inputs: tuple[Tensor | OpenInput, ...]
+    outputs: tuple[str, ...]
+
+
+def import_onnx(source: Source, sizes: Mapping[str, int] | None = None) -> Graph:
     """Read a model: path, serialised bytes, or ModelProto -> Graph in newest operator forms.
 
     Initialisers are constants, also where the model lists them as inputs with a default value. A
     named dimension becomes a symbol, an unknown one a fresh symbol such as "x_d0"; `sizes` are the
     values of symbols that are known. Raises InvalidModel for a malformed, inconsistent or unsafe
-    model, UnsupportedOp for a valid one that is not compiled, and ShapeError where shapes do not
-    fit.
+    model, UnsupportedOp for a valid one that is not compiled, NeedsValues for one that only a call
+    completes, and ShapeError where shapes do not fit.
     """
+    model = read_model(source)
+    for given in model.inputs:
+        if isinstance(given, OpenInput):
+            raise NeedsValues(given.reason, ())
+    typed = [fix_tensor(t, sizes or {}) for t in model.inputs if isinstance(t, Tensor)]
+    return infer_graph(
+        model.name,
+        model.nodes,
+        {**model.constants, **{t.name: t for t in typed}},
+        [t.name for t in typed],
+        model.outputs,
+    )
+
+
+def read_model(source: Source) -> UntypedModel:
+    """A model as it is read; raises what `import_onnx` raises before types are inferred."""
     # 1. Bytes become a protobuf message, and its data become arrays.
     model, folder = _parse(source)
     check_text(model)
     opset = find_opset(model)
     constants = _read_constants(model.graph, folder)
-    inputs = [fix_tensor(t, sizes or {}) for t in read_inputs(model.graph, constants)]
+    inputs = read_inputs(model.graph, constants)
 
     # 2. What is left is checked as a whole before anything relies on it.
     skeleton = _without_data(model, constants, opset)
@@ -78,12 +110,12 @@ def import_onnx(
 
     # 4. Constant nodes leave last: functions and the upgrade bring new ones.
     fresh = [constant_tensor(n) for n in nodes if is_constant(n)]
-    return infer_graph(
+    return UntypedModel(
         skeleton.graph.name,
-        _rename([n for n in nodes if not is_constant(n)]),
-        {**constants, **{t.name: t for t in (*fresh, *inputs)}},
-        [t.name for t in inputs],
-        [o.name for o in skeleton.graph.output],
+        tuple(_rename([n for n in nodes if not is_constant(n)])),
+        {**constants, **{t.name: t for t in fresh}},
+        inputs,
+        tuple(o.name for o in skeleton.graph.output),
     )
 
 
@@ -190,9 +222,11 @@ def _infer_types(model: ModelProto) -> dict[str, Tensor]:
     types = {t.name: Tensor(t.name, np.dtype(np.int64), tuple(t.dims)) for t in graph.initializer}
     for info in (*graph.input, *graph.value_info, *graph.output):
         try:
-            types[info.name] = read_type(info, ())
+            known = read_type(info, ())
         except PolycError:
             continue
+        if isinstance(known, Tensor):
+            types[info.name] = known
     return types
 
 

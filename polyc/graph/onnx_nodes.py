@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Container, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -16,6 +17,9 @@ from polyc.graph.ir import Body, Node, Tensor
 
 STANDARD_DOMAINS = ("", "ai.onnx")
 """Two names of one domain: that of the standard's operators."""
+
+TEXT = np.dtype(object)
+"""The element type of tensors of strings: NumPy keeps them as Python's."""
 
 _NUMBERS = {
     "value_int": np.int64,
@@ -49,11 +53,11 @@ def read_node(proto: NodeProto, index: int, folder: Path | None) -> Node:
 
 
 def read_attribute(attribute: AttributeProto, folder: Path | None, owner: str) -> Any:
-    """AttributeProto -> int, float, str, array, Body, or a tuple of one of them."""
+    """AttributeProto -> int, float, str, array, Body, TypeProto, or a tuple of one of them."""
     if attribute.ref_attr_name:
         raise InvalidModel(f"{owner} refers to an attribute of a function, but stands outside one")
     kind = AttributeProto.AttributeType.Name(attribute.type)
-    if kind in ("UNDEFINED", "TYPE_PROTO", "TYPE_PROTOS"):
+    if kind in ("UNDEFINED", "TYPE_PROTOS"):
         raise UnsupportedOp(f"{owner} has the kind {kind}, which is not read; remove it")
     value = onnx.helper.get_attribute_value(attribute)
     many = kind.endswith("S")
@@ -102,7 +106,7 @@ def constant_tensor(node: Node) -> Tensor:
     ((key, value),) = node.attributes.items()
     name = node.outputs[0]
     if key.startswith("value_string"):
-        raise UnsupportedOp(f"constant {brief(name)} holds strings; only numbers are compiled")
+        value = np.array(value, TEXT)
     if key in _NUMBERS and not isinstance(value, str | np.ndarray | Body):
         value = np.array(value, _NUMBERS[key])
     if not isinstance(value, np.ndarray):
@@ -110,22 +114,40 @@ def constant_tensor(node: Node) -> Tensor:
     return Tensor(name, value.dtype, value.shape, value)
 
 
-def read_inputs(graph: GraphProto, constants: Container[str]) -> tuple[Tensor, ...]:
-    """The graph's inputs that are no constants, as typed tensors."""
+@dataclass(frozen=True)
+class OpenInput:
+    """An input that is no tensor of numbers, so that a call says what it is; and what it is.
+
+    is_optional: a call may leave it out.
+    """
+
+    name: str
+    reason: str
+    is_optional: bool = False
+
+
+def read_inputs(graph: GraphProto, constants: Container[str]) -> tuple[Tensor | OpenInput, ...]:
+    """The graph's inputs that are no constants, as typed tensors where they are tensors."""
     named = {d.dim_param for i in graph.input for d in i.type.tensor_type.shape.dim if d.dim_param}
     return tuple(read_type(i, named) for i in graph.input if i.name not in constants)
 
 
-def read_type(info: onnx.ValueInfoProto, symbols: Container[str]) -> Tensor:
+def read_type(info: onnx.ValueInfoProto, symbols: Container[str]) -> Tensor | OpenInput:
     """x: float[N, 3, ?] -> Tensor("x", float32, ("N", 3, "x_d2")), fresh beside `symbols`."""
     owner = f"input {brief(info.name)}"
     kind = info.type.WhichOneof("value")
+    if kind is None:
+        raise UnsupportedOp(f"{owner} is a value without a type; state it")
     if kind != "tensor_type":
-        raise UnsupportedOp(f"{owner} is a {kind or 'value without a type'}; only tensors are read")
+        what = kind.removesuffix("_type").replace("optional", "value that may be absent")
+        reason = f"{owner} is a {what}, of which a call says what it holds"
+        return OpenInput(info.name, reason, kind == "optional_type")
     proto = info.type.tensor_type
     if not proto.HasField("shape"):
         raise UnsupportedOp(f"{owner} has no shape; state at least its number of dimensions")
     dtype = dtype_of(proto.elem_type, owner)
+    if dtype == TEXT:
+        return OpenInput(info.name, f"{owner} holds strings, which only a call brings")
     dims = proto.shape.dim
     check_extents([d.dim_value if d.HasField("dim_value") else 1 for d in dims], dtype, owner)
     shape = (

@@ -84,9 +84,10 @@ class KernelRow:
 
 @dataclass(frozen=True)
 class Fallback:
-    """A node that was not compiled, and why."""
+    """A node that was not compiled, its operator, and why."""
 
     node: str
+    operator: str
     reason: str
 
 
@@ -196,7 +197,7 @@ class Report:
         )
         lines += _grouped("not fused", refused, examples)
         lines += [("textual order", s) for s in self.schedule_fallbacks]
-        lines += [("not compiled", f"{f.node}: {f.reason}") for f in self.fallbacks]
+        lines += [("not compiled", f"{f.operator} {f.node}: {f.reason}") for f in self.fallbacks]
         return lines
 
     def __str__(self) -> str:

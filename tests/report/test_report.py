@@ -28,7 +28,7 @@ REPORT = Report(
         KernelRow(HOSTILE, (HOSTILE,), HOSTILE, None, None, HOSTILE),
         KernelRow("add_1", ("add1",), "rows", 10, 4096, "", copies="x -> x_padded"),
     ),
-    (Fallback("Loop_1", "loops are not compiled"),),
+    (Fallback("split", "StringSplit", "it reads text"),),
     (*(f"batch_norm_folding: bn{k} into conv{k}" for k in range(5)), "gemm: transB"),
     ("cluster 3: budget spent",),
     1 << 20,
@@ -46,7 +46,7 @@ def test_json_round_trip():
 
 def test_the_table_says_everything():
     text = str(REPORT)
-    said = ["Conv conv1, Relu relu1", "2 M", "not compiled: Loop_1: loops are not compiled"]
+    said = ["Conv conv1, Relu relu1", "2 M", "not compiled: StringSplit split: it reads text"]
     said += ["25 MB of weights", "1.75 s: lower 0.50, build 1.25", "budget spent", "cpu avx512"]
     said += ["<script>alert", "proven: arena: 2 arrays apart", "largest live set is 524 kB"]
     said += ["not fused: 2 x the tile would split: c1 after p1 (2 kB); c0 after p0 (1 kB)"]

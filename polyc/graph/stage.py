@@ -1,0 +1,105 @@
+"""A part of a model that can be compiled now, and the nodes that wait for what it computes.
+
+i = NonZero(x); y = Gather(w, i)     w: float32[4, 8]
+
+How many indices there are is known when the first kernel has run, so that the graph is cut there:
+a stage that finds them, then one that is compiled for the size that was found.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+
+from polyc.errors import NotFixed, UnsupportedOp
+from polyc.graph.bodies import reads
+from polyc.graph.containers import Structure
+from polyc.graph.infer import Walk
+from polyc.graph.ir import Graph, Node, Tensor
+from polyc.graph.run_time import RunTimeNode
+
+
+@dataclass(frozen=True)
+class Late:
+    """A node that waits, and why the reference evaluator computes it where it does.
+
+    is_direct: it is no kernel's, and runs as soon as its inputs are there; else it waits for them
+    to be typed.
+    """
+
+    node: Node
+    reason: str = ""
+    is_direct: bool = False
+
+
+@dataclass(frozen=True)
+class Stage:
+    """What can be compiled, and what is left.
+
+    graph: its outputs are the tensors that somebody still needs; it may have no node. waiting:
+    what is left, in order. wanted: tensors whose values must be known to go on. constants, and
+    structures: what the nodes left, and the caller, may read besides.
+    """
+
+    graph: Graph
+    waiting: tuple[Late, ...]
+    wanted: tuple[str, ...]
+    constants: Mapping[str, Tensor]
+    structures: Mapping[str, Structure]
+
+
+def infer_stage(
+    name: str,
+    nodes: Sequence[Node],
+    known: Mapping[str, Tensor],
+    structures: Mapping[str, Structure],
+    outputs: Sequence[str],
+) -> Stage:
+    """As much of the nodes as can be typed.
+
+    `known` are the types of what is there, with values where they may decide; `structures` are
+    those of sequences and optionals. Raises as `infer_graph`, but postpones what needs values.
+    """
+    waiting: list[Late] = []
+    wanted: list[str] = []
+
+    def postpone(node: Node, reason: UnsupportedOp) -> None:
+        if isinstance(reason, NotFixed):
+            wanted.append(reason.tensor)
+        if isinstance(reason, RunTimeNode):
+            waiting.append(Late(node, reason.reason, is_direct=True))
+        else:
+            waiting.append(Late(node))
+
+    walk = Walk(nodes, known, postpone, structures)
+    walk.run()
+    asked = [*outputs, *wanted, *(name for late in waiting for name in reads(late.node))]
+    needed = dict.fromkeys(flatten(asked, walk.structures))
+    computed = {o for n in walk.kept for o in n.outputs if o}
+    read = {name for n in walk.kept for name in reads(n)}
+    results = tuple(n for n in needed if n in computed)
+    inputs = tuple(n for n, t in known.items() if n in read and not t.is_constant)
+    graph = Graph(name, tuple(walk.kept), walk.table, inputs, results).rewrite(walk.kept)
+    constants = {n: walk.table[n] for n in needed if n in walk.table and walk.table[n].is_constant}
+    return Stage(graph, tuple(waiting), tuple(wanted), constants, walk.structures)
+
+
+def flatten(names: Iterable[str], structures: Mapping[str, Structure]) -> Iterator[str]:
+    """The names, sequences as those of their elements."""
+    for name in names:
+        if name in structures:
+            yield from flatten(structures[name] or (), structures)
+        else:
+            yield name
+
+
+def split_direct(waiting: Sequence[Late]) -> tuple[tuple[Late, ...], tuple[Late, ...]]:
+    """Those that can run before any other, and the rest."""
+    direct, rest, later = [], [], set[str]()
+    for late in waiting:
+        if late.is_direct and later.isdisjoint(reads(late.node)):
+            direct.append(late)
+        else:
+            rest.append(late)
+            later.update(filter(None, late.node.outputs))
+    return tuple(direct), tuple(rest)

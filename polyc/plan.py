@@ -1,0 +1,225 @@
+"""Models in stages: what can be compiled is, and what it finds decides what comes next.
+
+A `Plan` are nodes that wait for values; with those of a call it gives a `Step`: a compiled model
+of all that can be typed now, and the plan of what is left. Steps are kept by the shapes of what
+they read, and by the values that were made constants.
+"""
+
+from __future__ import annotations
+
+from collections import OrderedDict
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+from polyc.errors import NeedsValues, UnsupportedOp
+from polyc.graph.bodies import reads
+from polyc.graph.containers import Structure
+from polyc.graph.infer import find_sources
+from polyc.graph.ir import Graph, Tensor
+from polyc.graph.onnx_nodes import TEXT
+from polyc.graph.run_time import RANDOM_KEY, run_node
+from polyc.graph.stage import Late, Stage, flatten, infer_stage, split_direct
+from polyc.model import CompiledModel
+
+MAX_VALUES = 4096
+"""Elements of the largest tensor that is made a constant: what steers shapes is a short list."""
+
+MAX_STEERING = 64
+"""Elements, in all, of tensors that are made constants for the sake of what is computed from them.
+
+What depends on more is computed by a stage of its own, and only its result decides.
+"""
+
+MAX_KEPT = 64
+"""Steps that a plan keeps; the least recently used one goes first."""
+
+Compile = Callable[[Graph], CompiledModel]
+
+
+@dataclass
+class Call:
+    """What is there in one call: arrays by name, and the structure of what is no tensor.
+
+    models, evaluated: what has run so far.
+    """
+
+    values: dict[str, Any] = field(default_factory=dict)
+    structures: dict[str, Structure] = field(default_factory=dict)
+    models: list[tuple[CompiledModel, dict[str, Any]]] = field(default_factory=list)
+    evaluated: list[Late] = field(default_factory=list)
+
+    def put(self, name: str, value: Any) -> None:
+        """Enter a value; the elements of a list get names of their own."""
+        if value is None:
+            self.structures[name] = None
+        elif isinstance(value, list | tuple):
+            elements = tuple(f"{name}.{k}" for k in range(len(value)))
+            self.structures[name] = elements
+            for element, part in zip(elements, value, strict=True):
+                self.put(element, part)
+        else:
+            is_text = isinstance(value, np.ndarray) and value.dtype.kind == "U"
+            self.values[name] = value.astype(TEXT) if is_text else value
+
+    def get(self, name: str) -> Any:
+        """The value under a name, put together again; None for the empty name."""
+        if name in self.values:
+            return self.values[name]
+        elements = self.structures[name] if name else None
+        return None if elements is None else [self.get(e) for e in elements]
+
+
+@dataclass(frozen=True)
+class Step:
+    """A compiled stage (None if it has no node), and what follows."""
+
+    model: CompiledModel | None
+    stage: Stage
+    rest: Plan
+
+
+class Plan:
+    """Nodes that wait for values.
+
+    waiting: in order; constants: those that they read; outputs: those of the whole model.
+    """
+
+    def __init__(
+        self,
+        name: str,
+        waiting: Sequence[Late],
+        constants: Mapping[str, Tensor],
+        outputs: Sequence[str],
+        compile: Compile,
+    ) -> None:
+        self._name, self._outputs, self._compile = name, outputs, compile
+        self._constants = constants
+        self._direct, rest = split_direct(waiting)
+        self._nodes = [late.node for late in rest]
+        written = {o for n in self._nodes for o in n.outputs}
+        asked = dict.fromkeys(name for n in self._nodes for name in reads(n) if name)
+        self._reads = [n for n in asked if n not in written and n not in constants]
+        self._steering: set[str] = set()
+        self._kept: OrderedDict[Any, Step] = OrderedDict()
+
+    def run(self, call: Call) -> Plan | None:
+        """Run what is ready, then the stage behind it; the plan of what is left, if any is."""
+        for late in self._direct:
+            results = run_node(late.node, [call.get(name) for name in late.node.inputs])
+            for name, value in zip(late.node.outputs, results, strict=False):
+                call.put(name, value)
+            if late.reason:
+                call.evaluated.append(late)
+        if not self._nodes:
+            return None
+        step = self._find_step(call)
+        call.structures.update(step.stage.structures)
+        call.values.update((n, t.value) for n, t in step.stage.constants.items())
+        if step.model is not None:
+            feeds = {s.name: _feed(call, s.name) for s in step.model.inputs}
+            call.models.append((step.model, feeds))
+            call.values.update(step.model.run(feeds))
+        return step.rest
+
+    def _find_step(self, call: Call) -> Step:
+        """The step for what there is; more values may turn out to steer while compiling."""
+        there = [n for n in self._reads if n in call.structures or n in call.values]
+        while True:
+            key = (*map(_signature(call, self._steering), there),)
+            if key in self._kept:
+                self._kept.move_to_end(key)
+                return self._kept[key]
+            step = self._make_step(call, there)
+            if step is not None:
+                self._kept[key] = step
+                if len(self._kept) > MAX_KEPT:
+                    self._kept.popitem(last=False)
+                return step
+
+    def _make_step(self, call: Call, there: Sequence[str]) -> Step | None:
+        """A new step; None if it turns out that more values have to be constants."""
+        types = {n: self._type(n, call.values[n]) for n in flatten(there, call.structures)}
+        types[RANDOM_KEY] = Tensor(RANDOM_KEY, np.dtype(np.uint32), (2,))
+        known = {**types, **self._constants}
+        stage = infer_stage(self._name, self._nodes, known, call.structures, self._outputs)
+        try:
+            if self._steer(self._choose_steering(stage, types)):
+                return None
+            model = self._compile(stage.graph) if stage.graph.nodes else None
+        except NeedsValues as more:  # the lowering needs a value that the types did not
+            if not self._steer(set(more.inputs)):
+                raise
+            return None
+        if model is None and len(stage.waiting) == len(self._nodes) and not _moves(stage):
+            raise UnsupportedOp(
+                f"model {self._name!r}: the values of {', '.join(stage.wanted)} decide what is "
+                "compiled, and nothing computes them; export it with fixed sizes"
+            )
+        rest = Plan(self._name, stage.waiting, stage.constants, self._outputs, self._compile)
+        rest._steering |= set(stage.wanted)
+        return Step(model, stage, rest)
+
+    def _steer(self, names: set[str]) -> bool:
+        """Make values constants from now on; whether that is news."""
+        fresh = names - self._steering
+        self._steering |= fresh
+        return bool(fresh)
+
+    def _choose_steering(self, stage: Stage, types: Mapping[str, Tensor]) -> set[str]:
+        """What should be constants, so that what is wanted is known without a stage."""
+        chosen: set[str] = set()
+        for name in stage.wanted:
+            if name in types:
+                chosen.add(name)
+                continue
+            sources = find_sources(name, stage.graph.nodes, list(types))
+            size = sum(types[s].size for s in sources)
+            if RANDOM_KEY not in sources and 0 < size <= MAX_STEERING:
+                chosen.update(sources)
+        return chosen
+
+    def _type(self, name: str, value: Any) -> Tensor:
+        """The type of an array, with its value if that decides something."""
+        shape, dtype = tuple(np.shape(value)), np.dtype(getattr(value, "dtype", TEXT))
+        if name not in self._steering:
+            return Tensor(name, dtype, shape)
+        array = np.asarray(value)
+        if array.size > MAX_VALUES:
+            raise UnsupportedOp(
+                f"model {self._name!r}: what is compiled depends on the {array.size} values of "
+                f"{name!r}; at most {MAX_VALUES} are made constants: make it an initializer"
+            )
+        return Tensor(name, dtype, shape, array)
+
+
+def _moves(stage: Stage) -> bool:
+    """Whether something can run without a compiled stage."""
+    return bool(split_direct(stage.waiting)[0])
+
+
+def _feed(call: Call, name: str) -> Any:
+    if name == RANDOM_KEY and name not in call.values:
+        call.values[name] = np.random.SeedSequence().generate_state(2)
+    return call.values[name]
+
+
+def _signature(call: Call, steering: set[str]) -> Callable[[str], Any]:
+    """What a step depends on: structures, shapes and types, and values that steer."""
+
+    def sign(name: str) -> Any:
+        if name in call.structures:
+            elements = call.structures[name]
+            return elements and (elements, *map(sign, elements))
+        value = call.values[name]
+        kind = (np.shape(value), str(getattr(value, "dtype", "")))
+        return (*kind, np.asarray(value).tobytes()) if name in steering else kind
+
+    return sign
+
+
+def outputs_of(call: Call, names: Sequence[str]) -> Iterator[tuple[str, Any]]:
+    """The model's outputs, by name."""
+    return ((name, call.get(name)) for name in names)

@@ -1,0 +1,162 @@
+"""Models that are compiled in stages: sequences, optionals, text, sizes that are data."""
+
+import numpy as np
+import onnx
+import pytest
+from onnx import TensorProto, helper, parser
+from onnx.reference import ReferenceEvaluator
+
+import polyc
+from polyc.errors import RuntimeFailure, ShapeError, UnsupportedOp
+from polyc.options import Options
+
+RNG = np.random.default_rng(5)
+
+
+@pytest.fixture
+def compiled(tmp_path):
+    options = Options(cache_dir=tmp_path, threads=1)
+    return lambda model: polyc.compile(model, target="baseline", options=options)
+
+
+def model_of(text, opset=21):
+    return parser.parse_model(f'<ir_version: 10, opset_import: ["": {opset}]> {text}')
+
+
+def assert_same(got, want):
+    if want is None or isinstance(want, list):
+        assert (got is None) == (want is None)
+        for g, w in zip(got or [], want or [], strict=True):
+            assert_same(g, w)
+    elif want.dtype == object:
+        assert got.tolist() == want.tolist()
+    else:
+        np.testing.assert_allclose(got, want, rtol=1e-6)
+        assert got.dtype == want.dtype
+
+
+def assert_as_reference(compiled, text, **feeds):
+    """The same results as onnx's reference evaluator; the model is returned."""
+    source = model_of(text)
+    model = compiled(source)
+    outputs = [o.name for o in source.graph.output]
+    for name, want in zip(outputs, ReferenceEvaluator(source).run(None, feeds), strict=True):
+        assert_same(model.run(feeds)[name], want)
+    return model
+
+
+SEQUENCES = {
+    "insert": """g (float[2] a, float[3] b) => (float[n] y) {
+        s = SequenceConstruct(a, b) at = Constant<value_int = -2>()
+        t = SequenceInsert(s, b, at) u = SequenceInsert(t, a)
+        y = ConcatFromSequence<axis = 0>(u) }""",
+    "erase": """g (float[2] a, float[3] b) => (float[n] y, int64 n) {
+        s = SequenceConstruct(a, b, a) first = Constant<value_int = 0>()
+        t = SequenceErase(s, first) u = SequenceErase(t)
+        y = SequenceAt(u, first) n = SequenceLength(t) }""",
+    "split": """g (float[2] a, float[7] b) => (float[n] y, seq(float[k]) z) {
+        three = Constant<value_int = 3>() last = Constant<value_int = -1>()
+        z = SplitToSequence(b, three) y = SequenceAt(z, last) }""",
+    "rows": """g (float[2] a, float[3] b) => (float[m] y) {
+        s = SplitToSequence<keepdims = 0>(b)
+        y = ConcatFromSequence<axis = 0, new_axis = 1>(s) }""",
+}
+
+
+@pytest.mark.parametrize("name", SEQUENCES)
+def test_sequences_leave_nothing_to_the_reference(compiled, name):
+    a, b = (RNG.standard_normal(n).astype(np.float32) for n in (2, 7 if name == "split" else 3))
+    model = assert_as_reference(compiled, SEQUENCES[name], a=a, b=b)
+    assert not model.explain().fallbacks
+
+
+MAP = """g (seq(float[n]) s) => (float[k] y, int64 count) {
+    count = SequenceLength(s)
+    t = SequenceMap<body = f (float[m] x) => (float[m] r) { r = Exp(x) }>(s)
+    y = ConcatFromSequence<axis = 0>(t) }"""
+
+
+def test_a_call_says_how_long_a_sequence_is(compiled):
+    for lengths in ((3, 1), (2,), (1, 0, 5)):
+        parts = [RNG.standard_normal(n).astype(np.float32) for n in lengths]
+        model = assert_as_reference(compiled, MAP, s=parts)
+    assert not model.explain().fallbacks
+    with pytest.raises(ShapeError, match="at least 1 element"):
+        model.run({"s": []})
+
+
+def test_an_optional_may_be_left_out(compiled):
+    text = """g (optional(float[2]) o, float[2] x) => (float[2] y) {
+        there = OptionalHasElement(o)
+        y = If(there) <then_branch = t () => (float[2] v) { v = OptionalGetElement(o) },
+                       else_branch = e () => (float[2] v) { v = Neg(x) }> }"""
+    model = compiled(model_of(text))
+    x, o = np.ones(2, np.float32), np.zeros(2, np.float32)
+    np.testing.assert_array_equal(model.run({"x": x})["y"], -x)
+    np.testing.assert_array_equal(model.run({"x": x, "o": o})["y"], o)
+    np.testing.assert_array_equal(model.run({"x": x, "o": None})["y"], -x)
+
+
+TEXT = """g (string[2] a, string[2] b, float[2] x) => (float[2] y, string[2] c) {
+    c = StringConcat(a, b)
+    same = Equal(a, b)
+    n = Cast<to = 1>(same)
+    r = Exp(x)
+    y = Mul(r, n) }"""
+
+
+def test_text_goes_to_the_reference_and_the_rest_is_compiled(compiled):
+    a, b = np.array(["x", "y"], object), np.array(["x", "ä"], object)
+    model = assert_as_reference(compiled, TEXT, a=a, b=b, x=np.float32([1, 2]))
+    report = model.explain()
+    assert [f.operator for f in report.fallbacks] == ["StringConcat", "Equal"]
+    assert {f.reason for f in report.fallbacks} == {"it reads text"}
+    assert "not compiled: StringConcat" in str(report)
+    assert len(report.kernels) == 2  # Exp before, the product after
+    assert model(a.astype("U"), b, [1.0, 2.0])[1].tolist() == ["xx", "yä"]
+
+
+def test_what_the_reference_cannot_do_is_named(compiled):
+    model = compiled(model_of("g (uint8[3] x) => (uint8[a, b, c] y) { y = ImageDecoder(x) }"))
+    with pytest.raises(RuntimeFailure, match=r"ImageDecoder.*the reference evaluator fails"):
+        model(np.zeros(3, np.uint8))
+
+
+def test_a_value_that_much_decides_is_computed_by_a_stage(compiled):
+    """The length of a slice is the sum of a hundred numbers: too many to compile for them."""
+    text = """g (float[50] x, int64[100] m) => (float[k] y) {
+        axes = Constant<value_ints = [0]>() zero = Constant<value_ints = [0]>()
+        n = ReduceSum(m, axes) r = Exp(x)
+        y = Slice(r, zero, n, axes) }"""
+    model = compiled(model_of(text))
+    for count in (3, 7, 3):
+        m = np.zeros(100, np.int64)
+        m[RNG.permutation(100)[:count]] = 1
+        x = RNG.standard_normal(50).astype(np.float32)
+        np.testing.assert_allclose(model.run({"x": x, "m": m})["y"], np.exp(x)[:count], rtol=1e-6)
+    first = next(iter(model._plan._kept.values()))
+    assert len(model._plan._kept) == 1
+    assert len(first.rest._kept) == 2
+    seconds = model.profile({"x": x, "m": m}, repeats=1)
+    assert len(seconds) == len(model.explain().kernels)
+    out = np.empty(3, np.float32)
+    assert model(x, m, out=out) is out
+    with pytest.raises(ShapeError, match="the result is"):
+        model(x, m, out=np.empty(4, np.float32))
+
+
+def test_names_of_stages_do_not_collide(compiled):
+    nodes = [helper.make_node("Identity", ["s"], ["t"]),
+             helper.make_node("SequenceAt", ["t", "at"], ["y"])]  # fmt: skip
+    infos = [helper.make_tensor_sequence_value_info("s", TensorProto.FLOAT, None),
+             helper.make_tensor_value_info("at", TensorProto.INT64, [])]  # fmt: skip
+    graph = helper.make_graph(nodes, "g", infos, [onnx.ValueInfoProto(name="y")])
+    source = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 21)], ir_version=10)
+    model = compiled(source)
+    s = [np.float32([1, 2]), np.float32([3])]
+    assert model(s, np.array(1)).tolist() == [3]
+    assert model(s, np.array(-2)).tolist() == [1, 2]
+    with pytest.raises(ShapeError, match="position"):
+        model(s, np.array(2))
+    with pytest.raises(UnsupportedOp, match="save is not defined"):
+        model.save("nowhere")
