@@ -33,6 +33,7 @@ from polyc.scop.distribute import distribute
 from polyc.scop.inline import inline_pointwise
 from polyc.scop.lower import lower_graph
 from polyc.scop.merge_copies import merge_copies
+from polyc.scop.remove_frames import remove_frames
 from polyc.scop.scop import Scop
 from polyc.scop.split_reductions import split_reductions
 from polyc.spec import TensorSpec
@@ -152,8 +153,8 @@ def cluster_model(
         trace.dump("graph", graph)
 
     # 3. Graph -> Scop: statements with integer-set domains; data movement becomes views.
+    on_gpu = isinstance(target, CudaTarget)
     with trace.step("lower"):
-        on_gpu = isinstance(target, CudaTarget)
         scop = lower_graph(graph, options.minimal_filtering and not on_gpu)
 
     # 4. Scop -> Scop: what needs no loop of its own goes. Inlining first: chains become one
@@ -161,6 +162,7 @@ def cluster_model(
     #    moving their sources into their targets; then divisions go. Last, when it is known what
     #    is summed up, long sums are split for threads.
     with trace.step("fuse"):
+        scop = remove_frames(scop) if on_gpu else scop
         scop = delinearise(merge_copies(distribute(inline_pointwise(scop))))
         scop = split_reductions(scop)
         trace.dump("scop", scop)

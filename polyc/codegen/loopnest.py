@@ -278,6 +278,21 @@ def rewrite_elements(assign: Assign, rewrite: Callable[[Element], Element]) -> A
     return replace(assign, target=rewrite(assign.target), value=visit(assign.value))
 
 
+def rewrite_tests(expr: LoopExpr, rewrite: Callable[[Condition], Condition]) -> LoopExpr:
+    """The expression with every condition in it rewritten."""
+    match expr:
+        case Test(condition):
+            return replace(expr, condition=rewrite(condition))
+        case Read(dynamic=dynamic):
+            return replace(expr, dynamic=tuple((d, rewrite_tests(e, rewrite)) for d, e in dynamic))
+        case Call(arguments=arguments):
+            return replace(expr, arguments=tuple(rewrite_tests(a, rewrite) for a in arguments))
+        case Cast(argument=argument):
+            return replace(expr, argument=rewrite_tests(argument, rewrite))
+        case _:
+            return expr
+
+
 def substitute_element(element: Element, values: Mapping[str, Affine]) -> Element:
     return Element(element.array, tuple(substitute(i, values) for i in element.index))
 

@@ -12,7 +12,22 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from math import gcd
 
-from polyc.codegen.index import Affine, Atom, FloorDiv, Mod, Var, const, floordiv, modulo
+from polyc.codegen.index import (
+    Affine,
+    Atom,
+    Choice,
+    Compare,
+    Condition,
+    FloorDiv,
+    Logic,
+    Mod,
+    Var,
+    choice,
+    const,
+    floordiv,
+    linear,
+    modulo,
+)
 from polyc.codegen.loopnest import Element
 
 Multiples = Mapping[str, int]
@@ -58,11 +73,62 @@ def _rebuild(index: Affine) -> Affine:
 def _rebuild_atom(atom: Atom) -> Affine:
     match atom:
         case FloorDiv(argument, divisor):
-            return floordiv(fold(argument), divisor)
+            return _quotient(fold(argument), divisor)
         case Mod(argument, divisor):
             return _reduced(fold(argument), divisor)
+        case Choice(condition, then, otherwise):
+            return choice(fold_condition(condition), fold(then), fold(otherwise))
         case _:
             return Affine(0, ((atom, 1),))
+
+
+def fold_condition(condition: Condition) -> Condition:
+    """The condition with its indices folded."""
+    match condition:
+        case Compare(operator, left):
+            return Compare(operator, fold(left))
+        case Logic(operator, arguments):
+            return Logic(operator, tuple(map(fold_condition, arguments)))
+
+
+def _quotient(index: Affine, divisor: int) -> Affine:
+    """floor(index / divisor) by the quotient that all shifts and signs of it share.
+
+    floor((c - 2 k)/9)  ->  floor((7 k + c)/9) - k          floor((2 - k)/3)  ->  -floor(k/3)
+
+    So what addresses and conditions have in common is computed once, of numbers that are not
+    negative where loops begin at 0.
+    """
+    whole, rest = _split(index, divisor)
+    if not _is_shorter_negated(rest, divisor):
+        return whole + floordiv(rest, divisor)
+    more, rest = _split(_negated(rest, divisor), divisor)
+    return whole - more - floordiv(rest, divisor)
+
+
+def _remainder(index: Affine, divisor: int) -> Affine:
+    """index mod divisor, of what `_quotient` divides."""
+    _, rest = _split(index, divisor)
+    if not _is_shorter_negated(rest, divisor):
+        return modulo(rest, divisor)
+    _, rest = _split(_negated(rest, divisor), divisor)
+    return const(divisor - 1) - modulo(rest, divisor)
+
+
+def _split(index: Affine, divisor: int) -> tuple[Affine, Affine]:
+    """(q, r) with  index = divisor * q + r,  no coefficient of r outside of 0 … divisor - 1."""
+    whole = linear(index.constant // divisor, {a: c // divisor for a, c in index.terms})
+    return whole, linear(index.constant % divisor, {a: c % divisor for a, c in index.terms})
+
+
+def _negated(index: Affine, divisor: int) -> Affine:
+    """b with  floor(index / divisor) = -floor(b / divisor)."""
+    return const(divisor - 1) - index
+
+
+def _is_shorter_negated(rest: Affine, divisor: int) -> bool:
+    _, other = _split(_negated(rest, divisor), divisor)
+    return sum(c for _, c in other.terms) < sum(c for _, c in rest.terms)
 
 
 def _reduced(index: Affine, divisor: int) -> Affine:
@@ -73,7 +139,7 @@ def _reduced(index: Affine, divisor: int) -> Affine:
             total = total + atom.argument * coefficient
         else:
             total = total + Affine(0, ((atom, coefficient),))
-    return modulo(total, divisor)
+    return _remainder(total, divisor)
 
 
 def _count(index: Affine) -> int:

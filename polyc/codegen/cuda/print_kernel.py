@@ -20,7 +20,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from math import prod
 
-from polyc.codegen.cuda.fold import fold_address
+from polyc.codegen.cuda.fold import fold_address, fold_condition
 from polyc.codegen.cuda.grid import DeviceText, Grid
 from polyc.codegen.cuda.widen import widen
 from polyc.codegen.host_text import scalar_type
@@ -38,6 +38,7 @@ from polyc.codegen.loopnest import (
     extent_of,
     rewrite_elements,
     rewrite_nodes,
+    rewrite_tests,
     walk_nodes,
 )
 from polyc.codegen.print_c import INDENT, clean_line, declare_registers
@@ -116,11 +117,12 @@ def _fold_block(block: Block, shapes: dict[str, tuple[int, ...]]) -> Block:
                 return _fold_block(node, shapes)
             case For(body=body):
                 return replace(node, body=_fold_block(body, shapes))
-            case If(then=then, otherwise=other):
+            case If(condition, then, other):
                 other = _fold_block(other, shapes) if other else None
-                return replace(node, then=_fold_block(then, shapes), otherwise=other)
-            case Assign():
-                return rewrite_elements(node, element)
+                return If(fold_condition(condition), _fold_block(then, shapes), other)
+            case Assign(value=value):
+                tested = replace(node, value=rewrite_tests(value, fold_condition))
+                return rewrite_elements(tested, element)
         return node
 
     def element(e: Element) -> Element:

@@ -1,96 +1,11 @@
 /*
- * Nodes: MaxPool_0.pad
- * x_padded[i0, i1, i2, i3] = f(a constant)
- * Schedule: threads: e/32
- */
-PC_KERNEL(32, 1) void k0_MaxPool_0_pad_4(f32 *__restrict__ x_padded, int *status)
-{
-    (void)status;
-    const int c0 = PC_BLOCK_X;
-    {
-        const int c1 = PC_THREAD_X;
-        if (pc_min(31, -32 * c0 + 175) >= c1) {
-            x_padded[-10 * pc_mod(32 * c0 + c1, 11) + 352 * c0 + 11 * c1] = -__builtin_inff();
-        }
-    }
-}
-
-/*
- * Nodes: MaxPool_0.pad
- * x_padded[i0, i1, i2, i3] = f(a constant)
- * Schedule: threads: e/32
- */
-PC_KERNEL(32, 1) void k1_MaxPool_0_pad_5(f32 *__restrict__ x_padded, int *status)
-{
-    (void)status;
-    const int c0 = PC_BLOCK_X;
-    {
-        const int c1 = PC_THREAD_X;
-        if (pc_min(31, -32 * c0 + 175) >= c1) {
-            x_padded[-10 * pc_mod(32 * c0 + c1, 11) + 352 * c0 + 11 * c1 + 110] = -__builtin_inff();
-        }
-    }
-}
-
-/*
- * Nodes: MaxPool_0.pad
- * x_padded[i0, i1, i2, i3] = f(a constant)
- * Schedule: threads: e/32
- */
-PC_KERNEL(32, 1) void k2_MaxPool_0_pad_6(f32 *__restrict__ x_padded, int *status)
-{
-    (void)status;
-    const int c0 = PC_BLOCK_X;
-    {
-        const int c1 = PC_THREAD_X;
-        if (pc_min(31, -32 * c0 + 143) >= c1) {
-            x_padded[121 * pc_floordiv(32 * c0 + c1, 9) + 11 * pc_mod(32 * c0 + c1, 9) + 11] = -__builtin_inff();
-        }
-    }
-}
-
-/*
- * Nodes: MaxPool_0.pad
- * x_padded[i0, i1, i2, i3] = f(a constant)
- * Schedule: threads: e/32
- */
-PC_KERNEL(32, 1) void k3_MaxPool_0_pad_7(f32 *__restrict__ x_padded, int *status)
-{
-    (void)status;
-    const int c0 = PC_BLOCK_X;
-    {
-        const int c1 = PC_THREAD_X;
-        if (pc_min(31, -32 * c0 + 143) >= c1) {
-            x_padded[121 * pc_floordiv(32 * c0 + c1, 9) + 11 * pc_mod(32 * c0 + c1, 9) + 21] = -__builtin_inff();
-        }
-    }
-}
-
-/*
- * Nodes: MaxPool_0.pad
- * x_padded[i0, i1, i2, i3] = f(x)
- * Schedule: threads: e/32
- */
-PC_KERNEL(32, 1) void k4_MaxPool_0_pad_8(f32 *__restrict__ x_padded, const f32 *__restrict__ x, int *status)
-{
-    (void)status;
-    const int c0 = PC_BLOCK_X;
-    {
-        const int c1 = PC_THREAD_X;
-        if (pc_min(31, -32 * c0 + 1295) >= c1) {
-            x_padded[22 * pc_floordiv(32 * c0 + c1, 81) + 11 * pc_floordiv(32 * c0 + c1, 9) + pc_mod(32 * c0 + c1, 9) + 12] = x[32 * c0 + c1];
-        }
-    }
-}
-
-/*
  * Nodes: MaxPool_0
  * y_acc[n, c, y, x] = f(a constant)
- * y_acc[n, c, y, x, r, q] max= f(x_padded)
+ * y_acc[n, c, y, x, r, q] max= f(x)
  * y[n, c, y, x] = f(y_acc)
  * Schedule: threads: e/32
  */
-PC_KERNEL(32, 1) void k5_MaxPool_0_out(const f32 *__restrict__ x_padded, f32 *__restrict__ y, int *status)
+PC_KERNEL(32, 1) void k0_MaxPool_0_out(const f32 *__restrict__ x, f32 *__restrict__ y, int *status)
 {
     (void)status;
     const int c0 = PC_BLOCK_X;
@@ -103,7 +18,7 @@ PC_KERNEL(32, 1) void k5_MaxPool_0_out(const f32 *__restrict__ x_padded, f32 *__
             for (int c2 = 0; c2 < 3; c2 += 1) {
                 PC_UNROLL
                 for (int c3 = 0; c3 < 3; c3 += 1) {
-                    y_acc_e_local = pc_max_f32(y_acc_e_local, x_padded[11 * pc_floordiv(32 * c0 + c1, 25) + 22 * pc_floordiv(32 * c0 + c1, 5) + 2 * pc_mod(32 * c0 + c1, 5) + 11 * c2 + c3]);
+                    y_acc_e_local = pc_max_f32(y_acc_e_local, pc_select_f32(((2 * pc_mod(2 * c0 + c1, 5) + c3 >= 1 && 9 >= 2 * pc_mod(2 * c0 + c1, 5) + c3) && 2 * pc_floordiv(2 * c0 + c1, 5) + 2 * c0 + c2 >= 10 * pc_floordiv(7 * c0 + c1, 25) + 1) && 10 * pc_floordiv(7 * c0 + c1, 25) + 9 >= 2 * pc_floordiv(2 * c0 + c1, 5) + 2 * c0 + c2, x[((((2 * pc_mod(2 * c0 + c1, 5) + c3 >= 1 && 9 >= 2 * pc_mod(2 * c0 + c1, 5) + c3) && 2 * pc_floordiv(2 * c0 + c1, 5) + 2 * c0 + c2 >= 10 * pc_floordiv(7 * c0 + c1, 25) + 1) && 10 * pc_floordiv(7 * c0 + c1, 25) + 9 >= 2 * pc_floordiv(2 * c0 + c1, 5) + 2 * c0 + c2)) ? 18 * pc_floordiv(2 * c0 + c1, 5) - 9 * pc_floordiv(7 * c0 + c1, 25) + 2 * pc_mod(2 * c0 + c1, 5) + 99 * c0 + 9 * c2 + c3 - 10 : 0], -__builtin_inff()));
                 }
             }
             y[32 * c0 + c1] = y_acc_e_local;
