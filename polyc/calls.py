@@ -15,6 +15,7 @@ from typing import Any, cast
 import numpy as np
 from numpy import empty, ndarray, uint8
 
+from polyc.element_types import spelled
 from polyc.errors import ShapeError
 from polyc.spec import TensorSpec
 
@@ -167,7 +168,7 @@ def _check(where: str, spec: TensorSpec, array: ndarray) -> None:
     if array.dtype != spec.dtype:
         raise ShapeError(
             f"{where} has type {array.dtype}, expected {spec.dtype}; convert it with "
-            f".astype(np.{spec.dtype})"
+            f".astype({spelled(spec.dtype)})"
         )
     if array.shape != spec.shape:
         raise ShapeError(f"{where} has shape {array.shape}, expected {spec.shape}; reshape it")

@@ -17,6 +17,7 @@ from polyc.graph.fix_sizes import fix_graph
 from polyc.graph.ir import Graph
 from polyc.graph.onnx_import import import_onnx
 from polyc.graph.simplify import simplify
+from polyc.graph.widen import widen
 from polyc.kernels import CompiledKernels, Emit, compile_kernels, ignore
 from polyc.mapping.cuda.storing import store_for_cuda
 from polyc.mapping.fuse_tiles import fuse_tiles
@@ -147,9 +148,11 @@ def cluster_model(
         sizes = {s.name: s.lower for s in options.sizes if s.lower == s.upper}
         graph = fix_graph(model, sizes) if isinstance(model, Graph) else import_onnx(model, sizes)
 
-    # 2. Graph -> Graph: folding, common subexpressions, batch norms, algebra, matrix chains.
+    # 2. Graph -> Graph: folding, common subexpressions, batch norms, algebra, matrix chains; then
+    #    what computes with narrow types does so in wide ones.
     with trace.step("simplify"):
         graph, notes = simplify(graph, options.opt_level)
+        graph = widen(graph)
         trace.dump("graph", graph)
 
     # 3. Graph -> Scop: statements with integer-set domains; data movement becomes views.
@@ -163,7 +166,7 @@ def cluster_model(
     #    is summed up, long sums are split for threads.
     with trace.step("fuse"):
         scop = remove_frames(scop) if on_gpu else scop
-        scop = delinearise(merge_copies(distribute(inline_pointwise(scop))))
+        scop = delinearise(merge_copies(distribute(inline_pointwise(scop, on_gpu))))
         scop = split_reductions(scop)
         trace.dump("scop", scop)
 

@@ -18,6 +18,7 @@ from typing import Any, NoReturn
 
 import numpy as np
 
+from polyc.element_types import spelled
 from polyc.errors import NeedsValues, NotFixed, ShapeError, UnsupportedOp
 from polyc.graph.ir import Graph, Tensor
 from polyc.graph.onnx_import import UntypedModel, read_model
@@ -165,7 +166,7 @@ class SpecialisingModel(CompiledModel):
         if isinstance(value, np.ndarray | np.generic) and value.dtype != spec.dtype:
             raise ShapeError(
                 f"model {self.name!r}, input {spec.name!r} has type {value.dtype}, expected "
-                f"{spec.dtype}; convert it with .astype(np.{spec.dtype})"
+                f"{spec.dtype}; convert it with .astype({spelled(spec.dtype)})"
             )
         return value
 

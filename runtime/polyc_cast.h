@@ -5,7 +5,8 @@
    float   -> integer   truncation towards zero; out of range the nearest integer there is; NaN -> 0
    any     -> b8        x != 0 (so NaN -> 1)
    b8      -> any       0 or 1
-   any     -> float     the nearest */
+   any     -> float     the nearest
+   f32     -> stored    the nearest, ties to even; stored -> f32: exact (polyc_narrow.h) */
 
 #define FROM_KIND PC_PASTE(PC_KIND_, PC_FROM)
 #define TO_KIND PC_PASTE(PC_KIND_, PC_TO)
@@ -31,7 +32,13 @@
 
 PC_INLINE PC_TO NAME(PC_FROM a)
 {
-#if TO_KIND == PC_BOOL
+#if (FROM_KIND == PC_STORED || TO_KIND == PC_STORED) && defined __cplusplus
+    return (PC_TO)a; /* the types do it */
+#elif FROM_KIND == PC_STORED
+    return PC_PASTE(pc_widen_, PC_FROM)(a);
+#elif TO_KIND == PC_STORED
+    return PC_PASTE(pc_round_, PC_TO)(a);
+#elif TO_KIND == PC_BOOL
     return a != 0;
 #elif FROM_KIND == PC_FLOAT && TO_KIND != PC_FLOAT
     if (a > LEAST && a < LIMIT)
@@ -65,6 +72,10 @@ PC_INLINE PC_TO NAME(PC_FROM a)
 #define STAGE_BITS TO_BITS
 #endif
 
+#if FROM_KIND == PC_STORED || TO_KIND == PC_STORED
+#include "polyc_cast_narrow.h"
+#else
+
 PC_INLINE OF(PC_TO) PC_PASTE3(NAME, x, PC_LANES)(OF(PC_FROM) a)
 {
 #if TO_KIND == PC_BOOL
@@ -92,6 +103,8 @@ PC_INLINE OF(PC_TO) PC_PASTE3(NAME, x, PC_LANES)(OF(PC_FROM) a)
     return (OF(PC_TO))RESIZE(EXTENSION, FROM_BITS, TO_BITS, a);
 #endif
 }
+
+#endif
 
 #undef STAGE_BITS
 #undef STAGE

@@ -3,66 +3,9 @@
 #ifndef POLYC_CUDA_TYPES_CUH
 #define POLYC_CUDA_TYPES_CUH
 
-#include <string.h>
-
-PC_INLINE u32 pc_bits_f32(f32 value)
-{
-    u32 bits;
-    memcpy(&bits, &value, 4);
-    return bits;
-}
-PC_INLINE f32 pc_value_f32(u32 bits)
-{
-    f32 value;
-    memcpy(&value, &bits, 4);
-    return value;
-}
+#include "polyc_narrow.h"
 
 PC_INLINE i32 pc_count_bits(u32 bits) { return __builtin_popcount(bits); }
-
-/* ---- Rounding to 16 bits, to the nearest, ties to even --------------------------------------- */
-
-PC_INLINE u16 pc_round_bf16(f32 value)
-{
-    u32 bits = pc_bits_f32(value);
-    if (value != value)
-        return (u16)(bits >> 16 | 0x40);
-    return (u16)((bits + 0x7fff + (bits >> 16 & 1)) >> 16);
-}
-PC_INLINE f32 pc_widen_bf16(u16 bits) { return pc_value_f32((u32)bits << 16); }
-
-/* f16 has 5 bits of exponent; below 2^-14 it counts in steps of 2^-24, which adding 0.5 rounds to. */
-PC_INLINE u16 pc_round_f16(f32 value)
-{
-#ifdef __CUDA_ARCH__
-    u16 rounded;
-    asm("cvt.rn.f16.f32 %0, %1;" : "=h"(rounded) : "f"(value));
-    return rounded;
-#else
-    u32 bits = pc_bits_f32(value), sign = bits >> 16 & 0x8000, size = bits & 0x7fffffff;
-    if (size > 0x7f800000)
-        return (u16)(sign | 0x7e00);
-    if (size >= 0x477ff000) /* 65520, halfway to what would be 2^16 */
-        return (u16)(sign | 0x7c00);
-    if (size < 0x38800000)
-        return (u16)(sign | (pc_bits_f32(pc_value_f32(size) + 0.5f) - 0x3f000000));
-    return (u16)(sign | (size - 0x38000000 + 0xfff + (size >> 13 & 1)) >> 13);
-#endif
-}
-PC_INLINE f32 pc_widen_f16(u16 bits)
-{
-#ifdef __CUDA_ARCH__
-    f32 value;
-    asm("cvt.f32.f16 %0, %1;" : "=f"(value) : "h"(bits));
-    return value;
-#else
-    u32 sign = (u32)(bits & 0x8000) << 16, size = bits & 0x7fff;
-    if (size >= 0x7c00)
-        return pc_value_f32(sign | 0x7f800000 | (size & 0x3ff) << 13);
-    f32 value = pc_value_f32(size << 13) * 0x1p112f; /* moves the exponent; exact, subnormals too */
-    return pc_value_f32(sign | pc_bits_f32(value));
-#endif
-}
 
 /* Storage types: arithmetic is done in f32, to which they convert by themselves. */
 #define PC_HALF(type) \
@@ -75,11 +18,6 @@ PC_INLINE f32 pc_widen_f16(u16 bits)
 PC_HALF(f16)
 PC_HALF(bf16)
 #undef PC_HALF
-
-#define PC_KIND_f16 PC_FLOAT
-#define PC_KIND_bf16 PC_FLOAT
-#define PC_BITS_f16 16
-#define PC_BITS_bf16 16
 
 /* ---- Vectors ---------------------------------------------------------------------------------
 

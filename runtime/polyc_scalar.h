@@ -15,9 +15,12 @@
 #define KIND PC_PASTE(PC_KIND_, PC_TYPE)
 #define BITS PC_PASTE(PC_BITS_, PC_TYPE)
 
+PC_INLINE T FN(select)(b8 condition, T a, T b) { return condition ? a : b; }
+
+#if KIND != PC_STORED
 PC_INLINE b8 FN(eq)(T a, T b) { return a == b; }
 PC_INLINE b8 FN(ne)(T a, T b) { return a != b; }
-PC_INLINE T FN(select)(b8 condition, T a, T b) { return condition ? a : b; }
+#endif
 
 #if KIND == PC_BOOL
 
@@ -26,7 +29,7 @@ PC_INLINE T FN(or)(T a, T b) { return a | b; }
 PC_INLINE T FN(xor)(T a, T b) { return a ^ b; }
 PC_INLINE T FN(not)(T a) { return a ^ 1; }
 
-#else
+#elif KIND != PC_STORED
 
 PC_INLINE b8 FN(lt)(T a, T b) { return a < b; }
 PC_INLINE b8 FN(le)(T a, T b) { return a <= b; }
@@ -74,12 +77,25 @@ PC_INLINE T FN(mod)(T a, T b)
 }
 /* One rounding where the target has fused multiply-add and contraction is on, else two. */
 PC_INLINE T FN(fma)(T a, T b, T c) { return a * b + c; }
+#if BITS == 64
+/* With the 24 bits of an f32, the last of which is set if anything is lost: rounded from there to
+   fewer bits it becomes what a itself would. */
+PC_INLINE T FN(round_odd)(T a)
+{
+    const u64 lost = ((u64)1 << 29) - 1;
+    u64 bits;
+    memcpy(&bits, &a, 8);
+    bits = (bits & ~lost) | (bits & lost ? lost + 1 : 0);
+    memcpy(&a, &bits, 8);
+    return a;
+}
+#endif
 PC_INLINE b8 FN(isnan)(T a) { return a != a; }
 PC_INLINE b8 FN(isinf)(T a) { return LIBM(fabs)(a) == LIBM(inf)(); }
 
 #undef LIBM
 
-#elif KIND != PC_BOOL
+#elif KIND == PC_SIGNED || KIND == PC_UNSIGNED
 
 /* Wrapping arithmetic is done in an unsigned type no narrower than int: `1u *` keeps u16 * u16 from
    being promoted to int, where it could overflow. */

@@ -36,6 +36,7 @@ typedef uint8_t b8; /* 0 or 1 */
 #define PC_UNSIGNED 1
 #define PC_SIGNED 2
 #define PC_FLOAT 3
+#define PC_STORED 4 /* loaded, stored, chosen and converted, and nothing else */
 
 #define PC_KIND_b8 PC_BOOL
 #define PC_KIND_u8 PC_UNSIGNED
@@ -48,6 +49,8 @@ typedef uint8_t b8; /* 0 or 1 */
 #define PC_KIND_i64 PC_SIGNED
 #define PC_KIND_f32 PC_FLOAT
 #define PC_KIND_f64 PC_FLOAT
+#define PC_KIND_f16 PC_STORED
+#define PC_KIND_bf16 PC_STORED
 
 #define PC_BITS_b8 8
 #define PC_BITS_u8 8
@@ -60,6 +63,8 @@ typedef uint8_t b8; /* 0 or 1 */
 #define PC_BITS_i64 64
 #define PC_BITS_f32 32
 #define PC_BITS_f64 64
+#define PC_BITS_f16 16
+#define PC_BITS_bf16 16
 
 /* Sets *status, which threads share: all write the same value. */
 PC_INLINE void pc_raise(int *status)

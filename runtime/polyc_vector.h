@@ -160,6 +160,8 @@ PC_INLINE V FN(fill)(V v, i64 n, T e)
     return FN(blend)((M){IOTA(0)} < (PC_PASTE(i, BITS))n, v, FN(splat)(e));
 }
 
+#if KIND != PC_STORED
+
 PC_INLINE B FN(eq)(V a, V b) { return TO_B8(a == b); }
 PC_INLINE B FN(ne)(V a, V b) { return TO_B8(a != b); }
 
@@ -255,6 +257,13 @@ PC_INLINE V FN(add)(V a, V b) { return a + b; }
 PC_INLINE V FN(mul)(V a, V b) { return a * b; }
 PC_INLINE V FN(fma)(V a, V b, V c) { return a * b + c; }
 PC_INLINE V FN(reciprocal)(V a) { return 1 / a; }
+#if BITS == 64
+PC_INLINE V FN(round_odd)(V a)
+{
+    const M lost = (M){0} + (1 << 29) - 1, rest = (M)a & lost;
+    return (V)(((M)a & ~lost) | ((rest != 0) & (lost + 1)));
+}
+#endif
 PC_INLINE B FN(isnan)(V a) { return TO_B8(a != a); }
 PC_INLINE B FN(isinf)(V a) { return TO_B8(FN(abs)(a) == (T)__builtin_inf()); }
 LANEWISE_1(sqrt)
@@ -316,6 +325,9 @@ REDUCTION(max, FN(max))
 
 #undef REDUCTION
 #undef ROTATED
+
+#endif
+
 #undef WRITTEN
 #undef READ
 #undef E

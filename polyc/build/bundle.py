@@ -21,6 +21,7 @@ import numpy as np
 
 from polyc.build.cache import is_intact, write_checksums
 from polyc.build.toolchain import LIBRARY_FILE
+from polyc.element_types import named
 from polyc.errors import InvalidModel, UnsupportedOp
 from polyc.report.report import Report
 from polyc.spec import TensorSpec
@@ -153,7 +154,7 @@ def write_weights(folder: Path, program: Program, plan: Plan) -> None:
                     f"{program.arrays[name].bytes}"
                 )
             stream.seek(offset)
-            stream.write(stored.tobytes() if stored.ndim == 0 else stored.data)
+            stream.write(stored.reshape(-1).view(np.uint8).data)
         stream.truncate(plan.weights_bytes)
 
 
@@ -220,8 +221,8 @@ def _static(spec: TensorSpec, role: str) -> TensorSpec:
 
 
 def _spec_to_json(spec: TensorSpec) -> list[Any]:
-    return [spec.name, spec.dtype.str, list(spec.shape)]
+    return [spec.name, spec.dtype.name, list(spec.shape)]
 
 
 def _spec_from_json(data: list[Any]) -> TensorSpec:
-    return TensorSpec(data[0], np.dtype(data[1]), tuple(data[2]))
+    return TensorSpec(data[0], named(data[1]), tuple(data[2]))

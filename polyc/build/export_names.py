@@ -7,6 +7,7 @@ from collections.abc import Iterator, Sequence
 
 import numpy as np
 
+from polyc.element_types import is_narrow
 from polyc.spec import TensorSpec
 
 _SCALARS = {"f": "float double", "i": "int8_t int16_t int32_t int64_t"}
@@ -23,7 +24,8 @@ def describe(specs: Sequence[TensorSpec], first: int, array: str = "io") -> Iter
     """One line an array: io[0]  float [2, 3]  x"""
     for k, spec in enumerate(specs, first):
         shape = ", ".join(map(str, spec.shape))
-        yield f"     {array}[{k}]  {scalar(spec)} [{shape}]  {comment(spec.name)}"
+        element = f"{scalar(spec)} of {spec.dtype.name}" if is_narrow(spec.dtype) else scalar(spec)
+        yield f"     {array}[{k}]  {element} [{shape}]  {comment(spec.name)}"
 
 
 def comment(text: str) -> str:
@@ -32,7 +34,9 @@ def comment(text: str) -> str:
 
 
 def scalar(spec: TensorSpec) -> str:
-    """The C type of an element."""
+    """The C type of an element; of one that C has no name for, that of its bits."""
+    if is_narrow(spec.dtype):
+        return f"uint{8 * spec.dtype.itemsize}_t"
     names = _SCALARS[spec.dtype.kind].split()
     smallest = 4 if spec.dtype.kind == "f" else 1
     return names[(spec.dtype.itemsize // smallest).bit_length() - 1]

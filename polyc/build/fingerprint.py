@@ -135,7 +135,7 @@ def _graph_parts(value: Any) -> Iterator[str | bytes]:
         case Tensor():
             yield from _graph_parts((value.name, str(value.dtype), value.shape, value.value))
         case np.ndarray():
-            yield f"array {value.dtype.str} {value.shape}"
+            yield f"array {value.dtype.name} {value.dtype.byteorder} {value.shape}"
             yield repr(value.tolist()) if value.dtype.hasobject else value.tobytes()
         case Mapping():
             yield f"map {len(value)}"

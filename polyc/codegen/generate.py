@@ -158,7 +158,7 @@ class _Access:
             case Call(function, arguments, dtype):
                 return Call(function, tuple(self.expr(a) for a in arguments), dtype)
             case Cast(argument, dtype):
-                return Cast(self.expr(argument), dtype)
+                return Cast(self.expr(argument), dtype)  # for storage or not: there it is stored
             case Const():
                 return expr
 

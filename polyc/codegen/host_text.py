@@ -8,6 +8,7 @@ import numpy as np
 
 from polyc.codegen.loopnest import Kernel
 from polyc.codegen.program import Launch, Program
+from polyc.element_types import scalar_type
 from polyc.errors import ShapeError
 from polyc.memory.plan import Plan, byte_size
 
@@ -18,11 +19,6 @@ def clean(text: str) -> str:
     "conv*/1\\n" -> "conv_/1_"
     """
     return re.sub(r"[^A-Za-z0-9_./-]", "_", text)
-
-
-def scalar_type(dtype: np.dtype) -> str:
-    """The runtime's name of an element type: float32 -> f32, bool -> b8."""
-    return f"{dtype.kind}{8 * dtype.itemsize}"
 
 
 def pointer_type(dtype: np.dtype, writes: bool) -> str:

@@ -12,7 +12,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from math import prod
 
-from polyc.codegen.host_text import clean, scalar_type
+from polyc.codegen.host_text import clean
 from polyc.codegen.index import Affine, show_condition, show_index, variables
 from polyc.codegen.loopnest import (
     Assign,
@@ -31,6 +31,7 @@ from polyc.codegen.print_expr import Printer
 from polyc.codegen.registers import Register, elements, register_of
 from polyc.codegen.runtime_table import preamble
 from polyc.codegen.scope import LINE, Registers, Scope, Uses
+from polyc.element_types import scalar_type
 
 INDENT = "    "
 

@@ -11,7 +11,6 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from polyc.codegen.host_text import scalar_type
 from polyc.codegen.index import (
     Affine,
     Compare,
@@ -38,6 +37,7 @@ from polyc.codegen.loopnest import (
 )
 from polyc.codegen.registers import register_of
 from polyc.codegen.scope import Scope, Uses
+from polyc.element_types import is_narrow, scalar_type, wide
 from polyc.scop.expr import COMPARISONS, INT64, Call, Cast, Const
 from polyc.scop.scop import Reduction, identity
 
@@ -148,6 +148,9 @@ class Printer:
         """The expression, as a scalar or as a vector of scope.count lanes."""
         lanes = scope.count
         match expr:
+            case Const(value, dtype) if is_narrow(dtype):
+                number = Cast(Const(value, wide(dtype)), dtype)
+                return self._splat(self.expr(number, replace(scope, lanes=None)), dtype, lanes)
             case Const(value, dtype):
                 return self._splat(literal(value, dtype), dtype, lanes)
             case Value(index, dtype):
@@ -210,6 +213,7 @@ class Printer:
         return self._apply("select", texts, dtype, 1) if lanes is None else _ternary(*texts)
 
     def _apply(self, function: str, values: list[str], dtype: np.dtype, lanes: int) -> str:
+        assert not is_narrow(dtype) or function == "select", f"{function} of {dtype}"
         if function in INFIX and dtype.kind == "f" and len(values) == 2:
             return f"({values[0]} {INFIX[function]} {values[1]})"
         return f"{self._name(function, dtype, lanes)}({', '.join(map(_bare, values))})"

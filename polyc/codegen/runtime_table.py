@@ -19,8 +19,10 @@ INTEGERS = (*SIGNED, "u8", "u16", "u32", "u64")
 NUMBERS = (*FLOATS, *INTEGERS)
 TYPES = (*NUMBERS, "b8")
 
-HALVES = ("f16", "bf16")
-"""Types that CUDA stores and converts from and to; arithmetic on them is done in f32."""
+NARROW = ("f16", "bf16")
+"""Types that are loaded, stored, chosen and converted from and to f32, and nothing else."""
+
+STORABLE = (*TYPES, *NARROW)
 
 LANES = (2, 4, 8, 16, 32, 64)
 
@@ -69,7 +71,7 @@ def _value(arity: int, types: tuple[str, ...], returns: str = "same", infix: str
     return Function(("T",) * arity, types, returns, infix)
 
 
-def _vector(operands: str, types: tuple[str, ...] = TYPES, returns: str = "same") -> Function:
+def _vector(operands: str, types: tuple[str, ...] = STORABLE, returns: str = "same") -> Function:
     return Function(tuple(operands.split()), types, returns, vector_only=True)
 
 
@@ -97,6 +99,7 @@ FUNCTIONS: Mapping[str, Function] = {
         for name in ("floor", "ceil", "round", "trunc", "sqrt", "reciprocal")
     },
     "copysign": _value(2, FLOATS),
+    "round_odd": _value(1, ("f64",)),
     **{name: _value(1, FLOATS, "bool") for name in ("isnan", "isinf")},
     **{name: _value(2, INTEGERS) for name in ("bitand", "bitor", "bitxor", "shl", "shr")},
     "bitnot": _value(1, INTEGERS),
@@ -105,7 +108,7 @@ FUNCTIONS: Mapping[str, Function] = {
     **{
         name: _value(2, TYPES if name in ("eq", "ne") else NUMBERS, "bool") for name in _COMPARISONS
     },
-    "select": Function(("b8", "T", "T"), TYPES),
+    "select": Function(("b8", "T", "T"), STORABLE),
     # select_lt(a, b, x, y) = select(lt(a, b), x, y), without the way through b8.
     **{f"select_{name}": _value(4, NUMBERS) for name in _COMPARISONS},
     **{
@@ -122,12 +125,19 @@ FUNCTIONS: Mapping[str, Function] = {
     "storen": _vector("pointer T i64", returns="none"),
     "transpose": _vector("pointer", returns="none"),
     "splat": _vector("scalar"),
-    "fill": _vector("T i64 scalar"),
+    "fill": _vector("T i64 scalar", TYPES),
     "iota": _vector("scalar", NUMBERS),
     **{f"reduce_{name}": _vector("T", NUMBERS, "scalar") for name in ("add", "mul", "min", "max")},
     **{f"reduce_{name}": _vector("T", ("b8",), "scalar") for name in ("and", "or")},
 }
 """Function name -> its operands and result; comments on their values stand in the C headers."""
+
+
+def is_cast(source: str, target: str) -> bool:
+    """Whether the runtime converts from one type to another; narrow types meet f32 only."""
+    if {source, target} & {*NARROW}:
+        return "f32" in (source, target)
+    return source != target and {source, target} <= {*TYPES}
 
 
 def preamble(uses: Uses) -> str:
@@ -144,13 +154,13 @@ def preamble(uses: Uses) -> str:
     All vector types of each number of lanes that occurs are defined.
     Raises ValueError for a function, type or number of lanes that the runtime does not have.
     """
-    _check(uses, TYPES)
+    _check(uses)
     core, mathematics = _instances(uses.functions)
     widths = {n for _, n in core | mathematics} | {n for _, _, n in uses.casts}
     lines = ['#include "polyc.h"', *(f"PC_VECTORS({n})" for n in sorted(widths - {1}))]
-    for element in sorted({t for t, _ in core}, key=TYPES.index):
+    for element in sorted({t for t, _ in core}, key=STORABLE.index):
         lines += _include("polyc_scalar.h", PC_TYPE=element)
-    for element, lanes in sorted(core, key=lambda c: (TYPES.index(c[0]), c[1])):
+    for element, lanes in sorted(core, key=lambda c: (STORABLE.index(c[0]), c[1])):
         if lanes > 1:
             lines += _include("polyc_vector.h", PC_TYPE=element, PC_LANES=lanes)
     if any(header == _F64_HEADER for header, _ in mathematics):
@@ -170,13 +180,13 @@ def cuda_preamble(uses: Uses) -> str:
 
     Raises ValueError as `preamble` does, and for vectors.
     """
-    _check(uses, (*TYPES, *HALVES))
+    _check(uses)
     if any(use[2] > 1 for use in uses.functions | uses.casts):
         raise ValueError("a CUDA thread computes scalars; every number of lanes has to be 1")
     core = {element for _, element, _ in uses.functions}
     library = {e for f, e, _ in uses.functions if e in FLOATS and FUNCTIONS[f].family != "core"}
     lines = ['#include "polyc_cuda.cuh"']
-    for element in sorted(core, key=TYPES.index):
+    for element in sorted(core, key=STORABLE.index):
         lines += _include("polyc_scalar.h", PC_TYPE=element)
     for element in sorted(library):
         lines += _include(_LIBRARY_HEADER, PC_TYPE=element)
@@ -212,7 +222,7 @@ def _instances(functions: Set[Use]) -> tuple[set[tuple[str, int]], set[tuple[str
     return core, mathematics
 
 
-def _check(uses: Uses, types: tuple[str, ...]) -> None:
+def _check(uses: Uses) -> None:
     for name, element, lanes in uses.functions:
         function = FUNCTIONS.get(name)
         if function is None or element not in function.types:
@@ -220,8 +230,8 @@ def _check(uses: Uses, types: tuple[str, ...]) -> None:
         if lanes == 1 and function.vector_only:
             raise ValueError(f"{name} of {element} exists for vectors only, not for lanes = 1")
     for source, target, _ in uses.casts:
-        if source == target or not {source, target} <= set(types):
-            raise ValueError(f"no cast from {source} to {target}; it takes two of {types}")
+        if not is_cast(source, target):
+            raise ValueError(f"no cast from {source} to {target}")
     for lanes in {u[2] for u in uses.functions | uses.casts} - {1, *LANES}:
         raise ValueError(f"no vectors of {lanes} lanes; the runtime has 1 and {LANES}")
 

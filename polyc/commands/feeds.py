@@ -8,6 +8,7 @@ from typing import cast
 
 import numpy as np
 
+from polyc.element_types import is_float
 from polyc.errors import InvalidModel
 from polyc.spec import TensorSpec
 
@@ -15,7 +16,7 @@ from polyc.spec import TensorSpec
 def random_array(spec: TensorSpec, generator: np.random.Generator) -> np.ndarray:
     """Standard normal floats, or zeros and ones: small enough to be valid indices."""
     shape = cast(tuple[int, ...], spec.shape)
-    if np.issubdtype(spec.dtype, np.floating):
+    if is_float(spec.dtype):
         return np.asarray(generator.standard_normal(shape)).astype(spec.dtype)
     return np.asarray(generator.integers(0, 2, shape)).astype(spec.dtype)
 

@@ -6,15 +6,17 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
+import ml_dtypes
 import numpy as np
 import onnx
 from onnx import shape_inference
 from onnx.reference import ReferenceEvaluator
 from onnx.reference.op_run import OpRun
 
+from polyc.element_types import is_float
 from polyc.errors import InvalidModel, RuntimeFailure
 
-LIMITS = {"float16": 1e-2, "float32": 1e-4, "float64": 1e-10}
+LIMITS = {"bfloat16": 5e-2, "float16": 1e-2, "float32": 1e-4, "float64": 1e-10}
 """Largest error, relative to the tensor's largest magnitude; other types must agree exactly."""
 
 
@@ -128,7 +130,7 @@ def relative_error(ours: np.ndarray, reference: np.ndarray) -> float:
     """max |ours - reference| / max |reference|; infinite if shapes, NaNs or infinities differ."""
     if ours.shape != reference.shape or ours.dtype != reference.dtype:
         return float("inf")
-    if not np.issubdtype(reference.dtype, np.floating):
+    if not is_float(reference.dtype):
         return 0.0 if np.array_equal(ours, reference) else float("inf")
     a, b = ours.astype(np.float64), reference.astype(np.float64)
     finite = np.isfinite(b)
@@ -138,5 +140,5 @@ def relative_error(ours: np.ndarray, reference: np.ndarray) -> float:
         return 0.0
     if not np.isfinite(a[finite]).all():
         return float("inf")
-    scale = max(float(np.abs(b[finite]).max()), float(np.finfo(reference.dtype).tiny))
+    scale = max(float(np.abs(b[finite]).max()), float(ml_dtypes.finfo(reference.dtype).tiny))
     return float(np.abs(a[finite] - b[finite]).max()) / scale

@@ -13,6 +13,7 @@ from polyc.calls import Binder
 from polyc.cuda.array import DeviceArray, borrow, is_on_device
 from polyc.cuda.dlpack import Borrowed
 from polyc.cuda.library import CudaLibrary
+from polyc.element_types import is_narrow
 from polyc.errors import ShapeError
 from polyc.spec import TensorSpec
 
@@ -134,7 +135,8 @@ def find_device(arguments: Iterable[Argument], library: CudaLibrary) -> int:
 
 def check_place(where: str, spec: TensorSpec, place: Borrowed) -> None:
     """Raises ShapeError for a device array that is not what the spec says."""
-    if place.dtype != spec.dtype:
+    raw = np.dtype((np.void, spec.dtype.itemsize))  # so `__cuda_array_interface__` says bfloat16
+    if place.dtype != spec.dtype and not (is_narrow(spec.dtype) and place.dtype == raw):
         found = place.dtype or "that NumPy has no name for"
         raise ShapeError(f"{where} has type {found}, expected {spec.dtype}; convert it")
     if place.shape != spec.shape:

@@ -14,6 +14,7 @@ from typing import Any
 
 import numpy as np
 
+from polyc.element_types import BFLOAT16
 from polyc.errors import ShapeError
 
 CPU, CUDA, PINNED, MANAGED = 1, 2, 3, 13
@@ -21,6 +22,9 @@ CPU, CUDA, PINNED, MANAGED = 1, 2, 3, 13
 
 _CODES = {"i": 0, "u": 1, "f": 2, "b": 6}
 """numpy.dtype.kind -> DLDataTypeCode"""
+
+_NAMED = {BFLOAT16: 4}
+"""Element types -> DLDataTypeCode, where the code stands for one type."""
 
 _LAYOUT = """
 typedef struct { int32_t type; int32_t id; } device;
@@ -111,7 +115,8 @@ def is_contiguous(shape: tuple[int, ...], strides: tuple[int, ...] | None) -> bo
 
 def element_code(dtype: np.dtype) -> tuple[int, int]:
     """(DLDataTypeCode, bits) of an element type."""
-    return _CODES[dtype.kind], 8 * dtype.itemsize
+    code = _NAMED[dtype] if dtype in _NAMED else _CODES[dtype.kind]
+    return code, 8 * dtype.itemsize
 
 
 def make_capsule(address: int) -> Any:
@@ -131,6 +136,9 @@ def _dtype(code: int, bits: int) -> np.dtype | None:
     kinds = {number: kind for kind, number in _CODES.items()}
     if code == _CODES["b"]:
         return np.dtype(bool)
+    for dtype, number in _NAMED.items():
+        if (code, bits) == (number, 8 * dtype.itemsize):
+            return dtype
     try:
         return np.dtype(f"{kinds[code]}{bits // 8}")
     except (KeyError, TypeError):

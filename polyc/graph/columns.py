@@ -12,6 +12,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from polyc.element_types import is_float
 from polyc.errors import UnsupportedOp
 from polyc.graph.compose import Composer
 from polyc.graph.ir import Body, Node, Tensor
@@ -30,7 +31,7 @@ def expand_col2im(node: Node, inputs: Sequence[Tensor | None]) -> Body:
     c = Composer()
     x = given(inputs[0])
     require_rank(x, "input", 3, 3)
-    if x.dtype.kind != "f":
+    if not is_float(x.dtype):
         raise UnsupportedOp(f"Col2Im {node.name!r} adds {x.dtype}; insert a Cast to float32")
     image = constant_ints(given(inputs[1]), "image_shape")
     block = constant_ints(given(inputs[2]), "block_shape")

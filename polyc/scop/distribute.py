@@ -15,7 +15,7 @@ from dataclasses import dataclass, replace
 import islpy as isl
 
 from polyc.poly.affine import simplify
-from polyc.scop.expr import Expr, Load, pull_back, rebuild, walk
+from polyc.scop.expr import Expr, Load, drop_roundings, pull_back, rebuild, walk
 from polyc.scop.inline import LARGEST_EXPRESSION, simplify_indices
 from polyc.scop.scop import Scop, Statement
 from polyc.scop.uses import drop_dead
@@ -123,6 +123,6 @@ def _piece(reader: Statement, writer: Statement, back: isl.PwMultiAff) -> Statem
         domain=domain,
         array=reader.array,
         write=simplify(reader.write.pullback_pw_multi_aff(into), domain),
-        value=simplify_indices(rebuild(reader.value, leaf), domain),
+        value=simplify_indices(drop_roundings(rebuild(reader.value, leaf)), domain),
         origin=tuple(dict.fromkeys((*writer.origin, *reader.origin))),
     )

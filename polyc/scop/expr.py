@@ -76,10 +76,15 @@ class Call(Generic[E]):
 
 @dataclass(frozen=True)
 class Cast(Generic[E]):
-    """A conversion with the rules of `runtime/`: total, NaN and values out of range included."""
+    """A conversion with the rules of `runtime/`: total, NaN and values out of range included.
+
+    One that is `for_storage` is there because memory holds a narrow type: who gets the value
+    without the way through memory may compute with what it was before.
+    """
 
     argument: E
     dtype: np.dtype
+    for_storage: bool = False
 
 
 Expr: TypeAlias = Const | Index | Within | Load | Call["Expr"] | Cast["Expr"]
@@ -161,6 +166,24 @@ def call(function: str, *arguments: Expr, dtype: np.dtype | None = None) -> Call
 
 def cast(argument: Expr, dtype: np.dtype) -> Expr:
     return argument if argument.dtype == dtype else Cast(argument, np.dtype(dtype))
+
+
+def drop_roundings(expr: Expr) -> Expr:
+    """expr without conversions for storage where nothing is stored.
+
+    float32(float16(e)) -> e, for e of float32, if float16 was for storage
+    """
+    match expr:
+        case Cast(Cast(inner, for_storage=True), dtype) if inner.dtype == dtype:
+            return drop_roundings(inner)
+        case Cast(argument=argument):
+            return replace(expr, argument=drop_roundings(argument))
+        case Call(arguments=arguments):
+            return replace(expr, arguments=tuple(map(drop_roundings, arguments)))
+        case Load(dynamic=dynamic) if dynamic:
+            return replace(expr, dynamic=tuple((d, drop_roundings(e)) for d, e in dynamic))
+        case _:
+            return expr
 
 
 COMPARISONS = frozenset({"eq", "ne", "lt", "le", "gt", "ge", "isnan", "isinf"})

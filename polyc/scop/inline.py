@@ -14,8 +14,9 @@ from dataclasses import replace
 
 import islpy as isl
 
+from polyc.element_types import is_narrow
 from polyc.poly.affine import outputs, simplify, single_aff
-from polyc.scop.expr import Expr, Load, operations, pull_back, rebuild, walk
+from polyc.scop.expr import Cast, Expr, Load, drop_roundings, operations, pull_back, rebuild, walk
 from polyc.scop.scop import Scop, Statement
 from polyc.scop.uses import Uses, drop_dead, find_uses
 
@@ -26,8 +27,12 @@ CHEAP = 2
 """Scalar operations that cost less to repeat in a second reader than to store and load again."""
 
 
-def inline_pointwise(scop: Scop) -> Scop:
-    """The scop with every producer inlined for which that saves more than it repeats."""
+def inline_pointwise(scop: Scop, widen_late: bool = False) -> Scop:
+    """The scop with every producer inlined for which that saves more than it repeats.
+
+    widen_late: narrow types are converted wherever they are read, also where that repeats it; or
+    else a reduction that reads an element several times reads what is converted already.
+    """
     statements = {s.name: s for s in scop.statements}
     uses = find_uses(scop.statements)
     live_readers = {a: {s.name for s, _ in r} for a, r in uses.readers.items()}
@@ -39,7 +44,7 @@ def inline_pointwise(scop: Scop) -> Scop:
         if array.kind != "temporary" or writer_count[current.array] != 1 or not names:
             continue
         readers = [statements[n] for n in sorted(names)]
-        if not _pays(current, readers, uses):
+        if not _pays(current, readers, uses, widen_late):
             continue
         inverse = _inverse(current)
         if inverse is None:
@@ -56,7 +61,7 @@ def inline_pointwise(scop: Scop) -> Scop:
     return drop_dead(replace(scop, statements=tuple(statements[s.name] for s in scop.statements)))
 
 
-def _pays(producer: Statement, readers: list[Statement], uses: Uses) -> bool:
+def _pays(producer: Statement, readers: list[Statement], uses: Uses, widen_late: bool) -> bool:
     """Whether the producer should be computed where it is read."""
     if producer.reduction:
         return False
@@ -70,11 +75,17 @@ def _pays(producer: Statement, readers: list[Statement], uses: Uses) -> bool:
     work = operations(producer.value)
     if finishes:  # the accumulator is in registers here: its reader comes to it (distribute.py)
         return False
-    if work == 0:
+    if work == 0 or (widen_late and _only_widens(producer.value)):
         return all(_stays_affine(producer, r) for r in readers)
     if len({id(r) for r, _ in sites}) == 1 and _reads_once(sites):
         return True
     return work <= CHEAP and all(_reads_once([s]) for s in sites)
+
+
+def _only_widens(value: Expr) -> bool:
+    """Whether a value is an element of a narrow type, in its wide type."""
+    source = value.argument if isinstance(value, Cast) else None
+    return isinstance(source, Load) and is_narrow(source.dtype)
 
 
 def _reads_once(sites: list[tuple[Statement, Load]]) -> bool:
@@ -108,7 +119,7 @@ def _replace_loads(reader: Statement, producer: Statement, inverse: isl.PwMultiA
         substitution = inverse.pullback_pw_multi_aff(expr.index)  # reader -> X -> producer
         return simplify_indices(pull_back(producer.value, substitution), reader.domain)
 
-    return rebuild(reader.value, leaf)
+    return drop_roundings(rebuild(reader.value, leaf))
 
 
 def simplify_indices(expr: Expr, domain: isl.Set) -> Expr:

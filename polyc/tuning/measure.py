@@ -24,6 +24,7 @@ from polyc.build.toolchain import build_library
 from polyc.codegen.driver import DRIVER_FILE, print_driver
 from polyc.codegen.program import Program
 from polyc.commands.feeds import random_array
+from polyc.element_types import FLOAT32, FLOAT64
 from polyc.kernels import compile_kernels
 from polyc.mapping.open_cluster import OpenCluster
 from polyc.mapping.parameters import Parameters
@@ -127,7 +128,9 @@ class Workbench:
         """
         size = plan.weights_bytes
         values = {n: program.arrays[n].value for n in plan.constants}
-        if any(value is not None and value.dtype.kind != "f" for value in values.values()):
+        if any(
+            value is not None and value.dtype not in (FLOAT32, FLOAT64) for value in values.values()
+        ):
             own = allocate_pages(size)
             for name, value in values.items():
                 assert value is not None

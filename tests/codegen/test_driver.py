@@ -8,7 +8,8 @@ import numpy as np
 import pytest
 
 from polyc.codegen.driver import SMALL_PROGRAM, is_worth_sharing, print_driver
-from polyc.codegen.host_text import clean, scalar_type
+from polyc.codegen.host_text import clean
+from polyc.element_types import scalar_type
 from polyc.memory.plan import plan_memory
 from tests.programs import gather_program, scale_program
 

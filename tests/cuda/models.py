@@ -8,10 +8,10 @@ from dataclasses import dataclass
 import numpy as np
 
 from polyc.codegen.cuda.grid import Grid
-from polyc.codegen.host_text import scalar_type
 from polyc.codegen.loopnest import Kernel
 from polyc.codegen.runtime_table import cuda_preamble
 from polyc.codegen.scope import Uses
+from polyc.element_types import scalar_type
 from polyc.graph.ir import Graph
 from polyc.options import Options
 from polyc.pipeline import Compiled, run_pipeline

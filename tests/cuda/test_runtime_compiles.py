@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from polyc.build.runtime_files import find_runtime
-from polyc.codegen.runtime_table import FLOATS, FUNCTIONS, HALVES, TYPES, cuda_preamble
+from polyc.codegen.runtime_table import FLOATS, FUNCTIONS, STORABLE, cuda_preamble, is_cast
 from tests.codegen.test_runtime_table import Uses
 from tests.cuda.emulated import COMPILER
 from tests.cuda.mutants import kernel
@@ -31,8 +31,7 @@ def everything() -> str:
         for element in function.types
         if not function.vector_only and not (function.infix and element in FLOATS)
     }
-    types = (*TYPES, *HALVES)
-    casts = {(a, b, 1) for a in types for b in types if a != b}
+    casts = {(a, b, 1) for a in STORABLE for b in STORABLE if is_cast(a, b)}
     calls = []
     for k, (name, element, _) in enumerate(sorted(functions)):
         operands = ", ".join(["*x"] * FUNCTIONS[name].arity)

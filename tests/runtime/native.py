@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 import archspec.cpu
+import ml_dtypes
 import numpy as np
 
 from polyc.codegen.runtime_table import FUNCTIONS, preamble
@@ -30,6 +31,8 @@ DTYPES = {
     "b8": np.bool_,
     **{f"i{n}": np.dtype(f"int{n}") for n in (8, 16, 32, 64)},
     **{f"u{n}": np.dtype(f"uint{n}") for n in (8, 16, 32, 64)},
+    "f16": np.float16,
+    "bf16": ml_dtypes.bfloat16,
 }
 
 
@@ -48,8 +51,8 @@ class Isa:
 
 
 ISAS = (
-    Isa("avx512", ("-mavx512f", "-mfma"), ("avx512f", "fma"), 16),
-    Isa("avx2", ("-mavx2", "-mfma"), ("avx2", "fma"), 8),
+    Isa("avx512", ("-mavx512f", "-mfma", "-mf16c"), ("avx512f", "fma", "f16c"), 16),
+    Isa("avx2", ("-mavx2", "-mfma", "-mf16c"), ("avx2", "fma", "f16c"), 8),
     Isa("baseline", (), (), 4),
 )
 RUNNABLE = tuple(isa for isa in ISAS if isa.runs_here)

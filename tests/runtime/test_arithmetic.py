@@ -6,7 +6,7 @@ from itertools import product
 import numpy as np
 import pytest
 
-from polyc.codegen.runtime_table import FLOATS, FUNCTIONS, INTEGERS, TYPES
+from polyc.codegen.runtime_table import FLOATS, FUNCTIONS, INTEGERS, STORABLE
 from tests.runtime.native import (
     DTYPES,
     RUNNABLE,
@@ -27,7 +27,7 @@ def native(request, tmp_path_factory):
     widths = (1, isa.lanes) if isa is RUNNABLE[-1] else (isa.lanes,)
     functions = [
         (name, element, lanes)
-        for element in TYPES
+        for element in STORABLE
         for name in value_functions(element)
         for lanes in widths
         if element in INTEGERS or name not in MATHEMATICS
@@ -184,7 +184,7 @@ def test_fma_rounds_once_or_twice(native, element):
 # -- conditions ----------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("element", TYPES)
+@pytest.mark.parametrize("element", STORABLE)
 def test_select_takes_a_where_the_condition_holds(native, element):
     rng = np.random.default_rng(1)
     condition = rng.random(128) < 0.5

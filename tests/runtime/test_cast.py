@@ -3,16 +3,17 @@
 import numpy as np
 import pytest
 
-from polyc.codegen.runtime_table import INTEGERS, TYPES
+from polyc.codegen.runtime_table import INTEGERS, NARROW, STORABLE, TYPES, is_cast
 from tests.runtime.native import DTYPES, RUNNABLE, apply, cast_loops, compiled, kind
 
 PAIRS = [(a, b) for a in TYPES for b in TYPES if a != b]
+NARROWING = [(a, b) for a in STORABLE for b in STORABLE if is_cast(a, b) and {a, b} & {*NARROW}]
 
 
 @pytest.fixture(scope="module", params=RUNNABLE, ids=lambda isa: isa.name)
 def native(request, tmp_path_factory):
     isa = request.param
-    loops = cast_loops((a, b, lanes) for a, b in PAIRS for lanes in (1, isa.lanes))
+    loops = cast_loops((a, b, lanes) for a, b in PAIRS + NARROWING for lanes in (1, isa.lanes))
     return isa, compiled(loops, isa, tmp_path_factory.mktemp("cast"))
 
 
@@ -52,3 +53,46 @@ def test_conversion(native, source, target):
     for lanes in (1, isa.lanes):
         got = apply(library, f"cast_{source}_{kind(target, lanes)}", target, x)
         np.testing.assert_array_equal(got, expected(x, target), err_msg=f"{lanes} lanes")
+
+
+def every(element):
+    """All values of a narrow type."""
+    size = np.dtype(DTYPES[element]).itemsize
+    return np.arange(2 ** (8 * size)).astype(f"u{size}").view(DTYPES[element])
+
+
+def neighbourhood(element):
+    """float32: the values of a narrow type, what lies halfway between two, and just beside."""
+    x = every(element).astype(np.float32)
+    positive = np.unique(x[np.isfinite(x) & (x >= 0)]).astype(np.float64)
+    beyond = 2 * positive[-1] - positive[-2]
+    halves = ((positive + np.append(positive[1:], beyond)) / 2).astype(np.float32)
+    near = [np.nextafter(halves, np.float32(to)) for to in (0, np.inf)]
+    special = np.array([np.inf, np.nan, 3e38, 1e-45, 1e-38, 0], np.float32)
+    found = np.concatenate([positive.astype(np.float32), halves, *near, special])
+    found = np.concatenate([found, -found])
+    return np.resize(found, -(-found.size // 64) * 64)
+
+
+@pytest.mark.parametrize("element", NARROW)
+def test_narrowing_rounds_to_the_nearest_even(native, element):
+    isa, library = native
+    x = neighbourhood(element)
+    with np.errstate(over="ignore"):
+        wanted = x.astype(DTYPES[element])
+    for lanes in (1, isa.lanes):
+        got = apply(library, f"cast_f32_{kind(element, lanes)}", element, x)
+        nan = np.isnan(wanted)
+        np.testing.assert_array_equal(np.isnan(got), nan)
+        bits = f"u{got.itemsize}"
+        np.testing.assert_array_equal(got.view(bits)[~nan], wanted.view(bits)[~nan])
+
+
+@pytest.mark.parametrize("element", NARROW)
+def test_widening_is_exact(native, element):
+    isa, library = native
+    x = every(element)
+    for lanes in (1, isa.lanes):
+        got = apply(library, f"cast_{element}_{kind('f32', lanes)}", "f32", x)
+        np.testing.assert_array_equal(got, x.astype(np.float32))
+        np.testing.assert_array_equal(np.signbit(got), np.signbit(x))

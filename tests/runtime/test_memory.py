@@ -6,7 +6,7 @@ import mmap
 import numpy as np
 import pytest
 
-from polyc.codegen.runtime_table import FLOATS, NUMBERS, TYPES, preamble
+from polyc.codegen.runtime_table import FLOATS, NARROW, NUMBERS, STORABLE, TYPES, preamble
 from tests.runtime.native import DTYPES, RUNNABLE, Uses, compiled
 
 MEMORY = ("load", "loads", "loadn", "store", "stores", "storen", "splat", "transpose")
@@ -17,7 +17,8 @@ BOOLEAN_REDUCTIONS = {"and": np.all, "or": np.any}
 def moves(element, lanes):
     """C for each way to move `lanes` elements between memory p and memory q."""
     t, v = element, f"{element}x{lanes}"
-    reductions = BOOLEAN_REDUCTIONS if t == "b8" else REDUCTIONS
+    reductions = {} if t in NARROW else BOOLEAN_REDUCTIONS if t == "b8" else REDUCTIONS
+    counts = ["iota"] if t in NUMBERS else []
     bodies = {
         "load": f"pc_store_{v}(q, pc_load_{v}(p));",
         "loads": f"pc_store_{v}(q, n == 2 ? pc_loads_{v}(p, 2) : pc_loads_{v}(p, n));",
@@ -33,9 +34,9 @@ def moves(element, lanes):
             for (int k = 0; k < {lanes * lanes}; k++)
                 q[k] = rows[k];""",
         **{r: f"*q = pc_reduce_{r}_{v}(pc_load_{v}(p));" for r in reductions},
-        **({"iota": f"pc_store_{v}(q, pc_iota_{v}(*p));"} if t != "b8" else {}),
+        **{c: f"pc_store_{v}(q, pc_{c}_{v}(*p));" for c in counts},
     }
-    functions = [*MEMORY, *(f"reduce_{r}" for r in reductions), *(["iota"] if t != "b8" else [])]
+    functions = [*MEMORY, *(f"reduce_{r}" for r in reductions), *counts]
     loops = [
         f"void {name}_{v}(const {t} *p, {t} *q, i64 n) {{ (void)n; {body} }}"
         for name, body in bodies.items()
@@ -47,7 +48,7 @@ def moves(element, lanes):
 def native(request, tmp_path_factory):
     isa = request.param
     uses, loops = Uses(), []
-    for element in TYPES:
+    for element in STORABLE:
         # One vector register of the element, and the lanes that f32 has.
         for lanes in {isa.lanes, isa.lanes * 4 // DTYPES_SIZE[element]}:
             functions, texts = moves(element, lanes)
@@ -72,7 +73,7 @@ def values(element, count, seed=0):
     return rng.integers(0, 2 if element == "b8" else 100, count).astype(DTYPES[element])
 
 
-@pytest.mark.parametrize("element", TYPES)
+@pytest.mark.parametrize("element", STORABLE)
 def test_whole_vectors_at_any_address(native, element):
     lanes = native[0].lanes
     p, q = values(element, lanes + 1), values(element, lanes + 2, seed=1)
@@ -82,7 +83,7 @@ def test_whole_vectors_at_any_address(native, element):
     np.testing.assert_array_equal(q, expected)
 
 
-@pytest.mark.parametrize("element", TYPES)
+@pytest.mark.parametrize("element", STORABLE)
 @pytest.mark.parametrize("stride", [1, 2, 3, -2])
 def test_strides(native, element, stride):
     lanes = native[0].lanes
@@ -111,7 +112,7 @@ def page():
     protect(guard, ctypes.c_size_t(size), mmap.PROT_READ | mmap.PROT_WRITE)
 
 
-@pytest.mark.parametrize("element", TYPES)
+@pytest.mark.parametrize("element", STORABLE)
 def test_partial_vectors_touch_nothing_beyond(native, page, element):
     """The first n elements end where the forbidden page begins."""
     isa, _ = native
@@ -131,7 +132,7 @@ def test_partial_vectors_touch_nothing_beyond(native, page, element):
             np.testing.assert_array_equal(edge, source[:count])
 
 
-@pytest.mark.parametrize("element", TYPES)
+@pytest.mark.parametrize("element", STORABLE)
 def test_partial_stores_leave_the_rest(native, element):
     lanes = native[0].lanes
     for n in (-(2**40) + 1, -1, 0, 1, lanes - 1, lanes, 2**40):
@@ -141,7 +142,7 @@ def test_partial_stores_leave_the_rest(native, element):
         np.testing.assert_array_equal(target, expected)
 
 
-@pytest.mark.parametrize("element", TYPES)
+@pytest.mark.parametrize("element", STORABLE)
 def test_transpose(native, element):
     lanes = native[0].lanes
     square = values(element, lanes * lanes).reshape(lanes, lanes)
@@ -150,7 +151,7 @@ def test_transpose(native, element):
     np.testing.assert_array_equal(result, square.T)
 
 
-@pytest.mark.parametrize("element", TYPES)
+@pytest.mark.parametrize("element", STORABLE)
 def test_splat(native, element):
     lanes = native[0].lanes
     for value in (0, 1):

@@ -23,7 +23,6 @@ from math import prod
 from polyc.codegen.cuda.fold import fold_address, fold_condition
 from polyc.codegen.cuda.grid import DeviceText, Grid
 from polyc.codegen.cuda.widen import widen
-from polyc.codegen.host_text import scalar_type
 from polyc.codegen.index import const, show_condition, show_index
 from polyc.codegen.loopnest import (
     Assign,
@@ -46,6 +45,7 @@ from polyc.codegen.print_expr import Printer
 from polyc.codegen.registers import Register, find_registers
 from polyc.codegen.scope import Registers, Scope, Uses
 from polyc.codegen.vectorise import unroll
+from polyc.element_types import scalar_type
 
 WARP = 32
 

@@ -31,8 +31,10 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import replace
 
+import ml_dtypes
 import numpy as np
 
+from polyc.element_types import is_float
 from polyc.graph.ir import Graph, Node, Tensor
 from polyc.graph.simplify.rewriting import Change, Rewritten, Scope, apply_rule, drop, is_filled
 
@@ -72,7 +74,7 @@ def _neutral(scope: Scope, node: Node) -> Change | None:
     sides = [(left, right)] if node.op in _NOT_COMMUTATIVE else [(left, right), (right, left)]
     for operand, other in sides:
         number = _NEUTRAL[node.op]
-        if node.op == "Add" and scope.tensor(other).dtype.kind == "f":
+        if node.op == "Add" and is_float(scope.tensor(other).dtype):
             number = -0.0
         if is_filled(scope.value(other), number) and _keeps_shape(scope, node, operand):
             return drop(node, operand, f"{number} is neutral")
@@ -81,7 +83,8 @@ def _neutral(scope: Scope, node: Node) -> Change | None:
 
 def _times_minus_one(scope: Scope, node: Node) -> Change | None:
     for operand, other in (node.inputs, node.inputs[::-1]):
-        signed = scope.tensor(other).dtype.kind in "if"
+        dtype = scope.tensor(other).dtype
+        signed = dtype.kind == "i" or is_float(dtype)
         negates = signed and is_filled(scope.value(other), -1)
         if negates and _keeps_shape(scope, node, operand):
             return _became(node, "Neg", (operand,))
@@ -138,7 +141,7 @@ def _power(scope: Scope, node: Node) -> Change | None:
         return _became(node, "Mul", (base, base))
     if is_filled(exponent, 3):
         return _cube(scope, node)
-    if scope.tensor(base).dtype.kind != "f":
+    if not is_float(scope.tensor(base).dtype):
         return None
     if is_filled(exponent, -1):
         return _became(node, "Reciprocal", (base,))
@@ -177,7 +180,7 @@ def _is_never_negative(scope: Scope, name: str, depth: int = _SEARCH_DEPTH) -> b
 
 def _division(scope: Scope, node: Node) -> Change | None:
     left, right = node.inputs
-    if scope.tensor(left).dtype.kind != "f":
+    if not is_float(scope.tensor(left).dtype):
         return None
     if is_filled(scope.value(left), 1) and _keeps_shape(scope, node, right):
         return _became(node, "Reciprocal", (right,))
@@ -194,7 +197,7 @@ def _division(scope: Scope, node: Node) -> Change | None:
 
 def _is_power_of_two(value: np.ndarray) -> bool:
     """Whether each element is ±2^k, finite and normal."""
-    tiny = np.finfo(value.dtype).tiny
+    tiny = ml_dtypes.finfo(value.dtype).tiny
     mantissa, _ = np.frexp(value)
     return bool(((np.abs(mantissa) == 0.5) & (np.abs(value) >= tiny) & np.isfinite(value)).all())
 
@@ -210,7 +213,7 @@ def _reassociate(scope: Scope, node: Node) -> Change | None:
         return None
     with np.errstate(over="ignore"):
         merged = first + outer if node.op == "Add" else first * outer
-    if merged.dtype.kind == "f" and not np.isfinite(merged).all():
+    if is_float(merged.dtype) and not np.isfinite(merged).all():
         return None
     constant = scope.constant(f"{node.outputs[0]}_constant", np.asarray(merged))
     text = f"constants of {node.op} '{inner.name}' and '{node.name}' merged"
@@ -226,7 +229,7 @@ def _constant_operand(scope: Scope, node: Node) -> tuple[str, np.ndarray | None]
 def _is_exact_chain(op: str, first: np.ndarray, second: np.ndarray) -> bool:
     if first.dtype.kind in "iu":
         return True
-    if first.dtype.kind != "f" or op != "Mul":
+    if not is_float(first.dtype) or op != "Mul":
         return False
     # Scaling down twice would round twice among the subnormals.
     return all(_is_power_of_two(c) and bool((np.abs(c) >= 1).all()) for c in (first, second))

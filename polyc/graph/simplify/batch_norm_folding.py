@@ -21,6 +21,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
+from polyc.element_types import is_float
 from polyc.graph.ir import Graph, Node, Tensor
 from polyc.graph.simplify.rewriting import Change, Rewritten, Scope, apply_rule
 
@@ -52,7 +53,7 @@ def _rule(scope: Scope, node: Node) -> Change | None:
     if node.op not in ("BatchNormalization", "Add", "Sub", "Mul", "Div") or node.domain:
         return None
     source = _variable_operand(scope, node)
-    if source is None or scope.tensor(source).dtype.kind != "f":
+    if source is None or not is_float(scope.tensor(source).dtype):
         return None
     return _fold_into_producer(scope, node, source) or _separate(scope, node, source)
 

@@ -6,6 +6,7 @@ from dataclasses import replace
 
 import numpy as np
 
+from polyc.element_types import is_float
 from polyc.graph.ir import Graph, Node, Tensor
 from polyc.graph.simplify.rewriting import (
     SMALL_CONSTANT_BYTES,
@@ -32,7 +33,7 @@ def normalize_gemms(graph: Graph) -> Rewritten:
 
 
 def _rule(scope: Scope, node: Node) -> Change | None:
-    if node.op != "Gemm" or node.domain or scope.tensor(node.outputs[0]).dtype.kind != "f":
+    if node.op != "Gemm" or node.domain or not is_float(scope.tensor(node.outputs[0]).dtype):
         return None
     plan = _plan(scope, node)
     inputs = list(node.inputs)

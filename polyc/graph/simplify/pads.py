@@ -6,6 +6,7 @@ from dataclasses import replace
 
 import numpy as np
 
+from polyc.element_types import is_float
 from polyc.graph.ir import Graph, Node
 from polyc.graph.simplify.rewriting import Change, Rewritten, Scope, apply_rule, is_filled
 
@@ -74,7 +75,7 @@ def _is_own_value(scope: Scope, node: Node, pad: Node) -> bool:
     value = scope.value(name) if name else np.zeros((), dtype)
     if node.op != "MaxPool":
         return is_filled(value, 0)
-    if dtype.kind == "f":
+    if is_float(dtype):
         return is_filled(value, -np.inf)
     return dtype.kind in "iu" and is_filled(value, np.iinfo(dtype).min)
 

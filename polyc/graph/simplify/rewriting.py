@@ -17,6 +17,7 @@ from dataclasses import dataclass, field, replace
 
 import numpy as np
 
+from polyc.element_types import COMPILED, is_float
 from polyc.graph.ir import Graph, Node, Shape, Tensor
 
 SMALL_CONSTANT_BYTES = 1 << 16
@@ -213,11 +214,11 @@ def drop(node: Node, source: str, why: str) -> Change:
 
 def is_filled(value: np.ndarray | None, number: float) -> bool:
     """Whether a numeric constant holds this number everywhere; +0.0 and -0.0 are told apart."""
-    if value is None or value.dtype.kind not in "biuf" or not value.size:
+    if value is None or value.dtype not in COMPILED or not value.size:
         return False
     if not np.array_equal(value, np.full_like(value, number)):
         return False
-    return value.dtype.kind != "f" or bool((np.signbit(value) == np.signbit(number)).all())
+    return not is_float(value.dtype) or bool((np.signbit(value) == np.signbit(number)).all())
 
 
 def _rename(node: Node, renames: Mapping[str, str]) -> Node:

@@ -15,6 +15,7 @@ from dataclasses import replace
 
 import numpy as np
 
+from polyc.element_types import is_float
 from polyc.graph.ir import Graph, Node
 from polyc.graph.simplify.rewriting import Change, Rewritten, Scope, apply_rule
 
@@ -56,7 +57,7 @@ def _scaled(scope: Scope, name: str) -> tuple[str, np.ndarray] | None:
         return None
     for x, other in (producer.inputs, producer.inputs[::-1]):
         value = scope.value(other)
-        if value is None or value.size != 1 or value.dtype.kind != "f":
+        if value is None or value.size != 1 or not is_float(value.dtype):
             continue
         number = value.reshape(())
         if scope.tensor(x).shape == scope.tensor(name).shape and 0 < abs(number) <= 1:

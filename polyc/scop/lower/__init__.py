@@ -7,8 +7,7 @@ One module for each kind of operator; each operator is one function under `@lowe
 
 from __future__ import annotations
 
-import numpy as np
-
+from polyc.element_types import COMPILED
 from polyc.errors import NeedsValues, NotFixed, UnsupportedOp
 from polyc.graph.infer import find_sources
 from polyc.graph.ir import Graph, Node, Tensor
@@ -38,17 +37,14 @@ from polyc.scop.lower import (  # noqa: F401  (imported to fill the table of low
 from polyc.scop.lower.context import LOWERINGS, Lowering
 from polyc.scop.scop import Scop
 
-_CODES = "? i1 i2 i4 i8 u1 u2 u4 u8 f4 f8"
-DTYPES = frozenset(map(np.dtype, _CODES.split()))
-
 
 def lower_graph(graph: Graph, minimal_filtering: bool = True) -> Scop:
     """The polyhedral program of a graph; its inputs and outputs are arrays, in the graph's order.
 
     minimal_filtering: let convolutions use Winograd's algorithm where it pays.
 
-    Raises UnsupportedOp for an operator without a lowering, for an element type other than bool,
-    integers of 8 to 64 bits, float32 and float64, and for a symbolic dimension.
+    Operators compute in wide types (`graph/widen.py`). Raises UnsupportedOp for an operator without
+    a lowering, for an element type that is not compiled, and for a symbolic dimension.
     """
     ctx = Lowering(graph, minimal_filtering)
     for name in graph.inputs:
@@ -87,10 +83,11 @@ def _lower_node(ctx: Lowering, node: Node) -> None:
 
 def _compilable(tensor: Tensor, user: str) -> Tensor:
     """The tensor itself, if its element type and its shape can be compiled."""
-    if tensor.dtype not in DTYPES:
+    if tensor.dtype not in COMPILED:
+        known = ", ".join(sorted(dtype.name for dtype in COMPILED))
         raise UnsupportedOp(
-            f"{user}: tensor {tensor.name!r} has the element type {tensor.dtype}; bool, integers "
-            "and float32 and float64 are compiled: insert a Cast before it"
+            f"{user}: tensor {tensor.name!r} has the element type {tensor.dtype}; compiled are "
+            f"{known}: insert a Cast before it"
         )
     for k, dim in enumerate(tensor.shape):
         if isinstance(dim, str):

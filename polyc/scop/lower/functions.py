@@ -9,9 +9,8 @@ from collections.abc import Callable
 
 import numpy as np
 
+from polyc.element_types import FLOAT64, is_narrow, wide
 from polyc.scop.expr import Call, Const, Expr, Within, call, cast, restrict
-
-FLOAT64 = np.dtype(np.float64)
 
 
 def constant(value: float, dtype: np.dtype) -> Const:
@@ -32,7 +31,18 @@ def function(name: str) -> Callable[..., Call[Expr]]:
 
 
 def is_float(x: Expr) -> bool:
-    return bool(np.issubdtype(x.dtype, np.floating))
+    return x.dtype.kind == "f"
+
+
+def convert(x: Expr, dtype: np.dtype) -> Expr:
+    """x as another type, rounded once; from and to narrow types by way of their wide type."""
+    if x.dtype == dtype:
+        return x
+    if is_narrow(x.dtype):
+        return convert(cast(x, wide(x.dtype)), dtype)
+    if is_narrow(dtype) and x.dtype == FLOAT64:
+        x = function("round_odd")(x)  # or else halves of the narrow type could be made on the way
+    return cast(cast(x, wide(dtype)), dtype)
 
 
 def as_float(x: Expr) -> Expr:

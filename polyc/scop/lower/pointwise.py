@@ -12,7 +12,7 @@ from functools import partial, reduce
 import numpy as np
 
 from polyc.graph.ir import Node
-from polyc.scop.expr import BOOL, Expr, cast
+from polyc.scop.expr import BOOL, Cast, Expr, cast
 from polyc.scop.lower.context import Lowering, lowers
 from polyc.scop.lower.functions import (
     FLOAT64,
@@ -20,6 +20,7 @@ from polyc.scop.lower.functions import (
     as_float,
     both,
     constant,
+    convert,
     div,
     erf,
     function,
@@ -124,7 +125,16 @@ def lower_cast(ctx: Lowering, node: Node) -> None:
         return
     result = ctx.result(node)
     space = ctx.grid(node, result.shape)
-    value = cast(operand(ctx, space, node.inputs[0]), result.dtype)
+    value = convert(operand(ctx, space, node.inputs[0]), result.dtype)
+    ctx.assign(node, space, result, space.iterators, value)
+
+
+@lowers("Narrow")
+def lower_narrow(ctx: Lowering, node: Node) -> None:
+    """Y[i…] = X[i…] in the narrow type that memory holds (`graph/widen.py`)"""
+    result = ctx.result(node)
+    space = ctx.grid(node, result.shape)
+    value = Cast(operand(ctx, space, node.inputs[0]), result.dtype, for_storage=True)
     ctx.assign(node, space, result, space.iterators, value)
 
 

@@ -1,0 +1,94 @@
+"""Arithmetic on narrow types, such as float16: done in their wide type, rounded where it is stored.
+
+    y = Softmax(x)                x, y: float16
+    ->
+    x_wide = Cast(x)              float32
+    y_wide = Softmax(x_wide)      float32: also what the operator keeps in between, its sums first
+    y = Narrow(y_wide)            float16
+
+Casts are fused into what reads their result, and Narrows into what computes their argument. Where
+a Narrow and a Cast of its result meet in one expression both go: a chain of operators that becomes
+one statement rounds once, at its end. So a value may keep more than its type has, and never less;
+the standard's own rounding after each operator is what is left where every result is stored. A
+Cast that the model asks for always rounds.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from onnx.helper import np_dtype_to_tensor_dtype
+
+from polyc.element_types import is_narrow, wide
+from polyc.graph.bodies import Names
+from polyc.graph.ir import Graph, Node, Tensor
+
+_MOVING = (
+    "Cast CastLike Compress Concat Constant ConstantOfShape DepthToSpace Dropout Expand Flatten "
+    "Gather GatherElements GatherND Identity OneHot Pad Reshape ReverseSequence Shape Size Slice "
+    "SpaceToDepth Split Squeeze TensorScatter Tile Transpose Trilu Unsqueeze Where"
+)
+MOVING = frozenset(_MOVING.split())
+"""Operators that only move, choose or convert elements: these stay as they are."""
+
+
+def widen(graph: Graph) -> Graph:
+    """The graph with all arithmetic in wide types; inputs and outputs keep their types."""
+    if not any(is_narrow(t.dtype) for t in graph.tensors.values()):
+        return graph
+    widening = _Widening(graph)
+    for node in graph.nodes:
+        widening.add(node)
+    return graph.rewrite(widening.nodes, widening.tensors)
+
+
+def _moves(node: Node) -> bool:
+    if node.op in ("ScatterElements", "ScatterND"):
+        return str(node.get("reduction", "none")) == "none"
+    return node.op in MOVING
+
+
+class _Widening:
+    """The nodes so far; `wide` are the wide tensors that stand for narrow ones."""
+
+    def __init__(self, graph: Graph) -> None:
+        self.tensors = dict(graph.tensors)
+        self.nodes: list[Node] = []
+        self.wide: dict[str, str] = {}
+        self._names = Names(set(graph.tensors))
+
+    def add(self, node: Node) -> None:
+        """Append the node, in wide types if it computes."""
+        if _moves(node):
+            self.nodes.append(node)
+            return
+        inputs = tuple(self._read(name) for name in node.inputs)
+        results = {name: self._fresh(name) for name in node.outputs if self._is_narrow(name)}
+        outputs = tuple(results.get(name, name) for name in node.outputs)
+        self.nodes.append(replace(node, inputs=inputs, outputs=outputs))
+        for name, result in results.items():
+            self.nodes.append(Node(f"{node.name}.narrow", "Narrow", (result,), (name,)))
+
+    def _read(self, name: str) -> str:
+        """The wide tensor of a name; a constant is converted here, all else by a Cast."""
+        if not self._is_narrow(name):
+            return name
+        if name not in self.wide:
+            tensor, fresh = self.tensors[name], self._fresh(name)
+            self.wide[name] = fresh
+            dtype = self.tensors[fresh].dtype
+            if tensor.value is None:
+                attributes = {"to": int(np_dtype_to_tensor_dtype(dtype))}
+                self.nodes.append(Node(f"{name}.wide", "Cast", (name,), (fresh,), attributes))
+            else:
+                self.tensors[fresh] = replace(self.tensors[fresh], value=tensor.value.astype(dtype))
+        return self.wide[name]
+
+    def _is_narrow(self, name: str) -> bool:
+        return bool(name) and is_narrow(self.tensors[name].dtype)
+
+    def _fresh(self, name: str) -> str:
+        """A tensor like this one, of its wide type."""
+        tensor, fresh = self.tensors[name], self._names.fresh(f"{name}_wide")
+        self.tensors[fresh] = Tensor(fresh, wide(tensor.dtype), tensor.shape)
+        return fresh

@@ -1,0 +1,122 @@
+/* polyc_narrow.h: formats of floats that memory holds and nothing computes with, one element at a
+   time; vectors of them are in polyc_cast.h. C11 and C++17, and functions of host and device.
+
+       pc_widen_f16(bits)    the value, exact, as f32
+       pc_round_f16(value)   the bits of the nearest one, ties to even; beyond the largest infinity
+
+   What the preprocessor may ask about a format: the bits of its fraction, the bias of its exponent,
+   and, all without sign, the codes of its largest number, of what is beyond that, and of NaN. */
+
+#ifndef POLYC_NARROW_H
+#define POLYC_NARROW_H
+
+#include <string.h>
+
+#define PC_FRACTION_f16 10
+#define PC_BIAS_f16 15
+#define PC_LARGEST_f16 0x7bff
+#define PC_BEYOND_f16 0x7c00
+#define PC_NAN_f16 0x7e00
+
+#define PC_FRACTION_bf16 7
+#define PC_BIAS_bf16 127
+#define PC_LARGEST_bf16 0x7f7f
+#define PC_BEYOND_bf16 0x7f80
+#define PC_NAN_bf16 0x7fc0
+
+PC_INLINE u32 pc_bits_f32(f32 value)
+{
+    u32 bits;
+    memcpy(&bits, &value, 4);
+    return bits;
+}
+PC_INLINE f32 pc_value_f32(u32 bits)
+{
+    f32 value;
+    memcpy(&value, &bits, 4);
+    return value;
+}
+
+/* The code of |value|. Numbers below the smallest normal one are counted in steps, to which adding
+   1 << 23 of them rounds. */
+PC_INLINE u32 pc_round_size(f32 value, int fraction, int bias, u32 largest, u32 beyond, u32 nan)
+{
+    const int dropped = 23 - fraction, moved = 127 - bias;
+    const u32 size = pc_bits_f32(value) & 0x7fffffff, steps = (u32)(moved + 1 + dropped) << 23;
+    if (size > 0x7f800000)
+        return nan;
+    if (moved && size < (u32)(moved + 1) << 23)
+        return pc_bits_f32(pc_value_f32(size) + pc_value_f32(steps)) - steps;
+    const u32 half = (1u << (dropped - 1)) - 1 + (size >> dropped & 1);
+    const u32 code = ((size + half) >> dropped) - ((u32)moved << fraction);
+    return code > largest ? beyond : code;
+}
+
+/* The value of a code without sign: its bits as those of an f32, whose exponent is then moved. */
+PC_INLINE f32 pc_widen_size(u32 code, int fraction, int bias, u32 largest)
+{
+    const u32 bits = code << (23 - fraction);
+    if (code > largest)
+        return pc_value_f32(0x7f800000 | bits);
+    return pc_value_f32(bits) * pc_value_f32((u32)(254 - bias) << 23);
+}
+
+#define PC_NARROW(type, bits_type) \
+    PC_INLINE bits_type pc_round_##type(f32 value) \
+    { \
+        const u32 sign = pc_bits_f32(value) >> 31 << (PC_BITS_##type - 1); \
+        return (bits_type)(sign | pc_round_size(value, PC_FRACTION_##type, PC_BIAS_##type, \
+                                                PC_LARGEST_##type, PC_BEYOND_##type, PC_NAN_##type)); \
+    } \
+    PC_INLINE f32 pc_widen_##type(bits_type bits) \
+    { \
+        const u32 sign = 1u << (PC_BITS_##type - 1); \
+        const f32 size = pc_widen_size(bits & (sign - 1), PC_FRACTION_##type, PC_BIAS_##type, \
+                                       PC_LARGEST_##type); \
+        return bits & sign ? -size : size; \
+    }
+
+#if defined __CUDA_ARCH__ || (defined __F16C__ && !defined __clang__)
+#define PC_HAS_F16
+#ifdef __CUDA_ARCH__
+PC_INLINE u16 pc_round_f16(f32 value)
+{
+    u16 rounded;
+    asm("cvt.rn.f16.f32 %0, %1;" : "=h"(rounded) : "f"(value));
+    return rounded;
+}
+PC_INLINE f32 pc_widen_f16(u16 bits)
+{
+    f32 value;
+    asm("cvt.f32.f16 %0, %1;" : "=f"(value) : "h"(bits));
+    return value;
+}
+#else
+typedef f32 pc_f32x4 __attribute__((vector_size(16)));
+typedef short pc_i16x8 __attribute__((vector_size(16)));
+PC_INLINE u16 pc_round_f16(f32 value)
+{
+    return (u16)__builtin_ia32_vcvtps2ph((pc_f32x4){value}, 0)[0];
+}
+PC_INLINE f32 pc_widen_f16(u16 bits)
+{
+    return __builtin_ia32_vcvtph2ps((pc_i16x8){(short)bits})[0];
+}
+#endif
+#else
+PC_NARROW(f16, u16)
+#endif
+
+#if defined __CUDA_ARCH__ && __CUDA_ARCH__ >= 800
+PC_INLINE u16 pc_round_bf16(f32 value)
+{
+    u16 rounded;
+    asm("cvt.rn.bf16.f32 %0, %1;" : "=h"(rounded) : "f"(value));
+    return rounded;
+}
+PC_INLINE f32 pc_widen_bf16(u16 bits) { return pc_value_f32((u32)bits << 16); }
+#else
+PC_NARROW(bf16, u16)
+#endif
+
+#endif
