@@ -38,6 +38,9 @@ class Options:
         output where that of the direct sum is 2e-6. A NaN or an infinity in the input still reaches
         every output that depends on it, but an infinity may arrive as a NaN, and outputs up to 4
         positions further may become NaN as well. False keeps the direct sum, without all this.
+    tf32: on a GPU, let tensor cores multiply float32: factors are rounded to tf32, which has the
+        range of float32 and 10 bits of mantissa, and products are summed in float32. On random data
+        the error is about 3e-4 of the largest output.
     sizes: what sizes that are known only at run time may be (`polyc.compile(dims=, hint=)`).
     pinned: keep each thread of a call, but for the caller's own, on one core; otherwise the system
         moves them about the cores that the caller does not run on.
@@ -51,6 +54,7 @@ class Options:
     tune: float = 0.0
     use_tuned: bool = True
     minimal_filtering: bool = True
+    tf32: bool = False
     cache: bool = True
     max_operations: int = 1_000_000
     dump: tuple[str, ...] = ()

@@ -7,7 +7,8 @@ A loop over threads with n iterations, a apart, runs iteration i on the threads 
 What stands outside of all such loops, every thread does; one of those that do the same writes to
 memory, the first. A loop that combines reads what each of these threads has, and all of them write.
 Two accesses *conflict* if different threads of a block may make them at one place and one of them
-writes: the relation of their threads,  t_a -> t_b,  is not within the identity.
+writes: the relation of their threads,  t_a -> t_b,  is not within the identity. What tensor cores
+read, any lane of the warp may have been the one to load.
 """
 
 from __future__ import annotations
@@ -19,6 +20,8 @@ import islpy as isl
 
 from polyc.analysis.accesses import Access, Surroundings
 from polyc.analysis.timemap import Execution, Loop
+
+SAME_WARP = "{ [t] -> [u] : 0 <= u and floor(t/32) = floor(u/32) }"
 
 IN, OUT, SET = isl.dim_type.in_, isl.dim_type.out, isl.dim_type.set
 
@@ -37,7 +40,10 @@ def accessing_threads(access: Access) -> isl.Map:
     """# L -> [t]: the threads that make an access; of those that do the same, the first writes."""
     alone = _is_write(access) and not _is_own(access)
     run = access.execution
-    return _threads(run.place.loops, run.points.dim(SET), alone, False)
+    threads = _threads(run.place.loops, run.points.dim(SET), alone, False)
+    if any(loop.kind == "mma" for loop in run.place.loops):
+        threads = threads.apply_range(isl.Map(SAME_WARP))
+    return threads
 
 
 def _threads(loops: Sequence[Loop], depth: int, alone: bool, combines: bool) -> isl.Map:

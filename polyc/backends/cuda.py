@@ -5,8 +5,6 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import replace
 
-import islpy as isl
-
 from polyc.analysis.accesses import Surroundings, compute_accesses
 from polyc.analysis.counts import count_bytes, count_flops
 from polyc.analysis.dependences import compute_dependences
@@ -27,6 +25,7 @@ from polyc.codegen.cuda.settle import settle
 from polyc.codegen.generate import generate_nest
 from polyc.codegen.loopnest import Block, Kernel
 from polyc.mapping.cuda.choose import map_to_cuda
+from polyc.mapping.cuda.mapped import Mapped
 from polyc.mapping.open_cluster import list_touched
 from polyc.mapping.stored_kernel import StoredKernel
 from polyc.memory.storage import Storage, row_major
@@ -53,9 +52,10 @@ def compile_for_cuda(
 
     # 1. where loops go: blocks, threads, copies; the cluster in the coordinates of its kernel
     with trace.step("map"):
-        mapped = map_to_cuda(one, scop.arrays, target)
+        mapped = map_to_cuda(one, scop.arrays, target, options)
         arrays = {**scop.arrays, **mapped.arrays}
-        storages = {**stored.storages, **{n: row_major(a) for n, a in mapped.arrays.items()}}
+        made = {n: row_major(a) for n, a in mapped.arrays.items()}
+        storages = {**stored.storages, **made, **mapped.storages}
         touched = list_touched(mapped.cluster)
         mine = replace(one, cluster=mapped.cluster, arrays=touched, private=mapped.private)
         part = kernel_scop(name, StoredKernel((mine,)), replace(scop, arrays=arrays))
@@ -72,7 +72,7 @@ def compile_for_cuda(
 
     # 4. loops of fixed size, with conditions at borders
     with trace.step("generate"):
-        nest = _generate(mapped.tree, part, storages, promoted)
+        nest = _generate(mapped, part, storages, promoted)
         params = list_params((a for a in touched if a not in promoted), part, storages)
         kernel = Kernel(name, params, nest, comment_on(stored, mapped.schedule))
 
@@ -104,14 +104,15 @@ def compile_for_cuda(
 
 
 def _generate(
-    tree: isl.Schedule,
+    mapped: Mapped,
     part: Scop,
     storages: Mapping[str, Storage],
     promoted: Mapping[str, LocalArray],
 ) -> Block:
     """The loops of a tree, with the space of every array."""
     statements = {s.name: s for s in part.statements}
-    return assign_spaces(settle(generate_nest(tree, statements, storages, promoted)))
+    nest = settle(generate_nest(mapped.tree, statements, storages, promoted))
+    return assign_spaces(nest, mapped.swizzles)
 
 
 def _with_barriers(kernel: Kernel, part: Scop, storages: Mapping[str, Storage]) -> Kernel:

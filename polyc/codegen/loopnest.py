@@ -25,7 +25,9 @@ from polyc.codegen.index import (
 from polyc.scop.expr import BOOL, INT64, Call, Cast, Const
 from polyc.scop.scop import Reduction
 
-LoopKind = Literal["sequential", "parallel", "vector", "unroll", "block", "thread", "combine"]
+LoopKind = Literal[
+    "sequential", "parallel", "vector", "unroll", "block", "thread", "combine", "mma"
+]
 Space = Literal["stack", "shared", "register"]
 
 
@@ -88,6 +90,28 @@ class Assign:
 
 
 @dataclass(frozen=True)
+class Swizzle:
+    """An exchange of places in an array: bits [to, to + bits) of the number of an element are
+    exclusive-ored with bits [source, source + bits). What is below `to` stays together.
+
+    It is a matter of printing: every access to the array goes through it, and none sees it.
+    """
+
+    bits: int
+    to: int
+    source: int
+
+    @property
+    def period(self) -> int:
+        """Elements whose places are exchanged among each other."""
+        return 1 << (self.source + self.bits)
+
+    @property
+    def mask(self) -> int:
+        return ((1 << self.bits) - 1) << self.to
+
+
+@dataclass(frozen=True)
 class Local:
     """Storage private to one execution of the `Block` that declares it.
 
@@ -108,6 +132,7 @@ class Local:
     in_registers: bool = False
     is_tile: bool = False
     space: Space = "stack"
+    swizzle: Swizzle | None = None
 
 
 @dataclass(frozen=True)
@@ -131,7 +156,8 @@ class For:
     On a GPU: "block": on different blocks of the grid; "thread": on different threads of a block.
     Neighbouring iterations are `apart` threads apart: number t runs iteration  (t / apart) mod n
     of n. "combine": a reduction of what the threads of a "thread" loop like it have each, by all of
-    them together, who get the result each.
+    them together, who get the result each. "mma": loops directly inside one another around a
+    multiply-add, which the tensor cores of a warp run at once; what is read, any lane may read.
     """
 
     var: str
@@ -381,7 +407,8 @@ def _show(node: Node, indent: str) -> Iterator[str]:
         case Block(body=body, locals=locals_, concurrent=concurrent):
             for local in locals_:
                 place = "registers" if local.in_registers else _PLACES[local.space]
-                yield f"{indent}{place} {local.dtype} {local.name}{list(local.shape)}"
+                swizzled = ", swizzled" if local.swizzle else ""
+                yield f"{indent}{place} {local.dtype} {local.name}{list(local.shape)}{swizzled}"
             for k, child in enumerate(body):
                 if concurrent:
                     yield f"{indent}{'beside it' if k else 'at the same time'}:"

@@ -76,7 +76,7 @@ class Printer:
             return [self._update(assign, name, value, scope)]
         address = scope.address(assign.target)
         step = stride(address, scope.lanes.var)
-        first = show_index(scope.first(address))
+        first = scope.show_offset(assign.target.array, scope.first(address))
         if step == 0:
             return self._reduce_lanes(assign, f"{assign.target.array}[{first}]", scope)
         if step is None:
@@ -309,7 +309,8 @@ class Printer:
         self, element: Element, scope: Scope, dynamic: tuple[tuple[int, LoopExpr], ...]
     ) -> str:
         """The offset of an element whose coordinates in `dynamic` are data."""
-        text, shape = show_index(scope.address(element)), scope.shapes[element.array]
+        text = scope.show_offset(element.array, scope.address(element))
+        shape = scope.shapes[element.array]
         for d, index in dynamic:
             step = int(np.prod(shape[d + 1 :], dtype=np.int64))
             value = self.expr(index, scope)

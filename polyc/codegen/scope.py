@@ -7,7 +7,7 @@ from dataclasses import dataclass, field, replace
 
 import numpy as np
 
-from polyc.codegen.index import Affine, substitute, weighted_sum
+from polyc.codegen.index import Affine, const, linear, show_index, substitute, weighted_sum
 from polyc.codegen.loopnest import Element, For, Local, extent_of, lanes_of
 from polyc.codegen.registers import Register
 
@@ -105,6 +105,18 @@ class Scope:
             weights.append(step)
             step *= extent
         return weighted_sum(zip(reversed(element.index), weights, strict=True))
+
+    def show_offset(self, array: str, address: Affine) -> str:
+        """The offset as text, with the swizzle of the array; whole periods stay out of it."""
+        local = self.locals.get(array)
+        if local is None or local.swizzle is None:
+            return show_index(address)
+        period = local.swizzle.period
+        whole = linear(0, {a: c for a, c in address.terms if c % period == 0})
+        rest, swizzle = address - whole, local.swizzle
+        shift = swizzle.source - swizzle.to
+        text = f"PC_SWIZZLE({show_index(rest)}, {shift}, {swizzle.mask})"
+        return text if whole == const(0) else f"{show_index(whole)} + {text}"
 
     def first(self, index: Affine) -> Affine:
         """The index in lane 0."""

@@ -36,10 +36,14 @@ LARGEST_STACK = 512
 LARGEST_SHARED = 64 * 1024
 """Bytes of an array that the threads of a GPU's block share, or keep in registers between them."""
 
+LARGEST_SPREAD = 256 * 1024
+"""Bytes of an array that the threads of a block keep in registers between them: all there are."""
+
 LIMITS = {
     "scope": LARGEST_LOCAL,
     "tile": LARGEST_HANDED,
     "stack": LARGEST_STACK,
+    "spread": LARGEST_SPREAD,
     "shared": LARGEST_SHARED,
     "stage": LARGEST_SHARED,
 }

@@ -12,7 +12,7 @@ Everything else is shared. This is a guess by the form of indices; that it is ri
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 
 from polyc.codegen.index import Affine, const, substitute, variables
@@ -25,6 +25,7 @@ from polyc.codegen.loopnest import (
     Local,
     Node,
     Read,
+    Swizzle,
     extent_of,
     rewrite_elements,
     walk_expr,
@@ -32,35 +33,35 @@ from polyc.codegen.loopnest import (
 from polyc.codegen.vectorise import LARGEST_UNROLL
 
 
-def assign_spaces(block: Block) -> Block:
-    """The nest with the space of every array that is declared outside of loops over threads."""
-    return _visit(block)
+def assign_spaces(block: Block, swizzles: Mapping[str, Swizzle | None]) -> Block:
+    """The nest with the space of every array that is declared outside of loops over threads.
 
-
-def _visit(block: Block) -> Block:
-    body = tuple(_inside(node) for node in block.body)
+    swizzles: of those that are shared, by the array that lives there.
+    """
+    body = tuple(_inside(node, swizzles) for node in block.body)
     block = replace(block, body=body)
     locals_ = []
     for local in block.locals:
         used = [a for a in _accesses(block, ()) if a.element.array == local.name]
         if _is_owned(used):
             block = _keep_own(block, local)
-            locals_.append(replace(local, space="register"))
+            locals_.append(replace(local, space="register", shape=_own_shape(local, used)))
         else:
-            locals_.append(replace(local, space="shared"))
+            locals_.append(replace(local, space="shared", swizzle=swizzles.get(local.source)))
     return replace(block, locals=tuple(locals_))
 
 
-def _inside(node: Node) -> Node:
+def _inside(node: Node, swizzles: Mapping[str, Swizzle | None]) -> Node:
     match node:
         case Block():
-            return _visit(node)
+            return assign_spaces(node, swizzles)
         case For(kind="thread" | "combine"):
             return node
         case For(body=body):
-            return replace(node, body=_visit(body))
+            return replace(node, body=assign_spaces(body, swizzles))
         case If(then=then, otherwise=other):
-            return replace(node, then=_visit(then), otherwise=_visit(other) if other else None)
+            other = assign_spaces(other, swizzles) if other else None
+            return replace(node, then=assign_spaces(then, swizzles), otherwise=other)
     return node
 
 
@@ -90,7 +91,8 @@ class _Use:
         copied = {
             loop.var
             for loop in self.loops
-            if loop.kind in ("unroll", "vector") and (extent_of(loop) or 99) <= LARGEST_UNROLL
+            if loop.kind in ("unroll", "vector", "mma")
+            and (extent_of(loop) or 99) <= LARGEST_UNROLL
         }
         return all(variables(index) <= copied for index in self.own)
 
@@ -133,6 +135,12 @@ def _is_owned(uses: list[_Use]) -> bool:
         return False
     (moves,) = {use.moves for use in uses}
     return all(len(use.threads) == len(moves) for use in uses if use.is_write)
+
+
+def _own_shape(local: Local, uses: list[_Use]) -> tuple[int, ...]:
+    """The shape without the dimensions in which only threads move."""
+    still = [all(use.own[d] == const(0) for use in uses) for d in range(len(local.shape))]
+    return tuple(1 if s else extent for s, extent in zip(still, local.shape, strict=True))
 
 
 def _keep_own(block: Block, local: Local) -> Block:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
@@ -64,9 +65,9 @@ class Model:
         return found
 
 
-def compile_model(graph: Graph | str, arch: str = "sm_80") -> Model:
-    options = Options()
-    return Model(run_pipeline(graph, CudaTarget.named(arch), options, Trace()))
+def compile_model(graph: Graph | str, arch: str = "sm_80", **choices: Any) -> Model:
+    """A model for an architecture, compiled with these options."""
+    return Model(run_pipeline(graph, CudaTarget.named(arch), Options(**choices), Trace()))
 
 
 def _launch(grid: Grid, kernel: Kernel, places: Sequence[str]) -> str:

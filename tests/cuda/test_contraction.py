@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import replace
+from math import prod
 from pathlib import Path
 
 import numpy as np
@@ -19,7 +20,8 @@ from polyc.api import CompiledModel
 from polyc.backends import common
 from polyc.codegen.loopnest import Barrier, Block, For, If, Kernel, Node, walk_nodes
 from polyc.errors import IllegalSchedule
-from polyc.mapping.cuda.contraction import SHAPES, choose_shape
+from polyc.mapping.cuda.contraction import choose_shape
+from polyc.mapping.cuda.thread_tiles import THREAD_SHAPES
 from polyc.options import Options
 from polyc.pipeline import run_pipeline
 from polyc.target.cuda import CudaTarget
@@ -80,18 +82,20 @@ def test_the_sums_are_in_registers_and_factors_shared(tmp_path):
 
 
 def test_large_products_take_large_tiles():
-    tiles = [choose_shape((1, n, n, n), SM_80).tile for n in (64, 1024, 4096)]
-    sizes = [tile.rows * tile.columns for tile in tiles]
+    tiles = [choose_shape((1, n, n, n), SM_80, None).tile for n in (64, 1024, 4096)]
+    sizes = [tile.rows.count * tile.columns.count for tile in tiles]
     assert sizes == sorted(sizes)
     assert sizes[0] <= 64 * 64
     assert sizes[-1] >= 128 * 64
 
 
-@pytest.mark.parametrize("shape", SHAPES, ids=lambda s: f"{s.tile.rows}x{s.tile.columns}")
+@pytest.mark.parametrize("shape", THREAD_SHAPES, ids=lambda s: f"{s.tile}")
 def test_every_shape_divides_into_threads(shape):
     assert shape.threads % 32 == 0
-    assert shape.tile.rows % (4 * shape.threads_down) == 0
-    assert shape.tile.columns % (4 * shape.threads_across) == 0
+    counts = shape.tile.counts
+    assert prod(counts[i] for i in shape.own) * shape.threads == (
+        shape.tile.rows.count * shape.tile.columns.count
+    )
 
 
 def compiled(graph: Graph) -> tuple[Kernel, Phases]:

@@ -22,6 +22,7 @@ from math import prod
 
 from polyc.codegen.cuda.fold import fold_address, fold_condition
 from polyc.codegen.cuda.grid import DeviceText, Grid
+from polyc.codegen.cuda.tensor_cores import match_product, print_product
 from polyc.codegen.cuda.widen import widen
 from polyc.codegen.index import const, show_condition, show_index
 from polyc.codegen.loopnest import (
@@ -168,7 +169,7 @@ class _Place:
     """Where a node stands: `apart` is that of the innermost loop over threads around it.
 
     repeats: whether the block comes by here several times; offsets: of shared arrays in what a
-    launch reserves, empty if they take what every block has.
+    launch reserves, empty if they take what every block has; over: the loops over threads around.
     """
 
     depth: int
@@ -177,6 +178,7 @@ class _Place:
     apart: int = 0
     repeats: bool = False
     offsets: Mapping[str, int] = field(default_factory=dict)
+    over: tuple[For, ...] = ()
 
     @property
     def indent(self) -> str:
@@ -205,7 +207,7 @@ def _print_threads(loop: For, place: _Place, printer: Printer) -> Iterator[str]:
             else:
                 guard = f"PC_THREAD_X < {width * apart}"
         numbers.append((loop.var, number if width > 1 else "0"))
-        place = replace(place, apart=apart)
+        place = replace(place, apart=apart, over=(*place.over, loop))
         inner = loop.body.body[0] if len(loop.body.body) == 1 else None
         if loop.body.locals or not isinstance(inner, For) or inner.kind != "thread":
             break
@@ -281,6 +283,11 @@ def _print(node: Node, place: _Place, printer: Printer) -> Iterator[str]:
             yield from _print_threads(node, place, printer)
         case For(kind="combine"):
             yield from _print_combine(node, place, printer)
+        case For(kind="mma"):
+            product = match_product(node, *place.over[-2:])
+            yield f"{place.indent}{{"
+            yield from print_product(product, place.scope, place.deeper().indent)
+            yield f"{place.indent}}}"
         case For(kind="vector", body=Block(body=(Assign() as assign,))):
             lines = printer.vector(assign, place.scope.with_lanes(node))
             yield from (f"{place.indent}{line}" for line in lines)

@@ -16,17 +16,20 @@ from polyc.mapping.cuda.mapped import Mapped
 from polyc.mapping.cuda.rows import map_rows, suits_rows
 from polyc.mapping.cuda.threads import is_joinable, map_threads
 from polyc.mapping.storing import StoredCluster
+from polyc.options import Options
 from polyc.scop.scop import Array
 from polyc.target.cuda import CudaTarget
 
 
-def map_to_cuda(stored: StoredCluster, arrays: Table[str, Array], target: CudaTarget) -> Mapped:
+def map_to_cuda(
+    stored: StoredCluster, arrays: Table[str, Array], target: CudaTarget, options: Options
+) -> Mapped:
     """The strategy that fits the cluster, applied."""
     cluster, private, storages = stored.cluster, stored.private, stored.storages
     if is_joinable(cluster):
         form = find_gemm_form(cluster, private)
         if form is not None:
-            return map_contraction(form, cluster, private, arrays, storages, target)
+            return map_contraction(form, cluster, private, arrays, storages, target, options.tf32)
         if suits_rows(cluster, private, arrays, storages, target):
             return map_rows(cluster, private, arrays, storages, target)
     return map_threads(cluster, private, arrays, storages, target)

@@ -18,7 +18,6 @@ from dataclasses import dataclass, replace
 from math import prod
 
 import islpy as isl
-import numpy as np
 
 from polyc.mapping.cuda.coordinates import change_coordinates, digits
 from polyc.memory.layout import accesses
@@ -157,12 +156,44 @@ def _walks_last(cluster: Cluster, loops: Collection[int]) -> bool:
 
 
 @dataclass(frozen=True)
-class Tile:
-    """Extents of the part of a product that a block computes at a time."""
+class Digits:
+    """A place in a tile as a number of several digits, the most significant first.
 
-    rows: int
-    columns: int
-    depth: int
+    (wm 2, am 4, im 2, gm 8)   ->   64 wm + 16 am + 8 im + gm
+    """
+
+    names: tuple[str, ...]
+    extents: tuple[int, ...]
+
+    @property
+    def count(self) -> int:
+        return prod(self.extents)
+
+    @property
+    def formula(self) -> str:
+        weights = [prod(self.extents[k + 1 :]) for k in range(len(self.extents))]
+        return " + ".join(f"{w}*{name}" for name, w in zip(self.names, weights, strict=True))
+
+
+@dataclass(frozen=True)
+class Tile:
+    """The part of a product that a block computes at a time, and how its loops count in it.
+
+    results: the digits of rows and columns in the order in which the array of sums has them.
+    """
+
+    rows: Digits
+    columns: Digits
+    depth: Digits
+    results: tuple[str, ...]
+
+    @property
+    def counts(self) -> dict[str, int]:
+        parts = (self.rows, self.columns, self.depth)
+        return {n: e for part in parts for n, e in zip(part.names, part.extents, strict=True)}
+
+    def __str__(self) -> str:
+        return f"{self.rows.count}x{self.columns.count}x{self.depth.count}"
 
 
 @dataclass(frozen=True)
@@ -184,25 +215,28 @@ class Tiled:
 
 
 OUTER = ("b", "mt", "nt")
-INNER = ("mi", "ni")
 
 
 def cut_tiles(form: GemmForm, cluster: Cluster, tile: Tile, arrays: Mapping[str, Array]) -> Tiled:
-    """The product in coordinates [b, mt, nt, (kt,) mi, ni (, ki)]: tiles, and places in a tile."""
+    """The product in coordinates [b, mt, nt, (kt,) place in the tile]: tiles, and digits in them.
+
+    The copies have a place as [ki, mi] and [ki, ni], whatever the digits are.
+    """
     batch, rows, columns, depth = form.extents
     counts = {
         "b": batch,
-        "mt": -(-rows // tile.rows),
-        "nt": -(-columns // tile.columns),
-        "kt": -(-depth // tile.depth),
-        "mi": tile.rows,
-        "ni": tile.columns,
-        "ki": tile.depth,
+        "mt": -(-rows // tile.rows.count),
+        "nt": -(-columns // tile.columns.count),
+        "kt": -(-depth // tile.depth.count),
+        "mi": tile.rows.count,
+        "ni": tile.columns.count,
+        "ki": tile.depth.count,
+        **tile.counts,
     }
     cut = _Cut(form, cluster, tile, counts)
     name = form.update.array
     dtype = arrays[name].dtype
-    space = [*OUTER, *INNER]
+    space = cut.results
     sums = Array(f"{name}_tiles", dtype, tuple(counts[i] for i in space), "temporary")
     init = replace(
         form.init,
@@ -211,22 +245,22 @@ def cut_tiles(form: GemmForm, cluster: Cluster, tile: Tile, arrays: Mapping[str,
         array=sums.name,
         write=cut.place(form.init.name, space, sums.name, space),
     )
-    left, a = cut.copy(form.left, f"{name}_left", ["ki", "mi"], dtype)
-    right, b = cut.copy(form.right, f"{name}_right", ["ki", "ni"], dtype)
-    inside = [*OUTER, "kt", *INNER, "ki"]
+    left, a = cut.copy(form.left, f"{name}_left", ("ki", "mi"))
+    right, b = cut.copy(form.right, f"{name}_right", ("ki", "ni"))
+    inside = [*OUTER, "kt", *tile.results, *tile.depth.names]
+
+    def factor(array: Array, place: Digits) -> Load:
+        indices = [*OUTER, "kt", tile.depth.formula, place.formula]
+        index = cut.place(form.update.name, inside, array.name, indices)
+        return Load(array.name, index, array.dtype)
+
     update = replace(
         form.update,
         domain=cut.box(form.update.name, inside),
         iterators=tuple(inside),
         array=sums.name,
         write=cut.place(form.update.name, inside, sums.name, space),
-        value=call(
-            "mul",
-            *(
-                Load(c.array, cut.place(form.update.name, inside, c.array, c.iterators), x.dtype)
-                for c, x in ((left, a), (right, b))
-            ),
-        ),
+        value=call("mul", factor(a, tile.rows), factor(b, tile.columns)),
     )
     rest = tuple(cut.finish(s, name, sums.name) for s in form.rest)
     return Tiled(init, left, right, update, rest, {x.name: x for x in (sums, a, b)})
@@ -252,44 +286,46 @@ class _Cut:
         text = f"{{ {name}[{', '.join(iterators)}] -> {array}[{', '.join(indices)}] }}"
         return isl.PwMultiAff(text)
 
-    def formulas(self, s: Statement, present: Collection[str]) -> list[str]:
-        """A statement's iterators in the cluster in terms of the new ones; 0 for absent ones."""
-        form, sizes = self.form, box_extents(self.form.update.domain)
+    @property
+    def results(self) -> list[str]:
+        return [*OUTER, *self.tile.results]
+
+    def formulas(self, s: Statement, rows: str, columns: str, depth: str) -> list[str]:
+        """A statement's iterators in the cluster in terms of the new ones.
+
+        The places in a tile are formulas, empty for those that the statement has no iterator for.
+        """
+        form, tile, sizes = self.form, self.tile, box_extents(self.form.update.domain)
         found = ["0"] * len(s.iterators)
-
-        def extents(loops: Sequence[int]) -> list[int]:
-            return [sizes[self.cluster.shared[d][form.update.name]] for d in loops]
-
         groups = [
-            (form.batch, "b", "b"),
-            (form.rows, "mi", f"({self.tile.rows}*mt + mi)"),
-            (form.columns, "ni", f"({self.tile.columns}*nt + ni)"),
+            (form.batch, "b"),
+            (form.rows, f"({tile.rows.count}*mt + {rows})" if rows else ""),
+            (form.columns, f"({tile.columns.count}*nt + {columns})" if columns else ""),
         ]
-        for loops, iterator, text in groups:
-            if iterator in present:
-                for d, digit in zip(loops, digits(text, extents(loops)), strict=True):
+        for loops, text in groups:
+            if text:
+                extents = [sizes[self.cluster.shared[d][form.update.name]] for d in loops]
+                for d, digit in zip(loops, digits(text, extents), strict=True):
                     found[self.cluster.shared[d][s.name]] = digit
-        if "ki" in present:
-            text = f"({self.tile.depth}*kt + ki)"
-            for p, digit in zip(
-                form.sums, digits(text, [sizes[p] for p in form.sums]), strict=True
-            ):
+        if depth:
+            text = f"({tile.depth.count}*kt + {depth})"
+            extents = [sizes[p] for p in form.sums]
+            for p, digit in zip(form.sums, digits(text, extents), strict=True):
                 found[p] = digit
         return found
 
-    def copy(
-        self, factor: Expr, name: str, inside: Sequence[str], dtype: np.dtype
-    ) -> tuple[Statement, Array]:
+    def copy(self, factor: Expr, name: str, inside: tuple[str, str]) -> tuple[Statement, Array]:
         """The statement that copies a tile of a factor, zero where there is none; its target."""
         form, title = self.form, f"S_{name}"
         iterators = (*OUTER, "kt", *inside)
         joined = ", ".join(iterators)
-        formulas = ", ".join(self.formulas(form.update, iterators))
+        present = [i if i in inside else "" for i in ("mi", "ni", "ki")]
+        formulas = ", ".join(self.formulas(form.update, *present))
         onto = isl.PwMultiAff(
             f"{{ {title}[{joined}] -> {form.update.name}[{formulas}] }}"
         )  # T -> S
         domain = self.box(title, iterators)
-        valid = self.valid(title, iterators)
+        valid = self.valid(title, iterators, *present)
         value = pull_back(factor, onto)
         if domain.is_subset(valid):
             value = simplify_indices(value, domain)
@@ -301,20 +337,25 @@ class _Cut:
         copy = Statement(title, domain, iterators, name, write, value, None, form.update.origin)
         return copy, array
 
-    def valid(self, name: str, iterators: Sequence[str]) -> isl.Set:
+    def valid(
+        self, name: str, iterators: Sequence[str], rows: str, columns: str, depth: str
+    ) -> isl.Set:
         """Where a place of a tile lies inside the product."""
-        _, rows, columns, depth = self.form.extents
-        limits = {
-            "mi": f"{self.tile.rows}*mt + mi < {rows}",
-            "ni": f"{self.tile.columns}*nt + ni < {columns}",
-            "ki": f"{self.tile.depth}*kt + ki < {depth}",
-        }
-        text = " and ".join(limits[i] for i in iterators if i in limits)
+        text = self.limits(rows, columns, depth)
         return isl.Set(f"{{ {name}[{', '.join(iterators)}] : {text} }}")
+
+    def limits(self, rows: str, columns: str, depth: str) -> str:
+        tile, (_, height, width, length) = self.tile, self.form.extents
+        parts = (
+            (rows, f"{tile.rows.count}*mt + {rows} < {height}"),
+            (columns, f"{tile.columns.count}*nt + {columns} < {width}"),
+            (depth, f"{tile.depth.count}*kt + {depth} < {length}"),
+        )
+        return " and ".join(limit for place, limit in parts if place)
 
     def finish(self, s: Statement, array: str, sums: str) -> Statement:
         """A statement after the product, which reads its sums from the tile."""
-        space = [*OUTER, *INNER]
+        space, places = self.results, (self.tile.rows.formula, self.tile.columns.formula, "")
         inside = self.place(s.name, space, sums, space)
 
         def leaf(e: Expr) -> Expr:
@@ -322,11 +363,6 @@ class _Cut:
                 return replace(e, array=sums, index=inside)
             return e
 
-        new = change_coordinates(
-            s, space, self.formulas(s, space), f"{self.bounds(space)} and {self._limits()}"
-        )
+        bounds = f"{self.bounds(space)} and {self.limits(*places)}"
+        new = change_coordinates(s, space, self.formulas(s, *places), bounds)
         return replace(new, value=rebuild(new.value, leaf))
-
-    def _limits(self) -> str:
-        _, rows, columns, _ = self.form.extents
-        return f"{self.tile.rows}*mt + mi < {rows} and {self.tile.columns}*nt + ni < {columns}"

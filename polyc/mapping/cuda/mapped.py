@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import islpy as isl
 
+from polyc.codegen.loopnest import Swizzle
+from polyc.memory.storage import Storage
 from polyc.memory.strides import accesses
 from polyc.schedule.cluster import Cluster
 from polyc.scop.scop import Array
@@ -17,7 +19,8 @@ class Mapped:
     """A cluster in the coordinates of its kernel, and the schedule tree that executes it.
 
     arrays: those that the strategy made; private: arrays that nobody outside of the kernel touches.
-    threads: of a block. schedule: one line for a human.
+    threads: of a block. schedule: one line for a human. storages: of the arrays that it made and
+    that are not row-major; swizzles: of those in shared memory.
     """
 
     cluster: Cluster
@@ -26,6 +29,8 @@ class Mapped:
     tree: isl.Schedule
     threads: int
     schedule: str
+    storages: Mapping[str, Storage] = field(default_factory=dict)
+    swizzles: Mapping[str, Swizzle | None] = field(default_factory=dict)
 
 
 def private_of(cluster: Cluster, private: Collection[str], made: Collection[str]) -> frozenset[str]:

@@ -15,13 +15,13 @@ PC_KERNEL(32, 1) void k0_Softmax_0_4(const f32 *__restrict__ x, f32 *__restrict_
     const int c0 = PC_BLOCK_X;
     f32 y_exp_e_local_0, y_exp_e_local_1, y_exp_e_local_2, y_exp_e_local_3;
     f32 y_inverse_acc_e_local;
-    f32 y_inverse_acc_e_parts_local_0;
+    f32 y_inverse_acc_e_parts_local;
     f32 y_inverse_e_local;
     f32 y_max_e_local;
-    f32 y_max_e_parts_local_0;
+    f32 y_max_e_parts_local;
     y_max_e_local = -__builtin_inff();
     {
-        y_max_e_parts_local_0 = -__builtin_inff();
+        y_max_e_parts_local = -__builtin_inff();
     }
     {
         const int c1 = PC_THREAD_X;
@@ -29,15 +29,15 @@ PC_KERNEL(32, 1) void k0_Softmax_0_4(const f32 *__restrict__ x, f32 *__restrict_
             {
                 f32x4 wide0_0;
                 wide0_0 = pc_load_f32x4(&x[100 * c0 + 4 * c1]);
-                y_max_e_parts_local_0 = pc_max_f32(y_max_e_parts_local_0, wide0_0[0]);
-                y_max_e_parts_local_0 = pc_max_f32(y_max_e_parts_local_0, wide0_0[1]);
-                y_max_e_parts_local_0 = pc_max_f32(y_max_e_parts_local_0, wide0_0[2]);
-                y_max_e_parts_local_0 = pc_max_f32(y_max_e_parts_local_0, wide0_0[3]);
+                y_max_e_parts_local = pc_max_f32(y_max_e_parts_local, wide0_0[0]);
+                y_max_e_parts_local = pc_max_f32(y_max_e_parts_local, wide0_0[1]);
+                y_max_e_parts_local = pc_max_f32(y_max_e_parts_local, wide0_0[2]);
+                y_max_e_parts_local = pc_max_f32(y_max_e_parts_local, wide0_0[3]);
             }
         }
     }
     {
-        f32 value = y_max_e_parts_local_0;
+        f32 value = y_max_e_parts_local;
         PC_UNROLL
         for (int apart = 16; apart; apart /= 2) {
             const f32 other = pc_shuffle_xor(value, apart);
@@ -60,19 +60,19 @@ PC_KERNEL(32, 1) void k0_Softmax_0_4(const f32 *__restrict__ x, f32 *__restrict_
     }
     y_inverse_acc_e_local = 0.0f;
     {
-        y_inverse_acc_e_parts_local_0 = 0.0f;
+        y_inverse_acc_e_parts_local = 0.0f;
     }
     {
         const int c1 = PC_THREAD_X;
         if (24 >= c1) {
-            y_inverse_acc_e_parts_local_0 += y_exp_e_local_0;
-            y_inverse_acc_e_parts_local_0 += y_exp_e_local_1;
-            y_inverse_acc_e_parts_local_0 += y_exp_e_local_2;
-            y_inverse_acc_e_parts_local_0 += y_exp_e_local_3;
+            y_inverse_acc_e_parts_local += y_exp_e_local_0;
+            y_inverse_acc_e_parts_local += y_exp_e_local_1;
+            y_inverse_acc_e_parts_local += y_exp_e_local_2;
+            y_inverse_acc_e_parts_local += y_exp_e_local_3;
         }
     }
     {
-        f32 value = y_inverse_acc_e_parts_local_0;
+        f32 value = y_inverse_acc_e_parts_local;
         PC_UNROLL
         for (int apart = 16; apart; apart /= 2) {
             const f32 other = pc_shuffle_xor(value, apart);

@@ -1,0 +1,163 @@
+"""Contractions on tensor cores: results, layouts of fragments, banks, races and resources."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import islpy as isl
+import numpy as np
+import pytest
+
+import polyc
+from polyc import Graph, ops
+from polyc.api import CompiledModel
+from polyc.mapping.cuda.contraction import choose_shape
+from polyc.mapping.cuda.warp_tiles import TF32, list_warp_shapes
+from polyc.target.cuda import CudaTarget
+from tests.cuda import emulated as emulator
+from tests.cuda.emulated import COUNTS, RACES
+from tests.cuda.models import compile_model
+from tests.programs import options
+
+SM_80 = CudaTarget.named("sm_80")
+
+
+def normal(*shape: int) -> np.ndarray:
+    return np.random.default_rng(sum(shape)).standard_normal(shape, dtype=np.float32)
+
+
+def build(graph: Graph, folder: Path, emulated: bool) -> CompiledModel:
+    chosen = options(folder, emulated=emulated, tf32=True)
+    return polyc.compile(graph, target="cuda", options=chosen)
+
+
+def rounded(x: np.ndarray) -> np.ndarray:
+    """float32 to tf32, ties away from zero, as float64."""
+    bits = (x.view(np.uint32) + 0x1000) & 0xFFFFE000
+    return bits.astype(np.uint32).view(np.float32).astype(np.float64)
+
+
+@pytest.mark.parametrize(
+    ("batch", "rows", "columns", "depth"),
+    [((), 128, 64, 64), ((), 37, 53, 29), ((3,), 33, 66, 17), ((), 130, 131, 40)],
+    ids=str,
+)
+@pytest.mark.parametrize("transposed", ["", "a", "b", "ab"])
+def test_products_with_epilogues(batch, rows, columns, depth, transposed, tmp_path, emulated):
+    left, right = normal(*batch, rows, depth), normal(*batch, depth, columns)
+    bias, residual = normal(columns), normal(*batch, rows, columns)
+
+    def operand(name: str, value: np.ndarray) -> tuple[ops.Tensor, np.ndarray]:
+        if name not in transposed:
+            return ops.input(name, value.shape), value
+        last = (*range(value.ndim - 2), value.ndim - 1, value.ndim - 2)
+        stored = np.ascontiguousarray(value.transpose(last))
+        return ops.transpose(ops.input(name, stored.shape), last), stored
+
+    (a, given), (b, also) = operand("a", left), operand("b", right)
+    y = ops.relu(a @ b + bias) + ops.input("r", residual.shape)
+    model = build(Graph.of(y=y), tmp_path, emulated)
+    feeds = {"a": given, "b": also, "r": residual}
+    wanted = np.maximum(rounded(left) @ rounded(right) + bias, 0) + residual
+    result = model(*(feeds[spec.name] for spec in model.inputs))
+    np.testing.assert_allclose(result, wanted, atol=2e-5)
+    (kernel,) = model.explain().kernels
+    assert "mma.m16n8k8.tf32" in kernel.schedule
+    assert "2 barriers" in kernel.proof
+
+
+def test_float32_stays_float32_unless_asked(tmp_path):
+    graph = Graph.of(y=ops.input("a", (64, 64)) @ ops.input("b", (64, 64)))
+    model = polyc.compile(graph, target="cuda", options=options(tmp_path, emulated=True))
+    assert "mma" not in model.source
+
+
+@pytest.mark.parametrize(
+    ("size", "kernel", "stride", "pad", "group"),
+    [(23, 7, 2, 3, 1), (14, 3, 1, 1, 1), (7, 1, 1, 0, 1), (14, 3, 1, 1, 4)],
+    ids=str,
+)
+def test_convolutions(size, kernel, stride, pad, group, tmp_path, emulated):
+    weights, bias = normal(32, 16 // group, kernel, kernel), normal(32)
+    x = ops.input("x", (2, 16, size, size))
+    y = ops.conv(x, weights, bias, strides=[stride] * 2, pads=[pad] * 4, group=group)
+    graph = Graph.of(y=ops.relu(y))
+    model = build(graph, tmp_path, emulated)
+    plain = polyc.compile(graph, options=options(tmp_path, minimal_filtering=False))
+    data = normal(2, 16, size, size)
+    wanted = plain(data)
+    np.testing.assert_allclose(model(data), wanted, atol=2e-3 * np.abs(wanted).max())
+    assert "mma" in model.explain().kernels[-1].schedule
+
+
+@pytest.mark.parametrize("shape", list_warp_shapes(TF32), ids=lambda s: s.shown)
+def test_lanes_and_registers_have_each_result_once(shape):
+    """The layout of the instruction's sums, {lane, register} <-> {row, column}, a bijection."""
+    rows, columns = shape.tile.rows, shape.tile.columns
+    names = (*rows.names, *columns.names)
+    bounds = " and ".join(f"0 <= {n} < {shape.tile.counts[n]}" for n in names)
+    lane = " + ".join(f"{loop.apart}*{loop.formula}" for loop in shape.around)
+
+    def layout(registers: str, condition: str) -> isl.Map:
+        """# [lane, register…] -> [row, column]"""
+        space, holds = ", ".join(names), f"{bounds} and {condition}"
+        held = isl.Map(f"{{ [{space}] -> [{lane}, {registers}] : {holds} }}")
+        place = isl.Map(f"{{ [{space}] -> [{rows.formula}, {columns.formula}] : {holds} }}")
+        return held.reverse().apply_range(place)
+
+    whole = layout(", ".join(shape.own), "true")
+    assert whole.is_bijective()
+    tile = f"{{ [m, n] : 0 <= m < {rows.count} and 0 <= n < {columns.count} }}"
+    assert whole.range().is_equal(isl.Set(tile))
+    # PTX ISA, "Matrix Fragments for mma.m16n8k8": row g + 8 (r >> 1), column 2t + (r & 1)
+    one = layout("2*im + jn", "wm = 0 and wn = 0 and am = 0 and an = 0")
+    wanted = "[l, r] -> [floor(l/4) + 8*floor(r/2), 2*(l mod 4) + (r mod 2)]"
+    assert one.is_equal(isl.Map(f"{{ {wanted} : 0 <= l < 32 and 0 <= r < 4 }}"))
+
+
+def test_large_products_take_large_tiles():
+    tiles = [choose_shape((1, n, n, n), SM_80, TF32).tile for n in (64, 1024, 4096)]
+    sizes = [tile.rows.count * tile.columns.count for tile in tiles]
+    assert sizes == sorted(sizes)
+    assert sizes[-1] >= 128 * 128
+
+
+PRODUCTS = {
+    "as it lies": lambda: ops.input("a", (64, 48)) @ ops.input("b", (48, 96)),
+    "both transposed": lambda: (
+        ops.transpose(ops.input("a", (48, 64)), (1, 0))
+        @ ops.transpose(ops.input("b", (96, 48)), (1, 0))
+    ),
+}
+
+
+@pytest.mark.cuda
+@pytest.mark.parametrize("name", PRODUCTS)
+def test_no_two_lanes_meet_in_a_bank(name, tmp_path):
+    if not emulator.has_sanitizers(COUNTS):
+        pytest.skip("g++ has no sanitizers here")
+    model = compile_model(Graph.of(y=PRODUCTS[name]()), tf32=True)
+    feeds = [normal(*map(int, spec.shape)) for spec, _ in model.compiled.program.inputs]
+    outcome = emulator.run(
+        emulator.build(model.text, tmp_path, COUNTS), model.buffers(feeds), workspace=64
+    )
+    assert not outcome.found, outcome.report
+    shared = {k: v for k, v in outcome.counts.items() if k[1] != "global"}
+    assert len(shared) == 2
+    for (_, array), (accesses, parts, least) in shared.items():
+        assert accesses, array
+        assert parts == least, array
+
+
+@pytest.mark.cuda
+def test_no_races(tmp_path):
+    if not emulator.has_sanitizers(RACES):
+        pytest.skip("g++ has no sanitizers here")
+    model = compile_model(
+        Graph.of(y=ops.input("a", (40, 40)) @ ops.input("b", (40, 36))), tf32=True
+    )
+    feeds = [normal(40, 40), normal(40, 36)]
+    outcome = emulator.run(
+        emulator.build(model.text, tmp_path, RACES), model.buffers(feeds), workspace=64
+    )
+    assert not outcome.found, outcome.report
