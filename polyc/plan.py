@@ -28,9 +28,9 @@ MAX_VALUES = 4096
 """Elements of the largest tensor that is made a constant: what steers shapes is a short list."""
 
 MAX_STEERING = 64
-"""Elements, in all, of tensors that are made constants for the sake of what is computed from them.
+"""Elements, in all, of lists of integers that are made constants for what is computed from them.
 
-What depends on more is computed by a stage of its own, and only its result decides.
+What depends on more, or on other data, is computed by a stage, and only its result decides.
 """
 
 MAX_KEPT = 64
@@ -176,8 +176,9 @@ class Plan:
                 chosen.add(name)
                 continue
             sources = find_sources(name, stage.graph.nodes, list(types))
+            lists = all(types[s].rank <= 1 and types[s].dtype.kind in "iub" for s in sources)
             size = sum(types[s].size for s in sources)
-            if RANDOM_KEY not in sources and 0 < size <= MAX_STEERING:
+            if lists and RANDOM_KEY not in sources and 0 < size <= MAX_STEERING:
                 chosen.update(sources)
         return chosen
 

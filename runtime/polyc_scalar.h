@@ -133,6 +133,26 @@ PC_INLINE T FN(abs)(T a) { return a; }
 PC_INLINE T FN(div)(T a, T b) { return b == 0 ? 0 : a / b; }
 PC_INLINE T FN(fmod)(T a, T b) { return b == 0 ? 0 : a % b; }
 PC_INLINE T FN(mod)(T a, T b) { return FN(fmod)(a, b); }
+
+#if BITS == 32
+/* The first word of Philox4x32-10 of the counter (counter, stream, 0, 0): Salmon, Moraes, Dror and
+   Shaw, "Parallel random numbers: as easy as 1, 2, 3" (2011). A number depends on nothing but its
+   place, so that they are drawn in any order. */
+PC_INLINE T FN(philox)(T counter, T stream, T key0, T key1)
+{
+    T a = counter, b = stream, c = 0, d = 0;
+    for (int round = 0; round < 10; round++) {
+        u64 p = 0xD2511F53ull * a, q = 0xCD9E8D57ull * c;
+        a = (T)(q >> 32) ^ b ^ key0;
+        b = (T)q;
+        c = (T)(p >> 32) ^ d ^ key1;
+        d = (T)p;
+        key0 += 0x9E3779B9u;
+        key1 += 0xBB67AE85u;
+    }
+    return a;
+}
+#endif
 #endif
 
 /* Square and multiply, from the lowest bit of the exponent up. */

@@ -308,6 +308,27 @@ LOOP_2(div)
 LOOP_2(pow)
 #undef U
 
+#if KIND == PC_UNSIGNED && BITS == 32
+#define WIDE(v) __builtin_convertvector(v, PC_PASTE(u64x, PC_LANES))
+#define HIGH(v, factor) __builtin_convertvector((WIDE(v) * factor##ull) >> 32, V)
+PC_INLINE V FN(philox)(V a, V b, V key0, V key1)
+{
+    V c = (V){0}, d = (V){0};
+    for (int round = 0; round < 10; round++) {
+        V high = HIGH(a, 0xD2511F53), low = a * 0xD2511F53u;
+        a = HIGH(c, 0xCD9E8D57) ^ b ^ key0;
+        b = c * 0xCD9E8D57u;
+        c = high ^ d ^ key1;
+        d = low;
+        key0 += 0x9E3779B9u;
+        key1 += 0xBB67AE85u;
+    }
+    return a;
+}
+#undef HIGH
+#undef WIDE
+#endif
+
 #endif
 
 PC_INLINE V FN(iota)(T start) { return FN(add)(FN(splat)(start), (V){IOTA(0)}); }

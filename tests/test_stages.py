@@ -3,46 +3,17 @@
 import numpy as np
 import onnx
 import pytest
-from onnx import TensorProto, helper, parser
-from onnx.reference import ReferenceEvaluator
+from onnx import TensorProto, helper
 
-import polyc
 from polyc.errors import RuntimeFailure, ShapeError, UnsupportedOp
-from polyc.options import Options
+from tests.staged import assert_as_reference, compile_in, model_of
 
 RNG = np.random.default_rng(5)
 
 
 @pytest.fixture
 def compiled(tmp_path):
-    options = Options(cache_dir=tmp_path, threads=1)
-    return lambda model: polyc.compile(model, target="baseline", options=options)
-
-
-def model_of(text, opset=21):
-    return parser.parse_model(f'<ir_version: 10, opset_import: ["": {opset}]> {text}')
-
-
-def assert_same(got, want):
-    if want is None or isinstance(want, list):
-        assert (got is None) == (want is None)
-        for g, w in zip(got or [], want or [], strict=True):
-            assert_same(g, w)
-    elif want.dtype == object:
-        assert got.tolist() == want.tolist()
-    else:
-        np.testing.assert_allclose(got, want, rtol=1e-6)
-        assert got.dtype == want.dtype
-
-
-def assert_as_reference(compiled, text, **feeds):
-    """The same results as onnx's reference evaluator; the model is returned."""
-    source = model_of(text)
-    model = compiled(source)
-    outputs = [o.name for o in source.graph.output]
-    for name, want in zip(outputs, ReferenceEvaluator(source).run(None, feeds), strict=True):
-        assert_same(model.run(feeds)[name], want)
-    return model
+    return compile_in(tmp_path)
 
 
 SEQUENCES = {
@@ -66,7 +37,7 @@ SEQUENCES = {
 @pytest.mark.parametrize("name", SEQUENCES)
 def test_sequences_leave_nothing_to_the_reference(compiled, name):
     a, b = (RNG.standard_normal(n).astype(np.float32) for n in (2, 7 if name == "split" else 3))
-    model = assert_as_reference(compiled, SEQUENCES[name], a=a, b=b)
+    model = assert_as_reference(compiled, model_of(SEQUENCES[name]), a=a, b=b)
     assert not model.explain().fallbacks
 
 
@@ -79,7 +50,7 @@ MAP = """g (seq(float[n]) s) => (float[k] y, int64 count) {
 def test_a_call_says_how_long_a_sequence_is(compiled):
     for lengths in ((3, 1), (2,), (1, 0, 5)):
         parts = [RNG.standard_normal(n).astype(np.float32) for n in lengths]
-        model = assert_as_reference(compiled, MAP, s=parts)
+        model = assert_as_reference(compiled, model_of(MAP), s=parts)
     assert not model.explain().fallbacks
     with pytest.raises(ShapeError, match="at least 1 element"):
         model.run({"s": []})
@@ -107,7 +78,7 @@ TEXT = """g (string[2] a, string[2] b, float[2] x) => (float[2] y, string[2] c) 
 
 def test_text_goes_to_the_reference_and_the_rest_is_compiled(compiled):
     a, b = np.array(["x", "y"], object), np.array(["x", "ä"], object)
-    model = assert_as_reference(compiled, TEXT, a=a, b=b, x=np.float32([1, 2]))
+    model = assert_as_reference(compiled, model_of(TEXT), a=a, b=b, x=np.float32([1, 2]))
     report = model.explain()
     assert [f.operator for f in report.fallbacks] == ["StringConcat", "Equal"]
     assert {f.reason for f in report.fallbacks} == {"it reads text"}

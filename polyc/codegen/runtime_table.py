@@ -103,6 +103,7 @@ FUNCTIONS: Mapping[str, Function] = {
     **{name: _value(1, FLOATS, "bool") for name in ("isnan", "isinf")},
     **{name: _value(2, INTEGERS) for name in ("bitand", "bitor", "bitxor", "shl", "shr")},
     "bitnot": _value(1, INTEGERS),
+    "philox": _value(4, ("u32",)),
     **{name: _value(2, ("b8",)) for name in ("and", "or", "xor")},
     "not": _value(1, ("b8",)),
     **{

@@ -21,14 +21,16 @@ class Composer:
     def __init__(self) -> None:
         self.nodes: list[Node] = []
 
-    def __call__(self, op: str, *inputs: str, **attributes: Any) -> str:
-        return self.several(op, 1, *inputs, **attributes)[0]
+    def __call__(self, op: str, *inputs: str, domain: str = "", **attributes: Any) -> str:
+        return self.several(op, 1, *inputs, domain=domain, **attributes)[0]
 
-    def several(self, op: str, count: int, *inputs: str, **attributes: Any) -> tuple[str, ...]:
+    def several(
+        self, op: str, count: int, *inputs: str, domain: str = "", **attributes: Any
+    ) -> tuple[str, ...]:
         """A node with `count` outputs."""
         name = f"{op}_{len(self.nodes)}"
         outputs = (name, *(f"{name}.{k}" for k in range(1, count)))
-        self.nodes.append(Node(name, op, inputs, outputs, attributes))
+        self.nodes.append(Node(name, op, inputs, outputs, attributes, domain))
         return outputs
 
     def constant(self, value: Any, dtype: Any = None) -> str:

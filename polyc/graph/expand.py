@@ -13,27 +13,48 @@ from collections.abc import Callable, Sequence
 from polyc.errors import NotFixed, ShapeError
 from polyc.graph.bodies import Names, instantiate
 from polyc.graph.columns import expand_col2im
+from polyc.graph.finding import expand_compress, expand_non_zero, expand_trim, expand_unique
 from polyc.graph.fourier import expand_dft, expand_stft
 from polyc.graph.functions import find_function
-from polyc.graph.ir import Body, Node, Tensor
+from polyc.graph.ir import INTERNAL, Body, Node, Tensor
+from polyc.graph.random import (
+    expand_bernoulli,
+    expand_dropout,
+    expand_multinomial,
+    expand_random,
+    is_training,
+)
 from polyc.graph.recurrent import expand_recurrent
 from polyc.graph.shapes import is_supported
 from polyc.graph.shapes.checks import RuleBroken
+from polyc.graph.suppression import expand_suppress, expand_suppression
 from polyc.graph.training import STEPS, expand_optimiser
 from polyc.graph.unroll import CONTROL_FLOW
+
+DISTRIBUTIONS = ("RandomNormal", "RandomNormalLike", "RandomUniform", "RandomUniformLike")
 
 COMPOSED: dict[str, Callable[[Node, Sequence[Tensor | None]], Body]] = {
     **CONTROL_FLOW,
     **dict.fromkeys(("LSTM", "GRU", "RNN"), expand_recurrent),
     **dict.fromkeys(STEPS, expand_optimiser),
+    **dict.fromkeys(DISTRIBUTIONS, expand_random),
+    "Bernoulli": expand_bernoulli,
     "Col2Im": expand_col2im,
+    "Compress": expand_compress,
     "DFT": expand_dft,
+    "Dropout": expand_dropout,
+    "Multinomial": expand_multinomial,
+    "NonMaxSuppression": expand_suppression,
+    "NonZero": expand_non_zero,
     "STFT": expand_stft,
+    "Suppress": expand_suppress,
+    "Trim": expand_trim,
+    "Unique": expand_unique,
 }
 """Operator -> the nodes that it stands for, by its own inputs."""
 
-DOMAINS = ("", "ai.onnx.preview.training")
-"""Where the operators of `COMPOSED` are defined; no name is in both."""
+DOMAINS = ("", "ai.onnx.preview.training", INTERNAL)
+"""Where the operators of `COMPOSED` are defined; no name is in two."""
 
 
 def expand_node(
@@ -45,10 +66,10 @@ def expand_node(
     `node.outputs`, and may have to be expanded again. Raises UnsupportedOp for control flow that
     is decided at run time.
     """
-    if node.domain == "" and is_supported(node.op):
-        return None
     title = f"{node.op} {node.name!r}"
     try:
+        if node.domain == "" and is_supported(node.op) and not is_training(node, inputs):
+            return None
         if node.domain in DOMAINS and node.op in COMPOSED:
             return instantiate(node, COMPOSED[node.op](node, inputs), names)
         body = find_function(node, inputs)

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
 
@@ -103,7 +104,7 @@ def _stack(c: Composer, parts: Sequence[str]) -> str:
 
 
 def _each(
-    c: Composer, signal: Signal, shape: Sequence[int], op: str, *others: str, **attributes: object
+    c: Composer, signal: Signal, shape: Sequence[int], op: str, *others: str, **attributes: Any
 ) -> Signal:
     """The same operator on both parts."""
     parts = [p and c(op, p, *others, **attributes) for p in (signal.re, signal.im)]

@@ -17,6 +17,9 @@ import numpy as np
 if TYPE_CHECKING:
     from polyc.graph.builder import Value
 
+INTERNAL = "polyc"
+"""The domain of operators that are no standard's, and only stand between others."""
+
 Dim = int | str
 """The extent of one dimension: a number, or the name of a size known only at run time."""
 

@@ -14,15 +14,12 @@ import numpy as np
 from onnx import TensorProto
 
 from polyc.errors import NeedsValues, RuntimeFailure
-from polyc.graph.ir import Node, Tensor
+from polyc.graph.ir import INTERNAL, Node, Tensor
 from polyc.graph.onnx_export import export_node
 from polyc.graph.onnx_nodes import TEXT
 
 RANDOM_KEY = "polyc.random_key"
 """uint32[2], fresh in each call: what random numbers without a seed are computed from."""
-
-INTERNAL = "polyc"
-"""The domain of operators that are no standard's, and only stand between others."""
 
 _EVALUATED = {
     ("", "ImageDecoder"): "it decodes image files",
@@ -33,7 +30,7 @@ _EVALUATED = {
 
 
 def is_trim(node: Node) -> bool:
-    """Trim(x, count; axis): the first `count` slices of x, an int64 scalar, along an axis."""
+    """Trim(x, count; axis): the first `count` slices of x, one int64, along an axis."""
     return node.op == "Trim" and node.domain == INTERNAL
 
 
@@ -80,7 +77,7 @@ def run_node(node: Node, values: Sequence[Any]) -> list[Any]:
     if is_trim(node):
         data, count = values
         axis = node.get("axis", 0)
-        kept = (slice(None),) * axis + (slice(int(count)),)
+        kept = (slice(None),) * axis + (slice(int(np.asarray(count).item())),)
         return [np.ascontiguousarray(np.asarray(data)[kept])]
     from onnx.reference import ReferenceEvaluator  # takes 80 ms, and few models need it
 

@@ -16,6 +16,7 @@ from tests.runtime.native import (
     kind,
     value_functions,
 )
+from tests.scop.interpreter import philox
 
 MATHEMATICS = {n for n, f in FUNCTIONS.items() if f.family != "core"}
 
@@ -113,6 +114,15 @@ def test_integers_wrap_and_are_total(native, element):
         wrapped = [(e - info.min) % 2**width + info.min for e in exact]
         expected = np.array(exact if got.dtype == bool else wrapped, got.dtype)
         np.testing.assert_array_equal(got, expected, err_msg=f"{name} of {element}")
+
+
+def test_random_bits(native):
+    """Philox4x32-10 as its authors' table has it, and on all lanes as the same in NumPy."""
+    zero = np.zeros(64, np.uint32)
+    assert run(native, "philox", "u32", [zero] * 4)[0] == 0x6627E8D5
+    edges = [0, 1, 2**31, 2**32 - 1]
+    operands = columns(edges, 4, np.dtype(np.uint32))
+    np.testing.assert_array_equal(run(native, "philox", "u32", operands), philox(*operands))
 
 
 # -- floats: NumPy -------------------------------------------------------------------------------

@@ -239,6 +239,24 @@ def _shift(function: Callable[..., np.ndarray]) -> Callable[..., np.ndarray]:
     return shift
 
 
+def philox(
+    counter: np.ndarray, stream: np.ndarray, key0: np.ndarray, key1: np.ndarray
+) -> np.ndarray:
+    """The first word of Philox4x32-10 of (counter, stream, 0, 0)."""
+    mask = np.uint64(0xFFFFFFFF)
+    a, b, k0, k1 = (np.asarray(v, np.uint64) for v in (counter, stream, key0, key1))
+    c = d = np.zeros_like(a)
+    for step in range(10):
+        p, q = np.uint64(0xD2511F53) * a, np.uint64(0xCD9E8D57) * c
+        j0, j1 = (np.uint64(step * w & 0xFFFFFFFF) for w in (0x9E3779B9, 0xBB67AE85))
+        a, c = (
+            (q >> np.uint64(32)) ^ b ^ ((k0 + j0) & mask),
+            (p >> np.uint64(32)) ^ d ^ ((k1 + j1) & mask),
+        )
+        b, d = q & mask, p & mask
+    return a.astype(np.uint32)
+
+
 def _power(a: np.ndarray, b: np.ndarray) -> np.ndarray:
     if a.dtype.kind == "f":
         return np.power(a, b)
@@ -275,7 +293,7 @@ FUNCTIONS: dict[str, Callable[..., np.ndarray]] = {
     "pow": _power, "sin": np.sin, "cos": np.cos, "tan": np.tan, "asin": np.arcsin,
     "acos": np.arccos, "atan": np.arctan, "sinh": np.sinh, "cosh": np.cosh,
     "asinh": np.arcsinh, "acosh": np.arccosh, "atanh": np.arctanh,
-    "fma": lambda a, b, c: a * b + c, "index": _wrap,
+    "fma": lambda a, b, c: a * b + c, "index": _wrap, "philox": philox,
 }  # fmt: skip
 
 TYPED = frozenset({"erf"})  # computed in float64, rounded to the declared type

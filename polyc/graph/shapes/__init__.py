@@ -14,7 +14,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from polyc.errors import NotFixed, ShapeError, UnsupportedOp
-from polyc.graph.ir import Node, Shape, Tensor
+from polyc.graph.ir import INTERNAL, Node, Shape, Tensor
 from polyc.graph.shapes import (  # noqa: F401  (imported to fill the table of rules)
     contraction,
     convolution,
@@ -32,6 +32,7 @@ from polyc.graph.shapes import (  # noqa: F401  (imported to fill the table of r
     slicing,
 )
 from polyc.graph.shapes.checks import RuleBroken, describe_tensor, require
+from polyc.graph.shapes.internal import INTERNAL_TYPES
 from polyc.graph.shapes.rules import RULES
 from polyc.graph.shapes.signature import Signature, bind_types, check_attributes, find_signature
 
@@ -49,6 +50,8 @@ def infer_node(node: Node, inputs: Sequence[Tensor | None]) -> tuple[Tensor, ...
     Raises ShapeError where shapes or element types do not fit, InvalidModel for malformed
     attributes, UnsupportedOp for an operator without a rule or a shape known only at run time.
     """
+    if node.domain == INTERNAL and node.op in INTERNAL_TYPES:
+        return INTERNAL_TYPES[node.op](node, inputs)
     if node.domain not in ("", "ai.onnx") or node.op not in RULES:
         domain = f" of domain {node.domain!r}" if node.domain else ""
         raise UnsupportedOp(

@@ -10,7 +10,7 @@ from __future__ import annotations
 from polyc.element_types import COMPILED
 from polyc.errors import NeedsValues, NotFixed, UnsupportedOp
 from polyc.graph.infer import find_sources
-from polyc.graph.ir import Graph, Node, Tensor
+from polyc.graph.ir import INTERNAL, Graph, Node, Tensor
 from polyc.graph.shapes.checks import RuleBroken
 from polyc.scop.lower import (  # noqa: F401  (imported to fill the table of lowerings)
     activation,
@@ -18,12 +18,14 @@ from polyc.scop.lower import (  # noqa: F401  (imported to fill the table of low
     contraction,
     gather,
     generate,
+    greedy,
     grid_sample,
     movement,
     normalization,
     pointwise,
     pooling,
     quantization,
+    random,
     reduction,
     reshape,
     resize,
@@ -61,7 +63,7 @@ def lower_graph(graph: Graph, minimal_filtering: bool = True) -> Scop:
 
 def _lower_node(ctx: Lowering, node: Node) -> None:
     title = f"{node.op} {node.name!r}"
-    if node.domain not in ("", "ai.onnx") or node.op not in LOWERINGS:
+    if node.domain not in ("", "ai.onnx", INTERNAL) or node.op not in LOWERINGS:
         domain = f" of domain {node.domain!r}" if node.domain else ""
         raise UnsupportedOp(
             f"{title}: operator {node.op}{domain} has no lowering to statements; "

@@ -1,0 +1,101 @@
+"""Results whose size is data: found by kernels, cut off by the run time, against the reference."""
+
+import numpy as np
+import pytest
+
+from polyc.errors import ShapeError
+from tests.staged import assert_as_reference, assert_same, compile_in, model_of, run_ort
+
+RNG = np.random.default_rng(11)
+
+
+@pytest.fixture(scope="module")
+def compiled(tmp_path_factory):
+    return compile_in(tmp_path_factory.mktemp("cache"))
+
+
+@pytest.mark.parametrize("shape", [(7,), (3, 5), (1, 1), (2, 0), (2, 3, 33)])
+def test_non_zero(compiled, shape):
+    dims = ", ".join(map(str, shape))
+    source = model_of(f"g (float[{dims}] x) => (int64[r, n] y) {{ y = NonZero(x) }}")
+    for share in (0, 0.4, 1):
+        x = np.where(RNG.random(shape) < share, RNG.standard_normal(shape), 0).astype(np.float32)
+        assert_as_reference(compiled, source, x=x)
+    x = np.full(shape, np.nan, np.float32)
+    model = assert_as_reference(compiled, source, x=x)
+    assert not model.outputs or not model.explain().fallbacks
+
+
+def test_what_follows_is_compiled_for_the_size_that_was_found(compiled):
+    source = model_of("""g (bool[4, 5] x, float[5, 3] w) => (float[3] y, int64[n] k) {
+        i = NonZero(x)
+        second = Constant<value_ints = [1]>() axes = Constant<value_ints = [0]>()
+        row = Gather(i, second) k = Squeeze(row, axes)
+        v = Gather<axis = 0>(w, k) e = Exp(v)
+        y = ReduceSum<keepdims = 0>(e, axes) }""")
+    w = RNG.standard_normal((5, 3)).astype(np.float32)
+    for _ in range(3):
+        model = assert_as_reference(compiled, source, x=RNG.random((4, 5)) < 0.5, w=w)
+    report = model.explain()
+    assert not report.fallbacks
+    assert any("NonZero" in n for k in report.kernels for n in k.nodes)
+
+
+@pytest.mark.parametrize("axis", [None, 0, -1])
+@pytest.mark.parametrize("length", [0, 2, 3])
+def test_compress(compiled, axis, length):
+    attribute = "" if axis is None else f"<axis = {axis}>"
+    source = model_of(
+        f"g (int32[4, 3] x, bool[{length}] c) => (int32[n] y) {{ y = Compress{attribute}(x, c) }}"
+    )
+    x = RNG.integers(-9, 9, (4, 3)).astype(np.int32)
+    assert_as_reference(compiled, source, x=x, c=RNG.random(length) < 0.6)
+    assert_as_reference(compiled, source, x=x, c=np.ones(length, bool))
+
+
+def test_compress_by_a_constant_is_a_slice(compiled):
+    source = model_of("""g (float[3, 2] x) => (float[n, 2] y) {
+        t = Constant<value_ints = [1, 0, 1]>() c = Cast<to = 9>(t)
+        y = Compress<axis = 0>(x, c) }""")
+    model = assert_as_reference(compiled, source, x=RNG.random((3, 2)).astype(np.float32))
+    assert [spec.shape for spec in model.outputs] == [(2, 2)]
+
+
+def test_a_condition_that_is_too_long(compiled):
+    source = model_of("g (float[3] x, bool[4] c) => (float[n] y) { y = Compress(x, c) }")
+    with pytest.raises(ShapeError, match="length of condition"):
+        compiled(source)(np.zeros(3, np.float32), np.ones(4, bool))
+
+
+UNIQUE = "g ({} x) => ({} y, int64[a] i, int64[b] v, int64[d] c) {{ y, i, v, c = Unique<{}>(x) }}"
+
+
+@pytest.mark.parametrize("is_sorted", [0, 1])
+@pytest.mark.parametrize("shape", [(13,), (3, 5), (0,)])
+def test_unique_elements(compiled, shape, is_sorted):
+    dims = ", ".join(map(str, shape))
+    source = model_of(UNIQUE.format(f"int64[{dims}]", "int64[n]", f"sorted = {is_sorted}"))
+    x = RNG.integers(-2, 3, shape)
+    got = compiled(source).run({"x": x})
+    for name, want in zip("yivc", run_ort(source, {"x": x}), strict=True):
+        assert_same(got[name], want)
+
+
+@pytest.mark.parametrize(("axis", "is_sorted"), [(0, 1), (1, 1), (-1, 0)])
+def test_unique_slices(compiled, axis, is_sorted):
+    kind = "float[4, 6, 2]"
+    attributes = f"axis = {axis}, sorted = {is_sorted}"
+    source = model_of(UNIQUE.format(kind, "float[n, m, k]", attributes))
+    x = RNG.integers(0, 2, (4, 6, 2)).astype(np.float32)
+    x[:, 3] = x[:, 1]
+    x[2] = x[0]
+    x[0, :, 1] = x[2, :, 1] = np.inf
+    got = compiled(source).run({"x": x})
+    for name, want in zip("yivc", run_ort(source, {"x": x}), strict=True):
+        assert_same(got[name], want)
+
+
+def test_nans_are_equal_and_last(compiled):
+    source = model_of(UNIQUE.format("float[5]", "float[n]", "sorted = 1"))
+    x = np.array([np.nan, 2, np.nan, -np.inf, 2], np.float32)
+    assert_as_reference(compiled, source, x=x)

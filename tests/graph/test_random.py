@@ -1,0 +1,78 @@
+"""Random numbers: their distribution, seeds, and what differs from call to call."""
+
+import numpy as np
+import pytest
+
+from tests.staged import compile_in, model_of
+
+
+@pytest.fixture(scope="module")
+def compiled(tmp_path_factory):
+    return compile_in(tmp_path_factory.mktemp("cache"))
+
+
+def test_a_seed_gives_the_same_numbers_and_a_normal_distribution(compiled):
+    text = (
+        "g () => (float[300, 301] y) {{ y = RandomNormal<shape=[300, 301], seed={}, mean=2.0>() }}"
+    )
+    model, other = compiled(model_of(text.format("1.5"))), compiled(model_of(text.format("2.5")))
+    y = model()
+    np.testing.assert_array_equal(y, model())
+    assert not (y == other()).any()
+    assert abs(y.mean() - 2) < 0.02
+    assert abs(y.std() - 1) < 0.02
+    assert abs(((y - 2) ** 3).mean()) < 0.05
+    assert np.isfinite(y).all()
+
+
+@pytest.mark.parametrize("kind", ["float", "double"])
+def test_without_a_seed_each_call_draws_anew(compiled, kind):
+    """In equal shares over all tenths, and no two nodes alike."""
+    model = compiled(
+        model_of(f"""g ({kind}[123, 77] x) => ({kind}[123, 77] y, {kind}[123, 77] z) {{
+        y = RandomUniformLike(x) z = RandomUniformLike<low = -1.0>(x) }}""")
+    )
+    x = np.zeros((123, 77), np.float32 if kind == "float" else np.float64)
+    y, z = model(x)
+    again, _ = model(x)
+    assert not np.isclose(y, again).mean() > 0.01
+    assert not np.isclose(2 * y - 1, z).mean() > 0.01
+    shares = np.bincount((y * 10).astype(int).ravel(), minlength=10) / y.size
+    assert abs(shares - 0.1).max() < 0.02
+    assert y.min() >= 0
+    assert y.max() < 1
+
+
+def test_multinomial_draws_by_probability(compiled):
+    model = compiled(
+        model_of("""g (float[2, 3] x) => (int64[2, 20001] y) {
+        y = Multinomial<sample_size=20001, dtype=7>(x) }""")
+    )
+    with np.errstate(divide="ignore"):
+        y = model(np.log(np.float32([[0.2, 0.3, 0.5], [0, 1, 0]])))
+    assert y.dtype == np.int64
+    shares = np.bincount(y[0], minlength=3) / y.shape[1]
+    np.testing.assert_allclose(shares, [0.2, 0.3, 0.5], atol=0.02)
+    assert (y[1] == 1).all()
+
+
+def test_dropout_in_training(compiled):
+    model = compiled(
+        model_of("""g (float[99, 101] x, float r, bool t)
+        => (float[99, 101] y, bool[99, 101] m) { y, m = Dropout(x, r, t) }""")
+    )
+    x = np.ones((99, 101), np.float32)
+    y, m = model(x, np.float32(0.25), np.array(True))
+    np.testing.assert_array_equal(y, np.where(m, np.float32(1 / 0.75), 0))
+    assert abs(m.mean() - 0.75) < 0.03
+    y, m = model(x, np.float32(0.25), np.array(False))
+    assert m.all()
+    np.testing.assert_array_equal(y, x)
+
+
+def test_bernoulli(compiled):
+    model = compiled(
+        model_of("g (float[50, 99] x) => (bool[50, 99] y) { y = Bernoulli<dtype=9>(x) }")
+    )
+    y = model(np.full((50, 99), 0.3, np.float32))
+    assert abs(y.mean() - 0.3) < 0.05
