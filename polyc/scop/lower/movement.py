@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
-from polyc.errors import NotFixed, UnsupportedOp
 from polyc.graph.ir import Node
 from polyc.graph.shapes.checks import constant_ints
 from polyc.graph.shapes.dims import normalize_axis
@@ -146,27 +145,11 @@ def lower_space_to_depth(ctx: Lowering, node: Node) -> None:
 
 @lowers("Dropout")
 def lower_dropout(ctx: Lowering, node: Node) -> None:
-    """Where nothing is dropped, Y is X and the mask is true everywhere."""
-    if _require_known(ctx, node, 2, "training_mode", absent=False) and (
-        _require_known(ctx, node, 1, "ratio", absent=0.5) != 0
-    ):
-        raise UnsupportedOp(
-            f"Dropout {node.name!r}: training_mode must be false, because only inference is "
-            "compiled; export the model for inference"
-        )
+    """Nothing is dropped: Y is X, and the mask is true everywhere (see `graph/random.py`)."""
     lower_identity(ctx, node)
     if len(node.outputs) > 1 and node.outputs[1]:
         mask = ctx.type(node.outputs[1])
         ctx.bind(mask.name, ctx.filled(mask.name, True, mask.dtype, mask.extents))
-
-
-def _require_known(ctx: Lowering, node: Node, position: int, role: str, absent: Scalar) -> Scalar:
-    """The constant scalar at an optional input; `NotFixed` if it is computed at run time."""
-    value = _known(ctx, node, position, absent)
-    if value is None:
-        way_out = "export the model for inference"
-        raise NotFixed(f"{role} is computed at run time", way_out, node.inputs[position])
-    return value
 
 
 def _known(ctx: Lowering, node: Node, position: int, absent: Scalar) -> Scalar | None:
