@@ -152,11 +152,11 @@ def cluster_model(
     #    what computes with narrow types does so in wide ones.
     with trace.step("simplify"):
         graph, notes = simplify(graph, options.opt_level)
-        graph = widen(graph)
+        on_gpu = isinstance(target, CudaTarget)
+        graph = widen(graph, late=on_gpu)
         trace.dump("graph", graph)
 
     # 3. Graph -> Scop: statements with integer-set domains; data movement becomes views.
-    on_gpu = isinstance(target, CudaTarget)
     with trace.step("lower"):
         scop = lower_graph(graph, options.minimal_filtering and not on_gpu)
 

@@ -32,11 +32,14 @@ MOVING = frozenset(_MOVING.split())
 """Operators that only move, choose or convert elements: these stay as they are."""
 
 
-def widen(graph: Graph) -> Graph:
-    """The graph with all arithmetic in wide types; inputs and outputs keep their types."""
+def widen(graph: Graph, late: bool = False) -> Graph:
+    """The graph with all arithmetic in wide types; inputs and outputs keep their types.
+
+    late: constants stay narrow as well, and are converted where they are read.
+    """
     if not any(is_narrow(t.dtype) for t in graph.tensors.values()):
         return graph
-    widening = _Widening(graph)
+    widening = _Widening(graph, late)
     for node in graph.nodes:
         widening.add(node)
     return graph.rewrite(widening.nodes, widening.tensors)
@@ -51,7 +54,8 @@ def _moves(node: Node) -> bool:
 class _Widening:
     """The nodes so far; `wide` are the wide tensors that stand for narrow ones."""
 
-    def __init__(self, graph: Graph) -> None:
+    def __init__(self, graph: Graph, late: bool) -> None:
+        self.late = late
         self.tensors = dict(graph.tensors)
         self.nodes: list[Node] = []
         self.wide: dict[str, str] = {}
@@ -70,14 +74,14 @@ class _Widening:
             self.nodes.append(Node(f"{node.name}.narrow", "Narrow", (result,), (name,)))
 
     def _read(self, name: str) -> str:
-        """The wide tensor of a name; a constant is converted here, all else by a Cast."""
+        """The wide tensor of a name; a constant is converted here, unless late, else by a Cast."""
         if not self._is_narrow(name):
             return name
         if name not in self.wide:
             tensor, fresh = self.tensors[name], self._fresh(name)
             self.wide[name] = fresh
             dtype = self.tensors[fresh].dtype
-            if tensor.value is None:
+            if tensor.value is None or self.late:
                 attributes = {"to": int(np_dtype_to_tensor_dtype(dtype))}
                 self.nodes.append(Node(f"{name}.wide", "Cast", (name,), (fresh,), attributes))
             else:

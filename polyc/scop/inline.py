@@ -30,8 +30,9 @@ CHEAP = 2
 def inline_pointwise(scop: Scop, widen_late: bool = False) -> Scop:
     """The scop with every producer inlined for which that saves more than it repeats.
 
-    widen_late: narrow types are converted wherever they are read, also where that repeats it; or
-    else a reduction that reads an element several times reads what is converted already.
+    widen_late: narrow types are converted wherever they are read, also where that repeats it, and
+    what a reduction reads is stored in them; or else a reduction that reads an element several
+    times reads what is converted already.
     """
     statements = {s.name: s for s in scop.statements}
     uses = find_uses(scop.statements)
@@ -72,6 +73,8 @@ def _pays(producer: Statement, readers: list[Statement], uses: Uses, widen_late:
     if any(sum(1 for _ in walk(r.value)) + size > LARGEST_EXPRESSION for r in readers):
         return False
     finishes = any(uses.is_accumulator(load.array) for load in producer.loads)
+    if widen_late and _narrows(producer.value) and _is_reduced(producer.array, uses):
+        return False
     work = operations(producer.value)
     if finishes:  # the accumulator is in registers here: its reader comes to it (distribute.py)
         return False
@@ -86,6 +89,19 @@ def _only_widens(value: Expr) -> bool:
     """Whether a value is an element of a narrow type, in its wide type."""
     source = value.argument if isinstance(value, Cast) else None
     return isinstance(source, Load) and is_narrow(source.dtype)
+
+
+def _narrows(value: Expr) -> bool:
+    """Whether a value is rounded to the narrow type that it is stored in."""
+    return isinstance(value, Cast) and value.for_storage
+
+
+def _is_reduced(array: str, uses: Uses) -> bool:
+    """Whether a reduction reads an array, or what is widened of it."""
+    return any(
+        r.reduction or (_only_widens(r.value) and _is_reduced(r.array, uses))
+        for r, _ in uses.readers.get(array, ())
+    )
 
 
 def _reads_once(sites: list[tuple[Statement, Load]]) -> bool:

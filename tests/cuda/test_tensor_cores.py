@@ -5,14 +5,16 @@ from __future__ import annotations
 from pathlib import Path
 
 import islpy as isl
+import ml_dtypes
 import numpy as np
 import pytest
 
 import polyc
 from polyc import Graph, ops
 from polyc.api import CompiledModel
+from polyc.element_types import BFLOAT16, FLOAT16, FLOAT32
 from polyc.mapping.cuda.contraction import choose_shape
-from polyc.mapping.cuda.warp_tiles import TF32, list_warp_shapes
+from polyc.mapping.cuda.warp_tiles import BF16, F16, TF32, list_warp_shapes
 from polyc.target.cuda import CudaTarget
 from tests.cuda import emulated as emulator
 from tests.cuda.emulated import COUNTS, RACES
@@ -22,8 +24,13 @@ from tests.programs import options
 SM_80 = CudaTarget.named("sm_80")
 
 
-def normal(*shape: int) -> np.ndarray:
-    return np.random.default_rng(sum(shape)).standard_normal(shape, dtype=np.float32)
+INSTRUCTIONS = {FLOAT32: TF32, FLOAT16: F16, BFLOAT16: BF16}
+TYPES = pytest.mark.parametrize("dtype", INSTRUCTIONS, ids=str)
+
+
+def normal(*shape: int, dtype: np.dtype = FLOAT32) -> np.ndarray:
+    rng = np.random.default_rng(sum(shape))
+    return rng.standard_normal(shape, dtype=np.float32).astype(dtype)
 
 
 def build(graph: Graph, folder: Path, emulated: bool) -> CompiledModel:
@@ -31,8 +38,10 @@ def build(graph: Graph, folder: Path, emulated: bool) -> CompiledModel:
     return polyc.compile(graph, target="cuda", options=chosen)
 
 
-def rounded(x: np.ndarray) -> np.ndarray:
-    """float32 to tf32, ties away from zero, as float64."""
+def factor(x: np.ndarray) -> np.ndarray:
+    """What an instruction multiplies, as float64: tf32, ties away from zero, for float32."""
+    if x.dtype != FLOAT32:
+        return x.astype(np.float64)
     bits = (x.view(np.uint32) + 0x1000) & 0xFFFFE000
     return bits.astype(np.uint32).view(np.float32).astype(np.float64)
 
@@ -43,27 +52,52 @@ def rounded(x: np.ndarray) -> np.ndarray:
     ids=str,
 )
 @pytest.mark.parametrize("transposed", ["", "a", "b", "ab"])
-def test_products_with_epilogues(batch, rows, columns, depth, transposed, tmp_path, emulated):
-    left, right = normal(*batch, rows, depth), normal(*batch, depth, columns)
-    bias, residual = normal(columns), normal(*batch, rows, columns)
+@TYPES
+def test_products_with_epilogues(
+    batch, rows, columns, depth, transposed, dtype, tmp_path, emulated
+):
+    left, right, residual, bias = (
+        normal(*shape, dtype=dtype)
+        for shape in (
+            (*batch, rows, depth),
+            (*batch, depth, columns),
+            (*batch, rows, columns),
+            (columns,),
+        )
+    )
 
     def operand(name: str, value: np.ndarray) -> tuple[ops.Tensor, np.ndarray]:
         if name not in transposed:
-            return ops.input(name, value.shape), value
+            return ops.input(name, value.shape, dtype), value
         last = (*range(value.ndim - 2), value.ndim - 1, value.ndim - 2)
         stored = np.ascontiguousarray(value.transpose(last))
-        return ops.transpose(ops.input(name, stored.shape), last), stored
+        return ops.transpose(ops.input(name, stored.shape, dtype), last), stored
 
     (a, given), (b, also) = operand("a", left), operand("b", right)
-    y = ops.relu(a @ b + bias) + ops.input("r", residual.shape)
+    y = ops.relu(a @ b + bias) + ops.input("r", residual.shape, dtype)
     model = build(Graph.of(y=y), tmp_path, emulated)
     feeds = {"a": given, "b": also, "r": residual}
-    wanted = np.maximum(rounded(left) @ rounded(right) + bias, 0) + residual
-    result = model(*(feeds[spec.name] for spec in model.inputs))
-    np.testing.assert_allclose(result, wanted, atol=2e-5)
+    wanted = np.maximum(factor(left) @ factor(right) + bias, 0) + residual
+    result = model(*(feeds[spec.name] for spec in model.inputs)).astype(np.float64)
+    step = 0 if dtype == FLOAT32 else float(ml_dtypes.finfo(dtype).eps)
+    np.testing.assert_allclose(result, wanted, atol=2e-5, rtol=step)
     (kernel,) = model.explain().kernels
-    assert "mma.m16n8k8.tf32" in kernel.schedule
-    assert "2 barriers" in kernel.proof
+    assert INSTRUCTIONS[dtype].name in kernel.schedule
+    assert "barrier" in kernel.proof
+
+
+@TYPES
+def test_what_is_multiplied_is_stored_in_its_own_type(dtype, tmp_path):
+    """Weights and intermediate results reach the tensor cores without a conversion."""
+    x, w = ops.input("x", (64, 64), dtype), normal(64, 64, dtype=dtype)
+    model = build(Graph.of(y=ops.relu(x + 1.0) @ w), tmp_path, True)
+    *_, product = model.explain().kernels
+    assert INSTRUCTIONS[dtype].name in product.schedule
+    data = normal(64, 64, dtype=dtype)
+    middle = np.maximum(data.astype(np.float64) + 1, 0).astype(dtype)
+    wanted = factor(middle) @ factor(w)
+    eps = float(ml_dtypes.finfo(dtype).eps)
+    np.testing.assert_allclose(model(data).astype(np.float64), wanted, rtol=eps, atol=2e-5)
 
 
 def test_float32_stays_float32_unless_asked(tmp_path):
@@ -77,20 +111,25 @@ def test_float32_stays_float32_unless_asked(tmp_path):
     [(23, 7, 2, 3, 1), (14, 3, 1, 1, 1), (7, 1, 1, 0, 1), (14, 3, 1, 1, 4)],
     ids=str,
 )
-def test_convolutions(size, kernel, stride, pad, group, tmp_path, emulated):
-    weights, bias = normal(32, 16 // group, kernel, kernel), normal(32)
-    x = ops.input("x", (2, 16, size, size))
+@TYPES
+def test_convolutions(size, kernel, stride, pad, group, dtype, tmp_path, emulated):
+    weights, bias = normal(32, 16 // group, kernel, kernel, dtype=dtype), normal(32, dtype=dtype)
+    x = ops.input("x", (2, 16, size, size), dtype)
     y = ops.conv(x, weights, bias, strides=[stride] * 2, pads=[pad] * 4, group=group)
     graph = Graph.of(y=ops.relu(y))
     model = build(graph, tmp_path, emulated)
     plain = polyc.compile(graph, options=options(tmp_path, minimal_filtering=False))
-    data = normal(2, 16, size, size)
-    wanted = plain(data)
-    np.testing.assert_allclose(model(data), wanted, atol=2e-3 * np.abs(wanted).max())
+    data = normal(2, 16, size, size, dtype=dtype)
+    wanted, result = plain(data).astype(np.float64), model(data).astype(np.float64)
+    np.testing.assert_allclose(result, wanted, atol=4e-3 * np.abs(wanted).max())
     assert "mma" in model.explain().kernels[-1].schedule
 
 
-@pytest.mark.parametrize("shape", list_warp_shapes(TF32), ids=lambda s: s.shown)
+@pytest.mark.parametrize(
+    "shape",
+    [s for kind in (TF32, BF16) for s in list_warp_shapes(kind)],
+    ids=lambda s: s.shown,
+)
 def test_lanes_and_registers_have_each_result_once(shape):
     """The layout of the instruction's sums, {lane, register} <-> {row, column}, a bijection."""
     rows, columns = shape.tile.rows, shape.tile.columns
@@ -123,21 +162,23 @@ def test_large_products_take_large_tiles():
 
 
 PRODUCTS = {
-    "as it lies": lambda: ops.input("a", (64, 48)) @ ops.input("b", (48, 96)),
-    "both transposed": lambda: (
-        ops.transpose(ops.input("a", (48, 64)), (1, 0))
-        @ ops.transpose(ops.input("b", (96, 48)), (1, 0))
+    "as it lies": lambda t: ops.input("a", (64, 64), t) @ ops.input("b", (64, 96), t),
+    "both transposed": lambda t: (
+        ops.transpose(ops.input("a", (64, 64), t), (1, 0))
+        @ ops.transpose(ops.input("b", (96, 64), t), (1, 0))
     ),
 }
 
 
 @pytest.mark.cuda
 @pytest.mark.parametrize("name", PRODUCTS)
-def test_no_two_lanes_meet_in_a_bank(name, tmp_path):
+@TYPES
+def test_no_two_lanes_meet_in_a_bank(name, dtype, tmp_path):
     if not emulator.has_sanitizers(COUNTS):
         pytest.skip("g++ has no sanitizers here")
-    model = compile_model(Graph.of(y=PRODUCTS[name]()), tf32=True)
-    feeds = [normal(*map(int, spec.shape)) for spec, _ in model.compiled.program.inputs]
+    model = compile_model(Graph.of(y=PRODUCTS[name](dtype)), tf32=True)
+    inputs = model.compiled.program.inputs
+    feeds = [normal(*map(int, spec.shape), dtype=dtype) for spec, _ in inputs]
     outcome = emulator.run(
         emulator.build(model.text, tmp_path, COUNTS), model.buffers(feeds), workspace=64
     )

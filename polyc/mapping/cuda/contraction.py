@@ -16,7 +16,7 @@ from collections.abc import Mapping as Table
 from dataclasses import dataclass
 
 from polyc.codegen.loopnest import Swizzle
-from polyc.mapping.cuda.gemm_form import GemmForm, cut_tiles
+from polyc.mapping.cuda.gemm_form import GemmForm, cut_tiles, in_stored_types
 from polyc.mapping.cuda.loops import Loop, Part, build_tree
 from polyc.mapping.cuda.mapped import Mapped, private_of
 from polyc.mapping.cuda.swizzles import swizzle_chunks, swizzle_words
@@ -43,7 +43,8 @@ def map_contraction(
     tf32: bool,
 ) -> Mapped:
     """The tree of a contraction; products of float32 by tensor cores only if tf32 is asked for."""
-    instruction = choose_instruction(form.left.dtype, tf32)
+    form = in_stored_types(form)
+    instruction = choose_instruction(form.left.dtype, target, tf32)
     shape = choose_shape(form.extents, target, instruction)
     tiled = cut_tiles(form, cluster, shape.tile, arrays)
     known = {**arrays, **tiled.arrays}

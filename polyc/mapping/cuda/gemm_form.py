@@ -19,18 +19,21 @@ from math import prod
 
 import islpy as isl
 
+from polyc.element_types import is_narrow, wide
 from polyc.mapping.cuda.coordinates import change_coordinates, digits
 from polyc.memory.layout import accesses
 from polyc.poly.affine import box_extents, coefficients, outputs, plain_iterator
 from polyc.schedule.cluster import Cluster
 from polyc.scop.expr import (
     Call,
+    Cast,
     Const,
     Expr,
     Index,
     Load,
     Within,
     call,
+    cast,
     pull_back,
     rebuild,
     restrict,
@@ -110,6 +113,25 @@ def find_gemm_form(cluster: Cluster, private: Collection[str]) -> GemmForm | Non
         *factors,
         extents,
     )
+
+
+def in_stored_types(form: GemmForm) -> GemmForm:
+    """The form with factors as memory has them, if both are of one narrow type."""
+    left, right = _stored(form.left), _stored(form.right)
+    if left is None or right is None or left.dtype != right.dtype:
+        return form
+    return replace(form, left=left, right=right)
+
+
+def _stored(factor: Expr) -> Expr | None:
+    """The expression in a narrow type of which a factor is the wide value; None if it is none."""
+    match factor:
+        case Cast(argument, dtype) if is_narrow(argument.dtype) and dtype == wide(argument.dtype):
+            return argument
+        case Call("select", (Within() as inside, value, Const(0))):
+            stored = _stored(value)
+            return stored and call("select", inside, stored, Const(0, stored.dtype))
+    return None
 
 
 def _moving(expr: Expr) -> set[int]:
@@ -249,10 +271,10 @@ def cut_tiles(form: GemmForm, cluster: Cluster, tile: Tile, arrays: Mapping[str,
     right, b = cut.copy(form.right, f"{name}_right", ("ki", "ni"))
     inside = [*OUTER, "kt", *tile.results, *tile.depth.names]
 
-    def factor(array: Array, place: Digits) -> Load:
+    def factor(array: Array, place: Digits) -> Expr:
         indices = [*OUTER, "kt", tile.depth.formula, place.formula]
         index = cut.place(form.update.name, inside, array.name, indices)
-        return Load(array.name, index, array.dtype)
+        return cast(Load(array.name, index, array.dtype), dtype)
 
     update = replace(
         form.update,

@@ -17,9 +17,11 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from polyc.element_types import BFLOAT16, FLOAT16, FLOAT32
 from polyc.mapping.cuda.gemm_form import Digits, Tile
 from polyc.mapping.cuda.loops import Loop
 from polyc.mapping.cuda.tiles import Shape
+from polyc.target.cuda import CudaTarget
 
 ROW_BYTES = 64
 """Of a factor's tile along the sum: two instructions, of 32 bytes each."""
@@ -42,12 +44,20 @@ class Instruction:
         return self.dtype.itemsize == 2
 
 
-TF32 = Instruction("mma.m16n8k8.tf32", np.dtype(np.float32), 8)
+TF32 = Instruction("mma.m16n8k8.tf32", FLOAT32, 8)
+F16 = Instruction("mma.m16n8k16.f16", FLOAT16, 16)
+BF16 = Instruction("mma.m16n8k16.bf16", BFLOAT16, 16)
+
+OLDEST = 80
+"""The first compute capability that has all of them."""
 
 
-def choose_instruction(dtype: np.dtype, tf32: bool) -> Instruction | None:
+def choose_instruction(dtype: np.dtype, target: CudaTarget, tf32: bool) -> Instruction | None:
     """What multiplies factors of a type; None if tensor cores do not, or are not asked to."""
-    return TF32 if tf32 and dtype == TF32.dtype else None
+    known = (F16, BF16, TF32) if tf32 else (F16, BF16)
+    if target.capability < OLDEST:
+        return None
+    return next((instruction for instruction in known if instruction.dtype == dtype), None)
 
 
 def list_warp_shapes(instruction: Instruction) -> list[Shape]:
