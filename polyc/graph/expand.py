@@ -13,10 +13,13 @@ from collections.abc import Callable, Sequence
 from polyc.errors import NotFixed, ShapeError
 from polyc.graph.bodies import Names, instantiate
 from polyc.graph.columns import expand_col2im
+from polyc.graph.deformed import expand_deform_conv
+from polyc.graph.determinant import expand_det
 from polyc.graph.finding import expand_compress, expand_non_zero, expand_trim, expand_unique
 from polyc.graph.fourier import expand_dft, expand_stft
 from polyc.graph.functions import find_function
 from polyc.graph.ir import INTERNAL, Body, Node, Tensor
+from polyc.graph.ngrams import expand_tf_idf
 from polyc.graph.random import (
     expand_bernoulli,
     expand_dropout,
@@ -25,16 +28,33 @@ from polyc.graph.random import (
     is_training,
 )
 from polyc.graph.recurrent import expand_recurrent
+from polyc.graph.regions import expand_align_regions, expand_max_roi_pool, expand_roi_align
 from polyc.graph.shapes import is_supported
 from polyc.graph.shapes.checks import RuleBroken
 from polyc.graph.suppression import expand_suppress, expand_suppression
 from polyc.graph.training import STEPS, expand_optimiser
+from polyc.graph.trees import (
+    ML_DOMAIN,
+    expand_binarizer,
+    expand_feature_extractor,
+    expand_tree_ensemble,
+)
+from polyc.graph.unpooling import expand_max_unpool
 from polyc.graph.unroll import CONTROL_FLOW
 
 DISTRIBUTIONS = ("RandomNormal", "RandomNormalLike", "RandomUniform", "RandomUniformLike")
 
 BY_CALL = frozenset(
-    {"Bernoulli", "Compress", "Multinomial", "NonMaxSuppression", "NonZero", "Suppress", "Trim"}
+    {
+        "AlignRegions",
+        "Bernoulli",
+        "Compress",
+        "Multinomial",
+        "NonMaxSuppression",
+        "NonZero",
+        "Suppress",
+        "Trim",
+    }
     | {"Unique", *DISTRIBUTIONS}
 )
 """Operators that only a call completes: of a size that is data, or of numbers drawn anew."""
@@ -44,22 +64,32 @@ COMPOSED: dict[str, Callable[[Node, Sequence[Tensor | None]], Body]] = {
     **dict.fromkeys(("LSTM", "GRU", "RNN"), expand_recurrent),
     **dict.fromkeys(STEPS, expand_optimiser),
     **dict.fromkeys(DISTRIBUTIONS, expand_random),
+    "AlignRegions": expand_align_regions,
     "Bernoulli": expand_bernoulli,
     "Col2Im": expand_col2im,
     "Compress": expand_compress,
+    "ArrayFeatureExtractor": expand_feature_extractor,
+    "Binarizer": expand_binarizer,
     "DFT": expand_dft,
+    "DeformConv": expand_deform_conv,
+    "Det": expand_det,
     "Dropout": expand_dropout,
+    "MaxRoiPool": expand_max_roi_pool,
+    "MaxUnpool": expand_max_unpool,
     "Multinomial": expand_multinomial,
     "NonMaxSuppression": expand_suppression,
     "NonZero": expand_non_zero,
+    "RoiAlign": expand_roi_align,
     "STFT": expand_stft,
     "Suppress": expand_suppress,
+    "TfIdfVectorizer": expand_tf_idf,
+    "TreeEnsemble": expand_tree_ensemble,
     "Trim": expand_trim,
     "Unique": expand_unique,
 }
 """Operator -> the nodes that it stands for, by its own inputs."""
 
-DOMAINS = ("", "ai.onnx.preview.training", INTERNAL)
+DOMAINS = ("", "ai.onnx.preview.training", ML_DOMAIN, INTERNAL)
 """Where the operators of `COMPOSED` are defined; no name is in two."""
 
 

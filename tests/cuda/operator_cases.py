@@ -21,7 +21,8 @@ from tests.scop.check import SHAPE_INPUTS, all_cases, backend_cases
 OPERATORS = tuple(sorted({**LOWERINGS, **COMPOSED}.keys() - BY_CALL - INTERNAL_TYPES.keys()))
 """What has a rule of its own, a lowering or the nodes that it stands for, and needs no call."""
 
-PREVIEW = "ai.onnx.preview.training"
+OTHER_DOMAINS = {"ai.onnx.preview.training": 1, "ai.onnx.ml": 5}
+"""Where operators besides those of the standard's own domain are from, and in which version."""
 
 
 @dataclass(frozen=True)
@@ -42,7 +43,7 @@ def find_example(op: str) -> Example | None:
     """The example of an operator: of onnx's, the one with most elements; None if there is none."""
     if op in BY_HAND:
         return BY_HAND[op]
-    cases = backend_cases(op) or _preview_cases(op)
+    cases = backend_cases(op) or _other_cases(op)
     newest = max((_version(case) for case in cases), default=1)
     examples = [_of_onnx(case) for case in cases if _version(case) == newest]
     return max(examples, key=lambda e: (e.size, e.graph.name), default=None)
@@ -59,10 +60,8 @@ def merge(examples: Sequence[Example]) -> tuple[onnx.ModelProto, Example]:
             getattr(whole, field).extend(getattr(graph, field))
         feeds |= {prefix + name: array for name, array in example.feeds.items()}
         expected |= {prefix + name: array for name, array in example.expected.items()}
-    imports = [
-        helper.make_opsetid("", onnx.defs.onnx_opset_version()),
-        helper.make_opsetid(PREVIEW, 1),
-    ]
+    imports = [helper.make_opsetid("", onnx.defs.onnx_opset_version())]
+    imports += [helper.make_opsetid(*domain) for domain in OTHER_DOMAINS.items()]
     model = helper.make_model(whole, opset_imports=imports)
     return model, Example(whole, feeds, expected)
 
@@ -72,10 +71,11 @@ def _version(case: TestCase) -> int:
     return case.model.opset_import[0].version
 
 
-def _preview_cases(op: str) -> list[TestCase]:
-    """onnx's cases of an operator that is not in its own domain yet."""
+def _other_cases(op: str) -> list[TestCase]:
+    """onnx's cases of an operator of another domain."""
     found = (case for case in all_cases() if len(case.model.graph.node) == 1)
-    return [c for c in found if (n := c.model.graph.node[0]).op_type == op and n.domain == PREVIEW]
+    nodes = ((case, case.model.graph.node[0]) for case in found)
+    return [case for case, n in nodes if n.op_type == op and n.domain in OTHER_DOMAINS]
 
 
 def _of_onnx(case: TestCase) -> Example:
@@ -138,5 +138,9 @@ BY_HAND = {
     "CastLike": _by_hand("CastLike", _X.astype(np.int64), _X, np.zeros(1, np.int64)),
     "GlobalLpPool": _by_hand("GlobalLpPool", _global_norm(_X), _X, p=2),
     "Loop": _doubling(3, _X),
-}
+    "MaxRoiPool": _by_hand(
+        "MaxRoiPool", _X.max((2, 3), keepdims=True), _X,
+        np.array([[0, 0, 0, 6, 4], [1, 0, 0, 6, 4]], np.float32), pooled_shape=[1, 1],
+    ),
+}  # fmt: skip
 """For operators of which onnx has no case in the newest operator set with types compiled here."""

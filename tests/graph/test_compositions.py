@@ -1,0 +1,100 @@
+"""Operators that are written as others: Det, TfIdfVectorizer, trees and features of ai.onnx.ml."""
+
+import numpy as np
+import onnx
+import pytest
+from onnx import TensorProto, helper, numpy_helper
+
+from polyc.errors import UnsupportedOp
+from tests.staged import assert_as_reference, compile_in, model_of
+
+RNG = np.random.default_rng(23)
+
+
+@pytest.fixture(scope="module")
+def compiled(tmp_path_factory):
+    return compile_in(tmp_path_factory.mktemp("cache"))
+
+
+def one_node(node, shape, kind=TensorProto.FLOAT):
+    x = helper.make_tensor_value_info("x", kind, shape)
+    graph = helper.make_graph([node], "g", [x], [onnx.ValueInfoProto(name="y")])
+    imports = [helper.make_opsetid("", 21), helper.make_opsetid("ai.onnx.ml", 5)]
+    model = helper.make_model(graph, opset_imports=imports, ir_version=10)
+    model.graph.output[0].CopyFrom(helper.make_tensor_value_info("y", TensorProto.FLOAT, None))
+    return model
+
+
+@pytest.mark.parametrize("shape", [(5, 5), (2, 3, 4, 4), (3, 1, 1)])
+def test_determinants(compiled, shape):
+    dims = ", ".join(map(str, shape))
+    lead = "".join(f"[{', '.join(map(str, shape[:-2]))}]" if shape[:-2] else "")
+    source = model_of(f"g (float[{dims}] x) => (float{lead} y) {{ y = Det(x) }}")
+    x = RNG.standard_normal(shape).astype(np.float32)
+    assert_as_reference(compiled, source, x=x)
+    if len(shape) == 2:
+        x[2] = 0
+        assert_as_reference(compiled, source, x=x)  # singular
+        x = np.eye(5, dtype=np.float32)[[1, 0, 2, 4, 3]]
+        assert_as_reference(compiled, source, x=x)  # zeros on the diagonal
+
+
+@pytest.mark.parametrize("mode", ["TF", "IDF", "TFIDF"])
+@pytest.mark.parametrize("shape", [(12,), (3, 7)])
+def test_n_grams(compiled, mode, shape):
+    node = helper.make_node(
+        "TfIdfVectorizer", ["x"], ["y"], mode=mode, min_gram_length=1, max_gram_length=3,
+        max_skip_count=2, ngram_counts=[0, 3, 7], ngram_indexes=[2, 0, 1, 4, 3, 6],
+        pool_int64s=[2, 3, 5, 2, 3, 5, 5, 1, 2, 3], weights=[0.5, 2, 1, 3, 0.25, 7, 1.5],
+    )  # fmt: skip
+    x = RNG.integers(1, 6, shape)
+    assert_as_reference(compiled, one_node(node, shape, TensorProto.INT64), x=x)
+
+
+def trees(**more):
+    """Two trees of depth 2 and 1 over three features."""
+    attributes = {
+        "nodes_featureids": [0, 1, 2, 1], "nodes_truenodeids": [1, 0, 2, 4],
+        "nodes_falsenodeids": [2, 1, 3, 5], "nodes_trueleafs": [0, 1, 1, 1],
+        "nodes_falseleafs": [0, 1, 1, 1], "leaf_targetids": [0, 1, 0, 1, 1, 0],
+        "tree_roots": [0, 3], "n_targets": 2,
+    }  # fmt: skip
+    attributes |= more
+    for name in ("nodes_splits", "leaf_weights"):
+        value = {"nodes_splits": [0.1, -0.2, 0.3, 0.0], "leaf_weights": [1, 2, 3, 4, 5, 6]}[name]
+        attributes[name] = numpy_helper.from_array(np.array(value, np.float32))
+    modes = np.array(attributes.pop("modes", [0, 1, 2, 3]), np.uint8)
+    attributes["nodes_modes"] = numpy_helper.from_array(modes)
+    return helper.make_node("TreeEnsemble", ["x"], ["y"], domain="ai.onnx.ml", **attributes)
+
+
+@pytest.mark.parametrize("function", range(4))
+def test_trees(compiled, function):
+    x = RNG.standard_normal((9, 3)).astype(np.float32)
+    x[0, 1] = np.nan
+    node = trees(aggregate_function=function, nodes_missing_value_tracks_true=[0, 1, 0, 1])
+    assert_as_reference(compiled, one_node(node, (9, 3)), x=x)
+
+
+def test_trees_of_sets(compiled):
+    members = numpy_helper.from_array(np.array([0.5, 2, np.nan, -1, np.nan], np.float32))
+    node = trees(modes=[6, 4, 6, 5], membership_values=members)
+    x = RNG.choice([0.5, 2, -1, 0, -0.2], (11, 3)).astype(np.float32)
+    assert_as_reference(compiled, one_node(node, (11, 3)), x=x)
+
+
+def test_a_transform_that_is_not_there(compiled):
+    with pytest.raises(UnsupportedOp, match="post_transform 4"):
+        compiled(one_node(trees(post_transform=4), (2, 3)))
+
+
+def test_features(compiled):
+    node = helper.make_node("Binarizer", ["x"], ["y"], domain="ai.onnx.ml", threshold=0.5)
+    x = RNG.random((3, 7)).astype(np.float32)
+    assert_as_reference(compiled, one_node(node, (3, 7)), x=x)
+    constant = helper.make_node("Constant", [], ["i"], value_ints=[2, 0, 2])
+    node = helper.make_node("ArrayFeatureExtractor", ["x", "i"], ["y"], domain="ai.onnx.ml")
+    for shape in ((3, 7), (4,)):
+        model = one_node(node, shape)
+        model.graph.node.insert(0, constant)
+        assert_as_reference(compiled, model, x=RNG.random(shape).astype(np.float32))
