@@ -19,6 +19,17 @@ def pytest_addoption(parser: pytest.Parser) -> None:
         action="store_true",
         help="write what the compiler makes of the golden models to tests/golden/",
     )
+    parser.addoption(
+        "--update-conformance",
+        action="store_true",
+        help="write what cases of the conformance suite do to tests/conformance/known.tsv",
+    )
+    parser.addoption(
+        "--shard",
+        default="1/1",
+        metavar="K/N",
+        help="run the k-th of n parts of the conformance suite (with -m conformance)",
+    )
 
 
 @pytest.fixture(autouse=True)
