@@ -19,6 +19,7 @@ from polyc.graph.onnx_import import import_onnx
 from polyc.graph.simplify import simplify
 from polyc.graph.widen import widen
 from polyc.kernels import CompiledKernels, Emit, compile_kernels, ignore
+from polyc.mapping.cuda.fuse_rows import fuse_rows
 from polyc.mapping.cuda.storing import store_for_cuda
 from polyc.mapping.fuse_tiles import fuse_tiles
 from polyc.mapping.open_cluster import OpenCluster
@@ -176,7 +177,7 @@ def cluster_model(
         clusters, refusals = find_clusters(scop, target)
         if isinstance(target, CudaTarget):
             stored = store_for_cuda(clusters, scop)
-            kernels = tuple(StoredKernel((one,)) for one in stored.clusters)
+            kernels = fuse_rows(stored.clusters, scop.arrays, target, options.tf32)
         else:
             stored = store_clusters(clusters, scop, target, tuned)
             kernels = fuse_tiles(stored.clusters, stored.scop.arrays, target)

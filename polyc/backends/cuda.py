@@ -46,18 +46,18 @@ def compile_for_cuda(
     options: Options,
     trace: Trace,
 ) -> CompiledKernel:
-    """One cluster, from where its loops go to its CUDA text."""
-    (one,) = stored.parts
+    """One kernel, from where its loops go to its CUDA text."""
     whole = kernel_scop(name, stored, scop)
 
-    # 1. where loops go: blocks, threads, copies; the cluster in the coordinates of its kernel
+    # 1. where loops go: blocks, threads, copies; statements in the coordinates of their kernel
     with trace.step("map"):
-        mapped = map_to_cuda(one, scop.arrays, target, options)
+        mapped = map_to_cuda(stored, scop.arrays, target, options)
         arrays = {**scop.arrays, **mapped.arrays}
         made = {n: row_major(a) for n, a in mapped.arrays.items()}
         storages = {**stored.storages, **made, **mapped.storages}
         touched = list_touched(mapped.cluster)
-        mine = replace(one, cluster=mapped.cluster, arrays=touched, private=mapped.private)
+        first = stored.parts[0]
+        mine = replace(first, cluster=mapped.cluster, arrays=touched, private=mapped.private)
         part = kernel_scop(name, StoredKernel((mine,)), replace(scop, arrays=arrays))
 
     # 2. dependences, which the tree must keep

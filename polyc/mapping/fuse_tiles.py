@@ -18,7 +18,7 @@ tile, or they are fetched for every tile again.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from math import ceil, prod
 
@@ -36,16 +36,29 @@ LEAST_HEIGHT = 0.75
 """Of a register tile's height, to be left when it is made to divide the tile around it."""
 
 
+Fuse = Callable[[StoredKernel, StoredCluster, frozenset[str]], StoredKernel | None]
+"""A kernel with a cluster behind it that it hands arrays to, as one kernel; None if not to be."""
+
+
 def fuse_tiles(
     stored: Sequence[StoredCluster], arrays: Mapping[str, Array], target: Target
 ) -> tuple[StoredKernel, ...]:
     """The kernels that the clusters become, in an order that respects what they hand over."""
+    return fuse_readers(
+        stored, arrays, lambda kernel, one, handed: _fuse(kernel, one, handed, arrays, target)
+    )
+
+
+def fuse_readers(
+    stored: Sequence[StoredCluster], arrays: Mapping[str, Array], fuse: Fuse
+) -> tuple[StoredKernel, ...]:
+    """The clusters as kernels, each fused with the one that hands it most where `fuse` says so."""
     users = Counter(name for one in stored for name in one.arrays)
     kernels: list[StoredKernel] = []
     for one in stored:
         kernel = StoredKernel((one,))
         position, handed = _find_producer(kernels, one, users, arrays)
-        fused = _fuse(kernels[position], one, handed, arrays, target) if handed else None
+        fused = fuse(kernels[position], one, handed) if handed else None
         moved = _move_between(kernels[position + 1 :], kernels[position], kernel) if fused else None
         if fused and moved:
             before, after = moved
@@ -109,7 +122,7 @@ def _fuse(
         return None  # a constant lies differently for each of them
     if any(load.dynamic for s in one.cluster.statements for load in s.loads):
         return None
-    loops = _common_loops(kernel, one)
+    loops = common_loops(kernel, one)
     whole = StoredKernel((*kernel.parts, one), loops, (), kernel.handed | handed)
     sizes = _choose_sizes(whole, arrays, target)
     if sizes is None:
@@ -131,7 +144,7 @@ def _is_plain(one: StoredCluster) -> bool:
     return not (cluster.prelude or by_columns or transposes)
 
 
-def _common_loops(kernel: StoredKernel, one: StoredCluster) -> tuple[Mapping[str, int], ...]:
+def common_loops(kernel: StoredKernel, one: StoredCluster) -> tuple[Mapping[str, int], ...]:
     """The loops around the kernel that the cluster shares: it reads at i what was written at i."""
     outer = kernel.loops or kernel.parts[0].cluster.shared
     around = Cluster(kernel.statements, tuple(outer), has_reuse=False)

@@ -26,6 +26,7 @@ WARNINGS = (
     "-Wextra",
     "-Werror",
     "-Wno-misleading-indentation",
+    "-Wno-uninitialized",
     "-Wno-maybe-uninitialized",
 )
 COMPILER = ("g++", "-std=c++17", *WARNINGS, "-pthread", "-g1")

@@ -18,7 +18,10 @@ from polyc.graph.shapes.internal import INTERNAL_TYPES
 from polyc.scop.lower.context import LOWERINGS
 from tests.scop.check import SHAPE_INPUTS, all_cases, backend_cases
 
-OPERATORS = tuple(sorted({**LOWERINGS, **COMPOSED}.keys() - BY_CALL - INTERNAL_TYPES.keys()))
+INTERNAL = {"Narrow", *INTERNAL_TYPES}
+"""Nodes of the graph that no model has."""
+
+OPERATORS = tuple(sorted({**LOWERINGS, **COMPOSED}.keys() - BY_CALL - INTERNAL))
 """What has a rule of its own, a lowering or the nodes that it stands for, and needs no call."""
 
 OTHER_DOMAINS = {"ai.onnx.preview.training": 1, "ai.onnx.ml": 5}

@@ -16,7 +16,7 @@ from collections.abc import Mapping as Table
 from dataclasses import dataclass
 
 from polyc.codegen.loopnest import Swizzle
-from polyc.mapping.cuda.gemm_form import GemmForm, cut_tiles, in_stored_types
+from polyc.mapping.cuda.gemm_form import GemmForm, Tiled, cut_tiles, in_stored_types
 from polyc.mapping.cuda.loops import Loop, Part, build_tree
 from polyc.mapping.cuda.mapped import Mapped, private_of
 from polyc.mapping.cuda.swizzles import swizzle_chunks, swizzle_words
@@ -46,6 +46,49 @@ def map_contraction(
     form = in_stored_types(form)
     instruction = choose_instruction(form.left.dtype, target, tf32)
     shape = choose_shape(form.extents, target, instruction)
+    product = place_product(form, cluster, shape, arrays, storages, instruction)
+    new = product.tiled.cluster
+    grid = [Loop("block", i) for i in ("b", "mt", "nt")]
+    return Mapped(
+        new,
+        product.tiled.arrays,
+        private_of(new, private, product.tiled.arrays),
+        build_tree(Part(new.statements, grid, "spread", product.tile)),
+        shape.threads,
+        f"contraction: {show_extents(form)} in tiles of {shape.tile}, {shape.shown}",
+        product.storages,
+        product.swizzles,
+    )
+
+
+def show_extents(form: GemmForm) -> str:
+    """12 x 128x64x128: batch, rows, columns, depth."""
+    batch, rows, columns, depth = form.extents
+    return f"{f'{batch} x ' if batch > 1 else ''}{rows}x{columns}x{depth}"
+
+
+@dataclass(frozen=True)
+class Product:
+    """A product in tiles, and what a block does for each of them, inside a scope `spread`.
+
+    storages, swizzles: of the arrays that are not row-major.
+    """
+
+    tiled: Tiled
+    tile: tuple[Part, ...]
+    storages: Table[str, Storage]
+    swizzles: Table[str, Swizzle | None]
+
+
+def place_product(
+    form: GemmForm,
+    cluster: Cluster,
+    shape: Shape,
+    arrays: Table[str, Array],
+    storages: Table[str, Storage],
+    instruction: Instruction | None,
+) -> Product:
+    """The product in tiles of a shape: copies of the factors, products, and what follows."""
     tiled = cut_tiles(form, cluster, shape.tile, arrays)
     known = {**arrays, **tiled.arrays}
     made = {n: row_major(a) for n, a in tiled.arrays.items()}
@@ -64,21 +107,8 @@ def map_contraction(
         Part(steps, [Loop("sequential", "kt")], "stage", product),
         *(Part([s], shape.over_results("vector")) for s in tiled.rest),
     ]
-    new = tiled.cluster
-    grid = [Loop("block", i) for i in ("b", "mt", "nt")]
-    tree = build_tree(Part(new.statements, grid, "spread", body))
-    batch, rows, columns, depth = form.extents
-    size = f"{f'{batch} x ' if batch > 1 else ''}{rows}x{columns}x{depth}"
-    return Mapped(
-        new,
-        tiled.arrays,
-        private_of(new, private, tiled.arrays),
-        tree,
-        shape.threads,
-        f"contraction: {size} in tiles of {shape.tile}, {shape.shown}",
-        made,
-        {factor.storage.array: factor.swizzle for factor in factors},
-    )
+    swizzles = {factor.storage.array: factor.swizzle for factor in factors}
+    return Product(tiled, tuple(body), made, swizzles)
 
 
 def choose_shape(

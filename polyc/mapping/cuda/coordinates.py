@@ -217,12 +217,18 @@ def join_shared(
     private: Collection[str],
     arrays: Mapping[str, Array],
     largest: int,
+    aligned: int = 1,
 ) -> tuple[Cluster, dict[str, Array]]:
-    """The cluster with one shared loop in place of all, which runs through them in an order."""
+    """The cluster with one shared loop in place of all, which runs through them in an order.
+
+    The last of them is given an extent that is a multiple of `aligned`, with nothing at its end.
+    """
     extents = [
         max(box_extents(s.domain)[cluster.shared[d][s.name]] for s in cluster.statements)
         for d in order
     ]
+    if aligned > 1:
+        extents[-1] = -(-extents[-1] // aligned) * aligned
     loops = tuple(cluster.shared[d] for d in order)
     joint = Joint(fresh_iterator(cluster.statements, "e"), loops, tuple(extents))
     statements, made = join_loops(cluster.statements, joint, private, arrays, largest)

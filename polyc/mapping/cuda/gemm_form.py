@@ -134,6 +134,32 @@ def _stored(factor: Expr) -> Expr | None:
     return None
 
 
+def share_out(form: GemmForm, cluster: Cluster, batch: Sequence[int], row: int) -> GemmForm | None:
+    """The form with given loops for its batch and its rows; None if a factor moves otherwise."""
+    update, kept = form.update, {*batch, row}
+    sizes, shared = box_extents(update.domain), [loop[update.name] for loop in cluster.shared]
+    columns = tuple(d for d in range(len(shared)) if d not in kept)
+    left, right = form.left, form.right
+    if shared[row] in _moving(right):
+        left, right = right, left
+    across = {shared[d] for d in columns}
+    if not columns or shared[row] in _moving(right) or across & _moving(left):
+        return None
+
+    def extent(loops: Sequence[int]) -> int:
+        return prod(sizes[shared[d]] for d in loops)
+
+    return replace(
+        form,
+        batch=tuple(batch),
+        rows=(row,),
+        columns=columns,
+        left=left,
+        right=right,
+        extents=(extent(batch), extent([row]), extent(columns), form.extents[-1]),
+    )
+
+
 def _moving(expr: Expr) -> set[int]:
     """The iterators that an expression depends on."""
     found: set[int] = set()

@@ -17,6 +17,7 @@ each thread, and one over threads, which they compute together (`combine`).
 from __future__ import annotations
 
 from collections.abc import Mapping as Table
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from math import ceil, prod
 
@@ -57,13 +58,21 @@ def suits_rows(
     own = [s for s in cluster.statements if _own(s, cluster)]
     if not own or max(_length(s, cluster) for s in own) < SHORTEST:
         return False
-    if any(_is_serial(s, cluster) or not _can_combine(s, cluster, private, arrays) for s in own):
+    if not can_share_rows(cluster, private, arrays):
         return False
     longest = max(own, key=lambda s: _length(s, cluster))
     strides = compute_strides(longest, arrays, storages)
     along = any(a.steps[p] == 1 for a in strides for p in _own(longest, cluster))
     rows = prod(cluster.extents)
     return along or rows < THREADS * target.multiprocessors // 4
+
+
+def can_share_rows(cluster: Cluster, private: frozenset[str], arrays: Table[str, Array]) -> bool:
+    """Whether threads may share a row: what they do with it is in any order, or a sum."""
+    own = [s for s in cluster.statements if _own(s, cluster)]
+    return not any(
+        _is_serial(s, cluster) or not _can_combine(s, cluster, private, arrays) for s in own
+    )
 
 
 def _own(s: Statement, cluster: Cluster) -> list[int]:
@@ -138,18 +147,8 @@ def map_rows(
     count, length = max(n for n, *_ in sizes), max(prod(own) for _, *own in sizes)
     row = choose_row(count, length, flat, known, target)
     e = flat.statements[0].iterators[0]
-    parts: list[Part] = []
-    for s in flat.statements:
-        if len(s.iterators) == 1:
-            parts.append(Part([s], row.around(e)))
-            continue
-        s = _cut(s, row, known, storages)
-        if s.reduction is None:
-            parts.append(Part([s], [*row.around(e), *row.walk(s)]))
-        else:
-            array, new = _split(s, row, known[s.array])
-            known[array.name] = made[array.name] = array
-            parts += [Part([x], [*row.around(e), *loops]) for x, loops in new]
+    parts, more = share_rows(flat.statements, row, known, storages)
+    made |= more
     statements = tuple(s for part in parts for s in part.statements)
     whole = Cluster(statements, ({s.name: 0 for s in statements},), has_reuse=False)
     block = Loop("block", f"floor({e}/{row.rows})" if row.rows > 1 else e)
@@ -164,14 +163,38 @@ def map_rows(
     )
 
 
+def share_rows(
+    statements: Sequence[Statement],
+    row: Row,
+    arrays: Table[str, Array],
+    storages: Table[str, Storage],
+) -> tuple[list[Part], dict[str, Array]]:
+    """(what threads do with `row.rows` rows at a time, arrays of parts of sums).
+
+    The statements' first iterator counts rows, the others are elements of a row.
+    """
+    parts: list[Part] = []
+    known, made = dict(arrays), {}
+    for s in statements:
+        e = s.iterators[0]
+        if len(s.iterators) == 1:
+            parts.append(Part([s], row.around(e)))
+            continue
+        s = _cut(s, row, known, storages)
+        if s.reduction is None:
+            parts.append(Part([s], [*row.around(e), *row.walk(s)]))
+        else:
+            array, new = _split(s, row, known[s.array])
+            known[array.name] = made[array.name] = array
+            parts += [Part([x], [*row.around(e), *loops]) for x, loops in new]
+    return parts, made
+
+
 def choose_row(
     count: int, length: int, flat: Cluster, arrays: Table[str, Array], target: CudaTarget
 ) -> Row:
     """A warp a row, or more if it is long, or if there are too few rows to fill the device."""
-    types = {arrays[name].dtype for s in flat.statements for name, _, _ in accesses(s)}
-    lanes = min(map(target.lanes, types))
-    while lanes > 1 and length % lanes:
-        lanes //= 2
+    lanes = choose_lanes(length, flat.statements, arrays, target)
     threads = target.warp
     vectors = ceil(length / lanes)
     enough = THREADS * target.multiprocessors
@@ -179,6 +202,17 @@ def choose_row(
         threads *= 2
     alone = threads > target.warp or count * threads < enough
     return Row(threads, lanes, 1 if alone else THREADS // threads)
+
+
+def choose_lanes(
+    length: int, statements: Sequence[Statement], arrays: Table[str, Array], target: CudaTarget
+) -> int:
+    """Elements of a row that a thread takes at once: whole accesses, of all types."""
+    types = {arrays[name].dtype for s in statements for name, _, _ in accesses(s)}
+    lanes = min(map(target.lanes, types))
+    while lanes > 1 and length % lanes:
+        lanes //= 2
+    return lanes
 
 
 def _cut(
@@ -227,8 +261,11 @@ def _split(
         return isl.PwMultiAff(f"{{ {name}[{iterators}] -> {parts.name}[{e}, {t}] }}")
 
     def on_threads(name: str) -> Statement:
-        box = f"{{ {name}[{e}, {t}] : 0 <= {e} < {count} and 0 <= {t} < {row.threads} }}"
-        return replace(s, name=name, domain=isl.Set(box), iterators=(e, t))
+        # S -> T: all threads, for each row that there is
+        on = isl.Map(f"{{ {s.name}[{e}, k, p, v] -> {name}[{e}, {t}] : 0 <= {t} < {row.threads} }}")
+        domain = s.domain.apply(on).coalesce().set_dim_name(isl.dim_type.set, 0, e)
+        domain = domain.set_dim_name(isl.dim_type.set, 1, t)
+        return replace(s, name=name, domain=domain, iterators=(e, t))
 
     neutral = Const(identity(s.reduction, total.dtype), total.dtype)
     first = isl.PwMultiAff(f"{{ {combine}[{e}, {t}] -> {s.name}[{e}, 0, 0, 0] }}")

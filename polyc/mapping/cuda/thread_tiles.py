@@ -53,3 +53,15 @@ THREAD_SHAPES = (
     _shape(64, 32, 4, 4),
     _shape(32, 32, 4, 4),
 )
+
+ROW_SHAPES = (
+    _shape(16, 256, 4, 4),
+    _shape(16, 128, 4, 4),
+    _shape(16, 64, 4, 4),
+    _shape(32, 256, 4, 8),
+    _shape(32, 128, 4, 4),
+    _shape(64, 256, 8, 8),
+    _shape(64, 128, 8, 4),
+    _shape(64, 64, 4, 4),
+)
+"""For blocks that take rows through several products: more threads, as such blocks are few."""
