@@ -13,6 +13,7 @@ from collections.abc import Callable, Sequence
 from polyc.errors import NotFixed, ShapeError
 from polyc.graph.bodies import Names, instantiate
 from polyc.graph.columns import expand_col2im
+from polyc.graph.contrib import CONTRIB, CONTRIB_DOMAIN
 from polyc.graph.deformed import expand_deform_conv
 from polyc.graph.determinant import expand_det
 from polyc.graph.finding import expand_compress, expand_non_zero, expand_trim, expand_unique
@@ -108,6 +109,8 @@ def expand_node(
             return None
         if node.domain in DOMAINS and node.op in COMPOSED:
             return instantiate(node, COMPOSED[node.op](node, inputs), names)
+        if node.domain == CONTRIB_DOMAIN and node.op in CONTRIB:
+            return instantiate(node, CONTRIB[node.op](node, inputs), names)
         body = find_function(node, inputs)
     except RuleBroken as broken:
         raise ShapeError(f"{title}: {broken}") from broken
