@@ -45,23 +45,29 @@ def test_weights_lie_where_the_scores_were(tmp_path):
     assert "softmax_0_local" not in model.source
 
 
-def test_a_mask_and_heads_that_are_views(tmp_path, emulated):
+@pytest.mark.parametrize("batch", [1, 2])
+def test_a_mask_and_heads_that_are_views(batch, tmp_path, emulated):
     """As models have it: heads cut out of one array, and put together again."""
-    x, mask = ops.input("x", (2, 35, 3 * 24)), ops.input("mask", (2, 1, 1, 35))
+    x, mask = ops.input("x", (batch, 35, 3 * 24)), ops.input("mask", (batch, 1, 1, 35))
 
     def head(k: int) -> ops.Tensor:
         part = ops.slice(x, [24 * k], [24 * (k + 1)], axes=[2])
-        return ops.transpose(ops.reshape(part, (2, 35, 3, 8)), (0, 2, 1, 3))
+        return ops.transpose(ops.reshape(part, (batch, 35, 3, 8)), (0, 2, 1, 3))
 
     scores = ops.matmul(head(0), ops.transpose(head(1), (0, 1, 3, 2))) + mask
     y = ops.reshape(
-        ops.transpose(ops.matmul(ops.softmax(scores), head(2)), (0, 2, 1, 3)), (2, 35, 24)
+        ops.transpose(ops.matmul(ops.softmax(scores), head(2)), (0, 2, 1, 3)), (batch, 35, 24)
     )
     model = build(Graph.of(y=y), tmp_path, emulated)
-    data, hidden = normal(2, 35, 72), np.where(normal(2, 1, 1, 35) > 1, -1e9, 0).astype(np.float32)
-    q, k, v = data.astype(np.float64).reshape(2, 35, 3, 3, 8).transpose(2, 0, 3, 1, 4)
+    data, hidden = (
+        normal(batch, 35, 72),
+        np.where(normal(batch, 1, 1, 35) > 1, -1e9, 0).astype(np.float32),
+    )
+    q, k, v = data.astype(np.float64).reshape(batch, 35, 3, 3, 8).transpose(2, 0, 3, 1, 4)
     weights = np.exp(q @ k.swapaxes(-1, -2) + hidden)
-    wanted = (weights / weights.sum(-1, keepdims=True) @ v).transpose(0, 2, 1, 3).reshape(2, 35, 24)
+    wanted = (
+        (weights / weights.sum(-1, keepdims=True) @ v).transpose(0, 2, 1, 3).reshape(batch, 35, 24)
+    )
     np.testing.assert_allclose(model(data, hidden), wanted, atol=2e-6)
     assert len(model.explain().kernels) == 1
 

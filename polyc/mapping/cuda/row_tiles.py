@@ -122,10 +122,12 @@ def _plan_part(
 
 
 def _positions(cluster: Cluster, kernel: StoredKernel) -> list[int]:
-    """The shared loops of a part that are the kernel's, in the kernel's order."""
+    """The shared loops of a part that are the kernel's, in its order, after those of no extent."""
     first = cluster.statements[0].name
     position = {loop[first]: d for d, loop in enumerate(cluster.shared)}
-    return [position[loop[first]] for loop in kernel.loops]
+    common = [position[loop[first]] for loop in kernel.loops]
+    idle = [d for d, n in enumerate(cluster.extents) if n == 1 and d not in common]
+    return [*idle, *common]
 
 
 def _own_extents(s: Statement, cluster: Cluster) -> list[int]:
