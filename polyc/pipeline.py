@@ -37,7 +37,7 @@ from polyc.scop.lower import lower_graph
 from polyc.scop.merge_copies import merge_copies
 from polyc.scop.remove_frames import remove_frames
 from polyc.scop.scop import Scop
-from polyc.scop.split_reductions import split_reductions
+from polyc.scop.split_reductions import Grain, split_reductions
 from polyc.spec import TensorSpec
 from polyc.target.cuda import CudaTarget
 from polyc.target.machine import Target
@@ -168,7 +168,7 @@ def cluster_model(
     with trace.step("fuse"):
         scop = remove_frames(scop) if on_gpu else scop
         scop = delinearise(merge_copies(distribute(inline_pointwise(scop, on_gpu))))
-        scop = split_reductions(scop)
+        scop = split_reductions(scop, Grain.of(target))
         trace.dump("scop", scop)
 
     # 5. Scop -> clusters; then the layout of every array, in execution order; then kernels: what

@@ -148,7 +148,7 @@ def _make_for_cuda(
     manifest = make_manifest(
         program,
         plan,
-        _report(compiled, plan, proven, functions, told, trace),
+        _report(compiled, plan, proven, functions, told, trace, _floors(compiled, target)),
         {},
         threads=1,
         features=(),
@@ -189,6 +189,16 @@ def _describe(
     return told
 
 
+def _floors(compiled: Compiled, target: CudaTarget) -> dict[int, float]:
+    """The least seconds of each launch."""
+    return {
+        k: target.floor(
+            one.flops or 0, one.bytes or 0, compiled.devices[one.kernel].uses_tensor_cores
+        )
+        for k, one in enumerate(compiled.program.launches)
+    }
+
+
 def _report(
     compiled: Compiled,
     plan: Plan,
@@ -196,8 +206,12 @@ def _report(
     functions: Mapping[str, tuple[DeviceFunction, ...]],
     target: str,
     trace: Trace,
+    floors: Mapping[int, float] | None = None,
 ) -> Report:
-    """One row a launch: the schedule and proof of its kernel, the nodes and costs of the launch."""
+    """One row a launch: the schedule and proof of its kernel, the nodes and costs of the launch.
+
+    floors: the least seconds of launches, by position.
+    """
     told = {row.name: row for row in compiled.rows}
     rows = tuple(
         KernelRow(
@@ -211,8 +225,11 @@ def _report(
             gain=gain,
             copies=launch.copies,
             functions=functions.get(launch.kernel, ()),
+            floor=(floors or {}).get(position),
         )
-        for launch, gain in zip(compiled.program.launches, compiled.gains, strict=True)
+        for position, (launch, gain) in enumerate(
+            zip(compiled.program.launches, compiled.gains, strict=True)
+        )
     )
     report = Report(
         compiled.program.name,

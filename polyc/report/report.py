@@ -37,7 +37,8 @@ class KernelRow:
     node of the graph but a part of one ("conv1.pad": the frame around the input of conv1); gain:
     the share of the time that tuned parameters saved when they were measured, 0 if there are none;
     copies: "x -> x_padded" if the launch only moves data, into a frame or another layout, else "";
-    functions: those of a GPU that it runs, empty on a CPU.
+    functions: those of a GPU that it runs, empty on a CPU; floor: seconds that flops and bytes take
+    at least at the GPU's rates, None on a CPU.
     """
 
     name: str
@@ -51,6 +52,7 @@ class KernelRow:
     gain: float = 0.0
     copies: str = ""
     functions: tuple[DeviceFunction, ...] = ()
+    floor: float | None = None
 
     @property
     def told_schedule(self) -> str:
@@ -174,6 +176,9 @@ class Report:
                 f"{count(self.arena_lower_bound)}B), {count(self.weights_bytes)}B of weights",
             ),
         ]
+        floors = [k.floor for k in self.kernels if k.floor is not None]
+        if floors:
+            lines.append(("roofline", f"{sum(floors) * 1e6:,.1f} us at least, launch by launch"))
         copies = [k for k in self.kernels if k.copies]
         if copies:
             moved = ((f"{k.copies} ({count(k.bytes)}B)") for k in copies[:examples])

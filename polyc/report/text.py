@@ -12,7 +12,7 @@ from polyc.report.report import EXAMPLES, DeviceFunction, KernelRow, Report, cou
 WIDTH = 150
 """Columns, where there is no terminal that says."""
 
-RIGHT = frozenset({"#", "flop", "bytes", "us", "Gflop/s", "GB/s"})
+RIGHT = frozenset({"#", "flop", "bytes", "floor us", "us", "Gflop/s", "GB/s"})
 
 
 def print_report(report: Report, most: int | None = None) -> str:
@@ -48,14 +48,14 @@ def make_table(report: Report, most: int | None = None) -> tuple[list[str], list
     timed = any(k.seconds is not None for k in report.kernels)
     on_gpu = any(k.functions for k in report.kernels)
     heads = ["#", "kernel", "nodes", "schedule", "flop", "bytes", "proven"]
-    heads += ["grid", "registers", "shared"] if on_gpu else []
+    heads += ["floor us", "grid", "registers", "shared"] if on_gpu else []
     heads += ["us", "Gflop/s", "GB/s"] if timed else []
     rows = []
     for position, k in _heaviest(report.kernels, most):
         row = [str(position), k.name, k.computes, k.told_schedule]
         row += [count(k.flops), count(k.bytes), "yes" if k.proof else "no"]
         if on_gpu:
-            row += _launched(k.functions)
+            row += [_number(None if k.floor is None else k.floor * 1e6), *_launched(k.functions)]
         if timed:
             micro = None if k.seconds is None else k.seconds * 1e6
             row += [_number(v) for v in (micro, k.gflops, k.gbytes)]

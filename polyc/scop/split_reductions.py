@@ -7,7 +7,8 @@
                                         acc[j] += parts[p, j]           over p
 
 The parts are computed in parallel, by as many threads as there are: how many parts there are
-depends on the sizes alone, so that results do not depend on the number of threads. A declared
+depends on the sizes and the kind of machine alone, so that results do not depend on the number of
+threads, and on a GPU not on the order in which blocks run, as with atomics. A declared
 reduction may be reordered so; sums round differently, and less.
 """
 
@@ -25,26 +26,52 @@ from polyc.scop.expr import Const, Load, pull_back
 from polyc.scop.inline import simplify_indices
 from polyc.scop.scop import Array, Scop, Statement, identity
 from polyc.scop.uses import Uses, find_uses
-
-LONG = 1 << 18
-"""Elements from which on a reduction is split: 1 MB of floats takes 30 us to read."""
-
-FEW = 8
-"""Parallel iterations that are enough without."""
-
-RUN = 4096
-"""Elements along a row that one thread works on together: they count as one iteration."""
-
-MOST, FEWEST = 64, 16
-"""Parts: many enough for any number of threads, few enough to be combined in no time."""
+from polyc.target.cuda import CudaTarget
+from polyc.target.machine import Target
 
 
-def split_reductions(scop: Scop) -> Scop:
+@dataclass(frozen=True)
+class Grain:
+    """Which reductions are split, and into how many parts.
+
+    long: elements from which on a reduction is split; row: of them, for each parallel iteration;
+    few: parallel iterations that are enough without; run: elements along a row that one thread, or
+    block of threads, works on together: they count as one iteration. fewest, most: parts.
+    """
+
+    long: int
+    row: int
+    few: int
+    run: int
+    fewest: int
+    most: int
+
+    @staticmethod
+    def of(target: Target | CudaTarget) -> Grain:
+        """That of a machine."""
+        return _of_gpu(target) if isinstance(target, CudaTarget) else CPU
+
+
+CPU = Grain(long=1 << 18, row=1, few=8, run=4096, fewest=16, most=64)
+"""1 MB of floats takes 30 us to read. Parts are many enough for any number of threads, and few
+enough to be combined in no time; they depend on sizes alone."""
+
+
+def _of_gpu(target: CudaTarget) -> Grain:
+    """Parts for all multiprocessors, where a block alone would take longer than another launch.
+
+    A block reads some 25 GB/s: 16384 floats while a kernel is launched.
+    """
+    count = target.multiprocessors
+    return Grain(long=1 << 16, row=1 << 14, few=count, run=256, fewest=count, most=4 * count)
+
+
+def split_reductions(scop: Scop, grain: Grain = CPU) -> Scop:
     """The scop with the long reductions split that have few parallel iterations."""
     uses = find_uses(scop.statements)
     statements = list(scop.statements)
     for s in scop.statements:
-        found = _find_split(s, scop, uses)
+        found = _find_split(s, scop, uses, grain)
         if found is None:
             continue
         (start,) = (w for w in uses.writes(s.array) if not w.reduction)
@@ -56,26 +83,26 @@ def split_reductions(scop: Scop) -> Scop:
     return replace(scop, statements=tuple(statements))
 
 
-def _find_split(s: Statement, scop: Scop, uses: Uses) -> tuple[int, int] | None:
+def _find_split(s: Statement, scop: Scop, uses: Uses, grain: Grain) -> tuple[int, int] | None:
     """(position of the iterator to split, number of parts) for a statement that should be split."""
     if s.reduction is None or s.group is not None:
         return None
     extents = box_extents(s.domain)
     moving = [any(c != 0 for c in column) for column in _columns(s.write)]
     kept = [p for p, moves in enumerate(moving) if moves]
-    if prod(extents) < LONG or not s.domain.is_box():
+    if prod(extents) < grain.long or not s.domain.is_box():
         return None
     streamed = _find_streamed(s, scop)
     if streamed is None or len(uses.writes(s.array)) != 2:
         return None
     rows = [coefficients(function) for function in outputs(streamed.index)]
     along = [p for p in kept if rows and rows[-1][p] == 1]
-    iterations = prod(-(-extents[p] // RUN) if p in along else extents[p] for p in kept)
-    if iterations >= FEW:
+    iterations = prod(-(-extents[p] // grain.run) if p in along else extents[p] for p in kept)
+    if iterations >= grain.few or prod(extents) < grain.row * iterations:
         return None
     for p in range(len(extents)):
-        if p not in kept and extents[p] >= FEWEST:
-            return p, _count_parts(extents[p])
+        if p not in kept and extents[p] >= grain.fewest:
+            return p, _count_parts(extents[p], grain)
     return None
 
 
@@ -94,10 +121,10 @@ def _find_streamed(s: Statement, scop: Scop) -> Load | None:
     return None
 
 
-def _count_parts(extent: int) -> int:
+def _count_parts(extent: int, grain: Grain) -> int:
     """A divisor of the extent, so that all parts are equal; else the fewest."""
-    divisors = [n for n in range(FEWEST, MOST + 1) if extent % n == 0]
-    return divisors[0] if divisors else FEWEST
+    divisors = [n for n in range(grain.fewest, grain.most + 1) if extent % n == 0]
+    return divisors[0] if divisors else grain.fewest
 
 
 @dataclass(frozen=True)

@@ -49,6 +49,11 @@ class CudaTarget:
         """The compute capability as a number: sm_90a -> 90."""
         return int(self.arch.removeprefix("sm_").rstrip("af"))
 
+    def floor(self, flops: int, moved: int, by_tensor_cores: bool = False) -> float:
+        """Seconds that so many operations and bytes of arrays take at least: the roofline."""
+        rate = self.tensor_flops if by_tensor_cores else self.flops
+        return max(flops / rate, moved / self.bandwidth)
+
     @property
     def has_wgmma(self) -> bool:
         """Whether warpgroups multiply matrices out of shared memory."""

@@ -91,3 +91,17 @@ def test_a_thread_that_reads_what_another_keeps_in_registers_is_refused(tmp_path
     monkeypatch.setattr(Phases, "conflict", lambda self, one, other: False)
     with pytest.raises(IllegalSchedule, match="parts"):
         build(Graph.of(y=ops.softmax(ops.input("x", (5, 100)))), tmp_path, True)
+
+
+@pytest.mark.parametrize("shape", [(70001,), (40003, 3)], ids=str)
+def test_a_sum_that_one_block_would_be_long_at_is_shared_out(shape, tmp_path, emulated):
+    """Partial sums by all multiprocessors, and then their sum: the same bits in any order."""
+    model = build(Graph.of(y=ops.reduce_sum(ops.input("x", shape), axes=(0,))), tmp_path, emulated)
+    x = normal(*shape)
+    found = [model(x) for _ in range(3)]
+    np.testing.assert_allclose(found[0], x.astype(np.float64).sum(0, keepdims=True), atol=2e-3)
+    for again in found[1:]:
+        np.testing.assert_array_equal(again, found[0])
+    first, second = model.explain().kernels
+    assert int(first.functions[0].grid.split()[0]) >= 13
+    assert second.floor < first.floor

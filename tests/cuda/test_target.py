@@ -98,3 +98,10 @@ def test_named_gpus():
 def test_a_grid_is_shown_without_ones():
     assert str(Grid("k0", (8, 4, 1), (16, 16, 1))) == "8x4 blocks of 16x16"
     assert str(Grid("k0", (1, 1, 1), (256, 1, 1))) == "1 blocks of 256"
+
+
+def test_the_roofline_is_the_slower_of_moving_and_computing():
+    gpu = CudaTarget.named("sm_80")
+    assert gpu.floor(10, 4_000_000) == 2e-6
+    assert gpu.floor(39_000_000, 8) == 2e-6
+    assert gpu.floor(312_000_000, 8, by_tensor_cores=True) == 1e-6

@@ -1,22 +1,25 @@
 """Long reductions with nothing to do in parallel are split into parts."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
 from polyc.schedule.cluster import find_clusters
-from polyc.scop import split_reductions as module
 from polyc.scop.expr import Call
 from polyc.scop.scop import Reduction, Scop
-from polyc.scop.split_reductions import split_reductions
+from polyc.scop.split_reductions import CPU, Grain, split_reductions
+from polyc.target.cuda import CudaTarget
 from polyc.target.machine import Target
 from tests.analysis.nests import F32, ZERO, array, load, scop, statement
 from tests.scop.rewrites import check, get, names
 
+GRAIN = replace(CPU, long=200)
+"""Reductions that the interpreter gets through."""
 
-@pytest.fixture(autouse=True)
-def short_is_long(monkeypatch):
-    """Reductions that the interpreter gets through."""
-    monkeypatch.setattr(module, "LONG", 200)
+
+def split(before: Scop) -> Scop:
+    return split_reductions(before, GRAIN)
 
 
 def sums(rows: int, columns: int, kept: str, op: Reduction = "add", kind: str = "input") -> Scop:
@@ -52,44 +55,44 @@ def sums(rows: int, columns: int, kept: str, op: Reduction = "add", kind: str = 
     [(32, 40, ""), (32, 40, "j"), (37, 20, "j"), (3, 100, "i"), (4, 64, "")],
 )
 def test_the_same_totals(rows, columns, kept, op):
-    after = check(split_reductions, sums(rows, columns, kept, op))
+    after = check(split, sums(rows, columns, kept, op))
     assert names(after) == ["Z_parts", "S_parts", "S_part", "Z", "S", "E"]
     assert get(after, "S").reduction == op
 
 
 def test_parts_are_equal_where_a_divisor_allows_it():
-    after = split_reductions(sums(48, 40, "j"))
+    after = split(sums(48, 40, "j"))
     assert after.arrays["acc_parts"].shape == (16, 40)
-    assert split_reductions(sums(66, 40, "")).arrays["acc_parts"].shape == (22,)
+    assert split(sums(66, 40, "")).arrays["acc_parts"].shape == (22,)
 
 
 def test_the_iterator_that_has_enough_iterations_is_split():
-    after = split_reductions(sums(3, 100, ""))
+    after = split(sums(3, 100, ""))
     assert get(after, "S_parts").iterators == ("j_part", "i", "j_rest")
 
 
 def test_enough_rows_are_threads_enough():
-    before = sums(module.FEW, 100, "i")
-    assert split_reductions(before) == before
-    assert split_reductions(sums(module.FEW - 1, 100, "i")) != sums(module.FEW - 1, 100, "i")
+    before = sums(CPU.few, 100, "i")
+    assert split(before) == before
+    assert split(sums(CPU.few - 1, 100, "i")) != sums(CPU.few - 1, 100, "i")
 
 
 def test_columns_side_by_side_are_one_iteration():
-    assert split_reductions(sums(100, 4 * module.RUN, "j")) != sums(100, 4 * module.RUN, "j")
+    assert split(sums(100, 4 * CPU.run, "j")) != sums(100, 4 * CPU.run, "j")
 
 
 def test_what_is_short_stays_whole():
     before = sums(10, 19, "")
-    assert split_reductions(before) == before
+    assert split(before) == before
 
 
 def test_weights_are_shared_out_by_their_panels():
     before = sums(100, 64, "j", kind="constant")
-    assert split_reductions(before) == before
+    assert split(before) == before
 
 
 def test_partial_results_are_a_kernel_of_their_own():
-    after = split_reductions(sums(64, 4096, "j"))
+    after = split(sums(64, 4096, "j"))
     clusters, refusals = find_clusters(after, Target.named("avx512"))
     assert [[s.name for s in c.statements] for c in clusters] == [
         ["Z_parts", "S_parts", "S_part"],
@@ -97,3 +100,11 @@ def test_partial_results_are_a_kernel_of_their_own():
     ]
     assert any("partial results" in r.reason for r in refusals)
     assert np.prod(clusters[0].extents) == 16 * 4096
+
+
+def test_a_gpu_has_parts_for_all_multiprocessors():
+    grain = replace(Grain.of(CudaTarget.named("sm_80")), long=200, row=50)
+    assert split_reductions(sums(300, 3, "j"), grain).arrays["acc_parts"].shape == (150, 3)
+    assert split_reductions(sums(301, 3, "j"), grain).arrays["acc_parts"].shape == (301, 3)
+    for enough in (sums(108, 200, "i"), sums(200, 40, "i")):
+        assert split_reductions(enough, grain) == enough

@@ -37,6 +37,11 @@ class DeviceText:
     grids: tuple[Grid, ...]
 
     @property
+    def uses_tensor_cores(self) -> bool:
+        """Whether they do the products."""
+        return "pc_mma_" in self.text or "pc_wgmma_" in self.text
+
+    @property
     def can_fail(self) -> bool:
         """Whether an index is checked while it runs."""
         return "pc_index(" in self.text

@@ -184,7 +184,7 @@ def share_rows(
         if s.reduction is None:
             parts.append(Part([s], [*row.around(e), *row.walk(s)]))
         else:
-            array, new = _split(s, row, known[s.array])
+            array, new = _split(s, row, known)
             known[array.name] = made[array.name] = array
             parts += [Part([x], [*row.around(e), *loops]) for x, loops in new]
     return parts, made
@@ -244,7 +244,7 @@ def _fresh(s: Statement, name: str) -> str:
 
 
 def _split(
-    s: Statement, row: Row, total: Array
+    s: Statement, row: Row, arrays: Table[str, Array]
 ) -> tuple[Array, list[tuple[Statement, list[Loop]]]]:
     """A sum over a row as one for each thread, and one over threads.
 
@@ -254,7 +254,10 @@ def _split(
     assert s.reduction is not None
     e, k, t, v = s.iterators
     count = box_extents(s.domain)[0]
-    parts = Array(f"{s.array}_parts", total.dtype, (count, row.threads), "temporary")
+    total, name = arrays[s.array], f"{s.array}_parts"
+    while name in arrays:
+        name += "_"
+    parts = Array(name, total.dtype, (count, row.threads), "temporary")
     start, combine = f"{s.name}_start", f"{s.name}_combine"
 
     def place(name: str, iterators: str) -> isl.PwMultiAff:
