@@ -30,19 +30,9 @@ def find_true(c: Composer, flags: str, extents: tuple[int, int], wanted: int) ->
 
     Places beyond a row's count are those of nothing, from 0 to n - 1. n and wanted are positive.
     """
-    rows, n = extents
     totals = c("CumSum", c("Cast", flags, to=TensorProto.INT64), c.constant(np.int64(1)))
-    counts = c("Gather", totals, c.constant(np.int64(n - 1)), axis=1)
-    number = np.broadcast_to(np.arange(wanted), (rows, wanted))
-    sought, last = c.constant(number, np.int64), c.constant(np.int64(n - 1))
-    place = c.constant(np.zeros((rows, wanted)), np.int64)
-    for step in reversed([1 << k for k in range(n.bit_length())]):
-        # All up to place + step - 1 are too few: the place is behind them.
-        there = c("Add", place, c.constant(np.int64(step - 1)))
-        seen = c("GatherElements", totals, c("Min", there, last), axis=1)
-        few = c("And", c("LessOrEqual", seen, sought), c("LessOrEqual", there, last))
-        place = c("Where", few, c("Add", place, c.constant(np.int64(step))), place)
-    return c("Min", place, last), counts
+    counts = c("Gather", totals, c.constant(np.int64(extents[1] - 1)), axis=1)
+    return c("Places", totals, domain=INTERNAL, wanted=wanted), counts
 
 
 def trim(c: Composer, x: str, count: str, axis: int = 0) -> str:

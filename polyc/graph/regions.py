@@ -93,13 +93,15 @@ def expand_roi_align(node: Node, inputs: Operands) -> Body:
         most = c("Cast", c("Concat", *rows, axis=0), to=TensorProto.INT64)
     names = [name for axis in axes for name in (axis.start, axis.size, axis.count)]
     mode = require_choice(node, "mode", "avg", ("avg", "max"))
-    image = c("Gather", node.inputs[0], node.inputs[2], axis=0)
+    image = node.inputs[0]
+    if x.shape[0] != 1 or mode == "max":  # of a single image all regions are, and need no copies
+        image = c("Gather", image, node.inputs[2], axis=0)
     pooled = c("AlignRegions", image, most, *names, domain=INTERNAL, bins=tuple(bins), mode=mode)
     return c.body(node.inputs, (pooled,))
 
 
 def expand_align_regions(node: Node, inputs: Operands) -> Body:
-    """X[r, c, h, w], most[2], then start, size, count of y and of x -> [r, c, bins, bins]
+    """X[r or 1, c, h, w], most[2], then start, size, count of y and of x -> [r, c, bins, bins]
 
     most: samples a bin has in each direction at most; they must be known.
     """

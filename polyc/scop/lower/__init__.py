@@ -22,6 +22,7 @@ from polyc.scop.lower import (  # noqa: F401  (imported to fill the table of low
     grid_sample,
     movement,
     normalization,
+    places,
     pointwise,
     pooling,
     quantization,
