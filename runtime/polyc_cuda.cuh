@@ -23,8 +23,8 @@
    ATOMICS     pc_atomic_add, pc_atomic_min, pc_atomic_max (pointer, value), returning the old value;
                pc_fence() orders this thread's writes for all of the device
    COPIES      global to shared, in the background: pc_copy_async_16 (_8, _4)(shared, global),
-               pc_copy_async_16_of(shared, global, bytes), the rest 0; pc_copy_async_commit() closes
-               a group; pc_copy_async_wait(n), a literal, waits until at most n groups are left. Other
+               pc_copy_async_16_of (_8_of, _4_of)(shared, global, bytes), the rest 0;
+               pc_copy_async_commit() closes a group; pc_copy_async_wait(n), a literal, waits until at most n groups are left. Other
                threads see what was copied after a barrier that follows the wait.
    TENSOR CORES   polyc_cuda_mma.cuh; those of Hopper, and its copies, polyc_cuda_hopper.cuh
    THE HOST    int error = PC_LAUNCH(kernel, pc_dim3(gx, gy, gz), pc_dim3(tx, ty, tz), shared_bytes,

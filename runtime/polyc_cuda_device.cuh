@@ -74,17 +74,18 @@ PC_ATOMIC_FLOAT(max, >)
 
 PC_DEVICE u32 pc_shared_address(const void *p) { return (u32)__cvta_generic_to_shared(p); }
 
-PC_DEVICE void pc_copy_async_16_of(void *shared, const void *global, int bytes)
-{
-    asm volatile("cp.async.cg.shared.global [%0], [%1], 16, %2;" ::"r"(pc_shared_address(shared)),
-                 "l"(__cvta_generic_to_global(global)), "r"(bytes) : "memory");
-}
 #define PC_COPY_ASYNC(bytes, cached) \
     PC_DEVICE void pc_copy_async_##bytes(void *shared, const void *global) \
     { \
         asm volatile("cp.async." cached ".shared.global [%0], [%1], " #bytes ";" \
                      ::"r"(pc_shared_address(shared)), "l"(__cvta_generic_to_global(global)) \
                      : "memory"); \
+    } \
+    PC_DEVICE void pc_copy_async_##bytes##_of(void *shared, const void *global, int there) \
+    { \
+        asm volatile("cp.async." cached ".shared.global [%0], [%1], " #bytes ", %2;" \
+                     ::"r"(pc_shared_address(shared)), "l"(__cvta_generic_to_global(global)), \
+                     "r"(there) : "memory"); \
     }
 PC_COPY_ASYNC(16, "cg")
 PC_COPY_ASYNC(8, "ca")

@@ -26,14 +26,14 @@ PC_INLINE void pc_copy_async(void *shared, const void *global, int bytes, int fi
     memset(shared, 0xff, (size_t)filled);
 }
 
-PC_INLINE void pc_copy_async_16_of(void *shared, const void *global, int bytes)
-{
-    pc_copy_async(shared, global, bytes, 16);
-}
 #define PC_COPY_ASYNC(bytes) \
     PC_INLINE void pc_copy_async_##bytes(void *shared, const void *global) \
     { \
         pc_copy_async(shared, global, bytes, bytes); \
+    } \
+    PC_INLINE void pc_copy_async_##bytes##_of(void *shared, const void *global, int there) \
+    { \
+        pc_copy_async(shared, global, there, bytes); \
     }
 PC_COPY_ASYNC(16)
 PC_COPY_ASYNC(8)

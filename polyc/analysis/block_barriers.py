@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from polyc.analysis.threads import Phases
+from polyc.analysis.threads import Phases, Running, anywhere, one_later
 from polyc.codegen.loopnest import Assign, Barrier, Block, For, If, Node, walk_nodes
 
 
@@ -24,7 +24,7 @@ class _Walk:
     phases: Phases
     next: int = 0
 
-    def after(self, node: Node, running: frozenset[int]) -> frozenset[int]:
+    def after(self, node: Node, running: Running) -> Running:
         """The phases that may be running behind a node."""
         match node:
             case Barrier():
@@ -41,23 +41,24 @@ class _Walk:
             case For(kind="block", body=body):  # another iteration is another block
                 return self.after(body, running)
             case For(body=body):
-                first = self.next
+                first, running = self.next, anywhere(running)
                 while True:
                     self.next = first
                     end = self.after(body, running)
-                    if end <= running:
-                        return end | running
-                    running |= end
+                    again = one_later(end)
+                    if again <= running:
+                        return anywhere(end | running)
+                    running |= again
         return running
 
-    def phase(self, node: Node, running: frozenset[int]) -> frozenset[int]:
+    def phase(self, node: Node, running: Running) -> Running:
         number, self.next = self.next, self.next + 1
         around = self.phases.around
         if any(isinstance(n, Barrier) for n in walk_nodes(node)):
             raise around.illegal("a barrier stands where not all threads come")
-        for other in running:
-            if self.phases.conflict(other, number):
+        for other, apart in running:
+            if self.phases.conflict(other, number, apart):
                 one, two = (self.phases.show(k) for k in (other, number))
                 rule = f"threads of a block may meet in {one} and {two}, with no barrier between"
                 raise around.illegal(rule)
-        return running | {number}
+        return running | {(number, 0)}

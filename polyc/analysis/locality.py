@@ -11,13 +11,17 @@ registers of a GPU's threads exists once a thread besides: then accesses that no
 of do not meet, and
 
     every thread that reads a value has written it          (it is in that thread's own copy)
+
+In one that threads share, a place may change its element where the first one is dead:
+
+    a write to the place of an element comes before the write of that element, or after its reads
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from itertools import combinations_with_replacement
+from itertools import combinations_with_replacement, takewhile
 
 import islpy as isl
 
@@ -25,7 +29,7 @@ from polyc.analysis.accesses import Access, Surroundings
 from polyc.analysis.dependences import Dependences, maps
 from polyc.analysis.legality import Executions, instances, show_instances
 from polyc.analysis.threads import executing_threads, holding_threads
-from polyc.analysis.timemap import Execution, Private
+from polyc.analysis.timemap import Execution, Private, shared_loops
 from polyc.codegen.loopnest import Element, show_element
 
 IN, OUT = isl.dim_type.in_, isl.dim_type.out
@@ -48,9 +52,10 @@ def check_locals(
             key = (access.private.number, access.private.local.name)
             groups.setdefault(key, []).append(access)
     _check_flow(around, executions, holders, dependences)
+    lives = _find_lives(executions, dependences)
     for group in groups.values():
         for a, b in combinations_with_replacement(_distinct(group), 2):
-            _check_places(around, a, b)
+            _check_places(around, a, b, lives)
     return len(groups)
 
 
@@ -110,8 +115,23 @@ def _check_threads(
         raise around.illegal(rule, show_instances(missing.domain().unwrap(), a, b))
 
 
-def _check_places(around: Surroundings, a: Access, b: Access) -> None:
-    """Two accesses to a local meet in the same place if and only if they mean the same element."""
+Lives = Mapping[int, Sequence[tuple[Execution, isl.Map]]]
+"""Position of a reader -> who writes what it reads, and when: L_a -> L_b."""
+
+
+def _find_lives(executions: Executions, dependences: Dependences) -> Lives:
+    found: dict[int, list[tuple[Execution, isl.Map]]] = {}
+    for source, sink, dependence in maps(dependences.flow):
+        for a, b, pairs in instances(dependence, executions[source], executions[sink]):
+            found.setdefault(b.position, []).append((a, pairs))
+    return found
+
+
+def _check_places(around: Surroundings, a: Access, b: Access, lives: Lives) -> None:
+    """Two accesses to a local meet in the same place if and only if they mean the same element.
+
+    Or else, in shared memory, no element is written to a place while another is alive there.
+    """
     assert a.private is not None
     same_element = _meeting(a.index, b.index, a, b)  # L_a -> L_b
     same_place = _meeting(a.place, b.place, a, b)  # L_a -> L_b
@@ -119,12 +139,51 @@ def _check_places(around: Surroundings, a: Access, b: Access) -> None:
         return
     where = f"{show_element(a.element)} and {show_element(b.element)}"
     apart, clash = same_element.subtract(same_place), same_place.subtract(same_element)
+    if a.private.local.space == "shared" and apart.is_empty():
+        shared = ((a, b, clash), (b, a, clash.reverse()))
+        if not any(_overwrites(one, other, met, lives) for one, other, met in shared):
+            return
     rule, pairs = (
         (f"{where} are different places for one element of {a.array}", apart)
         if clash.is_empty()
         else (f"{where} are one place for different elements of {a.array}", clash)
     )
     raise around.illegal(rule, show_instances(pairs, a.execution, b.execution))
+
+
+def _overwrites(a: Access, b: Access, clash: isl.Map, lives: Lives) -> bool:
+    """Whether a writes to a place that b reads, between the write of what b reads and b.
+
+    clash: # L_a -> L_b. Compared are the loops around the threads, and then the order of the text;
+    who is in the same iteration, at the same place of the text, counts as between.
+    """
+    is_read = b.element is not b.execution.assign.target or b.execution.assign.reduction
+    if a.element is not a.execution.assign.target or not is_read:
+        return False
+    late = clash.intersect(_not_after(a.execution, b.execution))
+    for writer, pairs in lives.get(b.execution.position, ()):
+        if writer.statement.array != b.array:
+            continue
+        # L_w -> L_b by way of a, where w wrote for b
+        between = _not_after(writer, a.execution).apply_range(late)
+        if not between.intersect(pairs).is_empty():
+            return True
+    return False
+
+
+def _not_after(a: Execution, b: Execution) -> isl.Map:
+    """# L_a -> L_b: a comes before b, or both are in one loop over threads, or one assignment."""
+    shared = shared_loops(a, b)
+    outside = list(takewhile(lambda loop: loop.kind not in ("thread", "combine"), shared))
+    same = isl.Map.from_domain_and_range(a.points, b.points)
+    found = isl.Map.empty(same.space)
+    for k, loop in enumerate(outside):
+        found = found.union(same.order_lt(IN, k, OUT, k))
+        if loop.kind != "sequential":  # in no order
+            found = found.union(same.order_gt(IN, k, OUT, k))
+        same = same.equate(IN, k, OUT, k)
+    together = len(outside) < len(shared)
+    return found.union(same) if together or a.position <= b.position else found
 
 
 def _meeting(f: isl.PwMultiAff, g: isl.PwMultiAff, a: Access, b: Access) -> isl.Map:

@@ -26,6 +26,26 @@ SAME_WARP = "{ [t] -> [u] : 0 <= u and floor(t/32) = floor(u/32) }"
 IN, OUT, SET = isl.dim_type.in_, isl.dim_type.out, isl.dim_type.set
 
 
+Running = frozenset[tuple[int, int | None]]
+"""Phases since the last barrier, and how many iterations of the loop directly around ago."""
+
+FARTHEST = 6
+"""Iterations apart that are told from one another; copies go ahead by fewer."""
+
+
+def anywhere(running: Running) -> Running:
+    """The phases as seen from another loop: some iterations ago."""
+    return frozenset((phase, None) for phase, _ in running)
+
+
+def one_later(running: Running) -> Running:
+    """The phases as seen from the next iteration of the loop directly around."""
+    return frozenset(
+        (phase, None if apart is None or apart == FARTHEST else apart + 1)
+        for phase, apart in running
+    )
+
+
 def executing_threads(run: Execution, combines: bool = False) -> isl.Map:
     """# L -> [t]: the threads that execute an assignment, or that give what it `combines`."""
     return _threads(run.place.loops, run.points.dim(SET), False, combines)
@@ -82,8 +102,8 @@ class Phases:
     around: Surroundings
     accesses: Sequence[Access]
     numbers: Mapping[int, int] = field(init=False)
-    _known: dict[tuple[int, int], bool] = field(default_factory=dict)
-    _meetings: dict[int, list[tuple[str, bool, isl.Map]]] = field(default_factory=dict)
+    _known: dict[tuple[int, int, int | None], bool] = field(default_factory=dict)
+    _meetings: dict[int, list[_Meeting]] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         found = sorted({_phase_of(a.execution) for a in self.accesses})
@@ -93,18 +113,24 @@ class Phases:
             holder = self._holder(access)
             if holder in touched:
                 phase = self.numbers[_phase_of(access.execution)]
-                meeting = (holder, _is_write(access), _place_to_thread(access))
+                meeting = _Meeting(holder, _is_write(access), *_place_to_thread(access))
                 self._meetings.setdefault(phase, []).append(meeting)
 
-    def conflict(self, one: int, other: int) -> bool:
-        """Whether two threads of a block may meet in two phases, one of them writing."""
-        key = (min(one, other), max(one, other))
+    def conflict(self, one: int, other: int, apart: int | None = None) -> bool:
+        """Whether two threads of a block may meet in two phases, one of them writing.
+
+        apart: `other` is so many iterations of the loop directly around both behind `one`, in the
+        same iterations of all other loops; None for any iterations of any loops.
+        """
+        key = (one, other, apart)
+        if apart is None and one > other:
+            key = (other, one, None)
         if key not in self._known:
             self._known[key] = any(
-                _meet(a, b)
-                for holder, writes, a in self._meetings.get(one, ())
-                for again, also, b in self._meetings.get(other, ())
-                if holder == again and (writes or also)
+                _meet(a.threads(apart), b.threads(None if apart is None else 0))
+                for a in self._meetings.get(one, ())
+                for b in self._meetings.get(other, ())
+                if a.holder == b.holder and (a.writes or b.writes)
             )
         return self._known[key]
 
@@ -137,24 +163,56 @@ class Phases:
         return {h for h, names in users.items() if h and h in written and len(names) > 1}
 
 
+@dataclass(frozen=True)
+class _Meeting:
+    """An access to what threads share: where, whether it writes, and who makes it, when.
+
+    by_time: # [block…, counter…, place…] -> [t]; `counters` are those of the sequential loops
+    around the phase, which begin at dimension `first`.
+    """
+
+    holder: str
+    writes: bool
+    by_time: isl.Map
+    first: int
+    counters: int
+
+    def threads(self, later: int | None) -> isl.Map:
+        """# [block…, place…] -> [t] in any iteration; or with the counters, the last moved."""
+        if later is None:
+            return self.by_time.project_out(IN, self.first, self.counters)
+        if later == 0:
+            return self.by_time
+        names = [f"d{k}" for k in range(self.by_time.dim(IN))]
+        last = self.first + self.counters - 1
+        moved = [f"{n} + {later}" if k == last else n for k, n in enumerate(names)]
+        shift = isl.Map(f"{{ [{', '.join(names)}] -> [{', '.join(moved)}] }}")
+        return self.by_time.apply_domain(shift)
+
+
 def _phase_of(run: Execution) -> int:
     """The number of the node that is a phase: of the outermost loop over threads, or of itself."""
     phases = (loop.number for loop in run.place.loops if loop.kind in ("thread", "combine"))
     return next(phases, run.position)
 
 
-def _place_to_thread(access: Access) -> isl.Map:
-    """# [block..., place...] -> [t]: who makes an access, by block of the grid."""
+def _place_to_thread(access: Access) -> tuple[isl.Map, int, int]:
+    """# [block..., counter…, place...] -> [t]: who makes an access; number of blocks, counters."""
     loops = access.execution.place.loops
     blocks = [k for k, loop in enumerate(loops) if loop.kind == "block"]
+    over = (k for k, loop in enumerate(loops) if loop.kind in ("thread", "combine"))
+    outside = range(next(over, len(loops)))
+    counted = [k for k in outside if loops[k].kind not in ("block", "thread", "combine")]
+    known = [*blocks, *counted]
     depth = access.points.dim(SET)
     counters = ", ".join(f"t{k}" for k in range(depth))
-    block = isl.PwMultiAff(f"{{ [{counters}] -> [{', '.join(f't{k}' for k in blocks)}] }}")
+    block = isl.PwMultiAff(f"{{ [{counters}] -> [{', '.join(f't{k}' for k in known)}] }}")
     place = access.place.reset_tuple_id(OUT) if access.place.has_tuple_id(OUT) else access.place
     where = block.flat_range_product(place).as_map().intersect_domain(access.points)
     for k in sorted(access.computed):
-        where = where.eliminate(OUT, len(blocks) + k, 1)
-    return where.reverse().apply_range(accessing_threads(access))
+        where = where.eliminate(OUT, len(known) + k, 1)
+    by_time = where.reverse().apply_range(accessing_threads(access))
+    return by_time, len(blocks), len(counted)
 
 
 def _meet(one: isl.Map, other: isl.Map) -> bool:

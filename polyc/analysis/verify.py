@@ -15,6 +15,7 @@ from itertools import product
 import islpy as isl
 
 from polyc.analysis.accesses import Surroundings, compute_accesses
+from polyc.analysis.background import check_copies
 from polyc.analysis.block_barriers import check_block_barriers
 from polyc.analysis.dependences import Dependences, maps
 from polyc.analysis.legality import check_completeness, check_order
@@ -48,6 +49,7 @@ def verify_kernel(
         accesses       every place is  storage . access . instance,  and in bounds
         initialised    every read of a private array comes after a write
         locals         private arrays keep their values
+        copies         what is copied in the background has arrived where it is read
         barriers       threads of a block do not meet without one between, and all reach each
     """
     around = Surroundings(kernel, scop, storages, parameters)
@@ -68,6 +70,7 @@ def verify_kernel(
             continue  # it may come from an earlier launch: `verify_program` looks
         rule = f"{source} reads {array} before it is written"
         raise illegal(f"kernel {kernel.name}", rule, show_first_pair(reads))
+    check_copies(around, executions, dependences)
     barriers = 0
     if any(isinstance(n, For) and n.kind == "block" for n in walk_nodes(kernel.body)):
         barriers = check_block_barriers(kernel.body, Phases(around, accesses))

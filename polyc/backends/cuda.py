@@ -32,6 +32,7 @@ from polyc.memory.storage import Storage, row_major
 from polyc.options import Options
 from polyc.promote.local_arrays import LocalArray, promote_to_locals
 from polyc.promote.spaces import assign_spaces
+from polyc.schedule.background import wait_for_copies
 from polyc.schedule.block_barriers import place_block_barriers
 from polyc.scop.scop import Scop
 from polyc.target.cuda import CudaTarget
@@ -68,7 +69,9 @@ def compile_for_cuda(
     # 3. arrays that live inside one tile need no memory
     with trace.step("promote"):
         private = mapped.private
-        promoted = promote_to_locals(mapped.tree, part.statements, private, arrays, storages)
+        promoted = promote_to_locals(
+            mapped.tree, part.statements, private, arrays, storages, mapped.folds
+        )
 
     # 4. loops of fixed size, with conditions at borders
     with trace.step("generate"):
@@ -78,7 +81,7 @@ def compile_for_cuda(
 
     # 5. where the threads of a block wait for one another
     with trace.step("schedule"):
-        kernel = _with_barriers(kernel, part, storages)
+        kernel = _with_barriers(kernel, part, storages, mapped.folds)
         trace.dump("loopnest", kernel, name)
 
     # 6. the proof, on these loops: after it they are only unrolled and cut into vectors
@@ -115,9 +118,16 @@ def _generate(
     return assign_spaces(nest, mapped.swizzles)
 
 
-def _with_barriers(kernel: Kernel, part: Scop, storages: Mapping[str, Storage]) -> Kernel:
+def _with_barriers(
+    kernel: Kernel,
+    part: Scop,
+    storages: Mapping[str, Storage],
+    folds: Mapping[str, Mapping[int, int]],
+) -> Kernel:
     """The kernel with barriers between phases in which threads of a block may meet."""
     around = Surroundings(kernel, part, storages, by_name(kernel))
     runs = compute_executions(kernel, part)
     phases = Phases(around, [a for run in runs for a in compute_accesses(around, run)])
-    return replace(kernel, body=place_block_barriers(kernel.body, phases.conflict))
+    body = place_block_barriers(kernel.body, phases.conflict)
+    ahead = {name: n - 1 for name, fold in folds.items() for n in fold.values()}
+    return replace(kernel, body=wait_for_copies(body, ahead))

@@ -26,7 +26,7 @@ from polyc.scop.expr import BOOL, INT64, Call, Cast, Const
 from polyc.scop.scop import Reduction
 
 LoopKind = Literal[
-    "sequential", "parallel", "vector", "unroll", "block", "thread", "combine", "mma"
+    "sequential", "parallel", "vector", "unroll", "block", "thread", "combine", "mma", "copy"
 ]
 Space = Literal["stack", "shared", "register"]
 
@@ -158,6 +158,8 @@ class For:
     of n. "combine": a reduction of what the threads of a "thread" loop like it have each, by all of
     them together, who get the result each. "mma": loops directly inside one another around a
     multiply-add, which the tensor cores of a warp run at once; what is read, any lane may read.
+    "copy": a vector loop whose copies to shared memory may go on in the background, until a barrier
+    that waits for them.
     """
 
     var: str
@@ -187,11 +189,22 @@ class Transpose:
 
 
 @dataclass(frozen=True)
+class Commit:
+    """Closes a group of copies in the background: those since the last one."""
+
+
+@dataclass(frozen=True)
 class Barrier:
-    """All threads of a block wait for one another."""
+    """All threads of a block wait for one another.
+
+    pending: before that each waits for its own copies in the background, until no more than this
+    number of groups are left; None waits for none.
+    """
+
+    pending: int | None = None
 
 
-Node = For | If | Assign | Block | Transpose | Barrier
+Node = For | If | Assign | Block | Transpose | Commit | Barrier
 
 
 @dataclass(frozen=True)
@@ -376,7 +389,7 @@ def substitute_node(node: Node, values: Mapping[str, Affine]) -> Node:
                 then=substitute_block(node.then, values),
                 otherwise=other,
             )
-        case Transpose() | Barrier():
+        case Transpose() | Commit() | Barrier():
             return node
 
 
@@ -434,8 +447,11 @@ def _show(node: Node, indent: str) -> Iterator[str]:
             )
         case Transpose(array, _, lanes):
             yield f"{indent}transpose {array}[{lanes}, {lanes}]"
-        case Barrier():
-            yield f"{indent}barrier"
+        case Commit():
+            yield f"{indent}commit"
+        case Barrier(pending):
+            wait = "" if pending is None else f", at most {pending} groups of copies pending"
+            yield f"{indent}barrier{wait}"
 
 
 _PLACES = {"stack": "local", "shared": "shared", "register": "registers of a thread"}

@@ -29,6 +29,7 @@ from polyc.codegen.loopnest import (
     Assign,
     Barrier,
     Block,
+    Commit,
     For,
     If,
     Node,
@@ -78,7 +79,7 @@ def _node(node: Node, ranges: Ranges) -> tuple[Node, ...]:
             return (If(known, _block(then, ranges), other),)
         case For():
             return _for(node, ranges)
-        case Assign() | Transpose() | Barrier():
+        case Assign() | Transpose() | Commit() | Barrier():
             return (node,)
 
 

@@ -12,9 +12,10 @@ so the accumulators of a register tile, or the row that a softmax keeps, become 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from itertools import chain
 from math import prod
+from types import MappingProxyType
 
 import islpy as isl
 import numpy as np
@@ -54,6 +55,7 @@ class LocalArray:
     """Local storage for an array: its box, and where each access of a statement falls in it.
 
     mark: the kind of mark that declares it; order: the array's dimensions as the box has them.
+    folds: of dimensions, as the array has them, of which the box has only so many places, in turns.
     """
 
     name: str
@@ -64,6 +66,7 @@ class LocalArray:
     order: tuple[int, ...]
     corner: isl.PwMultiAff  # prefix -> A: the element stored at index 0
     prefix: Mapping[str, isl.PwMultiAff]  # statement name -> { S -> prefix }
+    folds: Mapping[int, int] = field(default_factory=dict)
 
     def place(self, statement: str, index: isl.PwMultiAff) -> isl.PwMultiAff:
         """# S -> L, for an access  S -> A."""
@@ -72,7 +75,7 @@ class LocalArray:
             isl.MultiPwAff.from_pw_multi_aff(origin)
         )
         ordered = isl.MultiPwAff.from_pw_aff_list(
-            moved.get_space(), _in_order(moved.get_list(), self.order)
+            moved.get_space(), _in_order(moved.get_list(), self.order, self.folds)
         )
         placed = isl.PwMultiAff.from_multi_pw_aff(ordered)
         return placed.set_tuple_id(isl.dim_type.out, isl.Id(self.name))
@@ -84,14 +87,19 @@ def promote_to_locals(
     private: frozenset[str],
     arrays: Mapping[str, Array],
     storages: Mapping[str, Storage],
+    folds: Mapping[str, Mapping[int, int]] = MappingProxyType({}),
 ) -> dict[str, LocalArray]:
-    """Local arrays for those of `private` whose footprint under a mark is a small box."""
+    """Local arrays for those of `private` whose footprint under a mark is a small box.
+
+    folds: of arrays, dimensions of which no more than so many places are in use at a time.
+    """
     marks = [(node, _names_below(node)) for node in find_marks(schedule.get_root())]
     promoted = {}
     for name in sorted(private):
         users = [s for s in statements if any(a == name for a, _, _ in accesses(s))]
         around = [node for node, below in marks if all(s.name in below for s in users)]
-        local = _promote(arrays[name], storages[name], users, around[-1]) if around else None
+        folded, array, storage = folds.get(name, {}), arrays[name], storages[name]
+        local = _promote(array, storage, users, around[-1], folded) if around else None
         if local is not None:
             promoted[name] = local
     return promoted
@@ -111,7 +119,11 @@ def _names_below(node: isl.ScheduleNode) -> frozenset[str]:
 
 
 def _promote(
-    array: Array, storage: Storage, users: Sequence[Statement], mark: isl.ScheduleNode
+    array: Array,
+    storage: Storage,
+    users: Sequence[Statement],
+    mark: isl.ScheduleNode,
+    folds: Mapping[int, int],
 ) -> LocalArray | None:
     prefix = mark.get_prefix_schedule_union_map()  # S -> prefix
     functions = {
@@ -137,7 +149,7 @@ def _promote(
         extent = high.sub(low).max_val()
         if not extent.is_int():
             return None
-        shape.append(int(extent.to_python()) + 1)
+        shape.append(min(int(extent.to_python()) + 1, folds.get(d, 1 << 30)))
         corners = corners.add(low)
     kind = mark.mark_get_id().get_name()
     if prod(shape) * array.dtype.itemsize > LIMITS[kind]:
@@ -152,6 +164,7 @@ def _promote(
         storage.permutation,
         isl.PwMultiAff.from_multi_pw_aff(corner),
         functions,
+        folds,
     )
 
 
@@ -160,8 +173,11 @@ def _is_computed(array: str, users: Sequence[Statement]) -> bool:
     return any(load.array == array and load.dynamic for s in users for load in s.loads)
 
 
-def _in_order(parts: isl.PwAffList, order: Sequence[int]) -> isl.PwAffList:
+def _in_order(
+    parts: isl.PwAffList, order: Sequence[int], folds: Mapping[int, int]
+) -> isl.PwAffList:
     result = isl.PwAffList.alloc(isl.DEFAULT_CONTEXT, len(order))
     for d in order:
-        result = result.add(parts.get_at(d))
+        part = parts.get_at(d)
+        result = result.add(part.mod_val(folds[d]) if d in folds else part)
     return result

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from dataclasses import replace
 from math import prod
@@ -52,7 +53,7 @@ def test_products_of_odd_sizes(batch, rows, columns, depth, tmp_path, emulated):
     np.testing.assert_allclose(model(left, right), wanted, atol=1e-4)
     (kernel,) = model.explain().kernels
     assert kernel.schedule.startswith("contraction:")
-    assert "2 barriers" in kernel.proof
+    assert "1 barrier" in kernel.proof
 
 
 @pytest.mark.parametrize(
@@ -77,7 +78,7 @@ def test_the_sums_are_in_registers_and_factors_shared(tmp_path):
     model = build(Graph.of(y=a @ b), tmp_path, True)
     assert model.source.count("PC_SHARED(") == 2
     assert "_acc_tiles_local_0_0" in model.source
-    assert "pc_load_f32x4(&b[" in model.source
+    assert re.search(r"pc_copy_async_16\(&\w+\[.*\], &b\[", model.source)
     assert "pc_store_f32x4(&y[" in model.source
 
 
@@ -148,7 +149,7 @@ GRAPHS = {
 def test_every_barrier_is_needed(name):
     kernel, phases = compiled(GRAPHS[name])
     count = sum(isinstance(node, Barrier) for node in walk_nodes(kernel.body))
-    assert count == 2
+    assert count == 1
     assert check_block_barriers(kernel.body, phases) == count
     for number in range(count):
         with pytest.raises(IllegalSchedule, match="threads of a block may meet"):

@@ -23,12 +23,13 @@ from math import prod
 from polyc.codegen.cuda.fold import fold_address, fold_condition
 from polyc.codegen.cuda.grid import DeviceText, Grid
 from polyc.codegen.cuda.tensor_cores import match_product, print_product
-from polyc.codegen.cuda.widen import widen
+from polyc.codegen.cuda.widen import find_source, widen
 from polyc.codegen.index import const, show_condition, show_index
 from polyc.codegen.loopnest import (
     Assign,
     Barrier,
     Block,
+    Commit,
     Element,
     For,
     If,
@@ -288,6 +289,8 @@ def _print(node: Node, place: _Place, printer: Printer) -> Iterator[str]:
             yield f"{place.indent}{{"
             yield from print_product(product, place.scope, place.deeper().indent)
             yield f"{place.indent}}}"
+        case For(kind="copy", body=Block(body=(Assign() as assign,))):
+            yield f"{place.indent}{_show_copy(assign, place.scope.with_lanes(node))}"
         case For(kind="vector", body=Block(body=(Assign() as assign,))):
             lines = printer.vector(assign, place.scope.with_lanes(node))
             yield from (f"{place.indent}{line}" for line in lines)
@@ -313,8 +316,28 @@ def _print(node: Node, place: _Place, printer: Printer) -> Iterator[str]:
             text = printer.scalar(node, place.scope)
             alone = "" if _is_own(target.array, place.scope) else place.writer
             yield f"{place.indent}if ({alone}) {text}" if alone else f"{place.indent}{text}"
-        case Barrier():
+        case Commit():
+            yield f"{place.indent}pc_copy_async_commit();"
+        case Barrier(pending):
+            if pending is not None:
+                yield f"{place.indent}pc_copy_async_wait({pending});"
             yield f"{place.indent}PC_SYNC();"
+
+
+def _show_copy(assign: Assign, scope: Scope) -> str:
+    """A copy to shared memory in the background, of 4, 8 or 16 bytes; zeros if conditions fail."""
+    read, conditions = find_source(assign.value)
+    assert read is not None
+    (target, place), (source, where) = (
+        (e.array, scope.show_offset(e.array, scope.first(scope.address(e))))
+        for e in (assign.target, read.element)
+    )
+    size = scope.count * assign.dtype.itemsize
+    if not conditions:
+        return f"pc_copy_async_{size}(&{target}[{place}], &{source}[{where}]);"
+    test = " && ".join(f"({show_condition(c)})" for c in conditions)
+    there = f"&{source}[{test} ? {where} : 0], {test} ? {size} : 0"
+    return f"pc_copy_async_{size}_of(&{target}[{place}], {there});"
 
 
 def _is_own(array: str, scope: Scope) -> bool:

@@ -6,7 +6,7 @@
                                                          if c2 < 1000 - …:
 
 On a GPU no loop is peeled: the blocks at a border run the text of all the others. What the ranges
-of the loops decide is folded.
+of the loops decide is folded. A condition around loops over threads goes into them.
 """
 
 from __future__ import annotations
@@ -18,6 +18,7 @@ from polyc.codegen.loopnest import (
     Assign,
     Barrier,
     Block,
+    Commit,
     For,
     If,
     Node,
@@ -45,7 +46,7 @@ def _settle(node: Node, ranges: Ranges) -> tuple[Node, ...]:
             return _branch(condition, then, otherwise, ranges)
         case For():
             return _loop(node, ranges)
-        case Assign() | Transpose() | Barrier():
+        case Assign() | Transpose() | Commit() | Barrier():
             return (node,)
 
 
@@ -59,7 +60,23 @@ def _branch(
         inside = settle(chosen, ranges) if chosen else None
         return (inside,) if inside and inside.body else ()
     other = settle(otherwise, ranges) if otherwise else None
-    return (If(known, settle(then, ranges), other),)
+    inside = settle(then, ranges)
+    if other is None and inside.body and all(map(_is_phase, inside.body)) and not inside.locals:
+        return tuple(_ask_inside(node, known) for node in inside.body)
+    return (If(known, inside, other),)
+
+
+def _is_phase(node: Node) -> bool:
+    return isinstance(node, For) and node.kind == "thread"
+
+
+def _ask_inside(node: Node, condition: Condition) -> Node:
+    """A loop over threads with a condition inside: all threads come by, and barriers may follow."""
+    assert isinstance(node, For)
+    inner = node.body.body
+    if len(inner) == 1 and _is_phase(inner[0]) and not node.body.locals:
+        return replace(node, body=Block((_ask_inside(inner[0], condition),)))
+    return replace(node, body=Block((If(condition, node.body),)))
 
 
 def _loop(loop: For, ranges: Ranges) -> tuple[Node, ...]:
@@ -77,7 +94,7 @@ def _loop(loop: For, ranges: Ranges) -> tuple[Node, ...]:
             due.append(Compare("ge", upper - 1 - var(loop.var)))
             body = Block((If(Logic("and", tuple(due)), body),))
         lower, upper = const(start), const(last + 1)
-    if first == last and loop.kind not in ("block", "thread", "combine", "mma"):
+    if first == last and loop.kind not in ("block", "thread", "combine", "mma", "copy"):
         return (settle(substitute_block(body, {loop.var: lower}), ranges),)
     inside = {**ranges, loop.var: (first, last)}
     return (replace(loop, lower=lower, upper=upper, body=settle(body, inside)),)

@@ -19,7 +19,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from polyc.codegen.cuda.fold import Multiples, drop_remainders, fold, fold_address, multiple_of
-from polyc.codegen.index import Affine, const, var
+from polyc.codegen.index import Affine, Condition, choice, const, var, variables
 from polyc.codegen.loopnest import (
     Assign,
     Block,
@@ -36,7 +36,7 @@ from polyc.codegen.loopnest import (
     substitute_element,
     substitute_node,
 )
-from polyc.scop.expr import Call, Cast
+from polyc.scop.expr import Call, Cast, Const
 
 WIDTHS = (4, 8, 16)
 """Bytes of a wide access."""
@@ -70,6 +70,8 @@ class _Widener:
                 return replace(node, then=self.block(then, shapes, known), otherwise=other)
             case For(kind="vector"):
                 return Block(tuple(self.vector(node, shapes, known)))
+            case For(kind="copy"):
+                return Block(tuple(self.copy(node, shapes, known)))
             case For():
                 if (
                     node.lower.is_constant
@@ -79,6 +81,23 @@ class _Widener:
                     known = {**known, node.var: node.step}
                 return replace(node, body=self.block(node.body, shapes, known))
         return node
+
+    def copy(self, loop: For, shapes: Shapes, known: Multiples) -> Iterator[Node]:
+        """A loop of copies: as wide ones as it can be made of, or as one that goes by registers."""
+        (assign,) = loop.body.body
+        assert isinstance(assign, Assign)
+        lanes = extent_of(loop) or 1
+        width = lanes
+        while width * assign.dtype.itemsize >= WIDTHS[0]:
+            cut = _Lanes(self.names, replace(loop, upper=const(width)), width, shapes, known, [])
+            first = var(loop.var) if width > 1 else const(0)
+            parts = [_moved(assign, loop.var, first + k) for k in range(0, lanes, width)]
+            copies = [cut.in_background(part) for part in parts]
+            if all(copies):
+                yield from (copy for copy in copies if copy)
+                return
+            width //= 2
+        yield from self.vector(replace(loop, kind="vector"), shapes, known)
 
     def vector(self, loop: For, shapes: Shapes, known: Multiples) -> Iterator[Node]:
         """A vector loop, statement by statement."""
@@ -114,6 +133,18 @@ class _Lanes:
             after = [self.at_once(replace(assign, target=together, value=Read(held, assign.dtype)))]
         before = [self.at_once(load) for load in loads.values()]
         return Block((*before, *self.copies(new), *after), tuple(self.locals))
+
+    def in_background(self, assign: Assign) -> For | None:
+        """The copies of all lanes as one, if memory has it so."""
+        read, conditions = find_source(assign.value)
+        if read is None or any(self.loop.var in variables(_number(c)) for c in conditions):
+            return None
+        elements = (read.element, assign.target)
+        source, target = (self.neighbours(e, assign.dtype) for e in elements)
+        if source is None or target is None:
+            return None
+        places = dict(zip(elements, (source, target), strict=True))
+        return self.at_once(rewrite_elements(assign, lambda e: places[e]))
 
     def at_once(self, assign: Assign) -> For:
         return replace(self.loop, body=Block((assign,)))
@@ -169,6 +200,27 @@ class _Lanes:
             return element
         address = fold_address(element, shape)
         return _in_row(element, fold(drop_remainders(address, self.lanes, self.known)))
+
+
+def find_source(value: LoopExpr) -> tuple[Read | None, tuple[Condition, ...]]:
+    """The element that a value is, where conditions hold; zero elsewhere. None if it is another."""
+    match value:
+        case Read(dynamic=()):
+            return value, ()
+        case Call("select", (Test(condition), inner, Const(zero))) if str(zero) in ("0", "0.0"):
+            read, conditions = find_source(inner)
+            return read, (condition, *conditions)
+    return None, ()
+
+
+def _moved(assign: Assign, name: str, place: Affine) -> Assign:
+    new = substitute_node(assign, {name: place})
+    assert isinstance(new, Assign)
+    return new
+
+
+def _number(condition: Condition) -> Affine:
+    return choice(condition, const(1), const(0))
 
 
 def _in_row(element: Element, place: Affine) -> Element:

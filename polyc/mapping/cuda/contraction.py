@@ -14,9 +14,10 @@ from __future__ import annotations
 
 from collections.abc import Mapping as Table
 from dataclasses import dataclass
+from math import prod
 
 from polyc.codegen.loopnest import Swizzle
-from polyc.mapping.cuda.gemm_form import GemmForm, Tiled, cut_tiles, in_stored_types
+from polyc.mapping.cuda.gemm_form import STEP, GemmForm, Tiled, cut_tiles, in_stored_types
 from polyc.mapping.cuda.loops import Loop, Part, build_tree
 from polyc.mapping.cuda.mapped import Mapped, private_of
 from polyc.mapping.cuda.swizzles import swizzle_chunks, swizzle_words
@@ -28,6 +29,9 @@ from polyc.memory.storage import Storage, permuted, row_major
 from polyc.schedule.cluster import Cluster
 from polyc.scop.scop import Array, Statement
 from polyc.target.cuda import CudaTarget
+
+MOST_STAGES = 4
+"""Tiles of a factor in shared memory; more hide no more of what memory takes to answer."""
 
 WIDE = 16
 """Bytes that a thread copies at once where it can."""
@@ -46,8 +50,11 @@ def map_contraction(
     form = in_stored_types(form)
     instruction = choose_instruction(form.left.dtype, target, tf32)
     shape = choose_shape(form.extents, target, instruction)
-    product = place_product(form, cluster, shape, arrays, storages, instruction)
+    room = target.shared_per_block
+    product = place_product(form, cluster, shape, arrays, storages, instruction, room)
     new = product.tiled.cluster
+    counts = {n for fold in product.folds.values() for n in fold.values()}
+    stages = "".join(f", {n} stages" for n in counts)
     grid = [Loop("block", i) for i in ("b", "mt", "nt")]
     return Mapped(
         new,
@@ -55,9 +62,10 @@ def map_contraction(
         private_of(new, private, product.tiled.arrays),
         build_tree(Part(new.statements, grid, "spread", product.tile)),
         shape.threads,
-        f"contraction: {show_extents(form)} in tiles of {shape.tile}, {shape.shown}",
+        f"contraction: {show_extents(form)} in tiles of {shape.tile}, {shape.shown}{stages}",
         product.storages,
         product.swizzles,
+        product.folds,
     )
 
 
@@ -71,13 +79,15 @@ def show_extents(form: GemmForm) -> str:
 class Product:
     """A product in tiles, and what a block does for each of them, inside a scope `spread`.
 
-    storages, swizzles: of the arrays that are not row-major.
+    storages, swizzles: of the arrays that are not row-major. folds: of the copies of the factors, if
+    more than one of each is in shared memory, one in use and the others on their way.
     """
 
     tiled: Tiled
     tile: tuple[Part, ...]
     storages: Table[str, Storage]
     swizzles: Table[str, Swizzle | None]
+    folds: Table[str, Table[int, int]]
 
 
 def place_product(
@@ -87,13 +97,18 @@ def place_product(
     arrays: Table[str, Array],
     storages: Table[str, Storage],
     instruction: Instruction | None,
+    room: int,
 ) -> Product:
-    """The product in tiles of a shape: copies of the factors, products, and what follows."""
+    """The product in tiles of a shape: copies of the factors, products, and what follows.
+
+    room: bytes of shared memory for the copies; at least one of each is made.
+    """
     tiled = cut_tiles(form, cluster, shape.tile, arrays)
     known = {**arrays, **tiled.arrays}
     made = {n: row_major(a) for n, a in tiled.arrays.items()}
+    stages = choose_stages(tiled, room)
     factors = [
-        _stage(s, known, {**storages, **made}, shape.threads, instruction)
+        _stage(s, known, {**storages, **made}, shape.threads, instruction, stages > 1)
         for s in (tiled.left, tiled.right)
     ]
     made |= {factor.storage.array: factor.storage for factor in factors}
@@ -101,14 +116,29 @@ def place_product(
         *(Part([factor.copy], factor.loops) for factor in factors),
         Part([tiled.update], shape.over_products),
     ]
+    ahead = {s.name: f"kt - {stages - 1}" for s in (tiled.left, tiled.right)}
+    scope = "" if stages > 1 else "stage"
     steps = [tiled.left, tiled.right, tiled.update]
     body = [
         Part([tiled.init], shape.over_results("unroll")),
-        Part(steps, [Loop("sequential", "kt")], "stage", product),
+        Part(steps, [Loop("sequential", {**ahead, tiled.update.name: "kt"})], scope, product),
         *(Part([s], shape.over_results("vector")) for s in tiled.rest),
     ]
-    swizzles = {factor.storage.array: factor.swizzle for factor in factors}
-    return Product(tiled, tuple(body), made, swizzles)
+    return Product(
+        tiled,
+        tuple(body),
+        made,
+        {factor.storage.array: factor.swizzle for factor in factors},
+        {factor.storage.array: {STEP: stages} for factor in factors if stages > 1},
+    )
+
+
+def choose_stages(tiled: Tiled, room: int) -> int:
+    """How many tiles of each factor are in shared memory: one in use, the others on their way."""
+    tiles = [tiled.arrays[s.array] for s in (tiled.left, tiled.right)]
+    stage = sum(prod(a.shape[STEP + 1 :]) * a.dtype.itemsize for a in tiles)
+    steps = tiles[0].shape[STEP]
+    return max(1, min(MOST_STAGES, steps, room // stage))
 
 
 def choose_shape(
@@ -135,6 +165,7 @@ def _stage(
     storages: Table[str, Storage],
     threads: int,
     instruction: Instruction | None,
+    background: bool,
 ) -> _Factor:
     """Threads along what lies together in memory, each 16 bytes where that can be wide.
 
@@ -156,7 +187,7 @@ def _stage(
         Loop("thread", f"floor(({fast} mod {across * wide})/{wide})", across),
         Loop("unroll", f"floor({slow}/{down})"),
         Loop("unroll", f"floor({fast}/{across * wide})"),
-        *([Loop("vector", f"{fast} mod {wide}")] if wide > 1 else []),
+        Loop("copy" if background else "vector", f"{fast} mod {wide}"),
     ]
     order, swizzle = list(range(len(array.shape))), None
     if instruction and along_k:

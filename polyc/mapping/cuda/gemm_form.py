@@ -264,6 +264,9 @@ class Tiled:
 
 OUTER = ("b", "mt", "nt")
 
+STEP = len(OUTER)
+"""The dimension of a factor's tiles that counts steps of the sum: kt in [b, mt, nt, kt, …]."""
+
 
 def cut_tiles(form: GemmForm, cluster: Cluster, tile: Tile, arrays: Mapping[str, Array]) -> Tiled:
     """The product in coordinates [b, mt, nt, (kt,) place in the tile]: tiles, and digits in them.

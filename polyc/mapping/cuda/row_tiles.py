@@ -185,7 +185,7 @@ def map_row_tiles(
 
 def _place_product(part: StoredCluster, plan: ProductPlan, arrays: Table[str, Array]) -> _Placed:
     product = place_product(
-        plan.form, part.cluster, plan.shape, arrays, part.storages, plan.instruction
+        plan.form, part.cluster, plan.shape, arrays, part.storages, plan.instruction, room=0
     )
     statements = product.tiled.cluster.statements
     body = Part(statements, [Loop("sequential", "nt")], "spread", product.tile)

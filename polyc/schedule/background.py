@@ -1,0 +1,66 @@
+"""Copies in the background: where their groups end, and which barriers wait for them.
+
+    for k in -3 .. n:                            for k in -3 .. n:
+      barrier                                      barrier, at most 2 groups of copies pending
+      for t:  tile[(k + 3) mod 4][t] = …    ->     for t:  tile[(k + 3) mod 4][t] = …   # copy
+      for t:  … tile[k mod 4][…] …                 commit
+                                                   for t:  … tile[k mod 4][…] …
+
+A group is what one iteration copies. The barrier of an iteration waits until no more groups are
+left than were begun since the one that is read next: those of the iterations between. That this is
+enough is proven on the result (`analysis/background.py`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+
+from polyc.codegen.loopnest import (
+    Assign,
+    Barrier,
+    Block,
+    Commit,
+    For,
+    Node,
+    rewrite_nodes,
+    walk_nodes,
+)
+
+
+def wait_for_copies(block: Block, ahead: Mapping[str, int]) -> Block:
+    """The nest with groups and waits; ahead: iterations between copy and use, by array."""
+    blocks = [node for node in walk_nodes(block) if isinstance(node, Block)]
+    local = {x.name: ahead[x.source] for b in blocks for x in b.locals if x.source in ahead}
+
+    def visit(node: Node) -> Node:
+        if isinstance(node, For) and node.kind == "sequential":
+            return replace(node, body=_with_groups(node.body, local))
+        return node
+
+    return rewrite_nodes(block, visit)
+
+
+def _with_groups(body: Block, distances: Mapping[str, int]) -> Block:
+    """The body of a loop, if there are copies directly in it: one group for all of an iteration."""
+    targets = [_copied(node) for node in body.body]
+    copying = [k for k, names in enumerate(targets) if names]
+    if not copying:
+        return body
+    ahead = min(distances[name] for names in targets for name in names)
+    nodes: list[Node] = []
+    for k, node in enumerate(body.body):
+        behind = k > copying[-1]
+        pending = ahead if behind else ahead - 1
+        nodes.append(replace(node, pending=pending) if isinstance(node, Barrier) else node)
+        if k == copying[-1]:
+            nodes.append(Commit())
+    return replace(body, body=tuple(nodes))
+
+
+def _copied(node: Node) -> set[str]:
+    """The arrays that a phase copies to in the background."""
+    if not isinstance(node, For) or node.kind != "thread":
+        return set()
+    loops = [n for n in walk_nodes(node) if isinstance(n, For) and n.kind == "copy"]
+    return {n.target.array for x in loops for n in walk_nodes(x) if isinstance(n, Assign)}
