@@ -61,7 +61,8 @@ extern "C" void __tsan_write_range(void *address, unsigned long bytes);
 PC_HIDDEN void pc_move(void *target, const void *source, size_t bytes)
 {
     PC_UNSEEN_BEGIN
-    memmove(target, source, bytes);
+    if (bytes > 0) /* or else there may be no place at all */
+        memmove(target, source, bytes);
     PC_UNSEEN_END
 }
 

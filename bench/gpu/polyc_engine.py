@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import fields, replace
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -14,7 +14,6 @@ from bench.engines.polyc_engine import list_kernels
 from bench.gpu.queue import queue_calls
 from polyc.cuda.array import DeviceArray
 from polyc.cuda.model import CudaModel
-from polyc.errors import UnsupportedOp
 from polyc.options import Options, options_from_environment
 
 
@@ -42,12 +41,7 @@ def _load(task: Task) -> tuple[CudaModel, list[DeviceArray], list[DeviceArray]]:
 
 
 def _options(precision: str) -> Options:
-    options = replace(options_from_environment(), progress=False)
-    if precision != "tf32":
-        return options
-    if "tf32" not in {f.name for f in fields(Options)}:
-        raise UnsupportedOp("polyc has no option for tf32; float32 stays float32")
-    return replace(options, **{"tf32": True})  # type: ignore[arg-type]
+    return replace(options_from_environment(), progress=False, tf32=precision == "tf32")
 
 
 def _session(

@@ -172,11 +172,13 @@ PRODUCTS = {
 
 @pytest.mark.cuda
 @pytest.mark.parametrize("name", PRODUCTS)
-@TYPES
+@pytest.mark.parametrize("dtype", [*INSTRUCTIONS, None], ids=str)
 def test_no_two_lanes_meet_in_a_bank(name, dtype, tmp_path):
+    """Of products by tensor cores, and of those of float32 by threads."""
     if not emulator.has_sanitizers(COUNTS):
         pytest.skip("g++ has no sanitizers here")
-    model = compile_model(Graph.of(y=PRODUCTS[name](dtype)), tf32=True)
+    tf32, dtype = dtype is not None, dtype or FLOAT32
+    model = compile_model(Graph.of(y=PRODUCTS[name](dtype)), tf32=tf32)
     inputs = model.compiled.program.inputs
     feeds = [normal(*map(int, spec.shape), dtype=dtype) for spec, _ in inputs]
     outcome = emulator.run(

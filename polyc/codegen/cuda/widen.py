@@ -19,6 +19,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from polyc.codegen.cuda.fold import Multiples, drop_remainders, fold, fold_address, multiple_of
+from polyc.codegen.cuda.hoist import hoist_loads
 from polyc.codegen.index import Affine, Condition, choice, const, var, variables
 from polyc.codegen.loopnest import (
     Assign,
@@ -49,12 +50,15 @@ def widen(block: Block, shapes: Shapes) -> Block:
 
     shapes: of the arrays in memory, by name.
     """
-    return _Widener(iter(range(1 << 30))).block(block, shapes, {})
+    return _Widener(iter(range(1 << 30)), frozenset(shapes)).block(block, shapes, {})
 
 
 @dataclass(frozen=True)
 class _Widener:
+    """`memory` are the arrays in global memory; other arrays that have a shape are shared."""
+
     names: Iterator[int]
+    memory: frozenset[str]
 
     def block(self, block: Block, shapes: Shapes, known: Multiples) -> Block:
         held = {x.name: x.shape for x in block.locals if x.space == "shared"}
@@ -72,6 +76,8 @@ class _Widener:
                 return Block(tuple(self.vector(node, shapes, known)))
             case For(kind="copy"):
                 return Block(tuple(self.copy(node, shapes, known)))
+            case For(kind="sequential") if new := self.hoisted(node, shapes, known):
+                return new
             case For():
                 if (
                     node.lower.is_constant
@@ -81,6 +87,11 @@ class _Widener:
                     known = {**known, node.var: node.step}
                 return replace(node, body=self.block(node.body, shapes, known))
         return node
+
+    def hoisted(self, loop: For, shapes: Shapes, known: Multiples) -> For | None:
+        """A loop around products with what they read of shared memory in front of them."""
+        shared = {name: shape for name, shape in shapes.items() if name not in self.memory}
+        return hoist_loads(loop, shared, self.names, known)
 
     def copy(self, loop: For, shapes: Shapes, known: Multiples) -> Iterator[Node]:
         """A loop of copies: as wide ones as it can be made of, or as one that goes by registers."""

@@ -196,5 +196,7 @@ def _stage(
     elif instruction and instruction.loads_columns:
         swizzle = swizzle_chunks(extent, array.dtype)
     elif instruction:
-        swizzle = swizzle_words(extent, array.dtype)
+        swizzle = swizzle_words(extent, array.dtype, 1)
+    elif along_k:
+        swizzle = swizzle_words(extent, array.dtype, wide)
     return _Factor(copy, loops, permuted(array, order), swizzle)

@@ -29,10 +29,10 @@ def swizzle_chunks(row: int, dtype: np.dtype) -> Swizzle:
     return Swizzle(min(3, length - CHUNK), CHUNK - size, max(BANKS, length) - size)
 
 
-def swizzle_words(row: int, dtype: np.dtype) -> Swizzle:
-    """For rows of `row` words, 32 or more, of which lanes take 8 words of 4 rows each.
+def swizzle_words(row: int, dtype: np.dtype, apart: int) -> Swizzle:
+    """For rows of `row` words, 32 or more, of which lanes take 8 words of 4 rows, `apart` apart.
 
     Runs of 8 words change places as two bits of the number of the row say.
     """
     size, length = int(log2(dtype.itemsize)), int(log2(row * dtype.itemsize))
-    return Swizzle(2, BANKS - 2 - size, length - size)
+    return Swizzle(2, BANKS - 2 - size, length + int(log2(apart)) - size)
