@@ -79,8 +79,8 @@ def show_extents(form: GemmForm) -> str:
 class Product:
     """A product in tiles, and what a block does for each of them, inside a scope `spread`.
 
-    storages, swizzles: of the arrays that are not row-major. folds: of the copies of the factors, if
-    more than one of each is in shared memory, one in use and the others on their way.
+    storages, swizzles: of the arrays that are not row-major. folds: of the copies of the factors,
+    if more than one of each is in shared memory, one in use and the others on their way.
     """
 
     tiled: Tiled

@@ -20,8 +20,8 @@ class Mapped:
 
     arrays: those that the strategy made; private: arrays that nobody outside of the kernel touches.
     threads: of a block. schedule: one line for a human. storages: of the arrays that it made and
-    that are not row-major; swizzles: of those in shared memory; folds: of those whose copies go ahead
-    of their use, the dimension that counts them -> how many are there at a time.
+    that are not row-major; swizzles: of those in shared memory; folds: of those whose copies go
+    ahead of their use, the dimension that counts them -> how many are there at a time.
     """
 
     cluster: Cluster
