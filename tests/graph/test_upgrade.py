@@ -5,13 +5,15 @@ from itertools import pairwise
 import numpy as np
 import onnx
 import pytest
-from onnx import helper
+from onnx import helper, parser
 
+import polyc
 from polyc.errors import UnsupportedOp
 from polyc.graph.ir import Node, Tensor
 from polyc.graph.onnx_import import import_onnx
 from polyc.graph.onnx_nodes import read_node
 from polyc.graph.upgrade import FAMILIES, RULES, Context, is_newest_form, upgrade_nodes
+from polyc.options import Options
 from tests.graph.onnx_models import RUNTIME_OPSET, model_of, model_of_graph, node_proto, run
 
 NOTHING_KNOWN = Context(frozenset(), {})
@@ -231,3 +233,17 @@ def test_each_change_of_an_attribute_in_the_standard_has_a_rule():
                 if new.since_version not in handled and (op, name) not in UNCHANGED
             ]
     assert not missing
+
+
+def test_the_first_scan_goes_through_each_sample_of_a_batch(tmp_path):
+    """Running sums of two samples, with outputs of the states and of all steps."""
+    text = """<ir_version: 8, opset_import: ["": 8]>
+    g (float[2, 3] s, float[2, 4, 3] x) => (float[2, 3] y, float[2, 4, 3] z) {
+        y, z = Scan <num_scan_inputs = 1, body = b (float[3] a, float[3] e)
+            => (float[3] t, float[3] c) { t = Add(a, e) c = Identity(t) }> (, s, x) }"""
+    s, x = np.ones((2, 3), np.float32), np.random.default_rng(0).random((2, 4, 3), np.float32)
+    model = polyc.compile(parser.parse_model(text), options=Options(cache_dir=tmp_path, threads=1))
+    sums = s[:, None] + np.cumsum(x, 1)
+    y, z = model(s, x)
+    np.testing.assert_allclose(z, sums, rtol=1e-6)
+    np.testing.assert_array_equal(y, z[:, -1])
