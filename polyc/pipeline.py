@@ -17,7 +17,7 @@ from polyc.graph.fix_sizes import fix_graph
 from polyc.graph.ir import Graph
 from polyc.graph.onnx_import import import_onnx
 from polyc.graph.simplify import simplify
-from polyc.graph.widen import widen
+from polyc.graph.widen import PRODUCTS, widen
 from polyc.kernels import CompiledKernels, Emit, compile_kernels, ignore
 from polyc.mapping.cuda.fuse_rows import fuse_rows
 from polyc.mapping.cuda.storing import store_for_cuda
@@ -30,6 +30,7 @@ from polyc.memory.storage import Storage, arrange, row_major
 from polyc.options import Options
 from polyc.report.report import Fallback, NotFused
 from polyc.schedule.cluster import Refusal, find_clusters
+from polyc.scop.convert_constants import convert_constants
 from polyc.scop.delinearise import delinearise
 from polyc.scop.distribute import distribute
 from polyc.scop.inline import inline_pointwise
@@ -144,6 +145,8 @@ def cluster_model(
     tuned: Mapping[str, Tuned] | None = None,
 ) -> ClusteredModel:
     """The first five stages of `run_pipeline`."""
+    on_gpu = isinstance(target, CudaTarget)
+
     # 1. ONNX -> Graph: typed nodes in the newest form of each operator.
     with trace.step("import"):
         sizes = {s.name: s.lower for s in options.sizes if s.lower == s.upper}
@@ -153,8 +156,7 @@ def cluster_model(
     #    what computes with narrow types does so in wide ones.
     with trace.step("simplify"):
         graph, notes = simplify(graph, options.opt_level)
-        on_gpu = isinstance(target, CudaTarget)
-        graph = widen(graph, late=on_gpu)
+        graph = widen(graph, None if on_gpu else PRODUCTS)
         trace.dump("graph", graph)
 
     # 3. Graph -> Scop: statements with integer-set domains; data movement becomes views.
@@ -167,7 +169,8 @@ def cluster_model(
     #    is summed up, long sums are split for threads.
     with trace.step("fuse"):
         scop = remove_frames(scop) if on_gpu else scop
-        scop = delinearise(merge_copies(distribute(inline_pointwise(scop, on_gpu))))
+        scop = convert_constants(inline_pointwise(scop, widen_late=on_gpu))
+        scop = delinearise(merge_copies(distribute(scop)))
         scop = split_reductions(scop, Grain.of(target))
         trace.dump("scop", scop)
 

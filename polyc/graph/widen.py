@@ -32,14 +32,22 @@ MOVING = frozenset(_MOVING.split())
 """Operators that only move, choose or convert elements: these stay as they are."""
 
 
-def widen(graph: Graph, late: bool = False) -> Graph:
+PRODUCTS = frozenset({"Gemm", "MatMul"})
+"""Operators that may read a weight once, so that its size is what they wait for."""
+
+WEIGHTS = 256
+"""Elements from which on it matters how a constant is stored."""
+
+
+def widen(graph: Graph, weights_of: frozenset[str] | None = None) -> Graph:
     """The graph with all arithmetic in wide types; inputs and outputs keep their types.
 
-    late: constants stay narrow as well, and are converted where they are read.
+    weights_of: operators whose large constants stay narrow, to be converted by a Cast where they
+    are read; None stands for all. The others' are converted here.
     """
     if not any(is_narrow(t.dtype) for t in graph.tensors.values()):
         return graph
-    widening = _Widening(graph, late)
+    widening = _Widening(graph, weights_of)
     for node in graph.nodes:
         widening.add(node)
     return graph.rewrite(widening.nodes, widening.tensors)
@@ -52,13 +60,13 @@ def _moves(node: Node) -> bool:
 
 
 class _Widening:
-    """The nodes so far; `wide` are the wide tensors that stand for narrow ones."""
+    """The nodes so far; `wide`: (narrow tensor, whether it is a constant) -> what stands for it."""
 
-    def __init__(self, graph: Graph, late: bool) -> None:
-        self.late = late
+    def __init__(self, graph: Graph, weights_of: frozenset[str] | None) -> None:
+        self.weights_of = weights_of
         self.tensors = dict(graph.tensors)
         self.nodes: list[Node] = []
-        self.wide: dict[str, str] = {}
+        self.wide: dict[tuple[str, bool], str] = {}
         self._names = Names(set(graph.tensors))
 
     def add(self, node: Node) -> None:
@@ -66,27 +74,29 @@ class _Widening:
         if _moves(node):
             self.nodes.append(node)
             return
-        inputs = tuple(self._read(name) for name in node.inputs)
+        keep = self.weights_of is None or node.op in self.weights_of
+        inputs = tuple(self._read(name, keep) for name in node.inputs)
         results = {name: self._fresh(name) for name in node.outputs if self._is_narrow(name)}
         outputs = tuple(results.get(name, name) for name in node.outputs)
         self.nodes.append(replace(node, inputs=inputs, outputs=outputs))
         for name, result in results.items():
             self.nodes.append(Node(f"{node.name}.narrow", "Narrow", (result,), (name,)))
 
-    def _read(self, name: str) -> str:
-        """The wide tensor of a name; a constant is converted here, unless late, else by a Cast."""
+    def _read(self, name: str, keep: bool) -> str:
+        """The wide tensor of a name: a constant if it is one that need not be kept, else a Cast."""
         if not self._is_narrow(name):
             return name
-        if name not in self.wide:
-            tensor, fresh = self.tensors[name], self._fresh(name)
-            self.wide[name] = fresh
-            dtype = self.tensors[fresh].dtype
-            if tensor.value is None or self.late:
-                attributes = {"to": int(np_dtype_to_tensor_dtype(dtype))}
-                self.nodes.append(Node(f"{name}.wide", "Cast", (name,), (fresh,), attributes))
+        tensor = self.tensors[name]
+        converted = tensor.value is not None and not (keep and tensor.size >= WEIGHTS)
+        if (name, converted) not in self.wide:
+            fresh = self.wide[name, converted] = self._fresh(name)
+            result = self.tensors[fresh]
+            if converted and tensor.value is not None:
+                self.tensors[fresh] = replace(result, value=tensor.value.astype(result.dtype))
             else:
-                self.tensors[fresh] = replace(self.tensors[fresh], value=tensor.value.astype(dtype))
-        return self.wide[name]
+                attributes = {"to": int(np_dtype_to_tensor_dtype(result.dtype))}
+                self.nodes.append(Node(f"{fresh}.cast", "Cast", (name,), (fresh,), attributes))
+        return self.wide[name, converted]
 
     def _is_narrow(self, name: str) -> bool:
         return bool(name) and is_narrow(self.tensors[name].dtype)
