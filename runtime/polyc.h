@@ -28,7 +28,7 @@
 
    A header with parameters undefines them at its end and is included once for each combination.
    Functions are `pc_<function>_<type>`, where a type is a scalar (f32) or a vector (f32x16).
-   f16 and bf16 are loaded, stored, chosen, and converted to and from f32.
+   The types of polyc_narrow.h are loaded, stored, chosen, and converted to and from a wide type.
    A scalar f32 function of the mathematics headers is lane 0 of the vector function of 4 lanes, so
    that a scalar remainder loop agrees bit for bit with the vector loop before it (but for the sign
    and payload of NaN, and given -mfma beside -mavx512f: without it 4 lanes have no FMA). */
@@ -40,8 +40,8 @@
 #include "polyc_narrow.h"
 
 /* What is only stored is its bits. */
-typedef u16 f16;
-typedef u16 bf16;
+typedef u16 f16, bf16;
+typedef u8 f8e4m3fn, f8e4m3fnuz, f8e5m2, f8e5m2fnuz, f8e8m0, f6e3m2, f6e2m3, f4e2m1, i4, u4, i2, u2;
 
 /* The vector types of n lanes. b8 is 0 or 1 in memory and in a scalar; in a vector register it is a
    mask, 0 or -1 a lane, which is what comparisons make and selections take. */
@@ -49,7 +49,11 @@ typedef u16 bf16;
     PC_VECTOR(f32, f32, n) PC_VECTOR(f64, f64, n) PC_VECTOR(b8, i8, n) \
     PC_VECTOR(i8, i8, n) PC_VECTOR(i16, i16, n) PC_VECTOR(i32, i32, n) PC_VECTOR(i64, i64, n) \
     PC_VECTOR(u8, u8, n) PC_VECTOR(u16, u16, n) PC_VECTOR(u32, u32, n) PC_VECTOR(u64, u64, n) \
-    PC_VECTOR(f16, u16, n) PC_VECTOR(bf16, u16, n)
+    PC_VECTOR(f16, u16, n) PC_VECTOR(bf16, u16, n) PC_VECTOR(f8e4m3fn, u8, n) \
+    PC_VECTOR(f8e4m3fnuz, u8, n) PC_VECTOR(f8e5m2, u8, n) PC_VECTOR(f8e5m2fnuz, u8, n) \
+    PC_VECTOR(f8e8m0, u8, n) PC_VECTOR(f6e3m2, u8, n) PC_VECTOR(f6e2m3, u8, n) \
+    PC_VECTOR(f4e2m1, u8, n) PC_VECTOR(i4, u8, n) PC_VECTOR(u4, u8, n) PC_VECTOR(i2, u8, n) \
+    PC_VECTOR(u2, u8, n)
 #define PC_VECTOR(type, element, n) \
     typedef element type##x##n __attribute__((vector_size(n * sizeof(element))));
 

@@ -7,17 +7,21 @@
 
 PC_INLINE i32 pc_count_bits(u32 bits) { return __builtin_popcount(bits); }
 
-/* Storage types: arithmetic is done in f32, to which they convert by themselves. */
-#define PC_HALF(type) \
+/* Storage types: arithmetic is done in a wide type, to which they convert by themselves. */
+#define PC_STORAGE(type, bits_type, wide) \
     struct type { \
-        u16 bits; \
+        bits_type bits; \
         type() = default; \
-        __host__ __device__ explicit type(f32 value) : bits(pc_round_##type(value)) {} \
-        __host__ __device__ operator f32() const { return pc_widen_##type(bits); } \
+        __host__ __device__ explicit type(wide value) : bits(pc_round_##type(value)) {} \
+        __host__ __device__ operator wide() const { return pc_widen_##type(bits); } \
     };
-PC_HALF(f16)
-PC_HALF(bf16)
-#undef PC_HALF
+PC_STORAGE(f16, u16, f32) PC_STORAGE(bf16, u16, f32)
+PC_STORAGE(f8e4m3fn, u8, f32) PC_STORAGE(f8e4m3fnuz, u8, f32)
+PC_STORAGE(f8e5m2, u8, f32) PC_STORAGE(f8e5m2fnuz, u8, f32)
+PC_STORAGE(f8e8m0, u8, f32) PC_STORAGE(f6e3m2, u8, f32) PC_STORAGE(f6e2m3, u8, f32)
+PC_STORAGE(f4e2m1, u8, f32)
+PC_STORAGE(i4, u8, i8) PC_STORAGE(u4, u8, u8) PC_STORAGE(i2, u8, i8) PC_STORAGE(u2, u8, u8)
+#undef PC_STORAGE
 
 /* ---- Vectors ---------------------------------------------------------------------------------
 
@@ -68,6 +72,11 @@ template <class V> PC_INLINE void pc_store_whole(void *p, V v)
 #define PC_SHORT_VECTORS_32(type) PC_SHORT_VECTOR(type, 2) PC_SHORT_VECTOR(type, 4)
 
 PC_SHORT_VECTORS_8(i8) PC_SHORT_VECTORS_8(u8)
+PC_SHORT_VECTORS_8(f8e4m3fn) PC_SHORT_VECTORS_8(f8e4m3fnuz)
+PC_SHORT_VECTORS_8(f8e5m2) PC_SHORT_VECTORS_8(f8e5m2fnuz)
+PC_SHORT_VECTORS_8(f8e8m0) PC_SHORT_VECTORS_8(f6e3m2) PC_SHORT_VECTORS_8(f6e2m3)
+PC_SHORT_VECTORS_8(f4e2m1)
+PC_SHORT_VECTORS_8(i4) PC_SHORT_VECTORS_8(u4) PC_SHORT_VECTORS_8(i2) PC_SHORT_VECTORS_8(u2)
 PC_SHORT_VECTORS_16(i16) PC_SHORT_VECTORS_16(u16) PC_SHORT_VECTORS_16(f16) PC_SHORT_VECTORS_16(bf16)
 PC_SHORT_VECTORS_32(i32) PC_SHORT_VECTORS_32(u32) PC_SHORT_VECTORS_32(f32)
 PC_SHORT_VECTOR(i64, 2) PC_SHORT_VECTOR(u64, 2) PC_SHORT_VECTOR(f64, 2)

@@ -17,6 +17,20 @@
 
 PC_INLINE T FN(select)(b8 condition, T a, T b) { return condition ? a : b; }
 
+/* The bits of an element in memory as an unsigned number, and back. */
+PC_INLINE PC_PASTE(u, BITS) FN(as_bits)(T a)
+{
+    PC_PASTE(u, BITS) bits;
+    memcpy(&bits, &a, sizeof a);
+    return bits;
+}
+PC_INLINE T FN(from_bits)(PC_PASTE(u, BITS) bits)
+{
+    T a;
+    memcpy(&a, &bits, sizeof a);
+    return a;
+}
+
 #if KIND != PC_STORED
 PC_INLINE b8 FN(eq)(T a, T b) { return a == b; }
 PC_INLINE b8 FN(ne)(T a, T b) { return a != b; }
@@ -77,6 +91,19 @@ PC_INLINE T FN(mod)(T a, T b)
 }
 /* One rounding where the target has fused multiply-add and contraction is on, else two. */
 PC_INLINE T FN(fma)(T a, T b, T c) { return a * b + c; }
+#if BITS == 32
+/* The power of two at or above the size of a finite number, and the nearest one, of two the larger:
+   2^-126 or above, or 0. */
+PC_INLINE T FN(power_above)(T a)
+{
+    return FN(from_bits)(((FN(as_bits)(a) & 0x7fffffff) + 0x7fffff) & 0x7f800000);
+}
+PC_INLINE T FN(power_nearest)(T a)
+{
+    const u32 size = FN(as_bits)(a) & 0x7fffffff;
+    return FN(from_bits)((size + 0x400000 - (size == 0x400000)) & 0x7f800000);
+}
+#endif
 #if BITS == 64
 /* With the 24 bits of an f32, the last of which is set if anything is lost: rounded from there to
    fewer bits it becomes what a itself would. */

@@ -51,7 +51,20 @@ typedef uint8_t b8; /* 0 or 1 */
 #define PC_KIND_f64 PC_FLOAT
 #define PC_KIND_f16 PC_STORED
 #define PC_KIND_bf16 PC_STORED
+#define PC_KIND_f8e4m3fn PC_STORED
+#define PC_KIND_f8e4m3fnuz PC_STORED
+#define PC_KIND_f8e5m2 PC_STORED
+#define PC_KIND_f8e5m2fnuz PC_STORED
+#define PC_KIND_f8e8m0 PC_STORED
+#define PC_KIND_f6e3m2 PC_STORED
+#define PC_KIND_f6e2m3 PC_STORED
+#define PC_KIND_f4e2m1 PC_STORED
+#define PC_KIND_i4 PC_STORED
+#define PC_KIND_u4 PC_STORED
+#define PC_KIND_i2 PC_STORED
+#define PC_KIND_u2 PC_STORED
 
+/* Bits in memory, where an element takes at least a byte. */
 #define PC_BITS_b8 8
 #define PC_BITS_u8 8
 #define PC_BITS_u16 16
@@ -65,6 +78,18 @@ typedef uint8_t b8; /* 0 or 1 */
 #define PC_BITS_f64 64
 #define PC_BITS_f16 16
 #define PC_BITS_bf16 16
+#define PC_BITS_f8e4m3fn 8
+#define PC_BITS_f8e4m3fnuz 8
+#define PC_BITS_f8e5m2 8
+#define PC_BITS_f8e5m2fnuz 8
+#define PC_BITS_f8e8m0 8
+#define PC_BITS_f6e3m2 8
+#define PC_BITS_f6e2m3 8
+#define PC_BITS_f4e2m1 8
+#define PC_BITS_i4 8
+#define PC_BITS_u4 8
+#define PC_BITS_i2 8
+#define PC_BITS_u2 8
 
 /* Sets *status, which threads share: all write the same value. */
 PC_INLINE void pc_raise(int *status)

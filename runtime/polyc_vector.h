@@ -160,6 +160,12 @@ PC_INLINE V FN(fill)(V v, i64 n, T e)
     return FN(blend)((M){IOTA(0)} < (PC_PASTE(i, BITS))n, v, FN(splat)(e));
 }
 
+PC_INLINE PC_PASTE3(u, BITS, PC_PASTE(x, PC_LANES)) FN(as_bits)(V a)
+{
+    return (PC_PASTE3(u, BITS, PC_PASTE(x, PC_LANES)))WRITTEN(a);
+}
+PC_INLINE V FN(from_bits)(PC_PASTE3(u, BITS, PC_PASTE(x, PC_LANES)) bits) { return READ((V)bits); }
+
 #if KIND != PC_STORED
 
 PC_INLINE B FN(eq)(V a, V b) { return TO_B8(a == b); }
@@ -257,7 +263,10 @@ PC_INLINE V FN(add)(V a, V b) { return a + b; }
 PC_INLINE V FN(mul)(V a, V b) { return a * b; }
 PC_INLINE V FN(fma)(V a, V b, V c) { return a * b + c; }
 PC_INLINE V FN(reciprocal)(V a) { return 1 / a; }
-#if BITS == 64
+#if BITS == 32
+LANEWISE_1(power_above)
+LANEWISE_1(power_nearest)
+#elif BITS == 64
 PC_INLINE V FN(round_odd)(V a)
 {
     const M lost = (M){0} + (1 << 29) - 1, rest = (M)a & lost;

@@ -42,6 +42,12 @@ from polyc.scop.expr import COMPARISONS, INT64, Call, Cast, Const
 from polyc.scop.scop import Reduction, identity
 
 INFIX = {"add": "+", "sub": "-", "mul": "*", "div": "/"}
+STORED = frozenset({"select", "as_bits", "from_bits"})
+"""Functions of values that are only stored."""
+
+OF_ARGUMENT = COMPARISONS | {"as_bits"}
+"""Functions that are named by the type of what they are applied to."""
+
 SELECTABLE = frozenset({"eq", "ne", "lt", "le", "gt", "ge"})
 
 
@@ -184,7 +190,7 @@ class Printer:
             test = arguments[0]
             if test.function in SELECTABLE and test.arguments[0].dtype == dtype:
                 function, values = f"select_{test.function}", (*test.arguments, *arguments[1:])
-        kind = arguments[0].dtype if function in COMPARISONS else dtype
+        kind = arguments[0].dtype if function in OF_ARGUMENT else dtype
         texts = [self.expr(a, scope) for a in values]
         return self._apply(function, texts, kind, scope.count)
 
@@ -213,7 +219,7 @@ class Printer:
         return self._apply("select", texts, dtype, 1) if lanes is None else _ternary(*texts)
 
     def _apply(self, function: str, values: list[str], dtype: np.dtype, lanes: int) -> str:
-        assert not is_narrow(dtype) or function == "select", f"{function} of {dtype}"
+        assert not is_narrow(dtype) or function in STORED, f"{function} of {dtype}"
         if function in INFIX and dtype.kind == "f" and len(values) == 2:
             return f"({values[0]} {INFIX[function]} {values[1]})"
         return f"{self._name(function, dtype, lanes)}({', '.join(map(_bare, values))})"

@@ -13,16 +13,16 @@ from collections.abc import Mapping, Set
 from dataclasses import dataclass
 from typing import Protocol
 
+from polyc.element_types import NARROW
+
 FLOATS = ("f32", "f64")
 SIGNED = ("i8", "i16", "i32", "i64")
 INTEGERS = (*SIGNED, "u8", "u16", "u32", "u64")
 NUMBERS = (*FLOATS, *INTEGERS)
 TYPES = (*NUMBERS, "b8")
 
-NARROW = ("f16", "bf16")
-"""Types that are loaded, stored, chosen and converted from and to f32, and nothing else."""
-
 STORABLE = (*TYPES, *NARROW)
+"""With those that are loaded, stored, chosen and converted from and to their wide type only."""
 
 LANES = (2, 4, 8, 16, 32, 64)
 
@@ -47,9 +47,10 @@ class Uses(Protocol):
 class Function:
     """One runtime function: the kinds of its operands and result, and the types it exists for.
 
-    operands: in C order; "T" a value of the type, "b8" a condition (of as many lanes), "scalar" one
-        element, "pointer" to elements, "i64" a count or a stride.
-    returns: "same" (a value of the type), "bool" (b8, as many lanes), "scalar", or "none".
+    operands: in C order; "T" a value of the type, "b8" a condition (of as many lanes), "bits" an
+        unsigned integer of its width, "scalar" one element, "pointer" to elements, "i64" a count or
+        a stride.
+    returns: "same" (a value of the type), "bool" (b8, as many lanes), "bits", "scalar", or "none".
     infix: the C operator that floats use in its place, or "".
     family: the header that defines it, `core` being polyc_scalar.h and polyc_vector.h.
     vector_only: there is no scalar function of this name.
@@ -100,6 +101,7 @@ FUNCTIONS: Mapping[str, Function] = {
     },
     "copysign": _value(2, FLOATS),
     "round_odd": _value(1, ("f64",)),
+    **{name: _value(1, ("f32",)) for name in ("power_above", "power_nearest")},
     **{name: _value(1, FLOATS, "bool") for name in ("isnan", "isinf")},
     **{name: _value(2, INTEGERS) for name in ("bitand", "bitor", "bitxor", "shl", "shr")},
     "bitnot": _value(1, INTEGERS),
@@ -109,6 +111,8 @@ FUNCTIONS: Mapping[str, Function] = {
     **{
         name: _value(2, TYPES if name in ("eq", "ne") else NUMBERS, "bool") for name in _COMPARISONS
     },
+    "as_bits": Function(("T",), STORABLE, "bits"),
+    "from_bits": Function(("bits",), STORABLE),
     "select": Function(("b8", "T", "T"), STORABLE),
     # select_lt(a, b, x, y) = select(lt(a, b), x, y), without the way through b8.
     **{f"select_{name}": _value(4, NUMBERS) for name in _COMPARISONS},
@@ -135,9 +139,9 @@ FUNCTIONS: Mapping[str, Function] = {
 
 
 def is_cast(source: str, target: str) -> bool:
-    """Whether the runtime converts from one type to another; narrow types meet f32 only."""
-    if {source, target} & {*NARROW}:
-        return "f32" in (source, target)
+    """Whether the runtime converts from one type to another; a narrow type meets its wide one."""
+    if source in NARROW or target in NARROW:
+        return NARROW.get(source) == target or NARROW.get(target) == source
     return source != target and {source, target} <= {*TYPES}
 
 

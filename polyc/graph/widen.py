@@ -24,13 +24,16 @@ from polyc.graph.bodies import Names
 from polyc.graph.ir import Graph, Node, Tensor
 
 _MOVING = (
-    "Cast CastLike Compress Concat Constant ConstantOfShape DepthToSpace Dropout Expand Flatten "
-    "Gather GatherElements GatherND Identity OneHot Pad Reshape ReverseSequence Shape Size Slice "
-    "SpaceToDepth Split Squeeze TensorScatter Tile Transpose Trilu Unsqueeze Where"
+    "BitCast Cast CastLike Compress Concat Constant ConstantOfShape DepthToSpace Dropout Expand "
+    "Flatten Gather GatherElements GatherND Identity OneHot Pad Reshape ReverseSequence Shape Size "
+    "Slice SpaceToDepth Split Squeeze TensorScatter Tile Transpose Trilu Unsqueeze Where"
 )
 MOVING = frozenset(_MOVING.split())
 """Operators that only move, choose or convert elements: these stay as they are."""
 
+
+QUANTISED = {"QuantizeLinear": (2,), "DequantizeLinear": (0, 2)}
+"""Operators that convert some inputs themselves; QuantizeLinear its result as well."""
 
 PRODUCTS = frozenset({"Gemm", "MatMul"})
 """Operators that may read a weight once, so that its size is what they wait for."""
@@ -75,8 +78,12 @@ class _Widening:
             self.nodes.append(node)
             return
         keep = self.weights_of is None or node.op in self.weights_of
-        inputs = tuple(self._read(name, keep) for name in node.inputs)
-        results = {name: self._fresh(name) for name in node.outputs if self._is_narrow(name)}
+        own = QUANTISED.get(node.op, ())
+        inputs = tuple(
+            name if k in own else self._read(name, keep) for k, name in enumerate(node.inputs)
+        )
+        rounded = () if node.op == "QuantizeLinear" else node.outputs
+        results = {name: self._fresh(name) for name in rounded if self._is_narrow(name)}
         outputs = tuple(results.get(name, name) for name in node.outputs)
         self.nodes.append(replace(node, inputs=inputs, outputs=outputs))
         for name, result in results.items():

@@ -11,6 +11,7 @@ times is converted here, at the price of its size.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import replace
 
 import islpy as isl
@@ -37,7 +38,7 @@ def convert_constants(scop: Scop) -> Scop:
     return drop_dead(replace(scop, statements=tuple(kept), arrays=arrays))
 
 
-def _converted(s: Statement, arrays: dict[str, Array], target: Array) -> np.ndarray | None:
+def _converted(s: Statement, arrays: Mapping[str, Array], target: Array) -> np.ndarray | None:
     """The value of an array that is a constant, element for element, in another type."""
     match s.value:
         case Cast(Load(array, index, dynamic=()), dtype) if s.reduction is None:

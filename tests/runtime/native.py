@@ -9,10 +9,10 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 import archspec.cpu
-import ml_dtypes
 import numpy as np
 
 from polyc.codegen.runtime_table import FUNCTIONS, preamble
+from polyc.element_types import COMPILED, is_narrow, scalar_type
 
 RUNTIME = Path(__file__).parents[2] / "runtime"
 FLAGS = [
@@ -31,8 +31,7 @@ DTYPES = {
     "b8": np.bool_,
     **{f"i{n}": np.dtype(f"int{n}") for n in (8, 16, 32, 64)},
     **{f"u{n}": np.dtype(f"uint{n}") for n in (8, 16, 32, 64)},
-    "f16": np.float16,
-    "bf16": ml_dtypes.bfloat16,
+    **{scalar_type(dtype): dtype for dtype in COMPILED if is_narrow(dtype)},
 }
 
 
@@ -118,8 +117,9 @@ def value_functions(element: str) -> Iterator[str]:
 
 def _function_loop(name: str, element: str, lanes: int, uses: Uses) -> str:
     function = FUNCTIONS[name]
-    operands = ["b8" if o == "b8" else element for o in function.operands]
-    result = "b8" if function.returns == "bool" else element
+    bits = f"u{8 * np.dtype(DTYPES[element]).itemsize}"
+    operands = [{"b8": "b8", "bits": bits}.get(o, element) for o in function.operands]
+    result = {"bool": "b8", "bits": bits}.get(function.returns, element)
     callee = f"pc_{name}_{kind(element, lanes)}"
     if function.infix and element in ("f32", "f64"):
         callee = function.infix

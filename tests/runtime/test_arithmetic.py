@@ -200,7 +200,7 @@ def test_select_takes_a_where_the_condition_holds(native, element):
     condition = rng.random(128) < 0.5
     a, b = (rng.integers(0, 2, 128).astype(DTYPES[element]) for _ in range(2))
     got = run(native, "select", element, [condition, a, b])
-    np.testing.assert_array_equal(got, np.where(condition, a, b))
+    assert got.tobytes() == np.where(condition, a, b).tobytes()
 
 
 @pytest.mark.parametrize("element", [*FLOATS, *INTEGERS])
@@ -211,6 +211,30 @@ def test_select_by_comparison_is_select_of_the_comparison(native, element, compa
     x, y = np.arange(a.size).astype(a.dtype), np.full(a.size, 77, a.dtype)
     got = run(native, f"select_{comparison}", element, [a, b, x, y])
     np.testing.assert_array_equal(got, np.where(getattr(operator, comparison)(a, b), x, y))
+
+
+@pytest.mark.parametrize("element", STORABLE)
+def test_bits_are_those_in_memory(native, element):
+    rng, size = np.random.default_rng(2), np.dtype(DTYPES[element]).itemsize
+    bits = rng.integers(0, 2 if element == "b8" else 2 ** (8 * size - 1), 128).astype(f"u{size}")
+    values = bits.view(DTYPES[element])
+    _, widths, library = native
+    for lanes in widths:
+        suffix = kind(element, lanes)
+        got = apply(library, f"as_bits_{suffix}", f"u{8 * size}", values)
+        np.testing.assert_array_equal(got, bits)
+        assert apply(library, f"from_bits_{suffix}", element, bits).tobytes() == bits.tobytes()
+
+
+@pytest.mark.parametrize("name", ["power_above", "power_nearest"])
+def test_powers_of_two(native, name):
+    x = np.resize([1, 1.5, 1.499, 1.75, 3, 5, 1e-39, 1e38, 0.7, -2.5, 2**-127, 0], 64).astype("f4")
+    fraction, exponent = np.frexp(np.abs(x).astype(np.float64))  # in [0.5, 1)
+    up = fraction > 0.5 if name == "power_above" else fraction >= 0.75
+    power = np.where(x == 0, 0, np.ldexp(0.5, exponent + up))
+    subnormal = np.abs(x) > (0 if name == "power_above" else 2.0**-127)
+    power = np.where(np.abs(x) < 2.0**-126, np.where(subnormal, 2.0**-126, 0), power)
+    np.testing.assert_array_equal(run(native, name, "f32", [x]), power.astype("f4"))
 
 
 def test_booleans(native):

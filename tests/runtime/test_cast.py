@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 
 from polyc.codegen.runtime_table import INTEGERS, NARROW, STORABLE, TYPES, is_cast
+from polyc.element_types import bit_width
 from tests.runtime.native import DTYPES, RUNNABLE, apply, cast_loops, compiled, kind
 
 PAIRS = [(a, b) for a in TYPES for b in TYPES if a != b]
@@ -57,8 +58,8 @@ def test_conversion(native, source, target):
 
 def every(element):
     """All values of a narrow type."""
-    size = np.dtype(DTYPES[element]).itemsize
-    return np.arange(2 ** (8 * size)).astype(f"u{size}").view(DTYPES[element])
+    dtype = np.dtype(DTYPES[element])
+    return np.arange(2 ** bit_width(dtype)).astype(f"u{dtype.itemsize}").view(dtype)
 
 
 def neighbourhood(element):
@@ -68,31 +69,62 @@ def neighbourhood(element):
     beyond = 2 * positive[-1] - positive[-2]
     halves = ((positive + np.append(positive[1:], beyond)) / 2).astype(np.float32)
     near = [np.nextafter(halves, np.float32(to)) for to in (0, np.inf)]
-    special = np.array([np.inf, np.nan, 3e38, 1e-45, 1e-38, 0], np.float32)
+    special = np.array([np.inf, 3e38, 1e-45, 1e-38, 0], np.float32)
     found = np.concatenate([positive.astype(np.float32), halves, *near, special])
     found = np.concatenate([found, -found])
     return np.resize(found, -(-found.size // 64) * 64)
 
 
-@pytest.mark.parametrize("element", NARROW)
+FORMATS = [n for n, wide in NARROW.items() if wide == "f32" and n != "f8e8m0"]
+WITH_NAN = [n for n in FORMATS if np.isnan(every(n).astype(np.float32)).any()]
+
+
+@pytest.mark.parametrize("element", FORMATS)
 def test_narrowing_rounds_to_the_nearest_even(native, element):
     isa, library = native
     x = neighbourhood(element)
     with np.errstate(over="ignore"):
         wanted = x.astype(DTYPES[element])
+    nan, bits = np.isnan(wanted.astype(np.float32)), f"u{wanted.itemsize}"
     for lanes in (1, isa.lanes):
         got = apply(library, f"cast_f32_{kind(element, lanes)}", element, x)
-        nan = np.isnan(wanted)
-        np.testing.assert_array_equal(np.isnan(got), nan)
-        bits = f"u{got.itemsize}"
+        np.testing.assert_array_equal(np.isnan(got.astype(np.float32)), nan)
         np.testing.assert_array_equal(got.view(bits)[~nan], wanted.view(bits)[~nan])
+
+
+@pytest.mark.parametrize("element", WITH_NAN)
+def test_nan_stays_nan(native, element):
+    isa, library = native
+    x = np.full(64, np.nan, np.float32)
+    for lanes in (1, isa.lanes):
+        got = apply(library, f"cast_f32_{kind(element, lanes)}", element, x)
+        assert np.isnan(got.astype(np.float32)).all()
 
 
 @pytest.mark.parametrize("element", NARROW)
 def test_widening_is_exact(native, element):
     isa, library = native
-    x = every(element)
+    x = np.resize(every(element), max(64, every(element).size))
     for lanes in (1, isa.lanes):
-        got = apply(library, f"cast_{element}_{kind('f32', lanes)}", "f32", x)
-        np.testing.assert_array_equal(got, x.astype(np.float32))
-        np.testing.assert_array_equal(np.signbit(got), np.signbit(x))
+        wide = NARROW[element]
+        got = apply(library, f"cast_{element}_{kind(wide, lanes)}", wide, x)
+        np.testing.assert_array_equal(got, x.astype(DTYPES[wide]))
+        if element in FORMATS:
+            np.testing.assert_array_equal(np.signbit(got), np.signbit(x.astype(np.float32)))
+
+
+@pytest.mark.parametrize("element", [n for n, wide in NARROW.items() if wide != "f32"])
+def test_narrow_integers_keep_the_lowest_bits(native, element):
+    isa, library = native
+    x = np.arange(256).astype(np.uint8).view(DTYPES[NARROW[element]])
+    for lanes in (1, isa.lanes):
+        got = apply(library, f"cast_{NARROW[element]}_{kind(element, lanes)}", element, x)
+        np.testing.assert_array_equal(got.view(np.uint8), x.astype(DTYPES[element]).view(np.uint8))
+
+
+def test_a_power_is_the_exponent_of_a_float(native):
+    isa, library = native
+    x = np.resize(np.array([1, 1.9, 2, 0.75, 2**-126, 1e-40, 3e38, np.inf, np.nan], "f4"), 64)
+    for lanes in (1, isa.lanes):
+        got = apply(library, f"cast_f32_{kind('f8e8m0', lanes)}", "f8e8m0", x)
+        np.testing.assert_array_equal(got.view(np.uint8), x.view(np.uint32) >> 23)

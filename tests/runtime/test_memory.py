@@ -7,7 +7,14 @@ import numpy as np
 import pytest
 
 from polyc.codegen.runtime_table import FLOATS, NARROW, NUMBERS, STORABLE, TYPES, preamble
-from tests.runtime.native import DTYPES, RUNNABLE, Uses, compiled
+from tests.runtime import native as runtime
+from tests.runtime.native import RUNNABLE, Uses, compiled
+
+DTYPES = {
+    name: np.dtype(f"u{np.dtype(dtype).itemsize}") if name in NARROW else dtype
+    for name, dtype in runtime.DTYPES.items()
+}
+"""What is only stored is its bits."""
 
 MEMORY = ("load", "loads", "loadn", "store", "stores", "storen", "splat", "transpose")
 REDUCTIONS = {"add": np.sum, "mul": np.prod, "min": np.min, "max": np.max}

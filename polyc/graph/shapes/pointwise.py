@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from polyc.element_types import bit_width
 from polyc.graph.ir import Node, Shape
 from polyc.graph.shapes.checks import given, require
 from polyc.graph.shapes.dims import broadcast_shapes, require_broadcast_to
@@ -68,6 +69,15 @@ def _cast_type(node: Node, inputs: Inputs) -> np.dtype:
 def infer_cast(node: Node, inputs: Inputs) -> tuple[Shape, ...]:
     """(s) -> s, of the element type that attribute `to` names"""
     return (given(inputs[0]).shape,)
+
+
+@shape_rule("BitCast", dtype=_cast_type)
+def infer_bit_cast(node: Node, inputs: Inputs) -> tuple[Shape, ...]:
+    """(s) -> s, of the element type that attribute `to` names, which is as wide"""
+    x, target = given(inputs[0]), _cast_type(node, inputs)
+    widths = bit_width(x.dtype), bit_width(target)
+    require(widths[0] == widths[1], "bits of an element", *widths, "choose a type of that width")
+    return (x.shape,)
 
 
 @shape_rule("CastLike")

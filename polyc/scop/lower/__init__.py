@@ -16,6 +16,7 @@ from polyc.scop.lower import (  # noqa: F401  (imported to fill the table of low
     activation,
     batch_normalization,
     contraction,
+    conversion,
     gather,
     generate,
     greedy,

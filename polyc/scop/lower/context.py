@@ -38,7 +38,8 @@ RESERVED = frozenset(_KEYWORDS.split())
 """What may name neither an array nor a statement."""
 
 _GENERATED = re.compile(
-    r"c\d+|.*_local(_\d+)*|partial(_\d+)+|tile_\d+|b?[fiub]\d+(x\d+)?|(pc|PC)_.*|[A-Z0-9_]+_(MAX|MIN|C)"
+    r"c\d+|.*_local(_\d+)*|partial(_\d+)+|tile_\d+|(pc|PC)_.*|[A-Z0-9_]+_(MAX|MIN|C)|"
+    r"b?[fiub]\d+(e\d+m\d+(fn(uz)?)?)?(x\d+)?"
 )
 """Names that generated code gives itself: loops, local arrays, types, the runtime, stdint.h."""
 

@@ -9,7 +9,8 @@ from collections.abc import Callable
 
 import numpy as np
 
-from polyc.element_types import FLOAT64, is_narrow, wide
+from polyc.element_types import FLOAT64, INT32, is_narrow, limits, wide
+from polyc.element_types import is_float as is_float_type
 from polyc.scop.expr import Call, Const, Expr, Within, call, cast, restrict
 
 
@@ -35,14 +36,27 @@ def is_float(x: Expr) -> bool:
 
 
 def convert(x: Expr, dtype: np.dtype) -> Expr:
-    """x as another type, rounded once; from and to narrow types by way of their wide type."""
+    """x as another type, rounded once; from and to narrow types by way of their wide type.
+
+    A float becomes a narrow integer by way of int32, whose lowest bits it keeps.
+    """
     if x.dtype == dtype:
         return x
     if is_narrow(x.dtype):
         return convert(cast(x, wide(x.dtype)), dtype)
-    if is_narrow(dtype) and x.dtype == FLOAT64:
+    if not is_narrow(dtype):
+        return cast(x, dtype)
+    if x.dtype == FLOAT64 and is_float_type(dtype):
         x = function("round_odd")(x)  # or else halves of the narrow type could be made on the way
+    if is_float(x) and not is_float_type(dtype):
+        x = cast(x, INT32)
     return cast(cast(x, wide(dtype)), dtype)
+
+
+def saturated(x: Expr, dtype: np.dtype) -> Expr:
+    """x, with what is beyond the finite numbers of a type, infinities too, as the last of them."""
+    low, high = limits(dtype)
+    return maximum(minimum(x, high), low)
 
 
 def as_float(x: Expr) -> Expr:
@@ -72,6 +86,7 @@ ge = function("ge")
 gt = function("gt")
 isinf = function("isinf")
 isnan = function("isnan")
+le = function("le")
 log = function("log")
 log1p = function("log1p")
 lt = function("lt")

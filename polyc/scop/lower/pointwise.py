@@ -12,7 +12,7 @@ from functools import partial, reduce
 import numpy as np
 
 from polyc.graph.ir import Node
-from polyc.scop.expr import BOOL, Cast, Expr, cast
+from polyc.scop.expr import BOOL, Expr, cast
 from polyc.scop.lower.context import Lowering, lowers
 from polyc.scop.lower.functions import (
     FLOAT64,
@@ -20,7 +20,6 @@ from polyc.scop.lower.functions import (
     as_float,
     both,
     constant,
-    convert,
     div,
     erf,
     function,
@@ -115,27 +114,6 @@ def _named(name: str) -> Formula:
 lower_with({op: _named(op.lower()) for op in SAME_NAME.split()})
 lower_with({op: _named(name) for op, name in RENAMED.items()})
 lower_with(FORMULAS)
-
-
-@lowers("Cast", "CastLike")
-def lower_cast(ctx: Lowering, node: Node) -> None:
-    """Y[i…] = (type) X[i…]; a view where the type stays."""
-    if ctx.type(node.outputs[0]).dtype == ctx.type(node.inputs[0]).dtype:
-        ctx.bind(node.outputs[0], ctx.ref(node.inputs[0]))
-        return
-    result = ctx.result(node)
-    space = ctx.grid(node, result.shape)
-    value = convert(operand(ctx, space, node.inputs[0]), result.dtype)
-    ctx.assign(node, space, result, space.iterators, value)
-
-
-@lowers("Narrow")
-def lower_narrow(ctx: Lowering, node: Node) -> None:
-    """Y[i…] = X[i…] in the narrow type that memory holds (`graph/widen.py`)"""
-    result = ctx.result(node)
-    space = ctx.grid(node, result.shape)
-    value = Cast(operand(ctx, space, node.inputs[0]), result.dtype, for_storage=True)
-    ctx.assign(node, space, result, space.iterators, value)
 
 
 @lowers("Clip")

@@ -13,6 +13,8 @@ from collections.abc import Callable, Sequence
 
 import numpy as np
 
+from polyc.element_types import FLOAT32, INT32, wide
+from polyc.element_types import is_float as is_float_type
 from polyc.graph.ir import Node
 from polyc.graph.shapes.quantization import scale_indices
 from polyc.graph.shapes.signature import element_type
@@ -23,11 +25,11 @@ from polyc.scop.lower.contraction import contract_matrices
 from polyc.scop.lower.functions import (
     add,
     as_float,
+    convert,
     div,
     function,
-    maximum,
-    minimum,
     mul,
+    saturated,
     sub,
 )
 from polyc.scop.lower.padding import padded
@@ -35,46 +37,56 @@ from polyc.scop.lower.pointwise import element_at
 from polyc.scop.lower.space import Ref, Space
 from polyc.scop.lower.window import convolve, window_padding
 
-INT32 = np.dtype(np.int32)
-FLOAT32 = np.dtype(np.float32)
-
 round_even = function("round")
 
 
 def saturate(x: Expr, zero: Expr | None, dtype: np.dtype) -> Expr:
     """round(x) + zero, at most and at least what the integer type holds."""
-    limits = np.iinfo(dtype)
     whole = round_even(x)
-    moved = whole if zero is None else add(whole, cast(zero, x.dtype))
-    return cast(maximum(minimum(moved, float(limits.max)), float(limits.min)), dtype)
+    moved = whole if zero is None else add(whole, convert(zero, x.dtype))
+    return convert(saturated(moved, dtype), dtype)
 
 
 @lowers("QuantizeLinear")
 def lower_quantize(ctx: Lowering, node: Node) -> None:
-    """y[i] = saturate(round(x[i] / scale[block of i]) + zero[block of i])"""
+    """y[i] = saturate(round(x[i] / scale[block of i]) + zero[block of i]); floats round by their
+    type, are not moved, and saturate if the node says so"""
     result = ctx.result(node)
     space = ctx.grid(node, result.shape)
     x = space.load(ctx.ref(node.inputs[0]), *space.iterators)
-    at = scale_indices(node, ctx.type(node.inputs[0]), ctx.type(node.inputs[1]))
-    scale = as_float(element_at(ctx, space, node.inputs[1], at))
+    scale = as_float(_parameter(ctx, node, space, 1))
     if node.get("precision", 0):
-        scale = cast(scale, element_type(int(node.get("precision"))))
-    zero = element_at(ctx, space, node.inputs[2], at) if ctx.has(node, 2) else None
+        scale = convert(scale, element_type(int(node.get("precision"))))
+        scale = cast(scale, wide(scale.dtype))
     quotient = div(cast(x, scale.dtype), scale)
-    ctx.assign(node, space, result, space.iterators, saturate(quotient, zero, result.dtype))
+    if is_float_type(result.dtype):
+        kept = saturated(quotient, result.dtype) if node.get("saturate", 1) else quotient
+        value = convert(kept, result.dtype)
+    else:
+        zero = _parameter(ctx, node, space, 2) if ctx.has(node, 2) else None
+        value = saturate(quotient, zero, result.dtype)
+    ctx.assign(node, space, result, space.iterators, value)
 
 
 @lowers("DequantizeLinear")
 def lower_dequantize(ctx: Lowering, node: Node) -> None:
-    """y[i] = (x[i] - zero[block of i]) * scale[block of i]"""
+    """y[i] = (x[i] - zero[block of i]) * scale[block of i]; the zero of floats is 0"""
     result = ctx.result(node)
     space = ctx.grid(node, result.shape)
-    at = scale_indices(node, ctx.type(node.inputs[0]), ctx.type(node.inputs[1]))
-    x = cast(space.load(ctx.ref(node.inputs[0]), *space.iterators), INT32)
-    if ctx.has(node, 2):
-        x = sub(x, cast(element_at(ctx, space, node.inputs[2], at), INT32))
-    scale = cast(element_at(ctx, space, node.inputs[1], at), result.dtype)
-    ctx.assign(node, space, result, space.iterators, mul(cast(x, result.dtype), scale))
+    x = space.load(ctx.ref(node.inputs[0]), *space.iterators)
+    exact = FLOAT32 if is_float_type(x.dtype) else INT32
+    moved = convert(x, exact)
+    if ctx.has(node, 2) and exact == INT32:
+        moved = sub(moved, convert(_parameter(ctx, node, space, 2), INT32))
+    scale = cast(_parameter(ctx, node, space, 1), result.dtype)
+    ctx.assign(node, space, result, space.iterators, mul(cast(moved, result.dtype), scale))
+
+
+def _parameter(ctx: Lowering, node: Node, space: Space, position: int) -> Expr:
+    """The scale or the zero point of the element [i0, i1, …] of input 0."""
+    name = node.inputs[position]
+    at = scale_indices(node, ctx.type(node.inputs[0]), ctx.type(name))
+    return element_at(ctx, space, name, at)
 
 
 def _centred(ctx: Lowering, node: Node, tensor: str, zero: str, at: Sequence[str]) -> Ref:
