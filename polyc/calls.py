@@ -140,7 +140,7 @@ class Binder:
                 value = np.asarray(value, spec.dtype)
             except (ValueError, TypeError, OverflowError) as error:
                 raise ShapeError(f"{where} cannot be made a {spec.dtype} array: {error}") from error
-        array = np.asarray(value)
+        array = _as_numpy(value)
         _check(where, spec, array)
         return np.require(array, requirements=["C", "A"])
 
@@ -155,6 +155,18 @@ class Binder:
 
     def _out(self, spec: TensorSpec) -> str:
         return f"model {self._model!r}, `out` for output {spec.name!r}"
+
+
+def _as_numpy(value: Any) -> ndarray:
+    """NumPy's view of an array; by DLPack where its library cannot name the type to NumPy."""
+    try:
+        return np.asarray(value)
+    except TypeError:
+        if not hasattr(value, "__dlpack__"):
+            raise
+        from polyc.cuda.dlpack import host_array  # needed by few, and not free to import
+
+        return host_array(value)
 
 
 def _size(spec: TensorSpec) -> int:

@@ -11,7 +11,7 @@ import numpy as np
 
 from polyc.calls import Binder
 from polyc.cuda.array import DeviceArray, borrow, is_on_device
-from polyc.cuda.dlpack import Borrowed
+from polyc.cuda.dlpack import Borrowed, host_array
 from polyc.cuda.library import CudaLibrary
 from polyc.element_types import is_narrow
 from polyc.errors import ShapeError
@@ -98,9 +98,12 @@ def bind_outputs(
 
 def to_host(value: Any) -> Any:
     """An array of another library that is not on the device, as NumPy's; else the value itself."""
-    if hasattr(value, "__dlpack__"):
+    if not hasattr(value, "__dlpack__"):
+        return value
+    try:
         return np.from_dlpack(value)
-    return value
+    except (BufferError, RuntimeError):  # an element type that NumPy's own DLPack has not
+        return host_array(value)
 
 
 def allocate(

@@ -9,9 +9,11 @@ from __future__ import annotations
 
 import ctypes
 import functools
+import math
 from dataclasses import dataclass
 from typing import Any
 
+import ml_dtypes
 import numpy as np
 
 from polyc.element_types import BFLOAT16
@@ -23,8 +25,18 @@ CPU, CUDA, PINNED, MANAGED = 1, 2, 3, 13
 _CODES = {"i": 0, "u": 1, "f": 2, "b": 6}
 """numpy.dtype.kind -> DLDataTypeCode"""
 
-_NAMED = {BFLOAT16: 4}
-"""Element types -> DLDataTypeCode, where the code stands for one type."""
+_NAMED = {
+    BFLOAT16: 4,
+    np.dtype(ml_dtypes.float8_e4m3fn): 10,
+    np.dtype(ml_dtypes.float8_e4m3fnuz): 11,
+    np.dtype(ml_dtypes.float8_e5m2): 12,
+    np.dtype(ml_dtypes.float8_e5m2fnuz): 13,
+    np.dtype(ml_dtypes.float8_e8m0fnu): 14,
+}
+"""Element types -> DLDataTypeCode, where the code stands for one type.
+
+Those of fewer than eight bits have none here: DLPack packs them.
+"""
 
 _LAYOUT = """
 typedef struct { int32_t type; int32_t id; } device;
@@ -101,6 +113,23 @@ def read_capsule(capsule: Any) -> Borrowed:
     )
 
 
+def host_array(value: Any) -> np.ndarray:
+    """An array of another library in the host's memory as NumPy's, of whatever element type.
+
+    Nothing is copied. Raises ShapeError for one that cannot be seen so.
+    """
+    try:
+        borrowed = read_capsule(value.__dlpack__())
+    except (BufferError, RuntimeError) as error:
+        raise ShapeError(f"a {type(value).__name__} cannot be read: {error}") from error
+    if borrowed.dtype is None or not borrowed.contiguous or value.__dlpack_device__()[0] != CPU:
+        raise ShapeError(f"a {type(value).__name__} must be on the host, row-major without gaps")
+    size = borrowed.dtype.itemsize * math.prod(borrowed.shape)
+    memory: Any = (ctypes.c_char * size).from_address(borrowed.address)
+    memory.owner = borrowed.owner  # the array holds the memory, and that its owner
+    return np.ndarray(borrowed.shape, borrowed.dtype, memory)
+
+
 def is_contiguous(shape: tuple[int, ...], strides: tuple[int, ...] | None) -> bool:
     """Whether these strides, in elements, are those of a row-major array without gaps."""
     if strides is None or 0 in shape:
@@ -114,8 +143,10 @@ def is_contiguous(shape: tuple[int, ...], strides: tuple[int, ...] | None) -> bo
 
 
 def element_code(dtype: np.dtype) -> tuple[int, int]:
-    """(DLDataTypeCode, bits) of an element type."""
-    code = _NAMED[dtype] if dtype in _NAMED else _CODES[dtype.kind]
+    """(DLDataTypeCode, bits) of an element type; BufferError for one that DLPack has not so."""
+    code = _NAMED.get(dtype, _CODES.get(dtype.kind))
+    if code is None:
+        raise BufferError(f"DLPack packs elements of {dtype}; here each takes a byte")
     return code, 8 * dtype.itemsize
 
 

@@ -107,3 +107,30 @@ def test_a_saved_model_knows_its_types(tmp_path):
     assert loaded.run({"x": x})["y"].dtype == x.dtype
     with pytest.raises(ShapeError, match=r"astype\(ml_dtypes.bfloat16\)"):
         loaded.run({"x": x.astype(np.float32)})
+
+
+@pytest.mark.cuda
+def test_arrays_of_other_libraries():
+    """bfloat16 by DLPack, which NumPy's own has not: from the device, and on the host."""
+    options = replace(options_from_environment(), emulated=True)
+    x = np.arange(6).astype(ml_dtypes.bfloat16).reshape(2, 3)
+    graph = Graph.of(y=ops.input("x", x.shape, x.dtype) * 2.0)
+    there = polyc.compile(graph, target="cuda:sm_80", options=options)
+    y = there(there.to_device(x))
+
+    class Foreign:
+        """An array of another library, which NumPy cannot make one of its own."""
+
+        def __array__(self, *_, **__):
+            raise TypeError("no such scalar type")
+
+        def __dlpack__(self, **asked):
+            return y.__dlpack__(**asked)
+
+        def __dlpack_device__(self):
+            return y.__dlpack_device__()
+
+    expected = (x * 4).astype(x.dtype)
+    np.testing.assert_array_equal(there(Foreign()).numpy(), expected)
+    np.testing.assert_array_equal(polyc.compile(graph, threads=1)(Foreign()), expected)
+    assert y.__cuda_array_interface__["typestr"] == "<V2"
