@@ -8,7 +8,7 @@ they read, and by the values that were made constants.
 from __future__ import annotations
 
 from collections import OrderedDict
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -219,8 +219,3 @@ def _signature(call: Call, steering: set[str]) -> Callable[[str], Any]:
         return (*kind, np.asarray(value).tobytes()) if name in steering else kind
 
     return sign
-
-
-def outputs_of(call: Call, names: Sequence[str]) -> Iterator[tuple[str, Any]]:
-    """The model's outputs, by name."""
-    return ((name, call.get(name)) for name in names)

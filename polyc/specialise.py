@@ -24,7 +24,7 @@ from polyc.graph.ir import Graph, Tensor
 from polyc.graph.onnx_import import UntypedModel, read_model
 from polyc.graph.stage import Late
 from polyc.model import CompiledModel
-from polyc.plan import Call, Compile, Plan, outputs_of
+from polyc.plan import Call, Compile, Plan
 from polyc.report.report import Fallback, Report
 from polyc.sizes import SizeRange, measure_sizes
 from polyc.spec import TensorSpec
@@ -76,23 +76,24 @@ class SpecialisingModel(CompiledModel):
         }
         waiting = [Late(node) for node in model.nodes]
         self._plan = Plan(model.name, waiting, model.constants, model.outputs, compile)
-        self._last: Call | None = None
+        self._last: tuple[list[CompiledModel], list[Late]] | None = None
 
     def __call__(self, *arrays: Any, out: Any = None, **named: Any) -> Any:
         """As any model's; `out` must have the shapes that the values lead to."""
-        results = list(self._run(self._arrange(arrays, named)).values())
+        call = self._run(self._arrange(arrays, named))
+        results = [call.get(name) for name in self._results]
         if out is not None:
             given = [out] if len(results) == 1 and not isinstance(out, list | tuple) else list(out)
             results = [_write(r, o) for r, o in zip(results, given, strict=True)]
         return results[0] if len(results) == 1 else tuple(results)
 
     def run(self, feeds: Mapping[str, Any]) -> dict[str, Any]:
-        return self._run(self._arrange((), feeds))
+        call = self._run(self._arrange((), feeds))
+        return {name: call.get(name) for name in self._results}
 
     def profile(self, feeds: Mapping[str, Any], repeats: int = 7) -> tuple[float, ...]:
-        self._run(self._arrange((), feeds))
-        assert self._last is not None
-        parts = [model.profile(own, repeats) for model, own in self._last.models]
+        call = self._run(self._arrange((), feeds))
+        parts = [model.profile(own, repeats) for model, own in call.models]
         return tuple(seconds for part in parts for seconds in part)
 
     def explain(self, feeds: Mapping[str, Any] | None = None) -> Report:
@@ -100,14 +101,14 @@ class SpecialisingModel(CompiledModel):
         seconds = None if feeds is None else self.profile(feeds)
         if self._last is None:
             self._refuse("explain() without feeds before the first call")
-        reports = [model.explain() for model, _ in self._last.models]
-        whole = join_reports(self.name, reports, self._last.evaluated)
+        models, evaluated = self._last
+        whole = join_reports(self.name, [model.explain() for model in models], evaluated)
         return whole if seconds is None else whole.with_seconds(seconds)
 
     @property
     def place(self) -> str:
-        models = self._last.models if self._last else []
-        return models[0][0].place if models else "compiled when it is called"
+        models = self._last[0] if self._last else []
+        return models[0].place if models else "compiled when it is called"
 
     @property
     def weights_bytes(self) -> int:
@@ -132,16 +133,16 @@ class SpecialisingModel(CompiledModel):
             f"compiled ({self.reason}); make values initializers and give sizes in dims"
         )
 
-    def _run(self, feeds: Mapping[str, Any]) -> dict[str, Any]:
-        """The stages, one after the other; then the results."""
+    def _run(self, feeds: Mapping[str, Any]) -> Call:
+        """The stages, one after the other; what is kept of a call holds none of its arrays."""
         call = Call(dict(self._constants))
         for name, value in feeds.items():
             call.put(name, value)
         plan: Plan | None = self._plan
         while plan is not None:
             plan = plan.run(call)
-        self._last = call
-        return dict(outputs_of(call, self._results))
+        self._last = [model for model, _ in call.models], call.evaluated
+        return call
 
     def _arrange(self, arrays: Sequence[Any], named: Mapping[str, Any]) -> dict[str, Any]:
         """Arguments by name: all of them, once, of the types that the inputs have."""
