@@ -116,6 +116,36 @@ def test_a_value_that_much_decides_is_computed_by_a_stage(compiled):
         model(x, m, out=np.empty(4, np.float32))
 
 
+GROW = """g (float[2] x, int64 n) => (float[k] y) {
+    one = Constant<value_int = 1>() c = Cast<to = 9>(one)
+    y = Loop(n, c, x) <body = b (int64 i, bool go, float[m] a) => (bool go, float[q] r) {
+        r = Concat<axis = 0>(a, x) }> }"""
+
+UNTIL = """g (float[2] x) => (float[2] y) {
+    ten = Constant<value_int = 10>() one = Constant<value_int = 1>() c = Cast<to = 9>(one)
+    y = Loop(ten, c, x) <body = b (int64 i, bool go, float[2] a) => (bool still, float[2] r) {
+        two = Constant<value_float = 2.0>() r = Mul(a, two)
+        axes = Constant<value_ints = [0]>() s = ReduceSum<keepdims = 0>(r, axes)
+        limit = Constant<value_float = 20.0>() still = Less(s, limit) }> }"""
+
+EITHER = """g (float[40] x) => (float[40] y) {
+    axes = Constant<value_ints = [0]>() s = ReduceSum<keepdims = 0>(x, axes)
+    zero = Constant<value_float = 0.0>() c = Greater(s, zero)
+    y = If(c) <then_branch = t () => (float[40] v) { v = Exp(x) },
+               else_branch = e () => (float[40] w) { w = Neg(x) }> }"""
+
+
+def test_control_flow_that_data_decides(compiled):
+    x = np.float32([1, 2])
+    for n in (0, 3, 1):
+        assert_as_reference(compiled, model_of(GROW), x=x, n=np.array(n))
+    for start in (x, 3 * x):
+        assert_as_reference(compiled, model_of(UNTIL), x=start)
+    wide = RNG.standard_normal(40).astype(np.float32)
+    for sign in (1, -1):
+        assert_as_reference(compiled, model_of(EITHER), x=sign * wide)
+
+
 def test_names_of_stages_do_not_collide(compiled):
     nodes = [helper.make_node("Identity", ["s"], ["t"]),
              helper.make_node("SequenceAt", ["t", "at"], ["y"])]  # fmt: skip

@@ -51,14 +51,17 @@ def expand_trim(node: Node, inputs: Operands) -> Body:
 
 
 def expand_non_zero(node: Node, inputs: Operands) -> Body:
-    """x[a, b] -> int64[2, count]: the indices of what is not 0, in order."""
+    """x[a, b] -> int64[2, count]: indices of what is not 0, in order; of a scalar [0, count]."""
     c, x = Composer(), given(inputs[0])
-    shape = fixed_all(x.shape, "a dimension of X") or (1,)
+    shape = fixed_all(x.shape, "a dimension of X")
     size = math.prod(shape)
     if size == 0:
         return c.body(node.inputs, (c.constant(np.zeros((len(shape), 0)), np.int64),))
     flags = c("Reshape", _is_true(c, node.inputs[0], x.dtype), c.integers(1, size))
     places, counts = find_true(c, flags, (1, size), size)
+    if not shape:
+        nothing = c.constant(np.zeros((0, 1)), np.int64)
+        return c.body(node.inputs, (trim(c, nothing, counts, 1),))
     steps = np.array([math.prod(shape[k + 1 :]) for k in range(len(shape))])[:, None]
     divided = c("Div", places, c.constant(steps, np.int64))
     indices = c("Mod", divided, c.constant(np.array(shape)[:, None], np.int64))
@@ -111,6 +114,8 @@ def expand_unique(node: Node, inputs: Operands) -> Body:
     turned = c("Transpose", data, perm=order) if axis else data
     width = math.prod(extents[k] for k in order[1:])
     rows = c("Reshape", turned, c.integers(n, width))
+    if width == 0:  # slices without elements are equal, as are those of one zero
+        rows, width = c.constant(np.zeros((n, 1)), x.dtype), 1
     if x.dtype == np.bool_:
         rows = c("Cast", rows, to=TensorProto.UINT8)
     same, less = _compare_rows(c, rows, n, width, x.dtype.kind == "f")

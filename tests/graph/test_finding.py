@@ -26,6 +26,17 @@ def test_non_zero(compiled, shape):
     assert not model.outputs or not model.explain().fallbacks
 
 
+def test_non_zero_of_a_scalar(compiled):
+    source = model_of("g (float x) => (int64[r, n] y) { y = NonZero(x) }")
+    for x in (0, 3):
+        assert_as_reference(compiled, source, x=np.array(x, np.float32))
+
+
+def test_slices_without_elements_are_equal(compiled):
+    source = model_of("g (float[2, 0] x) => (float[n, m] y) { y = Unique<axis = 0>(x) }")
+    assert_as_reference(compiled, source, x=np.zeros((2, 0), np.float32))
+
+
 def test_what_follows_is_compiled_for_the_size_that_was_found(compiled):
     source = model_of("""g (bool[4, 5] x, float[5, 3] w) => (float[3] y, int64[n] k) {
         i = NonZero(x)

@@ -38,6 +38,14 @@ def test_roi_align(compiled, mode, ratio, half):
     assert not model.explain().fallbacks
 
 
+def test_no_region(compiled):
+    source = model_of("""g (float[1, 2, 5, 5] x, float[0, 4] rois, int64[0] image)
+        => (float[0, 2, 3, 3] y) {
+        y = RoiAlign<output_height = 3, output_width = 3>(x, rois, image) }""")
+    feeds = {"rois": np.zeros((0, 4), np.float32), "image": np.zeros(0, np.int64)}
+    assert_as_reference(compiled, source, x=draw(1, 2, 5, 5), **feeds)
+
+
 def test_max_roi_pool(compiled):
     source = model_of("""g (float[2, 3, 9, 11] x, float[4, 5] rois) => (float[4, 3, 2, 3] y) {
         y = MaxRoiPool<pooled_shape = [2, 3], spatial_scale = 0.5>(x, rois) }""")

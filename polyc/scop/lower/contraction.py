@@ -46,8 +46,8 @@ def contract_matrices(
     columns = ["j"] if right.rank > 1 else []
     batch = output[: len(output) - len(rows) - len(columns)]
     # a batch of one is left out, so that it is the plain product of two matrices
-    outer = [f"b{d}" if n > 1 else "0" for d, n in enumerate(batch)]
-    kept = {i: n for i, n in zip(outer, batch, strict=True) if n > 1}
+    outer = [f"b{d}" if n != 1 else "0" for d, n in enumerate(batch)]
+    kept = {i: n for i, n in zip(outer, batch, strict=True) if n != 1}
     kept |= dict(zip([*rows, *columns], output[len(batch) :], strict=True))
     space = ctx.space(node, **kept, k=left.shape[-1])
     a = space.load(left, *broadcast_indices(outer, left.shape[:-2]), *rows, "k")
