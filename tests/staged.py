@@ -33,14 +33,14 @@ def assert_same(got, want, rtol=1e-5, atol=1e-6):
         np.testing.assert_allclose(got, want, rtol=rtol, atol=atol)
 
 
-def assert_as_reference(compiled, source, **feeds):
+def assert_as_reference(compiled, source, tolerance=1e-5, **feeds):
     """The same results as the reference evaluator's; the compiled model is returned."""
     model = compiled(source)
     got = model.run(feeds)
     with np.errstate(all="ignore"):
         expected = ReferenceEvaluator(source).run(None, feeds)
     for output, want in zip(source.graph.output, expected, strict=True):
-        assert_same(got[output.name], want)
+        assert_same(got[output.name], want, tolerance, tolerance / 10)
     return model
 
 

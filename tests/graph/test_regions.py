@@ -70,7 +70,8 @@ def test_deform_conv(compiled, case):
     source = model_of(f"""g ({declared}) => (float[n, m, h, k] y) {{
         y = DeformConv<group = {groups}, offset_group = {shared} {", " * bent}{attributes}>
             (x, w, o{more}) }}""")
-    assert_as_reference(compiled, source, **{n: draw(*s) for n, s in sizes.items()})
+    # Positions are rounded on their way through GridSample's units.
+    assert_as_reference(compiled, source, 1e-4, **{n: draw(*s) for n, s in sizes.items()})
 
 
 def test_max_unpool_undoes_max_pool(compiled):
