@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import statistics
+from collections import OrderedDict
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -12,10 +14,27 @@ import numpy as np
 from polyc.build.bundle import Manifest
 from polyc.build.load import load_library
 from polyc.build.pages import allocate_pages
+from polyc.calls import Binder
 from polyc.model import CompiledModel
+from polyc.sizes import evaluate, measure_sizes
 from polyc.target.machine import available_cores
 
 Arrays = np.ndarray | Sequence[np.ndarray]
+
+MAX_VARIANTS = 256
+"""Sets of sizes for which calls are prepared at a time; that takes microseconds, and no memory."""
+
+
+@dataclass(frozen=True)
+class Variant:
+    """A model for sizes that are known: its arguments, and what C is told.
+
+    sizes: an array of int64 in C, in the manifest's order; arena_bytes: what a call works in.
+    """
+
+    binder: Binder
+    sizes: Any
+    arena_bytes: int
 
 
 class CpuModel(CompiledModel):
@@ -32,23 +51,27 @@ class CpuModel(CompiledModel):
         self._weights = self._view(loaded.weights)
         # list.append and list.pop are atomic, so the pool needs no lock.
         self._arenas: list[Any] = []
+        self._variants: OrderedDict[tuple[int, ...], Variant] = OrderedDict()
+        self._fixed = None if manifest.sizes else self._make_variant({})
 
     def __call__(
         self, *arrays: Any, out: Arrays | None = None, **named: Any
     ) -> np.ndarray | tuple[np.ndarray, ...]:
-        bound = self._binder.bind_inputs(arrays, named)
+        variant = self._fixed or self._find_variant(arrays, named)
+        bound = variant.binder.bind_inputs(arrays, named)
         if out is None:
-            results = self._binder.allocate_outputs()
+            results = variant.binder.allocate_outputs()
         else:
             given = (out,) if isinstance(out, np.ndarray) else tuple(out)
-            results = self._binder.check_outputs(given)
-        self._execute(self._run, bound + results)
+            results = variant.binder.check_outputs(given)
+        self._execute(self._run, variant, bound + results)
         return results[0] if len(results) == 1 else tuple(results)
 
     def run(self, feeds: Mapping[str, Any]) -> dict[str, np.ndarray]:
-        bound = self._binder.bind_inputs((), feeds)
-        results = self._binder.allocate_outputs()
-        self._execute(self._run, bound + results)
+        variant = self._fixed or self._find_variant((), feeds)
+        bound = variant.binder.bind_inputs((), feeds)
+        results = variant.binder.allocate_outputs()
+        self._execute(self._run, variant, bound + results)
         return dict(zip(self._results, results, strict=True))
 
     def profile(self, feeds: Mapping[str, Any], repeats: int = 7) -> tuple[float, ...]:
@@ -57,28 +80,60 @@ class CpuModel(CompiledModel):
         All threads wait for one another around each launch, so that its time is its own. Launches
         that run side by side in a call do not here, and the sum is more than the time of a call.
         """
-        arrays = self._binder.bind_inputs((), feeds) + self._binder.allocate_outputs()
+        variant = self._fixed or self._find_variant((), feeds)
+        arrays = variant.binder.bind_inputs((), feeds) + variant.binder.allocate_outputs()
         size = len(self._manifest.launches)
         seconds = self._ffi.new("double[]", max(size, 1))
         profile = self._library.polyc_profile
         runs = []
         for _ in range(repeats + 1):
-            self._execute(lambda *call: profile(*call, seconds), arrays)
+            self._execute(lambda *call: profile(*call, seconds), variant, arrays)
             runs.append(list(seconds)[:size])
         return tuple(statistics.median(times) for times in zip(*runs[1:], strict=True))
 
-    def _execute(self, function: Any, arrays: Sequence[np.ndarray]) -> None:
-        """Call polyc_run, or a function of its form, on a model's inputs and outputs."""
+    def _find_variant(self, arrays: Sequence[Any], named: Mapping[str, Any]) -> Variant:
+        """What is prepared for the sizes of a call."""
+        shapes = [tuple(np.shape(value)) for value in self._binder.arrange(arrays, named)]
+        sizes = measure_sizes(self.name, self.inputs, shapes, self._manifest.sizes)
+        key = tuple(sizes[size.name] for size in self._manifest.sizes)
+        variant = self._variants.get(key)
+        if variant is None:
+            variant = self._variants[key] = self._make_variant(sizes)
+            if len(self._variants) > MAX_VARIANTS:
+                self._variants.popitem(last=False)
+        return variant
+
+    def _make_variant(self, sizes: Mapping[str, int]) -> Variant:
+        inputs = [
+            replace(spec, shape=tuple(sizes[d] if isinstance(d, str) else d for d in spec.shape))
+            for spec in self.inputs
+        ]
+        outputs = [
+            replace(spec, shape=tuple(evaluate(extent, sizes) for extent in shape))
+            for spec, shape in zip(self.outputs, self._manifest.shapes, strict=True)
+        ]
+        told = self._ffi.new("int64_t[]", [sizes[s.name] for s in self._manifest.sizes] or [0])
+        arena_bytes = self._library.polyc_arena_bytes(told)
+        return Variant(Binder(self.name, inputs, outputs), told, arena_bytes)
+
+    def _take_arena(self, size: int) -> Any:
         try:
             arena = self._arenas.pop()
         except IndexError:
-            arena = self._view(allocate_pages(max(self._manifest.arena_bytes, 1)))
+            arena = None
+        if arena is None or len(arena) < size:
+            arena = self._view(allocate_pages(max(size, 1)))
+        return arena
+
+    def _execute(self, function: Any, variant: Variant, arrays: Sequence[np.ndarray]) -> None:
+        """Call polyc_run, or a function of its form, on a model's inputs and outputs."""
+        arena = self._take_arena(variant.arena_bytes)
         try:
             io = list(map(self._view, arrays))
-            status = function(io, self._weights, arena, self.threads)
+            status = function(io, self._weights, arena, variant.sizes, self.threads)
         finally:
             self._arenas.append(arena)
         if status < 0:
-            raise self._binder.overlap(-status - 1)
+            raise variant.binder.overlap(-status - 1)
         if status:
             raise self._bad_index(status - 1)

@@ -29,7 +29,8 @@ class CompiledModel(ABC):
         self.inputs: tuple[TensorSpec, ...] = manifest.inputs
         self.outputs: tuple[TensorSpec, ...] = manifest.outputs
         self._results = [s.name for s in self.outputs]
-        self._binder = Binder(self.name, self.inputs, self.outputs)
+        # Where sizes are known only at run time, what depends on them is prepared by call.
+        self._binder = Binder(self.name, self.inputs, () if manifest.sizes else self.outputs)
         self.threads: int = 1
 
     @abstractmethod

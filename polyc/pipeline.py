@@ -13,10 +13,12 @@ from polyc.analysis.proof import add_up, counted
 from polyc.analysis.verify import LaunchAccess, verify_arguments, verify_program
 from polyc.codegen.cuda.grid import DeviceText
 from polyc.codegen.program import Launch, Program, StoredArray
+from polyc.errors import NotFixed
 from polyc.graph.fix_sizes import fix_graph
 from polyc.graph.ir import Graph
 from polyc.graph.onnx_import import import_onnx
 from polyc.graph.simplify import simplify
+from polyc.graph.sizes import find_parameters
 from polyc.graph.widen import PRODUCTS, widen
 from polyc.kernels import CompiledKernels, Emit, compile_kernels, ignore
 from polyc.mapping.cuda.fuse_rows import fuse_rows
@@ -39,6 +41,7 @@ from polyc.scop.merge_copies import merge_copies
 from polyc.scop.remove_frames import remove_frames
 from polyc.scop.scop import Scop
 from polyc.scop.split_reductions import Grain, split_reductions
+from polyc.sizes import Extent, Parameter, Size, assume, spell_shape
 from polyc.spec import TensorSpec
 from polyc.target.cuda import CudaTarget
 from polyc.target.machine import Target
@@ -84,9 +87,13 @@ class Compiled:
 
 @dataclass(frozen=True)
 class ClusteredModel:
-    """A model after step 5: what each kernel will compute, and how arrays are stored."""
+    """A model after step 5: what each kernel will compute, and how arrays are stored.
+
+    `sizes` are those that are known only at run time.
+    """
 
     graph: Graph
+    sizes: tuple[Parameter, ...]
     rewrites: tuple[str, ...]
     scop: Scop
     kernels: tuple[StoredKernel, ...]
@@ -107,6 +114,18 @@ def run_pipeline(
     `emit` is given each kernel when it is printed, before the next one is scheduled.
     """
     front = cluster_model(model, target, options, trace, tuned)
+    with assume(front.sizes):
+        return _compile_kernels(front, target, options, trace, emit)
+
+
+def _compile_kernels(
+    front: ClusteredModel,
+    target: Target | CudaTarget,
+    options: Options,
+    trace: Trace,
+    emit: Emit,
+) -> Compiled:
+    """The last two stages of `run_pipeline`."""
     scop = front.scop
 
     # 6. kernels -> C: dependences, schedule, tiles, registers, loops, proof, C.
@@ -145,12 +164,32 @@ def cluster_model(
     tuned: Mapping[str, Tuned] | None = None,
 ) -> ClusteredModel:
     """The first five stages of `run_pipeline`."""
-    on_gpu = isinstance(target, CudaTarget)
-
     # 1. ONNX -> Graph: typed nodes in the newest form of each operator.
-    with trace.step("import"):
-        sizes = {s.name: s.lower for s in options.sizes if s.lower == s.upper}
-        graph = fix_graph(model, sizes) if isinstance(model, Graph) else import_onnx(model, sizes)
+    with trace.step("import"), assume(options.sizes):
+        known = {s.name: s.lower for s in options.sizes if s.lower == s.upper}
+        graph = fix_graph(model, known) if isinstance(model, Graph) else import_onnx(model, known)
+        graph, sizes = find_parameters(graph)
+        if sizes and isinstance(target, CudaTarget):
+            raise NotFixed(
+                f"the sizes {', '.join(size.shown for size in sizes)} are known only at run time, "
+                "but kernels for a GPU are generated for known ones",
+                "give them in dims",
+            )
+
+    with assume(sizes):
+        return _cluster_graph(graph, sizes, target, options, trace, tuned)
+
+
+def _cluster_graph(
+    graph: Graph,
+    sizes: tuple[Parameter, ...],
+    target: Target | CudaTarget,
+    options: Options,
+    trace: Trace,
+    tuned: Mapping[str, Tuned] | None,
+) -> ClusteredModel:
+    """Stages two to five."""
+    on_gpu = isinstance(target, CudaTarget)
 
     # 2. Graph -> Graph: folding, common subexpressions, batch norms, algebra, matrix chains; then
     #    what computes with narrow types does so in wide ones.
@@ -188,7 +227,7 @@ def cluster_model(
         refusals = tuple(r for r in refusals if home[r.producer] != home[r.consumer])
 
     rewrites = tuple(str(note) for note in notes)
-    return ClusteredModel(graph, rewrites, stored.scop, kernels, stored.opened, refusals)
+    return ClusteredModel(graph, sizes, rewrites, stored.scop, kernels, stored.opened, refusals)
 
 
 def _prove_launches(program: Program, scop: Scop, compiled: CompiledKernels) -> tuple[str, ...]:
@@ -228,8 +267,9 @@ def _program(front: ClusteredModel, compiled: CompiledKernels) -> Program:
         tuple(k.kernel for k in compiled.kernels),
         launches,
         arrays,
-        tuple(zip(_specs(graph, graph.inputs), scop.inputs, strict=True)),
-        tuple(zip(_specs(graph, graph.outputs), scop.outputs, strict=True)),
+        tuple(zip(_specs(front, graph.inputs), scop.inputs, strict=True)),
+        tuple(zip(_specs(front, graph.outputs), scop.outputs, strict=True)),
+        front.sizes,
     )
 
 
@@ -267,9 +307,14 @@ def _store(
     return layouts[key]
 
 
-def _specs(graph: Graph, names: Sequence[str]) -> list[TensorSpec]:
-    tensors = [graph.tensors[n] for n in names]
-    return [TensorSpec(t.name, t.dtype, t.shape) for t in tensors]
+def _specs(front: ClusteredModel, names: Sequence[str]) -> list[TensorSpec]:
+    """What the caller sees: sizes under the names that the model gives them."""
+    shown: dict[str, Extent] = {size.name: Size.of(size.shown) for size in front.sizes}
+    specs = []
+    for tensor in (front.graph.tensors[name] for name in names):
+        shape = [d.at(shown) if isinstance(d, Size) else d for d in tensor.shape]
+        specs.append(TensorSpec(tensor.name, tensor.dtype, spell_shape(shape)))
+    return specs
 
 
 def _caller(scop: Scop) -> LaunchAccess:

@@ -26,7 +26,7 @@ from polyc.graph.stage import Late
 from polyc.model import CompiledModel
 from polyc.plan import Call, Compile, Plan
 from polyc.report.report import Fallback, Report
-from polyc.sizes import SizeRange, measure_sizes
+from polyc.sizes import SizeRange, measure_sizes, spell_shape
 from polyc.spec import TensorSpec
 
 
@@ -38,7 +38,7 @@ def complete_in_call(
         return None
     read = _read_graph(model) if isinstance(model, Graph) else read_model(model)
     tensors = [t for t in read.inputs if isinstance(t, Tensor)]
-    has_sizes = any(isinstance(dim, str) for t in tensors for dim in t.shape)
+    has_sizes = not all(t.is_static for t in tensors)
     if isinstance(unknown, NotFixed) and not has_sizes:
         return None
     return SpecialisingModel(read, ranges, compile, str(unknown))
@@ -65,7 +65,7 @@ class SpecialisingModel(CompiledModel):
         self.name, self.reason = model.name, reason
         self._ranges = ranges
         tensors = [t for t in model.inputs if isinstance(t, Tensor)]
-        self.inputs = tuple(TensorSpec(t.name, t.dtype, t.shape) for t in tensors)
+        self.inputs = tuple(TensorSpec(t.name, t.dtype, spell_shape(t.shape)) for t in tensors)
         self.outputs = ()
         self._names = [given.name for given in model.inputs]
         opened = [i for i in model.inputs if not isinstance(i, Tensor)]

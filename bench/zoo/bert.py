@@ -13,7 +13,10 @@ EPSILON = 1e-12
 
 @dataclass(frozen=True)
 class Bert:
-    """Sizes of an encoder; the defaults are BERT-base."""
+    """Sizes of an encoder; the defaults are BERT-base.
+
+    dynamic: whether batch and tokens are known only at run time; up to `positions` tokens then.
+    """
 
     tokens: int = 128
     layers: int = 12
@@ -21,6 +24,12 @@ class Bert:
     width: int = 768
     inner: int = 3072
     vocabulary: int = 30522
+    positions: int = 512
+    dynamic: bool = False
+
+    @property
+    def row(self) -> list[int | str]:
+        return ["batch", "tokens"] if self.dynamic else [1, self.tokens]
 
 
 def bert(sizes: Bert = Bert(), seed: int = 0, fused_norms: bool = True) -> Example:
@@ -32,7 +41,7 @@ def bert(sizes: Bert = Bert(), seed: int = 0, fused_norms: bool = True) -> Examp
     s, net = sizes, Network("bert", seed, fused_norms)
     row = [1, s.tokens]
     ids, mask, kinds = (
-        net.input(n, row, "int64") for n in ("input_ids", "attention_mask", "token_type_ids")
+        net.input(n, s.row, "int64") for n in ("input_ids", "attention_mask", "token_type_ids")
     )
     hidden = _embed(net, s, ids, kinds)
     bias = _mask_bias(net, mask)
@@ -44,8 +53,8 @@ def bert(sizes: Bert = Bert(), seed: int = 0, fused_norms: bool = True) -> Examp
         pooled = net.op("Tanh", net.gemm(first, s.width, s.width))
     model = net.finish(
         {
-            "last_hidden_state": (hidden, [*row, s.width]),
-            "pooler_output": (pooled, [1, s.width]),
+            "last_hidden_state": (hidden, [*s.row, s.width]),
+            "pooler_output": (pooled, [s.row[0], s.width]),
         }
     )
     position = np.arange(s.tokens)[None]
@@ -58,11 +67,15 @@ def bert(sizes: Bert = Bert(), seed: int = 0, fused_norms: bool = True) -> Examp
 
 
 def _embed(net: Network, s: Bert, ids: str, kinds: str) -> str:
-    """Words, kinds and positions; the exporter has folded the look-up of positions."""
+    """Words, kinds and positions; the exporter has folded the look-up of known positions."""
     with net.scope("embeddings"):
         words = net.op("Gather", net.weight(net.normal([s.vocabulary, s.width], 3)), ids)
         kind = net.op("Gather", net.weight(net.normal([2, s.width], 3)), kinds)
-        position = net.weight(net.normal([1, s.tokens, s.width], 3))
+        rows = s.positions if s.dynamic else s.tokens
+        position = net.weight(net.normal([1, rows, s.width], 3))
+        if s.dynamic:
+            last = net.op("Shape", ids, start=1, end=2)
+            position = net.op("Slice", position, net.constant([0]), last, net.constant([1]))
         total = net.op("Add", net.op("Add", words, kind), position)
         return net.layer_norm(total, s.width, EPSILON)
 
@@ -91,11 +104,12 @@ def _layer(net: Network, s: Bert, x: str, bias: str) -> str:
 
 def _attention(net: Network, s: Bert, x: str, bias: str) -> str:
     size = s.width // s.heads
+    kept = [0, 0] if s.dynamic else [1, s.tokens]  # 0: as it is
 
     def heads(name: str, order: list[int]) -> str:
         with net.scope(name):
             value = net.matmul(x, s.width, s.width)
-        apart = net.op("Reshape", value, net.constant([1, s.tokens, s.heads, size]))
+        apart = net.op("Reshape", value, net.constant([*kept, s.heads, size]))
         return net.op("Transpose", apart, perm=order)
 
     with net.scope("self"):
@@ -105,4 +119,4 @@ def _attention(net: Network, s: Bert, x: str, bias: str) -> str:
         scores = net.op("Div", net.op("MatMul", query, key), net.constant(size**0.5))
         weights = net.op("Softmax", net.op("Add", scores, bias), axis=-1)
         mixed = net.op("Transpose", net.op("MatMul", weights, value), perm=[0, 2, 1, 3])
-        return net.op("Reshape", mixed, net.constant([1, s.tokens, s.width]))
+        return net.op("Reshape", mixed, net.constant([*kept, s.width]))

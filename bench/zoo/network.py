@@ -52,7 +52,7 @@ class Network:
         yield
         self._scopes.pop()
 
-    def input(self, name: str, shape: Sequence[int], dtype: str = "float32") -> str:
+    def input(self, name: str, shape: Sequence[int | str], dtype: str = "float32") -> str:
         self._inputs.append(_value_info(name, shape, dtype))
         return name
 
@@ -143,7 +143,7 @@ class Network:
         raised = self.op("Mul", x, self.op("Add", error, self.constant(1.0)))
         return self.op("Mul", raised, self.constant(0.5))
 
-    def finish(self, outputs: Mapping[str, tuple[str, Sequence[int]]]) -> onnx.ModelProto:
+    def finish(self, outputs: Mapping[str, tuple[str, Sequence[int | str]]]) -> onnx.ModelProto:
         """The model; outputs: {name: (value, shape)}, float32."""
         for name, (value, _) in outputs.items():
             self._rename(value, name)
@@ -170,6 +170,6 @@ class Network:
         return candidate
 
 
-def _value_info(name: str, shape: Sequence[int], dtype: str) -> onnx.ValueInfoProto:
+def _value_info(name: str, shape: Sequence[int | str], dtype: str) -> onnx.ValueInfoProto:
     kind = helper.np_dtype_to_tensor_dtype(np.dtype(dtype))
     return helper.make_tensor_value_info(name, kind, list(shape))

@@ -33,8 +33,10 @@ from polyc.codegen.loopnest import (
 from polyc.codegen.loopnest import children as printed_children
 from polyc.errors import IllegalSchedule
 from polyc.memory.storage import Storage
+from polyc.poly.parameters import declare, spell
 from polyc.scop.expr import Call, Cast, Const, Expr, Index, Load, Within, children, show
 from polyc.scop.scop import Scop
+from polyc.sizes import Extent, Size
 
 OUT = isl.dim_type.out
 
@@ -185,10 +187,15 @@ def _stored_dimension(around: Surroundings, array: str, dimension: int) -> int |
     return storage.permutation.index(dimension)
 
 
-def _is_kept_in_range(expr: Expr, extent: int) -> bool:
+def _is_kept_in_range(expr: Expr, extent: Extent) -> bool:
     match expr:
-        case Call("index", (_, Const(bound))):
+        case Call("index", (_, Const(bound))) if not isinstance(extent, Size):
             return bound <= extent
+        case Call("index", (_, Index(bound))):
+            iterators = ", ".join(f"i{k}" for k in range(bound.dim(isl.dim_type.in_)))
+            domain = f"{bound.space.get_tuple_name(isl.dim_type.in_)}[{iterators}]"
+            most = isl.PwAff(declare(f"{{ {domain} -> [({spell(extent)})] }}"))  # S -> Z
+            return bool(bound.le_set(most).is_equal(bound.domain()))
         case _:
             return False
 

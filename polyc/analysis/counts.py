@@ -7,6 +7,7 @@ from math import prod
 import islpy as isl
 
 from polyc.analysis.footprints import compute_footprints
+from polyc.poly.parameters import at_estimate
 from polyc.scop.expr import operations
 from polyc.scop.scop import Scop
 
@@ -42,7 +43,7 @@ def count_bytes(scop: Scop) -> int:
         touched = [f[name] for f in (footprints.reads, footprints.writes) if name in f]
         if array.kind == "temporary" or not touched:
             continue
-        elements = touched[0].union(touched[-1]).coalesce()
+        elements = at_estimate(touched[0].union(touched[-1]).coalesce())
         points = count_points(elements)
         total += array.dtype.itemsize * (_volume(elements) if points is None else points)
     return total
@@ -51,8 +52,10 @@ def count_bytes(scop: Scop) -> int:
 def count_points(points: isl.Set) -> int | None:
     """The number of points of a bounded set; None where it is neither a box nor easy to enumerate.
 
-    An image under more divisions than it has dimensions is not: each point is a search.
+    An image under more divisions than it has dimensions is not: each point is a search. Sizes known
+    only at run time are what they are estimated to be.
     """
+    points = at_estimate(points)
     if points.is_empty():
         return 0
     volume = _volume(points)

@@ -19,8 +19,10 @@ from functools import cache, cached_property, reduce
 
 import islpy as isl
 
+from polyc.poly.parameters import conditions, declare, spell
 from polyc.scop.expr import Load
 from polyc.scop.scop import Array, Scop, Statement
+from polyc.sizes import Extent
 
 IN, OUT = isl.dim_type.in_, isl.dim_type.out
 
@@ -95,12 +97,17 @@ def read_map(statement: Statement, load: Load, array: Array) -> isl.Map:
     return relation.intersect_range(box(array.name, array.shape))
 
 
-@cache
-def box(name: str, shape: tuple[int, ...]) -> isl.Set:
+def box(name: str, shape: tuple[Extent, ...]) -> isl.Set:
     """The index set  { name[i…] : 0 <= i_k < shape_k }  of an array."""
+    return _box(name, shape, tuple(conditions()))
+
+
+@cache
+def _box(name: str, shape: tuple[Extent, ...], assumed: tuple[str, ...]) -> isl.Set:
     indices = [f"i{k}" for k in range(len(shape))]
-    bounds = [f"0 <= {i} < {n}" for i, n in zip(indices, shape, strict=True)]
-    return isl.Set(f"{{ {name}[{', '.join(indices)}] : {' and '.join(bounds) or 'true'} }}")
+    bounds = [f"0 <= {i} < {spell(n)}" for i, n in zip(indices, shape, strict=True)]
+    inside = " and ".join([*bounds, *assumed]) or "true"
+    return isl.Set(declare(f"{{ {name}[{', '.join(indices)}] : {inside} }}"))
 
 
 def maps(relation: isl.UnionMap) -> Iterator[tuple[str, str, isl.Map]]:

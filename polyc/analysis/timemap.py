@@ -34,6 +34,7 @@ from polyc.codegen.index import (
     FloorDiv,
     Logic,
     Mod,
+    Scaled,
     Var,
     choice,
     const,
@@ -53,7 +54,9 @@ from polyc.codegen.loopnest import (
     Node,
     extent_of,
 )
+from polyc.poly.parameters import PARAM, assumptions
 from polyc.scop.scop import Scop, Statement
+from polyc.sizes import PREFIX
 
 IN, SET = isl.dim_type.in_, isl.dim_type.set
 
@@ -166,7 +169,9 @@ def compute_executions(kernel: Kernel, scop: Scop) -> tuple[Execution, ...]:
             case Assign():
                 yield _execution(node, statements, place, number)
 
-    return tuple(visit(kernel.body, Place(kernel.name, isl.Set("{ [] }"))))
+    start = isl.Set("{ [] }").intersect_params(assumptions())
+    values = {name: var(name) for name in kernel.sizes}
+    return tuple(visit(kernel.body, Place(kernel.name, start, values=values)))
 
 
 def _enter(loop: For, place: Place, number: int) -> Place:
@@ -221,7 +226,7 @@ def _execution(
 
 def index_function(indices: Sequence[Affine], space: isl.Space, name: str) -> isl.PwMultiAff:
     """# L -> name"""
-    target = isl.Space.set_alloc(space.get_ctx(), 0, len(indices))
+    target = isl.Space.set_alloc(space.get_ctx(), 0, len(indices)).align_params(space)
     if name:
         target = target.set_tuple_name(SET, name)
     function = isl.MultiPwAff.zero(space.map_from_domain_and_range(target))
@@ -249,7 +254,10 @@ def _compile(index: Affine, space: isl.Space) -> isl.PwAff:
     linear = linear.set_constant_val(index.constant)
     others = []
     for atom, coefficient in index.terms:
-        if isinstance(atom, Var):
+        if isinstance(atom, Var) and atom.name.startswith(PREFIX):
+            position = space.find_dim_by_name(PARAM, atom.name)
+            linear = linear.add_coefficient_val(PARAM, position, coefficient)
+        elif isinstance(atom, Var):
             position = int(atom.name.removeprefix("t"))
             linear = linear.add_coefficient_val(IN, position, coefficient)
         else:
@@ -271,5 +279,5 @@ def _compile_atom(atom: Atom, space: isl.Space) -> isl.PwAff:
             yes = _compile(then, space).intersect_domain(holds)
             no = _compile(otherwise, space).intersect_domain(holds.complement())
             return yes.union_add(no)
-        case Var():
-            raise AssertionError("variables belong to the linear part")
+        case Var() | Scaled():
+            raise AssertionError("variables belong to the linear part, products to addresses")

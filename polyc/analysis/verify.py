@@ -177,7 +177,7 @@ def verify_arena(slots: Sequence[Slot], size: int) -> int:
     """
     live: list[Slot] = []
     for slot in sorted(slots, key=lambda s: s.first):
-        if slot.offset < 0 or slot.offset + slot.bytes > size:
+        if not slot.region and (slot.offset < 0 or slot.offset + slot.bytes > size):
             rule = f"{_extent(slot)} lies outside of its {size} bytes"
             raise illegal("arena", rule)
         live = [other for other in live if other.last >= slot.first]
@@ -226,6 +226,8 @@ def verify_barriers(
 
 
 def _common_bytes(one: Slot, other: Slot) -> range:
+    if one.region != other.region:
+        return range(0)
     end = min(one.offset + one.bytes, other.offset + other.bytes)
     return range(max(one.offset, other.offset), end)
 

@@ -15,9 +15,11 @@ from polyc.codegen.cuda.grid import DeviceText
 from polyc.codegen.loopnest import Kernel, Param
 from polyc.mapping.stored_kernel import StoredKernel
 from polyc.memory.storage import Storage
+from polyc.poly.parameters import parameters_of
 from polyc.poly.show import show_tree
 from polyc.schedule.schedule import check_legal
 from polyc.scop.scop import Array, Scop
+from polyc.sizes import names_in
 from polyc.trace import Trace
 
 
@@ -89,6 +91,13 @@ def list_params(
     """Parameters for the arrays of a scop that are not local."""
     written = {s.array for s in part.statements}
     return tuple(Param(a, part.arrays[a].dtype, storages[a].shape, a in written) for a in names)
+
+
+def list_sizes(part: Scop, storages: Mapping[str, Storage]) -> tuple[str, ...]:
+    """The sizes known only at run time that a kernel's loops and addresses depend on."""
+    found = {name for s in part.statements for name in parameters_of(s.domain)}
+    shapes = (storages[a].shape for a in part.arrays if a in storages)
+    return tuple(sorted(found.union(*map(names_in, shapes))))
 
 
 def check_tree(tree: isl.Schedule, dependences: Dependences, name: str, trace: Trace) -> None:

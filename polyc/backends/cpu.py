@@ -17,6 +17,7 @@ from polyc.backends.common import (
     find_boundary,
     kernel_scop,
     list_params,
+    list_sizes,
     prove,
 )
 from polyc.codegen.generate import generate_nest
@@ -72,7 +73,7 @@ def compile_for_cpu(
 
     # 4. loops, with partial tiles split off
     with trace.step("generate"):
-        kernel = _generate(name, stored, part, tree, promoted, described)
+        kernel = _generate(name, stored, part, tree, promoted, described, target.simd_bytes)
 
     # 5. which of the loops threads may run at the same time
     with trace.step("schedule"):
@@ -129,13 +130,15 @@ def _generate(
     tree: isl.Schedule,
     promoted: Table[str, LocalArray],
     described: str,
+    simd_bytes: int,
 ) -> Kernel:
     """The loops of a tree, and what they are given."""
     statements = {s.name: s for s in part.statements}
-    nest = peel(generate_nest(tree, statements, stored.storages, promoted))
+    sizes = list_sizes(part, stored.storages)
+    nest = peel(generate_nest(tree, statements, stored.storages, promoted), sizes, simd_bytes)
     kept = [a for a in stored.arrays if a in part.arrays and a not in promoted]
     params = list_params(kept, part, stored.storages)
-    return Kernel(name, params, nest, comment_on(stored, described))
+    return Kernel(name, params, nest, comment_on(stored, described), sizes)
 
 
 def _describe(stored: StoredKernel, mappings: Sequence[Mapped]) -> str:

@@ -22,15 +22,16 @@ import numpy as np
 from polyc.build.cache import is_intact, write_checksums
 from polyc.build.toolchain import LIBRARY_FILE
 from polyc.element_types import named
-from polyc.errors import InvalidModel, UnsupportedOp
+from polyc.errors import InvalidModel
 from polyc.report.report import Report
+from polyc.sizes import Extent, Size, SizeRange
 from polyc.spec import TensorSpec
 
 if TYPE_CHECKING:
     from polyc.codegen.program import Program
     from polyc.memory.plan import Plan
 
-FORMAT = 3
+FORMAT = 4
 MANIFEST_FILE = "manifest.json"
 WEIGHTS_FILE = "weights.bin"
 SOURCE_FOLDER = "source"
@@ -44,7 +45,8 @@ class Manifest:
     what the CPU must have; `flags`: those of the compiler that say for what machine it is;
     `launches`: the kernel and the graph nodes of each launch; `fallible`: the positions of those
     that may meet an index out of range; `consulted`: the tuned parameters that were asked for, as
-    they were found (`tuning.store.spell_choices`): with others this is another model.
+    they were found (`tuning.store.spell_choices`): with others this is another model. `sizes`:
+    those that are known only at run time, as a call is told them; `shapes`: those of the outputs.
     """
 
     name: str
@@ -60,6 +62,8 @@ class Manifest:
     consulted: Mapping[str, str] = field(default_factory=dict)
     platform: str = "cpu"
     fallible: tuple[int, ...] = ()
+    sizes: tuple[SizeRange, ...] = ()
+    shapes: tuple[tuple[Extent, ...], ...] = ()
 
     @property
     def workspace_bytes(self) -> int:
@@ -82,6 +86,8 @@ class Manifest:
             "consulted": dict(self.consulted),
             "platform": self.platform,
             "fallible": list(self.fallible),
+            "sizes": [[s.name, s.lower, s.upper, s.hint] for s in self.sizes],
+            "shapes": [[_extent_to_json(d) for d in shape] for shape in self.shapes],
         }
 
     @staticmethod
@@ -100,6 +106,8 @@ class Manifest:
             dict(data["consulted"]),
             str(data["platform"]),
             tuple(map(int, data["fallible"])),
+            tuple(SizeRange(*size) for size in data["sizes"]),
+            tuple(tuple(map(_extent_from_json, shape)) for shape in data["shapes"]),
         )
 
 
@@ -110,14 +118,17 @@ def make_manifest(
     consulted: Mapping[str, str],
     **machine: Any,
 ) -> Manifest:
-    """The manifest of a planned program; `machine` are its fields that say where it runs.
-
-    Raises UnsupportedOp for a size known only at run time.
-    """
+    """The manifest of a planned program; `machine` are its fields that say where it runs."""
+    names: dict[str, Extent] = {s.name: Size.of(s.shown) for s in program.sizes}
+    outputs = (program.arrays[name].storage.shape for _, name in program.outputs)
     return Manifest(
         name=program.name,
-        inputs=tuple(_static(s, "input") for s, _ in program.inputs),
-        outputs=tuple(_static(s, "output") for s, _ in program.outputs),
+        inputs=tuple(spec for spec, _ in program.inputs),
+        outputs=tuple(spec for spec, _ in program.outputs),
+        sizes=tuple(SizeRange(s.shown, s.lower, s.upper, s.hint) for s in program.sizes),
+        shapes=tuple(
+            tuple(d.at(names) if isinstance(d, Size) else d for d in shape) for shape in outputs
+        ),
         arena_bytes=plan.arena_bytes,
         weights_bytes=plan.weights_bytes,
         launches=tuple((launch.kernel, launch.origin) for launch in program.launches),
@@ -210,14 +221,12 @@ def copy_bundle(folder: Path, destination: Path) -> None:
         copy.rename(destination)
 
 
-def _static(spec: TensorSpec, role: str) -> TensorSpec:
-    for size in spec.shape:
-        if not isinstance(size, int):
-            raise UnsupportedOp(
-                f"{role} {spec.name!r} of shape {list(spec.shape)} has the symbolic dimension "
-                f"{size!r}; fix it to a number before compiling"
-            )
-    return TensorSpec(spec.name, np.dtype(spec.dtype), tuple(spec.shape))
+def _extent_to_json(extent: Extent) -> Any:
+    return [[list(names), n] for names, n in extent.terms] if isinstance(extent, Size) else extent
+
+
+def _extent_from_json(data: Any) -> Extent:
+    return data if isinstance(data, int) else Size(tuple((tuple(names), n) for names, n in data))
 
 
 def _spec_to_json(spec: TensorSpec) -> list[Any]:

@@ -15,9 +15,11 @@ from polyc.errors import BuildError, InvalidModel
 from polyc.target.machine import missing_features
 
 DECLARATIONS = """
-int polyc_run(void *const *io, const void *weights, void *arena, int threads);
-int polyc_profile(void *const *io, const void *weights, void *arena, int threads,
-                  double *seconds);
+int polyc_run(void *const *io, const void *weights, void *arena, const int64_t *sizes,
+              int threads);
+int polyc_profile(void *const *io, const void *weights, void *arena, const int64_t *sizes,
+                  int threads, double *seconds);
+int64_t polyc_arena_bytes(const int64_t *sizes);
 """
 
 

@@ -14,6 +14,7 @@ from polyc.build.toolchain import LibraryBuild, c_recipe
 from polyc.mapping.parameters import Tuned
 from polyc.options import Options
 from polyc.report.report import DeviceFunction, KernelRow, Report
+from polyc.sizes import assume
 from polyc.target.cuda import CudaTarget
 from polyc.target.machine import Target, available_cores
 from polyc.trace import Trace, make_trace
@@ -62,7 +63,7 @@ def _make_for_cpu(
         compiled = run_pipeline(
             model, target, options, trace, tuned, lambda k: build.add(k.file, k.source)
         )
-        with trace.step("plan"):
+        with trace.step("plan"), assume(compiled.program.sizes):
             plan = plan_memory(compiled.program)
             barriers = place_barriers(compiled.touched, plan.slots)
             driver = print_driver(
@@ -75,7 +76,7 @@ def _make_for_cpu(
         trace.dump("c", driver, "driver")
         build.add(DRIVER_FILE, driver)
         proven = list(compiled.proven)
-        with trace.step("verify"):
+        with trace.step("verify"), assume(compiled.program.sizes):
             if options.verify:
                 proven.append(_prove_arena(plan))
                 apart = verify_barriers(compiled.touched, plan.slots, barriers)

@@ -8,7 +8,8 @@
     }
 
 io holds the inputs, then the outputs, in the graph's order. Every offset is a literal from the
-memory plan, so the driver has neither tables nor allocation. All threads of a team go through all
+memory plan, or a sum of products of the sizes that are known only at run time, so the driver has
+neither tables nor allocation. All threads of a team go through all
 launches; kernels share their loops out among them (`runtime/polyc_team.h`), and a barrier stands
 where `place_barriers` found that a launch depends on one before it.
 """
@@ -26,6 +27,8 @@ from polyc.codegen.host_text import (
     pointer_type,
     print_arguments,
     print_overlap,
+    print_regions,
+    print_sizes,
 )
 from polyc.codegen.loopnest import Kernel
 from polyc.codegen.program import Launch, Program
@@ -39,7 +42,7 @@ SMALL_PROGRAM = 1 << 21
 That is 10 to 20 us, and waking a thread costs 5 us, and 30 more until it runs.
 """
 
-_SIGNATURE = "void *const *io, const void *weights, void *arena, int threads"
+_SIGNATURE = "void *const *io, const void *weights, void *arena, const i64 *sizes, int threads"
 
 
 def is_worth_sharing(program: Program) -> bool:
@@ -63,11 +66,12 @@ def print_driver(
     core of its own. polyc_run returns 0; k + 1 when launch k met
     an index out of range; or -(k + 1), having done nothing, when output k overlaps an input or an
     earlier output. polyc_profile is the same, but it waits for all threads before and after each
-    launch, and writes to seconds[k] how long launch k took, alone.
+    launch, and writes to seconds[k] how long launch k took, alone. polyc_arena_bytes says how large
+    the arena must be for some sizes.
     """
     lines = [
         *_print_head(program),
-        *_print_launches(program, find_places(program, plan), barriers),
+        *_print_launches(program, plan, barriers),
         *(["#define PC_PINNED 1"] if pinned else []),
         "#define PC_CALL struct call",
         "#define PC_BODY launches",
@@ -78,14 +82,15 @@ def print_driver(
         *_print_run(program, shared),
         f"int polyc_run({_SIGNATURE})",
         "{",
-        "    return run(io, weights, arena, threads, NULL);",
+        "    return run(io, weights, arena, sizes, threads, NULL);",
         "}",
         "",
         f"int polyc_profile({_SIGNATURE}, double *seconds)",
         "{",
-        "    return run(io, weights, arena, threads, seconds);",
+        "    return run(io, weights, arena, sizes, threads, seconds);",
         "}",
         "",
+        *_print_arena(program, plan),
     ]
     return "\n".join(lines)
 
@@ -108,6 +113,7 @@ def _print_head(program: Program) -> Iterator[str]:
         f"    void *io[{max(_count_slots(program), 1)}];",
         "    const char *weights;",
         "    char *arena;",
+        "    const i64 *sizes; /* known only at run time */",
         "    int *failed;     /* by launch */",
         "    double *seconds; /* by launch, or NULL */",
         "};",
@@ -115,10 +121,9 @@ def _print_head(program: Program) -> Iterator[str]:
     )
 
 
-def _print_launches(
-    program: Program, places: dict[str, str], barriers: Collection[int]
-) -> Iterator[str]:
+def _print_launches(program: Program, plan: Plan, barriers: Collection[int]) -> Iterator[str]:
     """The function that every thread of a call runs."""
+    places = find_places(program, plan)
     kernels = {k.name: k for k in program.kernels}
     yield from _TIMING.splitlines()
     yield from (
@@ -129,6 +134,9 @@ def _print_launches(
         "    char *const arena = call->arena;",
         "    const int timed = call->seconds != NULL;",
         "    (void)io, (void)weights, (void)arena, (void)timed, (void)pc_self;",
+        *print_sizes(program, "call->sizes", "    "),
+        *(print_regions(plan, "    ") if plan.regions else ()),
+        *(["    (void)arena_end;"] if plan.regions else ()),
         "",
     )
     for position, launch in enumerate(program.launches):
@@ -139,6 +147,20 @@ def _print_launches(
     yield from ("}", "")
 
 
+def _print_arena(program: Program, plan: Plan) -> Iterator[str]:
+    """The function that says how large an arena must be."""
+    yield from (
+        "i64 polyc_arena_bytes(const i64 *sizes)",
+        "{",
+        "    (void)sizes;",
+        *print_sizes(program, "sizes", "    "),
+        *print_regions(plan, "    "),
+        "    return arena_end;",
+        "}",
+        "",
+    )
+
+
 def _print_run(program: Program, shared: bool) -> Iterator[str]:
     """The function that checks a call's arguments, and has the team run it."""
     count = len(program.launches)
@@ -146,11 +168,12 @@ def _print_run(program: Program, shared: bool) -> Iterator[str]:
         f"static int run({_SIGNATURE}, double *seconds)",
         "{",
         "    for (int k = 0; k < OUTPUTS; k++)",
-        "        if (overlaps(io, INPUTS + k))",
+        "        if (overlaps(io, INPUTS + k, sizes))",
         "            return -(k + 1);",
         f"    int failed[{count + 1}] = {{0}};",
         "    struct call call = {",
-        "        .weights = weights, .arena = arena, .failed = failed, .seconds = seconds,",
+        "        .weights = weights, .arena = arena, .sizes = sizes,",
+        "        .failed = failed, .seconds = seconds,",
         "    };",
         f"    for (int k = 0; k < {_count_slots(program)}; k++)",
         "        call.io[k] = io[k];",
@@ -206,6 +229,7 @@ APART void finish(const pc_thread *pc_self, double began, double *seconds)
 
 def _prototype(kernel: Kernel) -> str:
     arguments = [pointer_type(p.dtype, p.writes) + "restrict" for p in kernel.params]
+    arguments += ["i64"] * len(kernel.sizes)
     return f"void {identifier(kernel.name)}({', '.join([*arguments, 'pc_thread *', 'int *'])});"
 
 
@@ -213,7 +237,7 @@ def _call(position: int, launch: Launch, kernel: Kernel, places: dict[str, str])
     arguments = print_arguments(position, launch, kernel, places)
     if launch.origin:
         yield f"    /* {', '.join(map(clean, launch.origin))} */"
-    inside = ", ".join([*arguments, "pc_self", f"&call->failed[{position}]"])
+    inside = ", ".join([*arguments, *kernel.sizes, "pc_self", f"&call->failed[{position}]"])
     yield f"    LAUNCH({position}, {kernel.name}({inside}));"
 
 

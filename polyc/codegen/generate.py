@@ -31,6 +31,7 @@ from polyc.codegen.loopnest import (
 from polyc.codegen.registers import elements
 from polyc.memory.storage import Storage
 from polyc.poly.context import isl_options
+from polyc.poly.parameters import assumptions
 from polyc.promote.local_arrays import LIMITS, LocalArray
 from polyc.scop.expr import Call, Cast, Const, Expr, Index, Load, Within
 from polyc.scop.scop import Statement
@@ -90,7 +91,7 @@ def generate_nest(
     """The loops that execute a schedule tree, with every access placed in storage."""
     scan = _Scan(statements, storages, promoted)
     with isl_options(detect_min_max=1, atomic_upper_bound=1, group_coscheduled=1):
-        build, handle = isl.AstBuild.alloc(isl.DEFAULT_CONTEXT).set_at_each_domain(scan.at_domain)
+        build, handle = isl.AstBuild.from_context(assumptions()).set_at_each_domain(scan.at_domain)
         try:
             tree = build.node_from_schedule(schedule)
         finally:

@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator
 
 import numpy as np
 
+from polyc.codegen.index import of_extent, show_index
 from polyc.codegen.loopnest import Kernel
 from polyc.codegen.program import Launch, Program
 from polyc.element_types import scalar_type
 from polyc.errors import ShapeError
-from polyc.memory.plan import Plan, byte_size
+from polyc.memory.plan import ALIGNMENT, Plan, Slot, byte_size
+from polyc.sizes import Extent
 
 
 def clean(text: str) -> str:
@@ -35,7 +38,7 @@ def identifier(name: str) -> str:
 
 def find_places(program: Program, plan: Plan) -> dict[str, str]:
     """Array -> the C expression of its address, in terms of io, weights and arena."""
-    places = {n: f"arena + {offset}" for n, offset in plan.offsets.items()}
+    places = {s.array: f"arena + {print_offset(s)}" for s in plan.slots}
     places |= {n: f"weights + {offset}" for n, offset in plan.constants.items()}
     bound = [name for _, name in (*program.inputs, *program.outputs)]
     for position, name in enumerate(bound):
@@ -44,7 +47,34 @@ def find_places(program: Program, plan: Plan) -> dict[str, str]:
     return places
 
 
-def find_copies(program: Program, places: dict[str, str]) -> list[tuple[int, str, int]]:
+def print_offset(slot: Slot) -> str:
+    """Where a slot begins: a number, or the variable that `print_regions` declares."""
+    return f"region_{slot.region}" if slot.region else str(slot.offset)
+
+
+def print_regions(plan: Plan, indent: str) -> Iterator[str]:
+    """Where the regions of the arena begin that depend on sizes, and where the last one ends."""
+    start = str(plan.arena_bytes)
+    for k, sizes in enumerate(plan.regions, 1):
+        yield f"{indent}const i64 region_{k} = {start};"
+        largest = print_extent(sizes[0])
+        for size in sizes[1:]:
+            largest = f"pc_max({largest}, {print_extent(size)})"
+        start = f"region_{k} + ({largest} + {ALIGNMENT - 1}) / {ALIGNMENT} * {ALIGNMENT}"
+    yield f"{indent}const i64 arena_end = {start};"
+
+
+def print_sizes(program: Program, told: str, indent: str) -> Iterator[str]:
+    """The sizes that a call is told, by name."""
+    for k, size in enumerate(program.sizes):
+        yield f"{indent}const i64 {size.name} = {told}[{k}];"
+
+
+def print_extent(extent: Extent) -> str:
+    return show_index(of_extent(extent))
+
+
+def find_copies(program: Program, places: dict[str, str]) -> list[tuple[int, str, str]]:
     """(position in io, source, bytes) of outputs whose array lives elsewhere.
 
     So it is where the graph returns an input, a constant, or one array twice.
@@ -52,13 +82,13 @@ def find_copies(program: Program, places: dict[str, str]) -> list[tuple[int, str
     copies = []
     for position, (spec, name) in enumerate(program.outputs, len(program.inputs)):
         array = program.arrays[name]
-        if not array.storage.is_row_major or tuple(array.storage.shape) != spec.shape:
+        if not array.storage.is_row_major or len(array.storage.shape) != len(spec.shape):
             raise ShapeError(
                 f"output {spec.name!r} of shape {list(spec.shape)} is stored as "
                 f"{list(array.storage.shape)}; outputs must be stored row-major"
             )
         if places[name] != f"io[{position}]":
-            copies.append((position, places[name], byte_size(array)))
+            copies.append((position, places[name], print_extent(byte_size(array))))
     return copies
 
 
@@ -82,14 +112,16 @@ def print_overlap(program: Program) -> str:
 
     Inputs may share memory.
     """
+    told = "".join(f"{line}\n" for line in print_sizes(program, "sizes", "    "))
     names = [name for _, name in (*program.inputs, *program.outputs)]
-    sizes = ", ".join(str(byte_size(program.arrays[name])) for name in names)
+    sizes = ", ".join(print_extent(byte_size(program.arrays[name])) for name in names)
     return f"""\
 enum {{ INPUTS = {len(program.inputs)}, OUTPUTS = {len(program.outputs)} }};
-static const size_t io_bytes[] = {{{sizes or 0}}};
 
-static int overlaps(void *const *io, int k)
+static int overlaps(void *const *io, int k, const i64 *sizes)
 {{
+    (void)sizes;
+{told}    const size_t io_bytes[] = {{{sizes or 0}}};
     const char *const first = (const char *)io[k], *const last = first + io_bytes[k];
     for (int j = 0; j < k; j++) {{
         const char *const other = (const char *)io[j];

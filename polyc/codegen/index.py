@@ -1,8 +1,9 @@
 """Index expressions and conditions of generated loops: plain integers, no isl.
 
 An index is kept as a linear combination  constant + sum coefficient * atom,  where an atom is a
-loop variable or a non-linear term (floor division, modulo, minimum, maximum, choice). The linear
-form makes substitution (unrolling), strides (vectorising) and equality straightforward.
+variable (of a loop, or a size known only at run time) or a non-linear term (floor division, modulo,
+minimum, maximum, choice, a product with sizes). The linear form makes substitution (unrolling),
+strides (vectorising) and equality straightforward.
 """
 
 from __future__ import annotations
@@ -11,10 +12,12 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from typing import Literal
 
+from polyc.sizes import Extent, Size
+
 
 @dataclass(frozen=True)
 class Var:
-    """A loop variable."""
+    """A loop variable, or a size known only at run time."""
 
     name: str
 
@@ -52,7 +55,15 @@ class Choice:
     otherwise: Affine
 
 
-Atom = Var | FloorDiv | Mod | Extremum | Choice
+@dataclass(frozen=True)
+class Scaled:
+    """sizes multiplied with one another and with one other atom (or with 1): part of an address."""
+
+    sizes: tuple[str, ...]
+    argument: Affine
+
+
+Atom = Var | FloorDiv | Mod | Extremum | Choice | Scaled
 
 
 @dataclass(frozen=True)
@@ -129,6 +140,35 @@ def weighted_sum(parts: Iterable[tuple[Affine, int]], constant: int = 0) -> Affi
         for atom, coefficient in part.terms:
             total[atom] = total.get(atom, 0) + coefficient * weight
     return linear(constant, total)
+
+
+def times(index: Affine, extent: Extent) -> Affine:
+    """index * extent, in linear form."""
+    if not isinstance(extent, Size):
+        return index * extent
+    parts = []
+    for sizes, weight in extent.terms:
+        terms = [(Affine(0, ((atom, 1),)), c) for atom, c in index.terms]
+        terms += [(Affine(1), index.constant)] if index.constant else []
+        parts += [(_scaled(sizes, argument), c * weight) for argument, c in terms]
+    return weighted_sum(parts)
+
+
+def _scaled(sizes: tuple[str, ...], argument: Affine) -> Affine:
+    """The product of sizes with an atom, or with 1."""
+    if not sizes:
+        return argument
+    ((atom, _),) = argument.terms or ((None, 1),)
+    if isinstance(atom, Scaled):
+        sizes, argument = tuple(sorted(sizes + atom.sizes)), atom.argument
+    elif len(sizes) == 1 and atom is None:
+        return var(sizes[0])
+    return Affine(0, ((Scaled(sizes, argument), 1),))
+
+
+def of_extent(extent: Extent) -> Affine:
+    """An extent as an index."""
+    return times(const(1), extent)
 
 
 def var(name: str) -> Affine:
@@ -256,6 +296,8 @@ def _transform_atom(atom: Atom, leaf: Callable[[Var], Affine]) -> Affine:
             return modulo(_transform(argument, leaf), divisor)
         case Extremum(which, arguments):
             return extremum(which, tuple(_transform(a, leaf) for a in arguments))
+        case Scaled(sizes, argument):
+            return times(_transform(argument, leaf), Size(((sizes, 1),)))
         case Choice(condition, then, otherwise):
             return choice(
                 _transform_condition(condition, leaf),
@@ -299,6 +341,9 @@ def _show_atom(atom: Atom) -> str:
             for argument in arguments[1:]:
                 text = f"pc_{which}({text}, {show_index(argument)})"
             return text
+        case Scaled(sizes, argument):
+            factors = [*sizes, *([show_index(argument)] if argument.terms else [])]
+            return " * ".join(factors)
         case Choice(condition, then, otherwise):
             return f"({show_condition(condition)} ? {show_index(then)} : {show_index(otherwise)})"
 

@@ -152,7 +152,8 @@ class For:
     """for (var = lower; var < upper; var += step) body.
 
     kind "parallel": iterations run on different threads; "vector": in SIMD lanes, all at once;
-    "unroll": replaced by copies before printing. A vector has `idle` lanes behind its iterations.
+    "unroll": replaced by copies before printing. A vector has `idle` lanes behind its iterations;
+    where their number is known only at run time, `lanes` says how many lanes there are.
     On a GPU: "block": on different blocks of the grid; "thread": on different threads of a block.
     Neighbouring iterations are `apart` threads apart: number t runs iteration  (t / apart) mod n
     of n. "combine": a reduction of what the threads of a "thread" loop like it have each, by all of
@@ -170,6 +171,7 @@ class For:
     kind: LoopKind = "sequential"
     idle: int = 0
     apart: int = 1
+    lanes: int = 0
 
 
 @dataclass(frozen=True)
@@ -219,15 +221,17 @@ class Param:
 
 @dataclass(frozen=True)
 class Kernel:
-    """One generated function."""
+    """One generated function. `sizes` are those that it is told: known only at run time."""
 
     name: str
     params: tuple[Param, ...]
     body: Block
     comment: tuple[str, ...] = ()
+    sizes: tuple[str, ...] = ()
 
     def __str__(self) -> str:
-        arguments = ", ".join(f"{p.dtype} {p.name}{list(p.shape)}" for p in self.params)
+        arrays = [f"{p.dtype} {p.name}{list(p.shape)}" for p in self.params]
+        arguments = ", ".join([*arrays, *self.sizes])
         return "\n".join([f"kernel {self.name}({arguments})", *_show(self.body, "  ")])
 
 
@@ -276,8 +280,8 @@ def extent_of(loop: For) -> int | None:
 
 
 def lanes_of(loop: For) -> int:
-    """The lanes of the vector that a vector loop of constant extent stands for."""
-    return (extent_of(loop) or 1) + loop.idle
+    """The lanes of the vector that a vector loop stands for."""
+    return loop.lanes or (extent_of(loop) or 1) + loop.idle
 
 
 def walk_expr(expr: LoopExpr) -> Iterator[LoopExpr]:
@@ -426,9 +430,10 @@ def _show(node: Node, indent: str) -> Iterator[str]:
                 if concurrent:
                     yield f"{indent}{'beside it' if k else 'at the same time'}:"
                 yield from _show(child, indent + ("  " if concurrent else ""))
-        case For(var, lower, upper, step, body, kind, idle, apart):
+        case For(var, lower, upper, step, body, kind, idle, apart, lanes):
             mark = "" if kind == "sequential" else f"  # {kind}"
             mark += f" with {idle} idle lanes" if idle else ""
+            mark += f" of {lanes} lanes" if lanes else ""
             mark += f", {apart} apart" if apart > 1 else ""
             yield f"{indent}for {var} in {lower} .. {upper} step {step}:{mark}"
             yield from _show(body, indent + "  ")

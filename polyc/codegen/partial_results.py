@@ -28,7 +28,7 @@ from typing import TypeGuard
 
 import numpy as np
 
-from polyc.codegen.index import const, var, variables
+from polyc.codegen.index import Affine, const, var, variables
 from polyc.codegen.lanes import MASKED_BYTES
 from polyc.codegen.loopnest import (
     Assign,
@@ -41,6 +41,7 @@ from polyc.codegen.loopnest import (
     Node,
     Read,
     extent_of,
+    lanes_of,
     walk_nodes,
 )
 from polyc.scop.expr import Const
@@ -105,7 +106,7 @@ def _find_place(node: Node) -> _Place | None:
                 bound.add(name)
             case For(var=name, kind="vector", step=1, body=Block(body=(Assign(),))):
                 bound.add(name)
-                if extent_of(inner) is None or not inner.lower.is_constant:
+                if not (inner.lanes or extent_of(inner)) or not inner.lower.is_constant:
                     return None
             case Block(locals=()):
                 pass
@@ -123,12 +124,12 @@ def _pays(nodes: Sequence[Node], lanes: int) -> bool:
         if isinstance(node, For) and node.kind == "sequential":
             return any(_is_vector(n) for n in walk_nodes(node))
         if _is_vector(node):
-            vectors += (extent_of(node) or 0) // lanes
+            vectors += lanes_of(node) // lanes
     return vectors > 1
 
 
 def _is_vector(node: Node) -> TypeGuard[For]:
-    return isinstance(node, For) and node.kind == "vector" and (extent_of(node) or 0) > 1
+    return isinstance(node, For) and node.kind == "vector" and lanes_of(node) > 1
 
 
 @dataclass(frozen=True)
@@ -146,13 +147,13 @@ class _Run:
     names: Iterator[int]
 
     def split(self, nodes: Sequence[Node]) -> Block:
-        extents = [extent_of(n) or 0 for node in nodes for n in walk_nodes(node) if _is_vector(n)]
+        extents = [lanes_of(n) for node in nodes for n in walk_nodes(node) if _is_vector(n)]
         whole = max(extent // self.lanes * self.lanes for extent in extents)
         whole = max(whole, self.lanes) if self.masked else whole
         body = [self._rewrite(n, whole, repeated=False) for n in nodes]
         locals_ = tuple(self.partials.values())
         first = nodes[0]
-        if _is_vector(first) and (extent_of(first) or 0) // self.lanes * self.lanes == whole:
+        if _is_vector(first) and lanes_of(first) // self.lanes * self.lanes == whole:
             body[0] = _assigned(body[0], locals_[0].name)
             starts = [self._start(local) for local in locals_[1:]]
         else:
@@ -169,6 +170,8 @@ class _Run:
         if not _is_vector(node):
             inside = self._rewrite(node.body, whole, repeated=True)
             return replace(node, body=inside if isinstance(inside, Block) else Block((inside,)))
+        if node.lanes:
+            return self._into(node, const(0), node.upper - node.lower, whole)
         extent = extent_of(node) or 0
         rest = extent % self.lanes
         parts: list[Node] = []
@@ -183,7 +186,7 @@ class _Run:
             parts.append(replace(node, lower=node.lower + (extent - rest)))
         return parts[0] if len(parts) == 1 else Block(tuple(parts))
 
-    def _into(self, loop: For, start: int, stop: int, size: int) -> For:
+    def _into(self, loop: For, start: Affine | int, stop: Affine | int, size: int) -> For:
         """Iterations start … stop of a vector loop, reduced into the local of an extent."""
         if size not in self.partials:
             name = f"partial_{next(self.names)}"

@@ -5,26 +5,16 @@
         …                                         for p in 0 .. 2: …          (t = 48)
 
 What is left is loops of constant extent, which can be unrolled into registers and cut into vectors.
+Where the number of iterations is known only at run time, the last tile is cut into smaller ones
+(`codegen/remainder.py`).
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import replace
+from collections.abc import Iterable
+from dataclasses import dataclass, replace
 
-from polyc.codegen.index import (
-    Affine,
-    Compare,
-    Condition,
-    Extremum,
-    FloorDiv,
-    Logic,
-    Mod,
-    Var,
-    const,
-    decide,
-    variables,
-)
+from polyc.codegen.index import Affine, Extremum, const, decide, variables
 from polyc.codegen.loopnest import (
     Assign,
     Barrier,
@@ -37,21 +27,87 @@ from polyc.codegen.loopnest import (
     substitute_block,
     walk_nodes,
 )
-
-Ranges = Mapping[str, tuple[int, int]]
-"""Loop variable -> its smallest and largest value."""
-
-
-def peel(block: Block) -> Block:
-    """The nest with partial tiles split off and bounds simplified by the ranges of the loops."""
-    return _block(block, {})
+from polyc.codegen.ranges import UNKNOWN, Known, interval, simplify_condition, simplify_index
+from polyc.codegen.remainder import cut_remainder
+from polyc.sizes import assumed_range
 
 
-def _block(block: Block, ranges: Ranges) -> Block:
-    body: list[Node] = []
-    for node in block.body:
-        body.extend(n for n in _node(node, ranges) if not _is_empty(n))
-    return replace(block, body=tuple(body))
+def peel(block: Block, sizes: Iterable[str] = (), simd_bytes: int = 0) -> Block:
+    """The nest with partial tiles split off and bounds simplified by the ranges of the loops.
+
+    `sizes` are variables of the nest that no loop binds: sizes known only at run time. For what is
+    left of vectors over these, `simd_bytes` is what a vector holds.
+    """
+    ranges = {name: assumed_range(name) for name in sizes}
+    known = {n: (r.lower, UNKNOWN if r.upper is None else r.upper) for n, r in ranges.items()}
+    return _Peeling(simd_bytes).block(block, Known(known))
+
+
+@dataclass(frozen=True)
+class _Peeling:
+    """The walk: each node is rewritten by what is known where it stands."""
+
+    simd_bytes: int
+
+    def block(self, block: Block, known: Known) -> Block:
+        body: list[Node] = []
+        for node in block.body:
+            body.extend(n for n in self.node(node, known) if not _is_empty(n))
+        return replace(block, body=tuple(body))
+
+    def node(self, node: Node, known: Known) -> tuple[Node, ...]:
+        match node:
+            case Block():
+                return (self.block(node, known),)
+            case If(condition, then, otherwise):
+                condition = simplify_condition(condition, known)
+                decided = decide(condition)
+                if decided is True:
+                    return (self.block(then, known),)
+                other = self.block(otherwise, known) if otherwise else None
+                if decided is False:
+                    return (other,) if other else ()
+                return (If(condition, self.block(then, known), other),)
+            case For():
+                return self.loop(node, known)
+            case Assign() | Transpose() | Commit() | Barrier():
+                return (node,)
+
+    def loop(self, loop: For, known: Known) -> tuple[Node, ...]:
+        lower, upper = simplify_index(loop.lower, known), simplify_index(loop.upper, known)
+        loop = replace(loop, lower=lower, upper=upper)
+        if lower.is_constant and upper.is_constant:
+            return self.constant_loop(loop, known)
+        (least, latest), (_, end) = interval(lower, known), interval(upper, known)
+        trips = upper - lower
+        if trips.is_constant:  # so many iterations, wherever the loop begins
+            end = latest + (trips.constant - 1) // loop.step * loop.step + 1
+        inside = known.and_range(loop.var, least, end - 1)
+        if not _bounds_vary(loop, inside):
+            return (replace(loop, body=self.block(loop.body, inside)),)
+        return tuple(
+            replace(piece, body=self.block(piece.body, inside.and_facts(*facts)))
+            for piece, facts in cut_remainder(loop, inside, self.simd_bytes)
+        )
+
+    def constant_loop(self, loop: For, known: Known) -> tuple[Node, ...]:
+        start, stop, step = loop.lower.constant, loop.upper.constant, loop.step
+        if start >= stop:
+            return ()
+        last = start + (stop - 1 - start) // step * step
+        if last == start:
+            return self.once(loop, start, known)
+        inside = known.and_range(loop.var, start, last)
+        if not _bounds_vary(loop, inside):
+            return (replace(loop, body=self.block(loop.body, inside)),)
+        full = known.and_range(loop.var, start, last - step)
+        main = replace(loop, upper=const(last - step + 1), body=self.block(loop.body, full))
+        first = self.once(loop, start, known) if last - step == start else (main,)
+        return (*first, *self.once(loop, last, known))
+
+    def once(self, loop: For, value: int, known: Known) -> tuple[Node, ...]:
+        """A single iteration; a vector or parallel loop of one iteration is no loop."""
+        return (self.block(substitute_block(loop.body, {loop.var: const(value)}), known),)
 
 
 def _is_empty(node: Node) -> bool:
@@ -64,127 +120,12 @@ def _is_empty(node: Node) -> bool:
     return False
 
 
-def _node(node: Node, ranges: Ranges) -> tuple[Node, ...]:
-    match node:
-        case Block():
-            return (_block(node, ranges),)
-        case If(condition, then, otherwise):
-            known = simplify_condition(condition, ranges)
-            decided = decide(known)
-            if decided is True:
-                return (_block(then, ranges),)
-            other = _block(otherwise, ranges) if otherwise else None
-            if decided is False:
-                return (other,) if other else ()
-            return (If(known, _block(then, ranges), other),)
-        case For():
-            return _for(node, ranges)
-        case Assign() | Transpose() | Commit() | Barrier():
-            return (node,)
-
-
-def _for(loop: For, ranges: Ranges) -> tuple[Node, ...]:
-    lower, upper = simplify_index(loop.lower, ranges), simplify_index(loop.upper, ranges)
-    loop = replace(loop, lower=lower, upper=upper)
-    if not (lower.is_constant and upper.is_constant):
-        (least, latest), (_, end) = interval(lower, ranges), interval(upper, ranges)
-        trips = upper - lower
-        if trips.is_constant:  # so many iterations, wherever the loop begins
-            end = latest + (trips.constant - 1) // loop.step * loop.step + 1
-        return (replace(loop, body=_block(loop.body, {**ranges, loop.var: (least, end - 1)})),)
-    start, stop, step = lower.constant, upper.constant, loop.step
-    if start >= stop:
-        return ()
-    last = start + (stop - 1 - start) // step * step
-    if last == start:
-        return _once(loop, start, ranges)
-    inside = {**ranges, loop.var: (start, last)}
-    if not _bounds_vary(loop, inside):
-        return (replace(loop, body=_block(loop.body, inside)),)
-    full = {**ranges, loop.var: (start, last - step)}
-    main = replace(loop, upper=const(last - step + 1), body=_block(loop.body, full))
-    first = _once(loop, start, ranges) if last - step == start else (main,)
-    return (*first, *_once(loop, last, ranges))
-
-
-def _once(loop: For, value: int, ranges: Ranges) -> tuple[Node, ...]:
-    """A single iteration; a vector or parallel loop of one iteration is no loop."""
-    return (_block(substitute_block(loop.body, {loop.var: const(value)}), ranges),)
-
-
-def _bounds_vary(loop: For, ranges: Ranges) -> bool:
+def _bounds_vary(loop: For, known: Known) -> bool:
     """Whether a bound below is a minimum or maximum that this loop decides."""
     for node in walk_nodes(loop.body):
         bounds = (node.lower, node.upper) if isinstance(node, For) else ()
         for bound in bounds:
-            for atom, _ in simplify_index(bound, ranges).terms:
+            for atom, _ in simplify_index(bound, known).terms:
                 if isinstance(atom, Extremum) and loop.var in variables(Affine(0, ((atom, 1),))):
                     return True
     return False
-
-
-def interval(index: Affine, ranges: Ranges) -> tuple[int, int]:
-    """Bounds of an index; terms that are not plain variables of known range widen it."""
-    low = high = index.constant
-    for atom, coefficient in index.terms:
-        match atom:
-            case Var(name) if name in ranges:
-                ends = ranges[name]
-            case Extremum(which, arguments):
-                parts = [interval(a, ranges) for a in arguments]
-                pick = min if which == "min" else max
-                ends = (pick(p[0] for p in parts), pick(p[1] for p in parts))
-            case FloorDiv(argument, divisor):
-                low_end, high_end = interval(argument, ranges)
-                ends = (-UNKNOWN, UNKNOWN)
-                if low_end > -UNKNOWN and high_end < UNKNOWN:
-                    ends = (low_end // divisor, high_end // divisor)
-            case Mod(_, divisor):
-                ends = (0, divisor - 1)
-            case _:
-                ends = (-UNKNOWN, UNKNOWN)
-        products = (coefficient * ends[0], coefficient * ends[1])
-        low, high = low + min(products), high + max(products)
-    return low, high
-
-
-UNKNOWN = 1 << 62
-
-
-def simplify_index(index: Affine, ranges: Ranges) -> Affine:
-    """The index with minima and maxima removed that the ranges decide."""
-    total = const(index.constant)
-    for atom, coefficient in index.terms:
-        new = Affine(0, ((atom, 1),))
-        if isinstance(atom, Extremum):
-            new = _simplify_extremum(atom, ranges)
-        total = total + new * coefficient
-    return total
-
-
-def _simplify_extremum(atom: Extremum, ranges: Ranges) -> Affine:
-    arguments = [simplify_index(a, ranges) for a in atom.arguments]
-    sign = 1 if atom.which == "min" else -1
-    for candidate in arguments:
-        if all(interval((other - candidate) * sign, ranges)[0] >= 0 for other in arguments):
-            return candidate
-    return Affine(0, ((Extremum(atom.which, tuple(arguments)), 1),))
-
-
-def simplify_condition(condition: Condition, ranges: Ranges) -> Condition:
-    """The condition with the comparisons removed that the ranges decide."""
-    match condition:
-        case Compare(operator, left):
-            low, high = interval(left, ranges)
-            if (operator == "ge" and low >= 0) or low == high == 0:
-                return Logic("and", ())
-            if high < 0 or (operator == "eq" and low > 0):
-                return Logic("or", ())
-            return condition
-        case Logic(operator, arguments):
-            kept = [simplify_condition(a, ranges) for a in arguments]
-            neutral = operator == "and"
-            kept = [a for a in kept if decide(a) is not neutral]
-            if any(decide(a) is (not neutral) for a in kept):
-                return Logic("or" if neutral else "and", ())
-            return kept[0] if len(kept) == 1 else Logic(operator, tuple(kept))

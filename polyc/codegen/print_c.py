@@ -62,6 +62,7 @@ def print_kernel(kernel: Kernel) -> str:
         f"{'' if p.writes else 'const '}{scalar_type(p.dtype)} *restrict {p.name}"
         for p in kernel.params
     ]
+    arguments += [f"i64 {size}" for size in kernel.sizes]
     head = f"void {kernel.name}({', '.join([*arguments, 'pc_thread *pc_self', 'int *status'])})"
     unused = f"{INDENT}(void)pc_self, (void)status;"
     comment = [" * " + clean_line(line) for line in kernel.comment]

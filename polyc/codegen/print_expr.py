@@ -7,6 +7,8 @@ vector load, another constant a strided load, and anything else is gathered lane
 
 from __future__ import annotations
 
+import math
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -18,6 +20,7 @@ from polyc.codegen.index import (
     choice,
     const,
     decide,
+    of_extent,
     show_condition,
     show_index,
     stride,
@@ -96,7 +99,8 @@ class Printer:
             old = self._load(assign.target, first, step, dtype, scope)
             value = self._apply(assign.reduction, [old, value], dtype, lanes)
         if partial:
-            return [f"{self._name('storen', dtype, lanes)}({place}, {value}, {scope.filled});"]
+            name, filled = self._name("storen", dtype, lanes), show_index(scope.filled)
+            return [f"{name}({place}, {value}, {filled});"]
         if step == 1:
             return [f"{self._name('store', dtype, lanes)}({place}, {value});"]
         return [f"{self._name('stores', dtype, lanes)}({place}, {value}, {step});"]
@@ -120,11 +124,11 @@ class Printer:
     def _value(self, assign: Assign, scope: Scope, combined: bool) -> str:
         """The value of an assignment; those of its idle lanes that are `combined` are neutral."""
         value = self.expr(assign.value, scope)
-        if not combined or assign.reduction is None or scope.filled == scope.count:
+        if not combined or assign.reduction is None or scope.is_full:
             return value
         neutral = literal(identity(assign.reduction, assign.dtype), assign.dtype)
         name = self._name("fill", assign.dtype, scope.count)
-        return f"{name}({_bare(value)}, {scope.filled}, {neutral})"
+        return f"{name}({_bare(value)}, {show_index(scope.filled)}, {neutral})"
 
     def _scatter(self, assign: Assign, scope: Scope) -> list[str]:
         """A vector stored lane by lane, where the places follow no stride."""
@@ -133,11 +137,12 @@ class Printer:
         self._name("splat", assign.dtype, scope.count)  # defines the vector type
         value = self.expr(assign.value, scope)
         lines = ["{", f"    const {kind}x{scope.count} pc_lanes = {value};"]
-        for k in range(scope.filled):
+        for k, alive in _lanes(scope):
             at = {scope.lanes.var: scope.lanes.lower + k}
             target = self._place(substitute_element(assign.target, at), alone)
             lane = f"pc_lanes[{k}]" + (" & 1" if assign.dtype == np.bool_ else "")
-            lines.append("    " + self._update(assign, target, lane, alone))
+            update = self._update(assign, target, lane, alone)
+            lines.append(f"    {f'if ({alive}) ' if alive else ''}{update}")
         return [*lines, "}"]
 
     def combine(self, reduction: Reduction, one: str, other: str, dtype: np.dtype) -> str:
@@ -181,8 +186,12 @@ class Printer:
             if scope.lanes is not None:
                 return self._each_lane(Call(function, arguments, dtype), scope)
             extent = arguments[1]
-            assert isinstance(extent, Const)
-            return f"pc_index({self.expr(arguments[0], scope)}, {int(extent.value)}, status)"
+            if isinstance(extent, Const):
+                bound = str(int(extent.value))
+            else:
+                assert isinstance(extent, Value)
+                bound = show_index(extent.index)
+            return f"pc_index({self.expr(arguments[0], scope)}, {bound}, status)"
         values = arguments
         if function == "select" and isinstance(arguments[0], Test):
             return self._branch(arguments[0].condition, arguments[1:], dtype, scope)
@@ -280,7 +289,8 @@ class Printer:
     def _load(self, element: Element, first: str, step: int, dtype: np.dtype, scope: Scope) -> str:
         array, lanes = element.array, scope.count
         if scope.is_partial(element):
-            return f"{self._name('loadn', dtype, lanes)}(&{array}[{first}], {scope.filled})"
+            name, filled = self._name("loadn", dtype, lanes), show_index(scope.filled)
+            return f"{name}(&{array}[{first}], {filled})"
         if step == 1:
             return f"{self._name('load', dtype, lanes)}(&{array}[{first}])"
         return f"{self._name('loads', dtype, lanes)}(&{array}[{first}], {step})"
@@ -292,10 +302,11 @@ class Printer:
         kind = scalar_type(expr.dtype)
         self._name("splat", expr.dtype, scope.count)  # defines the vector type
         sign = "-" if kind == "b8" else ""  # a mask in registers, 0 or 1 in memory
-        values = [
-            sign + self.expr(substitute_expr(expr, {scope.lanes.var: scope.lanes.lower + k}), alone)
-            for k in range(scope.filled)
-        ]
+        values = []
+        for k, alive in _lanes(scope):
+            lane = substitute_expr(expr, {scope.lanes.var: scope.lanes.lower + k})
+            value = sign + self.expr(lane, alone)
+            values.append(f"({alive} ? {value} : 0)" if alive else value)
         return f"({kind}x{scope.count}){{{', '.join(values)}}}"
 
     def _place(
@@ -318,10 +329,18 @@ class Printer:
         text = scope.show_offset(element.array, scope.address(element))
         shape = scope.shapes[element.array]
         for d, index in dynamic:
-            step = int(np.prod(shape[d + 1 :], dtype=np.int64))
+            step = show_index(of_extent(math.prod(shape[d + 1 :])))
             value = self.expr(index, scope)
-            text += f" + {value}" if step == 1 else f" + {step} * {value}"
+            step = f"({step})" if " " in step else step
+            text += f" + {value}" if step == "1" else f" + {step} * {value}"
         return text
+
+
+def _lanes(scope: Scope) -> Iterator[tuple[int, str]]:
+    """The lanes that stand for an iteration; if that is known at run time, a test for each."""
+    known = scope.filled.is_constant
+    for k in range(scope.filled.constant if known else scope.count):
+        yield k, "" if known else f"{k} < {show_index(scope.filled)}"
 
 
 def literal(value: int | float | bool, dtype: np.dtype) -> str:

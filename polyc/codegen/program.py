@@ -10,6 +10,7 @@ import numpy as np
 from polyc.codegen.loopnest import Kernel
 from polyc.memory.storage import Storage
 from polyc.scop.scop import Kind
+from polyc.sizes import Extent, Parameter
 from polyc.spec import TensorSpec
 
 
@@ -24,7 +25,7 @@ class StoredArray:
     value: np.ndarray | None = field(default=None, compare=False, repr=False)
 
     @property
-    def bytes(self) -> int:
+    def bytes(self) -> Extent:
         return self.storage.size * self.dtype.itemsize
 
 
@@ -49,7 +50,7 @@ class Program:
     """Distinct kernels, their launches in execution order, and every array they touch.
 
     `inputs` and `outputs` pair the caller's view with the array that holds it, in the graph's
-    order.
+    order. `sizes` are those known only at run time: what a call is told, in this order.
     """
 
     name: str
@@ -58,3 +59,4 @@ class Program:
     arrays: Mapping[str, StoredArray]
     inputs: tuple[tuple[TensorSpec, str], ...]
     outputs: tuple[tuple[TensorSpec, str], ...]
+    sizes: tuple[Parameter, ...] = ()

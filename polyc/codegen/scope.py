@@ -7,9 +7,10 @@ from dataclasses import dataclass, field, replace
 
 import numpy as np
 
-from polyc.codegen.index import Affine, const, linear, show_index, substitute, weighted_sum
-from polyc.codegen.loopnest import Element, For, Local, extent_of, lanes_of
+from polyc.codegen.index import Affine, const, linear, show_index, substitute, times, weighted_sum
+from polyc.codegen.loopnest import Element, For, Local, lanes_of
 from polyc.codegen.registers import Register
+from polyc.sizes import Extent
 
 LINE = 64
 """Bytes of a cache line, and of the widest vector."""
@@ -79,32 +80,39 @@ class Scope:
         return lanes_of(self.lanes) if self.lanes else 1
 
     @property
-    def filled(self) -> int:
+    def filled(self) -> Affine:
         """Lanes that stand for an iteration: all but those that a partial vector leaves idle."""
-        return (extent_of(self.lanes) or 1) if self.lanes else 1
+        return self.lanes.upper - self.lanes.lower if self.lanes else const(1)
+
+    @property
+    def is_full(self) -> bool:
+        """Whether all lanes stand for an iteration."""
+        return self.filled == const(self.count)
 
     def is_partial(self, element: Element) -> bool:
         """Whether a vector that begins at an element has idle lanes here that are not its own.
 
         Those of a local belong to it where nothing but padding is behind the other lanes.
         """
-        if self.filled == self.count:
+        if self.is_full:
             return False
         local = self.locals.get(element.array)
         if local is None or not local.shape:
             return True
         start = self.first(element.index[-1])
-        is_last = (start + self.filled).constant == local.shape[-1] and start.is_constant
+        is_last = start + self.filled == const(local.shape[-1])
         has_room = (start + self.count).constant <= self.shapes[local.name][-1]
         return not (local.is_tile or (is_last and has_room))
 
     def address(self, element: Element) -> Affine:
         """The element's offset in a row-major array."""
-        weights, step = [], 1
-        for extent in reversed(self.shapes[element.array]):
-            weights.append(step)
-            step *= extent
-        return weighted_sum(zip(reversed(element.index), weights, strict=True))
+        parts: list[Affine] = []
+        step: Extent = 1
+        pairs = zip(element.index, self.shapes[element.array], strict=True)
+        for index, extent in reversed(list(pairs)):
+            parts.append(times(index, step))
+            step = step * extent
+        return weighted_sum((part, 1) for part in parts)
 
     def show_offset(self, array: str, address: Affine) -> str:
         """The offset as text, with the swizzle of the array; whole periods stay out of it."""

@@ -65,13 +65,15 @@ def _cut(loop: For, simd_bytes: int) -> Node:
     The lanes carry no dependence, so each statement may run over all of them before the next. In a
     register tile that keeps one broadcast alive at a time, and not one for each row.
     """
-    extent = extent_of(loop)
+    known = bool(loop.lanes) or extent_of(loop) is not None
     flat = _flatten(loop.body)
     assigns = [n for n in flat if isinstance(n, Assign)]
-    if extent is None or loop.step != 1 or len(assigns) < len(flat):
-        return replace(loop, kind="sequential")
+    if not known or loop.step != 1 or len(assigns) < len(flat):
+        return replace(loop, kind="sequential", lanes=0)
     widest = max(assign.widest for assign in assigns)
-    vectors = [*cut_lanes(loop, max(1, simd_bytes // widest), simd_bytes == MASKED_BYTES)]
+    vectors = [loop]
+    if not loop.lanes:
+        vectors = [*cut_lanes(loop, max(1, simd_bytes // widest), simd_bytes == MASKED_BYTES)]
     parts: list[Node] = []
     for assign in assigns:
         for vector in vectors:

@@ -23,6 +23,7 @@ from polyc.graph.expand import expand_node
 from polyc.graph.infer import infer_graph, infer_or_fold
 from polyc.graph.ir import Graph, Node, Shape, Tensor
 from polyc.graph.shapes.signature import find_signature
+from polyc.sizes import Size
 
 _serials = itertools.count()
 
@@ -134,7 +135,7 @@ def input_value(name: str, shape: Sequence[int | str], dtype: Any = "float32") -
             raise ShapeError(f"input {name!r}: {extent!r} is no extent; give an integer or a name")
         if not isinstance(extent, str) and extent < 0:
             raise ShapeError(f"input {name!r} has the negative extent {extent}; give at least 0")
-    extents = tuple(d if isinstance(d, str) else int(d) for d in shape)
+    extents = tuple(Size.of(d) if isinstance(d, str) else int(d) for d in shape)
     return Value(Tensor(name, np.dtype(dtype), extents))
 
 

@@ -7,11 +7,12 @@ from dataclasses import replace
 
 from polyc.graph.infer import infer_graph
 from polyc.graph.ir import Graph, Tensor
+from polyc.sizes import Size
 
 
 def fix_tensor(tensor: Tensor, sizes: Mapping[str, int]) -> Tensor:
     """The tensor with the sizes that are known in place of their names."""
-    shape = tuple(sizes.get(d, d) if isinstance(d, str) else d for d in tensor.shape)
+    shape = tuple(d.at(sizes) if isinstance(d, Size) else d for d in tensor.shape)
     return replace(tensor, shape=shape)
 
 

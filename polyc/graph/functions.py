@@ -19,6 +19,7 @@ from polyc.graph.ir import Body, Node, Tensor
 from polyc.graph.onnx_export import export_node
 from polyc.graph.onnx_nodes import STANDARD_DOMAINS, read_node
 from polyc.graph.upgrade import Context, upgrade_nodes
+from polyc.sizes import spell_shape
 
 
 def find_function(node: Node, inputs: Sequence[Tensor | None]) -> Body | None:
@@ -58,7 +59,7 @@ def _type_of(tensor: Tensor | None) -> TypeProto:
     if tensor is None:
         return TypeProto()
     element = helper.np_dtype_to_tensor_dtype(tensor.dtype)
-    return helper.make_tensor_type_proto(element, tensor.shape)
+    return helper.make_tensor_type_proto(element, spell_shape(tensor.shape))
 
 
 def _bind_attributes(node: NodeProto, given: Mapping[str, AttributeProto]) -> NodeProto:

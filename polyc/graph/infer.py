@@ -22,7 +22,8 @@ from polyc.graph.ir import Graph, Node, Tensor
 from polyc.graph.onnx_nodes import TEXT
 from polyc.graph.run_time import RANDOM_KEY, require_compilable
 from polyc.graph.shapes import infer_node
-from polyc.graph.shapes.creation import resolve_shape_span
+from polyc.graph.sizes import evaluate_sizes
+from polyc.sizes import Size
 
 MAX_FOLDED = 2**20
 """Elements of the largest evaluated result: the attention mask of 1,024 tokens. Shapes have tens.
@@ -148,7 +149,7 @@ class Walk:
         results = infer_or_fold(node, operands)
         _require_fresh(node, self.table)
         self.table.update((t.name, t) for t in results if t.name)
-        if not all(t.is_constant for t in results if t.name):
+        if not all(t.is_known for t in results if t.name):
             self.kept.append(node)
         return ()
 
@@ -175,9 +176,8 @@ def find_sources(tensor: str, nodes: Iterable[Node], inputs: Sequence[str]) -> t
 def infer_or_fold(node: Node, inputs: Sequence[Tensor | None]) -> tuple[Tensor, ...]:
     """The outputs of a node: with values where they are known when compiling, else types only."""
     types = infer_node(node, inputs)
-    if node.op in ("Shape", "Size") and inputs[0] is not None:
-        value = _read_extents(node, inputs[0])
-        return types if value is None else (replace(types[0], value=value),)
+    if len(types) == 1 and (entries := evaluate_sizes(node, inputs, types[0])) is not None:
+        return (_with_entries(types[0], entries),)
     if not _is_foldable(node, inputs, types):
         return types
     try:
@@ -199,13 +199,11 @@ def _is_foldable(node: Node, inputs: Iterable[Tensor | None], types: Iterable[Te
     return small and all(t.size <= MAX_READ for t in operands)
 
 
-def _read_extents(node: Node, data: Tensor) -> np.ndarray | None:
-    """What Shape or Size says of a tensor, None if it asks for a symbolic size."""
-    if node.op == "Size":
-        return np.array(data.size, np.int64) if data.is_static else None
-    span = resolve_shape_span(data.rank, node.get("start", 0), node.get("end"))
-    dims = [data.shape[i] for i in span]
-    return np.array(dims, np.int64) if all(isinstance(d, int) for d in dims) else None
+def _with_entries(tensor: Tensor, entries: np.ndarray) -> Tensor:
+    """The tensor with these elements: a constant, if they are all numbers."""
+    if any(isinstance(entry, Size) for entry in entries.flat):
+        return replace(tensor, entries=entries)
+    return replace(tensor, value=entries.astype(tensor.dtype))
 
 
 def _find_operands(

@@ -7,12 +7,15 @@ forms, so that every later stage knows one form only.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
+
+from polyc.sizes import Extent, Size
 
 if TYPE_CHECKING:
     from polyc.graph.builder import Value
@@ -20,24 +23,39 @@ if TYPE_CHECKING:
 INTERNAL = "polyc"
 """The domain of operators that are no standard's, and only stand between others."""
 
-Dim = int | str
-"""The extent of one dimension: a number, or the name of a size known only at run time."""
+Dim = Extent
+"""The extent of one dimension: a number, or a size known only at run time."""
 
 Shape = tuple[Dim, ...]
 
 
 @dataclass(frozen=True)
 class Tensor:
-    """A named tensor: element type, shape, and its value where it is a constant."""
+    """A named tensor: element type, shape, and its value where it is a constant.
+
+    A name in the shape is that of a size known only at run time. `entries` are the elements of a
+    tensor that consists of such sizes, of dtype object: the Shape of x: float32[n, 3] is (n, 3).
+    """
 
     name: str
     dtype: np.dtype
     shape: Shape
     value: np.ndarray | None = field(default=None, compare=False, repr=False)
+    entries: np.ndarray | None = field(default=None, compare=False, repr=False)
+
+    def __post_init__(self) -> None:
+        if any(isinstance(d, str) for d in self.shape):
+            named = tuple(Size.of(d) if isinstance(d, str) else d for d in self.shape)
+            object.__setattr__(self, "shape", named)
 
     @property
     def is_constant(self) -> bool:
         return self.value is not None
+
+    @property
+    def is_known(self) -> bool:
+        """Whether its elements are constants, or known once sizes are."""
+        return self.value is not None or self.entries is not None
 
     @property
     def is_static(self) -> bool:
@@ -49,14 +67,13 @@ class Tensor:
 
     @property
     def extents(self) -> tuple[int, ...]:
-        """The shape as integers; only for tensors of static shape."""
-        assert self.is_static, f"{self.name} has the symbolic shape {self.shape}"
-        return tuple(int(d) for d in self.shape)
+        """The shape, to compute with: a `Size` does as numbers do, or else raises NotFixed."""
+        return cast(tuple[int, ...], self.shape)
 
     @property
     def size(self) -> int:
-        """Number of elements; only for tensors of static shape."""
-        return int(np.prod(self.extents, dtype=np.int64))
+        """Number of elements, as `extents` are."""
+        return math.prod(self.extents)
 
     def __str__(self) -> str:
         return f"{self.name}: {self.dtype}[{', '.join(map(str, self.shape))}]"

@@ -16,6 +16,7 @@ from onnx import (
 
 from polyc.graph.ir import Body, Graph, Node, Tensor
 from polyc.graph.shapes.signature import find_signature
+from polyc.sizes import spell_shape
 
 
 def export_onnx(graph: Graph, opset: int | None = None) -> ModelProto:
@@ -53,7 +54,7 @@ def export_onnx(graph: Graph, opset: int | None = None) -> ModelProto:
 
 def _value_info(tensor: Tensor) -> ValueInfoProto:
     element = helper.np_dtype_to_tensor_dtype(tensor.dtype)
-    return helper.make_tensor_value_info(tensor.name, element, tensor.shape)
+    return helper.make_tensor_value_info(tensor.name, element, spell_shape(tensor.shape))
 
 
 def _body(name: str, body: Body) -> GraphProto:

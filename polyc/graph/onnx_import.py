@@ -187,7 +187,7 @@ def _without_data(model: ModelProto, constants: Mapping[str, Tensor], opset: int
             graph.initializer.append(numpy_helper.from_array(tensor.value, name))
         else:
             element = onnx.helper.np_dtype_to_tensor_dtype(tensor.dtype)
-            graph.input.append(onnx.helper.make_tensor_value_info(name, element, tensor.shape))
+            graph.input.append(onnx.helper.make_tensor_value_info(name, element, tensor.extents))
     return skeleton
 
 

@@ -14,6 +14,7 @@ from onnx import AttributeProto, GraphProto, NodeProto
 from polyc.errors import InvalidModel, UnsupportedOp
 from polyc.graph.external_data import check_extents, dtype_of, read_sparse, read_tensor
 from polyc.graph.ir import Body, Node, Tensor
+from polyc.sizes import Size
 
 STANDARD_DOMAINS = ("", "ai.onnx")
 """Two names of one domain: that of the standard's operators."""
@@ -153,7 +154,7 @@ def read_type(info: onnx.ValueInfoProto, symbols: Container[str]) -> Tensor | Op
     shape = (
         int(d.dim_value)
         if d.HasField("dim_value")
-        else d.dim_param or _fresh(f"{info.name}_d{i}", symbols)
+        else Size.of(d.dim_param or _fresh(f"{info.name}_d{i}", symbols))
         for i, d in enumerate(dims)
     )
     return Tensor(info.name, dtype, tuple(shape))

@@ -24,6 +24,7 @@ from polyc.memory.strides import accesses, compute_strides
 from polyc.poly.affine import box_extents, coefficients, outputs
 from polyc.schedule.cluster import Cluster
 from polyc.scop.scop import Array
+from polyc.sizes import estimate
 from polyc.target.machine import Target
 
 L1_SHARE, L2_SHARE = 0.5, 0.75
@@ -132,7 +133,7 @@ def list_operands(cluster: Cluster, arrays: Table[str, Array]) -> list[Operand]:
             if name in totals:
                 continue
             rows = [coefficients(function) for function in outputs(index)]
-            sizes = arrays[name].shape
+            sizes = tuple(map(estimate, arrays[name].shape))
             result.append(
                 Operand(
                     name,

@@ -19,6 +19,7 @@ from polyc.memory.vector_loop import choose_inner_loop
 from polyc.poly.affine import coefficients, output, single_aff
 from polyc.schedule.cluster import Cluster
 from polyc.scop.scop import Array
+from polyc.sizes import Size, estimate
 
 ALIASING = 1024
 LINE = 64
@@ -55,7 +56,10 @@ def decide_layouts(
             if d is None or (vector is None and name not in rearranged):
                 decided[name] = row_major(array)
             elif vector is not None and (
-                s.reduction and name in rearranged and _in_panels(index, d, tile)
+                s.reduction
+                and name in rearranged
+                and not isinstance(array.shape[d], Size)
+                and _in_panels(index, d, tile)
             ):
                 decided[name] = permuted(array, [d, *rest], [(d, tile)])
             else:
@@ -70,7 +74,7 @@ def _gap(array: Array, d: int) -> int:
     A register tile reads the same place of up to 14 rows; if rows are a large power of two apart,
     these lines drive each other out. Constants are read row by row.
     """
-    width = array.shape[d] * array.dtype.itemsize
+    width = estimate(array.shape[d]) * array.dtype.itemsize
     together = array.kind == "temporary" and len(array.shape) > 1 and width % ALIASING == 0
     return LINE // array.dtype.itemsize if together else 0
 

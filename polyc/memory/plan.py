@@ -1,5 +1,8 @@
 """Where every array lives: temporaries share one arena, constants share one blob.
 
+An array whose size is known only at run time has a region of the arena, behind all that is known;
+arrays that are not needed at the same time share one, which is as large as the largest of them.
+
 Two temporaries may overlap in the arena when no launch needs both. Finding the smallest arena is
 offline dynamic storage allocation, i.e. packing rectangles (lifetime x bytes) into a strip; it is
 NP-hard (Garey and Johnson 1979, problem SR2), and greedy best fit by decreasing size comes within a
@@ -11,10 +14,11 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from polyc.codegen.program import Program, StoredArray
 from polyc.errors import ShapeError
+from polyc.sizes import Extent, Size, estimate
 
 ALIGNMENT = 64
 """Bytes: a cache line, and the widest vector register."""
@@ -25,13 +29,18 @@ ADDRESS_LIMIT = 1 << 47
 
 @dataclass(frozen=True)
 class Slot:
-    """A temporary's place in the arena, and the first and last launch that touch it."""
+    """A temporary's place in the arena, and the first and last launch that touch it.
+
+    region: 0 is what is known when compiling, where `offset` and `bytes` count. Any other region
+    holds one array at a time, from its beginning; the bytes are then an estimate.
+    """
 
     array: str
     offset: int
     bytes: int
     first: int
     last: int
+    region: int = 0
 
     def meets(self, other: Slot) -> bool:
         """Whether some launch needs both."""
@@ -39,6 +48,8 @@ class Slot:
 
     def shares_memory(self, other: Slot) -> bool:
         """Whether some byte of the arena belongs to both."""
+        if self.region or other.region:
+            return self.region == other.region
         return self.offset < other.offset + other.bytes and other.offset < self.offset + self.bytes
 
 
@@ -46,7 +57,8 @@ class Slot:
 class Plan:
     """Offsets of temporaries in the arena and of constants in the weights, all in bytes.
 
-    `lower_bound` is the largest live set: no arena can be smaller.
+    `arena_bytes` are those of region 0, and `regions` the sizes of the arrays that share each of
+    the others, in bytes. `lower_bound` is the largest live set: no arena can be smaller.
     """
 
     slots: tuple[Slot, ...]
@@ -54,11 +66,7 @@ class Plan:
     lower_bound: int
     constants: Mapping[str, int]
     weights_bytes: int
-
-    @property
-    def offsets(self) -> Mapping[str, int]:
-        """Temporary -> offset in the arena."""
-        return {s.array: s.offset for s in self.slots}
+    regions: tuple[tuple[Size, ...], ...] = ()
 
 
 def plan_memory(program: Program, alignment: int = ALIGNMENT) -> Plan:
@@ -73,16 +81,21 @@ def plan_memory(program: Program, alignment: int = ALIGNMENT) -> Plan:
             first, _ = lifetimes.get(name, (position, position))
             lifetimes[name] = (first, position)
     moved = [n for n in lifetimes if n not in bound and program.arrays[n].value is None]
-    sizes = {n: aligned(byte_size(program.arrays[n]), alignment) for n in moved}
-    slots = [Slot(n, 0, sizes[n], *lifetimes[n]) for n in moved]
+    sizes = {n: byte_size(program.arrays[n]) for n in moved}
+    slots = [Slot(n, 0, aligned(estimate(sizes[n]), alignment), *lifetimes[n]) for n in moved]
+    fixed = [slot for slot in slots if not isinstance(sizes[slot.array], Size)]
+    varying, regions = _share_regions(
+        [slot for slot in slots if isinstance(sizes[slot.array], Size)], sizes
+    )
     read = dict.fromkeys([*lifetimes, *(name for _, name in program.outputs)])
     constants, weights_bytes = _lay_out(
         (program.arrays[n] for n in read if program.arrays[n].value is not None), alignment
     )
-    packed = pack(slots)
+    packed = pack(fixed)
     arena_bytes = max((s.offset + s.bytes for s in packed), default=0)
     _check_total("the arena of temporaries", arena_bytes)
-    return Plan(packed, arena_bytes, compute_lower_bound(slots), constants, weights_bytes)
+    least = compute_lower_bound(slots)
+    return Plan((*packed, *varying), arena_bytes, least, constants, weights_bytes, regions)
 
 
 def aligned(size: int, alignment: int = ALIGNMENT) -> int:
@@ -90,11 +103,31 @@ def aligned(size: int, alignment: int = ALIGNMENT) -> int:
     return -(-size // alignment) * alignment
 
 
-def byte_size(array: StoredArray) -> int:
+def byte_size(array: StoredArray) -> Extent:
     """Bytes of an array as stored, padding included; exact, however large."""
     size = math.prod(array.storage.shape) * array.dtype.itemsize
-    _check_total(f"array {array.name!r} of stored shape {list(array.storage.shape)}", size)
+    what = f"array {array.name!r} of stored shape {list(array.storage.shape)}"
+    _check_total(what, estimate(size))
     return size
+
+
+def _share_regions(
+    slots: Sequence[Slot], sizes: Mapping[str, Extent]
+) -> tuple[list[Slot], tuple[tuple[Size, ...], ...]]:
+    """Each array in the first region whose arrays it never meets, the largest array first."""
+    members: list[list[Slot]] = []
+    for slot in sorted(slots, key=lambda s: -s.bytes):
+        free = (k for k, m in enumerate(members) if not any(slot.meets(other) for other in m))
+        region = next(free, len(members))
+        if region == len(members):
+            members.append([])
+        members[region].append(replace(slot, region=region + 1))
+    placed = [slot for together in members for slot in together]
+    regions = []
+    for together in members:
+        found = dict.fromkeys(sizes[slot.array] for slot in together)
+        regions.append(tuple(size for size in found if isinstance(size, Size)))
+    return placed, tuple(regions)
 
 
 def compute_lower_bound(slots: Sequence[Slot]) -> int:
@@ -155,7 +188,7 @@ def _lay_out(arrays: Iterable[StoredArray], alignment: int) -> tuple[dict[str, i
     offsets, end = {}, 0
     for array in arrays:
         offsets[array.name] = end
-        end += aligned(byte_size(array), alignment)
+        end += aligned(int(byte_size(array)), alignment)
     _check_total("the model's constants", end)
     return offsets, end
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -9,6 +10,7 @@ import islpy as isl
 import numpy as np
 
 from polyc.scop.scop import Array
+from polyc.sizes import Extent
 
 
 @dataclass(frozen=True)
@@ -27,9 +29,9 @@ class Storage:
     blocks: tuple[tuple[int, int], ...] = ()
 
     @property
-    def size(self) -> int:
+    def size(self) -> Extent:
         """Elements of the box, padding included."""
-        return int(np.prod(self.shape, dtype=np.int64))
+        return math.prod(self.shape)
 
     @property
     def is_row_major(self) -> bool:

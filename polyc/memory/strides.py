@@ -12,6 +12,7 @@ from polyc.memory.storage import Storage
 from polyc.poly.affine import box_extents, coefficients, outputs
 from polyc.scop.expr import Index, Load, Within, walk
 from polyc.scop.scop import Array, Statement
+from polyc.sizes import estimate
 
 OFTEN = 32
 """Uses of each element that make copying it first cheap: a copy costs about as much as two uses."""
@@ -20,6 +21,8 @@ OFTEN = 32
 @dataclass(frozen=True)
 class Strides:
     """How one access moves through memory: elements per step of each iterator, None if irregular.
+
+    Steps over sizes that are known only at run time are those of their estimates.
 
     `free` marks an array whose layout is still open: any single dimension may become the unit one.
     dimensions[p] is the one dimension of the array that iterator p walks with unit step, if it is
@@ -115,5 +118,5 @@ def _dimension_strides(array: Array, storage: Storage | None) -> list[int]:
         strides[d], step = 1, step * size  # inside a block
     for d, extent in reversed(list(zip(storage.permutation, storage.shape, strict=False))):
         strides[d] = strides[d] or step
-        step *= extent
+        step *= estimate(extent)
     return strides

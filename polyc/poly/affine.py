@@ -6,6 +6,8 @@ from collections.abc import Iterator
 
 import islpy as isl
 
+from polyc.poly.parameters import at_estimate
+
 
 def outputs(function: isl.PwMultiAff) -> Iterator[isl.PwAff]:
     """The coordinate functions  S -> Z  of a function  S -> A."""
@@ -122,7 +124,12 @@ def plain_iterator(function: isl.PwAff) -> tuple[int, int] | None:
 
 
 def box_extents(domain: isl.Set) -> tuple[int, ...]:
-    """The extents of the smallest box at the origin that holds a bounded set."""
+    """The extents of the smallest box at the origin that holds a bounded set.
+
+    Where they depend on sizes known at run time, those of an estimate: for costs and tiles, and for
+    nothing that must be right.
+    """
+    domain = at_estimate(domain)
     count = domain.dim(isl.dim_type.set)
     if domain.is_empty():
         return (0,) * count

@@ -14,7 +14,7 @@ from dataclasses import replace
 
 import islpy as isl
 
-from polyc.analysis.counts import count_points
+from polyc.analysis.dependences import box
 from polyc.poly.affine import simplify
 from polyc.poly.context import operation_budget
 from polyc.scop.expr import Expr, Load, rebuild
@@ -66,8 +66,8 @@ def _find_place(copy: Statement, source: Array) -> isl.PwMultiAff | None:
     try:
         with operation_budget(LARGEST_EFFORT):
             read = load.index.as_map().intersect_domain(copy.domain)  # S -> X
-            # one to one from as many instances as X has elements: onto
-            if count_points(copy.domain) != source.size or not read.is_injective():
+            whole = box(source.name, source.shape)
+            if not whole.is_subset(read.range()) or not read.is_injective():
                 return None
             if not copy.write.as_map().intersect_domain(copy.domain).is_injective():
                 return None

@@ -13,6 +13,7 @@ by an initialisation followed by one reduction, so the flow of values is explici
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Literal
@@ -22,6 +23,7 @@ import numpy as np
 
 from polyc.poly.show import show_function
 from polyc.scop.expr import Expr, Load, loads, show
+from polyc.sizes import estimate
 
 Kind = Literal["input", "output", "constant", "temporary"]
 Reduction = Literal["add", "mul", "max", "min", "and", "or"]
@@ -44,12 +46,9 @@ class Array:
     is_partial: bool = False
 
     @property
-    def size(self) -> int:
-        return int(np.prod(self.shape, dtype=np.int64))
-
-    @property
     def bytes(self) -> int:
-        return self.size * self.dtype.itemsize
+        """What it takes, for sizes as they are estimated."""
+        return math.prod(map(estimate, self.shape)) * self.dtype.itemsize
 
 
 @dataclass(frozen=True)

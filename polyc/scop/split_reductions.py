@@ -213,7 +213,7 @@ def _beside(part: str, write: isl.PwMultiAff, array: str) -> isl.PwMultiAff:
     position = domain.find_dim_by_name(isl.dim_type.set, part)
     variable = isl.Aff.var_on_domain(isl.LocalSpace.from_space(domain), isl.dim_type.set, position)
     places = [isl.PwAff.from_aff(variable).intersect_domain(write.domain()), *outputs(write)]
-    target = isl.Space.set_alloc(domain.get_ctx(), 0, len(places))
+    target = isl.Space.set_alloc(domain.get_ctx(), 0, len(places)).align_params(domain)
     target = target.set_tuple_name(isl.dim_type.set, array)
     result = isl.MultiPwAff.zero(domain.map_from_domain_and_range(target))
     for k, place in enumerate(places):

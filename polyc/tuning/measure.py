@@ -115,7 +115,7 @@ class Workbench:
             return
         self._filled = key
         generator = np.random.default_rng(0)
-        for name, offset in plan.offsets.items():
+        for name, offset in ((s.array, s.offset) for s in plan.slots):
             array = program.arrays[name]
             value = random_array(TensorSpec(name, array.dtype, array.storage.shape), generator)
             _write(self._arena, offset, value)

@@ -6,7 +6,8 @@ from hypothesis import strategies as st
 
 from polyc.codegen.index import Compare, Logic, const, extremum, floordiv, var
 from polyc.codegen.loopnest import Block, For, If, extent_of, walk_nodes
-from polyc.codegen.peel import interval, peel, simplify_condition, simplify_index
+from polyc.codegen.peel import peel
+from polyc.codegen.ranges import interval, simplify_condition, simplify_index
 from tests.analysis.nests import at, loop, read, run, when
 from tests.codegen.execute import instances
 from tests.codegen.indices import CONDITIONS, INDICES, VALUES, evaluate, holds

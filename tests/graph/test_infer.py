@@ -12,6 +12,7 @@ from onnx import TensorProto, helper
 from polyc.errors import InvalidModel, NeedsValues, ShapeError
 from polyc.graph.infer import MAX_FOLDED, infer_graph
 from polyc.graph.ir import Node, Tensor
+from polyc.sizes import Size
 
 
 def tensor(name, *shape, dtype=np.float32):
@@ -82,7 +83,8 @@ def test_static_part_of_a_symbolic_shape_is_known():
     nodes = [node("Shape", "x", "s", start=1), node("Reshape", "z s", "y"), node("Size", "x", "n")]
     graph = infer(nodes, [tensor("x", "N", 2, 3), tensor("z", 6)], ["y", "n"], ("x", "z"))
     assert graph.tensor("y").shape == (2, 3)
-    assert [n.op for n in graph.nodes] == ["Reshape", "Size"]
+    assert [n.op for n in graph.nodes] == ["Reshape"]
+    assert graph.tensor("n").entries.item() == Size.of("N") * 6
 
 
 def test_filled_tensor_of_any_size_costs_no_memory():

@@ -46,9 +46,9 @@ class Memory:
                 assert value is not None, f"{array.name} has no value"
                 assert value.shape == array.shape, f"{array.name}: {value.shape}, {array.shape}"
                 assert value.dtype == array.dtype, f"{array.name}: {value.dtype}, {array.dtype}"
-            start = value.reshape(-1) if given else np.zeros(array.size, array.dtype)
+            start = value.reshape(-1) if given else np.zeros(math.prod(array.shape), array.dtype)
             self.values[array.name] = start
-            self.written[array.name] = np.full(array.size, given)
+            self.written[array.name] = np.full(math.prod(array.shape), given)
 
     def execute(self, statement: Statement) -> None:
         points = points_of(statement.domain)

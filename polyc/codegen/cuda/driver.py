@@ -174,7 +174,7 @@ _ENTRIES = """\
 static int run(SIGNATURE, void **events)
 {
     for (int k = 0; k < OUTPUTS; k++)
-        if (overlaps(buffers, INPUTS + k))
+        if (overlaps(buffers, INPUTS + k, NULL))
             return -(k + 1);
     struct pc_call call;
     call.io = buffers;

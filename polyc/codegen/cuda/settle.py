@@ -25,7 +25,7 @@ from polyc.codegen.loopnest import (
     Transpose,
     substitute_block,
 )
-from polyc.codegen.peel import Ranges, interval, simplify_condition, simplify_index
+from polyc.codegen.ranges import Ranges, interval, simplify_condition, simplify_index
 
 
 def settle(block: Block, ranges: Ranges | None = None) -> Block:

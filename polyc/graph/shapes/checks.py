@@ -74,11 +74,27 @@ def constant_ints(tensor: Tensor, role: str) -> tuple[int, ...]:
     return tuple(int(v) for v in value.reshape(-1))
 
 
+def known_extents(tensor: Tensor, role: str) -> tuple[Dim, ...]:
+    """The entries of a list of extents: numbers, or sizes that are known once inputs are."""
+    if tensor.entries is None:
+        return constant_ints(tensor, role)
+    require(tensor.rank <= 1, f"rank of {role}", "0 or 1", tensor.rank, "pass a list of integers")
+    return tuple(tensor.entries.reshape(-1))
+
+
 def constant_scalar(tensor: Tensor, role: str) -> Any:
     """The only entry of a constant, as a Python number: float32[] or float32[1] -> float."""
     value = constant_value(tensor, role)
     require(value.size == 1, f"number of elements of {role}", 1, value.size, "pass a scalar")
     return value.reshape(-1)[0].item()
+
+
+def known_scalar(tensor: Tensor, role: str) -> Any:
+    """The only entry of a tensor: a Python number, or a size that is known once inputs are."""
+    if tensor.entries is None:
+        return constant_scalar(tensor, role)
+    require(tensor.entries.size == 1, f"number of elements of {role}", 1, tensor.shape, "pass one")
+    return tensor.entries.reshape(-1)[0]
 
 
 def attribute_ints(node: Node, name: str, count: int, default: int = 0) -> tuple[int, ...]:

@@ -9,14 +9,16 @@ import numpy as np
 from polyc.errors import InvalidModel, UnsupportedOp
 from polyc.graph.ir import Node, Shape
 from polyc.graph.shapes.checks import (
-    constant_ints,
     constant_scalar,
     given,
+    known_extents,
+    known_scalar,
     require,
     require_rank,
 )
 from polyc.graph.shapes.rules import Inputs, shape_rule
 from polyc.graph.shapes.signature import element_type
+from polyc.sizes import Size
 
 
 def find_constant(node: Node) -> np.ndarray:
@@ -58,7 +60,7 @@ def infer_constant(node: Node, inputs: Inputs) -> tuple[Shape, ...]:
 @shape_rule("ConstantOfShape", dtype=lambda node, inputs: find_fill(node).dtype)
 def infer_constant_of_shape(node: Node, inputs: Inputs) -> tuple[Shape, ...]:
     """shape (2, 3) -> (2, 3)"""
-    shape = constant_ints(given(inputs[0]), "input")
+    shape = known_extents(given(inputs[0]), "input")
     sizes = all(d >= 0 for d in shape)
     require(sizes, "the shape to fill", "no negative size", shape, "correct the shape")
     return (shape,)
@@ -68,9 +70,9 @@ def infer_constant_of_shape(node: Node, inputs: Inputs) -> tuple[Shape, ...]:
 def infer_range(node: Node, inputs: Inputs) -> tuple[Shape, ...]:
     """start 1, limit 8, delta 3 -> (3,): max(ceil((limit - start) / delta), 0) elements"""
     roles = zip(inputs, ("start", "limit", "delta"), strict=True)
-    start, limit, delta = (constant_scalar(given(t), role) for t, role in roles)
+    start, limit, delta = (known_scalar(given(t), role) for t, role in roles)
     require(delta != 0, "delta", "not 0", delta, "use a positive or negative step")
-    if isinstance(start, int):
+    if isinstance(start, int | Size):
         return ((max(-((start - limit) // delta), 0),),)
     count = (limit - start) / delta
     require(math.isfinite(count), "(limit - start) / delta", "finite", count, "correct the inputs")

@@ -1,25 +1,25 @@
 """Arithmetic on dimensions, axes and broadcasting: pure, shared with the lowering to statements.
 
-A dimension is a number or a symbol (a size known only at run time). Equal symbols match and a
-symbol broadcasts with 1; whatever would need arithmetic on a symbol raises `NotFixed`.
+A dimension is a number or a size known only at run time. Equal sizes match and a size broadcasts
+with 1; whatever would need its value raises `NotFixed`.
 """
 
 from __future__ import annotations
 
-import math
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 
 from polyc.errors import NotFixed
 from polyc.graph.ir import Dim, Shape
 from polyc.graph.shapes.checks import RuleBroken, require
+from polyc.sizes import Size
 
 _FIX_SIZES = "give the model's inputs fixed sizes"
 
 
 def fixed(dim: Dim, what: str) -> int:
     """The dimension as a number; `NotFixed` if it is a symbol."""
-    if isinstance(dim, str):
-        raise NotFixed(f"{what} is the symbolic size {dim!r}, but must be known", _FIX_SIZES)
+    if isinstance(dim, Size):
+        raise NotFixed(f"{what} is the symbolic size {str(dim)!r}, but must be known", _FIX_SIZES)
     return int(dim)
 
 
@@ -32,20 +32,9 @@ def require_same(a: Dim, b: Dim, rule: str, way_out: str) -> None:
     """Two dimensions that must be equal; `NotFixed` where only running could tell."""
     if a == b:
         return
-    if isinstance(a, str) or isinstance(b, str):
+    if isinstance(a, Size) or isinstance(b, Size):
         raise NotFixed(f"{rule}: whether {a} equals {b} is known only at run time", _FIX_SIZES)
     raise RuleBroken(rule, a, b, way_out)
-
-
-def product(dims: Sequence[Dim], what: str) -> Dim:
-    """The product of dimensions; a lone symbol survives where all others are 1: (N, 1) -> N."""
-    symbols = [d for d in dims if isinstance(d, str)]
-    number = math.prod(d for d in dims if isinstance(d, int))
-    if not symbols:
-        return number
-    if len(symbols) == 1 and number == 1:
-        return symbols[0]
-    raise NotFixed(f"{what} multiplies the symbolic sizes {', '.join(symbols)}", _FIX_SIZES)
 
 
 def normalize_axis(axis: int, rank: int, what: str = "axis") -> int:
@@ -69,7 +58,7 @@ def broadcast_dims(a: Dim, b: Dim) -> Dim:
         return a
     if a == 1:
         return b
-    if isinstance(a, str) or isinstance(b, str):
+    if isinstance(a, Size) or isinstance(b, Size):
         raise NotFixed(f"whether {a} and {b} broadcast is known only at run time", _FIX_SIZES)
     way_out = "make them equal, or one of them 1"
     raise RuleBroken("broadcast dimensions must be equal or 1", f"{a} or 1", b, way_out)
@@ -89,7 +78,7 @@ def require_broadcast_to(shape: Shape, target: Shape, role: str) -> None:
     """Unidirectional broadcasting: `shape` must stretch to `target`, which must not change."""
     pairs = zip(reversed(shape), reversed(target), strict=False)
     unequal = [(d, t) for d, t in pairs if d not in (1, t)]
-    if any(isinstance(d, str) or isinstance(t, str) for d, t in unequal):
+    if any(isinstance(d, Size) or isinstance(t, Size) for d, t in unequal):
         what = f"whether {_text(shape)} broadcasts to {_text(target)} is known only at run time"
         raise NotFixed(f"{role}: {what}", _FIX_SIZES)
     fits = not unequal and len(shape) <= len(target)

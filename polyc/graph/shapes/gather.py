@@ -6,6 +6,7 @@ from polyc.graph.ir import Dim, Node, Shape, Tensor
 from polyc.graph.shapes.checks import constant_scalar, given, require, require_rank, require_shape
 from polyc.graph.shapes.dims import fixed, normalize_axis, require_same
 from polyc.graph.shapes.rules import Inputs, shape_rule
+from polyc.sizes import Size
 
 
 @shape_rule("Gather")
@@ -69,7 +70,7 @@ def infer_one_hot(node: Node, inputs: Inputs) -> tuple[Shape, ...]:
 
 def check_positions(indices: Tensor, extent: Dim) -> None:
     """Constant indices must lie in -extent to extent - 1."""
-    if indices.value is None or not indices.value.size or isinstance(extent, str):
+    if indices.value is None or not indices.value.size or isinstance(extent, Size):
         return
     low, high = int(indices.value.min()), int(indices.value.max())
     inside = -extent <= low and high < extent

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from collections import Counter
 from collections.abc import Sequence
 
 from polyc.graph.ir import Dim, Node, Shape
@@ -11,6 +10,7 @@ from polyc.graph.shapes.checks import (
     NotFixed,
     constant_ints,
     given,
+    known_extents,
     require,
     require_choice,
     require_rank,
@@ -20,16 +20,16 @@ from polyc.graph.shapes.dims import (
     fixed,
     normalize_axes,
     normalize_axis,
-    product,
 )
 from polyc.graph.shapes.rules import Inputs, shape_rule
+from polyc.sizes import Size, divide
 
 
-def resolve_reshape(shape: Shape, target: Sequence[int], allowzero: bool = False) -> Shape:
+def resolve_reshape(shape: Shape, target: Sequence[Dim], allowzero: bool = False) -> Shape:
     """The target of a Reshape without its placeholders.
 
         (2, 3, 4), (0, -1) -> (2, 12)         0 copies the input's dimension (unless allowzero)
-        (N, 3, 4), (-1, 12) -> (N, 12)        -1 takes what is left
+        (N, 3, 4), (-1, 2) -> (6*N, 2)        -1 takes what is left
 
     Raises RuleBroken where the numbers of elements differ, NotFixed where a symbol hides them.
     """
@@ -40,25 +40,32 @@ def resolve_reshape(shape: Shape, target: Sequence[int], allowzero: bool = False
     inside = all(i < len(shape) for i in copies)
     require(inside, rule, f"0 only in the first {len(shape)} places", tuple(target), way_out)
     kept: list[Dim] = [shape[i] if i in copies else t for i, t in enumerate(target)]
-    here = math.prod(d for d in shape if isinstance(d, int))
-    there = math.prod(d for d in kept if isinstance(d, int) and d != -1)
-    # Symbols that occur on both sides cancel; what is left over must go into the -1.
-    left_over = _symbols(shape) - _symbols(kept)
-    if left_over:
-        single = left_over.total() == 1 and -1 in kept and here == there
-        if not single:
-            raise NotFixed(
-                f"Reshape of {shape} to {tuple(target)} regroups a symbolic size",
-                "give the model's inputs fixed sizes",
-            )
-        return tuple(next(iter(left_over)) if d == -1 else d for d in kept)
+    here = math.prod(shape)
+    there = math.prod(d for d in kept if d != -1)
     if -1 in kept:
-        require(there > 0, rule, "no other 0 beside -1", tuple(target), way_out)
-        rest, remainder = divmod(here, there)
-        require(remainder == 0, f"{rule} beside -1", f"a divisor of {here}", there, way_out)
-        return tuple(rest if d == -1 else d for d in kept)
+        require(there != 0, rule, "no other 0 beside -1", tuple(target), way_out)
+        rest = _divide(here, there, shape, target)
+        require(rest is not None, f"{rule} beside -1", f"a divisor of {here}", there, way_out)
+        return tuple(rest if d == -1 and rest is not None else d for d in kept)
+    if here != there and (isinstance(here, Size) or isinstance(there, Size)):
+        raise _regroups(shape, target)
     require(here == there, "number of elements of the Reshape target", here, there, way_out)
     return tuple(kept)
+
+
+def _divide(here: Dim, there: Dim, shape: Shape, target: Sequence[Dim]) -> Dim | None:
+    """here / there; None if that is a fraction."""
+    quotient = divide(here, there)
+    if quotient is None and (isinstance(here, Size) or isinstance(there, Size)):
+        raise _regroups(shape, target)
+    return quotient
+
+
+def _regroups(shape: Shape, target: Sequence[Dim]) -> NotFixed:
+    return NotFixed(
+        f"Reshape of {shape} to {tuple(target)} regroups a symbolic size",
+        "give the model's inputs fixed sizes",
+    )
 
 
 def resolve_permutation(perm: Sequence[int] | None, rank: int) -> tuple[int, ...]:
@@ -74,7 +81,7 @@ def resolve_permutation(perm: Sequence[int] | None, rank: int) -> tuple[int, ...
 @shape_rule("Reshape")
 def infer_reshape(node: Node, inputs: Inputs) -> tuple[Shape, ...]:
     """(2, 3, 4), target (0, -1) -> (2, 12)"""
-    data, target = given(inputs[0]), constant_ints(given(inputs[1]), "shape")
+    data, target = given(inputs[0]), known_extents(given(inputs[1]), "shape")
     return (resolve_reshape(data.shape, target, bool(node.get("allowzero", 0))),)
 
 
@@ -113,13 +120,13 @@ def infer_flatten(node: Node, inputs: Inputs) -> tuple[Shape, ...]:
     """(2, 3, 4), axis 2 -> (6, 4)"""
     data, axis = given(inputs[0]), int(node.get("axis", 1))
     cut = data.rank if axis == data.rank else normalize_axis(axis, max(data.rank, 1))
-    return ((product(data.shape[:cut], "Flatten"), product(data.shape[cut:], "Flatten")),)
+    return ((math.prod(data.shape[:cut]), math.prod(data.shape[cut:])),)
 
 
 @shape_rule("Expand")
 def infer_expand(node: Node, inputs: Inputs) -> tuple[Shape, ...]:
     """(3, 1), target (2, 1, 4) -> (2, 3, 4)"""
-    data, target = given(inputs[0]), constant_ints(given(inputs[1]), "shape")
+    data, target = given(inputs[0]), known_extents(given(inputs[1]), "shape")
     sizes = all(t >= 0 for t in target)
     require(sizes, "target shape", "no negative size", target, "correct the target shape")
     return (broadcast_shapes(data.shape, target),)
@@ -154,7 +161,3 @@ def _check_blocks(node: Node, inputs: Inputs) -> int:
     block = int(node.attributes["blocksize"])
     require(block >= 1, "attribute blocksize", "a positive integer", block, "correct it")
     return block
-
-
-def _symbols(shape: Sequence[Dim]) -> Counter[str]:
-    return Counter(d for d in shape if isinstance(d, str))

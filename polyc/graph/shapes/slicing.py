@@ -9,6 +9,7 @@ from polyc.graph.ir import Dim, Node, Shape
 from polyc.graph.shapes.checks import (
     constant_ints,
     given,
+    known_extents,
     require,
     require_choice,
     require_rank,
@@ -24,15 +25,15 @@ _TO_THE_END = 2**31 - 1
 class Cut:
     """A Slice of one dimension: output position i reads start + i * step, 0 <= i < extent."""
 
-    start: int
+    start: Dim
     step: int
     extent: Dim
 
 
 def resolve_slice(
     shape: Shape,
-    starts: Sequence[int],
-    ends: Sequence[int],
+    starts: Sequence[Dim],
+    ends: Sequence[Dim],
     axes: Sequence[int] | None = None,
     steps: Sequence[int] | None = None,
 ) -> tuple[Cut, ...]:
@@ -40,7 +41,7 @@ def resolve_slice(
 
         (10, 4), starts (-2,), ends (-100,), axes (0,), steps (-3,) -> Cut(8, -3, 3), Cut(0, 1, 4)
 
-    Raises RuleBroken for lists that do not fit, NotFixed for a real cut of a symbolic dimension.
+    Raises RuleBroken for lists that do not fit, NotFixed where sizes leave open what is cut.
     """
     count = len(starts)
     listed = range(count) if axes is None else axes
@@ -54,11 +55,11 @@ def resolve_slice(
         require(step != 0, "steps", "no zero", tuple(strides), "use a positive or negative step")
         if (start, step) == (0, 1) and end >= _TO_THE_END:
             continue
-        cuts[axis] = _cut(fixed(shape[axis], f"the sliced dimension {axis}"), start, end, step)
+        cuts[axis] = _cut(shape[axis], start, end, step)
     return tuple(cuts)
 
 
-def _cut(extent: int, start: int, end: int, step: int) -> Cut:
+def _cut(extent: Dim, start: Dim, end: Dim, step: int) -> Cut:
     low, high = (0, extent) if step > 0 else (-1, extent - 1)
     start = min(max(start + extent if start < 0 else start, 0), high)
     end = min(max(end + extent if end < 0 else end, low), high)
@@ -100,8 +101,8 @@ def resolve_pads(
 def infer_slice(node: Node, inputs: Inputs) -> tuple[Shape, ...]:
     """(10, 4), starts (2,), ends (8,), steps (2,) -> (3, 4)"""
     data = given(inputs[0])
-    starts = constant_ints(given(inputs[1]), "starts")
-    ends = constant_ints(given(inputs[2]), "ends")
+    starts = known_extents(given(inputs[1]), "starts")
+    ends = known_extents(given(inputs[2]), "ends")
     axes = None if inputs[3] is None else constant_ints(inputs[3], "axes")
     steps = None if inputs[4] is None else constant_ints(inputs[4], "steps")
     return (tuple(c.extent for c in resolve_slice(data.shape, starts, ends, axes, steps)),)
@@ -139,7 +140,7 @@ def infer_concat(node: Node, inputs: Inputs) -> tuple[Shape, ...]:
                 require_same(first.shape[i], tensor.shape[i], rule, "concatenate another axis")
     if len(tensors) == 1:
         return (first.shape,)
-    total = sum(fixed(t.shape[axis], "the concatenated dimension") for t in tensors)
+    total = sum(t.shape[axis] for t in tensors)
     return ((*first.shape[:axis], total, *first.shape[axis + 1 :]),)
 
 
@@ -167,12 +168,12 @@ def infer_pad(node: Node, inputs: Inputs) -> tuple[Shape, ...]:
 @shape_rule("Tile")
 def infer_tile(node: Node, inputs: Inputs) -> tuple[Shape, ...]:
     """(2, 3), repeats (1, 4) -> (2, 12)"""
-    data, repeats = given(inputs[0]), constant_ints(given(inputs[1]), "repeats")
+    data, repeats = given(inputs[0]), known_extents(given(inputs[1]), "repeats")
     way_out = "give one count per dimension"
     require(len(repeats) == data.rank, "length of repeats", data.rank, len(repeats), way_out)
     require(min(repeats, default=0) >= 0, "repeats", "no negative count", repeats, way_out)
     pairs = zip(data.shape, repeats, strict=True)
-    return (tuple(d if r == 1 else fixed(d, "a tiled dimension") * r for d, r in pairs),)
+    return (tuple(d * r for d, r in pairs),)
 
 
 @shape_rule("Trilu")

@@ -21,6 +21,7 @@ import numpy as np
 from polyc.graph.ir import Dim, Graph, Node, Shape, Tensor
 from polyc.graph.simplify.constant_folding import is_worth_storing
 from polyc.graph.simplify.rewriting import Change, Rewritten, Scope, apply_rule
+from polyc.sizes import Size
 
 MAX_CHAIN = 128
 """Longest chain ordered as one; the programme is cubic. A longer chain is cut into parts of this
@@ -112,7 +113,7 @@ def compute_cost(chain: Chain, order: Order) -> Cost:
         if (first, n) not in chain.free:
             repeats = chain.batch if any(chain.batched[first : first + n]) else ()
             dims = (*repeats, *(chain.extents[first + k] for k in (0, left, n)))
-            names = sorted(d for d in dims if isinstance(d, str))
+            names = sorted(str(d) for d in dims if isinstance(d, Size))
             cost[tuple(names)] += math.prod(d for d in dims if isinstance(d, int))
         return first, n
 

@@ -7,6 +7,8 @@ One module for each kind of operator; each operator is one function under `@lowe
 
 from __future__ import annotations
 
+import islpy as isl
+
 from polyc.element_types import COMPILED
 from polyc.errors import NeedsValues, NotFixed, UnsupportedOp
 from polyc.graph.infer import find_sources
@@ -40,6 +42,7 @@ from polyc.scop.lower import (  # noqa: F401  (imported to fill the table of low
 )
 from polyc.scop.lower.context import LOWERINGS, Lowering
 from polyc.scop.scop import Scop
+from polyc.sizes import assumed_ranges
 
 
 def lower_graph(graph: Graph, minimal_filtering: bool = True) -> Scop:
@@ -83,6 +86,12 @@ def _lower_node(ctx: Lowering, node: Node) -> None:
         raise NotFixed(f"{title}: {broken.statement}", broken.way_out) from broken
     except RuleBroken as broken:
         raise UnsupportedOp(f"{title}: {broken}") from broken
+    except isl.Error as broken:
+        if not assumed_ranges():
+            raise
+        # A formula with a product of sizes, or a division by one.
+        statement = f"{title}: its loops are not affine in the sizes known only at run time"
+        raise NotFixed(statement, "give them in dims") from broken
 
 
 def _compilable(tensor: Tensor, user: str) -> Tensor:
@@ -93,13 +102,6 @@ def _compilable(tensor: Tensor, user: str) -> Tensor:
             f"{user}: tensor {tensor.name!r} has the element type {tensor.dtype}; compiled are "
             f"{known}: insert a Cast before it"
         )
-    for k, dim in enumerate(tensor.shape):
-        if isinstance(dim, str):
-            raise NotFixed(
-                f"{user}: dimension {k} of tensor {tensor.name!r} is the symbolic size {dim!r}, "
-                "but statements need a number",
-                "give the model's inputs fixed sizes",
-            )
     return tensor
 
 

@@ -18,9 +18,11 @@ import islpy as isl
 import numpy as np
 
 from polyc.graph.ir import Graph, Node, Tensor
+from polyc.poly.parameters import conditions, declare, spell
 from polyc.scop.expr import Const, Expr, cast
 from polyc.scop.lower.space import Ref, Space
 from polyc.scop.scop import Array, Group, Kind, Reduction, Scop, Statement, identity
+from polyc.sizes import PREFIX, Size
 
 Lower = Callable[["Lowering", Node], None]
 LOWERINGS: dict[str, Lower] = {}
@@ -80,10 +82,24 @@ class Lowering:
     def ref(self, tensor: str) -> Ref:
         """The view that holds a tensor; a constant becomes an array when it is first read."""
         if tensor not in self._refs:
+            if self.type(tensor).entries is not None:
+                self._refs[tensor] = self._write_entries(self.type(tensor))
+                return self._refs[tensor]
             value = self.graph.value(tensor)
             assert value is not None, f"{tensor} is read before it is lowered"
             self._refs[tensor] = self.array(tensor, value.dtype, value.shape, "constant", value)
         return self._refs[tensor]
+
+    def _write_entries(self, tensor: Tensor) -> Ref:
+        """A tensor that consists of sizes, as data: a statement for each element."""
+        assert tensor.entries is not None
+        result = self.array(tensor.name, tensor.dtype, tensor.extents)
+        node = Node(tensor.name, "Shape", (), (tensor.name,))
+        for place, entry in np.ndenumerate(tensor.entries):
+            space = self.space(node)
+            value = cast(space.index(spell(entry)), tensor.dtype)
+            self.assign(node, space, result, [str(k) for k in place], value)
+        return result
 
     def bind(self, tensor: str, ref: Ref) -> None:
         """Say where a tensor lies."""
@@ -100,7 +116,7 @@ class Lowering:
     ) -> Ref:
         """A new array, seen by the identity view; `hint` is made a unique C identifier."""
         name = self._unique(hint)
-        extents = tuple(int(n) for n in shape)
+        extents = tuple(n if isinstance(n, Size) else int(n) for n in shape)
         self.arrays[name] = Array(name, np.dtype(dtype), extents, kind, value)
         indices = ", ".join(f"i{k}" for k in range(len(extents)))
         identity_map = isl.PwMultiAff(f"{{ [{indices}] -> {name}[{indices}] }}")
@@ -132,9 +148,10 @@ class Lowering:
         if array.shape != ref.shape:
             return False
         indices = ", ".join(f"i{k}" for k in range(ref.rank))
-        inside = " and ".join(f"0 <= i{k} < {n}" for k, n in enumerate(ref.shape)) or "true"
+        bounds = [f"0 <= i{k} < {spell(n)}" for k, n in enumerate(ref.shape)]
+        inside = " and ".join([*bounds, *conditions()]) or "true"
         # [tensor indices] -> A
-        plain = isl.Map(f"{{ [{indices}] -> {ref.array}[{indices}] : {inside} }}")
+        plain = isl.Map(declare(f"{{ [{indices}] -> {ref.array}[{indices}] : {inside} }}"))
         return bool(ref.map.as_map().intersect_domain(plain.domain()).is_equal(plain))
 
     def whole(self, node: Node, ref: Ref) -> Ref:
@@ -153,7 +170,7 @@ class Lowering:
 
     def space(self, node: Node, **extents: int) -> Space:
         """A new iteration box for a statement of this node."""
-        return Space(self._unique(f"S_{node.name}"), {k: int(v) for k, v in extents.items()})
+        return Space(self._unique(f"S_{node.name}"), extents)
 
     @contextmanager
     def together(self, node: Node, *shared: str) -> Iterator[None]:
@@ -249,7 +266,8 @@ class Lowering:
     def _unique(self, hint: str) -> str:
         """A fresh C identifier that resembles the hint; model names never reach C text raw."""
         base = re.sub(r"\W+", "_", hint, flags=re.ASCII).strip("_")[:60] or "t"
-        base = f"t{base}" if base[0].isdigit() or base in RESERVED else base
+        taken = base[0].isdigit() or base in RESERVED or base.startswith(PREFIX)
+        base = f"t{base}" if taken else base
         base = f"{base}_" if _GENERATED.fullmatch(base) else base
         name, k = base, 1
         while name in self._names:

@@ -12,10 +12,13 @@ import numpy as np
 from polyc.element_types import FLOAT64, INT32, is_narrow, limits, wide
 from polyc.element_types import is_float as is_float_type
 from polyc.scop.expr import Call, Const, Expr, Within, call, cast, restrict
+from polyc.sizes import Size
 
 
 def constant(value: float, dtype: np.dtype) -> Const:
-    """A literal, rounded to its type."""
+    """A literal, rounded to its type; NotFixed for a size known only at run time, which is none."""
+    if isinstance(value, Size):
+        value = int(value)
     return Const(np.asarray(value).astype(dtype).item(), np.dtype(dtype))
 
 
@@ -24,8 +27,9 @@ def function(name: str) -> Callable[..., Call[Expr]]:
     the last argument that is an expression."""
 
     def build(*arguments: Expr | float) -> Call[Expr]:
-        dtype = next(a.dtype for a in reversed(arguments) if not isinstance(a, int | float))
-        typed = [constant(a, dtype) if isinstance(a, int | float) else a for a in arguments]
+        numbers = int | float | Size
+        dtype = next(a.dtype for a in reversed(arguments) if not isinstance(a, numbers))
+        typed = [constant(a, dtype) if isinstance(a, numbers) else a for a in arguments]
         return call(name, *typed)
 
     return build

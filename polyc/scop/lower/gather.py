@@ -14,6 +14,7 @@ from polyc.scop.expr import INT64, Expr, cast
 from polyc.scop.lower.context import Lowering, lowers
 from polyc.scop.lower.functions import lt, select, sub, wrap_index
 from polyc.scop.lower.movement import bind_view
+from polyc.sizes import Extent, Size, bounds
 
 
 @lowers("Gather")
@@ -26,7 +27,7 @@ def lower_gather(ctx: Lowering, node: Node) -> None:
     before, position = names[:axis], names[axis : axis + indices.rank]
     after = names[axis + indices.rank :]
     if indices.value is not None:
-        formula = find_affine(np.mod(indices.value, max(data.extents[axis], 1)), position)
+        formula = _find_view(indices.value, data.shape[axis], position)
         if formula is not None:
             bind_view(ctx, node, [*before, formula, *after])
             return
@@ -34,8 +35,21 @@ def lower_gather(ctx: Lowering, node: Node) -> None:
     source = ctx.whole(node, ctx.ref(data.name))
     space = ctx.grid(node, result.shape)
     found = cast(space.load(ctx.ref(indices.name), *position), INT64)
-    at: list[str | Expr] = [*before, wrap_index(found, source.shape[axis]), *after]
+    at: list[str | Expr] = [*before, wrap_index(found, space.number(source.shape[axis])), *after]
     ctx.assign(node, space, result, names, space.gather(source, at))
+
+
+def _find_view(values: np.ndarray, extent: Extent, iterators: list[str]) -> str | None:
+    """A formula for constant positions, if there is one; negative ones count from the end."""
+    if not isinstance(extent, Size):
+        return find_affine(np.mod(values, max(extent, 1)), iterators)
+    formula = find_affine(values, iterators)
+    if values.size and (values < 0).all():
+        reach, formula = -int(values.min()), formula and f"{extent} + {formula}"
+    else:
+        reach = int(values.max(initial=-1)) + 1
+    inside = (values < 0).all() or (values >= 0).all()
+    return formula if inside and reach <= bounds(extent)[0] else None
 
 
 def find_affine(values: np.ndarray, iterators: list[str]) -> str | None:
@@ -66,7 +80,7 @@ def lower_gather_elements(ctx: Lowering, node: Node) -> None:
     space = ctx.grid(node, result.shape)
     found = cast(space.load(ctx.ref(node.inputs[1]), *space.iterators), INT64)
     at: list[str | Expr] = [*space.iterators]
-    at[axis] = wrap_index(found, source.shape[axis])
+    at[axis] = wrap_index(found, space.number(source.shape[axis]))
     ctx.assign(node, space, result, space.iterators, space.gather(source, at))
 
 
@@ -79,7 +93,10 @@ def lower_gather_nd(ctx: Lowering, node: Node) -> None:
     space = ctx.grid(node, result.shape)
     point, rest = space.iterators[: indices.rank - 1], space.iterators[indices.rank - 1 :]
     found = [
-        wrap_index(cast(space.load(indices, *point, str(d)), INT64), source.shape[batch + d])
+        wrap_index(
+            cast(space.load(indices, *point, str(d)), INT64),
+            space.number(source.shape[batch + d]),
+        )
         for d in range(depth)
     ]
     at: list[str | Expr] = [*point[:batch], *found, *rest]
@@ -96,5 +113,5 @@ def lower_reverse_sequence(ctx: Lowering, node: Node) -> None:
     step = space.index(f"i{time}")
     found = select(lt(step, length), sub(sub(length, 1), step), step)
     at: list[str | Expr] = [*space.iterators]
-    at[time] = wrap_index(found, source.shape[time])
+    at[time] = wrap_index(found, space.number(source.shape[time]))
     ctx.assign(node, space, result, space.iterators, space.gather(source, at))

@@ -5,13 +5,15 @@ from __future__ import annotations
 import numpy as np
 
 from polyc.graph.ir import Node
-from polyc.graph.shapes.checks import constant_scalar
+from polyc.graph.shapes.checks import known_scalar
 from polyc.graph.shapes.creation import find_constant, find_fill, resolve_shape_span
 from polyc.graph.shapes.dims import normalize_axis
+from polyc.poly.parameters import spell
 from polyc.scop.expr import INT64, Expr, cast
 from polyc.scop.lower.context import Lowering, lowers
 from polyc.scop.lower.functions import add, eq, ge, lt, select
 from polyc.scop.lower.pointwise import operand
+from polyc.sizes import Size
 
 
 def bind_constant(ctx: Lowering, node: Node, value: np.ndarray) -> None:
@@ -38,8 +40,14 @@ def lower_constant_of_shape(ctx: Lowering, node: Node) -> None:
 def lower_range(ctx: Lowering, node: Node) -> None:
     """Y[i] = start + i * delta"""
     roles = zip(node.inputs, ("start", "limit", "delta"), strict=True)
-    start, _, delta = (constant_scalar(ctx.type(name), role) for name, role in roles)
+    start, _, delta = (known_scalar(ctx.type(name), role) for name, role in roles)
     tensor = ctx.type(node.outputs[0])
+    if not tensor.is_static or isinstance(start, Size):
+        result = ctx.result(node)
+        space = ctx.grid(node, result.shape)
+        value = space.index(f"{spell(start)} + {spell(delta)}*i0")
+        ctx.assign(node, space, result, space.iterators, cast(value, result.dtype))
+        return
     steps = np.arange(tensor.size).astype(tensor.dtype)
     bind_constant(ctx, node, tensor.dtype.type(start) + steps * tensor.dtype.type(delta))
 

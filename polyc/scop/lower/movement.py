@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 
 from polyc.graph.ir import Node
-from polyc.graph.shapes.checks import constant_ints
+from polyc.graph.shapes.checks import constant_ints, known_extents
 from polyc.graph.shapes.dims import normalize_axis
 from polyc.graph.shapes.movement import resolve_permutation
 from polyc.graph.shapes.slicing import resolve_pads, resolve_slice, resolve_split
@@ -75,12 +75,11 @@ def lower_tile(ctx: Lowering, node: Node) -> None:
 @lowers("Slice")
 def lower_slice(ctx: Lowering, node: Node) -> None:
     """start 8, step -3:  { [i0] -> [8 - 3*i0] }"""
-    starts, ends, axes, steps = (
-        optional_ints(ctx, node, k + 1, role)
-        for k, role in enumerate(("starts", "ends", "axes", "steps"))
+    starts, ends = (
+        known_extents(ctx.type(node.inputs[k]), role) for k, role in ((1, "starts"), (2, "ends"))
     )
-    shape = ctx.type(node.inputs[0]).shape
-    cuts = resolve_slice(shape, starts or (), ends or (), axes, steps)
+    axes, steps = optional_ints(ctx, node, 3, "axes"), optional_ints(ctx, node, 4, "steps")
+    cuts = resolve_slice(ctx.type(node.inputs[0]).shape, starts, ends, axes, steps)
     bind_view(ctx, node, [f"{cut.start} + {cut.step}*i{k}" for k, cut in enumerate(cuts)])
 
 

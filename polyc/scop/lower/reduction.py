@@ -5,10 +5,9 @@ ReduceMean   T[i]  = 0;   T[i] += X[i, r];   Y[i] = T[i] / R
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from dataclasses import dataclass
-
-import numpy as np
 
 from polyc.graph.ir import Node
 from polyc.graph.shapes.dims import normalize_axis
@@ -43,7 +42,7 @@ class Form:
 
     operator: Reduction
     value: Callable[[Expr], Expr] = lambda x: x
-    finish: Callable[[Expr, int], Expr] = lambda total, count: total
+    finish: Callable[[Expr, Expr | int], Expr] = lambda total, count: total
 
 
 FORMS = {
@@ -91,7 +90,7 @@ def find_axes(shape: tuple[int, ...], axes: tuple[int, ...], keepdims: bool) -> 
     into = [
         f"i{k}" if k not in axes else "0" for k in range(len(shape)) if k not in axes or keepdims
     ]
-    count = int(np.prod([shape[k] for k in axes], dtype=np.int64))
+    count = math.prod(shape[k] for k in axes)
     return Axes({**kept, **reduced}, tuple(read), tuple(kept), tuple(into), count)
 
 
@@ -109,7 +108,11 @@ def lower_reduce(ctx: Lowering, node: Node) -> None:
     space = ctx.space(node, **axes.extents)
     value = form.value(space.load(ref, *axes.read))
     operator = OF_BOOL[form.operator] if ref.dtype == BOOL else form.operator
-    accumulate(ctx, node, space, axes, value, operator, lambda _, t: form.finish(t, axes.count))
+
+    def finish(end: Space, total: Expr) -> Expr:
+        return form.finish(total, end.number(axes.count, total.dtype))
+
+    accumulate(ctx, node, space, axes, value, operator, finish)
 
 
 @lowers("ReduceLogSumExp")
@@ -153,7 +156,7 @@ def lower_arg_reduce(ctx: Lowering, node: Node) -> None:
         hit = either(hit, isnan(x))
     last = bool(node.get("select_last_index", 0))
     position = space.index(axes.read[axis])
-    value = select(hit, position, -1 if last else axes.count)
+    value = select(hit, position, -1 if last else space.number(axes.count))
     accumulate(ctx, node, space, axes, value, "max" if last else "min")
 
 

@@ -6,12 +6,14 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 
+from polyc.errors import NotFixed
 from polyc.graph.ir import Node
 from polyc.scop.lower.context import Lowering, lowers
+from polyc.sizes import Extent, Size, names_in
 
 
 @lowers("Reshape", "Flatten", "Squeeze", "Unsqueeze")
@@ -45,8 +47,59 @@ def reshape_view(old: Sequence[int], new: Sequence[int]) -> str:
     names = [f"i{k}" for k in range(len(new))]
     formulas = ["0"] * len(old)  # of an empty tensor nothing is read
     if 0 not in old:
-        formulas = _old_indices(old, _dimensions(names, new))
+        formulas = _regroup(old, new, names)
     return f"{{ [{', '.join(names)}] -> [{', '.join(formulas)}] }}"
+
+
+def _regroup(old: Sequence[int], new: Sequence[int], names: Sequence[str]) -> list[str]:
+    """For each old dimension its index; groups of dimensions of equal size stand for themselves.
+
+    [n, 12, 64] -> [n, 768]     n by itself, and [12, 64] -> [768]
+    """
+    if not any(isinstance(extent, Size) for extent in (*old, *new)):
+        return _old_indices(old, _dimensions(names, new))
+    formulas: list[str] = []
+    i, j = len(old), len(new)
+    while i or j:
+        here, there = _group_end(old[:i], new[:j])
+        group, names_of = _without_sizes(old[here:i], new[there:j]), names[there:j]
+        formulas = [*_old_indices(group[0], _dimensions(names_of, group[1])), *formulas]
+        if any(str(_STAND_IN) in formula for formula in formulas):
+            raise _regroups(old, new)
+        i, j = here, there
+    return formulas
+
+
+def _group_end(old: Sequence[int], new: Sequence[int]) -> tuple[int, int]:
+    """Where the shortest group of last dimensions begins that has one size, in both shapes."""
+    spans = {math.prod(old[k:]): k for k in range(len(old)) if old[k] != 1}
+    for k in reversed(range(len(new))):
+        if new[k] != 1 and (span := math.prod(new[k:])) in spans:
+            return spans[span], k
+    return 0, 0
+
+
+_STAND_IN = (1 << 61) - 1
+"""A prime that divides no extent: what a size is to the arithmetic of digits."""
+
+
+def _without_sizes(old: Sequence[int], new: Sequence[int]) -> tuple[list[int], list[int]]:
+    """The dimensions of a group, with a number for the one size in it."""
+    values = dict.fromkeys(names_in((*old, *new)), _STAND_IN)
+    if len(values) > 1:
+        raise _regroups(old, new)
+    return [int(_at(n, values)) for n in old], [int(_at(n, values)) for n in new]
+
+
+def _at(extent: Extent, values: Mapping[str, int]) -> Extent:
+    return extent.at(values) if isinstance(extent, Size) else extent
+
+
+def _regroups(old: Sequence[int], new: Sequence[int]) -> NotFixed:
+    return NotFixed(
+        f"the reshape of {tuple(old)} to {tuple(new)} divides by a size known only at run time",
+        "give the model's inputs fixed sizes",
+    )
 
 
 def _old_indices(old: Sequence[int], new: Sequence[Dimension]) -> list[str]:

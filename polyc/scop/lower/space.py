@@ -19,7 +19,9 @@ import islpy as isl
 import numpy as np
 
 from polyc.poly.affine import simplify
-from polyc.scop.expr import INT64, Expr, Index, Load, Within
+from polyc.poly.parameters import conditions, declare, spell
+from polyc.scop.expr import INT64, Expr, Index, Load, Within, cast
+from polyc.sizes import Extent, Size
 
 
 @dataclass(frozen=True)
@@ -37,7 +39,7 @@ class Ref:
 
     def through(self, view: str | isl.PwMultiAff, shape: Sequence[int]) -> Ref:
         """The tensor that reads this one through a view  { [new indices] -> [old indices] }."""
-        function = isl.PwMultiAff(view) if isinstance(view, str) else view
+        function = isl.PwMultiAff(declare(view)) if isinstance(view, str) else view
         composed = self.map.pullback_pw_multi_aff(function)
         return Ref(self.array, composed.coalesce(), self.dtype, tuple(shape))
 
@@ -64,13 +66,14 @@ class Space:
     @cached_property
     def domain(self) -> isl.Set:
         """# S"""
-        bounds = [f"0 <= {i} < {n}" for i, n in self.extents.items()]
+        bounds = [f"0 <= {i} < {spell(n)}" for i, n in self.extents.items()]
+        bounds += conditions()
         condition = " and ".join([*bounds, *([f"({self.where})"] if self.where else [])])
-        return isl.Set(f"{{ {self.tuple} : {condition or 'true'} }}")
+        return isl.Set(declare(f"{{ {self.tuple} : {condition or 'true'} }}"))
 
     def map(self, indices: Sequence[str]) -> isl.PwMultiAff:
         """# S -> [tensor indices]"""
-        return isl.PwMultiAff(f"{{ {self.tuple} -> [{', '.join(indices)}] }}")
+        return isl.PwMultiAff(declare(f"{{ {self.tuple} -> [{', '.join(indices)}] }}"))
 
     def at(self, ref: Ref, *indices: str) -> isl.PwMultiAff:
         """# S -> A, reading through the view."""
@@ -91,8 +94,14 @@ class Space:
 
     def index(self, formula: str, dtype: np.dtype = INT64) -> Index:
         """The value of an index formula, as data."""
-        return Index(isl.PwAff(f"{{ {self.tuple} -> [({formula})] }}"), np.dtype(dtype))
+        return Index(isl.PwAff(declare(f"{{ {self.tuple} -> [({formula})] }}")), np.dtype(dtype))
+
+    def number(self, extent: Extent, dtype: np.dtype = INT64) -> Expr | int:
+        """An extent as data: a number, or what a size is at run time."""
+        if isinstance(extent, Size):
+            return cast(self.index(spell(extent)), dtype)
+        return extent
 
     def within(self, condition: str) -> Within:
         """Whether a condition on the iterators holds, e.g. "i >= 2 and j < 5"."""
-        return Within(isl.Set(f"{{ {self.tuple} : {condition} }}"))
+        return Within(isl.Set(declare(f"{{ {self.tuple} : {condition} }}")))

@@ -71,7 +71,7 @@ def statistic(
 
 def mean_of(count: int) -> Finish:
     """total -> total / count"""
-    return lambda _, total: div(total, count)
+    return lambda end, total: div(total, end.number(count, total.dtype))
 
 
 def power_of_magnitude(x: Expr, p: int) -> Expr:

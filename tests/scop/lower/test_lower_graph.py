@@ -6,6 +6,7 @@ import pytest
 from polyc.errors import UnsupportedOp
 from polyc.graph.ir import Graph, Node, Tensor
 from polyc.scop.lower import lower_graph
+from polyc.sizes import Size, SizeRange, assume
 from tests.scop.interpreter import interpret
 
 F32 = np.dtype(np.float32)
@@ -75,14 +76,16 @@ def test_an_empty_tensor_has_no_statement():
          r"Frobnicate 'n': operator Frobnicate has no lowering.*replace it"),
         (Node("n", "Relu", ("x",), ("y",), {}, "com.x"), floats("x", "y"),
          r"Relu 'n': operator Relu of domain 'com.x'"),
-        (Node("n", "Neg", ("x",), ("y",)), floats("x", "y", shape=("batch", 3)),
-         r"input 'x': dimension 0 of tensor 'x' is the symbolic size 'batch'.*fixed sizes"),
+        (Node("n", "Tile", ("x", "r"), ("y",)),
+         [*floats("x", shape=("size_n",)), *floats("y", shape=(Size.of("size_n") * 2,)),
+          Tensor("r", np.dtype("i8"), (1,), np.array([2]))],
+         r"Tile 'n': .* the sizes known only at run time"),
         (Node("n", "Cast", ("x",), ("y",)), [*floats("x"), Tensor("y", np.dtype("c8"), (3,))],
          r"Cast 'n': tensor 'y' has the element type complex64.*Cast"),
     ],
 )  # fmt: skip
 def test_refusals(node, tensors, message):
-    with pytest.raises(UnsupportedOp, match=message):
+    with pytest.raises(UnsupportedOp, match=message), assume([SizeRange("size_n")]):
         lower_graph(graph_of([node], tensors, ["x"], ["y"]))
 
 

@@ -1,0 +1,103 @@
+"""The last tile of a loop whose number of iterations is known only at run time.
+
+    for t in 0 .. n step 13:                            for t in 0 .. n - 12 step 13:
+      for r in 0 .. min(12, n - 1 - t) + 1: # unroll      for r in 0 .. 13: …
+        …                                          ->   for t in 13 (n / 13) .. n - 3 step 4:
+                                                          for r in 0 .. 4: …
+                                                        for t in 4 (…) .. n:
+                                                          for r in 0 .. 1: …
+
+Loops that are unrolled into registers need a constant extent, so the rest of a tile is cut into
+tiles of four rows, of two, and of one. The rest of a vector loop is cut into whole vectors, and one
+of which some lanes are idle.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+
+from polyc.codegen.index import Affine, const, floordiv, var, variables
+from polyc.codegen.loopnest import Assign, For, Node, rewrite_nodes, walk_nodes
+from polyc.codegen.ranges import Known, simplify_index
+
+ROWS = (4, 2, 1)
+"""Heights of the tiles that the rest of a register tile is cut into."""
+
+Piece = tuple[For, tuple[Affine, ...]]
+"""A loop over some of the iterations, and what is never negative inside."""
+
+
+def cut_remainder(loop: For, known: Known, simd_bytes: int) -> Iterator[Piece]:
+    """The loop over whole tiles, and loops over what is left; the loop itself if nothing is gained.
+
+    `known` holds the range of the loop.
+    """
+    size, left = loop.step, loop.upper - var(loop.var)  # iterations from here to the end
+    if {node.kind for node in _dependent_loops(loop)} <= {"sequential"}:
+        yield loop, ()
+        return
+    yield replace(loop, upper=loop.upper - (size - 1)), (left - size,)
+    start = loop.lower + floordiv(loop.upper - loop.lower, size) * size
+    partial = left * -1 + (size - 1)  # not negative where the tile is not whole
+    rest = replace(loop, lower=start)
+    points = _point_loops(rest, left, known.and_facts(partial))
+    kinds = {node.kind for node in points}
+    if not points or len(kinds) > 1 or kinds <= {"sequential"}:  # tiles within it are cut in turn
+        yield from _unless_empty(rest, (left - 1, partial))
+        return
+    lanes = _lanes(points, simd_bytes)
+    for width in (lanes,) if kinds == {"vector"} else ROWS:
+        if width < size:
+            cut = replace(rest, upper=rest.upper - (width - 1), step=width)
+            narrow = _narrow(cut, points, const(width))
+            yield from _unless_empty(narrow, (left - width, partial))
+            start = rest.lower + floordiv(rest.upper - rest.lower, width) * width
+            rest = replace(rest, lower=start)
+    if kinds == {"vector"}:
+        facts = (left - 1, left * -1 + (min(lanes, size) - 1))
+        yield from _unless_empty(_narrow(replace(rest, step=lanes), points, left, lanes), facts)
+
+
+def _unless_empty(loop: For, facts: tuple[Affine, ...]) -> Iterator[Piece]:
+    trips = loop.upper - loop.lower
+    if not (trips.is_constant and trips.constant <= 0):
+        yield loop, facts
+
+
+def _dependent_loops(loop: For) -> list[For]:
+    """The loops below whose bounds depend on the loop, or on one that does."""
+    moving, found = {loop.var}, []
+    for node in walk_nodes(loop.body):
+        if isinstance(node, For) and moving & (variables(node.lower) | variables(node.upper)):
+            moving.add(node.var)
+            found.append(node)
+    return found
+
+
+def _point_loops(loop: For, left: Affine, known: Known) -> list[For]:
+    """The loops below over the iterations of a partial tile; none if some bound is another one."""
+    found = []
+    for node in walk_nodes(loop.body):
+        if isinstance(node, For) and loop.var in variables(node.lower) | variables(node.upper):
+            found.append(node)
+            if node.lower != const(0) or simplify_index(node.upper, known) != left:
+                return []
+    return found
+
+
+def _lanes(loops: Sequence[For], simd_bytes: int) -> int:
+    """The lanes of a vector of the widest elements that the loops compute with."""
+    widest = [n.widest for loop in loops for n in walk_nodes(loop) if isinstance(n, Assign)]
+    return max(1, simd_bytes // max(widest, default=4))
+
+
+def _narrow(loop: For, points: Sequence[For], extent: Affine, lanes: int = 0) -> For:
+    """The loop with `extent` iterations in its point loops."""
+
+    def visit(node: Node) -> Node:
+        if isinstance(node, For) and any(node.upper == p.upper for p in points):
+            return replace(node, upper=extent, lanes=lanes)
+        return node
+
+    return replace(loop, body=rewrite_nodes(loop.body, visit))

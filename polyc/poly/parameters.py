@@ -1,0 +1,69 @@
+"""Sizes known only at run time as parameters of isl's sets and maps.
+
+    x: float32[n, 3]   ->   [size_n] -> { x[i, j] : 0 <= i < size_n and 0 <= j < 3 }
+
+Every statement's domain holds the ranges of all sizes of the model, so that whatever is concluded
+from it is concluded for all sizes that a call may have, and for no others.
+"""
+
+from __future__ import annotations
+
+import re
+
+import islpy as isl
+
+from polyc.errors import NotFixed
+from polyc.sizes import PREFIX, Extent, Size, assumed_ranges, estimate
+
+_NAMES = re.compile(rf"\b{PREFIX}\w+")
+
+PARAM = isl.dim_type.param
+
+
+def declare(text: str) -> str:
+    """The text of a set, map or function, with the sizes that it names declared.
+
+    { S[i] : i < size_n }   ->   [size_n] -> { S[i] : i < size_n }
+    """
+    if PREFIX not in text:
+        return text
+    names = sorted(set(_NAMES.findall(text)))
+    return f"[{', '.join(names)}] -> {text}" if names else text
+
+
+def spell(extent: Extent) -> str:
+    """An extent in the text of a set; NotFixed for a product of sizes, which no set can say."""
+    if isinstance(extent, Size) and not extent.is_affine:
+        raise NotFixed(
+            f"the size {extent} multiplies sizes known only at run time",
+            "give all of them but one in dims",
+        )
+    return str(extent)
+
+
+def conditions() -> list[str]:
+    """The ranges of all sizes of the model: "1 <= size_n <= 2048"."""
+    found = []
+    for size in assumed_ranges():
+        found.append(f"{size.lower} <= {size.name}")
+        if size.upper is not None:
+            found.append(f"{size.name} <= {size.upper}")
+    return found
+
+
+def assumptions() -> isl.Set:
+    """The ranges of all sizes of the model, as a parameter domain."""
+    return isl.Set(declare(f"{{ : {' and '.join(conditions()) or 'true'} }}"))
+
+
+def parameters_of(relation: isl.Set | isl.Map | isl.UnionSet | isl.UnionMap) -> list[str]:
+    space = relation.get_space()
+    return [str(space.get_dim_name(PARAM, k)) for k in range(space.dim(PARAM))]
+
+
+def at_estimate(domain: isl.Set) -> isl.Set:
+    """The set for the sizes that kernels are chosen for: one without parameters."""
+    for name in parameters_of(domain):
+        domain = domain.fix_val(PARAM, 0, isl.Val(estimate(Size.of(name))))
+        domain = domain.project_out(PARAM, 0, 1)
+    return domain

@@ -1,0 +1,122 @@
+"""Models of sizes known only at run time: compiled once, and right for each size of a call."""
+
+import numpy as np
+import pytest
+
+import polyc
+from polyc import ops
+from polyc.cpu_model import CpuModel
+from polyc.errors import ShapeError
+from polyc.graph.builder import input_value
+from polyc.graph.ir import Graph
+from polyc.options import Options
+from polyc.specialise import SpecialisingModel
+
+RNG = np.random.default_rng(7)
+W = RNG.standard_normal((40, 50), np.float32)
+V = RNG.standard_normal((50, 40), np.float32)
+
+
+def softmax(x):
+    powers = np.exp(x - x.max(-1, keepdims=True))
+    return powers / powers.sum(-1, keepdims=True)
+
+
+def pointwise():
+    x, b = input_value("x", ("n", 40)), input_value("b", (40,))
+    return Graph.of(y=ops.relu(x + b)), lambda x, b: np.maximum(x + b, 0)
+
+
+def product():
+    return Graph.of(y=ops.relu(input_value("x", ("n", 40)) @ W)), lambda x: np.maximum(x @ W, 0)
+
+
+def rows():
+    return Graph.of(y=ops.softmax(input_value("x", ("n", "m")))), softmax
+
+
+def layers():
+    x = input_value("x", ("n", 40))
+    y = ops.softmax(ops.relu(x @ W) @ V + x)
+    return Graph.of(y=y), lambda x: softmax(np.maximum(x @ W, 0) @ V + x)
+
+
+def attention():
+    q, k, v = (input_value(i, ("b", 4, *shape)) for i, shape in
+               (("q", ("n", 24)), ("k", (24, "n")), ("v", ("n", 24))))  # fmt: skip
+    return Graph.of(y=ops.softmax(q @ k) @ v), lambda q, k, v: softmax(q @ k) @ v
+
+
+def heads():
+    x = input_value("x", ("b", "n", 24))
+    y = ops.transpose(ops.reshape(x, (0, 0, 4, 6)), (0, 2, 1, 3))
+    return Graph.of(y=y + 1.0), lambda x: x.reshape(*x.shape[:2], 4, 6).transpose(0, 2, 1, 3) + 1
+
+
+def means():
+    x = input_value("x", ("n", "m", 5))
+    return Graph.of(y=ops.reduce_mean(x, (1,))), lambda x: x.mean(1, keepdims=True)
+
+
+def flattened():
+    x = input_value("x", ("n", 4, 10))
+    return Graph.of(y=ops.reshape(x, (-1, 40)) @ W), lambda x: x.reshape(-1, 40) @ W
+
+
+CASES = [pointwise, product, rows, layers, attention, heads, means, flattened]
+
+
+@pytest.mark.parametrize("target", ["cpu", "baseline"])
+@pytest.mark.parametrize("case", CASES, ids=lambda case: case.__name__)
+def test_one_model_for_all_sizes(case, target, tmp_path):
+    graph, reference = case()
+    model = polyc.compile(graph, target=target, options=Options(threads=2, cache_dir=tmp_path))
+    assert type(model) is CpuModel
+    for n, m in ((1, 1), (2, 3), (13, 16), (16, 31), (37, 5), (100, 130)):
+        known = {"n": n, "m": m, "b": 3}
+        feeds = {
+            spec.name: RNG.standard_normal([known.get(d, d) for d in spec.shape]).astype(np.float32)
+            for spec in model.inputs
+        }
+        expected = reference(**{k: v.astype(np.float64) for k, v in feeds.items()})
+        result = model(**feeds)
+        assert result.shape == expected.shape
+        scale = np.abs(expected).max()
+        np.testing.assert_allclose(result, expected, rtol=1e-5, atol=1e-5 * scale)
+        np.testing.assert_array_equal(model.run(feeds)["y"], result)
+
+
+def test_proof_arena_and_report_speak_of_all_sizes(tmp_path):
+    graph, _ = layers()
+    options = Options(threads=1, cache_dir=tmp_path)
+    model = polyc.compile(graph, options=options, dims={"n": (1, 512)}, hint={"n": 64})
+    assert [str(spec) for spec in model.inputs] == ["x: float32[n, 40]"]
+    assert [spec.shape for spec in model.outputs] == [("n", 40)]
+    assert "i64 size_n" in model.source
+    assert any("none over another" in fact for fact in model.explain().proven)
+    with pytest.raises(ShapeError, match="compiled for n 1 to 512, but a call has n = 513"):
+        model(np.zeros((513, 40), np.float32))
+    out = np.empty((3, 40), np.float32)
+    assert model(np.ones((3, 40), np.float32), out=out) is out
+    with pytest.raises(ShapeError):
+        model(np.ones((4, 40), np.float32), out=out)
+
+
+def test_a_saved_model_knows_its_sizes(tmp_path):
+    graph, reference = product()
+    model = polyc.compile(graph, options=Options(threads=1, cache_dir=tmp_path))
+    model.save(tmp_path / "saved")
+    x = RNG.standard_normal((21, 40), np.float32)
+    np.testing.assert_allclose(
+        polyc.load(tmp_path / "saved")(x), reference(x), rtol=1e-4, atol=1e-4
+    )
+
+
+def test_sizes_that_no_loop_can_be_generated_for(tmp_path):
+    """A product of sizes in an index is not affine: such a model is compiled by call."""
+    x = input_value("x", ("b", "n", 40))
+    graph = Graph.of(y=ops.reshape(x, (-1, 40)) @ W)
+    model = polyc.compile(graph, options=Options(threads=1, cache_dir=tmp_path))
+    assert type(model) is SpecialisingModel
+    feed = RNG.standard_normal((2, 5, 40)).astype(np.float32)
+    np.testing.assert_allclose(model(feed), feed.reshape(-1, 40) @ W, rtol=1e-4, atol=1e-4)

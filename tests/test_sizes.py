@@ -1,0 +1,98 @@
+"""Sizes known only at run time: arithmetic, comparisons, ranges, and what a call says."""
+
+import contextlib
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from polyc.errors import NotFixed, ShapeError
+from polyc.sizes import (
+    Size,
+    SizeRange,
+    assume,
+    bounds,
+    divide,
+    estimate,
+    evaluate,
+    identify,
+    measure_sizes,
+    read_sizes,
+)
+from polyc.spec import TensorSpec
+
+n, m = Size.of("n"), Size.of("m")
+
+EXTENTS = st.recursive(
+    st.one_of(st.integers(-5, 5), st.sampled_from([n, m])),
+    lambda inner: st.tuples(st.sampled_from("+-*"), inner, inner).map(
+        lambda t: {"+": t[1] + t[2], "-": t[1] - t[2], "*": t[1] * t[2]}[t[0]]
+    ),
+    max_leaves=6,
+)
+VALUES = st.fixed_dictionaries({"n": st.integers(1, 9), "m": st.integers(1, 9)})
+
+
+@given(EXTENTS, EXTENTS, VALUES)
+def test_arithmetic_is_that_of_the_values(a, b, values):
+    x, y = evaluate(a, values), evaluate(b, values)
+    assert evaluate(a + b, values) == x + y
+    assert evaluate(a - b, values) == x - y
+    assert evaluate(a * b, values) == x * y
+    assert (a - b == 0) == (a == b)
+    low, high = bounds(a)
+    assert low <= x <= high
+    quotient = divide(a, b)
+    if quotient is not None:
+        assert evaluate(quotient, values) * y == x
+
+
+@given(EXTENTS, EXTENTS, VALUES)
+def test_what_is_decided_holds_for_all_values(a, b, values):
+    x, y = evaluate(a, values), evaluate(b, values)
+    for symbolic, plain in ((lambda: a < b, x < y), (lambda: a <= b, x <= y),
+                            (lambda: a > b, x > y), (lambda: a >= b, x >= y)):  # fmt: skip
+        with contextlib.suppress(NotFixed):
+            assert symbolic() == plain
+
+
+def test_what_depends_on_the_value_is_refused():
+    for ask in (lambda: n > 5, lambda: int(n), lambda: range(n), lambda: n // 2, lambda: 7 // n,
+                lambda: [1, 2][n], lambda: bool(n - 1)):  # fmt: skip
+        with pytest.raises(NotFixed, match="known only at run time"):
+            ask()
+    with assume([SizeRange("n", 6, 9)]):
+        assert n > 5
+        assert n - 10 < 0
+        assert estimate(n * 2) == 18
+    assert n == "n"
+    assert n != 1
+    assert str(n * m * 2 - 1) == "2*m*n - 1"
+
+
+def test_kernels_are_chosen_for_loops_that_run():
+    with assume([SizeRange("n", 1, None, 1), SizeRange("m", 1, 40)]):
+        assert (estimate(n), estimate(m), estimate(7)) == (2, 40, 7)
+    assert estimate(n) == 128
+
+
+def test_identifiers_are_apart():
+    names = identify(["batch size", "batch-size", "n", "…"])
+    assert len(set(names.values())) == 4
+    assert all(name.isidentifier() and name.startswith("size_") for name in names.values())
+
+
+def test_sizes_of_a_call():
+    specs = [TensorSpec("x", np.dtype("f4"), ("n", 3)), TensorSpec("y", np.dtype("f4"), ("m", "n"))]
+    assert measure_sizes("g", specs, [(5, 3), (2, 5)]) == {"n": 5, "m": 2}
+    with pytest.raises(ShapeError, match=r"'y' has shape \(2, 4\), expected \(m, n\) where n"):
+        measure_sizes("g", specs, [(5, 3), (2, 4)])
+    with pytest.raises(ShapeError, match="compiled for n 6 to 9, but a call has n = 5"):
+        measure_sizes("g", specs, [(5, 3), (2, 5)], [SizeRange("n", 6, 9)])
+
+
+def test_ranges():
+    assert read_sizes({"s": (1, 8), "b": 4}, {"s": 2, "t": 3}) == (
+        SizeRange("b", 4, 4), SizeRange("s", 1, 8, 2), SizeRange("t", 1, None, 3),
+    )  # fmt: skip
