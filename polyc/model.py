@@ -12,6 +12,7 @@ from polyc.build.bundle import Manifest, copy_bundle, read_bundle, read_source
 from polyc.calls import Binder
 from polyc.errors import RuntimeFailure
 from polyc.report.report import Report
+from polyc.sizes import SizeRange
 from polyc.spec import TensorSpec
 
 
@@ -28,6 +29,7 @@ class CompiledModel(ABC):
         self.name: str = manifest.name
         self.inputs: tuple[TensorSpec, ...] = manifest.inputs
         self.outputs: tuple[TensorSpec, ...] = manifest.outputs
+        self.sizes: tuple[SizeRange, ...] = manifest.sizes
         self._results = [s.name for s in self.outputs]
         # Where sizes are known only at run time, what depends on them is prepared by call.
         self._binder = Binder(self.name, self.inputs, () if manifest.sizes else self.outputs)

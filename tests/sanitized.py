@@ -16,6 +16,7 @@ from pathlib import Path
 import numpy as np
 
 from polyc import Graph
+from polyc.build.load import DECLARATIONS
 from polyc.build.runtime_files import find_runtime
 from polyc.codegen.driver import DRIVER_FILE, print_driver
 from polyc.codegen.program import Program
@@ -130,9 +131,10 @@ def print_main(program: Program, plan: Plan) -> str:
     return "\n".join(
         [
             "#include <sanitizer/asan_interface.h>",
+            "#include <stdint.h>",
             "#include <stdio.h>",
             "#include <stdlib.h>",
-            "int polyc_run(void *const *io, const void *weights, void *arena, int threads);",
+            *DECLARATIONS.strip().splitlines(),
             "static void *get(FILE *f, size_t n, size_t align)",
             "{",
             "    void *p;",
@@ -158,7 +160,7 @@ def print_main(program: Program, plan: Plan) -> str:
             *(f"    ASAN_UNPOISON_MEMORY_REGION(weights + {o}, {n});" for o, n in held),
             "    int status = 0;",
             "    for (int k = 0; k < 5; k++) /* who comes late to the first is there then */",
-            "        status |= polyc_run(io, weights, arena, atoi(arguments[1]));",
+            "        status |= polyc_run(io, weights, arena, NULL, atoi(arguments[1]));",
             '    printf("%d\\n", status);',
             '    FILE *out = fopen("out.bin", "wb");',
             *(

@@ -286,7 +286,7 @@ def rewrite(place: Path, old: str, new: str) -> None:
 @pytest.mark.parametrize(
     ("old", "new", "error", "message"),
     [
-        ('"format": 3', '"format": 99', InvalidModel, "has format 99"),
+        ('"format": 4', '"format": 99', InvalidModel, "has format 99"),
         ('"arena_bytes": 64', '"arena_bytes": "x"', InvalidModel, "malformed"),
         ('"weights_bytes": 128', '"weights_bytes": 64', InvalidModel, "holds 128 bytes"),
         ('"features": [', '"features": ["time_travel", ', BuildError, "CPU with time_travel"),
@@ -307,14 +307,6 @@ def test_models_that_cannot_be_compiled(pipeline, tmp_path):
         polyc.compile(7, options=options(tmp_path))
     with pytest.raises(UnsupportedOp, match="'z80' is not known"):
         polyc.compile(graph(), target="z80", options=options(tmp_path))
-
-
-def test_a_symbolic_dimension_is_refused(pipeline, tmp_path):
-    program = scale_program()
-    spec = replace(program.inputs[0][0], shape=("batch", 3))
-    pipeline.result = compiled(replace(program, inputs=((spec, "x"),)), SCALE_C)
-    with pytest.raises(UnsupportedOp, match="symbolic dimension 'batch'"):
-        polyc.compile(graph(), options=options(tmp_path))
 
 
 def test_public_names():

@@ -5,9 +5,18 @@ from __future__ import annotations
 from string import Template
 
 from polyc.build.bundle import WEIGHTS_FILE, Manifest
-from polyc.build.export_names import comment, describe, identifier, print_sizes, scalar, size
+from polyc.build.export_names import (
+    comment,
+    describe,
+    identifier,
+    list_shapes,
+    print_sizes,
+    scalar,
+    size,
+)
 from polyc.build.load import DECLARATIONS
 from polyc.build.toolchain import COMPILE_FLAGS, GCC_FLAGS, LINK_FLAGS
+from polyc.sizes import Size, assume, estimate
 
 EXAMPLE_FILE = "example.c"
 
@@ -15,7 +24,10 @@ EXAMPLE_FILE = "example.c"
 def print_interface(manifest: Manifest) -> str:
     """The header: what to pass, how large it is, and the function."""
     name = identifier(manifest.name)
-    io = [*manifest.inputs, *manifest.outputs]
+    told = ", ".join(f"{comment(s.name)} ({s.lower} to {s.upper or 'any'})" for s in manifest.sizes)
+    arena = f"_BYTES {manifest.arena_bytes}"
+    if manifest.sizes:
+        arena = "_BYTES(sizes) (size_t)polyc_arena_bytes(sizes)"
     return _INTERFACE.substitute(
         name=name,
         NAME=name.upper(),
@@ -24,9 +36,10 @@ def print_interface(manifest: Manifest) -> str:
         outputs="\n".join(describe(manifest.outputs, len(manifest.inputs))),
         input_count=len(manifest.inputs),
         output_count=len(manifest.outputs),
-        arena=manifest.arena_bytes,
+        arena=arena,
         weights=manifest.weights_bytes,
-        sizes=print_sizes(name, io),
+        sizes=print_sizes(name, manifest),
+        told=told or "none: NULL",
         declarations=DECLARATIONS.strip(),
     )
 
@@ -35,20 +48,26 @@ def print_example(manifest: Manifest) -> str:
     """A program that runs the model once on zeros and shows the first elements of each output."""
     name = identifier(manifest.name)
     first = len(manifest.inputs)
+    told = "(sizes)" if manifest.sizes else ""
+    with assume(manifest.sizes):
+        values = [str(estimate(Size.of(s.name))) for s in manifest.sizes]
     allocations = [
-        f"    io[{k}] = allocate({name.upper()}_IO_{k}_BYTES);"
+        f"    io[{k}] = allocate({name.upper()}_IO_{k}_BYTES{told});"
         for k in range(first + len(manifest.outputs))
     ]
     shows = []
-    for k, spec in enumerate(manifest.outputs, first):
+    for k, (spec, shape) in enumerate(list_shapes(manifest)[first:], first):
+        count = size(shape, manifest.sizes)
         shows.append(f'    printf("{comment(spec.name)}:");')
-        shows.append(f"    for (int i = 0; i < {min(8, size(spec))}; i++)")
+        shows.append(f"    for (int i = 0; i < 8 && i < {count}; i++)")
         shows.append(f'        printf(" %g", (double)((const {scalar(spec)} *)io[{k}])[i]);')
         shows.append('    printf("\\n");')
     return _EXAMPLE.substitute(
         name=name,
         NAME=name.upper(),
         count=first + len(manifest.outputs),
+        sizes=f"const int64_t sizes[] = {{{', '.join(values) or 0}}};",
+        arena=f"{name.upper()}_ARENA_BYTES{told}",
         allocations="\n".join(allocations),
         shows="\n".join(shows),
         file=WEIGHTS_FILE,
@@ -78,6 +97,7 @@ $outputs
    weights  the contents of weights.bin, aligned to 64 bytes
    arena    memory that the model works in, aligned to 64 bytes; its contents do not matter; calls
             that run at the same time need one each
+   sizes    those known only at run time: $told
    threads  how many threads to use, at least 1; those besides the caller's are made once and kept
 
    polyc_run returns 0; k + 1 when launch k (see src/driver.c) met an index out of range; -(k + 1)
@@ -88,10 +108,13 @@ $outputs
 #ifndef ${NAME}_MODEL_H
 #define ${NAME}_MODEL_H
 
+#include <stddef.h>
+#include <stdint.h>
+
 #define ${NAME}_INPUTS $input_count
 #define ${NAME}_OUTPUTS $output_count
 #define ${NAME}_WEIGHTS_BYTES $weights
-#define ${NAME}_ARENA_BYTES $arena
+#define ${NAME}_ARENA$arena
 $sizes
 
 #ifdef __cplusplus
@@ -131,8 +154,9 @@ int main(int count, char **arguments)
 {
     const char *path = count > 1 ? arguments[1] : "$file";
     const int threads = count > 2 ? atoi(arguments[2]) : 1;
+    $sizes
     void *weights = allocate(${NAME}_WEIGHTS_BYTES);
-    void *arena = allocate(${NAME}_ARENA_BYTES);
+    void *arena = allocate($arena);
     void *io[$count];
 $allocations
 
@@ -145,7 +169,7 @@ $allocations
         }
         fclose(file);
     }
-    const int status = polyc_run(io, weights, arena, threads < 1 ? 1 : threads);
+    const int status = polyc_run(io, weights, arena, sizes, threads < 1 ? 1 : threads);
     if (status) {
         fprintf(stderr, "launch %d met an index out of range\\n", status - 1);
         return 1;

@@ -5,7 +5,15 @@ from __future__ import annotations
 from string import Template
 
 from polyc.build.bundle import WEIGHTS_FILE, Manifest
-from polyc.build.export_names import comment, describe, identifier, print_sizes, scalar, size
+from polyc.build.export_names import (
+    comment,
+    describe,
+    identifier,
+    list_shapes,
+    print_sizes,
+    scalar,
+    size,
+)
 from polyc.build.nvcc import LINKER_FLAGS, NVCC_FLAGS, NVCC_LINK_FLAGS
 
 EXAMPLE_FILE = "example.c"
@@ -27,7 +35,7 @@ def print_interface(manifest: Manifest) -> str:
         workspace=manifest.workspace_bytes,
         arena=manifest.arena_bytes,
         weights=manifest.weights_bytes,
-        sizes=print_sizes(name, io),
+        sizes=print_sizes(name, manifest),
     )
 
 
@@ -37,8 +45,8 @@ def print_example(manifest: Manifest) -> str:
     count = first + len(manifest.outputs)
     allocations = [f"    buffers[{k}] = zeros({name.upper()}_IO_{k}_BYTES);" for k in range(count)]
     shows = []
-    for k, spec in enumerate(manifest.outputs, first):
-        shown = min(8, size(spec))
+    for k, (spec, shape) in enumerate(list_shapes(manifest)[first:], first):
+        shown = min(8, int(size(shape)))
         if not shown:
             continue
         shows += [

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import math
 import re
 from collections.abc import Iterator, Sequence
 
-import numpy as np
-
+from polyc.build.bundle import Manifest
 from polyc.element_types import is_narrow
+from polyc.sizes import Extent, Size, SizeRange
 from polyc.spec import TensorSpec
 
 _SCALARS = {"f": "float double", "i": "int8_t int16_t int32_t int64_t"}
@@ -42,18 +43,31 @@ def scalar(spec: TensorSpec) -> str:
     return names[(spec.dtype.itemsize // smallest).bit_length() - 1]
 
 
-def size(spec: TensorSpec) -> int:
-    """Elements of an array."""
-    return int(np.prod([int(n) for n in spec.shape], dtype=np.int64))
+def size(shape: Sequence[Extent], told: Sequence[SizeRange] = ()) -> str:
+    """Elements of an array, as C; sizes known only at run time are those of an array `sizes`."""
+    places: dict[str, Extent] = {s.name: Size.of(f"(sizes)[{k}]") for k, s in enumerate(told)}
+    elements = math.prod(n.at(places) if isinstance(n, Size) else n for n in shape)
+    return f"({elements})" if isinstance(elements, Size) else str(elements)
 
 
-def size_bytes(spec: TensorSpec) -> int:
-    """Bytes of an array."""
-    return size(spec) * spec.dtype.itemsize
+def list_shapes(manifest: Manifest) -> list[tuple[TensorSpec, tuple[Extent, ...]]]:
+    """Each input and output with its shape."""
+    inputs = [
+        tuple(Size.of(d) if isinstance(d, str) else d for d in spec.shape)
+        for spec in manifest.inputs
+    ]
+    specs = (*manifest.inputs, *manifest.outputs)
+    return list(zip(specs, (*inputs, *manifest.shapes), strict=True))
 
 
-def print_sizes(name: str, specs: Sequence[TensorSpec]) -> str:
-    """#define NAME_IO_0_BYTES 24, and so on."""
-    return "\n".join(
-        f"#define {name.upper()}_IO_{k}_BYTES {size_bytes(s)}" for k, s in enumerate(specs)
-    )
+def print_sizes(name: str, manifest: Manifest) -> str:
+    """#define NAME_IO_0_BYTES 24, and so on; with an argument `sizes` where there are such."""
+    argument = "(sizes)" if manifest.sizes else ""
+    lines = []
+    for k, (spec, shape) in enumerate(list_shapes(manifest)):
+        elements = size(shape, manifest.sizes)
+        count = f"{elements} * {spec.dtype.itemsize}"
+        if not manifest.sizes:
+            count = str(int(elements) * spec.dtype.itemsize)
+        lines.append(f"#define {name.upper()}_IO_{k}_BYTES{argument} {count}")
+    return "\n".join(lines)

@@ -102,7 +102,7 @@ class Workbench:
 
         def run() -> float:
             weights, arena = map(ffi.from_buffer, (constants(), self._arena))
-            functions.polyc_profile(ffi.NULL, weights, arena, self.threads, seconds)
+            functions.polyc_profile(ffi.NULL, weights, arena, ffi.NULL, self.threads, seconds)
             return sum(seconds)
 
         return Built(compiled.kernels[-1].schedule, run)

@@ -52,7 +52,7 @@ def tune(model: Any, target: Target | CudaTarget, options: Options) -> Tuning:
 
     Before, the model is compiled with what is known, and profiled on random inputs. Raises what
     compiling raises, BuildError if this machine cannot run what is compiled for the target, and
-    UnsupportedOp for a GPU.
+    UnsupportedOp for a GPU and for sizes that are known only at run time.
     """
     from polyc.api import compile
 
@@ -68,6 +68,9 @@ def tune(model: Any, target: Target | CudaTarget, options: Options) -> Tuning:
     file = tuned_file(target, options)
     known = read_tuned(file) if options.cache else {}
     compiled = compile(model, target=target, options=plain)
+    if compiled.sizes:
+        names = ", ".join(size.name for size in compiled.sizes)
+        raise UnsupportedOp(f"tuning measures kernels: give a number for {names} in dims")
     seconds = compiled.profile(random_feeds(compiled.inputs, 0))
     front = cluster_model(model, target, plain, Trace(), known)
     tasks = _list_tasks(front, seconds, known, target)

@@ -120,3 +120,19 @@ def test_only_an_export_is_replaced(monkeypatch, tmp_path):
     assert (tmp_path / "mine" / "precious").read_text() == "keep"
     with pytest.raises(InvalidModel, match="is not an exported model"):
         model.export(tmp_path / "mine" / "precious")
+
+
+@needs_make
+def test_sizes_known_only_at_run_time(tmp_path):
+    """The example runs at the hint; the header says how large arrays are for any size."""
+    x = ops.input("x", ("rows", 20))
+    graph = replace(Graph.of(y=ops.softmax(x, 1), z=ops.exp(x)), name="rows")
+    hinted = {"dims": {"rows": (1, 99)}, "hint": {"rows": 7}}
+    model = polyc.compile(graph, options=options(tmp_path), target="baseline", **hinted)
+    model.export(tmp_path / "c")
+    make(tmp_path / "c")
+    header = (tmp_path / "c" / "rows.h").read_text()
+    assert "#define ROWS_IO_1_BYTES(sizes) (20*(sizes)[0]) * 4" in header
+    assert "rows (1 to 99)" in header
+    done = example(tmp_path / "c")
+    assert done.stdout.splitlines() == ["y:" + " 0.05" * 8, "z:" + " 1" * 8]
