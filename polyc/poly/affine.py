@@ -123,6 +123,11 @@ def plain_iterator(function: isl.PwAff) -> tuple[int, int] | None:
     return (used[0], int(constant.to_python())) if constant.is_int() else None
 
 
+def has_fixed_extent(domain: isl.Set, position: int) -> bool:
+    """Whether the largest value of an iterator depends on no size known only at run time."""
+    return all(aff.is_cst() for _, aff in domain.dim_max(position).get_pieces())
+
+
 def box_extents(domain: isl.Set) -> tuple[int, ...]:
     """The extents of the smallest box at the origin that holds a bounded set.
 

@@ -21,7 +21,13 @@ from typing import Any
 
 import islpy as isl
 
-from polyc.poly.affine import box_extents, coefficients, outputs, simplify
+from polyc.poly.affine import (
+    box_extents,
+    coefficients,
+    has_fixed_extent,
+    outputs,
+    simplify,
+)
 from polyc.scop.expr import Const, Load, pull_back
 from polyc.scop.inline import simplify_indices
 from polyc.scop.scop import Array, Scop, Statement, identity
@@ -101,7 +107,7 @@ def _find_split(s: Statement, scop: Scop, uses: Uses, grain: Grain) -> tuple[int
     if iterations >= grain.few or prod(extents) < grain.row * iterations:
         return None
     for p in range(len(extents)):
-        if p not in kept and extents[p] >= grain.fewest:
+        if p not in kept and extents[p] >= grain.fewest and has_fixed_extent(s.domain, p):
             return p, _count_parts(extents[p], grain)
     return None
 

@@ -112,6 +112,16 @@ def test_a_saved_model_knows_its_sizes(tmp_path):
     )
 
 
+def test_long_sums_of_unknown_length_are_summed_whole(tmp_path):
+    x = input_value("x", ("n", 64))
+    graph = Graph.of(y=ops.reduce_sum(x, (0, 1)))
+    options = Options(threads=2, cache_dir=tmp_path)
+    model = polyc.compile(graph, options=options, hint={"n": 8192})
+    for n in (1, 8192, 10000):
+        feed = RNG.standard_normal((n, 64)).astype(np.float32)
+        np.testing.assert_allclose(model(feed), [[feed.sum(dtype=np.float64)]], atol=0.05)
+
+
 def test_sizes_that_no_loop_can_be_generated_for(tmp_path):
     """A product of sizes in an index is not affine: such a model is compiled by call."""
     x = input_value("x", ("b", "n", 40))
