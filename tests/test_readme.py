@@ -26,3 +26,8 @@ def test_the_example_prints_what_is_shown(monkeypatch, tmp_path, capsys):
         assert expected in printed.splitlines()
     assert "MatMul MatMul_0, Add Add_1, Relu Relu_2" in printed
     np.testing.assert_array_equal(names["y"], np.full((100, 64), 257, np.float32))
+    _, _, sizes = text.partition("## Sizes known only at run time")
+    code = re.search(r"```python\n(.*?)```\n\n```\n(.*?)```", sizes, re.DOTALL)
+    assert code is not None
+    exec(code[1], names)
+    assert capsys.readouterr().out == code[2]
