@@ -21,11 +21,17 @@ def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
 
 
 def pytest_sessionfinish(session: pytest.Session) -> None:
-    """The list, with the lines of the cases that ran as they are now."""
+    """The list, with the lines of the cases that ran as they are now.
+
+    A reason stays where a case does as it did: what a person wrote says more than an error.
+    """
     outcomes = session.config.stash.get(OUTCOMES, {})
     if not outcomes:
         return
-    lines = {n: line for n, line in read_known().items() if n not in outcomes}
-    lines |= {n: line for n, line in outcomes.items() if line[0] != "passes"}
+    known = read_known()
+    lines = {n: line for n, line in known.items() if n not in outcomes}
+    for name, line in outcomes.items():
+        if line[0] != "passes":
+            lines[name] = known[name] if known.get(name, ("",))[0] == line[0] else line
     text = "".join("\t".join((n, *lines[n])) + "\n" for n in sorted(lines))
     KNOWN.write_text(text, "utf-8")
