@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from polyc.graph.ir import Graph
     from polyc.model import CompiledModel
     from polyc.options import Options
+    from polyc.pytorch import from_torch
     from polyc.report.report import Report
     from polyc.spec import TensorSpec
     from polyc.target.cuda import CudaTarget
@@ -33,6 +34,7 @@ __all__ = [
     "__version__",
     "compile",
     "errors",
+    "from_torch",
     "load",
 ]
 
@@ -45,6 +47,7 @@ _HOMES = {
     "Target": "polyc.target.machine",
     "TensorSpec": "polyc.spec",
     "compile": "polyc.api",
+    "from_torch": "polyc.pytorch",
     "load": "polyc.api",
 }
 
