@@ -11,11 +11,10 @@ import importlib
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from polyc.api import compile, load
+    from polyc.api import compile, from_torch, load
     from polyc.graph.ir import Graph
     from polyc.model import CompiledModel
     from polyc.options import Options
-    from polyc.pytorch import from_torch
     from polyc.report.report import Report
     from polyc.spec import TensorSpec
     from polyc.target.cuda import CudaTarget
@@ -47,7 +46,7 @@ _HOMES = {
     "Target": "polyc.target.machine",
     "TensorSpec": "polyc.spec",
     "compile": "polyc.api",
-    "from_torch": "polyc.pytorch",
+    "from_torch": "polyc.api",
     "load": "polyc.api",
 }
 

@@ -7,10 +7,10 @@ from __future__ import annotations
 
 import os
 import weakref
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from polyc.build.bundle import read_bundle
 from polyc.build.cache import digest, open_cache
@@ -24,6 +24,9 @@ from polyc.target.cuda import CudaTarget
 from polyc.target.machine import Target
 from polyc.target.resolve import resolve_target
 from polyc.tuning.store import read_tuned, spell_choices, tuned_file
+
+if TYPE_CHECKING:
+    from polyc.pytorch import TorchModel
 
 
 def compile(
@@ -104,6 +107,31 @@ def _compile(model: Any, machine: Target | CudaTarget, options: Options) -> Comp
     if cache.temporary:
         weakref.finalize(compiled, cache.discard)
     return compiled
+
+
+def from_torch(
+    module: Any,
+    args: Sequence[Any],
+    kwargs: Mapping[str, Any] | None = None,
+    *,
+    dynamic_shapes: Any = None,
+    **choices: Any,
+) -> TorchModel:
+    """Compile a torch.nn.Module for arguments like these; for inference.
+
+    args, kwargs: examples, whose sizes are fixed but for those that `dynamic_shapes` names, as
+    torch.export takes it: ({0: torch.export.Dim("batch")},). choices: those of `compile`. The result
+    is called as the module is, with tensors.
+
+    Raises ImportError without the extra `polyc[torch]`, UnsupportedOp for a module that PyTorch
+    cannot export (it says why), else as `compile`.
+    """
+    try:
+        from polyc.pytorch import compile_module
+    except ImportError as missing:
+        raise ImportError(f"{missing}; install PyTorch by: pip install 'polyc[torch]'") from missing
+
+    return compile_module(module, args, kwargs, dynamic_shapes=dynamic_shapes, **choices)
 
 
 def load(path: str | os.PathLike[str]) -> CompiledModel:

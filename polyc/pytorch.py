@@ -5,9 +5,9 @@
 
     fast = torch.compile(module, backend="polyc")
 
-Both go through torch.export and PyTorch's exporter to ONNX. For inference: parameters and buffers are
-constants, as they are when the module is compiled, and gradients are not computed. Needs the extra
-`polyc[torch]`.
+Both go through torch.export and PyTorch's exporter to ONNX. For inference: parameters and buffers
+are constants, as they are when the module is compiled, and gradients are not computed. Needs the
+extra `polyc[torch]`.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ from polyc.model import CompiledModel
 
 
 class TorchModel:
-    """A compiled module: called as the module is, with tensors; `model` is what polyc made of it."""
+    """A compiled module, called as that is, with tensors; `model` is what polyc made of it."""
 
     def __init__(self, model: CompiledModel, results: pytree.TreeSpec | None) -> None:
         self.model = model
@@ -52,7 +52,7 @@ class TorchModel:
         return f"TorchModel({self.model!r})"
 
 
-def from_torch(
+def compile_module(
     module: torch.nn.Module,
     args: Sequence[Any],
     kwargs: Mapping[str, Any] | None = None,
@@ -60,14 +60,7 @@ def from_torch(
     dynamic_shapes: Any = None,
     **choices: Any,
 ) -> TorchModel:
-    """Compile a module for arguments like these.
-
-    args, kwargs: examples, whose sizes are fixed but for those that `dynamic_shapes` names, as
-    torch.export takes it: ({0: torch.export.Dim("batch")},). choices: those of `polyc.compile`.
-
-    Raises UnsupportedOp for a module that PyTorch cannot export (it says why), else as
-    `polyc.compile`.
-    """
+    """See `polyc.from_torch`."""
     with torch.no_grad(), _quiet():
         try:
             exported = torch.export.export(
@@ -102,7 +95,7 @@ def backend(
         key = (numbers, *((args[k].shape, args[k].dtype) for k in rest))
         if key not in compiled:
             whole = _with_constants(module, {**known, **fixed})
-            compiled[key] = from_torch(whole, [args[k] for k in rest], **(options or {})), rest
+            compiled[key] = compile_module(whole, [args[k] for k in rest], **(options or {})), rest
         model, given = compiled[key]
         return list(model(*(args[k] for k in given)))
 

@@ -3,13 +3,13 @@
 import numpy as np
 import pytest
 
-torch = pytest.importorskip("torch")
-pytest.importorskip("onnxscript")
-
 import polyc
 from polyc.errors import ShapeError, UnsupportedOp
 from polyc.options import Options
-from polyc.pytorch import backend
+
+torch = pytest.importorskip("torch")
+pytest.importorskip("onnxscript")
+backend = pytest.importorskip("polyc.pytorch").backend
 
 
 class Net(torch.nn.Module):

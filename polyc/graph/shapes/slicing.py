@@ -60,6 +60,8 @@ def resolve_slice(
 
 
 def _cut(extent: Dim, start: Dim, end: Dim, step: int) -> Cut:
+    if step > 0 and isinstance(end, int) and end >= _TO_THE_END:
+        end = extent
     low, high = (0, extent) if step > 0 else (-1, extent - 1)
     start = min(max(start + extent if start < 0 else start, 0), high)
     end = min(max(end + extent if end < 0 else end, low), high)
