@@ -21,7 +21,8 @@ import islpy as isl
 from polyc.analysis.accesses import Access, Surroundings
 from polyc.analysis.timemap import Execution, Loop
 
-SAME_WARP = "{ [t] -> [u] : 0 <= u and floor(t/32) = floor(u/32) }"
+TOGETHER = {"mma": 32, "wgmma": 128}
+"""Threads that multiply at once, by the kind of their loops: any may load for the others."""
 
 IN, OUT, SET = isl.dim_type.in_, isl.dim_type.out, isl.dim_type.set
 
@@ -61,8 +62,9 @@ def accessing_threads(access: Access) -> isl.Map:
     alone = _is_write(access) and not _is_own(access)
     run = access.execution
     threads = _threads(run.place.loops, run.points.dim(SET), alone, False)
-    if any(loop.kind == "mma" for loop in run.place.loops):
-        threads = threads.apply_range(isl.Map(SAME_WARP))
+    for size in {TOGETHER[loop.kind] for loop in run.place.loops if loop.kind in TOGETHER}:
+        same = f"{{ [t] -> [u] : 0 <= u and floor(t/{size}) = floor(u/{size}) }}"
+        threads = threads.apply_range(isl.Map(same))
     return threads
 
 

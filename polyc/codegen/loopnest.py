@@ -26,7 +26,16 @@ from polyc.scop.expr import BOOL, INT64, Call, Cast, Const
 from polyc.scop.scop import Reduction
 
 LoopKind = Literal[
-    "sequential", "parallel", "vector", "unroll", "block", "thread", "combine", "mma", "copy"
+    "sequential",
+    "parallel",
+    "vector",
+    "unroll",
+    "block",
+    "thread",
+    "combine",
+    "mma",
+    "wgmma",
+    "copy",
 ]
 Space = Literal["stack", "shared", "register"]
 
@@ -159,6 +168,7 @@ class For:
     of n. "combine": a reduction of what the threads of a "thread" loop like it have each, by all of
     them together, who get the result each. "mma": loops directly inside one another around a
     multiply-add, which the tensor cores of a warp run at once; what is read, any lane may read.
+    "wgmma": the same for a warpgroup, of four warps.
     "copy": a vector loop whose copies to shared memory may go on in the background, until a barrier
     that waits for them.
     """

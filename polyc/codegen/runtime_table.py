@@ -42,6 +42,9 @@ class Uses(Protocol):
     @property
     def casts(self) -> Set[Cast]: ...
 
+    @property
+    def headers(self) -> Set[str]: ...
+
 
 @dataclass(frozen=True)
 class Function:
@@ -190,7 +193,7 @@ def cuda_preamble(uses: Uses) -> str:
         raise ValueError("a CUDA thread computes scalars; every number of lanes has to be 1")
     core = {element for _, element, _ in uses.functions}
     library = {e for f, e, _ in uses.functions if e in FLOATS and FUNCTIONS[f].family != "core"}
-    lines = ['#include "polyc_cuda.cuh"']
+    lines = [f'#include "{name}"' for name in ("polyc_cuda.cuh", *sorted(uses.headers))]
     for element in sorted(core, key=STORABLE.index):
         lines += _include("polyc_scalar.h", PC_TYPE=element)
     for element in sorted(library):

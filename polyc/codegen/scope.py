@@ -18,10 +18,11 @@ LINE = 64
 
 @dataclass
 class Uses:
-    """What a translation unit needs of runtime/: (function, type, lanes), (from, to, lanes)."""
+    """What a translation unit needs of runtime/: (function, type, lanes), casts alike, files."""
 
     functions: set[tuple[str, str, int]] = field(default_factory=set)
     casts: set[tuple[str, str, int]] = field(default_factory=set)
+    headers: set[str] = field(default_factory=set)
 
 
 @dataclass(frozen=True)

@@ -91,7 +91,7 @@ class _Use:
         copied = {
             loop.var
             for loop in self.loops
-            if loop.kind in ("unroll", "vector", "mma")
+            if loop.kind in ("unroll", "vector", "mma", "wgmma")
             and (extent_of(loop) or 99) <= LARGEST_UNROLL
         }
         return all(variables(index) <= copied for index in self.own)

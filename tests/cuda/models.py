@@ -32,6 +32,7 @@ class Model:
         for device in devices.values():
             uses.functions |= device.uses.functions
             uses.casts |= device.uses.casts
+            uses.headers |= device.uses.headers
         kernels = {k.name: k for k in self.compiled.program.kernels}
         position = {name: k for k, name in enumerate(self.compiled.program.arrays)}
         lines = [

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 from pathlib import Path
 
 import islpy as isl
@@ -152,6 +153,32 @@ def test_lanes_and_registers_have_each_result_once(shape):
     one = layout("2*im + jn", "wm = 0 and wn = 0 and am = 0 and an = 0")
     wanted = "[l, r] -> [floor(l/4) + 8*floor(r/2), 2*(l mod 4) + (r mod 2)]"
     assert one.is_equal(isl.Map(f"{{ {wanted} : 0 <= l < 32 and 0 <= r < 4 }}"))
+
+
+@pytest.mark.cuda
+@pytest.mark.skipif(shutil.which("nvcc") is None, reason="no nvcc")
+@pytest.mark.parametrize(
+    ("arch", "dtype", "tf32", "words"),
+    [
+        ("sm_80", FLOAT32, False, "8x8 a thread"),
+        ("sm_80", FLOAT32, True, "mma.m16n8k8.tf32"),
+        ("sm_90", BFLOAT16, False, "mma.m16n8k16.bf16"),
+        ("sm_90a", FLOAT16, False, "wgmma.m64k16.f16"),
+    ],
+)
+def test_registers_are_enough(arch, dtype, tf32, words, tmp_path):
+    a, b, bias = (
+        ops.input(n, s, dtype) for n, s in (("a", (4096,) * 2), ("b", (4096,) * 2), ("c", (4096,)))
+    )
+    graph = Graph.of(y=ops.relu(a @ b + bias))
+    model = polyc.compile(graph, target=f"cuda:{arch}", options=options(tmp_path, tf32=tf32))
+    (kernel,) = model.explain().kernels
+    assert words in kernel.schedule
+    (function,) = kernel.functions
+    assert function.spilled == 0
+    assert 0 < function.registers <= 255
+    limit = CudaTarget.named(arch).shared_per_block
+    assert 32 * 1024 < function.shared <= limit
 
 
 def test_large_products_take_large_tiles():

@@ -137,6 +137,7 @@ def _add_up(uses: Iterable[Uses]) -> Uses:
     for one in uses:
         total.functions |= one.functions
         total.casts |= one.casts
+        total.headers |= one.headers
     return total
 
 

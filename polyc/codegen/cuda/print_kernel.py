@@ -23,6 +23,7 @@ from math import prod
 from polyc.codegen.cuda.fold import fold_address, fold_condition
 from polyc.codegen.cuda.grid import DeviceText, Grid
 from polyc.codegen.cuda.tensor_cores import match_product, print_product
+from polyc.codegen.cuda.warpgroups import match_group_product, print_group_product
 from polyc.codegen.cuda.widen import find_source, widen
 from polyc.codegen.index import const, show_condition, show_index
 from polyc.codegen.loopnest import (
@@ -54,8 +55,8 @@ WARP = 32
 STATIC_SHARED = 47 * 1024
 """Bytes of shared memory without asking: 48 KiB, less what combining across warps takes."""
 
-ALIGNED = 128
-"""Bytes that shared arrays are aligned to: a row of the banks."""
+ALIGNED = 1024
+"""Bytes that shared arrays are aligned to: eight rows of the banks, after which swizzles repeat."""
 
 UNROLLED = 32
 """Iterations up to which the compiler is told to write a loop out."""
@@ -68,7 +69,9 @@ def print_device(kernel: Kernel, threads: int) -> DeviceText:
     loops, inside = _split_blocks(_fold_block(nest, shapes))
     printer = Printer(Uses())
     offsets, reserved = _place_shared(inside)
-    place = _Place(1, Scope(shapes, {}, None), threads, offsets=offsets)
+    place = _Place(
+        1, Scope(shapes, {}, None), threads, offsets=offsets, by_groups=_has_groups(inside)
+    )
     body = list(_print_block(inside, place, printer))
     lines = [
         f"{INDENT}const int {name} = {number};"
@@ -85,7 +88,8 @@ def print_device(kernel: Kernel, threads: int) -> DeviceText:
     unused = f"{INDENT}(void)status;"
     text = ["/*", *comment, " */", head, "{", unused, *lines, "}", ""]
     blocks = prod(extent_of(loop) or 1 for loop in loops)
-    uses = Uses({u for u in printer.uses.functions if u[2] == 1}, printer.uses.casts)
+    headers = {"polyc_cuda_hopper.cuh"} if place.by_groups else set()
+    uses = Uses({u for u in printer.uses.functions if u[2] == 1}, printer.uses.casts, headers)
     grid = Grid(kernel.name, (blocks, 1, 1), (threads, 1, 1), reserved)
     return DeviceText("\n".join(text), uses, (grid,))
 
@@ -98,7 +102,12 @@ def _place_shared(block: Block) -> tuple[dict[str, int], int]:
             if local.space == "shared":
                 offsets[local.name] = end
                 end += -(-prod(local.shape) * local.dtype.itemsize // ALIGNED) * ALIGNED
-    return (offsets, end) if end > STATIC_SHARED else ({}, 0)
+    return (offsets, end) if end > STATIC_SHARED or _has_groups(block) else ({}, 0)
+
+
+def _has_groups(block: Block) -> bool:
+    """Whether warpgroups multiply out of shared memory, which is then laid out by hand."""
+    return any(isinstance(node, For) and node.kind == "wgmma" for node in walk_nodes(block))
 
 
 def _unroll(node: Node) -> Node:
@@ -170,7 +179,8 @@ class _Place:
     """Where a node stands: `apart` is that of the innermost loop over threads around it.
 
     repeats: whether the block comes by here several times; offsets: of shared arrays in what a
-    launch reserves, empty if they take what every block has; over: the loops over threads around.
+    launch reserves, empty if they take what every block has; over: the loops over threads around;
+    by_groups: whether warpgroups multiply what threads write to shared memory.
     """
 
     depth: int
@@ -180,6 +190,7 @@ class _Place:
     repeats: bool = False
     offsets: Mapping[str, int] = field(default_factory=dict)
     over: tuple[For, ...] = ()
+    by_groups: bool = False
 
     @property
     def indent(self) -> str:
@@ -289,6 +300,9 @@ def _print(node: Node, place: _Place, printer: Printer) -> Iterator[str]:
             yield f"{place.indent}{{"
             yield from print_product(product, place.scope, place.deeper().indent)
             yield f"{place.indent}}}"
+        case For(kind="wgmma"):
+            groups = match_group_product(node, place.over)
+            yield from print_group_product(groups, place.scope, place.indent)
         case For(kind="copy", body=Block(body=(Assign() as assign,))):
             yield f"{place.indent}{_show_copy(assign, place.scope.with_lanes(node))}"
         case For(kind="vector", body=Block(body=(Assign() as assign,))):
@@ -321,6 +335,8 @@ def _print(node: Node, place: _Place, printer: Printer) -> Iterator[str]:
         case Barrier(pending):
             if pending is not None:
                 yield f"{place.indent}pc_copy_async_wait({pending});"
+            if place.by_groups:
+                yield f"{place.indent}pc_fence_async();"
             yield f"{place.indent}PC_SYNC();"
 
 

@@ -94,7 +94,7 @@ def _loop(loop: For, ranges: Ranges) -> tuple[Node, ...]:
             due.append(Compare("ge", upper - 1 - var(loop.var)))
             body = Block((If(Logic("and", tuple(due)), body),))
         lower, upper = const(start), const(last + 1)
-    if first == last and loop.kind not in ("block", "thread", "combine", "mma", "copy"):
+    if first == last and loop.kind not in ("block", "thread", "combine", "mma", "wgmma", "copy"):
         return (settle(substitute_block(body, {loop.var: lower}), ranges),)
     inside = {**ranges, loop.var: (first, last)}
     return (replace(loop, lower=lower, upper=upper, body=settle(body, inside)),)

@@ -65,31 +65,31 @@ class Product:
 def match_product(nest: For, gm: For, tn: For) -> Product:
     """The product that a nest is, inside loops over lanes."""
     loops: list[For] = []
-    node = _only(Block((nest,)))
+    node = only_node(Block((nest,)))
     while isinstance(node, For):
         assert node.kind == "mma"
         assert node.lower == const(0)
         loops.append(node)
-        node = _only(node.body)
+        node = only_node(node.body)
     assert isinstance(node, Assign)
     assert node.reduction == "add"
     assert isinstance(node.value, Call)
     assert node.value.function == "mul"
     assert [(loop.apart, extent_of(loop)) for loop in (gm, tn)] == [(4, 8), (1, 4)]
-    left, right = (_stored(factor) for factor in node.value.arguments)
+    left, right = (stored_factor(factor) for factor in node.value.arguments)
     if len(loops) < 5:  # a warp's tile of 16 rows has no loop over am
         loops.insert(0, replace(nest, var="am", upper=const(1)))
     am, im, an, jn, kk = loops
     return Product(am, im, an, jn, kk, gm, tn, node.target, left, right)
 
 
-def _only(block: Block) -> object:
+def only_node(block: Block) -> object:
     """The one node of a block, blocks in it opened up."""
     (node,) = block.body
-    return _only(node) if isinstance(node, Block) else node
+    return only_node(node) if isinstance(node, Block) else node
 
 
-def _stored(factor: LoopExpr) -> Read:
+def stored_factor(factor: LoopExpr) -> Read:
     """A factor as it is stored; the instruction widens it."""
     match factor:
         case Read():

@@ -24,6 +24,7 @@ from polyc.mapping.cuda.swizzles import swizzle_chunks, swizzle_words
 from polyc.mapping.cuda.thread_tiles import THREAD_SHAPES
 from polyc.mapping.cuda.tiles import Shape, estimate
 from polyc.mapping.cuda.warp_tiles import Instruction, choose_instruction, list_warp_shapes
+from polyc.mapping.cuda.warpgroup_tiles import WGMMA, list_warpgroup_shapes
 from polyc.memory.layout import compute_strides
 from polyc.memory.storage import Storage, permuted, row_major
 from polyc.schedule.cluster import Cluster
@@ -145,7 +146,9 @@ def choose_shape(
     extents: tuple[int, int, int, int], target: CudaTarget, instruction: Instruction | None
 ) -> Shape:
     """The shape that takes the least time."""
-    shapes = list_warp_shapes(instruction) if instruction else THREAD_SHAPES
+    shapes = list_warp_shapes(instruction) if instruction else [*THREAD_SHAPES]
+    if instruction and target.has_wgmma and instruction.dtype in WGMMA:
+        shapes += list_warpgroup_shapes(WGMMA[instruction.dtype])
     return min(shapes, key=lambda shape: estimate(shape, extents, target))
 
 
@@ -173,12 +176,13 @@ def _stage(
     loads of tensor cores take it as it comes.
     """
     array = arrays[copy.array]
-    *_, iterator = copy.iterators
-    *_, depth, extent = array.shape
+    *_, run, iterator = copy.iterators
+    *_, depth, runs, length = array.shape
+    extent, place = runs * length, f"({length}*{run} + {iterator})"
     steps = [a.steps for a in compute_strides(copy, arrays, storages)[1:]]
     along_k = bool(steps) and steps[0][4] == 1
-    wide = WIDE // array.dtype.itemsize if steps and 1 in steps[0][4:] else 1
-    fast, slow = ("ki", iterator) if along_k else (iterator, "ki")
+    wide = WIDE // array.dtype.itemsize if steps and 1 in (steps[0][4], steps[0][-1]) else 1
+    fast, slow = ("ki", place) if along_k else (place, "ki")
     fast_extent, slow_extent = (depth, extent) if along_k else (extent, depth)
     across = min(fast_extent // wide, threads)
     down = min(slow_extent, threads // across)
@@ -191,10 +195,11 @@ def _stage(
     ]
     order, swizzle = list(range(len(array.shape))), None
     if instruction and along_k:
-        order[-2:] = order[:-3:-1]
+        order = [*order[:-3], *order[-2:], order[-3]]  # a row or column after the other
         swizzle = swizzle_chunks(depth, array.dtype)
     elif instruction and instruction.loads_columns:
-        swizzle = swizzle_chunks(extent, array.dtype)
+        order = [*order[:-3], order[-2], order[-3], order[-1]]
+        swizzle = swizzle_chunks(length, array.dtype)
     elif instruction:
         swizzle = swizzle_words(extent, array.dtype, 1)
     elif along_k:

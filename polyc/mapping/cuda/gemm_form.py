@@ -217,23 +217,36 @@ class Digits:
     def count(self) -> int:
         return prod(self.extents)
 
+    def below(self, size: int) -> Digits:
+        """The last digits, those of a place among `size` neighbours."""
+        k = next(k for k in range(len(self.extents)) if prod(self.extents[k:]) == size)
+        return Digits(self.names[k:], self.extents[k:])
+
+    def above(self, size: int) -> Digits:
+        """The other digits, those that count runs of `size` neighbours."""
+        count = len(self.names) - len(self.below(size).names)
+        return Digits(self.names[:count], self.extents[:count])
+
     @property
     def formula(self) -> str:
         weights = [prod(self.extents[k + 1 :]) for k in range(len(self.extents))]
-        return " + ".join(f"{w}*{name}" for name, w in zip(self.names, weights, strict=True))
+        parts = (f"{w}*{name}" for name, w in zip(self.names, weights, strict=True))
+        return " + ".join(parts) or "0"
 
 
 @dataclass(frozen=True)
 class Tile:
     """The part of a product that a block computes at a time, and how its loops count in it.
 
-    results: the digits of rows and columns in the order in which the array of sums has them.
+    results: the digits of rows and columns in the order in which the array of sums has them. run:
+    rows, or columns, that lie together in the copies of factors; 0 for all of them.
     """
 
     rows: Digits
     columns: Digits
     depth: Digits
     results: tuple[str, ...]
+    run: int = 0
 
     @property
     def counts(self) -> dict[str, int]:
@@ -271,7 +284,8 @@ STEP = len(OUTER)
 def cut_tiles(form: GemmForm, cluster: Cluster, tile: Tile, arrays: Mapping[str, Array]) -> Tiled:
     """The product in coordinates [b, mt, nt, (kt,) place in the tile]: tiles, and digits in them.
 
-    The copies have a place as [ki, mi] and [ki, ni], whatever the digits are.
+    The copies have a place as [ki, mr, mi] and [ki, nr, ni], whatever the digits are: which run of
+    rows or columns, and where in it.
     """
     batch, rows, columns, depth = form.extents
     counts = {
@@ -279,8 +293,10 @@ def cut_tiles(form: GemmForm, cluster: Cluster, tile: Tile, arrays: Mapping[str,
         "mt": -(-rows // tile.rows.count),
         "nt": -(-columns // tile.columns.count),
         "kt": -(-depth // tile.depth.count),
-        "mi": tile.rows.count,
-        "ni": tile.columns.count,
+        "mr": tile.rows.count // (tile.run or tile.rows.count),
+        "mi": tile.run or tile.rows.count,
+        "nr": tile.columns.count // (tile.run or tile.columns.count),
+        "ni": tile.run or tile.columns.count,
         "ki": tile.depth.count,
         **tile.counts,
     }
@@ -296,12 +312,14 @@ def cut_tiles(form: GemmForm, cluster: Cluster, tile: Tile, arrays: Mapping[str,
         array=sums.name,
         write=cut.place(form.init.name, space, sums.name, space),
     )
-    left, a = cut.copy(form.left, f"{name}_left", ("ki", "mi"))
-    right, b = cut.copy(form.right, f"{name}_right", ("ki", "ni"))
+    left, a = cut.copy(form.left, f"{name}_left", ("ki", "mr", "mi"))
+    right, b = cut.copy(form.right, f"{name}_right", ("ki", "nr", "ni"))
     inside = [*OUTER, "kt", *tile.results, *tile.depth.names]
 
     def factor(array: Array, place: Digits) -> Expr:
-        indices = [*OUTER, "kt", tile.depth.formula, place.formula]
+        run = tile.run or place.count
+        where = (place.above(run).formula, place.below(run).formula)
+        indices = [*OUTER, "kt", tile.depth.formula, *where]
         index = cut.place(form.update.name, inside, array.name, indices)
         return cast(Load(array.name, index, array.dtype), dtype)
 
@@ -365,12 +383,16 @@ class _Cut:
                 found[p] = digit
         return found
 
-    def copy(self, factor: Expr, name: str, inside: tuple[str, str]) -> tuple[Statement, Array]:
+    def copy(
+        self, factor: Expr, name: str, inside: tuple[str, str, str]
+    ) -> tuple[Statement, Array]:
         """The statement that copies a tile of a factor, zero where there is none; its target."""
         form, title = self.form, f"S_{name}"
         iterators = (*OUTER, "kt", *inside)
         joined = ", ".join(iterators)
-        present = [i if i in inside else "" for i in ("mi", "ni", "ki")]
+        _, run, place = inside
+        where = f"({self.counts[place]}*{run} + {place})"
+        present = (where, "", "ki") if place == "mi" else ("", where, "ki")
         formulas = ", ".join(self.formulas(form.update, *present))
         onto = isl.PwMultiAff(
             f"{{ {title}[{joined}] -> {form.update.name}[{formulas}] }}"

@@ -1,0 +1,61 @@
+"""Products by the tensor cores of Hopper: four warps multiply at once, out of shared memory.
+
+The instruction has 64 rows, of which warp ww has 16, and as many columns as the block's tile:
+
+    row  =  64 am + 16 ww + 8 im + gm          (wg: the warpgroup, if there are several)
+    column  =  64 nr + 8 an + 2 tn + jn
+
+Lanes and registers have the sums as with `warp_tiles.py`. Both factors are read where they lie: in
+rows of 128 bytes that are swizzled, 64 steps of the sum, or 64 rows or columns of one step.
+"""
+
+from __future__ import annotations
+
+from polyc.element_types import BFLOAT16, FLOAT16
+from polyc.mapping.cuda.gemm_form import Digits, Tile
+from polyc.mapping.cuda.loops import Loop
+from polyc.mapping.cuda.tiles import Shape
+from polyc.mapping.cuda.warp_tiles import Instruction
+
+RUN = 64
+"""Elements in a row of 128 bytes, and rows of an instruction."""
+
+WGMMA = {
+    FLOAT16: Instruction("wgmma.m64k16.f16", FLOAT16, 16),
+    BFLOAT16: Instruction("wgmma.m64k16.bf16", BFLOAT16, 16),
+}
+
+# Warpgroups; rows, in 64s, of each; columns.
+_SIZES = ((2, 1, 256), (2, 2, 128), (2, 1, 128), (1, 1, 128), (2, 1, 64), (1, 1, 64))
+
+
+def list_warpgroup_shapes(instruction: Instruction) -> list[Shape]:
+    """The tiles to choose from."""
+    return [_shape(instruction, *sizes) for sizes in _SIZES]
+
+
+def _shape(instruction: Instruction, groups: int, below: int, columns: int) -> Shape:
+    step, rows = instruction.depth, groups * below * RUN
+    tile = Tile(
+        Digits(("wg", "am", "ww", "im", "gm"), (groups, below, 4, 2, 8)),
+        Digits(("nr", "an", "tn", "jn"), (columns // RUN, RUN // 8, 4, 2)),
+        Digits(("ks", "kk"), (RUN // step, step)),
+        ("wg", "ww", "gm", "tn", "am", "nr", "an", "im", "jn"),
+        RUN,
+    )
+    around = (
+        Loop("thread", "wg", groups, 128),
+        Loop("thread", "ww", 4, 32),
+        Loop("thread", "gm", 8, 4),
+        Loop("thread", "tn", 4),
+    )
+    at_once = ("ks", "am", "im", "nr", "an", "jn", "kk")
+    return Shape(
+        tile,
+        around,
+        ("am", "nr", "an", "im", "jn"),
+        tuple(Loop("wgmma", digit) for digit in at_once),
+        # Twice the rate of a warp's products; what is copied for a block, and the wait for its end.
+        0.5 + 16 / rows + 16 / columns,
+        f"{groups} warpgroups of {below * RUN}x{columns}, {instruction.name}",
+    )
