@@ -147,7 +147,7 @@ def _compile_kernels(
         (),
         front.rewrites,
         tuple(f"{k.kernel.name}: {k.fallback}" for k in compiled.kernels if k.fallback),
-        {node.name: node.op for node in front.graph.nodes},
+        {node.name: node.op for node in reversed(front.graph.nodes)},  # not its conversions
         tuple(_name_nodes(refusal, scop) for refusal in front.refusals),
         proven,
         compiled.touched,

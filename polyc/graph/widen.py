@@ -69,11 +69,16 @@ class _Widening:
         self.weights_of = weights_of
         self.tensors = dict(graph.tensors)
         self.nodes: list[Node] = []
+        self.producers: dict[str, str] = {}
         self.wide: dict[tuple[str, bool], str] = {}
         self._names = Names(set(graph.tensors))
 
     def add(self, node: Node) -> None:
-        """Append the node, in wide types if it computes."""
+        """Append the node, in wide types if it computes.
+
+        The conversions of its results bear its name: to who reads a report they are part of it.
+        """
+        self.producers.update((name, node.name) for name in node.outputs)
         if _moves(node):
             self.nodes.append(node)
             return
@@ -87,7 +92,7 @@ class _Widening:
         outputs = tuple(results.get(name, name) for name in node.outputs)
         self.nodes.append(replace(node, inputs=inputs, outputs=outputs))
         for name, result in results.items():
-            self.nodes.append(Node(f"{node.name}.narrow", "Narrow", (result,), (name,)))
+            self.nodes.append(Node(node.name, "Narrow", (result,), (name,)))
 
     def _read(self, name: str, keep: bool) -> str:
         """The wide tensor of a name: a constant if it is one that need not be kept, else a Cast."""
@@ -102,7 +107,8 @@ class _Widening:
                 self.tensors[fresh] = replace(result, value=tensor.value.astype(result.dtype))
             else:
                 attributes = {"to": int(np_dtype_to_tensor_dtype(result.dtype))}
-                self.nodes.append(Node(f"{fresh}.cast", "Cast", (name,), (fresh,), attributes))
+                label = self.producers.get(name, f"{name}.cast")
+                self.nodes.append(Node(label, "Cast", (name,), (fresh,), attributes))
         return self.wide[name, converted]
 
     def _is_narrow(self, name: str) -> bool:

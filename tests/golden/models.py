@@ -7,6 +7,7 @@ from collections.abc import Callable
 import numpy as np
 
 from polyc import Graph, ops
+from polyc.element_types import BFLOAT16
 
 MODELS: dict[str, Callable[[], Graph]] = {}
 
@@ -75,3 +76,10 @@ def flatten_gemm() -> Graph:
     x = ops.input("x", (3, 8, 4, 5))
     h = ops.relu(ops.conv(x, weights(8, 8, 1, 1)))
     return Graph.of(y=ops.gemm(ops.flatten(h), weights(160, 20, seed=1), weights(20, seed=2)))
+
+
+@golden
+def bfloat16_vector_product() -> Graph:
+    x = ops.input("x", (1, 48), "bfloat16")
+    w = ops.constant(weights(48, 32).astype(BFLOAT16))
+    return Graph.of(y=ops.relu(ops.matmul(x, w) + weights(32, seed=1).astype(BFLOAT16)))
