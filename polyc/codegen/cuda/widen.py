@@ -8,7 +8,10 @@
 
 A thread computes with scalars only; but one wide access takes the place of four narrow ones. An
 access is wide if lanes are neighbours and their first address is a multiple of the lanes. Booleans
-stay alone: a lane of a vector of them is a mask to the printer.
+stay alone: a lane of a vector of them is a mask to the printer. What is read, or done, under a
+condition is wide if the condition is the same for all lanes:
+
+    select(4 t + l < 8, x[4 t + l], 0)   ->   if (t < 2) wide0 = x[4 t …] else wide0 = 0
 """
 
 from __future__ import annotations
@@ -20,7 +23,15 @@ import numpy as np
 
 from polyc.codegen.cuda.fold import Multiples, drop_remainders, fold, fold_address, multiple_of
 from polyc.codegen.cuda.hoist import hoist_loads
-from polyc.codegen.index import Affine, Condition, choice, const, var, variables
+from polyc.codegen.index import (
+    Affine,
+    Compare,
+    Condition,
+    Logic,
+    const,
+    substitute_condition,
+    var,
+)
 from polyc.codegen.loopnest import (
     Assign,
     Block,
@@ -34,6 +45,7 @@ from polyc.codegen.loopnest import (
     Test,
     extent_of,
     rewrite_elements,
+    rewrite_tests,
     substitute_element,
     substitute_node,
 )
@@ -117,10 +129,23 @@ class _Widener:
         assert loop.lower == const(0)
         for node in loop.body.body:
             cut = _Lanes(self.names, loop, lanes, shapes, known, [])
-            if isinstance(node, Assign):
-                yield cut.split(node)
-            else:
-                yield from cut.copies(node)
+            match node:
+                case Assign():
+                    yield cut.split(node)
+                case If(condition, then, None) if together := cut.together(condition):
+                    inside = replace(loop, body=then)
+                    yield If(together, Block(tuple(self.vector(inside, shapes, known))))
+                case _:
+                    yield from cut.copies(node)
+
+
+@dataclass(frozen=True)
+class _Load:
+    """A wide load into a held vector; under a condition, and what is there instead."""
+
+    assign: Assign
+    condition: Condition | None
+    instead: Const | None
 
 
 @dataclass(frozen=True)
@@ -135,21 +160,23 @@ class _Lanes:
     locals: list[Local]
 
     def split(self, assign: Assign) -> Block:
-        loads: dict[Element, Assign] = {}
+        loads: dict[object, _Load] = {}
         new, after = replace(assign, value=self.replaced(assign.value, loads)), []
         together = self.neighbours(assign.target, assign.dtype)
         if assign.reduction is None and together is not None:
             held = self.hold(assign.dtype)
             new = replace(new, target=held)
             after = [self.at_once(replace(assign, target=together, value=Read(held, assign.dtype)))]
-        before = [self.at_once(load) for load in loads.values()]
+        before = [self.loaded(load) for load in loads.values()]
         return Block((*before, *self.copies(new), *after), tuple(self.locals))
 
     def in_background(self, assign: Assign) -> For | None:
         """The copies of all lanes as one, if memory has it so."""
         read, conditions = find_source(assign.value)
-        if read is None or any(self.loop.var in variables(_number(c)) for c in conditions):
+        if read is None or any(self.together(c) is None for c in conditions):
             return None
+        value = rewrite_tests(assign.value, lambda c: self.together(c) or c)
+        assign = replace(assign, value=value)
         elements = (read.element, assign.target)
         source, target = (self.neighbours(e, assign.dtype) for e in elements)
         if source is None or target is None:
@@ -172,24 +199,77 @@ class _Lanes:
         self.locals.append(local)
         return Element(local.name, (var(self.loop.var),))
 
-    def replaced(self, expr: LoopExpr, loads: dict[Element, Assign]) -> LoopExpr:
+    def loaded(self, load: _Load) -> Node:
+        """A wide load; where its condition does not hold, the value that there is instead."""
+        wide = self.at_once(load.assign)
+        if load.condition is None or load.instead is None:
+            return wide
+        other = replace(load.assign, value=load.instead)
+        return If(load.condition, Block((wide,)), Block(tuple(self.copies(other))))
+
+    def replaced(self, expr: LoopExpr, loads: dict[object, _Load]) -> LoopExpr:
         """The expression with wide loads taken out."""
         match expr:
             case Read(element, dtype, (), False):
                 together = self.neighbours(element, dtype)
-                if together is None:
-                    return expr
-                if together not in loads:
-                    read = replace(expr, element=together)
-                    loads[together] = Assign("", (), self.hold(dtype), read, dtype)
-                return Read(loads[together].target, dtype)
+                return expr if together is None else self.load(expr, together, loads)
             case Call(function="select", arguments=(Test(), *_)):
-                return expr  # only one branch is read
+                return self.chosen(expr, loads)
             case Call(arguments=arguments):
                 return replace(expr, arguments=tuple(self.replaced(a, loads) for a in arguments))
             case Cast(argument=argument):
                 return replace(expr, argument=self.replaced(argument, loads))
         return expr
+
+    def chosen(self, expr: LoopExpr, loads: dict[object, _Load]) -> LoopExpr:
+        """A choice between an element and zero as a wide load, if all lanes choose alike."""
+        read, conditions = find_source(expr)
+        if read is None:
+            return expr  # only one branch is read
+        alike = self.together(Logic("and", conditions))
+        together = self.neighbours(read.element, read.dtype)
+        if alike is None or together is None:
+            return expr
+        zero = Const(0, read.dtype)
+        return self.load(replace(read, guarded=False), together, loads, alike, zero)
+
+    def load(
+        self,
+        read: Read,
+        together: Element,
+        loads: dict[object, _Load],
+        condition: Condition | None = None,
+        instead: Const | None = None,
+    ) -> Read:
+        """The lane of a wide load, which is there once for all that read the same."""
+        key = (together, condition, instead)
+        if key not in loads:
+            value = replace(read, element=together)
+            assign = Assign("", (), self.hold(read.dtype), value, read.dtype)
+            loads[key] = _Load(assign, condition, instead)
+        return Read(loads[key].assign.target, read.dtype)
+
+    def together(self, condition: Condition) -> Condition | None:
+        """The condition as it is for all lanes; None if they differ."""
+        lanes = [
+            self.tightened(substitute_condition(condition, {self.loop.var: const(k)}))
+            for k in range(self.lanes)
+        ]
+        return lanes[0] if all(lane == lanes[0] for lane in lanes) else None
+
+    def tightened(self, condition: Condition) -> Condition:
+        """The condition of one lane, with what is less than the step of its index taken out.
+
+        4 t + 3 - 8 >= 0   ->   4 t - 8 >= 0
+        """
+        match condition:
+            case Logic(operator, arguments):
+                return Logic(operator, tuple(map(self.tightened, arguments)))
+            case Compare(operator, left):
+                index = fold(drop_remainders(left, self.lanes, self.known))
+                step = multiple_of(index - index.constant, self.known)
+                rest = index.constant % step if step and operator == "ge" else 0
+                return Compare(operator, index - rest)
 
     def neighbours(self, element: Element, dtype: np.dtype) -> Element | None:
         """The element with its place as  multiple of the lanes + lane,  if it is one."""
@@ -228,10 +308,6 @@ def _moved(assign: Assign, name: str, place: Affine) -> Assign:
     new = substitute_node(assign, {name: place})
     assert isinstance(new, Assign)
     return new
-
-
-def _number(condition: Condition) -> Affine:
-    return choice(condition, const(1), const(0))
 
 
 def _in_row(element: Element, place: Affine) -> Element:
