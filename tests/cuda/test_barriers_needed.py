@@ -41,6 +41,7 @@ GRAPHS = {
     "columns": lambda: ops.reduce_sum(ops.input("x", (1000, 5)), axes=(0,)),
     "total": lambda: ops.reduce_max(ops.input("x", (20000,)), axes=(0,)),
     "attention": attention,
+    "transpose": lambda: ops.transpose(ops.relu(ops.input("x", (2, 35, 40))), (0, 2, 1)),
 }
 
 

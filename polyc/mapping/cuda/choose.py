@@ -2,6 +2,7 @@
 
 * *contraction*, for sums of products: tiles of both factors in shared memory;
 * *rows*, for what all of a row is needed for, such as softmax: threads share its elements;
+* *transpose*, for what is read along one loop and written along another: tiles in shared memory;
 * *threads*, for all others, and where an index is made of pieces: a thread for each iteration of
   the shared loops;
 * *row tiles*, for several clusters that have been fused (`fuse_rows.py`).
@@ -17,6 +18,7 @@ from polyc.mapping.cuda.mapped import Mapped
 from polyc.mapping.cuda.row_tiles import map_row_tiles
 from polyc.mapping.cuda.rows import map_rows, suits_rows
 from polyc.mapping.cuda.threads import is_joinable, map_threads
+from polyc.mapping.cuda.transposes import find_transpose, map_transpose
 from polyc.mapping.stored_kernel import StoredKernel
 from polyc.options import Options
 from polyc.scop.scop import Array
@@ -37,4 +39,7 @@ def map_to_cuda(
             return map_contraction(form, cluster, private, arrays, storages, target, options.tf32)
         if suits_rows(cluster, private, arrays, storages, target):
             return map_rows(cluster, private, arrays, storages, target)
+        transpose = find_transpose(cluster, arrays, storages)
+        if transpose is not None:
+            return map_transpose(transpose, cluster, private, arrays)
     return map_threads(cluster, private, arrays, storages, target)
