@@ -154,3 +154,14 @@ def test_every_barrier_is_needed(name):
     for number in range(count):
         with pytest.raises(IllegalSchedule, match="threads of a block may meet"):
             check_block_barriers(without(kernel.body, number), phases)
+
+
+@pytest.mark.cuda
+def test_filters_are_laid_out_for_the_threads_that_copy_them(tmp_path):
+    x = ops.input("x", (1, 5, 9, 7))
+    graph = Graph.of(y=ops.conv(x, normal(40, 5, 3, 3), pads=(1, 1, 1, 1)))
+    model = build(graph, tmp_path, True)
+    data = normal(1, 5, 9, 7)
+    plain = polyc.compile(graph, options=options(tmp_path, minimal_filtering=False))
+    np.testing.assert_allclose(model(data), plain(data), atol=1e-4)
+    assert "pc_load_f32x4(&constant_0[" in model.source

@@ -19,6 +19,7 @@ from polyc.mapping.cuda.row_tiles import ProductPlan, plan_parts
 from polyc.mapping.cuda.tiles import estimate
 from polyc.mapping.cuda.warp_tiles import Instruction, choose_instruction
 from polyc.mapping.fuse_tiles import common_loops, fuse_readers
+from polyc.mapping.signature import spell_layouts
 from polyc.mapping.stored_kernel import StoredKernel
 from polyc.mapping.storing import StoredCluster
 from polyc.poly.affine import box_extents
@@ -47,7 +48,7 @@ def fuse_rows(
         if any(load.dynamic for s in one.cluster.statements for load in s.loads):
             return None
         loops = common_loops(kernel, one)
-        if not loops:
+        if not loops or _disagree(kernel, one):
             return None
         whole = StoredKernel((*kernel.parts, one), loops, (), kernel.handed | handed)
         apart = sum(_time_alone(k, arrays, target, tf32) for k in (kernel, StoredKernel((one,))))
@@ -61,6 +62,13 @@ def fuse_rows(
         return _tiled(whole, best) if times[best] < apart else None
 
     return fuse_readers(stored, arrays, fuse)
+
+
+def _disagree(kernel: StoredKernel, one: StoredCluster) -> bool:
+    """Whether a constant lies differently for the two."""
+    common = [name for name in one.arrays if name in kernel.arrays]
+    layouts = (spell_layouts(common, x.storages, frozenset()) for x in (kernel, one))
+    return len(set(layouts)) > 1
 
 
 def _tiled(kernel: StoredKernel, height: int) -> StoredKernel:

@@ -1,4 +1,10 @@
-"""Layouts for a GPU: arrays are row-major, so that neighbouring threads read neighbours."""
+"""Layouts for a GPU: arrays are row-major, so that neighbouring threads read neighbours.
+
+The constants of a product are laid out anew, at compile time: the dimensions that its rows or
+columns walk come last, so that the threads that copy a tile of filters read them side by side.
+
+    w[o, c, r, s]   ->   c, r, s, o                the sum's dimensions, then those of the result
+"""
 
 from __future__ import annotations
 
@@ -6,12 +12,15 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
+from polyc.mapping.cuda.gemm_form import GemmForm, find_gemm_form
 from polyc.mapping.open_cluster import list_touched
 from polyc.mapping.parameters import Parameters
 from polyc.mapping.signature import spell_cluster
 from polyc.mapping.storing import Stored, StoredCluster
-from polyc.memory.storage import row_major
+from polyc.memory.storage import permuted
+from polyc.poly.affine import coefficients, outputs
 from polyc.schedule.cluster import Cluster
+from polyc.scop.expr import loads
 from polyc.scop.scop import Array, Scop, Statement
 
 
@@ -36,11 +45,33 @@ def _alone(s: Statement) -> Cluster:
 
 def _store(cluster: Cluster, arrays: Mapping[str, Array], private: set[str]) -> StoredCluster:
     touched = list_touched(cluster)
+    mine = frozenset(private.intersection(touched))
+    form = find_gemm_form(cluster, mine)
+    orders = _order_constants(form, cluster, arrays) if form else {}
     return StoredCluster(
         cluster,
         Parameters(None),
         touched,
-        {name: row_major(arrays[name]) for name in touched},
-        frozenset(private.intersection(touched)),
+        {n: permuted(arrays[n], orders.get(n, range(len(arrays[n].shape)))) for n in touched},
+        mine,
         spell_cluster(cluster, touched, arrays),
     )
+
+
+def _order_constants(
+    form: GemmForm, cluster: Cluster, arrays: Mapping[str, Array]
+) -> dict[str, list[int]]:
+    """The order of dimensions of each constant that is read by one of the two factors alone."""
+    kept = {cluster.shared[d][form.update.name] for d in (*form.rows, *form.columns)}
+    orders: dict[str, list[int]] = {}
+    reads = [load for s in cluster.statements for load in s.loads]
+    for load in (*loads(form.left), *loads(form.right)):
+        if arrays[load.array].kind != "constant" or load.dynamic:
+            continue
+        if sum(other.array == load.array for other in reads) > 1:
+            continue
+        walked = [
+            any(coefficients(function)[p] != 0 for p in kept) for function in outputs(load.index)
+        ]
+        orders[load.array] = sorted(range(len(walked)), key=lambda d: walked[d])
+    return orders
