@@ -164,4 +164,6 @@ def test_filters_are_laid_out_for_the_threads_that_copy_them(tmp_path):
     data = normal(1, 5, 9, 7)
     plain = polyc.compile(graph, options=options(tmp_path, minimal_filtering=False))
     np.testing.assert_allclose(model(data), plain(data), atol=1e-4)
-    assert "pc_load_f32x4(&constant_0[" in model.source
+    copies = [line for line in model.source.splitlines() if "&constant_0[" in line]
+    assert copies
+    assert all("pc_copy_async_16" in line for line in copies)

@@ -88,7 +88,7 @@ def test_a_thread_that_reads_what_another_keeps_in_registers_is_refused(tmp_path
         return threads.executing_threads(access.execution)
 
     monkeypatch.setattr(locality, "holding_threads", alone)
-    monkeypatch.setattr(Phases, "conflict", lambda self, one, other: False)
+    monkeypatch.setattr(Phases, "conflict", lambda self, *phases: False)
     with pytest.raises(IllegalSchedule, match="parts"):
         build(Graph.of(y=ops.softmax(ops.input("x", (5, 100)))), tmp_path, True)
 
