@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 from polyc import Graph, ops
+from polyc.element_types import FLOAT16
 from tests.cuda import emulated
 from tests.cuda.emulated import ADDRESS, PLAIN, RACES
 from tests.cuda.models import Model, compile_model
@@ -32,6 +33,9 @@ def convolution() -> ops.Tensor:
 
 GRAPHS = {
     "product": lambda: ops.relu(ops.matmul(ops.input("x", (50, 70)), normal(70, 40)) + normal(40)),
+    "product on tensor cores": lambda: ops.matmul(
+        ops.input("x", (50, 70), FLOAT16), ops.input("w", (70, 40), FLOAT16)
+    ),
     "convolution": convolution,
     "softmax": lambda: ops.softmax(ops.input("x", (3, 300))),
     "softmax of columns": lambda: ops.softmax(ops.input("x", (300, 3)), axis=0),
