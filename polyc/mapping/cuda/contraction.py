@@ -17,7 +17,8 @@ from dataclasses import dataclass
 from math import prod
 
 from polyc.codegen.loopnest import Swizzle
-from polyc.mapping.cuda.gemm_form import STEP, GemmForm, Tiled, cut_tiles, in_stored_types
+from polyc.mapping.cuda.cut_tiles import STEP, Tiled, cut_tiles
+from polyc.mapping.cuda.gemm_form import GemmForm, in_stored_types
 from polyc.mapping.cuda.loops import Loop, Part, build_tree
 from polyc.mapping.cuda.mapped import Mapped, private_of
 from polyc.mapping.cuda.swizzles import swizzle_chunks, swizzle_words

@@ -18,7 +18,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from polyc.element_types import BFLOAT16, FLOAT16, FLOAT32
-from polyc.mapping.cuda.gemm_form import Digits, Tile
+from polyc.mapping.cuda.cut_tiles import Digits, Tile
 from polyc.mapping.cuda.loops import Loop
 from polyc.mapping.cuda.tiles import Shape
 from polyc.target.cuda import CudaTarget
