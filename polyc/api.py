@@ -120,8 +120,8 @@ def from_torch(
     """Compile a torch.nn.Module for arguments like these; for inference.
 
     args, kwargs: examples, whose sizes are fixed but for those that `dynamic_shapes` names, as
-    torch.export takes it: ({0: torch.export.Dim("batch")},). choices: those of `compile`. The result
-    is called as the module is, with tensors.
+    torch.export takes it: ({0: torch.export.Dim("batch")},). choices: those of `compile`. The
+    result is called as the module is, with tensors.
 
     Raises ImportError without the extra `polyc[torch]`, UnsupportedOp for a module that PyTorch
     cannot export (it says why), else as `compile`.

@@ -74,7 +74,23 @@ def compile_module(
             ) from error
     if program is None:
         raise InvalidModel(f"{type(module).__name__}: PyTorch exported nothing")
-    return TorchModel(compile_model(program.model_proto, **choices), exported.call_spec.out_spec)
+    dims = {**_read_ranges(exported), **(choices.pop("dims", None) or {})}
+    model = compile_model(program.model_proto, dims=dims, **choices)
+    return TorchModel(model, exported.call_spec.out_spec)
+
+
+def _read_ranges(exported: torch.export.ExportedProgram) -> dict[str, tuple[int, int]]:
+    """The largest values that were stated of open sizes; the exporter to ONNX drops them.
+
+    PyTorch takes sizes to be at least 2 where nobody says, to keep 1 for broadcasting; here 1 is a
+    size like others.
+    """
+    ranges = {}
+    for symbol, bounds in exported.range_constraints.items():
+        if bounds.upper.is_Integer and int(bounds.upper) < 2**31:
+            lower = int(bounds.lower)
+            ranges[str(symbol)] = (1 if lower <= 2 else lower, int(bounds.upper))
+    return ranges
 
 
 def backend(

@@ -69,7 +69,7 @@ def _rename_sizes(graph: Graph, names: Mapping[str, str]) -> Graph:
     for name, tensor in graph.tensors.items():
         shape, entries = tuple(map(rename, tensor.shape)), tensor.entries
         if entries is not None:
-            entries = np.frompyfunc(rename, 1, 1)(entries)
+            entries = np.asarray(np.frompyfunc(rename, 1, 1)(entries), object)
         tensors[name] = replace(tensor, shape=shape, entries=entries)
     return replace(graph, tensors=tensors)
 

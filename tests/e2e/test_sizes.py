@@ -7,7 +7,7 @@ import polyc
 from polyc import ops
 from polyc.cpu_model import CpuModel
 from polyc.errors import ShapeError
-from polyc.graph.builder import input_value
+from polyc.graph.builder import apply, input_value
 from polyc.graph.ir import Graph
 from polyc.options import Options
 from polyc.specialise import SpecialisingModel
@@ -130,3 +130,18 @@ def test_sizes_that_no_loop_can_be_generated_for(tmp_path):
     assert type(model) is SpecialisingModel
     feed = RNG.standard_normal((2, 5, 40)).astype(np.float32)
     np.testing.assert_allclose(model(feed), feed.reshape(-1, 40) @ W, rtol=1e-4, atol=1e-4)
+
+
+def test_values_that_follow_from_sizes(tmp_path):
+    """Positions, masks and running sums of a length that a call brings."""
+    x = input_value("x", ("n", "m"))
+    rows, columns = (apply("Gather", [ops.shape_of(x), np.int64(k)]) for k in (0, 1))
+    down, across = (apply("Range", [np.int64(0), n, np.int64(1)]) for n in (rows, columns))
+    mask = apply("LessOrEqual", [across, ops.unsqueeze(down, 1)])
+    y = ops.where(mask, apply("CumSum", [x, np.int64(0)]), np.float32(0))
+    model = polyc.compile(Graph.of(y=y), options=Options(threads=1, cache_dir=tmp_path))
+    assert type(model) is CpuModel
+    for n, m in ((1, 1), (4, 9), (20, 17)):
+        feed = RNG.standard_normal((n, m)).astype(np.float32)
+        expected = np.where(np.arange(m) <= np.arange(n)[:, None], feed.cumsum(0), 0)
+        np.testing.assert_allclose(model(feed), expected, rtol=1e-5, atol=1e-5)

@@ -53,7 +53,7 @@ def resolve_slice(
     resolved = normalize_axes(listed, len(shape))
     for axis, start, end, step in zip(resolved, starts, ends, strides, strict=True):
         require(step != 0, "steps", "no zero", tuple(strides), "use a positive or negative step")
-        if (start, step) == (0, 1) and end >= _TO_THE_END:
+        if (start, step) == (0, 1) and isinstance(end, int) and end >= _TO_THE_END:
             continue
         cuts[axis] = _cut(shape[axis], start, end, step)
     return tuple(cuts)

@@ -33,13 +33,13 @@ def lower_scan(ctx: Lowering, node: Node) -> None:
 
     exclusive = bool(node.get("exclusive"))
     others = {f"i{k}": n for k, n in enumerate(ref.shape) if k != axis}
-    if extent > 0:
+    if extent != 0:
         start = ctx.space(node, **others)
         first: Expr = start.load(ref, *along("0"))
         if exclusive:
             first = Const(identity(operator, ref.dtype), ref.dtype)
         ctx.assign(node, start, result, along("0"), first)
-    if extent > 1:
+    if extent not in (0, 1):
         steps = {f"i{k}": n - 1 if k == axis else n for k, n in enumerate(ref.shape)}
         space = ctx.space(node, **steps)
         element = space.load(ref, *along(f"i{axis}" if exclusive else f"i{axis} + 1"))
