@@ -15,7 +15,9 @@ from rich.text import Text
 
 import polyc
 from polyc.commands.feeds import random_feeds, read_feeds, write_results
+from polyc.commands.sizes import parse_sizes
 from polyc.errors import BuildError, InvalidModel, PolycError, RuntimeFailure
+from polyc.sizes import read_sizes
 
 if TYPE_CHECKING:
     from polyc.model import CompiledModel
@@ -33,6 +35,10 @@ TargetName = Annotated[
     str, typer.Option("--target", help="auto, cpu, avx512, avx2, baseline, cuda or cuda:sm_90.")
 ]
 Threads = Annotated[int | None, typer.Option("--threads", min=1, help="Default: all cores.")]
+Sizes = Annotated[
+    list[str] | None,
+    typer.Option("--size", help="NAME=NUMBER or NAME=FIRST:LAST[:HINT]; may be repeated."),
+]
 Seed = Annotated[int, typer.Option("--seed", help="Of random inputs.")]
 Inputs = Annotated[
     list[str] | None,
@@ -46,9 +52,10 @@ def compile(
     output: Annotated[Path, typer.Option("--output", "-o", help="Folder to write.")],
     target: TargetName = "auto",
     threads: Threads = None,
+    sizes: Sizes = None,
 ) -> None:
     """Compile MODEL and save it; `polyc.load` reads the folder without a compiler."""
-    compiled = polyc.compile(model, target=target, threads=threads)
+    compiled = polyc.compile(model, target=target, threads=threads, **parse_sizes(sizes))
     compiled.save(output)
     _say(f"{compiled.name}: {len(compiled.explain().kernels)} kernels written to {output}")
 
@@ -59,9 +66,10 @@ def export(
     folder: Annotated[Path, typer.Argument(help="Folder to write.")],
     target: TargetName = "auto",
     threads: Threads = None,
+    sizes: Sizes = None,
 ) -> None:
     """Write MODEL as text that `make` builds without Python: sources, header, weights, example."""
-    compiled = _open(model, target, threads)
+    compiled = _open(model, target, threads, sizes)
     compiled.export(folder)
     _say(f"{compiled.name}: written to {folder}; build it with: make -C {folder}")
 
@@ -75,11 +83,12 @@ def run(
     ] = None,
     target: TargetName = "auto",
     threads: Threads = None,
+    sizes: Sizes = None,
     seed: Seed = 0,
 ) -> None:
     """Run MODEL once and show its outputs."""
-    compiled = _open(model, target, threads)
-    results = compiled.run(read_feeds(compiled.inputs, inputs or [], seed))
+    compiled = _open(model, target, threads, sizes)
+    results = compiled.run(read_feeds(compiled.inputs, inputs or [], seed, compiled.sizes))
     for name, value in results.items():
         _say(f"{name}: {value.dtype}{list(value.shape)} {_summary(value)}")
     if output is not None:
@@ -95,13 +104,14 @@ def bench(
     seconds: Annotated[float, typer.Option("--seconds", min=0, help="How long to measure.")] = 1.0,
     target: TargetName = "auto",
     threads: Threads = None,
+    sizes: Sizes = None,
     seed: Seed = 0,
 ) -> None:
     """Time MODEL."""
     from polyc.commands.bench import measure
 
-    compiled = _open(model, target, threads)
-    feeds = read_feeds(compiled.inputs, inputs or [], seed)
+    compiled = _open(model, target, threads, sizes)
+    feeds = read_feeds(compiled.inputs, inputs or [], seed, compiled.sizes)
     timing = measure(lambda: compiled.run(feeds), seconds)
     _say(f"{compiled.name}, {compiled.place}: {timing}")
     if kernels:
@@ -114,14 +124,16 @@ def tune(
     seconds: Annotated[float, typer.Option("--seconds", min=0, help="How long to search.")] = 60.0,
     target: TargetName = "auto",
     threads: Threads = None,
+    sizes: Sizes = None,
 ) -> None:
     """Search for faster kernels for MODEL, by measuring; later compilations use what is found."""
     from polyc.commands.tune import make_table, search, summarise
 
-    result = search(model, target, threads, seconds)
+    known = parse_sizes(sizes)
+    result = search(model, target, threads, seconds, read_sizes(**known))
     if result.better:
         _console().print(make_table(result))
-    after = polyc.compile(model, target=target, threads=threads, tune=0)
+    after = polyc.compile(model, target=target, threads=threads, tune=0, **known)
     for line in summarise(result, after):
         _say(line)
 
@@ -133,11 +145,14 @@ def explain(
     times: Annotated[bool, typer.Option("--times", help="Run it, and show times.")] = False,
     target: TargetName = "auto",
     threads: Threads = None,
+    sizes: Sizes = None,
     seed: Seed = 0,
 ) -> None:
     """Show what was fused, how it is scheduled, and what was proven."""
-    compiled = _open(model, target, threads)
-    report = compiled.explain(random_feeds(compiled.inputs, seed) if times else None)
+    compiled = _open(model, target, threads, sizes)
+    report = compiled.explain(
+        random_feeds(compiled.inputs, seed, compiled.sizes) if times else None
+    )
     if html is None:
         _say(str(report))
     else:
@@ -150,6 +165,7 @@ def verify(
     model: OnnxFile,
     target: TargetName = "auto",
     threads: Threads = None,
+    sizes: Sizes = None,
     seed: Seed = 0,
 ) -> None:
     """Compare every tensor of MODEL with ONNX's reference, and name the first node that differs.
@@ -160,14 +176,15 @@ def verify(
 
     proto = check.read_model(model)
     exposed = check.expose_intermediates(proto)
-    apart = polyc.compile(exposed, target=target, threads=threads)
-    feeds = random_feeds(apart.inputs, seed)
+    known = parse_sizes(sizes)
+    apart = polyc.compile(exposed, target=target, threads=threads, **known)
+    feeds = random_feeds(apart.inputs, seed, apart.sizes)
     reference = check.run_reference(exposed, feeds)
     differences = check.compare(exposed, apart.run(feeds), reference)
     for difference in differences:
         if not difference.agrees:
             raise RuntimeFailure(f"{difference}; the nodes before it agree; please report this")
-    fused = polyc.compile(proto, target=target, threads=threads)
+    fused = polyc.compile(proto, target=target, threads=threads, **known)
     ends = check.compare(proto, fused.run(feeds), reference)
     for difference in ends:
         if not difference.agrees:
@@ -251,10 +268,10 @@ def _options() -> Any:
         raise InvalidModel(str(error)) from error
 
 
-def _open(model: str, target: str, threads: int | None) -> CompiledModel:
+def _open(model: str, target: str, threads: int | None, sizes: list[str] | None) -> CompiledModel:
     """A saved folder is loaded as it is; anything else is compiled."""
     if not Path(model).is_dir():
-        return polyc.compile(model, target=target, threads=threads)
+        return polyc.compile(model, target=target, threads=threads, **parse_sizes(sizes))
     loaded = polyc.load(model)
     loaded.threads = threads or loaded.threads
     return loaded

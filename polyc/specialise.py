@@ -63,7 +63,7 @@ class SpecialisingModel(CompiledModel):
         self, model: UntypedModel, ranges: Sequence[SizeRange], compile: Compile, reason: str
     ) -> None:
         self.name, self.reason = model.name, reason
-        self._ranges = ranges
+        self._ranges = self.sizes = tuple(ranges)
         tensors = [t for t in model.inputs if isinstance(t, Tensor)]
         self.inputs = tuple(TensorSpec(t.name, t.dtype, spell_shape(t.shape)) for t in tensors)
         self.outputs = ()

@@ -11,7 +11,9 @@ import onnx
 import pytest
 from onnx import TensorProto, helper, numpy_helper
 
-from polyc import cli
+from polyc import cli, ops
+from polyc.graph.ir import Graph
+from polyc.graph.onnx_export import export_onnx
 from polyc.mapping.parameters import Tuned
 from polyc.spec import TensorSpec
 from polyc.target.rates import Rates
@@ -288,3 +290,16 @@ def test_tune_says_what_became_faster(command, monkeypatch, tmp_path):
     code, out, _ = command("tune", "net.onnx", "--seconds", "5", "--threads", "1")
     assert code == 0
     assert "small: 0 kernels of" in out
+
+
+def test_sizes_are_said_on_the_command_line(command, tmp_path):
+    graph = Graph.of(y=ops.exp(ops.input("x", ("rows", 3))))
+    onnx.save(export_onnx(graph), tmp_path / "rows.onnx")
+    for arguments, shown in (
+        (["--size", "rows=5"], "y: float32[5, 3]"),
+        (["--size", "rows=1:99:7"], "y: float32[7, 3]"),
+        ([], "y: float32[128, 3]"),
+    ):
+        code, out, err = command("run", "rows.onnx", "--threads", "1", *arguments)
+        assert code == 0, err
+        assert shown in out

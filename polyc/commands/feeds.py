@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import cast
 
@@ -10,6 +11,7 @@ import numpy as np
 
 from polyc.element_types import is_float
 from polyc.errors import InvalidModel
+from polyc.sizes import Size, SizeRange, assume, estimate
 from polyc.spec import TensorSpec
 
 
@@ -21,14 +23,28 @@ def random_array(spec: TensorSpec, generator: np.random.Generator) -> np.ndarray
     return np.asarray(generator.integers(0, 2, shape)).astype(spec.dtype)
 
 
-def random_feeds(specs: Sequence[TensorSpec], seed: int) -> dict[str, np.ndarray]:
-    """An array for each input; the same seed gives the same arrays."""
+def random_feeds(
+    specs: Sequence[TensorSpec], seed: int, sizes: Sequence[SizeRange] = ()
+) -> dict[str, np.ndarray]:
+    """An array for each input; the same seed gives the same arrays.
+
+    What is known only at run time, of which `sizes` says more, is as large as its hint.
+    """
     generator = np.random.default_rng(seed)
-    return {s.name: random_array(s, generator) for s in specs}
+    with assume(sizes):
+        fixed = [replace(s, shape=tuple(map(_typical, s.shape))) for s in specs]
+    return {s.name: random_array(s, generator) for s in fixed}
+
+
+def _typical(dim: int | str) -> int:
+    return estimate(Size.of(dim)) if isinstance(dim, str) else dim
 
 
 def read_feeds(
-    specs: Sequence[TensorSpec], files: Sequence[str], seed: int
+    specs: Sequence[TensorSpec],
+    files: Sequence[str],
+    seed: int,
+    sizes: Sequence[SizeRange] = (),
 ) -> dict[str, np.ndarray]:
     """["x=photo.npy"] -> {"x": …}; inputs without a file are random."""
     given = dict(_read(text) for text in files)
@@ -38,7 +54,7 @@ def read_feeds(
             f"--input names {', '.join(unknown)}; the model's inputs are "
             + ", ".join(map(str, specs))
         )
-    return {**random_feeds([s for s in specs if s.name not in given], seed), **given}
+    return {**random_feeds([s for s in specs if s.name not in given], seed, sizes), **given}
 
 
 def write_results(folder: Path, results: Mapping[str, np.ndarray]) -> list[Path]:

@@ -13,13 +13,20 @@ from polyc.commands.bench import measure_in_turn
 from polyc.commands.feeds import random_feeds
 from polyc.model import CompiledModel
 from polyc.options import options_from_environment
+from polyc.sizes import SizeRange
 from polyc.target.resolve import resolve_target
 from polyc.tuning.tune import Tuning, tune
 
 
-def search(model: str, target: str, threads: int | None, seconds: float) -> Tuning:
+def search(
+    model: str,
+    target: str,
+    threads: int | None,
+    seconds: float,
+    sizes: tuple[SizeRange, ...] = (),
+) -> Tuning:
     """Search for so many seconds; what is found is kept in the cache folder."""
-    options = replace(options_from_environment(), tune=seconds)
+    options = replace(options_from_environment(), tune=seconds, sizes=sizes)
     if threads is not None:
         options = replace(options, threads=threads)
     return tune(model, resolve_target(target, options), options)

@@ -1,0 +1,30 @@
+"""Sizes known only at run time, as the command line says them."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from typing import Any
+
+from polyc.errors import InvalidModel
+from polyc.sizes import Range
+
+
+def parse_sizes(texts: Sequence[str] | None) -> dict[str, Any]:
+    """["batch=1", "seq=1:512:128"] -> the arguments dims and hint of `polyc.compile`.
+
+    NAME=NUMBER fixes a size; NAME=FIRST:LAST is a range, and a third number its hint.
+    """
+    dims: dict[str, Range] = {}
+    hint: dict[str, int] = {}
+    for text in texts or ():
+        found = re.fullmatch(r"(.+)=(\d+)(?::(\d+)(?::(\d+))?)?", text)
+        if found is None:
+            raise InvalidModel(
+                f"--size {text!r} is not of the form NAME=NUMBER or NAME=FIRST:LAST[:HINT]"
+            )
+        name, first, last, typical = found.groups()
+        dims[name] = int(first) if last is None else (int(first), int(last))
+        if typical is not None:
+            hint[name] = int(typical)
+    return {"dims": dims, "hint": hint}

@@ -1,0 +1,104 @@
+"""Families of transformers with random weights, as PyTorch exports them; where that is installed.
+
+Each is compiled for the sizes of one call, and once for all lengths of its text.
+"""
+
+import pytest
+
+import polyc
+from polyc.cpu_model import CpuModel
+from polyc.options import Options
+
+torch = pytest.importorskip("torch")
+transformers = pytest.importorskip("transformers")
+pytest.importorskip("onnxscript")
+
+SMALL = {"vocab_size": 99, "hidden_size": 32, "num_hidden_layers": 2, "num_attention_heads": 4,
+         "intermediate_size": 64}  # fmt: skip
+IMAGE = {**SMALL, "image_size": 32, "patch_size": 8}
+DECODER = {"vocab_size": 99, "d_model": 32, "decoder_layers": 2, "decoder_attention_heads": 4,
+           "decoder_ffn_dim": 64, "use_cache": False}  # fmt: skip
+
+
+def bert():
+    return transformers.BertModel(transformers.BertConfig(**SMALL))
+
+
+def gpt2():
+    config = transformers.GPT2Config(vocab_size=99, n_embd=32, n_layer=2, n_head=4, n_positions=512,
+                                     use_cache=False, bos_token_id=1, eos_token_id=2)  # fmt: skip
+    return transformers.GPT2Model(config)
+
+
+def llama():
+    config = transformers.LlamaConfig(**SMALL, num_key_value_heads=2, use_cache=False)
+    return transformers.LlamaModel(config)
+
+
+def t5():
+    config = transformers.T5Config(vocab_size=99, d_model=32, d_kv=8, d_ff=64, num_layers=2,
+                                   num_heads=4)  # fmt: skip
+    return transformers.T5EncoderModel(config)
+
+
+def whisper():
+    config = transformers.WhisperConfig(
+        **DECODER, encoder_layers=2, encoder_attention_heads=4, encoder_ffn_dim=64, pad_token_id=0,
+        num_mel_bins=16, max_source_positions=50, bos_token_id=1, eos_token_id=2,
+        decoder_start_token_id=1,
+    )  # fmt: skip
+    return transformers.WhisperModel(config)
+
+
+def vit():
+    return transformers.ViTModel(transformers.ViTConfig(**IMAGE))
+
+
+def swin():
+    config = transformers.SwinConfig(image_size=32, patch_size=2, embed_dim=16, depths=[2, 2],
+                                     num_heads=[2, 4], window_size=4)  # fmt: skip
+    return transformers.SwinModel(config)
+
+
+def convnext():
+    config = transformers.ConvNextConfig(hidden_sizes=[16, 32], depths=[1, 2], num_stages=2)
+    return transformers.ConvNextModel(config)
+
+
+def feeds_of(name, length):
+    ids = torch.randint(0, 99, (1, length))
+    match name:
+        case "vit" | "swin" | "convnext":
+            return {"pixel_values": torch.randn(1, 3, 32, 32)}
+        case "whisper":
+            return {"input_features": torch.randn(1, 16, 100), "decoder_input_ids": ids}
+        case "bert":
+            return {"input_ids": ids, "attention_mask": torch.ones(1, length, dtype=torch.long)}
+    return {"input_ids": ids}
+
+
+TEXT = [bert, gpt2, llama, t5, whisper]
+FAMILIES = [*((f, d) for f in TEXT for d in (False, True)),
+            *((f, False) for f in (vit, swin, convnext))]  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("family", "dynamic"), FAMILIES,
+    ids=lambda v: v.__name__ if callable(v) else "dynamic" if v else "static",
+)  # fmt: skip
+def test_a_family(family, dynamic, tmp_path):
+    torch.manual_seed(0)
+    module, name = family().eval(), family.__name__
+    feeds, shapes = feeds_of(name, 12), None
+    if dynamic:
+        lengths = {1: torch.export.Dim("length", min=2, max=500)}
+        shapes = {key: lengths if "feature" not in key else None for key in feeds}
+    options = Options(cache_dir=tmp_path, threads=1)
+    model = polyc.from_torch(module, (), feeds, dynamic_shapes=shapes, options=options)
+    assert type(model.model) is CpuModel
+    assert not model.model.explain().fallbacks
+    for length in (12, 5, 64) if dynamic else (12,):
+        feeds = feeds_of(name, length)
+        with torch.no_grad():
+            expected = module(**feeds)[0]
+        torch.testing.assert_close(model(**feeds)[0], expected, rtol=1e-4, atol=1e-4)
