@@ -13,6 +13,7 @@ from tests.runtime.native import FLAGS, ISAS, RUNTIME, WARNINGS
 class Uses:
     functions: frozenset[Use] = frozenset()
     casts: frozenset[Cast] = frozenset()
+    headers: frozenset[str] = frozenset()
 
 
 def test_vector_functions_come_after_the_scalar_ones_of_their_type():
