@@ -15,18 +15,8 @@ from polyc.analysis.proof import Proof
 from polyc.analysis.verify import LaunchAccess, verify_kernel, verify_program
 from polyc.backends import common
 from polyc.codegen.index import var, variables
-from polyc.codegen.loopnest import (
-    Assign,
-    Block,
-    For,
-    If,
-    Kernel,
-    LoopExpr,
-    Node,
-    Read,
-    substitute_block,
-    walk_nodes,
-)
+from polyc.codegen.loopnest import Assign, Block, For, If, Kernel, LoopExpr, Node, Read, walk_nodes
+from polyc.codegen.substitute import substitute_block
 from polyc.errors import IllegalSchedule
 from polyc.memory.storage import Storage
 from polyc.options import Options

@@ -19,18 +19,9 @@ import islpy as isl
 from polyc.analysis.dependences import box
 from polyc.analysis.timemap import Execution, Private
 from polyc.analysis.witness import illegal, show_first
-from polyc.codegen.loopnest import (
-    Element,
-    Kernel,
-    LoopExpr,
-    Param,
-    Read,
-    Test,
-    Value,
-    show_element,
-    show_expr,
-)
+from polyc.codegen.loopnest import Element, Kernel, LoopExpr, Param, Read, Test, Value
 from polyc.codegen.loopnest import children as printed_children
+from polyc.codegen.show_nest import show_element, show_expr
 from polyc.errors import IllegalSchedule
 from polyc.memory.storage import Storage
 from polyc.poly.parameters import declare, spell

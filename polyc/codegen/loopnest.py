@@ -8,20 +8,13 @@ loop variables: that is what the proof (`analysis/verify.py`) reads the time map
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from typing import Literal, TypeAlias
 
 import numpy as np
 
-from polyc.codegen.index import (
-    Affine,
-    Condition,
-    show_condition,
-    show_index,
-    substitute,
-    substitute_condition,
-)
+from polyc.codegen.index import Affine, Condition
 from polyc.scop.expr import BOOL, INT64, Call, Cast, Const
 from polyc.scop.scop import Reduction
 
@@ -240,9 +233,10 @@ class Kernel:
     sizes: tuple[str, ...] = ()
 
     def __str__(self) -> str:
-        arrays = [f"{p.dtype} {p.name}{list(p.shape)}" for p in self.params]
-        arguments = ", ".join([*arrays, *self.sizes])
-        return "\n".join([f"kernel {self.name}({arguments})", *_show(self.body, "  ")])
+        # How loops are shown depends on what they are, and not this module on that.
+        from polyc.codegen.show_nest import show_kernel
+
+        return show_kernel(self)
 
 
 def walk_nodes(node: Node) -> Iterator[Node]:
@@ -344,129 +338,3 @@ def rewrite_tests(expr: LoopExpr, rewrite: Callable[[Condition], Condition]) -> 
             return replace(expr, argument=rewrite_tests(argument, rewrite))
         case _:
             return expr
-
-
-def substitute_element(element: Element, values: Mapping[str, Affine]) -> Element:
-    return Element(element.array, tuple(substitute(i, values) for i in element.index))
-
-
-def substitute_expr(expr: LoopExpr, values: Mapping[str, Affine]) -> LoopExpr:
-    """expr with loop variables replaced."""
-    match expr:
-        case Read(element, _, dynamic):
-            return replace(
-                expr,
-                element=substitute_element(element, values),
-                dynamic=tuple((d, substitute_expr(e, values)) for d, e in dynamic),
-            )
-        case Value(index):
-            return replace(expr, index=substitute(index, values))
-        case Test(condition):
-            return replace(expr, condition=substitute_condition(condition, values))
-        case Call(arguments=arguments):
-            return replace(expr, arguments=tuple(substitute_expr(a, values) for a in arguments))
-        case Cast(argument=argument):
-            return replace(expr, argument=substitute_expr(argument, values))
-        case _:
-            return expr
-
-
-def substitute_block(block: Block, values: Mapping[str, Affine]) -> Block:
-    """The block with loop variables replaced (not those that it binds)."""
-    return replace(block, body=tuple(substitute_node(n, values) for n in block.body))
-
-
-def substitute_node(node: Node, values: Mapping[str, Affine]) -> Node:
-    """node with loop variables replaced (not those that it binds)."""
-    match node:
-        case Assign():
-            return replace(
-                node,
-                instance=tuple(substitute(i, values) for i in node.instance),
-                target=substitute_element(node.target, values),
-                value=substitute_expr(node.value, values),
-            )
-        case Block():
-            return substitute_block(node, values)
-        case For():
-            return replace(
-                node,
-                lower=substitute(node.lower, values),
-                upper=substitute(node.upper, values),
-                body=substitute_block(node.body, values),
-            )
-        case If():
-            other = substitute_block(node.otherwise, values) if node.otherwise else None
-            return replace(
-                node,
-                condition=substitute_condition(node.condition, values),
-                then=substitute_block(node.then, values),
-                otherwise=other,
-            )
-        case Transpose() | Commit() | Barrier():
-            return node
-
-
-def show_expr(expr: LoopExpr) -> str:
-    match expr:
-        case Const(value=value):
-            return repr(value)
-        case Value(index=index):
-            return show_index(index)
-        case Test(condition=condition):
-            return show_condition(condition)
-        case Read(element, _, dynamic):
-            return show_element(element) + (
-                "{" + ", ".join(f"{d}: {show_expr(e)}" for d, e in dynamic) + "}" if dynamic else ""
-            )
-        case Call(function=function, arguments=arguments):
-            return f"{function}({', '.join(show_expr(a) for a in arguments)})"
-        case Cast(argument=argument, dtype=dtype):
-            return f"{dtype}({show_expr(argument)})"
-
-
-def show_element(element: Element) -> str:
-    return element.array + "".join(f"[{show_index(i)}]" for i in element.index)
-
-
-def _show(node: Node, indent: str) -> Iterator[str]:
-    match node:
-        case Block(body=body, locals=locals_, concurrent=concurrent):
-            for local in locals_:
-                place = "registers" if local.in_registers else _PLACES[local.space]
-                swizzled = ", swizzled" if local.swizzle else ""
-                yield f"{indent}{place} {local.dtype} {local.name}{list(local.shape)}{swizzled}"
-            for k, child in enumerate(body):
-                if concurrent:
-                    yield f"{indent}{'beside it' if k else 'at the same time'}:"
-                yield from _show(child, indent + ("  " if concurrent else ""))
-        case For(var, lower, upper, step, body, kind, idle, apart, lanes):
-            mark = "" if kind == "sequential" else f"  # {kind}"
-            mark += f" with {idle} idle lanes" if idle else ""
-            mark += f" of {lanes} lanes" if lanes else ""
-            mark += f", {apart} apart" if apart > 1 else ""
-            yield f"{indent}for {var} in {lower} .. {upper} step {step}:{mark}"
-            yield from _show(body, indent + "  ")
-        case If(condition, then, otherwise):
-            yield f"{indent}if {show_condition(condition)}:"
-            yield from _show(then, indent + "  ")
-            if otherwise:
-                yield f"{indent}else:"
-                yield from _show(otherwise, indent + "  ")
-        case Assign(statement, instance, target, value, _, reduction):
-            operator = f"{reduction}=" if reduction else "="
-            where = ", ".join(map(str, instance))
-            yield (
-                f"{indent}{show_element(target)} {operator} {show_expr(value)}"
-                f"    # {statement}[{where}]"
-            )
-        case Transpose(array, _, lanes):
-            yield f"{indent}transpose {array}[{lanes}, {lanes}]"
-        case Commit():
-            yield f"{indent}commit"
-        case Barrier(pending):
-            wait = "" if pending is None else f", at most {pending} groups of copies pending"
-            yield f"{indent}barrier{wait}"
-
-
-_PLACES = {"stack": "local", "shared": "shared", "register": "registers of a thread"}

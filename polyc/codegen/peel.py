@@ -24,11 +24,11 @@ from polyc.codegen.loopnest import (
     If,
     Node,
     Transpose,
-    substitute_block,
     walk_nodes,
 )
 from polyc.codegen.ranges import UNKNOWN, Known, interval, simplify_condition, simplify_index
 from polyc.codegen.remainder import cut_remainder
+from polyc.codegen.substitute import substitute_block
 from polyc.sizes import assumed_range
 
 

@@ -34,12 +34,11 @@ from polyc.codegen.loopnest import (
     Test,
     Transpose,
     Value,
-    substitute_element,
-    substitute_expr,
     walk_expr,
 )
 from polyc.codegen.registers import register_of
 from polyc.codegen.scope import Scope, Uses
+from polyc.codegen.substitute import substitute_element, substitute_expr
 from polyc.element_types import is_narrow, scalar_type, wide
 from polyc.scop.expr import COMPARISONS, INT64, Call, Cast, Const
 from polyc.scop.scop import Reduction, identity

@@ -32,10 +32,10 @@ from polyc.codegen.loopnest import (
     extent_of,
     lanes_of,
     rewrite_nodes,
-    substitute_node,
     walk_expr,
     walk_nodes,
 )
+from polyc.codegen.substitute import substitute_node
 from polyc.scop.expr import Call, Cast, Const
 
 LARGEST_SIDE = 16

@@ -14,17 +14,9 @@ from dataclasses import replace
 
 from polyc.codegen.index import Affine
 from polyc.codegen.lanes import MASKED_BYTES, cut_lanes
-from polyc.codegen.loopnest import (
-    Assign,
-    Block,
-    For,
-    Node,
-    extent_of,
-    lanes_of,
-    rewrite_nodes,
-    substitute_block,
-)
+from polyc.codegen.loopnest import Assign, Block, For, Node, extent_of, lanes_of, rewrite_nodes
 from polyc.codegen.partial_results import privatise
+from polyc.codegen.substitute import substitute_block
 from polyc.codegen.transpose import transpose_tiles
 
 LARGEST_UNROLL = 64

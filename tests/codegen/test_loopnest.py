@@ -20,11 +20,10 @@ from polyc.codegen.loopnest import (
     children,
     extent_of,
     rewrite_nodes,
-    substitute_expr,
-    substitute_node,
     walk_expr,
     walk_nodes,
 )
+from polyc.codegen.substitute import substitute_expr, substitute_node
 from polyc.scop.expr import Call, Cast, Const
 
 F32, F64, I64 = (np.dtype(t) for t in ("f4", "f8", "i8"))

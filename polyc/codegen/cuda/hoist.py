@@ -27,8 +27,8 @@ from polyc.codegen.loopnest import (
     Node,
     Read,
     extent_of,
-    substitute_node,
 )
+from polyc.codegen.substitute import substitute_node
 from polyc.scop.expr import Call, Cast
 
 BYTES = 16

@@ -14,18 +14,9 @@ from __future__ import annotations
 from dataclasses import replace
 
 from polyc.codegen.index import Compare, Condition, Logic, const, decide, var
-from polyc.codegen.loopnest import (
-    Assign,
-    Barrier,
-    Block,
-    Commit,
-    For,
-    If,
-    Node,
-    Transpose,
-    substitute_block,
-)
+from polyc.codegen.loopnest import Assign, Barrier, Block, Commit, For, If, Node, Transpose
 from polyc.codegen.ranges import Ranges, interval, simplify_condition, simplify_index
+from polyc.codegen.substitute import substitute_block
 
 
 def settle(block: Block, ranges: Ranges | None = None) -> Block:

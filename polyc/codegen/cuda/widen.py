@@ -46,9 +46,8 @@ from polyc.codegen.loopnest import (
     extent_of,
     rewrite_elements,
     rewrite_tests,
-    substitute_element,
-    substitute_node,
 )
+from polyc.codegen.substitute import substitute_element, substitute_node
 from polyc.scop.expr import Call, Cast, Const
 
 WIDTHS = (4, 8, 16)
