@@ -7,9 +7,10 @@ from collections.abc import Mapping as Table
 from functools import partial
 from math import ceil, prod
 
+from polyc.codegen.remainder import ROWS
 from polyc.mapping.parameters import Tile
 from polyc.memory.strides import Strides
-from polyc.poly.affine import box_extents
+from polyc.poly.affine import box_extents, has_fixed_extent
 from polyc.schedule.cluster import Cluster
 from polyc.scop.scop import Array
 from polyc.target.machine import Target
@@ -62,6 +63,7 @@ def rank_register_tiles(
     for d in [None, *loops]:
         still = len(walks) if d is None else _count_still(walks, cluster.shared[d][update.name])
         rows = 1 if d is None else cluster.extents[d]
+        known = d is None or has_fixed_extent(update.domain, cluster.shared[d][update.name])
         price: Price
         if len(walks) == len(loads):
             moving = max(
@@ -74,7 +76,8 @@ def rank_register_tiles(
             for u in range(1, rows + 1):
                 if u * v + v + 1 > target.registers:
                     break
-                cost = _average(rows, u, columns, v, price)
+                heights = _cut_known(rows, u) if known else _cut_unknown(rows, u)
+                cost = _average(heights, columns, v, price)
                 far = 1e-3 * (d is not None and d != loops[-1])
                 candidates.append((cost + far, (d, u, min(v * lanes, extent))))
     return [tile for _, tile in sorted(candidates, key=lambda c: c[0])]
@@ -89,13 +92,32 @@ Price = Callable[[int, int], float]
 """Cycles per multiply-add in a tile of so many rows and vectors."""
 
 
-def _average(rows: int, u: int, columns: int, v: int, price: Price) -> float:
-    """The price of a `rows` x `columns` problem in u x v tiles, the smaller ones at its borders."""
+Heights = Table[int, float]
+"""How many rows of a problem are in tiles of each height."""
+
+
+def _cut_known(rows: int, u: int) -> Heights:
+    """Tiles of u rows, and a smaller one at the border."""
+    return {u: rows - rows % u, rows % u: rows % u} if rows % u else {u: rows}
+
+
+def _cut_unknown(rows: int, u: int) -> Heights:
+    """About so many rows; any rest is as likely as others, and cut as in `codegen/remainder.py`."""
+    heights: dict[int, float] = {u: max(rows - (u - 1) / 2, 1)}
+    for rest in range(1, u):
+        for height in (h for h in ROWS if h < u):
+            heights[height] = heights.get(height, 0) + rest // height * height / u
+            rest %= height
+    return heights
+
+
+def _average(heights: Heights, columns: int, v: int, price: Price) -> float:
+    """The price of a multiply-add in tiles of these heights and v vectors, fewer at the border."""
     total = 0.0
-    for height, high in ((u, rows - rows % u), (rows % u, rows % u)):
+    for height, high in heights.items():
         for width, wide in ((v, columns - columns % v), (columns % v, columns % v)):
             total += high * wide * price(height, width) if high * wide else 0.0
-    return round(total / (rows * columns), DIGITS)
+    return round(total / (sum(heights.values()) * columns), DIGITS)
 
 
 def _price_product(reused: bool, height: int, width: int) -> float:

@@ -27,7 +27,13 @@ def print_report(report: Report, most: int | None = None) -> str:
     table = Table(box=box.SIMPLE_HEAD, pad_edge=False, show_edge=False)
     for head in heads:
         right = head in RIGHT
-        table.add_column(head, justify="right" if right else "left", no_wrap=right, overflow="fold")
+        table.add_column(
+            head,
+            justify="right" if right else "left",
+            no_wrap=right,
+            overflow="fold",
+            min_width=len(head),
+        )
     for row in rows:
         table.add_row(*map(Text, row))
     text = io.StringIO()
