@@ -10,15 +10,17 @@
        pc_mbarrier_wait(&b, parity)     until the phase of this parity is complete: 0 for phase 0; 1 for
                                         phase 1, or before it for the one that preceded phase 0
 
-   COPIES OF TILES. The host describes a matrix and the tiles of it; outside of it there are zeros.
-       int error = pc_make_tensor_map(&map, element_bytes, matrix, columns, rows, row_bytes,
-                                      tile_columns, tile_rows, swizzle_bytes);     0 or a cudaError_t
-       PC_KERNEL(128, 1) void k(PC_TENSOR_MAP map, …)
-       pc_tensor_load(tile, &map, column, row, &b)    by one thread; brings tile_rows rows of
+   COPIES OF TILES. The host describes an array and the tiles of it; outside of it there are zeros.
+       const pc_tensor_shape shape = {2, {columns, rows}, {1, columns}, {tile_columns, tile_rows}};
+       int error = pc_make_tensor_map(&map, element_bytes, array, shape, swizzle_bytes);   0 or a
+       PC_KERNEL(128, 1) void k(PC_TENSOR_MAP map, …)                                      cudaError_t
+       pc_tensor_load(tile, &map, &b, column, row)    by one thread; brings tile_rows rows of
                                                       tile_columns elements, and their bytes to b
        pc_tensor_store(&map, column, row, tile), pc_tensor_store_commit(), pc_tensor_store_wait(n)
-   Rows are 16-byte aligned in memory. With swizzle_bytes = 128 a row of the tile is at most 128 bytes,
-   tiles are aligned to 1024, and address bits 4..6 are exclusive-ored with bits 7..9 (0: as it is).
+   Arrays that are loaded have 2 to 5 dimensions, innermost first, of which the first has step 1; the
+   others' steps are multiples of 16 bytes, and tiles have at most 256 elements along each. With
+   swizzle_bytes = 128 a row of the tile is at most 128 bytes, tiles are aligned to 1024, and address
+   bits 4..6 are exclusive-ored with bits 7..9 (0: as it is).
 
    PROXIES. Copies of tiles and warpgroups' products see shared memory by another way than threads.
    What threads have written they see after each writer's pc_fence_async() and a barrier.
@@ -41,6 +43,13 @@
 #define POLYC_CUDA_HOPPER_CUH
 
 typedef u64 pc_mbarrier;
+
+/* An array and the tiles of it, innermost dimension first; steps: elements between neighbours. */
+struct pc_tensor_shape {
+    int rank;
+    i64 extents[5], steps[5];
+    int tile[5];
+};
 
 #ifndef __CUDACC__
 #include "polyc_emulator_hopper.hpp"
@@ -84,12 +93,19 @@ PC_DEVICE void pc_fence_async(void) { asm volatile("fence.proxy.async.shared::ct
 typedef CUtensorMap pc_tensor_map;
 #define PC_TENSOR_MAP const __grid_constant__ pc_tensor_map
 
-PC_DEVICE void pc_tensor_load(void *tile, const pc_tensor_map *map, int column, int row, pc_mbarrier *barrier)
-{
-    asm volatile("cp.async.bulk.tensor.2d.shared::cluster.global.tile.mbarrier::complete_tx::bytes "
-                 "[%0], [%1, {%2, %3}], [%4];" ::"r"(pc_shared_address(tile)), "l"(map), "r"(column),
-                 "r"(row), "r"(pc_shared_address(barrier)) : "memory");
-}
+#define PC_TENSOR_LOAD(rank, barrier_at, places, operands, ...) \
+    PC_DEVICE void pc_tensor_load(void *tile, const pc_tensor_map *map, pc_mbarrier *barrier, __VA_ARGS__) \
+    { \
+        asm volatile("cp.async.bulk.tensor." #rank "d.shared::cluster.global.tile.mbarrier::complete_tx::bytes " \
+                     "[%0], [%1, {" places "}], [%" #barrier_at "];" ::"r"(pc_shared_address(tile)), "l"(map), \
+                     PC_LIST operands, "r"(pc_shared_address(barrier)) : "memory"); \
+    }
+#define PC_LIST(...) __VA_ARGS__
+PC_TENSOR_LOAD(2, 4, "%2, %3", ("r"(i), "r"(j)), int i, int j)
+PC_TENSOR_LOAD(3, 5, "%2, %3, %4", ("r"(i), "r"(j), "r"(k)), int i, int j, int k)
+PC_TENSOR_LOAD(4, 6, "%2, %3, %4, %5", ("r"(i), "r"(j), "r"(k), "r"(l)), int i, int j, int k, int l)
+PC_TENSOR_LOAD(5, 7, "%2, %3, %4, %5, %6", ("r"(i), "r"(j), "r"(k), "r"(l), "r"(m)),
+    int i, int j, int k, int l, int m)
 PC_DEVICE void pc_tensor_store(const pc_tensor_map *map, int column, int row, const void *tile)
 {
     asm volatile("cp.async.bulk.tensor.2d.global.shared::cta.tile.bulk_group [%0, {%1, %2}], [%3];"
@@ -98,8 +114,8 @@ PC_DEVICE void pc_tensor_store(const pc_tensor_map *map, int column, int row, co
 PC_DEVICE void pc_tensor_store_commit(void) { asm volatile("cp.async.bulk.commit_group;" ::: "memory"); }
 #define pc_tensor_store_wait(n) asm volatile("cp.async.bulk.wait_group %0;" ::"n"(n) : "memory")
 
-static inline int pc_make_tensor_map(pc_tensor_map *map, int element_bytes, const void *matrix, i64 columns,
-    i64 rows, i64 row_bytes, int tile_columns, int tile_rows, int swizzle_bytes)
+static inline int pc_make_tensor_map(pc_tensor_map *map, int element_bytes, const void *array,
+    const pc_tensor_shape &shape, int swizzle_bytes)
 {
     /* The driver's function is asked for at run time: nothing links with the driver. */
     typedef CUresult encode(CUtensorMap *, CUtensorMapDataType, cuuint32_t, void *, const cuuint64_t *,
@@ -116,10 +132,16 @@ static inline int pc_make_tensor_map(pc_tensor_map *map, int element_bytes, cons
     const CUtensorMapDataType types[] = {CU_TENSOR_MAP_DATA_TYPE_UINT8, CU_TENSOR_MAP_DATA_TYPE_UINT16,
         CU_TENSOR_MAP_DATA_TYPE_UINT32, CU_TENSOR_MAP_DATA_TYPE_UINT64};
     const int log2_bytes = element_bytes == 1 ? 0 : element_bytes == 2 ? 1 : element_bytes == 4 ? 2 : 3;
-    const cuuint64_t shape[2] = {(cuuint64_t)columns, (cuuint64_t)rows}, strides[1] = {(cuuint64_t)row_bytes};
-    const cuuint32_t box[2] = {(cuuint32_t)tile_columns, (cuuint32_t)tile_rows}, steps[2] = {1, 1};
-    const CUresult error = ((encode *)found)(map, types[log2_bytes], 2, (void *)matrix, shape, strides, box,
-        steps, CU_TENSOR_MAP_INTERLEAVE_NONE,
+    cuuint64_t extents[5], strides[5];
+    cuuint32_t box[5];
+    const cuuint32_t each[5] = {1, 1, 1, 1, 1};
+    for (int d = 0; d < shape.rank; d++) {
+        extents[d] = (cuuint64_t)shape.extents[d];
+        strides[d] = (cuuint64_t)(shape.steps[d] * element_bytes);
+        box[d] = (cuuint32_t)shape.tile[d];
+    }
+    const CUresult error = ((encode *)found)(map, types[log2_bytes], (cuuint32_t)shape.rank, (void *)array,
+        extents, strides + 1, box, each, CU_TENSOR_MAP_INTERLEAVE_NONE,
         swizzle_bytes == 128 ? CU_TENSOR_MAP_SWIZZLE_128B : CU_TENSOR_MAP_SWIZZLE_NONE,
         CU_TENSOR_MAP_L2_PROMOTION_L2_128B, CU_TENSOR_MAP_FLOAT_OOB_FILL_NONE);
     return error == CUDA_SUCCESS ? 0 : (int)cudaErrorInvalidValue;

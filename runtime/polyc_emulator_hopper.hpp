@@ -165,32 +165,44 @@ PC_HIDDEN void pc_mbarrier_wait(pc_mbarrier *barrier, int parity, int line = __b
 /* ---- Copies of tiles --------------------------------------------------------------------------- */
 
 struct pc_tensor_map {
-    char *matrix;
-    i64 columns, rows, row_bytes;
-    int element_bytes, tile_columns, tile_rows, swizzled;
+    char *array;
+    pc_tensor_shape shape;
+    int element_bytes, swizzled;
 };
 #define PC_TENSOR_MAP const pc_tensor_map
 
-PC_HIDDEN int pc_make_tensor_map(pc_tensor_map *map, int element_bytes, const void *matrix, i64 columns,
-    i64 rows, i64 row_bytes, int tile_columns, int tile_rows, int swizzle_bytes)
+/* Bytes of a row of a tile, and its rows, of all dimensions. */
+PC_HIDDEN int pc_row_bytes(const pc_tensor_map *map) { return map->shape.tile[0] * map->element_bytes; }
+PC_HIDDEN int pc_tile_rows(const pc_tensor_map *map)
 {
-    const int tile_bytes = tile_columns * element_bytes;
-    if ((uintptr_t)matrix % 16 || row_bytes % 16 || columns < 1 || rows < 1 || tile_columns < 1
-        || tile_rows < 1 || tile_columns > 256 || tile_rows > 256 || tile_bytes % 16
-        || (swizzle_bytes != 0 && swizzle_bytes != 128) || (swizzle_bytes && tile_bytes > swizzle_bytes)) {
-        snprintf(pc_message, sizeof pc_message, "a tensor map of %lld x %lld by tiles of %d x %d: rows and "
-            "tiles are made of 16 bytes, tiles of at most 256 elements, 128 bytes where they are swizzled",
-            (long long)rows, (long long)columns, tile_rows, tile_columns);
-        return 1; /* cudaErrorInvalidValue */
-    }
-    *map = {(char *)matrix, columns, rows, row_bytes, element_bytes, tile_columns, tile_rows, swizzle_bytes > 0};
-    return 0;
+    int rows = 1;
+    for (int d = 1; d < map->shape.rank; d++)
+        rows *= map->shape.tile[d];
+    return rows;
+}
+
+PC_HIDDEN int pc_make_tensor_map(pc_tensor_map *map, int element_bytes, const void *array,
+    const pc_tensor_shape &shape, int swizzle_bytes)
+{
+    *map = {(char *)array, shape, element_bytes, swizzle_bytes > 0};
+    int refused = (uintptr_t)array % 16 || shape.rank < 2 || shape.rank > 5 || shape.steps[0] != 1
+        || pc_row_bytes(map) % 16 || (swizzle_bytes != 0 && swizzle_bytes != 128)
+        || (swizzle_bytes && pc_row_bytes(map) > swizzle_bytes);
+    for (int d = 0; !refused && d < shape.rank; d++)
+        refused = shape.extents[d] < 1 || shape.tile[d] < 1 || shape.tile[d] > 256
+            || (d && shape.steps[d] * element_bytes % 16);
+    if (refused)
+        snprintf(pc_message, sizeof pc_message, "a tensor map of %d dimensions, %lld columns, by tiles of %d "
+            "columns: rows and tiles are made of 16 bytes, tiles of at most 256 elements along each "
+            "dimension, 128 bytes where they are swizzled", shape.rank, (long long)shape.extents[0],
+            shape.tile[0]);
+    return refused; /* cudaErrorInvalidValue */
 }
 
 /* A copy on its way. */
 struct pc_load {
     pc_tensor_map map;
-    int column, row;
+    int first[5]; /* the element of the array that the tile begins with */
     char *tile;
     pc_shared_array *array;
     pc_mbarrier *barrier;
@@ -202,33 +214,47 @@ static thread_local int pc_load_room;
 PC_HIDDEN i64 pc_tile_place(const pc_tensor_map *map, const pc_shared_array *array, const char *tile, int r, int b)
 {
     const i64 begin = pc_shared_address(array, tile);
-    const i64 address = begin + (i64)r * map->tile_columns * map->element_bytes + b;
+    const i64 address = begin + (i64)r * pc_row_bytes(map) + b;
     return (map->swizzled ? pc_swizzle(address) : address) - begin;
 }
 
-/* The bytes of row r of a tile that are inside of the matrix: [first, last) of the tile's row. */
+/* The bytes of a tile's rows that are inside of the array: [first, last). */
 PC_HIDDEN void pc_tile_row(const pc_tensor_map *map, i64 column, int *first, int *last)
 {
     const i64 left = column < 0 ? -column : 0;
-    const i64 right = map->columns - column < map->tile_columns ? map->columns - column : map->tile_columns;
-    *first = (int)(left < map->tile_columns ? left : map->tile_columns) * map->element_bytes;
+    const int width = map->shape.tile[0];
+    const i64 right = map->shape.extents[0] - column < width ? map->shape.extents[0] - column : width;
+    *first = (int)(left < width ? left : width) * map->element_bytes;
     *last = right > left ? (int)right * map->element_bytes : *first;
+}
+
+/* Where row r of a tile comes from in the array; NULL if it is outside. */
+PC_HIDDEN const char *pc_find_row(const pc_tensor_map *map, const int *first, int r)
+{
+    i64 place = first[0];
+    for (int d = 1; d < map->shape.rank; d++) {
+        const i64 k = first[d] + r % map->shape.tile[d];
+        if (k < 0 || k >= map->shape.extents[d])
+            return NULL;
+        place += k * map->shape.steps[d];
+        r /= map->shape.tile[d];
+    }
+    return map->array + place * map->element_bytes;
 }
 
 PC_HIDDEN void pc_perform_load(const pc_load *load)
 {
     const pc_tensor_map *map = &load->map;
-    const int bytes = map->tile_columns * map->element_bytes;
+    const int bytes = pc_row_bytes(map), rows = pc_tile_rows(map);
     char row[256 * 8];
     int first, last;
-    pc_tile_row(map, load->column, &first, &last);
-    for (int r = 0; r < map->tile_rows; r++) {
-        const i64 y = load->row + r;
+    pc_tile_row(map, load->first[0], &first, &last);
+    for (int r = 0; r < rows; r++) {
+        const char *source = pc_find_row(map, load->first, r);
         PC_UNSEEN_BEGIN
         memset(row, 0, (size_t)bytes);
         PC_UNSEEN_END
-        if (0 <= y && y < map->rows && first < last) {
-            const char *source = map->matrix + y * map->row_bytes + (i64)load->column * map->element_bytes;
+        if (source && first < last) {
             PC_NOTE_READ(source + first, last - first);
             pc_move(row + first, source + first, (size_t)(last - first));
         }
@@ -260,14 +286,14 @@ PC_HIDDEN void pc_perform_one(pc_worker *worker)
 #ifdef PC_RACES
     __tsan_switch_to_fiber(here, __tsan_switch_to_fiber_no_sync);
 #endif
-    state.bytes -= load.map.tile_columns * load.map.tile_rows * load.map.element_bytes;
+    state.bytes -= pc_row_bytes(&load.map) * pc_tile_rows(&load.map);
     pc_put_mbarrier(worker, load.barrier, state);
 }
 
 /* The array of a tile; the thread fails if it cannot be one. */
 PC_HIDDEN pc_shared_array *pc_check_tile(const pc_tensor_map *map, const void *tile, int line)
 {
-    const size_t bytes = (size_t)map->tile_columns * (size_t)(map->tile_rows * map->element_bytes);
+    const size_t bytes = (size_t)pc_row_bytes(map) * (size_t)pc_tile_rows(map);
     pc_shared_array *array = pc_find_shared(tile, bytes, line);
     if (pc_shared_address(array, tile) % (map->swizzled ? 1024 : 128))
         pc_fail("copies a tile at line %d that is not aligned to %d bytes", line, map->swizzled ? 1024 : 128);
@@ -286,13 +312,13 @@ PC_HIDDEN void pc_request_load(const pc_load &load)
     worker->perform = pc_perform_one;
     PC_RELEASE(load.tile);
 }
-PC_INLINE void pc_tensor_load(void *tile, const pc_tensor_map *map, int column, int row, pc_mbarrier *barrier,
-    int line = __builtin_LINE())
+PC_INLINE void pc_tensor_load(void *tile, const pc_tensor_map *map, pc_mbarrier *barrier, int i, int j,
+    int k = 0, int l = 0, int m = 0, int line = __builtin_LINE())
 {
     pc_shared_array *array = pc_check_tile(map, tile, line);
     pc_get_mbarrier(barrier, line);
-    memset(tile, 0xff, (size_t)(map->tile_columns * map->tile_rows * map->element_bytes));
-    pc_request_load({*map, column, row, (char *)tile, array, barrier});
+    memset(tile, 0xff, (size_t)(pc_row_bytes(map) * pc_tile_rows(map)));
+    pc_request_load({*map, {i, j, k, l, m}, (char *)tile, array, barrier});
 }
 
 /* ---- Tiles back to global memory ---------------------------------------------------------------- */
@@ -323,18 +349,16 @@ PC_HIDDEN void pc_tensor_store_commit(void)
 PC_HIDDEN void pc_perform_store(const pc_store *store)
 {
     const pc_tensor_map *map = &store->map;
+    const int begin[5] = {store->column, store->row}, rows = pc_tile_rows(map);
     int first, last;
     pc_tile_row(map, store->column, &first, &last);
-    for (int r = 0; r < map->tile_rows; r++) {
-        const i64 y = store->row + r;
-        if (y < 0 || y >= map->rows)
-            continue;
-        for (int b = first; b < last; b += map->element_bytes) {
+    for (int r = 0; r < rows; r++) {
+        char *target = (char *)pc_find_row(map, begin, r);
+        for (int b = first; target && b < last; b += map->element_bytes) {
             const i64 place = store->tile - store->array->data + pc_tile_place(map, store->array, store->tile, r, b);
-            char *target = map->matrix + y * map->row_bytes + (i64)store->column * map->element_bytes + b;
             PC_NOTE_READ(store->array->data + place, map->element_bytes);
-            PC_NOTE_WRITE(target, map->element_bytes);
-            pc_move(target, pc_get_seen(store->array) + place, (size_t)map->element_bytes);
+            PC_NOTE_WRITE(target + b, map->element_bytes);
+            pc_move(target + b, pc_get_seen(store->array) + place, (size_t)map->element_bytes);
         }
     }
 }

@@ -58,6 +58,9 @@ class LoopMark:
         return LoopMark(cast(LoopKind, kind), *map(int, numbers))
 
 
+ONE_THREAD = LoopMark("thread", 1)
+
+
 @dataclass
 class _Scan:
     """What the callback collects while isl generates: one Assign per statement met."""
@@ -196,7 +199,11 @@ def _convert(node: isl.AstNode, scan: _Scan, mark: LoopMark) -> tuple[Node, ...]
 def _convert_mark(node: isl.AstNode, scan: _Scan) -> tuple[Node, ...]:
     name = node.mark_get_id().get_name()
     if name not in LIMITS:
-        return _convert(node.mark_get_node(), scan, LoopMark.parse(name))
+        mark, below = LoopMark.parse(name), node.mark_get_node()
+        if mark == ONE_THREAD and isl.ast_node_type(below.get_type()).name != "for_":
+            inner = _block(_convert(below, scan, LoopMark()))  # isl has left the loop out
+            return (For("one", const(0), const(1), 1, inner, mark.kind),)
+        return _convert(below, scan, mark)
     body = _convert(node.mark_get_node(), scan, LoopMark())
     named = {element.array for n in body for element, _ in elements(n, None)}
     locals_ = tuple(

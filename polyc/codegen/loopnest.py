@@ -29,6 +29,7 @@ LoopKind = Literal[
     "mma",
     "wgmma",
     "copy",
+    "box",
 ]
 Space = Literal["stack", "shared", "register"]
 
@@ -163,7 +164,8 @@ class For:
     multiply-add, which the tensor cores of a warp run at once; what is read, any lane may read.
     "wgmma": the same for a warpgroup, of four warps.
     "copy": a vector loop whose copies to shared memory may go on in the background, until a barrier
-    that waits for them.
+    that waits for them. "box": loops directly inside one another around such a copy, which the
+    tensor memory accelerator brings at once; a tensor map says which array it is a box of.
     """
 
     var: str
@@ -194,8 +196,25 @@ class Transpose:
 
 
 @dataclass(frozen=True)
+class Group:
+    """The number of a group of boxes, from 0 on; no more than `places` are on their way at a time.
+
+    Barrier  number mod places  of those in shared memory completes its phase  number / places  when
+    all of the group have arrived.
+    """
+
+    number: Affine
+    places: int
+
+
+@dataclass(frozen=True)
 class Commit:
-    """Closes a group of copies in the background: those since the last one."""
+    """Closes a group of copies in the background: those since the last one.
+
+    They are those of loops of kind "copy"; or, with a `group`, those of loops of kind "box".
+    """
+
+    group: Group | None = None
 
 
 @dataclass(frozen=True)
@@ -203,10 +222,12 @@ class Barrier:
     """All threads of a block wait for one another.
 
     pending: before that each waits for its own copies in the background, until no more than this
-    number of groups are left; None waits for none.
+    number of groups are left; None waits for none. group: and until this one, of boxes, has
+    arrived, if its number is not less than 0.
     """
 
     pending: int | None = None
+    group: Group | None = None
 
 
 Node = For | If | Assign | Block | Transpose | Commit | Barrier

@@ -86,10 +86,11 @@ def _show(node: Node, indent: str) -> Iterator[str]:
             )
         case Transpose(array, _, lanes):
             yield f"{indent}transpose {array}[{lanes}, {lanes}]"
-        case Commit():
-            yield f"{indent}commit"
-        case Barrier(pending):
+        case Commit(group):
+            yield f"{indent}commit" + (f" boxes as group {group.number}" if group else "")
+        case Barrier(pending, group):
             wait = "" if pending is None else f", at most {pending} groups of copies pending"
+            wait += f", group {group.number} of boxes arrived" if group else ""
             yield f"{indent}barrier{wait}"
 
 

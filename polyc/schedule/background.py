@@ -9,6 +9,9 @@
 A group is what one iteration copies. The barrier of an iteration waits until no more groups are
 left than were begun since the one that is read next: those of the iterations between. That this is
 enough is proven on the result (`analysis/background.py`).
+
+Boxes, which the tensor memory accelerator brings, are groups of their own; each has the number of
+the iteration that reads it, and the barrier of that iteration waits for it.
 """
 
 from __future__ import annotations
@@ -16,12 +19,15 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import replace
 
+from polyc.codegen.index import var
 from polyc.codegen.loopnest import (
     Assign,
     Barrier,
     Block,
     Commit,
     For,
+    Group,
+    LoopKind,
     Node,
     rewrite_nodes,
     walk_nodes,
@@ -35,7 +41,7 @@ def wait_for_copies(block: Block, ahead: Mapping[str, int]) -> Block:
 
     def visit(node: Node) -> Node:
         if isinstance(node, For) and node.kind == "sequential":
-            return replace(node, body=_with_groups(node.body, local))
+            return replace(node, body=_with_boxes(node.var, _with_groups(node.body, local), local))
         return node
 
     return rewrite_nodes(block, visit)
@@ -43,7 +49,7 @@ def wait_for_copies(block: Block, ahead: Mapping[str, int]) -> Block:
 
 def _with_groups(body: Block, distances: Mapping[str, int]) -> Block:
     """The body of a loop, if there are copies directly in it: one group for all of an iteration."""
-    targets = [_copied(node) for node in body.body]
+    targets = [_copied(node, "copy") for node in body.body]
     copying = [k for k, names in enumerate(targets) if names]
     if not copying:
         return body
@@ -58,9 +64,25 @@ def _with_groups(body: Block, distances: Mapping[str, int]) -> Block:
     return replace(body, body=tuple(nodes))
 
 
-def _copied(node: Node) -> set[str]:
-    """The arrays that a phase copies to in the background."""
+def _with_boxes(var_: str, body: Block, distances: Mapping[str, int]) -> Block:
+    """The body of a loop, if there are boxes directly in it: as a group with a number."""
+    targets = [_copied(node, "box") for node in body.body]
+    copying = [k for k, names in enumerate(targets) if names]
+    if not copying:
+        return body
+    (ahead,) = {distances[name] for names in targets for name in names}
+    needed, begun = Group(var(var_), ahead + 1), Group(var(var_) + ahead, ahead + 1)
+    nodes: list[Node] = []
+    for k, node in enumerate(body.body):
+        nodes.append(replace(node, group=needed) if isinstance(node, Barrier) else node)
+        if k == copying[-1]:
+            nodes.append(Commit(begun))
+    return replace(body, body=tuple(nodes))
+
+
+def _copied(node: Node, kind: LoopKind) -> set[str]:
+    """The arrays that a phase copies to in the background, by loops of a kind."""
     if not isinstance(node, For) or node.kind != "thread":
         return set()
-    loops = [n for n in walk_nodes(node) if isinstance(n, For) and n.kind == "copy"]
+    loops = [n for n in walk_nodes(node) if isinstance(n, For) and n.kind == kind]
     return {n.target.array for x in loops for n in walk_nodes(x) if isinstance(n, Assign)}

@@ -8,10 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from polyc.codegen.cuda.grid import Grid
-from polyc.codegen.loopnest import Kernel
-from polyc.codegen.runtime_table import cuda_preamble
-from polyc.codegen.scope import Uses
+from polyc.codegen.cuda.driver import print_unit
 from polyc.element_types import scalar_type
 from polyc.graph.ir import Graph
 from polyc.options import Options
@@ -28,26 +25,22 @@ class Model:
 
     @property
     def text(self) -> str:
-        devices, uses = self.compiled.devices, Uses()
-        for device in devices.values():
-            uses.functions |= device.uses.functions
-            uses.casts |= device.uses.casts
-            uses.headers |= device.uses.headers
-        kernels = {k.name: k for k in self.compiled.program.kernels}
-        position = {name: k for k, name in enumerate(self.compiled.program.arrays)}
+        program = self.compiled.program
+        position = {name: k for k, name in enumerate(program.arrays)}
+        kernels = {k.name: k for k in program.kernels}
         lines = [
-            cuda_preamble(uses),
-            *(device.text for device in devices.values()),
+            print_unit(program.kernels, self.compiled.devices),
             'extern "C" int polyc_run(void **buffers, void *workspace, void *stream)',
             "{",
             "    int error = 0, *status = (int *)workspace;",
         ]
-        for launch in self.compiled.program.launches:
-            places = [f"buffers[{position[a]}]" for a in launch.arguments]
-            for grid in devices[launch.kernel].grids:
-                lines.append(
-                    f"    if (!error) error = {_launch(grid, kernels[launch.kernel], places)};"
-                )
+        for launch in program.launches:
+            arguments = [
+                f"({'' if p.writes else 'const '}{scalar_type(p.dtype)} *)buffers[{position[a]}]"
+                for p, a in zip(kernels[launch.kernel].params, launch.arguments, strict=True)
+            ]
+            inside = ", ".join([*arguments, "status", "stream"])
+            lines.append(f"    if (!error) error = launch_{launch.kernel}({inside});")
         return "\n".join([*lines, "    return error;", "}", ""])
 
     def buffers(self, feeds: Sequence[np.ndarray]) -> list[np.ndarray]:
@@ -69,15 +62,3 @@ class Model:
 def compile_model(graph: Graph | str, arch: str = "sm_80", **choices: Any) -> Model:
     """A model for an architecture, compiled with these options."""
     return Model(run_pipeline(graph, CudaTarget.named(arch), Options(**choices), Trace()))
-
-
-def _launch(grid: Grid, kernel: Kernel, places: Sequence[str]) -> str:
-    arguments = [
-        f"({'' if p.writes else 'const '}{scalar_type(p.dtype)} *){place}"
-        for p, place in zip(kernel.params, places, strict=True)
-    ]
-    blocks, threads = (
-        f"pc_dim3({', '.join(map(str, extents))})" for extents in (grid.blocks, grid.threads)
-    )
-    inside = ", ".join([*arguments, "status"])
-    return f"PC_LAUNCH({grid.function}, {blocks}, {threads}, {grid.shared_bytes}, stream, {inside})"

@@ -52,10 +52,10 @@ def test_hopper_product(tmp_path: Path, flags: tuple[str, ...]):
         (replaced(HOPPER, "full, STAGES, B", "full, STAGES, 4 + B"), "overlap"),
         (replaced(HOPPER, "X_AT = 0, W_AT = ", "X_AT = 512, W_AT = 512 + "), "aligned to 1024"),
         (
-            replaced(HOPPER, "2 . K, 64, 64, 128.;\n    error", "2 * K, 64, 32, 128);\n error"),
+            replaced(HOPPER, "64, 64.., 128.;\n    error", "64, 32}}, 128);\n error"),
             "for ever",
         ),
-        (replaced(HOPPER, "K, M, 2 . K, 64, 64", "K, M, 2 * K, 128, 64"), "a tensor map"),
+        (replaced(HOPPER, "K, M., .1, K., .64", "K, M}, {1, K}, {128"), "a tensor map"),
     ],
     ids=[
         "fence",
@@ -85,7 +85,7 @@ def test_misuse_is_refused(tmp_path: Path, text: str, message: str):
         without(HOPPER, "// the first time it is"),
         replaced(HOPPER, r"step / STAGES % 2\); // copied", "1 - step / STAGES % 2);"),
         replaced(HOPPER, r"b \+ 2 \* k", "b + 4 * k"),
-        replaced(HOPPER, "M, 2 . K, 64, 64, 128", "M, 2 * K, 64, 64, 0"),
+        replaced(HOPPER, "M., .1, K., .64, 64.., 128", "M}, {1, K}, {64, 64}}, 0"),
     ],
     ids=[
         "not copied",

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from polyc.codegen.cuda.print_kernel import STATIC_SHARED, print_device
+from polyc.codegen.cuda.print_kernel import print_device
+from polyc.codegen.cuda.shared_memory import STATIC_SHARED
 from polyc.codegen.index import const, var
 from polyc.codegen.loopnest import Assign, Block, Element, For, Kernel, Local
 from polyc.scop.expr import Const

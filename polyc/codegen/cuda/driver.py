@@ -149,16 +149,23 @@ def _head(kernel: Kernel) -> str:
 
 
 def _launcher(kernel: Kernel, grids: Sequence[Grid]) -> str:
-    arguments = ", ".join([*(p.name for p in kernel.params), "status"])
+    """The function that launches a kernel; what the grids are told of arrays is made each time."""
     lines = [_head(kernel), "{", "    int error = 0;"]
     for grid in grids:
+        for tensor_map in grid.maps:
+            lines += [
+                f"    pc_tensor_map {tensor_map.name};",
+                "    if (!error)",
+                f"        error = {tensor_map.print_make()};",
+            ]
+        names = [*(p.name for p in kernel.params), *(m.name for m in grid.maps), "status"]
         blocks, threads = (
             f"pc_dim3({', '.join(map(str, extents))})" for extents in (grid.blocks, grid.threads)
         )
         lines += [
             "    if (!error)",
             f"        error = PC_LAUNCH({identifier(grid.function)}, {blocks}, {threads}, "
-            f"{grid.shared_bytes}, stream, {arguments});",
+            f"{grid.shared_bytes}, stream, {', '.join(names)});",
         ]
     return "\n".join([*lines, "    return error;", "}", ""])
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from polyc.codegen.cuda.tensor_copies import TensorMap
 from polyc.codegen.scope import Uses
 
 
@@ -12,13 +13,14 @@ class Grid:
     """One `__global__` function, its blocks, the threads of a block, and their memory.
 
     blocks, threads: extents along x, y, z; shared_bytes: dynamic shared memory of a block; what is
-    declared with PC_SHARED is not counted.
+    declared with PC_SHARED is not counted. maps: what it is given behind the arrays.
     """
 
     function: str
     blocks: tuple[int, int, int]
     threads: tuple[int, int, int]
     shared_bytes: int = 0
+    maps: tuple[TensorMap, ...] = ()
 
     def __str__(self) -> str:
         return f"{_show(self.blocks)} blocks of {_show(self.threads)}"
@@ -29,7 +31,7 @@ class DeviceText:
     """The `__global__` functions of a kernel, in the order that they are launched in.
 
     uses: what `text` needs of the runtime, besides polyc_cuda.cuh itself. Each function takes the
-    kernel's parameters and, last, `int *status`, which an index out of range sets.
+    kernel's parameters, its tensor maps and, last, `int *status`, which an index out of range sets.
     """
 
     text: str

@@ -22,6 +22,8 @@ from math import prod
 
 from polyc.codegen.cuda.fold import fold_address, fold_condition
 from polyc.codegen.cuda.grid import DeviceText, Grid
+from polyc.codegen.cuda.shared_memory import Shared, place_shared
+from polyc.codegen.cuda.tensor_copies import find_tensor_maps, match_box, print_box, print_wait
 from polyc.codegen.cuda.tensor_cores import match_product, print_product
 from polyc.codegen.cuda.warpgroups import match_group_product, print_group_product
 from polyc.codegen.cuda.widen import find_source, widen
@@ -33,6 +35,7 @@ from polyc.codegen.loopnest import (
     Commit,
     Element,
     For,
+    Group,
     If,
     Kernel,
     Local,
@@ -52,12 +55,6 @@ from polyc.element_types import scalar_type
 
 WARP = 32
 
-STATIC_SHARED = 47 * 1024
-"""Bytes of shared memory without asking: 48 KiB, less what combining across warps takes."""
-
-ALIGNED = 1024
-"""Bytes that shared arrays are aligned to: eight rows of the banks, after which swizzles repeat."""
-
 UNROLLED = 32
 """Iterations up to which the compiler is told to write a loop out."""
 
@@ -68,46 +65,32 @@ def print_device(kernel: Kernel, threads: int) -> DeviceText:
     nest = find_registers(rewrite_nodes(widen(kernel.body, shapes), _unroll))
     loops, inside = _split_blocks(_fold_block(nest, shapes))
     printer = Printer(Uses())
-    offsets, reserved = _place_shared(inside)
-    place = _Place(
-        1, Scope(shapes, {}, None), threads, offsets=offsets, by_groups=_has_groups(inside)
-    )
+    shared = place_shared(inside)
+    place = _Place(1, Scope(shapes, {}, None), threads, shared=shared)
     body = list(_print_block(inside, place, printer))
     lines = [
         f"{INDENT}const int {name} = {number};"
         for name, number in _decode("PC_BLOCK_X", loops)
         if any(re.search(rf"\b{name}\b", line) for line in body)
     ]
+    if shared.arrivals:
+        lines += shared.arrivals.print_make(INDENT)
     lines += body
+    maps = find_tensor_maps(inside, kernel.params)
     arguments = [
         f"{'' if p.writes else 'const '}{scalar_type(p.dtype)} *__restrict__ {p.name}"
         for p in kernel.params
     ]
+    arguments += [f"PC_TENSOR_MAP {m.name}" for m in maps]
     head = f"PC_KERNEL({threads}, 1) void {kernel.name}({', '.join([*arguments, 'int *status'])})"
     comment = [" * " + clean_line(line) for line in kernel.comment]
-    unused = f"{INDENT}(void)status;"
+    unused = INDENT + " ".join(f"(void){name};" for name in [*(m.array for m in maps), "status"])
     text = ["/*", *comment, " */", head, "{", unused, *lines, "}", ""]
     blocks = prod(extent_of(loop) or 1 for loop in loops)
-    headers = {"polyc_cuda_hopper.cuh"} if place.by_groups else set()
+    headers = {"polyc_cuda_hopper.cuh"} if shared.by_groups else set()
     uses = Uses({u for u in printer.uses.functions if u[2] == 1}, printer.uses.casts, headers)
-    grid = Grid(kernel.name, (blocks, 1, 1), (threads, 1, 1), reserved)
+    grid = Grid(kernel.name, (blocks, 1, 1), (threads, 1, 1), shared.reserved, maps)
     return DeviceText("\n".join(text), uses, (grid,))
-
-
-def _place_shared(block: Block) -> tuple[dict[str, int], int]:
-    """(offsets of shared arrays, bytes to reserve); nothing if all fit what every block has."""
-    offsets, end = {}, 0
-    for node in walk_nodes(block):
-        for local in node.locals if isinstance(node, Block) else ():
-            if local.space == "shared":
-                offsets[local.name] = end
-                end += -(-prod(local.shape) * local.dtype.itemsize // ALIGNED) * ALIGNED
-    return (offsets, end) if end > STATIC_SHARED or _has_groups(block) else ({}, 0)
-
-
-def _has_groups(block: Block) -> bool:
-    """Whether warpgroups multiply out of shared memory, which is then laid out by hand."""
-    return any(isinstance(node, For) and node.kind == "wgmma" for node in walk_nodes(block))
 
 
 def _unroll(node: Node) -> Node:
@@ -126,6 +109,8 @@ def _fold_block(block: Block, shapes: dict[str, tuple[int, ...]]) -> Block:
         match node:
             case Block():
                 return _fold_block(node, shapes)
+            case For(kind="box"):
+                return node  # of which the place in each dimension is asked for
             case For(body=body):
                 return replace(node, body=_fold_block(body, shapes))
             case If(condition, then, other):
@@ -178,9 +163,8 @@ def _decode(number: str, loops: list[For]) -> Iterator[tuple[str, str]]:
 class _Place:
     """Where a node stands: `apart` is that of the innermost loop over threads around it.
 
-    repeats: whether the block comes by here several times; offsets: of shared arrays in what a
-    launch reserves, empty if they take what every block has; over: the loops over threads around;
-    by_groups: whether warpgroups multiply what threads write to shared memory.
+    repeats: whether the block comes by here several times; over: the loops over threads around;
+    group: that of the boxes here.
     """
 
     depth: int
@@ -188,9 +172,9 @@ class _Place:
     threads: int
     apart: int = 0
     repeats: bool = False
-    offsets: Mapping[str, int] = field(default_factory=dict)
+    shared: Shared = field(default_factory=Shared)
     over: tuple[For, ...] = ()
-    by_groups: bool = False
+    group: Group | None = None
 
     @property
     def indent(self) -> str:
@@ -275,7 +259,7 @@ def _print_combine(loop: For, place: _Place, printer: Printer) -> Iterator[str]:
 def _print_block(block: Block, place: _Place, printer: Printer) -> Iterator[str]:
     scope = place.scope
     for local in block.locals:
-        scope, lines = _declare(local, block, scope, place.offsets)
+        scope, lines = _declare(local, block, scope, place.shared.offsets)
         yield from (f"{place.indent}{line}" for line in lines)
     place = replace(place, scope=scope)
     for node in block.body:
@@ -303,22 +287,17 @@ def _print(node: Node, place: _Place, printer: Printer) -> Iterator[str]:
         case For(kind="wgmma"):
             groups = match_group_product(node, place.over)
             yield from print_group_product(groups, place.scope, place.indent)
+        case For(kind="box"):
+            assert place.group is not None
+            assert [extent_of(loop) for loop in place.over] == [1], "each comes once"
+            yield from print_box(match_box(node), place.scope, place.group, place.indent)
         case For(kind="copy", body=Block(body=(Assign() as assign,))):
             yield f"{place.indent}{_show_copy(assign, place.scope.with_lanes(node))}"
         case For(kind="vector", body=Block(body=(Assign() as assign,))):
             lines = printer.vector(assign, place.scope.with_lanes(node))
             yield from (f"{place.indent}{line}" for line in lines)
         case For():
-            extent = extent_of(node)
-            if place.apart and extent is not None and extent <= UNROLLED:
-                yield f"{place.indent}PC_UNROLL"
-            yield (
-                f"{place.indent}for (int {node.var} = {show_index(node.lower)}; "
-                f"{node.var} < {show_index(node.upper)}; {node.var} += {node.step}) {{"
-            )
-            inside = replace(place.deeper(), repeats=True)
-            yield from _print_block(node.body, inside, printer)
-            yield f"{place.indent}}}"
+            yield from _print_loop(node, place, printer)
         case If(condition, then, otherwise):
             yield f"{place.indent}if ({show_condition(condition)}) {{"
             yield from _print_block(then, place.deeper(), printer)
@@ -330,14 +309,33 @@ def _print(node: Node, place: _Place, printer: Printer) -> Iterator[str]:
             text = printer.scalar(node, place.scope)
             alone = "" if _is_own(target.array, place.scope) else place.writer
             yield f"{place.indent}if ({alone}) {text}" if alone else f"{place.indent}{text}"
-        case Commit():
-            yield f"{place.indent}pc_copy_async_commit();"
-        case Barrier(pending):
+        case Commit(group):
+            if group is None:
+                yield f"{place.indent}pc_copy_async_commit();"
+        case Barrier(pending, group):
             if pending is not None:
                 yield f"{place.indent}pc_copy_async_wait({pending});"
-            if place.by_groups:
+            if group is not None:
+                yield f"{place.indent}{print_wait(group)}"
+            if place.shared.needs_fences:
                 yield f"{place.indent}pc_fence_async();"
             yield f"{place.indent}PC_SYNC();"
+
+
+def _print_loop(loop: For, place: _Place, printer: Printer) -> Iterator[str]:
+    """A loop that each thread runs, or all of them in step."""
+    extent = extent_of(loop)
+    if place.apart and extent is not None and extent <= UNROLLED:
+        yield f"{place.indent}PC_UNROLL"
+    yield (
+        f"{place.indent}for (int {loop.var} = {show_index(loop.lower)}; "
+        f"{loop.var} < {show_index(loop.upper)}; {loop.var} += {loop.step}) {{"
+    )
+    boxes = [n.group for n in loop.body.body if isinstance(n, Commit) and n.group]
+    assert not (boxes and place.repeats), "phases of barriers are counted from 0 on"
+    inside = replace(place.deeper(), repeats=True, group=next(iter(boxes), place.group))
+    yield from _print_block(loop.body, inside, printer)
+    yield f"{place.indent}}}"
 
 
 def _show_copy(assign: Assign, scope: Scope) -> str:

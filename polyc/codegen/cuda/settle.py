@@ -18,6 +18,9 @@ from polyc.codegen.loopnest import Assign, Barrier, Block, Commit, For, If, Node
 from polyc.codegen.ranges import Ranges, interval, simplify_condition, simplify_index
 from polyc.codegen.substitute import substitute_block
 
+KEPT = ("block", "thread", "combine", "mma", "wgmma", "copy", "box")
+"""Kinds of loops that are there even for one iteration."""
+
 
 def settle(block: Block, ranges: Ranges | None = None) -> Block:
     """The nest with loops of fixed size over blocks, threads, copies and lanes."""
@@ -85,7 +88,7 @@ def _loop(loop: For, ranges: Ranges) -> tuple[Node, ...]:
             due.append(Compare("ge", upper - 1 - var(loop.var)))
             body = Block((If(Logic("and", tuple(due)), body),))
         lower, upper = const(start), const(last + 1)
-    if first == last and loop.kind not in ("block", "thread", "combine", "mma", "wgmma", "copy"):
+    if first == last and loop.kind not in KEPT:
         return (settle(substitute_block(body, {loop.var: lower}), ranges),)
     inside = {**ranges, loop.var: (first, last)}
     return (replace(loop, lower=lower, upper=upper, body=settle(body, inside)),)

@@ -16,7 +16,8 @@ from collections.abc import Mapping as Table
 from dataclasses import dataclass
 from math import prod
 
-from polyc.codegen.loopnest import Swizzle
+from polyc.codegen.loopnest import LoopKind, Swizzle
+from polyc.mapping.cuda.boxes import comes_in_boxes, list_box_loops
 from polyc.mapping.cuda.cut_tiles import STEP, Tiled, cut_tiles
 from polyc.mapping.cuda.gemm_form import GemmForm, in_stored_types
 from polyc.mapping.cuda.loops import Loop, Part, build_tree
@@ -56,7 +57,7 @@ def map_contraction(
     product = place_product(form, cluster, shape, arrays, storages, instruction, room)
     new = product.tiled.cluster
     counts = {n for fold in product.folds.values() for n in fold.values()}
-    stages = "".join(f", {n} stages" for n in counts)
+    stages = "".join(f", {n} stages" for n in counts) + product.shown
     grid = [Loop("block", i) for i in ("b", "mt", "nt")]
     return Mapped(
         new,
@@ -82,7 +83,8 @@ class Product:
     """A product in tiles, and what a block does for each of them, inside a scope `spread`.
 
     storages, swizzles: of the arrays that are not row-major. folds: of the copies of the factors,
-    if more than one of each is in shared memory, one in use and the others on their way.
+    if more than one of each is in shared memory, one in use and the others on their way. shown: how
+    they come, for a human, unless threads copy both.
     """
 
     tiled: Tiled
@@ -90,6 +92,7 @@ class Product:
     storages: Table[str, Storage]
     swizzles: Table[str, Swizzle | None]
     folds: Table[str, Table[int, int]]
+    shown: str = ""
 
 
 def place_product(
@@ -110,7 +113,7 @@ def place_product(
     made = {n: row_major(a) for n, a in tiled.arrays.items()}
     stages = choose_stages(tiled, room)
     factors = [
-        _stage(s, known, {**storages, **made}, shape.threads, instruction, stages > 1)
+        _stage(s, known, {**storages, **made}, shape, instruction, stages > 1)
         for s in (tiled.left, tiled.right)
     ]
     made |= {factor.storage.array: factor.storage for factor in factors}
@@ -132,7 +135,15 @@ def place_product(
         made,
         {factor.storage.array: factor.swizzle for factor in factors},
         {factor.storage.array: {STEP: stages} for factor in factors if stages > 1},
+        _show_boxes(*(factor.by_boxes for factor in factors)),
     )
+
+
+def _show_boxes(left: bool, right: bool) -> str:
+    """Which factors come by the tensor memory accelerator."""
+    if left and right:
+        return ", TMA"
+    return f", TMA for the {'left' if left else 'right'} factor" if left or right else ""
 
 
 def choose_stages(tiled: Tiled, room: int) -> int:
@@ -155,26 +166,30 @@ def choose_shape(
 
 @dataclass(frozen=True)
 class _Factor:
-    """The copy of a factor's tile: its loops, how the tile is stored, and how it is swizzled."""
+    """The copy of a factor's tile: its loops, how the tile is stored, and how it is swizzled.
+
+    by_boxes: whether the tensor memory accelerator brings it, and not the threads.
+    """
 
     copy: Statement
     loops: list[Loop]
     storage: Storage
     swizzle: Swizzle | None
+    by_boxes: bool = False
 
 
 def _stage(
     copy: Statement,
     arrays: Table[str, Array],
     storages: Table[str, Storage],
-    threads: int,
+    shape: Shape,
     instruction: Instruction | None,
     background: bool,
 ) -> _Factor:
     """Threads along what lies together in memory, each 16 bytes where that can be wide.
 
     Threads that multiply read a tile along its rows or columns, so these lie together in it. The
-    loads of tensor cores take it as it comes.
+    loads of tensor cores take it as it comes. What warpgroups multiply may come in boxes.
     """
     array = arrays[copy.array]
     *_, run, iterator = copy.iterators
@@ -183,17 +198,6 @@ def _stage(
     steps = [a.steps for a in compute_strides(copy, arrays, storages)[1:]]
     along_k = bool(steps) and steps[0][4] == 1
     wide = WIDE // array.dtype.itemsize if steps and 1 in (steps[0][4], steps[0][-1]) else 1
-    fast, slow = ("ki", place) if along_k else (place, "ki")
-    fast_extent, slow_extent = (depth, extent) if along_k else (extent, depth)
-    across = min(fast_extent // wide, threads)
-    down = min(slow_extent, threads // across)
-    loops = [
-        Loop("thread", f"{slow} mod {down}", down, across),
-        Loop("thread", f"floor(({fast} mod {across * wide})/{wide})", across),
-        Loop("unroll", f"floor({slow}/{down})"),
-        Loop("unroll", f"floor({fast}/{across * wide})"),
-        Loop("copy" if background else "vector", f"{fast} mod {wide}"),
-    ]
     order, swizzle = list(range(len(array.shape))), None
     if instruction and along_k:
         order = [*order[:-3], *order[-2:], order[-3]]  # a row or column after the other
@@ -205,4 +209,26 @@ def _stage(
         swizzle = swizzle_words(extent, array.dtype, 1)
     elif along_k:
         swizzle = swizzle_words(extent, array.dtype, wide)
-    return _Factor(copy, loops, permuted(array, order), swizzle)
+    by_boxes = background and shape.by_groups and comes_in_boxes(copy, storages, along_k)
+    if by_boxes:
+        loops = list_box_loops(copy, along_k)
+    else:
+        kind: LoopKind = "copy" if background else "vector"
+        fast, slow = (("ki", depth), (place, extent))[:: 1 if along_k else -1]
+        loops = _share_copy(fast, slow, wide, shape.threads, kind)
+    return _Factor(copy, loops, permuted(array, order), swizzle, by_boxes)
+
+
+def _share_copy(
+    fast: tuple[str, int], slow: tuple[str, int], wide: int, threads: int, kind: LoopKind
+) -> list[Loop]:
+    """Threads along what lies together in memory, with so many elements each at once."""
+    across = min(fast[1] // wide, threads)
+    down = min(slow[1], threads // across)
+    return [
+        Loop("thread", f"{slow[0]} mod {down}", down, across),
+        Loop("thread", f"floor(({fast[0]} mod {across * wide})/{wide})", across),
+        Loop("unroll", f"floor({slow[0]}/{down})"),
+        Loop("unroll", f"floor({fast[0]}/{across * wide})"),
+        Loop(kind, f"{fast[0]} mod {wide}"),
+    ]

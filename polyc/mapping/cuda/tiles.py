@@ -28,6 +28,11 @@ class Shape:
     shown: str
 
     @property
+    def by_groups(self) -> bool:
+        """Whether warpgroups multiply, out of shared memory."""
+        return any(loop.kind == "wgmma" for loop in self.product)
+
+    @property
     def threads(self) -> int:
         return prod(loop.width for loop in self.around)
 

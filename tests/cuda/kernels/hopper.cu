@@ -28,8 +28,8 @@ PC_KERNEL(160, 1) void product(PC_TENSOR_MAP x, PC_TENSOR_MAP w, f32 *__restrict
                 const int s = step % STAGES;
                 pc_mbarrier_wait(&empty[s], (step / STAGES + 1) % 2); // the first time it is
                 pc_mbarrier_expect(&full[s], BYTES);
-                pc_tensor_load(&x_stages[TILE * s], &x, 64 * step, row, &full[s]);
-                pc_tensor_load(&w_stages[TILE * s], &w, 64 * step, column, &full[s]);
+                pc_tensor_load(&x_stages[TILE * s], &x, &full[s], 64 * step, row);
+                pc_tensor_load(&w_stages[TILE * s], &w, &full[s], 64 * step, column);
             }
     } else {
         f32 d[32];
@@ -63,8 +63,8 @@ extern "C" int polyc_run(void **buffers, void *workspace, void *stream)
 {
     (void)workspace;
     pc_tensor_map x, w;
-    int error = pc_make_tensor_map(&x, 2, buffers[0], K, M, 2 * K, 64, 64, 128);
-    error = error ? error : pc_make_tensor_map(&w, 2, buffers[1], K, N, 2 * K, 64, 64, 128);
+    int error = pc_make_tensor_map(&x, 2, buffers[0], {2, {K, M}, {1, K}, {64, 64}}, 128);
+    error = error ? error : pc_make_tensor_map(&w, 2, buffers[1], {2, {K, N}, {1, K}, {64, 64}}, 128);
     return error ? error : PC_LAUNCH(product, pc_dim3((N + 63) / 64, (M + 63) / 64, 1), pc_dim3(160, 1, 1),
                                      SHARED, stream, x, w, (f32 *)buffers[2]);
 }

@@ -52,7 +52,7 @@ extern "C" int polyc_run(void **buffers, void *workspace, void *stream)
 {
     (void)workspace;
     pc_tensor_map y;
-    const int error = pc_make_tensor_map(&y, 4, buffers[2], 128, 64, 512, 32, 64, 128);
+    const int error = pc_make_tensor_map(&y, 4, buffers[2], {2, {128, 64}, {1, 128}, {32, 64}}, 128);
     return error ? error : PC_LAUNCH(written, pc_dim3(1, 1, 1), pc_dim3(128, 1, 1), SHARED, stream,
                                      (const bf16 *)buffers[0], (const bf16 *)buffers[1], y);
 }
