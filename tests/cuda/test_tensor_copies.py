@@ -28,9 +28,9 @@ from polyc.errors import IllegalSchedule
 from polyc.mapping.cuda import contraction
 from polyc.options import Options
 from polyc.pipeline import run_pipeline
-from polyc.target.cuda import CudaTarget
+from polyc.target.cuda import CudaTarget, ask_driver
 from polyc.trace import Trace
-from tests.cuda import emulated
+from tests.cuda import emulated as emulator
 from tests.cuda.emulated import PLAIN, RACES
 from tests.cuda.models import Model, compile_model
 from tests.cuda.mutants import replaced
@@ -50,6 +50,14 @@ def smallest(monkeypatch: pytest.MonkeyPatch) -> None:
     force(monkeypatch, SHAPES[-1])
 
 
+@pytest.fixture
+def chosen(emulated: bool, tmp_path: Path) -> Options:
+    """Options for a call on the emulator, or on a GPU that can run it."""
+    if not emulated and not ask_driver().devices[0].has_wgmma:
+        pytest.skip("the GPU is not one of Hopper's")
+    return options(tmp_path, emulated=emulated)
+
+
 def product(transposed: str = "") -> tuple[Graph, list[np.ndarray], np.ndarray]:
     """A product that no tile divides, its factors as they are given, and the result."""
     left, right = normal(72, 64 * STEPS - 8, dtype=BFLOAT16), normal(64 * STEPS - 8, 88)
@@ -59,18 +67,16 @@ def product(transposed: str = "") -> tuple[Graph, list[np.ndarray], np.ndarray]:
 
 
 @pytest.mark.parametrize("transposed", ["", "a", "b", "ab"])
-def test_products_that_no_tile_divides(transposed, tmp_path):
+def test_products_that_no_tile_divides(transposed, chosen):
     graph, feeds, wanted = product(transposed)
-    chosen = options(tmp_path, emulated=True)
     model = polyc.compile(graph, target="cuda:sm_90a", options=chosen)
     np.testing.assert_allclose(model(*feeds).astype(np.float64), wanted, rtol=0.01, atol=0.01)
     assert "4 stages, TMA" in model.explain().kernels[-1].schedule
 
 
-def test_batches_have_more_dimensions(tmp_path):
+def test_batches_have_more_dimensions(chosen):
     left, right = normal(2, 3, 70, 136, dtype=BFLOAT16), normal(2, 3, 136, 72, dtype=BFLOAT16)
     a, b = ops.input("a", left.shape, BFLOAT16), ops.input("b", right.shape, BFLOAT16)
-    chosen = options(tmp_path, emulated=True)
     model = polyc.compile(Graph.of(y=a @ b), target="cuda:sm_90a", options=chosen)
     result = model(left, right).astype(np.float64)
     np.testing.assert_allclose(result, factor(left) @ factor(right), rtol=0.01, atol=0.01)
@@ -86,11 +92,11 @@ def test_what_no_tensor_map_can_say_is_copied_by_threads():
         assert "TMA" not in compile_model(graph, "sm_90a").compiled.rows[-1].schedule
 
 
-def test_one_factor_by_threads_and_the_other_by_boxes(tmp_path):
+def test_one_factor_by_threads_and_the_other_by_boxes(chosen):
     left, right = normal(72, 328, dtype=BFLOAT16), normal(328, 83, dtype=BFLOAT16)
     a, b = (ops.input(n, v.shape, BFLOAT16) for n, v in (("a", left), ("b", right)))
     graph = Graph.of(y=a @ b)
-    model = polyc.compile(graph, target="cuda:sm_90a", options=options(tmp_path, emulated=True))
+    model = polyc.compile(graph, target="cuda:sm_90a", options=chosen)
     result = model(left, right).astype(np.float64)
     np.testing.assert_allclose(result, factor(left) @ factor(right), rtol=0.01, atol=0.01)
     assert "TMA for the left factor" in model.explain().kernels[0].schedule
@@ -181,9 +187,9 @@ def is_right(text: str, folder: Path, flags: tuple[str, ...] = PLAIN) -> bool:
     model = compile_model(graph, "sm_90a")
     folder.mkdir(exist_ok=True)
     buffers = model.buffers(feeds)
-    program = emulated.build(text, folder, flags)
+    program = emulator.build(text, folder, flags)
     for seed in (1, 2):
-        outcome = emulated.run(program, buffers, seed, workspace=64)
+        outcome = emulator.run(program, buffers, seed, workspace=64)
         result = outcome.buffers[list(model.compiled.program.arrays).index("y")]
         close = np.allclose(result.astype(np.float64), wanted, rtol=0.01, atol=0.01)
         if outcome.found or not close:
@@ -216,7 +222,7 @@ def test_a_wrong_wait_shows(pattern, by, tmp_path):
 
 def test_sanitizers_have_nothing_to_report(tmp_path):
     assert is_right(text(), tmp_path / "plain")
-    if emulated.has_sanitizers(RACES):
+    if emulator.has_sanitizers(RACES):
         assert is_right(text(), tmp_path / "races", RACES)
 
 
