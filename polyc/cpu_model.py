@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import statistics
 from collections import OrderedDict
 from collections.abc import Mapping, Sequence
@@ -15,8 +16,9 @@ from polyc.build.bundle import Manifest
 from polyc.build.load import load_library
 from polyc.build.pages import allocate_pages
 from polyc.calls import Binder
+from polyc.errors import ShapeError
 from polyc.model import CompiledModel
-from polyc.sizes import evaluate, measure_sizes
+from polyc.sizes import ADDRESS_LIMIT, evaluate, measure_sizes
 from polyc.target.machine import available_cores
 
 Arrays = np.ndarray | Sequence[np.ndarray]
@@ -108,12 +110,17 @@ class CpuModel(CompiledModel):
             replace(spec, shape=tuple(sizes[d] if isinstance(d, str) else d for d in spec.shape))
             for spec in self.inputs
         ]
-        outputs = [
-            replace(spec, shape=tuple(evaluate(extent, sizes) for extent in shape))
-            for spec, shape in zip(self.outputs, self._manifest.shapes, strict=True)
-        ]
+        shapes = [tuple(evaluate(d, sizes) for d in shape) for shape in self._manifest.shapes]
+        outputs = [replace(s, shape=shape) for s, shape in zip(self.outputs, shapes, strict=True)]
         told = self._ffi.new("int64_t[]", [sizes[s.name] for s in self._manifest.sizes] or [0])
         arena_bytes = self._library.polyc_arena_bytes(told)
+        results = (math.prod(s) * o.dtype.itemsize for s, o in zip(shapes, outputs, strict=True))
+        if arena_bytes < 0 or max(results, default=0) >= ADDRESS_LIMIT:
+            known = ", ".join(f"{name} = {size}" for name, size in sizes.items())
+            raise ShapeError(
+                f"model {self.name!r} needs more memory than a process can address where {known}; "
+                "use smaller sizes"
+            )
         return Variant(Binder(self.name, inputs, outputs), told, arena_bytes)
 
     def _take_arena(self, size: int) -> Any:

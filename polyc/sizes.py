@@ -17,6 +17,9 @@ from typing import TypeAlias
 from polyc.errors import NotFixed, ShapeError
 from polyc.spec import TensorSpec
 
+ADDRESS_LIMIT = 1 << 47
+"""Bytes of user address space on x86-64 and AArch64; nothing larger can be addressed."""
+
 Range = int | tuple[int, int]
 """One value, or the first and the last of those that a size may have."""
 

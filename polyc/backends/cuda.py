@@ -53,13 +53,10 @@ def compile_for_cuda(
     # 1. where loops go: blocks, threads, copies; statements in the coordinates of their kernel
     with trace.step("map"):
         mapped = map_to_cuda(stored, scop.arrays, target, options)
-        arrays = {**scop.arrays, **mapped.arrays}
+        touched = list_touched(mapped.cluster)
+        part = _mapped_scop(name, stored, mapped, touched, scop)
         made = {n: row_major(a) for n, a in mapped.arrays.items()}
         storages = {**stored.storages, **made, **mapped.storages}
-        touched = list_touched(mapped.cluster)
-        first = stored.parts[0]
-        mine = replace(first, cluster=mapped.cluster, arrays=touched, private=mapped.private)
-        part = kernel_scop(name, StoredKernel((mine,)), replace(scop, arrays=arrays))
 
     # 2. dependences, which the tree must keep
     with trace.step("schedule"):
@@ -70,7 +67,7 @@ def compile_for_cuda(
     with trace.step("promote"):
         private = mapped.private
         promoted = promote_to_locals(
-            mapped.tree, part.statements, private, arrays, storages, mapped.folds
+            mapped.tree, part.statements, private, part.arrays, storages, mapped.folds
         )
 
     # 4. loops of fixed size, with conditions at borders
@@ -104,6 +101,15 @@ def compile_for_cuda(
         find_boundary(kernel, stored, part, dependences, storages),
         device,
     )
+
+
+def _mapped_scop(
+    name: str, stored: StoredKernel, mapped: Mapped, touched: tuple[str, ...], scop: Scop
+) -> Scop:
+    """The kernel's part of the scop after mapping: its statements, with the copies among them."""
+    mine = replace(stored.parts[0], cluster=mapped.cluster, arrays=touched, private=mapped.private)
+    arrays = {**scop.arrays, **mapped.arrays}
+    return kernel_scop(name, StoredKernel((mine,)), replace(scop, arrays=arrays))
 
 
 def _generate(

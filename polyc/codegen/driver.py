@@ -26,6 +26,7 @@ from polyc.codegen.host_text import (
     identifier,
     pointer_type,
     print_arguments,
+    print_measure,
     print_overlap,
     print_regions,
     print_sizes,
@@ -33,6 +34,7 @@ from polyc.codegen.host_text import (
 from polyc.codegen.loopnest import Kernel
 from polyc.codegen.program import Launch, Program
 from polyc.memory.plan import Plan
+from polyc.sizes import ADDRESS_LIMIT
 
 DRIVER_FILE = "driver.c"
 
@@ -67,7 +69,7 @@ def print_driver(
     an index out of range; or -(k + 1), having done nothing, when output k overlaps an input or an
     earlier output. polyc_profile is the same, but it waits for all threads before and after each
     launch, and writes to seconds[k] how long launch k took, alone. polyc_arena_bytes says how large
-    the arena must be for some sizes.
+    the arena must be for some sizes; -1 if that is more than can be addressed.
     """
     lines = [
         *_print_head(program),
@@ -148,17 +150,19 @@ def _print_launches(program: Program, plan: Plan, barriers: Collection[int]) -> 
 
 
 def _print_arena(program: Program, plan: Plan) -> Iterator[str]:
-    """The function that says how large an arena must be."""
-    yield from (
-        "i64 polyc_arena_bytes(const i64 *sizes)",
-        "{",
-        "    (void)sizes;",
-        *print_sizes(program, "sizes", "    "),
-        *print_regions(plan, "    "),
-        "    return arena_end;",
-        "}",
-        "",
-    )
+    """The function that says how large an arena must be.
+
+    Products of sizes may not fit an integer, so they are first compared as doubles, which only
+    round.
+    """
+    limit = f"0x1p{ADDRESS_LIMIT.bit_length() - 1}"
+    yield from ("i64 polyc_arena_bytes(const i64 *sizes)", "{", "    (void)sizes;")
+    yield from print_sizes(program, "sizes", "    ")
+    for size in dict.fromkeys(size for region in plan.regions for size in region):
+        yield f"    if ({print_measure(size)} >= {limit})"
+        yield "        return -1;"
+    yield from print_regions(plan, "    ")
+    yield from (f"    return arena_end < {limit} ? arena_end : -1;", "}", "")
 
 
 def _print_run(program: Program, shared: bool) -> Iterator[str]:

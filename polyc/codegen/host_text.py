@@ -13,7 +13,7 @@ from polyc.codegen.program import Launch, Program
 from polyc.element_types import scalar_type
 from polyc.errors import ShapeError
 from polyc.memory.plan import ALIGNMENT, Plan, Slot, byte_size
-from polyc.sizes import Extent
+from polyc.sizes import Extent, Size
 
 
 def clean(text: str) -> str:
@@ -68,6 +68,12 @@ def print_sizes(program: Program, told: str, indent: str) -> Iterator[str]:
     """The sizes that a call is told, by name."""
     for k, size in enumerate(program.sizes):
         yield f"{indent}const i64 {size.name} = {told}[{k}];"
+
+
+def print_measure(size: Size) -> str:
+    """A size as a double."""
+    terms = (" * ".join([f"{n}.0", *names]) for names, n in size.terms)
+    return " + ".join(terms)
 
 
 def print_extent(extent: Extent) -> str:

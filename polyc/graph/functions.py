@@ -15,9 +15,11 @@ from typing import Any
 import onnx
 from onnx import AttributeProto, FunctionProto, NodeProto, TypeProto, helper
 
+from polyc.errors import NotFixed
 from polyc.graph.ir import Body, Node, Tensor
 from polyc.graph.onnx_export import export_node
 from polyc.graph.onnx_nodes import STANDARD_DOMAINS, read_node
+from polyc.graph.shapes.checks import FIX_SIZES
 from polyc.graph.upgrade import Context, upgrade_nodes
 from polyc.sizes import spell_shape
 
@@ -38,6 +40,8 @@ def find_function(node: Node, inputs: Sequence[Tensor | None]) -> Body | None:
         known = [_type_of(t).SerializeToString() for t in inputs]
         text = schema.get_context_dependent_function(call.SerializeToString(), known)
         function = FunctionProto.FromString(text)
+        if not function.node and not all(t is None or t.is_static for t in inputs):
+            raise NotFixed("its definition by the standard depends on its sizes", FIX_SIZES)
     else:
         return None
     attributes = {

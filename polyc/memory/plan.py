@@ -18,13 +18,10 @@ from dataclasses import dataclass, replace
 
 from polyc.codegen.program import Program, StoredArray
 from polyc.errors import ShapeError
-from polyc.sizes import Extent, Size, estimate
+from polyc.sizes import ADDRESS_LIMIT, Extent, Size, estimate
 
 ALIGNMENT = 64
 """Bytes: a cache line, and the widest vector register."""
-
-ADDRESS_LIMIT = 1 << 47
-"""Bytes of user address space on x86-64 and AArch64; nothing larger can be addressed."""
 
 
 @dataclass(frozen=True)

@@ -4,7 +4,8 @@
     -> S[n, a, b, c]: … X[a, b, c] …                                 W[n, 49 a + 7 b + c]
 
 A flattened tensor read by a fully connected layer is the common case: the layer then walks the
-unflattened tensor directly, without a division.
+unflattened tensor directly, without a division. Iterators that say which element is written stay
+whole: those of the statements that begin a sum and use it are theirs.
 """
 
 from __future__ import annotations
@@ -32,13 +33,22 @@ def delinearise(scop: Scop) -> Scop:
 
 
 def _split(statement: Statement) -> Statement:
+    kept = _positions_written(statement)
     for position in reversed(range(len(statement.iterators))):
+        if position in kept:
+            continue
         extent = _extent(statement.domain, position)
         steps = _divisors(statement, position)
         if extent is None or not steps or not _is_chain([*steps, extent]):
             continue
         statement = _split_iterator(statement, position, [*steps, extent])
     return statement
+
+
+def _positions_written(statement: Statement) -> set[int]:
+    """The iterators that the place of the result depends on."""
+    count = len(statement.iterators)
+    return {k for k in range(count) if statement.write.involves_dims(isl.dim_type.in_, k, 1)}
 
 
 def _divisors(statement: Statement, position: int) -> list[int]:

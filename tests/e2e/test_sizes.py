@@ -145,3 +145,20 @@ def test_values_that_follow_from_sizes(tmp_path):
         feed = RNG.standard_normal((n, m)).astype(np.float32)
         expected = np.where(np.arange(m) <= np.arange(n)[:, None], feed.cumsum(0), 0)
         np.testing.assert_allclose(model(feed), expected, rtol=1e-5, atol=1e-5)
+
+
+def test_sizes_whose_temporaries_no_process_can_address(tmp_path):
+    """The n^3 elements between two sums overflow an int64 of bytes, or any address."""
+    x = input_value("x", ("n",))
+    cube = ops.unsqueeze(x, (1, 2)) + ops.unsqueeze(x, (0, 2)) + ops.unsqueeze(x, (0, 1))
+    y = apply("CumSum", [ops.softmax(cube), np.int64(0)])
+    for axis in range(3):
+        y = ops.reduce_sum(y, (axis,))
+    model = polyc.compile(Graph.of(y=y), options=Options(threads=1, cache_dir=tmp_path))
+    assert type(model) is CpuModel
+    cumulated = softmax(np.add.outer(np.add.outer(np.arange(5.0), np.arange(5.0)), np.arange(5.0)))
+    expected = cumulated.cumsum(0).sum()
+    np.testing.assert_allclose(model(np.arange(5, dtype=np.float32)).item(), expected, rtol=1e-5)
+    for n in (100_000, 3_000_000):
+        with pytest.raises(ShapeError, match=rf"more memory than .* where n = {n}"):
+            model(np.zeros(n, np.float32))

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from polyc.errors import InvalidModel, PolycError, ShapeError, UnsupportedOp
+from polyc.errors import InvalidModel, NotFixed, PolycError, ShapeError, UnsupportedOp
 from polyc.graph.ir import Node, Tensor
 from polyc.graph.shapes import infer_node
 from polyc.graph.shapes.rules import RULES
@@ -214,3 +214,23 @@ def test_nonsense_raises_only_our_errors(data, op):
         results = infer(op, *inputs, outputs=outputs, **attributes)
         assert len(results) == outputs
         assert all(isinstance(d, str) or d >= 0 for t in results for d in t.shape)
+
+
+UNDECIDED = [
+    ("GatherElements", [f32("x", N, 4), Tensor("i", np.dtype(np.int64), (2, 3))], {"axis": 1},
+     "how it compares with 2"),
+    ("GridSample", [f32("x", 1, 1, 5, 5), f32("grid", 1, 3, 3, N)], {}, "whether N is 2"),
+    ("Conv", [f32("x", 1, 4, 8), f32("w", 6, 4, 3), f32("b", N)], {}, "whether (N) is (6)"),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("op", "inputs", "attributes", "text"), UNDECIDED)
+def test_what_holds_for_some_sizes_is_left_to_the_call(op, inputs, attributes, text):
+    with pytest.raises(NotFixed) as error:
+        infer(op, *inputs, **attributes)
+    assert text in str(error.value)
+
+
+def test_what_holds_for_no_size_is_reported():
+    with pytest.raises(ShapeError, match="last dimension of grid: expected 2, got N \\+ 2"):
+        infer("GridSample", f32("x", 1, 1, 5, 5), f32("grid", 1, 3, 3, N + 2))

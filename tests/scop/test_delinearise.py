@@ -75,3 +75,16 @@ def test_pointwise_statements_keep_their_iterators():
         ),
     )
     assert delinearise(before) == before
+
+
+def test_iterators_of_the_result_stay_whole():
+    """The statements that begin and use the sum go through m as one loop, and so does the sum."""
+    shuffled = load("{ S[m, k] -> X[m mod 4, floor(m/4), k] }")
+    before = scop(
+        [array("X", [4, 3, 5], "input"), array("acc", [12], "output")],
+        statement("{ Z[m] : 0 <= m < 12 }", "{ Z[m] -> acc[m] }", ZERO),
+        statement(
+            "{ S[m, k] : 0 <= m < 12 and 0 <= k < 5 }", "{ S[m, k] -> acc[m] }", shuffled, "add"
+        ),
+    )
+    assert delinearise(before).statements == before.statements

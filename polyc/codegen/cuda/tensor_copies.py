@@ -19,7 +19,7 @@ from math import prod
 import numpy as np
 
 from polyc.codegen.cuda.fold import fold
-from polyc.codegen.cuda.tensor_cores import only_node
+from polyc.codegen.cuda.multiply_add import only_node
 from polyc.codegen.cuda.widen import find_source
 from polyc.codegen.index import Affine, const, floordiv, modulo, show_index, stride, substitute
 from polyc.codegen.loopnest import (

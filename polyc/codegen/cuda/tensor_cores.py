@@ -15,9 +15,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
-import numpy as np
-
-from polyc.codegen.host_text import scalar_type
+from polyc.codegen.cuda.multiply_add import match_multiply_add
 from polyc.codegen.index import (
     Affine,
     const,
@@ -29,10 +27,10 @@ from polyc.codegen.index import (
     var,
     variables,
 )
-from polyc.codegen.loopnest import Assign, Block, Element, For, LoopExpr, Read, extent_of
+from polyc.codegen.loopnest import Element, For, Read, extent_of
 from polyc.codegen.print_c import INDENT
 from polyc.codegen.scope import Scope
-from polyc.scop.expr import Call, Cast
+from polyc.element_types import scalar_type
 
 LANE = var("PC_LANE")
 ROW = 16
@@ -64,39 +62,13 @@ class Product:
 
 def match_product(nest: For, gm: For, tn: For) -> Product:
     """The product that a nest is, inside loops over lanes."""
-    loops: list[For] = []
-    node = only_node(Block((nest,)))
-    while isinstance(node, For):
-        assert node.kind == "mma"
-        assert node.lower == const(0)
-        loops.append(node)
-        node = only_node(node.body)
-    assert isinstance(node, Assign)
-    assert node.reduction == "add"
-    assert isinstance(node.value, Call)
-    assert node.value.function == "mul"
+    found = match_multiply_add(nest)
+    loops = list(found.loops)
     assert [(loop.apart, extent_of(loop)) for loop in (gm, tn)] == [(4, 8), (1, 4)]
-    left, right = (stored_factor(factor) for factor in node.value.arguments)
     if len(loops) < 5:  # a warp's tile of 16 rows has no loop over am
         loops.insert(0, replace(nest, var="am", upper=const(1)))
     am, im, an, jn, kk = loops
-    return Product(am, im, an, jn, kk, gm, tn, node.target, left, right)
-
-
-def only_node(block: Block) -> object:
-    """The one node of a block, blocks in it opened up."""
-    (node,) = block.body
-    return only_node(node) if isinstance(node, Block) else node
-
-
-def stored_factor(factor: LoopExpr) -> Read:
-    """A factor as it is stored; the instruction widens it."""
-    match factor:
-        case Read():
-            return factor
-        case Cast(Read() as read, dtype) if dtype == np.float32:
-            return read
-    raise AssertionError(f"{factor} is not what a fragment is loaded from")
+    return Product(am, im, an, jn, kk, gm, tn, found.sums, found.left, found.right)
 
 
 def print_product(product: Product, scope: Scope, indent: str) -> Iterator[str]:

@@ -14,13 +14,12 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from polyc.codegen.cuda.tensor_cores import only_node, stored_factor
+from polyc.codegen.cuda.multiply_add import match_multiply_add
 from polyc.codegen.index import Affine, const, show_index, stride, substitute, variables
-from polyc.codegen.loopnest import Assign, Block, Element, For, Read, extent_of
+from polyc.codegen.loopnest import Element, For, Read, extent_of
 from polyc.codegen.print_c import INDENT
 from polyc.codegen.scope import Scope
 from polyc.element_types import scalar_type
-from polyc.scop.expr import Call
 
 RUN, ROW, GROUP = 64, 128, 1024
 """Elements in a swizzled row; its bytes; bytes of eight rows, after which the swizzle repeats."""
@@ -45,20 +44,10 @@ DIGITS = ("ks", "am", "im", "nr", "an", "jn", "kk")
 
 def match_group_product(nest: For, over: tuple[For, ...]) -> GroupProduct:
     """The product that a nest is, inside loops over the threads of warpgroups."""
-    loops: list[For] = []
-    node = only_node(Block((nest,)))
-    while isinstance(node, For):
-        assert node.kind == "wgmma"
-        assert node.lower == const(0)
-        loops.append(node)
-        node = only_node(node.body)
-    assert isinstance(node, Assign)
-    assert node.reduction == "add"
-    assert isinstance(node.value, Call)
-    assert node.value.function == "mul"
-    left, right = (stored_factor(factor) for factor in node.value.arguments)
+    found = match_multiply_add(nest)
+    loops = found.loops
     # A loop of one iteration is left out: am where a warpgroup has 64 rows, nr for 64 columns.
-    moving = frozenset().union(*map(variables, left.element.index))
+    moving = frozenset().union(*map(variables, found.left.element.index))
     down = [loop for loop in loops[1:-3] if loop.var in moving]
     across = [loop for loop in loops[1:-3] if loop.var not in moving]
     present = {"am"} if len(down) > 1 else set()
@@ -67,7 +56,7 @@ def match_group_product(nest: For, over: tuple[For, ...]) -> GroupProduct:
     lanes = dict(zip(("ww", "gm", "tn"), over[-3:], strict=True))
     assert [(x.apart, extent_of(x)) for x in lanes.values()] == [(32, 4), (4, 8), (1, 4)]
     named = dict(zip(digits, loops, strict=True))
-    return GroupProduct(named, lanes, node.target, left, right)
+    return GroupProduct(named, lanes, found.sums, found.left, found.right)
 
 
 def print_group_product(product: GroupProduct, scope: Scope, indent: str) -> Iterator[str]:

@@ -14,6 +14,10 @@ import numpy as np
 
 from polyc.errors import NotFixed, ShapeError
 from polyc.graph.ir import Dim, Node, Tensor
+from polyc.sizes import Size, bounds
+
+FIX_SIZES = "give the model's inputs fixed sizes"
+"""The way out where only running could tell."""
 
 
 class RuleBroken(ShapeError):
@@ -26,9 +30,26 @@ class RuleBroken(ShapeError):
 
 
 def require(holds: bool, rule: str, expected: object, got: object, way_out: str) -> None:
-    """Raise `RuleBroken` unless the rule holds."""
-    if not holds:
-        raise RuleBroken(rule, expected, got, way_out)
+    """Raise `RuleBroken` unless the rule holds; `NotFixed` where it does for some sizes."""
+    if holds:
+        return
+    if _may_be_equal(expected, got):
+        raise NotFixed(
+            f"{rule}: whether {_show(got)} is {_show(expected)} is known only at run time",
+            FIX_SIZES,
+        )
+    raise RuleBroken(rule, expected, got, way_out)
+
+
+def _may_be_equal(a: object, b: object) -> bool:
+    """Whether these are extents, or shapes, that differ but are equal for some sizes."""
+    if isinstance(a, tuple) and isinstance(b, tuple):
+        pairs = list(zip(a, b, strict=False))
+        return len(a) == len(b) and all(x == y or _may_be_equal(x, y) for x, y in pairs)
+    if isinstance(a, Size) and isinstance(b, Size | int):
+        least, most = bounds(a - b)
+        return least <= 0 <= most
+    return isinstance(b, Size) and _may_be_equal(b, a)
 
 
 def require_rank(tensor: Tensor, role: str, least: int, most: int | None = None) -> None:
@@ -43,10 +64,10 @@ def require_rank(tensor: Tensor, role: str, least: int, most: int | None = None)
 
 
 def require_shape(tensor: Tensor | None, role: str, expected: Sequence[Dim]) -> None:
-    """Raise `RuleBroken` unless the tensor is absent or has exactly this shape."""
-    if tensor is not None and tensor.shape != tuple(expected):
-        way_out = f"give {tensor.name!r} that shape"
-        raise RuleBroken(f"shape of {role}", tuple(expected), tensor.shape, way_out)
+    """Unless the tensor is absent or has exactly this shape, raise as `require` does."""
+    if tensor is not None:
+        fits, way_out = tensor.shape == tuple(expected), f"give {tensor.name!r} that shape"
+        require(fits, f"shape of {role}", tuple(expected), tensor.shape, way_out)
 
 
 def given(tensor: Tensor | None) -> Tensor:

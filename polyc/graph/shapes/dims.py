@@ -10,16 +10,14 @@ from collections.abc import Iterable
 
 from polyc.errors import NotFixed
 from polyc.graph.ir import Dim, Shape
-from polyc.graph.shapes.checks import RuleBroken, require
+from polyc.graph.shapes.checks import FIX_SIZES, RuleBroken, require
 from polyc.sizes import Size
-
-_FIX_SIZES = "give the model's inputs fixed sizes"
 
 
 def fixed(dim: Dim, what: str) -> int:
     """The dimension as a number; `NotFixed` if it is a symbol."""
     if isinstance(dim, Size):
-        raise NotFixed(f"{what} is the symbolic size {str(dim)!r}, but must be known", _FIX_SIZES)
+        raise NotFixed(f"{what} is the symbolic size {str(dim)!r}, but must be known", FIX_SIZES)
     return int(dim)
 
 
@@ -30,11 +28,7 @@ def fixed_all(dims: Iterable[Dim], what: str) -> tuple[int, ...]:
 
 def require_same(a: Dim, b: Dim, rule: str, way_out: str) -> None:
     """Two dimensions that must be equal; `NotFixed` where only running could tell."""
-    if a == b:
-        return
-    if isinstance(a, Size) or isinstance(b, Size):
-        raise NotFixed(f"{rule}: whether {a} equals {b} is known only at run time", _FIX_SIZES)
-    raise RuleBroken(rule, a, b, way_out)
+    require(a == b, rule, a, b, way_out)
 
 
 def normalize_axis(axis: int, rank: int, what: str = "axis") -> int:
@@ -59,7 +53,7 @@ def broadcast_dims(a: Dim, b: Dim) -> Dim:
     if a == 1:
         return b
     if isinstance(a, Size) or isinstance(b, Size):
-        raise NotFixed(f"whether {a} and {b} broadcast is known only at run time", _FIX_SIZES)
+        raise NotFixed(f"whether {a} and {b} broadcast is known only at run time", FIX_SIZES)
     way_out = "make them equal, or one of them 1"
     raise RuleBroken("broadcast dimensions must be equal or 1", f"{a} or 1", b, way_out)
 
@@ -80,7 +74,7 @@ def require_broadcast_to(shape: Shape, target: Shape, role: str) -> None:
     unequal = [(d, t) for d, t in pairs if d not in (1, t)]
     if any(isinstance(d, Size) or isinstance(t, Size) for d, t in unequal):
         what = f"whether {_text(shape)} broadcasts to {_text(target)} is known only at run time"
-        raise NotFixed(f"{role}: {what}", _FIX_SIZES)
+        raise NotFixed(f"{role}: {what}", FIX_SIZES)
     fits = not unequal and len(shape) <= len(target)
     way_out = "make each of its last dimensions equal to the target's, or 1"
     require(fits, f"shape of {role}", f"one that broadcasts to {_text(target)}", shape, way_out)
