@@ -20,6 +20,7 @@ from polyc.mapping.parameters import Tuned
 from polyc.model import CompiledModel, open_model
 from polyc.options import Options, options_from_environment
 from polyc.sizes import Range, read_sizes
+from polyc.states import read_states
 from polyc.target.cuda import CudaTarget
 from polyc.target.machine import Target
 from polyc.target.resolve import resolve_target
@@ -38,6 +39,7 @@ def compile(
     tune: float | None = None,
     dims: Mapping[str, Range] | None = None,
     hint: Mapping[str, int] | None = None,
+    state: Mapping[str, str] | None = None,
     options: Options | None = None,
 ) -> CompiledModel:
     """Compile a model, or find it in the cache.
@@ -52,6 +54,10 @@ def compile(
     dims: what sizes that are known only at run time may be, by name: {"seq": (1, 2048)}, or a
     number to fix one: {"batch": 1}; all others are at least 1. hint: the size that kernels are
     chosen for: {"seq": 128}.
+
+    state: inputs that are outputs of the call before, by name: {"past": "present"}. They are kept
+    in memory of their own, by a session (`CompiledModel.start`): in place, or in two buffers that
+    change places, without a copy. One that grows along a size has room for the last of its range.
 
     Where shapes depend on values of inputs (a Reshape's target that is fed, say), or loops cannot
     be generated for sizes that are not known, the result is compiled at its first call with such
@@ -68,6 +74,8 @@ def compile(
         options = replace(options, tune=tune)
     if dims or hint:
         options = replace(options, sizes=read_sizes(dims, hint))
+    if state:
+        options = replace(options, states=read_states(state))
     machine = resolve_target(target, options)
     model = os.fspath(model) if isinstance(model, os.PathLike) else model
     try:
@@ -75,6 +83,8 @@ def compile(
     except UnsupportedOp as unknown:
         from polyc.specialise import complete_in_call
 
+        if options.states:
+            raise
         known = replace(options, sizes=())
         ranges, later = options.sizes, lambda model: _compile(model, machine, known)
         completed = complete_in_call(model, unknown, ranges, later)

@@ -15,7 +15,7 @@ from rich.text import Text
 
 import polyc
 from polyc.commands.feeds import random_feeds, read_feeds, write_results
-from polyc.commands.sizes import parse_sizes
+from polyc.commands.sizes import parse_sizes, parse_states
 from polyc.errors import BuildError, InvalidModel, PolycError, RuntimeFailure
 from polyc.sizes import read_sizes
 
@@ -39,6 +39,10 @@ Sizes = Annotated[
     list[str] | None,
     typer.Option("--size", help="NAME=NUMBER or NAME=FIRST:LAST[:HINT]; may be repeated."),
 ]
+States = Annotated[
+    list[str] | None,
+    typer.Option("--state", help="INPUT=OUTPUT, kept from call to call; may be repeated."),
+]
 Seed = Annotated[int, typer.Option("--seed", help="Of random inputs.")]
 Inputs = Annotated[
     list[str] | None,
@@ -53,9 +57,10 @@ def compile(
     target: TargetName = "auto",
     threads: Threads = None,
     sizes: Sizes = None,
+    states: States = None,
 ) -> None:
     """Compile MODEL and save it; `polyc.load` reads the folder without a compiler."""
-    compiled = polyc.compile(model, target=target, threads=threads, **parse_sizes(sizes))
+    compiled = _compile(model, target, threads, sizes, states)
     compiled.save(output)
     _say(f"{compiled.name}: {len(compiled.explain().kernels)} kernels written to {output}")
 
@@ -67,9 +72,10 @@ def export(
     target: TargetName = "auto",
     threads: Threads = None,
     sizes: Sizes = None,
+    states: States = None,
 ) -> None:
     """Write MODEL as text that `make` builds without Python: sources, header, weights, example."""
-    compiled = _open(model, target, threads, sizes)
+    compiled = _open(model, target, threads, sizes, states)
     compiled.export(folder)
     _say(f"{compiled.name}: written to {folder}; build it with: make -C {folder}")
 
@@ -268,13 +274,31 @@ def _options() -> Any:
         raise InvalidModel(str(error)) from error
 
 
-def _open(model: str, target: str, threads: int | None, sizes: list[str] | None) -> CompiledModel:
+def _open(
+    model: str,
+    target: str,
+    threads: int | None,
+    sizes: list[str] | None,
+    states: list[str] | None = None,
+) -> CompiledModel:
     """A saved folder is loaded as it is; anything else is compiled."""
     if not Path(model).is_dir():
-        return polyc.compile(model, target=target, threads=threads, **parse_sizes(sizes))
+        return _compile(model, target, threads, sizes, states)
     loaded = polyc.load(model)
     loaded.threads = threads or loaded.threads
     return loaded
+
+
+def _compile(
+    model: str,
+    target: str,
+    threads: int | None,
+    sizes: list[str] | None,
+    states: list[str] | None,
+) -> CompiledModel:
+    known = parse_sizes(sizes)
+    state = parse_states(states)
+    return polyc.compile(model, target=target, threads=threads, state=state, **known)
 
 
 def _console() -> Console:

@@ -18,6 +18,7 @@ from polyc.build.pages import allocate_pages
 from polyc.calls import Binder
 from polyc.errors import ShapeError
 from polyc.model import CompiledModel
+from polyc.session import Session
 from polyc.sizes import ADDRESS_LIMIT, evaluate, measure_sizes
 from polyc.target.machine import available_cores
 
@@ -31,21 +32,41 @@ MAX_VARIANTS = 256
 class Variant:
     """A model for sizes that are known: its arguments, and what C is told.
 
-    sizes: an array of int64 in C, in the manifest's order; arena_bytes: what a call works in.
+    binder: of the inputs and outputs that are no states; values: the sizes by name; sizes: an array
+    of int64 in C, in the manifest's order; arena_bytes: what a call works in.
     """
 
     binder: Binder
+    values: Mapping[str, int]
     sizes: Any
     arena_bytes: int
 
+    def take_results(self, out: Arrays | None) -> list[np.ndarray]:
+        """The arrays to write into: the caller's, or new ones."""
+        if out is None:
+            return self.binder.allocate_outputs()
+        given = (out,) if isinstance(out, np.ndarray) else tuple(out)
+        return self.binder.check_outputs(given)
+
 
 class CpuModel(CompiledModel):
-    """Calls of C; each takes an arena of its own from a pool."""
+    """Calls of C; each takes an arena of its own from a pool.
+
+    A call of a model with states, outside of a session, is one of a session of its own: the states
+    are inputs and outputs like others, and are copied.
+    """
 
     def __init__(self, folder: Path, manifest: Manifest) -> None:
         super().__init__(folder, manifest)
         loaded = load_library(folder, manifest)
         self.threads = manifest.threads or available_cores()
+        self.states = manifest.states
+        given = {s.input for s in self.states}
+        returned = {s.output for s in self.states}
+        self._free_inputs = [s for k, s in enumerate(self.inputs) if k not in given]
+        self.free_outputs = [s for k, s in enumerate(self.outputs) if k not in returned]
+        self._free_shapes = [s for k, s in enumerate(manifest.shapes) if k not in returned]
+        self._free_binder = Binder(self.name, self._free_inputs, ()) if given else self._binder
         self._ffi = loaded.ffi
         self._library = loaded.library
         self._run = loaded.library.polyc_run
@@ -59,22 +80,25 @@ class CpuModel(CompiledModel):
     def __call__(
         self, *arrays: Any, out: Arrays | None = None, **named: Any
     ) -> np.ndarray | tuple[np.ndarray, ...]:
-        variant = self._fixed or self._find_variant(arrays, named)
-        bound = variant.binder.bind_inputs(arrays, named)
-        if out is None:
-            results = variant.binder.allocate_outputs()
-        else:
-            given = (out,) if isinstance(out, np.ndarray) else tuple(out)
-            results = variant.binder.check_outputs(given)
-        self._execute(self._run, variant, bound + results)
+        results = self._call(arrays, named, out)
         return results[0] if len(results) == 1 else tuple(results)
 
     def run(self, feeds: Mapping[str, Any]) -> dict[str, np.ndarray]:
-        variant = self._fixed or self._find_variant((), feeds)
-        bound = variant.binder.bind_inputs((), feeds)
-        results = variant.binder.allocate_outputs()
-        self._execute(self._run, variant, bound + results)
-        return dict(zip(self._results, results, strict=True))
+        return dict(zip(self._results, self._call((), feeds, None), strict=True))
+
+    def _call(
+        self, arrays: Sequence[Any], named: Mapping[str, Any], out: Arrays | None
+    ) -> list[np.ndarray]:
+        if self.states:
+            return self._call_once(self._binder.arrange(arrays, named), out)
+        variant = self._fixed or self.find_variant(arrays, named)
+        bound = variant.binder.bind_inputs(arrays, named)
+        results = variant.take_results(out)
+        self.execute(variant, bound + results)
+        return results
+
+    def start(self, begin: Mapping[str, Any] | Session | None = None) -> Session:
+        return Session(self, begin)
 
     def profile(self, feeds: Mapping[str, Any], repeats: int = 7) -> tuple[float, ...]:
         """Seconds of each launch, in order: the median of several runs after one to warm up.
@@ -82,22 +106,41 @@ class CpuModel(CompiledModel):
         All threads wait for one another around each launch, so that its time is its own. Launches
         that run side by side in a call do not here, and the sum is more than the time of a call.
         """
-        variant = self._fixed or self._find_variant((), feeds)
-        arrays = variant.binder.bind_inputs((), feeds) + variant.binder.allocate_outputs()
+        begin, free = self._split(self._binder.arrange((), feeds))
+        return self.start(begin).profile(free, repeats)
+
+    def profile_launches(
+        self, variant: Variant, io: Sequence[np.ndarray], repeats: int
+    ) -> tuple[float, ...]:
+        """`profile` on a model's arrays, those of states included."""
         size = len(self._manifest.launches)
         seconds = self._ffi.new("double[]", max(size, 1))
         profile = self._library.polyc_profile
         runs = []
         for _ in range(repeats + 1):
-            self._execute(lambda *call: profile(*call, seconds), variant, arrays)
+            self.execute(variant, io, lambda *call: profile(*call, seconds))
             runs.append(list(seconds)[:size])
         return tuple(statistics.median(times) for times in zip(*runs[1:], strict=True))
 
-    def _find_variant(self, arrays: Sequence[Any], named: Mapping[str, Any]) -> Variant:
-        """What is prepared for the sizes of a call."""
-        shapes = [tuple(np.shape(value)) for value in self._binder.arrange(arrays, named)]
-        sizes = measure_sizes(self.name, self.inputs, shapes, self._manifest.sizes)
-        key = tuple(sizes[size.name] for size in self._manifest.sizes)
+    def find_variant(
+        self,
+        arrays: Sequence[Any],
+        named: Mapping[str, Any],
+        known: Mapping[str, int] | None = None,
+    ) -> Variant:
+        """What is prepared for the sizes of a call; `known` are those that states have."""
+        if self._fixed:
+            return self._fixed
+        shapes = [tuple(np.shape(value)) for value in self._free_binder.arrange(arrays, named)]
+        ranges = self._manifest.sizes
+        sizes = measure_sizes(self.name, self._free_inputs, shapes, ranges, known)
+        unknown = [size.name for size in ranges if size.name not in sizes]
+        if unknown:
+            raise ShapeError(
+                f"model {self.name!r}: only states have the sizes {', '.join(unknown)}; say what "
+                "the states begin with"
+            )
+        key = tuple(sizes[size.name] for size in ranges)
         variant = self._variants.get(key)
         if variant is None:
             variant = self._variants[key] = self._make_variant(sizes)
@@ -108,10 +151,13 @@ class CpuModel(CompiledModel):
     def _make_variant(self, sizes: Mapping[str, int]) -> Variant:
         inputs = [
             replace(spec, shape=tuple(sizes[d] if isinstance(d, str) else d for d in spec.shape))
-            for spec in self.inputs
+            for spec in self._free_inputs
         ]
-        shapes = [tuple(evaluate(d, sizes) for d in shape) for shape in self._manifest.shapes]
-        outputs = [replace(s, shape=shape) for s, shape in zip(self.outputs, shapes, strict=True)]
+        shapes = [tuple(evaluate(d, sizes) for d in shape) for shape in self._free_shapes]
+        outputs = [
+            replace(spec, shape=shape)
+            for spec, shape in zip(self.free_outputs, shapes, strict=True)
+        ]
         told = self._ffi.new("int64_t[]", [sizes[s.name] for s in self._manifest.sizes] or [0])
         arena_bytes = self._library.polyc_arena_bytes(told)
         results = (math.prod(s) * o.dtype.itemsize for s, o in zip(shapes, outputs, strict=True))
@@ -121,7 +167,33 @@ class CpuModel(CompiledModel):
                 f"model {self.name!r} needs more memory than a process can address where {known}; "
                 "use smaller sizes"
             )
-        return Variant(Binder(self.name, inputs, outputs), told, arena_bytes)
+        return Variant(Binder(self.name, inputs, outputs), sizes, told, arena_bytes)
+
+    def _split(self, arrays: Sequence[Any]) -> tuple[dict[str, Any], dict[str, Any]]:
+        """(what states begin with, the other inputs), by name; `arrays` are all, in order."""
+        feeds = {spec.name: array for spec, array in zip(self.inputs, arrays, strict=True)}
+        names = [self.inputs[state.input].name for state in self.states]
+        return {name: feeds.pop(name) for name in names}, feeds
+
+    def _call_once(self, arrays: Sequence[Any], out: Arrays | None) -> list[np.ndarray]:
+        """All outputs of one call, with its states as inputs and outputs."""
+        begin, free = self._split(arrays)
+        session = self.start(begin)
+        results = session.run(free)
+        kept = session.state
+        results |= {
+            self.outputs[s.output].name: kept[self.inputs[s.input].name] for s in self.states
+        }
+        ordered = [results[spec.name] for spec in self.outputs]
+        if out is None:
+            return ordered
+        specs = [replace(s, shape=r.shape) for s, r in zip(self.outputs, ordered, strict=True)]
+        given = Binder(self.name, (), specs).check_outputs(
+            (out,) if isinstance(out, np.ndarray) else tuple(out)
+        )
+        for into, result in zip(given, ordered, strict=True):
+            into[...] = result
+        return given
 
     def _take_arena(self, size: int) -> Any:
         try:
@@ -132,12 +204,12 @@ class CpuModel(CompiledModel):
             arena = self._view(allocate_pages(max(size, 1)))
         return arena
 
-    def _execute(self, function: Any, variant: Variant, arrays: Sequence[np.ndarray]) -> None:
+    def execute(self, variant: Variant, arrays: Sequence[np.ndarray], function: Any = None) -> None:
         """Call polyc_run, or a function of its form, on a model's inputs and outputs."""
         arena = self._take_arena(variant.arena_bytes)
         try:
             io = list(map(self._view, arrays))
-            status = function(io, self._weights, arena, variant.sizes, self.threads)
+            status = (function or self._run)(io, self._weights, arena, variant.sizes, self.threads)
         finally:
             self._arenas.append(arena)
         if status < 0:

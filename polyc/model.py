@@ -6,7 +6,7 @@ import os
 from abc import ABC, abstractmethod
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from polyc.build.bundle import Manifest, copy_bundle, read_bundle, read_source
 from polyc.calls import Binder
@@ -14,6 +14,10 @@ from polyc.errors import RuntimeFailure
 from polyc.report.report import Report
 from polyc.sizes import SizeRange
 from polyc.spec import TensorSpec
+from polyc.states import State, states_refused
+
+if TYPE_CHECKING:
+    from polyc.session import Session
 
 
 class CompiledModel(ABC):
@@ -33,6 +37,7 @@ class CompiledModel(ABC):
         self._results = [s.name for s in self.outputs]
         # Where sizes are known only at run time, what depends on them is prepared by call.
         self._binder = Binder(self.name, self.inputs, () if manifest.sizes else self.outputs)
+        self.states: tuple[State, ...] = ()
         self.threads: int = 1
 
     @abstractmethod
@@ -48,6 +53,17 @@ class CompiledModel(ABC):
     @abstractmethod
     def run(self, feeds: Mapping[str, Any]) -> dict[str, Any]:
         """Run the model by name: {input: array} -> {output: array}."""
+
+    def start(self, begin: Mapping[str, Any] | Session | None = None) -> Session:
+        """A session: calls that follow one another, each with the states that the last one left.
+
+        begin: values of states by the names of their inputs; those that are not given are zeros,
+        and empty if they grow. Or a session of another model that keeps the same states, one
+        compiled for other sizes: then both go on with the same memory.
+
+        Raises ShapeError for values that do not fit, UnsupportedOp for a model for a GPU.
+        """
+        raise states_refused("this one is not")
 
     @abstractmethod
     def profile(self, feeds: Mapping[str, Any], repeats: int = 7) -> tuple[float, ...]:

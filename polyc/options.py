@@ -42,6 +42,7 @@ class Options:
         range of float32 and 10 bits of mantissa, and products are summed in float32. On random data
         the error is about 3e-4 of the largest output.
     sizes: what sizes that are known only at run time may be (`polyc.compile(dims=, hint=)`).
+    states: inputs and outputs that are kept from call to call (`polyc.compile(state=)`).
     pinned: keep each thread of a call, but for the caller's own, on one core; otherwise the system
         moves them about the cores that the caller does not run on.
     cc: the C compiler. nvcc: the CUDA compiler.
@@ -61,6 +62,7 @@ class Options:
     dump_dir: Path | None = None
     progress: bool | None = None
     sizes: tuple[SizeRange, ...] = ()
+    states: tuple[tuple[str, str], ...] = ()
     pinned: bool = False
     cc: str = "gcc"
     nvcc: str = "nvcc"

@@ -32,6 +32,7 @@ from polyc.memory.storage import Storage, arrange, row_major
 from polyc.options import Options
 from polyc.report.report import Fallback, NotFused
 from polyc.schedule.cluster import Refusal, find_clusters
+from polyc.scop.bind_states import bind_states
 from polyc.scop.convert_constants import convert_constants
 from polyc.scop.delinearise import delinearise
 from polyc.scop.distribute import distribute
@@ -43,6 +44,7 @@ from polyc.scop.scop import Scop
 from polyc.scop.split_reductions import Grain, split_reductions
 from polyc.sizes import Extent, Parameter, Size, assume, spell_shape
 from polyc.spec import TensorSpec
+from polyc.states import State, find_states, states_refused
 from polyc.target.cuda import CudaTarget
 from polyc.target.machine import Target
 from polyc.trace import Trace
@@ -89,11 +91,12 @@ class Compiled:
 class ClusteredModel:
     """A model after step 5: what each kernel will compute, and how arrays are stored.
 
-    `sizes` are those that are known only at run time.
+    `sizes` are those that are known only at run time; `states` are kept across calls.
     """
 
     graph: Graph
     sizes: tuple[Parameter, ...]
+    states: tuple[State, ...]
     rewrites: tuple[str, ...]
     scop: Scop
     kernels: tuple[StoredKernel, ...]
@@ -168,7 +171,11 @@ def cluster_model(
     with trace.step("import"), assume(options.sizes):
         known = {s.name: s.lower for s in options.sizes if s.lower == s.upper}
         graph = fix_graph(model, known) if isinstance(model, Graph) else import_onnx(model, known)
-        graph, sizes = find_parameters(graph)
+        states, grown = find_states(graph, options.states)
+        with assume(grown):
+            graph, sizes = find_parameters(graph)
+        if states and isinstance(target, CudaTarget):
+            raise states_refused("this one is for a GPU")
         if sizes and isinstance(target, CudaTarget):
             raise NotFixed(
                 f"the sizes {', '.join(size.shown for size in sizes)} are known only at run time, "
@@ -177,12 +184,13 @@ def cluster_model(
             )
 
     with assume(sizes):
-        return _cluster_graph(graph, sizes, target, options, trace, tuned)
+        return _cluster_graph(graph, sizes, states, target, options, trace, tuned)
 
 
 def _cluster_graph(
     graph: Graph,
     sizes: tuple[Parameter, ...],
+    states: tuple[State, ...],
     target: Target | CudaTarget,
     options: Options,
     trace: Trace,
@@ -204,13 +212,14 @@ def _cluster_graph(
 
     # 4. Scop -> Scop: what needs no loop of its own goes. Inlining first: chains become one
     #    statement, which can move into the pieces of its input; copies that are left vanish by
-    #    moving their sources into their targets; then divisions go. Last, when it is known what
-    #    is summed up, long sums are split for threads.
+    #    moving their sources into their targets; then divisions go. When it is known what is
+    #    summed up, long sums are split for threads. Last, states become one array each.
     with trace.step("fuse"):
         scop = remove_frames(scop) if on_gpu else scop
         scop = convert_constants(inline_pointwise(scop, widen_late=on_gpu))
         scop = delinearise(merge_copies(distribute(scop)))
         scop = split_reductions(scop, Grain.of(target))
+        scop, states = bind_states(scop, states)
         trace.dump("scop", scop)
 
     # 5. Scop -> clusters; then the layout of every array, in execution order; then kernels: what
@@ -227,12 +236,15 @@ def _cluster_graph(
         refusals = tuple(r for r in refusals if home[r.producer] != home[r.consumer])
 
     rewrites = tuple(str(note) for note in notes)
-    return ClusteredModel(graph, sizes, rewrites, stored.scop, kernels, stored.opened, refusals)
+    return ClusteredModel(
+        graph, sizes, states, rewrites, stored.scop, kernels, stored.opened, refusals
+    )
 
 
 def _prove_launches(program: Program, scop: Scop, compiled: CompiledKernels) -> tuple[str, ...]:
     """What was proven of the kernels one by one, and of their launches in order."""
-    existing = {n for n, a in program.arrays.items() if a.kind in ("input", "constant")}
+    kinds = ("input", "state", "constant")
+    existing = {n for n, a in program.arrays.items() if a.kind in kinds}
     reads = verify_program([*compiled.touched, _caller(scop)], existing)
     layouts = {k.kernel.name: k.boundary.layouts for k in compiled.kernels}
     arguments = verify_arguments(program, layouts)
@@ -270,6 +282,7 @@ def _program(front: ClusteredModel, compiled: CompiledKernels) -> Program:
         tuple(zip(_specs(front, graph.inputs), scop.inputs, strict=True)),
         tuple(zip(_specs(front, graph.outputs), scop.outputs, strict=True)),
         front.sizes,
+        front.states,
     )
 
 

@@ -173,19 +173,30 @@ def spell_shape(shape: Iterable[Extent]) -> tuple[int | str, ...]:
 
 
 def divide(dividend: Extent, divisor: Extent) -> Extent | None:
-    """The quotient, if the divisor is a number or a single product and leaves no remainder."""
-    ((product, coefficient),) = _terms(divisor) if len(_terms(divisor)) == 1 else (((), 0),)
-    quotient: dict[tuple[str, ...], int] = {}
-    for names, factor in _terms(dividend):
-        rest = list(names)
-        for name in product:
-            if name not in rest:
+    """The quotient, if there is one without a remainder: 32 past + 32 seq by past + seq is 32."""
+    if not _terms(divisor):
+        return None
+    leading, coefficient = max(_terms(divisor), key=_rank)
+    quotient: Extent = 0
+    # Long division: whatever is left, its leading term must be a multiple of the divisor's.
+    rest = dividend
+    while terms := _terms(rest):
+        product, factor = max(terms, key=_rank)
+        names = list(product)
+        for name in leading:
+            if name not in names:
                 return None
-            rest.remove(name)
-        if not coefficient or factor % coefficient:
+            names.remove(name)
+        if factor % coefficient:
             return None
-        quotient[tuple(rest)] = factor // coefficient
-    return _size(quotient)
+        term = _size({tuple(names): factor // coefficient})
+        quotient, rest = quotient + term, rest - term * divisor
+    return quotient
+
+
+def _rank(term: Term) -> tuple[int, tuple[str, ...]]:
+    """An order of terms that multiplication keeps: by degree, then by names."""
+    return len(term[0]), term[0]
 
 
 def bounds(extent: Extent) -> tuple[float, float]:
@@ -223,13 +234,15 @@ class SizeRange:
     """The values that a size may have, and the one that kernels are chosen for.
 
     lower, upper: the first and the last value; upper None: as large as memory allows. hint: by
-    default some value of the range that is typical.
+    default some value of the range that is typical. next: what it is in the next call, where a
+    state grows by it; in the range as well.
     """
 
     name: str
     lower: int = 1
     upper: int | None = None
     hint: int | None = None
+    next: Extent | None = None
 
     def admits(self, value: int) -> bool:
         return self.lower <= value and (self.upper is None or value <= self.upper)
@@ -275,9 +288,18 @@ def estimate(extent: Extent) -> int:
 
 
 def _typical(size: SizeRange) -> int:
-    """The hint; a loop that may run more often than once is not planned to run once."""
+    """The hint; a loop that may run more often than once is not planned to run once.
+
+    A state is planned to have room for a call: what it grows by is at most half of its capacity.
+    """
     least, most = max(size.lower, 2), size.upper or TYPICAL
-    return max(least, min(TYPICAL, most) if size.hint is None else size.hint)
+    for state in assumed_ranges():
+        if state.upper and isinstance(state.next, Size) and size.name in state.next.names:
+            left = state.upper // 2
+            if size.name == state.name:
+                left = state.upper - estimate(state.next - Size.of(size.name))
+            least, most = min(least, max(left, size.lower)), min(most, max(left, size.lower))
+    return max(least, min(TYPICAL if size.hint is None else size.hint, most))
 
 
 PREFIX = "size_"
@@ -303,8 +325,12 @@ class Parameter(SizeRange):
     shown: str = ""
 
     @staticmethod
-    def of(size: SizeRange, identifier: str) -> Parameter:
-        return Parameter(identifier, size.lower, size.upper, size.hint, size.name)
+    def of(size: SizeRange, identifiers: Mapping[str, str]) -> Parameter:
+        """The size under its identifier, as are those in what it will be."""
+        names = {old: Size.of(new) for old, new in identifiers.items()}
+        after = size.next.at(names) if isinstance(size.next, Size) else size.next
+        name = identifiers[size.name]
+        return Parameter(name, size.lower, size.upper, size.hint, after, shown=size.name)
 
 
 def read_sizes(
@@ -333,15 +359,16 @@ def measure_sizes(
     inputs: Iterable[TensorSpec],
     shapes: Sequence[tuple[int, ...]],
     ranges: Iterable[SizeRange] = (),
+    known: Mapping[str, int] | None = None,
 ) -> dict[str, int]:
-    """The size of each symbol, from the shapes of a call's arrays.
+    """The size of each symbol, from the shapes of a call's arrays, and from those that are known.
 
         x: float32[n, 3], of shape (5, 3)   ->   {"n": 5}
 
     Raises ShapeError where a shape does not fit its spec, where two arrays disagree about a size,
-    and for a size that is not in its range.
+    and for a size that is not in its range, now or in the next call.
     """
-    found: dict[str, int] = {}
+    found: dict[str, int] = dict(known or {})
     for spec, shape in zip(inputs, shapes, strict=True):
         fits = len(shape) == len(spec.shape)
         for dim, extent in zip(spec.shape, shape, strict=False):
@@ -349,16 +376,23 @@ def measure_sizes(
                 found.setdefault(dim, extent) if isinstance(dim, str) else dim
             )
         if not fits:
-            known = ", ".join(f"{name} = {size}" for name, size in found.items())
+            where = ", ".join(f"{name} = {size}" for name, size in found.items())
             raise ShapeError(
                 f"model {model!r}, input {spec.name!r} has shape {tuple(shape)}, expected "
-                f"{_show(spec)}{f' where {known}' if known else ''}; reshape it"
+                f"{_show(spec)}{f' where {where}' if where else ''}; reshape it"
             )
     for size in ranges:
-        if size.name in found and not size.admits(found[size.name]):
+        if size.name not in found:
+            continue
+        if not size.admits(found[size.name]):
             raise ShapeError(
                 f"model {model!r} was compiled for {size}, but a call has {size.name} = "
                 f"{found[size.name]}; compile it with a wider range in dims"
+            )
+        if size.next is not None and not size.admits(after := evaluate(size.next, found)):
+            raise ShapeError(
+                f"model {model!r}: after this call {size.name} would be {after}, but states were "
+                f"compiled for {size}; start anew, or compile it with a wider range in dims"
             )
     return found
 

@@ -286,7 +286,7 @@ def rewrite(place: Path, old: str, new: str) -> None:
 @pytest.mark.parametrize(
     ("old", "new", "error", "message"),
     [
-        ('"format": 4', '"format": 99', InvalidModel, "has format 99"),
+        ('"format": 5', '"format": 99', InvalidModel, "has format 99"),
         ('"arena_bytes": 64', '"arena_bytes": "x"', InvalidModel, "malformed"),
         ('"weights_bytes": 128', '"weights_bytes": 64', InvalidModel, "holds 128 bytes"),
         ('"features": [', '"features": ["time_travel", ', BuildError, "CPU with time_travel"),

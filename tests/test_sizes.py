@@ -57,6 +57,21 @@ def test_what_is_decided_holds_for_all_values(a, b, values):
             assert symbolic() == plain
 
 
+def test_sums_divide_sums():
+    assert divide(n * 32 + m * 32, n + m) == 32
+    assert divide(n * n + n * m * 2 + m * m, n + m) == n + m
+    assert divide(n * n + m * m, n + m) is None
+
+
+def test_kernels_are_chosen_for_calls_that_leave_room():
+    """A state that grows by m: in the next call n is n + m, which is at most 64."""
+    sizes = [SizeRange("n", 0, 64, 60, n + m), SizeRange("m", 1, 64)]
+    with assume(sizes):
+        assert (estimate(n), estimate(m)) == (32, 32)
+    with assume([sizes[0], SizeRange("m", 1, 64, 1)]):
+        assert (estimate(n), estimate(m)) == (60, 2)
+
+
 def test_what_depends_on_the_value_is_refused():
     for ask in (lambda: n > 5, lambda: int(n), lambda: range(n), lambda: n // 2, lambda: 7 // n,
                 lambda: [1, 2][n], lambda: bool(n - 1)):  # fmt: skip

@@ -121,16 +121,23 @@ class LaunchAccess:
 def verify_program(launches: Sequence[LaunchAccess], initialised: Collection[str]) -> int:
     """Every read of a launch is covered by earlier launches' writes; gives the number of reads.
 
-    `initialised` are the arrays that exist beforehand: inputs and constants. The program's outputs
-    are covered as well if a last launch, the caller's, reads them in full.
+    `initialised` are the arrays that exist beforehand: inputs, constants and states. Of a state,
+    what is written in a call is read after that, or by the launch itself, whose own proof says in
+    which order: `bind_states` leaves no other read of an element that is going to be overwritten.
+    The program's outputs are covered as well if a last launch, the caller's, reads them in full.
     """
     written: dict[str, isl.Set] = {}
+    changing = _written_states(launches, initialised)
     checked = 0
     for launch in launches:
         for array, elements in launch.reads.items():
-            if array in initialised:
+            if array in initialised and array not in changing:
                 continue
             wanted = elements.set_tuple_name(array)
+            if array in changing:
+                wanted = wanted.intersect(changing[array])
+                if array in launch.writes:
+                    wanted = wanted.subtract(launch.writes[array].set_tuple_name(array))
             known = written.get(array, isl.Set.empty(wanted.space))
             if not wanted.is_subset(known):
                 missing = show_first(wanted.subtract(known))
@@ -140,6 +147,18 @@ def verify_program(launches: Sequence[LaunchAccess], initialised: Collection[str
             new = elements.set_tuple_name(array)
             written[array] = written[array].union(new).coalesce() if array in written else new
     return checked
+
+
+def _written_states(
+    launches: Sequence[LaunchAccess], initialised: Collection[str]
+) -> dict[str, isl.Set]:
+    """What a call writes of the arrays that exist beforehand."""
+    found: dict[str, isl.Set] = {}
+    for launch in launches:
+        for array in launch.writes.keys() & set(initialised):
+            new = launch.writes[array].set_tuple_name(array)
+            found[array] = found[array].union(new) if array in found else new
+    return found
 
 
 def verify_arguments(program: Program, layouts: Mapping[str, Sequence[Storage]]) -> int:

@@ -26,12 +26,13 @@ from polyc.errors import InvalidModel
 from polyc.report.report import Report
 from polyc.sizes import Extent, Size, SizeRange
 from polyc.spec import TensorSpec
+from polyc.states import State
 
 if TYPE_CHECKING:
     from polyc.codegen.program import Program
     from polyc.memory.plan import Plan
 
-FORMAT = 4
+FORMAT = 5
 MANIFEST_FILE = "manifest.json"
 WEIGHTS_FILE = "weights.bin"
 SOURCE_FOLDER = "source"
@@ -46,7 +47,8 @@ class Manifest:
     `launches`: the kernel and the graph nodes of each launch; `fallible`: the positions of those
     that may meet an index out of range; `consulted`: the tuned parameters that were asked for, as
     they were found (`tuning.store.spell_choices`): with others this is another model. `sizes`:
-    those that are known only at run time, as a call is told them; `shapes`: those of the outputs.
+    those that are known only at run time, as a call is told them; `shapes`: those of the outputs;
+    `states`: what is kept across calls.
     """
 
     name: str
@@ -64,6 +66,7 @@ class Manifest:
     fallible: tuple[int, ...] = ()
     sizes: tuple[SizeRange, ...] = ()
     shapes: tuple[tuple[Extent, ...], ...] = ()
+    states: tuple[State, ...] = ()
 
     @property
     def workspace_bytes(self) -> int:
@@ -86,8 +89,9 @@ class Manifest:
             "consulted": dict(self.consulted),
             "platform": self.platform,
             "fallible": list(self.fallible),
-            "sizes": [[s.name, s.lower, s.upper, s.hint] for s in self.sizes],
+            "sizes": [_size_to_json(s) for s in self.sizes],
             "shapes": [[_extent_to_json(d) for d in shape] for shape in self.shapes],
+            "states": [[s.input, s.output, s.axis, s.capacity, s.in_place] for s in self.states],
         }
 
     @staticmethod
@@ -106,8 +110,9 @@ class Manifest:
             dict(data["consulted"]),
             str(data["platform"]),
             tuple(map(int, data["fallible"])),
-            tuple(SizeRange(*size) for size in data["sizes"]),
+            tuple(map(_size_from_json, data["sizes"])),
             tuple(tuple(map(_extent_from_json, shape)) for shape in data["shapes"]),
+            tuple(State(*state) for state in data["states"]),
         )
 
 
@@ -120,15 +125,22 @@ def make_manifest(
 ) -> Manifest:
     """The manifest of a planned program; `machine` are its fields that say where it runs."""
     names: dict[str, Extent] = {s.name: Size.of(s.shown) for s in program.sizes}
-    outputs = (program.arrays[name].storage.shape for _, name in program.outputs)
+
+    def shown(extent: Extent) -> Extent:
+        return extent.at(names) if isinstance(extent, Size) else extent
+
+    shapes = [tuple(map(shown, program.arrays[n].storage.shape)) for _, n in program.outputs]
+    sizes = [
+        SizeRange(s.shown, s.lower, s.upper, s.hint, None if s.next is None else shown(s.next))
+        for s in program.sizes
+    ]
     return Manifest(
         name=program.name,
         inputs=tuple(spec for spec, _ in program.inputs),
         outputs=tuple(spec for spec, _ in program.outputs),
-        sizes=tuple(SizeRange(s.shown, s.lower, s.upper, s.hint) for s in program.sizes),
-        shapes=tuple(
-            tuple(d.at(names) if isinstance(d, Size) else d for d in shape) for shape in outputs
-        ),
+        sizes=tuple(sizes),
+        shapes=tuple(shapes),
+        states=program.states,
         arena_bytes=plan.arena_bytes,
         weights_bytes=plan.weights_bytes,
         launches=tuple((launch.kernel, launch.origin) for launch in program.launches),
@@ -219,6 +231,16 @@ def copy_bundle(folder: Path, destination: Path) -> None:
         if destination.exists():
             destination.rename(Path(draft) / "old")
         copy.rename(destination)
+
+
+def _size_to_json(size: SizeRange) -> list[Any]:
+    after = None if size.next is None else _extent_to_json(size.next)
+    return [size.name, size.lower, size.upper, size.hint, after]
+
+
+def _size_from_json(data: list[Any]) -> SizeRange:
+    name, lower, upper, hint, after = data
+    return SizeRange(name, lower, upper, hint, None if after is None else _extent_from_json(after))
 
 
 def _extent_to_json(extent: Extent) -> Any:

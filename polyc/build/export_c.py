@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from string import Template
 
 from polyc.build.bundle import WEIGHTS_FILE, Manifest
@@ -34,6 +35,8 @@ def print_interface(manifest: Manifest) -> str:
         model=comment(manifest.name),
         inputs="\n".join(describe(manifest.inputs, 0)) or "     none",
         outputs="\n".join(describe(manifest.outputs, len(manifest.inputs))),
+        states=print_states(manifest),
+        kept=", but for states" if manifest.states else "",
         input_count=len(manifest.inputs),
         output_count=len(manifest.outputs),
         arena=arena,
@@ -51,8 +54,11 @@ def print_example(manifest: Manifest) -> str:
     told = "(sizes)" if manifest.sizes else ""
     with assume(manifest.sizes):
         values = [str(estimate(Size.of(s.name))) for s in manifest.sizes]
+    kept = {first + s.output: s.input for s in manifest.states if s.in_place}
     allocations = [
-        f"    io[{k}] = allocate({name.upper()}_IO_{k}_BYTES{told});"
+        f"    io[{k}] = io[{kept[k]}];"
+        if k in kept
+        else f"    io[{k}] = allocate({name.upper()}_IO_{k}_BYTES{told});"
         for k in range(first + len(manifest.outputs))
     ]
     shows = []
@@ -74,6 +80,26 @@ def print_example(manifest: Manifest) -> str:
     )
 
 
+def print_states(manifest: Manifest) -> str:
+    """What a caller must do from call to call, in the header's comment."""
+    if not manifest.states:
+        return ""
+    lines = ["   States, which a call leaves to the next one:"]
+    for state in manifest.states:
+        into, out = state.input, len(manifest.inputs) + state.output
+        line = f"     io[{out}] = io[{into}]: one array"
+        if not state.in_place:
+            line = f"     io[{out}] and io[{into}] change places after each call"
+        if state.axis is not None:
+            line += f", with room for {state.capacity} in dimension {state.axis}"
+        lines.append(line)
+    for told in manifest.sizes:
+        if told.next is not None:
+            name, after = comment(told.name), re.sub(r"[^A-Za-z0-9_ +*-]", "_", str(told.next))
+            lines.append(f"     {name} is {after} in the next call, and at most {told.upper}")
+    return "\n".join([*lines, ""])
+
+
 def print_makefile(manifest: Manifest) -> str:
     """Rules for a static and a shared library and for the example."""
     return _MAKEFILE.substitute(
@@ -92,8 +118,8 @@ _INTERFACE = Template("""/* $model, compiled by polyc.
 $inputs
    Outputs, row-major:
 $outputs
-
-   io       the inputs, then the outputs; no output may overlap another array
+$states
+   io       the inputs, then the outputs; no output may overlap another array$kept
    weights  the contents of weights.bin, aligned to 64 bytes
    arena    memory that the model works in, aligned to 64 bytes; its contents do not matter; calls
             that run at the same time need one each

@@ -51,11 +51,13 @@ def size(shape: Sequence[Extent], told: Sequence[SizeRange] = ()) -> str:
 
 
 def list_shapes(manifest: Manifest) -> list[tuple[TensorSpec, tuple[Extent, ...]]]:
-    """Each input and output with its shape."""
-    inputs = [
+    """Each input and output with its shape; of a state that grows, that of its memory."""
+    inputs: list[tuple[Extent, ...]] = [
         tuple(Size.of(d) if isinstance(d, str) else d for d in spec.shape)
         for spec in manifest.inputs
     ]
+    for state in manifest.states:
+        inputs[state.input] = state.stored(inputs[state.input])
     specs = (*manifest.inputs, *manifest.outputs)
     return list(zip(specs, (*inputs, *manifest.shapes), strict=True))
 

@@ -93,7 +93,7 @@ def find_copies(program: Program, places: dict[str, str]) -> list[tuple[int, str
                 f"output {spec.name!r} of shape {list(spec.shape)} is stored as "
                 f"{list(array.storage.shape)}; outputs must be stored row-major"
             )
-        if places[name] != f"io[{position}]":
+        if places[name] != f"io[{position}]" and position not in program.in_place:
             copies.append((position, places[name], print_extent(byte_size(array))))
     return copies
 
@@ -114,13 +114,22 @@ def print_arguments(
 
 
 def print_overlap(program: Program) -> str:
-    """A function: does an array of the caller lie where an earlier one does?
+    """A function: does an output of the caller lie where an earlier array does?
 
-    Inputs may share memory.
+    Inputs may share memory. A state in place must lie where its input does.
     """
     told = "".join(f"{line}\n" for line in print_sizes(program, "sizes", "    "))
     names = [name for _, name in (*program.inputs, *program.outputs)]
     sizes = ", ".join(print_extent(byte_size(program.arrays[name])) for name in names)
+    home, elsewhere = "", ""
+    if program.in_place:
+        homes = ", ".join(str(program.in_place.get(k, -1)) for k in range(len(names)))
+        home = f"""\
+    static const int homes[] = {{{homes}}}; /* where a state is kept */
+    if (homes[k] >= 0 && io[homes[k]] != io[k])
+        return 1;
+"""
+        elsewhere = "j != homes[k] && "
     return f"""\
 enum {{ INPUTS = {len(program.inputs)}, OUTPUTS = {len(program.outputs)} }};
 
@@ -129,9 +138,9 @@ static int overlaps(void *const *io, int k, const i64 *sizes)
     (void)sizes;
 {told}    const size_t io_bytes[] = {{{sizes or 0}}};
     const char *const first = (const char *)io[k], *const last = first + io_bytes[k];
-    for (int j = 0; j < k; j++) {{
+{home}    for (int j = 0; j < k; j++) {{
         const char *const other = (const char *)io[j];
-        if (io_bytes[j] && io_bytes[k] && other < last && first < other + io_bytes[j])
+        if ({elsewhere}io_bytes[j] && io_bytes[k] && other < last && first < other + io_bytes[j])
             return 1;
     }}
     return 0;

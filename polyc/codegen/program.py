@@ -12,6 +12,7 @@ from polyc.memory.storage import Storage
 from polyc.scop.scop import Kind
 from polyc.sizes import Extent, Parameter
 from polyc.spec import TensorSpec
+from polyc.states import State
 
 
 @dataclass(frozen=True)
@@ -50,7 +51,8 @@ class Program:
     """Distinct kernels, their launches in execution order, and every array they touch.
 
     `inputs` and `outputs` pair the caller's view with the array that holds it, in the graph's
-    order. `sizes` are those known only at run time: what a call is told, in this order.
+    order. `sizes` are those known only at run time: what a call is told, in this order. The input
+    and the output of a state in place are one array.
     """
 
     name: str
@@ -60,3 +62,9 @@ class Program:
     inputs: tuple[tuple[TensorSpec, str], ...]
     outputs: tuple[tuple[TensorSpec, str], ...]
     sizes: tuple[Parameter, ...] = ()
+    states: tuple[State, ...] = ()
+
+    @property
+    def in_place(self) -> dict[int, int]:
+        """Position of an output among inputs and outputs -> that of the input where it lies."""
+        return {len(self.inputs) + s.output: s.input for s in self.states if s.in_place}

@@ -1,4 +1,4 @@
-"""Sizes known only at run time, as the command line says them."""
+"""Sizes known only at run time and states, as the command line says them."""
 
 from __future__ import annotations
 
@@ -28,3 +28,14 @@ def parse_sizes(texts: Sequence[str] | None) -> dict[str, Any]:
         if typical is not None:
             hint[name] = int(typical)
     return {"dims": dims, "hint": hint}
+
+
+def parse_states(texts: Sequence[str] | None) -> dict[str, str]:
+    """["past=present"] -> the argument `state` of `polyc.compile`."""
+    state = {}
+    for text in texts or ():
+        name, _, result = text.partition("=")
+        if not name or not result:
+            raise InvalidModel(f"--state {text!r} is not of the form INPUT=OUTPUT")
+        state[name] = result
+    return state

@@ -55,7 +55,7 @@ def find_parameters(graph: Graph) -> tuple[Graph, tuple[Parameter, ...]]:
     """
     shapes = (graph.tensors[name].shape for name in graph.inputs)
     names = identify(sorted(set().union(*map(names_in, shapes))))
-    parameters = tuple(Parameter.of(assumed_range(n), names[n]) for n in names)
+    parameters = tuple(Parameter.of(assumed_range(n), names) for n in names)
     return (_rename_sizes(graph, names) if names else graph), parameters
 
 

@@ -94,7 +94,9 @@ class _Store:
             n for n, a in self.arrays.items() if a.kind == "temporary" and users[n] == 1
         )
         self.decided: Mapping[str, Storage] = {
-            n: row_major(a) for n, a in self.arrays.items() if a.kind in ("input", "output")
+            n: row_major(a)
+            for n, a in self.arrays.items()
+            if a.kind in ("input", "output", "state")
         }
         self.waiting: dict[str, list[int]] = {}
         self.stored: dict[int, list[StoredCluster]] = {}

@@ -42,12 +42,14 @@ def spell(extent: Extent) -> str:
 
 
 def conditions() -> list[str]:
-    """The ranges of all sizes of the model: "1 <= size_n <= 2048"."""
+    """What holds for the sizes of the model: "1 <= size_n <= 2048", and so in the next call."""
     found = []
     for size in assumed_ranges():
         found.append(f"{size.lower} <= {size.name}")
         if size.upper is not None:
             found.append(f"{size.name} <= {size.upper}")
+        if size.next is not None:
+            found.append(f"{spell(size.next)} <= {size.upper}")
     return found
 
 

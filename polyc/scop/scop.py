@@ -25,7 +25,7 @@ from polyc.poly.show import show_function
 from polyc.scop.expr import Expr, Load, loads, show
 from polyc.sizes import estimate
 
-Kind = Literal["input", "output", "constant", "temporary"]
+Kind = Literal["input", "output", "state", "constant", "temporary"]
 Reduction = Literal["add", "mul", "max", "min", "and", "or"]
 
 
@@ -33,8 +33,9 @@ Reduction = Literal["add", "mul", "max", "min", "and", "or"]
 class Array:
     """Storage that statements read and write.
 
-    `value` is the content of a constant. Inputs and outputs are laid out row-major over `shape`, as
-    the caller's arrays are; how the others are stored is decided later (`memory/layout.py`).
+    `value` is the content of a constant. Inputs, outputs and states, which are both, are laid out
+    row-major over `shape`, as the caller's arrays are; how the others are stored is decided later
+    (`memory/layout.py`).
     `is_partial`: partial results of a reduction, which are there to be computed in parallel.
     """
 

@@ -85,6 +85,12 @@ _STAND_IN = (1 << 61) - 1
 
 def _without_sizes(old: Sequence[int], new: Sequence[int]) -> tuple[list[int], list[int]]:
     """The dimensions of a group, with a number for the one size in it."""
+    sizes = {n for n in (*old, *new) if isinstance(n, Size)}
+    if len(sizes) == 1:  # of however many names: nothing looks inside
+        return (
+            [_STAND_IN if n in sizes else n for n in old],
+            [_STAND_IN if n in sizes else n for n in new],
+        )
     values = dict.fromkeys(names_in((*old, *new)), _STAND_IN)
     if len(values) > 1:
         raise _regroups(old, new)
