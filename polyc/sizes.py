@@ -381,9 +381,7 @@ def measure_sizes(
                 f"model {model!r}, input {spec.name!r} has shape {tuple(shape)}, expected "
                 f"{_show(spec)}{f' where {where}' if where else ''}; reshape it"
             )
-    for size in ranges:
-        if size.name not in found:
-            continue
+    for size in (size for size in ranges if size.name in found):
         if not size.admits(found[size.name]):
             raise ShapeError(
                 f"model {model!r} was compiled for {size}, but a call has {size.name} = "
