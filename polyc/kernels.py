@@ -20,6 +20,7 @@ from polyc.mapping.stored_kernel import StoredKernel
 from polyc.options import Options
 from polyc.scop.expr import Load
 from polyc.scop.scop import Scop, Statement
+from polyc.sizes import assume
 from polyc.target.cuda import CudaTarget
 from polyc.target.machine import Target
 from polyc.trace import Trace
@@ -56,10 +57,11 @@ def compile_kernels(
         signature = one.spell(scop.arrays)
         if signature not in kernels:
             name = f"k{len(kernels)}_{one.body[-1].name.removeprefix('S_')}"
-            if isinstance(target, CudaTarget):
-                kernels[signature] = compile_for_cuda(name, one, scop, target, options, trace)
-            else:
-                kernels[signature] = compile_for_cpu(name, one, scop, target, options, trace)
+            with assume([one.step] if one.step else []):
+                if isinstance(target, CudaTarget):
+                    kernels[signature] = compile_for_cuda(name, one, scop, target, options, trace)
+                else:
+                    kernels[signature] = compile_for_cpu(name, one, scop, target, options, trace)
             emit(kernels[signature])
         compiled = kernels[signature]
         boundary = compiled.boundary
@@ -73,12 +75,13 @@ def compile_kernels(
                 compiled.flops,
                 compiled.bytes,
                 _copies(one.body),
+                one.step,
             )
         )
         reads = {arguments[k]: elements for k, elements in boundary.reads.items()}
         writes = {arguments[k]: elements for k, elements in boundary.writes.items()}
         scratch = one.private.intersection(arguments)
-        touched.append(LaunchAccess(compiled.kernel.name, reads, writes, scratch))
+        touched.append(LaunchAccess(compiled.kernel.name, reads, writes, scratch, one.step))
     return CompiledKernels(tuple(kernels.values()), tuple(launches), tuple(touched))
 
 

@@ -19,6 +19,7 @@ from polyc.graph.ir import Graph
 from polyc.graph.onnx_import import import_onnx
 from polyc.graph.simplify import simplify
 from polyc.graph.sizes import find_parameters
+from polyc.graph.unroll_steps import unroll_steps
 from polyc.graph.widen import PRODUCTS, widen
 from polyc.kernels import CompiledKernels, Emit, compile_kernels, ignore
 from polyc.mapping.cuda.fuse_rows import fuse_rows
@@ -176,6 +177,7 @@ def cluster_model(
             graph, sizes = find_parameters(graph)
         if states and isinstance(target, CudaTarget):
             raise states_refused("this one is for a GPU")
+        graph = unroll_steps(graph, everything=isinstance(target, CudaTarget))
         if sizes and isinstance(target, CudaTarget):
             raise NotFixed(
                 f"the sizes {', '.join(size.shown for size in sizes)} are known only at run time, "

@@ -251,6 +251,17 @@ class SizeRange:
         return f"{self.name} {self.lower} to {self.upper or 'any'}"
 
 
+@dataclass(frozen=True)
+class Step(SizeRange):
+    """The number of a step of a loop around kernels: 0 to `steps` - 1, known like a size."""
+
+    steps: Extent = 1
+
+    @staticmethod
+    def of(name: str, steps: Extent) -> Step:
+        return Step(name, 0, None if isinstance(steps, Size) else steps - 1, 0, steps)
+
+
 TYPICAL = 128
 """What kernels are chosen for where nobody says: tokens, rows, images."""
 
@@ -267,9 +278,21 @@ def assume(ranges: Iterable[SizeRange]) -> Iterator[None]:
         _ASSUMED.reset(token)
 
 
+@contextmanager
+def forget_steps() -> Iterator[None]:
+    """Inside, nothing is assumed of the numbers of steps."""
+    known = _ASSUMED.get() or {}
+    token = _ASSUMED.set({n: r for n, r in known.items() if not isinstance(r, Step)})
+    try:
+        yield
+    finally:
+        _ASSUMED.reset(token)
+
+
 def assumed_range(name: str) -> SizeRange:
-    """What a size may be; at least 1 where nothing was said."""
-    return (_ASSUMED.get() or {}).get(name) or SizeRange(name)
+    """What a size may be; at least 1 where nothing was said, and a step's number at least 0."""
+    least = 0 if name.startswith(STEP) else 1
+    return (_ASSUMED.get() or {}).get(name) or SizeRange(name, least)
 
 
 def assumed_ranges() -> tuple[SizeRange, ...]:
@@ -292,6 +315,8 @@ def _typical(size: SizeRange) -> int:
 
     A state is planned to have room for a call: what it grows by is at most half of its capacity.
     """
+    if size.name.startswith(STEP):
+        return 0  # which every loop has
     least, most = max(size.lower, 2), size.upper or TYPICAL
     for state in assumed_ranges():
         if state.upper and isinstance(state.next, Size) and size.name in state.next.names:
@@ -303,7 +328,8 @@ def _typical(size: SizeRange) -> int:
 
 
 PREFIX = "size_"
-"""What the names of sizes in integer sets and in C begin with, and nothing else does."""
+STEP = "step_"
+"""What the names of sizes, and of steps, begin with in integer sets and in C; nothing else does."""
 
 
 def identify(names: Iterable[str]) -> dict[str, str]:

@@ -56,7 +56,7 @@ from polyc.codegen.loopnest import (
 )
 from polyc.poly.parameters import PARAM, assumptions
 from polyc.scop.scop import Scop, Statement
-from polyc.sizes import PREFIX
+from polyc.sizes import PREFIX, STEP
 
 IN, SET = isl.dim_type.in_, isl.dim_type.set
 
@@ -254,7 +254,7 @@ def _compile(index: Affine, space: isl.Space) -> isl.PwAff:
     linear = linear.set_constant_val(index.constant)
     others = []
     for atom, coefficient in index.terms:
-        if isinstance(atom, Var) and atom.name.startswith(PREFIX):
+        if isinstance(atom, Var) and atom.name.startswith((PREFIX, STEP)):
             position = space.find_dim_by_name(PARAM, atom.name)
             linear = linear.add_coefficient_val(PARAM, position, coefficient)
         elif isinstance(atom, Var):

@@ -8,8 +8,8 @@ on relations that are rebuilt from the loops alone; nothing is taken from the pl
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
 from itertools import product
 
 import islpy as isl
@@ -21,6 +21,7 @@ from polyc.analysis.dependences import Dependences, maps
 from polyc.analysis.legality import check_completeness, check_order
 from polyc.analysis.locality import check_locals
 from polyc.analysis.proof import Proof
+from polyc.analysis.steps import by_loop, in_any_step, in_earlier_steps
 from polyc.analysis.threads import Phases
 from polyc.analysis.timemap import Execution, compute_executions
 from polyc.analysis.witness import illegal, show_first, show_first_pair
@@ -29,6 +30,10 @@ from polyc.codegen.program import Program
 from polyc.memory.plan import Slot
 from polyc.memory.storage import Storage
 from polyc.scop.scop import Scop
+from polyc.sizes import Step
+
+Elements = dict[str, isl.Set]
+"""Array -> elements, under the array's name."""
 
 
 def verify_kernel(
@@ -105,12 +110,14 @@ class LaunchAccess:
     """What one launch reads of earlier launches' results, and what it writes; by program array.
 
     `scratch` are arrays that no other launch touches, but that take memory which others may have.
+    In a loop over steps the sets are those of step `step.name`, one of their parameters.
     """
 
     name: str
     reads: Mapping[str, isl.Set]  # A
     writes: Mapping[str, isl.Set]  # A
     scratch: frozenset[str] = frozenset()
+    step: Step | None = None
 
     @property
     def arrays(self) -> frozenset[str]:
@@ -125,40 +132,87 @@ def verify_program(launches: Sequence[LaunchAccess], initialised: Collection[str
     what is written in a call is read after that, or by the launch itself, whose own proof says in
     which order: `bind_states` leaves no other read of an element that is going to be overwritten.
     The program's outputs are covered as well if a last launch, the caller's, reads them in full.
+
+    In a loop over steps, what an earlier step wrote counts only if no step writes it again: then it
+    is the last value. All else must have been written earlier in the same step, and is lost behind
+    the loop.
     """
-    written: dict[str, isl.Set] = {}
-    changing = _written_states(launches, initialised)
+    there = _Written(launches, initialised)
     checked = 0
-    for launch in launches:
-        for array, elements in launch.reads.items():
-            if array in initialised and array not in changing:
-                continue
-            wanted = elements.set_tuple_name(array)
-            if array in changing:
-                wanted = wanted.intersect(changing[array])
-                if array in launch.writes:
-                    wanted = wanted.subtract(launch.writes[array].set_tuple_name(array))
-            known = written.get(array, isl.Set.empty(wanted.space))
-            if not wanted.is_subset(known):
-                missing = show_first(wanted.subtract(known))
-                raise illegal(f"launch {launch.name}", f"it reads {array} unwritten", missing)
-            checked += 1
-        for array, elements in launch.writes.items():
-            new = elements.set_tuple_name(array)
-            written[array] = written[array].union(new).coalesce() if array in written else new
+    for step, group in by_loop(launches):
+        if step is None:
+            for launch in group:
+                checked += there.check(launch, there.written)
+                _add(there.written, _named(launch.writes))
+            continue
+        every = _unite(group)
+        earlier = {a: in_earlier_steps(e, step) for a, e in every.items()}
+        kept = {a for a in every if _is_kept(every[a], earlier[a], there.written.get(a))}
+        now: Elements = {}
+        for launch in group:
+            known = {a: e for a, e in there.written.items() if a not in every or a in kept}
+            _add(known, {a: e for a, e in earlier.items() if a in kept})
+            _add(known, now)
+            checked += there.check(launch, known)
+            _add(now, _named(launch.writes))
+        for array in every.keys() - kept:
+            there.written.pop(array, None)
+        _add(there.written, {a: in_any_step(every[a], step) for a in kept})
     return checked
 
 
-def _written_states(
-    launches: Sequence[LaunchAccess], initialised: Collection[str]
-) -> dict[str, isl.Set]:
-    """What a call writes of the arrays that exist beforehand."""
-    found: dict[str, isl.Set] = {}
+class _Written:
+    """What has been written so far; and of the arrays that exist beforehand, what ever is."""
+
+    def __init__(self, launches: Sequence[LaunchAccess], initialised: Collection[str]) -> None:
+        self.written: Elements = {}
+        self._initialised = initialised
+        self._changing: Elements = {}
+        for step, group in by_loop(launches):
+            for array, elements in _unite(group).items():
+                if array in initialised:
+                    every = in_any_step(elements, step) if step else elements
+                    _add(self._changing, {array: every})
+
+    def check(self, launch: LaunchAccess, known: Elements) -> int:
+        """All reads of a launch are of elements that are known to be written; their number."""
+        checked = 0
+        writes = _named(launch.writes)
+        for array, wanted in _named(launch.reads).items():
+            if array in self._initialised and array not in self._changing:
+                continue
+            if array in self._changing:
+                wanted = wanted.intersect(self._changing[array])
+                if array in writes and launch.step is None:
+                    wanted = wanted.subtract(writes[array])
+            missing = wanted.subtract(known.get(array, isl.Set.empty(wanted.space)))
+            if not missing.is_empty():
+                rule = f"it reads {array} unwritten"
+                raise illegal(f"launch {launch.name}", rule, show_first(missing))
+            checked += 1
+        return checked
+
+
+def _is_kept(elements: isl.Set, earlier: isl.Set, before: isl.Set | None) -> bool:
+    """Whether what a step writes was never written before: so that it stays what it is."""
+    return bool(elements.is_disjoint(earlier) and (before is None or elements.is_disjoint(before)))
+
+
+def _unite(launches: Iterable[LaunchAccess]) -> Elements:
+    """All that they write."""
+    total: Elements = {}
     for launch in launches:
-        for array in launch.writes.keys() & set(initialised):
-            new = launch.writes[array].set_tuple_name(array)
-            found[array] = found[array].union(new) if array in found else new
-    return found
+        _add(total, _named(launch.writes))
+    return total
+
+
+def _named(sets: Mapping[str, isl.Set]) -> Elements:
+    return {array: elements.set_tuple_name(array) for array, elements in sets.items()}
+
+
+def _add(total: Elements, new: Elements) -> None:
+    for array, elements in new.items():
+        total[array] = total[array].union(elements).coalesce() if array in total else elements
 
 
 def verify_arguments(program: Program, layouts: Mapping[str, Sequence[Storage]]) -> int:
@@ -215,33 +269,58 @@ def verify_barriers(
 
     `barriers` are the positions of the launches that have one in front. Bernstein's conditions for
     every pair without a barrier between: neither writes an element that the other touches, and no
-    array of one lies where another array of the other does. Gives the number of pairs.
+    array of one lies where another array of the other does. In a loop over steps the launches
+    behind its last barrier meet those in front of its first in the next step, or any later one if
+    there is no barrier. Gives the number of pairs.
     """
     where = {slot.array: slot for slot in slots}
     pairs = 0
     for k, launch in enumerate(launches):
         first = max((b for b in barriers if b <= k), default=0)
         for other in launches[first:k]:
-            together = f"launches {other.name} and {launch.name}"
-            rule = "no barrier stands between them, but"
-            for some, others in (
-                (launch.writes, other.writes),
-                (launch.writes, other.reads),
-                (launch.reads, other.writes),
-            ):
-                for array in some.keys() & others.keys():
-                    common = some[array].set_tuple_name(array)
-                    common = common.intersect(others[array].set_tuple_name(array))
-                    if not common.is_empty():
-                        raise illegal(
-                            together, f"{rule} one writes what both touch", show_first(common)
-                        )
-            for a, b in product(launch.arrays, other.arrays):
-                if a != b and a in where and b in where and _common_bytes(where[a], where[b]):
-                    shared = f"{_extent(where[a])} and {_extent(where[b])} overlap"
-                    raise illegal(together, f"{rule} {shared}")
+            _check_apart(launch, other, where)
             pairs += 1
+    start = 0
+    for step, group in by_loop(launches):
+        end = start + len(group)
+        inside = [b for b in barriers if start <= b < end]
+        for other in group[max(inside, default=start) - start :] if step else ():
+            for launch in group[: min(inside, default=end) - start]:
+                _check_apart(launch, _in_earlier_steps(other), where)
+                pairs += 1
+        start = end
     return pairs
+
+
+def _check_apart(launch: LaunchAccess, other: LaunchAccess, where: Mapping[str, Slot]) -> None:
+    """Bernstein's conditions for two launches."""
+    together = f"launches {other.name} and {launch.name}"
+    rule = "no barrier stands between them, but"
+    for some, others in (
+        (launch.writes, other.writes),
+        (launch.writes, other.reads),
+        (launch.reads, other.writes),
+    ):
+        for array in some.keys() & others.keys():
+            common = some[array].set_tuple_name(array)
+            common = common.intersect(others[array].set_tuple_name(array))
+            if not common.is_empty():
+                raise illegal(together, f"{rule} one writes what both touch", show_first(common))
+    for a, b in product(launch.arrays, other.arrays):
+        if a != b and a in where and b in where and _common_bytes(where[a], where[b]):
+            shared = f"{_extent(where[a])} and {_extent(where[b])} overlap"
+            raise illegal(together, f"{rule} {shared}")
+
+
+def _in_earlier_steps(launch: LaunchAccess) -> LaunchAccess:
+    """The launch as any earlier step made it."""
+    step = launch.step
+    assert step is not None
+    sets = [
+        {a: in_earlier_steps(elements, step) for a, elements in accesses.items()}
+        for accesses in (launch.reads, launch.writes)
+    ]
+    return replace(launch, reads=sets[0], writes=sets[1])
 
 
 def _common_bytes(one: Slot, other: Slot) -> range:

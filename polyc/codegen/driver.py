@@ -16,7 +16,8 @@ where `place_barriers` found that a launch depends on one before it.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator
+from collections.abc import Collection, Iterable, Iterator
+from itertools import groupby
 
 from polyc.build.runtime_files import HEADER, POOL_HEADER
 from polyc.codegen.host_text import (
@@ -26,6 +27,7 @@ from polyc.codegen.host_text import (
     identifier,
     pointer_type,
     print_arguments,
+    print_extent,
     print_measure,
     print_overlap,
     print_regions,
@@ -34,7 +36,7 @@ from polyc.codegen.host_text import (
 from polyc.codegen.loopnest import Kernel
 from polyc.codegen.program import Launch, Program
 from polyc.memory.plan import Plan
-from polyc.sizes import ADDRESS_LIMIT
+from polyc.sizes import ADDRESS_LIMIT, Step, estimate
 
 DRIVER_FILE = "driver.c"
 
@@ -49,8 +51,15 @@ _SIGNATURE = "void *const *io, const void *weights, void *arena, const i64 *size
 
 def is_worth_sharing(program: Program) -> bool:
     """Whether a second thread can do a fair part of a program before the first is through."""
-    work = sum(launch.flops + 2 * launch.bytes for launch in program.launches)
+    work = sum(
+        (launch.flops + 2 * launch.bytes) * count_runs(launch) for launch in program.launches
+    )
     return work >= SMALL_PROGRAM
+
+
+def count_runs(launch: Launch) -> int:
+    """How often a launch runs in a call, as far as that is known."""
+    return estimate(launch.step.steps) if launch.step else 1
 
 
 def print_driver(
@@ -63,7 +72,8 @@ def print_driver(
 ) -> str:
     """The driver's C text.
 
-    `barriers` are the positions of the launches that a barrier stands in front of; unless `shared`,
+    `barriers` are the positions of the launches that a barrier stands in front of, in each
+    step of a loop; unless `shared`,
     a call runs on one thread, whatever it is told; `pinned` keeps each thread but the caller's on a
     core of its own. polyc_run returns 0; k + 1 when launch k met
     an index out of range; or -(k + 1), having done nothing, when output k overlaps an input or an
@@ -141,12 +151,27 @@ def _print_launches(program: Program, plan: Plan, barriers: Collection[int]) -> 
         *(["    (void)arena_end;"] if plan.regions else ()),
         "",
     )
-    for position, launch in enumerate(program.launches):
-        if position in barriers:
-            yield "    pc_barrier(pc_self);"
-        yield from _call(position, launch, kernels[launch.kernel], places)
+    lines = [
+        [
+            *(["    pc_barrier(pc_self);"] if position in barriers else []),
+            *_call(position, launch, kernels[launch.kernel], places),
+        ]
+        for position, launch in enumerate(program.launches)
+    ]
+    numbered = list(zip(program.launches, lines, strict=True))
+    for step, group in groupby(numbered, key=lambda pair: pair[0].step):
+        called = [line for _, part in group for line in part]
+        yield from _print_loop(step, called) if step else called
     yield from _copies(program, places)
     yield from ("}", "")
+
+
+def _print_loop(step: Step, lines: Iterable[str]) -> Iterator[str]:
+    """Lines that are executed for each step in turn."""
+    name, steps = step.name, print_extent(step.steps)
+    yield f"    for (i64 {name} = 0; {name} < {steps}; {name}++) {{"
+    yield from (f"    {line}" for line in lines)
+    yield "    }"
 
 
 def _print_arena(program: Program, plan: Plan) -> Iterator[str]:
@@ -184,6 +209,11 @@ def _print_run(program: Program, shared: bool) -> Iterator[str]:
     )
     if not shared:
         yield "    threads = 1; /* so little work is done sooner than shared */"
+    if any(launch.step for launch in program.launches):
+        yield from (
+            f"    for (int k = 0; k < {count} && seconds; k++)",
+            "        seconds[k] = 0; /* the steps of a loop add up */",
+        )
     yield from (
         "    pc_run(&call, threads);",
         f"    for (int k = 0; k < {count}; k++)",
@@ -217,7 +247,7 @@ APART void finish(const pc_thread *pc_self, double began, double *seconds)
 {
     pc_barrier(pc_self);
     if (pc_self->rank == 0)
-        *seconds = now() - began;
+        *seconds += now() - began;
 }
 
 #define LAUNCH(k, launch)                                \\

@@ -10,7 +10,7 @@ import numpy as np
 from polyc.codegen.loopnest import Kernel
 from polyc.memory.storage import Storage
 from polyc.scop.scop import Kind
-from polyc.sizes import Extent, Parameter
+from polyc.sizes import Extent, Parameter, Step
 from polyc.spec import TensorSpec
 from polyc.states import State
 
@@ -35,7 +35,8 @@ class Launch:
     """One call of a kernel: the arrays bound to its parameters, in order.
 
     `flops` and `bytes` are the scalar operations and the bytes of arrays touched; `origin` names
-    the graph nodes computed; `copies` says what a launch moves that computes nothing.
+    the graph nodes computed; `copies` says what a launch moves that computes nothing. Those in a
+    row with the same `step` are launched again for each of its steps.
     """
 
     kernel: str
@@ -44,6 +45,7 @@ class Launch:
     flops: int = 0
     bytes: int = 0
     copies: str = ""
+    step: Step | None = None
 
 
 @dataclass(frozen=True)

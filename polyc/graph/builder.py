@@ -36,6 +36,7 @@ class Call:
     inputs: tuple[Value | None, ...]
     attributes: Mapping[str, Any]
     types: tuple[Tensor, ...]
+    domain: str = ""
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -207,7 +208,7 @@ def _apply_one(node: Node, operands: tuple[Value | None, ...]) -> tuple[Value, .
     types = tuple(replace(t, name="") for t in infer_or_fold(node, tensors))
     if all(t.is_constant for t in types):
         return tuple(Value(t) for t in types)
-    call = Call(node.op, operands, node.attributes, types)
+    call = Call(node.op, operands, node.attributes, types, node.domain)
     return tuple(Value(t, call, i) for i, t in enumerate(types))
 
 
@@ -256,6 +257,7 @@ def graph_of(outputs: Mapping[str, Value], name: str = "graph") -> Graph:
             tuple("" if v is None else names[v] for v in call.inputs),
             tuple(results[call, k] for k in range(len(call.types))),
             call.attributes,
+            call.domain,
         )
         for i, call in enumerate(calls)
     ]

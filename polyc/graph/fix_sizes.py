@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import replace
 
+import numpy as np
+
 from polyc.graph.infer import infer_graph
 from polyc.graph.ir import Graph, Tensor
 from polyc.sizes import Size
@@ -13,7 +15,13 @@ from polyc.sizes import Size
 def fix_tensor(tensor: Tensor, sizes: Mapping[str, int]) -> Tensor:
     """The tensor with the sizes that are known in place of their names."""
     shape = tuple(d.at(sizes) if isinstance(d, Size) else d for d in tensor.shape)
-    return replace(tensor, shape=shape)
+    entries = tensor.entries
+    if entries is not None:
+        fixed = [e.at(sizes) if isinstance(e, Size) else e for e in entries.flat]
+        entries = np.asarray(fixed, object).reshape(entries.shape)
+        if not any(isinstance(e, Size) for e in fixed):
+            return Tensor(tensor.name, tensor.dtype, shape, entries.astype(tensor.dtype))
+    return replace(tensor, shape=shape, entries=entries)
 
 
 def fix_graph(graph: Graph, sizes: Mapping[str, int]) -> Graph:
@@ -21,7 +29,7 @@ def fix_graph(graph: Graph, sizes: Mapping[str, int]) -> Graph:
     if not sizes:
         return graph
     inputs = {name: fix_tensor(graph.tensors[name], sizes) for name in graph.inputs}
-    constants = {t.name: t for t in graph.tensors.values() if t.is_constant}
+    constants = {t.name: fix_tensor(t, sizes) for t in graph.tensors.values() if t.is_known}
     return infer_graph(
         graph.name, graph.nodes, {**constants, **inputs}, graph.inputs, graph.outputs
     )

@@ -1,9 +1,9 @@
-"""Recurrent layers, step by step: LSTM, GRU and RNN as products, sums and activations.
+"""Recurrent layers as loops over steps: LSTM, GRU and RNN as products, sums and activations.
 
     g[t]  =  x[t] Wᵀ + b + h[t-1] Rᵀ            h[t]  =  a few activations of g[t]
 
 The products with x do not wait for h: they are one, over all steps. Each step is a product with R
-and a chain of pointwise operators, which becomes one kernel behind it.
+and a chain of pointwise operators; both directions of a layer go in one loop.
 """
 
 from __future__ import annotations
@@ -19,6 +19,8 @@ from polyc.graph.compose import Composer
 from polyc.graph.ir import Body, Node, Tensor
 from polyc.graph.shapes.checks import given, require, require_choice, require_rank, require_shape
 from polyc.graph.shapes.dims import fixed_all
+from polyc.graph.steps import Loop
+from polyc.sizes import Extent
 
 Operands = Sequence[Tensor | None]
 Activation = Callable[[str], str]
@@ -41,8 +43,8 @@ class Layer:
 
     node: Node
     dtype: np.dtype
-    steps: int
-    batch: int
+    steps: Extent
+    batch: Extent
     hidden: int
     x: str
     weights: str
@@ -55,9 +57,9 @@ class Layer:
 
 
 def expand_recurrent(node: Node, inputs: Operands) -> Body:
-    """All steps of LSTM, GRU or RNN, in one direction or both.
+    """LSTM, GRU or RNN, in one direction or both.
 
-    Raises RuleBroken for shapes and attributes that do not fit, NotFixed for symbolic sizes.
+    Raises RuleBroken for shapes and attributes that do not fit.
     """
     c = Composer()
     layer = _read_layer(c, node, inputs)
@@ -66,21 +68,24 @@ def expand_recurrent(node: Node, inputs: Operands) -> Body:
     )
     backwards = {"forward": (False,), "reverse": (True,), "bidirectional": (False, True)}[direction]
     require_shape(inputs[1], "W", (len(backwards), *given(inputs[1]).shape[1:]))
-    results = [_run_direction(c, layer, d, back) for d, back in enumerate(backwards)]
-    axis = c.integers(1)
-    rows = [
-        c("Concat", *(c("Unsqueeze", ys[t], axis) for ys, *_ in results), axis=1)
-        for t in range(layer.steps)
-    ]  # each [batch, directions, hidden]
+    directions = [_prepare(c, layer, d) for d in range(len(backwards))]
+    each = len(directions[0].initial)
+    steps = c("Squeeze", c("Shape", layer.x, start=0, end=1), c.integers(0))
+    loop = Loop(c, steps, [state for one in directions for state in one.initial])
+    states, ys = [], []
+    for d, (one, back) in enumerate(zip(directions, backwards, strict=True)):
+        y, *after = _run_step(c, layer, one, loop, back, loop.states[d * each : (d + 1) * each])
+        states += after
+        ys.append(y)
+    last, all_ys = loop.finish(states, ys, backwards)
     batch_first = bool(node.get("layout", 0))
-    step = c.integers(1 if batch_first else 0)
-    y = c("Concat", *(c("Unsqueeze", row, step) for row in rows), axis=1 if batch_first else 0)
-    outputs = [y if batch_first else c("Transpose", y, perm=(0, 2, 1, 3))]
-    for states in list(zip(*results, strict=True))[1:]:
-        place = 1 if batch_first else 0
-        where = c.integers(place)
-        outputs.append(c("Concat", *(c("Unsqueeze", s, where) for s in states), axis=place))
-    return c.body(node.inputs, outputs)
+    y = c("Concat", *(c("Unsqueeze", y, c.integers(1)) for y in all_ys), axis=1)
+    outputs = [c("Transpose", y, perm=(2, 0, 1, 3)) if batch_first else y]
+    for k in range(each):
+        where = c.integers(1 if batch_first else 0)
+        of_directions = [c("Unsqueeze", state, where) for state in last[k::each]]
+        outputs.append(c("Concat", *of_directions, axis=1 if batch_first else 0))
+    return c.body(node.inputs, outputs[: max(len(node.outputs), 1)])
 
 
 def _read_layer(c: Composer, node: Node, inputs: Operands) -> Layer:
@@ -89,13 +94,13 @@ def _read_layer(c: Composer, node: Node, inputs: Operands) -> Layer:
     names = (*node.inputs, *[""] * (8 - len(node.inputs)))
     batch_first = bool(node.get("layout", 0))
     data, state, cell = names[0], names[5], names[6]
-    steps, batch, _ = fixed_all(x.shape, "a dimension of X")
+    steps, batch, _ = x.shape
     if batch_first:
         steps, batch = batch, steps
         data = c("Transpose", data, perm=(1, 0, 2))
         state = c("Transpose", state, perm=(1, 0, 2)) if state else ""
         cell = c("Transpose", cell, perm=(1, 0, 2)) if cell else ""
-    require(steps >= 1, "number of steps", "at least 1", steps, "an empty sequence has no state")
+    require(steps != 0, "number of steps", "at least 1", steps, "an empty sequence has no state")
     recurrence = given(inputs[2])
     require_rank(recurrence, "R", 3, 3)
     _, rows, hidden = fixed_all(recurrence.shape, "a dimension of R")
@@ -110,46 +115,59 @@ def _read_layer(c: Composer, node: Node, inputs: Operands) -> Layer:
     )
 
 
-def _run_direction(
-    c: Composer, layer: Layer, direction: int, backwards: bool
-) -> tuple[list[str], str, str]:
-    """y of each step, in the order of the input; the last h and the last c."""
+@dataclass(frozen=True)
+class Direction:
+    """What one direction reads in each step: its inputs' products, its states before the first one,
+    zeros like them, and how a step is computed."""
+
+    projected: str
+    initial: tuple[str, ...]
+    zeros: str
+    cell: Step
+
+
+def _prepare(c: Composer, layer: Layer, direction: int) -> Direction:
+    """All that does not wait for the states."""
     number = c.constant(np.int64(direction))
 
     def own(name: str) -> str:
         return c("Gather", name, number, axis=0)
 
-    def start(name: str) -> str:
-        return own(name) if name else zeros
-
-    zeros = c.constant(np.zeros((layer.batch, layer.hidden), layer.dtype))
+    sizes = c("Concat", c("Shape", layer.x, start=1, end=2), c.integers(layer.hidden), axis=0)
+    zeros = c("ConstantOfShape", sizes, value=np.zeros(1, layer.dtype))
+    initial = [layer.state, layer.cell][: 2 if layer.node.op == "LSTM" else 1]
     w = c("Transpose", own(layer.weights), perm=(1, 0))
     r = c("Transpose", own(layer.recurrence), perm=(1, 0))
     wide = layer.hidden * GATES[layer.node.op]
     biases: tuple[str, ...] = ("", "")
     if layer.bias:
-        sizes = c.integers(wide, wide)
-        biases = c.several("Split", 2, own(layer.bias), sizes, axis=0)
+        biases = c.several("Split", 2, own(layer.bias), c.integers(wide, wide), axis=0)
+        if layer.node.op != "GRU":  # where each gate is a plain sum, one bias is enough
+            biases = (c("Add", *biases), "")
     cell = CELLS[layer.node.op](c, layer, _activations(c, layer, direction), r, biases, own)
-    projected = c("MatMul", layer.x, w)
-    projected = c("Add", projected, biases[0]) if layer.bias else projected
-    h, state = start(layer.state), start(layer.cell)
-    ys = [""] * layer.steps
-    for t in reversed(range(layer.steps)) if backwards else range(layer.steps):
-        x = c("Gather", projected, c.constant(np.int64(t)), axis=0)
-        y, fresh = cell(x, h, state)
-        if layer.lengths:  # beyond its end a sequence gives zeros and keeps its state
-            lengths = c("Cast", c("Unsqueeze", layer.lengths, c.integers(1)), to=7)
-            runs = c("Less", c.constant(np.int64(t)), lengths)
-            ys[t] = c("Where", runs, y, zeros)
-            h, state = c("Where", runs, y, h), c("Where", runs, fresh, state)
-        else:
-            ys[t], h, state = y, y, fresh
-    return ys, h, state
+    projected = _sum(c, c("MatMul", layer.x, w), biases[0])
+    states = tuple(own(name) if name else zeros for name in initial)
+    return Direction(projected, states, zeros, cell)
 
 
-Step = Callable[[str, str, str], tuple[str, str]]
-"""(projected x, h, c) -> (h, c); c stays what it is in all but LSTM."""
+def _run_step(
+    c: Composer, layer: Layer, one: Direction, loop: Loop, back: bool, states: Sequence[str]
+) -> tuple[str, ...]:
+    """y of a step, and the states after it."""
+    position = loop.position(back)
+    x = c("Gather", one.projected, position, axis=0)
+    y, *fresh = one.cell(x, states)
+    if not layer.lengths:
+        return (y, y, *fresh)
+    # beyond its end a sequence gives zeros and keeps its state
+    lengths = c("Cast", c("Unsqueeze", layer.lengths, c.integers(1)), to=7)
+    runs = c("Less", position, lengths)
+    pairs = zip((y, *fresh), states, strict=True)
+    return (c("Where", runs, y, one.zeros), *(c("Where", runs, new, old) for new, old in pairs))
+
+
+Step = Callable[[str, Sequence[str]], tuple[str, ...]]
+"""(projected x, states) -> states: h, and the cell of LSTM."""
 
 Cell = Callable[
     [Composer, Layer, Sequence[Activation], str, Sequence[str], Callable[[str], str]], Step
@@ -171,8 +189,9 @@ def _lstm(
     def seen(gate: str, weight: str, state: str) -> str:
         return c("Add", gate, c("Mul", weight, state)) if weight else gate
 
-    def step(x: str, hidden: str, state: str) -> tuple[str, str]:
-        gates = _sum(c, x, c("MatMul", hidden, r), biases[1])
+    def step(x: str, states: Sequence[str]) -> tuple[str, ...]:
+        hidden, state = states
+        gates = c("Add", x, c("MatMul", hidden, r))
         into, out, forget, new = c.several("Split", 4, gates, quarters, axis=1)
         into = f(seen(into, peep[0], state))
         if layer.node.get("input_forget", 0):
@@ -199,7 +218,8 @@ def _gru(
     if layer.bias:
         gates_b, new_b = c.several("Split", 2, biases[1], parts, axis=0)
 
-    def step(x: str, hidden: str, state: str) -> tuple[str, str]:
+    def step(x: str, states: Sequence[str]) -> tuple[str, ...]:
+        (hidden,) = states
         gates_x, new_x = c.several("Split", 2, x, parts, axis=1)
         gates = f(_sum(c, gates_x, c("MatMul", hidden, gates_r), gates_b))
         update, reset = c.several("Split", 2, gates, halves, axis=1)
@@ -209,7 +229,7 @@ def _gru(
         else:
             new = g(_sum(c, new_x, c("MatMul", c("Mul", reset, hidden), new_r), new_b))
         rest = c("Sub", c.constant(1, layer.dtype), update)
-        return c("Add", c("Mul", rest, new), c("Mul", update, hidden)), state
+        return (c("Add", c("Mul", rest, new), c("Mul", update, hidden)),)
 
     return step
 
@@ -221,8 +241,9 @@ def _rnn(
     """H = f(gate)"""
     (f,) = activations
 
-    def step(x: str, hidden: str, state: str) -> tuple[str, str]:
-        return f(_sum(c, x, c("MatMul", hidden, r), biases[1])), state
+    def step(x: str, states: Sequence[str]) -> tuple[str, ...]:
+        (hidden,) = states
+        return (f(c("Add", x, c("MatMul", hidden, r))),)
 
     return step
 

@@ -19,7 +19,7 @@ import numpy as np
 from polyc.errors import NotFixed
 from polyc.graph.ir import Graph, Node, Tensor
 from polyc.graph.shapes.creation import resolve_shape_span
-from polyc.sizes import Parameter, Size, assumed_range, identify, names_in
+from polyc.sizes import STEP, Parameter, Size, assumed_range, identify, names_in
 
 MAX_ENTRIES = 64
 """Elements of the largest tensor that is evaluated here: a list of extents has a handful."""
@@ -34,8 +34,10 @@ def evaluate_sizes(
 
     Raises nothing: what a size leaves open is computed like any other value.
     """
-    if node.op not in _EVALUATED or output.dtype.kind not in "iub":
+    if (node.op not in _EVALUATED and node.op != "Step") or output.dtype.kind not in "iub":
         return None
+    if node.op == "Step":
+        return np.asarray(Size.of(f"{STEP}{node.outputs[0]}"), object)
     if node.op not in ("Shape", "Size") and not any(t and t.entries is not None for t in inputs):
         return None
     try:
@@ -49,14 +51,18 @@ def evaluate_sizes(
 
 
 def find_parameters(graph: Graph) -> tuple[Graph, tuple[Parameter, ...]]:
-    """The graph with identifiers for the names of its sizes, and what is said of each.
+    """The graph with identifiers for the names of its sizes and steps, and what the sizes may be.
 
     To be called where the ranges of the sizes are assumed by their own names.
     """
     shapes = (graph.tensors[name].shape for name in graph.inputs)
     names = identify(sorted(set().union(*map(names_in, shapes))))
     parameters = tuple(Parameter.of(assumed_range(n), names) for n in names)
-    return (_rename_sizes(graph, names) if names else graph), parameters
+    entries = [t.entries.flat for t in graph.tensors.values() if t.entries is not None]
+    seen = sorted(set[str]().union(*map(names_in, entries)))
+    steps = {name: f"{STEP}{k}" for k, name in enumerate(s for s in seen if s.startswith(STEP))}
+    renamed = {**names, **steps}
+    return (_rename_sizes(graph, renamed) if renamed else graph), parameters
 
 
 def _rename_sizes(graph: Graph, names: Mapping[str, str]) -> Graph:

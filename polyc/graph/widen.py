@@ -24,9 +24,10 @@ from polyc.graph.bodies import Names
 from polyc.graph.ir import Graph, Node, Tensor
 
 _MOVING = (
-    "BitCast Cast CastLike Compress Concat Constant ConstantOfShape DepthToSpace Dropout Expand "
-    "Flatten Gather GatherElements GatherND Identity OneHot Pad Reshape ReverseSequence Shape Size "
-    "Slice SpaceToDepth Split Squeeze TensorScatter Tile Transpose Trilu Unsqueeze Where"
+    "BitCast Carried Cast CastLike Compress Concat Constant ConstantOfShape DepthToSpace Dropout "
+    "Expand Flatten Gather GatherElements GatherND Identity OneHot Pad Repeat Reshape "
+    "ReverseSequence Shape Size Slice SpaceToDepth Split Squeeze TensorScatter Tile Transpose "
+    "Trilu Unsqueeze Where"
 )
 MOVING = frozenset(_MOVING.split())
 """Operators that only move, choose or convert elements: these stay as they are."""

@@ -125,6 +125,7 @@ def _make_copy(cluster: Cluster, name: str, arrays: Mapping[str, Array]) -> Pack
         write=isl.PwMultiAff(f"{{ {title}[{shown}] -> {fresh}[{shown}] }}"),
         value=Load(name, isl.PwMultiAff(f"{{ {title}[{shown}] -> {name}[{shown}] }}"), array.dtype),
         origin=tuple(dict.fromkeys(o for s in cluster.statements for o in s.origin)),
+        step=cluster.step,
     )
     shared = tuple({title: k} for k in range(len(iterators)))
     return Packing(

@@ -11,6 +11,7 @@ from polyc.mapping.storing import StoredCluster
 from polyc.memory.storage import Storage
 from polyc.poly.affine import box_extents
 from polyc.scop.scop import Array, Statement
+from polyc.sizes import Step
 
 
 @dataclass(frozen=True)
@@ -56,6 +57,11 @@ class StoredKernel:
     @cached_property
     def written(self) -> frozenset[str]:
         return frozenset(s.array for s in self.statements)
+
+    @property
+    def step(self) -> Step | None:
+        """The loop over steps that the kernel is launched in."""
+        return self.parts[0].cluster.step
 
     @property
     def gain(self) -> float:

@@ -16,9 +16,9 @@ import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
-from polyc.codegen.program import Program, StoredArray
+from polyc.codegen.program import Launch, Program, StoredArray
 from polyc.errors import ShapeError
-from polyc.sizes import ADDRESS_LIMIT, Extent, Size, estimate
+from polyc.sizes import ADDRESS_LIMIT, Extent, Size, Step, estimate
 
 ALIGNMENT = 64
 """Bytes: a cache line, and the widest vector register."""
@@ -72,11 +72,7 @@ def plan_memory(program: Program, alignment: int = ALIGNMENT) -> Plan:
     lifetimes t1 [0, 1] 64 B, t2 [1, 2] 32 B, t3 [2, 3] 64 B  ->  t1 at 0, t2 at 64, t3 at 0
     """
     bound = {name for _, name in (*program.inputs, *program.outputs)}
-    lifetimes: dict[str, tuple[int, int]] = {}
-    for position, launch in enumerate(program.launches):
-        for name in launch.arguments:
-            first, _ = lifetimes.get(name, (position, position))
-            lifetimes[name] = (first, position)
+    lifetimes = find_lifetimes(program.launches)
     moved = [n for n in lifetimes if n not in bound and program.arrays[n].value is None]
     sizes = {n: byte_size(program.arrays[n]) for n in moved}
     slots = [Slot(n, 0, aligned(estimate(sizes[n]), alignment), *lifetimes[n]) for n in moved]
@@ -93,6 +89,24 @@ def plan_memory(program: Program, alignment: int = ALIGNMENT) -> Plan:
     _check_total("the arena of temporaries", arena_bytes)
     least = compute_lower_bound(slots)
     return Plan((*packed, *varying), arena_bytes, least, constants, weights_bytes, regions)
+
+
+def find_lifetimes(launches: Sequence[Launch]) -> dict[str, tuple[int, int]]:
+    """Array -> the first and the last launch that it is needed in.
+
+    What a loop over steps touches is needed in all of it: the next step may read it.
+    """
+    spans: dict[Step, tuple[int, int]] = {}
+    for position, launch in enumerate(launches):
+        if launch.step:
+            spans[launch.step] = (spans.get(launch.step, (position, 0))[0], position)
+    lifetimes: dict[str, tuple[int, int]] = {}
+    for position, launch in enumerate(launches):
+        start, end = spans[launch.step] if launch.step else (position, position)
+        for name in launch.arguments:
+            first, last = lifetimes.get(name, (start, end))
+            lifetimes[name] = (min(first, start), max(last, end))
+    return lifetimes
 
 
 def aligned(size: int, alignment: int = ALIGNMENT) -> int:

@@ -13,9 +13,9 @@ import re
 import islpy as isl
 
 from polyc.errors import NotFixed
-from polyc.sizes import PREFIX, Extent, Size, assumed_ranges, estimate
+from polyc.sizes import PREFIX, STEP, Extent, Size, Step, assumed_ranges, estimate
 
-_NAMES = re.compile(rf"\b{PREFIX}\w+")
+_NAMES = re.compile(rf"\b(?:{PREFIX}|{STEP})\w+")
 
 PARAM = isl.dim_type.param
 
@@ -25,7 +25,7 @@ def declare(text: str) -> str:
 
     { S[i] : i < size_n }   ->   [size_n] -> { S[i] : i < size_n }
     """
-    if PREFIX not in text:
+    if PREFIX not in text and STEP not in text:
         return text
     names = sorted(set(_NAMES.findall(text)))
     return f"[{', '.join(names)}] -> {text}" if names else text
@@ -46,7 +46,9 @@ def conditions() -> list[str]:
     found = []
     for size in assumed_ranges():
         found.append(f"{size.lower} <= {size.name}")
-        if size.upper is not None:
+        if isinstance(size, Step):
+            found.append(f"{size.name} < {spell(size.steps)}")
+        elif size.upper is not None:
             found.append(f"{size.name} <= {size.upper}")
         if size.next is not None:
             found.append(f"{spell(size.next)} <= {size.upper}")

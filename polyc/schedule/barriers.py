@@ -15,11 +15,13 @@ import islpy as isl
 
 from polyc.analysis.dependences import Dependences, maps
 from polyc.analysis.legality import instances
+from polyc.analysis.steps import by_loop, in_any_step, in_earlier_steps
 from polyc.analysis.timemap import Execution, compute_executions
 from polyc.analysis.verify import LaunchAccess
 from polyc.codegen.loopnest import Block, For, Kernel, Node, walk_nodes
 from polyc.memory.plan import Slot
 from polyc.scop.scop import Scop
+from polyc.sizes import Step
 
 Elements = dict[str, isl.Set]
 """Array -> elements, under the array's name."""
@@ -32,27 +34,62 @@ def place_barriers(launches: Sequence[LaunchAccess], slots: Iterable[Slot]) -> f
 
     A launch needs one if since the last barrier something was written that it touches, or touched
     that it writes; be it an array, or memory that another array has had before. The launches are
-    taken in their order, and no placement for that order has fewer.
+    taken in their order, and no placement for that order has fewer; those of a loop over steps
+    twice, in a step and in one after it.
     """
-    places = {slot.array: slot for slot in slots}
-    barriers = set()
-    read: Elements = {}
-    written: Elements = {}
-    arrays: set[str] = set()
-    for position, launch in enumerate(launches):
-        reads, writes = _named(launch.reads), _named(launch.writes)
-        if (
-            _meet(reads, written)
-            or _meet(writes, written)
-            or _meet(writes, read)
-            or _overlap(launch.arrays, arrays, places)
-        ):
-            barriers.add(position)
-            read, written, arrays = {}, {}, set()
-        _add(read, reads)
-        _add(written, writes)
-        arrays |= launch.arrays
+    since = _Since({slot.array: slot for slot in slots})
+    barriers: set[int] = set()
+    start = 0
+    for step, group in by_loop(launches):
+        positions = range(start, start + len(group))
+        barriers |= since.walk(group, positions, barriers)
+        if step:  # once more, as the next step sees it
+            since.become_earlier(step)
+            barriers |= since.walk(group, positions, barriers)
+            since.leave(step)
+        start = positions.stop
     return frozenset(barriers)
+
+
+class _Since:
+    """What has been read and written since the last barrier."""
+
+    def __init__(self, places: Mapping[str, Slot]) -> None:
+        self._places = places
+        self._read: Elements = {}
+        self._written: Elements = {}
+        self._arrays: set[str] = set()
+
+    def walk(
+        self, launches: Sequence[LaunchAccess], positions: Iterable[int], placed: Set[int]
+    ) -> set[int]:
+        """The launches that need a barrier in front, or have one among those `placed`."""
+        found = set()
+        for position, launch in zip(positions, launches, strict=True):
+            reads, writes = _named(launch.reads), _named(launch.writes)
+            if (
+                position in placed
+                or _meet(reads, self._written)
+                or _meet(writes, self._written)
+                or _meet(writes, self._read)
+                or _overlap(launch.arrays, self._arrays, self._places)
+            ):
+                found.add(position)
+                self._read, self._written, self._arrays = {}, {}, set()
+            _add(self._read, reads)
+            _add(self._written, writes)
+            self._arrays |= launch.arrays
+        return found
+
+    def become_earlier(self, step: Step) -> None:
+        """All that was so far is of earlier steps, or before them."""
+        for sets in (self._read, self._written):
+            sets.update({a: in_earlier_steps(e, step) for a, e in sets.items()})
+
+    def leave(self, step: Step) -> None:
+        """The loop is over: what any of its steps may have touched."""
+        for sets in (self._read, self._written):
+            sets.update({a: in_any_step(e, step) for a, e in sets.items()})
 
 
 def join_pieces(kernel: Kernel, scop: Scop, dependences: Dependences) -> Kernel:

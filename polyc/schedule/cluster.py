@@ -22,6 +22,7 @@ from math import prod
 
 from polyc.poly.affine import box_extents, coefficients, outputs, plain_iterator
 from polyc.scop.scop import Array, Group, Scop, Statement
+from polyc.sizes import Step
 from polyc.target.cuda import CudaTarget
 from polyc.target.machine import Target
 
@@ -53,6 +54,11 @@ class Cluster:
     @property
     def names(self) -> frozenset[str]:
         return frozenset(s.name for s in self.statements)
+
+    @property
+    def step(self) -> Step | None:
+        """The loop over steps that the cluster is in."""
+        return self.statements[0].step
 
     @property
     def extents(self) -> tuple[int, ...]:
@@ -92,7 +98,9 @@ def find_clusters(
         written = [home[s.array] for s in unit.statements if s.array in home]
         index = max(produced, default=-1)
         joined: Cluster | str = "it reads nothing that a kernel computes"
-        if index >= 0 and max(written, default=-1) <= index:
+        if index >= 0 and clusters[index].step != unit.step:
+            joined = "only one of them is repeated"
+        elif index >= 0 and max(written, default=-1) <= index:
             joined = _join(clusters[index], unit, scop.arrays, target)
         if isinstance(joined, str):
             if index >= 0:
@@ -116,11 +124,11 @@ def _set_fills_aside(scop: Scop) -> tuple[dict[str, list[Statement]], tuple[Stat
     def is_fill(s: Statement) -> bool:
         return not s.reduction and next(s.loads, None) is None
 
-    completed = {s.array for s in scop.statements if not is_fill(s) and not s.reduction}
+    completed = {(s.array, s.step) for s in scop.statements if not is_fill(s) and not s.reduction}
     fills: dict[str, list[Statement]] = {}
     others: list[Statement] = []
     for s in scop.statements:
-        if is_fill(s) and s.array in completed:
+        if is_fill(s) and (s.array, s.step) in completed:
             fills.setdefault(s.array, []).append(s)
         else:
             others.append(s)

@@ -67,6 +67,8 @@ def _pays(producer: Statement, readers: list[Statement], uses: Uses, widen_late:
     if producer.reduction:
         return False
     sites = [(r, load) for r in readers for load in r.loads if load.array == producer.array]
+    if any(not can_move(producer, reader, load) for reader, load in sites):
+        return False
     size = sum(1 for _ in walk(producer.value))
     if any(load.dynamic for _, load in sites):
         return False
@@ -83,6 +85,27 @@ def _pays(producer: Statement, readers: list[Statement], uses: Uses, widen_late:
     if len({id(r) for r, _ in sites}) == 1 and _reads_once(sites):
         return True
     return work <= CHEAP and all(_reads_once([s]) for s in sites)
+
+
+def can_move(producer: Statement, reader: Statement, load: Load) -> bool:
+    """Whether a value may be computed where it is read, as far as loops over steps go.
+
+    Not outside of its loop, and in no other step; nor again in each step, unless it costs nothing.
+    """
+    if producer.step is reader.step is None:
+        return True
+    if producer.step == reader.step:
+        read = load.index.as_map().intersect_domain(reader.domain).range()
+        written = producer.write.as_map().intersect_domain(producer.domain).range()
+        return bool(read.is_subset(written))
+    if producer.step:
+        return False
+    assert reader.step is not None
+    parameter = isl.dim_type.param
+    index = load.index.as_map().intersect_domain(reader.domain)
+    position = index.find_dim_by_name(parameter, reader.step.name)
+    index = index.move_dims(isl.dim_type.in_, 0, parameter, position, 1)
+    return operations(producer.value) == 0 or bool(index.is_injective())
 
 
 def _only_widens(value: Expr) -> bool:

@@ -56,6 +56,9 @@ def _copied_array(statement: Statement, scop: Scop, uses: Uses) -> str | None:
         return None
     if uses.is_accumulator(target.name) or not uses.writes(source.name):
         return None
+    touching = [*uses.writes(source.name), *(reader for reader, _ in uses.reads(source.name))]
+    if statement.step and any(s.step != statement.step for s in touching):
+        return None  # it is copied to another place in each step
     return source.name
 
 

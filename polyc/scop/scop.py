@@ -7,23 +7,24 @@ assignment for every point of its domain,
                                        A[w(i, j, k)] op=  value(i, j, k)     (a declared reduction)
 
 The textual order of `statements` is the original schedule: all instances of a statement before the
-first of the next, each in lexicographic order. Every array element is written by one statement, or
-by an initialisation followed by one reduction, so the flow of values is explicit.
+first of the next, each in lexicographic order; those of a loop over steps stand together, and are
+executed so in each step, one step after the other. Every array element is written by one statement,
+or by an initialisation followed by one reduction, so the flow of values is explicit.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
-from typing import Literal
+from typing import Literal, Protocol, TypeVar
 
 import islpy as isl
 import numpy as np
 
 from polyc.poly.show import show_function
 from polyc.scop.expr import Expr, Load, loads, show
-from polyc.sizes import estimate
+from polyc.sizes import Step, estimate
 
 Kind = Literal["input", "output", "state", "constant", "temporary"]
 Reduction = Literal["add", "mul", "max", "min", "and", "or"]
@@ -65,6 +66,7 @@ class Statement:
     """One scalar assignment over a domain; `reduction` names the operator of `op=`.
 
     `group` is a hint to clustering, not a promise: what it leads to is proven like everything else.
+    `step`: the loop over steps that the statement is in, whose number is a parameter of its sets.
     """
 
     name: str
@@ -76,6 +78,7 @@ class Statement:
     reduction: Reduction | None = None
     origin: tuple[str, ...] = ()
     group: Group | None = None
+    step: Step | None = None
 
     @property
     def loads(self) -> Iterator[Load]:
@@ -101,6 +104,27 @@ class Scop:
     def __str__(self) -> str:
         arrays = [f"{a.kind} {a.name}: {a.dtype}{list(a.shape)}" for a in self.arrays.values()]
         return "\n".join([f"scop {self.name}", *arrays, *map(str, self.statements)])
+
+
+class Repeatable(Protocol):
+    """What may be in a loop over steps."""
+
+    @property
+    def step(self) -> Step | None: ...
+
+
+R = TypeVar("R", bound=Repeatable)
+
+
+def gather_steps(parts: Iterable[R]) -> tuple[R, ...]:
+    """The parts with those of one loop over steps together, where the last of them stood.
+
+    a0 b a1 c   ->   b a0 a1 c      a0 and a1 in a loop; what stands between cannot depend on it
+    """
+    listed = list(parts)
+    last = {part.step: k for k, part in enumerate(listed) if part.step}
+    places = [last[part.step] if part.step else k for k, part in enumerate(listed)]
+    return tuple(listed[k] for k in sorted(range(len(listed)), key=places.__getitem__))
 
 
 def identity(reduction: Reduction, dtype: np.dtype) -> int | float | bool:

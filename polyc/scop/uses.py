@@ -42,11 +42,14 @@ def find_uses(statements: tuple[Statement, ...]) -> Uses:
 def drop_dead(scop: Scop) -> Scop:
     """The scop without statements whose arrays nobody reads, and without arrays nobody names."""
     live = set(scop.outputs)
-    kept: list[Statement] = []
-    for statement in reversed(scop.statements):
-        if statement.array in live:
-            live.update(load.array for load in statement.loads)
-            kept.append(statement)
+    while True:  # what a step writes may be read further up, by the next one
+        known = len(live)
+        for statement in reversed(scop.statements):
+            if statement.array in live:
+                live.update(load.array for load in statement.loads)
+        if len(live) == known or not any(s.step for s in scop.statements):
+            break
+    kept = tuple(s for s in scop.statements if s.array in live)
     named = live | set(scop.inputs)
     arrays = {name: array for name, array in scop.arrays.items() if name in named}
-    return Scop(scop.name, tuple(reversed(kept)), arrays, scop.inputs, scop.outputs)
+    return Scop(scop.name, kept, arrays, scop.inputs, scop.outputs)

@@ -4,6 +4,9 @@
 |---|---|
 | Greedy(valid[r, n], overlap[r, n, n]) | bool[r, n]: i is kept if it is valid and overlaps no earlier one that is kept |
 | Places(totals[r, n]; wanted) | int64[r, wanted]: the least i with totals[r, i] > p, at most n - 1 |
+| Step(steps) | int64: the number of the step, 0 to steps - 1 (`graph/steps.py`) |
+| Carried(step, initial; state) | as initial: it in the first step, then the state of the step before |
+| Repeat(step, steps, states…, results…; states, backwards) | the last states; results[steps, …] |
 | RandomBits(key[2]; shape, stream) | uint32[shape]: what Philox gives for the element's number |
 """  # noqa: E501
 
@@ -35,9 +38,34 @@ def infer_places(node: Node, inputs: Sequence[Tensor | None]) -> tuple[Tensor, .
     return (Tensor(node.outputs[0], np.dtype(np.int64), shape),)
 
 
+def infer_step(node: Node, inputs: Sequence[Tensor | None]) -> tuple[Tensor, ...]:
+    """A scalar"""
+    return (Tensor(node.outputs[0], np.dtype(np.int64), ()),)
+
+
+def infer_carried(node: Node, inputs: Sequence[Tensor | None]) -> tuple[Tensor, ...]:
+    """as initial"""
+    initial = given(inputs[1])
+    return (Tensor(node.outputs[0], initial.dtype, initial.shape),)
+
+
+def infer_repeat(node: Node, inputs: Sequence[Tensor | None]) -> tuple[Tensor, ...]:
+    """states as they are; a result (a, b) -> (steps, a, b)"""
+    count, states = given(inputs[1]), int(node.attributes["states"])
+    steps = (count.value if count.entries is None else count.entries).item()  # type: ignore[union-attr]
+    types = []
+    for k, (name, tensor) in enumerate(zip(node.outputs, map(given, inputs[2:]), strict=True)):
+        shape = tensor.shape if k < states else (steps, *tensor.shape)
+        types.append(Tensor(name, tensor.dtype, shape))
+    return tuple(types)
+
+
 INTERNAL_TYPES: dict[str, Types] = {
+    "Carried": infer_carried,
     "Greedy": infer_greedy,
     "Places": infer_places,
     "RandomBits": infer_random_bits,
+    "Repeat": infer_repeat,
+    "Step": infer_step,
 }
 """Operator -> the types of its outputs."""

@@ -14,6 +14,7 @@ from polyc.errors import NeedsValues, NotFixed, UnsupportedOp
 from polyc.graph.infer import find_sources
 from polyc.graph.ir import INTERNAL, Graph, Node, Tensor
 from polyc.graph.shapes.checks import RuleBroken
+from polyc.graph.steps import find_steps
 from polyc.scop.lower import (  # noqa: F401  (imported to fill the table of lowerings)
     activation,
     batch_normalization,
@@ -37,6 +38,7 @@ from polyc.scop.lower import (  # noqa: F401  (imported to fill the table of low
     scatter,
     selection,
     softmax,
+    steps,
     transposed,
     window,
 )
@@ -58,8 +60,9 @@ def lower_graph(graph: Graph, minimal_filtering: bool = True) -> Scop:
         tensor = _compilable(graph.tensors[name], f"input {name!r}")
         ctx.bind(name, ctx.array(name, tensor.dtype, tensor.extents, "input"))
     inputs = tuple(ctx.arrays)
-    for node in graph.nodes:
-        _lower_node(ctx, node)
+    for node, loops in zip(graph.nodes, find_steps(graph), strict=True):
+        with ctx.repeated(loops[0] if loops else None):
+            _lower_node(ctx, node)
     for name in graph.outputs:
         _compilable(graph.tensors[name], f"output {name!r}")
     outputs = [_finish_output(ctx, name) for name in graph.outputs]

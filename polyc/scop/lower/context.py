@@ -11,18 +11,28 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from dataclasses import replace
 
 import islpy as isl
 import numpy as np
 
 from polyc.graph.ir import Graph, Node, Tensor
+from polyc.graph.steps import steps_in
 from polyc.poly.parameters import conditions, declare, spell
 from polyc.scop.expr import Const, Expr, cast
 from polyc.scop.lower.space import Ref, Space
-from polyc.scop.scop import Array, Group, Kind, Reduction, Scop, Statement, identity
-from polyc.sizes import PREFIX, Size
+from polyc.scop.scop import (
+    Array,
+    Group,
+    Kind,
+    Reduction,
+    Scop,
+    Statement,
+    gather_steps,
+    identity,
+)
+from polyc.sizes import PREFIX, STEP, Size, Step, assume, forget_steps
 
 Lower = Callable[["Lowering", Node], None]
 LOWERINGS: dict[str, Lower] = {}
@@ -69,6 +79,8 @@ class Lowering:
         self._refs: dict[str, Ref] = {}
         self._names: set[str] = set()
         self._group: Group | None = None
+        self.step: Step | None = None
+        self.carried: dict[tuple[str, int], Ref] = {}
 
     # -- tensors and arrays -------------------------------------------------------------------
 
@@ -83,7 +95,9 @@ class Lowering:
         """The view that holds a tensor; a constant becomes an array when it is first read."""
         if tensor not in self._refs:
             if self.type(tensor).entries is not None:
-                self._refs[tensor] = self._write_entries(self.type(tensor))
+                in_step = steps_in(self.type(tensor))
+                with nullcontext() if in_step else self.before_steps():
+                    self._refs[tensor] = self._write_entries(self.type(tensor))
                 return self._refs[tensor]
             value = self.graph.value(tensor)
             assert value is not None, f"{tensor} is read before it is lowered"
@@ -100,6 +114,10 @@ class Lowering:
             value = cast(space.index(spell(entry)), tensor.dtype)
             self.assign(node, space, result, [str(k) for k in place], value)
         return result
+
+    def is_used(self, tensor: str) -> bool:
+        """Whether a node reads a tensor, or it is an output of the graph."""
+        return tensor in self.graph.consumers or tensor in self.graph.outputs
 
     def bind(self, tensor: str, ref: Ref) -> None:
         """Say where a tensor lies."""
@@ -181,6 +199,26 @@ class Lowering:
         finally:
             self._group = None
 
+    @contextmanager
+    def repeated(self, step: Step | None) -> Iterator[None]:
+        """Statements emitted inside are executed in each step of a loop, if one is given."""
+        self.step = step
+        with assume([step] if step else []):
+            try:
+                yield
+            finally:
+                self.step = None
+
+    @contextmanager
+    def before_steps(self) -> Iterator[None]:
+        """Statements emitted inside are in no loop over steps, though the node is."""
+        step, self.step = self.step, None
+        with forget_steps():
+            try:
+                yield
+            finally:
+                self.step = step
+
     def grid(self, node: Node, shape: Sequence[int]) -> Space:
         """A box with iterators i0, i1, … over a shape."""
         return self.space(node, **{f"i{k}": n for k, n in enumerate(shape)})
@@ -260,13 +298,14 @@ class Lowering:
                 reduction=reduction,
                 origin=(node.name,),
                 group=self._group,
+                step=self.step,
             )
         )
 
     def _unique(self, hint: str) -> str:
         """A fresh C identifier that resembles the hint; model names never reach C text raw."""
         base = re.sub(r"\W+", "_", hint, flags=re.ASCII).strip("_")[:60] or "t"
-        taken = base[0].isdigit() or base in RESERVED or base.startswith(PREFIX)
+        taken = base[0].isdigit() or base in RESERVED or base.startswith((PREFIX, STEP))
         base = f"t{base}" if taken else base
         base = f"{base}_" if _GENERATED.fullmatch(base) else base
         name, k = base, 1
@@ -276,4 +315,4 @@ class Lowering:
         return name
 
     def freeze(self, name: str, inputs: Sequence[str], outputs: Sequence[str]) -> Scop:
-        return Scop(name, tuple(self.statements), self.arrays, tuple(inputs), tuple(outputs))
+        return Scop(name, gather_steps(self.statements), self.arrays, tuple(inputs), tuple(outputs))

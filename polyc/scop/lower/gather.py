@@ -6,10 +6,12 @@ Y[i, j] = X[index(I[i]), j]      index: -1 is the last, anything outside stops t
 
 from __future__ import annotations
 
+import islpy as isl
 import numpy as np
 
 from polyc.graph.ir import Node
 from polyc.graph.shapes.dims import normalize_axis
+from polyc.poly.parameters import assumptions, declare, spell
 from polyc.scop.expr import INT64, Expr, cast
 from polyc.scop.lower.context import Lowering, lowers
 from polyc.scop.lower.functions import lt, select, sub, wrap_index
@@ -31,12 +33,23 @@ def lower_gather(ctx: Lowering, node: Node) -> None:
         if formula is not None:
             bind_view(ctx, node, [*before, formula, *after])
             return
+    if indices.entries is not None and _is_inside(indices.entries, data.shape[axis]):
+        bind_view(ctx, node, [*before, str(indices.entries.item()), *after])
+        return
     result = ctx.result(node)
     source = ctx.whole(node, ctx.ref(data.name))
     space = ctx.grid(node, result.shape)
     found = cast(space.load(ctx.ref(indices.name), *position), INT64)
     at: list[str | Expr] = [*before, wrap_index(found, space.number(source.shape[axis])), *after]
     ctx.assign(node, space, result, names, space.gather(source, at))
+
+
+def _is_inside(entries: np.ndarray, extent: Extent) -> bool:
+    """Whether a position that is known once sizes and steps are lies in a dimension, always."""
+    if entries.size != 1 or entries.ndim or not entries.item().is_affine:
+        return False
+    inside = isl.Set(declare(f"{{ : 0 <= {entries.item()} < {spell(extent)} }}"))
+    return bool(assumptions().is_subset(inside))
 
 
 def _find_view(values: np.ndarray, extent: Extent, iterators: list[str]) -> str | None:

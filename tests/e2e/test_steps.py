@@ -1,0 +1,156 @@
+"""Loops over steps: LSTM, GRU and RNN against ONNX Runtime; sizes, proofs, and what is refused."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+import onnx
+import pytest
+from onnx import helper, numpy_helper
+
+import polyc
+from polyc import Graph, ops
+from polyc.analysis.steps import in_any_step
+from polyc.analysis.verify import verify_barriers, verify_program
+from polyc.errors import IllegalSchedule
+from polyc.memory.plan import plan_memory
+from polyc.options import Options
+from polyc.schedule.barriers import place_barriers
+from tests.damage import prove
+
+ort = pytest.importorskip("onnxruntime")
+
+RNG = np.random.default_rng(7)
+GATES = {"LSTM": 4, "GRU": 3, "RNN": 1}
+
+
+def array(*shape: int) -> np.ndarray:
+    return RNG.uniform(-0.5, 0.5, shape).astype(np.float32)
+
+
+def layer(op: str, shape: tuple, directions: int = 1, **attributes) -> onnx.ModelProto:
+    """One layer with x[steps, batch, inputs] and 6 hidden units."""
+    wide = 6 * GATES[op]
+    weights = {
+        "w": array(directions, wide, shape[2]),
+        "r": array(directions, wide, 6),
+        "b": array(directions, 2 * wide),
+    }
+    attributes |= {"direction": "bidirectional"} if directions == 2 else {}
+    outputs = ["y", "last", "cell"][: 3 if op == "LSTM" else 2]
+    node = helper.make_node(op, ["x", *weights], outputs, hidden_size=6, **attributes)
+    constants = [numpy_helper.from_array(value, name) for name, value in weights.items()]
+    x = helper.make_tensor_value_info("x", onnx.TensorProto.FLOAT, shape)
+    ys = [helper.make_tensor_value_info(o, onnx.TensorProto.FLOAT, None) for o in outputs]
+    graph = helper.make_graph([node], "layer", [x], ys, constants)
+    return helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)], ir_version=8)
+
+
+def check(compiled, model: onnx.ModelProto, x: np.ndarray) -> None:
+    session = ort.InferenceSession(model.SerializeToString(), providers=["CPUExecutionProvider"])
+    got = compiled.run({"x": x})
+    for output, want in zip(session.get_outputs(), session.run(None, {"x": x}), strict=True):
+        assert got[output.name].shape == want.shape
+        np.testing.assert_allclose(got[output.name], want, rtol=1e-4, atol=1e-6)
+
+
+@pytest.mark.parametrize(
+    ("op", "directions", "attributes"),
+    [
+        ("LSTM", 2, {}),
+        ("LSTM", 1, {"direction": "reverse"}),
+        ("GRU", 1, {"linear_before_reset": 1}),
+        ("GRU", 2, {}),
+        ("RNN", 1, {"direction": "reverse"}),
+    ],
+    ids=str,
+)
+def test_known_lengths(op, directions, attributes):
+    model = layer(op, (9, 3, 5), directions, **attributes)
+    check(polyc.compile(model), model, array(9, 3, 5))
+
+
+@pytest.mark.parametrize("op", ["LSTM", "GRU", "RNN"])
+def test_lengths_known_at_run_time(op):
+    model = layer(op, ("seq", 2, 5), 1)
+    compiled = polyc.compile(model, dims={"seq": (1, 2048)}, options=Options(threads=2))
+    for steps in (1, 2, 19):
+        check(compiled, model, array(steps, 2, 5))
+
+
+def lstm(steps: int) -> Graph:
+    y, last, _ = ops.lstm(ops.input("x", (steps, 2, 5)), array(1, 24, 5), array(1, 24, 6))
+    return Graph.of(y=y, last=last)
+
+
+def test_kernels_do_not_depend_on_the_number_of_steps():
+    few, many = (prove(lambda n=n: lstm(n)).compiled for n in (10, 1000))
+    assert len(few.program.launches) == len(many.program.launches) <= 8
+    repeated = [launch for launch in many.program.launches if launch.step]
+    assert {launch.step.steps for launch in repeated} == {1000}
+
+
+def test_one_step_is_no_loop():
+    program = prove(lambda: lstm(1)).compiled.program
+    assert not any(launch.step for launch in program.launches)
+
+
+def bidirectional() -> Graph:
+    x = ops.input("x", (7, 2, 5))
+    y, _ = ops.gru(x, array(2, 18, 5), array(2, 18, 6), direction="bidirectional")
+    return Graph.of(y=y)
+
+
+def test_launches_in_another_order():
+    proven = prove(lambda: lstm(5))
+    launches = list(proven.launches)
+    inside = [k for k, launch in enumerate(launches) if launch.step]
+    first, last = inside[0], inside[-1]
+    swapped = list(launches)
+    swapped[first], swapped[last] = launches[last], launches[first]
+    damaged = [
+        swapped,  # within a step
+        [
+            *launches[:first],
+            *launches[last + 1 :],
+            *launches[first : last + 1],
+        ],  # the loop too late
+        launches[first:],  # with no initial state
+        [replace(one, step=None) for one in launches],  # one step for all
+    ]
+    for order in damaged:
+        with pytest.raises(IllegalSchedule, match="unwritten"):
+            verify_program(order, proven.existing)
+
+
+def test_states_that_a_later_step_writes_again():
+    def damage(one):
+        writes = {name: in_any_step(elements, one.step) for name, elements in one.writes.items()}
+        return replace(one, writes=writes)
+
+    proven = prove(lambda: lstm(5))
+    launches = [damage(one) if one.step else one for one in proven.launches]
+    with pytest.raises(IllegalSchedule, match="unwritten"):
+        verify_program(launches, proven.existing)
+
+
+@pytest.mark.parametrize("build", [lambda: lstm(5), bidirectional], ids=["lstm", "gru"])
+def test_a_missing_barrier_in_a_step_or_between_two(build):
+    compiled = prove(build).compiled
+    launches, slots = compiled.touched, plan_memory(compiled.program).slots
+    placed = place_barriers(launches, slots)
+    inside = {k for k, launch in enumerate(launches) if launch.step}
+    assert len(placed & inside) >= 2
+    verify_barriers(launches, slots, placed)
+    for barrier in placed:
+        with pytest.raises(IllegalSchedule, match="no barrier stands between them"):
+            verify_barriers(launches, slots, placed - {barrier})
+
+
+def test_arrays_of_a_loop_live_in_all_of_it():
+    program = prove(bidirectional).compiled.program
+    inside = [k for k, launch in enumerate(program.launches) if launch.step]
+    for slot in plan_memory(program).slots:
+        touching = {k for k in inside if slot.array in program.launches[k].arguments}
+        assert not touching or (slot.first <= inside[0] and slot.last >= inside[-1])
