@@ -259,7 +259,8 @@ class Step(SizeRange):
 
     @staticmethod
     def of(name: str, steps: Extent) -> Step:
-        return Step(name, 0, None if isinstance(steps, Size) else steps - 1, 0, steps)
+        upper = None if isinstance(steps, Size) else steps - 1
+        return Step(name, 0, upper, hint=0, steps=steps)
 
 
 TYPICAL = 128

@@ -58,6 +58,8 @@ def _bind(scop: Scop, state: State) -> Scop | str:
     copies = [s for s in scop.statements if _keeps(s, old, new)]
     rest = [s for s in scop.statements if s not in copies]
     writers = [s for s in rest if s.array == new.name]
+    if any(s.step for s in (*copies, *writers)):
+        return "it is written step by step"
     whole = box(old.name, new.shape)
     kept, written = _written(copies, whole), _written(writers, whole)
     if not whole.is_subset(kept.union(written)):
