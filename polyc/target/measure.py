@@ -49,7 +49,7 @@ def measure_rates(target: Target, options: Options) -> Rates:
 
     Raises BuildError without a compiler, RuntimeFailure where threads cannot be started.
     """
-    library = _load(target, options)
+    library = load_probes(target, options)
     memory = allocate_pages(max(LEAST_MEMORY, 4 * target.l3)).view(np.float32)
     memory.fill(1.0)
     x = cffi.FFI().from_buffer("float[]", memory)
@@ -90,7 +90,7 @@ def measure_rates(target: Target, options: Options) -> Rates:
     )
 
 
-def _load(target: Target, options: Options) -> Any:
+def load_probes(target: Target, options: Options) -> Any:
     """The C program's functions, which release the GIL."""
     sizes = f"#define SIMD_BYTES {target.simd_bytes}\n#define REGISTERS {target.registers}\n"
     text = sizes + SOURCE.read_text(encoding="utf-8")

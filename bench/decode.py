@@ -1,0 +1,179 @@
+"""Decoding with GPT-2 (124M): a token with 512 cached, beside reading its weights once.
+
+    python -m bench.decode --threads 1 2 --json decode.json
+
+A token uses each weight once, so the least it can take is the time of reading them from memory.
+That is measured in the same run, in turns with polyc and with ONNX Runtime: a plain sum over as
+many bytes, on as many threads. Then a prompt of 128 tokens, on polyc and on ONNX Runtime.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import statistics
+import sys
+import time
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import cffi
+import numpy as np
+import onnx
+
+import polyc
+from bench.zoo.gpt2 import Gpt2, gpt2
+from bench.zoo.network import Example
+from polyc.build.pages import allocate_pages
+from polyc.commands.verify import relative_error
+from polyc.options import options_from_environment
+from polyc.target.machine import detect_target
+from polyc.target.measure import load_probes
+
+LINE = 8 * 64
+"""Bytes that the probe sums up at a time."""
+
+PAUSE = 0.02
+"""Seconds after which threads of an engine that wait for more work have gone to sleep."""
+
+Step = Callable[[], Any]
+
+
+def weight_bytes(model: onnx.ModelProto) -> int:
+    """Bytes of weights that a token needs: all but the positions, of which it needs one.
+
+    Of the embeddings it needs one as well, but as the last layer's weights they are read in full.
+    """
+    sizes = {w.name: 4 * int(np.prod(w.dims)) for w in model.graph.initializer}
+    return sum(size for name, size in sizes.items() if not name.endswith("wpe"))
+
+
+def reader(size: int, threads: int) -> Callable[[], float]:
+    """A function that reads `size` bytes from memory and gives the seconds that this took."""
+    options = options_from_environment()
+    probes = load_probes(detect_target(options.cc), options)
+    part = size // threads // LINE * LINE
+    memory = allocate_pages(part * threads).view(np.float32)
+    memory.fill(1.0)
+    floats = cffi.FFI().from_buffer("float[]", memory)
+    # Two walks, of which the second is timed.
+    return lambda: size / probes.read_rate(floats, part // 4, 1, threads, 2)
+
+
+def take_turns(steps: Mapping[str, tuple[Step, Step]], rounds: int) -> dict[str, list[float]]:
+    """Seconds of each step; the first function of a pair prepares it, and is not timed.
+
+    A step that gives a number has timed itself.
+    """
+    seconds: dict[str, list[float]] = {name: [] for name in steps}
+    for _ in range(rounds):
+        for name, (prepare, step) in steps.items():
+            time.sleep(PAUSE)
+            prepare()
+            start = time.perf_counter()
+            told = step()
+            took = time.perf_counter() - start
+            seconds[name].append(told if isinstance(told, float) else took)
+    return seconds
+
+
+def measure(
+    sizes: Gpt2, example: Example, prompt: int, threads: int, rounds: int
+) -> dict[str, Any]:
+    """Medians in milliseconds, and the errors of polyc's logits against ONNX Runtime's."""
+    limit = sizes.positions
+    ranges = {"past": (0, limit), "tokens": (1, limit)}
+    chosen: dict[str, Any] = {"target": "cpu", "threads": threads, "state": sizes.states}
+    decoder = polyc.compile(
+        example.model, dims={**ranges, "tokens": 1}, hint={"past": sizes.past}, **chosen
+    )
+    reads = polyc.compile(example.model, dims=ranges, hint={"tokens": prompt, "past": 1}, **chosen)
+    peer = _open_peer(example.model, threads)
+    token = example.feeds["input_ids"]
+    begin = {name: example.feeds[name] for name in sizes.states}
+    # One call in front, so that a timed one finds everything in its place.
+    before = {name: value[:, :, :-1] for name, value in begin.items()}
+    decoding, prompting = decoder.start(), reads.start()
+    text = np.resize(np.arange(sizes.vocabulary), (1, prompt))
+    whole = {"input_ids": text, **{name: value[:, :, :0] for name, value in begin.items()}}
+
+    def go_back() -> None:
+        decoding.reset(before)
+        decoding(token)
+
+    size = weight_bytes(example.model)
+    steps: dict[str, tuple[Step, Step]] = {
+        "read": (lambda: None, reader(size, threads)),
+        "decode": (go_back, lambda: decoding(token)),
+    }
+    prompts: dict[str, tuple[Step, Step]] = {
+        "prompt": (prompting.reset, lambda: prompting(text)),
+    }
+    errors = {}
+    if peer is not None:
+        steps["decode, peer"] = (lambda: None, lambda: peer(example.feeds))
+        prompts["prompt, peer"] = (lambda: None, lambda: peer(whole))
+        decoding.reset(begin)
+        errors["decode"] = relative_error(decoding(token), peer(example.feeds))
+        errors["prompt"] = relative_error(prompting(text), peer(whole))
+    prompting(text)
+    times = {**take_turns(steps, rounds), **take_turns(prompts, max(3, rounds // 4))}
+    medians = {name: 1e3 * statistics.median(all_) for name, all_ in times.items()}
+    share = medians["read"] / medians["decode"]
+    return {"threads": threads, "bytes": size, "share": share, "ms": medians, "errors": errors}
+
+
+def _open_peer(model: onnx.ModelProto, threads: int) -> Callable[[Any], np.ndarray] | None:
+    """ONNX Runtime's logits for some feeds; None where it is not installed."""
+    try:
+        import onnxruntime
+    except ImportError:
+        return None
+    options = onnxruntime.SessionOptions()
+    options.intra_op_num_threads = threads
+    session = onnxruntime.InferenceSession(
+        model.SerializeToString(), options, providers=["CPUExecutionProvider"]
+    )
+    return lambda feeds: np.asarray(session.run(None, dict(feeds))[0])
+
+
+def show(row: Mapping[str, Any]) -> str:
+    """A few lines of what was measured."""
+    ms, size = row["ms"], row["bytes"]
+    lines = [
+        f"{row['threads']} thread{'s' if row['threads'] > 1 else ''}",
+        f"  reading {size / 1e6:.0f} MB: {ms['read']:.2f} ms, {size / ms['read'] / 1e6:.1f} GB/s",
+        f"  decoding a token: {ms['decode']:.2f} ms, of which reading is {row['share']:.0%}",
+    ]
+    for what in ("decode", "prompt"):
+        if f"{what}, peer" in ms:
+            lines.append(
+                f"  {what}: polyc {ms[what]:.1f} ms, ONNX Runtime {ms[f'{what}, peer']:.1f} ms; "
+                f"largest difference {row['errors'][what]:.1e} of the largest logit"
+            )
+    return "\n".join(lines)
+
+
+def main(arguments: Sequence[str] | None = None) -> None:
+    parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
+    parser.add_argument("--threads", type=int, nargs="+", default=[1, 2])
+    parser.add_argument("--past", type=int, default=512, help="cached tokens")
+    parser.add_argument("--prompt", type=int, default=128, help="tokens of the prompt")
+    parser.add_argument("--rounds", type=int, default=21)
+    parser.add_argument("--json", type=Path, help="also write every figure here")
+    chosen = parser.parse_args(arguments)
+    sizes = replace(Gpt2(), past=chosen.past)
+    example = gpt2(sizes)
+    rows = []
+    for threads in chosen.threads:
+        rows.append(measure(sizes, example, chosen.prompt, threads, chosen.rounds))
+        sys.stdout.write(show(rows[-1]) + "\n")
+        sys.stdout.flush()
+    if chosen.json:
+        chosen.json.write_text(json.dumps(rows, indent=1), encoding="utf-8")
+
+
+if __name__ == "__main__":
+    main()
