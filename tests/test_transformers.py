@@ -3,6 +3,8 @@
 Each is compiled for the sizes of one call, and once for all lengths of its text.
 """
 
+import io
+
 import pytest
 
 import polyc
@@ -82,10 +84,13 @@ FAMILIES = [*((f, d) for f in TEXT for d in (False, True)),
             *((f, False) for f in (vit, swin, convnext))]  # fmt: skip
 
 
-@pytest.mark.parametrize(
+each_family = pytest.mark.parametrize(
     ("family", "dynamic"), FAMILIES,
     ids=lambda v: v.__name__ if callable(v) else "dynamic" if v else "static",
 )  # fmt: skip
+
+
+@each_family
 def test_a_family(family, dynamic, tmp_path):
     torch.manual_seed(0)
     module, name = family().eval(), family.__name__
@@ -102,3 +107,46 @@ def test_a_family(family, dynamic, tmp_path):
         with torch.no_grad():
             expected = module(**feeds)[0]
         torch.testing.assert_close(model(**feeds)[0], expected, rtol=1e-4, atol=1e-4)
+
+
+class First(torch.nn.Module):
+    """The first output of a module that takes its inputs by name."""
+
+    def __init__(self, module, names):
+        super().__init__()
+        self.module, self.names = module, names
+
+    def forward(self, *tensors):
+        return self.module(**dict(zip(self.names, tensors, strict=True)))[0]
+
+
+def masked_feeds(name, length):
+    """With a mask for text: without one transformers asks whether sequences are packed."""
+    feeds = feeds_of(name, length)
+    key = {"whisper": "decoder_attention_mask"}.get(name, "attention_mask")
+    is_text = any("ids" in k for k in feeds)
+    return {**feeds, key: torch.ones(1, length, dtype=torch.long)} if is_text else feeds
+
+
+@pytest.mark.filterwarnings("ignore")
+@each_family
+def test_a_family_by_the_exporter_that_traces(family, dynamic, tmp_path):
+    torch.manual_seed(0)
+    module, name = family().eval(), family.__name__
+    feeds, file = masked_feeds(name, 12), io.BytesIO()
+    lengths = {k: {1: "length"} for k in feeds if dynamic and "feature" not in k}
+    torch.onnx.export(
+        First(module, list(feeds)).eval(), tuple(feeds.values()), file, dynamo=False,
+        input_names=list(feeds), output_names=["y"], dynamic_axes=lengths, opset_version=17,
+    )  # fmt: skip
+    options = Options(cache_dir=tmp_path, threads=1)
+    dims = {"length": (2, 500)} if dynamic else None
+    model = polyc.compile(file.getvalue(), dims=dims, options=options)
+    assert type(model) is CpuModel
+    assert not model.explain().fallbacks
+    for length in (12, 5, 64) if dynamic else (12,):
+        feeds = masked_feeds(name, length)
+        with torch.no_grad():
+            expected = module(**feeds)[0]
+        y = model.run({k: v.numpy() for k, v in feeds.items()})["y"]
+        torch.testing.assert_close(torch.from_numpy(y), expected, rtol=1e-4, atol=1e-4)

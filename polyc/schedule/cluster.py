@@ -272,6 +272,10 @@ def _join(
             return "not every loop of the contraction is shared"
         if any(s.reduction for s in unit.statements):
             return "a reduction would split the register tile"
+        if isinstance(target, Target) and any(
+            ld.dynamic for s in unit.statements for ld in s.loads
+        ):
+            return "loads from where data says would be unrolled lane by lane in a register tile"
         return merged
     work = max(prod(box_extents(s.domain)) for s in merged.statements)
     if work > SMALL_WORK and not whole:

@@ -90,6 +90,16 @@ def test_a_reader_of_neighbours_is_refused_with_a_reason():
     assert refusal.reason == "not every loop of the contraction is shared"
 
 
+def test_a_reader_of_what_data_names_stays_out_of_a_register_tile():
+    """Its loads would be written out for each lane of each vector of the tile."""
+    place = Call("index", (load("{ U[i, j] -> Y[i, j] }"), Const(4, F32)), F32)
+    looked_up = replace(load("{ U[i, j] -> W[0, j] }"), dynamic=((0, place),))
+    reader = replace(after_matmul("Y[i, j]"), value=call("add", looked_up, place.arguments[0]))
+    clusters, refusals = find_clusters(extended(matmul_scop(), reader), TARGET)
+    assert [[s.name for s in c.statements] for c in clusters] == [["Z", "S", "T"], ["U"]]
+    assert refusals[0].reason.startswith("loads from where data says")
+
+
 def test_a_second_contraction_is_a_kernel_of_its_own():
     second = (
         statement("{ A[i, j] : 0 <= i < 4 and 0 <= j < 32 }", "{ A[i, j] -> V[i, j] }", ZERO),
