@@ -139,9 +139,9 @@ def test_reshapes_without_a_common_divisor_compile_in_seconds() -> None:
     (counted,) = g.node("Reshape", [y, ints_(g, 3, 6, 22, 8)], exact=False)
     outputs = g.node("SpaceToDepth", [counted], exact=False, blocksize=2)
     outputs += g.node("Softmax", [y], exact=False)
-    started = time.perf_counter()
+    started = time.process_time()
     check(g, outputs, ["auto"])
-    assert time.perf_counter() - started < 30
+    assert time.process_time() - started < 30
 
 
 HOSTILE = ["c3", "threads", "status", "team", "t_local", "t_local_1", "partial_0_0", "f32", "i64x8",

@@ -75,14 +75,14 @@ def test_iterations_of_any_length(team):
 def test_nobody_waits_for_a_thread_that_comes_late(team):
     """Nor does it do harm when it comes: memory of its call may have other uses by then."""
     began = time.perf_counter()
-    rows = team(3, late=200_000)
-    assert time.perf_counter() - began < 0.1
+    rows = team(3, late=1_000_000)
+    assert time.perf_counter() - began < 0.5
     want = expected()
     np.testing.assert_array_equal(rows, want)
     for start in range(5):
         np.testing.assert_array_equal(team(3, start=start), expected(start=start))
     rows[...] = 7
-    time.sleep(0.3)
+    time.sleep(1.2)
     assert (rows == 7).all()
 
 

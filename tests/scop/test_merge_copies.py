@@ -171,7 +171,7 @@ def test_a_place_that_takes_minutes_to_find_is_not_looked_for():
             ),
         ),
     )
-    started = time.perf_counter()
+    started = time.process_time()
     after = merge_copies(before)
-    assert time.perf_counter() - started < 10
+    assert time.process_time() - started < 10
     assert get(after, "C").array == "Y"
