@@ -1,8 +1,11 @@
-"""Col2Im: blocks that overlap, added up into an image, as a transposed convolution.
+"""Col2Im: blocks that overlap, added up into an image: each pixel gathers what falls on it.
 
-A kernel of ones and zeros sends row k of each channel's block to tap k:
+Element k of block i falls on pixel s*i + d*k - pad, hence at most ceil(block / stride) elements
+along an axis fall on a pixel:
 
-    y[c, s*i + d*k]  +=  sum over r of x[c, r, i] * (1 where r = k, else 0)
+    y[c, p]  =  sum over h of x[c, places[h, p]]       a place of a zero where fewer do
+
+Nothing is multiplied, so that a NaN stays where it is.
 """
 
 from __future__ import annotations
@@ -12,8 +15,6 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from polyc.element_types import is_float
-from polyc.errors import UnsupportedOp
 from polyc.graph.compose import Composer
 from polyc.graph.ir import Body, Node, Tensor
 from polyc.graph.shapes.checks import (
@@ -31,8 +32,6 @@ def expand_col2im(node: Node, inputs: Sequence[Tensor | None]) -> Body:
     c = Composer()
     x = given(inputs[0])
     require_rank(x, "input", 3, 3)
-    if not is_float(x.dtype):
-        raise UnsupportedOp(f"Col2Im {node.name!r} adds {x.dtype}; insert a Cast to float32")
     image = constant_ints(given(inputs[1]), "image_shape")
     block = constant_ints(given(inputs[2]), "block_shape")
     batch, rows, blocks = fixed_all(x.shape, "a dimension of input")
@@ -49,12 +48,48 @@ def expand_col2im(node: Node, inputs: Sequence[Tensor | None]) -> Body:
     require(
         math.prod(counts) == blocks, "number of blocks", math.prod(counts), blocks, "correct it"
     )
-    channels = rows // area
-    grid = c("Reshape", node.inputs[0], c.integers(batch, rows, *counts))
-    taps = np.eye(area).reshape(area, 1, *block)
-    kernel = c.constant(np.tile(taps, (channels, *[1] * (rank + 1))), x.dtype)
-    y = c(
-        "ConvTranspose", grid, kernel, group=channels, strides=strides, dilations=dilations,
-        pads=pads, output_padding=tuple(r % s for r, s in zip(room, strides, strict=True)),
-    )  # fmt: skip
-    return c.body(node.inputs, (y,))
+    hits = [
+        _find_hits(n, k, count, stride, dilation, pad)
+        for n, k, count, stride, dilation, pad in zip(
+            image, block, counts, strides, dilations, pads[:rank], strict=True
+        )
+    ]
+    places = _join(hits, tuple(block), tuple(counts))
+    columns = c("Reshape", node.inputs[0], c.integers(batch, rows // area, area * blocks))
+    with_zero = c("Pad", columns, c.integers(0, 0, 0, 0, 0, 1))
+    gathered = c("Gather", with_zero, c.constant(places, np.dtype(np.int64)), axis=2)
+    return c.body(node.inputs, (c("ReduceSum", gathered, c.integers(2), keepdims=0),))
+
+
+def _find_hits(
+    pixels: int, block: int, count: int, stride: int, dilation: int, pad: int
+) -> tuple[np.ndarray, np.ndarray]:
+    """Along one axis: elements of a block, and blocks (-1 for none); both [hits, pixels]."""
+    element = np.arange(block)[:, None]
+    shift = np.arange(pixels) + pad - dilation * element
+    hit = (shift % stride == 0) & (shift >= 0) & (shift < stride * count)
+    order = np.argsort(~hit, axis=0, kind="stable")[: max(1, int(hit.sum(0).max(initial=0)))]
+    found = np.where(hit, shift // stride, -1)
+    elements = np.broadcast_to(element, shift.shape)
+    return np.take_along_axis(elements, order, 0), np.take_along_axis(found, order, 0)
+
+
+def _join(
+    hits: Sequence[tuple[np.ndarray, np.ndarray]], block: tuple[int, ...], counts: tuple[int, ...]
+) -> np.ndarray:
+    """Places of all hits in flattened columns: [hits, pixels…]; the last is that of a zero."""
+    rank = len(hits)
+    spread = []
+    for axis, pair in enumerate(hits):
+        shape = [1] * (2 * rank)
+        shape[axis], shape[rank + axis] = pair[0].shape
+        spread.append([part.reshape(shape) for part in pair])
+    elements = np.broadcast_arrays(*(e for e, _ in spread))
+    blocks = np.broadcast_arrays(*(b for _, b in spread))
+    absent = np.any([b < 0 for b in blocks], axis=0)
+    element = np.ravel_multi_index(tuple(elements), block)
+    place = np.ravel_multi_index(tuple(np.maximum(b, 0) for b in blocks), counts)
+    flat = np.where(
+        absent, math.prod(block) * math.prod(counts), element * math.prod(counts) + place
+    )
+    return flat.reshape(-1, *flat.shape[rank:])

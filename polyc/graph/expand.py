@@ -11,6 +11,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 
 from polyc.errors import NotFixed, ShapeError
+from polyc.graph.affine import expand_affine_grid
 from polyc.graph.bodies import Names, instantiate
 from polyc.graph.columns import expand_col2im
 from polyc.graph.contrib import CONTRIB, CONTRIB_DOMAIN
@@ -65,6 +66,7 @@ COMPOSED: dict[str, Callable[[Node, Sequence[Tensor | None]], Body]] = {
     **dict.fromkeys(("LSTM", "GRU", "RNN"), expand_recurrent),
     **dict.fromkeys(STEPS, expand_optimiser),
     **dict.fromkeys(DISTRIBUTIONS, expand_random),
+    "AffineGrid": expand_affine_grid,
     "AlignRegions": expand_align_regions,
     "Bernoulli": expand_bernoulli,
     "Col2Im": expand_col2im,

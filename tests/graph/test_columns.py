@@ -1,4 +1,4 @@
-"""Col2Im is a transposed convolution."""
+"""Col2Im is a gather of what falls on each pixel, and a sum."""
 
 import numpy as np
 import pytest
@@ -34,6 +34,16 @@ def test_against_onnxruntime(image, block, attributes):
     node = helper.make_node("Col2Im", ["x", "i", "b"], ["y"], **attributes)
     model = model_of([node], feeds, ["y"], 18, initializer=constants)
     graph = import_onnx(model)
-    assert [n.op for n in graph.nodes] == ["Reshape", "ConvTranspose"]
+    assert [n.op for n in graph.nodes] == ["Reshape", "Pad", "Gather", "ReduceSum"]
     (want,), (got,) = run(model, feeds), run(export_onnx(graph, RUNTIME_OPSET), feeds)
     np.testing.assert_allclose(got, want, rtol=1e-5, atol=1e-6)
+
+
+def test_a_nan_stays_where_it_falls():
+    x = np.ones((1, 4, 4), np.float32)
+    x[0, 0, 0] = np.nan
+    node = helper.make_node("Col2Im", ["x", "i", "b"], ["y"], strides=[2, 2])
+    constants = {"i": np.array([4, 4]), "b": np.array([2, 2])}
+    model = model_of([node], {"x": x}, ["y"], 18, initializer=constants)
+    (y,) = run(export_onnx(import_onnx(model), RUNTIME_OPSET), {"x": x})
+    assert np.isnan(y).sum() == 1

@@ -22,9 +22,9 @@ from tests.scop.interpreter import interpret
 Arrays = Sequence[np.ndarray | None]
 
 SHAPE_INPUTS: dict[str, tuple[int, ...]] = {
-    "ConstantOfShape": (0,), "CenterCropPad": (1,), "Col2Im": (1, 2), "CumProd": (1,),
-    "CumSum": (1,), "Dropout": (1, 2),
-    "Expand": (1,), "MaxUnpool": (2,), "OneHot": (1,), "Pad": (1, 3), "Range": (0, 1, 2),
+    "AffineGrid": (1,), "ConstantOfShape": (0,), "CenterCropPad": (1,), "Col2Im": (1, 2),
+    "CumProd": (1,), "CumSum": (1,), "Dropout": (1, 2), "Expand": (1,),
+    "MaxUnpool": (2,), "OneHot": (1,), "Pad": (1, 3), "Range": (0, 1, 2),
     "Reshape": (1,), "Resize": (1, 2, 3), "Slice": (1, 2, 3, 4), "Split": (1,), "Squeeze": (1,),
     "Tile": (1,), "TopK": (1,), "Trilu": (1,), "Unsqueeze": (1,), "Upsample": (1,),
     **{f"Reduce{kind}": (1,) for kind in ("Sum", "Mean", "Max", "Min", "Prod", "L1", "L2",
