@@ -19,7 +19,7 @@ from polyc.errors import UnsupportedOp
 from polyc.mapping.parameters import Tuned
 from polyc.model import CompiledModel, open_model
 from polyc.options import Options, options_from_environment
-from polyc.sizes import Range, read_sizes
+from polyc.sizes import Range, SizeRange, read_sizes
 from polyc.states import read_states
 from polyc.target.cuda import CudaTarget
 from polyc.target.machine import Target
@@ -86,8 +86,11 @@ def compile(
         if options.states:
             raise
         known = replace(options, sizes=())
-        ranges, later = options.sizes, lambda model: _compile(model, machine, known)
-        completed = complete_in_call(model, unknown, ranges, later)
+
+        def later(graph: Any, sizes: tuple[SizeRange, ...]) -> CompiledModel:
+            return _compile(graph, machine, replace(known, sizes=sizes))
+
+        completed = complete_in_call(model, unknown, options.sizes, later)
         if completed is None:
             raise
         return completed

@@ -2,19 +2,21 @@
 
 A `Plan` are nodes that wait for values; with those of a call it gives a `Step`: a compiled model
 of all that can be typed now, and the plan of what is left. Steps are kept by the shapes of what
-they read, and by the values that were made constants.
+they read, and by the values that were made constants. When calls turn out to differ in extents
+only, the next step is compiled for sizes known at run time, and serves them all; where that is not
+possible (`NotFixed`), each has a step of its own.
 """
 
 from __future__ import annotations
 
 from collections import OrderedDict
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
 
-from polyc.errors import NeedsValues, UnsupportedOp
+from polyc.errors import NeedsValues, ShapeError, UnsupportedOp
 from polyc.graph.bodies import reads
 from polyc.graph.containers import Structure
 from polyc.graph.infer import find_sources
@@ -23,6 +25,8 @@ from polyc.graph.onnx_nodes import TEXT
 from polyc.graph.run_time import RANDOM_KEY, run_node
 from polyc.graph.stage import Late, Stage, flatten, infer_stage, split_direct
 from polyc.model import CompiledModel
+from polyc.similar_calls import Pattern, Shapes, SimilarCalls, match
+from polyc.sizes import Extent, Size, SizeRange, assume
 
 MAX_VALUES = 4096
 """Elements of the largest tensor that is made a constant: what steers shapes is a short list."""
@@ -33,10 +37,14 @@ MAX_STEERING = 64
 What depends on more, or on other data, is computed by a stage, and only its result decides.
 """
 
-MAX_KEPT = 64
-"""Steps that a plan keeps; the least recently used one goes first."""
+MAX_KINDS = 64
+"""Kinds of calls that a plan keeps steps for; the least recently used one goes first."""
 
-Compile = Callable[[Graph], CompiledModel]
+Kind = tuple[object, ...]
+"""What calls have in common that steps are shared by."""
+
+Compile = Callable[[Graph, tuple[SizeRange, ...]], CompiledModel]
+"""(a graph, the sizes in it that are known only at run time) -> the model."""
 
 
 @dataclass
@@ -103,7 +111,7 @@ class Plan:
         asked = dict.fromkeys(name for n in self._nodes for name in reads(n) if name)
         self._reads = [n for n in asked if n not in written and n not in constants]
         self._steering: set[str] = set()
-        self._kept: OrderedDict[Any, Step] = OrderedDict()
+        self._kept: OrderedDict[Kind, SimilarCalls[Step]] = OrderedDict()
 
     def run(self, call: Call) -> Plan | None:
         """Run what is ready, then the stage behind it; the plan of what is left, if any is."""
@@ -115,40 +123,61 @@ class Plan:
                 call.evaluated.append(late)
         if not self._nodes:
             return None
-        step = self._find_step(call)
+        step, sizes = self._find_step(call)
         call.structures.update(step.stage.structures)
-        call.values.update((n, t.value) for n, t in step.stage.constants.items())
+        call.values.update(step.stage.evaluate(sizes))
         if step.model is not None:
             feeds = {s.name: _feed(call, s.name) for s in step.model.inputs}
             call.models.append((step.model, feeds))
             call.values.update(step.model.run(feeds))
         return step.rest
 
-    def _find_step(self, call: Call) -> Step:
-        """The step for what there is; more values may turn out to steer while compiling."""
+    def _find_step(self, call: Call) -> tuple[Step, Mapping[str, int]]:
+        """The step for what there is, and the values of the sizes that it leaves open.
+
+        More values may turn out to steer while it is compiled.
+        """
         there = [n for n in self._reads if n in call.structures or n in call.values]
         while True:
-            key = (*map(_signature(call, self._steering), there),)
-            if key in self._kept:
-                self._kept.move_to_end(key)
-                return self._kept[key]
-            step = self._make_step(call, there)
+            kind, shapes = _describe(call, there, self._steering)
+            similar = self._kept.setdefault(kind, SimilarCalls())
+            self._kept.move_to_end(kind)
+            if len(self._kept) > MAX_KINDS:
+                self._kept.popitem(last=False)
+            if (found := similar.find(shapes)) is not None:
+                return found
+            pattern = similar.generalise(shapes)
+            try:
+                step = self._make_step(call, there, shapes, pattern)
+            except (UnsupportedOp, ShapeError):
+                if pattern is None:
+                    raise
+                similar.refused.add(pattern)
+                continue
             if step is not None:
-                self._kept[key] = step
-                if len(self._kept) > MAX_KEPT:
-                    self._kept.popitem(last=False)
-                return step
+                similar.keep(step, shapes, pattern)
 
-    def _make_step(self, call: Call, there: Sequence[str]) -> Step | None:
-        """A new step; None if it turns out that more values have to be constants."""
-        types = {n: self._type(n, call.values[n]) for n in flatten(there, call.structures)}
-        types[RANDOM_KEY] = Tensor(RANDOM_KEY, np.dtype(np.uint32), (2,))
-        known = {**types, **self._constants}
-        stage = infer_stage(self._name, self._nodes, known, call.structures, self._outputs)
+    def _make_step(
+        self, call: Call, there: Sequence[str], shapes: Shapes, pattern: Pattern | None
+    ) -> Step | None:
+        """A new step, for these shapes or for all of a pattern.
+
+        None if it turns out that more values have to be constants.
+        """
+        names = list(flatten(there, call.structures))
+        sizes = _name_sizes(shapes, pattern)
         try:
-            if self._steer(self._choose_steering(stage, types)):
-                return None
-            model = self._compile(stage.graph) if stage.graph.nodes else None
+            with assume(sizes):
+                types = {
+                    n: self._type(n, call.values[n], tuple(map(_extent, shape)))
+                    for n, shape in zip(names, pattern or shapes, strict=True)
+                }
+                types[RANDOM_KEY] = Tensor(RANDOM_KEY, np.dtype(np.uint32), (2,))
+                known = {**types, **self._constants}
+                stage = infer_stage(self._name, self._nodes, known, call.structures, self._outputs)
+                if self._steer(self._choose_steering(stage, types)):
+                    return None
+            model = self._compile(stage.graph, sizes) if stage.graph.nodes else None
         except NeedsValues as more:  # the lowering needs a value that the types did not
             if not self._steer(set(more.inputs)):
                 raise
@@ -176,15 +205,15 @@ class Plan:
                 chosen.add(name)
                 continue
             sources = find_sources(name, stage.graph.nodes, list(types))
-            lists = all(types[s].rank <= 1 and types[s].dtype.kind in "iub" for s in sources)
-            size = sum(types[s].size for s in sources)
+            lists = all(_is_list(types[s]) for s in sources)
+            size = sum(types[s].size for s in sources) if lists else 0
             if lists and RANDOM_KEY not in sources and 0 < size <= MAX_STEERING:
                 chosen.update(sources)
         return chosen
 
-    def _type(self, name: str, value: Any) -> Tensor:
+    def _type(self, name: str, value: Any, shape: tuple[Extent, ...]) -> Tensor:
         """The type of an array, with its value if that decides something."""
-        shape, dtype = tuple(np.shape(value)), np.dtype(getattr(value, "dtype", TEXT))
+        dtype = np.dtype(getattr(value, "dtype", TEXT))
         if name not in self._steering:
             return Tensor(name, dtype, shape)
         array = np.asarray(value)
@@ -193,7 +222,12 @@ class Plan:
                 f"model {self._name!r}: what is compiled depends on the {array.size} values of "
                 f"{name!r}; at most {MAX_VALUES} are made constants: make it an initializer"
             )
-        return Tensor(name, dtype, shape, array)
+        return Tensor(name, dtype, array.shape, array)
+
+
+def _is_list(tensor: Tensor) -> bool:
+    """Whether it is a number, or a list of known length, of integers or booleans."""
+    return tensor.rank <= 1 and tensor.is_static and tensor.dtype.kind in "iub"
 
 
 def _moves(stage: Stage) -> bool:
@@ -207,15 +241,36 @@ def _feed(call: Call, name: str) -> Any:
     return call.values[name]
 
 
-def _signature(call: Call, steering: set[str]) -> Callable[[str], Any]:
-    """What a step depends on: structures, shapes and types, and values that steer."""
+def _name_sizes(shapes: Shapes, pattern: Pattern | None) -> tuple[SizeRange, ...]:
+    """The sizes of a pattern; what is compiled for them is chosen for the call at hand."""
+    values = match(pattern, shapes) if pattern else None
+    return tuple(SizeRange(name, hint=value) for name, value in (values or {}).items())
 
-    def sign(name: str) -> Any:
-        if name in call.structures:
-            elements = call.structures[name]
-            return elements and (elements, *map(sign, elements))
+
+def _describe(call: Call, names: Sequence[str], steering: set[str]) -> tuple[Kind, Shapes]:
+    """What calls must have in common to be of one kind, and the shapes in which they may differ.
+
+    Those are the structures, the types, and the values that steer, whose shapes are theirs.
+    """
+    kind: list[object] = [(n, call.structures[n]) for n in _nested(names, call.structures)]
+    shapes: list[tuple[int, ...]] = []
+    for name in flatten(names, call.structures):
         value = call.values[name]
-        kind = (np.shape(value), str(getattr(value, "dtype", "")))
-        return (*kind, np.asarray(value).tobytes()) if name in steering else kind
+        steers = np.asarray(value).tobytes() if name in steering else None
+        kind.append((name, str(getattr(value, "dtype", "")), np.ndim(value), steers))
+        if steers is not None:
+            kind.append(np.shape(value))
+        shapes.append(np.shape(value))
+    return tuple(kind), tuple(shapes)
 
-    return sign
+
+def _nested(names: Iterable[str], structures: Mapping[str, Structure]) -> Iterator[str]:
+    """The names of all that is no tensor, those of elements of sequences included."""
+    for name in names:
+        if name in structures:
+            yield name
+            yield from _nested(structures[name] or (), structures)
+
+
+def _extent(known: int | str) -> Extent:
+    return Size.of(known) if isinstance(known, str) else known

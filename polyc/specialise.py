@@ -6,8 +6,9 @@ There is no loop nest before `target` is known, so a call makes it a constant an
 left. So it is with sizes that are known only at run time, where loops over them could not be
 generated (`NotFixed` says why), with the number of elements of a sequence, and with the size of
 what an operator such as NonZero finds: there a model is compiled in stages (`polyc/plan.py`). Each
-set of sizes and values gives models of its own, which are kept, here and in the cache on disk; they
-are as fast as if exported with them.
+set of values gives models of its own, which are kept, here and in the cache on disk; they are as
+fast as if exported with them. Calls that differ in sizes only share one from the second on, where
+loops can be generated for any (`polyc/similar_calls.py`).
 """
 
 from __future__ import annotations

@@ -6,7 +6,7 @@ import pytest
 from onnx import TensorProto, helper
 
 from polyc.errors import RuntimeFailure, ShapeError, UnsupportedOp
-from tests.staged import assert_as_reference, compile_in, model_of
+from tests.staged import assert_as_reference, assert_same, compile_in, model_of, run_ort
 
 RNG = np.random.default_rng(5)
 
@@ -105,8 +105,8 @@ def test_a_value_that_much_decides_is_computed_by_a_stage(compiled):
         m[RNG.permutation(100)[:count]] = 1
         x = RNG.standard_normal(50).astype(np.float32)
         np.testing.assert_allclose(model.run({"x": x, "m": m})["y"], np.exp(x)[:count], rtol=1e-6)
-    first = next(iter(model._plan._kept.values()))
-    assert len(model._plan._kept) == 1
+    (similar,) = model._plan._kept.values()
+    (first,) = similar.by_shapes.values()
     assert len(first.rest._kept) == 2
     seconds = model.profile({"x": x, "m": m}, repeats=1)
     assert len(seconds) == len(model.explain().kernels)
@@ -114,6 +114,48 @@ def test_a_value_that_much_decides_is_computed_by_a_stage(compiled):
     assert model(x, m, out=out) is out
     with pytest.raises(ShapeError, match="the result is"):
         model(x, m, out=np.empty(4, np.float32))
+
+
+FIND = """g (float[50] x, float[50, 8] t, float[8, 5] w)
+    => (int64[1, k] i, float[k, 5] y, int64[2] s) {
+    zero = Constant<value_float = 0.0>() axes = Constant<value_ints = [0]>()
+    found = Greater(x, zero) i = NonZero(found) j = Squeeze(i, axes)
+    rows = Gather(t, j) h = MatMul(rows, w) y = Softmax(h) s = Shape(h) }"""
+
+
+def test_what_is_found_has_a_size_known_only_at_run_time(compiled):
+    """The first two calls are compiled for; the others find a model for any number of rows."""
+    source = model_of(FIND)
+    model = compiled(source)
+    t, w = (RNG.standard_normal(s).astype(np.float32) for s in ((50, 8), (8, 5)))
+    for count in (7, 12, 50, 1, 29):
+        x = np.full(50, -1, np.float32)
+        x[RNG.permutation(50)[:count]] = 1
+        feeds = {"x": x, "t": t, "w": w}
+        for got, want in zip(model.run(feeds).values(), run_ort(source, feeds), strict=True):
+            assert_same(got, want)
+    (similar,) = model._plan._kept.values()
+    (first,) = similar.by_shapes.values()
+    (behind,) = first.rest._kept.values()
+    assert len(behind.by_shapes) == 1
+    assert list(behind.by_pattern) == [((1, "n0"), (50, 8), (8, 5))]
+    y = model.run({"x": -np.ones(50, np.float32), "t": t, "w": w})["y"]
+    assert y.shape == (0, 5)
+
+
+def test_what_cannot_be_compiled_for_any_size_is_compiled_for_each(compiled):
+    text = """g (float[a, b, 3] x) => (float[n, 3] y) {
+        target = Constant<value_ints = [-1, 3]>() r = Reshape(x, target) y = Exp(r) }"""
+    model = compiled(model_of(text))
+    for shape in ((2, 3, 3), (4, 5, 3), (1, 2, 3)):
+        x = RNG.standard_normal(shape).astype(np.float32)
+        np.testing.assert_allclose(model(x), np.exp(x).reshape(-1, 3), rtol=1e-6)
+    (similar,) = model._plan._kept.values()
+    assert (len(similar.by_shapes), len(similar.by_pattern)) == (3, 0)
+    for batch in (4, 9, 1):  # one of the two may be any
+        x = RNG.standard_normal((batch, 5, 3)).astype(np.float32)
+        np.testing.assert_allclose(model(x), np.exp(x).reshape(-1, 3), rtol=1e-6)
+    assert (len(similar.by_shapes), list(similar.by_pattern)) == (3, [(("n0", 5, 3),)])
 
 
 GROW = """g (float[2] x, int64 n) => (float[k] y) {

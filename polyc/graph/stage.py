@@ -11,12 +11,15 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
+import numpy as np
+
 from polyc.errors import NotFixed, UnsupportedOp
 from polyc.graph.bodies import reads
 from polyc.graph.containers import Structure
 from polyc.graph.infer import Walk
 from polyc.graph.ir import Graph, Node, Tensor
 from polyc.graph.run_time import RunTimeNode
+from polyc.sizes import evaluate
 
 
 @dataclass(frozen=True)
@@ -37,15 +40,26 @@ class Stage:
     """What can be compiled, and what is left.
 
     graph: its outputs are the tensors that somebody still needs; it may have no node. waiting:
-    what is left, in order. wanted: tensors whose values must be known to go on. constants, and
-    structures: what the nodes left, and the caller, may read besides.
+    what is left, in order. wanted: tensors whose values must be known to go on. constants, sized
+    and structures: what the nodes left, and the caller, may read besides; the elements of what is
+    sized are sizes known only at run time.
     """
 
     graph: Graph
     waiting: tuple[Late, ...]
     wanted: tuple[str, ...]
     constants: Mapping[str, Tensor]
+    sized: Mapping[str, Tensor]
     structures: Mapping[str, Structure]
+
+    def evaluate(self, sizes: Mapping[str, int]) -> dict[str, np.ndarray]:
+        """All that is known of a call without running a kernel, by name."""
+        known = {n: t.value for n, t in self.constants.items() if t.value is not None}
+        for name, tensor in self.sized.items():
+            assert tensor.entries is not None
+            entries = [evaluate(entry, sizes) for entry in tensor.entries.flat]
+            known[name] = np.array(entries, tensor.dtype).reshape(tensor.entries.shape)
+        return known
 
 
 def infer_stage(
@@ -80,8 +94,10 @@ def infer_stage(
     results = tuple(n for n in needed if n in computed)
     inputs = tuple(n for n, t in known.items() if n in read and not t.is_constant)
     graph = Graph(name, tuple(walk.kept), walk.table, inputs, results).rewrite(walk.kept)
-    constants = {n: walk.table[n] for n in needed if n in walk.table and walk.table[n].is_constant}
-    return Stage(graph, tuple(waiting), tuple(wanted), constants, walk.structures)
+    known = {n: walk.table[n] for n in needed if n in walk.table and walk.table[n].is_known}
+    constants = {n: t for n, t in known.items() if t.is_constant}
+    sized = {n: t for n, t in known.items() if not t.is_constant}
+    return Stage(graph, tuple(waiting), tuple(wanted), constants, sized, walk.structures)
 
 
 def flatten(names: Iterable[str], structures: Mapping[str, Structure]) -> Iterator[str]:
