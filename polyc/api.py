@@ -15,11 +15,12 @@ from typing import TYPE_CHECKING, Any
 from polyc.build.bundle import read_bundle
 from polyc.build.cache import digest, open_cache
 from polyc.build.fingerprint import fingerprint
+from polyc.call_sizes import Range, read_sizes
 from polyc.errors import UnsupportedOp
 from polyc.mapping.parameters import Tuned
 from polyc.model import CompiledModel, open_model
 from polyc.options import Options, options_from_environment
-from polyc.sizes import Range, SizeRange, read_sizes
+from polyc.sizes import SizeRange
 from polyc.states import read_states
 from polyc.target.cuda import CudaTarget
 from polyc.target.machine import Target
@@ -52,8 +53,8 @@ def compile(
     default what the environment says.
 
     dims: what sizes that are known only at run time may be, by name: {"seq": (1, 2048)}, or a
-    number to fix one: {"batch": 1}; all others are at least 1. hint: the size that kernels are
-    chosen for: {"seq": 128}.
+    number to fix one: {"batch": 1}, or a sum of others: {"total": "past + seq"}; the rest are at
+    least 1. hint: the size that kernels are chosen for: {"seq": 128}.
 
     state: inputs that are outputs of the call before, by name: {"past": "present"}. They are kept
     in memory of their own, by a session (`CompiledModel.start`): in place, or in two buffers that

@@ -14,10 +14,10 @@ from rich.table import Table
 from rich.text import Text
 
 import polyc
+from polyc.call_sizes import read_sizes
 from polyc.commands.feeds import random_feeds, read_feeds, write_results
 from polyc.commands.sizes import parse_sizes, parse_states
 from polyc.errors import BuildError, InvalidModel, PolycError, RuntimeFailure
-from polyc.sizes import read_sizes
 
 if TYPE_CHECKING:
     from polyc.model import CompiledModel

@@ -15,11 +15,12 @@ import numpy as np
 from polyc.build.bundle import Manifest
 from polyc.build.load import load_library
 from polyc.build.pages import allocate_pages
+from polyc.call_sizes import measure_sizes
 from polyc.calls import Binder
 from polyc.errors import ShapeError
 from polyc.model import CompiledModel
 from polyc.session import Session
-from polyc.sizes import ADDRESS_LIMIT, evaluate, measure_sizes
+from polyc.sizes import ADDRESS_LIMIT, evaluate
 from polyc.target.machine import available_cores
 
 Arrays = np.ndarray | Sequence[np.ndarray]

@@ -11,6 +11,7 @@ import onnx
 from polyc.analysis.dependences import box
 from polyc.analysis.proof import add_up, counted
 from polyc.analysis.verify import LaunchAccess, verify_arguments, verify_program
+from polyc.call_sizes import known_sizes
 from polyc.codegen.cuda.grid import DeviceText
 from polyc.codegen.program import Launch, Program, StoredArray
 from polyc.errors import NotFixed
@@ -170,7 +171,7 @@ def cluster_model(
     """The first five stages of `run_pipeline`."""
     # 1. ONNX -> Graph: typed nodes in the newest form of each operator.
     with trace.step("import"), assume(options.sizes):
-        known = {s.name: s.lower for s in options.sizes if s.lower == s.upper}
+        known = known_sizes(options.sizes)
         graph = fix_graph(model, known) if isinstance(model, Graph) else import_onnx(model, known)
         states, grown = find_states(graph, options.states)
         with assume(grown):

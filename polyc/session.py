@@ -18,9 +18,10 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from polyc.build.pages import allocate_pages
+from polyc.call_sizes import measure_sizes
 from polyc.calls import Binder
 from polyc.errors import ShapeError
-from polyc.sizes import evaluate, measure_sizes
+from polyc.sizes import evaluate
 from polyc.spec import TensorSpec
 
 if TYPE_CHECKING:

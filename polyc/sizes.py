@@ -8,20 +8,16 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass
 from typing import TypeAlias
 
-from polyc.errors import NotFixed, ShapeError
-from polyc.spec import TensorSpec
+from polyc.errors import NotFixed
 
 ADDRESS_LIMIT = 1 << 47
 """Bytes of user address space on x86-64 and AArch64; nothing larger can be addressed."""
-
-Range = int | tuple[int, int]
-"""One value, or the first and the last of those that a size may have."""
 
 Term = tuple[tuple[str, ...], int]
 """A product of names, sorted, and its coefficient: (("n", "n"), 3) is 3 n^2."""
@@ -235,7 +231,8 @@ class SizeRange:
 
     lower, upper: the first and the last value; upper None: as large as memory allows. hint: by
     default some value of the range that is typical. next: what it is in the next call, where a
-    state grows by it; in the range as well.
+    state grows by it; in the range as well. same: what it is in terms of other sizes, if that is
+    known; it is one of theirs then, and has no range of its own.
     """
 
     name: str
@@ -243,6 +240,7 @@ class SizeRange:
     upper: int | None = None
     hint: int | None = None
     next: Extent | None = None
+    same: Extent | None = None
 
     def admits(self, value: int) -> bool:
         return self.lower <= value and (self.upper is None or value <= self.upper)
@@ -358,69 +356,3 @@ class Parameter(SizeRange):
         after = size.next.at(names) if isinstance(size.next, Size) else size.next
         name = identifiers[size.name]
         return Parameter(name, size.lower, size.upper, size.hint, after, shown=size.name)
-
-
-def read_sizes(
-    dims: Mapping[str, Range] | None, hint: Mapping[str, int] | None
-) -> tuple[SizeRange, ...]:
-    """{"seq": (1, 2048), "batch": 1}, {"seq": 128} -> the ranges, sorted by name.
-
-    Raises ShapeError for what is no range, and for a hint outside of its range.
-    """
-    dims, hint = dims or {}, hint or {}
-    sizes = []
-    for name in sorted({*dims, *hint}):
-        given = dims.get(name, (1, None))
-        lower, upper = (given, given) if isinstance(given, int) else given
-        if lower < 0 or (upper is not None and upper < lower):
-            raise ShapeError(f"size {name!r}: {given} is no range; give a number, or (first, last)")
-        size = SizeRange(name, int(lower), None if upper is None else int(upper), hint.get(name))
-        if size.hint is not None and not size.admits(size.hint):
-            raise ShapeError(f"size {name!r}: the hint {size.hint} is not in its range {given}")
-        sizes.append(size)
-    return tuple(sizes)
-
-
-def measure_sizes(
-    model: str,
-    inputs: Iterable[TensorSpec],
-    shapes: Sequence[tuple[int, ...]],
-    ranges: Iterable[SizeRange] = (),
-    known: Mapping[str, int] | None = None,
-) -> dict[str, int]:
-    """The size of each symbol, from the shapes of a call's arrays, and from those that are known.
-
-        x: float32[n, 3], of shape (5, 3)   ->   {"n": 5}
-
-    Raises ShapeError where a shape does not fit its spec, where two arrays disagree about a size,
-    and for a size that is not in its range, now or in the next call.
-    """
-    found: dict[str, int] = dict(known or {})
-    for spec, shape in zip(inputs, shapes, strict=True):
-        fits = len(shape) == len(spec.shape)
-        for dim, extent in zip(spec.shape, shape, strict=False):
-            fits = fits and extent == (
-                found.setdefault(dim, extent) if isinstance(dim, str) else dim
-            )
-        if not fits:
-            where = ", ".join(f"{name} = {size}" for name, size in found.items())
-            raise ShapeError(
-                f"model {model!r}, input {spec.name!r} has shape {tuple(shape)}, expected "
-                f"{_show(spec)}{f' where {where}' if where else ''}; reshape it"
-            )
-    for size in (size for size in ranges if size.name in found):
-        if not size.admits(found[size.name]):
-            raise ShapeError(
-                f"model {model!r} was compiled for {size}, but a call has {size.name} = "
-                f"{found[size.name]}; compile it with a wider range in dims"
-            )
-        if size.next is not None and not size.admits(after := evaluate(size.next, found)):
-            raise ShapeError(
-                f"model {model!r}: after this call {size.name} would be {after}, but states were "
-                f"compiled for {size}; start anew, or compile it with a wider range in dims"
-            )
-    return found
-
-
-def _show(spec: TensorSpec) -> str:
-    return f"({', '.join(map(str, spec.shape))}{',' if len(spec.shape) == 1 else ''})"

@@ -19,6 +19,7 @@ from typing import Any, NoReturn
 
 import numpy as np
 
+from polyc.call_sizes import measure_sizes
 from polyc.element_types import spelled
 from polyc.errors import NeedsValues, NotFixed, ShapeError, UnsupportedOp
 from polyc.graph.ir import Graph, Tensor
@@ -27,7 +28,7 @@ from polyc.graph.stage import Late
 from polyc.model import CompiledModel
 from polyc.plan import Call, Compile, Plan
 from polyc.report.report import Fallback, Report
-from polyc.sizes import SizeRange, measure_sizes, spell_shape
+from polyc.sizes import SizeRange, spell_shape
 from polyc.spec import TensorSpec
 
 

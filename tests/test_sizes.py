@@ -7,6 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from polyc.call_sizes import measure_sizes, parse_size, read_sizes
 from polyc.errors import NotFixed, ShapeError
 from polyc.sizes import (
     Size,
@@ -17,8 +18,6 @@ from polyc.sizes import (
     estimate,
     evaluate,
     identify,
-    measure_sizes,
-    read_sizes,
 )
 from polyc.spec import TensorSpec
 
@@ -111,3 +110,23 @@ def test_ranges():
     assert read_sizes({"s": (1, 8), "b": 4}, {"s": 2, "t": 3}) == (
         SizeRange("b", 4, 4), SizeRange("s", 1, 8, 2), SizeRange("t", 1, None, 3),
     )  # fmt: skip
+
+
+def test_sums_are_read_as_they_are_written():
+    for size in (n + m, n * m * 2 - 1, n * 32 + m * 32, n * n, n - m + 3):
+        assert parse_size(str(size)) == size
+    for name in ("n", "batch size", "n +", "x:0", "2", "n m", "unk__5", ""):
+        assert parse_size(name) == Size.of(name)
+
+
+def test_a_size_that_is_a_sum_of_others():
+    (total,) = read_sizes({"total": "past + seq"}, None)
+    assert total.same == Size.of("past") + Size.of("seq")
+    with pytest.raises(ShapeError, match="no sum of sizes"):
+        read_sizes({"total": "past seq"}, None)
+    mask = TensorSpec("mask", np.dtype(bool), ("past + seq",))
+    ids = TensorSpec("ids", np.dtype(np.int64), ("seq",))
+    sizes = measure_sizes("m", [ids, mask], [(2,), (7,)], (), {"past": 5})
+    assert sizes == {"past": 5, "seq": 2, "past + seq": 7}
+    with pytest.raises(ShapeError, match=r"past \+ seq = 6, where past = 5, seq = 2"):
+        measure_sizes("m", [ids, mask], [(2,), (6,)], (), {"past": 5})

@@ -145,6 +145,29 @@ def test_a_model_for_other_sizes_goes_on(model, tmp_path):
         small.start(session)
 
 
+def test_a_mask_is_as_long_as_the_state_becomes(tmp_path):
+    x, mask = ops.input("x", ("n", 4)), ops.input("mask", ("past + n",))
+    rows = ops.concat([ops.input("past", ("past", 4)), x], axis=0)
+    graph = Graph.of(y=ops.matmul(ops.reshape(mask, (1, -1)), rows), present=rows)
+    model = polyc.compile(
+        graph, options=options(tmp_path), target="baseline", state={"past": "present"},
+        dims={"past": (0, 9), "n": (1, 9)},
+    )  # fmt: skip
+    assert [str(spec) for spec in model.inputs[:2]] == [
+        "x: float32[n, 4]",
+        "mask: float32[n + past]",
+    ]
+    session, seen = model.start(), np.zeros((0, 4), np.float32)
+    for count in (2, 3, 1):
+        seen = np.concatenate([seen, random(count, 4)])
+        given = random(len(seen))
+        np.testing.assert_allclose(
+            session(x=random(count, 4), mask=given), [given @ seen], rtol=1e-4, atol=1e-5
+        )
+    with pytest.raises(ShapeError, match=r"n \+ past = 5, where n = 1, past = 6"):
+        session(x=random(1, 4), mask=random(5))
+
+
 def test_what_does_not_fit_is_told(model):
     session = model.start()
     session(random(18, WIDTH))

@@ -150,3 +150,68 @@ def test_a_family_by_the_exporter_that_traces(family, dynamic, tmp_path):
             expected = module(**feeds)[0]
         y = model.run({k: v.numpy() for k, v in feeds.items()})["y"]
         torch.testing.assert_close(torch.from_numpy(y), expected, rtol=1e-4, atol=1e-4)
+
+
+class Decoder(torch.nn.Module):
+    """A causal model whose cache is tensors, given and returned."""
+
+    def __init__(self, model):
+        super().__init__()
+        self.model = model
+
+    def forward(self, input_ids, past):
+        cache = transformers.DynamicCache(past)
+        result = self.model(input_ids=input_ids, past_key_values=cache, use_cache=True)
+        layers = result.past_key_values.layers
+        return result.logits, [(layer.keys, layer.values) for layer in layers]
+
+
+def causal(family):
+    """(a decoder with an output layer, the shape of its cached keys and values without tokens)"""
+    if family == "gpt2":
+        config = transformers.GPT2Config(
+            vocab_size=99, n_embd=32, n_layer=2, n_head=4, n_positions=512, bos_token_id=1,
+            eos_token_id=2,
+        )  # fmt: skip
+        return transformers.GPT2LMHeadModel(config), (1, 4, 8)
+    config = transformers.LlamaConfig(**SMALL, num_key_value_heads=2)
+    return transformers.LlamaForCausalLM(config), (1, 2, 8)
+
+
+def export_decoder(module, shape, layers, file):
+    """The decoder as ONNX; the names of its states."""
+    past = [tuple(torch.randn(*shape[:2], 7, shape[2]) for _ in range(2)) for _ in range(layers)]
+    grows, tokens = {2: torch.export.Dim("past", min=2)}, {1: torch.export.Dim("tokens", min=2)}
+    names = [f"{layer}.{kind}" for layer in range(layers) for kind in ("key", "value")]
+    torch.onnx.export(
+        module, (torch.randint(0, 99, (1, 3)), past), file, dynamo=True, verbose=False,
+        dynamic_shapes={"input_ids": tokens, "past": [(grows, grows)] * layers},
+        input_names=["input_ids", *(f"past.{name}" for name in names)],
+        output_names=["logits", *(f"present.{name}" for name in names)],
+    )  # fmt: skip
+    return {f"past.{name}": f"present.{name}" for name in names}
+
+
+@pytest.mark.parametrize("family", ["gpt2", "llama"])
+def test_a_decoder_goes_on_from_its_own_cache(family, tmp_path):
+    torch.manual_seed(0)
+    model, shape = causal(family)
+    module = Decoder(model.eval())
+    state = export_decoder(module, shape, 2, tmp_path / "decoder.onnx")
+    compiled = polyc.compile(
+        tmp_path / "decoder.onnx", options=Options(cache_dir=tmp_path, threads=1), state=state,
+        dims={"past": (0, 64), "tokens": (1, 64)}, hint={"tokens": 1},
+    )  # fmt: skip
+    assert type(compiled) is CpuModel
+    assert not compiled.explain().fallbacks
+    assert all(s.in_place for s in compiled.states)
+    session, cache = compiled.start(), transformers.DynamicCache()
+    tokens = torch.randint(0, 99, (1, 11))
+    for _ in range(21):
+        with torch.no_grad():
+            result = model(input_ids=tokens, past_key_values=cache, use_cache=True)
+        cache = result.past_key_values
+        logits = torch.from_numpy(session(tokens.numpy()))
+        torch.testing.assert_close(logits, result.logits, rtol=1e-4, atol=1e-4)
+        tokens = logits[:, -1:].argmax(-1)
+    assert session.sizes == {"past": 31}

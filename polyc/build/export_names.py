@@ -7,6 +7,7 @@ import re
 from collections.abc import Iterator, Sequence
 
 from polyc.build.bundle import Manifest
+from polyc.call_sizes import parse_size
 from polyc.element_types import is_narrow
 from polyc.sizes import Extent, Size, SizeRange
 from polyc.spec import TensorSpec
@@ -53,7 +54,7 @@ def size(shape: Sequence[Extent], told: Sequence[SizeRange] = ()) -> str:
 def list_shapes(manifest: Manifest) -> list[tuple[TensorSpec, tuple[Extent, ...]]]:
     """Each input and output with its shape; of a state that grows, that of its memory."""
     inputs: list[tuple[Extent, ...]] = [
-        tuple(Size.of(d) if isinstance(d, str) else d for d in spec.shape)
+        tuple(parse_size(d) if isinstance(d, str) else d for d in spec.shape)
         for spec in manifest.inputs
     ]
     for state in manifest.states:

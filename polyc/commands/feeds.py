@@ -9,9 +9,10 @@ from typing import cast
 
 import numpy as np
 
+from polyc.call_sizes import parse_size
 from polyc.element_types import is_float
 from polyc.errors import InvalidModel
-from polyc.sizes import Size, SizeRange, assume, estimate
+from polyc.sizes import SizeRange, assume, estimate
 from polyc.spec import TensorSpec
 
 
@@ -37,7 +38,7 @@ def random_feeds(
 
 
 def _typical(dim: int | str) -> int:
-    return estimate(Size.of(dim)) if isinstance(dim, str) else dim
+    return estimate(parse_size(dim)) if isinstance(dim, str) else dim
 
 
 def read_feeds(

@@ -6,22 +6,27 @@ import re
 from collections.abc import Sequence
 from typing import Any
 
+from polyc.call_sizes import Range
 from polyc.errors import InvalidModel
-from polyc.sizes import Range
 
 
 def parse_sizes(texts: Sequence[str] | None) -> dict[str, Any]:
     """["batch=1", "seq=1:512:128"] -> the arguments dims and hint of `polyc.compile`.
 
-    NAME=NUMBER fixes a size; NAME=FIRST:LAST is a range, and a third number its hint.
+    NAME=NUMBER fixes a size; NAME=FIRST:LAST is a range, and a third number its hint; any other
+    text is a sum of sizes, "total=past + seq".
     """
     dims: dict[str, Range] = {}
     hint: dict[str, int] = {}
     for text in texts or ():
-        found = re.fullmatch(r"(.+)=(\d+)(?::(\d+)(?::(\d+))?)?", text)
+        found = re.fullmatch(r"([^=]+)=(\d+)(?::(\d+)(?::(\d+))?)?", text)
+        said = re.fullmatch(r"([^=]+)=([^:=]+)", text)
+        if found is None and said is not None:
+            dims[said[1]] = said[2]
+            continue
         if found is None:
             raise InvalidModel(
-                f"--size {text!r} is not of the form NAME=NUMBER or NAME=FIRST:LAST[:HINT]"
+                f"--size {text!r} is no NAME=NUMBER, NAME=FIRST:LAST[:HINT] or NAME=SUM"
             )
         name, first, last, typical = found.groups()
         dims[name] = int(first) if last is None else (int(first), int(last))

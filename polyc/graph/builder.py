@@ -17,13 +17,13 @@ from typing import Any
 
 import numpy as np
 
+from polyc.call_sizes import parse_size
 from polyc.errors import InvalidModel, ShapeError
 from polyc.graph.bodies import Names
 from polyc.graph.expand import expand_node
 from polyc.graph.infer import infer_graph, infer_or_fold
 from polyc.graph.ir import Graph, Node, Shape, Tensor
 from polyc.graph.shapes.signature import find_signature
-from polyc.sizes import Size
 
 _serials = itertools.count()
 
@@ -128,7 +128,10 @@ Operand = Value | np.ndarray | np.generic | int | float | bool
 
 
 def input_value(name: str, shape: Sequence[int | str], dtype: Any = "float32") -> Value:
-    """A graph input: ("x", ("N", 8)) -> x: float32[N, 8]; a string is a size known at run time."""
+    """A graph input: ("x", ("N", 8)) -> x: float32[N, 8]; a string is a size known at run time.
+
+    Or a sum of such: "past + n".
+    """
     if not name:
         raise InvalidModel("an input has the empty name; give it one")
     for extent in shape:
@@ -136,7 +139,7 @@ def input_value(name: str, shape: Sequence[int | str], dtype: Any = "float32") -
             raise ShapeError(f"input {name!r}: {extent!r} is no extent; give an integer or a name")
         if not isinstance(extent, str) and extent < 0:
             raise ShapeError(f"input {name!r} has the negative extent {extent}; give at least 0")
-    extents = tuple(Size.of(d) if isinstance(d, str) else int(d) for d in shape)
+    extents = tuple(parse_size(d) if isinstance(d, str) else int(d) for d in shape)
     return Value(Tensor(name, np.dtype(dtype), extents))
 
 

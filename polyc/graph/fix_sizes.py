@@ -9,10 +9,10 @@ import numpy as np
 
 from polyc.graph.infer import infer_graph
 from polyc.graph.ir import Graph, Tensor
-from polyc.sizes import Size
+from polyc.sizes import Extent, Size
 
 
-def fix_tensor(tensor: Tensor, sizes: Mapping[str, int]) -> Tensor:
+def fix_tensor(tensor: Tensor, sizes: Mapping[str, Extent]) -> Tensor:
     """The tensor with the sizes that are known in place of their names."""
     shape = tuple(d.at(sizes) if isinstance(d, Size) else d for d in tensor.shape)
     entries = tensor.entries
@@ -24,7 +24,7 @@ def fix_tensor(tensor: Tensor, sizes: Mapping[str, int]) -> Tensor:
     return replace(tensor, shape=shape, entries=entries)
 
 
-def fix_graph(graph: Graph, sizes: Mapping[str, int]) -> Graph:
+def fix_graph(graph: Graph, sizes: Mapping[str, Extent]) -> Graph:
     """The graph for inputs of these sizes: types are inferred anew."""
     if not sizes:
         return graph

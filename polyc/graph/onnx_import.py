@@ -41,6 +41,7 @@ from polyc.graph.onnx_nodes import (
     unique_names,
 )
 from polyc.graph.upgrade import Context, is_newest_form, upgrade_nodes
+from polyc.sizes import Extent
 
 MAX_PROTOBUF_BYTES = 2**31 - 1
 """The limit of the protobuf format itself."""
@@ -66,7 +67,7 @@ class UntypedModel:
     outputs: tuple[str, ...]
 
 
-def import_onnx(source: Source, sizes: Mapping[str, int] | None = None) -> Graph:
+def import_onnx(source: Source, sizes: Mapping[str, Extent] | None = None) -> Graph:
     """Read a model: path, serialised bytes, or ModelProto -> Graph in newest operator forms.
 
     Initialisers are constants, also where the model lists them as inputs with a default value. A

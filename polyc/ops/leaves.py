@@ -11,7 +11,10 @@ from polyc.graph.builder import Operand, Value, apply, as_integers, constant_val
 
 
 def input(name: str, shape: Sequence[int | str], dtype: Any = "float32") -> Value:
-    """A graph input: ("x", ("N", 8)) -> x: float32[N, 8]; a string is a size known at run time."""
+    """A graph input: ("x", ("N", 8)) -> x: float32[N, 8]; a string is a size known at run time.
+
+    Or a sum of such sizes: "past + n".
+    """
     return input_value(name, shape, dtype)
 
 
