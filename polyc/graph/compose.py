@@ -12,14 +12,19 @@ from typing import Any
 
 import numpy as np
 
+from polyc.graph.bodies import Names
 from polyc.graph.ir import Body, Node
 
 
 class Composer:
-    """Nodes in the order in which they are written; a call gives the name of its output."""
+    """Nodes in the order in which they are written; a call gives the name of its output.
 
-    def __init__(self) -> None:
+    names: those that are in use around, if any of them is read.
+    """
+
+    def __init__(self, names: Names | None = None) -> None:
         self.nodes: list[Node] = []
+        self._names = names or Names()
 
     def __call__(self, op: str, *inputs: str, domain: str = "", **attributes: Any) -> str:
         return self.several(op, 1, *inputs, domain=domain, **attributes)[0]
@@ -28,7 +33,7 @@ class Composer:
         self, op: str, count: int, *inputs: str, domain: str = "", **attributes: Any
     ) -> tuple[str, ...]:
         """A node with `count` outputs."""
-        name = f"{op}_{len(self.nodes)}"
+        name = self._names.fresh(f"{op}_{len(self.nodes)}")
         outputs = (name, *(f"{name}.{k}" for k in range(1, count)))
         self.nodes.append(Node(name, op, inputs, outputs, attributes, domain))
         return outputs

@@ -31,6 +31,7 @@ from polyc.graph.random import (
 )
 from polyc.graph.recurrent import expand_recurrent
 from polyc.graph.regions import expand_align_regions, expand_max_roi_pool, expand_roi_align
+from polyc.graph.repeat import REPEATED, Around
 from polyc.graph.shapes import is_supported
 from polyc.graph.shapes.checks import RuleBroken
 from polyc.graph.suppression import expand_suppress, expand_suppression
@@ -97,18 +98,26 @@ DOMAINS = ("", "ai.onnx.preview.training", ML_DOMAIN, INTERNAL)
 
 
 def expand_node(
-    node: Node, inputs: Sequence[Tensor | None], names: Names
+    node: Node,
+    inputs: Sequence[Tensor | None],
+    names: Names,
+    around: Around | None = None,
 ) -> tuple[Node, ...] | None:
     """The nodes that a node stands for, in order; None if it stands for itself.
 
     `inputs` are its operands' types, with values where they are known. The new nodes write
-    `node.outputs`, and may have to be expanded again. Raises UnsupportedOp for control flow that
+    `node.outputs`, and may have to be expanded again. `around` is what control flow is given to try
+    what its steps are; without it they are written out. Raises UnsupportedOp for control flow that
     is decided at run time.
     """
     title = f"{node.op} {node.name!r}"
     try:
         if node.domain == "" and is_supported(node.op) and not is_training(node, inputs):
             return None
+        if around and node.domain == "" and node.op in REPEATED:
+            loop = REPEATED[node.op](node, inputs, around)
+            if loop is not None:
+                return instantiate(node, loop, names)
         if node.domain in DOMAINS and node.op in COMPOSED:
             return instantiate(node, COMPOSED[node.op](node, inputs), names)
         if node.domain == CONTRIB_DOMAIN and node.op in CONTRIB:

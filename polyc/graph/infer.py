@@ -13,13 +13,14 @@ from typing import NoReturn
 
 import numpy as np
 
-from polyc.errors import InvalidModel, NeedsValues, NotFixed, UnsupportedOp
+from polyc.errors import InvalidModel, NeedsValues, NotFixed, PolycError, UnsupportedOp
 from polyc.graph.bodies import Names, reads
 from polyc.graph.containers import Structure, resolve_container
 from polyc.graph.evaluate import evaluate_node
 from polyc.graph.expand import expand_node
 from polyc.graph.ir import Graph, Node, Tensor
 from polyc.graph.onnx_nodes import TEXT
+from polyc.graph.repeat import Around, Typed
 from polyc.graph.run_time import RANDOM_KEY, require_compilable
 from polyc.graph.shapes import infer_node
 from polyc.graph.sizes import evaluate_sizes
@@ -136,6 +137,20 @@ class Walk:
         self._postpone(node, reason)
         self._late.update(filter(None, node.outputs))
 
+    def _attempt(self, nodes: Sequence[Node]) -> Typed | None:
+        """What nodes would be if they stood here; None if they cannot be typed now."""
+
+        def refuse(node: Node, reason: UnsupportedOp) -> NoReturn:
+            raise reason
+
+        trial = Walk(nodes, self.table, refuse, self.structures)
+        trial._names = self._names
+        try:
+            trial.run()
+        except PolycError:
+            return None
+        return Typed(trial.kept, trial.table)
+
     def _step(self, node: Node) -> Sequence[Node]:
         """What a node stands for; nothing once its outputs are in the tables."""
         parts = resolve_container(node, self.table, self.structures, self._names)
@@ -143,7 +158,7 @@ class Walk:
             return parts
         operands = _find_operands(node, self.table, self.structures)
         require_compilable(node, operands)
-        expanded = expand_node(node, operands, self._names)
+        expanded = expand_node(node, operands, self._names, Around(self._names, self._attempt))
         if expanded is not None:
             return expanded
         results = infer_or_fold(node, operands)

@@ -79,6 +79,72 @@ def test_lengths_known_at_run_time(op):
         check(compiled, model, array(steps, 2, 5))
 
 
+def decaying_sum(shape: tuple) -> onnx.ModelProto:
+    """A Scan over rows: s' = tanh(s w + x[t]), y[t] = s' - s with w from around."""
+    declare = helper.make_tensor_value_info
+    row = [declare(n, onnx.TensorProto.FLOAT, [1, 4]) for n in ("s", "e", "next", "out")]
+    nodes = [
+        helper.make_node("MatMul", ["s", "w"], ["p"]),
+        helper.make_node("Add", ["p", "e"], ["q"]),
+        helper.make_node("Tanh", ["q"], ["next"]),
+        helper.make_node("Sub", ["next", "s"], ["out"]),
+    ]
+    body = helper.make_graph(nodes, "body", row[:2], row[2:])
+    node = helper.make_node(
+        "Scan", ["s0", "x"], ["last", "y"], body=body, num_scan_inputs=1,
+        scan_input_directions=[1], scan_output_axes=[1],
+    )  # fmt: skip
+    known = [numpy_helper.from_array(array(4, 4), "w"), numpy_helper.from_array(array(1, 4), "s0")]
+    x = helper.make_tensor_value_info("x", onnx.TensorProto.FLOAT, shape)
+    ys = [helper.make_tensor_value_info(o, onnx.TensorProto.FLOAT, None) for o in ("last", "y")]
+    graph = helper.make_graph([node], "scan", [x], ys, known)
+    return helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)], ir_version=8)
+
+
+def test_a_scan_is_one_loop_for_all_lengths():
+    model = decaying_sum(("n", 1, 4))
+    compiled = polyc.compile(model)
+    for steps in (1, 3, 40):
+        check(compiled, model, array(steps, 1, 4))
+    known = decaying_sum((50, 1, 4))
+    check(polyc.compile(known), known, array(50, 1, 4))
+
+
+def running_products(shape: tuple) -> onnx.ModelProto:
+    """A Loop over all rows of x: s' = s * 0.5 + x[i], y[i] = s' * i."""
+    declare = helper.make_tensor_value_info
+    nodes = [
+        helper.make_node("Gather", ["x", "i"], ["e"]),
+        helper.make_node("Mul", ["s", "half"], ["h"]),
+        helper.make_node("Add", ["h", "e"], ["next"]),
+        helper.make_node("Cast", ["i"], ["f"], to=1),
+        helper.make_node("Mul", ["next", "f"], ["out"]),
+        helper.make_node("Identity", ["going"], ["more"]),
+    ]
+    body = helper.make_graph(
+        nodes, "body",
+        [declare("i", 7, []), declare("going", 9, []), declare("s", 1, [3])],
+        [declare("more", 9, []), declare("next", 1, [3]), declare("out", 1, [3])],
+    )  # fmt: skip
+    outer = [
+        helper.make_node("Shape", ["x"], ["rows"], start=0, end=1),
+        helper.make_node("Squeeze", ["rows"], ["n"]),
+        helper.make_node("Loop", ["n", "", "s0"], ["last", "y"], body=body),
+    ]
+    known = [numpy_helper.from_array(array(3), "s0"), numpy_helper.from_array(array(1), "half")]
+    x = declare("x", onnx.TensorProto.FLOAT, shape)
+    ys = [declare(o, onnx.TensorProto.FLOAT, None) for o in ("last", "y")]
+    graph = helper.make_graph(outer, "loop", [x], ys, known)
+    return helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)], ir_version=8)
+
+
+def test_a_loop_over_all_rows():
+    model = running_products(("n", 3))
+    compiled = polyc.compile(model)
+    for steps in (1, 2, 33):
+        check(compiled, model, array(steps, 3))
+
+
 def lstm(steps: int) -> Graph:
     y, last, _ = ops.lstm(ops.input("x", (steps, 2, 5)), array(1, 24, 5), array(1, 24, 6))
     return Graph.of(y=y, last=last)

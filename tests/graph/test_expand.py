@@ -12,6 +12,7 @@ from polyc.graph.builder import apply_many, graph_of
 from polyc.graph.ir import Body, Node
 from polyc.graph.onnx_export import export_onnx
 from polyc.graph.onnx_import import import_onnx
+from polyc.graph.unroll_steps import unroll_steps
 from tests.graph.onnx_models import model_of
 from tests.graph.onnx_models import run as run_onnxruntime
 
@@ -178,7 +179,8 @@ def test_a_scan_is_its_steps(attributes):
         "Scan", ["s0", "x"], ["last", "y"], body=scan_body(), num_scan_inputs=1, **attributes
     )
     model = model_of([node], feeds, ["last", "y"], 23)
-    graph = import_onnx(model)
+    assert sum(n.op == "Add" for n in import_onnx(model).nodes) == 1
+    graph = unroll_steps(import_onnx(model), everything=True)
     # onnx's evaluator knows neither axes nor directions
     pairs = zip(run_onnxruntime(model, feeds), run(export_onnx(graph), feeds), strict=True)
     for want, got in pairs:
@@ -209,12 +211,36 @@ def test_a_loop_is_its_steps(limit, last, steps):
     inputs = ["limit" if limit else "", "start", "x"]
     node = helper.make_node("Loop", inputs, ["y", "squares"], body=loop_body(last))
     model = model_of([node], {"x": array(3)}, ["y", "squares"], 21, initializer=known)
-    graph = import_onnx(model)
+    graph = unroll_steps(import_onnx(model), everything=True)
     x = array(3)
     y, squares = run(export_onnx(graph), {"x": x})
     np.testing.assert_allclose(y, x + sum(range(steps)), rtol=1e-6)
     assert squares.shape == (steps, 3)
     assert sum(n.op == "Mul" for n in graph.nodes) == steps
+
+
+def test_a_condition_that_the_count_decides():
+    known = {"limit": np.array(40), "start": np.array(True)}
+    node = helper.make_node("Loop", ["limit", "start", "x"], ["y", "squares"], body=loop_body(99))
+    model = model_of([node], {"x": array(3)}, ["y", "squares"], 21, initializer=known)
+    assert "Repeat" in [n.op for n in import_onnx(model).nodes]
+
+
+def test_a_state_that_grows_is_written_out():
+    declare = helper.make_tensor_value_info
+    nodes = [helper.make_node("Concat", ["s", "w"], ["next"], axis=0),
+             helper.make_node("Identity", ["going"], ["more"])]  # fmt: skip
+    body = helper.make_graph(
+        nodes, "body",
+        [declare("i", TensorProto.INT64, []), declare("going", TensorProto.BOOL, []),
+         declare("s", TensorProto.FLOAT, None)],
+        [declare("more", TensorProto.BOOL, []), declare("next", TensorProto.FLOAT, None)],
+    )  # fmt: skip
+    node = helper.make_node("Loop", ["limit", "start", "x"], ["y"], body=body)
+    known = {"limit": np.array(3), "start": np.array(True)}
+    feeds = {"x": array(2), "w": array(3)}
+    graph = check([node], feeds, ["y"], 21, initializer=known)
+    assert [n.op for n in graph.nodes].count("Concat") == 3
 
 
 def test_a_loop_whose_count_is_data_is_refused():
