@@ -108,21 +108,29 @@ class Builder:
     def pick(
         self,
         types: Sequence[np.dtype] = FLOATS,
-        accept: Accept = lambda shape: True,
+        accept: Accept | None = None,
         shape: Sequence[int] | None = None,
         fresh: float = 0.12,
         **draw: Any,
     ) -> Value:
         """A tensor of one of the types whose shape is accepted, or a new one of `shape`.
 
-        fresh: how likely a new one is where there are others; draw: how its elements are drawn.
+        Without `accept` the shape must be `shape`, where given. A tensor that is there may be
+        converted or reshaped to suit. fresh: how likely a new one is where there are others; draw:
+        how its elements are drawn.
         """
-        known = [v for v in self.values if v.dtype in types and accept(v.shape)]
-        if shape is not None:
-            known = [v for v in known if v.shape == tuple(shape)]
-        if known and not self.chance(fresh):
-            late = known[-3:] if self.chance(0.7) else known
-            return self.one_of(late)
+        if accept is None:
+            accept = (lambda s: True) if shape is None else (lambda s: s == tuple(shape))
+        if not self.chance(fresh):
+            made = {name for node in self.nodes for name in node.output}
+            values = sorted(self.values, key=lambda v: v.name in made)  # the latest results last
+            known = [v for v in values if v.dtype in types and accept(v.shape)]
+            if known:
+                return self.one_of(known[-3:] if self.chance(0.7) else known)
+            for value in reversed(values[-4:]):
+                adapted = self._adapt(value, types, accept)
+                if adapted is not None:
+                    return adapted
         if shape is None:
             shape = next(filter(accept, (self.shape() for _ in range(200))), None)
             if shape is None:
@@ -130,6 +138,40 @@ class Builder:
         usual = self.traits.dtype
         dtype = usual if usual in types and self.chance(0.8) else self.one_of(types)
         return self.make(shape, dtype, **{"constant": self.chance(0.15), **draw})
+
+    def _adapt(self, value: Value, types: Sequence[np.dtype], accept: Accept) -> Value | None:
+        """A tensor made to suit by a Cast to a float and a Reshape; None if that is not enough."""
+        floats = [t for t in types if is_float(t)]
+        if value.dtype not in types and not floats:
+            return None
+        shape = value.shape
+        if not accept(shape):
+            tries = (self._factors(value.shape) for _ in range(30))
+            shape = next((s for s in tries if accept(s)), None)
+            if shape is None or (self.traits.symbolic and any(n in SYMBOLS for n in value.shape)):
+                return None
+        if value.dtype not in types:
+            to = self.traits.dtype if self.traits.dtype in floats else self.one_of(floats)
+            code = helper.np_dtype_to_tensor_dtype(to)
+            (value,) = self.add("Cast", [value], Kind.TYPED, to=code)
+        if shape != value.shape:
+            (value,) = self.add("Reshape", [value, self.integers(list(shape))], Kind.EXACT)
+        return value
+
+    def _factors(self, shape: Sequence[int]) -> tuple[int, ...]:
+        """Other sizes of as many elements."""
+        rank = self.integer(1, 5)
+        return tuple(self.factors(int(np.prod(shape)), rank)) if 0 not in shape else tuple(shape)
+
+    def factors(self, n: int, rank: int) -> list[int]:
+        """Sizes whose product is n."""
+        sizes, p = [1] * rank, 2
+        while n > 1:
+            while n % p == 0:
+                sizes[self.integer(0, rank - 1)] *= p
+                n //= p
+            p += 1
+        return sizes
 
     def make(
         self,

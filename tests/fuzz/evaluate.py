@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import math
 import warnings
 from collections.abc import Callable, Sequence
 from enum import Enum
+from functools import partial
 
 import ml_dtypes
 import numpy as np
@@ -13,38 +13,13 @@ import onnx
 from onnx import ModelProto, NodeProto, helper
 from onnx.reference import ReferenceEvaluator
 
+from tests.fuzz.precise import PRECISE, run_loop
 from tests.fuzz.values import SHADOWS, Rejected, Run, Value, is_float, step_of
 
 MAX_SIZE = 40_000
 """Elements that a tensor may have."""
 
-
-_erf = np.vectorize(math.erf, otypes=[np.float64])
-
-
-def _gelu(x: np.ndarray, approximate: bytes = b"none") -> np.ndarray:
-    if approximate == b"tanh":
-        return x / 2 * (1 + np.tanh(math.sqrt(2 / math.pi) * (x + 0.044715 * x**3)))
-    return x / 2 * (1 + _erf(x / math.sqrt(2)))
-
-
-def _lrn(
-    x: np.ndarray, size: int, alpha: float = 1e-4, beta: float = 0.75, bias: float = 1.0
-) -> np.ndarray:
-    before, after = (size - 1) // 2, size // 2
-    padded = np.pad(x * x, [(0, 0), (before, after), *[(0, 0)] * (x.ndim - 2)])
-    sums = sum(padded[:, k : k + x.shape[1]] for k in range(size))
-    return x / (bias + alpha / size * sums) ** beta
-
-
-PRECISE: dict[str, Callable[..., np.ndarray]] = {
-    "Erf": _erf,
-    "Gelu": _gelu,
-    "GlobalMaxPool": lambda x: x.max(axis=tuple(range(2, x.ndim)), keepdims=True),
-    "LRN": _lrn,
-    "HardSwish": lambda x: x * np.clip(x / 6 + 0.5, 0, 1),
-}
-"""What the reference computes in float32 in any case, loses a dimension of, or sums wrongly."""
+Compute = Callable[[dict[str, np.ndarray]], list[np.ndarray]]
 
 
 class Kind(Enum):
@@ -103,9 +78,9 @@ def evaluate(
     """
     model = one_node_model(node, inputs, opset)
     dtypes = infer_types(model)
-    evaluator = _make(model)
+    compute = _make(model)
     runs = [
-        _evaluate_run(evaluator, inputs, r, kind, dtypes, rng, special, noise)
+        _evaluate_run(compute, inputs, r, kind, dtypes, rng, special, noise)
         for r in range(len(inputs[0].runs) if inputs else 1)
     ]
     names = [n for n in node.output if n]
@@ -115,15 +90,23 @@ def evaluate(
     ]
 
 
-def _make(model: ModelProto) -> ReferenceEvaluator:
+def _make(model: ModelProto) -> Compute:
+    """What the model's one node computes."""
+    node = model.graph.node[0]
+    if node.op_type in PRECISE:
+        attributes = {a.name: helper.get_attribute_value(a) for a in node.attribute}
+        return lambda feeds: [PRECISE[node.op_type](*feeds.values(), **attributes)]
+    if node.op_type == "Loop":
+        return partial(run_loop, node)
     try:
-        return ReferenceEvaluator(model)
+        evaluator = ReferenceEvaluator(model)
     except Exception as error:
         raise Rejected(f"reference: {error}") from error
+    return lambda feeds: evaluator.run(None, feeds)
 
 
 def _evaluate_run(
-    evaluator: ReferenceEvaluator,
+    compute: Compute,
     inputs: Sequence[Value],
     r: int,
     kind: Kind,
@@ -141,7 +124,7 @@ def _evaluate_run(
     results = []
     for k in range(1 if same else 1 + SHADOWS):
         feeds = {v.name: _feed(v, r, k, summed(v), kind, rng) for v in inputs}
-        results.append([_wide(y, t) for y, t in zip(_run(evaluator, feeds), dtypes, strict=True)])
+        results.append([_wide(y, t) for y, t in zip(_run(compute, feeds), dtypes, strict=True)])
     exact_out = exact_in and kind in (Kind.EXACT, Kind.TYPED)
     outputs = []
     for i, dtype in enumerate(dtypes):
@@ -179,16 +162,11 @@ def _disturb(
         return moved
 
 
-def _run(evaluator: ReferenceEvaluator, feeds: dict[str, np.ndarray]) -> list[np.ndarray]:
-    node = evaluator.rt_nodes_[0].onnx_node
-    if node.op_type in PRECISE:
-        attributes = {a.name: helper.get_attribute_value(a) for a in node.attribute}
-        with np.errstate(all="ignore"):
-            return [PRECISE[node.op_type](*feeds.values(), **attributes)]
+def _run(compute: Compute, feeds: dict[str, np.ndarray]) -> list[np.ndarray]:
     with warnings.catch_warnings(), np.errstate(all="ignore"):
         warnings.simplefilter("ignore")
         try:
-            return evaluator.run(None, feeds)
+            return compute(feeds)
         except Exception as error:
             raise Rejected(f"reference: {type(error).__name__}: {error}") from error
 

@@ -56,7 +56,8 @@ def loop(b: Builder, op: str) -> object:
     other = b.pick((x.dtype,), shape=x.shape)
     trips = b.make((), np.int64, low=1, high=4)
     body, scanned = _loop_body(b, x, other)
-    return b.add(op, [trips, None, x], Kind.SUM, captured=(other,), outputs=1 + scanned, body=body)
+    go_on = b.constant(np.array(True))  # without it the reference takes no step
+    return b.add(op, [trips, go_on, x], Kind.SUM, captured=(other,), outputs=1 + scanned, body=body)
 
 
 def _loop_body(b: Builder, x: Value, other: Value) -> tuple[GraphProto, int]:

@@ -26,24 +26,6 @@ def some_axes(b: Builder, rank: int, least: int = 0) -> list[int]:
     return [a - rank if b.chance(0.2) else a for a in axes]
 
 
-def factors(b: Builder, n: int, rank: int) -> list[int]:
-    """Sizes whose product is n."""
-    sizes = [1] * rank
-    for p in _primes(n):
-        sizes[b.integer(0, rank - 1)] *= p
-    return sizes
-
-
-def _primes(n: int) -> list[int]:
-    found, p = [], 2
-    while n > 1:
-        while n % p == 0:
-            found.append(p)
-            n //= p
-        p += 1
-    return found
-
-
 @operator("Transpose", weight=3)
 def transpose(b: Builder, op: str) -> object:
     """By any permutation."""
@@ -63,7 +45,7 @@ def reshape(b: Builder, op: str) -> object:
         target = list(x.shape)
         b.rng.shuffle(target)
         return b.add(op, [x, b.integers(target)], Kind.EXACT, allowzero=1)
-    target = factors(b, size, b.integer(1 if size > 1 else 0, 5))
+    target = b.factors(size, b.integer(1 if size > 1 else 0, 5))
     if target and b.chance(0.4):
         target[b.integer(0, len(target) - 1)] = -1
     kept = min(len(target), len(x.shape))
@@ -299,7 +281,8 @@ def reverse(b: Builder, op: str) -> object:
     """Each batch's beginning turned around."""
     x = b.pick(ANY, lambda s: len(s) >= 2 and 0 not in s)
     time = b.integer(0, 1)
-    lengths = b.make((x.shape[1 - time],), np.int64, low=1, high=x.shape[time])
+    longest = min(run.shape[time] for run in x.runs)
+    lengths = b.make((x.shape[1 - time],), np.int64, low=1, high=longest)
     return b.add(op, [x, lengths], Kind.EXACT, time_axis=time, batch_axis=1 - time)
 
 
