@@ -46,7 +46,8 @@ def cut_remainder(loop: For, known: Known, simd_bytes: int) -> Iterator[Piece]:
     if not points or len(kinds) > 1 or kinds <= {"sequential"}:  # tiles within it are cut in turn
         yield from _unless_empty(rest, (left - 1, partial))
         return
-    lanes = _lanes(points, simd_bytes)
+    # What is left of a tile of 16 needs no vector of 64 bytes.
+    lanes = min(_lanes(points, simd_bytes), 1 << (size - 1).bit_length())
     for width in (lanes,) if kinds == {"vector"} else ROWS:
         if width < size:
             cut = replace(rest, upper=rest.upper - (width - 1), step=width)

@@ -7,6 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from polyc import Graph, compile, ops
 from polyc.codegen.index import stride, var
 from polyc.codegen.loopnest import Assign, Block, For, Node, Read, Transpose, walk_expr, walk_nodes
 from polyc.codegen.transpose import LARGEST_SIDE
@@ -143,3 +144,13 @@ def test_a_tile_that_moves_with_outer_loops():
     )
     after = check(Block((nest,)), {"X": data(32, 16), "Y": np.zeros((16, 32), np.float32)})
     assert transposes(after) == [16]
+
+
+def test_what_is_left_of_a_tile_has_no_more_lanes_than_the_tile():
+    """Rows of bytes, whose vectors have more lanes than a tile has columns."""
+    x = ops.input("x", (6, "m", 16), np.dtype(bool))
+    model = compile(Graph.of(y=ops.transpose(x, (0, 2, 1))), target="cpu", threads=1)
+    assert not any(f"b8x{lanes}" in model.source for lanes in (32, 64))
+    for m in (1, 15, 16, 33):
+        array = np.arange(6 * m * 16).reshape(6, m, 16) % 3 == 0
+        np.testing.assert_array_equal(model(array), array.transpose(0, 2, 1))

@@ -223,8 +223,9 @@ class Builder:
         dtype: np.dtype,
         low: float | None = None,
         high: float | None = None,
+        finite: bool = False,
     ) -> np.ndarray:
-        """Random elements; from low to high where given."""
+        """Random elements; from low to high where given. finite: numbers in every graph."""
         shape = tuple(shape)
         if dtype == BOOL:
             return self.rng.random(shape) < 0.5
@@ -240,7 +241,7 @@ class Builder:
         else:
             array = self.rng.uniform(low, 1.0 if high is None else high, shape)
         array = np.asarray(array).astype(dtype)
-        if self.traits.special and self.chance(0.5) and dtype in FLOATS:
+        if self.traits.special and not finite and self.chance(0.5) and dtype in FLOATS:
             marks = self.rng.random(shape) < 0.1
             array[marks] = self.rng.choice([np.nan, np.inf, -np.inf, -0.0], int(marks.sum()))
         return array

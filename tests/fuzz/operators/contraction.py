@@ -115,21 +115,21 @@ def conv(b: Builder, op: str) -> object:
     window = _window(b, len(space), space)
     group = b.one_of([g for g in range(1, c + 1) if c % g == 0]) if b.chance(0.4) else 1
     out = group * b.integer(1, 4) if group > 1 else b.size() or 1
-    w = b.make((out, c // group, *window["kernel_shape"]), x.dtype, high=0.5)
+    w = b.make((out, c // group, *window["kernel_shape"]), x.dtype, high=0.5, finite=True)
     inputs = [x, w, b.make((out,), x.dtype)] if b.chance(0.6) else [x, w]
     return b.add(op, inputs, Kind.SUM, group=group, **_padded(b, window))
 
 
 @operator("ConvTranspose", weight=1)
 def conv_transpose(b: Builder, op: str) -> object:
-    """Transposed convolutions."""
+    """Transposed convolutions; an infinite weight would meet the zeros around the image."""
     x = _image(b)
     c, space = x.shape[1], x.shape[2:]
     if np.prod(space) > 200:
         raise Rejected("large")
     window = _window(b, len(space), (9,) * len(space))
     group = b.one_of([g for g in range(1, c + 1) if c % g == 0]) if b.chance(0.3) else 1
-    w = b.make((c, b.integer(1, 4), *window["kernel_shape"]), x.dtype, high=0.5)
+    w = b.make((c, b.integer(1, 4), *window["kernel_shape"]), x.dtype, high=0.5, finite=True)
     inputs = [x, w, b.make((w.shape[1] * group,), x.dtype)] if b.chance(0.6) else [x, w]
     extra = [b.integer(0, s - 1) for s in window["strides"]] if b.chance(0.3) else None
     return b.add(op, inputs, Kind.SUM, group=group, output_padding=extra, **window)

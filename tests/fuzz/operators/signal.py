@@ -18,7 +18,12 @@ def dft(b: Builder, op: str) -> object:
     """Of real and complex signals, inverse, one-sided, cut or padded."""
     parts = b.integer(1, 2)
     dtype = b.one_of(FLOATS[:2])
-    x = b.pick((dtype,), lambda s: False, (b.integer(1, 3), b.one_of((1, 2, 5, 8, 12, 16)), parts))
+    x = b.pick(
+        (dtype,),
+        lambda s: False,
+        (b.integer(1, 3), b.one_of((1, 2, 5, 8, 12, 16)), parts),
+        finite=True,
+    )
     onesided = int(b.chance(0.4)) if parts == 1 else 0
     inverse = int(b.chance(0.3)) if parts == 2 else 0
     length = b.integers(b.integer(1, 12)) if b.chance(0.3) else None
@@ -30,8 +35,8 @@ def dft(b: Builder, op: str) -> object:
 def stft(b: Builder, op: str) -> object:
     """Transforms of frames, with a window."""
     frame, step = b.one_of((4, 8, 6)), b.integer(1, 4)
-    x = b.make((b.integer(1, 2), frame + b.integer(0, 12), 1), FLOATS[0])
-    window = b.make((frame,), FLOATS[0], low=0.1, high=1)
+    x = b.make((b.integer(1, 2), frame + b.integer(0, 12), 1), FLOATS[0], finite=True)
+    window = b.make((frame,), FLOATS[0], low=0.1, high=1, finite=True)
     inputs = [x, b.integers(step), window, b.integers(frame)]
     return b.add(op, inputs, Kind.SUM, noise=NOISE, onesided=b.integer(0, 1))
 
