@@ -43,6 +43,23 @@ def test_a_read_before_its_write_names_the_launch_and_the_element() -> None:
         verify_program([HALVES[0], HALVES[2], HALVES[1]], {"X"})
 
 
+STATE = [
+    launch("append", {"S": "{ S[i] : 0<=i<4 }"}, {"S": "{ S[i] : 4<=i<6 }"}),
+    launch("sum", {"S": "{ S[i] : 0<=i<6 }"}, {"Y": "{ Y[0] }"}),
+    launch("caller", {"Y": "{ Y[0] }", "S": "{ S[i] : 0<=i<9 }"}, {}),
+]
+
+
+def test_what_a_call_writes_of_a_state_is_read_afterwards() -> None:
+    assert verify_program(STATE, {"S"}) == 4
+    with pytest.raises(IllegalSchedule, match=r"launch sum: it reads S unwritten, e\.g\. S\[4\]"):
+        verify_program([STATE[1], STATE[0], STATE[2]], {"S"})
+    update = launch("update", {"S": "{ S[i] : 0<=i<4 }"}, {"S": "{ S[i] : 0<=i<4 }"})
+    assert verify_program([update, *STATE], {"S"}) == 5
+    with pytest.raises(IllegalSchedule, match=r"launch append: it reads S unwritten"):
+        verify_program([STATE[0], update], {"S"})
+
+
 def test_footprints_are_images_of_accesses() -> None:
     found = compute_footprints(matmul_scop(4, 3, 5))
     assert set(found.reads) == {"X", "W", "acc"}
