@@ -209,12 +209,9 @@ def _print_run(program: Program, shared: bool) -> Iterator[str]:
     )
     if not shared:
         yield "    threads = 1; /* so little work is done sooner than shared */"
-    if any(launch.step for launch in program.launches):
-        yield from (
-            f"    for (int k = 0; k < {count} && seconds; k++)",
-            "        seconds[k] = 0; /* the steps of a loop add up */",
-        )
     yield from (
+        f"    for (int k = 0; k < {count} && seconds; k++)",
+        "        seconds[k] = 0; /* the steps of a loop add up */",
         "    pc_run(&call, threads);",
         f"    for (int k = 0; k < {count}; k++)",
         "        if (failed[k])",

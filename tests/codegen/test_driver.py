@@ -41,6 +41,11 @@ def test_barriers_stand_where_they_are_asked_for():
     assert marks == ["LAUNCH", "pc_barrier", "LAUNCH"]
 
 
+def test_times_of_a_call_do_not_add_to_those_of_the_last():
+    text = driver(scale_program())
+    assert "for (int k = 0; k < 2 && seconds; k++)\n        seconds[k] = 0;" in text
+
+
 def test_choices_about_threads():
     program = scale_program()
     assert not is_worth_sharing(program)
