@@ -152,7 +152,8 @@ def pool(b: Builder, op: str) -> object:
         attributes["count_include_pad"] = b.integer(0, 1)
     elif op == "LpPool":
         attributes["p"] = b.integer(1, 3)
-    elif b.chance(0.3) and "auto_pad" not in attributes:
+    elif b.chance(0.3) and "auto_pad" not in attributes and x.dtype in FLOATS[:2]:
+        # Of narrow floats ONNX Runtime knows nothing, and the reference no channel of an index.
         outputs = 2
         attributes["storage_order"] = b.integer(0, 1)
     return b.add(

@@ -26,6 +26,8 @@ def reduce(b: Builder, op: str) -> object:
     positive = {"low": 0.3, "high": 2} if op in ("ReduceLogSum", "ReduceProd") else {}
     x = b.pick(types, fresh=0.4 if positive else 0.15, **positive)
     _want_values(x)
+    if op == "ReduceProd":
+        _want_moderate(x)
     axes = some_axes(b, len(x.shape))
     inputs = [x, b.integers(axes)] if axes or b.chance(0.3) else [x]
     empty = int(b.chance(0.5)) if len(inputs) > 1 and not axes else 0
@@ -41,6 +43,15 @@ def _want_values(x: Value) -> None:
         raise Rejected("of nothing")
     if not is_float(x.dtype) and any(r.array(x.dtype).astype(float).max() > 1000 for r in x.runs):
         raise Rejected("an integer may overflow")
+
+
+def _want_moderate(x: Value) -> None:
+    """Raise Rejected where the order of factors decides whether a product overflows."""
+    for run in x.runs:
+        factors = np.abs(run.shadows[0])
+        factors = factors[(factors > 0) & np.isfinite(factors)]
+        if np.abs(np.log2(factors)).sum() > 100:
+            raise Rejected("a product may overflow on the way")
 
 
 @operator("ArgMax", "ArgMin", weight=1)
@@ -65,6 +76,8 @@ def running(b: Builder, op: str) -> object:
     x = b.pick(types, lambda s: len(s) > 0, low=0.4 if op == "CumProd" else None, high=1.5)
     if op == "CumSum" and 0 not in x.shape:
         _want_values(x)
+    if op == "CumProd":
+        _want_moderate(x)
     flags = {f: int(b.chance(0.4)) for f in ("exclusive", "reverse")}
     axis = b.integers(axis_of(b, len(x.shape)), b.one_of((np.int64, np.int32)))
     return b.add(op, [x, axis], Kind.SUM, **flags)
@@ -115,13 +128,16 @@ def non_zero(b: Builder, op: str) -> object:
 
 @operator("Unique", weight=0.5, symbolic=False)
 def unique(b: Builder, op: str) -> object:
-    """Different elements, or slices along an axis."""
+    """Different elements, or slices along an axis, which the reference sorts in any case."""
     x = b.pick((*INTEGERS[:4], FLOATS[0]), lambda s: len(s) > 0 and 0 not in s)
     axis = axis_of(b, len(x.shape)) if b.chance(0.5) else None
+    if not x.exact:
+        raise Rejected("whether elements are equal hangs on rounding")
+    ordered = 1 if axis is not None else b.integer(0, 1)
     wanted = [True, *(b.chance(0.6) for _ in range(3))]
     while len(wanted) > 1 and not wanted[-1]:
         wanted.pop()
-    return b.add(op, [x], Kind.EXACT, outputs=wanted, axis=axis, sorted=b.integer(0, 1))
+    return b.add(op, [x], Kind.EXACT, outputs=wanted, axis=axis, sorted=ordered)
 
 
 @operator("Compress", weight=0.5, symbolic=False)
