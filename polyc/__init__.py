@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from polyc.model import CompiledModel
     from polyc.options import Options
     from polyc.report.report import Report
+    from polyc.session import Session
     from polyc.spec import TensorSpec
     from polyc.target.cuda import CudaTarget
     from polyc.target.machine import Target
@@ -28,6 +29,7 @@ __all__ = [
     "Graph",
     "Options",
     "Report",
+    "Session",
     "Target",
     "TensorSpec",
     "__version__",
@@ -43,6 +45,7 @@ _HOMES = {
     "Graph": "polyc.graph.ir",
     "Options": "polyc.options",
     "Report": "polyc.report.report",
+    "Session": "polyc.session",
     "Target": "polyc.target.machine",
     "TensorSpec": "polyc.spec",
     "compile": "polyc.api",

@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import math
 import threading
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -87,13 +87,11 @@ class Session:
 
     @property
     def state(self) -> Mapping[str, np.ndarray]:
-        """What the states are now, by the names of their inputs: copies.
+        """What the states are, by the names of their inputs; an array that is read is a copy.
 
         Raises ShapeError before the first call where only that says how large they are.
         """
-        with self._memory.lock:
-            self._fill(self._memory.sizes)
-            return {name: self._part(name).copy() for name in self._specs}
+        return _States(self._specs, self._read)
 
     @property
     def sizes(self) -> Mapping[str, int]:
@@ -194,11 +192,31 @@ class Session:
             buffers[0][tuple(map(slice, shape))] = begun
         memory.values, memory.filled = {}, True
 
-    def _part(self, name: str) -> np.ndarray:
-        """The part of a state's memory that is filled."""
-        sizes = self._memory.sizes
-        shape = (d if isinstance(d, int) else sizes[d] for d in self._specs[name].shape)
-        return self._memory.buffers[name][0][tuple(map(slice, shape))]
+    def _read(self, name: str) -> np.ndarray:
+        """A copy of the part of a state's memory that is filled."""
+        with self._memory.lock:
+            self._fill(self._memory.sizes)
+            sizes = self._memory.sizes
+            shape = (d if isinstance(d, int) else sizes[d] for d in self._specs[name].shape)
+            return self._memory.buffers[name][0][tuple(map(slice, shape))].copy()
+
+
+class _States(Mapping[str, np.ndarray]):
+    """The states of a session, each read when it is asked for."""
+
+    def __init__(self, names: Collection[str], read: Callable[[str], np.ndarray]) -> None:
+        self._names, self._read = names, read
+
+    def __getitem__(self, name: str) -> np.ndarray:
+        if name not in self._names:
+            raise KeyError(name)
+        return self._read(name)
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._names)
+
+    def __len__(self) -> int:
+        return len(self._names)
 
 
 def _allocate(shape: tuple[int, ...], dtype: np.dtype) -> np.ndarray:

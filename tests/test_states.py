@@ -14,7 +14,7 @@ import pytest
 
 import polyc
 from polyc import cli, ops
-from polyc.errors import ShapeError, UnsupportedOp
+from polyc.errors import RuntimeFailure, ShapeError, UnsupportedOp
 from polyc.graph.ir import Graph
 from polyc.graph.onnx_export import export_onnx
 from tests.programs import options
@@ -166,6 +166,27 @@ def test_a_mask_is_as_long_as_the_state_becomes(tmp_path):
         )
     with pytest.raises(ShapeError, match=r"n \+ past = 5, where n = 1, past = 6"):
         session(x=random(1, 4), mask=random(5))
+
+
+def test_after_an_error_a_state_goes_on_as_it_was(tmp_path):
+    table = random(5, 3)
+    ids, past = ops.input("ids", ("n",), np.int64), ops.input("past", ("past", 3))
+    rows = ops.concat([past, ops.gather(table, ids)], axis=0)
+    graph = Graph.of(sums=ops.reduce_sum(rows, axes=(0,), keepdims=False), present=rows)
+    model = polyc.compile(
+        graph, options=options(tmp_path), target="baseline", state={"past": "present"},
+        dims={"past": (0, 9), "n": (1, 9)},
+    )  # fmt: skip
+    session = model.start()
+    session([1, 2])
+    with pytest.raises(RuntimeFailure, match="out of range"):
+        session([3, 7])
+    assert session.sizes == {"past": 2}
+    np.testing.assert_allclose(session([4]), table[[1, 2, 4]].sum(0), rtol=1e-5)
+    np.testing.assert_array_equal(session.state["past"], table[[1, 2, 4]])
+    assert list(session.state) == ["past"]
+    with pytest.raises(KeyError, match="present"):
+        session.state["present"]
 
 
 def test_what_does_not_fit_is_told(model):

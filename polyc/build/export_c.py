@@ -37,6 +37,7 @@ def print_interface(manifest: Manifest) -> str:
         outputs="\n".join(describe(manifest.outputs, len(manifest.inputs))),
         states=print_states(manifest),
         kept=", but for states" if manifest.states else "",
+        moved=", or is a state that is not\n   where it was" if manifest.states else "",
         input_count=len(manifest.inputs),
         output_count=len(manifest.outputs),
         arena=arena,
@@ -127,7 +128,7 @@ $states
    threads  how many threads to use, at least 1; those besides the caller's are made once and kept
 
    polyc_run returns 0; k + 1 when launch k (see src/driver.c) met an index out of range; -(k + 1)
-   when output k overlaps an input or another output, and then nothing has been done.
+   when output k overlaps an input or another output$moved, and then nothing has been done.
    polyc_profile is the same, and writes to seconds[k] how long launch k took: all threads meet
    before and after each launch, so that its time is its own. */
 
