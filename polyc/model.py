@@ -27,6 +27,8 @@ class CompiledModel(ABC):
     the GIL is released while compiled code runs.
     """
 
+    states: tuple[State, ...] = ()
+
     def __init__(self, folder: Path, manifest: Manifest) -> None:
         self._folder = folder
         self._manifest = manifest
@@ -37,7 +39,6 @@ class CompiledModel(ABC):
         self._results = [s.name for s in self.outputs]
         # Where sizes are known only at run time, what depends on them is prepared by call.
         self._binder = Binder(self.name, self.inputs, () if manifest.sizes else self.outputs)
-        self.states: tuple[State, ...] = ()
         self.threads: int = 1
 
     @abstractmethod

@@ -210,6 +210,15 @@ def refused(graph, state, error, match, tmp_path, **dims):
         polyc.compile(graph, options=options(tmp_path), target="baseline", state=state, dims=dims)
 
 
+def test_a_model_that_a_call_completes_keeps_no_states(tmp_path):
+    x = ops.input("x", ("a", "b"))
+    flat = Graph.of(y=ops.reshape(x, (-1,)))
+    model = polyc.compile(flat, options=options(tmp_path), target="baseline")
+    assert model.states == ()
+    with pytest.raises(UnsupportedOp, match="compiled once"):
+        model.start()
+
+
 def test_what_can_be_no_state_is_refused(tmp_path):
     graph, state, x = decoder(1)
     past = ops.input("past", ("past", WIDTH))
