@@ -97,6 +97,18 @@ class Size:
             raise self._unknown(f"its remainder by {divisor}")
         return 0
 
+    def __rmod__(self, dividend: Extent) -> int:
+        raise self._unknown(f"the remainder of {dividend} by it")
+
+    def __truediv__(self, divisor: object) -> float:
+        raise self._unknown(f"its quotient by {divisor}")
+
+    def __rtruediv__(self, dividend: object) -> float:
+        raise self._unknown(f"{dividend} divided by it")
+
+    def __pow__(self, exponent: object) -> Extent:
+        raise self._unknown(f"its power {exponent}")
+
     def __eq__(self, other: object) -> bool:
         if isinstance(other, Size):
             return self.terms == other.terms
@@ -124,6 +136,9 @@ class Size:
         raise self._unknown("its value")
 
     __int__ = __index__
+
+    def __float__(self) -> float:
+        raise self._unknown("its value")
 
     def __str__(self) -> str:
         shown = ""

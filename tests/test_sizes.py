@@ -73,7 +73,8 @@ def test_kernels_are_chosen_for_calls_that_leave_room():
 
 def test_what_depends_on_the_value_is_refused():
     for ask in (lambda: n > 5, lambda: int(n), lambda: range(n), lambda: n // 2, lambda: 7 // n,
-                lambda: [1, 2][n], lambda: bool(n - 1)):  # fmt: skip
+                lambda: [1, 2][n], lambda: bool(n - 1), lambda: 7 % n, lambda: n / 2,
+                lambda: 2 / n, lambda: n**2, lambda: float(n)):  # fmt: skip
         with pytest.raises(NotFixed, match="known only at run time"):
             ask()
     with assume([SizeRange("n", 6, 9)]):

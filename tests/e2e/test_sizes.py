@@ -14,6 +14,7 @@ from polyc.specialise import SpecialisingModel
 
 RNG = np.random.default_rng(7)
 W = RNG.standard_normal((40, 50), np.float32)
+KERNEL = RNG.standard_normal((16, 16, 3, 3), np.float32) / 12
 V = RNG.standard_normal((50, 40), np.float32)
 
 
@@ -63,7 +64,21 @@ def flattened():
     return Graph.of(y=ops.reshape(x, (-1, 40)) @ W), lambda x: x.reshape(-1, 40) @ W
 
 
-CASES = [pointwise, product, rows, layers, attention, heads, means, flattened]
+def images():
+    """A convolution by minimal filters, and one of a stride, for any number of images."""
+    x, weight = input_value("x", ("n", 16, 14, 14)), KERNEL
+    y = ops.relu(ops.conv(x, weight, pads=[1, 1, 1, 1]))
+    y = ops.conv(y, weight, strides=[2, 2])
+    return Graph.of(y=y), lambda x: correlate(np.maximum(correlate(np.pad(
+        x, ((0, 0), (0, 0), (1, 1), (1, 1)))), 0))[:, :, ::2, ::2]  # fmt: skip
+
+
+def correlate(x):
+    windows = np.lib.stride_tricks.sliding_window_view(x, (3, 3), (2, 3))
+    return np.einsum("ncyxrq,ocrq->noyx", windows, KERNEL, optimize=True)
+
+
+CASES = [pointwise, product, rows, layers, attention, heads, means, flattened, images]
 
 
 @pytest.mark.parametrize("target", ["cpu", "baseline"])

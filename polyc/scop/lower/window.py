@@ -20,6 +20,7 @@ from polyc.scop.lower.minimal_filter import MinimalFilter
 from polyc.scop.lower.padding import Fill, Padding, padded, pads_input
 from polyc.scop.lower.space import Ref, Space
 from polyc.scop.lower.winograd import choose_filters, lower_minimal
+from polyc.sizes import Size, estimate
 
 
 def positions(output: Sequence[int]) -> dict[str, int]:
@@ -101,8 +102,11 @@ def _conv_tiles(ctx: Lowering, node: Node, window: Window) -> tuple[MinimalFilte
     plain = {*window.strides, *window.dilations} == {1}
     if not (ctx.minimal_filtering and plain and weight.is_constant and weight.dtype.kind == "f"):
         return None
+    if any(isinstance(extent, Size) for extent in window.output):
+        return None  # whose tiles could not be counted
     filters, channels, *_ = weight.extents
-    return choose_filters(batch, groups, channels, filters // groups, window.kernel, window.output)
+    images = estimate(batch)
+    return choose_filters(images, groups, channels, filters // groups, window.kernel, window.output)
 
 
 @pads_input("Conv")
