@@ -8,8 +8,11 @@ to a kernel is a back end's matter (`polyc/backends/`).
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+
+import islpy as isl
 
 from polyc.analysis.verify import LaunchAccess
 from polyc.backends.common import CompiledKernel
@@ -18,9 +21,10 @@ from polyc.backends.cuda import compile_for_cuda
 from polyc.codegen.program import Launch
 from polyc.mapping.stored_kernel import StoredKernel
 from polyc.options import Options
+from polyc.poly.parameters import PARAM, parameters_of
 from polyc.scop.expr import Load
 from polyc.scop.scop import Scop, Statement
-from polyc.sizes import assume
+from polyc.sizes import STEP, assume
 from polyc.target.cuda import CudaTarget
 from polyc.target.machine import Target
 from polyc.trace import Trace
@@ -54,7 +58,7 @@ def compile_kernels(
     kernels: dict[str, CompiledKernel] = {}
     launches, touched = [], []
     for one in trace.track("kernels", stored):
-        signature = one.spell(scop.arrays)
+        signature = _spell(one, scop)
         if signature not in kernels:
             name = f"k{len(kernels)}_{one.body[-1].name.removeprefix('S_')}"
             with assume([one.step] if one.step else []):
@@ -78,11 +82,27 @@ def compile_kernels(
                 one.step,
             )
         )
-        reads = {arguments[k]: elements for k, elements in boundary.reads.items()}
-        writes = {arguments[k]: elements for k, elements in boundary.writes.items()}
+        reads, writes = (
+            {arguments[k]: _in_loop(elements, one) for k, elements in accesses.items()}
+            for accesses in (boundary.reads, boundary.writes)
+        )
         scratch = one.private.intersection(arguments)
         touched.append(LaunchAccess(compiled.kernel.name, reads, writes, scratch, one.step))
     return CompiledKernels(tuple(kernels.values()), tuple(launches), tuple(touched))
+
+
+def _spell(one: StoredKernel, scop: Scop) -> str:
+    """The kernel's signature; loops over steps may call these differently."""
+    signature = one.spell(scop.arrays)
+    return re.sub(rf"\b{one.step.name}\b", STEP, signature) if one.step else signature
+
+
+def _in_loop(elements: isl.Set, one: StoredKernel) -> isl.Set:
+    """What a kernel touches, by the name of the step in the loop that it is launched in."""
+    for k, name in enumerate(parameters_of(elements)):
+        if one.step and name.startswith(STEP):
+            elements = elements.set_dim_name(PARAM, k, one.step.name)
+    return elements
 
 
 def _copies(statements: Sequence[Statement]) -> str:

@@ -243,11 +243,21 @@ def _same_map(one: isl.MultiAff, other: isl.MultiAff) -> bool:
     return bool(plain[0].plain_is_equal(plain[1]))
 
 
-def verify_arena(slots: Sequence[Slot], size: int) -> int:
+def verify_arena(slots: Sequence[Slot], size: int, launches: Sequence[LaunchAccess] = ()) -> int:
     """Every slot lies in the arena of `size` bytes, and no two overlap while both are live.
 
-    Gives the number of slots. A slot is live from launch `first` to launch `last`, both included.
+    Gives the number of slots. A slot is live from launch `first` to launch `last`, both included,
+    and must be so in all `launches` that touch it; in a loop over steps, in the whole of it.
     """
+    where = {slot.array: slot for slot in slots}
+    start = 0
+    for step, group in by_loop(launches):
+        for k, launch in enumerate(group, start):
+            begin, end = (start, start + len(group) - 1) if step else (k, k)
+            for slot in (where[a] for a in launch.arrays if a in where):
+                if slot.first > begin or slot.last < end:
+                    raise illegal("arena", f"{_extent(slot)} is not live in launch {k}")
+        start += len(group)
     live: list[Slot] = []
     for slot in sorted(slots, key=lambda s: s.first):
         if not slot.region and (slot.offset < 0 or slot.offset + slot.bytes > size):

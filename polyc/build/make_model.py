@@ -21,8 +21,10 @@ from polyc.trace import Trace, make_trace
 from polyc.tuning.store import spell_choices
 
 if TYPE_CHECKING:
+    from polyc.analysis.verify import LaunchAccess
     from polyc.backends.common import CompiledKernel
     from polyc.codegen.cuda.grid import DeviceText
+    from polyc.codegen.program import Launch
     from polyc.memory.plan import Plan
     from polyc.pipeline import Compiled
 
@@ -78,7 +80,7 @@ def _make_for_cpu(
         proven = list(compiled.proven)
         with trace.step("verify"), assume(compiled.program.sizes):
             if options.verify:
-                proven.append(_prove_arena(plan))
+                proven.append(_prove_arena(plan, compiled.touched))
                 apart = verify_barriers(compiled.touched, plan.slots, barriers)
                 proven.append(
                     f"barriers: {len(barriers)}, and {counted(apart, 'pair')} of launches with "
@@ -138,7 +140,10 @@ def _make_for_cuda(
             else:
                 add(driver.DRIVER_FILE, text)
         with trace.step("verify"):
-            proven = [*compiled.proven, *([_prove_arena(plan)] if options.verify else [])]
+            proven = [
+                *compiled.proven,
+                *([_prove_arena(plan, compiled.touched)] if options.verify else []),
+            ]
         with trace.step("weights"):
             write_weights(folder, program, plan)
         with trace.step("build"):
@@ -160,11 +165,11 @@ def _make_for_cuda(
     write_bundle(folder, manifest, library, sources)
 
 
-def _prove_arena(plan: Plan) -> str:
+def _prove_arena(plan: Plan, touched: Sequence[LaunchAccess]) -> str:
     from polyc.analysis.proof import counted
     from polyc.analysis.verify import verify_arena
 
-    placed = counted(verify_arena(plan.slots, plan.arena_bytes), "array")
+    placed = counted(verify_arena(plan.slots, plan.arena_bytes, touched), "array")
     return f"arena: {placed} inside, none over another while both are live"
 
 
@@ -200,6 +205,11 @@ def _floors(compiled: Compiled, target: CudaTarget) -> dict[int, float]:
     }
 
 
+def _describe_schedule(schedule: str, launch: Launch) -> str:
+    """How a kernel runs, and in which loop it is launched."""
+    return f"{schedule}, in each of {launch.step.steps} steps" if launch.step else schedule
+
+
 def _report(
     compiled: Compiled,
     plan: Plan,
@@ -218,9 +228,9 @@ def _report(
         KernelRow(
             launch.kernel,
             launch.origin,
-            told[launch.kernel].schedule,
-            launch.flops,
-            launch.bytes,
+            _describe_schedule(told[launch.kernel].schedule, launch),
+            launch.runs * launch.flops,
+            launch.runs * launch.bytes,
             told[launch.kernel].proof,
             operators=tuple(compiled.operators.get(node, "") for node in launch.origin),
             gain=gain,

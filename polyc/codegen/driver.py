@@ -36,7 +36,7 @@ from polyc.codegen.host_text import (
 from polyc.codegen.loopnest import Kernel
 from polyc.codegen.program import Launch, Program
 from polyc.memory.plan import Plan
-from polyc.sizes import ADDRESS_LIMIT, Step, estimate
+from polyc.sizes import ADDRESS_LIMIT, STEP, Step
 
 DRIVER_FILE = "driver.c"
 
@@ -51,15 +51,8 @@ _SIGNATURE = "void *const *io, const void *weights, void *arena, const i64 *size
 
 def is_worth_sharing(program: Program) -> bool:
     """Whether a second thread can do a fair part of a program before the first is through."""
-    work = sum(
-        (launch.flops + 2 * launch.bytes) * count_runs(launch) for launch in program.launches
-    )
+    work = sum(one.runs * (one.flops + 2 * one.bytes) for one in program.launches)
     return work >= SMALL_PROGRAM
-
-
-def count_runs(launch: Launch) -> int:
-    """How often a launch runs in a call, as far as that is known."""
-    return estimate(launch.step.steps) if launch.step else 1
 
 
 def print_driver(
@@ -268,7 +261,8 @@ def _call(position: int, launch: Launch, kernel: Kernel, places: dict[str, str])
     arguments = print_arguments(position, launch, kernel, places)
     if launch.origin:
         yield f"    /* {', '.join(map(clean, launch.origin))} */"
-    inside = ", ".join([*arguments, *kernel.sizes, "pc_self", f"&call->failed[{position}]"])
+    sizes = [launch.step.name if launch.step and s.startswith(STEP) else s for s in kernel.sizes]
+    inside = ", ".join([*arguments, *sizes, "pc_self", f"&call->failed[{position}]"])
     yield f"    LAUNCH({position}, {kernel.name}({inside}));"
 
 

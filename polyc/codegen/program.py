@@ -10,7 +10,7 @@ import numpy as np
 from polyc.codegen.loopnest import Kernel
 from polyc.memory.storage import Storage
 from polyc.scop.scop import Kind
-from polyc.sizes import Extent, Parameter, Step
+from polyc.sizes import Extent, Parameter, Step, estimate
 from polyc.spec import TensorSpec
 from polyc.states import State
 
@@ -46,6 +46,11 @@ class Launch:
     bytes: int = 0
     copies: str = ""
     step: Step | None = None
+
+    @property
+    def runs(self) -> int:
+        """How often it runs in a call, as far as that is known."""
+        return estimate(self.step.steps) if self.step else 1
 
 
 @dataclass(frozen=True)

@@ -17,6 +17,7 @@ from dataclasses import dataclass, replace
 
 import islpy as isl
 
+from polyc.analysis.steps import in_any_step
 from polyc.memory.strides import Strides
 from polyc.memory.vector_loop import choose_inner_loop
 from polyc.poly.affine import box_extents
@@ -117,6 +118,9 @@ def _make_copy(cluster: Cluster, name: str, arrays: Mapping[str, Array]) -> Pack
                 read = touched if read is None else read.union(touched).coalesce()
     assert read is not None, f"{name} is not read by a reduction"
     title = f"S_{fresh}"
+    step = cluster.step
+    if step and array.kind == "input":  # the same in all steps
+        read, step = in_any_step(read, step), None
     copy = Statement(
         name=title,
         domain=read.set_tuple_name(title),
@@ -125,7 +129,7 @@ def _make_copy(cluster: Cluster, name: str, arrays: Mapping[str, Array]) -> Pack
         write=isl.PwMultiAff(f"{{ {title}[{shown}] -> {fresh}[{shown}] }}"),
         value=Load(name, isl.PwMultiAff(f"{{ {title}[{shown}] -> {name}[{shown}] }}"), array.dtype),
         origin=tuple(dict.fromkeys(o for s in cluster.statements for o in s.origin)),
-        step=cluster.step,
+        step=step,
     )
     shared = tuple({title: k} for k in range(len(iterators)))
     return Packing(

@@ -61,7 +61,7 @@ class StoredKernel:
     @property
     def step(self) -> Step | None:
         """The loop over steps that the kernel is launched in."""
-        return self.parts[0].cluster.step
+        return self.parts[0].step
 
     @property
     def gain(self) -> float:

@@ -19,7 +19,8 @@ from polyc.memory.storage import Storage, row_major
 from polyc.memory.vector_loop import choose_vector_loop
 from polyc.schedule.cluster import Cluster
 from polyc.scop.expr import Load
-from polyc.scop.scop import Array, Scop
+from polyc.scop.scop import Array, Scop, gather_steps
+from polyc.sizes import Step
 from polyc.target.machine import Target
 
 
@@ -41,6 +42,11 @@ class StoredCluster:
     text: str = field(repr=False)
     key: str = ""
     gain: float = 0.0
+
+    @property
+    def step(self) -> Step | None:
+        """The loop over steps that the cluster is in."""
+        return self.cluster.step
 
 
 @dataclass(frozen=True)
@@ -75,7 +81,7 @@ def store_clusters(
     store.settle_copies(list(store.waiting))
     positions = range(len(clusters))
     return Stored(
-        tuple(part for position in positions for part in store.stored[position]),
+        gather_steps(part for position in positions for part in store.stored[position]),
         replace(scop, arrays=store.arrays),
         tuple(store.opened[position] for position in positions),
     )

@@ -12,12 +12,15 @@ from onnx import helper, numpy_helper
 import polyc
 from polyc import Graph, ops
 from polyc.analysis.steps import in_any_step
-from polyc.analysis.verify import verify_barriers, verify_program
+from polyc.analysis.verify import verify_arena, verify_barriers, verify_program
 from polyc.errors import IllegalSchedule
+from polyc.graph.onnx_export import export_onnx
+from polyc.graph.unroll_steps import unroll_steps
 from polyc.memory.plan import plan_memory
 from polyc.options import Options
 from polyc.schedule.barriers import place_barriers
 from tests.damage import prove
+from tests.graph.onnx_models import RUNTIME_OPSET
 
 ort = pytest.importorskip("onnxruntime")
 
@@ -215,8 +218,40 @@ def test_a_missing_barrier_in_a_step_or_between_two(build):
 
 
 def test_arrays_of_a_loop_live_in_all_of_it():
-    program = prove(bidirectional).compiled.program
-    inside = [k for k, launch in enumerate(program.launches) if launch.step]
-    for slot in plan_memory(program).slots:
-        touching = {k for k in inside if slot.array in program.launches[k].arguments}
-        assert not touching or (slot.first <= inside[0] and slot.last >= inside[-1])
+    compiled = prove(bidirectional).compiled
+    plan, launches = plan_memory(compiled.program), compiled.touched
+    assert verify_arena(plan.slots, plan.arena_bytes, launches) == len(plan.slots)
+    inside = [k for k, launch in enumerate(launches) if launch.step]
+    touched = frozenset[str]().union(*(launches[k].arrays for k in inside))
+    for slot in plan.slots:
+        if slot.array not in touched:
+            continue
+        for short in (replace(slot, last=inside[-1] - 1), replace(slot, first=inside[0] + 1)):
+            others = [short if s is slot else s for s in plan.slots]
+            with pytest.raises(IllegalSchedule, match=r"is not live in launch \d"):
+                verify_arena(others, plan.arena_bytes, launches)
+
+
+def test_equal_layers_share_kernels():
+    h = ops.input("x", (5, 2, 6))
+    for _ in range(2):
+        h, *_ = ops.lstm(h, array(1, 24, 6), array(1, 24, 6))
+        h = ops.squeeze(h, 1)
+    graph = Graph.of(y=h)
+    program = prove(lambda: graph).compiled.program
+    repeated = [launch for launch in program.launches if launch.step]
+    assert len({launch.step for launch in repeated}) == 2
+    assert len({launch.kernel for launch in repeated}) == len(repeated) // 2
+    model = export_onnx(unroll_steps(graph, everything=True), RUNTIME_OPSET)
+    check(polyc.compile(graph), model, array(5, 2, 6))
+
+
+def test_weights_that_are_fed_are_packed_once():
+    x, w = ops.input("x", (9, 64, 32)), ops.input("w", (1, 96, 32))
+    r = ops.input("r", (1, 96, 32))
+    y, _ = ops.gru(x, w, r)
+    graph = Graph.of(y=y)
+    program = prove(lambda: graph).compiled.program
+    packs = [launch for launch in program.launches if launch.copies.startswith("r ")]
+    assert packs
+    assert not any(launch.step for launch in packs)
