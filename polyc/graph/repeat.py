@@ -22,7 +22,7 @@ from polyc.graph.ir import INTERNAL, Body, Node, Tensor
 from polyc.graph.shapes.checks import given
 from polyc.graph.shapes.dims import normalize_axis
 from polyc.graph.steps import Loop, steps_in
-from polyc.sizes import STEP, Step, assume, bounds, names_in
+from polyc.sizes import STEP, bounds, names_in
 
 Operands = Sequence[Tensor | None]
 
@@ -104,8 +104,7 @@ def repeat_loop(node: Node, inputs: Operands, around: Around) -> Body | None:
     loop = Loop(c, steps, states)
     always = c.constant(np.array(True))
     results = _insert(c, node, (loop.step, always, *loop.states), body, around.names)
-    with assume([Step.of(f"{STEP}{loop.step}", count.item())]):  # it may decide the condition
-        typed = around.attempt(c.nodes)
+    typed = around.attempt(c.nodes)
     if typed is None or not _are_alike(typed, results[1:], loop.states):
         return None
     goes_on = typed.tensors[results[0]]

@@ -219,13 +219,6 @@ def test_a_loop_is_its_steps(limit, last, steps):
     assert sum(n.op == "Mul" for n in graph.nodes) == steps
 
 
-def test_a_condition_that_the_count_decides():
-    known = {"limit": np.array(40), "start": np.array(True)}
-    node = helper.make_node("Loop", ["limit", "start", "x"], ["y", "squares"], body=loop_body(99))
-    model = model_of([node], {"x": array(3)}, ["y", "squares"], 21, initializer=known)
-    assert "Repeat" in [n.op for n in import_onnx(model).nodes]
-
-
 def test_a_state_that_grows_is_written_out():
     declare = helper.make_tensor_value_info
     nodes = [helper.make_node("Concat", ["s", "w"], ["next"], axis=0),
