@@ -116,5 +116,10 @@ def test_threads_do_not_share_out_rows_that_are_not_cut_at_cache_lines(
     assert order(grouped_scop(4, channels, 28), "o", {"o": channels, "x": 14}) == expected
 
 
+@pytest.mark.parametrize(("words", "expected"), [(50257, "j i"), (1001, "i j")])
+def test_a_row_of_very_many_tiles_is_shared_out_however_it_is_cut(words: int, expected: str):
+    assert order(matmul_scop(128, words, 768), "j", {"j": 48, "i": 9}) == expected
+
+
 def test_a_loop_of_one_iteration_changes_nothing():
     assert order(matmul_scop(1, 4096, 4096), "j", {"j": 64}) == "i j"
