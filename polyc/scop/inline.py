@@ -98,14 +98,14 @@ def can_move(producer: Statement, reader: Statement, load: Load) -> bool:
         read = load.index.as_map().intersect_domain(reader.domain).range()
         written = producer.write.as_map().intersect_domain(producer.domain).range()
         return bool(read.is_subset(written))
-    if producer.step:
+    if producer.step or not reader.step:
         return False
-    assert reader.step is not None
     parameter = isl.dim_type.param
     index = load.index.as_map().intersect_domain(reader.domain)
     position = index.find_dim_by_name(parameter, reader.step.name)
-    index = index.move_dims(isl.dim_type.in_, 0, parameter, position, 1)
-    return operations(producer.value) == 0 or bool(index.is_injective())
+    if operations(producer.value) == 0 or position < 0:
+        return operations(producer.value) == 0
+    return bool(index.move_dims(isl.dim_type.in_, 0, parameter, position, 1).is_injective())
 
 
 def _only_widens(value: Expr) -> bool:

@@ -255,3 +255,18 @@ def test_weights_that_are_fed_are_packed_once():
     packs = [launch for launch in program.launches if launch.copies.startswith("r ")]
     assert packs
     assert not any(launch.step for launch in packs)
+
+
+def test_states_that_the_next_call_continues():
+    w, r = array(1, 24, 5), array(1, 24, 6)
+    x = ops.input("x", ("seq", 1, 5))
+    h, c = ops.input("h", (1, 1, 6)), ops.input("c", (1, 1, 6))
+    y, last, cell = ops.lstm(x, w, r, initial_h=h, initial_c=c)
+    stepwise = polyc.compile(
+        Graph.of(y=y, last=last, cell=cell), state={"h": "last", "c": "cell"}
+    ).start()
+    whole, *_ = ops.lstm(ops.input("x", (7, 1, 5)), w, r)
+    data = array(7, 1, 5)
+    parts = [stepwise(data[:4]), stepwise(data[4:5]), stepwise(data[5:])]
+    want = polyc.compile(Graph.of(y=whole))(data)
+    np.testing.assert_allclose(np.concatenate(parts), want, rtol=1e-4, atol=1e-6)
