@@ -118,9 +118,8 @@ def _evaluate_run(
     """The outputs for one choice of sizes."""
     exact_in = all(v.runs[r].exact or not is_float(v.dtype) for v in inputs)
     same = exact_in and kind is not Kind.SUM
-    fed = any(not v.is_constant for v in inputs)
     # Of two factors it is enough to disturb one; and the scales of an image decide its shape.
-    summed = lambda v: kind is Kind.SUM and not (fed and v.is_constant)  # noqa: E731
+    summed = lambda v: kind is Kind.SUM and (v is inputs[0] or not v.is_constant)  # noqa: E731
     results = []
     for k in range(1 if same else 1 + SHADOWS):
         feeds = {v.name: _feed(v, r, k, summed(v), kind, rng) for v in inputs}
