@@ -27,6 +27,25 @@ def single_aff(function: isl.PwAff) -> isl.Aff | None:
     return aff
 
 
+MOST_PIECES = 4
+"""Pieces of a function that is still composed with divisions.
+
+A reflected border has 3 pieces an axis. Reading three such axes by the digits of a position gives
+18 pieces with nested divisions, and isl compares two of these for minutes.
+"""
+
+
+def divides(function: isl.PwMultiAff) -> bool:
+    """Whether some piece of it has an integer division."""
+    affs = (aff for pw in outputs(function) for _, aff in pw.get_pieces())
+    return any(aff.dim(isl.dim_type.div) for aff in affs)
+
+
+def is_simple(outer: isl.PwMultiAff, inner: isl.PwMultiAff) -> bool:
+    """Whether  outer . inner  is a function that isl can reason about in little time."""
+    return outer.n_piece() <= MOST_PIECES or not divides(inner)
+
+
 def simplify(function: isl.PwMultiAff, domain: isl.Set) -> isl.PwMultiAff:
     """The same function on `domain`, without pieces and divisions that the domain makes idle.
 

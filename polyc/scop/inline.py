@@ -15,7 +15,7 @@ from dataclasses import replace
 import islpy as isl
 
 from polyc.element_types import is_narrow
-from polyc.poly.affine import outputs, simplify, single_aff
+from polyc.poly.affine import is_simple, outputs, simplify, single_aff
 from polyc.scop.expr import Cast, Expr, Load, drop_roundings, operations, pull_back, rebuild, walk
 from polyc.scop.scop import Scop, Statement
 from polyc.scop.uses import Uses, drop_dead, find_uses
@@ -71,6 +71,8 @@ def _pays(producer: Statement, readers: list[Statement], uses: Uses, widen_late:
         return False
     size = sum(1 for _ in walk(producer.value))
     if any(load.dynamic for _, load in sites):
+        return False
+    if not all(is_simple(inner.index, load.index) for inner in producer.loads for _, load in sites):
         return False
     if any(sum(1 for _ in walk(r.value)) + size > LARGEST_EXPRESSION for r in readers):
         return False

@@ -10,19 +10,26 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 
+import islpy as isl
+
 from polyc.errors import NotFixed
 from polyc.graph.ir import Node
+from polyc.poly.affine import is_simple
+from polyc.poly.parameters import declare
 from polyc.scop.lower.context import Lowering, lowers
 from polyc.sizes import Extent, Size, names_in
 
 
 @lowers("Reshape", "Flatten", "Squeeze", "Unsqueeze")
 def lower_reshape(ctx: Lowering, node: Node) -> None:
-    """A view; the output's shape says all that matters."""
+    """A view; the output's shape says all that matters. Of a view in many pieces it is a copy."""
     ref = ctx.ref(node.inputs[0])
     shape = ctx.type(node.outputs[0]).extents
-    same = ref if shape == ref.shape else ref.through(reshape_view(ref.shape, shape), shape)
-    ctx.bind(node.outputs[0], same)
+    if shape != ref.shape:
+        view = isl.PwMultiAff(declare(reshape_view(ref.shape, shape)))
+        ref = ref if is_simple(ref.map, view) else ctx.whole(node, ref)
+        ref = ref.through(view, shape)
+    ctx.bind(node.outputs[0], ref)
 
 
 @dataclass(frozen=True)
