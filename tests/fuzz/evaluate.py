@@ -19,6 +19,9 @@ from tests.fuzz.values import SHADOWS, Rejected, Run, Value, is_float, step_of
 MAX_SIZE = 40_000
 """Elements that a tensor may have."""
 
+_PARTS = 6
+"""Parts of a tensor that are disturbed together."""
+
 Compute = Callable[[dict[str, np.ndarray]], list[np.ndarray]]
 
 
@@ -156,11 +159,18 @@ def _disturb(
     """The array as an operator may round it."""
     step = step_of(dtype) / 2
     with np.errstate(all="ignore"):
-        moved = array * (1 + step * rng.standard_normal(array.shape))
+        moved = array * (1 + step * (rng.standard_normal(array.shape) + _runs(array.shape, rng)))
         if noise and array.size:
             largest = np.max(np.abs(array), where=np.isfinite(array), initial=0)
             moved += noise * step * largest * rng.standard_normal(array.shape)
         return moved
+
+
+def _runs(shape: Sequence[int], rng: np.random.Generator) -> np.ndarray:
+    """Noise that neighbours share: a running sum is rounded by its own size, not by the terms'."""
+    size = int(np.prod(shape))
+    parts = rng.standard_normal(_PARTS)
+    return parts[np.arange(size) * _PARTS // max(size, 1)].reshape(shape)
 
 
 def _run(compute: Compute, feeds: dict[str, np.ndarray]) -> list[np.ndarray]:
