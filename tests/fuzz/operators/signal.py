@@ -43,8 +43,9 @@ def stft(b: Builder, op: str) -> object:
 
 @operator("BlackmanWindow", "HammingWindow", "HannWindow", weight=0.2)
 def window(b: Builder, op: str) -> object:
-    """Periodic or symmetric."""
-    return b.add(op, [b.integers(b.integer(2, 20))], Kind.POINTWISE, periodic=b.integer(0, 1))
+    """Periodic or symmetric; their ends are cosines that cancel."""
+    size = b.integers(b.integer(3, 20))
+    return b.add(op, [size], Kind.POINTWISE, noise=NOISE, periodic=b.integer(0, 1))
 
 
 @operator("MelWeightMatrix", weight=0.1)
