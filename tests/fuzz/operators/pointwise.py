@@ -128,7 +128,7 @@ def broadcast(s: tuple[int, ...], shape: tuple[int, ...]) -> bool:
 def _spread(b: Builder, shape: tuple[int, ...]) -> tuple[int, ...]:
     kept = shape[b.integer(0, len(shape)) :] if b.chance(0.3) else shape
     made = tuple(1 if b.chance(0.2) else n for n in kept)
-    if b.chance(0.05) and len(shape) < 4 and np.prod(shape) < 1000:
+    if b.chance(0.05) and len(kept) == len(shape) < 4 and np.prod(shape) < 1000:
         made = (b.integer(1, 3), *made)
     return made
 
