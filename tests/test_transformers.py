@@ -120,12 +120,12 @@ class First(torch.nn.Module):
         return self.module(**dict(zip(self.names, tensors, strict=True)))[0]
 
 
-def masked_feeds(name, length):
+def masked_feeds(name, batch, length):
     """With a mask for text: without one transformers asks whether sequences are packed."""
-    feeds = feeds_of(name, length)
+    feeds = {k: torch.cat([v] * batch) for k, v in feeds_of(name, length).items()}
     key = {"whisper": "decoder_attention_mask"}.get(name, "attention_mask")
     is_text = any("ids" in k for k in feeds)
-    return {**feeds, key: torch.ones(1, length, dtype=torch.long)} if is_text else feeds
+    return {**feeds, key: torch.ones(batch, length, dtype=torch.long)} if is_text else feeds
 
 
 @pytest.mark.filterwarnings("ignore")
@@ -133,19 +133,20 @@ def masked_feeds(name, length):
 def test_a_family_by_the_exporter_that_traces(family, dynamic, tmp_path):
     torch.manual_seed(0)
     module, name = family().eval(), family.__name__
-    feeds, file = masked_feeds(name, 12), io.BytesIO()
-    lengths = {k: {1: "length"} for k in feeds if dynamic and "feature" not in k}
+    feeds, file = masked_feeds(name, 2, 12), io.BytesIO()
+    sizes = {k: {0: "batch"} | ({} if "feature" in k else {1: "length"}) for k in feeds}
     torch.onnx.export(
         First(module, list(feeds)).eval(), tuple(feeds.values()), file, dynamo=False,
-        input_names=list(feeds), output_names=["y"], dynamic_axes=lengths, opset_version=17,
+        input_names=list(feeds), output_names=["y"], dynamic_axes=sizes if dynamic else None,
+        opset_version=17,
     )  # fmt: skip
     options = Options(cache_dir=tmp_path, threads=1)
     dims = {"length": (2, 500)} if dynamic else None
     model = polyc.compile(file.getvalue(), dims=dims, options=options)
     assert type(model) is CpuModel
     assert not model.explain().fallbacks
-    for length in (12, 5, 64) if dynamic else (12,):
-        feeds = masked_feeds(name, length)
+    for batch, length in ((2, 12), (1, 5), (3, 64)) if dynamic else ((2, 12),):
+        feeds = masked_feeds(name, batch, length)
         with torch.no_grad():
             expected = module(**feeds)[0]
         y = model.run({k: v.numpy() for k, v in feeds.items()})["y"]

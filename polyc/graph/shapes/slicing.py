@@ -173,7 +173,7 @@ def infer_tile(node: Node, inputs: Inputs) -> tuple[Shape, ...]:
     data, repeats = given(inputs[0]), known_extents(given(inputs[1]), "repeats")
     way_out = "give one count per dimension"
     require(len(repeats) == data.rank, "length of repeats", data.rank, len(repeats), way_out)
-    require(min(repeats, default=0) >= 0, "repeats", "no negative count", repeats, way_out)
+    require(all(r >= 0 for r in repeats), "repeats", "no negative count", repeats, way_out)
     pairs = zip(data.shape, repeats, strict=True)
     return (tuple(d * r for d, r in pairs),)
 

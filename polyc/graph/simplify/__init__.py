@@ -16,7 +16,9 @@ from polyc.graph.simplify.gemm import normalize_gemms
 from polyc.graph.simplify.identities import drop_identities
 from polyc.graph.simplify.matrix_chains import reorder_matrix_chains
 from polyc.graph.simplify.pads import merge_pads
+from polyc.graph.simplify.positions import read_in_place
 from polyc.graph.simplify.rewriting import Rewrite, RewriteNote, Rewritten
+from polyc.graph.simplify.row_products import separate_rows
 from polyc.graph.simplify.scores import simplify_scores
 
 __all__ = ["MAX_ROUNDS", "REWRITES", "Rewrite", "RewriteNote", "Rewritten", "simplify"]
@@ -33,10 +35,14 @@ REWRITES: tuple[tuple[int, Rewrite], ...] = (
     # Casts, reshapes and copies that do nothing would stand between partners.
     (1, drop_identities),
     (1, merge_common_subexpressions),
+    # A Reshape that goes with its reader is one less to be said.
+    (1, read_in_place),
     # Pads before batch norms: both end in the Conv between them.
     (2, merge_pads),
     # Gemm in plain form first, so that a batch norm meets constants only.
     (2, normalize_gemms),
+    # Gemm in plain form is a product of rows.
+    (1, separate_rows),
     # Before algebra, which would take apart an affine map that folds as a whole.
     (2, fold_batch_norms),
     (2, simplify_algebra),

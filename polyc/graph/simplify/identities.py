@@ -8,7 +8,7 @@
 | Transpose(x)                             | x               | perm is the identity               |
 | Transpose(Transpose(x))                  | Transpose(x)    | perms composed                     |
 | Reshape, Flatten, Squeeze, Unsqueeze     | x               | the shape stays                    |
-| the same four, one after another         | Reshape(x)      | at most one symbolic dimension     |
+| the same four, one after another         | Reshape(x)      | at most one that moves is unknown |
 | Expand(x), Tile(x), Slice(x), Pad(x)     | x               | nothing is added or cut            |
 | Concat(x), Split(x), Sum(x), Max(x), ... | x               | one operand, one result            |
 | Concat(a, empty, b)                      | Concat(a, b)    | extent 0 in the joined dimension   |
@@ -139,12 +139,15 @@ def _reshape(scope: Scope, node: Node) -> Change | None:
     origin = inner.inputs[0]
     if scope.tensor(origin).shape == target.shape:
         return Change(text, aliases={node.outputs[0]: origin})
-    extents = [d if isinstance(d, int) else -1 for d in target.shape]
-    # Reshape can work out one dimension, and only where no other is 0.
-    if extents.count(-1) > 1 or (-1 in extents and 0 in extents):
+    # Reshape can copy dimensions and work out one, but only where no other is 0.
+    kept = scope.tensor(origin).shape
+    known = [d if isinstance(d, int) else 0 if d in kept[k : k + 1] else -1
+             for k, d in enumerate(target.shape)]  # fmt: skip
+    is_open = not target.is_static
+    if known.count(-1) > 1 or (is_open and 0 in target.shape):
         return None
-    shape = scope.constant(f"{target.name}_shape", np.array(extents, np.int64))
-    attributes = {"allowzero": 1} if 0 in extents else {}
+    shape = scope.constant(f"{target.name}_shape", np.array(known, np.int64))
+    attributes = {"allowzero": 1} if 0 in target.shape else {}
     merged = Node(node.name, "Reshape", (origin, shape.name), node.outputs, attributes)
     return Change(text, (merged,), (shape,))
 
