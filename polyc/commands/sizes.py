@@ -13,14 +13,14 @@ from polyc.errors import InvalidModel
 def parse_sizes(texts: Sequence[str] | None) -> dict[str, Any]:
     """["batch=1", "seq=1:512:128"] -> the arguments dims and hint of `polyc.compile`.
 
-    NAME=NUMBER fixes a size; NAME=FIRST:LAST is a range, and a third number its hint; any other
-    text is a sum of sizes, "total=past + seq".
+    NAME=NUMBER fixes a size; NAME=FIRST:LAST is a range, and a third number its hint; with an
+    operator it is a sum of sizes, "total=past + seq".
     """
     dims: dict[str, Range] = {}
     hint: dict[str, int] = {}
     for text in texts or ():
-        found = re.fullmatch(r"([^=]+)=(\d+)(?::(\d+)(?::(\d+))?)?", text)
-        said = re.fullmatch(r"([^=]+)=([^:=]+)", text)
+        found = re.fullmatch(r"(.+)=(\d+)(?::(\d+)(?::(\d+))?)?", text)
+        said = re.fullmatch(r"(.+)=([^:=]*[+*][^:=]*)", text)
         if found is None and said is not None:
             dims[said[1]] = said[2]
             continue

@@ -15,6 +15,7 @@ def test_what_is_said():
         "dims": {"batch": 1, "seq": (1, 512), "a=b": (2, 3)},
         "hint": {"seq": 128},
     }
+    assert parse_sizes(["all=past + seq"]) == {"dims": {"all": "past + seq"}, "hint": {}}
     assert parse_sizes(None) == {"dims": {}, "hint": {}}
 
 
