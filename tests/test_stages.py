@@ -158,6 +158,18 @@ def test_what_cannot_be_compiled_for_any_size_is_compiled_for_each(compiled):
     assert (len(similar.by_shapes), list(similar.by_pattern)) == (3, [(("n0", 5, 3),)])
 
 
+def test_sizes_of_what_only_a_later_stage_reads(compiled):
+    """How much is cut follows from x, which itself is read once that is known."""
+    text = """g (float[n, 3] x) => (float[k, 3] y) {
+        size = Constant<value_ints = [3]>() y = CenterCropPad<axes = [0]>(x, size) }"""
+    source = model_of(text)
+    model = compiled(source)
+    for n in (19, 5, 2, 8):
+        x = RNG.standard_normal((n, 3)).astype(np.float32)
+        (want,) = run_ort(source, {"x": x})
+        assert_same(model(x), want)
+
+
 GROW = """g (float[2] x, int64 n) => (float[k] y) {
     one = Constant<value_int = 1>() c = Cast<to = 9>(one)
     y = Loop(n, c, x) <body = b (int64 i, bool go, float[m] a) => (bool go, float[q] r) {

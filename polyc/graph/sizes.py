@@ -53,13 +53,17 @@ def evaluate_sizes(
 def find_parameters(graph: Graph) -> tuple[Graph, tuple[Parameter, ...]]:
     """The graph with identifiers for the names of its sizes and steps, and what the sizes may be.
 
-    To be called where the ranges of the sizes are assumed by their own names.
+    To be called where the ranges of the sizes are assumed by their own names. Raises NotFixed for
+    a size that no input has.
     """
     shapes = (graph.tensors[name].shape for name in graph.inputs)
     names = identify(sorted(set().union(*map(names_in, shapes))))
     parameters = tuple(Parameter.of(assumed_range(n), names) for n in names)
     entries = [t.entries.flat for t in graph.tensors.values() if t.entries is not None]
     seen = sorted(set[str]().union(*map(names_in, entries)))
+    lost = [name for name in seen if not name.startswith(STEP) and name not in names]
+    if lost:  # of a model in stages: nothing that this stage reads has the size
+        raise NotFixed(f"the size {lost[0]} is that of no input", "give it in dims")
     steps = {name: f"{STEP}{k}" for k, name in enumerate(s for s in seen if s.startswith(STEP))}
     renamed = {**names, **steps}
     return (_rename_sizes(graph, renamed) if renamed else graph), parameters
