@@ -11,7 +11,7 @@ import importlib
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from polyc.api import compile, from_torch, load
+    from polyc.api import compile, from_torch, load, verify
     from polyc.graph.ir import Graph
     from polyc.model import CompiledModel
     from polyc.options import Options
@@ -37,6 +37,7 @@ __all__ = [
     "errors",
     "from_torch",
     "load",
+    "verify",
 ]
 
 _HOMES = {
@@ -51,6 +52,7 @@ _HOMES = {
     "compile": "polyc.api",
     "from_torch": "polyc.api",
     "load": "polyc.api",
+    "verify": "polyc.api",
 }
 
 

@@ -16,7 +16,7 @@ from polyc.build.bundle import read_bundle
 from polyc.build.cache import digest, open_cache
 from polyc.build.fingerprint import fingerprint
 from polyc.call_sizes import Range, read_sizes
-from polyc.errors import UnsupportedOp
+from polyc.errors import RuntimeFailure, UnsupportedOp
 from polyc.mapping.parameters import Tuned
 from polyc.model import CompiledModel, open_model
 from polyc.options import Options, options_from_environment
@@ -28,6 +28,8 @@ from polyc.target.resolve import resolve_target
 from polyc.tuning.store import read_tuned, spell_choices, tuned_file
 
 if TYPE_CHECKING:
+    from polyc.commands.verify import NumericReport
+    from polyc.exact.run import ExactReport
     from polyc.pytorch import TorchModel
 
 
@@ -66,17 +68,7 @@ def compile(
 
     Raises InvalidModel, UnsupportedOp, ShapeError, IllegalSchedule, BuildError.
     """
-    options = options_from_environment() if options is None else options
-    if opt_level is not None:
-        options = replace(options, opt_level=opt_level)
-    if threads is not None:
-        options = replace(options, threads=threads)
-    if tune is not None:
-        options = replace(options, tune=tune)
-    if dims or hint:
-        options = replace(options, sizes=read_sizes(dims, hint))
-    if state:
-        options = replace(options, states=read_states(state))
+    options = _choose_options(options, opt_level, threads, tune, dims, hint, state)
     machine = resolve_target(target, options)
     model = os.fspath(model) if isinstance(model, os.PathLike) else model
     try:
@@ -95,6 +87,98 @@ def compile(
         if completed is None:
             raise
         return completed
+
+
+def verify(
+    model: Any,
+    *,
+    exact: bool = False,
+    feeds: Mapping[str, Any] | None = None,
+    target: str | Target = "auto",
+    opt_level: int | None = None,
+    threads: int | None = None,
+    dims: Mapping[str, Range] | None = None,
+    hint: Mapping[str, int] | None = None,
+    state: Mapping[str, str] | None = None,
+    seed: int = 0,
+    options: Options | None = None,
+) -> ExactReport | NumericReport:
+    """Check that a model computes what it says; the result, printed, tells what was compared.
+
+    By default every tensor of an ONNX model is compared with onnx's reference evaluator, within
+    tolerances: each node on its own first, then the model as it is, fused.
+
+    exact: run the printed C in a prime field, in which addition and multiplication are exact and
+    other functions are pseudo-random, and compare it, bit by bit, with the model's statements
+    before any was moved, fused or vectorised: on random inputs, on one thread and on several
+    (`threads`, by default 2), for several values of open sizes, and call after call where there are
+    states (`polyc/exact/__init__.py`). Any model that `compile` takes will do.
+
+    feeds: values of inputs by name; the others are random. In an exact run floats are random
+    elements in any case. The other arguments are those of `compile`.
+
+    Raises RuntimeFailure, which names the tensor, if anything differs; BuildError without a C++
+    compiler, for an exact run; else as `compile`.
+    """
+    options = _choose_options(options, opt_level, None, None, dims, hint, state)
+    machine = resolve_target(target, options)
+    if not exact:
+        from polyc.commands.verify import verify_numbers
+
+        chosen = replace(options, threads=threads or options.threads)
+        return verify_numbers(model, lambda m: _compile(m, machine, chosen), feeds, seed)
+    from polyc.exact.run import run_exactly, run_stages
+
+    if isinstance(machine, CudaTarget):
+        raise UnsupportedOp("the exact run is for CPUs so far; give target='cpu'")
+    options = replace(options, verify=False)  # `compile` proves; this is another witness
+    teams = tuple(dict.fromkeys((1, threads or 2)))
+    known = dict(feeds or {})
+
+    def check(part: Any, chosen: Options) -> ExactReport:
+        return run_exactly(part, machine, chosen, threads=teams, seed=seed, feeds=known)
+
+    try:
+        report = check(model, options)
+    except UnsupportedOp as unknown:
+        fixed = replace(options, sizes=())
+
+        def later(graph: Any, sizes: tuple[SizeRange, ...]) -> CompiledModel:
+            return _compile(graph, machine, replace(fixed, sizes=sizes))
+
+        staged = None
+        if not options.states:
+            staged = run_stages(model, unknown, options, known, check, later)
+        if staged is None:
+            raise
+        report = staged
+    if not report.agrees:
+        raise RuntimeFailure(f"model {report.model!r}: {report}; please report this")
+    return report
+
+
+def _choose_options(
+    options: Options | None,
+    opt_level: int | None,
+    threads: int | None,
+    tune: float | None,
+    dims: Mapping[str, Range] | None,
+    hint: Mapping[str, int] | None,
+    state: Mapping[str, str] | None,
+) -> Options:
+    """The options of a call: those given, or the environment's, with what its arguments say."""
+    options = options_from_environment() if options is None else options
+    if opt_level is not None:
+        options = replace(options, opt_level=opt_level)
+    if threads is not None:
+        options = replace(options, threads=threads)
+    if tune is not None:
+        options = replace(options, tune=tune)
+    if dims or hint:
+        options = replace(options, sizes=read_sizes(dims, hint))
+    if state:
+        options = replace(options, states=read_states(state))
+    return options
 
 
 def _compile(model: Any, machine: Target | CudaTarget, options: Options) -> CompiledModel:

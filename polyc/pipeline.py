@@ -71,7 +71,8 @@ class Compiled:
     were considered and refused; `proven` is what holds for all kernels, and for them together;
     `touched` is what each launch reads and writes. `gains` are what measured parameters save, by
     launch; `keys` those that tuned parameters were looked up by. `sources` are C files by name;
-    `devices`, by kernel, is the text for a GPU, and how it is launched.
+    `devices`, by kernel, is the text for a GPU, and how it is launched. `lowered` is what the model
+    means: the scop before any of its statements was rewritten.
     """
 
     program: Program
@@ -87,19 +88,22 @@ class Compiled:
     touched: tuple[LaunchAccess, ...]
     gains: tuple[float, ...]
     keys: tuple[str, ...]
+    lowered: Scop
 
 
 @dataclass(frozen=True)
 class ClusteredModel:
     """A model after step 5: what each kernel will compute, and how arrays are stored.
 
-    `sizes` are those that are known only at run time; `states` are kept across calls.
+    `sizes` are those that are known only at run time; `states` are kept across calls; `lowered` is
+    the scop after step 3.
     """
 
     graph: Graph
     sizes: tuple[Parameter, ...]
     states: tuple[State, ...]
     rewrites: tuple[str, ...]
+    lowered: Scop
     scop: Scop
     kernels: tuple[StoredKernel, ...]
     opened: tuple[OpenCluster, ...]
@@ -158,6 +162,7 @@ def _compile_kernels(
         compiled.touched,
         tuple(one.gain for one in front.kernels),
         tuple(dict.fromkeys(one.key for one in front.opened)),
+        front.lowered,
     )
 
 
@@ -211,14 +216,14 @@ def _cluster_graph(
 
     # 3. Graph -> Scop: statements with integer-set domains; data movement becomes views.
     with trace.step("lower"):
-        scop = lower_graph(graph, options.minimal_filtering and not on_gpu)
+        lowered = lower_graph(graph, options.minimal_filtering and not on_gpu)
 
     # 4. Scop -> Scop: what needs no loop of its own goes. Inlining first: chains become one
     #    statement, which can move into the pieces of its input; copies that are left vanish by
     #    moving their sources into their targets; then divisions go. When it is known what is
     #    summed up, long sums are split for threads. Last, states become one array each.
     with trace.step("fuse"):
-        scop = remove_frames(scop) if on_gpu else scop
+        scop = remove_frames(lowered) if on_gpu else lowered
         scop = convert_constants(inline_pointwise(scop, widen_late=on_gpu))
         scop = delinearise(merge_copies(distribute(scop)))
         scop = split_reductions(scop, Grain.of(target))
@@ -240,7 +245,7 @@ def _cluster_graph(
 
     rewrites = tuple(str(note) for note in notes)
     return ClusteredModel(
-        graph, sizes, states, rewrites, stored.scop, kernels, stored.opened, refusals
+        graph, sizes, states, rewrites, lowered, stored.scop, kernels, stored.opened, refusals
     )
 
 

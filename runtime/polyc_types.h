@@ -123,7 +123,7 @@ PC_INLINE i64 pc_min(i64 a, i64 b) { return a < b ? a : b; }
 PC_INLINE i64 pc_max(i64 a, i64 b) { return a > b ? a : b; }
 
 /* On a GPU subscripts are ints, which it divides in a fifth of the time. */
-#ifdef __cplusplus
+#if defined __cplusplus && !defined PC_C_AS_CPP
 PC_INLINE int pc_floordiv(int a, int d) { return a / d - (a % d < 0); }
 PC_INLINE int pc_mod(int a, int d) { return a % d + (a % d < 0 ? d : 0); }
 PC_INLINE int pc_min(int a, int b) { return a < b ? a : b; }

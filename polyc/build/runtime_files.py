@@ -36,6 +36,13 @@ def read_cuda_runtime() -> Mapping[str, str]:
     return _read(".h", ".cuh", ".hpp")
 
 
+@functools.cache
+def read_exact_runtime() -> Mapping[str, str]:
+    """Header name -> text, sorted by name, of what the exact run includes before the others."""
+    headers = sorted((find_runtime() / "exact").iterdir())
+    return {f"exact/{h.name}": h.read_text(encoding="utf-8") for h in headers if h.suffix == ".h"}
+
+
 def _read(*suffixes: str) -> dict[str, str]:
     headers = sorted(h for h in find_runtime().iterdir() if h.suffix in suffixes)
     return {h.name: h.read_text(encoding="utf-8") for h in headers}

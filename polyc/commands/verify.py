@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -13,8 +13,10 @@ from onnx import shape_inference
 from onnx.reference import ReferenceEvaluator
 from onnx.reference.op_run import OpRun
 
+from polyc.commands.feeds import random_feeds
 from polyc.element_types import is_float
 from polyc.errors import InvalidModel, RuntimeFailure
+from polyc.model import CompiledModel
 
 LIMITS = {"bfloat16": 5e-2, "float16": 1e-2, "float32": 1e-4, "float64": 1e-10}
 """Largest error, relative to the tensor's largest magnitude; other types must agree exactly."""
@@ -39,6 +41,51 @@ class Difference:
             f"node {self.node!r} ({self.op}) computes tensor {self.tensor!r} with relative error "
             f"{self.error:.2e}, more than {self.limit:.0e}"
         )
+
+
+@dataclass(frozen=True)
+class NumericReport:
+    """What agreed with onnx's reference: tensors, outputs of the fused model, and how well."""
+
+    tensors: int
+    outputs: int
+    error: float
+
+    def __str__(self) -> str:
+        return (
+            f"{self.tensors} tensors agree with onnx's reference, and so do {self.outputs} outputs "
+            f"of the fused model; largest error {self.error:.1e}"
+        )
+
+
+def verify_numbers(
+    model: Any,
+    compile: Callable[[Any], CompiledModel],
+    feeds: Mapping[str, Any] | None = None,
+    seed: int = 0,
+) -> NumericReport:
+    """Compare every tensor of an ONNX model with the reference, then the outputs of it fused.
+
+    Raises RuntimeFailure for the first node that differs.
+    """
+    proto = model if isinstance(model, onnx.ModelProto) else read_model(model)
+    exposed = expose_intermediates(proto)
+    apart = compile(exposed)
+    given = {**random_feeds(apart.inputs, seed, apart.sizes), **(feeds or {})}
+    reference = run_reference(exposed, given)
+    differences = compare(exposed, apart.run(given), reference)
+    for difference in differences:
+        if not difference.agrees:
+            raise RuntimeFailure(f"{difference}; the nodes before it agree; please report this")
+    ends = compare(proto, compile(proto).run(given), reference)
+    for difference in ends:
+        if not difference.agrees:
+            raise RuntimeFailure(
+                f"{difference} when the model is fused, though every node agrees on its own; "
+                "please report this"
+            )
+    worst = max((d.error for d in (*differences, *ends)), default=0.0)
+    return NumericReport(len(differences), len(ends), worst)
 
 
 def read_model(path: str) -> onnx.ModelProto:

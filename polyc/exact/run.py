@@ -1,0 +1,316 @@
+"""The exact run itself: the same elements through the printed C and through the reference."""
+
+from __future__ import annotations
+
+import tempfile
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from itertools import product
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from polyc.commands.feeds import random_feeds
+from polyc.errors import RuntimeFailure, UnsupportedOp
+from polyc.exact.build import Built, build_exact
+from polyc.exact.field import Choice, bits_of, choose
+from polyc.exact.sizes import draw_input, sample_sizes, shape_of
+from polyc.model import CompiledModel
+from polyc.options import Options
+from polyc.sizes import SizeRange, evaluate
+from polyc.specialise import complete_in_call
+from polyc.target.machine import Target
+
+CALLS = 3
+"""How many calls of a session follow one another."""
+
+SAMPLES = 3
+"""Of a model with open sizes: how many choices of their values are run."""
+
+Arrays = list[np.ndarray]
+
+
+@dataclass(frozen=True)
+class Mismatch:
+    """An output that differs: how many of its elements, the first of them, and in which run."""
+
+    output: str
+    origin: tuple[str, ...]
+    differing: int
+    elements: int
+    first: tuple[int, ...]
+    threads: int
+    sizes: Mapping[str, int]
+
+    def __str__(self) -> str:
+        sizes = "".join(f", {name} = {value}" for name, value in self.sizes.items())
+        return (
+            f"output {self.output!r} of node {', '.join(self.origin) or '?'}: {self.differing} of "
+            f"{self.elements} elements differ, the first at {list(self.first)} "
+            f"({self.threads} thread{'s' if self.threads > 1 else ''}{sizes})"
+        )
+
+
+@dataclass(frozen=True)
+class ExactReport:
+    """What an exact run compared.
+
+    runs: how often, each with other numbers and functions; calls: of the model, all in all;
+    elements: of outputs, bit by bit; prime: the field's; faults: what was done to memory of others.
+    """
+
+    model: str
+    prime: int
+    runs: int
+    threads: tuple[int, ...]
+    sizes: tuple[Mapping[str, int], ...]
+    calls: int
+    elements: int
+    mismatches: tuple[Mismatch, ...]
+    faults: tuple[str, ...] = ()
+
+    @property
+    def agrees(self) -> bool:
+        """Whether every element was the same, and no memory was written but for results."""
+        return not (self.mismatches or self.faults)
+
+    def __str__(self) -> str:
+        threads = " and ".join(map(str, self.threads))
+        told = (
+            f"{self.calls} calls in {self.runs} runs modulo {self.prime}, on {threads} "
+            f"thread{'s' if self.threads != (1,) else ''}"
+        )
+        if self.sizes and self.sizes[0]:
+            told += f", for {len(self.sizes)} choices of sizes"
+        if self.agrees:
+            return f"{told}: all {self.elements} elements of outputs as the statements say, exactly"
+        return f"{told}: " + "; ".join([*map(str, self.mismatches), *self.faults])
+
+
+Compile = Callable[[Any, tuple[SizeRange, ...]], CompiledModel]
+"""A stage of a model, and the ranges of its sizes -> the stage as it is called."""
+
+
+def run_exactly(
+    model: Any,
+    target: Target,
+    options: Options,
+    *,
+    threads: Sequence[int] = (1, 2),
+    seed: int = 0,
+    feeds: Mapping[str, np.ndarray] | None = None,
+) -> ExactReport:
+    """Compile a model for the exact run, run it, and say what differs.
+
+    feeds: values of integer inputs, by name, where those that are drawn mean nothing to the model;
+    floats are random elements in any case. Raises as `build_exact`.
+    """
+    with tempfile.TemporaryDirectory(prefix="polyc-exact-") as folder:
+        built = build_exact(model, target, options, Path(folder))
+        return compare(built, threads=threads, seed=seed, feeds=feeds)
+
+
+def run_stages(
+    model: Any,
+    unknown: UnsupportedOp,
+    options: Options,
+    feeds: Mapping[str, np.ndarray],
+    check: Callable[[Any, Options], ExactReport],
+    compile: Compile,
+) -> ExactReport | None:
+    """The exact run of each stage of a model that a call completes; None if it is no such model.
+
+    The model is called with `feeds`; each stage that this call leads to is run exactly by `check`
+    when it is compiled.
+    """
+    reports: list[ExactReport] = []
+
+    def later(graph: Any, sizes: tuple[SizeRange, ...]) -> CompiledModel:
+        reports.append(check(graph, replace(options, sizes=sizes)))
+        return compile(graph, sizes)
+
+    completed = complete_in_call(model, unknown, options.sizes, later)
+    if completed is None:
+        return None
+    given = random_feeds([s for s in completed.inputs if s.name not in feeds], 0, options.sizes)
+    completed.run({**given, **feeds})
+    return add_up(completed.name, reports)
+
+
+def add_up(model: str, reports: Sequence[ExactReport]) -> ExactReport:
+    """What several exact runs say together, of the stages of one model."""
+    return ExactReport(
+        model,
+        max((r.prime for r in reports), default=0),
+        max((r.runs for r in reports), default=0),
+        reports[0].threads if reports else (),
+        tuple(sizes for r in reports for sizes in r.sizes),
+        sum(r.calls for r in reports),
+        sum(r.elements for r in reports),
+        tuple(m for r in reports for m in r.mismatches),
+        tuple(fault for r in reports for fault in r.faults),
+    )
+
+
+def compare(
+    built: Built,
+    *,
+    threads: Sequence[int] = (1, 2),
+    seed: int = 0,
+    feeds: Mapping[str, np.ndarray] | None = None,
+) -> ExactReport:
+    """Run what was built; a report with the first mismatch of each output, or with none."""
+    field = built.field
+    rng = np.random.default_rng(seed)
+    chosen = tuple(sample_sizes(built.compiled.program.sizes, SAMPLES, rng))
+    calls = elements = 0
+    found: dict[str, Mismatch] = {}
+    for run, sizes in product(range(field.runs), chosen):
+        choice = choose(field, run)
+        built.choose(choice.zero, choice.salt)
+        for ours, expected, team, known in _calls(built, choice, sizes, threads, rng, feeds or {}):
+            calls += 1
+            elements += sum(array.size for array in expected)
+            for mismatch in _differences(built, ours, expected, team, known):
+                found.setdefault(mismatch.output, mismatch)
+    return ExactReport(
+        built.model.name,
+        field.prime,
+        field.runs,
+        tuple(threads),
+        chosen,
+        calls,
+        elements,
+        tuple(found.values()),
+        tuple(built.model.faults),
+    )
+
+
+def _calls(
+    built: Built,
+    choice: Choice,
+    sizes: Mapping[str, int],
+    threads: Sequence[int],
+    rng: np.random.Generator,
+    feeds: Mapping[str, np.ndarray],
+) -> Iterator[tuple[Arrays, Arrays, int, Mapping[str, int]]]:
+    """(outputs, what they should be, threads, sizes) of each call.
+
+    A model with states is called as one of its sessions does, so often that states go on; each of
+    its calls is then one of the reference with the states as they were.
+    """
+    program, scop = built.compiled.program, built.reference.scop
+    states = {state.input: state.output for state in program.states}
+    inputs = [
+        _given(built, k, sizes, feeds)
+        if spec.name in feeds and spec.dtype.kind in "iub"
+        else draw_input(scop.arrays[name], sizes, choice.field, rng)
+        for k, ((spec, _), name) in enumerate(zip(program.inputs, scop.inputs, strict=True))
+    ]
+    if not states:
+        expected = _reference(built, inputs, sizes)
+        for team in threads:
+            yield _ours(built, inputs, expected, team), expected, team, sizes
+        return
+    for team in threads:
+        yield from _session(built, inputs, dict(sizes), team)
+
+
+def _given(
+    built: Built, position: int, sizes: Mapping[str, int], feeds: Mapping[str, np.ndarray]
+) -> np.ndarray:
+    """An input's own values, repeated or cut to the shape that it has here."""
+    spec, name = built.compiled.program.inputs[position][0], built.reference.scop.inputs[position]
+    value = np.ascontiguousarray(feeds[spec.name], spec.dtype)
+    shape = shape_of(built.reference.scop.arrays[name], sizes)
+    return value if value.shape == shape else np.resize(value, shape)
+
+
+def _session(
+    built: Built,
+    inputs: Arrays,
+    sizes: dict[str, int],
+    team: int,
+) -> Iterator[tuple[Arrays, Arrays, int, Mapping[str, int]]]:
+    """Calls of one session: what is no state is the same in each, states go on."""
+    program, model = built.compiled.program, built.model
+    states = {state.input: state.output for state in program.states}
+    names = [spec.name for spec, _ in program.inputs]
+    session = model.start({names[k]: inputs[k] for k in states})
+    free = {names[k]: inputs[k] for k in range(len(inputs)) if k not in states}
+    returned = set(states.values())
+    grown = {s.name: s for s in program.sizes if s.next is not None}
+    for _ in range(CALLS):
+        after = {name: evaluate(s.next, sizes) for name, s in grown.items() if s.next is not None}
+        if any(s.upper is not None and after[name] > s.upper for name, s in grown.items()):
+            return
+        expected = _reference(built, inputs, sizes)
+        model.threads = team
+        places = [k for k in range(len(expected)) if k not in returned]
+        out = _poisoned(built, places, expected)
+        session(**free, out=out)
+        results = dict(zip(places, out, strict=True))
+        results |= {o: session.state[names[i]] for i, o in states.items()}
+        yield [results[k] for k in range(len(expected))], expected, team, dict(sizes)
+        inputs = [expected[states[k]] if k in states else a for k, a in enumerate(inputs)]
+        sizes |= after
+
+
+def _ours(built: Built, inputs: Arrays, expected: Arrays, team: int) -> Arrays:
+    """The outputs of the printed C."""
+    built.model.threads = team
+    out = _poisoned(built, range(len(expected)), expected)
+    built.model(*inputs, out=out)
+    return out
+
+
+def _poisoned(built: Built, which: Iterable[int], expected: Arrays) -> Arrays:
+    """Arrays for results: what nobody writes there is wrong."""
+    return [bits.view(built.model.outputs[k].dtype).reshape(expected[k].shape)
+            for k in which
+            for bits in [bits_of(expected[k]) ^ 1]]  # fmt: skip
+
+
+def _reference(built: Built, inputs: Arrays, sizes: Mapping[str, int]) -> Arrays:
+    """The outputs of the statements as lowered."""
+    reference, scop = built.reference, built.reference.scop
+    known = {**reference.constants, **dict(zip(scop.inputs, inputs, strict=True))}
+    memory = {
+        name: known[name] if name in known else np.zeros(shape_of(array, sizes), array.dtype)
+        for name, array in scop.arrays.items()
+    }
+    empty = reference.ffi.NULL
+    pointers = [
+        reference.ffi.from_buffer(np.ascontiguousarray(a).reshape(-1)) if a.size else empty
+        for a in memory.values()
+    ]
+    values = [sizes[size.name] for size in built.compiled.program.sizes] or [0]
+    told, status = reference.ffi.new("int64_t[]", values), reference.ffi.new("int *")
+    for function in reference.functions:
+        function(pointers, told, status)
+    if status[0]:
+        raise RuntimeFailure(
+            f"model {built.model.name!r}: an index along an empty dimension; there is nothing to "
+            "compare with"
+        )
+    return [memory[name] for name in scop.outputs]
+
+
+def _differences(
+    built: Built, ours: Arrays, expected: Arrays, team: int, sizes: Mapping[str, int]
+) -> Iterator[Mismatch]:
+    """The outputs that are not the same in every bit."""
+    scop = built.reference.scop
+    origin = {s.array: s.origin for s in scop.statements}
+    names = [spec.name for spec, _ in built.compiled.program.outputs]
+    for name, array, one, other in zip(names, scop.outputs, ours, expected, strict=True):
+        if one.shape != other.shape:
+            yield Mismatch(name, origin.get(array, ()), one.size, other.size, (), team, sizes)
+            continue
+        wrong = np.flatnonzero(bits_of(one) != bits_of(other))
+        if len(wrong):
+            place = np.unravel_index(wrong[0], other.shape) if other.ndim else ()
+            first = tuple(map(int, place))
+            where = origin.get(array, ())
+            yield Mismatch(name, where, len(wrong), other.size, first, team, sizes)

@@ -1,0 +1,61 @@
+"""Which sizes are tried where a model leaves them open, and what is fed."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+
+import numpy as np
+
+from polyc.element_types import is_float, limits
+from polyc.exact.field import Field, random_elements
+from polyc.scop.scop import Array
+from polyc.sizes import Size, SizeRange, assume, estimate, evaluate
+
+LARGEST = 40
+"""What a size is at most, unless its range begins above: more has the same loops."""
+
+
+def sample_sizes(
+    sizes: Sequence[SizeRange], count: int, rng: np.random.Generator
+) -> Iterator[dict[str, int]]:
+    """Values of all sizes: the least, the hints if they are small, and random ones.
+
+    The empty choice, once, if no size is open.
+    """
+    if not sizes:
+        yield {}
+        return
+    yield {s.name: s.lower for s in sizes}
+    for k in range(count - 1):
+        chosen = {}
+        for s in sizes:
+            top = max(s.lower, min(LARGEST, LARGEST if s.upper is None else s.upper))
+            with assume(sizes):
+                hint = estimate(Size.of(s.name))
+            likely = k == 0 and s.lower <= hint <= top
+            chosen[s.name] = hint if likely else int(rng.integers(s.lower, top + 1))
+        yield chosen
+
+
+def shape_of(array: Array, sizes: Mapping[str, int]) -> tuple[int, ...]:
+    """An array's shape where all sizes are known."""
+    return tuple(evaluate(extent, sizes) for extent in array.shape)
+
+
+def draw_input(
+    array: Array, sizes: Mapping[str, int], field: Field, rng: np.random.Generator
+) -> np.ndarray:
+    """What is fed to an input: any element of the field, or a whole number that may be an index.
+
+    Whole numbers are at most twice the largest extent in size, so that as indices some of them are
+    within, and some count from the end.
+    """
+    shape = shape_of(array, sizes)
+    if is_float(array.dtype):
+        return random_elements(shape, array.dtype, field, rng)
+    if array.dtype == np.bool_:
+        return rng.integers(0, 2, shape).astype(np.bool_)
+    least, most = limits(array.dtype)
+    largest = 2 * max((*shape, 4))
+    values = rng.integers(max(int(least), -largest), min(int(most), largest) + 1, shape)
+    return np.asarray(values, np.int64).astype(array.dtype)

@@ -1,0 +1,13 @@
+/* polyc_f32_pow.h of the exact run: pseudo-random functions of PC_LANES f32, and of one. */
+
+#define F PC_PASTE(f32x, PC_LANES)
+PC_RANDOM_1(asinh, F) PC_RANDOM_1(acosh, F) PC_RANDOM_1(atanh, F) PC_RANDOM_2(pow, F)
+#undef F
+
+#if PC_LANES == 4
+#define F f32
+PC_RANDOM_1(asinh, F) PC_RANDOM_1(acosh, F) PC_RANDOM_1(atanh, F) PC_RANDOM_2(pow, F)
+#undef F
+#endif
+
+#undef PC_LANES
