@@ -151,12 +151,9 @@ template <class E, int N> struct lanes {
     raw r;
 
     lanes() = default;
-    template <class... A, class = std::enable_if_t<sizeof...(A) == N>> lanes(A... a)
-    {
-        const E each[] = {E(a)...};
-        for (int l = 0; l < N; l++)
-            r[l] = each[l].r;
-    }
+    /* (f32x4){a, b, c}: as in C, lanes that are not given are 0. */
+    template <class... A, class = std::enable_if_t<0 < sizeof...(A) && sizeof...(A) <= N>>
+    explicit lanes(A... a) : r{E(a).r...} {}
     E operator[](int l) const { return E::of(r[l]); }
     E &operator[](int l) { return reinterpret_cast<E *>(&r)[l]; }
 

@@ -20,6 +20,6 @@ def exactly(
     target: str = "avx2",
     **rest: Any,
 ) -> ExactReport:
-    """The exact run of a model on any machine: AVX2 is what all that run tests have."""
+    """The exact run of a model as compiled for AVX2, on which no machine's own numbers bear."""
     options = Options(verify=False, sizes=read_sizes(dims, hint), states=read_states(state))
     return run_exactly(model, Target.named(target), options, **rest)

@@ -30,6 +30,9 @@ def main(
     ] = None,
     again: Annotated[bool, typer.Option(help="judge the findings in the log anew")] = False,
     shrink: Annotated[int | None, typer.Option(help="make the graph of this seed small")] = None,
+    exact: Annotated[
+        bool, typer.Option(help="run the printed C in a prime field, with no tolerance")
+    ] = False,
 ) -> None:
     """Run random graphs, or make one that failed small."""
     console = Console()
@@ -43,7 +46,7 @@ def main(
         seeds = [s for s, r in known.items() if r.kind in _FINDINGS]
     else:
         seeds = [s for s in range(first, first + graphs) if s not in known]
-    for record in judge_all(track(seeds, "graphs", console=console), timeout):
+    for record in judge_all(track(seeds, "graphs", console=console), timeout, exact):
         known[record.seed] = record
         if log:
             write_line(log, record)

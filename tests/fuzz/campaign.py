@@ -32,16 +32,16 @@ class Record:
     traits: dict[str, object] = field(default_factory=dict)
 
 
-def judge(seed: int) -> Record:
-    """Generate the graph of a seed and check it, in this process."""
-    from tests.fuzz.compare import check
+def judge(seed: int, exact: bool = False) -> Record:
+    """Generate the graph of a seed and check it, in this process; `exact`: by the exact run."""
+    from tests.fuzz.compare import check, check_exactly
 
     try:
         case = generate(seed)
     except Exception:
         return Record(seed, "generator", traceback.format_exc(limit=-6))
     begin = time.perf_counter()
-    outcome = check(case)
+    outcome = check_exactly(case) if exact else check(case)
     seconds = time.perf_counter() - begin
     return Record(
         seed, outcome.kind, outcome.detail, outcome.peers, **describe(case), seconds=seconds
@@ -62,14 +62,14 @@ def describe(case: Case) -> dict[str, object]:
     }
 
 
-def judge_all(seeds: Iterable[int], timeout: float) -> Iterator[Record]:
+def judge_all(seeds: Iterable[int], timeout: float, exact: bool = False) -> Iterator[Record]:
     """A record for each seed; one that takes longer than `timeout` seconds is a "hang"."""
     child: _Child | None = None
     for seed in seeds:
         if child is None or child.served >= GRAPHS_A_CHILD:
             if child:
                 child.end()
-            child = _Child()
+            child = _Child(exact)
         record = child.judge(seed, timeout)
         if record.kind in ("hang", "died"):
             child.end()
@@ -82,10 +82,10 @@ def judge_all(seeds: Iterable[int], timeout: float) -> Iterator[Record]:
 class _Child:
     """A process that judges seeds, one after another."""
 
-    def __init__(self) -> None:
+    def __init__(self, exact: bool) -> None:
         context = multiprocessing.get_context("spawn")
         self._pipe, theirs = context.Pipe()
-        self._process = context.Process(target=_serve, args=(theirs,), daemon=True)
+        self._process = context.Process(target=_serve, args=(theirs, exact), daemon=True)
         self._process.start()
         theirs.close()
         self.served = 0
@@ -116,10 +116,10 @@ def _described(seed: int) -> dict[str, object]:
         return {}
 
 
-def _serve(pipe: Connection) -> None:
+def _serve(pipe: Connection, exact: bool) -> None:
     """Judge the seeds that come; what is compiled goes into a folder that is removed."""
     while True:
-        pipe.send(judge(pipe.recv()))
+        pipe.send(judge(pipe.recv(), exact))
 
 
 def read_log(path: Path) -> dict[int, Record]:

@@ -13,7 +13,7 @@ from onnx import ModelProto, NodeProto, numpy_helper
 from onnx.reference import ReferenceEvaluator
 
 import polyc
-from polyc.errors import PolycError
+from polyc.errors import PolycError, RuntimeFailure
 from polyc.options import Options
 from tests.fuzz.evaluate import one_node_model
 from tests.fuzz.generate import Case, reads
@@ -37,6 +37,26 @@ class Outcome:
     kind: str
     detail: str = ""
     peers: tuple[str, ...] = ()
+
+
+def check_exactly(case: Case) -> Outcome:
+    """The exact run of a graph: its C in a prime field, against its statements, bit by bit.
+
+    Integers are fed as in the first run: not all mean something to an operator. A graph that only a
+    call completes is run stage by stage.
+    """
+    feeds = {k: v for k, v in case.feeds(0).items() if isinstance(v, np.ndarray)}
+    try:
+        polyc.verify(
+            case.model, exact=True, feeds=feeds, target="cpu", options=Options(cache=False)
+        )
+    except RuntimeFailure as error:
+        return Outcome("mismatch", str(error))
+    except PolycError as error:
+        return Outcome("refused", f"{type(error).__name__}: {error}")
+    except Exception:
+        return Outcome("crash", traceback.format_exc(limit=-6))
+    return Outcome("agrees")
 
 
 def check(case: Case, options: Options | None = None) -> Outcome:
