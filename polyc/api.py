@@ -5,20 +5,21 @@ Imports stay light: a model that is already in the cache is loaded without onnx 
 
 from __future__ import annotations
 
+import contextlib
 import os
-import weakref
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from polyc.build.bundle import read_bundle
-from polyc.build.cache import digest, open_cache
+from polyc.build.cache import Cache, digest, open_cache
 from polyc.build.fingerprint import fingerprint
 from polyc.call_sizes import Range, read_sizes
-from polyc.errors import RuntimeFailure, UnsupportedOp
+from polyc.errors import InvalidModel, RuntimeFailure, UnsupportedOp
+from polyc.files.model_file import ModelChanged, ModelFile
 from polyc.mapping.parameters import Tuned
-from polyc.model import CompiledModel, open_model
+from polyc.model import CompiledModel, load_model, open_model
 from polyc.options import Options, options_from_environment
 from polyc.sizes import SizeRange
 from polyc.states import read_states
@@ -31,6 +32,9 @@ if TYPE_CHECKING:
     from polyc.commands.verify import NumericReport
     from polyc.exact.run import ExactReport
     from polyc.pytorch import TorchModel
+
+_ATTEMPTS = 3
+"""How often a model that changes while it is read is begun anew."""
 
 
 def compile(
@@ -187,24 +191,40 @@ def _compile(model: Any, machine: Target | CudaTarget, options: Options) -> Comp
     if options.dump:
         # Only a compilation that runs can be dumped.
         options = replace(options, cache=False)
-    key = fingerprint(model, machine, options)
     cache = open_cache(options)
+    try:
+        for _ in range(_ATTEMPTS):
+            source = ModelFile.examine(Path(model)) if isinstance(model, str) else model
+            with contextlib.suppress(ModelChanged):  # then the key would be that of another model
+                return _fetch(source, machine, options, cache, tuned)
+        raise InvalidModel(
+            f"model file {model} is being written to; compile it when that has come to an end"
+        )
+    finally:
+        cache.discard()
+
+
+def _fetch(
+    source: Any,
+    machine: Target | CudaTarget,
+    options: Options,
+    cache: Cache,
+    tuned: Mapping[str, Tuned],
+) -> CompiledModel:
+    key = fingerprint(source, machine, options)
 
     def make(folder: Path) -> None:
         from polyc.build.make_model import make_model
 
-        make_model(model, machine, options, cache, folder, tuned)
+        make_model(source, machine, options, cache, folder, tuned)
 
-    folder = cache.fetch("models", key, make)
-    consulted = read_bundle(folder, checked=True).consulted
+    bundle = cache.fetch_and_read("models", key, make, read_bundle)
+    consulted = bundle.manifest.consulted
     answers = spell_choices(consulted, tuned)
     if answers != consulted:  # something was tuned since
         key = digest([key, *(x for answer in answers.items() for x in answer)])
-        folder = cache.fetch("models", key, make)
-    compiled = open_model(folder, checked=True)
-    if cache.temporary:
-        weakref.finalize(compiled, cache.discard)
-    return compiled
+        bundle = cache.fetch_and_read("models", key, make, read_bundle)
+    return open_model(bundle)
 
 
 def from_torch(
@@ -232,14 +252,18 @@ def from_torch(
     return compile_module(module, args, kwargs, dynamic_shapes=dynamic_shapes, **choices)
 
 
-def load(path: str | os.PathLike[str]) -> CompiledModel:
+def load(path: str | os.PathLike[str], *, digest: str | None = None) -> CompiledModel:
     """A model that `CompiledModel.save` wrote; no compiler is needed.
 
-    The folder holds native code: load only what you trust. Raises InvalidModel for a damaged
-    folder, BuildError on a CPU that lacks an instruction set that the model was compiled for.
-    A model for a GPU loads anywhere, and needs the GPU and its driver when it is called.
+    digest: what `CompiledModel.digest` was when the model was saved. The folder holds native code:
+    load only what you trust. Its checksums show damage; that nobody has put another model in its
+    place only a digest shows, which came to you on another way than the folder.
+
+    Raises InvalidModel for a damaged folder, or one with another digest, BuildError on a CPU that
+    lacks an instruction set that the model was compiled for. A model for a GPU loads anywhere, and
+    needs the GPU and its driver when it is called.
     """
-    return open_model(Path(path))
+    return load_model(Path(path), digest)
 
 
 def _read_or_tune(model: Any, target: Target | CudaTarget, options: Options) -> Mapping[str, Tuned]:

@@ -17,7 +17,7 @@ import polyc
 from polyc.call_sizes import read_sizes
 from polyc.commands.feeds import random_feeds, read_feeds, write_results
 from polyc.commands.sizes import parse_sizes, parse_states
-from polyc.errors import BuildError, InvalidModel, PolycError
+from polyc.errors import BuildError, PolycError
 
 if TYPE_CHECKING:
     from polyc.model import CompiledModel
@@ -250,10 +250,7 @@ def main() -> None:
 def _options() -> Any:
     from polyc.options import options_from_environment
 
-    try:
-        return options_from_environment()
-    except ValueError as error:
-        raise InvalidModel(str(error)) from error
+    return options_from_environment()
 
 
 def _open(

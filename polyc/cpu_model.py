@@ -7,13 +7,12 @@ import statistics
 from collections import OrderedDict
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from polyc.build.bundle import Manifest
-from polyc.build.load import load_library
+from polyc.build.bundle import Bundle
+from polyc.build.load import DECLARATIONS, check_features, open_library
 from polyc.build.pages import allocate_pages
 from polyc.call_sizes import measure_sizes
 from polyc.calls import Binder
@@ -57,9 +56,12 @@ class CpuModel(CompiledModel):
     are inputs and outputs like others, and are copied.
     """
 
-    def __init__(self, folder: Path, manifest: Manifest) -> None:
-        super().__init__(folder, manifest)
-        loaded = load_library(folder, manifest)
+    def __init__(self, bundle: Bundle, declarations: str = "") -> None:
+        """`declarations` are those of further functions in its library."""
+        super().__init__(bundle)
+        manifest = bundle.manifest
+        check_features(self.name, manifest.features)
+        self._opened = open_library(bundle.library, self.name, DECLARATIONS + declarations)
         self.threads = manifest.threads or available_cores()
         self.states = manifest.states
         given = {s.input for s in self.states}
@@ -68,11 +70,11 @@ class CpuModel(CompiledModel):
         self.free_outputs = [s for k, s in enumerate(self.outputs) if k not in returned]
         self._free_shapes = [s for k, s in enumerate(manifest.shapes) if k not in returned]
         self._free_binder = Binder(self.name, self._free_inputs, ()) if given else self._binder
-        self._ffi = loaded.ffi
-        self._library = loaded.library
-        self._run = loaded.library.polyc_run
-        self._view = loaded.ffi.from_buffer
-        self._weights = self._view(loaded.weights)
+        self._ffi = self._opened.ffi
+        self._library = self._opened.functions
+        self._run = self._library.polyc_run
+        self._view = self._ffi.from_buffer
+        self._weights = self._view(bundle.weights)
         # list.append and list.pop are atomic, so the pool needs no lock.
         self._arenas: list[Any] = []
         self._variants: OrderedDict[tuple[int, ...], Variant] = OrderedDict()

@@ -51,7 +51,11 @@ class IllegalSchedule(PolycError):
 
 
 class BuildError(PolycError):
-    """The C compiler is missing or refused the generated code."""
+    """A compiler is missing, hangs, or refuses code, or a file of polyc's cannot be written."""
+
+
+class InvalidOption(PolycError, ValueError):
+    """An option, or an environment variable, has a value that means nothing."""
 
 
 class RuntimeFailure(PolycError):

@@ -8,9 +8,10 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from polyc.build.bundle import Manifest, copy_bundle, read_bundle, read_source
+from polyc.build.bundle import Bundle, load_bundle, save_bundle
 from polyc.calls import Binder
 from polyc.errors import RuntimeFailure
+from polyc.options import PATIENCE
 from polyc.report.report import Report
 from polyc.sizes import SizeRange
 from polyc.spec import TensorSpec
@@ -29,8 +30,9 @@ class CompiledModel(ABC):
 
     states: tuple[State, ...] = ()
 
-    def __init__(self, folder: Path, manifest: Manifest) -> None:
-        self._folder = folder
+    def __init__(self, bundle: Bundle) -> None:
+        manifest = bundle.manifest
+        self._bundle = bundle
         self._manifest = manifest
         self.name: str = manifest.name
         self.inputs: tuple[TensorSpec, ...] = manifest.inputs
@@ -90,22 +92,33 @@ class CompiledModel(ABC):
 
     @property
     def source(self) -> str:
-        """The generated C, or CUDA."""
-        return read_source(self._folder)
+        """The generated C, or CUDA: all files, each under a line that names it."""
+        texts = self._bundle.sources.items()
+        return "\n".join(f"/* ---- {name} ---- */\n\n{text}" for name, text in texts)
+
+    @property
+    def digest(self) -> str:
+        """sha256 over all that `save` writes: what `polyc.load(path, digest=…)` can demand."""
+        return self._bundle.digest
 
     def save(self, path: str | os.PathLike[str]) -> None:
-        """Write the model to a folder that `polyc.load` reads, here or on a like machine."""
-        copy_bundle(self._folder, Path(path))
+        """Write the model to a folder that `polyc.load` reads, here or on a like machine.
+
+        A folder that an earlier call wrote is replaced, in one step, if nothing in it was changed
+        or added. Raises InvalidModel for any other that is not empty, BuildError if it cannot be
+        written.
+        """
+        save_bundle(self._bundle, Path(path), PATIENCE)
 
     def export(self, folder: str | os.PathLike[str]) -> None:
         """Write the model as text that `make` builds with nothing but a compiler.
 
-        folder: src/*, runtime/*, NAME.h (the interface), weights.bin, an example, a Makefile.
-        Raises InvalidModel if the folder exists and is not an earlier export.
+        folder: src/*, runtime/*, NAME.h (the interface), weights.bin, an example, a Makefile. An
+        earlier export is replaced as by `save`; raises what that raises.
         """
         from polyc.build.export import export_bundle
 
-        export_bundle(self._folder, self._manifest, Path(folder))
+        export_bundle(self._bundle, Path(folder), PATIENCE)
 
     def __repr__(self) -> str:
         ins, outs = (", ".join(map(str, s)) for s in (self.inputs, self.outputs))
@@ -119,17 +132,21 @@ class CompiledModel(ABC):
         )
 
 
-def open_model(folder: Path, checked: bool = False) -> CompiledModel:
-    """Open a bundle; its checksums are compared unless `checked`. No compiler is needed.
-
-    A bundle is native code: open only what you trust. Raises InvalidModel for a damaged bundle,
-    BuildError when this machine cannot run it.
-    """
-    manifest = read_bundle(folder, checked)
-    if manifest.platform == "cpu":
+def open_model(bundle: Bundle) -> CompiledModel:
+    """A model ready to run. BuildError when this machine cannot run it."""
+    if bundle.manifest.platform == "cpu":
         from polyc.cpu_model import CpuModel
 
-        return CpuModel(folder, manifest)
+        return CpuModel(bundle)
     from polyc.cuda.model import CudaModel
 
-    return CudaModel(folder, manifest)
+    return CudaModel(bundle)
+
+
+def load_model(path: Path, digest: str | None = None) -> CompiledModel:
+    """Open a saved model. No compiler is needed.
+
+    It is native code: open only what you trust. Raises InvalidModel for a folder that is damaged,
+    or whose digest is another one, BuildError when this machine cannot run it.
+    """
+    return open_model(load_bundle(path, digest))

@@ -6,18 +6,32 @@ import os
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from numbers import Integral, Real
 from pathlib import Path
 
 import platformdirs
 
+from polyc.errors import BuildError, InvalidOption
 from polyc.sizes import SizeRange
 
 STAGES = ("graph", "scop", "schedule", "loopnest", "c")
 
+PATIENCE = 1800.0
+"""Seconds to wait for a compiler, or for another process, before it counts as one that hangs."""
+
+MAX_THREADS = 65535
+"""More than any machine runs at a time."""
+
 
 def default_cache_dir(environ: Mapping[str, str] = os.environ) -> Path:
-    """POLYC_CACHE_DIR, or the platform's cache folder."""
-    return Path(environ.get("POLYC_CACHE_DIR") or platformdirs.user_cache_dir("polyc"))
+    """POLYC_CACHE_DIR, or the platform's cache folder; BuildError for a user who has no home."""
+    given = environ.get("POLYC_CACHE_DIR")
+    try:
+        return Path(given or platformdirs.user_cache_dir("polyc"))
+    except RuntimeError as error:
+        raise BuildError(
+            f"the cache has no place ({error}); set HOME, or set POLYC_CACHE_DIR to a folder"
+        ) from error
 
 
 @dataclass(frozen=True)
@@ -46,6 +60,8 @@ class Options:
     pinned: keep each thread of a call, but for the caller's own, on one core; otherwise the system
         moves them about the cores that the caller does not run on.
     cc: the C compiler. nvcc: the CUDA compiler.
+    patience: seconds to wait for a compiler, or for another process that compiles the same or saves
+        to the same place. What is waited for is told on stderr; then it is a BuildError.
     emulated: run what is compiled for a GPU on the emulator in place of one; slow, and for tests.
     """
 
@@ -68,32 +84,44 @@ class Options:
     nvcc: str = "nvcc"
     emulated: bool = False
     cache_dir: Path = field(default_factory=default_cache_dir)
+    patience: float = PATIENCE
+
+    def __post_init__(self) -> None:
+        """TypeError for a value of another type, InvalidOption for one that means nothing."""
+        whole = {"threads": self.threads, "opt_level": self.opt_level}
+        for name, value in {**whole, "tune": self.tune, "patience": self.patience}.items():
+            kind: type = Integral if name in whole else Real  # NumPy's numbers are of these
+            if isinstance(value, bool) or not isinstance(value, kind):
+                raise TypeError(f"option {name} is a {type(value).__name__}; give a number")
+        _check_number("threads", self.threads, MAX_THREADS, "0 for all that this process may use")
+        _check_number("tune", self.tune, 1e9, "a number of seconds")
+        _check_number("patience", self.patience, 1e9, "a number of seconds")
+        unknown = sorted(set(self.dump) - set(STAGES))
+        if unknown:
+            raise InvalidOption(f"dump names {unknown}; the stages are {', '.join(STAGES)}")
 
 
 def options_from_environment(environ: Mapping[str, str] = os.environ) -> Options:
-    """The default `Options`, with what `POLYC_*` and `OMP_NUM_THREADS` say.
+    """The default `Options`, with what `POLYC_*` and `OMP_NUM_THREADS` say; else InvalidOption.
 
     POLYC_CACHE_DIR (folder), POLYC_DUMP (stages, comma-separated), POLYC_DUMP_DIR (folder),
     POLYC_CC (compiler), POLYC_TUNE (seconds), POLYC_NVCC (CUDA compiler; by default that in
-    CUDA_HOME, or on PATH), POLYC_CUDA ("emulate", or nothing for a GPU). `threads` is 0 for "all
-    that this process may use".
+    CUDA_HOME, or on PATH), POLYC_CUDA ("emulate", or nothing for a GPU), POLYC_PATIENCE (seconds).
+    `threads` is 0 for "all that this process may use".
     """
     dump = tuple(s for s in environ.get("POLYC_DUMP", "").split(",") if s)
     unknown = sorted(set(dump) - set(STAGES))
     if unknown:
-        raise ValueError(f"POLYC_DUMP names {unknown}; the stages are {', '.join(STAGES)}")
-    tune = environ.get("POLYC_TUNE") or "0"
-    if not re.fullmatch(r"\d+(\.\d*)?", tune):
-        raise ValueError(f"POLYC_TUNE is {tune!r}; give a number of seconds")
+        raise InvalidOption(f"POLYC_DUMP names {unknown}; the stages are {', '.join(STAGES)}")
     cuda = environ.get("POLYC_CUDA", "")
     if cuda not in ("", "emulate"):
-        raise ValueError(f"POLYC_CUDA is {cuda!r}; give 'emulate', or nothing")
+        raise InvalidOption(f"POLYC_CUDA is {cuda!r}; give 'emulate', or nothing")
     home = environ.get("CUDA_HOME")
     folder = environ.get("POLYC_DUMP_DIR")
-    threads = environ.get("OMP_NUM_THREADS", "0").split(",")[0]
     return Options(
-        threads=int(threads) if threads.isdigit() else 0,
-        tune=float(tune),
+        threads=_read_threads(environ),
+        tune=_read_seconds(environ, "POLYC_TUNE", 0.0),
+        patience=_read_seconds(environ, "POLYC_PATIENCE", PATIENCE),
         dump=dump,
         dump_dir=Path(folder) if folder else None,
         cc=environ.get("POLYC_CC") or environ.get("CC") or "gcc",
@@ -101,3 +129,25 @@ def options_from_environment(environ: Mapping[str, str] = os.environ) -> Options
         emulated=cuda == "emulate",
         cache_dir=default_cache_dir(environ),
     )
+
+
+def _check_number(name: str, value: float, most: float, told: str) -> None:
+    if not 0 <= value <= most:
+        raise InvalidOption(f"{name} is {value}; give {told}, up to {most:.0f}")
+
+
+def _read_seconds(environ: Mapping[str, str], name: str, default: float) -> float:
+    text = environ.get(name) or str(default)
+    if not re.fullmatch(r"[0-9]{1,9}(\.[0-9]*)?", text):
+        raise InvalidOption(f"{name} is {text[:40]!r}; give a number of seconds")
+    return float(text)
+
+
+def _read_threads(environ: Mapping[str, str]) -> int:
+    """OpenMP's variable is a list, a number for each level of nesting; the first counts here."""
+    text = environ.get("OMP_NUM_THREADS", "").split(",")[0].strip() or "0"
+    if not (re.fullmatch(r"[0-9]{1,9}", text) and int(text) <= MAX_THREADS):
+        raise InvalidOption(
+            f"OMP_NUM_THREADS is {text[:40]!r}; give a number of threads, up to {MAX_THREADS}"
+        )
+    return int(text)

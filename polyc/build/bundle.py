@@ -4,150 +4,64 @@
     weights.bin     constants as stored    source/*        the C or CUDA text
     CHECKSUMS       of the files above
 
-Reading one needs neither a compiler nor onnx nor islpy.
+Reading one needs neither a compiler nor onnx nor islpy. Each file is read once, and what was read
+is what was compared with the checksums, what runs, and what is saved again: nothing that happens to
+the folder later matters.
 """
 
 from __future__ import annotations
 
 import json
 import shutil
-import tempfile
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
-from polyc.build.cache import is_intact, write_checksums
+from polyc.build.manifest import FORMAT, Manifest
+from polyc.build.pages import allocate_pages
 from polyc.build.toolchain import LIBRARY_FILE
-from polyc.element_types import named
-from polyc.errors import InvalidModel
-from polyc.report.report import Report
-from polyc.sizes import Extent, Size, SizeRange
-from polyc.spec import TensorSpec
-from polyc.states import State
+from polyc.errors import BuildError, InvalidModel
+from polyc.files.folder import Folder
+from polyc.files.place import place_folder
+from polyc.files.regular import make_folders, parse_json, reason
+from polyc.files.table import TABLE_FILE, Damaged, Table, read_table
 
 if TYPE_CHECKING:
     from polyc.codegen.program import Program
     from polyc.memory.plan import Plan
 
-FORMAT = 5
 MANIFEST_FILE = "manifest.json"
 WEIGHTS_FILE = "weights.bin"
 SOURCE_FOLDER = "source"
+HOLDS = "saved model"
 
 
 @dataclass(frozen=True)
-class Manifest:
-    """What must be known to run a bundle, or to compile its sources again.
+class Bundle:
+    """A built model in memory.
 
-    `platform`: "cpu", "cuda" or "emulated"; `arena_bytes`: of what a call works in; `features`:
-    what the CPU must have; `flags`: those of the compiler that say for what machine it is;
-    `launches`: the kernel and the graph nodes of each launch; `fallible`: the positions of those
-    that may meet an index out of range; `consulted`: the tuned parameters that were asked for, as
-    they were found (`tuning.store.spell_choices`): with others this is another model. `sizes`:
-    those that are known only at run time, as a call is told them; `shapes`: those of the outputs;
-    `states`: what is kept across calls.
+    files: the contents of all files but for the weights, by name; weights: bytes, in huge pages;
+    digest: sha256 over everything, in hexadecimal digits.
     """
 
-    name: str
-    inputs: tuple[TensorSpec, ...]
-    outputs: tuple[TensorSpec, ...]
-    arena_bytes: int
-    weights_bytes: int
-    threads: int
-    features: tuple[str, ...]
-    flags: tuple[str, ...]
-    launches: tuple[tuple[str, tuple[str, ...]], ...]
-    report: Report
-    consulted: Mapping[str, str] = field(default_factory=dict)
-    platform: str = "cpu"
-    fallible: tuple[int, ...] = ()
-    sizes: tuple[SizeRange, ...] = ()
-    shapes: tuple[tuple[Extent, ...], ...] = ()
-    states: tuple[State, ...] = ()
+    manifest: Manifest
+    files: Mapping[str, bytes]
+    weights: np.ndarray
+    digest: str
 
     @property
-    def workspace_bytes(self) -> int:
-        """What a call on a GPU works in: the arena, and an int for each launch."""
-        return self.arena_bytes + 4 * len(self.launches)
+    def library(self) -> bytes:
+        return self.files[LIBRARY_FILE]
 
-    def to_json(self) -> dict[str, Any]:
-        return {
-            "format": FORMAT,
-            "name": self.name,
-            "inputs": [_spec_to_json(s) for s in self.inputs],
-            "outputs": [_spec_to_json(s) for s in self.outputs],
-            "arena_bytes": self.arena_bytes,
-            "weights_bytes": self.weights_bytes,
-            "threads": self.threads,
-            "features": list(self.features),
-            "flags": list(self.flags),
-            "launches": [[kernel, list(origin)] for kernel, origin in self.launches],
-            "report": self.report.to_json(),
-            "consulted": dict(self.consulted),
-            "platform": self.platform,
-            "fallible": list(self.fallible),
-            "sizes": [_size_to_json(s) for s in self.sizes],
-            "shapes": [[_extent_to_json(d) for d in shape] for shape in self.shapes],
-            "states": [[s.input, s.output, s.axis, s.capacity, s.in_place] for s in self.states],
-        }
-
-    @staticmethod
-    def from_json(data: Mapping[str, Any]) -> Manifest:
-        return Manifest(
-            data["name"],
-            tuple(map(_spec_from_json, data["inputs"])),
-            tuple(map(_spec_from_json, data["outputs"])),
-            int(data["arena_bytes"]),
-            int(data["weights_bytes"]),
-            int(data["threads"]),
-            tuple(data["features"]),
-            tuple(data["flags"]),
-            tuple((kernel, tuple(origin)) for kernel, origin in data["launches"]),
-            Report.from_json(data["report"]),
-            dict(data["consulted"]),
-            str(data["platform"]),
-            tuple(map(int, data["fallible"])),
-            tuple(map(_size_from_json, data["sizes"])),
-            tuple(tuple(map(_extent_from_json, shape)) for shape in data["shapes"]),
-            tuple(State(*state) for state in data["states"]),
-        )
-
-
-def make_manifest(
-    program: Program,
-    plan: Plan,
-    report: Report,
-    consulted: Mapping[str, str],
-    **machine: Any,
-) -> Manifest:
-    """The manifest of a planned program; `machine` are its fields that say where it runs."""
-    names: dict[str, Extent] = {s.name: Size.of(s.shown) for s in program.sizes}
-
-    def shown(extent: Extent) -> Extent:
-        return extent.at(names) if isinstance(extent, Size) else extent
-
-    shapes = [tuple(map(shown, program.arrays[n].storage.shape)) for _, n in program.outputs]
-    sizes = [
-        SizeRange(s.shown, s.lower, s.upper, s.hint, None if s.next is None else shown(s.next))
-        for s in program.sizes
-    ]
-    return Manifest(
-        name=program.name,
-        inputs=tuple(spec for spec, _ in program.inputs),
-        outputs=tuple(spec for spec, _ in program.outputs),
-        sizes=tuple(sizes),
-        shapes=tuple(shapes),
-        states=program.states,
-        arena_bytes=plan.arena_bytes,
-        weights_bytes=plan.weights_bytes,
-        launches=tuple((launch.kernel, launch.origin) for launch in program.launches),
-        report=report,
-        consulted=consulted,
-        **machine,
-    )
+    @property
+    def sources(self) -> dict[str, str]:
+        """File name -> text, sorted by name."""
+        start = f"{SOURCE_FOLDER}/"
+        named = sorted((n, t) for n, t in self.files.items() if n.startswith(start))
+        return {name.removeprefix(start): text.decode("utf-8") for name, text in named}
 
 
 def write_bundle(
@@ -181,79 +95,99 @@ def write_weights(folder: Path, program: Program, plan: Plan) -> None:
         stream.truncate(plan.weights_bytes)
 
 
-def read_bundle(folder: Path, checked: bool = False) -> Manifest:
-    """The manifest of an intact bundle; InvalidModel otherwise.
-
-    `checked`: the caller has just compared the checksums.
-    """
-    if not (folder / MANIFEST_FILE).is_file():
-        raise InvalidModel(
-            f"{folder} is not a saved polyc model: it has no {MANIFEST_FILE}; give a folder that "
-            "`CompiledModel.save` wrote"
-        )
-    if not checked and not is_intact(folder):
-        raise InvalidModel(f"saved model {folder} is damaged: its checksums differ; save it again")
+def load_bundle(path: Path, digest: str | None = None) -> Bundle:
+    """A saved model; InvalidModel if it is damaged, or if its digest is another one."""
     try:
-        data = json.loads((folder / MANIFEST_FILE).read_text(encoding="utf-8"))
-        if data["format"] != FORMAT:
-            raise InvalidModel(
-                f"saved model {folder} has format {data['format']}, this polyc reads {FORMAT}; "
-                "compile the model again"
-            )
-        return Manifest.from_json(data)
-    except (ValueError, TypeError, LookupError, AttributeError) as error:
+        with Folder(path, private=False) as folder:
+            return read_bundle(folder, digest)
+    except OSError as error:
         raise InvalidModel(
-            f"saved model {folder} has a malformed {MANIFEST_FILE} ({error}); save it again"
+            f"{path} is not a saved polyc model ({reason(error)}); give a folder that "
+            "`CompiledModel.save` wrote"
+        ) from error
+    except Damaged as error:
+        # A folder that polyc never wrote to is a mistake of another kind.
+        if not (path / TABLE_FILE).is_file() or not (path / MANIFEST_FILE).is_file():
+            raise InvalidModel(
+                f"{path} is not a saved polyc model: it has no {MANIFEST_FILE} with its "
+                f"{TABLE_FILE}; give a folder that `CompiledModel.save` wrote"
+            ) from error
+        raise InvalidModel(
+            f"saved model {path} is damaged, or of another version of polyc: {error}; save it again"
         ) from error
 
 
-def read_source(folder: Path) -> str:
-    """All C text of a bundle, each file under a line that names it."""
-    files = sorted((folder / SOURCE_FOLDER).iterdir())
-    return "\n".join(f"/* ---- {f.name} ---- */\n\n{f.read_text(encoding='utf-8')}" for f in files)
+def read_bundle(folder: Folder, digest: str | None = None) -> Bundle:
+    """The bundle in a folder; Damaged if it is not as it was written.
 
-
-def copy_bundle(folder: Path, destination: Path) -> None:
-    """Copy a bundle; an older bundle at the destination is replaced, anything else is kept."""
-    if destination.exists():
-        replaceable = destination.is_dir() and (
-            (destination / MANIFEST_FILE).is_file() or not any(destination.iterdir())
+    Raises InvalidModel if its digest is not the one that is demanded, BuildError if there is too
+    little memory for its weights.
+    """
+    table = read_table(folder)
+    if digest is not None and digest != table.digest:
+        raise InvalidModel(
+            f"saved model {folder.path} has the digest {table.digest}, not {digest[:80]!r} as is "
+            "demanded; it is another model, or was changed: get it again from whom you trust"
         )
-        if not replaceable:
-            raise InvalidModel(
-                f"{destination} exists and is not a saved model; choose another place to save to"
-            )
-    destination.parent.mkdir(parents=True, exist_ok=True)
-    with tempfile.TemporaryDirectory(prefix=".polyc-", dir=destination.parent) as draft:
-        copy = Path(draft) / "new"
-        shutil.copytree(folder, copy)
-        write_checksums(copy)
-        if destination.exists():
-            destination.rename(Path(draft) / "old")
-        copy.rename(destination)
+    required = {LIBRARY_FILE, MANIFEST_FILE}
+    sources = {name for name in table.files if name.startswith(f"{SOURCE_FOLDER}/")}
+    files = {name: table.read(folder, name) for name in sorted(required | sources)}
+    for name in sources:
+        _check_text(folder, name, files[name])
+    manifest = _parse_manifest(folder, files[MANIFEST_FILE])
+    weights = _read_weights(folder, table, manifest)
+    return Bundle(manifest, files, weights, table.digest)
 
 
-def _size_to_json(size: SizeRange) -> list[Any]:
-    after = None if size.next is None else _extent_to_json(size.next)
-    return [size.name, size.lower, size.upper, size.hint, after]
+def save_bundle(bundle: Bundle, place: Path, patience: float) -> None:
+    """Write a bundle to a folder that is missing, empty, or an older saved model, unchanged."""
+
+    def fill(folder: Path) -> None:
+        for name, content in bundle.files.items():
+            make_folders((folder / name).parent)
+            (folder / name).write_bytes(content)
+        if bundle.weights.size:
+            (folder / WEIGHTS_FILE).write_bytes(bundle.weights.data)
+
+    remedy = "remove it, or choose another place to save to"
+    place_folder(place, HOLDS, fill, patience, remedy)
 
 
-def _size_from_json(data: list[Any]) -> SizeRange:
-    name, lower, upper, hint, after = data
-    return SizeRange(name, lower, upper, hint, None if after is None else _extent_from_json(after))
+def _parse_manifest(folder: Folder, text: bytes) -> Manifest:
+    try:
+        data = parse_json(text)
+        if data["format"] != FORMAT:
+            told = str(data["format"])[:20]
+            raise Damaged(f"it has format {told}, and this polyc reads {FORMAT}")
+        return Manifest.from_json(data)
+    except (ValueError, TypeError, LookupError, AttributeError) as error:
+        raise Damaged(f"{folder.path / MANIFEST_FILE} is malformed ({error})") from error
 
 
-def _extent_to_json(extent: Extent) -> Any:
-    return [[list(names), n] for names, n in extent.terms] if isinstance(extent, Size) else extent
+def _read_weights(folder: Folder, table: Table, manifest: Manifest) -> np.ndarray:
+    """The constants, in memory that nobody writes."""
+    listed = table.files[WEIGHTS_FILE].size if WEIGHTS_FILE in table.files else 0
+    if listed != manifest.weights_bytes:
+        raise Damaged(
+            f"{folder.path / WEIGHTS_FILE} holds {listed} bytes where the manifest says "
+            f"{manifest.weights_bytes}"
+        )
+    if not listed:
+        return allocate_pages(0)
+    try:
+        weights = allocate_pages(listed)
+        table.read_into(folder, WEIGHTS_FILE, weights.data)
+    except (MemoryError, OverflowError, OSError) as error:
+        raise BuildError(
+            f"saved model {folder.path} has {listed} bytes of weights, more than there is memory; "
+            "load it on a larger machine"
+        ) from error
+    weights.flags.writeable = False
+    return weights
 
 
-def _extent_from_json(data: Any) -> Extent:
-    return data if isinstance(data, int) else Size(tuple((tuple(names), n) for names, n in data))
-
-
-def _spec_to_json(spec: TensorSpec) -> list[Any]:
-    return [spec.name, spec.dtype.name, list(spec.shape)]
-
-
-def _spec_from_json(data: list[Any]) -> TensorSpec:
-    return TensorSpec(data[0], named(data[1]), tuple(data[2]))
+def _check_text(folder: Folder, name: str, content: bytes) -> None:
+    try:
+        content.decode("utf-8")
+    except UnicodeDecodeError as error:
+        raise Damaged(f"{folder.path / name} is no UTF-8") from error

@@ -1,8 +1,13 @@
 """Folders on disk, found by a hash of what they were made from.
 
-An entry is a folder that holds its files and `CHECKSUMS`. It appears under its final name by one
-atomic rename, so a reader sees all of it or nothing; a lock keeps two processes from doing the same
-work; a checksum that does not match makes the entry a miss, and it is built again.
+    <cache>/<kind>/<two digits of the key>/<key>/…     an entry, with its table of checksums
+    <cache>/<kind>/<two digits>/draft-…                an entry in the making
+    <cache>/locks/<kind>-<two digits>.lock
+
+An entry appears under its final name by one atomic rename, so a reader sees all of it or nothing;
+a lock keeps two processes from doing the same work; an entry that is not as its table says is a
+miss, and is built again. What lies in a cache is run, so it must be this user's alone
+(`files/folder.py`).
 """
 
 from __future__ import annotations
@@ -12,63 +17,76 @@ import contextlib
 import errno
 import functools
 import hashlib
-import json
-import mmap
 import os
 import shutil
 import tempfile
 import time
-import zlib
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
+from typing import TypeVar
 
 from polyc.errors import BuildError
-from polyc.options import Options
+from polyc.files.folder import Folder
+from polyc.files.regular import make_folders
+from polyc.files.table import TABLE_FILE, Damaged, read_table, write_table
+from polyc.files.waiting import locked
+from polyc.options import PATIENCE, Options
 
-CHECKSUMS = "CHECKSUMS"
+T = TypeVar("T")
+
 LIMIT_BYTES = 8 << 30
 """Bytes that a cache may hold before its least recently used entries go."""
 
 TIDY_SECONDS = 600
-STALE_SECONDS = 86_400
-"""No compilation takes a day: a draft older than that has lost its process."""
+HOLDS = "cache entry"
+DRAFT = "draft-"
 
-_CHUNK = 1 << 20
+_FULL = (errno.ENOSPC, errno.EDQUOT, errno.EROFS, errno.EFBIG)
 
 
 @dataclass(frozen=True)
 class Cache:
-    """Entries `folder`/<kind>/<key>; `temporary` folders go when the process ends."""
+    """Entries `folder`/<kind>/<key>; `temporary` folders go when the process ends.
+
+    below: another cache's folder, which cannot be written, but whose entries are used. patience:
+    seconds to wait for another process that makes an entry.
+    """
 
     folder: Path
     temporary: bool = False
     limit: int = LIMIT_BYTES
+    below: Path | None = None
+    patience: float = PATIENCE
 
     def entry(self, kind: str, key: str) -> Path:
         return self.folder / kind / key[:2] / key
 
     def find(self, kind: str, key: str) -> Path | None:
         """The entry's folder if it is there and intact; marks it as used."""
-        entry = self.entry(kind, key)
-        if not is_intact(entry):
-            return None
-        with contextlib.suppress(OSError):
-            os.utime(entry / CHECKSUMS)
-        return entry
+        return self._read(kind, key, _compare)
 
     def fetch(self, kind: str, key: str, make: Callable[[Path], None]) -> Path:
-        """The entry's folder, filled by `make(folder)` if it is missing or damaged.
+        """The entry's folder, filled by `make(folder)` if it is missing or damaged."""
+        return self.fetch_and_read(kind, key, make, _compare)
+
+    def fetch_and_read(
+        self, kind: str, key: str, make: Callable[[Path], None], read: Callable[[Folder], T]
+    ) -> T:
+        """What `read` takes from an entry, filled by `make` if it is missing, or Damaged.
 
         Of several processes that ask at once one makes the entry and the others wait for it.
-        Raises BuildError when the folder cannot be written.
+        Raises BuildError when the folder cannot be written, or is not this user's alone.
         """
-        found = self.find(kind, key)
-        if found:
+        found = self._read(kind, key, read)
+        if found is not None:
             return found
         try:
             with self._lock(kind, key):
-                return self.find(kind, key) or self._make(kind, key, make)
+                found = self._read(kind, key, read)
+                if found is None:
+                    self._make(kind, key, make)
+                    return self._read_from(self.folder, kind, key, read)
         except OSError as error:
             if not self._is_mine(error):
                 raise
@@ -76,12 +94,12 @@ class Cache:
                 f"cache {self.folder} cannot be written: {error}; free some space, or set "
                 "POLYC_CACHE_DIR to another folder"
             ) from error
-
-    def _is_mine(self, error: OSError) -> bool:
-        """Whether an error is the cache's, not one of what `make` reads."""
-        if error.errno in (errno.ENOSPC, errno.EDQUOT, errno.EROFS):
-            return True
-        return str(error.filename or "").startswith(str(self.folder))
+        except Damaged as error:
+            raise BuildError(
+                f"cache {self.folder} does not keep what was written there: {error}; compile "
+                "again, or set POLYC_CACHE_DIR to another folder"
+            ) from error
+        return found
 
     def tidy(self) -> None:
         """Prune, but not again within TIDY_SECONDS: looking at every entry takes a while."""
@@ -97,63 +115,119 @@ class Cache:
 
     def prune(self) -> None:
         """Drop what killed processes left, and the least recently used until the rest fits."""
-        for folder in self.folder.glob("*/??/*"):
-            with contextlib.suppress(OSError):
-                unfinished = not (folder / CHECKSUMS).is_file()
-                if unfinished and time.time() - folder.stat().st_mtime > STALE_SECONDS:
-                    shutil.rmtree(folder, ignore_errors=True)
-        entries = []
-        for mark in self.folder.glob(f"*/??/*/{CHECKSUMS}"):
-            with contextlib.suppress(OSError):
-                size = sum(f.stat().st_size for f in mark.parent.rglob("*") if f.is_file())
-                entries.append((mark.stat().st_mtime, size, mark.parent))
-        total = sum(size for _, size, _ in entries)
-        for _, size, entry in sorted(entries):
+        for folder in self.folder.glob("*/??/"):
+            self._sweep(folder)
+        entries = list(self.entries())
+        total = sum(one.size for one in entries)
+        for one in sorted(entries, key=lambda one: one.used):
             if total <= self.limit:
                 break
-            _remove(entry)
-            total -= size
+            _remove(one.folder)
+            total -= one.size
+
+    def entries(self) -> Iterator[CacheEntry]:
+        """All that is finished."""
+        for mark in sorted(self.folder.glob(f"*/??/*/{TABLE_FILE}")):
+            with contextlib.suppress(OSError):
+                files = [f for f in mark.parent.rglob("*") if f.is_file()]
+                size = sum(f.stat().st_size for f in files)
+                kind = mark.parent.parent.parent.name
+                yield CacheEntry(kind, mark.parent, size, mark.stat().st_mtime)
+
+    def clear(self) -> None:
+        """Remove all entries, and what killed processes left; others may use it meanwhile."""
+        for one in self.entries():
+            _remove(one.folder)
+        self.prune()
 
     def discard(self) -> None:
         """Remove a temporary cache from disk."""
         if self.temporary:
             shutil.rmtree(self.folder, ignore_errors=True)
 
-    def _make(self, kind: str, key: str, make: Callable[[Path], None]) -> Path:
+    def _read(self, kind: str, key: str, read: Callable[[Folder], T]) -> T | None:
+        """What `read` takes from an entry, here or in the cache below; None if there is none."""
+        for root in filter(None, (self.folder, self.below)):
+            with contextlib.suppress(OSError, Damaged):
+                return self._read_from(root, kind, key, read)
+        return None
+
+    def _read_from(self, root: Path, kind: str, key: str, read: Callable[[Folder], T]) -> T:
+        with contextlib.ExitStack() as stack:
+            folder = stack.enter_context(Folder(root, private=True))
+            for name in (kind, key[:2], key):
+                folder = stack.enter_context(folder.enter(name))
+            found = read(folder)
+            with contextlib.suppress(OSError):
+                os.utime(TABLE_FILE, dir_fd=folder.descriptor)
+            return found
+
+    def _is_mine(self, error: OSError) -> bool:
+        """Whether an error is the cache's, not one of what `make` reads."""
+        if error.errno in _FULL:
+            return True
+        return str(error.filename or "").startswith(str(self.folder))
+
+    def _make(self, kind: str, key: str, make: Callable[[Path], None]) -> None:
+        """Make an entry; the caller has its lock."""
         entry = self.entry(kind, key)
-        entry.parent.mkdir(parents=True, exist_ok=True)
-        draft = Path(tempfile.mkdtemp(prefix=f"{key[:8]}-", dir=entry.parent))
+        make_folders(entry.parent, 0o700)
+        _sweep_locked(entry.parent)
+        draft = Path(tempfile.mkdtemp(prefix=f"{DRAFT}{key[:8]}-", dir=entry.parent))
         try:
             make(draft)
-            write_checksums(draft)
+            write_table(draft, HOLDS)
             _remove(entry)
             draft.rename(entry)
         finally:
             shutil.rmtree(draft, ignore_errors=True)
-        return entry
 
-    def _lock(self, kind: str, key: str) -> contextlib.AbstractContextManager[object]:
+    def _sweep(self, folder: Path) -> None:
+        """Remove what killed processes left in <kind>/<two digits>, unless one works there."""
+        if any(folder.glob(f"{DRAFT}*")):
+            lock = self._lock_file(folder.parent.name, folder.name)
+            with contextlib.suppress(BuildError, OSError), locked(lock, patience=0):
+                _sweep_locked(folder)
+
+    def _lock(self, kind: str, key: str) -> contextlib.AbstractContextManager[None]:
         """One of 256 locks of a kind; a maker may fetch entries of another kind only."""
-        from filelock import FileLock
+        make_folders(self.folder / "locks", 0o700)
+        return locked(self._lock_file(kind, key[:2]), self.patience)
 
-        locks = self.folder / "locks"
-        locks.mkdir(parents=True, exist_ok=True)
-        return FileLock(locks / f"{kind}-{key[:2]}.lock")
+    def _lock_file(self, kind: str, digits: str) -> Path:
+        return self.folder / "locks" / f"{kind}-{digits}.lock"
+
+
+@dataclass(frozen=True)
+class CacheEntry:
+    """A finished entry: its kind, its bytes, and when it was last used, in seconds since 1970."""
+
+    kind: str
+    folder: Path
+    size: int
+    used: float
 
 
 def open_cache(options: Options) -> Cache:
-    """The cache that the options name, or a temporary one if it is off or cannot be written."""
+    """The cache that the options name, or a temporary one if it is off or cannot be written.
+
+    Raises BuildError if others may write to it.
+    """
     if not options.cache:
-        return Cache(_temporary_folder(), temporary=True)
+        return Cache(_temporary_folder(), temporary=True, patience=options.patience)
+    folder = options.cache_dir
     try:
-        options.cache_dir.mkdir(parents=True, exist_ok=True)
-        with tempfile.TemporaryFile(dir=options.cache_dir):
-            return Cache(options.cache_dir)
+        if "\0" in str(folder):
+            raise OSError("its name has a null character")
+        make_folders(folder, 0o700)
+        with Folder(folder, private=True), tempfile.TemporaryFile(dir=folder):
+            return Cache(folder, patience=options.patience)
     except OSError:
-        return Cache(_shared_temporary_folder())
+        below = folder if folder.is_dir() else None
+        return Cache(_shared_temporary_folder(), below=below, patience=options.patience)
 
 
-def digest(parts: Iterable[str | bytes | mmap.mmap]) -> str:
+def digest(parts: Iterable[str | bytes]) -> str:
     """sha256 of the parts, each preceded by its length: ("ab", "c") and ("a", "bc") differ."""
     total = hashlib.sha256()
     for part in parts:
@@ -163,42 +237,26 @@ def digest(parts: Iterable[str | bytes | mmap.mmap]) -> str:
     return total.hexdigest()
 
 
-def write_checksums(folder: Path) -> None:
-    """Record the size and CRC-32 of every file below the folder."""
-    files = sorted(f for f in folder.rglob("*") if f.is_file() and f.name != CHECKSUMS)
-    table = {f.relative_to(folder).as_posix(): _checksum(f) for f in files}
-    (folder / CHECKSUMS).write_text(json.dumps(table), encoding="utf-8")
-
-
-def is_intact(folder: Path) -> bool:
-    """Whether every file that `CHECKSUMS` lists is there as it was written."""
-    try:
-        table = json.loads((folder / CHECKSUMS).read_text(encoding="utf-8"))
-        # Sizes first: a cut file is found without reading the others.
-        return all((folder / f).stat().st_size == c[0] for f, c in table.items()) and all(
-            _checksum(folder / f) == c for f, c in table.items()
-        )
-    except (OSError, ValueError, TypeError, AttributeError, LookupError):
-        return False
-
-
-def _checksum(file: Path) -> list[int]:
-    size = value = 0
-    with file.open("rb") as stream:
-        while chunk := stream.read(_CHUNK):
-            value = zlib.crc32(chunk, value)
-            size += len(chunk)
-    return [size, value]
+def _compare(folder: Folder) -> Path:
+    """The path of a folder that is intact; Damaged otherwise."""
+    read_table(folder).compare(folder)
+    return folder.path
 
 
 def _remove(entry: Path) -> None:
     """Take an entry away at once: readers find all of it or nothing."""
     if not entry.exists():
         return
-    grave = Path(tempfile.mkdtemp(prefix="old-", dir=entry.parent))
+    grave = Path(tempfile.mkdtemp(prefix=DRAFT, dir=entry.parent))
     with contextlib.suppress(OSError):
         entry.rename(grave / entry.name)
     shutil.rmtree(grave, ignore_errors=True)
+
+
+def _sweep_locked(folder: Path) -> None:
+    """Remove all drafts: who has the lock knows that nobody is at work on one."""
+    for draft in folder.glob(f"{DRAFT}*"):
+        shutil.rmtree(draft, ignore_errors=True)
 
 
 def _temporary_folder() -> Path:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from string import Template
 
-from polyc.build.bundle import WEIGHTS_FILE, Manifest
+from polyc.build.bundle import WEIGHTS_FILE
 from polyc.build.export_names import (
     comment,
     describe,
@@ -16,6 +16,7 @@ from polyc.build.export_names import (
     size,
 )
 from polyc.build.load import DECLARATIONS
+from polyc.build.manifest import Manifest
 from polyc.build.toolchain import COMPILE_FLAGS, GCC_FLAGS, LINK_FLAGS
 from polyc.sizes import Size, assume, estimate
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from string import Template
 
-from polyc.build.bundle import WEIGHTS_FILE, Manifest
+from polyc.build.bundle import WEIGHTS_FILE
 from polyc.build.export_names import (
     comment,
     describe,
@@ -14,6 +14,7 @@ from polyc.build.export_names import (
     scalar,
     size,
 )
+from polyc.build.manifest import Manifest
 from polyc.build.nvcc import LINKER_FLAGS, NVCC_FLAGS, NVCC_LINK_FLAGS
 
 EXAMPLE_FILE = "example.c"

@@ -6,7 +6,7 @@ import math
 import re
 from collections.abc import Iterator, Sequence
 
-from polyc.build.bundle import Manifest
+from polyc.build.manifest import Manifest
 from polyc.call_sizes import parse_size
 from polyc.element_types import is_narrow
 from polyc.sizes import Extent, Size, SizeRange

@@ -1,17 +1,21 @@
-"""Opening a built model: the shared library by cffi, the weights into huge pages."""
+"""Opening the library of a built model, by cffi.
+
+The loader of the system knows a library by its path, and by the number of its file: of two models
+that were saved to one place, it would give the older one again. So a library is loaded from memory,
+from the very bytes that were compared with their checksum, and is known here by what is in it.
+"""
 
 from __future__ import annotations
 
+import hashlib
+import itertools
+import os
+import weakref
+from collections.abc import MutableMapping
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any
 
-import numpy as np
-
-from polyc.build.bundle import WEIGHTS_FILE, Manifest
-from polyc.build.pages import allocate_pages
-from polyc.build.toolchain import LIBRARY_FILE
-from polyc.errors import BuildError, InvalidModel
+from polyc.errors import BuildError
 from polyc.target.machine import missing_features
 
 DECLARATIONS = """
@@ -24,64 +28,71 @@ int64_t polyc_arena_bytes(const int64_t *sizes);
 
 
 @dataclass(frozen=True)
-class Loaded:
-    """A CPU's model in memory: C functions, which release the GIL, and weights."""
+class Library:
+    """A library in memory: its C functions, which release the GIL. It stays while this is held."""
 
     ffi: Any
-    library: Any
-    weights: np.ndarray
+    functions: Any
 
 
-def load_library(folder: Path, manifest: Manifest) -> Loaded:
-    """Open the library of a bundle, and read its weights.
+_opened: MutableMapping[tuple[str, str], Library] = weakref.WeakValueDictionary()
+"""Libraries that are loaded, by the sha256 of their bytes, and their declarations."""
 
-    Raises InvalidModel for a damaged bundle, BuildError when this machine cannot run it.
-    """
-    missing = missing_features(manifest.features)
+_resident: list[Library] = []
+"""Libraries that are never unloaded."""
+
+_loads = itertools.count(1)
+
+
+def check_features(model: str, features: tuple[str, ...]) -> None:
+    """BuildError if this machine cannot run a model that was compiled for these."""
+    missing = missing_features(features)
     if missing:
         raise BuildError(
-            f"model {manifest.name!r} was compiled for a CPU with {', '.join(missing)}, which this "
+            f"model {model!r} was compiled for a CPU with {', '.join(missing)}, which this "
             "one lacks; compile it again on this machine"
         )
-    ffi, library = open_library(folder / LIBRARY_FILE, manifest.name)
-    weights = read_weights(folder, manifest, allocate_pages(manifest.weights_bytes))
-    weights.flags.writeable = False
-    return Loaded(ffi, library, weights)
 
 
-def open_library(file: Path, model: str) -> tuple[Any, Any]:
-    """(cffi's FFI, the functions of DECLARATIONS) of a built model; BuildError if it is refused."""
+def open_library(
+    content: bytes, model: str, declarations: str = DECLARATIONS, stays: bool = False
+) -> Library:
+    """The library of a model; BuildError if it is refused.
+
+    stays: never unload it, because others may hold what its functions give back.
+    """
+    key = hashlib.sha256(content).hexdigest(), declarations
+    library = _opened.get(key)
+    if library is None:
+        library = _opened[key] = _load(content, model, declarations, stays)
+        if stays:
+            _resident.append(library)
+    return library
+
+
+def _load(content: bytes, model: str, declarations: str, stays: bool) -> Library:
     import cffi
 
     ffi = cffi.FFI()
-    ffi.cdef(DECLARATIONS)
+    ffi.cdef(declarations)
+    flags = os.RTLD_NOW | (os.RTLD_NODELETE if stays else 0)
     try:
-        library = ffi.dlopen(str(file.resolve()))
+        descriptor = os.memfd_create("model.so", os.MFD_CLOEXEC)
+        with os.fdopen(descriptor, "wb") as stream:
+            stream.write(content)
+            stream.flush()
+            return Library(ffi, ffi.dlopen(_unique_path(descriptor), flags))
     except OSError as error:
         raise BuildError(
             f"library of model {model!r} cannot be loaded: {error}; compile it again on this "
             "machine"
         ) from error
-    return ffi, library
 
 
-def read_weights(folder: Path, manifest: Manifest, into: np.ndarray) -> np.ndarray:
-    """Fill an array of `weights_bytes` bytes with a bundle's constants, and return it.
+def _unique_path(descriptor: int) -> str:
+    """A path to an open file that was never used before, though numbers of descriptors recur.
 
-    Raises InvalidModel if the file is not as long as the manifest says.
+    The loader remembers paths as they are spelled: 5 = 0b101 is spelled /proc/self/fd/.//./NUMBER.
     """
-    if not manifest.weights_bytes:
-        return into
-    file = folder / WEIGHTS_FILE
-    if file.stat().st_size != manifest.weights_bytes:
-        raise InvalidModel(
-            f"{file} holds {file.stat().st_size} bytes where the manifest says "
-            f"{manifest.weights_bytes}; save the model again"
-        )
-    with file.open("rb", buffering=0) as stream:
-        rest = into.data
-        while rest and (count := stream.readinto(rest)):  # the system reads 2 GiB at a time
-            rest = rest[count:]
-    if rest:
-        raise InvalidModel(f"{file} ended while it was read; save the model again")
-    return into
+    steps = (("/", "/.")[bit == "1"] for bit in f"{next(_loads):b}")
+    return f"/proc/self/fd{''.join(steps)}/{descriptor}"

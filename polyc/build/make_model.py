@@ -7,8 +7,9 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from polyc.build.bundle import make_manifest, write_bundle, write_weights
+from polyc.build.bundle import write_bundle, write_weights
 from polyc.build.cache import Cache
+from polyc.build.manifest import make_manifest
 from polyc.build.nvcc import Resources, architecture_flags, cuda_recipe, read_resources
 from polyc.build.toolchain import LibraryBuild, c_recipe
 from polyc.mapping.parameters import Tuned

@@ -14,18 +14,19 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from polyc.build.execute import execute
 from polyc.build.runtime_files import find_runtime, read_cuda_runtime
 from polyc.build.toolchain import (
     LIBRARY_FILE,
     OBJECT_FILE,
     OBJECT_LIST,
+    QUESTION_SECONDS,
     Recipe,
-    execute,
     find_compiler,
     run_compiler,
 )
 from polyc.errors import BuildError
-from polyc.options import Options
+from polyc.options import PATIENCE, Options
 from polyc.target.cuda import CudaTarget
 
 UNIT_FILE = "unit.cu"
@@ -72,25 +73,23 @@ class Resources:
     stack: int = 0
 
 
-def find_nvcc(command: str = "nvcc") -> Nvcc:
-    """The nvcc of that name or path, or that in the usual place; BuildError if there is none."""
+def find_nvcc(command: str = "nvcc", patience: float = PATIENCE) -> Nvcc:
+    """The nvcc of that name or path, or that in the usual place; BuildError if there is none.
+
+    patience: seconds to wait for its answer, up to a minute.
+    """
     path = shutil.which(command) or shutil.which(_USUAL_PLACE)
     if path is None:
         raise BuildError(
             f"CUDA compiler {command!r} is not found; install NVIDIA's CUDA toolkit (11.4 or "
             "newer) and put nvcc on PATH, or set POLYC_NVCC to its path; target='cpu' needs none"
         )
-    return _ask(path)
+    return _ask(path, min(patience, QUESTION_SECONDS))
 
 
 @functools.cache
-def _ask(path: str) -> Nvcc:
-    try:
-        told = execute([path, "--version"]).stdout
-    except OSError as error:
-        raise BuildError(
-            f"CUDA compiler {path} cannot be run: {error}; set POLYC_NVCC to another one"
-        ) from error
+def _ask(path: str, patience: float) -> Nvcc:
+    told = execute([path, "--version"], None, patience).stdout
     version = re.search(r"release (\d+)\.(\d+)", told)
     if version is None:
         raise BuildError(
@@ -149,12 +148,13 @@ def _bytes(text: str, pattern: str) -> int:
 
 def _compiled(target: CudaTarget, options: Options) -> Recipe:
     """The recipe for a GPU."""
-    nvcc = find_nvcc(options.nvcc)
+    nvcc = find_nvcc(options.nvcc, options.patience)
     flags = (*NVCC_FLAGS, *architecture_flags(target.arch))
 
     def compile(folder: Path, name: str) -> None:
         arguments = [nvcc.path, *flags, "-I", str(find_runtime()), "-c", UNIT_FILE]
-        told = run_compiler([*arguments, "-o", OBJECT_FILE], folder, f"file {name!r}")
+        arguments += ["-o", OBJECT_FILE]
+        told = run_compiler(arguments, folder, f"file {name!r}", options.patience)
         (folder / LOG_FILE).write_text(told, encoding="utf-8")
 
     link = (*NVCC_LINK_FLAGS, *LINKER_FLAGS)
@@ -164,18 +164,19 @@ def _compiled(target: CudaTarget, options: Options) -> Recipe:
         read_cuda_runtime(),
         compile,
         (nvcc.banner, *link),
-        lambda folder: _link([nvcc.path, *link], folder),
+        lambda folder: _link([nvcc.path, *link], folder, options.patience),
     )
 
 
 def _emulated(options: Options) -> Recipe:
     """The recipe for the emulator: the same text, as C++."""
-    compiler = find_compiler(options.cc)
+    compiler = find_compiler(options.cc, options.patience)
 
     def compile(folder: Path, name: str) -> None:
         runtime = str(find_runtime())
         arguments = [*compiler.command, *EMULATOR_FLAGS, "-I", runtime, "-x", "c++", "-c"]
-        run_compiler([*arguments, UNIT_FILE, "-o", OBJECT_FILE], folder, f"file {name!r}")
+        arguments += [UNIT_FILE, "-o", OBJECT_FILE]
+        run_compiler(arguments, folder, f"file {name!r}", options.patience)
 
     link = (*compiler.command, *EMULATOR_LINK_FLAGS)
     return Recipe(
@@ -184,11 +185,11 @@ def _emulated(options: Options) -> Recipe:
         read_cuda_runtime(),
         compile,
         link,
-        lambda folder: _link(link, folder, "-lstdc++", "-lm"),
+        lambda folder: _link(link, folder, options.patience, "-lstdc++", "-lm"),
     )
 
 
-def _link(command: Sequence[str], folder: Path, *libraries: str) -> None:
+def _link(command: Sequence[str], folder: Path, patience: float, *libraries: str) -> None:
     objects = shlex.split((folder / OBJECT_LIST).read_text(encoding="utf-8"))
     arguments = [*command, *objects, *libraries, "-o", LIBRARY_FILE]
-    run_compiler(arguments, folder, "the model's library")
+    run_compiler(arguments, folder, "the model's library", patience)

@@ -7,11 +7,9 @@ kernels of different models are therefore compiled once.
 from __future__ import annotations
 
 import functools
-import os
 import re
 import shlex
 import shutil
-import subprocess
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass
@@ -20,9 +18,10 @@ from types import MappingProxyType
 from typing import TYPE_CHECKING, Self
 
 from polyc.build.cache import Cache, digest, open_cache
+from polyc.build.execute import execute
 from polyc.build.runtime_files import find_runtime, read_runtime
 from polyc.errors import BuildError
-from polyc.options import Options
+from polyc.options import PATIENCE, Options
 
 if TYPE_CHECKING:
     from polyc.target.machine import Target
@@ -52,6 +51,8 @@ OBJECT_FILE = "unit.o"
 OBJECT_LIST = "objects.txt"
 
 _ERROR_LINES = 8
+QUESTION_SECONDS = 60.0
+"""A compiler that takes longer to tell its version hangs."""
 
 
 @dataclass(frozen=True)
@@ -64,26 +65,29 @@ class Compiler:
     banner: str
 
 
-def find_compiler(cc: str) -> Compiler:
-    """The compiler that `cc` names ("gcc", "ccache clang", …); BuildError if there is none."""
-    command = shlex.split(cc)
+def find_compiler(cc: str, patience: float = PATIENCE) -> Compiler:
+    """The compiler that `cc` names ("gcc", "ccache clang", …); BuildError if there is none.
+
+    patience: seconds to wait for its answer, up to a minute.
+    """
+    try:
+        command = shlex.split(cc)
+    except ValueError as error:
+        raise BuildError(
+            f"C compiler {cc!r} is no command ({error}); set POLYC_CC to one as a shell takes it"
+        ) from error
     path = shutil.which(command[0]) if command else None
     if path is None:
         raise BuildError(
             f"C compiler {cc!r} is not found; install gcc (Debian, Ubuntu: apt install gcc) "
             "or set POLYC_CC to the command of another compiler"
         )
-    return _ask((path, *command[1:]))
+    return _ask((path, *command[1:]), min(patience, QUESTION_SECONDS))
 
 
 @functools.cache
-def _ask(command: tuple[str, ...]) -> Compiler:
-    try:
-        result = execute([*command, "--version"])
-    except OSError as error:
-        raise BuildError(
-            f"C compiler {command[0]} cannot be run: {error}; set POLYC_CC to another compiler"
-        ) from error
+def _ask(command: tuple[str, ...], patience: float) -> Compiler:
+    result = execute([*command, "--version"], None, patience)
     banner = result.stdout.partition("\n")[0].strip()
     version = re.search(r"version (\d+[\d.]*)|(\d+\.[\d.]*\d)\s*$", banner)
     if result.returncode or version is None:
@@ -158,7 +162,12 @@ class LibraryBuild:
 
     def add(self, name: str, text: str) -> None:
         """Begin to compile a file; its name is for messages."""
-        self._objects.append(self._pool.submit(self._build_object, name, text))
+        try:
+            self._objects.append(self._pool.submit(self._build_object, name, text))
+        except RuntimeError:  # the system has no thread to give: then without
+            done: Future[Path] = Future()
+            done.set_result(self._build_object(name, text))
+            self._objects.append(done)
 
     def objects(self) -> list[Path]:
         """Wait for all files; the folders in which their objects are, in order."""
@@ -171,7 +180,7 @@ class LibraryBuild:
         def make(folder: Path) -> None:
             unique = dict.fromkeys(str((o / OBJECT_FILE).resolve()) for o in objects)
             # A file of arguments: thousands of objects would not fit a command line.
-            text = "\n".join(map(shlex.quote, unique))
+            text = "\n".join(map(_escape, unique))
             (folder / OBJECT_LIST).write_text(text, encoding="utf-8")
             self._recipe.link(folder)
 
@@ -192,7 +201,7 @@ def c_recipe(
     target: Target, options: Options, headers: Mapping[str, str] = MappingProxyType({})
 ) -> Recipe:
     """C for a CPU; `headers`, by name, are for all files. BuildError without a compiler."""
-    compiler = find_compiler(options.cc)
+    compiler = find_compiler(options.cc, options.patience)
     only = GCC_FLAGS if compiler.kind == "gcc" else ()
     flags = (*COMPILE_FLAGS, *only, *target.flags)
 
@@ -201,7 +210,8 @@ def c_recipe(
             (folder / file).write_text(content, encoding="utf-8")
         runtime = str(find_runtime())
         arguments = [*compiler.command, *flags, "-I", runtime, "-c", UNIT_FILE, "-o", OBJECT_FILE]
-        run_compiler(arguments, folder, f"file {name!r} of the generated code")
+        what = f"file {name!r} of the generated code"
+        run_compiler(arguments, folder, what, options.patience)
 
     link = (*compiler.command, *LINK_FLAGS, f"@{OBJECT_LIST}", "-lm", "-o", LIBRARY_FILE)
     return Recipe(
@@ -210,17 +220,22 @@ def c_recipe(
         {**read_runtime(), **headers},
         compile,
         LINK_FLAGS,
-        lambda folder: _link(link, folder),
+        lambda folder: _link(link, folder, options.patience),
     )
 
 
-def _link(arguments: Sequence[str], folder: Path) -> None:
-    run_compiler(arguments, folder, "the model's library")
+def _link(arguments: Sequence[str], folder: Path, patience: float) -> None:
+    run_compiler(arguments, folder, "the model's library", patience)
 
 
-def run_compiler(arguments: Sequence[str], folder: Path, what: str) -> str:
+def _escape(path: str) -> str:
+    """A path as files of arguments spell it, where a backslash speaks even between quotes."""
+    return re.sub(r"""([\s'"\\])""", r"\\\1", path)
+
+
+def run_compiler(arguments: Sequence[str], folder: Path, what: str, patience: float) -> str:
     """Run a compiler and return its messages; BuildError with the first errors if it fails."""
-    result = execute(arguments, folder)
+    result = execute(arguments, folder, patience)
     if result.returncode == 0:
         return result.stderr
     lines = (result.stderr + result.stdout).splitlines()
@@ -229,20 +244,4 @@ def run_compiler(arguments: Sequence[str], folder: Path, what: str) -> str:
         f"{what} was refused by {arguments[0]} (exit status {result.returncode}); run "
         "`polyc doctor`, or try another compiler with POLYC_CC:\n  "
         + "\n  ".join(errors[:_ERROR_LINES])
-    )
-
-
-def execute(
-    arguments: Sequence[str], folder: Path | None = None
-) -> subprocess.CompletedProcess[str]:
-    """Run a command in a folder, its messages in English."""
-    environment = {**os.environ, "LC_ALL": "C"}
-    return subprocess.run(
-        arguments,
-        cwd=folder,
-        env=environment,
-        capture_output=True,
-        text=True,
-        errors="replace",
-        check=False,
     )

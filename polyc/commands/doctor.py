@@ -46,7 +46,7 @@ class Check:
 
 def examine(options: Options) -> list[Check]:
     """All checks, in order."""
-    target = detect_target(options.cc)
+    target = detect_target(options.cc, options.patience)
     return [
         _compiler(options),
         _build(target, options),
@@ -66,7 +66,7 @@ def measure(options: Options) -> Path:
     from polyc.target.measure import measure_rates
     from polyc.target.rates import write_rates
 
-    target = detect_target(options.cc)
+    target = detect_target(options.cc, options.patience)
     rates = measure_rates(target, options)
     try:
         return write_rates(options.cache_dir, target, rates)
@@ -79,7 +79,7 @@ def measure(options: Options) -> Path:
 
 def _compiler(options: Options) -> Check:
     try:
-        compiler = find_compiler(options.cc)
+        compiler = find_compiler(options.cc, options.patience)
     except PolycError as error:
         return Check("compiler", False, options.cc, str(error))
     return Check("compiler", True, f"{' '.join(compiler.command)}: {compiler.banner}")
@@ -145,7 +145,7 @@ def _cuda(options: Options) -> Iterator[Check]:
 def _nvcc(options: Options) -> Check:
     """The compiler, and whether it and the host compiler behind it build the runtime."""
     try:
-        nvcc = find_nvcc(options.nvcc)
+        nvcc = find_nvcc(options.nvcc, options.patience)
         with tempfile.TemporaryDirectory(prefix="polyc-") as folder:
             chosen = replace(options, emulated=False)
             recipe = cuda_recipe(PORTABLE, chosen)

@@ -3,15 +3,14 @@
 from __future__ import annotations
 
 import contextlib
-import os
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from polyc.errors import BuildError, RuntimeFailure
+from polyc.build.load import open_library
+from polyc.errors import RuntimeFailure
 from polyc.target.machine import available_cores
 
 DECLARATIONS = """
@@ -143,20 +142,12 @@ class CudaLibrary:
         self.check(self.functions.polyc_follow(self.pointer(stream), self.pointer(other)))
 
 
-def open_cuda_library(file: Path, model: str, emulated: bool, nodes: Sequence[str]) -> CudaLibrary:
+def open_cuda_library(
+    content: bytes, model: str, emulated: bool, nodes: Sequence[str]
+) -> CudaLibrary:
     """Open a built model; no driver is needed for that. BuildError if it is refused."""
-    import cffi
-
-    ffi = cffi.FFI()
-    ffi.cdef(DECLARATIONS)
-    try:
-        # It stays: arrays that other libraries hold are given back by its functions.
-        library = ffi.dlopen(str(file.resolve()), os.RTLD_NOW | os.RTLD_NODELETE)
-    except OSError as error:
-        raise BuildError(
-            f"library of model {model!r} cannot be loaded: {error}; compile it again on this "
-            "machine"
-        ) from error
+    # It stays: arrays that other libraries hold are given back by its functions.
+    library = open_library(content, model, DECLARATIONS, stays=True)
     if emulated:
-        library.polyc_emulator_set(_EMULATOR_SEED, available_cores())
-    return CudaLibrary(ffi, library, model, emulated, nodes)
+        library.functions.polyc_emulator_set(_EMULATOR_SEED, available_cores())
+    return CudaLibrary(library.ffi, library.functions, model, emulated, nodes)

@@ -6,14 +6,11 @@ import statistics
 import weakref
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from polyc.build.bundle import Manifest
-from polyc.build.load import read_weights
-from polyc.build.toolchain import LIBRARY_FILE
+from polyc.build.bundle import Bundle
 from polyc.cuda.array import DeviceArray
 from polyc.cuda.calls import Argument, allocate, bind_inputs, bind_outputs, find_device
 from polyc.cuda.library import CudaLibrary, open_cuda_library
@@ -42,11 +39,12 @@ class CudaModel(CompiledModel):
     call waits. The constants are uploaded once, at the first call on a device.
     """
 
-    def __init__(self, folder: Path, manifest: Manifest) -> None:
-        super().__init__(folder, manifest)
+    def __init__(self, bundle: Bundle) -> None:
+        super().__init__(bundle)
+        manifest = bundle.manifest
         nodes = [", ".join(origin) or kernel for kernel, origin in manifest.launches]
         emulated = manifest.platform == "emulated"
-        self._library = open_cuda_library(folder / LIBRARY_FILE, self.name, emulated, nodes)
+        self._library = open_cuda_library(bundle.library, self.name, emulated, nodes)
         self._devices: dict[int, _Device] = {}
 
     def __call__(self, *arrays: Any, out: Any = None, stream: Any = None, **named: Any) -> Any:
@@ -171,8 +169,7 @@ class CudaModel(CompiledModel):
         """The model on the current device, with its constants there."""
         number = self._library.current_device()
         if number not in self._devices:
-            constants = np.empty(self.weights_bytes, np.uint8)
-            read_weights(self._folder, self._manifest, constants)
+            constants = self._bundle.weights
             weights = DeviceArray(self._library, constants.shape, constants.dtype, stream)
             self._library.upload(weights.address, constants, stream)
             self._library.synchronise(stream)

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from polyc.build.bundle import Manifest
+from polyc.build.manifest import Manifest
 from polyc.cuda.array import DeviceArray
 from polyc.cuda.calls import Argument
 from polyc.cuda.library import CudaLibrary

@@ -14,8 +14,10 @@ from typing import Any
 
 import numpy as np
 
-from polyc.build.bundle import make_manifest, write_bundle, write_weights
+from polyc.build.bundle import Bundle
 from polyc.build.cache import open_cache
+from polyc.build.manifest import make_manifest
+from polyc.build.pages import allocate_pages
 from polyc.build.runtime_files import find_runtime, read_exact_runtime
 from polyc.build.toolchain import (
     LIBRARY_FILE,
@@ -79,8 +81,8 @@ class Built:
     compiled: Compiled
 
 
-def build_exact(model: Any, target: Target, options: Options, folder: Path) -> Built:
-    """Compile a model for the exact run, into an empty folder.
+def build_exact(model: Any, target: Target, options: Options) -> Built:
+    """Compile a model for the exact run.
 
     Raises what `polyc.compile` raises for a model that is not compiled ahead, and BuildError
     without a C++ compiler.
@@ -109,16 +111,16 @@ def build_exact(model: Any, target: Target, options: Options, folder: Path) -> B
         features=target.features,
         flags=target.flags,
     )
-    write_weights(folder, program, plan)
-    write_bundle(folder, manifest, library, {})
-    ffi, loaded = _load(folder / LIBRARY_FILE, declare_reference(len(units)) + _DECLARE_CHOICE)
-    functions = [getattr(loaded, f"pc_reference_{k}") for k in range(len(units))]
+    bundle = Bundle(manifest, {LIBRARY_FILE: library.read_bytes()}, allocate_pages(0), "")
+    declarations = declare_reference(len(units)) + _DECLARE_CHOICE
+    tested = FieldModel(bundle, program, plan, field, declarations)
+    functions = [getattr(tested.functions, f"pc_reference_{k}") for k in range(len(units))]
     constants = {n: encode(a.value, field) for n, a in compiled.lowered.arrays.items()
                  if a.value is not None}  # fmt: skip
     return Built(
-        FieldModel(folder, manifest, program, plan, field),
-        Reference(compiled.lowered, constants, functions, ffi),
-        loaded.pc_choose,
+        tested,
+        Reference(compiled.lowered, constants, functions, tested.ffi),
+        tested.functions.pc_choose,
         field,
         compiled,
     )
@@ -154,7 +156,7 @@ def _build(texts: Mapping[str, str], target: Target, options: Options) -> Path:
 def _recipe(target: Target, options: Options) -> Recipe:
     """C++ in the field, but for the driver."""
     plain = c_recipe(target, options)
-    compiler = find_compiler(options.cc)
+    compiler = find_compiler(options.cc, options.patience)
     runtime = find_runtime()
     command = (*compiler.command, *FLAGS, *target.flags)
 
@@ -164,7 +166,7 @@ def _recipe(target: Target, options: Options) -> Recipe:
             return
         includes = ["-I", str(runtime / "exact"), "-I", str(runtime)]
         arguments = [*command, *includes, "-c", plain.unit_file, "-o", OBJECT_FILE]
-        run_compiler(arguments, folder, f"file {name!r} of the exact run")
+        run_compiler(arguments, folder, f"file {name!r} of the exact run", options.patience)
 
     return replace(
         plain,
@@ -172,11 +174,3 @@ def _recipe(target: Target, options: Options) -> Recipe:
         headers={**plain.headers, **read_exact_runtime()},
         compile=compile,
     )
-
-
-def _load(library: Path, declarations: str) -> tuple[Any, Any]:
-    import cffi
-
-    ffi = cffi.FFI()
-    ffi.cdef(declarations)
-    return ffi, ffi.dlopen(str(library))

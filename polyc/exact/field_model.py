@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from polyc.build.bundle import Manifest
+from polyc.build.bundle import Bundle
 from polyc.codegen.program import Program
 from polyc.cpu_model import CpuModel, Variant
 from polyc.exact.field import Field, bits_of, encode
@@ -23,12 +22,13 @@ class FieldModel(CpuModel):
     """
 
     def __init__(
-        self, folder: Path, manifest: Manifest, program: Program, plan: Plan, field: Field
+        self, bundle: Bundle, program: Program, plan: Plan, field: Field, declarations: str
     ) -> None:
-        super().__init__(folder, manifest)
+        """`declarations` are those of functions in its library that are not every model's."""
+        super().__init__(bundle, declarations)
         self.faults: list[str] = []
         self._rng = np.random.default_rng(0)
-        stored = np.zeros(manifest.weights_bytes, np.uint8)
+        stored = np.zeros(bundle.manifest.weights_bytes, np.uint8)
         for name, offset in plan.constants.items():
             value = program.arrays[name].value
             assert value is not None
@@ -37,6 +37,15 @@ class FieldModel(CpuModel):
         self._guarded_weights = guard(stored, self._rng)
         self._weights = self._view(self._guarded_weights.array)
         self._own_weights = stored
+
+    @property
+    def ffi(self) -> Any:
+        return self._ffi
+
+    @property
+    def functions(self) -> Any:
+        """Those of the library."""
+        return self._library
 
     def execute(self, variant: Variant, arrays: Sequence[np.ndarray], function: Any = None) -> None:
         """A call on copies of the arrays, each between two strips that nobody may touch."""

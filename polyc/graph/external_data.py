@@ -2,20 +2,23 @@
 
 A tensor's data lies inside the model file or in a second file that the tensor names. Either way
 the declared shape is only a claim: it is checked, in integers that cannot overflow, before any
-memory is asked for, and a second file is opened only inside the model's own folder.
+memory is asked for, and a second file is opened only inside the model's own folder, and only if it
+is a regular one (`files/external.py`, `files/regular.py`).
 """
 
 from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from pathlib import Path, PurePosixPath, PureWindowsPath
+from pathlib import Path
 
 import numpy as np
 import onnx
 from onnx import TensorProto, numpy_helper
 
 from polyc.errors import InvalidModel, UnsupportedOp
+from polyc.files.external import locate
+from polyc.files.regular import fill, identify, opened
 
 MAX_BYTES = 2**40
 """The largest tensor that is believed: more than any machine that compiles models can hold."""
@@ -129,7 +132,7 @@ def _read_external(proto: TensorProto, folder: Path | None, size: int, owner: st
             "has no folder; give the path of the model, or load the data into it first"
         )
     entries = {entry.key: entry.value for entry in proto.external_data}
-    path = _locate(entries.get("location", ""), folder, owner)
+    path = locate(entries.get("location", ""), folder, owner)
     offset = _number(entries.get("offset", "0"), "offset", owner)
     length = _number(entries.get("length", str(size)), "length", owner)
     if length != size:
@@ -137,38 +140,17 @@ def _read_external(proto: TensorProto, folder: Path | None, size: int, owner: st
             f"{owner} names {length} bytes of {path.name!r}, but its type and shape take {size}; "
             "export the model again"
         )
-    try:
-        with path.open("rb") as file:
-            present = file.seek(0, 2)
-            if offset + size > present:
-                raise InvalidModel(
-                    f"{owner} needs bytes {offset} to {offset + size} of {path.name!r}, which has "
-                    f"{present}; the file is cut short: fetch it again"
-                )
-            file.seek(offset)
-            return file.read(size)
-    except OSError as error:
-        raise InvalidModel(f"{owner}: cannot read {path.name!r}: {error}") from error
-
-
-def _locate(location: str, folder: Path, owner: str) -> Path:
-    """The file that `location` names, once it is known to lie inside `folder`."""
-    refused = InvalidModel(
-        f"{owner} has its data in {location[:200]!r}, which is not a file inside the model's "
-        "folder; put the file there and name it by a relative path without '..'"
-    )
-    # Both kinds of path are asked, so that a model is refused alike on every system.
-    kinds = (PurePosixPath(location), PureWindowsPath(location))
-    if not location or any(kind.anchor or ".." in kind.parts for kind in kinds):
-        raise refused
-    try:
-        path = (folder / location).resolve(strict=True)
-        # A pipe or a device has no end: only a plain file is opened.
-        if not path.is_relative_to(folder.resolve()) or not path.is_file():
-            raise refused
-    except (OSError, ValueError, RuntimeError) as error:
-        raise refused from error
-    return path
+    with opened(path, f"{owner}: its data in", follow=False) as stream:
+        present = identify(stream).size
+        if offset + size > present:
+            raise InvalidModel(
+                f"{owner} needs bytes {offset} to {offset + size} of {path.name!r}, which has "
+                f"{present}; the file is cut short: fetch it again"
+            )
+        stream.seek(offset)
+        data = bytearray(size)
+        fill(memoryview(data), stream)
+        return bytes(data)
 
 
 def _number(text: str, field: str, owner: str) -> int:

@@ -17,6 +17,8 @@ import onnx
 from onnx import GraphProto, ModelProto, inliner, numpy_helper
 
 from polyc.errors import InvalidModel, NeedsValues, PolycError
+from polyc.files.model_file import ModelFile, read_model_file
+from polyc.files.regular import LIMIT
 from polyc.graph.external_data import read_sparse, read_tensor
 from polyc.graph.fix_sizes import fix_tensor
 from polyc.graph.infer import infer_graph
@@ -43,14 +45,11 @@ from polyc.graph.onnx_nodes import (
 from polyc.graph.upgrade import Context, is_newest_form, upgrade_nodes
 from polyc.sizes import Extent
 
-MAX_PROTOBUF_BYTES = 2**31 - 1
-"""The limit of the protobuf format itself."""
-
 SMALL_ELEMENTS = 1024
 """Integer constants up to this size stay in the skeleton, where they may be shapes."""
 
 
-Source = str | os.PathLike[str] | bytes | ModelProto
+Source = str | os.PathLike[str] | bytes | ModelProto | ModelFile
 
 
 @dataclass(frozen=True)
@@ -68,7 +67,7 @@ class UntypedModel:
 
 
 def import_onnx(source: Source, sizes: Mapping[str, Extent] | None = None) -> Graph:
-    """Read a model: path, serialised bytes, or ModelProto -> Graph in newest operator forms.
+    """Read a model: path, file, bytes, or ModelProto -> Graph in newest operator forms.
 
     Initialisers are constants, also where the model lists them as inputs with a default value. A
     named dimension becomes a symbol, an unknown one a fresh symbol such as "x_d0"; `sizes` are the
@@ -109,6 +108,9 @@ def read_model(source: Source) -> UntypedModel:
     nodes = tuple(read_node(n, i, folder) for i, n in enumerate(flat.graph.node))
     nodes = _upgrade(nodes, opset, flat)
 
+    if isinstance(source, ModelFile):
+        source.check_others()  # all that lies outside of the file has been read by now
+
     # 4. Constant nodes leave last: functions and the upgrade bring new ones.
     fresh = [constant_tensor(n) for n in nodes if is_constant(n)]
     return UntypedModel(
@@ -120,22 +122,18 @@ def read_model(source: Source) -> UntypedModel:
     )
 
 
-def _parse(source: str | os.PathLike[str] | bytes | ModelProto) -> tuple[ModelProto, Path | None]:
+def _parse(source: Source) -> tuple[ModelProto, Path | None]:
     """The model, and the folder of its external data where it has one."""
     if isinstance(source, ModelProto):
         return source, None
-    if not isinstance(source, str | os.PathLike | bytes):
+    if not isinstance(source, str | os.PathLike | bytes | ModelFile):
         kind = type(source).__name__
         raise InvalidModel(f"a {kind} is no model; give a path, bytes or an onnx.ModelProto")
     folder = None
-    try:
-        if not isinstance(source, bytes):
-            path = Path(source)
-            folder = path.parent
-            _check_size(path.stat().st_size)
-            source = path.read_bytes()
-    except (OSError, ValueError) as error:
-        raise InvalidModel(f"the model cannot be read: {error}; check the path") from error
+    if isinstance(source, ModelFile):
+        folder, source = source.path.parent, source.read()
+    elif not isinstance(source, bytes):
+        folder, source = Path(source).parent, read_model_file(Path(source))
     _check_size(len(source))
     try:
         return ModelProto.FromString(source), folder
@@ -144,10 +142,10 @@ def _parse(source: str | os.PathLike[str] | bytes | ModelProto) -> tuple[ModelPr
 
 
 def _check_size(size: int) -> None:
-    if size > MAX_PROTOBUF_BYTES:
+    if size > LIMIT:
         raise InvalidModel(
-            f"the model has {size} bytes, but the format ends at {MAX_PROTOBUF_BYTES}; store its "
-            "weights as external data"
+            f"the model has {size} bytes, but the format ends at {LIMIT}; store its weights as "
+            "external data"
         )
 
 

@@ -8,6 +8,8 @@ from pathlib import Path
 from typing import Any
 
 from polyc.analysis.proof import counted
+from polyc.files.regular import writing
+from polyc.files.typed_json import decode
 
 EXAMPLES = 3
 """Rewrites of one kind, and fusions refused for one reason, that the text names."""
@@ -138,24 +140,8 @@ class Report:
 
     @staticmethod
     def from_json(data: Mapping[str, Any]) -> Report:
-        """The report that `to_json` wrote."""
-        values = dict(data)
-        values["kernels"] = tuple(
-            KernelRow(
-                **{
-                    **k,
-                    "nodes": tuple(k["nodes"]),
-                    "operators": tuple(k["operators"]),
-                    "functions": tuple(DeviceFunction(**f) for f in k["functions"]),
-                }
-            )
-            for k in data["kernels"]
-        )
-        values["fallbacks"] = tuple(Fallback(**f) for f in data["fallbacks"])
-        values["not_fused"] = tuple(NotFused(**n) for n in data["not_fused"])
-        for name in ("rewrites", "schedule_fallbacks", "proven"):
-            values[name] = tuple(data[name])
-        return Report(**values)
+        """The report that `to_json` wrote; ValueError for anything else."""
+        return decode(Report, data, "report")
 
     def facts(self, examples: int | None = None) -> list[tuple[str, str]]:
         """What stands around the table of kernels: (what, value); `examples` cuts long lists."""
@@ -211,10 +197,14 @@ class Report:
         return print_report(self)
 
     def to_html(self, path: str | Path) -> None:
-        """Write the report as one self-contained page; every text is escaped."""
+        """Write the report as one self-contained page; every text is escaped.
+
+        Raises BuildError if the file cannot be written.
+        """
         from polyc.report.page import print_page
 
-        Path(path).write_text(print_page(self), encoding="utf-8")
+        with writing(path, "the report"):
+            Path(path).write_text(print_page(self), encoding="utf-8")
 
 
 def _grouped(

@@ -15,7 +15,7 @@ import numpy as np
 
 from polyc.build.toolchain import Compiler, find_compiler
 from polyc.errors import BuildError, UnsupportedOp
-from polyc.options import default_cache_dir
+from polyc.options import PATIENCE, default_cache_dir
 from polyc.target.rates import Rates, estimate_rates, read_rates
 
 KIB = 1024
@@ -108,15 +108,15 @@ _AVX512 = replace(
 NAMED = {"avx512": _AVX512, "avx2": _AVX2, "baseline": _BASELINE}
 
 
-def detect_target(cc: str = "gcc") -> Target:
-    """This machine, with flags that the compiler `cc` knows; never fails.
+def detect_target(cc: str = "gcc", patience: float = PATIENCE) -> Target:
+    """This machine, with flags that the compiler `cc` knows.
 
-    Without archspec's knowledge of the CPU, or without a compiler, the best named target that the
-    CPU can run stands in. Rates are those that `polyc doctor --measure` left in the cache folder,
-    or else estimates.
+    patience: seconds to wait for the compiler's answer. Without archspec's knowledge of the CPU, or
+    without a compiler, the best named target that the CPU can run stands in. Rates are those that
+    `polyc doctor --measure` left in the cache folder, or else estimates.
     """
     nearest = _nearest(host_features())
-    known = _archspec_flags(cc)
+    known = _archspec_flags(cc, patience)
     flags, features = known or (nearest.flags, nearest.features)
     if nearest.isa == "avx512" and known:
         flags = (*flags, _WIDE)
@@ -171,12 +171,12 @@ def _generic() -> Target:
     return replace(_BASELINE, registers=32, flags=("-mcpu=native",), features=())
 
 
-def _archspec_flags(cc: str) -> tuple[tuple[str, ...], tuple[str, ...]] | None:
+def _archspec_flags(cc: str, patience: float) -> tuple[tuple[str, ...], tuple[str, ...]] | None:
     """Compiler flags and required features for this CPU, or None if either side is unknown."""
     try:
         import archspec.cpu
 
-        compiler: Compiler = find_compiler(cc)
+        compiler: Compiler = find_compiler(cc, patience)
         host = archspec.cpu.host()
         flags = host.optimization_flags(compiler.kind, compiler.version).split()
     except (ImportError, BuildError):

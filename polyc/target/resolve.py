@@ -21,9 +21,9 @@ def resolve_target(target: str | Target | CudaTarget, options: Options) -> Targe
     if isinstance(target, Target | CudaTarget):
         return target
     if target == "auto":
-        return _find_gpu(options) or detect_target(options.cc)
+        return _find_gpu(options) or detect_target(options.cc, options.patience)
     if target == "cpu":
-        return detect_target(options.cc)
+        return detect_target(options.cc, options.patience)
     if target == CUDA:
         devices = () if options.emulated else ask_driver().devices
         return devices[0] if devices else PORTABLE
@@ -43,7 +43,7 @@ def _find_gpu(options: Options) -> CudaTarget | None:
     if not devices:
         return None
     try:
-        find_nvcc(options.nvcc)
+        find_nvcc(options.nvcc, options.patience)
     except BuildError:
         return None
     return devices[0]

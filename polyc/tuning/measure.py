@@ -95,7 +95,8 @@ class Workbench:
         sources = {k.file: k.source for k in compiled.kernels}
         sources[DRIVER_FILE] = print_driver(program, plan, range(1, len(launches)))
         library = build_library(sources, self.target, self.options, self.cache)
-        ffi, functions = open_library(library, "tuned")
+        opened = open_library(library.read_bytes(), "tuned")
+        ffi, functions = opened.ffi, opened.functions
         seconds = ffi.new("double[]", len(launches))
         self._fill_arena(one.key, program, plan)
         constants = self._place_constants(program, plan)

@@ -11,8 +11,9 @@ from pathlib import Path
 
 import pytest
 
-from polyc.build.cache import CHECKSUMS, Cache, digest, is_intact, open_cache
+from polyc.build.cache import Cache, digest, open_cache
 from polyc.errors import BuildError
+from polyc.files.table import TABLE_FILE
 from tests.programs import options
 
 
@@ -39,7 +40,7 @@ def test_made_once_then_found(tmp_path):
 def test_a_damaged_entry_is_made_again(tmp_path, damage):
     cache, calls = Cache(tmp_path), []
     entry = cache.fetch("objects", "abc", writer("whole", calls))
-    file, sums = entry / "deep" / "file", entry / CHECKSUMS
+    file, sums = entry / "deep" / "file", entry / TABLE_FILE
     match damage:
         case "change":
             file.write_text("w_ole")
@@ -51,7 +52,6 @@ def test_a_damaged_entry_is_made_again(tmp_path, damage):
             sums.unlink()
         case "garbage":
             sums.write_text('["not", "a table"]')
-    assert not is_intact(entry)
     assert cache.find("objects", "abc") is None
     again = cache.fetch("objects", "abc", writer("whole", calls))
     assert (again / "deep" / "file").read_text() == "whole"
@@ -104,7 +104,7 @@ def test_pruning_drops_the_least_recently_used(tmp_path):
     cache, calls = Cache(tmp_path), []
     for age, key in enumerate(["a1", "b2", "c3"]):
         entry = cache.fetch("objects", key, writer("x" * 1000, calls))
-        os.utime(entry / CHECKSUMS, (1000 + age, 1000 + age))
+        os.utime(entry / TABLE_FILE, (1000 + age, 1000 + age))
     assert cache.find("objects", "a1") is not None  # marks it as used
     replace(cache, limit=2500).prune()
     assert [cache.find("objects", k) is not None for k in ("a1", "b2", "c3")] == [True, False, True]
@@ -115,14 +115,21 @@ def test_pruning_drops_the_least_recently_used(tmp_path):
 def test_tidying_removes_what_killed_processes_left_and_rests(tmp_path):
     cache = Cache(tmp_path)
     kept = cache.fetch("objects", "abc", writer("x", []))
-    drafts = [kept.parent / name for name in ("abc-young", "abc-old")]
-    for draft in drafts:
-        draft.mkdir()
-    os.utime(drafts[1], (1000, 1000))
-    cache.tidy()
-    assert [d.exists() for d in (kept, *drafts)] == [True, True, False]
+    left, at_work = tmp_path / "objects" / "ab" / "draft-1", tmp_path / "models" / "00" / "draft-2"
+    for draft in (left, at_work):
+        draft.mkdir(parents=True)
+    with cache._lock("models", "00"):  # as another process that is at work there
+        cache.tidy()
+    assert [d.exists() for d in (kept, left, at_work)] == [True, False, True]
     replace(cache, limit=0).tidy()  # too soon after the last time
     assert kept.exists()
+
+
+def test_whoever_makes_an_entry_sweeps_up_first(tmp_path):
+    left = tmp_path / "objects" / "ab" / "draft-1"
+    left.mkdir(parents=True)
+    Cache(tmp_path).fetch("objects", "abc", writer("x", []))
+    assert not left.exists()
 
 
 def test_a_cache_that_cannot_be_written_gives_way_to_a_temporary_one(tmp_path):

@@ -110,15 +110,19 @@ def test_only_an_export_is_replaced(monkeypatch, tmp_path):
     place = tmp_path / "place"
     place.mkdir()
     model.export(place)
-    (place / "build").mkdir()
     model.export(place)
-    assert not (place / "build").exists()
+    (place / "build").mkdir()
+    with pytest.raises(InvalidModel, match=r"holds 'build', which polyc did not write.*make clean"):
+        model.export(place)
+    assert (place / "build").is_dir()
+    with pytest.raises(InvalidModel, match="holds a 'exported model'"):
+        model.save(place)
     (tmp_path / "mine").mkdir()
     (tmp_path / "mine" / "precious").write_text("keep")
-    with pytest.raises(InvalidModel, match="is not an exported model"):
+    with pytest.raises(InvalidModel, match="is no exported model that polyc wrote"):
         model.export(tmp_path / "mine")
     assert (tmp_path / "mine" / "precious").read_text() == "keep"
-    with pytest.raises(InvalidModel, match="is not an exported model"):
+    with pytest.raises(InvalidModel, match=r"is no exported model that polyc wrote.*it is a file"):
         model.export(tmp_path / "mine" / "precious")
 
 

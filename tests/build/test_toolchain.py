@@ -37,10 +37,10 @@ def counting(monkeypatch) -> list[list[str]]:
     runs: list[list[str]] = []
     execute = toolchain.execute
 
-    def record(arguments, folder=None):
+    def record(arguments, folder, patience):
         if "--version" not in arguments:
             runs.append(list(arguments))
-        return execute(arguments, folder)
+        return execute(arguments, folder, patience)
 
     monkeypatch.setattr(toolchain, "execute", record)
     return runs

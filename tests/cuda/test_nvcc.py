@@ -94,9 +94,9 @@ def test_objects_are_cached_by_content(monkeypatch, pipeline, tmp_path):
     runs = []
     execute = toolchain.execute
 
-    def record(arguments, folder=None):
+    def record(arguments, folder, patience):
         runs.append(arguments)
-        return execute(arguments, folder)
+        return execute(arguments, folder, patience)
 
     monkeypatch.setattr(toolchain, "execute", record)
     polyc.compile(graph("a"), target="cuda:sm_80", options=options(tmp_path))

@@ -46,7 +46,7 @@ def test_without_a_compiler_the_nearest_named_target_stands_in():
 )
 def test_the_widest_isa_that_the_cpu_has_is_chosen(monkeypatch, features, isa):
     monkeypatch.setattr(machine, "host_features", lambda: features)
-    monkeypatch.setattr(machine, "_archspec_flags", lambda cc: None)
+    monkeypatch.setattr(machine, "_archspec_flags", lambda *_: None)
     monkeypatch.setattr(os, "uname", lambda: os.uname_result(("Linux", "h", "6", "v", "x86_64")))
     assert detect_target().isa == isa
 

@@ -18,7 +18,7 @@ HERE = CudaTarget.named("sm_90a")
 def gpu(monkeypatch):
     """A machine with a GPU and nvcc."""
     monkeypatch.setattr(resolve, "ask_driver", lambda: Driver(13000, (HERE,)))
-    monkeypatch.setattr(resolve, "find_nvcc", lambda command: None)
+    monkeypatch.setattr(resolve, "find_nvcc", lambda *_: None)
 
 
 @pytest.fixture
@@ -51,7 +51,7 @@ def test_the_gpu_that_is_here(gpu):
 
 
 def test_a_gpu_without_a_compiler_for_it_is_not_taken(gpu, monkeypatch):
-    def missing(command):
+    def missing(*_):
         raise BuildError("none")
 
     monkeypatch.setattr(resolve, "find_nvcc", missing)

@@ -1,0 +1,67 @@
+"""Running a compiler: its messages in English, with a limit of time, and nothing left behind."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import signal
+import subprocess
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+
+from polyc.errors import BuildError
+from polyc.files.waiting import wait_for
+
+
+def execute(
+    arguments: Sequence[str], folder: Path | None, patience: float
+) -> subprocess.CompletedProcess[str]:
+    """Run a command in a folder; BuildError if it cannot be run, or takes over `patience` s."""
+    try:
+        process = subprocess.Popen(
+            arguments,
+            cwd=folder,
+            env={**os.environ, "LC_ALL": "C"},
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            text=True,
+            errors="replace",
+        )
+    except (OSError, ValueError) as error:
+        raise BuildError(
+            f"compiler {arguments[0]} cannot be run: {error}; set POLYC_CC, or POLYC_NVCC for "
+            "CUDA, to another one"
+        ) from error
+    told = "", ""
+
+    def attempt(seconds: float) -> bool:
+        nonlocal told
+        try:
+            told = process.communicate(timeout=seconds)
+        except subprocess.TimeoutExpired:
+            return False
+        return True
+
+    with process:
+        try:
+            wait_for(attempt, lambda: f"compiler {' '.join(arguments)[:200]}", patience)
+        except BaseException:
+            _end(process.pid)
+            raise
+    return subprocess.CompletedProcess(arguments, process.returncode, *told)
+
+
+def _end(process: int) -> None:
+    """End a process and what it has started: gcc is a driver of others, which hold its output."""
+    for number in [*_list_descendants(process), process]:
+        with contextlib.suppress(ProcessLookupError):
+            os.kill(number, signal.SIGKILL)
+
+
+def _list_descendants(process: int) -> Iterator[int]:
+    with contextlib.suppress(OSError):
+        for task in Path(f"/proc/{process}/task").iterdir():
+            for child in map(int, (task / "children").read_text(encoding="ascii").split()):
+                yield from _list_descendants(child)
+                yield child

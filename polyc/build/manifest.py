@@ -1,0 +1,214 @@
+"""What must be known to run a bundle, or to compile its sources again; as JSON on disk."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+from polyc.element_types import COMPILED
+from polyc.files.typed_json import decode
+from polyc.options import MAX_THREADS
+from polyc.report.report import Report
+from polyc.sizes import ADDRESS_LIMIT, Extent, Size, SizeRange
+from polyc.spec import TensorSpec
+from polyc.states import State
+
+if TYPE_CHECKING:
+    from polyc.codegen.program import Program
+    from polyc.memory.plan import Plan
+
+FORMAT = 6
+PLATFORMS = ("cpu", "cuda", "emulated")
+
+
+@dataclass(frozen=True)
+class Manifest:
+    """What must be known to run a bundle, or to compile its sources again.
+
+    `platform`: "cpu", "cuda" or "emulated"; `arena_bytes`: of what a call works in; `features`:
+    what the CPU must have; `flags`: those of the compiler that say for what machine it is;
+    `launches`: the kernel and the graph nodes of each launch; `fallible`: the positions of those
+    that may meet an index out of range; `consulted`: the tuned parameters that were asked for, as
+    they were found (`tuning.store.spell_choices`): with others this is another model. `sizes`:
+    those that are known only at run time, as a call is told them; `shapes`: those of the outputs;
+    `states`: what is kept across calls.
+    """
+
+    name: str
+    inputs: tuple[TensorSpec, ...]
+    outputs: tuple[TensorSpec, ...]
+    arena_bytes: int
+    weights_bytes: int
+    threads: int
+    features: tuple[str, ...]
+    flags: tuple[str, ...]
+    launches: tuple[tuple[str, tuple[str, ...]], ...]
+    report: Report
+    consulted: Mapping[str, str] = field(default_factory=dict)
+    platform: str = "cpu"
+    fallible: tuple[int, ...] = ()
+    sizes: tuple[SizeRange, ...] = ()
+    shapes: tuple[tuple[Extent, ...], ...] = ()
+    states: tuple[State, ...] = ()
+
+    @property
+    def workspace_bytes(self) -> int:
+        """What a call on a GPU works in: the arena, and an int for each launch."""
+        return self.arena_bytes + 4 * len(self.launches)
+
+    def to_json(self) -> dict[str, Any]:
+        return {
+            "format": FORMAT,
+            "name": self.name,
+            "inputs": [_spec_to_json(s) for s in self.inputs],
+            "outputs": [_spec_to_json(s) for s in self.outputs],
+            "arena_bytes": self.arena_bytes,
+            "weights_bytes": self.weights_bytes,
+            "threads": self.threads,
+            "features": list(self.features),
+            "flags": list(self.flags),
+            "launches": [[kernel, list(origin)] for kernel, origin in self.launches],
+            "report": self.report.to_json(),
+            "consulted": dict(self.consulted),
+            "platform": self.platform,
+            "fallible": list(self.fallible),
+            "sizes": [_size_to_json(s) for s in self.sizes],
+            "shapes": [[_extent_to_json(d) for d in shape] for shape in self.shapes],
+            "states": [[s.input, s.output, s.axis, s.capacity, s.in_place] for s in self.states],
+        }
+
+    @staticmethod
+    def from_json(data: Mapping[str, Any]) -> Manifest:
+        """The inverse of `to_json`; ValueError or KeyError for what it cannot have written."""
+        made = Manifest(
+            decode(str, data["name"], "name"),
+            _specs_from_json(data["inputs"]),
+            _specs_from_json(data["outputs"]),
+            decode(int, data["arena_bytes"], "arena_bytes"),
+            decode(int, data["weights_bytes"], "weights_bytes"),
+            decode(int, data["threads"], "threads"),
+            decode(tuple[str, ...], data["features"], "features"),
+            decode(tuple[str, ...], data["flags"], "flags"),
+            decode(tuple[tuple[str, tuple[str, ...]], ...], data["launches"], "launches"),
+            decode(Report, data["report"], "report"),
+            decode(Mapping[str, str], data["consulted"], "consulted"),  # type: ignore[type-abstract]
+            decode(str, data["platform"], "platform"),
+            decode(tuple[int, ...], data["fallible"], "fallible"),
+            tuple(map(_size_from_json, decode(tuple[_SIZE, ...], data["sizes"], "sizes"))),
+            tuple(
+                tuple(map(_extent_from_json, shape))
+                for shape in decode(tuple[tuple[_EXTENT, ...], ...], data["shapes"], "shapes")
+            ),
+            tuple(State(*s) for s in decode(tuple[_STATE, ...], data["states"], "states")),
+        )
+        _check(made)
+        return made
+
+
+def make_manifest(
+    program: Program,
+    plan: Plan,
+    report: Report,
+    consulted: Mapping[str, str],
+    **machine: Any,
+) -> Manifest:
+    """The manifest of a planned program; `machine` are its fields that say where it runs."""
+    names: dict[str, Extent] = {s.name: Size.of(s.shown) for s in program.sizes}
+
+    def shown(extent: Extent) -> Extent:
+        return extent.at(names) if isinstance(extent, Size) else extent
+
+    shapes = [tuple(map(shown, program.arrays[n].storage.shape)) for _, n in program.outputs]
+    sizes = [
+        SizeRange(s.shown, s.lower, s.upper, s.hint, None if s.next is None else shown(s.next))
+        for s in program.sizes
+    ]
+    return Manifest(
+        name=program.name,
+        inputs=tuple(spec for spec, _ in program.inputs),
+        outputs=tuple(spec for spec, _ in program.outputs),
+        sizes=tuple(sizes),
+        shapes=tuple(shapes),
+        states=program.states,
+        arena_bytes=plan.arena_bytes,
+        weights_bytes=plan.weights_bytes,
+        launches=tuple((launch.kernel, launch.origin) for launch in program.launches),
+        report=report,
+        consulted=consulted,
+        **machine,
+    )
+
+
+_TYPES = {dtype.name: dtype for dtype in COMPILED}
+_EXTENT = int | tuple[tuple[tuple[str, ...], int], ...]
+_SIZE = tuple[str, int, int | None, int | None, _EXTENT | None]
+_STATE = tuple[int, int, int | None, int, bool]
+
+
+def _size_to_json(size: SizeRange) -> list[Any]:
+    after = None if size.next is None else _extent_to_json(size.next)
+    return [size.name, size.lower, size.upper, size.hint, after]
+
+
+def _size_from_json(data: tuple[Any, ...]) -> SizeRange:
+    name, lower, upper, hint, after = data
+    return SizeRange(name, lower, upper, hint, None if after is None else _extent_from_json(after))
+
+
+def _extent_to_json(extent: Extent) -> Any:
+    return [[list(names), n] for names, n in extent.terms] if isinstance(extent, Size) else extent
+
+
+def _extent_from_json(data: Any) -> Extent:
+    return data if isinstance(data, int) else Size(data)
+
+
+def _spec_to_json(spec: TensorSpec) -> list[Any]:
+    return [spec.name, spec.dtype.name, list(spec.shape)]
+
+
+def _specs_from_json(data: Any) -> tuple[TensorSpec, ...]:
+    rows = decode(tuple[tuple[str, str, tuple[int | str, ...]], ...], data, "tensors")
+    return tuple(TensorSpec(name, _TYPES[dtype], shape) for name, dtype, shape in rows)
+
+
+def _check(made: Manifest) -> None:
+    """ValueError where the parts of a manifest contradict each other."""
+    known = {size.name for size in made.sizes}
+    states, last = made.states, (len(made.inputs), len(made.outputs), len(made.launches))
+    rules = {
+        "platform is none of " + ", ".join(PLATFORMS): made.platform in PLATFORMS,
+        "threads are out of range": 0 <= made.threads <= MAX_THREADS,
+        "arena_bytes is out of range": 0 <= made.arena_bytes < ADDRESS_LIMIT,
+        "weights_bytes is out of range": 0 <= made.weights_bytes < ADDRESS_LIMIT,
+        "an extent is negative": all(
+            d >= 0 for s in (*made.inputs, *made.outputs) for d in s.shape if isinstance(d, int)
+        )
+        and all(d >= 0 for shape in made.shapes for d in shape if isinstance(d, int)),
+        "shapes are not those of the outputs": len(made.shapes) == last[1],
+        "a size is not listed": all(
+            d.names <= known for shape in made.shapes for d in shape if isinstance(d, Size)
+        )
+        and all(s.next.names <= known for s in made.sizes if isinstance(s.next, Size)),
+        "a size has an empty range": all(
+            s.lower >= 0 and (s.upper is None or s.lower <= s.upper) for s in made.sizes
+        ),
+        "a state is none of the tensors": all(
+            0 <= s.input < last[0] and 0 <= s.output < last[1] for s in states
+        )
+        and all(
+            s.axis is None
+            or (0 <= s.axis < len(made.inputs[s.input].shape) and 0 <= s.capacity < ADDRESS_LIMIT)
+            for s in states
+        ),
+        "a launch that may fail is none": all(0 <= k < last[2] for k in made.fallible),
+        "the report is of other launches": len(made.report.kernels) == last[2],
+        "outputs have other ranks than their shapes": all(
+            len(spec.shape) == len(shape)
+            for spec, shape in zip(made.outputs, made.shapes, strict=False)
+        ),
+    }
+    broken = [told for told, holds in rules.items() if not holds]
+    if broken:
+        raise ValueError(broken[0])

@@ -1,0 +1,109 @@
+"""A model's file as it was when its key was computed: what is compiled is what was hashed.
+
+Between hashing a model and reading it another process may take long, and the file may be replaced:
+then the key of the new model would lead to a library of the old one, or the other way round. So
+what is read later is compared with what was hashed.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import time
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+from polyc.errors import InvalidModel
+from polyc.files.external import find_locations, locate
+from polyc.files.regular import LIMIT, Identity, identify, opened, read_whole
+
+_TICK = 20_000_000
+"""Nanoseconds within which two changes of a file may bear the same time."""
+
+
+class ModelChanged(InvalidModel):
+    """A model's file, or its external data, is no longer what its key was computed from."""
+
+    def __init__(self, path: Path) -> None:
+        super().__init__(
+            f"model file {path} changed while it was read; compile it when nothing writes to it"
+        )
+
+
+@dataclass(frozen=True)
+class External:
+    """A file of external data: its sha256, and what file that was."""
+
+    sha256: str
+    identity: Identity
+
+
+@dataclass(frozen=True)
+class ModelFile:
+    """A model on disk: the sha256 of its file, and its external data by location.
+
+    A location that is no file inside the model's folder is None: it was not opened, and whoever
+    needs it says what is wrong.
+    """
+
+    path: Path
+    sha256: str
+    others: Mapping[str, External | None]
+
+    @staticmethod
+    def examine(path: Path) -> ModelFile:
+        """Hash a model; InvalidModel if it is no regular file, or cannot be read."""
+        data = read_model_file(path)
+        others = {name: _examine_other(name, path.parent) for name in find_locations(data)}
+        return ModelFile(path, hashlib.sha256(data).hexdigest(), others)
+
+    @property
+    def parts(self) -> list[str]:
+        """What there is to hash, as text."""
+        found = [(name, one.sha256 if one else "") for name, one in sorted(self.others.items())]
+        return [self.sha256, *(text for pair in found for text in pair)]
+
+    def read(self) -> bytes:
+        """The model, serialised; ModelChanged if it is another one now."""
+        data = read_model_file(self.path)
+        if hashlib.sha256(data).hexdigest() != self.sha256:
+            raise ModelChanged(self.path)
+        return data
+
+    def check_others(self) -> None:
+        """ModelChanged if external data is not what was hashed: to be asked after it is read."""
+        for name, known in self.others.items():
+            if known is None:
+                continue
+            with opened(locate(name, self.path.parent, "the model"), "external data") as stream:
+                if identify(stream) != known.identity:
+                    raise ModelChanged(self.path)
+
+
+def read_model_file(path: Path) -> bytes:
+    """The bytes of a model; InvalidModel if it is no regular file, or larger than the format."""
+    with opened(path, "model file") as stream:
+        size = identify(stream).size
+        if size > LIMIT:
+            raise InvalidModel(
+                f"the model has {size} bytes, but the format ends at {LIMIT}; store its weights as "
+                "external data"
+            )
+        return read_whole(stream)
+
+
+def _examine_other(location: str, folder: Path) -> External | None:
+    try:
+        path = locate(location, folder, "the model")
+    except InvalidModel:
+        return None
+    with opened(path, "external data", follow=False) as stream:
+        identity = identify(stream)
+        # A change so soon after another one could not be told from it by its time.
+        while 0 <= time.time_ns() - identity.changed < _TICK:
+            time.sleep(_TICK / 1e9)
+        identity = identify(stream)
+        found = hashlib.file_digest(stream, "sha256").hexdigest()
+        if identify(stream) != identity:
+            raise ModelChanged(path)
+    return External(found, identity)

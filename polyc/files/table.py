@@ -1,0 +1,139 @@
+"""What is in a folder that polyc wrote: `CHECKSUMS`, the size and SHA-256 of each file.
+
+    {"holds": "model", "files": {"model.so": [81920, "9f86d0…"], "source/k0.c": [1203, "60303a…"]}}
+
+The table shows damage. It shows intent only to those who know its digest from elsewhere, since
+whoever can change a file can change the table as well.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path, PurePosixPath
+
+from polyc.errors import InvalidModel
+from polyc.files.folder import Folder
+from polyc.files.regular import LIMIT, fill, identify, parse_json, read_whole, reason
+
+TABLE_FILE = "CHECKSUMS"
+
+
+class Damaged(InvalidModel):
+    """A file is missing, or is not as it was written."""
+
+
+@dataclass(frozen=True)
+class Entry:
+    """A file: its bytes, and their sha256 in hexadecimal digits."""
+
+    size: int
+    sha256: str
+
+
+@dataclass(frozen=True)
+class Table:
+    """The files of a folder by their names below it; `holds` says what kind of folder it is."""
+
+    holds: str
+    files: Mapping[str, Entry]
+
+    @property
+    def digest(self) -> str:
+        """sha256 over all names, sizes and contents."""
+        rows = [[name, one.size, one.sha256] for name, one in sorted(self.files.items())]
+        return hashlib.sha256(json.dumps(rows).encode()).hexdigest()
+
+    def spell(self) -> str:
+        """The text of TABLE_FILE."""
+        files = {name: [one.size, one.sha256] for name, one in sorted(self.files.items())}
+        return json.dumps({"holds": self.holds, "files": files})
+
+    def read(self, folder: Folder, name: str) -> bytes:
+        """The contents of a file; Damaged if they are not what was written."""
+        size = self._entry(folder, name).size
+        if size > LIMIT:
+            raise Damaged(f"{folder.path / name} has {size} bytes, more than are read as one piece")
+        data = bytearray(size)
+        self.read_into(folder, name, memoryview(data))
+        return bytes(data)
+
+    def read_into(self, folder: Folder, name: str, memory: memoryview) -> None:
+        """The same, into a memory of that many bytes."""
+        entry = self._entry(folder, name)
+        try:
+            with folder.open(name) as stream:
+                size = identify(stream).size
+                if not size == entry.size == memory.nbytes:
+                    raise Damaged(f"{folder.path / name} has {size} bytes, not {entry.size}")
+                fill(memory, stream)
+        except OSError as error:
+            raise Damaged(f"{folder.path / name} cannot be read: {reason(error)}") from error
+        if hashlib.sha256(memory).hexdigest() != entry.sha256:
+            raise Damaged(f"{folder.path / name} is not as it was written")
+
+    def compare(self, folder: Folder) -> None:
+        """Damaged unless every file is there as it was written."""
+        for name, entry in self.files.items():
+            try:
+                with folder.open(name) as stream:
+                    # Size first: a cut file is found without reading it.
+                    found = identify(stream).size == entry.size and (
+                        hashlib.file_digest(stream, "sha256").hexdigest()
+                    )
+            except OSError as error:
+                raise Damaged(f"{folder.path / name} cannot be read: {reason(error)}") from error
+            if found != entry.sha256:
+                raise Damaged(f"{folder.path / name} is not as it was written")
+
+    def _entry(self, folder: Folder, name: str) -> Entry:
+        if name not in self.files:
+            raise Damaged(f"{folder.path / TABLE_FILE} lists no {name}")
+        return self.files[name]
+
+
+def write_table(folder: Path, holds: str) -> Table:
+    """Record every file below a folder, and let none but this user write them."""
+    files = {}
+    for file in sorted(f for f in folder.rglob("*") if f.is_file()):
+        with file.open("rb") as stream:
+            os.fchmod(stream.fileno(), os.fstat(stream.fileno()).st_mode & 0o755)
+            found = hashlib.file_digest(stream, "sha256").hexdigest()
+            size = os.fstat(stream.fileno()).st_size
+            files[file.relative_to(folder).as_posix()] = Entry(size, found)
+    files.pop(TABLE_FILE, None)
+    table = Table(holds, files)
+    (folder / TABLE_FILE).write_text(table.spell(), encoding="utf-8")
+    os.chmod(folder / TABLE_FILE, 0o644)
+    return table
+
+
+def read_table(folder: Folder) -> Table:
+    """The table of a folder; Damaged if there is none, or none that polyc wrote."""
+    try:
+        with folder.open(TABLE_FILE) as stream:
+            return _parse(parse_json(read_whole(stream)))
+    except (OSError, ValueError, TypeError, KeyError) as error:
+        raise Damaged(f"{folder.path / TABLE_FILE} cannot be read: {error}") from error
+
+
+def _parse(data: dict[str, object]) -> Table:
+    files = {}
+    if not isinstance(data, dict) or not isinstance(data["files"], dict):
+        raise ValueError("it is no table")
+    for name, row in data["files"].items():
+        size, sha256 = row
+        if not (type(size) is int and type(sha256) is str and _is_inside(name)):
+            raise ValueError(f"{name!r} is no file with its size and sha256")
+        files[name] = Entry(size, sha256)
+    return Table(str(data["holds"]), files)
+
+
+def _is_inside(name: str) -> bool:
+    path = PurePosixPath(name)
+    return (
+        bool(path.parts) and not path.is_absolute() and ".." not in path.parts and "\0" not in name
+    )
