@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import os
+import signal
 import sys
 import time
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
 import numpy as np
 import typer
@@ -18,6 +20,7 @@ from polyc.call_sizes import read_sizes
 from polyc.commands.feeds import random_feeds, read_feeds, write_results
 from polyc.commands.sizes import parse_sizes, parse_states
 from polyc.errors import BuildError, PolycError
+from polyc.options import MAX_THREADS, Options, options_from_environment
 
 if TYPE_CHECKING:
     from polyc.model import CompiledModel
@@ -34,7 +37,9 @@ OnnxFile = Annotated[str, typer.Argument(help="An ONNX file.")]
 TargetName = Annotated[
     str, typer.Option("--target", help="auto, cpu, avx512, avx2, baseline, cuda or cuda:sm_90.")
 ]
-Threads = Annotated[int | None, typer.Option("--threads", min=1, help="Default: all cores.")]
+Threads = Annotated[
+    int | None, typer.Option("--threads", min=1, max=MAX_THREADS, help="Default: all cores.")
+]
 Sizes = Annotated[
     list[str] | None,
     typer.Option("--size", help="NAME=NUMBER or NAME=FIRST:LAST[:HINT]; may be repeated."),
@@ -63,6 +68,7 @@ def compile(
     compiled = _compile(model, target, threads, sizes, states)
     compiled.save(output)
     _say(f"{compiled.name}: {len(compiled.explain().kernels)} kernels written to {output}")
+    _say(f"digest: {compiled.digest}")
 
 
 @app.command()
@@ -237,8 +243,40 @@ def doctor(
         raise BuildError(f"polyc cannot compile here: see {', '.join(broken)} above")
 
 
+cache = typer.Typer(help="Show what the cache holds, list it, or clear it.")
+app.add_typer(cache, name="cache")
+
+
+@cache.callback(invoke_without_command=True)
+def show_cache(context: typer.Context) -> None:
+    """Show what the cache holds, list it, or clear it."""
+    if context.invoked_subcommand is None:
+        from polyc.commands import cache as store
+
+        for line in store.summarise(store.find_cache(_options())):
+            _say(line)
+
+
+@cache.command("list")
+def list_cache() -> None:
+    """Show every entry of the cache: when it was last used, its size, its kind and key."""
+    from polyc.commands import cache as store
+
+    for line in store.list_entries(store.find_cache(_options())):
+        _say(line)
+
+
+@cache.command("clear")
+def clear_cache() -> None:
+    """Remove what was compiled; models are compiled anew when they are next needed."""
+    from polyc.commands import cache as store
+
+    _say(store.clear(store.find_cache(_options())))
+
+
 def main() -> None:
     """Run the command line; every PolycError becomes one line and exit code 1."""
+    signal.signal(signal.SIGTERM, _terminate)
     try:
         _options()
         app()
@@ -247,9 +285,15 @@ def main() -> None:
         sys.exit(1)
 
 
-def _options() -> Any:
-    from polyc.options import options_from_environment
+def _terminate(number: int, _: object) -> None:
+    """Leave as after an error, so that what is half made goes, and compilers with it."""
+    from polyc.build.execute import end_descendants
 
+    end_descendants(os.getpid())
+    sys.exit(128 + number)
+
+
+def _options() -> Options:
     return options_from_environment()
 
 

@@ -15,6 +15,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TypeVar
 
+from polyc.files.regular import make_folders, writing
 from polyc.options import STAGES, Options
 
 T = TypeVar("T")
@@ -76,9 +77,10 @@ class Trace:
         if self.folder is None:
             sys.stderr.write(f"==== {title} ====\n{artefact}\n")
             return
-        self.folder.mkdir(parents=True, exist_ok=True)
         file = re.sub(r"[^A-Za-z0-9_.-]", "_", title)[:120] + "." + _SUFFIX.get(stage, "txt")
-        (self.folder / file).write_text(f"{artefact}\n", encoding="utf-8")
+        with writing(self.folder, f"the dump of {stage}"):
+            make_folders(self.folder)
+            (self.folder / file).write_text(f"{artefact}\n", encoding="utf-8")
 
 
 def make_trace(options: Options) -> Trace:

@@ -11,7 +11,7 @@ import onnx
 import pytest
 from onnx import TensorProto, helper, numpy_helper
 
-from polyc import cli, ops
+from polyc import cli, load, ops
 from polyc.graph.ir import Graph
 from polyc.graph.onnx_export import export_onnx
 from polyc.mapping.parameters import Tuned
@@ -99,7 +99,8 @@ def command(monkeypatch, tmp_path, capsys):
 
 def test_compile_then_run_the_folder(polyc, tmp_path):
     code, out, _ = polyc("compile", "m.onnx", "-o", "built", "--threads", "1")
-    assert (code, out) == (0, "scales: 2 kernels written to built\n")
+    said = f"scales: 2 kernels written to built\ndigest: {load('built').digest}\n"
+    assert (code, out) == (0, said)
     x = np.arange(6, dtype=np.float32).reshape(2, 3)
     np.save(tmp_path / "x.npy", x)
     code, out, _ = polyc("run", "built", "--input", "x=x.npy", "-o", "results")
@@ -237,6 +238,51 @@ def test_doctor_says_what_is_there_and_what_to_do(polyc, monkeypatch, tmp_path):
 
 
 @pytest.mark.parametrize(
+    ("name", "value"),
+    [
+        ("POLYC_TUNE", "long"),
+        ("POLYC_DUMP", "loops"),
+        ("POLYC_CUDA", "yes"),
+        ("POLYC_PATIENCE", "-1"),
+        ("OMP_NUM_THREADS", "²"),
+        ("OMP_NUM_THREADS", str(2**40)),
+        ("POLYC_CC", "'gcc"),
+    ],
+)
+def test_variables_that_mean_nothing_are_named(polyc, monkeypatch, name, value):
+    monkeypatch.setenv(name, value)
+    code, _, err = polyc("run", "m.onnx", "--target", "baseline")
+    assert code == 1
+    assert err.startswith("polyc: error: ")
+    assert err.count("\n") == 1
+    assert name in err
+    assert value.removeprefix("'") in err
+
+
+def test_a_user_without_a_home_is_told(polyc, monkeypatch):
+    monkeypatch.delenv("POLYC_CACHE_DIR")
+    monkeypatch.delenv("HOME", raising=False)
+    monkeypatch.delenv("XDG_CACHE_HOME", raising=False)
+    monkeypatch.setattr("pwd.getpwuid", lambda _: {}["no such user"])
+    code, _, err = polyc("run", "m.onnx")
+    assert code == 1
+    assert "set HOME, or set POLYC_CACHE_DIR" in err
+
+
+def test_the_cache_is_shown_listed_and_cleared(polyc, tmp_path):
+    assert (
+        polyc("cache")[1].splitlines()[-1].startswith(f"{tmp_path / 'cache'}: 0 entries, 0.0 MiB")
+    )
+    polyc("run", "m.onnx")
+    kinds = [line.partition(":")[0] for line in polyc("cache")[1].splitlines()]
+    assert kinds == ["libraries", "models", "objects", str(tmp_path / "cache")]
+    assert "models/" in polyc("cache", "list")[1]
+    assert polyc("cache", "clear")[1].startswith("removed: 4 entries")
+    assert polyc("cache", "list")[1] == ""
+    assert polyc("run", "m.onnx")[0] == 0
+
+
+@pytest.mark.parametrize(
     ("arguments", "message"),
     [
         (("run", "gone.onnx"), "model file gone.onnx cannot be read"),
@@ -245,7 +291,14 @@ def test_doctor_says_what_is_there_and_what_to_do(polyc, monkeypatch, tmp_path):
         (("run", "m.onnx", "--input", "z=m.onnx"), "m.onnx cannot be read as a NumPy array"),
         (("run", "m.onnx", "--input", "x=gone.npy"), "gone.npy cannot be read"),
         (("run", "m.onnx", "--target", "z80"), "'z80' is not known"),
-        (("verify", "gone.onnx"), "gone.onnx cannot be read as an ONNX model"),
+        (("verify", "gone.onnx"), "model file gone.onnx cannot be read"),
+        (("run", "m.onnx", "-o", "m.onnx"), "cannot be written to m.onnx/y.npy"),
+        (("run", "m.onnx", "-o", "m.onnx/deep"), "cannot be written to m.onnx/deep/y.npy"),
+        (("explain", "m.onnx", "--html", "gone/page.html"), "the report cannot be written"),
+        (("compile", "m.onnx", "-o", "m.onnx"), "m.onnx exists, and is no saved model"),
+        (("compile", "m.onnx", "-o", "m.onnx/deep/er"), "cannot be written to m.onnx/deep/er"),
+        (("compile", "/dev/zero", "-o", "x"), "it is a device, not a regular file"),
+        (("verify", "/dev/zero"), "it is a device, not a regular file"),
     ],
 )
 def test_errors_are_one_line_and_exit_code_1(polyc, arguments, message):

@@ -47,14 +47,15 @@ def execute(
         try:
             wait_for(attempt, lambda: f"compiler {' '.join(arguments)[:200]}", patience)
         except BaseException:
-            _end(process.pid)
+            end_descendants(process.pid)
+            process.kill()
             raise
     return subprocess.CompletedProcess(arguments, process.returncode, *told)
 
 
-def _end(process: int) -> None:
-    """End a process and what it has started: gcc is a driver of others, which hold its output."""
-    for number in [*_list_descendants(process), process]:
+def end_descendants(process: int) -> None:
+    """End what a process has started, and what that has: gcc is a driver of others."""
+    for number in list(_list_descendants(process)):
         with contextlib.suppress(ProcessLookupError):
             os.kill(number, signal.SIGKILL)
 

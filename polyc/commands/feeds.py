@@ -12,6 +12,7 @@ import numpy as np
 from polyc.call_sizes import parse_size
 from polyc.element_types import is_float
 from polyc.errors import InvalidModel
+from polyc.files.regular import make_folders, open_regular, writing
 from polyc.sizes import SizeRange, assume, estimate
 from polyc.spec import TensorSpec
 
@@ -59,15 +60,19 @@ def read_feeds(
 
 
 def write_results(folder: Path, results: Mapping[str, np.ndarray]) -> list[Path]:
-    """Write each output as <folder>/<name>.npy, with what cannot be in a file's name replaced."""
-    folder.mkdir(parents=True, exist_ok=True)
+    """Write each output as <folder>/<name>.npy, with what cannot be in a file's name replaced.
+
+    Raises BuildError where it cannot.
+    """
     files = []
     for position, (name, value) in enumerate(results.items()):
         plain = "".join(c if c.isalnum() or c in "._-" else "_" for c in name).lstrip(".")
-        file = folder / f"{plain[:100] or position}.npy"
+        file = folder / f"{plain[:60] or position}.npy"
         if file in files:
             file = file.with_stem(f"{file.stem}-{position}")
-        np.save(file, value)
+        with writing(file, f"output {name!r}"):
+            make_folders(folder)
+            np.save(file, value)
         files.append(file)
     return files
 
@@ -78,8 +83,9 @@ def _read(text: str) -> tuple[str, np.ndarray]:
     if not equals or not name or not file:
         raise InvalidModel(f"--input {text!r} is not of the form NAME=FILE.npy")
     try:
-        return name, np.load(file, allow_pickle=False)
-    except (OSError, ValueError) as error:
+        with open_regular(file) as stream:
+            return name, np.load(stream, allow_pickle=False)
+    except (OSError, ValueError, EOFError, SyntaxError) as error:
         raise InvalidModel(
             f"--input {name}: {file} cannot be read as a NumPy array ({error}); give a .npy file"
         ) from error

@@ -4,18 +4,21 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 import ml_dtypes
 import numpy as np
 import onnx
-from onnx import shape_inference
+from onnx import external_data_helper, shape_inference
 from onnx.reference import ReferenceEvaluator
 from onnx.reference.op_run import OpRun
 
 from polyc.commands.feeds import random_feeds
 from polyc.element_types import is_float
 from polyc.errors import InvalidModel, RuntimeFailure
+from polyc.files.external import find_locations, locate
+from polyc.files.model_file import read_model_file
 from polyc.model import CompiledModel
 
 LIMITS = {"bfloat16": 5e-2, "float16": 1e-2, "float32": 1e-4, "float64": 1e-10}
@@ -90,8 +93,13 @@ def verify_numbers(
 
 def read_model(path: str) -> onnx.ModelProto:
     """An ONNX file as a proto; InvalidModel if it is none."""
+    data, folder = read_model_file(Path(path)), Path(path).parent
+    for location in find_locations(data):
+        locate(location, folder, f"model {path}")
     try:
-        return onnx.load(path)
+        model = onnx.ModelProto.FromString(data)
+        external_data_helper.load_external_data_for_model(model, str(folder))
+        return model
     except Exception as error:  # protobuf and onnx raise many kinds here
         raise InvalidModel(f"{path} cannot be read as an ONNX model: {error}") from error
 

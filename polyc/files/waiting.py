@@ -12,7 +12,7 @@ from pathlib import Path
 
 from polyc.errors import BuildError
 
-NOTICE = 10.0
+NOTICE = 30.0
 """Seconds after which it is told what is waited for."""
 
 _POLL = 0.05

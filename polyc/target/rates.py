@@ -16,6 +16,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from polyc.files.regular import make_folders, open_regular, parse_json, read_whole
+
 if TYPE_CHECKING:
     from polyc.target.machine import Target
 
@@ -89,7 +91,8 @@ def read_rates(folder: Path, target: Target) -> Rates | None:
     """What was measured on this machine, or None; a file without sense is told and ignored."""
     file = rates_file(folder, target)
     try:
-        return _parse(json.loads(file.read_text(encoding="utf-8")))
+        with open_regular(file) as stream:
+            return _parse(parse_json(read_whole(stream)))
     except (FileNotFoundError, NotADirectoryError):
         return None
     except (OSError, ValueError, TypeError, KeyError) as error:
@@ -105,7 +108,7 @@ def read_rates(folder: Path, target: Target) -> Rates | None:
 def write_rates(folder: Path, target: Target, rates: Rates) -> Path:
     """Keep the rates of this machine, rounded to DIGITS; the file."""
     file = rates_file(folder, target)
-    file.parent.mkdir(parents=True, exist_ok=True)
+    make_folders(file.parent, 0o700)
     values = {k: v for k, v in dataclasses.asdict(rates).items() if k != "measured"}
     text = json.dumps({"format": FORMAT, **{k: _rounded(v) for k, v in values.items()}}, indent=1)
     draft = file.with_suffix(".new")

@@ -12,6 +12,7 @@ compiled, what is tuned is proven.
 
 from __future__ import annotations
 
+import contextlib
 import functools
 import json
 import math
@@ -23,8 +24,10 @@ from typing import Any
 from polyc.build.cache import digest
 from polyc.build.runtime_files import read_runtime
 from polyc.build.toolchain import COMPILE_FLAGS, GCC_FLAGS
+from polyc.files.regular import make_folders, open_regular, parse_json, read_whole, writing
+from polyc.files.waiting import locked
 from polyc.mapping.parameters import Parameters, Tuned
-from polyc.options import Options
+from polyc.options import PATIENCE, Options
 from polyc.target.machine import Target
 from polyc.target.rates import machine_fingerprint
 
@@ -46,7 +49,8 @@ def tuned_file(target: Target, options: Options) -> Path:
 def read_tuned(file: Path) -> dict[str, Tuned]:
     """Tuned parameters by cluster; empty if there are none, or none that can be read."""
     try:
-        data = json.loads(file.read_text(encoding="utf-8"))
+        with open_regular(file) as stream:
+            data = parse_json(read_whole(stream))
         if data["format"] != FORMAT:
             raise ValueError(f"format {data['format']!r} where {FORMAT} is expected")
         return {str(key): _parse(entry) for key, entry in data["clusters"].items()}
@@ -63,11 +67,13 @@ def read_tuned(file: Path) -> dict[str, Tuned]:
 
 
 def add_tuned(file: Path, found: Mapping[str, Tuned], title: str) -> None:
-    """Add results to a file, at once and under a lock: those of others stay."""
-    from filelock import FileLock
+    """Add results to a file, at once and under a lock: those of others stay.
 
-    file.parent.mkdir(parents=True, exist_ok=True)
-    with FileLock(file.with_suffix(".lock")):
+    Raises BuildError if it cannot be written.
+    """
+    with writing(file, "what tuning found"), contextlib.ExitStack() as stack:
+        make_folders(file.parent, 0o700)
+        stack.enter_context(locked(file.with_suffix(".lock"), PATIENCE))
         with warnings.catch_warnings(action="ignore"):  # told when it was read
             kept = read_tuned(file)
         table = {key: _spell(one) for key, one in sorted({**kept, **found}.items())}
