@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from polyc.build.bundle import Bundle
-from polyc.build.load import DECLARATIONS, check_features, open_library
+from polyc.build.load import DECLARATIONS, STOPPED, check_features, open_library
 from polyc.build.pages import allocate_pages
 from polyc.call_sizes import measure_sizes
 from polyc.calls import Binder
@@ -54,6 +54,9 @@ class CpuModel(CompiledModel):
 
     A call of a model with states, outside of a session, is one of a session of its own: the states
     are inputs and outputs like others, and are copied.
+
+    A long call hears signals between its launches. What a handler raises, such as
+    KeyboardInterrupt, ends it; its results are then undefined, and so are the states of a session.
     """
 
     def __init__(self, bundle: Bundle, declarations: str = "") -> None:
@@ -215,7 +218,13 @@ class CpuModel(CompiledModel):
             status = (function or self._run)(io, self._weights, arena, variant.sizes, self.threads)
         finally:
             self._arenas.append(arena)
-        if status < 0:
-            raise variant.binder.overlap(-status - 1)
         if status:
-            raise self._bad_index(status - 1)
+            raise self._failure(variant, status)
+
+    def _failure(self, variant: Variant, status: int) -> BaseException:
+        """What a call met; for one that was ended, what the handler of a signal raised."""
+        if status == STOPPED:
+            return self._opened.raised.pop()
+        if status < 0:
+            return variant.binder.overlap(-status - 1)
+        return self._bad_index(status - 1)

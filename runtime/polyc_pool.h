@@ -3,7 +3,7 @@
 
        #define PC_CALL struct call     // plain data: the arguments of a call
        #define PC_BODY launches        // void launches(pc_thread *self, const PC_CALL *call)
-       #include "polyc_pool.h"         // pc_run(&call, threads)
+       #include "polyc_pool.h"         // pc_run(&call, threads): whether it was ended early
 
    A call is a team: the caller opens the pool's door, runs the body itself, and shuts the door when
    every iteration is finished. Workers that see the door open run the same body. One that comes
@@ -13,6 +13,9 @@
    A worker looks out for the next call for a millisecond, and then sleeps: waking it takes 5 us of
    the caller's time, and 20 to 40 us until it runs.
    A second caller at the same time runs alone: the pool's threads are at work already.
+
+   A body may leave early (polyc_stop.h). The caller then waits for workers that are inside, because
+   they may have got further than itself, and numbers loops from the beginning again.
    _GNU_SOURCE must be defined. */
 
 #include <pthread.h>
@@ -39,6 +42,8 @@ static struct {
     u64 loops;              /* where its numbering starts */
     i64 due;
     pc_letter letter;
+
+    _Alignas(128) int inside; /* workers that may run the body */
 
     _Alignas(128) int busy; /* some caller has the pool; what follows is its */
     int workers;
@@ -92,9 +97,12 @@ static void *pc_work(void *rank)
         };
         for (unsigned k = 0; k < sizeof copy / 8; k++)
             copy.words[k] = __atomic_load_n(&pc_pool.letter.words[k], __ATOMIC_ACQUIRE);
-        const u64 now = __atomic_load_n(&pc_pool.door, __ATOMIC_RELAXED);
+        /* In this order: who shuts the door and then finds nobody inside is alone. */
+        __atomic_add_fetch(&pc_pool.inside, 1, __ATOMIC_SEQ_CST);
+        const u64 now = __atomic_load_n(&pc_pool.door, __ATOMIC_SEQ_CST);
         if (now == door && door & 1 && self.rank < self.size)
             PC_BODY(&self, &copy.call);
+        __atomic_sub_fetch(&pc_pool.inside, 1, __ATOMIC_RELEASE);
     }
     return NULL;
 }
@@ -170,13 +178,31 @@ static void pc_open(const PC_CALL *call, int size, int spins)
     }
 }
 
-/* Run the body on up to that many threads, the caller's among them; done when all is done. */
-static void pc_run(const PC_CALL *call, int threads)
+/* Leave a call in which nobody waits for what is left of it. */
+static void pc_abandon(void)
+{
+    __atomic_store_n(&pc_pool.team.stopped, 1, __ATOMIC_RELAXED);
+    __atomic_add_fetch(&pc_pool.door, 1, __ATOMIC_SEQ_CST);
+    while (__atomic_load_n(&pc_pool.inside, __ATOMIC_SEQ_CST))
+        nanosleep(&(struct timespec){.tv_nsec = PC_NAP_NS}, NULL);
+    for (int k = 0; k < PC_THREADS; k++)
+        __atomic_store_n(&pc_pool.team.ranges[k].taken, 0, __ATOMIC_RELAXED);
+    __atomic_store_n(&pc_pool.team.done, 0, __ATOMIC_RELAXED);
+    __atomic_store_n(&pc_pool.team.stopped, 0, __ATOMIC_RELAXED);
+    __atomic_store_n(&pc_pool.loops, 0, __ATOMIC_RELEASE);
+    __atomic_store_n(&pc_pool.due, 0, __ATOMIC_RELEASE);
+    __atomic_store_n(&pc_pool.busy, 0, __ATOMIC_RELEASE);
+}
+
+/* Run the body on up to that many threads, the caller's among them; done when all is done, or when
+   the body has left early, which is returned. */
+static int pc_run(const PC_CALL *call, int threads)
 {
     const int size = threads < PC_THREADS ? threads : PC_THREADS;
     if (size <= 1 || __atomic_exchange_n(&pc_pool.busy, 1, __ATOMIC_ACQUIRE)) {
-        PC_BODY(&(pc_thread){.size = 1}, call);
-        return;
+        pc_thread alone = {.size = 1};
+        PC_BODY(&alone, call);
+        return alone.stopped;
     }
     if (pc_pool.workers < size - 1)
         pc_hire(size - 1);
@@ -190,11 +216,16 @@ static void pc_run(const PC_CALL *call, int threads)
     };
     pc_open(call, size, self.spins);
     PC_BODY(&self, call);
+    if (self.stopped) {
+        pc_abandon();
+        return 1;
+    }
     pc_barrier(&self);
     __atomic_add_fetch(&pc_pool.door, 1, __ATOMIC_RELEASE);
     __atomic_store_n(&pc_pool.loops, self.loops, __ATOMIC_RELEASE);
     __atomic_store_n(&pc_pool.due, self.due, __ATOMIC_RELEASE);
     __atomic_store_n(&pc_pool.busy, 0, __ATOMIC_RELEASE);
+    return 0;
 }
 
 /* Before the library is unloaded, or the process ends: no thread may be left in its code. */

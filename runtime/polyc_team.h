@@ -25,6 +25,7 @@ typedef struct {
         _Alignas(128) u64 taken; /* number of the loop << 16 | units taken of the range */
     } ranges[PC_THREADS];
     _Alignas(128) i64 done; /* iterations finished, of all loops so far */
+    int stopped;            /* the call is to end early */
 } pc_team;
 
 #define PC_UNITS 0xffff /* the most that a range is divided into */
@@ -37,6 +38,8 @@ typedef struct {
     int spins; /* see PC_SPINS */
     u64 loops; /* shared loops begun so far, */
     i64 due;   /* and all their iterations: the same for all threads at the same place */
+    i64 question; /* the caller's: when to ask again whether to stop (polyc_stop.h), */
+    int stopped;  /* and the answer */
 } pc_thread;
 
 /* A loop on its way through one thread: iterations [begin, end) are this thread's. */

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import signal
 import subprocess
 import sys
 import tempfile
 import threading
+import time
 from dataclasses import replace
 from pathlib import Path
 
@@ -314,3 +316,49 @@ def test_public_names():
     assert all(getattr(polyc, name) is not None for name in polyc.__all__)
     with pytest.raises(AttributeError, match="no attribute 'nothing'"):
         _ = polyc.nothing
+
+
+SLEEP_C = """
+#include "polyc.h"
+#include <time.h>
+void scale(
+    const f32 *restrict x, const f32 *restrict w, f32 *restrict y, pc_thread *pc_self, int *status)
+{
+    (void)status;
+    PC_SHARE(6) {
+        if (x[0] < 0) /* 0.12 s for all six */
+            nanosleep(&(struct timespec){.tv_nsec = 20000000}, NULL);
+        y[pc_n] = x[pc_n] * w[0];
+    }
+    pc_barrier(pc_self);
+}
+"""
+
+
+@pytest.mark.parametrize("threads", [1, 2, 8])
+def test_a_long_call_hears_signals(monkeypatch, tmp_path, threads):
+    """Six seconds and more on eight threads; and calls after that are as if nothing had been."""
+    program = scale_program((1.0,) * 300)
+    pipeline = install_pipeline(monkeypatch, compiled(program, SLEEP_C))
+    monkeypatch.setattr(driver, "SMALL_PROGRAM", 0)
+    model = polyc.compile(graph(), options=replace(options(tmp_path), threads=threads))
+    assert pipeline.calls == 1
+
+    class Alarm(Exception):
+        pass
+
+    def ring(*_: object) -> None:
+        raise Alarm
+
+    before = signal.signal(signal.SIGALRM, ring)
+    try:
+        for _ in range(2):
+            signal.setitimer(signal.ITIMER_REAL, 0.3)
+            start = time.monotonic()
+            with pytest.raises(Alarm):
+                model(-1 - X)
+            assert time.monotonic() - start < 3
+            for _ in range(20):
+                np.testing.assert_array_equal(model(X), X)
+    finally:
+        signal.signal(signal.SIGALRM, before)

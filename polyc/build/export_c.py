@@ -129,7 +129,9 @@ $states
    threads  how many threads to use, at least 1; those besides the caller's are made once and kept
 
    polyc_run returns 0; k + 1 when launch k (see src/driver.c) met an index out of range; -(k + 1)
-   when output k overlaps an input or another output$moved, and then nothing has been done.
+   when output k overlaps an input or another output$moved, and then nothing has been done;
+   INT32_MIN when it was ended early: polyc_watch names a function that calls on the process's first
+   thread then ask, between launches and four times a second, and that ends them by any value but 0.
    polyc_profile is the same, and writes to seconds[k] how long launch k took: all threads meet
    before and after each launch, so that its time is its own. */
 

@@ -24,15 +24,23 @@ int polyc_run(void *const *io, const void *weights, void *arena, const int64_t *
 int polyc_profile(void *const *io, const void *weights, void *arena, const int64_t *sizes,
                   int threads, double *seconds);
 int64_t polyc_arena_bytes(const int64_t *sizes);
+void polyc_watch(int (*watcher)(void));
 """
+STOPPED = -(2**31)
+"""What polyc_run returns when a watcher has ended it."""
 
 
 @dataclass(frozen=True)
 class Library:
-    """A library in memory: its C functions, which release the GIL. It stays while this is held."""
+    """A library in memory: its C functions, which release the GIL. It stays while this is held.
+
+    raised: what a signal's handler raised, for which a call was ended; watcher: what calls ask.
+    """
 
     ffi: Any
     functions: Any
+    raised: list[BaseException]
+    watcher: Any
 
 
 _opened: MutableMapping[tuple[str, str], Library] = weakref.WeakValueDictionary()
@@ -81,12 +89,33 @@ def _load(content: bytes, model: str, declarations: str, stays: bool) -> Library
         with os.fdopen(descriptor, "wb") as stream:
             stream.write(content)
             stream.flush()
-            return Library(ffi, ffi.dlopen(_unique_path(descriptor), flags))
+            functions = ffi.dlopen(_unique_path(descriptor), flags)
     except OSError as error:
         raise BuildError(
             f"library of model {model!r} cannot be loaded: {error}; compile it again on this "
             "machine"
         ) from error
+    raised: list[BaseException] = []
+    # Calls on a GPU return before they have ended.
+    return Library(ffi, functions, raised, None if stays else _watch(ffi, functions, raised))
+
+
+def _watch(ffi: Any, functions: Any, raised: list[BaseException]) -> Any:
+    """Let long calls hear signals; what they ask, which must live as long as the library.
+
+    Python runs the handlers of signals between its own instructions: to be asked whether a call is
+    to go on is to run some.
+    """
+
+    def keep(_: object, error: BaseException, __: object) -> None:
+        raised.append(error)
+
+    try:
+        watcher = ffi.callback("int(void)", lambda: 0, error=1, onerror=keep)
+    except MemoryError:  # a system on which no code may be made at run time
+        return None
+    functions.polyc_watch(watcher)
+    return watcher
 
 
 def _unique_path(descriptor: int) -> str:

@@ -12,6 +12,9 @@ HEADER = "polyc.h"
 POOL_HEADER = "polyc_pool.h"
 """The threads, which the driver includes."""
 
+STOP_HEADER = "polyc_stop.h"
+"""How a call is ended early, which the driver includes."""
+
 CUDA_HEADER = "polyc_cuda.cuh"
 """The header that every generated CUDA file includes, for nvcc and for the emulator."""
 

@@ -19,7 +19,7 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Iterator
 from itertools import groupby
 
-from polyc.build.runtime_files import HEADER, POOL_HEADER
+from polyc.build.runtime_files import HEADER, POOL_HEADER, STOP_HEADER
 from polyc.codegen.host_text import (
     clean,
     find_copies,
@@ -69,13 +69,16 @@ def print_driver(
     step of a loop; unless `shared`,
     a call runs on one thread, whatever it is told; `pinned` keeps each thread but the caller's on a
     core of its own. polyc_run returns 0; k + 1 when launch k met
-    an index out of range; or -(k + 1), having done nothing, when output k overlaps an input or an
-    earlier output. polyc_profile is the same, but it waits for all threads before and after each
-    launch, and writes to seconds[k] how long launch k took, alone. polyc_arena_bytes says how large
-    the arena must be for some sizes; -1 if that is more than can be addressed.
+    an index out of range; -(k + 1), having done nothing, when output k overlaps an input or an
+    earlier output; or PC_STOPPED when a watcher ended it (`runtime/polyc_stop.h`). polyc_profile is
+    the same, but it waits for all threads before and after each launch, and writes to seconds[k]
+    how long launch k took, alone. polyc_arena_bytes says how large the arena must be for some
+    sizes; -1 if that is more than can be addressed.
     """
     lines = [
         *_print_head(program),
+        # Between launches of what takes microseconds nobody has to be asked.
+        f"#define PC_ENDS {'pc_is_stopped(pc_self)' if shared or program.sizes else '0'}",
         *_print_launches(program, plan, barriers),
         *(["#define PC_PINNED 1"] if pinned else []),
         "#define PC_CALL struct call",
@@ -110,7 +113,8 @@ def _print_head(program: Program) -> Iterator[str]:
     count = len(program.launches)
     yield f"/* {clean(program.name)}: {count} launches of {len(program.kernels)} kernels. */"
     yield from ("#define _GNU_SOURCE", "#include <stddef.h>", "#include <string.h>")
-    yield from ("#include <time.h>", f'#include "{HEADER}"', "")
+    yield from ("#include <time.h>", f'#include "{HEADER}"')
+    yield from (f'#include "{STOP_HEADER}"', "")
     yield from map(_prototype, program.kernels)
     yield from (
         "",
@@ -205,7 +209,8 @@ def _print_run(program: Program, shared: bool) -> Iterator[str]:
     yield from (
         f"    for (int k = 0; k < {count} && seconds; k++)",
         "        seconds[k] = 0; /* the steps of a loop add up */",
-        "    pc_run(&call, threads);",
+        "    if (pc_run(&call, threads))",
+        "        return PC_STOPPED;",
         f"    for (int k = 0; k < {count}; k++)",
         "        if (failed[k])",
         "            return k + 1;",
@@ -242,6 +247,8 @@ APART void finish(const pc_thread *pc_self, double began, double *seconds)
 
 #define LAUNCH(k, launch)                                \\
     do {                                                 \\
+        if (PC_ENDS)                                     \\
+            return;                                      \\
         const double began = timed ? begin(pc_self) : 0; \\
         launch;                                          \\
         if (timed)                                       \\
