@@ -305,7 +305,7 @@ def _open(
     states: list[str] | None = None,
 ) -> CompiledModel:
     """A saved folder is loaded as it is; anything else is compiled."""
-    if not Path(model).is_dir():
+    if not os.path.isdir(model):
         return _compile(model, target, threads, sizes, states)
     loaded = polyc.load(model)
     loaded.threads = threads or loaded.threads

@@ -12,6 +12,7 @@ the folder later matters.
 from __future__ import annotations
 
 import json
+import os
 import shutil
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -37,6 +38,9 @@ MANIFEST_FILE = "manifest.json"
 WEIGHTS_FILE = "weights.bin"
 SOURCE_FOLDER = "source"
 HOLDS = "saved model"
+
+_ATTEMPTS = 100
+"""How often a folder is read anew that was replaced meanwhile."""
 
 
 @dataclass(frozen=True)
@@ -98,8 +102,7 @@ def write_weights(folder: Path, program: Program, plan: Plan) -> None:
 def load_bundle(path: Path, digest: str | None = None) -> Bundle:
     """A saved model; InvalidModel if it is damaged, or if its digest is another one."""
     try:
-        with Folder(path, private=False) as folder:
-            return read_bundle(folder, digest)
+        return _read_current(path, digest)
     except OSError as error:
         raise InvalidModel(
             f"{path} is not a saved polyc model ({reason(error)}); give a folder that "
@@ -107,7 +110,7 @@ def load_bundle(path: Path, digest: str | None = None) -> Bundle:
         ) from error
     except Damaged as error:
         # A folder that polyc never wrote to is a mistake of another kind.
-        if not (path / TABLE_FILE).is_file() or not (path / MANIFEST_FILE).is_file():
+        if not all(os.path.isfile(path / name) for name in (TABLE_FILE, MANIFEST_FILE)):
             raise InvalidModel(
                 f"{path} is not a saved polyc model: it has no {MANIFEST_FILE} with its "
                 f"{TABLE_FILE}; give a folder that `CompiledModel.save` wrote"
@@ -115,6 +118,18 @@ def load_bundle(path: Path, digest: str | None = None) -> Bundle:
         raise InvalidModel(
             f"saved model {path} is damaged, or of another version of polyc: {error}; save it again"
         ) from error
+
+
+def _read_current(path: Path, digest: str | None) -> Bundle:
+    """The bundle in a folder, which another process may replace while it is read."""
+    for _ in range(_ATTEMPTS):
+        with Folder(path, private=False) as folder:
+            try:
+                return read_bundle(folder, digest)
+            except Damaged:
+                if not folder.is_replaced:
+                    raise
+    raise Damaged(f"{path} is replaced again and again")
 
 
 def read_bundle(folder: Folder, digest: str | None = None) -> Bundle:

@@ -223,7 +223,7 @@ def open_cache(options: Options) -> Cache:
         with Folder(folder, private=True), tempfile.TemporaryFile(dir=folder):
             return Cache(folder, patience=options.patience)
     except OSError:
-        below = folder if folder.is_dir() else None
+        below = folder if os.path.isdir(folder) else None
         return Cache(_shared_temporary_folder(), below=below, patience=options.patience)
 
 

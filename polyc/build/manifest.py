@@ -186,6 +186,8 @@ def _check(made: Manifest) -> None:
             d >= 0 for s in (*made.inputs, *made.outputs) for d in s.shape if isinstance(d, int)
         )
         and all(d >= 0 for shape in made.shapes for d in shape if isinstance(d, int)),
+        "an extent is a name, but no size is listed": bool(known)
+        or all(isinstance(d, int) for s in (*made.inputs, *made.outputs) for d in s.shape),
         "shapes are not those of the outputs": len(made.shapes) == last[1],
         "a size is not listed": all(
             d.names <= known for shape in made.shapes for d in shape if isinstance(d, Size)
@@ -204,6 +206,9 @@ def _check(made: Manifest) -> None:
         ),
         "a launch that may fail is none": all(0 <= k < last[2] for k in made.fallible),
         "the report is of other launches": len(made.report.kernels) == last[2],
+        "nodes and operators of a launch differ in number": all(
+            len(row.operators) in (0, len(row.nodes)) for row in made.report.kernels
+        ),
         "outputs have other ranks than their shapes": all(
             len(spec.shape) == len(shape)
             for spec, shape in zip(made.outputs, made.shapes, strict=False)

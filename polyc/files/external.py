@@ -9,6 +9,7 @@ onnx. So the message is walked here as protobuf's wire format says, down to thos
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterator
 from pathlib import Path, PurePosixPath, PureWindowsPath
 
@@ -73,7 +74,7 @@ def locate(location: str, folder: Path, owner: str) -> Path:
         raise refused
     try:
         path = (folder / location).resolve(strict=True)
-        if not path.is_relative_to(folder.resolve()) or not path.is_file():
+        if not path.is_relative_to(folder.resolve()) or not os.path.isfile(path):
             raise refused
     except (OSError, ValueError, RuntimeError) as error:
         raise refused from error

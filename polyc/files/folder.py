@@ -54,6 +54,15 @@ class Folder:
     def close(self) -> None:
         os.close(self.descriptor)
 
+    @property
+    def is_replaced(self) -> bool:
+        """Whether its path leads to another folder by now, or to none."""
+        mine = os.fstat(self.descriptor)
+        try:
+            return not os.path.samestat(mine, os.stat(self.path))
+        except OSError:
+            return True
+
     def enter(self, name: str) -> Folder:
         """A folder inside; OSError if there is none, or if it is a link."""
         return Folder(self.path / name, self._private, self.descriptor)

@@ -58,13 +58,13 @@ def place_folder(
 def _is_free(place: Path) -> bool:
     if not os.path.lexists(place):
         return True
-    return place.is_dir() and not any(place.iterdir())
+    return os.path.isdir(place) and not any(place.iterdir())
 
 
 def _check_listed(place: Path, holds: str, remedy: str) -> Table:
     """The table of a folder in which everything is as an earlier call wrote it."""
     where = f"{place} exists, and is no {holds} that polyc wrote"
-    if not place.is_dir():
+    if not os.path.isdir(place):
         raise InvalidModel(f"{where}: it is a file; {remedy}")
     with Folder(place, private=False) as folder:
         try:

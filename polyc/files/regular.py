@@ -146,14 +146,14 @@ def reason(error: OSError) -> str:
 def make_folders(path: Path, mode: int = 0o777) -> None:
     """Make a folder, and those above it that are missing; OSError if something is in the way."""
     missing = []
-    while not path.is_dir() and path != path.parent:
+    while not os.path.isdir(path) and path != path.parent:
         missing.append(path)
         path = path.parent
     for folder in reversed(missing):  # not by recursion: there may be thousands
         try:
             folder.mkdir(mode)
         except FileExistsError:
-            if not folder.is_dir():  # another process may have made it by now
+            if not os.path.isdir(folder):  # another process may have made it by now
                 raise
 
 

@@ -98,7 +98,10 @@ class Table:
 def write_table(folder: Path, holds: str) -> Table:
     """Record every file below a folder, and let none but this user write them."""
     files = {}
-    for file in sorted(f for f in folder.rglob("*") if f.is_file()):
+    inside = sorted(folder.rglob("*"))
+    for inner in (path for path in inside if path.is_dir()):
+        inner.chmod(inner.stat().st_mode & 0o755)
+    for file in (path for path in inside if path.is_file()):
         with file.open("rb") as stream:
             os.fchmod(stream.fileno(), os.fstat(stream.fileno()).st_mode & 0o755)
             found = hashlib.file_digest(stream, "sha256").hexdigest()

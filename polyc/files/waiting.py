@@ -43,7 +43,7 @@ def wait_for(attempt: Callable[[float], bool], what: Callable[[], str], patience
 @contextlib.contextmanager
 def locked(file: Path, patience: float) -> Iterator[None]:
     """Hold the lock that a file is, or a folder; BuildError if another has it for too long."""
-    if file.is_dir():
+    if os.path.isdir(file):
         with _locked_folder(file, patience):
             yield
         return

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import resource
 import subprocess
 import sys
 import threading
@@ -36,7 +37,9 @@ def test_made_once_then_found(tmp_path):
     assert cache.find("models", "abc") is None
 
 
-@pytest.mark.parametrize("damage", ["change", "cut", "delete", "checksums", "garbage"])
+@pytest.mark.parametrize(
+    "damage", ["change", "cut", "delete", "checksums", "garbage", "deep", "pipe"]
+)
 def test_a_damaged_entry_is_made_again(tmp_path, damage):
     cache, calls = Cache(tmp_path), []
     entry = cache.fetch("objects", "abc", writer("whole", calls))
@@ -52,6 +55,11 @@ def test_a_damaged_entry_is_made_again(tmp_path, damage):
             sums.unlink()
         case "garbage":
             sums.write_text('["not", "a table"]')
+        case "deep":
+            sums.write_text("[" * 100_000)
+        case "pipe":
+            file.unlink()
+            os.mkfifo(file)
     assert cache.find("objects", "abc") is None
     again = cache.fetch("objects", "abc", writer("whole", calls))
     assert (again / "deep" / "file").read_text() == "whole"
@@ -165,3 +173,108 @@ def test_digest_keeps_parts_apart():
     assert digest(["ab", "c"]) != digest(["a", "bc"])
     assert digest(["ab", b"c"]) == digest([b"ab", "c"])
     assert digest(["\ud800"]) != digest([""])
+
+
+def test_folders_are_made_for_this_user_alone(tmp_path):
+    before = os.umask(0)
+    try:
+        cache = open_cache(options(tmp_path))
+        entry = cache.fetch("objects", "abc", writer("x", []))
+    finally:
+        os.umask(before)
+    assert entry == cache.find("objects", "abc")
+    for folder in (cache.folder, entry.parent.parent, entry.parent, entry):
+        assert folder.stat().st_mode & 0o777 == 0o700
+
+
+@pytest.mark.parametrize("place", ["", "objects", "objects/ab", "objects/ab/abc", "file"])
+def test_what_others_may_write_is_refused(tmp_path, place):
+    cache = open_cache(options(tmp_path))
+    entry = cache.fetch("objects", "abc", writer("x", []))
+    path = entry / "deep" / "file" if place == "file" else cache.folder / place
+    path.chmod(0o777)
+    told = f"other users .*mode 777.*chmod -R go-w {path}.*POLYC_CACHE_DIR"
+    with pytest.raises(BuildError, match=told):
+        open_cache(options(tmp_path)).fetch("objects", "abc", writer("x", []))
+    path.chmod(0o755)
+    assert open_cache(options(tmp_path)).find("objects", "abc") == entry
+
+
+@pytest.mark.parametrize("place", ["", "objects/ab/abc", "file"])
+def test_what_belongs_to_another_user_is_refused(tmp_path, monkeypatch, place):
+    cache = open_cache(options(tmp_path))
+    entry = cache.fetch("objects", "abc", writer("x", []))
+    path = entry / "deep" / "file" if place == "file" else cache.folder / place
+    theirs, mine = path.stat().st_ino, os.fstat
+
+    def fstat(descriptor):
+        found = mine(descriptor)
+        fields = [4321 if k == 4 and found.st_ino == theirs else x for k, x in enumerate(found)]
+        return os.stat_result(fields)
+
+    monkeypatch.setattr("polyc.files.folder.os.fstat", fstat)
+    with pytest.raises(BuildError, match=f"{path} .*belongs to the user 4321"):
+        open_cache(options(tmp_path)).fetch("objects", "abc", writer("x", []))
+
+
+@pytest.mark.parametrize(
+    "place", ["objects", "objects/ab", "objects/ab/abc", "objects/ab/abc/deep"]
+)
+def test_links_in_a_cache_lead_nowhere(tmp_path, place):
+    cache, calls = Cache(tmp_path / "cache"), []
+    cache.fetch("objects", "abc", writer("x", calls))
+    moved = tmp_path / "moved"
+    (cache.folder / place).rename(moved)
+    (cache.folder / place).symlink_to(moved)
+    assert cache.find("objects", "abc") is None
+
+
+def test_entries_of_a_cache_that_cannot_be_written_are_used(tmp_path, monkeypatch):
+    calls = []
+    entry = open_cache(options(tmp_path)).fetch("objects", "read1", writer("x", calls))
+
+    def refuse(**_):
+        raise OSError(30, "Read-only file system")
+
+    monkeypatch.setattr("polyc.build.cache.tempfile.TemporaryFile", refuse)
+    cache = open_cache(options(tmp_path))
+    assert cache.folder != tmp_path / "cache"
+    assert cache.fetch("objects", "read1", writer("x", calls)) == entry
+    assert cache.fetch("objects", "read2", writer("y", calls)) != entry
+    assert calls == ["x", "y"]
+
+
+@pytest.mark.parametrize("name", ["a\0b", "x" * 300, "file/below"])
+def test_caches_that_cannot_be_give_way(tmp_path, name):
+    (tmp_path / "file").write_text("in the way")
+    chosen = replace(options(tmp_path), cache_dir=tmp_path / name)
+    assert open_cache(chosen).fetch("objects", "abc", writer("x", [])).is_dir()
+
+
+def test_a_file_too_large_for_the_system_is_told(tmp_path):
+    def fill(folder: Path) -> None:
+        with (folder / "weights").open("wb") as stream:
+            stream.truncate(1 << 20)
+
+    before = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (1 << 16, before[1]))
+    try:
+        with pytest.raises(BuildError, match="File too large"):
+            Cache(tmp_path).fetch("objects", "abc", fill)
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, before)
+
+
+def test_clearing_takes_what_is_finished_and_what_was_left(tmp_path):
+    cache = Cache(tmp_path)
+    entry = cache.fetch("objects", "abc", writer("x", []))
+    left = tmp_path / "objects" / "ab" / "draft-1"
+    left.mkdir()
+    (tmp_path / "tuned").mkdir()
+    (tmp_path / "tuned" / "kept.json").write_text("{}")
+    (found,) = cache.entries()
+    assert (found.kind, found.folder) == ("objects", entry)
+    cache.clear()
+    assert not entry.exists()
+    assert not left.exists()
+    assert (tmp_path / "tuned" / "kept.json").is_file()

@@ -6,6 +6,7 @@ import ctypes
 import os
 import subprocess
 import sys
+import threading
 import time
 from dataclasses import replace
 
@@ -170,3 +171,72 @@ def test_kernels_are_not_taken_over_by_functions_of_the_process(tmp_path):
 
 def test_the_runtime_header_is_found(tmp_path):
     assert build_library({"scale.c": SCALE_C}, TARGET, options(tmp_path)).is_file()
+
+
+@pytest.mark.parametrize("name", ["back\\slash", "it's", 'quo"ted', "two  words", "\\' \"a\\\\b"])
+def test_caches_in_folders_of_any_name(tmp_path, name):
+    library = build_library(SOURCES, TARGET, options(tmp_path / name))
+    assert ctypes.CDLL(str(library)).two() == 2
+
+
+@pytest.mark.parametrize("cc", ["'gcc", 'gcc "-m64'])
+def test_a_command_with_an_open_quote_is_told(tmp_path, cc):
+    with pytest.raises(BuildError, match=r"No closing quotation.*POLYC_CC"):
+        build_library(SOURCES, TARGET, options(tmp_path, cc=cc))
+
+
+def hanging(tmp_path, when: str) -> str:
+    """A compiler that tells its version, or does not, and then hangs."""
+    fake = tmp_path / "cc"
+    fake.write_text(f"#!/bin/sh\n{when}\nsleep 1000\n")
+    fake.chmod(0o755)
+    return str(fake)
+
+
+@pytest.mark.parametrize(
+    "when", ["", 'if [ "$1" = --version ]; then echo gcc version 12.2; exit; fi']
+)
+def test_a_compiler_that_hangs_is_ended_and_named(tmp_path, when):
+    cc = hanging(tmp_path, when)
+    start = time.monotonic()
+    with pytest.raises(BuildError, match=rf"compiler {cc} .*waited for.*POLYC_PATIENCE"):
+        build_library(SOURCES, TARGET, options(tmp_path, cc=cc, patience=0.5))
+    assert time.monotonic() - start < 60
+    assert list((tmp_path / "cache").rglob("draft-*")) == []
+
+
+def test_a_compilation_that_is_ended_leaves_no_drafts(tmp_path):
+    cc = hanging(tmp_path, 'if [ "$1" = --version ]; then echo gcc version 12.2; exit; fi')
+    program = (
+        "import polyc, sys\n"
+        "from polyc import cli, ops\n"
+        "from polyc.graph.onnx_export import export_onnx\n"
+        "graph = polyc.Graph.of(y=ops.relu(ops.input('x', (4,))))\n"
+        "open(sys.argv[1], 'wb').write(export_onnx(graph).SerializeToString())\n"
+        "sys.argv = ['polyc', 'run', sys.argv[1], '--target', 'baseline']\n"
+        "cli.main()\n"
+    )
+    environment = {**os.environ, "POLYC_CC": cc, "POLYC_CACHE_DIR": str(tmp_path / "cache")}
+    running = subprocess.Popen(
+        [sys.executable, "-c", program, str(tmp_path / "m.onnx")], env=environment
+    )
+
+    def drafts():
+        return list((tmp_path / "cache").rglob("draft-*/unit.c"))
+
+    deadline = time.monotonic() + 60
+    while not drafts() and time.monotonic() < deadline:
+        time.sleep(0.05)
+    assert drafts()
+    running.terminate()
+    assert running.wait(60) == 143
+    assert list((tmp_path / "cache").rglob("draft-*")) == []
+
+
+def test_without_threads_files_are_compiled_one_by_one(tmp_path, monkeypatch):
+    def refuse(self):
+        raise RuntimeError("can't start new thread")
+
+    monkeypatch.setattr(threading.Thread, "start", refuse)
+    library = build_library(SOURCES, TARGET, options(tmp_path))
+    assert ctypes.CDLL(str(library)).two() == 2
