@@ -31,8 +31,9 @@ static __attribute__((noinline, unused)) int pc_ask(pc_thread *self, int (*watch
     return self->stopped;
 }
 
-/* Whether a thread is to leave the call; the caller decides, and the others follow. */
-PC_INLINE int pc_is_stopped(pc_thread *self)
+/* Whether a thread is to leave the call; the caller decides, and the others follow. Not inlined: a
+   driver of thousands of launches would take the C compiler long. */
+static __attribute__((noinline, unused)) int pc_is_stopped(pc_thread *self)
 {
     if (self->rank)
         return __atomic_load_n(&self->team->stopped, __ATOMIC_RELAXED);

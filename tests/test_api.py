@@ -326,8 +326,8 @@ void scale(
 {
     (void)status;
     PC_SHARE(6) {
-        if (x[0] < 0) /* 0.12 s for all six */
-            nanosleep(&(struct timespec){.tv_nsec = 20000000}, NULL);
+        if (x[0] < 0) /* 0.6 s for all six */
+            nanosleep(&(struct timespec){.tv_nsec = 100000000}, NULL);
         y[pc_n] = x[pc_n] * w[0];
     }
     pc_barrier(pc_self);
@@ -337,8 +337,8 @@ void scale(
 
 @pytest.mark.parametrize("threads", [1, 2, 8])
 def test_a_long_call_hears_signals(monkeypatch, tmp_path, threads):
-    """Six seconds and more on eight threads; and calls after that are as if nothing had been."""
-    program = scale_program((1.0,) * 300)
+    """Of six seconds and more, on eight threads; and calls after that are as if nothing had been."""
+    program = scale_program((1.0,) * 60)
     pipeline = install_pipeline(monkeypatch, compiled(program, SLEEP_C))
     monkeypatch.setattr(driver, "SMALL_PROGRAM", 0)
     model = polyc.compile(graph(), options=replace(options(tmp_path), threads=threads))

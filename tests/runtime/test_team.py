@@ -34,7 +34,8 @@ class Team:
     """The library: rows that each loop makes of the one before."""
 
     def __init__(self, file: Path) -> None:
-        self._run = ctypes.CDLL(str(file)).run
+        self.library = ctypes.CDLL(str(file))
+        self._run = self.library.run
 
     def __call__(
         self, threads: int, loops: int = LOOPS, late: int = 0, slow: int = 0, start: int = 0
@@ -84,6 +85,19 @@ def test_nobody_waits_for_a_thread_that_comes_late(team):
     rows[...] = 7
     time.sleep(1.2)
     assert (rows == 7).all()
+
+
+@pytest.mark.parametrize("threads", [1, 2, 3, 8])
+def test_a_call_that_is_ended_early_leaves_nothing_behind(team, threads):
+    """No thread writes when it is over, though workers may be ahead: here nobody ever waits."""
+    for start in range(20):
+        rows = np.zeros((LOOPS + 1, WIDTH), np.uint64)
+        address = ctypes.c_void_p(rows.ctypes.data)
+        ended = team.library.run_until(address, LOOPS, WIDTH, 20, start % 7, threads)
+        assert ended == 1
+        rows[...] = 7
+        np.testing.assert_array_equal(team(threads, start=start), expected(start=start))
+        assert (rows == 7).all()
 
 
 def test_calls_at_the_same_time(team):
