@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 from polyc.build.bundle import Bundle, load_bundle, save_bundle
 from polyc.calls import Binder
 from polyc.errors import RuntimeFailure
-from polyc.options import PATIENCE
+from polyc.options import read_patience
 from polyc.report.report import Report
 from polyc.sizes import SizeRange
 from polyc.spec import TensorSpec
@@ -108,7 +108,7 @@ class CompiledModel(ABC):
         or added. Raises InvalidModel for any other that is not empty, BuildError if it cannot be
         written.
         """
-        save_bundle(self._bundle, Path(path), PATIENCE)
+        save_bundle(self._bundle, Path(path), read_patience())
 
     def export(self, folder: str | os.PathLike[str]) -> None:
         """Write the model as text that `make` builds with nothing but a compiler.
@@ -118,7 +118,7 @@ class CompiledModel(ABC):
         """
         from polyc.build.export import export_bundle
 
-        export_bundle(self._bundle, Path(folder), PATIENCE)
+        export_bundle(self._bundle, Path(folder), read_patience())
 
     def __repr__(self) -> str:
         ins, outs = (", ".join(map(str, s)) for s in (self.inputs, self.outputs))

@@ -101,6 +101,11 @@ class Options:
             raise InvalidOption(f"dump names {unknown}; the stages are {', '.join(STAGES)}")
 
 
+def read_patience(environ: Mapping[str, str] = os.environ) -> float:
+    """POLYC_PATIENCE, or PATIENCE; InvalidOption if it is no number of seconds."""
+    return _read_seconds(environ, "POLYC_PATIENCE", PATIENCE)
+
+
 def options_from_environment(environ: Mapping[str, str] = os.environ) -> Options:
     """The default `Options`, with what `POLYC_*` and `OMP_NUM_THREADS` say; else InvalidOption.
 
@@ -121,7 +126,7 @@ def options_from_environment(environ: Mapping[str, str] = os.environ) -> Options
     return Options(
         threads=_read_threads(environ),
         tune=_read_seconds(environ, "POLYC_TUNE", 0.0),
-        patience=_read_seconds(environ, "POLYC_PATIENCE", PATIENCE),
+        patience=read_patience(environ),
         dump=dump,
         dump_dir=Path(folder) if folder else None,
         cc=environ.get("POLYC_CC") or environ.get("CC") or "gcc",

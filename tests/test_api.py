@@ -337,7 +337,7 @@ void scale(
 
 @pytest.mark.parametrize("threads", [1, 2, 8])
 def test_a_long_call_hears_signals(monkeypatch, tmp_path, threads):
-    """Of six seconds and more, on eight threads; and calls after that are as if nothing had been."""
+    """Of six seconds and more, on eight threads; calls after that are as if nothing had been."""
     program = scale_program((1.0,) * 60)
     pipeline = install_pipeline(monkeypatch, compiled(program, SLEEP_C))
     monkeypatch.setattr(driver, "SMALL_PROGRAM", 0)

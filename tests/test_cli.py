@@ -12,12 +12,21 @@ import pytest
 from onnx import TensorProto, helper, numpy_helper
 
 from polyc import cli, load, ops
+from polyc.commands import doctor
 from polyc.graph.ir import Graph
 from polyc.graph.onnx_export import export_onnx
 from polyc.mapping.parameters import Tuned
 from polyc.spec import TensorSpec
 from polyc.target.rates import Rates
-from tests.programs import F32, SCALE_C, compiled, install_pipeline, scale_program, stored
+from tests.programs import (
+    F32,
+    SCALE_C,
+    compiled,
+    install_pipeline,
+    options,
+    scale_program,
+    stored,
+)
 
 
 def scales_model() -> onnx.ModelProto:
@@ -280,6 +289,15 @@ def test_the_cache_is_shown_listed_and_cleared(polyc, tmp_path):
     assert polyc("cache", "clear")[1].startswith("removed: 4 entries")
     assert polyc("cache", "list")[1] == ""
     assert polyc("run", "m.onnx")[0] == 0
+
+
+def test_doctor_says_that_others_may_write_to_the_cache(tmp_path):
+    (tmp_path / "cache").mkdir()
+    (tmp_path / "cache").chmod(0o777)
+    check = doctor._cache(options(tmp_path))
+    assert not check.well
+    assert check.needed
+    assert f"chmod -R go-w {tmp_path / 'cache'}" in check.remedy
 
 
 @pytest.mark.parametrize(

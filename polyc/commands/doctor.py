@@ -114,7 +114,11 @@ def _rates(target: Target) -> Check:
 def _cache(options: Options) -> Check:
     if not options.cache:
         return Check("cache", True, "off")
-    if open_cache(options).folder != options.cache_dir:
+    try:
+        found = open_cache(options).folder
+    except PolycError as error:
+        return Check("cache", False, str(options.cache_dir), str(error))
+    if found != options.cache_dir:
         return Check(
             "cache",
             False,

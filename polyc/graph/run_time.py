@@ -15,6 +15,7 @@ from onnx import TensorProto
 
 from polyc.errors import NeedsValues, RuntimeFailure
 from polyc.graph.ir import INTERNAL, Node, Tensor
+from polyc.graph.matching import match_whole
 from polyc.graph.onnx_export import export_node
 from polyc.graph.onnx_nodes import TEXT
 
@@ -79,6 +80,9 @@ def run_node(node: Node, values: Sequence[Any]) -> list[Any]:
         axis = node.get("axis", 0)
         kept = (slice(None),) * axis + (slice(int(np.asarray(count).item())),)
         return [np.ascontiguousarray(np.asarray(data)[kept])]
+    if node.op == "RegexFullMatch" and node.domain == "":
+        text = np.asarray(values[0], TEXT)
+        return [match_whole(text, node.get("pattern", ""), f"{node.op} {node.name!r}")]
     from onnx.reference import ReferenceEvaluator  # takes 80 ms, and few models need it
 
     pairs = zip(node.inputs, values, strict=True)

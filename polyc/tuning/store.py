@@ -27,7 +27,7 @@ from polyc.build.toolchain import COMPILE_FLAGS, GCC_FLAGS
 from polyc.files.regular import make_folders, open_regular, parse_json, read_whole, writing
 from polyc.files.waiting import locked
 from polyc.mapping.parameters import Parameters, Tuned
-from polyc.options import PATIENCE, Options
+from polyc.options import Options, read_patience
 from polyc.target.machine import Target
 from polyc.target.rates import machine_fingerprint
 
@@ -73,7 +73,7 @@ def add_tuned(file: Path, found: Mapping[str, Tuned], title: str) -> None:
     """
     with writing(file, "what tuning found"), contextlib.ExitStack() as stack:
         make_folders(file.parent, 0o700)
-        stack.enter_context(locked(file.with_suffix(".lock"), PATIENCE))
+        stack.enter_context(locked(file.with_suffix(".lock"), read_patience()))
         with warnings.catch_warnings(action="ignore"):  # told when it was read
             kept = read_tuned(file)
         table = {key: _spell(one) for key, one in sorted({**kept, **found}.items())}

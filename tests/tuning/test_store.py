@@ -1,10 +1,12 @@
 """Tuned parameters on disk: what is written is read, and nothing else is believed."""
 
 import json
+import os
 from dataclasses import replace
 
 import pytest
 
+from polyc.errors import BuildError
 from polyc.mapping.parameters import Parameters, Tuned
 from polyc.target.machine import Target
 from polyc.tuning.store import add_tuned, read_tuned, spell_choices, tuned_file
@@ -36,6 +38,7 @@ def entry(**changes):
     "text",
     [
         "",
+        "[" * 100_000,
         "\x00\xff",
         "[]",
         "{}",
@@ -58,6 +61,26 @@ def test_a_malformed_file_is_told_ignored_and_replaced(tmp_path, text):
         assert read_tuned(file) == {}
     add_tuned(file, {"a": ONE}, "a machine")
     assert read_tuned(file) == {"a": ONE}
+
+
+@pytest.mark.parametrize("kind", ["pipe", "device", "folder"])
+def test_what_is_no_file_is_told_and_ignored(tmp_path, kind):
+    file = tmp_path / "it.json"
+    match kind:
+        case "pipe":
+            os.mkfifo(file)
+        case "device":
+            file.symlink_to("/dev/zero")
+        case "folder":
+            file.mkdir()
+    with pytest.warns(RuntimeWarning, match="not a regular file"):
+        assert read_tuned(file) == {}
+
+
+def test_tuned_parameters_that_cannot_be_kept(tmp_path):
+    (tmp_path / "file").write_text("in the way")
+    with pytest.raises(BuildError, match="what tuning found cannot be written"):
+        add_tuned(tmp_path / "file" / "it.json", {"a": ONE}, "a machine")
 
 
 def test_a_file_is_for_a_machine_and_a_number_of_threads(tmp_path):
