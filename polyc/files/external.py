@@ -15,7 +15,8 @@ from pathlib import Path, PurePosixPath, PureWindowsPath
 
 from polyc.errors import InvalidModel
 
-_KEY = b"location"
+LOCATION = b"location"
+"""The key of the entry that names a file."""
 
 # message -> {number of a field: its message}: all that lead to tensors (onnx.proto).
 _FIELDS = {
@@ -46,12 +47,12 @@ def find_locations(data: bytes) -> list[str]:
     waiting = [("model", 0, len(data))]
     while waiting:  # not by recursion: graphs inside graphs may be deep
         message, start, end = waiting.pop()
-        if data.find(_KEY, start, end) < 0:
+        if data.find(LOCATION, start, end) < 0:
             continue  # which spares walking through nearly all of most models
         fields = _read_fields(data, start, end)
         if message == "entry":
             entry = {number: data[first:last] for number, first, last in fields}
-            if entry.get(1) == _KEY:
+            if entry.get(1) == LOCATION:
                 found.add(entry.get(2, b"").decode("utf-8", "surrogateescape"))
         else:
             inner = _FIELDS[message]

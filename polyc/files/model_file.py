@@ -10,13 +10,15 @@ from __future__ import annotations
 import hashlib
 import time
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from io import FileIO
 from pathlib import Path
 
 from polyc.errors import InvalidModel
-from polyc.files.external import find_locations, locate
+from polyc.files.external import LOCATION, find_locations, locate
 from polyc.files.regular import LIMIT, Identity, identify, opened, read_whole
 
+_PART = 1 << 20
 _TICK = 20_000_000
 """Nanoseconds within which two changes of a file may bear the same time."""
 
@@ -53,9 +55,14 @@ class ModelFile:
     @staticmethod
     def examine(path: Path) -> ModelFile:
         """Hash a model; InvalidModel if it is no regular file, or cannot be read."""
-        data = read_model_file(path)
-        others = {name: _examine_other(name, path.parent) for name in find_locations(data)}
-        return ModelFile(path, hashlib.sha256(data).hexdigest(), others)
+        with opened(path, "model file") as stream:
+            _check_size(stream)
+            sha256, names_files = _scan(stream)
+        source = ModelFile(path, sha256, {})
+        if not names_files:  # as nearly all: it need not be in memory
+            return source
+        found = find_locations(source.read())
+        return replace(source, others={name: _examine_other(name, path.parent) for name in found})
 
     @property
     def parts(self) -> list[str]:
@@ -83,13 +90,28 @@ class ModelFile:
 def read_model_file(path: Path) -> bytes:
     """The bytes of a model; InvalidModel if it is no regular file, or larger than the format."""
     with opened(path, "model file") as stream:
-        size = identify(stream).size
-        if size > LIMIT:
-            raise InvalidModel(
-                f"the model has {size} bytes, but the format ends at {LIMIT}; store its weights as "
-                "external data"
-            )
+        _check_size(stream)
         return read_whole(stream)
+
+
+def _check_size(stream: FileIO) -> None:
+    size = identify(stream).size
+    if size > LIMIT:
+        raise InvalidModel(
+            f"the model has {size} bytes, but the format ends at {LIMIT}; store its weights as "
+            "external data"
+        )
+
+
+def _scan(stream: FileIO) -> tuple[str, bool]:
+    """(sha256 of a file, whether some tensor in it may name another file)"""
+    total, found, last = hashlib.sha256(), False, b""
+    left = identify(stream).size
+    while left and (part := stream.read(min(left, _PART))):
+        total.update(part)
+        found = found or LOCATION in last + part
+        last, left = part[-len(LOCATION) :], left - len(part)
+    return total.hexdigest(), found
 
 
 def _examine_other(location: str, folder: Path) -> External | None:

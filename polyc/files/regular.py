@@ -61,11 +61,10 @@ def read_whole(stream: FileIO, limit: int = LIMIT) -> bytes:
     before = identify(stream)
     if before.size > limit:
         raise OSError(f"it has {before.size} bytes, and at most {limit} are read")
-    data = bytearray(before.size)
-    fill(memoryview(data), stream)
-    if identify(stream) != before:
+    data = stream.read(before.size)
+    if len(data) != before.size or identify(stream) != before:
         raise OSError("it is being written to")
-    return bytes(data)
+    return data
 
 
 def fill(memory: memoryview, stream: FileIO) -> None:

@@ -43,6 +43,7 @@ def test_make_builds_it_with_nvcc(monkeypatch, tmp_path):
     header = (folder / "scales.h").read_text()
     assert "buffers[0]  float [2, 3]  x" in header
     assert "#define SCALES_WORKSPACE_BYTES 264" in header
+    assert run(folder, "make", "clean").returncode == 0
     model.export(folder)  # an earlier export is replaced
 
 
