@@ -49,8 +49,9 @@ class CompiledModel(ABC):
 
         Returns the output, or a tuple in the graph's order if there are several. `out`, an array or
         a sequence of arrays, is written into and returned. Lists and scalars are converted; arrays
-        must have the input's type. Raises ShapeError for an array that does not fit, RuntimeFailure
-        for an index out of range.
+        must have the input's type. A long call on a CPU hears signals between its kernels: what a
+        handler raises ends it, and leaves `out` and states undefined. Raises ShapeError for an
+        array that does not fit, RuntimeFailure for an index out of range.
         """
 
     @abstractmethod

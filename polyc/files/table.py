@@ -119,8 +119,10 @@ def read_table(folder: Folder) -> Table:
     try:
         with folder.open(TABLE_FILE) as stream:
             return _parse(parse_json(read_whole(stream)))
+    except FileNotFoundError as error:
+        raise Damaged(f"it has no {TABLE_FILE}") from error
     except (OSError, ValueError, TypeError, KeyError) as error:
-        raise Damaged(f"{folder.path / TABLE_FILE} cannot be read: {error}") from error
+        raise Damaged(f"its {TABLE_FILE} cannot be read: {error}") from error
 
 
 def _parse(data: dict[str, object]) -> Table:

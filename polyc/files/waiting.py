@@ -35,8 +35,8 @@ def wait_for(attempt: Callable[[float], bool], what: Callable[[], str], patience
         if attempt(patience - first):
             return
     raise BuildError(
-        f"{what()} has been waited for during {patience:g} s; end it if it hangs, or set "
-        "POLYC_PATIENCE to more seconds"
+        f"waited {patience:g} s for {what()}, in vain; end it if it hangs, or set POLYC_PATIENCE "
+        "to more seconds"
     )
 
 
