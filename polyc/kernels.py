@@ -1,15 +1,14 @@
 """From stored kernels to text: each distinct one is compiled once, and launched where it appears.
 
 Two that are equal up to names become two launches of one kernel. What makes them equal is
-a signature: the text of their domains, accesses and expressions with names replaced by positions
-(`mapping/signature.py`), how their arrays are stored, and what was chosen about them. What is done
-to a kernel is a back end's matter (`polyc/backends/`).
+a signature: domains, accesses and expressions as values in which names are positions
+(`scop/structure.py`, `mapping/signature.py`), how their arrays are stored, and what was chosen
+about them. What is done to a kernel is a back end's matter (`polyc/backends/`).
 """
 
 from __future__ import annotations
 
-import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Hashable, Sequence
 from dataclasses import dataclass
 
 import islpy as isl
@@ -55,10 +54,10 @@ def compile_kernels(
     emit: Emit = ignore,
 ) -> CompiledKernels:
     """Compile each distinct kernel once, and launch it as often as it appears."""
-    kernels: dict[str, CompiledKernel] = {}
+    kernels: dict[Hashable, CompiledKernel] = {}
     launches, touched = [], []
     for one in trace.track("kernels", stored):
-        signature = _spell(one, scop)
+        signature = one.sign(scop.arrays)
         if signature not in kernels:
             name = f"k{len(kernels)}_{one.body[-1].name.removeprefix('S_')}"
             with assume([one.step] if one.step else []):
@@ -89,12 +88,6 @@ def compile_kernels(
         scratch = one.private.intersection(arguments)
         touched.append(LaunchAccess(compiled.kernel.name, reads, writes, scratch, one.step))
     return CompiledKernels(tuple(kernels.values()), tuple(launches), tuple(touched))
-
-
-def _spell(one: StoredKernel, scop: Scop) -> str:
-    """The kernel's signature; loops over steps may call these differently."""
-    signature = one.spell(scop.arrays)
-    return re.sub(rf"\b{one.step.name}\b", STEP, signature) if one.step else signature
 
 
 def _in_loop(elements: isl.Set, one: StoredKernel) -> isl.Set:

@@ -24,7 +24,7 @@ from math import ceil, prod
 
 from polyc.mapping.columns import is_by_columns
 from polyc.mapping.loop_order import L2_SHARE, Operand, list_operands
-from polyc.mapping.signature import spell_layouts
+from polyc.mapping.signature import sign_layouts
 from polyc.mapping.stored_kernel import StoredKernel
 from polyc.mapping.storing import StoredCluster
 from polyc.promote.local_arrays import LARGEST_HANDED
@@ -118,9 +118,7 @@ def _fuse(
     if total <= target.l2 // 2 or not all(map(_is_plain, (*kernel.parts, one))):
         return None
     common = [a for a in one.arrays if a in kernel.arrays]
-    if spell_layouts(common, one.storages, handed) != spell_layouts(
-        common, kernel.storages, handed
-    ):
+    if sign_layouts(common, one.storages, handed) != sign_layouts(common, kernel.storages, handed):
         return None  # a constant lies differently for each of them
     if any(load.dynamic for s in one.cluster.statements for load in s.loads):
         return None

@@ -7,9 +7,10 @@ from dataclasses import dataclass, field
 from functools import cached_property
 
 from polyc.build.cache import digest
-from polyc.mapping.signature import spell_cluster, spell_layouts
+from polyc.mapping.signature import sign_cluster, sign_layouts
 from polyc.memory.storage import Storage
 from polyc.memory.strides import Strides, accesses, compute_strides
+from polyc.poly.canonical import Canonical
 from polyc.schedule.cluster import Cluster
 from polyc.scop.scop import Array
 
@@ -38,14 +39,15 @@ class OpenCluster:
         return compute_all_strides(self.cluster, self.arrays, self.storages)
 
     @cached_property
-    def text(self) -> str:
-        return spell_cluster(self.cluster, self.touched, self.arrays)
+    def signature(self) -> Canonical:
+        """What the cluster computes, whatever its arrays and statements are called."""
+        return sign_cluster(self.cluster, self.touched, self.arrays)
 
     @cached_property
     def key(self) -> str:
         """What tuned parameters are found by: equal for equal clusters between equal layouts."""
-        layouts = spell_layouts(self.touched, self.storages, self.private)
-        return digest([self.text, layouts])[:32]
+        layouts = sign_layouts(self.touched, self.storages, self.private)
+        return digest([repr(self.signature), repr(layouts)])[:32]
 
 
 def list_touched(cluster: Cluster) -> tuple[str, ...]:

@@ -1,46 +1,56 @@
-"""Clusters as text in which names are positions: equal texts mean equal code, in any model."""
+"""Clusters without names: equal signatures mean equal code, in any model."""
 
 from __future__ import annotations
 
-import re
 from collections.abc import Mapping, Sequence
 
+from polyc.element_types import scalar_type
 from polyc.memory.storage import Storage
+from polyc.poly.canonical import Canonical
 from polyc.schedule.cluster import Cluster
-from polyc.scop.expr import show
 from polyc.scop.scop import Array
+from polyc.sizes import STEP, Extent, Size
 
 
-def spell_cluster(cluster: Cluster, touched: Sequence[str], arrays: Mapping[str, Array]) -> str:
-    """Domains, accesses, expressions and arrays; everything but layouts.
+def sign_cluster(
+    cluster: Cluster, touched: Sequence[str], arrays: Mapping[str, Array]
+) -> Canonical:
+    """Statements, shared loops and arrays; everything but layouts.
 
-    The arrays touched become @0, @1, …, the statements #0, #1, …
+    An array is its position among those touched, a statement its position in textual order.
     """
     statements = (*cluster.prelude, *cluster.statements)
-    names = {name: f"@{k}" for k, name in enumerate(touched)}
-    names |= {s.name: f"#{k}" for k, s in enumerate(statements)}
-    parts = [f"{len(cluster.prelude)} {cluster.has_reuse} {cluster.is_group}"]
-    for loop in cluster.shared:
-        parts.append(" ".join(f"{s} {p}" for s, p in loop.items()))
-    for s in statements:
-        parts += [str(s.domain), f"{s.array} {s.reduction}", str(s.write), show(s.value)]
-        parts.append(" ".join(f"{load.index} {load.dtype}" for load in s.loads))
-    for name in touched:
-        array = arrays[name]
-        constant = array.kind if array.kind == "constant" else ""
-        parts.append(f"{array.dtype} {array.shape} {constant}")
-    return re.sub(r"[A-Za-z_]\w*", lambda m: names.get(m.group(), m.group()), "\n".join(parts))
+    places = {name: position for position, name in enumerate(touched)}
+    numbers = {s.name: position for position, s in enumerate(statements)}
+    structures = [s.structure for s in statements]
+    step = {cluster.step.name: Size.of(STEP)} if cluster.step else {}
+    return (
+        (len(cluster.prelude), int(cluster.has_reuse), int(cluster.is_group)),
+        tuple(tuple(sorted((numbers[n], p) for n, p in loop.items())) for loop in cluster.shared),
+        tuple((one.key, tuple(places[name] for name in one.arrays)) for one in structures),
+        tuple(_sign_array(arrays[name], step) for name in touched),
+    )
 
 
-def spell_layouts(
+def _sign_array(array: Array, step: Mapping[str, Extent]) -> Canonical:
+    shape = _sign_shape(array.shape, step)
+    return scalar_type(array.dtype), shape, "constant" if array.kind == "constant" else ""
+
+
+def sign_layouts(
     touched: Sequence[str], storages: Mapping[str, Storage], private: frozenset[str]
-) -> str:
+) -> Canonical:
     """How the arrays are stored, "open" for one that is not decided, and which are private."""
-    parts = []
-    for name in touched:
-        storage = storages.get(name)
-        layout = "open"
-        if storage is not None:
-            layout = f"{storage.permutation} {storage.blocks} {storage.shape}"
-        parts.append(f"{layout} {name in private}")
-    return "\n".join(parts)
+    return tuple((_sign_layout(storages.get(n)), int(n in private)) for n in touched)
+
+
+def _sign_layout(storage: Storage | None) -> Canonical:
+    if storage is None:
+        return "open"
+    return storage.permutation, storage.blocks, _sign_shape(storage.shape, {})
+
+
+def _sign_shape(shape: Sequence[Extent], step: Mapping[str, Extent]) -> Canonical:
+    """Extents, of which those known only at run time are sums of products of names."""
+    found = (extent.at(step) if isinstance(extent, Size) else extent for extent in shape)
+    return tuple(e.terms if isinstance(e, Size) else int(e) for e in found)

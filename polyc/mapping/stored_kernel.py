@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Hashable, Mapping
 from dataclasses import dataclass
 from functools import cached_property
 
-from polyc.mapping.signature import spell_cluster, spell_layouts
+from polyc.mapping.signature import sign_cluster, sign_layouts
 from polyc.mapping.storing import StoredCluster
 from polyc.memory.storage import Storage
 from polyc.poly.affine import box_extents
@@ -80,13 +80,14 @@ class StoredKernel:
         mine, theirs = frozenset(self.arrays), frozenset(other.arrays)
         return not (self.written.isdisjoint(theirs) and other.written.isdisjoint(mine))
 
-    def spell(self, arrays: Mapping[str, Array]) -> str:
-        """Equal texts mean equal kernels: names become positions, everything else stays."""
-        layouts = spell_layouts(self.arrays, self.storages, self.private)
+    def sign(self, arrays: Mapping[str, Array]) -> Hashable:
+        """Equal signatures mean equal kernels: names become positions, everything else stays."""
+        layouts = sign_layouts(self.arrays, self.storages, self.private)
         if len(self.parts) == 1:
             (one,) = self.parts
-            return f"{one.parameters}\n{one.text}\n{layouts}"
-        texts = [spell_cluster(one.cluster, self.arrays, arrays) for one in self.parts]
-        chosen = [str(one.parameters) for one in self.parts]
-        positions = [[loop[s.name] for s in self.statements] for loop in self.loops]
-        return "\n".join([*chosen, *texts, layouts, f"{positions} {self.sizes}"])
+            return one.parameters, one.signature, layouts
+        parts = tuple(
+            (one.parameters, sign_cluster(one.cluster, self.arrays, arrays)) for one in self.parts
+        )
+        positions = tuple(tuple(loop[s.name] for s in self.statements) for loop in self.loops)
+        return parts, layouts, positions, self.sizes

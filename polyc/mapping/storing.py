@@ -12,11 +12,12 @@ from polyc.mapping.packing import find_operands, pack
 from polyc.mapping.parameters import Parameters, Tile, Tuned
 from polyc.mapping.pointwise import choose_pointwise_tile
 from polyc.mapping.register_tile import choose_register_tile
-from polyc.mapping.signature import spell_cluster, spell_layouts
+from polyc.mapping.signature import sign_cluster, sign_layouts
 from polyc.mapping.space import is_candidate
 from polyc.memory.layout import decide_layouts
 from polyc.memory.storage import Storage, row_major
 from polyc.memory.vector_loop import choose_vector_loop
+from polyc.poly.canonical import Canonical
 from polyc.schedule.cluster import Cluster
 from polyc.scop.expr import Load
 from polyc.scop.scop import Array, Scop, gather_steps
@@ -29,8 +30,8 @@ class StoredCluster:
     """A cluster with its layout decided: which loop is the vector loop, and where arrays lie.
 
     `arrays` lists what the cluster touches in order of appearance; `private` ones are touched by no
-    other cluster. `text` spells the cluster with names as positions. `key` is that of the open
-    cluster, empty for a copy that packs; `gain` is what measured parameters saved, 0 for those of
+    other cluster. `signature` says what the cluster computes. `key` is that of the open cluster,
+    empty for a copy that packs; `gain` is what measured parameters saved, 0 for those of
     the cost model.
     """
 
@@ -39,7 +40,7 @@ class StoredCluster:
     arrays: tuple[str, ...]
     storages: Mapping[str, Storage]
     private: frozenset[str]
-    text: str = field(repr=False)
+    signature: Canonical = field(repr=False)
     key: str = ""
     gain: float = 0.0
 
@@ -195,7 +196,7 @@ def store_cluster(
         own = choose_vector_loop(packing.copy, moves, target)
         names = list_touched(packing.copy)
         storages = {n: decided[n] for n in names}
-        text = spell_cluster(packing.copy, names, arrays)
+        signature = sign_cluster(packing.copy, names, arrays)
         crossing, height, wide = None, 1, 1
         if own is not None:
             tile = choose_pointwise_tile(packing.copy, own, moves, arrays, target)
@@ -203,12 +204,12 @@ def store_cluster(
             if vector is not None:  # as wide as a panel, to stay inside one
                 wide = min(width, packing.copy.extents[own])
         copied = Parameters(own, (crossing, height, wide))
-        result.append(StoredCluster(packing.copy, copied, names, storages, frozenset(), text))
+        result.append(StoredCluster(packing.copy, copied, names, storages, frozenset(), signature))
     names = list_touched(cluster)
     storages = {n: new[n] if n in new else decided[n] for n in names}
-    text = spell_cluster(cluster, names, arrays) if packings else one.text
+    signature = sign_cluster(cluster, names, arrays) if packings else one.signature
     private = one.private.intersection(names)
-    result.append(StoredCluster(cluster, parameters, names, storages, private, text, one.key))
+    result.append(StoredCluster(cluster, parameters, names, storages, private, signature, one.key))
     return tuple(result), arrays
 
 
@@ -226,7 +227,7 @@ def keeps_layouts(
         and one.arrays[name].kind != "constant"
     ]
     stored = [store_cluster(one, p, target)[0][-1] for p in (parameters, others)]
-    layouts = [spell_layouts(decides, s.storages, one.private) for s in stored]
+    layouts = [sign_layouts(decides, s.storages, one.private) for s in stored]
     return layouts[0] == layouts[1]
 
 

@@ -60,7 +60,9 @@ def assumptions() -> isl.Set:
     return isl.Set(declare(f"{{ : {' and '.join(conditions()) or 'true'} }}"))
 
 
-def parameters_of(relation: isl.Set | isl.Map | isl.UnionSet | isl.UnionMap) -> list[str]:
+def parameters_of(
+    relation: isl.Set | isl.Map | isl.UnionSet | isl.UnionMap | isl.PwMultiAff | isl.PwAff,
+) -> list[str]:
     space = relation.get_space()
     return [str(space.get_dim_name(PARAM, k)) for k in range(space.dim(PARAM))]
 

@@ -17,6 +17,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import Literal, Protocol, TypeVar
 
 import islpy as isl
@@ -24,7 +25,8 @@ import numpy as np
 
 from polyc.poly.show import show_function
 from polyc.scop.expr import Expr, Load, loads, show
-from polyc.sizes import Step, estimate
+from polyc.scop.structure import Structure, compute_structure
+from polyc.sizes import STEP, Step, estimate
 
 Kind = Literal["input", "output", "state", "constant", "temporary"]
 Reduction = Literal["add", "mul", "max", "min", "and", "or"]
@@ -84,6 +86,14 @@ class Statement:
     def loads(self) -> Iterator[Load]:
         """Explicit loads of the value; a reduction also reads the element that it updates."""
         return loads(self.value)
+
+    @cached_property
+    def structure(self) -> Structure:
+        """What it computes, whatever it and its arrays, iterators and step are called."""
+        step = {self.step.name: STEP} if self.step else {}
+        return compute_structure(
+            self.domain, self.array, self.write, self.value, self.reduction, step
+        )
 
     def __str__(self) -> str:
         operator = f"{self.reduction}=" if self.reduction else "="

@@ -19,7 +19,7 @@ from polyc.mapping.cuda.row_tiles import ProductPlan, plan_parts
 from polyc.mapping.cuda.tiles import estimate
 from polyc.mapping.cuda.warp_tiles import Instruction, choose_instruction
 from polyc.mapping.fuse_tiles import common_loops, fuse_readers
-from polyc.mapping.signature import spell_layouts
+from polyc.mapping.signature import sign_layouts
 from polyc.mapping.stored_kernel import StoredKernel
 from polyc.mapping.storing import StoredCluster
 from polyc.poly.affine import box_extents
@@ -67,7 +67,7 @@ def fuse_rows(
 def _disagree(kernel: StoredKernel, one: StoredCluster) -> bool:
     """Whether a constant lies differently for the two."""
     common = [name for name in one.arrays if name in kernel.arrays]
-    layouts = (spell_layouts(common, x.storages, frozenset()) for x in (kernel, one))
+    layouts = (sign_layouts(common, x.storages, frozenset()) for x in (kernel, one))
     return len(set(layouts)) > 1
 
 

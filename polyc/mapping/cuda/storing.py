@@ -15,7 +15,7 @@ from dataclasses import replace
 from polyc.mapping.cuda.gemm_form import GemmForm, find_gemm_form
 from polyc.mapping.open_cluster import list_touched
 from polyc.mapping.parameters import Parameters
-from polyc.mapping.signature import spell_cluster
+from polyc.mapping.signature import sign_cluster
 from polyc.mapping.storing import Stored, StoredCluster
 from polyc.memory.storage import permuted
 from polyc.poly.affine import coefficients, outputs
@@ -54,7 +54,7 @@ def _store(cluster: Cluster, arrays: Mapping[str, Array], private: set[str]) -> 
         touched,
         {n: permuted(arrays[n], orders.get(n, range(len(arrays[n].shape)))) for n in touched},
         mine,
-        spell_cluster(cluster, touched, arrays),
+        sign_cluster(cluster, touched, arrays),
     )
 
 
