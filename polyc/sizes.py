@@ -7,7 +7,6 @@ What follows from it is a polynomial: the rows of x, flattened, are 3 batch heig
 from __future__ import annotations
 
 import math
-import re
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from contextvars import ContextVar
@@ -15,6 +14,7 @@ from dataclasses import dataclass
 from typing import TypeAlias
 
 from polyc.errors import NotFixed
+from polyc.names import fresh, identifier
 
 ADDRESS_LIMIT = 1 << 47
 """Bytes of user address space on x86-64 and AArch64; nothing larger can be addressed."""
@@ -348,13 +348,11 @@ STEP = "step_"
 
 def identify(names: Iterable[str]) -> dict[str, str]:
     """An identifier for each name of a size: "batch size" -> "size_batch_size"."""
+    taken = {"size_t"}  # a type of C's
     found: dict[str, str] = {}
     for name in names:
-        base = PREFIX + (re.sub(r"\W+", "_", name, flags=re.ASCII).strip("_") or "d")
-        identifier, k = base, 1
-        while identifier in found.values():
-            identifier, k = f"{base}_{k}", k + 1
-        found[name] = identifier
+        found[name] = fresh(PREFIX + (identifier(name) or "d"), taken)
+        taken.add(found[name])
     return found
 
 

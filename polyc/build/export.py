@@ -13,7 +13,7 @@ from pathlib import Path
 
 from polyc.build import export_c, export_cuda
 from polyc.build.bundle import WEIGHTS_FILE, Bundle
-from polyc.build.export_names import identifier
+from polyc.build.export_names import file_name
 from polyc.build.runtime_files import read_cuda_runtime, read_runtime
 from polyc.files.place import place_folder
 from polyc.files.regular import make_folders
@@ -31,7 +31,7 @@ def export_bundle(bundle: Bundle, folder: Path, patience: float) -> None:
     headers = read_runtime() if on_cpu else read_cuda_runtime()
     texts = {f"src/{name}": text for name, text in bundle.sources.items()}
     texts |= {f"runtime/{header}": text for header, text in headers.items()}
-    texts[f"{identifier(manifest.name)}.h"] = printer.print_interface(manifest)
+    texts[f"{file_name(manifest.name)}.h"] = printer.print_interface(manifest)
     texts[EXAMPLE_FILE] = printer.print_example(manifest)
     texts[MAKEFILE] = printer.print_makefile(manifest)
 

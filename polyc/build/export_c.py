@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import re
 from string import Template
 
 from polyc.build.bundle import WEIGHTS_FILE
 from polyc.build.export_names import (
-    comment,
     describe,
-    identifier,
+    file_name,
+    formula,
     list_shapes,
     print_sizes,
     scalar,
@@ -18,6 +17,7 @@ from polyc.build.export_names import (
 from polyc.build.load import DECLARATIONS
 from polyc.build.manifest import Manifest
 from polyc.build.toolchain import COMPILE_FLAGS, GCC_FLAGS, LINK_FLAGS
+from polyc.names import comment
 from polyc.sizes import Size, assume, estimate
 
 EXAMPLE_FILE = "example.c"
@@ -25,7 +25,7 @@ EXAMPLE_FILE = "example.c"
 
 def print_interface(manifest: Manifest) -> str:
     """The header: what to pass, how large it is, and the function."""
-    name = identifier(manifest.name)
+    name = file_name(manifest.name)
     told = ", ".join(f"{comment(s.name)} ({s.lower} to {s.upper or 'any'})" for s in manifest.sizes)
     arena = f"_BYTES {manifest.arena_bytes}"
     if manifest.sizes:
@@ -51,7 +51,7 @@ def print_interface(manifest: Manifest) -> str:
 
 def print_example(manifest: Manifest) -> str:
     """A program that runs the model once on zeros and shows the first elements of each output."""
-    name = identifier(manifest.name)
+    name = file_name(manifest.name)
     first = len(manifest.inputs)
     told = "(sizes)" if manifest.sizes else ""
     with assume(manifest.sizes):
@@ -97,7 +97,7 @@ def print_states(manifest: Manifest) -> str:
         lines.append(line)
     for told in manifest.sizes:
         if told.next is not None:
-            name, after = comment(told.name), re.sub(r"[^A-Za-z0-9_ +*-]", "_", str(told.next))
+            name, after = comment(told.name), formula(told.next)
             lines.append(f"     {name} is {after} in the next call, and at most {told.upper}")
     return "\n".join([*lines, ""])
 
@@ -105,7 +105,7 @@ def print_states(manifest: Manifest) -> str:
 def print_makefile(manifest: Manifest) -> str:
     """Rules for a static and a shared library and for the example."""
     return _MAKEFILE.substitute(
-        name=identifier(manifest.name),
+        name=file_name(manifest.name),
         flags=" ".join(COMPILE_FLAGS),
         gcc_flags=" ".join(GCC_FLAGS),
         link=" ".join(LINK_FLAGS),

@@ -6,9 +6,8 @@ from string import Template
 
 from polyc.build.bundle import WEIGHTS_FILE
 from polyc.build.export_names import (
-    comment,
     describe,
-    identifier,
+    file_name,
     list_shapes,
     print_sizes,
     scalar,
@@ -16,13 +15,14 @@ from polyc.build.export_names import (
 )
 from polyc.build.manifest import Manifest
 from polyc.build.nvcc import LINKER_FLAGS, NVCC_FLAGS, NVCC_LINK_FLAGS
+from polyc.names import comment
 
 EXAMPLE_FILE = "example.c"
 
 
 def print_interface(manifest: Manifest) -> str:
     """The header: what to pass, how large it is, and the functions."""
-    name = identifier(manifest.name)
+    name = file_name(manifest.name)
     first = len(manifest.inputs)
     io = [*manifest.inputs, *manifest.outputs]
     return _INTERFACE.substitute(
@@ -42,7 +42,7 @@ def print_interface(manifest: Manifest) -> str:
 
 def print_example(manifest: Manifest) -> str:
     """A program that runs the model once on zeros and shows the first elements of each output."""
-    name, first = identifier(manifest.name), len(manifest.inputs)
+    name, first = file_name(manifest.name), len(manifest.inputs)
     count = first + len(manifest.outputs)
     allocations = [f"    buffers[{k}] = zeros({name.upper()}_IO_{k}_BYTES);" for k in range(count)]
     shows = []
@@ -74,7 +74,7 @@ def print_example(manifest: Manifest) -> str:
 def print_makefile(manifest: Manifest) -> str:
     """Rules for a shared library and for the example."""
     return _MAKEFILE.substitute(
-        name=identifier(manifest.name),
+        name=file_name(manifest.name),
         flags=" ".join(f for f in NVCC_FLAGS if f != "-Xptxas=-v"),
         link=" ".join((*NVCC_LINK_FLAGS, *LINKER_FLAGS)),
         arch=" ".join(manifest.flags),

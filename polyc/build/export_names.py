@@ -9,6 +9,7 @@ from collections.abc import Iterator, Sequence
 from polyc.build.manifest import Manifest
 from polyc.call_sizes import parse_size
 from polyc.element_types import is_narrow
+from polyc.names import LONGEST, comment, identifier, shorten
 from polyc.sizes import Extent, Size, SizeRange
 from polyc.spec import TensorSpec
 
@@ -16,23 +17,23 @@ _SCALARS = {"f": "float double", "i": "int8_t int16_t int32_t int64_t"}
 _SCALARS |= {"u": "uint8_t uint16_t uint32_t uint64_t", "b": "uint8_t"}
 
 
-def identifier(name: str) -> str:
+def file_name(name: str) -> str:
     """A name for files and C macros: "torch-jit/export 2" -> "torch_jit_export_2"."""
-    plain = re.sub(r"\W+", "_", name, flags=re.ASCII).strip("_")[:60]
+    plain = identifier(name)
     return plain if plain and not plain[0].isdigit() else f"model_{plain}".rstrip("_")
 
 
 def describe(specs: Sequence[TensorSpec], first: int, array: str = "io") -> Iterator[str]:
     """One line an array: io[0]  float [2, 3]  x"""
     for k, spec in enumerate(specs, first):
-        shape = ", ".join(map(str, spec.shape))
+        shape = ", ".join(map(formula, spec.shape))
         element = f"{scalar(spec)} of {spec.dtype.name}" if is_narrow(spec.dtype) else scalar(spec)
         yield f"     {array}[{k}]  {element} [{shape}]  {comment(spec.name)}"
 
 
-def comment(text: str) -> str:
-    """Text that can end neither a comment nor a string."""
-    return re.sub(r"[^A-Za-z0-9_./:-]", "_", text)
+def formula(size: object) -> str:
+    """A sum of products of sizes in a comment: "2*batch + 1"; no division, so that no "*/"."""
+    return re.sub(r"[^A-Za-z0-9_ +*-]", "_", shorten(str(size), LONGEST))
 
 
 def scalar(spec: TensorSpec) -> str:

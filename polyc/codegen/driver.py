@@ -21,10 +21,9 @@ from itertools import groupby
 
 from polyc.build.runtime_files import HEADER, POOL_HEADER, STOP_HEADER
 from polyc.codegen.host_text import (
-    clean,
+    checked_name,
     find_copies,
     find_places,
-    identifier,
     pointer_type,
     print_arguments,
     print_extent,
@@ -36,6 +35,7 @@ from polyc.codegen.host_text import (
 from polyc.codegen.loopnest import Kernel
 from polyc.codegen.program import Launch, Program
 from polyc.memory.plan import Plan
+from polyc.names import comment
 from polyc.sizes import ADDRESS_LIMIT, STEP, Step
 
 DRIVER_FILE = "driver.c"
@@ -111,7 +111,7 @@ def _count_slots(program: Program) -> int:
 def _print_head(program: Program) -> Iterator[str]:
     """Headers, prototypes, and the arguments of a call."""
     count = len(program.launches)
-    yield f"/* {clean(program.name)}: {count} launches of {len(program.kernels)} kernels. */"
+    yield f"/* {comment(program.name)}: {count} launches of {len(program.kernels)} kernels. */"
     yield from ("#define _GNU_SOURCE", "#include <stddef.h>", "#include <string.h>")
     yield from ("#include <time.h>", f'#include "{HEADER}"')
     yield from (f'#include "{STOP_HEADER}"', "")
@@ -261,13 +261,13 @@ APART void finish(const pc_thread *pc_self, double began, double *seconds)
 def _prototype(kernel: Kernel) -> str:
     arguments = [pointer_type(p.dtype, p.writes) + "restrict" for p in kernel.params]
     arguments += ["i64"] * len(kernel.sizes)
-    return f"void {identifier(kernel.name)}({', '.join([*arguments, 'pc_thread *', 'int *'])});"
+    return f"void {checked_name(kernel.name)}({', '.join([*arguments, 'pc_thread *', 'int *'])});"
 
 
 def _call(position: int, launch: Launch, kernel: Kernel, places: dict[str, str]) -> Iterator[str]:
     arguments = print_arguments(position, launch, kernel, places)
     if launch.origin:
-        yield f"    /* {', '.join(map(clean, launch.origin))} */"
+        yield f"    /* {', '.join(map(comment, launch.origin))} */"
     sizes = [launch.step.name if launch.step and s.startswith(STEP) else s for s in kernel.sizes]
     inside = ", ".join([*arguments, *sizes, "pc_self", f"&call->failed[{position}]"])
     yield f"    LAUNCH({position}, {kernel.name}({inside}));"

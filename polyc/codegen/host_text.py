@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator
 
 import numpy as np
@@ -16,22 +15,14 @@ from polyc.memory.plan import ALIGNMENT, Plan, Slot, byte_size
 from polyc.sizes import Extent, Size
 
 
-def clean(text: str) -> str:
-    """Text that cannot end a C comment or leave its line: letters, digits and ._-/ only.
-
-    "conv*/1\\n" -> "conv_/1_"
-    """
-    return re.sub(r"[^A-Za-z0-9_./-]", "_", text)
-
-
 def pointer_type(dtype: np.dtype, writes: bool) -> str:
     """A parameter's type: "const f32 *", without const where the kernel writes."""
     return f"{'' if writes else 'const '}{scalar_type(dtype)} *"
 
 
-def identifier(name: str) -> str:
+def checked_name(name: str) -> str:
     """The name; ValueError if it is no C identifier."""
-    if not re.fullmatch(r"[A-Za-z_][A-Za-z0-9_]*", name):
+    if not (name.isascii() and name.isidentifier()):
         raise ValueError(f"kernel name {name!r} is not a C identifier")
     return name
 

@@ -12,7 +12,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from math import prod
 
-from polyc.codegen.host_text import clean
+from polyc.codegen.c_names import name_for_c
 from polyc.codegen.index import Affine, show_condition, show_index, variables
 from polyc.codegen.loopnest import (
     Assign,
@@ -32,6 +32,7 @@ from polyc.codegen.registers import Register, elements, register_of
 from polyc.codegen.runtime_table import preamble
 from polyc.codegen.scope import LINE, Registers, Scope, Uses
 from polyc.element_types import scalar_type
+from polyc.names import LONGEST, comment
 
 INDENT = "    "
 
@@ -53,6 +54,7 @@ class _Place:
 
 def print_kernel(kernel: Kernel) -> str:
     """The translation unit of a kernel: comment, preamble, and one external function."""
+    kernel = name_for_c(kernel)
     uses = Uses()
     printer = Printer(uses)
     shapes = {p.name: p.shape for p in kernel.params}
@@ -65,8 +67,8 @@ def print_kernel(kernel: Kernel) -> str:
     arguments += [f"i64 {size}" for size in kernel.sizes]
     head = f"void {kernel.name}({', '.join([*arguments, 'pc_thread *pc_self', 'int *status'])})"
     unused = f"{INDENT}(void)pc_self, (void)status;"
-    comment = [" * " + clean_line(line) for line in kernel.comment]
-    return "\n".join(["/*", *comment, " */", preamble(uses), head, "{", unused, *body, "}", ""])
+    remarks = [" * " + clean_line(line) for line in kernel.comment]
+    return "\n".join(["/*", *remarks, " */", preamble(uses), head, "{", unused, *body, "}", ""])
 
 
 def _print_pieces(block: Block, place: _Place, printer: Printer) -> Iterator[str]:
@@ -177,8 +179,18 @@ def _product(loops: Sequence[For]) -> str:
 
 
 def clean_line(text: str) -> str:
-    """A line of a comment; whatever could end the comment or the line is replaced."""
-    return " ".join(clean(word) if "*" in word or "\\" in word else word for word in text.split())
+    """A line of a comment; a word with what could end the comment or the line is replaced."""
+    return " ".join(word if _is_plain(word) else comment(word) for word in text.split())
+
+
+def _is_plain(word: str) -> bool:
+    """Whether no part of a word could end a comment, or begin an escape or a trigraph."""
+    return (
+        word.isascii()
+        and word.isprintable()
+        and len(word) <= LONGEST
+        and {"*", "\\", "?"}.isdisjoint(word)
+    )
 
 
 def _print_block(block: Block, place: _Place, printer: Printer) -> Iterator[str]:

@@ -20,6 +20,7 @@ import islpy as isl
 from polyc.analysis.steps import in_any_step
 from polyc.memory.strides import Strides
 from polyc.memory.vector_loop import choose_inner_loop
+from polyc.names import fresh
 from polyc.poly.affine import box_extents
 from polyc.schedule.cluster import Cluster
 from polyc.scop.expr import Expr, Load, rebuild
@@ -107,7 +108,7 @@ def pack(
 def _make_copy(cluster: Cluster, name: str, arrays: Mapping[str, Array]) -> Packing:
     """Copy what the cluster reads of an array, element by element."""
     array = arrays[name]
-    fresh = next(n for k in range(len(arrays)) if (n := f"{name}_packed{k or ''}") not in arrays)
+    packed = fresh(f"{name}_packed", arrays)
     iterators = tuple(f"i{k}" for k in range(len(array.shape)))
     shown = ", ".join(iterators)
     read: isl.Set | None = None
@@ -117,7 +118,7 @@ def _make_copy(cluster: Cluster, name: str, arrays: Mapping[str, Array]) -> Pack
                 touched = load.index.as_map().intersect_domain(s.domain).range()
                 read = touched if read is None else read.union(touched).coalesce()
     assert read is not None, f"{name} is not read by a reduction"
-    title = f"S_{fresh}"
+    title = f"S_{packed}"
     step = cluster.step
     if step and array.kind == "input":  # the same in all steps
         read, step = in_any_step(read, step), None
@@ -125,13 +126,13 @@ def _make_copy(cluster: Cluster, name: str, arrays: Mapping[str, Array]) -> Pack
         name=title,
         domain=read.set_tuple_name(title),
         iterators=iterators,
-        array=fresh,
-        write=isl.PwMultiAff(f"{{ {title}[{shown}] -> {fresh}[{shown}] }}"),
+        array=packed,
+        write=isl.PwMultiAff(f"{{ {title}[{shown}] -> {packed}[{shown}] }}"),
         value=Load(name, isl.PwMultiAff(f"{{ {title}[{shown}] -> {name}[{shown}] }}"), array.dtype),
         origin=tuple(dict.fromkeys(o for s in cluster.statements for o in s.origin)),
         step=step,
     )
     shared = tuple({title: k} for k in range(len(iterators)))
     return Packing(
-        replace(array, name=fresh, kind="temporary", value=None), Cluster((copy,), shared, False)
+        replace(array, name=packed, kind="temporary", value=None), Cluster((copy,), shared, False)
     )

@@ -21,6 +21,7 @@ from typing import Any
 
 import islpy as isl
 
+from polyc.names import fresh
 from polyc.poly.affine import (
     box_extents,
     coefficients,
@@ -152,8 +153,9 @@ class _Split:
         assert s.reduction is not None
         total = scop.arrays[s.array]
         shape, dtype = (self.count, *total.shape), total.dtype
-        parts = Array(_fresh(f"{total.name}_parts", scop), dtype, shape, "temporary", None, True)
-        running = Array(_fresh(f"{parts.name}_acc", scop), dtype, shape, "temporary")
+        title = fresh(f"{total.name}_parts", scop.arrays)
+        parts = Array(title, dtype, shape, "temporary", None, True)
+        running = Array(fresh(f"{parts.name}_acc", scop.arrays), dtype, shape, "temporary")
 
         begin = self._for_each_part(f"{start.name}_parts", [part, *start.iterators])
         neutral = Const(identity(s.reduction, dtype), dtype)
@@ -225,9 +227,3 @@ def _beside(part: str, write: isl.PwMultiAff, array: str) -> isl.PwMultiAff:
     for k, place in enumerate(places):
         result = result.set_pw_aff(k, place)
     return isl.PwMultiAff.from_multi_pw_aff(result)
-
-
-def _fresh(name: str, scop: Scop) -> str:
-    while name in scop.arrays:
-        name += "_"
-    return name

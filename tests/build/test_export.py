@@ -13,7 +13,7 @@ import pytest
 
 import polyc
 from polyc import ops
-from polyc.build.export_names import identifier
+from polyc.build.export_names import file_name
 from polyc.errors import InvalidModel
 from polyc.graph.ir import Graph
 from polyc.spec import TensorSpec
@@ -101,7 +101,7 @@ def test_hostile_names_stay_names(monkeypatch, tmp_path):
     [("a/b-c", "a_b_c"), ("7net", "model_7net"), ("", "model"), ("été", "t"), ("../x", "x")],
 )
 def test_identifiers(name, plain):
-    assert identifier(name) == plain
+    assert file_name(name) == plain
 
 
 def test_only_an_export_is_replaced(monkeypatch, tmp_path):

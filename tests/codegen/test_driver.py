@@ -8,9 +8,9 @@ import numpy as np
 import pytest
 
 from polyc.codegen.driver import SMALL_PROGRAM, is_worth_sharing, print_driver
-from polyc.codegen.host_text import clean
 from polyc.element_types import scalar_type
 from polyc.memory.plan import plan_memory
+from polyc.names import comment
 from tests.programs import gather_program, scale_program
 
 
@@ -77,7 +77,7 @@ def test_hostile_names_stay_inside_their_comment(name):
 
 
 def test_clean_and_scalar_types():
-    assert clean("conv*/1\n") == "conv_/1_"
+    assert comment("conv*/1\n") == "conv_/1_"
     types = ["float32", "float64", "int8", "uint16", "int64", "bool"]
     assert [scalar_type(np.dtype(t)) for t in types] == ["f32", "f64", "i8", "u16", "i64", "b8"]
 

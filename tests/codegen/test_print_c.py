@@ -46,7 +46,7 @@ def test_a_contraction_accumulates_in_named_vectors(tmp_path):
     lines = body_of(text)
     assert "f32x16 r_0;" in lines
     assert "r_0 = pc_splat_f32x16(0.0f);" in lines
-    product = "pc_splat_f32x16(X[5 * i + k]) * pc_load_f32x16(&W["
+    product = "pc_splat_f32x16(X_[5 * i + k]) * pc_load_f32x16(&W_["
     assert any(line.startswith(f"r_0 += {product}") for line in lines)
     assert not re.search(r"f32 \w+\[\d+\]", text)
 
@@ -131,7 +131,7 @@ def test_a_local_at_running_indices_is_an_array(tmp_path):
     )
     lines = body_of(printed(Kernel("k", (X, Y), Block((row,))), tmp_path))
     assert "f32 t[32] __attribute__((aligned(64)));" in lines
-    assert "t[j] = X[32 * i + j];" in lines
+    assert "t[j] = X_[32 * i + j];" in lines
 
 
 def test_guards(tmp_path):
@@ -148,7 +148,7 @@ def test_signature_and_comment(tmp_path):
     comment = ("Nodes: conv*/1", "Y[i] = f(X)", "a\\")
     kernel = Kernel("conv_1", (X, Y), Block((loop("i", 8, copy(i, 0)),)), comment)
     text = printed(kernel, tmp_path)
-    head = "void conv_1(const f32 *restrict X, f32 *restrict Y, pc_thread *pc_self, int *status)"
+    head = "void conv_1(const f32 *restrict X_, f32 *restrict Y_, pc_thread *pc_self, int *status)"
     assert head in text.splitlines()
     assert text.startswith("/*\n * Nodes: conv_/1\n * Y[i] = f(X)\n * a_\n */\n")
     assert text.count("*/") == 1

@@ -51,7 +51,7 @@ def renamed(found: isl.Set | isl.PwMultiAff) -> isl.Set | isl.PwMultiAff:
     return found.set_tuple_id(*([title] if isinstance(found, isl.Set) else [kind, title]))
 
 
-@pytest.mark.parametrize("texts, kind", [(SETS, isl.Set), (FUNCTIONS, isl.PwMultiAff)])
+@pytest.mark.parametrize(("texts", "kind"), [(SETS, isl.Set), (FUNCTIONS, isl.PwMultiAff)])
 def test_different_objects_differ_and_renamed_ones_do_not(texts, kind):
     canonical = canonical_set if kind is isl.Set else canonical_function
     found = [canonical(kind(text)) for text in texts]

@@ -19,10 +19,9 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
 from polyc.codegen.cuda.grid import DeviceText, Grid
 from polyc.codegen.host_text import (
-    clean,
+    checked_name,
     find_copies,
     find_places,
-    identifier,
     pointer_type,
     print_arguments,
     print_overlap,
@@ -32,6 +31,7 @@ from polyc.codegen.program import Launch, Program
 from polyc.codegen.runtime_table import cuda_preamble
 from polyc.codegen.scope import Uses
 from polyc.memory.plan import Plan
+from polyc.names import array_name, comment
 
 DRIVER_FILE = "driver.cu"
 MODEL_FILE = "model.cu"
@@ -100,7 +100,7 @@ def print_driver(program: Program, plan: Plan) -> str:
     kernels = {k.name: k for k in program.kernels}
     count, slots = len(program.launches), len(program.inputs) + len(program.outputs)
     lines = [
-        f"/* {clean(program.name)}: {count} launches of {len(program.kernels)} kernels. */",
+        f"/* {comment(program.name)}: {count} launches of {len(program.kernels)} kernels. */",
         f'#include "{HOST_HEADER}"',
         "",
         *(f"{_head(kernel)};" for kernel in program.kernels),
@@ -143,9 +143,9 @@ def _add_up(uses: Iterable[Uses]) -> Uses:
 
 def _head(kernel: Kernel) -> str:
     """The function that launches a kernel; with the name of each array, as its text has it."""
-    arguments = [f"{pointer_type(p.dtype, p.writes)}{p.name}" for p in kernel.params]
+    arguments = [f"{pointer_type(p.dtype, p.writes)}{array_name(p.name)}" for p in kernel.params]
     inside = ", ".join([*arguments, "int *status", "void *stream"])
-    return f'extern "C" int launch_{identifier(kernel.name)}({inside})'
+    return f'extern "C" int launch_{checked_name(kernel.name)}({inside})'
 
 
 def _launcher(kernel: Kernel, grids: Sequence[Grid]) -> str:
@@ -158,13 +158,17 @@ def _launcher(kernel: Kernel, grids: Sequence[Grid]) -> str:
                 "    if (!error)",
                 f"        error = {tensor_map.print_make()};",
             ]
-        names = [*(p.name for p in kernel.params), *(m.name for m in grid.maps), "status"]
+        names = [
+            *(array_name(p.name) for p in kernel.params),
+            *(m.name for m in grid.maps),
+            "status",
+        ]
         blocks, threads = (
             f"pc_dim3({', '.join(map(str, extents))})" for extents in (grid.blocks, grid.threads)
         )
         lines += [
             "    if (!error)",
-            f"        error = PC_LAUNCH({identifier(grid.function)}, {blocks}, {threads}, "
+            f"        error = PC_LAUNCH({checked_name(grid.function)}, {blocks}, {threads}, "
             f"{grid.shared_bytes}, stream, {', '.join(names)});",
         ]
     return "\n".join([*lines, "    return error;", "}", ""])
@@ -173,7 +177,7 @@ def _launcher(kernel: Kernel, grids: Sequence[Grid]) -> str:
 def _call(position: int, launch: Launch, kernel: Kernel, places: dict[str, str]) -> Iterator[str]:
     arguments = print_arguments(position, launch, kernel, places)
     if launch.origin:
-        yield f"    /* {', '.join(map(clean, launch.origin))} */"
+        yield f"    /* {', '.join(map(comment, launch.origin))} */"
     inside = ", ".join([*arguments, f"failed + {position}", "call->stream"])
     yield f"    PC_STEP({position}, launch_{kernel.name}({inside}));"
 

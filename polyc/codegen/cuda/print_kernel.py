@@ -20,6 +20,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from math import prod
 
+from polyc.codegen.c_names import name_for_c
 from polyc.codegen.cuda.fold import fold_address, fold_condition
 from polyc.codegen.cuda.grid import DeviceText, Grid
 from polyc.codegen.cuda.shared_memory import Shared, place_shared
@@ -61,6 +62,7 @@ UNROLLED = 32
 
 def print_device(kernel: Kernel, threads: int) -> DeviceText:
     """The text of a kernel whose blocks have so many threads."""
+    kernel = name_for_c(kernel)
     shapes = {p.name: p.shape for p in kernel.params}
     nest = find_registers(rewrite_nodes(widen(kernel.body, shapes), _unroll))
     loops, inside = _split_blocks(_fold_block(nest, shapes))
@@ -83,9 +85,9 @@ def print_device(kernel: Kernel, threads: int) -> DeviceText:
     ]
     arguments += [f"PC_TENSOR_MAP {m.name}" for m in maps]
     head = f"PC_KERNEL({threads}, 1) void {kernel.name}({', '.join([*arguments, 'int *status'])})"
-    comment = [" * " + clean_line(line) for line in kernel.comment]
+    remarks = [" * " + clean_line(line) for line in kernel.comment]
     unused = INDENT + " ".join(f"(void){name};" for name in [*(m.array for m in maps), "status"])
-    text = ["/*", *comment, " */", head, "{", unused, *lines, "}", ""]
+    text = ["/*", *remarks, " */", head, "{", unused, *lines, "}", ""]
     blocks = prod(extent_of(loop) or 1 for loop in loops)
     headers = {"polyc_cuda_hopper.cuh"} if shared.by_groups else set()
     uses = Uses({u for u in printer.uses.functions if u[2] == 1}, printer.uses.casts, headers)

@@ -163,7 +163,7 @@ def _find_dimensions(
 def _renumbered(array: Array, dimensions: Collection[int], joint: Joint) -> Array:
     """An array with one index in place of some dimensions, where the first of them was."""
     shape = _replaced(array.shape, dimensions, joint.count)
-    return replace(array, name=f"{array.name}_{joint.name}", shape=tuple(shape))
+    return replace(array, name=f"{array.name}_joint", shape=tuple(shape))
 
 
 def _replaced(items: Iterable[T], dimensions: Collection[int], new: T) -> list[T]:

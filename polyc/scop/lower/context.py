@@ -9,7 +9,6 @@ a `Scop` at its end. A lowering function takes it and a node, and does one of tw
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, nullcontext
 from dataclasses import replace
@@ -19,6 +18,7 @@ import numpy as np
 
 from polyc.graph.ir import Graph, Node, Tensor
 from polyc.graph.steps import steps_in
+from polyc.names import fresh, identifier, is_derived
 from polyc.poly.parameters import conditions, declare, spell
 from polyc.scop.expr import Const, Expr, cast
 from polyc.scop.lower.space import Ref, Space
@@ -36,24 +36,6 @@ from polyc.sizes import PREFIX, STEP, Size, Step, assume, forget_steps
 
 Lower = Callable[["Lowering", Node], None]
 LOWERINGS: dict[str, Lower] = {}
-
-_KEYWORDS = (  # C's and isl's
-    "auto break case char const continue default do double else enum extern float for goto if "
-    "inline int long register restrict return short signed sizeof static struct switch typedef "
-    "union unsigned void volatile while asm typeof main "
-    "and or not implies exists all true false mod min max floor ceil floord ceild fdiv_q infty "
-    "NaN rat inf none "
-    "linux unix status threads"  # macros of gcc, arguments of every kernel
-)
-
-RESERVED = frozenset(_KEYWORDS.split())
-"""What may name neither an array nor a statement."""
-
-_GENERATED = re.compile(
-    r"c\d+|.*_local(_\d+)*|partial(_\d+)+|tile_\d+|(pc|PC)_.*|[A-Z0-9_]+_(MAX|MIN|C)|"
-    r"b?[fiub]\d+(e\d+m\d+(fn(uz)?)?)?(x\d+)?"
-)
-"""Names that generated code gives itself: loops, local arrays, types, the runtime, stdint.h."""
 
 
 def lowers(*operators: str) -> Callable[[Lower], Lower]:
@@ -303,14 +285,12 @@ class Lowering:
         )
 
     def _unique(self, hint: str) -> str:
-        """A fresh C identifier that resembles the hint; model names never reach C text raw."""
-        base = re.sub(r"\W+", "_", hint, flags=re.ASCII).strip("_")[:60] or "t"
-        taken = base[0].isdigit() or base in RESERVED or base.startswith((PREFIX, STEP))
-        base = f"t{base}" if taken else base
-        base = f"{base}_" if _GENERATED.fullmatch(base) else base
-        name, k = base, 1
-        while name in self._names:
-            name, k = f"{base}_{k}", k + 1
+        """A fresh identifier that resembles the hint; model names reach no text otherwise."""
+        base = identifier(hint) or "t"
+        # Parameters are told from tuples by how their names begin.
+        if base[0].isdigit() or base.startswith((PREFIX, STEP)):
+            base = f"t{base}"
+        name = fresh(f"{base}_" if is_derived(base) else base, self._names)
         self._names.add(name)
         return name
 

@@ -5,7 +5,7 @@
  * y[i, j] = f(matmul_0_acc, constant_1)
  * Schedule: contraction: 33x64x40 in tiles of 32x64x16, 4x4 a thread, 3 stages
  */
-PC_KERNEL(128, 1) void k0_MatMul_0_out(const f32 *__restrict__ x, const f32 *__restrict__ constant_0, f32 *__restrict__ y, const f32 *__restrict__ constant_1, int *status)
+PC_KERNEL(128, 1) void k0_MatMul_0_out(const f32 *__restrict__ x_, const f32 *__restrict__ constant_0_, f32 *__restrict__ y_, const f32 *__restrict__ constant_1_, int *status)
 {
     (void)status;
     const int c1 = PC_BLOCK_X;
@@ -38,10 +38,10 @@ PC_KERNEL(128, 1) void k0_MatMul_0_out(const f32 *__restrict__ x, const f32 *__r
             if (0 >= c3) {
                 {
                     const int c5 = PC_THREAD_X % 4;
-                    pc_copy_async_4_of(&matmul_0_acc_left_local[512 * c3 + PC_SWIZZLE(c4 + 128 * c5 + 1024, 4, 24)], &x[((32 >= 32 * c1 + c4 && 1 >= 4 * c3 + c5)) ? 1280 * c1 + 16 * c3 + 40 * c4 + 4 * c5 + 32 : 0], ((32 >= 32 * c1 + c4 && 1 >= 4 * c3 + c5)) ? 4 : 0);
-                    pc_copy_async_4_of(&matmul_0_acc_left_local[512 * c3 + PC_SWIZZLE(c4 + 128 * c5 + 1056, 4, 24)], &x[((32 >= 32 * c1 + c4 && 1 >= 4 * c3 + c5)) ? 1280 * c1 + 16 * c3 + 40 * c4 + 4 * c5 + 33 : 0], ((32 >= 32 * c1 + c4 && 1 >= 4 * c3 + c5)) ? 4 : 0);
-                    pc_copy_async_4_of(&matmul_0_acc_left_local[512 * c3 + PC_SWIZZLE(c4 + 128 * c5 + 1088, 4, 24)], &x[((32 >= 32 * c1 + c4 && 1 >= 4 * c3 + c5)) ? 1280 * c1 + 16 * c3 + 40 * c4 + 4 * c5 + 34 : 0], ((32 >= 32 * c1 + c4 && 1 >= 4 * c3 + c5)) ? 4 : 0);
-                    pc_copy_async_4_of(&matmul_0_acc_left_local[512 * c3 + PC_SWIZZLE(c4 + 128 * c5 + 1120, 4, 24)], &x[((32 >= 32 * c1 + c4 && 1 >= 4 * c3 + c5)) ? 1280 * c1 + 16 * c3 + 40 * c4 + 4 * c5 + 35 : 0], ((32 >= 32 * c1 + c4 && 1 >= 4 * c3 + c5)) ? 4 : 0);
+                    pc_copy_async_4_of(&matmul_0_acc_left_local[512 * c3 + PC_SWIZZLE(c4 + 128 * c5 + 1024, 4, 24)], &x_[((32 >= 32 * c1 + c4 && 1 >= 4 * c3 + c5)) ? 1280 * c1 + 16 * c3 + 40 * c4 + 4 * c5 + 32 : 0], ((32 >= 32 * c1 + c4 && 1 >= 4 * c3 + c5)) ? 4 : 0);
+                    pc_copy_async_4_of(&matmul_0_acc_left_local[512 * c3 + PC_SWIZZLE(c4 + 128 * c5 + 1056, 4, 24)], &x_[((32 >= 32 * c1 + c4 && 1 >= 4 * c3 + c5)) ? 1280 * c1 + 16 * c3 + 40 * c4 + 4 * c5 + 33 : 0], ((32 >= 32 * c1 + c4 && 1 >= 4 * c3 + c5)) ? 4 : 0);
+                    pc_copy_async_4_of(&matmul_0_acc_left_local[512 * c3 + PC_SWIZZLE(c4 + 128 * c5 + 1088, 4, 24)], &x_[((32 >= 32 * c1 + c4 && 1 >= 4 * c3 + c5)) ? 1280 * c1 + 16 * c3 + 40 * c4 + 4 * c5 + 34 : 0], ((32 >= 32 * c1 + c4 && 1 >= 4 * c3 + c5)) ? 4 : 0);
+                    pc_copy_async_4_of(&matmul_0_acc_left_local[512 * c3 + PC_SWIZZLE(c4 + 128 * c5 + 1120, 4, 24)], &x_[((32 >= 32 * c1 + c4 && 1 >= 4 * c3 + c5)) ? 1280 * c1 + 16 * c3 + 40 * c4 + 4 * c5 + 35 : 0], ((32 >= 32 * c1 + c4 && 1 >= 4 * c3 + c5)) ? 4 : 0);
                 }
             }
         }
@@ -50,8 +50,8 @@ PC_KERNEL(128, 1) void k0_MatMul_0_out(const f32 *__restrict__ x, const f32 *__r
             if (0 >= c3) {
                 {
                     const int c5 = PC_THREAD_X % 16;
-                    pc_copy_async_16_of(&matmul_0_acc_right_local[1024 * c3 + 64 * c4 + 4 * c5 + 2048], &constant_0[(0 >= 2 * c3) ? 1024 * c3 + 64 * c4 + 4 * c5 + 2048 : 0], (0 >= 2 * c3) ? 16 : 0);
-                    pc_copy_async_16_of(&matmul_0_acc_right_local[1024 * c3 + 64 * c4 + 4 * c5 + 2560], &constant_0[(0 >= 2 * c3 + 1) ? 1024 * c3 + 64 * c4 + 4 * c5 + 2560 : 0], (0 >= 2 * c3 + 1) ? 16 : 0);
+                    pc_copy_async_16_of(&matmul_0_acc_right_local[1024 * c3 + 64 * c4 + 4 * c5 + 2048], &constant_0_[(0 >= 2 * c3) ? 1024 * c3 + 64 * c4 + 4 * c5 + 2048 : 0], (0 >= 2 * c3) ? 16 : 0);
+                    pc_copy_async_16_of(&matmul_0_acc_right_local[1024 * c3 + 64 * c4 + 4 * c5 + 2560], &constant_0_[(0 >= 2 * c3 + 1) ? 1024 * c3 + 64 * c4 + 4 * c5 + 2560 : 0], (0 >= 2 * c3 + 1) ? 16 : 0);
                 }
             }
         }
@@ -98,48 +98,48 @@ PC_KERNEL(128, 1) void k0_MatMul_0_out(const f32 *__restrict__ x, const f32 *__r
                 {
                     f32x4 wide2_0;
                     f32x4 wide3_0;
-                    wide2_0 = pc_load_f32x4(&constant_1[4 * c4]);
+                    wide2_0 = pc_load_f32x4(&constant_1_[4 * c4]);
                     wide3_0[0] = pc_max_f32(matmul_0_acc_tiles_local_0_0 + wide2_0[0], 0.0f);
                     wide3_0[1] = pc_max_f32(matmul_0_acc_tiles_local_0_1 + wide2_0[1], 0.0f);
                     wide3_0[2] = pc_max_f32(matmul_0_acc_tiles_local_0_2 + wide2_0[2], 0.0f);
                     wide3_0[3] = pc_max_f32(matmul_0_acc_tiles_local_0_3 + wide2_0[3], 0.0f);
-                    pc_store_f32x4(&y[2048 * c1 + 256 * c3 + 4 * c4], wide3_0);
+                    pc_store_f32x4(&y_[2048 * c1 + 256 * c3 + 4 * c4], wide3_0);
                 }
             }
             if (pc_min(3, -32 * c1 - 4 * c3 + 32) >= 1) {
                 {
                     f32x4 wide2_0;
                     f32x4 wide3_0;
-                    wide2_0 = pc_load_f32x4(&constant_1[4 * c4]);
+                    wide2_0 = pc_load_f32x4(&constant_1_[4 * c4]);
                     wide3_0[0] = pc_max_f32(matmul_0_acc_tiles_local_1_0 + wide2_0[0], 0.0f);
                     wide3_0[1] = pc_max_f32(matmul_0_acc_tiles_local_1_1 + wide2_0[1], 0.0f);
                     wide3_0[2] = pc_max_f32(matmul_0_acc_tiles_local_1_2 + wide2_0[2], 0.0f);
                     wide3_0[3] = pc_max_f32(matmul_0_acc_tiles_local_1_3 + wide2_0[3], 0.0f);
-                    pc_store_f32x4(&y[2048 * c1 + 256 * c3 + 4 * c4 + 64], wide3_0);
+                    pc_store_f32x4(&y_[2048 * c1 + 256 * c3 + 4 * c4 + 64], wide3_0);
                 }
             }
             if (pc_min(3, -32 * c1 - 4 * c3 + 32) >= 2) {
                 {
                     f32x4 wide2_0;
                     f32x4 wide3_0;
-                    wide2_0 = pc_load_f32x4(&constant_1[4 * c4]);
+                    wide2_0 = pc_load_f32x4(&constant_1_[4 * c4]);
                     wide3_0[0] = pc_max_f32(matmul_0_acc_tiles_local_2_0 + wide2_0[0], 0.0f);
                     wide3_0[1] = pc_max_f32(matmul_0_acc_tiles_local_2_1 + wide2_0[1], 0.0f);
                     wide3_0[2] = pc_max_f32(matmul_0_acc_tiles_local_2_2 + wide2_0[2], 0.0f);
                     wide3_0[3] = pc_max_f32(matmul_0_acc_tiles_local_2_3 + wide2_0[3], 0.0f);
-                    pc_store_f32x4(&y[2048 * c1 + 256 * c3 + 4 * c4 + 128], wide3_0);
+                    pc_store_f32x4(&y_[2048 * c1 + 256 * c3 + 4 * c4 + 128], wide3_0);
                 }
             }
             if (pc_min(3, -32 * c1 - 4 * c3 + 32) >= 3) {
                 {
                     f32x4 wide2_0;
                     f32x4 wide3_0;
-                    wide2_0 = pc_load_f32x4(&constant_1[4 * c4]);
+                    wide2_0 = pc_load_f32x4(&constant_1_[4 * c4]);
                     wide3_0[0] = pc_max_f32(matmul_0_acc_tiles_local_3_0 + wide2_0[0], 0.0f);
                     wide3_0[1] = pc_max_f32(matmul_0_acc_tiles_local_3_1 + wide2_0[1], 0.0f);
                     wide3_0[2] = pc_max_f32(matmul_0_acc_tiles_local_3_2 + wide2_0[2], 0.0f);
                     wide3_0[3] = pc_max_f32(matmul_0_acc_tiles_local_3_3 + wide2_0[3], 0.0f);
-                    pc_store_f32x4(&y[2048 * c1 + 256 * c3 + 4 * c4 + 192], wide3_0);
+                    pc_store_f32x4(&y_[2048 * c1 + 256 * c3 + 4 * c4 + 192], wide3_0);
                 }
             }
         }

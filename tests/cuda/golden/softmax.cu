@@ -9,88 +9,88 @@
  * y[i0, i1] = f(y_exp, y_inverse)
  * Schedule: rows: 256 of 100, a row a block, 32 threads a row, vector 4
  */
-PC_KERNEL(32, 1) void k0_Softmax_0_4(const f32 *__restrict__ x, f32 *__restrict__ y, int *status)
+PC_KERNEL(32, 1) void k0_Softmax_0_4(const f32 *__restrict__ x_, f32 *__restrict__ y_, int *status)
 {
     (void)status;
     const int c0 = PC_BLOCK_X;
-    f32 y_exp_e_local_0, y_exp_e_local_1, y_exp_e_local_2, y_exp_e_local_3;
-    f32 y_inverse_acc_e_local;
-    f32 y_inverse_acc_e_parts_local;
-    f32 y_inverse_e_local;
-    f32 y_max_e_local;
-    f32 y_max_e_parts_local;
-    y_max_e_local = -__builtin_inff();
+    f32 y_exp_joint_local_0, y_exp_joint_local_1, y_exp_joint_local_2, y_exp_joint_local_3;
+    f32 y_inverse_acc_joint_local;
+    f32 y_inverse_acc_joint_parts_local;
+    f32 y_inverse_joint_local;
+    f32 y_max_joint_local;
+    f32 y_max_joint_parts_local;
+    y_max_joint_local = -__builtin_inff();
     {
-        y_max_e_parts_local = -__builtin_inff();
+        y_max_joint_parts_local = -__builtin_inff();
     }
     {
         const int c1 = PC_THREAD_X;
         if (24 >= c1) {
             {
                 f32x4 wide0_0;
-                wide0_0 = pc_load_f32x4(&x[100 * c0 + 4 * c1]);
-                y_max_e_parts_local = pc_max_f32(y_max_e_parts_local, wide0_0[0]);
-                y_max_e_parts_local = pc_max_f32(y_max_e_parts_local, wide0_0[1]);
-                y_max_e_parts_local = pc_max_f32(y_max_e_parts_local, wide0_0[2]);
-                y_max_e_parts_local = pc_max_f32(y_max_e_parts_local, wide0_0[3]);
+                wide0_0 = pc_load_f32x4(&x_[100 * c0 + 4 * c1]);
+                y_max_joint_parts_local = pc_max_f32(y_max_joint_parts_local, wide0_0[0]);
+                y_max_joint_parts_local = pc_max_f32(y_max_joint_parts_local, wide0_0[1]);
+                y_max_joint_parts_local = pc_max_f32(y_max_joint_parts_local, wide0_0[2]);
+                y_max_joint_parts_local = pc_max_f32(y_max_joint_parts_local, wide0_0[3]);
             }
         }
     }
     {
-        f32 value = y_max_e_parts_local;
+        f32 value = y_max_joint_parts_local;
         PC_UNROLL
         for (int apart = 16; apart; apart /= 2) {
             const f32 other = pc_shuffle_xor(value, apart);
             value = pc_max_f32(value, other);
         }
-        y_max_e_local = pc_max_f32(y_max_e_local, value);
+        y_max_joint_local = pc_max_f32(y_max_joint_local, value);
     }
     {
         const int c1 = PC_THREAD_X;
         if (24 >= c1) {
             {
                 f32x4 wide1_0;
-                wide1_0 = pc_load_f32x4(&x[100 * c0 + 4 * c1]);
-                y_exp_e_local_0 = pc_exp_f32(wide1_0[0] - y_max_e_local);
-                y_exp_e_local_1 = pc_exp_f32(wide1_0[1] - y_max_e_local);
-                y_exp_e_local_2 = pc_exp_f32(wide1_0[2] - y_max_e_local);
-                y_exp_e_local_3 = pc_exp_f32(wide1_0[3] - y_max_e_local);
+                wide1_0 = pc_load_f32x4(&x_[100 * c0 + 4 * c1]);
+                y_exp_joint_local_0 = pc_exp_f32(wide1_0[0] - y_max_joint_local);
+                y_exp_joint_local_1 = pc_exp_f32(wide1_0[1] - y_max_joint_local);
+                y_exp_joint_local_2 = pc_exp_f32(wide1_0[2] - y_max_joint_local);
+                y_exp_joint_local_3 = pc_exp_f32(wide1_0[3] - y_max_joint_local);
             }
         }
     }
-    y_inverse_acc_e_local = 0.0f;
+    y_inverse_acc_joint_local = 0.0f;
     {
-        y_inverse_acc_e_parts_local = 0.0f;
+        y_inverse_acc_joint_parts_local = 0.0f;
     }
     {
         const int c1 = PC_THREAD_X;
         if (24 >= c1) {
-            y_inverse_acc_e_parts_local += y_exp_e_local_0;
-            y_inverse_acc_e_parts_local += y_exp_e_local_1;
-            y_inverse_acc_e_parts_local += y_exp_e_local_2;
-            y_inverse_acc_e_parts_local += y_exp_e_local_3;
+            y_inverse_acc_joint_parts_local += y_exp_joint_local_0;
+            y_inverse_acc_joint_parts_local += y_exp_joint_local_1;
+            y_inverse_acc_joint_parts_local += y_exp_joint_local_2;
+            y_inverse_acc_joint_parts_local += y_exp_joint_local_3;
         }
     }
     {
-        f32 value = y_inverse_acc_e_parts_local;
+        f32 value = y_inverse_acc_joint_parts_local;
         PC_UNROLL
         for (int apart = 16; apart; apart /= 2) {
             const f32 other = pc_shuffle_xor(value, apart);
             value = (value + other);
         }
-        y_inverse_acc_e_local += value;
+        y_inverse_acc_joint_local += value;
     }
-    y_inverse_e_local = pc_reciprocal_f32(y_inverse_acc_e_local);
+    y_inverse_joint_local = pc_reciprocal_f32(y_inverse_acc_joint_local);
     {
         const int c1 = PC_THREAD_X;
         if (24 >= c1) {
             {
                 f32x4 wide2_0;
-                wide2_0[0] = (y_exp_e_local_0 * y_inverse_e_local);
-                wide2_0[1] = (y_exp_e_local_1 * y_inverse_e_local);
-                wide2_0[2] = (y_exp_e_local_2 * y_inverse_e_local);
-                wide2_0[3] = (y_exp_e_local_3 * y_inverse_e_local);
-                pc_store_f32x4(&y[100 * c0 + 4 * c1], wide2_0);
+                wide2_0[0] = (y_exp_joint_local_0 * y_inverse_joint_local);
+                wide2_0[1] = (y_exp_joint_local_1 * y_inverse_joint_local);
+                wide2_0[2] = (y_exp_joint_local_2 * y_inverse_joint_local);
+                wide2_0[3] = (y_exp_joint_local_3 * y_inverse_joint_local);
+                pc_store_f32x4(&y_[100 * c0 + 4 * c1], wide2_0);
             }
         }
     }

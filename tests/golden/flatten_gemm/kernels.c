@@ -14,7 +14,7 @@ PC_VECTORS(8)
 #define PC_LANES 8
 #include "polyc_vector.h"
 
-void k0_Conv_0_out(const f32 *restrict x, const f32 *restrict constant_0, f32 *restrict relu_0, pc_thread *pc_self, int *status)
+void k0_Conv_0_out(const f32 *restrict x_, const f32 *restrict constant_0_, f32 *restrict relu_0_, pc_thread *pc_self, int *status)
 {
     (void)pc_self, (void)status;
     PC_SHARE(1) {
@@ -27,17 +27,17 @@ void k0_Conv_0_out(const f32 *restrict x, const f32 *restrict constant_0, f32 *r
                 conv_0_acc_local_3_0 = pc_splat_f32x8(0.0f);
                 conv_0_acc_local_4_0 = pc_splat_f32x8(0.0f);
                 for (i64 c2 = 0; c2 < 8; c2 += 1) {
-                    conv_0_acc_local_0_0 += pc_splat_f32x8(x[160 * c0 + 5 * c1 + 20 * c2]) * pc_load_f32x8(&constant_0[8 * c2]);
-                    conv_0_acc_local_1_0 += pc_splat_f32x8(x[160 * c0 + 5 * c1 + 20 * c2 + 1]) * pc_load_f32x8(&constant_0[8 * c2]);
-                    conv_0_acc_local_2_0 += pc_splat_f32x8(x[160 * c0 + 5 * c1 + 20 * c2 + 2]) * pc_load_f32x8(&constant_0[8 * c2]);
-                    conv_0_acc_local_3_0 += pc_splat_f32x8(x[160 * c0 + 5 * c1 + 20 * c2 + 3]) * pc_load_f32x8(&constant_0[8 * c2]);
-                    conv_0_acc_local_4_0 += pc_splat_f32x8(x[160 * c0 + 5 * c1 + 20 * c2 + 4]) * pc_load_f32x8(&constant_0[8 * c2]);
+                    conv_0_acc_local_0_0 += pc_splat_f32x8(x_[160 * c0 + 5 * c1 + 20 * c2]) * pc_load_f32x8(&constant_0_[8 * c2]);
+                    conv_0_acc_local_1_0 += pc_splat_f32x8(x_[160 * c0 + 5 * c1 + 20 * c2 + 1]) * pc_load_f32x8(&constant_0_[8 * c2]);
+                    conv_0_acc_local_2_0 += pc_splat_f32x8(x_[160 * c0 + 5 * c1 + 20 * c2 + 2]) * pc_load_f32x8(&constant_0_[8 * c2]);
+                    conv_0_acc_local_3_0 += pc_splat_f32x8(x_[160 * c0 + 5 * c1 + 20 * c2 + 3]) * pc_load_f32x8(&constant_0_[8 * c2]);
+                    conv_0_acc_local_4_0 += pc_splat_f32x8(x_[160 * c0 + 5 * c1 + 20 * c2 + 4]) * pc_load_f32x8(&constant_0_[8 * c2]);
                 }
-                pc_store_f32x8(&relu_0[160 * c0 + 40 * c1], pc_max_f32x8(conv_0_acc_local_0_0, pc_splat_f32x8(0.0f)));
-                pc_store_f32x8(&relu_0[160 * c0 + 40 * c1 + 8], pc_max_f32x8(conv_0_acc_local_1_0, pc_splat_f32x8(0.0f)));
-                pc_store_f32x8(&relu_0[160 * c0 + 40 * c1 + 16], pc_max_f32x8(conv_0_acc_local_2_0, pc_splat_f32x8(0.0f)));
-                pc_store_f32x8(&relu_0[160 * c0 + 40 * c1 + 24], pc_max_f32x8(conv_0_acc_local_3_0, pc_splat_f32x8(0.0f)));
-                pc_store_f32x8(&relu_0[160 * c0 + 40 * c1 + 32], pc_max_f32x8(conv_0_acc_local_4_0, pc_splat_f32x8(0.0f)));
+                pc_store_f32x8(&relu_0_[160 * c0 + 40 * c1], pc_max_f32x8(conv_0_acc_local_0_0, pc_splat_f32x8(0.0f)));
+                pc_store_f32x8(&relu_0_[160 * c0 + 40 * c1 + 8], pc_max_f32x8(conv_0_acc_local_1_0, pc_splat_f32x8(0.0f)));
+                pc_store_f32x8(&relu_0_[160 * c0 + 40 * c1 + 16], pc_max_f32x8(conv_0_acc_local_2_0, pc_splat_f32x8(0.0f)));
+                pc_store_f32x8(&relu_0_[160 * c0 + 40 * c1 + 24], pc_max_f32x8(conv_0_acc_local_3_0, pc_splat_f32x8(0.0f)));
+                pc_store_f32x8(&relu_0_[160 * c0 + 40 * c1 + 32], pc_max_f32x8(conv_0_acc_local_4_0, pc_splat_f32x8(0.0f)));
             }
         }
     }
@@ -59,7 +59,7 @@ PC_VECTORS(16)
 #define PC_LANES 16
 #include "polyc_vector.h"
 
-void k1_Gemm_3_out(const f32 *restrict relu_0, const f32 *restrict constant_1, f32 *restrict y, const f32 *restrict constant_2, pc_thread *pc_self, int *status)
+void k1_Gemm_3_out(const f32 *restrict relu_0_, const f32 *restrict constant_1_, f32 *restrict y_, const f32 *restrict constant_2_, pc_thread *pc_self, int *status)
 {
     (void)pc_self, (void)status;
     PC_SHARE(1) {
@@ -74,21 +74,21 @@ void k1_Gemm_3_out(const f32 *restrict relu_0, const f32 *restrict constant_1, f
             for (i64 c0 = 0; c0 < 8; c0 += 1) {
                 for (i64 c1 = 0; c1 < 4; c1 += 1) {
                     for (i64 c2 = 0; c2 < 5; c2 += 1) {
-                        y_acc_local_0_0 += pc_splat_f32x16(relu_0[c0 + 40 * c1 + 8 * c2]) * pc_load_f32x16(&constant_1[400 * c0 + 100 * c1 + 20 * c2]);
-                        y_acc_local_0_16 += pc_splat_f32x16(relu_0[c0 + 40 * c1 + 8 * c2]) * pc_loadn_f32x16(&constant_1[400 * c0 + 100 * c1 + 20 * c2 + 16], 4);
-                        y_acc_local_1_0 += pc_splat_f32x16(relu_0[c0 + 40 * c1 + 8 * c2 + 160]) * pc_load_f32x16(&constant_1[400 * c0 + 100 * c1 + 20 * c2]);
-                        y_acc_local_1_16 += pc_splat_f32x16(relu_0[c0 + 40 * c1 + 8 * c2 + 160]) * pc_loadn_f32x16(&constant_1[400 * c0 + 100 * c1 + 20 * c2 + 16], 4);
-                        y_acc_local_2_0 += pc_splat_f32x16(relu_0[c0 + 40 * c1 + 8 * c2 + 320]) * pc_load_f32x16(&constant_1[400 * c0 + 100 * c1 + 20 * c2]);
-                        y_acc_local_2_16 += pc_splat_f32x16(relu_0[c0 + 40 * c1 + 8 * c2 + 320]) * pc_loadn_f32x16(&constant_1[400 * c0 + 100 * c1 + 20 * c2 + 16], 4);
+                        y_acc_local_0_0 += pc_splat_f32x16(relu_0_[c0 + 40 * c1 + 8 * c2]) * pc_load_f32x16(&constant_1_[400 * c0 + 100 * c1 + 20 * c2]);
+                        y_acc_local_0_16 += pc_splat_f32x16(relu_0_[c0 + 40 * c1 + 8 * c2]) * pc_loadn_f32x16(&constant_1_[400 * c0 + 100 * c1 + 20 * c2 + 16], 4);
+                        y_acc_local_1_0 += pc_splat_f32x16(relu_0_[c0 + 40 * c1 + 8 * c2 + 160]) * pc_load_f32x16(&constant_1_[400 * c0 + 100 * c1 + 20 * c2]);
+                        y_acc_local_1_16 += pc_splat_f32x16(relu_0_[c0 + 40 * c1 + 8 * c2 + 160]) * pc_loadn_f32x16(&constant_1_[400 * c0 + 100 * c1 + 20 * c2 + 16], 4);
+                        y_acc_local_2_0 += pc_splat_f32x16(relu_0_[c0 + 40 * c1 + 8 * c2 + 320]) * pc_load_f32x16(&constant_1_[400 * c0 + 100 * c1 + 20 * c2]);
+                        y_acc_local_2_16 += pc_splat_f32x16(relu_0_[c0 + 40 * c1 + 8 * c2 + 320]) * pc_loadn_f32x16(&constant_1_[400 * c0 + 100 * c1 + 20 * c2 + 16], 4);
                     }
                 }
             }
-            pc_store_f32x16(&y[0], (y_acc_local_0_0 + pc_load_f32x16(&constant_2[0])));
-            pc_storen_f32x16(&y[16], (y_acc_local_0_16 + pc_loadn_f32x16(&constant_2[16], 4)), 4);
-            pc_store_f32x16(&y[20], (y_acc_local_1_0 + pc_load_f32x16(&constant_2[0])));
-            pc_storen_f32x16(&y[36], (y_acc_local_1_16 + pc_loadn_f32x16(&constant_2[16], 4)), 4);
-            pc_store_f32x16(&y[40], (y_acc_local_2_0 + pc_load_f32x16(&constant_2[0])));
-            pc_storen_f32x16(&y[56], (y_acc_local_2_16 + pc_loadn_f32x16(&constant_2[16], 4)), 4);
+            pc_store_f32x16(&y_[0], (y_acc_local_0_0 + pc_load_f32x16(&constant_2_[0])));
+            pc_storen_f32x16(&y_[16], (y_acc_local_0_16 + pc_loadn_f32x16(&constant_2_[16], 4)), 4);
+            pc_store_f32x16(&y_[20], (y_acc_local_1_0 + pc_load_f32x16(&constant_2_[0])));
+            pc_storen_f32x16(&y_[36], (y_acc_local_1_16 + pc_loadn_f32x16(&constant_2_[16], 4)), 4);
+            pc_store_f32x16(&y_[40], (y_acc_local_2_0 + pc_load_f32x16(&constant_2_[0])));
+            pc_storen_f32x16(&y_[56], (y_acc_local_2_16 + pc_loadn_f32x16(&constant_2_[16], 4)), 4);
         }
     }
 }

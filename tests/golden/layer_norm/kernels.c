@@ -18,7 +18,7 @@ PC_VECTORS(16)
 #define PC_LANES 16
 #include "polyc_vector.h"
 
-void k0_LayerNormalization_0_4(const f32 *restrict x, f32 *restrict y, const f32 *restrict constant_0, const f32 *restrict constant_1, pc_thread *pc_self, int *status)
+void k0_LayerNormalization_0_4(const f32 *restrict x_, f32 *restrict y_, const f32 *restrict constant_0_, const f32 *restrict constant_1_, pc_thread *pc_self, int *status)
 {
     (void)pc_self, (void)status;
     PC_SHARE(256) {
@@ -30,9 +30,9 @@ void k0_LayerNormalization_0_4(const f32 *restrict x, f32 *restrict y, const f32
         y_mean_acc_local = 0.0f;
         {
             f32x16 partial_0_0, partial_0_16, partial_0_32;
-            partial_0_0 = pc_load_f32x16(&x[48 * c0]);
-            partial_0_16 = pc_load_f32x16(&x[48 * c0 + 16]);
-            partial_0_32 = pc_load_f32x16(&x[48 * c0 + 32]);
+            partial_0_0 = pc_load_f32x16(&x_[48 * c0]);
+            partial_0_16 = pc_load_f32x16(&x_[48 * c0 + 16]);
+            partial_0_32 = pc_load_f32x16(&x_[48 * c0 + 32]);
             partial_0_0 += partial_0_32;
             partial_0_0 += partial_0_16;
             y_mean_acc_local += pc_reduce_add_f32x16(partial_0_0);
@@ -41,16 +41,16 @@ void k0_LayerNormalization_0_4(const f32 *restrict x, f32 *restrict y, const f32
         y_inverse_acc_local = 0.0f;
         {
             f32x16 partial_1_0, partial_1_16, partial_1_32;
-            partial_1_0 = ((pc_load_f32x16(&x[48 * c0]) - pc_splat_f32x16(y_mean_local)) * (pc_load_f32x16(&x[48 * c0]) - pc_splat_f32x16(y_mean_local)));
-            partial_1_16 = ((pc_load_f32x16(&x[48 * c0 + 16]) - pc_splat_f32x16(y_mean_local)) * (pc_load_f32x16(&x[48 * c0 + 16]) - pc_splat_f32x16(y_mean_local)));
-            partial_1_32 = ((pc_load_f32x16(&x[48 * c0 + 32]) - pc_splat_f32x16(y_mean_local)) * (pc_load_f32x16(&x[48 * c0 + 32]) - pc_splat_f32x16(y_mean_local)));
+            partial_1_0 = ((pc_load_f32x16(&x_[48 * c0]) - pc_splat_f32x16(y_mean_local)) * (pc_load_f32x16(&x_[48 * c0]) - pc_splat_f32x16(y_mean_local)));
+            partial_1_16 = ((pc_load_f32x16(&x_[48 * c0 + 16]) - pc_splat_f32x16(y_mean_local)) * (pc_load_f32x16(&x_[48 * c0 + 16]) - pc_splat_f32x16(y_mean_local)));
+            partial_1_32 = ((pc_load_f32x16(&x_[48 * c0 + 32]) - pc_splat_f32x16(y_mean_local)) * (pc_load_f32x16(&x_[48 * c0 + 32]) - pc_splat_f32x16(y_mean_local)));
             partial_1_0 += partial_1_32;
             partial_1_0 += partial_1_16;
             y_inverse_acc_local += pc_reduce_add_f32x16(partial_1_0);
         }
         y_inverse_local = pc_reciprocal_f32(pc_sqrt_f32((y_inverse_acc_local / 48.0f) + 1e-05f));
-        pc_store_f32x16(&y[48 * c0], ((((pc_load_f32x16(&x[48 * c0]) - pc_splat_f32x16(y_mean_local)) * pc_splat_f32x16(y_inverse_local)) * pc_load_f32x16(&constant_0[0])) + pc_load_f32x16(&constant_1[0])));
-        pc_store_f32x16(&y[48 * c0 + 16], ((((pc_load_f32x16(&x[48 * c0 + 16]) - pc_splat_f32x16(y_mean_local)) * pc_splat_f32x16(y_inverse_local)) * pc_load_f32x16(&constant_0[16])) + pc_load_f32x16(&constant_1[16])));
-        pc_store_f32x16(&y[48 * c0 + 32], ((((pc_load_f32x16(&x[48 * c0 + 32]) - pc_splat_f32x16(y_mean_local)) * pc_splat_f32x16(y_inverse_local)) * pc_load_f32x16(&constant_0[32])) + pc_load_f32x16(&constant_1[32])));
+        pc_store_f32x16(&y_[48 * c0], ((((pc_load_f32x16(&x_[48 * c0]) - pc_splat_f32x16(y_mean_local)) * pc_splat_f32x16(y_inverse_local)) * pc_load_f32x16(&constant_0_[0])) + pc_load_f32x16(&constant_1_[0])));
+        pc_store_f32x16(&y_[48 * c0 + 16], ((((pc_load_f32x16(&x_[48 * c0 + 16]) - pc_splat_f32x16(y_mean_local)) * pc_splat_f32x16(y_inverse_local)) * pc_load_f32x16(&constant_0_[16])) + pc_load_f32x16(&constant_1_[16])));
+        pc_store_f32x16(&y_[48 * c0 + 32], ((((pc_load_f32x16(&x_[48 * c0 + 32]) - pc_splat_f32x16(y_mean_local)) * pc_splat_f32x16(y_inverse_local)) * pc_load_f32x16(&constant_0_[32])) + pc_load_f32x16(&constant_1_[32])));
     }
 }

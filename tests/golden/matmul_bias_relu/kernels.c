@@ -14,7 +14,7 @@ PC_VECTORS(16)
 #define PC_LANES 16
 #include "polyc_vector.h"
 
-void k0_MatMul_0_out(const f32 *restrict x, const f32 *restrict constant_0, f32 *restrict y, const f32 *restrict constant_1, pc_thread *pc_self, int *status)
+void k0_MatMul_0_out(const f32 *restrict x_, const f32 *restrict constant_0_, f32 *restrict y_, const f32 *restrict constant_1_, pc_thread *pc_self, int *status)
 {
     (void)pc_self, (void)status;
     PC_SHARE(6) {
@@ -44,50 +44,50 @@ void k0_MatMul_0_out(const f32 *restrict x, const f32 *restrict constant_0, f32 
         matmul_0_acc_local_10_0 = pc_splat_f32x16(0.0f);
         matmul_0_acc_local_10_16 = pc_splat_f32x16(0.0f);
         for (i64 c2 = 0; c2 < 40; c2 += 1) {
-            matmul_0_acc_local_0_0 += pc_splat_f32x16(x[40 * c1 + c2]) * pc_load_f32x16(&constant_0[1280 * pc_floordiv(c0, 32) + 32 * c2]);
-            matmul_0_acc_local_0_16 += pc_splat_f32x16(x[40 * c1 + c2]) * pc_load_f32x16(&constant_0[1280 * pc_floordiv(c0, 32) + 32 * c2 + 16]);
-            matmul_0_acc_local_1_0 += pc_splat_f32x16(x[40 * c1 + c2 + 40]) * pc_load_f32x16(&constant_0[1280 * pc_floordiv(c0, 32) + 32 * c2]);
-            matmul_0_acc_local_1_16 += pc_splat_f32x16(x[40 * c1 + c2 + 40]) * pc_load_f32x16(&constant_0[1280 * pc_floordiv(c0, 32) + 32 * c2 + 16]);
-            matmul_0_acc_local_2_0 += pc_splat_f32x16(x[40 * c1 + c2 + 80]) * pc_load_f32x16(&constant_0[1280 * pc_floordiv(c0, 32) + 32 * c2]);
-            matmul_0_acc_local_2_16 += pc_splat_f32x16(x[40 * c1 + c2 + 80]) * pc_load_f32x16(&constant_0[1280 * pc_floordiv(c0, 32) + 32 * c2 + 16]);
-            matmul_0_acc_local_3_0 += pc_splat_f32x16(x[40 * c1 + c2 + 120]) * pc_load_f32x16(&constant_0[1280 * pc_floordiv(c0, 32) + 32 * c2]);
-            matmul_0_acc_local_3_16 += pc_splat_f32x16(x[40 * c1 + c2 + 120]) * pc_load_f32x16(&constant_0[1280 * pc_floordiv(c0, 32) + 32 * c2 + 16]);
-            matmul_0_acc_local_4_0 += pc_splat_f32x16(x[40 * c1 + c2 + 160]) * pc_load_f32x16(&constant_0[1280 * pc_floordiv(c0, 32) + 32 * c2]);
-            matmul_0_acc_local_4_16 += pc_splat_f32x16(x[40 * c1 + c2 + 160]) * pc_load_f32x16(&constant_0[1280 * pc_floordiv(c0, 32) + 32 * c2 + 16]);
-            matmul_0_acc_local_5_0 += pc_splat_f32x16(x[40 * c1 + c2 + 200]) * pc_load_f32x16(&constant_0[1280 * pc_floordiv(c0, 32) + 32 * c2]);
-            matmul_0_acc_local_5_16 += pc_splat_f32x16(x[40 * c1 + c2 + 200]) * pc_load_f32x16(&constant_0[1280 * pc_floordiv(c0, 32) + 32 * c2 + 16]);
-            matmul_0_acc_local_6_0 += pc_splat_f32x16(x[40 * c1 + c2 + 240]) * pc_load_f32x16(&constant_0[1280 * pc_floordiv(c0, 32) + 32 * c2]);
-            matmul_0_acc_local_6_16 += pc_splat_f32x16(x[40 * c1 + c2 + 240]) * pc_load_f32x16(&constant_0[1280 * pc_floordiv(c0, 32) + 32 * c2 + 16]);
-            matmul_0_acc_local_7_0 += pc_splat_f32x16(x[40 * c1 + c2 + 280]) * pc_load_f32x16(&constant_0[1280 * pc_floordiv(c0, 32) + 32 * c2]);
-            matmul_0_acc_local_7_16 += pc_splat_f32x16(x[40 * c1 + c2 + 280]) * pc_load_f32x16(&constant_0[1280 * pc_floordiv(c0, 32) + 32 * c2 + 16]);
-            matmul_0_acc_local_8_0 += pc_splat_f32x16(x[40 * c1 + c2 + 320]) * pc_load_f32x16(&constant_0[1280 * pc_floordiv(c0, 32) + 32 * c2]);
-            matmul_0_acc_local_8_16 += pc_splat_f32x16(x[40 * c1 + c2 + 320]) * pc_load_f32x16(&constant_0[1280 * pc_floordiv(c0, 32) + 32 * c2 + 16]);
-            matmul_0_acc_local_9_0 += pc_splat_f32x16(x[40 * c1 + c2 + 360]) * pc_load_f32x16(&constant_0[1280 * pc_floordiv(c0, 32) + 32 * c2]);
-            matmul_0_acc_local_9_16 += pc_splat_f32x16(x[40 * c1 + c2 + 360]) * pc_load_f32x16(&constant_0[1280 * pc_floordiv(c0, 32) + 32 * c2 + 16]);
-            matmul_0_acc_local_10_0 += pc_splat_f32x16(x[40 * c1 + c2 + 400]) * pc_load_f32x16(&constant_0[1280 * pc_floordiv(c0, 32) + 32 * c2]);
-            matmul_0_acc_local_10_16 += pc_splat_f32x16(x[40 * c1 + c2 + 400]) * pc_load_f32x16(&constant_0[1280 * pc_floordiv(c0, 32) + 32 * c2 + 16]);
+            matmul_0_acc_local_0_0 += pc_splat_f32x16(x_[40 * c1 + c2]) * pc_load_f32x16(&constant_0_[1280 * pc_floordiv(c0, 32) + 32 * c2]);
+            matmul_0_acc_local_0_16 += pc_splat_f32x16(x_[40 * c1 + c2]) * pc_load_f32x16(&constant_0_[1280 * pc_floordiv(c0, 32) + 32 * c2 + 16]);
+            matmul_0_acc_local_1_0 += pc_splat_f32x16(x_[40 * c1 + c2 + 40]) * pc_load_f32x16(&constant_0_[1280 * pc_floordiv(c0, 32) + 32 * c2]);
+            matmul_0_acc_local_1_16 += pc_splat_f32x16(x_[40 * c1 + c2 + 40]) * pc_load_f32x16(&constant_0_[1280 * pc_floordiv(c0, 32) + 32 * c2 + 16]);
+            matmul_0_acc_local_2_0 += pc_splat_f32x16(x_[40 * c1 + c2 + 80]) * pc_load_f32x16(&constant_0_[1280 * pc_floordiv(c0, 32) + 32 * c2]);
+            matmul_0_acc_local_2_16 += pc_splat_f32x16(x_[40 * c1 + c2 + 80]) * pc_load_f32x16(&constant_0_[1280 * pc_floordiv(c0, 32) + 32 * c2 + 16]);
+            matmul_0_acc_local_3_0 += pc_splat_f32x16(x_[40 * c1 + c2 + 120]) * pc_load_f32x16(&constant_0_[1280 * pc_floordiv(c0, 32) + 32 * c2]);
+            matmul_0_acc_local_3_16 += pc_splat_f32x16(x_[40 * c1 + c2 + 120]) * pc_load_f32x16(&constant_0_[1280 * pc_floordiv(c0, 32) + 32 * c2 + 16]);
+            matmul_0_acc_local_4_0 += pc_splat_f32x16(x_[40 * c1 + c2 + 160]) * pc_load_f32x16(&constant_0_[1280 * pc_floordiv(c0, 32) + 32 * c2]);
+            matmul_0_acc_local_4_16 += pc_splat_f32x16(x_[40 * c1 + c2 + 160]) * pc_load_f32x16(&constant_0_[1280 * pc_floordiv(c0, 32) + 32 * c2 + 16]);
+            matmul_0_acc_local_5_0 += pc_splat_f32x16(x_[40 * c1 + c2 + 200]) * pc_load_f32x16(&constant_0_[1280 * pc_floordiv(c0, 32) + 32 * c2]);
+            matmul_0_acc_local_5_16 += pc_splat_f32x16(x_[40 * c1 + c2 + 200]) * pc_load_f32x16(&constant_0_[1280 * pc_floordiv(c0, 32) + 32 * c2 + 16]);
+            matmul_0_acc_local_6_0 += pc_splat_f32x16(x_[40 * c1 + c2 + 240]) * pc_load_f32x16(&constant_0_[1280 * pc_floordiv(c0, 32) + 32 * c2]);
+            matmul_0_acc_local_6_16 += pc_splat_f32x16(x_[40 * c1 + c2 + 240]) * pc_load_f32x16(&constant_0_[1280 * pc_floordiv(c0, 32) + 32 * c2 + 16]);
+            matmul_0_acc_local_7_0 += pc_splat_f32x16(x_[40 * c1 + c2 + 280]) * pc_load_f32x16(&constant_0_[1280 * pc_floordiv(c0, 32) + 32 * c2]);
+            matmul_0_acc_local_7_16 += pc_splat_f32x16(x_[40 * c1 + c2 + 280]) * pc_load_f32x16(&constant_0_[1280 * pc_floordiv(c0, 32) + 32 * c2 + 16]);
+            matmul_0_acc_local_8_0 += pc_splat_f32x16(x_[40 * c1 + c2 + 320]) * pc_load_f32x16(&constant_0_[1280 * pc_floordiv(c0, 32) + 32 * c2]);
+            matmul_0_acc_local_8_16 += pc_splat_f32x16(x_[40 * c1 + c2 + 320]) * pc_load_f32x16(&constant_0_[1280 * pc_floordiv(c0, 32) + 32 * c2 + 16]);
+            matmul_0_acc_local_9_0 += pc_splat_f32x16(x_[40 * c1 + c2 + 360]) * pc_load_f32x16(&constant_0_[1280 * pc_floordiv(c0, 32) + 32 * c2]);
+            matmul_0_acc_local_9_16 += pc_splat_f32x16(x_[40 * c1 + c2 + 360]) * pc_load_f32x16(&constant_0_[1280 * pc_floordiv(c0, 32) + 32 * c2 + 16]);
+            matmul_0_acc_local_10_0 += pc_splat_f32x16(x_[40 * c1 + c2 + 400]) * pc_load_f32x16(&constant_0_[1280 * pc_floordiv(c0, 32) + 32 * c2]);
+            matmul_0_acc_local_10_16 += pc_splat_f32x16(x_[40 * c1 + c2 + 400]) * pc_load_f32x16(&constant_0_[1280 * pc_floordiv(c0, 32) + 32 * c2 + 16]);
         }
-        pc_store_f32x16(&y[c0 + 64 * c1], pc_max_f32x16(matmul_0_acc_local_0_0 + pc_load_f32x16(&constant_1[c0]), pc_splat_f32x16(0.0f)));
-        pc_store_f32x16(&y[c0 + 64 * c1 + 16], pc_max_f32x16(matmul_0_acc_local_0_16 + pc_load_f32x16(&constant_1[c0 + 16]), pc_splat_f32x16(0.0f)));
-        pc_store_f32x16(&y[c0 + 64 * c1 + 64], pc_max_f32x16(matmul_0_acc_local_1_0 + pc_load_f32x16(&constant_1[c0]), pc_splat_f32x16(0.0f)));
-        pc_store_f32x16(&y[c0 + 64 * c1 + 80], pc_max_f32x16(matmul_0_acc_local_1_16 + pc_load_f32x16(&constant_1[c0 + 16]), pc_splat_f32x16(0.0f)));
-        pc_store_f32x16(&y[c0 + 64 * c1 + 128], pc_max_f32x16(matmul_0_acc_local_2_0 + pc_load_f32x16(&constant_1[c0]), pc_splat_f32x16(0.0f)));
-        pc_store_f32x16(&y[c0 + 64 * c1 + 144], pc_max_f32x16(matmul_0_acc_local_2_16 + pc_load_f32x16(&constant_1[c0 + 16]), pc_splat_f32x16(0.0f)));
-        pc_store_f32x16(&y[c0 + 64 * c1 + 192], pc_max_f32x16(matmul_0_acc_local_3_0 + pc_load_f32x16(&constant_1[c0]), pc_splat_f32x16(0.0f)));
-        pc_store_f32x16(&y[c0 + 64 * c1 + 208], pc_max_f32x16(matmul_0_acc_local_3_16 + pc_load_f32x16(&constant_1[c0 + 16]), pc_splat_f32x16(0.0f)));
-        pc_store_f32x16(&y[c0 + 64 * c1 + 256], pc_max_f32x16(matmul_0_acc_local_4_0 + pc_load_f32x16(&constant_1[c0]), pc_splat_f32x16(0.0f)));
-        pc_store_f32x16(&y[c0 + 64 * c1 + 272], pc_max_f32x16(matmul_0_acc_local_4_16 + pc_load_f32x16(&constant_1[c0 + 16]), pc_splat_f32x16(0.0f)));
-        pc_store_f32x16(&y[c0 + 64 * c1 + 320], pc_max_f32x16(matmul_0_acc_local_5_0 + pc_load_f32x16(&constant_1[c0]), pc_splat_f32x16(0.0f)));
-        pc_store_f32x16(&y[c0 + 64 * c1 + 336], pc_max_f32x16(matmul_0_acc_local_5_16 + pc_load_f32x16(&constant_1[c0 + 16]), pc_splat_f32x16(0.0f)));
-        pc_store_f32x16(&y[c0 + 64 * c1 + 384], pc_max_f32x16(matmul_0_acc_local_6_0 + pc_load_f32x16(&constant_1[c0]), pc_splat_f32x16(0.0f)));
-        pc_store_f32x16(&y[c0 + 64 * c1 + 400], pc_max_f32x16(matmul_0_acc_local_6_16 + pc_load_f32x16(&constant_1[c0 + 16]), pc_splat_f32x16(0.0f)));
-        pc_store_f32x16(&y[c0 + 64 * c1 + 448], pc_max_f32x16(matmul_0_acc_local_7_0 + pc_load_f32x16(&constant_1[c0]), pc_splat_f32x16(0.0f)));
-        pc_store_f32x16(&y[c0 + 64 * c1 + 464], pc_max_f32x16(matmul_0_acc_local_7_16 + pc_load_f32x16(&constant_1[c0 + 16]), pc_splat_f32x16(0.0f)));
-        pc_store_f32x16(&y[c0 + 64 * c1 + 512], pc_max_f32x16(matmul_0_acc_local_8_0 + pc_load_f32x16(&constant_1[c0]), pc_splat_f32x16(0.0f)));
-        pc_store_f32x16(&y[c0 + 64 * c1 + 528], pc_max_f32x16(matmul_0_acc_local_8_16 + pc_load_f32x16(&constant_1[c0 + 16]), pc_splat_f32x16(0.0f)));
-        pc_store_f32x16(&y[c0 + 64 * c1 + 576], pc_max_f32x16(matmul_0_acc_local_9_0 + pc_load_f32x16(&constant_1[c0]), pc_splat_f32x16(0.0f)));
-        pc_store_f32x16(&y[c0 + 64 * c1 + 592], pc_max_f32x16(matmul_0_acc_local_9_16 + pc_load_f32x16(&constant_1[c0 + 16]), pc_splat_f32x16(0.0f)));
-        pc_store_f32x16(&y[c0 + 64 * c1 + 640], pc_max_f32x16(matmul_0_acc_local_10_0 + pc_load_f32x16(&constant_1[c0]), pc_splat_f32x16(0.0f)));
-        pc_store_f32x16(&y[c0 + 64 * c1 + 656], pc_max_f32x16(matmul_0_acc_local_10_16 + pc_load_f32x16(&constant_1[c0 + 16]), pc_splat_f32x16(0.0f)));
+        pc_store_f32x16(&y_[c0 + 64 * c1], pc_max_f32x16(matmul_0_acc_local_0_0 + pc_load_f32x16(&constant_1_[c0]), pc_splat_f32x16(0.0f)));
+        pc_store_f32x16(&y_[c0 + 64 * c1 + 16], pc_max_f32x16(matmul_0_acc_local_0_16 + pc_load_f32x16(&constant_1_[c0 + 16]), pc_splat_f32x16(0.0f)));
+        pc_store_f32x16(&y_[c0 + 64 * c1 + 64], pc_max_f32x16(matmul_0_acc_local_1_0 + pc_load_f32x16(&constant_1_[c0]), pc_splat_f32x16(0.0f)));
+        pc_store_f32x16(&y_[c0 + 64 * c1 + 80], pc_max_f32x16(matmul_0_acc_local_1_16 + pc_load_f32x16(&constant_1_[c0 + 16]), pc_splat_f32x16(0.0f)));
+        pc_store_f32x16(&y_[c0 + 64 * c1 + 128], pc_max_f32x16(matmul_0_acc_local_2_0 + pc_load_f32x16(&constant_1_[c0]), pc_splat_f32x16(0.0f)));
+        pc_store_f32x16(&y_[c0 + 64 * c1 + 144], pc_max_f32x16(matmul_0_acc_local_2_16 + pc_load_f32x16(&constant_1_[c0 + 16]), pc_splat_f32x16(0.0f)));
+        pc_store_f32x16(&y_[c0 + 64 * c1 + 192], pc_max_f32x16(matmul_0_acc_local_3_0 + pc_load_f32x16(&constant_1_[c0]), pc_splat_f32x16(0.0f)));
+        pc_store_f32x16(&y_[c0 + 64 * c1 + 208], pc_max_f32x16(matmul_0_acc_local_3_16 + pc_load_f32x16(&constant_1_[c0 + 16]), pc_splat_f32x16(0.0f)));
+        pc_store_f32x16(&y_[c0 + 64 * c1 + 256], pc_max_f32x16(matmul_0_acc_local_4_0 + pc_load_f32x16(&constant_1_[c0]), pc_splat_f32x16(0.0f)));
+        pc_store_f32x16(&y_[c0 + 64 * c1 + 272], pc_max_f32x16(matmul_0_acc_local_4_16 + pc_load_f32x16(&constant_1_[c0 + 16]), pc_splat_f32x16(0.0f)));
+        pc_store_f32x16(&y_[c0 + 64 * c1 + 320], pc_max_f32x16(matmul_0_acc_local_5_0 + pc_load_f32x16(&constant_1_[c0]), pc_splat_f32x16(0.0f)));
+        pc_store_f32x16(&y_[c0 + 64 * c1 + 336], pc_max_f32x16(matmul_0_acc_local_5_16 + pc_load_f32x16(&constant_1_[c0 + 16]), pc_splat_f32x16(0.0f)));
+        pc_store_f32x16(&y_[c0 + 64 * c1 + 384], pc_max_f32x16(matmul_0_acc_local_6_0 + pc_load_f32x16(&constant_1_[c0]), pc_splat_f32x16(0.0f)));
+        pc_store_f32x16(&y_[c0 + 64 * c1 + 400], pc_max_f32x16(matmul_0_acc_local_6_16 + pc_load_f32x16(&constant_1_[c0 + 16]), pc_splat_f32x16(0.0f)));
+        pc_store_f32x16(&y_[c0 + 64 * c1 + 448], pc_max_f32x16(matmul_0_acc_local_7_0 + pc_load_f32x16(&constant_1_[c0]), pc_splat_f32x16(0.0f)));
+        pc_store_f32x16(&y_[c0 + 64 * c1 + 464], pc_max_f32x16(matmul_0_acc_local_7_16 + pc_load_f32x16(&constant_1_[c0 + 16]), pc_splat_f32x16(0.0f)));
+        pc_store_f32x16(&y_[c0 + 64 * c1 + 512], pc_max_f32x16(matmul_0_acc_local_8_0 + pc_load_f32x16(&constant_1_[c0]), pc_splat_f32x16(0.0f)));
+        pc_store_f32x16(&y_[c0 + 64 * c1 + 528], pc_max_f32x16(matmul_0_acc_local_8_16 + pc_load_f32x16(&constant_1_[c0 + 16]), pc_splat_f32x16(0.0f)));
+        pc_store_f32x16(&y_[c0 + 64 * c1 + 576], pc_max_f32x16(matmul_0_acc_local_9_0 + pc_load_f32x16(&constant_1_[c0]), pc_splat_f32x16(0.0f)));
+        pc_store_f32x16(&y_[c0 + 64 * c1 + 592], pc_max_f32x16(matmul_0_acc_local_9_16 + pc_load_f32x16(&constant_1_[c0 + 16]), pc_splat_f32x16(0.0f)));
+        pc_store_f32x16(&y_[c0 + 64 * c1 + 640], pc_max_f32x16(matmul_0_acc_local_10_0 + pc_load_f32x16(&constant_1_[c0]), pc_splat_f32x16(0.0f)));
+        pc_store_f32x16(&y_[c0 + 64 * c1 + 656], pc_max_f32x16(matmul_0_acc_local_10_16 + pc_load_f32x16(&constant_1_[c0 + 16]), pc_splat_f32x16(0.0f)));
     }
 }

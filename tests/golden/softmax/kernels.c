@@ -20,7 +20,7 @@ PC_VECTORS(16)
 #define PC_LANES 16
 #include "polyc_f32_exp.h"
 
-void k0_Softmax_0_4(const f32 *restrict x, f32 *restrict y, pc_thread *pc_self, int *status)
+void k0_Softmax_0_4(const f32 *restrict x_, f32 *restrict y_, pc_thread *pc_self, int *status)
 {
     (void)pc_self, (void)status;
     PC_SHARE(256) {
@@ -32,13 +32,13 @@ void k0_Softmax_0_4(const f32 *restrict x, f32 *restrict y, pc_thread *pc_self, 
         y_max_local = -__builtin_inff();
         {
             f32x16 partial_0_0, partial_0_16, partial_0_32, partial_0_48, partial_0_64, partial_0_80;
-            partial_0_0 = pc_load_f32x16(&x[100 * c0]);
-            partial_0_16 = pc_load_f32x16(&x[100 * c0 + 16]);
-            partial_0_32 = pc_load_f32x16(&x[100 * c0 + 32]);
-            partial_0_48 = pc_load_f32x16(&x[100 * c0 + 48]);
-            partial_0_64 = pc_load_f32x16(&x[100 * c0 + 64]);
-            partial_0_80 = pc_load_f32x16(&x[100 * c0 + 80]);
-            partial_0_0 = pc_max_f32x16(partial_0_0, pc_fill_f32x16(pc_loadn_f32x16(&x[100 * c0 + 96], 4), 4, -__builtin_inff()));
+            partial_0_0 = pc_load_f32x16(&x_[100 * c0]);
+            partial_0_16 = pc_load_f32x16(&x_[100 * c0 + 16]);
+            partial_0_32 = pc_load_f32x16(&x_[100 * c0 + 32]);
+            partial_0_48 = pc_load_f32x16(&x_[100 * c0 + 48]);
+            partial_0_64 = pc_load_f32x16(&x_[100 * c0 + 64]);
+            partial_0_80 = pc_load_f32x16(&x_[100 * c0 + 80]);
+            partial_0_0 = pc_max_f32x16(partial_0_0, pc_fill_f32x16(pc_loadn_f32x16(&x_[100 * c0 + 96], 4), 4, -__builtin_inff()));
             partial_0_0 = pc_max_f32x16(partial_0_0, partial_0_48);
             partial_0_16 = pc_max_f32x16(partial_0_16, partial_0_64);
             partial_0_32 = pc_max_f32x16(partial_0_32, partial_0_80);
@@ -46,13 +46,13 @@ void k0_Softmax_0_4(const f32 *restrict x, f32 *restrict y, pc_thread *pc_self, 
             partial_0_0 = pc_max_f32x16(partial_0_0, partial_0_16);
             y_max_local = pc_max_f32(y_max_local, pc_reduce_max_f32x16(partial_0_0));
         }
-        y_exp_local_0 = pc_exp_f32x16(pc_load_f32x16(&x[100 * c0]) - pc_splat_f32x16(y_max_local));
-        y_exp_local_16 = pc_exp_f32x16(pc_load_f32x16(&x[100 * c0 + 16]) - pc_splat_f32x16(y_max_local));
-        y_exp_local_32 = pc_exp_f32x16(pc_load_f32x16(&x[100 * c0 + 32]) - pc_splat_f32x16(y_max_local));
-        y_exp_local_48 = pc_exp_f32x16(pc_load_f32x16(&x[100 * c0 + 48]) - pc_splat_f32x16(y_max_local));
-        y_exp_local_64 = pc_exp_f32x16(pc_load_f32x16(&x[100 * c0 + 64]) - pc_splat_f32x16(y_max_local));
-        y_exp_local_80 = pc_exp_f32x16(pc_load_f32x16(&x[100 * c0 + 80]) - pc_splat_f32x16(y_max_local));
-        y_exp_local_96 = pc_exp_f32x16(pc_loadn_f32x16(&x[100 * c0 + 96], 4) - pc_splat_f32x16(y_max_local));
+        y_exp_local_0 = pc_exp_f32x16(pc_load_f32x16(&x_[100 * c0]) - pc_splat_f32x16(y_max_local));
+        y_exp_local_16 = pc_exp_f32x16(pc_load_f32x16(&x_[100 * c0 + 16]) - pc_splat_f32x16(y_max_local));
+        y_exp_local_32 = pc_exp_f32x16(pc_load_f32x16(&x_[100 * c0 + 32]) - pc_splat_f32x16(y_max_local));
+        y_exp_local_48 = pc_exp_f32x16(pc_load_f32x16(&x_[100 * c0 + 48]) - pc_splat_f32x16(y_max_local));
+        y_exp_local_64 = pc_exp_f32x16(pc_load_f32x16(&x_[100 * c0 + 64]) - pc_splat_f32x16(y_max_local));
+        y_exp_local_80 = pc_exp_f32x16(pc_load_f32x16(&x_[100 * c0 + 80]) - pc_splat_f32x16(y_max_local));
+        y_exp_local_96 = pc_exp_f32x16(pc_loadn_f32x16(&x_[100 * c0 + 96], 4) - pc_splat_f32x16(y_max_local));
         y_inverse_acc_local = 0.0f;
         {
             f32x16 partial_1_0, partial_1_16, partial_1_32, partial_1_48, partial_1_64, partial_1_80;
@@ -71,12 +71,12 @@ void k0_Softmax_0_4(const f32 *restrict x, f32 *restrict y, pc_thread *pc_self, 
             y_inverse_acc_local += pc_reduce_add_f32x16(partial_1_0);
         }
         y_inverse_local = pc_reciprocal_f32(y_inverse_acc_local);
-        pc_store_f32x16(&y[100 * c0], (y_exp_local_0 * pc_splat_f32x16(y_inverse_local)));
-        pc_store_f32x16(&y[100 * c0 + 16], (y_exp_local_16 * pc_splat_f32x16(y_inverse_local)));
-        pc_store_f32x16(&y[100 * c0 + 32], (y_exp_local_32 * pc_splat_f32x16(y_inverse_local)));
-        pc_store_f32x16(&y[100 * c0 + 48], (y_exp_local_48 * pc_splat_f32x16(y_inverse_local)));
-        pc_store_f32x16(&y[100 * c0 + 64], (y_exp_local_64 * pc_splat_f32x16(y_inverse_local)));
-        pc_store_f32x16(&y[100 * c0 + 80], (y_exp_local_80 * pc_splat_f32x16(y_inverse_local)));
-        pc_storen_f32x16(&y[100 * c0 + 96], (y_exp_local_96 * pc_splat_f32x16(y_inverse_local)), 4);
+        pc_store_f32x16(&y_[100 * c0], (y_exp_local_0 * pc_splat_f32x16(y_inverse_local)));
+        pc_store_f32x16(&y_[100 * c0 + 16], (y_exp_local_16 * pc_splat_f32x16(y_inverse_local)));
+        pc_store_f32x16(&y_[100 * c0 + 32], (y_exp_local_32 * pc_splat_f32x16(y_inverse_local)));
+        pc_store_f32x16(&y_[100 * c0 + 48], (y_exp_local_48 * pc_splat_f32x16(y_inverse_local)));
+        pc_store_f32x16(&y_[100 * c0 + 64], (y_exp_local_64 * pc_splat_f32x16(y_inverse_local)));
+        pc_store_f32x16(&y_[100 * c0 + 80], (y_exp_local_80 * pc_splat_f32x16(y_inverse_local)));
+        pc_storen_f32x16(&y_[100 * c0 + 96], (y_exp_local_96 * pc_splat_f32x16(y_inverse_local)), 4);
     }
 }
