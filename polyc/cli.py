@@ -20,6 +20,7 @@ from polyc.call_sizes import read_sizes
 from polyc.commands.feeds import random_feeds, read_feeds, write_results
 from polyc.commands.sizes import parse_sizes, parse_states
 from polyc.errors import BuildError, PolycError
+from polyc.names import show_text
 from polyc.options import MAX_THREADS, Options, options_from_environment
 
 if TYPE_CHECKING:
@@ -329,7 +330,7 @@ def _console() -> Console:
 
 
 def _say(text: str) -> None:
-    _console().print(text)
+    _console().print(show_text(text, most=1 << 20))
 
 
 def _summary(value: np.ndarray) -> str:

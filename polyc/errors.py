@@ -4,9 +4,18 @@ Each message names three things: the object (node, tensor, statement), the rule 
 the way out. Anything else that escapes from polyc is a defect of polyc.
 """
 
+from polyc.names import show_text
+
 
 class PolycError(Exception):
-    """Base of every error that polyc raises on purpose."""
+    """Base of every error that polyc raises on purpose.
+
+    A message can be shown: whatever a model calls things, it holds no control characters, and is
+    not longer than people read.
+    """
+
+    def __init__(self, message: str = "") -> None:
+        super().__init__(show_text(message))
 
 
 class InvalidModel(PolycError):

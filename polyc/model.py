@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 from polyc.build.bundle import Bundle, load_bundle, save_bundle
 from polyc.calls import Binder
 from polyc.errors import RuntimeFailure
+from polyc.names import show
 from polyc.options import read_patience
 from polyc.report.report import Report
 from polyc.sizes import SizeRange
@@ -123,7 +124,7 @@ class CompiledModel(ABC):
 
     def __repr__(self) -> str:
         ins, outs = (", ".join(map(str, s)) for s in (self.inputs, self.outputs))
-        return f"CompiledModel({self.name!r}: {ins} -> {outs})"
+        return f"CompiledModel({show(repr(self.name))}: {ins} -> {outs})"
 
     def _bad_index(self, launch: int) -> RuntimeFailure:
         kernel, origin = self._manifest.launches[launch]

@@ -28,8 +28,10 @@ import re
 from collections.abc import Container
 from itertools import count
 
-DERIVED = ("local", "packed", "parts", "part", "tiles", "tile", "left", "right", "map", "start")
-DERIVED += ("combine", "joint", "earlier", "M")
+DERIVED = (
+    *("local", "packed", "parts", "part", "tiles", "tile", "left", "right"),
+    *("map", "start", "combine", "joint", "earlier", "M"),
+)
 """Endings of the names that passes form from those of arrays and statements."""
 
 _DERIVED = re.compile(rf".*_({'|'.join(DERIVED)})(_?\d+)*|(tile|partial)(_\d+)+")

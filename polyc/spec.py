@@ -6,6 +6,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from polyc.names import show
+
 
 @dataclass(frozen=True)
 class TensorSpec:
@@ -16,4 +18,4 @@ class TensorSpec:
     shape: tuple[int | str, ...]
 
     def __str__(self) -> str:
-        return f"{self.name}: {self.dtype}[{', '.join(map(str, self.shape))}]"
+        return f"{show(self.name)}: {self.dtype}[{', '.join(show(str(d)) for d in self.shape)}]"

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
 
+from polyc.names import show
 from polyc.sizes import Extent, Size
 
 if TYPE_CHECKING:
@@ -76,7 +77,7 @@ class Tensor:
         return math.prod(self.extents)
 
     def __str__(self) -> str:
-        return f"{self.name}: {self.dtype}[{', '.join(map(str, self.shape))}]"
+        return f"{show(self.name)}: {self.dtype}[{', '.join(map(str, self.shape))}]"
 
 
 @dataclass(frozen=True)
@@ -95,8 +96,9 @@ class Node:
 
     def __str__(self) -> str:
         shown = ", ".join(f"{k}={_brief(v)}" for k, v in sorted(self.attributes.items()))
-        arguments = ", ".join(i or "-" for i in self.inputs) + (f"; {shown}" if shown else "")
-        return f"{', '.join(self.outputs)} = {self.op}({arguments})"
+        arguments = ", ".join(show(i) or "-" for i in self.inputs)
+        arguments += f"; {shown}" if shown else ""
+        return f"{', '.join(map(show, self.outputs))} = {self.op}({arguments})"
 
 
 @dataclass(frozen=True)
@@ -172,7 +174,7 @@ class Graph:
         return graph_of(outputs)
 
     def __str__(self) -> str:
-        lines = [f"graph {self.name}("]
+        lines = [f"graph {show(self.name)}("]
         lines += [f"  {self.tensors[i]}," for i in self.inputs]
         lines += [") {"]
         for node in self.nodes:
@@ -180,7 +182,7 @@ class Graph:
                 f"{self.tensors[o].dtype}{list(self.tensors[o].shape)}" for o in node.outputs if o
             )
             lines.append(f"  {node}    # {shapes}")
-        return "\n".join([*lines, f"  return {', '.join(self.outputs)}", "}"])
+        return "\n".join([*lines, f"  return {', '.join(map(show, self.outputs))}", "}"])
 
 
 def _brief(value: Any) -> str:

@@ -5,8 +5,9 @@ from __future__ import annotations
 import html
 from string import Template
 
+from polyc.names import show, show_text
 from polyc.report.report import Report
-from polyc.report.text import make_table
+from polyc.report.text import LONGEST_CELL, make_table
 
 
 def print_page(report: Report) -> str:
@@ -18,15 +19,19 @@ def print_page(report: Report) -> str:
         for row, kernel in zip(rows, report.kernels, strict=True)
     ]
     return _PAGE.substitute(
-        model=html.escape(report.model),
+        model=html.escape(show(report.model)),
         facts="".join(
-            f"<dt>{html.escape(k)}</dt><dd>{html.escape(v)}</dd>\n" for k, v in report.facts()
+            f"<dt>{html.escape(k)}</dt><dd>{_escape(v)}</dd>\n" for k, v in report.facts()
         ),
         heads="".join(f"<th>{html.escape(h)}</th>" for h in heads),
         rows="".join(
-            "<tr>" + "".join(f"<td>{html.escape(c)}</td>" for c in row) + "</tr>\n" for row in cells
+            "<tr>" + "".join(f"<td>{_escape(c)}</td>" for c in row) + "</tr>\n" for row in cells
         ),
     )
+
+
+def _escape(text: str) -> str:
+    return html.escape(show_text(text, LONGEST_CELL))
 
 
 _PAGE = Template("""<!DOCTYPE html>

@@ -10,6 +10,7 @@ from typing import Any
 from polyc.analysis.proof import counted
 from polyc.files.regular import writing
 from polyc.files.typed_json import decode
+from polyc.names import show
 
 EXAMPLES = 3
 """Rewrites of one kind, and fusions refused for one reason, that the text names."""
@@ -74,7 +75,7 @@ class KernelRow:
     @property
     def computes(self) -> str:
         """The nodes with their operators: "Conv n4, Relu n6"."""
-        return ", ".join(f"{op} {node}".lstrip() for op, node in self._labelled)
+        return ", ".join(f"{op} {show(node)}".lstrip() for op, node in self._labelled)
 
     @property
     def whole_nodes(self) -> tuple[str, ...]:

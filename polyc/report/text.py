@@ -7,10 +7,14 @@ import shutil
 from collections.abc import Iterable
 
 from polyc.analysis.proof import counted
+from polyc.names import show, show_text
 from polyc.report.report import EXAMPLES, DeviceFunction, KernelRow, Report, count
 
 WIDTH = 150
 """Columns, where there is no terminal that says."""
+
+LONGEST_CELL = 4_000
+"""Characters of a cell, or of a fact: with more of them the names that it lists are too long."""
 
 RIGHT = frozenset({"#", "flop", "bytes", "floor us", "us", "Gflop/s", "GB/s"})
 
@@ -35,17 +39,17 @@ def print_report(report: Report, most: int | None = None) -> str:
             min_width=len(head),
         )
     for row in rows:
-        table.add_row(*map(Text, row))
+        table.add_row(*(Text(show_text(cell, LONGEST_CELL)) for cell in row))
     text = io.StringIO()
     console = Console(file=text, width=width, color_system=None, highlight=False)
-    console.print(Text(report.model), soft_wrap=True)
+    console.print(Text(show(report.model)), soft_wrap=True)
     console.print(table)
     hidden = len(report.kernels) - len(rows)
     if hidden:
         console.print(f"… and {counted(hidden, 'launch', 'launches')} that take less")
     console.print()
     for what, value in report.facts(EXAMPLES):
-        console.print(Text(f"{what}: {value}"), soft_wrap=True)
+        console.print(Text(show_text(f"{what}: {value}", LONGEST_CELL)), soft_wrap=True)
     return "\n".join(line.rstrip() for line in text.getvalue().splitlines())
 
 

@@ -78,8 +78,8 @@ def test_the_sums_are_in_registers_and_factors_shared(tmp_path):
     model = build(Graph.of(y=a @ b), tmp_path, True)
     assert model.source.count("PC_SHARED(") == 2
     assert "_acc_tiles_local_0_0" in model.source
-    assert re.search(r"pc_copy_async_16\(&\w+\[.*\], &b\[", model.source)
-    assert "pc_store_f32x4(&y[" in model.source
+    assert re.search(r"pc_copy_async_16\(&\w+\[.*\], &b_\[", model.source)
+    assert "pc_store_f32x4(&y_[" in model.source
 
 
 def test_large_products_take_large_tiles():
@@ -164,6 +164,6 @@ def test_filters_are_laid_out_for_the_threads_that_copy_them(tmp_path):
     data = normal(1, 5, 9, 7)
     plain = polyc.compile(graph, options=options(tmp_path, minimal_filtering=False))
     np.testing.assert_allclose(model(data), plain(data), atol=1e-4)
-    copies = [line for line in model.source.splitlines() if "&constant_0[" in line]
+    copies = [line for line in model.source.splitlines() if "&constant_0_[" in line]
     assert copies
     assert all("pc_copy_async_16" in line for line in copies)
