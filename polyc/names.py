@@ -34,7 +34,10 @@ DERIVED = (
 )
 """Endings of the names that passes form from those of arrays and statements."""
 
-_DERIVED = re.compile(rf".*_({'|'.join(DERIVED)})(_?\d+)*|(tile|partial)(_\d+)+")
+RUNTIME_PREFIX = "PC_"
+"""What all names of `runtime/` but types begin with, in small letters or in capitals."""
+
+_DERIVED = re.compile(rf".+_({'|'.join(DERIVED)})(_?\d+)*|(tile|partial)(_\d+)+")
 
 LONGEST = 120
 """Characters of a name that people are shown."""
@@ -64,7 +67,7 @@ def array_name(name: str) -> str:
     """The name in C of an array that a kernel is given: x -> x_, which nothing else is called.
 
     No keyword of C or C++ ends in an underscore, nor does a macro or a function of a library that
-    generated code sees, nor anything of `runtime/`.
+    generated code sees; what does of `runtime/` begins with PC_.
     """
     return f"{name}_"
 

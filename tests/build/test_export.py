@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import shutil
 import subprocess
 from dataclasses import replace
@@ -10,6 +11,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from onnx import helper
 
 import polyc
 from polyc import ops
@@ -94,6 +96,25 @@ def test_hostile_names_stay_names(monkeypatch, tmp_path):
     make(tmp_path / "c")
     assert example(tmp_path / "c").returncode == 0
     assert (tmp_path / "c" / "error_n.h").is_file()
+
+
+@needs_make
+def test_no_name_of_a_model_is_code(tmp_path):
+    """Names of the model, of its inputs, nodes and sizes that would run when the example starts."""
+    evil = '*/ __attribute__((constructor)) void f(void) { puts("EVIL"); } /*'
+    x, y = (helper.make_tensor_value_info(n + evil, 1, [evil, 3]) for n in "xy")
+    node = helper.make_node("Exp", [x.name], [y.name], f"Exp {evil}")
+    graph = helper.make_graph([node], evil, [x], [y])
+    proto = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)])
+    model = polyc.compile(proto, options=options(tmp_path), target="baseline")
+    model.export(tmp_path / "c")
+    for file in (tmp_path / "c").glob("**/*.[ch]"):
+        code = re.sub(r"/\*.*?\*/", "", file.read_text(), flags=re.DOTALL)
+        assert "constructor))" not in code, file
+    make(tmp_path / "c")
+    done = example(tmp_path / "c")
+    assert done.returncode == 0
+    assert "EVIL" not in done.stdout.splitlines()
 
 
 @pytest.mark.parametrize(

@@ -31,7 +31,7 @@ def driver(program):
 
 def test_each_launch_is_one_call_with_literal_addresses():
     text = driver(scale_program())
-    head = "int launch_scale(const f32 *x, const f32 *w, f32 *y, int *status, void *stream);"
+    head = "int launch_scale(const f32 *x_, const f32 *w_, f32 *y_, int *status, void *stream);"
     assert f'extern "C" {head}' in text
     assert (
         "    /* mul_0 */\n"
@@ -70,8 +70,9 @@ def test_a_unit_holds_several_kernels_and_what_they_use_once():
     first = units["kernels_0.cu"]
     assert first.count("#include") == 2
     assert first.count("PC_TYPE f32") == 1
-    assert "PC_LAUNCH(scale, pc_dim3(2, 1, 1), pc_dim3(4, 1, 1), 0, stream, x, w, y, status)" in (
-        first
+    assert (
+        "PC_LAUNCH(scale, pc_dim3(2, 1, 1), pc_dim3(4, 1, 1), 0, stream, x_, w_, y_, status)"
+        in (first)
     )
     assert "int launch_k7(" in units["kernels_1.cu"]
 

@@ -18,7 +18,7 @@ import numpy as np
 
 from polyc.graph.ir import Graph, Node, Tensor
 from polyc.graph.steps import steps_in
-from polyc.names import fresh, identifier, is_derived
+from polyc.names import RUNTIME_PREFIX, fresh, identifier, is_derived
 from polyc.poly.parameters import conditions, declare, spell
 from polyc.scop.expr import Const, Expr, cast
 from polyc.scop.lower.space import Ref, Space
@@ -287,8 +287,9 @@ class Lowering:
     def _unique(self, hint: str) -> str:
         """A fresh identifier that resembles the hint; model names reach no text otherwise."""
         base = identifier(hint) or "t"
-        # Parameters are told from tuples by how their names begin.
-        if base[0].isdigit() or base.startswith((PREFIX, STEP)):
+        # Parameters of sets, and the runtime, are told by how their names begin.
+        of_runtime = base.upper().startswith(RUNTIME_PREFIX)
+        if base[0].isdigit() or base.startswith((PREFIX, STEP)) or of_runtime:
             base = f"t{base}"
         name = fresh(f"{base}_" if is_derived(base) else base, self._names)
         self._names.add(name)
