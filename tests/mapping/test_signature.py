@@ -1,13 +1,15 @@
 """Keys of clusters: the same whatever things are called, another for another computation."""
 
+from collections.abc import Callable, Hashable
 from dataclasses import replace
 
 import islpy as isl
+import numpy as np
 
 from polyc.mapping.open_cluster import OpenCluster
 from polyc.memory.storage import permuted, row_major
-from polyc.scop.expr import rebuild
-from polyc.scop.scop import Scop
+from polyc.scop.expr import Cast, Const, Expr, Load, call, rebuild
+from polyc.scop.scop import Array, Scop, Statement
 from tests.analysis.nests import conv_scop, matmul_scop
 from tests.mapping.stages import open_cluster
 
@@ -77,3 +79,48 @@ def test_arrays_that_the_cluster_does_not_touch_do_not_matter():
 def test_a_key_is_the_same_in_every_session():
     """It is kept on disk: a change of its spelling voids what was tuned, and should be meant."""
     assert len(open_cluster(matmul_scop(8, 16, 32)).key) == 32
+
+
+def pointwise(value: Callable[[Load], Expr], array: str = "x", dtype: str = "float32") -> Hashable:
+    """The signature of  y[i] = value(x[i])."""
+    kind = np.dtype(dtype)
+    space = "{ S[i] : 0 <= i < 9 }"
+    load = Load(array, isl.PwMultiAff(f"{{ S[i] -> {array}[i] }}"), kind)
+    statement = Statement(
+        "S", isl.Set(space), ("i",), "y", isl.PwMultiAff("{ S[i] -> y[i] }"), value(load)
+    )
+    arrays = {n: Array(n, kind, (9,), k) for n, k in ((array, "input"), ("y", "output"))}
+    return open_cluster(Scop("one", (statement,), arrays, (array,), ("y",))).signature
+
+
+def twice(function: str) -> Callable[[Load], Expr]:
+    return lambda x: call(function, x, x)
+
+
+def test_an_array_does_not_capture_the_function_of_its_name():
+    found = [pointwise(twice(name), name) for name in ("add", "mul", "max")]
+    assert len(set(found)) == 3
+    names = [pointwise(twice("add"), name) for name in ("add", "mul", "x", "S")]
+    assert len(set(names)) == 1
+
+
+def test_constants_are_compared_bit_by_bit():
+    def added(value: float | int, dtype: str = "float32") -> Hashable:
+        return pointwise(lambda x: call("add", x, Const(value, np.dtype(dtype))))
+
+    nan, other = float("nan"), float("nan")
+    assert added(nan) == added(other)
+    values = [added(v) for v in (nan, 0.0, -0.0, 1.0, 1, float("inf"), 0.1, 0.1 + 1e-17)]
+    assert len(set(values)) == len(values)
+    assert added(1, "int32") != added(1, "int64")
+
+
+def test_types_and_conversions_are_compared():
+    half = np.dtype("float16")
+    found = {
+        pointwise(lambda x: x),
+        pointwise(lambda x: x, dtype="float64"),
+        pointwise(lambda x: Cast(Cast(x, half), x.dtype)),
+        pointwise(lambda x: Cast(Cast(x, half, for_storage=True), x.dtype)),
+    }
+    assert len(found) == 4
