@@ -101,15 +101,16 @@ PC_INLINE void pc_raise(int *status)
 #endif
 }
 
-/* The index that ONNX means by i along a dimension of the given extent (at least 1): negative ones
-   count from the end. One that is out of range sets *status, which the driver turns into an error
-   after the call, and becomes the nearest valid index, so that no memory outside is touched. */
+/* The index that ONNX means by i along a dimension of the given extent: negative ones count from the
+   end. One that is out of range sets *status, which the driver turns into an error after the call,
+   and becomes the nearest valid index, so that no memory outside is touched; 0 of an extent of 0,
+   where nothing may be read. */
 PC_INLINE i64 pc_index(i64 i, i64 extent, int *status)
 {
     i64 wrapped = i < 0 ? i + extent : i;
     if (__builtin_expect((u64)wrapped >= (u64)extent, 0)) {
         pc_raise(status);
-        return i < 0 ? 0 : extent - 1;
+        return i < 0 || extent < 1 ? 0 : extent - 1;
     }
     return wrapped;
 }

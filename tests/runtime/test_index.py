@@ -37,3 +37,8 @@ def test_out_of_range_is_flagged_and_clamped(index_of, extent):
         assert index_of(i, extent) == (extent - 1, 1)
     for i in (-extent - 1, -(2**63)):
         assert index_of(i, extent) == (0, 1)
+
+
+def test_nothing_lies_along_an_extent_of_0(index_of):
+    for i in (-(2**63), -1, 0, 1, 2**63 - 1):
+        assert index_of(i, 0) == (0, 1)

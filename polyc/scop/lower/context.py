@@ -20,7 +20,8 @@ from polyc.graph.ir import Graph, Node, Tensor
 from polyc.graph.steps import steps_in
 from polyc.names import RUNTIME_PREFIX, fresh, identifier, is_derived
 from polyc.poly.parameters import conditions, declare, spell
-from polyc.scop.expr import Const, Expr, cast
+from polyc.scop.expr import Call, Const, Expr, cast, loads, pull_back
+from polyc.scop.lower.functions import wrap_index
 from polyc.scop.lower.space import Ref, Space
 from polyc.scop.scop import (
     Array,
@@ -32,7 +33,7 @@ from polyc.scop.scop import (
     gather_steps,
     identity,
 )
-from polyc.sizes import PREFIX, STEP, Size, Step, assume, forget_steps
+from polyc.sizes import PREFIX, STEP, Size, Step, assume, bounds, forget_steps
 
 Lower = Callable[["Lowering", Node], None]
 LOWERINGS: dict[str, Lower] = {}
@@ -205,9 +206,41 @@ class Lowering:
         """A box with iterators i0, i1, … over a shape."""
         return self.space(node, **{f"i{k}": n for k, n in enumerate(shape)})
 
-    def assign(self, node: Node, space: Space, target: Ref, at: Sequence[str], value: Expr) -> None:
-        """target[at] = value, for each point of the space."""
-        self._emit(node, space, target, at, value, None)
+    def assign(
+        self,
+        node: Node,
+        space: Space,
+        target: Ref,
+        at: Sequence[str],
+        value: Expr,
+        empty: Expr | None = None,
+    ) -> None:
+        """target[at] = value, for each point of the space.
+
+        A coordinate that is data needs an extent of at least 1: where there is none, by the sizes
+        of a call too, the value is `empty`, or any index is out of range unless that is given.
+
+            y[i] = x[index(k[i], n)]   ->   y[i] = x[index(k[i], n)] where n >= 1
+                                            y[i] = index(k[i], 0)    where n <= 0
+        """
+        unsure = [
+            (index, extent)
+            for load in loads(value)
+            for dimension, index in load.dynamic
+            if bounds(extent := self.arrays[load.array].shape[dimension])[0] < 1
+        ]
+        if not unsure:
+            self._emit(node, space, target, at, value, None)
+            return
+        if empty is None:
+            assert isinstance(unsure[0][0], Call), "an index that nothing keeps in range"
+            empty = cast(wrap_index(unsure[0][0].arguments[0], 0), target.dtype)
+        filled = space.restricted(" and ".join(f"{spell(n)} >= 1" for _, n in unsure))
+        if not filled.domain.is_empty():
+            self._emit(node, filled, target, at, value, None)
+        rest = space.restricted(" or ".join(f"{spell(n)} <= 0" for _, n in unsure))
+        rest = replace(rest, name=self._unique(f"{space.name}_empty"))
+        self._emit(node, rest, target, at, pull_back(empty, rest.onto(space)), None)
 
     def reduce(
         self,

@@ -110,7 +110,7 @@ def lower_scatter_elements(ctx: Lowering, node: Node) -> None:
         value = call(operator, old, space.load(total, *at))
     if inside:
         value = guarded(space.within(" and ".join(inside)), value, old)
-    ctx.assign(node, space, ctx.result(node), at, value)
+    ctx.assign(node, space, ctx.result(node), at, value, empty=old)
 
 
 def _positions(ctx: Lowering, node: Node, indices: Ref, extent: int) -> Ref:
@@ -155,7 +155,7 @@ def lower_scatter_nd(ctx: Lowering, node: Node) -> None:
             ctx, node, extents, count, hit, lambda s: s.load(updates, *flat, *rest), operator
         )
         value = call(operator, old, space.load(total, *at))
-    ctx.assign(node, space, ctx.result(node), at, value)
+    ctx.assign(node, space, ctx.result(node), at, value, empty=old)
 
 
 def _row_major_positions(ctx: Lowering, node: Node, indices: Ref, shape: Sequence[int]) -> Ref:
@@ -222,4 +222,4 @@ def lower_tensor_scatter(ctx: Lowering, node: Node) -> None:
     place = wrap_index(minimum(maximum(offset, 0), count - 1), count)
     new = space.gather(update, [*at[:axis], place, *at[axis + 1 :]])
     inside = both(ge(offset, 0), lt(offset, count))
-    ctx.assign(node, space, ctx.result(node), at, select(inside, new, old))
+    ctx.assign(node, space, ctx.result(node), at, select(inside, new, old), empty=old)

@@ -12,7 +12,7 @@ The formulas are isl's quasi-affine expressions: `+ - *` with integer literals, 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 
 import islpy as isl
@@ -70,6 +70,15 @@ class Space:
         bounds += conditions()
         condition = " and ".join([*bounds, *([f"({self.where})"] if self.where else [])])
         return isl.Set(declare(f"{{ {self.tuple} : {condition or 'true'} }}"))
+
+    def restricted(self, condition: str) -> Space:
+        """The box where another condition holds as well."""
+        where = f"({self.where}) and ({condition})" if self.where else condition
+        return replace(self, where=where)
+
+    def onto(self, other: Space) -> isl.PwMultiAff:
+        """# S -> T: the same point of a box with the same iterators."""
+        return isl.PwMultiAff(f"{{ {self.tuple} -> {other.tuple} }}")
 
     def map(self, indices: Sequence[str]) -> isl.PwMultiAff:
         """# S -> [tensor indices]"""
