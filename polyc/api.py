@@ -78,6 +78,7 @@ def compile(
     try:
         return _compile(model, machine, options)
     except UnsupportedOp as unknown:
+        from polyc.budget import Budget
         from polyc.specialise import complete_in_call
 
         if options.states:
@@ -87,7 +88,9 @@ def compile(
         def later(graph: Any, sizes: tuple[SizeRange, ...]) -> CompiledModel:
             return _compile(graph, machine, replace(known, sizes=sizes))
 
-        completed = complete_in_call(model, unknown, options.sizes, later)
+        completed = complete_in_call(
+            model, unknown, options.sizes, later, Budget.of(options.memory_limit)
+        )
         if completed is None:
             raise
         return completed

@@ -16,7 +16,7 @@ import numpy as np
 from numpy import empty, ndarray, uint8
 
 from polyc.element_types import spelled
-from polyc.errors import ShapeError
+from polyc.errors import ShapeError, TooLarge
 from polyc.spec import TensorSpec
 
 ALIGNMENT = 64
@@ -83,8 +83,14 @@ class Binder:
     def allocate_outputs(self) -> list[ndarray]:
         """Uninitialised arrays that start at multiples of ALIGNMENT bytes."""
         arrays = []
-        for _, dtype, shape, size in self._outputs:
-            memory: Any = empty(size + ALIGNMENT, uint8)
+        for spec, dtype, shape, size in self._outputs:
+            try:
+                memory: Any = empty(size + ALIGNMENT, uint8)
+            except MemoryError as error:
+                raise TooLarge(
+                    f"model {self._model!r}: there is no memory for the {size} bytes of output "
+                    f"{spec.name!r}; use smaller sizes"
+                ) from error
             start = -addressof(c_char.from_buffer(memory)) % ALIGNMENT
             arrays.append(ndarray(shape, dtype, memory, start))
         return arrays

@@ -4,6 +4,11 @@ Each message names three things: the object (node, tensor, statement), the rule 
 the way out. Anything else that escapes from polyc is a defect of polyc.
 """
 
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+
 from polyc.names import show_text
 
 
@@ -55,6 +60,14 @@ class ShapeError(PolycError):
     """Shapes or types do not fit: of a node's inputs, or of the arrays given to a call."""
 
 
+class TooLarge(PolycError):
+    """The model asks for more memory than it may take (`polyc/budget.py`)."""
+
+
+class InternalError(PolycError):
+    """polyc fails on a model that it should compile, or refuse with a reason: a defect of polyc."""
+
+
 class IllegalSchedule(PolycError):
     """Generated loops break a dependence, a bound or an initialisation; carries a witness."""
 
@@ -69,3 +82,23 @@ class InvalidOption(PolycError, ValueError):
 
 class RuntimeFailure(PolycError):
     """Compiled code reported a failure while running, e.g. an index out of range."""
+
+
+@contextmanager
+def naming_defects(what: str) -> Iterator[None]:
+    """Inside, an exception that nobody foresaw becomes an InternalError that says what failed.
+
+    The last resort for models that strangers wrote: a reason to refuse is better, and is added
+    where such a model is known. Errors of files, and those raised on purpose, pass.
+    """
+    try:
+        yield
+    except (PolycError, OSError):
+        raise
+    except MemoryError as error:
+        raise TooLarge(f"{what}: there is no memory left; use smaller sizes") from error
+    except Exception as error:
+        told = " ".join(f"{type(error).__name__}: {error}".split())[:400]
+        raise InternalError(
+            f"{what}: polyc fails ({told}); this is a defect of polyc: report it with the model"
+        ) from error

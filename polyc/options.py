@@ -59,6 +59,8 @@ class Options:
     states: inputs and outputs that are kept from call to call (`polyc.compile(state=)`).
     pinned: keep each thread of a call, but for the caller's own, on one core; otherwise the system
         moves them about the cores that the caller does not run on.
+    memory_limit: bytes that a model may take: one tensor, all weights, or what a call works in; 0
+        is the memory that this process may have.
     cc: the C compiler. nvcc: the CUDA compiler.
     patience: seconds to wait for a compiler, or for another process that compiles the same or saves
         to the same place. What is waited for is told on stderr; then it is a BuildError.
@@ -80,6 +82,7 @@ class Options:
     sizes: tuple[SizeRange, ...] = ()
     states: tuple[tuple[str, str], ...] = ()
     pinned: bool = False
+    memory_limit: int = 0
     cc: str = "gcc"
     nvcc: str = "nvcc"
     emulated: bool = False
@@ -111,7 +114,8 @@ def options_from_environment(environ: Mapping[str, str] = os.environ) -> Options
 
     POLYC_CACHE_DIR (folder), POLYC_DUMP (stages, comma-separated), POLYC_DUMP_DIR (folder),
     POLYC_CC (compiler), POLYC_TUNE (seconds), POLYC_NVCC (CUDA compiler; by default that in
-    CUDA_HOME, or on PATH), POLYC_CUDA ("emulate", or nothing for a GPU), POLYC_PATIENCE (seconds).
+    CUDA_HOME, or on PATH), POLYC_CUDA ("emulate", or nothing for a GPU), POLYC_PATIENCE (seconds),
+    POLYC_MEMORY (bytes).
     `threads` is 0 for "all that this process may use".
     """
     dump = tuple(s for s in environ.get("POLYC_DUMP", "").split(",") if s)
@@ -121,6 +125,9 @@ def options_from_environment(environ: Mapping[str, str] = os.environ) -> Options
     cuda = environ.get("POLYC_CUDA", "")
     if cuda not in ("", "emulate"):
         raise InvalidOption(f"POLYC_CUDA is {cuda!r}; give 'emulate', or nothing")
+    memory = environ.get("POLYC_MEMORY") or "0"
+    if not re.fullmatch(r"[0-9]{1,18}", memory):
+        raise InvalidOption(f"POLYC_MEMORY is {memory!r}; give a number of bytes")
     home = environ.get("CUDA_HOME")
     folder = environ.get("POLYC_DUMP_DIR")
     return Options(
@@ -131,6 +138,7 @@ def options_from_environment(environ: Mapping[str, str] = os.environ) -> Options
         dump_dir=Path(folder) if folder else None,
         cc=environ.get("POLYC_CC") or environ.get("CC") or "gcc",
         nvcc=environ.get("POLYC_NVCC") or (f"{home}/bin/nvcc" if home else "nvcc"),
+        memory_limit=int(memory),
         emulated=cuda == "emulate",
         cache_dir=default_cache_dir(environ),
     )

@@ -11,10 +11,11 @@ import onnx
 from polyc.analysis.dependences import box
 from polyc.analysis.proof import add_up, counted
 from polyc.analysis.verify import LaunchAccess, verify_arguments, verify_program
+from polyc.budget import Budget
 from polyc.call_sizes import known_sizes
 from polyc.codegen.cuda.grid import DeviceText
 from polyc.codegen.program import Launch, Program, StoredArray
-from polyc.errors import NotFixed
+from polyc.errors import NotFixed, naming_defects
 from polyc.graph.fix_sizes import fix_graph
 from polyc.graph.ir import Graph
 from polyc.graph.onnx_import import import_onnx
@@ -122,8 +123,9 @@ def run_pipeline(
 
     `emit` is given each kernel when it is printed, before the next one is scheduled.
     """
-    front = cluster_model(model, target, options, trace, tuned)
-    with assume(front.sizes):
+    with naming_defects("compiling the model"):
+        front = cluster_model(model, target, options, trace, tuned)
+    with naming_defects(f"compiling {front.graph.name!r}"), assume(front.sizes):
         return _compile_kernels(front, target, options, trace, emit)
 
 
@@ -175,9 +177,13 @@ def cluster_model(
 ) -> ClusteredModel:
     """The first five stages of `run_pipeline`."""
     # 1. ONNX -> Graph: typed nodes in the newest form of each operator.
+    budget = Budget.of(options.memory_limit)
     with trace.step("import"), assume(options.sizes):
         known = known_sizes(options.sizes)
-        graph = fix_graph(model, known) if isinstance(model, Graph) else import_onnx(model, known)
+        if isinstance(model, Graph):
+            graph = fix_graph(model, known, budget)
+        else:
+            graph = import_onnx(model, known, budget)
         states, grown = find_states(graph, options.states)
         with assume(grown):
             graph, sizes = find_parameters(graph)
@@ -216,7 +222,8 @@ def _cluster_graph(
 
     # 3. Graph -> Scop: statements with integer-set domains; data movement becomes views.
     with trace.step("lower"):
-        lowered = lower_graph(graph, options.minimal_filtering and not on_gpu)
+        budget = Budget.of(options.memory_limit)
+        lowered = lower_graph(graph, options.minimal_filtering and not on_gpu, budget)
 
     # 4. Scop -> Scop: what needs no loop of its own goes. Inlining first: chains become one
     #    statement, which can move into the pieces of its input; copies that are left vanish by

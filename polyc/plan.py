@@ -16,6 +16,7 @@ from typing import Any
 
 import numpy as np
 
+from polyc.budget import Budget
 from polyc.errors import NeedsValues, ShapeError, UnsupportedOp
 from polyc.graph.bodies import reads
 from polyc.graph.containers import Structure
@@ -102,8 +103,10 @@ class Plan:
         constants: Mapping[str, Tensor],
         outputs: Sequence[str],
         compile: Compile,
+        budget: Budget,
     ) -> None:
         self._name, self._outputs, self._compile = name, outputs, compile
+        self._budget = budget
         self._constants = constants
         self._direct, rest = split_direct(waiting)
         self._nodes = [late.node for late in rest]
@@ -174,7 +177,14 @@ class Plan:
                 }
                 types[RANDOM_KEY] = Tensor(RANDOM_KEY, np.dtype(np.uint32), (2,))
                 known = {**types, **self._constants}
-                stage = infer_stage(self._name, self._nodes, known, call.structures, self._outputs)
+                stage = infer_stage(
+                    self._name,
+                    self._nodes,
+                    known,
+                    call.structures,
+                    self._outputs,
+                    self._budget,
+                )
                 if self._steer(self._choose_steering(stage, types)):
                     return None
             model = self._compile(stage.graph, sizes) if stage.graph.nodes else None
@@ -187,7 +197,9 @@ class Plan:
                 f"model {self._name!r}: the values of {', '.join(stage.wanted)} decide what is "
                 "compiled, and nothing computes them; export it with fixed sizes"
             )
-        rest = Plan(self._name, stage.waiting, stage.constants, self._outputs, self._compile)
+        rest = Plan(
+            self._name, stage.waiting, stage.constants, self._outputs, self._compile, self._budget
+        )
         rest._steering |= set(stage.wanted)
         return Step(model, stage, rest)
 

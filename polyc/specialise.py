@@ -19,6 +19,7 @@ from typing import Any, NoReturn
 
 import numpy as np
 
+from polyc.budget import Budget
 from polyc.call_sizes import measure_sizes
 from polyc.element_types import spelled
 from polyc.errors import NeedsValues, NotFixed, ShapeError, UnsupportedOp
@@ -33,7 +34,11 @@ from polyc.spec import TensorSpec
 
 
 def complete_in_call(
-    model: Any, unknown: UnsupportedOp, ranges: Sequence[SizeRange], compile: Compile
+    model: Any,
+    unknown: UnsupportedOp,
+    ranges: Sequence[SizeRange],
+    compile: Compile,
+    budget: Budget,
 ) -> SpecialisingModel | None:
     """The model, to be compiled when it is called, if that brings what was unknown; else None."""
     if not isinstance(unknown, NeedsValues | NotFixed):
@@ -43,7 +48,7 @@ def complete_in_call(
     has_sizes = not all(t.is_static for t in tensors)
     if isinstance(unknown, NotFixed) and not has_sizes:
         return None
-    return SpecialisingModel(read, ranges, compile, str(unknown))
+    return SpecialisingModel(read, ranges, compile, str(unknown), budget)
 
 
 def _read_graph(graph: Graph) -> UntypedModel:
@@ -62,7 +67,12 @@ class SpecialisingModel(CompiledModel):
     """
 
     def __init__(
-        self, model: UntypedModel, ranges: Sequence[SizeRange], compile: Compile, reason: str
+        self,
+        model: UntypedModel,
+        ranges: Sequence[SizeRange],
+        compile: Compile,
+        reason: str,
+        budget: Budget,
     ) -> None:
         self.name, self.reason = model.name, reason
         self._ranges = self.sizes = tuple(ranges)
@@ -77,7 +87,7 @@ class SpecialisingModel(CompiledModel):
             n: model.constants[n].value for n in model.outputs if n in model.constants
         }
         waiting = [Late(node) for node in model.nodes]
-        self._plan = Plan(model.name, waiting, model.constants, model.outputs, compile)
+        self._plan = Plan(model.name, waiting, model.constants, model.outputs, compile, budget)
         self._last: tuple[list[CompiledModel], list[Late]] | None = None
 
     def __call__(self, *arrays: Any, out: Any = None, **named: Any) -> Any:

@@ -7,6 +7,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from polyc.budget import Budget
 from polyc.build.bundle import write_bundle, write_weights
 from polyc.build.cache import Cache
 from polyc.build.manifest import make_manifest
@@ -68,6 +69,8 @@ def _make_for_cpu(
         )
         with trace.step("plan"), assume(compiled.program.sizes):
             plan = plan_memory(compiled.program)
+            what = f"model {compiled.program.name!r}: what a call works in, and its weights,"
+            Budget.of(options.memory_limit).require(plan.arena_bytes + plan.weights_bytes, what)
             barriers = place_barriers(compiled.touched, plan.slots)
             driver = print_driver(
                 compiled.program,

@@ -12,15 +12,23 @@ import mmap
 
 import numpy as np
 
+from polyc.errors import TooLarge
+
 HUGE = 2 << 20
 """Bytes of a huge page on x86-64 and on most arm64 systems."""
 
 
 def allocate_pages(size: int) -> np.ndarray:
-    """`size` bytes of zeroes, aligned to 64 bytes; in huge pages if that many fill one."""
-    if size < HUGE:
-        return _aligned(np.zeros(size + 64, np.uint8), 64)[:size]
-    region = mmap.mmap(-1, size + HUGE, flags=mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS)
+    """`size` bytes of zeroes, aligned to 64 bytes; in huge pages if that many fill one.
+
+    Raises TooLarge where the system has not as much.
+    """
+    try:
+        if size < HUGE:
+            return _aligned(np.zeros(size + 64, np.uint8), 64)[:size]
+        region = mmap.mmap(-1, size + HUGE, flags=mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS)
+    except (MemoryError, OSError, OverflowError) as error:
+        raise TooLarge(f"there is no memory for {size} bytes; use smaller sizes") from error
     if hasattr(mmap, "MADV_HUGEPAGE"):
         with contextlib.suppress(OSError):  # the kernel has none: ordinary pages do
             region.madvise(mmap.MADV_HUGEPAGE)

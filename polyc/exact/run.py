@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 
+from polyc.budget import Budget
 from polyc.commands.feeds import random_feeds
 from polyc.errors import RuntimeFailure, UnsupportedOp
 from polyc.exact.build import Built, build_exact
@@ -127,7 +128,8 @@ def run_stages(
         reports.append(check(graph, replace(options, sizes=sizes)))
         return compile(graph, sizes)
 
-    completed = complete_in_call(model, unknown, options.sizes, later)
+    budget = Budget.of(options.memory_limit)
+    completed = complete_in_call(model, unknown, options.sizes, later, budget)
     if completed is None:
         return None
     given = random_feeds([s for s in completed.inputs if s.name not in feeds], 0, options.sizes)

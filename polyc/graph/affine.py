@@ -7,10 +7,12 @@ The standard's own definition in terms of other operators drops a batch of 1 in 
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 
 import numpy as np
 
+from polyc.budget import require_table
 from polyc.graph.compose import Composer
 from polyc.graph.ir import Body, Node, Tensor
 from polyc.graph.shapes.checks import constant_ints, given, require, require_shape
@@ -23,6 +25,9 @@ def expand_affine_grid(node: Node, inputs: Sequence[Tensor | None]) -> Body:
     rank = len(size) - 2
     require(rank in (2, 3), "length of size", "4 or 5", len(size), "images have 2 or 3 dimensions")
     require_shape(theta, "theta", (size[0], rank, rank + 1))
+    extents = all(n >= 0 for n in size)
+    require(extents, "size", "no negative extent", size, "correct the size")
+    require_table(math.prod(size[2:]) * (rank + 1), f"{node.op} {node.name!r}")
     aligned = bool(node.get("align_corners", 0))
     axes = [_places(n, aligned) for n in size[2:]]
     # The last dimension of the image comes first among the coordinates.

@@ -21,6 +21,7 @@ from polyc.call_sizes import parse_size
 from polyc.errors import InvalidModel, ShapeError
 from polyc.graph.bodies import Names
 from polyc.graph.expand import expand_node
+from polyc.graph.folding import Folds
 from polyc.graph.infer import infer_graph, infer_or_fold
 from polyc.graph.ir import Graph, Node, Shape, Tensor
 from polyc.graph.shapes.signature import find_signature
@@ -208,7 +209,7 @@ def _name_operands(operands: Sequence[Value | None]) -> tuple[str, ...]:
 def _apply_one(node: Node, operands: tuple[Value | None, ...]) -> tuple[Value, ...]:
     """The outputs of a node that stands for itself; constants where they are known."""
     tensors = [None if v is None else v.type for v in operands]
-    types = tuple(replace(t, name="") for t in infer_or_fold(node, tensors))
+    types = tuple(replace(t, name="") for t in infer_or_fold(node, tensors, Folds()))
     if all(t.is_constant for t in types):
         return tuple(Value(t) for t in types)
     call = Call(node.op, operands, node.attributes, types, node.domain)

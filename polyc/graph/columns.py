@@ -15,6 +15,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from polyc.budget import require_table
 from polyc.graph.compose import Composer
 from polyc.graph.ir import Body, Node, Tensor
 from polyc.graph.shapes.checks import (
@@ -36,6 +37,8 @@ def expand_col2im(node: Node, inputs: Sequence[Tensor | None]) -> Body:
     block = constant_ints(given(inputs[2]), "block_shape")
     batch, rows, blocks = fixed_all(x.shape, "a dimension of input")
     rank, area = len(image), math.prod(block)
+    way_out = "give positive extents"
+    require(min((*image, *block), default=0) > 0, "image and block", "extents", block, way_out)
     require(len(block) == rank, "length of block_shape", rank, len(block), "one extent each")
     way_out = "each channel has as many rows as a block has elements"
     require(rows % area == 0, "rows of input", f"a multiple of {area}", rows, way_out)
@@ -48,6 +51,7 @@ def expand_col2im(node: Node, inputs: Sequence[Tensor | None]) -> Body:
     require(
         math.prod(counts) == blocks, "number of blocks", math.prod(counts), blocks, "correct it"
     )
+    require_table(area * math.prod(image), f"{node.op} {node.name!r}")
     hits = [
         _find_hits(n, k, count, stride, dilation, pad)
         for n, k, count, stride, dilation, pad in zip(

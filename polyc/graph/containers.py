@@ -20,6 +20,9 @@ from polyc.graph.ir import Body, Node, Tensor
 from polyc.graph.shapes.checks import RuleBroken, constant_ints, constant_scalar, require
 from polyc.graph.shapes.dims import fixed, normalize_axis
 
+MOST_ELEMENTS = 2**16
+"""Elements of the longest sequence: each of them is a tensor with a name."""
+
 Structure = tuple[str, ...] | None
 """The elements of a sequence; None for an optional that holds nothing."""
 
@@ -127,13 +130,18 @@ def split(node: Node, t: Tables) -> Sequence[Node]:
     axis = normalize_axis(node.get("axis", 0), data.rank)
     extent = fixed(data.shape[axis], f"dimension {axis} of {data.name!r}")
     listed = len(node.inputs) > 1 and bool(node.inputs[1])
-    sizes = (1,) * extent
+    step = 1
+    sizes: tuple[int, ...] | None = None
     if listed:
         sizes = constant_ints(t.table[node.inputs[1]], "split")
         if t.table[node.inputs[1]].rank == 0:
-            (step,) = sizes
+            (step,), sizes = sizes, None
             require(step > 0, "split", "a positive size", step, "correct it")
-            sizes = tuple(min(step, extent - k) for k in range(0, extent, step))
+    count = -(-extent // step) if sizes is None else len(sizes)
+    way_out = "split into fewer"
+    require(count <= MOST_ELEMENTS, "elements of the sequence", f"at most {MOST_ELEMENTS}", count,
+            way_out)  # fmt: skip
+    sizes = sizes or tuple(min(step, extent - k) for k in range(0, extent, step))
     pieces = tuple(t.names.fresh(f"{node.outputs[0]}.{k}") for k in range(len(sizes)))
     t.structures[node.outputs[0]] = pieces
     if not pieces:

@@ -16,6 +16,9 @@ from polyc.graph.ir import Body, Node, Tensor
 from polyc.graph.shapes.checks import given, require, require_rank
 from polyc.graph.shapes.dims import fixed_all
 
+MOST_ROWS = 256
+"""Each row is a score of nodes."""
+
 
 def expand_det(node: Node, inputs: Sequence[Tensor | None]) -> Body:
     """x[…, n, n] -> […]"""
@@ -23,6 +26,7 @@ def expand_det(node: Node, inputs: Sequence[Tensor | None]) -> Body:
     require_rank(x, "X", least=2)
     *lead, n, columns = fixed_all(x.shape, "a dimension of X")
     require(n == columns, "last dimensions of X", "a square", (n, columns), "give square matrices")
+    require(n <= MOST_ROWS, "rows of X", f"at most {MOST_ROWS}", n, "use smaller matrices")
     whole = c("Reshape", node.inputs[0], c.integers(int(np.prod(lead)), n, n))
     zero, one = c.constant(np.zeros(()), x.dtype), c.constant(np.ones(()), x.dtype)
     result = c("Expand", one, c.integers(int(np.prod(lead))))

@@ -10,11 +10,15 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
+import onnx
+
 from polyc.errors import NotFixed, ShapeError
 from polyc.graph.affine import expand_affine_grid
 from polyc.graph.bodies import Names, instantiate
 from polyc.graph.columns import expand_col2im
+from polyc.graph.compose import Composer
 from polyc.graph.contrib import CONTRIB, CONTRIB_DOMAIN
+from polyc.graph.contrib_signatures import find_contrib_signature
 from polyc.graph.deformed import expand_deform_conv
 from polyc.graph.determinant import expand_det
 from polyc.graph.finding import expand_compress, expand_non_zero, expand_trim, expand_unique
@@ -33,7 +37,9 @@ from polyc.graph.recurrent import expand_recurrent
 from polyc.graph.regions import expand_align_regions, expand_max_roi_pool, expand_roi_align
 from polyc.graph.repeat import REPEATED, Around
 from polyc.graph.shapes import is_supported
-from polyc.graph.shapes.checks import RuleBroken
+from polyc.graph.shapes.attributes import check_ranges
+from polyc.graph.shapes.checks import RuleBroken, given
+from polyc.graph.shapes.signature import bind_types, check_attributes, find_signature
 from polyc.graph.suppression import expand_suppress, expand_suppression
 from polyc.graph.training import STEPS, expand_optimiser
 from polyc.graph.trees import (
@@ -93,6 +99,13 @@ COMPOSED: dict[str, Callable[[Node, Sequence[Tensor | None]], Body]] = {
 }
 """Operator -> the nodes that it stands for, by its own inputs."""
 
+VARIADIC = frozenset({"Max", "Mean", "Min", "Sum"})
+MOST_OPERANDS = 64
+"""Operands of a pointwise node that are read by one expression."""
+
+_OF_ANY_TYPE = frozenset({*CONTROL_FLOW, *STEPS, "SequenceMap"})
+"""Operators whose inputs may be of different types in one variadic list, or no tensors."""
+
 DOMAINS = ("", "ai.onnx.preview.training", ML_DOMAIN, INTERNAL)
 """Where the operators of `COMPOSED` are defined; no name is in two."""
 
@@ -112,8 +125,11 @@ def expand_node(
     """
     title = f"{node.op} {node.name!r}"
     try:
+        if node.domain == "" and node.op in VARIADIC and len(inputs) > MOST_OPERANDS:
+            return instantiate(node, _divide_operands(node, inputs), names)
         if node.domain == "" and is_supported(node.op) and not is_training(node, inputs):
             return None
+        _check_form(node, inputs)
         if around and node.domain == "" and node.op in REPEATED:
             loop = REPEATED[node.op](node, inputs, around)
             if loop is not None:
@@ -129,3 +145,32 @@ def expand_node(
         statement = f"{title}: {unknown.statement}"
         raise NotFixed(statement, unknown.way_out, unknown.tensor) from unknown
     return None if body is None else instantiate(node, body, names)
+
+
+def _divide_operands(node: Node, inputs: Sequence[Tensor | None]) -> Body:
+    """Sum(x0, …, x999) -> Sum(Sum(x0, …, x63), x64, …, x126) and so on: in the same order."""
+    c = Composer()
+    op = "Sum" if node.op == "Mean" else node.op
+    result, *rest = node.inputs
+    for k in range(0, len(rest), MOST_OPERANDS - 1):
+        result = c(op, result, *rest[k : k + MOST_OPERANDS - 1])
+    if node.op == "Mean":
+        result = c("Div", result, c.constant(len(inputs), given(inputs[0]).dtype))
+    return c.body(tuple(dict.fromkeys(node.inputs)), (result,))
+
+
+def _check_form(node: Node, inputs: Sequence[Tensor | None]) -> None:
+    """Attributes are of the kinds and in the ranges that the operator has, and so are operands."""
+    if node.domain == CONTRIB_DOMAIN:
+        signature = find_contrib_signature(node.op)
+    elif onnx.defs.has(node.op, node.domain):
+        signature = find_signature(node.op, node.domain)
+    else:
+        signature = None  # an operator of our own, or one that is not known
+    if signature is None:
+        return
+    if node.op not in CONTROL_FLOW:  # those have attributes of our own
+        check_attributes(node, signature)
+    check_ranges(node)
+    if node.op not in _OF_ANY_TYPE:
+        bind_types(signature, inputs, len(node.outputs))

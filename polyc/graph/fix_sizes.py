@@ -7,6 +7,7 @@ from dataclasses import replace
 
 import numpy as np
 
+from polyc.budget import Budget
 from polyc.graph.infer import infer_graph
 from polyc.graph.ir import Graph, Tensor
 from polyc.sizes import Extent, Size
@@ -24,12 +25,12 @@ def fix_tensor(tensor: Tensor, sizes: Mapping[str, Extent]) -> Tensor:
     return replace(tensor, shape=shape, entries=entries)
 
 
-def fix_graph(graph: Graph, sizes: Mapping[str, Extent]) -> Graph:
+def fix_graph(graph: Graph, sizes: Mapping[str, Extent], budget: Budget | None = None) -> Graph:
     """The graph for inputs of these sizes: types are inferred anew."""
     if not sizes:
         return graph
     inputs = {name: fix_tensor(graph.tensors[name], sizes) for name in graph.inputs}
     constants = {t.name: fix_tensor(t, sizes) for t in graph.tensors.values() if t.is_known}
     return infer_graph(
-        graph.name, graph.nodes, {**constants, **inputs}, graph.inputs, graph.outputs
+        graph.name, graph.nodes, {**constants, **inputs}, graph.inputs, graph.outputs, budget
     )

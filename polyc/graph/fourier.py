@@ -14,6 +14,7 @@ from typing import Any
 
 import numpy as np
 
+from polyc.budget import require_table
 from polyc.graph.compose import Composer
 from polyc.graph.ir import Body, Node, Tensor
 from polyc.graph.shapes.checks import constant_scalar, given, require, require_rank
@@ -47,6 +48,7 @@ def expand_dft(node: Node, inputs: Operands) -> Body:
     count = 2 * (shape[place] - 1) if backwards else shape[place]
     count = count if length is None else int(constant_scalar(length, "dft_length"))
     require(count >= 1, "dft_length", "at least 1", count, "a transform needs elements")
+    require_table(count, f"{node.op} {node.name!r}")
     signal = _split(c, node.inputs[0], shape)
     rule, way_out = "parts of the input", "one-sided is real to complex, or back by the inverse"
     require(not half or bool(signal.im) == inverse, rule, 1 + inverse, shape[-1], way_out)
@@ -77,7 +79,9 @@ def expand_stft(node: Node, inputs: Operands) -> Body:
     size = size if length is None else int(constant_scalar(length, "frame_length"))
     fits = step >= 1 and 1 <= size <= shape[1]
     require(fits, "frames", "a step, and at most the signal's length", (step, size), "correct them")
-    starts = np.arange((shape[1] - size) // step + 1) * step
+    frames_there = (shape[1] - size) // step + 1
+    require_table(frames_there * size, f"{node.op} {node.name!r}")
+    starts = np.arange(frames_there) * step
     frames = c.constant(starts[:, None] + np.arange(size), np.int64)
     cut = c("Gather", node.inputs[0], frames, axis=1)
     signal = _split(c, cut, (shape[0], len(starts), size, shape[2]))
@@ -143,6 +147,7 @@ def _transform(c: Composer, signal: Signal, inverse: bool, dtype: np.dtype) -> S
     *lead, count = signal.shape
     first = next((k for k in range(math.isqrt(count), 1, -1) if count % k == 0), 1)
     if count <= DIRECT or first == 1:
+        require_table(count * count, f"a Fourier transform of length {count}")
         whole = np.outer(np.arange(count), np.arange(count)) % count
         return _turn(c, signal, whole / count, inverse, dtype, "MatMul")
     second = count // first

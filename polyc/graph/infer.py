@@ -7,17 +7,27 @@ vanish from the graph.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import NoReturn
 
 import numpy as np
 
-from polyc.errors import InvalidModel, NeedsValues, NotFixed, PolycError, UnsupportedOp
+from polyc.budget import Budget
+from polyc.errors import (
+    InvalidModel,
+    NeedsValues,
+    NotFixed,
+    PolycError,
+    UnsupportedOp,
+    naming_defects,
+)
 from polyc.graph.bodies import Names, reads
 from polyc.graph.containers import Structure, resolve_container
 from polyc.graph.evaluate import evaluate_node
 from polyc.graph.expand import expand_node
+from polyc.graph.folding import MAX_FOLDED, Folds
 from polyc.graph.ir import Graph, Node, Tensor
 from polyc.graph.onnx_nodes import TEXT
 from polyc.graph.repeat import Around, Typed
@@ -25,18 +35,6 @@ from polyc.graph.run_time import RANDOM_KEY, require_compilable
 from polyc.graph.shapes import infer_node
 from polyc.graph.sizes import evaluate_sizes
 from polyc.sizes import Size
-
-MAX_FOLDED = 2**20
-"""Elements of the largest evaluated result: the attention mask of 1,024 tokens. Shapes have tens.
-
-Larger constants are weights; transforming them is the business of the graph rewrites.
-"""
-
-MAX_READ = 2**28
-"""Elements of the largest operand of an evaluated node: what NumPy sums in a fraction of a second.
-
-A filled tensor takes no memory whatever its size, so nothing else bounds the work on it.
-"""
 
 # Their values differ from run to run.
 _RANDOM = frozenset(
@@ -50,8 +48,6 @@ _RANDOM = frozenset(
         "RandomUniformLike",
     }
 )
-# The reference evaluator walks their windows in Python, and no shape comes from a window.
-_WINDOWED = frozenset({"AveragePool", "Conv", "ConvTranspose", "LpPool", "MaxPool"})
 
 
 def infer_graph(
@@ -60,6 +56,7 @@ def infer_graph(
     known: Mapping[str, Tensor],
     inputs: Sequence[str],
     outputs: Sequence[str],
+    budget: Budget | None = None,
 ) -> Graph:
     """A graph whose tensors all have types, without the nodes whose value is known already.
 
@@ -71,7 +68,7 @@ def infer_graph(
     `nodes` are in topological order; `known` has the types of the inputs and the constants. A
     graph output may be a constant: then no node writes it and its tensor has a value. Raises
     InvalidModel for a name read before it is written or written twice, NeedsValues where only a
-    call completes the model, else as `infer_node`.
+    call completes the model, TooLarge for a tensor beyond the budget, else as `infer_node`.
     """
 
     def refuse(node: Node, reason: UnsupportedOp) -> NoReturn:
@@ -79,7 +76,7 @@ def infer_graph(
             raise _name_inputs(reason, walk.kept, inputs) from reason
         raise reason
 
-    walk = Walk(nodes, known, refuse)
+    walk = Walk(nodes, known, refuse, budget=budget)
     walk.run()
     for output in outputs:
         if output in walk.structures:
@@ -105,11 +102,13 @@ class Walk:
         known: Mapping[str, Tensor],
         postpone: Callable[[Node, UnsupportedOp], None],
         structures: Mapping[str, Structure] | None = None,
+        budget: Budget | None = None,
     ) -> None:
         self.table = dict(known)
         self.structures = dict(structures or {})
         self.kept: list[Node] = []
-        self._postpone = postpone
+        self._postpone, self._budget = postpone, budget
+        self._folds = Folds()
         self._late: set[str] = set()
         written = {name for n in nodes for name in (n.name, *n.outputs)}
         self._names = Names({*self.table, *self.structures, *written})
@@ -143,8 +142,8 @@ class Walk:
         def refuse(node: Node, reason: UnsupportedOp) -> NoReturn:
             raise reason
 
-        trial = Walk(nodes, self.table, refuse, self.structures)
-        trial._names = self._names
+        trial = Walk(nodes, self.table, refuse, self.structures, self._budget)
+        trial._names, trial._folds = self._names, self._folds
         try:
             trial.run()
         except PolycError:
@@ -153,6 +152,11 @@ class Walk:
 
     def _step(self, node: Node) -> Sequence[Node]:
         """What a node stands for; nothing once its outputs are in the tables."""
+        with naming_defects(f"{node.op} {node.name!r}"):
+            return self._resolve(node)
+
+    def _resolve(self, node: Node) -> Sequence[Node]:
+        """`_step`, whatever it raises."""
         parts = resolve_container(node, self.table, self.structures, self._names)
         if parts is not None:
             return parts
@@ -161,7 +165,7 @@ class Walk:
         expanded = expand_node(node, operands, self._names, Around(self._names, self._attempt))
         if expanded is not None:
             return expanded
-        results = infer_or_fold(node, operands)
+        results = infer_or_fold(node, operands, self._folds, self._budget)
         _require_fresh(node, self.table)
         self.table.update((t.name, t) for t in results if t.name)
         if not all(t.is_known for t in results if t.name):
@@ -188,12 +192,21 @@ def find_sources(tensor: str, nodes: Iterable[Node], inputs: Sequence[str]) -> t
     return tuple(name for name in inputs if name in seen)
 
 
-def infer_or_fold(node: Node, inputs: Sequence[Tensor | None]) -> tuple[Tensor, ...]:
+def infer_or_fold(
+    node: Node,
+    inputs: Sequence[Tensor | None],
+    folds: Folds,
+    budget: Budget | None = None,
+) -> tuple[Tensor, ...]:
     """The outputs of a node: with values where they are known when compiling, else types only."""
     types = infer_node(node, inputs)
+    if budget:
+        for tensor in types:
+            what = f"{node.op} {node.name!r}: its output {tensor.name!r}"
+            budget.require(least_bytes(tensor), what)
     if len(types) == 1 and (entries := evaluate_sizes(node, inputs, types[0])) is not None:
         return (_with_entries(types[0], entries),)
-    if not _is_foldable(node, inputs, types):
+    if not _is_foldable(node, inputs, types, folds):
         return types
     try:
         values = evaluate_node(node, [None if t is None else t.value for t in inputs])
@@ -203,15 +216,21 @@ def infer_or_fold(node: Node, inputs: Sequence[Tensor | None]) -> tuple[Tensor, 
     return tuple(replace(t, value=v) for t, v in zip(types, values, strict=True))
 
 
-def _is_foldable(node: Node, inputs: Iterable[Tensor | None], types: Iterable[Tensor]) -> bool:
-    operands = [t for t in inputs if t is not None]
-    constant = all(t.is_constant for t in operands)
-    if not constant or node.op in _RANDOM or node.op in _WINDOWED:
+def least_bytes(tensor: Tensor) -> int:
+    """Bytes of a tensor; where sizes are known only at run time, as if they were 1."""
+    known = math.prod(d for d in tensor.shape if isinstance(d, int))
+    return known * tensor.dtype.itemsize
+
+
+def _is_foldable(
+    node: Node, inputs: Sequence[Tensor | None], types: Sequence[Tensor], folds: Folds
+) -> bool:
+    constant = all(t is None or t.is_constant for t in inputs)
+    if not constant or node.op in _RANDOM:
         return False
-    if node.op in ("ConstantOfShape", "Constant", "Identity"):
-        return True
-    small = all(t.size <= MAX_FOLDED for t in types)
-    return small and all(t.size <= MAX_READ for t in operands)
+    free = node.op in ("ConstantOfShape", "Constant", "Identity")
+    small = free or all(t.size <= MAX_FOLDED for t in types)
+    return small and folds.admit(node, inputs, types)
 
 
 def _with_entries(tensor: Tensor, entries: np.ndarray) -> Tensor:

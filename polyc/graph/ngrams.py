@@ -5,15 +5,17 @@ An n-gram is sought at each position, with 0 to a number of elements skipped bet
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 
 import numpy as np
 from onnx import TensorProto
 
+from polyc.budget import require_table
 from polyc.errors import UnsupportedOp
 from polyc.graph.compose import Composer
 from polyc.graph.ir import Body, Node, Tensor
-from polyc.graph.shapes.checks import given, require, require_choice, require_rank
+from polyc.graph.shapes.checks import given, require, require_rank
 from polyc.graph.shapes.dims import fixed_all
 
 
@@ -38,7 +40,8 @@ def expand_tf_idf(node: Node, inputs: Sequence[Tensor | None]) -> Body:
             if places > 0:
                 counts.append(_count(c, node.inputs[0], grams.astype(x.dtype), places, skip + 1))
                 order.append(mine)
-    size = int(indexes.max()) + 1
+    size = int(indexes.max(initial=0)) + 1
+    require_table(size * (len(indexes) + math.prod(lead)), f"{node.op} {node.name!r}")
     result = c.constant(np.zeros((*lead, size)), np.float32)
     if counts:
         found = c("Cast", c("Concat", *counts, axis=-1), to=TensorProto.FLOAT)
@@ -58,7 +61,7 @@ def _count(c: Composer, x: str, grams: np.ndarray, places: int, step: int) -> st
 
 def _weigh(c: Composer, node: Node, counts: str, size: int) -> str:
     """Counts (TF), a weight where there is any (IDF), or counts times weights (TFIDF)."""
-    mode = require_choice(node, "mode", "TF", ("TF", "IDF", "TFIDF"))
+    mode = node.get("mode", "TF")
     weights = np.array(node.get("weights") or np.ones(size), np.float32)
     require(weights.size >= size, "length of weights", size, weights.size, "give one each")
     table = c.constant(weights[:size])

@@ -12,6 +12,12 @@ from onnx import GraphProto, ModelProto, NodeProto, TensorProto, ValueInfoProto
 from polyc.errors import InvalidModel, UnsupportedOp
 from polyc.graph.onnx_nodes import STANDARD_DOMAINS, brief, one_line
 
+DOMAINS = (*STANDARD_DOMAINS, "ai.onnx.ml", "ai.onnx.preview.training", "com.microsoft")
+"""The domains whose operators a model may use."""
+
+MAX_DEPTH = 32
+"""The deepest nest of graphs in attributes: many readers of protobuf end at a hundred messages."""
+
 MAX_NODES = 1_000_000
 """The most nodes that inlining may give: functions that call functions can grow without end."""
 
@@ -42,6 +48,19 @@ def check_text(model: ModelProto) -> None:
                 )
 
 
+def check_depth(model: ModelProto) -> None:
+    """Graphs in attributes are not nested deeper than MAX_DEPTH; what reads them is recursive."""
+    level = [model.graph, *model.functions]
+    for _ in range(MAX_DEPTH):
+        attributes = [a for g in level for n in g.node for a in n.attribute]
+        level = [g for a in attributes for g in (*([a.g] if a.HasField("g") else []), *a.graphs)]
+        if not level:
+            return
+    raise InvalidModel(
+        f"graphs are nested deeper than {MAX_DEPTH} in the attributes of nodes; unnest them"
+    )
+
+
 def find_opset(model: ModelProto) -> int:
     """The version of the standard operators, once it is known to be one that can be read."""
     if model.ir_version > onnx.IR_VERSION:
@@ -63,6 +82,22 @@ def find_opset(model: ModelProto) -> int:
             "install a newer onnx, or export for an older opset"
         )
     return int(opset)
+
+
+def check_domains(graph: GraphProto) -> None:
+    """No node is of a domain that nothing is known of.
+
+    The model's own functions, whose domains are free, are inlined before. Operators of the domain
+    `polyc` stand between others that polyc made itself: code behind the import trusts them.
+    """
+    for node in _all_nodes(graph.node):
+        if node.domain not in DOMAINS:
+            known = ", ".join(DOMAINS[2:])
+            raise UnsupportedOp(
+                f"node {brief(node.name)} ({brief(node.op_type)}) is of the domain "
+                f"{brief(node.domain)}; known are the standard's, {known}, and domains of "
+                "functions that the model brings: replace the node"
+            )
 
 
 def check_definitions(graph: GraphProto) -> None:

@@ -16,7 +16,8 @@ import numpy as np
 import onnx
 from onnx import GraphProto, ModelProto, inliner, numpy_helper
 
-from polyc.errors import InvalidModel, NeedsValues, PolycError
+from polyc.budget import Budget
+from polyc.errors import InvalidModel, NeedsValues, PolycError, naming_defects
 from polyc.files.model_file import ModelFile, read_model_file
 from polyc.files.regular import LIMIT
 from polyc.graph.external_data import read_sparse, read_tensor
@@ -25,6 +26,8 @@ from polyc.graph.infer import infer_graph
 from polyc.graph.ir import Graph, Node, Tensor
 from polyc.graph.onnx_checks import (
     check_definitions,
+    check_depth,
+    check_domains,
     check_functions,
     check_standard,
     check_text,
@@ -66,14 +69,17 @@ class UntypedModel:
     outputs: tuple[str, ...]
 
 
-def import_onnx(source: Source, sizes: Mapping[str, Extent] | None = None) -> Graph:
+def import_onnx(
+    source: Source, sizes: Mapping[str, Extent] | None = None, budget: Budget | None = None
+) -> Graph:
     """Read a model: path, file, bytes, or ModelProto -> Graph in newest operator forms.
 
     Initialisers are constants, also where the model lists them as inputs with a default value. A
     named dimension becomes a symbol, an unknown one a fresh symbol such as "x_d0"; `sizes` are the
-    values of symbols that are known. Raises InvalidModel for a malformed, inconsistent or unsafe
+    values of symbols that are known; `budget` is the memory that tensors may take, by default what
+    this process may have. Raises InvalidModel for a malformed, inconsistent or unsafe
     model, UnsupportedOp for a valid one that is not compiled, NeedsValues for one that only a call
-    completes, and ShapeError where shapes do not fit.
+    completes, ShapeError where shapes do not fit, and TooLarge beyond the budget.
     """
     model = read_model(source)
     for given in model.inputs:
@@ -86,14 +92,22 @@ def import_onnx(source: Source, sizes: Mapping[str, Extent] | None = None) -> Gr
         {**model.constants, **{t.name: t for t in typed}},
         [t.name for t in typed],
         model.outputs,
+        budget or Budget.of(),
     )
 
 
 def read_model(source: Source) -> UntypedModel:
     """A model as it is read; raises what `import_onnx` raises before types are inferred."""
+    with naming_defects("reading the model"):
+        return _read_model(source)
+
+
+def _read_model(source: Source) -> UntypedModel:
+    """`read_model`, whatever it raises."""
     # 1. Bytes become a protobuf message, and its data become arrays.
     model, folder = _parse(source)
     check_text(model)
+    check_depth(model)
     opset = find_opset(model)
     constants = _read_constants(model.graph, folder)
     inputs = read_inputs(model.graph, constants)
@@ -105,6 +119,7 @@ def read_model(source: Source) -> UntypedModel:
 
     # 3. Functions are inlined before the upgrade, which knows operators only.
     flat = _inline_functions(skeleton)
+    check_domains(flat.graph)
     nodes = tuple(read_node(n, i, folder) for i, n in enumerate(flat.graph.node))
     nodes = _upgrade(nodes, opset, flat)
 

@@ -17,7 +17,7 @@ import numpy as np
 from polyc.errors import UnsupportedOp
 from polyc.graph.compose import Composer
 from polyc.graph.ir import Body, Node, Tensor
-from polyc.graph.shapes.checks import given, require, require_choice, require_rank, require_shape
+from polyc.graph.shapes.checks import given, require, require_rank, require_shape
 from polyc.graph.shapes.dims import fixed_all
 from polyc.graph.steps import Loop
 from polyc.sizes import Extent
@@ -63,9 +63,7 @@ def expand_recurrent(node: Node, inputs: Operands) -> Body:
     """
     c = Composer()
     layer = _read_layer(c, node, inputs)
-    direction = require_choice(
-        node, "direction", "forward", ("forward", "reverse", "bidirectional")
-    )
+    direction = node.get("direction", "forward")
     backwards = {"forward": (False,), "reverse": (True,), "bidirectional": (False, True)}[direction]
     require_shape(inputs[1], "W", (len(backwards), *given(inputs[1]).shape[1:]))
     directions = [_prepare(c, layer, d) for d in range(len(backwards))]

@@ -21,7 +21,6 @@ from polyc.graph.shapes.checks import (
     constant_value,
     given,
     require,
-    require_choice,
     require_rank,
     require_shape,
 )
@@ -69,8 +68,7 @@ def expand_roi_align(node: Node, inputs: Operands) -> Body:
     require_shape(rois, "rois", (regions, 4))
     require_shape(inputs[2], "batch_indices", (regions,))
     f = Formulas(c, x.dtype)
-    modes = ("half_pixel", "output_half_pixel")
-    half = require_choice(node, "coordinate_transformation_mode", modes[0], modes) == modes[0]
+    half = node.get("coordinate_transformation_mode", "half_pixel") == "half_pixel"
     ratio = int(node.get("sampling_ratio", 0))
     bins = [int(node.get(f"output_{side}", 1)) for side in ("height", "width")]
     scaled = f("Mul", node.inputs[1], float(node.get("spatial_scale", 1.0)))
@@ -92,7 +90,7 @@ def expand_roi_align(node: Node, inputs: Operands) -> Body:
         rows = [c("Unsqueeze", v, c.integers(0)) for v in largest]
         most = c("Cast", c("Concat", *rows, axis=0), to=TensorProto.INT64)
     names = [name for axis in axes for name in (axis.start, axis.size, axis.count)]
-    mode = require_choice(node, "mode", "avg", ("avg", "max"))
+    mode = node.get("mode", "avg")
     image = node.inputs[0]
     if x.shape[0] != 1 or mode == "max":  # of a single image all regions are, and need no copies
         image = c("Gather", image, node.inputs[2], axis=0)

@@ -13,6 +13,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from polyc.budget import Budget
 from polyc.errors import NotFixed, UnsupportedOp
 from polyc.graph.bodies import reads
 from polyc.graph.containers import Structure
@@ -68,6 +69,7 @@ def infer_stage(
     known: Mapping[str, Tensor],
     structures: Mapping[str, Structure],
     outputs: Sequence[str],
+    budget: Budget | None = None,
 ) -> Stage:
     """As much of the nodes as can be typed.
 
@@ -85,7 +87,7 @@ def infer_stage(
         else:
             waiting.append(Late(node))
 
-    walk = Walk(nodes, known, postpone, structures)
+    walk = Walk(nodes, known, postpone, structures, budget)
     walk.run()
     asked = [*outputs, *wanted, *(name for late in waiting for name in reads(late.node))]
     needed = dict.fromkeys(flatten(asked, walk.structures))

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 import numpy as np
 from onnx import helper
 
-from polyc.errors import UnsupportedOp
+from polyc.errors import InvalidModel, UnsupportedOp
 from polyc.graph.compose import Composer
 from polyc.graph.ir import Body, Node, Tensor
 from polyc.graph.shapes.checks import given, require_rank
@@ -67,6 +67,7 @@ def expand_tree_ensemble(node: Node, inputs: Operands) -> Body:
 def read_forest(node: Node, dtype: np.dtype) -> Forest:
     """The attributes of a TreeEnsemble as tables."""
     get = node.attributes
+    _check_tables(node)
     split, mode = np.asarray(get["nodes_splits"]), np.asarray(get["nodes_modes"]).astype(int)
     n, leaves = len(split), len(get["leaf_weights"])
     ids = [np.array(get[f"nodes_{way}nodeids"]) for way in ("true", "false")]
@@ -90,6 +91,36 @@ def read_forest(node: Node, dtype: np.dtype) -> Forest:
         _extend(mode, leaves), _extend(missing, leaves), (ways[0], ways[1]),
         _read_members(values, mode, leaves), roots, depth,
     )  # fmt: skip
+
+
+def _check_tables(node: Node) -> None:
+    """Raise InvalidModel unless the tables have a row for each node, and name only those there are.
+
+    Attributes are in their ranges, so that no number is negative.
+    """
+    get = {k: np.asarray(v) for k, v in node.attributes.items()}
+    n, leaves = get["nodes_splits"].size, get["leaf_weights"].size
+    lengths = {name: n for name in get if name.startswith("nodes_")} | {"leaf_targetids": leaves}
+    for name, wanted in lengths.items():
+        if get[name].shape != (wanted,):
+            raise InvalidModel(
+                f"TreeEnsemble {node.name!r}: {name} has shape {get[name].shape}, and there are "
+                f"{wanted}; correct it"
+            )
+    below = [(get["tree_roots"], n, "tree_roots"),
+             (get["nodes_modes"], _MEMBER + 1, "nodes_modes"),
+             (get["leaf_targetids"], int(get.get("n_targets", 1)), "leaf_targetids")]  # fmt: skip
+    for way in ("true", "false"):
+        ends = get[f"nodes_{way}leafs"].astype(bool)
+        numbers = get[f"nodes_{way}nodeids"]
+        below += [(numbers[ends], leaves, f"leaves of nodes_{way}nodeids"),
+                  (numbers[~ends], n, f"nodes of nodes_{way}nodeids")]  # fmt: skip
+    for numbers, count, name in below:
+        if numbers.size and not 0 <= int(numbers.max()) < count:
+            raise InvalidModel(
+                f"TreeEnsemble {node.name!r}: {name} go up to {int(numbers.max())}, but there are "
+                f"{count}; correct it"
+            )
 
 
 def _extend(table: np.ndarray, leaves: int) -> np.ndarray:

@@ -31,10 +31,14 @@ from polyc.graph.shapes import (  # noqa: F401  (imported to fill the table of r
     scatter,
     slicing,
 )
+from polyc.graph.shapes.attributes import check_ranges
 from polyc.graph.shapes.checks import RuleBroken, describe_tensor, require
 from polyc.graph.shapes.internal import INTERNAL_TYPES
 from polyc.graph.shapes.rules import RULES
 from polyc.graph.shapes.signature import Signature, bind_types, check_attributes, find_signature
+
+MAX_RANK = 12
+"""Dimensions of the largest tensor: isl's problems grow by their number faster than any size."""
 
 MAX_ELEMENTS = 2**40
 """Largest tensor: 4 TiB of float32, beyond any machine, yet far from overflow in 64-bit indices."""
@@ -60,6 +64,7 @@ def infer_node(node: Node, inputs: Sequence[Tensor | None]) -> tuple[Tensor, ...
         )
     signature = find_signature(node.op)
     check_attributes(node, signature)
+    check_ranges(node)
     try:
         bound = bind_types(signature, inputs, len(node.outputs))
         padded = (*inputs, *[None] * (len(signature.inputs) - len(inputs)))
@@ -104,6 +109,9 @@ def _output_type(
 
 def _check_size(shape: Shape) -> None:
     # Zeros are left out: a tensor without elements must not hide another extent that overflows.
+    if len(shape) > MAX_RANK:
+        way_out = "join dimensions, or drop those of extent 1"
+        raise RuleBroken("rank of the output", f"at most {MAX_RANK}", len(shape), way_out)
     size = math.prod(d for d in shape if isinstance(d, int) and d)
     if size > MAX_ELEMENTS:
         limit = f"at most 2**{MAX_ELEMENTS.bit_length() - 1}"

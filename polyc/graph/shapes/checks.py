@@ -126,14 +126,6 @@ def attribute_ints(node: Node, name: str, count: int, default: int = 0) -> tuple
     return values
 
 
-def require_choice(node: Node, name: str, default: str, choices: Sequence[str]) -> str:
-    """A string attribute that must be one of the choices."""
-    value = node.get(name, default)
-    options = ", ".join(choices)
-    require(value in choices, f"attribute {name}", f"one of {options}", value, "use one of those")
-    return str(value)
-
-
 def describe_tensor(role: str, tensor: Tensor) -> str:
     """`X float32[1,32,8,8]`; short integer constants show their value: `axes int64[2]=(0, 1)`."""
     text = f"{role} {tensor.dtype}[{','.join(map(str, tensor.shape))}]"

@@ -43,7 +43,6 @@ def _check_operands(node: Node, x: Tensor, w: Tensor) -> tuple[tuple[int, ...], 
     stated = tuple(node.get("kernel_shape", ())) or kernel
     way_out = "drop the attribute or correct it"
     require(stated == kernel, "kernel_shape must be W's", kernel, stated, way_out)
-    require(group >= 1, "attribute group", "a positive integer", group, way_out)
     return kernel, group
 
 

@@ -6,6 +6,7 @@ import math
 
 import numpy as np
 
+from polyc.budget import require_table
 from polyc.errors import InvalidModel, UnsupportedOp
 from polyc.graph.ir import Node, Shape
 from polyc.graph.shapes.checks import (
@@ -114,4 +115,5 @@ def infer_mel_weight_matrix(node: Node, inputs: Inputs) -> tuple[Shape, ...]:
     roles = ("num_mel_bins", "dft_length", "sample_rate", "lower_edge", "upper_edge")
     bins, length, *_ = (constant_scalar(given(t), r) for t, r in zip(inputs, roles, strict=True))
     require(bins >= 1 and length >= 1, "sizes", "at least 1", (bins, length), "correct the inputs")
+    require_table((length // 2 + 1) * bins, f"{node.op} {node.name!r}")
     return ((length // 2 + 1, bins),)

@@ -12,7 +12,6 @@ from polyc.graph.shapes.checks import (
     given,
     known_extents,
     require,
-    require_choice,
     require_rank,
 )
 from polyc.graph.shapes.dims import (
@@ -157,7 +156,4 @@ def infer_space_to_depth(node: Node, inputs: Inputs) -> tuple[Shape, ...]:
 
 def _check_blocks(node: Node, inputs: Inputs) -> int:
     require_rank(given(inputs[0]), "input", 4, 4)
-    require_choice(node, "mode", "DCR", ("DCR", "CRD"))
-    block = int(node.attributes["blocksize"])
-    require(block >= 1, "attribute blocksize", "a positive integer", block, "correct it")
-    return block
+    return int(node.attributes["blocksize"])

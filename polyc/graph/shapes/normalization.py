@@ -44,7 +44,7 @@ def infer_group_normalization(node: Node, inputs: Inputs) -> tuple[Shape, ...]:
     require_shape(inputs[1], "scale", x.shape[1:2])
     require_shape(inputs[2], "bias", x.shape[1:2])
     channels, groups = fixed(x.shape[1], "channels of X"), int(node.attributes["num_groups"])
-    fits = groups >= 1 and channels % groups == 0
+    fits = channels % groups == 0
     require(fits, "num_groups", f"a divisor of {channels}", groups, "change num_groups")
     return (x.shape,)
 
@@ -85,9 +85,8 @@ def infer_mean_variance(node: Node, inputs: Inputs) -> tuple[Shape, ...]:
 @shape_rule("LRN")
 def infer_lrn(node: Node, inputs: Inputs) -> tuple[Shape, ...]:
     """X (n, c, …) -> like X"""
-    x, size = given(inputs[0]), int(node.attributes["size"])
+    x = given(inputs[0])
     require_rank(x, "X", least=2)
-    require(size >= 1, "attribute size", "a positive integer", size, "correct the attribute")
     return (x.shape,)
 
 

@@ -13,15 +13,9 @@ from dataclasses import dataclass
 import numpy as np
 
 from polyc.graph.ir import Node, Shape, Tensor
-from polyc.graph.shapes.checks import constant_value, given, require, require_choice
+from polyc.graph.shapes.checks import constant_value, given, require
 from polyc.graph.shapes.dims import fixed_all, normalize_axes
 from polyc.graph.shapes.rules import Inputs, shape_rule
-
-TRANSFORMATIONS = (
-    "half_pixel", "half_pixel_symmetric", "pytorch_half_pixel", "align_corners", "asymmetric",
-    "tf_crop_and_resize",
-)  # fmt: skip
-POLICIES = ("stretch", "not_larger", "not_smaller")
 
 
 @dataclass(frozen=True)
@@ -54,8 +48,9 @@ def resolve_resize(node: Node, inputs: Inputs) -> tuple[Resized, ...]:
     )  # fmt: skip
     extents = [shape[axis] for axis in axes]
     if scales is not None:
-        way_out = "use scales above 0"
-        require(all(s > 0 for s in scales), "scales", "positive numbers", scales, way_out)
+        way_out = "use finite scales above 0"
+        fits = all(0 < s < math.inf for s in scales)
+        require(fits, "scales", "positive numbers", scales, way_out)
         pairs = [(math.floor(n * s), s) for n, s in zip(extents, scales, strict=True)]
     else:
         pairs = _from_sizes(node, extents, [int(s) for s in sizes or ()])
@@ -82,7 +77,7 @@ def _from_sizes(
     node: Node, extents: Sequence[int], sizes: Sequence[int]
 ) -> list[tuple[int, float]]:
     require(min(sizes, default=0) >= 0, "sizes", "no negative size", sizes, "correct the sizes")
-    policy = require_choice(node, "keep_aspect_ratio_policy", "stretch", POLICIES)
+    policy = node.get("keep_aspect_ratio_policy", "stretch")
     scales = [s / n if n else 1.0 for s, n in zip(sizes, extents, strict=True)]
     if policy == "stretch":
         return list(zip(sizes, scales, strict=True))
@@ -91,7 +86,7 @@ def _from_sizes(
 
 
 def _crops(node: Node, roi: Tensor | None, count: int) -> list[tuple[float, float]]:
-    mode = require_choice(node, "coordinate_transformation_mode", "half_pixel", TRANSFORMATIONS)
+    mode = node.get("coordinate_transformation_mode", "half_pixel")
     if mode != "tf_crop_and_resize":
         return [(0.0, 1.0)] * count
     require(roi is not None, "input roi", "starts and ends", "none", f"{mode} needs it")

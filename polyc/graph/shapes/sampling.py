@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from polyc.graph.ir import Node, Shape
-from polyc.graph.shapes.checks import given, require, require_choice, require_rank
+from polyc.graph.shapes.checks import given, require, require_rank
 from polyc.graph.shapes.dims import fixed_all, require_same
 from polyc.graph.shapes.rules import Inputs, shape_rule
 
@@ -14,8 +14,6 @@ def infer_grid_sample(node: Node, inputs: Inputs) -> tuple[Shape, ...]:
     x, grid = given(inputs[0]), given(inputs[1])
     require_rank(x, "X", least=3)
     require_rank(grid, "grid", x.rank, x.rank)
-    require_choice(node, "mode", "linear", ("linear", "nearest", "cubic"))
-    require_choice(node, "padding_mode", "zeros", ("zeros", "border", "reflection"))
     require_same(x.shape[0], grid.shape[0], "batch of X and grid", "use one grid for each image")
     spatial = x.rank - 2
     way_out = "one coordinate for each spatial dimension of X"

@@ -7,15 +7,12 @@ from polyc.graph.shapes.checks import (
     constant_scalar,
     given,
     require,
-    require_choice,
     require_rank,
     require_shape,
 )
 from polyc.graph.shapes.dims import fixed, fixed_all, normalize_axis
 from polyc.graph.shapes.gather import check_positions
 from polyc.graph.shapes.rules import Inputs, shape_rule
-
-REDUCTIONS = ("none", "add", "mul", "max", "min")
 
 
 @shape_rule("ScatterElements")
@@ -25,7 +22,6 @@ def infer_scatter_elements(node: Node, inputs: Inputs) -> tuple[Shape, ...]:
     require_rank(data, "data", least=1)
     require_rank(indices, "indices", data.rank, data.rank)
     require_shape(updates, "updates", indices.shape)
-    require_choice(node, "reduction", "none", REDUCTIONS)
     axis = normalize_axis(int(node.get("axis", 0)), data.rank)
     check_positions(indices, data.shape[axis])
     extents = fixed_all(data.shape, "a dimension of data")
@@ -42,7 +38,6 @@ def infer_scatter_nd(node: Node, inputs: Inputs) -> tuple[Shape, ...]:
     data, indices, updates = (given(t) for t in inputs)
     require_rank(data, "data", least=1)
     require_rank(indices, "indices", least=1)
-    require_choice(node, "reduction", "none", REDUCTIONS)
     depth = fixed(indices.shape[-1], "the last dimension of indices")
     way_out = "index as many dimensions as data has, or fewer"
     fits = 1 <= depth <= data.rank
@@ -57,7 +52,6 @@ def infer_tensor_scatter(node: Node, inputs: Inputs) -> tuple[Shape, ...]:
     past, update, where = given(inputs[0]), given(inputs[1]), inputs[2]
     axis = normalize_axis(int(node.get("axis", -2)), past.rank)
     require(axis > 0, "axis", "a dimension behind the batch", axis, "correct the attribute")
-    require_choice(node, "mode", "linear", ("linear", "circular"))
     require_rank(update, "update", past.rank, past.rank)
     most, count = (fixed(t.shape[axis], "the sequence dimension") for t in (past, update))
     require(count <= most, "elements to write", f"at most {most}", count, "use a larger cache")

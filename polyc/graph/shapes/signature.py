@@ -67,10 +67,10 @@ class Signature:
 
 
 @cache
-def find_signature(op: str) -> Signature:
+def find_signature(op: str, domain: str = "") -> Signature:
     """The signature of an operator in the newest operator set; `UnsupportedOp` if there is none."""
     try:
-        schema = onnx.defs.get_schema(op)
+        schema = onnx.defs.get_schema(op, domain=domain)
     except onnx.defs.SchemaError as error:
         raise UnsupportedOp(f"{op} is not an operator of the ONNX standard") from error
     table = _element_types()

@@ -11,7 +11,6 @@ from polyc.graph.shapes.checks import (
     given,
     known_extents,
     require,
-    require_choice,
     require_rank,
 )
 from polyc.graph.shapes.dims import fixed, normalize_axes, normalize_axis, require_same
@@ -150,7 +149,7 @@ def infer_concat(node: Node, inputs: Inputs) -> tuple[Shape, ...]:
 def infer_pad(node: Node, inputs: Inputs) -> tuple[Shape, ...]:
     """(3, 4), pads (1, 0, 2, -1) -> (6, 3)"""
     data, pads = given(inputs[0]), constant_ints(given(inputs[1]), "pads")
-    mode = require_choice(node, "mode", "constant", ("constant", "reflect", "edge", "wrap"))
+    mode = node.get("mode", "constant")
     axes = None if inputs[3] is None else constant_ints(inputs[3], "axes")
     begin, end = resolve_pads(data.rank, pads, axes)
     shape: list[Dim] = []

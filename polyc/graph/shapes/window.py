@@ -13,10 +13,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from polyc.graph.ir import Dim, Node
-from polyc.graph.shapes.checks import attribute_ints, require, require_choice
+from polyc.graph.shapes.checks import attribute_ints, require
 from polyc.graph.shapes.dims import fixed_all
-
-_AUTO_PADS = ("NOTSET", "SAME_UPPER", "SAME_LOWER", "VALID")
 
 
 @dataclass(frozen=True)
@@ -44,7 +42,7 @@ def resolve_window(node: Node, input_spatial: Sequence[Dim], kernel: Sequence[in
     Raises RuleBroken where attributes do not fit or no window fits, NotFixed for symbolic sizes.
     """
     sizes, strides, dilations = _resolve_common(node, input_spatial, kernel)
-    mode = require_choice(node, "auto_pad", "NOTSET", _AUTO_PADS)
+    mode = node.get("auto_pad", "NOTSET")
     reach = tuple(d * (k - 1) + 1 for d, k in zip(dilations, kernel, strict=True))
     if mode.startswith("SAME"):
         output = tuple(-(-i // s) for i, s in zip(sizes, strides, strict=True))
@@ -72,7 +70,7 @@ def resolve_transposed_window(
     Outputs that no tap reaches hold the bias. Raises as `resolve_window`.
     """
     sizes, strides, dilations = _resolve_common(node, input_spatial, kernel)
-    mode = require_choice(node, "auto_pad", "NOTSET", _AUTO_PADS)
+    mode = node.get("auto_pad", "NOTSET")
     extra = attribute_ints(node, "output_padding", len(sizes))
     for e, s, d in zip(extra, strides, dilations, strict=True):
         way_out = "make output_padding smaller"
@@ -102,10 +100,9 @@ def _resolve_common(
     require(len(kernel) == rank, "length of kernel_shape", rank, len(kernel), way_out)
     strides = attribute_ints(node, "strides", rank, default=1)
     dilations = attribute_ints(node, "dilations", rank, default=1)
-    lists = {"kernel_shape": kernel, "strides": strides, "dilations": dilations}
-    for name, values in lists.items():
-        positive = all(v >= 1 for v in values)
-        require(positive, f"attribute {name}", "positive integers", values, "correct the attribute")
+    # The extents of W may be 0, unlike the attribute.
+    positive = all(k >= 1 for k in kernel)
+    require(positive, "kernel_shape", "positive integers", kernel, "correct the kernel")
     return fixed_all(input_spatial, "a spatial dimension of X"), strides, dilations
 
 
@@ -114,13 +111,6 @@ def _explicit_pads(node: Node, mode: str, rank: int) -> tuple[tuple[int, ...], t
     if mode == "VALID":
         return (0,) * rank, (0,) * rank
     pads = attribute_ints(node, "pads", 2 * rank)
-    require(
-        min(pads, default=0) >= 0,
-        "attribute pads",
-        "no negative entry",
-        pads,
-        "cut the input with Slice instead",
-    )
     return pads[:rank], pads[rank:]
 
 

@@ -6,6 +6,7 @@ import numpy as np
 
 from polyc.errors import UnsupportedOp
 from polyc.graph.evaluate import evaluate_node
+from polyc.graph.folding import MAX_HELD, Folds
 from polyc.graph.ir import Dim, Graph, Node, Shape, Tensor
 from polyc.graph.simplify.rewriting import Change, Rewritten, Scope, apply_rule, is_repeatable
 
@@ -14,9 +15,6 @@ GROWTH_LIMIT_BYTES = 4 << 20
 its inputs. Beyond it an Expand or a Tile is cheaper to read through than to store in the library.
 """
 
-_SLOW = frozenset({"AveragePool", "Conv", "ConvTranspose", "LpPool", "MaxPool"})
-"""The reference evaluator walks their windows in Python: seconds for what runs in milliseconds."""
-
 
 def fold_constants(graph: Graph) -> Rewritten:
     """Replace each repeatable node whose inputs are all constant by its value.
@@ -24,9 +22,16 @@ def fold_constants(graph: Graph) -> Rewritten:
     y = Add(x, Mul(2, 3))    ->   y = Add(x, 6)
     s = Shape(x: [N, 3, 8])[1]   ->   s = 3
 
-    Folding stops where the value would be much larger than what it is made from.
+    Folding stops where the value would be much larger than what it is made from, or the work much.
     """
-    return apply_rule(graph, "constant_folding", _rule)
+    weights = sum(stored_bytes(t.value) for t in graph.tensors.values() if t.value is not None)
+    folds = Folds(max(MAX_HELD, 2 * weights))
+    return apply_rule(graph, "constant_folding", lambda scope, node: _rule(folds, scope, node))
+
+
+def stored_bytes(value: np.ndarray) -> int:
+    """Bytes that an array takes: those of one element, if it is this one everywhere."""
+    return value.itemsize if value.size and not any(value.strides) else value.nbytes
 
 
 def is_worth_storing(nbytes: int, input_nbytes: int) -> bool:
@@ -34,21 +39,23 @@ def is_worth_storing(nbytes: int, input_nbytes: int) -> bool:
     return nbytes <= max(GROWTH_LIMIT_BYTES, 2 * input_nbytes)
 
 
-def _rule(scope: Scope, node: Node) -> Change | None:
-    if not is_repeatable(node) or node.op in _SLOW:
+def _rule(folds: Folds, scope: Scope, node: Node) -> Change | None:
+    if not is_repeatable(node):
         return None
-    return _fold_known_shape(scope, node) or _fold_node(scope, node)
+    return _fold_known_shape(scope, node) or _fold_node(folds, scope, node)
 
 
-def _fold_node(scope: Scope, node: Node) -> Change | None:
+def _fold_node(folds: Folds, scope: Scope, node: Node) -> Change | None:
     if not node.inputs and node.op != "Constant":
         return None
     values = [scope.value(i) for i in node.inputs]
     if any(v is None for i, v in zip(node.inputs, values, strict=True) if i):
         return None
     results = [scope.tensor(o) for o in node.outputs if o]
-    consumed = sum(v.nbytes for v in values if v is not None)
+    consumed = sum(stored_bytes(v) for v in values if v is not None)
     if not all(_may_store(t, consumed) for t in results):
+        return None
+    if not folds.admit(node, [scope.tensor(i) for i in node.inputs if i], results):
         return None
     try:
         computed = evaluate_node(node, values)

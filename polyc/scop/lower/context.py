@@ -12,10 +12,12 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, nullcontext
 from dataclasses import replace
+from math import prod
 
 import islpy as isl
 import numpy as np
 
+from polyc.budget import Budget
 from polyc.graph.ir import Graph, Node, Tensor
 from polyc.graph.steps import steps_in
 from polyc.names import RUNTIME_PREFIX, fresh, identifier, is_derived
@@ -54,8 +56,10 @@ def lowers(*operators: str) -> Callable[[Lower], Lower]:
 class Lowering:
     """The state of `lower_graph`: arrays, statements, and each tensor's view."""
 
-    def __init__(self, graph: Graph, minimal_filtering: bool = True) -> None:
-        self.graph = graph
+    def __init__(
+        self, graph: Graph, minimal_filtering: bool = True, budget: Budget | None = None
+    ) -> None:
+        self.graph, self._budget = graph, budget
         self.minimal_filtering = minimal_filtering
         self.arrays: dict[str, Array] = {}
         self.statements: list[Statement] = []
@@ -118,6 +122,9 @@ class Lowering:
         """A new array, seen by the identity view; `hint` is made a unique C identifier."""
         name = self._unique(hint)
         extents = tuple(n if isinstance(n, Size) else int(n) for n in shape)
+        if self._budget and value is None:
+            least = prod(n for n in extents if isinstance(n, int)) * np.dtype(dtype).itemsize
+            self._budget.require(least, f"array {name!r}")
         self.arrays[name] = Array(name, np.dtype(dtype), extents, kind, value)
         indices = ", ".join(f"i{k}" for k in range(len(extents)))
         identity_map = isl.PwMultiAff(f"{{ [{indices}] -> {name}[{indices}] }}")

@@ -11,9 +11,12 @@ from polyc.graph.shapes.dims import normalize_axis
 from polyc.poly.parameters import spell
 from polyc.scop.expr import INT64, Expr, cast
 from polyc.scop.lower.context import Lowering, lowers
-from polyc.scop.lower.functions import add, eq, ge, lt, select
+from polyc.scop.lower.functions import add, constant, eq, ge, lt, mul, select
 from polyc.scop.lower.pointwise import operand
 from polyc.sizes import Size
+
+MAX_STORED = 2**20
+"""Elements of the longest Range that is stored; a longer one is computed when it is read."""
 
 
 def bind_constant(ctx: Lowering, node: Node, value: np.ndarray) -> None:
@@ -42,11 +45,16 @@ def lower_range(ctx: Lowering, node: Node) -> None:
     roles = zip(node.inputs, ("start", "limit", "delta"), strict=True)
     start, _, delta = (known_scalar(ctx.type(name), role) for name, role in roles)
     tensor = ctx.type(node.outputs[0])
-    if not tensor.is_static or isinstance(start, Size):
+    is_counted = not tensor.is_static or isinstance(start, Size)
+    if is_counted or tensor.size > MAX_STORED:
         result = ctx.result(node)
         space = ctx.grid(node, result.shape)
-        value = space.index(f"{spell(start)} + {spell(delta)}*i0")
-        ctx.assign(node, space, result, space.iterators, cast(value, result.dtype))
+        value: Expr = space.index("i0", result.dtype)
+        if is_counted:
+            value = cast(space.index(f"{spell(start)} + {spell(delta)}*i0"), result.dtype)
+        else:
+            value = add(mul(value, delta), constant(start, result.dtype))
+        ctx.assign(node, space, result, space.iterators, value)
         return
     steps = np.arange(tensor.size).astype(tensor.dtype)
     bind_constant(ctx, node, tensor.dtype.type(start) + steps * tensor.dtype.type(delta))

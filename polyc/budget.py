@@ -1,0 +1,85 @@
+"""How much memory a model may take: one budget, which each stage asks before it builds anything.
+
+Sizes are products of numbers that a stranger may have written, so that they are compared as
+Python's integers, which cannot overflow, and before any memory is asked for.
+"""
+
+from __future__ import annotations
+
+import os
+import resource
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+
+from polyc.errors import TooLarge
+
+CGROUPS = Path("/sys/fs/cgroup")
+MAX_TABLE = 2**26
+"""Elements of the largest table that the definition of an operator consists of: the cosines of a
+Fourier transform, the places of overlapping blocks. No option raises it."""
+
+
+@dataclass(frozen=True)
+class Budget:
+    """memory: the bytes that one tensor, all weights, or a call's arrays may take."""
+
+    memory: int
+
+    @staticmethod
+    def of(limit: int = 0) -> Budget:
+        """That of a limit in bytes; of the memory there is, if it is 0."""
+        return Budget(limit or memory_there_is())
+
+    def require(self, size: int, what: str) -> None:
+        """Raise TooLarge unless `size` bytes may be taken; `what` names what takes them."""
+        if size > self.memory:
+            raise TooLarge(
+                f"{what} takes {show_bytes(size)}, and the limit is {show_bytes(self.memory)}; use "
+                "smaller sizes, or raise it by Options(memory_limit=…) or POLYC_MEMORY, in bytes"
+            )
+
+
+def require_table(count: int, what: str) -> None:
+    """Raise TooLarge for a table of more elements than MAX_TABLE."""
+    if count > MAX_TABLE:
+        raise TooLarge(
+            f"{what} is defined by a table of {count} elements, and the limit is {MAX_TABLE}; use "
+            "smaller sizes"
+        )
+
+
+def show_bytes(size: int) -> str:
+    """3 * 2**30 -> "3.0 GiB"; what has no shorter form as it is."""
+    for exponent, unit in ((40, "TiB"), (30, "GiB"), (20, "MiB")):
+        if 1 << exponent <= size < 1 << (exponent + 10):
+            return f"{size / (1 << exponent):.1f} {unit}"
+    return f"{size} bytes" if size < 1 << 50 else f"over {1 << 10} TiB"
+
+
+@cache
+def memory_there_is() -> int:
+    """Bytes that this process may have: of the machine, its control group, and its own limit."""
+    machine = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
+    own, _ = resource.getrlimit(resource.RLIMIT_AS)
+    known = [machine, *_group_limits()]
+    return min(known if own == resource.RLIM_INFINITY else [*known, own])
+
+
+def _group_limits() -> Iterator[int]:
+    """Those of the control groups that the process is in; of none where they cannot be read."""
+    try:
+        lines = Path("/proc/self/cgroup").read_text().splitlines()
+    except OSError:
+        return
+    groups = [line.split(":", 2)[2].strip("/") for line in lines if line.startswith("0::")]
+    folders = [f for g in groups for f in ((CGROUPS / g), *(CGROUPS / g).parents)]
+    files = [f / "memory.max" for f in folders if f.is_relative_to(CGROUPS)]
+    for file in (*files, CGROUPS / "memory" / "memory.limit_in_bytes"):
+        try:
+            text = file.read_text().strip()
+        except OSError:
+            continue
+        if text.isdigit():
+            yield int(text)
