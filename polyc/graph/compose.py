@@ -12,6 +12,7 @@ from typing import Any
 
 import numpy as np
 
+from polyc.errors import TooLarge
 from polyc.graph.bodies import Names
 from polyc.graph.ir import Body, Node
 
@@ -42,7 +43,9 @@ class Composer:
         return self("Constant", value=np.asarray(value, dtype))
 
     def integers(self, *values: int) -> str:
-        """A list of int64, as shapes and axes are given."""
+        """A list of int64, as shapes and axes are given; TooLarge for what is none."""
+        if any(not -(2**63) <= value < 2**63 for value in values):
+            raise TooLarge(f"the sizes {values} are beyond 64 bits; use smaller ones")
         return self.constant(np.array(values, np.int64))
 
     def body(self, inputs: Sequence[str], outputs: Sequence[str]) -> Body:

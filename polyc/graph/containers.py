@@ -17,10 +17,10 @@ import numpy as np
 from polyc.errors import ShapeError
 from polyc.graph.bodies import Names, instantiate
 from polyc.graph.ir import Body, Node, Tensor
-from polyc.graph.shapes.checks import RuleBroken, constant_ints, constant_scalar, require
+from polyc.graph.shapes.checks import RuleBroken, constant_int, constant_ints, require
 from polyc.graph.shapes.dims import fixed, normalize_axis
 
-MOST_ELEMENTS = 2**16
+MOST_ELEMENTS = 2**12
 """Elements of the longest sequence: each of them is a tensor with a name."""
 
 Structure = tuple[str, ...] | None
@@ -47,8 +47,16 @@ class Tables:
         """The position that an input gives, from -length to length - 1; None if it is absent."""
         if index >= len(node.inputs) or not node.inputs[index]:
             return None
-        value = int(constant_scalar(self.table[node.inputs[index]], "position"))
+        value = constant_int(self.tensor(node, index), "position")
         return normalize_axis(value, length, "position")
+
+    def tensor(self, node: Node, index: int) -> Tensor:
+        """The type of an input that must be a tensor."""
+        known = self.table.get(node.inputs[index])
+        if known is None:
+            way_out = "connect one that an earlier node computes"
+            raise RuleBroken(f"input {index}", "a tensor", repr(node.inputs[index]), way_out)
+        return known
 
     def constant(self, hint: str, value: np.ndarray) -> tuple[Node, str]:
         name = self.names.fresh(hint)
@@ -84,6 +92,7 @@ def resolve_container(
 
 def construct(node: Node, t: Tables) -> Sequence[Node]:
     """SequenceConstruct, SequenceEmpty: the inputs, in order."""
+    require(all(node.inputs), "the elements", "tensors", node.inputs, "leave out what is absent")
     t.structures[node.outputs[0]] = node.inputs
     return ()
 
@@ -93,9 +102,10 @@ def insert(node: Node, t: Tables) -> Sequence[Node]:
     elements = list(t.sequence(node))
     count = position = len(elements)
     if len(node.inputs) > 2 and node.inputs[2]:
-        position = int(constant_scalar(t.table[node.inputs[2]], "position"))
+        position = constant_int(t.tensor(node, 2), "position")
     inside, way_out = -count <= position <= count, "insert inside or at the end"
     require(inside, "position", f"{-count} to {count}", position, way_out)
+    t.tensor(node, 1)
     elements.insert(position, node.inputs[1])
     t.structures[node.outputs[0]] = tuple(elements)
     return ()
@@ -104,6 +114,7 @@ def insert(node: Node, t: Tables) -> Sequence[Node]:
 def erase(node: Node, t: Tables) -> Sequence[Node]:
     """All but the element at a position, by default the last one."""
     elements = list(t.sequence(node))
+    require(bool(elements), "the sequence", "an element", "none", "erase from one that has some")
     position = t.position(node, 1, len(elements))
     del elements[-1 if position is None else position]
     t.structures[node.outputs[0]] = tuple(elements)
@@ -126,15 +137,15 @@ def measure(node: Node, t: Tables) -> Sequence[Node]:
 
 def split(node: Node, t: Tables) -> Sequence[Node]:
     """SplitToSequence: pieces of one size, of sizes that are listed, or single slices."""
-    data = t.table[node.inputs[0]]
+    data = t.tensor(node, 0)
     axis = normalize_axis(node.get("axis", 0), data.rank)
     extent = fixed(data.shape[axis], f"dimension {axis} of {data.name!r}")
     listed = len(node.inputs) > 1 and bool(node.inputs[1])
     step = 1
     sizes: tuple[int, ...] | None = None
     if listed:
-        sizes = constant_ints(t.table[node.inputs[1]], "split")
-        if t.table[node.inputs[1]].rank == 0:
+        sizes = constant_ints(t.tensor(node, 1), "split")
+        if t.tensor(node, 1).rank == 0:
             (step,), sizes = sizes, None
             require(step > 0, "split", "a positive size", step, "correct it")
     count = -(-extent // step) if sizes is None else len(sizes)

@@ -19,7 +19,7 @@ from onnx import TensorProto
 
 from polyc.graph.compose import Composer
 from polyc.graph.ir import INTERNAL, Body, Node, Tensor
-from polyc.graph.shapes.checks import constant_scalar, given, require, require_rank
+from polyc.graph.shapes.checks import constant_int, given, require, require_rank
 from polyc.graph.shapes.dims import fixed, fixed_all, normalize_axis
 
 Operands = Sequence[Tensor | None]
@@ -43,7 +43,7 @@ def trim(c: Composer, x: str, count: str, axis: int = 0) -> str:
 def expand_trim(node: Node, inputs: Operands) -> Body:
     """A Trim whose count is known: a Slice."""
     c = Composer()
-    count = int(constant_scalar(given(inputs[1]), "count"))
+    count = constant_int(given(inputs[1]), "count")
     axis = c.integers(node.get("axis", 0))
     return c.body(
         node.inputs, (c("Slice", node.inputs[0], c.integers(0), c.integers(count), axis),)

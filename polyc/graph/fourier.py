@@ -17,7 +17,7 @@ import numpy as np
 from polyc.budget import require_table
 from polyc.graph.compose import Composer
 from polyc.graph.ir import Body, Node, Tensor
-from polyc.graph.shapes.checks import constant_scalar, given, require, require_rank
+from polyc.graph.shapes.checks import constant_int, given, require, require_rank
 from polyc.graph.shapes.dims import fixed_all, normalize_axis
 
 Operands = Sequence[Tensor | None]
@@ -40,13 +40,13 @@ def expand_dft(node: Node, inputs: Operands) -> Body:
     require_rank(x, "input", least=2)
     shape = fixed_all(x.shape, "a dimension of input")
     length, axis = (*inputs[1:], None, None)[:2]
-    where = -2 if axis is None else int(constant_scalar(axis, "axis"))
+    where = -2 if axis is None else constant_int(axis, "axis")
     place = normalize_axis(where, x.rank)
     require(place < x.rank - 1, "axis", "not the last one", where, "it holds re and im")
     inverse, half = bool(node.get("inverse", 0)), bool(node.get("onesided", 0))
     backwards = inverse and half
     count = 2 * (shape[place] - 1) if backwards else shape[place]
-    count = count if length is None else int(constant_scalar(length, "dft_length"))
+    count = count if length is None else constant_int(length, "dft_length")
     require(count >= 1, "dft_length", "at least 1", count, "a transform needs elements")
     require_table(count, f"{node.op} {node.name!r}")
     signal = _split(c, node.inputs[0], shape)
@@ -73,10 +73,10 @@ def expand_stft(node: Node, inputs: Operands) -> Body:
     x = given(inputs[0])
     require_rank(x, "signal", 3, 3)
     shape = fixed_all(x.shape, "a dimension of signal")
-    step = int(constant_scalar(given(inputs[1]), "frame_step"))
+    step = constant_int(given(inputs[1]), "frame_step")
     window, length = (*inputs[2:], None, None)[:2]
     size = shape[1] if window is None else fixed_all(window.shape, "the length of window")[0]
-    size = size if length is None else int(constant_scalar(length, "frame_length"))
+    size = size if length is None else constant_int(length, "frame_length")
     fits = step >= 1 and 1 <= size <= shape[1]
     require(fits, "frames", "a step, and at most the signal's length", (step, size), "correct them")
     frames_there = (shape[1] - size) // step + 1

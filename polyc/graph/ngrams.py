@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from itertools import pairwise
 
 import numpy as np
 from onnx import TensorProto
@@ -28,6 +29,10 @@ def expand_tf_idf(node: Node, inputs: Sequence[Tensor | None]) -> Body:
         raise UnsupportedOp(f"TfIdfVectorizer {node.name!r} has no pool of integers; give one")
     pool, indexes = np.array(node.get("pool_int64s")), np.array(node.attributes["ngram_indexes"])
     starts = [*node.attributes["ngram_counts"], len(pool)]
+    grams_there = _count_grams(starts)
+    way_out = "ngram_counts say where those of each length begin"
+    fits = grams_there is not None and grams_there == len(indexes)
+    require(fits, "n-grams in the pool", len(indexes), grams_there, way_out)
     counts, order, position = [], [], 0
     for n in range(1, len(starts)):
         grams = pool[starts[n - 1] : starts[n]].reshape(-1, n)
@@ -48,6 +53,16 @@ def expand_tf_idf(node: Node, inputs: Sequence[Tensor | None]) -> Body:
         where = np.concatenate(order)[:, None] == np.arange(size)
         result = c("MatMul", found, c.constant(where, np.float32))
     return c.body(node.inputs, (_weigh(c, node, result, size),))
+
+
+def _count_grams(starts: Sequence[int]) -> int | None:
+    """How many n-grams a pool has, whose words of n = 1, 2, … begin there; None if that is no pool.
+
+    (0, 4, 10): 4 words of one item, 3 of two -> 7
+    """
+    lengths = [end - start for start, end in pairwise(starts)]
+    whole = all(m >= 0 and m % n == 0 for n, m in enumerate(lengths, start=1))
+    return sum(m // n for n, m in enumerate(lengths, start=1)) if whole else None
 
 
 def _count(c: Composer, x: str, grams: np.ndarray, places: int, step: int) -> str:

@@ -100,6 +100,31 @@ def check_domains(graph: GraphProto) -> None:
             )
 
 
+def check_bodies(graph: GraphProto, opset: int) -> None:
+    """A graph in an attribute has as many inputs and outputs as what is done with it asks for.
+
+    If(c; then, else) -> y                 no input, one output
+    Loop(n, c, s; body) -> s, ys           body(step, c, s) -> c, s, y
+    Scan(s, x; body) -> s, ys              body(s, x[0]) -> s, y
+    SequenceMap(x; body) -> y              body(x[0]) -> y
+    """
+    for node in _all_nodes(graph.node):
+        given, wanted = len(node.input), len(node.output)
+        given -= node.op_type == "Scan" and opset < 9  # the first is the sequences' lengths
+        given = 0 if node.op_type == "If" else given
+        wanted += node.op_type == "Loop"
+        for attribute in node.attribute:
+            body = attribute.g
+            if not attribute.HasField("g") or node.domain not in STANDARD_DOMAINS:
+                continue
+            if len(body.input) != given or len(body.output) < wanted:
+                raise InvalidModel(
+                    f"node {brief(node.name)} ({brief(node.op_type)}): its graph "
+                    f"{brief(attribute.name)} has {len(body.input)} inputs and {len(body.output)} "
+                    f"outputs, but should have {given} and {wanted}; export it again"
+                )
+
+
 def check_definitions(graph: GraphProto) -> None:
     """Each tensor is defined once, and before it is read; each output is defined."""
     given = [i.name for i in graph.input]

@@ -25,6 +25,7 @@ from polyc.graph.fix_sizes import fix_tensor
 from polyc.graph.infer import infer_graph
 from polyc.graph.ir import Graph, Node, Tensor
 from polyc.graph.onnx_checks import (
+    check_bodies,
     check_definitions,
     check_depth,
     check_domains,
@@ -120,6 +121,7 @@ def _read_model(source: Source) -> UntypedModel:
     # 3. Functions are inlined before the upgrade, which knows operators only.
     flat = _inline_functions(skeleton)
     check_domains(flat.graph)
+    check_bodies(flat.graph, opset)
     nodes = tuple(read_node(n, i, folder) for i, n in enumerate(flat.graph.node))
     nodes = _upgrade(nodes, opset, flat)
 

@@ -16,7 +16,7 @@ from onnx import TensorProto
 from polyc.graph.compose import Composer
 from polyc.graph.finding import find_true, trim
 from polyc.graph.ir import INTERNAL, Body, Node, Tensor
-from polyc.graph.shapes.checks import constant_scalar, given, require, require_rank
+from polyc.graph.shapes.checks import constant_int, given, require, require_rank
 from polyc.graph.shapes.dims import fixed_all
 
 Operands = Sequence[Tensor | None]
@@ -72,7 +72,7 @@ def expand_suppress(node: Node, inputs: Operands) -> Body:
     boxes, scores, flags, _, most, threshold = node.inputs
     rows, n = fixed_all(given(inputs[1]).shape, "a dimension of scores")
     classes = int(node.attributes["classes"])
-    size = int(constant_scalar(given(inputs[3]), "the number of candidates"))
+    size = constant_int(given(inputs[3]), "the number of candidates")
     places, counts = find_true(c, flags, (rows, n), size)
     position = c.constant(np.arange(size), np.int64)
     valid = c("Less", position, c("Unsqueeze", counts, c.integers(1)))

@@ -16,6 +16,7 @@ import numpy as np
 from polyc.errors import NotFixed, UnsupportedOp
 from polyc.graph.bodies import Names, instantiate
 from polyc.graph.ir import Body, Node, Tensor
+from polyc.graph.shapes.checks import constant_scalar
 from polyc.graph.shapes.dims import fixed, normalize_axis
 
 MAX_NODES = 50_000
@@ -32,7 +33,7 @@ def choose_branch(node: Node, inputs: Operands) -> Body:
     condition = inputs[0]
     if condition is None or condition.value is None:
         _refuse("its condition", node.inputs[0])
-    branch = "then_branch" if condition.value.item() else "else_branch"
+    branch = "then_branch" if constant_scalar(condition, "the condition") else "else_branch"
     chosen: Body = node.attributes[branch]
     return replace(chosen, inputs=node.inputs)
 
@@ -110,7 +111,7 @@ def _known(inputs: Operands, position: int) -> int | bool | None:
         return None
     if tensor.value is None:
         _refuse(("the number of steps", "its condition")[position], tensor.name)
-    value: int | bool = tensor.value.reshape(-1)[0].item()
+    value: int | bool = constant_scalar(tensor, f"input {position}")
     return value
 
 

@@ -316,3 +316,60 @@ def test_graphs_in_attributes_have_a_depth():
         data = tag + length + bytes([size]) + data
         tag = {b"\x0a": b"\x32", b"\x32": b"\x2a", b"\x2a": b"\x0a"}[tag]
     refuse(b"\x08\x08" + data, InvalidModel)
+
+
+# --- what a mutating search found -----------------------------------------------------------------
+
+
+def sequence_model(nodes, output="add"):
+    built = model(nodes, TABLE, output, i=np.int64(0), big=np.float32(np.inf))
+    for k, one in enumerate(built.graph.node):
+        one.name = f"n{k}"
+    return built
+
+
+@pytest.mark.parametrize(
+    "nodes",
+    [
+        [node("SequenceConstruct", "x", "q"), node("SequenceInsert", "q", "r")],
+        [node("SequenceEmpty", "", "q"), node("SequenceErase", "q i", "r"),
+         node("SequenceLength", "r")],
+        [node("SequenceConstruct", "x", "q"), node("SequenceAt", "q big")],
+        [node("OneHot", "i big x")],
+        [node("TopK", "x big", "add idx")],
+        [node("TfIdfVectorizer", "i", mode="TF", min_gram_length=1, max_gram_length=2,
+              max_skip_count=0, ngram_counts=[0, 1], ngram_indexes=[0, 1], pool_int64s=[1, 2])],
+        [node("MaxUnpool", "x i s", kernel_shape=[1])],
+    ],
+)  # fmt: skip
+def test_nodes_that_make_no_sense_are_refused(nodes):
+    refuse(sequence_model(nodes), InvalidModel, ShapeError)
+
+
+def test_elements_of_a_sequence_are_there():
+    construct = node("SequenceConstruct", "x x", "q")
+    construct.input[0] = ""
+    refuse(sequence_model([construct, node("SequenceAt", "q i")]), InvalidModel, ShapeError)
+
+
+def test_a_condition_is_one_value():
+    branch = helper.make_graph([node("Relu", "x", "o")], "b", [], [ValueInfoProto(name="o")])
+    choice = node("If", "go", then_branch=branch, else_branch=branch)
+    refuse(model(choice, TABLE, go=np.array([True, False])), ShapeError)
+
+
+@pytest.mark.parametrize("inputs", [0, 1, 3])
+@pytest.mark.parametrize("outputs", [0, 1, 2])
+def test_bodies_have_the_inputs_and_outputs_that_are_asked_for(inputs, outputs):
+    infos = [helper.make_tensor_value_info(f"a{k}", TensorProto.FLOAT, (6,)) for k in range(inputs)]
+    results = [ValueInfoProto(name=f"o{k}") for k in range(outputs)]
+    nodes = [helper.make_node("Relu", ["x"], [f"o{k}"]) for k in range(outputs)]
+    body = helper.make_graph(nodes, "b", infos, results)
+    scan = node("Scan", body=body, num_scan_inputs=1)
+    choice = node("If", "go", then_branch=body, else_branch=body)
+    for one, fits in ((scan, inputs == 1), (choice, inputs == 0)):
+        built = model(one, TABLE, go=np.array(True))
+        if fits and outputs:
+            assert import_onnx(built).tensor("add").rank in (2, 3)
+        else:
+            assert "should have" in refuse(built, InvalidModel)

@@ -7,6 +7,7 @@ expects, what it got and the way out; `infer_node` adds the node and the types o
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from typing import Any
 
@@ -71,8 +72,9 @@ def require_shape(tensor: Tensor | None, role: str, expected: Sequence[Dim]) -> 
 
 
 def given(tensor: Tensor | None) -> Tensor:
-    """A required input; that it is present was checked before the rule was called."""
-    assert tensor is not None, "a required input was not checked"
+    """A required input; RuleBroken if it is absent, which signatures show for most operators."""
+    if tensor is None:
+        raise RuleBroken("a required input", "a tensor", "none", "connect it")
     return tensor
 
 
@@ -108,6 +110,13 @@ def constant_scalar(tensor: Tensor, role: str) -> Any:
     value = constant_value(tensor, role)
     require(value.size == 1, f"number of elements of {role}", 1, value.size, "pass a scalar")
     return value.reshape(-1)[0].item()
+
+
+def constant_int(tensor: Tensor, role: str) -> int:
+    """The only entry of a constant as an integer: float32[] 3.0 -> 3."""
+    value = constant_scalar(tensor, role)
+    require(math.isfinite(value), role, "a finite number", value, "correct it")
+    return int(value)
 
 
 def known_scalar(tensor: Tensor, role: str) -> Any:

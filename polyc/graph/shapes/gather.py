@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from polyc.graph.ir import Dim, Node, Shape, Tensor
-from polyc.graph.shapes.checks import constant_scalar, given, require, require_rank, require_shape
+from polyc.graph.shapes.checks import constant_int, given, require, require_rank, require_shape
 from polyc.graph.shapes.dims import fixed, normalize_axis, require_same
 from polyc.graph.shapes.rules import Inputs, shape_rule
 from polyc.sizes import Size
@@ -61,7 +61,7 @@ def infer_gather_nd(node: Node, inputs: Inputs) -> tuple[Shape, ...]:
 @shape_rule("OneHot")
 def infer_one_hot(node: Node, inputs: Inputs) -> tuple[Shape, ...]:
     """indices (2, 3), depth 5, values (2), axis -1 -> (2, 3, 5)"""
-    indices, depth = given(inputs[0]), int(constant_scalar(given(inputs[1]), "depth"))
+    indices, depth = given(inputs[0]), constant_int(given(inputs[1]), "depth")
     require_shape(inputs[2], "values", (2,))
     require(depth >= 1, "depth", "at least 1", depth, "correct depth")
     axis = normalize_axis(int(node.get("axis", -1)), indices.rank + 1)

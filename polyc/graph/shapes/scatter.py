@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from polyc.graph.ir import Node, Shape
 from polyc.graph.shapes.checks import (
-    constant_scalar,
+    constant_int,
     given,
     require,
     require_rank,
@@ -75,7 +75,7 @@ def infer_reverse_sequence(node: Node, inputs: Inputs) -> tuple[Shape, ...]:
 @shape_rule("TopK")
 def infer_top_k(node: Node, inputs: Inputs) -> tuple[Shape, ...]:
     """X (3, 9), k 4, axis 1 -> values (3, 4), indices (3, 4)"""
-    data, count = given(inputs[0]), int(constant_scalar(given(inputs[1]), "K"))
+    data, count = given(inputs[0]), constant_int(given(inputs[1]), "K")
     require_rank(data, "X", least=1)
     axis = normalize_axis(int(node.get("axis", -1)), data.rank)
     extent = fixed(data.shape[axis], "the dimension to choose from")
