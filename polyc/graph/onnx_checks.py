@@ -10,10 +10,15 @@ import onnx
 from onnx import GraphProto, ModelProto, NodeProto, TensorProto, ValueInfoProto
 
 from polyc.errors import InvalidModel, UnsupportedOp
+from polyc.graph.ir import INTERNAL
 from polyc.graph.onnx_nodes import STANDARD_DOMAINS, brief, one_line
 
-DOMAINS = (*STANDARD_DOMAINS, "ai.onnx.ml", "ai.onnx.preview.training", "com.microsoft")
-"""The domains whose operators a model may use."""
+DOMAINS = (
+    *STANDARD_DOMAINS,
+    *sorted({s.domain for s in onnx.defs.get_all_schemas()} - {*STANDARD_DOMAINS, INTERNAL}),
+    "com.microsoft",
+)
+"""The domains whose operators a model may use: those that the onnx package describes, and one."""
 
 MAX_DEPTH = 32
 """The deepest nest of graphs in attributes: many readers of protobuf end at a hundred messages."""
