@@ -91,12 +91,17 @@ class Options:
 
     def __post_init__(self) -> None:
         """TypeError for a value of another type, InvalidOption for one that means nothing."""
-        whole = {"threads": self.threads, "opt_level": self.opt_level}
+        whole = {
+            "threads": self.threads,
+            "opt_level": self.opt_level,
+            "memory_limit": self.memory_limit,
+        }
         for name, value in {**whole, "tune": self.tune, "patience": self.patience}.items():
             kind: type = Integral if name in whole else Real  # NumPy's numbers are of these
             if isinstance(value, bool) or not isinstance(value, kind):
                 raise TypeError(f"option {name} is a {type(value).__name__}; give a number")
         _check_number("threads", self.threads, MAX_THREADS, "0 for all that this process may use")
+        _check_number("memory_limit", self.memory_limit, 1 << 62, "bytes, or 0 for what there is")
         _check_number("tune", self.tune, 1e9, "a number of seconds")
         _check_number("patience", self.patience, 1e9, "a number of seconds")
         unknown = sorted(set(self.dump) - set(STAGES))

@@ -49,6 +49,14 @@ def test_the_environment_may_set_it():
             options_from_environment({"POLYC_MEMORY": wrong})
 
 
+def test_a_limit_is_a_number_of_bytes():
+    for wrong in (-1, 2**63):
+        with pytest.raises(InvalidOption, match="memory_limit"):
+            Options(memory_limit=wrong)
+    with pytest.raises(TypeError, match="memory_limit"):
+        Options(memory_limit="4 GiB")
+
+
 def test_memory_that_is_not_there_is_told():
     binder = Binder("mul", (), [TensorSpec("add", np.dtype(np.float32), (2**44,))])
     with pytest.raises(TooLarge, match="'add'"):
