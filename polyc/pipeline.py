@@ -8,9 +8,10 @@ from dataclasses import dataclass, replace
 
 import onnx
 
-from polyc.analysis.dependences import box
+from polyc.analysis.launches import LaunchAccess
+from polyc.analysis.partition import Part
+from polyc.analysis.program import Launched, verify_launches
 from polyc.analysis.proof import add_up, counted
-from polyc.analysis.verify import LaunchAccess, verify_arguments, verify_program
 from polyc.budget import Budget
 from polyc.call_sizes import known_sizes
 from polyc.codegen.cuda.grid import DeviceText
@@ -43,7 +44,7 @@ from polyc.scop.inline import inline_pointwise
 from polyc.scop.lower import lower_graph
 from polyc.scop.merge_copies import merge_copies
 from polyc.scop.remove_frames import remove_frames
-from polyc.scop.scop import Scop
+from polyc.scop.scop import Array, Scop
 from polyc.scop.split_reductions import Grain, split_reductions
 from polyc.sizes import Extent, Parameter, Size, assume, spell_shape
 from polyc.spec import TensorSpec
@@ -97,7 +98,7 @@ class ClusteredModel:
     """A model after step 5: what each kernel will compute, and how arrays are stored.
 
     `sizes` are those that are known only at run time; `states` are kept across calls; `lowered` is
-    the scop after step 3.
+    the scop after step 3, and `stated` that after step 4: what all kernels together have to compute.
     """
 
     graph: Graph
@@ -105,6 +106,7 @@ class ClusteredModel:
     states: tuple[State, ...]
     rewrites: tuple[str, ...]
     lowered: Scop
+    stated: Scop
     scop: Scop
     kernels: tuple[StoredKernel, ...]
     opened: tuple[OpenCluster, ...]
@@ -145,7 +147,10 @@ def _compile_kernels(
     # 7. The kernels together: whatever a launch reads has been written by then.
     with trace.step("verify"):
         program = _program(front, compiled)
-        proven = _prove_launches(program, scop, compiled) if options.verify else ()
+        proven = None
+        if options.verify:
+            stated, arrays = front.stated, front.scop.arrays
+            proven = prove_launches(program, stated, arrays, front.kernels, compiled)
 
     return Compiled(
         program,
@@ -160,8 +165,8 @@ def _compile_kernels(
         tuple(f"{k.kernel.name}: {k.fallback}" for k in compiled.kernels if k.fallback),
         {node.name: node.op for node in reversed(front.graph.nodes)},  # not its conversions
         tuple(_name_nodes(refusal, scop) for refusal in front.refusals),
-        proven,
-        compiled.touched,
+        proven.facts if proven else (),
+        proven.touched if proven else compiled.touched,
         tuple(one.gain for one in front.kernels),
         tuple(dict.fromkeys(one.key for one in front.opened)),
         front.lowered,
@@ -252,24 +257,37 @@ def _cluster_graph(
 
     rewrites = tuple(str(note) for note in notes)
     return ClusteredModel(
-        graph, sizes, states, rewrites, lowered, stored.scop, kernels, stored.opened, refusals
+        graph,
+        sizes,
+        states,
+        rewrites,
+        lowered,
+        scop,
+        stored.scop,
+        kernels,
+        stored.opened,
+        refusals,
     )
 
 
-def _prove_launches(program: Program, scop: Scop, compiled: CompiledKernels) -> tuple[str, ...]:
-    """What was proven of the kernels one by one, and of their launches in order."""
-    kinds = ("input", "state", "constant")
-    existing = {n for n, a in program.arrays.items() if a.kind in kinds}
-    reads = verify_program([*compiled.touched, _caller(scop)], existing)
-    layouts = {k.kernel.name: k.boundary.layouts for k in compiled.kernels}
-    arguments = verify_arguments(program, layouts)
+def prove_launches(
+    program: Program,
+    stated: Scop,
+    arrays: Mapping[str, Array],
+    stored: Sequence[StoredKernel],
+    compiled: CompiledKernels,
+) -> Launched:
+    """What was proven of the kernels one by one and of their launches, and what these touch.
+
+    `stated` is what all of them have to compute; `arrays` has those of packed copies as well.
+    """
+    launches = zip(program.launches, stored, strict=True)
+    parts = [Part(launch.kernel, one.statements, one.step) for launch, one in launches]
+    judged = {k.kernel.name: k.judged for k in compiled.kernels}
+    launched = verify_launches(program, stated, arrays, parts, judged)
     total = add_up((k.proof for k in compiled.kernels if k.proof), "all kernels")
-    return (
-        f"{counted(len(compiled.kernels), 'kernel')}: {total.facts}",
-        f"{counted(len(compiled.launches), 'launch', 'launches')}: "
-        f"{counted(reads, 'read')} of what has been written before, "
-        f"{counted(arguments, 'argument')} stored as its kernel takes it",
-    )
+    kernels = f"{counted(len(compiled.kernels), 'kernel')}: {total.facts}"
+    return replace(launched, facts=(kernels, *launched.facts))
 
 
 def _name_nodes(refusal: Refusal, scop: Scop) -> NotFused:
@@ -330,7 +348,7 @@ def _store(
     if key not in layouts:
         layouts[key] = name if name not in arrays else f"{name}_layout{len(layouts)}"
         value = arrange(array.value, storage)
-        stored = StoredArray(layouts[key], array.dtype, array.kind, storage, value)
+        stored = StoredArray(layouts[key], array.dtype, array.kind, storage, value, name)
         arrays[layouts[key]] = stored
     return layouts[key]
 
@@ -343,9 +361,3 @@ def _specs(front: ClusteredModel, names: Sequence[str]) -> list[TensorSpec]:
         shape = [d.at(shown) if isinstance(d, Size) else d for d in tensor.shape]
         specs.append(TensorSpec(tensor.name, tensor.dtype, spell_shape(shape)))
     return specs
-
-
-def _caller(scop: Scop) -> LaunchAccess:
-    """The caller as a last launch, who reads every output in full."""
-    reads = {name: box(name, scop.arrays[name].shape) for name in scop.outputs}
-    return LaunchAccess("caller", reads, {})

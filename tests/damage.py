@@ -9,10 +9,11 @@ from functools import cache
 
 import pytest
 
-from polyc import Graph, pipeline
-from polyc.analysis.dependences import Dependences
+from polyc import Graph
+from polyc.analysis import program as proving
+from polyc.analysis.launches import LaunchAccess, verify_program
 from polyc.analysis.proof import Proof
-from polyc.analysis.verify import LaunchAccess, verify_kernel, verify_program
+from polyc.analysis.verify import verify_kernel
 from polyc.backends import common
 from polyc.codegen.index import var, variables
 from polyc.codegen.loopnest import Assign, Block, For, If, Kernel, LoopExpr, Node, Read, walk_nodes
@@ -40,13 +41,10 @@ class Case:
     kernel: Kernel
     scop: Scop
     storages: dict[str, Storage]
-    dependences: Dependences
     parameters: dict[str, str]
 
     def verify(self) -> Proof:
-        return verify_kernel(
-            self.kernel, self.scop, self.storages, self.dependences, self.parameters
-        )
+        return verify_kernel(self.kernel, self.scop, self.storages, self.parameters)
 
     def with_body(self, body: Block) -> Case:
         return replace(self, kernel=replace(self.kernel, body=body))
@@ -68,9 +66,9 @@ def prove(build: Callable[[], Graph]) -> Proven:
     cases: list[Case] = []
     programs: list[tuple[tuple[LaunchAccess, ...], frozenset[str]]] = []
 
-    def note_kernel(kernel, scop, storages, dependences, parameters):
-        cases.append(Case(kernel, scop, dict(storages), dependences, dict(parameters)))
-        return verify_kernel(kernel, scop, storages, dependences, parameters)
+    def note_kernel(kernel, scop, storages, parameters):
+        cases.append(Case(kernel, scop, dict(storages), dict(parameters)))
+        return verify_kernel(kernel, scop, storages, parameters)
 
     def note_program(launches, initialised):
         programs.append((tuple(launches), frozenset(initialised)))
@@ -78,7 +76,7 @@ def prove(build: Callable[[], Graph]) -> Proven:
 
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(common, "verify_kernel", note_kernel)
-        patch.setattr(pipeline, "verify_program", note_program)
+        patch.setattr(proving, "verify_program", note_program)
         compiled = run_pipeline(build(), Target.named("avx512"), Options(), Trace())
     ((launches, existing),) = programs
     return Proven(compiled, tuple(cases), launches, existing)

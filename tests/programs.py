@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 
 from polyc.analysis.dependences import box
-from polyc.analysis.verify import LaunchAccess
+from polyc.analysis.launches import LaunchAccess
 from polyc.codegen.cuda.grid import DeviceText
 from polyc.codegen.loopnest import Block, Kernel, Param
 from polyc.codegen.program import Launch, Program, StoredArray

@@ -19,6 +19,7 @@ from polyc import Graph
 from polyc.build.load import DECLARATIONS
 from polyc.build.runtime_files import find_runtime
 from polyc.codegen.driver import DRIVER_FILE, print_driver
+from polyc.codegen.driver_nest import make_driver
 from polyc.codegen.program import Program
 from polyc.memory.plan import ALIGNMENT, Plan, byte_size, plan_memory
 from polyc.options import Options
@@ -57,7 +58,7 @@ def build(
     files = {name: edit(text) for name, text in compiled.sources.items()}
     barriers = place_barriers(compiled.touched, plan.slots)
     files |= {
-        DRIVER_FILE: print_driver(program, plan, barriers),
+        DRIVER_FILE: print_driver(program, plan, make_driver(program, plan, barriers)),
         "main.c": print_main(program, plan),
     }
     for name, text in files.items():

@@ -10,8 +10,9 @@ import pytest
 
 import polyc
 from polyc import Graph, ops
-from polyc.analysis.dependences import compute_dependences
-from polyc.analysis.verify import verify_arena, verify_barriers, verify_program
+from polyc.analysis.arena import verify_arena
+from polyc.analysis.barriers import verify_barriers
+from polyc.analysis.launches import verify_program
 from polyc.codegen.loopnest import Assign, Block, For, Node, Read, walk_expr, walk_nodes
 from polyc.errors import IllegalSchedule
 from polyc.memory import plan as planning
@@ -201,7 +202,7 @@ def test_without_its_initialisation(build):
                     body = swap(body, path, [])
             left = tuple(s for s in case.scop.statements if s is not start)
             scop = replace(case.scop, statements=left)
-            wrong = replace(case.with_body(body), scop=scop, dependences=compute_dependences(scop))
+            wrong = replace(case.with_body(body), scop=scop)
             check_refused(wrong, "before it is written")
             count += 1
     assert count

@@ -21,7 +21,7 @@ def test_the_example_prints_what_is_shown(monkeypatch, tmp_path, capsys):
     printed = capsys.readouterr().out
     shown = text.split("prints\n\n```\n")[1].partition("```")[0]
     # Times and what depends on the machine differ; what was compiled and proven does not.
-    for start in ("kernels:", "memory:", "proven: 1 launch", "proven: arena"):
+    for start in ("kernels:", "memory:", "proven: 1 launch", "proven: arena", "proven: driver"):
         (expected,) = (line for line in shown.splitlines() if line.startswith(start))
         assert expected in printed.splitlines()
     assert "MatMul MatMul_0, Add Add_1, Relu Relu_2" in printed

@@ -19,6 +19,7 @@ import islpy as isl
 from polyc.analysis.dependences import box
 from polyc.analysis.timemap import Execution, Private
 from polyc.analysis.witness import illegal, show_first
+from polyc.codegen.index import const, show_index
 from polyc.codegen.loopnest import Element, Kernel, LoopExpr, Param, Read, Test, Value
 from polyc.codegen.loopnest import children as printed_children
 from polyc.codegen.show_nest import show_element, show_expr
@@ -29,7 +30,7 @@ from polyc.scop.expr import Call, Cast, Const, Expr, Index, Load, Within, childr
 from polyc.scop.scop import Scop
 from polyc.sizes import Extent, Size
 
-OUT = isl.dim_type.out
+IN, OUT, SET = isl.dim_type.in_, isl.dim_type.out, isl.dim_type.set
 
 
 @dataclass(frozen=True)
@@ -152,7 +153,8 @@ def _match_load(
 
     What is not guarded may be read in all lanes, whatever the conditions around it say.
     A computed coordinate must be kept in range by the function "index", and be stored by itself:
-    the bounds check relies on the first, the printed text on the second.
+    the bounds check relies on the first, the printed text on the second. The text adds it to the
+    place that is printed besides, whose coordinate must therefore be 0.
     """
     array = around.scop.arrays[load.array]
     points = points if read.guarded else run.points
@@ -161,9 +163,12 @@ def _match_load(
         if stored != _stored_dimension(around, load.array, dimension):
             rule = f"dimension {dimension} of {load.array} is data, but is not stored by itself"
             raise around.illegal(f"statement {run.statement.name}: {rule} in {show_expr(read)}")
-        if not _is_kept_in_range(expr, array.shape[dimension]):
+        if not _is_kept_in_range(run, expr, array.shape[dimension], points):
             rule = f"nothing keeps the index {show(expr)} of {load.array} in range"
             raise around.illegal(f"statement {run.statement.name}: {rule}")
+        if read.element.index[stored] != const(0):
+            rule = f"{show_index(read.element.index[stored])} is added to an index that is data"
+            raise around.illegal(f"statement {run.statement.name}: {rule} in {show_expr(read)}")
         computed.append(stored)
         yield from _match(around, run, expr, printed, points)
     index = load.index.pullback_pw_multi_aff(run.instance)
@@ -171,22 +176,35 @@ def _match_load(
 
 
 def _stored_dimension(around: Surroundings, array: str, dimension: int) -> int | None:
-    """Where a logical dimension is stored, if it is neither cut into blocks nor in a local."""
+    """Where a logical dimension is stored, if it is by itself, as it is, and not in a local."""
     storage = around.storages.get(array) if array in around.parameters else None
-    if storage is None or any(d == dimension for d, _ in storage.blocks):
+    if storage is None:
         return None
-    return storage.permutation.index(dimension)
+    affs = [storage.map.get_aff(k) for k in range(storage.map.dim(OUT))]
+    moving = [k for k, aff in enumerate(affs) if aff.involves_dims(IN, dimension, 1)]
+    if len(moving) != 1:
+        return None
+    alone = isl.Aff.var_on_domain(affs[moving[0]].get_domain_local_space(), SET, dimension)
+    return moving[0] if affs[moving[0]].plain_is_equal(alone) else None
 
 
-def _is_kept_in_range(expr: Expr, extent: Extent) -> bool:
+def _is_kept_in_range(run: Execution, expr: Expr, extent: Extent, points: isl.Set) -> bool:
+    """Whether a computed coordinate is taken modulo something in 1 .. extent wherever it is used.
+
+    Where there is no element at all, as along an extent of 0, nothing can be kept in range.
+    """
     match expr:
         case Call("index", (_, Const(bound))) if not isinstance(extent, Size):
-            return bound <= extent
+            return 1 <= bound <= extent or bool(points.is_empty())
         case Call("index", (_, Index(bound))):
-            iterators = ", ".join(f"i{k}" for k in range(bound.dim(isl.dim_type.in_)))
-            domain = f"{bound.space.get_tuple_name(isl.dim_type.in_)}[{iterators}]"
-            most = isl.PwAff(declare(f"{{ {domain} -> [({spell(extent)})] }}"))  # S -> Z
-            return bool(bound.le_set(most).is_equal(bound.domain()))
+            iterators = ", ".join(f"i{k}" for k in range(bound.dim(IN)))
+            domain = f"{bound.space.get_tuple_name(IN)}[{iterators}]"
+            least, most = (
+                isl.PwAff(declare(f"{{ {domain} -> [({limit})] }}"))  # S -> Z
+                for limit in ("1", spell(extent))
+            )
+            fitting = bound.ge_set(least).intersect(bound.le_set(most))
+            return bool(points.is_subset(fitting.preimage_pw_multi_aff(run.instance)))
         case _:
             return False
 

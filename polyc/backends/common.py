@@ -9,6 +9,7 @@ import islpy as isl
 
 from polyc.analysis.dependences import Dependences, maps
 from polyc.analysis.footprints import compute_footprints
+from polyc.analysis.program import Judged
 from polyc.analysis.proof import Proof
 from polyc.analysis.verify import verify_kernel
 from polyc.codegen.cuda.grid import DeviceText
@@ -27,13 +28,11 @@ from polyc.trace import Trace
 class Boundary:
     """What a kernel is given, by its parameters in order.
 
-    `bound` are their positions among the arrays of the stored kernel; `layouts` says how the loops
-    take each of them to be stored. `reads` are the elements, by parameter, that must have been
-    written before a launch, and `writes` those that it writes.
+    `bound` are their positions among the arrays of the stored kernel. `reads` are the elements, by
+    parameter, that must have been written before a launch, and `writes` those that it writes.
     """
 
     bound: tuple[int, ...]
-    layouts: tuple[Storage, ...]
     reads: Mapping[int, isl.Set]
     writes: Mapping[int, isl.Set]
 
@@ -43,7 +42,7 @@ class CompiledKernel:
     """A kernel and all that is said about it.
 
     `fallback` says why isl's schedule was not used, if it was not. `source` is the text; of a
-    kernel for a GPU `device` says how it is launched.
+    kernel for a GPU `device` says how it is launched. `judged` is what the proof spoke of.
     """
 
     kernel: Kernel
@@ -54,6 +53,7 @@ class CompiledKernel:
     flops: int
     bytes: int
     boundary: Boundary
+    judged: Judged
     device: DeviceText | None = None
 
     @property
@@ -107,11 +107,9 @@ def check_tree(tree: isl.Schedule, dependences: Dependences, name: str, trace: T
         trace.dump("schedule", show_tree(tree), name)
 
 
-def prove(
-    kernel: Kernel, part: Scop, storages: Mapping[str, Storage], dependences: Dependences
-) -> Proof:
+def prove(kernel: Kernel, part: Scop, storages: Mapping[str, Storage]) -> Proof:
     """The proof that a kernel executes `part`."""
-    return verify_kernel(kernel, part, storages, dependences, by_name(kernel))
+    return verify_kernel(kernel, part, storages, by_name(kernel))
 
 
 def by_name(kernel: Kernel) -> dict[str, str]:
@@ -124,14 +122,12 @@ def find_boundary(
     stored: StoredKernel,
     part: Scop,
     dependences: Dependences,
-    storages: Mapping[str, Storage],
 ) -> Boundary:
     """The boundary of a kernel that executes `part`."""
     reads, writes = _touched_outside(part, dependences)
     names = {p.name: position for position, p in enumerate(kernel.params)}
     return Boundary(
         tuple(stored.arrays.index(a) for a in names),
-        tuple(storages[a] for a in names),
         {names[a]: elements for a, elements in reads.items()},
         {names[a]: elements for a, elements in writes.items() if a in names},
     )

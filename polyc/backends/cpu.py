@@ -10,6 +10,8 @@ import islpy as isl
 
 from polyc.analysis.counts import count_bytes, count_flops
 from polyc.analysis.dependences import compute_dependences
+from polyc.analysis.program import Judged
+from polyc.analysis.same_values import check_same_values
 from polyc.backends.common import (
     CompiledKernel,
     check_tree,
@@ -49,7 +51,7 @@ def compile_for_cpu(
     trace: Trace,
 ) -> CompiledKernel:
     """One kernel, from its dependences to its C text."""
-    part = kernel_scop(name, stored, scop)
+    part = stated = kernel_scop(name, stored, scop)
 
     # 1. dependences, and the order of each cluster's shared loops that they allow
     with trace.step("schedule"):
@@ -82,7 +84,9 @@ def compile_for_cpu(
 
     # 6. the proof, on these loops: after it they are only unrolled and cut into vectors
     with trace.step("verify"):
-        proof = prove(kernel, part, stored.storages, dependences) if options.verify else None
+        if options.verify:
+            check_same_values(name, stated, part)
+        proof = prove(kernel, part, stored.storages) if options.verify else None
 
     # 7. C
     with trace.step("print"):
@@ -98,7 +102,8 @@ def compile_for_cpu(
         next((band.fallback for band in bands if band.fallback), None),
         count_flops(part) or 0,
         count_bytes(part),
-        find_boundary(kernel, stored, part, dependences, stored.storages),
+        find_boundary(kernel, stored, part, dependences),
+        Judged(kernel, stated, part, stored.storages),
     )
 
 

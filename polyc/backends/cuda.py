@@ -8,6 +8,7 @@ from dataclasses import replace
 from polyc.analysis.accesses import Surroundings, compute_accesses
 from polyc.analysis.counts import count_bytes, count_flops
 from polyc.analysis.dependences import compute_dependences
+from polyc.analysis.program import Judged
 from polyc.analysis.threads import Phases
 from polyc.analysis.timemap import compute_executions
 from polyc.backends.common import (
@@ -83,7 +84,7 @@ def compile_for_cuda(
 
     # 6. the proof, on these loops: after it they are only unrolled and cut into vectors
     with trace.step("verify"):
-        proof = prove(kernel, part, storages, dependences) if options.verify else None
+        proof = prove(kernel, part, storages) if options.verify else None
 
     # 7. CUDA
     with trace.step("print"):
@@ -98,7 +99,8 @@ def compile_for_cuda(
         None,
         count_flops(whole) or 0,
         count_bytes(whole),
-        find_boundary(kernel, stored, part, dependences, storages),
+        find_boundary(kernel, stored, part, dependences),
+        Judged(kernel, whole, part, storages),
         device,
     )
 

@@ -23,7 +23,6 @@ from polyc.trace import Trace, make_trace
 from polyc.tuning.store import spell_choices
 
 if TYPE_CHECKING:
-    from polyc.analysis.verify import LaunchAccess
     from polyc.backends.common import CompiledKernel
     from polyc.codegen.cuda.grid import DeviceText
     from polyc.codegen.program import Launch
@@ -55,9 +54,9 @@ def _make_for_cpu(
     tuned: Mapping[str, Tuned],
 ) -> None:
     """The C compiler works at the kernels that are printed while the next ones are generated."""
-    from polyc.analysis.proof import counted
-    from polyc.analysis.verify import verify_barriers
+    from polyc.analysis.call import verify_call
     from polyc.codegen.driver import DRIVER_FILE, is_worth_sharing, print_driver
+    from polyc.codegen.driver_nest import make_driver
     from polyc.memory.plan import plan_memory
     from polyc.pipeline import run_pipeline
     from polyc.schedule.barriers import place_barriers
@@ -72,10 +71,11 @@ def _make_for_cpu(
             what = f"model {compiled.program.name!r}: what a call works in, and its weights,"
             Budget.of(options.memory_limit).require(plan.arena_bytes + plan.weights_bytes, what)
             barriers = place_barriers(compiled.touched, plan.slots)
+            nest = make_driver(compiled.program, plan, barriers)
             driver = print_driver(
                 compiled.program,
                 plan,
-                barriers,
+                nest,
                 shared=is_worth_sharing(compiled.program),
                 pinned=options.pinned,
             )
@@ -84,12 +84,7 @@ def _make_for_cpu(
         proven = list(compiled.proven)
         with trace.step("verify"), assume(compiled.program.sizes):
             if options.verify:
-                proven.append(_prove_arena(plan, compiled.touched))
-                apart = verify_barriers(compiled.touched, plan.slots, barriers)
-                proven.append(
-                    f"barriers: {len(barriers)}, and {counted(apart, 'pair')} of launches with "
-                    "none between them independent"
-                )
+                proven += verify_call(compiled.program, plan, nest, compiled.touched)
         with trace.step("weights"):
             write_weights(folder, compiled.program, plan)
         with trace.step("build"):
@@ -114,7 +109,9 @@ def _make_for_cuda(
 
     nvcc works at files of kernels while the next ones are generated; the emulator wants one file.
     """
+    from polyc.analysis.call import verify_call
     from polyc.codegen.cuda import driver
+    from polyc.codegen.driver_nest import make_driver
     from polyc.memory.plan import plan_memory
     from polyc.pipeline import run_pipeline
 
@@ -137,17 +134,24 @@ def _make_for_cuda(
         units.finish()
         with trace.step("plan"):
             plan = plan_memory(program, driver.DEVICE_ALIGNMENT)
-            text = driver.print_driver(program, plan)
+            nest = make_driver(program, plan, ())
+            text = driver.print_driver(program, plan, nest)
             trace.dump("c", text, "driver")
             if options.emulated:
                 add(driver.MODEL_FILE, f"{driver.print_unit(program.kernels, devices)}\n{text}")
             else:
                 add(driver.DRIVER_FILE, text)
         with trace.step("verify"):
-            proven = [
-                *compiled.proven,
-                *([_prove_arena(plan, compiled.touched)] if options.verify else []),
-            ]
+            proven = list(compiled.proven)
+            if options.verify:
+                proven += verify_call(
+                    program,
+                    plan,
+                    nest,
+                    compiled.touched,
+                    alignment=driver.DEVICE_ALIGNMENT,
+                    threads=False,
+                )
         with trace.step("weights"):
             write_weights(folder, program, plan)
         with trace.step("build"):
@@ -167,14 +171,6 @@ def _make_for_cuda(
         fallible=tuple(fallible),
     )
     write_bundle(folder, manifest, library, sources)
-
-
-def _prove_arena(plan: Plan, touched: Sequence[LaunchAccess]) -> str:
-    from polyc.analysis.proof import counted
-    from polyc.analysis.verify import verify_arena
-
-    placed = counted(verify_arena(plan.slots, plan.arena_bytes, touched), "array")
-    return f"arena: {placed} inside, none over another while both are live"
 
 
 def _describe(

@@ -16,15 +16,14 @@ where `place_barriers` found that a launch depends on one before it.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Iterator
-from itertools import groupby
+from collections.abc import Iterator, Mapping, Sequence
 
 from polyc.build.runtime_files import HEADER, POOL_HEADER, STOP_HEADER
+from polyc.codegen.driver_nest import Call, CopyOut, DriverNode, Repeat, Wait
 from polyc.codegen.host_text import (
     checked_name,
-    find_copies,
-    find_places,
     pointer_type,
+    print_address,
     print_arguments,
     print_extent,
     print_measure,
@@ -33,10 +32,10 @@ from polyc.codegen.host_text import (
     print_sizes,
 )
 from polyc.codegen.loopnest import Kernel
-from polyc.codegen.program import Launch, Program
+from polyc.codegen.program import Program
 from polyc.memory.plan import Plan
 from polyc.names import comment
-from polyc.sizes import ADDRESS_LIMIT, STEP, Step
+from polyc.sizes import ADDRESS_LIMIT
 
 DRIVER_FILE = "driver.c"
 
@@ -58,17 +57,16 @@ def is_worth_sharing(program: Program) -> bool:
 def print_driver(
     program: Program,
     plan: Plan,
-    barriers: Collection[int],
+    nest: Sequence[DriverNode],
     *,
     shared: bool = True,
     pinned: bool = False,
 ) -> str:
     """The driver's C text.
 
-    `barriers` are the positions of the launches that a barrier stands in front of, in each
-    step of a loop; unless `shared`,
-    a call runs on one thread, whatever it is told; `pinned` keeps each thread but the caller's on a
-    core of its own. polyc_run returns 0; k + 1 when launch k met
+    `nest` is what it does, node by node (`make_driver`). Unless `shared`, a call runs on one
+    thread, whatever it is told; `pinned` keeps each thread but the caller's on a core of its own.
+    polyc_run returns 0; k + 1 when launch k met
     an index out of range; -(k + 1), having done nothing, when output k overlaps an input or an
     earlier output; or PC_STOPPED when a watcher ended it (`runtime/polyc_stop.h`). polyc_profile is
     the same, but it waits for all threads before and after each launch, and writes to seconds[k]
@@ -79,7 +77,7 @@ def print_driver(
         *_print_head(program),
         # Between launches of what takes microseconds nobody has to be asked.
         f"#define PC_ENDS {'pc_is_stopped(pc_self)' if shared or program.sizes else '0'}",
-        *_print_launches(program, plan, barriers),
+        *_print_launches(program, plan, nest),
         *(["#define PC_PINNED 1"] if pinned else []),
         "#define PC_CALL struct call",
         "#define PC_BODY launches",
@@ -130,10 +128,8 @@ def _print_head(program: Program) -> Iterator[str]:
     )
 
 
-def _print_launches(program: Program, plan: Plan, barriers: Collection[int]) -> Iterator[str]:
+def _print_launches(program: Program, plan: Plan, nest: Sequence[DriverNode]) -> Iterator[str]:
     """The function that every thread of a call runs."""
-    places = find_places(program, plan)
-    kernels = {k.name: k for k in program.kernels}
     yield from _TIMING.splitlines()
     yield from (
         "APART void launches(pc_thread *pc_self, const struct call *call)",
@@ -148,27 +144,35 @@ def _print_launches(program: Program, plan: Plan, barriers: Collection[int]) -> 
         *(["    (void)arena_end;"] if plan.regions else ()),
         "",
     )
-    lines = [
-        [
-            *(["    pc_barrier(pc_self);"] if position in barriers else []),
-            *_call(position, launch, kernels[launch.kernel], places),
-        ]
-        for position, launch in enumerate(program.launches)
-    ]
-    numbered = list(zip(program.launches, lines, strict=True))
-    for step, group in groupby(numbered, key=lambda pair: pair[0].step):
-        called = [line for _, part in group for line in part]
-        yield from _print_loop(step, called) if step else called
-    yield from _copies(program, places)
+    kernels = {k.name: k for k in program.kernels}
+    for node in nest:
+        yield from _print_node(node, program, kernels, "    ")
     yield from ("}", "")
 
 
-def _print_loop(step: Step, lines: Iterable[str]) -> Iterator[str]:
-    """Lines that are executed for each step in turn."""
-    name, steps = step.name, print_extent(step.steps)
-    yield f"    for (i64 {name} = 0; {name} < {steps}; {name}++) {{"
-    yield from (f"    {line}" for line in lines)
-    yield "    }"
+def _print_node(
+    node: DriverNode, program: Program, kernels: Mapping[str, Kernel], indent: str
+) -> Iterator[str]:
+    match node:
+        case Wait():
+            yield f"{indent}pc_barrier(pc_self);"
+        case Repeat(step, body):
+            name, steps = step.name, print_extent(step.steps)
+            yield f"{indent}for (i64 {name} = 0; {name} < {steps}; {name}++) {{"
+            for inner in body:
+                yield from _print_node(inner, program, kernels, f"{indent}    ")
+            yield f"{indent}}}"
+        case Call(position, kernel, _, sizes):
+            origin = program.launches[position].origin
+            if origin:
+                yield f"{indent}/* {', '.join(map(comment, origin))} */"
+            arguments = [*print_arguments(node, kernels[kernel]), *sizes]
+            inside = ", ".join([*arguments, "pc_self", f"&call->failed[{position}]"])
+            yield f"{indent}LAUNCH({position}, {kernel}({inside}));"
+        case CopyOut(position, source, size):
+            copied = f"{print_address(source)}, {print_extent(size)}"
+            yield f"{indent}PC_SHARE(1)"
+            yield f"{indent}    memcpy(io[{position}], {copied});"
 
 
 def _print_arena(program: Program, plan: Plan) -> Iterator[str]:
@@ -262,21 +266,3 @@ def _prototype(kernel: Kernel) -> str:
     arguments = [pointer_type(p.dtype, p.writes) + "restrict" for p in kernel.params]
     arguments += ["i64"] * len(kernel.sizes)
     return f"void {checked_name(kernel.name)}({', '.join([*arguments, 'pc_thread *', 'int *'])});"
-
-
-def _call(position: int, launch: Launch, kernel: Kernel, places: dict[str, str]) -> Iterator[str]:
-    arguments = print_arguments(position, launch, kernel, places)
-    if launch.origin:
-        yield f"    /* {', '.join(map(comment, launch.origin))} */"
-    sizes = [launch.step.name if launch.step and s.startswith(STEP) else s for s in kernel.sizes]
-    inside = ", ".join([*arguments, *sizes, "pc_self", f"&call->failed[{position}]"])
-    yield f"    LAUNCH({position}, {kernel.name}({inside}));"
-
-
-def _copies(program: Program, places: dict[str, str]) -> Iterator[str]:
-    copies = find_copies(program, places)
-    if copies:
-        yield "    pc_barrier(pc_self);"
-    for position, source, size in copies:
-        yield "    PC_SHARE(1)"
-        yield f"        memcpy(io[{position}], {source}, {size});"

@@ -6,12 +6,12 @@ from collections.abc import Iterator
 
 import numpy as np
 
+from polyc.codegen.driver_nest import Address, Call
 from polyc.codegen.index import of_extent, show_index
 from polyc.codegen.loopnest import Kernel
-from polyc.codegen.program import Launch, Program
+from polyc.codegen.program import Program
 from polyc.element_types import scalar_type
-from polyc.errors import ShapeError
-from polyc.memory.plan import ALIGNMENT, Plan, Slot, byte_size
+from polyc.memory.plan import ALIGNMENT, Plan, byte_size
 from polyc.sizes import Extent, Size
 
 
@@ -27,20 +27,15 @@ def checked_name(name: str) -> str:
     return name
 
 
-def find_places(program: Program, plan: Plan) -> dict[str, str]:
-    """Array -> the C expression of its address, in terms of io, weights and arena."""
-    places = {s.array: f"arena + {print_offset(s)}" for s in plan.slots}
-    places |= {n: f"weights + {offset}" for n, offset in plan.constants.items()}
-    bound = [name for _, name in (*program.inputs, *program.outputs)]
-    for position, name in enumerate(bound):
-        # An output that is also an input, a constant or an earlier output keeps its first place.
-        places.setdefault(name, f"io[{position}]")
-    return places
-
-
-def print_offset(slot: Slot) -> str:
-    """Where a slot begins: a number, or the variable that `print_regions` declares."""
-    return f"region_{slot.region}" if slot.region else str(slot.offset)
+def print_address(address: Address) -> str:
+    """The C expression of an address, in terms of io, weights and arena."""
+    match address.base:
+        case "io":
+            return f"io[{address.number}]"
+        case "region":
+            return f"arena + region_{address.number}"  # which `print_regions` declares
+        case base:
+            return f"{base} + {address.number}"
 
 
 def print_regions(plan: Plan, indent: str) -> Iterator[str]:
@@ -71,36 +66,16 @@ def print_extent(extent: Extent) -> str:
     return show_index(of_extent(extent))
 
 
-def find_copies(program: Program, places: dict[str, str]) -> list[tuple[int, str, str]]:
-    """(position in io, source, bytes) of outputs whose array lives elsewhere.
-
-    So it is where the graph returns an input, a constant, or one array twice.
-    """
-    copies = []
-    for position, (spec, name) in enumerate(program.outputs, len(program.inputs)):
-        array = program.arrays[name]
-        if not array.storage.is_row_major or len(array.storage.shape) != len(spec.shape):
-            raise ShapeError(
-                f"output {spec.name!r} of shape {list(spec.shape)} is stored as "
-                f"{list(array.storage.shape)}; outputs must be stored row-major"
-            )
-        if places[name] != f"io[{position}]" and position not in program.in_place:
-            copies.append((position, places[name], print_extent(byte_size(array))))
-    return copies
-
-
-def print_arguments(
-    position: int, launch: Launch, kernel: Kernel, places: dict[str, str]
-) -> list[str]:
-    """The addresses that a launch gives to its kernel, as the types that it takes."""
-    if len(launch.arguments) != len(kernel.params):
+def print_arguments(call: Call, kernel: Kernel) -> list[str]:
+    """The addresses that a call gives to its kernel, as the types that it takes."""
+    if len(call.arguments) != len(kernel.params):
         raise ValueError(
-            f"launch {position} gives {len(launch.arguments)} arguments to {kernel.name}, "
+            f"launch {call.position} gives {len(call.arguments)} arguments to {kernel.name}, "
             f"which takes {len(kernel.params)}"
         )
     return [
-        f"({pointer_type(p.dtype, p.writes)})({places[a]})"
-        for p, a in zip(kernel.params, launch.arguments, strict=True)
+        f"({pointer_type(p.dtype, p.writes)})({print_address(a)})"
+        for p, a in zip(kernel.params, call.arguments, strict=True)
     ]
 
 

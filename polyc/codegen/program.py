@@ -17,13 +17,23 @@ from polyc.states import State
 
 @dataclass(frozen=True)
 class StoredArray:
-    """An array of the program in its stored form; `value` is a constant's stored content."""
+    """An array of the program in its stored form; `value` is a constant's stored content.
+
+    `holds` names the scop's array that it is, where that has another name: a constant that is read
+    in two layouts is two arrays.
+    """
 
     name: str
     dtype: np.dtype
     kind: Kind
     storage: Storage
     value: np.ndarray | None = field(default=None, compare=False, repr=False)
+    holds: str = ""
+
+    @property
+    def source(self) -> str:
+        """The scop's array that it is."""
+        return self.holds or self.name
 
     @property
     def bytes(self) -> Extent:

@@ -12,16 +12,18 @@ counts is the least time of each (`compare`).
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
 
+from polyc.analysis.call import verify_call
 from polyc.build.cache import Cache
 from polyc.build.load import open_library
 from polyc.build.pages import allocate_pages
 from polyc.build.toolchain import build_library
 from polyc.codegen.driver import DRIVER_FILE, print_driver
+from polyc.codegen.driver_nest import make_driver
 from polyc.codegen.program import Program
 from polyc.commands.feeds import random_array
 from polyc.element_types import FLOAT32, FLOAT64
@@ -32,8 +34,8 @@ from polyc.mapping.stored_kernel import StoredKernel
 from polyc.mapping.storing import store_cluster
 from polyc.memory.plan import Plan, aligned, plan_memory
 from polyc.options import Options
-from polyc.pipeline import bind_arrays
-from polyc.scop.scop import Scop
+from polyc.pipeline import bind_arrays, prove_launches
+from polyc.scop.scop import Array, Scop
 from polyc.spec import TensorSpec
 from polyc.target.machine import Target
 from polyc.trace import Trace
@@ -81,19 +83,25 @@ class Workbench:
     def build(self, one: OpenCluster, parameters: Parameters) -> Built:
         """The kernel of a cluster with these parameters; errors are those of compiling.
 
+        It is proven before it is run, as the program that it is, like a model.
         It may be run until a kernel of another cluster is built.
         """
         parts, arrays = store_cluster(one, parameters, self.target)
         kernels = [StoredKernel((part,)) for part in parts]
-        scop = Scop("tuned", (), arrays, (), ())
+        scop = _stated(one, arrays)
         compiled = compile_kernels(kernels, scop, self.target, self.options, Trace())
         stored, launches = bind_arrays(kernels, compiled.launches, scop)
         loops = tuple(k.kernel for k in compiled.kernels)
         program = Program("tuned", loops, launches, stored, (), ())
         shared = [name for name in one.touched if name not in one.private]
         plan = _keep_in_place(plan_memory(program), shared)
+        nest = make_driver(program, plan, range(1, len(launches)))
+        if self.options.verify:
+            stated = _stated(one, one.arrays)  # without copies
+            proven = prove_launches(program, stated, scop.arrays, kernels, compiled)
+            verify_call(program, plan, nest, proven.touched)
         sources = {k.file: k.source for k in compiled.kernels}
-        sources[DRIVER_FILE] = print_driver(program, plan, range(1, len(launches)))
+        sources[DRIVER_FILE] = print_driver(program, plan, nest)
         library = build_library(sources, self.target, self.options, self.cache)
         opened = open_library(library.read_bytes(), "tuned")
         ffi, functions = opened.ffi, opened.functions
@@ -148,6 +156,18 @@ class Workbench:
             return self._pool[start:]
 
         return take
+
+
+def _stated(one: OpenCluster, arrays: Mapping[str, Array]) -> Scop:
+    """What a cluster computes, as a scop of its own: all that it does not keep is there before."""
+    statements = (*one.cluster.prelude, *one.cluster.statements)
+    written = {s.array for s in statements}
+    outside = {
+        name: replace(arrays[name], kind="state" if name in written else "input")
+        for name in one.touched
+        if name not in one.private and arrays[name].kind != "constant"
+    }
+    return Scop("tuned", statements, {**arrays, **outside}, (), ())
 
 
 def _write(memory: np.ndarray, offset: int, value: np.ndarray) -> None:

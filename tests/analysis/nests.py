@@ -8,7 +8,6 @@ from dataclasses import dataclass, replace
 import islpy as isl
 import numpy as np
 
-from polyc.analysis.dependences import compute_dependences
 from polyc.analysis.proof import Proof
 from polyc.analysis.verify import verify_kernel
 from polyc.codegen.index import Affine, Condition, const, floordiv, var
@@ -44,8 +43,7 @@ class Case:
     parameters: Mapping[str, str]
 
     def verify(self) -> Proof:
-        dependences = compute_dependences(self.scop)
-        return verify_kernel(self.kernel, self.scop, self.storages, dependences, self.parameters)
+        return verify_kernel(self.kernel, self.scop, self.storages, self.parameters)
 
     def with_body(self, *nodes: Node) -> Case:
         return replace(self, kernel=replace(self.kernel, body=Block(nodes)))

@@ -120,7 +120,7 @@ def test_two_locals_do_not_share_an_array() -> None:
     check_refused(
         swap(right, jj, wrong),
         "acc is written to one local and read from another",
-        "Z[0, 0] -> S[0, 0, 0]",
+        "Z[0, 0] -> T[0, 0]",
     )
 
 

@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 from polyc.codegen.driver import SMALL_PROGRAM, is_worth_sharing, print_driver
+from polyc.codegen.driver_nest import make_driver
 from polyc.element_types import scalar_type
 from polyc.memory.plan import plan_memory
 from polyc.names import comment
@@ -15,7 +16,8 @@ from tests.programs import gather_program, scale_program
 
 
 def driver(program, **choices):
-    return print_driver(program, plan_memory(program), {1}, **choices)
+    plan = plan_memory(program)
+    return print_driver(program, plan, make_driver(program, plan, {1}), **choices)
 
 
 def test_each_launch_is_one_call_with_literal_addresses():

@@ -14,6 +14,7 @@ from polyc.codegen.cuda.driver import (
     print_unit,
     workspace_bytes,
 )
+from polyc.codegen.driver_nest import make_driver
 from polyc.memory.plan import plan_memory
 from tests.cuda.programs import SCALE
 from tests.programs import gather_program, scale_program
@@ -26,7 +27,8 @@ def plan(program):
 
 
 def driver(program):
-    return print_driver(program, plan(program))
+    planned = plan(program)
+    return print_driver(program, planned, make_driver(program, planned, ()))
 
 
 def test_each_launch_is_one_call_with_literal_addresses():

@@ -11,8 +11,10 @@ from onnx import helper, numpy_helper
 
 import polyc
 from polyc import Graph, ops
+from polyc.analysis.arena import verify_arena
+from polyc.analysis.barriers import verify_barriers
+from polyc.analysis.launches import verify_program
 from polyc.analysis.steps import in_any_step
-from polyc.analysis.verify import verify_arena, verify_barriers, verify_program
 from polyc.errors import IllegalSchedule
 from polyc.graph.onnx_export import export_onnx
 from polyc.graph.unroll_steps import unroll_steps

@@ -70,8 +70,7 @@ class Stages:
 
     def prove(self) -> Proof:
         parameters = {p.name: p.name for p in self.kernel.params}
-        dependences = compute_dependences(self.of)
-        return verify_kernel(self.kernel, self.of, self.stored.storages, dependences, parameters)
+        return verify_kernel(self.kernel, self.of, self.stored.storages, parameters)
 
     def run(self, block: Block, feeds: Table[str, np.ndarray]) -> dict[str, np.ndarray]:
         """Execute loops on logical arrays; the outputs, which are stored row-major."""

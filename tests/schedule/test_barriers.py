@@ -9,8 +9,10 @@ import islpy as isl
 import numpy as np
 import pytest
 
+from polyc.analysis.barriers import verify_barriers
 from polyc.analysis.dependences import compute_dependences
-from polyc.analysis.verify import LaunchAccess, verify_barriers, verify_kernel
+from polyc.analysis.launches import LaunchAccess
+from polyc.analysis.verify import verify_kernel
 from polyc.codegen.index import Affine
 from polyc.codegen.loopnest import Assign, Block
 from polyc.errors import IllegalSchedule
@@ -98,9 +100,7 @@ def test_no_placement_has_fewer(seed: int) -> None:
 def groups(case: Case) -> list[int]:
     """How many loops each node of the kernel holds, once the independent ones are joined."""
     joined = join_pieces(case.kernel, case.scop, compute_dependences(case.scop))
-    assert verify_kernel(
-        joined, case.scop, case.storages, compute_dependences(case.scop), case.parameters
-    )
+    assert verify_kernel(joined, case.scop, case.storages, case.parameters)
     return [len(n.body) if isinstance(n, Block) and n.concurrent else 1 for n in joined.body.body]
 
 

@@ -18,19 +18,21 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
 from polyc.codegen.cuda.grid import DeviceText, Grid
+from polyc.codegen.driver_nest import Call, CopyOut, DriverNode, Wait
 from polyc.codegen.host_text import (
     checked_name,
-    find_copies,
-    find_places,
     pointer_type,
+    print_address,
     print_arguments,
+    print_extent,
     print_overlap,
 )
 from polyc.codegen.loopnest import Kernel
-from polyc.codegen.program import Launch, Program
+from polyc.codegen.program import Program
 from polyc.codegen.runtime_table import cuda_preamble
 from polyc.codegen.scope import Uses
 from polyc.memory.plan import Plan
+from polyc.names import comment
 from polyc.names import array_name, comment
 
 DRIVER_FILE = "driver.cu"
@@ -89,14 +91,13 @@ def print_unit(kernels: Sequence[Kernel], texts: Mapping[str, DeviceText]) -> st
     return "\n".join(parts)
 
 
-def print_driver(program: Program, plan: Plan) -> str:
-    """The driver's text.
+def print_driver(program: Program, plan: Plan, nest: Sequence[DriverNode]) -> str:
+    """The driver's text; `nest` is what it does, node by node, in one stream.
 
     polyc_run returns 0; the number of a CUDA error, plus 65536 (k + 1) if launch k met it; or
     -(k + 1), having done nothing, when output k overlaps an input or an earlier output.
     polyc_profile waits until all is done, and writes to seconds[k] how long launch k took.
     """
-    places = find_places(program, plan)
     kernels = {k.name: k for k in program.kernels}
     count, slots = len(program.launches), len(program.inputs) + len(program.outputs)
     lines = [
@@ -116,11 +117,8 @@ def print_driver(program: Program, plan: Plan) -> str:
         "    (void)io, (void)weights, (void)arena, (void)failed;",
         "",
     ]
-    for position, launch in enumerate(program.launches):
-        lines += _call(position, launch, kernels[launch.kernel], places)
-    for position, source, size in find_copies(program, places):
-        copy = f"polyc_copy(io[{position}], {source}, {size}, call->stream)"
-        lines += [f"    if (const int error = {copy})", "        return error;"]
+    for node in nest:
+        lines += _print_node(node, program, kernels)
     lines += ["    return 0;", "}", ""]
     text = _ENTRIES.replace("SIGNATURE", _SIGNATURE)
     for name, value in (
@@ -174,12 +172,22 @@ def _launcher(kernel: Kernel, grids: Sequence[Grid]) -> str:
     return "\n".join([*lines, "    return error;", "}", ""])
 
 
-def _call(position: int, launch: Launch, kernel: Kernel, places: dict[str, str]) -> Iterator[str]:
-    arguments = print_arguments(position, launch, kernel, places)
-    if launch.origin:
-        yield f"    /* {', '.join(map(comment, launch.origin))} */"
-    inside = ", ".join([*arguments, f"failed + {position}", "call->stream"])
-    yield f"    PC_STEP({position}, launch_{kernel.name}({inside}));"
+def _print_node(node: DriverNode, program: Program, kernels: Mapping[str, Kernel]) -> Iterator[str]:
+    """Launches and copies; the stream keeps their order, so that none has to wait."""
+    match node:
+        case Call(position, kernel):
+            origin = program.launches[position].origin
+            if origin:
+                yield f"    /* {', '.join(map(comment, origin))} */"
+            arguments = print_arguments(node, kernels[kernel])
+            inside = ", ".join([*arguments, f"failed + {position}", "call->stream"])
+            yield f"    PC_STEP({position}, launch_{kernel}({inside}));"
+        case CopyOut(position, source, size):
+            copied = f"{print_address(source)}, {print_extent(size)}"
+            yield f"    if (const int error = polyc_copy(io[{position}], {copied}, call->stream))"
+            yield "        return error;"
+        case _:
+            assert node == Wait(), "loops over steps are written out for GPUs"
 
 
 _ENTRIES = """\

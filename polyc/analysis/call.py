@@ -1,0 +1,41 @@
+"""Proof of a call of a model: the memory that it works in, its driver, and its threads."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from polyc.analysis.arena import verify_memory
+from polyc.analysis.barriers import verify_barriers
+from polyc.analysis.driver import verify_driver
+from polyc.analysis.launches import LaunchAccess
+from polyc.analysis.proof import counted
+from polyc.codegen.driver_nest import DriverNode
+from polyc.codegen.program import Program
+from polyc.memory.plan import ALIGNMENT, Plan
+
+
+def verify_call(
+    program: Program,
+    plan: Plan,
+    nest: Sequence[DriverNode],
+    touched: Sequence[LaunchAccess],
+    *,
+    alignment: int = ALIGNMENT,
+    threads: bool = True,
+) -> list[str]:
+    """Prove a driver right, with the memory it is planned for; what was proven, line by line.
+
+    `touched` is what each launch touches (`verify_launches`). The `threads` of a call go through
+    all launches together and meet at barriers; without, each launch begins when the last has ended.
+    """
+    facts = [verify_memory(program, plan, touched, alignment)]
+    barriers = verify_driver(nest, program, plan, threads=threads)
+    launches = counted(len(program.launches), "launch", "launches")
+    facts.append(f"driver: {launches} with the places of their arrays")
+    if threads:
+        apart = verify_barriers(touched, plan.slots, barriers)
+        facts.append(
+            f"barriers: {len(barriers)}, and {counted(apart, 'pair')} of launches with none "
+            "between them independent"
+        )
+    return facts

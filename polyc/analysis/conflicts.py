@@ -1,0 +1,117 @@
+"""What the proof holds loops to: every pair of instances that touch one element, in textual order.
+
+A schedule is made from the dependences of `dependences.py`, which know the last writer of each
+element. The proof does not take these: it pairs all accesses anew, with no dataflow and no special
+cases. So there are more pairs; those in addition follow from the others, and cost little.
+
+    Z: A[i] = 0;  S: A[i] += x[i, k];  T: y[i] = A[i]     ->     Z -> S, S -> S, S -> T, and Z -> T
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+
+import islpy as isl
+
+from polyc.analysis.dependences import Dependences, read_map, union_of, write_map
+from polyc.scop.scop import Array, Scop, Statement
+
+
+@dataclass(frozen=True)
+class Touch:
+    """One access of a statement; a reduction reads what it updates."""
+
+    statement: Statement
+    position: int  # of the statement in the text
+    elements: isl.Map  # S -> A
+    writes: bool
+
+
+def touches_by_array(
+    statements: Sequence[Statement], arrays: Mapping[str, Array]
+) -> dict[str, list[Touch]]:
+    """The accesses of statements to some arrays, in textual order, by array."""
+    found: dict[str, list[Touch]] = {}
+    for position, s in enumerate(statements):
+        for load in s.loads:
+            if load.array in arrays:
+                elements = read_map(s, load, arrays[load.array])
+                found.setdefault(load.array, []).append(Touch(s, position, elements, False))
+        if s.array in arrays:
+            written = write_map(s)
+            if s.reduction:
+                found.setdefault(s.array, []).append(Touch(s, position, written, False))
+            found.setdefault(s.array, []).append(Touch(s, position, written, True))
+    return found
+
+
+def compute_conflicts(scop: Scop) -> Dependences:
+    """All pairs of instances of which one writes what the other touches, the earlier one first.
+
+    `uninitialised` are the reads of elements that nothing has written before.
+    """
+    flow: list[isl.Map] = []
+    anti: list[isl.Map] = []
+    output: list[isl.Map] = []
+    unwritten: list[isl.Map] = []
+    for array, touches in touches_by_array(scop.statements, scop.arrays).items():
+        if not any(touch.writes for touch in touches):
+            if scop.arrays[array].kind not in ("input", "constant"):
+                unwritten += [touch.elements for touch in touches]
+            continue
+        met: dict[tuple[int, int], isl.Map] = {}
+        for a, b in _later(touches):
+            kind = flow if not b.writes else output if a.writes else anti
+            key = id(a.elements), id(b.elements)
+            if key not in met:
+                met[key] = _meeting(a, b)
+            kind.append(met[key])
+        if scop.arrays[array].kind != "input":
+            unwritten += [first_reads(touch, touches) for touch in touches if not touch.writes]
+    reducing = frozenset(s.name for s in scop.statements if _only_reduces(s))
+    return Dependences(
+        flow=union_of(flow).coalesce(),
+        anti=union_of(anti).coalesce(),
+        output=union_of(output).coalesce(),
+        reducing=reducing,
+        uninitialised=union_of(unwritten),
+    )
+
+
+def first_reads(read: Touch, touches: Sequence[Touch]) -> isl.Map:
+    """# S -> A: the reads of elements that none of the accesses has written before."""
+    before = isl.Map.empty(read.elements.space)
+    for other in touches:
+        if not other.writes or other.position > read.position:
+            continue
+        if other.position < read.position:
+            before = before.union(read.elements.intersect_range(other.elements.range()))
+        else:
+            earlier = isl.Map.lex_gt(read.statement.domain.space)  # S -> S
+            before = before.union(earlier.apply_range(other.elements))
+    # isl answers whether it is all in little time; for some sizes a difference takes minutes.
+    if read.elements.is_subset(before):
+        return isl.Map.empty(read.elements.space)
+    return read.elements.subtract(before)
+
+
+def _later(touches: Sequence[Touch]) -> Iterator[tuple[Touch, Touch]]:
+    """Pairs of accesses of which one writes, the first in the text, or in an earlier instance."""
+    for a in touches:
+        for b in touches:
+            if a.position <= b.position and (a.writes or b.writes):
+                yield a, b
+
+
+def _meeting(a: Touch, b: Touch) -> isl.Map:
+    """# S -> T: pairs that touch one element, the first of them earlier."""
+    pairs = a.elements.apply_range(b.elements.reverse())
+    if a.position == b.position:
+        pairs = pairs.intersect(isl.Map.lex_lt(a.statement.domain.space))
+    return pairs
+
+
+def _only_reduces(s: Statement) -> bool:
+    """Whether a statement meets itself only in what its declared reduction updates."""
+    return s.reduction is not None and all(load.array != s.array for load in s.loads)

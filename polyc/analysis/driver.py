@@ -1,0 +1,128 @@
+"""Proof of a driver: it makes the launches of the program, on their arrays, where these lie.
+
+What is judged is the driver as data (`codegen/driver_nest.py`), of which its text is a print.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+
+from polyc.analysis.witness import illegal
+from polyc.codegen.driver_nest import Address, Call, CopyOut, DriverNode, Repeat, Wait
+from polyc.codegen.loopnest import Kernel
+from polyc.codegen.program import Launch, Program
+from polyc.errors import IllegalSchedule
+from polyc.memory.plan import Plan, byte_size
+from polyc.sizes import STEP, Step
+
+
+def verify_driver(
+    nest: Sequence[DriverNode], program: Program, plan: Plan, *, threads: bool = True
+) -> frozenset[int]:
+    """Prove what a driver does right, or raise IllegalSchedule.
+
+    Every launch is made once, in order, in its loop over steps, with the addresses of its arrays
+    and the sizes that its kernel takes; every output ends up where the caller wants it. With
+    `threads` what is copied there is behind a barrier; else all is done in order.
+
+    Gives the positions of the launches that threads wait in front of: in each step, in a loop.
+    """
+    kernels = {k.name: k for k in program.kernels}
+    walk = _Walk(program, kernels, _list_places(program, plan), threads)
+    walk.visit(nest, None)
+    if walk.made < len(program.launches):
+        raise _wrong(f"launch {walk.made} is not made")
+    for position, (_, array) in enumerate(program.outputs, len(program.inputs)):
+        home = program.in_place.get(position, position)
+        if walk.places[array] != Address("io", home) and position not in walk.copied:
+            raise _wrong(f"output {position} is not copied from where {array} is")
+    return frozenset(walk.barriers)
+
+
+def _wrong(rule: str) -> IllegalSchedule:
+    return illegal("driver", rule)
+
+
+def _list_places(program: Program, plan: Plan) -> dict[str, Address]:
+    """Where arrays are: the caller's in his, in the first place of those that have several."""
+    places = {name: Address("weights", offset) for name, offset in plan.constants.items()}
+    for slot in plan.slots:
+        where = Address("region", slot.region) if slot.region else Address("arena", slot.offset)
+        if places.setdefault(slot.array, where) != where:
+            raise _wrong(f"{slot.array} is in two places")
+    callers = [name for _, name in (*program.inputs, *program.outputs)]
+    for position, name in reversed(list(enumerate(callers))):
+        if name not in plan.constants:
+            places[name] = Address("io", position)
+    return places
+
+
+@dataclass
+class _Walk:
+    """How far a driver has come; waited: whether a barrier stands behind all that was so far."""
+
+    program: Program
+    kernels: Mapping[str, Kernel]
+    places: Mapping[str, Address]
+    threads: bool
+    made: int = 0
+    waited: bool = False
+    barriers: set[int] = field(default_factory=set)
+    copied: set[int] = field(default_factory=set)
+
+    def visit(self, nodes: Sequence[DriverNode], step: Step | None) -> None:
+        for node in nodes:
+            match node:
+                case Wait():
+                    self.waited = True
+                case Call():
+                    self._call(node, step)
+                    self.waited = False
+                case Repeat(inner, body):
+                    if step:
+                        raise _wrong(f"loop {inner.name} is inside of another")
+                    self.waited = False  # in front of the loop: not in each step
+                    self.visit(body, inner)
+                    self.waited = False
+                case CopyOut():
+                    self._copy(node, step)
+
+    def _call(self, call: Call, step: Step | None) -> None:
+        """The next launch, as the program has it."""
+        launches, where = self.program.launches, f"launch {call.position}"
+        if call.position != self.made or self.made == len(launches):
+            raise _wrong(f"{where} is made where launch {self.made} is due")
+        launch = launches[self.made]
+        if launch.step != step:
+            raise _wrong(f"{where} is not in the loop over steps that it belongs to")
+        kernel = self.kernels[launch.kernel]
+        if call.kernel != kernel.name or call.sizes != _sizes(kernel, launch):
+            raise _wrong(f"{where} calls {call.kernel} with {list(call.sizes)}")
+        wanted = tuple(self.places.get(array) for array in launch.arguments)
+        if call.arguments != wanted:
+            pairs = zip(launch.arguments, wanted, call.arguments, strict=False)
+            wrong = next((a for a, place, given in pairs if place != given), "an array")
+            raise _wrong(f"{where} is not given the place of {wrong}")
+        if self.waited and self.threads:
+            self.barriers.add(self.made)
+        self.made += 1
+
+    def _copy(self, copy: CopyOut, step: Step | None) -> None:
+        """An output that is there, brought to the caller in full."""
+        position, where = copy.position - len(self.program.inputs), f"output {copy.position}"
+        if step or self.made < len(self.program.launches) or (self.threads and not self.waited):
+            raise _wrong(f"{where} is copied before it is there")
+        if not 0 <= position < len(self.program.outputs):
+            raise _wrong(f"{where} is none of the caller's")
+        _, array = self.program.outputs[position]
+        size = byte_size(self.program.arrays[array])
+        if copy.source != self.places[array] or copy.bytes != size:
+            raise _wrong(f"{where} is not copied from {array}, or not all of it")
+        self.copied.add(copy.position)
+
+
+def _sizes(kernel: Kernel, launch: Launch) -> tuple[str, ...]:
+    """What a launch tells its kernel: the sizes, and the number of the step that it is in."""
+    step = launch.step
+    return tuple(step.name if step and name.startswith(STEP) else name for name in kernel.sizes)

@@ -1,0 +1,125 @@
+"""What launches hand to one another: whatever one reads has been written by earlier ones."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+
+import islpy as isl
+
+from polyc.analysis.steps import by_loop, in_any_step, in_earlier_steps
+from polyc.analysis.witness import illegal, show_first
+from polyc.sizes import Step
+
+Elements = dict[str, isl.Set]
+"""Array -> elements, under the array's name."""
+
+
+@dataclass(frozen=True)
+class LaunchAccess:
+    """What one launch reads of earlier launches' results, and what it writes; by program array.
+
+    `scratch` are arrays that no other launch touches, but that take memory which others may have.
+    In a loop over steps the sets are those of step `step.name`, one of their parameters.
+    """
+
+    name: str
+    reads: Mapping[str, isl.Set]  # A
+    writes: Mapping[str, isl.Set]  # A
+    scratch: frozenset[str] = frozenset()
+    step: Step | None = None
+
+    @property
+    def arrays(self) -> frozenset[str]:
+        """Everything that lies in memory."""
+        return self.scratch | self.reads.keys() | self.writes.keys()
+
+
+def verify_program(launches: Sequence[LaunchAccess], initialised: Collection[str]) -> int:
+    """Every read of a launch is covered by earlier launches' writes; gives the number of reads.
+
+    `initialised` are the arrays that exist beforehand: inputs, constants and states. Of a state,
+    what is written in a call is read after that, or by the launch itself, whose own proof says in
+    which order: `bind_states` leaves no other read of an element that is going to be overwritten.
+    The program's outputs are covered as well if a last launch, the caller's, reads them in full.
+
+    In a loop over steps, what an earlier step wrote counts only if no step writes it again: then it
+    is the last value. All else must have been written earlier in the same step, and is lost behind
+    the loop.
+    """
+    there = _Written(launches, initialised)
+    checked = 0
+    for step, group in by_loop(launches):
+        if step is None:
+            for launch in group:
+                checked += there.check(launch, there.written)
+                _add(there.written, _named(launch.writes))
+            continue
+        every = _unite(group)
+        earlier = {a: in_earlier_steps(e, step) for a, e in every.items()}
+        kept = {a for a in every if _is_kept(every[a], earlier[a], there.written.get(a))}
+        now: Elements = {}
+        for launch in group:
+            known = {a: e for a, e in there.written.items() if a not in every or a in kept}
+            _add(known, {a: e for a, e in earlier.items() if a in kept})
+            _add(known, now)
+            checked += there.check(launch, known)
+            _add(now, _named(launch.writes))
+        for array in every.keys() - kept:
+            there.written.pop(array, None)
+        _add(there.written, {a: in_any_step(every[a], step) for a in kept})
+    return checked
+
+
+class _Written:
+    """What has been written so far; and of the arrays that exist beforehand, what ever is."""
+
+    def __init__(self, launches: Sequence[LaunchAccess], initialised: Collection[str]) -> None:
+        self.written: Elements = {}
+        self._initialised = initialised
+        self._changing: Elements = {}
+        for step, group in by_loop(launches):
+            for array, elements in _unite(group).items():
+                if array in initialised:
+                    every = in_any_step(elements, step) if step else elements
+                    _add(self._changing, {array: every})
+
+    def check(self, launch: LaunchAccess, known: Elements) -> int:
+        """All reads of a launch are of elements that are known to be written; their number."""
+        checked = 0
+        writes = _named(launch.writes)
+        for array, wanted in _named(launch.reads).items():
+            if array in self._initialised and array not in self._changing:
+                continue
+            if array in self._changing:
+                wanted = wanted.intersect(self._changing[array])
+                if array in writes and launch.step is None:
+                    wanted = wanted.subtract(writes[array])
+            there = known.get(array, isl.Set.empty(wanted.space))
+            if not wanted.is_subset(there):  # which isl answers where a difference takes minutes
+                missing = show_first(wanted.subtract(there))
+                raise illegal(f"launch {launch.name}", f"it reads {array} unwritten", missing)
+            checked += 1
+        return checked
+
+
+def _is_kept(elements: isl.Set, earlier: isl.Set, before: isl.Set | None) -> bool:
+    """Whether what a step writes was never written before: so that it stays what it is."""
+    return bool(elements.is_disjoint(earlier) and (before is None or elements.is_disjoint(before)))
+
+
+def _unite(launches: Iterable[LaunchAccess]) -> Elements:
+    """All that they write."""
+    total: Elements = {}
+    for launch in launches:
+        _add(total, _named(launch.writes))
+    return total
+
+
+def _named(sets: Mapping[str, isl.Set]) -> Elements:
+    return {array: elements.set_tuple_name(array) for array, elements in sets.items()}
+
+
+def _add(total: Elements, new: Elements) -> None:
+    for array, elements in new.items():
+        total[array] = total[array].union(elements).coalesce() if array in total else elements

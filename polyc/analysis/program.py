@@ -1,0 +1,147 @@
+"""Proof of a program: its launches, one after another, compute what the scop says.
+
+Of each kernel it is proven what its loops execute (`verify.py`). Here every launch is held against
+that: its own statements must be those of the kernel, with its own arrays for the kernel's. Then all
+launches together must execute the scop, and find what they read.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+import islpy as isl
+
+from polyc.analysis.conflicts import first_reads, touches_by_array
+from polyc.analysis.dependences import box
+from polyc.analysis.launches import LaunchAccess, verify_program
+from polyc.analysis.partition import Part, verify_partition
+from polyc.analysis.proof import counted
+from polyc.analysis.same import find_renaming
+from polyc.analysis.storages import same_storage, verify_storages
+from polyc.analysis.witness import illegal
+from polyc.codegen.loopnest import Kernel
+from polyc.codegen.program import Launch, Program
+from polyc.memory.storage import Storage
+from polyc.scop.scop import Array, Scop
+
+
+@dataclass(frozen=True)
+class Judged:
+    """A kernel whose loops have been proven, and what they were proven to execute.
+
+    stated: what the launch says that the kernel was made for; kept: the same, with rows where the
+    kernel keeps them; storages: of its parameters, which have the names of the arrays of `kept`.
+    """
+
+    kernel: Kernel
+    stated: Scop
+    kept: Scop
+    storages: Mapping[str, Storage]
+
+
+@dataclass(frozen=True)
+class Launched:
+    """What was proven of launches: what each of them touches in memory, and facts for a report."""
+
+    touched: tuple[LaunchAccess, ...]
+    facts: tuple[str, ...]
+
+
+def verify_launches(
+    program: Program,
+    scop: Scop,
+    arrays: Mapping[str, Array],
+    parts: Sequence[Part],
+    judged: Mapping[str, Judged],
+) -> Launched:
+    """Prove the launches of a program right together, or raise IllegalSchedule.
+
+    `scop` is the model before it is cut into kernels; `arrays` are those of `parts`, the statements
+    of each launch. Proven, in this order:
+
+        statements   each is in one launch, in an order that keeps every dependence
+        arguments    each launch is its kernel, on the arrays of its own statements, stored alike
+        reads        what a launch reads has been written; outputs are written in full
+        storages     elements lie apart; constants and the caller's arrays lie where they should
+    """
+    verify_partition(scop, parts, arrays)
+    touched = []
+    arguments = 0
+    for launch, part in zip(program.launches, parts, strict=True):
+        bound = _check_binding(program, launch, part, judged[launch.kernel], arrays)
+        touched.append(_access(launch.kernel, part, frozenset(bound), arrays))
+        arguments += len(bound)
+    existing = {n for n, a in arrays.items() if a.kind in ("input", "state", "constant")}
+    reads = verify_program([*touched, _caller(scop)], existing)
+    stored = verify_storages(program, scop, arrays)
+    statements = counted(len(scop.statements), "statement")
+    facts = (
+        f"{counted(len(parts), 'launch', 'launches')}: {statements} of the model, each once and in order, "
+        f"{counted(reads, 'read')} of what has been written before, "
+        f"{counted(arguments, 'argument')} and {counted(stored, 'array')} stored as they are taken"
+    )
+    return Launched(tuple(touched), (facts,))
+
+
+def _check_binding(
+    program: Program, launch: Launch, part: Part, judged: Judged, arrays: Mapping[str, Array]
+) -> list[str]:
+    """The arrays of a launch, by parameter: those of its statements, where the kernel has its own.
+
+    kernel  b = exp(a)        launch of  d = exp(c)     ->     gives c for a, and d for b
+    """
+    where = f"launch {launch.kernel}"
+    renaming = find_renaming(judged.stated.statements, part.statements)
+    if isinstance(renaming, str):
+        raise illegal(where, f"its statements are not those of the kernel: {renaming}")
+    params = judged.kernel.params
+    if len(launch.arguments) != len(params):
+        raise illegal(where, f"{len(launch.arguments)} arguments for {len(params)} parameters")
+    if launch.step != part.step:
+        raise illegal(where, "it is in another loop than its statements")
+    bound = []
+    for argument, param in zip(launch.arguments, params, strict=True):
+        stored = program.arrays.get(argument)
+        wanted = renaming.arrays.get(param.name)
+        if stored is None or stored.source != wanted:
+            rule = f"parameter {param.name} is given {argument}, but stands for {wanted}"
+            raise illegal(where, rule)
+        mine, other = arrays[stored.source], judged.kept.arrays[param.name]
+        if (mine.dtype, mine.shape) != (other.dtype, other.shape):
+            rule = f"{mine.dtype}{list(mine.shape)}, not {other.dtype}{list(other.shape)}"
+            raise illegal(where, f"{argument} is {rule}, as the kernel takes it")
+        layout = judged.storages[param.name]
+        if stored.dtype != param.dtype or not same_storage(stored.storage, layout):
+            rule = (
+                f"{argument} is stored by {stored.storage.map} in {list(stored.storage.shape)}, "
+                f"but was proven as {layout.map} in {list(layout.shape)}"
+            )
+            raise illegal(where, rule)
+        if param.writes and mine.kind in ("input", "constant"):
+            raise illegal(where, f"it writes {argument}, which is a {mine.kind} of the model")
+        bound.append(stored.source)
+    return bound
+
+
+def _access(
+    name: str, part: Part, bound: frozenset[str], arrays: Mapping[str, Array]
+) -> LaunchAccess:
+    """What a launch touches of the arrays that it is given; all others live inside."""
+    reads: dict[str, isl.Set] = {}
+    writes: dict[str, isl.Set] = {}
+    for array, touches in touches_by_array(part.statements, {a: arrays[a] for a in bound}).items():
+        for touch in touches:
+            found = writes if touch.writes else reads
+            elements = touch.elements if touch.writes else first_reads(touch, touches)
+            if elements.is_empty():
+                continue
+            part_ = elements.range()
+            found[array] = found[array].union(part_).coalesce() if array in found else part_
+    return LaunchAccess(name, reads, writes, bound - reads.keys() - writes.keys(), part.step)
+
+
+def _caller(scop: Scop) -> LaunchAccess:
+    """The caller as a last launch, who reads every output in full."""
+    reads = {name: box(name, scop.arrays[name].shape) for name in scop.outputs}
+    return LaunchAccess("caller", reads, {})

@@ -1,0 +1,159 @@
+"""Whether two statements are the same but for the names of what they touch, decided on values.
+
+    S[i] : 0 <= i < n     a[i] = exp(b[i])       and       T[i] : 0 <= i < n     c[i] = exp(d[i])
+
+are, with a for c and b for d. Domains and accesses are compared as sets and maps, and expressions
+node by node; no text of them is.
+"""
+
+from __future__ import annotations
+
+import struct
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+
+import islpy as isl
+
+from polyc.poly.parameters import PARAM
+from polyc.scop.expr import Call, Cast, Const, Expr, Index, Load, Within
+from polyc.scop.scop import Statement
+
+IN, OUT = isl.dim_type.in_, isl.dim_type.out
+
+Leaf = Callable[[Expr, Expr], bool]
+"""Whether two leaves of expressions are the same: literals, positions, conditions, or loads."""
+
+
+def same_tree(one: Expr, other: Expr, leaf: Leaf) -> bool:
+    """Whether two expressions are the same calls and conversions, applied to the same leaves."""
+    if one.dtype != other.dtype:
+        return False
+    match one, other:
+        case Call(function, arguments), Call(again, others):
+            if function != again or len(arguments) != len(others):
+                return False
+            return all(same_tree(a, b, leaf) for a, b in zip(arguments, others, strict=True))
+        case Cast(argument, _, stored), Cast(also, _, again):
+            return stored == again and same_tree(argument, also, leaf)
+        case (Call() | Cast(), _) | (_, Call() | Cast()):
+            return False
+        case _:
+            return leaf(one, other)
+
+
+def same_dynamic(one: Load, other: Load, leaf: Leaf) -> bool:
+    """Whether two loads compute the same coordinates in the same dimensions."""
+    return len(one.dynamic) == len(other.dynamic) and all(
+        d == e and same_tree(a, b, leaf)
+        for (d, a), (e, b) in zip(one.dynamic, other.dynamic, strict=True)
+    )
+
+
+def same_literal(one: int | float | bool, other: int | float | bool) -> bool:
+    """Whether two literals are one number, its sign and NaN included."""
+    if isinstance(one, float) and isinstance(other, float):
+        return struct.pack("d", one) == struct.pack("d", other)
+    return type(one) is type(other) and one == other
+
+
+def same_leaf(one: Expr, other: Expr, domain: isl.Set) -> bool:
+    """Whether two literals, positions or conditions are equal on a domain, # S; loads are not."""
+    match one, other:
+        case Index(value), Index(again):
+            return bool(domain.is_subset(value.eq_set(again)))
+        case Within(inside), Within(also):
+            return bool(inside.intersect(domain).is_equal(also.intersect(domain)))
+        case Const(value), Const(again):
+            return same_literal(value, again)
+        case _:
+            return False
+
+
+@dataclass
+class Renaming:
+    """The names of one kernel's arrays and of its step -> those of another's; one to one."""
+
+    step: tuple[str, str] | None = None
+    arrays: dict[str, str] = field(default_factory=dict)
+
+    def joins(self, one: str, other: str) -> bool:
+        """Whether an array may stand for another, and it alone; if so, it does from now on."""
+        if one not in self.arrays and other not in self.arrays.values():
+            self.arrays[one] = other
+        return self.arrays.get(one) == other
+
+    def same_map(self, one: isl.Map, other: isl.Map, domain: isl.Set) -> bool:
+        """Whether two relations are equal on a domain of the first, names aside."""
+        one, other = self._plain(one), self._plain(other)
+        if one.plain_is_equal(other):
+            return True
+        inside = self._plain(isl.Map.from_domain(domain)).domain()
+        return bool(one.intersect_domain(inside).is_equal(other.intersect_domain(inside)))
+
+    def same_set(self, one: isl.Set, other: isl.Set) -> bool:
+        """Whether two domains are equal, names aside."""
+        mine, theirs = (self._plain(isl.Map.from_domain(s)) for s in (one, other))
+        return bool(mine.plain_is_equal(theirs) or mine.is_equal(theirs))
+
+    def _plain(self, relation: isl.Map) -> isl.Map:
+        """A relation without names of tuples, in terms of the other's step."""
+        for kind in (IN, OUT):
+            relation = relation.reset_tuple_id(kind)
+        position = relation.find_dim_by_name(PARAM, self.step[0]) if self.step else -1
+        if self.step and position >= 0:
+            relation = relation.set_dim_name(PARAM, position, self.step[1])
+        return relation
+
+
+def find_renaming(ones: Sequence[Statement], others: Sequence[Statement]) -> Renaming | str:
+    """The arrays that make two lists of statements the same, in order; or what differs."""
+    if len(ones) != len(others):
+        return f"{len(others)} statements, not {len(ones)}"
+    if all(one is other for one, other in zip(ones, others, strict=True)):
+        touched = {name for s in ones for name in (s.array, *(x.array for x in s.loads))}
+        return Renaming(arrays={name: name for name in touched})
+    steps = ones[0].step, others[0].step
+    names = (steps[0].name, steps[1].name) if steps[0] and steps[1] else None
+    renaming = Renaming(names)
+    for one, other in zip(ones, others, strict=True):
+        difference = _compare(one, other, renaming)
+        if difference:
+            return f"{other.name} differs from {one.name} in {difference}"
+    return renaming
+
+
+def _compare(one: Statement, other: Statement, renaming: Renaming) -> str:
+    """What two statements differ in; empty if they are the same."""
+    if (one.step is None) != (other.step is None) or len(one.iterators) != len(other.iterators):
+        return "its loops"
+    if one.step and other.step and one.step.steps != other.step.steps:
+        return "its steps"
+    if not renaming.same_set(one.domain, other.domain):
+        return "its domain"
+    if one.reduction != other.reduction:
+        return "its reduction"
+    if not renaming.joins(one.array, other.array):
+        return "the array that it writes"
+    if not renaming.same_map(one.write.as_map(), other.write.as_map(), one.domain):
+        return "the elements that it writes"
+
+    def leaf(a: Expr, b: Expr) -> bool:
+        match a, b:
+            case Load(), Load():
+                return (
+                    renaming.joins(a.array, b.array)
+                    and renaming.same_map(a.index.as_map(), b.index.as_map(), one.domain)
+                    and same_dynamic(a, b, leaf)
+                )
+            case Index(value), Index(again):
+                return renaming.same_map(value.as_map(), again.as_map(), one.domain)
+            case Within(domain), Within(again):
+                return renaming.same_set(
+                    domain.intersect(one.domain), again.intersect(other.domain)
+                )
+            case Const(value), Const(again):
+                return same_literal(value, again)
+            case _:
+                return False
+
+    return "" if same_tree(one.value, other.value, leaf) else "what it computes"

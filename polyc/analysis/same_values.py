@@ -1,0 +1,109 @@
+"""A kernel may keep values elsewhere than its statements say: each read must get the same value.
+
+    P[j] = e(j);  s += P[j];  Y[j] = P[j] * s     ->     Y[j] = e(j);  s += Y[j];  Y[j] = Y[j] * s
+
+The statements are the same but for where they read and write. They compute the same if every single
+read gets its value from the same instance as before, or from outside, from the same element; and if
+the last write of every element that is there afterwards is that of the same instance.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from functools import reduce
+
+import islpy as isl
+
+from polyc.analysis.dependences import read_map, textual_order, union_of, write_map
+from polyc.analysis.same import same_dynamic, same_leaf, same_tree
+from polyc.analysis.witness import illegal
+from polyc.scop.expr import Expr, Load, loads
+from polyc.scop.scop import Scop, Statement
+
+OUT = isl.dim_type.out
+
+Source = tuple[isl.UnionMap, isl.UnionMap]
+"""For one read:  T -> S,  the instance that wrote the value, and  S -> A  where none did."""
+
+
+def check_same_values(kernel: str, stated: Scop, kept: Scop) -> None:
+    """Raises IllegalSchedule unless the scop that a kernel executes computes what was stated.
+
+    `kept` has the statements of `stated`, by name and in order; arrays that nobody else sees may
+    have become others.
+    """
+    where = f"kernel {kernel}"
+    if [s.name for s in stated.statements] != [s.name for s in kept.statements]:
+        raise illegal(where, "it does not execute the statements that it is there for")
+    pairs = list(zip(stated.statements, kept.statements, strict=True))
+    if all(before is now for before, now in pairs):
+        return
+    for before, now in pairs:
+        if not _same_but_for_places(before, now):
+            raise illegal(where, f"{now.name} does not compute what it is there for")
+        sources = zip(_find_sources(stated, before), _find_sources(kept, now), strict=True)
+        for one, other in sources:
+            if not (one[0].is_equal(other[0]) and one[1].is_equal(other[1])):
+                raise illegal(where, f"{now.name} reads another value than it is there for")
+    _check_results(where, stated, kept)
+
+
+def _same_but_for_places(before: Statement, now: Statement) -> bool:
+    """Whether two statements compute the same of what they read."""
+    domain = before.domain
+
+    def leaf(a: Expr, b: Expr) -> bool:
+        if isinstance(a, Load) and isinstance(b, Load):
+            return same_dynamic(a, b, leaf)
+        return same_leaf(a, b, domain)
+
+    return (
+        bool(domain.is_equal(now.domain))
+        and (before.reduction, before.step) == (now.reduction, now.step)
+        and same_tree(before.value, now.value, leaf)
+    )
+
+
+def _find_sources(scop: Scop, s: Statement) -> Iterator[Source]:
+    """Where each read of a statement gets its value from, one after another."""
+    reads = [read_map(s, load, scop.arrays[load.array]) for load in loads(s.value)]
+    for read in [*reads, *([write_map(s)] if s.reduction else [])]:
+        yield _last_writes(scop.statements, isl.UnionMap.from_map(read), textual_order(scop))
+
+
+def _last_writes(
+    statements: Sequence[Statement], read: isl.UnionMap, order: isl.UnionMap
+) -> Source:
+    """Feautrier's dataflow for one read."""
+    flow = (
+        isl.UnionAccessInfo.from_sink(read)
+        .set_must_source(union_of(write_map(s) for s in statements))
+        .set_schedule_map(order)
+        .compute_flow()
+    )
+    return flow.get_may_dependence(), flow.get_may_no_source()
+
+
+def _check_results(where: str, stated: Scop, kept: Scop) -> None:
+    """What is there afterwards was written by the same instances, or by none of them."""
+    if set(stated.outputs) != set(kept.outputs):
+        raise illegal(where, "it leaves other arrays than it is there for")
+    writes = [write_map(s) for s in (*stated.statements, *kept.statements)]
+    for name in stated.outputs:
+        touched = [w.range() for w in writes if w.get_tuple_name(OUT) == name]
+        elements = reduce(isl.Set.union, touched).coalesce()
+        one, other = (_final_writes(of, elements) for of in (stated, kept))
+        if not (one[0].is_equal(other[0]) and one[1].is_equal(other[1])):
+            raise illegal(where, f"it leaves other values in {name} than it is there for")
+
+
+def _final_writes(scop: Scop, elements: isl.Set) -> Source:
+    """The last write of each element: what somebody would read who comes after all statements."""
+    order = textual_order(scop)
+    depth = max(len(s.iterators) for s in scop.statements)
+    indices = ", ".join(f"i{k}" for k in range(elements.dim(isl.dim_type.set)))
+    time = ", ".join([str(len(scop.statements)), *["0"] * depth])
+    after = isl.UnionMap(f"{{ [{indices}] -> [{time}] }}")
+    read = isl.Map(f"{{ [{indices}] -> {elements.get_tuple_name()}[{indices}] }}")
+    read = read.intersect_range(elements)
+    return _last_writes(scop.statements, isl.UnionMap.from_map(read), order.union(after))

@@ -1,0 +1,146 @@
+"""How arrays lie in memory: every element in a place of its own, and constants in theirs.
+
+w[o, i]  ->  [floor(o/16), i, o mod 16]      one to one, and inside of [n/16, m, 16]
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from functools import reduce
+
+import islpy as isl
+import numpy as np
+
+from polyc.analysis.dependences import box
+from polyc.analysis.witness import illegal, show_first, show_first_pair
+from polyc.codegen.program import Program, StoredArray
+from polyc.memory.storage import Storage
+from polyc.scop.scop import Array, Scop
+from polyc.sizes import Size
+from polyc.spec import TensorSpec
+
+IN, OUT, SET, DIV = isl.dim_type.in_, isl.dim_type.out, isl.dim_type.set, isl.dim_type.div
+
+CHUNK = 1 << 18
+"""Elements of a constant that are compared at once."""
+
+
+def verify_storages(program: Program, scop: Scop, arrays: Mapping[str, Array]) -> int:
+    """Prove for every array of a program how it lies in memory, or raise IllegalSchedule.
+
+    Each element has a place of its own, in the box that is stored; constants are arranged so; and
+    the caller's arrays, in their order, are row-major without gaps. Gives the number of arrays.
+    """
+    seen: dict[object, list[Storage]] = {}
+    for stored in program.arrays.values():
+        array = arrays.get(stored.source)
+        if array is None or array.dtype != stored.dtype:
+            raise illegal(f"array {stored.name}", "it is no array of the model, or of another type")
+        alike = seen.setdefault((array.shape, stored.storage.shape), [])
+        if not any(same_storage(other, stored.storage) for other in alike):
+            _check_map(array, stored.storage)
+            alike.append(stored.storage)
+        if array.value is not None:
+            _check_value(stored, array.value)
+    for names, specs in ((scop.inputs, program.inputs), (scop.outputs, program.outputs)):
+        if tuple(names) != tuple(name for _, name in specs):
+            raise illegal("program", "its inputs and outputs are not in the order of the model")
+        for spec, name in specs:
+            _check_interface(spec, program.arrays[name], arrays[name])
+    return len(program.arrays)
+
+
+def same_storage(one: Storage, other: Storage) -> bool:
+    """Whether two storages are equal but for the names of what they map."""
+    maps = [s.map.reset_tuple_id(IN).reset_tuple_id(OUT) for s in (one, other)]
+    return one.shape == other.shape and bool(maps[0].plain_is_equal(maps[1]))
+
+
+def _check_map(array: Array, storage: Storage) -> None:
+    """No two elements lie in one place, and all lie in the box."""
+    where = f"array {array.name}"
+    places = storage.map.as_map().set_tuple_name(IN, array.name)  # A -> M
+    places = places.intersect_domain(box(array.name, array.shape))
+    if not places.is_injective():
+        both = places.apply_range(places.reverse())
+        twice = both.subtract(isl.Map.identity(both.space))
+        raise illegal(where, "two elements are stored in one place", show_first_pair(twice))
+    taken = places.range()
+    inside = box(taken.get_tuple_name() or "", storage.shape)
+    if not taken.is_subset(inside):
+        rule = f"an element is stored outside of {list(storage.shape)}"
+        raise illegal(where, rule, show_first(taken.subtract(inside)))
+
+
+def _check_value(stored: StoredArray, value: np.ndarray) -> None:
+    """Every element of a constant is where its storage says.
+
+    The place of an element is a sum of terms in one index each, as every coordinate of a storage
+    map is a function of one index.
+    """
+    where, shape = f"array {stored.name}", tuple(map(int, stored.storage.shape))
+    placed = stored.value
+    if placed is None or placed.size != math.prod(shape) or placed.dtype != value.dtype:
+        raise illegal(where, f"its contents do not fill {list(shape)}")
+    if not value.size:
+        return
+    content, bits = np.ascontiguousarray(placed).reshape(-1), np.dtype(f"u{value.itemsize}")
+    values = value.reshape(value.shape or (1,))
+    first, *others = _find_offsets(stored.storage, values.shape, shape)
+    inner = reduce(np.add, others, np.zeros((1,) * values.ndim, np.int64))
+    rows = max(1, CHUNK // max(1, inner.size))
+    for start in range(0, len(values), rows):
+        part = np.ascontiguousarray(values[start : start + rows])
+        found = content[inner + first[start : start + rows]]
+        if not np.array_equal(found.view(bits), part.view(bits)):  # NaNs are equal, too
+            raise illegal(where, f"elements from index {start} on are not where they are stored")
+
+
+def _find_offsets(
+    storage: Storage, extents: tuple[int, ...], shape: tuple[int, ...]
+) -> list[np.ndarray]:
+    """For each index of an array what it adds to the place of an element; shaped to broadcast."""
+    offsets = [np.zeros(n, np.int64) for n in extents]
+    for k in range(storage.map.dim(OUT)):
+        aff, step = storage.map.get_aff(k), math.prod(shape[k + 1 :])
+        moving = [d for d in range(aff.dim(IN)) if aff.involves_dims(IN, d, 1)] or [0]
+        if len(moving) > 1:
+            raise illegal(f"array {storage.array}", "a coordinate depends on several indices")
+        offsets[moving[0]] += step * _tabulate(aff, moving[0], extents[moving[0]])
+    rank = len(extents)
+    return [o.reshape([-1 if k == d else 1 for k in range(rank)]) for d, o in enumerate(offsets)]
+
+
+def _tabulate(aff: isl.Aff, dimension: int, extent: int) -> np.ndarray:
+    """floor(aff) for each value 0 .. extent - 1 of the one index that it depends on, if of any."""
+    scale = aff.get_denominator_val()
+    total = np.full(extent, aff.get_constant_val().mul(scale).to_python(), np.int64)
+    if dimension < aff.dim(IN):
+        slope = aff.get_coefficient_val(IN, dimension).mul(scale).to_python()
+        total += slope * np.arange(extent)
+    for k in range(aff.dim(DIV)):
+        slope = aff.get_coefficient_val(DIV, k).mul(scale).to_python()
+        if slope:
+            total += slope * _tabulate(aff.get_div(k), dimension, extent)
+    return total // scale.to_python()
+
+
+def _check_interface(spec: TensorSpec, stored: StoredArray, array: Array) -> None:
+    """An array of the caller is stored as callers store arrays: row-major, without gaps."""
+    where = f"array {stored.name}"
+    coordinates = [stored.storage.map.get_aff(k) for k in range(stored.storage.map.dim(OUT))]
+    plain = [
+        isl.Aff.var_on_domain(aff.get_domain_local_space(), SET, k).plain_is_equal(aff)
+        for k, aff in enumerate(coordinates[: len(array.shape)])
+    ]
+    if len(coordinates) != len(array.shape) or not all(plain):
+        raise illegal(where, f"it is the caller's, but is stored by {stored.storage.map}")
+    if stored.storage.shape != array.shape:
+        shapes = f"{list(stored.storage.shape)}, not {list(array.shape)}"
+        raise illegal(where, f"it is the caller's, but is stored in {shapes}")
+    known = zip(spec.shape, array.shape, strict=False)
+    fits = all(isinstance(n, str) or isinstance(m, Size) or n == m for n, m in known)
+    if spec.dtype != array.dtype or len(spec.shape) != len(array.shape) or not fits:
+        rule = f"the caller takes it for {spec.dtype}{list(spec.shape)}"
+        raise illegal(where, f"{rule}, but it is {array.dtype}{list(array.shape)}")

@@ -1,0 +1,73 @@
+"""Faults planted in the compiler, a function each; and compiling, up to where all is proven."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from importlib import import_module
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from polyc import Graph
+from polyc.build import make_model as making
+from polyc.build.cache import Cache
+from polyc.target.cuda import CudaTarget
+from polyc.target.machine import Target
+from tests.programs import options
+
+Wrong = Callable[..., Any]
+"""Given the right function, what stands in its place."""
+
+
+class Proven(Exception):
+    """The C compiler would be asked for the library now: every proof has succeeded."""
+
+
+class NoCompiler:
+    """Stands for a `LibraryBuild`, and compiles nothing."""
+
+    def __init__(self, *told: Any) -> None:
+        pass
+
+    def __enter__(self) -> NoCompiler:
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        pass
+
+    def add(self, name: str, text: str) -> None:
+        pass
+
+    def link(self) -> Path:
+        raise Proven
+
+
+@dataclass(frozen=True)
+class Fault:
+    """A function, "module:name", that goes wrong; the model that shows it; what the proof says."""
+
+    place: str
+    wrong: Wrong
+    model: Callable[[], Graph]
+    said: str
+
+    def plant(self, patch: pytest.MonkeyPatch) -> None:
+        module, _, path = self.place.partition(":")
+        holder: Any = import_module(module)
+        *outer, name = path.split(".")
+        for part in outer:
+            holder = getattr(holder, part)
+        patch.setattr(holder, name, self.wrong(getattr(holder, name)))
+
+    def __str__(self) -> str:
+        return self.wrong.__name__.replace("_", " ")
+
+
+def prove(graph: Graph, folder: Path, target: str = "avx512") -> None:
+    """Compile a model up to its last proof: raises Proven, or what the proof refuses."""
+    found = CudaTarget.named(target) if target.startswith("sm_") else Target.named(target)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(making, "LibraryBuild", NoCompiler)
+        making.make_model(graph, found, options(folder), Cache(folder / "c"), folder, {})
