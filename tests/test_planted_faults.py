@@ -18,7 +18,7 @@ from polyc import Graph, ops
 from polyc.analysis.dependences import Dependences
 from polyc.backends import cpu
 from polyc.codegen.driver_nest import Address, Call, Repeat, Wait
-from polyc.codegen.loopnest import Assign, Block, Node, Read, rewrite_nodes
+from polyc.codegen.loopnest import Assign, Barrier, Block, Node, Read, rewrite_nodes
 from polyc.errors import IllegalSchedule
 from polyc.memory.storage import permuted
 from polyc.scop.expr import Load, call, rebuild
@@ -171,6 +171,24 @@ def all_pieces_of_a_kernel_at_once(right):
         return replace(kernel, body=replace(kernel.body, concurrent=True))
 
     return joined
+
+
+@fault("polyc.backends.cpu:share_out", share, "joins what runs at the same time")
+def a_barrier_in_a_kernel_that_is_missing(right):
+    def without(node: Node) -> Node:
+        if not isinstance(node, Block):
+            return node
+        return replace(node, body=tuple(n for n in node.body if n != Barrier()))
+
+    return after(right, lambda kernel: replace(kernel, body=rewrite_nodes(kernel.body, without)))
+
+
+@fault("polyc.backends.cpu:share_out", share, r"S_\w+ is executed by every thread of a team")
+def what_one_thread_should_do_done_by_all(right):
+    def opened(node: Node) -> Node:
+        return replace(node, team=True, locals=()) if isinstance(node, Block) else node
+
+    return after(right, lambda kernel: replace(kernel, body=rewrite_nodes(kernel.body, opened)))
 
 
 # The statements of all kernels together.

@@ -77,8 +77,8 @@ def verify_launches(
     stored = verify_storages(program, scop, arrays)
     statements = counted(len(scop.statements), "statement")
     facts = (
-        f"{counted(len(parts), 'launch', 'launches')}: {statements} of the model, each once and in order, "
-        f"{counted(reads, 'read')} of what has been written before, "
+        f"{counted(len(parts), 'launch', 'launches')}: {statements} of the model, each once and in "
+        f"order, {counted(reads, 'read')} of what has been written before, "
         f"{counted(arguments, 'argument')} and {counted(stored, 'array')} stored as they are taken"
     )
     return Launched(tuple(touched), (facts,))

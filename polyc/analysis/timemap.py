@@ -45,6 +45,7 @@ from polyc.codegen.index import (
 )
 from polyc.codegen.loopnest import (
     Assign,
+    Barrier,
     Block,
     For,
     If,
@@ -84,15 +85,23 @@ class Private:
     local: Local
 
 
+Beside = tuple[int, int]
+"""A node of a block: the number of barriers in front of it, and its own."""
+
+
 @dataclass(frozen=True)
 class Place:
-    """What is in scope at a node of the text, and the points at which control arrives there."""
+    """What is in scope at a node of the text, and the points at which control arrives there.
+
+    team: whether all threads of a team come here, or one of them; None where there is no team.
+    """
 
     kernel: str
     points: isl.Set  # L
     loops: tuple[Loop, ...] = ()
     privates: Mapping[str, Private] = field(default_factory=dict)
-    beside: Mapping[int, int] = field(default_factory=dict)  # concurrent block -> which node of it
+    beside: Mapping[int, Beside] = field(default_factory=dict)  # concurrent block -> node of it
+    team: bool | None = None
     values: Mapping[str, Affine] = field(default_factory=dict)  # loop variable -> counters
 
     def counters(self, index: Affine) -> Affine:
@@ -138,9 +147,12 @@ def shared_loops(a: Execution, b: Execution) -> tuple[Loop, ...]:
 
 
 def are_concurrent(a: Execution, b: Execution) -> bool:
-    """Whether they stand in different nodes of a concurrent block."""
+    """Whether they stand in different nodes of a block, with no barrier between these."""
     mine, other = a.place.beside, b.place.beside
-    return any(mine[block] != other[block] for block in mine.keys() & other.keys())
+    return any(
+        mine[block][0] == other[block][0] and mine[block][1] != other[block][1]
+        for block in mine.keys() & other.keys()
+    )
 
 
 def compute_executions(kernel: Kernel, scop: Scop) -> tuple[Execution, ...]:
@@ -150,13 +162,16 @@ def compute_executions(kernel: Kernel, scop: Scop) -> tuple[Execution, ...]:
 
     def visit(node: Node, place: Place) -> Iterator[Execution]:
         number = next(numbers)
+        place = _check_team(node, place)
         match node:
-            case Block(body, locals_, concurrent):
+            case Block(body, locals_, concurrent, team):
                 inside = {x.name: Private(number, len(place.loops), x) for x in locals_}
                 below = replace(place, privates={**place.privates, **inside})
+                barriers = 0
                 for k, child in enumerate(body):
-                    if concurrent:
-                        below = replace(below, beside={**place.beside, number: k})
+                    barriers += team and isinstance(child, Barrier)
+                    if concurrent or team:
+                        below = replace(below, beside={**place.beside, number: (barriers, k)})
                     yield from visit(child, below)
             case For(body=body):
                 yield from visit(body, _enter(node, place, number))
@@ -171,7 +186,33 @@ def compute_executions(kernel: Kernel, scop: Scop) -> tuple[Execution, ...]:
 
     start = isl.Set("{ [] }").intersect_params(assumptions())
     values = {name: var(name) for name in kernel.sizes}
-    return tuple(visit(kernel.body, Place(kernel.name, start, values=values)))
+    team = True if kernel.body.team else None
+    return tuple(visit(kernel.body, Place(kernel.name, start, values=values, team=team)))
+
+
+def _check_team(node: Node, place: Place) -> Place:
+    """The place inside a node, once it is clear who of a team executes that.
+
+    All threads go through team blocks, and are not left alone there with an assignment; a barrier
+    is for all of them, and ends each iteration of a loop that all go through.
+    """
+    if place.team is None:
+        return place
+    where = f"kernel {place.kernel}"
+    match node:
+        case Barrier() | Block(team=True) if not place.team:
+            raise illegal(where, "a barrier stands where only one thread comes")
+        case Block(locals=(x, *_), team=True):
+            raise illegal(where, f"all threads of a team share {x.name}")
+        case Assign() if place.team:
+            raise illegal(where, f"{node.statement} is executed by every thread of a team")
+        case For(kind="parallel") | Block(team=False):
+            return replace(place, team=False)
+        case For(body=body) if place.team:
+            if not (body.team and body.body and isinstance(body.body[-1], Barrier)):
+                rule = f"threads of a team may be in different iterations of loop {node.var}"
+                raise illegal(where, rule)
+    return place
 
 
 def _enter(loop: For, place: Place, number: int) -> Place:

@@ -27,6 +27,7 @@ from polyc.codegen.loopnest import Kernel
 from polyc.codegen.peel import peel
 from polyc.codegen.print_c import print_kernel
 from polyc.codegen.registers import find_registers
+from polyc.codegen.team import share_out
 from polyc.codegen.vectorise import vectorise
 from polyc.mapping.choose import choose_mapping
 from polyc.mapping.cpu import join_trees, map_to_cpu
@@ -77,9 +78,9 @@ def compile_for_cpu(
     with trace.step("generate"):
         kernel = _generate(name, stored, part, tree, promoted, described, target.simd_bytes)
 
-    # 5. which of the loops threads may run at the same time
+    # 5. which of the loops threads may run at the same time, and where they wait
     with trace.step("schedule"):
-        kernel = join_pieces(kernel, part, dependences)
+        kernel = share_out(join_pieces(kernel, part, dependences))
         trace.dump("loopnest", kernel, name)
 
     # 6. the proof, on these loops: after it they are only unrolled and cut into vectors

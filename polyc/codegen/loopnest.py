@@ -142,12 +142,16 @@ class Local:
 class Block:
     """Nodes in order, with the local arrays that live as long as the block.
 
-    The nodes of a `concurrent` block may run at the same time, on different threads.
+    The nodes of a `concurrent` block may run at the same time, on different threads. All threads of
+    a `team` go through its nodes: parallel loops, which they share out; other blocks, which one of
+    them executes; loops, conditions and blocks around such. These may run at the same time, unless
+    a barrier stands between (`codegen/team.py`).
     """
 
     body: tuple[Node, ...]
     locals: tuple[Local, ...] = ()
     concurrent: bool = False
+    team: bool = False
 
 
 @dataclass(frozen=True)
@@ -219,7 +223,7 @@ class Commit:
 
 @dataclass(frozen=True)
 class Barrier:
-    """All threads of a block wait for one another.
+    """All threads of a block, or of a team, wait for one another.
 
     pending: before that each waits for its own copies in the background, until no more than this
     number of groups are left; None waits for none. group: and until this one, of boxes, has

@@ -6,7 +6,6 @@ conversions) is gathered in a `Uses` on the way, and becomes the preamble of the
 
 from __future__ import annotations
 
-import itertools
 import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -16,6 +15,7 @@ from polyc.codegen.c_names import name_for_c
 from polyc.codegen.index import Affine, show_condition, show_index, variables
 from polyc.codegen.loopnest import (
     Assign,
+    Barrier,
     Block,
     Element,
     For,
@@ -25,7 +25,6 @@ from polyc.codegen.loopnest import (
     Node,
     Transpose,
     extent_of,
-    walk_nodes,
 )
 from polyc.codegen.print_expr import Printer
 from polyc.codegen.registers import Register, elements, register_of
@@ -53,13 +52,16 @@ class _Place:
 
 
 def print_kernel(kernel: Kernel) -> str:
-    """The translation unit of a kernel: comment, preamble, and one external function."""
+    """The translation unit of a kernel: comment, preamble, and one external function.
+
+    Its body says what threads of a team do (`share_out`).
+    """
     kernel = name_for_c(kernel)
     uses = Uses()
     printer = Printer(uses)
     shapes = {p.name: p.shape for p in kernel.params}
     scope = Scope(shapes, {}, None)
-    body = list(_print_pieces(kernel.body, _Place(1, scope), printer))
+    body = list(_print_team(kernel.body, _Place(1, scope), printer))
     arguments = [
         f"{'' if p.writes else 'const '}{scalar_type(p.dtype)} *restrict {p.name}"
         for p in kernel.params
@@ -71,63 +73,38 @@ def print_kernel(kernel: Kernel) -> str:
     return "\n".join(["/*", *remarks, " */", preamble(uses), head, "{", unused, *body, "}", ""])
 
 
-def _print_pieces(block: Block, place: _Place, printer: Printer) -> Iterator[str]:
-    """What all threads of a team go through, piece by piece, with a barrier between two of them.
-
-    A piece is a loop with parallel loops in it, or what stands between such loops and one thread
-    does. There is no barrier between those of a concurrent block. The driver, who knows what comes
-    next, sees to one after the last.
-    """
-    for k, piece in enumerate(_pieces(block)):
-        if k and not block.concurrent:
-            yield f"{place.indent}pc_barrier(pc_self);"
-        yield from _print_piece(piece, place, printer)
+def _print_team(block: Block, place: _Place, printer: Printer) -> Iterator[str]:
+    """What all threads of a team go through, node by node."""
+    for node in block.body:
+        yield from _print_piece(node, place, printer)
 
 
 def _print_piece(node: Node, place: _Place, printer: Printer) -> Iterator[str]:
     inside = place.deeper()
-    if not _has_parallel(node):
-        yield f"{place.indent}PC_SHARE(1) {{"
-        yield from _print(node, inside, printer)
-        yield f"{place.indent}}}"
-        return
     match node:
+        case Barrier():
+            yield f"{place.indent}pc_barrier(pc_self);"
         case For(kind="parallel"):
             yield from _print_shared(node, place, printer)
-        case For():
+        case For(body=Block(team=True)):
             yield f"{place.indent}{_loop_head(node)}"
-            yield from _print_pieces(node.body, inside, printer)
-            yield f"{inside.indent}pc_barrier(pc_self);"  # before the next iteration
+            yield from _print_team(node.body, inside, printer)
             yield f"{place.indent}}}"
-        case If(condition, then, otherwise):
+        case If(condition, Block(team=True) as then, otherwise):
             yield f"{place.indent}if ({show_condition(condition)}) {{"
-            yield from _print_pieces(then, inside, printer)
+            yield from _print_team(then, inside, printer)
             if otherwise:
                 yield f"{place.indent}}} else {{"
-                yield from _print_pieces(otherwise, inside, printer)
+                yield from _print_team(otherwise, inside, printer)
             yield f"{place.indent}}}"
+        case Block(team=True):
+            yield from _print_team(node, place, printer)
         case Block():
-            yield from _print_pieces(node, place, printer)
-
-
-def _pieces(block: Block) -> Iterator[Node]:
-    """The nodes of a block, those next to each other without a parallel loop taken together."""
-    if not _has_parallel(block):
-        yield block
-        return
-    assert not block.locals, "a local array is shared by the iterations of a parallel loop"
-    if block.concurrent:
-        yield from block.body
-        return
-    for has_parallel, nodes in itertools.groupby(block.body, _has_parallel):
-        if has_parallel:
-            yield from nodes
-        else:
-            yield Block(tuple(nodes))
-
-
-def _has_parallel(node: Node) -> bool:
-    return any(isinstance(n, For) and n.kind == "parallel" for n in walk_nodes(node))
+            yield f"{place.indent}PC_SHARE(1) {{"
+            yield from _print(node, inside, printer)
+            yield f"{place.indent}}}"
+        case _:
+            raise AssertionError("who of a team executes this?")
 
 
 def _print_shared(loop: For, place: _Place, printer: Printer) -> Iterator[str]:

@@ -55,6 +55,13 @@ def show_kernel(kernel: Kernel) -> str:
 
 def _show(node: Node, indent: str) -> Iterator[str]:
     match node:
+        case Block(body=body, team=True):
+            for child in body:
+                if isinstance(child, Block) and not child.team:
+                    yield f"{indent}one thread:"
+                    yield from _show(child, indent + "  ")
+                else:
+                    yield from _show(child, indent)
         case Block(body=body, locals=locals_, concurrent=concurrent):
             for local in locals_:
                 place = "registers" if local.in_registers else _PLACES[local.space]

@@ -12,6 +12,7 @@ from polyc.codegen.index import Compare, const, extremum, var
 from polyc.codegen.loopnest import Block, Kernel, Local, Param
 from polyc.codegen.print_c import clean_line, print_kernel
 from polyc.codegen.registers import find_registers
+from polyc.codegen.team import share_out
 from polyc.codegen.vectorise import vectorise
 from tests.analysis.nests import F32, ZERO, at, conv, loop, matmul, read, run, softmax, when
 
@@ -22,6 +23,7 @@ X, Y = Param("X", F32, (8, 32), False), Param("Y", F32, (8, 32), True)
 
 def printed(kernel: Kernel, folder: Path, simd_bytes: int = 64) -> str:
     """The kernel's C, which a compiler with all warnings as errors has accepted."""
+    kernel = share_out(kernel)
     body = find_registers(vectorise(kernel.body, simd_bytes))
     text = print_kernel(replace(kernel, body=body))
     (folder / "k.c").write_text(text)
