@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 
 from polyc.build.cache import Cache
+from polyc.errors import IllegalSchedule
 from polyc.mapping.open_cluster import OpenCluster
 from polyc.mapping.storing import choose_parameters
 from polyc.pipeline import cluster_model
@@ -11,6 +12,7 @@ from polyc.target.machine import detect_target
 from polyc.trace import Trace
 from polyc.tuning.measure import Workbench
 from tests.e2e.graph_builder import GraphBuilder
+from tests.planted import Fault
 from tests.programs import options
 
 TARGET = detect_target()
@@ -51,3 +53,20 @@ def test_every_kernel_of_a_network_runs_alone(opened, tmp_path, spread):
         built = bench.build(one, choose_parameters(one, TARGET))
         assert built.schedule
         assert all(built.run() > 0 for _ in range(20))
+
+
+@pytest.mark.parametrize(
+    ("place", "said"),
+    [("polyc.memory.plan:byte_size", "no room for"), ("polyc.pipeline:arrange", "not where they")],
+)
+def test_a_candidate_is_proven_before_it_is_run(opened, tmp_path, monkeypatch, place, said):
+    def wrong(right):
+        if place.endswith("size"):
+            return lambda array: right(array) // 2
+        return lambda value, storage: np.roll(right(value, storage), 1)
+
+    Fault(place, wrong, network, said).plant(monkeypatch)
+    bench = Workbench(TARGET, options(tmp_path), 2, Cache(tmp_path / "objects"), 0)
+    one = next(one for one in opened if one.cluster.has_reuse)
+    with pytest.raises(IllegalSchedule, match=said):
+        bench.build(one, choose_parameters(one, TARGET))
