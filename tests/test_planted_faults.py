@@ -262,9 +262,13 @@ def a_copy_behind_its_reader(right):
 # Launches.
 
 
-@fault("polyc.kernels:_spell", pair, "its statements are not those of the kernel: .* computes")
+@fault(
+    "polyc.mapping.stored_kernel:StoredKernel.spell",
+    pair,
+    "its statements are not those of the kernel: .* computes",
+)
 def a_kernel_shared_by_different_functions(right):
-    return lambda one, scop: "all alike"
+    return lambda one, arrays: "all alike"
 
 
 @fault("polyc.pipeline:bind_arrays", pair, r"launch k\d\w+: parameter \w+ is given \w+, but stands")

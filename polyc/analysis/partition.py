@@ -14,6 +14,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 
 import islpy as isl
 
@@ -148,30 +149,37 @@ def _times(statements: Sequence[Statement]) -> dict[str, Time]:
     }
 
 
-def _insert_copies(
-    stated: Sequence[Statement], copies: Mapping[str, Copy]
-) -> tuple[Statement, ...]:
+def _insert_copies(stated: Sequence[Statement], copies: Mapping[str, Copy]) -> list[Statement]:
     """The statements with each copy in front of the first that reads it, or of the loop around it.
 
     Who reads a copy is meant to read its source. So it does if, up to the last reader, nothing is
     written to elements that were copied.
     """
-    found = list(stated)
+    inside: dict[Step | None, list[int]] = {}  # a loop -> the positions of its statements
+    readers: dict[str, list[int]] = {}
+    writers: dict[str, list[int]] = {}
+    for k, s in enumerate(stated):
+        inside.setdefault(s.step, []).append(k)
+        writers.setdefault(s.array, []).append(k)
+        for array in {load.array for load in s.loads}:
+            readers.setdefault(array, []).append(k)
+    before: dict[int, list[Statement]] = {}
     for copy in copies.values():
         made = copy.statement
-        readers = {s.name: s.step for s in found if any(x.array == made.array for x in s.loads)}
-        if made.step and set(readers.values()) - {made.step}:
+        span = list(readers.get(made.array, ()))
+        steps = {stated[k].step for k in span} - {made.step}
+        if made.step and steps:
             rule = f"{made.array} is read outside of the loop in which it is copied"
             raise illegal(f"launch {copy.launch}", rule)
-        around = set(readers.values()) - {made.step, None}
-        inside = [k for k, s in enumerate(found) if s.name in readers or s.step in around]
-        if not inside:
+        for step in steps:
+            span += inside[step] if step else []
+        if not span:
             continue
-        for s in found[inside[0] : inside[-1]]:
-            if s.array == copy.source:
-                _check_untouched(copy, s)
-        found.insert(inside[0], made)
-    return tuple(found)
+        for k in writers.get(copy.source, ()):
+            if min(span) <= k < max(span):
+                _check_untouched(copy, stated[k])
+        before.setdefault(min(span), []).append(made)
+    return [s for k, one in enumerate(stated) for s in (*before.get(k, ()), one)]
 
 
 def _check_untouched(copy: Copy, s: Statement) -> None:
@@ -208,6 +216,9 @@ def _check_order(
     home = {s.name: part.launch for part in parts for s in part.statements}
     checked = 0
     for accesses in _list_accesses(stated).values():
+        order = sorted({x.statement.name for x in accesses}, key=before.__getitem__)
+        if all(after[a] <= after[b] for a, b in pairwise(order)):
+            continue  # nobody changes places
         for one in accesses:
             if one.load:
                 continue
