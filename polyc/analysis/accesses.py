@@ -17,6 +17,7 @@ from dataclasses import dataclass
 import islpy as isl
 
 from polyc.analysis.dependences import box
+from polyc.analysis.same import same_literal
 from polyc.analysis.timemap import Execution, Private
 from polyc.analysis.witness import illegal, show_first
 from polyc.codegen.index import const, show_index
@@ -121,7 +122,7 @@ def _agree(run: Execution, expr: Expr, printed: LoopExpr, points: isl.Set) -> bo
         return False
     match expr, printed:
         case Const(value), Const(other):
-            return repr(value) == repr(other)
+            return same_literal(value, other)
         case Index(value), Value(index):
             wanted = value.pullback_pw_multi_aff(run.instance)
             return points.is_subset(wanted.eq_set(run.place.index([index]).get_pw_aff(0)))

@@ -57,8 +57,14 @@ def test_a_guarded_load_is_judged_where_it_is_evaluated() -> None:
     check_refused(unguarded, "X[i - 1] is read where the statement reads nothing", "P[0]")
 
 
-def gather(dynamic_at: int = 0, bound: int = 4, blocks: Sequence[tuple[int, int]] = ()) -> Case:
-    """Y[i] = A[index(I[i]), i] with A stored transposed."""
+def gather(
+    dynamic_at: int = 0,
+    bound: int = 4,
+    blocks: Sequence[tuple[int, int]] = (),
+    rows: int = 4,
+    base: int = 0,
+) -> Case:
+    """Y[i] = A[index(I[i]), i] with A stored transposed; `base` is added to the computed index."""
 
     def index(value: Load | Read) -> Call:
         return Call("index", (value, Const(bound, F32)), F32)
@@ -67,10 +73,10 @@ def gather(dynamic_at: int = 0, bound: int = 4, blocks: Sequence[tuple[int, int]
         "A", isl.PwMultiAff("{ G[i] -> A[0, i] }"), F32, ((0, index(load("{ G[i] -> I[i] }"))),)
     )
     of = scop(
-        [array("I", [3], "input"), array("A", [4, 3], "input"), array("Y", [3], "output")],
+        [array("I", [3], "input"), array("A", [rows, 3], "input"), array("Y", [3], "output")],
         statement("{ G[i] : 0<=i<3 }", "{ G[i] -> Y[i] }", element),
     )
-    place = at("A", *([0] * len(blocks)), *([ci, 0] if not blocks else [0, ci]))
+    place = at("A", *([0] * len(blocks)), *([ci, base] if not blocks else [0, ci]))
     value = Read(place, F32, ((dynamic_at, index(read("I", ci))),))
     stored = permuted(of.arrays["A"], [1, 0], blocks)
     return case(of, loop("i", 3, run("G", [ci], at("Y", ci), value)), storages={"A": stored})
@@ -81,6 +87,14 @@ def test_a_computed_coordinate_is_followed_through_its_storage() -> None:
     check_refused(gather(dynamic_at=0), "is not stored by itself")
     check_refused(gather(dynamic_at=1, bound=5), "nothing keeps the index")
     check_refused(gather(dynamic_at=1, blocks=[(0, 2)]), "is not stored by itself")
+    check_refused(gather(dynamic_at=1, base=1), "1 is added to an index that is data")
+    check_refused(gather(dynamic_at=1, base=-1), "-1 is added to an index that is data")
+
+
+def test_no_index_is_in_range_where_there_is_no_element() -> None:
+    assert gather(dynamic_at=1, bound=1, rows=1).verify()
+    check_refused(gather(dynamic_at=1, bound=0, rows=0), "nothing keeps the index")
+    check_refused(gather(dynamic_at=1, bound=0), "nothing keeps the index")
 
 
 def assign(value: object, target: Sequence[Affine] = (ci,)) -> Case:
