@@ -29,6 +29,7 @@ from polyc.build.toolchain import (
     run_compiler,
 )
 from polyc.codegen.driver import DRIVER_FILE, print_driver
+from polyc.codegen.driver_nest import make_driver
 from polyc.exact.field import Field, encode, field_for
 from polyc.exact.field_model import FieldModel
 from polyc.exact.print_reference import declare_reference, print_reference
@@ -95,7 +96,8 @@ def build_exact(model: Any, target: Target, options: Options) -> Built:
     with assume(program.sizes):
         plan = plan_memory(program)
         barriers = place_barriers(compiled.touched, plan.slots)
-        driver = print_driver(program, plan, barriers, pinned=options.pinned)
+        nest = make_driver(program, plan, barriers)
+        driver = print_driver(program, plan, nest, pinned=options.pinned)
     texts = {name: in_field(text, field) for name, text in compiled.sources.items()}
     sizes = [size.name for size in program.sizes]
     units = print_reference(compiled.lowered, sizes)

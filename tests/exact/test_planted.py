@@ -14,10 +14,11 @@ import numpy as np
 import pytest
 
 from polyc import Graph, ops
-from polyc.codegen import driver, host_text, partial_results, print_c, print_expr, scope
+from polyc.codegen import driver, driver_nest, partial_results, print_c, print_expr, scope
 from polyc.codegen import registers as registers_module
 from polyc.codegen import transpose as transpose_module
 from polyc.codegen import vectorise as vectorise_module
+from polyc.codegen.driver_nest import Call as Launched
 from polyc.codegen.loopnest import Block
 from polyc.codegen.print_expr import Printer
 from polyc.errors import BuildError
@@ -321,20 +322,23 @@ def arguments_are_swapped(patch):
 
 @fault(two_layers)
 def a_launch_is_left_out(patch):
-    right = driver._call
-    wrong = lambda position, *rest: right(position, *rest) if position else iter(())  # noqa: E731
-    patch.setattr(driver, "_call", wrong)
+    right = driver._print_node
+
+    def wrong(node, *rest):
+        return iter(()) if isinstance(node, Launched) and not node.position else right(node, *rest)
+
+    patch.setattr(driver, "_print_node", wrong)
 
 
 @fault(two_layers)
 def weights_lie_elsewhere(patch):
-    right = host_text.find_places
+    right = driver_nest.find_places
 
     def wrong(program, plan):
         constants = {name: offset + 64 for name, offset in plan.constants.items()}
         return right(program, replace(plan, constants=constants))
 
-    patch.setattr(driver, "find_places", wrong)
+    patch.setattr(driver_nest, "find_places", wrong)
 
 
 @fault(matmul)
