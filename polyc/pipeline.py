@@ -98,7 +98,7 @@ class ClusteredModel:
     """A model after step 5: what each kernel will compute, and how arrays are stored.
 
     `sizes` are those that are known only at run time; `states` are kept across calls; `lowered` is
-    the scop after step 3, and `stated` that after step 4: what all kernels together have to compute.
+    the scop after step 3, `stated` that after step 4: what all kernels together have to compute.
     """
 
     graph: Graph
