@@ -295,6 +295,18 @@ def another_layer_s_weights(right):
     return after(right, change)
 
 
+@fault("polyc.pipeline:bind_arrays", layers, r"array (\w+)_again: \1 changes, and is stored twice")
+def a_temporary_in_two_places(right):
+    def change(found):
+        arrays, (*others, last) = found
+        name = next(a for a in last.arguments if arrays[a].kind == "temporary")
+        again = replace(arrays[name], name=f"{name}_again", holds=name)
+        moved = tuple(again.name if a == name else a for a in last.arguments)
+        return {**arrays, again.name: again}, (*others, replace(last, arguments=moved))
+
+    return after(right, change)
+
+
 @fault("polyc.pipeline:delinearise", layers, "it writes y, which is a input of the model")
 def a_result_put_into_an_input(right):
     def change(scop):

@@ -86,8 +86,9 @@ def _last_writes(
 
 def _check_results(where: str, stated: Scop, kept: Scop) -> None:
     """What is there afterwards was written by the same instances, or by none of them."""
-    if set(stated.outputs) != set(kept.outputs):
-        raise illegal(where, "it leaves other arrays than it is there for")
+    written = [{s.array for s in of.statements} for of in (kept, stated)]
+    if set(stated.outputs) != set(kept.outputs) or not written[0] <= written[1]:
+        raise illegal(where, "it writes other arrays than it is there for")
     writes = [write_map(s) for s in (*stated.statements, *kept.statements)]
     for name in stated.outputs:
         touched = [w.range() for w in writes if w.get_tuple_name(OUT) == name]

@@ -37,6 +37,8 @@ def verify_storages(program: Program, scop: Scop, arrays: Mapping[str, Array]) -
         array = arrays.get(stored.source)
         if array is None or array.dtype != stored.dtype:
             raise illegal(f"array {stored.name}", "it is no array of the model, or of another type")
+        if array.value is None and stored.name != stored.source:
+            raise illegal(f"array {stored.name}", f"{stored.source} changes, and is stored twice")
         alike = seen.setdefault((array.shape, stored.storage.shape), [])
         if not any(same_storage(other, stored.storage) for other in alike):
             _check_map(array, stored.storage)
