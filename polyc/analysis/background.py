@@ -43,14 +43,18 @@ def check_copies(around: Surroundings, executions: Executions, dependences: Depe
     """Raises IllegalSchedule where a copy may not have ended; gives the number of dependences."""
     checked = 0
     for source, sink, dependence in maps(dependences.flow):
-        for a, b, pairs in instances(dependence, executions[source], executions[sink]):
-            if any(loop.kind in ("copy", "box") for loop in a.place.loops):
-                _check_pair(around, a, b, pairs)
-                checked += 1
+        copies = [run for run in executions[source] if _is_in_background(run)]
+        for a, b, pairs in instances(dependence, copies, executions[sink]):
+            _check_pair(around, a, b, pairs)
+            checked += 1
     for run in (run for runs in executions.values() for run in runs):
         if any(loop.kind == "box" for loop in run.place.loops):
             _check_outside(around, run)
     return checked
+
+
+def _is_in_background(run: Execution) -> bool:
+    return any(loop.kind in ("copy", "box") for loop in run.place.loops)
 
 
 def _check_pair(around: Surroundings, a: Execution, b: Execution, pairs: isl.Map) -> None:

@@ -53,7 +53,8 @@ def check_locals(
             key = (access.private.number, access.private.local.name)
             groups.setdefault(key, []).append(access)
     _check_flow(around, executions, holders, dependences)
-    lives = _find_lives(executions, dependences)
+    shared = any(private.local.space == "shared" for private in holders.values())
+    lives = _find_lives(executions, dependences) if shared else {}
     for group in groups.values():
         for a, b in combinations_with_replacement(_distinct(group), 2):
             _check_places(around, a, b, lives)
