@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
+from itertools import permutations
 
 import numpy as np
 import pytest
@@ -12,8 +13,10 @@ import polyc
 from polyc import Graph, ops
 from polyc.analysis.arena import verify_arena
 from polyc.analysis.barriers import verify_barriers
+from polyc.analysis.conflicts import compute_conflicts
+from polyc.analysis.dependences import maps
 from polyc.analysis.launches import verify_program
-from polyc.codegen.loopnest import Assign, Block, For, Node, Read, walk_expr, walk_nodes
+from polyc.codegen.loopnest import Assign, Barrier, Block, For, Node, Read, walk_expr, walk_nodes
 from polyc.errors import IllegalSchedule
 from polyc.memory import plan as planning
 from polyc.memory.plan import plan_memory
@@ -144,8 +147,8 @@ def test_loops_that_carry_nothing_may_run_in_any_order(build):
         for path, node in places(case.kernel.body):
             if isinstance(node, For) and node.kind == "parallel" and node.step == 1:
                 assert case.with_body(swap(case.kernel.body, path, [reverse(node)])).verify()
-                one = replace(node, kind="sequential")
-                assert case.with_body(swap(case.kernel.body, path, [one])).verify()
+                alone = Block((replace(node, kind="sequential"),))
+                assert case.with_body(swap(case.kernel.body, path, [alone])).verify()
 
 
 def test_a_recurrence_may_be_neither_parallel_nor_vector_nor_reversed():
@@ -248,10 +251,14 @@ def test_steps_that_depend_on_one_another_at_the_same_time(build):
     """What initialises, updates and uses a sum, in any order."""
     count = 0
     for case in prove(build).cases:
+        depend = {(s, t) for s, t, _ in maps(compute_conflicts(case.scop).validity) if s != t}
         for path, node in places(case.kernel.body):
             block = node.body if isinstance(node, For) else node
-            if isinstance(block, Block) and len(set(map(_statement, block.body))) > 1:
-                joined: Node = replace(block, concurrent=True)
+            if isinstance(block, Block) and depend.intersection(
+                permutations(_statements(block), 2)
+            ):
+                pieces = tuple(n for n in block.body if n != Barrier())
+                joined: Node = replace(block, body=pieces, concurrent=True)
                 joined = replace(node, body=joined) if isinstance(node, For) else joined
                 wrong = case.with_body(swap(case.kernel.body, path, (joined,)))
                 check_refused(wrong, "joins what runs at the same time")
@@ -259,9 +266,10 @@ def test_steps_that_depend_on_one_another_at_the_same_time(build):
     assert count
 
 
-def _statement(node: Node) -> str:
-    """The first statement executed below a node."""
-    return next(n.statement for n in walk_nodes(node) if isinstance(n, Assign))
+def _statements(block: Block) -> set[str]:
+    """The first statement that is executed below each node of a block."""
+    below = ([n for n in walk_nodes(node) if isinstance(n, Assign)] for node in block.body)
+    return {assigns[0].statement for assigns in below if assigns}
 
 
 # -- several launches -----------------------------------------------------------------------------
