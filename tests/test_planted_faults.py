@@ -263,7 +263,7 @@ def a_copy_behind_its_reader(right):
 
 
 @fault(
-    "polyc.mapping.stored_kernel:StoredKernel.spell",
+    "polyc.mapping.stored_kernel:StoredKernel.sign",
     pair,
     "its statements are not those of the kernel: .* computes",
 )

@@ -32,7 +32,6 @@ from polyc.codegen.program import Program
 from polyc.codegen.runtime_table import cuda_preamble
 from polyc.codegen.scope import Uses
 from polyc.memory.plan import Plan
-from polyc.names import comment
 from polyc.names import array_name, comment
 
 DRIVER_FILE = "driver.cu"
