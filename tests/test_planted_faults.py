@@ -184,12 +184,17 @@ def what_one_thread_should_do_done_by_all(right):
 # The statements of all kernels together.
 
 
+def _shared(cluster, kept):
+    """The shared loops of a cluster, for some of its statements."""
+    return tuple({s.name: loop[s.name] for s in kept} for loop in cluster.shared)
+
+
 @fault("polyc.pipeline:find_clusters", layers, "statement S_MatMul_0 is in no launch")
 def a_cluster_that_loses_its_update(right):
     def change(found):
-        (first, *others), refusals = found
+        (first, *others), _ = found
         kept = tuple(s for s in first.statements if not s.reduction)
-        return (replace(first, statements=kept), *others), refusals
+        return (replace(first, statements=kept, shared=_shared(first, kept)), *others), ()
 
     return after(right, change)
 
@@ -197,10 +202,12 @@ def a_cluster_that_loses_its_update(right):
 @fault("polyc.pipeline:find_clusters", layers, "S_MatMul_0.* is executed before")
 def an_update_behind_its_reader(right):
     def change(found):
-        (first, *others), refusals = found
-        parts = [replace(first, statements=(s,), shared=first.shared) for s in first.statements]
+        (first, *others), _ = found
+        parts = [
+            replace(first, statements=(s,), shared=_shared(first, [s])) for s in first.statements
+        ]
         start, update, end = parts
-        return (start, end, update, *others), refusals
+        return (start, end, update, *others), ()
 
     return after(right, change)
 
