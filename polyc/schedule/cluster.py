@@ -32,6 +32,13 @@ SMALL_WORK = 1 << 15
 MANY_ITERATIONS = 16
 """Outer iterations that keep any number of threads that we know busy without imbalance."""
 
+MOST_STATEMENTS = 32
+"""The most statements of a kernel, and"""
+
+MOST_WEIGHT = 640
+"""the most weight of their expressions: what the scheduler, the proof and the C compiler take grows
+faster. Kernels of networks have ten statements; equal parts of a long chain are one kernel."""
+
 REUSED = 4
 """Uses of an element from which on a tile of registers pays."""
 
@@ -122,7 +129,7 @@ def _set_fills_aside(scop: Scop) -> tuple[dict[str, list[Statement]], tuple[Stat
     """(array -> fills of a part of it that another statement completes, all other statements)."""
 
     def is_fill(s: Statement) -> bool:
-        return not s.reduction and next(s.loads, None) is None
+        return not (s.reduction or s.loads)
 
     completed = {(s.array, s.step) for s in scop.statements if not is_fill(s) and not s.reduction}
     fills: dict[str, list[Statement]] = {}
@@ -252,10 +259,13 @@ def _join(
     cluster: Cluster, unit: Cluster, arrays: Mapping[str, Array], target: Target | CudaTarget
 ) -> Cluster | str:
     """The two as one cluster, or the reason why not."""
+    together = cluster.statements + unit.statements
+    if len(together) > MOST_STATEMENTS or sum(s.weight for s in together) > MOST_WEIGHT:
+        return "so large a kernel would take long to compile"
     shared = shared_loops(cluster, unit)
     names = {s.name for s in unit.statements}
     merged = Cluster(
-        cluster.statements + unit.statements,
+        together,
         shared,
         cluster.has_reuse or unit.has_reuse,
         cluster.prelude,
