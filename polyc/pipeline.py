@@ -159,7 +159,7 @@ def _compile_kernels(
         front.rewrites,
         tuple(f"{k.kernel.name}: {k.fallback}" for k in compiled.kernels if k.fallback),
         {node.name: node.op for node in reversed(front.graph.nodes)},  # not its conversions
-        tuple(_name_nodes(refusal, scop) for refusal in front.refusals),
+        _name_nodes(front.refusals, scop),
         proven,
         compiled.touched,
         tuple(one.gain for one in front.kernels),
@@ -272,13 +272,16 @@ def _prove_launches(program: Program, scop: Scop, compiled: CompiledKernels) -> 
     )
 
 
-def _name_nodes(refusal: Refusal, scop: Scop) -> NotFused:
-    """A refusal in terms of the graph's nodes; of statements where both belong to one node."""
+def _name_nodes(refusals: Sequence[Refusal], scop: Scop) -> tuple[NotFused, ...]:
+    """Refusals in terms of the graph's nodes; of statements where both belong to one node."""
     origin = {s.name: s.origin[-1] for s in scop.statements}
-    names = origin[refusal.producer], origin[refusal.consumer]
-    if names[0] == names[1]:
-        names = refusal.producer, refusal.consumer
-    return NotFused(*names, refusal.reason, refusal.bytes)
+    found = []
+    for refusal in refusals:
+        names = origin[refusal.producer], origin[refusal.consumer]
+        if names[0] == names[1]:
+            names = refusal.producer, refusal.consumer
+        found.append(NotFused(*names, refusal.reason, refusal.bytes))
+    return tuple(found)
 
 
 def _program(front: ClusteredModel, compiled: CompiledKernels) -> Program:
