@@ -11,7 +11,6 @@ import onnx
 from polyc.analysis.dependences import box
 from polyc.analysis.proof import add_up, counted
 from polyc.analysis.verify import LaunchAccess, verify_arguments, verify_program
-from polyc.budget import Budget
 from polyc.call_sizes import known_sizes
 from polyc.codegen.cuda.grid import DeviceText
 from polyc.codegen.program import Launch, Program, StoredArray
@@ -33,6 +32,7 @@ from polyc.mapping.stored_kernel import StoredKernel
 from polyc.mapping.storing import store_clusters
 from polyc.memory.storage import Storage, arrange, row_major
 from polyc.options import Options
+from polyc.poly.context import isl_within
 from polyc.report.report import Fallback, NotFused
 from polyc.schedule.cluster import Refusal, find_clusters
 from polyc.scop.bind_states import bind_states
@@ -123,10 +123,11 @@ def run_pipeline(
 
     `emit` is given each kernel when it is printed, before the next one is scheduled.
     """
-    with naming_defects("compiling the model"):
-        front = cluster_model(model, target, options, trace, tuned)
-    with naming_defects(f"compiling {front.graph.name!r}"), assume(front.sizes):
-        return _compile_kernels(front, target, options, trace, emit)
+    with isl_within(trace.budget):
+        with naming_defects("compiling the model"):
+            front = cluster_model(model, target, options, trace, tuned)
+        with naming_defects(f"compiling {front.graph.name!r}"), assume(front.sizes):
+            return _compile_kernels(front, target, options, trace, emit)
 
 
 def _compile_kernels(
@@ -176,8 +177,9 @@ def cluster_model(
     tuned: Mapping[str, Tuned] | None = None,
 ) -> ClusteredModel:
     """The first five stages of `run_pipeline`."""
+    budget = trace.budget
+
     # 1. ONNX -> Graph: typed nodes in the newest form of each operator.
-    budget = Budget.of(options.memory_limit)
     with trace.step("import"), assume(options.sizes):
         known = known_sizes(options.sizes)
         if isinstance(model, Graph):
@@ -196,6 +198,7 @@ def cluster_model(
                 "but kernels for a GPU are generated for known ones",
                 "give them in dims",
             )
+        budget.check_nodes(len(graph.nodes), f"graph {graph.name!r}")
 
     with assume(sizes):
         return _cluster_graph(graph, sizes, states, target, options, trace, tuned)
@@ -212,17 +215,17 @@ def _cluster_graph(
 ) -> ClusteredModel:
     """Stages two to five."""
     on_gpu = isinstance(target, CudaTarget)
+    budget = trace.budget
 
     # 2. Graph -> Graph: folding, common subexpressions, batch norms, algebra, matrix chains; then
     #    what computes with narrow types does so in wide ones.
     with trace.step("simplify"):
-        graph, notes = simplify(graph, options.opt_level)
+        graph, notes = simplify(graph, options.opt_level, budget)
         graph = widen(graph, None if on_gpu else PRODUCTS)
         trace.dump("graph", graph)
 
     # 3. Graph -> Scop: statements with integer-set domains; data movement becomes views.
     with trace.step("lower"):
-        budget = Budget.of(options.memory_limit)
         lowered = lower_graph(graph, options.minimal_filtering and not on_gpu, budget)
 
     # 4. Scop -> Scop: what needs no loop of its own goes. Inlining first: chains become one
@@ -231,8 +234,8 @@ def _cluster_graph(
     #    summed up, long sums are split for threads. Last, states become one array each.
     with trace.step("fuse"):
         scop = remove_frames(lowered) if on_gpu else lowered
-        scop = convert_constants(inline_pointwise(scop, widen_late=on_gpu))
-        scop = delinearise(merge_copies(distribute(scop)))
+        scop = convert_constants(inline_pointwise(scop, on_gpu, budget))
+        scop = delinearise(merge_copies(distribute(scop, budget), budget))
         scop = split_reductions(scop, Grain.of(target))
         scop, states = bind_states(scop, states)
         trace.dump("scop", scop)
@@ -240,12 +243,12 @@ def _cluster_graph(
     # 5. Scop -> clusters; then the layout of every array, in execution order; then kernels: what
     #    hands over more than a cache holds is joined, now that its tiles are known.
     with trace.step("cluster"):
-        clusters, refusals = find_clusters(scop, target)
+        clusters, refusals = find_clusters(scop, target, budget)
         if isinstance(target, CudaTarget):
             stored = store_for_cuda(clusters, scop)
             kernels = fuse_rows(stored.clusters, scop.arrays, target, options.tf32)
         else:
-            stored = store_clusters(clusters, scop, target, tuned)
+            stored = store_clusters(clusters, scop, target, tuned, budget)
             kernels = fuse_tiles(stored.clusters, stored.scop.arrays, target)
         home = {s.name: k for k, kernel in enumerate(kernels) for s in kernel.statements}
         refusals = tuple(r for r in refusals if home[r.producer] != home[r.consumer])

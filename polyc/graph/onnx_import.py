@@ -16,7 +16,7 @@ import numpy as np
 import onnx
 from onnx import GraphProto, ModelProto, inliner, numpy_helper
 
-from polyc.budget import Budget
+from polyc.budget import UNLIMITED, Budget
 from polyc.errors import InvalidModel, NeedsValues, PolycError, naming_defects
 from polyc.files.model_file import ModelFile, read_model_file
 from polyc.files.regular import LIMIT
@@ -71,7 +71,9 @@ class UntypedModel:
 
 
 def import_onnx(
-    source: Source, sizes: Mapping[str, Extent] | None = None, budget: Budget | None = None
+    source: Source,
+    sizes: Mapping[str, Extent] | None = None,
+    budget: Budget = UNLIMITED,
 ) -> Graph:
     """Read a model: path, file, bytes, or ModelProto -> Graph in newest operator forms.
 
@@ -80,9 +82,9 @@ def import_onnx(
     values of symbols that are known; `budget` is the memory that tensors may take, by default what
     this process may have. Raises InvalidModel for a malformed, inconsistent or unsafe
     model, UnsupportedOp for a valid one that is not compiled, NeedsValues for one that only a call
-    completes, ShapeError where shapes do not fit, and TooLarge beyond the budget.
+    completes, ShapeError where shapes do not fit, and TooLarge or TooLong beyond the budget.
     """
-    model = read_model(source)
+    model = read_model(source, budget)
     for given in model.inputs:
         if isinstance(given, OpenInput):
             raise NeedsValues(given.reason, ())
@@ -93,20 +95,21 @@ def import_onnx(
         {**model.constants, **{t.name: t for t in typed}},
         [t.name for t in typed],
         model.outputs,
-        budget or Budget.of(),
+        budget,
     )
 
 
-def read_model(source: Source) -> UntypedModel:
+def read_model(source: Source, budget: Budget = UNLIMITED) -> UntypedModel:
     """A model as it is read; raises what `import_onnx` raises before types are inferred."""
     with naming_defects("reading the model"):
-        return _read_model(source)
+        return _read_model(source, budget)
 
 
-def _read_model(source: Source) -> UntypedModel:
+def _read_model(source: Source, budget: Budget) -> UntypedModel:
     """`read_model`, whatever it raises."""
     # 1. Bytes become a protobuf message, and its data become arrays.
     model, folder = _parse(source)
+    budget.check_nodes(len(model.graph.node), "the model")
     check_text(model)
     check_depth(model)
     opset = find_opset(model)
@@ -119,7 +122,7 @@ def _read_model(source: Source) -> UntypedModel:
     check_standard(skeleton)
 
     # 3. Functions are inlined before the upgrade, which knows operators only.
-    flat = _inline_functions(skeleton)
+    flat = _inline_functions(skeleton, budget)
     check_domains(flat.graph)
     check_bodies(flat.graph, opset)
     nodes = tuple(read_node(n, i, folder) for i, n in enumerate(flat.graph.node))
@@ -207,11 +210,11 @@ def _without_data(model: ModelProto, constants: Mapping[str, Tensor], opset: int
     return skeleton
 
 
-def _inline_functions(model: ModelProto) -> ModelProto:
+def _inline_functions(model: ModelProto, budget: Budget) -> ModelProto:
     """The model with the body of each of its own functions in place of the call."""
     if not model.functions:
         return model
-    check_functions(model)
+    check_functions(model, budget)
     try:
         flat = inliner.inline_local_functions(model, convert_version=True)
     except Exception as error:  # C++ and protobuf errors share no base

@@ -6,6 +6,7 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
+from polyc.budget import UNLIMITED, Budget
 from polyc.mapping.columns import choose_strip, is_by_columns
 from polyc.mapping.open_cluster import OpenCluster, compute_all_strides, list_touched
 from polyc.mapping.packing import find_operands, pack
@@ -64,6 +65,7 @@ def store_clusters(
     scop: Scop,
     target: Target,
     tuned: Mapping[str, Tuned] | None = None,
+    budget: Budget = UNLIMITED,
 ) -> Stored:
     """Each cluster with its vector loop, register tile and storage maps, in execution order.
 
@@ -73,7 +75,7 @@ def store_clusters(
     the cost model chooses the others.
     """
     store = _Store(clusters, scop, target, tuned or {})
-    for position, cluster in enumerate(clusters):
+    for position, cluster in budget.over(enumerate(clusters), "cluster"):
         copy = _copied_to(cluster)
         if copy and store.arrays[copy].kind == "temporary" and copy not in store.decided:
             store.waiting.setdefault(copy, []).append(position)

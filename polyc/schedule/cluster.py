@@ -20,6 +20,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from math import prod
 
+from polyc.budget import UNLIMITED, Budget
 from polyc.poly.affine import box_extents, coefficients, outputs, plain_iterator
 from polyc.scop.scop import Array, Group, Scop, Statement
 from polyc.sizes import Step
@@ -92,14 +93,14 @@ class Refusal:
 
 
 def find_clusters(
-    scop: Scop, target: Target | CudaTarget
+    scop: Scop, target: Target | CudaTarget, budget: Budget = UNLIMITED
 ) -> tuple[tuple[Cluster, ...], tuple[Refusal, ...]]:
     """Partition the statements of a scop into kernels, in execution order."""
     clusters: list[Cluster] = []
     home: dict[str, int] = {}  # array -> the last cluster that writes it
     refusals: list[Refusal] = []
     fills, statements = _set_fills_aside(scop)
-    for unit in _units(statements, scop.arrays):
+    for unit in budget.over(_units(statements, scop.arrays), "cluster"):
         reads = {load.array for s in unit.statements for load in s.loads}
         produced = [home[a] for a in reads if a in home]
         written = [home[s.array] for s in unit.statements if s.array in home]

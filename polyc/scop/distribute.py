@@ -14,6 +14,7 @@ from dataclasses import dataclass, replace
 
 import islpy as isl
 
+from polyc.budget import UNLIMITED, Budget
 from polyc.poly.affine import simplify
 from polyc.scop.expr import Expr, Load, drop_roundings, pull_back, rebuild
 from polyc.scop.inline import LARGEST_EXPRESSION, simplify_indices
@@ -21,11 +22,11 @@ from polyc.scop.scop import Scop, Statement
 from polyc.scop.uses import drop_dead
 
 
-def distribute(scop: Scop) -> Scop:
+def distribute(scop: Scop, budget: Budget = UNLIMITED) -> Scop:
     """The scop with each reader distributed whose input is written for it alone."""
     table = _Table.of(scop)
     accumulators = {s.array for s in scop.statements if s.reduction}
-    for array in scop.arrays.values():
+    for array in budget.over(scop.arrays.values(), "fuse"):
         if array.kind != "temporary":
             continue
         writers = [table.statements[n] for n in table.writers.get(array.name, ())]

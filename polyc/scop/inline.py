@@ -14,6 +14,7 @@ from dataclasses import replace
 
 import islpy as isl
 
+from polyc.budget import UNLIMITED, Budget
 from polyc.element_types import is_narrow
 from polyc.poly.affine import is_affine, is_simple, outputs, simplify, single_aff
 from polyc.scop.expr import (
@@ -37,7 +38,7 @@ CHEAP = 2
 """Scalar operations that cost less to repeat in a second reader than to store and load again."""
 
 
-def inline_pointwise(scop: Scop, widen_late: bool = False) -> Scop:
+def inline_pointwise(scop: Scop, widen_late: bool = False, budget: Budget = UNLIMITED) -> Scop:
     """The scop with every producer inlined for which that saves more than it repeats.
 
     widen_late: narrow types are converted wherever they are read, also where that repeats it, and
@@ -48,7 +49,7 @@ def inline_pointwise(scop: Scop, widen_late: bool = False) -> Scop:
     uses = find_uses(scop.statements)
     live_readers = {a: {s.name for s, _ in r} for a, r in uses.readers.items()}
     writer_count = {a: len(w) for a, w in uses.writers.items()}
-    for producer in scop.statements:
+    for producer in budget.over(scop.statements, "fuse"):
         current = statements[producer.name]
         array = scop.arrays[current.array]
         names = live_readers.get(current.array, set())
