@@ -17,7 +17,7 @@ where `place_barriers` found that a launch depends on one before it.
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Iterator
-from itertools import groupby
+from itertools import chain, groupby
 
 from polyc.build.runtime_files import HEADER, POOL_HEADER, STOP_HEADER
 from polyc.codegen.host_text import (
@@ -45,6 +45,9 @@ SMALL_PROGRAM = 1 << 21
 
 That is 10 to 20 us, and waking a thread costs 5 us, and 30 more until it runs.
 """
+
+LAUNCHES_A_FUNCTION = 250
+"""Launches of one C function, so that gcc takes as long for each as for any other."""
 
 _SIGNATURE = "void *const *io, const void *weights, void *arena, const i64 *sizes, int threads"
 
@@ -131,12 +134,21 @@ def _print_head(program: Program) -> Iterator[str]:
 
 
 def _print_launches(program: Program, plan: Plan, barriers: Collection[int]) -> Iterator[str]:
-    """The function that every thread of a call runs."""
+    """The function that every thread of a call runs, and those that it calls where it is long."""
     places = find_places(program, plan)
-    kernels = {k.name: k for k in program.kernels}
     yield from _TIMING.splitlines()
+    *before, last = _cut(_print_parts(program, places, barriers))
+    for number, lines in enumerate(before):
+        yield from _print_function(f"launches_{number}", program, plan, lines)
+    calls = (f"    launches_{number}(pc_self, call);" for number in range(len(before)))
+    lines = [*calls, *last, *_copies(program, places)]
+    yield from _print_function("launches", program, plan, lines)
+
+
+def _print_function(name: str, program: Program, plan: Plan, lines: Iterable[str]) -> Iterator[str]:
+    """A function of launches, with what these refer to."""
     yield from (
-        "APART void launches(pc_thread *pc_self, const struct call *call)",
+        f"APART void {name}(pc_thread *pc_self, const struct call *call)",
         "{",
         "    void *const *const io = call->io;",
         "    const char *const weights = call->weights;",
@@ -147,7 +159,17 @@ def _print_launches(program: Program, plan: Plan, barriers: Collection[int]) -> 
         *(print_regions(plan, "    ") if plan.regions else ()),
         *(["    (void)arena_end;"] if plan.regions else ()),
         "",
+        *lines,
+        "}",
+        "",
     )
+
+
+def _print_parts(
+    program: Program, places: dict[str, str], barriers: Collection[int]
+) -> Iterator[tuple[int, list[str]]]:
+    """The launches one by one, and loops over steps as a whole: (how many launches, lines)."""
+    kernels = {k.name: k for k in program.kernels}
     lines = [
         [
             *(["    pc_barrier(pc_self);"] if position in barriers else []),
@@ -157,10 +179,27 @@ def _print_launches(program: Program, plan: Plan, barriers: Collection[int]) -> 
     ]
     numbered = list(zip(program.launches, lines, strict=True))
     for step, group in groupby(numbered, key=lambda pair: pair[0].step):
-        called = [line for _, part in group for line in part]
-        yield from _print_loop(step, called) if step else called
-    yield from _copies(program, places)
-    yield from ("}", "")
+        called = [part for _, part in group]
+        if step:
+            yield len(called), list(_print_loop(step, chain.from_iterable(called)))
+        else:
+            yield from ((1, part) for part in called)
+
+
+def _cut(parts: Iterable[tuple[int, list[str]]]) -> list[list[str]]:
+    """The lines of the parts in runs of at most `LAUNCHES_A_FUNCTION` launches, at least one run.
+
+    A loop over steps is one part, however many launches it has.
+    """
+    runs: list[list[str]] = [[]]
+    filled = 0
+    for count, lines in parts:
+        if filled and filled + count > LAUNCHES_A_FUNCTION:
+            runs.append([])
+            filled = 0
+        runs[-1] += lines
+        filled += count
+    return runs
 
 
 def _print_loop(step: Step, lines: Iterable[str]) -> Iterator[str]:
