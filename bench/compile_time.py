@@ -73,10 +73,8 @@ def make_chain(chain: str, layers: int, sizes: str) -> onnx.ModelProto:
         last = f"r{k}"
     tail = [14, 14] if chain == "conv" else []
     rows = 1 if chain == "conv" else 32
-    shapes = [
-        {name: [rows, count, *tail]} for name, count in (("x", counts[0]), (last, counts[-1]))
-    ]
-    return _model(f"{chain}_{sizes}_{layers}", nodes, *shapes, weights)
+    first, final = [rows, counts[0], *tail], [rows, counts[-1], *tail]
+    return _model(f"{chain}_{sizes}_{layers}", nodes, {"x": first}, {last: final}, weights)
 
 
 def make_pointwise(chain: str, count: int) -> onnx.ModelProto:
@@ -109,11 +107,11 @@ def _model(
     outputs: Mapping[str, Sequence[int]],
     weights: Sequence[onnx.TensorProto] = (),
 ) -> onnx.ModelProto:
-    infos = [
+    read, written = (
         [helper.make_tensor_value_info(n, TensorProto.FLOAT, shape) for n, shape in some.items()]
         for some in (inputs, outputs)
-    ]
-    graph = helper.make_graph(nodes, name, *infos, weights)
+    )
+    graph = helper.make_graph(nodes, name, read, written, weights)
     return helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)], ir_version=8)
 
 
