@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import itertools
 
+import numpy as np
 import pytest
 
 import polyc
@@ -51,16 +52,29 @@ def compare(graph, folder):
     return model
 
 
+def multiply(value):
+    """What is handed on is large, and the weights are small: products run tile by tile."""
+    return ops.relu(ops.matmul(value, np.full((24, 24), 0.1, np.float32)))
+
+
 LONG = {
     "sines": lambda count: repeat((ops.sin, ops.cos), count),
     "softmaxes": lambda count: repeat((ops.softmax,), count),
+    "tall products": lambda count: repeat((multiply,), count, (40_001, 24)),
     "cheap": lambda count: repeat((ops.relu, ops.abs, lambda v: v - 0.5, ops.exp), count),
     "read twice": alternate,
 }
 
 
 @pytest.mark.parametrize(
-    ("kind", "count"), [("sines", 150), ("softmaxes", 50), ("cheap", 400), ("read twice", 150)]
+    ("kind", "count"),
+    [
+        ("sines", 150),
+        ("softmaxes", 50),
+        ("tall products", 30),
+        ("cheap", 400),
+        ("read twice", 150),
+    ],
 )
 def test_statements_and_kernels_are_bounded(kind, count):
     front = cluster_model(LONG[kind](count), AVX512, Options(), Trace())

@@ -30,7 +30,7 @@ from polyc.mapping.signature import sign_layouts
 from polyc.mapping.stored_kernel import StoredKernel
 from polyc.mapping.storing import StoredCluster
 from polyc.promote.local_arrays import LARGEST_HANDED
-from polyc.schedule.cluster import MANY_ITERATIONS, Cluster, shared_loops
+from polyc.schedule.cluster import MANY_ITERATIONS, Cluster, is_too_large, shared_loops
 from polyc.scop.scop import Array
 from polyc.target.machine import Target
 
@@ -63,7 +63,8 @@ def fuse_readers(
         kernel = StoredKernel((one,))
         near = sorted(set().union(*(writers.get(name, ()) for name in one.arrays)))
         position, handed = _find_producer(kernels, near, one, users, arrays)
-        fused = fuse(kernels[position], one, handed) if handed else None
+        fits = handed and not is_too_large((*kernels[position].body, *kernel.body))
+        fused = fuse(kernels[position], one, handed) if fits else None
         moved = _move_between(kernels[position + 1 :], kernels[position], kernel) if fused else None
         if fused and moved:
             before, after = moved

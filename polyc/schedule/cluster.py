@@ -261,8 +261,6 @@ def _join(
 ) -> Cluster | str:
     """The two as one cluster, or the reason why not."""
     together = cluster.statements + unit.statements
-    if len(together) > MOST_STATEMENTS or sum(s.weight for s in together) > MOST_WEIGHT:
-        return "so large a kernel would take long to compile"
     shared = shared_loops(cluster, unit)
     names = {s.name for s in unit.statements}
     merged = Cluster(
@@ -274,6 +272,8 @@ def _join(
     whole = _covers(cluster, shared) and _covers(unit, shared)
     if unit.is_group or cluster.is_group:
         return "a transform is a nest of its own"
+    if is_too_large(together):
+        return "so large a kernel would take long to compile"
     if any(arrays[load.array].is_partial for s in unit.statements for load in s.loads):
         return "partial results are combined when all are there"
     if unit.has_reuse:
@@ -299,6 +299,12 @@ def _join(
         if inner > target.l2 // 2:
             return f"{inner} bytes a row would not stay in cache"
     return merged
+
+
+def is_too_large(statements: Sequence[Statement]) -> bool:
+    """Whether a kernel of these statements would take longer to compile than two."""
+    weight = sum(s.weight for s in statements)
+    return len(statements) > MOST_STATEMENTS or weight > MOST_WEIGHT
 
 
 def _covers(cluster: Cluster, shared: Sequence[Mapping[str, int]]) -> bool:
