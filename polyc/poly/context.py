@@ -43,7 +43,7 @@ def operation_budget(operations: int) -> Iterator[None]:
 
 
 OPERATIONS_A_SECOND = 1_000_000
-"""What isl does in a second; on a core of 2023 it was 1.4 million."""
+"""About what isl does in a second: on two runs over small sets it was 1.4 million."""
 
 
 @contextmanager

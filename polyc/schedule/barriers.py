@@ -27,8 +27,8 @@ Elements = dict[str, isl.Set]
 """Array -> elements, under the array's name."""
 
 MOST_LAUNCHES = 64
-"""Launches side by side, so that all pairs of them can be compared: a barrier takes a microsecond,
-and no threads run that far ahead of others."""
+"""The most launches side by side, so that all pairs of them can be compared in the proof; one more
+barrier costs little beside them."""
 
 
 def place_barriers(launches: Sequence[LaunchAccess], slots: Iterable[Slot]) -> frozenset[int]:

@@ -210,10 +210,11 @@ WEIGHTS = {
     **dict.fromkeys(("exp", "exp2", "sigmoid", "tanh", "erf", "log", "log2", "log1p"), 6),
     **dict.fromkeys(("asin", "acos", "atan"), 6),
 }
-"""Functions that a kernel has inlined -> how many additions take the C compiler as long.
+"""Functions that a kernel has inlined -> what they count for, where a cheap one counts 1.
 
-gcc 12 -O3, for AVX2: 140 ms for a sine, 60 for a power, 10 for an exponential, 1 to 2 for an
-addition or a square root.
+Their order follows what gcc -O3 took for one more of them in a kernel for AVX2, one run each: some
+140 ms for a sine, 60 for a power, 10 for an exponential, under 1 for an addition. A sine counts for
+less than that, so that a statement may have a few.
 """
 
 
