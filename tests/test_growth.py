@@ -165,7 +165,7 @@ def test_stages_ask_between_their_items(monkeypatch):
     def check(self, stage):
         asked[stage] = asked.get(stage, 0) + 1
 
-    monkeypatch.setattr("polyc.time_budget.TimeBudget.check", check)
+    monkeypatch.setattr("polyc.budget.Budget.check", check)
     run_pipeline(LONG["softmaxes"](30), AVX512, Options(), Trace())
     assert asked["lower"] > 30
     assert asked["fuse"] > 3 * 100

@@ -10,11 +10,11 @@ import islpy as isl
 import pytest
 from onnx import TensorProto, helper
 
+from polyc.budget import UNLIMITED, Budget
 from polyc.errors import InvalidOption, TooLong
 from polyc.graph.onnx_import import import_onnx
 from polyc.options import Options, options_from_environment
 from polyc.poly.context import isl_within, operation_budget
-from polyc.time_budget import UNLIMITED, TimeBudget
 
 
 def burn() -> None:
@@ -25,16 +25,16 @@ def burn() -> None:
 
 
 def test_items_are_given_until_the_time_is_over():
-    over = TimeBudget(5.0, time.monotonic() - 1)
+    over = Budget(5.0, time.monotonic() - 1)
     with pytest.raises(TooLong, match=r"more than 5 seconds.*'fuse'.*max_seconds"):
         next(over.over([1, 2], "fuse"))
     assert list(over.over([], "fuse")) == []
-    assert list(TimeBudget.start(Options()).over([1, 2], "fuse")) == [1, 2]
+    assert list(Budget.start(Options()).over([1, 2], "fuse")) == [1, 2]
     assert list(UNLIMITED.over([1, 2], "fuse")) == [1, 2]
 
 
 def test_isl_alone_may_not_take_longer():
-    with pytest.raises(TooLong, match="'isl'"), isl_within(TimeBudget(0.01, math.inf)):
+    with pytest.raises(TooLong, match="'isl'"), isl_within(Budget(0.01, math.inf)):
         burn()
     assert isl.DEFAULT_CONTEXT.get_max_operations() == 0
     with isl_within(UNLIMITED):
@@ -42,7 +42,7 @@ def test_isl_alone_may_not_take_longer():
 
 
 def test_other_errors_of_isl_stay_what_they_are():
-    with pytest.raises(isl.Error), isl_within(TimeBudget(100.0, math.inf)):
+    with pytest.raises(isl.Error), isl_within(Budget(100.0, math.inf)):
         isl.Set("{ no set")
 
 
@@ -83,4 +83,4 @@ def test_functions_are_counted_before_they_are_inlined():
     opsets = [helper.make_opsetid("", 17), helper.make_opsetid("mine", 1)]
     model = helper.make_model(graph, opset_imports=opsets, functions=functions(6), ir_version=8)
     with pytest.raises(TooLong, match=r"inlined \(1000000\), has more than 50000 nodes"):
-        import_onnx(model, budget=TimeBudget.start(Options()))
+        import_onnx(model, budget=Budget.start(Options()))

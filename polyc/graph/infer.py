@@ -204,9 +204,7 @@ def infer_or_fold(
     """The outputs of a node: with values where they are known when compiling, else types only."""
     types = infer_node(node, inputs)
     for tensor in types:
-        budget.require(
-            least_bytes(tensor), f"{node.op} {node.name!r}: its output {tensor.name!r}"
-        )
+        budget.require(least_bytes(tensor), f"{node.op} {node.name!r}: its output {tensor.name!r}")
     if len(types) == 1 and (entries := evaluate_sizes(node, inputs, types[0])) is not None:
         return (_with_entries(types[0], entries),)
     if not _is_foldable(node, inputs, types, folds):

@@ -122,7 +122,7 @@ class Lowering:
         """A new array, seen by the identity view; `hint` is made a unique C identifier."""
         name = self._unique(hint)
         extents = tuple(n if isinstance(n, Size) else int(n) for n in shape)
-        if self._budget and value is None:
+        if value is None:
             least = prod(n for n in extents if isinstance(n, int)) * np.dtype(dtype).itemsize
             self._budget.require(least, f"array {name!r}")
         self.arrays[name] = Array(name, np.dtype(dtype), extents, kind, value)
