@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 import numpy as np
@@ -40,6 +40,7 @@ from polyc.graph.onnx_nodes import (
     brief,
     constant_tensor,
     is_constant,
+    leave_open,
     one_line,
     read_inputs,
     read_node,
@@ -60,7 +61,8 @@ Source = str | os.PathLike[str] | bytes | ModelProto | ModelFile
 class UntypedModel:
     """A model as it is read: checked, its functions inlined, its nodes in newest forms.
 
-    `inputs` are in order, tensors with symbols for sizes that are not said.
+    `inputs` are in order, tensors with symbols for sizes that are not said. `flat` is the message
+    that was read, if it was one, without data and functions.
     """
 
     name: str
@@ -68,6 +70,7 @@ class UntypedModel:
     constants: Mapping[str, Tensor]
     inputs: tuple[Tensor | OpenInput, ...]
     outputs: tuple[str, ...]
+    flat: ModelProto = field(default_factory=ModelProto)
 
 
 def import_onnx(
@@ -139,6 +142,7 @@ def _read_model(source: Source, budget: Budget) -> UntypedModel:
         {**constants, **{t.name: t for t in fresh}},
         inputs,
         tuple(o.name for o in skeleton.graph.output),
+        flat,
     )
 
 
@@ -201,6 +205,8 @@ def _without_data(model: ModelProto, constants: Mapping[str, Tensor], opset: int
         node.domain = "" if node.domain in STANDARD_DOMAINS else node.domain
     graph.input.extend(i for i in model.graph.input if i.name not in constants)
     graph.output.extend(model.graph.output)
+    for info in (*graph.input, *graph.output):
+        leave_open(info)
     for name, tensor in constants.items():
         if tensor.value is not None and tensor.dtype == np.int64 and tensor.size <= SMALL_ELEMENTS:
             graph.initializer.append(numpy_helper.from_array(tensor.value, name))
@@ -234,12 +240,9 @@ def _upgrade(nodes: tuple[Node, ...], opset: int, model: ModelProto) -> tuple[No
 
 def _infer_types(model: ModelProto) -> dict[str, Tensor]:
     """The types that ONNX's own inference finds: it knows the old forms, and may leave gaps."""
-    try:
-        graph = onnx.shape_inference.infer_shapes(model).graph
-    except Exception:  # a rule that needs a type that is missing refuses, and says so
-        graph = model.graph
-    types = {t.name: Tensor(t.name, np.dtype(np.int64), tuple(t.dims)) for t in graph.initializer}
-    for info in (*graph.input, *graph.value_info, *graph.output):
+    constants = model.graph.initializer
+    types = {t.name: Tensor(t.name, np.dtype(np.int64), tuple(t.dims)) for t in constants}
+    for info in infer_values(model):
         try:
             known = read_type(info, ())
         except PolycError:
@@ -247,6 +250,15 @@ def _infer_types(model: ModelProto) -> dict[str, Tensor]:
         if isinstance(known, Tensor):
             types[info.name] = known
     return types
+
+
+def infer_values(model: ModelProto) -> list[onnx.ValueInfoProto]:
+    """Inputs, outputs and what is between, as far as ONNX's own inference knows them."""
+    try:
+        graph = onnx.shape_inference.infer_shapes(model).graph
+    except Exception:  # a rule that needs a type that is missing refuses, and says so
+        graph = model.graph
+    return [*graph.input, *graph.value_info, *graph.output]
 
 
 def _rename(nodes: Sequence[Node]) -> list[Node]:
