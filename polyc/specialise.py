@@ -19,8 +19,10 @@ from typing import Any, NoReturn
 
 import numpy as np
 
+from polyc.arguments import check_feeds, list_outputs
 from polyc.budget import Budget
 from polyc.call_sizes import measure_sizes
+from polyc.calls import as_array
 from polyc.element_types import spelled
 from polyc.errors import NeedsValues, NotFixed, ShapeError, UnsupportedOp
 from polyc.graph.ir import Graph, Tensor
@@ -101,16 +103,21 @@ class SpecialisingModel(CompiledModel):
         call = self._run(self._arrange(arrays, named))
         results = [call.get(name) for name in self._results]
         if out is not None:
-            given = [out] if len(results) == 1 and not isinstance(out, list | tuple) else list(out)
+            given = list_outputs(out)
+            if len(given) != len(results):
+                raise ShapeError(
+                    f"model {self.name!r} has {len(results)} outputs, `out` holds {len(given)}; "
+                    "give one array for each output"
+                )
             results = [_write(r, o) for r, o in zip(results, given, strict=True)]
         return results[0] if len(results) == 1 else tuple(results)
 
     def run(self, feeds: Mapping[str, Any]) -> dict[str, Any]:
-        call = self._run(self._arrange((), feeds))
+        call = self._run(self._arrange((), check_feeds(feeds)))
         return {name: call.get(name) for name in self._results}
 
     def profile(self, feeds: Mapping[str, Any], repeats: int = 7) -> tuple[float, ...]:
-        call = self._run(self._arrange((), feeds))
+        call = self._run(self._arrange((), check_feeds(feeds)))
         parts = [model.profile(own, repeats) for model, own in call.models]
         return tuple(seconds for part in parts for seconds in part)
 
@@ -157,8 +164,8 @@ class SpecialisingModel(CompiledModel):
         """What to give so that all is decided when compiling."""
         if isinstance(self._unknown, NotFixed):
             fixed = {size.name for size in self._ranges if size.lower == size.upper}
-            names = {d: None for s in self.inputs for d in s.shape if isinstance(d, str)}
-            sizes = ", ".join(f"{n!r}: {EXAMPLE_SIZE}" for n in names if n not in fixed)
+            sized = {d: None for s in self.inputs for d in s.shape if isinstance(d, str)}
+            sizes = ", ".join(f"{n!r}: {EXAMPLE_SIZE}" for n in sized if n not in fixed)
             return f"compile it for sizes that are known: dims={{{sizes}}}, or what yours are"
         if isinstance(self._unknown, NeedsValues) and self._unknown.inputs:
             names = ", ".join(map(repr, self._unknown.inputs))
@@ -194,12 +201,13 @@ class SpecialisingModel(CompiledModel):
 
     def _convert(self, spec: TensorSpec, value: Any) -> Any:
         """An array as it is; a list or a number as an array of the input's type."""
+        where = f"model {self.name!r}, input {spec.name!r}"
         if not hasattr(value, "shape"):
-            return np.asarray(value, spec.dtype)
+            return as_array(where, spec, value)
         if isinstance(value, np.ndarray | np.generic) and value.dtype != spec.dtype:
             raise ShapeError(
-                f"model {self.name!r}, input {spec.name!r} has type {value.dtype}, expected "
-                f"{spec.dtype}; convert it with .astype({spelled(spec.dtype)})"
+                f"{where} has type {value.dtype}, expected {spec.dtype}; convert it with "
+                f".astype({spelled(spec.dtype)})"
             )
         return value
 
@@ -231,6 +239,10 @@ def join_reports(name: str, reports: Sequence[Report], evaluated: Sequence[Late]
 
 def _write(result: Any, out: Any) -> Any:
     """A result in the caller's array."""
+    if not (isinstance(out, np.ndarray) and out.flags.writeable):
+        raise ShapeError("`out` must be a NumPy array that can be written; use np.empty")
+    if not isinstance(result, np.ndarray):
+        raise ShapeError("`out` is given for an output that is no array; call without it")
     if out.shape != result.shape or out.dtype != result.dtype:
         raise ShapeError(
             f"`out` is {out.dtype}{list(out.shape)}, but the result is "
