@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import signal
 import traceback
 import warnings
 from dataclasses import dataclass
@@ -69,8 +70,28 @@ def _kind(dice: Dice) -> str:
     return "calls" if chosen < 38 else "saved" if chosen < 39 else "cache"
 
 
-def judge(seed: int, folder: Path, bases: Path | None = None) -> Verdict:
-    """Run the case of a seed in this process; what it writes goes into the folder."""
+class TooSlow(BaseException):
+    """A case has had all of its time."""
+
+
+def _stop(number: int, frame: object) -> NoReturn:
+    raise TooSlow
+
+
+def judge(seed: int, folder: Path, bases: Path | None = None, patience: float = 60) -> Verdict:
+    """Run the case of a seed in this process; what it writes goes into the folder.
+
+    patience: seconds of this process's own time that it may take.
+    """
+    signal.signal(signal.SIGPROF, _stop)
+    signal.setitimer(signal.ITIMER_PROF, patience)
+    try:
+        return _judge(seed, folder, bases)
+    finally:
+        signal.setitimer(signal.ITIMER_PROF, 0)
+
+
+def _judge(seed: int, folder: Path, bases: Path | None) -> Verdict:
     dice = Dice(seed)
     kind = _kind(dice)
     try:

@@ -18,7 +18,7 @@ MEMORY = 4 << 30
 """Bytes that a process may have."""
 
 PATIENCE = 60.0
-"""Seconds that a case may take."""
+"""Seconds of its own time that a case may take; by the clock it may be three times as many."""
 
 CASES_A_PROCESS = 400
 """After so many a fresh process takes over: libraries that were loaded stay in memory."""
@@ -29,7 +29,7 @@ def judge_all(
 ) -> Iterator[tuple[int, Verdict]]:
     """(seed, verdict) of each seed, as they come."""
     waiting = iter(seeds)
-    workers = [_Worker(bases) for _ in range(processes)]
+    workers = [_Worker(bases, patience) for _ in range(processes)]
     try:
         for worker in workers:
             worker.take(next(waiting, None))
@@ -38,13 +38,13 @@ def judge_all(
             for position, worker in enumerate(workers):
                 if worker.seed is None:
                     continue
-                verdict = worker.answer(patience)
+                verdict = worker.answer()
                 if verdict is None:
                     continue
                 yield worker.seed, verdict
                 if worker.is_spent:
                     worker.end()
-                    workers[position] = worker = _Worker(bases)
+                    workers[position] = worker = _Worker(bases, patience)
                 worker.take(next(waiting, None))
     finally:
         for worker in workers:
@@ -54,22 +54,22 @@ def judge_all(
 class _Worker:
     """A process, and the seed that it is at."""
 
-    def __init__(self, bases: Path) -> None:
+    def __init__(self, bases: Path, patience: float) -> None:
         context = multiprocessing.get_context("spawn")
         self.pipe, theirs = context.Pipe()
-        self._process = context.Process(target=_serve, args=(theirs, bases), daemon=True)
+        self._process = context.Process(target=_serve, args=(theirs, bases, patience), daemon=True)
         self._process.start()
         theirs.close()
         self.seed: int | None = None
         self.is_spent = False
-        self._served, self._since = 0, 0.0
+        self._patience, self._served, self._since = patience, 0, 0.0
 
     def take(self, seed: int | None) -> None:
         self.seed, self._since = seed, time.monotonic()
         if seed is not None:
             self.pipe.send(seed)
 
-    def answer(self, patience: float) -> Verdict | None:
+    def answer(self) -> Verdict | None:
         """The verdict on the seed, or that the process hangs or is dead; None if it is at work."""
         try:
             if self.pipe.poll():
@@ -81,9 +81,9 @@ class _Worker:
             self._process.join(5)
             self.is_spent = True
             return Verdict("?", "died", f"exit code {self._process.exitcode}")
-        if time.monotonic() - self._since > patience:
+        if time.monotonic() - self._since > 3 * self._patience:
             self.is_spent = True
-            return Verdict("?", "hang", f"no answer in {patience:.0f} s")
+            return Verdict("?", "hang", f"no answer in {3 * self._patience:.0f} s")
         return None
 
     def end(self) -> None:
@@ -97,7 +97,7 @@ class _Worker:
         self.pipe.close()
 
 
-def _serve(pipe: Connection, bases: Path) -> None:
+def _serve(pipe: Connection, bases: Path, patience: float) -> None:
     """Judge the seeds that come; what is compiled goes into a folder that is removed."""
     os.setpgid(0, 0)
     resource.setrlimit(resource.RLIMIT_AS, (MEMORY, MEMORY))
@@ -106,4 +106,4 @@ def _serve(pipe: Connection, bases: Path) -> None:
         os.environ["POLYC_CACHE_DIR"] = folder
         os.chdir(folder)
         while True:
-            pipe.send(judge(pipe.recv(), Path(folder), bases))
+            pipe.send(judge(pipe.recv(), Path(folder), bases, patience))
