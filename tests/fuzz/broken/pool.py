@@ -8,7 +8,7 @@ import resource
 import signal
 import tempfile
 import time
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from multiprocessing.connection import Connection, wait
 from pathlib import Path
 
@@ -20,16 +20,26 @@ MEMORY = 4 << 30
 PATIENCE = 60.0
 """Seconds of its own time that a case may take; by the clock it may be three times as many."""
 
+START = 120.0
+"""Seconds in which a process has imported what it needs."""
+
 CASES_A_PROCESS = 400
 """After so many a fresh process takes over: libraries that were loaded stay in memory."""
 
 
+Judge = Callable[[int, Path, Path, float], Verdict]
+
+
 def judge_all(
-    seeds: Iterable[int], bases: Path, processes: int, patience: float = PATIENCE
+    seeds: Iterable[int],
+    bases: Path,
+    processes: int,
+    patience: float = PATIENCE,
+    judge: Judge = judge,
 ) -> Iterator[tuple[int, Verdict]]:
-    """(seed, verdict) of each seed, as they come."""
+    """(seed, verdict) of each seed, as they come; `judge` runs in the processes."""
     waiting = iter(seeds)
-    workers = [_Worker(bases, patience) for _ in range(processes)]
+    workers = [_Worker(bases, patience, judge) for _ in range(processes)]
     try:
         for worker in workers:
             worker.take(next(waiting, None))
@@ -44,7 +54,7 @@ def judge_all(
                 yield worker.seed, verdict
                 if worker.is_spent:
                     worker.end()
-                    workers[position] = worker = _Worker(bases, patience)
+                    workers[position] = worker = _Worker(bases, patience, judge)
                 worker.take(next(waiting, None))
     finally:
         for worker in workers:
@@ -54,15 +64,21 @@ def judge_all(
 class _Worker:
     """A process, and the seed that it is at."""
 
-    def __init__(self, bases: Path, patience: float) -> None:
+    def __init__(self, bases: Path, patience: float, judge: Judge) -> None:
         context = multiprocessing.get_context("spawn")
         self.pipe, theirs = context.Pipe()
-        self._process = context.Process(target=_serve, args=(theirs, bases, patience), daemon=True)
+        # It is ours, so that it goes whatever becomes of the process.
+        self._folder = tempfile.TemporaryDirectory(
+            prefix="polyc-broken-", ignore_cleanup_errors=True
+        )
+        arguments = (theirs, Path(self._folder.name), bases, patience, judge)
+        self._process = context.Process(target=_serve, args=arguments, daemon=True)
         self._process.start()
         theirs.close()
         self.seed: int | None = None
         self.is_spent = False
-        self._patience, self._served, self._since = patience, 0, 0.0
+        self._patience, self._limit = patience, START
+        self._served, self._since = 0, 0.0
 
     def take(self, seed: int | None) -> None:
         self.seed, self._since = seed, time.monotonic()
@@ -74,6 +90,9 @@ class _Worker:
         try:
             if self.pipe.poll():
                 verdict = self.pipe.recv()
+                if verdict is None:  # it has started
+                    self._limit, self._since = 3 * self._patience, time.monotonic()
+                    return None
                 self._served += 1
                 self.is_spent = self._served >= CASES_A_PROCESS
                 return verdict
@@ -81,9 +100,9 @@ class _Worker:
             self._process.join(5)
             self.is_spent = True
             return Verdict("?", "died", f"exit code {self._process.exitcode}")
-        if time.monotonic() - self._since > 3 * self._patience:
+        if time.monotonic() - self._since > self._limit:
             self.is_spent = True
-            return Verdict("?", "hang", f"no answer in {3 * self._patience:.0f} s")
+            return Verdict("?", "hang", f"no answer in {self._limit:.0f} s")
         return None
 
     def end(self) -> None:
@@ -95,15 +114,16 @@ class _Worker:
                 self._process.kill()
         self._process.join()
         self.pipe.close()
+        self._folder.cleanup()
 
 
-def _serve(pipe: Connection, bases: Path, patience: float) -> None:
-    """Judge the seeds that come; what is compiled goes into a folder that is removed."""
+def _serve(pipe: Connection, folder: Path, bases: Path, patience: float, judge: Judge) -> None:
+    """Judge the seeds that come; what is compiled goes into the folder."""
     os.setpgid(0, 0)
     resource.setrlimit(resource.RLIMIT_AS, (MEMORY, MEMORY))
     resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
-    with tempfile.TemporaryDirectory(prefix="polyc-broken-") as folder:
-        os.environ["POLYC_CACHE_DIR"] = folder
-        os.chdir(folder)
-        while True:
-            pipe.send(judge(pipe.recv(), Path(folder), bases, patience))
+    os.environ["POLYC_CACHE_DIR"] = str(folder)
+    os.chdir(folder)
+    pipe.send(None)
+    while True:
+        pipe.send(judge(pipe.recv(), folder, bases, patience))
