@@ -59,7 +59,11 @@ WRONG_VALUES = {
 
 
 def cases(table):
-    return [pytest.param(n, v, id=f"{n}={v!r}"[:40]) for n, vs in table.items() for v in vs]
+    return [
+        pytest.param(name, value, id=f"{name}-{k}-{type(value).__name__}")
+        for name, values in table.items()
+        for k, value in enumerate(values)
+    ]
 
 
 def compile_with(name, value, folder):
