@@ -40,6 +40,9 @@ def main(
     broken: Annotated[bool, typer.Option(help="run broken models, wrong calls, bad files")] = False,
     seconds: Annotated[float | None, typer.Option(help="broken: how long")] = None,
     seed: Annotated[int | None, typer.Option(help="broken: only this case")] = None,
+    only: Annotated[
+        str | None, typer.Option(help="broken: structure, octets, calls, saved or cache")
+    ] = None,
     processes: Annotated[int, typer.Option(help="broken: side by side")] = available_cores(),
 ) -> None:
     """Run random graphs, or make one that failed small."""
@@ -47,7 +50,7 @@ def main(
         from tests.fuzz.broken.campaign import run, run_one
 
         count = None if seconds is not None else graphs
-        found = run(first, count, seconds, processes) if seed is None else run_one(seed)
+        found = run(first, count, seconds, processes, only) if seed is None else run_one(seed)
         raise typer.Exit(1 if found else 0)
     console = Console()
     if shrink is not None:

@@ -6,19 +6,24 @@ import pickle
 import tempfile
 import time
 from collections import Counter
-from collections.abc import Iterator
-from itertools import count
+from collections.abc import Iterable, Iterator
+from itertools import count, islice
 from pathlib import Path
 
 from rich.console import Console
 
 from tests.fuzz.broken.bases import read_bases
-from tests.fuzz.broken.judge import Verdict, judge
+from tests.fuzz.broken.judge import Verdict, judge, kind_of
 from tests.fuzz.broken.pool import judge_all
 
 
-def run(first: int, cases: int | None, seconds: float | None, processes: int) -> int:
-    """Judge seeds from `first` on; findings are printed, one of each. The number of findings."""
+def run(
+    first: int, cases: int | None, seconds: float | None, processes: int, only: str | None = None
+) -> int:
+    """Judge seeds from `first` on, or those of one kind; findings are printed, one of each.
+
+    Returns the number of findings.
+    """
     console = Console(highlight=False, markup=False, soft_wrap=True)
     console.print(f"cases from seed {first} on, {processes} processes")
     outcomes: Counter[str] = Counter()
@@ -28,7 +33,8 @@ def run(first: int, cases: int | None, seconds: float | None, processes: int) ->
         bases = Path(folder) / "bases"
         bases.write_bytes(pickle.dumps(read_bases()))
         begin = time.monotonic()
-        seeds = _until(first, cases, None if seconds is None else begin + seconds)
+        chosen = (s for s in count(first) if only is None or kind_of(s) == only)
+        seeds = _until(islice(chosen, cases), None if seconds is None else begin + seconds)
         for seed, verdict in judge_all(seeds, bases, processes):
             outcomes[verdict.outcome] += 1
             kinds[verdict.kind] += 1
@@ -52,8 +58,8 @@ def run_one(seed: int) -> int:
     return int(verdict.is_finding)
 
 
-def _until(first: int, cases: int | None, end: float | None) -> Iterator[int]:
-    for seed in count(first) if cases is None else range(first, first + cases):
+def _until(seeds: Iterable[int], end: float | None) -> Iterator[int]:
+    for seed in seeds:
         if end is not None and time.monotonic() > end:
             return
         yield seed

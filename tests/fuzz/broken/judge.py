@@ -61,6 +61,11 @@ def make_model(seed: int, bases: Path | None = None) -> tuple[str, bytes] | None
     return name, change(data, other, dice)
 
 
+def kind_of(seed: int) -> str:
+    """What the case of a seed is: a model broken in its structure or octets, calls, or files."""
+    return _kind(Dice(seed))
+
+
 def _kind(dice: Dice) -> str:
     chosen = dice.below(40)
     if chosen < 26:
