@@ -7,11 +7,12 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
+from pathlib import Path
 
 import pytest
 
 from polyc import Graph
-from polyc.build.bundle import read_bundle, read_source
+from polyc.build.bundle import read_bundle
 from polyc.build.cache import open_cache
 from polyc.build.make_model import make_model
 from polyc.options import STAGES
@@ -33,16 +34,20 @@ class Shown:
 def show(tmp_path_factory) -> Callable[[Graph], Shown]:
     def compile_for_reading(graph: Graph) -> Shown:
         folder = tmp_path_factory.mktemp("shown")
-        dump, bundle = folder / "dump", folder / "bundle"
-        bundle.mkdir()
+        dump = folder / "dump"
         chosen = replace(options(folder), dump=STAGES, dump_dir=dump)
-        target = replace(Target.named("avx512"), cores=2)
-        make_model(graph, target, chosen, open_cache(chosen), bundle, {})
+        target, cache = replace(Target.named("avx512"), cores=2), open_cache(chosen)
+
+        def make(place: Path) -> None:
+            make_model(graph, target, chosen, cache, place, {})
+
+        bundle = cache.fetch_and_read("models", "shown", make, read_bundle)
+        source = "\n".join(bundle.sources.values())
         dumps = {s: "".join(f.read_text() for f in sorted(dump.glob(f"?-{s}*"))) for s in STAGES}
         with pytest.MonkeyPatch.context() as patch:
             patch.setenv("COLUMNS", "160")  # of the terminal that README shows
-            report = str(read_bundle(bundle, checked=True).report)
-        return Shown(report, read_source(bundle), dumps)
+            report = str(bundle.manifest.report)
+        return Shown(report, source, dumps)
 
     return compile_for_reading
 

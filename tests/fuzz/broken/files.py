@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
 import shutil
@@ -13,6 +14,8 @@ import numpy as np
 
 import polyc
 from polyc import Graph, Options, ops
+from polyc.build.bundle import HOLDS, MANIFEST_FILE
+from polyc.files.table import write_table
 from tests.fuzz.broken.hostile import Dice
 from tests.fuzz.broken.octets import change_octets
 
@@ -30,12 +33,26 @@ def load_damaged(dice: Dice, folder: Path) -> None:
         _compile(folder / "cache").save(saved)
     shutil.rmtree(copy, ignore_errors=True)
     shutil.copytree(saved, copy)
+    is_lie = dice.one_in(2)
     for _ in range(1 + dice.below(2)):
-        damage(dice.choose(_files(copy)), dice)
+        if is_lie:
+            _lie(copy, dice)
+        else:
+            damage(dice.choose(_files(copy)), dice)
     model = polyc.load(copy)
-    np.testing.assert_array_equal(model(X), 3)
     assert model.source
-    repr(model.explain())
+    repr(model)
+    str(model.explain())
+    if not is_lie:  # code that was told lies does what it likes
+        np.testing.assert_array_equal(model(X), 3)
+
+
+def _lie(saved: Path, dice: Dice) -> None:
+    """A manifest that says something else, as if it had been written so."""
+    file = saved / MANIFEST_FILE
+    data = _change_json(json.loads(file.read_text(encoding="utf-8")), dice)
+    file.write_text(json.dumps(data), encoding="utf-8")
+    write_table(saved, HOLDS)
 
 
 def compile_by_a_damaged_cache(dice: Dice, folder: Path) -> None:
@@ -66,7 +83,8 @@ def damage(file: Path, dice: Dice) -> None:
         return
     data = file.read_bytes()
     if file.suffix == ".json" and dice.one_in(2):
-        file.write_text(json.dumps(_change_json(json.loads(data), dice)), encoding="utf-8")
+        with contextlib.suppress(ValueError):  # it is damaged already
+            file.write_text(json.dumps(_change_json(json.loads(data), dice)), encoding="utf-8")
         return
     if dice.one_in(2):
         file.write_bytes(change_octets(data, b"{}", dice))
