@@ -6,7 +6,6 @@ none of those that are possible is a PolycError.
 
 from __future__ import annotations
 
-import math
 import numbers
 import os
 from collections.abc import Iterable, Mapping
@@ -16,13 +15,10 @@ from typing import Any, NoReturn
 import numpy as np
 
 from polyc.errors import UnsupportedOp
-from polyc.options import STAGES, Options
+from polyc.options import Options
 from polyc.sizes import ADDRESS_LIMIT, SizeRange
 from polyc.target.cuda import CudaTarget
 from polyc.target.machine import Target
-
-MAX_THREADS = 1 << 16
-"""More threads than any machine has."""
 
 RANGE = "a number, a pair (first, last), or a sum of other sizes as text"
 
@@ -51,16 +47,18 @@ def check_states(state: Any) -> None:
 
 
 def check_options(options: Any, **changes: Any) -> Options:
-    """Options with changes that are not None, all of the types that their fields have."""
+    """Options with changes that are not None, all of the types that their fields have.
+
+    Of some numbers `Options` itself says what they may be.
+    """
     if not isinstance(options, Options):
         refuse("options", options, "a polyc.Options")
     options = replace(options, **{n: value for n, value in changes.items() if value is not None})
     counts = {
         "opt_level": _as_number("opt_level", options.opt_level, 0, 3),
-        "threads": _as_number("threads", options.threads, 0, MAX_THREADS),
+        "threads": int(options.threads),
         "max_operations": _as_number("max_operations", options.max_operations, 0, None),
     }
-    seconds = _as_seconds("tune", options.tune)
     for field in fields(Options):
         value = getattr(options, field.name)
         if field.type == "bool" and not isinstance(value, bool):
@@ -72,11 +70,11 @@ def check_options(options: Any, **changes: Any) -> Options:
     for name, folder in (("cache_dir", options.cache_dir), ("dump_dir", options.dump_dir)):
         if not isinstance(folder, os.PathLike) and (name, folder) != ("dump_dir", None):
             refuse(f"options.{name}", folder, "a pathlib.Path")
-    _check_stages(options.dump)
+    _items("options.dump", options.dump)
     if not all(isinstance(size, SizeRange) for size in _items("options.sizes", options.sizes)):
         refuse("options.sizes", options.sizes, "what `dims` and `hint` say")
     _items("options.states", options.states)
-    return replace(options, tune=seconds, **counts)
+    return replace(options, tune=float(options.tune), **counts)
 
 
 def check_feeds(feeds: Any) -> Mapping[str, Any]:
@@ -100,12 +98,6 @@ def refuse(name: str, value: Any, expected: str) -> NoReturn:
     raise TypeError(f"`{name}` is of type {type(value).__name__}, but must be {expected}")
 
 
-def _check_stages(dump: Any) -> None:
-    for stage in _items("options.dump", dump):
-        if stage not in STAGES:
-            raise UnsupportedOp(f"dump names {stage!r}; the stages are {', '.join(STAGES)}")
-
-
 def _items(name: str, value: Any) -> Iterable[Any]:
     if not isinstance(value, tuple):
         refuse(name, value, "a tuple")
@@ -121,15 +113,6 @@ def _as_number(name: str, value: Any, least: int, most: int | None) -> int:
             f"{name} is {value}; give a number from {least} {f'to {most}' if most else 'on'}"
         )
     return value
-
-
-def _as_seconds(name: str, value: Any) -> float:
-    if isinstance(value, bool) or not isinstance(value, numbers.Real):
-        refuse(name, value, "a number of seconds")
-    seconds = float(value)
-    if not (math.isfinite(seconds) and seconds >= 0):
-        raise UnsupportedOp(f"{name} is {seconds}; give a number of seconds, 0 for none")
-    return seconds
 
 
 def _check_names(name: str, value: Any, what: str) -> None:

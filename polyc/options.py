@@ -105,7 +105,8 @@ class Options:
         for name, value in {**whole, **seconds}.items():
             kind: type = Integral if name in whole else Real  # NumPy's numbers are of these
             if isinstance(value, bool) or not isinstance(value, kind):
-                raise TypeError(f"option {name} is a {type(value).__name__}; give a number")
+                found = type(value).__name__
+                raise TypeError(f"`{name}` is of type {found}, but must be a number")
         _check_number("threads", self.threads, MAX_THREADS, "0 for all that this process may use")
         _check_number("memory_limit", self.memory_limit, 1 << 62, "bytes, or 0 for what there is")
         _check_number("max_nodes", self.max_nodes, 1e9, "a number of nodes")

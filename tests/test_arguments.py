@@ -9,8 +9,9 @@ import pytest
 
 import polyc
 from polyc import Graph, Options, ops
-from polyc.arguments import MAX_THREADS, check_options
-from polyc.errors import PolycError, ShapeError, UnsupportedOp
+from polyc.arguments import check_options
+from polyc.errors import PolycError, ShapeError
+from polyc.options import MAX_THREADS
 from polyc.specialise import SpecialisingModel
 from tests.programs import options
 from tests.staged import model_of
@@ -112,7 +113,7 @@ def test_options_of_wrong_types(wrong):
 
 def test_options_of_wrong_values():
     for wrong in ({"dump": ("code",)}, {"threads": MAX_THREADS + 1}, {"max_operations": -1}):
-        with pytest.raises(UnsupportedOp):
+        with pytest.raises(PolycError):
             check_options(Options(**wrong))
     assert check_options(Options(), threads=np.int64(3), tune=None) == Options(threads=3)
 

@@ -112,7 +112,8 @@ def _judge(seed: int, folder: Path, bases: Path | None) -> Verdict:
         return Verdict(kind, "refused", type(error).__name__)
     except BaseException as error:
         place = _place(error)
-        if kind == "calls" and isinstance(error, TypeError) and "arguments.py" in place:
+        checked = place.startswith(("polyc/arguments.py", "polyc/options.py"))
+        if kind == "calls" and isinstance(error, TypeError) and checked:
             return Verdict(kind, "type")
         if place.startswith("tests/"):
             return Verdict(kind, "generator", repr(error)[:200], place)
