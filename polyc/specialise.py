@@ -86,7 +86,7 @@ class SpecialisingModel(CompiledModel):
         self._ranges = self.sizes = tuple(ranges)
         tensors = [t for t in model.inputs if isinstance(t, Tensor)]
         self.inputs = tuple(TensorSpec(t.name, t.dtype, spell_shape(t.shape)) for t in tensors)
-        self.outputs = find_results(model)
+        self.outputs = find_results(model, budget)
         self._names = [given.name for given in model.inputs]
         opened = [i for i in model.inputs if not isinstance(i, Tensor)]
         self._optional = {i.name for i in opened if i.is_optional}

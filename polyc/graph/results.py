@@ -14,6 +14,7 @@ from collections.abc import Collection
 import numpy as np
 import onnx
 
+from polyc.budget import Budget
 from polyc.errors import PolycError
 from polyc.graph.infer import Walk
 from polyc.graph.ir import Tensor
@@ -27,9 +28,9 @@ UNKNOWN_RANK = ("...",)
 """The shape of a tensor of which not even the number of dimensions is known."""
 
 
-def find_results(model: UntypedModel) -> tuple[TensorSpec, ...]:
+def find_results(model: UntypedModel, budget: Budget) -> tuple[TensorSpec, ...]:
     """The tensors among the outputs, in order; a size that is not known has a name of its own."""
-    typed = _infer(model)
+    typed = _infer(model, budget)
     declared = _declared_sizes(model.flat.graph)
     said = {info.name: info for info in infer_values(model.flat)}
     specs = (
@@ -40,11 +41,11 @@ def find_results(model: UntypedModel) -> tuple[TensorSpec, ...]:
     return tuple(spec for spec in specs if spec is not None)
 
 
-def _infer(model: UntypedModel) -> dict[str, Tensor]:
+def _infer(model: UntypedModel, budget: Budget) -> dict[str, Tensor]:
     """The types of all that is computed before something is missing."""
     known = {t.name: t for t in model.inputs if isinstance(t, Tensor)}
     known |= {**model.constants, RANDOM_KEY: Tensor(RANDOM_KEY, np.dtype(np.uint32), (2,))}
-    walk = Walk(model.nodes, known, lambda node, reason: None)
+    walk = Walk(model.nodes, known, lambda node, reason: None, budget=budget)
     with contextlib.suppress(PolycError):
         walk.run()
     return walk.table

@@ -14,7 +14,7 @@ import numpy as np
 import onnx
 import pytest
 
-from polyc.errors import InvalidModel
+from polyc.errors import InternalError, InvalidModel
 from tests.fuzz.broken import judge as judging
 from tests.fuzz.broken.bases import CONTROL
 from tests.fuzz.broken.campaign import run
@@ -101,6 +101,7 @@ def _raise(error):
     ("error", "outcome", "is_finding"),
     [
         (InvalidModel("no"), "refused", False),
+        (InternalError("a defect"), "InternalError", True),
         (TypeError("deep inside"), "TypeError", True),
         (ZeroDivisionError("no"), "ZeroDivisionError", True),
         (MemoryError(), "MemoryError", True),

@@ -14,8 +14,9 @@ from onnx import ModelProto
 
 import polyc
 from polyc import Options
+from polyc.budget import Budget
 from polyc.commands.feeds import random_feeds
-from polyc.errors import NeedsValues, NotFixed, PolycError
+from polyc.errors import InternalError, NeedsValues, NotFixed, PolycError
 from polyc.pipeline import run_pipeline
 from polyc.specialise import complete_in_call
 from polyc.target.machine import Target
@@ -108,6 +109,9 @@ def _judge(seed: int, folder: Path, bases: Path | None) -> Verdict:
             else:
                 run = {"calls": call_wrongly, "saved": load_damaged}
                 run.get(kind, compile_by_a_damaged_cache)(dice, folder / kind)
+    except InternalError as error:  # what nobody foresaw, in polyc's own words
+        cause = error.__cause__ or error
+        return Verdict(kind, type(cause).__name__, str(cause)[:300], _place(cause))
     except PolycError as error:
         return Verdict(kind, "refused", type(error).__name__)
     except BaseException as error:
@@ -136,7 +140,7 @@ def run_model(data: bytes, seed: int, folder: Path) -> None:
     try:
         run_pipeline(source, Target.named("baseline"), options, make_trace(options))
     except (NeedsValues, NotFixed) as unknown:
-        if complete_in_call(source, unknown, (), _refuse) is None:
+        if complete_in_call(source, unknown, (), _refuse, Budget.of(options.memory_limit)) is None:
             raise
 
 
