@@ -1,11 +1,15 @@
 """How compile time and memory grow with the number of layers.
 
     python bench/compile_time.py --layers 50 200 800 --json compile_time.json
+    python bench/compile_time.py --chains pointwise softmax concat --sizes equal --layers 1000 10000
 
 A chain of convolutions (3 x 3, ReLU) or of matrix products (bias, ReLU) is compiled in a new
 process with an empty cache. `equal` layers share one kernel, so that what grows is what polyc does
 for each node; `different` ones have channels that change from layer to layer, so that nearly every
 layer is a kernel of its own, which isl schedules, the proof checks and gcc compiles.
+
+Long models of one kind (`equal` only): a chain of pointwise nodes, cheap ones or also sines, a
+chain of softmaxes, a Concat of as many inputs, a Split into as many outputs.
 """
 
 from __future__ import annotations
@@ -26,7 +30,15 @@ import numpy as np
 import onnx
 from onnx import TensorProto, helper, numpy_helper
 
-CHAINS = ("conv", "gemm")
+POINTWISE = {
+    "pointwise": ("Relu", "Add", "Mul", "Sub", "Abs", "Max"),
+    "trigonometric": ("Sin", "Cos"),
+    "softmax": ("Softmax",),
+}
+"""Operators in turn, the second operand of a binary one being a constant."""
+
+LAYERS = ("conv", "gemm")
+CHAINS = (*LAYERS, *POINTWISE, "concat", "split")
 SIZES = ("equal", "different")
 
 
@@ -61,12 +73,53 @@ def make_chain(chain: str, layers: int, sizes: str) -> onnx.ModelProto:
         last = f"r{k}"
     tail = [14, 14] if chain == "conv" else []
     rows = 1 if chain == "conv" else 32
-    infos = [
-        helper.make_tensor_value_info(name, TensorProto.FLOAT, [rows, count, *tail])
-        for name, count in (("x", counts[0]), (last, counts[-1]))
-    ]
-    graph = helper.make_graph(nodes, f"{chain}_{sizes}_{layers}", infos[:1], infos[1:], weights)
+    first, final = [rows, counts[0], *tail], [rows, counts[-1], *tail]
+    return _model(f"{chain}_{sizes}_{layers}", nodes, {"x": first}, {last: final}, weights)
+
+
+def make_pointwise(chain: str, count: int) -> onnx.ModelProto:
+    """x -> Relu -> Add -> … -> y, of 64 x 48 floats."""
+    nodes, last = [], "x"
+    for k in range(count):
+        operator = POINTWISE[chain][k % len(POINTWISE[chain])]
+        inputs = [last, "w"] if operator in ("Add", "Mul", "Sub", "Max") else [last]
+        nodes.append(helper.make_node(operator, inputs, [f"t{k}"], f"node{k}"))
+        last = f"t{k}"
+    weight = numpy_helper.from_array(np.full(48, 0.5, np.float32), "w")
+    return _model(f"{chain}_{count}", nodes, {"x": [64, 48]}, {last: [64, 48]}, [weight])
+
+
+def make_pieces(chain: str, count: int) -> onnx.ModelProto:
+    """Concat of `count` inputs of 2 x 3 floats, or Split into as many outputs."""
+    whole, parts = {"whole": [2 * count, 3]}, {f"part{k}": [2, 3] for k in range(count)}
+    if chain == "concat":
+        node = helper.make_node("Concat", list(parts), list(whole), "concat", axis=0)
+        return _model(f"concat_{count}", [node], parts, whole)
+    sizes = numpy_helper.from_array(np.full(count, 2, np.int64), "sizes")
+    node = helper.make_node("Split", ["whole", "sizes"], list(parts), "split", axis=0)
+    return _model(f"split_{count}", [node], whole, parts, [sizes])
+
+
+def _model(
+    name: str,
+    nodes: Sequence[onnx.NodeProto],
+    inputs: Mapping[str, Sequence[int]],
+    outputs: Mapping[str, Sequence[int]],
+    weights: Sequence[onnx.TensorProto] = (),
+) -> onnx.ModelProto:
+    read, written = (
+        [helper.make_tensor_value_info(n, TensorProto.FLOAT, shape) for n, shape in some.items()]
+        for some in (inputs, outputs)
+    )
+    graph = helper.make_graph(nodes, name, read, written, weights)
     return helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)], ir_version=8)
+
+
+def make_any(chain: str, layers: int, sizes: str) -> onnx.ModelProto:
+    """The model of a chain's kind."""
+    if chain in LAYERS:
+        return make_chain(chain, layers, sizes)
+    return make_pointwise(chain, layers) if chain in POINTWISE else make_pieces(chain, layers)
 
 
 def measure(chain: str, layers: int, sizes: str) -> dict[str, Any]:
@@ -74,7 +127,7 @@ def measure(chain: str, layers: int, sizes: str) -> dict[str, Any]:
     import polyc
     from polyc.options import Options
 
-    model = make_chain(chain, layers, sizes)
+    model = make_any(chain, layers, sizes)
     with tempfile.TemporaryDirectory() as folder:
         start = time.perf_counter()
         compiled = polyc.compile(model, options=Options(cache_dir=Path(folder), progress=False))
@@ -112,7 +165,7 @@ def show(row: Mapping[str, Any]) -> str:
     stages = ", ".join(f"{name} {value:.2f}" for name, value in longest)
     own, gcc = (1e3 * row[f"{who}_cpu_seconds"] / row["layers"] for who in ("polyc", "gcc"))
     return (
-        f"{row['chain']:5} {row['sizes']:9} {row['layers']:5} layers {row['kernels']:4} kernels "
+        f"{row['chain']:13} {row['sizes']:9} {row['layers']:5} layers {row['kernels']:4} kernels "
         f"{row['seconds']:7.2f} s, CPU ms a layer: polyc {own:6.1f} gcc {gcc:6.1f}, "
         f"{row['megabytes']:5.0f} MB; {stages}"
     )
@@ -121,7 +174,7 @@ def show(row: Mapping[str, Any]) -> str:
 def main(arguments: Sequence[str] | None = None) -> None:
     parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
     parser.add_argument("--layers", type=int, nargs="+", default=[50, 200, 800])
-    parser.add_argument("--chains", nargs="+", choices=CHAINS, default=CHAINS)
+    parser.add_argument("--chains", nargs="+", choices=CHAINS, default=LAYERS)
     parser.add_argument("--sizes", nargs="+", choices=SIZES, default=SIZES)
     parser.add_argument("--json", type=Path, help="also write every figure here")
     parser.add_argument("--one", nargs=3, metavar=("CHAIN", "LAYERS", "SIZES"))
@@ -133,6 +186,8 @@ def main(arguments: Sequence[str] | None = None) -> None:
     rows = []
     for chain in chosen.chains:
         for sizes in chosen.sizes:
+            if chain not in LAYERS and sizes != "equal":
+                continue
             for layers in chosen.layers:
                 rows.append(measure_apart(chain, layers, sizes))
                 sys.stdout.write(show(rows[-1]) + "\n")

@@ -12,6 +12,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from polyc.arguments import check_feeds, check_options, check_sizes, check_states, check_target
 from polyc.build.bundle import read_bundle
 from polyc.build.cache import Cache, digest, open_cache
 from polyc.build.fingerprint import fingerprint
@@ -70,9 +71,11 @@ def compile(
     be generated for sizes that are not known, the result is compiled at its first call with such
     values or sizes, and anew for others (`polyc/specialise.py`).
 
-    Raises InvalidModel, UnsupportedOp, ShapeError, IllegalSchedule, BuildError.
+    Raises InvalidModel, UnsupportedOp, ShapeError, IllegalSchedule, BuildError, and TypeError for
+    an argument of a wrong type.
     """
     options = _choose_options(options, opt_level, threads, tune, dims, hint, state)
+    check_target(target)
     machine = resolve_target(target, options)
     model = os.fspath(model) if isinstance(model, os.PathLike) else model
     try:
@@ -128,6 +131,9 @@ def verify(
     compiler, for an exact run; else as `compile`.
     """
     options = _choose_options(options, opt_level, None, None, dims, hint, state)
+    threads = None if threads is None else check_options(options, threads=threads).threads
+    check_target(target)
+    known = {} if feeds is None else dict(check_feeds(feeds))
     machine = resolve_target(target, options)
     if not exact:
         from polyc.commands.verify import verify_numbers
@@ -140,7 +146,6 @@ def verify(
         raise UnsupportedOp("the exact run is for CPUs so far; give target='cpu'")
     options = replace(options, verify=False)  # `compile` proves; this is another witness
     teams = tuple(dict.fromkeys((1, threads or 2)))
-    known = dict(feeds or {})
 
     def check(part: Any, chosen: Options) -> ExactReport:
         return run_exactly(part, machine, chosen, threads=teams, seed=seed, feeds=known)
@@ -175,12 +180,9 @@ def _choose_options(
 ) -> Options:
     """The options of a call: those given, or the environment's, with what its arguments say."""
     options = options_from_environment() if options is None else options
-    if opt_level is not None:
-        options = replace(options, opt_level=opt_level)
-    if threads is not None:
-        options = replace(options, threads=threads)
-    if tune is not None:
-        options = replace(options, tune=tune)
+    options = check_options(options, opt_level=opt_level, threads=threads, tune=tune)
+    check_sizes(dims, hint)
+    check_states(state)
     if dims or hint:
         options = replace(options, sizes=read_sizes(dims, hint))
     if state:

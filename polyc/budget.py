@@ -1,4 +1,9 @@
-"""How much memory a model may take: one budget, which each stage asks before it builds anything.
+"""What a compilation may take of memory and time: one budget, which every stage asks.
+
+    budget = Budget.start(options)
+    budget.require(bytes, "tensor 'x'")                 # TooLarge, before anything is built
+    for node in budget.over(graph.nodes, "lower"):      # TooLong, when the time is over
+        …
 
 Sizes are products of numbers that a stranger may have written, so that they are compared as
 Python's integers, which cannot overflow, and before any memory is asked for.
@@ -6,14 +11,18 @@ Python's integers, which cannot overflow, and before any memory is asked for.
 
 from __future__ import annotations
 
+import math
 import os
 import resource
-from collections.abc import Iterator
+import time
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
+from typing import TypeVar
 
-from polyc.errors import TooLarge
+from polyc.errors import TooLarge, TooLong
+from polyc.options import Options
 
 CGROUPS = Path("/sys/fs/cgroup")
 MAX_TABLE = 2**26
@@ -21,24 +30,73 @@ MAX_TABLE = 2**26
 Fourier transform, the places of overlapping blocks. No option raises it."""
 
 
+T = TypeVar("T")
+
+
 @dataclass(frozen=True)
 class Budget:
-    """memory: the bytes that one tensor, all weights, or a call's arrays may take."""
+    """What a compilation may take. Without arguments there is no limit.
 
-    memory: int
+    memory: the bytes that one tensor, all weights, or a call's arrays may take; seconds: how long
+    it may last, and end: when they are over, by `time.monotonic`; nodes: the most nodes of a graph
+    whose functions and control flow are written out.
+    """
+
+    memory: float = math.inf
+    seconds: float = math.inf
+    end: float = math.inf
+    nodes: float = math.inf
 
     @staticmethod
     def of(limit: int = 0) -> Budget:
-        """That of a limit in bytes; of the memory there is, if it is 0."""
+        """One of memory alone: a limit in bytes; the memory there is, if it is 0."""
         return Budget(limit or memory_there_is())
+
+    @staticmethod
+    def start(options: Options) -> Budget:
+        """The budget of a compilation that starts now."""
+        seconds, memory = options.max_seconds, options.memory_limit or memory_there_is()
+        return Budget(memory, seconds, time.monotonic() + seconds, options.max_nodes)
 
     def require(self, size: int, what: str) -> None:
         """Raise TooLarge unless `size` bytes may be taken; `what` names what takes them."""
         if size > self.memory:
             raise TooLarge(
-                f"{what} takes {show_bytes(size)}, and the limit is {show_bytes(self.memory)}; use "
-                "smaller sizes, or raise it by Options(memory_limit=…) or POLYC_MEMORY, in bytes"
+                f"{what} takes {show_bytes(size)}, and the limit is {show_bytes(int(self.memory))};"
+                " use smaller sizes, or raise it by Options(memory_limit=…) or POLYC_MEMORY, in "
+                "bytes"
             )
+
+    def check(self, stage: str) -> None:
+        """Raise TooLong if the time is over."""
+        if time.monotonic() > self.end:
+            raise self.is_over(stage)
+
+    def is_over(self, stage: str) -> TooLong:
+        """The error for a stage that there is no time for."""
+        return TooLong(
+            f"compiling takes more than {self.seconds:g} seconds, and was not through with the "
+            f"stage {stage!r}; split the model, or give more: Options(max_seconds=…) or "
+            "POLYC_MAX_SECONDS"
+        )
+
+    def over(self, items: Iterable[T], stage: str) -> Iterator[T]:
+        """The items, as long as there is time."""
+        for item in items:
+            self.check(stage)
+            yield item
+
+    def check_nodes(self, count: int, what: str) -> None:
+        """Raise TooLong if a graph has too many nodes."""
+        if count > self.nodes:
+            raise TooLong(
+                f"{what} has more than {self.nodes} nodes; split the model, or allow more and wait "
+                "(10 ms a node, as a rule): Options(max_nodes=…) or POLYC_MAX_NODES"
+            )
+
+
+UNLIMITED = Budget()
+"""As much, and as long, as it takes."""
 
 
 def require_table(count: int, what: str) -> None:

@@ -6,6 +6,7 @@ import math
 import re
 from collections.abc import Iterable, Mapping, Sequence
 from functools import cache
+from numbers import Integral
 
 from polyc.errors import ShapeError
 from polyc.sizes import Extent, Size, SizeRange, evaluate
@@ -29,10 +30,11 @@ def read_sizes(
         if isinstance(given, str):
             sizes.append(SizeRange(name, same=_read_same(name, given)))
             continue
-        lower, upper = (given, given) if isinstance(given, int) else given
+        lower, upper = (given, given) if isinstance(given, int | Integral) else given
         if lower < 0 or (upper is not None and upper < lower):
             raise ShapeError(f"size {name!r}: {given} is no range; give a number, or (first, last)")
-        size = SizeRange(name, int(lower), None if upper is None else int(upper), hint.get(name))
+        typical = None if name not in hint else int(hint[name])
+        size = SizeRange(name, int(lower), None if upper is None else int(upper), typical)
         if size.hint is not None and not size.admits(size.hint):
             raise ShapeError(f"size {name!r}: the hint {size.hint} is not in its range {given}")
         sizes.append(size)

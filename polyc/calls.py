@@ -102,6 +102,16 @@ class Binder:
             "it memory of its own"
         )
 
+    def shapes(self, arrays: Sequence[Any]) -> list[Shape]:
+        """The shapes of arguments, one an input; ShapeError for what is no array."""
+        found = []
+        for (spec, *_), value in zip(self._inputs, arrays, strict=True):
+            try:
+                found.append(tuple(np.shape(value)))
+            except (ValueError, TypeError) as error:
+                raise ShapeError(f"{self._input(spec)} is no array: {error}") from error
+        return found
+
     def arrange(self, arrays: Sequence[Any], named: Mapping[str, Any]) -> Sequence[Any]:
         """Arguments in the order of the inputs, each of them given exactly once."""
         if not named and len(arrays) == len(self._inputs):
@@ -140,12 +150,9 @@ class Binder:
 
     def convert(self, spec: TensorSpec, value: Any) -> ndarray:
         """A list, a scalar, or an array that is not in order, as the array of an input."""
-        where = f"model {self._model!r}, input {spec.name!r}"
+        where = self._input(spec)
         if isinstance(value, bool | int | float | list | tuple):
-            try:
-                value = np.asarray(value, spec.dtype)
-            except (ValueError, TypeError, OverflowError) as error:
-                raise ShapeError(f"{where} cannot be made a {spec.dtype} array: {error}") from error
+            value = as_array(where, spec, value)
         array = _as_numpy(value)
         _check(where, spec, array)
         return np.require(array, requirements=["C", "A"])
@@ -159,8 +166,21 @@ class Binder:
                 "np.empty(shape, dtype)"
             )
 
+    def _input(self, spec: TensorSpec) -> str:
+        return f"model {self._model!r}, input {spec.name!r}"
+
     def _out(self, spec: TensorSpec) -> str:
         return f"model {self._model!r}, `out` for output {spec.name!r}"
+
+
+def as_array(where: str, spec: TensorSpec, value: Any) -> ndarray:
+    """A number, or a list of numbers, as an array of an input's type."""
+    if not isinstance(value, bool | int | float | list | tuple):
+        raise ShapeError(f"{where} is a {type(value).__name__}; give an array of {spec.dtype}")
+    try:
+        return np.asarray(value, spec.dtype)
+    except (ValueError, TypeError, OverflowError) as error:
+        raise ShapeError(f"{where} cannot be made a {spec.dtype} array: {error}") from error
 
 
 def _as_numpy(value: Any) -> ndarray:
@@ -183,6 +203,8 @@ def _size(spec: TensorSpec) -> int:
 def _check(where: str, spec: TensorSpec, array: ndarray) -> None:
     if not isinstance(array, ndarray):
         raise ShapeError(f"{where} must be a NumPy array, not {type(array).__name__}")
+    if array.dtype.hasobject:
+        raise ShapeError(f"{where} is made of Python objects; give an array of {spec.dtype}")
     if array.dtype != spec.dtype:
         raise ShapeError(
             f"{where} has type {array.dtype}, expected {spec.dtype}; convert it with "

@@ -11,6 +11,7 @@ from typing import Any
 
 import numpy as np
 
+from polyc.arguments import check_feeds, list_outputs
 from polyc.build.bundle import Bundle
 from polyc.build.load import DECLARATIONS, STOPPED, check_features, open_library
 from polyc.build.pages import allocate_pages
@@ -45,8 +46,7 @@ class Variant:
         """The arrays to write into: the caller's, or new ones."""
         if out is None:
             return self.binder.allocate_outputs()
-        given = (out,) if isinstance(out, np.ndarray) else tuple(out)
-        return self.binder.check_outputs(given)
+        return self.binder.check_outputs(list_outputs(out))
 
 
 class CpuModel(CompiledModel):
@@ -90,7 +90,7 @@ class CpuModel(CompiledModel):
         return results[0] if len(results) == 1 else tuple(results)
 
     def run(self, feeds: Mapping[str, Any]) -> dict[str, np.ndarray]:
-        return dict(zip(self._results, self._call((), feeds, None), strict=True))
+        return dict(zip(self._results, self._call((), check_feeds(feeds), None), strict=True))
 
     def _call(
         self, arrays: Sequence[Any], named: Mapping[str, Any], out: Arrays | None
@@ -112,7 +112,7 @@ class CpuModel(CompiledModel):
         All threads wait for one another around each launch, so that its time is its own. Launches
         that run side by side in a call do not here, and the sum is more than the time of a call.
         """
-        begin, free = self._split(self._binder.arrange((), feeds))
+        begin, free = self._split(self._binder.arrange((), check_feeds(feeds)))
         return self.start(begin).profile(free, repeats)
 
     def profile_launches(
@@ -137,7 +137,7 @@ class CpuModel(CompiledModel):
         """What is prepared for the sizes of a call; `known` are those that states have."""
         if self._fixed:
             return self._fixed
-        shapes = [tuple(np.shape(value)) for value in self._free_binder.arrange(arrays, named)]
+        shapes = self._free_binder.shapes(self._free_binder.arrange(arrays, named))
         ranges = self._manifest.sizes
         sizes = measure_sizes(self.name, self._free_inputs, shapes, ranges, known)
         unknown = [size.name for size in ranges if size.name not in sizes]
@@ -194,9 +194,7 @@ class CpuModel(CompiledModel):
         if out is None:
             return ordered
         specs = [replace(s, shape=r.shape) for s, r in zip(self.outputs, ordered, strict=True)]
-        given = Binder(self.name, (), specs).check_outputs(
-            (out,) if isinstance(out, np.ndarray) else tuple(out)
-        )
+        given = Binder(self.name, (), specs).check_outputs(list_outputs(out))
         for into, result in zip(given, ordered, strict=True):
             into[...] = result
         return given

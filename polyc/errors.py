@@ -80,6 +80,10 @@ class InvalidOption(PolycError, ValueError):
     """An option, or an environment variable, has a value that means nothing."""
 
 
+class TooLong(PolycError):
+    """Compiling would take longer than the options allow, or the model has too many nodes."""
+
+
 class RuntimeFailure(PolycError):
     """Compiled code reported a failure while running, e.g. an index out of range."""
 

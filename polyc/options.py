@@ -42,6 +42,8 @@ class Options:
     cache: keep compiled models and objects on disk (`cache_dir`).
     max_operations: isl's budget for one cluster's scheduling problem, in isl operations; when it
         is exceeded, the textual order is used and recorded in `explain()`.
+    max_seconds: how long a compilation may take; it is an error if it takes longer.
+    max_nodes: the most nodes of a graph, functions and control flow written out.
     dump: stages to print to `dump_dir` (or stderr): graph, scop, schedule, loopnest, c.
     progress: show a progress bar on long compiles; None: when stderr is a terminal.
     tune: seconds to search for better parameters of the kernels, by measuring, before the model is
@@ -76,6 +78,8 @@ class Options:
     tf32: bool = False
     cache: bool = True
     max_operations: int = 1_000_000
+    max_seconds: float = 3600.0
+    max_nodes: int = 50_000
     dump: tuple[str, ...] = ()
     dump_dir: Path | None = None
     progress: bool | None = None
@@ -95,15 +99,19 @@ class Options:
             "threads": self.threads,
             "opt_level": self.opt_level,
             "memory_limit": self.memory_limit,
+            "max_nodes": self.max_nodes,
         }
-        for name, value in {**whole, "tune": self.tune, "patience": self.patience}.items():
+        seconds = {"tune": self.tune, "patience": self.patience, "max_seconds": self.max_seconds}
+        for name, value in {**whole, **seconds}.items():
             kind: type = Integral if name in whole else Real  # NumPy's numbers are of these
             if isinstance(value, bool) or not isinstance(value, kind):
-                raise TypeError(f"option {name} is a {type(value).__name__}; give a number")
+                found = type(value).__name__
+                raise TypeError(f"`{name}` is of type {found}, but must be a number")
         _check_number("threads", self.threads, MAX_THREADS, "0 for all that this process may use")
         _check_number("memory_limit", self.memory_limit, 1 << 62, "bytes, or 0 for what there is")
-        _check_number("tune", self.tune, 1e9, "a number of seconds")
-        _check_number("patience", self.patience, 1e9, "a number of seconds")
+        _check_number("max_nodes", self.max_nodes, 1e9, "a number of nodes")
+        for name, value in seconds.items():
+            _check_number(name, value, 1e9, "a number of seconds")
         unknown = sorted(set(self.dump) - set(STAGES))
         if unknown:
             raise InvalidOption(f"dump names {unknown}; the stages are {', '.join(STAGES)}")
@@ -111,7 +119,7 @@ class Options:
 
 def read_patience(environ: Mapping[str, str] = os.environ) -> float:
     """POLYC_PATIENCE, or PATIENCE; InvalidOption if it is no number of seconds."""
-    return _read_seconds(environ, "POLYC_PATIENCE", PATIENCE)
+    return _read_number(environ, "POLYC_PATIENCE", PATIENCE)
 
 
 def options_from_environment(environ: Mapping[str, str] = os.environ) -> Options:
@@ -120,7 +128,7 @@ def options_from_environment(environ: Mapping[str, str] = os.environ) -> Options
     POLYC_CACHE_DIR (folder), POLYC_DUMP (stages, comma-separated), POLYC_DUMP_DIR (folder),
     POLYC_CC (compiler), POLYC_TUNE (seconds), POLYC_NVCC (CUDA compiler; by default that in
     CUDA_HOME, or on PATH), POLYC_CUDA ("emulate", or nothing for a GPU), POLYC_PATIENCE (seconds),
-    POLYC_MEMORY (bytes).
+    POLYC_MEMORY (bytes), POLYC_MAX_SECONDS (seconds), POLYC_MAX_NODES (a number of nodes).
     `threads` is 0 for "all that this process may use".
     """
     dump = tuple(s for s in environ.get("POLYC_DUMP", "").split(",") if s)
@@ -137,7 +145,9 @@ def options_from_environment(environ: Mapping[str, str] = os.environ) -> Options
     folder = environ.get("POLYC_DUMP_DIR")
     return Options(
         threads=_read_threads(environ),
-        tune=_read_seconds(environ, "POLYC_TUNE", 0.0),
+        tune=_read_number(environ, "POLYC_TUNE", 0.0),
+        max_seconds=_read_number(environ, "POLYC_MAX_SECONDS", Options.max_seconds),
+        max_nodes=int(_read_number(environ, "POLYC_MAX_NODES", Options.max_nodes, "nodes")),
         patience=read_patience(environ),
         dump=dump,
         dump_dir=Path(folder) if folder else None,
@@ -154,10 +164,12 @@ def _check_number(name: str, value: float, most: float, told: str) -> None:
         raise InvalidOption(f"{name} is {value}; give {told}, up to {most:.0f}")
 
 
-def _read_seconds(environ: Mapping[str, str], name: str, default: float) -> float:
+def _read_number(
+    environ: Mapping[str, str], name: str, default: float, what: str = "seconds"
+) -> float:
     text = environ.get(name) or str(default)
     if not re.fullmatch(r"[0-9]{1,9}(\.[0-9]*)?", text):
-        raise InvalidOption(f"{name} is {text[:40]!r}; give a number of seconds")
+        raise InvalidOption(f"{name} is {text[:40]!r}; give a number of {what}")
     return float(text)
 
 

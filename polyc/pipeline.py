@@ -12,7 +12,6 @@ from polyc.analysis.launches import LaunchAccess
 from polyc.analysis.partition import Part
 from polyc.analysis.program import Launched, verify_launches
 from polyc.analysis.proof import add_up, counted
-from polyc.budget import Budget
 from polyc.call_sizes import known_sizes
 from polyc.codegen.cuda.grid import DeviceText
 from polyc.codegen.program import Launch, Program, StoredArray
@@ -34,6 +33,7 @@ from polyc.mapping.stored_kernel import StoredKernel
 from polyc.mapping.storing import store_clusters
 from polyc.memory.storage import Storage, arrange, row_major
 from polyc.options import Options
+from polyc.poly.context import isl_within
 from polyc.report.report import Fallback, NotFused
 from polyc.schedule.cluster import Refusal, find_clusters
 from polyc.scop.bind_states import bind_states
@@ -125,10 +125,11 @@ def run_pipeline(
 
     `emit` is given each kernel when it is printed, before the next one is scheduled.
     """
-    with naming_defects("compiling the model"):
-        front = cluster_model(model, target, options, trace, tuned)
-    with naming_defects(f"compiling {front.graph.name!r}"), assume(front.sizes):
-        return _compile_kernels(front, target, options, trace, emit)
+    with isl_within(trace.budget):
+        with naming_defects("compiling the model"):
+            front = cluster_model(model, target, options, trace, tuned)
+        with naming_defects(f"compiling {front.graph.name!r}"), assume(front.sizes):
+            return _compile_kernels(front, target, options, trace, emit)
 
 
 def _compile_kernels(
@@ -164,7 +165,7 @@ def _compile_kernels(
         front.rewrites,
         tuple(f"{k.kernel.name}: {k.fallback}" for k in compiled.kernels if k.fallback),
         {node.name: node.op for node in reversed(front.graph.nodes)},  # not its conversions
-        tuple(_name_nodes(refusal, scop) for refusal in front.refusals),
+        _name_nodes(front.refusals, scop),
         proven.facts if proven else (),
         proven.touched if proven else compiled.touched,
         tuple(one.gain for one in front.kernels),
@@ -181,8 +182,9 @@ def cluster_model(
     tuned: Mapping[str, Tuned] | None = None,
 ) -> ClusteredModel:
     """The first five stages of `run_pipeline`."""
+    budget = trace.budget
+
     # 1. ONNX -> Graph: typed nodes in the newest form of each operator.
-    budget = Budget.of(options.memory_limit)
     with trace.step("import"), assume(options.sizes):
         known = known_sizes(options.sizes)
         if isinstance(model, Graph):
@@ -201,6 +203,7 @@ def cluster_model(
                 "but kernels for a GPU are generated for known ones",
                 "give them in dims",
             )
+        budget.check_nodes(len(graph.nodes), f"graph {graph.name!r}")
 
     with assume(sizes):
         return _cluster_graph(graph, sizes, states, target, options, trace, tuned)
@@ -217,17 +220,17 @@ def _cluster_graph(
 ) -> ClusteredModel:
     """Stages two to five."""
     on_gpu = isinstance(target, CudaTarget)
+    budget = trace.budget
 
     # 2. Graph -> Graph: folding, common subexpressions, batch norms, algebra, matrix chains; then
     #    what computes with narrow types does so in wide ones.
     with trace.step("simplify"):
-        graph, notes = simplify(graph, options.opt_level)
+        graph, notes = simplify(graph, options.opt_level, budget)
         graph = widen(graph, None if on_gpu else PRODUCTS)
         trace.dump("graph", graph)
 
     # 3. Graph -> Scop: statements with integer-set domains; data movement becomes views.
     with trace.step("lower"):
-        budget = Budget.of(options.memory_limit)
         lowered = lower_graph(graph, options.minimal_filtering and not on_gpu, budget)
 
     # 4. Scop -> Scop: what needs no loop of its own goes. Inlining first: chains become one
@@ -236,8 +239,8 @@ def _cluster_graph(
     #    summed up, long sums are split for threads. Last, states become one array each.
     with trace.step("fuse"):
         scop = remove_frames(lowered) if on_gpu else lowered
-        scop = convert_constants(inline_pointwise(scop, widen_late=on_gpu))
-        scop = delinearise(merge_copies(distribute(scop)))
+        scop = convert_constants(inline_pointwise(scop, on_gpu, budget))
+        scop = delinearise(merge_copies(distribute(scop, budget), budget))
         scop = split_reductions(scop, Grain.of(target))
         scop, states = bind_states(scop, states)
         trace.dump("scop", scop)
@@ -245,12 +248,12 @@ def _cluster_graph(
     # 5. Scop -> clusters; then the layout of every array, in execution order; then kernels: what
     #    hands over more than a cache holds is joined, now that its tiles are known.
     with trace.step("cluster"):
-        clusters, refusals = find_clusters(scop, target)
+        clusters, refusals = find_clusters(scop, target, budget)
         if isinstance(target, CudaTarget):
             stored = store_for_cuda(clusters, scop)
             kernels = fuse_rows(stored.clusters, scop.arrays, target, options.tf32)
         else:
-            stored = store_clusters(clusters, scop, target, tuned)
+            stored = store_clusters(clusters, scop, target, tuned, budget)
             kernels = fuse_tiles(stored.clusters, stored.scop.arrays, target)
         home = {s.name: k for k, kernel in enumerate(kernels) for s in kernel.statements}
         refusals = tuple(r for r in refusals if home[r.producer] != home[r.consumer])
@@ -290,13 +293,16 @@ def prove_launches(
     return replace(launched, facts=(kernels, *launched.facts))
 
 
-def _name_nodes(refusal: Refusal, scop: Scop) -> NotFused:
-    """A refusal in terms of the graph's nodes; of statements where both belong to one node."""
+def _name_nodes(refusals: Sequence[Refusal], scop: Scop) -> tuple[NotFused, ...]:
+    """Refusals in terms of the graph's nodes; of statements where both belong to one node."""
     origin = {s.name: s.origin[-1] for s in scop.statements}
-    names = origin[refusal.producer], origin[refusal.consumer]
-    if names[0] == names[1]:
-        names = refusal.producer, refusal.consumer
-    return NotFused(*names, refusal.reason, refusal.bytes)
+    found = []
+    for refusal in refusals:
+        names = origin[refusal.producer], origin[refusal.consumer]
+        if names[0] == names[1]:
+            names = refusal.producer, refusal.consumer
+        found.append(NotFused(*names, refusal.reason, refusal.bytes))
+    return tuple(found)
 
 
 def _program(front: ClusteredModel, compiled: CompiledKernels) -> Program:

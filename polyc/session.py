@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from polyc.arguments import check_feeds, refuse
 from polyc.build.pages import allocate_pages
 from polyc.call_sizes import measure_sizes
 from polyc.calls import Binder
@@ -77,12 +78,12 @@ class Session:
     def run(self, feeds: Mapping[str, Any]) -> dict[str, np.ndarray]:
         """The same by name: {input: array} -> {output: array}."""
         names = [spec.name for spec in self._model.free_outputs]
-        return dict(zip(names, self._call((), feeds, None), strict=True))
+        return dict(zip(names, self._call((), check_feeds(feeds), None), strict=True))
 
     def profile(self, feeds: Mapping[str, Any], repeats: int = 7) -> tuple[float, ...]:
         """Seconds of each launch of a call, as `CompiledModel.profile`; states do not go on."""
         with self._memory.lock:
-            variant, _, io = self._prepare((), feeds, None)
+            variant, _, io = self._prepare((), check_feeds(feeds), None)
             return self._model.profile_launches(variant, io, repeats)
 
     @property
@@ -103,6 +104,8 @@ class Session:
 
         Raises ShapeError for what is no state, and for values that do not fit.
         """
+        if values is not None and not isinstance(values, Mapping):
+            refuse("begin", values, "values by the names of states, or a Session")
         given = dict(values or {})
         for name in given:
             if name not in self._specs:
@@ -111,7 +114,7 @@ class Session:
                     + (", ".join(self._specs) or "none")
                 )
         specs = [self._specs[name] for name in given]
-        shapes = [np.shape(value) for value in given.values()]
+        shapes = Binder(self._model.name, specs, ()).shapes(list(given.values()))
         known = measure_sizes(self._model.name, specs, shapes)
         empty = {size for size in self._grown if size not in known}
         for name, spec in self._specs.items():

@@ -19,18 +19,24 @@ from typing import Any, NoReturn
 
 import numpy as np
 
+from polyc.arguments import check_feeds, list_outputs
 from polyc.budget import Budget
 from polyc.call_sizes import measure_sizes
+from polyc.calls import as_array
 from polyc.element_types import spelled
 from polyc.errors import NeedsValues, NotFixed, ShapeError, UnsupportedOp
 from polyc.graph.ir import Graph, Tensor
 from polyc.graph.onnx_import import UntypedModel, read_model
+from polyc.graph.results import find_results
 from polyc.graph.stage import Late
 from polyc.model import CompiledModel
 from polyc.plan import Call, Compile, Plan
 from polyc.report.report import Fallback, Report
 from polyc.sizes import SizeRange, spell_shape
 from polyc.spec import TensorSpec
+
+EXAMPLE_SIZE = 320
+"""The size that a message says may be given."""
 
 
 def complete_in_call(
@@ -48,7 +54,7 @@ def complete_in_call(
     has_sizes = not all(t.is_static for t in tensors)
     if isinstance(unknown, NotFixed) and not has_sizes:
         return None
-    return SpecialisingModel(read, ranges, compile, str(unknown), budget)
+    return SpecialisingModel(read, ranges, compile, unknown, budget)
 
 
 def _read_graph(graph: Graph) -> UntypedModel:
@@ -60,10 +66,11 @@ def _read_graph(graph: Graph) -> UntypedModel:
 class SpecialisingModel(CompiledModel):
     """A model that is compiled for what a call brings: sizes, values, structures.
 
-    `inputs` are the tensors among the inputs, in order; `outputs` is empty, since their shapes are
-    known in a call only. Sequences are lists of arrays, an optional that holds nothing is None,
-    text is in arrays of objects. What belongs to one compiled model (`source`, `save`, `export`) is
-    refused. `reason` says what could not be compiled without.
+    `inputs` and `outputs` are the tensors among the inputs and outputs, in order; a size of an
+    output that only a call decides has a name of its own, and a shape of ("...",) says that not
+    even the number of dimensions is known. Sequences are lists of arrays, an optional that holds
+    nothing is None, text is in arrays of objects. What belongs to one compiled model (`source`,
+    `save`, `export`) is refused. `reason` says what could not be compiled without.
     """
 
     def __init__(
@@ -71,14 +78,15 @@ class SpecialisingModel(CompiledModel):
         model: UntypedModel,
         ranges: Sequence[SizeRange],
         compile: Compile,
-        reason: str,
+        unknown: NeedsValues | NotFixed,
         budget: Budget,
     ) -> None:
-        self.name, self.reason = model.name, reason
+        self.name, self.reason = model.name, str(unknown)
+        self._unknown = unknown
         self._ranges = self.sizes = tuple(ranges)
         tensors = [t for t in model.inputs if isinstance(t, Tensor)]
         self.inputs = tuple(TensorSpec(t.name, t.dtype, spell_shape(t.shape)) for t in tensors)
-        self.outputs = ()
+        self.outputs = find_results(model, budget)
         self._names = [given.name for given in model.inputs]
         opened = [i for i in model.inputs if not isinstance(i, Tensor)]
         self._optional = {i.name for i in opened if i.is_optional}
@@ -95,16 +103,21 @@ class SpecialisingModel(CompiledModel):
         call = self._run(self._arrange(arrays, named))
         results = [call.get(name) for name in self._results]
         if out is not None:
-            given = [out] if len(results) == 1 and not isinstance(out, list | tuple) else list(out)
+            given = list_outputs(out)
+            if len(given) != len(results):
+                raise ShapeError(
+                    f"model {self.name!r} has {len(results)} outputs, `out` holds {len(given)}; "
+                    "give one array for each output"
+                )
             results = [_write(r, o) for r, o in zip(results, given, strict=True)]
         return results[0] if len(results) == 1 else tuple(results)
 
     def run(self, feeds: Mapping[str, Any]) -> dict[str, Any]:
-        call = self._run(self._arrange((), feeds))
+        call = self._run(self._arrange((), check_feeds(feeds)))
         return {name: call.get(name) for name in self._results}
 
     def profile(self, feeds: Mapping[str, Any], repeats: int = 7) -> tuple[float, ...]:
-        call = self._run(self._arrange((), feeds))
+        call = self._run(self._arrange((), check_feeds(feeds)))
         parts = [model.profile(own, repeats) for model, own in call.models]
         return tuple(seconds for part in parts for seconds in part)
 
@@ -140,10 +153,24 @@ class SpecialisingModel(CompiledModel):
         return f"SpecialisingModel({self.name!r}: {', '.join(self._names)}; {self.reason})"
 
     def _refuse(self, what: str) -> NoReturn:
+        unknown = self._unknown
+        why = unknown.statement if isinstance(unknown, NotFixed) else str(unknown)
         raise UnsupportedOp(
             f"model {self.name!r}: {what} is not defined, because only a call decides what is "
-            f"compiled ({self.reason}); make values initializers and give sizes in dims"
+            f"compiled ({why}); {self._way_out()}"
         )
+
+    def _way_out(self) -> str:
+        """What to give so that all is decided when compiling."""
+        if isinstance(self._unknown, NotFixed):
+            fixed = {size.name for size in self._ranges if size.lower == size.upper}
+            sized = {d: None for s in self.inputs for d in s.shape if isinstance(d, str)}
+            sizes = ", ".join(f"{n!r}: {EXAMPLE_SIZE}" for n in sized if n not in fixed)
+            return f"compile it for sizes that are known: dims={{{sizes}}}, or what yours are"
+        if isinstance(self._unknown, NeedsValues) and self._unknown.inputs:
+            names = ", ".join(map(repr, self._unknown.inputs))
+            return f"make what it is to be given as {names} an initializer of the model"
+        return "compile it where it is called; its stages are kept in the cache"
 
     def _run(self, feeds: Mapping[str, Any]) -> Call:
         """The stages, one after the other; what is kept of a call holds none of its arrays."""
@@ -174,12 +201,13 @@ class SpecialisingModel(CompiledModel):
 
     def _convert(self, spec: TensorSpec, value: Any) -> Any:
         """An array as it is; a list or a number as an array of the input's type."""
+        where = f"model {self.name!r}, input {spec.name!r}"
         if not hasattr(value, "shape"):
-            return np.asarray(value, spec.dtype)
+            return as_array(where, spec, value)
         if isinstance(value, np.ndarray | np.generic) and value.dtype != spec.dtype:
             raise ShapeError(
-                f"model {self.name!r}, input {spec.name!r} has type {value.dtype}, expected "
-                f"{spec.dtype}; convert it with .astype({spelled(spec.dtype)})"
+                f"{where} has type {value.dtype}, expected {spec.dtype}; convert it with "
+                f".astype({spelled(spec.dtype)})"
             )
         return value
 
@@ -211,6 +239,10 @@ def join_reports(name: str, reports: Sequence[Report], evaluated: Sequence[Late]
 
 def _write(result: Any, out: Any) -> Any:
     """A result in the caller's array."""
+    if not (isinstance(out, np.ndarray) and out.flags.writeable):
+        raise ShapeError("`out` must be a NumPy array that can be written; use np.empty")
+    if not isinstance(result, np.ndarray):
+        raise ShapeError("`out` is given for an output that is no array; call without it")
     if out.shape != result.shape or out.dtype != result.dtype:
         raise ShapeError(
             f"`out` is {out.dtype}{list(out.shape)}, but the result is "

@@ -15,6 +15,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TypeVar
 
+from polyc.budget import Budget
 from polyc.files.regular import make_folders, writing
 from polyc.options import STAGES, Options
 
@@ -25,9 +26,10 @@ _SUFFIX = {"c": "c"}
 
 @dataclass
 class Trace:
-    """Records a compilation; it steers nothing.
+    """Records a compilation, and ends it when its time is over; it steers nothing.
 
     dumps: stages to write; folder: where to, stderr if None; progress: whether `track` shows a bar;
+    budget: the time that there is, which each step asks, and each stage between its items.
     seconds: step -> time spent in it but not in steps inside it, all visits together; so the sum is
     the time that the compilation took.
     """
@@ -35,12 +37,14 @@ class Trace:
     dumps: frozenset[str] = frozenset()
     folder: Path | None = None
     progress: bool = False
+    budget: Budget = field(default_factory=Budget)
     seconds: dict[str, float] = field(default_factory=dict)
     _inner: float = 0.0  # seconds of finished steps inside the one that runs
 
     @contextlib.contextmanager
     def step(self, name: str) -> Iterator[None]:
-        """Time what runs inside under this name."""
+        """Time what runs inside under this name; raises TooLong when there is no time for it."""
+        self.budget.check(name)
         start, outer, self._inner = time.perf_counter(), self._inner, 0.0
         try:
             yield
@@ -86,4 +90,5 @@ class Trace:
 def make_trace(options: Options) -> Trace:
     """The trace that the options ask for."""
     progress = sys.stderr.isatty() if options.progress is None else options.progress
-    return Trace(frozenset(options.dump), options.dump_dir, progress)
+    budget = Budget.start(options)
+    return Trace(frozenset(options.dump), options.dump_dir, progress, budget)

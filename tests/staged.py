@@ -51,6 +51,7 @@ def run_ort(source, feeds):
 
     options = onnxruntime.SessionOptions()
     options.log_severity_level = 4
+    options.intra_op_num_threads = 1  # with more, what each takes of a batch is quantised by itself
     session = onnxruntime.InferenceSession(
         source.SerializeToString(), options, providers=["CPUExecutionProvider"]
     )

@@ -1,11 +1,17 @@
 """Models that are compiled in stages: sequences, optionals, text, sizes that are data."""
 
+import sys
+
 import numpy as np
 import onnx
 import pytest
 from onnx import TensorProto, helper
 
+import polyc
+from polyc import Graph, ops
 from polyc.errors import RuntimeFailure, ShapeError, UnsupportedOp
+from polyc.options import Options
+from polyc.specialise import SpecialisingModel
 from tests.staged import assert_as_reference, assert_same, compile_in, model_of, run_ort
 
 RNG = np.random.default_rng(5)
@@ -91,6 +97,83 @@ def test_what_the_reference_cannot_do_is_named(compiled):
     model = compiled(model_of("g (uint8[3] x) => (uint8[a, b, c] y) { y = ImageDecoder(x) }"))
     with pytest.raises(RuntimeFailure, match=r"ImageDecoder.*the reference evaluator fails"):
         model(np.zeros(3, np.uint8))
+
+
+def test_a_package_that_is_missing_is_named_with_its_extra(compiled, monkeypatch):
+    model = compiled(model_of("g (uint8[3] x) => (uint8[a, b, c] y) { y = ImageDecoder(x) }"))
+    for name in ("PIL", "PIL.Image"):
+        monkeypatch.setitem(sys.modules, name, None)  # as if it were not installed
+    with pytest.raises(RuntimeFailure, match=r"ImageDecoder.*pip install 'polyc\[images\]'"):
+        model(np.zeros(3, np.uint8))
+
+
+RESULTS = {
+    # What is found has a size that is data; what is behind it has it as well.
+    "g (float[3,4] x, float[4,8] w) => (int64[i,k] p, float[] z, float[3,4] s) {"
+    "p = NonZero(x) q = Gather<axis=1>(w, p) z = Neg(q) s = Exp(x) }": {
+        "p": (np.int64, (2, "k")), "z": (np.float32, (4, 2, "k")), "s": (np.float32, (3, 4)),
+    },
+    "g (float[1,3,h,w] x, float[5,3,3,3] k) => (float[] y) { y = Conv<strides=[2,2]>(x, k) }": {
+        "y": (np.float32, (1, 5, "y_d2", "y_d3")),
+    },
+    "g (float[a,b,4] x) => (float[] y) { s = Constant<value_ints=[-1,4]>() y = Reshape(x, s) }": {
+        "y": (np.float32, ("a*b", 4)),
+    },
+    "g (float[3,4] x, int64[2] t) => (float[add, 1] y) { r = Reshape(x, t) y = Cast<to=1>(r) }": {
+        "y": (np.float32, ("add", 1)),
+    },
+    "g (float[3,4] x, int64[n] t) => (int32[] y) { r = Reshape(x, t) y = Cast<to=6>(r) }": {
+        "y": (np.int32, ("...",)),
+    },
+    "g (seq(float[k]) x, float[3] w) => (float[i] z, seq(float[k]) u, double[] v) {"
+    "i = Constant<value_int=0>() z = SequenceAt(x, i) u = Identity(x) v = Cast<to=11>(w) }": {
+        "z": (np.float32, ("i",)), "v": (np.float64, (3,)),
+    },
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("text", RESULTS)
+def test_outputs_are_known_before_a_call(compiled, text):
+    model = compiled(model_of(text))
+    assert isinstance(model, SpecialisingModel)
+    assert {s.name: (s.dtype, s.shape) for s in model.outputs} == RESULTS[text]
+
+
+def test_outputs_of_a_graph_that_a_call_completes(compiled):
+    a = ops.input("a", ("n", "m", 4))
+    model = compiled(Graph.of(y=ops.reshape(a, (-1, 4))))
+    assert isinstance(model, SpecialisingModel)
+    assert [(s.name, s.shape) for s in model.outputs] == [("y", ("m*n", 4))]
+
+
+REFUSED = {
+    "g (float[1,3,height,add] x, float[5,3,3,3] w) => (float y) { y = Conv<strides=[2,2]>(x, w) }":
+        r"dims={'height': 320, 'add': 320}",
+    "g (float[3,4] x, int64[2] t) => (float[] y) { y = Reshape(x, t) }":
+        "make what it is to be given as 't' an initializer",
+    "g (float[3,4] x) => (int64[] p) { p = NonZero(x) }": "compile it where it is called",
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("text", REFUSED)
+def test_what_cannot_be_exported_says_what_to_give(compiled, text, tmp_path):
+    model = compiled(model_of(text))
+    for refused in (model.save, model.export):
+        with pytest.raises(UnsupportedOp) as caught:
+            refused(tmp_path / "somewhere")
+        assert REFUSED[text] in str(caught.value)
+
+
+def test_only_sizes_that_are_open_are_asked_for(tmp_path):
+    options = Options(cache_dir=tmp_path, threads=1)
+    text = "g (float[n,3,h,w] x, float[5,3,3,3] k) => (float y) { y = Conv<strides=[2,2]>(x, k) }"
+    dims = {"n": 1, "h": (9, 320)}
+    model = polyc.compile(model_of(text), target="baseline", options=options, dims=dims)
+    with pytest.raises(UnsupportedOp, match=r"dims={'h': 320, 'w': 320}, or"):
+        model.export(tmp_path / "somewhere")
+    fixed = dims | {"h": 9, "w": 11}
+    model = polyc.compile(model_of(text), target="baseline", options=options, dims=fixed)
+    model.export(tmp_path / "somewhere")
 
 
 def test_a_value_that_much_decides_is_computed_by_a_stage(compiled):

@@ -82,6 +82,30 @@ def test_a_growing_state_stays_where_it_is(model):
     assert session.sizes == {"past": 11}
 
 
+@pytest.mark.parametrize("capacity", [65, 67, 100, 129])
+def test_a_capacity_that_is_no_multiple_of_a_vector(capacity, tmp_path):
+    """Rows that are as wide as a quarter of a page are packed: into panels, of rows all along."""
+    wide = 256
+    past, new = ops.input("past", ("rows", wide)), ops.input("add", ("n", wide))
+    rows = ops.concat([past, new], axis=0)
+    model = polyc.compile(
+        Graph.of(y=ops.softmax(new @ ops.transpose(rows)) @ rows, present=rows),
+        options=options(tmp_path), state={"past": "present"},
+        dims={"rows": (0, capacity), "n": (1, capacity)},
+    )  # fmt: skip
+    session, kept = model.start(), np.zeros((0, wide), np.float32)
+    for count in (5, 1, 26, 33):
+        x = random(count, wide) / 8
+        kept = np.concatenate([kept, x])
+        scores = x @ kept.T
+        weights = np.exp(scores - scores.max(1, keepdims=True))
+        expected = weights / weights.sum(1, keepdims=True) @ kept
+        np.testing.assert_allclose(session(x), expected, rtol=1e-4, atol=1e-5)
+    assert session.sizes == {"rows": 65}
+    if capacity > 65:  # what the test is about: a panel that the end of the rows cuts
+        assert any("packed" in row.name for row in model.explain().kernels)
+
+
 def copies(model):
     """What launches move that compute nothing, from one array that the caller sees."""
     return [row.copies for row in model.explain().kernels if row.copies.startswith(("keys", "val"))]

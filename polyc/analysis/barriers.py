@@ -25,9 +25,9 @@ def verify_barriers(
     there is no barrier. Gives the number of pairs.
     """
     where = {slot.array: slot for slot in slots}
-    pairs = 0
+    pairs = first = 0
     for k, launch in enumerate(launches):
-        first = max((b for b in barriers if b <= k), default=0)
+        first = k if k in barriers else first
         for other in launches[first:k]:
             _check_apart(launch, other, where)
             pairs += 1

@@ -16,7 +16,7 @@ where `place_barriers` found that a launch depends on one before it.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 from polyc.build.runtime_files import HEADER, POOL_HEADER, STOP_HEADER
 from polyc.codegen.driver_nest import Call, CopyOut, DriverNode, Repeat, Wait
@@ -44,6 +44,9 @@ SMALL_PROGRAM = 1 << 21
 
 That is 10 to 20 us, and waking a thread costs 5 us, and 30 more until it runs.
 """
+
+LAUNCHES_A_FUNCTION = 250
+"""Launches of one C function, so that gcc takes as long for each as for any other."""
 
 _SIGNATURE = "void *const *io, const void *weights, void *arena, const i64 *sizes, int threads"
 
@@ -129,10 +132,24 @@ def _print_head(program: Program) -> Iterator[str]:
 
 
 def _print_launches(program: Program, plan: Plan, nest: Sequence[DriverNode]) -> Iterator[str]:
-    """The function that every thread of a call runs."""
+    """The function that every thread of a call runs, and those that it calls where it is long."""
     yield from _TIMING.splitlines()
+    kernels = {k.name: k for k in program.kernels}
+
+    def print_nodes(nodes: Sequence[DriverNode]) -> list[str]:
+        return [line for n in nodes for line in _print_node(n, program, kernels, "    ")]
+
+    *before, last = _cut(nest)
+    for number, nodes in enumerate(before):
+        yield from _print_function(f"launches_{number}", program, plan, print_nodes(nodes))
+    calls = [f"    launches_{number}(pc_self, call);" for number in range(len(before))]
+    yield from _print_function("launches", program, plan, [*calls, *print_nodes(last)])
+
+
+def _print_function(name: str, program: Program, plan: Plan, lines: Iterable[str]) -> Iterator[str]:
+    """A function of launches, with what these refer to."""
     yield from (
-        "APART void launches(pc_thread *pc_self, const struct call *call)",
+        f"APART void {name}(pc_thread *pc_self, const struct call *call)",
         "{",
         "    void *const *const io = call->io;",
         "    const char *const weights = call->weights;",
@@ -143,11 +160,27 @@ def _print_launches(program: Program, plan: Plan, nest: Sequence[DriverNode]) ->
         *(print_regions(plan, "    ") if plan.regions else ()),
         *(["    (void)arena_end;"] if plan.regions else ()),
         "",
+        *lines,
+        "}",
+        "",
     )
-    kernels = {k.name: k for k in program.kernels}
+
+
+def _cut(nest: Sequence[DriverNode]) -> list[list[DriverNode]]:
+    """The nodes in runs of at most `LAUNCHES_A_FUNCTION` launches, at least one run.
+
+    A loop over steps is one node, however many launches it has.
+    """
+    runs: list[list[DriverNode]] = [[]]
+    filled = 0
     for node in nest:
-        yield from _print_node(node, program, kernels, "    ")
-    yield from ("}", "")
+        launches = len(node.body) if isinstance(node, Repeat) else int(isinstance(node, Call))
+        if filled and filled + launches > LAUNCHES_A_FUNCTION:
+            runs.append([])
+            filled = 0
+        runs[-1].append(node)
+        filled += launches
+    return runs
 
 
 def _print_node(

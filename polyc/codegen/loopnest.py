@@ -315,9 +315,11 @@ def lanes_of(loop: For) -> int:
 
 def walk_expr(expr: LoopExpr) -> Iterator[LoopExpr]:
     """Every sub-expression, parents first."""
-    yield expr
-    for child in children(expr):
-        yield from walk_expr(child)
+    waiting = [expr]
+    while waiting:
+        top = waiting.pop()
+        yield top
+        waiting.extend(reversed(children(top)))
 
 
 def children(expr: LoopExpr) -> tuple[LoopExpr, ...]:

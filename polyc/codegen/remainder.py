@@ -10,16 +10,30 @@
 Loops that are unrolled into registers need a constant extent, so the rest of a tile is cut into
 tiles of four rows, of two, and of one. The rest of a vector loop is cut into whole vectors, and one
 of which some lanes are idle.
+
+These tiles begin inside the one that they are cut from. What an index says of t and of r by
+themselves, as A[t / 13][r] does for an array that is stored in panels of 13, it says of that one,
+T = 13 (n / 13): it becomes A[T / 13][t - T + r].
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from dataclasses import replace
 
-from polyc.codegen.index import Affine, const, floordiv, var, variables
-from polyc.codegen.loopnest import Assign, For, Node, rewrite_nodes, walk_nodes
+from polyc.codegen.index import Affine, const, floordiv, substitute, var, variables
+from polyc.codegen.loopnest import (
+    Assign,
+    Block,
+    Element,
+    For,
+    Node,
+    rewrite_elements,
+    rewrite_nodes,
+    walk_nodes,
+)
 from polyc.codegen.ranges import Known, simplify_index
+from polyc.codegen.substitute import substitute_block, substitute_element
 
 ROWS = (4, 2, 1)
 """Heights of the tiles that the rest of a register tile is cut into."""
@@ -48,16 +62,18 @@ def cut_remainder(loop: For, known: Known, simd_bytes: int) -> Iterator[Piece]:
         return
     # What is left of a tile of 16 needs no vector of 64 bytes.
     lanes = min(_lanes(points, simd_bytes), 1 << (size - 1).bit_length())
+    first = start
     for width in (lanes,) if kinds == {"vector"} else ROWS:
         if width < size:
             cut = replace(rest, upper=rest.upper - (width - 1), step=width)
-            narrow = _narrow(cut, points, const(width))
+            narrow = _narrow(cut, points, first, const(width))
             yield from _unless_empty(narrow, (left - width, partial))
             start = rest.lower + floordiv(rest.upper - rest.lower, width) * width
             rest = replace(rest, lower=start)
     if kinds == {"vector"}:
         facts = (left - 1, left * -1 + (min(lanes, size) - 1))
-        yield from _unless_empty(_narrow(replace(rest, step=lanes), points, left, lanes), facts)
+        narrow = _narrow(replace(rest, step=lanes), points, first, left, lanes)
+        yield from _unless_empty(narrow, facts)
 
 
 def _unless_empty(loop: For, facts: tuple[Affine, ...]) -> Iterator[Piece]:
@@ -93,12 +109,35 @@ def _lanes(loops: Sequence[For], simd_bytes: int) -> int:
     return max(1, simd_bytes // max(widest, default=4))
 
 
-def _narrow(loop: For, points: Sequence[For], extent: Affine, lanes: int = 0) -> For:
-    """The loop with `extent` iterations in its point loops."""
+def _narrow(loop: For, points: Sequence[For], first: Affine, extent: Affine, lanes: int = 0) -> For:
+    """The loop with `extent` iterations in its point loops, which count from where it stands.
+
+    `first` is where the tile begins that the loop's tiles are cut from. Arrays that live in the
+    tile are the smaller tile's own, and are filled from 0 on.
+    """
+    here = f"{loop.var}'"  # the loop's variable, while its name still stands for `first`
+    own = {a.name for n in walk_nodes(loop.body) if isinstance(n, Block) for a in n.locals}
+    reached = substitute(extent, {loop.var: var(here)})
 
     def visit(node: Node) -> Node:
         if isinstance(node, For) and any(node.upper == p.upper for p in points):
-            return replace(node, upper=extent, lanes=lanes)
+            body = _moved(node.body, node.var, var(here) - first, own)
+            return replace(node, upper=reached, lanes=lanes, body=body)
         return node
 
-    return replace(loop, body=rewrite_nodes(loop.body, visit))
+    body = rewrite_nodes(loop.body, visit)
+    return replace(loop, body=substitute_block(body, {loop.var: first, here: var(loop.var)}))
+
+
+def _moved(block: Block, name: str, by: Affine, own: Collection[str]) -> Block:
+    """The block with the iterations of loop `name` moved on, but for places in arrays of its own.
+
+    Y[r] = own[r]   ->   Y[r + by] = own[r]
+    """
+
+    def stay(element: Element) -> Element:
+        return substitute_element(element, back) if element.array in own else element
+
+    back, on = {name: var(name) - by}, {name: var(name) + by}
+    kept = rewrite_nodes(block, lambda n: rewrite_elements(n, stay) if isinstance(n, Assign) else n)
+    return substitute_block(kept, on)

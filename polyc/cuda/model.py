@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 
+from polyc.arguments import check_feeds
 from polyc.build.bundle import Bundle
 from polyc.cuda.array import DeviceArray
 from polyc.cuda.calls import Argument, allocate, bind_inputs, bind_outputs, find_device
@@ -65,7 +66,7 @@ class CudaModel(CompiledModel):
 
     def run(self, feeds: Mapping[str, Any], stream: Any = None) -> dict[str, Any]:
         """Run the model by name: {input: array} -> {output: array}, as a call does."""
-        values = self._binder.arrange((), feeds)
+        values = self._binder.arrange((), check_feeds(feeds))
         results = self._call(values, None, stream_handle(stream))
         return dict(zip(self._results, results, strict=True))
 
@@ -114,7 +115,7 @@ class CudaModel(CompiledModel):
 
         They are told by events in the stream, and do not count what the host does in between.
         """
-        values = self._binder.arrange((), feeds)
+        values = self._binder.arrange((), check_feeds(feeds))
         size = len(self._manifest.launches)
         seconds = self._library.ffi.new("double[]", max(size, 1))
         runs = []

@@ -18,6 +18,7 @@ from polyc.graph.contrib_attention import (
     expand_rotary,
 )
 from polyc.graph.ir import Body, Node, Tensor
+from polyc.graph.quantised_recurrent import expand_dynamic_quantize_lstm
 from polyc.graph.shapes.checks import given, require, require_rank
 from polyc.graph.shapes.dims import fixed_all
 
@@ -188,6 +189,7 @@ CONTRIB: dict[str, Expand] = {
     "Attention": expand_attention,
     "BiasGelu": expand_gelu,
     "BiasSplitGelu": expand_bias_split,
+    "DynamicQuantizeLSTM": expand_dynamic_quantize_lstm,
     "EmbedLayerNormalization": expand_embedding,
     "FastGelu": expand_gelu,
     "FusedMatMul": expand_fused_matmul,

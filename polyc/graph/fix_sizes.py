@@ -7,7 +7,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from polyc.budget import Budget
+from polyc.budget import UNLIMITED, Budget
 from polyc.graph.infer import infer_graph
 from polyc.graph.ir import Graph, Tensor
 from polyc.sizes import Extent, Size
@@ -25,7 +25,7 @@ def fix_tensor(tensor: Tensor, sizes: Mapping[str, Extent]) -> Tensor:
     return replace(tensor, shape=shape, entries=entries)
 
 
-def fix_graph(graph: Graph, sizes: Mapping[str, Extent], budget: Budget | None = None) -> Graph:
+def fix_graph(graph: Graph, sizes: Mapping[str, Extent], budget: Budget = UNLIMITED) -> Graph:
     """The graph for inputs of these sizes: types are inferred anew."""
     if not sizes:
         return graph

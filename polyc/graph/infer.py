@@ -14,7 +14,7 @@ from typing import NoReturn
 
 import numpy as np
 
-from polyc.budget import Budget
+from polyc.budget import UNLIMITED, Budget
 from polyc.errors import (
     InvalidModel,
     NeedsValues,
@@ -56,7 +56,7 @@ def infer_graph(
     known: Mapping[str, Tensor],
     inputs: Sequence[str],
     outputs: Sequence[str],
-    budget: Budget | None = None,
+    budget: Budget = UNLIMITED,
 ) -> Graph:
     """A graph whose tensors all have types, without the nodes whose value is known already.
 
@@ -102,8 +102,9 @@ class Walk:
         known: Mapping[str, Tensor],
         postpone: Callable[[Node, UnsupportedOp], None],
         structures: Mapping[str, Structure] | None = None,
-        budget: Budget | None = None,
+        budget: Budget = UNLIMITED,
     ) -> None:
+        self._budget = budget
         self.table = dict(known)
         self.structures = dict(structures or {})
         self.kept: list[Node] = []
@@ -117,6 +118,8 @@ class Walk:
     def run(self) -> None:
         while self._waiting:
             node = self._waiting.pop()
+            self._budget.check("import")
+            self._budget.check_nodes(len(self.kept) + len(self._waiting), "the graph")
             if not self._late.isdisjoint(reads(node)):
                 self._leave(node, NeedsValues(f"{node.op} {node.name!r} waits for others", ()))
                 continue
@@ -196,14 +199,12 @@ def infer_or_fold(
     node: Node,
     inputs: Sequence[Tensor | None],
     folds: Folds,
-    budget: Budget | None = None,
+    budget: Budget = UNLIMITED,
 ) -> tuple[Tensor, ...]:
     """The outputs of a node: with values where they are known when compiling, else types only."""
     types = infer_node(node, inputs)
-    if budget:
-        for tensor in types:
-            what = f"{node.op} {node.name!r}: its output {tensor.name!r}"
-            budget.require(least_bytes(tensor), what)
+    for tensor in types:
+        budget.require(least_bytes(tensor), f"{node.op} {node.name!r}: its output {tensor.name!r}")
     if len(types) == 1 and (entries := evaluate_sizes(node, inputs, types[0])) is not None:
         return (_with_entries(types[0], entries),)
     if not _is_foldable(node, inputs, types, folds):

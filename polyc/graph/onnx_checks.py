@@ -9,6 +9,7 @@ from graphlib import CycleError, TopologicalSorter
 import onnx
 from onnx import GraphProto, ModelProto, NodeProto, TensorProto, ValueInfoProto
 
+from polyc.budget import Budget
 from polyc.errors import InvalidModel, UnsupportedOp
 from polyc.graph.ir import INTERNAL
 from polyc.graph.onnx_nodes import STANDARD_DOMAINS, brief, one_line
@@ -22,9 +23,6 @@ DOMAINS = (
 
 MAX_DEPTH = 32
 """The deepest nest of graphs in attributes: many readers of protobuf end at a hundred messages."""
-
-MAX_NODES = 1_000_000
-"""The most nodes that inlining may give: functions that call functions can grow without end."""
 
 MAX_CALL_DEPTH = 100
 """The deepest chain of functions that call each other; the inliner is recursive."""
@@ -219,7 +217,7 @@ def _is_deprecated(node: NodeProto, opset: int) -> bool:
     return bool(schema.deprecated)
 
 
-def check_functions(model: ModelProto) -> None:
+def check_functions(model: ModelProto, budget: Budget) -> None:
     """The calls among the model's functions end, and give a bounded number of nodes.
 
     Sizes are added from the callees up: ten functions that call the next one ten times each are a
@@ -241,11 +239,12 @@ def check_functions(model: ModelProto) -> None:
     top = [(n.domain, n.op_type, n.overload) for n in _all_nodes(model.graph.node)]
     total = sum(size.get(key, 1) for key in top)
     deepest = max((depth.get(key, 1) for key in top), default=0)
-    if total > MAX_NODES or deepest > MAX_CALL_DEPTH:
+    if deepest > MAX_CALL_DEPTH:
         raise InvalidModel(
-            f"the model's functions give {total} nodes when inlined and call each other {deepest} "
-            f"deep; the limits are {MAX_NODES} and {MAX_CALL_DEPTH}: split the model"
+            f"the model's functions call each other {deepest} deep; the limit is {MAX_CALL_DEPTH}: "
+            "inline some of them"
         )
+    budget.check_nodes(total, f"the model, with its functions inlined ({total}),")
 
 
 def _all_nodes(nodes: Iterable[NodeProto]) -> Iterator[NodeProto]:

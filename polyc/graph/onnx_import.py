@@ -9,14 +9,14 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 import numpy as np
 import onnx
 from onnx import GraphProto, ModelProto, inliner, numpy_helper
 
-from polyc.budget import Budget
+from polyc.budget import UNLIMITED, Budget
 from polyc.errors import InvalidModel, NeedsValues, PolycError, naming_defects
 from polyc.files.model_file import ModelFile, read_model_file
 from polyc.files.regular import LIMIT
@@ -40,6 +40,7 @@ from polyc.graph.onnx_nodes import (
     brief,
     constant_tensor,
     is_constant,
+    leave_open,
     one_line,
     read_inputs,
     read_node,
@@ -60,7 +61,8 @@ Source = str | os.PathLike[str] | bytes | ModelProto | ModelFile
 class UntypedModel:
     """A model as it is read: checked, its functions inlined, its nodes in newest forms.
 
-    `inputs` are in order, tensors with symbols for sizes that are not said.
+    `inputs` are in order, tensors with symbols for sizes that are not said. `flat` is the message
+    that was read, if it was one, without data and functions.
     """
 
     name: str
@@ -68,10 +70,13 @@ class UntypedModel:
     constants: Mapping[str, Tensor]
     inputs: tuple[Tensor | OpenInput, ...]
     outputs: tuple[str, ...]
+    flat: ModelProto = field(default_factory=ModelProto)
 
 
 def import_onnx(
-    source: Source, sizes: Mapping[str, Extent] | None = None, budget: Budget | None = None
+    source: Source,
+    sizes: Mapping[str, Extent] | None = None,
+    budget: Budget = UNLIMITED,
 ) -> Graph:
     """Read a model: path, file, bytes, or ModelProto -> Graph in newest operator forms.
 
@@ -80,9 +85,9 @@ def import_onnx(
     values of symbols that are known; `budget` is the memory that tensors may take, by default what
     this process may have. Raises InvalidModel for a malformed, inconsistent or unsafe
     model, UnsupportedOp for a valid one that is not compiled, NeedsValues for one that only a call
-    completes, ShapeError where shapes do not fit, and TooLarge beyond the budget.
+    completes, ShapeError where shapes do not fit, and TooLarge or TooLong beyond the budget.
     """
-    model = read_model(source)
+    model = read_model(source, budget)
     for given in model.inputs:
         if isinstance(given, OpenInput):
             raise NeedsValues(given.reason, ())
@@ -93,20 +98,21 @@ def import_onnx(
         {**model.constants, **{t.name: t for t in typed}},
         [t.name for t in typed],
         model.outputs,
-        budget or Budget.of(),
+        budget,
     )
 
 
-def read_model(source: Source) -> UntypedModel:
+def read_model(source: Source, budget: Budget = UNLIMITED) -> UntypedModel:
     """A model as it is read; raises what `import_onnx` raises before types are inferred."""
     with naming_defects("reading the model"):
-        return _read_model(source)
+        return _read_model(source, budget)
 
 
-def _read_model(source: Source) -> UntypedModel:
+def _read_model(source: Source, budget: Budget) -> UntypedModel:
     """`read_model`, whatever it raises."""
     # 1. Bytes become a protobuf message, and its data become arrays.
     model, folder = _parse(source)
+    budget.check_nodes(len(model.graph.node), "the model")
     check_text(model)
     check_depth(model)
     opset = find_opset(model)
@@ -119,7 +125,7 @@ def _read_model(source: Source) -> UntypedModel:
     check_standard(skeleton)
 
     # 3. Functions are inlined before the upgrade, which knows operators only.
-    flat = _inline_functions(skeleton)
+    flat = _inline_functions(skeleton, budget)
     check_domains(flat.graph)
     check_bodies(flat.graph, opset)
     nodes = tuple(read_node(n, i, folder) for i, n in enumerate(flat.graph.node))
@@ -136,6 +142,7 @@ def _read_model(source: Source) -> UntypedModel:
         {**constants, **{t.name: t for t in fresh}},
         inputs,
         tuple(o.name for o in skeleton.graph.output),
+        flat,
     )
 
 
@@ -198,6 +205,8 @@ def _without_data(model: ModelProto, constants: Mapping[str, Tensor], opset: int
         node.domain = "" if node.domain in STANDARD_DOMAINS else node.domain
     graph.input.extend(i for i in model.graph.input if i.name not in constants)
     graph.output.extend(model.graph.output)
+    for info in (*graph.input, *graph.output):
+        leave_open(info)
     for name, tensor in constants.items():
         if tensor.value is not None and tensor.dtype == np.int64 and tensor.size <= SMALL_ELEMENTS:
             graph.initializer.append(numpy_helper.from_array(tensor.value, name))
@@ -207,11 +216,11 @@ def _without_data(model: ModelProto, constants: Mapping[str, Tensor], opset: int
     return skeleton
 
 
-def _inline_functions(model: ModelProto) -> ModelProto:
+def _inline_functions(model: ModelProto, budget: Budget) -> ModelProto:
     """The model with the body of each of its own functions in place of the call."""
     if not model.functions:
         return model
-    check_functions(model)
+    check_functions(model, budget)
     try:
         flat = inliner.inline_local_functions(model, convert_version=True)
     except Exception as error:  # C++ and protobuf errors share no base
@@ -231,12 +240,9 @@ def _upgrade(nodes: tuple[Node, ...], opset: int, model: ModelProto) -> tuple[No
 
 def _infer_types(model: ModelProto) -> dict[str, Tensor]:
     """The types that ONNX's own inference finds: it knows the old forms, and may leave gaps."""
-    try:
-        graph = onnx.shape_inference.infer_shapes(model).graph
-    except Exception:  # a rule that needs a type that is missing refuses, and says so
-        graph = model.graph
-    types = {t.name: Tensor(t.name, np.dtype(np.int64), tuple(t.dims)) for t in graph.initializer}
-    for info in (*graph.input, *graph.value_info, *graph.output):
+    constants = model.graph.initializer
+    types = {t.name: Tensor(t.name, np.dtype(np.int64), tuple(t.dims)) for t in constants}
+    for info in infer_values(model):
         try:
             known = read_type(info, ())
         except PolycError:
@@ -244,6 +250,15 @@ def _infer_types(model: ModelProto) -> dict[str, Tensor]:
         if isinstance(known, Tensor):
             types[info.name] = known
     return types
+
+
+def infer_values(model: ModelProto) -> list[onnx.ValueInfoProto]:
+    """Inputs, outputs and what is between, as far as ONNX's own inference knows them."""
+    try:
+        graph = onnx.shape_inference.infer_shapes(model).graph
+    except Exception:  # a rule that needs a type that is missing refuses, and says so
+        graph = model.graph
+    return [*graph.input, *graph.value_info, *graph.output]
 
 
 def _rename(nodes: Sequence[Node]) -> list[Node]:

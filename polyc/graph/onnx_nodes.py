@@ -134,7 +134,10 @@ def read_inputs(graph: GraphProto, constants: Container[str]) -> tuple[Tensor | 
 
 
 def read_type(info: onnx.ValueInfoProto, symbols: Container[str]) -> Tensor | OpenInput:
-    """x: float[N, 3, ?] -> Tensor("x", float32, ("N", 3, "x_d2")), fresh beside `symbols`."""
+    """x: float[N, 3, ?] -> Tensor("x", float32, ("N", 3, "x_d2")), fresh beside `symbols`.
+
+    A dimension of -1 is one that is not said: older exporters write it so.
+    """
     owner = f"input {brief(info.name)}"
     kind = info.type.WhichOneof("value")
     if kind is None:
@@ -150,14 +153,25 @@ def read_type(info: onnx.ValueInfoProto, symbols: Container[str]) -> Tensor | Op
     if dtype == TEXT:
         return OpenInput(info.name, f"{owner} holds strings, which only a call brings")
     dims = proto.shape.dim
-    check_extents([d.dim_value if d.HasField("dim_value") else 1 for d in dims], dtype, owner)
+    check_extents([d.dim_value if _is_said(d) else 1 for d in dims], dtype, owner)
     shape = (
         int(d.dim_value)
-        if d.HasField("dim_value")
+        if _is_said(d)
         else Size.of(d.dim_param or _fresh(f"{info.name}_d{i}", symbols))
         for i, d in enumerate(dims)
     )
     return Tensor(info.name, dtype, tuple(shape))
+
+
+def _is_said(dim: onnx.TensorShapeProto.Dimension) -> bool:
+    return dim.HasField("dim_value") and dim.dim_value >= 0
+
+
+def leave_open(info: onnx.ValueInfoProto) -> None:
+    """Take dimensions of -1 out of a type: ONNX's own inference would compute with them."""
+    for dim in info.type.tensor_type.shape.dim:
+        if dim.HasField("dim_value") and not _is_said(dim):
+            dim.Clear()
 
 
 def _fresh(name: str, taken: Container[str]) -> str:

@@ -122,15 +122,26 @@ def expand_multinomial(node: Node, inputs: Operands) -> Body:
 
 
 def is_training(node: Node, inputs: Operands) -> bool:
-    """Whether a Dropout drops anything; NotFixed if that is data."""
+    """Whether a Dropout may drop anything or says so; NotFixed if that is data."""
     if node.op != "Dropout" or len(inputs) < 3 or inputs[2] is None:
         return False
-    return bool(constant_scalar(inputs[2], "training_mode"))
+    return _keeps_all(inputs) or bool(constant_scalar(inputs[2], "training_mode"))
+
+
+def _keeps_all(inputs: Operands) -> bool:
+    """Whether a Dropout drops nothing in training either: its ratio is 0."""
+    ratio = inputs[1]
+    return ratio is not None and ratio.value is not None and not np.any(ratio.value)
 
 
 def expand_dropout(node: Node, inputs: Operands) -> Body:
-    """Each element is 0 with the probability `ratio`, else x / (1 - ratio); and which are not 0."""
+    """Each element is 0 with the probability `ratio`, else x / (1 - ratio); and which are not 0.
+
+    With a ratio of 0 it is what it is at inference, and draws nothing.
+    """
     c, x = Composer(), given(inputs[0])
+    if _keeps_all(inputs):
+        return c.body(node.inputs, c.several("Dropout", 2, node.inputs[0]))
     draws = Draws(c, node, fixed_all(x.shape, "a dimension of data"))
     kind = FLOAT64 if x.dtype == FLOAT64 else FLOAT32
     code = int(helper.np_dtype_to_tensor_dtype(kind))

@@ -56,17 +56,34 @@ class Layer:
     peepholes: str
 
 
+Own = Callable[[str], str]
+"""What belongs to one direction, of a tensor that has it for each."""
+
+Product = Callable[[Composer, Own, str], Callable[[str], str]]
+"""(…, the name of W or R)  ->  x -> x Wᵀ, with all that it needs besides x computed before."""
+
+
+def plain_product(c: Composer, own: Own, matrix: str) -> Callable[[str], str]:
+    turned = c("Transpose", own(matrix), perm=(1, 0))
+    return lambda x: c("MatMul", x, turned)
+
+
 def expand_recurrent(node: Node, inputs: Operands) -> Body:
     """LSTM, GRU or RNN, in one direction or both.
 
     Raises RuleBroken for shapes and attributes that do not fit.
     """
     c = Composer()
+    return c.body(node.inputs, compose_layer(c, node, inputs, plain_product))
+
+
+def compose_layer(c: Composer, node: Node, inputs: Operands, product: Product) -> list[str]:
+    """The outputs of a layer, whose products are computed as `product` says."""
     layer = _read_layer(c, node, inputs)
     direction = node.get("direction", "forward")
     backwards = {"forward": (False,), "reverse": (True,), "bidirectional": (False, True)}[direction]
     require_shape(inputs[1], "W", (len(backwards), *given(inputs[1]).shape[1:]))
-    directions = [_prepare(c, layer, d) for d in range(len(backwards))]
+    directions = [_prepare(c, layer, d, product) for d in range(len(backwards))]
     each = len(directions[0].initial)
     steps = c("Squeeze", c("Shape", layer.x, start=0, end=1), c.integers(0))
     loop = Loop(c, steps, [state for one in directions for state in one.initial])
@@ -83,7 +100,7 @@ def expand_recurrent(node: Node, inputs: Operands) -> Body:
         where = c.integers(1 if batch_first else 0)
         of_directions = [c("Unsqueeze", state, where) for state in last[k::each]]
         outputs.append(c("Concat", *of_directions, axis=1 if batch_first else 0))
-    return c.body(node.inputs, outputs[: max(len(node.outputs), 1)])
+    return outputs[: max(len(node.outputs), 1)]
 
 
 def _read_layer(c: Composer, node: Node, inputs: Operands) -> Layer:
@@ -124,7 +141,7 @@ class Direction:
     cell: Step
 
 
-def _prepare(c: Composer, layer: Layer, direction: int) -> Direction:
+def _prepare(c: Composer, layer: Layer, direction: int, product: Product) -> Direction:
     """All that does not wait for the states."""
     number = c.constant(np.int64(direction))
 
@@ -134,16 +151,15 @@ def _prepare(c: Composer, layer: Layer, direction: int) -> Direction:
     sizes = c("Concat", c("Shape", layer.x, start=1, end=2), c.integers(layer.hidden), axis=0)
     zeros = c("ConstantOfShape", sizes, value=np.zeros(1, layer.dtype))
     initial = [layer.state, layer.cell][: 2 if layer.node.op == "LSTM" else 1]
-    w = c("Transpose", own(layer.weights), perm=(1, 0))
-    r = c("Transpose", own(layer.recurrence), perm=(1, 0))
     wide = layer.hidden * GATES[layer.node.op]
     biases: tuple[str, ...] = ("", "")
     if layer.bias:
         biases = c.several("Split", 2, own(layer.bias), c.integers(wide, wide), axis=0)
         if layer.node.op != "GRU":  # where each gate is a plain sum, one bias is enough
             biases = (c("Add", *biases), "")
-    cell = CELLS[layer.node.op](c, layer, _activations(c, layer, direction), r, biases, own)
-    projected = _sum(c, c("MatMul", layer.x, w), biases[0])
+    activations = _activations(c, layer, direction)
+    cell = CELLS[layer.node.op](c, layer, activations, product, biases, own)
+    projected = _sum(c, product(c, own, layer.weights)(layer.x), biases[0])
     states = tuple(own(name) if name else zeros for name in initial)
     return Direction(projected, states, zeros, cell)
 
@@ -167,18 +183,16 @@ def _run_step(
 Step = Callable[[str, Sequence[str]], tuple[str, ...]]
 """(projected x, states) -> states: h, and the cell of LSTM."""
 
-Cell = Callable[
-    [Composer, Layer, Sequence[Activation], str, Sequence[str], Callable[[str], str]], Step
-]
+Cell = Callable[[Composer, Layer, Sequence[Activation], Product, Sequence[str], Own], Step]
 
 
 def _lstm(
-    c: Composer, layer: Layer, activations: Sequence[Activation], r: str,
-    biases: Sequence[str], own: Callable[[str], str],
+    c: Composer, layer: Layer, activations: Sequence[Activation], product: Product,
+    biases: Sequence[str], own: Own,
 ) -> Step:  # fmt: skip
     """i, o, f, c = gates; C = f * C + i * g(c); H = o * h(C), with peepholes at C."""
     f, g, h = activations
-    size = layer.hidden
+    size, recur = layer.hidden, product(c, own, layer.recurrence)
     quarters = c.integers(size, size, size, size)
     peep: tuple[str, ...] = ("", "", "")
     if layer.peepholes:
@@ -189,7 +203,7 @@ def _lstm(
 
     def step(x: str, states: Sequence[str]) -> tuple[str, ...]:
         hidden, state = states
-        gates = c("Add", x, c("MatMul", hidden, r))
+        gates = c("Add", x, recur(hidden))
         into, out, forget, new = c.several("Split", 4, gates, quarters, axis=1)
         into = f(seen(into, peep[0], state))
         if layer.node.get("input_forget", 0):
@@ -203,15 +217,18 @@ def _lstm(
 
 
 def _gru(
-    c: Composer, layer: Layer, activations: Sequence[Activation], r: str,
-    biases: Sequence[str], own: Callable[[str], str],
+    c: Composer, layer: Layer, activations: Sequence[Activation], product: Product,
+    biases: Sequence[str], own: Own,
 ) -> Step:  # fmt: skip
     """z, r, h = gates; H = (1 - z) * g(h) + z * H, where r resets H before or after its product."""
     f, g = activations
     size = layer.hidden
     parts = c.integers(2 * size, size)
     halves = c.integers(size, size)
-    gates_r, new_r = c.several("Split", 2, r, parts, axis=1)
+    gates_r, new_r = (
+        product(c, lambda part: part, part)
+        for part in c.several("Split", 2, own(layer.recurrence), parts, axis=0)
+    )
     gates_b, new_b = ("", "")
     if layer.bias:
         gates_b, new_b = c.several("Split", 2, biases[1], parts, axis=0)
@@ -219,13 +236,13 @@ def _gru(
     def step(x: str, states: Sequence[str]) -> tuple[str, ...]:
         (hidden,) = states
         gates_x, new_x = c.several("Split", 2, x, parts, axis=1)
-        gates = f(_sum(c, gates_x, c("MatMul", hidden, gates_r), gates_b))
+        gates = f(_sum(c, gates_x, gates_r(hidden), gates_b))
         update, reset = c.several("Split", 2, gates, halves, axis=1)
         if layer.node.get("linear_before_reset", 0):
-            product = _sum(c, c("MatMul", hidden, new_r), new_b)
+            product = _sum(c, new_r(hidden), new_b)
             new = g(c("Add", new_x, c("Mul", reset, product)))
         else:
-            new = g(_sum(c, new_x, c("MatMul", c("Mul", reset, hidden), new_r), new_b))
+            new = g(_sum(c, new_x, new_r(c("Mul", reset, hidden)), new_b))
         rest = c("Sub", c.constant(1, layer.dtype), update)
         return (c("Add", c("Mul", rest, new), c("Mul", update, hidden)),)
 
@@ -233,15 +250,16 @@ def _gru(
 
 
 def _rnn(
-    c: Composer, layer: Layer, activations: Sequence[Activation], r: str,
-    biases: Sequence[str], own: Callable[[str], str],
+    c: Composer, layer: Layer, activations: Sequence[Activation], product: Product,
+    biases: Sequence[str], own: Own,
 ) -> Step:  # fmt: skip
     """H = f(gate)"""
     (f,) = activations
+    recur = product(c, own, layer.recurrence)
 
     def step(x: str, states: Sequence[str]) -> tuple[str, ...]:
         (hidden,) = states
-        return (f(c("Add", x, c("MatMul", hidden, r))),)
+        return (f(c("Add", x, recur(hidden))),)
 
     return step
 

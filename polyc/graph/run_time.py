@@ -30,6 +30,10 @@ _EVALUATED = {
 }
 
 
+IMAGES = "polyc[images]"
+"""The extra with what the evaluator decodes image files by."""
+
+
 def is_trim(node: Node) -> bool:
     """Trim(x, count; axis): the first `count` slices of x, one int64, along an axis."""
     return node.op == "Trim" and node.domain == INTERNAL
@@ -89,6 +93,11 @@ def run_node(node: Node, values: Sequence[Any]) -> list[Any]:
     feeds = {name: value for name, value in pairs if name}
     try:
         results = ReferenceEvaluator(export_node(node)).run(None, feeds)
+    except ImportError as missing:
+        raise RuntimeFailure(
+            f"{node.op} {node.name!r}: the reference evaluator lacks a package ({missing}); "
+            f"install those for image files by: pip install '{IMAGES}'"
+        ) from missing
     # The evaluator raises whatever its NumPy code raises.
     except Exception as error:
         raise RuntimeFailure(

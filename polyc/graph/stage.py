@@ -13,7 +13,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from polyc.budget import Budget
+from polyc.budget import UNLIMITED, Budget
 from polyc.errors import NotFixed, UnsupportedOp
 from polyc.graph.bodies import reads
 from polyc.graph.containers import Structure
@@ -69,7 +69,7 @@ def infer_stage(
     known: Mapping[str, Tensor],
     structures: Mapping[str, Structure],
     outputs: Sequence[str],
-    budget: Budget | None = None,
+    budget: Budget = UNLIMITED,
 ) -> Stage:
     """As much of the nodes as can be typed.
 

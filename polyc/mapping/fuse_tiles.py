@@ -17,10 +17,12 @@ tile, or they are fetched for every tile again.
 
 from __future__ import annotations
 
+from bisect import bisect_left
 from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
-from math import ceil, prod
+from functools import partial
+from math import ceil, lcm, prod
 
 from polyc.mapping.columns import is_by_columns
 from polyc.mapping.loop_order import L2_SHARE, Operand, list_operands
@@ -28,7 +30,7 @@ from polyc.mapping.signature import sign_layouts
 from polyc.mapping.stored_kernel import StoredKernel
 from polyc.mapping.storing import StoredCluster
 from polyc.promote.local_arrays import LARGEST_HANDED
-from polyc.schedule.cluster import MANY_ITERATIONS, Cluster, shared_loops
+from polyc.schedule.cluster import MANY_ITERATIONS, Cluster, is_too_large, shared_loops
 from polyc.scop.scop import Array
 from polyc.target.machine import Target
 
@@ -55,21 +57,31 @@ def fuse_readers(
     """The clusters as kernels, each fused with the one that hands it most where `fuse` says so."""
     users = Counter(name for one in stored for name in one.arrays)
     kernels: list[StoredKernel] = []
+    writers: dict[str, set[int]] = {}  # array -> positions of the kernels that write it
     for one in stored:
+        start = len(kernels)
         kernel = StoredKernel((one,))
-        position, handed = _find_producer(kernels, one, users, arrays)
-        fused = fuse(kernels[position], one, handed) if handed else None
+        near = sorted(set().union(*(writers.get(name, ()) for name in one.arrays)))
+        position, handed = _find_producer(kernels, near, one, users, arrays)
+        fits = handed and not is_too_large((*kernels[position].body, *kernel.body))
+        fused = fuse(kernels[position], one, handed) if fits else None
         moved = _move_between(kernels[position + 1 :], kernels[position], kernel) if fused else None
         if fused and moved:
             before, after = moved
-            kernels = [*kernels[:position], *before, fused, *after]
+            for name in {n for k in kernels[position:] for n in k.written}:
+                writers[name] = {k for k in writers[name] if k < position}
+            kernels[position:], start = [*before, fused, *after], position
         else:
             kernels.append(kernel)
+        for k in range(start, len(kernels)):
+            for name in kernels[k].written:
+                writers.setdefault(name, set()).add(k)
     return tuple(kernels)
 
 
 def _find_producer(
     kernels: Sequence[StoredKernel],
+    positions: Iterable[int],
     one: StoredCluster,
     users: Mapping[str, int],
     arrays: Mapping[str, Array],
@@ -77,7 +89,8 @@ def _find_producer(
     """(position of the kernel that hands over most to a cluster alone, what it hands over)."""
     found: tuple[int, frozenset[str]] = (-1, frozenset())
     most = 0
-    for position, kernel in enumerate(kernels):
+    for position in positions:
+        kernel = kernels[position]
         handed = frozenset(
             name
             for name in kernel.written.intersection(one.arrays)
@@ -165,18 +178,40 @@ def _choose_sizes(
         tiles = prod(ceil(n / size) for size, n in zip(sizes, extents, strict=True))
         return total * within <= room and tiles >= MANY_ITERATIONS
 
+    def suits_along(k: int, size: int) -> bool:
+        return suits([*sizes[:k], size, *sizes[k + 1 :]])
+
     for k in reversed(range(len(extents))):
-        fitting = [
-            size for size in range(1, extents[k] + 1) if suits([*sizes[:k], size, *sizes[k + 1 :]])
-        ]
-        if not fitting:
+        most = _largest(extents[k], partial(suits_along, k))
+        if not most:
             break
-        if fitting[-1] < extents[k]:
-            large = [size for size in fitting if 2 * size > fitting[-1]]
+        if most < extents[k]:
+            large = [size for size in _list_multiples(kernel, k, most) if 2 * size > most]
             sizes[k] = max(large, key=lambda size: (_share_of_heights(kernel, k, size), size))
             break
         sizes[k] = extents[k]
     return sizes if suits(sizes) else None
+
+
+def _largest(limit: int, fits: Callable[[int], bool]) -> int:
+    """The largest of 1 … limit that fits, where whatever is smaller than one fits too; 0 if none.
+
+    A larger tile needs more room, and leaves fewer tiles for threads.
+    """
+    return bisect_left(range(1, limit + 1), True, key=lambda size: not fits(size))
+
+
+def _list_multiples(kernel: StoredKernel, k: int, most: int) -> set[int]:
+    """For any heights of the parts' register tiles along loop k: the largest tile around them.
+
+    parts of heights 4 and 6, most 100:  {100, 99, 96}      multiples of 1, 2, 4, 5; of 3; of 12, 6
+    """
+    steps = {1}
+    for one in kernel.parts:
+        heights = range(1, _tile_along(one, kernel.loops[k]) + 1)
+        steps = {lcm(step, height) for step in steps for height in heights}
+        steps = {step for step in steps if step <= most}
+    return {most // step * step for step in steps}
 
 
 def _share_of_heights(kernel: StoredKernel, k: int, size: int) -> float:

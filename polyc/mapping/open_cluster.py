@@ -19,8 +19,8 @@ from polyc.scop.scop import Array
 class OpenCluster:
     """A cluster whose turn has come: what earlier ones have settled, and nothing of its own.
 
-    `arrays` are those of the whole program so far, `storages` those layouts that are settled;
-    no other cluster touches a `private` array.
+    `arrays` are those of the whole program so far, `storages` the layouts that are settled of those
+    that it touches; no other cluster touches a `private` array.
     """
 
     cluster: Cluster

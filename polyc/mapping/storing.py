@@ -6,6 +6,7 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
+from polyc.budget import UNLIMITED, Budget
 from polyc.mapping.columns import choose_strip, is_by_columns
 from polyc.mapping.open_cluster import OpenCluster, compute_all_strides, list_touched
 from polyc.mapping.packing import find_operands, pack
@@ -64,6 +65,7 @@ def store_clusters(
     scop: Scop,
     target: Target,
     tuned: Mapping[str, Tuned] | None = None,
+    budget: Budget = UNLIMITED,
 ) -> Stored:
     """Each cluster with its vector loop, register tile and storage maps, in execution order.
 
@@ -73,7 +75,7 @@ def store_clusters(
     the cost model chooses the others.
     """
     store = _Store(clusters, scop, target, tuned or {})
-    for position, cluster in enumerate(clusters):
+    for position, cluster in budget.over(enumerate(clusters), "cluster"):
         copy = _copied_to(cluster)
         if copy and store.arrays[copy].kind == "temporary" and copy not in store.decided:
             store.waiting.setdefault(copy, []).append(position)
@@ -100,7 +102,7 @@ class _Store:
         self.alone = frozenset(
             n for n, a in self.arrays.items() if a.kind == "temporary" and users[n] == 1
         )
-        self.decided: Mapping[str, Storage] = {
+        self.decided: dict[str, Storage] = {
             n: row_major(a)
             for n, a in self.arrays.items()
             if a.kind in ("input", "output", "state")
@@ -124,7 +126,7 @@ class _Store:
         for part in parts:
             # A constant is stored anew for each reader that wants it otherwise; the rest is shared.
             kept = {n: s for n, s in part.storages.items() if self.arrays[n].kind != "constant"}
-            self.decided = {**self.decided, **kept}
+            self.decided.update(kept)
         gain = found.gain if found else 0.0
         self.stored[position] = [*parts[:-1], replace(parts[-1], gain=gain)]
         self.opened[position] = one
@@ -132,8 +134,10 @@ class _Store:
 
     def _open(self, position: int, assumed: Mapping[str, Storage] | None = None) -> OpenCluster:
         cluster = self.clusters[position]
-        private = self.alone.intersection(list_touched(cluster))
-        return OpenCluster(cluster, self.arrays, {**self.decided, **(assumed or {})}, private)
+        touched = list_touched(cluster)
+        storages = {n: self.decided[n] for n in touched if n in self.decided}
+        private = self.alone.intersection(touched)
+        return OpenCluster(cluster, self.arrays, {**storages, **(assumed or {})}, private)
 
     def settle_copies(self, names: Sequence[str]) -> None:
         """Choose for the copies that fill these arrays, as far as they still wait."""
@@ -186,7 +190,8 @@ def store_cluster(
     vector, (_, _, width) = parameters.vector, parameters.tile
     operands = tuple(one.touched[k] for k in parameters.packed)
     cluster, packings = pack(one.cluster, operands, one.arrays)
-    arrays = {**one.arrays, **{p.array.name: p.array for p in packings}}
+    packed = {p.array.name: p.array for p in packings}
+    arrays = {**one.arrays, **packed} if packed else one.arrays
     copies = [p.array.name for p in packings]
     new = decide_layouts(cluster, vector, width, arrays, one.storages, copies)
     decided = {**one.storages, **{n: new[n] for n in copies}}

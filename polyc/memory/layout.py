@@ -40,7 +40,6 @@ def decide_layouts(
     constant or a `packed` copy that a contraction streams through is moreover cut into panels of
     `tile` elements.
     """
-    rearranged = {n for n, a in arrays.items() if a.kind == "constant"} | set(packed)
     decided: dict[str, Storage] = {}
     for s in (*cluster.statements, *cluster.prelude):
         position = None if vector is None else cluster.shared[vector].get(s.name)
@@ -51,13 +50,14 @@ def decide_layouts(
             array = arrays[name]
             if name in storages or name in decided:
                 continue
+            rearranged = array.kind == "constant" or name in packed
             d = None if position is None else moving_dimension(columns_of(index)[position])
             rest = [k for k in range(len(array.shape)) if k != d]
-            if d is None or (vector is None and name not in rearranged):
+            if d is None or (vector is None and not rearranged):
                 decided[name] = row_major(array)
             elif vector is not None and (
                 s.reduction
-                and name in rearranged
+                and rearranged
                 and not isinstance(array.shape[d], Size)
                 and _in_panels(index, d, tile)
             ):

@@ -15,6 +15,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from itertools import chain
 
 from polyc.codegen.program import Launch, Program, StoredArray
 from polyc.errors import ShapeError
@@ -181,8 +182,12 @@ _ORDERS: tuple[Callable[[Slot], tuple[int, ...]], ...] = (
 def _place(slots: Iterable[Slot]) -> list[Slot]:
     """Each slot in turn at the tightest gap below the slots it meets, or on top of them."""
     placed: list[Slot] = []
+    begun: dict[int, list[Slot]] = {}  # launch -> those that are needed from it on
+    live: dict[int, list[Slot]] = {}  # launch -> those that are needed in it
     for slot in slots:
-        around = sorted((p.offset, p.bytes) for p in placed if p.meets(slot))
+        later = (begun.get(t, ()) for t in range(slot.first + 1, slot.last + 1))
+        met = chain(live.get(slot.first, ()), *later)
+        around = sorted((p.offset, p.bytes) for p in met)
         top, best, tightest = 0, -1, 0
         for offset, size in around:
             gap = offset - top
@@ -190,7 +195,11 @@ def _place(slots: Iterable[Slot]) -> list[Slot]:
                 best, tightest = top, gap
             top = max(top, offset + size)
         offset = best if best >= 0 else top
-        placed.append(Slot(slot.array, offset, slot.bytes, slot.first, slot.last))
+        here = Slot(slot.array, offset, slot.bytes, slot.first, slot.last)
+        placed.append(here)
+        begun.setdefault(slot.first, []).append(here)
+        for launch in range(slot.first, slot.last + 1):
+            live.setdefault(launch, []).append(here)
     return placed
 
 

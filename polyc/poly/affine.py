@@ -46,12 +46,23 @@ def is_simple(outer: isl.PwMultiAff, inner: isl.PwMultiAff) -> bool:
     return outer.n_piece() <= MOST_PIECES or not divides(inner)
 
 
+def is_affine(function: isl.PwMultiAff) -> bool:
+    """Whether a function is affine, without a division, and defined everywhere."""
+    if not function.isa_multi_aff():
+        return False
+    affine = function.as_multi_aff()
+    count = affine.dim(isl.dim_type.out)
+    return all(affine.get_aff(k).dim(isl.dim_type.div) == 0 for k in range(count))
+
+
 def simplify(function: isl.PwMultiAff, domain: isl.Set) -> isl.PwMultiAff:
     """The same function on `domain`, without pieces and divisions that the domain makes idle.
 
     A plain affine function is left alone: an iterator of extent 1 stays itself and does not become
     0, so that accesses can still be aligned by their iterators.
     """
+    if is_affine(function):
+        return function
     whole = domain.is_subset(function.domain())
     if all(map(_is_plain, outputs(function))):
         return function.gist(function.domain()) if whole else function

@@ -26,6 +26,10 @@ from polyc.sizes import Step
 Elements = dict[str, isl.Set]
 """Array -> elements, under the array's name."""
 
+MOST_LAUNCHES = 64
+"""The most launches side by side, so that all pairs of them can be compared in the proof; one more
+barrier costs little beside them."""
+
 
 def place_barriers(launches: Sequence[LaunchAccess], slots: Iterable[Slot]) -> frozenset[int]:
     """Positions of the launches that need a barrier in front of them.
@@ -34,8 +38,8 @@ def place_barriers(launches: Sequence[LaunchAccess], slots: Iterable[Slot]) -> f
 
     A launch needs one if since the last barrier something was written that it touches, or touched
     that it writes; be it an array, or memory that another array has had before. The launches are
-    taken in their order, and no placement for that order has fewer; those of a loop over steps
-    twice, in a step and in one after it.
+    taken in their order, and no placement for that order has fewer (but for one behind each
+    `MOST_LAUNCHES`); those of a loop over steps twice, in a step and in one after it.
     """
     since = _Since({slot.array: slot for slot in slots})
     barriers: set[int] = set()
@@ -59,6 +63,7 @@ class _Since:
         self._read: Elements = {}
         self._written: Elements = {}
         self._arrays: set[str] = set()
+        self._launches = 0
 
     def walk(
         self, launches: Sequence[LaunchAccess], positions: Iterable[int], placed: Set[int]
@@ -69,6 +74,7 @@ class _Since:
             reads, writes = _named(launch.reads), _named(launch.writes)
             if (
                 position in placed
+                or self._launches == MOST_LAUNCHES
                 or _meet(reads, self._written)
                 or _meet(writes, self._written)
                 or _meet(writes, self._read)
@@ -76,6 +82,8 @@ class _Since:
             ):
                 found.add(position)
                 self._read, self._written, self._arrays = {}, {}, set()
+                self._launches = 0
+            self._launches += 1
             _add(self._read, reads)
             _add(self._written, writes)
             self._arrays |= launch.arrays

@@ -20,6 +20,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from math import prod
 
+from polyc.budget import UNLIMITED, Budget
 from polyc.poly.affine import box_extents, coefficients, outputs, plain_iterator
 from polyc.scop.scop import Array, Group, Scop, Statement
 from polyc.sizes import Step
@@ -31,6 +32,13 @@ SMALL_WORK = 1 << 15
 
 MANY_ITERATIONS = 16
 """Outer iterations that keep any number of threads that we know busy without imbalance."""
+
+MOST_STATEMENTS = 32
+"""The most statements of a kernel, and"""
+
+MOST_WEIGHT = 640
+"""the most weight of their expressions: what the scheduler, the proof and the C compiler take grows
+faster. Kernels of networks have ten statements; equal parts of a long chain are one kernel."""
 
 REUSED = 4
 """Uses of an element from which on a tile of registers pays."""
@@ -85,14 +93,14 @@ class Refusal:
 
 
 def find_clusters(
-    scop: Scop, target: Target | CudaTarget
+    scop: Scop, target: Target | CudaTarget, budget: Budget = UNLIMITED
 ) -> tuple[tuple[Cluster, ...], tuple[Refusal, ...]]:
     """Partition the statements of a scop into kernels, in execution order."""
     clusters: list[Cluster] = []
     home: dict[str, int] = {}  # array -> the last cluster that writes it
     refusals: list[Refusal] = []
     fills, statements = _set_fills_aside(scop)
-    for unit in _units(statements, scop.arrays):
+    for unit in budget.over(_units(statements, scop.arrays), "cluster"):
         reads = {load.array for s in unit.statements for load in s.loads}
         produced = [home[a] for a in reads if a in home]
         written = [home[s.array] for s in unit.statements if s.array in home]
@@ -122,7 +130,7 @@ def _set_fills_aside(scop: Scop) -> tuple[dict[str, list[Statement]], tuple[Stat
     """(array -> fills of a part of it that another statement completes, all other statements)."""
 
     def is_fill(s: Statement) -> bool:
-        return not s.reduction and next(s.loads, None) is None
+        return not (s.reduction or s.loads)
 
     completed = {(s.array, s.step) for s in scop.statements if not is_fill(s) and not s.reduction}
     fills: dict[str, list[Statement]] = {}
@@ -252,10 +260,11 @@ def _join(
     cluster: Cluster, unit: Cluster, arrays: Mapping[str, Array], target: Target | CudaTarget
 ) -> Cluster | str:
     """The two as one cluster, or the reason why not."""
+    together = cluster.statements + unit.statements
     shared = shared_loops(cluster, unit)
     names = {s.name for s in unit.statements}
     merged = Cluster(
-        cluster.statements + unit.statements,
+        together,
         shared,
         cluster.has_reuse or unit.has_reuse,
         cluster.prelude,
@@ -263,6 +272,8 @@ def _join(
     whole = _covers(cluster, shared) and _covers(unit, shared)
     if unit.is_group or cluster.is_group:
         return "a transform is a nest of its own"
+    if is_too_large(together):
+        return "so large a kernel would take long to compile"
     if any(arrays[load.array].is_partial for s in unit.statements for load in s.loads):
         return "partial results are combined when all are there"
     if unit.has_reuse:
@@ -288,6 +299,12 @@ def _join(
         if inner > target.l2 // 2:
             return f"{inner} bytes a row would not stay in cache"
     return merged
+
+
+def is_too_large(statements: Sequence[Statement]) -> bool:
+    """Whether a kernel of these statements would take longer to compile than two."""
+    weight = sum(s.weight for s in statements)
+    return len(statements) > MOST_STATEMENTS or weight > MOST_WEIGHT
 
 
 def _covers(cluster: Cluster, shared: Sequence[Mapping[str, int]]) -> bool:

@@ -25,6 +25,12 @@ from polyc.poly.context import isl_options, operation_budget
 from polyc.schedule.cluster import Cluster
 from polyc.scop.scop import Statement
 
+MOST_LOOPS = 10
+"""Loops that isl is asked to order: its linear programs grow with them, and what one operation of
+isl takes as well, so that a budget of operations does not help. With 11 it took seconds, with 13 it
+was stopped after half a minute.
+"""
+
 
 @dataclass(frozen=True)
 class OuterBand:
@@ -43,6 +49,8 @@ def schedule_outer(cluster: Cluster, dependences: Dependences, max_operations: i
     """Let isl's scheduler order the shared loops of a cluster; textual order if it cannot."""
     if all(extent == 1 for extent in cluster.extents):
         return _textual(cluster)  # nothing to order
+    if len(cluster.shared) > MOST_LOOPS:
+        return _textual(cluster, f"isl does not order more than {MOST_LOOPS} loops in little time")
     contraction = _contraction(cluster)
     try:
         with (

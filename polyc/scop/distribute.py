@@ -14,18 +14,19 @@ from dataclasses import dataclass, replace
 
 import islpy as isl
 
+from polyc.budget import UNLIMITED, Budget
 from polyc.poly.affine import simplify
-from polyc.scop.expr import Expr, Load, drop_roundings, pull_back, rebuild, walk
+from polyc.scop.expr import Expr, Load, drop_roundings, pull_back, rebuild
 from polyc.scop.inline import LARGEST_EXPRESSION, simplify_indices
 from polyc.scop.scop import Scop, Statement
 from polyc.scop.uses import drop_dead
 
 
-def distribute(scop: Scop) -> Scop:
+def distribute(scop: Scop, budget: Budget = UNLIMITED) -> Scop:
     """The scop with each reader distributed whose input is written for it alone."""
     table = _Table.of(scop)
     accumulators = {s.array for s in scop.statements if s.reduction}
-    for array in scop.arrays.values():
+    for array in budget.over(scop.arrays.values(), "fuse"):
         if array.kind != "temporary":
             continue
         writers = [table.statements[n] for n in table.writers.get(array.name, ())]
@@ -94,9 +95,8 @@ def _distribute(array: str, table: _Table) -> None:
         return  # where a guard forbids the read, no writer would compute the rest
     if not once.is_injective() or any(not ld.index.is_equal(reads[0].index) for ld in reads):
         return
-    size = sum(1 for _ in walk(reader.value))
-    largest = max(sum(1 for _ in walk(w.value)) for w in writers)
-    if size + len(reads) * largest > LARGEST_EXPRESSION:
+    largest = max(w.weight for w in writers)
+    if reader.weight + len(reads) * largest > LARGEST_EXPRESSION:
         return
     back = isl.PwMultiAff.from_map(once.reverse())  # X -> R
     place, _ = table.places[reader.name]

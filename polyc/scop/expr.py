@@ -117,33 +117,47 @@ def loads(expr: Expr) -> Iterator[Load]:
 
 def rebuild(expr: Expr, leaf: Callable[[Expr], Expr]) -> Expr:
     """expr with `leaf` applied to each Const, Index, Within and Load (bottom up)."""
+    new = with_children(expr, tuple(rebuild(child, leaf) for child in children(expr)))
+    return new if isinstance(new, Call | Cast) else leaf(new)
+
+
+def with_children(expr: Expr, parts: tuple[Expr, ...]) -> Expr:
+    """expr applied to `parts` in place of its children; expr itself if they are the same objects.
+
+    So what does not change is shared by an expression and those that are made from it.
+    """
+    if all(new is old for new, old in zip(parts, children(expr), strict=True)):
+        return expr
     match expr:
-        case Call(arguments=arguments):
-            return replace(expr, arguments=tuple(rebuild(a, leaf) for a in arguments))
-        case Cast(argument=argument):
-            return replace(expr, argument=rebuild(argument, leaf))
-        case Load(dynamic=dynamic) if dynamic:
-            return leaf(replace(expr, dynamic=tuple((d, rebuild(e, leaf)) for d, e in dynamic)))
+        case Call(function, _, dtype):
+            return Call(function, parts, dtype)
+        case Cast(_, dtype, for_storage):
+            (argument,) = parts
+            return Cast(argument, dtype, for_storage)
+        case Load(array, index, dtype, dynamic):
+            places = (dimension for dimension, _ in dynamic)
+            return Load(array, index, dtype, tuple(zip(places, parts, strict=True)))
         case _:
-            return leaf(expr)
+            return expr
 
 
 def pull_back(expr: Expr, substitution: isl.PwMultiAff) -> Expr:
     """e(S) -> e(f(T)) for the substitution f: T -> S."""
+    return rebuild(expr, lambda e: pull_back_leaf(e, substitution))
 
-    def leaf(e: Expr) -> Expr:
-        match e:
-            case Index(value=value):
-                return replace(e, value=value.pullback_pw_multi_aff(substitution))
-            case Within(domain=domain):
-                inverse = substitution.as_map()  # T -> S
-                return replace(e, domain=domain.apply(inverse.reverse()))
-            case Load(index=index):
-                return replace(e, index=index.pullback_pw_multi_aff(substitution))
-            case _:
-                return e
 
-    return rebuild(expr, leaf)
+def pull_back_leaf(leaf: Expr, substitution: isl.PwMultiAff) -> Expr:
+    """`pull_back` for one leaf; the computed coordinates of a Load are left as they are."""
+    match leaf:
+        case Index(value=value):
+            return replace(leaf, value=value.pullback_pw_multi_aff(substitution))
+        case Within(domain=domain):
+            inverse = substitution.as_map()  # T -> S
+            return replace(leaf, domain=domain.apply(inverse.reverse()))
+        case Load(index=index):
+            return replace(leaf, index=index.pullback_pw_multi_aff(substitution))
+        case _:
+            return leaf
 
 
 def restrict(expr: Expr, domain: isl.Set) -> Expr:
@@ -176,14 +190,8 @@ def drop_roundings(expr: Expr) -> Expr:
     match expr:
         case Cast(Cast(inner, for_storage=True), dtype) if inner.dtype == dtype:
             return drop_roundings(inner)
-        case Cast(argument=argument):
-            return replace(expr, argument=drop_roundings(argument))
-        case Call(arguments=arguments):
-            return replace(expr, arguments=tuple(map(drop_roundings, arguments)))
-        case Load(dynamic=dynamic) if dynamic:
-            return replace(expr, dynamic=tuple((d, drop_roundings(e)) for d, e in dynamic))
         case _:
-            return expr
+            return with_children(expr, tuple(map(drop_roundings, children(expr))))
 
 
 COMPARISONS = frozenset({"eq", "ne", "lt", "le", "gt", "ge", "isnan", "isinf"})
@@ -192,6 +200,27 @@ COMPARISONS = frozenset({"eq", "ne", "lt", "le", "gt", "ge", "isnan", "isinf"})
 def operations(expr: Expr) -> int:
     """Scalar operations of one evaluation (each call and cast counts one)."""
     return sum(isinstance(e, Call | Cast) for e in walk(expr))
+
+
+WEIGHTS = {
+    **dict.fromkeys(("sin", "cos", "tan"), 50),
+    "pow": 30,
+    **dict.fromkeys(("asinh", "acosh", "atanh"), 20),
+    **dict.fromkeys(("sinh", "cosh", "expm1"), 12),
+    **dict.fromkeys(("exp", "exp2", "sigmoid", "tanh", "erf", "log", "log2", "log1p"), 6),
+    **dict.fromkeys(("asin", "acos", "atan"), 6),
+}
+"""Functions that a kernel has inlined -> what they count for, where a cheap one counts 1.
+
+Their order follows what gcc -O3 took for one more of them in a kernel for AVX2, one run each: some
+140 ms for a sine, 60 for a power, 10 for an exponential, under 1 for an addition. A sine counts for
+less than that, so that a statement may have a few.
+"""
+
+
+def weight(expr: Expr) -> int:
+    """What an expression is for the C compiler: its nodes, functions counting for what they are."""
+    return sum(WEIGHTS.get(e.function, 1) if isinstance(e, Call) else 1 for e in walk(expr))
 
 
 def show(expr: Expr) -> str:

@@ -14,20 +14,31 @@ from dataclasses import replace
 
 import islpy as isl
 
+from polyc.budget import UNLIMITED, Budget
 from polyc.element_types import is_narrow
-from polyc.poly.affine import is_simple, outputs, simplify, single_aff
-from polyc.scop.expr import Cast, Expr, Load, drop_roundings, operations, pull_back, rebuild, walk
+from polyc.poly.affine import is_affine, is_simple, outputs, simplify, single_aff
+from polyc.scop.expr import (
+    Cast,
+    Expr,
+    Load,
+    drop_roundings,
+    operations,
+    pull_back,
+    pull_back_leaf,
+    rebuild,
+)
 from polyc.scop.scop import Scop, Statement
 from polyc.scop.uses import Uses, drop_dead, find_uses
 
 LARGEST_EXPRESSION = 160
-"""Nodes of one expression; beyond it a value is stored, so that register pressure stays bounded."""
+"""Weight of one expression; beyond it a value is stored, so that register pressure stays bounded,
+and the C compiler's time."""
 
 CHEAP = 2
 """Scalar operations that cost less to repeat in a second reader than to store and load again."""
 
 
-def inline_pointwise(scop: Scop, widen_late: bool = False) -> Scop:
+def inline_pointwise(scop: Scop, widen_late: bool = False, budget: Budget = UNLIMITED) -> Scop:
     """The scop with every producer inlined for which that saves more than it repeats.
 
     widen_late: narrow types are converted wherever they are read, also where that repeats it, and
@@ -38,7 +49,7 @@ def inline_pointwise(scop: Scop, widen_late: bool = False) -> Scop:
     uses = find_uses(scop.statements)
     live_readers = {a: {s.name for s, _ in r} for a, r in uses.readers.items()}
     writer_count = {a: len(w) for a, w in uses.writers.items()}
-    for producer in scop.statements:
+    for producer in budget.over(scop.statements, "fuse"):
         current = statements[producer.name]
         array = scop.arrays[current.array]
         names = live_readers.get(current.array, set())
@@ -69,12 +80,11 @@ def _pays(producer: Statement, readers: list[Statement], uses: Uses, widen_late:
     sites = [(r, load) for r in readers for load in r.loads if load.array == producer.array]
     if any(not can_move(producer, reader, load) for reader, load in sites):
         return False
-    size = sum(1 for _ in walk(producer.value))
     if any(load.dynamic for _, load in sites):
         return False
     if not all(is_simple(inner.index, load.index) for inner in producer.loads for _, load in sites):
         return False
-    if any(sum(1 for _ in walk(r.value)) + size > LARGEST_EXPRESSION for r in readers):
+    if any(r.weight + producer.weight > LARGEST_EXPRESSION for r in readers):
         return False
     finishes = any(uses.is_accumulator(load.array) for load in producer.loads)
     if widen_late and _narrows(producer.value) and _is_reduced(producer.array, uses):
@@ -158,15 +168,33 @@ def _replace_loads(reader: Statement, producer: Statement, inverse: isl.PwMultiA
         if not (isinstance(expr, Load) and expr.array == producer.array):
             return expr
         substitution = inverse.pullback_pw_multi_aff(expr.index)  # reader -> X -> producer
-        return simplify_indices(pull_back(producer.value, substitution), reader.domain)
+        return _move(producer.value, substitution, reader.domain)
 
     return drop_roundings(rebuild(reader.value, leaf))
+
+
+def _move(value: Expr, substitution: isl.PwMultiAff, domain: isl.Set) -> Expr:
+    """The value with its iterators substituted, its index functions simplified on `domain`.
+
+    Affine functions stay affine: most loads, in long chains, need nothing more.
+    """
+    affine = simplify(substitution, domain)
+    if not is_affine(affine):
+        return simplify_indices(pull_back(value, substitution), domain)
+
+    def leaf(e: Expr) -> Expr:
+        if isinstance(e, Load) and is_affine(e.index):
+            return Load(e.array, e.index.pullback_pw_multi_aff(affine), e.dtype, e.dynamic)
+        return _simplify_leaf(pull_back_leaf(e, substitution), domain)
+
+    return rebuild(value, leaf)
 
 
 def simplify_indices(expr: Expr, domain: isl.Set) -> Expr:
     """Index functions with what `domain` already says taken out."""
 
-    def leaf(e: Expr) -> Expr:
-        return replace(e, index=simplify(e.index, domain)) if isinstance(e, Load) else e
+    return rebuild(expr, lambda e: _simplify_leaf(e, domain))
 
-    return rebuild(expr, leaf)
+
+def _simplify_leaf(leaf: Expr, domain: isl.Set) -> Expr:
+    return replace(leaf, index=simplify(leaf.index, domain)) if isinstance(leaf, Load) else leaf

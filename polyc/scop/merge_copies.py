@@ -15,6 +15,7 @@ from dataclasses import replace
 import islpy as isl
 
 from polyc.analysis.dependences import box
+from polyc.budget import UNLIMITED, Budget
 from polyc.poly.affine import simplify
 from polyc.poly.context import operation_budget
 from polyc.scop.expr import Expr, Load, rebuild
@@ -27,11 +28,11 @@ LARGEST_EFFORT = 100_000
 divisor, inverting takes minutes, and what comes out is no place to write to."""
 
 
-def merge_copies(scop: Scop) -> Scop:
+def merge_copies(scop: Scop, budget: Budget = UNLIMITED) -> Scop:
     """The scop with each copy removed whose source can live inside its target."""
     uses = find_uses(scop.statements)
     placed: dict[str, tuple[str, isl.PwMultiAff]] = {}  # X -> (Y, { X -> Y })
-    for statement in scop.statements:
+    for statement in budget.over(scop.statements, "fuse"):
         source = _copied_array(statement, scop, uses)
         if source is None or source in placed or _ends_in(statement.array, source, placed):
             continue

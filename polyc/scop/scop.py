@@ -15,7 +15,7 @@ or by an initialisation followed by one reduction, so the flow of values is expl
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Literal, Protocol, TypeVar
@@ -24,7 +24,7 @@ import islpy as isl
 import numpy as np
 
 from polyc.poly.show import show_function
-from polyc.scop.expr import Expr, Load, loads, show
+from polyc.scop.expr import Expr, Load, loads, show, weight
 from polyc.scop.structure import Structure, compute_structure
 from polyc.sizes import STEP, Step, estimate
 
@@ -82,10 +82,15 @@ class Statement:
     group: Group | None = None
     step: Step | None = None
 
-    @property
-    def loads(self) -> Iterator[Load]:
+    @cached_property
+    def loads(self) -> tuple[Load, ...]:
         """Explicit loads of the value; a reduction also reads the element that it updates."""
-        return loads(self.value)
+        return tuple(loads(self.value))
+
+    @cached_property
+    def weight(self) -> int:
+        """What the value is for the C compiler."""
+        return weight(self.value)
 
     @cached_property
     def structure(self) -> Structure:

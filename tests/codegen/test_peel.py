@@ -1,15 +1,16 @@
 """Peeling: the same instances in the same order, and bounds that are constant afterwards."""
 
+import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from polyc.codegen.index import Compare, Logic, const, extremum, floordiv, var
-from polyc.codegen.loopnest import Block, For, If, extent_of, walk_nodes
+from polyc.codegen.loopnest import Block, For, If, Local, extent_of, walk_nodes
 from polyc.codegen.peel import peel
 from polyc.codegen.ranges import interval, simplify_condition, simplify_index
-from tests.analysis.nests import at, loop, read, run, when
-from tests.codegen.execute import instances
+from tests.analysis.nests import F32, at, loop, read, run, when
+from tests.codegen.execute import execute, instances
 from tests.codegen.indices import CONDITIONS, INDICES, VALUES, evaluate, holds
 
 t, p, u = var("t"), var("p"), var("u")
@@ -72,6 +73,34 @@ def test_loops_of_nothing_and_decided_guards_disappear():
     assert not any(isinstance(n, If) for n in walk_nodes(after))
     otherwise = If(Compare("ge", const(-1)), Block((step(0),)), Block((step(1),)))
     assert peel(Block((otherwise,))) == Block((Block((step(1),)),))
+
+
+@given(
+    st.integers(1, 60),
+    st.integers(1, 17),
+    st.sampled_from([4, 16, 32]),
+    st.sampled_from(["vector", "unroll"]),
+)
+@settings(max_examples=60, deadline=None)
+def test_the_rest_of_an_open_tile_lies_where_the_tile_does(size, tile, simd_bytes, kind):
+    """What is stored tile by tile: Y[t / tile][p], by way of a local array that begins at 0."""
+    n = var("n")
+    bound = extremum("min", (const(tile), n - t))
+    fill = loop("p", bound, run("S", [t + p], at("own", p), read("X", t + p)), kind=kind)
+    panel = at("Y", floordiv(t, tile), p)
+    empty = loop("p", bound, run("R", [t + p], panel, read("own", p)), kind=kind)
+    local = Local("own", F32, (tile,), "X")
+    before = Block((loop("t", n, fill, empty, step=tile, locals=[local]),))
+    after = peel(before, ["n"], simd_bytes)
+    results = []
+    for nest in (before, after):
+        panels = np.zeros((-(-size // tile), tile), np.float32)
+        execute(nest, {"X": np.arange(1, size + 1, dtype=np.float32), "Y": panels}, {"n": size})
+        results.append(panels)
+    np.testing.assert_array_equal(results[1], results[0])
+    assert set(instances(after, {"n": size})) == {
+        (name, (k,)) for name in "SR" for k in range(size)
+    }
 
 
 def test_bounds_of_an_outer_variable_stay():

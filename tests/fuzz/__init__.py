@@ -10,5 +10,10 @@ results (`values.py`); `compare.py` compiles a graph and compares, asking ONNX R
 reference sees it otherwise; `campaign.py` does it in a process that may hang or die;
 `shrink.py` makes a graph that failed small.
 
+`broken/` is about cases that are not valid, which must be refused:
+
+    python -m tests.fuzz --broken --seconds 120
+    python -m tests.fuzz --broken --seed 4711
+
 What was found is in `test_found.py`, as small graphs: those of seeds change with the generator.
 """

@@ -2,6 +2,9 @@
 
 Each seed is a graph. Findings are printed with their seeds; `--shrink SEED` makes a finding small
 and prints it. With `--log FILE` what was judged is kept, and not judged again.
+
+`--broken --seconds 120` runs broken models, wrong calls and damaged files instead (`broken/`), and
+`--broken --seed N` one of them; the exit code is 1 if there are findings.
 """
 
 from __future__ import annotations
@@ -15,6 +18,7 @@ import typer
 from rich.console import Console
 from rich.progress import track
 
+from polyc.target.machine import available_cores
 from tests.fuzz.campaign import Record, judge_all, read_log, write_line
 from tests.fuzz.operators import OPERATORS
 
@@ -33,8 +37,21 @@ def main(
     exact: Annotated[
         bool, typer.Option(help="run the printed C in a prime field, with no tolerance")
     ] = False,
+    broken: Annotated[bool, typer.Option(help="run broken models, wrong calls, bad files")] = False,
+    seconds: Annotated[float | None, typer.Option(help="broken: how long")] = None,
+    seed: Annotated[int | None, typer.Option(help="broken: only this case")] = None,
+    only: Annotated[
+        str | None, typer.Option(help="broken: structure, octets, calls, saved or cache")
+    ] = None,
+    processes: Annotated[int, typer.Option(help="broken: side by side")] = available_cores(),
 ) -> None:
     """Run random graphs, or make one that failed small."""
+    if broken:
+        from tests.fuzz.broken.campaign import run, run_one
+
+        count = None if seconds is not None else graphs
+        found = run(first, count, seconds, processes, only) if seed is None else run_one(seed)
+        raise typer.Exit(1 if found else 0)
     console = Console()
     if shrink is not None:
         from tests.fuzz.shrink import shrink_seed

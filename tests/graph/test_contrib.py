@@ -5,7 +5,7 @@ import onnx
 import pytest
 from onnx import helper
 
-from polyc.errors import UnsupportedOp
+from polyc.errors import ShapeError, UnsupportedOp
 from tests.staged import assert_same, compile_in, run_ort
 
 RNG = np.random.default_rng(29)
@@ -152,3 +152,48 @@ def test_what_is_not_there_is_refused(compiled):
     source = model_of("NoSuchOperator", [draw(2)], ["y"])
     with pytest.raises(UnsupportedOp, match="NoSuchOperator"):
         compiled(source)
+
+
+def quantised(directions, rows, columns, dtype, per_column, symmetric=False):
+    """Weights of 7 bits, which no engine's sums of pairs overflow; their scales and zero points."""
+    low, high = (-64, 64) if dtype == np.int8 else (64, 192)
+    weights = RNG.integers(low, high, (directions, rows, columns)).astype(dtype)
+    shape = (directions, columns) if per_column else (directions,)
+    scale = RNG.uniform(0.004, 0.012, shape).astype(np.float32)
+    middle = 0 if dtype == np.int8 else 128
+    zero = np.full(shape, middle) + (0 if symmetric else RNG.integers(-5, 5, shape))
+    return weights, scale, zero.astype(dtype)
+
+
+@pytest.mark.parametrize("dtype", [np.int8, np.uint8])
+@pytest.mark.parametrize(
+    ("direction", "batch", "per_column", "extras"),
+    [("forward", 1, False, ""), ("forward", 3, True, "B"), ("reverse", 1, False, "Bhc"),
+     ("bidirectional", 1, True, "BhcP"), ("bidirectional", 5, False, "hcP")],
+)  # fmt: skip
+def test_dynamic_quantize_lstm(compiled, dtype, direction, batch, per_column, extras):
+    steps, inputs, hidden = 7, 5, 9
+    directions = 2 if direction == "bidirectional" else 1
+    x = draw(steps, batch, inputs)
+    symmetric = per_column  # ONNX Runtime has no other zero points for columns
+    w, w_scale, w_zero = quantised(directions, inputs, 4 * hidden, dtype, per_column, symmetric)
+    r, r_scale, r_zero = quantised(directions, hidden, 4 * hidden, dtype, per_column, symmetric)
+    bias = draw(directions, 8 * hidden) if "B" in extras else None
+    state, cell = (
+        draw(directions, batch, hidden) if name in extras else None for name in ("h", "c")
+    )
+    peepholes = draw(directions, 3 * hidden) if "P" in extras else None
+    operands = [x, w, r, bias, None, state, cell, peepholes, w_scale, w_zero, r_scale, r_zero]
+    check(
+        compiled, "DynamicQuantizeLSTM", operands, ["y", "h", "c"], tolerance=1e-4,
+        direction=direction, hidden_size=hidden,
+    )  # fmt: skip
+
+
+def test_dynamic_quantize_lstm_of_floats_is_refused(compiled):
+    w, scale, zero = quantised(1, 5, 36, np.int8, False)
+    r, *_ = quantised(1, 9, 36, np.int8, False)
+    x = draw(7, 1, 5)
+    operands = [x, w.astype(np.float32), r, *[None] * 5, scale, zero, scale, zero]
+    with pytest.raises(ShapeError, match="int8 or uint8"):
+        compiled(model_of("DynamicQuantizeLSTM", operands, ["y"], hidden_size=9))

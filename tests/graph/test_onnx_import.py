@@ -10,6 +10,7 @@ from polyc.errors import UnsupportedOp
 from polyc.graph.external_data import read_sparse, read_tensor
 from polyc.graph.ir import Graph
 from polyc.graph.onnx_import import import_onnx
+from polyc.sizes import spell_shape
 from tests.graph.onnx_models import model_of, model_of_graph, run
 
 
@@ -50,6 +51,22 @@ def test_a_network_computes_the_same_after_import(opset):
     (expected,) = run(network(13), {"x": X})
     (actual,) = run(model_of_graph(graph), {"x": X})
     np.testing.assert_allclose(actual, expected, rtol=1e-4, atol=1e-6)
+
+
+def test_a_dimension_of_minus_one_is_open():
+    """Older exporters write it for a batch of any size, in outputs as well."""
+    model = network()
+    model.graph.input[0].type.tensor_type.shape.dim[0].dim_value = -1
+    model.graph.output[0].CopyFrom(helper.make_tensor_value_info("y", TensorProto.FLOAT, (-1, 5)))
+    before = model.SerializeToString()
+    graph = import_onnx(model)
+    assert model.SerializeToString() == before  # it is the caller's
+    assert spell_shape(graph.tensor("x").shape) == ("x_d0", 3, 8, 8)
+    assert spell_shape(graph.tensor("y").shape) == ("x_d0", 5)
+    fixed = import_onnx(model, {"x_d0": 2})
+    np.testing.assert_allclose(
+        run(model_of_graph(fixed), {"x": X})[0], run(network(), {"x": X})[0], rtol=1e-4, atol=1e-6
+    )
 
 
 def test_what_computes_shapes_is_gone():

@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 
+from polyc.specialise import SpecialisingModel
 from tests.staged import compile_in, model_of
 
 
@@ -68,6 +69,27 @@ def test_dropout_in_training(compiled):
     y, m = model(x, np.float32(0.25), np.array(False))
     assert m.all()
     np.testing.assert_array_equal(y, x)
+
+
+@pytest.mark.parametrize("is_fed", [False, True])
+def test_a_dropout_of_nothing_draws_nothing(compiled, is_fed):
+    """Whether in training or not, known or not: the ratio is 0."""
+    inputs, mode = ("float[3, 5] x", "one = Constant<value_int = 1>() t = Cast<to = 9>(one)")
+    inputs, mode = (f"{inputs}, bool t", "") if is_fed else (inputs, mode)
+    model = compiled(
+        model_of(f"""g ({inputs}) => (float[3, 5] y, bool[3, 5] m) {{
+        r = Constant<value_float = 0.0>() {mode} d, m = Dropout(x, r, t) y = Neg(d) }}""")
+    )
+    assert not isinstance(model, SpecialisingModel)
+    x = np.arange(15, dtype=np.float32).reshape(3, 5)
+    results = model.run({"x": x} | ({"t": np.array(True)} if is_fed else {}))
+    np.testing.assert_array_equal(results["y"], -x)
+    assert results["m"].all()
+
+
+def test_a_dropout_of_nothing_before_training_was_an_input(compiled):
+    model = compiled(model_of("g (float[3] x) => (float[3] y) { y = Dropout<ratio = 0.0>(x) }", 6))
+    np.testing.assert_array_equal(model(np.ones(3, np.float32)), 1)
 
 
 def test_bernoulli(compiled):

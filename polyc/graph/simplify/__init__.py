@@ -6,6 +6,7 @@ rules as before -> after. Inputs and outputs of the graph keep their names, type
 
 from __future__ import annotations
 
+from polyc.budget import UNLIMITED, Budget
 from polyc.graph.ir import Graph
 from polyc.graph.simplify.algebra import simplify_algebra
 from polyc.graph.simplify.batch_norm_folding import fold_batch_norms
@@ -53,7 +54,9 @@ REWRITES: tuple[tuple[int, Rewrite], ...] = (
 """Each rewrite with the level from which on it is applied, in order."""
 
 
-def simplify(graph: Graph, level: int = 3) -> tuple[Graph, tuple[RewriteNote, ...]]:
+def simplify(
+    graph: Graph, level: int = 3, budget: Budget = UNLIMITED
+) -> tuple[Graph, tuple[RewriteNote, ...]]:
     """Apply the rewrites, in rounds, until none finds anything to do; and say what was done.
 
     level 0: none; 1: those that keep every bit; 2: also algebra (special values stay, a result may
@@ -62,7 +65,7 @@ def simplify(graph: Graph, level: int = 3) -> tuple[Graph, tuple[RewriteNote, ..
     notes: list[RewriteNote] = []
     for _ in range(MAX_ROUNDS):
         found: list[RewriteNote] = []
-        for needed, rewrite in REWRITES:
+        for needed, rewrite in budget.over(REWRITES, "simplify"):
             if level >= needed:
                 rewritten = rewrite(graph)
                 graph = rewritten.graph

@@ -78,8 +78,11 @@ def scale_per_channel(node: Node, context: Context) -> list[Node]:
 
 
 def refuse_training_dropout(node: Node, context: Context) -> list[Node]:
-    """Dropout(x; is_test=1) -> Dropout(x); without is_test the old form draws random numbers."""
-    if not node.get("is_test", 0):
+    """Dropout(x; is_test=1) -> Dropout(x); without is_test the old form draws random numbers.
+
+    Unless its ratio is 0.
+    """
+    if not node.get("is_test", 0) and node.get("ratio", 0.5) != 0:
         refuse(node, "is_test=0 asks for training")
     return [without_attributes(node, "is_test")]
 

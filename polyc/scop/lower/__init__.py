@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import islpy as isl
 
-from polyc.budget import Budget
+from polyc.budget import UNLIMITED, Budget
 from polyc.element_types import COMPILED
 from polyc.errors import NeedsValues, NotFixed, UnsupportedOp, naming_defects
 from polyc.graph.infer import find_sources
@@ -48,7 +48,7 @@ from polyc.scop.scop import Scop
 from polyc.sizes import assumed_ranges
 
 
-def lower_graph(graph: Graph, minimal_filtering: bool = True, budget: Budget | None = None) -> Scop:
+def lower_graph(graph: Graph, minimal_filtering: bool = True, budget: Budget = UNLIMITED) -> Scop:
     """The polyhedral program of a graph; its inputs and outputs are arrays, in the graph's order.
 
     minimal_filtering: let convolutions use Winograd's algorithm where it pays. budget: the memory
@@ -63,15 +63,15 @@ def lower_graph(graph: Graph, minimal_filtering: bool = True, budget: Budget | N
         tensor = _compilable(graph.tensors[name], f"input {name!r}")
         ctx.bind(name, ctx.array(name, tensor.dtype, tensor.extents, "input"))
     inputs = tuple(ctx.arrays)
-    for node, loops in zip(graph.nodes, find_steps(graph), strict=True):
+    pairs = zip(graph.nodes, find_steps(graph), strict=True)
+    for node, loops in budget.over(pairs, "lower"):
         with ctx.repeated(loops[0] if loops else None), naming_defects(f"{node.op} {node.name!r}"):
             _lower_node(ctx, node)
     for name in graph.outputs:
         _compilable(graph.tensors[name], f"output {name!r}")
     outputs = [_finish_output(ctx, name) for name in graph.outputs]
-    if budget:
-        values = (a.value for a in ctx.arrays.values() if a.value is not None)
-        budget.require(sum(v.nbytes for v in values), f"model {graph.name!r}: what is constant")
+    values = (a.value for a in ctx.arrays.values() if a.value is not None)
+    budget.require(sum(v.nbytes for v in values), f"model {graph.name!r}: what is constant")
     return ctx.freeze(graph.name, inputs, outputs)
 
 

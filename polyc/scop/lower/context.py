@@ -17,7 +17,7 @@ from math import prod
 import islpy as isl
 import numpy as np
 
-from polyc.budget import Budget
+from polyc.budget import UNLIMITED, Budget
 from polyc.graph.ir import Graph, Node, Tensor
 from polyc.graph.steps import steps_in
 from polyc.names import RUNTIME_PREFIX, fresh, identifier, is_derived
@@ -57,7 +57,7 @@ class Lowering:
     """The state of `lower_graph`: arrays, statements, and each tensor's view."""
 
     def __init__(
-        self, graph: Graph, minimal_filtering: bool = True, budget: Budget | None = None
+        self, graph: Graph, minimal_filtering: bool = True, budget: Budget = UNLIMITED
     ) -> None:
         self.graph, self._budget = graph, budget
         self.minimal_filtering = minimal_filtering
@@ -122,7 +122,7 @@ class Lowering:
         """A new array, seen by the identity view; `hint` is made a unique C identifier."""
         name = self._unique(hint)
         extents = tuple(n if isinstance(n, Size) else int(n) for n in shape)
-        if self._budget and value is None:
+        if value is None:
             least = prod(n for n in extents if isinstance(n, int)) * np.dtype(dtype).itemsize
             self._budget.require(least, f"array {name!r}")
         self.arrays[name] = Array(name, np.dtype(dtype), extents, kind, value)
