@@ -109,7 +109,13 @@ def constant_tensor(node: Node) -> Tensor:
     if key.startswith("value_string"):
         value = np.array(value, TEXT)
     if key in _NUMBERS and not isinstance(value, str | np.ndarray | Body):
-        value = np.array(value, _NUMBERS[key])
+        try:
+            value = np.array(value, _NUMBERS[key])
+        except (ValueError, OverflowError) as error:
+            raise InvalidModel(
+                f"constant {brief(name)}: {brief(key)} does not hold what its name says ({error}); "
+                "give it a value of that type"
+            ) from error
     if not isinstance(value, np.ndarray):
         raise InvalidModel(f"constant {brief(name)}: {brief(key)} is no tensor and no number")
     return Tensor(name, value.dtype, value.shape, value)

@@ -16,6 +16,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from polyc.errors import InvalidModel
 from polyc.graph.bodies import Names, instantiate
 from polyc.graph.compose import Composer
 from polyc.graph.ir import INTERNAL, Body, Node, Tensor
@@ -92,6 +93,10 @@ def repeat_loop(node: Node, inputs: Operands, around: Around) -> Body | None:
         return None
     if limit is None or not limit.is_known or limit.size != 1:
         return None
+    if going is not None and going.size != 1:
+        raise InvalidModel(
+            f"Loop {node.name!r}: its condition has shape {list(going.shape)}; give it one element"
+        )
     if going is not None and (going.value is None or not going.value.item()):
         return None
     count = limit.value if limit.entries is None else limit.entries

@@ -41,7 +41,7 @@ def model(nodes, inputs, output="add", **constants):
     return helper.make_model(graph, opset_imports=imports, ir_version=10)
 
 
-def refuse(source, *kinds, budget=None):
+def refuse(source, *kinds, budget=Budget.of()):  # noqa: B008
     """Importing raises one of these kinds of error; the last resort is none of them."""
     with pytest.raises(PolycError) as caught:
         import_onnx(source, budget=budget)
@@ -356,6 +356,20 @@ def test_a_condition_is_one_value():
     branch = helper.make_graph([node("Relu", "x", "o")], "b", [], [ValueInfoProto(name="o")])
     choice = node("If", "go", then_branch=branch, else_branch=branch)
     refuse(model(choice, TABLE, go=np.array([True, False])), ShapeError)
+    steps = [ValueInfoProto(name="k"), ValueInfoProto(name="before")]
+    kept = [ValueInfoProto(name="after")]
+    body = helper.make_graph([node("Identity", "before", "after")], "b", steps, kept)
+    loop = node("Loop", "often go", "", body=body)
+    often = np.int64(3)
+    refuse(model(loop, TABLE, often=often, go=np.array([True, True])), InvalidModel, ShapeError)
+
+
+@pytest.mark.parametrize("value", [np.nan, np.inf])
+def test_a_constant_is_of_the_type_that_its_attribute_says(value):
+    constant = node("Constant", "", "c")
+    constant.attribute.append(helper.make_attribute("value_ints", [1.5]))
+    constant.attribute[0].floats[:] = [value]
+    refuse(model([constant, node("Add", "x c", "add")], TABLE, "add"), InvalidModel)
 
 
 @pytest.mark.parametrize("inputs", [0, 1, 3])
