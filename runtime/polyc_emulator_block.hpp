@@ -269,6 +269,8 @@ PC_HIDDEN void pc_reset_block(pc_worker *worker)
     }
 }
 
+PC_HIDDEN void pc_check_strips(pc_worker *worker);
+
 /* Runs the block (x, y, z); false if it failed. */
 PC_HIDDEN bool pc_run_block(pc_worker *worker, int x, int y, int z)
 {
@@ -285,6 +287,7 @@ PC_HIDDEN bool pc_run_block(pc_worker *worker, int x, int y, int z)
     }
     if (worker->pending && !worker->failed)
         pc_stop_at(&worker->threads[0], "its block ends while tiles are being copied");
+    pc_check_strips(worker);
     if (worker->failed)
         pc_abandon_fibers(worker);
     return !worker->failed;

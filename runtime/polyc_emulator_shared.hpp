@@ -1,5 +1,6 @@
-/* polyc_emulator_shared.hpp: the shared arrays of a block, made of the heap, to the byte, and full of
-   NaN when the block begins. */
+/* polyc_emulator_shared.hpp: the shared arrays of a block, made of the heap, and full of NaN when the
+   block begins. To AddressSanitizer they are made to the byte; without it, each lies between two strips
+   that the block must have left alone when it ends. */
 
 #ifndef POLYC_EMULATOR_SHARED_HPP
 #define POLYC_EMULATOR_SHARED_HPP
@@ -17,6 +18,45 @@ template <class T> PC_HIDDEN void pc_make_room(T **array, int *room, int count)
     PC_UNSEEN_END
     if (*array == NULL)
         abort();
+}
+
+#if defined __SANITIZE_ADDRESS__ || defined PC_RACES || defined PC_COUNT
+enum { PC_STRIP = 0 };
+#else
+enum { PC_STRIP = 16 << 10 }; /* bytes on either side; keeps alignments */
+#endif
+enum { PC_UNTOUCHED = 0xa5 };
+
+PC_HIDDEN void pc_free_array(pc_shared_array *array)
+{
+    if (array->data)
+        pc_free(array->data - PC_STRIP);
+    pc_free(array->seen);
+    array->seen = NULL;
+}
+
+PC_HIDDEN char *pc_allocate_array(size_t alignment, size_t bytes)
+{
+    char *whole = (char *)pc_allocate(alignment, bytes + 2 * PC_STRIP);
+    memset(whole, PC_UNTOUCHED, PC_STRIP);
+    memset(whole + PC_STRIP + bytes, PC_UNTOUCHED, PC_STRIP);
+    return whole + PC_STRIP;
+}
+
+/* Whether a strip holds what it did: its first byte does, and each the same as the one before. */
+PC_HIDDEN bool pc_is_untouched(const char *strip)
+{
+    return PC_STRIP == 0 || ((u8)*strip == PC_UNTOUCHED && memcmp(strip, strip + 1, PC_STRIP - 1) == 0);
+}
+
+/* The block fails if something next to one of its arrays was written. */
+PC_HIDDEN void pc_check_strips(pc_worker *worker)
+{
+    for (int k = 0; k < worker->array_count; k++) {
+        const pc_shared_array *array = &worker->arrays[k];
+        if (!pc_is_untouched(array->data - PC_STRIP) || !pc_is_untouched(array->data + array->bytes))
+            pc_stop_at(&worker->threads[0], "its block writes outside of shared array %s", array->name);
+    }
 }
 
 /* The thread fails if a GPU would not have the memory. */
@@ -49,10 +89,8 @@ PC_HIDDEN void pc_make_array(pc_shared_array *array, const char *name, size_t by
     if (array->bytes != bytes || array->offset != offset)
 #endif
     {
-        pc_free(array->data);
-        array->data = (char *)pc_allocate(alignment, bytes);
-        pc_free(array->seen);
-        array->seen = NULL;
+        pc_free_array(array);
+        array->data = pc_allocate_array(alignment, bytes);
     }
     array->name = name;
     array->bytes = bytes;

@@ -102,6 +102,14 @@ def test_an_access_outside_of_an_array_is_reported_with_its_line(
     assert f"model.cu:{line_of(TILES, pattern)}" in outcome.report
 
 
+@pytest.mark.parametrize("by", ["17 * i + j", "16 * i + j + 1", "16 * i + j - 1", "64 * i + j"])
+def test_a_write_outside_of_a_shared_array_is_refused_without_a_sanitizer(tmp_path: Path, by: str):
+    text = replaced(TILES, r"x_tile\[16 \* i \+ j\] =", f"x_tile[{by}] =")
+    outcome = run(build(text, tmp_path), tile_buffers())
+    assert outcome.error
+    assert outcome.message.endswith("its block writes outside of shared array x_tile")
+
+
 THERE, DONE = (line_of(TILES, barrier) for barrier in BARRIERS)
 BEFORE = line_of(TILES, "total = 0;")
 
