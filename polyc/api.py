@@ -118,11 +118,12 @@ def verify(
     By default every tensor of an ONNX model is compared with onnx's reference evaluator, within
     tolerances: each node on its own first, then the model as it is, fused.
 
-    exact: run the printed C in a prime field, in which addition and multiplication are exact and
-    other functions are pseudo-random, and compare it, bit by bit, with the model's statements
-    before any was moved, fused or vectorised: on random inputs, on one thread and on several
-    (`threads`, by default 2), for several values of open sizes, and call after call where there are
-    states (`polyc/exact/__init__.py`). Any model that `compile` takes will do.
+    exact: run the printed C, or CUDA, in a prime field, in which addition and multiplication are
+    exact and other functions are pseudo-random, and compare it, bit by bit, with the model's
+    statements before any was moved, fused or vectorised: on random inputs, on one thread and on
+    several (`threads`, by default 2), for several values of open sizes, and call after call where
+    there are states (`polyc/exact/__init__.py`). Any model that `compile` takes will do. What is
+    compiled for a GPU runs on the emulator, always.
 
     feeds: values of inputs by name; the others are random. In an exact run floats are random
     elements in any case. The other arguments are those of `compile`.
@@ -142,9 +143,9 @@ def verify(
         return verify_numbers(model, lambda m: _compile(m, machine, chosen), feeds, seed)
     from polyc.exact.run import run_exactly, run_stages
 
-    if isinstance(machine, CudaTarget):
-        raise UnsupportedOp("the exact run is for CPUs so far; give target='cpu'")
     options = replace(options, verify=False)  # `compile` proves; this is another witness
+    if isinstance(machine, CudaTarget):
+        options = replace(options, emulated=True)  # a GPU has no field
     teams = tuple(dict.fromkeys((1, threads or 2)))
 
     def check(part: Any, chosen: Options) -> ExactReport:

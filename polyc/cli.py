@@ -181,14 +181,14 @@ def verify(
     sizes: Sizes = None,
     seed: Seed = 0,
     exact: Annotated[
-        bool, typer.Option(help="run the printed C in a prime field, and compare bit by bit")
+        bool, typer.Option(help="run the printed text in a prime field, and compare bit by bit")
     ] = False,
 ) -> None:
     """Compare every tensor of MODEL with ONNX's reference, and name the first node that differs.
 
     Twice: each node on its own, with every tensor an output; then the model as it is, fused. With
-    --exact, no tolerance is needed: the printed C and the model's statements compute with numbers
-    modulo a prime.
+    --exact, no tolerance is needed: the printed C, or CUDA on the emulator, and the model's
+    statements compute with numbers modulo a prime.
     """
     known = parse_sizes(sizes)
     _say(str(polyc.verify(model, exact=exact, target=target, threads=threads, seed=seed, **known)))

@@ -23,39 +23,6 @@
 #ifndef POLYC_CUDA_MMA_CUH
 #define POLYC_CUDA_MMA_CUH
 
-/* Two floats rounded to one register of a fragment, and one to tf32, ties away from 0. */
-PC_INLINE u32 pc_pack_bf16x2(f32 low, f32 high)
-{
-#ifdef __CUDA_ARCH__
-    u32 packed;
-    asm("cvt.rn.bf16x2.f32 %0, %1, %2;" : "=r"(packed) : "f"(high), "f"(low));
-    return packed;
-#else
-    return pc_round_bf16(low) | (u32)pc_round_bf16(high) << 16;
-#endif
-}
-PC_INLINE u32 pc_pack_f16x2(f32 low, f32 high)
-{
-#ifdef __CUDA_ARCH__
-    u32 packed;
-    asm("cvt.rn.f16x2.f32 %0, %1, %2;" : "=r"(packed) : "f"(high), "f"(low));
-    return packed;
-#else
-    return pc_round_f16(low) | (u32)pc_round_f16(high) << 16;
-#endif
-}
-PC_INLINE u32 pc_round_tf32(f32 value)
-{
-#ifdef __CUDA_ARCH__
-    u32 rounded;
-    asm("cvt.rna.tf32.f32 %0, %1;" : "=r"(rounded) : "f"(value));
-    return rounded;
-#else
-    const u32 bits = pc_bits_f32(value);
-    return (bits & 0x7f800000) == 0x7f800000 ? bits : (bits + 0x1000) & 0xffffe000;
-#endif
-}
-
 #ifndef __CUDACC__
 #include "polyc_emulator_mma.hpp"
 #else

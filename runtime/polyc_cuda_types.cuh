@@ -1,4 +1,4 @@
-/* polyc_cuda_types.cuh: 16-bit floats, and the short vectors that one instruction loads or stores. */
+/* polyc_cuda_types.cuh: narrow types, and the short vectors that one instruction loads or stores. */
 
 #ifndef POLYC_CUDA_TYPES_CUH
 #define POLYC_CUDA_TYPES_CUH
@@ -15,12 +15,8 @@ PC_INLINE i32 pc_count_bits(u32 bits) { return __builtin_popcount(bits); }
         __host__ __device__ explicit type(wide value) : bits(pc_round_##type(value)) {} \
         __host__ __device__ operator wide() const { return pc_widen_##type(bits); } \
     };
-PC_STORAGE(f16, u16, f32) PC_STORAGE(bf16, u16, f32)
-PC_STORAGE(f8e4m3fn, u8, f32) PC_STORAGE(f8e4m3fnuz, u8, f32)
-PC_STORAGE(f8e5m2, u8, f32) PC_STORAGE(f8e5m2fnuz, u8, f32)
-PC_STORAGE(f8e8m0, u8, f32) PC_STORAGE(f6e3m2, u8, f32) PC_STORAGE(f6e2m3, u8, f32)
-PC_STORAGE(f4e2m1, u8, f32)
 PC_STORAGE(i4, u8, i8) PC_STORAGE(u4, u8, u8) PC_STORAGE(i2, u8, i8) PC_STORAGE(u2, u8, u8)
+#include "polyc_cuda_floats.cuh"
 #undef PC_STORAGE
 
 /* ---- Vectors ---------------------------------------------------------------------------------

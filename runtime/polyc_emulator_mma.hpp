@@ -6,8 +6,6 @@
 #include "polyc_emulator_counts.hpp"
 #include "polyc_emulator_warp.hpp"
 
-typedef f32 pc_quad __attribute__((vector_size(16), may_alias));
-
 /* Waits for the warp, which has to be whole. */
 PC_HIDDEN const pc_slot *pc_meet_whole_warp(const char *operation, int line)
 {
@@ -113,16 +111,16 @@ PC_INLINE void pc_mma_m16n8k16_f16(f32 *d, const u32 *a, const u32 *b,
         pc_unpack<pc_widen_f16>(b[0], b[1])}, line);
 }
 
-/* Two elements of tf32: an f32 without its last 13 bits. */
-static inline pc_quad pc_widen_tf32(u32 first, u32 second)
+/* Two elements of tf32. */
+static inline pc_quad pc_unpack_tf32(u32 first, u32 second)
 {
-    return pc_quad{pc_value_f32(first & 0xffffe000), pc_value_f32(second & 0xffffe000), 0, 0};
+    return pc_quad{pc_widen_tf32(first), pc_widen_tf32(second), 0, 0};
 }
 PC_INLINE void pc_mma_m16n8k8_tf32(f32 *d, const u32 *a, const u32 *b,
     int line = __builtin_LINE())
 {
-    pc_multiply_fragments(d, {pc_widen_tf32(a[0], a[2]), pc_widen_tf32(a[1], a[3]),
-        pc_widen_tf32(b[0], b[1])}, line);
+    pc_multiply_fragments(d, {pc_unpack_tf32(a[0], a[2]), pc_unpack_tf32(a[1], a[3]),
+        pc_unpack_tf32(b[0], b[1])}, line);
 }
 
 #endif

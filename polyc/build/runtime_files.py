@@ -30,22 +30,22 @@ def find_runtime() -> Path:
 @functools.cache
 def read_runtime() -> Mapping[str, str]:
     """Header name -> text, sorted by name, of what C includes."""
-    return _read(".h")
+    return _read(find_runtime(), ".h")
 
 
 @functools.cache
 def read_cuda_runtime() -> Mapping[str, str]:
     """Header name -> text, sorted by name, of what CUDA and its emulator include."""
-    return _read(".h", ".cuh", ".hpp")
+    return _read(find_runtime(), ".h", ".cuh", ".hpp")
 
 
 @functools.cache
 def read_exact_runtime() -> Mapping[str, str]:
     """Header name -> text, sorted by name, of what the exact run includes before the others."""
-    headers = sorted((find_runtime() / "exact").iterdir())
-    return {f"exact/{h.name}": h.read_text(encoding="utf-8") for h in headers if h.suffix == ".h"}
+    headers = _read(find_runtime() / "exact", ".h", ".cuh")
+    return {f"exact/{name}": text for name, text in headers.items()}
 
 
-def _read(*suffixes: str) -> dict[str, str]:
-    headers = sorted(h for h in find_runtime().iterdir() if h.suffix in suffixes)
+def _read(folder: Path, *suffixes: str) -> dict[str, str]:
+    headers = sorted(h for h in folder.iterdir() if h.suffix in suffixes)
     return {h.name: h.read_text(encoding="utf-8") for h in headers}

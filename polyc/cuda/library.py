@@ -143,11 +143,14 @@ class CudaLibrary:
 
 
 def open_cuda_library(
-    content: bytes, model: str, emulated: bool, nodes: Sequence[str]
+    content: bytes, model: str, emulated: bool, nodes: Sequence[str], declarations: str = ""
 ) -> CudaLibrary:
-    """Open a built model; no driver is needed for that. BuildError if it is refused."""
+    """Open a built model; no driver is needed for that. BuildError if it is refused.
+
+    declarations: of functions in it that are not every model's.
+    """
     # It stays: arrays that other libraries hold are given back by its functions.
-    library = open_library(content, model, DECLARATIONS, stays=True)
+    library = open_library(content, model, DECLARATIONS + declarations, stays=True)
     if emulated:
         library.functions.polyc_emulator_set(_EMULATOR_SEED, available_cores())
     return CudaLibrary(library.ffi, library.functions, model, emulated, nodes)

@@ -40,12 +40,13 @@ class CudaModel(CompiledModel):
     call waits. The constants are uploaded once, at the first call on a device.
     """
 
-    def __init__(self, bundle: Bundle) -> None:
+    def __init__(self, bundle: Bundle, declarations: str = "") -> None:
+        """`declarations` are those of functions in its library that are not every model's."""
         super().__init__(bundle)
         manifest = bundle.manifest
         nodes = [", ".join(origin) or kernel for kernel, origin in manifest.launches]
         emulated = manifest.platform == "emulated"
-        self._library = open_cuda_library(bundle.library, self.name, emulated, nodes)
+        self._library = open_cuda_library(bundle.library, self.name, emulated, nodes, declarations)
         self._devices: dict[int, _Device] = {}
 
     def __call__(self, *arrays: Any, out: Any = None, stream: Any = None, **named: Any) -> Any:

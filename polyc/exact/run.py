@@ -1,4 +1,4 @@
-"""The exact run itself: the same elements through the printed C and through the reference."""
+"""The exact run itself: the same elements through the printed text and through the reference."""
 
 from __future__ import annotations
 
@@ -19,6 +19,7 @@ from polyc.model import CompiledModel
 from polyc.options import Options
 from polyc.sizes import SizeRange, evaluate
 from polyc.specialise import complete_in_call
+from polyc.target.cuda import CudaTarget
 from polyc.target.machine import Target
 
 CALLS = 3
@@ -39,7 +40,7 @@ class Mismatch:
     differing: int
     elements: int
     first: tuple[int, ...]
-    threads: int
+    place: str
     sizes: Mapping[str, int]
 
     def __str__(self) -> str:
@@ -47,7 +48,7 @@ class Mismatch:
         return (
             f"output {self.output!r} of node {', '.join(self.origin) or '?'}: {self.differing} of "
             f"{self.elements} elements differ, the first at {list(self.first)} "
-            f"({self.threads} thread{'s' if self.threads > 1 else ''}{sizes})"
+            f"({self.place}{sizes})"
         )
 
 
@@ -55,14 +56,15 @@ class Mismatch:
 class ExactReport:
     """What an exact run compared.
 
-    runs: how often, each with other numbers and functions; calls: of the model, all in all;
-    elements: of outputs, bit by bit; prime: the field's; faults: what was done to memory of others.
+    runs: how often, each with other numbers and functions; places: where, in words; calls: of the
+    model, all in all; elements: of outputs, bit by bit; prime: the field's; faults: what was done
+    to memory of others.
     """
 
     model: str
     prime: int
     runs: int
-    threads: tuple[int, ...]
+    places: tuple[str, ...]
     sizes: tuple[Mapping[str, int], ...]
     calls: int
     elements: int
@@ -75,11 +77,8 @@ class ExactReport:
         return not (self.mismatches or self.faults)
 
     def __str__(self) -> str:
-        threads = " and ".join(map(str, self.threads))
-        told = (
-            f"{self.calls} calls in {self.runs} runs modulo {self.prime}, on {threads} "
-            f"thread{'s' if self.threads != (1,) else ''}"
-        )
+        places = " and ".join(self.places)
+        told = f"{self.calls} calls in {self.runs} runs modulo {self.prime}, on {places}"
         if self.sizes and self.sizes[0]:
             told += f", for {len(self.sizes)} choices of sizes"
         if self.agrees:
@@ -93,7 +92,7 @@ Compile = Callable[[Any, tuple[SizeRange, ...]], CompiledModel]
 
 def run_exactly(
     model: Any,
-    target: Target,
+    target: Target | CudaTarget,
     options: Options,
     *,
     threads: Sequence[int] = (1, 2),
@@ -103,7 +102,7 @@ def run_exactly(
     """Compile a model for the exact run, run it, and say what differs.
 
     feeds: values of integer inputs, by name, where those that are drawn mean nothing to the model;
-    floats are random elements in any case. Raises as `build_exact`.
+    floats are random elements in any case. threads: on a CPU. Raises as `build_exact`.
     """
     built = build_exact(model, target, options)
     return compare(built, threads=threads, seed=seed, feeds=feeds)
@@ -143,7 +142,7 @@ def add_up(model: str, reports: Sequence[ExactReport]) -> ExactReport:
         model,
         max((r.prime for r in reports), default=0),
         max((r.runs for r in reports), default=0),
-        reports[0].threads if reports else (),
+        reports[0].places if reports else (),
         tuple(sizes for r in reports for sizes in r.sizes),
         sum(r.calls for r in reports),
         sum(r.elements for r in reports),
@@ -164,25 +163,27 @@ def compare(
     rng = np.random.default_rng(seed)
     chosen = tuple(sample_sizes(built.compiled.program.sizes, SAMPLES, rng))
     calls = elements = 0
+    places: dict[str, None] = {}
     found: dict[str, Mismatch] = {}
     for run, sizes in product(range(field.runs), chosen):
         choice = choose(field, run)
         built.choose(choice.zero, choice.salt)
-        for ours, expected, team, known in _calls(built, choice, sizes, threads, rng, feeds or {}):
+        for ours, expected, place, known in _calls(built, choice, sizes, threads, rng, feeds or {}):
             calls += 1
+            places[place] = None
             elements += sum(array.size for array in expected)
-            for mismatch in _differences(built, ours, expected, team, known):
+            for mismatch in _differences(built, ours, expected, place, known):
                 found.setdefault(mismatch.output, mismatch)
     return ExactReport(
         built.model.name,
         field.prime,
         field.runs,
-        tuple(threads),
+        tuple(places),
         chosen,
         calls,
         elements,
         tuple(found.values()),
-        tuple(built.model.faults),
+        tuple(built.model.memory.faults),
     )
 
 
@@ -193,8 +194,8 @@ def _calls(
     threads: Sequence[int],
     rng: np.random.Generator,
     feeds: Mapping[str, np.ndarray],
-) -> Iterator[tuple[Arrays, Arrays, int, Mapping[str, int]]]:
-    """(outputs, what they should be, threads, sizes) of each call.
+) -> Iterator[tuple[Arrays, Arrays, str, Mapping[str, int]]]:
+    """(outputs, what they should be, where it ran, sizes) of each call.
 
     A model with states is called as one of its sessions does, so often that states go on; each of
     its calls is then one of the reference with the states as they were.
@@ -209,11 +210,12 @@ def _calls(
     ]
     if not states:
         expected = _reference(built, inputs, sizes)
-        for team in threads:
-            yield _ours(built, inputs, expected, team), expected, team, sizes
+        for place in built.model.places(threads):
+            yield _ours(built, inputs, expected), expected, place, sizes
         return
-    for team in threads:
-        yield from _session(built, inputs, dict(sizes), team)
+    for place in built.model.places(threads):
+        for ours, expected, known in _session(built, inputs, dict(sizes)):
+            yield ours, expected, place, known
 
 
 def _given(
@@ -227,11 +229,8 @@ def _given(
 
 
 def _session(
-    built: Built,
-    inputs: Arrays,
-    sizes: dict[str, int],
-    team: int,
-) -> Iterator[tuple[Arrays, Arrays, int, Mapping[str, int]]]:
+    built: Built, inputs: Arrays, sizes: dict[str, int]
+) -> Iterator[tuple[Arrays, Arrays, Mapping[str, int]]]:
     """Calls of one session: what is no state is the same in each, states go on."""
     program, model = built.compiled.program, built.model
     states = {state.input: state.output for state in program.states}
@@ -245,20 +244,18 @@ def _session(
         if any(s.upper is not None and after[name] > s.upper for name, s in grown.items()):
             return
         expected = _reference(built, inputs, sizes)
-        model.threads = team
         places = [k for k in range(len(expected)) if k not in returned]
         out = _poisoned(built, places, expected)
         session(**free, out=out)
         results = dict(zip(places, out, strict=True))
         results |= {o: session.state[names[i]] for i, o in states.items()}
-        yield [results[k] for k in range(len(expected))], expected, team, dict(sizes)
+        yield [results[k] for k in range(len(expected))], expected, dict(sizes)
         inputs = [expected[states[k]] if k in states else a for k, a in enumerate(inputs)]
         sizes |= after
 
 
-def _ours(built: Built, inputs: Arrays, expected: Arrays, team: int) -> Arrays:
-    """The outputs of the printed C."""
-    built.model.threads = team
+def _ours(built: Built, inputs: Arrays, expected: Arrays) -> Arrays:
+    """The outputs of the printed text."""
     out = _poisoned(built, range(len(expected)), expected)
     built.model(*inputs, out=out)
     return out
@@ -297,7 +294,7 @@ def _reference(built: Built, inputs: Arrays, sizes: Mapping[str, int]) -> Arrays
 
 
 def _differences(
-    built: Built, ours: Arrays, expected: Arrays, team: int, sizes: Mapping[str, int]
+    built: Built, ours: Arrays, expected: Arrays, place: str, sizes: Mapping[str, int]
 ) -> Iterator[Mismatch]:
     """The outputs that are not the same in every bit."""
     scop = built.reference.scop
@@ -305,11 +302,11 @@ def _differences(
     names = [spec.name for spec, _ in built.compiled.program.outputs]
     for name, array, one, other in zip(names, scop.outputs, ours, expected, strict=True):
         if one.shape != other.shape:
-            yield Mismatch(name, origin.get(array, ()), one.size, other.size, (), team, sizes)
+            yield Mismatch(name, origin.get(array, ()), one.size, other.size, (), place, sizes)
             continue
         wrong = np.flatnonzero(bits_of(one) != bits_of(other))
         if len(wrong):
-            place = np.unravel_index(wrong[0], other.shape) if other.ndim else ()
-            first = tuple(map(int, place))
+            index = np.unravel_index(wrong[0], other.shape) if other.ndim else ()
+            first = tuple(map(int, index))
             where = origin.get(array, ())
-            yield Mismatch(name, where, len(wrong), other.size, first, team, sizes)
+            yield Mismatch(name, where, len(wrong), other.size, first, place, sizes)

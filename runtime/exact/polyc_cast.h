@@ -2,7 +2,7 @@
 
    float -> float      nothing changes: both are elements of one field
    float -> integer    a pseudo-random function
-   integer -> float    n modulo PC_PRIME
+   integer -> float    n modulo PC_PRIME; those of 4 and 2 bits as polyc_narrow.h widens them
    float -> b8         x != 0
    else                as polyc_cast.h has it */
 
@@ -18,12 +18,19 @@ PC_INLINE PC_TO ONE(PC_FROM a)
 {
 #if PC_PASTE(PC_FIELD_, PC_FROM) && PC_PASTE(PC_FIELD_, PC_TO)
     return PC_TO::of(a.r);
+#elif PC_PASTE(PC_FIELD_, PC_TO) && PC_PASTE(PC_KIND_, PC_FROM) == PC_STORED && defined PC_C_AS_CPP
+    return PC_TO(PC_PASTE(pc_widen_, PC_FROM)(a));
 #elif PC_PASTE(PC_FIELD_, PC_TO)
-    return PC_TO(a);
+    return PC_TO(+a);
 #elif PC_PASTE(PC_KIND_, PC_TO) == PC_BOOL
     return a.r != 0;
 #else
-    return (PC_TO)(pc_field::draw(pc_field::name_of("integer"), a.r, 0) >> 1);
+    const u64 drawn = pc_field::draw(pc_field::name_of("integer"), a.r, 0) >> 1;
+#if PC_PASTE(PC_KIND_, PC_TO) == PC_STORED && defined PC_C_AS_CPP
+    return PC_PASTE(pc_round_, PC_TO)(drawn);
+#else
+    return (PC_TO)drawn;
+#endif
 #endif
 }
 

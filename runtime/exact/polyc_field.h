@@ -276,6 +276,16 @@ typedef pc_field::number<u8, 11> f4e2m1;
     X(f32, n) X(f64, n) X(f16, n) X(bf16, n) X(f8e4m3fn, n) X(f8e4m3fnuz, n) X(f8e5m2, n) \
     X(f8e5m2fnuz, n) X(f8e8m0, n) X(f6e3m2, n) X(f6e2m3, n) X(f4e2m1, n)
 
+/* Integers that floats were converted to are arbitrary here, and may be meant as indices: one out of
+   range counts from where the dimension ends, again and again, and is no error. */
+PC_INLINE i64 pc_index(i64 i, i64 extent, int *status)
+{
+    (void)status;
+    if (extent < 1)
+        return pc_index_checked(i, extent, status);
+    return pc_mod(i, extent);
+}
+
 /* A function of F, which is a type or a vector of it, under the name that generated code calls. */
 #define PC_RANDOM_1(name, F) \
     PC_INLINE F PC_PASTE(pc_##name##_, F)(F a) \

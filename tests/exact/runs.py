@@ -8,7 +8,7 @@ from polyc.call_sizes import Range, read_sizes
 from polyc.exact.run import ExactReport, run_exactly
 from polyc.options import Options
 from polyc.states import read_states
-from polyc.target.machine import Target
+from polyc.target.resolve import resolve_target
 
 
 def exactly(
@@ -18,8 +18,13 @@ def exactly(
     hint: dict[str, int] | None = None,
     state: dict[str, str] | None = None,
     target: str = "avx2",
+    choices: dict[str, Any] | None = None,
     **rest: Any,
 ) -> ExactReport:
-    """The exact run of a model as compiled for AVX2, on which no machine's own numbers bear."""
-    options = Options(verify=False, sizes=read_sizes(dims, hint), states=read_states(state))
-    return run_exactly(model, Target.named(target), options, **rest)
+    """The exact run of a model as compiled for AVX2, on which no machine's own numbers bear.
+
+    choices: options, such as tf32.
+    """
+    sizes, states = read_sizes(dims, hint), read_states(state)
+    options = Options(verify=False, sizes=sizes, states=states, emulated=True, **(choices or {}))
+    return run_exactly(model, resolve_target(target, options), options, **rest)
