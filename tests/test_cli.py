@@ -181,6 +181,11 @@ def test_a_real_network_by_every_command(command, tmp_path):
     code, out, err = command("verify", "net.onnx")
     assert (code, err) == (0, "")
     assert "6 tensors agree with onnx's reference" in out
+    code, out, err = command("verify", "net.onnx", "--exact", "--target", "cuda:sm_80")
+    assert (code, err) == (0, "")
+    assert "on the emulator: all 10 elements of outputs as the statements say, exactly" in " ".join(
+        out.split()
+    )
     assert command("bench", "net.onnx", "--seconds", "0", "--kernels")[0] == 0
     assert command("export", "net.onnx", "c")[1].startswith("small: written to c; build it")
     assert (tmp_path / "c" / "Makefile").is_file()

@@ -13,6 +13,7 @@ import pytest
 
 from polyc import pipeline
 from polyc.backends import cuda as backend
+from polyc.codegen import driver_nest
 from polyc.codegen.cuda import (
     driver,
     fold,
@@ -23,6 +24,7 @@ from polyc.codegen.cuda import (
     warpgroups,
     widen,
 )
+from polyc.codegen.driver_nest import Call
 from polyc.codegen.index import Compare, Logic, const, modulo
 from polyc.codegen.loopnest import Barrier, Commit, Read, rewrite_nodes
 from polyc.codegen.scope import Scope
@@ -370,20 +372,23 @@ def arguments_are_swapped(patch):
 
 @fault("sums over blocks", "depthwise convolution")
 def a_launch_is_left_out(patch):
-    right = driver._call
-    wrong = lambda position, *rest: right(position, *rest) if position else iter(())  # noqa: E731
-    patch.setattr(driver, "_call", wrong)
+    right = driver._print_node
+
+    def wrong(node, *rest):
+        return iter(()) if isinstance(node, Call) and not node.position else right(node, *rest)
+
+    patch.setattr(driver, "_print_node", wrong)
 
 
 @fault("products by threads", "depthwise convolution")
 def constants_lie_elsewhere(patch):
-    right = driver.find_places
+    right = driver_nest.find_places
 
     def wrong(program, plan):
         constants = {name: offset + 64 for name, offset in plan.constants.items()}
         return right(program, replace(plan, constants=constants))
 
-    patch.setattr(driver, "find_places", wrong)
+    patch.setattr(driver_nest, "find_places", wrong)
 
 
 @fault("sums over blocks")
