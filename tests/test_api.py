@@ -151,8 +151,9 @@ def test_source_explain_and_profile(model):
     assert [k.nodes for k in report.kernels] == [("mul_0",), ("mul_1",)]
     assert report.kernels[0].schedule == "parallel i"
     assert report.kernels[0].computes == "Mul mul_0"
-    assert report.proven[-2:] == (
-        "arena: 1 array inside, none over another while both are live",
+    assert report.proven[-3:] == (
+        "arena: 1 array inside, none over another while both are live; weights: 2 constants apart",
+        "driver: 2 launches with the places of their arrays",
         "barriers: 1, and 0 pairs of launches with none between them independent",
     )
     assert (report.arena_bytes, report.arena_lower_bound, report.weights_bytes) == (64, 64, 128)

@@ -177,9 +177,9 @@ def simple() -> Graph:
 @pytest.mark.parametrize(
     ("pattern", "replacement", "complaint"),
     [
-        (r"\by\[", "y[111 + ", "heap-buffer-overflow"),
-        (r"&x\[|\bx\[", "x[63 + ", "heap-buffer-overflow"),
-        (r"\brelu_0\[", "relu_0[150 + ", "use-after-poison"),
+        (r"\by_\[", "y_[111 + ", "heap-buffer-overflow"),
+        (r"&x_\[|\bx_\[", "x_[63 + ", "heap-buffer-overflow"),
+        (r"\brelu_0_\[", "relu_0_[150 + ", "use-after-poison"),
         (
             r"\{\n    \(void\)pc_self",
             "{\n    int zero = 0; *status = 1 << (zero - 1);\n    (void)pc_self",

@@ -25,7 +25,7 @@ def burn() -> None:
 
 
 def test_items_are_given_until_the_time_is_over():
-    over = Budget(5.0, time.monotonic() - 1)
+    over = Budget(seconds=5.0, end=time.monotonic() - 1)
     with pytest.raises(TooLong, match=r"more than 5 seconds.*'fuse'.*max_seconds"):
         next(over.over([1, 2], "fuse"))
     assert list(over.over([], "fuse")) == []
@@ -34,7 +34,7 @@ def test_items_are_given_until_the_time_is_over():
 
 
 def test_isl_alone_may_not_take_longer():
-    with pytest.raises(TooLong, match="'isl'"), isl_within(Budget(0.01, math.inf)):
+    with pytest.raises(TooLong, match="'isl'"), isl_within(Budget(seconds=0.01, end=math.inf)):
         burn()
     assert isl.DEFAULT_CONTEXT.get_max_operations() == 0
     with isl_within(UNLIMITED):
@@ -42,7 +42,7 @@ def test_isl_alone_may_not_take_longer():
 
 
 def test_other_errors_of_isl_stay_what_they_are():
-    with pytest.raises(isl.Error), isl_within(Budget(100.0, math.inf)):
+    with pytest.raises(isl.Error), isl_within(Budget(seconds=100.0, end=math.inf)):
         isl.Set("{ no set")
 
 

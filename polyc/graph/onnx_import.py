@@ -16,7 +16,7 @@ import numpy as np
 import onnx
 from onnx import GraphProto, ModelProto, inliner, numpy_helper
 
-from polyc.budget import UNLIMITED, Budget
+from polyc.budget import Budget
 from polyc.errors import InvalidModel, NeedsValues, PolycError, naming_defects
 from polyc.files.model_file import ModelFile, read_model_file
 from polyc.files.regular import LIMIT
@@ -48,6 +48,7 @@ from polyc.graph.onnx_nodes import (
     unique_names,
 )
 from polyc.graph.upgrade import Context, is_newest_form, upgrade_nodes
+from polyc.options import Options
 from polyc.sizes import Extent
 
 SMALL_ELEMENTS = 1024
@@ -76,17 +77,18 @@ class UntypedModel:
 def import_onnx(
     source: Source,
     sizes: Mapping[str, Extent] | None = None,
-    budget: Budget = UNLIMITED,
+    budget: Budget | None = None,
 ) -> Graph:
     """Read a model: path, file, bytes, or ModelProto -> Graph in newest operator forms.
 
     Initialisers are constants, also where the model lists them as inputs with a default value. A
     named dimension becomes a symbol, an unknown one a fresh symbol such as "x_d0"; `sizes` are the
-    values of symbols that are known; `budget` is the memory that tensors may take, by default what
-    this process may have. Raises InvalidModel for a malformed, inconsistent or unsafe
+    values of symbols that are known; `budget` is what this may take, by default that of the
+    options. Raises InvalidModel for a malformed, inconsistent or unsafe
     model, UnsupportedOp for a valid one that is not compiled, NeedsValues for one that only a call
     completes, ShapeError where shapes do not fit, and TooLarge or TooLong beyond the budget.
     """
+    budget = budget or Budget.start(Options())
     model = read_model(source, budget)
     for given in model.inputs:
         if isinstance(given, OpenInput):
@@ -102,10 +104,10 @@ def import_onnx(
     )
 
 
-def read_model(source: Source, budget: Budget = UNLIMITED) -> UntypedModel:
+def read_model(source: Source, budget: Budget | None = None) -> UntypedModel:
     """A model as it is read; raises what `import_onnx` raises before types are inferred."""
     with naming_defects("reading the model"):
-        return _read_model(source, budget)
+        return _read_model(source, budget or Budget.start(Options()))
 
 
 def _read_model(source: Source, budget: Budget) -> UntypedModel:

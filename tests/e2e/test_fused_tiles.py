@@ -14,10 +14,15 @@ import pytest
 import polyc
 from polyc import Graph, ops
 from polyc.api import CompiledModel
-from polyc.target.machine import Target
+from polyc.target.machine import Target, missing_features
 from tests.programs import options
 
 AVX512 = Target.named("avx512")
+
+pytestmark = pytest.mark.skipif(
+    bool(missing_features(AVX512.features)),
+    reason="what is fused here is chosen for AVX-512, which this machine lacks",
+)
 
 
 def small_cache(kib: int) -> Target:

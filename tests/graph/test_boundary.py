@@ -41,7 +41,7 @@ def model(nodes, inputs, output="add", **constants):
     return helper.make_model(graph, opset_imports=imports, ir_version=10)
 
 
-def refuse(source, *kinds, budget=Budget.of()):  # noqa: B008
+def refuse(source, *kinds, budget=None):
     """Importing raises one of these kinds of error; the last resort is none of them."""
     with pytest.raises(PolycError) as caught:
         import_onnx(source, budget=budget)
@@ -189,16 +189,16 @@ def test_a_function_of_the_model_may_be_of_any_domain():
 # --- ranks and sizes ------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("rank", [13, 20, 40])
+@pytest.mark.parametrize("rank", [17, 20, 40])
 def test_ranks_have_a_limit(rank):
     reshape = model(node("Reshape", "x s"), TABLE, s=[1] * (rank - 2) + [4, 6])
     assert "rank" in refuse(reshape, ShapeError)
     refuse(model(node("Relu"), {"x": (1,) * rank}), ShapeError)
 
 
-def test_twelve_dimensions_are_compiled():
-    built = polyc.compile(model(node("Softmax", axis=11), {"x": (1, 2) * 6}), threads=1)
-    np.testing.assert_allclose(built(np.ones((1, 2) * 6, np.float32)), 0.5)
+def test_sixteen_dimensions_are_compiled():
+    built = polyc.compile(model(node("Softmax", axis=15), {"x": (1, 2) * 8}), threads=1)
+    np.testing.assert_allclose(built(np.ones((1, 2) * 8, np.float32)), 0.5)
 
 
 @pytest.mark.parametrize(

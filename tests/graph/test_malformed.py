@@ -8,7 +8,7 @@ import onnx
 import pytest
 from onnx import AttributeProto, TensorProto, helper, numpy_helper
 
-from polyc.errors import InvalidModel, PolycError, UnsupportedOp
+from polyc.errors import InvalidModel, PolycError, TooLong, UnsupportedOp
 from polyc.graph.ir import Graph
 from polyc.graph.onnx_import import import_onnx
 from tests.graph.onnx_models import model_of
@@ -178,7 +178,7 @@ def test_functions_without_end_are_refused():
 
 def test_functions_that_grow_without_bound_are_refused():
     calls = {f"f{i}": [f"f{i + 1}"] * 10 for i in range(12)} | {"f12": ["Relu"]}
-    assert_refused(model_with_functions(calls), InvalidModel, "1000000000000 nodes")
+    assert_refused(model_with_functions(calls), TooLong, r"inlined .1000000000000., has more than")
 
 
 # --- tensors --------------------------------------------------------------------------------------
@@ -237,7 +237,7 @@ def test_a_sparse_tensor_whose_claims_are_false_is_refused(indices, dims):
     assert_refused(model, InvalidModel, "'sparse'")
 
 
-@pytest.mark.parametrize("dims", [(-1,), (2**62, 2**62), (2**41,), (2,) * 65])
+@pytest.mark.parametrize("dims", [(2**62, 2**62), (2**41,), (2,) * 65])
 def test_an_input_of_impossible_shape_is_refused(dims):
     result = import_or_refuse(model_of([relu("x", "y")], {"x": dims}, ["y"]))
     assert isinstance(result, InvalidModel | UnsupportedOp)

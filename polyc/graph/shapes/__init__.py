@@ -37,7 +37,7 @@ from polyc.graph.shapes.internal import INTERNAL_TYPES
 from polyc.graph.shapes.rules import RULES
 from polyc.graph.shapes.signature import Signature, bind_types, check_attributes, find_signature
 
-MAX_RANK = 12
+MAX_RANK = 16
 """Dimensions of the largest tensor: isl's problems grow by their number faster than any size."""
 
 MAX_ELEMENTS = 2**40
