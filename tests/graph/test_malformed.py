@@ -178,7 +178,7 @@ def test_functions_without_end_are_refused():
 
 def test_functions_that_grow_without_bound_are_refused():
     calls = {f"f{i}": [f"f{i + 1}"] * 10 for i in range(12)} | {"f12": ["Relu"]}
-    assert_refused(model_with_functions(calls), TooLong, r"inlined .1000000000000., has more than")
+    assert_refused(model_with_functions(calls), TooLong, "inlined (1000000000000)")
 
 
 # --- tensors --------------------------------------------------------------------------------------
