@@ -75,6 +75,7 @@ def test_blocks_with_torch(block, monkeypatch, tmp_path):
         if earlier is block or (earlier.heading == block.heading and not needs_torch(earlier)):
             names["graph"] = small_graph()
             exec(earlier.text, names)
+    assert names.keys() > {"np", "polyc", "graph", "torch"}, "the block has run to its end"
 
 
 def test_the_report_is_the_one_shown(example):
