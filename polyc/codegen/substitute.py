@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import replace
 
-from polyc.codegen.index import Affine, substitute, substitute_condition
+from polyc.codegen.index import Affine, const, substitute, substitute_condition
 from polyc.codegen.loopnest import (
     Assign,
     Barrier,
@@ -20,6 +20,7 @@ from polyc.codegen.loopnest import (
     Test,
     Transpose,
     Value,
+    rewrite_nodes,
 )
 from polyc.scop.expr import Call, Cast
 
@@ -47,6 +48,15 @@ def substitute_expr(expr: LoopExpr, values: Mapping[str, Affine]) -> LoopExpr:
             return replace(expr, argument=substitute_expr(argument, values))
         case _:
             return expr
+
+
+def depends_on(block: Block, name: str) -> bool:
+    """Whether a variable occurs in loops, tests and accesses: whether 0 in its place changes any.
+
+    The instances that assignments remember do not count: they are for the proof.
+    """
+    plain = rewrite_nodes(block, lambda n: replace(n, instance=()) if isinstance(n, Assign) else n)
+    return substitute_block(plain, {name: const(0)}) != plain
 
 
 def substitute_block(block: Block, values: Mapping[str, Affine]) -> Block:

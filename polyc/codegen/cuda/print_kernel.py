@@ -15,7 +15,6 @@ to memory by one.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from math import prod
@@ -51,6 +50,7 @@ from polyc.codegen.print_c import INDENT, clean_line, declare_registers
 from polyc.codegen.print_expr import Printer
 from polyc.codegen.registers import Register, find_registers
 from polyc.codegen.scope import Registers, Scope, Uses
+from polyc.codegen.substitute import depends_on
 from polyc.codegen.vectorise import unroll
 from polyc.element_types import scalar_type
 
@@ -73,7 +73,7 @@ def print_device(kernel: Kernel, threads: int) -> DeviceText:
     lines = [
         f"{INDENT}const int {name} = {number};"
         for name, number in _decode("PC_BLOCK_X", loops)
-        if any(re.search(rf"\b{name}\b", line) for line in body)
+        if depends_on(inside, name)
     ]
     if shared.arrivals:
         lines += shared.arrivals.print_make(INDENT)
@@ -214,7 +214,7 @@ def _print_threads(loop: For, place: _Place, printer: Printer) -> Iterator[str]:
     body = list(_print_block(loop.body, inside, printer))
     yield f"{place.indent}if ({guard}) {{" if guard else f"{place.indent}{{"
     for name, number in numbers:
-        if any(re.search(rf"\b{name}\b", line) for line in body):
+        if depends_on(loop.body, name):
             yield f"{inside.indent}const int {name} = {number};"
     yield from body
     yield f"{place.indent}}}"
