@@ -14,12 +14,13 @@ from typing import TYPE_CHECKING, Any
 
 from polyc.arguments import check_feeds, check_options, check_sizes, check_states, check_target
 from polyc.build.bundle import read_bundle
-from polyc.build.cache import Cache, digest, open_cache
+from polyc.build.cache import Cache, open_cache
 from polyc.build.fingerprint import fingerprint
 from polyc.call_sizes import Range, read_sizes
 from polyc.errors import InvalidModel, RuntimeFailure, UnsupportedOp
+from polyc.files.digest import digest
 from polyc.files.model_file import ModelChanged, ModelFile
-from polyc.mapping.parameters import Tuned
+from polyc.mapping.parameters import Tuned, spell_choices
 from polyc.model import CompiledModel, load_model, open_model
 from polyc.options import Options, options_from_environment
 from polyc.sizes import SizeRange
@@ -27,7 +28,7 @@ from polyc.states import read_states
 from polyc.target.cuda import CudaTarget
 from polyc.target.machine import Target
 from polyc.target.resolve import resolve_target
-from polyc.tuning.store import read_tuned, spell_choices, tuned_file
+from polyc.tuning.store import read_tuned, tuned_file
 
 if TYPE_CHECKING:
     from polyc.commands.verify import NumericReport

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 
 import islpy as isl
 
-from polyc.analysis.launches import LaunchAccess
+from polyc.analysis.launches.access import LaunchAccess
 from polyc.backends.common import CompiledKernel
 from polyc.backends.cpu import compile_for_cpu
 from polyc.backends.cuda import compile_for_cuda

@@ -8,9 +8,9 @@ from dataclasses import dataclass, replace
 
 import onnx
 
-from polyc.analysis.launches import LaunchAccess
-from polyc.analysis.partition import Part
-from polyc.analysis.program import Launched, verify_launches
+from polyc.analysis.launches.access import LaunchAccess
+from polyc.analysis.launches.partition import Part
+from polyc.analysis.launches.verify import Launched, verify_launches
 from polyc.analysis.proof import add_up, counted
 from polyc.call_sizes import known_sizes
 from polyc.codegen.cuda.grid import DeviceText

@@ -10,8 +10,8 @@ from functools import cache
 import pytest
 
 from polyc import Graph
-from polyc.analysis import program as proving
-from polyc.analysis.launches import LaunchAccess, verify_program
+from polyc.analysis.launches.access import LaunchAccess, verify_program
+from polyc.analysis.launches.access import verify as proving
 from polyc.analysis.proof import Proof
 from polyc.analysis.verify import verify_kernel
 from polyc.backends import common

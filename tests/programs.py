@@ -12,13 +12,13 @@ from typing import Any
 import numpy as np
 import pytest
 
-from polyc.analysis.dependences import box
-from polyc.analysis.launches import LaunchAccess
+from polyc.analysis.launches.access import LaunchAccess
 from polyc.codegen.cuda.grid import DeviceText
 from polyc.codegen.loopnest import Block, Kernel, Param
 from polyc.codegen.program import Launch, Program, StoredArray
 from polyc.memory.storage import row_major
 from polyc.options import Options
+from polyc.poly.boxes import box
 from polyc.report.report import Fallback, KernelRow, NotFused
 from polyc.scop.scop import Array, Kind
 from polyc.spec import TensorSpec

@@ -11,11 +11,11 @@ import pytest
 
 import polyc
 from polyc import Graph, ops
-from polyc.analysis.arena import verify_arena
-from polyc.analysis.barriers import verify_barriers
 from polyc.analysis.conflicts import compute_conflicts
 from polyc.analysis.dependences import maps
-from polyc.analysis.launches import verify_program
+from polyc.analysis.launches.access import verify_program
+from polyc.analysis.launches.arena import verify_arena
+from polyc.analysis.launches.barriers import verify_barriers
 from polyc.codegen.loopnest import Assign, Barrier, Block, For, Node, Read, walk_expr, walk_nodes
 from polyc.errors import IllegalSchedule
 from polyc.memory import plan as planning

@@ -16,8 +16,7 @@ from dataclasses import dataclass
 
 import islpy as isl
 
-from polyc.analysis.dependences import box
-from polyc.analysis.same import same_literal
+from polyc.analysis.launches.same import same_literal
 from polyc.analysis.timemap import Execution, Private
 from polyc.analysis.witness import illegal, show_first
 from polyc.codegen.index import const, show_index
@@ -26,6 +25,7 @@ from polyc.codegen.loopnest import children as printed_children
 from polyc.codegen.show_nest import show_element, show_expr
 from polyc.errors import IllegalSchedule
 from polyc.memory.storage import Storage
+from polyc.poly.boxes import box
 from polyc.poly.parameters import declare, spell
 from polyc.scop.expr import Call, Cast, Const, Expr, Index, Load, Within, children, show
 from polyc.scop.scop import Scop

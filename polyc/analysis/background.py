@@ -29,12 +29,13 @@ from collections.abc import Sequence
 import islpy as isl
 
 from polyc.analysis.accesses import Surroundings
-from polyc.analysis.dependences import Dependences, box, maps
+from polyc.analysis.dependences import Dependences, maps
 from polyc.analysis.legality import Executions, instances, show_instances
 from polyc.analysis.timemap import Execution, shared_loops
 from polyc.codegen.cuda.widen import find_source
 from polyc.codegen.index import const, var
 from polyc.codegen.loopnest import Assign, Barrier, Block, Commit, For, Node, walk_nodes
+from polyc.poly.boxes import box
 
 IN, OUT = isl.dim_type.in_, isl.dim_type.out
 

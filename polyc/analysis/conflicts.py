@@ -14,7 +14,8 @@ from dataclasses import dataclass
 
 import islpy as isl
 
-from polyc.analysis.dependences import Dependences, read_map, union_of, write_map
+from polyc.analysis.dependences import Dependences, union_of
+from polyc.scop.accesses import read_map, write_map
 from polyc.scop.scop import Array, Scop, Statement
 
 

@@ -15,14 +15,12 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
-from functools import cache, cached_property, reduce
+from functools import cached_property, reduce
 
 import islpy as isl
 
-from polyc.poly.parameters import conditions, declare, spell
-from polyc.scop.expr import Load
+from polyc.scop.accesses import read_map, write_map
 from polyc.scop.scop import Array, Scop, Statement
-from polyc.sizes import Extent
 
 IN, OUT = isl.dim_type.in_, isl.dim_type.out
 
@@ -80,34 +78,6 @@ def is_reducing(statement: Statement) -> bool:
     """Whether all dependences of a statement on itself come from its declared reduction."""
     explicit = any(load.array == statement.array for load in statement.loads)
     return statement.reduction is not None and not explicit
-
-
-def write_map(statement: Statement) -> isl.Map:
-    """# S -> A: the element that each instance writes."""
-    return statement.write.as_map().intersect_domain(statement.domain)
-
-
-def read_map(statement: Statement, load: Load, array: Array) -> isl.Map:
-    """# S -> A: the elements that a load may read; anywhere along its dynamic dimensions."""
-    relation = load.index.as_map().intersect_domain(statement.domain)
-    if not load.dynamic:
-        return relation
-    for dimension, _ in load.dynamic:
-        relation = relation.eliminate(OUT, dimension, 1)
-    return relation.intersect_range(box(array.name, array.shape))
-
-
-def box(name: str, shape: tuple[Extent, ...]) -> isl.Set:
-    """The index set  { name[i…] : 0 <= i_k < shape_k }  of an array."""
-    return _box(name, shape, tuple(conditions()))
-
-
-@cache
-def _box(name: str, shape: tuple[Extent, ...], assumed: tuple[str, ...]) -> isl.Set:
-    indices = [f"i{k}" for k in range(len(shape))]
-    bounds = [f"0 <= {i} < {spell(n)}" for i, n in zip(indices, shape, strict=True)]
-    inside = " and ".join([*bounds, *assumed]) or "true"
-    return isl.Set(declare(f"{{ {name}[{', '.join(indices)}] : {inside} }}"))
 
 
 def maps(relation: isl.UnionMap) -> Iterator[tuple[str, str, isl.Map]]:

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 import islpy as isl
 
-from polyc.analysis.dependences import read_map, write_map
+from polyc.scop.accesses import read_map, write_map
 from polyc.scop.scop import Scop
 
 

@@ -14,9 +14,10 @@ from functools import reduce
 
 import islpy as isl
 
-from polyc.analysis.dependences import read_map, textual_order, union_of, write_map
-from polyc.analysis.same import same_dynamic, same_leaf, same_tree
+from polyc.analysis.dependences import textual_order, union_of
+from polyc.analysis.launches.same import same_dynamic, same_leaf, same_tree
 from polyc.analysis.witness import illegal
+from polyc.scop.accesses import read_map, write_map
 from polyc.scop.expr import Expr, Load, loads
 from polyc.scop.scop import Scop, Statement
 

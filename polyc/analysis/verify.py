@@ -2,8 +2,8 @@
 
 One kernel's loops are judged, before they are unrolled and vectorised, by set algebra on relations
 that are rebuilt from the loops alone; nothing is taken from the plan that made them. What launches
-compute together is judged in `program.py`, the memory that they share in `arena.py`, and which of
-them may run at the same time in `barriers.py`.
+compute together, the memory that they share, and which of them may run at the same time is judged
+in `launches/`.
 """
 
 from __future__ import annotations

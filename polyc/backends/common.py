@@ -9,7 +9,7 @@ import islpy as isl
 
 from polyc.analysis.dependences import Dependences, maps
 from polyc.analysis.footprints import compute_footprints
-from polyc.analysis.program import Judged
+from polyc.analysis.launches.verify import Judged
 from polyc.analysis.proof import Proof
 from polyc.analysis.verify import verify_kernel
 from polyc.codegen.cuda.grid import DeviceText

@@ -10,7 +10,7 @@ import islpy as isl
 
 from polyc.analysis.counts import count_bytes, count_flops
 from polyc.analysis.dependences import compute_dependences
-from polyc.analysis.program import Judged
+from polyc.analysis.launches.verify import Judged
 from polyc.analysis.same_values import check_same_values
 from polyc.backends.common import (
     CompiledKernel,

@@ -8,7 +8,7 @@ from dataclasses import replace
 from polyc.analysis.accesses import Surroundings, compute_accesses
 from polyc.analysis.counts import count_bytes, count_flops
 from polyc.analysis.dependences import compute_dependences
-from polyc.analysis.program import Judged
+from polyc.analysis.launches.verify import Judged
 from polyc.analysis.threads import Phases
 from polyc.analysis.timemap import compute_executions
 from polyc.backends.common import (

@@ -16,12 +16,11 @@ import atexit
 import contextlib
 import errno
 import functools
-import hashlib
 import os
 import shutil
 import tempfile
 import time
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TypeVar
@@ -225,16 +224,6 @@ def open_cache(options: Options) -> Cache:
     except OSError:
         below = folder if os.path.isdir(folder) else None
         return Cache(_shared_temporary_folder(), below=below, patience=options.patience)
-
-
-def digest(parts: Iterable[str | bytes]) -> str:
-    """sha256 of the parts, each preceded by its length: ("ab", "c") and ("a", "bc") differ."""
-    total = hashlib.sha256()
-    for part in parts:
-        data = part.encode("utf-8", "surrogatepass") if isinstance(part, str) else part
-        total.update(len(data).to_bytes(8, "little"))
-        total.update(data)
-    return total.hexdigest()
 
 
 def _compare(folder: Folder) -> Path:

@@ -14,9 +14,9 @@ from typing import Any
 
 import numpy as np
 
-from polyc.build.cache import digest
 from polyc.build.runtime_files import read_cuda_runtime
 from polyc.errors import InvalidModel
+from polyc.files.digest import digest
 from polyc.files.model_file import ModelFile
 from polyc.graph.ir import Graph, Node, Tensor
 from polyc.options import Options

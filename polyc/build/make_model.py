@@ -13,14 +13,13 @@ from polyc.build.cache import Cache
 from polyc.build.manifest import make_manifest
 from polyc.build.nvcc import Resources, architecture_flags, cuda_recipe, read_resources
 from polyc.build.toolchain import LibraryBuild, c_recipe
-from polyc.mapping.parameters import Tuned
+from polyc.mapping.parameters import Tuned, spell_choices
 from polyc.options import Options
 from polyc.report.report import DeviceFunction, KernelRow, Report
 from polyc.sizes import assume
 from polyc.target.cuda import CudaTarget
 from polyc.target.machine import Target, available_cores
 from polyc.trace import Trace, make_trace
-from polyc.tuning.store import spell_choices
 
 if TYPE_CHECKING:
     from polyc.backends.common import CompiledKernel
@@ -54,7 +53,7 @@ def _make_for_cpu(
     tuned: Mapping[str, Tuned],
 ) -> None:
     """The C compiler works at the kernels that are printed while the next ones are generated."""
-    from polyc.analysis.call import verify_call
+    from polyc.analysis.launches.call import verify_call
     from polyc.codegen.driver import DRIVER_FILE, is_worth_sharing, print_driver
     from polyc.codegen.driver_nest import make_driver
     from polyc.memory.plan import plan_memory
@@ -109,7 +108,7 @@ def _make_for_cuda(
 
     nvcc works at files of kernels while the next ones are generated; the emulator wants one file.
     """
-    from polyc.analysis.call import verify_call
+    from polyc.analysis.launches.call import verify_call
     from polyc.codegen.cuda import driver
     from polyc.codegen.driver_nest import make_driver
     from polyc.memory.plan import plan_memory

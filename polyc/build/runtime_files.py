@@ -6,18 +6,6 @@ import functools
 from collections.abc import Mapping
 from pathlib import Path
 
-HEADER = "polyc.h"
-"""The header that every generated file includes."""
-
-POOL_HEADER = "polyc_pool.h"
-"""The threads, which the driver includes."""
-
-STOP_HEADER = "polyc_stop.h"
-"""How a call is ended early, which the driver includes."""
-
-CUDA_HEADER = "polyc_cuda.cuh"
-"""The header that every generated CUDA file includes, for nvcc and for the emulator."""
-
 _PACKAGE = Path(__file__).resolve().parent.parent
 
 

@@ -17,10 +17,11 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Self
 
-from polyc.build.cache import Cache, digest, open_cache
+from polyc.build.cache import Cache, open_cache
 from polyc.build.execute import execute
 from polyc.build.runtime_files import find_runtime, read_runtime
 from polyc.errors import BuildError
+from polyc.files.digest import digest
 from polyc.options import PATIENCE, Options
 
 if TYPE_CHECKING:

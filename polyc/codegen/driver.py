@@ -18,7 +18,6 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 
-from polyc.build.runtime_files import HEADER, POOL_HEADER, STOP_HEADER
 from polyc.codegen.driver_nest import Call, CopyOut, DriverNode, Repeat, Wait
 from polyc.codegen.host_text import (
     checked_name,
@@ -38,6 +37,15 @@ from polyc.names import comment
 from polyc.sizes import ADDRESS_LIMIT
 
 DRIVER_FILE = "driver.c"
+
+HEADER = "polyc.h"
+"""The header that every generated file includes."""
+
+POOL_HEADER = "polyc_pool.h"
+"""The threads."""
+
+STOP_HEADER = "polyc_stop.h"
+"""How a call is ended early."""
 
 SMALL_PROGRAM = 1 << 21
 """Operations, where a byte counts as two, below which a program is not worth a second thread.

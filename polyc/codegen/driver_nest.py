@@ -8,7 +8,7 @@
     wait
     copy io[2] from io[0], 24 bytes
 
-The text of a driver is this, printed node by node. So the proof of it (`analysis/driver.py`) is one
+The text of a driver is this, printed node by node. So the proof of it (`analysis/launches/driver.py`) is one
 of what runs.
 """
 

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
 
-from polyc.build.cache import digest
+from polyc.files.digest import digest
 from polyc.mapping.signature import sign_cluster, sign_layouts
 from polyc.memory.storage import Storage
 from polyc.memory.strides import Strides, accesses, compute_strides

@@ -7,7 +7,8 @@ models can share a choice.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import json
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -64,3 +65,9 @@ class Tuned:
 
 def _position(value: Any) -> int | None:
     return None if value is None else int(value)
+
+
+def spell_choices(keys: Iterable[str], tuned: Mapping[str, Tuned]) -> dict[str, str]:
+    """The parameters for each key, as text; empty where the cost model's are as good as any."""
+    found = {key: tuned.get(key) for key in keys}
+    return {k: json.dumps(t.parameters.to_json()) if t and t.gain else "" for k, t in found.items()}

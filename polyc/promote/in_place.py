@@ -22,12 +22,13 @@ from dataclasses import replace
 
 import islpy as isl
 
-from polyc.analysis.dependences import Dependences, compute_dependences, read_map, write_map
+from polyc.analysis.dependences import Dependences, compute_dependences
 from polyc.memory.storage import Storage
 from polyc.memory.strides import compute_strides
 from polyc.poly.affine import box_extents
 from polyc.promote.local_arrays import find_marks
 from polyc.schedule.schedule import find_broken
+from polyc.scop.accesses import read_map, write_map
 from polyc.scop.expr import Expr, Load, rebuild
 from polyc.scop.scop import Scop, Statement
 

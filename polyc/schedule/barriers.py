@@ -14,7 +14,7 @@ from dataclasses import replace
 import islpy as isl
 
 from polyc.analysis.dependences import Dependences, maps
-from polyc.analysis.launches import LaunchAccess
+from polyc.analysis.launches.access import LaunchAccess
 from polyc.analysis.legality import instances
 from polyc.analysis.steps import by_loop, in_any_step, in_earlier_steps
 from polyc.analysis.timemap import Execution, compute_executions

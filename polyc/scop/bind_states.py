@@ -20,8 +20,9 @@ from dataclasses import replace
 
 import islpy as isl
 
-from polyc.analysis.dependences import box, read_map, write_map
 from polyc.errors import UnsupportedOp
+from polyc.poly.boxes import box
+from polyc.scop.accesses import read_map, write_map
 from polyc.scop.expr import Expr, Load, rebuild
 from polyc.scop.scop import Array, Scop, Statement
 from polyc.scop.uses import drop_dead

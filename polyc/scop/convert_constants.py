@@ -17,7 +17,7 @@ from dataclasses import replace
 import islpy as isl
 import numpy as np
 
-from polyc.analysis.dependences import box
+from polyc.poly.boxes import box
 from polyc.scop.expr import Cast, Load
 from polyc.scop.scop import Array, Scop, Statement
 from polyc.scop.uses import drop_dead, find_uses

@@ -14,9 +14,9 @@ from dataclasses import replace
 
 import islpy as isl
 
-from polyc.analysis.dependences import box
 from polyc.budget import UNLIMITED, Budget
 from polyc.poly.affine import simplify
+from polyc.poly.boxes import box
 from polyc.poly.context import operation_budget
 from polyc.scop.expr import Expr, Load, rebuild
 from polyc.scop.inline import simplify_indices

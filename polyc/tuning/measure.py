@@ -17,7 +17,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from polyc.analysis.call import verify_call
+from polyc.analysis.launches.call import verify_call
 from polyc.build.cache import Cache
 from polyc.build.load import open_library
 from polyc.build.pages import allocate_pages

@@ -17,13 +17,13 @@ import functools
 import json
 import math
 import warnings
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from polyc.build.cache import digest
 from polyc.build.runtime_files import read_runtime
 from polyc.build.toolchain import COMPILE_FLAGS, GCC_FLAGS
+from polyc.files.digest import digest
 from polyc.files.regular import make_folders, open_regular, parse_json, read_whole, writing
 from polyc.files.waiting import locked
 from polyc.mapping.parameters import Parameters, Tuned
@@ -81,12 +81,6 @@ def add_tuned(file: Path, found: Mapping[str, Tuned], title: str) -> None:
         draft = file.with_suffix(".new")
         draft.write_text(text + "\n", encoding="utf-8")
         draft.replace(file)
-
-
-def spell_choices(keys: Iterable[str], tuned: Mapping[str, Tuned]) -> dict[str, str]:
-    """The parameters for each key, as text; empty where the cost model's are as good as any."""
-    found = {key: tuned.get(key) for key in keys}
-    return {k: json.dumps(t.parameters.to_json()) if t and t.gain else "" for k, t in found.items()}
 
 
 def _parse(entry: Mapping[str, Any]) -> Tuned:

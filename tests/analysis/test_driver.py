@@ -7,7 +7,7 @@ from dataclasses import replace
 
 import pytest
 
-from polyc.analysis.driver import verify_driver
+from polyc.analysis.launches.driver import verify_driver
 from polyc.codegen.driver_nest import Address, Call, CopyOut, DriverNode, Repeat, Wait, make_driver
 from polyc.errors import IllegalSchedule
 from polyc.memory.plan import plan_memory

@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import pytest
 
-from polyc.analysis.partition import Part, verify_partition
+from polyc.analysis.launches.partition import Part, verify_partition
 from polyc.errors import IllegalSchedule
 from polyc.scop.scop import Scop, Statement
 from polyc.sizes import Step

@@ -3,10 +3,10 @@
 import islpy as isl
 import pytest
 
-from polyc.analysis.arena import verify_arena
-from polyc.analysis.barriers import verify_barriers
 from polyc.analysis.footprints import compute_footprints
-from polyc.analysis.launches import LaunchAccess, verify_program
+from polyc.analysis.launches.access import LaunchAccess, verify_program
+from polyc.analysis.launches.arena import verify_arena
+from polyc.analysis.launches.barriers import verify_barriers
 from polyc.errors import IllegalSchedule
 from polyc.memory.plan import Slot
 from tests.analysis.nests import matmul_scop

@@ -8,7 +8,7 @@ import islpy as isl
 import numpy as np
 import pytest
 
-from polyc.analysis.storages import verify_storages
+from polyc.analysis.launches.storages import verify_storages
 from polyc.codegen.program import Program, StoredArray
 from polyc.errors import IllegalSchedule
 from polyc.memory.storage import Storage, arrange, permuted, row_major

@@ -12,8 +12,9 @@ from pathlib import Path
 
 import pytest
 
-from polyc.build.cache import Cache, digest, open_cache
+from polyc.build.cache import Cache, open_cache
 from polyc.errors import BuildError
+from polyc.files.digest import digest
 from polyc.files.table import TABLE_FILE
 from tests.programs import options
 

@@ -10,7 +10,7 @@ import pytest
 
 import polyc
 from polyc import Graph, ops, pipeline
-from polyc.analysis.program import verify_launches
+from polyc.analysis.launches.verify import verify_launches
 from polyc.backends.common import CompiledKernel
 from polyc.errors import IllegalSchedule
 from polyc.options import Options

@@ -11,9 +11,9 @@ from onnx import helper, numpy_helper
 
 import polyc
 from polyc import Graph, ops
-from polyc.analysis.arena import verify_arena
-from polyc.analysis.barriers import verify_barriers
-from polyc.analysis.launches import verify_program
+from polyc.analysis.launches.access import verify_program
+from polyc.analysis.launches.arena import verify_arena
+from polyc.analysis.launches.barriers import verify_barriers
 from polyc.analysis.steps import in_any_step
 from polyc.errors import IllegalSchedule
 from polyc.graph.onnx_export import export_onnx

@@ -9,9 +9,9 @@ import islpy as isl
 import numpy as np
 import pytest
 
-from polyc.analysis.barriers import verify_barriers
 from polyc.analysis.dependences import compute_dependences
-from polyc.analysis.launches import LaunchAccess
+from polyc.analysis.launches.access import LaunchAccess
+from polyc.analysis.launches.barriers import verify_barriers
 from polyc.analysis.verify import verify_kernel
 from polyc.codegen.index import Affine
 from polyc.codegen.loopnest import Assign, Block

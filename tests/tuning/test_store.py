@@ -7,9 +7,9 @@ from dataclasses import replace
 import pytest
 
 from polyc.errors import BuildError
-from polyc.mapping.parameters import Parameters, Tuned
+from polyc.mapping.parameters import Parameters, Tuned, spell_choices
 from polyc.target.machine import Target
-from polyc.tuning.store import add_tuned, read_tuned, spell_choices, tuned_file
+from polyc.tuning.store import add_tuned, read_tuned, tuned_file
 from tests.programs import options
 
 ONE = Tuned(Parameters(1, (0, 14, 32), (2,), (0, 2, 1)), 0.125, True)

@@ -6,8 +6,8 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
 from itertools import product
 
-from polyc.analysis.arena import common_bytes, show_slot
-from polyc.analysis.launches import LaunchAccess
+from polyc.analysis.launches.access import LaunchAccess
+from polyc.analysis.launches.arena import common_bytes, show_slot
 from polyc.analysis.steps import by_loop, in_earlier_steps
 from polyc.analysis.witness import illegal, show_first
 from polyc.memory.plan import Slot

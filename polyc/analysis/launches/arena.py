@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 
-from polyc.analysis.launches import LaunchAccess
+from polyc.analysis.launches.access import LaunchAccess
 from polyc.analysis.proof import counted
 from polyc.analysis.steps import by_loop
 from polyc.analysis.witness import illegal

@@ -12,10 +12,10 @@ from functools import reduce
 import islpy as isl
 import numpy as np
 
-from polyc.analysis.dependences import box
 from polyc.analysis.witness import illegal, show_first, show_first_pair
 from polyc.codegen.program import Program, StoredArray
 from polyc.memory.storage import Storage
+from polyc.poly.boxes import box
 from polyc.scop.scop import Array, Scop
 from polyc.sizes import Size
 from polyc.spec import TensorSpec

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from polyc.analysis.arena import verify_memory
-from polyc.analysis.barriers import verify_barriers
-from polyc.analysis.driver import verify_driver
-from polyc.analysis.launches import LaunchAccess
+from polyc.analysis.launches.access import LaunchAccess
+from polyc.analysis.launches.arena import verify_memory
+from polyc.analysis.launches.barriers import verify_barriers
+from polyc.analysis.launches.driver import verify_driver
 from polyc.analysis.proof import counted
 from polyc.codegen.driver_nest import DriverNode
 from polyc.codegen.program import Program

@@ -18,10 +18,10 @@ from itertools import pairwise
 
 import islpy as isl
 
-from polyc.analysis.dependences import read_map, write_map
-from polyc.analysis.same import same_dynamic, same_leaf, same_tree
+from polyc.analysis.launches.same import same_dynamic, same_leaf, same_tree
 from polyc.analysis.steps import by_loop, in_any_step
 from polyc.analysis.witness import illegal, show_first
+from polyc.scop.accesses import read_map, write_map
 from polyc.scop.expr import Expr, Load
 from polyc.scop.scop import Array, Scop, Statement
 from polyc.sizes import Step

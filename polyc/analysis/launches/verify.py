@@ -13,16 +13,16 @@ from dataclasses import dataclass
 import islpy as isl
 
 from polyc.analysis.conflicts import first_reads, touches_by_array
-from polyc.analysis.dependences import box
-from polyc.analysis.launches import LaunchAccess, verify_program
-from polyc.analysis.partition import Part, verify_partition
+from polyc.analysis.launches.access import LaunchAccess, verify_program
+from polyc.analysis.launches.partition import Part, verify_partition
+from polyc.analysis.launches.same import find_renaming
+from polyc.analysis.launches.storages import same_storage, verify_storages
 from polyc.analysis.proof import counted
-from polyc.analysis.same import find_renaming
-from polyc.analysis.storages import same_storage, verify_storages
 from polyc.analysis.witness import illegal
 from polyc.codegen.loopnest import Kernel
 from polyc.codegen.program import Launch, Program
 from polyc.memory.storage import Storage
+from polyc.poly.boxes import box
 from polyc.scop.scop import Array, Scop
 
 

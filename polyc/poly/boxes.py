@@ -1,0 +1,23 @@
+"""Boxes: the index sets of arrays."""
+
+from __future__ import annotations
+
+from functools import cache
+
+import islpy as isl
+
+from polyc.poly.parameters import conditions, declare, spell
+from polyc.sizes import Extent
+
+
+def box(name: str, shape: tuple[Extent, ...]) -> isl.Set:
+    """The index set  { name[i…] : 0 <= i_k < shape_k }  of an array."""
+    return _box(name, shape, tuple(conditions()))
+
+
+@cache
+def _box(name: str, shape: tuple[Extent, ...], assumed: tuple[str, ...]) -> isl.Set:
+    indices = [f"i{k}" for k in range(len(shape))]
+    bounds = [f"0 <= {i} < {spell(n)}" for i, n in zip(indices, shape, strict=True)]
+    inside = " and ".join([*bounds, *assumed]) or "true"
+    return isl.Set(declare(f"{{ {name}[{', '.join(indices)}] : {inside} }}"))
