@@ -71,7 +71,9 @@ class Compiled:
 
     `operators` says what each node that is left after the rewrites is; `not_fused` are fusions that
     were considered and refused; `proven` is what holds for all kernels, and for them together;
-    `touched` is what each launch reads and writes. `gains` are what measured parameters save, by
+    `touched` is what each launch reads and writes, by
+    which memory and barriers are planned, and `judged` the same as the proof has found it, by which
+    the plan is judged. `gains` are what measured parameters save, by
     launch; `keys` those that tuned parameters were looked up by. `sources` are C files by name;
     `devices`, by kernel, is the text for a GPU, and how it is launched. `lowered` is what the model
     means: the scop before any of its statements was rewritten.
@@ -88,6 +90,7 @@ class Compiled:
     not_fused: tuple[NotFused, ...]
     proven: tuple[str, ...]
     touched: tuple[LaunchAccess, ...]
+    judged: tuple[LaunchAccess, ...]
     gains: tuple[float, ...]
     keys: tuple[str, ...]
     lowered: Scop
@@ -167,6 +170,7 @@ def _compile_kernels(
         {node.name: node.op for node in reversed(front.graph.nodes)},  # not its conversions
         _name_nodes(front.refusals, scop),
         proven.facts if proven else (),
+        compiled.touched,
         proven.touched if proven else compiled.touched,
         tuple(one.gain for one in front.kernels),
         tuple(dict.fromkeys(one.key for one in front.opened)),

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from importlib import import_module
 from pathlib import Path
 from typing import Any
@@ -65,9 +65,13 @@ class Fault:
         return self.wrong.__name__.replace("_", " ")
 
 
-def prove(graph: Graph, folder: Path, target: str = "avx512") -> None:
-    """Compile a model up to its last proof: raises Proven, or what the proof refuses."""
+def prove(graph: Graph, folder: Path, target: str = "avx512", **choices: Any) -> None:
+    """Compile a model up to its last proof: raises Proven, or what the proof refuses.
+
+    choices: fields of the options, such as `states`.
+    """
     found = CudaTarget.named(target) if target.startswith("sm_") else Target.named(target)
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(making, "LibraryBuild", NoCompiler)
-        making.make_model(graph, found, options(folder), Cache(folder / "c"), folder, {})
+        chosen = replace(options(folder), **choices)
+        making.make_model(graph, found, chosen, Cache(folder / "c"), folder, {})

@@ -17,6 +17,7 @@ import pytest
 from polyc import Graph, ops
 from polyc.analysis.dependences import Dependences
 from polyc.backends import cpu
+from polyc.call_sizes import read_sizes
 from polyc.codegen.driver_nest import Address, Call, Repeat, Wait
 from polyc.codegen.loopnest import Assign, Block, Node, Read, rewrite_nodes
 from polyc.errors import IllegalSchedule
@@ -324,7 +325,9 @@ def a_result_put_into_an_input(right):
     return after(right, change)
 
 
-@fault("polyc.backends.cpu:promote_to_locals", layers, r"launch k\d\w+: it reads \w+ unwritten")
+@fault(
+    "polyc.backends.cpu:promote_to_locals", layers, r"launch k\d\w+: it writes \w+ without being"
+)
 def a_result_kept_inside_of_its_kernel(right):
     def wrong(tree, statements, private, arrays, storages):
         written = {s.array for s in statements if arrays[s.array].kind == "temporary"}
@@ -469,6 +472,18 @@ def a_step_too_few(right):
     return after(right, lambda nest: tuple(map(shorter, nest)))
 
 
+@fault("polyc.codegen.driver_nest:make_driver", lstm, "does not hold all launches")
+def a_loop_over_steps_as_two(right):
+    def cut(node):
+        calls = [k for k, n in enumerate(getattr(node, "body", ())) if isinstance(n, Call)]
+        if len(calls) < 2:
+            return (node,)
+        first, rest = node.body[: calls[0] + 1], node.body[calls[0] + 1 :]
+        return replace(node, body=first), Wait(), replace(node, body=rest)
+
+    return after(right, lambda nest: tuple(part for node in nest for part in cut(node)))
+
+
 @fault("polyc.codegen.driver_nest:make_driver", lstm, "no barrier stands between them")
 def no_barrier_from_step_to_step(right):
     def without(node):
@@ -485,6 +500,11 @@ def another_size(right):
         return replace(node, sizes=("size_other",)) if isinstance(node, Call) else node
 
     return after(right, lambda nest: tuple(map(renamed, nest)))
+
+
+@fault("polyc.backends.cpu:share_out", layers, "it does not say who of a team of threads does what")
+def nobody_says_what_threads_do(right):
+    return lambda kernel: kernel
 
 
 # -- all of them ----------------------------------------------------------------------------------
@@ -545,3 +565,25 @@ def test_a_schedule_made_from_no_dependences_is_refused(tmp_path, monkeypatch):
     monkeypatch.setattr(cpu, "generate_nest", blocks_the_other_way_round(cpu.generate_nest))
     with pytest.raises(IllegalSchedule, match="against the order of the text"):
         prove(softmax(), tmp_path)
+
+
+def test_a_state_that_stays_inside_of_its_kernel_is_refused(tmp_path, monkeypatch):
+    """Who reads it in the next call, or in this one, would find what was there before."""
+    past, given = ops.input("past", ("rows", 16)), ops.input("given", ("n", 16))
+    rows = ops.concat([past, given], axis=0)
+    graph = Graph.of(y=ops.softmax(given @ ops.transpose(rows)) @ rows, present=rows)
+    choices = {
+        "states": (("past", "present"),),
+        "sizes": read_sizes({"rows": (0, 100), "n": (1, 100)}, {}),
+    }
+    with pytest.raises(Proven):
+        prove(graph, tmp_path / "right", **choices)
+    right = cpu.promote_to_locals
+
+    def wrong(tree, statements, private, arrays, storages):
+        states = {s.array for s in statements if arrays[s.array].kind == "state"}
+        return right(tree, statements, private | states, arrays, storages)
+
+    monkeypatch.setattr(cpu, "promote_to_locals", wrong)
+    with pytest.raises(IllegalSchedule, match="without being given it, and others read that"):
+        prove(graph, tmp_path / "wrong", **choices)

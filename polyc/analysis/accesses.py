@@ -16,7 +16,7 @@ from dataclasses import dataclass
 
 import islpy as isl
 
-from polyc.analysis.launches.same import same_literal
+from polyc.analysis.same import same_literal
 from polyc.analysis.timemap import Execution, Private
 from polyc.analysis.witness import illegal, show_first
 from polyc.codegen.index import const, show_index

@@ -15,7 +15,7 @@ from functools import reduce
 import islpy as isl
 
 from polyc.analysis.dependences import textual_order, union_of
-from polyc.analysis.launches.same import same_dynamic, same_leaf, same_tree
+from polyc.analysis.same import Renaming, same_dynamic, same_tree
 from polyc.analysis.witness import illegal
 from polyc.scop.accesses import read_map, write_map
 from polyc.scop.expr import Expr, Load, loads
@@ -56,7 +56,7 @@ def _same_but_for_places(before: Statement, now: Statement) -> bool:
     def leaf(a: Expr, b: Expr) -> bool:
         if isinstance(a, Load) and isinstance(b, Load):
             return same_dynamic(a, b, leaf)
-        return same_leaf(a, b, domain)
+        return Renaming().same_leaf(a, b, (domain, domain))
 
     return (
         bool(domain.is_equal(now.domain))

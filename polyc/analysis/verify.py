@@ -31,8 +31,11 @@ def verify_kernel(
     scop: Scop,
     storages: Mapping[str, Storage],
     parameters: Mapping[str, str],
+    team: bool = False,
 ) -> Proof:
     """Prove a kernel's loops right, or raise IllegalSchedule with a witness.
+
+    A `team` goes through the loops of a kernel for CPUs, and so they say who of it does what.
 
     `scop` is the cluster that the kernel executes; `parameters` maps its arrays to the kernel's
     parameters, whose shapes are those of their `storages`. An array that is not in it lives in
@@ -49,6 +52,8 @@ def verify_kernel(
     """
     around = Surroundings(kernel, scop, storages, parameters)
     _check_parameters(around)
+    if team and not kernel.body.team:
+        raise around.illegal("it does not say who of a team of threads does what")
     executions: dict[str, list[Execution]] = {s.name: [] for s in scop.statements}
     for execution in compute_executions(kernel, scop):
         executions[execution.statement.name].append(execution)

@@ -107,9 +107,11 @@ def check_tree(tree: isl.Schedule, dependences: Dependences, name: str, trace: T
         trace.dump("schedule", show_tree(tree), name)
 
 
-def prove(kernel: Kernel, part: Scop, storages: Mapping[str, Storage]) -> Proof:
-    """The proof that a kernel executes `part`."""
-    return verify_kernel(kernel, part, storages, by_name(kernel))
+def prove(
+    kernel: Kernel, part: Scop, storages: Mapping[str, Storage], *, team: bool = False
+) -> Proof:
+    """The proof that a kernel executes `part`; for a CPU, where a team of threads goes through."""
+    return verify_kernel(kernel, part, storages, by_name(kernel), team)
 
 
 def by_name(kernel: Kernel) -> dict[str, str]:

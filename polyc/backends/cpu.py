@@ -87,7 +87,7 @@ def compile_for_cpu(
     with trace.step("verify"):
         if options.verify:
             check_same_values(name, stated, part)
-        proof = prove(kernel, part, stored.storages) if options.verify else None
+        proof = prove(kernel, part, stored.storages, team=True) if options.verify else None
 
     # 7. C
     with trace.step("print"):

@@ -83,7 +83,7 @@ def _make_for_cpu(
         proven = list(compiled.proven)
         with trace.step("verify"), assume(compiled.program.sizes):
             if options.verify:
-                proven += verify_call(compiled.program, plan, nest, compiled.touched)
+                proven += verify_call(compiled.program, plan, nest, compiled.judged)
         with trace.step("weights"):
             write_weights(folder, compiled.program, plan)
         with trace.step("build"):
@@ -147,7 +147,7 @@ def _make_for_cuda(
                     program,
                     plan,
                     nest,
-                    compiled.touched,
+                    compiled.judged,
                     alignment=driver.DEVICE_ALIGNMENT,
                     threads=False,
                 )

@@ -8,8 +8,8 @@
     wait
     copy io[2] from io[0], 24 bytes
 
-The text of a driver is this, printed node by node. So the proof of it (`analysis/launches/driver.py`) is one
-of what runs.
+The text of a driver is this, printed node by node. So the proof of it, in
+`analysis/launches/driver.py`, is one of what runs.
 """
 
 from __future__ import annotations

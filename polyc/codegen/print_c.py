@@ -90,7 +90,7 @@ def _print_piece(node: Node, place: _Place, printer: Printer) -> Iterator[str]:
             yield f"{place.indent}{_loop_head(node)}"
             yield from _print_team(node.body, inside, printer)
             yield f"{place.indent}}}"
-        case If(condition, Block(team=True) as then, otherwise):
+        case If(condition, Block(team=True) as then, None | Block(team=True) as otherwise):
             yield f"{place.indent}if ({show_condition(condition)}) {{"
             yield from _print_team(then, inside, printer)
             if otherwise:

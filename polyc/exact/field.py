@@ -16,8 +16,9 @@ from polyc.element_types import bit_width, is_float, is_narrow
 PRIMES = {4: (1 << 31) - 1, 2: 65521, 1: 251}
 """By the bytes of the narrowest float of a model: the field whose elements take as many."""
 
-RUNS = {4: 2, 2: 4, 1: 8}
-"""So many runs leave a wrong result unseen in one of some 2^60 cases."""
+RUNS = {4: 3, 2: 4, 1: 8}
+"""So many runs leave a wrong result unseen in one of some 2^60 cases at most, and put zero at
+each of its places in the order (`choose`)."""
 
 
 @dataclass(frozen=True)

@@ -15,13 +15,13 @@ by row. Names of the model do not appear; statements, arrays and parameters are 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
 from itertools import groupby
 
 import islpy as isl
 import numpy as np
 
 from polyc.codegen.runtime_table import preamble
+from polyc.codegen.scope import Uses
 from polyc.element_types import is_narrow, scalar_type, wide
 from polyc.poly.context import isl_options
 from polyc.scop.expr import COMPARISONS, Call, Cast, Const, Expr, Index, Load, Within
@@ -102,21 +102,12 @@ PC_INLINE i64 max(i64 a, i64 b) { return a > b ? a : b; }
 """
 
 
-@dataclass
-class _Uses:
-    """What the reference takes from the runtime: scalars only."""
-
-    functions: set[tuple[str, str, int]] = field(default_factory=set)
-    casts: set[tuple[str, str, int]] = field(default_factory=set)
-    headers: set[str] = field(default_factory=set)
-
-
 class _Printer:
     """Prints statements; `uses` gathers what they call, `touched` the arrays that they name."""
 
     def __init__(self, scop: Scop, part: Sequence[Statement], sizes: Sequence[str]) -> None:
         self.scop, self.part = scop, part
-        self.uses = _Uses()
+        self.uses = Uses()
         self.touched: set[str] = set()
         steps = dict.fromkeys(s.step.name for s in scop.statements if s.step)
         self.parameters = {name: f"p{k}" for k, name in enumerate([*sizes, *steps])}

@@ -202,10 +202,11 @@ def _calls(
     """
     program, scop = built.compiled.program, built.reference.scop
     states = {state.input: state.output for state in program.states}
+    largest = max((n for a in scop.arrays.values() for n in shape_of(a, sizes)), default=1)
     inputs = [
         _given(built, k, sizes, feeds)
         if spec.name in feeds and spec.dtype.kind in "iub"
-        else draw_input(scop.arrays[name], sizes, choice.field, rng)
+        else draw_input(scop.arrays[name], sizes, largest, choice.field, rng)
         for k, ((spec, _), name) in enumerate(zip(program.inputs, scop.inputs, strict=True))
     ]
     if not states:

@@ -43,12 +43,12 @@ def shape_of(array: Array, sizes: Mapping[str, int]) -> tuple[int, ...]:
 
 
 def draw_input(
-    array: Array, sizes: Mapping[str, int], field: Field, rng: np.random.Generator
+    array: Array, sizes: Mapping[str, int], largest: int, field: Field, rng: np.random.Generator
 ) -> np.ndarray:
     """What is fed to an input: any element of the field, or a whole number that may be an index.
 
-    Whole numbers are at most twice the largest extent in size, so that as indices some of them are
-    within, and some count from the end.
+    Whole numbers are at most twice `largest`, the largest extent of any array, so that as indices
+    some of them are within, and some count from the end; bytes are any.
     """
     shape = shape_of(array, sizes)
     if is_float(array.dtype):
@@ -56,6 +56,7 @@ def draw_input(
     if array.dtype == np.bool_:
         return rng.integers(0, 2, shape).astype(np.bool_)
     least, most = limits(array.dtype)
-    largest = 2 * max((*shape, 4))
-    values = rng.integers(max(int(least), -largest), min(int(most), largest) + 1, shape)
+    if array.dtype.itemsize > 1:
+        least, most = max(least, -2 * largest), min(most, 2 * largest)
+    values = rng.integers(int(least), int(most) + 1, shape)
     return np.asarray(values, np.int64).astype(array.dtype)

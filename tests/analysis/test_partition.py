@@ -99,3 +99,24 @@ def test_a_loop_over_steps_stands_in_one_piece() -> None:
     outside = [Part("a", tuple(inside)), Part("b", (READ,))]
     with pytest.raises(IllegalSchedule, match=r"is repeated with .* but its launch with None"):
         verify_partition(of, outside, of.arrays)
+
+
+def test_the_last_reader_of_a_copy_may_not_overwrite_what_was_copied() -> None:
+    """A[i] = A[i - 1] goes on from what it wrote; A[i] = B[i - 1] does not."""
+    sweep = statement("{ W[i] : 1 <= i < 8 }", "{ W[i] -> A[i] }", load("{ W[i] -> A[i - 1] }"))
+    other = replace(sweep, value=load("{ W[i] -> B[i - 1] }"))
+    with pytest.raises(IllegalSchedule, match="C copies what W overwrites before it is read"):
+        cut((FILL,), (COPY,), (other,), (LAST,), of=model(FILL, sweep, LAST))
+
+
+def test_what_is_copied_in_front_of_a_loop_is_not_written_at_its_end() -> None:
+    step = Step.of("step_s", 5)
+    read = statement("{ R[i] : 0 <= i < 8 }", "{ R[i] -> Y[i] }", load("{ R[i] -> A[i] }"))
+    write = statement("{ W[i] : 0 <= i < 8 }", "{ W[i] -> A[i] }", load("{ W[i] -> X[i, 0] }"))
+    read, write = replace(read, step=step), replace(write, step=step)
+    whole = model(FILL, read, write)
+    other = replace(read, value=load("{ R[i] -> B[i] }"))
+    parts = [Part("k0", (FILL,)), Part("k1", (COPY,))]
+    parts += [Part("k2", (other,), step), Part("k3", (write,), step)]
+    with pytest.raises(IllegalSchedule, match="C copies what W overwrites before it is read"):
+        verify_partition(whole, parts, {**whole.arrays, "B": array("B", [8], "temporary")})

@@ -9,7 +9,7 @@ import islpy as isl
 import numpy as np
 import pytest
 
-from polyc.analysis.launches.same import Renaming, find_renaming, same_literal
+from polyc.analysis.same import Renaming, find_renaming, same_literal
 from polyc.scop.expr import Call, Cast, Const, Expr, Index, Load, Within
 from polyc.scop.scop import Statement
 from polyc.sizes import Step

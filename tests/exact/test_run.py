@@ -23,7 +23,7 @@ def test_a_small_model_says_what_was_run():
     report = polyc.verify(Graph.of(y=ops.softmax(x @ weights(7, 5))), exact=True, target="avx2")
     assert report.agrees
     assert str(report) == (
-        "4 calls in 2 runs modulo 2147483647, on 1 thread and 2 threads: all 60 elements of "
+        "6 calls in 3 runs modulo 2147483647, on 1 thread and 2 threads: all 90 elements of "
         "outputs as the statements say, exactly"
     )
 

@@ -83,10 +83,18 @@ class _Walk:
                     if step:
                         raise _wrong(f"loop {inner.name} is inside of another")
                     self.waited = False  # in front of the loop: not in each step
-                    self.visit(body, inner)
+                    self._repeat(inner, body)
                     self.waited = False
                 case CopyOut():
                     self._copy(node, step)
+
+    def _repeat(self, step: Step, body: Sequence[DriverNode]) -> None:
+        """All launches of a loop over steps: done in two loops, steps would not follow steps."""
+        first = self.made
+        self.visit(body, step)
+        beside = (*self.program.launches[:first][-1:], *self.program.launches[self.made :][:1])
+        if any(launch.step == step for launch in beside):
+            raise _wrong(f"loop {step.name} does not hold all launches that are repeated in it")
 
     def _call(self, call: Call, step: Step | None) -> None:
         """The next launch, as the program has it."""

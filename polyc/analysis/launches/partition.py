@@ -18,7 +18,7 @@ from itertools import pairwise
 
 import islpy as isl
 
-from polyc.analysis.launches.same import same_dynamic, same_leaf, same_tree
+from polyc.analysis.same import Renaming, same_dynamic, same_tree
 from polyc.analysis.steps import by_loop, in_any_step
 from polyc.analysis.witness import illegal, show_first
 from polyc.scop.accesses import read_map, write_map
@@ -118,7 +118,7 @@ def _check_same(launch: str, stated: Statement, s: Statement, copies: Mapping[st
 
     def leaf(a: Expr, b: Expr) -> bool:
         if not (isinstance(a, Load) and isinstance(b, Load)):
-            return same_leaf(a, b, domain)
+            return Renaming().same_leaf(a, b, (domain, domain))
         read, wanted = (x.index.as_map().intersect_domain(domain) for x in (b, a))
         if b.array in copies:
             read = read.apply_range(copies[b.array].origin)
@@ -176,7 +176,7 @@ def _insert_copies(stated: Sequence[Statement], copies: Mapping[str, Copy]) -> l
         if not span:
             continue
         for k in writers.get(copy.source, ()):
-            if min(span) <= k < max(span):
+            if min(span) <= k <= max(span):
                 _check_untouched(copy, stated[k])
         before.setdefault(min(span), []).append(made)
     return [s for k, one in enumerate(stated) for s in (*before.get(k, ()), one)]

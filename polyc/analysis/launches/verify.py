@@ -15,9 +15,9 @@ import islpy as isl
 from polyc.analysis.conflicts import first_reads, touches_by_array
 from polyc.analysis.launches.access import LaunchAccess, verify_program
 from polyc.analysis.launches.partition import Part, verify_partition
-from polyc.analysis.launches.same import find_renaming
 from polyc.analysis.launches.storages import same_storage, verify_storages
 from polyc.analysis.proof import counted
+from polyc.analysis.same import find_renaming
 from polyc.analysis.witness import illegal
 from polyc.codegen.loopnest import Kernel
 from polyc.codegen.program import Launch, Program
@@ -72,6 +72,7 @@ def verify_launches(
         bound = _check_binding(program, launch, part, judged[launch.kernel], arrays)
         touched.append(_access(launch.kernel, part, frozenset(bound), arrays))
         arguments += len(bound)
+    _check_kept_inside(parts, touched, scop, arrays)
     existing = {n for n, a in arrays.items() if a.kind in ("input", "state", "constant")}
     reads = verify_program([*touched, _caller(scop)], existing)
     stored = verify_storages(program, scop, arrays)
@@ -122,6 +123,26 @@ def _check_binding(
             raise illegal(where, f"it writes {argument}, which is a {mine.kind} of the model")
         bound.append(stored.source)
     return bound
+
+
+def _check_kept_inside(
+    parts: Sequence[Part],
+    touched: Sequence[LaunchAccess],
+    scop: Scop,
+    arrays: Mapping[str, Array],
+) -> None:
+    """What a launch writes and is not given lives inside of it: nobody else ever reads that."""
+    users: dict[str, set[int]] = {}
+    for k, part in enumerate(parts):
+        for s in part.statements:
+            for array in (s.array, *(load.array for load in s.loads)):
+                users.setdefault(array, set()).add(k)
+    for k, (part, access) in enumerate(zip(parts, touched, strict=True)):
+        for array in {s.array for s in part.statements} - access.arrays:
+            outside = arrays[array].kind != "temporary" or array in scop.outputs
+            if outside or users[array] != {k}:
+                rule = f"it writes {array} without being given it, and others read that"
+                raise illegal(f"launch {part.launch}", rule)
 
 
 def _access(

@@ -56,19 +56,6 @@ def same_literal(one: int | float | bool, other: int | float | bool) -> bool:
     return type(one) is type(other) and one == other
 
 
-def same_leaf(one: Expr, other: Expr, domain: isl.Set) -> bool:
-    """Whether two literals, positions or conditions are equal on a domain, # S; loads are not."""
-    match one, other:
-        case Index(value), Index(again):
-            return bool(domain.is_subset(value.eq_set(again)))
-        case Within(inside), Within(also):
-            return bool(inside.intersect(domain).is_equal(also.intersect(domain)))
-        case Const(value), Const(again):
-            return same_literal(value, again)
-        case _:
-            return False
-
-
 @dataclass
 class Renaming:
     """The names of one kernel's arrays and of its step -> those of another's; one to one."""
@@ -94,6 +81,18 @@ class Renaming:
         """Whether two domains are equal, names aside."""
         mine, theirs = (self._plain(isl.Map.from_domain(s)) for s in (one, other))
         return bool(mine.plain_is_equal(theirs) or mine.is_equal(theirs))
+
+    def same_leaf(self, one: Expr, other: Expr, domains: tuple[isl.Set, isl.Set]) -> bool:
+        """Whether two literals, positions or conditions are equal on their domains; not loads."""
+        match one, other:
+            case Index(value), Index(again):
+                return self.same_map(value.as_map(), again.as_map(), domains[0])
+            case Within(inside), Within(also):
+                return self.same_set(inside.intersect(domains[0]), also.intersect(domains[1]))
+            case Const(value), Const(again):
+                return same_literal(value, again)
+            case _:
+                return False
 
     def _plain(self, relation: isl.Map) -> isl.Map:
         """A relation without names of tuples, in terms of the other's step."""
@@ -145,15 +144,7 @@ def _compare(one: Statement, other: Statement, renaming: Renaming) -> str:
                     and renaming.same_map(a.index.as_map(), b.index.as_map(), one.domain)
                     and same_dynamic(a, b, leaf)
                 )
-            case Index(value), Index(again):
-                return renaming.same_map(value.as_map(), again.as_map(), one.domain)
-            case Within(domain), Within(again):
-                return renaming.same_set(
-                    domain.intersect(one.domain), again.intersect(other.domain)
-                )
-            case Const(value), Const(again):
-                return same_literal(value, again)
             case _:
-                return False
+                return renaming.same_leaf(a, b, (one.domain, other.domain))
 
     return "" if same_tree(one.value, other.value, leaf) else "what it computes"
