@@ -72,6 +72,8 @@ class FakeCompiled:
     def touched(self) -> tuple[LaunchAccess, ...]:
         return whole_arrays(self.program)
 
+    judged = touched
+
     @property
     def gains(self) -> tuple[float, ...]:
         return (0.0,) * len(self.program.launches)

@@ -281,5 +281,5 @@ def test_numbers_of_threads_that_no_machine_has(tmp_path, threads):
 
 
 def test_threads_of_a_wrong_type(tmp_path):
-    with pytest.raises(TypeError, match="threads is a str"):
+    with pytest.raises(TypeError, match="`threads` is of type str"):
         polyc.compile(Graph("g", (), {}, (), ()), options=options(tmp_path), threads="2")
