@@ -183,7 +183,7 @@ def test_a_real_network_by_every_command(command, tmp_path):
     assert "6 tensors agree with onnx's reference" in out
     code, out, err = command("verify", "net.onnx", "--exact", "--target", "cuda:sm_80")
     assert (code, err) == (0, "")
-    assert "on the emulator: all 10 elements of outputs as the statements say, exactly" in " ".join(
+    assert "on the emulator: all 15 elements of outputs as the statements say, exactly" in " ".join(
         out.split()
     )
     assert command("bench", "net.onnx", "--seconds", "0", "--kernels")[0] == 0
