@@ -103,7 +103,7 @@ def compiled(graph: Graph) -> tuple[Kernel, Phases]:
     """The only kernel of a graph, and its phases."""
     caught: list[tuple[Kernel, Phases]] = []
 
-    def catch(kernel, part, storages, parameters):
+    def catch(kernel, part, storages, parameters, team):
         around = Surroundings(kernel, part, storages, parameters)
         runs = compute_executions(kernel, part)
         accesses = [access for run in runs for access in compute_accesses(around, run)]
