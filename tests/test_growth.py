@@ -85,6 +85,7 @@ def test_statements_and_kernels_are_bounded(kind, count):
         assert all(s.weight <= LARGEST_EXPRESSION for s in kernel.statements)
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("kind", ["softmaxes", "read twice"])
 def test_parts_of_a_long_chain_that_are_equal_are_one_kernel(kind):
     texts = [
@@ -94,6 +95,7 @@ def test_parts_of_a_long_chain_that_are_equal_are_one_kernel(kind):
     assert texts[1] <= texts[0] + 1, "what is compiled must not grow with the chain"
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("kind", ["sines", "cheap"])
 def test_what_is_cut_computes_the_same(kind, tmp_path):
     graph = LONG[kind](40)
@@ -138,6 +140,7 @@ def test_a_long_driver_is_cut_into_functions(monkeypatch, tmp_path):
     assert "void launches_2(" not in model.source
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("shape", [(2,) * 16, (2, 1, 3) + (1,) * 12 + (5,)])
 def test_a_tensor_of_many_dimensions(shape, tmp_path):
     value = ops.input("x", shape)

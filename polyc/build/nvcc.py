@@ -44,7 +44,7 @@ NVCC_LINK_FLAGS = ("-shared", "-cudart=static", "-Xcompiler=-fPIC")
 # Symbolic: no function of the process may stand in for one of the model's.
 LINKER_FLAGS = ("-Xlinker=-Bsymbolic", "-Xlinker=--no-undefined")
 
-EMULATOR_FLAGS = ("-std=gnu++17", "-O2", "-fPIC", "-pthread", "-Wno-psabi")
+EMULATOR_FLAGS = ("-std=gnu++17", "-O1", "-fPIC", "-pthread", "-Wno-psabi")
 EMULATOR_LINK_FLAGS = ("-shared", "-pthread", "-Wl,-Bsymbolic")
 
 _USUAL_PLACE = "/usr/local/cuda/bin/nvcc"

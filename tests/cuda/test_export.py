@@ -24,6 +24,7 @@ def run(folder, *command):
     return subprocess.run(command, cwd=folder, capture_output=True, text=True, check=False)
 
 
+@pytest.mark.thorough
 @needs_tools
 def test_make_builds_it_with_nvcc(monkeypatch, tmp_path):
     install_pipeline(monkeypatch, compiled(scale_program(), SCALE))

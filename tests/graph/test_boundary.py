@@ -269,6 +269,7 @@ def test_folding_a_huge_sum_is_left_to_the_call():
     assert not graph.tensor("add").is_constant
 
 
+@pytest.mark.thorough
 def test_folds_together_hold_a_bounded_number_of_bytes():
     count = 300  # of 8 MB each
     nodes = [node("Expand", "a s", "t0")]

@@ -39,6 +39,7 @@ def test_determinants(compiled, shape):
         assert_as_reference(compiled, source, x=x)  # zeros on the diagonal
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("mode", ["TF", "IDF", "TFIDF"])
 @pytest.mark.parametrize("shape", [(12,), (3, 7)])
 def test_n_grams(compiled, mode, shape):
@@ -76,6 +77,7 @@ def test_trees(compiled, function):
     assert_as_reference(compiled, one_node(node, (9, 3)), x=x)
 
 
+@pytest.mark.thorough
 def test_trees_of_sets(compiled):
     members = numpy_helper.from_array(np.array([0.5, 2, np.nan, -1, np.nan], np.float32))
     node = trees(modes=[6, 4, 6, 5], membership_values=members)
