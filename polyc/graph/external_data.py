@@ -18,15 +18,13 @@ from onnx import NodeProto, TensorProto, numpy_helper
 from polyc.errors import InvalidModel, UnsupportedOp
 from polyc.files.external import DataFolder
 from polyc.files.regular import LIMIT, fill, identify, opened
+from polyc.graph.ir import MAX_RANK
 
 MAX_BYTES = 2**40
 """The largest tensor that is believed: more than any machine that compiles models can hold."""
 
 MAX_SPARSE_BYTES = 2**31
 """The largest sparse tensor that is made dense: what a dense one could be inside a model file."""
-
-MAX_RANK = 64
-"""NumPy's own limit."""
 
 _PACKED_BITS = {"INT4": 4, "UINT4": 4, "FLOAT4E2M1": 4, "INT2": 2, "UINT2": 2}
 
@@ -48,7 +46,10 @@ def dtype_of(element_type: int, owner: str) -> np.dtype:
 def check_extents(extents: Sequence[int], dtype: np.dtype, owner: str) -> int:
     """The number of elements of a shape: (2, 3) -> 6; InvalidModel where it cannot be true."""
     if len(extents) > MAX_RANK:
-        raise UnsupportedOp(f"{owner} has {len(extents)} dimensions; at most {MAX_RANK} are read")
+        raise UnsupportedOp(
+            f"{owner} has {len(extents)} dimensions, and the limit is {MAX_RANK}; join some, or "
+            "drop those of extent 1"
+        )
     if any(d < 0 for d in extents):
         raise InvalidModel(f"{owner} has a negative extent in {_brief(extents)}; export it again")
     # Zero extents count as one, so that an empty tensor cannot hide an absurd extent.

@@ -24,6 +24,9 @@ if TYPE_CHECKING:
 INTERNAL = "polyc"
 """The domain of operators that are no standard's, and only stand between others."""
 
+MAX_RANK = 16
+"""Dimensions of the largest tensor: isl's problems grow by their number faster than any size."""
+
 Dim = Extent
 """The extent of one dimension: a number, or a size known only at run time."""
 
