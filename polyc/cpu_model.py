@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from polyc.arguments import check_feeds, list_outputs
+from polyc.arguments import check_feeds
 from polyc.build.bundle import Bundle
 from polyc.build.load import DECLARATIONS, STOPPED, check_features, open_library
 from polyc.build.pages import allocate_pages
@@ -46,7 +46,7 @@ class Variant:
         """The arrays to write into: the caller's, or new ones."""
         if out is None:
             return self.binder.allocate_outputs()
-        return self.binder.check_outputs(list_outputs(out))
+        return self.binder.check_outputs(out)
 
 
 class CpuModel(CompiledModel):
@@ -194,7 +194,7 @@ class CpuModel(CompiledModel):
         if out is None:
             return ordered
         specs = [replace(s, shape=r.shape) for s, r in zip(self.outputs, ordered, strict=True)]
-        given = Binder(self.name, (), specs).check_outputs(list_outputs(out))
+        given = Binder(self.name, (), specs).check_outputs(out)
         for into, result in zip(given, ordered, strict=True):
             into[...] = result
         return given

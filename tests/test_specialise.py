@@ -94,7 +94,7 @@ def test_what_belongs_to_one_model_is_refused(compiled, tmp_path):
 
 def test_wrong_arguments_are_named(compiled):
     model = compiled(reshape_model())
-    with pytest.raises(ShapeError, match="takes the inputs x, t"):
+    with pytest.raises(ShapeError, match="is not given its inputs t: int64"):
         model(X)
     with pytest.raises(ShapeError):
         model(X, np.array([5, 5]))
