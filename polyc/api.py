@@ -92,9 +92,7 @@ def compile(
         def later(graph: Any, sizes: tuple[SizeRange, ...]) -> CompiledModel:
             return _compile(graph, machine, replace(known, sizes=sizes))
 
-        completed = complete_in_call(
-            model, unknown, options.sizes, later, Budget.of(options.memory_limit)
-        )
+        completed = complete_in_call(model, unknown, options.sizes, later, Budget.start(options))
         if completed is None:
             raise
         return completed

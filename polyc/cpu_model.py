@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 
 from polyc.arguments import check_feeds
+from polyc.budget import Budget
 from polyc.build.bundle import Bundle
 from polyc.build.load import DECLARATIONS, STOPPED, check_features, open_library
 from polyc.build.pages import allocate_pages
@@ -166,13 +167,15 @@ class CpuModel(CompiledModel):
         ]
         told = self._ffi.new("int64_t[]", [sizes[s.name] for s in self._manifest.sizes] or [0])
         arena_bytes = self._library.polyc_arena_bytes(told)
-        results = (math.prod(s) * o.dtype.itemsize for s, o in zip(shapes, outputs, strict=True))
+        results = [math.prod(s) * o.dtype.itemsize for s, o in zip(shapes, outputs, strict=True)]
         if arena_bytes < 0 or max(results, default=0) >= ADDRESS_LIMIT:
             known = ", ".join(f"{name} = {size}" for name, size in sizes.items())
             raise ShapeError(
                 f"model {self.name!r} needs more memory than a process can address where {known}; "
                 "use smaller sizes"
             )
+        budget = Budget.of(self._manifest.memory_limit)
+        budget.require_call(self.name, arena_bytes, self.weights_bytes, sum(results))
         return Variant(Binder(self.name, inputs, outputs), sizes, told, arena_bytes)
 
     def _split(self, arrays: Sequence[Any]) -> tuple[dict[str, Any], dict[str, Any]]:

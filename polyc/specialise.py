@@ -47,10 +47,13 @@ def complete_in_call(
     compile: Compile,
     budget: Budget,
 ) -> SpecialisingModel | None:
-    """The model, to be compiled when it is called, if that brings what was unknown; else None."""
+    """The model, to be compiled when it is called, if that brings what was unknown; else None.
+
+    It is read within the budget; each call has as much for what it decides.
+    """
     if not isinstance(unknown, NeedsValues | NotFixed):
         return None
-    read = _read_graph(model) if isinstance(model, Graph) else read_model(model)
+    read = _read_graph(model) if isinstance(model, Graph) else read_model(model, budget)
     tensors = [t for t in read.inputs if isinstance(t, Tensor)]
     has_sizes = not all(t.is_static for t in tensors)
     if isinstance(unknown, NotFixed) and not has_sizes:

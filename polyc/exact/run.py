@@ -127,7 +127,7 @@ def run_stages(
         reports.append(check(graph, replace(options, sizes=sizes)))
         return compile(graph, sizes)
 
-    budget = Budget.of(options.memory_limit)
+    budget = Budget.start(options)
     completed = complete_in_call(model, unknown, options.sizes, later, budget)
     if completed is None:
         return None
