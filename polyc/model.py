@@ -30,6 +30,8 @@ class CompiledModel(ABC):
     """
 
     states: tuple[State, ...] = ()
+    needed: tuple[str, ...] = ()
+    """Inputs of which a call must bring values that mean something: shapes follow from them."""
 
     def __init__(self, bundle: Bundle) -> None:
         manifest = bundle.manifest

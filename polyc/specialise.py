@@ -87,6 +87,9 @@ class SpecialisingModel(CompiledModel):
     ) -> None:
         self.name, self.reason = model.name, str(unknown)
         self._unknown = unknown
+        if isinstance(unknown, NeedsValues):
+            opened = [given.name for given in model.inputs if not isinstance(given, Tensor)]
+            self.needed = (*unknown.inputs, *opened)
         self._ranges = self.sizes = tuple(ranges)
         tensors = [t for t in model.inputs if isinstance(t, Tensor)]
         self.inputs = tuple(TensorSpec(t.name, t.dtype, spell_shape(t.shape)) for t in tensors)

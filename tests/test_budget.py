@@ -82,15 +82,16 @@ def test_an_exception_that_nobody_foresaw_says_so():
 
 @pytest.mark.parametrize("target", ["baseline", "cuda"])
 def test_weights_and_what_a_call_works_in_count_together(tmp_path, target):
-    """Three arrays of 4 KiB each, of which two are weights, on a CPU and on a GPU."""
-    x = ops.input("x", (32, 32))
-    first, second = (np.full((32, 32), v, np.float32) for v in (1.0, 2.0))
-    graph = Graph.of(y=ops.matmul(ops.exp(ops.matmul(x, first)), second))
-    chosen = Options(cache_dir=tmp_path, memory_limit=3 * 4096 - 1, emulated=True, opt_level=0)
+    """One byte less than both is too little, though it is enough for either."""
+    x = ops.input("x", (96, 64))
+    first, second = (np.full((64, 64), v, np.float32) for v in (1.0, 2.0))
+    graph = Graph.of(y=ops.matmul(ops.softmax(ops.matmul(x, first), axis=0), second))
+    chosen = Options(cache_dir=tmp_path, memory_limit=2**20, emulated=True, threads=1)
+    report = polyc.compile(graph, target=target, options=chosen).explain()
+    assert report.arena_bytes > 96 * 4
+    less = replace(chosen, memory_limit=report.arena_bytes + report.weights_bytes - 1)
     with pytest.raises(TooLarge, match="what a call works in, and its weights, takes"):
-        polyc.compile(graph, target=target, options=chosen)
-    larger = replace(chosen, memory_limit=2**20)
-    assert polyc.compile(graph, target=target, options=larger).weights_bytes >= 2 * 4096
+        polyc.compile(graph, target=target, options=less)
 
 
 def test_a_call_that_says_the_sizes_asks_as_well(tmp_path):
