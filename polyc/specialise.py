@@ -87,9 +87,6 @@ class SpecialisingModel(CompiledModel):
     ) -> None:
         self.name, self.reason = model.name, str(unknown)
         self._unknown = unknown
-        if isinstance(unknown, NeedsValues):
-            opened = [given.name for given in model.inputs if not isinstance(given, Tensor)]
-            self.needed = (*unknown.inputs, *opened)
         self._ranges = self.sizes = tuple(ranges)
         tensors = [t for t in model.inputs if isinstance(t, Tensor)]
         self.inputs = tuple(TensorSpec(t.name, t.dtype, spell_shape(t.shape)) for t in tensors)
@@ -100,6 +97,8 @@ class SpecialisingModel(CompiledModel):
         }
         opened = [i for i in model.inputs if not isinstance(i, Tensor)]
         self._optional = {i.name for i in opened if i.is_optional}
+        if isinstance(unknown, NeedsValues):
+            self.needed = (*unknown.inputs, *(i.name for i in opened))
         self._results = list(model.outputs)
         self._constants = {
             n: model.constants[n].value for n in model.outputs if n in model.constants
