@@ -90,11 +90,16 @@ def generate_nest(
     statements: Mapping[str, Statement],
     storages: Mapping[str, Storage],
     promoted: Mapping[str, LocalArray],
+    context: isl.Set | None = None,
 ) -> Block:
-    """The loops that execute a schedule tree, with every access placed in storage."""
+    """The loops that execute a schedule tree, with every access placed in storage.
+
+    context: what holds of the sizes, besides their ranges (`Scop.context`).
+    """
     scan = _Scan(statements, storages, promoted)
     with isl_options(detect_min_max=1, atomic_upper_bound=1, group_coscheduled=1):
-        build, handle = isl.AstBuild.from_context(assumptions()).set_at_each_domain(scan.at_domain)
+        known = assumptions() if context is None else assumptions().intersect(context)
+        build, handle = isl.AstBuild.from_context(known).set_at_each_domain(scan.at_domain)
         try:
             tree = build.node_from_schedule(schedule)
         finally:
