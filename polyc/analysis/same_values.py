@@ -104,7 +104,9 @@ def _check_results(where: str, stated: Scop, kept: Scop) -> None:
 def _final_writes(scop: Scop, elements: isl.Set) -> Source:
     """The last write of each element: what somebody would read who comes after all statements."""
     order = original_order(scop.statements)
-    depth = max(len(s.iterators) for s in scop.statements)
+    first = scop.statements[0].time
+    deepest = max(len(s.iterators) for s in scop.statements)
+    depth = deepest if first is None else first.dim(OUT) - 1
     indices = ", ".join(f"i{k}" for k in range(elements.dim(isl.dim_type.set)))
     time = ", ".join([str(len(scop.statements)), *["0"] * depth])
     after = isl.UnionMap(f"{{ [{indices}] -> [{time}] }}")

@@ -32,10 +32,9 @@ class Caller:
 
     compiled: CompiledLoops
     library: Library
-    threads: int = 0
     checked: dict[tuple[int, ...], Any] = field(default_factory=dict)
 
-    def __call__(self, values: Mapping[str, Any]) -> None:
+    def __call__(self, values: Mapping[str, Any], threads: int = 0) -> None:
         """Run the kernel; ShapeError for arguments that do not fit, which are then unchanged."""
         signature = self.compiled.signature
         scop = self.compiled.lowered.scop
@@ -51,7 +50,7 @@ class Caller:
         written = {n for n in arrays if signature.arrays[n].name in scop.outputs}
         _check_written(arrays, written)
         held = {n: _contiguous(a) for n, a in arrays.items()}
-        self._run([*held.values(), *(held[n] for n in held if n in written)], sizes)
+        self._run([*held.values(), *(held[n] for n in held if n in written)], sizes, threads)
         for name in written:
             if held[name] is not arrays[name]:
                 arrays[name][...] = held[name]
@@ -78,7 +77,7 @@ class Caller:
                 )
         self.checked[sizes] = None
 
-    def _run(self, io: list[np.ndarray], sizes: tuple[int, ...]) -> None:
+    def _run(self, io: list[np.ndarray], sizes: tuple[int, ...], threads: int) -> None:
         """Call the driver; it finds arrays that share memory before it begins."""
         ffi, functions = self.library.ffi, self.library.functions
         told = ffi.new("int64_t[]", list(sizes) or [0])
@@ -92,8 +91,8 @@ class Caller:
         # A buffer of no bytes has no address that C could be given.
         memory = {id(a): a if a.size else np.empty(1, a.dtype) for a in io}
         pointers = [ffi.from_buffer(memory[id(a)]) for a in io]
-        threads = self.threads or available_cores()
-        status = functions.polyc_run(pointers, ffi.NULL, arena, told, threads)
+        team = threads or available_cores()
+        status = functions.polyc_run(pointers, ffi.NULL, arena, told, team)
         if status == STOPPED:
             raise self.library.raised.pop()
         if status < 0:

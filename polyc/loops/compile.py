@@ -5,13 +5,13 @@ Function ──lower──▶ Scop ──schedule──▶ tree ──generate�
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
 import islpy as isl
 
 from polyc.analysis.dependences import compute_dependences, maps
 from polyc.analysis.proof import Proof
+from polyc.analysis.same_values import check_same_values
 from polyc.analysis.verify import verify_kernel
 from polyc.analysis.witness import show_first_pair
 from polyc.codegen.generate import generate_nest
@@ -20,14 +20,15 @@ from polyc.codegen.print_c import print_kernel
 from polyc.codegen.registers import find_registers
 from polyc.codegen.team import share_out
 from polyc.codegen.vectorise import vectorise
+from polyc.loops.arrange import Arranged, arrange
 from polyc.loops.build import Sources, make_program, print_sources
 from polyc.loops.lower import Lowered, lower
-from polyc.loops.schedule import LoopSchedule, keep_order
+from polyc.loops.schedule import LoopSchedule
 from polyc.loops.sizes import Signature
 from polyc.loops.syntax import Function
-from polyc.memory.storage import Storage, row_major
 from polyc.names import identifier
 from polyc.options import Options
+from polyc.poly.show import show_tree
 from polyc.sizes import assume
 from polyc.target.machine import Target
 from polyc.trace import make_trace
@@ -59,20 +60,24 @@ def compile_loops(
             dependences = compute_dependences(scop)
             _check_initialised(lowered, dependences.uninitialised)
 
-        # 2. the order in which they are executed
+        # 2. the order in which they are executed, and where locals are kept
         with trace.step("schedule"):
-            plan = keep_order(lowered)
+            arranged = arrange(lowered, signature, options.max_operations)
+            lowered, stated, scop = arranged.lowered, scop, arranged.lowered.scop
+            storages = arranged.storages
+            if trace.wants("schedule"):
+                trace.dump("schedule", show_tree(arranged.tree))
 
         # 3. loops
-        storages = {name: row_major(array) for name, array in scop.arrays.items()}
         with trace.step("generate"):
-            kernel = _generate(lowered, plan.tree, storages, signature)
+            kernel = _generate(arranged, signature)
             trace.dump("loopnest", kernel)
 
         # 4. the proof, on these loops
         with trace.step("verify"):
             proof = None
             if options.verify:
+                check_same_values(kernel.name, stated, scop)
                 parameters = {p.name: p.name for p in kernel.params}
                 proof = verify_kernel(kernel, scop, storages, parameters, team=True)
 
@@ -80,26 +85,23 @@ def compile_loops(
         with trace.step("print"):
             final = find_registers(vectorise(kernel.body, target.simd_bytes))
             text = print_kernel(replace(kernel, body=final))
-            program = make_program(kernel, scop, storages, signature)
+            program = make_program(kernel, scop, dict(storages), signature)
             sources = print_sources(kernel, text, program)
             trace.dump("c", text)
-    return CompiledLoops(lowered, signature, plan, kernel, sources, proof)
+    return CompiledLoops(lowered, signature, arranged.plan, kernel, sources, proof)
 
 
-def _generate(
-    lowered: Lowered,
-    tree: isl.Schedule,
-    storages: Mapping[str, Storage],
-    signature: Signature,
-) -> Kernel:
+def _generate(arranged: Arranged, signature: Signature) -> Kernel:
     """The loops of a tree as a kernel, shared out among threads."""
+    lowered, storages, promoted = arranged.lowered, arranged.storages, arranged.promoted
     scop = lowered.scop
     statements = {s.name: s for s in scop.statements}
-    nest = generate_nest(tree, statements, storages, {}, scop.context)
+    nest = generate_nest(arranged.tree, statements, storages, promoted, scop.context)
     written = {s.array for s in scop.statements}
     params = tuple(
         Param(name, array.dtype, storages[name].shape, name in written)
         for name, array in scop.arrays.items()
+        if name not in promoted
     )
     name = f"k0_{identifier(scop.name) or 'kernel'}"
     comment = tuple(f"{s.name}: {lowered.places[s.name]}" for s in scop.statements)

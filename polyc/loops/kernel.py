@@ -14,7 +14,7 @@ import functools
 import inspect
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, overload
 
 from polyc.build.load import open_library
 from polyc.errors import ShapeError
@@ -78,7 +78,7 @@ class LoopKernel:
     def __call__(self, *arguments: Any, **named: Any) -> None:
         """Run the kernel on arrays, which it changes in place, and numbers."""
         values = self._bind(arguments, named)
-        self._find(values)(values)
+        self._find(values)(values, self.threads)
 
     def explain(self) -> str:
         """What was made of it: statements, order, what is parallel, what was proven."""
@@ -146,7 +146,7 @@ class LoopKernel:
             compiled = compile_loops(self.function, Signature(types), target, self.options)
             content = build(compiled.sources, target, self.options)
             library = open_library(content, self.function.name)
-            self._callers[key] = Caller(compiled, library, self.threads)
+            self._callers[key] = Caller(compiled, library)
         self._last = self._callers[key]
         return self._last
 
@@ -174,6 +174,28 @@ def _fits(argument: Argument, value: Any) -> bool:
     return argument.dtype == given.dtype and len(argument.dims) == len(given.dims)
 
 
-def kernel(function: Callable[..., Any]) -> LoopKernel:
-    """Make a kernel of a function of loops over arrays: see `polyc/loops/README.md`."""
-    return LoopKernel(function)
+@overload
+def kernel(function: Callable[..., Any]) -> LoopKernel: ...
+
+
+@overload
+def kernel(
+    *, threads: int = 0, options: Options | None = None
+) -> Callable[[Callable[..., Any]], LoopKernel]: ...
+
+
+def kernel(
+    function: Callable[..., Any] | None = None,
+    *,
+    threads: int = 0,
+    options: Options | None = None,
+) -> LoopKernel | Callable[[Callable[..., Any]], LoopKernel]:
+    """Make a kernel of a function of loops over arrays: see `polyc/loops/README.md`.
+
+    threads: how many share a call, 0 for all that this process may use.
+    """
+
+    def make(text: Callable[..., Any]) -> LoopKernel:
+        return LoopKernel(text, threads, options or options_from_environment())
+
+    return make if function is None else make(function)

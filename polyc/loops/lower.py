@@ -68,9 +68,15 @@ class Requirement:
 
 @dataclass(frozen=True)
 class Lowered:
-    """A kernel as a scop, with its original order as a tree, and what calls are checked for."""
+    """A kernel as a scop, with its original order as a tree, and what calls are checked for.
+
+    bare: the same scop without its context. Its domains are as simple as the text, which isl's
+    scheduler needs, and are supersets of those that are executed. ranges: those of all sizes.
+    """
 
     scop: Scop
+    bare: Scop
+    ranges: isl.Set  # of parameters alone
     order: tuple[OrderNode, ...]
     places: Mapping[str, Place]  # statement -> where it stands
     requirements: tuple[Requirement, ...]
@@ -294,10 +300,12 @@ class _Lowering:
         for requirement in self.requirements:
             context = context.subtract(requirement.sizes).coalesce()
         times = time_of(order, {s.name: s.domain for s in self.statements})
-        statements = []
+        ranges = self.signature.context().params()
+        statements, bare = [], []
         for s in self.statements:
             domain = s.domain.intersect_params(context).coalesce()
             statements.append(replace(s, domain=domain, time=times[s.name]))
+            bare.append(replace(statements[-1], domain=s.domain.gist_params(ranges)))
         written = {s.array for s in statements}
         arrays = {
             a.name: replace(a, kind="state" if a.name in written else "input")
@@ -312,7 +320,8 @@ class _Lowering:
             outputs,
             context,
         )
-        return Lowered(scop, order, self.places, tuple(self.requirements))
+        simple = replace(scop, statements=tuple(bare), context=None)
+        return Lowered(scop, simple, ranges, order, self.places, tuple(self.requirements))
 
 
 def replace_name(command: Assign, name: str) -> Name:

@@ -20,7 +20,7 @@ from polyc.errors import ShapeError
 from polyc.loops.types import Argument
 from polyc.names import fresh, identifier
 from polyc.scop.scop import Array
-from polyc.sizes import ADDRESS_LIMIT, Extent, Parameter, Size, identify
+from polyc.sizes import Extent, Parameter, Size, identify
 
 LARGEST_NUMBER = 1 << 40
 """Whole numbers that are arguments are less than this, of either sign."""
@@ -45,7 +45,7 @@ class Signature:
         known = identify(names)
         low, high = -LARGEST_NUMBER, LARGEST_NUMBER
         return tuple(
-            Parameter(known[n], 0, ADDRESS_LIMIT - 1, shown=n)
+            Parameter(known[n], 0, shown=n)
             if is_extent
             else Parameter(known[n], low, high, shown=n)
             for n, is_extent in names.items()
@@ -94,8 +94,9 @@ class Signature:
     def context(self) -> isl.Set:
         """# []: the ranges of all sizes."""
         names = ", ".join(size.name for size in self.sizes)
-        ranges = " and ".join(f"{s.lower} <= {s.name} <= {s.upper}" for s in self.sizes)
-        return isl.Set(f"[{names}] -> {{ [] : {ranges or 'true'} }}")
+        ranges = [f"{s.lower} <= {s.name}" for s in self.sizes]
+        ranges += [f"{s.name} <= {s.upper}" for s in self.sizes if s.upper is not None]
+        return isl.Set(f"[{names}] -> {{ [] : {' and '.join(ranges) or 'true'} }}")
 
     def measure(
         self, shapes: Mapping[str, tuple[int, ...]], numbers: Mapping[str, int]
