@@ -57,7 +57,9 @@ def _shaped(
     notes: tuple[str, ...],
 ) -> LoopSchedule:
     within = dependences.validity.intersect_params(lowered.sizes)
-    shaping = Shaping({s.name: s for s in lowered.bare.statements}, within)
+    arrays = lowered.bare.arrays.values()
+    local = frozenset(a.name for a in arrays if a.kind == "temporary")
+    shaping = Shaping({s.name: s for s in lowered.bare.statements}, within, local)
     shaped = declare_scopes(shaping.shape(tree))
     told = tuple(f"in parallel: {how}" for how in shaping.parallel) or ("on one thread",)
     return LoopSchedule(shaped, origin, (*notes, *told))
