@@ -38,6 +38,10 @@ class UnsupportedOp(PolycError):
     """The model is valid but uses something that polyc does not compile."""
 
 
+class UnsupportedLoop(UnsupportedOp):
+    """A statement of a `@polyc.kernel` is outside of what such a kernel may say."""
+
+
 class NeedsValues(UnsupportedOp):
     """What is computed depends on values of inputs, which only a call knows: `inputs` names them.
 

@@ -82,7 +82,7 @@ def verify_kernel(
         dependences=ordered,
         accesses=len(accesses),
         parallel_loops=sum(kind in ("parallel", "block", "thread") for kind in kinds),
-        vector_loops=kinds.count("vector"),
+        vector_loops=kinds.count("vector") + kinds.count("simd"),
         locals=check_locals(around, executions, accesses, dependences),
         barriers=barriers,
     )
