@@ -14,6 +14,7 @@ import numpy as np
 import onnx
 import pytest
 
+import polyc
 from polyc.errors import InternalError, InvalidModel
 from tests.fuzz.broken import judge as judging
 from tests.fuzz.broken.bases import CONTROL
@@ -121,9 +122,10 @@ def test_what_counts_as_a_finding(monkeypatch, tmp_path, error, outcome, is_find
 
 def test_a_type_error_that_names_an_argument_is_none(monkeypatch, tmp_path):
     monkeypatch.setattr(judging, "_kind", lambda dice: "calls")
-    monkeypatch.setattr(judging, "_place", lambda error: "polyc/arguments.py:1")
-    monkeypatch.setattr(judging, "call_wrongly", _raise(TypeError("`out` is of type int")))
+    monkeypatch.setattr(judging, "call_wrongly", lambda dice, folder: polyc.compile(3, threads="4"))
     assert judge(1, tmp_path) == Verdict("calls", "type")
+    monkeypatch.setattr(judging, "call_wrongly", lambda dice, folder: np.ones(3, 4, 5))
+    assert judge(1, tmp_path).outcome == "generator"
 
 
 def test_a_case_that_takes_too_long_is_a_finding(monkeypatch, tmp_path):

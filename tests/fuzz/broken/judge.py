@@ -36,6 +36,9 @@ LARGEST_FEED = 1 << 22
 
 HERE = Path(__file__).parent
 
+ARGUMENTS = "polyc/errors.py"
+"""Where `refuse` is: the TypeErrors that name an argument come from there, and no others do."""
+
 
 @dataclass(frozen=True)
 class Verdict:
@@ -116,7 +119,7 @@ def _judge(seed: int, folder: Path, bases: Path | None) -> Verdict:
         return Verdict(kind, "refused", type(error).__name__)
     except BaseException as error:
         place = _place(error)
-        checked = place.startswith(("polyc/arguments.py", "polyc/options.py"))
+        checked = place.startswith(ARGUMENTS)
         if kind == "calls" and isinstance(error, TypeError) and checked:
             return Verdict(kind, "type")
         if place.startswith("tests/"):
@@ -156,10 +159,19 @@ def _elements(shape: tuple[int | str, ...]) -> int:
 
 
 def _place(error: BaseException) -> str:
-    """The innermost line of polyc, or of these tests, that an error went through."""
-    root = HERE.parent.parent.parent
+    """The innermost line of polyc, or of these tests, that an error went through.
+
+    The polyc that runs may be an installed one, elsewhere than these tests.
+    """
+    ours = ("polyc", Path(polyc.__file__).parent), ("tests", HERE.parent.parent)
     frames = [
-        f for f in traceback.extract_tb(error.__traceback__) if f.filename.startswith(str(root))
+        (name, Path(f.filename).relative_to(home), f.lineno)
+        for f in traceback.extract_tb(error.__traceback__)
+        for name, home in ours
+        if Path(f.filename).is_relative_to(home)
     ]
-    own = [f for f in frames if "/polyc/" in f.filename] or frames
-    return f"{Path(own[-1].filename).relative_to(root)}:{own[-1].lineno}" if own else "?"
+    own = [frame for frame in frames if frame[0] == "polyc"] or frames
+    if not own:
+        return "?"
+    name, file, line = own[-1]
+    return f"{name}/{file}:{line}"
