@@ -18,7 +18,6 @@ from polyc.loops.schedule import LoopSchedule, keep_order, schedule_by_isl
 from polyc.loops.sizes import Signature
 from polyc.memory.storage import Storage, row_major
 from polyc.promote.local_arrays import LocalArray, promote_to_locals
-from polyc.schedule.schedule import union_domain
 
 
 @dataclass(frozen=True)
@@ -77,7 +76,7 @@ def _place(lowered: Lowered, most: int) -> Arranged:
 def _promote(lowered: Lowered, plan: LoopSchedule) -> Arranged:
     """A schedule, with the locals that fit a tile in it."""
     scop = lowered.scop
-    tree = plan.tree.intersect_domain(union_domain(scop.statements))
+    tree = plan.tree  # of the bare scop: the rest is said once, by the context
     storages = {name: row_major(array) for name, array in scop.arrays.items()}
     private = frozenset(a.name for a in scop.arrays.values() if a.kind == "temporary")
     promoted = promote_to_locals(tree, scop.statements, private, scop.arrays, storages, alone=True)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -13,31 +13,52 @@ from polyc.build.load import STOPPED, Library
 from polyc.build.pages import allocate_pages
 from polyc.errors import RuntimeFailure, ShapeError
 from polyc.loops.compile import CompiledLoops
+from polyc.loops.sizes import Signature
 from polyc.loops.types import Argument
 from polyc.target.machine import available_cores
 
 PARAM = isl.dim_type.param
 
+MOST_CHOSEN = 4096
+"""Sets of sizes that are remembered."""
+
 MOST_WORK = 100_000
 """What NumPy may spend on whether two arrays share memory; its stubs know of two values alone."""
 
 
-@dataclass
-class Caller:
-    """A compiled kernel in memory, ready to be called.
-
-    An array that is not contiguous is copied, and copied back if it is written. `checked` are sizes
-    for which no access leaves its array.
-    """
+@dataclass(frozen=True)
+class Loaded:
+    """A compiled kernel in memory."""
 
     compiled: CompiledLoops
     library: Library
-    checked: dict[tuple[int, ...], Any] = field(default_factory=dict)
+
+    def admits(self, sizes: Mapping[str, int]) -> bool:
+        """Whether it is compiled for these sizes."""
+        return not _at(self.compiled.sizes, sizes).is_empty()
+
+
+@dataclass
+class Caller:
+    """A kernel ready to be called with arguments of some types.
+
+    An array that is not contiguous is copied, and copied back if it is written. usual: what is
+    compiled for the usual sizes; load_general: compiles it for all, when that is first needed;
+    chosen: which of them some sizes need.
+    """
+
+    usual: Loaded
+    load_general: Callable[[], Loaded]
+    general: Loaded | None = None
+    chosen: dict[tuple[int, ...], Loaded] = field(default_factory=dict)
+
+    @property
+    def signature(self) -> Signature:
+        return self.usual.compiled.signature
 
     def __call__(self, values: Mapping[str, Any], threads: int = 0) -> None:
         """Run the kernel; ShapeError for arguments that do not fit, which are then unchanged."""
-        signature = self.compiled.signature
-        scop = self.compiled.lowered.scop
+        signature, scop = self.signature, self.usual.compiled.lowered.scop
         arrays: dict[str, np.ndarray] = {}
         numbers: dict[str, int] = {}
         for name, argument in signature.arguments.items():
@@ -46,63 +67,72 @@ class Caller:
             else:
                 arrays[name] = _array(name, values[name], argument)
         sizes = tuple(signature.measure({n: a.shape for n, a in arrays.items()}, numbers))
-        self._check_sizes(sizes)
+        loaded = self.chosen.get(sizes) or self._choose(sizes)
         written = {n for n in arrays if signature.arrays[n].name in scop.outputs}
         _check_written(arrays, written)
         held = {n: _contiguous(a) for n, a in arrays.items()}
-        self._run([*held.values(), *(held[n] for n in held if n in written)], sizes, threads)
+        io = [*held.values(), *(held[n] for n in held if n in written)]
+        _run(loaded, io, sizes, threads or available_cores())
         for name in written:
             if held[name] is not arrays[name]:
                 arrays[name][...] = held[name]
 
-    def _check_sizes(self, sizes: tuple[int, ...]) -> None:
-        """Refuse sizes for which Python would leave an array."""
-        if sizes in self.checked:
-            return
-        named = dict(zip((s.name for s in self.compiled.signature.sizes), sizes, strict=True))
-        for requirement in self.compiled.lowered.requirements:
-            broken = requirement.sizes
-            for name, value in named.items():
-                position = broken.find_dim_by_name(PARAM, name)
-                if position >= 0:
-                    broken = broken.fix_val(PARAM, position, isl.Val(value))
-            if not broken.is_empty():
-                shown = ", ".join(
-                    f"{s.shown} = {v}"
-                    for s, v in zip(self.compiled.signature.sizes, sizes, strict=True)
-                )
+    def _choose(self, sizes: tuple[int, ...]) -> Loaded:
+        """What is compiled for some sizes; ShapeError if Python would leave an array with them."""
+        named = dict(zip((s.name for s in self.signature.sizes), sizes, strict=True))
+        loaded = self.usual
+        if not loaded.admits(named):
+            self._check_sizes(named)
+            self.general = loaded = self.general or self.load_general()
+        if len(self.chosen) >= MOST_CHOSEN:
+            self.chosen.clear()
+        self.chosen[sizes] = loaded
+        return loaded
+
+    def _check_sizes(self, named: Mapping[str, int]) -> None:
+        for requirement in self.usual.compiled.requirements:
+            if not _at(requirement.sizes, named).is_empty():
+                shown = ", ".join(f"{s.shown} = {named[s.name]}" for s in self.signature.sizes)
                 raise ShapeError(
                     f"{requirement.place}: {requirement.what} where {shown}; give arrays of other "
                     "sizes"
                 )
-        self.checked[sizes] = None
 
-    def _run(self, io: list[np.ndarray], sizes: tuple[int, ...], threads: int) -> None:
-        """Call the driver; it finds arrays that share memory before it begins."""
-        ffi, functions = self.library.ffi, self.library.functions
-        told = ffi.new("int64_t[]", list(sizes) or [0])
-        size = functions.polyc_arena_bytes(told)
-        name = self.compiled.lowered.scop.name
-        if size < 0:
-            raise ShapeError(
-                f"kernel {name!r} needs more memory than a process can address; use smaller sizes"
-            )
-        arena = ffi.from_buffer(allocate_pages(max(size, 1)))
-        # A buffer of no bytes has no address that C could be given.
-        memory = {id(a): a if a.size else np.empty(1, a.dtype) for a in io}
-        pointers = [ffi.from_buffer(memory[id(a)]) for a in io]
-        team = threads or available_cores()
-        status = functions.polyc_run(pointers, ffi.NULL, arena, told, team)
-        if status == STOPPED:
-            raise self.library.raised.pop()
-        if status < 0:
-            scop = self.compiled.lowered.scop
-            raise _shared(scop.outputs[-status - 1], "another argument")
-        if status:
-            raise RuntimeFailure(
-                f"kernel {name!r}: a subscript that is data leaves its array; arrays that are "
-                "written hold undefined values"
-            )
+
+def _at(sizes: isl.Set, values: Mapping[str, int]) -> isl.Set:
+    """A set of sizes, for some values of them: empty if they are not in it."""
+    for name, value in values.items():
+        position = sizes.find_dim_by_name(PARAM, name)
+        if position >= 0:
+            sizes = sizes.fix_val(PARAM, position, isl.Val(value))
+    return sizes
+
+
+def _run(loaded: Loaded, io: list[np.ndarray], sizes: tuple[int, ...], threads: int) -> None:
+    """Call the driver; it finds arrays that share memory before it begins."""
+    ffi, functions = loaded.library.ffi, loaded.library.functions
+    told = ffi.new("int64_t[]", list(sizes) or [0])
+    size = functions.polyc_arena_bytes(told)
+    name = loaded.compiled.lowered.scop.name
+    if size < 0:
+        raise ShapeError(
+            f"kernel {name!r} needs more memory than a process can address; use smaller sizes"
+        )
+    arena = ffi.from_buffer(allocate_pages(max(size, 1)))
+    # A buffer of no bytes has no address that C could be given.
+    memory = {id(a): a if a.size else np.empty(1, a.dtype) for a in io}
+    pointers = [ffi.from_buffer(memory[id(a)]) for a in io]
+    status = functions.polyc_run(pointers, ffi.NULL, arena, told, threads)
+    if status == STOPPED:
+        raise loaded.library.raised.pop()
+    if status < 0:
+        scop = loaded.compiled.lowered.scop
+        raise _shared(scop.outputs[-status - 1], "another argument")
+    if status:
+        raise RuntimeFailure(
+            f"kernel {name!r}: a subscript that is data leaves its array; arrays that are "
+            "written hold undefined values"
+        )
 
 
 def _shared(one: str, other: str) -> ShapeError:

@@ -22,10 +22,11 @@ from polyc.codegen.team import share_out
 from polyc.codegen.vectorise import vectorise
 from polyc.loops.arrange import Arranged, arrange
 from polyc.loops.build import Sources, make_program, print_sources
-from polyc.loops.lower import Lowered, lower
+from polyc.loops.lower import Lowered, Requirement, lower
 from polyc.loops.schedule import LoopSchedule
 from polyc.loops.sizes import Signature
 from polyc.loops.syntax import Function
+from polyc.loops.usual import usual_sizes
 from polyc.names import identifier
 from polyc.options import Options
 from polyc.poly.show import show_tree
@@ -36,9 +37,14 @@ from polyc.trace import make_trace
 
 @dataclass(frozen=True)
 class CompiledLoops:
-    """A kernel for arguments of some types: what it executes, its C, and what was proven."""
+    """A kernel for arguments of some types: what it executes, its C, and what was proven.
+
+    sizes: those that it may be called with. requirements: what all sizes must keep to.
+    """
 
     lowered: Lowered
+    sizes: isl.Set  # of parameters alone
+    requirements: tuple[Requirement, ...]
     signature: Signature
     plan: LoopSchedule
     kernel: Kernel
@@ -47,9 +53,17 @@ class CompiledLoops:
 
 
 def compile_loops(
-    function: Function, signature: Signature, target: Target, options: Options
+    function: Function,
+    signature: Signature,
+    target: Target,
+    options: Options,
+    *,
+    usual: bool = True,
 ) -> CompiledLoops:
-    """The C of a kernel; UnsupportedLoop for what is outside of the subset."""
+    """The C of a kernel; UnsupportedLoop for what is outside of the subset.
+
+    usual: for the usual sizes (`usual.py`) alone, in the best order; else for all, in the original.
+    """
     trace = make_trace(options)
     with assume(signature.sizes):
         # 1. statements and their original order
@@ -59,10 +73,14 @@ def compile_loops(
             trace.dump("scop", scop)
             dependences = compute_dependences(scop)
             _check_initialised(lowered, dependences.uninitialised)
+            requirements = lowered.requirements
+            if usual:
+                lowered = lower(function, signature, usual_sizes(lowered, signature))
+                scop = lowered.scop
 
         # 2. the order in which they are executed, and where locals are kept
         with trace.step("schedule"):
-            arranged = arrange(lowered, signature, options.max_operations)
+            arranged = arrange(lowered, signature, options.max_operations if usual else 0)
             lowered, stated, scop = arranged.lowered, scop, arranged.lowered.scop
             storages = arranged.storages
             if trace.wants("schedule"):
@@ -88,7 +106,10 @@ def compile_loops(
             program = make_program(kernel, scop, dict(storages), signature)
             sources = print_sources(kernel, text, program)
             trace.dump("c", text)
-    return CompiledLoops(lowered, signature, arranged.plan, kernel, sources, proof)
+    assert scop.context is not None
+    return CompiledLoops(
+        lowered, scop.context, requirements, signature, arranged.plan, kernel, sources, proof
+    )
 
 
 def _generate(arranged: Arranged, signature: Signature) -> Kernel:

@@ -93,13 +93,9 @@ def score(statement: Statement, moves: Sequence[int] | None) -> int:
 
 def is_carried(relation: isl.UnionMap, held: isl.UnionMap, member: isl.UnionMap) -> bool:
     """Whether some pair of a relation has equal `held` dimensions, but a different `member`."""
-    return not _among(relation, held).subtract(_equal(member)).is_empty()
+    return not relation.intersect(equal_values(held)).subtract(equal_values(member)).is_empty()
 
 
-def _among(relation: isl.UnionMap, held: isl.UnionMap) -> isl.UnionMap:
-    return relation.intersect(_equal(held))
-
-
-def _equal(function: isl.UnionMap) -> isl.UnionMap:
+def equal_values(function: isl.UnionMap) -> isl.UnionMap:
     """# S -> T: pairs for which a function has the same value."""
     return function.apply_range(function.reverse())

@@ -19,14 +19,14 @@ from typing import Any, overload
 from polyc.build.load import open_library
 from polyc.errors import ShapeError
 from polyc.loops.build import build
-from polyc.loops.call import Caller
+from polyc.loops.call import Caller, Loaded
 from polyc.loops.compile import CompiledLoops, compile_loops
 from polyc.loops.parse import parse
 from polyc.loops.sizes import Signature
 from polyc.loops.syntax import Function
 from polyc.loops.types import Argument, argument_of, check_dtype
 from polyc.options import Options, options_from_environment
-from polyc.target.machine import Target, detect_target
+from polyc.target.machine import detect_target
 
 Key = tuple[Argument, ...]
 
@@ -104,7 +104,7 @@ class LoopKernel:
                 )
             self.compile()
         assert self._last is not None
-        return self._last.compiled
+        return self._last.usual.compiled
 
     def _annotated(self) -> dict[str, Argument]:
         found = inspect.get_annotations(self.python, eval_str=True)
@@ -130,7 +130,7 @@ class LoopKernel:
     def _find(self, values: Mapping[str, Any]) -> Caller:
         """What is compiled for arguments like these."""
         for caller in self._callers.values():
-            if all(_fits(a, values[n]) for n, a in caller.compiled.signature.arguments.items()):
+            if all(_fits(a, values[n]) for n, a in caller.signature.arguments.items()):
                 return caller
         if self._callers and self._annotated():
             return next(iter(self._callers.values()))  # which says what does not fit
@@ -142,16 +142,19 @@ class LoopKernel:
         key = tuple(types.values())
         if key not in self._callers:
             self._check_ranks(types)
-            target = self._target()
-            compiled = compile_loops(self.function, Signature(types), target, self.options)
-            content = build(compiled.sources, target, self.options)
-            library = open_library(content, self.function.name)
-            self._callers[key] = Caller(compiled, library)
+            signature = Signature(types)
+            usual = self._load(signature, usual=True)
+            general = functools.partial(self._load, signature, usual=False)
+            self._callers[key] = Caller(usual, general)
         self._last = self._callers[key]
         return self._last
 
-    def _target(self) -> Target:
-        return detect_target(self.options.cc, self.options.patience)
+    def _load(self, signature: Signature, *, usual: bool) -> Loaded:
+        """The kernel compiled and in memory, for the usual sizes or for all."""
+        target = detect_target(self.options.cc, self.options.patience)
+        compiled = compile_loops(self.function, signature, target, self.options, usual=usual)
+        content = build(compiled.sources, target, self.options)
+        return Loaded(compiled, open_library(content, self.function.name))
 
     def _check_ranks(self, types: Mapping[str, Argument]) -> None:
         for name, type_ in types.items():

@@ -71,21 +71,27 @@ class Lowered:
     """A kernel as a scop, with its original order as a tree, and what calls are checked for.
 
     bare: the same scop without its context. Its domains are as simple as the text, which isl's
-    scheduler needs, and are supersets of those that are executed. ranges: those of all sizes.
+    scheduler needs, and are supersets of those that are executed. sizes: what it is lowered for.
     """
 
     scop: Scop
     bare: Scop
-    ranges: isl.Set  # of parameters alone
+    sizes: isl.Set  # of parameters alone
     order: tuple[OrderNode, ...]
     places: Mapping[str, Place]  # statement -> where it stands
     requirements: tuple[Requirement, ...]
 
 
-def lower(function: Function, signature: Signature) -> Lowered:
-    """The kernel on arguments of these types; UnsupportedLoop for what is outside of the subset."""
-    lowering = _Lowering(function, signature, infer(function, signature.arguments))
-    scope = Scope(signature.context(), signature.shapes)
+def lower(function: Function, signature: Signature, sizes: isl.Set | None = None) -> Lowered:
+    """The kernel on arguments of these types; UnsupportedLoop for what is outside of the subset.
+
+    sizes: those that it is lowered for, a set of parameters; by default all.
+    """
+    context = signature.context()
+    context = context if sizes is None else context.intersect_params(sizes)
+    types = infer(function, signature.arguments)
+    lowering = _Lowering(function, signature, types, context.params())
+    scope = Scope(context, signature.shapes)
     for name in signature.numbers:
         scope = scope.with_value(name, scope.size(signature.numbers[name]))
     order, _ = lowering.body(function.body, scope, ())
@@ -99,6 +105,7 @@ class _Lowering:
     function: Function
     signature: Signature
     types: Types
+    sizes: isl.Set  # of parameters alone
     statements: list[Statement] = field(default_factory=list)
     places: dict[str, Place] = field(default_factory=dict)
     held: dict[str, str] = field(default_factory=dict)
@@ -296,16 +303,15 @@ class _Lowering:
 
     def finish(self, order: tuple[OrderNode, ...]) -> Lowered:
         """The scop, for those sizes alone for which nothing happens that may not."""
-        context = self.signature.context().params()
+        context = self.sizes
         for requirement in self.requirements:
             context = context.subtract(requirement.sizes).coalesce()
         times = time_of(order, {s.name: s.domain for s in self.statements})
-        ranges = self.signature.context().params()
         statements, bare = [], []
         for s in self.statements:
             domain = s.domain.intersect_params(context).coalesce()
             statements.append(replace(s, domain=domain, time=times[s.name]))
-            bare.append(replace(statements[-1], domain=s.domain.gist_params(ranges)))
+            bare.append(replace(statements[-1], domain=s.domain.gist_params(self.sizes)))
         written = {s.array for s in statements}
         arrays = {
             a.name: replace(a, kind="state" if a.name in written else "input")
@@ -321,7 +327,7 @@ class _Lowering:
             context,
         )
         simple = replace(scop, statements=tuple(bare), context=None)
-        return Lowered(scop, simple, ranges, order, self.places, tuple(self.requirements))
+        return Lowered(scop, simple, self.sizes, order, self.places, tuple(self.requirements))
 
 
 def replace_name(command: Assign, name: str) -> Name:

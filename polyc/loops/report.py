@@ -36,5 +36,5 @@ def _lines(compiled: CompiledLoops) -> Iterator[str]:
     found = [f"{kinds.count(k)} {k}" for k in ("parallel", "vector") if k in kinds]
     yield f"loops: {len(kinds)}, of which {' and '.join(found) or 'all run one after another'}"
     yield f"proven: {compiled.proof or 'nothing, as the options say'}"
-    for requirement in lowered.requirements:
+    for requirement in compiled.requirements:
         yield f"checked at each call: line {requirement.place.line}: {requirement.what}"

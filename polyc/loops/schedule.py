@@ -39,11 +39,11 @@ def keep_order(lowered: Lowered, dependences: Dependences, reason: str) -> LoopS
 
 
 def schedule_by_isl(lowered: Lowered, dependences: Dependences, most: int) -> LoopSchedule:
-    """The bands of isl's scheduler, found within so many operations, tiled and shared out.
+    """The bands of isl's scheduler, found within so many operations if any, tiled and shared out.
 
     The loops as they were written, if it finds none.
     """
-    found = _ask_isl(lowered, dependences, most)
+    found = _ask_isl(lowered, dependences, most) if most else "it is for sizes that are not usual"
     if isinstance(found, str):
         return keep_order(lowered, dependences, found)
     return _shaped(lowered, dependences, found, "isl's scheduler", ())
@@ -56,8 +56,10 @@ def _shaped(
     origin: str,
     notes: tuple[str, ...],
 ) -> LoopSchedule:
-    within = dependences.validity.intersect_params(lowered.ranges)
-    shaping = Shaping({s.name: s for s in lowered.bare.statements}, within)
+    within = dependences.validity.intersect_params(lowered.sizes)
+    arrays = lowered.bare.arrays.values()
+    local = frozenset(a.name for a in arrays if a.kind == "temporary")
+    shaping = Shaping({s.name: s for s in lowered.bare.statements}, within, local)
     shaped = declare_scopes(shaping.shape(tree))
     told = tuple(f"in parallel: {how}" for how in shaping.parallel) or ("on one thread",)
     return LoopSchedule(shaped, origin, (*notes, *told))
@@ -68,7 +70,7 @@ def _ask_isl(lowered: Lowered, dependences: Dependences, most: int) -> isl.Sched
     domain = union_domain(lowered.bare.statements)
 
     def simple(relation: isl.UnionMap) -> isl.UnionMap:
-        return relation.gist_params(lowered.ranges).coalesce().drop_unused_params()
+        return relation.gist_params(lowered.sizes).coalesce().drop_unused_params()
 
     constraints = (
         isl.ScheduleConstraints.on_domain(domain.drop_unused_params())
@@ -82,6 +84,6 @@ def _ask_isl(lowered: Lowered, dependences: Dependences, most: int) -> isl.Sched
             tree = constraints.compute_schedule()
     except isl.Error as error:
         return f"isl stopped ({str(error).splitlines()[0]})"
-    if find_broken(tree, dependences.validity.intersect_params(lowered.ranges)) is not None:
+    if find_broken(tree, dependences.validity.intersect_params(lowered.sizes)) is not None:
         return "it breaks a dependence"
     return tree

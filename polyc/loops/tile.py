@@ -14,11 +14,13 @@ Innermost goes the member along which memory is walked best, in vector lanes if 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 import islpy as isl
 
-from polyc.loops.direction import direction, is_carried, rows_of, score, stride_along
+from polyc.loops.band import Band, joined, names_of
+from polyc.loops.direction import direction, rows_of, stride_along
+from polyc.loops.inner import choose_inner, insert_inner
 from polyc.poly.tree import BAND, LEAF, MARK, make_atomic, mark_members
 from polyc.scop.scop import Statement
 
@@ -29,10 +31,11 @@ STRIP = 2048
 
 @dataclass(frozen=True)
 class Shaping:
-    """What bands are shaped by: the statements, and what must stay in order."""
+    """What bands are shaped by: the statements, and what must stay in order; names of locals."""
 
     statements: Mapping[str, Statement]
     validity: isl.UnionMap  # S -> T
+    local: frozenset[str] = frozenset()
     parallel: list[str] = field(default_factory=list)  # how threads share, for people
 
     def shape(self, tree: isl.Schedule) -> isl.Schedule:
@@ -49,76 +52,50 @@ class Shaping:
 
     def _band(self, node: isl.ScheduleNode, shared: bool) -> isl.ScheduleNode:
         band = Band.of(node, self.validity)
-        innermost = not _has_band(node.child(0))
-        order, lanes = self._inner_order(node, band) if innermost else (band.order, False)
-        worth = band.is_permutable and len(order) > 1 and self._has_reuse(node, band)
-        strip = innermost and len(order) == 1 and band.coincident[0] and not shared
-        if not (worth or strip):
-            marks = ["" for _ in order]
-            first = self._parallel_member(band, order, shared, innermost)
-            if first is not None and band.is_permutable:
-                order = [first, *(k for k in order if k != first)]
-            if first is not None and (lanes is False or order[-1] != first or len(order) > 1):
-                marks[order.index(first)] = "parallel"
-                self.parallel.append(f"loops of {_names(node)}")
-            if lanes and not marks[-1]:
-                marks[-1] = "simd"
-            return self._finish(band.insert(node, order), marks, shared or "parallel" in marks)
-        node, tile_marks = self._tile(node, band, STRIP if strip else TILE, shared)
-        shared = shared or "parallel" in tile_marks
-        inner = band.insert(node.child(0), order)
-        marks = [*["" for _ in order[:-1]], "simd" if lanes else ""]
-        node = self._finish(inner, marks, shared).parent()
-        return mark_members(node, tile_marks)
+        if _has_band(node.child(0)):
+            return self._outer(node, band, shared)
+        inner = choose_inner(node, band, self.statements, self.validity, self.local)
+        single = len(band.order) == 1
+        strip = single and band.coincident[0] and not shared
+        if strip or (band.is_permutable and not single and self._has_reuse(node, band)):
+            node, tile_marks = self._tile(node, band, STRIP if strip else TILE, shared)
+            below, marks = insert_inner(node.child(0), band, inner)
+            return mark_members(_marked(below, marks).parent(), tile_marks)
+        first = None if single else self._parallel_member(band, inner.order[:-1], shared)
+        if first is not None and band.is_permutable:
+            others = (k for k in inner.order if k != first)
+            inner = replace(inner, order=[first, *others])
+        node, marks = insert_inner(node, band, inner)
+        if first is not None:
+            marks[inner.order.index(first)] = "parallel"
+            self.parallel.append(f"loops of {_names(node)}")
+        return _marked(node, marks)
 
-    def _finish(
-        self, node: isl.ScheduleNode, marks: Sequence[str], shared: bool
-    ) -> isl.ScheduleNode:
-        """What is below a band shaped, then its members marked."""
-        node = self._visit(node.child(0), shared).parent()
-        return mark_members(node, marks)
+    def _outer(self, node: isl.ScheduleNode, band: Band, shared: bool) -> isl.ScheduleNode:
+        """A band with others below it."""
+        order, tile_marks = band.order, None
+        if band.is_permutable and len(order) > 1 and self._has_reuse(node, band):
+            node, tile_marks = self._tile(node, band, TILE, shared)
+            shared = shared or "parallel" in tile_marks
+            node = node.child(0)
+        marks = ["" for _ in order]
+        first = self._parallel_member(band, order, shared)
+        if first is not None:
+            if band.is_permutable:
+                order = [first, *(k for k in order if k != first)]
+            marks[order.index(first)] = "parallel"
+            self.parallel.append(f"loops of {_names(node)}")
+        node = make_atomic(band.insert(node, order))
+        node = self._visit(node.child(0), shared or "parallel" in marks).parent()
+        node = mark_members(node, marks)
+        return node if tile_marks is None else mark_members(node.parent(), tile_marks)
 
     # -- choices ------------------------------------------------------------------------------
 
-    def _inner_order(self, node: isl.ScheduleNode, band: Band) -> tuple[list[int], bool]:
-        """The members of an innermost band, the best for lanes last; whether it runs in lanes."""
-        outer = node.get_prefix_schedule_union_map()
-        domain = node.get_domain()
-        carried = [self._is_carried(outer, band, k, domain) for k in band.order]
-        scores = [self._score(outer, band, k) for k in band.order]
-        candidates = band.order if band.is_permutable else band.order[-1:]
-        best = max(candidates, key=lambda k: (scores[k] - (50 if carried[k] else 0), k))
-        order = [*(k for k in band.order if k != best), best]
-        return order, not carried[best] and scores[best] > 0
-
-    def _is_carried(
-        self, outer: isl.UnionMap, band: Band, member: int, domain: isl.UnionSet
-    ) -> bool:
-        held = outer.intersect_domain(domain)
-        for k in band.order:
-            if k != member:
-                held = held.flat_range_product(band.member(k))
-        relation = self.validity
-        inside = relation.intersect_domain(domain).intersect_range(domain)
-        return is_carried(inside, held, band.member(member))
-
-    def _score(self, outer: isl.UnionMap, band: Band, member: int) -> int:
-        total = 0
-        for name in band.names:
-            statement = self.statements[name]
-            rows = rows_of(outer, statement)
-            own = [row for k in band.order for row in rows_of(band.member(k), statement)]
-            total += score(statement, direction([*rows, *own], len(rows) + member))
-        return total
-
-    def _parallel_member(
-        self, band: Band, order: Sequence[int], shared: bool, innermost: bool
-    ) -> int | None:
-        """The coincident member that threads share; short loops are not worth a barrier."""
-        if shared or (innermost and len(order) == 1):
-            return None
-        candidates = band.order if band.is_permutable else band.order[:1]
-        return next((k for k in candidates if band.coincident[k]), None)
+    def _parallel_member(self, band: Band, members: Sequence[int], shared: bool) -> int | None:
+        """The coincident one of some members that threads share."""
+        candidates = members if band.is_permutable else members[:1]
+        return None if shared else next((k for k in candidates if band.coincident[k]), None)
 
     def _has_reuse(self, node: isl.ScheduleNode, band: Band) -> bool:
         """Whether tiles touch less than their points together do."""
@@ -152,67 +129,13 @@ class Shaping:
                 numbers = [numbers[0].add(numbers[1]), *numbers[1:]]
                 marks[1] = "parallel"
                 self.parallel.append(f"wavefronts of tiles of {_names(node)}")
-        node = node.insert_partial_schedule(_joined(numbers))
+        node = node.insert_partial_schedule(joined(numbers))
         return make_atomic(node.band_set_permutable(1)), marks
 
 
-@dataclass(frozen=True)
-class Band:
-    """A band as values: a function for each member, which are coincident, and whose they are."""
-
-    functions: tuple[isl.UnionPwAff, ...]
-    coincident: tuple[bool, ...]
-    is_permutable: bool
-    names: tuple[str, ...]
-
-    @staticmethod
-    def of(node: isl.ScheduleNode, relation: isl.UnionMap) -> Band:
-        """The band of a node. A member is coincident if no pair of a relation, of those that no
-        loop around keeps in order, is apart along it; isl's own marks forget some pairs."""
-        partial = node.band_get_partial_schedule()
-        functions = [partial.get_union_pw_aff(k) for k in range(node.band_n_member())]
-        domain = node.get_domain()
-        outer = node.get_prefix_schedule_union_map().intersect_domain(domain)
-        inside = relation.intersect_domain(domain).intersect_range(domain)
-        coincident = (not is_carried(inside, outer, _as_map([f])) for f in functions)
-        return Band(
-            tuple(functions),
-            tuple(coincident),
-            len(functions) == 1 or bool(node.band_get_permutable()),
-            _names_of(node),
-        )
-
-    @property
-    def order(self) -> list[int]:
-        return list(range(len(self.functions)))
-
-    def member(self, k: int) -> isl.UnionMap:
-        """# S -> [value of the member]"""
-        return _as_map([self.functions[k]])
-
-    def insert(self, node: isl.ScheduleNode, order: Sequence[int]) -> isl.ScheduleNode:
-        """The band at its node, its members in another order."""
-        if list(order) == self.order:
-            return node
-        node = node.delete()
-        node = node.insert_partial_schedule(_joined([self.functions[k] for k in order]))
-        node = node.band_set_permutable(int(self.is_permutable))
-        for place, k in enumerate(order):
-            node = node.band_member_set_coincident(place, int(self.coincident[k]))
-        return node
-
-
-def _as_map(functions: Sequence[isl.UnionPwAff]) -> isl.UnionMap:
-    """# S -> [values]"""
-    return isl.UnionMap.from_multi_union_pw_aff(_joined(functions))
-
-
-def _joined(functions: Sequence[isl.UnionPwAff]) -> isl.MultiUnionPwAff:
-    """Several functions as one of several dimensions."""
-    whole = isl.MultiUnionPwAff.from_union_pw_aff(functions[0])
-    for function in functions[1:]:
-        whole = whole.flat_range_product(isl.MultiUnionPwAff.from_union_pw_aff(function))
-    return whole
+def _marked(node: isl.ScheduleNode, marks: Sequence[str]) -> isl.ScheduleNode:
+    """A band with its members marked, if there is one."""
+    return mark_members(node, marks) if marks else node
 
 
 def _rests(index: isl.PwMultiAff, moves: Sequence[int]) -> bool:
@@ -226,13 +149,8 @@ def _has_band(node: isl.ScheduleNode) -> bool:
     return any(_has_band(node.child(k)) for k in range(node.n_children()))
 
 
-def _names_of(node: isl.ScheduleNode) -> tuple[str, ...]:
-    sets = node.get_domain().get_set_list()
-    return tuple(sorted(sets.get_at(k).get_tuple_name() for k in range(sets.n_set())))
-
-
 def _names(node: isl.ScheduleNode) -> str:
-    return ", ".join(_names_of(node))
+    return ", ".join(names_of(node))
 
 
 def declare_scopes(tree: isl.Schedule) -> isl.Schedule:
