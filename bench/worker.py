@@ -39,7 +39,7 @@ class Worker:
         context = multiprocessing.get_context("spawn")
         self._connection, other = context.Pipe()
         self._process = context.Process(target=_serve, args=(other, engine, threads), daemon=True)
-        with _environment(engine.variables(threads)):
+        with environment(engine.variables(threads)):
             self._process.start()
         other.close()
 
@@ -124,7 +124,7 @@ def _answer(question: str, session: Session) -> object:
 
 
 @contextlib.contextmanager
-def _environment(variables: Mapping[str, str]) -> Iterator[None]:
+def environment(variables: Mapping[str, str]) -> Iterator[None]:
     """For processes that are started within."""
     before = {name: os.environ.get(name) for name in variables}
     os.environ.update(variables)

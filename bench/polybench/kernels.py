@@ -1,0 +1,12 @@
+"""All 30 kernels by their names, in PolyBench's order."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from bench.polybench import algebra, blas, medley, mining, solvers, stencils
+from bench.polybench.problem import Problem
+
+GROUPS = (mining, blas, algebra, solvers, medley, stencils)
+
+PROBLEMS: Mapping[str, Problem] = {p.name: p for group in GROUPS for p in group.PROBLEMS}
