@@ -20,7 +20,7 @@ from polyc.call_sizes import Range, read_sizes
 from polyc.errors import InvalidModel, RuntimeFailure, UnsupportedOp
 from polyc.files.digest import digest
 from polyc.files.model_file import ModelChanged, ModelFile
-from polyc.mapping.parameters import Tuned, spell_choices
+from polyc.mapping.tuned import Tuned, spell_choices
 from polyc.model import CompiledModel, load_model, open_model
 from polyc.options import Options, options_from_environment
 from polyc.sizes import SizeRange
@@ -274,7 +274,7 @@ def load(path: str | os.PathLike[str], *, digest: str | None = None) -> Compiled
 
 
 def _read_or_tune(model: Any, target: Target | CudaTarget, options: Options) -> Mapping[str, Tuned]:
-    """Tuned parameters by cluster, as the options want them."""
+    """Tuned schedules by cluster, as the options want them."""
     known: Mapping[str, Tuned] = {}
     if options.tune > 0:
         from polyc.tuning.tune import tune

@@ -15,7 +15,7 @@ from polyc import cli, load, ops
 from polyc.commands import doctor
 from polyc.graph.ir import Graph
 from polyc.graph.onnx_export import export_onnx
-from polyc.mapping.parameters import Tuned
+from polyc.mapping.tuned import Tuned
 from polyc.spec import TensorSpec
 from polyc.target.rates import Rates
 from tests.programs import (
@@ -346,13 +346,14 @@ def test_wrong_usage_is_exit_code_2(polyc, arguments):
 
 
 def test_tune_says_what_became_faster(command, monkeypatch, tmp_path):
-    from polyc.tuning.search import Finding, Search
+    from polyc.tuning.search import Finding, Search, spell_in_positions
 
     def run(search, tasks, budget):
         assert budget == 5
         for task in tasks:
             better = "gemm" in task.name or "t5" in task.name
-            tuned = Tuned(task.chosen, 0.25 if better else 0.0, finished=True)
+            chosen = spell_in_positions(task.cluster, task.chosen)
+            tuned = Tuned(chosen, 0.25 if better else 0.0, finished=True)
             yield Finding(task, tuned, "as it was", "as it is")
 
     monkeypatch.setattr(Search, "run", run)

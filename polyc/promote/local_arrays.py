@@ -11,7 +11,7 @@ so the accumulators of a register tile, or the row that a softmax keeps, become 
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import chain
 from math import prod
@@ -22,7 +22,6 @@ import numpy as np
 
 from polyc.memory.storage import Storage
 from polyc.memory.strides import accesses
-from polyc.poly.tree import MARK
 from polyc.scop.scop import Array, Statement
 
 LARGEST_LOCAL = 32 * 1024
@@ -49,12 +48,15 @@ LIMITS = {
     "stage": LARGEST_SHARED,
 }
 
+CPU_MARKS = frozenset({"scope", "tile"})
+"""Those that a CPU's schedules place; the others are a GPU's."""
+
 
 @dataclass(frozen=True)
 class LocalArray:
     """Local storage for an array: its box, and where each access of a statement falls in it.
 
-    mark: the kind of mark that declares it; order: the array's dimensions as the box has them.
+    mark: the mark that declares it; order: the array's dimensions as the box has them.
     folds: of dimensions, as the array has them, of which the box has only so many places, in turns.
     """
 
@@ -67,6 +69,11 @@ class LocalArray:
     corner: isl.PwMultiAff  # prefix -> A: the element stored at index 0
     prefix: Mapping[str, isl.PwMultiAff]  # statement name -> { S -> prefix }
     folds: Mapping[int, int] = field(default_factory=dict)
+
+    @property
+    def bytes(self) -> int:
+        """What it takes."""
+        return prod(self.shape) * self.dtype.itemsize
 
     def place(self, statement: str, index: isl.PwMultiAff) -> isl.PwMultiAff:
         """# S -> L, for an access  S -> A."""
@@ -81,6 +88,11 @@ class LocalArray:
         return placed.set_tuple_id(isl.dim_type.out, isl.Id(self.name))
 
 
+def kind_of(mark: str) -> str:
+    """The kind of a mark: it may be followed by the loop that it stands in."""
+    return mark.split(" ", 1)[0]
+
+
 def promote_to_locals(
     schedule: isl.Schedule,
     statements: Sequence[Statement],
@@ -88,16 +100,22 @@ def promote_to_locals(
     arrays: Mapping[str, Array],
     storages: Mapping[str, Storage],
     folds: Mapping[str, Mapping[int, int]] = MappingProxyType({}),
+    named: Mapping[str, Collection[str] | None] = MappingProxyType({}),
 ) -> dict[str, LocalArray]:
     """Local arrays for those of `private` whose footprint under a mark is a small box.
 
     folds: of arrays, dimensions of which no more than so many places are in use at a time.
+    named: by mark, the only arrays that it may declare; any where it says None, or nothing.
     """
     marks = [(node, _names_below(node)) for node in find_marks(schedule.get_root())]
     promoted = {}
     for name in sorted(private):
         users = [s for s in statements if any(a == name for a, _, _ in accesses(s))]
-        around = [node for node, below in marks if all(s.name in below for s in users)]
+        around = [
+            node
+            for node, below in marks
+            if all(s.name in below for s in users) and _may_declare(named, node, name)
+        ]
         folded, array, storage = folds.get(name, {}), arrays[name], storages[name]
         local = _promote(array, storage, users, around[-1], folded) if around else None
         if local is not None:
@@ -105,9 +123,19 @@ def promote_to_locals(
     return promoted
 
 
+def _may_declare(
+    named: Mapping[str, Collection[str] | None], mark: isl.ScheduleNode, array: str
+) -> bool:
+    arrays = named.get(mark.mark_get_id().get_name())
+    return arrays is None or array in arrays
+
+
 def find_marks(node: isl.ScheduleNode) -> list[isl.ScheduleNode]:
     """The marks of a tree that may declare arrays, outer ones before those inside them."""
-    own = node.get_type() == MARK and node.mark_get_id().get_name() in LIMITS
+    own = (
+        node.get_type() == isl.schedule_node_type.mark
+        and kind_of(node.mark_get_id().get_name()) in LIMITS
+    )
     inside = (find_marks(node.child(k)) for k in range(node.n_children()))
     return [*([node] if own else []), *chain.from_iterable(inside)]
 
@@ -152,7 +180,7 @@ def _promote(
         shape.append(min(int(extent.to_python()) + 1, folds.get(d, 1 << 30)))
         corners = corners.add(low)
     kind = mark.mark_get_id().get_name()
-    if prod(shape) * array.dtype.itemsize > LIMITS[kind]:
+    if prod(shape) * array.dtype.itemsize > LIMITS[kind_of(kind)]:
         return None
     corner = isl.MultiPwAff.from_pw_aff_list(footprint.get_space(), corners)
     return LocalArray(
