@@ -12,7 +12,14 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from polyc.arguments import check_feeds, check_options, check_sizes, check_states, check_target
+from polyc.arguments import (
+    check_feeds,
+    check_options,
+    check_schedules,
+    check_sizes,
+    check_states,
+    check_target,
+)
 from polyc.build.bundle import read_bundle
 from polyc.build.cache import Cache, open_cache
 from polyc.build.fingerprint import fingerprint
@@ -49,6 +56,7 @@ def compile(
     dims: Mapping[str, Range] | None = None,
     hint: Mapping[str, int] | None = None,
     state: Mapping[str, str] | None = None,
+    schedule: Mapping[str, str] | None = None,
     options: Options | None = None,
 ) -> CompiledModel:
     """Compile a model, or find it in the cache.
@@ -68,6 +76,10 @@ def compile(
     in memory of their own, by a session (`CompiledModel.start`): in place, or in two buffers that
     change places, without a copy. One that grows along a size has room for the last of its range.
 
+    schedule: how kernels are to run, by name: {"conv1": "order o y x | split x 14 | …"}, on a CPU.
+    Names and texts are those that `CompiledModel.schedules` has and `explain()` shows; what a text
+    can say is in `polyc/schedule/text.py`. One that would compute something else is refused.
+
     Where shapes depend on values of inputs (a Reshape's target that is fed, say), or loops cannot
     be generated for sizes that are not known, the result is compiled at its first call with such
     values or sizes, and anew for others (`polyc/specialise.py`).
@@ -76,6 +88,9 @@ def compile(
     an argument of a wrong type.
     """
     options = _choose_options(options, opt_level, threads, tune, dims, hint, state)
+    check_schedules(schedule)
+    if schedule:
+        options = replace(options, schedules=tuple(sorted(schedule.items())))
     check_target(target)
     machine = resolve_target(target, options)
     model = os.fspath(model) if isinstance(model, os.PathLike) else model

@@ -46,6 +46,14 @@ def check_states(state: Any) -> None:
             refuse(f"state[{name!r}]", value, "the name of an output")
 
 
+def check_schedules(schedule: Any) -> None:
+    """Texts by the names of kernels."""
+    _check_names("schedule", schedule, "the text of a schedule")
+    for name, value in (schedule or {}).items():
+        if not isinstance(value, str):
+            refuse(f"schedule[{name!r}]", value, "the text of a schedule")
+
+
 def check_options(options: Any, **changes: Any) -> Options:
     """Options with changes that are not None, all of the types that their fields have.
 
@@ -74,6 +82,7 @@ def check_options(options: Any, **changes: Any) -> Options:
     if not all(isinstance(size, SizeRange) for size in _items("options.sizes", options.sizes)):
         refuse("options.sizes", options.sizes, "what `dims` and `hint` say")
     _items("options.states", options.states)
+    _items("options.schedules", options.schedules)
     return replace(options, tune=float(options.tune), **counts)
 
 

@@ -18,10 +18,13 @@ from polyc.backends.common import CompiledKernel
 from polyc.backends.cpu import compile_for_cpu
 from polyc.backends.cuda import compile_for_cuda
 from polyc.codegen.program import Launch
+from polyc.errors import IllegalSchedule
 from polyc.mapping.stored_kernel import StoredKernel
+from polyc.names import show
 from polyc.options import Options
 from polyc.poly.parameters import PARAM, parameters_of
 from polyc.schedule.canonical import from_positions
+from polyc.schedule.initial import initial_tree
 from polyc.scop.expr import Load
 from polyc.scop.scop import Scop, Statement
 from polyc.sizes import STEP, assume
@@ -62,6 +65,7 @@ def compile_kernels(
     kernels: dict[Hashable, CompiledKernel] = {}
     launches, touched, schedules = [], [], []
     for one in trace.track("kernels", stored):
+        _check_given(one)
         signature = one.sign(scop.arrays)
         if signature not in kernels:
             name = f"k{len(kernels)}_{one.body[-1].name.removeprefix('S_')}"
@@ -95,6 +99,15 @@ def compile_kernels(
         touched.append(LaunchAccess(compiled.kernel.name, reads, writes, scratch, one.step))
     compiled_once = tuple(kernels.values())
     return CompiledKernels(compiled_once, tuple(launches), tuple(touched), tuple(schedules))
+
+
+def _check_given(one: StoredKernel) -> None:
+    """Raise IllegalSchedule if a schedule that is given does not fit its kernel."""
+    if one.given:
+        try:
+            one.schedule.apply(initial_tree(one.named.clusters))
+        except IllegalSchedule as error:
+            raise IllegalSchedule(f"the schedule of {show(one.given)}: {error}") from None
 
 
 def _spell_schedule(compiled: CompiledKernel, one: StoredKernel) -> str:

@@ -59,6 +59,8 @@ class Options:
         the error is about 3e-4 of the largest output.
     sizes: what sizes that are known only at run time may be (`polyc.compile(dims=, hint=)`).
     states: inputs and outputs that are kept from call to call (`polyc.compile(state=)`).
+    schedules: of kernels, by name, in place of those that strategies write
+        (`polyc.compile(schedule=)`).
     pinned: keep each thread of a call, but for the caller's own, on one core; otherwise the system
         moves them about the cores that the caller does not run on.
     memory_limit: bytes that a model may take: one tensor, all weights, or what a call works in; 0
@@ -85,6 +87,7 @@ class Options:
     progress: bool | None = None
     sizes: tuple[SizeRange, ...] = ()
     states: tuple[tuple[str, str], ...] = ()
+    schedules: tuple[tuple[str, str], ...] = ()
     pinned: bool = False
     memory_limit: int = 0
     cc: str = "gcc"

@@ -15,7 +15,7 @@ from polyc.analysis.proof import add_up, counted
 from polyc.call_sizes import known_sizes
 from polyc.codegen.cuda.grid import DeviceText
 from polyc.codegen.program import Launch, Program, StoredArray
-from polyc.errors import NotFixed, naming_defects
+from polyc.errors import NotFixed, UnsupportedOp, naming_defects
 from polyc.graph.fix_sizes import fix_graph
 from polyc.graph.ir import Graph
 from polyc.graph.onnx_import import import_onnx
@@ -27,6 +27,7 @@ from polyc.kernels import CompiledKernels, Emit, compile_kernels, ignore
 from polyc.mapping.cuda.fuse_rows import fuse_rows
 from polyc.mapping.cuda.storing import store_for_cuda
 from polyc.mapping.fuse_tiles import fuse_tiles
+from polyc.mapping.given import place_given
 from polyc.mapping.open_cluster import OpenCluster
 from polyc.mapping.stored_kernel import StoredKernel
 from polyc.mapping.storing import store_clusters
@@ -255,11 +256,15 @@ def _cluster_graph(
     with trace.step("cluster"):
         clusters, refusals = find_clusters(scop, target, budget)
         if isinstance(target, CudaTarget):
+            if options.schedules:
+                raise UnsupportedOp("kernels for a GPU take no schedules yet; compile for a CPU")
             stored = store_for_cuda(clusters, scop)
             kernels = fuse_rows(stored.clusters, scop.arrays, target, options.tf32)
         else:
-            stored = store_clusters(clusters, scop, target, tuned, budget)
+            given = place_given(options.schedules, clusters)
+            stored = store_clusters(clusters, scop, target, tuned, budget, given)
             kernels = fuse_tiles(stored.clusters, stored.scop.arrays, target)
+            given.check_used([kernel.called for kernel in kernels])
         home = {s.name: k for k, kernel in enumerate(kernels) for s in kernel.statements}
         refusals = tuple(r for r in refusals if home[r.producer] != home[r.consumer])
 

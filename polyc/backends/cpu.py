@@ -33,6 +33,7 @@ from polyc.promote.keep import Places, keep_arrays
 from polyc.schedule.barriers import join_pieces
 from polyc.schedule.canonical import to_positions
 from polyc.schedule.initial import initial_tree
+from polyc.schedule.legality import check_given
 from polyc.schedule.loops import lower_tree
 from polyc.scop.scop import Scop
 from polyc.target.machine import Target
@@ -55,6 +56,8 @@ def compile_for_cpu(
     with trace.step("schedule"):
         dependences = compute_dependences(part)
         start = initial_tree([one.cluster for one in stored.parts])
+        if stored.given:
+            check_given(stored.schedule, start, domains, dependences, stored.given)
         loops = stored.schedule.apply(start)
         tree = lower_tree(loops, domains)
         check_tree(tree, dependences, name, trace)

@@ -13,6 +13,7 @@ from polyc.schedule.cluster import Cluster
 from polyc.schedule.directives import Fuse, Run
 from polyc.schedule.initial import InitialLoop, InitialLoops
 from polyc.schedule.keeping import Keep
+from polyc.schedule.names import short
 from polyc.schedule.schedule import Schedule
 from polyc.schedule.text import AnyDirective
 
@@ -41,7 +42,9 @@ def fuse_schedules(
         each.sort(key=lambda loop: loop.name != lead)
         inside += each
         tiles.append(lead)
-        steps.append(Fuse(named.spell(each), size))
+        # Always by statement: this is how a schedule that is given says what it fuses.
+        names = tuple(f"{short(loop.key[0])}.{loop.name}" for loop in each)
+        steps.append(Fuse(names, size))
     steps += [Run("parallel", tuple(tiles)), Keep(None, at=tiles[-1])]
     for cluster, schedule in zip(clusters, schedules, strict=True):
         steps += _place(schedule, InitialLoops((cluster,)), named, inside).directives

@@ -24,6 +24,7 @@ from dataclasses import replace
 from functools import partial
 from math import ceil, lcm, prod
 
+from polyc.errors import IllegalSchedule
 from polyc.mapping.choose import schedule_cluster
 from polyc.mapping.columns import is_by_columns
 from polyc.mapping.loop_order import L2_SHARE, Operand, list_operands
@@ -31,8 +32,10 @@ from polyc.mapping.signature import sign_layouts
 from polyc.mapping.stored_kernel import StoredKernel
 from polyc.mapping.storing import StoredCluster
 from polyc.mapping.tiles import read_packed
+from polyc.names import show
 from polyc.promote.local_arrays import LARGEST_HANDED
 from polyc.schedule.cluster import MANY_ITERATIONS, Cluster, is_too_large, shared_loops
+from polyc.schedule.names import short
 from polyc.scop.scop import Array
 from polyc.target.machine import Target
 
@@ -63,11 +66,23 @@ def fuse_readers(
     for one in stored:
         start = len(kernels)
         kernel = StoredKernel((one,))
-        near = sorted(set().union(*(writers.get(name, ()) for name in one.arrays)))
+        same = [k for k, other in enumerate(kernels) if one.given and other.given == one.given]
+        near = same or sorted(set().union(*(writers.get(name, ()) for name in one.arrays)))
         position, handed = _find_producer(kernels, near, one, users, arrays)
         fits = handed and not is_too_large((*kernels[position].body, *kernel.body))
-        fused = fuse(kernels[position], one, handed) if fits else None
+        fused: StoredKernel | None = None
+        if same:
+            position, first = same[0], kernels[same[0]]
+            fused = StoredKernel((*first.parts, one), (), (), first.handed | handed)
+        elif fits and not (one.given or kernels[position].given):
+            fused = fuse(kernels[position], one, handed)
         moved = _move_between(kernels[position + 1 :], kernels[position], kernel) if fused else None
+        if same and moved is None:
+            raise IllegalSchedule(
+                f"the schedule of {show(one.given)} fuses "
+                f"{show(short(one.cluster.statements[-1].name))} with what cannot run next to it: "
+                "kernels between them have to stay between"
+            )
         if fused and moved:
             before, after = moved
             for name in {n for k in kernels[position:] for n in k.written}:

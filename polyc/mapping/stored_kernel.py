@@ -87,6 +87,11 @@ class StoredKernel:
         return not (self.written.isdisjoint(theirs) and other.written.isdisjoint(mine))
 
     @property
+    def given(self) -> str:
+        """The name that its schedule was given for; empty if strategies have written it."""
+        return self.parts[-1].given
+
+    @property
     def called(self) -> str:
         """What it is called where people give schedules: as its last statement is."""
         return short(self.body[-1].name)
@@ -105,8 +110,8 @@ class StoredKernel:
     @cached_property
     def schedule(self) -> Schedule:
         """That of the only part; or those of all parts, inside of the loops that they share."""
-        if not self.loops:
-            return self.parts[0].schedule
+        if self.given or not self.loops:
+            return self.parts[-1].schedule
         clusters = [one.cluster for one in self.parts]
         schedules = [one.schedule for one in self.parts]
         fused = fuse_schedules(clusters, schedules, self.loops, self.sizes)

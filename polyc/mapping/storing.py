@@ -9,7 +9,8 @@ from functools import cached_property
 
 from polyc.budget import UNLIMITED, Budget
 from polyc.mapping.choose import schedule_cluster
-from polyc.mapping.laying import Laid, choose_tiles, lay_out, read_tiles
+from polyc.mapping.given import NOTHING, Given, read_given
+from polyc.mapping.laying import Laid, Tiles, choose_tiles, lay_out, read_tiles
 from polyc.mapping.open_cluster import OpenCluster, compute_all_strides, list_touched
 from polyc.mapping.packing import Packing
 from polyc.mapping.pointwise import choose_pointwise_tile
@@ -22,6 +23,7 @@ from polyc.memory.vector_loop import choose_vector_loop
 from polyc.poly.canonical import Canonical
 from polyc.schedule.cluster import Cluster
 from polyc.schedule.initial import InitialLoops
+from polyc.schedule.names import short
 from polyc.schedule.schedule import Schedule
 from polyc.scop.expr import Load
 from polyc.scop.scop import Array, Scop, gather_steps
@@ -36,7 +38,7 @@ class StoredCluster:
     `arrays` lists what the cluster touches in order of appearance; `private` ones are touched by no
     other cluster. `signature` says what the cluster computes. `key` is that of the open cluster,
     empty for a copy that packs; `gain` is what a measured schedule saved, 0 for that of
-    the cost model.
+    the cost model. `given` is the kernel that the schedule was given for, all of which it says.
     """
 
     cluster: Cluster
@@ -47,6 +49,7 @@ class StoredCluster:
     signature: Canonical = field(repr=False)
     key: str = ""
     gain: float = 0.0
+    given: str = ""
 
     @property
     def step(self) -> Step | None:
@@ -84,15 +87,16 @@ def store_clusters(
     target: Target,
     tuned: Mapping[str, Tuned] | None = None,
     budget: Budget = UNLIMITED,
+    given: Given = NOTHING,
 ) -> Stored:
     """Each cluster with its vector loop, register tile and storage maps, in execution order.
 
     Layouts are settled in that order, but for those of arrays that are only copied to, such as the
     model's input inside a frame: they are left to their readers. A contraction that wants an
-    operand packed is preceded by the copy. `tuned` holds measured schedules by `OpenCluster.key`;
-    the cost model chooses the others.
+    operand packed is preceded by the copy. `tuned` holds measured schedules by `OpenCluster.key`,
+    `given` those that are asked for; the cost model chooses the others.
     """
-    store = _Store(clusters, scop, target, tuned or {})
+    store = _Store(clusters, scop, target, tuned or {}, given)
     for position, cluster in budget.over(enumerate(clusters), "cluster"):
         copy = _copied_to(cluster)
         if copy and store.arrays[copy].kind == "temporary" and copy not in store.decided:
@@ -112,9 +116,14 @@ class _Store:
     """Layouts as far as they are settled, and the copies whose layouts wait for a reader."""
 
     def __init__(
-        self, clusters: Sequence[Cluster], scop: Scop, target: Target, tuned: Mapping[str, Tuned]
+        self,
+        clusters: Sequence[Cluster],
+        scop: Scop,
+        target: Target,
+        tuned: Mapping[str, Tuned],
+        given: Given,
     ) -> None:
-        self.clusters, self.target, self.tuned = clusters, target, tuned
+        self.clusters, self.target, self.tuned, self.given = clusters, target, tuned, given
         self.arrays: Mapping[str, Array] = dict(scop.arrays)
         users = Counter(name for cluster in clusters for name in list_touched(cluster))
         self.alone = frozenset(
@@ -136,14 +145,17 @@ class _Store:
         if copies and self._suits(position, copies):
             self.settle_copies(copies)
             one = self._open(position)
-        found = self.tuned.get(one.key)
-        schedule = find_tuned(one, found, self.target) if found and found.gain else None
-        if schedule:
-            parts, self.arrays = store_cluster(one, schedule, self.target)
+        name = self.given.homes.get(position, "")
+        found = None if name else self.tuned.get(one.key)
+        tuned = find_tuned(one, found, self.target) if found and found.gain else None
+        if tuned:
+            parts, self.arrays = store_cluster(one, tuned, self.target)
         else:
             found = None
-            laid = lay_out(one, choose_tiles(one, self.target))
-            parts, self.arrays = _store(one, laid, laid.schedule(self.target), self.target)
+            laid = lay_out(one, self._choose_tiles(position, one))
+            schedule = self.given.schedules[name] if name else laid.schedule(self.target)
+            parts, self.arrays = _store(one, laid, schedule, self.target)
+        parts = (*map(self._give, parts[:-1]), replace(parts[-1], given=name))
         for part in parts:
             # A constant is stored anew for each reader that wants it otherwise; the rest is shared.
             kept = {n: s for n, s in part.storages.items() if self.arrays[n].kind != "constant"}
@@ -152,6 +164,19 @@ class _Store:
         self.stored[position] = [*parts[:-1], replace(parts[-1], gain=gain)]
         self.opened[position] = one
         self.settle_copies(copies)
+
+    def _choose_tiles(self, position: int, one: OpenCluster) -> Tiles:
+        """What a given schedule says, or what the cost model takes."""
+        name = self.given.homes.get(position)
+        if name is None:
+            return choose_tiles(one, self.target)
+        return read_given(one, self.given.schedules[name])
+
+    def _give(self, copy: StoredCluster) -> StoredCluster:
+        """A copy that packs, with its given schedule if there is one."""
+        name = short(copy.cluster.statements[-1].name)
+        schedule = self.given.schedules.get(name)
+        return replace(copy, schedule=schedule, given=name) if schedule else copy
 
     def _open(self, position: int, assumed: Mapping[str, Storage] | None = None) -> OpenCluster:
         cluster = self.clusters[position]
@@ -171,11 +196,12 @@ class _Store:
         assumed = {}
         for name in copies:
             copy = self._open(self.waiting[name][0])
-            assumed[name] = lay_out(copy, choose_tiles(copy, self.target)).storages[name]
+            tiles = self._choose_tiles(self.waiting[name][0], copy)
+            assumed[name] = lay_out(copy, tiles).storages[name]
         one = self._open(position, assumed)
-        vector = choose_tiles(one, self.target).vector
+        vector = self._choose_tiles(position, one).vector
         if vector is None:
-            return choose_tiles(self._open(position), self.target).vector is None
+            return self._choose_tiles(position, self._open(position)).vector is None
         return all(
             access.steps[one.cluster.shared[vector][s.name]] in (0, 1)
             for s in one.cluster.statements
