@@ -80,7 +80,7 @@ def order_fills(
         moves = compute_strides(s, arrays, storages)[0].steps
         order = sorted(range(len(moves)), key=lambda p: -(moves[p] or 0))
         loops = [loop for p in order if (loop := named.own(s, p))]
-        if len(loops) > 1:
+        if loops != sorted(loops, key=lambda loop: loop.key[1]):
             steps.append(Order(tuple(named.spell([loop])[0] for loop in loops)))
     return Schedule(tuple(steps))
 
