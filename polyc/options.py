@@ -40,8 +40,8 @@ class Options:
 
     verify: prove every kernel legal, in bounds and initialised before any code is run.
     cache: keep compiled models and objects on disk (`cache_dir`).
-    max_operations: isl's budget for one cluster's scheduling problem, in isl operations; when it
-        is exceeded, the textual order is used and recorded in `explain()`.
+    max_operations: isl's budget for one scheduling problem, in isl operations; when it is exceeded,
+        the textual order is used.
     max_seconds: how long a compilation may take; it is an error if it takes longer.
     max_nodes: the most nodes of a graph, functions and control flow written out.
     dump: stages to print to `dump_dir` (or stderr): graph, scop, schedule, loopnest, c.
