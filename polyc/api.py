@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any
 from polyc.arguments import (
     check_feeds,
     check_options,
+    check_schedules,
     check_seed,
     check_sizes,
     check_states,
@@ -27,7 +28,7 @@ from polyc.call_sizes import Range, read_sizes
 from polyc.errors import InvalidModel, RuntimeFailure, UnsupportedOp
 from polyc.files.digest import digest
 from polyc.files.model_file import ModelChanged, ModelFile
-from polyc.mapping.parameters import Tuned, spell_choices
+from polyc.mapping.tuned import Tuned, spell_choices
 from polyc.model import CompiledModel, load_model, open_model
 from polyc.options import Options, options_from_environment
 from polyc.sizes import SizeRange
@@ -56,6 +57,7 @@ def compile(
     dims: Mapping[str, Range] | None = None,
     hint: Mapping[str, int] | None = None,
     state: Mapping[str, str] | None = None,
+    schedule: Mapping[str, str] | None = None,
     options: Options | None = None,
 ) -> CompiledModel:
     """Compile a model, or find it in the cache.
@@ -75,6 +77,10 @@ def compile(
     in memory of their own, by a session (`CompiledModel.start`): in place, or in two buffers that
     change places, without a copy. One that grows along a size has room for the last of its range.
 
+    schedule: how kernels are to run, by name: {"conv1": "order o y x | split x 14 | …"}, on a CPU.
+    Names and texts are those that `CompiledModel.schedules` has and `explain()` shows; what a text
+    can say is in `polyc/schedule/text.py`. One that would compute something else is refused.
+
     Where shapes depend on values of inputs (a Reshape's target that is fed, say), or loops cannot
     be generated for sizes that are not known, the result is compiled at its first call with such
     values or sizes, and anew for others (`polyc/specialise.py`).
@@ -83,6 +89,9 @@ def compile(
     an argument of a wrong type.
     """
     options = _choose_options(options, opt_level, threads, tune, dims, hint, state)
+    check_schedules(schedule)
+    if schedule:
+        options = replace(options, schedules=tuple(sorted(schedule.items())))
     check_target(target)
     machine = resolve_target(target, options)
     return _compile_or_complete(model, machine, options)
@@ -290,7 +299,7 @@ def load(path: str | os.PathLike[str], *, digest: str | None = None) -> Compiled
 
 
 def _read_or_tune(model: Any, target: Target | CudaTarget, options: Options) -> Mapping[str, Tuned]:
-    """Tuned parameters by cluster, as the options want them."""
+    """Tuned schedules by cluster, as the options want them."""
     known: Mapping[str, Tuned] = {}
     if options.tune > 0:
         from polyc.tuning.tune import tune

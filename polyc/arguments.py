@@ -45,6 +45,14 @@ def check_states(state: Any) -> None:
             refuse(f"state[{name!r}]", value, "the name of an output")
 
 
+def check_schedules(schedule: Any) -> None:
+    """Texts by the names of kernels."""
+    _check_names("schedule", schedule, "the text of a schedule")
+    for name, value in (schedule or {}).items():
+        if not isinstance(value, str):
+            refuse(f"schedule[{name!r}]", value, "the text of a schedule")
+
+
 def check_options(options: Any, **changes: Any) -> Options:
     """Options with changes that are not None; `Options` itself says what may be in it."""
     if not isinstance(options, Options):

@@ -18,8 +18,9 @@ from rich.text import Text
 import polyc
 from polyc.call_sizes import read_sizes
 from polyc.commands.feeds import random_feeds, read_feeds, write_results
+from polyc.commands.schedules import read_schedules
 from polyc.commands.sizes import parse_sizes, parse_states
-from polyc.errors import BuildError, PolycError
+from polyc.errors import BuildError, IllegalSchedule, PolycError
 from polyc.names import show_text
 from polyc.options import MAX_THREADS, Options, options_from_environment
 
@@ -49,6 +50,10 @@ States = Annotated[
     list[str] | None,
     typer.Option("--state", help="INPUT=OUTPUT, kept from call to call; may be repeated."),
 ]
+Schedules = Annotated[
+    Path | None,
+    typer.Option("--schedule", help="A file of schedules, as `polyc schedule` prints them."),
+]
 Seed = Annotated[int, typer.Option("--seed", help="Of random inputs.")]
 Inputs = Annotated[
     list[str] | None,
@@ -64,9 +69,10 @@ def compile(
     threads: Threads = None,
     sizes: Sizes = None,
     states: States = None,
+    schedules: Schedules = None,
 ) -> None:
     """Compile MODEL and save it; `polyc.load` reads the folder without a compiler."""
-    compiled = _compile(model, target, threads, sizes, states)
+    compiled = _compile(model, target, threads, sizes, states, schedules)
     compiled.save(output)
     _say(f"{compiled.name}: {len(compiled.explain().kernels)} kernels written to {output}")
     _say(f"digest: {compiled.digest}")
@@ -80,9 +86,10 @@ def export(
     threads: Threads = None,
     sizes: Sizes = None,
     states: States = None,
+    schedules: Schedules = None,
 ) -> None:
     """Write MODEL as text that `make` builds without Python: sources, header, weights, example."""
-    compiled = _open(model, target, threads, sizes, states)
+    compiled = _open(model, target, threads, sizes, states, schedules)
     compiled.export(folder)
     _say(f"{compiled.name}: written to {folder}; build it with: make -C {folder}")
 
@@ -98,9 +105,10 @@ def run(
     threads: Threads = None,
     sizes: Sizes = None,
     seed: Seed = 0,
+    schedules: Schedules = None,
 ) -> None:
     """Run MODEL once and show its outputs."""
-    compiled = _open(model, target, threads, sizes)
+    compiled = _open(model, target, threads, sizes, schedules=schedules)
     results = compiled.run(read_feeds(compiled.inputs, inputs or [], seed, compiled.sizes))
     for name, value in results.items():
         _say(f"{name}: {value.dtype}{list(value.shape)} {_summary(value)}")
@@ -119,11 +127,12 @@ def bench(
     threads: Threads = None,
     sizes: Sizes = None,
     seed: Seed = 0,
+    schedules: Schedules = None,
 ) -> None:
     """Time MODEL."""
     from polyc.commands.bench import measure
 
-    compiled = _open(model, target, threads, sizes)
+    compiled = _open(model, target, threads, sizes, schedules=schedules)
     feeds = read_feeds(compiled.inputs, inputs or [], seed, compiled.sizes)
     timing = measure(lambda: compiled.run(feeds), seconds)
     _say(f"{compiled.name}, {compiled.place}: {timing}")
@@ -160,9 +169,10 @@ def explain(
     threads: Threads = None,
     sizes: Sizes = None,
     seed: Seed = 0,
+    schedules: Schedules = None,
 ) -> None:
     """Show what was fused, how it is scheduled, and what was proven."""
-    compiled = _open(model, target, threads, sizes)
+    compiled = _open(model, target, threads, sizes, schedules=schedules)
     report = compiled.explain(
         random_feeds(compiled.inputs, seed, compiled.sizes) if times else None
     )
@@ -171,6 +181,20 @@ def explain(
     else:
         report.to_html(html)
         _say(f"written: {html}")
+
+
+@app.command()
+def schedule(
+    model: Model,
+    target: TargetName = "auto",
+    threads: Threads = None,
+    sizes: Sizes = None,
+    schedules: Schedules = None,
+) -> None:
+    """Show how each kernel of MODEL runs, as text that --schedule reads, to be edited."""
+    compiled = _open(model, target, threads, sizes, schedules=schedules)
+    for name, text in compiled.schedules.items():
+        _say(f"{name}: {text}")
 
 
 @app.command()
@@ -304,10 +328,13 @@ def _open(
     threads: int | None,
     sizes: list[str] | None,
     states: list[str] | None = None,
+    schedules: Path | None = None,
 ) -> CompiledModel:
     """A saved folder is loaded as it is; anything else is compiled."""
     if not os.path.isdir(model):
-        return _compile(model, target, threads, sizes, states)
+        return _compile(model, target, threads, sizes, states, schedules)
+    if schedules is not None:
+        raise IllegalSchedule(f"{model} is compiled already: give schedules for an ONNX file")
     loaded = polyc.load(model)
     loaded.threads = threads or loaded.threads
     return loaded
@@ -319,10 +346,13 @@ def _compile(
     threads: int | None,
     sizes: list[str] | None,
     states: list[str] | None,
+    schedules: Path | None,
 ) -> CompiledModel:
     known = parse_sizes(sizes)
-    state = parse_states(states)
-    return polyc.compile(model, target=target, threads=threads, state=state, **known)
+    state, schedule = parse_states(states), read_schedules(schedules)
+    return polyc.compile(
+        model, target=target, threads=threads, state=state, schedule=schedule, **known
+    )
 
 
 def _console() -> Console:

@@ -18,9 +18,13 @@ from polyc.backends.common import CompiledKernel
 from polyc.backends.cpu import compile_for_cpu
 from polyc.backends.cuda import compile_for_cuda
 from polyc.codegen.program import Launch
+from polyc.errors import IllegalSchedule
 from polyc.mapping.stored_kernel import StoredKernel
+from polyc.names import show
 from polyc.options import Options
 from polyc.poly.parameters import PARAM, parameters_of
+from polyc.schedule.canonical import from_positions
+from polyc.schedule.initial import initial_tree
 from polyc.scop.expr import Load
 from polyc.scop.scop import Scop, Statement
 from polyc.sizes import STEP, assume
@@ -38,11 +42,15 @@ def ignore(kernel: CompiledKernel) -> None:
 
 @dataclass(frozen=True)
 class CompiledKernels:
-    """Distinct kernels, the launches that execute all in order, and what they touch."""
+    """Distinct kernels, the launches that execute all in order, and what they touch.
+
+    schedules: that of each launch as text, in its own names.
+    """
 
     kernels: tuple[CompiledKernel, ...]
     launches: tuple[Launch, ...]
     touched: tuple[LaunchAccess, ...]
+    schedules: tuple[str, ...]
 
 
 def compile_kernels(
@@ -55,8 +63,9 @@ def compile_kernels(
 ) -> CompiledKernels:
     """Compile each distinct kernel once, and launch it as often as it appears."""
     kernels: dict[Hashable, CompiledKernel] = {}
-    launches, touched = [], []
+    launches, touched, schedules = [], [], []
     for one in trace.track("kernels", stored):
+        _check_given(one)
         signature = one.sign(scop.arrays)
         if signature not in kernels:
             name = f"k{len(kernels)}_{one.body[-1].name.removeprefix('S_')}"
@@ -85,9 +94,27 @@ def compile_kernels(
             {arguments[k]: _in_loop(elements, one) for k, elements in accesses.items()}
             for accesses in (boundary.reads, boundary.writes)
         )
+        schedules.append(_spell_schedule(compiled, one))
         scratch = one.private.intersection(arguments)
         touched.append(LaunchAccess(compiled.kernel.name, reads, writes, scratch, one.step))
-    return CompiledKernels(tuple(kernels.values()), tuple(launches), tuple(touched))
+    compiled_once = tuple(kernels.values())
+    return CompiledKernels(compiled_once, tuple(launches), tuple(touched), tuple(schedules))
+
+
+def _check_given(one: StoredKernel) -> None:
+    """Raise IllegalSchedule if a schedule that is given does not fit its kernel."""
+    if one.given:
+        try:
+            one.schedule.apply(initial_tree(one.named.clusters))
+        except IllegalSchedule as error:
+            raise IllegalSchedule(f"the schedule of {show(one.given)}: {error}") from None
+
+
+def _spell_schedule(compiled: CompiledKernel, one: StoredKernel) -> str:
+    """The schedule of a launch in its own names; what is said of it where it has none."""
+    if compiled.directives is None:
+        return compiled.schedule
+    return str(from_positions(compiled.directives, one.named, one.scheduled))
 
 
 def _in_loop(elements: isl.Set, one: StoredKernel) -> isl.Set:

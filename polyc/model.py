@@ -82,6 +82,11 @@ class CompiledModel(ABC):
         return report if feeds is None else report.with_seconds(self.profile(feeds))
 
     @property
+    def schedules(self) -> dict[str, str]:
+        """How each kernel runs, by its name, as `polyc.compile(schedule=…)` takes it."""
+        return {row.called: row.schedule for row in self.explain().kernels}
+
+    @property
     def place(self) -> str:
         """Where it runs, in words: "2 threads", "GPU", "the emulator"."""
         platform = self._manifest.platform

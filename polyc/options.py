@@ -43,8 +43,8 @@ class Options:
 
     verify: prove every kernel legal, in bounds and initialised before any code is run.
     cache: keep compiled models and objects on disk (`cache_dir`).
-    max_operations: isl's budget for one cluster's scheduling problem, in isl operations; when it
-        is exceeded, the textual order is used and recorded in `explain()`.
+    max_operations: isl's budget for one scheduling problem, in isl operations; when it is exceeded,
+        the textual order is used.
     max_seconds: how long a compilation may take; it is an error if it takes longer.
     max_nodes: the most nodes of a graph, functions and control flow written out.
     dump: stages to print to `dump_dir` (or stderr): graph, scop, schedule, loopnest, c.
@@ -62,6 +62,8 @@ class Options:
         the error is about 3e-4 of the largest output.
     sizes: what sizes that are known only at run time may be (`polyc.compile(dims=, hint=)`).
     states: inputs and outputs that are kept from call to call (`polyc.compile(state=)`).
+    schedules: of kernels, by name, in place of those that strategies write
+        (`polyc.compile(schedule=)`).
     pinned: keep each thread of a call, but for the caller's own, on one core; otherwise the system
         moves them about the cores that the caller does not run on.
     memory_limit: bytes that a model may take: one tensor, all weights, or what a call works in; 0
@@ -88,6 +90,7 @@ class Options:
     progress: bool | None = None
     sizes: tuple[SizeRange, ...] = ()
     states: tuple[tuple[str, str], ...] = ()
+    schedules: tuple[tuple[str, str], ...] = ()
     pinned: bool = False
     memory_limit: int = 0
     cc: str = "gcc"

@@ -15,7 +15,7 @@ from polyc.analysis.proof import add_up, counted
 from polyc.call_sizes import known_sizes
 from polyc.codegen.cuda.grid import DeviceText
 from polyc.codegen.program import Launch, Program, StoredArray
-from polyc.errors import NotFixed, naming_defects
+from polyc.errors import NotFixed, UnsupportedOp, naming_defects
 from polyc.graph.fix_sizes import fix_graph
 from polyc.graph.ir import Graph
 from polyc.graph.onnx_import import import_onnx
@@ -27,10 +27,11 @@ from polyc.kernels import CompiledKernels, Emit, compile_kernels, ignore
 from polyc.mapping.cuda.fuse_rows import fuse_rows
 from polyc.mapping.cuda.storing import store_for_cuda
 from polyc.mapping.fuse_tiles import fuse_tiles
+from polyc.mapping.given import place_given
 from polyc.mapping.open_cluster import OpenCluster
-from polyc.mapping.parameters import Tuned
 from polyc.mapping.stored_kernel import StoredKernel
 from polyc.mapping.storing import store_clusters
+from polyc.mapping.tuned import Tuned
 from polyc.memory.storage import Storage, arrange, row_major
 from polyc.options import Options
 from polyc.poly.context import isl_within
@@ -58,7 +59,7 @@ Model = Graph | onnx.ModelProto | bytes | str | os.PathLike[str]
 
 @dataclass(frozen=True)
 class KernelNote:
-    """What `explain()` says of a kernel: how it is scheduled, and what was proven."""
+    """What is said of a kernel: how it is scheduled, and what was proven."""
 
     name: str
     schedule: str
@@ -73,8 +74,9 @@ class Compiled:
     were considered and refused; `proven` is what holds for all kernels, and for them together;
     `touched` is what each launch reads and writes, by
     which memory and barriers are planned, and `judged` the same as the proof has found it, by which
-    the plan is judged. `gains` are what measured parameters save, by
-    launch; `keys` those that tuned parameters were looked up by. `sources` are C files by name;
+    the plan is judged. `gains` are what measured schedules save, by
+    launch; `keys` those that they were looked up by; `schedules` what each launch is called, and
+    its own. `sources` are C files by name;
     `devices`, by kernel, is the text for a GPU, and how it is launched. `lowered` is what the model
     means: the scop before any of its statements was rewritten.
     """
@@ -85,7 +87,6 @@ class Compiled:
     rows: tuple[KernelNote, ...]
     fallbacks: tuple[Fallback, ...]
     rewrites: tuple[str, ...]
-    schedule_fallbacks: tuple[str, ...]
     operators: Mapping[str, str]
     not_fused: tuple[NotFused, ...]
     proven: tuple[str, ...]
@@ -93,6 +94,7 @@ class Compiled:
     judged: tuple[LaunchAccess, ...]
     gains: tuple[float, ...]
     keys: tuple[str, ...]
+    schedules: tuple[tuple[str, str], ...]
     lowered: Scop
 
 
@@ -124,7 +126,7 @@ def run_pipeline(
     tuned: Mapping[str, Tuned] | None = None,
     emit: Emit = ignore,
 ) -> Compiled:
-    """A model in, proven C out; `tuned` are parameters of clusters that measurements preferred.
+    """A model in, proven C out; `tuned` are schedules of clusters that measurements preferred.
 
     `emit` is given each kernel when it is printed, before the next one is scheduled.
     """
@@ -166,7 +168,6 @@ def _compile_kernels(
         ),
         (),
         front.rewrites,
-        tuple(f"{k.kernel.name}: {k.fallback}" for k in compiled.kernels if k.fallback),
         {node.name: node.op for node in reversed(front.graph.nodes)},  # not its conversions
         _name_nodes(front.refusals, scop),
         proven.facts if proven else (),
@@ -174,6 +175,7 @@ def _compile_kernels(
         proven.touched if proven else compiled.touched,
         tuple(one.gain for one in front.kernels),
         tuple(dict.fromkeys(one.key for one in front.opened)),
+        tuple(zip((one.called for one in front.kernels), compiled.schedules, strict=True)),
         front.lowered,
     )
 
@@ -254,11 +256,15 @@ def _cluster_graph(
     with trace.step("cluster"):
         clusters, refusals = find_clusters(scop, target, budget)
         if isinstance(target, CudaTarget):
+            if options.schedules:
+                raise UnsupportedOp("kernels for a GPU take no schedules yet; compile for a CPU")
             stored = store_for_cuda(clusters, scop)
             kernels = fuse_rows(stored.clusters, scop.arrays, target, options.tf32)
         else:
-            stored = store_clusters(clusters, scop, target, tuned, budget)
+            given = place_given(options.schedules, clusters)
+            stored = store_clusters(clusters, scop, target, tuned, budget, given)
             kernels = fuse_tiles(stored.clusters, stored.scop.arrays, target)
+            given.check_used([kernel.called for kernel in kernels])
         home = {s.name: k for k, kernel in enumerate(kernels) for s in kernel.statements}
         refusals = tuple(r for r in refusals if home[r.producer] != home[r.consumer])
 

@@ -224,7 +224,6 @@ def join_reports(name: str, reports: Sequence[Report], evaluated: Sequence[Late]
         kernels=tuple(k for r in reports for k in r.kernels),
         fallbacks=fallbacks,
         rewrites=tuple(x for r in reports for x in r.rewrites),
-        schedule_fallbacks=tuple(x for r in reports for x in r.schedule_fallbacks),
         arena_bytes=max(r.arena_bytes for r in reports),
         arena_lower_bound=max(r.arena_lower_bound for r in reports),
         weights_bytes=sum(r.weights_bytes for r in reports),

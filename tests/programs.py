@@ -62,7 +62,6 @@ class FakeCompiled:
     devices: Mapping[str, DeviceText] = field(default_factory=dict)
     fallbacks: tuple[Fallback, ...] = ()
     rewrites: tuple[str, ...] = ()
-    schedule_fallbacks: tuple[str, ...] = ()
     operators: Mapping[str, str] = field(default_factory=dict)
     not_fused: tuple[NotFused, ...] = ()
     proven: tuple[str, ...] = ()
@@ -73,6 +72,11 @@ class FakeCompiled:
         return whole_arrays(self.program)
 
     judged = touched
+
+    @property
+    def schedules(self) -> tuple[tuple[str, str], ...]:
+        told = {row.name: row.schedule for row in self.rows}
+        return tuple((one.origin[-1], told[one.kernel]) for one in self.program.launches)
 
     @property
     def gains(self) -> tuple[float, ...]:

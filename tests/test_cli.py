@@ -15,7 +15,7 @@ from polyc import cli, load, ops
 from polyc.commands import doctor
 from polyc.graph.ir import Graph
 from polyc.graph.onnx_export import export_onnx
-from polyc.mapping.parameters import Tuned
+from polyc.mapping.tuned import Tuned
 from polyc.spec import TensorSpec
 from polyc.target.rates import Rates
 from tests.programs import (
@@ -346,13 +346,14 @@ def test_wrong_usage_is_exit_code_2(polyc, arguments):
 
 
 def test_tune_says_what_became_faster(command, monkeypatch, tmp_path):
-    from polyc.tuning.search import Finding, Search
+    from polyc.tuning.search import Finding, Search, spell_in_positions
 
     def run(search, tasks, budget):
         assert budget == 5
         for task in tasks:
             better = "gemm" in task.name or "t5" in task.name
-            tuned = Tuned(task.chosen, 0.25 if better else 0.0, finished=True)
+            chosen = spell_in_positions(task.cluster, task.chosen)
+            tuned = Tuned(chosen, 0.25 if better else 0.0, finished=True)
             yield Finding(task, tuned, "as it was", "as it is")
 
     monkeypatch.setattr(Search, "run", run)
@@ -379,3 +380,29 @@ def test_sizes_are_said_on_the_command_line(command, tmp_path):
         code, out, err = command("run", "rows.onnx", "--threads", "1", *arguments)
         assert code == 0, err
         assert shown in out
+
+
+def test_schedules_that_are_printed_are_read(command, tmp_path):
+    onnx.save(small_network(), tmp_path / "net.onnx")
+    code, printed, _ = command("schedule", "net.onnx", "--threads", "1")
+    assert code == 0
+    names = [line.partition(": ")[0] for line in printed.splitlines()]
+    at = names.index("conv_out")
+    (tmp_path / "mine.txt").write_text(
+        "# of the sum\nconv_out: split y 2  # tiles\n    | keep all at y'\n\n"
+    )
+    code, edited, _ = command("schedule", "net.onnx", "--threads", "1", "--schedule", "mine.txt")
+    assert code == 0
+    before, after = printed.splitlines(), edited.splitlines()
+    assert after.pop(at) == "conv_out: split y 2 | keep t2_acc in registers at y'"
+    assert after == [line for line in before if line != before[at]]
+    (tmp_path / "mine.txt").write_text(printed)
+    assert command("schedule", "net.onnx", "--threads", "1", "--schedule", "mine.txt")[1] == printed
+    for wrong in ("order i", "a: order i\na: order i", ": order i"):
+        (tmp_path / "mine.txt").write_text(wrong)
+        code, _, error = command("explain", "net.onnx", "--schedule", "mine.txt")
+        assert code == 1
+        assert "is not of the form KERNEL: SCHEDULE" in error
+    code, _, error = command("explain", "net.onnx", "--schedule", "none.txt")
+    assert code == 1
+    assert "cannot be read" in error

@@ -22,6 +22,7 @@ from polyc.codegen.driver_nest import Address, Call, Repeat, Wait
 from polyc.codegen.loopnest import Assign, Block, Node, Read, rewrite_nodes
 from polyc.errors import IllegalSchedule
 from polyc.memory.storage import permuted
+from polyc.promote import keep
 from polyc.scop.expr import Load, call, rebuild
 from polyc.sizes import Size
 from tests.planted import Fault, Proven, Wrong, prove
@@ -147,10 +148,10 @@ def parameters_of_another_type(right):
     return after(right, lambda params: tuple(replace(p, dtype=double) for p in params))
 
 
-@fault("polyc.backends.cpu:keep_in_place", softmax, "S_.* reads another value than")
+@fault("polyc.promote.keep:keep_in_place", softmax, "S_.* reads another value than")
 def a_row_that_is_read_backwards(right):
     def change(kept):
-        part, dependences = kept
+        part = kept.part
         *others, last = part.statements
         flip = isl.PwMultiAff(f"{{ {last.name}[i, j] -> {last.name}[i, 298 - j] }}")
         home = last.array
@@ -161,7 +162,7 @@ def a_row_that_is_read_backwards(right):
             return replace(e, index=e.index.pullback_pw_multi_aff(flip))
 
         moved = replace(last, value=rebuild(last.value, leaf))
-        return replace(part, statements=(*others, moved)), dependences
+        return replace(kept, part=replace(part, statements=(*others, moved)))
 
     return after(right, change)
 
@@ -237,7 +238,7 @@ def a_loop_over_steps_in_two(right):
     return after(right, change)
 
 
-@fault("polyc.mapping.storing:pack", packed, "right_packed|is not what the scop says")
+@fault("polyc.mapping.laying:pack", packed, "right_packed|is not what the scop says")
 def a_copy_of_other_rows(right):
     def change(found):
         cluster, (packing,) = found
@@ -251,7 +252,7 @@ def a_copy_of_other_rows(right):
     return after(right, change)
 
 
-@fault("polyc.mapping.storing:pack", packed, "is no statement of the scop, and no copy")
+@fault("polyc.mapping.laying:pack", packed, "is no statement of the scop, and no copy")
 def a_copy_that_computes(right):
     def change(found):
         cluster, (packing,) = found
@@ -326,12 +327,12 @@ def a_result_put_into_an_input(right):
 
 
 @fault(
-    "polyc.backends.cpu:promote_to_locals", layers, r"launch k\d\w+: it writes \w+ without being"
+    "polyc.promote.keep:promote_to_locals", layers, r"launch k\d\w+: it writes \w+ without being"
 )
 def a_result_kept_inside_of_its_kernel(right):
-    def wrong(tree, statements, private, arrays, storages):
-        written = {s.array for s in statements if arrays[s.array].kind == "temporary"}
-        return right(tree, statements, private | written, arrays, storages)
+    def wrong(tree, statements, private, arrays, storages, **named):
+        written = {s.array for s in statements if arrays[s.array].kind == "output"}
+        return right(tree, statements, private | written, arrays, storages, **named)
 
     return wrong
 
@@ -578,12 +579,12 @@ def test_a_state_that_stays_inside_of_its_kernel_is_refused(tmp_path, monkeypatc
     }
     with pytest.raises(Proven):
         prove(graph, tmp_path / "right", **choices)
-    right = cpu.promote_to_locals
+    right = keep.promote_to_locals
 
-    def wrong(tree, statements, private, arrays, storages):
+    def wrong(tree, statements, private, arrays, storages, **named):
         states = {s.array for s in statements if arrays[s.array].kind == "state"}
-        return right(tree, statements, private | states, arrays, storages)
+        return right(tree, statements, private | states, arrays, storages, **named)
 
-    monkeypatch.setattr(cpu, "promote_to_locals", wrong)
+    monkeypatch.setattr(keep, "promote_to_locals", wrong)
     with pytest.raises(IllegalSchedule, match="without being given it, and others read that"):
         prove(graph, tmp_path / "wrong", **choices)

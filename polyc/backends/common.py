@@ -18,7 +18,8 @@ from polyc.mapping.stored_kernel import StoredKernel
 from polyc.memory.storage import Storage
 from polyc.poly.parameters import parameters_of
 from polyc.poly.show import show_tree
-from polyc.schedule.schedule import check_legal
+from polyc.schedule.legality import check_legal
+from polyc.schedule.schedule import Schedule
 from polyc.scop.scop import Array, Scop
 from polyc.sizes import names_in
 from polyc.trace import Trace
@@ -41,7 +42,8 @@ class Boundary:
 class CompiledKernel:
     """A kernel and all that is said about it.
 
-    `fallback` says why isl's schedule was not used, if it was not. `source` is the text; of a
+    `schedule` is a line for people; `directives` are the schedule where each array has its place,
+    with positions for names, and of a kernel for a GPU there are none. `source` is the text; of a
     kernel for a GPU `device` says how it is launched. `judged` is what the proof spoke of.
     """
 
@@ -49,12 +51,12 @@ class CompiledKernel:
     source: str
     schedule: str
     proof: Proof | None
-    fallback: str | None
     flops: int
     bytes: int
     boundary: Boundary
     judged: Judged
     device: DeviceText | None = None
+    directives: Schedule | None = None
 
     @property
     def file(self) -> str:

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping as Table
-from collections.abc import Sequence
 from dataclasses import replace
 
 import islpy as isl
@@ -29,16 +27,15 @@ from polyc.codegen.print_c import print_kernel
 from polyc.codegen.registers import find_registers
 from polyc.codegen.team import share_out
 from polyc.codegen.vectorise import vectorise
-from polyc.mapping.choose import choose_mapping
-from polyc.mapping.cpu import join_trees, map_to_cpu
-from polyc.mapping.mapping import Mapping as Mapped
 from polyc.mapping.stored_kernel import StoredKernel
 from polyc.options import Options
-from polyc.promote.in_place import keep_in_place
-from polyc.promote.local_arrays import LocalArray, promote_to_locals
+from polyc.promote.keep import Places, keep_arrays
 from polyc.schedule.barriers import join_pieces
-from polyc.schedule.schedule import OuterBand, schedule_outer
-from polyc.scop.scop import Array, Scop
+from polyc.schedule.canonical import to_positions
+from polyc.schedule.initial import initial_tree
+from polyc.schedule.legality import check_given
+from polyc.schedule.loops import lower_tree
+from polyc.scop.scop import Scop
 from polyc.target.machine import Target
 from polyc.trace import Trace
 
@@ -53,43 +50,42 @@ def compile_for_cpu(
 ) -> CompiledKernel:
     """One kernel, from its dependences to its C text."""
     part = stated = kernel_scop(name, stored, scop)
+    domains = {s.name: s.domain for s in part.statements}
 
-    # 1. dependences, and the order of each cluster's shared loops that they allow
+    # 1. dependences, and the schedule's loops, which must respect them
     with trace.step("schedule"):
         dependences = compute_dependences(part)
-        most = options.max_operations
-        bands = [schedule_outer(one.cluster, dependences, most) for one in stored.parts]
-
-    # 2. where loops go: tiles, threads, registers, SIMD lanes
-    with trace.step("map"):
-        mappings = _choose_mappings(stored, bands, scop.arrays, target)
-        described = _describe(stored, mappings)
-        tree = _build_tree(stored, bands, mappings)
+        start = initial_tree([one.cluster for one in stored.parts])
+        if stored.given:
+            check_given(stored.schedule, start, domains, dependences, stored.given)
+        loops = stored.schedule.apply(start)
+        tree = lower_tree(loops, domains)
         check_tree(tree, dependences, name, trace)
 
-    # 3. arrays that live inside one tile need no memory of their own
+    # 2. arrays that live inside one tile need no memory of their own
     with trace.step("promote"):
-        inner = {name: loops for one in mappings for name, loops in one.inner.items()}
-        part, dependences = keep_in_place(part, dependences, tree, inner, stored.storages)
-        private = stored.private.intersection(part.arrays)
-        promoted = promote_to_locals(tree, part.statements, private, scop.arrays, stored.storages)
+        private, storages = stored.private, stored.storages
+        places = keep_arrays(
+            stored.schedule, loops, tree, part, dependences, private, storages, target
+        )
+        part, dependences, schedule = places.part, places.dependences, places.schedule
 
-    # 4. loops, with partial tiles split off
+    # 3. loops, with partial tiles split off
     with trace.step("generate"):
-        kernel = _generate(name, stored, part, tree, promoted, described, target.simd_bytes)
+        kernel = _generate(name, stored, places, tree, target.simd_bytes)
 
-    # 5. which of the loops threads may run at the same time, and where they wait
+    # 4. which of the loops threads may run at the same time, and where they wait
     with trace.step("schedule"):
         kernel = share_out(join_pieces(kernel, part, dependences))
         trace.dump("loopnest", kernel, name)
 
-    # 6. the proof, on these loops: after it they are only unrolled and cut into vectors
+    # 5. the proof, on these loops: after it they are only unrolled and cut into vectors
     with trace.step("verify"):
         if options.verify:
             check_same_values(name, stated, part)
         proof = prove(kernel, part, stored.storages, team=True) if options.verify else None
 
-    # 7. C
+    # 6. C
     with trace.step("print"):
         final = find_registers(vectorise(kernel.body, target.simd_bytes))
         source = print_kernel(replace(kernel, body=final))
@@ -98,64 +94,25 @@ def compile_for_cpu(
     return CompiledKernel(
         kernel,
         source,
-        described,
+        str(schedule),
         proof,
-        next((band.fallback for band in bands if band.fallback), None),
         count_flops(part) or 0,
         count_bytes(part),
         find_boundary(kernel, stored, part, dependences),
         Judged(kernel, stated, part, stored.storages),
+        directives=to_positions(schedule, stored.named, stored.scheduled),
     )
 
 
-def _choose_mappings(
-    stored: StoredKernel, bands: Sequence[OuterBand], arrays: Table[str, Array], target: Target
-) -> list[Mapped]:
-    """The mapping of each part, as it would be alone."""
-    return [
-        choose_mapping(one.cluster, band, one.parameters, arrays, one.storages, target)
-        for one, band in zip(stored.parts, bands, strict=True)
-    ]
-
-
-def _build_tree(
-    stored: StoredKernel, bands: Sequence[OuterBand], mappings: Sequence[Mapped]
-) -> isl.Schedule:
-    """The mapped trees of all parts, inside the tiles that they share: then these are parallel."""
-    if stored.loops:
-        mappings = [replace(mapping, parallel=0) for mapping in mappings]
-    parts = zip(stored.parts, bands, mappings, strict=True)
-    trees = [map_to_cpu(one.cluster, band, mapping) for one, band, mapping in parts]
-    return join_trees(trees, stored.loops, stored.sizes, stored.statements)
-
-
 def _generate(
-    name: str,
-    stored: StoredKernel,
-    part: Scop,
-    tree: isl.Schedule,
-    promoted: Table[str, LocalArray],
-    described: str,
-    simd_bytes: int,
+    name: str, stored: StoredKernel, places: Places, tree: isl.Schedule, simd_bytes: int
 ) -> Kernel:
     """The loops of a tree, and what they are given."""
+    part = places.part
     statements = {s.name: s for s in part.statements}
     sizes = list_sizes(part, stored.storages)
-    nest = peel(generate_nest(tree, statements, stored.storages, promoted), sizes, simd_bytes)
-    kept = [a for a in stored.arrays if a in part.arrays and a not in promoted]
+    loops = generate_nest(tree, statements, stored.storages, places.local)
+    nest = peel(loops, sizes, simd_bytes)
+    kept = [a for a in stored.arrays if a in part.arrays and a not in places.local]
     params = list_params(kept, part, stored.storages)
-    return Kernel(name, params, nest, comment_on(stored, described), sizes)
-
-
-def _describe(stored: StoredKernel, mappings: Sequence[Mapped]) -> str:
-    """One line for a human: the tiles that parts share, and how each of them is mapped."""
-    parts = zip(stored.parts, mappings, strict=True)
-    described = [mapping.describe(one.cluster) for one, mapping in parts]
-    if not stored.loops:
-        return f"{described[0]}, {mappings[0].threads}"
-    last = stored.body[-1]
-    sizes = zip(stored.loops, stored.sizes, strict=True)
-    tiles = [
-        last.iterators[loop[last.name]] + (f"/{size}" if size > 1 else "") for loop, size in sizes
-    ]
-    return f"tiles: {' '.join(tiles)}, {len(tiles)} parallel, each {'; '.join(described)}"
+    return Kernel(name, params, nest, comment_on(stored, str(places.schedule)), sizes)

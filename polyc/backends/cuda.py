@@ -96,7 +96,6 @@ def compile_for_cuda(
         device.text,
         mapped.schedule,
         proof,
-        None,
         count_flops(whole) or 0,
         count_bytes(whole),
         find_boundary(kernel, stored, part, dependences),

@@ -12,7 +12,7 @@ from polyc.build.cache import Cache
 from polyc.build.manifest import make_manifest
 from polyc.build.nvcc import Resources, architecture_flags, cuda_recipe, read_resources
 from polyc.build.toolchain import LibraryBuild, c_recipe
-from polyc.mapping.parameters import Tuned, spell_choices
+from polyc.mapping.tuned import Tuned, spell_choices
 from polyc.options import Options
 from polyc.report.report import DeviceFunction, KernelRow, Report
 from polyc.sizes import assume
@@ -23,7 +23,6 @@ from polyc.trace import Trace, make_trace
 if TYPE_CHECKING:
     from polyc.backends.common import CompiledKernel
     from polyc.codegen.cuda.grid import DeviceText
-    from polyc.codegen.program import Launch
     from polyc.memory.plan import Plan
     from polyc.pipeline import Compiled
 
@@ -36,7 +35,7 @@ def make_model(
     folder: Path,
     tuned: Mapping[str, Tuned],
 ) -> None:
-    """Compile a model into a bundle in `folder`; `tuned` are parameters that were measured."""
+    """Compile a model into a bundle in `folder`; `tuned` are schedules that were measured."""
     if isinstance(target, CudaTarget):
         _make_for_cuda(model, target, options, cache, folder)
     else:
@@ -206,11 +205,6 @@ def _floors(compiled: Compiled, target: CudaTarget) -> dict[int, float]:
     }
 
 
-def _describe_schedule(schedule: str, launch: Launch) -> str:
-    """How a kernel runs, and in which loop it is launched."""
-    return f"{schedule}, in each of {launch.step.steps} steps" if launch.step else schedule
-
-
 def _report(
     compiled: Compiled,
     plan: Plan,
@@ -229,7 +223,7 @@ def _report(
         KernelRow(
             launch.kernel,
             launch.origin,
-            _describe_schedule(told[launch.kernel].schedule, launch),
+            schedule,
             launch.runs * launch.flops,
             launch.runs * launch.bytes,
             told[launch.kernel].proof,
@@ -238,9 +232,11 @@ def _report(
             copies=launch.copies,
             functions=functions.get(launch.kernel, ()),
             floor=(floors or {}).get(position),
+            called=called,
+            steps=str(launch.step.steps) if launch.step else "",
         )
-        for position, (launch, gain) in enumerate(
-            zip(compiled.program.launches, compiled.gains, strict=True)
+        for position, (launch, gain, (called, schedule)) in enumerate(
+            zip(compiled.program.launches, compiled.gains, compiled.schedules, strict=True)
         )
     )
     report = Report(
@@ -249,7 +245,6 @@ def _report(
         rows,
         tuple(compiled.fallbacks),
         tuple(compiled.rewrites),
-        tuple(compiled.schedule_fallbacks),
         stage_seconds=dict(trace.seconds),
         not_fused=tuple(compiled.not_fused),
     )

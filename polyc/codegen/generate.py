@@ -32,7 +32,7 @@ from polyc.codegen.registers import elements
 from polyc.memory.storage import Storage
 from polyc.poly.context import isl_options
 from polyc.poly.parameters import assumptions
-from polyc.promote.local_arrays import LIMITS, LocalArray
+from polyc.promote.local_arrays import CPU_MARKS, LIMITS, LocalArray, kind_of
 from polyc.scop.expr import Call, Cast, Const, Expr, Index, Load, Within
 from polyc.scop.scop import Statement
 
@@ -204,7 +204,7 @@ def _convert(node: isl.AstNode, scan: _Scan, mark: LoopMark) -> tuple[Node, ...]
 
 def _convert_mark(node: isl.AstNode, scan: _Scan) -> tuple[Node, ...]:
     name = node.mark_get_id().get_name()
-    if name not in LIMITS:
+    if kind_of(name) not in LIMITS:
         mark, below = LoopMark.parse(name), node.mark_get_node()
         if mark == ONE_THREAD and isl.ast_node_type(below.get_type()).name != "for_":
             inner = _block(_convert(below, scan, LoopMark()))  # isl has left the loop out
@@ -219,6 +219,8 @@ def _convert_mark(node: isl.AstNode, scan: _Scan) -> tuple[Node, ...]:
         for p in scan.promoted.values()
         if (p.mark, p.depth) == (name, scan.depth) and p.name in named
     )
+    if not locals_ and kind_of(name) in CPU_MARKS:
+        return body
     return (Block(body, locals_),)
 
 

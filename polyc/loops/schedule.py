@@ -18,7 +18,7 @@ from polyc.loops.lower import Lowered
 from polyc.loops.order import original_tree
 from polyc.loops.tile import Shaping, declare_scopes
 from polyc.poly.context import isl_options, operation_budget
-from polyc.schedule.schedule import find_broken, union_domain
+from polyc.schedule.legality import find_broken, union_domain
 
 
 @dataclass(frozen=True)

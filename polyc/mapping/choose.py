@@ -1,4 +1,4 @@
-"""Which strategy a cluster is mapped by, and its sizes; by what the iterators index, never by name.
+"""The schedule of a cluster on a CPU: by what its iterators index, never by name.
 
 * *contraction*, for reductions with reuse: the vector loop walks one operand with unit step,
   another loop is unrolled so that this operand's registers are used again, and their tile of
@@ -14,119 +14,89 @@
 from __future__ import annotations
 
 from collections.abc import Mapping as Table
+from collections.abc import Sequence
 from math import ceil, prod
 
-import numpy as np
-
-from polyc.mapping.columns import Columns, choose_columns, choose_lanes, is_by_columns
+from polyc.mapping.columns import is_by_columns, schedule_columns
 from polyc.mapping.loop_order import choose_order
-from polyc.mapping.mapping import Mapping
-from polyc.mapping.parameters import Parameters
-from polyc.mapping.pointwise import STREAM_VECTORS, choose_blocks, choose_pointwise_order
+from polyc.mapping.pointwise import choose_blocks, choose_pointwise_order
+from polyc.mapping.rows import order_fills, schedule_rows
+from polyc.mapping.tiles import Tile, schedule_tiles
 from polyc.memory.storage import Storage
-from polyc.memory.strides import compute_strides
-from polyc.memory.vector_loop import choose_inner_loop
 from polyc.poly.affine import box_extents
 from polyc.schedule.cluster import MANY_ITERATIONS, SMALL_WORK, Cluster
-from polyc.schedule.schedule import OuterBand
-from polyc.scop.scop import Array, Statement
+from polyc.schedule.directives import Run
+from polyc.schedule.initial import InitialLoops
+from polyc.schedule.keeping import Pack
+from polyc.schedule.schedule import Schedule
+from polyc.scop.scop import Array
 from polyc.target.machine import Target
 
-ROW_VECTORS = 4
-"""Vectors of a row that are reduced side by side: an addition takes 3 or 4 cycles."""
 
-
-def choose_mapping(
+def schedule_cluster(
     cluster: Cluster,
-    band: OuterBand,
-    parameters: Parameters,
+    vector: int | None,
+    tile: Tile,
     arrays: Table[str, Array],
     storages: Table[str, Storage],
     target: Target,
-) -> Mapping:
-    """The strategy that fits the cluster, with its sizes."""
-    vector, (unroll, height, width) = parameters.vector, parameters.tile
-    work = sum(prod(box_extents(s.domain)) for s in cluster.statements)
-    blocks: dict[int, int] = {}
-    columns: Columns | None = None
-    inner = {s.name: (_by_stride(s, arrays, storages), 0) for s in cluster.prelude}
+    packed: Sequence[str] = (),
+    order: Sequence[int] = (),
+) -> Schedule:
+    """The schedule by the strategy that fits the cluster.
+
+    vector: the shared loop in SIMD lanes; tile: the register tile; packed: arrays that are read as
+    copies; order: of the shared loops, if it is not to be the strategy's own.
+    """
+    named = InitialLoops((cluster,))
+    before = Schedule((Pack(tuple(packed)),) if packed else ())
+    before += order_fills(cluster, named, arrays, storages)
+    loops = tuple(range(len(cluster.shared)))
     if vector is None:
-        order = band.loops
-        used = set(order)
-        for s in cluster.statements:
-            inner[s.name] = _inner_vector(s, cluster, used, arrays, storages, target)
-        sizes: dict[int, int] = {}
-        strategy = "rows"
+        parallel = count_parallel(cluster, loops, {})
+        return before + schedule_rows(cluster, named, parallel, arrays, storages, target)
+    unroll, height, width = tile
+    if is_by_columns(cluster):
+        order = order or (*(d for d in loops if d != vector), vector)
+        parallel = count_parallel(cluster, order, {vector: width})
+        strip = schedule_columns(cluster, named, order, vector, width, parallel, arrays, target)
+        return before + strip
+    sizes = {vector: width} | ({} if unroll is None else {unroll: height})
+    blocks: Table[int, int] = {}
+    if any(s.reduction for s in cluster.statements):
+        order = order or choose_order(cluster, loops, vector, sizes, arrays, storages, target)
     else:
-        sizes = {vector: width}
-        if unroll is not None:
-            sizes[unroll] = height
-        if is_by_columns(cluster):
-            strategy = "columns"
-            order = (*(d for d in band.loops if d != vector), vector)
-            columns = choose_columns(width, choose_lanes(cluster, arrays, target), target)
-        elif any(s.reduction for s in cluster.statements):
-            strategy = "contraction"
-            order = choose_order(cluster, band.loops, vector, sizes, arrays, storages, target)
-        else:
-            strategy = "transform" if cluster.is_group else "pointwise"
-            order = choose_pointwise_order(cluster, band.loops, sizes, vector, arrays, storages)
-            blocks = choose_blocks(cluster, unroll, height, arrays)
-        order = parameters.order or order
-    return Mapping(
-        strategy,
-        tuple(order),
-        sizes,
-        vector,
-        unroll,
-        _count_parallel(cluster, band, order, {**sizes, **blocks}, work),
-        inner,
-        blocks,
-        columns,
-    )
+        order = order or choose_pointwise_order(cluster, loops, sizes, vector, arrays, storages)
+        blocks = choose_blocks(cluster, unroll, height, arrays)
+    parallel = count_parallel(cluster, order, {**sizes, **blocks})
+    whole = schedule_tiles(cluster, named, order, sizes, blocks, vector, unroll, parallel)
+    return before + whole + (_unroll_own(cluster, named) if cluster.is_group else Schedule())
 
 
-def _count_parallel(
-    cluster: Cluster, band: OuterBand, order: tuple[int, ...], sizes: Table[int, int], work: int
-) -> int:
+def count_parallel(cluster: Cluster, order: Sequence[int], sizes: Table[int, int]) -> int:
     """How many leading loops to run on threads: enough for balance, none for little work."""
-    if work < SMALL_WORK:
+    if sum(prod(box_extents(s.domain)) for s in cluster.statements) < SMALL_WORK:
         return 0
     count, iterations = 0, 1
     for d in order:
-        if d not in band.coincident or iterations >= 4 * MANY_ITERATIONS:
+        if iterations >= 4 * MANY_ITERATIONS:
             break
         count += 1
         iterations *= ceil(cluster.extents[d] / sizes.get(d, 1))
     return count if iterations > 1 else 0
 
 
-def _by_stride(
-    s: Statement, arrays: Table[str, Array], storages: Table[str, Storage]
-) -> tuple[str, ...]:
-    """The iterators of a statement, those that move furthest through what it writes first."""
-    steps = compute_strides(s, arrays, storages)[0].steps
-    order = sorted(range(len(steps)), key=lambda p: -(steps[p] or 0))
-    return tuple(s.iterators[p] for p in order)
+def _unroll_own(cluster: Cluster, named: InitialLoops) -> Schedule:
+    """The loops of a transform's statements, written out."""
+    own = [
+        loop for loop in named.loops if len(loop.where) == 1 and not _is_shared(loop.key, cluster)
+    ]
+    return Schedule((Run("unroll", named.spell(own)),) if own else ())
 
 
-def _inner_vector(
-    s: Statement,
-    cluster: Cluster,
-    used: set[int],
-    arrays: Table[str, Array],
-    storages: Table[str, Storage],
-    target: Target,
-) -> tuple[tuple[str, ...], int]:
-    """(the iterator to end with, vector tile) for a statement's own loops; () if there is none."""
-    taken = {cluster.shared[d][s.name] for d in used}
-    strides = compute_strides(s, arrays, storages)
-    lanes = min(target.lanes(np.dtype(arrays[a.array].dtype)) for a in strides)
-    best, _ = choose_inner_loop(s, taken, strides)
-    if best is None:
-        return ((), 0)
-    extent = box_extents(s.domain)[best]
-    if extent <= target.registers // 2 * lanes:  # the whole row stays in registers
-        return ((s.iterators[best],), extent)
-    vectors = ROW_VECTORS if strides[0].steps[best] == 0 else STREAM_VECTORS
-    return ((s.iterators[best],), vectors * lanes)
+def _is_shared(key: tuple[str, int], cluster: Cluster) -> bool:
+    """Whether an iterator is one of those that the statements share; or one of a fill."""
+    statement, position = key
+    return statement not in cluster.names or any(
+        where[statement] == position for where in cluster.shared
+    )

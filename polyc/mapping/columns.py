@@ -6,29 +6,28 @@ A strip of columns is worked on at a time, as wide as what the statements keep f
 first-level cache: memory is then read in long runs. Some rows at a time, so that accumulators are
 loaded and stored once for all of them:
 
-    band  strips of j        parallel
-    └ scope                  accumulators of one strip
-      └ band  i/8
-        └ band  j/32 in the strip
-          └ vector  j mod 32
-            └ unroll  i mod 8
+    split j 4096 | split j' 32 | vector j'' | sink j' j'' | split i 8 | unroll i' | sink i'
+    | parallel j | keep all at j
+
+    j ─ keep ─ i ─ j' ─ j'' ─ i' ─ sum       accumulators of one strip
 """
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Collection, Sequence
 from collections.abc import Mapping as Table
-from dataclasses import dataclass
 from math import prod
 
-import islpy as isl
-
-from polyc.mapping.parameters import Tile
+from polyc.mapping.tiles import Tile, cut
 from polyc.memory.strides import Strides, accesses
 from polyc.poly.affine import box_extents
-from polyc.poly.tree import BAND, mark_members, tile
 from polyc.promote.local_arrays import LARGEST_LOCAL
 from polyc.schedule.cluster import MANY_ITERATIONS, Cluster
+from polyc.schedule.directives import Order, Run, Sink, Split
+from polyc.schedule.initial import InitialLoop, InitialLoops
+from polyc.schedule.keeping import Keep
+from polyc.schedule.schedule import Schedule
+from polyc.schedule.text import AnyDirective
 from polyc.scop.scop import Array
 from polyc.target.machine import Target
 
@@ -41,14 +40,6 @@ VECTORS = 2
 
 NARROWEST = 4
 """Vectors of the narrowest strip: memory is read in runs of no less."""
-
-
-@dataclass(frozen=True)
-class Columns:
-    """How a strip is walked: elements in a vector loop, and rows at a time of a reduction."""
-
-    width: int
-    rows: int
 
 
 def is_by_columns(cluster: Cluster) -> bool:
@@ -97,38 +88,65 @@ def choose_lanes(cluster: Cluster, arrays: Table[str, Array], target: Target) ->
     return min(target.lanes(arrays[name].dtype) for name in touched)
 
 
-def choose_columns(strip: int, lanes: int, target: Target) -> Columns:
-    """A narrow strip as a whole, with accumulators in registers; a wide one some vectors at a time.
+def schedule_columns(
+    cluster: Cluster,
+    named: InitialLoops,
+    order: Sequence[int],
+    vector: int,
+    strip: int,
+    parallel: int,
+    arrays: Table[str, Array],
+    target: Target,
+) -> Schedule:
+    """The shared loops in their order, the strips last; then how a strip is walked."""
+    width, rows = choose_walk(strip, choose_lanes(cluster, arrays, target), target)
+    loops = {d: loop for d in order if (loop := named.shared(cluster, d))}
+    names = {d: named.spell([loop])[0] for d, loop in loops.items()}
+    steps: list[AnyDirective] = [Order(tuple(names.values()))] if len(names) > 1 else []
+    outer, points = dict(names), []
+    if vector in names:
+        extent = loops[vector].extent
+        # Strips that hold all are said all the same: constants lie as strips need them.
+        whole = extent is not None and extent <= min(strip, width)
+        cuts, (outer[vector], within) = cut(names[vector], None, None if whole else strip)
+        more, (vectors, lanes) = cut(within, strip, None if whole else width)
+        points = [name for name in (vectors, lanes) if name]
+        steps += [*cuts, *more, Run("vector", (lanes,)), Sink(tuple(points))]
+    steps += _unroll_rows(cluster, named, rows)
+    threads = [outer[d] for d in [*order][:parallel] if outer.get(d)]
+    steps += [Run("parallel", tuple(threads))] if threads else []
+    steps.append(Keep(None, at=([name for name in outer.values() if name] or [""])[-1]))
+    return Schedule(tuple(steps))
 
+
+def choose_walk(strip: int, lanes: int, target: Target) -> tuple[int, int]:
+    """(elements in a vector loop, rows at a time of a reduction).
+
+    A narrow strip as a whole, with accumulators in registers; a wide one some vectors at a time.
     Either way some 16 vectors are loaded between two jumps. Several rows at a time that share a
     page would keep it from being fetched ahead: 64 MB in rows of 1 KiB go at 33 GB/s into
     registers, and at 5 by 8 rows at a time.
     """
     vectors = -(-strip // lanes)
     if vectors <= target.registers // 2:
-        return Columns(strip, max(1, 2 * ROWS // vectors))
-    return Columns(VECTORS * lanes, ROWS)
+        return strip, max(1, 2 * ROWS // vectors)
+    return VECTORS * lanes, ROWS
 
 
-def mark_column(
-    points: isl.ScheduleNode, name: str, cluster: Cluster, columns: Columns
-) -> isl.ScheduleNode:
-    """own loops ─ points   ->   own loops/rows ─ points/width ─ vector points ─ unroll rows.
-
-    `points` is a statement's innermost band, of which the last member walks the strip.
-    """
-    statement = cluster.statement(name)
-    if statement.reduction and points.get_parent_type() == BAND:
-        own = points.parent().band_set_permutable(1)
-        count = own.band_n_member()
-        taken = {loop[name] for loop in cluster.shared}
-        sizes = box_extents(statement.domain)
-        last_own = max(p for p in range(len(sizes)) if p not in taken)
-        own = tile(own, [1] * (count - 1) + [min(columns.rows, sizes[last_own])])
-        points = own.child(0).band_sink()
-        points = mark_members(points.child(0), [""] * (count - 1) + ["unroll"]).parent()
-    count = points.band_n_member()
-    last = points.band_split(count - 1).child(0) if count > 1 else points
-    last = tile(last.band_set_permutable(1), [columns.width])
-    last = last.child(0).insert_mark(isl.Id("vector")).parent()
-    return last.parent() if count > 1 else last
+def _unroll_rows(cluster: Cluster, named: InitialLoops, rows: int) -> list[AnyDirective]:
+    """So many rows of each reduction at a time, innermost: accumulators are loaded once for all."""
+    tiles: dict[int, list[InitialLoop]] = {}
+    for s in cluster.statements:
+        taken = {where[s.name] for where in cluster.shared}
+        own = [p for p in range(len(s.iterators)) if p not in taken]
+        loop = named.own(s, own[-1]) if s.reduction and own else None
+        if loop:
+            size = min(rows, box_extents(s.domain)[own[-1]])
+            tiles.setdefault(size, []).append(loop)
+    steps: list[AnyDirective] = []
+    for size, loops in tiles.items():
+        long = [loop for loop in loops if cut("", loop.extent, size)[0]]
+        inner = named.spell(long, "'") + named.spell(loop for loop in loops if loop not in long)
+        steps += [Split(named.spell(long), size)] if long else []
+        steps += [Run("unroll", inner), Sink(inner)]
+    return steps

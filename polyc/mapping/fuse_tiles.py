@@ -24,13 +24,18 @@ from dataclasses import replace
 from functools import partial
 from math import ceil, lcm, prod
 
+from polyc.errors import IllegalSchedule
+from polyc.mapping.choose import schedule_cluster
 from polyc.mapping.columns import is_by_columns
 from polyc.mapping.loop_order import L2_SHARE, Operand, list_operands
 from polyc.mapping.signature import sign_layouts
 from polyc.mapping.stored_kernel import StoredKernel
 from polyc.mapping.storing import StoredCluster
+from polyc.mapping.tiles import read_packed
+from polyc.names import show
 from polyc.promote.local_arrays import LARGEST_HANDED
 from polyc.schedule.cluster import MANY_ITERATIONS, Cluster, is_too_large, shared_loops
+from polyc.schedule.names import short
 from polyc.scop.scop import Array
 from polyc.target.machine import Target
 
@@ -61,11 +66,23 @@ def fuse_readers(
     for one in stored:
         start = len(kernels)
         kernel = StoredKernel((one,))
-        near = sorted(set().union(*(writers.get(name, ()) for name in one.arrays)))
+        same = [k for k, other in enumerate(kernels) if one.given and other.given == one.given]
+        near = same or sorted(set().union(*(writers.get(name, ()) for name in one.arrays)))
         position, handed = _find_producer(kernels, near, one, users, arrays)
         fits = handed and not is_too_large((*kernels[position].body, *kernel.body))
-        fused = fuse(kernels[position], one, handed) if fits else None
+        fused: StoredKernel | None = None
+        if same:
+            position, first = same[0], kernels[same[0]]
+            fused = StoredKernel((*first.parts, one), (), (), first.handed | handed)
+        elif fits and not (one.given or kernels[position].given):
+            fused = fuse(kernels[position], one, handed)
         moved = _move_between(kernels[position + 1 :], kernels[position], kernel) if fused else None
+        if same and moved is None:
+            raise IllegalSchedule(
+                f"the schedule of {show(one.given)} fuses "
+                f"{show(short(one.cluster.statements[-1].name))} with what cannot run next to it: "
+                "kernels between them have to stay between"
+            )
         if fused and moved:
             before, after = moved
             for name in {n for k in kernels[position:] for n in k.written}:
@@ -142,18 +159,19 @@ def _fuse(
         return None
     kept = [k for k, (n, size) in enumerate(zip(whole.extents, sizes, strict=True)) if size < n]
     tiled = replace(whole, loops=tuple(loops[k] for k in kept), sizes=tuple(sizes[k] for k in kept))
-    parts = [_fit(part, tiled) for part in tiled.parts]
+    parts = [_fit(part, tiled, arrays, target) for part in tiled.parts]
     fitted = tuple(part for part in parts if part is not None)
     if not kept or len(fitted) < len(parts) or _extra_bytes(tiled, arrays, target) >= 2 * total:
         return None
-    return replace(tiled, parts=fitted)
+    fused = replace(tiled, parts=fitted)
+    return fused if fused.schedule.directives else None
 
 
 def _is_plain(one: StoredCluster) -> bool:
     """Whether all tiles of a cluster are those of its loops, and it needs nothing before them."""
-    cluster, (unroll, _, _) = one.cluster, one.parameters.tile
+    cluster, vector, (unroll, _, _) = one.cluster, one.vector, one.tile
     transposes = unroll is not None and not any(s.reduction for s in cluster.statements)
-    by_columns = one.parameters.vector is not None and is_by_columns(cluster)
+    by_columns = vector is not None and is_by_columns(cluster)
     return not (cluster.prelude or by_columns or transposes)
 
 
@@ -228,7 +246,7 @@ def _height_within(part: StoredCluster, loop: Mapping[str, int], size: int) -> i
 
 def _tile_along(part: StoredCluster, loop: Mapping[str, int]) -> int:
     """The register tile of a part along a loop around it; 1 if it has none there."""
-    vector, (unroll, height, width) = part.parameters.vector, part.parameters.tile
+    vector, (unroll, height, width) = part.vector, part.tile
     first = part.cluster.statements[0].name
     for d, size in ((vector, width), (unroll, height)):
         if d is not None and part.cluster.shared[d][first] == loop[first]:
@@ -236,9 +254,12 @@ def _tile_along(part: StoredCluster, loop: Mapping[str, int]) -> int:
     return 1
 
 
-def _fit(part: StoredCluster, kernel: StoredKernel) -> StoredCluster | None:
+def _fit(
+    part: StoredCluster, kernel: StoredKernel, arrays: Mapping[str, Array], target: Target
+) -> StoredCluster | None:
     """The part with a register tile that divides the tile around it; None if that is far off."""
-    unroll, height, width = part.parameters.tile
+    unroll, own_height, width = part.tile
+    height = own_height
     for loop, size in zip(kernel.loops, kernel.sizes, strict=True):
         own, fitting = _tile_along(part, loop), _height_within(part, loop, size)
         if fitting == own:
@@ -249,7 +270,13 @@ def _fit(part: StoredCluster, kernel: StoredKernel) -> StoredCluster | None:
         if fitting < LEAST_HEIGHT * own:
             return None
         height = fitting
-    return replace(part, parameters=replace(part.parameters, tile=(unroll, height, width)))
+    if height == own_height:
+        return part
+    tile, packed = (unroll, height, width), read_packed(part.schedule)
+    fitting_schedule = schedule_cluster(
+        part.cluster, part.vector, tile, arrays, part.storages, target, packed
+    )
+    return replace(part, schedule=fitting_schedule)
 
 
 def _extra_bytes(kernel: StoredKernel, arrays: Mapping[str, Array], target: Target) -> int:

@@ -11,7 +11,7 @@ from collections.abc import Mapping as Table
 from collections.abc import Sequence
 
 from polyc.codegen.transpose import LARGEST_SIDE
-from polyc.mapping.parameters import Tile
+from polyc.mapping.tiles import Tile
 from polyc.memory.storage import Storage
 from polyc.memory.strides import Strides, compute_strides
 from polyc.memory.vector_loop import find_crossing_loop

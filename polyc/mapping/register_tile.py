@@ -8,7 +8,7 @@ from functools import partial
 from math import ceil, prod
 
 from polyc.codegen.remainder import ROWS
-from polyc.mapping.parameters import Tile
+from polyc.mapping.tiles import Tile
 from polyc.memory.strides import Strides
 from polyc.poly.affine import box_extents, has_fixed_extent
 from polyc.schedule.cluster import Cluster

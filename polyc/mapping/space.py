@@ -1,7 +1,7 @@
-"""The parameters that a cluster may have, and those of them that are worth a measurement.
+"""The schedules that a cluster may have, and those of them that are worth a measurement.
 
 A search starts from what the cost model chose and changes one thing at a time, in the order of
-`MOVES`: each move lists neighbours of the best parameters found so far.
+`MOVES`: each move lists neighbours of the best schedule found so far.
 """
 
 from __future__ import annotations
@@ -11,13 +11,19 @@ from dataclasses import replace
 from itertools import permutations, zip_longest
 from math import ceil
 
+from polyc.errors import IllegalSchedule
 from polyc.mapping.columns import choose_lanes, choose_strip, is_by_columns
+from polyc.mapping.laying import Tiles, lay_out
 from polyc.mapping.open_cluster import OpenCluster
 from polyc.mapping.packing import find_operands
-from polyc.mapping.parameters import Parameters, Tile
 from polyc.mapping.pointwise import choose_pointwise_tile
 from polyc.mapping.register_tile import rank_register_tiles
+from polyc.mapping.tiles import Tile, read_order, read_packed, read_tile, read_vector
+from polyc.mapping.tuned import Tuned
 from polyc.memory.vector_loop import is_whole
+from polyc.schedule.canonical import from_positions
+from polyc.schedule.initial import InitialLoops
+from polyc.schedule.schedule import Schedule
 from polyc.target.machine import Target
 
 MOST_VECTORS = 8
@@ -34,18 +40,39 @@ HEIGHTS = 4
 """Register tiles of one loop and one width that are tried, the cheapest by the cost model."""
 
 
-def is_candidate(one: OpenCluster, parameters: Parameters, target: Target) -> bool:
-    """Whether the parameters are in the space at all: what is read from a file may not be."""
-    vector, packed, order = parameters.vector, parameters.packed, parameters.order
-    if order and sorted(order) != list(range(len(one.cluster.shared))):
-        return False
-    if vector is None:
-        operands = map(one.touched.index, find_operands(one.cluster, None, one.strides, 1))
-        return parameters.tile == (None, 1, 1) and set(packed) <= set(operands)
+def find_tuned(one: OpenCluster, tuned: Tuned, target: Target) -> Schedule | None:
+    """The tuned schedule in the cluster's names; None if it is not in the space of this cluster.
+
+    What is read from a file may be anything, so it is told from what strategies emit.
+    """
+    try:
+        stored = Schedule.parse(tuned.schedule)
+        schedule = from_positions(stored, InitialLoops((one.cluster,)), one.touched)
+    except IllegalSchedule:
+        return None
+    tiles, order = _read(one, schedule)
+    if not _is_candidate(one, tiles, target):
+        return None
+    chosen = lay_out(one, tiles)
+    found = (chosen.schedule(target, order), chosen.schedule(target))
+    return schedule if schedule in found else None
+
+
+def _read(one: OpenCluster, schedule: Schedule) -> tuple[Tiles, tuple[int, ...]]:
+    """What a strategy's schedule says of tiles and copies, and its order of the shared loops."""
+    named = InitialLoops((one.cluster,))
+    vector, _ = read_vector(schedule, named)
+    tiles = Tiles(vector, read_tile(schedule, named), read_packed(schedule))
+    return tiles, read_order(schedule, named)
+
+
+def _is_candidate(one: OpenCluster, tiles: Tiles, target: Target) -> bool:
+    if tiles.vector is None:
+        return set(tiles.packed) <= set(find_operands(one.cluster, None, one.strides, 1))
     return (
-        vector in list_vector_loops(one)
-        and parameters.tile in list_tiles(one, vector, target)
-        and set(packed) <= set(list_packable(one, vector))
+        tiles.vector in list_vector_loops(one)
+        and tiles.tile in list_tiles(one, tiles.vector, target)
+        and set(tiles.packed) <= set(list_packable(one, tiles.vector))
     )
 
 
@@ -74,69 +101,77 @@ def list_tiles(one: OpenCluster, vector: int, target: Target) -> list[Tile]:
     return [best, *(tile for tile in others if tile != best)]
 
 
-def list_packable(one: OpenCluster, vector: int) -> list[int]:
-    """The arrays, by position, that a contraction may read through a packed copy."""
+def list_packable(one: OpenCluster, vector: int) -> list[str]:
+    """The arrays that a contraction may read through a packed copy."""
     cluster = one.cluster
     if not cluster.has_reuse:
         return []
     update = next(s for s in cluster.statements if s.reduction)
     position = cluster.shared[vector][update.name]
     found = [
-        one.touched.index(a.array)
+        a.array
         for a in one.strides[update.name][1:]
         if a.is_packable and not a.free and a.dimensions[position] is not None
     ]
     return list(dict.fromkeys(found))
 
 
-def _tiles(one: OpenCluster, best: Parameters, target: Target) -> Iterator[Parameters]:
+def _tiles(one: OpenCluster, best: Schedule, target: Target) -> Iterator[Schedule]:
     """The cheapest tile of each unrolled loop and width, then the second cheapest, and so on."""
-    if best.vector is None:
+    tiles, _ = _read(one, best)
+    if tiles.vector is None:
         return
     kinds: dict[tuple[int | None, int], list[Tile]] = {}
-    for tile in list_tiles(one, best.vector, target):
+    for tile in list_tiles(one, tiles.vector, target):
         kinds.setdefault((tile[0], tile[2]), []).append(tile)
-    for tiles in zip_longest(*(tiles[:HEIGHTS] for tiles in kinds.values())):
-        yield from (replace(best, tile=tile) for tile in tiles if tile is not None)
+    for each in zip_longest(*(ranked[:HEIGHTS] for ranked in kinds.values())):
+        for tile in (tile for tile in each if tile is not None):
+            yield lay_out(one, replace(tiles, tile=tile)).schedule(target)
 
 
-def _vectors(one: OpenCluster, best: Parameters, target: Target) -> Iterator[Parameters]:
+def _vectors(one: OpenCluster, best: Schedule, target: Target) -> Iterator[Schedule]:
     """Other vector loops, with the best tile that the cost model knows."""
+    tiles, _ = _read(one, best)
     for vector in list_vector_loops(one):
-        if vector != best.vector:
-            yield Parameters(vector, list_tiles(one, vector, target)[0])
+        if vector != tiles.vector:
+            tile = list_tiles(one, vector, target)[0]
+            yield lay_out(one, Tiles(vector, tile, ())).schedule(target)
 
 
-def _packings(one: OpenCluster, best: Parameters, _: Target) -> Iterator[Parameters]:
+def _packings(one: OpenCluster, best: Schedule, target: Target) -> Iterator[Schedule]:
     """One operand more or fewer packed."""
-    if best.vector is None:
+    tiles, order = _read(one, best)
+    if tiles.vector is None:
         return
-    for k in list_packable(one, best.vector):
-        yield replace(best, packed=tuple(sorted({*best.packed} ^ {k})))
+    for name in list_packable(one, tiles.vector):
+        packed = {*tiles.packed} ^ {name}
+        listed = tuple(sorted(packed, key=one.touched.index))
+        yield lay_out(one, replace(tiles, packed=listed)).schedule(target, order)
 
 
-def _orders(one: OpenCluster, best: Parameters, _: Target) -> Iterator[Parameters]:
+def _orders(one: OpenCluster, best: Schedule, target: Target) -> Iterator[Schedule]:
     """Other orders of the loops that have more than one tile."""
-    if best.vector is None:
+    tiles, order = _read(one, best)
+    if tiles.vector is None:
         return
-    unroll, height, width = best.tile
-    sizes = {best.vector: width} | ({} if unroll is None else {unroll: height})
+    unroll, height, width = tiles.tile
+    sizes = {tiles.vector: width} | ({} if unroll is None else {unroll: height})
     extents = one.cluster.extents
-    loops = range(len(extents))
-    order = best.order or tuple(loops)
+    order = order or tuple(range(len(extents)))
     moving = [d for d in order if extents[d] > sizes.get(d, 1)]
     if len(moving) <= MOST_LOOPS:
         found = list(permutations(moving))
     else:
-        others = [d for d in moving if d != best.vector]
+        others = [d for d in moving if d != tiles.vector]
         at = range(len(moving))
-        found = [(*others[:k], best.vector, *others[k:]) for k in at]
+        found = [(*others[:k], tiles.vector, *others[k:]) for k in at]
     rest = [d for d in order if d not in moving]
+    laid = lay_out(one, tiles)
     for moved in found:
-        yield replace(best, order=(*rest, *moved))
+        yield laid.schedule(target, (*rest, *moved))
 
 
-Move = Callable[[OpenCluster, Parameters, Target], Iterator[Parameters]]
+Move = Callable[[OpenCluster, Schedule, Target], Iterator[Schedule]]
 
 MOVES: tuple[Move, ...] = (_tiles, _orders, _vectors, _packings)
 """In the order in which they are tried: those that pay most often first."""

@@ -6,10 +6,16 @@ from collections.abc import Hashable, Mapping
 from dataclasses import dataclass
 from functools import cached_property
 
+from polyc.mapping.fuse_schedules import fuse_schedules
 from polyc.mapping.signature import sign_cluster, sign_layouts
 from polyc.mapping.storing import StoredCluster
+from polyc.mapping.tiles import read_packed
 from polyc.memory.storage import Storage
 from polyc.poly.affine import box_extents
+from polyc.schedule.canonical import to_positions
+from polyc.schedule.initial import InitialLoops
+from polyc.schedule.names import short
+from polyc.schedule.schedule import Schedule
 from polyc.scop.scop import Array, Statement
 from polyc.sizes import Step
 
@@ -80,14 +86,43 @@ class StoredKernel:
         mine, theirs = frozenset(self.arrays), frozenset(other.arrays)
         return not (self.written.isdisjoint(theirs) and other.written.isdisjoint(mine))
 
+    @property
+    def given(self) -> str:
+        """The name that its schedule was given for; empty if strategies have written it."""
+        return self.parts[-1].given
+
+    @property
+    def called(self) -> str:
+        """What it is called where people give schedules: as its last statement is."""
+        return short(self.body[-1].name)
+
+    @cached_property
+    def named(self) -> InitialLoops:
+        """The loops that the schedule starts from."""
+        return InitialLoops(tuple(one.cluster for one in self.parts))
+
+    @cached_property
+    def scheduled(self) -> tuple[str, ...]:
+        """The arrays that the schedule may name: those that are touched, and what was packed."""
+        packed = (read_packed(one.schedule) for one in self.parts)
+        return tuple(dict.fromkeys((*self.arrays, *(name for names in packed for name in names))))
+
+    @cached_property
+    def schedule(self) -> Schedule:
+        """That of the only part; or those of all parts, inside of the loops that they share."""
+        if self.given or not self.loops:
+            return self.parts[-1].schedule
+        clusters = [one.cluster for one in self.parts]
+        schedules = [one.schedule for one in self.parts]
+        fused = fuse_schedules(clusters, schedules, self.loops, self.sizes)
+        return fused or Schedule()
+
     def sign(self, arrays: Mapping[str, Array]) -> Hashable:
         """Equal signatures mean equal kernels: names become positions, everything else stays."""
         layouts = sign_layouts(self.arrays, self.storages, self.private)
+        schedule = to_positions(self.schedule, self.named, self.scheduled)
         if len(self.parts) == 1:
-            (one,) = self.parts
-            return one.parameters, one.signature, layouts
-        parts = tuple(
-            (one.parameters, sign_cluster(one.cluster, self.arrays, arrays)) for one in self.parts
-        )
+            return schedule, self.parts[0].signature, layouts
+        parts = tuple(sign_cluster(one.cluster, self.arrays, arrays) for one in self.parts)
         positions = tuple(tuple(loop[s.name] for s in self.statements) for loop in self.loops)
-        return parts, layouts, positions, self.sizes
+        return schedule, parts, layouts, positions, self.sizes

@@ -5,21 +5,26 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import cached_property
 
 from polyc.budget import UNLIMITED, Budget
-from polyc.mapping.columns import choose_strip, is_by_columns
+from polyc.mapping.choose import schedule_cluster
+from polyc.mapping.given import NOTHING, Given, read_given
+from polyc.mapping.laying import Laid, Tiles, choose_tiles, lay_out, read_tiles
 from polyc.mapping.open_cluster import OpenCluster, compute_all_strides, list_touched
-from polyc.mapping.packing import find_operands, pack
-from polyc.mapping.parameters import Parameters, Tile, Tuned
+from polyc.mapping.packing import Packing
 from polyc.mapping.pointwise import choose_pointwise_tile
-from polyc.mapping.register_tile import choose_register_tile
-from polyc.mapping.signature import sign_cluster, sign_layouts
-from polyc.mapping.space import is_candidate
-from polyc.memory.layout import decide_layouts
+from polyc.mapping.signature import sign_cluster
+from polyc.mapping.space import find_tuned
+from polyc.mapping.tiles import Tile, read_tile, read_vector
+from polyc.mapping.tuned import Tuned
 from polyc.memory.storage import Storage, row_major
 from polyc.memory.vector_loop import choose_vector_loop
 from polyc.poly.canonical import Canonical
 from polyc.schedule.cluster import Cluster
+from polyc.schedule.initial import InitialLoops
+from polyc.schedule.names import short
+from polyc.schedule.schedule import Schedule
 from polyc.scop.expr import Load
 from polyc.scop.scop import Array, Scop, gather_steps
 from polyc.sizes import Step
@@ -28,27 +33,43 @@ from polyc.target.machine import Target
 
 @dataclass(frozen=True)
 class StoredCluster:
-    """A cluster with its layout decided: which loop is the vector loop, and where arrays lie.
+    """A cluster with its schedule and its layout: how its loops run, and where arrays lie.
 
     `arrays` lists what the cluster touches in order of appearance; `private` ones are touched by no
     other cluster. `signature` says what the cluster computes. `key` is that of the open cluster,
-    empty for a copy that packs; `gain` is what measured parameters saved, 0 for those of
-    the cost model.
+    empty for a copy that packs; `gain` is what a measured schedule saved, 0 for that of
+    the cost model. `given` is the kernel that the schedule was given for, all of which it says.
     """
 
     cluster: Cluster
-    parameters: Parameters
+    schedule: Schedule
     arrays: tuple[str, ...]
     storages: Mapping[str, Storage]
     private: frozenset[str]
     signature: Canonical = field(repr=False)
     key: str = ""
     gain: float = 0.0
+    given: str = ""
 
     @property
     def step(self) -> Step | None:
         """The loop over steps that the cluster is in."""
         return self.cluster.step
+
+    @cached_property
+    def named(self) -> InitialLoops:
+        """The loops that the schedule starts from."""
+        return InitialLoops((self.cluster,))
+
+    @cached_property
+    def vector(self) -> int | None:
+        """The shared loop in SIMD lanes."""
+        return read_vector(self.schedule, self.named)[0]
+
+    @cached_property
+    def tile(self) -> Tile:
+        """The register tile."""
+        return read_tile(self.schedule, self.named)
 
 
 @dataclass(frozen=True)
@@ -66,15 +87,16 @@ def store_clusters(
     target: Target,
     tuned: Mapping[str, Tuned] | None = None,
     budget: Budget = UNLIMITED,
+    given: Given = NOTHING,
 ) -> Stored:
     """Each cluster with its vector loop, register tile and storage maps, in execution order.
 
     Layouts are settled in that order, but for those of arrays that are only copied to, such as the
     model's input inside a frame: they are left to their readers. A contraction that wants an
-    operand packed is preceded by the copy. `tuned` holds measured parameters by `OpenCluster.key`;
-    the cost model chooses the others.
+    operand packed is preceded by the copy. `tuned` holds measured schedules by `OpenCluster.key`,
+    `given` those that are asked for; the cost model chooses the others.
     """
-    store = _Store(clusters, scop, target, tuned or {})
+    store = _Store(clusters, scop, target, tuned or {}, given)
     for position, cluster in budget.over(enumerate(clusters), "cluster"):
         copy = _copied_to(cluster)
         if copy and store.arrays[copy].kind == "temporary" and copy not in store.decided:
@@ -94,9 +116,14 @@ class _Store:
     """Layouts as far as they are settled, and the copies whose layouts wait for a reader."""
 
     def __init__(
-        self, clusters: Sequence[Cluster], scop: Scop, target: Target, tuned: Mapping[str, Tuned]
+        self,
+        clusters: Sequence[Cluster],
+        scop: Scop,
+        target: Target,
+        tuned: Mapping[str, Tuned],
+        given: Given,
     ) -> None:
-        self.clusters, self.target, self.tuned = clusters, target, tuned
+        self.clusters, self.target, self.tuned, self.given = clusters, target, tuned, given
         self.arrays: Mapping[str, Array] = dict(scop.arrays)
         users = Counter(name for cluster in clusters for name in list_touched(cluster))
         self.alone = frozenset(
@@ -118,11 +145,17 @@ class _Store:
         if copies and self._suits(position, copies):
             self.settle_copies(copies)
             one = self._open(position)
-        found = self.tuned.get(one.key)
-        if found and not (found.gain and is_candidate(one, found.parameters, self.target)):
+        name = self.given.homes.get(position, "")
+        found = None if name else self.tuned.get(one.key)
+        tuned = find_tuned(one, found, self.target) if found and found.gain else None
+        if tuned:
+            parts, self.arrays = store_cluster(one, tuned, self.target)
+        else:
             found = None
-        parameters = found.parameters if found else choose_parameters(one, self.target)
-        parts, self.arrays = store_cluster(one, parameters, self.target)
+            laid = lay_out(one, self._choose_tiles(position, one))
+            schedule = self.given.schedules[name] if name else laid.schedule(self.target)
+            parts, self.arrays = _store(one, laid, schedule, self.target)
+        parts = (*map(self._give, parts[:-1]), replace(parts[-1], given=name))
         for part in parts:
             # A constant is stored anew for each reader that wants it otherwise; the rest is shared.
             kept = {n: s for n, s in part.storages.items() if self.arrays[n].kind != "constant"}
@@ -131,6 +164,19 @@ class _Store:
         self.stored[position] = [*parts[:-1], replace(parts[-1], gain=gain)]
         self.opened[position] = one
         self.settle_copies(copies)
+
+    def _choose_tiles(self, position: int, one: OpenCluster) -> Tiles:
+        """What a given schedule says, or what the cost model takes."""
+        name = self.given.homes.get(position)
+        if name is None:
+            return choose_tiles(one, self.target)
+        return read_given(one, self.given.schedules[name])
+
+    def _give(self, copy: StoredCluster) -> StoredCluster:
+        """A copy that packs, with its given schedule if there is one."""
+        name = short(copy.cluster.statements[-1].name)
+        schedule = self.given.schedules.get(name)
+        return replace(copy, schedule=schedule, given=name) if schedule else copy
 
     def _open(self, position: int, assumed: Mapping[str, Storage] | None = None) -> OpenCluster:
         cluster = self.clusters[position]
@@ -150,12 +196,12 @@ class _Store:
         assumed = {}
         for name in copies:
             copy = self._open(self.waiting[name][0])
-            parts, _ = store_cluster(copy, choose_parameters(copy, self.target), self.target)
-            assumed[name] = parts[-1].storages[name]
+            tiles = self._choose_tiles(self.waiting[name][0], copy)
+            assumed[name] = lay_out(copy, tiles).storages[name]
         one = self._open(position, assumed)
-        vector = choose_parameters(one, self.target).vector
+        vector = self._choose_tiles(position, one).vector
         if vector is None:
-            return choose_parameters(self._open(position), self.target).vector is None
+            return self._choose_tiles(position, self._open(position)).vector is None
         return all(
             access.steps[one.cluster.shared[vector][s.name]] in (0, 1)
             for s in one.cluster.statements
@@ -172,76 +218,41 @@ def _copied_to(cluster: Cluster) -> str | None:
     return s.array if isinstance(s.value, Load) and not (s.reduction or s.value.dynamic) else None
 
 
-def choose_parameters(one: OpenCluster, target: Target) -> Parameters:
-    """What the cost model takes."""
-    vector = choose_vector_loop(one.cluster, one.strides, target)
-    tile = _choose_tile(one, vector, target)
-    packed = find_operands(one.cluster, vector, one.strides, tile[1])
-    return Parameters(vector, tile, tuple(map(one.touched.index, packed)))
-
-
 def store_cluster(
-    one: OpenCluster, parameters: Parameters, target: Target
+    one: OpenCluster, schedule: Schedule, target: Target
 ) -> tuple[tuple[StoredCluster, ...], Mapping[str, Array]]:
-    """The cluster stored as the parameters say, after the copies that pack its operands.
+    """The cluster stored as its schedule wants it, after the copies that pack its operands.
 
     The arrays that are returned hold those of the copies as well.
     """
-    vector, (_, _, width) = parameters.vector, parameters.tile
-    operands = tuple(one.touched[k] for k in parameters.packed)
-    cluster, packings = pack(one.cluster, operands, one.arrays)
-    packed = {p.array.name: p.array for p in packings}
-    arrays = {**one.arrays, **packed} if packed else one.arrays
-    copies = [p.array.name for p in packings]
-    new = decide_layouts(cluster, vector, width, arrays, one.storages, copies)
-    decided = {**one.storages, **{n: new[n] for n in copies}}
-    result: list[StoredCluster] = []
-    for packing in packings:
-        moves = compute_all_strides(packing.copy, arrays, decided)
-        own = choose_vector_loop(packing.copy, moves, target)
-        names = list_touched(packing.copy)
-        storages = {n: decided[n] for n in names}
-        signature = sign_cluster(packing.copy, names, arrays)
-        crossing, height, wide = None, 1, 1
-        if own is not None:
-            tile = choose_pointwise_tile(packing.copy, own, moves, arrays, target)
-            crossing, height, wide = tile
-            if vector is not None:  # as wide as a panel, to stay inside one
-                wide = min(width, packing.copy.extents[own])
-        copied = Parameters(own, (crossing, height, wide))
-        result.append(StoredCluster(packing.copy, copied, names, storages, frozenset(), signature))
-    names = list_touched(cluster)
-    storages = {n: new[n] if n in new else decided[n] for n in names}
-    signature = sign_cluster(cluster, names, arrays) if packings else one.signature
+    return _store(one, lay_out(one, read_tiles(one, schedule)), schedule, target)
+
+
+def _store(
+    one: OpenCluster, laid: Laid, schedule: Schedule, target: Target
+) -> tuple[tuple[StoredCluster, ...], Mapping[str, Array]]:
+    copies = [_store_copy(packing, laid, target) for packing in laid.packings]
+    names = list_touched(laid.cluster)
+    storages = {n: laid.storages[n] for n in names}
+    signature = sign_cluster(laid.cluster, names, laid.arrays) if copies else one.signature
     private = one.private.intersection(names)
-    result.append(StoredCluster(cluster, parameters, names, storages, private, signature, one.key))
-    return tuple(result), arrays
+    stored = StoredCluster(laid.cluster, schedule, names, storages, private, signature, one.key)
+    return (*copies, stored), laid.arrays
 
 
-def keeps_layouts(
-    one: OpenCluster, parameters: Parameters, others: Parameters, target: Target
-) -> bool:
-    """Whether other parameters leave everything as it is stored that other clusters see."""
-    if parameters.vector == others.vector:
-        return True
-    decides = [
-        name
-        for name in one.touched
-        if name not in one.storages
-        and name not in one.private
-        and one.arrays[name].kind != "constant"
-    ]
-    stored = [store_cluster(one, p, target)[0][-1] for p in (parameters, others)]
-    layouts = [sign_layouts(decides, s.storages, one.private) for s in stored]
-    return layouts[0] == layouts[1]
-
-
-def _choose_tile(one: OpenCluster, vector: int | None, target: Target) -> Tile:
-    cluster, strides, arrays = one.cluster, one.strides, one.arrays
-    if vector is None:
-        return None, 1, 1
-    if is_by_columns(cluster):
-        return choose_strip(cluster, vector, strides, arrays, one.private, target)
-    if any(s.reduction for s in cluster.statements):
-        return choose_register_tile(cluster, vector, strides, arrays, target)
-    return choose_pointwise_tile(cluster, vector, strides, arrays, target)
+def _store_copy(packing: Packing, laid: Laid, target: Target) -> StoredCluster:
+    """The copy that packs an operand, in vectors as wide as a panel to stay inside one."""
+    copy, arrays = packing.copy, laid.arrays
+    moves = compute_all_strides(copy, arrays, laid.storages)
+    vector = choose_vector_loop(copy, moves, target)
+    tile: Tile = (None, 1, 1)
+    if vector is not None:
+        crossing, height, wide = choose_pointwise_tile(copy, vector, moves, arrays, target)
+        if laid.tiles.vector is not None:
+            wide = min(laid.tiles.tile[2], copy.extents[vector])
+        tile = (crossing, height, wide)
+    names = list_touched(copy)
+    storages = {n: laid.storages[n] for n in names}
+    schedule = schedule_cluster(copy, vector, tile, arrays, storages, target)
+    signature = sign_cluster(copy, names, arrays)
+    return StoredCluster(copy, schedule, names, storages, frozenset(), signature)

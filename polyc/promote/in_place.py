@@ -18,55 +18,82 @@ here: every read still gets its value from the same write, and all that P leaves
 from __future__ import annotations
 
 from collections.abc import Mapping as Table
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
 import islpy as isl
 
 from polyc.analysis.dependences import Dependences, compute_dependences
+from polyc.errors import IllegalSchedule
 from polyc.memory.storage import Storage
 from polyc.memory.strides import compute_strides
+from polyc.names import show
 from polyc.poly.affine import box_extents
 from polyc.promote.local_arrays import find_marks
-from polyc.schedule.schedule import find_broken
+from polyc.schedule.legality import find_broken
 from polyc.scop.accesses import read_map, write_map
 from polyc.scop.expr import Expr, Load, rebuild
 from polyc.scop.scop import Scop, Statement
 
-Inner = Table[str, tuple[tuple[str, ...], int]]
-"""A statement's inner loops, and the size of the vector tile of the last (see `Mapping.inner`)."""
+
+@dataclass(frozen=True)
+class Moved:
+    """The scop of a kernel and its dependences after arrays were renamed: (array, its new home)."""
+
+    part: Scop
+    dependences: Dependences
+    homes: tuple[tuple[str, str], ...] = ()
 
 
 def keep_in_place(
-    part: Scop,
-    dependences: Dependences,
+    start: Moved,
     schedule: isl.Schedule,
-    inner: Inner,
+    rows: Table[str, tuple[int, int]],
     storages: Table[str, Storage],
-) -> tuple[Scop, Dependences]:
-    """The scop of a kernel and its dependences, with rows of temporaries kept in their results.
+) -> Moved:
+    """Rows of temporaries kept in their results, as far as that may be and pays.
 
-    A row that is walked as a whole by one vector loop stays in registers.
+    rows: for a statement whose own loop runs in lanes, the position of its iterator and the size of
+    its tile. A row that is walked as a whole by one vector loop stays in registers.
     """
-    for last in part.statements:
-        if not _walks_rows(last, inner, part, storages):
+    moved = start
+    for name in [s.name for s in start.part.statements]:
+        last = next(s for s in moved.part.statements if s.name == name)
+        if not _walks_rows(last, rows, moved.part, storages):
             continue
         for load in last.loads:
-            moved = _move(part, last, load)
-            if moved is None or not _is_walked_alike(part, moved, storages):
+            new = _move(moved.part, last, load)
+            if new is None or not _is_walked_alike(moved.part, new, storages):
                 continue
-            new = compute_dependences(moved)
-            if _computes_the_same(dependences, new, schedule):
-                part, dependences = moved, new
+            after = compute_dependences(new)
+            if _computes_the_same(moved.dependences, after, schedule):
+                moved = Moved(new, after, (*moved.homes, (load.array, last.array)))
                 break
-    return part, dependences
+    return moved
 
 
-def _walks_rows(s: Statement, inner: Inner, part: Scop, storages: Table[str, Storage]) -> bool:
+def move_named(start: Moved, schedule: isl.Schedule, array: str, home: str) -> Moved:
+    """An array kept in a result; IllegalSchedule if something else would be computed."""
+    for last in (s for s in start.part.statements if s.array == home):
+        for load in (load for load in last.loads if load.array == array):
+            new = _move(start.part, last, load)
+            if new is not None:
+                after = compute_dependences(new)
+                if _computes_the_same(start.dependences, after, schedule):
+                    return Moved(new, after, (*start.homes, (array, home)))
+    raise IllegalSchedule(
+        f"{show(array)} cannot be kept in place of {show(home)}: it has to be an array of this "
+        f"kernel alone, of the same type, that is overwritten by {show(home)} element by element, "
+        "when nothing needs it any more, within an iteration of the loop"
+    )
+
+
+def _walks_rows(
+    s: Statement, rows: Table[str, tuple[int, int]], part: Scop, storages: Table[str, Storage]
+) -> bool:
     """Whether a statement writes with unit step, several vector tiles one after another."""
-    iterators, size = inner.get(s.name, ((), 0))
-    if s.reduction or not size:
+    if s.reduction or s.name not in rows:
         return False
-    position = s.iterators.index(iterators[-1])
+    position, size = rows[s.name]
     written = compute_strides(s, part.arrays, storages)[0]
     return written.steps[position] == 1 and box_extents(s.domain)[position] > size
 

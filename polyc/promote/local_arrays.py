@@ -11,7 +11,7 @@ so the accumulators of a register tile, or the row that a softmax keeps, become 
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import chain
 from math import prod
@@ -49,12 +49,15 @@ LIMITS = {
     "stage": LARGEST_SHARED,
 }
 
+CPU_MARKS = frozenset({"scope", "tile"})
+"""Those that a CPU's schedules place; the others are a GPU's."""
+
 
 @dataclass(frozen=True)
 class LocalArray:
     """Local storage for an array: its box, and where each access of a statement falls in it.
 
-    mark: the kind of mark that declares it, inside of `depth` others that may declare arrays.
+    mark: the mark that declares it, inside of `depth` others that may declare arrays.
     order: the array's dimensions as the box has them.
     folds: of dimensions, as the array has them, of which the box has only so many places, in turns.
     """
@@ -70,6 +73,11 @@ class LocalArray:
     folds: Mapping[int, int] = field(default_factory=dict)
     depth: int = 0
 
+    @property
+    def bytes(self) -> int:
+        """What it takes."""
+        return prod(self.shape) * self.dtype.itemsize
+
     def place(self, statement: str, index: isl.PwMultiAff) -> isl.PwMultiAff:
         """# S -> L, for an access  S -> A."""
         origin = self.corner.pullback_pw_multi_aff(self.prefix[statement])
@@ -83,6 +91,11 @@ class LocalArray:
         return placed.set_tuple_id(isl.dim_type.out, isl.Id(self.name))
 
 
+def kind_of(mark: str) -> str:
+    """The kind of a mark: it may be followed by the loop that it stands in."""
+    return mark.split(" ", 1)[0]
+
+
 def promote_to_locals(
     schedule: isl.Schedule,
     statements: Sequence[Statement],
@@ -90,19 +103,25 @@ def promote_to_locals(
     arrays: Mapping[str, Array],
     storages: Mapping[str, Storage],
     folds: Mapping[str, Mapping[int, int]] = MappingProxyType({}),
+    named: Mapping[str, Collection[str] | None] = MappingProxyType({}),
     *,
     alone: bool = False,
 ) -> dict[str, LocalArray]:
     """Local arrays for those of `private` whose footprint under a mark is a small box.
 
-    folds: of arrays, dimensions of which no more than so many places are in use at a time. alone:
+    folds: of arrays, dimensions of which no more than so many places are in use at a time.
+    named: by mark, the only arrays that it may declare; any where it says None, or nothing. alone:
     only at marks of which no two executions touch one element; else that is known already.
     """
     marks = [(node, _names_below(node)) for node in find_marks(schedule.get_root())]
     promoted = {}
     for name in sorted(private):
         users = [s for s in statements if any(a == name for a, _, _ in accesses(s))]
-        around = [node for node, below in marks if all(s.name in below for s in users)]
+        around = [
+            node
+            for node, below in marks
+            if all(s.name in below for s in users) and _may_declare(named, node, name)
+        ]
         if alone:
             around = [node for node in around if _is_alone(name, users, node)]
         folded, array, storage = folds.get(name, {}), arrays[name], storages[name]
@@ -114,7 +133,14 @@ def promote_to_locals(
 
 def is_declaring(node: isl.ScheduleNode) -> bool:
     """Whether a node is a mark that may declare arrays."""
-    return node.get_type() == MARK and node.mark_get_id().get_name() in LIMITS
+    return node.get_type() == MARK and kind_of(node.mark_get_id().get_name()) in LIMITS
+
+
+def _may_declare(
+    named: Mapping[str, Collection[str] | None], mark: isl.ScheduleNode, array: str
+) -> bool:
+    arrays = named.get(mark.mark_get_id().get_name())
+    return arrays is None or array in arrays
 
 
 def find_marks(node: isl.ScheduleNode) -> list[isl.ScheduleNode]:
@@ -183,7 +209,7 @@ def _promote(
         shape.append(min(int(extent.to_python()) + 1, folds.get(d, 1 << 30)))
         corners = corners.add(low)
     kind = mark.mark_get_id().get_name()
-    if prod(shape) * array.dtype.itemsize > LIMITS[kind]:
+    if prod(shape) * array.dtype.itemsize > LIMITS[kind_of(kind)]:
         return None
     corner = isl.MultiPwAff.from_pw_aff_list(footprint.get_space(), corners)
     return LocalArray(

@@ -41,7 +41,8 @@ class KernelRow:
     the share of the time that tuned parameters saved when they were measured, 0 if there are none;
     copies: "x -> x_padded" if the launch only moves data, into a frame or another layout, else "";
     functions: those of a GPU that it runs, empty on a CPU; floor: seconds that flops and bytes take
-    at least at the GPU's rates, None on a CPU.
+    at least at the GPU's rates, None on a CPU; called: what it is called where schedules are given;
+    steps: how often a loop over steps launches it, empty outside of one.
     """
 
     name: str
@@ -56,11 +57,15 @@ class KernelRow:
     copies: str = ""
     functions: tuple[DeviceFunction, ...] = ()
     floor: float | None = None
+    called: str = ""
+    steps: str = ""
 
     @property
     def told_schedule(self) -> str:
-        """The schedule, and whether it is the cost model's or a tuned one."""
-        return f"{self.schedule}; tuned, {self.gain:.0%} less time" if self.gain else self.schedule
+        """The schedule as it can be given back, with remarks as comments."""
+        remarks = [f"tuned, {self.gain:.0%} less time"] if self.gain else []
+        remarks += [f"in each of {self.steps} steps"] if self.steps else []
+        return self.schedule + (f"  # {'; '.join(remarks)}" if remarks else "")
 
     @property
     def gflops(self) -> float | None:
@@ -113,8 +118,8 @@ class NotFused:
 class Report:
     """Everything polyc says about a compiled model; sizes in bytes, times in seconds.
 
-    rewrites: "name of the rewrite: what it did"; schedule_fallbacks: kernels that keep the textual
-    order, and why; proven: facts about all kernels, their launches and the arena, one a line.
+    rewrites: "name of the rewrite: what it did"; proven: facts about all kernels, their launches
+    and the arena, one a line.
     """
 
     model: str
@@ -122,7 +127,6 @@ class Report:
     kernels: tuple[KernelRow, ...]
     fallbacks: tuple[Fallback, ...] = ()
     rewrites: tuple[str, ...] = ()
-    schedule_fallbacks: tuple[str, ...] = ()
     arena_bytes: int = 0
     arena_lower_bound: int = 0
     weights_bytes: int = 0
@@ -188,7 +192,6 @@ class Report:
             for n in sorted(self.not_fused, key=lambda n: -n.bytes)
         )
         lines += _grouped("not fused", refused, examples)
-        lines += [("textual order", s) for s in self.schedule_fallbacks]
         lines += [("not compiled", f"{f.operator} {f.node}: {f.reason}") for f in self.fallbacks]
         return lines
 

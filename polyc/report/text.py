@@ -48,6 +48,10 @@ def print_report(report: Report, most: int | None = None) -> str:
     if hidden:
         console.print(f"… and {counted(hidden, 'launch', 'launches')} that take less")
     console.print()
+    for _, k in _heaviest(report.kernels, most):
+        line = f"{k.called}: {k.told_schedule}"
+        console.print(Text(show_text(line, LONGEST_CELL)), soft_wrap=True)
+    console.print()
     for what, value in report.facts(EXAMPLES):
         console.print(Text(show_text(f"{what}: {value}", LONGEST_CELL)), soft_wrap=True)
     return "\n".join(line.rstrip() for line in text.getvalue().splitlines())
@@ -57,12 +61,12 @@ def make_table(report: Report, most: int | None = None) -> tuple[list[str], list
     """Heads and cells of the table of kernels; times only where some were measured."""
     timed = any(k.seconds is not None for k in report.kernels)
     on_gpu = any(k.functions for k in report.kernels)
-    heads = ["#", "kernel", "nodes", "schedule", "flop", "bytes", "proven"]
+    heads = ["#", "kernel", "nodes", "flop", "bytes", "proven"]
     heads += ["floor us", "grid", "registers", "shared"] if on_gpu else []
     heads += ["us", "Gflop/s", "GB/s"] if timed else []
     rows = []
     for position, k in _heaviest(report.kernels, most):
-        row = [str(position), k.name, k.computes, k.told_schedule]
+        row = [str(position), k.name, k.computes]
         row += [count(k.flops), count(k.bytes), "yes" if k.proof else "no"]
         if on_gpu:
             row += [_number(None if k.floor is None else k.floor * 1e6), *_launched(k.functions)]

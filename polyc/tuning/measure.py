@@ -29,12 +29,12 @@ from polyc.commands.feeds import random_array
 from polyc.element_types import FLOAT32, FLOAT64
 from polyc.kernels import compile_kernels
 from polyc.mapping.open_cluster import OpenCluster
-from polyc.mapping.parameters import Parameters
 from polyc.mapping.stored_kernel import StoredKernel
 from polyc.mapping.storing import store_cluster
 from polyc.memory.plan import Plan, aligned, plan_memory
 from polyc.options import Options
 from polyc.pipeline import bind_arrays, prove_launches
+from polyc.schedule.schedule import Schedule
 from polyc.scop.scop import Array, Scop
 from polyc.spec import TensorSpec
 from polyc.target.machine import Target
@@ -55,7 +55,7 @@ Run = Callable[[], float]
 
 @dataclass(frozen=True)
 class Built:
-    """A kernel that can be run: its schedule in one line, and the run."""
+    """A kernel that can be run: its schedule as text, and the run."""
 
     schedule: str
     run: Run
@@ -80,13 +80,13 @@ class Workbench:
         self._next = 0  # bytes into the pool
         self._filled = ""  # the cluster whose arrays the arena holds
 
-    def build(self, one: OpenCluster, parameters: Parameters) -> Built:
-        """The kernel of a cluster with these parameters; errors are those of compiling.
+    def build(self, one: OpenCluster, schedule: Schedule) -> Built:
+        """The kernel of a cluster with this schedule; errors are those of compiling.
 
         It is proven before it is run, as the program that it is, like a model.
         It may be run until a kernel of another cluster is built.
         """
-        parts, arrays = store_cluster(one, parameters, self.target)
+        parts, arrays = store_cluster(one, schedule, self.target)
         kernels = [StoredKernel((part,)) for part in parts]
         scop = _stated(one, arrays)
         compiled = compile_kernels(kernels, scop, self.target, self.options, Trace())

@@ -2,7 +2,7 @@
 
 The next heat goes to the kernel that takes most of the model's time for the heats that it has had,
 so a small budget is spent where it matters and a large one reaches everything. In a heat some
-neighbours of the best parameters known are built and timed in turns; the fastest must then beat
+neighbours of the best schedule known are built and timed in turns; the fastest must then beat
 the best known in a comparison of its own, since the fastest of several noisy times is also the
 luckiest.
 """
@@ -15,10 +15,13 @@ from dataclasses import dataclass, field, replace
 from typing import Protocol
 
 from polyc.errors import BuildError, IllegalSchedule
+from polyc.mapping.laying import keeps_layouts
 from polyc.mapping.open_cluster import OpenCluster
-from polyc.mapping.parameters import Parameters, Tuned
-from polyc.mapping.space import MOVES
-from polyc.mapping.storing import keeps_layouts
+from polyc.mapping.space import MOVES, find_tuned
+from polyc.mapping.tuned import Tuned
+from polyc.schedule.canonical import to_positions
+from polyc.schedule.initial import InitialLoops
+from polyc.schedule.schedule import Schedule
 from polyc.target.machine import Target
 from polyc.tuning.measure import Built, compare
 
@@ -32,7 +35,7 @@ WORTHWHILE = 0.03
 class Bench(Protocol):
     """What builds a kernel so that it can be run (`measure.Workbench`)."""
 
-    def build(self, one: OpenCluster, parameters: Parameters) -> Built: ...
+    def build(self, one: OpenCluster, schedule: Schedule) -> Built: ...
 
 
 @dataclass(frozen=True)
@@ -41,7 +44,7 @@ class Task:
     model in seconds, all launches together."""
 
     cluster: OpenCluster
-    chosen: Parameters
+    chosen: Schedule
     known: Tuned | None
     seconds: float
 
@@ -70,16 +73,17 @@ class Finding:
 class _State:
     """How far the search of one kernel has come.
 
-    first: the cost model's kernel; best: that of the best parameters.
+    schedule: the best known; first: the cost model's kernel; best: that of the best schedule.
     """
 
     task: Task
     best_known: Tuned
-    moves: Iterator[Parameters] = field(default_factory=lambda: iter(()))
+    schedule: Schedule
+    moves: Iterator[Schedule] = field(default_factory=lambda: iter(()))
     first: Built | None = None
     best: Built | None = None
     heats: int = 0
-    tried: set[Parameters] = field(default_factory=set)
+    tried: set[Schedule] = field(default_factory=set)
     schedules: set[str] = field(default_factory=set)
 
     @property
@@ -119,27 +123,33 @@ class Search:
                 yield state.finding
 
     def _begin(self, task: Task) -> _State:
-        state = _State(task, task.known or Tuned(task.chosen, 0.0))
-        state.tried |= {task.chosen, state.best_known.parameters}
+        found = find_tuned(task.cluster, task.known, self.target) if task.known else None
+        if task.known and found:
+            state = _State(task, task.known, found)
+        else:
+            state = _State(
+                task, Tuned(spell_in_positions(task.cluster, task.chosen), 0.0), task.chosen
+            )
+        state.tried |= {task.chosen, state.schedule}
         state.moves = self._neighbours(state)
         return state
 
-    def _neighbours(self, state: _State) -> Iterator[Parameters]:
+    def _neighbours(self, state: _State) -> Iterator[Schedule]:
         """Untried candidates that leave the layouts of others alone, move after move."""
         one = state.task.cluster
         for move in MOVES:
-            best = state.best_known.parameters
+            best = state.schedule
             for candidate in move(one, best, self.target):
                 if candidate not in state.tried:
                     state.tried.add(candidate)
-                    if keeps_layouts(one, best, candidate, self.target):
+                    if keeps_layouts(one, best, candidate):
                         yield candidate
 
     def _heat(self, state: _State, deadline: float) -> bool:
         """One heat of a kernel; whether there is more to try."""
         first = state.first = state.first or self._build(state, state.task.chosen)
         if state.best is None:
-            known = state.best_known.parameters
+            known = state.schedule
             state.best = first if known == state.task.chosen else self._build(state, known)
         state.heats += 1
         entrants, more = self._enter(state, deadline)
@@ -147,17 +157,19 @@ class Search:
             return more
         times = compare([state.best.run, *(built.run for _, built in entrants)])
         winner = min(range(len(entrants)), key=lambda k: times[1 + k])
-        parameters, built = entrants[winner]
+        schedule, built = entrants[winner]
         if 1 - times[1 + winner] / times[0] >= WORTHWHILE:
             step = _gain(built, state.best)
             gain = step if state.best is first else _gain(built, first)
             if min(step, gain) >= WORTHWHILE:
-                state.best_known, state.best = Tuned(parameters, gain), built
+                text = spell_in_positions(state.task.cluster, schedule)
+                state.best_known, state.best = Tuned(text, gain), built
+                state.schedule = schedule
         return more
 
-    def _enter(self, state: _State, deadline: float) -> tuple[list[tuple[Parameters, Built]], bool]:
+    def _enter(self, state: _State, deadline: float) -> tuple[list[tuple[Schedule, Built]], bool]:
         """The next candidates, built, and whether there may be more."""
-        entrants: list[tuple[Parameters, Built]] = []
+        entrants: list[tuple[Schedule, Built]] = []
         while len(entrants) < HEAT:
             if self.clock() >= deadline:
                 return entrants, True
@@ -173,10 +185,15 @@ class Search:
                 entrants.append((candidate, built))
         return entrants, True
 
-    def _build(self, state: _State, parameters: Parameters) -> Built:
-        built = self.bench.build(state.task.cluster, parameters)
+    def _build(self, state: _State, schedule: Schedule) -> Built:
+        built = self.bench.build(state.task.cluster, schedule)
         state.schedules.add(built.schedule)
         return built
+
+
+def spell_in_positions(one: OpenCluster, schedule: Schedule) -> str:
+    """The text of a schedule that equal clusters of other models can share."""
+    return str(to_positions(schedule, InitialLoops((one.cluster,)), one.touched))
 
 
 def _gain(one: Built, other: Built) -> float:

@@ -1,12 +1,12 @@
 """Tuned parameters on disk: one file for a machine, a number of threads and a state of polyc.
 
     <cache folder>/tuned/<fingerprint>.json
-        {"format": 1, "for": "cpu avx512, 2 cores; 2 threads",
+        {"format": 2, "for": "cpu avx512, 2 cores; 2 threads",
          "clusters": {"<OpenCluster.key>": {"gain": 0.12, "finished": true,
-                                            "parameters": {"vector": 1, …}}}}
+                                            "schedule": "split L0 13 | …"}}}
 
-A file is data, never code: what cannot be read is told and ignored, and parameters that are not in
-the space of their cluster are not used (`mapping.space.is_candidate`). Like everything that is
+A file is data, never code: what cannot be read is told and ignored, and a schedule that is not in
+the space of its cluster is not used (`mapping.space.find_tuned`). Like everything that is
 compiled, what is tuned is proven.
 """
 
@@ -26,12 +26,12 @@ from polyc.build.toolchain import COMPILE_FLAGS, GCC_FLAGS
 from polyc.files.digest import digest
 from polyc.files.regular import make_folders, open_regular, parse_json, read_whole, writing
 from polyc.files.waiting import locked
-from polyc.mapping.parameters import Parameters, Tuned
+from polyc.mapping.tuned import Tuned
 from polyc.options import Options, read_patience
 from polyc.target.machine import Target
 from polyc.target.rates import machine_fingerprint
 
-FORMAT = 1
+FORMAT = 2
 
 _PACKAGE = Path(__file__).resolve().parent.parent
 _STRATEGIES = ("codegen", "mapping", "memory", "promote", "schedule")
@@ -87,12 +87,14 @@ def _parse(entry: Mapping[str, Any]) -> Tuned:
     gain = float(entry["gain"])
     if not (math.isfinite(gain) and 0 <= gain < 1):
         raise ValueError(f"a gain of {gain}")
-    return Tuned(Parameters.from_json(entry["parameters"]), gain, entry["finished"] is True)
+    schedule = entry["schedule"]
+    if not isinstance(schedule, str):
+        raise TypeError(f"a schedule that is {type(schedule).__name__}")
+    return Tuned(schedule, gain, entry["finished"] is True)
 
 
 def _spell(one: Tuned) -> dict[str, Any]:
-    choice = one.parameters.to_json()
-    return {"gain": round(one.gain, 3), "finished": one.finished, "parameters": choice}
+    return {"gain": round(one.gain, 3), "finished": one.finished, "schedule": one.schedule}
 
 
 @functools.cache

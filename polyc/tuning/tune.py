@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING, Any
 from polyc.build.cache import open_cache
 from polyc.commands.feeds import random_feeds
 from polyc.errors import BuildError, UnsupportedOp
-from polyc.mapping.parameters import Tuned
-from polyc.mapping.storing import choose_parameters
+from polyc.mapping.laying import choose_schedule
+from polyc.mapping.tuned import Tuned
 from polyc.options import Options
 from polyc.pipeline import ClusteredModel, cluster_model
 from polyc.target.cuda import CudaTarget
@@ -113,7 +113,7 @@ def _list_tasks(
         waiting = 0.0 if keys else waiting
     clusters = {one.key: one for one in front.opened}
     return [
-        Task(one, choose_parameters(one, target), known.get(key), total[key])
+        Task(one, choose_schedule(one, target), known.get(key), total[key])
         for key, one in clusters.items()
         if not (key in known and known[key].finished)
     ]

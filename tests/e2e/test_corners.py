@@ -15,7 +15,7 @@ import polyc
 from polyc.codegen.generate import generate_nest
 from polyc.graph.onnx_import import import_onnx
 from polyc.memory.storage import row_major
-from polyc.schedule.schedule import union_domain
+from polyc.schedule.legality import union_domain
 from polyc.scop.lower import lower_graph
 from tests.e2e.cases import ints
 from tests.e2e.compare import find_difference

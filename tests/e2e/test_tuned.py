@@ -7,11 +7,12 @@ import pytest
 
 import polyc
 from polyc.errors import BuildError
-from polyc.mapping.parameters import Parameters, Tuned
+from polyc.mapping.laying import Tiles, lay_out
+from polyc.mapping.tuned import Tuned
 from polyc.pipeline import cluster_model
 from polyc.target.machine import Target, detect_target
 from polyc.trace import Trace
-from polyc.tuning.search import Finding, Search
+from polyc.tuning.search import Finding, Search, spell_in_positions
 from polyc.tuning.store import add_tuned, tuned_file
 from tests.e2e.graph_builder import GraphBuilder
 from tests.programs import options
@@ -27,11 +28,22 @@ def product():
     return proto, {proto.graph.input[0].name: x}, x @ w
 
 
-def choose(proto, choices, parameters: Parameters, gain: float = 0.25) -> None:
-    """Keep parameters for the model's one cluster, as a search does."""
+LANES = detect_target().simd_bytes // 4
+
+
+def rows_at_a_time(one, height: int):
+    """The product's schedule with tiles of so many rows of one vector."""
+    return lay_out(one, Tiles(1, (0, height, LANES), ())).schedule(detect_target())
+
+
+def choose(proto, choices, chosen: int | str, gain: float = 0.25) -> None:
+    """Keep a schedule, or one of so many rows, for the model's one cluster, as a search does."""
     target = detect_target()
     (one,) = cluster_model(proto, target, choices, Trace()).opened
-    add_tuned(tuned_file(target, choices), {one.key: Tuned(parameters, gain)}, "test")
+    text = (
+        chosen if isinstance(chosen, str) else spell_in_positions(one, rows_at_a_time(one, chosen))
+    )
+    add_tuned(tuned_file(target, choices), {one.key: Tuned(text, gain)}, "test")
 
 
 def schedule(model) -> str:
@@ -47,13 +59,12 @@ def check(model, feeds, expected) -> None:
 def test_what_was_tuned_is_used_proven_and_told(product, tmp_path):
     proto, feeds, expected = product
     choices = options(tmp_path)
-    lanes = detect_target().simd_bytes // 4
     before = polyc.compile(proto, options=choices)
     assert "tuned" not in schedule(before)
-    choose(proto, choices, Parameters(1, (0, 3, lanes)))
+    choose(proto, choices, 3)
     after = polyc.compile(proto, options=choices)
-    assert f"j/{lanes}" in schedule(after)
-    assert "i/3" in schedule(after)
+    assert f"split j {LANES}" in schedule(after)
+    assert "split i 3" in schedule(after)
     assert schedule(after).endswith("tuned, 25% less time")
     assert "tuned: 1 launch by measurement" in str(after.explain())
     assert after.explain().kernels[0].proof
@@ -61,48 +72,54 @@ def test_what_was_tuned_is_used_proven_and_told(product, tmp_path):
     # The choice is part of the cached model, and of its key.
     again = polyc.compile(proto, options=choices)
     assert schedule(again) == schedule(after)
-    choose(proto, choices, Parameters(1, (0, 2, lanes)))
-    assert "i/2" in schedule(polyc.compile(proto, options=choices))
+    choose(proto, choices, 2)
+    assert "split i 2" in schedule(polyc.compile(proto, options=choices))
 
 
 def test_it_can_be_ignored(product, tmp_path):
     proto, feeds, expected = product
     choices = options(tmp_path)
-    choose(proto, choices, Parameters(1, (0, 3, detect_target().simd_bytes // 4)))
+    choose(proto, choices, 3)
     plain = polyc.compile(proto, options=options(tmp_path, use_tuned=False))
     assert "tuned" not in schedule(plain)
-    assert "i/3" not in schedule(plain)
+    assert "split i 3" not in schedule(plain)
     check(plain, feeds, expected)
 
 
 def test_without_the_file_the_cost_model_chooses_again(product, tmp_path):
     proto, *_ = product
     choices = options(tmp_path)
-    choose(proto, choices, Parameters(1, (0, 3, detect_target().simd_bytes // 4)))
+    choose(proto, choices, 3)
     assert "tuned" in schedule(polyc.compile(proto, options=choices))
     tuned_file(detect_target(), choices).unlink()
     assert "tuned" not in schedule(polyc.compile(proto, options=choices))
 
 
 @pytest.mark.parametrize(
-    "parameters",
-    [Parameters(5), Parameters(1, (0, 50, 64)), Parameters(1, order=(1, 1)), Parameters(None)],
-    ids=str,
+    ("text", "used"),
+    [
+        ("vector L5", False),
+        (f"order L1 L0 | split L1 {LANES} | vector L1'", False),
+        ("order L1 L1", False),
+        ("parallel L2", False),
+        ("not a schedule", False),
+        ("parallel L0 L1 | vector L2 | keep all in place at L1", True),
+    ],
 )
-def test_parameters_outside_of_the_space_are_not_used(product, tmp_path, parameters):
+def test_schedules_outside_of_the_space_are_not_used(product, tmp_path, text, used):
     proto, feeds, expected = product
     choices = options(tmp_path)
     before = schedule(polyc.compile(proto, options=options(tmp_path, use_tuned=False)))
-    choose(proto, choices, parameters)
+    choose(proto, choices, text)
     model = polyc.compile(proto, options=choices)
-    assert (schedule(model) == before) == (parameters != Parameters(None))
+    assert (schedule(model) != before) == used
     check(model, feeds, expected)
 
 
 def test_a_file_without_sense_harms_nobody(product, tmp_path):
     proto, feeds, expected = product
     choices = options(tmp_path)
-    choose(proto, choices, Parameters(1, (0, 3, 16)))
+    choose(proto, choices, 3)
     tuned_file(detect_target(), choices).write_text("__import__('os').abort()")
     with pytest.warns(RuntimeWarning, match="does not hold tuned parameters"):
         model = polyc.compile(proto, options=choices)
@@ -114,19 +131,21 @@ def test_a_file_without_sense_harms_nobody(product, tmp_path):
 def test_compile_searches_when_it_is_asked_to(product, tmp_path, monkeypatch, cache):
     proto, feeds, expected = product
     choices = options(tmp_path, cache=cache)
-    found = Tuned(Parameters(1, (0, 3, detect_target().simd_bytes // 4)), 0.5)
     asked = []
 
     def run(search, tasks, budget):
         asked.append(budget)
-        built = search.bench.build(tasks[0].cluster, found.parameters)
+        one = tasks[0].cluster
+        best = rows_at_a_time(one, 3)
+        found = Tuned(spell_in_positions(one, best), 0.5)
+        built = search.bench.build(one, best)
         assert built.run() > 0
         yield Finding(tasks[0], found, "", built.schedule)
 
     monkeypatch.setattr(Search, "run", run)
     model = polyc.compile(proto, tune=7, options=choices)
     assert asked == [7]
-    assert "i/3" in schedule(model)
+    assert "split i 3" in schedule(model)
     check(model, feeds, expected)
     later = polyc.compile(proto, options=choices)
     assert ("tuned" in schedule(later)) == cache

@@ -16,22 +16,17 @@ from polyc.codegen.loopnest import Block, Kernel, Param
 from polyc.codegen.peel import peel
 from polyc.codegen.registers import find_registers
 from polyc.codegen.vectorise import vectorise
-from polyc.mapping.choose import choose_mapping
-from polyc.mapping.cpu import map_to_cpu
-from polyc.mapping.mapping import Mapping
+from polyc.mapping.laying import choose_schedule
 from polyc.mapping.open_cluster import OpenCluster
-from polyc.mapping.parameters import Parameters
-from polyc.mapping.storing import (
-    StoredCluster,
-    choose_parameters,
-    store_cluster,
-    store_clusters,
-)
+from polyc.mapping.storing import StoredCluster, store_cluster, store_clusters
 from polyc.memory.storage import arrange
-from polyc.promote.in_place import keep_in_place
-from polyc.promote.local_arrays import LocalArray, promote_to_locals
+from polyc.promote.keep import keep_arrays
+from polyc.promote.local_arrays import LocalArray
 from polyc.schedule.cluster import find_clusters
-from polyc.schedule.schedule import OuterBand, schedule_outer
+from polyc.schedule.initial import initial_tree
+from polyc.schedule.legality import check_legal
+from polyc.schedule.loops import lower_tree
+from polyc.schedule.schedule import Schedule
 from polyc.scop.scop import Scop
 from polyc.target.machine import Target
 from tests.codegen.execute import execute
@@ -46,8 +41,7 @@ class Stages:
     of: Scop
     target: Target
     stored: StoredCluster
-    band: OuterBand
-    mapping: Mapping
+    schedule: Schedule
     tree: isl.Schedule
     promoted: Table[str, LocalArray]
     nest: Block
@@ -92,21 +86,17 @@ def open_cluster(of: Scop, target: Target = AVX512) -> OpenCluster:
     return opened
 
 
-def compile_stages(
-    of: Scop, target: Target = AVX512, parameters: Parameters | None = None
-) -> Stages:
-    """All stages; the parameters are the cost model's unless they are given."""
+def compile_stages(of: Scop, target: Target = AVX512, schedule: Schedule | None = None) -> Stages:
+    """All stages; the schedule is the cost model's unless one is given."""
     opened = open_cluster(of, target)
-    cluster = opened.cluster
-    chosen = parameters or choose_parameters(opened, target)
+    chosen = schedule or choose_schedule(opened, target)
     (stored,), _ = store_cluster(opened, chosen, target)
     dependences = compute_dependences(of)
-    band = schedule_outer(cluster, dependences, 1_000_000)
-    mapping = choose_mapping(cluster, band, stored.parameters, of.arrays, stored.storages, target)
-    tree = map_to_cpu(cluster, band, mapping)
-    of, _ = keep_in_place(of, dependences, tree, mapping.inner, stored.storages)
-    private = stored.private.intersection(of.arrays)
-    promoted = promote_to_locals(tree, of.statements, private, of.arrays, stored.storages)
-    statements = {s.name: s for s in of.statements}
-    nest = peel(generate_nest(tree, statements, stored.storages, promoted))
-    return Stages(of, target, stored, band, mapping, tree, promoted, nest)
+    loops = chosen.apply(initial_tree([stored.cluster]))
+    tree = lower_tree(loops, {s.name: s.domain for s in of.statements})
+    check_legal(tree, dependences, "k")
+    private, storages = stored.private.intersection(of.arrays), stored.storages
+    places = keep_arrays(chosen, loops, tree, of, dependences, private, storages, target)
+    statements = {s.name: s for s in places.part.statements}
+    nest = peel(generate_nest(tree, statements, stored.storages, places.local))
+    return Stages(places.part, target, stored, places.schedule, tree, places.local, nest)

@@ -4,7 +4,8 @@ import numpy as np
 import pytest
 
 from polyc.codegen.loopnest import For, walk_nodes
-from polyc.mapping.columns import choose_columns
+from polyc.mapping.columns import choose_walk
+from polyc.schedule.directives import Split
 from polyc.scop.expr import Call, Const
 from polyc.scop.scop import Scop
 from tests.analysis.nests import F32, ZERO, array, load, scop, statement
@@ -64,14 +65,15 @@ def column_softmax(rows: int, columns: int) -> Scop:
 @pytest.mark.parametrize("shape", [(40, 100), (9, 33, 3), (3, 700), (100, 5)])
 def test_sums_of_columns(shape, target):
     stages = check(column_sums(*shape), target)
-    assert stages.mapping.strategy == "columns"
+    text = str(stages.schedule)
+    assert "vector j" in text
+    assert "unroll i" in text  # some rows at a time
 
 
 @pytest.mark.parametrize("target", TARGETS, ids=lambda t: t.isa)
 @pytest.mark.parametrize("shape", [(21, 100), (5, 1000)])
 def test_statements_with_loops_of_their_own(shape, target):
     stages = check(column_softmax(*shape), target)
-    assert stages.mapping.strategy == "columns"
     assert [n for n in walk_nodes(stages.final) if isinstance(n, For) and n.kind == "vector"]
 
 
@@ -79,22 +81,21 @@ def test_the_accumulators_of_a_narrow_strip_are_registers():
     stages = check(column_sums(50, 64))
     accumulators = [lo for n in walk_nodes(stages.final) for lo in getattr(n, "locals", ())]
     assert [lo.in_registers for lo in accumulators] == [True]
-    assert stages.mapping.columns is not None
-    assert stages.mapping.columns.width == 64
+    assert "vector j | sink j" in str(stages.schedule)  # the strip is one vector loop
 
 
 def test_a_wide_strip_adds_some_rows_at_a_time():
     stages = compile_stages(column_sums(600, 4096))
-    assert stages.mapping.columns is not None
-    assert (stages.mapping.columns.width, stages.mapping.columns.rows) == (32, 8)
+    assert "split j' 32 | vector j'' | sink j' j'' | split i 8 | unroll i'" in str(stages.schedule)
 
 
 def test_a_strip_stays_in_half_of_the_first_level_cache():
-    (strip,) = compile_stages(column_sums(200, 1 << 15)).mapping.sizes.values()
+    schedule = compile_stages(column_sums(200, 1 << 15)).schedule
+    (strip,) = [d.size for d in schedule.directives if isinstance(d, Split) and d.loops == ("j",)]
     assert strip * np.dtype(np.float32).itemsize <= AVX512.l1d // 2
 
 
 def test_as_many_loads_between_two_jumps_whatever_the_width():
     for strip in (16, 64, 256):
-        columns = choose_columns(strip, 16, AVX512)
-        assert columns.rows * columns.width // 16 == 16
+        width, rows = choose_walk(strip, 16, AVX512)
+        assert rows * width // 16 == 16

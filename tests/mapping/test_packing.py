@@ -8,6 +8,7 @@ import pytest
 import polyc
 from polyc import Graph, ops
 from polyc.mapping.storing import store_clusters
+from polyc.mapping.tiles import read_packed
 from polyc.schedule.cluster import find_clusters
 from polyc.scop.scop import Scop
 from tests.analysis.nests import ZERO, array, call, load, scop, statement
@@ -45,19 +46,19 @@ def stored_clusters(of: Scop):
 def test_a_given_matrix_of_few_columns_is_copied_column_by_column():
     copy, dots = stored_clusters(product(500, 3, 700))
     assert copy.cluster.statements[0].array == "W_packed"
-    assert dots.parameters.vector is None  # each dot product along k
+    assert dots.vector is None  # each dot product along k
     assert dots.storages["W_packed"].permutation == (1, 0)
 
 
 def test_few_rows_are_no_reason_to_copy_the_matrix():
     """Each element of W is used three times; the vectors are along j."""
     (alone,) = stored_clusters(product(3, 500, 700))
-    assert alone.parameters.vector is not None
+    assert alone.vector is not None
 
 
 def test_what_is_used_only_a_few_times_is_not_copied():
     (alone,) = stored_clusters(product(20, 3, 700))
-    assert not alone.parameters.packed
+    assert not read_packed(alone.schedule)
 
 
 @pytest.mark.thorough

@@ -56,5 +56,5 @@ def test_every_array_touched_is_listed_once_and_stored():
 
 def test_a_constant_is_cut_into_panels_of_the_tile():
     (stored,) = store(matmul_scop(64, 64, 64))
-    _, _, width = stored.parameters.tile
+    _, _, width = stored.tile
     assert stored.storages["W"].blocks == ((1, width),)

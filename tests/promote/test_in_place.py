@@ -9,8 +9,9 @@ import polyc
 from polyc import Graph, ops
 from polyc.analysis.dependences import compute_dependences
 from polyc.codegen.loopnest import Assign, For, walk_nodes
+from polyc.errors import IllegalSchedule
 from polyc.memory.storage import row_major
-from polyc.promote.in_place import keep_in_place
+from polyc.promote.in_place import Moved, keep_in_place, move_named
 from polyc.scop.expr import Call
 from polyc.scop.scop import Scop
 from tests.analysis.nests import F32, ZERO, array, load, scop, statement
@@ -80,8 +81,10 @@ def test_values_that_another_iteration_still_reads_are_not_overwritten():
     of = scaled_rows(8, 600, read="{ T[i, j] -> P[7 - i, j] }")
     band = "[{ W[i, j] -> [(i)]; Z[i] -> [(i)]; T[i, j] -> [(i)]; E[i, j] -> [(i)] }]"
     storages = {n: row_major(a) for n, a in of.arrays.items()}
-    tried = of, compute_dependences(of), tree(of.statements, band), {"E": (("j",), 32)}, storages
-    assert keep_in_place(*tried)[0] is of
+    start = Moved(of, compute_dependences(of))
+    assert keep_in_place(start, tree(of.statements, band), {"E": (1, 32)}, storages) is start
+    with pytest.raises(IllegalSchedule, match="P cannot be kept in place of Y"):
+        move_named(start, tree(of.statements, band), "P", "Y")
 
 
 def test_values_that_a_later_statement_reads_are_not_overwritten():

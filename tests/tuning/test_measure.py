@@ -5,8 +5,8 @@ import pytest
 
 from polyc.build.cache import Cache
 from polyc.errors import IllegalSchedule
+from polyc.mapping.laying import choose_schedule
 from polyc.mapping.open_cluster import OpenCluster
-from polyc.mapping.storing import choose_parameters
 from polyc.pipeline import cluster_model
 from polyc.target.machine import detect_target
 from polyc.trace import Trace
@@ -51,7 +51,7 @@ def test_every_kernel_of_a_network_runs_alone(opened, tmp_path, spread):
     choices = options(tmp_path)
     bench = Workbench(TARGET, choices, 2, Cache(tmp_path / "objects"), spread)
     for one in opened:
-        built = bench.build(one, choose_parameters(one, TARGET))
+        built = bench.build(one, choose_schedule(one, TARGET))
         assert built.schedule
         assert all(built.run() > 0 for _ in range(20))
 
@@ -70,4 +70,4 @@ def test_a_candidate_is_proven_before_it_is_run(opened, tmp_path, monkeypatch, p
     bench = Workbench(TARGET, options(tmp_path), 2, Cache(tmp_path / "objects"), 0)
     one = next(one for one in opened if one.cluster.has_reuse)
     with pytest.raises(IllegalSchedule, match=said):
-        bench.build(one, choose_parameters(one, TARGET))
+        bench.build(one, choose_schedule(one, TARGET))

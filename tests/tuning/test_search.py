@@ -8,12 +8,15 @@ from dataclasses import dataclass, field
 import pytest
 
 from polyc.errors import BuildError
+from polyc.mapping.laying import choose_schedule
 from polyc.mapping.open_cluster import OpenCluster
-from polyc.mapping.parameters import Parameters, Tuned
-from polyc.mapping.space import is_candidate
-from polyc.mapping.storing import choose_parameters
+from polyc.mapping.space import find_tuned
+from polyc.mapping.tiles import read_tile
+from polyc.mapping.tuned import Tuned
+from polyc.schedule.initial import InitialLoops
+from polyc.schedule.schedule import Schedule
 from polyc.tuning.measure import MOST_TURNS, Built, compare
-from polyc.tuning.search import HEAT, Search, Task
+from polyc.tuning.search import HEAT, Search, Task, spell_in_positions
 from tests.analysis.nests import conv_scop, matmul_scop
 from tests.mapping.stages import AVX512, open_cluster
 
@@ -29,40 +32,44 @@ class FakeBench:
     noise: added to most runs, in shares of their time; lasting: runs after which all are alike.
     """
 
-    times: dict[Parameters, float] = field(default_factory=dict)
+    times: dict[Schedule, float] = field(default_factory=dict)
     noise: float = 0.0
     lasting: int = 1 << 60
-    refused: frozenset[Parameters] = frozenset()
+    refused: frozenset[Schedule] = frozenset()
     now: float = 0.0
-    built: list[tuple[str, Parameters]] = field(default_factory=list)
+    built: list[tuple[str, Schedule]] = field(default_factory=list)
 
-    def build(self, one: OpenCluster, parameters: Parameters) -> Built:
+    def build(self, one: OpenCluster, schedule: Schedule) -> Built:
         self.now += 1.0
-        self.built.append((one.key, parameters))
-        if parameters in self.refused:
+        self.built.append((one.key, schedule))
+        if schedule in self.refused:
             raise BuildError("no")
-        seconds = self.times.get(parameters, MS)
+        seconds = self.times.get(schedule, MS)
         swing = itertools.cycle([1 + self.noise, 1 + self.noise / 2, 1.0])
         runs = itertools.count()
 
         def run() -> float:
             return (seconds if next(runs) < self.lasting else MS) * next(swing)
 
-        return Built(str(parameters), run)
+        return Built(str(schedule), run)
 
     def clock(self) -> float:
         return self.now
 
 
 def task(one: OpenCluster = MATMUL, known: Tuned | None = None, seconds: float = 1.0) -> Task:
-    return Task(one, choose_parameters(one, AVX512), known, seconds)
+    return Task(one, choose_schedule(one, AVX512), known, seconds)
+
+
+def stored(schedule: Schedule, one: OpenCluster = MATMUL) -> str:
+    return spell_in_positions(one, schedule)
 
 
 def run(bench: FakeBench, *tasks: Task, budget: float = 1000):
     return list(Search(bench, AVX512, bench.clock).run(tasks, budget))
 
 
-def neighbour(one: OpenCluster = MATMUL, place: int = 2) -> Parameters:
+def neighbour(one: OpenCluster = MATMUL, place: int = 2) -> Schedule:
     """Some candidate of the first heats."""
     bench = FakeBench()
     run(bench, task(one))
@@ -71,23 +78,24 @@ def neighbour(one: OpenCluster = MATMUL, place: int = 2) -> Parameters:
 
 def test_where_nothing_is_faster_the_cost_model_s_choice_stays():
     (finding,) = run(FakeBench(), task())
-    assert finding.tuned == Tuned(choose_parameters(MATMUL, AVX512), 0.0, finished=True)
+    assert finding.tuned == Tuned(stored(choose_schedule(MATMUL, AVX512)), 0.0, finished=True)
     assert finding.saved == 0
 
 
 def test_all_that_is_tried_is_new_and_in_the_space():
     bench = FakeBench()
     run(bench, task(CONV))
-    tried = [parameters for _, parameters in bench.built]
-    assert tried[0] == choose_parameters(CONV, AVX512)
+    tried = [schedule for _, schedule in bench.built]
+    assert tried[0] == choose_schedule(CONV, AVX512)
     assert len(set(tried)) == len(tried) > HEAT
-    assert all(is_candidate(CONV, parameters, AVX512) for parameters in tried)
+    known = [Tuned(stored(schedule, CONV), 0.1) for schedule in tried]
+    assert [find_tuned(CONV, one, AVX512) for one in known] == tried
 
 
 def test_what_is_faster_is_found_and_its_gain_measured():
     fast = neighbour()
     findings = run(FakeBench({fast: 0.8 * MS}), task(seconds=2.0))
-    assert [f.tuned.parameters for f in findings] == [fast, fast]
+    assert [f.tuned.schedule for f in findings] == [stored(fast)] * 2
     assert [f.tuned.finished for f in findings] == [False, True]
     assert findings[0].tuned.gain == pytest.approx(0.2)
     assert findings[0].saved == pytest.approx(0.4)
@@ -98,9 +106,11 @@ def test_later_moves_start_from_the_best():
     fast = neighbour()
     bench = FakeBench({fast: 0.8 * MS})
     run(bench, task())
-    orders = [p for _, p in bench.built if p.order]
+    named = InitialLoops((MATMUL.cluster,))
+    later = bench.built[bench.built.index((MATMUL.key, fast)) + HEAT :]
+    tile = read_tile(fast, named)
+    orders = [p for _, p in later if read_tile(p, named) == tile]
     assert orders
-    assert {p.tile for p in orders} == {fast.tile}
 
 
 def test_a_small_gain_is_none():
@@ -126,24 +136,24 @@ def test_a_lucky_run_must_be_repeated():
 def test_candidates_that_cannot_be_built_are_passed_over():
     bad, fast = neighbour(place=1), neighbour(place=3)
     findings = run(FakeBench({fast: 0.5 * MS}, refused=frozenset([bad])), task())
-    assert findings[-1].tuned.parameters == fast
+    assert findings[-1].tuned.schedule == stored(fast)
 
 
 def test_a_kernel_that_cannot_be_built_is_finished():
-    chosen = choose_parameters(MATMUL, AVX512)
+    chosen = choose_schedule(MATMUL, AVX512)
     bench = FakeBench(refused=frozenset([chosen]))
     (finding,) = run(bench, task())
-    assert finding.tuned == Tuned(chosen, 0.0, finished=True)
+    assert finding.tuned == Tuned(stored(chosen), 0.0, finished=True)
     assert len(bench.built) == 1
 
 
 def test_what_is_known_is_where_a_search_begins():
     fast, faster = neighbour(), neighbour(place=4)
-    known = Tuned(fast, 0.2)
+    known = Tuned(stored(fast), 0.2)
     bench = FakeBench({fast: 0.8 * MS, faster: 0.4 * MS})
     findings = run(bench, task(known=known))
-    assert [p for _, p in bench.built[:2]] == [choose_parameters(MATMUL, AVX512), fast]
-    assert findings[-1].tuned.parameters == faster
+    assert [p for _, p in bench.built[:2]] == [choose_schedule(MATMUL, AVX512), fast]
+    assert findings[-1].tuned.schedule == stored(faster)
     assert findings[-1].tuned.gain == pytest.approx(0.6)
     assert findings[-1].saved == pytest.approx(0.5)
 

@@ -7,13 +7,13 @@ from dataclasses import replace
 import pytest
 
 from polyc.errors import BuildError
-from polyc.mapping.parameters import Parameters, Tuned, spell_choices
+from polyc.mapping.tuned import Tuned, spell_choices
 from polyc.target.machine import Target
 from polyc.tuning.store import add_tuned, read_tuned, tuned_file
 from tests.programs import options
 
-ONE = Tuned(Parameters(1, (0, 14, 32), (2,), (0, 2, 1)), 0.125, True)
-OTHER = Tuned(Parameters(None), 0.0)
+ONE = Tuned("order L1 L0 | split L0 14 | vector L1 | keep all at L0", 0.125, True)
+OTHER = Tuned("vector L2", 0.0)
 
 
 def test_what_is_added_is_read(tmp_path):
@@ -31,7 +31,7 @@ def test_no_file_is_nothing_tuned(tmp_path):
 
 
 def entry(**changes):
-    return {"gain": 0.1, "finished": False, "parameters": ONE.parameters.to_json(), **changes}
+    return {"gain": 0.1, "finished": False, "schedule": ONE.schedule, **changes}
 
 
 @pytest.mark.parametrize(
@@ -43,15 +43,13 @@ def entry(**changes):
         "[]",
         "{}",
         '{"format": 99, "clusters": {}}',
-        '{"format": 1, "clusters": []}',
-        json.dumps({"format": 1, "clusters": {"a": entry(gain=float("nan"))}}),
-        json.dumps({"format": 1, "clusters": {"a": entry(gain=-1)}}),
-        json.dumps({"format": 1, "clusters": {"a": entry(gain=None)}}),
-        json.dumps({"format": 1, "clusters": {"a": entry(parameters={"vector": 0})}}),
-        json.dumps({"format": 1, "clusters": {"a": entry(parameters=7)}}),
-        json.dumps(
-            {"format": 1, "clusters": {"a": entry(parameters={**entry()["parameters"], "tile": 3})}}
-        ),
+        '{"format": 2, "clusters": []}',
+        json.dumps({"format": 2, "clusters": {"a": entry(gain=float("nan"))}}),
+        json.dumps({"format": 2, "clusters": {"a": entry(gain=-1)}}),
+        json.dumps({"format": 2, "clusters": {"a": entry(gain=None)}}),
+        json.dumps({"format": 2, "clusters": {"a": entry(schedule={"vector": 0})}}),
+        json.dumps({"format": 2, "clusters": {"a": entry(schedule=7)}}),
+        json.dumps({"format": 1, "clusters": {"a": {"gain": 0.1, "parameters": {"vector": 1}}}}),
     ],
 )
 def test_a_malformed_file_is_told_ignored_and_replaced(tmp_path, text):
@@ -99,5 +97,5 @@ def test_a_file_is_for_a_machine_and_a_number_of_threads(tmp_path):
 
 def test_a_choice_without_gain_is_that_of_the_cost_model():
     answers = spell_choices(["a", "b", "c"], {"a": ONE, "b": OTHER})
-    assert json.loads(answers["a"]) == ONE.parameters.to_json()
+    assert answers["a"] == ONE.schedule
     assert answers["b"] == answers["c"] == ""

@@ -19,8 +19,7 @@ import islpy as isl
 
 from polyc.codegen.generate import LoopMark
 from polyc.codegen.loopnest import LoopKind
-from polyc.poly.tree import make_atomic
-from polyc.schedule.schedule import filters, union_domain
+from polyc.schedule.legality import union_domain
 from polyc.scop.scop import Statement
 
 
@@ -70,7 +69,7 @@ def _insert(node: isl.ScheduleNode, part: Part) -> isl.ScheduleNode:
     if len(part.parts) == 1:
         return _insert(node, part.parts[0])
     if part.parts:
-        node = node.insert_sequence(filters([p.statements for p in part.parts]))
+        node = node.insert_sequence(_filters([p.statements for p in part.parts]))
         depth = node.get_tree_depth()
         for k, below in enumerate(part.parts):
             inner = _insert(node.child(k).child(0), below)
@@ -83,8 +82,17 @@ def _insert_loop(
 ) -> isl.ScheduleNode:
     rows = [f"{s.name}[{', '.join(s.iterators)}] -> [({loop.of(s.name)})]" for s in statements]
     node = node.insert_partial_schedule(isl.MultiUnionPwAff(f"[{{ {'; '.join(rows)} }}]"))
-    node = make_atomic(node)
+    node = node.band_member_set_ast_loop_type(0, isl.ast_loop_type.atomic)
     mark = LoopMark(loop.kind, loop.width, loop.apart)
     if mark != LoopMark():
         node = node.insert_mark(isl.Id(str(mark))).child(0)
     return node.child(0)
+
+
+def _filters(groups: Sequence[Sequence[Statement]]) -> isl.UnionSetList:
+    """The filters of a sequence: the statements of each group, all their instances."""
+    found = isl.UnionSetList.alloc(isl.DEFAULT_CONTEXT, len(groups))
+    for group in groups:
+        universe = "; ".join(f"{s.name}[{', '.join(s.iterators)}]" for s in group)
+        found = found.add(isl.UnionSet(f"{{ {universe} }}"))
+    return found

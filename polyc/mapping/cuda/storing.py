@@ -14,12 +14,12 @@ from dataclasses import replace
 
 from polyc.mapping.cuda.gemm_form import GemmForm, find_gemm_form
 from polyc.mapping.open_cluster import list_touched
-from polyc.mapping.parameters import Parameters
 from polyc.mapping.signature import sign_cluster
 from polyc.mapping.storing import Stored, StoredCluster
 from polyc.memory.storage import permuted
 from polyc.poly.affine import coefficients, outputs
 from polyc.schedule.cluster import Cluster
+from polyc.schedule.schedule import Schedule
 from polyc.scop.expr import loads
 from polyc.scop.scop import Array, Scop, Statement
 
@@ -50,7 +50,7 @@ def _store(cluster: Cluster, arrays: Mapping[str, Array], private: set[str]) -> 
     orders = _order_constants(form, cluster, arrays) if form else {}
     return StoredCluster(
         cluster,
-        Parameters(None),
+        Schedule(),
         touched,
         {n: permuted(arrays[n], orders.get(n, range(len(arrays[n].shape)))) for n in touched},
         mine,

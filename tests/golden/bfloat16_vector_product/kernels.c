@@ -2,7 +2,7 @@
 /*
  * Nodes: x.cast
  * x_wide[i0, i1] = f(x)
- * Schedule: pointwise: i0 i1/32, vector i1, one thread
+ * Schedule: split i1 32 | vector i1'
  */
 #include "polyc.h"
 PC_VECTORS(16)
@@ -37,7 +37,7 @@ void k0_x_cast(f32 *restrict x_wide_, const bf16 *restrict x_, pc_thread *pc_sel
  * matmul_0_wide_acc[i, j] = f(a constant)
  * matmul_0_wide_acc[i, j, k] add= f(x_wide, constant_0)
  * y[i, j] = f(matmul_0_wide_acc, constant_1_wide)
- * Schedule: contraction: i j/32, vector j, one thread
+ * Schedule: vector j | sink j | keep matmul_0_wide_acc in registers
  */
 #include "polyc.h"
 PC_VECTORS(16)

@@ -4,7 +4,7 @@
  * conv_0_acc[n, o, y, x] = f(a constant)
  * conv_0_acc[n, o, y, x, c] add= f(x, constant_0)
  * concat_0[n, o, y, x] = f(conv_0_acc)
- * Schedule: contraction: n o/16 y x/7, unroll x, vector o, one thread
+ * Schedule: order o y x | vector o | unroll x | sink o x | keep conv_0_acc in registers at y
  */
 #include "polyc.h"
 PC_VECTORS(16)
@@ -53,7 +53,7 @@ void k0_Conv_0_out(const f32 *restrict x_, const f32 *restrict constant_0_, f32 
  * conv_1_acc[n, o, y, x] = f(a constant)
  * conv_1_acc[n, o, y, x, c] add= f(x, constant_1)
  * concat_0[n, o, y, x] = f(conv_1_acc)
- * Schedule: contraction: n o/32 y x/7, unroll x, vector o, one thread
+ * Schedule: order o y x | vector o | unroll x | sink o x | keep conv_1_acc in registers at y
  */
 #include "polyc.h"
 PC_VECTORS(16)
@@ -123,7 +123,7 @@ void k1_Conv_2_out(const f32 *restrict x_, const f32 *restrict constant_1_, f32 
  * conv_2_acc[n, o, y, x] = f(a constant)
  * conv_2_acc[n, o, y, x, c] add= f(concat_0, constant_2)
  * y[n, o, y, x] = f(conv_2_acc)
- * Schedule: contraction: n y o/16 x/7, unroll x, vector o, 4 parallel
+ * Schedule: order y o x | vector o | unroll x | sink o x | parallel y | keep conv_2_acc in registers at y
  */
 #include "polyc.h"
 PC_VECTORS(16)

@@ -4,7 +4,7 @@
  * batchnormalization_0_acc[n, o, y, x] = f(a constant)
  * batchnormalization_0_acc[n, o, y, x, c] add= f(x, batchnormalization_0_weights_1)
  * y[n, o, y, x] = f(batchnormalization_0_acc, batchnormalization_0_bias_1, r)
- * Schedule: contraction: n y o/32 x/9, unroll x, vector o, 4 parallel
+ * Schedule: order y o x | vector o | unroll x | sink o x | parallel y | keep batchnormalization_0_acc in registers at y
  */
 #include "polyc.h"
 PC_VECTORS(16)

@@ -4,7 +4,7 @@
  * conv_0_acc[n, o, y, x] = f(a constant)
  * conv_0_acc[n, o, y, x, c] add= f(x, constant_0)
  * relu_0[n, o, y, x] = f(conv_0_acc)
- * Schedule: contraction: n o/32 y x/8, unroll x, vector o, 4 parallel
+ * Schedule: order o y x | vector o | unroll x | sink o x | parallel y | keep conv_0_acc in registers at y
  */
 #include "polyc.h"
 PC_VECTORS(16)
@@ -79,7 +79,7 @@ void k0_Conv_0_out(const f32 *restrict x_, const f32 *restrict constant_0_, f32 
  * conv_1_acc[n, g, y, x] = f(a constant)
  * conv_1_acc[n, g, y, x, r, q] add= f(relu_0, constant_1)
  * relu_1[n, g, y, x] = f(conv_1_acc, constant_2)
- * Schedule: contraction: n g/32 y x/2, unroll x, vector g, one thread
+ * Schedule: order g y x | split x 2 | vector g | unroll x' | sink g x' | keep conv_1_acc in registers at x
  */
 #include "polyc.h"
 PC_VECTORS(16)
@@ -123,7 +123,7 @@ void k1_Conv_2_out(const f32 *restrict relu_0_, const f32 *restrict constant_1_,
  * y_acc[n, o, y, x] = f(a constant)
  * y_acc[n, o, y, x, c] add= f(relu_1, constant_3)
  * y[n, o, y, x] = f(y_acc)
- * Schedule: contraction: n y o/16 x/6, unroll x, vector o, one thread
+ * Schedule: order y o x | vector o | unroll x | sink o x | keep y_acc in registers at y
  */
 #include "polyc.h"
 PC_VECTORS(16)

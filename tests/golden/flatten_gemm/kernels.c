@@ -4,7 +4,7 @@
  * conv_0_acc[n, o, y, x] = f(a constant)
  * conv_0_acc[n, o, y, x, c] add= f(x, constant_0)
  * relu_0[n, o, y, x] = f(conv_0_acc)
- * Schedule: contraction: n o/8 y x/5, unroll x, vector o, one thread
+ * Schedule: order n o y x | vector o | unroll x | sink o x | keep conv_0_acc in registers at y
  */
 #include "polyc.h"
 PC_VECTORS(8)
@@ -49,7 +49,7 @@ void k0_Conv_0_out(const f32 *restrict x_, const f32 *restrict constant_0_, f32 
  * y_acc[i, j] = f(a constant)
  * y_acc[i, j, k_2, k_1, k_0] add= f(relu_0, constant_1)
  * y[i, j] = f(y_acc, constant_2)
- * Schedule: contraction: i/3 j/20, unroll i, vector j, one thread
+ * Schedule: order i j | vector j | unroll i | sink i j | keep y_acc in registers
  */
 #include "polyc.h"
 PC_VECTORS(16)

@@ -8,7 +8,7 @@
  * y_inverse_acc[i0, i1] add= f(x, y_mean)
  * y_inverse[i0] = f(y_inverse_acc)
  * y[i0, i1] = f(x, y_mean, y_inverse, constant_0, constant_1)
- * Schedule: rows: i0, vector S_LayerNormalization_0.i1, vector S_LayerNormalization_0_2.i1, vector S_LayerNormalization_0_4.i1, 1 parallel
+ * Schedule: parallel i0 | vector i1 | keep y_inverse y_inverse_acc y_mean y_mean_acc in registers at i0
  */
 #include "polyc.h"
 PC_VECTORS(16)

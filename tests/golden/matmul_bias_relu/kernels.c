@@ -4,7 +4,7 @@
  * matmul_0_acc[i, j] = f(a constant)
  * matmul_0_acc[i, j, k] add= f(x, constant_0)
  * y[i, j] = f(matmul_0_acc, constant_1)
- * Schedule: contraction: j/32 i/11, unroll i, vector j, 2 parallel
+ * Schedule: order j i | split j 32 | split i 11 | vector j' | unroll i' | sink j' i' | parallel j i | keep matmul_0_acc in registers at i
  */
 #include "polyc.h"
 PC_VECTORS(16)

@@ -2,7 +2,7 @@
 /*
  * Nodes: MaxPool_0.pad
  * x_padded[i0, i1, i2, i3] = f(x)
- * Schedule: pointwise: i0 i2 i3/9 i1/16, unroll i3, vector i1, one thread
+ * Schedule: order MaxPool_0_pad_4.i3 MaxPool_0_pad_4.i1 | order MaxPool_0_pad_5.i3 MaxPool_0_pad_5.i1 | order MaxPool_0_pad_6.i2 MaxPool_0_pad_6.i1 | order MaxPool_0_pad_7.i2 MaxPool_0_pad_7.i1 | order MaxPool_0_pad_8.i2 MaxPool_0_pad_8.i3 MaxPool_0_pad_8.i1 | vector MaxPool_0_pad_8.i1 | unroll MaxPool_0_pad_8.i3 | sink MaxPool_0_pad_8.i3 MaxPool_0_pad_8.i1
  */
 #include "polyc.h"
 PC_VECTORS(16)
@@ -76,7 +76,7 @@ void k0_MaxPool_0_pad_8(f32 *restrict x_padded_, const f32 *restrict x_, pc_thre
  * y_acc[n, c, y, x] = f(a constant)
  * y_acc[n, c, y, x, r, q] max= f(x_padded)
  * y[n, c, y, x] = f(y_acc)
- * Schedule: contraction: n y c/16 x/5, unroll x, vector c, one thread
+ * Schedule: order y c x | vector c | unroll x | sink c x | keep y_acc in registers at y
  */
 #include "polyc.h"
 PC_VECTORS(16)

@@ -8,7 +8,7 @@
  * y_inverse_acc[i0, i1] add= f(y_exp)
  * y_inverse[i0] = f(y_inverse_acc)
  * y[i0, i1] = f(y_exp, y_inverse)
- * Schedule: rows: i0, vector S_Softmax_0.i1, vector S_Softmax_0_1.i1, vector S_Softmax_0_2.i1, vector S_Softmax_0_4.i1, 1 parallel
+ * Schedule: parallel i0 | vector i1 | keep y_exp y_inverse y_inverse_acc y_max in registers at i0
  */
 #include "polyc.h"
 PC_VECTORS(16)

@@ -1,0 +1,103 @@
+"""Schedules that are given for kernels: which clusters each of them speaks of.
+
+A kernel is called as its last statement is, or by a node of the model that it alone computes. It
+consists of that statement's cluster, and of those whose loops its schedule fuses with it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+
+from polyc.errors import IllegalSchedule
+from polyc.mapping.laying import Tiles
+from polyc.mapping.open_cluster import OpenCluster
+from polyc.mapping.packing import find_operands
+from polyc.mapping.space import list_packable
+from polyc.mapping.tiles import read_packed, read_vector
+from polyc.names import show
+from polyc.schedule.cluster import Cluster
+from polyc.schedule.directives import Fuse
+from polyc.schedule.initial import InitialLoops
+from polyc.schedule.names import PREFIX, short
+from polyc.schedule.schedule import Schedule
+
+
+@dataclass(frozen=True)
+class Given:
+    """The schedules by what their kernels are called, and the clusters that these consist of.
+
+    homes: cluster, by position, -> kernel; the others are for copies that pack operands, which
+    come about when layouts are decided.
+    """
+
+    schedules: Mapping[str, Schedule] = field(default_factory=dict)
+    homes: Mapping[int, str] = field(default_factory=dict)
+
+    def check_used(self, called: Sequence[str]) -> None:
+        """Raise IllegalSchedule for a schedule of a kernel that there is not."""
+        for name in self.schedules:
+            if name not in called:
+                raise IllegalSchedule(
+                    f"a schedule is given for {show(name)}, but no kernel is called so; there are "
+                    f"{', '.join(map(show, called))}"
+                )
+
+
+NOTHING = Given()
+
+
+def place_given(texts: Sequence[tuple[str, str]], clusters: Sequence[Cluster]) -> Given:
+    """The schedules that are given as text, by name; IllegalSchedule if they cannot be read."""
+    lasts = {short(cluster.statements[-1].name): k for k, cluster in enumerate(clusters)}
+    owners = {s.name: k for k, c in enumerate(clusters) for s in (*c.prelude, *c.statements)}
+    schedules: dict[str, Schedule] = {}
+    homes: dict[int, str] = {}
+    for name, text in texts:
+        with_it = [k for k, cluster in enumerate(clusters) if name in _nodes(cluster)]
+        if name not in lasts and len(with_it) == 1:
+            name = short(clusters[with_it[0]].statements[-1].name)
+        try:
+            schedule = Schedule.parse(text)
+        except IllegalSchedule as error:
+            raise IllegalSchedule(f"the schedule of {show(name)}: {error}") from None
+        schedules[name] = schedule
+        members = {owners[s] for s in _fused(schedule) if s in owners}
+        for k in sorted(members | ({lasts[name]} if name in lasts else set())):
+            if homes.setdefault(k, name) != name:
+                raise IllegalSchedule(
+                    f"the schedules of {show(homes[k])} and {show(name)} both speak of "
+                    f"{show(short(clusters[k].statements[-1].name))}; give one of them"
+                )
+    return Given(schedules, homes)
+
+
+def _nodes(cluster: Cluster) -> frozenset[str]:
+    return frozenset(o for s in cluster.statements for o in s.origin)
+
+
+def _fused(schedule: Schedule) -> Iterator[str]:
+    """The statements whose loops a schedule fuses, by either of their names."""
+    for directive in schedule.directives:
+        if isinstance(directive, Fuse):
+            for name in directive.loops:
+                statement, _, _ = name.rpartition(".")
+                yield from (statement, PREFIX + statement)
+
+
+def read_given(one: OpenCluster, schedule: Schedule) -> Tiles:
+    """What a given schedule says of a cluster's vectors and copies."""
+    vector, width = read_vector(schedule, InitialLoops((one.cluster,)))
+    packed = tuple(name for name in read_packed(schedule) if name in one.touched)
+    able = (
+        find_operands(one.cluster, None, one.strides, 1)
+        if vector is None
+        else tuple(list_packable(one, vector))
+    )
+    for name in packed:
+        if name not in able:
+            raise IllegalSchedule(
+                f"pack {show(name)}: what is packed is read by a sum of products, along the loop "
+                f"that runs in lanes; that can be {', '.join(map(show, able)) or 'nothing here'}"
+            )
+    return Tiles(vector, (None, 1, width), packed)

@@ -1,0 +1,112 @@
+"""What is decided of a cluster at first, its vectors and copies, and the layouts that follow."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from polyc.mapping.choose import schedule_cluster
+from polyc.mapping.columns import choose_strip, is_by_columns
+from polyc.mapping.open_cluster import OpenCluster, list_touched
+from polyc.mapping.packing import Packing, find_operands, pack
+from polyc.mapping.pointwise import choose_pointwise_tile
+from polyc.mapping.register_tile import choose_register_tile
+from polyc.mapping.signature import sign_layouts
+from polyc.mapping.tiles import Tile, read_packed, read_vector
+from polyc.memory.layout import decide_layouts
+from polyc.memory.storage import Storage
+from polyc.memory.vector_loop import choose_vector_loop
+from polyc.schedule.cluster import Cluster
+from polyc.schedule.initial import InitialLoops
+from polyc.schedule.schedule import Schedule
+from polyc.scop.scop import Array
+from polyc.target.machine import Target
+
+
+@dataclass(frozen=True)
+class Tiles:
+    """What is decided about a cluster before its layout: the rest of its schedule follows.
+
+    vector: the shared loop in SIMD lanes; packed: arrays that are read as copies.
+    """
+
+    vector: int | None
+    tile: Tile
+    packed: tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class Laid:
+    """A cluster that reads packed copies, and how all that it touches lies, with the copies."""
+
+    tiles: Tiles
+    cluster: Cluster
+    packings: tuple[Packing, ...]
+    arrays: Mapping[str, Array]
+    storages: Mapping[str, Storage]
+
+    def schedule(self, target: Target, order: Sequence[int] = ()) -> Schedule:
+        """The strategy's schedule; `order` is that of the shared loops if it is not its own."""
+        vector, tile, packed = self.tiles.vector, self.tiles.tile, self.tiles.packed
+        return schedule_cluster(
+            self.cluster, vector, tile, self.arrays, self.storages, target, packed, order
+        )
+
+
+def choose_tiles(one: OpenCluster, target: Target) -> Tiles:
+    """What the cost model takes."""
+    vector = choose_vector_loop(one.cluster, one.strides, target)
+    tile = _choose_tile(one, vector, target)
+    return Tiles(vector, tile, find_operands(one.cluster, vector, one.strides, tile[1]))
+
+
+def choose_schedule(one: OpenCluster, target: Target) -> Schedule:
+    """The schedule by the cost model."""
+    return lay_out(one, choose_tiles(one, target)).schedule(target)
+
+
+def lay_out(one: OpenCluster, tiles: Tiles) -> Laid:
+    """The layouts that suit these tiles."""
+    vector, (_, _, width) = tiles.vector, tiles.tile
+    cluster, packings = pack(one.cluster, tiles.packed, one.arrays)
+    packed = {p.array.name: p.array for p in packings}
+    arrays = {**one.arrays, **packed} if packed else one.arrays
+    new = decide_layouts(cluster, vector, width, arrays, one.storages, list(packed))
+    decided = {**one.storages, **{n: new[n] for n in packed}}
+    names = (*list_touched(cluster), *packed, *one.touched)
+    storages = {n: new[n] if n in new else decided[n] for n in names if n in new or n in decided}
+    return Laid(tiles, cluster, packings, arrays, storages)
+
+
+def read_tiles(one: OpenCluster, schedule: Schedule) -> Tiles:
+    """What a schedule says of vectors and copies, which layouts follow."""
+    vector, width = read_vector(schedule, InitialLoops((one.cluster,)))
+    return Tiles(vector, (None, 1, width), read_packed(schedule))
+
+
+def _choose_tile(one: OpenCluster, vector: int | None, target: Target) -> Tile:
+    cluster, strides, arrays = one.cluster, one.strides, one.arrays
+    if vector is None:
+        return None, 1, 1
+    if is_by_columns(cluster):
+        return choose_strip(cluster, vector, strides, arrays, one.private, target)
+    if any(s.reduction for s in cluster.statements):
+        return choose_register_tile(cluster, vector, strides, arrays, target)
+    return choose_pointwise_tile(cluster, vector, strides, arrays, target)
+
+
+def keeps_layouts(one: OpenCluster, schedule: Schedule, other: Schedule) -> bool:
+    """Whether another schedule leaves everything as it is stored that other clusters see."""
+    tiles = [read_tiles(one, s) for s in (schedule, other)]
+    if tiles[0].vector == tiles[1].vector:
+        return True
+    decides = [
+        name
+        for name in one.touched
+        if name not in one.storages
+        and name not in one.private
+        and one.arrays[name].kind != "constant"
+    ]
+    laid = [lay_out(one, each).storages for each in tiles]
+    layouts = [sign_layouts(decides, storages, one.private) for storages in laid]
+    return layouts[0] == layouts[1]

@@ -1,0 +1,111 @@
+"""Rows: shared loops run on threads, and each statement has a loop of its own in SIMD lanes.
+
+y[i, j] = softmax(x[i, j]) along j
+
+parallel i | split j 64 | vector j' | keep all in place at i
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+import numpy as np
+
+from polyc.mapping.pointwise import STREAM_VECTORS
+from polyc.mapping.tiles import cut
+from polyc.memory.storage import Storage
+from polyc.memory.strides import compute_strides
+from polyc.memory.vector_loop import choose_inner_loop
+from polyc.poly.affine import box_extents
+from polyc.schedule.cluster import Cluster
+from polyc.schedule.directives import Order, Run, Split
+from polyc.schedule.initial import InitialLoop, InitialLoops
+from polyc.schedule.keeping import Keep
+from polyc.schedule.schedule import Schedule
+from polyc.schedule.text import AnyDirective
+from polyc.scop.scop import Array, Statement
+from polyc.target.machine import Target
+
+ROW_VECTORS = 4
+"""Vectors of a row that are reduced side by side: an addition takes 3 or 4 cycles."""
+
+
+def schedule_rows(
+    cluster: Cluster,
+    named: InitialLoops,
+    parallel: int,
+    arrays: Mapping[str, Array],
+    storages: Mapping[str, Storage],
+    target: Target,
+) -> Schedule:
+    """The shared loops as they stand, `parallel` of them on threads; then the rows."""
+    shared = [loop for d in range(len(cluster.shared)) if (loop := named.shared(cluster, d))]
+    used = {loop.key for loop in shared[: _count_left(cluster, named, parallel)]}
+    threads = named.spell(loop for loop in shared if loop.key in used)
+    steps: list[AnyDirective] = [Run("parallel", threads)] if threads else []
+    tiles: dict[int, list[InitialLoop]] = {}
+    for s in cluster.statements:
+        found = _choose_vector(s, cluster, arrays, storages, target)
+        loop = named.own(s, found[0]) if found else None
+        if found is None or loop is None:
+            continue
+        taken = {where[s.name] for where in cluster.shared}
+        rest = [
+            own
+            for p in range(len(s.iterators))
+            if p not in (*taken, found[0]) and (own := named.own(s, p))
+        ]
+        if rest and rest[-1].key[1] > loop.key[1]:
+            steps.append(Order(tuple(named.spell([own])[0] for own in (*rest, loop))))
+        tiles.setdefault(found[1], []).append(loop)
+    for size, loops in tiles.items():
+        long = [loop for loop in loops if cut("", loop.extent, size)[0]]
+        short = [loop for loop in loops if loop not in long]
+        steps += [Split(named.spell(long), size)] if long else []
+        steps.append(Run("vector", (*named.spell(long, "'"), *named.spell(short))))
+    last = named.spell(shared[-1:])
+    steps.append(Keep(None, at=last[0] if last else "", in_place=True))
+    return Schedule(tuple(steps))
+
+
+def order_fills(
+    cluster: Cluster,
+    named: InitialLoops,
+    arrays: Mapping[str, Array],
+    storages: Mapping[str, Storage],
+) -> Schedule:
+    """The loops of fills: those that move furthest through what is written outermost."""
+    steps: list[AnyDirective] = []
+    for s in cluster.prelude:
+        moves = compute_strides(s, arrays, storages)[0].steps
+        order = sorted(range(len(moves)), key=lambda p: -(moves[p] or 0))
+        loops = [loop for p in order if (loop := named.own(s, p))]
+        if loops != sorted(loops, key=lambda loop: loop.key[1]):
+            steps.append(Order(tuple(named.spell([loop])[0] for loop in loops)))
+    return Schedule(tuple(steps))
+
+
+def _count_left(cluster: Cluster, named: InitialLoops, parallel: int) -> int:
+    """How many of the leading loops there are without those that run once."""
+    return sum(named.shared(cluster, d) is not None for d in range(parallel))
+
+
+def _choose_vector(
+    s: Statement,
+    cluster: Cluster,
+    arrays: Mapping[str, Array],
+    storages: Mapping[str, Storage],
+    target: Target,
+) -> tuple[int, int] | None:
+    """(the own iterator of a statement to end with, its vector tile), if there is one."""
+    taken = {where[s.name] for where in cluster.shared}
+    strides = compute_strides(s, arrays, storages)
+    lanes = min(target.lanes(np.dtype(arrays[a.array].dtype)) for a in strides)
+    best, _ = choose_inner_loop(s, taken, strides)
+    if best is None:
+        return None
+    extent = box_extents(s.domain)[best]
+    if extent <= target.registers // 2 * lanes:  # the whole row stays in registers
+        return best, extent
+    vectors = ROW_VECTORS if strides[0].steps[best] == 0 else STREAM_VECTORS
+    return best, vectors * lanes

@@ -1,0 +1,163 @@
+"""Tiles of shared loops as directives: what contractions, transforms and pointwise clusters emit.
+
+    order j i | split j 32 | split i 13 | vector j' | unroll i' | sink j' i' | parallel j i
+    | keep all at i
+
+    j ─ i ─ keep ─ sequence ├ j' ─ i' ─ init
+                            ├ k ─ j' ─ i' ─ update
+                            └ j' ─ i' ─ finish
+
+To transpose, a block of squares is walked along one loop before the other goes on:
+
+    order i j | split i 128 | split i' 16 | split j 16 | order i j i' | … | sink i'' j' | …
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+from polyc.schedule.cluster import Cluster
+from polyc.schedule.directives import Order, Run, Sink, Split
+from polyc.schedule.initial import InitialLoop, InitialLoops, Key
+from polyc.schedule.keeping import Keep, Pack
+from polyc.schedule.names import inside
+from polyc.schedule.schedule import Schedule
+from polyc.schedule.text import AnyDirective
+
+Tile = tuple[int | None, int, int]
+"""(loop to unroll, its tile, the vector loop's tile in elements)."""
+
+
+def schedule_tiles(
+    cluster: Cluster,
+    named: InitialLoops,
+    order: Sequence[int],
+    sizes: Mapping[int, int],
+    blocks: Mapping[int, int],
+    vector: int,
+    unroll: int | None,
+    parallel: int,
+) -> Schedule:
+    """The loops in their order, cut into tiles of `sizes`, these inside of `blocks` if there are.
+
+    vector and unroll: what a tile runs in lanes and writes out; parallel: how many leading loops
+    run on threads.
+    """
+    loops = {d: loop for d in order if (loop := named.shared(cluster, d))}
+    names = {d: named.spell([loop])[0] for d, loop in loops.items()}
+    steps: list[AnyDirective] = [Order(tuple(names.values()))] if len(names) > 1 else []
+    outer: dict[int, str] = {}
+    inner: dict[int, str] = {}
+    points: dict[int, str] = {}
+    for d, loop in loops.items():
+        cuts, (block, point) = cut(names[d], loop.extent, blocks.get(d))
+        outer[d] = block
+        if d in sizes:
+            more, (tiles, point) = cut(point, _least(loop.extent, blocks.get(d)), sizes[d])
+            cuts += more
+            (inner if d in blocks else outer)[d] = tiles
+            points[d] = point
+        elif d not in blocks:
+            outer[d] = point
+        steps += cuts
+    around = [name for name in outer.values() if name]
+    within = [name for name in inner.values() if name]
+    if within and around:
+        steps.append(Order((*around, *within)))
+    chain = [name for d in loops for name in (outer[d], inner.get(d), points.get(d)) if name]
+    steps += [Run("vector", (points[vector],))] if vector in points else []
+    steps += [Run("unroll", (points[unroll],))] if unroll in points else []
+    alone = len(named.loops) == len(loops) and len(cluster.statements) == 1
+    if points and not (alone and chain[-1:] == [*points.values()]):
+        steps.append(Sink(tuple(points.values())))
+    threads = [name for d in [*order][:parallel] if d in loops and (name := outer[d])]
+    steps += [Run("parallel", tuple(threads))] if threads else []
+    steps.append(Keep(None, at=([*around, *within] or [""])[-1]))
+    return Schedule(tuple(steps))
+
+
+def cut(
+    name: str, extent: int | None, size: int | None
+) -> tuple[list[AnyDirective], tuple[str, str]]:
+    """(a split into tiles of that size, (the tiles, what is inside)); no tiles if one holds all."""
+    if size is None or (extent is not None and extent <= size):
+        return [], ("", name)
+    return [Split((name,), size)], (name, inside(name))
+
+
+def _least(extent: int | None, size: int | None) -> int | None:
+    found = [n for n in (extent, size) if n is not None]
+    return min(found) if found else None
+
+
+def read_vector(schedule: Schedule, named: InitialLoops) -> tuple[int | None, int]:
+    """(the shared loop of a cluster that runs in lanes, its tile); (None, 1) if there is none."""
+    found = _running("vector", schedule, named)
+    if found is None:
+        return None, 1
+    d, loop = found
+    sizes = _sizes(schedule, named, loop)
+    return d, sizes[0] if sizes else _only(named).extents[d]
+
+
+def read_tile(schedule: Schedule, named: InitialLoops) -> Tile:
+    """The register tile that a strategy has put into a cluster's schedule."""
+    vector, width = read_vector(schedule, named)
+    found = _running("unroll", schedule, named) if vector is not None else None
+    if found is None:
+        return None, 1, width
+    d, loop = found
+    sizes = _sizes(schedule, named, loop)
+    return d, sizes[-1] if sizes else _only(named).extents[d], width
+
+
+def read_packed(schedule: Schedule) -> tuple[str, ...]:
+    """The arrays that are read as packed copies."""
+    packed = (d.arrays for d in schedule.directives if isinstance(d, Pack))
+    return tuple(name for arrays in packed for name in arrays)
+
+
+def read_order(schedule: Schedule, named: InitialLoops) -> tuple[int, ...]:
+    """The order of a cluster's shared loops, those that run once first; () if it is not given."""
+    shared = _shared(named)
+    for directive in schedule.directives:
+        if isinstance(directive, Order):
+            loops = [loop for name in directive.loops for loop in named.find(name)]
+            found = [shared[loop.key] for loop in loops if loop.key in shared]
+            if found and len(found) == len(shared):
+                count = len(_only(named).shared)
+                return (*(d for d in range(count) if d not in found), *found)
+    return ()
+
+
+def _only(named: InitialLoops) -> Cluster:
+    (cluster,) = named.clusters
+    return cluster
+
+
+def _shared(named: InitialLoops) -> dict[Key, int]:
+    """The shared loops of a cluster that do not run once, by what they are found by."""
+    cluster = _only(named)
+    loops = {d: named.shared(cluster, d) for d in range(len(cluster.shared))}
+    return {loop.key: d for d, loop in loops.items() if loop}
+
+
+def _running(kind: str, schedule: Schedule, named: InitialLoops) -> tuple[int, InitialLoop] | None:
+    """A shared loop that is run in a way, and its position."""
+    shared = _shared(named)
+    for directive in schedule.directives:
+        if isinstance(directive, Run) and directive.kind == kind:
+            for loop in (one for name in directive.loops for one in named.find(name.rstrip("'"))):
+                if loop.key in shared:
+                    return shared[loop.key], loop
+    return None
+
+
+def _sizes(schedule: Schedule, named: InitialLoops, loop: InitialLoop) -> list[int]:
+    """The sizes of the tiles that a loop is cut into, large ones first."""
+    return [
+        directive.size
+        for directive in schedule.directives
+        if isinstance(directive, Split)
+        and any(loop in named.find(name.rstrip("'")) for name in directive.loops)
+    ]

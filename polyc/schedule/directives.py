@@ -1,0 +1,325 @@
+"""The directives that move and cut loops: each a record, and a function from tree to tree.
+
+None of them asks whether the result is legal: that is a matter of the whole schedule
+(`schedule/legality.py`), which may break a dependence on its way and keep it in the end.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from functools import reduce
+from typing import Protocol
+
+import islpy as isl
+
+from polyc.errors import IllegalSchedule
+from polyc.schedule.loops import (
+    Instances,
+    Kept,
+    Loop,
+    LoopKind,
+    LoopTree,
+    children,
+    restrict,
+    rewrite,
+    walk,
+    with_children,
+)
+from polyc.schedule.loops import Sequence as Parts
+from polyc.schedule.names import chains, find_statement, inside, select
+
+LARGEST = 1 << 31
+"""No tile is as large."""
+
+
+class Directive(Protocol):
+    """One step of a schedule."""
+
+    def apply(self, tree: LoopTree) -> LoopTree: ...
+
+
+@dataclass(frozen=True)
+class Order:
+    """The named loops of each nest in this order, in the places that they have.
+
+    i ─ j ─ k   ->   k ─ j ─ i      order k i
+    """
+
+    loops: tuple[str, ...]
+
+    def apply(self, tree: LoopTree) -> LoopTree:
+        if len(set(self.loops)) < len(self.loops):
+            raise IllegalSchedule("a loop is named twice")
+        ranks = {id(n): k for k, name in enumerate(self.loops) for n in select(tree, name)}
+        heads: dict[int, list[Loop]] = {}
+        for chain in chains(tree):
+            named = iter(sorted((n for n in chain if id(n) in ranks), key=lambda n: ranks[id(n)]))
+            heads[id(chain[0])] = [next(named) if id(n) in ranks else n for n in chain]
+
+        def visit(node: LoopTree) -> LoopTree:
+            run = heads.get(id(node))
+            if run is None:
+                return with_children(node, tuple(map(visit, children(node))))
+            below = node
+            for _ in run:
+                assert isinstance(below, Loop)
+                below = below.body
+            return reduce(lambda body, n: replace(n, body=body), reversed(run), visit(below))
+
+        return visit(tree)
+
+
+@dataclass(frozen=True)
+class Split:
+    """Each named loop as tiles of so many values, and a loop inside them.
+
+    i   ->   size*floor(i/size) ─ i mod size      called i and i'
+    """
+
+    loops: tuple[str, ...]
+    size: int
+
+    def apply(self, tree: LoopTree) -> LoopTree:
+        if not 1 <= self.size < LARGEST:
+            raise IllegalSchedule("a tile has at least 1 iteration and less than 2**31")
+
+        def cut(loop: Loop) -> LoopTree:
+            tiles = _tiles(loop.function, self.size)
+            rest = loop.function.sub(tiles)
+            within = replace(loop, name=inside(loop.name), function=rest, size=self.size)
+            return replace(loop, function=tiles, body=within)
+
+        _refuse_taken(tree, self.loops)
+        return _edit(tree, self.loops, cut)
+
+
+@dataclass(frozen=True)
+class Sink:
+    """The named loops, in this order, as the innermost of every statement inside them.
+
+    i' ─ sequence { S, k ─ T }   ->   sequence { i' ─ S, k ─ i' ─ T }      sink i'
+    """
+
+    loops: tuple[str, ...]
+
+    def apply(self, tree: LoopTree) -> LoopTree:
+        for name in self.loops:
+            tree = _edit(tree, (name,), _sink)
+        return tree
+
+
+@dataclass(frozen=True)
+class Distribute:
+    """The named loops around each of the parts that they are around together.
+
+    i ─ sequence { S, T }   ->   sequence { i ─ S, i ─ T }      distribute i
+    """
+
+    loops: tuple[str, ...]
+
+    def apply(self, tree: LoopTree) -> LoopTree:
+        def spread(loop: Loop) -> LoopTree:
+            below = loop.body.body if isinstance(loop.body, Kept) else loop.body
+            if not isinstance(below, Parts):
+                raise IllegalSchedule(
+                    f"there is no sequence directly inside of {loop.name}; put it innermost of its "
+                    "nest first, by order"
+                )
+            alone = [
+                replace(loop, function=restrict(loop.function, p), body=p) for p in below.parts
+            ]
+            return _around(loop.body, Parts(tuple(alone)))
+
+        for name in self.loops:
+            tree = _edit(tree, (name,), spread)
+        return tree
+
+
+@dataclass(frozen=True)
+class Fuse:
+    """Loops of parts that run one after another as one loop around all of these parts.
+
+    i ─ S, m ─ T   ->   i ─ sequence { S, T }                    fuse S.i T.m
+    i ─ S, m ─ T   ->   i ─ sequence { i' ─ S, m' ─ T }          fuse S.i T.m 56
+
+    With a size the new loop takes so many values at a time, and what was there runs inside it.
+    The new loop has the name of the first.
+    """
+
+    loops: tuple[str, ...]
+    size: int | None = None
+
+    def apply(self, tree: LoopTree) -> LoopTree:
+        if self.size is not None and not 1 <= self.size < LARGEST:
+            raise IllegalSchedule("a tile has at least 1 iteration and less than 2**31")
+        if self.size is not None:
+            _refuse_taken(tree, self.loops)
+        named = {id(n) for name in self.loops for n in select(tree, name)}
+        for node in walk(tree):
+            if isinstance(node, Parts) and len(_heads(node, named)) == len(named):
+                return _replace(tree, node, self._fuse(node, named))
+        raise IllegalSchedule(
+            "these loops do not stand in parts of one sequence, one in each of them"
+        )
+
+    def _fuse(self, node: Parts, named: set[int]) -> LoopTree:
+        heads = _heads(node, named)
+        at = sorted(heads)
+        if len(at) < 2 or at != list(range(at[0], at[0] + len(at))):
+            raise IllegalSchedule("the parts that share a loop stand next to each other")
+        loops = [heads[k] for k in at]
+        function = reduce(isl.UnionPwAff.union_add, (loop.function for loop in loops))
+        parts = []
+        for k in at:
+            loop = heads[k]
+            left = loop.body if self.size is None else replace(loop, name=inside(loop.name))
+            parts.append(_replace(node.parts[k], loop, left))
+        fused = Loop(
+            self.loops[0].rpartition(".")[2],
+            function if self.size is None else _tiles(function, self.size),
+            Parts(tuple(parts)),
+            whole=True,
+        )
+        rest = (*node.parts[: at[0]], fused, *node.parts[at[-1] + 1 :])
+        return rest[0] if len(rest) == 1 else Parts(rest)
+
+
+@dataclass(frozen=True)
+class Reverse:
+    """The named loops backwards: i -> -i."""
+
+    loops: tuple[str, ...]
+
+    def apply(self, tree: LoopTree) -> LoopTree:
+        return _edit(tree, self.loops, lambda n: replace(n, function=n.function.neg()))
+
+
+@dataclass(frozen=True)
+class Shift:
+    """One statement later by so many iterations of a loop that it shares: S.i -> S.i + amount."""
+
+    loop: str
+    amount: int
+
+    def apply(self, tree: LoopTree) -> LoopTree:
+        statement, _, _ = self.loop.rpartition(".")
+        loops = select(tree, self.loop)
+        if not statement or len(loops) > 1:
+            raise IllegalSchedule(
+                f"say the loop of which statement, as in shift S.{loops[0].name} {self.amount}"
+            )
+        (loop,) = loops
+        moved = restrict(loop.function, Instances(find_statement(tree, statement)))
+        amount = isl.UnionPwAff.val_on_domain(moved.domain(), isl.Val(self.amount))
+        rest = loop.function.subtract_domain(moved.domain())
+        return _replace(tree, loop, replace(loop, function=rest.union_add(moved.add(amount))))
+
+
+@dataclass(frozen=True)
+class Skew:
+    """A loop moved by another one around it: j -> j + factor*i, so that j runs along a diagonal."""
+
+    loop: str
+    by: str
+    factor: int
+
+    def apply(self, tree: LoopTree) -> LoopTree:
+        chosen = {id(n) for n in select(tree, self.loop)}
+        others = select(tree, self.by)
+        found: list[int] = []
+
+        def visit(node: LoopTree, around: Loop | None) -> LoopTree:
+            if any(node is other for other in others):
+                assert isinstance(node, Loop)
+                around = node
+            new = with_children(node, tuple(visit(t, around) for t in children(node)))
+            if id(node) not in chosen or around is None:
+                return new
+            assert isinstance(new, Loop)
+            found.append(id(node))
+            slope = restrict(around.function, node).scale_val(isl.Val(self.factor))
+            return replace(new, function=new.function.add(slope))
+
+        new = visit(tree, None)
+        if len(found) < len(chosen):
+            raise IllegalSchedule(f"the loop {self.by} is not around every {self.loop}")
+        return new
+
+
+@dataclass(frozen=True)
+class Run:
+    """The named loops on threads, in SIMD lanes, or written out."""
+
+    kind: LoopKind
+    loops: tuple[str, ...]
+
+    def apply(self, tree: LoopTree) -> LoopTree:
+        return _edit(tree, self.loops, lambda loop: replace(loop, kind=self.kind))
+
+
+def _tiles(function: isl.UnionPwAff, size: int) -> isl.UnionPwAff:
+    """size*floor(f/size)"""
+    return function.scale_down_val(isl.Val(size)).floor().scale_val(isl.Val(size))
+
+
+def _edit(tree: LoopTree, names: Sequence[str], edit: Callable[[Loop], LoopTree]) -> LoopTree:
+    """The tree with the named loops edited, innermost ones first."""
+    chosen = {id(n) for name in names for n in select(tree, name)}
+
+    def visit(node: LoopTree) -> LoopTree:
+        new = with_children(node, tuple(map(visit, children(node))))
+        if id(node) not in chosen:
+            return new
+        assert isinstance(new, Loop)
+        return edit(new)
+
+    return visit(tree)
+
+
+def _refuse_taken(tree: LoopTree, names: Sequence[str]) -> None:
+    """Raise if a loop inside the named ones has the name that is about to be given there."""
+    for loop in (n for name in names for n in select(tree, name)):
+        taken = inside(loop.name)
+        if any(isinstance(n, Loop) and n.name == taken for n in walk(loop.body)):
+            raise IllegalSchedule(
+                f"there is a loop {taken} inside of {loop.name} already; cut from the outside in, "
+                "large tiles first, and fuse before that"
+            )
+
+
+def _sink(loop: Loop) -> LoopTree:
+    def at_leaf(node: LoopTree) -> LoopTree:
+        if not isinstance(node, Instances):
+            return node
+        return replace(loop, function=restrict(loop.function, node), body=node, whole=False)
+
+    return rewrite(loop.body, at_leaf)
+
+
+def _around(old: LoopTree, new: LoopTree) -> LoopTree:
+    """`new` below where arrays are kept, if `old` is such a place."""
+    return replace(old, body=new) if isinstance(old, Kept) else new
+
+
+def _heads(node: Parts, named: set[int]) -> dict[int, Loop]:
+    """The named loops in the outermost nests of the parts of a sequence, by part."""
+    found: dict[int, Loop] = {}
+    for k, part in enumerate(node.parts):
+        below: LoopTree = part
+        while isinstance(below, Loop | Kept):
+            if id(below) in named and isinstance(below, Loop):
+                found[k] = below
+                break
+            below = below.body
+    return found
+
+
+def _replace(tree: LoopTree, old: LoopTree, new: LoopTree) -> LoopTree:
+    """The tree with one node, the very object, replaced."""
+    if tree is old:
+        return new
+    below = children(tree)
+    edited = tuple(_replace(t, old, new) for t in below)
+    same = all(a is b for a, b in zip(below, edited, strict=True))
+    return tree if same else with_children(tree, edited)

@@ -1,0 +1,78 @@
+"""The directives about memory: arrays that live inside of a loop, or in a result, or are packed."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+from polyc.errors import IllegalSchedule
+from polyc.schedule.loops import Kept, Loop, LoopTree, children, with_children
+from polyc.schedule.names import select
+
+
+@dataclass(frozen=True)
+class Keep:
+    """Arrays of the kernel's own live inside of each iteration of a loop, or of no loop.
+
+    i ─ S   ->   i ─ keep acc ─ S                      keep acc in registers at i
+
+    space: "registers", for what fits there when loops are unrolled, or "stack". arrays: None for
+    whatever fits (`keep all at i`), which the compiler replaces by what that is; `in_place`: rows
+    among these may live in the result that overwrites them.
+    """
+
+    arrays: tuple[str, ...] | None
+    space: str = ""
+    at: str = ""
+    in_place: bool = False
+
+    def apply(self, tree: LoopTree) -> LoopTree:
+        if not self.at:
+            return self._keep(tree)
+        chosen = {id(n) for n in select(tree, self.at)}
+
+        def visit(node: LoopTree) -> LoopTree:
+            new = with_children(node, tuple(map(visit, children(node))))
+            if id(node) not in chosen:
+                return new
+            assert isinstance(new, Loop)
+            return replace(new, body=self._keep(new.body))
+
+        return visit(tree)
+
+    def _keep(self, body: LoopTree) -> LoopTree:
+        if not isinstance(body, Kept) or body.at != self.at:
+            return Kept(self.arrays, self.at, body, self.in_place)
+        if body.arrays is None or self.arrays is None:
+            raise IllegalSchedule("where all is kept that fits, nothing else may be said")
+        return replace(body, arrays=(*body.arrays, *self.arrays))
+
+
+@dataclass(frozen=True)
+class KeepInPlace:
+    """An array lives where the result that overwrites it, element by element, is going to be.
+
+    row[j] = e(j);  y[i, j] = row[j]*s   ->   y[i, j] = e(j);  y[i, j] = y[i, j]*s
+
+    The statements that read and write it are renamed (`promote/in_place.py`); it takes a place of
+    its own in the tree as other arrays do, since nothing outlives an iteration of the loop `at`.
+    """
+
+    array: str
+    home: str
+    at: str = ""
+
+    def apply(self, tree: LoopTree) -> LoopTree:
+        return Keep((), at=self.at).apply(tree)
+
+
+@dataclass(frozen=True)
+class Pack:
+    """Operands that are copied in front of the kernel, into the order in which tiles read them.
+
+    Loops stay as they are; how arrays lie is decided before (`mapping/packing.py`).
+    """
+
+    arrays: tuple[str, ...]
+
+    def apply(self, tree: LoopTree) -> LoopTree:
+        return tree
