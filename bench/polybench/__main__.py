@@ -7,10 +7,9 @@ from typing import Annotated
 
 import typer
 
-from bench.polybench.compilers import find_engines
 from bench.polybench.kernels import PROBLEMS
 from bench.polybench.problem import SIZES
-from bench.polybench.race import Race, race
+from bench.polybench.race import Race, choose_engines, race
 from bench.polybench.table import show_row, show_rows
 from bench.worker import environment
 from polyc.target.machine import detect_target
@@ -23,6 +22,10 @@ def run(
     threads: Annotated[int, typer.Option(min=1)] = 1,
     size: Annotated[str, typer.Option(help=f"One of {', '.join(SIZES)}.")] = "large",
     kernel: Annotated[list[str] | None, typer.Option(help="May be repeated. Default: all.")] = None,
+    engine: Annotated[
+        list[str] | None,
+        typer.Option(help="May be repeated: beside polyc and gcc -O3. Default: all."),
+    ] = None,
     rounds: Annotated[int, typer.Option(min=1, help="Samples of each engine.")] = 7,
     seconds: Annotated[float, typer.Option(min=0, help="Of each engine on each kernel.")] = 4.0,
     cpu_time: Annotated[
@@ -39,8 +42,11 @@ def run(
         raise typer.BadParameter(f"no size is called {size}; there are {', '.join(SIZES)}")
     if cpu_time and threads > 1:
         raise typer.BadParameter("--cpu-time adds up threads, so it compares one thread alone")
-    engines = list(find_engines(threads))
-    rules = Race(size, threads, rounds, seconds, cpu_time)
+    rules = Race(size, threads, rounds, seconds, cpu_time, engines=tuple(engine or ()))
+    try:
+        engines = list(choose_engines(rules))
+    except LookupError as error:
+        raise typer.BadParameter(error.args[0]) from error
     what = "CPU seconds" if cpu_time else "seconds"
     typer.echo(f"{detect_target()}; size {size}, threads {threads}, medians in {what}\n")
     sys.stdout.flush()

@@ -14,7 +14,7 @@ from typing import Any
 
 import numpy as np
 
-from bench.polybench.compilers import OURS, REFERENCE, Call, NotThere, find_engines
+from bench.polybench.compilers import OURS, REFERENCE, Call, Engine, NotThere, find_engines
 from bench.polybench.kernels import PROBLEMS
 from polyc.commands.bench import settle
 from polyc.commands.verify import relative_error
@@ -28,7 +28,10 @@ WARM = 1.0
 
 @dataclass(frozen=True)
 class Race:
-    """What is measured: an engine has so many samples, or so many seconds, and one at least."""
+    """What is measured: an engine has so many samples, or so many seconds, and one at least.
+
+    engines: those that take part, by name; none stands for all that are there.
+    """
 
     size: str
     threads: int = 1
@@ -36,6 +39,7 @@ class Race:
     seconds: float = 4.0
     cpu_time: bool = False
     patience: float = 900.0
+    engines: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -85,11 +89,21 @@ def _serve(connection: Connection, kernel: str, rules: Race) -> None:
     connection.close()
 
 
+def choose_engines(rules: Race) -> dict[str, Engine]:
+    """Those that take part, in the order of a table; LookupError for one that is not there."""
+    found = find_engines(rules.threads)
+    for name in rules.engines:
+        if name not in found:
+            raise LookupError(f"no engine is called {name}; there are {', '.join(found)}")
+    chosen = rules.engines or tuple(found)
+    return {n: e for n, e in found.items() if n in chosen or n in (OURS, REFERENCE)}
+
+
 def measure(kernel: str, rules: Race) -> Row:
     """All engines that are there take turns on one kernel; each starts from the same data."""
     problem = PROBLEMS[kernel]
     given = problem.make(*problem.sizes[rules.size])
-    engines = find_engines(rules.threads)
+    engines = choose_engines(rules)
     compilers = tuple(e.name for e in engines.values() if e.compiler)
     calls: dict[str, Call] = {}
     failed: dict[str, str] = {}

@@ -14,6 +14,7 @@ from polyc.analysis.proof import Proof
 from polyc.analysis.same_values import check_same_values
 from polyc.analysis.verify import verify_kernel
 from polyc.analysis.witness import show_first_pair
+from polyc.codegen.accumulate import accumulate
 from polyc.codegen.generate import generate_nest
 from polyc.codegen.loopnest import Kernel, Param
 from polyc.codegen.print_c import print_kernel
@@ -101,7 +102,7 @@ def compile_loops(
 
         # 5. C
         with trace.step("print"):
-            final = find_registers(vectorise(kernel.body, target.simd_bytes))
+            final = find_registers(vectorise(accumulate(kernel.body), target.simd_bytes))
             text = print_kernel(replace(kernel, body=final))
             program = make_program(kernel, scop, dict(storages), signature)
             sources = print_sources(kernel, text, program)

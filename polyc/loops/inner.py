@@ -11,15 +11,18 @@ each other a local stay together: it would else be a row of memory.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 
 import islpy as isl
 
-from polyc.analysis.dependences import maps
+from polyc.analysis.dependences import is_reducing, maps
 from polyc.loops.band import Band, names_of
-from polyc.loops.direction import direction, equal_values, rows_of, score
+from polyc.loops.direction import direction, equal_values, rows_of, score, stride_along
 from polyc.scop.scop import Statement
+
+SUMS = ("add", "mul")
+"""Reductions of floats that lanes share; the C compiler sees to those of integers itself."""
 
 IN_LANES = 6
 """What a statement in lanes is worth beside how well its accesses run (`direction.SCORES`)."""
@@ -74,17 +77,34 @@ def _plan(
     inside = validity.intersect_domain(domain).intersect_range(domain)
     pairs = inside.intersect(equal_values(held))
     carried = pairs.subtract(equal_values(band.member(member)))
-    scores = {name: _score(statements[name], outer, band, member) for name in band.names}
+    moves = {name: _moves(statements[name], outer, band, member) for name in band.names}
+    scores = {name: score(statements[name], moves[name]) for name in band.names}
+    summed = {name for name in band.names if _is_sum(statements[name], moves[name])}
     time = held.flat_range_product(band.member(member)).intersect_domain(domain)
-    groups = _groups(bundles, time, pairs, carried, scores)
+    groups = _groups(bundles, time, pairs, carried, scores, summed)
     worth = sum(scores.values()) + IN_LANES * sum(len(g.names) for g in groups if g.lanes)
     return worth, Inner([*(k for k in band.order if k != member), member], groups)
 
 
-def _score(statement: Statement, outer: isl.UnionMap, band: Band, member: int) -> int:
+def _moves(
+    statement: Statement, outer: isl.UnionMap, band: Band, member: int
+) -> tuple[int, ...] | None:
+    """How a statement's iterators move along a member."""
     rows = rows_of(outer, statement)
     own = [row for k in band.order for row in rows_of(band.member(k), statement)]
-    return score(statement, direction([*rows, *own], len(rows) + member))
+    return direction([*rows, *own], len(rows) + member)
+
+
+def _is_sum(statement: Statement, moves: Sequence[int] | None) -> bool:
+    """Whether a statement reduces to one element along a direction, as lanes can: each to its own
+    partial result (`codegen/accumulate.py`)."""
+    return (
+        moves is not None
+        and is_reducing(statement)
+        and statement.reduction in SUMS
+        and statement.value.dtype.kind == "f"
+        and stride_along(statement.write, moves) == 0
+    )
 
 
 def leaf_order(node: isl.ScheduleNode) -> list[str]:
@@ -119,10 +139,15 @@ def _groups(
     pairs: isl.UnionMap,
     carried: isl.UnionMap,
     scores: Mapping[str, int],
+    summed: Collection[str],
 ) -> tuple[Group, ...]:
-    """The loops of some bundles of statements, in order; one of them all if that is as good."""
+    """The loops of some bundles of statements, in order; one of them all if that is as good.
+
+    summed: the statements whose own dependences lanes can do without, if they are alone.
+    """
     names = tuple(name for bundle in bundles for name in bundle)
-    free = bool(carried.is_empty())
+    broken = {(s, t) for s, t, _ in maps(carried)}
+    free = not broken or (len(names) == 1 and names[0] in summed)
     together = Group(names, free and sum(scores.values()) > 0)
     if len(bundles) == 1 or (free and _run_together(time)):
         return (together,)
@@ -131,7 +156,8 @@ def _groups(
     order = _topological(len(bundles), edges)
     if order is None:
         return (together,)
-    bound = {home[s] for s, t, _ in maps(carried) if home[s] == home[t]}
+    alone = {bundle[0] for bundle in bundles if len(bundle) == 1 and bundle[0] in summed}
+    bound = {home[s] for s, t in broken if home[s] == home[t] and s not in alone}
     return tuple(
         Group(bundles[k], k not in bound and sum(scores[n] for n in bundles[k]) > 0) for k in order
     )

@@ -25,6 +25,12 @@ from polyc.poly.tree import BAND, LEAF, MARK, make_atomic, mark_members
 from polyc.scop.scop import Statement
 
 TILE = 32
+LANES_TILE = 256
+"""Iterations of a tile along the loop in lanes: whole vectors, and few loops around them. On a
+core of an AMD EPYC, jacobi-2d (1300 x 1300, 100 steps) takes 93 ms with 256, 99 with 128 and
+169 with 32. Loops that are not in lanes stay short, so that a core works on several of them at a
+time: seidel-2d takes 0.46 s with 32 and 0.62 with 256.
+"""
 STRIP = 2048
 """Iterations of a loop that one thread takes at a time, where there is one loop alone."""
 
@@ -58,7 +64,10 @@ class Shaping:
         single = len(band.order) == 1
         strip = single and band.coincident[0] and not shared
         if strip or (band.is_permutable and not single and self._has_reuse(node, band)):
-            node, tile_marks = self._tile(node, band, STRIP if strip else TILE, shared)
+            sizes = [TILE] * len(band.order)
+            if any(group.lanes for group in inner.groups):
+                sizes[inner.order[-1]] = STRIP if strip else LANES_TILE
+            node, tile_marks = self._tile(node, band, sizes, shared)
             below, marks = insert_inner(node.child(0), band, inner)
             return mark_members(_marked(below, marks).parent(), tile_marks)
         first = None if single else self._parallel_member(band, inner.order[:-1], shared)
@@ -75,7 +84,7 @@ class Shaping:
         """A band with others below it."""
         order, tile_marks = band.order, None
         if band.is_permutable and len(order) > 1 and self._has_reuse(node, band):
-            node, tile_marks = self._tile(node, band, TILE, shared)
+            node, tile_marks = self._tile(node, band, [TILE] * len(order), shared)
             shared = shared or "parallel" in tile_marks
             node = node.child(0)
         marks = ["" for _ in order]
@@ -114,10 +123,10 @@ class Shaping:
     # -- tiles --------------------------------------------------------------------------------
 
     def _tile(
-        self, node: isl.ScheduleNode, band: Band, size: int, shared: bool
+        self, node: isl.ScheduleNode, band: Band, sizes: Sequence[int], shared: bool
     ) -> tuple[isl.ScheduleNode, list[str]]:
         """A band of tile loops above the band, and how each of them is to run."""
-        numbers = [band.functions[k].scale_down_val(isl.Val(size)).floor() for k in band.order]
+        numbers = [band.functions[k].scale_down_val(isl.Val(sizes[k])).floor() for k in band.order]
         marks = ["" for _ in numbers]
         if not shared:
             first = next((k for k in band.order if band.coincident[k]), None)

@@ -110,7 +110,12 @@ def test_a_race_has_a_figure_for_each_engine_and_a_line_for_all():
 
 
 def test_arguments_that_mean_nothing_are_refused():
-    for arguments in (["--kernel", "fft"], ["--size", "huge"], ["--threads", "2", "--cpu-time"]):
+    for arguments in (
+        ["--kernel", "fft"],
+        ["--size", "huge"],
+        ["--engine", "icc"],
+        ["--threads", "2", "--cpu-time"],
+    ):
         assert CliRunner().invoke(app, arguments).exit_code == 2
 
 

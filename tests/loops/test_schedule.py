@@ -116,6 +116,25 @@ def test_loops_that_carry_nothing_run_in_lanes():
     assert "#pragma omp simd" in gemm.source
 
 
+@polyc.kernel
+def atax(A, x, y, tmp):
+    m, n = A.shape
+    for i in range(n):
+        y[i] = 0
+    for i in range(m):
+        tmp[i] = 0.0
+        for j in range(n):
+            tmp[i] += A[i, j] * x[j]
+        for j in range(n):
+            y[j] += A[i, j] * tmp[i]
+
+
+def test_sums_run_in_lanes():
+    for n in (2, 5, 40):
+        check(atax, random(n, n + 3), random(n + 3), random(n + 3), random(n))
+    assert "#pragma omp simd reduction(+:partial_0)" in atax.source
+
+
 def test_locals_live_inside_of_their_loops():
     moments(*CASES["moments"][1](3))
     assert "s_local" in moments.source
