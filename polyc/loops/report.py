@@ -33,8 +33,9 @@ def _lines(compiled: CompiledLoops) -> Iterator[str]:
         yield f"  {note}"
     yield ""
     kinds = [n.kind for n in walk_nodes(compiled.kernel.body) if isinstance(n, For)]
-    found = [f"{kinds.count(k)} {k}" for k in ("parallel", "vector") if k in kinds]
+    shown = {"parallel": "in parallel", "simd": "in lanes"}
+    found = [f"{kinds.count(k)} {what}" for k, what in shown.items() if k in kinds]
     yield f"loops: {len(kinds)}, of which {' and '.join(found) or 'all run one after another'}"
-    yield f"proven: {compiled.proof or 'nothing, as the options say'}"
-    for requirement in compiled.requirements:
-        yield f"checked at each call: line {requirement.place.line}: {requirement.what}"
+    yield f"proven: {compiled.proof.facts if compiled.proof else 'nothing, as the options say'}"
+    checked = (f"line {r.place.line}: {r.what}" for r in compiled.requirements)
+    yield from (f"checked at each call: {what}" for what in dict.fromkeys(checked))

@@ -65,7 +65,9 @@ class Shaping:
         strip = single and band.coincident[0] and not shared
         if strip or (band.is_permutable and not single and self._has_reuse(node, band)):
             sizes = [TILE] * len(band.order)
-            if any(group.lanes for group in inner.groups):
+            # The two members whose tiles a wavefront sums have equal ones: isl takes minutes else.
+            summed = not shared and not any(band.coincident) and inner.order[-1] < 2
+            if any(group.lanes for group in inner.groups) and not summed:
                 sizes[inner.order[-1]] = STRIP if strip else LANES_TILE
             node, tile_marks = self._tile(node, band, sizes, shared)
             below, marks = insert_inner(node.child(0), band, inner)
