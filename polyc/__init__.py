@@ -1,4 +1,4 @@
-"""polyc: a polyhedral compiler for tensor graphs.
+"""polyc: a polyhedral compiler for tensor graphs, and for loops that people write.
 
 model = polyc.compile("resnet50.onnx")
 y = model(x)
@@ -13,6 +13,8 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from polyc.api import compile, from_torch, load, verify
     from polyc.graph.ir import Graph
+    from polyc.loops.kernel import kernel
+    from polyc.loops.types import b8, f32, f64, i32, i64
     from polyc.model import CompiledModel
     from polyc.options import Options
     from polyc.report.report import Report
@@ -33,9 +35,15 @@ __all__ = [
     "Target",
     "TensorSpec",
     "__version__",
+    "b8",
     "compile",
     "errors",
+    "f32",
+    "f64",
     "from_torch",
+    "i32",
+    "i64",
+    "kernel",
     "load",
     "verify",
 ]
@@ -51,6 +59,8 @@ _HOMES = {
     "TensorSpec": "polyc.spec",
     "compile": "polyc.api",
     "from_torch": "polyc.api",
+    "kernel": "polyc.loops.kernel",
+    **dict.fromkeys(("b8", "f32", "f64", "i32", "i64"), "polyc.loops.types"),
     "load": "polyc.api",
     "verify": "polyc.api",
 }

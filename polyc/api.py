@@ -16,6 +16,7 @@ from polyc.arguments import (
     check_feeds,
     check_options,
     check_schedules,
+    check_seed,
     check_sizes,
     check_states,
     check_target,
@@ -93,26 +94,7 @@ def compile(
         options = replace(options, schedules=tuple(sorted(schedule.items())))
     check_target(target)
     machine = resolve_target(target, options)
-    model = os.fspath(model) if isinstance(model, os.PathLike) else model
-    try:
-        return _compile(model, machine, options)
-    except UnsupportedOp as unknown:
-        from polyc.budget import Budget
-        from polyc.specialise import complete_in_call
-
-        if options.states:
-            raise
-        known = replace(options, sizes=())
-
-        def later(graph: Any, sizes: tuple[SizeRange, ...]) -> CompiledModel:
-            return _compile(graph, machine, replace(known, sizes=sizes))
-
-        completed = complete_in_call(
-            model, unknown, options.sizes, later, Budget.of(options.memory_limit)
-        )
-        if completed is None:
-            raise
-        return completed
+    return _compile_or_complete(model, machine, options)
 
 
 def verify(
@@ -141,7 +123,8 @@ def verify(
     there are states (`polyc/exact/__init__.py`). Any model that `compile` takes will do. What is
     compiled for a GPU runs on the emulator, always.
 
-    feeds: values of inputs by name; the others are random. In an exact run floats are random
+    feeds: values of inputs by name; the others are random, so that inputs from which shapes follow
+    must be among them. In an exact run floats are random
     elements in any case. The other arguments are those of `compile`.
 
     Raises RuntimeFailure, which names the tensor, if anything differs; BuildError without a C++
@@ -150,13 +133,16 @@ def verify(
     options = _choose_options(options, opt_level, None, None, dims, hint, state)
     threads = None if threads is None else check_options(options, threads=threads).threads
     check_target(target)
+    seed = check_seed(seed)
     known = {} if feeds is None else dict(check_feeds(feeds))
     machine = resolve_target(target, options)
     if not exact:
         from polyc.commands.verify import verify_numbers
 
         chosen = replace(options, threads=threads or options.threads)
-        return verify_numbers(model, lambda m: _compile(m, machine, chosen), feeds, seed)
+        return verify_numbers(
+            model, lambda m: _compile_or_complete(m, machine, chosen), known, seed
+        )
     from polyc.exact.run import run_exactly, run_stages
 
     options = replace(options, verify=False)  # `compile` proves; this is another witness
@@ -205,6 +191,30 @@ def _choose_options(
     if state:
         options = replace(options, states=read_states(state))
     return options
+
+
+def _compile_or_complete(
+    model: Any, machine: Target | CudaTarget, options: Options
+) -> CompiledModel:
+    """The model, or one that a call completes where it cannot be compiled before."""
+    model = os.fspath(model) if isinstance(model, os.PathLike) else model
+    try:
+        return _compile(model, machine, options)
+    except UnsupportedOp as unknown:
+        from polyc.budget import Budget
+        from polyc.specialise import complete_in_call
+
+        if options.states:
+            raise
+        known = replace(options, sizes=())
+
+        def later(graph: Any, sizes: tuple[SizeRange, ...]) -> CompiledModel:
+            return _compile(graph, machine, replace(known, sizes=sizes))
+
+        completed = complete_in_call(model, unknown, options.sizes, later, Budget.start(options))
+        if completed is None:
+            raise
+        return completed
 
 
 def _compile(model: Any, machine: Target | CudaTarget, options: Options) -> CompiledModel:

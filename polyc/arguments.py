@@ -7,16 +7,15 @@ none of those that are possible is a PolycError.
 from __future__ import annotations
 
 import numbers
-import os
-from collections.abc import Iterable, Mapping
-from dataclasses import fields, replace
-from typing import Any, NoReturn
+from collections.abc import Container, Mapping, Sequence
+from dataclasses import replace
+from typing import Any
 
 import numpy as np
 
-from polyc.errors import UnsupportedOp
+from polyc.errors import ShapeError, UnsupportedOp, refuse
 from polyc.options import Options
-from polyc.sizes import ADDRESS_LIMIT, SizeRange
+from polyc.sizes import ADDRESS_LIMIT
 from polyc.target.cuda import CudaTarget
 from polyc.target.machine import Target
 
@@ -55,35 +54,15 @@ def check_schedules(schedule: Any) -> None:
 
 
 def check_options(options: Any, **changes: Any) -> Options:
-    """Options with changes that are not None, all of the types that their fields have.
-
-    Of some numbers `Options` itself says what they may be.
-    """
+    """Options with changes that are not None; `Options` itself says what may be in it."""
     if not isinstance(options, Options):
         refuse("options", options, "a polyc.Options")
-    options = replace(options, **{n: value for n, value in changes.items() if value is not None})
-    counts = {
-        "opt_level": _as_number("opt_level", options.opt_level, 0, 3),
-        "threads": int(options.threads),
-        "max_operations": _as_number("max_operations", options.max_operations, 0, None),
-    }
-    for field in fields(Options):
-        value = getattr(options, field.name)
-        if field.type == "bool" and not isinstance(value, bool):
-            refuse(f"options.{field.name}", value, "True or False")
-        if field.type == "str" and not isinstance(value, str):
-            refuse(f"options.{field.name}", value, "the name of a program")
-    if options.progress is not None and not isinstance(options.progress, bool):
-        refuse("options.progress", options.progress, "True, False or None")
-    for name, folder in (("cache_dir", options.cache_dir), ("dump_dir", options.dump_dir)):
-        if not isinstance(folder, os.PathLike) and (name, folder) != ("dump_dir", None):
-            refuse(f"options.{name}", folder, "a pathlib.Path")
-    _items("options.dump", options.dump)
-    if not all(isinstance(size, SizeRange) for size in _items("options.sizes", options.sizes)):
-        refuse("options.sizes", options.sizes, "what `dims` and `hint` say")
-    _items("options.states", options.states)
-    _items("options.schedules", options.schedules)
-    return replace(options, tune=float(options.tune), **counts)
+    return replace(options, **{n: value for n, value in changes.items() if value is not None})
+
+
+def check_seed(seed: Any) -> int:
+    """A number that random arrays are drawn from."""
+    return _as_number("seed", seed, 0, None)
 
 
 def check_feeds(feeds: Any) -> Mapping[str, Any]:
@@ -93,24 +72,57 @@ def check_feeds(feeds: Any) -> Mapping[str, Any]:
     return feeds
 
 
-def list_outputs(out: Any) -> list[Any]:
-    """`out` as a list of arrays; what each array must be, its binder says."""
-    if isinstance(out, np.ndarray):
-        return [out]
-    if isinstance(out, list | tuple):
-        return list(out)
-    refuse("out", out, "an array, or a list of one array for each output")
+def arrange(
+    model: str,
+    takes: Mapping[str, str],
+    arrays: Sequence[Any],
+    named: Mapping[str, Any],
+    optional: Container[str] = (),
+) -> dict[str, Any]:
+    """The arguments of a call by name, in order: each given once, by its place or by its name.
+
+    takes: the inputs, and how each is shown; those that are optional are None if not given.
+    """
+    shown = ", ".join(takes.values()) or "none"
+    if len(arrays) > len(takes):
+        raise ShapeError(
+            f"model {model!r} takes {len(takes)} inputs, {len(arrays)} were given; it takes {shown}"
+        )
+    given = dict(zip(takes, arrays, strict=False))
+    for name in named:
+        if name not in takes:
+            raise ShapeError(f"model {model!r} has no input {name!r}; it takes {shown}")
+        if name in given:
+            raise ShapeError(f"model {model!r}: input {name!r} is given twice; give it once")
+    given |= named
+    missing = [how for name, how in takes.items() if name not in given and name not in optional]
+    if missing:
+        raise ShapeError(f"model {model!r} is not given its inputs {', '.join(missing)}; add them")
+    return {name: given.get(name) for name in takes}
 
 
-def refuse(name: str, value: Any, expected: str) -> NoReturn:
-    """The TypeError for an argument of a wrong type."""
-    raise TypeError(f"`{name}` is of type {type(value).__name__}, but must be {expected}")
+def list_outputs(out: Any, model: str, count: int) -> list[Any]:
+    """`out` as a list of arrays, one for each of a model's outputs.
+
+    What each array must be, its binder says. ShapeError for another number of them.
+    """
+    arrays = list(out) if isinstance(out, list | tuple) else [out]
+    if not isinstance(out, list | tuple) and not is_array(out):
+        refuse("out", out, "an array, or a list of one array for each output")
+    if len(arrays) != count:
+        raise ShapeError(
+            f"model {model!r} has {count} outputs, `out` holds {len(arrays)}; give one array for "
+            "each output"
+        )
+    return arrays
 
 
-def _items(name: str, value: Any) -> Iterable[Any]:
-    if not isinstance(value, tuple):
-        refuse(name, value, "a tuple")
-    return value
+def is_array(value: Any) -> bool:
+    """Whether it is an array of NumPy, or of a library that shares its memory."""
+    return isinstance(value, np.ndarray) or any(hasattr(value, way) for way in _SHARING)
+
+
+_SHARING = ("__dlpack__", "__cuda_array_interface__")
 
 
 def _as_number(name: str, value: Any, least: int, most: int | None) -> int:

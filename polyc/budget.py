@@ -16,7 +16,7 @@ import os
 import resource
 import time
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cache
 from pathlib import Path
 from typing import TypeVar
@@ -58,6 +58,15 @@ class Budget:
         seconds, memory = options.max_seconds, options.memory_limit or memory_there_is()
         return Budget(memory, seconds, time.monotonic() + seconds, options.max_nodes)
 
+    def again(self) -> Budget:
+        """The same limits for what starts now."""
+        return replace(self, end=time.monotonic() + self.seconds)
+
+    def require_call(self, model: str, arena: int, weights: int, results: int = 0) -> None:
+        """Raise TooLarge unless a call's memory may be taken, on a CPU or on a GPU: in bytes."""
+        what = f"model {model!r}: what a call works in, and its weights,"
+        self.require(arena + weights + results, what)
+
     def require(self, size: int, what: str) -> None:
         """Raise TooLarge unless `size` bytes may be taken; `what` names what takes them."""
         if size > self.memory:
@@ -71,6 +80,10 @@ class Budget:
         """Raise TooLong if the time is over."""
         if time.monotonic() > self.end:
             raise self.is_over(stage)
+
+    def wait(self, patience: float) -> float:
+        """Seconds to wait for a compiler: as long as there is patience, and time."""
+        return min(patience, max(self.end - time.monotonic(), 0.0))
 
     def is_over(self, stage: str) -> TooLong:
         """The error for a stage that there is no time for."""

@@ -15,6 +15,7 @@ from typing import Any, cast
 import numpy as np
 from numpy import empty, ndarray, uint8
 
+from polyc.arguments import arrange, list_outputs
 from polyc.element_types import spelled
 from polyc.errors import ShapeError, TooLarge
 from polyc.spec import TensorSpec
@@ -57,16 +58,12 @@ class Binder:
                 bound.append(self.convert(spec, array))
         return bound
 
-    def check_outputs(self, given: Sequence[ndarray]) -> list[ndarray]:
-        """The caller's arrays to write into, if results can be written straight into each.
+    def check_outputs(self, out: Any) -> list[ndarray]:
+        """The caller's array or arrays to write into, if results can be written straight there.
 
         That they overlap nothing is left to the C function, which sees it at no cost.
         """
-        if len(given) != len(self._outputs):
-            raise ShapeError(
-                f"model {self._model!r} has {len(self._outputs)} outputs, `out` holds "
-                f"{len(given)}; give one array for each output"
-            )
+        given = list_outputs(out, self._model, len(self._outputs))
         bound = []
         for position, (spec, dtype, shape, _) in enumerate(self._outputs):
             array = given[position]
@@ -118,35 +115,8 @@ class Binder:
             return arrays
         if not arrays and named.keys() == self._known:
             return [named[name] for name in self._names]
-        specs = [spec for spec, *_ in self._inputs]
-        if len(arrays) > len(specs):
-            raise ShapeError(
-                f"model {self._model!r} takes {len(specs)} inputs, {len(arrays)} were given; it "
-                "takes " + (", ".join(map(str, specs)) or "none")
-            )
-        given = dict(zip(self._names, arrays, strict=False))
-        self._check_names(specs, given, named)
-        given |= named
-        missing = [str(s) for s in specs if s.name not in given]
-        if missing:
-            raise ShapeError(
-                f"model {self._model!r} is not given its inputs {', '.join(missing)}; add them"
-            )
-        return [given[name] for name in self._names]
-
-    def _check_names(
-        self, specs: Sequence[TensorSpec], given: Mapping[str, Any], named: Mapping[str, Any]
-    ) -> None:
-        for name in named:
-            if name not in self._known:
-                raise ShapeError(
-                    f"model {self._model!r} has no input {name!r}; it takes "
-                    + (", ".join(map(str, specs)) or "none")
-                )
-            if name in given:
-                raise ShapeError(
-                    f"model {self._model!r}: input {name!r} is given twice; give it once"
-                )
+        takes = {spec.name: str(spec) for spec, *_ in self._inputs}
+        return list(arrange(self._model, takes, arrays, named).values())
 
     def convert(self, spec: TensorSpec, value: Any) -> ndarray:
         """A list, a scalar, or an array that is not in order, as the array of an input."""

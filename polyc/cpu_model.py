@@ -11,7 +11,8 @@ from typing import Any
 
 import numpy as np
 
-from polyc.arguments import check_feeds, list_outputs
+from polyc.arguments import check_feeds
+from polyc.budget import Budget
 from polyc.build.bundle import Bundle
 from polyc.build.load import DECLARATIONS, STOPPED, check_features, open_library
 from polyc.build.pages import allocate_pages
@@ -46,7 +47,7 @@ class Variant:
         """The arrays to write into: the caller's, or new ones."""
         if out is None:
             return self.binder.allocate_outputs()
-        return self.binder.check_outputs(list_outputs(out))
+        return self.binder.check_outputs(out)
 
 
 class CpuModel(CompiledModel):
@@ -166,13 +167,15 @@ class CpuModel(CompiledModel):
         ]
         told = self._ffi.new("int64_t[]", [sizes[s.name] for s in self._manifest.sizes] or [0])
         arena_bytes = self._library.polyc_arena_bytes(told)
-        results = (math.prod(s) * o.dtype.itemsize for s, o in zip(shapes, outputs, strict=True))
+        results = [math.prod(s) * o.dtype.itemsize for s, o in zip(shapes, outputs, strict=True)]
         if arena_bytes < 0 or max(results, default=0) >= ADDRESS_LIMIT:
             known = ", ".join(f"{name} = {size}" for name, size in sizes.items())
             raise ShapeError(
                 f"model {self.name!r} needs more memory than a process can address where {known}; "
                 "use smaller sizes"
             )
+        budget = Budget.of(self._manifest.memory_limit)
+        budget.require_call(self.name, arena_bytes, self.weights_bytes, sum(results))
         return Variant(Binder(self.name, inputs, outputs), sizes, told, arena_bytes)
 
     def _split(self, arrays: Sequence[Any]) -> tuple[dict[str, Any], dict[str, Any]]:
@@ -194,7 +197,7 @@ class CpuModel(CompiledModel):
         if out is None:
             return ordered
         specs = [replace(s, shape=r.shape) for s, r in zip(self.outputs, ordered, strict=True)]
-        given = Binder(self.name, (), specs).check_outputs(list_outputs(out))
+        given = Binder(self.name, (), specs).check_outputs(out)
         for into, result in zip(given, ordered, strict=True):
             into[...] = result
         return given

@@ -8,8 +8,15 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import contextmanager
+from typing import NoReturn
 
 from polyc.names import show_text
+
+
+def refuse(name: str, value: object, expected: str) -> NoReturn:
+    """The TypeError for an argument of a wrong type, of which there is no form of polyc's own."""
+    kind = type(value).__name__
+    raise TypeError(show_text(f"`{name}` is of type {kind}, but must be {expected}"))
 
 
 class PolycError(Exception):
@@ -29,6 +36,10 @@ class InvalidModel(PolycError):
 
 class UnsupportedOp(PolycError):
     """The model is valid but uses something that polyc does not compile."""
+
+
+class UnsupportedLoop(UnsupportedOp):
+    """A statement of a `@polyc.kernel` is outside of what such a kernel may say."""
 
 
 class NeedsValues(UnsupportedOp):

@@ -30,6 +30,8 @@ class CompiledModel(ABC):
     """
 
     states: tuple[State, ...] = ()
+    needed: tuple[str, ...] = ()
+    """Inputs of which a call must bring values that mean something: shapes follow from them."""
 
     def __init__(self, bundle: Bundle) -> None:
         manifest = bundle.manifest
@@ -120,8 +122,8 @@ class CompiledModel(ABC):
     def export(self, folder: str | os.PathLike[str]) -> None:
         """Write the model as text that `make` builds with nothing but a compiler.
 
-        folder: src/*, runtime/*, NAME.h (the interface), weights.bin, an example, a Makefile. An
-        earlier export is replaced as by `save`; raises what that raises.
+        folder: src/*, runtime/*, model_NAME.h (the interface), weights.bin, an example, a
+        Makefile. An earlier export is replaced as by `save`; raises what that raises.
         """
         from polyc.build.export import export_bundle
 

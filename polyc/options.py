@@ -4,14 +4,17 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Mapping
-from dataclasses import dataclass, field
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field, fields
 from numbers import Integral, Real
 from pathlib import Path
+from types import NoneType
+from typing import Any
 
 import platformdirs
 
-from polyc.errors import BuildError, InvalidOption
+from polyc.errors import BuildError, InvalidOption, refuse
+from polyc.names import show
 from polyc.sizes import SizeRange
 
 STAGES = ("graph", "scop", "schedule", "loopnest", "c")
@@ -97,27 +100,59 @@ class Options:
     patience: float = PATIENCE
 
     def __post_init__(self) -> None:
-        """TypeError for a value of another type, InvalidOption for one that means nothing."""
-        whole = {
-            "threads": self.threads,
-            "opt_level": self.opt_level,
-            "memory_limit": self.memory_limit,
-            "max_nodes": self.max_nodes,
-        }
-        seconds = {"tune": self.tune, "patience": self.patience, "max_seconds": self.max_seconds}
-        for name, value in {**whole, **seconds}.items():
-            kind: type = Integral if name in whole else Real  # NumPy's numbers are of these
-            if isinstance(value, bool) or not isinstance(value, kind):
-                found = type(value).__name__
-                raise TypeError(f"`{name}` is of type {found}, but must be a number")
-        _check_number("threads", self.threads, MAX_THREADS, "0 for all that this process may use")
-        _check_number("memory_limit", self.memory_limit, 1 << 62, "bytes, or 0 for what there is")
-        _check_number("max_nodes", self.max_nodes, 1e9, "a number of nodes")
-        for name, value in seconds.items():
-            _check_number(name, value, 1e9, "a number of seconds")
-        unknown = sorted(set(self.dump) - set(STAGES))
-        if unknown:
-            raise InvalidOption(f"dump names {unknown}; the stages are {', '.join(STAGES)}")
+        """Plain numbers in place of NumPy's; TypeError or InvalidOption for what is no choice."""
+        for one in fields(self):
+            checked = _check(one.name, str(one.type), getattr(self, one.name))
+            object.__setattr__(self, one.name, checked)
+
+
+MOST: Mapping[str, tuple[float, str]] = {
+    "opt_level": (3, "a level from 0 on"),
+    "threads": (MAX_THREADS, "0 for all that this process may use"),
+    "memory_limit": (1 << 62, "bytes, or 0 for what there is"),
+    "max_nodes": (1_000_000_000, "a number of nodes"),
+    "max_operations": (1 << 62, "a number of isl's operations"),
+    "tune": (1e9, "a number of seconds"),
+    "patience": (1e9, "a number of seconds"),
+    "max_seconds": (1e9, "a number of seconds"),
+}
+"""Numbers among the options: the largest that means something, and what it is."""
+
+_KINDS: Mapping[str, tuple[Any, str]] = {
+    "int": (Integral, "an integer"),
+    "float": (Real, "a number"),
+    "bool": (bool, "True or False"),
+    "bool | None": ((bool, NoneType), "True, False or None"),
+    "str": (str, "the name of a program"),
+    "Path": (os.PathLike, "a pathlib.Path"),
+    "Path | None": ((os.PathLike, NoneType), "a pathlib.Path or None"),
+}
+"""How a field is annotated -> what its value is, and what a message says of it."""
+
+
+def _check(name: str, kind: str, value: Any) -> Any:
+    """The value of an option of some kind, which is as the field is annotated."""
+    types, told = _KINDS.get(kind, (tuple, "a tuple"))
+    if not isinstance(value, types) or (name in MOST and isinstance(value, bool)):
+        refuse(name, value, told)
+    if name == "dump":
+        _check_stages(name, value)
+    elif name == "sizes" and not all(isinstance(size, SizeRange) for size in value):
+        refuse(name, value, "what `dims` and `hint` say")
+    elif name in MOST:
+        most, what = MOST[name]
+        if not 0 <= value <= most:
+            raise InvalidOption(f"{name} is {value}; give {what}, up to {most:.0f}")
+        return int(value) if kind == "int" else float(value)
+    return value
+
+
+def _check_stages(name: str, dump: Iterable[str]) -> None:
+    unknown = sorted(show(repr(stage)) for stage in set(dump) - set(STAGES))
+    if unknown:
+        raise InvalidOption(
+            f"{name} names {', '.join(unknown)}; the stages are {', '.join(STAGES)}"
+        )
 
 
 def read_patience(environ: Mapping[str, str] = os.environ) -> float:
@@ -135,9 +170,7 @@ def options_from_environment(environ: Mapping[str, str] = os.environ) -> Options
     `threads` is 0 for "all that this process may use".
     """
     dump = tuple(s for s in environ.get("POLYC_DUMP", "").split(",") if s)
-    unknown = sorted(set(dump) - set(STAGES))
-    if unknown:
-        raise InvalidOption(f"POLYC_DUMP names {unknown}; the stages are {', '.join(STAGES)}")
+    _check_stages("POLYC_DUMP", dump)
     cuda = environ.get("POLYC_CUDA", "")
     if cuda not in ("", "emulate"):
         raise InvalidOption(f"POLYC_CUDA is {cuda!r}; give 'emulate', or nothing")
@@ -160,11 +193,6 @@ def options_from_environment(environ: Mapping[str, str] = os.environ) -> Options
         emulated=cuda == "emulate",
         cache_dir=default_cache_dir(environ),
     )
-
-
-def _check_number(name: str, value: float, most: float, told: str) -> None:
-    if not 0 <= value <= most:
-        raise InvalidOption(f"{name} is {value}; give {told}, up to {most:.0f}")
 
 
 def _read_number(

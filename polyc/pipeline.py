@@ -202,7 +202,7 @@ def cluster_model(
             graph, sizes = find_parameters(graph)
         if states and isinstance(target, CudaTarget):
             raise states_refused("this one is for a GPU")
-        graph = unroll_steps(graph, everything=isinstance(target, CudaTarget))
+        graph = unroll_steps(graph, isinstance(target, CudaTarget), budget)
         if sizes and isinstance(target, CudaTarget):
             raise NotFixed(
                 f"the sizes {', '.join(size.shown for size in sizes)} are known only at run time, "

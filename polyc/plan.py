@@ -183,7 +183,7 @@ class Plan:
                     known,
                     call.structures,
                     self._outputs,
-                    self._budget,
+                    self._budget.again(),
                 )
                 if self._steer(self._choose_steering(stage, types)):
                     return None

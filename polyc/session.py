@@ -17,11 +17,11 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from polyc.arguments import check_feeds, refuse
+from polyc.arguments import check_feeds
 from polyc.build.pages import allocate_pages
 from polyc.call_sizes import measure_sizes
 from polyc.calls import Binder
-from polyc.errors import ShapeError
+from polyc.errors import ShapeError, refuse
 from polyc.sizes import evaluate
 from polyc.spec import TensorSpec
 

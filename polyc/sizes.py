@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from typing import TypeAlias
 
 from polyc.errors import NotFixed
-from polyc.names import fresh, identifier
+from polyc.names import fresh, identifier, show
 
 ADDRESS_LIMIT = 1 << 47
 """Bytes of user address space on x86-64 and AArch64; nothing larger can be addressed."""
@@ -261,7 +261,7 @@ class SizeRange:
         return self.lower <= value and (self.upper is None or value <= self.upper)
 
     def __str__(self) -> str:
-        return f"{self.name} {self.lower} to {self.upper or 'any'}"
+        return f"{show(self.name)} {self.lower} to {self.upper or 'any'}"
 
 
 @dataclass(frozen=True)

@@ -19,7 +19,7 @@ from typing import Any, NoReturn
 
 import numpy as np
 
-from polyc.arguments import check_feeds, list_outputs
+from polyc.arguments import arrange, check_feeds, list_outputs
 from polyc.budget import Budget
 from polyc.call_sizes import measure_sizes
 from polyc.calls import as_array
@@ -30,6 +30,7 @@ from polyc.graph.onnx_import import UntypedModel, read_model
 from polyc.graph.results import find_results
 from polyc.graph.stage import Late
 from polyc.model import CompiledModel
+from polyc.names import show
 from polyc.plan import Call, Compile, Plan
 from polyc.report.report import Fallback, Report
 from polyc.sizes import SizeRange, spell_shape
@@ -46,10 +47,13 @@ def complete_in_call(
     compile: Compile,
     budget: Budget,
 ) -> SpecialisingModel | None:
-    """The model, to be compiled when it is called, if that brings what was unknown; else None."""
+    """The model, to be compiled when it is called, if that brings what was unknown; else None.
+
+    It is read within the budget; each call has as much for what it decides.
+    """
     if not isinstance(unknown, NeedsValues | NotFixed):
         return None
-    read = _read_graph(model) if isinstance(model, Graph) else read_model(model)
+    read = _read_graph(model) if isinstance(model, Graph) else read_model(model, budget)
     tensors = [t for t in read.inputs if isinstance(t, Tensor)]
     has_sizes = not all(t.is_static for t in tensors)
     if isinstance(unknown, NotFixed) and not has_sizes:
@@ -87,9 +91,14 @@ class SpecialisingModel(CompiledModel):
         tensors = [t for t in model.inputs if isinstance(t, Tensor)]
         self.inputs = tuple(TensorSpec(t.name, t.dtype, spell_shape(t.shape)) for t in tensors)
         self.outputs = find_results(model, budget)
-        self._names = [given.name for given in model.inputs]
+        self._takes = {
+            given.name: str(given) if isinstance(given, Tensor) else show(given.name)
+            for given in model.inputs
+        }
         opened = [i for i in model.inputs if not isinstance(i, Tensor)]
         self._optional = {i.name for i in opened if i.is_optional}
+        if isinstance(unknown, NeedsValues):
+            self.needed = (*unknown.inputs, *(i.name for i in opened))
         self._results = list(model.outputs)
         self._constants = {
             n: model.constants[n].value for n in model.outputs if n in model.constants
@@ -103,12 +112,7 @@ class SpecialisingModel(CompiledModel):
         call = self._run(self._arrange(arrays, named))
         results = [call.get(name) for name in self._results]
         if out is not None:
-            given = list_outputs(out)
-            if len(given) != len(results):
-                raise ShapeError(
-                    f"model {self.name!r} has {len(results)} outputs, `out` holds {len(given)}; "
-                    "give one array for each output"
-                )
+            given = list_outputs(out, self.name, len(results))
             results = [_write(r, o) for r, o in zip(results, given, strict=True)]
         return results[0] if len(results) == 1 else tuple(results)
 
@@ -150,7 +154,8 @@ class SpecialisingModel(CompiledModel):
         self._refuse("export")
 
     def __repr__(self) -> str:
-        return f"SpecialisingModel({self.name!r}: {', '.join(self._names)}; {self.reason})"
+        takes = ", ".join(self._takes.values())
+        return f"SpecialisingModel({show(repr(self.name))}: {takes}; {self.reason})"
 
     def _refuse(self, what: str) -> NoReturn:
         unknown = self._unknown
@@ -185,15 +190,7 @@ class SpecialisingModel(CompiledModel):
 
     def _arrange(self, arrays: Sequence[Any], named: Mapping[str, Any]) -> dict[str, Any]:
         """Arguments by name: all of them, once, of the types that the inputs have."""
-        given = dict(zip(self._names, arrays, strict=False))
-        unknown = set(named) - set(self._names)
-        given = {**dict.fromkeys(self._optional - named.keys()), **given}
-        missing = [n for n in self._names if n not in given and n not in named]
-        if len(arrays) > len(self._names) or unknown or missing or given.keys() & named:
-            raise ShapeError(
-                f"model {self.name!r} takes the inputs {', '.join(self._names)}; give each once"
-            )
-        feeds = {**given, **named}
+        feeds = arrange(self.name, self._takes, arrays, named, self._optional)
         feeds.update((spec.name, self._convert(spec, feeds[spec.name])) for spec in self.inputs)
         shapes = [tuple(feeds[spec.name].shape) for spec in self.inputs]
         measure_sizes(self.name, self.inputs, shapes, self._ranges)

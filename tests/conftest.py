@@ -28,8 +28,32 @@ def pytest_addoption(parser: pytest.Parser) -> None:
         "--shard",
         default="1/1",
         metavar="K/N",
-        help="run the k-th of n parts of the conformance suite (with -m conformance)",
+        help="run the k-th of n parts of what is marked thorough or conformance",
     )
+
+
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """Leave out what is thorough, unless it is asked for, and all parts but one of a shard.
+
+    Whoever names a folder or a file below `tests` wants all that is in it.
+    """
+    part, parts = map(int, config.getoption("--shard").split("/"))
+    home = Path(__file__).resolve().parent
+    is_asked = "thorough" in (config.option.markexpr or "") or any(
+        Path(str(a).partition("::")[0]).resolve() != home for a in config.args
+    )
+    chosen, left, number = [], [], 0
+    for item in items:
+        is_thorough = item.get_closest_marker("thorough") is not None
+        is_shared_out = is_thorough or item.get_closest_marker("conformance") is not None
+        is_chosen = (is_asked or not is_thorough) and (
+            not is_shared_out or number % parts == part - 1
+        )
+        number += is_shared_out
+        (chosen if is_chosen else left).append(item)
+    if left:
+        config.hook.pytest_deselected(items=left)
+        items[:] = chosen
 
 
 @pytest.fixture(autouse=True)

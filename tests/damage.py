@@ -10,8 +10,8 @@ from functools import cache
 import pytest
 
 from polyc import Graph
+from polyc.analysis.launches import verify as proving
 from polyc.analysis.launches.access import LaunchAccess, verify_program
-from polyc.analysis.launches.access import verify as proving
 from polyc.analysis.proof import Proof
 from polyc.analysis.verify import verify_kernel
 from polyc.backends import common
@@ -42,9 +42,10 @@ class Case:
     scop: Scop
     storages: dict[str, Storage]
     parameters: dict[str, str]
+    team: bool
 
     def verify(self) -> Proof:
-        return verify_kernel(self.kernel, self.scop, self.storages, self.parameters)
+        return verify_kernel(self.kernel, self.scop, self.storages, self.parameters, self.team)
 
     def with_body(self, body: Block) -> Case:
         return replace(self, kernel=replace(self.kernel, body=body))
@@ -66,9 +67,9 @@ def prove(build: Callable[[], Graph]) -> Proven:
     cases: list[Case] = []
     programs: list[tuple[tuple[LaunchAccess, ...], frozenset[str]]] = []
 
-    def note_kernel(kernel, scop, storages, parameters):
-        cases.append(Case(kernel, scop, dict(storages), dict(parameters)))
-        return verify_kernel(kernel, scop, storages, parameters)
+    def note_kernel(kernel, scop, storages, parameters, team):
+        cases.append(Case(kernel, scop, dict(storages), dict(parameters), team))
+        return verify_kernel(kernel, scop, storages, parameters, team)
 
     def note_program(launches, initialised):
         programs.append((tuple(launches), frozenset(initialised)))

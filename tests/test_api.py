@@ -16,6 +16,7 @@ import pytest
 
 import polyc
 from polyc.build.bundle import HOLDS, MANIFEST_FILE
+from polyc.build.manifest import FORMAT
 from polyc.codegen import driver
 from polyc.errors import (
     BuildError,
@@ -289,7 +290,7 @@ def rewrite(place: Path, old: str, new: str) -> None:
 @pytest.mark.parametrize(
     ("old", "new", "error", "message"),
     [
-        ('"format": 6', '"format": 99', InvalidModel, "has format 99"),
+        (f'"format": {FORMAT}', '"format": 99', InvalidModel, "has format 99"),
         ('"arena_bytes": 64', '"arena_bytes": "x"', InvalidModel, "malformed"),
         ('"weights_bytes": 128', '"weights_bytes": 64', InvalidModel, "holds 128 bytes"),
         ('"features": [', '"features": ["time_travel", ', BuildError, "CPU with time_travel"),

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -10,7 +11,7 @@ import pytest
 import polyc
 from polyc import Graph, Options, ops
 from polyc.arguments import check_options
-from polyc.errors import PolycError, ShapeError
+from polyc.errors import InvalidOption, PolycError, ShapeError
 from polyc.options import MAX_THREADS
 from polyc.specialise import SpecialisingModel
 from tests.programs import options
@@ -103,18 +104,21 @@ def test_numbers_of_numpy_are_numbers(tmp_path):
 
 @pytest.mark.parametrize(
     "wrong",
-    [{"cc": 5}, {"verify": 1}, {"cache_dir": "folder"}, {"dump": "c"}, {"sizes": (1,)},
+    [{"cc": 5}, {"max_nodes": 1.5}, {"patience": "1"}, {"verify": 1},
+     {"cache_dir": "folder"}, {"dump": "c"}, {"sizes": (1,)},
      {"progress": 1}, {"dump_dir": "folder"}, {"states": {"x": "y"}}],
 )  # fmt: skip
 def test_options_of_wrong_types(wrong):
     with pytest.raises(TypeError, match=f"{next(iter(wrong))}.* but must be "):
-        check_options(Options(**wrong))
+        Options(**wrong)
 
 
 def test_options_of_wrong_values():
     for wrong in ({"dump": ("code",)}, {"threads": MAX_THREADS + 1}, {"max_operations": -1}):
-        with pytest.raises(PolycError):
-            check_options(Options(**wrong))
+        with pytest.raises(InvalidOption):
+            Options(**wrong)
+    with pytest.raises(TypeError, match="`threads` is of type str"):
+        replace(Options(), threads="2")
     assert check_options(Options(), threads=np.int64(3), tune=None) == Options(threads=3)
 
 

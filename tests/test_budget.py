@@ -1,11 +1,13 @@
 """The memory that a model may take."""
 
 import resource
+from dataclasses import replace
 
 import numpy as np
 import pytest
 
-from polyc import budget
+import polyc
+from polyc import Graph, budget, ops
 from polyc.budget import Budget, memory_there_is, require_table, show_bytes
 from polyc.build.pages import allocate_pages
 from polyc.calls import Binder
@@ -76,3 +78,28 @@ def test_an_exception_that_nobody_foresaw_says_so():
     for passed in (InvalidModel("x"), FileNotFoundError("x"), KeyboardInterrupt()):
         with pytest.raises(type(passed)), naming_defects("x"):
             raise passed
+
+
+@pytest.mark.parametrize("target", ["baseline", "cuda"])
+def test_weights_and_what_a_call_works_in_count_together(tmp_path, target):
+    """One byte less than both is too little, though it is enough for either."""
+    x = ops.input("x", (96, 64))
+    first, second = (np.full((64, 64), v, np.float32) for v in (1.0, 2.0))
+    graph = Graph.of(y=ops.matmul(ops.softmax(ops.matmul(x, first), axis=0), second))
+    chosen = Options(cache_dir=tmp_path, memory_limit=2**20, emulated=True, threads=1)
+    report = polyc.compile(graph, target=target, options=chosen).explain()
+    assert report.arena_bytes > 96 * 4
+    less = replace(chosen, memory_limit=report.arena_bytes + report.weights_bytes - 1)
+    with pytest.raises(TooLarge, match="what a call works in, and its weights, takes"):
+        polyc.compile(graph, target=target, options=less)
+
+
+def test_a_call_that_says_the_sizes_asks_as_well(tmp_path):
+    x = ops.input("x", ("n", 4))
+    chosen = Options(cache_dir=tmp_path, memory_limit=2**16, threads=1)
+    model = polyc.compile(Graph.of(y=ops.softmax(x, axis=1)), target="baseline", options=chosen)
+    model.save(tmp_path / "saved")
+    for kept in (model, polyc.load(tmp_path / "saved")):
+        assert kept(np.ones((100, 4), np.float32)).shape == (100, 4)
+        with pytest.raises(TooLarge, match=r"what a call works in.*the limit is 65536 bytes"):
+            kept(np.ones((5000, 4), np.float32))

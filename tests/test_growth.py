@@ -8,12 +8,16 @@ from __future__ import annotations
 import itertools
 
 import numpy as np
+import onnx
 import pytest
 
 import polyc
 from polyc import Graph, ops
+from polyc.budget import Budget
 from polyc.codegen import driver
 from polyc.errors import TooLong
+from polyc.graph.onnx_import import import_onnx
+from polyc.graph.unroll_steps import unroll_steps
 from polyc.mapping import fuse_tiles
 from polyc.options import Options
 from polyc.pipeline import cluster_model, run_pipeline
@@ -85,6 +89,7 @@ def test_statements_and_kernels_are_bounded(kind, count):
         assert all(s.weight <= LARGEST_EXPRESSION for s in kernel.statements)
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("kind", ["softmaxes", "read twice"])
 def test_parts_of_a_long_chain_that_are_equal_are_one_kernel(kind):
     texts = [
@@ -94,6 +99,7 @@ def test_parts_of_a_long_chain_that_are_equal_are_one_kernel(kind):
     assert texts[1] <= texts[0] + 1, "what is compiled must not grow with the chain"
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("kind", ["sines", "cheap"])
 def test_what_is_cut_computes_the_same(kind, tmp_path):
     graph = LONG[kind](40)
@@ -138,6 +144,7 @@ def test_a_long_driver_is_cut_into_functions(monkeypatch, tmp_path):
     assert "void launches_2(" not in model.source
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("shape", [(2,) * 16, (2, 1, 3) + (1,) * 12 + (5,)])
 def test_a_tensor_of_many_dimensions(shape, tmp_path):
     value = ops.input("x", shape)
@@ -150,6 +157,27 @@ def test_a_graph_of_too_many_nodes_is_refused(tmp_path):
     options = Options(cache_dir=tmp_path, max_nodes=99)
     with pytest.raises(TooLong, match=r"has more than 99 nodes.*POLYC_MAX_NODES"):
         polyc.compile(LONG["cheap"](100), options=options)
+
+
+@pytest.mark.parametrize("on_gpu", [False, True])
+def test_steps_that_are_written_out_count_as_nodes(on_gpu):
+    """Whether they are written out as they are read, or for a target without loops of kernels."""
+    grow = "" if on_gpu else "z = Concat<axis = 0>(s, x)"
+    body = "s, row" if on_gpu else "z, row"
+    text = f"""
+        <ir_version: 10, opset_import: ["" : 21]>
+        g (float[4] s0, float[60, 4] x) => (float[n] last, float[60, 4] y) {{
+          last, y = Scan <num_scan_inputs = 1, body = step (float[k] s, float[4] x) =>
+            (float[m] {body.split(", ")[0]}, float[4] row) {{ {grow} row = Exp(x) }}> (s0, x)
+        }}"""
+    model = onnx.parser.parse_model(text)
+
+    def write_out() -> None:
+        budget = Budget(nodes=50)
+        unroll_steps(import_onnx(model, budget=budget), everything=True, budget=budget)
+
+    with pytest.raises(TooLong, match=r"written out, has more than 50 nodes.*POLYC_MAX_NODES"):
+        write_out()
 
 
 def test_a_compilation_that_takes_too_long_is_ended(tmp_path):

@@ -242,8 +242,11 @@ def test_a_local_that_outlives_an_iteration():
     (case,) = prove(softmax).cases
     (outer,) = case.kernel.body.body
     assert isinstance(outer, For)
-    lifted = Block((replace(outer, body=replace(outer.body, locals=())),), outer.body.locals)
-    check_refused(case.with_body(lifted), "one place for different elements")
+    inside = replace(outer, body=replace(outer.body, locals=()))
+    lifted = replace(case.kernel.body, body=(inside,), locals=outer.body.locals)
+    check_refused(case.with_body(lifted), "all threads of a team share", witness=False)
+    alone = replace(case.with_body(replace(lifted, team=False)), team=False)
+    check_refused(alone, "one place for different elements")
 
 
 @each_model

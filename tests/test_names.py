@@ -6,6 +6,7 @@ import re
 import subprocess
 from pathlib import Path
 
+import numpy as np
 import pytest
 from onnx import helper
 
@@ -14,6 +15,8 @@ from polyc import Graph, ops
 from polyc.codegen.print_c import clean_line
 from polyc.commands.feeds import random_feeds
 from polyc.errors import InvalidModel, NotFixed, PolycError, ShapeError
+from polyc.exact.run import Mismatch
+from polyc.graph import ir
 from polyc.names import (
     LONGEST,
     RUNTIME_PREFIX,
@@ -25,7 +28,7 @@ from polyc.names import (
     show,
     show_text,
 )
-from polyc.sizes import identify
+from polyc.sizes import SizeRange, identify
 from tests.programs import options
 from tests.runtime.native import RUNTIME
 
@@ -147,3 +150,15 @@ def test_what_is_said_of_a_model_can_be_shown(name, tmp_path, capsys):
         model.run({f"z{name}": model})
     assert is_clean(str(refused.value))
     assert len(str(refused.value)) < 5_000
+
+
+def test_what_shows_a_model_escapes_its_names():
+    """Sizes, values of attributes, and what an exact run says differs."""
+    evil = "n\x1b[2J" + "m" * 500
+    x = ir.Tensor("x", np.dtype(np.float32), (evil,))
+    node = ir.Node("a", "Exp", ("x",), ("y",), {"note": evil})
+    whole = ir.Graph("g", (node,), {"x": x, "y": ir.Tensor("y", x.dtype, (evil,))}, ("x",), ("y",))
+    found = Mismatch(evil, (evil,), 1, 2, (0,), "one thread", {evil: 3})
+    for text in (str(x), str(whole), str(SizeRange(evil)), str(found)):
+        assert "\x1b" not in text
+        assert "m" * 200 not in text

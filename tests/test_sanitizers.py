@@ -118,6 +118,7 @@ def make_feeds(program: Program) -> dict[str, np.ndarray]:
     return feeds
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize(
     ("build", "isa"),
     [
@@ -148,6 +149,7 @@ def test_nothing_is_reported(build: Callable[[], Graph], isa: str, tmp_path: Pat
         assert fault is None, f"{name}: {fault}"
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize(
     "build", [windows, transforms, rows, networks.inception], ids=lambda x: x.__name__
 )
@@ -158,6 +160,7 @@ def test_threads_do_not_race(build: Callable[[], Graph], tmp_path: Path):
     assert (outcome.status, outcome.report) == (0, "")
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("bad", [7, -8, 2**62, -(2**63)])
 def test_bad_indices_touch_nothing_and_are_told(bad: int, tmp_path: Path):
     program = sanitized.build(gathers(), Target.named("baseline"), tmp_path)
@@ -174,6 +177,7 @@ def simple() -> Graph:
     return Graph.of(y=ops.matmul(ops.relu(ops.matmul(x, w(21, 50))), w(50, 37)))
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize(
     ("pattern", "replacement", "complaint"),
     [

@@ -1,11 +1,14 @@
 """Models in which values of inputs decide shapes are compiled when they are called."""
 
+import time
+
 import numpy as np
 import onnx
 import pytest
 from onnx import TensorProto, helper
 
 import polyc
+from polyc import plan
 from polyc.call_sizes import read_sizes
 from polyc.errors import NeedsValues, ShapeError, UnsupportedOp
 from polyc.graph.infer import find_sources
@@ -48,6 +51,25 @@ def test_each_set_of_values_is_a_model_of_its_own(compiled):
     y = np.empty((24, 1), np.float32)
     assert model(X, t=np.array([24, 1]), out=y) is y
     assert model.run({"x": X, "t": [1, 24]})["y"].shape == (1, 24)
+
+
+def test_what_a_call_decides_has_the_limits_of_the_options(monkeypatch, tmp_path):
+    """Each call has all of the time, and none has more."""
+    budgets, infer = [], plan.infer_stage
+
+    def note(*arguments):
+        budgets.append((arguments[-1], time.monotonic()))
+        return infer(*arguments)
+
+    monkeypatch.setattr(plan, "infer_stage", note)
+    options = Options(cache_dir=tmp_path, max_seconds=77.0, max_nodes=50, memory_limit=2**20)
+    model = polyc.compile(reshape_model(), target="baseline", options=options)
+    for shape in ((4, 6), (3, 8)):
+        model(X, np.array(shape))
+    assert len(budgets) > 1
+    for budget, now in budgets:
+        assert (budget.seconds, budget.nodes, budget.memory) == (77.0, 50, 2**20)
+        assert now + 70 < budget.end < now + 78
 
 
 def test_bytes_and_paths(compiled, tmp_path):
@@ -94,7 +116,7 @@ def test_what_belongs_to_one_model_is_refused(compiled, tmp_path):
 
 def test_wrong_arguments_are_named(compiled):
     model = compiled(reshape_model())
-    with pytest.raises(ShapeError, match="takes the inputs x, t"):
+    with pytest.raises(ShapeError, match="is not given its inputs t: int64"):
         model(X)
     with pytest.raises(ShapeError):
         model(X, np.array([5, 5]))

@@ -272,6 +272,7 @@ EITHER = """g (float[40] x) => (float[40] y) {
                else_branch = e () => (float[40] w) { w = Neg(x) }> }"""
 
 
+@pytest.mark.thorough
 def test_control_flow_that_data_decides(compiled):
     x = np.float32([1, 2])
     for n in (0, 3, 1):

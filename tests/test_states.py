@@ -82,6 +82,7 @@ def test_a_growing_state_stays_where_it_is(model):
     assert session.sizes == {"past": 11}
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("capacity", [65, 67, 100, 129])
 def test_a_capacity_that_is_no_multiple_of_a_vector(capacity, tmp_path):
     """Rows that are as wide as a quarter of a page are packed: into panels, of rows all along."""

@@ -16,6 +16,7 @@ import islpy as isl
 
 from polyc.analysis.dependences import Dependences, union_of
 from polyc.scop.accesses import read_map, write_map
+from polyc.scop.order import before, may_precede
 from polyc.scop.scop import Array, Scop, Statement
 
 
@@ -82,35 +83,37 @@ def compute_conflicts(scop: Scop) -> Dependences:
 
 def first_reads(read: Touch, touches: Sequence[Touch]) -> isl.Map:
     """# S -> A: the reads of elements that none of the accesses has written before."""
-    before = isl.Map.empty(read.elements.space)
+    written = isl.Map.empty(read.elements.space)
     for other in touches:
-        if not other.writes or other.position > read.position:
+        places = other.position, read.position
+        if not other.writes or not may_precede(other.statement, places):
             continue
-        if other.position < read.position:
-            before = before.union(read.elements.intersect_range(other.elements.range()))
+        if other.statement.time is None and other.position < read.position:
+            written = written.union(read.elements.intersect_range(other.elements.range()))
         else:
-            earlier = isl.Map.lex_gt(read.statement.domain.space)  # S -> S
-            before = before.union(earlier.apply_range(other.elements))
+            earlier = before(other.statement, read.statement, places).reverse()  # S -> S'
+            written = written.union(earlier.apply_range(other.elements))
     # isl answers whether it is all in little time; for some sizes a difference takes minutes.
-    if read.elements.is_subset(before):
+    if read.elements.is_subset(written):
         return isl.Map.empty(read.elements.space)
-    return read.elements.subtract(before)
+    return read.elements.subtract(written)
 
 
 def _later(touches: Sequence[Touch]) -> Iterator[tuple[Touch, Touch]]:
     """Pairs of accesses of which one writes, the first in the text, or in an earlier instance."""
     for a in touches:
         for b in touches:
-            if a.position <= b.position and (a.writes or b.writes):
+            places = a.position, b.position
+            if (a.writes or b.writes) and may_precede(a.statement, places):
                 yield a, b
 
 
 def _meeting(a: Touch, b: Touch) -> isl.Map:
     """# S -> T: pairs that touch one element, the first of them earlier."""
     pairs = a.elements.apply_range(b.elements.reverse())
-    if a.position == b.position:
-        pairs = pairs.intersect(isl.Map.lex_lt(a.statement.domain.space))
-    return pairs
+    if a.statement.time is None and a.position < b.position:
+        return pairs
+    return pairs.intersect(before(a.statement, b.statement, (a.position, b.position)))
 
 
 def _only_reduces(s: Statement) -> bool:

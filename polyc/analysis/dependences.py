@@ -6,9 +6,10 @@ Two instances depend on each other when they touch the same element and one of t
     anti    read  -> every later write
     output  write -> every later write
 
-"Later" is the textual order of the scop. A reduction  A[w] op= v  reads and writes A[w]; the
-dependences that this causes among its own instances are reduction dependences: they keep their
-order in a schedule (`validity`), but vector lanes may share them (`coincidence` is without them).
+"Later" is the original order of the scop (`scop/order.py`). A reduction  A[w] op= v  reads and
+writes A[w]; the dependences that this causes among its own instances are reduction dependences:
+they keep their order in a schedule (`validity`), but vector lanes may share them (`coincidence` is
+without them).
 """
 
 from __future__ import annotations
@@ -20,6 +21,7 @@ from functools import cached_property, reduce
 import islpy as isl
 
 from polyc.scop.accesses import read_map, write_map
+from polyc.scop.order import before, may_precede, original_order
 from polyc.scop.scop import Array, Scop, Statement
 
 IN, OUT = isl.dim_type.in_, isl.dim_type.out
@@ -142,21 +144,10 @@ def _dataflow(scop: Scop, reads: Accesses, writes: Accesses) -> tuple[isl.UnionM
     flow = (
         isl.UnionAccessInfo.from_sink(union_of(m for _, _, m in reads))
         .set_must_source(union_of(m for _, _, m in writes))
-        .set_schedule_map(textual_order(scop))
+        .set_schedule_map(original_order(scop.statements))
         .compute_flow()
     )
     return flow.get_may_dependence(), flow.get_may_no_source()
-
-
-def textual_order(scop: Scop) -> isl.UnionMap:
-    """# S -> time: instance i of the k-th statement runs at [k, i…, 0…]."""
-    depth = max((len(s.iterators) for s in scop.statements), default=0)
-    parts = []
-    for k, statement in enumerate(scop.statements):
-        indices = [f"i{d}" for d in range(len(statement.iterators))]
-        time = [str(k), *indices, *["0"] * (depth - len(indices))]
-        parts.append(f"{statement.name}[{', '.join(indices)}] -> [{', '.join(time)}]")
-    return isl.UnionMap(f"{{ {'; '.join(parts)} }}")
 
 
 def _ordered_pairs(scop: Scop, first: Accesses, second: Accesses) -> isl.UnionMap:
@@ -165,10 +156,11 @@ def _ordered_pairs(scop: Scop, first: Accesses, second: Accesses) -> isl.UnionMa
     pairs = []
     for s, array, touch in first:
         for t, other, again in second:
-            if array.name != other.name or position[s.name] > position[t.name]:
+            places = position[s.name], position[t.name]
+            if array.name != other.name or not may_precede(s, places):
                 continue
             pair = touch.apply_range(again.reverse())
-            if s is t:
-                pair = pair.intersect(isl.Map.lex_lt(s.domain.space))
+            if s is t or s.time is not None:
+                pair = pair.intersect(before(s, t, places))
             pairs.append(pair)
     return union_of(pairs).coalesce()

@@ -123,7 +123,7 @@ def _check_pairs(
 
 def _is_concurrent(loop: Loop, is_reduction: bool) -> bool:
     return loop.kind in ("parallel", "block") or (
-        loop.kind in ("vector", "thread", "combine", "mma", "wgmma", "copy", "box")
+        loop.kind in ("vector", "simd", "thread", "combine", "mma", "wgmma", "copy", "box")
         and not is_reduction
     )
 

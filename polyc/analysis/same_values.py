@@ -14,11 +14,12 @@ from functools import reduce
 
 import islpy as isl
 
-from polyc.analysis.dependences import textual_order, union_of
+from polyc.analysis.dependences import union_of
 from polyc.analysis.same import Renaming, same_dynamic, same_tree
 from polyc.analysis.witness import illegal
 from polyc.scop.accesses import read_map, write_map
 from polyc.scop.expr import Expr, Load, loads
+from polyc.scop.order import original_order
 from polyc.scop.scop import Scop, Statement
 
 OUT = isl.dim_type.out
@@ -68,8 +69,9 @@ def _same_but_for_places(before: Statement, now: Statement) -> bool:
 def _find_sources(scop: Scop, s: Statement) -> Iterator[Source]:
     """Where each read of a statement gets its value from, one after another."""
     reads = [read_map(s, load, scop.arrays[load.array]) for load in loads(s.value)]
+    order = original_order(scop.statements)
     for read in [*reads, *([write_map(s)] if s.reduction else [])]:
-        yield _last_writes(scop.statements, isl.UnionMap.from_map(read), textual_order(scop))
+        yield _last_writes(scop.statements, isl.UnionMap.from_map(read), order)
 
 
 def _last_writes(
@@ -101,8 +103,10 @@ def _check_results(where: str, stated: Scop, kept: Scop) -> None:
 
 def _final_writes(scop: Scop, elements: isl.Set) -> Source:
     """The last write of each element: what somebody would read who comes after all statements."""
-    order = textual_order(scop)
-    depth = max(len(s.iterators) for s in scop.statements)
+    order = original_order(scop.statements)
+    first = scop.statements[0].time
+    deepest = max(len(s.iterators) for s in scop.statements)
+    depth = deepest if first is None else first.dim(OUT) - 1
     indices = ", ".join(f"i{k}" for k in range(elements.dim(isl.dim_type.set)))
     time = ", ".join([str(len(scop.statements)), *["0"] * depth])
     after = isl.UnionMap(f"{{ [{indices}] -> [{time}] }}")

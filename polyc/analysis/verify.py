@@ -68,7 +68,7 @@ def verify_kernel(
     ]
     for source, array, reads in maps(dependences.uninitialised):
         if array in parameters:
-            continue  # it may come from an earlier launch: `verify_program` looks
+            continue  # it may come from an earlier launch: `verify_launches` looks
         rule = f"{source} reads {array} before it is written"
         raise illegal(f"kernel {kernel.name}", rule, show_first_pair(reads))
     check_copies(around, executions, dependences)
@@ -82,7 +82,7 @@ def verify_kernel(
         dependences=ordered,
         accesses=len(accesses),
         parallel_loops=sum(kind in ("parallel", "block", "thread") for kind in kinds),
-        vector_loops=kinds.count("vector"),
+        vector_loops=kinds.count("vector") + kinds.count("simd"),
         locals=check_locals(around, executions, accesses, dependences),
         barriers=barriers,
     )

@@ -24,7 +24,7 @@ import numpy as np
 from polyc.build.manifest import FORMAT, Manifest
 from polyc.build.pages import allocate_pages
 from polyc.build.toolchain import LIBRARY_FILE
-from polyc.errors import BuildError, InvalidModel
+from polyc.errors import BuildError, InvalidModel, TooLarge
 from polyc.files.folder import Folder
 from polyc.files.place import place_folder
 from polyc.files.regular import make_folders, parse_json, reason
@@ -191,12 +191,12 @@ def _read_weights(folder: Folder, table: Table, manifest: Manifest) -> np.ndarra
         return allocate_pages(0)
     try:
         weights = allocate_pages(listed)
-        table.read_into(folder, WEIGHTS_FILE, weights.data)
-    except (MemoryError, OverflowError, OSError) as error:
+    except TooLarge as error:
         raise BuildError(
             f"saved model {folder.path} has {listed} bytes of weights, more than there is memory; "
             "load it on a larger machine"
         ) from error
+    table.read_into(folder, WEIGHTS_FILE, weights.data)
     weights.flags.writeable = False
     return weights
 

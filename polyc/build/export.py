@@ -4,7 +4,8 @@ NAME.h         the interface      src/*, runtime/*       the code
 weights.bin    the constants      Makefile               lib/NAME.so, example, for C also lib/NAME.a
 example.c      runs the model once on zeros              CHECKSUMS   of these files
 
-A model for a CPU needs nothing but a C compiler, libc and libm; one for a GPU nvcc.
+NAME is "model_" and the model's own. A model for a CPU needs nothing but a C compiler, libc and
+libm; one for a GPU nvcc.
 """
 
 from __future__ import annotations

@@ -18,9 +18,12 @@ _SCALARS |= {"u": "uint8_t uint16_t uint32_t uint64_t", "b": "uint8_t"}
 
 
 def file_name(name: str) -> str:
-    """A name for files and C macros: "torch-jit/export 2" -> "torch_jit_export_2"."""
+    """A name for files and C macros: "torch-jit/export 2" -> "model_torch_jit_export_2".
+
+    All begin so, as no keyword, header, or macro of a system does: a model may be called "stdio".
+    """
     plain = identifier(name)
-    return plain if plain and not plain[0].isdigit() else f"model_{plain}".rstrip("_")
+    return plain if f"{plain}_".startswith("model_") else f"model_{plain}".rstrip("_")
 
 
 def describe(specs: Sequence[TensorSpec], first: int, array: str = "io") -> Iterator[str]:

@@ -18,8 +18,10 @@ from polyc.build.runtime_files import read_cuda_runtime
 from polyc.errors import InvalidModel
 from polyc.files.digest import digest
 from polyc.files.model_file import ModelFile
-from polyc.graph.ir import Graph, Node, Tensor
+from polyc.graph.ir import Body, Graph, Node, Tensor
+from polyc.names import show
 from polyc.options import Options
+from polyc.sizes import Size
 from polyc.target.cuda import CudaTarget
 from polyc.target.machine import Target
 
@@ -67,18 +69,15 @@ def _hash_model(model: Any) -> str:
 
 
 def _graph_parts(value: Any) -> Iterator[str | bytes]:
-    """A graph as text and bytes, every collection with its length in front."""
+    """A graph as text and bytes, every collection with its length in front.
+
+    Whatever may hold arrays is taken apart, as the text of an array leaves most of it out.
+    """
     match value:
-        case Graph():
-            yield "graph"
-            table = list(value.tensors.values())
-            for part in (value.name, value.inputs, value.outputs, table, value.nodes):
-                yield from _graph_parts(part)
-        case Node():
-            fields = (value.name, value.op, value.domain, value.inputs, value.outputs)
-            yield from _graph_parts((*fields, dict(value.attributes)))
-        case Tensor():
-            yield from _graph_parts((value.name, str(value.dtype), value.shape, value.value))
+        case Graph() | Node() | Body() | Tensor():
+            yield type(value).__name__
+            for field in dataclasses.fields(value):
+                yield from _graph_parts(getattr(value, field.name))
         case np.ndarray():
             yield f"array {value.dtype.name} {value.dtype.byteorder} {value.shape}"
             yield repr(value.tolist()) if value.dtype.hasobject else value.tobytes()
@@ -90,5 +89,12 @@ def _graph_parts(value: Any) -> Iterator[str | bytes]:
             yield f"list {len(value)}"
             for item in value:
                 yield from _graph_parts(item)
-        case _:
+        case None | bool() | int() | float() | str() | bytes() | np.dtype() | np.generic() | Size():
             yield f"{type(value).__name__} {value!r}"
+        case _ if hasattr(value, "SerializeToString"):  # a type of onnx
+            yield from (type(value).__name__, value.SerializeToString(deterministic=True))
+        case _:
+            raise InvalidModel(
+                f"a graph holds {show(repr(value))}, a {type(value).__name__}, which is no value "
+                "of an attribute; give numbers, text, arrays or graphs"
+            )

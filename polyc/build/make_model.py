@@ -7,7 +7,6 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from polyc.budget import Budget
 from polyc.build.bundle import write_bundle, write_weights
 from polyc.build.cache import Cache
 from polyc.build.manifest import make_manifest
@@ -60,14 +59,13 @@ def _make_for_cpu(
     from polyc.schedule.barriers import place_barriers
 
     trace = make_trace(options)
-    with LibraryBuild(c_recipe(target, options), target.cores, cache) as build:
+    with LibraryBuild(c_recipe(target, options, budget=trace.budget), target.cores, cache) as build:
         compiled = run_pipeline(
             model, target, options, trace, tuned, lambda k: build.add(k.file, k.source)
         )
         with trace.step("plan"), assume(compiled.program.sizes):
             plan = plan_memory(compiled.program)
-            what = f"model {compiled.program.name!r}: what a call works in, and its weights,"
-            Budget.of(options.memory_limit).require(plan.arena_bytes + plan.weights_bytes, what)
+            trace.budget.require_call(compiled.program.name, plan.arena_bytes, plan.weights_bytes)
             barriers = place_barriers(compiled.touched, plan.slots)
             nest = make_driver(compiled.program, plan, barriers)
             driver = print_driver(
@@ -94,6 +92,7 @@ def _make_for_cpu(
         _report(compiled, plan, proven, {}, str(target), trace),
         consulted,
         threads=options.threads,
+        memory_limit=options.memory_limit,
         features=target.features,
         flags=target.flags,
     )
@@ -115,7 +114,9 @@ def _make_for_cuda(
 
     trace = make_trace(options)
     sources: dict[str, str] = {}
-    with LibraryBuild(cuda_recipe(target, options), available_cores(), cache) as build:
+    with LibraryBuild(
+        cuda_recipe(target, options, trace.budget), available_cores(), cache
+    ) as build:
 
         def add(name: str, text: str) -> None:
             sources[name] = text
@@ -132,6 +133,7 @@ def _make_for_cuda(
         units.finish()
         with trace.step("plan"):
             plan = plan_memory(program, driver.DEVICE_ALIGNMENT)
+            trace.budget.require_call(program.name, plan.arena_bytes, plan.weights_bytes)
             nest = make_driver(program, plan, ())
             text = driver.print_driver(program, plan, nest)
             trace.dump("c", text, "driver")

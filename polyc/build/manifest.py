@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from polyc.codegen.program import Program
     from polyc.memory.plan import Plan
 
-FORMAT = 6
+FORMAT = 7
 PLATFORMS = ("cpu", "cuda", "emulated")
 
 
@@ -30,9 +30,10 @@ class Manifest:
     what the CPU must have; `flags`: those of the compiler that say for what machine it is;
     `launches`: the kernel and the graph nodes of each launch; `fallible`: the positions of those
     that may meet an index out of range; `consulted`: the tuned parameters that were asked for, as
-    they were found (`mapping.parameters.spell_choices`): with others this is another model.
+    they were found (`mapping.tuned.spell_choices`): with others this is another model.
     `sizes`: those that are known only at run time, as a call is told them; `shapes`: those of the
-    outputs; `states`: what is kept across calls.
+    outputs; `states`: what is kept across calls; `memory_limit`: that of the options, in bytes,
+    which a call asks that says the sizes, or 0 for the memory that there is.
     """
 
     name: str
@@ -51,6 +52,7 @@ class Manifest:
     sizes: tuple[SizeRange, ...] = ()
     shapes: tuple[tuple[Extent, ...], ...] = ()
     states: tuple[State, ...] = ()
+    memory_limit: int = 0
 
     @property
     def workspace_bytes(self) -> int:
@@ -76,6 +78,7 @@ class Manifest:
             "sizes": [_size_to_json(s) for s in self.sizes],
             "shapes": [[_extent_to_json(d) for d in shape] for shape in self.shapes],
             "states": [[s.input, s.output, s.axis, s.capacity, s.in_place] for s in self.states],
+            "memory_limit": self.memory_limit,
         }
 
     @staticmethod
@@ -101,6 +104,7 @@ class Manifest:
                 for shape in decode(tuple[tuple[_EXTENT, ...], ...], data["shapes"], "shapes")
             ),
             tuple(State(*s) for s in decode(tuple[_STATE, ...], data["states"], "states")),
+            decode(int, data["memory_limit"], "memory_limit"),
         )
         _check(made)
         return made
@@ -181,6 +185,7 @@ def _check(made: Manifest) -> None:
         "platform is none of " + ", ".join(PLATFORMS): made.platform in PLATFORMS,
         "threads are out of range": 0 <= made.threads <= MAX_THREADS,
         "arena_bytes is out of range": 0 <= made.arena_bytes < ADDRESS_LIMIT,
+        "memory_limit is negative": made.memory_limit >= 0,
         "weights_bytes is out of range": 0 <= made.weights_bytes < ADDRESS_LIMIT,
         "an extent is negative": all(
             d >= 0 for s in (*made.inputs, *made.outputs) for d in s.shape if isinstance(d, int)

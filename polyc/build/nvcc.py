@@ -14,6 +14,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from polyc.budget import UNLIMITED, Budget
 from polyc.build.execute import execute
 from polyc.build.runtime_files import find_runtime, read_cuda_runtime
 from polyc.build.toolchain import (
@@ -44,7 +45,7 @@ NVCC_LINK_FLAGS = ("-shared", "-cudart=static", "-Xcompiler=-fPIC")
 # Symbolic: no function of the process may stand in for one of the model's.
 LINKER_FLAGS = ("-Xlinker=-Bsymbolic", "-Xlinker=--no-undefined")
 
-EMULATOR_FLAGS = ("-std=gnu++17", "-O2", "-fPIC", "-pthread", "-Wno-psabi")
+EMULATOR_FLAGS = ("-std=gnu++17", "-O1", "-fPIC", "-pthread", "-Wno-psabi")
 EMULATOR_LINK_FLAGS = ("-shared", "-pthread", "-Wl,-Bsymbolic")
 
 _USUAL_PLACE = "/usr/local/cuda/bin/nvcc"
@@ -109,9 +110,9 @@ def architecture_flags(arch: str) -> tuple[str, ...]:
     return (f"-gencode=arch={virtual},code={code}",)
 
 
-def cuda_recipe(target: CudaTarget, options: Options) -> Recipe:
+def cuda_recipe(target: CudaTarget, options: Options, budget: Budget = UNLIMITED) -> Recipe:
     """CUDA for a GPU, or for the emulator if the options say so; BuildError without a compiler."""
-    return _emulated(options) if options.emulated else _compiled(target, options)
+    return _emulated(options, budget) if options.emulated else _compiled(target, options, budget)
 
 
 def read_resources(objects: Iterable[Path]) -> dict[str, Resources]:
@@ -146,7 +147,7 @@ def _bytes(text: str, pattern: str) -> int:
     return int(match[1]) if match else 0
 
 
-def _compiled(target: CudaTarget, options: Options) -> Recipe:
+def _compiled(target: CudaTarget, options: Options, budget: Budget) -> Recipe:
     """The recipe for a GPU."""
     nvcc = find_nvcc(options.nvcc, options.patience)
     flags = (*NVCC_FLAGS, *architecture_flags(target.arch))
@@ -154,7 +155,7 @@ def _compiled(target: CudaTarget, options: Options) -> Recipe:
     def compile(folder: Path, name: str) -> None:
         arguments = [nvcc.path, *flags, "-I", str(find_runtime()), "-c", UNIT_FILE]
         arguments += ["-o", OBJECT_FILE]
-        told = run_compiler(arguments, folder, f"file {name!r}", options.patience)
+        told = run_compiler(arguments, folder, f"file {name!r}", options.patience, budget)
         (folder / LOG_FILE).write_text(told, encoding="utf-8")
 
     link = (*NVCC_LINK_FLAGS, *LINKER_FLAGS)
@@ -164,11 +165,11 @@ def _compiled(target: CudaTarget, options: Options) -> Recipe:
         read_cuda_runtime(),
         compile,
         (nvcc.banner, *link),
-        lambda folder: _link([nvcc.path, *link], folder, options.patience),
+        lambda folder: _link([nvcc.path, *link], folder, options.patience, budget),
     )
 
 
-def _emulated(options: Options) -> Recipe:
+def _emulated(options: Options, budget: Budget) -> Recipe:
     """The recipe for the emulator: the same text, as C++."""
     compiler = find_compiler(options.cc, options.patience)
 
@@ -176,7 +177,7 @@ def _emulated(options: Options) -> Recipe:
         runtime = str(find_runtime())
         arguments = [*compiler.command, *EMULATOR_FLAGS, "-I", runtime, "-x", "c++", "-c"]
         arguments += [UNIT_FILE, "-o", OBJECT_FILE]
-        run_compiler(arguments, folder, f"file {name!r}", options.patience)
+        run_compiler(arguments, folder, f"file {name!r}", options.patience, budget)
 
     link = (*compiler.command, *EMULATOR_LINK_FLAGS)
     return Recipe(
@@ -185,11 +186,13 @@ def _emulated(options: Options) -> Recipe:
         read_cuda_runtime(),
         compile,
         link,
-        lambda folder: _link(link, folder, options.patience, "-lstdc++", "-lm"),
+        lambda folder: _link(link, folder, options.patience, budget, "-lstdc++", "-lm"),
     )
 
 
-def _link(command: Sequence[str], folder: Path, patience: float, *libraries: str) -> None:
+def _link(
+    command: Sequence[str], folder: Path, patience: float, budget: Budget, *libraries: str
+) -> None:
     objects = shlex.split((folder / OBJECT_LIST).read_text(encoding="utf-8"))
     arguments = [*command, *objects, *libraries, "-o", LIBRARY_FILE]
-    run_compiler(arguments, folder, "the model's library", patience)
+    run_compiler(arguments, folder, "the model's library", patience, budget)

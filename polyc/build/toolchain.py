@@ -17,6 +17,7 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Self
 
+from polyc.budget import UNLIMITED, Budget
 from polyc.build.cache import Cache, open_cache
 from polyc.build.execute import execute
 from polyc.build.runtime_files import find_runtime, read_runtime
@@ -36,6 +37,8 @@ COMPILE_FLAGS = (
     "-fno-math-errno",
     "-fno-trapping-math",
     "-ffp-contract=fast",
+    # Loops that were proven to carry nothing say so to the C compiler (`#pragma omp simd`).
+    "-fopenmp-simd",
     # Vectors wider than the machine's never cross a function boundary that is not inlined.
     "-Wno-psabi",
 )
@@ -199,9 +202,15 @@ class LibraryBuild:
 
 
 def c_recipe(
-    target: Target, options: Options, headers: Mapping[str, str] = MappingProxyType({})
+    target: Target,
+    options: Options,
+    headers: Mapping[str, str] = MappingProxyType({}),
+    budget: Budget = UNLIMITED,
 ) -> Recipe:
-    """C for a CPU; `headers`, by name, are for all files. BuildError without a compiler."""
+    """C for a CPU; `headers`, by name, are for all files. BuildError without a compiler.
+
+    The compiler ends with the budget's time, by TooLong.
+    """
     compiler = find_compiler(options.cc, options.patience)
     only = GCC_FLAGS if compiler.kind == "gcc" else ()
     flags = (*COMPILE_FLAGS, *only, *target.flags)
@@ -212,7 +221,7 @@ def c_recipe(
         runtime = str(find_runtime())
         arguments = [*compiler.command, *flags, "-I", runtime, "-c", UNIT_FILE, "-o", OBJECT_FILE]
         what = f"file {name!r} of the generated code"
-        run_compiler(arguments, folder, what, options.patience)
+        run_compiler(arguments, folder, what, options.patience, budget)
 
     link = (*compiler.command, *LINK_FLAGS, f"@{OBJECT_LIST}", "-lm", "-o", LIBRARY_FILE)
     return Recipe(
@@ -221,12 +230,12 @@ def c_recipe(
         {**read_runtime(), **headers},
         compile,
         LINK_FLAGS,
-        lambda folder: _link(link, folder, options.patience),
+        lambda folder: _link(link, folder, options.patience, budget),
     )
 
 
-def _link(arguments: Sequence[str], folder: Path, patience: float) -> None:
-    run_compiler(arguments, folder, "the model's library", patience)
+def _link(arguments: Sequence[str], folder: Path, patience: float, budget: Budget) -> None:
+    run_compiler(arguments, folder, "the model's library", patience, budget)
 
 
 def _escape(path: str) -> str:
@@ -234,9 +243,23 @@ def _escape(path: str) -> str:
     return re.sub(r"""([\s'"\\])""", r"\\\1", path)
 
 
-def run_compiler(arguments: Sequence[str], folder: Path, what: str, patience: float) -> str:
-    """Run a compiler and return its messages; BuildError with the first errors if it fails."""
-    result = execute(arguments, folder, patience)
+def run_compiler(
+    arguments: Sequence[str],
+    folder: Path,
+    what: str,
+    patience: float,
+    budget: Budget = UNLIMITED,
+) -> str:
+    """Run a compiler and return its messages; BuildError with the first errors if it fails.
+
+    Raises TooLong if the budget's time is over before it has ended.
+    """
+    budget.check("build")
+    try:
+        result = execute(arguments, folder, budget.wait(patience))
+    except BuildError:
+        budget.check("build")
+        raise
     if result.returncode == 0:
         return result.stderr
     lines = (result.stderr + result.stdout).splitlines()

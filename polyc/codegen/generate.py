@@ -69,6 +69,7 @@ class _Scan:
     storages: Mapping[str, Storage]
     promoted: Mapping[str, LocalArray]
     assigns: list[Assign] = field(default_factory=list)
+    depth: int = 0  # marks around that may declare arrays
     error: BaseException | None = None
 
     def at_domain(self, node: isl.AstNode, build: isl.AstBuild) -> isl.AstNode:
@@ -90,11 +91,16 @@ def generate_nest(
     statements: Mapping[str, Statement],
     storages: Mapping[str, Storage],
     promoted: Mapping[str, LocalArray],
+    context: isl.Set | None = None,
 ) -> Block:
-    """The loops that execute a schedule tree, with every access placed in storage."""
+    """The loops that execute a schedule tree, with every access placed in storage.
+
+    context: what holds of the sizes, besides their ranges (`Scop.context`).
+    """
     scan = _Scan(statements, storages, promoted)
     with isl_options(detect_min_max=1, atomic_upper_bound=1, group_coscheduled=1):
-        build, handle = isl.AstBuild.from_context(assumptions()).set_at_each_domain(scan.at_domain)
+        known = assumptions() if context is None else assumptions().intersect(context)
+        build, handle = isl.AstBuild.from_context(known).set_at_each_domain(scan.at_domain)
         try:
             tree = build.node_from_schedule(schedule)
         finally:
@@ -204,12 +210,14 @@ def _convert_mark(node: isl.AstNode, scan: _Scan) -> tuple[Node, ...]:
             inner = _block(_convert(below, scan, LoopMark()))  # isl has left the loop out
             return (For("one", const(0), const(1), 1, inner, mark.kind),)
         return _convert(below, scan, mark)
+    scan.depth += 1
     body = _convert(node.mark_get_node(), scan, LoopMark())
+    scan.depth -= 1
     named = {element.array for n in body for element, _ in elements(n, None)}
     locals_ = tuple(
         Local(p.name, p.dtype, p.shape, p.source)
         for p in scan.promoted.values()
-        if p.mark == name and p.name in named
+        if (p.mark, p.depth) == (name, scan.depth) and p.name in named
     )
     if not locals_ and kind_of(name) in CPU_MARKS:
         return body

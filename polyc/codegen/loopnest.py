@@ -22,6 +22,7 @@ LoopKind = Literal[
     "sequential",
     "parallel",
     "vector",
+    "simd",
     "unroll",
     "block",
     "thread",
@@ -160,7 +161,8 @@ class For:
 
     kind "parallel": iterations run on different threads; "vector": in SIMD lanes, all at once;
     "unroll": replaced by copies before printing. A vector has `idle` lanes behind its iterations;
-    where their number is known only at run time, `lanes` says how many lanes there are.
+    where their number is known only at run time, `lanes` says how many lanes there are. "simd": in
+    SIMD lanes as well, which the C compiler cuts; `reduces` are the results of its reductions.
     On a GPU: "block": on different blocks of the grid; "thread": on different threads of a block.
     Neighbouring iterations are `apart` threads apart: number t runs iteration  (t / apart) mod n
     of n. "combine": a reduction of what the threads of a "thread" loop like it have each, by all of
@@ -181,6 +183,7 @@ class For:
     idle: int = 0
     apart: int = 1
     lanes: int = 0
+    reduces: tuple[tuple[Reduction, str], ...] = ()
 
 
 @dataclass(frozen=True)

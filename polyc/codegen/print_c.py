@@ -211,9 +211,16 @@ def _print(node: Node, place: _Place, printer: Printer) -> Iterator[str]:
 
 
 def _print_for(loop: For, place: _Place, printer: Printer) -> Iterator[str]:
+    if loop.kind == "simd":
+        clauses = [f" reduction({_CLAUSES[op]}:{name})" for op, name in loop.reduces]
+        yield f"#pragma omp simd{''.join(clauses)}"
     yield f"{place.indent}{_loop_head(loop)}"
     yield from _print_block(loop.body, place.deeper(), printer)
     yield f"{place.indent}}}"
+
+
+_CLAUSES = {"add": "+", "mul": "*"}
+"""The reductions that loops of the C compiler's vectors have."""
 
 
 def _loop_head(loop: For) -> str:

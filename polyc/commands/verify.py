@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -16,9 +17,11 @@ from onnx.reference.op_run import OpRun
 
 from polyc.commands.feeds import random_feeds
 from polyc.element_types import is_float
-from polyc.errors import InvalidModel, RuntimeFailure
+from polyc.errors import InvalidModel, RuntimeFailure, UnsupportedOp
 from polyc.files.external import find_locations, locate
 from polyc.files.model_file import read_model_file
+from polyc.graph.ir import Graph
+from polyc.graph.onnx_export import export_onnx
 from polyc.model import CompiledModel
 
 LIMITS = {"bfloat16": 5e-2, "float16": 1e-2, "float32": 1e-4, "float64": 1e-10}
@@ -67,14 +70,15 @@ def verify_numbers(
     feeds: Mapping[str, Any] | None = None,
     seed: int = 0,
 ) -> NumericReport:
-    """Compare every tensor of an ONNX model with the reference, then the outputs of it fused.
+    """Compare every tensor of a model with the reference, then the outputs of it fused.
 
-    Raises RuntimeFailure for the first node that differs.
+    What only a call decides must be among the feeds. Raises RuntimeFailure for the first node that
+    differs, UnsupportedOp, which says what to give, where feeds are missing.
     """
-    proto = model if isinstance(model, onnx.ModelProto) else read_model(model)
+    proto = as_proto(model)
     exposed = expose_intermediates(proto)
     apart = compile(exposed)
-    given = {**random_feeds(apart.inputs, seed, apart.sizes), **(feeds or {})}
+    given = _draw(apart, dict(feeds or {}), seed)
     reference = run_reference(exposed, given)
     differences = compare(exposed, apart.run(given), reference)
     for difference in differences:
@@ -91,17 +95,50 @@ def verify_numbers(
     return NumericReport(len(differences), len(ends), worst)
 
 
+def _draw(model: CompiledModel, feeds: Mapping[str, Any], seed: int) -> dict[str, Any]:
+    """The feeds, and random ones for other inputs; UnsupportedOp where those would mean nothing."""
+    missing = sorted(set(model.needed) - feeds.keys())
+    if missing:
+        names = ", ".join(f"{name!r}: …" for name in missing)
+        raise UnsupportedOp(
+            f"model {model.name!r} is completed by a call, and random values of its inputs "
+            f"{', '.join(map(repr, missing))} would mean nothing; give them by "
+            f"polyc.verify(model, feeds={{{names}}}), or make them initializers of the model"
+        )
+    free = [spec for spec in model.inputs if spec.name not in feeds]
+    return {**random_feeds(free, seed, model.sizes), **feeds}
+
+
+def as_proto(model: Any) -> onnx.ModelProto:
+    """A path, bytes, a Graph or a ModelProto as the reference reads it; else InvalidModel."""
+    if isinstance(model, onnx.ModelProto):
+        return model
+    if isinstance(model, Graph):
+        return export_onnx(model)
+    if isinstance(model, bytes):
+        return _parse("the model", model)
+    if isinstance(model, str | os.PathLike):
+        return read_model(os.fspath(model))
+    kind = type(model).__name__
+    raise InvalidModel(f"a {kind} is no model; give a path, bytes, a ModelProto or a polyc.Graph")
+
+
 def read_model(path: str) -> onnx.ModelProto:
     """An ONNX file as a proto; InvalidModel if it is none."""
     data, folder = read_model_file(Path(path)), Path(path).parent
     for location in find_locations(data):
         locate(location, folder, f"model {path}")
+    return _parse(path, data, folder)
+
+
+def _parse(name: str, data: bytes, folder: Path | None = None) -> onnx.ModelProto:
     try:
         model = onnx.ModelProto.FromString(data)
-        external_data_helper.load_external_data_for_model(model, str(folder))
+        if folder is not None:
+            external_data_helper.load_external_data_for_model(model, str(folder))
         return model
     except Exception as error:  # protobuf and onnx raise many kinds here
-        raise InvalidModel(f"{path} cannot be read as an ONNX model: {error}") from error
+        raise InvalidModel(f"{name} cannot be read as an ONNX model: {error}") from error
 
 
 def expose_intermediates(model: onnx.ModelProto) -> onnx.ModelProto:

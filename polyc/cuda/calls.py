@@ -9,6 +9,7 @@ from typing import Any, cast
 
 import numpy as np
 
+from polyc.arguments import list_outputs
 from polyc.calls import Binder
 from polyc.cuda.array import DeviceArray, borrow, is_on_device
 from polyc.cuda.dlpack import Borrowed, host_array
@@ -69,16 +70,12 @@ def bind_inputs(
 def bind_outputs(
     binder: Binder,
     specs: Sequence[TensorSpec],
-    given: Sequence[Any],
+    out: Any,
     library: CudaLibrary,
     stream: int,
 ) -> list[Argument]:
-    """The caller's arrays to write into, checked; ShapeError for one that does not fit."""
-    if len(given) != len(specs):
-        raise ShapeError(
-            f"model {library.model!r} has {len(specs)} outputs, `out` holds {len(given)}; give one "
-            "array for each output"
-        )
+    """The caller's array or arrays to write into; ShapeError for one that does not fit."""
+    given = list_outputs(out, library.model, len(specs))
     bound = []
     for spec, value in zip(specs, given, strict=True):
         where = f"model {library.model!r}, `out` for output {spec.name!r}"

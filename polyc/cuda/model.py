@@ -61,8 +61,7 @@ class CudaModel(CompiledModel):
         GPU, and for an index out of range: at once if the call waits, or else by `check`.
         """
         values = self._binder.arrange(arrays, named)
-        given = out if out is None or isinstance(out, list | tuple) else (out,)
-        results = self._call(values, given, stream_handle(stream))
+        results = self._call(values, out, stream_handle(stream))
         return results[0] if len(results) == 1 else tuple(results)
 
     def run(self, feeds: Mapping[str, Any], stream: Any = None) -> dict[str, Any]:
@@ -93,8 +92,7 @@ class CudaModel(CompiledModel):
         the inputs hold by then. Without `out` the outputs are new arrays, `Captured.outputs`.
         """
         values = self._binder.arrange(arrays, named)
-        given = out if out is None or isinstance(out, list | tuple) else (out,)
-        inputs, outputs = self._bind(values, given, DEFAULT)
+        inputs, outputs = self._bind(values, out, DEFAULT)
         if any(a.address is None for a in (*inputs, *outputs)):
             raise ShapeError(
                 f"model {self.name!r}: a graph reads and writes device arrays, aligned to 16 "
@@ -125,9 +123,7 @@ class CudaModel(CompiledModel):
             runs.append(list(seconds)[:size])
         return tuple(statistics.median(times) for times in zip(*runs[1:], strict=True))
 
-    def _call(
-        self, values: Sequence[Any], out: Sequence[Any] | None, stream: int, seconds: Any = None
-    ) -> list[Any]:
+    def _call(self, values: Sequence[Any], out: Any, stream: int, seconds: Any = None) -> list[Any]:
         inputs, outputs = self._bind(values, out, stream)
         device = find_device((*inputs, *outputs), self._library)
         if device == self._library.current_device():
@@ -157,7 +153,7 @@ class CudaModel(CompiledModel):
             pool.append(space)
 
     def _bind(
-        self, values: Sequence[Any], out: Sequence[Any] | None, stream: int
+        self, values: Sequence[Any], out: Any, stream: int
     ) -> tuple[list[Argument], list[Argument]]:
         library = self._library
         inputs = bind_inputs(self._binder, self.inputs, values, library, stream)

@@ -16,6 +16,7 @@ from polyc.exact.build import Built, build_exact
 from polyc.exact.field import Choice, bits_of, choose
 from polyc.exact.sizes import draw_input, sample_sizes, shape_of
 from polyc.model import CompiledModel
+from polyc.names import show
 from polyc.options import Options
 from polyc.sizes import SizeRange, evaluate
 from polyc.specialise import complete_in_call
@@ -44,10 +45,10 @@ class Mismatch:
     sizes: Mapping[str, int]
 
     def __str__(self) -> str:
-        sizes = "".join(f", {name} = {value}" for name, value in self.sizes.items())
+        sizes = "".join(f", {show(name)} = {value}" for name, value in self.sizes.items())
         return (
-            f"output {self.output!r} of node {', '.join(self.origin) or '?'}: {self.differing} of "
-            f"{self.elements} elements differ, the first at {list(self.first)} "
+            f"output {show(repr(self.output))} of node {show(', '.join(self.origin)) or '?'}: "
+            f"{self.differing} of {self.elements} elements differ, the first at {list(self.first)} "
             f"({self.place}{sizes})"
         )
 
@@ -127,7 +128,7 @@ def run_stages(
         reports.append(check(graph, replace(options, sizes=sizes)))
         return compile(graph, sizes)
 
-    budget = Budget.of(options.memory_limit)
+    budget = Budget.start(options)
     completed = complete_in_call(model, unknown, options.sizes, later, budget)
     if completed is None:
         return None

@@ -11,9 +11,11 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterator
+from dataclasses import dataclass
 from pathlib import Path, PurePosixPath, PureWindowsPath
 
 from polyc.errors import InvalidModel
+from polyc.names import show
 
 LOCATION = b"location"
 """The key of the entry that names a file."""
@@ -36,6 +38,26 @@ _FIELDS = {
     "tensor": {13: "entry"},
 }
 _VARINT, _FIXED64, _LENGTH, _FIXED32 = 0, 1, 2, 5
+
+
+@dataclass(frozen=True)
+class DataFolder:
+    """The folder of a model's external data, and the locations in it that the model's key covers.
+
+    None: nothing is kept by a key, so that any file inside the folder will do.
+    """
+
+    path: Path
+    hashed: frozenset[str] | None = None
+
+    def locate(self, location: str, owner: str) -> Path:
+        """The file that `location` names; InvalidModel unless it is inside, and was hashed."""
+        if self.hashed is not None and location not in self.hashed:
+            raise InvalidModel(
+                f"{owner} names the file {show(repr(location))} where no reader of the format "
+                "looks, so that a change of it would not be seen; export the model again"
+            )
+        return locate(location, self.path, owner)
 
 
 def find_locations(data: bytes) -> list[str]:
@@ -66,7 +88,7 @@ def locate(location: str, folder: Path, owner: str) -> Path:
     It is not opened, and may be anything; `owner` names the tensor in errors.
     """
     refused = InvalidModel(
-        f"{owner} has its data in {location[:200]!r}, which is not a file inside the model's "
+        f"{owner} has its data in {show(repr(location))}, which is not a file inside the model's "
         "folder; put the file there and name it by a relative path without '..'"
     )
     # Both kinds of path are asked, so that a model is refused alike on every system.

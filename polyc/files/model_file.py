@@ -10,6 +10,7 @@ from __future__ import annotations
 import hashlib
 import time
 from collections.abc import Mapping
+from contextlib import AbstractContextManager
 from dataclasses import dataclass, replace
 from io import FileIO
 from pathlib import Path
@@ -42,19 +43,19 @@ class External:
 
 @dataclass(frozen=True)
 class ModelFile:
-    """A model on disk: the sha256 of its file, and its external data by location.
-
-    A location that is no file inside the model's folder is None: it was not opened, and whoever
-    needs it says what is wrong.
-    """
+    """A model on disk: the sha256 of its file, and its external data by location."""
 
     path: Path
     sha256: str
-    others: Mapping[str, External | None]
+    others: Mapping[str, External]
 
     @staticmethod
     def examine(path: Path) -> ModelFile:
-        """Hash a model; InvalidModel if it is no regular file, or cannot be read."""
+        """Hash a model; InvalidModel if it is no regular file, or cannot be read.
+
+        So it is where a tensor names a file that is not regular, or outside of the model's folder:
+        what is in it could be no part of the key.
+        """
         with opened(path, "model file") as stream:
             _check_size(stream)
             sha256, names_files = _scan(stream)
@@ -67,7 +68,7 @@ class ModelFile:
     @property
     def parts(self) -> list[str]:
         """What there is to hash, as text."""
-        found = [(name, one.sha256 if one else "") for name, one in sorted(self.others.items())]
+        found = ((name, one.sha256) for name, one in sorted(self.others.items()))
         return [self.sha256, *(text for pair in found for text in pair)]
 
     def read(self) -> bytes:
@@ -80,9 +81,7 @@ class ModelFile:
     def check_others(self) -> None:
         """ModelChanged if external data is not what was hashed: to be asked after it is read."""
         for name, known in self.others.items():
-            if known is None:
-                continue
-            with opened(locate(name, self.path.parent, "the model"), "external data") as stream:
+            with _open_other(name, self.path.parent) as stream:
                 if identify(stream) != known.identity:
                     raise ModelChanged(self.path)
 
@@ -114,12 +113,13 @@ def _scan(stream: FileIO) -> tuple[str, bool]:
     return total.hexdigest(), found
 
 
-def _examine_other(location: str, folder: Path) -> External | None:
-    try:
-        path = locate(location, folder, "the model")
-    except InvalidModel:
-        return None
-    with opened(path, "external data", follow=False) as stream:
+def _open_other(location: str, folder: Path) -> AbstractContextManager[FileIO]:
+    """A file of external data; InvalidModel where it is not what such a file may be."""
+    return opened(locate(location, folder, "the model"), "external data", follow=False)
+
+
+def _examine_other(location: str, folder: Path) -> External:
+    with _open_other(location, folder) as stream:
         identity = identify(stream)
         # A change so soon after another one could not be told from it by its time.
         while 0 <= time.time_ns() - identity.changed < _TICK:
@@ -127,5 +127,5 @@ def _examine_other(location: str, folder: Path) -> External | None:
         identity = identify(stream)
         found = hashlib.file_digest(stream, "sha256").hexdigest()
         if identify(stream) != identity:
-            raise ModelChanged(path)
+            raise ModelChanged(folder / location)
     return External(found, identity)

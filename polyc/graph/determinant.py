@@ -2,7 +2,9 @@
 
     p  =  argmax |A[:, 0]|        det A  =  ± A[p, 0] · det (A' - A'[:, 0] A[p] / A[p, 0])
 
-where A' has the first row in the place of row p, and the sign changes if they are two.
+where A' has the first row in the place of row p, and the sign changes if they are two. All steps
+are alike: the smaller matrix of the next one stands in the upper left corner of one as large as
+before, and what is behind it is not looked at.
 """
 
 from __future__ import annotations
@@ -15,9 +17,10 @@ from polyc.graph.compose import Composer
 from polyc.graph.ir import Body, Node, Tensor
 from polyc.graph.shapes.checks import given, require, require_rank
 from polyc.graph.shapes.dims import fixed_all
+from polyc.graph.steps import Loop
 
-MOST_ROWS = 256
-"""Each row is a score of nodes."""
+FEW_ROWS = 4
+"""Rows up to which the steps are written out: so little that one kernel is faster than a loop."""
 
 
 def expand_det(node: Node, inputs: Sequence[Tensor | None]) -> Body:
@@ -26,32 +29,47 @@ def expand_det(node: Node, inputs: Sequence[Tensor | None]) -> Body:
     require_rank(x, "X", least=2)
     *lead, n, columns = fixed_all(x.shape, "a dimension of X")
     require(n == columns, "last dimensions of X", "a square", (n, columns), "give square matrices")
-    require(n <= MOST_ROWS, "rows of X", f"at most {MOST_ROWS}", n, "use smaller matrices")
-    whole = c("Reshape", node.inputs[0], c.integers(int(np.prod(lead)), n, n))
-    zero, one = c.constant(np.zeros(()), x.dtype), c.constant(np.ones(()), x.dtype)
-    result = c("Expand", one, c.integers(int(np.prod(lead))))
-    for size in range(n, 0, -1):
-        column = c("Gather", whole, c.constant(np.int64(0)), axis=2)  # [batch, size]
-        place = c("ArgMax", c("Abs", column), axis=1, keepdims=1)
-        pivot = c("GatherElements", column, place, axis=1)  # [batch, 1]
-        first = c("Equal", place, c.constant(np.int64(0)))
-        signed = c("Where", first, pivot, c("Neg", pivot))
-        result = c("Mul", result, c("Squeeze", signed, c.integers(1)))
-        if size > 1:
-            whole = _eliminate(c, whole, place, pivot, zero, size)
+    batch = int(np.prod(lead))
+    whole = c("Reshape", node.inputs[0], c.integers(batch, n, n))
+    result = c("Expand", c.constant(np.ones(()), x.dtype), c.integers(batch))
+    if n <= FEW_ROWS:
+        for k in range(n):
+            step = c.constant(np.int64(k))
+            whole, result = _eliminate(c, whole, result, step, n, x.dtype)
+    else:
+        loop = Loop(c, c.constant(np.int64(n)), [whole, result])
+        matrix, product = loop.states
+        states = _eliminate(c, matrix, product, loop.step, n, x.dtype)
+        (_, result), _ = loop.finish(states, (), ())
     return c.body(node.inputs, (c("Reshape", result, c.integers(*lead)),))
 
 
-def _eliminate(c: Composer, whole: str, place: str, pivot: str, zero: str, size: int) -> str:
-    """The matrix without its first column and the pivot's row: [batch, size - 1, size - 1]"""
-    one, end = c.integers(1), c.integers(size)
-    upper = c("Gather", whole, c.integers(0), axis=1)  # [batch, 1, size]
+def _eliminate(
+    c: Composer, whole: str, result: str, step: str, n: int, dtype: np.dtype
+) -> tuple[str, str]:
+    """(the matrix without its first column and the pivot's row, the product of pivots with it).
+
+    Both matrices are [batch, n, n], of which the first has n - step rows and columns that count.
+    """
+    zero, one, end = c.constant(np.zeros(()), dtype), c.integers(1), c.integers(n)
+    column = c("Gather", whole, c.constant(np.int64(0)), axis=2)  # [batch, n]
+    counts = c("Less", c.constant(np.arange(n)), c("Sub", c.constant(np.int64(n)), step))
+    size = c("Where", counts, c("Abs", column), c.constant(-np.ones(()), dtype))
+    place = c("ArgMax", size, axis=1, keepdims=1)
+    pivot = c("GatherElements", column, place, axis=1)  # [batch, 1]
+    first = c("Equal", place, c.constant(np.int64(0)))
+    signed = c("Where", first, pivot, c("Neg", pivot))
+    result = c("Mul", result, c("Squeeze", signed, one))
+    if n == 1:
+        return whole, result
+    upper = c("Gather", whole, c.integers(0), axis=1)  # [batch, 1, n]
     chosen = c("Unsqueeze", c("GatherND", whole, place, batch_dims=1), one)
     rest = c("Slice", whole, one, end, one)
-    is_chosen = c("Equal", c.constant(np.arange(1, size), np.int64), place)
+    is_chosen = c("Equal", c.constant(np.arange(1, n)), place)
     rest = c("Where", c("Unsqueeze", is_chosen, c.integers(2)), upper, rest)
     left = c("Slice", rest, c.integers(0), one, c.integers(2))
     right, above = (c("Slice", part, one, end, c.integers(2)) for part in (rest, chosen))
     divisor = c("Unsqueeze", pivot, c.integers(2))
     factor = c("Where", c("Equal", divisor, zero), zero, c("Div", left, divisor))
-    return c("Sub", right, c("Mul", factor, above))
+    smaller = c("Sub", right, c("Mul", factor, above))  # [batch, n - 1, n - 1]
+    return c("Pad", smaller, c.integers(0, 0, 0, 0, 1, 1), zero), result

@@ -12,6 +12,7 @@ from collections.abc import Callable, Sequence
 
 import onnx
 
+from polyc.budget import UNLIMITED, Budget
 from polyc.errors import NotFixed, ShapeError
 from polyc.graph.affine import expand_affine_grid
 from polyc.graph.bodies import Names, instantiate
@@ -69,7 +70,6 @@ BY_CALL = frozenset(
 """Operators that only a call completes: of a size that is data, or of numbers drawn anew."""
 
 COMPOSED: dict[str, Callable[[Node, Sequence[Tensor | None]], Body]] = {
-    **CONTROL_FLOW,
     **dict.fromkeys(("LSTM", "GRU", "RNN"), expand_recurrent),
     **dict.fromkeys(STEPS, expand_optimiser),
     **dict.fromkeys(DISTRIBUTIONS, expand_random),
@@ -115,13 +115,14 @@ def expand_node(
     inputs: Sequence[Tensor | None],
     names: Names,
     around: Around | None = None,
+    budget: Budget = UNLIMITED,
 ) -> tuple[Node, ...] | None:
     """The nodes that a node stands for, in order; None if it stands for itself.
 
     `inputs` are its operands' types, with values where they are known. The new nodes write
     `node.outputs`, and may have to be expanded again. `around` is what control flow is given to try
-    what its steps are; without it they are written out. Raises UnsupportedOp for control flow that
-    is decided at run time.
+    what its steps are; without it they are written out, within `budget`. Raises UnsupportedOp for
+    control flow that is decided at run time.
     """
     title = f"{node.op} {node.name!r}"
     try:
@@ -134,6 +135,8 @@ def expand_node(
             loop = REPEATED[node.op](node, inputs, around)
             if loop is not None:
                 return instantiate(node, loop, names)
+        if node.domain == "" and node.op in CONTROL_FLOW:
+            return instantiate(node, CONTROL_FLOW[node.op](node, inputs, budget), names)
         if node.domain in DOMAINS and node.op in COMPOSED:
             return instantiate(node, COMPOSED[node.op](node, inputs), names)
         if node.domain == CONTRIB_DOMAIN and node.op in CONTRIB:

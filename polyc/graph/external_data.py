@@ -9,25 +9,22 @@ is a regular one (`files/external.py`, `files/regular.py`).
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
-from pathlib import Path
+from collections.abc import Iterable, Sequence
 
 import numpy as np
 import onnx
-from onnx import TensorProto, numpy_helper
+from onnx import NodeProto, TensorProto, numpy_helper
 
 from polyc.errors import InvalidModel, UnsupportedOp
-from polyc.files.external import locate
-from polyc.files.regular import fill, identify, opened
+from polyc.files.external import DataFolder
+from polyc.files.regular import LIMIT, fill, identify, opened
+from polyc.graph.ir import MAX_RANK
 
 MAX_BYTES = 2**40
 """The largest tensor that is believed: more than any machine that compiles models can hold."""
 
 MAX_SPARSE_BYTES = 2**31
 """The largest sparse tensor that is made dense: what a dense one could be inside a model file."""
-
-MAX_RANK = 64
-"""NumPy's own limit."""
 
 _PACKED_BITS = {"INT4": 4, "UINT4": 4, "FLOAT4E2M1": 4, "INT2": 2, "UINT2": 2}
 
@@ -49,7 +46,10 @@ def dtype_of(element_type: int, owner: str) -> np.dtype:
 def check_extents(extents: Sequence[int], dtype: np.dtype, owner: str) -> int:
     """The number of elements of a shape: (2, 3) -> 6; InvalidModel where it cannot be true."""
     if len(extents) > MAX_RANK:
-        raise UnsupportedOp(f"{owner} has {len(extents)} dimensions; at most {MAX_RANK} are read")
+        raise UnsupportedOp(
+            f"{owner} has {len(extents)} dimensions, and the limit is {MAX_RANK}; join some, or "
+            "drop those of extent 1"
+        )
     if any(d < 0 for d in extents):
         raise InvalidModel(f"{owner} has a negative extent in {_brief(extents)}; export it again")
     # Zero extents count as one, so that an empty tensor cannot hide an absurd extent.
@@ -61,7 +61,7 @@ def check_extents(extents: Sequence[int], dtype: np.dtype, owner: str) -> int:
     return math.prod(extents)
 
 
-def read_tensor(proto: TensorProto, folder: Path | None, owner: str = "") -> np.ndarray:
+def read_tensor(proto: TensorProto, folder: DataFolder | None, owner: str = "") -> np.ndarray:
     """TensorProto -> array, reading a second file inside `folder` where the tensor names one.
 
     Raises InvalidModel where shape, type and data disagree or the file is out of bounds.
@@ -88,7 +88,9 @@ def read_tensor(proto: TensorProto, folder: Path | None, owner: str = "") -> np.
     return np.asarray(array.view(np.uint8) != 0) if dtype == np.bool_ else array
 
 
-def read_sparse(proto: onnx.SparseTensorProto, folder: Path | None, owner: str = "") -> np.ndarray:
+def read_sparse(
+    proto: onnx.SparseTensorProto, folder: DataFolder | None, owner: str = ""
+) -> np.ndarray:
     """SparseTensorProto -> dense array: values [5], indices [2], dims (4,) -> [0, 0, 5, 0].
 
     Indices are linear, shape (n,), or per dimension, shape (n, rank).
@@ -119,12 +121,50 @@ def read_sparse(proto: onnx.SparseTensorProto, folder: Path | None, owner: str =
     return dense
 
 
+def embed(nodes: Iterable[NodeProto], folder: DataFolder | None) -> None:
+    """Put the data of all tensors inside of attributes into these, bodies and theirs included.
+
+    It changes the nodes. What else looks at them, such as onnx's checker, then opens no file.
+    """
+    total = 0
+    waiting = [a for node in nodes for a in node.attribute]
+    while waiting:  # not by recursion: graphs inside graphs may be deep
+        attribute = waiting.pop()
+        bodies = [*([attribute.g] if attribute.HasField("g") else []), *attribute.graphs]
+        waiting += [a for body in bodies for node in body.node for a in node.attribute]
+        for tensor in _tensors_of(attribute, bodies):
+            if tensor.data_location != TensorProto.EXTERNAL:
+                continue
+            array = read_tensor(tensor, folder)
+            total += array.nbytes
+            if total > LIMIT:
+                raise InvalidModel(
+                    f"tensor {tensor.name!r}: more than {LIMIT} bytes of data belong to graphs "
+                    "inside of nodes; make them initializers of the model's own graph"
+                )
+            kept = numpy_helper.from_array(array, tensor.name)
+            tensor.CopyFrom(kept)
+
+
+def _tensors_of(
+    attribute: onnx.AttributeProto, bodies: Sequence[onnx.GraphProto]
+) -> list[TensorProto]:
+    """The tensors of an attribute, but for those in nodes of its bodies."""
+    dense = [*([attribute.t] if attribute.HasField("t") else []), *attribute.tensors]
+    sparse = [*([attribute.sparse_tensor] if attribute.HasField("sparse_tensor") else [])]
+    sparse += attribute.sparse_tensors
+    for body in bodies:
+        dense += body.initializer
+        sparse += body.sparse_initializer
+    return [*dense, *(part for s in sparse for part in (s.values, s.indices))]
+
+
 def _check_indices(columns: np.ndarray, shape: Sequence[int], owner: str) -> None:
     if ((columns < 0) | (columns >= np.array(shape, np.int64))).any():
         raise InvalidModel(f"{owner} has an index outside {_brief(shape)}; export it again")
 
 
-def _read_external(proto: TensorProto, folder: Path | None, size: int, owner: str) -> bytes:
+def _read_external(proto: TensorProto, folder: DataFolder | None, size: int, owner: str) -> bytes:
     """The `size` bytes that the tensor's `external_data` entries point at."""
     if folder is None:
         raise InvalidModel(
@@ -132,7 +172,7 @@ def _read_external(proto: TensorProto, folder: Path | None, size: int, owner: st
             "has no folder; give the path of the model, or load the data into it first"
         )
     entries = {entry.key: entry.value for entry in proto.external_data}
-    path = locate(entries.get("location", ""), folder, owner)
+    path = folder.locate(entries.get("location", ""), owner)
     offset = _number(entries.get("offset", "0"), "offset", owner)
     length = _number(entries.get("length", str(size)), "length", owner)
     if length != size:

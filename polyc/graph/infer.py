@@ -165,7 +165,8 @@ class Walk:
             return parts
         operands = _find_operands(node, self.table, self.structures)
         require_compilable(node, operands)
-        expanded = expand_node(node, operands, self._names, Around(self._names, self._attempt))
+        around = Around(self._names, self._attempt)
+        expanded = expand_node(node, operands, self._names, around, self._budget)
         if expanded is not None:
             return expanded
         results = infer_or_fold(node, operands, self._folds, self._budget)

@@ -24,6 +24,9 @@ if TYPE_CHECKING:
 INTERNAL = "polyc"
 """The domain of operators that are no standard's, and only stand between others."""
 
+MAX_RANK = 16
+"""Dimensions of the largest tensor: isl's problems grow by their number faster than any size."""
+
 Dim = Extent
 """The extent of one dimension: a number, or a size known only at run time."""
 
@@ -77,7 +80,7 @@ class Tensor:
         return math.prod(self.extents)
 
     def __str__(self) -> str:
-        return f"{show(self.name)}: {self.dtype}[{', '.join(map(str, self.shape))}]"
+        return f"{show(self.name)}: {self.dtype}[{_dims(self.shape)}]"
 
 
 @dataclass(frozen=True)
@@ -179,10 +182,16 @@ class Graph:
         lines += [") {"]
         for node in self.nodes:
             shapes = ", ".join(
-                f"{self.tensors[o].dtype}{list(self.tensors[o].shape)}" for o in node.outputs if o
+                f"{self.tensors[o].dtype}[{_dims(self.tensors[o].shape)}]"
+                for o in node.outputs
+                if o
             )
             lines.append(f"  {node}    # {shapes}")
         return "\n".join([*lines, f"  return {', '.join(map(show, self.outputs))}", "}"])
+
+
+def _dims(shape: Shape) -> str:
+    return ", ".join(show(str(d)) for d in shape)
 
 
 def _brief(value: Any) -> str:
@@ -190,4 +199,4 @@ def _brief(value: Any) -> str:
         return f"<{value.dtype}{list(value.shape)}>"
     if isinstance(value, Body):
         return f"<{len(value.nodes)} nodes>"
-    return str(value)
+    return show(str(value))

@@ -18,9 +18,10 @@ from onnx import GraphProto, ModelProto, inliner, numpy_helper
 
 from polyc.budget import Budget
 from polyc.errors import InvalidModel, NeedsValues, PolycError, naming_defects
+from polyc.files.external import DataFolder
 from polyc.files.model_file import ModelFile, read_model_file
 from polyc.files.regular import LIMIT
-from polyc.graph.external_data import read_sparse, read_tensor
+from polyc.graph.external_data import embed, read_sparse, read_tensor
 from polyc.graph.fix_sizes import fix_tensor
 from polyc.graph.infer import infer_graph
 from polyc.graph.ir import Graph, Node, Tensor
@@ -120,6 +121,8 @@ def _read_model(source: Source, budget: Budget) -> UntypedModel:
     opset = find_opset(model)
     constants = _read_constants(model.graph, folder)
     inputs = read_inputs(model.graph, constants)
+    functions = (n for f in model.functions for n in f.node)
+    embed((*(n for n in model.graph.node if not is_constant(n)), *functions), folder)
 
     # 2. What is left is checked as a whole before anything relies on it.
     skeleton = _without_data(model, constants, opset)
@@ -130,7 +133,7 @@ def _read_model(source: Source, budget: Budget) -> UntypedModel:
     flat = _inline_functions(skeleton, budget)
     check_domains(flat.graph)
     check_bodies(flat.graph, opset)
-    nodes = tuple(read_node(n, i, folder) for i, n in enumerate(flat.graph.node))
+    nodes = tuple(read_node(n, i, None) for i, n in enumerate(flat.graph.node))
     nodes = _upgrade(nodes, opset, flat)
 
     if isinstance(source, ModelFile):
@@ -148,7 +151,7 @@ def _read_model(source: Source, budget: Budget) -> UntypedModel:
     )
 
 
-def _parse(source: Source) -> tuple[ModelProto, Path | None]:
+def _parse(source: Source) -> tuple[ModelProto, DataFolder | None]:
     """The model, and the folder of its external data where it has one."""
     if isinstance(source, ModelProto):
         return source, None
@@ -157,9 +160,10 @@ def _parse(source: Source) -> tuple[ModelProto, Path | None]:
         raise InvalidModel(f"a {kind} is no model; give a path, bytes or an onnx.ModelProto")
     folder = None
     if isinstance(source, ModelFile):
-        folder, source = source.path.parent, source.read()
+        folder = DataFolder(source.path.parent, frozenset(source.others))
+        source = source.read()
     elif not isinstance(source, bytes):
-        folder, source = Path(source).parent, read_model_file(Path(source))
+        folder, source = DataFolder(Path(source).parent), read_model_file(Path(source))
     _check_size(len(source))
     try:
         return ModelProto.FromString(source), folder
@@ -175,7 +179,7 @@ def _check_size(size: int) -> None:
         )
 
 
-def _read_constants(graph: GraphProto, folder: Path | None) -> dict[str, Tensor]:
+def _read_constants(graph: GraphProto, folder: DataFolder | None) -> dict[str, Tensor]:
     """The initialisers and the outputs of Constant nodes, by name."""
     dense = [(t.name, read_tensor(t, folder)) for t in graph.initializer]
     sparse = [(s.values.name, read_sparse(s, folder)) for s in graph.sparse_initializer]

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Container, Sequence
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -12,6 +11,7 @@ import onnx
 from onnx import AttributeProto, GraphProto, NodeProto
 
 from polyc.errors import InvalidModel, UnsupportedOp
+from polyc.files.external import DataFolder
 from polyc.graph.external_data import check_extents, dtype_of, read_sparse, read_tensor
 from polyc.graph.ir import Body, Node, Tensor
 from polyc.sizes import Size
@@ -40,7 +40,7 @@ def one_line(error: Exception) -> str:
     return " ".join(str(error).split())[:800]
 
 
-def read_node(proto: NodeProto, index: int, folder: Path | None) -> Node:
+def read_node(proto: NodeProto, index: int, folder: DataFolder | None) -> Node:
     """NodeProto -> Node; without a name it is called "Relu_3" after its place in the list."""
     domain = "" if proto.domain in STANDARD_DOMAINS else proto.domain
     name = proto.name or f"{proto.op_type}_{index}"
@@ -53,7 +53,7 @@ def read_node(proto: NodeProto, index: int, folder: Path | None) -> Node:
     return Node(name, proto.op_type, tuple(proto.input), tuple(proto.output), attributes, domain)
 
 
-def read_attribute(attribute: AttributeProto, folder: Path | None, owner: str) -> Any:
+def read_attribute(attribute: AttributeProto, folder: DataFolder | None, owner: str) -> Any:
     """AttributeProto -> int, float, str, array, Body, TypeProto, or a tuple of one of them."""
     if attribute.ref_attr_name:
         raise InvalidModel(f"{owner} refers to an attribute of a function, but stands outside one")
@@ -68,14 +68,14 @@ def read_attribute(attribute: AttributeProto, folder: Path | None, owner: str) -
     return values if many else values[0]
 
 
-def _decode(text: bytes, folder: Path | None, owner: str) -> str:
+def _decode(text: bytes, folder: DataFolder | None, owner: str) -> str:
     try:
         return text.decode()
     except UnicodeDecodeError as error:
         raise InvalidModel(f"{owner} is not UTF-8 ({error}); export it again") from None
 
 
-def read_body(proto: GraphProto, folder: Path | None, owner: str = "") -> Body:
+def read_body(proto: GraphProto, folder: DataFolder | None, owner: str = "") -> Body:
     """The graph inside an attribute; its initialisers become Constant nodes."""
     values = [(t.name, read_tensor(t, folder)) for t in proto.initializer]
     values += [(s.values.name, read_sparse(s, folder)) for s in proto.sparse_initializer]
@@ -86,7 +86,7 @@ def read_body(proto: GraphProto, folder: Path | None, owner: str = "") -> Body:
     return Body(inputs, (*constants, *nodes), tuple(o.name for o in proto.output))
 
 
-_CONVERSIONS: dict[str, Callable[[Any, Path | None, str], Any]] = {
+_CONVERSIONS: dict[str, Callable[[Any, DataFolder | None, str], Any]] = {
     "STRING": _decode,
     "GRAPH": read_body,
     "TENSOR": read_tensor,

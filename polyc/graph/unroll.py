@@ -13,14 +13,12 @@ from typing import NoReturn
 
 import numpy as np
 
+from polyc.budget import Budget
 from polyc.errors import NotFixed, UnsupportedOp
 from polyc.graph.bodies import Names, instantiate
 from polyc.graph.ir import Body, Node, Tensor
 from polyc.graph.shapes.checks import constant_scalar
 from polyc.graph.shapes.dims import fixed, normalize_axis
-
-MAX_NODES = 50_000
-"""The most nodes that the steps of a Scan may give."""
 
 MAX_STEPS = 10_000
 """The most steps of a Loop."""
@@ -28,7 +26,7 @@ MAX_STEPS = 10_000
 Operands = Sequence[Tensor | None]
 
 
-def choose_branch(node: Node, inputs: Operands) -> Body:
+def choose_branch(node: Node, inputs: Operands, _: Budget) -> Body:
     """The nodes of one branch of an If whose condition is a constant."""
     condition = inputs[0]
     if condition is None or condition.value is None:
@@ -38,7 +36,7 @@ def choose_branch(node: Node, inputs: Operands) -> Body:
     return replace(chosen, inputs=node.inputs)
 
 
-def unroll_scan(node: Node, inputs: Operands) -> Body:
+def unroll_scan(node: Node, inputs: Operands, budget: Budget) -> Body:
     """The steps of a Scan, one after the other; slices and stacks are views and copies."""
     body: Body = node.attributes["body"]
     scanned = int(node.attributes["num_scan_inputs"])
@@ -47,6 +45,7 @@ def unroll_scan(node: Node, inputs: Operands) -> Body:
     axes = node.get("scan_input_axes") or (0,) * scanned
     backwards = node.get("scan_input_directions") or (0,) * scanned
     steps = _count_steps(node, types, axes)
+    budget.check_nodes(steps * len(body.nodes), f"{node.op} {node.name!r}, its steps written out,")
     nodes: list[Node] = []
     names = Names({*node.inputs, *node.outputs})
     stacked: list[list[str]] = [[] for _ in body.outputs[len(states) :]]
@@ -66,13 +65,12 @@ def unroll_scan(node: Node, inputs: Operands) -> Body:
         states = tuple(results[: len(states)])
         for parts, result in zip(stacked, results[len(states) :], strict=True):
             parts.append(result)
-        _require_few(node, len(nodes))
     outputs = [names.fresh(f"stacked{k}") for k in range(len(stacked))]
     nodes += _stack_all(node, stacked, outputs)
     return Body(node.inputs, tuple(nodes), (*states, *outputs))
 
 
-def peel_loop(node: Node, inputs: Operands) -> Body:
+def peel_loop(node: Node, inputs: Operands, _: Budget) -> Body:
     """One step of a Loop, and a Loop of those that are left; what decides must be constant.
 
     So a condition that follows from the step's number is known when its turn comes. The attribute
@@ -163,14 +161,6 @@ def _stack_all(node: Node, stacked: Sequence[Sequence[str]], outputs: Sequence[s
     return nodes
 
 
-def _require_few(node: Node, count: int) -> None:
-    if count > MAX_NODES:
-        raise UnsupportedOp(
-            f"{node.op} {node.name!r} gives more than {MAX_NODES} nodes when unrolled; "
-            "use an operator that repeats inside, such as LSTM, or fewer steps"
-        )
-
-
 def _refuse(what: str, tensor: str) -> NoReturn:
     raise NotFixed(
         f"{what} is computed at run time, but must be known",
@@ -179,9 +169,9 @@ def _refuse(what: str, tensor: str) -> NoReturn:
     )
 
 
-CONTROL_FLOW: dict[str, Callable[[Node, Operands], Body]] = {
+CONTROL_FLOW: dict[str, Callable[[Node, Operands, Budget], Body]] = {
     "If": choose_branch,
     "Loop": peel_loop,
     "Scan": unroll_scan,
 }
-"""Operator -> what it stands for."""
+"""Operator -> what it stands for, within a budget of nodes."""

@@ -15,6 +15,7 @@ from dataclasses import replace
 
 import numpy as np
 
+from polyc.budget import UNLIMITED, Budget
 from polyc.errors import UnsupportedOp
 from polyc.graph.fix_sizes import fix_tensor
 from polyc.graph.infer import infer_graph
@@ -25,12 +26,12 @@ from polyc.sizes import Size, Step
 FEW_NODES = 24
 """Nodes of all steps up to which a loop is written out: small enough to be seen as a whole."""
 
-MOST_NODES = 50_000
-"""Nodes that a loop may become where it must be written out."""
 
+def unroll_steps(graph: Graph, everything: bool = False, budget: Budget = UNLIMITED) -> Graph:
+    """The graph with its short loops written out, and those in others; or with all of them.
 
-def unroll_steps(graph: Graph, everything: bool = False) -> Graph:
-    """The graph with its short loops written out, and those in others; or with all of them."""
+    Raises TooLong where that gives more nodes than the budget has.
+    """
     while True:
         inside = find_steps(graph)
         inner = [steps[-1] for steps in inside if len(steps) > 1]
@@ -40,7 +41,7 @@ def unroll_steps(graph: Graph, everything: bool = False) -> Graph:
             chosen = next((s for s in steps if everything or _is_short(s, inside)), None)
         if chosen is None:
             return graph
-        graph = _unroll(graph, chosen, [chosen in found for found in inside])
+        graph = _unroll(graph, chosen, [chosen in found for found in inside], budget)
 
 
 def _is_short(step: Step, inside: Sequence[tuple[Step, ...]]) -> bool:
@@ -49,15 +50,12 @@ def _is_short(step: Step, inside: Sequence[tuple[Step, ...]]) -> bool:
     return step.steps * sum(step in found for found in inside) <= FEW_NODES
 
 
-def _unroll(graph: Graph, step: Step, inside: Sequence[bool]) -> Graph:
+def _unroll(graph: Graph, step: Step, inside: Sequence[bool], budget: Budget) -> Graph:
     """The graph with one loop written out, where its Repeat stands."""
     if isinstance(step.steps, Size):
         raise UnsupportedOp("a loop of unknown length cannot be written out; give its size in dims")
-    if step.steps * sum(inside) > MOST_NODES:
-        raise UnsupportedOp(
-            f"a loop of {step.steps} steps gives more than {MOST_NODES} nodes when written out; "
-            "use fewer steps"
-        )
+    what = f"a loop of {step.steps} steps, written out,"
+    budget.check_nodes(step.steps * sum(inside), what)
     body: list[Node] = []
     nodes: list[Node] = []
     known = {name: t for name, t in graph.tensors.items() if t.is_known or name in graph.inputs}
@@ -68,7 +66,7 @@ def _unroll(graph: Graph, step: Step, inside: Sequence[bool]) -> Graph:
             body.append(node)
         else:
             nodes += _write_out(graph, step, body, node, known)
-    return infer_graph(graph.name, nodes, known, graph.inputs, graph.outputs)
+    return infer_graph(graph.name, nodes, known, graph.inputs, graph.outputs, budget)
 
 
 def _write_out(

@@ -22,6 +22,7 @@ import numpy as np
 
 from polyc.memory.storage import Storage
 from polyc.memory.strides import accesses
+from polyc.poly.tree import MARK
 from polyc.scop.scop import Array, Statement
 
 LARGEST_LOCAL = 32 * 1024
@@ -56,7 +57,8 @@ CPU_MARKS = frozenset({"scope", "tile"})
 class LocalArray:
     """Local storage for an array: its box, and where each access of a statement falls in it.
 
-    mark: the mark that declares it; order: the array's dimensions as the box has them.
+    mark: the mark that declares it, inside of `depth` others that may declare arrays.
+    order: the array's dimensions as the box has them.
     folds: of dimensions, as the array has them, of which the box has only so many places, in turns.
     """
 
@@ -69,6 +71,7 @@ class LocalArray:
     corner: isl.PwMultiAff  # prefix -> A: the element stored at index 0
     prefix: Mapping[str, isl.PwMultiAff]  # statement name -> { S -> prefix }
     folds: Mapping[int, int] = field(default_factory=dict)
+    depth: int = 0
 
     @property
     def bytes(self) -> int:
@@ -101,11 +104,14 @@ def promote_to_locals(
     storages: Mapping[str, Storage],
     folds: Mapping[str, Mapping[int, int]] = MappingProxyType({}),
     named: Mapping[str, Collection[str] | None] = MappingProxyType({}),
+    *,
+    alone: bool = False,
 ) -> dict[str, LocalArray]:
     """Local arrays for those of `private` whose footprint under a mark is a small box.
 
-    folds: of arrays, dimensions of which no more than so many places are in use at a time.
-    named: by mark, the only arrays that it may declare; any where it says None, or nothing.
+    folds: of arrays, dimensions of which no more than so many places are in use at a time. named:
+    by mark, the only arrays that it may declare; any where it says None, or nothing. alone: only at
+    marks of which no two executions touch one element; else that is known already.
     """
     marks = [(node, _names_below(node)) for node in find_marks(schedule.get_root())]
     promoted = {}
@@ -116,6 +122,8 @@ def promote_to_locals(
             for node, below in marks
             if all(s.name in below for s in users) and _may_declare(named, node, name)
         ]
+        if alone:
+            around = [node for node in around if _is_alone(name, users, node)]
         folded, array, storage = folds.get(name, {}), arrays[name], storages[name]
         local = _promote(array, storage, users, around[-1], folded) if around else None
         if local is not None:
@@ -130,12 +138,14 @@ def _may_declare(
     return arrays is None or array in arrays
 
 
+def is_declaring(node: isl.ScheduleNode) -> bool:
+    """Whether a node is a mark that may declare arrays."""
+    return node.get_type() == MARK and kind_of(node.mark_get_id().get_name()) in LIMITS
+
+
 def find_marks(node: isl.ScheduleNode) -> list[isl.ScheduleNode]:
     """The marks of a tree that may declare arrays, outer ones before those inside them."""
-    own = (
-        node.get_type() == isl.schedule_node_type.mark
-        and kind_of(node.mark_get_id().get_name()) in LIMITS
-    )
+    own = is_declaring(node)
     inside = (find_marks(node.child(k)) for k in range(node.n_children()))
     return [*([node] if own else []), *chain.from_iterable(inside)]
 
@@ -146,6 +156,37 @@ def _names_below(node: isl.ScheduleNode) -> frozenset[str]:
     return frozenset(sets.get_at(k).get_tuple_name() for k in range(sets.n_set()))
 
 
+def _is_alone(array: str, users: Sequence[Statement], mark: isl.ScheduleNode) -> bool:
+    """Whether each element is touched in one execution of what is below a mark."""
+    footprint = _footprint(array, users, _prefixes(users, mark))
+    return footprint is not None and bool(footprint.is_injective())
+
+
+def _prefixes(users: Sequence[Statement], mark: isl.ScheduleNode) -> dict[str, isl.PwMultiAff]:
+    """Statement name -> { S -> prefix }."""
+    prefix = mark.get_prefix_schedule_union_map()  # S -> prefix
+    return {
+        s.name: isl.PwMultiAff.from_map(
+            prefix.intersect_domain(isl.UnionSet.from_set(s.domain)).as_map()
+        )
+        for s in users
+    }
+
+
+def _footprint(
+    array: str, users: Sequence[Statement], functions: Mapping[str, isl.PwMultiAff]
+) -> isl.Map | None:
+    """# prefix -> A: the elements touched in one execution of a mark."""
+    footprint: isl.Map | None = None
+    for s in users:
+        for name, index, _ in accesses(s):
+            if name != array:
+                continue
+            touched = functions[s.name].as_map().reverse().apply_range(index.as_map())
+            footprint = touched if footprint is None else footprint.union(touched)
+    return footprint
+
+
 def _promote(
     array: Array,
     storage: Storage,
@@ -153,20 +194,8 @@ def _promote(
     mark: isl.ScheduleNode,
     folds: Mapping[int, int],
 ) -> LocalArray | None:
-    prefix = mark.get_prefix_schedule_union_map()  # S -> prefix
-    functions = {
-        s.name: isl.PwMultiAff.from_map(
-            prefix.intersect_domain(isl.UnionSet.from_set(s.domain)).as_map()
-        )
-        for s in users
-    }
-    footprint: isl.Map | None = None  # prefix -> A
-    for s in users:
-        for name, index, _ in accesses(s):
-            if name != array.name:
-                continue
-            touched = functions[s.name].as_map().reverse().apply_range(index.as_map())
-            footprint = touched if footprint is None else footprint.union(touched)
+    functions = _prefixes(users, mark)
+    footprint = _footprint(array.name, users, functions)
     if footprint is None or _is_computed(array.name, users):
         return None
     footprint = footprint.coalesce()
@@ -193,6 +222,7 @@ def _promote(
         isl.PwMultiAff.from_multi_pw_aff(corner),
         functions,
         folds,
+        sum(is_declaring(mark.ancestor(k)) for k in range(1, mark.get_tree_depth())),
     )
 
 

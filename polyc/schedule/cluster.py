@@ -121,23 +121,27 @@ def find_clusters(
             clusters[index] = joined
         for statement in unit.statements:
             home[statement.array] = max(index, home.get(statement.array, -1))
-            prelude = tuple(fills.pop(statement.array, ()))
+            prelude = tuple(fills.pop((statement.array, statement.step), ()))
             clusters[index] = replace(clusters[index], prelude=clusters[index].prelude + prelude)
     return tuple(clusters), tuple(refusals)
 
 
-def _set_fills_aside(scop: Scop) -> tuple[dict[str, list[Statement]], tuple[Statement, ...]]:
-    """(array -> fills of a part of it that another statement completes, all other statements)."""
+Part = tuple[str, Step | None]
+"""What statements of one array write before a loop over steps, in it, or behind it."""
+
+
+def _set_fills_aside(scop: Scop) -> tuple[dict[Part, list[Statement]], tuple[Statement, ...]]:
+    """(fills of a part of an array that another statement completes, all other statements)."""
 
     def is_fill(s: Statement) -> bool:
         return not (s.reduction or s.loads)
 
     completed = {(s.array, s.step) for s in scop.statements if not is_fill(s) and not s.reduction}
-    fills: dict[str, list[Statement]] = {}
+    fills: dict[Part, list[Statement]] = {}
     others: list[Statement] = []
     for s in scop.statements:
         if is_fill(s) and (s.array, s.step) in completed:
-            fills.setdefault(s.array, []).append(s)
+            fills.setdefault((s.array, s.step), []).append(s)
         else:
             others.append(s)
     return fills, tuple(others)

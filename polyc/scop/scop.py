@@ -6,10 +6,11 @@ assignment for every point of its domain,
     { S[i, j, k] : 0 <= i < M … }      A[w(i, j, k)]  =  value(i, j, k)
                                        A[w(i, j, k)] op=  value(i, j, k)     (a declared reduction)
 
-The textual order of `statements` is the original schedule: all instances of a statement before the
-first of the next, each in lexicographic order; those of a loop over steps stand together, and are
-executed so in each step, one step after the other. Every array element is written by one statement,
-or by an initialisation followed by one reduction, so the flow of values is explicit.
+The textual order of `statements` is the original schedule, unless they say their `time`: all
+instances of a statement before the first of the next, each in lexicographic order; those of a loop
+over steps stand together, and are executed so in each step, one step after the other. In tensor
+graphs every array element is written by one statement, or by an initialisation followed by one
+reduction; loops of users (`polyc/loops/`) write as they like.
 """
 
 from __future__ import annotations
@@ -69,6 +70,8 @@ class Statement:
 
     `group` is a hint to clustering, not a promise: what it leads to is proven like everything else.
     `step`: the loop over steps that the statement is in, whose number is a parameter of its sets.
+    `time`: when an instance is executed in the original order (`order.py`), of statements that are
+    interleaved; all of a scop have one, of one length, or none.
     """
 
     name: str
@@ -81,6 +84,7 @@ class Statement:
     origin: tuple[str, ...] = ()
     group: Group | None = None
     step: Step | None = None
+    time: isl.MultiAff | None = None  # S -> [t]
 
     @cached_property
     def loads(self) -> tuple[Load, ...]:
@@ -108,13 +112,17 @@ class Statement:
 
 @dataclass(frozen=True)
 class Scop:
-    """Statements in textual order over a table of arrays."""
+    """Statements in textual order over a table of arrays.
+
+    `context`: what holds of the sizes in every call, besides their ranges; whoever calls checks it.
+    """
 
     name: str
     statements: tuple[Statement, ...]
     arrays: Mapping[str, Array]
     inputs: tuple[str, ...]
     outputs: tuple[str, ...]
+    context: isl.Set | None = None  # of parameters alone
 
     def __str__(self) -> str:
         arrays = [f"{a.kind} {a.name}: {a.dtype}{list(a.shape)}" for a in self.arrays.values()]

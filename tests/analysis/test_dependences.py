@@ -2,8 +2,9 @@
 
 import islpy as isl
 
-from polyc.analysis.dependences import compute_dependences, textual_order
+from polyc.analysis.dependences import compute_dependences
 from polyc.scop.expr import Call, Const, Load
+from polyc.scop.order import original_order
 from polyc.scop.scop import Scop
 from tests.analysis.nests import F32, ZERO, array, load, matmul_scop, scop, softmax_scop, statement
 
@@ -104,8 +105,8 @@ def test_a_computed_coordinate_may_read_anywhere_along_its_dimension() -> None:
     assert found.uninitialised.is_empty()
 
 
-def test_the_textual_order_pads_short_statements() -> None:
-    assert textual_order(matmul_scop()).is_equal(
+def test_the_original_order_pads_short_statements() -> None:
+    assert original_order(matmul_scop().statements).is_equal(
         isl.UnionMap("{ Z[i,j] -> [0,i,j,0]; S[i,j,k] -> [1,i,j,k]; T[i,j] -> [2,i,j,0] }")
     )
 

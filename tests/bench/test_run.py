@@ -64,6 +64,7 @@ def test_engines_agree(team, problem):
     assert row.floor > 0
 
 
+@pytest.mark.thorough
 def test_the_command(tmp_path, monkeypatch):
     monkeypatch.setenv("POLYC_CACHE_DIR", str(tmp_path / "cache"))
     target = detect_target()
@@ -94,6 +95,7 @@ def test_wrong_usage(arguments, message):
     assert message in done.output
 
 
+@pytest.mark.thorough
 def test_choosing():
     assert [p.name for p in choose_problems(["gemm-64", "sums"])][:2] == [
         "gemm-64",

@@ -65,10 +65,10 @@ def test_a_compiled_model_builds_and_gives_what_polyc_gives(tmp_path):
     assert name == "y"
     expected = model(np.zeros((5, 20), np.float32)).ravel()[:8]
     np.testing.assert_allclose(np.fromstring(numbers, sep=" "), expected, rtol=1e-5)
-    header = (tmp_path / "c" / "dense_layer_1.h").read_text()
+    header = (tmp_path / "c" / "model_dense_layer_1.h").read_text()
     assert "io[0]  float [5, 20]  x" in header
-    assert "#define DENSE_LAYER_1_IO_1_BYTES 160" in header
-    assert (tmp_path / "c" / "lib" / "dense_layer_1.so").is_file()
+    assert "#define MODEL_DENSE_LAYER_1_IO_1_BYTES 160" in header
+    assert (tmp_path / "c" / "lib" / "model_dense_layer_1.so").is_file()
 
 
 @needs_make
@@ -95,7 +95,7 @@ def test_hostile_names_stay_names(monkeypatch, tmp_path):
     model.export(tmp_path / "c")
     make(tmp_path / "c")
     assert example(tmp_path / "c").returncode == 0
-    assert (tmp_path / "c" / "error_n.h").is_file()
+    assert (tmp_path / "c" / "model_error_n.h").is_file()
 
 
 @needs_make
@@ -117,11 +117,33 @@ def test_no_name_of_a_model_is_code(tmp_path):
     assert "EVIL" not in done.stdout.splitlines()
 
 
+@needs_make
+@pytest.mark.parametrize("name", ["stdio", "polyc", "int", "INT32", "weights"])
+def test_models_called_like_headers_and_keywords(monkeypatch, tmp_path, name):
+    """Built by a user who looks for headers in the exported folder before those of the system."""
+    install_pipeline(monkeypatch, compiled(scale_program(name=name), SCALE_C))
+    model = polyc.compile(GRAPH, options=options(tmp_path), target="baseline")
+    model.export(tmp_path / "c")
+    makefile = tmp_path / "c" / "Makefile"
+    makefile.write_text(makefile.read_text().replace("$(CFLAGS)", "$(CFLAGS) -I. -Isrc"))
+    make(tmp_path / "c")
+    assert example(tmp_path / "c").returncode == 0
+
+
 @pytest.mark.parametrize(
     ("name", "plain"),
-    [("a/b-c", "a_b_c"), ("7net", "model_7net"), ("", "model"), ("été", "t"), ("../x", "x")],
+    [
+        ("a/b-c", "model_a_b_c"),
+        ("7net", "model_7net"),
+        ("", "model"),
+        ("été", "model_t"),
+        ("../x", "model_x"),
+        ("model", "model"),
+        ("model_x", "model_x"),
+        ("models", "model_models"),
+    ],
 )
-def test_identifiers(name, plain):
+def test_names_of_exported_files(name, plain):
     assert file_name(name) == plain
 
 
@@ -156,8 +178,8 @@ def test_sizes_known_only_at_run_time(tmp_path):
     model = polyc.compile(graph, options=options(tmp_path), target="baseline", **hinted)
     model.export(tmp_path / "c")
     make(tmp_path / "c")
-    header = (tmp_path / "c" / "rows.h").read_text()
-    assert "#define ROWS_IO_1_BYTES(sizes) (20*(sizes)[0]) * 4" in header
+    header = (tmp_path / "c" / "model_rows.h").read_text()
+    assert "#define MODEL_ROWS_IO_1_BYTES(sizes) (20*(sizes)[0]) * 4" in header
     assert "rows (1 to 99)" in header
     done = example(tmp_path / "c")
     assert done.stdout.splitlines() == ["y:" + " 0.05" * 8, "z:" + " 1" * 8]

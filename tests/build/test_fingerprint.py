@@ -11,8 +11,9 @@ import pytest
 from onnx import TensorProto, helper, numpy_helper
 
 from polyc.build.fingerprint import fingerprint
+from polyc.errors import InvalidModel
 from polyc.files.model_file import ModelFile
-from polyc.graph.ir import Graph, Node, Tensor
+from polyc.graph.ir import Body, Graph, Node, Tensor
 from polyc.target.machine import Target
 from tests.programs import options
 
@@ -49,6 +50,18 @@ def test_a_graph_is_hashed_by_content(key):
     assert len({key(m) for m in models}) == len(models)
     assert key(graph()) == key(graph())
     assert key(graph(1.0, np.ones(2))) == key(graph(1.0, np.ones(2)))
+
+
+def test_a_graph_is_hashed_with_all_that_its_bodies_hold(key):
+    def holding(last: float) -> Graph:
+        value = np.zeros(5000, np.float32)  # so many that their text leaves some out
+        value[2500] = last
+        inner = Body((), (Node("c", "Constant", (), ("y",), {"value": value}),), ("y",))
+        return graph(1.0, Body((), (Node("i", "If", ("b",), ("y",), {"then": inner}),), ("y",)))
+
+    assert key(holding(0.0)) == key(holding(0.0)) != key(holding(1.0))
+    with pytest.raises(InvalidModel, match="no value of an attribute"):
+        key(graph(1.0, object()))
 
 
 def test_a_proto_and_its_file_change_with_the_weights(key, tmp_path):

@@ -12,6 +12,7 @@ from dataclasses import replace
 
 import pytest
 
+import polyc
 from polyc.build import toolchain
 from polyc.build.cache import Cache
 from polyc.build.toolchain import (
@@ -21,7 +22,7 @@ from polyc.build.toolchain import (
     c_recipe,
     find_compiler,
 )
-from polyc.errors import BuildError
+from polyc.errors import BuildError, TooLong
 from polyc.target.machine import Target
 from tests.programs import SCALE_C, options
 
@@ -203,6 +204,16 @@ def test_a_compiler_that_hangs_is_ended_and_named(tmp_path, when):
         build_library(SOURCES, TARGET, options(tmp_path, cc=cc, patience=0.5))
     assert time.monotonic() - start < 60
     assert list((tmp_path / "cache").rglob("draft-*")) == []
+
+
+def test_a_compiler_ends_with_the_time_of_the_compilation(tmp_path):
+    cc = hanging(tmp_path, 'if [ "$1" = --version ]; then echo gcc version 12.2; exit; fi')
+    graph = polyc.Graph.of(y=polyc.ops.relu(polyc.ops.input("x", (4,))))
+    chosen = options(tmp_path, cc=cc, max_seconds=2.0)
+    start = time.monotonic()
+    with pytest.raises(TooLong, match=r"more than 2 seconds.*stage 'build'"):
+        polyc.compile(graph, target="baseline", options=chosen)
+    assert time.monotonic() - start < 60
 
 
 def test_a_compilation_that_is_ended_leaves_no_drafts(tmp_path):

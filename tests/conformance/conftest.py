@@ -16,8 +16,7 @@ def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
         return
     config = metafunc.config
     names = list(all_cases()) if "conformance" in (config.option.markexpr or "") else []
-    shard, count = map(int, config.getoption("--shard").split("/"))
-    metafunc.parametrize("conformance_case", names[shard - 1 :: count])
+    metafunc.parametrize("conformance_case", names)
 
 
 def pytest_sessionfinish(session: pytest.Session) -> None:

@@ -15,13 +15,14 @@ from onnx.backend.test.case.test_case import TestCase
 
 from polyc.graph.expand import BY_CALL, COMPOSED
 from polyc.graph.shapes.internal import INTERNAL_TYPES
+from polyc.graph.unroll import CONTROL_FLOW
 from polyc.scop.lower.context import LOWERINGS
 from tests.scop.check import SHAPE_INPUTS, all_cases, backend_cases
 
 INTERNAL = {"Narrow", *INTERNAL_TYPES}
 """Nodes of the graph that no model has."""
 
-OPERATORS = tuple(sorted({**LOWERINGS, **COMPOSED}.keys() - BY_CALL - INTERNAL))
+OPERATORS = tuple(sorted({**LOWERINGS, **COMPOSED, **CONTROL_FLOW}.keys() - BY_CALL - INTERNAL))
 """What has a rule of its own, a lowering or the nodes that it stands for, and needs no call."""
 
 OTHER_DOMAINS = {"ai.onnx.preview.training": 1, "ai.onnx.ml": 5}

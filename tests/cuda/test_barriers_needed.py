@@ -68,6 +68,7 @@ def run(
     return (None if outcome.error else outcome.buffers[place]), found
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("name", GRAPHS)
 def test_sanitizers_have_nothing_to_report(name: str, tmp_path: Path):
     results = []
@@ -86,6 +87,7 @@ def barriers(name: str) -> list[int]:
     return [k for k, line in enumerate(model(name).text.splitlines()) if "PC_SYNC" in line]
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("name", GRAPHS)
 def test_without_any_one_barrier_something_shows(name: str, tmp_path: Path):
     if not emulated.has_sanitizers(RACES):

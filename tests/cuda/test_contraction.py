@@ -40,6 +40,7 @@ def normal(*shape: int) -> np.ndarray:
     return np.random.default_rng(sum(shape)).standard_normal(shape, dtype=np.float32)
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize(
     ("batch", "rows", "columns", "depth"),
     [((), 100, 64, 256), ((), 37, 53, 29), ((3,), 33, 65, 17), ((), 130, 131, 40)],
@@ -56,6 +57,7 @@ def test_products_of_odd_sizes(batch, rows, columns, depth, tmp_path, emulated):
     assert "1 barrier" in kernel.proof
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize(
     ("size", "kernel", "stride", "pad", "group"),
     [(23, 7, 2, 3, 1), (14, 3, 1, 1, 1), (7, 1, 1, 0, 1), (14, 3, 1, 1, 4), (9, 3, 1, 1, 16)],
@@ -103,7 +105,7 @@ def compiled(graph: Graph) -> tuple[Kernel, Phases]:
     """The only kernel of a graph, and its phases."""
     caught: list[tuple[Kernel, Phases]] = []
 
-    def catch(kernel, part, storages, parameters):
+    def catch(kernel, part, storages, parameters, team):
         around = Surroundings(kernel, part, storages, parameters)
         runs = compute_executions(kernel, part)
         accesses = [access for run in runs for access in compute_accesses(around, run)]

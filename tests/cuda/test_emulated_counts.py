@@ -54,6 +54,7 @@ def counted(text: str, folder: Path, buffers: list[np.ndarray]) -> dict:
     return dict(outcome.counts)
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize(("row", "factor"), [(32, 32), (33, 1), (34, 2)])
 @pytest.mark.parametrize(("step", "conflicts"), [(4, 1), (8, 2)])
 def test_transpositions(tmp_path: Path, row: int, factor: int, step: int, conflicts: int):
@@ -69,6 +70,7 @@ def test_transpositions(tmp_path: Path, row: int, factor: int, step: int, confli
     assert counts["wide", "global"] == (4, 2 * 16 + 2 * 4, 2 * 16 + 2 * 4)
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize(("padding", "copy", "load"), [(8, 2, 1), (0, 1, 4)])
 def test_rows_of_matrices(tmp_path: Path, padding: int, copy: int, load: int):
     """Rows of 64 bytes: eight of them meet in two parts of the banks; padded, a copy's pairs do."""

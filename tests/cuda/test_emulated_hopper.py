@@ -32,6 +32,7 @@ def is_right(outcome: Outcome) -> bool:
     return not outcome.error and bool(np.allclose(outcome.buffers[2], exact, rtol=1e-5, atol=1e-4))
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("flags", ALL, ids=NAMES)
 def test_hopper_product(tmp_path: Path, flags: tuple[str, ...]):
     program = built(HOPPER, tmp_path, flags)
@@ -41,6 +42,7 @@ def test_hopper_product(tmp_path: Path, flags: tuple[str, ...]):
         assert is_right(outcome), outcome.message
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize(
     ("text", "message"),
     [
@@ -75,6 +77,7 @@ def test_misuse_is_refused(tmp_path: Path, text: str, message: str):
     assert message in outcome.message
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize(
     "text",
     [
@@ -127,11 +130,13 @@ def written_is_right(
     return True
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("flags", ALL, ids=NAMES)
 def test_operands_that_threads_write(tmp_path: Path, flags: tuple[str, ...]):
     assert written_is_right(WRITTEN, tmp_path, flags, 3)
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize(
     "pattern",
     ["// the operands$", "// the result$", "operands are there", "result is there", "// stored"],

@@ -30,6 +30,7 @@ def total_buffers() -> list[np.ndarray]:
     return [x, *results, np.zeros(1), np.full(1, -np.inf, np.float32)]
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("flags", ALL, ids=NAMES)
 def test_totals(tmp_path: Path, flags: tuple[str, ...]):
     program, buffers = built(kernel("totals"), tmp_path, flags), total_buffers()
@@ -84,6 +85,7 @@ def bf16_is_right(outcome: Outcome) -> bool:
     return not outcome.error and bool(np.allclose(outcome.buffers[2], exact, rtol=1e-5, atol=1e-4))
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("flags", ALL, ids=NAMES)
 def test_bf16_product(tmp_path: Path, flags: tuple[str, ...]):
     program = built(BF16, tmp_path, flags)
@@ -93,6 +95,7 @@ def test_bf16_product(tmp_path: Path, flags: tuple[str, ...]):
         assert bf16_is_right(outcome), outcome.message
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize(
     "text",
     [

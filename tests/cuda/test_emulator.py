@@ -46,6 +46,7 @@ def test_any_order_gives_the_product(tiles: Path, seed: int, processors: int):
     assert outcome.barriers == 6 * 7 * 2 * 5
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("flags", [ADDRESS, RACES], ids=["address", "races"])
 def test_sanitizers_have_nothing_to_report(tmp_path: Path, flags: tuple[str, ...]):
     need(flags)
@@ -65,6 +66,7 @@ def test_without_a_barrier_results_are_wrong(tmp_path: Path, barrier: str):
     assert not all(is_right(buffers, run(program, buffers, seed).buffers[2]) for seed in (1, 2))
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("barrier", BARRIERS)
 def test_a_missing_barrier_is_reported_with_threads_lines_and_variable(
     tmp_path: Path, barrier: str
@@ -114,6 +116,7 @@ THERE, DONE = (line_of(TILES, barrier) for barrier in BARRIERS)
 BEFORE = line_of(TILES, "total = 0;")
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("processors", [1, 2])
 @pytest.mark.parametrize("seed", [0, 5])
 @pytest.mark.parametrize(

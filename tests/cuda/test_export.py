@@ -24,6 +24,7 @@ def run(folder, *command):
     return subprocess.run(command, cwd=folder, capture_output=True, text=True, check=False)
 
 
+@pytest.mark.thorough
 @needs_tools
 def test_make_builds_it_with_nvcc(monkeypatch, tmp_path):
     install_pipeline(monkeypatch, compiled(scale_program(), SCALE))
@@ -33,16 +34,16 @@ def test_make_builds_it_with_nvcc(monkeypatch, tmp_path):
     made = run(folder, "make")
     assert made.returncode == 0, made.stderr
     assert "warning" not in made.stderr
-    assert (folder / "lib" / "scales.so").is_file()
+    assert (folder / "lib" / "model_scales.so").is_file()
     done = run(folder, "./example")
     if ask_driver().missing:
         assert done.returncode == 1
         assert "CUDA driver" in done.stderr
     else:
         assert (done.returncode, done.stdout) == (0, "y: 0 0 0 0 0 0\n")
-    header = (folder / "scales.h").read_text()
+    header = (folder / "model_scales.h").read_text()
     assert "buffers[0]  float [2, 3]  x" in header
-    assert "#define SCALES_WORKSPACE_BYTES 264" in header
+    assert "#define MODEL_SCALES_WORKSPACE_BYTES 264" in header
     assert run(folder, "make", "clean").returncode == 0
     model.export(folder)  # an earlier export is replaced
 

@@ -110,6 +110,7 @@ def test_a_misaligned_array_is_copied_first(model):
         model(X, out=Shifted(x))
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize(
     ("arguments", "named", "message"),
     [

@@ -22,6 +22,7 @@ MINIATURES = (
 )
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("build", MINIATURES, ids=lambda n: n.__name__)
 def test_miniatures(tmp_path, emulated, build):
     graph = build()
@@ -35,6 +36,7 @@ def test_miniatures(tmp_path, emulated, build):
     np.testing.assert_array_equal(captured.replay()[0].numpy(), model(x).numpy())
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("name", ["bert", "vit", "convnext, norms in nodes"])
 def test_small_networks_agree_with_onnxruntime(tmp_path, emulated, name):
     pytest.importorskip("onnxruntime")

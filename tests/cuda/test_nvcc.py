@@ -57,6 +57,7 @@ def test_without_nvcc_the_remedy_is_told(monkeypatch, pipeline, tmp_path):
         find_nvcc("echo")
 
 
+@pytest.mark.thorough
 @needs_nvcc
 @pytest.mark.parametrize("arch", ["sm_80", "sm_90a"])
 def test_registers_and_shared_memory_are_explained(pipeline, tmp_path, arch):
@@ -72,6 +73,7 @@ def test_registers_and_shared_memory_are_explained(pipeline, tmp_path, arch):
     assert "registers" in text
 
 
+@pytest.mark.thorough
 @needs_nvcc
 @needs_no_gpu
 def test_without_a_driver_models_load_and_calls_say_what_is_missing(pipeline, tmp_path):
@@ -89,6 +91,7 @@ def test_without_a_driver_models_load_and_calls_say_what_is_missing(pipeline, tm
             call()
 
 
+@pytest.mark.thorough
 @needs_nvcc
 def test_objects_are_cached_by_content(monkeypatch, pipeline, tmp_path):
     runs = []

@@ -63,6 +63,7 @@ def test_every_operator_has_an_example() -> None:
     assert not missing, f"give them an example in operator_cases.BY_HAND: {missing}"
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("first", range(0, len(OPERATORS), TOGETHER))
 def test_operators(first: int) -> None:
     chosen = OPERATORS[first : first + TOGETHER]
@@ -77,12 +78,14 @@ def test_operators(first: int) -> None:
     assert not faults, f"{chosen}: {faults}"
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("draw_cases", FAMILIES, ids=lambda draw: draw.__name__)
 def test_family(draw_cases) -> None:
     check = family(draw_cases, ["cuda:sm_80"], EMULATED, examples=1)
     check()
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("seed", range(GRAPHS))
 def test_random_graph(seed: int) -> None:
     assert {step.__module__ for step in STEPS} == {steps_compute.__name__, steps_move.__name__}

@@ -25,6 +25,7 @@ def normal(*shape: int) -> np.ndarray:
     return np.random.default_rng(sum(shape)).standard_normal(shape, dtype=np.float32)
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize(("heads", "rows", "keys", "width"), SIZES)
 def test_scores_stay_in_shared_memory(heads, rows, keys, width, tmp_path, emulated):
     model = build(attention(heads, rows, keys, width), tmp_path, emulated)
@@ -45,6 +46,7 @@ def test_weights_lie_where_the_scores_were(tmp_path):
     assert "softmax_0_local" not in model.source
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("batch", [1, 2])
 def test_a_mask_and_heads_that_are_views(batch, tmp_path, emulated):
     """As models have it: heads cut out of one array, and put together again."""
@@ -72,6 +74,7 @@ def test_a_mask_and_heads_that_are_views(batch, tmp_path, emulated):
     assert len(model.explain().kernels) == 1
 
 
+@pytest.mark.thorough
 @pytest.mark.cuda
 @pytest.mark.skipif(shutil.which("nvcc") is None, reason="no nvcc")
 @pytest.mark.parametrize("arch", ["sm_80", "sm_90"])

@@ -72,6 +72,7 @@ def test_all_functions_compile_for_the_emulator(tmp_path: Path):
     assert made.returncode == 0, made.stderr
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize(("name", "architecture"), KERNELS)
 def test_kernels_compile_without_a_spill(tmp_path: Path, name: str, architecture: str):
     report = check_nvcc(kernel(name), tmp_path, architecture)

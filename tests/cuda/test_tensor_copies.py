@@ -66,6 +66,7 @@ def product(transposed: str = "") -> tuple[Graph, list[np.ndarray], np.ndarray]:
     return Graph.of(y=a @ b), [given, also], factor(left) @ factor(right)
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("transposed", ["", "a", "b", "ab"])
 def test_products_that_no_tile_divides(transposed, chosen):
     graph, feeds, wanted = product(transposed)
@@ -140,6 +141,7 @@ def test_one_barrier_an_iteration_waits_for_the_group_of_its_step():
     assert str(kernel).count("commit boxes as group c3 + 3") == 1
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize(
     ("kind", "change"),
     [
@@ -202,6 +204,7 @@ def text() -> str:
     return model.text
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize(
     ("pattern", "by"),
     [
@@ -226,6 +229,7 @@ def test_sanitizers_have_nothing_to_report(tmp_path):
         assert is_right(text(), tmp_path / "races", RACES)
 
 
+@pytest.mark.thorough
 @pytest.mark.skipif(shutil.which("nvcc") is None, reason="no nvcc")
 def test_nothing_spills(monkeypatch, tmp_path):
     for shape in (SHAPES[0], SHAPES[1]):

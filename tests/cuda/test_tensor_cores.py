@@ -47,6 +47,7 @@ def factor(x: np.ndarray) -> np.ndarray:
     return bits.astype(np.uint32).view(np.float32).astype(np.float64)
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize(
     ("batch", "rows", "columns", "depth"),
     [((), 128, 64, 64), ((), 37, 53, 29), ((3,), 33, 66, 17), ((), 130, 131, 40)],
@@ -87,6 +88,7 @@ def test_products_with_epilogues(
     assert "barrier" in kernel.proof
 
 
+@pytest.mark.thorough
 @TYPES
 def test_what_is_multiplied_is_stored_in_its_own_type(dtype, tmp_path):
     """Weights and intermediate results reach the tensor cores without a conversion."""
@@ -107,6 +109,7 @@ def test_float32_stays_float32_unless_asked(tmp_path):
     assert "mma" not in model.source
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize(
     ("size", "kernel", "stride", "pad", "group"),
     [(23, 7, 2, 3, 1), (14, 3, 1, 1, 1), (7, 1, 1, 0, 1), (14, 3, 1, 1, 4)],
@@ -155,6 +158,7 @@ def test_lanes_and_registers_have_each_result_once(shape):
     assert one.is_equal(isl.Map(f"{{ {wanted} : 0 <= l < 32 and 0 <= r < 4 }}"))
 
 
+@pytest.mark.thorough
 @pytest.mark.cuda
 @pytest.mark.skipif(shutil.which("nvcc") is None, reason="no nvcc")
 @pytest.mark.parametrize(
@@ -197,6 +201,7 @@ PRODUCTS = {
 }
 
 
+@pytest.mark.thorough
 @pytest.mark.cuda
 @pytest.mark.parametrize("name", PRODUCTS)
 @pytest.mark.parametrize("dtype", [*INSTRUCTIONS, None], ids=str)

@@ -14,6 +14,7 @@ from tests.cuda.models import compile_model
 from tests.programs import options
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("dtype", ["float32", "float64", "int8"])
 @pytest.mark.parametrize(
     ("shape", "order"), [((3, 50, 70), (0, 2, 1)), ((33, 2, 64), (2, 1, 0))], ids=str

@@ -37,6 +37,7 @@ def operand(name: str, value: np.ndarray, transposed: str) -> tuple[ops.Tensor, 
     return ops.transpose(ops.input(name, stored.shape, value.dtype), (1, 0)), stored
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("shape", SHAPES, ids=lambda s: s.shown)
 @pytest.mark.parametrize("transposed", ["", "a", "b", "ab"])
 def test_products_in_every_tile(shape, transposed, monkeypatch, tmp_path):
@@ -52,6 +53,7 @@ def test_products_in_every_tile(shape, transposed, monkeypatch, tmp_path):
     assert "wgmma" in model.explain().kernels[-1].schedule
 
 
+@pytest.mark.thorough
 def test_odd_sizes_and_convolutions(monkeypatch, tmp_path):
     force(monkeypatch, SHAPES[-1])
     left, right = normal(70, 45, dtype=BFLOAT16), normal(45, 83, dtype=BFLOAT16)
@@ -90,6 +92,7 @@ def small(
     return model, model.buffers([given, also])
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("transposed", ["", "ab"])
 def test_copies_meet_in_no_bank(transposed, monkeypatch, tmp_path):
     if not emulator.has_sanitizers(COUNTS):
@@ -102,6 +105,7 @@ def test_copies_meet_in_no_bank(transposed, monkeypatch, tmp_path):
         assert array == "global" or parts == least
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("missing", ["", "PC_SYNC();", "pc_fence_async();", "pc_wgmma_wait(0);"])
 def test_what_is_missing_shows(missing, monkeypatch, tmp_path):
     if not emulator.has_sanitizers(RACES):

@@ -64,6 +64,7 @@ def test_a_sum_whose_first_reduced_dimension_is_contiguous() -> None:
     check(g, g.node("ReduceLogSumExp", [total, ints_(g, 1, 2)], exact=False, keepdims=0))
 
 
+@pytest.mark.thorough
 def test_a_triangle_that_is_all_or_nothing() -> None:
     g = GraphBuilder("triangles")
     x, y = g.input(normal(13, 1, 1)), g.input(normal(3, 20, 17))
@@ -107,6 +108,7 @@ def test_sums_of_elements_at_computed_positions() -> None:
     check(g, [dot, total])
 
 
+@pytest.mark.thorough
 def test_vectors_that_are_stored_where_no_stride_leads() -> None:
     """Output channels go through a DepthToSpace and a Reshape on their way out of registers."""
     g = GraphBuilder("scattered")
@@ -130,6 +132,7 @@ def test_a_computed_position_in_an_array_stored_in_another_order() -> None:
     check(g, [rows, elements])
 
 
+@pytest.mark.thorough
 def test_reshapes_without_a_common_divisor_compile_in_seconds() -> None:
     """What isl would need minutes for is left alone: where a copy could go, how much it touches."""
     g = GraphBuilder("incommensurable")

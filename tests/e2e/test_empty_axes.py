@@ -44,6 +44,7 @@ def test_an_index_along_nothing_is_an_error(op, data, indices, none, attributes)
     assert empty.size == 0
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize(("op", "data", "indices", "none", "attributes"), CASES)
 def test_a_size_that_turns_out_to_be_0_is_no_crash(op, data, indices, none, attributes):
     # n is the dimension without elements, m how many indices there are

@@ -49,6 +49,7 @@ def tiled(model: CompiledModel) -> list[str]:
     return [row.schedule for row in model.explain().kernels if row.schedule.startswith("fuse ")]
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("threads", [1, 2])
 @pytest.mark.parametrize(
     ("heads", "rows", "keys", "width"), [(2, 131, 77, 19), (17, 64, 96, 32), (3, 190, 64, 32)]

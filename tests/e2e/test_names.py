@@ -91,6 +91,7 @@ class Model:
         return compiled
 
 
+@pytest.mark.thorough
 def test_arrays_that_are_called_like_the_function_that_reads_them(tmp_path: Path):
     """add(x, add) and mul(x, mul) are not one kernel: pointwise, reduced, and behind a product."""
     model = Model()
@@ -148,6 +149,7 @@ def test_arrays_that_are_called_like_the_reduction_over_them(tmp_path: Path):
     model.check(tmp_path)
 
 
+@pytest.mark.thorough
 def test_inputs_of_any_name(tmp_path: Path):
     """All of them in one pointwise kernel, in one reduction, and behind one product."""
     model = Model()
@@ -190,6 +192,7 @@ AT_ONCE = 20
 """Sizes of a model: each is a parameter of all its sets."""
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("first", range(0, len(SIZES), AT_ONCE))
 def test_sizes_of_any_name(first: int, tmp_path: Path):
     model = Model()

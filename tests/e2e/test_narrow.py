@@ -41,6 +41,7 @@ def check(model, feeds, expected, ulps=1.0):
         assert (np.abs(got[finite] - wanted[finite]) <= ulps * unit + 1e-7).all(), name
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("dtype", TYPES, ids=str)
 def test_products_norms_and_chains(compiled, dtype):
     rng = np.random.default_rng(0)
@@ -66,6 +67,7 @@ def test_products_norms_and_chains(compiled, dtype):
     np.testing.assert_array_equal(model.run({"x": x, "w": w})["moved"], x.T)
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("dtype", TYPES, ids=str)
 def test_convolution(compiled, dtype):
     rng = np.random.default_rng(1)

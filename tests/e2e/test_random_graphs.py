@@ -24,6 +24,7 @@ def test_every_module_of_steps_is_in_the_table() -> None:
     assert len(STEPS) > 30
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("seed", range(FIRST, FIRST + GRAPHS))
 def test_random_graph(seed: int) -> None:
     graph, outputs = random_graph(seed)

@@ -81,6 +81,7 @@ def correlate(x):
 CASES = [pointwise, product, rows, layers, attention, heads, means, flattened, images]
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("target", ["cpu", "baseline"])
 @pytest.mark.parametrize("case", CASES, ids=lambda case: case.__name__)
 def test_one_model_for_all_sizes(case, target, tmp_path):
@@ -101,6 +102,7 @@ def test_one_model_for_all_sizes(case, target, tmp_path):
         np.testing.assert_array_equal(model.run(feeds)["y"], result)
 
 
+@pytest.mark.thorough
 def test_proof_arena_and_report_speak_of_all_sizes(tmp_path):
     graph, _ = layers()
     options = Options(threads=1, cache_dir=tmp_path)

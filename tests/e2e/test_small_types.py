@@ -62,6 +62,7 @@ NUMBERS = np.array([*_PLAIN, *_BORDERS, *_TINY], np.float32)
 NUMBERS = np.concatenate([NUMBERS, -NUMBERS])
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("saturate", [0, 1])
 @pytest.mark.parametrize("target", FLOATS)
 def test_floats_round_and_saturate(run, target, saturate):
@@ -74,6 +75,7 @@ def test_floats_round_and_saturate(run, target, saturate):
         check(run, node, [x.astype(np.float16)], to)
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("target", INTEGERS)
 def test_integers_keep_their_lowest_bits(run, target):
     to = TensorProto.DataType.Value(target)
@@ -82,6 +84,7 @@ def test_integers_keep_their_lowest_bits(run, target):
     check(run, node, [np.linspace(-9.5, 17, 43, dtype=np.float32)], to)
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("mode", ["up", "down", "nearest"])
 @pytest.mark.parametrize("saturate", [0, 1])
 def test_powers_of_two(run, mode, saturate):
@@ -92,6 +95,7 @@ def test_powers_of_two(run, mode, saturate):
     check(run, node, [x], to)
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("source", [*FLOATS, *INTEGERS, "FLOAT8E8M0"])
 def test_every_value_comes_back(run, source):
     dtype = helper.tensor_dtype_to_np_dtype(TensorProto.DataType.Value(source))
@@ -103,6 +107,7 @@ def test_every_value_comes_back(run, source):
             check(run, node, [x], target)
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("target", [*FLOATS, *INTEGERS])
 def test_quantised_by_blocks(run, target):
     to = TensorProto.DataType.Value(target)

@@ -150,6 +150,28 @@ def test_a_loop_over_all_rows():
         check(compiled, model, array(steps, 3))
 
 
+def test_a_state_that_is_shifted_and_filled():
+    """s'[k] = s[k + 1] x[t], with the step's number behind the last: a shift of it, and a fill."""
+    model = onnx.parser.parse_model("""
+        <ir_version: 10, opset_import: ["" : 21]>
+        g (float[40, 1] x) => (float[5] last, float[40, 5] y)
+        <float[5] s0 = {1, 2, 3, 4, 5}, int64[1] one = {1}, int64[1] end = {5}, int64[5] all =
+         {0, 1, 2, 3, 4}, int64[2] pads = {0, 1}, float two = {2}, int64 rows = {40}> {
+          last, y = Loop (rows, , s0) <body = step (int64 i, bool c, float[5] s) =>
+            (bool more, float[5] next, float[5] out) {
+              more = Identity(c)
+              e = Gather(x, i)
+              tail = Slice(s, one, end)
+              scaled = Mul(tail, e)
+              next = Pad(scaled, pads, two)
+              place = Add(all, i)
+              f = Cast<to = 1>(place)
+              out = Add(s, f)
+            }>
+        }""")
+    check(polyc.compile(model), model, array(40, 1))
+
+
 def lstm(steps: int) -> Graph:
     y, last, _ = ops.lstm(ops.input("x", (steps, 2, 5)), array(1, 24, 5), array(1, 24, 6))
     return Graph.of(y=y, last=last)

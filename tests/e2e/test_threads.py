@@ -50,6 +50,7 @@ def graphs() -> list[tuple[GraphBuilder, list]]:
     return [large_graph(), *(random_graph(seed) for seed in SEEDS)]
 
 
+@pytest.mark.thorough
 def test_the_number_of_threads_changes_no_bit(graphs: list) -> None:
     for graph, outputs in graphs:
         proto, results = graph.model(outputs), []
@@ -62,6 +63,7 @@ def test_the_number_of_threads_changes_no_bit(graphs: list) -> None:
                 assert value.tobytes() == other[name].tobytes(), f"{graph.name}: {name}"
 
 
+@pytest.mark.thorough
 def test_calls_at_the_same_time_do_not_meet(graphs: list) -> None:
     for graph, outputs in graphs:
         model = polyc.compile(graph.model(outputs), threads=2)

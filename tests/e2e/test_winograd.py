@@ -80,6 +80,7 @@ def compiled_block(late: bool, minimal_filtering: bool = True) -> tuple[Builder,
     return b, run_pipeline(b.model([y]), target, options, make_trace(options))
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("threads", [1, 2])
 def test_a_residual_block_with_a_pool(threads: int) -> None:
     b, y = residual_block()
@@ -89,6 +90,7 @@ def test_a_residual_block_with_a_pool(threads: int) -> None:
     assert find_difference(result, y.array, atol=1e-5) is None
 
 
+@pytest.mark.thorough
 def test_many_forms() -> None:
     b, outputs = many_forms()
     compiled = polyc.compile(b.model(outputs), threads=2)
@@ -99,6 +101,7 @@ def test_many_forms() -> None:
         assert find_difference(results[y.name], y.array, atol=1e-5) is None
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("late", [False, True])
 def test_the_epilogue_is_in_the_output_transform(late: bool) -> None:
     b, compiled = compiled_block(late)

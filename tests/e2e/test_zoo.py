@@ -37,6 +37,7 @@ SMALL: Mapping[str, Callable[[], Example]] = {
 }
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("name", SMALL)
 def test_small_networks_agree_with_onnxruntime(tmp_path, name):
     example = SMALL[name]()
@@ -48,6 +49,7 @@ def test_small_networks_agree_with_onnxruntime(tmp_path, name):
     assert max(errors.values()) <= LIMITS["float32"], errors
 
 
+@pytest.mark.thorough
 def test_a_small_decoder_goes_on_from_its_own_states(tmp_path):
     """A prompt, then token by token; the reference is given what it returned."""
     example = gpt2(GPT2)

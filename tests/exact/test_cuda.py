@@ -15,6 +15,7 @@ from tests.exact.runs import exactly
 pytestmark = pytest.mark.cuda
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("case", CASES, ids=lambda case: case.name)
 def test_models_agree(case: Case, monkeypatch):
     if case.by_warpgroups:

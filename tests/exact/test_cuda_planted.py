@@ -410,6 +410,7 @@ def constants_are_arranged_in_reverse(patch):
     patch.setattr(pipeline, "arrange", lambda value, stored: right(value[::-1], stored))
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize(("plant", "name"), FAULTS)
 def test_a_planted_fault_is_seen(plant: Plant, name: str, monkeypatch):
     """Or the emulator refuses what it does, such as a race."""

@@ -113,6 +113,7 @@ MODELS = (
 )  # fmt: skip
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("build", MODELS, ids=lambda m: m.__name__)
 def test_models_agree(build):
     report = exactly(build())
@@ -424,6 +425,7 @@ def a_split_sum_forgets_a_part(patch):
     patch.setattr(pipeline, "split_reductions", wrong)
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize(("plant", "build", "refused"), FAULTS)
 def test_a_planted_fault_is_seen(plant, build, refused, monkeypatch):
     plant(monkeypatch)

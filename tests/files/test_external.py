@@ -10,9 +10,10 @@ import onnx
 import pytest
 from onnx import TensorProto, helper
 
+from polyc.errors import InvalidModel
 from polyc.files.external import find_locations
 from polyc.files.model_file import ModelChanged, ModelFile
-from polyc.graph.onnx_import import import_onnx
+from polyc.graph.onnx_import import import_onnx, read_model
 
 DATA = np.arange(4, dtype=np.float32)
 
@@ -129,8 +130,50 @@ def test_what_import_would_refuse_is_not_opened(tmp_path, monkeypatch, kind):
         return open_file(path, *arguments, **named)
 
     monkeypatch.setattr(os, "open", note)
-    assert ModelFile.examine(file).others == {location: None}
+    with pytest.raises(InvalidModel, match="folder"):
+        ModelFile.examine(file)
     assert set(opened) == {file}
+
+
+def nested(location: str) -> onnx.ModelProto:
+    """y = If(c; w, w), where both branches have their own w, from a file."""
+    y = helper.make_tensor_value_info("y", TensorProto.FLOAT, [4])
+    c = helper.make_tensor_value_info("c", TensorProto.BOOL, [])
+    names = ("then_branch", "else_branch")
+    branches = {n: helper.make_graph([], n, [], [y], [external("y", location)]) for n in names}
+    node = helper.make_node("If", ["c"], ["y"], **branches)
+    graph = helper.make_graph([node], "g", [c], [y])
+    return helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)], ir_version=8)
+
+
+def test_external_data_of_a_body_is_hashed_and_stays_inside(tmp_path):
+    file, inside = tmp_path / "m" / "m.onnx", tmp_path / "m" / "w.bin"
+    file.parent.mkdir()
+    onnx.save(nested("w.bin"), file)
+    keys = set()
+    for value in (DATA, DATA + 1):
+        inside.write_bytes(value.tobytes())
+        source = ModelFile.examine(file)
+        keys.add(tuple(source.parts))
+        (node,) = read_model(source).nodes
+        (constant,) = node.attributes["then_branch"].nodes
+        np.testing.assert_array_equal(constant.attributes["value"], value)
+    assert len(keys) == 2
+    (tmp_path / "w.bin").write_bytes(DATA.tobytes())
+    onnx.save(nested("../w.bin"), file)
+    with pytest.raises(InvalidModel, match="not a file inside the model's folder"):
+        read_model(file)
+
+
+def test_what_is_read_is_what_was_hashed(tmp_path):
+    """protobuf skips a group, an old kind of field, where the search for locations ends."""
+    file, group = tmp_path / "m.onnx", b"\x9b\x06\x9c\x06"
+    file.write_bytes(group + model(external("w", "w.bin")).SerializeToString())
+    (tmp_path / "w.bin").write_bytes(DATA.tobytes())
+    source = ModelFile.examine(file)
+    assert not source.others
+    with pytest.raises(InvalidModel, match=r"tensor 'w' names the file 'w\.bin' where"):
+        import_onnx(source)
 
 
 def test_a_model_that_is_replaced_after_it_was_hashed(tmp_path):

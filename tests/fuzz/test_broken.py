@@ -39,6 +39,7 @@ def bases(tmp_path_factory) -> Path:
     return file
 
 
+@pytest.mark.thorough
 def test_a_handful_of_cases(bases):
     verdicts = dict(judge_all(SEEDS, bases, processes=1))
     assert sorted(verdicts) == list(SEEDS)
@@ -144,6 +145,7 @@ def test_processes_that_die_or_hang_are_replaced(bases):
     assert outcomes == {1: "works", 2: "died", 3: "hang", 4: "MemoryError", 5: "works"}
 
 
+@pytest.mark.thorough
 def test_the_campaign_counts_findings(bases, monkeypatch, capsys):
     known = pickle.loads(bases.read_bytes())
     monkeypatch.setattr("tests.fuzz.broken.campaign.read_bases", lambda: known)

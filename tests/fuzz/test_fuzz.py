@@ -15,6 +15,7 @@ from tests.fuzz.values import Rejected, Run, tolerance
 SEEDS = range(24)
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("seed", SEEDS)
 def test_random_graph(seed: int):
     outcome = check(generate(seed))

@@ -18,6 +18,7 @@ from polyc.errors import (
     TooLarge,
     UnsupportedOp,
 )
+from polyc.graph.ir import MAX_RANK
 from polyc.graph.onnx_import import import_onnx
 
 HUGE = 2**63 - 1
@@ -193,7 +194,10 @@ def test_a_function_of_the_model_may_be_of_any_domain():
 def test_ranks_have_a_limit(rank):
     reshape = model(node("Reshape", "x s"), TABLE, s=[1] * (rank - 2) + [4, 6])
     assert "rank" in refuse(reshape, ShapeError)
-    refuse(model(node("Relu"), {"x": (1,) * rank}), ShapeError)
+    refuse(model(node("Relu"), {"x": (1,) * rank}), UnsupportedOp)
+    x = polyc.ops.input("x", (1,) * rank)
+    with pytest.raises(ShapeError, match=f"expected 0 to {MAX_RANK}, got {rank}"):
+        polyc.Graph.of(y=polyc.ops.reduce_sum(x, range(rank), keepdims=False))
 
 
 def test_sixteen_dimensions_are_compiled():
@@ -269,6 +273,7 @@ def test_folding_a_huge_sum_is_left_to_the_call():
     assert not graph.tensor("add").is_constant
 
 
+@pytest.mark.thorough
 def test_folds_together_hold_a_bounded_number_of_bytes():
     count = 300  # of 8 MB each
     nodes = [node("Expand", "a s", "t0")]

@@ -39,6 +39,27 @@ def test_determinants(compiled, shape):
         assert_as_reference(compiled, source, x=x)  # zeros on the diagonal
 
 
+@pytest.mark.parametrize("n", [1, 3, 5])
+def test_determinants_of_what_is_no_number(compiled, n):
+    """A NaN anywhere is one in the result; singular matrices give 0, whatever column shows it."""
+    model = compiled(model_of(f"g (float[6, {n}, {n}] x) => (float[6] y) {{ y = Det(x) }}"))
+    x = RNG.standard_normal((6, n, n)).astype(np.float32)
+    x[0, n // 2, n - 1] = x[1, 0, 0] = x[2, n - 1, 0] = np.nan
+    x[3, :, n - 1] = 0
+    x[4, n - 1] = 2 * x[4, 0] if n > 1 else 0
+    y = model(x)
+    assert np.isnan(y[:3]).all()
+    np.testing.assert_allclose(y[3:], [0, 0, np.linalg.det(x[5])], rtol=1e-4, atol=1e-6)
+
+
+def test_a_large_determinant_is_a_loop(compiled):
+    model = compiled(model_of("g (double[64, 64] x) => (double y) { y = Det(x) }"))
+    assert len(model.explain().kernels) < 20
+    x = RNG.standard_normal((64, 64))
+    np.testing.assert_allclose(model(x), np.linalg.det(x), rtol=1e-9)
+
+
+@pytest.mark.thorough
 @pytest.mark.parametrize("mode", ["TF", "IDF", "TFIDF"])
 @pytest.mark.parametrize("shape", [(12,), (3, 7)])
 def test_n_grams(compiled, mode, shape):
@@ -76,6 +97,7 @@ def test_trees(compiled, function):
     assert_as_reference(compiled, one_node(node, (9, 3)), x=x)
 
 
+@pytest.mark.thorough
 def test_trees_of_sets(compiled):
     members = numpy_helper.from_array(np.array([0.5, 2, np.nan, -1, np.nan], np.float32))
     node = trees(modes=[6, 4, 6, 5], membership_values=members)

@@ -90,6 +90,7 @@ MASKS = {
 }
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("mask", MASKS)
 @pytest.mark.parametrize("causal", [0, 1])
 def test_attention(compiled, mask, causal):
@@ -123,6 +124,7 @@ def test_multi_head_attention_of_keys_by_head(compiled):
     check(compiled, "MultiHeadAttention", inputs, num_heads=3, tolerance=1e-4)
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("interleaved", [0, 1])
 @pytest.mark.parametrize("one", [True, False])
 def test_rotary(compiled, interleaved, one):
@@ -165,6 +167,7 @@ def quantised(directions, rows, columns, dtype, per_column, symmetric=False):
     return weights, scale, zero.astype(dtype)
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("dtype", [np.int8, np.uint8])
 @pytest.mark.parametrize(
     ("direction", "batch", "per_column", "extras"),

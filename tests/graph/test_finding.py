@@ -81,6 +81,7 @@ def test_a_condition_that_is_too_long(compiled):
 UNIQUE = "g ({} x) => ({} y, int64[a] i, int64[b] v, int64[d] c) {{ y, i, v, c = Unique<{}>(x) }}"
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("is_sorted", [0, 1])
 @pytest.mark.parametrize("shape", [(13,), (3, 5), (0,)])
 def test_unique_elements(compiled, shape, is_sorted):

@@ -7,6 +7,7 @@ import pytest
 from onnx import TensorProto, helper, numpy_helper
 
 from polyc.errors import UnsupportedOp
+from polyc.files.external import DataFolder
 from polyc.graph.external_data import read_sparse, read_tensor
 from polyc.graph.ir import Graph
 from polyc.graph.onnx_import import import_onnx
@@ -187,7 +188,7 @@ def test_packed_numbers_are_read_from_another_file(tmp_path):
     proto.data_location = TensorProto.EXTERNAL
     for key, value in {"location": "data", "offset": "2", "length": "2"}.items():
         proto.external_data.add(key=key, value=value)
-    assert read_tensor(proto, tmp_path).astype(int).tolist() == [1, -2, 3]
+    assert read_tensor(proto, DataFolder(tmp_path)).astype(int).tolist() == [1, -2, 3]
 
 
 @pytest.mark.parametrize("indices", [[1, 5], [[0, 1], [1, 2]]])

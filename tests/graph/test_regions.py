@@ -22,6 +22,7 @@ ROIS = np.array(
 )
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("mode", ["avg", "max"])
 @pytest.mark.parametrize("ratio", [0, 2])
 @pytest.mark.parametrize("half", [True, False])
@@ -54,6 +55,7 @@ def test_max_roi_pool(compiled):
     assert_same(compiled(source).run(feeds)["y"], run_ort(source, feeds)[0])
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("case", ["plain", "bent"])
 def test_deform_conv(compiled, case):
     bent = case == "bent"

@@ -28,6 +28,7 @@ def draw(batch, classes, n, center):
     return {"boxes": boxes.astype(np.float32), "scores": scores.astype(np.float32)}
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize(("batch", "classes", "n", "center"),
                          [(1, 1, 37, 0), (2, 3, 19, 0), (1, 2, 40, 1), (1, 1, 1, 0)])  # fmt: skip
 def test_boxes(compiled, batch, classes, n, center):

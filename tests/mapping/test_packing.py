@@ -61,6 +61,7 @@ def test_what_is_used_only_a_few_times_is_not_copied():
     assert not read_packed(alone.schedule)
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("target", ["auto", "avx2", "baseline"])
 @pytest.mark.parametrize(("m", "n", "k"), [(67, 3, 129), (40, 2, 33), (33, 1, 1000), (500, 3, 17)])
 def test_products_with_few_columns(m, n, k, target, tmp_path: Path):

@@ -32,6 +32,7 @@ def candidates(of):
     return one, list(dict.fromkeys([chosen, *(p for m in MOVES for p in m(one, chosen, AVX512))]))
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("name", SCOPS)
 def test_candidates_are_proven_and_right(name):
     of = filled(SCOPS[name])

@@ -103,12 +103,14 @@ def test_what_the_last_statement_does_not_read_stays():
     assert not is_in_place(scaled_rows(5, 600, last="X"))
 
 
+@pytest.mark.thorough
 def test_the_threads_share_the_rows():
     stages = check(scaled_rows(64, 1024))
     assert "P" not in stages.of.arrays
     assert [n for n in walk_nodes(stages.nest) if isinstance(n, For) and n.kind == "parallel"]
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("target", ["auto", "avx2", "baseline"])
 @pytest.mark.parametrize("shape", [(37, 1031), (3, 9001), (2, 5, 600), (65, 1024)])
 def test_softmax_of_long_rows(shape, target, tmp_path: Path):

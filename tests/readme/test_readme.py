@@ -25,6 +25,7 @@ from tests.readme.blocks import (
     without_machine,
     without_times,
 )
+from tests.readme.run import run_block
 
 README = ROOT / "README.md"
 BLOCKS = read_blocks(README)
@@ -56,7 +57,7 @@ def test_python_blocks_run_in_order_and_print_what_is_shown(monkeypatch, tmp_pat
     for block in BLOCKS:
         if block.language != "python" or needs_torch(block):
             continue
-        exec(compile(block.text, f"README.md, line {block.line}", "exec"), names)
+        run_block(block, "README.md", names)
         expected, printed = result_of(block), capsys.readouterr().out
         assert without_machine(printed) == without_machine(expected or ""), block.heading
 

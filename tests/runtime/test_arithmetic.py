@@ -98,6 +98,7 @@ def integer_references(width):
     }
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("element", INTEGERS)
 def test_integers_wrap_and_are_total(native, element):
     info = np.iinfo(DTYPES[element])

@@ -47,6 +47,7 @@ def expected(x, target):
         return x.astype(dtype)
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize(("source", "target"), PAIRS)
 def test_conversion(native, source, target):
     isa, library = native

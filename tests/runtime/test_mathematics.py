@@ -105,6 +105,7 @@ def native(request, tmp_path_factory):
     return isa, library
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("name", UNARY)
 def test_error_over_all_floats(native, name):
     isa, library = native

@@ -80,6 +80,7 @@ def values(element, count, seed=0):
     return rng.integers(0, 2 if element == "b8" else 100, count).astype(DTYPES[element])
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("element", STORABLE)
 def test_whole_vectors_at_any_address(native, element):
     lanes = native[0].lanes

@@ -45,6 +45,7 @@ def opened(tmp_path) -> tuple[OpenCluster, ...]:
     return front.opened
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("spread", [0, 1 << 20])
 def test_every_kernel_of_a_network_runs_alone(opened, tmp_path, spread):
     choices = options(tmp_path)

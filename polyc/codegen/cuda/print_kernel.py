@@ -15,7 +15,7 @@ to memory by one.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from math import prod
 
@@ -70,11 +70,7 @@ def print_device(kernel: Kernel, threads: int) -> DeviceText:
     shared = place_shared(inside)
     place = _Place(1, Scope(shapes, {}, None), threads, shared=shared)
     body = list(_print_block(inside, place, printer))
-    lines = [
-        f"{INDENT}const int {name} = {number};"
-        for name, number in _decode("PC_BLOCK_X", loops)
-        if depends_on(inside, name)
-    ]
+    lines = list(_declare_numbers(_decode("PC_BLOCK_X", loops), inside, INDENT))
     if shared.arrivals:
         lines += shared.arrivals.print_make(INDENT)
     lines += body
@@ -213,11 +209,21 @@ def _print_threads(loop: For, place: _Place, printer: Printer) -> Iterator[str]:
     inside = place.deeper()
     body = list(_print_block(loop.body, inside, printer))
     yield f"{place.indent}if ({guard}) {{" if guard else f"{place.indent}{{"
-    for name, number in numbers:
-        if depends_on(loop.body, name):
-            yield f"{inside.indent}const int {name} = {number};"
+    yield from _declare_numbers(numbers, loop.body, inside.indent)
     yield from body
     yield f"{place.indent}}}"
+
+
+def _declare_numbers(numbers: Iterable[tuple[str, str]], body: Block, indent: str) -> Iterator[str]:
+    """The numbers of this block or thread that the body depends on.
+
+    An instruction of a whole warp knows its lanes by itself, so a number may go unmentioned.
+    """
+    kinds = {node.kind for node in walk_nodes(body) if isinstance(node, For)}
+    unused = "[[maybe_unused]] " if kinds & {"mma", "wgmma", "box"} else ""
+    for name, number in numbers:
+        if depends_on(body, name):
+            yield f"{indent}{unused}const int {name} = {number};"
 
 
 def _print_combine(loop: For, place: _Place, printer: Printer) -> Iterator[str]:

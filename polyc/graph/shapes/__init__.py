@@ -14,7 +14,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from polyc.errors import NotFixed, ShapeError, UnsupportedOp
-from polyc.graph.ir import INTERNAL, Node, Shape, Tensor
+from polyc.graph.ir import INTERNAL, MAX_RANK, Node, Shape, Tensor
 from polyc.graph.shapes import (  # noqa: F401  (imported to fill the table of rules)
     contraction,
     convolution,
@@ -32,13 +32,10 @@ from polyc.graph.shapes import (  # noqa: F401  (imported to fill the table of r
     slicing,
 )
 from polyc.graph.shapes.attributes import check_ranges
-from polyc.graph.shapes.checks import RuleBroken, describe_tensor, require
+from polyc.graph.shapes.checks import RuleBroken, describe_tensor, require, require_rank
 from polyc.graph.shapes.internal import INTERNAL_TYPES
 from polyc.graph.shapes.rules import RULES
 from polyc.graph.shapes.signature import Signature, bind_types, check_attributes, find_signature
-
-MAX_RANK = 16
-"""Dimensions of the largest tensor: isl's problems grow by their number faster than any size."""
 
 MAX_ELEMENTS = 2**40
 """Largest tensor: 4 TiB of float32, beyond any machine, yet far from overflow in 64-bit indices."""
@@ -66,6 +63,8 @@ def infer_node(node: Node, inputs: Sequence[Tensor | None]) -> tuple[Tensor, ...
     check_attributes(node, signature)
     check_ranges(node)
     try:
+        for tensor in filter(None, inputs):
+            require_rank(tensor, f"tensor {tensor.name!r}", 0, MAX_RANK)
         bound = bind_types(signature, inputs, len(node.outputs))
         padded = (*inputs, *[None] * (len(signature.inputs) - len(inputs)))
         shapes = RULES[node.op].shapes(node, padded)
@@ -108,10 +107,9 @@ def _output_type(
 
 
 def _check_size(shape: Shape) -> None:
+    rank, way_out = len(shape), "join dimensions, or drop those of extent 1"
+    require(rank <= MAX_RANK, "rank of the output", f"at most {MAX_RANK}", rank, way_out)
     # Zeros are left out: a tensor without elements must not hide another extent that overflows.
-    if len(shape) > MAX_RANK:
-        way_out = "join dimensions, or drop those of extent 1"
-        raise RuleBroken("rank of the output", f"at most {MAX_RANK}", len(shape), way_out)
     size = math.prod(d for d in shape if isinstance(d, int) and d)
     if size > MAX_ELEMENTS:
         limit = f"at most 2**{MAX_ELEMENTS.bit_length() - 1}"

@@ -13,6 +13,7 @@ def test_backend_case(case):
     check_case(case)
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("mode", ["linear", "nearest", "cubic"])
 @pytest.mark.parametrize("padding", ["zeros", "border", "reflection"])
 @pytest.mark.parametrize("align", [0, 1])

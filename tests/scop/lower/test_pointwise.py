@@ -24,6 +24,7 @@ def functions(scop: Scop) -> list[str]:
     return [e.function for e in walk(statement.value) if isinstance(e, Call)]
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("case", backend_cases(*OPS.split()), ids=lambda case: case.name)
 def test_backend_case(case):
     assert len(check_case(case).statements) == 1 or case.name.startswith("test_cast")

@@ -1,0 +1,35 @@
+"""Schedule trees: the kinds of nodes, and two edits of bands."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import islpy as isl
+
+BAND = isl.schedule_node_type.band
+MARK = isl.schedule_node_type.mark
+LEAF = isl.schedule_node_type.leaf
+
+
+def make_atomic(band: isl.ScheduleNode) -> isl.ScheduleNode:
+    """The band with each member printed as one loop, whatever its statements' domains are."""
+    for member in range(band.band_n_member()):
+        band = band.band_member_set_ast_loop_type(member, isl.ast_loop_type.atomic)
+    return band
+
+
+def mark_members(band: isl.ScheduleNode, marks: Sequence[str]) -> isl.ScheduleNode:
+    """band [i, j] with marks ("parallel", "") -> mark parallel (band [i]) over band [j].
+
+    Returns the outermost node of the result.
+    """
+    node, down = band, 0
+    for position, name in enumerate(marks):
+        if position < len(marks) - 1:
+            node = node.band_split(1)
+        if name:
+            node = node.insert_mark(isl.Id(name)).child(0)
+            down += 1
+        node = node.child(0)
+        down += 1
+    return node.ancestor(down)

@@ -1,0 +1,129 @@
+"""What isl's scheduler makes of kernels: right on any number of threads, and really in parallel."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+import polyc
+from polyc.options import Options
+from tests.loops.against_python import check
+
+RNG = np.random.default_rng(3)
+
+
+def random(*shape: int) -> np.ndarray:
+    return RNG.random(shape)
+
+
+@polyc.kernel
+def gemm(C, A, B):
+    n, m = C.shape
+    for i in range(n):
+        for j in range(m):
+            C[i, j] *= 0.5
+        for k in range(A.shape[1]):
+            for j in range(m):
+                C[i, j] += A[i, k] * B[k, j]
+
+
+@polyc.kernel
+def jacobi(A, B, steps):
+    n = len(A)
+    for _ in range(steps):
+        for i in range(1, n - 1):
+            B[i] = 0.25 * (A[i - 1] + 2 * A[i] + A[i + 1])
+        for i in range(1, n - 1):
+            A[i] = B[i]
+
+
+@polyc.kernel
+def seidel(A, steps):
+    n, m = A.shape
+    for _ in range(steps):
+        for i in range(1, n - 1):
+            for j in range(1, m - 1):
+                A[i, j] = (A[i - 1, j] + A[i, j - 1] + A[i, j] + A[i, j + 1] + A[i + 1, j]) / 5
+
+
+@polyc.kernel
+def lu(A):
+    n = len(A)
+    for i in range(n):
+        for j in range(i):
+            for k in range(j):
+                A[i, j] -= A[i, k] * A[k, j]
+            A[i, j] /= A[j, j]
+        for j in range(i, n):
+            for k in range(i):
+                A[i, j] -= A[i, k] * A[k, j]
+
+
+@polyc.kernel
+def moments(A, mean, spread):
+    n, m = A.shape
+    for j in range(m):
+        s = 0.0
+        for i in range(n):
+            s += A[i, j]
+        s = s / n
+        mean[j] = s
+        t = 0.0
+        for i in range(n):
+            d = A[i, j] - s
+            t += d * d
+        spread[j] = t / n
+
+
+CASES = {
+    "gemm": (gemm, lambda n: (random(n, n + 2), random(n, n + 1), random(n + 1, n + 2))),
+    "jacobi": (jacobi, lambda n: (random(n), random(n), 5)),
+    "seidel": (seidel, lambda n: (random(n, n + 5), 4)),
+    "lu": (lu, lambda n: (random(n, n) + n * np.eye(n),)),
+    "moments": (moments, lambda n: (random(n, n + 3), random(n + 3), random(n + 3))),
+}
+
+
+@pytest.mark.parametrize("name", CASES)
+@pytest.mark.parametrize("threads", [1, 2, 4])
+def test_kernels_are_right_on_any_number_of_threads(name, threads):
+    kernel, arguments = CASES[name]
+    kernel.threads = threads
+    for n in (1, 2, 5, 41):
+        check(kernel, *arguments(n))
+
+
+SHARED = {
+    "gemm": "tiles of S0, S1",
+    "jacobi": "wavefronts of tiles of S0, S1",
+    "seidel": "wavefronts of tiles of S0",
+    "lu": "wavefronts of tiles of S0, S1, S2",
+}
+
+
+@pytest.mark.parametrize("name", SHARED)
+def test_what_runs_in_parallel_is_said_and_printed(name):
+    kernel, arguments = CASES[name]
+    kernel(*arguments(3))
+    assert f"in parallel: {SHARED[name]}" in kernel.explain()
+    assert "PC_SHARE(pc_trips(" in kernel.source
+
+
+def test_loops_that_carry_nothing_run_in_lanes():
+    gemm(*CASES["gemm"][1](3))
+    assert "#pragma omp simd" in gemm.source
+
+
+def test_locals_live_inside_of_their_loops():
+    moments(*CASES["moments"][1](3))
+    assert "s_local" in moments.source
+    assert "isl's schedule is not used: it keeps all values of d in memory" in moments.explain()
+
+
+def test_the_original_order_is_the_recorded_fallback():
+    hurried = polyc.kernel(options=replace(Options(), max_operations=10))(seidel.python)
+    check(hurried, random(9, 9), 3)
+    assert "schedule: the original order" in hurried.explain()
+    assert "isl's schedule is not used: isl stopped" in hurried.explain()
