@@ -1,4 +1,4 @@
-"""Schedule trees: the edits of isl's bands that are made of several of its own."""
+"""Schedule trees: the kinds of nodes, and two edits of bands."""
 
 from __future__ import annotations
 

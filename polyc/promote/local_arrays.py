@@ -109,9 +109,9 @@ def promote_to_locals(
 ) -> dict[str, LocalArray]:
     """Local arrays for those of `private` whose footprint under a mark is a small box.
 
-    folds: of arrays, dimensions of which no more than so many places are in use at a time.
-    named: by mark, the only arrays that it may declare; any where it says None, or nothing. alone:
-    only at marks of which no two executions touch one element; else that is known already.
+    folds: of arrays, dimensions of which no more than so many places are in use at a time. named:
+    by mark, the only arrays that it may declare; any where it says None, or nothing. alone: only at
+    marks of which no two executions touch one element; else that is known already.
     """
     marks = [(node, _names_below(node)) for node in find_marks(schedule.get_root())]
     promoted = {}
@@ -131,16 +131,16 @@ def promote_to_locals(
     return promoted
 
 
-def is_declaring(node: isl.ScheduleNode) -> bool:
-    """Whether a node is a mark that may declare arrays."""
-    return node.get_type() == MARK and kind_of(node.mark_get_id().get_name()) in LIMITS
-
-
 def _may_declare(
     named: Mapping[str, Collection[str] | None], mark: isl.ScheduleNode, array: str
 ) -> bool:
     arrays = named.get(mark.mark_get_id().get_name())
     return arrays is None or array in arrays
+
+
+def is_declaring(node: isl.ScheduleNode) -> bool:
+    """Whether a node is a mark that may declare arrays."""
+    return node.get_type() == MARK and kind_of(node.mark_get_id().get_name()) in LIMITS
 
 
 def find_marks(node: isl.ScheduleNode) -> list[isl.ScheduleNode]:
