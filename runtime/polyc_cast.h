@@ -32,7 +32,7 @@
 
 PC_INLINE PC_TO NAME(PC_FROM a)
 {
-#if (FROM_KIND == PC_STORED || TO_KIND == PC_STORED) && defined __cplusplus
+#if (FROM_KIND == PC_STORED || TO_KIND == PC_STORED) && defined __cplusplus && !defined PC_C_AS_CPP
     return (PC_TO)a; /* the types do it */
 #elif FROM_KIND == PC_STORED
     return PC_PASTE(pc_widen_, PC_FROM)(a);

@@ -93,6 +93,14 @@ def test_types(dtype):
     assert report.prime < 1 << 8 * kind.itemsize
 
 
+@pytest.mark.parametrize("dtype", ["int4", "uint4", "int2", "uint2"])
+def test_integers_of_less_than_a_byte(dtype):
+    """Negative ones have their sign in the bits that count: the rest of the byte is zero."""
+    x = ops.input("x", (9, 5), np.dtype(getattr(ml_dtypes, dtype)))
+    report = exactly(Graph.of(y=ops.cast(x, np.float64), z=ops.cast(x, np.int8)))
+    assert report.agrees, report
+
+
 def test_integers_and_booleans():
     x, i = ops.input("x", (6, 21)), ops.input("i", (4,), np.int64)
     picked = ops.gather(x, i, axis=0)
