@@ -16,8 +16,8 @@ from polyc.commands import doctor
 from polyc.graph.ir import Graph
 from polyc.graph.onnx_export import export_onnx
 from polyc.mapping.tuned import Tuned
-from polyc.spec import TensorSpec
 from polyc.target.rates import Rates
+from polyc.types.spec import TensorSpec
 from tests.programs import (
     F32,
     SCALE_C,

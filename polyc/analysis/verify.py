@@ -21,7 +21,7 @@ from polyc.analysis.proof import Proof
 from polyc.analysis.threads import Phases
 from polyc.analysis.timemap import Execution, compute_executions
 from polyc.analysis.witness import illegal, show_first_pair
-from polyc.codegen.loopnest import For, Kernel, walk_nodes
+from polyc.loopnest.nodes import For, Kernel, walk_nodes
 from polyc.memory.storage import Storage
 from polyc.scop.scop import Scop
 

@@ -14,8 +14,8 @@ from collections.abc import Iterator
 from dataclasses import replace
 from itertools import count
 
-from polyc.codegen.index import variables
-from polyc.codegen.loopnest import Assign, Block, Element, For, Local, Node, Read, rewrite_nodes
+from polyc.loopnest.index import variables
+from polyc.loopnest.nodes import Assign, Block, Element, For, Local, Node, Read, rewrite_nodes
 from polyc.scop.expr import Const
 from polyc.scop.scop import identity
 

@@ -17,7 +17,6 @@ from typing import Any
 
 import numpy as np
 
-from polyc.call_sizes import parse_size
 from polyc.errors import InvalidModel, ShapeError
 from polyc.graph.bodies import Names
 from polyc.graph.expand import expand_node
@@ -25,6 +24,7 @@ from polyc.graph.folding import Folds
 from polyc.graph.infer import infer_graph, infer_or_fold
 from polyc.graph.ir import Graph, Node, Shape, Tensor
 from polyc.graph.shapes.signature import find_signature
+from polyc.types.call_sizes import parse_size
 
 _serials = itertools.count()
 

@@ -12,8 +12,8 @@ from functools import cache
 
 import numpy as np
 
-from polyc.element_types import BFLOAT16, FLOAT16, FLOAT32, FLOAT64
 from polyc.graph.shapes.signature import Formal, Signature
+from polyc.types.element_types import BFLOAT16, FLOAT16, FLOAT32, FLOAT64
 
 _FLOATS = frozenset({FLOAT16, BFLOAT16, FLOAT32, FLOAT64})
 _INTEGERS = frozenset(map(np.dtype, (np.int32, np.int64)))

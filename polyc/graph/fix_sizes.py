@@ -10,7 +10,7 @@ import numpy as np
 from polyc.budget import UNLIMITED, Budget
 from polyc.graph.infer import infer_graph
 from polyc.graph.ir import Graph, Tensor
-from polyc.sizes import Extent, Size
+from polyc.types.sizes import Extent, Size
 
 
 def fix_tensor(tensor: Tensor, sizes: Mapping[str, Extent]) -> Tensor:

@@ -21,7 +21,7 @@ from polyc.graph.onnx_export import export_node
 from polyc.graph.onnx_nodes import STANDARD_DOMAINS, read_node
 from polyc.graph.shapes.checks import FIX_SIZES
 from polyc.graph.upgrade import Context, upgrade_nodes
-from polyc.sizes import spell_shape
+from polyc.types.sizes import spell_shape
 
 
 def find_function(node: Node, inputs: Sequence[Tensor | None]) -> Body | None:

@@ -34,7 +34,7 @@ from polyc.graph.repeat import Around, Typed
 from polyc.graph.run_time import RANDOM_KEY, require_compilable
 from polyc.graph.shapes import infer_node
 from polyc.graph.sizes import evaluate_sizes
-from polyc.sizes import Size
+from polyc.types.sizes import Size
 
 # Their values differ from run to run.
 _RANDOM = frozenset(

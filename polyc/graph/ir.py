@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any, cast
 import numpy as np
 
 from polyc.names import show
-from polyc.sizes import Extent, Size
+from polyc.types.sizes import Extent, Size
 
 if TYPE_CHECKING:
     from polyc.graph.builder import Value

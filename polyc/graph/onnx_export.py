@@ -16,7 +16,7 @@ from onnx import (
 
 from polyc.graph.ir import Body, Graph, Node, Tensor
 from polyc.graph.shapes.signature import find_signature
-from polyc.sizes import spell_shape
+from polyc.types.sizes import spell_shape
 
 
 def export_onnx(graph: Graph, opset: int | None = None) -> ModelProto:

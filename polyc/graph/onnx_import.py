@@ -50,7 +50,7 @@ from polyc.graph.onnx_nodes import (
 )
 from polyc.graph.upgrade import Context, is_newest_form, upgrade_nodes
 from polyc.options import Options
-from polyc.sizes import Extent
+from polyc.types.sizes import Extent
 
 SMALL_ELEMENTS = 1024
 """Integer constants up to this size stay in the skeleton, where they may be shapes."""

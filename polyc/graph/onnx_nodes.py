@@ -14,7 +14,7 @@ from polyc.errors import InvalidModel, UnsupportedOp
 from polyc.files.external import DataFolder
 from polyc.graph.external_data import check_extents, dtype_of, read_sparse, read_tensor
 from polyc.graph.ir import Body, Node, Tensor
-from polyc.sizes import Size
+from polyc.types.sizes import Size
 
 STANDARD_DOMAINS = ("", "ai.onnx")
 """Two names of one domain: that of the standard's operators."""

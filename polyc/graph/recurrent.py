@@ -20,7 +20,7 @@ from polyc.graph.ir import Body, Node, Tensor
 from polyc.graph.shapes.checks import given, require, require_rank, require_shape
 from polyc.graph.shapes.dims import fixed_all
 from polyc.graph.steps import Loop
-from polyc.sizes import Extent
+from polyc.types.sizes import Extent
 
 Operands = Sequence[Tensor | None]
 Activation = Callable[[str], str]

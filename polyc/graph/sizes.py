@@ -19,7 +19,7 @@ import numpy as np
 from polyc.errors import NotFixed
 from polyc.graph.ir import Graph, Node, Tensor
 from polyc.graph.shapes.creation import resolve_shape_span
-from polyc.sizes import STEP, Parameter, Size, assumed_range, identify, names_in
+from polyc.types.sizes import STEP, Parameter, Size, assumed_range, identify, names_in
 
 MAX_ENTRIES = 64
 """Elements of the largest tensor that is evaluated here: a list of extents has a handful."""

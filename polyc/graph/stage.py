@@ -20,7 +20,7 @@ from polyc.graph.containers import Structure
 from polyc.graph.infer import Walk
 from polyc.graph.ir import Graph, Node, Tensor
 from polyc.graph.run_time import RunTimeNode
-from polyc.sizes import evaluate
+from polyc.types.sizes import evaluate
 
 
 @dataclass(frozen=True)

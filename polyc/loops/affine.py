@@ -28,7 +28,7 @@ from polyc.loops.syntax import (
     Place,
     Unary,
 )
-from polyc.sizes import Extent as Size
+from polyc.types.sizes import Extent as Size
 
 IN, SET, PARAM = isl.dim_type.in_, isl.dim_type.set, isl.dim_type.param
 

@@ -8,20 +8,20 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from polyc.build.toolchain import build_library
-from polyc.codegen.driver import DRIVER_FILE, print_driver
-from polyc.codegen.driver_nest import make_driver
-from polyc.codegen.loopnest import Kernel
-from polyc.codegen.program import Launch, Program, StoredArray
+from polyc.graph.states import State
+from polyc.loopnest.nodes import Kernel
 from polyc.loops.sizes import Signature
-from polyc.memory.plan import Plan, plan_memory
 from polyc.memory.storage import Storage
 from polyc.options import Options
+from polyc.printing.driver import DRIVER_FILE, print_driver
+from polyc.program.driver_nest import make_driver
+from polyc.program.plan import Plan, plan_memory
+from polyc.program.program import Launch, Program, StoredArray
 from polyc.scop.scop import Scop
-from polyc.sizes import spell_shape
-from polyc.spec import TensorSpec
-from polyc.states import State
 from polyc.target.machine import Target
+from polyc.toolchain.c_compiler import build_library
+from polyc.types.sizes import spell_shape
+from polyc.types.spec import TensorSpec
 
 
 @dataclass(frozen=True)
@@ -71,4 +71,4 @@ def print_sources(kernel: Kernel, text: str, program: Program) -> Sources:
 
 def build(sources: Sources, target: Target, options: Options) -> bytes:
     """The content of the library."""
-    return build_library(sources.files, target, options).read_bytes()
+    return build_library(sources.files, target.flags, options, workers=target.cores).read_bytes()

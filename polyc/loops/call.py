@@ -10,12 +10,12 @@ import islpy as isl
 import numpy as np
 
 from polyc.build.load import STOPPED, Library
-from polyc.build.pages import allocate_pages
 from polyc.errors import RuntimeFailure, ShapeError
 from polyc.loops.compile import CompiledLoops
 from polyc.loops.sizes import Signature
 from polyc.loops.types import Argument
 from polyc.target.machine import available_cores
+from polyc.toolchain.pages import allocate_pages
 
 PARAM = isl.dim_type.param
 

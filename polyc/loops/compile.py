@@ -16,11 +16,9 @@ from polyc.analysis.verify import verify_kernel
 from polyc.analysis.witness import show_first_pair
 from polyc.codegen.accumulate import accumulate
 from polyc.codegen.generate import generate_nest
-from polyc.codegen.loopnest import Kernel, Param
-from polyc.codegen.print_c import print_kernel
-from polyc.codegen.registers import find_registers
-from polyc.codegen.team import share_out
 from polyc.codegen.vectorise import vectorise
+from polyc.loopnest.nodes import Kernel, Param
+from polyc.loopnest.registers import find_registers
 from polyc.loops.arrange import Arranged, arrange
 from polyc.loops.build import Sources, make_program, print_sources
 from polyc.loops.lower import Lowered, Requirement, lower
@@ -31,9 +29,11 @@ from polyc.loops.usual import usual_sizes
 from polyc.names import identifier
 from polyc.options import Options
 from polyc.poly.show import show_tree
-from polyc.sizes import assume
+from polyc.printing.print_c import print_kernel
 from polyc.target.machine import Target
+from polyc.threads.team import share_out
 from polyc.trace import make_trace
+from polyc.types.sizes import assume
 
 
 @dataclass(frozen=True)

@@ -23,7 +23,7 @@ from polyc.loops.order import LoopNode, OrderNode
 from polyc.loops.sizes import Signature
 from polyc.scop.expr import Expr, Load, rebuild
 from polyc.scop.scop import Array, Scop, Statement
-from polyc.sizes import Extent, Size
+from polyc.types.sizes import Extent, Size
 
 IN, OUT, SET, PARAM = isl.dim_type.in_, isl.dim_type.out, isl.dim_type.set, isl.dim_type.param
 

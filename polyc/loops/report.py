@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from polyc.codegen.loopnest import For, walk_nodes
+from polyc.loopnest.nodes import For, walk_nodes
 from polyc.loops.compile import CompiledLoops
 from polyc.poly.show import show_tree
 

@@ -20,7 +20,7 @@ from polyc.errors import ShapeError
 from polyc.loops.types import Argument
 from polyc.names import fresh, identifier
 from polyc.scop.scop import Array
-from polyc.sizes import Extent, Parameter, Size, identify
+from polyc.types.sizes import Extent, Parameter, Size, identify
 
 LARGEST_NUMBER = 1 << 40
 """Whole numbers that are arguments are less than this, of either sign."""

@@ -13,7 +13,7 @@ import re
 import islpy as isl
 
 from polyc.errors import NotFixed
-from polyc.sizes import PREFIX, STEP, Extent, Size, Step, assumed_ranges, estimate
+from polyc.types.sizes import PREFIX, STEP, Extent, Size, Step, assumed_ranges, estimate
 
 _NAMES = re.compile(rf"\b(?:{PREFIX}|{STEP})\w+")
 

@@ -11,7 +11,7 @@ from polyc.files.external import DataFolder
 from polyc.graph.external_data import read_sparse, read_tensor
 from polyc.graph.ir import Graph
 from polyc.graph.onnx_import import import_onnx
-from polyc.sizes import spell_shape
+from polyc.types.sizes import spell_shape
 from tests.graph.onnx_models import model_of, model_of_graph, run
 
 

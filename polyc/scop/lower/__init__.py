@@ -10,7 +10,6 @@ from __future__ import annotations
 import islpy as isl
 
 from polyc.budget import UNLIMITED, Budget
-from polyc.element_types import COMPILED
 from polyc.errors import NeedsValues, NotFixed, UnsupportedOp, naming_defects
 from polyc.graph.infer import find_sources
 from polyc.graph.ir import INTERNAL, Graph, Node, Tensor
@@ -45,7 +44,8 @@ from polyc.scop.lower import (  # noqa: F401  (imported to fill the table of low
 )
 from polyc.scop.lower.context import LOWERINGS, Lowering
 from polyc.scop.scop import Scop
-from polyc.sizes import assumed_ranges
+from polyc.types.element_types import COMPILED
+from polyc.types.sizes import assumed_ranges
 
 
 def lower_graph(graph: Graph, minimal_filtering: bool = True, budget: Budget = UNLIMITED) -> Scop:

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import numpy as np
 
-from polyc.element_types import FLOAT32, POWERS, is_narrow, limits
-from polyc.element_types import is_float as is_float_type
 from polyc.graph.ir import Node
 from polyc.scop.expr import Call, Cast, Expr
 from polyc.scop.lower.context import Lowering, lowers
@@ -20,6 +18,8 @@ from polyc.scop.lower.functions import (
     select,
 )
 from polyc.scop.lower.pointwise import operand
+from polyc.types.element_types import FLOAT32, POWERS, is_narrow, limits
+from polyc.types.element_types import is_float as is_float_type
 
 
 @lowers("Cast", "CastLike")

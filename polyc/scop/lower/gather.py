@@ -16,7 +16,7 @@ from polyc.scop.expr import INT64, Expr, cast
 from polyc.scop.lower.context import Lowering, lowers
 from polyc.scop.lower.functions import lt, select, sub, wrap_index
 from polyc.scop.lower.movement import bind_view
-from polyc.sizes import Extent, Size, bounds
+from polyc.types.sizes import Extent, Size, bounds
 
 
 @lowers("Gather")

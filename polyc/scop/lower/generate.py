@@ -13,7 +13,7 @@ from polyc.scop.expr import INT64, Expr, cast
 from polyc.scop.lower.context import Lowering, lowers
 from polyc.scop.lower.functions import add, constant, eq, ge, lt, mul, select
 from polyc.scop.lower.pointwise import operand
-from polyc.sizes import Size
+from polyc.types.sizes import Size
 
 MAX_STORED = 2**20
 """Elements of the longest Range that is stored; a longer one is computed when it is read."""

@@ -13,8 +13,6 @@ from collections.abc import Callable, Sequence
 
 import numpy as np
 
-from polyc.element_types import FLOAT32, INT32, wide
-from polyc.element_types import is_float as is_float_type
 from polyc.graph.ir import Node
 from polyc.graph.shapes.quantization import scale_indices
 from polyc.graph.shapes.signature import element_type
@@ -36,6 +34,8 @@ from polyc.scop.lower.padding import padded
 from polyc.scop.lower.pointwise import element_at
 from polyc.scop.lower.space import Ref, Space
 from polyc.scop.lower.window import convolve, window_padding
+from polyc.types.element_types import FLOAT32, INT32, wide
+from polyc.types.element_types import is_float as is_float_type
 
 round_even = function("round")
 

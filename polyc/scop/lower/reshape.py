@@ -17,7 +17,7 @@ from polyc.graph.ir import Node
 from polyc.poly.affine import is_simple
 from polyc.poly.parameters import declare
 from polyc.scop.lower.context import Lowering, lowers
-from polyc.sizes import Extent, Size, names_in
+from polyc.types.sizes import Extent, Size, names_in
 
 
 @lowers("Reshape", "Flatten", "Squeeze", "Unsqueeze")

@@ -16,7 +16,7 @@ from polyc.poly.parameters import spell
 from polyc.scop.lower.context import Lowering, lowers
 from polyc.scop.lower.movement import view
 from polyc.scop.lower.space import Ref
-from polyc.sizes import Extent
+from polyc.types.sizes import Extent
 
 
 @lowers("Carried")

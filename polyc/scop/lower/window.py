@@ -20,7 +20,7 @@ from polyc.scop.lower.minimal_filter import MinimalFilter
 from polyc.scop.lower.padding import Fill, Padding, padded, pads_input
 from polyc.scop.lower.space import Ref, Space
 from polyc.scop.lower.winograd import choose_filters, lower_minimal
-from polyc.sizes import Size, estimate
+from polyc.types.sizes import Size, estimate
 
 
 def positions(output: Sequence[int]) -> dict[str, int]:
