@@ -29,7 +29,8 @@ from polyc.files.model_file import ModelChanged, ModelFile
 from polyc.graph.states import read_states
 from polyc.mapping.tuned import Tuned, spell_choices
 from polyc.options import Options, options_from_environment
-from polyc.run.model import CompiledModel, load_model, open_model
+from polyc.run.model import CompiledModel
+from polyc.run.open import load_model, open_model
 from polyc.target.cuda import CudaTarget
 from polyc.target.machine import Target
 from polyc.target.resolve import resolve_target

@@ -81,6 +81,10 @@ class Value:
     def attributes(self) -> Mapping[str, Any]:
         return self.call.attributes if self.call else {}
 
+    def make_graph(self, outputs: Mapping[str, Value]) -> Graph:
+        """The graph of several expressions; see `Graph.of`."""
+        return graph_of(outputs)
+
     def __add__(self, other: Operand) -> Value:
         return apply("Add", [self, other])
 

@@ -160,7 +160,7 @@ def _as_numpy(value: Any) -> ndarray:
     except TypeError:
         if not hasattr(value, "__dlpack__"):
             raise
-        from polyc.run.cuda.dlpack import host_array  # needed by few, and not free to import
+        from polyc.run.dlpack import host_array  # needed by few, and not free to import
 
         return host_array(value)
 

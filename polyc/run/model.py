@@ -1,4 +1,4 @@
-"""What compiled models have in common, whatever they run on; `open_model` reads one."""
+"""What compiled models have in common, whatever they run on; `run/open.py` reads one."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from polyc.build.bundle import Bundle, load_bundle, save_bundle
+from polyc.build.bundle import Bundle, save_bundle
 from polyc.errors import RuntimeFailure
 from polyc.graph.states import State, states_refused
 from polyc.names import show
@@ -139,23 +139,3 @@ class CompiledModel(ABC):
             f"model {self.name!r}: an index is out of range in {', '.join(origin) or kernel}; "
             "check the index inputs against the sizes that they index"
         )
-
-
-def open_model(bundle: Bundle) -> CompiledModel:
-    """A model ready to run. BuildError when this machine cannot run it."""
-    if bundle.manifest.platform == "cpu":
-        from polyc.run.cpu_model import CpuModel
-
-        return CpuModel(bundle)
-    from polyc.run.cuda.model import CudaModel
-
-    return CudaModel(bundle)
-
-
-def load_model(path: Path, digest: str | None = None) -> CompiledModel:
-    """Open a saved model. No compiler is needed.
-
-    It is native code: open only what you trust. Raises InvalidModel for a folder that is damaged,
-    or whose digest is another one, BuildError when this machine cannot run it.
-    """
-    return open_model(load_bundle(path, digest))

@@ -8,10 +8,10 @@ from typing import Any
 import numpy as np
 
 from polyc.errors import ShapeError
-from polyc.run.cuda import dlpack
-from polyc.run.cuda.dlpack import Borrowed
+from polyc.run import dlpack
 from polyc.run.cuda.library import CudaLibrary
 from polyc.run.cuda.stream import DEFAULT, from_protocol, to_dlpack
+from polyc.run.dlpack import Borrowed
 
 
 class DeviceArray:

@@ -13,8 +13,8 @@ from polyc.arguments import list_outputs
 from polyc.errors import ShapeError
 from polyc.run.calls import Binder
 from polyc.run.cuda.array import DeviceArray, borrow, is_on_device
-from polyc.run.cuda.dlpack import Borrowed, host_array
 from polyc.run.cuda.library import CudaLibrary
+from polyc.run.dlpack import Borrowed, host_array
 from polyc.types.element_types import is_narrow
 from polyc.types.spec import TensorSpec
 
