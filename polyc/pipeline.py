@@ -15,11 +15,11 @@ from polyc.analysis.proof import add_up, counted
 from polyc.backends.kernels import CompiledKernels, Emit, compile_kernels, ignore
 from polyc.codegen.cuda.grid import DeviceText
 from polyc.errors import NotFixed, UnsupportedOp, naming_defects
-from polyc.graph.fix_sizes import fix_graph
+from polyc.graph.inference.fix_sizes import fix_graph
+from polyc.graph.inference.sizes import find_parameters
 from polyc.graph.ir import Graph
 from polyc.graph.onnx_import import import_onnx
 from polyc.graph.simplify import simplify
-from polyc.graph.sizes import find_parameters
 from polyc.graph.states import State, find_states, states_refused
 from polyc.graph.unroll_steps import unroll_steps
 from polyc.graph.widen import PRODUCTS, widen

@@ -129,7 +129,9 @@ def gather_from_one_further(right):
     return after(right, lambda nest: rewrite_nodes(nest, visit))
 
 
-@fault("polyc.scop.lower.gather:wrap_index", gather, r"nothing keeps .*\(k\[i0\], 10\) of x")
+@fault(
+    "polyc.scop.lower.movement.gather:wrap_index", gather, r"nothing keeps .*\(k\[i0\], 10\) of x"
+)
 def an_index_that_may_be_one_too_large(right):
     return lambda found, extent: right(found, extent + 1)
 

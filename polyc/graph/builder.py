@@ -19,9 +19,9 @@ import numpy as np
 
 from polyc.errors import InvalidModel, ShapeError
 from polyc.graph.bodies import Names
-from polyc.graph.expand import expand_node
-from polyc.graph.folding import Folds
-from polyc.graph.infer import infer_graph, infer_or_fold
+from polyc.graph.expand.expand import expand_node
+from polyc.graph.inference.folding import Folds
+from polyc.graph.inference.infer import infer_graph, infer_or_fold
 from polyc.graph.ir import Graph, Node, Shape, Tensor
 from polyc.graph.shapes.signature import find_signature
 from polyc.types.call_sizes import parse_size

@@ -21,11 +21,10 @@ from polyc.errors import InvalidModel, NeedsValues, PolycError, naming_defects
 from polyc.files.external import DataFolder
 from polyc.files.model_file import ModelFile, read_model_file
 from polyc.files.regular import LIMIT
-from polyc.graph.external_data import embed, read_sparse, read_tensor
-from polyc.graph.fix_sizes import fix_tensor
-from polyc.graph.infer import infer_graph
+from polyc.graph.inference.fix_sizes import fix_tensor
+from polyc.graph.inference.infer import infer_graph
 from polyc.graph.ir import Graph, Node, Tensor
-from polyc.graph.onnx_checks import (
+from polyc.graph.onnx.checks import (
     check_bodies,
     check_definitions,
     check_depth,
@@ -35,7 +34,8 @@ from polyc.graph.onnx_checks import (
     check_text,
     find_opset,
 )
-from polyc.graph.onnx_nodes import (
+from polyc.graph.onnx.external_data import embed, read_sparse, read_tensor
+from polyc.graph.onnx.nodes import (
     STANDARD_DOMAINS,
     OpenInput,
     brief,

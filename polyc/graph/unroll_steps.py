@@ -17,8 +17,8 @@ import numpy as np
 
 from polyc.budget import UNLIMITED, Budget
 from polyc.errors import UnsupportedOp
-from polyc.graph.fix_sizes import fix_tensor
-from polyc.graph.infer import infer_graph
+from polyc.graph.inference.fix_sizes import fix_tensor
+from polyc.graph.inference.infer import infer_graph
 from polyc.graph.ir import Graph, Node, Tensor
 from polyc.graph.steps import find_steps, steps_in
 from polyc.types.sizes import Size, Step

@@ -20,9 +20,9 @@ from polyc.budget import Budget
 from polyc.errors import NeedsValues, ShapeError, UnsupportedOp
 from polyc.graph.bodies import reads
 from polyc.graph.containers import Structure
-from polyc.graph.infer import find_sources
+from polyc.graph.inference.infer import find_sources
 from polyc.graph.ir import Graph, Tensor
-from polyc.graph.onnx_nodes import TEXT
+from polyc.graph.onnx.nodes import TEXT
 from polyc.graph.run_time import RANDOM_KEY, run_node
 from polyc.graph.stage import Late, Stage, flatten, infer_stage, split_direct
 from polyc.run.model import CompiledModel

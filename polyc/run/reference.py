@@ -19,7 +19,7 @@ from polyc.errors import InvalidModel, RuntimeFailure, UnsupportedOp
 from polyc.files.external import find_locations, locate
 from polyc.files.model_file import read_model_file
 from polyc.graph.ir import Graph
-from polyc.graph.onnx_export import export_onnx
+from polyc.graph.onnx.export import export_onnx
 from polyc.run.feeds import random_feeds
 from polyc.run.model import CompiledModel
 from polyc.types.element_types import is_float

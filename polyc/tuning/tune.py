@@ -56,8 +56,9 @@ def tune(
     """Search for `options.tune` seconds; results go into the cache folder as they are found.
 
     Before, the model is compiled with what is known, by `compile`, which is `polyc.compile`, and
-    profiled on random inputs. Raises what compiling raises, BuildError if this machine cannot run what is compiled for the target, and
-    UnsupportedOp for a GPU and for sizes that are known only at run time.
+    profiled on random inputs. Raises what compiling raises, BuildError if this machine cannot run
+    what is compiled for the target, and UnsupportedOp for a GPU and for sizes that are known only
+    at run time.
     """
     if isinstance(target, CudaTarget):
         raise UnsupportedOp(f"kernels for {target} cannot be tuned yet; tune with target='cpu'")

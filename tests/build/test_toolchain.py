@@ -221,7 +221,7 @@ def test_a_compilation_that_is_ended_leaves_no_drafts(tmp_path):
     program = (
         "import polyc, sys\n"
         "from polyc import cli, ops\n"
-        "from polyc.graph.onnx_export import export_onnx\n"
+        "from polyc.graph.onnx.export import export_onnx\n"
         "graph = polyc.Graph.of(y=ops.relu(ops.input('x', (4,))))\n"
         "open(sys.argv[1], 'wb').write(export_onnx(graph).SerializeToString())\n"
         "sys.argv = ['polyc', 'run', sys.argv[1], '--target', 'baseline']\n"

@@ -16,7 +16,7 @@ from polyc.analysis.launches.arena import verify_arena
 from polyc.analysis.launches.barriers import verify_barriers
 from polyc.analysis.steps import in_any_step
 from polyc.errors import IllegalSchedule
-from polyc.graph.onnx_export import export_onnx
+from polyc.graph.onnx.export import export_onnx
 from polyc.graph.unroll_steps import unroll_steps
 from polyc.options import Options
 from polyc.program.plan import plan_memory

@@ -56,7 +56,7 @@ def infer_clip(node: Node, inputs: Inputs) -> tuple[Shape, ...]:
 
 @shape_rule("Dropout")
 def infer_dropout(node: Node, inputs: Inputs) -> tuple[Shape, ...]:
-    """(s) -> (s, mask of shape s): inference; `graph/random.py` writes training out"""
+    """(s) -> (s, mask of shape s): inference; `graph/expand/random.py` writes training out"""
     shape = given(inputs[0]).shape
     return (shape, shape)
 
