@@ -9,7 +9,6 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import reduce
-from typing import Protocol
 
 import islpy as isl
 
@@ -31,12 +30,6 @@ from polyc.schedule.names import chains, find_statement, inside, select
 
 LARGEST = 1 << 31
 """No tile is as large."""
-
-
-class Directive(Protocol):
-    """One step of a schedule."""
-
-    def apply(self, tree: LoopTree) -> LoopTree: ...
 
 
 @dataclass(frozen=True)
