@@ -19,7 +19,7 @@ from polyc.names import show
 from polyc.schedule.cluster import Cluster
 from polyc.schedule.directives import Fuse
 from polyc.schedule.initial import InitialLoops
-from polyc.schedule.names import PREFIX, short
+from polyc.schedule.names import short, split_statement
 from polyc.schedule.schedule import Schedule
 
 
@@ -50,7 +50,7 @@ NOTHING = Given()
 def place_given(texts: Sequence[tuple[str, str]], clusters: Sequence[Cluster]) -> Given:
     """The schedules that are given as text, by name; IllegalSchedule if they cannot be read."""
     lasts = {short(cluster.statements[-1].name): k for k, cluster in enumerate(clusters)}
-    owners = {s.name: k for k, c in enumerate(clusters) for s in (*c.prelude, *c.statements)}
+    owners = {short(s.name): k for k, c in enumerate(clusters) for s in (*c.prelude, *c.statements)}
     schedules: dict[str, Schedule] = {}
     homes: dict[int, str] = {}
     for name, text in texts:
@@ -77,12 +77,10 @@ def _nodes(cluster: Cluster) -> frozenset[str]:
 
 
 def _fused(schedule: Schedule) -> Iterator[str]:
-    """The statements whose loops a schedule fuses, by either of their names."""
+    """What the statements are called whose loops a schedule fuses."""
     for directive in schedule.directives:
         if isinstance(directive, Fuse):
-            for name in directive.loops:
-                statement, _, _ = name.rpartition(".")
-                yield from (statement, PREFIX + statement)
+            yield from (split_statement(name)[0] for name in directive.loops)
 
 
 def read_given(one: OpenCluster, schedule: Schedule) -> Tiles:

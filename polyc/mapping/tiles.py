@@ -20,7 +20,7 @@ from polyc.schedule.cluster import Cluster
 from polyc.schedule.directives import Order, Run, Sink, Split
 from polyc.schedule.initial import InitialLoop, InitialLoops, Key
 from polyc.schedule.keeping import Keep, Pack
-from polyc.schedule.names import inside
+from polyc.schedule.names import inside, split_primes
 from polyc.schedule.schedule import Schedule
 from polyc.schedule.text import AnyDirective
 
@@ -147,7 +147,7 @@ def _running(kind: str, schedule: Schedule, named: InitialLoops) -> tuple[int, I
     shared = _shared(named)
     for directive in schedule.directives:
         if isinstance(directive, Run) and directive.kind == kind:
-            for loop in (one for name in directive.loops for one in named.find(name.rstrip("'"))):
+            for loop in _outermost(directive, named):
                 if loop.key in shared:
                     return shared[loop.key], loop
     return None
@@ -158,6 +158,10 @@ def _sizes(schedule: Schedule, named: InitialLoops, loop: InitialLoop) -> list[i
     return [
         directive.size
         for directive in schedule.directives
-        if isinstance(directive, Split)
-        and any(loop in named.find(name.rstrip("'")) for name in directive.loops)
+        if isinstance(directive, Split) and loop in _outermost(directive, named)
     ]
+
+
+def _outermost(directive: Run | Split, named: InitialLoops) -> list[InitialLoop]:
+    """The loops before anything is cut that a directive names, or parts of them."""
+    return [loop for name in directive.loops for loop in named.find(split_primes(name)[0])]

@@ -20,7 +20,7 @@ from polyc.poly.affine import box_extents, has_fixed_extent
 from polyc.schedule.cluster import Cluster
 from polyc.schedule.loops import Instances, Loop, LoopTree
 from polyc.schedule.loops import Sequence as Parts
-from polyc.schedule.names import short
+from polyc.schedule.names import short, split_statement
 from polyc.scop.scop import Statement
 
 Key = tuple[str, int]
@@ -69,7 +69,7 @@ class InitialLoops:
 
     def find(self, name: str) -> list[InitialLoop]:
         """The loops meant by the name of an outermost one."""
-        statement, _, base = name.rpartition(".")
+        statement, base = split_statement(name)
         found = [loop for loop in self.loops if loop.name == base]
         if statement:
             found = [loop for loop in found if statement in map(short, loop.where)]
