@@ -12,13 +12,13 @@ from collections.abc import Mapping
 import numpy as np
 
 from polyc.mapping.pointwise import STREAM_VECTORS
-from polyc.mapping.tiles import cut
+from polyc.mapping.tiles import cut_all
 from polyc.memory.storage import Storage
 from polyc.memory.strides import compute_strides
 from polyc.memory.vector_loop import choose_inner_loop
 from polyc.poly.affine import box_extents
 from polyc.schedule.cluster import Cluster
-from polyc.schedule.directives import Order, Run, Split
+from polyc.schedule.directives import Order, Run
 from polyc.schedule.initial import InitialLoop, InitialLoops
 from polyc.schedule.keeping import Keep
 from polyc.schedule.schedule import Schedule
@@ -39,9 +39,8 @@ def schedule_rows(
     target: Target,
 ) -> Schedule:
     """The shared loops as they stand, `parallel` of them on threads; then the rows."""
-    shared = [loop for d in range(len(cluster.shared)) if (loop := named.shared(cluster, d))]
-    used = {loop.key for loop in shared[: _count_left(cluster, named, parallel)]}
-    threads = named.spell(loop for loop in shared if loop.key in used)
+    loops = [named.shared(cluster, d) for d in range(len(cluster.shared))]
+    threads = named.spell(loop for loop in loops[:parallel] if loop)
     steps: list[AnyDirective] = [Run("parallel", threads)] if threads else []
     tiles: dict[int, list[InitialLoop]] = {}
     for s in cluster.statements:
@@ -58,12 +57,10 @@ def schedule_rows(
         if rest and rest[-1].key[1] > loop.key[1]:
             steps.append(Order(tuple(named.spell([own])[0] for own in (*rest, loop))))
         tiles.setdefault(found[1], []).append(loop)
-    for size, loops in tiles.items():
-        long = [loop for loop in loops if cut("", loop.extent, size)[0]]
-        short = [loop for loop in loops if loop not in long]
-        steps += [Split(named.spell(long), size)] if long else []
-        steps.append(Run("vector", (*named.spell(long, "'"), *named.spell(short))))
-    last = named.spell(shared[-1:])
+    for size, rows in tiles.items():
+        cuts, inner = cut_all(named, rows, size)
+        steps += [*cuts, Run("vector", inner)]
+    last = named.spell([loop for loop in loops if loop][-1:])
     steps.append(Keep(None, at=last[0] if last else "", in_place=True))
     return Schedule(tuple(steps))
 
@@ -83,11 +80,6 @@ def order_fills(
         if loops != sorted(loops, key=lambda loop: loop.key[1]):
             steps.append(Order(tuple(named.spell([loop])[0] for loop in loops)))
     return Schedule(tuple(steps))
-
-
-def _count_left(cluster: Cluster, named: InitialLoops, parallel: int) -> int:
-    """How many of the leading loops there are without those that run once."""
-    return sum(named.shared(cluster, d) is not None for d in range(parallel))
 
 
 def _choose_vector(
