@@ -16,7 +16,7 @@ from functools import cached_property, reduce
 import islpy as isl
 
 from polyc.names import fresh
-from polyc.poly.affine import box_extents, has_fixed_extent
+from polyc.poly.affine import exact_extent
 from polyc.schedule.cluster import Cluster
 from polyc.schedule.loops import Instances, Loop, LoopTree
 from polyc.schedule.loops import Sequence as Parts
@@ -96,11 +96,6 @@ def initial_tree(clusters: Sequence[Cluster]) -> LoopTree:
     return parts[0] if len(parts) == 1 else Parts(parts)
 
 
-def fixed_extent(s: Statement, position: int) -> int | None:
-    """One more than the largest value of an iterator; None if that depends on sizes."""
-    return box_extents(s.domain)[position] if has_fixed_extent(s.domain, position) else None
-
-
 def _list_loops(cluster: Cluster) -> Iterator[InitialLoop]:
     """Those of fills, then those that are shared, then each statement's own."""
     main = max(cluster.statements, key=lambda s: len(s.iterators))
@@ -108,7 +103,7 @@ def _list_loops(cluster: Cluster) -> Iterator[InitialLoop]:
     for s in cluster.prelude:
         yield from _list_own(s, range(len(s.iterators)), ())
     for name, where in zip(names, cluster.shared, strict=True):
-        extents = {fixed_extent(s, where[s.name]) for s in cluster.statements}
+        extents = {exact_extent(s.domain, where[s.name]) for s in cluster.statements}
         if extents != {1}:
             known = [n for n in extents if n is not None]
             yield InitialLoop(name, where, max(known) if len(known) == len(extents) else None)
@@ -121,7 +116,7 @@ def _list_own(
     s: Statement, positions: Iterable[int], taken: Sequence[str]
 ) -> Iterator[InitialLoop]:
     for p in positions:
-        own, extent = s.iterators[p], fixed_extent(s, p)
+        own, extent = s.iterators[p], exact_extent(s.domain, p)
         if extent != 1:
             name = fresh(own, {*taken, *s.iterators}) if own in taken else own
             yield InitialLoop(name, {s.name: p}, extent)
