@@ -132,7 +132,7 @@ def _unroll_rows(cluster: Cluster, named: InitialLoops, rows: int) -> list[AnyDi
     """So many rows of each reduction at a time, innermost: accumulators are loaded once for all."""
     tiles: dict[int, list[InitialLoop]] = {}
     for s in cluster.statements:
-        taken = {where[s.name] for where in cluster.shared}
+        taken = cluster.shared_positions(s)
         own = [p for p in range(len(s.iterators)) if p not in taken]
         loop = named.own(s, own[-1]) if s.reduction and own else None
         if loop:

@@ -56,7 +56,7 @@ def rank_register_tiles(
     columns = ceil(extent / lanes)
     loads = strides[update.name][1:]
     walks = [a for a in loads if a.steps[cluster.shared[vector][update.name]]]
-    shared = {loop[update.name] for loop in cluster.shared}
+    shared = cluster.shared_positions(update)
     taps = prod(n for p, n in enumerate(box_extents(update.domain)) if p not in shared)
     candidates: list[tuple[float, Tile]] = []
     loops = [d for d in range(len(cluster.shared)) if d != vector and cluster.extents[d] > 1]

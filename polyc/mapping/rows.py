@@ -48,12 +48,7 @@ def schedule_rows(
         loop = named.own(s, found[0]) if found else None
         if found is None or loop is None:
             continue
-        taken = {where[s.name] for where in cluster.shared}
-        rest = [
-            own
-            for p in range(len(s.iterators))
-            if p not in (*taken, found[0]) and (own := named.own(s, p))
-        ]
+        rest = [own for own in named.alone(cluster, s) if own != loop]
         if rest and rest[-1].key[1] > loop.key[1]:
             steps.append(Order(tuple(named.spell([own])[0] for own in (*rest, loop))))
         tiles.setdefault(found[1], []).append(loop)
@@ -90,7 +85,7 @@ def _choose_vector(
     target: Target,
 ) -> tuple[int, int] | None:
     """(the own iterator of a statement to end with, its vector tile), if there is one."""
-    taken = {where[s.name] for where in cluster.shared}
+    taken = cluster.shared_positions(s)
     strides = compute_strides(s, arrays, storages)
     lanes = min(target.lanes(np.dtype(arrays[a.array].dtype)) for a in strides)
     best, _ = choose_inner_loop(s, taken, strides)

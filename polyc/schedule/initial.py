@@ -63,6 +63,12 @@ class InitialLoops:
         """The loop over an iterator; None if it runs once."""
         return self._table.get((s.name, position))
 
+    def alone(self, cluster: Cluster, s: Statement) -> list[InitialLoop]:
+        """The loops that a statement of a cluster does not share, but for those that run once."""
+        shared = cluster.shared_positions(s)
+        own = (self.own(s, p) for p in range(len(s.iterators)) if p not in shared)
+        return [loop for loop in own if loop]
+
     @cached_property
     def _table(self) -> Mapping[Key, InitialLoop]:
         return {item: loop for loop in self.loops for item in loop.where.items()}
@@ -108,7 +114,7 @@ def _list_loops(cluster: Cluster) -> Iterator[InitialLoop]:
             known = [n for n in extents if n is not None]
             yield InitialLoop(name, where, max(known) if len(known) == len(extents) else None)
     for s in cluster.statements:
-        used = {where[s.name] for where in cluster.shared}
+        used = cluster.shared_positions(s)
         yield from _list_own(s, [p for p in range(len(s.iterators)) if p not in used], names)
 
 
@@ -137,11 +143,8 @@ def _cluster_tree(cluster: Cluster, named: InitialLoops) -> LoopTree:
 def _nest(s: Statement, cluster: Cluster, named: InitialLoops) -> LoopTree:
     """The loops of one statement alone, in the order of its iterators."""
     body: LoopTree = Instances(s.name)
-    used = {where[s.name] for where in cluster.shared if s.name in where}
-    for p in reversed(range(len(s.iterators))):
-        loop = named.own(s, p)
-        if loop and p not in used:
-            body = Loop(loop.name, _walk(loop, [s]), body)
+    for loop in reversed(named.alone(cluster, s)):
+        body = Loop(loop.name, _walk(loop, [s]), body)
     return body
 
 
