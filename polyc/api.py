@@ -125,8 +125,8 @@ def verify(
     compiled for a GPU runs on the emulator, always.
 
     feeds: values of inputs by name; the others are random, so that inputs from which shapes follow
-    must be among them. In an exact run floats are random
-    elements in any case. The other arguments are those of `compile`.
+    must be among them. In an exact run floats are random elements in any case. The other arguments
+    are those of `compile`.
 
     Raises RuntimeFailure, which names the tensor, if anything differs; BuildError without a C++
     compiler, for an exact run; else as `compile`.

@@ -35,7 +35,7 @@ from polyc.memory.storage import Storage, arrange, row_major
 from polyc.options import Options
 from polyc.poly.context import isl_within
 from polyc.program.program import Launch, Program, StoredArray
-from polyc.report.report import Fallback, NotFused
+from polyc.report.report import NotFused
 from polyc.schedule.cluster import Refusal, find_clusters
 from polyc.scop.bind_states import bind_states
 from polyc.scop.convert_constants import convert_constants
@@ -71,21 +71,19 @@ class Compiled:
     """A model as C text, before memory is planned and the compiler runs.
 
     `operators` says what each node that is left after the rewrites is; `not_fused` are fusions that
-    were considered and refused; `proven` is what holds for all kernels, and for them together;
-    `touched` is what each launch reads and writes, by
-    which memory and barriers are planned, and `judged` the same as the proof has found it, by which
-    the plan is judged. `gains` are what measured schedules save, by
-    launch; `keys` those that they were looked up by; `schedules` what each launch is called, and
-    its own. `sources` are C files by name;
-    `devices`, by kernel, is the text for a GPU, and how it is launched. `lowered` is what the model
-    means: the scop before any of its statements was rewritten.
+    were considered and refused; `proven` is what holds for all kernels, and for them together.
+    `touched` is what each launch reads and writes, by which memory and barriers are planned, and
+    `judged` the same as the proof has found it, by which the plan is judged. `gains` are what
+    measured schedules save, by launch; `keys` those that they were looked up by; `schedules`: for
+    each launch, the name of its kernel and its schedule. `sources` are C files by name; `devices`,
+    by kernel, is the text for a GPU, and how it is launched. `lowered` is what the model means: the
+    scop before any of its statements was rewritten.
     """
 
     program: Program
     sources: Mapping[str, str]
     devices: Mapping[str, DeviceText]
     rows: tuple[KernelNote, ...]
-    fallbacks: tuple[Fallback, ...]
     rewrites: tuple[str, ...]
     operators: Mapping[str, str]
     not_fused: tuple[NotFused, ...]
@@ -166,7 +164,6 @@ def _compile_kernels(
             KernelNote(k.kernel.name, k.schedule, k.proof.facts if k.proof else "")
             for k in compiled.kernels
         ),
-        (),
         front.rewrites,
         {node.name: node.op for node in reversed(front.graph.nodes)},  # not its conversions
         _name_nodes(front.refusals, scop),

@@ -19,7 +19,7 @@ from polyc.memory.storage import row_major
 from polyc.options import Options
 from polyc.poly.boxes import box
 from polyc.program.program import Launch, Program, StoredArray
-from polyc.report.report import Fallback, KernelRow, NotFused
+from polyc.report.report import KernelRow, NotFused
 from polyc.scop.scop import Array, Kind
 from polyc.trace import Trace
 from polyc.types.spec import TensorSpec
@@ -60,7 +60,6 @@ class FakeCompiled:
     sources: Mapping[str, str]
     rows: tuple[KernelRow, ...]
     devices: Mapping[str, DeviceText] = field(default_factory=dict)
-    fallbacks: tuple[Fallback, ...] = ()
     rewrites: tuple[str, ...] = ()
     operators: Mapping[str, str] = field(default_factory=dict)
     not_fused: tuple[NotFused, ...] = ()

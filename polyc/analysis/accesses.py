@@ -26,7 +26,7 @@ from polyc.loopnest.nodes import children as printed_children
 from polyc.loopnest.show import show_element, show_expr
 from polyc.memory.storage import Storage
 from polyc.poly.boxes import box
-from polyc.poly.parameters import declare, spell
+from polyc.poly.parameters import read, spell
 from polyc.scop.expr import Call, Cast, Const, Expr, Index, Load, Within, children, show
 from polyc.scop.scop import Scop
 from polyc.types.sizes import Extent, Size
@@ -201,7 +201,7 @@ def _is_kept_in_range(run: Execution, expr: Expr, extent: Extent, points: isl.Se
             iterators = ", ".join(f"i{k}" for k in range(bound.dim(IN)))
             domain = f"{bound.space.get_tuple_name(IN)}[{iterators}]"
             least, most = (
-                isl.PwAff(declare(f"{{ {domain} -> [({limit})] }}"))  # S -> Z
+                read(isl.PwAff, f"{{ {domain} -> [({limit})] }}")  # S -> Z
                 for limit in ("1", spell(extent))
             )
             fitting = bound.ge_set(least).intersect(bound.le_set(most))

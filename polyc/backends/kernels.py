@@ -65,10 +65,9 @@ def compile_kernels(
     kernels: dict[Hashable, CompiledKernel] = {}
     launches, touched, schedules = [], [], []
     for one in trace.track("kernels", stored):
-        _check_given(one)
-        signature = one.sign(scop.arrays)
+        signature = _sign(one, scop)
         if signature not in kernels:
-            name = f"k{len(kernels)}_{one.body[-1].name.removeprefix('S_')}"
+            name = f"k{len(kernels)}_{one.called}"
             with assume([one.step] if one.step else []):
                 if isinstance(target, CudaTarget):
                     kernels[signature] = compile_for_cuda(name, one, scop, target, options, trace)
@@ -101,13 +100,15 @@ def compile_kernels(
     return CompiledKernels(compiled_once, tuple(launches), tuple(touched), tuple(schedules))
 
 
-def _check_given(one: StoredKernel) -> None:
-    """Raise IllegalSchedule if a schedule that is given does not fit its kernel."""
-    if one.given:
-        try:
-            one.schedule.apply(initial_tree(one.named.clusters))
-        except IllegalSchedule as error:
-            raise IllegalSchedule(f"the schedule of {show(one.given)}: {error}") from None
+def _sign(one: StoredKernel, scop: Scop) -> Hashable:
+    """What the kernel is known by; IllegalSchedule if a schedule that is given does not fit it."""
+    if not one.given:
+        return one.sign(scop.arrays)
+    try:
+        one.schedule.apply(initial_tree(one.named.clusters))
+        return one.sign(scop.arrays)
+    except IllegalSchedule as error:
+        raise IllegalSchedule(f"the schedule of {show(one.given)}: {error}") from None
 
 
 def _spell_schedule(compiled: CompiledKernel, one: StoredKernel) -> str:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -241,19 +240,15 @@ def _report(
             zip(compiled.program.launches, compiled.gains, compiled.schedules, strict=True)
         )
     )
-    report = Report(
+    return Report(
         compiled.program.name,
         target,
         rows,
-        tuple(compiled.fallbacks),
-        tuple(compiled.rewrites),
-        stage_seconds=dict(trace.seconds),
-        not_fused=tuple(compiled.not_fused),
-    )
-    return replace(
-        report,
+        rewrites=compiled.rewrites,
         arena_bytes=plan.arena_bytes,
         arena_lower_bound=plan.lower_bound,
         weights_bytes=plan.weights_bytes,
+        stage_seconds=dict(trace.seconds),
+        not_fused=compiled.not_fused,
         proven=tuple(proven),
     )

@@ -57,7 +57,7 @@ class ModelFile:
         what is in it could be no part of the key.
         """
         with opened(path, "model file") as stream:
-            _check_size(stream)
+            check_size(identify(stream).size)
             sha256, names_files = _scan(stream)
         source = ModelFile(path, sha256, {})
         if not names_files:  # as nearly all: it need not be in memory
@@ -89,12 +89,12 @@ class ModelFile:
 def read_model_file(path: Path) -> bytes:
     """The bytes of a model; InvalidModel if it is no regular file, or larger than the format."""
     with opened(path, "model file") as stream:
-        _check_size(stream)
+        check_size(identify(stream).size)
         return read_whole(stream)
 
 
-def _check_size(stream: FileIO) -> None:
-    size = identify(stream).size
+def check_size(size: int) -> None:
+    """InvalidModel for more bytes than the format can have."""
     if size > LIMIT:
         raise InvalidModel(
             f"the model has {size} bytes, but the format ends at {LIMIT}; store its weights as "

@@ -96,12 +96,6 @@ def identify(stream: FileIO) -> Identity:
     return Identity(found.st_dev, found.st_ino, found.st_size, found.st_mtime_ns, found.st_ctime_ns)
 
 
-def read_file(path: str | os.PathLike[str], what: str, limit: int = LIMIT) -> bytes:
-    """The bytes of a regular file; InvalidModel otherwise, in which `what` says what it is for."""
-    with opened(path, what) as stream:
-        return read_whole(stream, limit)
-
-
 @contextlib.contextmanager
 def opened(path: str | os.PathLike[str], what: str, *, follow: bool = True) -> Iterator[FileIO]:
     """Open a regular file; InvalidModel if that, or what is done with it, fails."""

@@ -19,8 +19,7 @@ from onnx import GraphProto, ModelProto, inliner, numpy_helper
 from polyc.budget import Budget
 from polyc.errors import InvalidModel, NeedsValues, PolycError, naming_defects
 from polyc.files.external import DataFolder
-from polyc.files.model_file import ModelFile, read_model_file
-from polyc.files.regular import LIMIT
+from polyc.files.model_file import ModelFile, check_size, read_model_file
 from polyc.graph.inference.fix_sizes import fix_tensor
 from polyc.graph.inference.infer import infer_graph
 from polyc.graph.ir import Graph, Node, Tensor
@@ -164,19 +163,11 @@ def _parse(source: Source) -> tuple[ModelProto, DataFolder | None]:
         source = source.read()
     elif not isinstance(source, bytes):
         folder, source = DataFolder(Path(source).parent), read_model_file(Path(source))
-    _check_size(len(source))
+    check_size(len(source))
     try:
         return ModelProto.FromString(source), folder
     except Exception as error:  # protobuf's implementations differ in what they raise
         raise InvalidModel(f"this is no ONNX model ({error}); is the file complete?") from error
-
-
-def _check_size(size: int) -> None:
-    if size > LIMIT:
-        raise InvalidModel(
-            f"the model has {size} bytes, but the format ends at {LIMIT}; store its weights as "
-            "external data"
-        )
 
 
 def _read_constants(graph: GraphProto, folder: DataFolder | None) -> dict[str, Tensor]:

@@ -88,15 +88,5 @@ def count_parallel(cluster: Cluster, order: Sequence[int], sizes: Table[int, int
 
 def _unroll_own(cluster: Cluster, named: InitialLoops) -> Schedule:
     """The loops of a transform's statements, written out."""
-    own = [
-        loop for loop in named.loops if len(loop.where) == 1 and not _is_shared(loop.key, cluster)
-    ]
+    own = [loop for s in cluster.statements for loop in named.alone(cluster, s)]
     return Schedule((Run("unroll", named.spell(own)),) if own else ())
-
-
-def _is_shared(key: tuple[str, int], cluster: Cluster) -> bool:
-    """Whether an iterator is one of those that the statements share; or one of a fill."""
-    statement, position = key
-    return statement not in cluster.names or any(
-        where[statement] == position for where in cluster.shared
-    )

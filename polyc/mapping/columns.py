@@ -18,14 +18,13 @@ from collections.abc import Collection, Sequence
 from collections.abc import Mapping as Table
 from math import prod
 
-from polyc.mapping.tiles import Tile, cut
+from polyc.mapping.tiles import Tile, cut, cut_all, fits, put_in_order, run_and_keep
 from polyc.memory.strides import Strides, accesses
 from polyc.poly.affine import box_extents
 from polyc.promote.local_arrays import LARGEST_LOCAL
 from polyc.schedule.cluster import MANY_ITERATIONS, Cluster
-from polyc.schedule.directives import Order, Run, Sink, Split
+from polyc.schedule.directives import Run, Sink
 from polyc.schedule.initial import InitialLoop, InitialLoops
-from polyc.schedule.keeping import Keep
 from polyc.schedule.schedule import Schedule
 from polyc.schedule.text import AnyDirective
 from polyc.scop.scop import Array
@@ -100,22 +99,18 @@ def schedule_columns(
 ) -> Schedule:
     """The shared loops in their order, the strips last; then how a strip is walked."""
     width, rows = choose_walk(strip, choose_lanes(cluster, arrays, target), target)
-    loops = {d: loop for d in order if (loop := named.shared(cluster, d))}
-    names = {d: named.spell([loop])[0] for d, loop in loops.items()}
-    steps: list[AnyDirective] = [Order(tuple(names.values()))] if len(names) > 1 else []
+    loops, names, steps = put_in_order(cluster, named, order)
     outer, points = dict(names), []
     if vector in names:
-        extent = loops[vector].extent
         # Strips that hold all are said all the same: constants lie as strips need them.
-        whole = extent is not None and extent <= min(strip, width)
+        whole = fits(loops[vector].extent, min(strip, width))
         cuts, (outer[vector], within) = cut(names[vector], None, None if whole else strip)
         more, (vectors, lanes) = cut(within, strip, None if whole else width)
         points = [name for name in (vectors, lanes) if name]
         steps += [*cuts, *more, Run("vector", (lanes,)), Sink(tuple(points))]
     steps += _unroll_rows(cluster, named, rows)
     threads = [outer[d] for d in [*order][:parallel] if outer.get(d)]
-    steps += [Run("parallel", tuple(threads))] if threads else []
-    steps.append(Keep(None, at=([name for name in outer.values() if name] or [""])[-1]))
+    steps += run_and_keep(threads, [name for name in outer.values() if name])
     return Schedule(tuple(steps))
 
 
@@ -137,7 +132,7 @@ def _unroll_rows(cluster: Cluster, named: InitialLoops, rows: int) -> list[AnyDi
     """So many rows of each reduction at a time, innermost: accumulators are loaded once for all."""
     tiles: dict[int, list[InitialLoop]] = {}
     for s in cluster.statements:
-        taken = {where[s.name] for where in cluster.shared}
+        taken = cluster.shared_positions(s)
         own = [p for p in range(len(s.iterators)) if p not in taken]
         loop = named.own(s, own[-1]) if s.reduction and own else None
         if loop:
@@ -145,8 +140,6 @@ def _unroll_rows(cluster: Cluster, named: InitialLoops, rows: int) -> list[AnyDi
             tiles.setdefault(size, []).append(loop)
     steps: list[AnyDirective] = []
     for size, loops in tiles.items():
-        long = [loop for loop in loops if cut("", loop.extent, size)[0]]
-        inner = named.spell(long, "'") + named.spell(loop for loop in loops if loop not in long)
-        steps += [Split(named.spell(long), size)] if long else []
-        steps += [Run("unroll", inner), Sink(inner)]
+        cuts, inner = cut_all(named, loops, size)
+        steps += [*cuts, Run("unroll", inner), Sink(inner)]
     return steps

@@ -13,7 +13,7 @@ from polyc.schedule.cluster import Cluster
 from polyc.schedule.directives import Fuse, Run
 from polyc.schedule.initial import InitialLoop, InitialLoops
 from polyc.schedule.keeping import Keep
-from polyc.schedule.names import short
+from polyc.schedule.names import short, split_primes
 from polyc.schedule.schedule import Schedule
 from polyc.schedule.text import AnyDirective
 
@@ -67,10 +67,10 @@ def _place(
     """A part's schedule in the names of the whole; its loops are no longer run on threads."""
 
     def rename(name: str) -> tuple[str, ...]:
-        base = name.rstrip("'")
+        base, primes = split_primes(name)
         found = own.find(base)
         fused = "'" if any(loop in inside for loop in found) else ""
-        return named.spell(found, name[len(base) :] + fused)
+        return named.spell(found, primes + fused)
 
     kept = (d for d in schedule.directives if not (isinstance(d, Run) and d.kind == "parallel"))
     return Schedule(tuple(kept)).rename(rename, lambda array: array)

@@ -44,7 +44,7 @@ LEAST_HEIGHT = 0.75
 
 
 Fuse = Callable[[StoredKernel, StoredCluster, frozenset[str]], StoredKernel | None]
-"""A kernel with a cluster behind it that it hands arrays to, as one kernel; None if not to be."""
+"""Of a kernel and a cluster that it hands arrays to: both as one kernel; None if they stay two."""
 
 
 def fuse_tiles(

@@ -7,19 +7,16 @@ consists of that statement's cluster, and of those whose loops its schedule fuse
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from polyc.errors import IllegalSchedule
-from polyc.mapping.laying import Tiles
+from polyc.mapping.laying import Tiles, read_tiles
 from polyc.mapping.open_cluster import OpenCluster
-from polyc.mapping.packing import find_operands
 from polyc.mapping.space import list_packable
-from polyc.mapping.tiles import read_packed, read_vector
 from polyc.names import show
 from polyc.schedule.cluster import Cluster
 from polyc.schedule.directives import Fuse
-from polyc.schedule.initial import InitialLoops
-from polyc.schedule.names import PREFIX, short
+from polyc.schedule.names import short, split_statement
 from polyc.schedule.schedule import Schedule
 
 
@@ -50,7 +47,7 @@ NOTHING = Given()
 def place_given(texts: Sequence[tuple[str, str]], clusters: Sequence[Cluster]) -> Given:
     """The schedules that are given as text, by name; IllegalSchedule if they cannot be read."""
     lasts = {short(cluster.statements[-1].name): k for k, cluster in enumerate(clusters)}
-    owners = {s.name: k for k, c in enumerate(clusters) for s in (*c.prelude, *c.statements)}
+    owners = {short(s.name): k for k, c in enumerate(clusters) for s in (*c.prelude, *c.statements)}
     schedules: dict[str, Schedule] = {}
     homes: dict[int, str] = {}
     for name, text in texts:
@@ -77,27 +74,21 @@ def _nodes(cluster: Cluster) -> frozenset[str]:
 
 
 def _fused(schedule: Schedule) -> Iterator[str]:
-    """The statements whose loops a schedule fuses, by either of their names."""
+    """What the statements are called whose loops a schedule fuses."""
     for directive in schedule.directives:
         if isinstance(directive, Fuse):
-            for name in directive.loops:
-                statement, _, _ = name.rpartition(".")
-                yield from (statement, PREFIX + statement)
+            yield from (split_statement(name)[0] for name in directive.loops)
 
 
 def read_given(one: OpenCluster, schedule: Schedule) -> Tiles:
     """What a given schedule says of a cluster's vectors and copies."""
-    vector, width = read_vector(schedule, InitialLoops((one.cluster,)))
-    packed = tuple(name for name in read_packed(schedule) if name in one.touched)
-    able = (
-        find_operands(one.cluster, None, one.strides, 1)
-        if vector is None
-        else tuple(list_packable(one, vector))
-    )
+    tiles = read_tiles(one, schedule)
+    packed = tuple(name for name in tiles.packed if name in one.touched)
+    able = list_packable(one, tiles.vector)
     for name in packed:
         if name not in able:
             raise IllegalSchedule(
                 f"pack {show(name)}: what is packed is read by a sum of products, along the loop "
                 f"that runs in lanes; that can be {', '.join(map(show, able)) or 'nothing here'}"
             )
-    return Tiles(vector, (None, 1, width), packed)
+    return replace(tiles, packed=packed)

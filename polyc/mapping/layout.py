@@ -44,7 +44,7 @@ def decide_layouts(
     for s in (*cluster.statements, *cluster.prelude):
         position = None if vector is None else cluster.shared[vector].get(s.name)
         if vector is None and s.reduction:
-            taken = {loop[s.name] for loop in cluster.shared}
+            taken = cluster.shared_positions(s)
             position, _ = choose_inner_loop(s, taken, compute_strides(s, arrays, storages))
         for name, index, _ in accesses(s):
             array = arrays[name]

@@ -54,7 +54,7 @@ def find_operands(
     written = {s.array for s in (*cluster.prelude, *cluster.statements)}
     found = []
     for update in (s for s in cluster.statements if s.reduction):
-        parallel = {loop[update.name] for loop in cluster.shared}
+        parallel = cluster.shared_positions(update)
         if vector is not None:
             position: int | None = cluster.shared[vector][update.name]
         else:

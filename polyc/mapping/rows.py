@@ -12,13 +12,13 @@ from collections.abc import Mapping
 import numpy as np
 
 from polyc.mapping.pointwise import STREAM_VECTORS
-from polyc.mapping.tiles import cut
+from polyc.mapping.tiles import cut_all
 from polyc.mapping.vector_loop import choose_inner_loop
 from polyc.memory.storage import Storage
 from polyc.memory.strides import compute_strides
 from polyc.poly.affine import box_extents
 from polyc.schedule.cluster import Cluster
-from polyc.schedule.directives import Order, Run, Split
+from polyc.schedule.directives import Order, Run
 from polyc.schedule.initial import InitialLoop, InitialLoops
 from polyc.schedule.keeping import Keep
 from polyc.schedule.schedule import Schedule
@@ -39,9 +39,8 @@ def schedule_rows(
     target: Target,
 ) -> Schedule:
     """The shared loops as they stand, `parallel` of them on threads; then the rows."""
-    shared = [loop for d in range(len(cluster.shared)) if (loop := named.shared(cluster, d))]
-    used = {loop.key for loop in shared[: _count_left(cluster, named, parallel)]}
-    threads = named.spell(loop for loop in shared if loop.key in used)
+    loops = [named.shared(cluster, d) for d in range(len(cluster.shared))]
+    threads = named.spell(loop for loop in loops[:parallel] if loop)
     steps: list[AnyDirective] = [Run("parallel", threads)] if threads else []
     tiles: dict[int, list[InitialLoop]] = {}
     for s in cluster.statements:
@@ -49,21 +48,14 @@ def schedule_rows(
         loop = named.own(s, found[0]) if found else None
         if found is None or loop is None:
             continue
-        taken = {where[s.name] for where in cluster.shared}
-        rest = [
-            own
-            for p in range(len(s.iterators))
-            if p not in (*taken, found[0]) and (own := named.own(s, p))
-        ]
+        rest = [own for own in named.alone(cluster, s) if own != loop]
         if rest and rest[-1].key[1] > loop.key[1]:
             steps.append(Order(tuple(named.spell([own])[0] for own in (*rest, loop))))
         tiles.setdefault(found[1], []).append(loop)
-    for size, loops in tiles.items():
-        long = [loop for loop in loops if cut("", loop.extent, size)[0]]
-        short = [loop for loop in loops if loop not in long]
-        steps += [Split(named.spell(long), size)] if long else []
-        steps.append(Run("vector", (*named.spell(long, "'"), *named.spell(short))))
-    last = named.spell(shared[-1:])
+    for size, rows in tiles.items():
+        cuts, inner = cut_all(named, rows, size)
+        steps += [*cuts, Run("vector", inner)]
+    last = named.spell([loop for loop in loops if loop][-1:])
     steps.append(Keep(None, at=last[0] if last else "", in_place=True))
     return Schedule(tuple(steps))
 
@@ -85,11 +77,6 @@ def order_fills(
     return Schedule(tuple(steps))
 
 
-def _count_left(cluster: Cluster, named: InitialLoops, parallel: int) -> int:
-    """How many of the leading loops there are without those that run once."""
-    return sum(named.shared(cluster, d) is not None for d in range(parallel))
-
-
 def _choose_vector(
     s: Statement,
     cluster: Cluster,
@@ -98,7 +85,7 @@ def _choose_vector(
     target: Target,
 ) -> tuple[int, int] | None:
     """(the own iterator of a statement to end with, its vector tile), if there is one."""
-    taken = {where[s.name] for where in cluster.shared}
+    taken = cluster.shared_positions(s)
     strides = compute_strides(s, arrays, storages)
     lanes = min(target.lanes(np.dtype(arrays[a.array].dtype)) for a in strides)
     best, _ = choose_inner_loop(s, taken, strides)

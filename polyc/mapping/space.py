@@ -6,7 +6,7 @@ A search starts from what the cost model chose and changes one thing at a time, 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from itertools import permutations, zip_longest
 from math import ceil
@@ -67,12 +67,11 @@ def _read(one: OpenCluster, schedule: Schedule) -> tuple[Tiles, tuple[int, ...]]
 
 
 def _is_candidate(one: OpenCluster, tiles: Tiles, target: Target) -> bool:
-    if tiles.vector is None:
-        return set(tiles.packed) <= set(find_operands(one.cluster, None, one.strides, 1))
-    return (
+    if not set(tiles.packed) <= set(list_packable(one, tiles.vector)):
+        return False
+    return tiles.vector is None or (
         tiles.vector in list_vector_loops(one)
         and tiles.tile in list_tiles(one, tiles.vector, target)
-        and set(tiles.packed) <= set(list_packable(one, tiles.vector))
     )
 
 
@@ -101,9 +100,11 @@ def list_tiles(one: OpenCluster, vector: int, target: Target) -> list[Tile]:
     return [best, *(tile for tile in others if tile != best)]
 
 
-def list_packable(one: OpenCluster, vector: int) -> list[str]:
-    """The arrays that a contraction may read through a packed copy."""
+def list_packable(one: OpenCluster, vector: int | None) -> Sequence[str]:
+    """The arrays that a contraction may read through a packed copy; vector: its loop in lanes."""
     cluster = one.cluster
+    if vector is None:
+        return find_operands(cluster, None, one.strides, 1)
     if not cluster.has_reuse:
         return []
     update = next(s for s in cluster.statements if s.reduction)

@@ -20,7 +20,7 @@ from polyc.schedule.cluster import Cluster
 from polyc.schedule.directives import Order, Run, Sink, Split
 from polyc.schedule.initial import InitialLoop, InitialLoops, Key
 from polyc.schedule.keeping import Keep, Pack
-from polyc.schedule.names import inside
+from polyc.schedule.names import inside, split_primes
 from polyc.schedule.schedule import Schedule
 from polyc.schedule.text import AnyDirective
 
@@ -43,9 +43,7 @@ def schedule_tiles(
     vector and unroll: what a tile runs in lanes and writes out; parallel: how many leading loops
     run on threads.
     """
-    loops = {d: loop for d in order if (loop := named.shared(cluster, d))}
-    names = {d: named.spell([loop])[0] for d, loop in loops.items()}
-    steps: list[AnyDirective] = [Order(tuple(names.values()))] if len(names) > 1 else []
+    loops, names, steps = put_in_order(cluster, named, order)
     outer: dict[int, str] = {}
     inner: dict[int, str] = {}
     points: dict[int, str] = {}
@@ -70,19 +68,47 @@ def schedule_tiles(
     alone = len(named.loops) == len(loops) and len(cluster.statements) == 1
     if points and not (alone and chain[-1:] == [*points.values()]):
         steps.append(Sink(tuple(points.values())))
-    threads = [name for d in [*order][:parallel] if d in loops and (name := outer[d])]
-    steps += [Run("parallel", tuple(threads))] if threads else []
-    steps.append(Keep(None, at=([*around, *within] or [""])[-1]))
-    return Schedule(tuple(steps))
+    threads = [name for d in [*order][:parallel] if (name := outer.get(d))]
+    return Schedule((*steps, *run_and_keep(threads, [*around, *within])))
+
+
+def put_in_order(
+    cluster: Cluster, named: InitialLoops, order: Sequence[int]
+) -> tuple[dict[int, InitialLoop], dict[int, str], list[AnyDirective]]:
+    """(the shared loops that do not run once, their names, the directive that orders them)."""
+    loops = {d: loop for d in order if (loop := named.shared(cluster, d))}
+    names = {d: named.spell([loop])[0] for d, loop in loops.items()}
+    return loops, names, [Order(tuple(names.values()))] if len(names) > 1 else []
+
+
+def run_and_keep(threads: Sequence[str], around: Sequence[str]) -> list[AnyDirective]:
+    """Loops on threads; all that fits is kept in the innermost of the loops around the tiles."""
+    parallel: list[AnyDirective] = [Run("parallel", tuple(threads))] if threads else []
+    return [*parallel, Keep(None, at=around[-1] if around else "")]
 
 
 def cut(
     name: str, extent: int | None, size: int | None
 ) -> tuple[list[AnyDirective], tuple[str, str]]:
     """(a split into tiles of that size, (the tiles, what is inside)); no tiles if one holds all."""
-    if size is None or (extent is not None and extent <= size):
+    if size is None or fits(extent, size):
         return [], ("", name)
     return [Split((name,), size)], (name, inside(name))
+
+
+def cut_all(
+    named: InitialLoops, loops: Sequence[InitialLoop], size: int
+) -> tuple[list[AnyDirective], tuple[str, ...]]:
+    """(one split of those that one tile does not hold, the loops inside of tiles: of all)."""
+    long = [loop for loop in loops if not fits(loop.extent, size)]
+    rest = [loop for loop in loops if fits(loop.extent, size)]
+    cuts: list[AnyDirective] = [Split(named.spell(long), size)] if long else []
+    return cuts, (*named.spell(long, inside("")), *named.spell(rest))
+
+
+def fits(extent: int | None, size: int) -> bool:
+    """Whether one tile holds all of a loop, whatever the sizes are."""
+    return extent is not None and extent <= size
 
 
 def _least(extent: int | None, size: int | None) -> int | None:
@@ -147,7 +173,7 @@ def _running(kind: str, schedule: Schedule, named: InitialLoops) -> tuple[int, I
     shared = _shared(named)
     for directive in schedule.directives:
         if isinstance(directive, Run) and directive.kind == kind:
-            for loop in (one for name in directive.loops for one in named.find(name.rstrip("'"))):
+            for loop in _outermost(directive, named):
                 if loop.key in shared:
                     return shared[loop.key], loop
     return None
@@ -158,6 +184,10 @@ def _sizes(schedule: Schedule, named: InitialLoops, loop: InitialLoop) -> list[i
     return [
         directive.size
         for directive in schedule.directives
-        if isinstance(directive, Split)
-        and any(loop in named.find(name.rstrip("'")) for name in directive.loops)
+        if isinstance(directive, Split) and loop in _outermost(directive, named)
     ]
+
+
+def _outermost(directive: Run | Split, named: InitialLoops) -> list[InitialLoop]:
+    """The loops before anything is cut that a directive names, or parts of them."""
+    return [loop for name in directive.loops for loop in named.find(split_primes(name)[0])]

@@ -107,7 +107,7 @@ def _worth_of_rows(cluster: Cluster, strides: Mapping[str, tuple[Strides, ...]])
     """What it is worth that each statement runs a loop of its own in SIMD lanes."""
     total = weight = 0.0
     for s in cluster.statements:
-        taken = {loop[s.name] for loop in cluster.shared}
+        taken = cluster.shared_positions(s)
         _, value = choose_inner_loop(s, taken, strides[s.name], may_pack=True)
         instances = float(np.prod(box_extents(s.domain), dtype=np.float64))
         total += instances * value
@@ -177,6 +177,6 @@ def is_whole(s: Statement, cluster: Cluster) -> bool:
     """Whether the shared loops are all that a statement iterates over, reductions aside."""
     if s.reduction:
         return True
-    positions = {loop[s.name] for loop in cluster.shared}
+    positions = cluster.shared_positions(s)
     sizes = box_extents(s.domain)
     return all(p in positions or n == 1 for p, n in enumerate(sizes))

@@ -153,9 +153,17 @@ def plain_iterator(function: isl.PwAff) -> tuple[int, int] | None:
     return (used[0], int(constant.to_python())) if constant.is_int() else None
 
 
-def has_fixed_extent(domain: isl.Set, position: int) -> bool:
-    """Whether the largest value of an iterator depends on no size known only at run time."""
-    return all(aff.is_cst() for _, aff in domain.dim_max(position).get_pieces())
+def exact_extent(domain: isl.Set, position: int) -> int | None:
+    """One more than the largest value of an iterator, whatever the sizes known only at run time.
+
+    None if it depends on these.   { S[i, j] : 0 <= i < 4 and 0 <= j < size_n }  ->  4, None
+    """
+    if domain.is_empty():
+        return 0
+    largest = domain.dim_max(position)
+    if not all(aff.is_cst() for _, aff in largest.get_pieces()):
+        return None
+    return int(largest.max_val().to_python()) + 1
 
 
 def box_extents(domain: isl.Set) -> tuple[int, ...]:

@@ -6,7 +6,7 @@ from functools import cache
 
 import islpy as isl
 
-from polyc.poly.parameters import conditions, declare, spell
+from polyc.poly.parameters import conditions, read, spell
 from polyc.types.sizes import Extent
 
 
@@ -20,4 +20,4 @@ def _box(name: str, shape: tuple[Extent, ...], assumed: tuple[str, ...]) -> isl.
     indices = [f"i{k}" for k in range(len(shape))]
     bounds = [f"0 <= {i} < {spell(n)}" for i, n in zip(indices, shape, strict=True)]
     inside = " and ".join([*bounds, *assumed]) or "true"
-    return isl.Set(declare(f"{{ {name}[{', '.join(indices)}] : {inside} }}"))
+    return read(isl.Set, f"{{ {name}[{', '.join(indices)}] : {inside} }}")

@@ -8,27 +8,26 @@ from it is concluded for all sizes that a call may have, and for no others.
 
 from __future__ import annotations
 
-import re
+from collections.abc import Callable
+from typing import TypeVar
 
 import islpy as isl
 
 from polyc.errors import NotFixed
-from polyc.types.sizes import PREFIX, STEP, Extent, Size, Step, assumed_ranges, estimate
+from polyc.types.sizes import Extent, Size, Step, assumed_ranges, estimate
 
-_NAMES = re.compile(rf"\b(?:{PREFIX}|{STEP})\w+")
+Parsed = TypeVar("Parsed", isl.Set, isl.Map, isl.PwMultiAff, isl.PwAff)
 
 PARAM = isl.dim_type.param
 
 
-def declare(text: str) -> str:
-    """The text of a set, map or function, with the sizes that it names declared.
+def read(kind: Callable[[str], Parsed], text: str) -> Parsed:
+    """A set, map or function of isl from a text that may name sizes of the model.
 
-    { S[i] : i < size_n }   ->   [size_n] -> { S[i] : i < size_n }
+    read(isl.Set, "{ S[i] : i < size_n }")   ->   [size_n] -> { S[i] : i < size_n }
     """
-    if PREFIX not in text and STEP not in text:
-        return text
-    names = sorted(set(_NAMES.findall(text)))
-    return f"[{', '.join(names)}] -> {text}" if names else text
+    names = ", ".join(size.name for size in assumed_ranges())
+    return kind(f"[{names}] -> {text}").drop_unused_params() if names else kind(text)
 
 
 def spell(extent: Extent) -> str:
@@ -57,7 +56,7 @@ def conditions() -> list[str]:
 
 def assumptions() -> isl.Set:
     """The ranges of all sizes of the model, as a parameter domain."""
-    return isl.Set(declare(f"{{ : {' and '.join(conditions()) or 'true'} }}"))
+    return read(isl.Set, f"{{ : {' and '.join(conditions()) or 'true'} }}")
 
 
 def parameters_of(

@@ -76,7 +76,7 @@ def keep_arrays(
             if directive.arrays is None:
                 resolved += _spell_out(directive, tree, here, homes, moved.part, target)
                 continue
-            _check_kept(directive, here, private, target)
+            _check_kept(directive, here, marks[directive.at], private, target)
         resolved.append(directive)
     return Places(Schedule(tuple(resolved)), moved.part, moved.dependences, local)
 
@@ -136,19 +136,18 @@ def _fits_registers(array: LocalArray, target: Target) -> bool:
 
 
 def _check_kept(
-    keep: Keep, here: list[LocalArray], private: frozenset[str], target: Target
+    keep: Keep, here: list[LocalArray], mark: str, private: frozenset[str], target: Target
 ) -> None:
-    """Raise IllegalSchedule for a named array that does not live where it should."""
+    """Raise IllegalSchedule for a named array that does not live at the mark, where it should."""
     found = {a.source: a for a in here}
     for name in keep.arrays or ():
         _refuse_foreign(name, private)
         where = f"keep {show(name)} in {keep.space}" + (f" at {keep.at}" if keep.at else "")
         if name not in found:
-            limit = LIMITS[kind_of(here[0].mark)] if here else LIMITS["scope"]
             raise IllegalSchedule(
                 f"{where}: all statements that touch it have to run there, in one iteration, and "
-                f"what they touch has to be a box of known size of at most {limit} bytes; keep it "
-                "at another loop, or not at all"
+                "what they touch has to be a box of known size of at most "
+                f"{LIMITS[kind_of(mark)]} bytes; keep it at another loop, or not at all"
             )
         if keep.space == "registers" and not _fits_registers(found[name], target):
             raise IllegalSchedule(

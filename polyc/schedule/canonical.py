@@ -12,7 +12,7 @@ from collections.abc import Mapping, Sequence
 from polyc.errors import IllegalSchedule
 from polyc.names import show
 from polyc.schedule.initial import InitialLoops
-from polyc.schedule.names import short
+from polyc.schedule.names import short, split_primes, split_statement
 from polyc.schedule.schedule import Schedule
 
 
@@ -41,18 +41,18 @@ def _rename(
     statements: Mapping[str, str],
     arrays: Mapping[str, str],
 ) -> Schedule:
-    def find(table: Mapping[str, str], name: str) -> str:
+    def find(kind: str, table: Mapping[str, str], name: str) -> str:
         if name not in table:
             raise IllegalSchedule(
-                f"{show(name)} is neither a loop nor an array of this kernel; it has "
-                f"{', '.join(map(show, table))}"
+                f"there is no {kind} {show(name)} in this kernel; there are "
+                f"{', '.join(map(show, table)) or 'none'}"
             )
         return table[name]
 
     def loop(name: str) -> tuple[str, ...]:
-        statement, _, one = name.rpartition(".")
-        base = one.rstrip("'")
-        renamed = find(loops, base) + one[len(base) :]
-        return (f"{find(statements, statement)}.{renamed}" if statement else renamed,)
+        statement, one = split_statement(name)
+        base, primes = split_primes(one)
+        renamed = find("loop", loops, base) + primes
+        return (f"{find('statement', statements, statement)}.{renamed}" if statement else renamed,)
 
-    return schedule.rename(loop, lambda name: find(arrays, name))
+    return schedule.rename(loop, lambda name: find("array", arrays, name))

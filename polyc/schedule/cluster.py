@@ -75,6 +75,10 @@ class Cluster:
         sizes = box_extents(first.domain)
         return tuple(sizes[d[first.name]] for d in self.shared)
 
+    def shared_positions(self, s: Statement) -> frozenset[int]:
+        """The positions of a statement's iterators that are shared; none of a fill's."""
+        return frozenset(loop[s.name] for loop in self.shared if s.name in loop)
+
     def statement(self, name: str) -> Statement:
         return next(s for s in self.statements if s.name == name)
 

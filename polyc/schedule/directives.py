@@ -6,10 +6,9 @@ None of them asks whether the result is legal: that is a matter of the whole sch
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import reduce
-from typing import Protocol
 
 import islpy as isl
 
@@ -27,16 +26,17 @@ from polyc.schedule.loops import (
     with_children,
 )
 from polyc.schedule.loops import Sequence as Parts
-from polyc.schedule.names import chains, find_statement, inside, select
+from polyc.schedule.names import (
+    chains,
+    edit_loops,
+    find_statement,
+    inside,
+    select,
+    split_statement,
+)
 
 LARGEST = 1 << 31
 """No tile is as large."""
-
-
-class Directive(Protocol):
-    """One step of a schedule."""
-
-    def apply(self, tree: LoopTree) -> LoopTree: ...
 
 
 @dataclass(frozen=True)
@@ -81,8 +81,7 @@ class Split:
     size: int
 
     def apply(self, tree: LoopTree) -> LoopTree:
-        if not 1 <= self.size < LARGEST:
-            raise IllegalSchedule("a tile has at least 1 iteration and less than 2**31")
+        _check_size(self.size)
 
         def cut(loop: Loop) -> LoopTree:
             tiles = _tiles(loop.function, self.size)
@@ -91,7 +90,7 @@ class Split:
             return replace(loop, function=tiles, body=within)
 
         _refuse_taken(tree, self.loops)
-        return _edit(tree, self.loops, cut)
+        return edit_loops(tree, self.loops, cut)
 
 
 @dataclass(frozen=True)
@@ -105,7 +104,7 @@ class Sink:
 
     def apply(self, tree: LoopTree) -> LoopTree:
         for name in self.loops:
-            tree = _edit(tree, (name,), _sink)
+            tree = edit_loops(tree, (name,), _sink)
         return tree
 
 
@@ -132,7 +131,7 @@ class Distribute:
             return _around(loop.body, Parts(tuple(alone)))
 
         for name in self.loops:
-            tree = _edit(tree, (name,), spread)
+            tree = edit_loops(tree, (name,), spread)
         return tree
 
 
@@ -151,9 +150,8 @@ class Fuse:
     size: int | None = None
 
     def apply(self, tree: LoopTree) -> LoopTree:
-        if self.size is not None and not 1 <= self.size < LARGEST:
-            raise IllegalSchedule("a tile has at least 1 iteration and less than 2**31")
         if self.size is not None:
+            _check_size(self.size)
             _refuse_taken(tree, self.loops)
         named = {id(n) for name in self.loops for n in select(tree, name)}
         for node in walk(tree):
@@ -176,7 +174,7 @@ class Fuse:
             left = loop.body if self.size is None else replace(loop, name=inside(loop.name))
             parts.append(_replace(node.parts[k], loop, left))
         fused = Loop(
-            self.loops[0].rpartition(".")[2],
+            split_statement(self.loops[0])[1],
             function if self.size is None else _tiles(function, self.size),
             Parts(tuple(parts)),
             whole=True,
@@ -192,7 +190,7 @@ class Reverse:
     loops: tuple[str, ...]
 
     def apply(self, tree: LoopTree) -> LoopTree:
-        return _edit(tree, self.loops, lambda n: replace(n, function=n.function.neg()))
+        return edit_loops(tree, self.loops, lambda n: replace(n, function=n.function.neg()))
 
 
 @dataclass(frozen=True)
@@ -203,7 +201,7 @@ class Shift:
     amount: int
 
     def apply(self, tree: LoopTree) -> LoopTree:
-        statement, _, _ = self.loop.rpartition(".")
+        statement, _ = split_statement(self.loop)
         loops = select(tree, self.loop)
         if not statement or len(loops) > 1:
             raise IllegalSchedule(
@@ -255,26 +253,18 @@ class Run:
     loops: tuple[str, ...]
 
     def apply(self, tree: LoopTree) -> LoopTree:
-        return _edit(tree, self.loops, lambda loop: replace(loop, kind=self.kind))
+        return edit_loops(tree, self.loops, lambda loop: replace(loop, kind=self.kind))
+
+
+def _check_size(size: int) -> None:
+    """Raise unless tiles may be of this size."""
+    if not 1 <= size < LARGEST:
+        raise IllegalSchedule("a tile has at least 1 iteration and less than 2**31")
 
 
 def _tiles(function: isl.UnionPwAff, size: int) -> isl.UnionPwAff:
     """size*floor(f/size)"""
     return function.scale_down_val(isl.Val(size)).floor().scale_val(isl.Val(size))
-
-
-def _edit(tree: LoopTree, names: Sequence[str], edit: Callable[[Loop], LoopTree]) -> LoopTree:
-    """The tree with the named loops edited, innermost ones first."""
-    chosen = {id(n) for name in names for n in select(tree, name)}
-
-    def visit(node: LoopTree) -> LoopTree:
-        new = with_children(node, tuple(map(visit, children(node))))
-        if id(node) not in chosen:
-            return new
-        assert isinstance(new, Loop)
-        return edit(new)
-
-    return visit(tree)
 
 
 def _refuse_taken(tree: LoopTree, names: Sequence[str]) -> None:

@@ -16,11 +16,11 @@ from functools import cached_property, reduce
 import islpy as isl
 
 from polyc.names import fresh
-from polyc.poly.affine import box_extents, has_fixed_extent
+from polyc.poly.affine import exact_extent
 from polyc.schedule.cluster import Cluster
 from polyc.schedule.loops import Instances, Loop, LoopTree
 from polyc.schedule.loops import Sequence as Parts
-from polyc.schedule.names import short
+from polyc.schedule.names import short, split_statement
 from polyc.scop.scop import Statement
 
 Key = tuple[str, int]
@@ -63,13 +63,19 @@ class InitialLoops:
         """The loop over an iterator; None if it runs once."""
         return self._table.get((s.name, position))
 
+    def alone(self, cluster: Cluster, s: Statement) -> list[InitialLoop]:
+        """The loops that a statement of a cluster does not share, but for those that run once."""
+        shared = cluster.shared_positions(s)
+        own = (self.own(s, p) for p in range(len(s.iterators)) if p not in shared)
+        return [loop for loop in own if loop]
+
     @cached_property
     def _table(self) -> Mapping[Key, InitialLoop]:
         return {item: loop for loop in self.loops for item in loop.where.items()}
 
     def find(self, name: str) -> list[InitialLoop]:
         """The loops meant by the name of an outermost one."""
-        statement, _, base = name.rpartition(".")
+        statement, base = split_statement(name)
         found = [loop for loop in self.loops if loop.name == base]
         if statement:
             found = [loop for loop in found if statement in map(short, loop.where)]
@@ -96,11 +102,6 @@ def initial_tree(clusters: Sequence[Cluster]) -> LoopTree:
     return parts[0] if len(parts) == 1 else Parts(parts)
 
 
-def fixed_extent(s: Statement, position: int) -> int | None:
-    """One more than the largest value of an iterator; None if that depends on sizes."""
-    return box_extents(s.domain)[position] if has_fixed_extent(s.domain, position) else None
-
-
 def _list_loops(cluster: Cluster) -> Iterator[InitialLoop]:
     """Those of fills, then those that are shared, then each statement's own."""
     main = max(cluster.statements, key=lambda s: len(s.iterators))
@@ -108,12 +109,12 @@ def _list_loops(cluster: Cluster) -> Iterator[InitialLoop]:
     for s in cluster.prelude:
         yield from _list_own(s, range(len(s.iterators)), ())
     for name, where in zip(names, cluster.shared, strict=True):
-        extents = {fixed_extent(s, where[s.name]) for s in cluster.statements}
+        extents = {exact_extent(s.domain, where[s.name]) for s in cluster.statements}
         if extents != {1}:
             known = [n for n in extents if n is not None]
             yield InitialLoop(name, where, max(known) if len(known) == len(extents) else None)
     for s in cluster.statements:
-        used = {where[s.name] for where in cluster.shared}
+        used = cluster.shared_positions(s)
         yield from _list_own(s, [p for p in range(len(s.iterators)) if p not in used], names)
 
 
@@ -121,7 +122,7 @@ def _list_own(
     s: Statement, positions: Iterable[int], taken: Sequence[str]
 ) -> Iterator[InitialLoop]:
     for p in positions:
-        own, extent = s.iterators[p], fixed_extent(s, p)
+        own, extent = s.iterators[p], exact_extent(s.domain, p)
         if extent != 1:
             name = fresh(own, {*taken, *s.iterators}) if own in taken else own
             yield InitialLoop(name, {s.name: p}, extent)
@@ -142,11 +143,8 @@ def _cluster_tree(cluster: Cluster, named: InitialLoops) -> LoopTree:
 def _nest(s: Statement, cluster: Cluster, named: InitialLoops) -> LoopTree:
     """The loops of one statement alone, in the order of its iterators."""
     body: LoopTree = Instances(s.name)
-    used = {where[s.name] for where in cluster.shared if s.name in where}
-    for p in reversed(range(len(s.iterators))):
-        loop = named.own(s, p)
-        if loop and p not in used:
-            body = Loop(loop.name, _walk(loop, [s]), body)
+    for loop in reversed(named.alone(cluster, s)):
+        body = Loop(loop.name, _walk(loop, [s]), body)
     return body
 
 

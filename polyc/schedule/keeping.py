@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 
 from polyc.errors import IllegalSchedule
-from polyc.schedule.loops import Kept, Loop, LoopTree, children, with_children
-from polyc.schedule.names import select
+from polyc.schedule.loops import Kept, LoopTree
+from polyc.schedule.names import edit_loops
 
 
 @dataclass(frozen=True)
@@ -28,16 +28,7 @@ class Keep:
     def apply(self, tree: LoopTree) -> LoopTree:
         if not self.at:
             return self._keep(tree)
-        chosen = {id(n) for n in select(tree, self.at)}
-
-        def visit(node: LoopTree) -> LoopTree:
-            new = with_children(node, tuple(map(visit, children(node))))
-            if id(node) not in chosen:
-                return new
-            assert isinstance(new, Loop)
-            return replace(new, body=self._keep(new.body))
-
-        return visit(tree)
+        return edit_loops(tree, (self.at,), lambda n: replace(n, body=self._keep(n.body)))
 
     def _keep(self, body: LoopTree) -> LoopTree:
         if not isinstance(body, Kept) or body.at != self.at:

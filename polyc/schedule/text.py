@@ -1,4 +1,4 @@
-"""The text form of schedules: how directives are written and read.
+"""The text form of schedules: the language in which people write directives, and its parser.
 
     order NAME…                 sink NAME…            parallel NAME…     reverse NAME…
     split NAME… SIZE            distribute NAME…      vector NAME…       shift S.NAME BY
@@ -9,6 +9,9 @@
 
 Directives are separated by `|`; white space is free. A name that is a number, or one of
 `in`, `at`, `of`, `all` and `place`, stands in double quotes.
+
+This is the only place where text is read that decides about loops: what users write, what tuning
+has stored, and what `explain()` has printed. From here on a schedule is a value.
 """
 
 from __future__ import annotations

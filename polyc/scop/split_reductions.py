@@ -25,7 +25,7 @@ from polyc.names import fresh
 from polyc.poly.affine import (
     box_extents,
     coefficients,
-    has_fixed_extent,
+    exact_extent,
     outputs,
     simplify,
 )
@@ -90,8 +90,8 @@ def split_reductions(scop: Scop, grain: Grain = CPU) -> Scop:
     return replace(scop, statements=tuple(statements))
 
 
-def _find_split(s: Statement, scop: Scop, uses: Uses, grain: Grain) -> tuple[int, int] | None:
-    """(position of the iterator to split, number of parts) for a statement that should be split."""
+def _find_split(s: Statement, scop: Scop, uses: Uses, grain: Grain) -> tuple[int, int, int] | None:
+    """(position of the iterator, number of parts, their size) of a statement to split."""
     if s.reduction is None or s.group is not None:
         return None
     extents = box_extents(s.domain)
@@ -108,8 +108,10 @@ def _find_split(s: Statement, scop: Scop, uses: Uses, grain: Grain) -> tuple[int
     if iterations >= grain.few or prod(extents) < grain.row * iterations:
         return None
     for p in range(len(extents)):
-        if p not in kept and extents[p] >= grain.fewest and has_fixed_extent(s.domain, p):
-            return p, _count_parts(extents[p], grain)
+        extent = exact_extent(s.domain, p)
+        if p not in kept and extent is not None and extent >= grain.fewest:
+            count = _count_parts(extent, grain)
+            return p, count, -(-extent // count)
     return None
 
 
@@ -136,12 +138,13 @@ def _count_parts(extent: int, grain: Grain) -> int:
 
 @dataclass(frozen=True)
 class _Split:
-    """A reduction, its initialisation, and the iterator that is cut into `count` parts."""
+    """A reduction, its initialisation, and the iterator that is cut into parts of a size."""
 
     update: Statement
     start: Statement
     position: int
     count: int
+    size: int
 
     @property
     def part(self) -> str:
@@ -173,7 +176,7 @@ class _Split:
         s, part = self.update, self.part
         iterator = s.iterators[self.position]
         rest = f"{iterator}_rest"
-        size = -(-box_extents(s.domain)[self.position] // self.count)
+        size = self.size
         inside = [part, *(rest if i == iterator else i for i in s.iterators)]
         outside = [f"{size}*{part} + {rest}" if i == iterator else i for i in s.iterators]
         bounds = f"0 <= {part} < {self.count} and 0 <= {rest} < {size}"

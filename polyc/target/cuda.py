@@ -40,7 +40,6 @@ class CudaTarget:
     flops: float
     tensor_flops: float
     registers_per_multiprocessor: int = 65536
-    registers_per_thread: int = 255
     threads_per_block: int = 1024
     warp: int = 32
 

@@ -21,6 +21,7 @@ from polyc.mapping.space import MOVES, find_tuned
 from polyc.mapping.tuned import Tuned
 from polyc.schedule.canonical import to_positions
 from polyc.schedule.initial import InitialLoops
+from polyc.schedule.names import short
 from polyc.schedule.schedule import Schedule
 from polyc.target.machine import Target
 from polyc.tuning.measure import Built, compare
@@ -50,7 +51,7 @@ class Task:
 
     @property
     def name(self) -> str:
-        return self.cluster.cluster.statements[-1].name.removeprefix("S_")
+        return short(self.cluster.cluster.statements[-1].name)
 
 
 @dataclass(frozen=True)

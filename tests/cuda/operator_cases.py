@@ -14,13 +14,17 @@ from onnx import compose, helper, numpy_helper
 from onnx.backend.test.case.test_case import TestCase
 
 from polyc.graph.expand.control.unroll import CONTROL_FLOW
-from polyc.graph.expand.expand import BY_CALL, COMPOSED
+from polyc.graph.expand.expand import COMPOSED, DISTRIBUTIONS
 from polyc.graph.shapes.internal import INTERNAL_TYPES
 from polyc.scop.lower.context import LOWERINGS
 from tests.scop.check import SHAPE_INPUTS, all_cases, backend_cases
 
 INTERNAL = {"Narrow", *INTERNAL_TYPES}
 """Nodes of the graph that no model has."""
+
+BY_CALL = {*DISTRIBUTIONS, "AlignRegions", "Bernoulli", "Compress", "Multinomial"}
+BY_CALL |= {"NonMaxSuppression", "NonZero", "Suppress", "Trim", "Unique"}
+"""Operators that only a call completes: of a size that is data, or of numbers drawn anew."""
 
 OPERATORS = tuple(sorted({**LOWERINGS, **COMPOSED, **CONTROL_FLOW}.keys() - BY_CALL - INTERNAL))
 """What has a rule of its own, a lowering or the nodes that it stands for, and needs no call."""

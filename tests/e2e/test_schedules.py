@@ -91,7 +91,8 @@ REFUSED = [
     ("MatMul_0_out", "split n 4", "the schedule of MatMul_0_out: split n 4: there is no loop n"),
     ("MatMul_0_out", "splice i", "the schedule of MatMul_0_out: .* splice is no directive"),
     ("MatMul_0_out", "pack x", "pack x: what is packed is read by a sum of products"),
-    ("MatMul_0_out", "keep z in stack", "z is neither a loop nor an array|z is no array"),
+    ("MatMul_0_out", "keep z in stack", "MatMul_0_out: there is no array z in this kernel"),
+    ("MatMul_0_out", "parallel S_MatMul_0.i", "there is no statement S_MatMul_0 here"),
     ("conv1", "order i j", "given for conv1, but no kernel is called so; there are MatMul_0_out"),
 ]
 

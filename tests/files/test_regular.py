@@ -9,7 +9,20 @@ from pathlib import Path
 import pytest
 
 from polyc.errors import BuildError, InvalidModel
-from polyc.files.regular import make_folders, open_regular, parse_json, read_file, writing
+from polyc.files.regular import (
+    LIMIT,
+    make_folders,
+    open_regular,
+    opened,
+    parse_json,
+    read_whole,
+    writing,
+)
+
+
+def read_file(path: str | Path, what: str, limit: int = LIMIT) -> bytes:
+    with opened(path, what) as stream:
+        return read_whole(stream, limit)
 
 
 @pytest.fixture

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping as Table
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import islpy as isl
 import numpy as np
@@ -30,8 +30,10 @@ from polyc.schedule.schedule import Schedule
 from polyc.scop.scop import Scop
 from polyc.target.machine import Target
 from tests.codegen.execute import execute
+from tests.scop.interpreter import interpret
 
-AVX512 = Target.named("avx512")
+TARGETS = [Target.named(isa) for isa in ("avx512", "avx2", "baseline")]
+AVX512 = TARGETS[0]
 
 
 @dataclass(frozen=True)
@@ -100,3 +102,35 @@ def compile_stages(of: Scop, target: Target = AVX512, schedule: Schedule | None 
     statements = {s.name: s for s in places.part.statements}
     nest = peel(generate_nest(tree, statements, stored.storages, places.local))
     return Stages(places.part, target, stored, places.schedule, tree, places.local, nest)
+
+
+def filled(of: Scop) -> Scop:
+    """The scop with small integers in its constants, of which every sum is exact."""
+    rng = np.random.default_rng(1)
+    arrays = {
+        n: replace(a, value=rng.integers(-3, 4, a.shape).astype(a.dtype))
+        if a.kind == "constant"
+        else a
+        for n, a in of.arrays.items()
+    }
+    return replace(of, arrays=arrays)
+
+
+def check(
+    of: Scop, target: Target = AVX512, rtol: float = 0.0, schedule: Schedule | None = None
+) -> Stages:
+    """Compile; assert that the loops are proven and compute what the statements say."""
+    of = filled(of)
+    stages = compile_stages(of, target, schedule)
+    assert stages.prove().statements == len(of.statements)
+    rng = np.random.default_rng(2)
+    feeds = {n: rng.integers(-3, 4, of.arrays[n].shape).astype("f4") for n in of.inputs}
+    constants = {n: a.value for n, a in of.arrays.items() if a.kind == "constant"}
+    expected = interpret(of, feeds)
+    for block in (stages.nest, stages.final):
+        results = stages.run(block, {**feeds, **constants})
+        for name, value in expected.items():
+            np.testing.assert_allclose(
+                results[name], value, rtol=rtol, atol=0, err_msg=str(stages.schedule)
+            )
+    return stages

@@ -9,8 +9,7 @@ from polyc.schedule.directives import Split
 from polyc.scop.expr import Call, Const
 from polyc.scop.scop import Scop
 from tests.analysis.nests import F32, ZERO, array, load, scop, statement
-from tests.mapping.stages import AVX512, compile_stages
-from tests.mapping.test_register_tile import TARGETS, check
+from tests.mapping.stages import AVX512, TARGETS, check, compile_stages
 
 
 def column_sums(rows: int, columns: int, batch: int = 1) -> Scop:

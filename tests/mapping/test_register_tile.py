@@ -1,6 +1,5 @@
 """Strategies on clusters from literals: tiles fit, trees are legal, results agree."""
 
-import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -11,7 +10,7 @@ from polyc.memory.strides import compute_strides
 from polyc.poly.show import show_tree
 from polyc.schedule.cluster import SMALL_WORK, find_clusters
 from polyc.scop.expr import Call, Const, call
-from polyc.scop.scop import Array, Scop
+from polyc.scop.scop import Scop
 from polyc.target.machine import Target
 from tests.analysis.nests import (
     F32,
@@ -23,38 +22,7 @@ from tests.analysis.nests import (
     softmax_scop,
     statement,
 )
-from tests.mapping.stages import AVX512, Stages, compile_stages
-from tests.scop.interpreter import interpret
-
-TARGETS = [Target.named(isa) for isa in ("avx512", "avx2", "baseline")]
-
-
-def filled(of: Scop) -> Scop:
-    """The scop with small integers in its constants, of which every sum is exact."""
-    rng = np.random.default_rng(1)
-    arrays = {
-        n: Array(n, a.dtype, a.shape, a.kind, rng.integers(-3, 4, a.shape).astype(a.dtype))
-        if a.kind == "constant"
-        else a
-        for n, a in of.arrays.items()
-    }
-    return Scop(of.name, of.statements, arrays, of.inputs, of.outputs)
-
-
-def check(of: Scop, target: Target = AVX512, rtol: float = 0.0) -> Stages:
-    """Compile; assert that the loops are proven and compute what the statements say."""
-    of = filled(of)
-    stages = compile_stages(of, target)
-    assert stages.prove().statements == len(of.statements)
-    rng = np.random.default_rng(2)
-    feeds = {n: rng.integers(-3, 4, of.arrays[n].shape).astype(F32) for n in of.inputs}
-    constants = {n: a.value for n, a in of.arrays.items() if a.kind == "constant"}
-    expected = interpret(of, feeds)
-    for block in (stages.nest, stages.final):
-        results = stages.run(block, {**feeds, **constants})
-        for name, value in expected.items():
-            np.testing.assert_allclose(results[name], value, rtol=rtol, atol=0)
-    return stages
+from tests.mapping.stages import AVX512, TARGETS, check, compile_stages
 
 
 def loops(block: Block, kind: str) -> list[For]:

@@ -7,8 +7,7 @@ from polyc.loopnest.nodes import Transpose, walk_nodes
 from polyc.scop.expr import call
 from polyc.scop.scop import Scop
 from tests.analysis.nests import array, load, scop, statement
-from tests.mapping.stages import Stages
-from tests.mapping.test_register_tile import TARGETS, check
+from tests.mapping.stages import TARGETS, Stages, check
 
 
 def transposing(rows: int, columns: int, batch: int = 1) -> Scop:

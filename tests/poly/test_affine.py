@@ -1,10 +1,12 @@
 """isl's affine functions as numbers."""
 
 import islpy as isl
+import pytest
 
 from polyc.poly.affine import (
     box_extents,
     coefficients,
+    exact_extent,
     outputs,
     plain_iterator,
     simplify,
@@ -58,6 +60,22 @@ def test_simplify_leaves_a_function_that_is_not_defined_on_the_whole_domain():
     domain = isl.Set("{ S[i] : 0 <= i < 9 }")
     function = isl.PwMultiAff("{ S[i] -> A[i mod 4] : i < 5 }")
     assert simplify(function, domain).is_equal(function)
+
+
+@pytest.mark.parametrize(
+    ("domain", "extents"),
+    [
+        ("{ S[i, j] : 0 <= i < 5 and 0 <= j <= i }", (5, 5)),
+        ("{ S[i, j] : i = 0 and 2 <= j <= 6 }", (1, 7)),
+        ("[n] -> { S[i, j] : 0 <= i < n and 0 <= j < 4 and n <= 9 }", (None, 4)),
+        # For sizes of 300 and more, which nobody expects, i takes four values.
+        ("[n] -> { S[i] : 0 <= i < 4 and (n >= 300 or i = 0) }", (4,)),
+        ("{ S[i] : 1 = 0 }", (0,)),
+    ],
+)
+def test_exact_extents_are_those_of_all_sizes(domain, extents):
+    found = isl.Set(domain)
+    assert tuple(exact_extent(found, k) for k in range(len(extents))) == extents
 
 
 def test_box_extents_reach_from_the_origin():

@@ -15,8 +15,7 @@ from polyc.promote.in_place import Moved, keep_in_place, move_named
 from polyc.scop.expr import Call
 from polyc.scop.scop import Scop
 from tests.analysis.nests import F32, ZERO, array, load, scop, statement
-from tests.mapping.stages import AVX512
-from tests.mapping.test_register_tile import TARGETS, check
+from tests.mapping.stages import AVX512, TARGETS, check
 from tests.programs import options
 from tests.promote.test_local_arrays import tree
 

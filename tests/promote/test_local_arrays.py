@@ -5,12 +5,11 @@ from dataclasses import replace
 import islpy as isl
 
 from polyc.memory.storage import row_major
+from polyc.poly.tree import MARK
 from polyc.promote.local_arrays import LARGEST_LOCAL, promote_to_locals
 from polyc.scop.expr import Load
 from polyc.scop.scop import Scop, Statement
 from tests.analysis.nests import F32, ZERO, array, load, matmul_scop, scop, statement
-
-MARK = isl.schedule_node_type.mark
 
 
 def tree(statements: tuple[Statement, ...], band: str) -> isl.Schedule:

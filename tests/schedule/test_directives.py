@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import islpy as isl
 import pytest
 
 from polyc.errors import IllegalSchedule
 from polyc.schedule.cluster import Cluster
 from polyc.schedule.initial import InitialLoops, initial_tree
 from polyc.schedule.loops import Instances, Kept, Loop, LoopTree, Sequence
+from polyc.schedule.names import select
 from polyc.schedule.schedule import Schedule
 from tests.analysis.nests import ZERO, array, load, matmul_scop, scop, statement
 from tests.mapping.stages import open_cluster
@@ -69,11 +71,31 @@ def after(text: str, clusters: list[Cluster] = MATMUL) -> str:
         ("keep acc in stack", "keep acc(i(j([Z k(S) T])))"),
         ("keep all at i", "i(keep all(j([Z k(S) T])))"),
         ("keep a in stack at i | keep b in registers at i", "i(keep a b(j([Z k(S) T])))"),
-        ("reverse i | shift S.j 2 | skew j i 1 | pack X", "i(j([Z k(S) T]))"),
+        ("pack X", "i(j([Z k(S) T]))"),
     ],
 )
 def test_what_a_directive_makes_of_a_product(text, tree):
     assert after(text) == tree
+
+
+@pytest.mark.parametrize(
+    ("text", "loop", "values"),
+    [
+        ("", "j", {"Z": "j", "S": "j", "T": "j"}),
+        ("reverse i", "i", {"Z": "-i", "S": "-i", "T": "-i"}),
+        ("shift S.j 2", "j", {"Z": "j", "S": "j + 2", "T": "j"}),
+        ("skew j i -3", "j", dict.fromkeys("ZST", "j - 3*i")),
+        ("split i 3", "i", dict.fromkeys("ZST", "3*floor(i/3)")),
+        ("split i 3", "i'", dict.fromkeys("ZST", "i mod 3")),
+    ],
+)
+def test_the_values_that_a_loop_walks(text, loop, values):
+    tree = Schedule.parse(text).apply(initial_tree(MATMUL))
+    (found,) = select(tree, loop)
+    spaces = {"Z": "Z[i, j]", "S": "S[i, j, k]", "T": "T[i, j]"}
+    maps = "; ".join(f"{spaces[name]} -> [{value}]" for name, value in values.items())
+    walked = isl.UnionMap.from_union_pw_aff(found.function)
+    assert walked.is_equal(isl.UnionMap(f"{{ {maps} }}"))
 
 
 @pytest.mark.parametrize(

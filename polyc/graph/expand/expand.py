@@ -58,21 +58,6 @@ from polyc.graph.shapes.signature import bind_types, check_attributes, find_sign
 
 DISTRIBUTIONS = ("RandomNormal", "RandomNormalLike", "RandomUniform", "RandomUniformLike")
 
-BY_CALL = frozenset(
-    {
-        "AlignRegions",
-        "Bernoulli",
-        "Compress",
-        "Multinomial",
-        "NonMaxSuppression",
-        "NonZero",
-        "Suppress",
-        "Trim",
-    }
-    | {"Unique", *DISTRIBUTIONS}
-)
-"""Operators that only a call completes: of a size that is data, or of numbers drawn anew."""
-
 COMPOSED: dict[str, Callable[[Node, Sequence[Tensor | None]], Body]] = {
     **dict.fromkeys(("LSTM", "GRU", "RNN"), expand_recurrent),
     **dict.fromkeys(STEPS, expand_optimiser),

@@ -103,9 +103,6 @@ class Scope:
         """Whether one use, by a node or as an output of the graph, is all there is."""
         return self._reads[name] == 1
 
-    def is_output(self, name: str) -> bool:
-        return name in self._outputs
-
     def can_redirect(self, old: str, new: str) -> bool:
         """Whether `old` can vanish in favour of `new`, so that no Identity is needed between."""
         free = new in self._producers and new not in self._outputs and new not in self._renames

@@ -175,7 +175,7 @@ def _involved(domain: isl.Set) -> set[int]:
 
 def _is_plain(s: Statement, cluster: Cluster, array: str) -> bool:
     """Whether all accesses of a statement to the sums are at the shared loops."""
-    wanted = {loop[s.name] for loop in cluster.shared}
+    wanted = cluster.shared_positions(s)
     for name, index, _ in accesses(s):
         if name != array:
             continue

@@ -131,7 +131,7 @@ def _positions(cluster: Cluster, kernel: StoredKernel) -> list[int]:
 
 
 def _own_extents(s: Statement, cluster: Cluster) -> list[int]:
-    shared = {loop[s.name] for loop in cluster.shared}
+    shared = cluster.shared_positions(s)
     return [n for p, n in enumerate(box_extents(s.domain)) if p not in shared]
 
 

@@ -77,7 +77,7 @@ def can_share_rows(cluster: Cluster, private: frozenset[str], arrays: Table[str,
 
 def _own(s: Statement, cluster: Cluster) -> list[int]:
     """The iterators of a statement that it does not share."""
-    shared = {loop[s.name] for loop in cluster.shared}
+    shared = cluster.shared_positions(s)
     return [p for p in range(len(s.iterators)) if p not in shared]
 
 

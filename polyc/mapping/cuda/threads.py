@@ -100,7 +100,7 @@ def _map_apart(
     ]
     parts = []
     for s in statements:
-        shared = {loop[s.name] for loop in cluster.shared}
+        shared = cluster.shared_positions(s)
         own = [i for p, i in enumerate(s.iterators) if p not in shared]
         parts.append(Part([s], [Loop("sequential", i) for i in own]))
     tree = build_tree(Part(statements, grid, "stack", parts))

@@ -19,7 +19,7 @@ import islpy as isl
 import numpy as np
 
 from polyc.poly.affine import simplify
-from polyc.poly.parameters import conditions, declare, spell
+from polyc.poly.parameters import conditions, read, spell
 from polyc.scop.expr import INT64, Expr, Index, Load, Within, cast
 from polyc.types.sizes import Extent, Size
 
@@ -39,7 +39,7 @@ class Ref:
 
     def through(self, view: str | isl.PwMultiAff, shape: Sequence[int]) -> Ref:
         """The tensor that reads this one through a view  { [new indices] -> [old indices] }."""
-        function = isl.PwMultiAff(declare(view)) if isinstance(view, str) else view
+        function = read(isl.PwMultiAff, view) if isinstance(view, str) else view
         composed = self.map.pullback_pw_multi_aff(function)
         return Ref(self.array, composed.coalesce(), self.dtype, tuple(shape))
 
@@ -69,7 +69,7 @@ class Space:
         bounds = [f"0 <= {i} < {spell(n)}" for i, n in self.extents.items()]
         bounds += conditions()
         condition = " and ".join([*bounds, *([f"({self.where})"] if self.where else [])])
-        return isl.Set(declare(f"{{ {self.tuple} : {condition or 'true'} }}"))
+        return read(isl.Set, f"{{ {self.tuple} : {condition or 'true'} }}")
 
     def restricted(self, condition: str) -> Space:
         """The box where another condition holds as well."""
@@ -82,7 +82,7 @@ class Space:
 
     def map(self, indices: Sequence[str]) -> isl.PwMultiAff:
         """# S -> [tensor indices]"""
-        return isl.PwMultiAff(declare(f"{{ {self.tuple} -> [{', '.join(indices)}] }}"))
+        return read(isl.PwMultiAff, f"{{ {self.tuple} -> [{', '.join(indices)}] }}")
 
     def at(self, ref: Ref, *indices: str) -> isl.PwMultiAff:
         """# S -> A, reading through the view."""
@@ -103,7 +103,7 @@ class Space:
 
     def index(self, formula: str, dtype: np.dtype = INT64) -> Index:
         """The value of an index formula, as data."""
-        return Index(isl.PwAff(declare(f"{{ {self.tuple} -> [({formula})] }}")), np.dtype(dtype))
+        return Index(read(isl.PwAff, f"{{ {self.tuple} -> [({formula})] }}"), np.dtype(dtype))
 
     def number(self, extent: Extent, dtype: np.dtype = INT64) -> Expr | int:
         """An extent as data: a number, or what a size is at run time."""
@@ -113,4 +113,4 @@ class Space:
 
     def within(self, condition: str) -> Within:
         """Whether a condition on the iterators holds, e.g. "i >= 2 and j < 5"."""
-        return Within(isl.Set(declare(f"{{ {self.tuple} : {condition} }}")))
+        return Within(read(isl.Set, f"{{ {self.tuple} : {condition} }}"))

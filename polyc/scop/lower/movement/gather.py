@@ -11,7 +11,7 @@ import numpy as np
 
 from polyc.graph.ir import Node
 from polyc.graph.shapes.dims import normalize_axis
-from polyc.poly.parameters import assumptions, declare, spell
+from polyc.poly.parameters import assumptions, read, spell
 from polyc.scop.expr import INT64, Expr, cast
 from polyc.scop.lower.context import Lowering, lowers
 from polyc.scop.lower.functions import lt, select, sub, wrap_index
@@ -48,7 +48,7 @@ def _is_inside(entries: np.ndarray, extent: Extent) -> bool:
     """Whether a position that is known once sizes and steps are lies in a dimension, always."""
     if entries.size != 1 or entries.ndim or not entries.item().is_affine:
         return False
-    inside = isl.Set(declare(f"{{ : 0 <= {entries.item()} < {spell(extent)} }}"))
+    inside = read(isl.Set, f"{{ : 0 <= {entries.item()} < {spell(extent)} }}")
     return bool(assumptions().is_subset(inside))
 
 

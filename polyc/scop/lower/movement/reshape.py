@@ -15,7 +15,7 @@ import islpy as isl
 from polyc.errors import NotFixed
 from polyc.graph.ir import Node
 from polyc.poly.affine import is_simple
-from polyc.poly.parameters import declare
+from polyc.poly.parameters import read
 from polyc.scop.lower.context import Lowering, lowers
 from polyc.types.sizes import Extent, Size, names_in
 
@@ -26,7 +26,7 @@ def lower_reshape(ctx: Lowering, node: Node) -> None:
     ref = ctx.ref(node.inputs[0])
     shape = ctx.type(node.outputs[0]).extents
     if shape != ref.shape:
-        view = isl.PwMultiAff(declare(reshape_view(ref.shape, shape)))
+        view = read(isl.PwMultiAff, reshape_view(ref.shape, shape))
         ref = ref if is_simple(ref.map, view) else ctx.whole(node, ref)
         ref = ref.through(view, shape)
     ctx.bind(node.outputs[0], ref)
