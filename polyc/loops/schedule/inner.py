@@ -17,8 +17,8 @@ from dataclasses import dataclass
 import islpy as isl
 
 from polyc.analysis.dependences import is_reducing, maps
-from polyc.loops.band import Band, names_of
-from polyc.loops.direction import direction, equal_values, rows_of, score, stride_along
+from polyc.loops.schedule.band import Band, names_of
+from polyc.loops.schedule.direction import direction, equal_values, rows_of, score, stride_along
 from polyc.scop.scop import Statement
 
 SUMS = ("add", "mul")

@@ -12,9 +12,9 @@ import numpy as np
 from polyc.build.load import STOPPED, Library
 from polyc.build.pages import allocate_pages
 from polyc.errors import RuntimeFailure, ShapeError
-from polyc.loops.compile import CompiledLoops
-from polyc.loops.sizes import Signature
-from polyc.loops.types import Argument
+from polyc.loops.read.sizes import Signature
+from polyc.loops.read.types import Argument
+from polyc.loops.run.compile import CompiledLoops
 from polyc.target.machine import available_cores
 
 PARAM = isl.dim_type.param

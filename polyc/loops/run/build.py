@@ -13,7 +13,7 @@ from polyc.codegen.driver import DRIVER_FILE, print_driver
 from polyc.codegen.driver_nest import make_driver
 from polyc.codegen.loopnest import Kernel
 from polyc.codegen.program import Launch, Program, StoredArray
-from polyc.loops.sizes import Signature
+from polyc.loops.read.sizes import Signature
 from polyc.memory.plan import Plan, plan_memory
 from polyc.memory.storage import Storage
 from polyc.options import Options

@@ -14,9 +14,9 @@ from dataclasses import dataclass
 import islpy as isl
 
 from polyc.analysis.dependences import Dependences
-from polyc.loops.lower import Lowered
-from polyc.loops.order import original_tree
-from polyc.loops.tile import Shaping, declare_scopes
+from polyc.loops.lower.lower import Lowered
+from polyc.loops.lower.order import original_tree
+from polyc.loops.schedule.tile import Shaping, declare_scopes
 from polyc.poly.context import isl_options, operation_budget
 from polyc.schedule.legality import find_broken, union_domain
 

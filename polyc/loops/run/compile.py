@@ -21,13 +21,13 @@ from polyc.codegen.print_c import print_kernel
 from polyc.codegen.registers import find_registers
 from polyc.codegen.team import share_out
 from polyc.codegen.vectorise import vectorise
-from polyc.loops.arrange import Arranged, arrange
-from polyc.loops.build import Sources, make_program, print_sources
-from polyc.loops.lower import Lowered, Requirement, lower
-from polyc.loops.schedule import LoopSchedule
-from polyc.loops.sizes import Signature
-from polyc.loops.syntax import Function
-from polyc.loops.usual import usual_sizes
+from polyc.loops.lower.lower import Lowered, Requirement, lower
+from polyc.loops.lower.usual import usual_sizes
+from polyc.loops.read.sizes import Signature
+from polyc.loops.read.syntax import Function
+from polyc.loops.run.build import Sources, make_program, print_sources
+from polyc.loops.schedule.arrange import Arranged, arrange
+from polyc.loops.schedule.schedule import LoopSchedule
 from polyc.names import identifier
 from polyc.options import Options
 from polyc.poly.show import show_tree
@@ -63,7 +63,8 @@ def compile_loops(
 ) -> CompiledLoops:
     """The C of a kernel; UnsupportedLoop for what is outside of the subset.
 
-    usual: for the usual sizes (`usual.py`) alone, in the best order; else for all, in the original.
+    usual: for the usual sizes (`lower/usual.py`) alone, in the best order; else for all, in the
+    original.
     """
     trace = make_trace(options)
     with assume(signature.sizes):

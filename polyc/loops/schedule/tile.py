@@ -18,9 +18,9 @@ from dataclasses import dataclass, field, replace
 
 import islpy as isl
 
-from polyc.loops.band import Band, joined, names_of
-from polyc.loops.direction import direction, rows_of, stride_along
-from polyc.loops.inner import choose_inner, insert_inner
+from polyc.loops.schedule.band import Band, joined, names_of
+from polyc.loops.schedule.direction import direction, rows_of, stride_along
+from polyc.loops.schedule.inner import choose_inner, insert_inner
 from polyc.poly.tree import BAND, LEAF, MARK, make_atomic, mark_members
 from polyc.scop.scop import Statement
 

@@ -12,10 +12,10 @@ from dataclasses import dataclass
 import islpy as isl
 
 from polyc.analysis.dependences import compute_dependences
-from polyc.loops.expand import expand
-from polyc.loops.lower import Lowered
-from polyc.loops.schedule import LoopSchedule, keep_order, schedule_by_isl
-from polyc.loops.sizes import Signature
+from polyc.loops.lower.expand import expand
+from polyc.loops.lower.lower import Lowered
+from polyc.loops.read.sizes import Signature
+from polyc.loops.schedule.schedule import LoopSchedule, keep_order, schedule_by_isl
 from polyc.memory.storage import Storage, row_major
 from polyc.promote.local_arrays import LocalArray, promote_to_locals
 
