@@ -16,6 +16,7 @@ from polyc.analysis.verify import verify_kernel
 from polyc.analysis.witness import show_first_pair
 from polyc.codegen.accumulate import accumulate
 from polyc.codegen.generate import generate_nest
+from polyc.codegen.hold import hold
 from polyc.codegen.loopnest import Kernel, Param
 from polyc.codegen.print_c import print_kernel
 from polyc.codegen.registers import find_registers
@@ -82,7 +83,7 @@ def compile_loops(
 
         # 2. the order in which they are executed, and where locals are kept
         with trace.step("schedule"):
-            arranged = arrange(lowered, signature, options.max_operations if usual else 0)
+            arranged = arrange(lowered, signature, target, options.max_operations if usual else 0)
             lowered, stated, scop = arranged.lowered, scop, arranged.lowered.scop
             storages = arranged.storages
             if trace.wants("schedule"):
@@ -103,7 +104,7 @@ def compile_loops(
 
         # 5. C
         with trace.step("print"):
-            final = find_registers(vectorise(accumulate(kernel.body), target.simd_bytes))
+            final = find_registers(vectorise(accumulate(hold(kernel.body)), target.simd_bytes))
             text = print_kernel(replace(kernel, body=final))
             program = make_program(kernel, scop, dict(storages), signature)
             sources = print_sources(kernel, text, program)
