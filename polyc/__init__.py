@@ -13,8 +13,8 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from polyc.api import compile, from_torch, load, verify
     from polyc.graph.ir import Graph
-    from polyc.loops.kernel import kernel
-    from polyc.loops.types import b8, f32, f64, i32, i64
+    from polyc.loops.read.types import b8, f32, f64, i32, i64
+    from polyc.loops.run.kernel import kernel
     from polyc.options import Options
     from polyc.report.report import Report
     from polyc.run.model import CompiledModel
@@ -59,8 +59,8 @@ _HOMES = {
     "TensorSpec": "polyc.types.spec",
     "compile": "polyc.api",
     "from_torch": "polyc.api",
-    "kernel": "polyc.loops.kernel",
-    **dict.fromkeys(("b8", "f32", "f64", "i32", "i64"), "polyc.loops.types"),
+    "kernel": "polyc.loops.run.kernel",
+    **dict.fromkeys(("b8", "f32", "f64", "i32", "i64"), "polyc.loops.read.types"),
     "load": "polyc.api",
     "verify": "polyc.api",
 }

@@ -24,6 +24,7 @@ LoopKind = Literal[
     "vector",
     "simd",
     "unroll",
+    "keep",
     "block",
     "thread",
     "combine",
@@ -163,6 +164,7 @@ class For:
     "unroll": replaced by copies before printing. A vector has `idle` lanes behind its iterations;
     where their number is known only at run time, `lanes` says how many lanes there are. "simd": in
     SIMD lanes as well, which the C compiler cuts; `reduces` are the results of its reductions.
+    "keep": one after another, while what they update at places that stay is kept in registers.
     On a GPU: "block": on different blocks of the grid; "thread": on different threads of a block.
     Neighbouring iterations are `apart` threads apart: number t runs iteration  (t / apart) mod n
     of n. "combine": a reduction of what the threads of a "thread" loop like it have each, by all of

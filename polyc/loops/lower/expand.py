@@ -18,9 +18,9 @@ from dataclasses import replace
 import islpy as isl
 
 from polyc.analysis.dependences import Dependences, maps
-from polyc.loops.lower import Lowered
-from polyc.loops.order import LoopNode, OrderNode
-from polyc.loops.sizes import Signature
+from polyc.loops.lower.lower import Lowered
+from polyc.loops.lower.order import LoopNode, OrderNode
+from polyc.loops.read.sizes import Signature
 from polyc.scop.expr import Expr, Load, rebuild
 from polyc.scop.scop import Array, Scop, Statement
 from polyc.types.sizes import Extent, Size

@@ -18,11 +18,14 @@ from dataclasses import dataclass, field, replace
 
 import islpy as isl
 
-from polyc.loops.band import Band, joined, names_of
-from polyc.loops.direction import direction, rows_of, stride_along
-from polyc.loops.inner import choose_inner, insert_inner
+from polyc.loops.schedule.band import Band, joined, names_of
+from polyc.loops.schedule.direction import direction, rows_of, stride_along
+from polyc.loops.schedule.inner import bundles_of, choose_inner, insert_inner, leaf_order
+from polyc.loops.schedule.products import Product, cache_sizes, find_products
+from polyc.loops.schedule.register_tile import insert_register_tiles
 from polyc.poly.tree import BAND, LEAF, MARK, make_atomic, mark_members
 from polyc.scop.scop import Statement
+from polyc.target.machine import Target
 
 TILE = 32
 LANES_TILE = 256
@@ -41,6 +44,7 @@ class Shaping:
 
     statements: Mapping[str, Statement]
     validity: isl.UnionMap  # S -> T
+    target: Target
     local: frozenset[str] = frozenset()
     parallel: list[str] = field(default_factory=list)  # how threads share, for people
 
@@ -60,6 +64,10 @@ class Shaping:
         band = Band.of(node, self.validity)
         if _has_band(node.child(0)):
             return self._outer(node, band, shared)
+        outer = node.get_prefix_schedule_union_map()
+        products = find_products(outer, band, self.statements, self.validity, self.target)
+        if products:
+            return self._products(node, band, products, shared)
         inner = choose_inner(node, band, self.statements, self.validity, self.local)
         single = len(band.order) == 1
         strip = single and band.coincident[0] and not shared
@@ -81,6 +89,26 @@ class Shaping:
             marks[inner.order.index(first)] = "parallel"
             self.parallel.append(f"loops of {_names(node)}")
         return _marked(node, marks)
+
+    def _products(
+        self, node: isl.ScheduleNode, band: Band, products: Sequence[Product], shared: bool
+    ) -> isl.ScheduleNode:
+        """A band with products: tiles for the caches, and inside of them tiles for registers."""
+        sizes = cache_sizes(products[0], band.order, self.target)
+        if not shared and not any(band.coincident):  # see `_band`
+            sizes[0] = sizes[1] = min(sizes[0], sizes[1])
+        bundles = bundles_of(leaf_order(node), self.statements, self.local)
+        node, tile_marks = self._tile(node, band, sizes, shared)
+        node = insert_register_tiles(
+            node.child(0), band, products, bundles, self.validity, self._plain
+        )
+        return mark_members(node.parent(), tile_marks)
+
+    def _plain(self, node: isl.ScheduleNode) -> isl.ScheduleNode:
+        """A band inside of a tile."""
+        band = Band.of(node, self.validity)
+        inner = choose_inner(node, band, self.statements, self.validity, self.local)
+        return _marked(*insert_inner(node, band, inner))
 
     def _outer(self, node: isl.ScheduleNode, band: Band, shared: bool) -> isl.ScheduleNode:
         """A band with others below it."""

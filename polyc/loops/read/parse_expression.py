@@ -10,8 +10,8 @@ from typing import Any, NoReturn
 
 import numpy as np
 
-from polyc.loops.functions import FUNCTIONS
-from polyc.loops.syntax import (
+from polyc.loops.read.functions import FUNCTIONS
+from polyc.loops.read.syntax import (
     Apply,
     Binary,
     Choice,

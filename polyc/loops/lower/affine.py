@@ -14,8 +14,8 @@ from dataclasses import dataclass, field, replace
 
 import islpy as isl
 
-from polyc.loops.functions import NEGATED
-from polyc.loops.syntax import (
+from polyc.loops.read.functions import NEGATED
+from polyc.loops.read.syntax import (
     Apply,
     Binary,
     Choice,

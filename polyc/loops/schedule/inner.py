@@ -17,8 +17,8 @@ from dataclasses import dataclass
 import islpy as isl
 
 from polyc.analysis.dependences import is_reducing, maps
-from polyc.loops.band import Band, names_of
-from polyc.loops.direction import direction, equal_values, rows_of, score, stride_along
+from polyc.loops.schedule.band import Band, names_of
+from polyc.loops.schedule.direction import direction, equal_values, rows_of, score, stride_along
 from polyc.scop.scop import Statement
 
 SUMS = ("add", "mul")
@@ -53,7 +53,7 @@ def choose_inner(
 ) -> Inner:
     """The best innermost member of a band with no band below it; `local` are names of locals."""
     candidates = band.order if band.is_permutable else band.order[-1:]
-    parts = _bundles(leaf_order(node), statements, local)
+    parts = bundles_of(leaf_order(node), statements, local)
     plans = [_plan(node, band, k, statements, validity, parts) for k in candidates]
     _, inner = max(plans, key=lambda plan: (plan[0], plan[1].order[-1]))
     return inner
@@ -90,7 +90,7 @@ def _moves(
     statement: Statement, outer: isl.UnionMap, band: Band, member: int
 ) -> tuple[int, ...] | None:
     """How a statement's iterators move along a member."""
-    rows = rows_of(outer, statement)
+    rows = [row for row in rows_of(outer, statement) if None not in row]  # tiles stand still
     own = [row for k in band.order for row in rows_of(band.member(k), statement)]
     return direction([*rows, *own], len(rows) + member)
 
@@ -117,7 +117,7 @@ def leaf_order(node: isl.ScheduleNode) -> list[str]:
     return found
 
 
-def _bundles(
+def bundles_of(
     names: Sequence[str], statements: Mapping[str, Statement], local: frozenset[str]
 ) -> list[tuple[str, ...]]:
     """The statements with those together that touch one local."""
@@ -207,14 +207,14 @@ def insert_inner(
             .child(0)
             .insert_partial_schedule(isl.MultiUnionPwAff.from_union_pw_aff(own))
         )
-        leaf = _in_sequence(leaf.child(0), domain, group.names).parent()
+        leaf = in_sequence(leaf.child(0), domain, group.names).parent()
         if group.lanes:
             leaf = leaf.insert_mark(isl.Id("simd"))
         last = leaf.ancestor(2)
     return (last.parent() if count > 1 else last), [""] * (count - 1)
 
 
-def _in_sequence(
+def in_sequence(
     leaf: isl.ScheduleNode, domain: isl.UnionSet, names: Sequence[str]
 ) -> isl.ScheduleNode:
     """A leaf with its statements one after another."""

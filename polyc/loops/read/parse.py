@@ -15,9 +15,9 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from polyc.errors import UnsupportedLoop
-from polyc.loops.inline import Callee, inline
-from polyc.loops.parse_expression import BINARY, Reader
-from polyc.loops.syntax import (
+from polyc.loops.read.inline import Callee, inline
+from polyc.loops.read.parse_expression import BINARY, Reader
+from polyc.loops.read.syntax import (
     Assign,
     Branch,
     Command,

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from polyc.loopnest.nodes import For, walk_nodes
-from polyc.loops.compile import CompiledLoops
+from polyc.loops.run.compile import CompiledLoops
 from polyc.poly.show import show_tree
 
 

@@ -19,12 +19,12 @@ from functools import partial, reduce
 import islpy as isl
 import numpy as np
 
-from polyc.loops.affine import Scope, affine, condition
-from polyc.loops.emit import Emitter
-from polyc.loops.infer import Types, infer
-from polyc.loops.order import LoopNode, OrderNode, StatementLeaf, time_of
-from polyc.loops.sizes import Signature
-from polyc.loops.syntax import (
+from polyc.loops.lower.affine import Scope, affine, condition
+from polyc.loops.lower.emit import Emitter
+from polyc.loops.lower.order import LoopNode, OrderNode, StatementLeaf, time_of
+from polyc.loops.read.infer import Types, infer
+from polyc.loops.read.sizes import Signature
+from polyc.loops.read.syntax import (
     Assign,
     Binary,
     Branch,
@@ -43,7 +43,7 @@ from polyc.loops.syntax import (
     expressions,
     walk,
 )
-from polyc.loops.types import join, settle
+from polyc.loops.read.types import join, settle
 from polyc.names import fresh, identifier
 from polyc.scop.expr import BOOL, Const, Expr, call
 from polyc.scop.scop import Array, Reduction, Scop, Statement

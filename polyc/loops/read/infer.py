@@ -12,8 +12,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from polyc.loops.functions import BY_NAME
-from polyc.loops.syntax import (
+from polyc.loops.read.functions import BY_NAME
+from polyc.loops.read.syntax import (
     Apply,
     Assign,
     Binary,
@@ -30,7 +30,7 @@ from polyc.loops.syntax import (
     Unary,
     commands,
 )
-from polyc.loops.types import FLOAT64, Argument, Type, is_bool, is_float, join, quotient
+from polyc.loops.read.types import FLOAT64, Argument, Type, is_bool, is_float, join, quotient
 from polyc.scop.expr import BOOL
 
 

@@ -1,6 +1,6 @@
 """What a kernel says, as plain data: loops, conditions and assignments, before types are known.
 
-A `Function` is made by `parse.py` from Python's syntax tree, and lowered to a `Scop` by `lower.py`.
+A `Function` is made by `parse.py` from Python's syntax tree, and `lower` makes a `Scop` of it.
 Each node knows its place in the file, so that whatever is refused later can be pointed at.
 
     for i in range(1, n):              Loop("i", 1, n, 1, (
@@ -67,13 +67,25 @@ class Element:
 
 
 @dataclass(frozen=True)
-class Binary:
-    """left operator right, for the operators of arithmetic and of bits."""
+class Operation:
+    """left operator right."""
 
     operator: str
     left: Expression
     right: Expression
     place: Place
+
+
+class Binary(Operation):
+    """An operator of arithmetic or of bits."""
+
+
+class Comparison(Operation):
+    """A comparison, which gives a boolean."""
+
+
+class Logic(Operation):
+    """ "and" or "or" of booleans; what stands right is looked at only where it decides."""
 
 
 @dataclass(frozen=True)
@@ -82,26 +94,6 @@ class Unary:
 
     operator: str
     operand: Expression
-    place: Place
-
-
-@dataclass(frozen=True)
-class Comparison:
-    """left operator right: a boolean."""
-
-    operator: str
-    left: Expression
-    right: Expression
-    place: Place
-
-
-@dataclass(frozen=True)
-class Logic:
-    """ "and" or "or" of booleans; what stands right is looked at only where it decides."""
-
-    operator: str
-    left: Expression
-    right: Expression
     place: Place
 
 
@@ -180,9 +172,7 @@ def operands(expression: Expression) -> tuple[Expression, ...]:
     match expression:
         case Element(subscripts=parts) | Apply(arguments=parts):
             return parts
-        case Binary(left=left, right=right) | Comparison(left=left, right=right):
-            return left, right
-        case Logic(left=left, right=right):
+        case Operation(left=left, right=right):
             return left, right
         case Unary(operand=operand):
             return (operand,)
@@ -229,9 +219,7 @@ def rewrite(expression: Expression, leaf: Callable[[Expression], Expression]) ->
             expression = replace(expression, subscripts=tuple(rewrite(p, leaf) for p in parts))
         case Apply(arguments=parts):
             expression = replace(expression, arguments=tuple(rewrite(p, leaf) for p in parts))
-        case Binary(left=left, right=right) | Comparison(left=left, right=right):
-            expression = replace(expression, left=rewrite(left, leaf), right=rewrite(right, leaf))
-        case Logic(left=left, right=right):
+        case Operation(left=left, right=right):
             expression = replace(expression, left=rewrite(left, leaf), right=rewrite(right, leaf))
         case Unary(operand=operand):
             expression = replace(expression, operand=rewrite(operand, leaf))

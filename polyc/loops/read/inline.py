@@ -11,7 +11,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from typing import Protocol, runtime_checkable
 
-from polyc.loops.syntax import (
+from polyc.loops.read.syntax import (
     Assign,
     Branch,
     Command,

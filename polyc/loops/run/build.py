@@ -10,7 +10,7 @@ from dataclasses import dataclass
 
 from polyc.graph.states import State
 from polyc.loopnest.nodes import Kernel
-from polyc.loops.sizes import Signature
+from polyc.loops.read.sizes import Signature
 from polyc.memory.storage import Storage
 from polyc.options import Options
 from polyc.printing.driver import DRIVER_FILE, print_driver

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 import islpy as isl
 
-from polyc.loops.direction import is_carried
+from polyc.loops.schedule.direction import is_carried
 
 
 @dataclass(frozen=True)

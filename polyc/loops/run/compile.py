@@ -16,16 +16,17 @@ from polyc.analysis.verify import verify_kernel
 from polyc.analysis.witness import show_first_pair
 from polyc.codegen.accumulate import accumulate
 from polyc.codegen.generate import generate_nest
+from polyc.codegen.hold import hold
 from polyc.codegen.vectorise import vectorise
 from polyc.loopnest.nodes import Kernel, Param
 from polyc.loopnest.registers import find_registers
-from polyc.loops.arrange import Arranged, arrange
-from polyc.loops.build import Sources, make_program, print_sources
-from polyc.loops.lower import Lowered, Requirement, lower
-from polyc.loops.schedule import LoopSchedule
-from polyc.loops.sizes import Signature
-from polyc.loops.syntax import Function
-from polyc.loops.usual import usual_sizes
+from polyc.loops.lower.lower import Lowered, Requirement, lower
+from polyc.loops.lower.usual import usual_sizes
+from polyc.loops.read.sizes import Signature
+from polyc.loops.read.syntax import Function
+from polyc.loops.run.build import Sources, make_program, print_sources
+from polyc.loops.schedule.arrange import Arranged, arrange
+from polyc.loops.schedule.schedule import LoopSchedule
 from polyc.names import identifier
 from polyc.options import Options
 from polyc.poly.show import show_tree
@@ -63,7 +64,8 @@ def compile_loops(
 ) -> CompiledLoops:
     """The C of a kernel; UnsupportedLoop for what is outside of the subset.
 
-    usual: for the usual sizes (`usual.py`) alone, in the best order; else for all, in the original.
+    usual: for the usual sizes (`lower/usual.py`) alone, in the best order; else for all, in the
+    original.
     """
     trace = make_trace(options)
     with assume(signature.sizes):
@@ -81,7 +83,7 @@ def compile_loops(
 
         # 2. the order in which they are executed, and where locals are kept
         with trace.step("schedule"):
-            arranged = arrange(lowered, signature, options.max_operations if usual else 0)
+            arranged = arrange(lowered, signature, target, options.max_operations if usual else 0)
             lowered, stated, scop = arranged.lowered, scop, arranged.lowered.scop
             storages = arranged.storages
             if trace.wants("schedule"):
@@ -102,7 +104,7 @@ def compile_loops(
 
         # 5. C
         with trace.step("print"):
-            final = find_registers(vectorise(accumulate(kernel.body), target.simd_bytes))
+            final = find_registers(vectorise(accumulate(hold(kernel.body)), target.simd_bytes))
             text = print_kernel(replace(kernel, body=final))
             program = make_program(kernel, scop, dict(storages), signature)
             sources = print_sources(kernel, text, program)

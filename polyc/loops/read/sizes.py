@@ -17,7 +17,7 @@ from typing import cast
 import islpy as isl
 
 from polyc.errors import ShapeError
-from polyc.loops.types import Argument
+from polyc.loops.read.types import Argument
 from polyc.names import fresh, identifier
 from polyc.scop.scop import Array
 from polyc.types.sizes import Extent, Parameter, Size, identify

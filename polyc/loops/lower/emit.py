@@ -15,10 +15,10 @@ from dataclasses import dataclass, replace
 import islpy as isl
 import numpy as np
 
-from polyc.loops.affine import IN, Scope, affine, condition
-from polyc.loops.functions import BY_NAME, COMPARED, OPERATORS
-from polyc.loops.infer import Types
-from polyc.loops.syntax import (
+from polyc.loops.lower.affine import IN, Scope, affine, condition
+from polyc.loops.read.functions import BY_NAME, COMPARED, OPERATORS
+from polyc.loops.read.infer import Types
+from polyc.loops.read.syntax import (
     Apply,
     Binary,
     Choice,
@@ -31,7 +31,7 @@ from polyc.loops.syntax import (
     Place,
     Unary,
 )
-from polyc.loops.types import FLOAT64, is_float, join, settle
+from polyc.loops.read.types import FLOAT64, is_float, join, settle
 from polyc.scop.expr import BOOL, INT64, Const, Expr, Index, Load, Within, call, cast
 from polyc.scop.lower.functions import constant, select
 

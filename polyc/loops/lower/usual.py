@@ -14,8 +14,8 @@ from __future__ import annotations
 
 import islpy as isl
 
-from polyc.loops.lower import Lowered
-from polyc.loops.sizes import Signature
+from polyc.loops.lower.lower import Lowered
+from polyc.loops.read.sizes import Signature
 
 LEAST = (1, 2, 3, 4)
 """Extents from which on a kernel may be compiled for; the first that will do is taken."""

@@ -11,9 +11,9 @@ import numpy as np
 
 from polyc.build.load import STOPPED, Library
 from polyc.errors import RuntimeFailure, ShapeError
-from polyc.loops.compile import CompiledLoops
-from polyc.loops.sizes import Signature
-from polyc.loops.types import Argument
+from polyc.loops.read.sizes import Signature
+from polyc.loops.read.types import Argument
+from polyc.loops.run.compile import CompiledLoops
 from polyc.target.machine import available_cores
 from polyc.toolchain.pages import allocate_pages
 

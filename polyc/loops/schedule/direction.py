@@ -63,15 +63,21 @@ def direction(rows: Sequence[Row], member: int) -> tuple[int, ...] | None:
     return tuple(int(x) for x in solution)
 
 
-def stride_along(index: isl.PwMultiAff, moves: Sequence[int]) -> int | None:
-    """By how many elements of its innermost dimension an access moves; None if by whole rows."""
+def steps_along(index: isl.PwMultiAff, moves: Sequence[int]) -> tuple[int, ...] | None:
+    """By how much an access moves in each dimension; None if that is not constant."""
     steps = []
     for function in outputs(index):
         row = coefficients(function)
         if any(c is None and m for c, m in zip(row, moves, strict=True)):
             return None
         steps.append(sum((c or 0) * m for c, m in zip(row, moves, strict=True)))
-    if any(steps[:-1]):
+    return tuple(steps)
+
+
+def stride_along(index: isl.PwMultiAff, moves: Sequence[int]) -> int | None:
+    """By how many elements of its innermost dimension an access moves; None if by whole rows."""
+    steps = steps_along(index, moves)
+    if steps is None or any(steps[:-1]):
         return None
     return steps[-1] if steps else 0
 

@@ -14,11 +14,12 @@ from dataclasses import dataclass
 import islpy as isl
 
 from polyc.analysis.dependences import Dependences
-from polyc.loops.lower import Lowered
-from polyc.loops.order import original_tree
-from polyc.loops.tile import Shaping, declare_scopes
+from polyc.loops.lower.lower import Lowered
+from polyc.loops.lower.order import original_tree
+from polyc.loops.schedule.tile import Shaping, declare_scopes
 from polyc.poly.context import isl_options, operation_budget
 from polyc.schedule.legality import find_broken, union_domain
+from polyc.target.machine import Target
 
 
 @dataclass(frozen=True)
@@ -30,28 +31,33 @@ class LoopSchedule:
     notes: tuple[str, ...] = ()
 
 
-def keep_order(lowered: Lowered, dependences: Dependences, reason: str) -> LoopSchedule:
+def keep_order(
+    lowered: Lowered, dependences: Dependences, target: Target, reason: str
+) -> LoopSchedule:
     """The loops as they were written, with those in parallel and in lanes that carry nothing."""
     domains = {s.name: s.domain for s in lowered.bare.statements}
     why = f"isl's schedule is not used: {reason}"
     tree = original_tree(lowered.order, domains)
-    return _shaped(lowered, dependences, tree, "the original order", (why,))
+    return _shaped(lowered, dependences, target, tree, "the original order", (why,))
 
 
-def schedule_by_isl(lowered: Lowered, dependences: Dependences, most: int) -> LoopSchedule:
+def schedule_by_isl(
+    lowered: Lowered, dependences: Dependences, target: Target, most: int
+) -> LoopSchedule:
     """The bands of isl's scheduler, found within so many operations if any, tiled and shared out.
 
     The loops as they were written, if it finds none.
     """
     found = _ask_isl(lowered, dependences, most) if most else "it is for sizes that are not usual"
     if isinstance(found, str):
-        return keep_order(lowered, dependences, found)
-    return _shaped(lowered, dependences, found, "isl's scheduler", ())
+        return keep_order(lowered, dependences, target, found)
+    return _shaped(lowered, dependences, target, found, "isl's scheduler", ())
 
 
 def _shaped(
     lowered: Lowered,
     dependences: Dependences,
+    target: Target,
     tree: isl.Schedule,
     origin: str,
     notes: tuple[str, ...],
@@ -59,7 +65,7 @@ def _shaped(
     within = dependences.validity.intersect_params(lowered.sizes)
     arrays = lowered.bare.arrays.values()
     local = frozenset(a.name for a in arrays if a.kind == "temporary")
-    shaping = Shaping({s.name: s for s in lowered.bare.statements}, within, local)
+    shaping = Shaping({s.name: s for s in lowered.bare.statements}, within, target, local)
     shaped = declare_scopes(shaping.shape(tree))
     told = tuple(f"in parallel: {how}" for how in shaping.parallel) or ("on one thread",)
     return LoopSchedule(shaped, origin, (*notes, *told))

@@ -12,12 +12,13 @@ from dataclasses import dataclass
 import islpy as isl
 
 from polyc.analysis.dependences import compute_dependences
-from polyc.loops.expand import expand
-from polyc.loops.lower import Lowered
-from polyc.loops.schedule import LoopSchedule, keep_order, schedule_by_isl
-from polyc.loops.sizes import Signature
+from polyc.loops.lower.expand import expand
+from polyc.loops.lower.lower import Lowered
+from polyc.loops.read.sizes import Signature
+from polyc.loops.schedule.schedule import LoopSchedule, keep_order, schedule_by_isl
 from polyc.memory.storage import Storage, row_major
 from polyc.promote.local_arrays import LocalArray, promote_to_locals
+from polyc.target.machine import Target
 
 
 @dataclass(frozen=True)
@@ -44,12 +45,12 @@ class Arranged:
         return [name for name in self.remaining if len(arrays[name].shape) > 1]
 
 
-def arrange(lowered: Lowered, signature: Signature, most: int) -> Arranged:
+def arrange(lowered: Lowered, signature: Signature, target: Target, most: int) -> Arranged:
     """The schedule of a kernel, within so many operations of isl, and where arrays are kept."""
     kept: set[str] = set()
     while True:
         expanded = expand(lowered, compute_dependences(lowered.bare), signature, kept)
-        best = _place(expanded, most)
+        best = _place(expanded, target, most)
         arrays = best.lowered.scop.arrays
         shapeless = {name for name in best.remaining if 0 in map(_known, arrays[name].shape)}
         if not shapeless:
@@ -61,15 +62,15 @@ def _known(extent: object) -> int:
     return extent if isinstance(extent, int) else 1
 
 
-def _place(lowered: Lowered, most: int) -> Arranged:
+def _place(lowered: Lowered, target: Target, most: int) -> Arranged:
     """isl's schedule, or the original order if that is better for locals."""
     dependences = compute_dependences(lowered.bare)
-    by_isl = _promote(lowered, schedule_by_isl(lowered, dependences, most))
+    by_isl = _promote(lowered, schedule_by_isl(lowered, dependences, target, most))
     matrices = by_isl.matrices
     if not matrices:
         return by_isl
     reason = f"it keeps all values of {', '.join(matrices)} in memory"
-    as_written = _promote(lowered, keep_order(lowered, dependences, reason))
+    as_written = _promote(lowered, keep_order(lowered, dependences, target, reason))
     return as_written if len(as_written.matrices) < len(matrices) else by_isl
 
 

@@ -18,13 +18,13 @@ from typing import Any, overload
 
 from polyc.build.load import open_library
 from polyc.errors import ShapeError
-from polyc.loops.build import build
-from polyc.loops.call import Caller, Loaded
-from polyc.loops.compile import CompiledLoops, compile_loops
-from polyc.loops.parse import parse
-from polyc.loops.sizes import Signature
-from polyc.loops.syntax import Function
-from polyc.loops.types import Argument, argument_of, check_dtype
+from polyc.loops.read.parse import parse
+from polyc.loops.read.sizes import Signature
+from polyc.loops.read.syntax import Function
+from polyc.loops.read.types import Argument, argument_of, check_dtype
+from polyc.loops.run.build import build
+from polyc.loops.run.call import Caller, Loaded
+from polyc.loops.run.compile import CompiledLoops, compile_loops
 from polyc.options import Options, options_from_environment
 from polyc.target.machine import detect_target
 
@@ -42,7 +42,7 @@ class LoopKernel:
     threads: int = 0
     options: Options = field(default_factory=options_from_environment)
     _callers: dict[Key, Caller] = field(default_factory=dict)
-    _last: Caller | None = None
+    _last: Caller | None = None  # that was called, or compiled, last
 
     def __post_init__(self) -> None:
         functools.update_wrapper(self, self.python)
@@ -82,13 +82,13 @@ class LoopKernel:
 
     def explain(self) -> str:
         """What was made of it: statements, order, what is parallel, what was proven."""
-        from polyc.loops.report import explain
+        from polyc.loops.run.report import explain
 
         return explain(self._compiled())
 
     @property
     def source(self) -> str:
-        """The C of the kernel that was compiled last."""
+        """The C of the kernel that was called, or compiled, last."""
         files = self._compiled().sources.files
         return next(iter(files.values()))
 
@@ -131,6 +131,7 @@ class LoopKernel:
         """What is compiled for arguments like these."""
         for caller in self._callers.values():
             if all(_fits(a, values[n]) for n, a in caller.signature.arguments.items()):
+                self._last = caller
                 return caller
         if self._callers and self._annotated():
             return next(iter(self._callers.values()))  # which says what does not fit
