@@ -21,8 +21,8 @@ import islpy as isl
 from polyc.loops.schedule.band import Band, joined, names_of
 from polyc.loops.schedule.direction import direction, rows_of, stride_along
 from polyc.loops.schedule.inner import bundles_of, choose_inner, insert_inner, leaf_order
+from polyc.loops.schedule.parts import insert_parts
 from polyc.loops.schedule.products import Product, cache_sizes, find_products
-from polyc.loops.schedule.register_tile import insert_register_tiles
 from polyc.poly.tree import BAND, LEAF, MARK, make_atomic, mark_members
 from polyc.scop.scop import Statement
 from polyc.target.machine import Target
@@ -40,12 +40,16 @@ STRIP = 2048
 
 @dataclass(frozen=True)
 class Shaping:
-    """What bands are shaped by: the statements, and what must stay in order; names of locals."""
+    """What bands are shaped by: the statements, and what must stay in order.
+
+    local: names of locals; wide: of those of which a tile would hold a matrix.
+    """
 
     statements: Mapping[str, Statement]
     validity: isl.UnionMap  # S -> T
     target: Target
     local: frozenset[str] = frozenset()
+    wide: frozenset[str] = frozenset()
     parallel: list[str] = field(default_factory=list)  # how threads share, for people
 
     def shape(self, tree: isl.Schedule) -> isl.Schedule:
@@ -77,9 +81,7 @@ class Shaping:
             summed = not shared and not any(band.coincident) and inner.order[-1] < 2
             if any(group.lanes for group in inner.groups) and not summed:
                 sizes[inner.order[-1]] = STRIP if strip else LANES_TILE
-            node, tile_marks = self._tile(node, band, sizes, shared)
-            below, marks = insert_inner(node.child(0), band, inner)
-            return mark_members(_marked(below, marks).parent(), tile_marks)
+            return self._tiled(node, band, (), sizes, shared)
         first = None if single else self._parallel_member(band, inner.order[:-1], shared)
         if first is not None and band.is_permutable:
             others = (k for k in inner.order if k != first)
@@ -97,12 +99,21 @@ class Shaping:
         sizes = cache_sizes(products[0], band.order, self.target)
         if not shared and not any(band.coincident):  # see `_band`
             sizes[0] = sizes[1] = min(sizes[0], sizes[1])
-        bundles = bundles_of(leaf_order(node), self.statements, self.local)
+        return self._tiled(node, band, products, sizes, shared)
+
+    def _tiled(
+        self,
+        node: isl.ScheduleNode,
+        band: Band,
+        products: Sequence[Product],
+        sizes: Sequence[int],
+        shared: bool,
+    ) -> isl.ScheduleNode:
+        """A band with no band below as tiles, and what is inside of them in parts."""
+        bundles = bundles_of(leaf_order(node), self.statements, self.wide)
         node, tile_marks = self._tile(node, band, sizes, shared)
-        node = insert_register_tiles(
-            node.child(0), band, products, bundles, self.validity, self._plain
-        )
-        return mark_members(node.parent(), tile_marks)
+        below = insert_parts(node.child(0), band, products, bundles, self.validity, self._plain)
+        return mark_members(below.parent(), tile_marks)
 
     def _plain(self, node: isl.ScheduleNode) -> isl.ScheduleNode:
         """A band inside of a tile."""
