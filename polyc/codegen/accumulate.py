@@ -10,7 +10,7 @@ Only declared reductions, whose reordering the proof has allowed.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from itertools import count
 
@@ -19,8 +19,8 @@ from polyc.codegen.loopnest import Assign, Block, Element, For, Local, Node, Rea
 from polyc.scop.expr import Const
 from polyc.scop.scop import identity
 
-SUMS = frozenset({"add", "mul"})
-"""Reductions that `#pragma omp simd` is told of."""
+SUMS: Mapping[str, str] = {"add": "+", "mul": "*"}
+"""Reductions that `#pragma omp simd` is told of, and how it spells them."""
 
 
 def accumulate(block: Block) -> Block:

@@ -11,6 +11,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from math import prod
 
+from polyc.codegen.accumulate import SUMS
 from polyc.codegen.c_names import name_for_c
 from polyc.codegen.index import Affine, show_condition, show_index, variables
 from polyc.codegen.loopnest import (
@@ -212,15 +213,11 @@ def _print(node: Node, place: _Place, printer: Printer) -> Iterator[str]:
 
 def _print_for(loop: For, place: _Place, printer: Printer) -> Iterator[str]:
     if loop.kind == "simd":
-        clauses = [f" reduction({_CLAUSES[op]}:{name})" for op, name in loop.reduces]
+        clauses = [f" reduction({SUMS[op]}:{name})" for op, name in loop.reduces]
         yield f"#pragma omp simd{''.join(clauses)}"
     yield f"{place.indent}{_loop_head(loop)}"
     yield from _print_block(loop.body, place.deeper(), printer)
     yield f"{place.indent}}}"
-
-
-_CLAUSES = {"add": "+", "mul": "*"}
-"""The reductions that loops of the C compiler's vectors have."""
 
 
 def _loop_head(loop: For) -> str:
