@@ -44,8 +44,8 @@ class Options:
 
     verify: prove every kernel legal, in bounds and initialised before any code is run.
     cache: keep compiled models and objects on disk (`cache_dir`).
-    max_operations: isl's budget for one scheduling problem, in isl operations; when it is exceeded,
-        the textual order is used.
+    max_operations: the budget of isl's scheduler for the loops of a `@polyc.kernel`, in operations
+        of isl; where it is exceeded the loops stay in their original order.
     max_seconds: how long a compilation may take; it is an error if it takes longer.
     max_nodes: the most nodes of a graph, functions and control flow written out.
     dump: stages to print to `dump_dir` (or stderr): graph, scop, schedule, loopnest, c.

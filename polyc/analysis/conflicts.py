@@ -1,4 +1,4 @@
-"""What the proof holds loops to: every pair of instances that touch one element, in textual order.
+"""What the proof holds loops to: every pair of instances that touch one element, in order.
 
 A schedule is made from the dependences of `dependences.py`, which know the last writer of each
 element. The proof does not take these: it pairs all accesses anew, with no dataflow and no special

@@ -71,7 +71,7 @@ class StoredKernel:
 
     @property
     def gain(self) -> float:
-        """What measured parameters save; a part of a larger kernel was measured alone."""
+        """What a measured schedule saves; a part of a larger kernel was measured alone."""
         return self.parts[0].gain if len(self.parts) == 1 else 0.0
 
     @property
