@@ -111,8 +111,6 @@ def _later(touches: Sequence[Touch]) -> Iterator[tuple[Touch, Touch]]:
 def _meeting(a: Touch, b: Touch) -> isl.Map:
     """# S -> T: pairs that touch one element, the first of them earlier."""
     pairs = a.elements.apply_range(b.elements.reverse())
-    if a.statement.time is None and a.position < b.position:
-        return pairs
     return pairs.intersect(before(a.statement, b.statement, (a.position, b.position)))
 
 
