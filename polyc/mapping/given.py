@@ -24,8 +24,8 @@ from polyc.schedule.schedule import Schedule
 class Given:
     """The schedules by what their kernels are called, and the clusters that these consist of.
 
-    homes: cluster, by position, -> kernel; the others are for copies that pack operands, which
-    come about when layouts are decided.
+    homes: the position of a cluster -> its kernel. A schedule of no cluster is for a copy that
+    packs an operand: it comes about when layouts are decided.
     """
 
     schedules: Mapping[str, Schedule] = field(default_factory=dict)

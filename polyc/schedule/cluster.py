@@ -60,10 +60,6 @@ class Cluster:
     is_group: bool = False
 
     @property
-    def names(self) -> frozenset[str]:
-        return frozenset(s.name for s in self.statements)
-
-    @property
     def step(self) -> Step | None:
         """The loop over steps that the cluster is in."""
         return self.statements[0].step
@@ -78,9 +74,6 @@ class Cluster:
     def shared_positions(self, s: Statement) -> frozenset[int]:
         """The positions of a statement's iterators that are shared; none of a fill's."""
         return frozenset(loop[s.name] for loop in self.shared if s.name in loop)
-
-    def statement(self, name: str) -> Statement:
-        return next(s for s in self.statements if s.name == name)
 
 
 @dataclass(frozen=True)
