@@ -22,10 +22,10 @@ from bench.problems import Problem
 from bench.results import Results, Row, find_versions
 from bench.roofline import Work
 from bench.table import show_kernels, show_line, show_notes, show_rows
-from polyc.build.nvcc import find_nvcc
 from polyc.errors import PolycError
 from polyc.options import Options, options_from_environment
 from polyc.target.cuda import CudaTarget, ask_driver
+from polyc.toolchain.nvcc import find_nvcc
 
 FOLDER = Path(__file__).parent / "results"
 

@@ -26,11 +26,11 @@ import onnx
 import polyc
 from bench.zoo.gpt2 import Gpt2, gpt2
 from bench.zoo.network import Example
-from polyc.build.pages import allocate_pages
-from polyc.commands.verify import relative_error
 from polyc.options import options_from_environment
+from polyc.run.reference import relative_error
 from polyc.target.machine import detect_target
 from polyc.target.measure import load_probes
+from polyc.toolchain.pages import allocate_pages
 
 LINE = 8 * 64
 """Bytes that the probe sums up at a time."""

@@ -18,7 +18,7 @@ from bench.results import OURS, Row, summarise
 from bench.roofline import Work, count_work
 from bench.worker import EngineFailed, Worker
 from bench.zoo.network import Example
-from polyc.commands.verify import relative_error
+from polyc.run.reference import relative_error
 
 LEAST_ROUNDS = 3
 

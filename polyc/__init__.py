@@ -13,15 +13,15 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from polyc.api import compile, from_torch, load, verify
     from polyc.graph.ir import Graph
-    from polyc.loops.kernel import kernel
-    from polyc.loops.types import b8, f32, f64, i32, i64
-    from polyc.model import CompiledModel
+    from polyc.loops.read.types import b8, f32, f64, i32, i64
+    from polyc.loops.run.kernel import kernel
     from polyc.options import Options
     from polyc.report.report import Report
-    from polyc.session import Session
-    from polyc.spec import TensorSpec
+    from polyc.run.model import CompiledModel
+    from polyc.run.session import Session
     from polyc.target.cuda import CudaTarget
     from polyc.target.machine import Target
+    from polyc.types.spec import TensorSpec
 
 __version__ = "0.1.0"
 
@@ -49,18 +49,18 @@ __all__ = [
 ]
 
 _HOMES = {
-    "CompiledModel": "polyc.model",
+    "CompiledModel": "polyc.run.model",
     "CudaTarget": "polyc.target.cuda",
     "Graph": "polyc.graph.ir",
     "Options": "polyc.options",
     "Report": "polyc.report.report",
-    "Session": "polyc.session",
+    "Session": "polyc.run.session",
     "Target": "polyc.target.machine",
-    "TensorSpec": "polyc.spec",
+    "TensorSpec": "polyc.types.spec",
     "compile": "polyc.api",
     "from_torch": "polyc.api",
-    "kernel": "polyc.loops.kernel",
-    **dict.fromkeys(("b8", "f32", "f64", "i32", "i64"), "polyc.loops.types"),
+    "kernel": "polyc.loops.run.kernel",
+    **dict.fromkeys(("b8", "f32", "f64", "i32", "i64"), "polyc.loops.read.types"),
     "load": "polyc.api",
     "verify": "polyc.api",
 }

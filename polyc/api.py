@@ -22,26 +22,27 @@ from polyc.arguments import (
     check_target,
 )
 from polyc.build.bundle import read_bundle
-from polyc.build.cache import Cache, open_cache
 from polyc.build.fingerprint import fingerprint
-from polyc.call_sizes import Range, read_sizes
 from polyc.errors import InvalidModel, RuntimeFailure, UnsupportedOp
 from polyc.files.digest import digest
 from polyc.files.model_file import ModelChanged, ModelFile
+from polyc.graph.states import read_states
 from polyc.mapping.tuned import Tuned, spell_choices
-from polyc.model import CompiledModel, load_model, open_model
 from polyc.options import Options, options_from_environment
-from polyc.sizes import SizeRange
-from polyc.states import read_states
+from polyc.run.model import CompiledModel
+from polyc.run.open import load_model, open_model
 from polyc.target.cuda import CudaTarget
 from polyc.target.machine import Target
 from polyc.target.resolve import resolve_target
+from polyc.toolchain.cache import Cache, open_cache
 from polyc.tuning.store import read_tuned, tuned_file
+from polyc.types.call_sizes import Range, read_sizes
+from polyc.types.sizes import SizeRange
 
 if TYPE_CHECKING:
-    from polyc.commands.verify import NumericReport
     from polyc.exact.run import ExactReport
-    from polyc.pytorch import TorchModel
+    from polyc.run.reference import NumericReport
+    from polyc.run.torch_model import TorchModel
 
 _ATTEMPTS = 3
 """How often a model that changes while it is read is begun anew."""
@@ -83,7 +84,7 @@ def compile(
 
     Where shapes depend on values of inputs (a Reshape's target that is fed, say), or loops cannot
     be generated for sizes that are not known, the result is compiled at its first call with such
-    values or sizes, and anew for others (`polyc/specialise.py`).
+    values or sizes, and anew for others (`polyc/run/specialise.py`).
 
     Raises InvalidModel, UnsupportedOp, ShapeError, IllegalSchedule, BuildError, and TypeError for
     an argument of a wrong type.
@@ -137,7 +138,7 @@ def verify(
     known = {} if feeds is None else dict(check_feeds(feeds))
     machine = resolve_target(target, options)
     if not exact:
-        from polyc.commands.verify import verify_numbers
+        from polyc.run.reference import verify_numbers
 
         chosen = replace(options, threads=threads or options.threads)
         return verify_numbers(
@@ -202,7 +203,7 @@ def _compile_or_complete(
         return _compile(model, machine, options)
     except UnsupportedOp as unknown:
         from polyc.budget import Budget
-        from polyc.specialise import complete_in_call
+        from polyc.run.specialise import complete_in_call
 
         if options.states:
             raise
@@ -277,11 +278,13 @@ def from_torch(
     cannot export (it says why), else as `compile`.
     """
     try:
-        from polyc.pytorch import compile_module
+        from polyc.run.torch_model import TorchModel, export_module
     except ImportError as missing:
         raise ImportError(f"{missing}; install PyTorch by: pip install 'polyc[torch]'") from missing
 
-    return compile_module(module, args, kwargs, dynamic_shapes=dynamic_shapes, **choices)
+    exported = export_module(module, args, kwargs, dynamic_shapes)
+    dims = {**exported.dims, **(choices.pop("dims", None) or {})}
+    return TorchModel(compile(exported.model, dims=dims, **choices), exported.results)
 
 
 def load(path: str | os.PathLike[str], *, digest: str | None = None) -> CompiledModel:
@@ -304,7 +307,7 @@ def _read_or_tune(model: Any, target: Target | CudaTarget, options: Options) -> 
     if options.tune > 0:
         from polyc.tuning.tune import tune
 
-        known = tune(model, target, options).known
+        known = tune(model, target, options, compile).known
     elif options.cache and isinstance(target, Target):
         known = read_tuned(tuned_file(target, options))
     return known if options.use_tuned else {}

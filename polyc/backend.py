@@ -20,7 +20,7 @@ from onnx.backend.base import Backend, BackendRep, namedtupledict
 
 from polyc.api import compile
 from polyc.errors import UnsupportedOp
-from polyc.model import CompiledModel
+from polyc.run.model import CompiledModel
 
 __all__ = ["PolycBackend", "PolycRep", "prepare", "run_model", "run_node", "supports_device"]
 

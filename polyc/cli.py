@@ -16,16 +16,17 @@ from rich.table import Table
 from rich.text import Text
 
 import polyc
-from polyc.call_sizes import read_sizes
-from polyc.commands.feeds import random_feeds, read_feeds, write_results
+from polyc.commands.feeds import read_feeds, write_results
 from polyc.commands.schedules import read_schedules
 from polyc.commands.sizes import parse_sizes, parse_states
 from polyc.errors import BuildError, IllegalSchedule, PolycError
 from polyc.names import show_text
 from polyc.options import MAX_THREADS, Options, options_from_environment
+from polyc.run.feeds import random_feeds
+from polyc.types.call_sizes import read_sizes
 
 if TYPE_CHECKING:
-    from polyc.model import CompiledModel
+    from polyc.run.model import CompiledModel
 
 app = typer.Typer(
     help="Compile ONNX models to proven, fused C and CUDA.",
@@ -312,7 +313,7 @@ def main() -> None:
 
 def _terminate(number: int, _: object) -> None:
     """Leave as after an error, so that what is half made goes, and compilers with it."""
-    from polyc.build.execute import end_descendants
+    from polyc.toolchain.execute import end_descendants
 
     end_descendants(os.getpid())
     sys.exit(128 + number)

@@ -12,18 +12,17 @@ from polyc.analysis.launches.access import LaunchAccess
 from polyc.analysis.launches.partition import Part
 from polyc.analysis.launches.verify import Launched, verify_launches
 from polyc.analysis.proof import add_up, counted
-from polyc.call_sizes import known_sizes
+from polyc.backends.kernels import CompiledKernels, Emit, compile_kernels, ignore
 from polyc.codegen.cuda.grid import DeviceText
-from polyc.codegen.program import Launch, Program, StoredArray
 from polyc.errors import NotFixed, UnsupportedOp, naming_defects
-from polyc.graph.fix_sizes import fix_graph
+from polyc.graph.inference.fix_sizes import fix_graph
+from polyc.graph.inference.sizes import find_parameters
 from polyc.graph.ir import Graph
 from polyc.graph.onnx_import import import_onnx
 from polyc.graph.simplify import simplify
-from polyc.graph.sizes import find_parameters
+from polyc.graph.states import State, find_states, states_refused
 from polyc.graph.unroll_steps import unroll_steps
 from polyc.graph.widen import PRODUCTS, widen
-from polyc.kernels import CompiledKernels, Emit, compile_kernels, ignore
 from polyc.mapping.cuda.fuse_rows import fuse_rows
 from polyc.mapping.cuda.storing import store_for_cuda
 from polyc.mapping.fuse_tiles import fuse_tiles
@@ -35,6 +34,7 @@ from polyc.mapping.tuned import Tuned
 from polyc.memory.storage import Storage, arrange, row_major
 from polyc.options import Options
 from polyc.poly.context import isl_within
+from polyc.program.program import Launch, Program, StoredArray
 from polyc.report.report import NotFused
 from polyc.schedule.cluster import Refusal, find_clusters
 from polyc.scop.bind_states import bind_states
@@ -47,12 +47,12 @@ from polyc.scop.merge_copies import merge_copies
 from polyc.scop.remove_frames import remove_frames
 from polyc.scop.scop import Array, Scop
 from polyc.scop.split_reductions import Grain, split_reductions
-from polyc.sizes import Extent, Parameter, Size, assume, spell_shape
-from polyc.spec import TensorSpec
-from polyc.states import State, find_states, states_refused
 from polyc.target.cuda import CudaTarget
 from polyc.target.machine import Target
 from polyc.trace import Trace
+from polyc.types.call_sizes import known_sizes
+from polyc.types.sizes import Extent, Parameter, Size, assume, spell_shape
+from polyc.types.spec import TensorSpec
 
 Model = Graph | onnx.ModelProto | bytes | str | os.PathLike[str]
 

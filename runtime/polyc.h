@@ -6,7 +6,7 @@
    -O3 -fno-math-errno -fno-trapping-math -ffp-contract=fast -Wno-psabi (no vector crosses an ABI:
    all functions that take one are inlined); never -ffast-math (NaN and inf count).
 
-   WHAT A TRANSLATION UNIT SAYS (polyc/codegen/runtime_table.py prints it, in this order)
+   WHAT A TRANSLATION UNIT SAYS (polyc/printing/runtime_table.py prints it, in this order)
 
        #include "polyc.h"
        PC_VECTORS(16)                      // the vector types of 16 lanes: f32x16, b8x16, ...

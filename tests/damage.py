@@ -15,10 +15,10 @@ from polyc.analysis.launches.access import LaunchAccess, verify_program
 from polyc.analysis.proof import Proof
 from polyc.analysis.verify import verify_kernel
 from polyc.backends import common
-from polyc.codegen.index import var, variables
-from polyc.codegen.loopnest import Assign, Block, For, If, Kernel, LoopExpr, Node, Read, walk_nodes
-from polyc.codegen.substitute import substitute_block
 from polyc.errors import IllegalSchedule
+from polyc.loopnest.index import var, variables
+from polyc.loopnest.nodes import Assign, Block, For, If, Kernel, LoopExpr, Node, Read, walk_nodes
+from polyc.loopnest.substitute import substitute_block
 from polyc.memory.storage import Storage
 from polyc.options import Options
 from polyc.pipeline import Compiled, run_pipeline

@@ -7,7 +7,7 @@ from onnx.reference import ReferenceEvaluator
 
 from polyc import Graph, ops
 from polyc.graph.builder import Value
-from polyc.graph.onnx_export import export_onnx
+from polyc.graph.onnx.export import export_onnx
 
 
 class Weights:

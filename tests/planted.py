@@ -12,9 +12,9 @@ import pytest
 
 from polyc import Graph
 from polyc.build import make_model as making
-from polyc.build.cache import Cache
 from polyc.target.cuda import CudaTarget
 from polyc.target.machine import Target
+from polyc.toolchain.cache import Cache
 from tests.programs import options
 
 Wrong = Callable[..., Any]

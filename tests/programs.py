@@ -14,15 +14,15 @@ import pytest
 
 from polyc.analysis.launches.access import LaunchAccess
 from polyc.codegen.cuda.grid import DeviceText
-from polyc.codegen.loopnest import Block, Kernel, Param
-from polyc.codegen.program import Launch, Program, StoredArray
+from polyc.loopnest.nodes import Block, Kernel, Param
 from polyc.memory.storage import row_major
 from polyc.options import Options
 from polyc.poly.boxes import box
+from polyc.program.program import Launch, Program, StoredArray
 from polyc.report.report import KernelRow, NotFused
 from polyc.scop.scop import Array, Kind
-from polyc.spec import TensorSpec
 from polyc.trace import Trace
+from polyc.types.spec import TensorSpec
 
 F32 = np.dtype(np.float32)
 

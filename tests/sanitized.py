@@ -17,15 +17,15 @@ import numpy as np
 
 from polyc import Graph
 from polyc.build.load import DECLARATIONS
-from polyc.build.runtime_files import find_runtime
-from polyc.codegen.driver import DRIVER_FILE, print_driver
-from polyc.codegen.driver_nest import make_driver
-from polyc.codegen.program import Program
-from polyc.memory.plan import ALIGNMENT, Plan, byte_size, plan_memory
 from polyc.options import Options
 from polyc.pipeline import run_pipeline
-from polyc.schedule.barriers import place_barriers
+from polyc.printing.driver import DRIVER_FILE, print_driver
+from polyc.program.driver_nest import make_driver
+from polyc.program.plan import ALIGNMENT, Plan, byte_size, plan_memory
+from polyc.program.program import Program
 from polyc.target.machine import Target
+from polyc.threads.barriers import place_barriers
+from polyc.toolchain.runtime_files import find_runtime
 from polyc.trace import Trace
 
 COMMON = (

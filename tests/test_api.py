@@ -17,7 +17,6 @@ import pytest
 import polyc
 from polyc.build.bundle import HOLDS, MANIFEST_FILE
 from polyc.build.manifest import FORMAT
-from polyc.codegen import driver
 from polyc.errors import (
     BuildError,
     InvalidModel,
@@ -27,6 +26,7 @@ from polyc.errors import (
 )
 from polyc.files.table import write_table
 from polyc.graph.ir import Graph
+from polyc.printing import driver
 from tests.programs import (
     GATHER_C,
     SCALE_C,

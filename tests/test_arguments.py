@@ -13,7 +13,7 @@ from polyc import Graph, Options, ops
 from polyc.arguments import check_options
 from polyc.errors import InvalidOption, PolycError, ShapeError
 from polyc.options import MAX_THREADS
-from polyc.specialise import SpecialisingModel
+from polyc.run.specialise import SpecialisingModel
 from tests.programs import options
 from tests.staged import model_of
 

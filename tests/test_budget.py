@@ -9,11 +9,11 @@ import pytest
 import polyc
 from polyc import Graph, budget, ops
 from polyc.budget import Budget, memory_there_is, require_table, show_bytes
-from polyc.build.pages import allocate_pages
-from polyc.calls import Binder
 from polyc.errors import InternalError, InvalidModel, InvalidOption, TooLarge, naming_defects
 from polyc.options import Options, options_from_environment
-from polyc.spec import TensorSpec
+from polyc.run.calls import Binder
+from polyc.toolchain.pages import allocate_pages
+from polyc.types.spec import TensorSpec
 
 
 def test_a_size_beyond_the_limit_is_refused_with_all_that_is_known():

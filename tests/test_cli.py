@@ -14,10 +14,10 @@ from onnx import TensorProto, helper, numpy_helper
 from polyc import cli, load, ops
 from polyc.commands import doctor
 from polyc.graph.ir import Graph
-from polyc.graph.onnx_export import export_onnx
+from polyc.graph.onnx.export import export_onnx
 from polyc.mapping.tuned import Tuned
-from polyc.spec import TensorSpec
 from polyc.target.rates import Rates
+from polyc.types.spec import TensorSpec
 from tests.programs import (
     F32,
     SCALE_C,

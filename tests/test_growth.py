@@ -14,13 +14,13 @@ import pytest
 import polyc
 from polyc import Graph, ops
 from polyc.budget import Budget
-from polyc.codegen import driver
 from polyc.errors import TooLong
 from polyc.graph.onnx_import import import_onnx
 from polyc.graph.unroll_steps import unroll_steps
 from polyc.mapping import fuse_tiles
 from polyc.options import Options
 from polyc.pipeline import cluster_model, run_pipeline
+from polyc.printing import driver
 from polyc.schedule.cluster import MOST_STATEMENTS, MOST_WEIGHT, find_clusters
 from polyc.scop.inline import LARGEST_EXPRESSION, inline_pointwise
 from polyc.scop.lower import lower_graph

@@ -16,14 +16,14 @@ from polyc.analysis.dependences import maps
 from polyc.analysis.launches.access import verify_program
 from polyc.analysis.launches.arena import verify_arena
 from polyc.analysis.launches.barriers import verify_barriers
-from polyc.codegen.loopnest import Assign, Barrier, Block, For, Node, Read, walk_expr, walk_nodes
 from polyc.errors import IllegalSchedule
-from polyc.memory import plan as planning
-from polyc.memory.plan import plan_memory
+from polyc.loopnest.nodes import Assign, Barrier, Block, For, Node, Read, walk_expr, walk_nodes
 from polyc.memory.storage import permuted
 from polyc.options import Options
-from polyc.schedule import barriers
-from polyc.schedule.barriers import place_barriers
+from polyc.program import plan as planning
+from polyc.program.plan import plan_memory
+from polyc.threads import barriers
+from polyc.threads.barriers import place_barriers
 from tests.damage import carried, check_refused, everywhere, places, prove, reverse, shifted, swap
 
 

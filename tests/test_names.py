@@ -12,8 +12,6 @@ from onnx import helper
 
 import polyc
 from polyc import Graph, ops
-from polyc.codegen.print_c import clean_line
-from polyc.commands.feeds import random_feeds
 from polyc.errors import InvalidModel, NotFixed, PolycError, ShapeError
 from polyc.exact.run import Mismatch
 from polyc.graph import ir
@@ -28,7 +26,9 @@ from polyc.names import (
     show,
     show_text,
 )
-from polyc.sizes import SizeRange, identify
+from polyc.printing.print_c import clean_line
+from polyc.run.feeds import random_feeds
+from polyc.types.sizes import SizeRange, identify
 from tests.programs import options
 from tests.runtime.native import RUNTIME
 

@@ -17,14 +17,14 @@ import pytest
 from polyc import Graph, ops
 from polyc.analysis.dependences import Dependences
 from polyc.backends import cpu
-from polyc.call_sizes import read_sizes
-from polyc.codegen.driver_nest import Address, Call, Repeat, Wait
-from polyc.codegen.loopnest import Assign, Block, Node, Read, rewrite_nodes
 from polyc.errors import IllegalSchedule
+from polyc.loopnest.nodes import Assign, Block, Node, Read, rewrite_nodes
 from polyc.memory.storage import permuted
+from polyc.program.driver_nest import Address, Call, Repeat, Wait
 from polyc.promote import keep
 from polyc.scop.expr import Load, call, rebuild
-from polyc.sizes import Size
+from polyc.types.call_sizes import read_sizes
+from polyc.types.sizes import Size
 from tests.planted import Fault, Proven, Wrong, prove
 
 # -- models ---------------------------------------------------------------------------------------
@@ -129,7 +129,9 @@ def gather_from_one_further(right):
     return after(right, lambda nest: rewrite_nodes(nest, visit))
 
 
-@fault("polyc.scop.lower.gather:wrap_index", gather, r"nothing keeps .*\(k\[i0\], 10\) of x")
+@fault(
+    "polyc.scop.lower.movement.gather:wrap_index", gather, r"nothing keeps .*\(k\[i0\], 10\) of x"
+)
 def an_index_that_may_be_one_too_large(right):
     return lambda found, extent: right(found, extent + 1)
 
@@ -340,7 +342,7 @@ def a_result_kept_inside_of_its_kernel(right):
 # How arrays are stored.
 
 
-@fault("polyc.memory.layout:permuted", layers, "array .* two elements are stored in one place")
+@fault("polyc.mapping.layout:permuted", layers, "array .* two elements are stored in one place")
 def a_storage_that_is_not_one_to_one(right):
     def change(storage):
         last = storage.map.dim(isl.dim_type.out) - 1
@@ -350,7 +352,7 @@ def a_storage_that_is_not_one_to_one(right):
     return after(right, change)
 
 
-@fault("polyc.memory.layout:permuted", layers, "is stored outside of|leaves the bounds|has shape")
+@fault("polyc.mapping.layout:permuted", layers, "is stored outside of|leaves the bounds|has shape")
 def a_storage_with_a_row_too_few(right):
     return after(right, lambda s: replace(s, shape=(s.shape[0] - 1, *s.shape[1:])))
 
@@ -373,37 +375,37 @@ def constants_arranged_wrongly(right):
 # Memory.
 
 
-@fault("polyc.memory.plan:byte_size", layers, "has no room for its")
+@fault("polyc.program.plan:byte_size", layers, "has no room for its")
 def slots_of_half_the_size(right):
     return after(right, lambda size: size // 2)
 
 
-@fault("polyc.memory.plan:pack", layers, "begins at no multiple of")
+@fault("polyc.program.plan:pack", layers, "begins at no multiple of")
 def slots_that_are_not_aligned(right):
     return after(right, lambda slots: tuple(replace(s, offset=s.offset + 4) for s in slots))
 
 
-@fault("polyc.memory.plan:pack", layers, "overlap in launch")
+@fault("polyc.program.plan:pack", layers, "overlap in launch")
 def slots_on_top_of_each_other(right):
     return after(right, lambda slots: tuple(replace(s, offset=0) for s in slots))
 
 
-@fault("polyc.memory.plan:find_lifetimes", layers, "is not live in launch")
+@fault("polyc.program.plan:find_lifetimes", layers, "is not live in launch")
 def lifetimes_that_end_too_soon(right):
     return after(right, lambda spans: {n: (a, a) for n, (a, _) in spans.items()})
 
 
-@fault("polyc.memory.plan:find_lifetimes", gru, "is not live in launch")
+@fault("polyc.program.plan:find_lifetimes", gru, "is not live in launch")
 def lifetimes_of_one_step(right):
     return lambda launches: right([replace(one, step=None) for one in launches])
 
 
-@fault("polyc.memory.plan:_lay_out", layers, "lies in constant_0, or at an odd place")
+@fault("polyc.program.plan:_lay_out", layers, "lies in constant_0, or at an odd place")
 def weights_on_top_of_each_other(right):
     return after(right, lambda laid: (dict.fromkeys(laid[0], 0), laid[1]))
 
 
-@fault("polyc.memory.plan:_share_regions", open_layers, "region 1 has no room for")
+@fault("polyc.program.plan:_share_regions", open_layers, "region 1 has no room for")
 def a_region_for_the_smallest_of_its_arrays(right):
     return after(right, lambda found: (found[0], ((Size.of("size_batch"),),) * len(found[1])))
 
@@ -411,12 +413,12 @@ def a_region_for_the_smallest_of_its_arrays(right):
 # The driver.
 
 
-@fault("polyc.schedule.barriers:place_barriers", layers, "no barrier stands between them")
+@fault("polyc.threads.barriers:place_barriers", layers, "no barrier stands between them")
 def no_barriers(right):
     return after(right, lambda barriers: frozenset())
 
 
-@fault("polyc.codegen.driver_nest:make_driver", layers, "no barrier stands between them")
+@fault("polyc.program.driver_nest:make_driver", layers, "no barrier stands between them")
 def a_barrier_that_is_not_printed(right):
     def change(nest):
         first = nest.index(Wait())
@@ -425,12 +427,12 @@ def a_barrier_that_is_not_printed(right):
     return after(right, change)
 
 
-@fault("polyc.codegen.driver_nest:make_driver", layers, r"launch \d is made where launch 0 is due")
+@fault("polyc.program.driver_nest:make_driver", layers, r"launch \d is made where launch 0 is due")
 def launches_in_another_order(right):
     return after(right, lambda nest: (nest[-1], *nest[:-1]))
 
 
-@fault("polyc.codegen.driver_nest:make_driver", layers, r"launch \d is not made")
+@fault("polyc.program.driver_nest:make_driver", layers, r"launch \d is not made")
 def a_launch_too_few(right):
     return after(right, lambda nest: nest[:-1])
 
@@ -441,12 +443,12 @@ def _readdressed(nest, change):
     )
 
 
-@fault("polyc.codegen.driver_nest:make_driver", layers, "launch 0 is not given the place of x")
+@fault("polyc.program.driver_nest:make_driver", layers, "launch 0 is not given the place of x")
 def addresses_in_another_order(right):
     return after(right, lambda nest: _readdressed(nest, lambda a: (a[1], a[0], *a[2:])))
 
 
-@fault("polyc.codegen.driver_nest:make_driver", layers, "launch 0 is not given the place of const")
+@fault("polyc.program.driver_nest:make_driver", layers, "launch 0 is not given the place of const")
 def an_offset_that_is_wrong(right):
     def moved(address):
         further = address.number + 64
@@ -455,7 +457,7 @@ def an_offset_that_is_wrong(right):
     return after(right, lambda nest: _readdressed(nest, lambda a: tuple(map(moved, a))))
 
 
-@fault("polyc.codegen.driver_nest:find_places", layers, "is not given the place of")
+@fault("polyc.program.driver_nest:find_places", layers, "is not given the place of")
 def a_temporary_in_an_input(right):
     def change(places):
         return {n: Address("io", 0) if p.base == "arena" else p for n, p in places.items()}
@@ -463,7 +465,7 @@ def a_temporary_in_an_input(right):
     return after(right, change)
 
 
-@fault("polyc.codegen.driver_nest:make_driver", lstm, "is not in the loop over steps")
+@fault("polyc.program.driver_nest:make_driver", lstm, "is not in the loop over steps")
 def a_step_too_few(right):
     def shorter(node):
         if not isinstance(node, Repeat):
@@ -473,7 +475,7 @@ def a_step_too_few(right):
     return after(right, lambda nest: tuple(map(shorter, nest)))
 
 
-@fault("polyc.codegen.driver_nest:make_driver", lstm, "does not hold all launches")
+@fault("polyc.program.driver_nest:make_driver", lstm, "does not hold all launches")
 def a_loop_over_steps_as_two(right):
     def cut(node):
         calls = [k for k, n in enumerate(getattr(node, "body", ())) if isinstance(n, Call)]
@@ -485,7 +487,7 @@ def a_loop_over_steps_as_two(right):
     return after(right, lambda nest: tuple(part for node in nest for part in cut(node)))
 
 
-@fault("polyc.codegen.driver_nest:make_driver", lstm, "no barrier stands between them")
+@fault("polyc.program.driver_nest:make_driver", lstm, "no barrier stands between them")
 def no_barrier_from_step_to_step(right):
     def without(node):
         if not isinstance(node, Repeat):
@@ -495,7 +497,7 @@ def no_barrier_from_step_to_step(right):
     return after(right, lambda nest: tuple(map(without, nest)))
 
 
-@fault("polyc.codegen.driver_nest:make_driver", open_layers, r"calls k0\w+ with \['size_other'\]")
+@fault("polyc.program.driver_nest:make_driver", open_layers, r"calls k0\w+ with \['size_other'\]")
 def another_size(right):
     def renamed(node):
         return replace(node, sizes=("size_other",)) if isinstance(node, Call) else node

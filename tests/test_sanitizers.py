@@ -12,8 +12,8 @@ import pytest
 from onnx.reference import ReferenceEvaluator
 
 from polyc import Graph, Options, ops
-from polyc.codegen.program import Program
-from polyc.graph.onnx_export import export_onnx
+from polyc.graph.onnx.export import export_onnx
+from polyc.program.program import Program
 from polyc.target.machine import Target, detect_target
 from polyc.target.resolve import resolve_target
 from tests import networks, sanitized

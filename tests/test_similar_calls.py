@@ -3,7 +3,7 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
-from polyc.similar_calls import MAX_KEPT, MAX_REFUSED, SimilarCalls, find_pattern, match
+from polyc.run.similar_calls import MAX_KEPT, MAX_REFUSED, SimilarCalls, find_pattern, match
 
 SHAPES = st.lists(st.lists(st.integers(1, 3), min_size=2, max_size=2).map(tuple),
                   min_size=2, max_size=2).map(tuple)  # fmt: skip

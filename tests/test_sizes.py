@@ -7,9 +7,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from polyc.call_sizes import measure_sizes, parse_size, read_sizes
 from polyc.errors import NotFixed, ShapeError
-from polyc.sizes import (
+from polyc.types.call_sizes import measure_sizes, parse_size, read_sizes
+from polyc.types.sizes import (
     Size,
     SizeRange,
     assume,
@@ -19,7 +19,7 @@ from polyc.sizes import (
     evaluate,
     identify,
 )
-from polyc.spec import TensorSpec
+from polyc.types.spec import TensorSpec
 
 n, m = Size.of("n"), Size.of("m")
 

@@ -8,13 +8,13 @@ import pytest
 from onnx import TensorProto, helper
 
 import polyc
-from polyc import plan
-from polyc.call_sizes import read_sizes
 from polyc.errors import NeedsValues, ShapeError, UnsupportedOp
-from polyc.graph.infer import find_sources
+from polyc.graph.inference.infer import find_sources
 from polyc.graph.ir import Node
 from polyc.graph.onnx_import import import_onnx
 from polyc.options import Options
+from polyc.run import plan
+from polyc.types.call_sizes import read_sizes
 
 X = np.arange(24, dtype=np.float32).reshape(2, 12)
 

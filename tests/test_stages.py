@@ -11,7 +11,7 @@ import polyc
 from polyc import Graph, ops
 from polyc.errors import RuntimeFailure, ShapeError, UnsupportedOp
 from polyc.options import Options
-from polyc.specialise import SpecialisingModel
+from polyc.run.specialise import SpecialisingModel
 from tests.staged import assert_as_reference, assert_same, compile_in, model_of, run_ort
 
 RNG = np.random.default_rng(5)

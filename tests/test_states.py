@@ -16,7 +16,7 @@ import polyc
 from polyc import cli, ops
 from polyc.errors import RuntimeFailure, ShapeError, UnsupportedOp
 from polyc.graph.ir import Graph
-from polyc.graph.onnx_export import export_onnx
+from polyc.graph.onnx.export import export_onnx
 from tests.programs import options
 
 WIDTH, HEADS = 8, 2

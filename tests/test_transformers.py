@@ -8,8 +8,8 @@ import io
 import pytest
 
 import polyc
-from polyc.cpu_model import CpuModel
 from polyc.options import Options
+from polyc.run.cpu_model import CpuModel
 
 torch = pytest.importorskip("torch")
 transformers = pytest.importorskip("transformers")

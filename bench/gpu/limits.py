@@ -10,8 +10,8 @@ import numpy as np
 import polyc
 from bench.roofline import Work
 from polyc import ops
-from polyc.cuda.model import CudaModel
 from polyc.options import Options
+from polyc.run.cuda.model import CudaModel
 from polyc.target.cuda import CudaTarget
 
 COPIED = 1 << 30

@@ -12,9 +12,9 @@ import polyc
 from bench.engines import Row, Session, Task
 from bench.engines.polyc_engine import list_kernels
 from bench.gpu.queue import queue_calls
-from polyc.cuda.array import DeviceArray
-from polyc.cuda.model import CudaModel
 from polyc.options import Options, options_from_environment
+from polyc.run.cuda.array import DeviceArray
+from polyc.run.cuda.model import CudaModel
 
 
 def open(task: Task, threads: int) -> Session:

@@ -19,8 +19,8 @@ import numpy as np
 
 from bench.polybench.plain_c import PlainC, print_plain
 from bench.polybench.problem import Problem
-from polyc.loops.kernel import LoopKernel
-from polyc.loops.types import argument_of
+from polyc.loops.read.types import argument_of
+from polyc.loops.run.kernel import LoopKernel
 
 Call = Callable[[Mapping[str, Any]], object]
 

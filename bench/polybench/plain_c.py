@@ -17,9 +17,10 @@ from typing import Any
 import numpy as np
 
 from bench.polybench.plain_expression import C_TYPES, HELPERS, RESERVED, Expressions
-from polyc.loops.infer import infer
-from polyc.loops.syntax import (
+from polyc.loops.read.infer import infer
+from polyc.loops.read.syntax import (
     Assign,
+    Binary,
     Branch,
     Command,
     Element,
@@ -28,7 +29,7 @@ from polyc.loops.syntax import (
     Name,
     commands,
 )
-from polyc.loops.types import argument_of, settle
+from polyc.loops.read.types import argument_of, settle
 from polyc.names import fresh, identifier
 
 INDENT = "    "
@@ -130,7 +131,7 @@ class _Printer:
             return f"{target} {at.operator}= {self.expressions.value(at.value, dtype)};"
         value = at.value
         if at.operator:
-            value = self.expressions.combine(at.operator, at.target, at.value)
+            value = Binary(at.operator, at.target, at.value, at.place)
         return f"{target} = {self.expressions.value(value, dtype)};"
 
     def _kept(self, target: Name | Element) -> np.dtype:

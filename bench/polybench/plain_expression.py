@@ -7,22 +7,10 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from polyc.loops.functions import BY_NAME, COMPARED
-from polyc.loops.infer import Types
-from polyc.loops.syntax import (
-    Apply,
-    Binary,
-    Choice,
-    Comparison,
-    Element,
-    Expression,
-    Extent,
-    Logic,
-    Name,
-    Number,
-    Unary,
-)
-from polyc.loops.types import FLOAT64, join, quotient, settle
+from polyc.loops.read import syntax
+from polyc.loops.read.functions import BY_NAME, COMPARED
+from polyc.loops.read.infer import Types
+from polyc.loops.read.types import FLOAT64, join, quotient, settle
 from polyc.scop.expr import BOOL, INT64
 
 C_TYPES: Mapping[np.dtype, str] = {
@@ -79,36 +67,38 @@ class Expressions:
     names: Mapping[str, str]
     shapes: Mapping[str, tuple[int, ...]]
 
-    def value(self, at: Expression, dtype: np.dtype) -> str:
+    def value(self, at: syntax.Expression, dtype: np.dtype) -> str:
         """The expression as a value of a type."""
         return self._value(at, dtype)[0]
 
-    def whole(self, at: Expression) -> str:
+    def whole(self, at: syntax.Expression) -> str:
         """A bound, or a subscript."""
         return self.value(at, INT64)
 
-    def truth(self, at: Expression) -> str:
+    def truth(self, at: syntax.Expression) -> str:
         """A condition."""
         return self._own(at)[0]
 
-    def target(self, at: Name | Element) -> str:
+    def target(self, at: syntax.Name | syntax.Element) -> str:
         """What is assigned to."""
         return self._own(at)[0]
 
-    def combine(self, operator: str, left: Expression, right: Expression) -> Binary:
-        return Binary(operator, left, right, left.place)
+    def combine(
+        self, operator: str, left: syntax.Expression, right: syntax.Expression
+    ) -> syntax.Binary:
+        return syntax.Binary(operator, left, right, left.place)
 
     # -- each gives a `Text` ------------------------------------------------------------------
 
-    def _value(self, at: Expression, dtype: np.dtype) -> Text:
+    def _value(self, at: syntax.Expression, dtype: np.dtype) -> Text:
         type_ = self.types.of(at)
         if not isinstance(type_, np.dtype) and dtype != BOOL:  # Python's take the type they meet
             match at:
-                case Number(value):
+                case syntax.Number(value):
                     return _literal(value, dtype)
-                case Unary("-" | "+" as sign, operand):
+                case syntax.Unary("-" | "+" as sign, operand):
                     return f"{sign}{_bracket(self._value(operand, dtype), _ATOM)}", _UNARY
-                case Choice():
+                case syntax.Choice():
                     return self._choice(at, dtype)
         own = settle(type_)
         text = self._own(at)
@@ -116,42 +106,42 @@ class Expressions:
             return text
         return f"({C_TYPES[dtype]}){_bracket(text, _UNARY)}", _UNARY
 
-    def _own(self, at: Expression) -> Text:
+    def _own(self, at: syntax.Expression) -> Text:
         """The expression in its own type."""
         own = settle(self.types.of(at))
         match at:
-            case Number(value):
+            case syntax.Number(value):
                 return _literal(value, own)
-            case Name(name):
+            case syntax.Name(name):
                 return self.names[name], _ATOM
-            case Extent(array, axis):
+            case syntax.Extent(array, axis):
                 return str(self.shapes[array][axis]), _ATOM
-            case Element(array, subscripts):
+            case syntax.Element(array, subscripts):
                 inside = "".join(f"[{self.whole(s)}]" for s in subscripts)
                 return f"{self.names[array]}{inside}", _ATOM
-            case Unary(operator, operand):
+            case syntax.Unary(operator, operand):
                 sign = "!" if operator == "not" else operator
                 return f"{sign}{_bracket(self._value(operand, own), _ATOM)}", _UNARY
-            case Binary():
+            case syntax.Binary():
                 return self._binary(at, own)
-            case Comparison(operator, left, right):
+            case syntax.Comparison(operator, left, right):
                 return self._compared(operator, left, right)
-            case Logic(operator, left, right):
+            case syntax.Logic(operator, left, right):
                 sign, level = ("&&", _AND) if operator == "and" else ("||", _OR)
                 sides = (_bracket(self._own(side), _COMPARISON) for side in (left, right))
                 return f" {sign} ".join(sides), level
-            case Choice():
+            case syntax.Choice():
                 return self._choice(at, own)
-            case Apply():
+            case syntax.Apply():
                 return self._apply(at, own)
 
-    def _binary(self, at: Binary, own: np.dtype) -> Text:
+    def _binary(self, at: syntax.Binary, own: np.dtype) -> Text:
         if at.operator == "/":
             own = settle(quotient(self.types.of(at.left), self.types.of(at.right)))
         left, right = self._value(at.left, own), self._value(at.right, own)
         suffix = "f" if own == np.float32 else ""
         if at.operator == "**":
-            if isinstance(at.right, Number) and at.right.value == 2:
+            if isinstance(at.right, syntax.Number) and at.right.value == 2:
                 return f"{_bracket(left, 7)} * {_bracket(left, 8)}", 7
             power = f"pow{suffix}({left[0]}, {right[0]})"
             return (power, _ATOM) if own.kind == "f" else (f"({C_TYPES[own]}){power}", _UNARY)
@@ -168,17 +158,17 @@ class Expressions:
         # a - (b + c) and a + (b + c) keep their brackets: floats are not associative.
         return f"{_bracket(left, level)} {at.operator} {_bracket(right, level + 1)}", level
 
-    def _choice(self, at: Choice, dtype: np.dtype) -> Text:
+    def _choice(self, at: syntax.Choice, dtype: np.dtype) -> Text:
         sides = (_bracket(self._value(side, dtype), _OR) for side in (at.then, at.otherwise))
         return f"{_bracket(self._own(at.condition), _OR)} ? {' : '.join(sides)}", _CHOICE
 
-    def _compared(self, operator: str, left: Expression, right: Expression) -> Text:
+    def _compared(self, operator: str, left: syntax.Expression, right: syntax.Expression) -> Text:
         assert operator in COMPARED
         met = settle(join(self.types.of(left), self.types.of(right)))
         sides = (_bracket(self._value(side, met), _COMPARISON + 1) for side in (left, right))
         return f" {operator} ".join(sides), _COMPARISON
 
-    def _apply(self, at: Apply, own: np.dtype) -> Text:
+    def _apply(self, at: syntax.Apply, own: np.dtype) -> Text:
         known = BY_NAME[at.function]
         if known.rule == "convert":
             if own == BOOL:

@@ -8,7 +8,7 @@ from typing import Any, TypeAlias
 
 import numpy as np
 
-from polyc.loops.kernel import LoopKernel
+from polyc.loops.run.kernel import LoopKernel
 
 SIZES = ("mini", "small", "medium", "large", "extralarge")
 """The names of PolyBench's sizes, the smallest first."""

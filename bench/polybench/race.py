@@ -17,7 +17,7 @@ import numpy as np
 from bench.polybench.compilers import OURS, REFERENCE, Call, Engine, NotThere, find_engines
 from bench.polybench.kernels import PROBLEMS
 from polyc.commands.bench import settle
-from polyc.commands.verify import relative_error
+from polyc.run.reference import relative_error
 
 TOLERANCE = 1e-7
 """How far a result may be from gcc's, relative to the largest: what reordered sums explain."""

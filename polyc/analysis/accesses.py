@@ -19,17 +19,17 @@ import islpy as isl
 from polyc.analysis.same import same_literal
 from polyc.analysis.timemap import Execution, Private
 from polyc.analysis.witness import illegal, show_first
-from polyc.codegen.index import const, show_index
-from polyc.codegen.loopnest import Element, Kernel, LoopExpr, Param, Read, Test, Value
-from polyc.codegen.loopnest import children as printed_children
-from polyc.codegen.show_nest import show_element, show_expr
 from polyc.errors import IllegalSchedule
+from polyc.loopnest.index import const, show_index
+from polyc.loopnest.nodes import Element, Kernel, LoopExpr, Param, Read, Test, Value
+from polyc.loopnest.nodes import children as printed_children
+from polyc.loopnest.show import show_element, show_expr
 from polyc.memory.storage import Storage
 from polyc.poly.boxes import box
 from polyc.poly.parameters import read, spell
 from polyc.scop.expr import Call, Cast, Const, Expr, Index, Load, Within, children, show
 from polyc.scop.scop import Scop
-from polyc.sizes import Extent, Size
+from polyc.types.sizes import Extent, Size
 
 IN, OUT, SET = isl.dim_type.in_, isl.dim_type.out, isl.dim_type.set
 

@@ -32,9 +32,9 @@ from polyc.analysis.accesses import Surroundings
 from polyc.analysis.dependences import Dependences, maps
 from polyc.analysis.legality import Executions, instances, show_instances
 from polyc.analysis.timemap import Execution, shared_loops
-from polyc.codegen.cuda.widen import find_source
-from polyc.codegen.index import const, var
-from polyc.codegen.loopnest import Assign, Barrier, Block, Commit, For, Node, walk_nodes
+from polyc.loopnest.copies import find_source
+from polyc.loopnest.index import const, var
+from polyc.loopnest.nodes import Assign, Barrier, Block, Commit, For, Node, walk_nodes
 from polyc.poly.boxes import box
 
 IN, OUT = isl.dim_type.in_, isl.dim_type.out

@@ -10,7 +10,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from polyc.analysis.threads import Phases, Running, anywhere, one_later
-from polyc.codegen.loopnest import Assign, Barrier, Block, For, If, Node, walk_nodes
+from polyc.loopnest.nodes import Assign, Barrier, Block, For, If, Node, walk_nodes
 
 
 def check_block_barriers(block: Block, phases: Phases) -> int:

@@ -30,8 +30,8 @@ from polyc.analysis.dependences import Dependences, maps
 from polyc.analysis.legality import Executions, instances, show_instances
 from polyc.analysis.threads import executing_threads, holding_threads
 from polyc.analysis.timemap import Execution, Private, shared_loops
-from polyc.codegen.loopnest import Element
-from polyc.codegen.show_nest import show_element
+from polyc.loopnest.nodes import Element
+from polyc.loopnest.show import show_element
 
 IN, OUT = isl.dim_type.in_, isl.dim_type.out
 

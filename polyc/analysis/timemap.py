@@ -24,7 +24,7 @@ from itertools import count, takewhile
 import islpy as isl
 
 from polyc.analysis.witness import illegal
-from polyc.codegen.index import (
+from polyc.loopnest.index import (
     Affine,
     Atom,
     Choice,
@@ -43,7 +43,7 @@ from polyc.codegen.index import (
     var,
     variables,
 )
-from polyc.codegen.loopnest import (
+from polyc.loopnest.nodes import (
     Assign,
     Barrier,
     Block,
@@ -57,7 +57,7 @@ from polyc.codegen.loopnest import (
 )
 from polyc.poly.parameters import PARAM, assumptions
 from polyc.scop.scop import Scop, Statement
-from polyc.sizes import PREFIX, STEP
+from polyc.types.sizes import PREFIX, STEP
 
 IN, SET = isl.dim_type.in_, isl.dim_type.set
 

@@ -15,13 +15,14 @@ from polyc.analysis.background import check_copies
 from polyc.analysis.block_barriers import check_block_barriers
 from polyc.analysis.conflicts import compute_conflicts
 from polyc.analysis.dependences import maps
+from polyc.analysis.held import check_held
 from polyc.analysis.legality import check_completeness, check_order
 from polyc.analysis.locality import check_locals
 from polyc.analysis.proof import Proof
 from polyc.analysis.threads import Phases
 from polyc.analysis.timemap import Execution, compute_executions
 from polyc.analysis.witness import illegal, show_first_pair
-from polyc.codegen.loopnest import For, Kernel, walk_nodes
+from polyc.loopnest.nodes import For, Kernel, walk_nodes
 from polyc.memory.storage import Storage
 from polyc.scop.scop import Scop
 
@@ -47,6 +48,7 @@ def verify_kernel(
         accesses       every place is  storage . access . instance,  and in bounds
         initialised    every read of a private array comes after a write
         locals         private arrays keep their values
+        held           what a loop keeps in registers, nothing else in it touches
         copies         what is copied in the background has arrived where it is read
         barriers       threads of a block do not meet without one between, and all reach each
     """
@@ -72,6 +74,7 @@ def verify_kernel(
         rule = f"{source} reads {array} before it is written"
         raise illegal(f"kernel {kernel.name}", rule, show_first_pair(reads))
     check_copies(around, executions, dependences)
+    check_held(around, accesses)
     barriers = 0
     if any(isinstance(n, For) and n.kind == "block" for n in walk_nodes(kernel.body)):
         barriers = check_block_barriers(kernel.body, Phases(around, accesses))

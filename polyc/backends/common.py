@@ -13,7 +13,7 @@ from polyc.analysis.launches.verify import Judged
 from polyc.analysis.proof import Proof
 from polyc.analysis.verify import verify_kernel
 from polyc.codegen.cuda.grid import DeviceText
-from polyc.codegen.loopnest import Kernel, Param
+from polyc.loopnest.nodes import Kernel, Param
 from polyc.mapping.stored_kernel import StoredKernel
 from polyc.memory.storage import Storage
 from polyc.poly.parameters import parameters_of
@@ -21,8 +21,8 @@ from polyc.poly.show import show_tree
 from polyc.schedule.legality import check_legal
 from polyc.schedule.schedule import Schedule
 from polyc.scop.scop import Array, Scop
-from polyc.sizes import names_in
 from polyc.trace import Trace
+from polyc.types.sizes import names_in
 
 
 @dataclass(frozen=True)

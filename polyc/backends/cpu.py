@@ -21,22 +21,22 @@ from polyc.backends.common import (
     prove,
 )
 from polyc.codegen.generate import generate_nest
-from polyc.codegen.loopnest import Kernel
 from polyc.codegen.peel import peel
-from polyc.codegen.print_c import print_kernel
-from polyc.codegen.registers import find_registers
-from polyc.codegen.team import share_out
 from polyc.codegen.vectorise import vectorise
+from polyc.loopnest.nodes import Kernel
+from polyc.loopnest.registers import find_registers
 from polyc.mapping.stored_kernel import StoredKernel
 from polyc.options import Options
+from polyc.printing.print_c import print_kernel
 from polyc.promote.keep import Places, keep_arrays
-from polyc.schedule.barriers import join_pieces
 from polyc.schedule.canonical import to_positions
 from polyc.schedule.initial import initial_tree
 from polyc.schedule.legality import check_given
 from polyc.schedule.loops import lower_tree
 from polyc.scop.scop import Scop
 from polyc.target.machine import Target
+from polyc.threads.barriers import join_pieces
+from polyc.threads.team import share_out
 from polyc.trace import Trace
 
 

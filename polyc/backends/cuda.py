@@ -24,7 +24,7 @@ from polyc.backends.common import (
 from polyc.codegen.cuda.print_kernel import print_device
 from polyc.codegen.cuda.settle import settle
 from polyc.codegen.generate import generate_nest
-from polyc.codegen.loopnest import Block, Kernel
+from polyc.loopnest.nodes import Block, Kernel
 from polyc.mapping.cuda.choose import map_to_cuda
 from polyc.mapping.cuda.mapped import Mapped
 from polyc.mapping.open_cluster import list_touched
@@ -33,10 +33,10 @@ from polyc.memory.storage import Storage, row_major
 from polyc.options import Options
 from polyc.promote.local_arrays import LocalArray, promote_to_locals
 from polyc.promote.spaces import assign_spaces
-from polyc.schedule.background import wait_for_copies
-from polyc.schedule.block_barriers import place_block_barriers
 from polyc.scop.scop import Scop
 from polyc.target.cuda import CudaTarget
+from polyc.threads.background import wait_for_copies
+from polyc.threads.block_barriers import place_block_barriers
 from polyc.trace import Trace
 
 

@@ -22,17 +22,17 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from polyc.build.manifest import FORMAT, Manifest
-from polyc.build.pages import allocate_pages
-from polyc.build.toolchain import LIBRARY_FILE
 from polyc.errors import BuildError, InvalidModel, TooLarge
 from polyc.files.folder import Folder
 from polyc.files.place import place_folder
 from polyc.files.regular import make_folders, parse_json, reason
 from polyc.files.table import TABLE_FILE, Damaged, Table, read_table
+from polyc.toolchain.c_compiler import LIBRARY_FILE
+from polyc.toolchain.pages import allocate_pages
 
 if TYPE_CHECKING:
-    from polyc.codegen.program import Program
-    from polyc.memory.plan import Plan
+    from polyc.program.plan import Plan
+    from polyc.program.program import Program
 
 MANIFEST_FILE = "manifest.json"
 WEIGHTS_FILE = "weights.bin"

@@ -15,9 +15,9 @@ from pathlib import Path
 from polyc.build import export_c, export_cuda
 from polyc.build.bundle import WEIGHTS_FILE, Bundle
 from polyc.build.export_names import file_name
-from polyc.build.runtime_files import read_cuda_runtime, read_runtime
 from polyc.files.place import place_folder
 from polyc.files.regular import make_folders
+from polyc.toolchain.runtime_files import read_cuda_runtime, read_runtime
 
 EXAMPLE_FILE = "example.c"
 MAKEFILE = "Makefile"

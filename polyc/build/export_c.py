@@ -16,9 +16,9 @@ from polyc.build.export_names import (
 )
 from polyc.build.load import DECLARATIONS
 from polyc.build.manifest import Manifest
-from polyc.build.toolchain import COMPILE_FLAGS, GCC_FLAGS, LINK_FLAGS
 from polyc.names import comment
-from polyc.sizes import Size, assume, estimate
+from polyc.toolchain.c_compiler import COMPILE_FLAGS, GCC_FLAGS, LINK_FLAGS
+from polyc.types.sizes import Size, assume, estimate
 
 EXAMPLE_FILE = "example.c"
 

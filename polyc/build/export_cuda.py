@@ -14,8 +14,8 @@ from polyc.build.export_names import (
     size,
 )
 from polyc.build.manifest import Manifest
-from polyc.build.nvcc import LINKER_FLAGS, NVCC_FLAGS, NVCC_LINK_FLAGS
 from polyc.names import comment
+from polyc.toolchain.nvcc import LINKER_FLAGS, NVCC_FLAGS, NVCC_LINK_FLAGS
 
 EXAMPLE_FILE = "example.c"
 

@@ -7,11 +7,11 @@ import re
 from collections.abc import Iterator, Sequence
 
 from polyc.build.manifest import Manifest
-from polyc.call_sizes import parse_size
-from polyc.element_types import is_narrow
 from polyc.names import LONGEST, comment, identifier, shorten
-from polyc.sizes import Extent, Size, SizeRange
-from polyc.spec import TensorSpec
+from polyc.types.call_sizes import parse_size
+from polyc.types.element_types import is_narrow
+from polyc.types.sizes import Extent, Size, SizeRange
+from polyc.types.spec import TensorSpec
 
 _SCALARS = {"f": "float double", "i": "int8_t int16_t int32_t int64_t"}
 _SCALARS |= {"u": "uint8_t uint16_t uint32_t uint64_t", "b": "uint8_t"}

@@ -14,16 +14,16 @@ from typing import Any
 
 import numpy as np
 
-from polyc.build.runtime_files import read_cuda_runtime
 from polyc.errors import InvalidModel
 from polyc.files.digest import digest
 from polyc.files.model_file import ModelFile
 from polyc.graph.ir import Body, Graph, Node, Tensor
 from polyc.names import show
 from polyc.options import Options
-from polyc.sizes import Size
 from polyc.target.cuda import CudaTarget
 from polyc.target.machine import Target
+from polyc.toolchain.runtime_files import read_cuda_runtime
+from polyc.types.sizes import Size
 
 _PACKAGE = Path(__file__).resolve().parent.parent
 

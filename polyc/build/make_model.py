@@ -7,23 +7,23 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from polyc.build.bundle import write_bundle, write_weights
-from polyc.build.cache import Cache
 from polyc.build.manifest import make_manifest
-from polyc.build.nvcc import Resources, architecture_flags, cuda_recipe, read_resources
-from polyc.build.toolchain import LibraryBuild, c_recipe
 from polyc.mapping.tuned import Tuned, spell_choices
 from polyc.options import Options
 from polyc.report.report import DeviceFunction, KernelRow, Report
-from polyc.sizes import assume
 from polyc.target.cuda import CudaTarget
 from polyc.target.machine import Target, available_cores
+from polyc.toolchain.c_compiler import LibraryBuild, c_recipe
+from polyc.toolchain.cache import Cache
+from polyc.toolchain.nvcc import Resources, architecture_flags, cuda_recipe, read_resources
 from polyc.trace import Trace, make_trace
+from polyc.types.sizes import assume
 
 if TYPE_CHECKING:
     from polyc.backends.common import CompiledKernel
     from polyc.codegen.cuda.grid import DeviceText
-    from polyc.memory.plan import Plan
     from polyc.pipeline import Compiled
+    from polyc.program.plan import Plan
 
 
 def make_model(
@@ -51,14 +51,16 @@ def _make_for_cpu(
 ) -> None:
     """The C compiler works at the kernels that are printed while the next ones are generated."""
     from polyc.analysis.launches.call import verify_call
-    from polyc.codegen.driver import DRIVER_FILE, is_worth_sharing, print_driver
-    from polyc.codegen.driver_nest import make_driver
-    from polyc.memory.plan import plan_memory
     from polyc.pipeline import run_pipeline
-    from polyc.schedule.barriers import place_barriers
+    from polyc.printing.driver import DRIVER_FILE, is_worth_sharing, print_driver
+    from polyc.program.driver_nest import make_driver
+    from polyc.program.plan import plan_memory
+    from polyc.threads.barriers import place_barriers
 
     trace = make_trace(options)
-    with LibraryBuild(c_recipe(target, options, budget=trace.budget), target.cores, cache) as build:
+    with LibraryBuild(
+        c_recipe(target.flags, options, budget=trace.budget), target.cores, cache
+    ) as build:
         compiled = run_pipeline(
             model, target, options, trace, tuned, lambda k: build.add(k.file, k.source)
         )
@@ -107,14 +109,14 @@ def _make_for_cuda(
     """
     from polyc.analysis.launches.call import verify_call
     from polyc.codegen.cuda import driver
-    from polyc.codegen.driver_nest import make_driver
-    from polyc.memory.plan import plan_memory
     from polyc.pipeline import run_pipeline
+    from polyc.program.driver_nest import make_driver
+    from polyc.program.plan import plan_memory
 
     trace = make_trace(options)
     sources: dict[str, str] = {}
     with LibraryBuild(
-        cuda_recipe(target, options, trace.budget), available_cores(), cache
+        cuda_recipe(target.arch, options, trace.budget), available_cores(), cache
     ) as build:
 
         def add(name: str, text: str) -> None:

@@ -6,17 +6,17 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
-from polyc.element_types import COMPILED
 from polyc.files.typed_json import decode
+from polyc.graph.states import State
 from polyc.options import MAX_THREADS
 from polyc.report.report import Report
-from polyc.sizes import ADDRESS_LIMIT, Extent, Size, SizeRange
-from polyc.spec import TensorSpec
-from polyc.states import State
+from polyc.types.element_types import COMPILED
+from polyc.types.sizes import ADDRESS_LIMIT, Extent, Size, SizeRange
+from polyc.types.spec import TensorSpec
 
 if TYPE_CHECKING:
-    from polyc.codegen.program import Program
-    from polyc.memory.plan import Plan
+    from polyc.program.plan import Plan
+    from polyc.program.program import Program
 
 FORMAT = 7
 PLATFORMS = ("cpu", "cuda", "emulated")

@@ -10,17 +10,15 @@ Only declared reductions, whose reordering the proof has allowed.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from dataclasses import replace
 from itertools import count
 
-from polyc.codegen.index import variables
-from polyc.codegen.loopnest import Assign, Block, Element, For, Local, Node, Read, rewrite_nodes
+from polyc.loopnest.index import variables
+from polyc.loopnest.nodes import Assign, Block, Element, For, Local, Node, Read, rewrite_nodes
+from polyc.printing.print_c import SUMS
 from polyc.scop.expr import Const
 from polyc.scop.scop import identity
-
-SUMS: Mapping[str, str] = {"add": "+", "mul": "*"}
-"""Reductions that `#pragma omp simd` is told of, and how it spells them."""
 
 
 def accumulate(block: Block) -> Block:

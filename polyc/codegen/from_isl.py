@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import islpy as isl
 
-from polyc.codegen.index import (
+from polyc.loopnest.index import (
     Affine,
     Compare,
     Condition,

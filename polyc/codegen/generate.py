@@ -13,8 +13,8 @@ from typing import cast
 import islpy as isl
 
 from polyc.codegen.from_isl import to_condition, to_index
-from polyc.codegen.index import Affine, Compare, Logic, const, var
-from polyc.codegen.loopnest import (
+from polyc.loopnest.index import Affine, Compare, Logic, const, var
+from polyc.loopnest.nodes import (
     Assign,
     Block,
     Element,
@@ -28,7 +28,7 @@ from polyc.codegen.loopnest import (
     Test,
     Value,
 )
-from polyc.codegen.registers import elements
+from polyc.loopnest.registers import elements
 from polyc.memory.storage import Storage
 from polyc.poly.context import isl_options
 from polyc.poly.parameters import assumptions

@@ -28,9 +28,9 @@ from typing import TypeGuard
 
 import numpy as np
 
-from polyc.codegen.index import Affine, const, var, variables
-from polyc.codegen.lanes import MASKED_BYTES
-from polyc.codegen.loopnest import (
+from polyc.loopnest.index import Affine, const, var, variables
+from polyc.loopnest.lanes import MASKED_BYTES
+from polyc.loopnest.nodes import (
     Assign,
     Block,
     Element,

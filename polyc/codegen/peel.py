@@ -14,8 +14,9 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
 
-from polyc.codegen.index import Affine, Extremum, const, decide, variables
-from polyc.codegen.loopnest import (
+from polyc.codegen.remainder import cut_remainder
+from polyc.loopnest.index import Affine, Extremum, const, decide, variables
+from polyc.loopnest.nodes import (
     Assign,
     Barrier,
     Block,
@@ -26,10 +27,9 @@ from polyc.codegen.loopnest import (
     Transpose,
     walk_nodes,
 )
-from polyc.codegen.ranges import UNKNOWN, Known, interval, simplify_condition, simplify_index
-from polyc.codegen.remainder import cut_remainder
-from polyc.codegen.substitute import substitute_block
-from polyc.sizes import assumed_range
+from polyc.loopnest.ranges import UNKNOWN, Known, interval, simplify_condition, simplify_index
+from polyc.loopnest.substitute import substitute_block
+from polyc.types.sizes import assumed_range
 
 
 def peel(block: Block, sizes: Iterable[str] = (), simd_bytes: int = 0) -> Block:

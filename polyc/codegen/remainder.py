@@ -21,8 +21,8 @@ from __future__ import annotations
 from collections.abc import Collection, Iterator, Sequence
 from dataclasses import replace
 
-from polyc.codegen.index import Affine, const, floordiv, substitute, var, variables
-from polyc.codegen.loopnest import (
+from polyc.loopnest.index import Affine, const, floordiv, substitute, var, variables
+from polyc.loopnest.nodes import (
     Assign,
     Block,
     Element,
@@ -32,8 +32,8 @@ from polyc.codegen.loopnest import (
     rewrite_nodes,
     walk_nodes,
 )
-from polyc.codegen.ranges import Known, simplify_index
-from polyc.codegen.substitute import substitute_block, substitute_element
+from polyc.loopnest.ranges import Known, simplify_index
+from polyc.loopnest.substitute import substitute_block, substitute_element
 
 ROWS = (4, 2, 1)
 """Heights of the tiles that the rest of a register tile is cut into."""

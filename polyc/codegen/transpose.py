@@ -17,9 +17,9 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 
-from polyc.codegen.index import Affine, const, stride, var, variables
-from polyc.codegen.lanes import MASKED_BYTES, cut_lanes
-from polyc.codegen.loopnest import (
+from polyc.loopnest.index import Affine, const, stride, var, variables
+from polyc.loopnest.lanes import MASKED_BYTES, cut_lanes
+from polyc.loopnest.nodes import (
     Assign,
     Block,
     Element,
@@ -35,7 +35,7 @@ from polyc.codegen.loopnest import (
     walk_expr,
     walk_nodes,
 )
-from polyc.codegen.substitute import substitute_node
+from polyc.loopnest.substitute import substitute_node
 from polyc.scop.expr import Call, Cast, Const
 
 LARGEST_SIDE = 16

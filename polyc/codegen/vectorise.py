@@ -12,15 +12,12 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from polyc.codegen.index import Affine
-from polyc.codegen.lanes import MASKED_BYTES, cut_lanes
-from polyc.codegen.loopnest import Assign, Block, For, Node, extent_of, lanes_of, rewrite_nodes
 from polyc.codegen.partial_results import privatise
-from polyc.codegen.substitute import substitute_block
 from polyc.codegen.transpose import transpose_tiles
-
-LARGEST_UNROLL = 64
-"""Copies of one body; no register file holds the accumulators of more."""
+from polyc.loopnest.index import Affine
+from polyc.loopnest.lanes import LARGEST_UNROLL, MASKED_BYTES, cut_lanes
+from polyc.loopnest.nodes import Assign, Block, For, Node, extent_of, lanes_of, rewrite_nodes
+from polyc.loopnest.substitute import substitute_block
 
 
 def vectorise(block: Block, simd_bytes: int) -> Block:

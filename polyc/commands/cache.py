@@ -5,9 +5,9 @@ from __future__ import annotations
 import time
 from collections.abc import Iterator, Sequence
 
-from polyc.build.cache import Cache, CacheEntry, open_cache
 from polyc.errors import BuildError
 from polyc.options import Options
+from polyc.toolchain.cache import Cache, CacheEntry, open_cache
 
 
 def find_cache(options: Options) -> Cache:

@@ -14,8 +14,8 @@ import numpy as np
 import onnx
 from onnx import numpy_helper
 
-from polyc.commands.verify import LIMITS, relative_error, run_reference
 from polyc.errors import InvalidModel, RuntimeFailure
+from polyc.run.reference import LIMITS, relative_error, run_reference
 
 _FILE = "backend/test/data/light/light_resnet50.onnx"
 

@@ -7,13 +7,13 @@ from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from polyc.build.cache import Cache, open_cache
-from polyc.build.nvcc import cuda_recipe, find_nvcc
-from polyc.build.toolchain import LibraryBuild, build_library, find_compiler
 from polyc.errors import BuildError, PolycError
 from polyc.options import Options
 from polyc.target.cuda import PORTABLE, ask_driver
 from polyc.target.machine import Target, detect_target
+from polyc.toolchain.c_compiler import LibraryBuild, build_library, find_compiler
+from polyc.toolchain.cache import Cache, open_cache
+from polyc.toolchain.nvcc import cuda_recipe, find_nvcc
 
 _PROBE = """#define _GNU_SOURCE
 #include "polyc.h"
@@ -90,7 +90,7 @@ def _build(target: Target, options: Options) -> Check:
     try:
         with tempfile.TemporaryDirectory(prefix="polyc-") as folder:
             probe = replace(options, cache_dir=Path(folder), cache=True)
-            build_library({"probe.c": _PROBE}, target, probe)
+            build_library({"probe.c": _PROBE}, target.flags, probe)
     except PolycError as error:
         return Check("runtime", False, "a test program does not build", str(error))
     return Check("runtime", True, "a test program builds")
@@ -152,7 +152,7 @@ def _nvcc(options: Options) -> Check:
         nvcc = find_nvcc(options.nvcc, options.patience)
         with tempfile.TemporaryDirectory(prefix="polyc-") as folder:
             chosen = replace(options, emulated=False)
-            recipe = cuda_recipe(PORTABLE, chosen)
+            recipe = cuda_recipe(PORTABLE.arch, chosen)
             with LibraryBuild(recipe, 1, Cache(Path(folder))) as build:
                 build.add("probe.cu", _CUDA_PROBE)
                 build.link()

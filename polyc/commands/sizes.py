@@ -6,8 +6,8 @@ import re
 from collections.abc import Sequence
 from typing import Any
 
-from polyc.call_sizes import Range
 from polyc.errors import InvalidModel
+from polyc.types.call_sizes import Range
 
 
 def parse_sizes(texts: Sequence[str] | None) -> dict[str, Any]:

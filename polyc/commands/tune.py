@@ -9,13 +9,14 @@ from rich.table import Table
 from rich.text import Text
 
 from polyc.analysis.proof import counted
+from polyc.api import compile
 from polyc.commands.bench import measure_in_turn
-from polyc.commands.feeds import random_feeds
-from polyc.model import CompiledModel
 from polyc.options import options_from_environment
-from polyc.sizes import SizeRange
+from polyc.run.feeds import random_feeds
+from polyc.run.model import CompiledModel
 from polyc.target.resolve import resolve_target
 from polyc.tuning.tune import Tuning, tune
+from polyc.types.sizes import SizeRange
 
 
 def search(
@@ -29,7 +30,7 @@ def search(
     options = replace(options_from_environment(), tune=seconds, sizes=sizes)
     if threads is not None:
         options = replace(options, threads=threads)
-    return tune(model, resolve_target(target, options), options)
+    return tune(model, resolve_target(target, options), options, compile)
 
 
 def make_table(result: Tuning) -> Table:

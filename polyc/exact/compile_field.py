@@ -6,10 +6,10 @@ from collections.abc import Collection, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from polyc.build.runtime_files import find_runtime, read_exact_runtime
-from polyc.build.toolchain import OBJECT_FILE, Recipe, find_compiler, run_compiler
 from polyc.exact.field import Field
 from polyc.options import Options
+from polyc.toolchain.c_compiler import OBJECT_FILE, Recipe, find_compiler, run_compiler
+from polyc.toolchain.runtime_files import find_runtime, read_exact_runtime
 
 FLAGS = (
     "-x",

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from polyc.element_types import bit_width, is_float, is_narrow
+from polyc.types.element_types import bit_width, is_float, is_narrow
 
 PRIMES = {4: (1 << 31) - 1, 2: 65521, 1: 251}
 """By the bytes of the narrowest float of a model: the field whose elements take as many."""

@@ -7,10 +7,10 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from polyc.codegen.program import Program
 from polyc.exact.field import Field, bits_of, encode
-from polyc.memory.plan import Plan
-from polyc.spec import TensorSpec
+from polyc.program.plan import Plan
+from polyc.program.program import Program
+from polyc.types.spec import TensorSpec
 
 STRIP = 1 << 12, 1 << 24
 """Bytes on either side: at least, and at most; in between as many as the array has."""

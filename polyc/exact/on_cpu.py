@@ -12,22 +12,22 @@ from typing import Any
 import numpy as np
 
 from polyc.build.bundle import Bundle
-from polyc.build.cache import open_cache
 from polyc.build.manifest import make_manifest
-from polyc.build.toolchain import LIBRARY_FILE, LibraryBuild, c_recipe
-from polyc.codegen.driver import DRIVER_FILE, print_driver
-from polyc.codegen.driver_nest import make_driver
-from polyc.cpu_model import CpuModel, Variant
 from polyc.exact.compile_field import Texts, field_recipe, in_field
 from polyc.exact.field import Field
 from polyc.exact.guarded import GuardedMemory, encode_constants
-from polyc.memory.plan import plan_memory
 from polyc.options import Options
 from polyc.pipeline import Compiled
+from polyc.printing.driver import DRIVER_FILE, print_driver
+from polyc.program.driver_nest import make_driver
+from polyc.program.plan import plan_memory
 from polyc.report.report import Report
-from polyc.schedule.barriers import place_barriers
-from polyc.sizes import assume
+from polyc.run.cpu_model import CpuModel, Variant
 from polyc.target.machine import Target
+from polyc.threads.barriers import place_barriers
+from polyc.toolchain.c_compiler import LIBRARY_FILE, LibraryBuild, c_recipe
+from polyc.toolchain.cache import open_cache
+from polyc.types.sizes import assume
 
 
 class CpuFieldModel(CpuModel):
@@ -77,7 +77,7 @@ def build_on_cpu(
         barriers = place_barriers(compiled.touched, plan.slots)
         nest = make_driver(program, plan, barriers)
         driver = print_driver(program, plan, nest, pinned=options.pinned)
-    recipe = field_recipe(c_recipe(target, options), options, target.flags, (DRIVER_FILE,))
+    recipe = field_recipe(c_recipe(target.flags, options), options, target.flags, (DRIVER_FILE,))
     with LibraryBuild(recipe, target.cores, open_cache(options)) as build:
         for name, text in compiled.sources.items():
             build.add(name, in_field(f'extern "C" {{\n{text}\n}}\n', field, "polyc.h"))

@@ -13,28 +13,28 @@ from typing import Any
 import numpy as np
 
 from polyc.build.bundle import Bundle
-from polyc.build.cache import open_cache
 from polyc.build.manifest import make_manifest
-from polyc.build.nvcc import architecture_flags, cuda_recipe
-from polyc.build.toolchain import LIBRARY_FILE, LibraryBuild
 from polyc.codegen.cuda.driver import (
     DEVICE_ALIGNMENT,
     MODEL_FILE,
     print_driver,
     print_unit,
 )
-from polyc.codegen.driver_nest import make_driver
-from polyc.cuda.calls import Argument
-from polyc.cuda.model import CudaModel
 from polyc.exact.compile_field import Texts, field_recipe, in_field
 from polyc.exact.field import Field
 from polyc.exact.guarded import GuardedMemory, encode_constants
-from polyc.memory.plan import plan_memory
 from polyc.options import Options
 from polyc.pipeline import Compiled
+from polyc.program.driver_nest import make_driver
+from polyc.program.plan import plan_memory
 from polyc.report.report import Report
+from polyc.run.cuda.calls import Argument
+from polyc.run.cuda.model import CudaModel
 from polyc.target.cuda import CudaTarget
 from polyc.target.machine import available_cores
+from polyc.toolchain.c_compiler import LIBRARY_FILE, LibraryBuild
+from polyc.toolchain.cache import open_cache
+from polyc.toolchain.nvcc import architecture_flags, cuda_recipe
 
 
 class CudaFieldModel(CudaModel):
@@ -92,7 +92,7 @@ def build_on_cuda(
     plan = plan_memory(program, DEVICE_ALIGNMENT)
     driver = print_driver(program, plan, make_driver(program, plan, ()))
     text = f"{print_unit(program.kernels, compiled.devices)}\n{driver}"
-    recipe = field_recipe(cuda_recipe(target, replace(options, emulated=True)), options)
+    recipe = field_recipe(cuda_recipe(target.arch, replace(options, emulated=True)), options)
     with LibraryBuild(recipe, available_cores(), open_cache(options)) as build:
         build.add(MODEL_FILE, in_field(text, field, "polyc_cuda.cuh"))
         for name, unit in reference.files.items():

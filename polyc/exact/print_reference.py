@@ -20,13 +20,13 @@ from itertools import groupby
 import islpy as isl
 import numpy as np
 
-from polyc.codegen.runtime_table import preamble
-from polyc.codegen.scope import Uses
-from polyc.element_types import is_narrow, scalar_type, wide
 from polyc.poly.context import isl_options
+from polyc.printing.runtime_table import preamble
+from polyc.printing.scope import Uses
 from polyc.scop.expr import COMPARISONS, Call, Cast, Const, Expr, Index, Load, Within
 from polyc.scop.scop import Scop, Statement
-from polyc.sizes import Extent, Size, Step
+from polyc.types.element_types import is_narrow, scalar_type, wide
+from polyc.types.sizes import Extent, Size, Step
 
 PARAM, IN, SET, OUT = (
     isl.dim_type.param,

@@ -10,18 +10,18 @@ from typing import Any
 import numpy as np
 
 from polyc.budget import Budget
-from polyc.commands.feeds import random_feeds
 from polyc.errors import RuntimeFailure, UnsupportedOp
 from polyc.exact.build import Built, build_exact
 from polyc.exact.field import Choice, bits_of, choose
 from polyc.exact.sizes import draw_input, sample_sizes, shape_of
-from polyc.model import CompiledModel
 from polyc.names import show
 from polyc.options import Options
-from polyc.sizes import SizeRange, evaluate
-from polyc.specialise import complete_in_call
+from polyc.run.feeds import random_feeds
+from polyc.run.model import CompiledModel
+from polyc.run.specialise import complete_in_call
 from polyc.target.cuda import CudaTarget
 from polyc.target.machine import Target
+from polyc.types.sizes import SizeRange, evaluate
 
 CALLS = 3
 """How many calls of a session follow one another."""

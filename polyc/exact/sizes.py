@@ -6,10 +6,10 @@ from collections.abc import Iterator, Mapping, Sequence
 
 import numpy as np
 
-from polyc.element_types import is_float, limits
 from polyc.exact.field import Field, random_elements
 from polyc.scop.scop import Array
-from polyc.sizes import Size, SizeRange, assume, estimate, evaluate
+from polyc.types.element_types import is_float, limits
+from polyc.types.sizes import Size, SizeRange, assume, estimate, evaluate
 
 LARGEST = 40
 """What a size is at most, unless its range begins above: more has the same loops."""

@@ -17,14 +17,14 @@ from typing import Any
 
 import numpy as np
 
-from polyc.call_sizes import parse_size
 from polyc.errors import InvalidModel, ShapeError
 from polyc.graph.bodies import Names
-from polyc.graph.expand import expand_node
-from polyc.graph.folding import Folds
-from polyc.graph.infer import infer_graph, infer_or_fold
+from polyc.graph.expand.expand import expand_node
+from polyc.graph.inference.folding import Folds
+from polyc.graph.inference.infer import infer_graph, infer_or_fold
 from polyc.graph.ir import Graph, Node, Shape, Tensor
 from polyc.graph.shapes.signature import find_signature
+from polyc.types.call_sizes import parse_size
 
 _serials = itertools.count()
 
@@ -80,6 +80,10 @@ class Value:
     @property
     def attributes(self) -> Mapping[str, Any]:
         return self.call.attributes if self.call else {}
+
+    def make_graph(self, outputs: Mapping[str, Value]) -> Graph:
+        """The graph of several expressions; see `Graph.of`."""
+        return graph_of(outputs)
 
     def __add__(self, other: Operand) -> Value:
         return apply("Add", [self, other])

@@ -11,15 +11,13 @@ import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, cast
+from typing import Any, Protocol, cast, runtime_checkable
 
 import numpy as np
 
+from polyc.errors import InvalidModel, refuse
 from polyc.names import show
-from polyc.sizes import Extent, Size
-
-if TYPE_CHECKING:
-    from polyc.graph.builder import Value
+from polyc.types.sizes import Extent, Size
 
 INTERNAL = "polyc"
 """The domain of operators that are no standard's, and only stand between others."""
@@ -117,6 +115,13 @@ class Body:
     outputs: tuple[str, ...]
 
 
+@runtime_checkable
+class Expression(Protocol):
+    """What people write graphs with (`graph/builder.py`): it knows how a graph is made of it."""
+
+    def make_graph(self, outputs: Mapping[str, Any]) -> Graph: ...
+
+
 @dataclass(frozen=True)
 class Graph:
     """Nodes in topological order over a table of tensors; each tensor is written at most once.
@@ -169,12 +174,14 @@ class Graph:
         return replace(self, nodes=tuple(nodes), tensors=kept, outputs=final)
 
     @staticmethod
-    def of(**outputs: Value) -> Graph:
+    def of(**outputs: Expression) -> Graph:
         """The graph of named expressions: Graph.of(y=relu(x)) -> x ↦ y; see `polyc.ops`."""
-        # Expressions become graphs, so the builder depends on this module and not it on them.
-        from polyc.graph.builder import graph_of
-
-        return graph_of(outputs)
+        if not outputs:
+            raise InvalidModel("a graph needs at least one output; name what it computes")
+        for name, value in outputs.items():
+            if not isinstance(value, Expression):
+                refuse(name, value, "an expression of `polyc.ops`")
+        return next(iter(outputs.values())).make_graph(outputs)
 
     def __str__(self) -> str:
         lines = [f"graph {show(self.name)}("]

@@ -20,11 +20,10 @@ from polyc.budget import Budget
 from polyc.errors import InvalidModel, NeedsValues, PolycError, naming_defects
 from polyc.files.external import DataFolder
 from polyc.files.model_file import ModelFile, check_size, read_model_file
-from polyc.graph.external_data import embed, read_sparse, read_tensor
-from polyc.graph.fix_sizes import fix_tensor
-from polyc.graph.infer import infer_graph
+from polyc.graph.inference.fix_sizes import fix_tensor
+from polyc.graph.inference.infer import infer_graph
 from polyc.graph.ir import Graph, Node, Tensor
-from polyc.graph.onnx_checks import (
+from polyc.graph.onnx.checks import (
     check_bodies,
     check_definitions,
     check_depth,
@@ -34,7 +33,8 @@ from polyc.graph.onnx_checks import (
     check_text,
     find_opset,
 )
-from polyc.graph.onnx_nodes import (
+from polyc.graph.onnx.external_data import embed, read_sparse, read_tensor
+from polyc.graph.onnx.nodes import (
     STANDARD_DOMAINS,
     OpenInput,
     brief,
@@ -49,7 +49,7 @@ from polyc.graph.onnx_nodes import (
 )
 from polyc.graph.upgrade import Context, is_newest_form, upgrade_nodes
 from polyc.options import Options
-from polyc.sizes import Extent
+from polyc.types.sizes import Extent
 
 SMALL_ELEMENTS = 1024
 """Integer constants up to this size stay in the skeleton, where they may be shapes."""

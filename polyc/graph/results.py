@@ -16,13 +16,13 @@ import onnx
 
 from polyc.budget import Budget
 from polyc.errors import PolycError
-from polyc.graph.infer import Walk
+from polyc.graph.inference.infer import Walk
 from polyc.graph.ir import Tensor
+from polyc.graph.onnx.nodes import OpenInput, read_type
 from polyc.graph.onnx_import import UntypedModel, infer_values
-from polyc.graph.onnx_nodes import OpenInput, read_type
 from polyc.graph.run_time import RANDOM_KEY
-from polyc.sizes import spell_shape
-from polyc.spec import TensorSpec
+from polyc.types.sizes import spell_shape
+from polyc.types.spec import TensorSpec
 
 UNKNOWN_RANK = ("...",)
 """The shape of a tensor of which not even the number of dimensions is known."""

@@ -16,8 +16,8 @@ from onnx import TensorProto
 from polyc.errors import NeedsValues, RuntimeFailure
 from polyc.graph.ir import INTERNAL, Node, Tensor
 from polyc.graph.matching import match_whole
-from polyc.graph.onnx_export import export_node
-from polyc.graph.onnx_nodes import TEXT
+from polyc.graph.onnx.export import export_node
+from polyc.graph.onnx.nodes import TEXT
 
 RANDOM_KEY = "polyc.random_key"
 """uint32[2], fresh in each call: what random numbers without a seed are computed from."""

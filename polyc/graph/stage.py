@@ -17,10 +17,10 @@ from polyc.budget import UNLIMITED, Budget
 from polyc.errors import NotFixed, UnsupportedOp
 from polyc.graph.bodies import reads
 from polyc.graph.containers import Structure
-from polyc.graph.infer import Walk
+from polyc.graph.inference.infer import Walk
 from polyc.graph.ir import Graph, Node, Tensor
 from polyc.graph.run_time import RunTimeNode
-from polyc.sizes import evaluate
+from polyc.types.sizes import evaluate
 
 
 @dataclass(frozen=True)

@@ -17,11 +17,11 @@ import numpy as np
 
 from polyc.budget import UNLIMITED, Budget
 from polyc.errors import UnsupportedOp
-from polyc.graph.fix_sizes import fix_tensor
-from polyc.graph.infer import infer_graph
+from polyc.graph.inference.fix_sizes import fix_tensor
+from polyc.graph.inference.infer import infer_graph
 from polyc.graph.ir import Graph, Node, Tensor
 from polyc.graph.steps import find_steps, steps_in
-from polyc.sizes import Size, Step
+from polyc.types.sizes import Size, Step
 
 FEW_NODES = 24
 """Nodes of all steps up to which a loop is written out: small enough to be seen as a whole."""

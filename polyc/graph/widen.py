@@ -19,9 +19,9 @@ from dataclasses import replace
 
 from onnx.helper import np_dtype_to_tensor_dtype
 
-from polyc.element_types import is_narrow, wide
 from polyc.graph.bodies import Names
 from polyc.graph.ir import Graph, Node, Tensor
+from polyc.types.element_types import is_narrow, wide
 
 _MOVING = (
     "BitCast Carried Cast CastLike Compress Concat Constant ConstantOfShape DepthToSpace Dropout "

@@ -18,14 +18,14 @@ from dataclasses import dataclass
 from itertools import takewhile
 from math import ceil, prod
 
-from polyc.memory.layout import LINE
+from polyc.mapping.layout import LINE
 from polyc.memory.storage import Storage
 from polyc.memory.strides import accesses, compute_strides
 from polyc.poly.affine import box_extents, coefficients, outputs
 from polyc.schedule.cluster import Cluster
 from polyc.scop.scop import Array
-from polyc.sizes import estimate
 from polyc.target.machine import Target
+from polyc.types.sizes import estimate
 
 L1_SHARE, L2_SHARE = 0.5, 0.75
 """Of a cache, for the operands of the tiles; the rest is for what streams past."""

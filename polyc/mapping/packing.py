@@ -18,8 +18,8 @@ from dataclasses import dataclass, replace
 import islpy as isl
 
 from polyc.analysis.steps import in_any_step
+from polyc.mapping.vector_loop import choose_inner_loop
 from polyc.memory.strides import Strides
-from polyc.memory.vector_loop import choose_inner_loop
 from polyc.names import fresh
 from polyc.poly.affine import box_extents
 from polyc.schedule.cluster import Cluster

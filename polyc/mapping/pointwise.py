@@ -12,9 +12,9 @@ from collections.abc import Sequence
 
 from polyc.codegen.transpose import LARGEST_SIDE
 from polyc.mapping.tiles import Tile
+from polyc.mapping.vector_loop import find_crossing_loop
 from polyc.memory.storage import Storage
 from polyc.memory.strides import Strides, compute_strides
-from polyc.memory.vector_loop import find_crossing_loop
 from polyc.schedule.cluster import Cluster
 from polyc.scop.scop import Array
 from polyc.target.machine import Target

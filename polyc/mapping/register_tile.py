@@ -71,7 +71,7 @@ def rank_register_tiles(
             moving = max(1, len(walks) - still)  # something moves without a second loop as well
             price = partial(_price_window, taps, moving, len(walks) - moving, target.registers)
         else:
-            price = partial(_price_product, still == len(walks))
+            price = partial(price_product, still == len(walks))
         for v in range(1, min(4, columns) + 1):
             for u in range(1, rows + 1):
                 if u * v + v + 1 > target.registers:
@@ -120,7 +120,7 @@ def _average(heights: Heights, columns: int, v: int, price: Price) -> float:
     return round(total / (sum(heights.values()) * columns), DIGITS)
 
 
-def _price_product(reused: bool, height: int, width: int) -> float:
+def price_product(reused: bool, height: int, width: int) -> float:
     """Where an operand is the same for all lanes: products of matrices, convolutions.
 
     A tile needs height * width accumulators. Fewer than 8 of them leave the FMA pipe waiting for

@@ -13,9 +13,9 @@ import numpy as np
 
 from polyc.mapping.pointwise import STREAM_VECTORS
 from polyc.mapping.tiles import cut_all
+from polyc.mapping.vector_loop import choose_inner_loop
 from polyc.memory.storage import Storage
 from polyc.memory.strides import compute_strides
-from polyc.memory.vector_loop import choose_inner_loop
 from polyc.poly.affine import box_extents
 from polyc.schedule.cluster import Cluster
 from polyc.schedule.directives import Order, Run

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from polyc.element_types import scalar_type
 from polyc.memory.storage import Storage
 from polyc.poly.canonical import Canonical
 from polyc.schedule.cluster import Cluster
 from polyc.scop.scop import Array
-from polyc.sizes import STEP, Extent, Size
+from polyc.types.element_types import scalar_type
+from polyc.types.sizes import STEP, Extent, Size
 
 
 def sign_cluster(

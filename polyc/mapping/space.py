@@ -20,7 +20,7 @@ from polyc.mapping.pointwise import choose_pointwise_tile
 from polyc.mapping.register_tile import rank_register_tiles
 from polyc.mapping.tiles import Tile, read_order, read_packed, read_tile, read_vector
 from polyc.mapping.tuned import Tuned
-from polyc.memory.vector_loop import is_whole
+from polyc.mapping.vector_loop import is_whole
 from polyc.schedule.canonical import from_positions
 from polyc.schedule.initial import InitialLoops
 from polyc.schedule.schedule import Schedule

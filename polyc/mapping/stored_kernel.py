@@ -17,7 +17,7 @@ from polyc.schedule.initial import InitialLoops
 from polyc.schedule.names import short
 from polyc.schedule.schedule import Schedule
 from polyc.scop.scop import Array, Statement
-from polyc.sizes import Step
+from polyc.types.sizes import Step
 
 
 @dataclass(frozen=True)

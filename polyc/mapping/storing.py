@@ -18,8 +18,8 @@ from polyc.mapping.signature import sign_cluster
 from polyc.mapping.space import find_tuned
 from polyc.mapping.tiles import Tile, read_tile, read_vector
 from polyc.mapping.tuned import Tuned
+from polyc.mapping.vector_loop import choose_vector_loop
 from polyc.memory.storage import Storage, row_major
-from polyc.memory.vector_loop import choose_vector_loop
 from polyc.poly.canonical import Canonical
 from polyc.schedule.cluster import Cluster
 from polyc.schedule.initial import InitialLoops
@@ -27,8 +27,8 @@ from polyc.schedule.names import short
 from polyc.schedule.schedule import Schedule
 from polyc.scop.expr import Load
 from polyc.scop.scop import Array, Scop, gather_steps
-from polyc.sizes import Step
 from polyc.target.machine import Target
+from polyc.types.sizes import Step
 
 
 @dataclass(frozen=True)

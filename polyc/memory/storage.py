@@ -10,7 +10,7 @@ import islpy as isl
 import numpy as np
 
 from polyc.scop.scop import Array
-from polyc.sizes import Extent
+from polyc.types.sizes import Extent
 
 
 @dataclass(frozen=True)

@@ -7,7 +7,7 @@ from functools import cache
 import islpy as isl
 
 from polyc.poly.parameters import conditions, read, spell
-from polyc.sizes import Extent
+from polyc.types.sizes import Extent
 
 
 def box(name: str, shape: tuple[Extent, ...]) -> isl.Set:

@@ -14,7 +14,7 @@ from typing import TypeVar
 import islpy as isl
 
 from polyc.errors import NotFixed
-from polyc.sizes import Extent, Size, Step, assumed_ranges, estimate
+from polyc.types.sizes import Extent, Size, Step, assumed_ranges, estimate
 
 Parsed = TypeVar("Parsed", isl.Set, isl.Map, isl.PwMultiAff, isl.PwAff)
 

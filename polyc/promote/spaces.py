@@ -15,8 +15,9 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 
-from polyc.codegen.index import Affine, const, substitute, variables
-from polyc.codegen.loopnest import (
+from polyc.loopnest.index import Affine, const, substitute, variables
+from polyc.loopnest.lanes import LARGEST_UNROLL
+from polyc.loopnest.nodes import (
     Assign,
     Block,
     Element,
@@ -30,7 +31,6 @@ from polyc.codegen.loopnest import (
     rewrite_elements,
     walk_expr,
 )
-from polyc.codegen.vectorise import LARGEST_UNROLL
 
 
 def assign_spaces(block: Block, swizzles: Mapping[str, Swizzle | None]) -> Block:

@@ -23,9 +23,9 @@ from math import prod
 from polyc.budget import UNLIMITED, Budget
 from polyc.poly.affine import box_extents, coefficients, outputs, plain_iterator
 from polyc.scop.scop import Array, Group, Scop, Statement
-from polyc.sizes import Step
 from polyc.target.cuda import CudaTarget
 from polyc.target.machine import Target
+from polyc.types.sizes import Step
 
 SMALL_WORK = 1 << 15
 """Instances below which a cluster is not worth a second thread (about 10 us of scalar work)."""

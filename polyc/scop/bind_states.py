@@ -21,12 +21,12 @@ from dataclasses import replace
 import islpy as isl
 
 from polyc.errors import UnsupportedOp
+from polyc.graph.states import State
 from polyc.poly.boxes import box
 from polyc.scop.accesses import read_map, write_map
 from polyc.scop.expr import Expr, Load, rebuild
 from polyc.scop.scop import Array, Scop, Statement
 from polyc.scop.uses import drop_dead
-from polyc.states import State
 
 OUT = isl.dim_type.out
 

@@ -4,7 +4,7 @@ An expression is a tree over the iterators of its statement S. Its leaves say wh
 by isl functions on S, so that a whole expression moves to another iteration space T by one
 substitution T -> S (`pull_back`). That is how a consumer reads through a view, and how a producer
 is inlined into its consumer. `Call` and `Cast` are generic in what they are applied to, since
-generated loops (`codegen/loopnest.py`) have the same trees over leaves of their own.
+generated loops (`loopnest/nodes.py`) have the same trees over leaves of their own.
 """
 
 from __future__ import annotations

@@ -15,7 +15,6 @@ from dataclasses import replace
 import islpy as isl
 
 from polyc.budget import UNLIMITED, Budget
-from polyc.element_types import is_narrow
 from polyc.poly.affine import is_affine, is_simple, outputs, simplify, single_aff
 from polyc.scop.expr import (
     Cast,
@@ -29,6 +28,7 @@ from polyc.scop.expr import (
 )
 from polyc.scop.scop import Scop, Statement
 from polyc.scop.uses import Uses, drop_dead, find_uses
+from polyc.types.element_types import is_narrow
 
 LARGEST_EXPRESSION = 160
 """Weight of one expression; beyond it a value is stored, so that register pressure stays bounded,

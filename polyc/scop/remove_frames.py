@@ -4,9 +4,10 @@
     ->
     S: … select((y + r - 1, x + q - 1) within X, X[y + r - 1, x + q - 1], 0) …
 
-A frame spares the innermost loop of a convolution its conditions (`scop/lower/padding.py`). A GPU
-copies windows into shared memory, where a condition costs next to nothing, while each side of a
-frame would be a launch of its own; and X stays where its producer writes it.
+A frame spares the innermost loop of a convolution its conditions (see
+`scop/lower/movement/padding.py`). A GPU copies windows into shared memory, where a condition costs
+next to nothing, while each side of a frame would be a launch of its own; and X stays where its
+producer writes it.
 """
 
 from __future__ import annotations

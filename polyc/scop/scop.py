@@ -27,7 +27,7 @@ import numpy as np
 from polyc.poly.show import show_function
 from polyc.scop.expr import Expr, Load, loads, show, weight
 from polyc.scop.structure import Structure, compute_structure
-from polyc.sizes import STEP, Step, estimate
+from polyc.types.sizes import STEP, Step, estimate
 
 Kind = Literal["input", "output", "state", "constant", "temporary"]
 Reduction = Literal["add", "mul", "max", "min", "and", "or"]
@@ -39,7 +39,7 @@ class Array:
 
     `value` is the content of a constant. Inputs, outputs and states, which are both, are laid out
     row-major over `shape`, as the caller's arrays are; how the others are stored is decided later
-    (`memory/layout.py`).
+    (`mapping/layout.py`).
     `is_partial`: partial results of a reduction, which are there to be computed in parallel.
     """
 

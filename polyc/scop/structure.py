@@ -15,9 +15,9 @@ from dataclasses import dataclass
 
 import islpy as isl
 
-from polyc.element_types import scalar_type
 from polyc.poly.canonical import Canonical, canonical_function, canonical_set
 from polyc.scop.expr import Call, Cast, Const, Expr, Index, Load, Within, children, loads, walk
+from polyc.types.element_types import scalar_type
 
 
 @dataclass(frozen=True)

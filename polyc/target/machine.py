@@ -13,10 +13,10 @@ from typing import Any
 
 import numpy as np
 
-from polyc.build.toolchain import Compiler, find_compiler
 from polyc.errors import BuildError, UnsupportedOp
 from polyc.options import PATIENCE, default_cache_dir
 from polyc.target.rates import Rates, estimate_rates, read_rates
+from polyc.toolchain.c_compiler import Compiler, find_compiler
 
 KIB = 1024
 MIB = 1024 * KIB

@@ -8,12 +8,12 @@ from typing import Any
 import cffi
 import numpy as np
 
-from polyc.build.pages import allocate_pages
-from polyc.build.toolchain import build_library
 from polyc.errors import RuntimeFailure
 from polyc.options import Options
 from polyc.target.machine import Target
 from polyc.target.rates import Rates
+from polyc.toolchain.c_compiler import build_library
+from polyc.toolchain.pages import allocate_pages
 
 SOURCE = Path(__file__).with_name("measure.c")
 
@@ -96,4 +96,4 @@ def load_probes(target: Target, options: Options) -> Any:
     text = sizes + SOURCE.read_text(encoding="utf-8")
     ffi = cffi.FFI()
     ffi.cdef(DECLARATIONS)
-    return ffi.dlopen(str(build_library({"measure.c": text}, target, options)))
+    return ffi.dlopen(str(build_library({"measure.c": text}, target.flags, options)))

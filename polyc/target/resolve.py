@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from polyc.build.nvcc import find_nvcc
 from polyc.errors import BuildError, UnsupportedOp
 from polyc.options import Options
 from polyc.target.cuda import NAMED_GPUS, PORTABLE, CudaTarget, ask_driver
 from polyc.target.machine import NAMED, Target, detect_target
+from polyc.toolchain.nvcc import find_nvcc
 
 CUDA = "cuda"
 

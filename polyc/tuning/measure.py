@@ -18,27 +18,27 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from polyc.analysis.launches.call import verify_call
-from polyc.build.cache import Cache
+from polyc.backends.kernels import compile_kernels
 from polyc.build.load import open_library
-from polyc.build.pages import allocate_pages
-from polyc.build.toolchain import build_library
-from polyc.codegen.driver import DRIVER_FILE, print_driver
-from polyc.codegen.driver_nest import make_driver
-from polyc.codegen.program import Program
-from polyc.commands.feeds import random_array
-from polyc.element_types import FLOAT32, FLOAT64
-from polyc.kernels import compile_kernels
 from polyc.mapping.open_cluster import OpenCluster
 from polyc.mapping.stored_kernel import StoredKernel
 from polyc.mapping.storing import store_cluster
-from polyc.memory.plan import Plan, aligned, plan_memory
 from polyc.options import Options
 from polyc.pipeline import bind_arrays, prove_launches
+from polyc.printing.driver import DRIVER_FILE, print_driver
+from polyc.program.driver_nest import make_driver
+from polyc.program.plan import Plan, aligned, plan_memory
+from polyc.program.program import Program
+from polyc.run.feeds import random_array
 from polyc.schedule.schedule import Schedule
 from polyc.scop.scop import Array, Scop
-from polyc.spec import TensorSpec
 from polyc.target.machine import Target
+from polyc.toolchain.c_compiler import build_library
+from polyc.toolchain.cache import Cache
+from polyc.toolchain.pages import allocate_pages
 from polyc.trace import Trace
+from polyc.types.element_types import FLOAT32, FLOAT64
+from polyc.types.spec import TensorSpec
 
 RACE_SECONDS = 0.25
 MOST_TURNS = 100
@@ -102,7 +102,9 @@ class Workbench:
             verify_call(program, plan, nest, proven.touched)
         sources = {k.file: k.source for k in compiled.kernels}
         sources[DRIVER_FILE] = print_driver(program, plan, nest)
-        library = build_library(sources, self.target, self.options, self.cache)
+        library = build_library(
+            sources, self.target.flags, self.options, self.cache, self.target.cores
+        )
         opened = open_library(library.read_bytes(), "tuned")
         ffi, functions = opened.ffi, opened.functions
         seconds = ffi.new("double[]", len(launches))

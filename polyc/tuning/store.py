@@ -21,8 +21,6 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from polyc.build.runtime_files import read_runtime
-from polyc.build.toolchain import COMPILE_FLAGS, GCC_FLAGS
 from polyc.files.digest import digest
 from polyc.files.regular import make_folders, open_regular, parse_json, read_whole, writing
 from polyc.files.waiting import locked
@@ -30,6 +28,8 @@ from polyc.mapping.tuned import Tuned
 from polyc.options import Options, read_patience
 from polyc.target.machine import Target
 from polyc.target.rates import machine_fingerprint
+from polyc.toolchain.c_compiler import COMPILE_FLAGS, GCC_FLAGS
+from polyc.toolchain.runtime_files import read_runtime
 
 FORMAT = 2
 

@@ -8,22 +8,22 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
-from polyc.build.cache import open_cache
-from polyc.commands.feeds import random_feeds
 from polyc.errors import BuildError, UnsupportedOp
 from polyc.mapping.laying import choose_schedule
 from polyc.mapping.tuned import Tuned
 from polyc.options import Options
 from polyc.pipeline import ClusteredModel, cluster_model
+from polyc.run.feeds import random_feeds
 from polyc.target.cuda import CudaTarget
 from polyc.target.machine import Target, missing_features
+from polyc.toolchain.cache import open_cache
 from polyc.trace import Trace, make_trace
 from polyc.tuning.measure import Workbench
 from polyc.tuning.search import Finding, Search, Task
 from polyc.tuning.store import add_tuned, read_tuned, tuned_file
 
 if TYPE_CHECKING:
-    from polyc.model import CompiledModel
+    from polyc.run.model import CompiledModel
 
 
 @dataclass(frozen=True)
@@ -47,15 +47,19 @@ class Tuning:
         return sorted(found, key=lambda f: -f.saved)
 
 
-def tune(model: Any, target: Target | CudaTarget, options: Options) -> Tuning:
+def tune(
+    model: Any,
+    target: Target | CudaTarget,
+    options: Options,
+    compile: Callable[..., CompiledModel],
+) -> Tuning:
     """Search for `options.tune` seconds; results go into the cache folder as they are found.
 
-    Before, the model is compiled with what is known, and profiled on random inputs. Raises what
-    compiling raises, BuildError if this machine cannot run what is compiled for the target, and
-    UnsupportedOp for a GPU and for sizes that are known only at run time.
+    Before, the model is compiled with what is known, by `compile`, which is `polyc.compile`, and
+    profiled on random inputs. Raises what compiling raises, BuildError if this machine cannot run
+    what is compiled for the target, and UnsupportedOp for a GPU and for sizes that are known only
+    at run time.
     """
-    from polyc.api import compile
-
     if isinstance(target, CudaTarget):
         raise UnsupportedOp(f"kernels for {target} cannot be tuned yet; tune with target='cpu'")
     missing = missing_features(target.features)

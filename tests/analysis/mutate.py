@@ -5,8 +5,8 @@ from dataclasses import replace
 
 import pytest
 
-from polyc.codegen.loopnest import Assign, Block, For, If, Node, walk_nodes
 from polyc.errors import IllegalSchedule
+from polyc.loopnest.nodes import Assign, Block, For, If, Node, walk_nodes
 from tests.analysis.nests import Case
 
 

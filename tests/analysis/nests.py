@@ -10,8 +10,8 @@ import numpy as np
 
 from polyc.analysis.proof import Proof
 from polyc.analysis.verify import verify_kernel
-from polyc.codegen.index import Affine, Condition, const, floordiv, var
-from polyc.codegen.loopnest import (
+from polyc.loopnest.index import Affine, Condition, const, floordiv, var
+from polyc.loopnest.nodes import (
     Assign,
     Block,
     Element,

@@ -11,7 +11,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from itertools import combinations, product
 
-from polyc.codegen.index import (
+from polyc.loopnest.index import (
     Affine,
     Choice,
     Compare,
@@ -22,7 +22,7 @@ from polyc.codegen.index import (
     Mod,
     Var,
 )
-from polyc.codegen.loopnest import (
+from polyc.loopnest.nodes import (
     Assign,
     Block,
     Element,

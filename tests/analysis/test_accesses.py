@@ -6,9 +6,9 @@ from dataclasses import replace
 import islpy as isl
 import numpy as np
 
-from polyc.codegen import loopnest
-from polyc.codegen.index import Affine, Compare
-from polyc.codegen.loopnest import Read, Value
+from polyc.loopnest import nodes as loopnest
+from polyc.loopnest.index import Affine, Compare
+from polyc.loopnest.nodes import Read, Value
 from polyc.memory.storage import permuted
 from polyc.scop.expr import Call, Cast, Const, Index, Load, Within
 from tests.analysis.mutate import check_refused, find, swap

@@ -2,8 +2,8 @@
 
 from dataclasses import replace
 
-from polyc.codegen.index import Compare, const
-from polyc.codegen.loopnest import Block, For, Local, Node, walk_nodes
+from polyc.loopnest.index import Compare, const
+from polyc.loopnest.nodes import Block, For, Local, Node, walk_nodes
 from polyc.scop.expr import Call
 from tests.analysis.mutate import check_refused, find, find_loop, swap
 from tests.analysis.nests import (

@@ -8,7 +8,7 @@ from polyc.analysis.launches.access import LaunchAccess, verify_program
 from polyc.analysis.launches.arena import verify_arena
 from polyc.analysis.launches.barriers import verify_barriers
 from polyc.errors import IllegalSchedule
-from polyc.memory.plan import Slot
+from polyc.program.plan import Slot
 from tests.analysis.nests import matmul_scop
 
 

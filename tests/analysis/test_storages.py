@@ -9,12 +9,12 @@ import numpy as np
 import pytest
 
 from polyc.analysis.launches.storages import verify_storages
-from polyc.codegen.program import Program, StoredArray
 from polyc.errors import IllegalSchedule
 from polyc.memory.storage import Storage, arrange, permuted, row_major
+from polyc.program.program import Program, StoredArray
 from polyc.scop.scop import Array, Kind, Scop
-from polyc.sizes import Size, SizeRange, assume
-from polyc.spec import TensorSpec
+from polyc.types.sizes import Size, SizeRange, assume
+from polyc.types.spec import TensorSpec
 
 F32 = np.dtype(np.float32)
 

@@ -7,9 +7,9 @@ from dataclasses import replace
 
 import pytest
 
-from polyc.codegen.index import Compare, const
-from polyc.codegen.loopnest import Barrier, Block, For, If, Node, rewrite_nodes, walk_nodes
-from polyc.codegen.team import share_out
+from polyc.loopnest.index import Compare, const
+from polyc.loopnest.nodes import Barrier, Block, For, If, Node, rewrite_nodes, walk_nodes
+from polyc.threads.team import share_out
 from tests.analysis.mutate import check_refused
 from tests.analysis.nests import ZERO, Case, at, ci, copy_at, loop, pointwise, read, recurrence, run
 

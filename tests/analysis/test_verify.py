@@ -3,8 +3,8 @@
 from dataclasses import replace
 
 from polyc.analysis.proof import Proof
-from polyc.codegen.index import Compare, choice, const, extremum, modulo, var
-from polyc.codegen.loopnest import Assign, Block, For
+from polyc.loopnest.index import Compare, choice, const, extremum, modulo, var
+from polyc.loopnest.nodes import Assign, Block, For
 from polyc.scop.expr import Call
 from tests.analysis.mutate import check_refused, find, find_loop, swap
 from tests.analysis.nests import (

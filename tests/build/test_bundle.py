@@ -151,8 +151,8 @@ def test_processes_that_save_to_one_place(scaled, tmp_path):
 
 def test_a_model_that_is_replaced_while_its_key_is_waited_for(monkeypatch, tmp_path):
     """The real pipeline: what is compiled is what the key was computed from."""
-    from polyc.build.cache import Cache
-    from polyc.graph.onnx_export import export_onnx
+    from polyc.graph.onnx.export import export_onnx
+    from polyc.toolchain.cache import Cache
 
     def write(factor: float) -> None:
         graph = Graph.of(y=ops.input("x", (2, 3)) * np.float32(factor))

@@ -12,10 +12,10 @@ from pathlib import Path
 
 import pytest
 
-from polyc.build.cache import Cache, open_cache
 from polyc.errors import BuildError
 from polyc.files.digest import digest
 from polyc.files.table import TABLE_FILE
+from polyc.toolchain.cache import Cache, open_cache
 from tests.programs import options
 
 
@@ -95,7 +95,7 @@ def test_threads_that_ask_at_once_share_one_make(tmp_path):
 def test_processes_that_ask_at_once_share_one_make(tmp_path):
     program = (
         "import sys, time, pathlib\n"
-        "from polyc.build.cache import Cache\n"
+        "from polyc.toolchain.cache import Cache\n"
         "def make(folder):\n"
         "    with open(sys.argv[1] + '/calls', 'a') as f: f.write('x')\n"
         "    time.sleep(0.2)\n"
@@ -237,7 +237,7 @@ def test_entries_of_a_cache_that_cannot_be_written_are_used(tmp_path, monkeypatc
     def refuse(**_):
         raise OSError(30, "Read-only file system")
 
-    monkeypatch.setattr("polyc.build.cache.tempfile.TemporaryFile", refuse)
+    monkeypatch.setattr("polyc.toolchain.cache.tempfile.TemporaryFile", refuse)
     cache = open_cache(options(tmp_path))
     assert cache.folder != tmp_path / "cache"
     assert cache.fetch("objects", "read1", writer("x", calls)) == entry

@@ -18,7 +18,7 @@ from polyc import ops
 from polyc.build.export_names import file_name
 from polyc.errors import InvalidModel
 from polyc.graph.ir import Graph
-from polyc.spec import TensorSpec
+from polyc.types.spec import TensorSpec
 from tests.programs import (
     GATHER_C,
     SCALE_C,

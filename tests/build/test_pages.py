@@ -2,7 +2,7 @@
 
 import pytest
 
-from polyc.build.pages import HUGE, allocate_pages
+from polyc.toolchain.pages import HUGE, allocate_pages
 
 
 @pytest.mark.parametrize("size", [0, 1, 63, 4096, HUGE - 1, HUGE, HUGE + 1, 3 * HUGE + 5])

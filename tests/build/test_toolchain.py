@@ -13,17 +13,17 @@ from dataclasses import replace
 import pytest
 
 import polyc
-from polyc.build import toolchain
-from polyc.build.cache import Cache
-from polyc.build.toolchain import (
+from polyc.errors import BuildError, TooLong
+from polyc.target.machine import Target
+from polyc.toolchain import c_compiler as toolchain
+from polyc.toolchain.c_compiler import (
     COMPILE_FLAGS,
     LibraryBuild,
     build_library,
     c_recipe,
     find_compiler,
 )
-from polyc.errors import BuildError, TooLong
-from polyc.target.machine import Target
+from polyc.toolchain.cache import Cache
 from tests.programs import SCALE_C, options
 
 TARGET = Target.named("baseline")
@@ -49,27 +49,27 @@ def counting(monkeypatch) -> list[list[str]]:
 
 
 def test_files_are_compiled_and_linked(tmp_path):
-    library = build_library(SOURCES, TARGET, options(tmp_path))
+    library = build_library(SOURCES, TARGET.flags, options(tmp_path))
     assert ctypes.CDLL(str(library)).two() == 2
 
 
 def test_equal_files_are_compiled_once(tmp_path, monkeypatch):
     runs = counting(monkeypatch)
-    first = build_library(SOURCES, TARGET, options(tmp_path))
+    first = build_library(SOURCES, TARGET.flags, options(tmp_path))
     assert len(runs) == 3  # two objects, one link
-    assert build_library(SOURCES, TARGET, options(tmp_path)) == first
+    assert build_library(SOURCES, TARGET.flags, options(tmp_path)) == first
     assert len(runs) == 3
-    build_library({**SOURCES, "two.c": SOURCES["two.c"] + "\n"}, TARGET, options(tmp_path))
+    build_library({**SOURCES, "two.c": SOURCES["two.c"] + "\n"}, TARGET.flags, options(tmp_path))
     assert len(runs) == 5
-    build_library({**SOURCES, "shared.h": "#define ONE 7\n"}, TARGET, options(tmp_path))
+    build_library({**SOURCES, "shared.h": "#define ONE 7\n"}, TARGET.flags, options(tmp_path))
     assert len(runs) == 8
-    build_library(SOURCES, replace(TARGET, flags=("-O1",)), options(tmp_path))
+    build_library(SOURCES, replace(TARGET.flags, flags=("-O1",)), options(tmp_path))
     assert len(runs) == 11
 
 
 def test_a_file_is_compiled_while_the_next_is_made(tmp_path, monkeypatch):
     runs = counting(monkeypatch)
-    recipe = c_recipe(TARGET, options(tmp_path))
+    recipe = c_recipe(TARGET.flags, options(tmp_path))
     with LibraryBuild(recipe, TARGET.cores, Cache(tmp_path)) as build:
         build.add("one.c", "int one(void) { return 1; }")
         deadline = time.monotonic() + 60
@@ -82,7 +82,7 @@ def test_a_file_is_compiled_while_the_next_is_made(tmp_path, monkeypatch):
 
 def test_leaving_early_drops_files_that_wait(tmp_path, monkeypatch):
     runs = counting(monkeypatch)
-    recipe = c_recipe(TARGET, options(tmp_path))
+    recipe = c_recipe(TARGET.flags, options(tmp_path))
     with LibraryBuild(recipe, 1, Cache(tmp_path)) as build:
         for k in range(40):
             build.add(f"{k}.c", f"int f{k};")
@@ -91,37 +91,37 @@ def test_leaving_early_drops_files_that_wait(tmp_path, monkeypatch):
 
 def test_flags_keep_ieee_semantics(tmp_path, monkeypatch):
     runs = counting(monkeypatch)
-    build_library(SOURCES, TARGET, options(tmp_path))
+    build_library(SOURCES, TARGET.flags, options(tmp_path))
     given = set(runs[0])
     assert set(COMPILE_FLAGS) | set(TARGET.flags) <= given
     assert not given & {"-ffast-math", "-Ofast", "-ffinite-math-only", "-fassociative-math"}
 
 
 def test_a_damaged_object_is_compiled_again(tmp_path):
-    library = build_library(SOURCES, TARGET, options(tmp_path))
+    library = build_library(SOURCES, TARGET.flags, options(tmp_path))
     for file in (tmp_path / "cache").rglob("*.o"):
         file.write_bytes(b"rubbish")
     library.write_bytes(b"rubbish")
-    library = build_library(SOURCES, TARGET, options(tmp_path))
+    library = build_library(SOURCES, TARGET.flags, options(tmp_path))
     assert ctypes.CDLL(str(library)).two() == 2
 
 
 def test_a_refused_file_is_named_with_the_first_errors(tmp_path):
     with pytest.raises(BuildError, match=r"file 'bad\.c' .*polyc doctor") as caught:
-        build_library({"bad.c": "int f(void) { return nothing; }"}, TARGET, options(tmp_path))
+        build_library({"bad.c": "int f(void) { return nothing; }"}, TARGET.flags, options(tmp_path))
     assert "'nothing' undeclared" in str(caught.value)
 
 
 def test_an_undefined_function_is_reported_when_loaded_or_linked(tmp_path):
     sources = {"f.c": "int g(void);\nint f(void) { return g(); }"}
     with pytest.raises(BuildError, match=r"undefined reference to .g'"):
-        build_library(sources, TARGET, options(tmp_path))
+        build_library(sources, TARGET.flags, options(tmp_path))
 
 
 @pytest.mark.parametrize("cc", ["no-such-compiler", "", "/nowhere/gcc -m64"])
 def test_a_missing_compiler_names_the_remedy(tmp_path, cc):
     with pytest.raises(BuildError, match=r"install gcc .* POLYC_CC"):
-        build_library(SOURCES, TARGET, options(tmp_path, cc=cc))
+        build_library(SOURCES, TARGET.flags, options(tmp_path, cc=cc))
 
 
 def test_a_command_that_is_no_compiler_is_refused():
@@ -148,12 +148,12 @@ def test_banners_are_understood(tmp_path, banner, kind, version):
 def test_processes_that_build_the_same_at_once(tmp_path):
     program = (
         "import sys, pathlib, ctypes\n"
-        "from polyc.build.toolchain import build_library\n"
+        "from polyc.toolchain.c_compiler import build_library\n"
         "from polyc.options import Options\n"
         "from polyc.target.machine import Target\n"
         "options = Options(cache_dir=pathlib.Path(sys.argv[1]))\n"
         "sources = {f'f{k}.c': f'int f{k}(void) {{ return {k}; }}' for k in range(3)}\n"
-        "path = build_library(sources, Target.named('baseline'), options)\n"
+        "path = build_library(sources, Target.named('baseline').flags, options)\n"
         "assert ctypes.CDLL(str(path)).f2() == 2\n"
     )
     command = [sys.executable, "-c", program, str(tmp_path)]
@@ -166,24 +166,24 @@ def test_kernels_are_not_taken_over_by_functions_of_the_process(tmp_path):
         "abs.c": "int labs_like(int x) { return x; }\nint getpid(void) { return -7; }",
         "use.c": "int getpid(void);\nint use(void) { return getpid(); }",
     }
-    library = build_library(sources, TARGET, options(tmp_path))
+    library = build_library(sources, TARGET.flags, options(tmp_path))
     assert ctypes.CDLL(str(library)).use() == -7
 
 
 def test_the_runtime_header_is_found(tmp_path):
-    assert build_library({"scale.c": SCALE_C}, TARGET, options(tmp_path)).is_file()
+    assert build_library({"scale.c": SCALE_C}, TARGET.flags, options(tmp_path)).is_file()
 
 
 @pytest.mark.parametrize("name", ["back\\slash", "it's", 'quo"ted', "two  words", "\\' \"a\\\\b"])
 def test_caches_in_folders_of_any_name(tmp_path, name):
-    library = build_library(SOURCES, TARGET, options(tmp_path / name))
+    library = build_library(SOURCES, TARGET.flags, options(tmp_path / name))
     assert ctypes.CDLL(str(library)).two() == 2
 
 
 @pytest.mark.parametrize("cc", ["'gcc", 'gcc "-m64'])
 def test_a_command_with_an_open_quote_is_told(tmp_path, cc):
     with pytest.raises(BuildError, match=r"No closing quotation.*POLYC_CC"):
-        build_library(SOURCES, TARGET, options(tmp_path, cc=cc))
+        build_library(SOURCES, TARGET.flags, options(tmp_path, cc=cc))
 
 
 def hanging(tmp_path, when: str) -> str:
@@ -201,7 +201,7 @@ def test_a_compiler_that_hangs_is_ended_and_named(tmp_path, when):
     cc = hanging(tmp_path, when)
     start = time.monotonic()
     with pytest.raises(BuildError, match=rf"waited 0\.5 s for compiler {cc} .*POLYC_PATIENCE"):
-        build_library(SOURCES, TARGET, options(tmp_path, cc=cc, patience=0.5))
+        build_library(SOURCES, TARGET.flags, options(tmp_path, cc=cc, patience=0.5))
     assert time.monotonic() - start < 60
     assert list((tmp_path / "cache").rglob("draft-*")) == []
 
@@ -221,7 +221,7 @@ def test_a_compilation_that_is_ended_leaves_no_drafts(tmp_path):
     program = (
         "import polyc, sys\n"
         "from polyc import cli, ops\n"
-        "from polyc.graph.onnx_export import export_onnx\n"
+        "from polyc.graph.onnx.export import export_onnx\n"
         "graph = polyc.Graph.of(y=ops.relu(ops.input('x', (4,))))\n"
         "open(sys.argv[1], 'wb').write(export_onnx(graph).SerializeToString())\n"
         "sys.argv = ['polyc', 'run', sys.argv[1], '--target', 'baseline']\n"
@@ -249,5 +249,5 @@ def test_without_threads_files_are_compiled_one_by_one(tmp_path, monkeypatch):
         raise RuntimeError("can't start new thread")
 
     monkeypatch.setattr(threading.Thread, "start", refuse)
-    library = build_library(SOURCES, TARGET, options(tmp_path))
+    library = build_library(SOURCES, TARGET.flags, options(tmp_path))
     assert ctypes.CDLL(str(library)).two() == 2

@@ -10,7 +10,7 @@ from collections.abc import Iterator, Mapping
 
 import numpy as np
 
-from polyc.codegen.loopnest import (
+from polyc.loopnest.nodes import (
     Assign,
     Block,
     Element,

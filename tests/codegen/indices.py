@@ -6,7 +6,7 @@ from collections.abc import Mapping
 
 from hypothesis import strategies as st
 
-from polyc.codegen.index import (
+from polyc.loopnest.index import (
     Affine,
     Choice,
     Compare,

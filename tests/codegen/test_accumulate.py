@@ -3,8 +3,8 @@
 import numpy as np
 
 from polyc.codegen.accumulate import accumulate
-from polyc.codegen.index import const, var
-from polyc.codegen.loopnest import Assign, Block, Element, For, Read
+from polyc.loopnest.index import const, var
+from polyc.loopnest.nodes import Assign, Block, Element, For, Read
 from polyc.scop.expr import Const
 
 F64, I64 = np.dtype(np.float64), np.dtype(np.int64)

@@ -7,11 +7,11 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from polyc.codegen.driver import SMALL_PROGRAM, is_worth_sharing, print_driver
-from polyc.codegen.driver_nest import make_driver
-from polyc.element_types import scalar_type
-from polyc.memory.plan import plan_memory
 from polyc.names import comment
+from polyc.printing.driver import SMALL_PROGRAM, is_worth_sharing, print_driver
+from polyc.program.driver_nest import make_driver
+from polyc.program.plan import plan_memory
+from polyc.types.element_types import scalar_type
 from tests.programs import gather_program, scale_program
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from hypothesis import given
 
 from polyc.codegen.cuda.fold import fold, fold_condition
-from polyc.codegen.index import FloorDiv, const, floordiv, modulo, var
+from polyc.loopnest.index import FloorDiv, const, floordiv, modulo, var
 from tests.codegen.indices import CONDITIONS, INDICES, VALUES, evaluate, holds
 
 a, b = var("a"), var("b")

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from polyc.codegen.from_isl import to_condition, to_index
-from polyc.codegen.index import Affine, Condition, Logic
+from polyc.loopnest.index import Affine, Condition, Logic
 from polyc.poly.context import isl_options
 from tests.codegen.indices import evaluate, holds
 from tests.scop.interpreter import contains, evaluate_piecewise

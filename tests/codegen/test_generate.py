@@ -5,7 +5,7 @@ import numpy as np
 import pytest
 
 from polyc.codegen.generate import generate_nest
-from polyc.codegen.loopnest import Block, For, Kernel, Local, walk_nodes
+from polyc.loopnest.nodes import Block, For, Kernel, Local, walk_nodes
 from polyc.memory.storage import Storage, arrange, permuted, row_major
 from polyc.promote.local_arrays import LocalArray
 from polyc.scop.expr import Call, Cast, Const, Index, Load, Within, call

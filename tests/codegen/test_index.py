@@ -3,7 +3,7 @@
 import pytest
 from hypothesis import given, settings
 
-from polyc.codegen.index import (
+from polyc.loopnest.index import (
     TRUE,
     Affine,
     Compare,

@@ -4,9 +4,9 @@ from dataclasses import replace
 
 import numpy as np
 
-from polyc.codegen import loopnest
-from polyc.codegen.index import Compare, choice, const, floordiv, var
-from polyc.codegen.loopnest import (
+from polyc.loopnest import nodes as loopnest
+from polyc.loopnest.index import Compare, choice, const, floordiv, var
+from polyc.loopnest.nodes import (
     Assign,
     Block,
     Element,
@@ -23,7 +23,7 @@ from polyc.codegen.loopnest import (
     walk_expr,
     walk_nodes,
 )
-from polyc.codegen.substitute import substitute_expr, substitute_node
+from polyc.loopnest.substitute import substitute_expr, substitute_node
 from polyc.scop.expr import Call, Cast, Const
 
 F32, F64, I64 = (np.dtype(t) for t in ("f4", "f8", "i8"))

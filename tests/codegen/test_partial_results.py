@@ -5,10 +5,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from polyc.codegen.index import var
-from polyc.codegen.loopnest import Assign, Block, For, Local, Node, lanes_of, walk_nodes
-from polyc.codegen.registers import find_registers
 from polyc.codegen.vectorise import vectorise
+from polyc.loopnest.index import var
+from polyc.loopnest.nodes import Assign, Block, For, Local, Node, lanes_of, walk_nodes
+from polyc.loopnest.registers import find_registers
 from tests.analysis.nests import F32, at, loop, read, run
 from tests.codegen.execute import execute
 from tests.codegen.test_vectorise import data

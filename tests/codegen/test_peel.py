@@ -5,10 +5,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from polyc.codegen.index import Compare, Logic, const, extremum, floordiv, var
-from polyc.codegen.loopnest import Block, For, If, Local, extent_of, walk_nodes
 from polyc.codegen.peel import peel
-from polyc.codegen.ranges import interval, simplify_condition, simplify_index
+from polyc.loopnest.index import Compare, Logic, const, extremum, floordiv, var
+from polyc.loopnest.nodes import Block, For, If, Local, extent_of, walk_nodes
+from polyc.loopnest.ranges import interval, simplify_condition, simplify_index
 from tests.analysis.nests import F32, at, loop, read, run, when
 from tests.codegen.execute import execute, instances
 from tests.codegen.indices import CONDITIONS, INDICES, VALUES, evaluate, holds

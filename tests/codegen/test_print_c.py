@@ -7,13 +7,13 @@ from pathlib import Path
 
 import pytest
 
-from polyc.build.runtime_files import find_runtime
-from polyc.codegen.index import Compare, const, extremum, var
-from polyc.codegen.loopnest import Block, Kernel, Local, Param
-from polyc.codegen.print_c import clean_line, print_kernel
-from polyc.codegen.registers import find_registers
-from polyc.codegen.team import share_out
 from polyc.codegen.vectorise import vectorise
+from polyc.loopnest.index import Compare, const, extremum, var
+from polyc.loopnest.nodes import Block, Kernel, Local, Param
+from polyc.loopnest.registers import find_registers
+from polyc.printing.print_c import clean_line, print_kernel
+from polyc.threads.team import share_out
+from polyc.toolchain.runtime_files import find_runtime
 from tests.analysis.nests import F32, ZERO, at, conv, loop, matmul, read, run, softmax, when
 
 STRICT = ["gcc", "-std=gnu11", "-Wall", "-Wextra", "-Werror", "-Wno-psabi"]

@@ -8,12 +8,12 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from polyc.codegen import loopnest
-from polyc.codegen.index import Compare, Logic, floordiv, var
-from polyc.codegen.loopnest import Assign, Local, Read, Value
-from polyc.codegen.print_expr import Printer, literal
-from polyc.codegen.registers import Register
-from polyc.codegen.scope import Registers, Scope, Uses
+from polyc.loopnest import nodes as loopnest
+from polyc.loopnest.index import Compare, Logic, floordiv, var
+from polyc.loopnest.nodes import Assign, Local, Read, Value
+from polyc.loopnest.registers import Register
+from polyc.printing.print_expr import Printer, literal
+from polyc.printing.scope import Registers, Scope, Uses
 from polyc.scop.expr import BOOL, INT64, Call, Cast, Const, call
 from tests.analysis.nests import F32, at, loop, read
 

@@ -1,8 +1,8 @@
 """Which local arrays can be named variables, and how those are called."""
 
-from polyc.codegen.index import const, var
-from polyc.codegen.loopnest import Block, Local
-from polyc.codegen.registers import Register, find_registers, register_of
+from polyc.loopnest.index import const, var
+from polyc.loopnest.nodes import Block, Local
+from polyc.loopnest.registers import Register, find_registers, register_of
 from tests.analysis.nests import F32, ZERO, at, loop, read, run
 
 i, v = var("i"), var("v")

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 import pytest
 
-from polyc.codegen.runtime_table import FUNCTIONS, TYPES, Cast, Use, cuda_preamble, preamble
+from polyc.printing.runtime_table import FUNCTIONS, TYPES, Cast, Use, cuda_preamble, preamble
 from tests.runtime.native import FLAGS, ISAS, RUNTIME, WARNINGS
 
 

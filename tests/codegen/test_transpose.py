@@ -8,10 +8,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from polyc import Graph, compile, ops
-from polyc.codegen.index import stride, var
-from polyc.codegen.loopnest import Assign, Block, For, Node, Read, Transpose, walk_expr, walk_nodes
 from polyc.codegen.transpose import LARGEST_SIDE
 from polyc.codegen.vectorise import vectorise
+from polyc.loopnest.index import stride, var
+from polyc.loopnest.nodes import Assign, Block, For, Node, Read, Transpose, walk_expr, walk_nodes
 from polyc.scop.expr import Call, Cast, call
 from tests.analysis.nests import F32, at, loop, read, run
 from tests.codegen.execute import Arrays, execute

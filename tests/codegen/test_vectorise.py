@@ -7,8 +7,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from polyc.codegen.index import const, var
-from polyc.codegen.loopnest import (
+from polyc.codegen.vectorise import LARGEST_UNROLL, vectorise
+from polyc.loopnest.index import const, var
+from polyc.loopnest.nodes import (
     Assign,
     Block,
     For,
@@ -17,7 +18,6 @@ from polyc.codegen.loopnest import (
     lanes_of,
     walk_nodes,
 )
-from polyc.codegen.vectorise import LARGEST_UNROLL, vectorise
 from polyc.scop.expr import Call, Cast, call
 from tests.analysis.nests import F32, at, loop, read, run
 from tests.codegen.execute import Arrays, execute

@@ -5,9 +5,9 @@ from __future__ import annotations
 import pytest
 
 from polyc.codegen.cuda.widen import widen
-from polyc.codegen.index import Affine, Compare, Condition, const, var
-from polyc.codegen.loopnest import Assign, Block, For, If, walk_nodes
-from polyc.codegen.loopnest import Test as Chosen
+from polyc.loopnest.index import Affine, Compare, Condition, const, var
+from polyc.loopnest.nodes import Assign, Block, For, If, walk_nodes
+from polyc.loopnest.nodes import Test as Chosen
 from polyc.scop.expr import Call, Const
 from tests.analysis.nests import F32, at, guarded
 

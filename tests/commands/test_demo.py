@@ -9,8 +9,8 @@ from onnx import TensorProto, helper, numpy_helper
 
 from polyc.commands.demo import check, judged, resnet50
 from polyc.commands.numpy_baseline import make_evaluator
-from polyc.commands.verify import relative_error
 from polyc.errors import RuntimeFailure, UnsupportedOp
+from polyc.run.reference import relative_error
 
 pytest.importorskip("onnxruntime")
 

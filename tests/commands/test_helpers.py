@@ -11,10 +11,11 @@ from onnx import TensorProto, helper, numpy_helper
 
 from polyc.commands import bench
 from polyc.commands.bench import measure_in_turn, settle, take_turn
-from polyc.commands.feeds import random_feeds, read_feeds, write_results
-from polyc.commands.verify import expose_intermediates, relative_error, run_reference
+from polyc.commands.feeds import read_feeds, write_results
 from polyc.errors import InvalidModel, RuntimeFailure
-from polyc.spec import TensorSpec
+from polyc.run.feeds import random_feeds
+from polyc.run.reference import expose_intermediates, relative_error, run_reference
+from polyc.types.spec import TensorSpec
 
 SPECS = (
     TensorSpec("x", np.dtype(np.float32), (2, 3)),

@@ -3,11 +3,11 @@
 import numpy as np
 import pytest
 
-from polyc.commands.feeds import random_feeds
 from polyc.commands.sizes import parse_sizes
 from polyc.errors import InvalidModel
-from polyc.sizes import SizeRange
-from polyc.spec import TensorSpec
+from polyc.run.feeds import random_feeds
+from polyc.types.sizes import SizeRange
+from polyc.types.spec import TensorSpec
 
 
 def test_what_is_said():

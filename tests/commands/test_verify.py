@@ -7,7 +7,7 @@ import pytest
 import polyc
 from polyc import Graph, ops
 from polyc.errors import InvalidModel, PolycError, UnsupportedOp
-from polyc.graph.onnx_export import export_onnx
+from polyc.graph.onnx.export import export_onnx
 from tests.programs import options
 from tests.staged import model_of
 

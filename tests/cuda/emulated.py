@@ -17,7 +17,7 @@ from pathlib import Path
 
 import numpy as np
 
-from polyc.build.runtime_files import find_runtime
+from polyc.toolchain.runtime_files import find_runtime
 
 KERNELS = Path(__file__).parent / "kernels"
 # What one condition sets and the same one reads later, gcc takes for uninitialised.

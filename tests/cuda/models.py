@@ -9,12 +9,12 @@ from typing import Any
 import numpy as np
 
 from polyc.codegen.cuda.driver import print_unit
-from polyc.element_types import scalar_type
 from polyc.graph.ir import Graph
 from polyc.options import Options
 from polyc.pipeline import Compiled, run_pipeline
 from polyc.target.cuda import CudaTarget
 from polyc.trace import Trace
+from polyc.types.element_types import scalar_type
 
 
 @dataclass(frozen=True)

@@ -13,9 +13,9 @@ import onnx
 from onnx import compose, helper, numpy_helper
 from onnx.backend.test.case.test_case import TestCase
 
-from polyc.graph.expand import COMPOSED, DISTRIBUTIONS
+from polyc.graph.expand.control.unroll import CONTROL_FLOW
+from polyc.graph.expand.expand import COMPOSED, DISTRIBUTIONS
 from polyc.graph.shapes.internal import INTERNAL_TYPES
-from polyc.graph.unroll import CONTROL_FLOW
 from polyc.scop.lower.context import LOWERINGS
 from tests.scop.check import SHAPE_INPUTS, all_cases, backend_cases
 

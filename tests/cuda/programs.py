@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from polyc.codegen.cuda.grid import DeviceText, Grid
-from polyc.codegen.scope import Uses
+from polyc.printing.scope import Uses
 
 SCALE = DeviceText(
     """

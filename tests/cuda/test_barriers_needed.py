@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from polyc import Graph, ops
-from polyc.element_types import FLOAT16
+from polyc.types.element_types import FLOAT16
 from tests.cuda import emulated
 from tests.cuda.emulated import ADDRESS, PLAIN, RACES
 from tests.cuda.models import Model, compile_model

@@ -19,8 +19,8 @@ from polyc.analysis.threads import Phases
 from polyc.analysis.timemap import compute_executions
 from polyc.api import CompiledModel
 from polyc.backends import common
-from polyc.codegen.loopnest import Barrier, Block, For, If, Kernel, Node, walk_nodes
 from polyc.errors import IllegalSchedule
+from polyc.loopnest.nodes import Barrier, Block, For, If, Kernel, Node, walk_nodes
 from polyc.mapping.cuda.contraction import choose_shape
 from polyc.mapping.cuda.thread_tiles import THREAD_SHAPES
 from polyc.options import Options

@@ -14,8 +14,8 @@ from polyc.codegen.cuda.driver import (
     print_unit,
     workspace_bytes,
 )
-from polyc.codegen.driver_nest import make_driver
-from polyc.memory.plan import plan_memory
+from polyc.program.driver_nest import make_driver
+from polyc.program.plan import plan_memory
 from tests.cuda.programs import SCALE
 from tests.programs import gather_program, scale_program
 

@@ -10,10 +10,10 @@ import pytest
 
 import polyc
 from polyc import ops
-from polyc.cuda.array import DeviceArray
-from polyc.cuda.stream import from_protocol, stream_handle, to_dlpack
 from polyc.errors import RuntimeFailure, ShapeError, UnsupportedOp
 from polyc.graph.ir import Graph
+from polyc.run.cuda.array import DeviceArray
+from polyc.run.cuda.stream import from_protocol, stream_handle, to_dlpack
 from tests.cuda.programs import GATHER, SCALE
 from tests.programs import compiled, gather_program, install_pipeline, options, scale_program
 

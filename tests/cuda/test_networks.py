@@ -7,7 +7,7 @@ import pytest
 
 import polyc
 from polyc.commands.demo import judged
-from polyc.commands.verify import LIMITS, relative_error
+from polyc.run.reference import LIMITS, relative_error
 from tests import networks
 from tests.e2e.compare import find_difference
 from tests.e2e.test_zoo import SMALL

@@ -8,10 +8,10 @@ import numpy as np
 import pytest
 
 import polyc
-from polyc.build import toolchain
-from polyc.build.nvcc import Resources, architecture_flags, find_nvcc, parse_resources
 from polyc.errors import BuildError, RuntimeFailure
 from polyc.target.cuda import ask_driver
+from polyc.toolchain import c_compiler as toolchain
+from polyc.toolchain.nvcc import Resources, architecture_flags, find_nvcc, parse_resources
 from tests.cuda.programs import SCALE
 from tests.cuda.test_model import X, graph
 from tests.programs import compiled, install_pipeline, options, scale_program

@@ -12,7 +12,8 @@ import pytest
 from polyc import Graph, ops
 from polyc.analysis.verify import verify_kernel
 from polyc.backends import common
-from polyc.codegen.loopnest import (
+from polyc.errors import IllegalSchedule
+from polyc.loopnest.nodes import (
     Assign,
     Barrier,
     Block,
@@ -23,7 +24,6 @@ from polyc.codegen.loopnest import (
     rewrite_elements,
     rewrite_nodes,
 )
-from polyc.errors import IllegalSchedule
 from polyc.options import Options
 from polyc.pipeline import run_pipeline
 from polyc.target.cuda import CudaTarget

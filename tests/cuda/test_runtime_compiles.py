@@ -9,8 +9,8 @@ from pathlib import Path
 
 import pytest
 
-from polyc.build.runtime_files import find_runtime
-from polyc.codegen.runtime_table import FLOATS, FUNCTIONS, STORABLE, cuda_preamble, is_cast
+from polyc.printing.runtime_table import FLOATS, FUNCTIONS, STORABLE, cuda_preamble, is_cast
+from polyc.toolchain.runtime_files import find_runtime
 from tests.codegen.test_runtime_table import Uses
 from tests.cuda.emulated import COMPILER
 from tests.cuda.mutants import kernel

@@ -6,8 +6,8 @@ import numpy as np
 
 from polyc.codegen.cuda.print_kernel import print_device
 from polyc.codegen.cuda.shared_memory import STATIC_SHARED
-from polyc.codegen.index import const, var
-from polyc.codegen.loopnest import Assign, Block, Element, For, Kernel, Local
+from polyc.loopnest.index import const, var
+from polyc.loopnest.nodes import Assign, Block, Element, For, Kernel, Local
 from polyc.scop.expr import Const
 
 F32 = np.dtype(np.float32)

@@ -14,22 +14,22 @@ import polyc
 from polyc import Graph, ops
 from polyc.analysis.verify import verify_kernel
 from polyc.backends import common
-from polyc.codegen.index import Affine, const
-from polyc.codegen.loopnest import (
+from polyc.errors import IllegalSchedule
+from polyc.loopnest.index import Affine, const
+from polyc.loopnest.nodes import (
     Barrier,
     Commit,
     Group,
     Kernel,
     Node,
 )
-from polyc.codegen.loopnest import rewrite_nodes as rewrite
-from polyc.element_types import BFLOAT16
-from polyc.errors import IllegalSchedule
+from polyc.loopnest.nodes import rewrite_nodes as rewrite
 from polyc.mapping.cuda import contraction
 from polyc.options import Options
 from polyc.pipeline import run_pipeline
 from polyc.target.cuda import CudaTarget, ask_driver
 from polyc.trace import Trace
+from polyc.types.element_types import BFLOAT16
 from tests.cuda import emulated as emulator
 from tests.cuda.emulated import PLAIN, RACES
 from tests.cuda.models import Model, compile_model

@@ -13,10 +13,10 @@ import pytest
 import polyc
 from polyc import Graph, ops
 from polyc.api import CompiledModel
-from polyc.element_types import BFLOAT16, FLOAT16, FLOAT32
 from polyc.mapping.cuda.contraction import choose_shape
 from polyc.mapping.cuda.warp_tiles import BF16, F16, TF32, list_warp_shapes
 from polyc.target.cuda import CudaTarget
+from polyc.types.element_types import BFLOAT16, FLOAT16, FLOAT32
 from tests.cuda import emulated as emulator
 from tests.cuda.emulated import COUNTS, RACES
 from tests.cuda.models import compile_model

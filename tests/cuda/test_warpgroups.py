@@ -8,10 +8,10 @@ import pytest
 
 import polyc
 from polyc import Graph, ops
-from polyc.element_types import BFLOAT16, FLOAT16
 from polyc.mapping.cuda import contraction
 from polyc.mapping.cuda.tiles import Shape
 from polyc.mapping.cuda.warpgroup_tiles import WGMMA, list_warpgroup_shapes
+from polyc.types.element_types import BFLOAT16, FLOAT16
 from tests.cuda import emulated as emulator
 from tests.cuda.emulated import COUNTS, RACES
 from tests.cuda.models import Model, compile_model

@@ -12,7 +12,7 @@ import pytest
 from onnx import TensorProto, helper
 
 import polyc
-from polyc.codegen.runtime_table import FUNCTIONS
+from polyc.printing.runtime_table import FUNCTIONS
 from tests.programs import options
 
 C = """

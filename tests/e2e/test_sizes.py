@@ -5,12 +5,12 @@ import pytest
 
 import polyc
 from polyc import ops
-from polyc.cpu_model import CpuModel
 from polyc.errors import ShapeError
 from polyc.graph.builder import apply, input_value
 from polyc.graph.ir import Graph
 from polyc.options import Options
-from polyc.specialise import SpecialisingModel
+from polyc.run.cpu_model import CpuModel
+from polyc.run.specialise import SpecialisingModel
 
 RNG = np.random.default_rng(7)
 W = RNG.standard_normal((40, 50), np.float32)

@@ -16,11 +16,11 @@ from polyc.analysis.launches.arena import verify_arena
 from polyc.analysis.launches.barriers import verify_barriers
 from polyc.analysis.steps import in_any_step
 from polyc.errors import IllegalSchedule
-from polyc.graph.onnx_export import export_onnx
+from polyc.graph.onnx.export import export_onnx
 from polyc.graph.unroll_steps import unroll_steps
-from polyc.memory.plan import plan_memory
 from polyc.options import Options
-from polyc.schedule.barriers import place_barriers
+from polyc.program.plan import plan_memory
+from polyc.threads.barriers import place_barriers
 from tests.damage import prove
 from tests.graph.onnx_models import RUNTIME_OPSET
 

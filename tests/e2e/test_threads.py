@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 import polyc
-from polyc.codegen import driver
+from polyc.printing import driver
 from tests.e2e import steps_compute, steps_move
 from tests.e2e.graph_builder import GraphBuilder
 from tests.e2e.random_graphs import STEPS, random_graph

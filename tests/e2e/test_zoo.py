@@ -15,7 +15,7 @@ from bench.zoo.mobilenet import MobileNet, Stage, mobilenet
 from bench.zoo.network import Example
 from bench.zoo.vit import Vit, vit
 from polyc.commands.demo import judged
-from polyc.commands.verify import LIMITS, relative_error
+from polyc.run.reference import LIMITS, relative_error
 from tests.programs import options
 
 pytest.importorskip("onnxruntime")

@@ -10,7 +10,7 @@ import ml_dtypes
 import numpy as np
 
 from polyc import Graph, ops
-from polyc.element_types import BFLOAT16, FLOAT16
+from polyc.types.element_types import BFLOAT16, FLOAT16
 from tests.e2e.test_fused_tiles import attention
 
 F32, BF16, F16 = np.dtype(np.float32), BFLOAT16, FLOAT16

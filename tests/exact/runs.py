@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from typing import Any
 
-from polyc.call_sizes import Range, read_sizes
 from polyc.exact.run import ExactReport, run_exactly
+from polyc.graph.states import read_states
 from polyc.options import Options
-from polyc.states import read_states
 from polyc.target.resolve import resolve_target
+from polyc.types.call_sizes import Range, read_sizes
 
 
 def exactly(

@@ -13,7 +13,6 @@ import pytest
 
 from polyc import pipeline
 from polyc.backends import cuda as backend
-from polyc.codegen import driver_nest
 from polyc.codegen.cuda import (
     driver,
     fold,
@@ -24,11 +23,12 @@ from polyc.codegen.cuda import (
     warpgroups,
     widen,
 )
-from polyc.codegen.driver_nest import Call
-from polyc.codegen.index import Compare, Logic, const, modulo
-from polyc.codegen.loopnest import Barrier, Commit, Read, rewrite_nodes
-from polyc.codegen.scope import Scope
 from polyc.errors import RuntimeFailure
+from polyc.loopnest.index import Compare, Logic, const, modulo
+from polyc.loopnest.nodes import Barrier, Commit, Read, rewrite_nodes
+from polyc.printing.scope import Scope
+from polyc.program import driver_nest
+from polyc.program.driver_nest import Call
 from tests.cuda.test_warpgroups import SHAPES, force
 from tests.exact.cuda_models import find_case
 from tests.exact.runs import exactly

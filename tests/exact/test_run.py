@@ -128,7 +128,7 @@ def test_stages_are_run_one_by_one():
 
 
 def test_a_wrong_result_is_an_error_that_names_it(monkeypatch):
-    from polyc.codegen.print_expr import Printer
+    from polyc.printing.print_expr import Printer
 
     right = Printer._apply
 

@@ -11,10 +11,10 @@ from pathlib import Path
 
 import pytest
 
-from polyc.build.execute import execute
 from polyc.errors import BuildError
 from polyc.files import waiting
 from polyc.files.waiting import locked
+from polyc.toolchain.execute import execute
 
 HOLD = (
     "import os, signal, sys, pathlib\n"

@@ -7,7 +7,7 @@ from collections.abc import Callable
 import numpy as np
 
 from polyc import Graph, ops
-from polyc.element_types import BFLOAT16
+from polyc.types.element_types import BFLOAT16
 
 MODELS: dict[str, Callable[[], Graph]] = {}
 

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from onnx import helper
 
-from polyc.graph.onnx_export import export_onnx
+from polyc.graph.onnx.export import export_onnx
 from polyc.graph.onnx_import import import_onnx
 from tests.graph.onnx_models import RUNTIME_OPSET, model_of, run
 

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from polyc.errors import ShapeError, UnsupportedOp
-from polyc.graph.evaluate import evaluate_node
+from polyc.graph.inference.evaluate import evaluate_node
 from polyc.graph.ir import Node
 
 

@@ -10,7 +10,7 @@ from polyc.errors import NeedsValues, UnsupportedOp
 from polyc.graph.bodies import Names, instantiate
 from polyc.graph.builder import apply_many, graph_of
 from polyc.graph.ir import Body, Node
-from polyc.graph.onnx_export import export_onnx
+from polyc.graph.onnx.export import export_onnx
 from polyc.graph.onnx_import import import_onnx
 from polyc.graph.unroll_steps import unroll_steps
 from tests.graph.onnx_models import model_of

@@ -8,7 +8,7 @@ from onnx.reference import ReferenceEvaluator
 from polyc import ops
 from polyc.errors import ShapeError
 from polyc.graph.builder import apply, graph_of
-from polyc.graph.onnx_export import export_onnx
+from polyc.graph.onnx.export import export_onnx
 from polyc.graph.onnx_import import import_onnx
 from tests.graph.onnx_models import model_of
 

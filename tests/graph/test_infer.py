@@ -10,9 +10,9 @@ import pytest
 from onnx import TensorProto, helper
 
 from polyc.errors import InvalidModel, NeedsValues, ShapeError
-from polyc.graph.infer import MAX_FOLDED, infer_graph
+from polyc.graph.inference.infer import MAX_FOLDED, infer_graph
 from polyc.graph.ir import Node, Tensor
-from polyc.sizes import Size
+from polyc.types.sizes import Size
 
 
 def tensor(name, *shape, dtype=np.float32):

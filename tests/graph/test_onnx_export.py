@@ -4,9 +4,9 @@ import numpy as np
 import onnx
 from onnx.reference import ReferenceEvaluator
 
-from polyc.graph.infer import infer_graph
+from polyc.graph.inference.infer import infer_graph
 from polyc.graph.ir import Graph, Node, Tensor
-from polyc.graph.onnx_export import export_onnx
+from polyc.graph.onnx.export import export_onnx
 from polyc.graph.onnx_import import import_onnx
 
 WEIGHTS = np.random.default_rng(5).standard_normal((4, 3)).astype(np.float32)

@@ -8,10 +8,10 @@ from onnx import TensorProto, helper, numpy_helper
 
 from polyc.errors import UnsupportedOp
 from polyc.files.external import DataFolder
-from polyc.graph.external_data import read_sparse, read_tensor
 from polyc.graph.ir import Graph
+from polyc.graph.onnx.external_data import read_sparse, read_tensor
 from polyc.graph.onnx_import import import_onnx
-from polyc.sizes import spell_shape
+from polyc.types.sizes import spell_shape
 from tests.graph.onnx_models import model_of, model_of_graph, run
 
 

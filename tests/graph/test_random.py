@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from polyc.specialise import SpecialisingModel
+from polyc.run.specialise import SpecialisingModel
 from tests.staged import compile_in, model_of
 
 

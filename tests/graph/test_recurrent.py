@@ -7,9 +7,9 @@ from onnx import helper
 from polyc import ops
 from polyc.errors import ShapeError, UnsupportedOp
 from polyc.graph.builder import graph_of
-from polyc.graph.onnx_export import export_onnx
+from polyc.graph.expand.recurrent import GATES
+from polyc.graph.onnx.export import export_onnx
 from polyc.graph.onnx_import import import_onnx
-from polyc.graph.recurrent import GATES
 from polyc.graph.unroll_steps import unroll_steps
 from tests.graph.onnx_models import RUNTIME_OPSET, model_of, run
 

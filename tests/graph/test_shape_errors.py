@@ -14,7 +14,7 @@ from polyc.graph.ir import Node, Tensor
 from polyc.graph.shapes import infer_node
 from polyc.graph.shapes.rules import RULES
 from polyc.graph.shapes.signature import find_signature
-from polyc.sizes import Size
+from polyc.types.sizes import Size
 
 N = Size.of("N")
 

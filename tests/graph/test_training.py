@@ -6,9 +6,9 @@ from onnx.reference import ReferenceEvaluator
 
 from polyc.errors import ShapeError
 from polyc.graph.bodies import Names
-from polyc.graph.expand import expand_node
+from polyc.graph.expand.expand import expand_node
 from polyc.graph.ir import Node, Tensor
-from polyc.graph.onnx_export import export_onnx
+from polyc.graph.onnx.export import export_onnx
 from polyc.graph.onnx_import import import_onnx
 from tests.scop.check import all_cases
 

@@ -10,8 +10,8 @@ from onnx import helper, parser
 import polyc
 from polyc.errors import UnsupportedOp
 from polyc.graph.ir import Node, Tensor
+from polyc.graph.onnx.nodes import read_node
 from polyc.graph.onnx_import import import_onnx
-from polyc.graph.onnx_nodes import read_node
 from polyc.graph.upgrade import FAMILIES, RULES, Context, is_newest_form, upgrade_nodes
 from polyc.options import Options
 from tests.graph.onnx_models import RUNTIME_OPSET, model_of, model_of_graph, node_proto, run

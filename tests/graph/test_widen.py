@@ -6,12 +6,12 @@ import numpy as np
 import pytest
 
 from polyc import Graph, ops
-from polyc.element_types import BFLOAT16, FLOAT16, FLOAT32
 from polyc.graph.simplify import simplify
 from polyc.graph.widen import widen
 from polyc.scop.expr import Cast, walk
 from polyc.scop.inline import inline_pointwise
 from polyc.scop.lower import lower_graph
+from polyc.types.element_types import BFLOAT16, FLOAT16, FLOAT32
 
 NARROW = [FLOAT16, BFLOAT16]
 

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from polyc.loops.kernel import LoopKernel
+from polyc.loops.run.kernel import LoopKernel
 
 
 def check(kernel: LoopKernel, *arguments: Any, tolerance: float = 1e-12) -> None:

@@ -12,10 +12,10 @@ from polyc.analysis.dependences import compute_dependences
 from polyc.analysis.proof import Proof
 from polyc.analysis.verify import verify_kernel
 from polyc.codegen.generate import generate_nest
-from polyc.codegen.loopnest import Block, Kernel, Param
 from polyc.codegen.peel import peel
-from polyc.codegen.registers import find_registers
 from polyc.codegen.vectorise import vectorise
+from polyc.loopnest.nodes import Block, Kernel, Param
+from polyc.loopnest.registers import find_registers
 from polyc.mapping.laying import choose_schedule
 from polyc.mapping.open_cluster import OpenCluster
 from polyc.mapping.storing import StoredCluster, store_cluster, store_clusters

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from polyc.codegen.loopnest import For, walk_nodes
+from polyc.loopnest.nodes import For, walk_nodes
 from polyc.mapping.columns import choose_walk
 from polyc.schedule.directives import Split
 from polyc.scop.expr import Call, Const

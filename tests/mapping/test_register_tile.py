@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from polyc.codegen.loopnest import Block, For, walk_nodes
+from polyc.loopnest.nodes import Block, For, walk_nodes
 from polyc.mapping.register_tile import choose_register_tile
 from polyc.memory.strides import compute_strides
 from polyc.poly.show import show_tree

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from polyc.codegen.loopnest import Transpose, walk_nodes
+from polyc.loopnest.nodes import Transpose, walk_nodes
 from polyc.scop.expr import call
 from polyc.scop.scop import Scop
 from tests.analysis.nests import array, load, scop, statement

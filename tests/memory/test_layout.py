@@ -5,10 +5,10 @@ from dataclasses import replace
 import islpy as isl
 import numpy as np
 
-from polyc.memory.layout import decide_layouts
+from polyc.mapping.layout import decide_layouts
+from polyc.mapping.vector_loop import INVARIANT, SCATTERED, UNIT, choose_vector_loop, worth
 from polyc.memory.storage import permuted, row_major
 from polyc.memory.strides import compute_strides
-from polyc.memory.vector_loop import INVARIANT, SCATTERED, UNIT, choose_vector_loop, worth
 from polyc.schedule.cluster import Cluster, find_clusters
 from polyc.scop.expr import Load
 from polyc.scop.scop import Scop

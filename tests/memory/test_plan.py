@@ -11,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from polyc.errors import ShapeError
-from polyc.memory.plan import ALIGNMENT, Slot, compute_lower_bound, pack, plan_memory
+from polyc.program.plan import ALIGNMENT, Slot, compute_lower_bound, pack, plan_memory
 from tests.programs import gather_program, scale_program, stored
 
 SLOTS = st.lists(

@@ -8,8 +8,8 @@ import pytest
 import polyc
 from polyc import Graph, ops
 from polyc.analysis.dependences import compute_dependences
-from polyc.codegen.loopnest import Assign, For, walk_nodes
 from polyc.errors import IllegalSchedule
+from polyc.loopnest.nodes import Assign, For, walk_nodes
 from polyc.memory.storage import row_major
 from polyc.promote.in_place import Moved, keep_in_place, move_named
 from polyc.scop.expr import Call

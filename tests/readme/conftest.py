@@ -13,10 +13,10 @@ import pytest
 
 from polyc import Graph
 from polyc.build.bundle import read_bundle
-from polyc.build.cache import open_cache
 from polyc.build.make_model import make_model
 from polyc.options import STAGES
 from polyc.target.machine import Target
+from polyc.toolchain.cache import open_cache
 from tests.programs import options
 from tests.readme.blocks import ROOT, read_blocks
 

@@ -15,7 +15,7 @@ import onnx
 import pytest
 
 import polyc
-from polyc.graph.onnx_export import export_onnx
+from polyc.graph.onnx.export import export_onnx
 from tests.readme.blocks import (
     ROOT,
     Block,

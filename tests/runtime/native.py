@@ -11,8 +11,8 @@ from pathlib import Path
 import archspec.cpu
 import numpy as np
 
-from polyc.codegen.runtime_table import FUNCTIONS, preamble
-from polyc.element_types import COMPILED, is_narrow, scalar_type
+from polyc.printing.runtime_table import FUNCTIONS, preamble
+from polyc.types.element_types import COMPILED, is_narrow, scalar_type
 
 RUNTIME = Path(__file__).parents[2] / "runtime"
 FLAGS = [

@@ -6,7 +6,7 @@ from itertools import product
 import numpy as np
 import pytest
 
-from polyc.codegen.runtime_table import FLOATS, FUNCTIONS, INTEGERS, STORABLE
+from polyc.printing.runtime_table import FLOATS, FUNCTIONS, INTEGERS, STORABLE
 from tests.runtime.native import (
     DTYPES,
     RUNNABLE,

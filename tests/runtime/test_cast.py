@@ -3,8 +3,8 @@
 import numpy as np
 import pytest
 
-from polyc.codegen.runtime_table import INTEGERS, NARROW, STORABLE, TYPES, is_cast
-from polyc.element_types import bit_width
+from polyc.printing.runtime_table import INTEGERS, NARROW, STORABLE, TYPES, is_cast
+from polyc.types.element_types import bit_width
 from tests.runtime.native import DTYPES, RUNNABLE, apply, cast_loops, compiled, kind
 
 PAIRS = [(a, b) for a in TYPES for b in TYPES if a != b]

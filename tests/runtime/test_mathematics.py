@@ -6,7 +6,7 @@ import math
 import numpy as np
 import pytest
 
-from polyc.codegen.runtime_table import FUNCTIONS, LANES
+from polyc.printing.runtime_table import FUNCTIONS, LANES
 from tests.runtime.native import ISAS, RUNNABLE, apply, compiled, function_loops
 
 NAMES = [n for n, f in FUNCTIONS.items() if f.family != "core"]

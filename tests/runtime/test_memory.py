@@ -6,7 +6,7 @@ import mmap
 import numpy as np
 import pytest
 
-from polyc.codegen.runtime_table import FLOATS, NARROW, NUMBERS, STORABLE, TYPES, preamble
+from polyc.printing.runtime_table import FLOATS, NARROW, NUMBERS, STORABLE, TYPES, preamble
 from tests.runtime import native as runtime
 from tests.runtime.native import RUNNABLE, Uses, compiled
 

@@ -14,7 +14,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from polyc.build.runtime_files import find_runtime
+from polyc.toolchain.runtime_files import find_runtime
 
 SOURCE = Path(__file__).with_name("team.c")
 STRICT = ["-std=gnu11", "-O2", "-pthread", "-Wall", "-Wextra", "-Werror"]

@@ -13,11 +13,11 @@ from polyc.analysis.dependences import compute_dependences
 from polyc.analysis.launches.access import LaunchAccess
 from polyc.analysis.launches.barriers import verify_barriers
 from polyc.analysis.verify import verify_kernel
-from polyc.codegen.index import Affine
-from polyc.codegen.loopnest import Assign, Block
 from polyc.errors import IllegalSchedule
-from polyc.memory.plan import Slot
-from polyc.schedule.barriers import join_pieces, place_barriers
+from polyc.loopnest.index import Affine
+from polyc.loopnest.nodes import Assign, Block
+from polyc.program.plan import Slot
+from polyc.threads.barriers import join_pieces, place_barriers
 from tests.analysis.nests import ZERO, Case, at, ci, copy_at, loop, pointwise, read, recurrence, run
 
 

@@ -6,8 +6,8 @@ import islpy as isl
 import pytest
 
 from polyc.analysis.dependences import compute_dependences, maps
-from polyc.codegen.loopnest import For, walk_nodes
 from polyc.errors import IllegalSchedule
+from polyc.loopnest.nodes import For, walk_nodes
 from polyc.schedule.cluster import Cluster
 from polyc.schedule.initial import initial_tree
 from polyc.schedule.legality import check_given, find_broken

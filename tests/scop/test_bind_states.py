@@ -3,10 +3,10 @@
 import pytest
 
 from polyc.errors import UnsupportedOp
+from polyc.graph.states import State
 from polyc.scop.bind_states import bind_states
 from polyc.scop.expr import Call
 from polyc.scop.scop import Scop, Statement
-from polyc.states import State
 from tests.analysis.nests import F32, array, load, scop, statement
 
 SAME = State(0, 0)

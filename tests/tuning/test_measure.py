@@ -3,12 +3,12 @@
 import numpy as np
 import pytest
 
-from polyc.build.cache import Cache
 from polyc.errors import IllegalSchedule
 from polyc.mapping.laying import choose_schedule
 from polyc.mapping.open_cluster import OpenCluster
 from polyc.pipeline import cluster_model
 from polyc.target.machine import detect_target
+from polyc.toolchain.cache import Cache
 from polyc.trace import Trace
 from polyc.tuning.measure import Workbench
 from tests.e2e.graph_builder import GraphBuilder
@@ -58,7 +58,7 @@ def test_every_kernel_of_a_network_runs_alone(opened, tmp_path, spread):
 
 @pytest.mark.parametrize(
     ("place", "said"),
-    [("polyc.memory.plan:byte_size", "no room for"), ("polyc.pipeline:arrange", "not where they")],
+    [("polyc.program.plan:byte_size", "no room for"), ("polyc.pipeline:arrange", "not where they")],
 )
 def test_a_candidate_is_proven_before_it_is_run(opened, tmp_path, monkeypatch, place, said):
     def wrong(right):

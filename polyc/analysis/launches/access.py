@@ -9,7 +9,7 @@ import islpy as isl
 
 from polyc.analysis.steps import by_loop, in_any_step, in_earlier_steps
 from polyc.analysis.witness import illegal, show_first
-from polyc.sizes import Step
+from polyc.types.sizes import Step
 
 Elements = dict[str, isl.Set]
 """Array -> elements, under the array's name."""

@@ -9,9 +9,9 @@ from polyc.analysis.launches.access import LaunchAccess
 from polyc.analysis.proof import counted
 from polyc.analysis.steps import by_loop
 from polyc.analysis.witness import illegal
-from polyc.codegen.program import Program, StoredArray
-from polyc.memory.plan import Plan, Slot
-from polyc.sizes import Extent, Size
+from polyc.program.plan import Plan, Slot
+from polyc.program.program import Program, StoredArray
+from polyc.types.sizes import Extent, Size
 
 
 def verify_memory(

@@ -10,7 +10,7 @@ from polyc.analysis.launches.access import LaunchAccess
 from polyc.analysis.launches.arena import common_bytes, show_slot
 from polyc.analysis.steps import by_loop, in_earlier_steps
 from polyc.analysis.witness import illegal, show_first
-from polyc.memory.plan import Slot
+from polyc.program.plan import Slot
 
 
 def verify_barriers(

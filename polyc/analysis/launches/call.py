@@ -9,9 +9,9 @@ from polyc.analysis.launches.arena import verify_memory
 from polyc.analysis.launches.barriers import verify_barriers
 from polyc.analysis.launches.driver import verify_driver
 from polyc.analysis.proof import counted
-from polyc.codegen.driver_nest import DriverNode
-from polyc.codegen.program import Program
-from polyc.memory.plan import ALIGNMENT, Plan
+from polyc.program.driver_nest import DriverNode
+from polyc.program.plan import ALIGNMENT, Plan
+from polyc.program.program import Program
 
 
 def verify_call(

@@ -1,6 +1,6 @@
 """Proof of a driver: it makes the launches of the program, on their arrays, where these lie.
 
-What is judged is the driver as data (`codegen/driver_nest.py`), of which its text is a print.
+What is judged is the driver as data (`program/driver_nest.py`), of which its text is a print.
 """
 
 from __future__ import annotations
@@ -9,12 +9,12 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
 from polyc.analysis.witness import illegal
-from polyc.codegen.driver_nest import Address, Call, CopyOut, DriverNode, Repeat, Wait
-from polyc.codegen.loopnest import Kernel
-from polyc.codegen.program import Launch, Program
 from polyc.errors import IllegalSchedule
-from polyc.memory.plan import Plan, byte_size
-from polyc.sizes import STEP, Step
+from polyc.loopnest.nodes import Kernel
+from polyc.program.driver_nest import Address, Call, CopyOut, DriverNode, Repeat, Wait
+from polyc.program.plan import Plan, byte_size
+from polyc.program.program import Launch, Program
+from polyc.types.sizes import STEP, Step
 
 
 def verify_driver(

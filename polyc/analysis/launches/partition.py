@@ -24,7 +24,7 @@ from polyc.analysis.witness import illegal, show_first
 from polyc.scop.accesses import read_map, write_map
 from polyc.scop.expr import Expr, Load
 from polyc.scop.scop import Array, Scop, Statement
-from polyc.sizes import Step
+from polyc.types.sizes import Step
 
 OUT = isl.dim_type.out
 

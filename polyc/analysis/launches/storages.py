@@ -13,12 +13,12 @@ import islpy as isl
 import numpy as np
 
 from polyc.analysis.witness import illegal, show_first, show_first_pair
-from polyc.codegen.program import Program, StoredArray
 from polyc.memory.storage import Storage
 from polyc.poly.boxes import box
+from polyc.program.program import Program, StoredArray
 from polyc.scop.scop import Array, Scop
-from polyc.sizes import Size
-from polyc.spec import TensorSpec
+from polyc.types.sizes import Size
+from polyc.types.spec import TensorSpec
 
 IN, OUT, SET, DIV = isl.dim_type.in_, isl.dim_type.out, isl.dim_type.set, isl.dim_type.div
 

@@ -19,10 +19,10 @@ from polyc.analysis.launches.storages import same_storage, verify_storages
 from polyc.analysis.proof import counted
 from polyc.analysis.same import find_renaming
 from polyc.analysis.witness import illegal
-from polyc.codegen.loopnest import Kernel
-from polyc.codegen.program import Launch, Program
+from polyc.loopnest.nodes import Kernel
 from polyc.memory.storage import Storage
 from polyc.poly.boxes import box
+from polyc.program.program import Launch, Program
 from polyc.scop.scop import Array, Scop
 
 

@@ -18,8 +18,9 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
 from polyc.codegen.cuda.grid import DeviceText, Grid
-from polyc.codegen.driver_nest import Call, CopyOut, DriverNode, Wait
-from polyc.codegen.host_text import (
+from polyc.loopnest.nodes import Kernel
+from polyc.names import array_name, comment
+from polyc.printing.host_text import (
     checked_name,
     pointer_type,
     print_address,
@@ -27,12 +28,11 @@ from polyc.codegen.host_text import (
     print_extent,
     print_overlap,
 )
-from polyc.codegen.loopnest import Kernel
-from polyc.codegen.program import Program
-from polyc.codegen.runtime_table import cuda_preamble
-from polyc.codegen.scope import Uses
-from polyc.memory.plan import Plan
-from polyc.names import array_name, comment
+from polyc.printing.runtime_table import cuda_preamble
+from polyc.printing.scope import Uses
+from polyc.program.driver_nest import Call, CopyOut, DriverNode, Wait
+from polyc.program.plan import Plan
+from polyc.program.program import Program
 
 DRIVER_FILE = "driver.cu"
 MODEL_FILE = "model.cu"

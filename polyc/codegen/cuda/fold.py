@@ -12,7 +12,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from math import gcd
 
-from polyc.codegen.index import (
+from polyc.loopnest.index import (
     Affine,
     Atom,
     Choice,
@@ -28,7 +28,7 @@ from polyc.codegen.index import (
     linear,
     modulo,
 )
-from polyc.codegen.loopnest import Element
+from polyc.loopnest.nodes import Element
 
 Multiples = Mapping[str, int]
 """Loop variable -> what it is always a multiple of, where that is more than 1."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from polyc.codegen.cuda.tensor_copies import TensorMap
-from polyc.codegen.scope import Uses
+from polyc.printing.scope import Uses
 
 
 @dataclass(frozen=True)

@@ -16,8 +16,8 @@ from dataclasses import dataclass, field, replace
 from itertools import product
 
 from polyc.codegen.cuda.fold import Multiples, drop_remainders, fold, fold_address, multiple_of
-from polyc.codegen.index import const, var
-from polyc.codegen.loopnest import (
+from polyc.loopnest.index import const, var
+from polyc.loopnest.nodes import (
     Assign,
     Block,
     Element,
@@ -28,7 +28,7 @@ from polyc.codegen.loopnest import (
     Read,
     extent_of,
 )
-from polyc.codegen.substitute import substitute_node
+from polyc.loopnest.substitute import substitute_node
 from polyc.scop.expr import Call, Cast
 
 BYTES = 16

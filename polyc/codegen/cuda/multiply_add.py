@@ -6,8 +6,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from polyc.codegen.index import const
-from polyc.codegen.loopnest import Assign, Block, Element, For, LoopExpr, Node, Read
+from polyc.loopnest.index import const
+from polyc.loopnest.nodes import Assign, Block, Element, For, LoopExpr, Node, Read
 from polyc.scop.expr import Call, Cast
 
 

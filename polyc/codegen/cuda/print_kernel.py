@@ -19,16 +19,17 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from math import prod
 
-from polyc.codegen.c_names import name_for_c
 from polyc.codegen.cuda.fold import fold_address, fold_condition
 from polyc.codegen.cuda.grid import DeviceText, Grid
 from polyc.codegen.cuda.shared_memory import Shared, place_shared
 from polyc.codegen.cuda.tensor_copies import find_tensor_maps, match_box, print_box, print_wait
 from polyc.codegen.cuda.tensor_cores import match_product, print_product
 from polyc.codegen.cuda.warpgroups import match_group_product, print_group_product
-from polyc.codegen.cuda.widen import find_source, widen
-from polyc.codegen.index import const, show_condition, show_index
-from polyc.codegen.loopnest import (
+from polyc.codegen.cuda.widen import widen
+from polyc.codegen.vectorise import unroll
+from polyc.loopnest.copies import find_source
+from polyc.loopnest.index import const, show_condition, show_index
+from polyc.loopnest.nodes import (
     Assign,
     Barrier,
     Block,
@@ -46,13 +47,13 @@ from polyc.codegen.loopnest import (
     rewrite_tests,
     walk_nodes,
 )
-from polyc.codegen.print_c import INDENT, clean_line, declare_registers
-from polyc.codegen.print_expr import Printer
-from polyc.codegen.registers import Register, find_registers
-from polyc.codegen.scope import Registers, Scope, Uses
-from polyc.codegen.substitute import depends_on
-from polyc.codegen.vectorise import unroll
-from polyc.element_types import scalar_type
+from polyc.loopnest.registers import Register, find_registers
+from polyc.loopnest.substitute import depends_on
+from polyc.printing.c_names import name_for_c
+from polyc.printing.print_c import INDENT, clean_line, declare_registers
+from polyc.printing.print_expr import Printer
+from polyc.printing.scope import Registers, Scope, Uses
+from polyc.types.element_types import scalar_type
 
 WARP = 32
 

@@ -13,10 +13,10 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from polyc.codegen.index import Compare, Condition, Logic, const, decide, var
-from polyc.codegen.loopnest import Assign, Barrier, Block, Commit, For, If, Node, Transpose
-from polyc.codegen.ranges import Ranges, interval, simplify_condition, simplify_index
-from polyc.codegen.substitute import substitute_block
+from polyc.loopnest.index import Compare, Condition, Logic, const, decide, var
+from polyc.loopnest.nodes import Assign, Barrier, Block, Commit, For, If, Node, Transpose
+from polyc.loopnest.ranges import Ranges, interval, simplify_condition, simplify_index
+from polyc.loopnest.substitute import substitute_block
 
 KEPT = ("block", "thread", "combine", "mma", "wgmma", "copy", "box")
 """Kinds of loops that are there even for one iteration."""

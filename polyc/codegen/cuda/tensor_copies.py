@@ -20,9 +20,9 @@ import numpy as np
 
 from polyc.codegen.cuda.fold import fold
 from polyc.codegen.cuda.multiply_add import only_node
-from polyc.codegen.cuda.widen import find_source
-from polyc.codegen.index import Affine, const, floordiv, modulo, show_index, stride, substitute
-from polyc.codegen.loopnest import (
+from polyc.loopnest.copies import find_source
+from polyc.loopnest.index import Affine, const, floordiv, modulo, show_index, stride, substitute
+from polyc.loopnest.nodes import (
     Assign,
     Block,
     Commit,
@@ -34,8 +34,8 @@ from polyc.codegen.loopnest import (
     extent_of,
     walk_nodes,
 )
-from polyc.codegen.print_c import INDENT
-from polyc.codegen.scope import Scope
+from polyc.printing.print_c import INDENT
+from polyc.printing.scope import Scope
 
 ARRIVED = "arrived"
 """The name of the barriers in shared memory that count what has come."""

@@ -16,7 +16,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
 from polyc.codegen.cuda.multiply_add import match_multiply_add
-from polyc.codegen.index import (
+from polyc.loopnest.index import (
     Affine,
     const,
     floordiv,
@@ -27,10 +27,10 @@ from polyc.codegen.index import (
     var,
     variables,
 )
-from polyc.codegen.loopnest import Element, For, Read, extent_of
-from polyc.codegen.print_c import INDENT
-from polyc.codegen.scope import Scope
-from polyc.element_types import scalar_type
+from polyc.loopnest.nodes import Element, For, Read, extent_of
+from polyc.printing.print_c import INDENT
+from polyc.printing.scope import Scope
+from polyc.types.element_types import scalar_type
 
 LANE = var("PC_LANE")
 ROW = 16

@@ -15,11 +15,11 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from polyc.codegen.cuda.multiply_add import match_multiply_add
-from polyc.codegen.index import Affine, const, show_index, stride, substitute, variables
-from polyc.codegen.loopnest import Element, For, Read, extent_of
-from polyc.codegen.print_c import INDENT
-from polyc.codegen.scope import Scope
-from polyc.element_types import scalar_type
+from polyc.loopnest.index import Affine, const, show_index, stride, substitute, variables
+from polyc.loopnest.nodes import Element, For, Read, extent_of
+from polyc.printing.print_c import INDENT
+from polyc.printing.scope import Scope
+from polyc.types.element_types import scalar_type
 
 RUN, ROW, GROUP = 64, 128, 1024
 """Elements in a swizzled row; its bytes; bytes of eight rows, after which the swizzle repeats."""

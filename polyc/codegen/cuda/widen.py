@@ -23,7 +23,8 @@ import numpy as np
 
 from polyc.codegen.cuda.fold import Multiples, drop_remainders, fold, fold_address, multiple_of
 from polyc.codegen.cuda.hoist import hoist_loads
-from polyc.codegen.index import (
+from polyc.loopnest.copies import find_source
+from polyc.loopnest.index import (
     Affine,
     Compare,
     Condition,
@@ -32,7 +33,7 @@ from polyc.codegen.index import (
     substitute_condition,
     var,
 )
-from polyc.codegen.loopnest import (
+from polyc.loopnest.nodes import (
     Assign,
     Block,
     Element,
@@ -47,7 +48,7 @@ from polyc.codegen.loopnest import (
     rewrite_elements,
     rewrite_tests,
 )
-from polyc.codegen.substitute import substitute_element, substitute_node
+from polyc.loopnest.substitute import substitute_element, substitute_node
 from polyc.scop.expr import Call, Cast, Const
 
 WIDTHS = (4, 8, 16)
@@ -290,17 +291,6 @@ class _Lanes:
             return element
         address = fold_address(element, shape)
         return _in_row(element, fold(drop_remainders(address, self.lanes, self.known)))
-
-
-def find_source(value: LoopExpr) -> tuple[Read | None, tuple[Condition, ...]]:
-    """The element that a value is, where conditions hold; zero elsewhere. None if it is another."""
-    match value:
-        case Read(dynamic=()):
-            return value, ()
-        case Call("select", (Test(condition), inner, Const(zero))) if str(zero) in ("0", "0.0"):
-            read, conditions = find_source(inner)
-            return read, (condition, *conditions)
-    return None, ()
 
 
 def _moved(assign: Assign, name: str, place: Affine) -> Assign:

@@ -15,7 +15,7 @@ import numpy as np
 
 from polyc.errors import NotFixed, ShapeError
 from polyc.graph.ir import Dim, Node, Tensor
-from polyc.sizes import Size, bounds
+from polyc.types.sizes import Size, bounds
 
 FIX_SIZES = "give the model's inputs fixed sizes"
 """The way out where only running could tell."""

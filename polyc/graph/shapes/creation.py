@@ -19,7 +19,7 @@ from polyc.graph.shapes.checks import (
 )
 from polyc.graph.shapes.rules import Inputs, shape_rule
 from polyc.graph.shapes.signature import element_type
-from polyc.sizes import Size
+from polyc.types.sizes import Size
 
 
 def find_constant(node: Node) -> np.ndarray:

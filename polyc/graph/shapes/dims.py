@@ -11,7 +11,7 @@ from collections.abc import Iterable
 from polyc.errors import NotFixed
 from polyc.graph.ir import Dim, Shape
 from polyc.graph.shapes.checks import FIX_SIZES, RuleBroken, require
-from polyc.sizes import Size
+from polyc.types.sizes import Size
 
 
 def fixed(dim: Dim, what: str) -> int:

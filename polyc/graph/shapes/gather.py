@@ -6,7 +6,7 @@ from polyc.graph.ir import Dim, Node, Shape, Tensor
 from polyc.graph.shapes.checks import constant_int, given, require, require_rank, require_shape
 from polyc.graph.shapes.dims import fixed, normalize_axis, require_same
 from polyc.graph.shapes.rules import Inputs, shape_rule
-from polyc.sizes import Size
+from polyc.types.sizes import Size
 
 
 @shape_rule("Gather")

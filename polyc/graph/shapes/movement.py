@@ -21,7 +21,7 @@ from polyc.graph.shapes.dims import (
     normalize_axis,
 )
 from polyc.graph.shapes.rules import Inputs, shape_rule
-from polyc.sizes import Size, divide
+from polyc.types.sizes import Size, divide
 
 
 def resolve_reshape(shape: Shape, target: Sequence[Dim], allowzero: bool = False) -> Shape:

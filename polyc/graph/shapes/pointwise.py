@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import numpy as np
 
-from polyc.element_types import bit_width
 from polyc.graph.ir import Node, Shape
 from polyc.graph.shapes.checks import given, require
 from polyc.graph.shapes.dims import broadcast_shapes, require_broadcast_to
 from polyc.graph.shapes.rules import Inputs, shape_rule
 from polyc.graph.shapes.signature import element_type
+from polyc.types.element_types import bit_width
 
 UNARY = (
     "Abs Neg Exp Log Sqrt Reciprocal Sign Floor Ceil Round Erf Not BitwiseNot IsNaN IsInf "
@@ -56,7 +56,7 @@ def infer_clip(node: Node, inputs: Inputs) -> tuple[Shape, ...]:
 
 @shape_rule("Dropout")
 def infer_dropout(node: Node, inputs: Inputs) -> tuple[Shape, ...]:
-    """(s) -> (s, mask of shape s): inference; `graph/random.py` writes training out"""
+    """(s) -> (s, mask of shape s): inference; `graph/expand/random.py` writes training out"""
     shape = given(inputs[0]).shape
     return (shape, shape)
 

@@ -34,9 +34,9 @@ from dataclasses import replace
 import ml_dtypes
 import numpy as np
 
-from polyc.element_types import is_float
 from polyc.graph.ir import Graph, Node, Tensor
 from polyc.graph.simplify.rewriting import Change, Rewritten, Scope, apply_rule, drop, is_filled
+from polyc.types.element_types import is_float
 
 _SEARCH_DEPTH = 4
 """How many nodes up `_is_never_negative` looks; variance + epsilon needs three."""

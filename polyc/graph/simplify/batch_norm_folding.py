@@ -21,9 +21,9 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from polyc.element_types import is_float
 from polyc.graph.ir import Graph, Node, Tensor
 from polyc.graph.simplify.rewriting import Change, Rewritten, Scope, apply_rule
+from polyc.types.element_types import is_float
 
 
 @dataclass(frozen=True)

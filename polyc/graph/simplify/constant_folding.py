@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 
 from polyc.errors import UnsupportedOp
-from polyc.graph.evaluate import evaluate_node
-from polyc.graph.folding import MAX_HELD, Folds
+from polyc.graph.inference.evaluate import evaluate_node
+from polyc.graph.inference.folding import MAX_HELD, Folds
 from polyc.graph.ir import Dim, Graph, Node, Shape, Tensor
 from polyc.graph.simplify.rewriting import Change, Rewritten, Scope, apply_rule, is_repeatable
 

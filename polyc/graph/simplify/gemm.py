@@ -6,7 +6,6 @@ from dataclasses import replace
 
 import numpy as np
 
-from polyc.element_types import is_float
 from polyc.graph.ir import Graph, Node, Tensor
 from polyc.graph.simplify.rewriting import (
     SMALL_CONSTANT_BYTES,
@@ -15,6 +14,7 @@ from polyc.graph.simplify.rewriting import (
     Scope,
     apply_rule,
 )
+from polyc.types.element_types import is_float
 
 _DEFAULTS = {"transA": 0, "transB": 0, "alpha": 1.0, "beta": 1.0}
 _ABSORBERS = {"transA": (0,), "transB": (1,), "alpha": (1, 0), "beta": (2,)}

@@ -21,7 +21,7 @@ import numpy as np
 from polyc.graph.ir import Dim, Graph, Node, Shape, Tensor
 from polyc.graph.simplify.constant_folding import is_worth_storing
 from polyc.graph.simplify.rewriting import Change, Rewritten, Scope, apply_rule
-from polyc.sizes import Size
+from polyc.types.sizes import Size
 
 MAX_CHAIN = 128
 """Longest chain ordered as one; the programme is cubic. A longer chain is cut into parts of this

@@ -6,9 +6,9 @@ from dataclasses import replace
 
 import numpy as np
 
-from polyc.element_types import is_float
 from polyc.graph.ir import Graph, Node
 from polyc.graph.simplify.rewriting import Change, Rewritten, Scope, apply_rule, is_filled
+from polyc.types.element_types import is_float
 
 _WINDOWS = ("Conv", "AveragePool", "MaxPool")
 

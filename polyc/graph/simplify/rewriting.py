@@ -17,8 +17,8 @@ from dataclasses import dataclass, field, replace
 
 import numpy as np
 
-from polyc.element_types import COMPILED, is_float
 from polyc.graph.ir import Graph, Node, Shape, Tensor
+from polyc.types.element_types import COMPILED, is_float
 
 SMALL_CONSTANT_BYTES = 1 << 16
 """A constant up to this size may be copied or compared freely; 64 KiB hash in well under 1 ms."""

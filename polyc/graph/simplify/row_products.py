@@ -16,7 +16,7 @@ import numpy as np
 
 from polyc.graph.ir import Graph, Node, Shape, Tensor
 from polyc.graph.simplify.rewriting import Change, Rewritten, Scope, apply_rule
-from polyc.sizes import Size
+from polyc.types.sizes import Size
 
 _PLAIN = {"alpha": 1.0, "beta": 1.0, "transA": 0, "transB": 0}
 

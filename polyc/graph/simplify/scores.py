@@ -15,9 +15,9 @@ from dataclasses import replace
 
 import numpy as np
 
-from polyc.element_types import is_float
 from polyc.graph.ir import Graph, Node
 from polyc.graph.simplify.rewriting import Change, Rewritten, Scope, apply_rule
+from polyc.types.element_types import is_float
 
 
 def simplify_scores(graph: Graph) -> Rewritten:

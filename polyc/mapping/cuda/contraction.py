@@ -16,7 +16,7 @@ from collections.abc import Mapping as Table
 from dataclasses import dataclass
 from math import prod
 
-from polyc.codegen.loopnest import LoopKind, Swizzle
+from polyc.loopnest.nodes import LoopKind, Swizzle
 from polyc.mapping.cuda.boxes import comes_in_boxes, list_box_loops
 from polyc.mapping.cuda.cut_tiles import STEP, Tiled, cut_tiles
 from polyc.mapping.cuda.gemm_form import GemmForm, in_stored_types
@@ -27,7 +27,7 @@ from polyc.mapping.cuda.thread_tiles import THREAD_SHAPES
 from polyc.mapping.cuda.tiles import Shape, estimate
 from polyc.mapping.cuda.warp_tiles import Instruction, choose_instruction, list_warp_shapes
 from polyc.mapping.cuda.warpgroup_tiles import WGMMA, list_warpgroup_shapes
-from polyc.memory.layout import compute_strides
+from polyc.mapping.layout import compute_strides
 from polyc.memory.storage import Storage, permuted, row_major
 from polyc.schedule.cluster import Cluster
 from polyc.scop.scop import Array, Statement

@@ -17,8 +17,7 @@ from math import prod
 
 import islpy as isl
 
-from polyc.element_types import is_narrow, wide
-from polyc.memory.layout import accesses
+from polyc.mapping.layout import accesses
 from polyc.poly.affine import box_extents, coefficients, outputs, plain_iterator
 from polyc.schedule.cluster import Cluster
 from polyc.scop.expr import (
@@ -33,6 +32,7 @@ from polyc.scop.expr import (
     walk,
 )
 from polyc.scop.scop import Statement
+from polyc.types.element_types import is_narrow, wide
 
 SMALLEST = 8
 """Rows, or columns, of which a tile would be mostly empty if there were fewer."""

@@ -18,7 +18,7 @@ from dataclasses import dataclass
 import islpy as isl
 
 from polyc.codegen.generate import LoopMark
-from polyc.codegen.loopnest import LoopKind
+from polyc.loopnest.nodes import LoopKind
 from polyc.schedule.legality import union_domain
 from polyc.scop.scop import Statement
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 
 import islpy as isl
 
-from polyc.codegen.loopnest import Swizzle
+from polyc.loopnest.nodes import Swizzle
 from polyc.memory.storage import Storage
 from polyc.memory.strides import accesses
 from polyc.schedule.cluster import Cluster

@@ -18,7 +18,7 @@ from collections.abc import Mapping as Table
 from dataclasses import dataclass
 from math import ceil, prod
 
-from polyc.codegen.loopnest import Swizzle
+from polyc.loopnest.nodes import Swizzle
 from polyc.mapping.cuda.contraction import place_product, show_extents
 from polyc.mapping.cuda.coordinates import join_shared
 from polyc.mapping.cuda.gemm_form import GemmForm, find_gemm_form, in_stored_types, share_out

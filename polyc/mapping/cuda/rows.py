@@ -23,12 +23,12 @@ from math import ceil, prod
 
 import islpy as isl
 
-from polyc.codegen.loopnest import LoopKind
+from polyc.loopnest.nodes import LoopKind
 from polyc.mapping.cuda.coordinates import change_coordinates, digits, join_shared
 from polyc.mapping.cuda.loops import Loop, Part, build_tree
 from polyc.mapping.cuda.mapped import Mapped, private_of
 from polyc.mapping.cuda.threads import THREADS, by_stride
-from polyc.memory.layout import accesses, compute_strides
+from polyc.mapping.layout import accesses, compute_strides
 from polyc.memory.storage import Storage
 from polyc.poly.affine import box_extents, coefficients, outputs
 from polyc.promote.local_arrays import LARGEST_SHARED

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from math import ceil, prod
 
-from polyc.codegen.loopnest import LoopKind
+from polyc.loopnest.nodes import LoopKind
 from polyc.mapping.cuda.cut_tiles import Tile
 from polyc.mapping.cuda.loops import Loop
 from polyc.target.cuda import CudaTarget

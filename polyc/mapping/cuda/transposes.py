@@ -18,7 +18,7 @@ from dataclasses import dataclass, replace
 
 import islpy as isl
 
-from polyc.codegen.loopnest import Swizzle
+from polyc.loopnest.nodes import Swizzle
 from polyc.mapping.cuda.loops import Loop, Part, build_tree
 from polyc.mapping.cuda.mapped import Mapped, private_of
 from polyc.memory.storage import Storage

@@ -17,11 +17,11 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from polyc.element_types import BFLOAT16, FLOAT16, FLOAT32
 from polyc.mapping.cuda.cut_tiles import Digits, Tile
 from polyc.mapping.cuda.loops import Loop
 from polyc.mapping.cuda.tiles import Shape
 from polyc.target.cuda import CudaTarget
+from polyc.types.element_types import BFLOAT16, FLOAT16, FLOAT32
 
 ROW_BYTES = 64
 """Of a factor's tile along the sum: two instructions, of 32 bytes each."""

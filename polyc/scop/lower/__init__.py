@@ -2,7 +2,7 @@
 
     Y = Relu(X)    ->    { S_relu[i, j] : 0 <= i < M and 0 <= j < N }   Y[i, j] = max(X[i, j], 0)
 
-One module for each kind of operator; each operator is one function under `@lowers`.
+One module for each kind of operator, in rooms; each operator is one function under `@lowers`.
 """
 
 from __future__ import annotations
@@ -10,42 +10,22 @@ from __future__ import annotations
 import islpy as isl
 
 from polyc.budget import UNLIMITED, Budget
-from polyc.element_types import COMPILED
 from polyc.errors import NeedsValues, NotFixed, UnsupportedOp, naming_defects
-from polyc.graph.infer import find_sources
+from polyc.graph.inference.infer import find_sources
 from polyc.graph.ir import INTERNAL, Graph, Node, Tensor
 from polyc.graph.shapes.checks import RuleBroken
 from polyc.graph.steps import find_steps
 from polyc.scop.lower import (  # noqa: F401  (imported to fill the table of lowerings)
-    activation,
-    batch_normalization,
-    contraction,
-    conversion,
-    gather,
-    generate,
-    greedy,
-    grid_sample,
+    elements,
     movement,
-    normalization,
-    places,
-    pointwise,
-    pooling,
-    quantization,
-    random,
-    reduction,
-    reshape,
-    resize,
-    scan,
-    scatter,
-    selection,
-    softmax,
-    steps,
-    transposed,
-    window,
+    products,
+    reductions,
+    windows,
 )
 from polyc.scop.lower.context import LOWERINGS, Lowering
 from polyc.scop.scop import Scop
-from polyc.sizes import assumed_ranges
+from polyc.types.element_types import COMPILED
+from polyc.types.sizes import assumed_ranges
 
 
 def lower_graph(graph: Graph, minimal_filtering: bool = True, budget: Budget = UNLIMITED) -> Scop:

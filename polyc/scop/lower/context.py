@@ -35,7 +35,7 @@ from polyc.scop.scop import (
     gather_steps,
     identity,
 )
-from polyc.sizes import PREFIX, STEP, Size, Step, assume, bounds, forget_steps
+from polyc.types.sizes import PREFIX, STEP, Size, Step, assume, bounds, forget_steps
 
 Lower = Callable[["Lowering", Node], None]
 LOWERINGS: dict[str, Lower] = {}

@@ -9,10 +9,10 @@ from collections.abc import Callable
 
 import numpy as np
 
-from polyc.element_types import FLOAT64, INT32, is_narrow, limits, wide
-from polyc.element_types import is_float as is_float_type
 from polyc.scop.expr import Call, Const, Expr, Within, call, cast, restrict
-from polyc.sizes import Size
+from polyc.types.element_types import FLOAT64, INT32, is_narrow, limits, wide
+from polyc.types.element_types import is_float as is_float_type
+from polyc.types.sizes import Size
 
 
 def constant(value: float, dtype: np.dtype) -> Const:

@@ -21,7 +21,7 @@ import numpy as np
 from polyc.poly.affine import simplify
 from polyc.poly.parameters import conditions, read, spell
 from polyc.scop.expr import INT64, Expr, Index, Load, Within, cast
-from polyc.sizes import Extent, Size
+from polyc.types.sizes import Extent, Size
 
 
 @dataclass(frozen=True)

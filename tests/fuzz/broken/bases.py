@@ -10,7 +10,7 @@ from pathlib import Path
 import numpy as np
 
 from polyc import Graph, ops
-from polyc.graph.onnx_export import export_onnx
+from polyc.graph.onnx.export import export_onnx
 from tests.staged import model_of
 
 LARGEST = 4096

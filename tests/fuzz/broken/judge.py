@@ -15,10 +15,10 @@ from onnx import ModelProto
 import polyc
 from polyc import Options
 from polyc.budget import Budget
-from polyc.commands.feeds import random_feeds
 from polyc.errors import InternalError, NeedsValues, NotFixed, PolycError
 from polyc.pipeline import run_pipeline
-from polyc.specialise import complete_in_call
+from polyc.run.feeds import random_feeds
+from polyc.run.specialise import complete_in_call
 from polyc.target.machine import Target
 from polyc.trace import make_trace
 from tests.fuzz.broken.bases import read_bases

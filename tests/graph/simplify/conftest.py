@@ -8,7 +8,7 @@ import pytest
 from onnx.reference import ReferenceEvaluator
 
 from polyc.graph.ir import Graph, Node, Tensor
-from polyc.graph.onnx_export import export_onnx
+from polyc.graph.onnx.export import export_onnx
 from polyc.graph.shapes import infer_node
 
 Types = Mapping[str, tuple[str, tuple[int | str, ...]]]

@@ -5,8 +5,8 @@ import pytest
 
 from polyc import ops
 from polyc.graph.builder import apply, graph_of, input_value
-from polyc.graph.evaluate import evaluate_node
-from polyc.graph.fix_sizes import fix_graph
+from polyc.graph.inference.evaluate import evaluate_node
+from polyc.graph.inference.fix_sizes import fix_graph
 from polyc.graph.simplify import simplify
 
 RNG = np.random.default_rng(3)

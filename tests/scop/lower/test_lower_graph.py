@@ -6,7 +6,7 @@ import pytest
 from polyc.errors import UnsupportedOp
 from polyc.graph.ir import Graph, Node, Tensor
 from polyc.scop.lower import lower_graph
-from polyc.sizes import Size, SizeRange, assume
+from polyc.types.sizes import Size, SizeRange, assume
 from tests.scop.interpreter import interpret
 
 F32 = np.dtype(np.float32)

@@ -8,7 +8,7 @@ from itertools import product
 import numpy as np
 import pytest
 
-from polyc.scop.lower.minimal_filter import (
+from polyc.scop.lower.windows.minimal_filter import (
     LARGEST,
     Matrix,
     MinimalFilter,

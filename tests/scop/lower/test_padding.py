@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from polyc.graph.ir import Graph, Node, Tensor
 from polyc.scop.lower.context import Lowering
-from polyc.scop.lower.padding import padded
+from polyc.scop.lower.movement.padding import padded
 from polyc.scop.lower.space import Ref
 from polyc.scop.scop import Scop
 from tests.scop.interpreter import interpret

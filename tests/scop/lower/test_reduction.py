@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 
 from polyc.graph.shapes.reduction import REDUCTIONS
-from polyc.scop.lower.reduction import find_axes
+from polyc.scop.lower.reductions.reduction import find_axes
 from tests.scop.check import backend_cases, check_case, check_node
 
 CASES = backend_cases(*REDUCTIONS, "ArgMax", "ArgMin")

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from polyc.scop.lower.reshape import reshape_view
+from polyc.scop.lower.movement.reshape import reshape_view
 from tests.scop.check import backend_cases, check_case, check_node
 from tests.scop.interpreter import evaluate_piecewise
 

@@ -8,7 +8,7 @@ from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
 from polyc.graph.shapes.resize import Resized
-from polyc.scop.lower.resampling import find_coordinates, find_floor
+from polyc.scop.lower.windows.resampling import find_coordinates, find_floor
 from tests.scop.check import backend_cases, check_case, check_node
 
 TRANSFORMATIONS = [

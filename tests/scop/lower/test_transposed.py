@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from polyc.scop.lower.transposed import compute_phases
+from polyc.scop.lower.windows.transposed import compute_phases
 from tests.scop.check import backend_cases, check_case, check_node
 from tests.scop.lower.ort import run_onnxruntime
 

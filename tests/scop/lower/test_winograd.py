@@ -11,13 +11,13 @@ import pytest
 
 from polyc.graph.ir import Graph, Node, Tensor
 from polyc.scop.lower import lower_graph, window
-from polyc.scop.lower.minimal_filter import (
+from polyc.scop.lower.windows.minimal_filter import (
     MinimalFilter,
     compute_growth,
     error_bound,
     minimal_filter,
 )
-from polyc.scop.lower.winograd import CHANNELS, LARGEST_GROWTH, choose_filters
+from polyc.scop.lower.windows.winograd import CHANNELS, LARGEST_GROWTH, choose_filters
 from polyc.scop.scop import Scop
 from tests.scop.interpreter import interpret
 

@@ -1,0 +1,136 @@
+"""From stored kernels to text: each distinct one is compiled once, and launched where it appears.
+
+Two that are equal up to names become two launches of one kernel. What makes them equal is
+a signature: domains, accesses and expressions as values in which names are positions
+(`scop/structure.py`, `mapping/signature.py`), how their arrays are stored, and what was chosen
+about them. What is done to a kernel is a back end's matter (`polyc/backends/`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Hashable, Sequence
+from dataclasses import dataclass
+
+import islpy as isl
+
+from polyc.analysis.launches.access import LaunchAccess
+from polyc.backends.common import CompiledKernel
+from polyc.backends.cpu import compile_for_cpu
+from polyc.backends.cuda import compile_for_cuda
+from polyc.errors import IllegalSchedule
+from polyc.mapping.stored_kernel import StoredKernel
+from polyc.names import show
+from polyc.options import Options
+from polyc.poly.parameters import PARAM, parameters_of
+from polyc.program.program import Launch
+from polyc.schedule.canonical import from_positions
+from polyc.schedule.initial import initial_tree
+from polyc.scop.expr import Load
+from polyc.scop.scop import Scop, Statement
+from polyc.target.cuda import CudaTarget
+from polyc.target.machine import Target
+from polyc.trace import Trace
+from polyc.types.sizes import STEP, assume
+
+Emit = Callable[[CompiledKernel], None]
+"""Takes a kernel as soon as it is printed, and may have a compiler begin with it."""
+
+
+def ignore(kernel: CompiledKernel) -> None:
+    """An `Emit` for those who want all kernels at the end."""
+
+
+@dataclass(frozen=True)
+class CompiledKernels:
+    """Distinct kernels, the launches that execute all in order, and what they touch.
+
+    schedules: that of each launch as text, in its own names.
+    """
+
+    kernels: tuple[CompiledKernel, ...]
+    launches: tuple[Launch, ...]
+    touched: tuple[LaunchAccess, ...]
+    schedules: tuple[str, ...]
+
+
+def compile_kernels(
+    stored: Sequence[StoredKernel],
+    scop: Scop,
+    target: Target | CudaTarget,
+    options: Options,
+    trace: Trace,
+    emit: Emit = ignore,
+) -> CompiledKernels:
+    """Compile each distinct kernel once, and launch it as often as it appears."""
+    kernels: dict[Hashable, CompiledKernel] = {}
+    launches, touched, schedules = [], [], []
+    for one in trace.track("kernels", stored):
+        signature = _sign(one, scop)
+        if signature not in kernels:
+            name = f"k{len(kernels)}_{one.called}"
+            with assume([one.step] if one.step else []):
+                if isinstance(target, CudaTarget):
+                    kernels[signature] = compile_for_cuda(name, one, scop, target, options, trace)
+                else:
+                    kernels[signature] = compile_for_cpu(name, one, scop, target, options, trace)
+            emit(kernels[signature])
+        compiled = kernels[signature]
+        boundary = compiled.boundary
+        arguments = tuple(one.arrays[k] for k in boundary.bound)
+        origin = dict.fromkeys(o for s in one.body for o in s.origin)
+        launches.append(
+            Launch(
+                compiled.kernel.name,
+                arguments,
+                tuple(origin),
+                compiled.flops,
+                compiled.bytes,
+                _copies(one.body),
+                one.step,
+            )
+        )
+        reads, writes = (
+            {arguments[k]: _in_loop(elements, one) for k, elements in accesses.items()}
+            for accesses in (boundary.reads, boundary.writes)
+        )
+        schedules.append(_spell_schedule(compiled, one))
+        scratch = one.private.intersection(arguments)
+        touched.append(LaunchAccess(compiled.kernel.name, reads, writes, scratch, one.step))
+    compiled_once = tuple(kernels.values())
+    return CompiledKernels(compiled_once, tuple(launches), tuple(touched), tuple(schedules))
+
+
+def _sign(one: StoredKernel, scop: Scop) -> Hashable:
+    """What the kernel is known by; IllegalSchedule if a schedule that is given does not fit it."""
+    if not one.given:
+        return one.sign(scop.arrays)
+    try:
+        one.schedule.apply(initial_tree(one.named.clusters))
+        return one.sign(scop.arrays)
+    except IllegalSchedule as error:
+        raise IllegalSchedule(f"the schedule of {show(one.given)}: {error}") from None
+
+
+def _spell_schedule(compiled: CompiledKernel, one: StoredKernel) -> str:
+    """The schedule of a launch in its own names; what is said of it where it has none."""
+    if compiled.directives is None:
+        return compiled.schedule
+    return str(from_positions(compiled.directives, one.named, one.scheduled))
+
+
+def _in_loop(elements: isl.Set, one: StoredKernel) -> isl.Set:
+    """What a kernel touches, by the name of the step in the loop that it is launched in."""
+    for k, name in enumerate(parameters_of(elements)):
+        if one.step and name.startswith(STEP):
+            elements = elements.set_dim_name(PARAM, k, one.step.name)
+    return elements
+
+
+def _copies(statements: Sequence[Statement]) -> str:
+    """What statements move if they compute nothing: "x -> x_padded"; else empty."""
+    moved = []
+    for s in statements:
+        if s.reduction or not isinstance(s.value, Load):
+            return ""
+        moved.append(f"{s.value.array} -> {s.array}")
+    return ", ".join(moved)

@@ -1,0 +1,1 @@
+"""Nodes that stand for several others, written out in terms of simpler operators."""

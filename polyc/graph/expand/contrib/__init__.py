@@ -1,0 +1,1 @@
+"""Operators of com.microsoft, in terms of the standard's."""

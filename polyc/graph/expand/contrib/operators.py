@@ -1,0 +1,205 @@
+"""Operators of com.microsoft that exports of transformers use, in terms of the standard's.
+
+They are described in ONNX Runtime's docs/ContribOperators.md; attention is in `contrib_attention`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+import numpy as np
+from onnx import helper
+
+from polyc.errors import UnsupportedOp
+from polyc.graph.compose import Composer
+from polyc.graph.expand.contrib.attention import (
+    expand_attention,
+    expand_multi_head_attention,
+    expand_rotary,
+)
+from polyc.graph.expand.contrib.quantised_lstm import expand_dynamic_quantize_lstm
+from polyc.graph.ir import Body, Node, Tensor
+from polyc.graph.shapes.checks import given, require, require_rank
+from polyc.graph.shapes.dims import fixed_all
+
+Operands = Sequence[Tensor | None]
+Expand = Callable[[Node, Operands], Body]
+
+CONTRIB_DOMAIN = "com.microsoft"
+
+
+def expand_gelu(node: Node, inputs: Operands) -> Body:
+    """Gelu(x), BiasGelu(x, b), FastGelu(x, b): x Φ(x) of x + b; the fast one by tanh."""
+    c = Composer()
+    x = node.inputs[0]
+    if len(node.inputs) > 1 and node.inputs[1]:
+        x = c("Add", *node.inputs)
+    form = "tanh" if node.op == "FastGelu" else "none"
+    return c.body(node.inputs, (c("Gelu", x, approximate=form),))
+
+
+def expand_quick_gelu(node: Node, inputs: Operands) -> Body:
+    """x sigmoid(alpha x)"""
+    c, dtype = Composer(), given(inputs[0]).dtype
+    scaled = c("Mul", node.inputs[0], c.constant(node.get("alpha", 1.702), dtype))
+    return c.body(node.inputs, (c("Mul", node.inputs[0], c("Sigmoid", scaled)),))
+
+
+def expand_skip_norm(node: Node, inputs: Operands) -> Body:
+    """LayerNormalization of x + skip + bias, and that sum; the simplified one by root mean squares.
+
+    Outputs are y, mean, inverse deviation, sum.
+    """
+    c, simple = Composer(), node.op == "SkipSimplifiedLayerNormalization"
+    x, skip, gamma, *more = node.inputs
+    beta, bias = ("", *more, "")[:2] if simple else (*more, "", "")[:2]
+    total = c("Add", x, skip)
+    total = c("Add", total, bias) if bias else total
+    y, mean, deviation = _normalise(c, node, total, gamma, beta, simple)
+    return c.body(node.inputs, (y, mean, deviation, total))
+
+
+def expand_simple_norm(node: Node, inputs: Operands) -> Body:
+    """SimplifiedLayerNormalization: x / sqrt(mean of x² + epsilon) * scale, along the last axes."""
+    c = Composer()
+    x, scale = node.inputs[:2]
+    y, _, deviation = _normalise(c, node, x, scale, "", True)
+    return c.body(node.inputs, (y, deviation))
+
+
+def _normalise(
+    c: Composer, node: Node, x: str, gamma: str, beta: str, simple: bool
+) -> tuple[str, str, str]:
+    """y, mean, inverse deviation"""
+    attributes = {"axis": node.get("axis", -1), "epsilon": node.get("epsilon", 1e-5)}
+    if not simple:
+        names = (x, gamma, beta) if beta else (x, gamma)
+        y, mean, deviation = c.several("LayerNormalization", 3, *names, **attributes)
+        return y, mean, deviation
+    last = c.integers(-1)
+    square = c("ReduceMean", c("Mul", x, x), last)
+    epsilon = c("CastLike", c.constant(np.float32(attributes["epsilon"])), x)
+    deviation = c("Reciprocal", c("Sqrt", c("Add", square, epsilon)))
+    return c("RMSNormalization", x, gamma, **attributes), square, deviation
+
+
+def expand_fused_matmul(node: Node, inputs: Operands) -> Body:
+    """alpha A B, each transposed, or with its batch dimension behind the rows, where it is said."""
+    c, operands = Composer(), []
+    for k, side in enumerate("AB"):
+        name, rank = node.inputs[k], given(inputs[k]).rank
+        order = list(range(rank))
+        if node.get(f"transBatch{side}"):  # [m, batch…, k] -> [batch…, m, k]
+            order = [*order[1:-1], order[0], order[-1]]
+        if node.get(f"trans{side}") and rank > 1:
+            order[-2:] = order[:-3:-1]
+        moved = order != list(range(rank))
+        operands.append(c("Transpose", name, perm=tuple(order)) if moved else name)
+    y = c("MatMul", *operands)
+    alpha = node.get("alpha", 1.0)
+    if alpha != 1.0:
+        y = c("Mul", y, c.constant(alpha, given(inputs[0]).dtype))
+    return c.body(node.inputs, (y,))
+
+
+def expand_embedding(node: Node, inputs: Operands) -> Body:
+    """EmbedLayerNormalization: a normalised sum of embeddings of words, positions and segments.
+
+    Outputs are y[batch, n, hidden], the number of ones in each row of the mask, and the sum.
+    """
+    c = Composer()
+    names = (*node.inputs, "", "")
+    words, segments, table, places, kinds, gamma, beta, mask, positions = names[:9]
+    batch, count = fixed_all(given(inputs[0]).shape, "a dimension of input_ids")
+    where = positions or c.constant(np.arange(count)[None], np.int64)
+    total = c("Add", c("Gather", table, words), c("Gather", places, where))
+    if segments:
+        total = c("Add", total, c("Gather", kinds, segments))
+    epsilon = node.get("epsilon", 1e-12)
+    y = c("LayerNormalization", total, gamma, beta, axis=-1, epsilon=epsilon)
+    lengths = c.constant(np.zeros(batch), np.int32)
+    if mask:
+        lengths = c("ReduceSum", mask, c.integers(1), keepdims=0)
+    return c.body(node.inputs, (y, lengths, total))
+
+
+def expand_matmul_n_bits(node: Node, inputs: Operands) -> Body:
+    """A[…, k] B[n, k]ᵀ, where B is in blocks along k of 4- or 8-bit numbers b: scale * (b - zero)
+
+    B: uint8[n, blocks, bytes], the lower half of a byte first; scales[n, blocks]; zeros: packed in
+    the same way, by default the middle of the range.
+    """
+    c, a = Composer(), given(inputs[0])
+    names = (*node.inputs[3:], "", "", "")
+    zeros, groups, bias = names[:3]
+    bits, block = int(node.get("bits", 4)), int(node.attributes["block_size"])
+    if bits not in (4, 8) or groups:
+        raise UnsupportedOp(
+            f"{node.op} {node.name!r}: {bits} bits{' with g_idx' if groups else ''} are not "
+            "supported; use blocks in order, of 4 or 8 bits"
+        )
+    k, n = int(node.attributes["K"]), int(node.attributes["N"])
+    blocks = -(-k // block)
+    code = int(helper.np_dtype_to_tensor_dtype(a.dtype))
+    packed = c("Reshape", node.inputs[1], c.integers(n, blocks, -1))
+    weight = c("Cast", _unpack(c, packed, bits, (n, blocks, block)), to=code)
+    middle: str = c.constant(float(1 << (bits - 1)), a.dtype)
+    if zeros and given(inputs[3]).dtype == np.uint8:
+        rows = -(-blocks * bits // 8) * 8 // bits
+        packed = c("Reshape", zeros, c.integers(n, 1, -1))
+        numbers = c("Reshape", _unpack(c, packed, bits, (n, 1, rows)), c.integers(n, rows))
+        middle = c("Cast", _first(c, numbers, blocks, 1), to=code)
+    elif zeros:
+        middle = c("Reshape", zeros, c.integers(n, blocks))
+    if zeros:
+        middle = c("Unsqueeze", middle, c.integers(2))
+    scales = c("Reshape", node.inputs[2], c.integers(n, blocks, 1))
+    weight = c("Mul", c("Sub", weight, middle), scales)
+    weight = _first(c, c("Reshape", weight, c.integers(n, blocks * block)), k, 1)
+    y = c("MatMul", node.inputs[0], c("Transpose", weight, perm=(1, 0)))
+    return c.body(node.inputs, (c("Add", y, bias) if bias else y,))
+
+
+def _unpack(c: Composer, packed: str, bits: int, shape: Sequence[int]) -> str:
+    """Bytes as numbers: uint8[…, bytes] -> uint8[…, bytes * 8 / bits]"""
+    if bits == 8:
+        return packed
+    low = c("BitwiseAnd", packed, c.constant(np.uint8(15)))
+    high = c("BitShift", packed, c.constant(np.uint8(4)), direction="RIGHT")
+    pairs = c("Concat", *(c("Unsqueeze", v, c.integers(-1)) for v in (low, high)), axis=-1)
+    return c("Reshape", pairs, c.integers(*shape))
+
+
+def _first(c: Composer, x: str, count: int, axis: int) -> str:
+    return c("Slice", x, c.integers(0), c.integers(count), c.integers(axis))
+
+
+def expand_bias_split(node: Node, inputs: Operands) -> Body:
+    """BiasSplitGelu: of x + b, the first half times Gelu of the second."""
+    c, x = Composer(), given(inputs[0])
+    require_rank(x, "X", 3, 3)
+    width = fixed_all(x.shape, "a dimension of X")[-1]
+    require(width % 2 == 0, "last dimension of X", "even", width, "two halves are multiplied")
+    total = c("Add", *node.inputs[:2])
+    left, right = c.several("Split", 2, total, axis=-1, num_outputs=2)
+    return c.body(node.inputs, (c("Mul", left, c("Gelu", right)),))
+
+
+CONTRIB: dict[str, Expand] = {
+    "Attention": expand_attention,
+    "BiasGelu": expand_gelu,
+    "BiasSplitGelu": expand_bias_split,
+    "DynamicQuantizeLSTM": expand_dynamic_quantize_lstm,
+    "EmbedLayerNormalization": expand_embedding,
+    "FastGelu": expand_gelu,
+    "FusedMatMul": expand_fused_matmul,
+    "Gelu": expand_gelu,
+    "MatMulNBits": expand_matmul_n_bits,
+    "MultiHeadAttention": expand_multi_head_attention,
+    "QuickGelu": expand_quick_gelu,
+    "RotaryEmbedding": expand_rotary,
+    "SimplifiedLayerNormalization": expand_simple_norm,
+    "SkipLayerNormalization": expand_skip_norm,
+    "SkipSimplifiedLayerNormalization": expand_skip_norm,
+}
+"""Operator of com.microsoft -> the nodes that it stands for."""

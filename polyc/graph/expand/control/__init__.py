@@ -1,0 +1,1 @@
+"""Branches, loops and scans: chosen, counted, or kept as loops over steps."""

@@ -1,0 +1,1 @@
+"""Operators on images and boxes: warped grids, bent windows, regions, columns."""

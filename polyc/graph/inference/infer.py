@@ -1,0 +1,277 @@
+"""Types for a whole graph, and the values of what does not depend on its inputs.
+
+One walk in topological order. Models compute many of their shapes: Shape, Gather, Concat, then a
+Reshape by the result. Those values are needed here, so such nodes are evaluated on the way and
+vanish from the graph.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import replace
+from typing import NoReturn
+
+import numpy as np
+
+from polyc.budget import UNLIMITED, Budget
+from polyc.errors import (
+    InvalidModel,
+    NeedsValues,
+    NotFixed,
+    PolycError,
+    UnsupportedOp,
+    naming_defects,
+)
+from polyc.graph.bodies import Names, reads
+from polyc.graph.containers import Structure, resolve_container
+from polyc.graph.expand.control.repeat import Around, Typed
+from polyc.graph.expand.expand import expand_node
+from polyc.graph.inference.evaluate import evaluate_node
+from polyc.graph.inference.folding import MAX_FOLDED, Folds
+from polyc.graph.inference.sizes import evaluate_sizes
+from polyc.graph.ir import Graph, Node, Tensor
+from polyc.graph.onnx.nodes import TEXT
+from polyc.graph.run_time import RANDOM_KEY, require_compilable
+from polyc.graph.shapes import infer_node
+from polyc.types.sizes import Size
+
+# Their values differ from run to run.
+_RANDOM = frozenset(
+    {
+        "Bernoulli",
+        "Dropout",
+        "Multinomial",
+        "RandomNormal",
+        "RandomNormalLike",
+        "RandomUniform",
+        "RandomUniformLike",
+    }
+)
+
+
+def infer_graph(
+    name: str,
+    nodes: Sequence[Node],
+    known: Mapping[str, Tensor],
+    inputs: Sequence[str],
+    outputs: Sequence[str],
+    budget: Budget = UNLIMITED,
+) -> Graph:
+    """A graph whose tensors all have types, without the nodes whose value is known already.
+
+    Nodes that stand for others, such as Attention, are replaced by them (`graph/expand/expand.py`).
+
+        s = Shape(x); r = Gather(s, 0); y = Reshape(x, [r, -1])    x: float32[2,3,4]
+        ->  y = Reshape(x, (2, -1))                                y: float32[2,12]
+
+    `nodes` are in topological order; `known` has the types of the inputs and the constants. A
+    graph output may be a constant: then no node writes it and its tensor has a value. Raises
+    InvalidModel for a name read before it is written or written twice, NeedsValues where only a
+    call completes the model, TooLarge for a tensor beyond the budget, else as `infer_node`.
+    """
+
+    def refuse(node: Node, reason: UnsupportedOp) -> NoReturn:
+        if isinstance(reason, NotFixed):
+            raise _name_inputs(reason, walk.kept, inputs) from reason
+        raise reason
+
+    walk = Walk(nodes, known, refuse, budget=budget)
+    walk.run()
+    for output in outputs:
+        if output in walk.structures:
+            raise NeedsValues(f"output {output!r} is no tensor, but a sequence or an optional", ())
+        if output in walk.table and walk.table[output].dtype == TEXT:
+            raise NeedsValues(f"output {output!r} holds strings, which no kernel writes", ())
+    _require_known(name, (*inputs, *outputs), walk.table)
+    whole = Graph(name, tuple(walk.kept), walk.table, tuple(inputs), tuple(outputs))
+    return whole.rewrite(walk.kept)
+
+
+class Walk:
+    """Inference over nodes in topological order; `postpone` gets those that have to wait.
+
+    table: the types, and values, of all tensors so far; structures: the sequences and optionals;
+    kept: the nodes that are left; postpone: called with a node that reads what is known only when
+    the model runs, or that no kernel computes, and with the reason.
+    """
+
+    def __init__(
+        self,
+        nodes: Sequence[Node],
+        known: Mapping[str, Tensor],
+        postpone: Callable[[Node, UnsupportedOp], None],
+        structures: Mapping[str, Structure] | None = None,
+        budget: Budget = UNLIMITED,
+    ) -> None:
+        self._budget = budget
+        self.table = dict(known)
+        self.structures = dict(structures or {})
+        self.kept: list[Node] = []
+        self._postpone, self._budget = postpone, budget
+        self._folds = Folds()
+        self._late: set[str] = set()
+        written = {name for n in nodes for name in (n.name, *n.outputs)}
+        self._names = Names({*self.table, *self.structures, *written})
+        self._waiting = list(reversed(nodes))
+
+    def run(self) -> None:
+        while self._waiting:
+            node = self._waiting.pop()
+            self._budget.check("import")
+            self._budget.check_nodes(len(self.kept) + len(self._waiting), "the graph")
+            if not self._late.isdisjoint(reads(node)):
+                self._leave(node, NeedsValues(f"{node.op} {node.name!r} waits for others", ()))
+                continue
+            try:
+                parts = self._step(node)
+            except NeedsValues as reason:
+                self._leave(node, reason)
+                continue
+            except NotFixed as reason:
+                if not reason.tensor:
+                    raise
+                self._leave(node, reason)
+                continue
+            self._waiting += reversed(parts)
+
+    def _leave(self, node: Node, reason: UnsupportedOp) -> None:
+        self._postpone(node, reason)
+        self._late.update(filter(None, node.outputs))
+
+    def _attempt(self, nodes: Sequence[Node]) -> Typed | None:
+        """What nodes would be if they stood here; None if they cannot be typed now."""
+
+        def refuse(node: Node, reason: UnsupportedOp) -> NoReturn:
+            raise reason
+
+        trial = Walk(nodes, self.table, refuse, self.structures, self._budget)
+        trial._names, trial._folds = self._names, self._folds
+        try:
+            trial.run()
+        except PolycError:
+            return None
+        return Typed(trial.kept, trial.table)
+
+    def _step(self, node: Node) -> Sequence[Node]:
+        """What a node stands for; nothing once its outputs are in the tables."""
+        with naming_defects(f"{node.op} {node.name!r}"):
+            return self._resolve(node)
+
+    def _resolve(self, node: Node) -> Sequence[Node]:
+        """`_step`, whatever it raises."""
+        parts = resolve_container(node, self.table, self.structures, self._names)
+        if parts is not None:
+            return parts
+        operands = _find_operands(node, self.table, self.structures)
+        require_compilable(node, operands)
+        around = Around(self._names, self._attempt)
+        expanded = expand_node(node, operands, self._names, around, self._budget)
+        if expanded is not None:
+            return expanded
+        results = infer_or_fold(node, operands, self._folds, self._budget)
+        _require_fresh(node, self.table)
+        self.table.update((t.name, t) for t in results if t.name)
+        if not all(t.is_known for t in results if t.name):
+            self.kept.append(node)
+        return ()
+
+
+def _name_inputs(unknown: NotFixed, nodes: Iterable[Node], inputs: Sequence[str]) -> UnsupportedOp:
+    """The error, with the inputs that the missing value is computed from, if it is a value's."""
+    found = find_sources(unknown.tensor, nodes, inputs)
+    return NeedsValues(str(unknown), found) if found else unknown
+
+
+def find_sources(tensor: str, nodes: Iterable[Node], inputs: Sequence[str]) -> tuple[str, ...]:
+    """The graph inputs that a tensor depends on, in their order."""
+    producers = {o: n for n in nodes for o in n.outputs if o}
+    waiting, seen = [tensor], {tensor}
+    while waiting:
+        producer = producers.get(waiting.pop())
+        for name in producer.inputs if producer else ():
+            if name and name not in seen:
+                seen.add(name)
+                waiting.append(name)
+    return tuple(name for name in inputs if name in seen)
+
+
+def infer_or_fold(
+    node: Node,
+    inputs: Sequence[Tensor | None],
+    folds: Folds,
+    budget: Budget = UNLIMITED,
+) -> tuple[Tensor, ...]:
+    """The outputs of a node: with values where they are known when compiling, else types only."""
+    types = infer_node(node, inputs)
+    for tensor in types:
+        budget.require(least_bytes(tensor), f"{node.op} {node.name!r}: its output {tensor.name!r}")
+    if len(types) == 1 and (entries := evaluate_sizes(node, inputs, types[0])) is not None:
+        return (_with_entries(types[0], entries),)
+    if not _is_foldable(node, inputs, types, folds):
+        return types
+    try:
+        values = evaluate_node(node, [None if t is None else t.value for t in inputs])
+    except UnsupportedOp:
+        # No value is no harm: the node stays in the graph and is compiled like any other.
+        return types
+    return tuple(replace(t, value=v) for t, v in zip(types, values, strict=True))
+
+
+def least_bytes(tensor: Tensor) -> int:
+    """Bytes of a tensor; where sizes are known only at run time, as if they were 1."""
+    known = math.prod(d for d in tensor.shape if isinstance(d, int))
+    return known * tensor.dtype.itemsize
+
+
+def _is_foldable(
+    node: Node, inputs: Sequence[Tensor | None], types: Sequence[Tensor], folds: Folds
+) -> bool:
+    constant = all(t is None or t.is_constant for t in inputs)
+    if not constant or node.op in _RANDOM:
+        return False
+    free = node.op in ("ConstantOfShape", "Constant", "Identity")
+    small = free or all(t.size <= MAX_FOLDED for t in types)
+    return small and folds.admit(node, inputs, types)
+
+
+def _with_entries(tensor: Tensor, entries: np.ndarray) -> Tensor:
+    """The tensor with these elements: a constant, if they are all numbers."""
+    if any(isinstance(entry, Size) for entry in entries.flat):
+        return replace(tensor, entries=entries)
+    return replace(tensor, value=entries.astype(tensor.dtype))
+
+
+def _find_operands(
+    node: Node, table: Mapping[str, Tensor], structures: Mapping[str, Structure]
+) -> list[Tensor | None]:
+    """The types of the inputs; None for one that is absent, or that is no tensor."""
+    for name in node.inputs:
+        if name == RANDOM_KEY and name not in table:
+            raise NeedsValues(
+                f"{node.op} {node.name!r} draws numbers that differ from call to call", ()
+            )
+        if name and name not in table and name not in structures:
+            raise InvalidModel(
+                f"{node.op} {node.name!r} reads {name!r}, which is no input, no constant and no "
+                "output of an earlier node; sort the nodes topologically or add the tensor"
+            )
+    return [table.get(name) for name in node.inputs]
+
+
+def _require_fresh(node: Node, table: Mapping[str, Tensor]) -> None:
+    written = [o for o in node.outputs if o]
+    for name in written:
+        if name in table or written.count(name) > 1:
+            raise InvalidModel(
+                f"{node.op} {node.name!r} writes {name!r} a second time; rename one of the outputs"
+            )
+
+
+def _require_known(graph: str, names: Iterable[str], table: Mapping[str, Tensor]) -> None:
+    for name in names:
+        if name not in table:
+            raise InvalidModel(
+                f"graph {graph!r}: no node, input or constant provides {name!r}; "
+                "correct the graph's list of inputs and outputs"
+            )

@@ -1,0 +1,176 @@
+"""Tensors that consist of sizes: what Shape says, and what models compute of it.
+
+    s = Shape(x); r = Gather(s, 0); t = Concat([r], [-1])     x: float32[n, 3, 4]  ->  t = (n, -1)
+
+The entries are evaluated as `Size`s, in arrays of Python objects, where a model computes how to
+reshape, expand or slice. So such nodes vanish, and what they computed needs no memory.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
+from functools import reduce
+from typing import Any
+
+import numpy as np
+
+from polyc.errors import NotFixed
+from polyc.graph.ir import Graph, Node, Tensor
+from polyc.graph.shapes.creation import resolve_shape_span
+from polyc.types.sizes import STEP, Parameter, Size, assumed_range, identify, names_in
+
+MAX_ENTRIES = 64
+"""Elements of the largest tensor that is evaluated here: a list of extents has a handful."""
+
+Entries = Callable[..., Any]
+
+
+def evaluate_sizes(
+    node: Node, inputs: Sequence[Tensor | None], output: Tensor
+) -> np.ndarray | None:
+    """The elements of a node's output, as objects; None unless they follow from sizes.
+
+    Raises nothing: what a size leaves open is computed like any other value.
+    """
+    if (node.op not in _EVALUATED and node.op != "Step") or output.dtype.kind not in "iub":
+        return None
+    if node.op == "Step":
+        return np.asarray(Size.of(f"{STEP}{node.outputs[0]}"), object)
+    if node.op not in ("Shape", "Size") and not any(t and t.entries is not None for t in inputs):
+        return None
+    try:
+        operands = [_operand(node, t) for t in inputs]
+        if any(o is None for o, t in zip(operands, inputs, strict=True) if t is not None):
+            return None
+        result = np.asarray(_EVALUATED[node.op](node, *operands), object)
+        return result.reshape(tuple(output.extents))
+    except NotFixed:
+        return None
+
+
+def find_parameters(graph: Graph) -> tuple[Graph, tuple[Parameter, ...]]:
+    """The graph with identifiers for the names of its sizes and steps, and what the sizes may be.
+
+    To be called where the ranges of the sizes are assumed by their own names. Raises NotFixed for
+    a size that no input has.
+    """
+    shapes = (graph.tensors[name].shape for name in graph.inputs)
+    names = identify(sorted(set().union(*map(names_in, shapes))))
+    parameters = tuple(Parameter.of(assumed_range(n), names) for n in names)
+    entries = [t.entries.flat for t in graph.tensors.values() if t.entries is not None]
+    seen = sorted(set[str]().union(*map(names_in, entries)))
+    lost = [name for name in seen if not name.startswith(STEP) and name not in names]
+    if lost:  # of a model in stages: nothing that this stage reads has the size
+        raise NotFixed(f"the size {lost[0]} is that of no input", "give it in dims")
+    steps = {name: f"{STEP}{k}" for k, name in enumerate(s for s in seen if s.startswith(STEP))}
+    renamed = {**names, **steps}
+    return (_rename_sizes(graph, renamed) if renamed else graph), parameters
+
+
+def _rename_sizes(graph: Graph, names: Mapping[str, str]) -> Graph:
+    values = {old: Size.of(new) for old, new in names.items()}
+
+    def rename(extent: Any) -> Any:
+        return extent.at(values) if isinstance(extent, Size) else extent
+
+    tensors = {}
+    for name, tensor in graph.tensors.items():
+        shape, entries = tuple(map(rename, tensor.shape)), tensor.entries
+        if entries is not None:
+            entries = np.asarray(np.frompyfunc(rename, 1, 1)(entries), object)
+        tensors[name] = replace(tensor, shape=shape, entries=entries)
+    return replace(graph, tensors=tensors)
+
+
+def _operand(node: Node, tensor: Tensor | None) -> Any:
+    """What a rule below is given: the tensor of a Shape, else entries; None if not known."""
+    if tensor is None or node.op in ("Shape", "Size"):
+        return tensor
+    if tensor.entries is not None:
+        return tensor.entries
+    if tensor.value is None or tensor.value.size > MAX_ENTRIES or tensor.dtype.kind not in "iub":
+        return None
+    return tensor.value.astype(object)
+
+
+def _shape(node: Node, data: Tensor) -> list[Any]:
+    span = resolve_shape_span(data.rank, node.get("start", 0), node.get("end"))
+    return [data.shape[i] for i in span]
+
+
+def _gather(node: Node, data: np.ndarray, indices: np.ndarray) -> np.ndarray:
+    return np.take(data, indices.astype(np.int64), axis=int(node.get("axis", 0)))
+
+
+def _slice(
+    node: Node,
+    data: np.ndarray,
+    starts: np.ndarray,
+    ends: np.ndarray,
+    axes: np.ndarray | None = None,
+    steps: np.ndarray | None = None,
+) -> np.ndarray:
+    count = len(starts)
+    listed = range(count) if axes is None else axes.tolist()
+    strides = [1] * count if steps is None else steps.tolist()
+    cuts = [slice(None)] * data.ndim
+    for axis, start, end, step in zip(listed, starts, ends, strides, strict=True):
+        cuts[axis] = slice(int(start), int(end), int(step))
+    return data[tuple(cuts)]
+
+
+def _reduce(by: Entries) -> Entries:
+    """Of a list: which axis says nothing more."""
+
+    def apply(node: Node, data: np.ndarray, axes: np.ndarray | None = None) -> Any:
+        if data.ndim > 1:
+            raise NotFixed("sizes in a matrix are reduced", "give the model's inputs fixed sizes")
+        return by(data.tolist())
+
+    return apply
+
+
+def _divide(a: Any, b: Any) -> Any:
+    """The standard's quotient of integers, which is cut off and not rounded down."""
+    if isinstance(a, int) and isinstance(b, int) and b:
+        return abs(a) // abs(b) * (1 if (a < 0) == (b < 0) else -1)
+    return a // b
+
+
+def _same(node: Node, data: np.ndarray, *rest: Any) -> np.ndarray:
+    return data
+
+
+def _binary(function: Entries) -> Entries:
+    return lambda node, *operands: reduce(np.frompyfunc(function, 2, 1), operands)
+
+
+_EVALUATED: Mapping[str, Entries] = {
+    "Shape": _shape,
+    "Size": lambda node, data: math.prod(data.shape),
+    "Gather": _gather,
+    "Slice": _slice,
+    "Concat": lambda node, *parts: np.concatenate(parts, int(node.get("axis", 0))),
+    "Identity": _same,
+    "Cast": _same,
+    "Reshape": _same,
+    "Squeeze": _same,
+    "Unsqueeze": _same,
+    "Add": _binary(lambda a, b: a + b),
+    "Sub": _binary(lambda a, b: a - b),
+    "Mul": _binary(lambda a, b: a * b),
+    "Div": _binary(_divide),
+    "Mod": _binary(lambda a, b: a % b),
+    "Max": _binary(max),
+    "Min": _binary(min),
+    "Equal": _binary(lambda a, b: a == b),
+    "Less": _binary(lambda a, b: a < b),
+    "Greater": _binary(lambda a, b: a > b),
+    "Neg": lambda node, data: -data,
+    "Where": lambda node, *operands: np.frompyfunc(lambda c, a, b: a if c else b, 3, 1)(*operands),
+    "ReduceProd": _reduce(math.prod),
+    "ReduceSum": _reduce(sum),
+}
+"""(node, the entries of each input) -> the entries of the output."""

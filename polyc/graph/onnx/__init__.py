@@ -1,0 +1,1 @@
+"""ONNX messages to plain Python and back, under checks."""

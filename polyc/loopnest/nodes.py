@@ -1,0 +1,372 @@
+"""LoopNest: the generated loops, as plain data. No isl object lives past its construction.
+
+A kernel is a tree of `For`, `If`, `Block` and `Assign`. Expressions are those of `polyc.scop.expr`
+(`Const`, `Call`, `Cast`) with other leaves: `Read` an element, the `Value` of an index, a `Test` of
+a condition. Each `Assign` remembers the statement instance that it executes, as a function of the
+loop variables: that is what the proof (`analysis/verify.py`) reads the time map from.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, replace
+from typing import Literal, TypeAlias
+
+import numpy as np
+
+from polyc.loopnest.index import Affine, Condition
+from polyc.scop.expr import BOOL, INT64, Call, Cast, Const
+from polyc.scop.scop import Reduction
+
+LoopKind = Literal[
+    "sequential",
+    "parallel",
+    "vector",
+    "simd",
+    "unroll",
+    "keep",
+    "block",
+    "thread",
+    "combine",
+    "mma",
+    "wgmma",
+    "copy",
+    "box",
+]
+Space = Literal["stack", "shared", "register"]
+
+
+@dataclass(frozen=True)
+class Element:
+    """A place in storage: one index per dimension of the array *as stored* (see `Param.shape`)."""
+
+    array: str
+    index: tuple[Affine, ...]
+
+
+@dataclass(frozen=True)
+class Read:
+    """The value of an element; coordinates in `dynamic` are replaced by computed integers.
+
+    A `guarded` element exists only where the `Test` of a select around it says so.
+    """
+
+    element: Element
+    dtype: np.dtype
+    dynamic: tuple[tuple[int, LoopExpr], ...] = ()
+    guarded: bool = False
+
+
+@dataclass(frozen=True)
+class Value:
+    """An index as data."""
+
+    index: Affine
+    dtype: np.dtype = INT64
+
+
+@dataclass(frozen=True)
+class Test:
+    """A condition as a boolean."""
+
+    condition: Condition
+    dtype: np.dtype = BOOL
+
+
+LoopExpr: TypeAlias = Const | Call["LoopExpr"] | Cast["LoopExpr"] | Read | Value | Test
+
+
+@dataclass(frozen=True)
+class Assign:
+    """target = value, or target op= value; executes `statement` at `instance`(loop variables)."""
+
+    statement: str
+    instance: tuple[Affine, ...]
+    target: Element
+    value: LoopExpr
+    dtype: np.dtype
+    reduction: Reduction | None = None
+
+    @property
+    def widest(self) -> int:
+        """Bytes of the widest element that the assignment computes with."""
+        types = [self.dtype, *(e.dtype for e in walk_expr(self.value))]
+        return max(np.dtype(t).itemsize for t in types)
+
+
+@dataclass(frozen=True)
+class Swizzle:
+    """An exchange of places in an array: bits [to, to + bits) of the number of an element are
+    exclusive-ored with bits [source, source + bits). What is below `to` stays together.
+
+    It is a matter of printing: every access to the array goes through it, and none sees it.
+    """
+
+    bits: int
+    to: int
+    source: int
+
+    @property
+    def period(self) -> int:
+        """Elements whose places are exchanged among each other."""
+        return 1 << (self.source + self.bits)
+
+    @property
+    def mask(self) -> int:
+        return ((1 << self.bits) - 1) << self.to
+
+
+@dataclass(frozen=True)
+class Local:
+    """Storage private to one execution of the `Block` that declares it.
+
+    `source` is the scop's array that lives here instead of in memory. `in_registers`: every index
+    is a literal after unrolling, so that each element is a named variable. `is_tile`: its rows are
+    whole vectors, and the idle lanes of an access belong to it.
+
+    On a GPU a block of threads works on one execution of a nest. A `space` of "shared" is memory
+    that all of them see; of "register", each thread has the array once, in named variables: what
+    stands outside of thread loops is then done by every thread, each in its own. "stack" stands for
+    the memory of who executes the block alone.
+    """
+
+    name: str
+    dtype: np.dtype
+    shape: tuple[int, ...]
+    source: str
+    in_registers: bool = False
+    is_tile: bool = False
+    space: Space = "stack"
+    swizzle: Swizzle | None = None
+
+
+@dataclass(frozen=True)
+class Block:
+    """Nodes in order, with the local arrays that live as long as the block.
+
+    The nodes of a `concurrent` block may run at the same time, on different threads. All threads of
+    a `team` go through its nodes: parallel loops, which they share out; other blocks, which one of
+    them executes; loops, conditions and blocks around such. These may run at the same time, unless
+    a barrier stands between (`threads/team.py`).
+    """
+
+    body: tuple[Node, ...]
+    locals: tuple[Local, ...] = ()
+    concurrent: bool = False
+    team: bool = False
+
+
+@dataclass(frozen=True)
+class For:
+    """for (var = lower; var < upper; var += step) body.
+
+    kind "parallel": iterations run on different threads; "vector": in SIMD lanes, all at once;
+    "unroll": replaced by copies before printing. A vector has `idle` lanes behind its iterations;
+    where their number is known only at run time, `lanes` says how many lanes there are. "simd": in
+    SIMD lanes as well, which the C compiler cuts; `reduces` are the results of its reductions.
+    "keep": one after another, while what they update at places that stay is kept in registers.
+    On a GPU: "block": on different blocks of the grid; "thread": on different threads of a block.
+    Neighbouring iterations are `apart` threads apart: number t runs iteration  (t / apart) mod n
+    of n. "combine": a reduction of what the threads of a "thread" loop like it have each, by all of
+    them together, who get the result each. "mma": loops directly inside one another around a
+    multiply-add, which the tensor cores of a warp run at once; what is read, any lane may read.
+    "wgmma": the same for a warpgroup, of four warps.
+    "copy": a vector loop whose copies to shared memory may go on in the background, until a barrier
+    that waits for them. "box": loops directly inside one another around such a copy, which the
+    tensor memory accelerator brings at once; a tensor map says which array it is a box of.
+    """
+
+    var: str
+    lower: Affine
+    upper: Affine
+    step: int
+    body: Block
+    kind: LoopKind = "sequential"
+    idle: int = 0
+    apart: int = 1
+    lanes: int = 0
+    reduces: tuple[tuple[Reduction, str], ...] = ()
+
+
+@dataclass(frozen=True)
+class If:
+    condition: Condition
+    then: Block
+    otherwise: Block | None = None
+
+
+@dataclass(frozen=True)
+class Transpose:
+    """A square local array of `lanes` vectors, transposed in place: a[i][j] <-> a[j][i]."""
+
+    array: str
+    dtype: np.dtype
+    lanes: int
+
+
+@dataclass(frozen=True)
+class Group:
+    """The number of a group of boxes, from 0 on; no more than `places` are on their way at a time.
+
+    Barrier  number mod places  of those in shared memory completes its phase  number / places  when
+    all of the group have arrived.
+    """
+
+    number: Affine
+    places: int
+
+
+@dataclass(frozen=True)
+class Commit:
+    """Closes a group of copies in the background: those since the last one.
+
+    They are those of loops of kind "copy"; or, with a `group`, those of loops of kind "box".
+    """
+
+    group: Group | None = None
+
+
+@dataclass(frozen=True)
+class Barrier:
+    """All threads of a block, or of a team, wait for one another.
+
+    pending: before that each waits for its own copies in the background, until no more than this
+    number of groups are left; None waits for none. group: and until this one, of boxes, has
+    arrived, if its number is not less than 0.
+    """
+
+    pending: int | None = None
+    group: Group | None = None
+
+
+Node = For | If | Assign | Block | Transpose | Commit | Barrier
+
+
+@dataclass(frozen=True)
+class Param:
+    """An array that a kernel is given: its shape as stored, row-major."""
+
+    name: str
+    dtype: np.dtype
+    shape: tuple[int, ...]
+    writes: bool
+
+
+@dataclass(frozen=True)
+class Kernel:
+    """One generated function. `sizes` are those that it is told: known only at run time."""
+
+    name: str
+    params: tuple[Param, ...]
+    body: Block
+    comment: tuple[str, ...] = ()
+    sizes: tuple[str, ...] = ()
+
+    def __str__(self) -> str:
+        # How loops are shown depends on what they are, and not this module on that.
+        from polyc.loopnest.show import show_kernel
+
+        return show_kernel(self)
+
+
+def walk_nodes(node: Node) -> Iterator[Node]:
+    """Every node below and including `node`, in textual order."""
+    yield node
+    match node:
+        case Block(body=body):
+            for child in body:
+                yield from walk_nodes(child)
+        case For(body=body):
+            yield from walk_nodes(body)
+        case If(then=then, otherwise=otherwise):
+            yield from walk_nodes(then)
+            if otherwise:
+                yield from walk_nodes(otherwise)
+
+
+def rewrite_nodes(block: Block, rewrite: Callable[[Node], Node]) -> Block:
+    """The block with `rewrite` applied to every node, itself included, innermost first."""
+
+    def visit(node: Node) -> Node:
+        match node:
+            case Block(body=body):
+                node = replace(node, body=tuple(visit(n) for n in body))
+            case For(body=body):
+                node = replace(node, body=inside(body))
+            case If(then=then, otherwise=otherwise):
+                then = inside(then)
+                node = replace(node, then=then, otherwise=inside(otherwise) if otherwise else None)
+        return rewrite(node)
+
+    def inside(block: Block) -> Block:
+        new = visit(block)
+        return new if isinstance(new, Block) else Block((new,))
+
+    return inside(block)
+
+
+def extent_of(loop: For) -> int | None:
+    """The number of iterations of a loop, if it is a constant."""
+    if loop.upper.terms != loop.lower.terms:
+        return None
+    size = loop.upper.constant - loop.lower.constant
+    return max(0, -(-size // loop.step))
+
+
+def lanes_of(loop: For) -> int:
+    """The lanes of the vector that a vector loop stands for."""
+    return loop.lanes or (extent_of(loop) or 1) + loop.idle
+
+
+def walk_expr(expr: LoopExpr) -> Iterator[LoopExpr]:
+    """Every sub-expression, parents first."""
+    waiting = [expr]
+    while waiting:
+        top = waiting.pop()
+        yield top
+        waiting.extend(reversed(children(top)))
+
+
+def children(expr: LoopExpr) -> tuple[LoopExpr, ...]:
+    """The expressions that an expression is applied to; of a `Read`, its computed coordinates."""
+    match expr:
+        case Call(arguments=arguments):
+            return arguments
+        case Cast(argument=argument):
+            return (argument,)
+        case Read(dynamic=dynamic):
+            return tuple(e for _, e in dynamic)
+        case _:
+            return ()
+
+
+def rewrite_elements(assign: Assign, rewrite: Callable[[Element], Element]) -> Assign:
+    """The assignment with every element that it touches rewritten."""
+
+    def visit(expr: LoopExpr) -> LoopExpr:
+        match expr:
+            case Read(element, _, dynamic):
+                computed = tuple((d, visit(e)) for d, e in dynamic)
+                return replace(expr, element=rewrite(element), dynamic=computed)
+            case Call(arguments=arguments):
+                return replace(expr, arguments=tuple(map(visit, arguments)))
+            case Cast(argument=argument):
+                return replace(expr, argument=visit(argument))
+        return expr
+
+    return replace(assign, target=rewrite(assign.target), value=visit(assign.value))
+
+
+def rewrite_tests(expr: LoopExpr, rewrite: Callable[[Condition], Condition]) -> LoopExpr:
+    """The expression with every condition in it rewritten."""
+    match expr:
+        case Test(condition):
+            return replace(expr, condition=rewrite(condition))
+        case Read(dynamic=dynamic):
+            return replace(expr, dynamic=tuple((d, rewrite_tests(e, rewrite)) for d, e in dynamic))
+        case Call(arguments=arguments):
+            return replace(expr, arguments=tuple(rewrite_tests(a, rewrite) for a in arguments))
+        case Cast(argument=argument):
+            return replace(expr, argument=rewrite_tests(argument, rewrite))
+        case _:
+            return expr

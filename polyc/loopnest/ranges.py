@@ -1,0 +1,125 @@
+"""What is known of the variables of a nest: ranges, and indices that are never negative.
+
+    for t in 0 .. n - 15 step 16:      t in 0 .. n - 16,  and  n - 16 - t >= 0
+
+With it bounds and conditions are decided, and minima and maxima go that one argument always wins.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from functools import cached_property
+from itertools import combinations
+
+from polyc.loopnest.index import (
+    Affine,
+    Compare,
+    Condition,
+    Extremum,
+    FloorDiv,
+    Logic,
+    Mod,
+    Var,
+    const,
+    decide,
+)
+
+UNKNOWN = 1 << 62
+"""No bound."""
+
+Ranges = Mapping[str, tuple[int, int]]
+"""Variable -> its smallest and largest value."""
+
+
+class Known(dict[str, tuple[int, int]]):
+    """Ranges, with `facts`: indices that are not negative."""
+
+    facts: tuple[Affine, ...] = ()
+
+    @cached_property
+    def sums(self) -> tuple[Affine, ...]:
+        """The facts, and the sums of two: what follows for a tile within a tile."""
+        return (*self.facts, *(a + b for a, b in combinations(self.facts, 2)))
+
+    def and_range(self, name: str, least: int, most: int) -> Known:
+        known = Known({**self, name: (least, most)})
+        known.facts = self.facts
+        return known
+
+    def and_facts(self, *facts: Affine) -> Known:
+        known = Known(self)
+        known.facts = (*self.facts, *facts)
+        return known
+
+
+def interval(index: Affine, ranges: Ranges) -> tuple[int, int]:
+    """Bounds of an index; what is not known widens them."""
+    low, high = _interval(index, ranges)
+    for fact in ranges.sums if isinstance(ranges, Known) else ():
+        low = max(low, _interval(index - fact, ranges)[0])
+        high = min(high, _interval(index + fact, ranges)[1])
+    return low, high
+
+
+def _interval(index: Affine, ranges: Ranges) -> tuple[int, int]:
+    """Bounds of an index by itself; terms that are not plain variables of known range widen it."""
+    low = high = index.constant
+    for atom, coefficient in index.terms:
+        match atom:
+            case Var(name) if name in ranges:
+                ends = ranges[name]
+            case Extremum(which, arguments):
+                parts = [_interval(a, ranges) for a in arguments]
+                pick = min if which == "min" else max
+                ends = (pick(p[0] for p in parts), pick(p[1] for p in parts))
+            case FloorDiv(argument, divisor):
+                low_end, high_end = _interval(argument, ranges)
+                ends = (-UNKNOWN, UNKNOWN)
+                if low_end > -UNKNOWN and high_end < UNKNOWN:
+                    ends = (low_end // divisor, high_end // divisor)
+            case Mod(_, divisor):
+                ends = (0, divisor - 1)
+            case _:
+                ends = (-UNKNOWN, UNKNOWN)
+        products = (coefficient * ends[0], coefficient * ends[1])
+        low, high = low + min(products), high + max(products)
+    return low, high
+
+
+def simplify_index(index: Affine, ranges: Ranges) -> Affine:
+    """The index with minima and maxima removed that the ranges decide."""
+    total = const(index.constant)
+    for atom, coefficient in index.terms:
+        new = Affine(0, ((atom, 1),))
+        if isinstance(atom, Extremum):
+            new = _simplify_extremum(atom, ranges)
+        total = total + new * coefficient
+    return total
+
+
+def _simplify_extremum(atom: Extremum, ranges: Ranges) -> Affine:
+    arguments = [simplify_index(a, ranges) for a in atom.arguments]
+    sign = 1 if atom.which == "min" else -1
+    for candidate in arguments:
+        if all(interval((other - candidate) * sign, ranges)[0] >= 0 for other in arguments):
+            return candidate
+    return Affine(0, ((Extremum(atom.which, tuple(arguments)), 1),))
+
+
+def simplify_condition(condition: Condition, ranges: Ranges) -> Condition:
+    """The condition with the comparisons removed that the ranges decide."""
+    match condition:
+        case Compare(operator, left):
+            low, high = interval(left, ranges)
+            if (operator == "ge" and low >= 0) or low == high == 0:
+                return Logic("and", ())
+            if high < 0 or (operator == "eq" and low > 0):
+                return Logic("or", ())
+            return condition
+        case Logic(operator, arguments):
+            kept = [simplify_condition(a, ranges) for a in arguments]
+            neutral = operator == "and"
+            kept = [a for a in kept if decide(a) is not neutral]
+            if any(decide(a) is (not neutral) for a in kept):
+                return Logic("or" if neutral else "and", ())
+            return kept[0] if len(kept) == 1 else Logic(operator, tuple(kept))

@@ -1,0 +1,1 @@
+"""Lowering: a kernel as statements with domains, accesses and their original order."""

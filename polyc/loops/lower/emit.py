@@ -1,0 +1,284 @@
+"""Expressions of a kernel as expressions of a statement, typed as Python would have them.
+
+    y[i] = 0.5 * x[i - 1]   for x, y of float32   ->   mul(0.5f, x[i - 1])
+
+An expression is *emitted* at the points of the statement's domain at which Python would look at it:
+what stands right of `and`, or in one branch of a conditional expression, only where an affine
+condition says so. Elements are read there and nowhere else.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+
+import islpy as isl
+import numpy as np
+
+from polyc.loops.lower.affine import IN, Scope, affine, condition
+from polyc.loops.read.functions import BY_NAME, COMPARED, OPERATORS
+from polyc.loops.read.infer import Types
+from polyc.loops.read.syntax import (
+    Apply,
+    Binary,
+    Choice,
+    Comparison,
+    Element,
+    Expression,
+    Logic,
+    Name,
+    Number,
+    Place,
+    Unary,
+)
+from polyc.loops.read.types import FLOAT64, is_float, join, settle
+from polyc.scop.expr import BOOL, INT64, Const, Expr, Index, Load, Within, call, cast
+from polyc.scop.lower.functions import constant, select
+
+Bounds = Callable[[isl.Set, str, Place], None]
+"""Takes points, # L, that sizes must rule out, what would happen there, and where it stands."""
+
+
+@dataclass(frozen=True)
+class Emitter:
+    """Emits the expressions of one statement.
+
+    statement: its name; scope: where it stands; held: the arrays of locals; require: is told of
+    accesses that leave their array unless sizes rule that out; guard: data that says whether Python
+    would look at the expression, if that is known by data alone.
+    """
+
+    statement: str
+    scope: Scope
+    types: Types
+    held: Mapping[str, str]
+    arrays: Mapping[str, str]
+    require: Bounds
+    guard: Expr | None = None
+
+    def under(self, test: Expr) -> Emitter:
+        """The emitter of what is looked at only where a test on data is true."""
+        return replace(self, guard=test if self.guard is None else call("and", self.guard, test))
+
+    def emit(self, at: Expression, dtype: np.dtype, points: isl.Set) -> Expr:
+        """The expression as a value of a type, read at the points, # L, of the scope."""
+        if isinstance(at, Number):
+            return constant(at.value, dtype)
+        value = affine(at, self.scope)
+        if value is not None:
+            return cast(self._index(value), dtype)
+        where = condition(at, self.scope)
+        if where is not None:
+            return cast(Within(where.set_tuple_name(self.statement)), dtype)
+        return cast(self._natural(at, points), dtype)
+
+    def _natural(self, at: Expression, points: isl.Set) -> Expr:
+        """The expression in its own type."""
+        dtype = settle(self.types.of(at))
+        match at:
+            case Name(name, place):
+                if name not in self.held:
+                    place.refuse(
+                        f"{name!r} has no value here", "a loop's variable ends with its loop"
+                    )
+                return self.load_local(self.held[name], dtype)
+            case Element():
+                return self.load(at, points)
+            case Unary("not", operand):
+                return call("not", self.truth(operand, points))
+            case Unary(operator, operand):
+                inside = self.emit(operand, dtype, points)
+                names = {"-": "neg", "~": "bitnot"}
+                return call(names[operator], inside) if operator in names else inside
+            case Binary():
+                return self._binary(at, dtype, points)
+            case Comparison(operator, left, right):
+                met = settle(join(self.types.of(left), self.types.of(right)))
+                sides = self.emit(left, met, points), self.emit(right, met, points)
+                if met == BOOL and operator not in ("==", "!="):
+                    at.place.refuse(f"`{operator}` of booleans", "use `==`, `and`, `or`, `not`")
+                return call(COMPARED[operator], *sides)
+            case Logic():
+                return self._logic(at, points)
+            case Choice():
+                return self._choice(at, dtype, points)
+            case Apply():
+                return self._apply(at, dtype, points)
+        raise AssertionError(f"{at} is affine, or no expression")
+
+    def truth(self, at: Expression, points: isl.Set) -> Expr:
+        """Whether Python takes the value for true."""
+        return self.emit(at, BOOL, points)
+
+    def _index(self, value: isl.PwAff) -> Expr:
+        return Index(self._named(value), INT64)
+
+    def _named(self, value: isl.PwAff) -> isl.PwAff:
+        """# S -> Z, of a function of the loops, L -> Z.
+
+        The tuple's id is taken from a set: one that is made of the name alone is another one.
+        """
+        space = self.scope.domain.get_space().set_tuple_name(isl.dim_type.set, self.statement)
+        value = value.set_tuple_id(IN, space.get_tuple_id(isl.dim_type.set))
+        for k, iterator in enumerate(self.scope.iterators):  # for people who read it
+            value = value.set_dim_id(IN, k, isl.Id(iterator))
+        return value
+
+    # -- elements -----------------------------------------------------------------------------
+
+    def load_local(self, array: str, dtype: np.dtype) -> Load:
+        return Load(array, self._function([], array), dtype)
+
+    def load(self, at: Element, points: isl.Set) -> Load:
+        """The element that Python means: a negative subscript counts from the end."""
+        index, computed = self.place(at, points)
+        whole = self.scope.domain.is_subset(points)
+        if not whole:
+            index = index.intersect_domain(points.set_tuple_name(self.statement))
+        return Load(self.arrays[at.array], index, self.types.elements[at.array], computed)
+
+    def place(
+        self, at: Element, points: isl.Set
+    ) -> tuple[isl.PwMultiAff, tuple[tuple[int, Expr], ...]]:
+        """# S -> A: where an element is, and the coordinates that are data."""
+        shape = self.scope.shapes[at.array]
+        if len(at.subscripts) != len(shape):
+            rule = f"{at.array!r} has {len(shape)} dimensions, but {len(at.subscripts)} subscripts"
+            at.place.refuse(rule, "give one for each")
+        coordinates, computed = [], []
+        for d, (subscript, extent) in enumerate(zip(at.subscripts, shape, strict=True)):
+            if is_float(self.types.of(subscript)):
+                at.place.refuse(f"a subscript of {at.array!r} is a float", "write int(…)")
+            value, size = affine(subscript, self.scope), self.scope.size(extent)
+            if value is None:
+                inside = self.emit(subscript, INT64, points)
+                if self.guard is not None:  # else it may be anything, and is not read
+                    inside = call("select", self.guard, inside, Const(0, INT64))
+                computed.append((d, call("index", inside, self._index(size), dtype=INT64)))
+                value = size.sub(size)
+                self._require_some(points, size, at)
+            else:
+                value = self._wrapped(value, size, points, at, subscript)
+            coordinates.append(value)
+        return self._function(coordinates, self.arrays[at.array]), tuple(computed)
+
+    def _wrapped(
+        self, value: isl.PwAff, size: isl.PwAff, points: isl.Set, at: Element, part: Expression
+    ) -> isl.PwAff:
+        """An affine subscript within 0 .. size, as the points allow it."""
+        zero = size.sub(size)
+        negative = value.lt_set(zero)
+        outside = points.intersect(value.ge_set(size).union(value.add(size).lt_set(zero)))
+        if not outside.is_empty():
+            self.require(outside, f"a subscript of {at.array!r} leaves the array", part.place)
+            points = points.subtract(outside)
+        if points.is_disjoint(negative):
+            return value
+        if points.is_subset(negative):
+            return value.add(size)
+        wrapped = value.add(size).intersect_domain(negative)
+        return value.intersect_domain(negative.complement()).union_add(wrapped)
+
+    def _require_some(self, points: isl.Set, size: isl.PwAff, at: Element) -> None:
+        """An array that is read at computed places has elements."""
+        empty = points.intersect(size.le_set(size.sub(size)))
+        if not empty.is_empty():
+            self.require(empty, f"{at.array!r} has no elements, but is read", at.place)
+
+    def _function(self, coordinates: Sequence[isl.PwAff], array: str) -> isl.PwMultiAff:
+        """# S -> A"""
+        space = self.scope.domain.get_space().set_tuple_name(isl.dim_type.set, self.statement)
+        target = isl.Space.set_alloc(space.get_ctx(), 0, len(coordinates)).align_params(space)
+        target = target.set_tuple_name(isl.dim_type.set, array)
+        function = isl.MultiPwAff.zero(space.map_from_domain_and_range(target))
+        for d, value in enumerate(coordinates):
+            function = function.set_pw_aff(d, self._named(value))
+        result = isl.PwMultiAff.from_multi_pw_aff(function)
+        for k, iterator in enumerate(self.scope.iterators):
+            result = result.set_dim_id(IN, k, isl.Id(iterator))
+        return result
+
+    # -- operators ----------------------------------------------------------------------------
+
+    def _binary(self, at: Binary, dtype: np.dtype, points: isl.Set) -> Expr:
+        left, right = (self.emit(side, dtype, points) for side in (at.left, at.right))
+        whole = dtype.kind == "i"
+        match at.operator:
+            case "&" | "|" | "^" if dtype == BOOL:
+                return call({"&": "and", "|": "or", "^": "xor"}[at.operator], left, right)
+            case "/":
+                return call("div", left, right)
+            case "//" if whole:
+                return floor_divide(left, right)
+            case "//":
+                return call("floor", call("div", left, right))
+            case "%":
+                return call("mod", left, right)
+            case "**":
+                return _power(left, right)
+            case operator:
+                return call(OPERATORS[operator], left, right)
+
+    def _logic(self, at: Logic, points: isl.Set) -> Expr:
+        """What stands right is evaluated where the left side does not decide."""
+        where = condition(at.left, self.scope)
+        if where is None:
+            left = self.truth(at.left, points)
+            decides = left if at.operator == "and" else call("not", left)
+            return call(at.operator, left, self.under(decides).truth(at.right, points))
+        reached = points.intersect(where if at.operator == "and" else where.complement())
+        right = self.truth(at.right, reached)
+        test = Within(where.set_tuple_name(self.statement))
+        if at.operator == "and":
+            return select(test, right, Const(False, BOOL))
+        return select(test, Const(True, BOOL), right)
+
+    def _choice(self, at: Choice, dtype: np.dtype, points: isl.Set) -> Expr:
+        where = condition(at.condition, self.scope)
+        if where is None:
+            test = self.truth(at.condition, points)
+            then = self.under(test).emit(at.then, dtype, points)
+            otherwise = self.under(call("not", test)).emit(at.otherwise, dtype, points)
+            return call("select", test, then, otherwise)
+        yes = self.emit(at.then, dtype, points.intersect(where))
+        no = self.emit(at.otherwise, dtype, points.subtract(where))
+        return call("select", Within(where.set_tuple_name(self.statement)), yes, no)
+
+    def _apply(self, at: Apply, dtype: np.dtype, points: isl.Set) -> Expr:
+        known = BY_NAME[at.function]
+        if known.rule == "convert":
+            return self.emit(at.arguments[0], dtype, points)
+        inner = FLOAT64 if known.rule in ("double", "whole") else dtype
+        parts = [self.emit(a, inner, points) for a in at.arguments]
+        if known.rule == "whole":
+            return cast(call(known.runtime, *parts), INT64)
+        if known.rule == "least":
+            return _extremum(known.runtime, parts)
+        return call(known.runtime, *parts)
+
+
+def floor_divide(left: Expr, right: Expr) -> Expr:
+    """a // b of integers, rounded down: a / b truncates, and is one too many where signs differ."""
+    differs = call("ne", call("mod", left, right), call("fmod", left, right))
+    return call("sub", call("div", left, right), cast(differs, left.dtype))
+
+
+def _power(left: Expr, right: Expr) -> Expr:
+    exponent = right.value if isinstance(right, Const) else None
+    if exponent == 2:
+        return call("mul", left, left)
+    if exponent == 0.5 and left.dtype.kind == "f":
+        return call("sqrt", left)
+    return call("pow", left, right)
+
+
+def _extremum(function: str, parts: Sequence[Expr]) -> Expr:
+    """Python's min and max: the first of those that no other is less, or greater, than."""
+    result = parts[0]
+    for part in parts[1:]:
+        if part.dtype.kind == "i":
+            result = call(function, result, part)
+        else:
+            test = call("lt", part, result) if function == "min" else call("gt", part, result)
+            result = call("select", test, part, result)
+    return result

@@ -1,0 +1,353 @@
+"""A kernel -> `Scop`: statements with domains, accesses, expressions and their original order.
+
+    for i in range(n):              S0: { S0[i] : 0 <= i < n }          x[i] = b[i]
+        x[i] = b[i]                 S1: { S1[i, j] : 0 <= j < i < n }   x[i] add= -(L[i, j] * x[j])
+        for j in range(i):
+            x[i] -= L[i, j] * x[j]
+
+Conditions on loop variables restrict domains. One on data is kept in a local, and an assignment
+under it becomes `target = value if condition else target`. An augmented assignment, `+=`, `-=` or
+`*=`, whose value does not read the target's array declares a reduction.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from functools import partial, reduce
+
+import islpy as isl
+import numpy as np
+
+from polyc.loops.lower.affine import Scope, affine, condition
+from polyc.loops.lower.emit import Emitter
+from polyc.loops.lower.order import LoopNode, OrderNode, StatementLeaf, time_of
+from polyc.loops.read.infer import Types, infer
+from polyc.loops.read.sizes import Signature
+from polyc.loops.read.syntax import (
+    Assign,
+    Binary,
+    Branch,
+    Choice,
+    Command,
+    Element,
+    Expression,
+    Function,
+    Logic,
+    Loop,
+    Name,
+    Number,
+    Place,
+    Unary,
+    commands,
+    expressions,
+    walk,
+)
+from polyc.loops.read.types import join, settle
+from polyc.names import fresh, identifier
+from polyc.scop.expr import BOOL, Const, Expr, call
+from polyc.scop.scop import Array, Reduction, Scop, Statement
+
+REDUCTIONS: Mapping[str, Reduction] = {"+": "add", "-": "add", "*": "mul"}
+
+RESERVED = (
+    "and or not exists mod floor ceil floord ceild min max implies rat infty infinity NaN nan inf "
+    "true false"
+)
+"""Words of isl's text that no iterator may be called."""
+
+
+@dataclass(frozen=True)
+class Requirement:
+    """Sizes for which a kernel would do what it may not: `sizes`, what happens, and where."""
+
+    sizes: isl.Set  # of parameters alone
+    what: str
+    place: Place
+
+
+@dataclass(frozen=True)
+class Lowered:
+    """A kernel as a scop, with its original order as a tree, and what calls are checked for.
+
+    bare: the same scop without its context. Its domains are as simple as the text, which isl's
+    scheduler needs, and are supersets of those that are executed. sizes: what it is lowered for.
+    """
+
+    scop: Scop
+    bare: Scop
+    sizes: isl.Set  # of parameters alone
+    order: tuple[OrderNode, ...]
+    places: Mapping[str, Place]  # statement -> where it stands
+    requirements: tuple[Requirement, ...]
+
+
+def lower(function: Function, signature: Signature, sizes: isl.Set | None = None) -> Lowered:
+    """The kernel on arguments of these types; UnsupportedLoop for what is outside of the subset.
+
+    sizes: those that it is lowered for, a set of parameters; by default all.
+    """
+    context = signature.context()
+    context = context if sizes is None else context.intersect_params(sizes)
+    types = infer(function, signature.arguments)
+    lowering = _Lowering(function, signature, types, context.params())
+    scope = Scope(context, signature.shapes)
+    for name in signature.numbers:
+        scope = scope.with_value(name, scope.size(signature.numbers[name]))
+    order, _ = lowering.body(function.body, scope, ())
+    return lowering.finish(tuple(order))
+
+
+@dataclass
+class _Lowering:
+    """The walk: statements in textual order, and the arrays that locals are kept in."""
+
+    function: Function
+    signature: Signature
+    types: Types
+    sizes: isl.Set  # of parameters alone
+    statements: list[Statement] = field(default_factory=list)
+    places: dict[str, Place] = field(default_factory=dict)
+    held: dict[str, str] = field(default_factory=dict)
+    locals: dict[str, Array] = field(default_factory=dict)
+    requirements: list[Requirement] = field(default_factory=list)
+    conditions: int = 0
+
+    def __post_init__(self) -> None:
+        for name, array in self.signature.arrays.items():
+            if self.signature.arguments[name].dims is None:
+                self.held[name] = array.name
+
+    # -- commands -----------------------------------------------------------------------------
+
+    def body(
+        self, body: Sequence[Command], scope: Scope, guards: tuple[str, ...]
+    ) -> tuple[list[OrderNode], Scope]:
+        """The nodes of a body, and its scope with the values that it has defined."""
+        nodes: list[OrderNode] = []
+        for k, command in enumerate(body):
+            match command:
+                case Assign():
+                    value = self._alias(command, scope, body[k + 1 :], guards)
+                    if value is None:
+                        nodes += self.assign(command, scope, guards)
+                    else:
+                        assert isinstance(command.target, Name)
+                        scope = scope.with_value(command.target.name, value)
+                case Loop():
+                    nodes += self.loop(command, scope, guards)
+                case Branch():
+                    nodes += self.branch(command, scope, guards)
+        return nodes, scope
+
+    def _alias(
+        self,
+        command: Assign,
+        scope: Scope,
+        behind: Sequence[Command],
+        guards: tuple[str, ...],
+    ) -> isl.PwAff | None:
+        """The value of a local that is assigned once, is affine, and is used behind that only.
+
+        n = A.shape[0]; for i in range(n): k = n - 1 - i; x[k] = …
+        """
+        if not isinstance(command.target, Name) or command.operator or guards:
+            return None
+        name = command.target.name
+        value = affine(command.value, scope)
+        if value is None:
+            return None
+        every = list(commands(self.function.body))
+        written = [c for c in every if isinstance(c, Assign) and c.target == replace_name(c, name)]
+        uses = sum(_mentions(c, name) for c in every)
+        inside = sum(_mentions(c, name) for c in commands(tuple(behind)))
+        return value if len(written) == 1 and uses == inside + 1 else None
+
+    def loop(self, loop: Loop, scope: Scope, guards: tuple[str, ...]) -> list[OrderNode]:
+        bounds = tuple(affine(b, scope) for b in (loop.start, loop.stop))
+        if bounds[0] is None or bounds[1] is None:
+            loop.place.refuse(
+                f"a bound of the loop over {loop.variable!r} is not affine in loop variables, "
+                "sizes and whole numbers",
+                "use sums, multiples, //, %, min and max of them",
+            )
+        iterator = self._iterator(loop.variable, scope)
+        inside = scope.enter(loop.variable, iterator, (bounds[0], bounds[1]), loop.step)
+        if inside.domain.is_empty():
+            return []
+        nodes, _ = self.body(loop.body, inside, guards)
+        depth = len(scope.iterators)
+        return [LoopNode(iterator, depth, loop.step < 0, tuple(nodes))] if nodes else []
+
+    def _iterator(self, variable: str, scope: Scope) -> str:
+        base = identifier(variable.replace(".", "_")) or "i"
+        if base in RESERVED.split() or base[0].isdigit() or base.startswith(("size_", "step_")):
+            base = f"i_{base}"
+        return fresh(base, scope.iterators)
+
+    def branch(self, at: Branch, scope: Scope, guards: tuple[str, ...]) -> list[OrderNode]:
+        where = condition(at.condition, scope)
+        if where is not None:
+            nodes: list[OrderNode] = []
+            for body, points in ((at.then, where), (at.otherwise, where.complement())):
+                inside = scope.within(points)
+                if body and not inside.domain.is_empty():
+                    nodes += self.body(body, inside, guards)[0]
+            return nodes
+        match at.condition:
+            case Logic("and", left, right) if not at.otherwise and (
+                condition(left, scope) is not None
+            ):
+                inner = Branch(right, at.then, (), at.place)
+                return self.branch(Branch(left, (inner,), (), at.place), scope, guards)
+        self.conditions += 1
+        name = f"if {self.conditions}"
+        self.types = Types({**self.types.names, name: BOOL}, self.types.elements)
+        kept = Assign(Name(name, at.place), _truth(at.condition), None, at.place)
+        nodes = self.assign(kept, scope, ())
+        nodes += self.body(at.then, scope, (*guards, name))[0]
+        if at.otherwise:
+            self.conditions += 1
+            other = f"if {self.conditions}"
+            self.types = Types({**self.types.names, other: BOOL}, self.types.elements)
+            opposite = Unary("not", Name(name, at.place), at.place)
+            nodes += self.assign(Assign(Name(other, at.place), opposite, None, at.place), scope, ())
+            nodes += self.body(at.otherwise, scope, (*guards, other))[0]
+        return nodes
+
+    # -- assignments --------------------------------------------------------------------------
+
+    def assign(self, at: Assign, scope: Scope, guards: tuple[str, ...]) -> list[OrderNode]:
+        """One statement, over the points of the scope."""
+        target, name = at.target, f"S{len(self.statements)}"
+        array, dtype = self._written(target)
+        arrays = {a: array_.name for a, array_ in self.signature.arrays.items()}
+        emitter = Emitter(name, scope, self.types, self.held, arrays, self._require(scope))
+        points = scope.domain
+        if isinstance(target, Element):
+            index, computed = emitter.place(target, points)
+            if computed:
+                at.place.refuse(
+                    f"a subscript of {target.array!r}, which is written, depends on data",
+                    "write at places that loop variables and sizes say",
+                )
+        else:
+            index = emitter.load_local(array, dtype).index
+        value, reduction = self._value(at, emitter, dtype, guards)
+        domain = scope.domain.set_tuple_name(name)
+        for k, iterator in enumerate(scope.iterators):
+            domain = domain.set_dim_name(isl.dim_type.set, k, iterator)
+        self.statements.append(
+            Statement(
+                name,
+                domain,
+                scope.iterators,
+                array,
+                index,
+                value,
+                reduction,
+                (f"line {at.place.line}",),
+            )
+        )
+        self.places[name] = at.place
+        return [StatementLeaf(name)]
+
+    def _written(self, target: Name | Element) -> tuple[str, np.dtype]:
+        """The array that an assignment writes, and its type."""
+        if isinstance(target, Element):
+            return self.signature.arrays[target.array].name, self.types.elements[target.array]
+        dtype = settle(self.types.names[target.name])
+        if target.name not in self.held:
+            base = identifier(target.name.replace(".", "_").replace(" ", "_")) or "local"
+            taken = {a.name for a in self.signature.arrays.values()} | set(self.locals)
+            name = fresh(base, taken)
+            self.held[target.name] = name
+            self.locals[name] = Array(name, dtype, (), "temporary")
+        return self.held[target.name], dtype
+
+    def _value(
+        self, at: Assign, emitter: Emitter, dtype: np.dtype, guards: tuple[str, ...]
+    ) -> tuple[Expr, Reduction | None]:
+        """What is assigned, and the operator of a reduction."""
+        points = emitter.scope.domain
+        met = settle(join(dtype, self.types.of(at.value))) if at.operator else dtype
+        tests: list[Expr] = [emitter.load_local(self.held[g], BOOL) for g in guards]
+        test = reduce(partial(call, "and"), tests) if tests else None
+        emitter = emitter if test is None else emitter.under(test)
+        declared = REDUCTIONS.get(at.operator or "")
+        if declared and met == dtype and dtype != BOOL and not _reads_own(at):
+            value = emitter.emit(at.value, dtype, points)
+            value = call("neg", value) if at.operator == "-" else value
+            if test is not None:
+                neutral = 1 if at.operator == "*" else -0.0 if dtype.kind == "f" else 0
+                value = call("select", test, value, Const(neutral, dtype))
+            return value, declared
+        written: Expression = at.value
+        if at.operator:
+            written = Binary(at.operator, at.target, at.value, at.place)
+        value = emitter.emit(written, dtype, points)
+        if test is not None:
+            value = call("select", test, value, emitter.emit(at.target, dtype, points))
+        return value, None
+
+    def _require(self, scope: Scope) -> Callable[[isl.Set, str, Place], None]:
+        def require(points: isl.Set, what: str, place: Place) -> None:
+            sizes = points.params()
+            if scope.domain.params().is_subset(sizes):
+                place.refuse(f"{what} whatever the sizes are", "correct the subscript")
+            self.requirements.append(Requirement(sizes, what, place))
+
+        return require
+
+    # -- the end ------------------------------------------------------------------------------
+
+    def finish(self, order: tuple[OrderNode, ...]) -> Lowered:
+        """The scop, for those sizes alone for which nothing happens that may not."""
+        context = self.sizes
+        for requirement in self.requirements:
+            context = context.subtract(requirement.sizes).coalesce()
+        times = time_of(order, {s.name: s.domain for s in self.statements})
+        statements, bare = [], []
+        for s in self.statements:
+            domain = s.domain.intersect_params(context).coalesce()
+            statements.append(replace(s, domain=domain, time=times[s.name]))
+            bare.append(replace(statements[-1], domain=s.domain.gist_params(self.sizes)))
+        written = {s.array for s in statements}
+        arrays = {
+            a.name: replace(a, kind="state" if a.name in written else "input")
+            for a in self.signature.arrays.values()
+        }
+        outputs = tuple(a for a in arrays if a in written)
+        scop = Scop(
+            self.function.name,
+            tuple(statements),
+            {**arrays, **self.locals},
+            tuple(arrays),
+            outputs,
+            context,
+        )
+        simple = replace(scop, statements=tuple(bare), context=None)
+        return Lowered(scop, simple, self.sizes, order, self.places, tuple(self.requirements))
+
+
+def replace_name(command: Assign, name: str) -> Name:
+    return Name(name, command.target.place)
+
+
+def _mentions(command: Command, name: str) -> int:
+    parts = (part for e in expressions(command) for part in walk(e))
+    return sum(isinstance(part, Name) and part.name == name for part in parts)
+
+
+def _reads_own(at: Assign) -> bool:
+    """Whether an augmented assignment reads what it writes to in more than one way."""
+    inside = at.target.subscripts if isinstance(at.target, Element) else ()
+    parts = [part for e in (at.value, *inside) for part in walk(e)]
+    if isinstance(at.target, Name):
+        return any(isinstance(p, Name) and p.name == at.target.name for p in parts)
+    return any(isinstance(p, Element) and p.array == at.target.array for p in parts)
+
+
+def _truth(at: Expression) -> Expression:
+    """The expression as a condition; Emitter converts numbers to booleans."""
+    return at if not isinstance(at, Number) else Choice(at, at, at, at.place)

@@ -1,0 +1,1 @@
+"""Reading: the text of a kernel as plain data, with types and sizes."""

@@ -1,0 +1,134 @@
+"""The sizes of a kernel's arguments: parameters of all its sets, known only when it is called.
+
+    f(A, B, steps) on polyc.f64["n", None], polyc.f32[None, 3], polyc.i64
+
+    A: float64[size_n, size_A_shape_1]    B: float32[size_B_shape_0, 3]    size_steps
+
+A whole number that is an argument is a size as well, of either sign.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import cached_property
+from typing import cast
+
+import islpy as isl
+
+from polyc.errors import ShapeError
+from polyc.loops.read.types import Argument
+from polyc.names import fresh, identifier
+from polyc.scop.scop import Array
+from polyc.types.sizes import Extent, Parameter, Size, identify
+
+LARGEST_NUMBER = 1 << 40
+"""Whole numbers that are arguments are less than this, of either sign."""
+
+
+@dataclass(frozen=True)
+class Signature:
+    """The types of a kernel's arguments, by name, in order."""
+
+    arguments: Mapping[str, Argument]
+
+    @cached_property
+    def sizes(self) -> tuple[Parameter, ...]:
+        """All sizes, in the order in which they appear; a whole number may be negative."""
+        names: dict[str, bool] = {}
+        for name, argument in self.arguments.items():
+            for d, dim in enumerate(argument.dims or ()):
+                if not isinstance(dim, int):
+                    names[dim or _own(name, d)] = True
+            if argument.dims is None and argument.dtype.kind == "i":
+                names.setdefault(name, False)
+        known = identify(names)
+        low, high = -LARGEST_NUMBER, LARGEST_NUMBER
+        return tuple(
+            Parameter(known[n], 0, shown=n)
+            if is_extent
+            else Parameter(known[n], low, high, shown=n)
+            for n, is_extent in names.items()
+        )
+
+    @cached_property
+    def identifiers(self) -> Mapping[str, str]:
+        """The name of a size -> its identifier."""
+        return {size.shown: size.name for size in self.sizes}
+
+    @cached_property
+    def shapes(self) -> Mapping[str, tuple[Extent, ...]]:
+        """The shape of each array; sizes by their identifiers."""
+        found = {}
+        for name, argument in self.arguments.items():
+            if argument.dims is not None:
+                names = (d if d is not None else _own(name, k) for k, d in enumerate(argument.dims))
+                found[name] = tuple(
+                    d if isinstance(d, int) else Size.of(self.identifiers[d]) for d in names
+                )
+        return found
+
+    @cached_property
+    def numbers(self) -> Mapping[str, Extent]:
+        """Arguments that are whole numbers, as sizes."""
+        return {
+            name: Size.of(self.identifiers[name])
+            for name, argument in self.arguments.items()
+            if argument.dims is None and argument.dtype.kind == "i"
+        }
+
+    @cached_property
+    def arrays(self) -> Mapping[str, Array]:
+        """Arguments that are kept in memory: arrays, and numbers that are no sizes."""
+        found: dict[str, Array] = {}
+        taken: set[str] = set()
+        for name, argument in self.arguments.items():
+            if name in self.numbers:
+                continue
+            label = fresh(identifier(name) or "a", taken)
+            taken.add(label)
+            shape = cast("tuple[int, ...]", self.shapes.get(name, ()))
+            found[name] = Array(label, argument.dtype, shape, "input")
+        return found
+
+    def context(self) -> isl.Set:
+        """# []: the ranges of all sizes."""
+        names = ", ".join(size.name for size in self.sizes)
+        ranges = [f"{s.lower} <= {s.name}" for s in self.sizes]
+        ranges += [f"{s.name} <= {s.upper}" for s in self.sizes if s.upper is not None]
+        return isl.Set(f"[{names}] -> {{ [] : {' and '.join(ranges) or 'true'} }}")
+
+    def measure(
+        self, shapes: Mapping[str, tuple[int, ...]], numbers: Mapping[str, int]
+    ) -> list[int]:
+        """The value of each size in a call; ShapeError where two of one name differ."""
+        found: dict[str, tuple[int, str]] = {}
+        for name, argument in self.arguments.items():
+            for d, dim in enumerate(argument.dims or ()):
+                value, what = shapes[name][d], f"dimension {d} of argument {name!r}"
+                if isinstance(dim, int):
+                    _check_equal(what, value, dim, "its type")
+                else:
+                    known = found.setdefault(dim or _own(name, d), (value, what))
+                    _check_equal(what, value, *known)
+            if name in numbers:
+                known = found.setdefault(name, (numbers[name], f"argument {name!r}"))
+                _check_equal(f"argument {name!r}", numbers[name], *known)
+        values = [found[size.shown][0] for size in self.sizes]
+        for size, value in zip(self.sizes, values, strict=True):
+            if not size.admits(value):
+                raise ShapeError(
+                    f"{size.shown} is {value}, but must be {size.lower} to {size.upper}; give a "
+                    "number in this range"
+                )
+        return values
+
+
+def _own(array: str, dimension: int) -> str:
+    """What people are shown of a size that has no name."""
+    return f"{array}.shape[{dimension}]"
+
+
+def _check_equal(what: str, value: int, wanted: int, reason: str) -> None:
+    if value != wanted:
+        raise ShapeError(f"{what} is {value}, but {reason} is {wanted}; give equal sizes")

@@ -1,0 +1,1 @@
+"""Running: from a decorated function to a library, and calls of it."""

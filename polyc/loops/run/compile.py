@@ -1,0 +1,144 @@
+"""From a kernel and the types of its arguments to C that is proven: the recipe.
+
+Function ──lower──▶ Scop ──schedule──▶ tree ──generate──▶ LoopNest ──verify──▶ ──print──▶ C
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+import islpy as isl
+
+from polyc.analysis.dependences import compute_dependences, maps
+from polyc.analysis.proof import Proof
+from polyc.analysis.same_values import check_same_values
+from polyc.analysis.verify import verify_kernel
+from polyc.analysis.witness import show_first_pair
+from polyc.codegen.accumulate import accumulate
+from polyc.codegen.generate import generate_nest
+from polyc.codegen.hold import hold
+from polyc.codegen.vectorise import vectorise
+from polyc.loopnest.nodes import Kernel, Param
+from polyc.loopnest.registers import find_registers
+from polyc.loops.lower.lower import Lowered, Requirement, lower
+from polyc.loops.lower.usual import usual_sizes
+from polyc.loops.read.sizes import Signature
+from polyc.loops.read.syntax import Function
+from polyc.loops.run.build import Sources, make_program, print_sources
+from polyc.loops.schedule.arrange import Arranged, arrange
+from polyc.loops.schedule.schedule import LoopSchedule
+from polyc.names import identifier
+from polyc.options import Options
+from polyc.poly.show import show_tree
+from polyc.printing.print_c import print_kernel
+from polyc.target.machine import Target
+from polyc.threads.team import share_out
+from polyc.trace import make_trace
+from polyc.types.sizes import assume
+
+
+@dataclass(frozen=True)
+class CompiledLoops:
+    """A kernel for arguments of some types: what it executes, its C, and what was proven.
+
+    sizes: those that it may be called with. requirements: what all sizes must keep to.
+    """
+
+    lowered: Lowered
+    sizes: isl.Set  # of parameters alone
+    requirements: tuple[Requirement, ...]
+    signature: Signature
+    plan: LoopSchedule
+    kernel: Kernel
+    sources: Sources
+    proof: Proof | None
+
+
+def compile_loops(
+    function: Function,
+    signature: Signature,
+    target: Target,
+    options: Options,
+    *,
+    usual: bool = True,
+) -> CompiledLoops:
+    """The C of a kernel; UnsupportedLoop for what is outside of the subset.
+
+    usual: for the usual sizes (`lower/usual.py`) alone, in the best order; else for all, in the
+    original.
+    """
+    trace = make_trace(options)
+    with assume(signature.sizes):
+        # 1. statements and their original order
+        with trace.step("lower"):
+            lowered = lower(function, signature)
+            scop = lowered.scop
+            trace.dump("scop", scop)
+            dependences = compute_dependences(scop)
+            _check_initialised(lowered, dependences.uninitialised)
+            requirements = lowered.requirements
+            if usual:
+                lowered = lower(function, signature, usual_sizes(lowered, signature))
+                scop = lowered.scop
+
+        # 2. the order in which they are executed, and where locals are kept
+        with trace.step("schedule"):
+            arranged = arrange(lowered, signature, target, options.max_operations if usual else 0)
+            lowered, stated, scop = arranged.lowered, scop, arranged.lowered.scop
+            storages = arranged.storages
+            if trace.wants("schedule"):
+                trace.dump("schedule", show_tree(arranged.tree))
+
+        # 3. loops
+        with trace.step("generate"):
+            kernel = _generate(arranged, signature)
+            trace.dump("loopnest", kernel)
+
+        # 4. the proof, on these loops
+        with trace.step("verify"):
+            proof = None
+            if options.verify:
+                check_same_values(kernel.name, stated, scop)
+                parameters = {p.name: p.name for p in kernel.params}
+                proof = verify_kernel(kernel, scop, storages, parameters, team=True)
+
+        # 5. C
+        with trace.step("print"):
+            final = find_registers(vectorise(accumulate(hold(kernel.body)), target.simd_bytes))
+            text = print_kernel(replace(kernel, body=final))
+            program = make_program(kernel, scop, dict(storages), signature)
+            sources = print_sources(kernel, text, program)
+            trace.dump("c", text)
+    assert scop.context is not None
+    return CompiledLoops(
+        lowered, scop.context, requirements, signature, arranged.plan, kernel, sources, proof
+    )
+
+
+def _generate(arranged: Arranged, signature: Signature) -> Kernel:
+    """The loops of a tree as a kernel, shared out among threads."""
+    lowered, storages, promoted = arranged.lowered, arranged.storages, arranged.promoted
+    scop = lowered.scop
+    statements = {s.name: s for s in scop.statements}
+    nest = generate_nest(arranged.tree, statements, storages, promoted, scop.context)
+    written = {s.array for s in scop.statements}
+    params = tuple(
+        Param(name, array.dtype, storages[name].shape, name in written)
+        for name, array in scop.arrays.items()
+        if name not in promoted
+    )
+    name = f"k0_{identifier(scop.name) or 'kernel'}"
+    comment = tuple(f"{s.name}: {lowered.places[s.name]}" for s in scop.statements)
+    sizes = tuple(size.name for size in signature.sizes)
+    return share_out(Kernel(name, params, nest, comment, sizes))
+
+
+def _check_initialised(lowered: Lowered, unwritten: isl.UnionMap) -> None:
+    """No local is read before it is assigned."""
+    for source, array, reads in maps(unwritten):
+        if lowered.scop.arrays[array].kind == "temporary":
+            lowered.places[source].refuse(
+                f"the local {array!r} may be read before it is assigned, at "
+                f"{show_first_pair(reads)}",
+                "assign to it first, whatever conditions say",
+            )

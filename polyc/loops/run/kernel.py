@@ -1,0 +1,205 @@
+"""`@polyc.kernel`: a Python function of loops over NumPy arrays, compiled to C.
+
+@polyc.kernel
+def smooth(x, y):
+    for i in range(1, len(x) - 1):
+        y[i] = (x[i - 1] + x[i] + x[i + 1]) / 3
+
+smooth(x, y)          # y is changed in place, as Python would
+"""
+
+from __future__ import annotations
+
+import functools
+import inspect
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from typing import Any, overload
+
+from polyc.build.load import open_library
+from polyc.errors import ShapeError
+from polyc.loops.read.parse import parse
+from polyc.loops.read.sizes import Signature
+from polyc.loops.read.syntax import Function
+from polyc.loops.read.types import Argument, argument_of, check_dtype
+from polyc.loops.run.build import build
+from polyc.loops.run.call import Caller, Loaded
+from polyc.loops.run.compile import CompiledLoops, compile_loops
+from polyc.options import Options, options_from_environment
+from polyc.target.machine import detect_target
+
+Key = tuple[Argument, ...]
+
+
+@dataclass
+class LoopKernel:
+    """A function of loops, compiled for the types of its arguments: ahead, or at the first call.
+
+    It is compiled once for arguments of the same types and ranks, whatever their sizes are.
+    """
+
+    python: Callable[..., Any]
+    threads: int = 0
+    options: Options = field(default_factory=options_from_environment)
+    _callers: dict[Key, Caller] = field(default_factory=dict)
+    _last: Caller | None = None  # that was called, or compiled, last
+
+    def __post_init__(self) -> None:
+        functools.update_wrapper(self, self.python)
+
+    @functools.cached_property
+    def function(self) -> Function:
+        """What the text says; UnsupportedLoop where it leaves the subset."""
+        return parse(self.python)
+
+    def compile(self, **types: Argument) -> LoopKernel:
+        """Compile for arguments of these types, those that are left out as they are annotated.
+
+        f.compile(A=polyc.f64["n", "n"], steps=polyc.i64); f(A, 100)
+        """
+        given = {**self._annotated(), **types}
+        for name, type_ in given.items():
+            if name not in self.function.arguments:
+                raise ShapeError(f"kernel {self._name} has no argument {name!r}")
+            if not isinstance(type_, Argument):
+                raise TypeError(
+                    f"argument {name!r} of kernel {self._name} has type {type_!r}; write "
+                    'polyc.f64["n"] or polyc.i64'
+                )
+        missing = [n for n in self.function.arguments if n not in given]
+        if missing:
+            raise ShapeError(
+                f"kernel {self._name}: the type of {missing[0]!r} is not known; give it, as in "
+                f'{missing[0]}=polyc.f64["n"]'
+            )
+        self._prepare({name: given[name] for name in self.function.arguments})
+        return self
+
+    def __call__(self, *arguments: Any, **named: Any) -> None:
+        """Run the kernel on arrays, which it changes in place, and numbers."""
+        values = self._bind(arguments, named)
+        self._find(values)(values, self.threads)
+
+    def explain(self) -> str:
+        """What was made of it: statements, order, what is parallel, what was proven."""
+        from polyc.loops.run.report import explain
+
+        return explain(self._compiled())
+
+    @property
+    def source(self) -> str:
+        """The C of the kernel that was called, or compiled, last."""
+        files = self._compiled().sources.files
+        return next(iter(files.values()))
+
+    @property
+    def _name(self) -> str:
+        return repr(self.function.name)
+
+    def _compiled(self) -> CompiledLoops:
+        if self._last is None:
+            if not self._annotated() and self.function.arguments:
+                raise ShapeError(
+                    f"kernel {self._name} has not been compiled; call it, or compile it for types"
+                )
+            self.compile()
+        assert self._last is not None
+        return self._last.usual.compiled
+
+    def _annotated(self) -> dict[str, Argument]:
+        found = inspect.get_annotations(self.python, eval_str=True)
+        return {name: a for name, a in found.items() if isinstance(a, Argument)}
+
+    def _bind(self, arguments: tuple[Any, ...], named: Mapping[str, Any]) -> dict[str, Any]:
+        names = self.function.arguments
+        if len(arguments) + len(named) != len(names) or len(arguments) > len(names):
+            raise ShapeError(
+                f"kernel {self._name} takes {len(names)} arguments ({', '.join(names)}), not "
+                f"{len(arguments) + len(named)}"
+            )
+        values = dict(zip(names, arguments, strict=False))
+        for name, value in named.items():
+            if name not in names or name in values:
+                raise ShapeError(
+                    f"kernel {self._name} has no argument {name!r} left; it takes "
+                    f"{', '.join(names)}"
+                )
+            values[name] = value
+        return {name: values[name] for name in names}
+
+    def _find(self, values: Mapping[str, Any]) -> Caller:
+        """What is compiled for arguments like these."""
+        for caller in self._callers.values():
+            if all(_fits(a, values[n]) for n, a in caller.signature.arguments.items()):
+                self._last = caller
+                return caller
+        if self._callers and self._annotated():
+            return next(iter(self._callers.values()))  # which says what does not fit
+        annotated = self._annotated()
+        types = {n: annotated.get(n) or argument_of(n, v) for n, v in values.items()}
+        return self._prepare(types)
+
+    def _prepare(self, types: Mapping[str, Argument]) -> Caller:
+        key = tuple(types.values())
+        if key not in self._callers:
+            self._check_ranks(types)
+            signature = Signature(types)
+            usual = self._load(signature, usual=True)
+            general = functools.partial(self._load, signature, usual=False)
+            self._callers[key] = Caller(usual, general)
+        self._last = self._callers[key]
+        return self._last
+
+    def _load(self, signature: Signature, *, usual: bool) -> Loaded:
+        """The kernel compiled and in memory, for the usual sizes or for all."""
+        target = detect_target(self.options.cc, self.options.patience)
+        compiled = compile_loops(self.function, signature, target, self.options, usual=usual)
+        content = build(compiled.sources, target, self.options)
+        return Loaded(compiled, open_library(content, self.function.name))
+
+    def _check_ranks(self, types: Mapping[str, Argument]) -> None:
+        for name, type_ in types.items():
+            check_dtype(name, type_.dtype)
+            if name in self.function.arrays and type_.dims is None:
+                raise ShapeError(
+                    f"kernel {self._name} takes elements of {name!r}, which is a number; give an "
+                    "array"
+                )
+
+
+def _fits(argument: Argument, value: Any) -> bool:
+    """Whether a value is of the type and the rank of an argument."""
+    try:
+        given = argument_of("", value)
+    except ShapeError:
+        return False
+    if argument.dims is None or given.dims is None:
+        return argument == given
+    return argument.dtype == given.dtype and len(argument.dims) == len(given.dims)
+
+
+@overload
+def kernel(function: Callable[..., Any]) -> LoopKernel: ...
+
+
+@overload
+def kernel(
+    *, threads: int = 0, options: Options | None = None
+) -> Callable[[Callable[..., Any]], LoopKernel]: ...
+
+
+def kernel(
+    function: Callable[..., Any] | None = None,
+    *,
+    threads: int = 0,
+    options: Options | None = None,
+) -> LoopKernel | Callable[[Callable[..., Any]], LoopKernel]:
+    """Make a kernel of a function of loops over arrays: see `polyc/loops/README.md`.
+
+    threads: how many share a call, 0 for all that this process may use.
+    """
+
+    def make(text: Callable[..., Any]) -> LoopKernel:
+        return LoopKernel(text, threads, options or options_from_environment())
+
+    return make if function is None else make(function)

@@ -1,0 +1,1 @@
+"""Scheduling: the order in which instances are executed, and where locals live."""

@@ -1,0 +1,84 @@
+"""Order and locals together: which schedule, and where locals are kept.
+
+Expanded locals are memory if iterations that hand each other their values end up far apart.
+If isl's schedule makes a matrix of one, and the loops as they were written do not, these are taken.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+import islpy as isl
+
+from polyc.analysis.dependences import compute_dependences
+from polyc.loops.lower.expand import expand
+from polyc.loops.lower.lower import Lowered
+from polyc.loops.read.sizes import Signature
+from polyc.loops.schedule.schedule import LoopSchedule, keep_order, schedule_by_isl
+from polyc.memory.storage import Storage, row_major
+from polyc.promote.local_arrays import LocalArray, promote_to_locals
+from polyc.target.machine import Target
+
+
+@dataclass(frozen=True)
+class Arranged:
+    """A kernel with its locals expanded, its schedule, and where every array is kept."""
+
+    lowered: Lowered
+    plan: LoopSchedule
+    tree: isl.Schedule
+    storages: Mapping[str, Storage]
+    promoted: Mapping[str, LocalArray]
+
+    @property
+    def remaining(self) -> list[str]:
+        """The expanded locals that need memory."""
+        arrays = self.lowered.scop.arrays.values()
+        found = (a for a in arrays if a.kind == "temporary" and len(a.shape))
+        return [a.name for a in found if a.name not in self.promoted]
+
+    @property
+    def matrices(self) -> list[str]:
+        """Those among them that have two dimensions or more."""
+        arrays = self.lowered.scop.arrays
+        return [name for name in self.remaining if len(arrays[name].shape) > 1]
+
+
+def arrange(lowered: Lowered, signature: Signature, target: Target, most: int) -> Arranged:
+    """The schedule of a kernel, within so many operations of isl, and where arrays are kept."""
+    kept: set[str] = set()
+    while True:
+        expanded = expand(lowered, compute_dependences(lowered.bare), signature, kept)
+        best = _place(expanded, target, most)
+        arrays = best.lowered.scop.arrays
+        shapeless = {name for name in best.remaining if 0 in map(_known, arrays[name].shape)}
+        if not shapeless:
+            return best
+        kept |= shapeless  # no memory can be given to these: they stay one element
+
+
+def _known(extent: object) -> int:
+    return extent if isinstance(extent, int) else 1
+
+
+def _place(lowered: Lowered, target: Target, most: int) -> Arranged:
+    """isl's schedule, or the original order if that is better for locals."""
+    dependences = compute_dependences(lowered.bare)
+    by_isl = _promote(lowered, schedule_by_isl(lowered, dependences, target, most))
+    matrices = by_isl.matrices
+    if not matrices:
+        return by_isl
+    reason = f"it keeps all values of {', '.join(matrices)} in memory"
+    as_written = _promote(lowered, keep_order(lowered, dependences, target, reason))
+    return as_written if len(as_written.matrices) < len(matrices) else by_isl
+
+
+def _promote(lowered: Lowered, plan: LoopSchedule) -> Arranged:
+    """A schedule, with the locals that fit a tile in it."""
+    scop = lowered.scop
+    tree = plan.tree  # of the bare scop: the rest is said once, by the context
+    storages = {name: row_major(array) for name, array in scop.arrays.items()}
+    private = frozenset(a.name for a in scop.arrays.values() if a.kind == "temporary")
+    promoted = promote_to_locals(tree, scop.statements, private, scop.arrays, storages, alone=True)
+    return Arranged(lowered, plan, tree, storages, promoted)

@@ -1,0 +1,74 @@
+"""A band of a schedule tree as values."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import islpy as isl
+
+from polyc.loops.schedule.direction import is_carried
+
+
+@dataclass(frozen=True)
+class Band:
+    """A band as values: a function for each member, which are coincident, and whose they are."""
+
+    functions: tuple[isl.UnionPwAff, ...]
+    coincident: tuple[bool, ...]
+    is_permutable: bool
+    names: tuple[str, ...]
+
+    @staticmethod
+    def of(node: isl.ScheduleNode, relation: isl.UnionMap) -> Band:
+        """The band of a node. A member is coincident if no pair of a relation, of those that no
+        loop around keeps in order, is apart along it; isl's own marks forget some pairs."""
+        partial = node.band_get_partial_schedule()
+        functions = [partial.get_union_pw_aff(k) for k in range(node.band_n_member())]
+        domain = node.get_domain()
+        outer = node.get_prefix_schedule_union_map().intersect_domain(domain)
+        inside = relation.intersect_domain(domain).intersect_range(domain)
+        coincident = (not is_carried(inside, outer, as_map([f])) for f in functions)
+        return Band(
+            tuple(functions),
+            tuple(coincident),
+            len(functions) == 1 or bool(node.band_get_permutable()),
+            names_of(node),
+        )
+
+    @property
+    def order(self) -> list[int]:
+        return list(range(len(self.functions)))
+
+    def member(self, k: int) -> isl.UnionMap:
+        """# S -> [value of the member]"""
+        return as_map([self.functions[k]])
+
+    def insert(self, node: isl.ScheduleNode, order: Sequence[int]) -> isl.ScheduleNode:
+        """The band at its node, its members in another order."""
+        if list(order) == self.order:
+            return node
+        node = node.delete()
+        node = node.insert_partial_schedule(joined([self.functions[k] for k in order]))
+        node = node.band_set_permutable(int(self.is_permutable))
+        for place, k in enumerate(order):
+            node = node.band_member_set_coincident(place, int(self.coincident[k]))
+        return node
+
+
+def as_map(functions: Sequence[isl.UnionPwAff]) -> isl.UnionMap:
+    """# S -> [values]"""
+    return isl.UnionMap.from_multi_union_pw_aff(joined(functions))
+
+
+def joined(functions: Sequence[isl.UnionPwAff]) -> isl.MultiUnionPwAff:
+    """Several functions as one of several dimensions."""
+    whole = isl.MultiUnionPwAff.from_union_pw_aff(functions[0])
+    for function in functions[1:]:
+        whole = whole.flat_range_product(isl.MultiUnionPwAff.from_union_pw_aff(function))
+    return whole
+
+
+def names_of(node: isl.ScheduleNode) -> tuple[str, ...]:
+    sets = node.get_domain().get_set_list()
+    return tuple(sorted(sets.get_at(k).get_tuple_name() for k in range(sets.n_set())))

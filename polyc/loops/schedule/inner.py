@@ -1,0 +1,237 @@
+"""The innermost loop of a band: along which member, of which statements, and in lanes or not.
+
+Where statements hand each other values from one iteration to the next, each may get a loop of its
+own, if no dependence runs back from a later one to an earlier one while outer loops stand still:
+
+    for j: B[j] = A[j - 1] + A[j + 1]; A'[j] = B[j]     ->     for j: B[j] = …;  for j: A'[j] = …
+
+Such loops carry nothing, and have bounds of their own in place of conditions. Statements that hand
+each other a local stay together: it would else be a row of memory.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass
+
+import islpy as isl
+
+from polyc.analysis.dependences import is_reducing, maps
+from polyc.loops.schedule.band import Band, names_of
+from polyc.loops.schedule.direction import direction, equal_values, rows_of, score, stride_along
+from polyc.scop.scop import Statement
+
+SUMS = ("add", "mul")
+"""Reductions of floats that lanes share; the C compiler sees to those of integers itself."""
+
+IN_LANES = 6
+"""What a statement in lanes is worth beside how well its accesses run (`direction.SCORES`)."""
+
+
+@dataclass(frozen=True)
+class Group:
+    """Statements that share an innermost loop; whether it runs in lanes."""
+
+    names: tuple[str, ...]
+    lanes: bool
+
+
+@dataclass(frozen=True)
+class Inner:
+    """The members of a band, the innermost last, and the loops that it becomes, in order."""
+
+    order: list[int]
+    groups: tuple[Group, ...]
+
+
+def choose_inner(
+    node: isl.ScheduleNode,
+    band: Band,
+    statements: Mapping[str, Statement],
+    validity: isl.UnionMap,
+    local: frozenset[str],
+) -> Inner:
+    """The best innermost member of a band with no band below it; `local` are names of locals."""
+    candidates = band.order if band.is_permutable else band.order[-1:]
+    parts = bundles_of(leaf_order(node), statements, local)
+    plans = [_plan(node, band, k, statements, validity, parts) for k in candidates]
+    _, inner = max(plans, key=lambda plan: (plan[0], plan[1].order[-1]))
+    return inner
+
+
+def _plan(
+    node: isl.ScheduleNode,
+    band: Band,
+    member: int,
+    statements: Mapping[str, Statement],
+    validity: isl.UnionMap,
+    bundles: Sequence[tuple[str, ...]],
+) -> tuple[int, Inner]:
+    """What it is worth to have a member innermost, and how."""
+    domain = node.get_domain()
+    outer = node.get_prefix_schedule_union_map()
+    held = outer.intersect_domain(domain)
+    for k in band.order:
+        if k != member:
+            held = held.flat_range_product(band.member(k))
+    inside = validity.intersect_domain(domain).intersect_range(domain)
+    pairs = inside.intersect(equal_values(held))
+    carried = pairs.subtract(equal_values(band.member(member)))
+    moves = {name: _moves(statements[name], outer, band, member) for name in band.names}
+    scores = {name: score(statements[name], moves[name]) for name in band.names}
+    summed = {name for name in band.names if _is_sum(statements[name], moves[name])}
+    time = held.flat_range_product(band.member(member)).intersect_domain(domain)
+    groups = _groups(bundles, time, pairs, carried, scores, summed)
+    worth = sum(scores.values()) + IN_LANES * sum(len(g.names) for g in groups if g.lanes)
+    return worth, Inner([*(k for k in band.order if k != member), member], groups)
+
+
+def _moves(
+    statement: Statement, outer: isl.UnionMap, band: Band, member: int
+) -> tuple[int, ...] | None:
+    """How a statement's iterators move along a member."""
+    rows = [row for row in rows_of(outer, statement) if None not in row]  # tiles stand still
+    own = [row for k in band.order for row in rows_of(band.member(k), statement)]
+    return direction([*rows, *own], len(rows) + member)
+
+
+def _is_sum(statement: Statement, moves: Sequence[int] | None) -> bool:
+    """Whether a statement reduces to one element along a direction, as lanes can: each to its own
+    partial result (`codegen/accumulate.py`)."""
+    return (
+        moves is not None
+        and is_reducing(statement)
+        and statement.reduction in SUMS
+        and statement.value.dtype.kind == "f"
+        and stride_along(statement.write, moves) == 0
+    )
+
+
+def leaf_order(node: isl.ScheduleNode) -> list[str]:
+    """The statements below a node, in the order in which an iteration executes them."""
+    if node.n_children() == 0:
+        return list(names_of(node))
+    found: list[str] = []
+    for k in range(node.n_children()):
+        found += leaf_order(node.child(k))
+    return found
+
+
+def bundles_of(
+    names: Sequence[str], statements: Mapping[str, Statement], local: frozenset[str]
+) -> list[tuple[str, ...]]:
+    """The statements with those together that touch one local."""
+    touched = {
+        name: local & {statements[name].array, *(x.array for x in statements[name].loads)}
+        for name in names
+    }
+    bundles: list[list[str]] = []
+    for name in names:
+        joined = [b for b in bundles if any(touched[name] & touched[other] for other in b)]
+        bundles = [b for b in bundles if b not in joined]
+        bundles.append([n for n in names if n == name or any(n in b for b in joined)])
+    return [tuple(b) for b in bundles]
+
+
+def _groups(
+    bundles: Sequence[tuple[str, ...]],
+    time: isl.UnionMap,
+    pairs: isl.UnionMap,
+    carried: isl.UnionMap,
+    scores: Mapping[str, int],
+    summed: Collection[str],
+) -> tuple[Group, ...]:
+    """The loops of some bundles of statements, in order; one of them all if that is as good.
+
+    summed: the statements whose own dependences lanes can do without, if they are alone.
+    """
+    names = tuple(name for bundle in bundles for name in bundle)
+    broken = {(s, t) for s, t, _ in maps(carried)}
+    free = not broken or (len(names) == 1 and names[0] in summed)
+    together = Group(names, free and sum(scores.values()) > 0)
+    if len(bundles) == 1 or (free and _run_together(time)):
+        return (together,)
+    home = {name: k for k, bundle in enumerate(bundles) for name in bundle}
+    edges = {(home[s], home[t]) for s, t, _ in maps(pairs) if home[s] != home[t]}
+    order = _topological(len(bundles), edges)
+    if order is None:
+        return (together,)
+    alone = {bundle[0] for bundle in bundles if len(bundle) == 1 and bundle[0] in summed}
+    bound = {home[s] for s, t in broken if home[s] == home[t] and s not in alone}
+    return tuple(
+        Group(bundles[k], k not in bound and sum(scores[n] for n in bundles[k]) > 0) for k in order
+    )
+
+
+def _run_together(time: isl.UnionMap) -> bool:
+    """Whether all statements have the same iterations: one loop for them needs no conditions."""
+    ranges = [each.range() for _, _, each in maps(time)]
+    return all(ranges[0].is_equal(other) for other in ranges[1:])
+
+
+def _topological(count: int, edges: set[tuple[int, int]]) -> list[int] | None:
+    """Numbers in an order in which all edges run forwards; None if there is none."""
+    left, order = list(range(count)), []
+    while left:
+        ready = next((n for n in left if not any((m, n) in edges for m in left)), None)
+        if ready is None:
+            return None
+        left.remove(ready)
+        order.append(ready)
+    return order
+
+
+def insert_inner(
+    node: isl.ScheduleNode, band: Band, inner: Inner
+) -> tuple[isl.ScheduleNode, list[str]]:
+    """The band at its node as chosen; gives the marks of the members that are left there.
+
+    band [t, j] over { S, T }   ->   band [t] over sequence { S: band [j], T: band [j] }
+    """
+    node = band.insert(node, inner.order)
+    count = len(inner.order)
+    if len(inner.groups) == 1:
+        return node, [*[""] * (count - 1), "simd" if inner.groups[0].lanes else ""]
+    last = node.band_split(count - 1).child(0) if count > 1 else node
+    last = last.cut()
+    domain = last.get_domain()
+    filters = isl.UnionSetList.alloc(isl.DEFAULT_CONTEXT, len(inner.groups))
+    for group in inner.groups:
+        filters = filters.add(_universe(domain, group.names))
+    last = last.insert_sequence(filters)
+    function = band.functions[inner.order[-1]]
+    for k, group in enumerate(inner.groups):
+        own = function.intersect_domain(_universe(domain, group.names))
+        leaf = (
+            last.child(k)
+            .child(0)
+            .insert_partial_schedule(isl.MultiUnionPwAff.from_union_pw_aff(own))
+        )
+        leaf = in_sequence(leaf.child(0), domain, group.names).parent()
+        if group.lanes:
+            leaf = leaf.insert_mark(isl.Id("simd"))
+        last = leaf.ancestor(2)
+    return (last.parent() if count > 1 else last), [""] * (count - 1)
+
+
+def in_sequence(
+    leaf: isl.ScheduleNode, domain: isl.UnionSet, names: Sequence[str]
+) -> isl.ScheduleNode:
+    """A leaf with its statements one after another."""
+    if len(names) == 1:
+        return leaf
+    filters = isl.UnionSetList.alloc(isl.DEFAULT_CONTEXT, len(names))
+    for name in names:
+        filters = filters.add(_universe(domain, [name]))
+    return leaf.insert_sequence(filters)
+
+
+def _universe(domain: isl.UnionSet, names: Sequence[str]) -> isl.UnionSet:
+    """All instances, real or not, of some statements."""
+    sets = domain.get_set_list()
+    whole = isl.UnionSet("{ }")
+    for k in range(sets.n_set()):
+        one = sets.get_at(k)
+        if one.get_tuple_name() in names:
+            whole = whole.union(isl.UnionSet.from_set(isl.Set.universe(one.get_space())))
+    return whole

@@ -1,0 +1,257 @@
+"""Register tiles: a box of a product's results at a time, while what is summed runs inside.
+
+    band i, j, k  ->  band floor(i/9), floor(j/24)
+                      └ sequence
+                        ├ filter  { its box is whole }  band k (keep) ─ i (unroll) ─ j (vector)
+                        └ filter  { what is left }      band i, j, k
+
+Whole boxes are told from others by their corners, so loops inside of them have constant bounds and
+no conditions. What is left of a box is cut once more, into boxes of one vector. The parts of a tile
+run one after another where dependences allow it; those that wait for each other in turns stay
+together, as they were.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from itertools import product as pairs_of
+
+import islpy as isl
+
+from polyc.loops.schedule.band import Band, as_map, joined, names_of
+from polyc.loops.schedule.direction import equal_values
+from polyc.loops.schedule.inner import in_sequence
+from polyc.loops.schedule.products import Product
+from polyc.poly.tree import make_atomic
+
+IN, SET = isl.dim_type.in_, isl.dim_type.set
+
+
+@dataclass(frozen=True)
+class Part:
+    """Some instances of statements; those of one product in whole boxes of a width, or others."""
+
+    instances: isl.UnionSet
+    product: Product | None = None
+    width: int = 0
+
+
+Shape = Callable[[isl.ScheduleNode], isl.ScheduleNode]
+"""Shapes the band at a node that holds no boxes; gives the node that stands there then."""
+
+
+def insert_register_tiles(
+    node: isl.ScheduleNode,
+    band: Band,
+    products: Sequence[Product],
+    bundles: Sequence[tuple[str, ...]],
+    validity: isl.UnionMap,
+    shape: Shape,
+) -> isl.ScheduleNode:
+    """The band at a node as register tiles; gives the node that stands there then.
+
+    bundles: the statements in order, those together that have to share their loops.
+    """
+    first = products[0]
+    outer = node.get_prefix_schedule_union_map()
+    inside = {first.rows, first.lanes, *first.summed}
+    around = [k for k in band.order if k not in inside]
+    tiles = [band.functions[k] for k in around]
+    tiles.append(_floor(band.functions[first.rows], first.height))
+    tiles.append(_floor(band.functions[first.lanes], first.width))
+    domain = node.get_domain()
+    held = outer.intersect_domain(domain).flat_range_product(as_map(tiles))
+    parts = _parts(domain, band, products, bundles)
+    ordered = _ordered(parts, held, validity.intersect_domain(domain).intersect_range(domain))
+    node = node.cut().insert_partial_schedule(joined(tiles))
+    node = make_atomic(node.band_set_permutable(1)).child(0)
+    filters = isl.UnionSetList.alloc(isl.DEFAULT_CONTEXT, len(ordered))
+    for part in ordered:
+        filters = filters.add(part.instances)
+    if len(ordered) > 1:
+        node = node.insert_sequence(filters)
+    rest = [k for k in band.order if k in inside]
+    order = [name for names in bundles for name in names]
+    for k, part in enumerate(ordered):
+        leaf = node.child(k).child(0) if len(ordered) > 1 else node
+        if part.product is None:
+            leaf = _plain(leaf, band, rest, order, shape)
+        else:
+            leaf = _box(leaf, band, part.product, part.width)
+        node = leaf.ancestor(2) if len(ordered) > 1 else leaf
+    return node.parent()
+
+
+def _floor(function: isl.UnionPwAff, size: int) -> isl.UnionPwAff:
+    return function.scale_down_val(isl.Val(size)).floor()
+
+
+def _own(function: isl.UnionPwAff, instances: isl.UnionSet) -> isl.UnionPwAff:
+    """The function on the statements of some instances alone, whatever the instances are."""
+    return function.intersect_domain(instances.universe())
+
+
+# -- whole boxes ----------------------------------------------------------------------------------
+
+
+def _parts(
+    domain: isl.UnionSet,
+    band: Band,
+    products: Sequence[Product],
+    bundles: Sequence[tuple[str, ...]],
+) -> list[Part]:
+    """What stands in whole boxes, statement by statement, and what does not."""
+    parts: list[Part] = []
+    left = domain
+    for product in products:
+        for width in dict.fromkeys((product.width, product.vector)):
+            own = _of(left, [product.statement])
+            whole = own.intersect(_whole(_of(domain, [product.statement]), band, product, width))
+            whole = whole.coalesce()
+            if not whole.is_empty():
+                parts.append(Part(whole, product, width))
+                left = left.subtract(whole).coalesce()
+    for names in bundles:
+        rest = _of(left, names)
+        if not rest.is_empty():
+            parts.append(Part(rest))
+    return parts
+
+
+def _of(domain: isl.UnionSet, names: Sequence[str]) -> isl.UnionSet:
+    sets = domain.get_set_list()
+    found = isl.UnionSet("{ }")
+    for k in range(sets.n_set()):
+        if sets.get_at(k).get_tuple_name() in names:
+            found = found.union(isl.UnionSet.from_set(sets.get_at(k)))
+    return found
+
+
+def _whole(domain: isl.UnionSet, band: Band, product: Product, width: int) -> isl.UnionSet:
+    """# S: points all of whose box is in the domain, if this is convex; else none.
+
+    A box is whole if its four corners are there.
+    """
+    points = isl.Set.from_union_set(domain)
+    if points.n_basic_set() != 1 or points.get_basic_set_list().get_at(0).dim(isl.dim_type.div):
+        return isl.UnionSet("{ }")
+    found = points
+    for a, b in pairs_of((0, product.height - 1), (0, width - 1)):
+        corner = _corner(points.get_space(), band, product, width, (a, b))
+        found = found.intersect(points.preimage_multi_aff(corner))
+    return isl.UnionSet.from_set(found)
+
+
+def _corner(
+    space: isl.Space, band: Band, product: Product, width: int, place: tuple[int, int]
+) -> isl.MultiAff:
+    """# S -> S: the instance at a place of the box of another."""
+    result = isl.MultiAff.identity(space.map_from_set())
+    members = (product.rows, product.lanes)
+    for member, size, at, moves in zip(
+        members, (product.height, width), place, product.moves, strict=True
+    ):
+        value = _affine(band.functions[member], product.statement)
+        value = value.set_tuple_id(IN, space.get_tuple_id(SET))
+        begin = value.scale_down_val(isl.Val(size)).floor().scale_val(isl.Val(size))
+        steps = begin.sub(value).add_constant_val(isl.Val(at))
+        for position, move in enumerate(moves):
+            moved = result.get_aff(position).add(steps.scale_val(isl.Val(move)))
+            result = result.set_aff(position, moved)
+    return result
+
+
+def _affine(function: isl.UnionPwAff, statement: str) -> isl.Aff:
+    parts = function.get_pw_aff_list()
+    for k in range(parts.n_pw_aff()):
+        part = parts.get_at(k)
+        if part.get_domain_space().get_tuple_name(SET) == statement:
+            ((_, aff),) = part.get_pieces()
+            return aff
+    raise AssertionError(f"{statement} is not in its band")
+
+
+# -- the order of parts ---------------------------------------------------------------------------
+
+
+def _ordered(parts: Sequence[Part], held: isl.UnionMap, validity: isl.UnionMap) -> list[Part]:
+    """The parts of a tile in an order in which they can run; those in a cycle are joined."""
+    inside = validity.intersect(equal_values(held))
+    reached = {
+        k: {
+            n
+            for n, other in enumerate(parts)
+            if n != k and not _between(inside, part, other).is_empty()
+        }
+        for k, part in enumerate(parts)
+    }
+    for middle, start in pairs_of(reached, reached):
+        if middle in reached[start]:
+            reached[start] |= reached[middle]
+    done: list[Part] = []
+    left = list(reached)
+    while left:
+        k = next(k for k in left if all(k not in reached[n] or n in reached[k] for n in left))
+        together = [n for n in left if n == k or (n in reached[k] and k in reached[n])]
+        done.append(_join([parts[n] for n in together]))
+        left = [n for n in left if n not in together]
+    return done
+
+
+def _between(relation: isl.UnionMap, source: Part, sink: Part) -> isl.UnionMap:
+    return relation.intersect_domain(source.instances).intersect_range(sink.instances)
+
+
+def _join(parts: Sequence[Part]) -> Part:
+    if len(parts) == 1:
+        return parts[0]
+    whole = isl.UnionSet("{ }")
+    for part in parts:
+        whole = whole.union(part.instances)
+    return Part(whole.coalesce())
+
+
+# -- loops ----------------------------------------------------------------------------------------
+
+
+def _box(leaf: isl.ScheduleNode, band: Band, product: Product, width: int) -> isl.ScheduleNode:
+    """What is summed, around a box of constant extents; gives the node at its place."""
+    instances = leaf.get_domain()
+
+    def insert(node: isl.ScheduleNode, function: isl.UnionPwAff, mark: str) -> isl.ScheduleNode:
+        own = isl.MultiUnionPwAff.from_union_pw_aff(_own(function, instances))
+        node = node.insert_partial_schedule(own)
+        if mark:
+            node = node.insert_mark(isl.Id(mark)).child(0)
+        return node.child(0)
+
+    rows, lanes = band.functions[product.rows], band.functions[product.lanes]
+    depth = leaf.get_tree_depth()
+    if width < product.width:
+        leaf = insert(leaf, _floor(lanes, width), "")
+    for n, k in enumerate(product.summed):
+        leaf = insert(leaf, band.functions[k], "" if n else "keep")
+    leaf = insert(leaf, _within(rows, product.height), "unroll")
+    leaf = insert(leaf, _within(lanes, width), "vector")
+    return leaf.ancestor(leaf.get_tree_depth() - depth)
+
+
+def _within(function: isl.UnionPwAff, size: int) -> isl.UnionPwAff:
+    """Where a value stands in its tile."""
+    return function.sub(_floor(function, size).scale_val(isl.Val(size)))
+
+
+def _plain(
+    leaf: isl.ScheduleNode,
+    band: Band,
+    members: Sequence[int],
+    order: Sequence[str],
+    shape: Shape,
+) -> isl.ScheduleNode:
+    """The loops of what is in no whole box, as they would be without any."""
+    instances = leaf.get_domain()
+    functions = [_own(band.functions[k], instances) for k in members]
+    leaf = leaf.insert_partial_schedule(joined(functions)).band_set_permutable(1)
+    names = [name for name in order if name in names_of(leaf)]
+    return shape(in_sequence(leaf.child(0), instances, names).parent())

@@ -1,0 +1,216 @@
+"""Tiles, wavefronts, threads and vectors: what is made of the bands of a schedule tree.
+
+A permutable band that is worth it is tiled. A coincident one of its tile loops becomes the
+outermost, and runs in parallel; if there is none, tiles run in wavefronts, each in parallel:
+
+    band (t, 2t + i)                   band T0 + T1                 T0 = floor(t/32), …
+                            ->         └ mark parallel ─ band T1
+                                         └ band t, 2t + i
+
+Innermost goes the member along which memory is walked best, in vector lanes if it carries nothing
+(Bondhugula et al. 2008, sections 4 and 5.3).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+
+import islpy as isl
+
+from polyc.loops.schedule.band import Band, joined, names_of
+from polyc.loops.schedule.direction import direction, rows_of, stride_along
+from polyc.loops.schedule.inner import bundles_of, choose_inner, insert_inner, leaf_order
+from polyc.loops.schedule.products import Product, cache_sizes, find_products
+from polyc.loops.schedule.register_tile import insert_register_tiles
+from polyc.poly.tree import BAND, LEAF, MARK, make_atomic, mark_members
+from polyc.scop.scop import Statement
+from polyc.target.machine import Target
+
+TILE = 32
+LANES_TILE = 256
+"""Iterations of a tile along the loop in lanes: whole vectors, and few loops around them. On a
+core of an AMD EPYC, jacobi-2d (1300 x 1300, 100 steps) takes 93 ms with 256, 99 with 128 and
+169 with 32. Loops that are not in lanes stay short, so that a core works on several of them at a
+time: seidel-2d takes 0.46 s with 32 and 0.62 with 256.
+"""
+STRIP = 2048
+"""Iterations of a loop that one thread takes at a time, where there is one loop alone."""
+
+
+@dataclass(frozen=True)
+class Shaping:
+    """What bands are shaped by: the statements, and what must stay in order; names of locals."""
+
+    statements: Mapping[str, Statement]
+    validity: isl.UnionMap  # S -> T
+    target: Target
+    local: frozenset[str] = frozenset()
+    parallel: list[str] = field(default_factory=list)  # how threads share, for people
+
+    def shape(self, tree: isl.Schedule) -> isl.Schedule:
+        node = tree.get_root().child(0)
+        return self._visit(node, False).get_schedule()
+
+    def _visit(self, node: isl.ScheduleNode, shared: bool) -> isl.ScheduleNode:
+        """The subtree shaped; `shared`: inside of a parallel loop. Gives the node at its place."""
+        if node.get_type() == BAND:
+            return self._band(node, shared)
+        for k in range(node.n_children()):
+            node = self._visit(node.child(k), shared).parent()
+        return node
+
+    def _band(self, node: isl.ScheduleNode, shared: bool) -> isl.ScheduleNode:
+        band = Band.of(node, self.validity)
+        if _has_band(node.child(0)):
+            return self._outer(node, band, shared)
+        outer = node.get_prefix_schedule_union_map()
+        products = find_products(outer, band, self.statements, self.validity, self.target)
+        if products:
+            return self._products(node, band, products, shared)
+        inner = choose_inner(node, band, self.statements, self.validity, self.local)
+        single = len(band.order) == 1
+        strip = single and band.coincident[0] and not shared
+        if strip or (band.is_permutable and not single and self._has_reuse(node, band)):
+            sizes = [TILE] * len(band.order)
+            # The two members whose tiles a wavefront sums have equal ones: isl takes minutes else.
+            summed = not shared and not any(band.coincident) and inner.order[-1] < 2
+            if any(group.lanes for group in inner.groups) and not summed:
+                sizes[inner.order[-1]] = STRIP if strip else LANES_TILE
+            node, tile_marks = self._tile(node, band, sizes, shared)
+            below, marks = insert_inner(node.child(0), band, inner)
+            return mark_members(_marked(below, marks).parent(), tile_marks)
+        first = None if single else self._parallel_member(band, inner.order[:-1], shared)
+        if first is not None and band.is_permutable:
+            others = (k for k in inner.order if k != first)
+            inner = replace(inner, order=[first, *others])
+        node, marks = insert_inner(node, band, inner)
+        if first is not None:
+            marks[inner.order.index(first)] = "parallel"
+            self.parallel.append(f"loops of {_names(node)}")
+        return _marked(node, marks)
+
+    def _products(
+        self, node: isl.ScheduleNode, band: Band, products: Sequence[Product], shared: bool
+    ) -> isl.ScheduleNode:
+        """A band with products: tiles for the caches, and inside of them tiles for registers."""
+        sizes = cache_sizes(products[0], band.order, self.target)
+        if not shared and not any(band.coincident):  # see `_band`
+            sizes[0] = sizes[1] = min(sizes[0], sizes[1])
+        bundles = bundles_of(leaf_order(node), self.statements, self.local)
+        node, tile_marks = self._tile(node, band, sizes, shared)
+        node = insert_register_tiles(
+            node.child(0), band, products, bundles, self.validity, self._plain
+        )
+        return mark_members(node.parent(), tile_marks)
+
+    def _plain(self, node: isl.ScheduleNode) -> isl.ScheduleNode:
+        """A band inside of a tile."""
+        band = Band.of(node, self.validity)
+        inner = choose_inner(node, band, self.statements, self.validity, self.local)
+        return _marked(*insert_inner(node, band, inner))
+
+    def _outer(self, node: isl.ScheduleNode, band: Band, shared: bool) -> isl.ScheduleNode:
+        """A band with others below it."""
+        order, tile_marks = band.order, None
+        if band.is_permutable and len(order) > 1 and self._has_reuse(node, band):
+            node, tile_marks = self._tile(node, band, [TILE] * len(order), shared)
+            shared = shared or "parallel" in tile_marks
+            node = node.child(0)
+        marks = ["" for _ in order]
+        first = self._parallel_member(band, order, shared)
+        if first is not None:
+            if band.is_permutable:
+                order = [first, *(k for k in order if k != first)]
+            marks[order.index(first)] = "parallel"
+            self.parallel.append(f"loops of {_names(node)}")
+        node = make_atomic(band.insert(node, order))
+        node = self._visit(node.child(0), shared or "parallel" in marks).parent()
+        node = mark_members(node, marks)
+        return node if tile_marks is None else mark_members(node.parent(), tile_marks)
+
+    # -- choices ------------------------------------------------------------------------------
+
+    def _parallel_member(self, band: Band, members: Sequence[int], shared: bool) -> int | None:
+        """The coincident one of some members that threads share."""
+        candidates = members if band.is_permutable else members[:1]
+        return None if shared else next((k for k in candidates if band.coincident[k]), None)
+
+    def _has_reuse(self, node: isl.ScheduleNode, band: Band) -> bool:
+        """Whether tiles touch less than their points together do."""
+        if not all(band.coincident):
+            return True
+        for name in band.names:
+            statement = self.statements[name]
+            own = [row for k in band.order for row in rows_of(band.member(k), statement)]
+            for member in band.order:
+                moves = direction(own, member)
+                for load in statement.loads:
+                    if moves and any(moves) and not load.dynamic and _rests(load.index, moves):
+                        return True
+        return False
+
+    # -- tiles --------------------------------------------------------------------------------
+
+    def _tile(
+        self, node: isl.ScheduleNode, band: Band, sizes: Sequence[int], shared: bool
+    ) -> tuple[isl.ScheduleNode, list[str]]:
+        """A band of tile loops above the band, and how each of them is to run."""
+        numbers = [band.functions[k].scale_down_val(isl.Val(sizes[k])).floor() for k in band.order]
+        marks = ["" for _ in numbers]
+        if not shared:
+            first = next((k for k in band.order if band.coincident[k]), None)
+            if first is not None:
+                numbers = [numbers[first], *(n for k, n in enumerate(numbers) if k != first)]
+                marks[0] = "parallel"
+                self.parallel.append(f"tiles of {_names(node)}")
+            else:
+                numbers = [numbers[0].add(numbers[1]), *numbers[1:]]
+                marks[1] = "parallel"
+                self.parallel.append(f"wavefronts of tiles of {_names(node)}")
+        node = node.insert_partial_schedule(joined(numbers))
+        return make_atomic(node.band_set_permutable(1)), marks
+
+
+def _marked(node: isl.ScheduleNode, marks: Sequence[str]) -> isl.ScheduleNode:
+    """A band with its members marked, if there is one."""
+    return mark_members(node, marks) if marks else node
+
+
+def _rests(index: isl.PwMultiAff, moves: Sequence[int]) -> bool:
+    """Whether an access stays at its element along a direction."""
+    return stride_along(index, moves) == 0
+
+
+def _has_band(node: isl.ScheduleNode) -> bool:
+    if node.get_type() == BAND:
+        return True
+    return any(_has_band(node.child(k)) for k in range(node.n_children()))
+
+
+def _names(node: isl.ScheduleNode) -> str:
+    return ", ".join(names_of(node))
+
+
+def declare_scopes(tree: isl.Schedule) -> isl.Schedule:
+    """The tree with a mark below each band where local arrays may be declared.
+
+    Not above a parallel loop: what is declared there would be shared by its iterations.
+    """
+
+    def visit(node: isl.ScheduleNode) -> isl.ScheduleNode:
+        for k in range(node.n_children()):
+            node = visit(node.child(k)).parent()
+        if node.get_type() != BAND or _has_parallel(node):
+            return node
+        return node.child(0).insert_mark(isl.Id("scope")).parent()
+
+    return visit(tree.get_root()).get_schedule()
+
+
+def _has_parallel(node: isl.ScheduleNode) -> bool:
+    if node.get_type() == MARK and node.mark_get_id().get_name() == "parallel":
+        return True
+    if node.get_type() == LEAF:
+        return False
+    return any(_has_parallel(node.child(k)) for k in range(node.n_children()))

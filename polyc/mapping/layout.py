@@ -1,0 +1,93 @@
+"""Layout choice: the storage map of every array, decided together with the vector loops.
+
+A vector loop wants the dimension that it walks to be stored innermost. Clusters are visited in
+execution order; each picks the shared loop that the layouts decided so far suit best, and then
+decides how the arrays that it writes first, and the constants that it reads, are stored: channels
+innermost after a convolution whose weights are re-arranged at compile time, row-major after a
+row-wise softmax.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping
+
+import islpy as isl
+
+from polyc.mapping.vector_loop import choose_inner_loop
+from polyc.memory.storage import Storage, permuted, row_major
+from polyc.memory.strides import accesses, columns_of, compute_strides, moving_dimension
+from polyc.poly.affine import coefficients, output, single_aff
+from polyc.schedule.cluster import Cluster
+from polyc.scop.scop import Array
+from polyc.types.sizes import Size, estimate
+
+ALIASING = 1024
+LINE = 64
+"""Bytes: rows that are multiples of ALIASING apart are moved by one cache line each."""
+
+
+def decide_layouts(
+    cluster: Cluster,
+    vector: int | None,
+    tile: int,
+    arrays: Mapping[str, Array],
+    storages: Mapping[str, Storage],
+    packed: Collection[str] = (),
+) -> dict[str, Storage]:
+    """Storage for the arrays that this cluster is the first to touch; its constants among them.
+
+    With a vector loop, an array that it indexes by one dimension stores that dimension innermost; a
+    constant or a `packed` copy that a contraction streams through is moreover cut into panels of
+    `tile` elements.
+    """
+    decided: dict[str, Storage] = {}
+    for s in (*cluster.statements, *cluster.prelude):
+        position = None if vector is None else cluster.shared[vector].get(s.name)
+        if vector is None and s.reduction:
+            taken = cluster.shared_positions(s)
+            position, _ = choose_inner_loop(s, taken, compute_strides(s, arrays, storages))
+        for name, index, _ in accesses(s):
+            array = arrays[name]
+            if name in storages or name in decided:
+                continue
+            rearranged = array.kind == "constant" or name in packed
+            d = None if position is None else moving_dimension(columns_of(index)[position])
+            rest = [k for k in range(len(array.shape)) if k != d]
+            if d is None or (vector is None and not rearranged):
+                decided[name] = row_major(array)
+            elif vector is not None and (
+                s.reduction
+                and rearranged
+                and not isinstance(array.shape[d], Size)
+                and _in_panels(index, d, tile)
+            ):
+                decided[name] = permuted(array, [d, *rest], [(d, tile)])
+            else:
+                decided[name] = permuted(array, [*rest, d], gap=_gap(array, d))
+    return decided
+
+
+def _gap(array: Array, d: int) -> int:
+    """Elements to leave free after each row along d, so that rows do not share a cache set.
+
+    A first-level cache places addresses that differ by 4096 bytes in the same set of 8 or 12 lines.
+    A register tile reads the same place of up to 14 rows; if rows are a large power of two apart,
+    these lines drive each other out. Constants are read row by row.
+    """
+    width = estimate(array.shape[d]) * array.dtype.itemsize
+    together = array.kind == "temporary" and len(array.shape) > 1 and width % ALIASING == 0
+    return LINE // array.dtype.itemsize if together else 0
+
+
+def _in_panels(index: isl.PwMultiAff, d: int, tile: int) -> bool:
+    """Whether tiles of the vector loop are whole panels of `tile` elements along dimension d.
+
+    W[o, c] is; so is W[48 g + o, c] for a tile of 16, but not for one of 32.
+    """
+    function = output(index, d)
+    aff = single_aff(function)
+    if index.dim(isl.dim_type.out) < 2 or aff is None or aff.dim(isl.dim_type.div):
+        return False
+    start = int(aff.get_constant_val().to_python())
+    others = [c or 0 for c in coefficients(function) if c != 1]
+    return all(step % tile == 0 for step in [start, *others])

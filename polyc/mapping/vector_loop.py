@@ -1,0 +1,182 @@
+"""The vector loop of a cluster: the loop that most accesses walk with unit step.
+
+It is a loop that all statements share, or each statement runs one of its own in SIMD lanes: the
+terms of its reduction, the elements of its row.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping
+
+import numpy as np
+
+from polyc.loopnest.lanes import MASKED_BYTES
+from polyc.memory.strides import Strides
+from polyc.poly.affine import box_extents, coefficients, outputs
+from polyc.schedule.cluster import Cluster
+from polyc.scop.scop import Statement
+from polyc.target.machine import Target
+
+UNIT, INVARIANT, SCATTERED = 1.0, 0.25, -1.0
+"""Worth of an access in a vector loop: one wide load, one broadcast, a load for every lane."""
+
+SECOND = 0.5
+"""Every second element: two loads and a shuffle."""
+
+SCATTERED_STORE = -8.0
+"""A store for every lane, each with the lane's extraction: no instruction does it at once."""
+
+TRANSPOSED = 0.5
+"""An access that is loaded along another loop of the tile, and transposed in registers."""
+
+PACKED = 0.9
+"""An operand that is read often may be copied into the order that the vector loop wants."""
+
+LAST = 0.01
+"""Between two equal loops: rows are what softmax and norms, which often come next, work on."""
+
+REARRANGED = 1.1
+"""A constant is stored as its reader likes it, which beats a layout shared with others."""
+
+
+def worth(strides: Strides, position: int, may_pack: bool = False) -> float:
+    """What making `position` the vector loop is worth to an access."""
+    step = strides.steps[position]
+    if step == 0:
+        return INVARIANT
+    if step == 1:
+        return REARRANGED if strides.free and not strides.is_write else UNIT
+    if may_pack and strides.is_packable and strides.dimensions[position] is not None:
+        return PACKED
+    if strides.is_write:
+        return SCATTERED_STORE
+    return SECOND if step == 2 else SCATTERED
+
+
+def _list_worths(strides: tuple[Strides, ...], position: int, may_pack: bool) -> list[float]:
+    """What making `position` the vector loop is worth to each access of a statement."""
+    values = [worth(a, position, may_pack) for a in strides]
+    if values.count(PACKED) > 1:  # nothing would be used again from one tile to the next
+        values = [SCATTERED if value == PACKED else value for value in values]
+    return values
+
+
+def choose_vector_loop(
+    cluster: Cluster, strides: Mapping[str, tuple[Strides, ...]], target: Target
+) -> int | None:
+    """The shared loop to run in SIMD lanes, or None if loops of the statements' own are better."""
+    if cluster.has_reuse and not all(is_whole(s, cluster) for s in cluster.statements):
+        return None
+    best, best_worth = None, 0.3
+    if not (cluster.has_reuse or cluster.is_group):
+        best_worth = max(best_worth, _worth_of_rows(cluster, strides))
+    for d, loop in enumerate(cluster.shared):
+        extent = cluster.extents[d]
+        if extent < 2:
+            continue
+        total = weight = 0.0
+        crossing = find_crossing_loop(cluster, d, strides)
+        for s in cluster.statements:
+            instances = float(np.prod(box_extents(s.domain), dtype=np.float64))
+            pack = cluster.has_reuse and s.reduction is not None
+            values = _list_worths(strides[s.name], loop[s.name], pack)
+            if crossing is not None:
+                steps = [a.steps[cluster.shared[crossing][s.name]] for a in strides[s.name]]
+                values = [
+                    TRANSPOSED - 0.1 * a.is_write if value < 0 and step == 1 else value
+                    for a, value, step in zip(strides[s.name], values, steps, strict=True)
+                ]
+            total += instances * sum(values) / len(values)
+            weight += instances
+        filled = _filled(extent, target)
+        value = total / weight * (0.5 + 0.5 * filled) + LAST * _is_last(cluster, d)
+        if value > best_worth + 1e-9:
+            best, best_worth = d, value
+    return best
+
+
+def _filled(extent: int, target: Target) -> float:
+    """The share of full vectors in what a loop takes: without masks, 14 lanes are 8, 4 and 2."""
+    lanes = target.lanes(np.dtype(np.float32))
+    rest = extent % lanes
+    pieces = (rest > 0) if target.simd_bytes == MASKED_BYTES else rest.bit_count()
+    return extent / lanes / (extent // lanes + pieces)
+
+
+def _worth_of_rows(cluster: Cluster, strides: Mapping[str, tuple[Strides, ...]]) -> float:
+    """What it is worth that each statement runs a loop of its own in SIMD lanes."""
+    total = weight = 0.0
+    for s in cluster.statements:
+        taken = cluster.shared_positions(s)
+        _, value = choose_inner_loop(s, taken, strides[s.name], may_pack=True)
+        instances = float(np.prod(box_extents(s.domain), dtype=np.float64))
+        total += instances * value
+        weight += instances
+    return total / weight if weight else 0.0
+
+
+def choose_inner_loop(
+    s: Statement, taken: Collection[int], strides: tuple[Strides, ...], may_pack: bool = False
+) -> tuple[int | None, float]:
+    """(the loop of a statement's own to run in SIMD lanes, its worth); `taken` ones are shared.
+
+    may_pack: operands of a reduction that are read often may still be copied first.
+    """
+    pack = may_pack and s.reduction is not None
+    best, best_worth = None, 0.3
+    for p, extent in enumerate(box_extents(s.domain)):
+        if p in taken or extent < 4 or not _may_vectorise(s, p, strides):
+            continue
+        value = sum(_list_worths(strides, p, pack)) / len(strides)
+        if value > best_worth:
+            best, best_worth = p, value
+    return best, best_worth
+
+
+def _may_vectorise(s: Statement, p: int, strides: tuple[Strides, ...]) -> bool:
+    """Whether a loop of a statement carries nothing but a declared reduction, and may be innermost.
+
+    A reduction keeps its order but for the lanes of a vector: only its last loop may be one.
+    """
+    written, extents = strides[0], box_extents(s.domain)
+    if written.steps[p] == 0:
+        later = range(p + 1, len(extents))
+        return s.reduction is not None and all(written.steps[q] or extents[q] == 1 for q in later)
+    return all(load.array != s.array for load in s.loads)
+
+
+def _is_last(cluster: Cluster, d: int) -> bool:
+    """Whether a loop walks the last dimension of what the cluster computes."""
+    s = cluster.statements[-1]
+    column = [coefficients(function)[cluster.shared[d][s.name]] for function in outputs(s.write)]
+    return bool(column) and column[-1] == 1
+
+
+def find_crossing_loop(
+    cluster: Cluster, vector: int, strides: Mapping[str, tuple[Strides, ...]]
+) -> int | None:
+    """The shared loop along which a pointwise cluster reads or writes across its vector loop.
+
+    y[i, j] = x[j, i]  with vector loop j:  i. Most accesses that are not along the vector loop have
+    unit step there, so that a tile of both loops is loaded in vectors, and transposed.
+    """
+    if cluster.is_group or any(s.reduction for s in cluster.statements):
+        return None
+    counts: dict[int, int] = {}
+    for s in cluster.statements:
+        for access in strides[s.name]:
+            if access.steps[cluster.shared[vector][s.name]] in (0, 1):
+                continue
+            for d, loop in enumerate(cluster.shared):
+                if d != vector and cluster.extents[d] > 1 and access.steps[loop[s.name]] == 1:
+                    counts[d] = counts.get(d, 0) + 1
+    return max(counts, key=counts.__getitem__, default=None)
+
+
+def is_whole(s: Statement, cluster: Cluster) -> bool:
+    """Whether the shared loops are all that a statement iterates over, reductions aside."""
+    if s.reduction:
+        return True
+    positions = cluster.shared_positions(s)
+    sizes = box_extents(s.domain)
+    return all(p in positions or n == 1 for p, n in enumerate(sizes))

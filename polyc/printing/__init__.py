@@ -1,0 +1,1 @@
+"""LoopNest -> text of C, and what text for CPUs and for GPUs has in common."""

@@ -1,0 +1,137 @@
+"""Where printed text stands: the arrays, registers and lanes that its names refer to."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+
+import numpy as np
+
+from polyc.loopnest.index import Affine, const, linear, show_index, substitute, times, weighted_sum
+from polyc.loopnest.nodes import Element, For, Local, lanes_of
+from polyc.loopnest.registers import Register
+from polyc.types.sizes import Extent
+
+LINE = 64
+"""Bytes of a cache line, and of the widest vector."""
+
+
+@dataclass
+class Uses:
+    """What a translation unit needs of runtime/: (function, type, lanes), casts alike, files."""
+
+    functions: set[tuple[str, str, int]] = field(default_factory=set)
+    casts: set[tuple[str, str, int]] = field(default_factory=set)
+    headers: set[str] = field(default_factory=set)
+
+
+@dataclass(frozen=True)
+class Registers:
+    """A local in registers: the register that holds each element accessed."""
+
+    local: Local
+    holder: Mapping[tuple[int, ...], Register]
+
+    def scalar(self, element: Element) -> str:
+        """One element: a register of its own, or a lane of one."""
+        cell = tuple(i.constant for i in element.index)
+        register = self.holder[cell]
+        name = register.name(self.local)
+        if register.lanes == 1:
+            return name
+        lane = cell[register.dimension] - register.base[register.dimension]
+        # A boolean is 0 or -1 in a vector, 0 or 1 alone.
+        return f"({name}[{lane}] & 1)" if self.local.dtype == np.bool_ else f"{name}[{lane}]"
+
+
+@dataclass(frozen=True)
+class Scope:
+    """Arrays in memory with their shapes, locals in registers, and the vector loop around.
+
+    `guard` is the condition under which guarded elements exist here, as a C expression; `locals`
+    are the arrays that are private to a block around.
+    """
+
+    shapes: Mapping[str, tuple[int, ...]]
+    registers: Mapping[str, Registers]
+    lanes: For | None
+    guard: str = ""
+    locals: Mapping[str, Local] = field(default_factory=dict)
+
+    def with_array(self, local: Local) -> Scope:
+        """The place inside the block of a local in memory; its rows begin at cache lines."""
+        shape, line = local.shape, LINE // local.dtype.itemsize
+        if shape and shape[-1] > line // 2:
+            shape = (*shape[:-1], -(-shape[-1] // line) * line)
+        shapes, locals_ = {**self.shapes, local.name: shape}, {**self.locals, local.name: local}
+        return replace(self, shapes=shapes, locals=locals_)
+
+    def with_registers(self, found: Registers) -> Scope:
+        return replace(self, registers={**self.registers, found.local.name: found})
+
+    def with_lanes(self, loop: For) -> Scope:
+        return replace(self, lanes=loop)
+
+    def with_guard(self, condition: str) -> Scope:
+        return replace(self, guard=f"{self.guard} && {condition}" if self.guard else condition)
+
+    @property
+    def count(self) -> int:
+        """Lanes of the vectors here; 1 outside of vector loops."""
+        return lanes_of(self.lanes) if self.lanes else 1
+
+    @property
+    def filled(self) -> Affine:
+        """Lanes that stand for an iteration: all but those that a partial vector leaves idle."""
+        return self.lanes.upper - self.lanes.lower if self.lanes else const(1)
+
+    @property
+    def is_full(self) -> bool:
+        """Whether all lanes stand for an iteration."""
+        return self.filled == const(self.count)
+
+    def is_partial(self, element: Element) -> bool:
+        """Whether a vector that begins at an element has idle lanes here that are not its own.
+
+        Those of a local belong to it where nothing but padding is behind the other lanes.
+        """
+        if self.is_full:
+            return False
+        local = self.locals.get(element.array)
+        if local is None or not local.shape:
+            return True
+        start = self.first(element.index[-1])
+        is_last = start + self.filled == const(local.shape[-1])
+        has_room = (start + self.count).constant <= self.shapes[local.name][-1]
+        return not (local.is_tile or (is_last and has_room))
+
+    def address(self, element: Element) -> Affine:
+        """The element's offset in a row-major array."""
+        parts: list[Affine] = []
+        step: Extent = 1
+        pairs = zip(element.index, self.shapes[element.array], strict=True)
+        for index, extent in reversed(list(pairs)):
+            parts.append(times(index, step))
+            step = step * extent
+        return weighted_sum((part, 1) for part in parts)
+
+    def show_offset(self, array: str, address: Affine) -> str:
+        """The offset as text, with the swizzle of the array; whole periods stay out of it."""
+        local = self.locals.get(array)
+        if local is None or local.swizzle is None:
+            return show_index(address)
+        period = local.swizzle.period
+        whole = linear(0, {a: c for a, c in address.terms if c % period == 0})
+        rest, swizzle = address - whole, local.swizzle
+        shift = swizzle.source - swizzle.to
+        text = f"PC_SWIZZLE({show_index(rest)}, {shift}, {swizzle.mask})"
+        return text if whole == const(0) else f"{show_index(whole)} + {text}"
+
+    def first(self, index: Affine) -> Affine:
+        """The index in lane 0."""
+        return substitute(index, self.start)
+
+    @property
+    def start(self) -> dict[str, Affine]:
+        """The loop variable's value in lane 0."""
+        return {self.lanes.var: self.lanes.lower} if self.lanes else {}

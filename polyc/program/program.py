@@ -1,0 +1,87 @@
+"""A compiled model before it is built: kernels, the order of their launches, and the arrays."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from polyc.graph.states import State
+from polyc.loopnest.nodes import Kernel
+from polyc.memory.storage import Storage
+from polyc.scop.scop import Kind
+from polyc.types.sizes import Extent, Parameter, Step, estimate
+from polyc.types.spec import TensorSpec
+
+
+@dataclass(frozen=True)
+class StoredArray:
+    """An array of the program in its stored form; `value` is a constant's stored content.
+
+    `holds` names the scop's array that it is, where that has another name: a constant that is read
+    in two layouts is two arrays.
+    """
+
+    name: str
+    dtype: np.dtype
+    kind: Kind
+    storage: Storage
+    value: np.ndarray | None = field(default=None, compare=False, repr=False)
+    holds: str = ""
+
+    @property
+    def source(self) -> str:
+        """The scop's array that it is."""
+        return self.holds or self.name
+
+    @property
+    def bytes(self) -> Extent:
+        return self.storage.size * self.dtype.itemsize
+
+
+@dataclass(frozen=True)
+class Launch:
+    """One call of a kernel: the arrays bound to its parameters, in order.
+
+    `flops` and `bytes` are the scalar operations and the bytes of arrays touched; `origin` names
+    the graph nodes computed; `copies` says what a launch moves that computes nothing. Those in a
+    row with the same `step` are launched again for each of its steps.
+    """
+
+    kernel: str
+    arguments: tuple[str, ...]
+    origin: tuple[str, ...] = ()
+    flops: int = 0
+    bytes: int = 0
+    copies: str = ""
+    step: Step | None = None
+
+    @property
+    def runs(self) -> int:
+        """How often it runs in a call, as far as that is known."""
+        return estimate(self.step.steps) if self.step else 1
+
+
+@dataclass(frozen=True)
+class Program:
+    """Distinct kernels, their launches in execution order, and every array they touch.
+
+    `inputs` and `outputs` pair the caller's view with the array that holds it, in the graph's
+    order. `sizes` are those known only at run time: what a call is told, in this order. The input
+    and the output of a state in place are one array.
+    """
+
+    name: str
+    kernels: tuple[Kernel, ...]
+    launches: tuple[Launch, ...]
+    arrays: Mapping[str, StoredArray]
+    inputs: tuple[tuple[TensorSpec, str], ...]
+    outputs: tuple[tuple[TensorSpec, str], ...]
+    sizes: tuple[Parameter, ...] = ()
+    states: tuple[State, ...] = ()
+
+    @property
+    def in_place(self) -> dict[int, int]:
+        """Position of an output among inputs and outputs -> that of the input where it lies."""
+        return {len(self.inputs) + s.output: s.input for s in self.states if s.in_place}

@@ -1,0 +1,231 @@
+"""A model on the CPU: NumPy arrays in, NumPy arrays out."""
+
+from __future__ import annotations
+
+import math
+import statistics
+from collections import OrderedDict
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+
+from polyc.arguments import check_feeds
+from polyc.budget import Budget
+from polyc.build.bundle import Bundle
+from polyc.build.load import DECLARATIONS, STOPPED, check_features, open_library
+from polyc.errors import ShapeError
+from polyc.run.calls import Binder
+from polyc.run.model import CompiledModel
+from polyc.run.session import Session
+from polyc.target.machine import available_cores
+from polyc.toolchain.pages import allocate_pages
+from polyc.types.call_sizes import measure_sizes
+from polyc.types.sizes import ADDRESS_LIMIT, evaluate
+
+Arrays = np.ndarray | Sequence[np.ndarray]
+
+MAX_VARIANTS = 256
+"""Sets of sizes for which calls are prepared at a time; that takes microseconds, and no memory."""
+
+
+@dataclass(frozen=True)
+class Variant:
+    """A model for sizes that are known: its arguments, and what C is told.
+
+    binder: of the inputs and outputs that are no states; values: the sizes by name; sizes: an array
+    of int64 in C, in the manifest's order; arena_bytes: what a call works in.
+    """
+
+    binder: Binder
+    values: Mapping[str, int]
+    sizes: Any
+    arena_bytes: int
+
+    def take_results(self, out: Arrays | None) -> list[np.ndarray]:
+        """The arrays to write into: the caller's, or new ones."""
+        if out is None:
+            return self.binder.allocate_outputs()
+        return self.binder.check_outputs(out)
+
+
+class CpuModel(CompiledModel):
+    """Calls of C; each takes an arena of its own from a pool.
+
+    A call of a model with states, outside of a session, is one of a session of its own: the states
+    are inputs and outputs like others, and are copied.
+
+    A long call hears signals between its launches. What a handler raises, such as
+    KeyboardInterrupt, ends it; its results are then undefined, and so are the states of a session.
+    """
+
+    def __init__(self, bundle: Bundle, declarations: str = "") -> None:
+        """`declarations` are those of further functions in its library."""
+        super().__init__(bundle)
+        manifest = bundle.manifest
+        check_features(self.name, manifest.features)
+        self._opened = open_library(bundle.library, self.name, DECLARATIONS + declarations)
+        self.threads = manifest.threads or available_cores()
+        self.states = manifest.states
+        given = {s.input for s in self.states}
+        returned = {s.output for s in self.states}
+        self._free_inputs = [s for k, s in enumerate(self.inputs) if k not in given]
+        self.free_outputs = [s for k, s in enumerate(self.outputs) if k not in returned]
+        self._free_shapes = [s for k, s in enumerate(manifest.shapes) if k not in returned]
+        self._free_binder = Binder(self.name, self._free_inputs, ()) if given else self._binder
+        self._ffi = self._opened.ffi
+        self._library = self._opened.functions
+        self._run = self._library.polyc_run
+        self._view = self._ffi.from_buffer
+        self._weights = self._view(bundle.weights)
+        # list.append and list.pop are atomic, so the pool needs no lock.
+        self._arenas: list[Any] = []
+        self._variants: OrderedDict[tuple[int, ...], Variant] = OrderedDict()
+        self._fixed = None if manifest.sizes else self._make_variant({})
+
+    def __call__(
+        self, *arrays: Any, out: Arrays | None = None, **named: Any
+    ) -> np.ndarray | tuple[np.ndarray, ...]:
+        results = self._call(arrays, named, out)
+        return results[0] if len(results) == 1 else tuple(results)
+
+    def run(self, feeds: Mapping[str, Any]) -> dict[str, np.ndarray]:
+        return dict(zip(self._results, self._call((), check_feeds(feeds), None), strict=True))
+
+    def _call(
+        self, arrays: Sequence[Any], named: Mapping[str, Any], out: Arrays | None
+    ) -> list[np.ndarray]:
+        if self.states:
+            return self._call_once(self._binder.arrange(arrays, named), out)
+        variant = self._fixed or self.find_variant(arrays, named)
+        bound = variant.binder.bind_inputs(arrays, named)
+        results = variant.take_results(out)
+        self.execute(variant, bound + results)
+        return results
+
+    def start(self, begin: Mapping[str, Any] | Session | None = None) -> Session:
+        return Session(self, begin)
+
+    def profile(self, feeds: Mapping[str, Any], repeats: int = 7) -> tuple[float, ...]:
+        """Seconds of each launch, in order: the median of several runs after one to warm up.
+
+        All threads wait for one another around each launch, so that its time is its own. Launches
+        that run side by side in a call do not here, and the sum is more than the time of a call.
+        """
+        begin, free = self._split(self._binder.arrange((), check_feeds(feeds)))
+        return self.start(begin).profile(free, repeats)
+
+    def profile_launches(
+        self, variant: Variant, io: Sequence[np.ndarray], repeats: int
+    ) -> tuple[float, ...]:
+        """`profile` on a model's arrays, those of states included."""
+        size = len(self._manifest.launches)
+        seconds = self._ffi.new("double[]", max(size, 1))
+        profile = self._library.polyc_profile
+        runs = []
+        for _ in range(repeats + 1):
+            self.execute(variant, io, lambda *call: profile(*call, seconds))
+            runs.append(list(seconds)[:size])
+        return tuple(statistics.median(times) for times in zip(*runs[1:], strict=True))
+
+    def find_variant(
+        self,
+        arrays: Sequence[Any],
+        named: Mapping[str, Any],
+        known: Mapping[str, int] | None = None,
+    ) -> Variant:
+        """What is prepared for the sizes of a call; `known` are those that states have."""
+        if self._fixed:
+            return self._fixed
+        shapes = self._free_binder.shapes(self._free_binder.arrange(arrays, named))
+        ranges = self._manifest.sizes
+        sizes = measure_sizes(self.name, self._free_inputs, shapes, ranges, known)
+        unknown = [size.name for size in ranges if size.name not in sizes]
+        if unknown:
+            raise ShapeError(
+                f"model {self.name!r}: only states have the sizes {', '.join(unknown)}; say what "
+                "the states begin with"
+            )
+        key = tuple(sizes[size.name] for size in ranges)
+        variant = self._variants.get(key)
+        if variant is None:
+            variant = self._variants[key] = self._make_variant(sizes)
+            if len(self._variants) > MAX_VARIANTS:
+                self._variants.popitem(last=False)
+        return variant
+
+    def _make_variant(self, sizes: Mapping[str, int]) -> Variant:
+        inputs = [
+            replace(spec, shape=tuple(sizes[d] if isinstance(d, str) else d for d in spec.shape))
+            for spec in self._free_inputs
+        ]
+        shapes = [tuple(evaluate(d, sizes) for d in shape) for shape in self._free_shapes]
+        outputs = [
+            replace(spec, shape=shape)
+            for spec, shape in zip(self.free_outputs, shapes, strict=True)
+        ]
+        told = self._ffi.new("int64_t[]", [sizes[s.name] for s in self._manifest.sizes] or [0])
+        arena_bytes = self._library.polyc_arena_bytes(told)
+        results = [math.prod(s) * o.dtype.itemsize for s, o in zip(shapes, outputs, strict=True)]
+        if arena_bytes < 0 or max(results, default=0) >= ADDRESS_LIMIT:
+            known = ", ".join(f"{name} = {size}" for name, size in sizes.items())
+            raise ShapeError(
+                f"model {self.name!r} needs more memory than a process can address where {known}; "
+                "use smaller sizes"
+            )
+        budget = Budget.of(self._manifest.memory_limit)
+        budget.require_call(self.name, arena_bytes, self.weights_bytes, sum(results))
+        return Variant(Binder(self.name, inputs, outputs), sizes, told, arena_bytes)
+
+    def _split(self, arrays: Sequence[Any]) -> tuple[dict[str, Any], dict[str, Any]]:
+        """(what states begin with, the other inputs), by name; `arrays` are all, in order."""
+        feeds = {spec.name: array for spec, array in zip(self.inputs, arrays, strict=True)}
+        names = [self.inputs[state.input].name for state in self.states]
+        return {name: feeds.pop(name) for name in names}, feeds
+
+    def _call_once(self, arrays: Sequence[Any], out: Arrays | None) -> list[np.ndarray]:
+        """All outputs of one call, with its states as inputs and outputs."""
+        begin, free = self._split(arrays)
+        session = self.start(begin)
+        results = session.run(free)
+        kept = session.state
+        results |= {
+            self.outputs[s.output].name: kept[self.inputs[s.input].name] for s in self.states
+        }
+        ordered = [results[spec.name] for spec in self.outputs]
+        if out is None:
+            return ordered
+        specs = [replace(s, shape=r.shape) for s, r in zip(self.outputs, ordered, strict=True)]
+        given = Binder(self.name, (), specs).check_outputs(out)
+        for into, result in zip(given, ordered, strict=True):
+            into[...] = result
+        return given
+
+    def _take_arena(self, size: int) -> Any:
+        try:
+            arena = self._arenas.pop()
+        except IndexError:
+            arena = None
+        if arena is None or len(arena) < size:
+            arena = self._view(allocate_pages(max(size, 1)))
+        return arena
+
+    def execute(self, variant: Variant, arrays: Sequence[np.ndarray], function: Any = None) -> None:
+        """Call polyc_run, or a function of its form, on a model's inputs and outputs."""
+        arena = self._take_arena(variant.arena_bytes)
+        try:
+            io = list(map(self._view, arrays))
+            status = (function or self._run)(io, self._weights, arena, variant.sizes, self.threads)
+        finally:
+            self._arenas.append(arena)
+        if status:
+            raise self._failure(variant, status)
+
+    def _failure(self, variant: Variant, status: int) -> BaseException:
+        """What a call met; for one that was ended, what the handler of a signal raised."""
+        if status == STOPPED:
+            return self._opened.raised.pop()
+        if status < 0:
+            return variant.binder.overlap(-status - 1)
+        return self._bad_index(status - 1)

@@ -1,0 +1,39 @@
+"""Random inputs of a model: for commands, for measurements, and to compare with a reference."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import cast
+
+import numpy as np
+
+from polyc.types.call_sizes import parse_size
+from polyc.types.element_types import is_float
+from polyc.types.sizes import SizeRange, assume, estimate
+from polyc.types.spec import TensorSpec
+
+
+def random_array(spec: TensorSpec, generator: np.random.Generator) -> np.ndarray:
+    """Standard normal floats, or zeros and ones: small enough to be valid indices."""
+    shape = cast(tuple[int, ...], spec.shape)
+    if is_float(spec.dtype):
+        return np.asarray(generator.standard_normal(shape)).astype(spec.dtype)
+    return np.asarray(generator.integers(0, 2, shape)).astype(spec.dtype)
+
+
+def random_feeds(
+    specs: Sequence[TensorSpec], seed: int, sizes: Sequence[SizeRange] = ()
+) -> dict[str, np.ndarray]:
+    """An array for each input; the same seed gives the same arrays.
+
+    What is known only at run time, of which `sizes` says more, is as large as its hint.
+    """
+    generator = np.random.default_rng(seed)
+    with assume(sizes):
+        fixed = [replace(s, shape=tuple(map(_typical, s.shape))) for s in specs]
+    return {s.name: random_array(s, generator) for s in fixed}
+
+
+def _typical(dim: int | str) -> int:
+    return estimate(parse_size(dim)) if isinstance(dim, str) else dim

@@ -1,0 +1,288 @@
+"""Models in stages: what can be compiled is, and what it finds decides what comes next.
+
+A `Plan` are nodes that wait for values; with those of a call it gives a `Step`: a compiled model
+of all that can be typed now, and the plan of what is left. Steps are kept by the shapes of what
+they read, and by the values that were made constants. When calls turn out to differ in extents
+only, the next step is compiled for sizes known at run time, and serves them all; where that is not
+possible (`NotFixed`), each has a step of its own.
+"""
+
+from __future__ import annotations
+
+from collections import OrderedDict
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+from polyc.budget import Budget
+from polyc.errors import NeedsValues, ShapeError, UnsupportedOp
+from polyc.graph.bodies import reads
+from polyc.graph.containers import Structure
+from polyc.graph.inference.infer import find_sources
+from polyc.graph.ir import Graph, Tensor
+from polyc.graph.onnx.nodes import TEXT
+from polyc.graph.run_time import RANDOM_KEY, run_node
+from polyc.graph.stage import Late, Stage, flatten, infer_stage, split_direct
+from polyc.run.model import CompiledModel
+from polyc.run.similar_calls import Pattern, Shapes, SimilarCalls, match
+from polyc.types.sizes import Extent, Size, SizeRange, assume
+
+MAX_VALUES = 4096
+"""Elements of the largest tensor that is made a constant: what steers shapes is a short list."""
+
+MAX_STEERING = 64
+"""Elements, in all, of lists of integers that are made constants for what is computed from them.
+
+What depends on more, or on other data, is computed by a stage, and only its result decides.
+"""
+
+MAX_KINDS = 64
+"""Kinds of calls that a plan keeps steps for; the least recently used one goes first."""
+
+Kind = tuple[object, ...]
+"""What calls have in common that steps are shared by."""
+
+Compile = Callable[[Graph, tuple[SizeRange, ...]], CompiledModel]
+"""(a graph, the sizes in it that are known only at run time) -> the model."""
+
+
+@dataclass
+class Call:
+    """What is there in one call: arrays by name, and the structure of what is no tensor.
+
+    models, evaluated: what has run so far.
+    """
+
+    values: dict[str, Any] = field(default_factory=dict)
+    structures: dict[str, Structure] = field(default_factory=dict)
+    models: list[tuple[CompiledModel, dict[str, Any]]] = field(default_factory=list)
+    evaluated: list[Late] = field(default_factory=list)
+
+    def put(self, name: str, value: Any) -> None:
+        """Enter a value; the elements of a list get names of their own."""
+        if value is None:
+            self.structures[name] = None
+        elif isinstance(value, list | tuple):
+            elements = tuple(f"{name}.{k}" for k in range(len(value)))
+            self.structures[name] = elements
+            for element, part in zip(elements, value, strict=True):
+                self.put(element, part)
+        else:
+            is_text = isinstance(value, np.ndarray) and value.dtype.kind == "U"
+            self.values[name] = value.astype(TEXT) if is_text else value
+
+    def get(self, name: str) -> Any:
+        """The value under a name, put together again; None for the empty name."""
+        if name in self.values:
+            return self.values[name]
+        elements = self.structures[name] if name else None
+        return None if elements is None else [self.get(e) for e in elements]
+
+
+@dataclass(frozen=True)
+class Step:
+    """A compiled stage (None if it has no node), and what follows."""
+
+    model: CompiledModel | None
+    stage: Stage
+    rest: Plan
+
+
+class Plan:
+    """Nodes that wait for values.
+
+    waiting: in order; constants: those that they read; outputs: those of the whole model.
+    """
+
+    def __init__(
+        self,
+        name: str,
+        waiting: Sequence[Late],
+        constants: Mapping[str, Tensor],
+        outputs: Sequence[str],
+        compile: Compile,
+        budget: Budget,
+    ) -> None:
+        self._name, self._outputs, self._compile = name, outputs, compile
+        self._budget = budget
+        self._constants = constants
+        self._direct, rest = split_direct(waiting)
+        self._nodes = [late.node for late in rest]
+        written = {o for n in self._nodes for o in n.outputs}
+        asked = dict.fromkeys(name for n in self._nodes for name in reads(n) if name)
+        self._reads = [n for n in asked if n not in written and n not in constants]
+        self._steering: set[str] = set()
+        self._kept: OrderedDict[Kind, SimilarCalls[Step]] = OrderedDict()
+
+    def run(self, call: Call) -> Plan | None:
+        """Run what is ready, then the stage behind it; the plan of what is left, if any is."""
+        for late in self._direct:
+            results = run_node(late.node, [call.get(name) for name in late.node.inputs])
+            for name, value in zip(late.node.outputs, results, strict=False):
+                call.put(name, value)
+            if late.reason:
+                call.evaluated.append(late)
+        if not self._nodes:
+            return None
+        step, sizes = self._find_step(call)
+        call.structures.update(step.stage.structures)
+        call.values.update(step.stage.evaluate(sizes))
+        if step.model is not None:
+            feeds = {s.name: _feed(call, s.name) for s in step.model.inputs}
+            call.models.append((step.model, feeds))
+            call.values.update(step.model.run(feeds))
+        return step.rest
+
+    def _find_step(self, call: Call) -> tuple[Step, Mapping[str, int]]:
+        """The step for what there is, and the values of the sizes that it leaves open.
+
+        More values may turn out to steer while it is compiled.
+        """
+        there = [n for n in self._reads if n in call.structures or n in call.values]
+        while True:
+            kind, shapes = _describe(call, there, self._steering)
+            similar = self._kept.setdefault(kind, SimilarCalls())
+            self._kept.move_to_end(kind)
+            if len(self._kept) > MAX_KINDS:
+                self._kept.popitem(last=False)
+            if (found := similar.find(shapes)) is not None:
+                return found
+            pattern = similar.generalise(shapes)
+            try:
+                step = self._make_step(call, there, shapes, pattern)
+            except (UnsupportedOp, ShapeError):
+                if pattern is None:
+                    raise
+                similar.refused.add(pattern)
+                continue
+            if step is not None:
+                similar.keep(step, shapes, pattern)
+
+    def _make_step(
+        self, call: Call, there: Sequence[str], shapes: Shapes, pattern: Pattern | None
+    ) -> Step | None:
+        """A new step, for these shapes or for all of a pattern.
+
+        None if it turns out that more values have to be constants.
+        """
+        names = list(flatten(there, call.structures))
+        sizes = _name_sizes(shapes, pattern)
+        try:
+            with assume(sizes):
+                types = {
+                    n: self._type(n, call.values[n], tuple(map(_extent, shape)))
+                    for n, shape in zip(names, pattern or shapes, strict=True)
+                }
+                types[RANDOM_KEY] = Tensor(RANDOM_KEY, np.dtype(np.uint32), (2,))
+                known = {**types, **self._constants}
+                stage = infer_stage(
+                    self._name,
+                    self._nodes,
+                    known,
+                    call.structures,
+                    self._outputs,
+                    self._budget.again(),
+                )
+                if self._steer(self._choose_steering(stage, types)):
+                    return None
+            model = self._compile(stage.graph, sizes) if stage.graph.nodes else None
+        except NeedsValues as more:  # the lowering needs a value that the types did not
+            if not self._steer(set(more.inputs)):
+                raise
+            return None
+        if model is None and len(stage.waiting) == len(self._nodes) and not _moves(stage):
+            raise UnsupportedOp(
+                f"model {self._name!r}: the values of {', '.join(stage.wanted)} decide what is "
+                "compiled, and nothing computes them; export it with fixed sizes"
+            )
+        rest = Plan(
+            self._name, stage.waiting, stage.constants, self._outputs, self._compile, self._budget
+        )
+        rest._steering |= set(stage.wanted)
+        return Step(model, stage, rest)
+
+    def _steer(self, names: set[str]) -> bool:
+        """Make values constants from now on; whether that is news."""
+        fresh = names - self._steering
+        self._steering |= fresh
+        return bool(fresh)
+
+    def _choose_steering(self, stage: Stage, types: Mapping[str, Tensor]) -> set[str]:
+        """What should be constants, so that what is wanted is known without a stage."""
+        chosen: set[str] = set()
+        for name in stage.wanted:
+            if name in types:
+                chosen.add(name)
+                continue
+            sources = find_sources(name, stage.graph.nodes, list(types))
+            lists = all(_is_list(types[s]) for s in sources)
+            size = sum(types[s].size for s in sources) if lists else 0
+            if lists and RANDOM_KEY not in sources and 0 < size <= MAX_STEERING:
+                chosen.update(sources)
+        return chosen
+
+    def _type(self, name: str, value: Any, shape: tuple[Extent, ...]) -> Tensor:
+        """The type of an array, with its value if that decides something."""
+        dtype = np.dtype(getattr(value, "dtype", TEXT))
+        if name not in self._steering:
+            return Tensor(name, dtype, shape)
+        array = np.asarray(value)
+        if array.size > MAX_VALUES:
+            raise UnsupportedOp(
+                f"model {self._name!r}: what is compiled depends on the {array.size} values of "
+                f"{name!r}; at most {MAX_VALUES} are made constants: make it an initializer"
+            )
+        return Tensor(name, dtype, array.shape, array)
+
+
+def _is_list(tensor: Tensor) -> bool:
+    """Whether it is a number, or a list of known length, of integers or booleans."""
+    return tensor.rank <= 1 and tensor.is_static and tensor.dtype.kind in "iub"
+
+
+def _moves(stage: Stage) -> bool:
+    """Whether something can run without a compiled stage."""
+    return bool(split_direct(stage.waiting)[0])
+
+
+def _feed(call: Call, name: str) -> Any:
+    if name == RANDOM_KEY and name not in call.values:
+        call.values[name] = np.random.SeedSequence().generate_state(2)
+    return call.values[name]
+
+
+def _name_sizes(shapes: Shapes, pattern: Pattern | None) -> tuple[SizeRange, ...]:
+    """The sizes of a pattern; what is compiled for them is chosen for the call at hand."""
+    values = match(pattern, shapes) if pattern else None
+    return tuple(SizeRange(name, hint=value) for name, value in (values or {}).items())
+
+
+def _describe(call: Call, names: Sequence[str], steering: set[str]) -> tuple[Kind, Shapes]:
+    """What calls must have in common to be of one kind, and the shapes in which they may differ.
+
+    Those are the structures, the types, and the values that steer, whose shapes are theirs.
+    """
+    kind: list[object] = [(n, call.structures[n]) for n in _nested(names, call.structures)]
+    shapes: list[tuple[int, ...]] = []
+    for name in flatten(names, call.structures):
+        value = call.values[name]
+        steers = np.asarray(value).tobytes() if name in steering else None
+        kind.append((name, str(getattr(value, "dtype", "")), np.ndim(value), steers))
+        if steers is not None:
+            kind.append(np.shape(value))
+        shapes.append(np.shape(value))
+    return tuple(kind), tuple(shapes)
+
+
+def _nested(names: Iterable[str], structures: Mapping[str, Structure]) -> Iterator[str]:
+    """The names of all that is no tensor, those of elements of sequences included."""
+    for name in names:
+        if name in structures:
+            yield name
+            yield from _nested(structures[name] or (), structures)
+
+
+def _extent(known: int | str) -> Extent:
+    return Size.of(known) if isinstance(known, str) else known

@@ -1,0 +1,6 @@
+"""Lowerings of sums of products: contractions, and those of quantised numbers."""
+
+from polyc.scop.lower.products import (  # noqa: F401  (imported to fill the table of lowerings)
+    contraction,
+    quantization,
+)

@@ -1,0 +1,167 @@
+"""Windows that slide over the spatial dimensions of a tensor, and Conv, their weighted sum.
+
+    Conv   y[n, o, y, x]  +=  p[n, c, 2*y + r, 2*x + q] * w[o, c, r, q]      p: x inside zeros
+
+The iterators are n (batch), g (group), o (output channel of the group), c (input channel), z y x
+(position) and t r q (tap); those that would only be 0 are left out.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+
+from polyc.graph.ir import Node
+from polyc.graph.shapes.window import Window, resolve_window
+from polyc.scop.expr import Expr
+from polyc.scop.lower.context import Lowering, lowers
+from polyc.scop.lower.functions import add, mul
+from polyc.scop.lower.movement.padding import Fill, Padding, padded, pads_input
+from polyc.scop.lower.space import Ref, Space
+from polyc.scop.lower.windows.minimal_filter import MinimalFilter
+from polyc.scop.lower.windows.winograd import choose_filters, lower_minimal
+from polyc.types.sizes import Size, estimate
+
+
+def positions(output: Sequence[int]) -> dict[str, int]:
+    """Iterators over output positions and their extents: (7, 9) -> {y: 7, x: 9}."""
+    return dict(zip(_named("zyx", len(output)), output, strict=True))
+
+
+def taps(kernel: Sequence[int]) -> dict[str, int]:
+    """Iterators over a window and their extents, without those of extent 1: (3, 1) -> {r: 3}."""
+    return {i: n for i, n in zip(_named("trq", len(kernel)), kernel, strict=True) if n != 1}
+
+
+def tap_indices(kernel: Sequence[int]) -> list[str]:
+    """The tap as indices of a kernel: (3, 1) -> ["r", "0"]."""
+    return [i if n != 1 else "0" for i, n in zip(_named("trq", len(kernel)), kernel, strict=True)]
+
+
+def reads(window: Window) -> list[str]:
+    """The padded input's indices that a tap of an output reads: ["2*y + r", "2*x + q"]."""
+    formulas = []
+    named = zip(positions(window.output), tap_indices(window.kernel), strict=True)
+    scales = zip(window.strides, window.dilations, strict=True)
+    for (y, r), (stride, dilation) in zip(named, scales, strict=True):
+        formulas.append(f"{stride}*{y} + {dilation}*{r}")
+    return formulas
+
+
+def window_padding(window: Window, spatial: Sequence[int], fill: Fill) -> Padding:
+    """What makes every read of an input (n, c, spatial…) valid.
+
+    At the end that is as much as the last window reads: less than the node's pads where the stride
+    skips the last elements, more in ceil mode.
+    """
+    end = []
+    for k, extent in enumerate(spatial):
+        last = window.strides[k] * (window.output[k] - 1)
+        reach = last + window.dilations[k] * (window.kernel[k] - 1) + 1
+        end.append(reach - window.pads_begin[k] - extent)
+    return Padding((0, 0, *window.pads_begin), (0, 0, *end), fill)
+
+
+def read_padded(ctx: Lowering, node: Node, padding: Padding) -> Ref:
+    """Input 0 of the node, padded."""
+    name = node.inputs[0]
+    return padded(ctx, node, name, ctx.ref(name), padding.begin, padding.end, padding.fill)
+
+
+def grouped_channels(groups: int, filters: int) -> dict[str, int]:
+    """Iterators over output channels: {o}, or {g, o}; {g} if every group has one."""
+    if groups == 1:
+        return {"o": filters}
+    return {"g": groups} | ({"o": filters} if filters != 1 else {})
+
+
+def channel_index(groups: int, extent: int, iterator: str) -> str:
+    """A channel counted over all groups: "o", "16*g + o", "g" for groups of one."""
+    member = iterator if extent != 1 or iterator == "o" else "0"
+    if groups == 1:
+        return member
+    return "g" if extent == 1 else f"{extent}*g + {member}"
+
+
+def add_bias(ctx: Lowering, node: Node, end: Space, channel: str, total: Expr) -> Expr:
+    """total + bias[channel], where the node has a bias."""
+    if not ctx.has(node, 2):
+        return total
+    return add(total, end.load(ctx.ref(node.inputs[2]), channel))
+
+
+def _conv_window(ctx: Lowering, node: Node) -> Window:
+    spatial, kernel = (ctx.type(name).extents[2:] for name in node.inputs[:2])
+    return resolve_window(node, spatial, kernel)
+
+
+def _conv_tiles(ctx: Lowering, node: Node, window: Window) -> tuple[MinimalFilter, ...] | None:
+    """The minimal filters that the node is computed with, or None for the direct form."""
+    batch, groups = ctx.type(node.inputs[0]).extents[0], node.get("group", 1)
+    weight = ctx.type(node.inputs[1])
+    plain = {*window.strides, *window.dilations} == {1}
+    if not (ctx.minimal_filtering and plain and weight.is_constant and weight.dtype.kind == "f"):
+        return None
+    if any(isinstance(extent, Size) for extent in window.output):
+        return None  # whose tiles could not be counted
+    filters, channels, *_ = weight.extents
+    images = estimate(batch)
+    return choose_filters(images, groups, channels, filters // groups, window.kernel, window.output)
+
+
+@pads_input("Conv")
+def pad_conv(ctx: Lowering, node: Node) -> Padding:
+    """Zeros, as far as the windows reach; to the end of the last tile where there are tiles."""
+    spatial = ctx.type(node.inputs[0]).extents[2:]
+    window = _conv_window(ctx, node)
+    tiles = _conv_tiles(ctx, node, window)
+    if tiles is not None:
+        whole = [-(-n // f.m) * f.m for n, f in zip(window.output, tiles, strict=True)]
+        window = replace(window, output=tuple(whole))
+    return window_padding(window, spatial, 0)
+
+
+@lowers("Conv")
+def lower_conv(ctx: Lowering, node: Node) -> None:
+    """y[n, o, y…] = bias[o] + sum of x[n, c, stride*y + dilation*r - begin…] * w[o, c, r…]"""
+    window = _conv_window(ctx, node)
+    source = read_padded(ctx, node, pad_conv(ctx, node))
+    tiles = _conv_tiles(ctx, node, window)
+    if tiles is not None:
+        lower_minimal(ctx, node, source, tiles, window.output)
+        return
+    convolve(
+        ctx, node, window, source, ctx.ref(node.inputs[1]),
+        lambda end, total, channel: add_bias(ctx, node, end, channel, total),
+    )  # fmt: skip
+
+
+def convolve(
+    ctx: Lowering,
+    node: Node,
+    window: Window,
+    source: Ref,
+    weight: Ref,
+    finish: Callable[[Space, Expr, str], Expr],
+) -> None:
+    """The direct form on a padded input; `finish` gets a space, the sum there and its channel."""
+    groups, channels = node.get("group", 1), weight.shape[1]
+    filters = weight.shape[0] // groups
+    outer = {"n": source.shape[0]} | grouped_channels(groups, filters)
+    kept = outer | positions(window.output)
+    reduced = ({"c": channels} if channels != 1 else {}) | taps(window.kernel)
+    space = ctx.space(node, **kept, **reduced)
+    channel, filter_ = channel_index(groups, channels, "c"), channel_index(groups, filters, "o")
+    value = mul(
+        space.load(source, "n", channel, *reads(window)),
+        space.load(weight, filter_, "c" if channels != 1 else "0", *tap_indices(window.kernel)),
+    )
+    into = ["n", filter_, *positions(window.output)]
+    ctx.accumulate(
+        node, space, list(kept), value, "add", lambda end, t: finish(end, t, filter_), into=into
+    )
+
+
+def _named(letters: str, rank: int) -> list[str]:
+    """The field's letters for up to three dimensions, numbers beyond: y x, but z0 z1 z2 z3."""
+    return list(letters[-rank:]) if 0 < rank <= 3 else [f"{letters[0]}{k}" for k in range(rank)]

@@ -1,0 +1,290 @@
+"""Convolution by minimal filtering (Winograd): fewer multiplications, as ordinary statements.
+
+For two dimensions, with tiles t = (ty, tx) of m x m outputs and n x n inputs:
+
+    V[a, b, t, c]  =  sum of B[a, i] B[b, j] x[c, m ty + i, m tx + j]      input transform
+    M[a, b, t, o] +=  V[a, b, t, c] * U[a, b, o, c]                        n^2 matrix products
+    y[o, m ty + p, m tx + q]  =  sum of A[p, a] A[q, b] M[a, b, t, o]      output transform
+
+U = G w G^T is computed at compile time. A transform goes one dimension at a time; its matrices are
+small and full of zeros, so each row is a statement of its own with a literal sum. The transforms do
+not care for groups; the products of a grouped convolution are a batch of n^2 for each group.
+
+Exact in exact arithmetic, this is not the direct sum in floating point:
+
+* it rounds differently (`error_bound` in `minimal_filter.py`);
+* each output is computed from all n x n inputs of its tile. An output whose own window holds a NaN
+  or an infinity is a NaN or an infinity, as in the direct form, though mostly a NaN where that has
+  an infinity (inf - inf). But the other outputs of a tile that reads the special value become NaN
+  or infinite too: up to m - 1 further in each dimension. Nothing spreads beyond those tiles;
+* an infinite weight makes the outputs of its filter NaN;
+* V exceeds x by up to 10 times a dimension for F(4, 3): inputs above 1e36 can overflow.
+
+`Options.minimal_filtering = False` gives the direct form, which has none of this.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from fractions import Fraction
+from itertools import product
+from math import ceil, prod
+
+import numpy as np
+
+from polyc.graph.ir import Node
+from polyc.scop.expr import Expr
+from polyc.scop.lower.context import Lowering
+from polyc.scop.lower.functions import add, mul, neg, sub
+from polyc.scop.lower.space import Ref, Space
+from polyc.scop.lower.totals import accumulate_into
+from polyc.scop.lower.windows.minimal_filter import (
+    LARGEST,
+    Matrix,
+    MinimalFilter,
+    compute_growth,
+    minimal_filter,
+)
+
+CHANNELS = 16
+"""Fewer input or output channels than a vector leave the matrix products too thin."""
+
+LANES = 16
+WEIGHT_BYTES_A_CYCLE = 8
+TRANSFORM_CYCLES = 8
+"""Of the cost model: floats a vector, bytes of transformed weights that come from L3 or memory a
+cycle, cycles to transform a vector (its loads, stores, and about four additions)."""
+
+WORTHWHILE = 0.9
+"""The estimated gain below which the direct form stays: it is one kernel instead of three."""
+
+LARGEST_GROWTH = 600
+"""Of the terms of a sum (`compute_growth`): F(5, 2) in two dimensions and F(3, 3) in three are
+below. On random float32 data with 512 channels their error is 1.5e-5 of the largest output; it is
+8e-5 for F(5, 2) in three dimensions, whose terms grow 8400 times."""
+
+
+def choose_filters(
+    batch: int,
+    groups: int,
+    channels: int,
+    filters: int,
+    kernel: Sequence[int],
+    output: Sequence[int],
+) -> tuple[MinimalFilter, ...] | None:
+    """The cheapest F(m, r) in each dimension by estimated cycles, or None for the direct form.
+
+    `channels` and `filters` are those of one group.
+    """
+    if min(channels, filters) < CHANNELS or all(r == 1 for r in kernel) or 0 in (batch, *output):
+        return None
+    direct = batch * groups * channels * filters * prod(kernel) * prod(output) / LANES
+    best: tuple[MinimalFilter, ...] | None = None
+    cheapest = WORTHWHILE * direct
+    sizes = [range(1, 2) if r == 1 else range(2, LARGEST - r + 2) for r in kernel]
+    for ms in product(*sizes):
+        points = prod(m + r - 1 for m, r in zip(ms, kernel, strict=True))
+        tiles = batch * prod(ceil(n / m) for n, m in zip(output, ms, strict=True))
+        pairs = groups * channels * filters
+        products = points * tiles * pairs / LANES * (1 + 1.5 / min(tiles, 14))
+        weights = points * pairs * 4 / WEIGHT_BYTES_A_CYCLE
+        transforms = points * tiles * groups * (channels + filters) / LANES * TRANSFORM_CYCLES
+        # Weights are read while products are computed: the one or the other is waited for.
+        cost = max(products, weights) + transforms
+        chosen = tuple(minimal_filter(m, r) for m, r in zip(ms, kernel, strict=True))
+        if cost < cheapest and compute_growth(chosen) <= LARGEST_GROWTH:
+            best, cheapest = chosen, cost
+    return best
+
+
+@dataclass(frozen=True)
+class _Tiling:
+    """Outputs cut into tiles: iterators n (batch), t0 t1… (tile), e0 e1… (place inside a tile).
+
+    A place of extent 1 has no iterator. What a transform reads and writes is seen through views of
+    [n, t…, e…, c], so that all its stages look alike.
+    """
+
+    filters: tuple[MinimalFilter, ...]
+    batch: int
+    counts: tuple[int, ...]
+
+    @property
+    def tiles(self) -> tuple[str, ...]:
+        return tuple(f"t{k}" for k in range(len(self.counts)))
+
+    @property
+    def outer(self) -> dict[str, int]:
+        return {"n": self.batch, **dict(zip(self.tiles, self.counts, strict=True))}
+
+    @property
+    def stages(self) -> tuple[int, ...]:
+        """The dimensions that are filtered at all."""
+        return tuple(k for k, f in enumerate(self.filters) if f.r > 1)
+
+    @property
+    def points(self) -> tuple[int, ...]:
+        return tuple(f.n for f in self.filters)
+
+    def positions(self, places: Sequence[str]) -> list[str]:
+        """Places in the tiles as positions in the image: ["4*t0 + e0", "4*t1 + e1"]."""
+        parts = zip(self.filters, self.tiles, places, strict=True)
+        return [f"{f.m}*{t} + {e}" for f, t, e in parts]
+
+    def of_image(self, image: Ref, sizes: Sequence[int]) -> Ref:
+        """An image (n, c, y…) as tiles of the given sizes; [n, t…, e…, c] -> [n, c, m t + e…]."""
+        return self._seen(image, sizes, ["n", "c", *self.positions(_places(sizes))], image.shape[1])
+
+    def of_matrices(self, matrices: Ref) -> Ref:
+        """Matrices (e…, tile, c), a row a tile, as tiles; [n, t…, e…, c] -> [e…, number, c]."""
+        number = "n"
+        for tile, count in zip(self.tiles, self.counts, strict=True):
+            number = f"{count}*({number}) + {tile}"
+        shown = [*_places(self.points), number, "c"]
+        return self._seen(matrices, self.points, shown, matrices.shape[-1])
+
+    def _seen(self, ref: Ref, sizes: Sequence[int], at: Sequence[str], channels: int) -> Ref:
+        indices = [*self.outer, *(f"e{k}" for k in range(len(sizes))), "c"]
+        view = f"{{ [{', '.join(indices)}] -> [{', '.join(at)}] }}"
+        return ref.through(view, [*self.outer.values(), *sizes, channels])
+
+
+def lower_minimal(
+    ctx: Lowering, node: Node, source: Ref, filters: Sequence[MinimalFilter], output: Sequence[int]
+) -> None:
+    """y = bias + conv(source, w) with stride 1; `source` reaches to the end of the last tile."""
+    counts = tuple(ceil(n / f.m) for n, f in zip(output, filters, strict=True))
+    tiling = _Tiling(tuple(filters), source.shape[0], counts)
+    weight = _transform_weights(ctx, node, filters)
+    values = _transform_input(ctx, node, source, tiling)
+    products = _multiply(ctx, node, values, weight, tiling.points)
+    _transform_output(ctx, node, products, tiling, output)
+
+
+def _transform_weights(ctx: Lowering, node: Node, filters: Sequence[MinimalFilter]) -> Ref:
+    """U[a, b, o, c] = sum of G[a, r] G[b, q] w[o, c, r, q], in float64, rounded once."""
+    value = ctx.type(node.inputs[1]).value
+    assert value is not None
+    result = value.astype(np.float64)
+    for k, f in enumerate(filters):
+        matrix = np.array(f.taps, dtype=np.float64)
+        result = np.moveaxis(np.tensordot(matrix, result, (1, 2 + k)), 0, 2 + k)
+    order = [*range(2, result.ndim), 0, 1]
+    name = f"{node.inputs[1]}_minimal"
+    return ctx.constant(name, np.ascontiguousarray(result.transpose(order).astype(value.dtype)))
+
+
+def _transform_input(ctx: Lowering, node: Node, source: Ref, tiling: _Tiling) -> Ref:
+    """V[a, b, t, c]; all tiles of the batch are counted by one index t."""
+    channels, name = source.shape[1], node.outputs[0]
+    shape = [*tiling.points, prod(tiling.outer.values()), channels]
+    target = ctx.array(f"{name}_inputs", source.dtype, shape)
+    seen = tiling.of_image(source, tiling.points), tiling.of_matrices(target)
+    _transform(ctx, node, tiling, [f.input for f in tiling.filters], *seen, f"{name}_rows", "c")
+    return target
+
+
+def _multiply(ctx: Lowering, node: Node, values: Ref, weight: Ref, points: Sequence[int]) -> Ref:
+    """M[a, b, t, o] += V[a, b, t, c] * U[a, b, o, c]: a matrix product for each a, b and group."""
+    tiles, groups, at = values.shape[-2], node.get("group", 1), _places(points)
+    filters, channels = weight.shape[-2] // groups, weight.shape[-1]
+    every = [*points, tiles, groups * filters]
+    target = ctx.array(f"{node.outputs[0]}_products", values.dtype, every)
+    group = {"g": groups} if groups > 1 else {}
+    space = ctx.space(node, **_iterated(points), **group, t=tiles, o=filters, c=channels)
+    channel, filter_ = (
+        f"{n}*g + {i}" if group else i for n, i in ((channels, "c"), (filters, "o"))
+    )
+    value = mul(space.load(values, *at, "t", channel), space.load(weight, *at, filter_, "c"))
+    kept = [i for i in space.extents if i != "c"]
+    accumulate_into(ctx, node, target, space, kept, value, "add", into=[*at, "t", filter_])
+    return target
+
+
+def _transform_output(
+    ctx: Lowering, node: Node, products: Ref, tiling: _Tiling, output: Sequence[int]
+) -> None:
+    """y[n, o, m ty + p, m tx + q]; the last tile of a dimension may be cut off."""
+    result = ctx.result(node)
+
+    def finish(space: Space, value: Expr) -> Expr:
+        return add(value, space.load(ctx.ref(node.inputs[2]), "o")) if ctx.has(node, 2) else value
+
+    tiles = tiling.of_image(result, [f.m for f in tiling.filters])
+    matrices = [f.output for f in tiling.filters]
+    source, rows = tiling.of_matrices(products), f"{node.outputs[0]}_columns"
+    _transform(ctx, node, tiling, matrices, source, tiles, rows, "o", output, finish)
+
+
+def _transform(
+    ctx: Lowering,
+    node: Node,
+    tiling: _Tiling,
+    matrices: Sequence[Matrix],
+    source: Ref,
+    target: Ref,
+    hint: str,
+    channel: str,
+    cut: Sequence[int] | None = None,
+    finish: Callable[[Space, Expr], Expr] = lambda _, value: value,
+) -> None:
+    """target = the matrices applied to source, one dimension at a time; both are [n, t…, e…, c].
+
+    What a stage leaves to the next is a new array `hint`. The last one writes nothing at positions
+    from `cut` on, and what it writes is given by `finish`.
+    """
+    outer, channels = tiling.outer, source.shape[-1]
+    sizes = [len(matrix[0]) for matrix in matrices]
+    with ctx.together(node, *outer, channel):
+        for stage in tiling.stages:
+            last = stage == tiling.stages[-1]
+            free = {**outer, **_iterated(sizes, stage), channel: channels}
+            shown = _places(sizes)
+            sizes[stage] = len(matrices[stage])
+            into = target
+            if not last:
+                into = ctx.array(hint, source.dtype, [*outer.values(), *sizes, channels])
+            for p, row in enumerate(matrices[stage]):
+                space = ctx.space(node, **free)
+                at = _with(shown, stage, p)
+                if last and cut is not None:
+                    inside = zip(tiling.positions(at), cut, strict=True)
+                    space = replace(space, where=" and ".join(f"{y} < {n}" for y, n in inside))
+                terms = [
+                    (c, space.load(source, *outer, *_with(shown, stage, i), channel))
+                    for i, c in enumerate(row)
+                    if c
+                ]
+                value = finish(space, _combine(terms)) if last else _combine(terms)
+                ctx.assign(node, space, into, [*outer, *at, channel], value)
+            source = into
+
+
+def _combine(terms: Sequence[tuple[Fraction, Expr]]) -> Expr:
+    """The sum of coefficient * value; those that are subtracted come last."""
+    total: Expr | None = None
+    for coefficient, value in sorted(terms, key=lambda t: t[0] < 0):
+        size = abs(coefficient)
+        term = value if size == 1 else mul(value, float(size))
+        if total is None:
+            total = neg(term) if coefficient < 0 else term
+        else:
+            total = sub(total, term) if coefficient < 0 else add(total, term)
+    assert total is not None, "a row of zeros"
+    return total
+
+
+def _places(sizes: Sequence[int]) -> list[str]:
+    """A place in a tile as indices: (6, 1) -> ["e0", "0"]."""
+    return [f"e{k}" if n != 1 else "0" for k, n in enumerate(sizes)]
+
+
+def _iterated(sizes: Sequence[int], stage: int | None = None) -> dict[str, int]:
+    """Iterators over the places in a tile, without that of one dimension."""
+    return {f"e{k}": n for k, n in enumerate(sizes) if k != stage and n != 1}
+
+
+def _with(places: Sequence[str], stage: int, index: int) -> list[str]:
+    """The places, those of one dimension fixed."""
+    return [str(index) if k == stage else place for k, place in enumerate(places)]

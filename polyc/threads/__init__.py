@@ -1,0 +1,1 @@
+"""How threads share a kernel: who does what, and where all wait."""

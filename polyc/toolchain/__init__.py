@@ -1,0 +1,1 @@
+"""Compilers of C and CUDA, and the cache of what they made."""

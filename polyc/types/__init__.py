@@ -1,0 +1,1 @@
+"""Element types, sizes and specifications of tensors."""

@@ -1,0 +1,132 @@
+"""Sizes as users and calls say them: what `dims` and `hint` mean, and what arrays measure."""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Iterable, Mapping, Sequence
+from functools import cache
+from numbers import Integral
+
+from polyc.errors import ShapeError
+from polyc.types.sizes import Extent, Size, SizeRange, evaluate
+from polyc.types.spec import TensorSpec
+
+Range = int | tuple[int, int] | str
+"""One value, the first and the last of those that a size may have, or a sum of other sizes."""
+
+
+def read_sizes(
+    dims: Mapping[str, Range] | None, hint: Mapping[str, int] | None
+) -> tuple[SizeRange, ...]:
+    """{"seq": (1, 2048), "batch": 1, "total": "past + seq"}, {"seq": 128} -> by name, sorted.
+
+    Raises ShapeError for what is no range, and for a hint outside of its range.
+    """
+    dims, hint = dims or {}, hint or {}
+    sizes = []
+    for name in sorted({*dims, *hint}):
+        given = dims.get(name, (1, None))
+        if isinstance(given, str):
+            sizes.append(SizeRange(name, same=_read_same(name, given)))
+            continue
+        lower, upper = (given, given) if isinstance(given, int | Integral) else given
+        if lower < 0 or (upper is not None and upper < lower):
+            raise ShapeError(f"size {name!r}: {given} is no range; give a number, or (first, last)")
+        typical = None if name not in hint else int(hint[name])
+        size = SizeRange(name, int(lower), None if upper is None else int(upper), typical)
+        if size.hint is not None and not size.admits(size.hint):
+            raise ShapeError(f"size {name!r}: the hint {size.hint} is not in its range {given}")
+        sizes.append(size)
+    return tuple(sizes)
+
+
+def _read_same(name: str, text: str) -> Size:
+    size = parse_size(text)
+    if size == Size.of(text) and not _NAME.fullmatch(text):
+        raise ShapeError(
+            f"size {name!r}: {text!r} is no sum of sizes; write it as 'past + seq' or '2*n + 1'"
+        )
+    return size
+
+
+def known_sizes(sizes: Iterable[SizeRange]) -> dict[str, Extent]:
+    """Sizes that are numbers, or that are said in terms of others."""
+    sizes = tuple(sizes)
+    fixed: dict[str, Extent] = {s.name: s.lower for s in sizes if s.lower == s.upper}
+    same = {s.name: s.same.at(fixed) for s in sizes if isinstance(s.same, Size)}
+    return {**fixed, **same}
+
+
+_NAME = re.compile(r"[^\W\d][\w.]*")
+_TERM = re.compile(r"\s*([+-]?)\s*((?:[^\W\d][\w.]*|\d+)(?:\*(?:[^\W\d][\w.]*|\d+))*)\s*")
+
+
+@cache
+def parse_size(text: str) -> Size:
+    """What str gives of a size, as the size again: "past + 2*n - 1". Any other text is a name."""
+    total: Extent = 0
+    end = 0
+    while end < len(text):
+        found = _TERM.match(text, end)
+        if found is None or (end and not found[1]):
+            return Size.of(text)
+        factors = (int(f) if f.isdigit() else Size.of(f) for f in found[2].split("*"))
+        total = total + math.prod(factors, start=-1 if found[1] == "-" else 1)
+        end = found.end()
+    return total if isinstance(total, Size) else Size.of(text)
+
+
+def measure_sizes(
+    model: str,
+    inputs: Iterable[TensorSpec],
+    shapes: Sequence[tuple[int, ...]],
+    ranges: Iterable[SizeRange] = (),
+    known: Mapping[str, int] | None = None,
+) -> dict[str, int]:
+    """The size of each symbol, from the shapes of a call's arrays, and from those that are known.
+
+        x: float32[n, 3], of shape (5, 3)   ->   {"n": 5}
+
+    A dimension that is a sum of sizes is under its text, "past + seq". Raises ShapeError where a
+    shape does not fit its spec, where two arrays disagree about a size, and for a size that is not
+    in its range, now or in the next call.
+    """
+    ranges = tuple(ranges)
+    names = {size.name for size in ranges}
+    found: dict[str, int] = dict(known or {})
+    for spec, shape in zip(inputs, shapes, strict=True):
+        fits = len(shape) == len(spec.shape)
+        for dim, extent in zip(spec.shape, shape, strict=False):
+            fits = fits and extent == (
+                found.setdefault(dim, extent) if isinstance(dim, str) else dim
+            )
+        if not fits:
+            where = ", ".join(f"{name} = {size}" for name, size in found.items())
+            raise ShapeError(
+                f"model {model!r}, input {spec.name!r} has shape {tuple(shape)}, expected "
+                f"{_show(spec)}{f' where {where}' if where else ''}; reshape it"
+            )
+    for text in found.keys() - names:
+        total = parse_size(text)
+        if total.names <= found.keys() and evaluate(total, found) != found[text]:
+            where = ", ".join(f"{name} = {found[name]}" for name in sorted(total.names))
+            raise ShapeError(
+                f"model {model!r}: an input has {text} = {found[text]}, where {where}; reshape it"
+            )
+    for size in (size for size in ranges if size.name in found):
+        if not size.admits(found[size.name]):
+            raise ShapeError(
+                f"model {model!r} was compiled for {size}, but a call has {size.name} = "
+                f"{found[size.name]}; compile it with a wider range in dims"
+            )
+        if size.next is not None and not size.admits(after := evaluate(size.next, found)):
+            raise ShapeError(
+                f"model {model!r}: after this call {size.name} would be {after}, but states were "
+                f"compiled for {size}; start anew, or compile it with a wider range in dims"
+            )
+    return found
+
+
+def _show(spec: TensorSpec) -> str:
+    return f"({', '.join(map(str, spec.shape))}{',' if len(spec.shape) == 1 else ''})"

@@ -1,0 +1,120 @@
+"""Products keep boxes of results in registers: the text says so, and borders are right."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+import polyc
+from bench.polybench.algebra import two_products
+from bench.polybench.blas import gemm, trmm
+from bench.polybench.solvers import lu
+from polyc.analysis.verify import verify_kernel
+from polyc.codegen.hold import hold
+from polyc.errors import IllegalSchedule
+from polyc.loopnest.nodes import Block, For, Node, rewrite_nodes, walk_nodes
+from polyc.loops.lower.lower import lower
+from polyc.loops.read.sizes import Signature
+from polyc.loops.run.compile import compile_loops
+from polyc.memory.storage import row_major
+from polyc.options import Options
+from polyc.target.machine import Target
+from tests.loops.against_python import check
+
+RNG = np.random.default_rng(7)
+
+
+def random(*shape: int) -> np.ndarray:
+    return RNG.random(shape)
+
+
+@pytest.mark.parametrize("threads", [1, 2])
+@pytest.mark.parametrize(
+    "shape", [(1, 1, 1), (9, 24, 1), (10, 25, 3), (8, 23, 5), (17, 49, 2), (131, 250, 260)]
+)
+def test_a_product_is_right_at_its_borders(shape, threads):
+    n, m, inner = shape
+    C, A, B = random(n, m), random(n, inner), random(inner, m)
+    expected = 0.5 * C + 1.5 * A @ B
+    replace(gemm, threads=threads)(1.5, 0.5, C, A, B)
+    np.testing.assert_allclose(C, expected, rtol=1e-12)
+
+
+@polyc.kernel
+def scatter(C, A, B, steps):
+    for k in range(A.shape[0]):
+        for i in range(C.shape[0] - 1, -1, -1):
+            for j in range(2, C.shape[1]):
+                C[i, j - 1] -= A[k, i] * B[k, j] * steps
+
+
+CASES = {
+    "lu": (lu, lambda n: (random(n, n) + n * np.eye(n),)),
+    "trmm": (trmm, lambda n: (1.5, random(n, n), random(n, n + 1))),
+    "two products": (
+        two_products,
+        lambda n: (1.5, 0.5, *(random(n, n) for _ in range(5))),
+    ),
+    "scatter": (scatter, lambda n: (random(n, n), random(n, n), random(n, n), 3)),
+}
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_products_of_other_shapes_are_right(name):
+    kernel, arguments = CASES[name]
+    for n in (1, 3, 33):
+        for threads in (1, 2):
+            used = replace(kernel, threads=threads)
+            check(used, *arguments(n))
+    assert "mark  keep" in used.explain()
+
+
+def f64s(*ranks: int) -> Signature:
+    arrays = (polyc.f64[(None,) * rank] if rank else polyc.f64 for rank in ranks)
+    return Signature(dict(zip(["alpha", "beta", "C", "A", "B"], arrays, strict=True)))
+
+
+@pytest.mark.parametrize("isa", ["avx512", "avx2", "baseline"])
+def test_results_live_in_registers_of_every_target(isa):
+    target = Target.named(isa)
+    compiled = compile_loops(gemm.function, f64s(0, 0, 2, 2, 2), target, Options())
+    text = next(iter(compiled.sources.files.values()))
+    lanes = target.simd_bytes // 8
+    assert f"pc_store_f64x{lanes}(&C_[" in text
+    assert f"f64x{lanes} acc_0_0_0, " in text
+    assert "acc_0_0_0 += (" in text
+    kinds = [n.kind for n in walk_nodes(compiled.kernel.body) if isinstance(n, For)]
+    assert kinds.count("keep") == 2
+
+
+@polyc.kernel
+def last(x, A):
+    for i in range(x.shape[0]):
+        for j in range(A.shape[1]):
+            x[i] += A[i, j] * x[0]
+
+
+def test_what_is_touched_in_between_is_not_kept():
+    signature = Signature({"x": polyc.f64["n"], "A": polyc.f64["n", "m"]})
+    compiled = compile_loops(last.function, signature, Target.named("avx2"), Options())
+    scop = lower(last.function, signature).scop
+    storages = {name: row_major(array) for name, array in scop.arrays.items()}
+
+    def keep(node: Node) -> Node:
+        return replace(node, kind="keep") if isinstance(node, For) else node
+
+    body = rewrite_nodes(compiled.kernel.body, keep)
+    names = {name: name for name in scop.arrays}
+    with pytest.raises(IllegalSchedule, match=r"keeps x\[.*\], and touches it as x\[0\]"):
+        verify_kernel(replace(compiled.kernel, body=body), scop, storages, names)
+
+
+def test_loops_with_more_than_one_assignment_keep_nothing():
+    signature = Signature({"x": polyc.f64["n"], "A": polyc.f64["n", "m"]})
+    body = compile_loops(last.function, signature, Target.named("avx2"), Options()).kernel.body
+    (assign,) = (n for n in walk_nodes(body) if type(n).__name__ == "Assign")
+    loop = next(n for n in walk_nodes(body) if isinstance(n, For))
+    twice = replace(loop, kind="keep", body=Block((assign, assign)))
+    assert hold(Block((twice,))) == Block((replace(twice, kind="sequential"),))
