@@ -5,11 +5,12 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field, fields
+from dataclasses import dataclass, field
+from functools import cache
 from numbers import Integral, Real
 from pathlib import Path
 from types import NoneType
-from typing import Any
+from typing import Any, get_type_hints
 
 import platformdirs
 
@@ -43,8 +44,8 @@ class Options:
 
     verify: prove every kernel legal, in bounds and initialised before any code is run.
     cache: keep compiled models and objects on disk (`cache_dir`).
-    max_operations: isl's budget for one scheduling problem, in isl operations; when it is exceeded,
-        the textual order is used.
+    max_operations: the budget of isl's scheduler for the loops of a `@polyc.kernel`, in operations
+        of isl; where it is exceeded the loops stay in their original order.
     max_seconds: how long a compilation may take; it is an error if it takes longer.
     max_nodes: the most nodes of a graph, functions and control flow written out.
     dump: stages to print to `dump_dir` (or stderr): graph, scop, schedule, loopnest, c.
@@ -101,9 +102,8 @@ class Options:
 
     def __post_init__(self) -> None:
         """Plain numbers in place of NumPy's; TypeError or InvalidOption for what is no choice."""
-        for one in fields(self):
-            checked = _check(one.name, str(one.type), getattr(self, one.name))
-            object.__setattr__(self, one.name, checked)
+        for name, kind in _kinds().items():
+            object.__setattr__(self, name, _check(name, kind, getattr(self, name)))
 
 
 MOST: Mapping[str, tuple[float, str]] = {
@@ -118,20 +118,26 @@ MOST: Mapping[str, tuple[float, str]] = {
 }
 """Numbers among the options: the largest that means something, and what it is."""
 
-_KINDS: Mapping[str, tuple[Any, str]] = {
-    "int": (Integral, "an integer"),
-    "float": (Real, "a number"),
-    "bool": (bool, "True or False"),
-    "bool | None": ((bool, NoneType), "True, False or None"),
-    "str": (str, "the name of a program"),
-    "Path": (os.PathLike, "a pathlib.Path"),
-    "Path | None": ((os.PathLike, NoneType), "a pathlib.Path or None"),
+_KINDS: Mapping[Any, tuple[Any, str]] = {
+    int: (Integral, "an integer"),
+    float: (Real, "a number"),
+    bool: (bool, "True or False"),
+    bool | None: ((bool, NoneType), "True, False or None"),
+    str: (str, "the name of a program"),
+    Path: (os.PathLike, "a pathlib.Path"),
+    Path | None: ((os.PathLike, NoneType), "a pathlib.Path or None"),
 }
-"""How a field is annotated -> what its value is, and what a message says of it."""
+"""What a field is annotated as -> what its value may be, and how a message calls it."""
 
 
-def _check(name: str, kind: str, value: Any) -> Any:
-    """The value of an option of some kind, which is as the field is annotated."""
+@cache
+def _kinds() -> Mapping[str, Any]:
+    """The annotation of each field."""
+    return get_type_hints(Options)
+
+
+def _check(name: str, kind: Any, value: Any) -> Any:
+    """The value of an option, if it is what the field is annotated as."""
     types, told = _KINDS.get(kind, (tuple, "a tuple"))
     if not isinstance(value, types) or (name in MOST and isinstance(value, bool)):
         refuse(name, value, told)
@@ -139,12 +145,19 @@ def _check(name: str, kind: str, value: Any) -> Any:
         _check_stages(name, value)
     elif name == "sizes" and not all(isinstance(size, SizeRange) for size in value):
         refuse(name, value, "what `dims` and `hint` say")
+    elif name in ("states", "schedules") and not all(map(_is_pair, value)):
+        refuse(name, value, "pairs of text")
     elif name in MOST:
         most, what = MOST[name]
         if not 0 <= value <= most:
             raise InvalidOption(f"{name} is {value}; give {what}, up to {most:.0f}")
-        return int(value) if kind == "int" else float(value)
+        return kind(value)
     return value
+
+
+def _is_pair(value: Any) -> bool:
+    """Whether it is a tuple of two texts."""
+    return isinstance(value, tuple) and len(value) == 2 and all(isinstance(v, str) for v in value)
 
 
 def _check_stages(name: str, dump: Iterable[str]) -> None:

@@ -106,7 +106,8 @@ def test_numbers_of_numpy_are_numbers(tmp_path):
     "wrong",
     [{"cc": 5}, {"max_nodes": 1.5}, {"patience": "1"}, {"verify": 1},
      {"cache_dir": "folder"}, {"dump": "c"}, {"sizes": (1,)},
-     {"progress": 1}, {"dump_dir": "folder"}, {"states": {"x": "y"}}],
+     {"progress": 1}, {"dump_dir": "folder"}, {"states": {"x": "y"}}, {"states": ("x",)},
+     {"schedules": (("x", 1),)}],
 )  # fmt: skip
 def test_options_of_wrong_types(wrong):
     with pytest.raises(TypeError, match=f"{next(iter(wrong))}.* but must be "):

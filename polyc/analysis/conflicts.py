@@ -1,4 +1,4 @@
-"""What the proof holds loops to: every pair of instances that touch one element, in textual order.
+"""What the proof holds loops to: every pair of instances that touch one element, in order.
 
 A schedule is made from the dependences of `dependences.py`, which know the last writer of each
 element. The proof does not take these: it pairs all accesses anew, with no dataflow and no special
@@ -111,8 +111,6 @@ def _later(touches: Sequence[Touch]) -> Iterator[tuple[Touch, Touch]]:
 def _meeting(a: Touch, b: Touch) -> isl.Map:
     """# S -> T: pairs that touch one element, the first of them earlier."""
     pairs = a.elements.apply_range(b.elements.reverse())
-    if a.statement.time is None and a.position < b.position:
-        return pairs
     return pairs.intersect(before(a.statement, b.statement, (a.position, b.position)))
 
 

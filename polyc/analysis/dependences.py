@@ -63,7 +63,7 @@ class Dependences:
 
 
 def compute_dependences(scop: Scop) -> Dependences:
-    """The dependences of the scop's textual order; exact where no coordinate is data."""
+    """The dependences of the scop's original order; exact where no coordinate is data."""
     reads = [(s, a, m) for s in scop.statements for a, m in _reads(s, scop) if _changes(a)]
     writes = [(s, scop.arrays[s.array], write_map(s)) for s in scop.statements]
     flow, uninitialised = _flow(scop, reads, writes)
@@ -151,7 +151,7 @@ def _dataflow(scop: Scop, reads: Accesses, writes: Accesses) -> tuple[isl.UnionM
 
 
 def _ordered_pairs(scop: Scop, first: Accesses, second: Accesses) -> isl.UnionMap:
-    """# S -> T: pairs that touch the same element, the first before the second in the text."""
+    """# S -> T: pairs that touch the same element, the first earlier in the original order."""
     position = {s.name: k for k, s in enumerate(scop.statements)}
     pairs = []
     for s, array, touch in first:
@@ -159,8 +159,5 @@ def _ordered_pairs(scop: Scop, first: Accesses, second: Accesses) -> isl.UnionMa
             places = position[s.name], position[t.name]
             if array.name != other.name or not may_precede(s, places):
                 continue
-            pair = touch.apply_range(again.reverse())
-            if s is t or s.time is not None:
-                pair = pair.intersect(before(s, t, places))
-            pairs.append(pair)
+            pairs.append(touch.apply_range(again.reverse()).intersect(before(s, t, places)))
     return union_of(pairs).coalesce()

@@ -29,7 +29,7 @@ class Manifest:
     `platform`: "cpu", "cuda" or "emulated"; `arena_bytes`: of what a call works in; `features`:
     what the CPU must have; `flags`: those of the compiler that say for what machine it is;
     `launches`: the kernel and the graph nodes of each launch; `fallible`: the positions of those
-    that may meet an index out of range; `consulted`: the tuned parameters that were asked for, as
+    that may meet an index out of range; `consulted`: the tuned schedules that were asked for, as
     they were found (`mapping.tuned.spell_choices`): with others this is another model.
     `sizes`: those that are known only at run time, as a call is told them; `shapes`: those of the
     outputs; `states`: what is kept across calls; `memory_limit`: that of the options, in bytes,

@@ -16,11 +16,9 @@ from itertools import count
 
 from polyc.loopnest.index import variables
 from polyc.loopnest.nodes import Assign, Block, Element, For, Local, Node, Read, rewrite_nodes
+from polyc.printing.print_c import SUMS
 from polyc.scop.expr import Const
 from polyc.scop.scop import identity
-
-SUMS = frozenset({"add", "mul"})
-"""Reductions that `#pragma omp simd` is told of."""
 
 
 def accumulate(block: Block) -> Block:

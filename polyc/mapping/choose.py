@@ -23,7 +23,7 @@ from polyc.mapping.pointwise import choose_blocks, choose_pointwise_order
 from polyc.mapping.rows import order_fills, schedule_rows
 from polyc.mapping.tiles import Tile, schedule_tiles
 from polyc.memory.storage import Storage
-from polyc.poly.affine import box_extents
+from polyc.poly.affine import estimated_extents
 from polyc.schedule.cluster import MANY_ITERATIONS, SMALL_WORK, Cluster
 from polyc.schedule.directives import Run
 from polyc.schedule.initial import InitialLoops
@@ -75,7 +75,7 @@ def schedule_cluster(
 
 def count_parallel(cluster: Cluster, order: Sequence[int], sizes: Table[int, int]) -> int:
     """How many leading loops to run on threads: enough for balance, none for little work."""
-    if sum(prod(box_extents(s.domain)) for s in cluster.statements) < SMALL_WORK:
+    if sum(prod(estimated_extents(s.domain)) for s in cluster.statements) < SMALL_WORK:
         return 0
     count, iterations = 0, 1
     for d in order:

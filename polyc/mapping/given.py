@@ -24,8 +24,8 @@ from polyc.schedule.schedule import Schedule
 class Given:
     """The schedules by what their kernels are called, and the clusters that these consist of.
 
-    homes: cluster, by position, -> kernel; the others are for copies that pack operands, which
-    come about when layouts are decided.
+    homes: the position of a cluster -> its kernel. A schedule of no cluster is for a copy that
+    packs an operand: it comes about when layouts are decided.
     """
 
     schedules: Mapping[str, Schedule] = field(default_factory=dict)
@@ -50,22 +50,25 @@ def place_given(texts: Sequence[tuple[str, str]], clusters: Sequence[Cluster]) -
     owners = {short(s.name): k for k, c in enumerate(clusters) for s in (*c.prelude, *c.statements)}
     schedules: dict[str, Schedule] = {}
     homes: dict[int, str] = {}
-    for name, text in texts:
+    asked: dict[int, str] = {}  # as `homes`, by the names that were given
+    for given, text in texts:
+        name = given
         with_it = [k for k, cluster in enumerate(clusters) if name in _nodes(cluster)]
         if name not in lasts and len(with_it) == 1:
             name = short(clusters[with_it[0]].statements[-1].name)
         try:
             schedule = Schedule.parse(text)
         except IllegalSchedule as error:
-            raise IllegalSchedule(f"the schedule of {show(name)}: {error}") from None
+            raise IllegalSchedule(f"the schedule of {show(given)}: {error}") from None
         schedules[name] = schedule
         members = {owners[s] for s in _fused(schedule) if s in owners}
         for k in sorted(members | ({lasts[name]} if name in lasts else set())):
-            if homes.setdefault(k, name) != name:
+            if asked.setdefault(k, given) != given:
                 raise IllegalSchedule(
-                    f"the schedules of {show(homes[k])} and {show(name)} both speak of "
+                    f"the schedules of {show(asked[k])} and {show(given)} both speak of "
                     f"{show(short(clusters[k].statements[-1].name))}; give one of them"
                 )
+            homes[k] = name
     return Given(schedules, homes)
 
 

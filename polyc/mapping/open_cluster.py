@@ -45,7 +45,7 @@ class OpenCluster:
 
     @cached_property
     def key(self) -> str:
-        """What tuned parameters are found by: equal for equal clusters between equal layouts."""
+        """What tuned schedules are found by: equal for equal clusters between equal layouts."""
         layouts = sign_layouts(self.touched, self.storages, self.private)
         return digest([repr(self.signature), repr(layouts)])[:32]
 

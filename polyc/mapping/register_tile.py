@@ -10,7 +10,7 @@ from math import ceil, prod
 from polyc.codegen.remainder import ROWS
 from polyc.mapping.tiles import Tile
 from polyc.memory.strides import Strides
-from polyc.poly.affine import box_extents, exact_extent
+from polyc.poly.affine import estimated_extents, exact_extent
 from polyc.schedule.cluster import Cluster
 from polyc.scop.scop import Array
 from polyc.target.machine import Target
@@ -57,7 +57,7 @@ def rank_register_tiles(
     loads = strides[update.name][1:]
     walks = [a for a in loads if a.steps[cluster.shared[vector][update.name]]]
     shared = cluster.shared_positions(update)
-    taps = prod(n for p, n in enumerate(box_extents(update.domain)) if p not in shared)
+    taps = prod(n for p, n in enumerate(estimated_extents(update.domain)) if p not in shared)
     candidates: list[tuple[float, Tile]] = []
     loops = [d for d in range(len(cluster.shared)) if d != vector and cluster.extents[d] > 1]
     for d in [None, *loops]:

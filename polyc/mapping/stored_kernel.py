@@ -11,7 +11,7 @@ from polyc.mapping.signature import sign_cluster, sign_layouts
 from polyc.mapping.storing import StoredCluster
 from polyc.mapping.tiles import read_packed
 from polyc.memory.storage import Storage
-from polyc.poly.affine import box_extents
+from polyc.poly.affine import estimated_extents
 from polyc.schedule.canonical import to_positions
 from polyc.schedule.initial import InitialLoops
 from polyc.schedule.names import short
@@ -71,14 +71,14 @@ class StoredKernel:
 
     @property
     def gain(self) -> float:
-        """What measured parameters save; a part of a larger kernel was measured alone."""
+        """What a measured schedule saves; a part of a larger kernel was measured alone."""
         return self.parts[0].gain if len(self.parts) == 1 else 0.0
 
     @property
     def extents(self) -> tuple[int, ...]:
         """Extents of the loops."""
         first = self.parts[0].cluster.statements[0]
-        sizes = box_extents(first.domain)
+        sizes = estimated_extents(first.domain)
         return tuple(sizes[loop[first.name]] for loop in self.loops)
 
     def conflicts_with(self, other: StoredKernel) -> bool:

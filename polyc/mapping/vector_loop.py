@@ -12,7 +12,7 @@ import numpy as np
 
 from polyc.loopnest.lanes import MASKED_BYTES
 from polyc.memory.strides import Strides
-from polyc.poly.affine import box_extents, coefficients, outputs
+from polyc.poly.affine import coefficients, estimated_extents, outputs
 from polyc.schedule.cluster import Cluster
 from polyc.scop.scop import Statement
 from polyc.target.machine import Target
@@ -77,7 +77,7 @@ def choose_vector_loop(
         total = weight = 0.0
         crossing = find_crossing_loop(cluster, d, strides)
         for s in cluster.statements:
-            instances = float(np.prod(box_extents(s.domain), dtype=np.float64))
+            instances = float(np.prod(estimated_extents(s.domain), dtype=np.float64))
             pack = cluster.has_reuse and s.reduction is not None
             values = _list_worths(strides[s.name], loop[s.name], pack)
             if crossing is not None:
@@ -109,7 +109,7 @@ def _worth_of_rows(cluster: Cluster, strides: Mapping[str, tuple[Strides, ...]])
     for s in cluster.statements:
         taken = cluster.shared_positions(s)
         _, value = choose_inner_loop(s, taken, strides[s.name], may_pack=True)
-        instances = float(np.prod(box_extents(s.domain), dtype=np.float64))
+        instances = float(np.prod(estimated_extents(s.domain), dtype=np.float64))
         total += instances * value
         weight += instances
     return total / weight if weight else 0.0
@@ -124,7 +124,7 @@ def choose_inner_loop(
     """
     pack = may_pack and s.reduction is not None
     best, best_worth = None, 0.3
-    for p, extent in enumerate(box_extents(s.domain)):
+    for p, extent in enumerate(estimated_extents(s.domain)):
         if p in taken or extent < 4 or not _may_vectorise(s, p, strides):
             continue
         value = sum(_list_worths(strides, p, pack)) / len(strides)
@@ -138,7 +138,7 @@ def _may_vectorise(s: Statement, p: int, strides: tuple[Strides, ...]) -> bool:
 
     A reduction keeps its order but for the lanes of a vector: only its last loop may be one.
     """
-    written, extents = strides[0], box_extents(s.domain)
+    written, extents = strides[0], estimated_extents(s.domain)
     if written.steps[p] == 0:
         later = range(p + 1, len(extents))
         return s.reduction is not None and all(written.steps[q] or extents[q] == 1 for q in later)
@@ -178,5 +178,5 @@ def is_whole(s: Statement, cluster: Cluster) -> bool:
     if s.reduction:
         return True
     positions = cluster.shared_positions(s)
-    sizes = box_extents(s.domain)
+    sizes = estimated_extents(s.domain)
     return all(p in positions or n == 1 for p, n in enumerate(sizes))

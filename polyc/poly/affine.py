@@ -166,11 +166,11 @@ def exact_extent(domain: isl.Set, position: int) -> int | None:
     return int(largest.max_val().to_python()) + 1
 
 
-def box_extents(domain: isl.Set) -> tuple[int, ...]:
+def estimated_extents(domain: isl.Set) -> tuple[int, ...]:
     """The extents of the smallest box at the origin that holds a bounded set.
 
     Where they depend on sizes known at run time, those of an estimate: for costs and tiles, and for
-    nothing that must be right.
+    nothing that must be right, for which there is `exact_extent`.
     """
     domain = at_estimate(domain)
     count = domain.dim(isl.dim_type.set)

@@ -7,7 +7,7 @@ conversions) is gathered in a `Uses` on the way, and becomes the preamble of the
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from math import prod
 
@@ -212,15 +212,15 @@ def _print(node: Node, place: _Place, printer: Printer) -> Iterator[str]:
 
 def _print_for(loop: For, place: _Place, printer: Printer) -> Iterator[str]:
     if loop.kind == "simd":
-        clauses = [f" reduction({_CLAUSES[op]}:{name})" for op, name in loop.reduces]
+        clauses = [f" reduction({SUMS[op]}:{name})" for op, name in loop.reduces]
         yield f"#pragma omp simd{''.join(clauses)}"
     yield f"{place.indent}{_loop_head(loop)}"
     yield from _print_block(loop.body, place.deeper(), printer)
     yield f"{place.indent}}}"
 
 
-_CLAUSES = {"add": "+", "mul": "*"}
-"""The reductions that loops of the C compiler's vectors have."""
+SUMS: Mapping[str, str] = {"add": "+", "mul": "*"}
+"""Reductions that `#pragma omp simd` is told of, and how it spells them."""
 
 
 def _loop_head(loop: For) -> str:

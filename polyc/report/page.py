@@ -6,7 +6,7 @@ import html
 from string import Template
 
 from polyc.names import show, show_text
-from polyc.report.report import KernelRow, Report
+from polyc.report.report import Report
 from polyc.report.text import LONGEST_CELL, make_table
 
 
@@ -15,7 +15,7 @@ def print_page(report: Report) -> str:
     heads, rows = make_table(report)
     proof = heads.index("proven")
     cells = [
-        [*row[:proof], kernel.proof or "no", *row[proof + 1 :], _told(kernel)]
+        [*row[:proof], kernel.proof or "no", *row[proof + 1 :], kernel.told_schedule]
         for row, kernel in zip(rows, report.kernels, strict=True)
     ]
     heads.append("schedule")
@@ -29,10 +29,6 @@ def print_page(report: Report) -> str:
             "<tr>" + "".join(f"<td>{_escape(c)}</td>" for c in row) + "</tr>\n" for row in cells
         ),
     )
-
-
-def _told(kernel: KernelRow) -> str:
-    return f"{kernel.called}: {kernel.told_schedule}"
 
 
 def _escape(text: str) -> str:

@@ -38,7 +38,7 @@ class KernelRow:
     flops: scalar operations; bytes: bytes of arrays touched; proof: what was proven, empty if it
     was not asked for; seconds: measured, where it was; operators: one a node, empty for what is no
     node of the graph but a part of one ("conv1.pad": the frame around the input of conv1); gain:
-    the share of the time that tuned parameters saved when they were measured, 0 if there are none;
+    the share of the time that a tuned schedule saved when it was measured, 0 if there is none;
     copies: "x -> x_padded" if the launch only moves data, into a frame or another layout, else "";
     functions: those of a GPU that it runs, empty on a CPU; floor: seconds that flops and bytes take
     at least at the GPU's rates, None on a CPU; called: what it is called where schedules are given;
@@ -62,10 +62,11 @@ class KernelRow:
 
     @property
     def told_schedule(self) -> str:
-        """The schedule as it can be given back, with remarks as comments."""
+        """A line of a file of schedules, as it can be given back, with remarks as comments."""
         remarks = [f"tuned, {self.gain:.0%} less time"] if self.gain else []
         remarks += [f"in each of {self.steps} steps"] if self.steps else []
-        return self.schedule + (f"  # {'; '.join(remarks)}" if remarks else "")
+        told = f"  # {'; '.join(remarks)}" if remarks else ""
+        return f"{self.called}: {self.schedule}{told}"
 
     @property
     def gflops(self) -> float | None:

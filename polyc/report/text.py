@@ -49,8 +49,7 @@ def print_report(report: Report, most: int | None = None) -> str:
         console.print(f"… and {counted(hidden, 'launch', 'launches')} that take less")
     console.print()
     for _, k in _heaviest(report.kernels, most):
-        line = f"{k.called}: {k.told_schedule}"
-        console.print(Text(show_text(line, LONGEST_CELL)), soft_wrap=True)
+        console.print(Text(show_text(k.told_schedule, LONGEST_CELL)), soft_wrap=True)
     console.print()
     for what, value in report.facts(EXAMPLES):
         console.print(Text(show_text(f"{what}: {value}", LONGEST_CELL)), soft_wrap=True)

@@ -21,7 +21,7 @@ from dataclasses import dataclass, replace
 from math import prod
 
 from polyc.budget import UNLIMITED, Budget
-from polyc.poly.affine import box_extents, coefficients, outputs, plain_iterator
+from polyc.poly.affine import coefficients, estimated_extents, outputs, plain_iterator
 from polyc.scop.scop import Array, Group, Scop, Statement
 from polyc.target.cuda import CudaTarget
 from polyc.target.machine import Target
@@ -60,10 +60,6 @@ class Cluster:
     is_group: bool = False
 
     @property
-    def names(self) -> frozenset[str]:
-        return frozenset(s.name for s in self.statements)
-
-    @property
     def step(self) -> Step | None:
         """The loop over steps that the cluster is in."""
         return self.statements[0].step
@@ -72,15 +68,12 @@ class Cluster:
     def extents(self) -> tuple[int, ...]:
         """Extents of the shared loops."""
         first = self.statements[0]
-        sizes = box_extents(first.domain)
+        sizes = estimated_extents(first.domain)
         return tuple(sizes[d[first.name]] for d in self.shared)
 
     def shared_positions(self, s: Statement) -> frozenset[int]:
         """The positions of a statement's iterators that are shared; none of a fill's."""
         return frozenset(loop[s.name] for loop in self.shared if s.name in loop)
-
-    def statement(self, name: str) -> Statement:
-        return next(s for s in self.statements if s.name == name)
 
 
 @dataclass(frozen=True)
@@ -218,7 +211,7 @@ def _has_reuse(update: Statement, aligned: Mapping[int, int], arrays: Mapping[st
     in the product of a matrix and a vector, there is as much to read as to compute. (Constants are
     re-arranged at compile time for a tile, so they do not count.)
     """
-    sizes = box_extents(update.domain)
+    sizes = estimated_extents(update.domain)
     parallel = [p for p in aligned.values() if sizes[p] > 1]
     reused = False
     for load in update.loads:
@@ -296,7 +289,7 @@ def _join(
         ):
             return "loads from where data says would be unrolled lane by lane in a register tile"
         return merged
-    work = max(prod(box_extents(s.domain)) for s in merged.statements)
+    work = max(prod(estimated_extents(s.domain)) for s in merged.statements)
     if work > SMALL_WORK and not whole:
         outer = prod(merged.extents) if shared else 1
         if outer < min(MANY_ITERATIONS, prod(cluster.extents)):
@@ -319,7 +312,7 @@ def _covers(cluster: Cluster, shared: Sequence[Mapping[str, int]]) -> bool:
     """Whether all the parallel loops of a cluster that iterate at all are among `shared`."""
     first = cluster.statements[0]
     kept = {loop[first.name] for loop in shared}
-    sizes = box_extents(first.domain)
+    sizes = estimated_extents(first.domain)
     return all(loop[first.name] in kept or sizes[loop[first.name]] == 1 for loop in cluster.shared)
 
 

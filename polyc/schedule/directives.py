@@ -110,7 +110,7 @@ class Sink:
 
 @dataclass(frozen=True)
 class Distribute:
-    """The named loops around each of the parts that they are around together.
+    """Each named loop, which is around several parts, around each of them instead.
 
     i ─ sequence { S, T }   ->   sequence { i ─ S, i ─ T }      distribute i
     """

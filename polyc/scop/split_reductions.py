@@ -23,8 +23,8 @@ import islpy as isl
 
 from polyc.names import fresh
 from polyc.poly.affine import (
-    box_extents,
     coefficients,
+    estimated_extents,
     exact_extent,
     outputs,
     simplify,
@@ -94,7 +94,7 @@ def _find_split(s: Statement, scop: Scop, uses: Uses, grain: Grain) -> tuple[int
     """(position of the iterator, number of parts, their size) of a statement to split."""
     if s.reduction is None or s.group is not None:
         return None
-    extents = box_extents(s.domain)
+    extents = estimated_extents(s.domain)
     moving = [any(c != 0 for c in column) for column in _columns(s.write)]
     kept = [p for p, moves in enumerate(moving) if moves]
     if prod(extents) < grain.long or not s.domain.is_box():

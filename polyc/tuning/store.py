@@ -1,4 +1,4 @@
-"""Tuned parameters on disk: one file for a machine, a number of threads and a state of polyc.
+"""Tuned schedules on disk: one file for a machine, a number of threads and a state of polyc.
 
     <cache folder>/tuned/<fingerprint>.json
         {"format": 2, "for": "cpu avx512, 2 cores; 2 threads",
@@ -39,7 +39,7 @@ _STRATEGIES = ("codegen", "mapping", "memory", "promote", "schedule")
 
 
 def tuned_file(target: Target, options: Options) -> Path:
-    """Where the tuned parameters for a target and a number of threads are kept."""
+    """Where the tuned schedules for a target and a number of threads are kept."""
     threads = options.threads or target.cores
     parts = [machine_fingerprint(target), *target.flags, str(threads), _hash_strategies()]
     key = digest([*parts, *COMPILE_FLAGS, *GCC_FLAGS, options.cc])[:32]
@@ -47,7 +47,7 @@ def tuned_file(target: Target, options: Options) -> Path:
 
 
 def read_tuned(file: Path) -> dict[str, Tuned]:
-    """Tuned parameters by cluster; empty if there are none, or none that can be read."""
+    """Tuned schedules by cluster; empty if there are none, or none that can be read."""
     try:
         with open_regular(file) as stream:
             data = parse_json(read_whole(stream))
@@ -58,7 +58,7 @@ def read_tuned(file: Path) -> dict[str, Tuned]:
         return {}
     except (OSError, ValueError, TypeError, LookupError, AttributeError) as error:
         warnings.warn(
-            f"{file} does not hold tuned parameters ({type(error).__name__}: {error}) and is "
+            f"{file} does not hold tuned schedules ({type(error).__name__}: {error}) and is "
             "ignored; tune again",
             RuntimeWarning,
             stacklevel=2,

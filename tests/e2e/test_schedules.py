@@ -103,6 +103,13 @@ def test_what_does_not_fit_is_refused(name, text, said):
         compile_text(layers(), {name: text})
 
 
+def test_two_schedules_of_one_kernel_are_refused():
+    """By the name of its last statement, and by that of a node that it alone computes."""
+    both = {"MatMul_0": "order i j", "MatMul_0_out": "order j i"}
+    with pytest.raises(IllegalSchedule, match="MatMul_0 and MatMul_0_out both speak of MatMul_0_o"):
+        compile_text(layers(), both)
+
+
 def test_a_fused_kernel_can_be_taken_apart():
     first = compile_text(attention())
     (called,) = [name for name, text in first.schedules if text.startswith("fuse ")]

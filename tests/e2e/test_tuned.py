@@ -1,4 +1,4 @@
-"""Tuned parameters from the cache folder, through the whole compiler."""
+"""Tuned schedules from the cache folder, through the whole compiler."""
 
 from __future__ import annotations
 
@@ -121,7 +121,7 @@ def test_a_file_without_sense_harms_nobody(product, tmp_path):
     choices = options(tmp_path)
     choose(proto, choices, 3)
     tuned_file(detect_target(), choices).write_text("__import__('os').abort()")
-    with pytest.warns(RuntimeWarning, match="does not hold tuned parameters"):
+    with pytest.warns(RuntimeWarning, match="does not hold tuned schedules"):
         model = polyc.compile(proto, options=choices)
     assert "tuned" not in schedule(model)
     check(model, feeds, expected)

@@ -1,4 +1,4 @@
-"""Tuned parameters on disk: what is written is read, and nothing else is believed."""
+"""Tuned schedules on disk: what is written is read, and nothing else is believed."""
 
 import json
 import os
@@ -55,7 +55,7 @@ def entry(**changes):
 def test_a_malformed_file_is_told_ignored_and_replaced(tmp_path, text):
     file = tmp_path / "t.json"
     file.write_text(text)
-    with pytest.warns(RuntimeWarning, match="does not hold tuned parameters"):
+    with pytest.warns(RuntimeWarning, match="does not hold tuned schedules"):
         assert read_tuned(file) == {}
     add_tuned(file, {"a": ONE}, "a machine")
     assert read_tuned(file) == {"a": ONE}

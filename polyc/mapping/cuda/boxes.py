@@ -17,7 +17,7 @@ from polyc.mapping.cuda.cut_tiles import OUTER
 from polyc.mapping.cuda.loops import Loop
 from polyc.memory.storage import Storage
 from polyc.memory.strides import columns_of
-from polyc.poly.affine import box_extents, outputs, single_aff
+from polyc.poly.affine import estimated_extents, outputs, single_aff
 from polyc.scop.expr import Call, Const, Expr, Load, Within
 from polyc.scop.scop import Statement
 
@@ -47,7 +47,7 @@ def comes_in_boxes(copy: Statement, storages: Mapping[str, Storage], along_k: bo
     last = len(storage.shape) - 1
     if _unit(fast) != last or _unit(slow) in (None, last) or None in run:
         return False
-    runs, size = box_extents(copy.domain)[-2:]
+    runs, size = estimated_extents(copy.domain)[-2:]
     in_line = runs == 1 or run == tuple(size * (c or 0) for c in place)
     if along_k and not (in_line and runs * size <= LARGEST_BOX):
         return False
@@ -67,7 +67,7 @@ def list_box_loops(copy: Statement, along_k: bool) -> list[Loop]:
     *_, depth, run, place = copy.iterators
     thread = Loop("thread", "0", 1)
     if along_k:  # runs of rows lie behind one another, so all of them are one box
-        rows = f"({box_extents(copy.domain)[-1]}*{run} + {place})"
+        rows = f"({estimated_extents(copy.domain)[-1]}*{run} + {place})"
         return [thread, Loop("box", rows), Loop("box", depth)]
     return [thread, Loop("unroll", run), Loop("box", depth), Loop("box", place)]
 

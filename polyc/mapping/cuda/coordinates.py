@@ -17,7 +17,7 @@ from typing import TypeVar
 import islpy as isl
 
 from polyc.memory.strides import accesses
-from polyc.poly.affine import box_extents, coefficients, outputs, plain_iterator, simplify
+from polyc.poly.affine import coefficients, estimated_extents, outputs, plain_iterator, simplify
 from polyc.schedule.cluster import Cluster
 from polyc.scop.expr import Expr, Load, pull_back, rebuild
 from polyc.scop.inline import simplify_indices
@@ -224,7 +224,7 @@ def join_shared(
     The last of them is given an extent that is a multiple of `aligned`, with nothing at its end.
     """
     extents = [
-        max(box_extents(s.domain)[cluster.shared[d][s.name]] for s in cluster.statements)
+        max(estimated_extents(s.domain)[cluster.shared[d][s.name]] for s in cluster.statements)
         for d in order
     ]
     if aligned > 1:

@@ -21,7 +21,7 @@ import islpy as isl
 
 from polyc.mapping.cuda.coordinates import change_coordinates, digits
 from polyc.mapping.cuda.gemm_form import GemmForm
-from polyc.poly.affine import box_extents
+from polyc.poly.affine import estimated_extents
 from polyc.schedule.cluster import Cluster
 from polyc.scop.expr import (
     Const,
@@ -199,7 +199,7 @@ class _Cut:
 
         The places in a tile are formulas, empty for those that the statement has no iterator for.
         """
-        form, tile, sizes = self.form, self.tile, box_extents(self.form.update.domain)
+        form, tile, sizes = self.form, self.tile, estimated_extents(self.form.update.domain)
         found = ["0"] * len(s.iterators)
         groups = [
             (form.batch, "b"),

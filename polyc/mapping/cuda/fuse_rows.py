@@ -22,7 +22,7 @@ from polyc.mapping.fuse_tiles import common_loops, fuse_readers
 from polyc.mapping.signature import sign_layouts
 from polyc.mapping.stored_kernel import StoredKernel
 from polyc.mapping.storing import StoredCluster
-from polyc.poly.affine import box_extents
+from polyc.poly.affine import estimated_extents
 from polyc.promote.local_arrays import LARGEST_HANDED
 from polyc.scop.scop import Array
 from polyc.target.cuda import CudaTarget
@@ -84,7 +84,7 @@ def _time_alone(
     (one,) = kernel.parts
     form = find_gemm_form(one.cluster, one.private)
     if form is None:
-        elements = max(prod(box_extents(s.domain)) for s in one.cluster.statements)
+        elements = max(prod(estimated_extents(s.domain)) for s in one.cluster.statements)
         return elements * ROW_SLOTS * _seconds(None, target) / target.multiprocessors
     instruction = choose_instruction(in_stored_types(form).left.dtype, target, tf32)
     shape = choose_shape(form.extents, target, instruction)

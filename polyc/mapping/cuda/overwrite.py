@@ -17,7 +17,7 @@ import islpy as isl
 from polyc.mapping.stored_kernel import StoredKernel
 from polyc.mapping.storing import StoredCluster
 from polyc.memory.strides import accesses
-from polyc.poly.affine import box_extents, outputs, plain_iterator
+from polyc.poly.affine import estimated_extents, outputs, plain_iterator
 from polyc.scop.expr import Expr, Load, rebuild
 from polyc.scop.scop import Array, Statement
 
@@ -59,7 +59,7 @@ def _rows_of(part: StoredCluster, kernel: StoredKernel, names: set[str]) -> set[
     found: set[frozenset[object]] = set()
     for s in part.cluster.statements:
         loops = {loop[s.name]: k for k, loop in enumerate(kernel.loops)}
-        sizes = box_extents(s.domain)
+        sizes = estimated_extents(s.domain)
         moving = {k for p, k in loops.items() if sizes[p] > 1}
         for name, index, _ in accesses(s):
             if name not in names:

@@ -33,7 +33,7 @@ from polyc.mapping.cuda.warp_tiles import Instruction, choose_instruction, list_
 from polyc.mapping.stored_kernel import StoredKernel
 from polyc.mapping.storing import StoredCluster
 from polyc.memory.storage import Storage
-from polyc.poly.affine import box_extents
+from polyc.poly.affine import estimated_extents
 from polyc.promote.local_arrays import LARGEST_SHARED
 from polyc.schedule.cluster import Cluster
 from polyc.scop.scop import Array, Statement
@@ -132,7 +132,7 @@ def _positions(cluster: Cluster, kernel: StoredKernel) -> list[int]:
 
 def _own_extents(s: Statement, cluster: Cluster) -> list[int]:
     shared = cluster.shared_positions(s)
-    return [n for p, n in enumerate(box_extents(s.domain)) if p not in shared]
+    return [n for p, n in enumerate(estimated_extents(s.domain)) if p not in shared]
 
 
 @dataclass(frozen=True)

@@ -30,7 +30,7 @@ from polyc.mapping.cuda.mapped import Mapped, private_of
 from polyc.mapping.cuda.threads import THREADS, by_stride
 from polyc.mapping.layout import accesses, compute_strides
 from polyc.memory.storage import Storage
-from polyc.poly.affine import box_extents, coefficients, outputs
+from polyc.poly.affine import coefficients, estimated_extents, outputs
 from polyc.promote.local_arrays import LARGEST_SHARED
 from polyc.schedule.cluster import Cluster
 from polyc.scop.expr import Const, Load
@@ -83,7 +83,7 @@ def _own(s: Statement, cluster: Cluster) -> list[int]:
 
 def _length(s: Statement, cluster: Cluster) -> int:
     """Elements that a statement walks in a row."""
-    sizes = box_extents(s.domain)
+    sizes = estimated_extents(s.domain)
     return prod(sizes[p] for p in _own(s, cluster))
 
 
@@ -123,7 +123,7 @@ class Row:
     def walk(self, s: Statement) -> list[Loop]:
         """Loops over the elements of a row, whose places a statement has as [e, k, t, v]."""
         _, k, t, v = s.iterators
-        steps = box_extents(s.domain)[1]
+        steps = estimated_extents(s.domain)[1]
         kind: LoopKind = "unroll" if steps * self.lanes <= OWN_ELEMENTS else "sequential"
         return [
             Loop("thread", t, self.threads),
@@ -143,7 +143,7 @@ def map_rows(
     order = by_stride(cluster, arrays, storages)
     flat, made = join_shared(cluster, order, private, arrays, LARGEST_SHARED)
     known = {**arrays, **made}
-    sizes = [box_extents(s.domain) for s in flat.statements]
+    sizes = [estimated_extents(s.domain) for s in flat.statements]
     count, length = max(n for n, *_ in sizes), max(prod(own) for _, *own in sizes)
     row = choose_row(count, length, flat, known, target)
     e = flat.statements[0].iterators[0]
@@ -222,7 +222,7 @@ def _cut(
     own = list(range(1, len(s.iterators)))
     steps = compute_strides(s, arrays, storages)
     own.sort(key=lambda p: -max(abs(a.steps[p] or 0) for a in steps))
-    sizes = box_extents(s.domain)
+    sizes = estimated_extents(s.domain)
     extents = [sizes[p] for p in own]
     e, k, t, v = s.iterators[0], *(_fresh(s, name) for name in "ktv")
     place = f"({row.step}*{k} + {row.lanes}*{t} + {v})"
@@ -253,7 +253,7 @@ def _split(
     """
     assert s.reduction is not None
     e, k, t, v = s.iterators
-    count = box_extents(s.domain)[0]
+    count = estimated_extents(s.domain)[0]
     total, name = arrays[s.array], f"{s.array}_parts"
     while name in arrays:
         name += "_"

@@ -23,7 +23,7 @@ from polyc.mapping.cuda.loops import Loop, Part, build_tree
 from polyc.mapping.cuda.mapped import Mapped, private_of
 from polyc.memory.storage import Storage
 from polyc.memory.strides import accesses, compute_strides
-from polyc.poly.affine import box_extents, outputs
+from polyc.poly.affine import estimated_extents, outputs
 from polyc.promote.local_arrays import LARGEST_STACK
 from polyc.schedule.cluster import Cluster
 from polyc.scop.scop import Array, Statement
@@ -47,7 +47,7 @@ def map_threads(
     flat, made = join_shared(cluster, order, private, arrays, LARGEST_STACK)
     arrays = {**arrays, **made}
     e = flat.statements[0].iterators[0]
-    count = max(box_extents(s.domain)[0] for s in flat.statements)
+    count = max(estimated_extents(s.domain)[0] for s in flat.statements)
     lanes, threads = _choose_sizes(flat, count, arrays, target)
     size = lanes * threads
     grid = [
@@ -89,7 +89,7 @@ def _map_apart(
         return {s.name: formula.format(s.iterators[cluster.shared[d][s.name]]) for s in statements}
 
     *outer, last = order
-    extent = max(box_extents(s.domain)[cluster.shared[last][s.name]] for s in statements)
+    extent = max(estimated_extents(s.domain)[cluster.shared[last][s.name]] for s in statements)
     threads = target.warp
     while threads < min(extent, THREADS):
         threads *= 2

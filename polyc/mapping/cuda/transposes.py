@@ -23,7 +23,7 @@ from polyc.mapping.cuda.loops import Loop, Part, build_tree
 from polyc.mapping.cuda.mapped import Mapped, private_of
 from polyc.memory.storage import Storage
 from polyc.memory.strides import compute_strides
-from polyc.poly.affine import box_extents
+from polyc.poly.affine import estimated_extents
 from polyc.schedule.cluster import Cluster
 from polyc.scop.expr import Expr, Load, rebuild
 from polyc.scop.scop import Array, Statement
@@ -59,7 +59,7 @@ def find_transpose(
     if any(load.dynamic or load.array == s.array for load in s.loads):
         return None
     written, *read = compute_strides(s, arrays, storages)
-    sizes = box_extents(s.domain)
+    sizes = estimated_extents(s.domain)
     large = [p for p, n in enumerate(sizes) if n >= SIDE]
     writes = next((p for p in large if written.steps[p] == 1), None)
     if writes is None:
@@ -134,7 +134,7 @@ def _stage(
     name = f"{s.array}_tile{number}"
     while name in arrays:
         name += "_"
-    sizes = box_extents(s.domain)
+    sizes = estimated_extents(s.domain)
     order = [p for p in range(len(sizes)) if p not in (found.writes, found.reads)]
     order += [found.writes, found.reads]
     array = Array(name, load.dtype, tuple(sizes[p] for p in order), "temporary")
