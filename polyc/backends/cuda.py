@@ -25,8 +25,10 @@ from polyc.codegen.cuda.print_kernel import print_device
 from polyc.codegen.cuda.settle import settle
 from polyc.codegen.generate import generate_nest
 from polyc.codegen.loopnest import Block, Kernel
-from polyc.mapping.cuda.choose import map_to_cuda
+from polyc.coordinates.rewrite import begin
+from polyc.mapping.cuda.choose import schedule_for_cuda
 from polyc.mapping.cuda.mapped import Mapped
+from polyc.mapping.cuda.scheduled import apply_schedule, list_kept
 from polyc.mapping.open_cluster import list_touched
 from polyc.mapping.stored_kernel import StoredKernel
 from polyc.memory.storage import Storage, row_major
@@ -35,6 +37,7 @@ from polyc.promote.local_arrays import LocalArray, promote_to_locals
 from polyc.promote.spaces import assign_spaces
 from polyc.schedule.background import wait_for_copies
 from polyc.schedule.block_barriers import place_block_barriers
+from polyc.schedule.cluster import Cluster
 from polyc.scop.scop import Scop
 from polyc.target.cuda import CudaTarget
 from polyc.trace import Trace
@@ -53,7 +56,25 @@ def compile_for_cuda(
 
     # 1. where loops go: blocks, threads, copies; statements in the coordinates of their kernel
     with trace.step("map"):
-        mapped = map_to_cuda(stored, scop.arrays, target, options)
+        chosen = schedule_for_cuda(stored, scop.arrays, target, options)
+        named = None
+        if isinstance(chosen, Mapped):
+            mapped = chosen
+        else:
+            applied = apply_schedule(chosen, begin(stored, scop.arrays))
+            now = applied.rewritten
+            mapped = Mapped(
+                Cluster(now.statements, (), False),
+                applied.made,
+                now.touched_private,
+                applied.tree,
+                applied.threads,
+                str(chosen),
+                applied.storages,
+                applied.swizzles,
+                applied.folds,
+            )
+            named = list_kept(applied.loops)
         touched = list_touched(mapped.cluster)
         part = _mapped_scop(name, stored, mapped, touched, scop)
         made = {n: row_major(a) for n, a in mapped.arrays.items()}
@@ -68,7 +89,7 @@ def compile_for_cuda(
     with trace.step("promote"):
         private = mapped.private
         promoted = promote_to_locals(
-            mapped.tree, part.statements, private, part.arrays, storages, mapped.folds
+            mapped.tree, part.statements, private, part.arrays, storages, mapped.folds, named or {}
         )
 
     # 4. loops of fixed size, with conditions at borders

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import reduce
+from math import gcd
 from typing import Protocol
 
 import islpy as isl
@@ -85,13 +86,18 @@ class Split:
             raise IllegalSchedule("a tile has at least 1 iteration and less than 2**31")
 
         def cut(loop: Loop) -> LoopTree:
-            tiles = _tiles(loop.function, self.size)
+            size = self.size
+            tiles = _tiles(loop.function, size)
             rest = loop.function.sub(tiles)
-            within = replace(loop, name=inside(loop.name), function=rest, size=self.size)
-            return replace(loop, function=tiles, body=within)
+            step = 1 if size % loop.step else loop.step
+            within = replace(
+                loop, name=inside(loop.name), function=rest, size=size, step=step, extent=size
+            )
+            whole = loop.step if loop.step % size == 0 else size
+            return replace(loop, function=tiles, body=within, step=whole)
 
         _refuse_taken(tree, self.loops)
-        return _edit(tree, self.loops, cut)
+        return edit_loops(tree, self.loops, cut)
 
 
 @dataclass(frozen=True)
@@ -105,7 +111,7 @@ class Sink:
 
     def apply(self, tree: LoopTree) -> LoopTree:
         for name in self.loops:
-            tree = _edit(tree, (name,), _sink)
+            tree = edit_loops(tree, (name,), _sink)
         return tree
 
 
@@ -132,7 +138,7 @@ class Distribute:
             return _around(loop.body, Parts(tuple(alone)))
 
         for name in self.loops:
-            tree = _edit(tree, (name,), spread)
+            tree = edit_loops(tree, (name,), spread)
         return tree
 
 
@@ -180,6 +186,8 @@ class Fuse:
             function if self.size is None else _tiles(function, self.size),
             Parts(tuple(parts)),
             whole=True,
+            step=gcd(*(loop.step for loop in loops)) if self.size is None else self.size,
+            extent=_largest([loop.extent for loop in loops]),
         )
         rest = (*node.parts[: at[0]], fused, *node.parts[at[-1] + 1 :])
         return rest[0] if len(rest) == 1 else Parts(rest)
@@ -192,7 +200,7 @@ class Reverse:
     loops: tuple[str, ...]
 
     def apply(self, tree: LoopTree) -> LoopTree:
-        return _edit(tree, self.loops, lambda n: replace(n, function=n.function.neg()))
+        return edit_loops(tree, self.loops, lambda n: _moved(n, n.function.neg()))
 
 
 @dataclass(frozen=True)
@@ -213,7 +221,7 @@ class Shift:
         moved = restrict(loop.function, Instances(find_statement(tree, statement)))
         amount = isl.UnionPwAff.val_on_domain(moved.domain(), isl.Val(self.amount))
         rest = loop.function.subtract_domain(moved.domain())
-        return _replace(tree, loop, replace(loop, function=rest.union_add(moved.add(amount))))
+        return _replace(tree, loop, _moved(loop, rest.union_add(moved.add(amount))))
 
 
 @dataclass(frozen=True)
@@ -239,7 +247,7 @@ class Skew:
             assert isinstance(new, Loop)
             found.append(id(node))
             slope = restrict(around.function, node).scale_val(isl.Val(self.factor))
-            return replace(new, function=new.function.add(slope))
+            return _moved(new, new.function.add(slope))
 
         new = visit(tree, None)
         if len(found) < len(chosen):
@@ -249,13 +257,17 @@ class Skew:
 
 @dataclass(frozen=True)
 class Run:
-    """The named loops on threads, in SIMD lanes, or written out."""
+    """The named loops on threads, in SIMD lanes, or written out; on a GPU over blocks.
+
+    Of a GPU also: combine, by threads that exchange what they have; copy, in the background; box,
+    by the tensor memory accelerator.
+    """
 
     kind: LoopKind
     loops: tuple[str, ...]
 
     def apply(self, tree: LoopTree) -> LoopTree:
-        return _edit(tree, self.loops, lambda loop: replace(loop, kind=self.kind))
+        return edit_loops(tree, self.loops, lambda loop: replace(loop, kind=self.kind))
 
 
 def _tiles(function: isl.UnionPwAff, size: int) -> isl.UnionPwAff:
@@ -263,7 +275,17 @@ def _tiles(function: isl.UnionPwAff, size: int) -> isl.UnionPwAff:
     return function.scale_down_val(isl.Val(size)).floor().scale_val(isl.Val(size))
 
 
-def _edit(tree: LoopTree, names: Sequence[str], edit: Callable[[Loop], LoopTree]) -> LoopTree:
+def _moved(loop: Loop, function: isl.UnionPwAff) -> Loop:
+    """The loop over other values, of which nothing is known."""
+    return replace(loop, function=function, step=1, extent=None)
+
+
+def _largest(extents: Sequence[int | None]) -> int | None:
+    known = [n for n in extents if n is not None]
+    return max(known) if len(known) == len(extents) else None
+
+
+def edit_loops(tree: LoopTree, names: Sequence[str], edit: Callable[[Loop], LoopTree]) -> LoopTree:
     """The tree with the named loops edited, innermost ones first."""
     chosen = {id(n) for name in names for n in select(tree, name)}
 

@@ -15,7 +15,8 @@ class Keep:
 
     i ─ S   ->   i ─ keep acc ─ S                      keep acc in registers at i
 
-    space: "registers", for what fits there when loops are unrolled, or "stack". arrays: None for
+    space: "registers", for what fits there when loops are unrolled, or "stack"; on a GPU also
+    "shared", for what the threads of a block see. arrays: None for
     whatever fits (`keep all at i`), which the compiler replaces by what that is; `in_place`: rows
     among these may live in the result that overwrites them.
     """
@@ -40,8 +41,9 @@ class Keep:
         return visit(tree)
 
     def _keep(self, body: LoopTree) -> LoopTree:
+        space = self.space if self.arrays is None else ""
         if not isinstance(body, Kept) or body.at != self.at:
-            return Kept(self.arrays, self.at, body, self.in_place)
+            return Kept(self.arrays, self.at, body, self.in_place, space)
         if body.arrays is None or self.arrays is None:
             raise IllegalSchedule("where all is kept that fits, nothing else may be said")
         return replace(body, arrays=(*body.arrays, *self.arrays))

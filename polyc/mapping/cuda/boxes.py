@@ -13,7 +13,7 @@ from math import prod
 import islpy as isl
 import numpy as np
 
-from polyc.mapping.cuda.cut_tiles import OUTER
+from polyc.coordinates.cut_tiles import OUTER
 from polyc.mapping.cuda.loops import Loop
 from polyc.memory.storage import Storage
 from polyc.memory.strides import columns_of

@@ -17,9 +17,9 @@ from dataclasses import dataclass
 from math import prod
 
 from polyc.codegen.loopnest import LoopKind, Swizzle
+from polyc.coordinates.cut_tiles import STEP, Tiled, cut_tiles
+from polyc.coordinates.gemm_form import GemmForm, in_stored_types
 from polyc.mapping.cuda.boxes import comes_in_boxes, list_box_loops
-from polyc.mapping.cuda.cut_tiles import STEP, Tiled, cut_tiles
-from polyc.mapping.cuda.gemm_form import GemmForm, in_stored_types
 from polyc.mapping.cuda.loops import Loop, Part, build_tree
 from polyc.mapping.cuda.mapped import Mapped, private_of
 from polyc.mapping.cuda.swizzles import swizzle_chunks, swizzle_words

@@ -12,8 +12,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from math import ceil, prod
 
+from polyc.coordinates.gemm_form import find_gemm_form, in_stored_types
 from polyc.mapping.cuda.contraction import choose_shape
-from polyc.mapping.cuda.gemm_form import find_gemm_form, in_stored_types
 from polyc.mapping.cuda.overwrite import overwrite_rows
 from polyc.mapping.cuda.row_tiles import ProductPlan, plan_parts
 from polyc.mapping.cuda.tiles import estimate

@@ -19,13 +19,14 @@ from dataclasses import dataclass
 from math import ceil, prod
 
 from polyc.codegen.loopnest import Swizzle
+from polyc.coordinates.change import fresh_iterator, join_shared
+from polyc.coordinates.gemm_form import GemmForm, find_gemm_form, in_stored_types, share_out
 from polyc.mapping.cuda.contraction import place_product, show_extents
-from polyc.mapping.cuda.coordinates import join_shared
-from polyc.mapping.cuda.gemm_form import GemmForm, find_gemm_form, in_stored_types, share_out
 from polyc.mapping.cuda.loops import Loop, Part, build_tree
 from polyc.mapping.cuda.mapped import Mapped, private_of
 from polyc.mapping.cuda.overwrite import overwrite_rows
-from polyc.mapping.cuda.rows import Row, can_share_rows, choose_lanes, share_rows
+from polyc.mapping.cuda.row_parts import Row, share_rows
+from polyc.mapping.cuda.rows import can_share_rows, choose_lanes
 from polyc.mapping.cuda.thread_tiles import ROW_SHAPES, THREAD_SHAPES
 from polyc.mapping.cuda.threads import is_joinable
 from polyc.mapping.cuda.tiles import BUSY, Shape
@@ -212,7 +213,16 @@ def _place_rows(
 ) -> _Placed:
     """A warp a row, as many at a time as there are warps."""
     height, order = kernel.sizes[-1], _positions(part.cluster, kernel)
-    flat, made = join_shared(part.cluster, order, part.private, arrays, LARGEST_SHARED, height)
+    flat, made = join_shared(
+        part.cluster,
+        order,
+        fresh_iterator(part.cluster.statements, "e"),
+        part.private,
+        arrays,
+        LARGEST_SHARED,
+        height,
+    )
+    made = {array.name: array for array in made.values()}
     known = {**arrays, **made}
     lanes = choose_lanes(plan.length, flat.statements, known, target)
     row = Row(target.warp, lanes, min(height, threads // target.warp))

@@ -8,7 +8,7 @@ four, of which those of neighbouring threads are neighbours.
 
 from __future__ import annotations
 
-from polyc.mapping.cuda.cut_tiles import Digits, Tile
+from polyc.coordinates.cut_tiles import Digits, Tile
 from polyc.mapping.cuda.loops import Loop
 from polyc.mapping.cuda.tiles import Shape
 

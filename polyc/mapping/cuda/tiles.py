@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from math import ceil, prod
 
 from polyc.codegen.loopnest import LoopKind
-from polyc.mapping.cuda.cut_tiles import Tile
+from polyc.coordinates.cut_tiles import Tile
 from polyc.mapping.cuda.loops import Loop
 from polyc.target.cuda import CudaTarget
 

@@ -17,8 +17,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from polyc.coordinates.cut_tiles import Digits, Tile
 from polyc.element_types import BFLOAT16, FLOAT16, FLOAT32
-from polyc.mapping.cuda.cut_tiles import Digits, Tile
 from polyc.mapping.cuda.loops import Loop
 from polyc.mapping.cuda.tiles import Shape
 from polyc.target.cuda import CudaTarget

@@ -11,8 +11,8 @@ rows of 128 bytes that are swizzled, 64 steps of the sum, or 64 rows or columns 
 
 from __future__ import annotations
 
+from polyc.coordinates.cut_tiles import Digits, Tile
 from polyc.element_types import BFLOAT16, FLOAT16
-from polyc.mapping.cuda.cut_tiles import Digits, Tile
 from polyc.mapping.cuda.loops import Loop
 from polyc.mapping.cuda.tiles import Shape
 from polyc.mapping.cuda.warp_tiles import Instruction

@@ -19,8 +19,8 @@ from math import prod
 
 import islpy as isl
 
-from polyc.mapping.cuda.coordinates import change_coordinates, digits
-from polyc.mapping.cuda.gemm_form import GemmForm
+from polyc.coordinates.change import change_coordinates, digits
+from polyc.coordinates.gemm_form import GemmForm
 from polyc.poly.affine import box_extents
 from polyc.schedule.cluster import Cluster
 from polyc.scop.expr import (
@@ -111,6 +111,9 @@ class Tiled:
 
 
 OUTER = ("b", "mt", "nt")
+
+COPIES = ("ki", "mr", "mi", "nr", "ni")
+"""The iterators of places in the copies of factors."""
 
 STEP = len(OUTER)
 """The dimension of a factor's tiles that counts steps of the sum: kt in [b, mt, nt, kt, …]."""
