@@ -112,9 +112,6 @@ class Tiled:
 
 OUTER = ("b", "mt", "nt")
 
-COPIES = ("ki", "mr", "mi", "nr", "ni")
-"""The iterators of places in the copies of factors."""
-
 STEP = len(OUTER)
 """The dimension of a factor's tiles that counts steps of the sum: kt in [b, mt, nt, kt, …]."""
 

@@ -6,7 +6,7 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
 from math import prod
 
-from polyc.coordinates.cut_tiles import COPIES, OUTER, Digits, Tiled, cut_tiles
+from polyc.coordinates.cut_tiles import OUTER, Digits, Tiled, cut_tiles
 from polyc.coordinates.cut_tiles import Tile as Places
 from polyc.coordinates.gemm_form import GemmForm, find_gemm_form, in_stored_types, share_out
 from polyc.errors import IllegalSchedule
@@ -58,8 +58,8 @@ def _read_places(directive: Tile) -> Places:
     """The digits of a tile; IllegalSchedule if they count no places."""
     sides = (directive.rows, directive.columns, directive.sums)
     names = [name for side in sides for name, _ in side.digits]
-    reserved = {*OUTER, "kt", *COPIES}
-    if len(set(names)) < len(names) or (reserved - {"ki"}) & {*names}:
+    reserved = {*OUTER, "kt"}
+    if len(set(names)) < len(names) or reserved & {*names}:
         raise IllegalSchedule(
             f"digits have names of their own, which are none of {', '.join(sorted(reserved))}"
         )

@@ -41,17 +41,17 @@ COORDINATES = (Join, Cut, Partial, Stage, Tile)
 class Rewritten:
     """The clusters of a kernel in the coordinates of its schedule.
 
-    arrays: all that they touch; made: those that the schedule has made of others, each with the
-    array or statement that its name comes from, and what was added to it; statements_made:
-    likewise. room: the extents of digits, by statement and iterator.
+    arrays: all that they touch; made: those that the schedule has made, each with the array that
+    its name begins with; statements_made: likewise, with an array or a statement. room: the extents
+    of digits, by statement and iterator.
     """
 
     clusters: tuple[Cluster, ...]
     arrays: Mapping[str, Array]
     storages: Mapping[str, Storage] = field(repr=False)
     private: frozenset[str]
-    made: Mapping[str, tuple[str, str]] = field(default_factory=dict)
-    statements_made: Mapping[str, tuple[str, str]] = field(default_factory=dict)
+    made: Mapping[str, str] = field(default_factory=dict)
+    statements_made: Mapping[str, str] = field(default_factory=dict)
     room: Room = field(default_factory=dict)
 
     @cached_property
@@ -82,38 +82,32 @@ class Rewritten:
         name = loop.key[0]
         return next(k for k, c in enumerate(self.clusters) if name in c.names)
 
+    def own(self, position: int) -> frozenset[str]:
+        """The private arrays that no other cluster touches."""
+        others = (c for k, c in enumerate(self.clusters) if k != position)
+        touched = {name for c in others for s in c.statements for name, _, _ in accesses(s)}
+        return self.private - touched
+
     def with_cluster(
         self,
         position: int,
         cluster: Cluster,
-        arrays: Mapping[str, tuple[Array, str, str]],
-        statements: Mapping[str, tuple[str, str]] | None = None,
+        arrays: Mapping[str, tuple[Array, str]],
+        statements: Mapping[str, str] | None = None,
     ) -> Rewritten:
         """With another cluster in a place, and new arrays, by name with what each comes from."""
-        clusters = (*self.clusters[:position], cluster, *self.clusters[position + 1 :])
-        made = {
-            name: self._root(self.made, base, suffix) for name, (_, base, suffix) in arrays.items()
-        }
-        new = {
-            name: self._root(self.statements_made, base, suffix)
-            for name, (base, suffix) in (statements or {}).items()
-        }
+        made = {name: self.made.get(base, base) for name, (_, base) in arrays.items()}
         return replace(
             self,
-            clusters=clusters,
-            arrays={**self.arrays, **{name: array for name, (array, _, _) in arrays.items()}},
+            clusters=(*self.clusters[:position], cluster, *self.clusters[position + 1 :]),
+            arrays={**self.arrays, **{name: array for name, (array, _) in arrays.items()}},
             made={**self.made, **made},
-            statements_made={**self.statements_made, **new},
+            statements_made={**self.statements_made, **(statements or {})},
         )
 
     def with_room(self, room: Room) -> Rewritten:
         """With extents of digits."""
         return replace(self, room={**self.room, **room})
-
-    @staticmethod
-    def _root(known: Mapping[str, tuple[str, str]], base: str, suffix: str) -> tuple[str, str]:
-        root, before = known.get(base, (base, ""))
-        return root, before + suffix
 
 
 def begin(kernel: StoredKernel, arrays: Mapping[str, Array]) -> Rewritten:
@@ -182,12 +176,12 @@ def _join(now: Rewritten, directive: Join, largest: int) -> Rewritten:
         cluster,
         order,
         directive.name,
-        now.private,
+        now.own(position),
         now.arrays,
         largest,
         directive.multiple,
     )
-    named = {new.name: (new, old, "_joint") for old, new in made.items()}
+    named = {new.name: (new, old) for old, new in made.items()}
     return now.with_cluster(position, flat, named)
 
 
@@ -233,8 +227,9 @@ def _partial(now: Rewritten, name: str) -> Rewritten:
     cluster, new = split_sum(
         now.clusters[k], statement, position, loop.extent or 1, parts, now.arrays
     )
-    statements = {f"{statement}{suffix}": (statement, suffix) for suffix in ("_start", "_combine")}
-    whole = now.with_cluster(k, cluster, {parts: (new, array, "_parts")}, statements)
+    root = now.statements_made.get(statement, statement)
+    statements = {f"{statement}{suffix}": root for suffix in ("_start", "_combine")}
+    whole = now.with_cluster(k, cluster, {parts: (new, array)}, statements)
     return whole.with_room({(s, loop.name): new.shape[-1] for s in statements})
 
 
@@ -243,10 +238,8 @@ def _stage(now: Rewritten, directive: Stage) -> Rewritten:
     rows, columns = (_own_place(now, name) for name in (directive.rows, directive.columns))
     staged, made = stage_loads(cluster, rows, columns, directive.arrays, now.arrays, now.storages)
     (target,) = {s.array for s in cluster.statements}
-    arrays = {
-        name: (array, target, f"_tile{number}") for number, (name, array) in enumerate(made.items())
-    }
-    statements = {f"S_{name}": (target, f"_tile{number}") for number, name in enumerate(made)}
+    arrays = {name: (array, target) for name, array in made.items()}
+    statements = {f"S_{name}": target for name in made}
     return now.with_cluster(0, staged, arrays, statements)
 
 
@@ -273,14 +266,8 @@ def _tile(now: Rewritten, directive: Tile) -> Rewritten:
     cluster = now.clusters[position]
     places = [[loop.key for loop in side] for side in loops]
     tiled, base = tile_product(cluster, directive, places, now.private, now.arrays)
-    suffixes = ("_tiles", "_left", "_right")
-    arrays = {
-        name: (array, base, suffix)
-        for (name, array), suffix in zip(tiled.arrays.items(), suffixes, strict=True)
-    }
-    statements = {
-        s.name: (base, x) for s, x in zip((tiled.left, tiled.right), suffixes[1:], strict=True)
-    }
+    arrays = {name: (array, base) for name, array in tiled.arrays.items()}
+    statements = {s.name: base for s in (tiled.left, tiled.right)}
     whole = now.with_cluster(position, tiled.cluster, arrays, statements)
     digits = [digit for side in sides for digit in side.digits]
     return whole.with_room(

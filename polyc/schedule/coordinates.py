@@ -14,6 +14,10 @@ from dataclasses import dataclass
 
 from polyc.schedule.loops import LoopTree
 
+DIGITS = ("b", "mt", "nt", "kt", "ki", "mr", "mi", "nr", "ni")
+"""What the loops of a product in tiles are called: of the batch, of which tile of rows, columns and
+the sum; and of the copies: a step of the sum, which run of rows or columns, and where in it."""
+
 
 class _Before:
     """What is done before there is a tree."""

@@ -44,6 +44,10 @@ class Keep:
         space = self.space if self.arrays is None else ""
         if not isinstance(body, Kept) or body.at != self.at:
             return Kept(self.arrays, self.at, body, self.in_place, space)
+        if not self.arrays and self.arrays is not None:
+            return body
+        if body.arrays == ():
+            return replace(body, arrays=self.arrays, space=space)
         if body.arrays is None or self.arrays is None:
             raise IllegalSchedule("where all is kept that fits, nothing else may be said")
         return replace(body, arrays=(*body.arrays, *self.arrays))

@@ -2,6 +2,7 @@
 
     order NAME…                 sink NAME…            parallel NAME…     reverse NAME…
     split NAME… SIZE            distribute NAME…      vector NAME…       shift S.NAME BY
+    collapse NAME…              count NAME…
     fuse NAME… [SIZE]           pack ARRAY…           unroll NAME…       skew NAME BY-NAME FACTOR
     keep ARRAY… in registers|stack [at NAME]
     keep ARRAY in place of ARRAY [at NAME]
@@ -31,6 +32,8 @@ from polyc.errors import IllegalSchedule
 from polyc.names import show, show_text
 from polyc.schedule.coordinates import Cut, Join, Partial, Side, Stage, Tile
 from polyc.schedule.directives import (
+    Collapse,
+    Count,
     Distribute,
     Fuse,
     Order,
@@ -50,6 +53,8 @@ AnyDirective = (
     | Split
     | Sink
     | Distribute
+    | Collapse
+    | Count
     | Fuse
     | Reverse
     | Shift
@@ -83,7 +88,9 @@ def spell(directive: AnyDirective) -> str:
     match directive:
         case Run(kind, loops):
             return f"{kind} {_names(loops)}"
-        case Order(loops) | Sink(loops) | Distribute(loops) | Reverse(loops):
+        case Order(loops) | Sink(loops) | Distribute(loops) | Collapse(loops) | Count(loops):
+            return f"{type(directive).__name__.lower()} {_names(loops)}"
+        case Reverse(loops):
             return f"{type(directive).__name__.lower()} {_names(loops)}"
         case Split(loops, size):
             return f"split {_names(loops)} {size}"
@@ -342,6 +349,8 @@ _READERS: dict[str, Callable[[_Reader], AnyDirective]] = {
     "split": _Reader.split,
     "sink": lambda r: Sink(r.names()),
     "distribute": lambda r: Distribute(r.names()),
+    "collapse": lambda r: Collapse(r.names()),
+    "count": lambda r: Count(r.names()),
     "fuse": _Reader.fuse,
     "reverse": lambda r: Reverse(r.names()),
     "shift": _Reader.shift,

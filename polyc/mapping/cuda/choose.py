@@ -14,9 +14,8 @@ from collections.abc import Mapping as Table
 
 from polyc.coordinates.gemm_form import find_gemm_form
 from polyc.coordinates.rewrite import Rewritten
-from polyc.mapping.cuda.contraction import map_contraction
-from polyc.mapping.cuda.mapped import Mapped
-from polyc.mapping.cuda.row_tiles import map_row_tiles
+from polyc.mapping.cuda.contraction import schedule_contraction
+from polyc.mapping.cuda.row_tiles import schedule_row_tiles
 from polyc.mapping.cuda.rows import schedule_rows, suits_rows
 from polyc.mapping.cuda.threads import is_joinable, schedule_threads
 from polyc.mapping.cuda.transposes import find_transpose, schedule_transpose
@@ -29,17 +28,17 @@ from polyc.target.cuda import CudaTarget
 
 def schedule_for_cuda(
     kernel: StoredKernel, arrays: Table[str, Array], target: CudaTarget, options: Options
-) -> Schedule | Mapped:
+) -> Schedule:
     """The schedule by the strategy that fits the kernel."""
     if kernel.loops:
-        return map_row_tiles(kernel, arrays, target, options.tf32)
+        return schedule_row_tiles(kernel, arrays, target, options.tf32)
     (stored,) = kernel.parts
     cluster, private, storages = stored.cluster, stored.private, stored.storages
     start = Rewritten((cluster,), arrays, storages, private)
     if is_joinable(cluster):
         form = find_gemm_form(cluster, private)
         if form is not None:
-            return map_contraction(form, cluster, private, arrays, storages, target, options.tf32)
+            return schedule_contraction(start, form, target, options.tf32)
         if suits_rows(cluster, private, arrays, storages, target):
             return schedule_rows(start, target)
         transpose = find_transpose(cluster, arrays, storages)

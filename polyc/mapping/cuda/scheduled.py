@@ -14,22 +14,24 @@ from polyc.codegen.loopnest import Swizzle
 from polyc.coordinates.rewrite import Rewritten, rewrite
 from polyc.errors import IllegalSchedule
 from polyc.memory.storage import Storage, permuted, row_major
+from polyc.memory.strides import accesses
 from polyc.names import show
 from polyc.poly.affine import outputs, plain_iterator
+from polyc.schedule.canonical import Made
 from polyc.schedule.initial import make_tree
-from polyc.schedule.loops import Kept, Loop, LoopTree, lower_tree, mark_names, paths, walk
-from polyc.schedule.names import find_statement
+from polyc.schedule.loops import Loop, LoopTree, lower_tree, paths
+from polyc.schedule.names import find_statement, short
 from polyc.schedule.schedule import Schedule
 from polyc.schedule.text import spell
 from polyc.schedule.threads import Lay, Pipeline, Swizzled
-from polyc.scop.scop import Array
+from polyc.scop.scop import Array, Statement
 
 
 @dataclass(frozen=True)
 class Scheduled:
     """A kernel in the coordinates of its schedule, its loops, and what is said of memory.
 
-    private: arrays that nobody outside of the kernel touches. threads: of a block. storages: of the
+    threads: of a block. storages: of the
     arrays that the schedule has made; swizzles: of those in shared memory; folds: of those whose
     copies go ahead of their use, the dimension that counts them -> how many there are at a time.
     """
@@ -42,6 +44,26 @@ class Scheduled:
     storages: Mapping[str, Storage]
     swizzles: Mapping[str, Swizzle | None]
     folds: Mapping[str, Mapping[int, int]]
+
+    @property
+    def statements(self) -> tuple[Statement, ...]:
+        return self.rewritten.statements
+
+    @property
+    def touched(self) -> tuple[str, ...]:
+        """The arrays that the statements touch, in order of appearance."""
+        return tuple(dict.fromkeys(name for s in self.statements for name, _, _ in accesses(s)))
+
+    @property
+    def private(self) -> frozenset[str]:
+        return self.rewritten.touched_private
+
+    @property
+    def named(self) -> Made:
+        """What the schedule has made, by name with what each name begins with."""
+        now = self.rewritten
+        statements = ((short(name), short(root)) for name, root in now.statements_made.items())
+        return Made(tuple(now.made.items()), tuple(statements))
 
     @property
     def made(self) -> dict[str, Array]:
@@ -147,9 +169,3 @@ def _made(directive: Lay | Swizzled | Pipeline, array: str, now: Rewritten) -> s
             f"{', '.join(map(show, now.made)) or 'none'}"
         )
     return array
-
-
-def list_kept(tree: LoopTree) -> dict[str, tuple[str, ...] | None]:
-    """The arrays that each mark may declare; None for whatever fits."""
-    marks = mark_names(tree, counted=True)
-    return {marks[node.at]: node.arrays for node in walk(tree) if isinstance(node, Kept)}
