@@ -23,13 +23,13 @@ from polyc.graph.simplify import simplify
 from polyc.graph.states import State, find_states, states_refused
 from polyc.graph.unroll_steps import unroll_steps
 from polyc.graph.widen import PRODUCTS, widen
+from polyc.mapping.cpu.fuse_tiles import fuse_tiles
+from polyc.mapping.cpu.given import place_given
+from polyc.mapping.cpu.storing import store_clusters
 from polyc.mapping.cuda.fuse_rows import fuse_rows
 from polyc.mapping.cuda.storing import store_for_cuda
-from polyc.mapping.fuse_tiles import fuse_tiles
-from polyc.mapping.given import place_given
 from polyc.mapping.open_cluster import OpenCluster
 from polyc.mapping.stored_kernel import StoredKernel
-from polyc.mapping.storing import store_clusters
 from polyc.mapping.tuned import Tuned
 from polyc.memory.storage import Storage, arrange, row_major
 from polyc.options import Options

@@ -17,7 +17,7 @@ from polyc.budget import Budget
 from polyc.errors import TooLong
 from polyc.graph.onnx_import import import_onnx
 from polyc.graph.unroll_steps import unroll_steps
-from polyc.mapping import fuse_tiles
+from polyc.mapping.cpu import fuse_tiles
 from polyc.options import Options
 from polyc.pipeline import cluster_model, run_pipeline
 from polyc.printing import driver

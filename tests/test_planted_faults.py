@@ -240,7 +240,7 @@ def a_loop_over_steps_in_two(right):
     return after(right, change)
 
 
-@fault("polyc.mapping.laying:pack", packed, "right_packed|is not what the scop says")
+@fault("polyc.mapping.cpu.laying:pack", packed, "right_packed|is not what the scop says")
 def a_copy_of_other_rows(right):
     def change(found):
         cluster, (packing,) = found
@@ -254,7 +254,7 @@ def a_copy_of_other_rows(right):
     return after(right, change)
 
 
-@fault("polyc.mapping.laying:pack", packed, "is no statement of the scop, and no copy")
+@fault("polyc.mapping.cpu.laying:pack", packed, "is no statement of the scop, and no copy")
 def a_copy_that_computes(right):
     def change(found):
         cluster, (packing,) = found
@@ -342,7 +342,7 @@ def a_result_kept_inside_of_its_kernel(right):
 # How arrays are stored.
 
 
-@fault("polyc.mapping.layout:permuted", layers, "array .* two elements are stored in one place")
+@fault("polyc.mapping.cpu.layout:permuted", layers, "array .* two elements are stored in one place")
 def a_storage_that_is_not_one_to_one(right):
     def change(storage):
         last = storage.map.dim(isl.dim_type.out) - 1
@@ -352,17 +352,23 @@ def a_storage_that_is_not_one_to_one(right):
     return after(right, change)
 
 
-@fault("polyc.mapping.layout:permuted", layers, "is stored outside of|leaves the bounds|has shape")
+@fault(
+    "polyc.mapping.cpu.layout:permuted", layers, "is stored outside of|leaves the bounds|has shape"
+)
 def a_storage_with_a_row_too_few(right):
     return after(right, lambda s: replace(s, shape=(s.shape[0] - 1, *s.shape[1:])))
 
 
-@fault("polyc.mapping.storing:row_major", layers, "array x: it is the caller's, but is stored by")
+@fault(
+    "polyc.mapping.cpu.storing:row_major", layers, "array x: it is the caller's, but is stored by"
+)
 def an_input_taken_as_transposed(right):
     return lambda array: permuted(array, (1, 0)) if array.kind == "input" else right(array)
 
 
-@fault("polyc.mapping.storing:row_major", layers, "array y: it is the caller's, but is stored in")
+@fault(
+    "polyc.mapping.cpu.storing:row_major", layers, "array y: it is the caller's, but is stored in"
+)
 def a_gap_between_rows_of_the_output(right):
     return lambda array: permuted(array, (0, 1), gap=array.kind == "output")
 

@@ -7,9 +7,9 @@ from dataclasses import dataclass
 from functools import cached_property
 
 from polyc.mapping.fuse_schedules import fuse_schedules
+from polyc.mapping.reading import read_packed
 from polyc.mapping.signature import sign_cluster, sign_layouts
-from polyc.mapping.storing import StoredCluster
-from polyc.mapping.tiles import read_packed
+from polyc.mapping.stored_cluster import StoredCluster
 from polyc.memory.storage import Storage
 from polyc.poly.affine import estimated_extents
 from polyc.schedule.canonical import to_positions

@@ -66,7 +66,7 @@ class KeepInPlace:
 class Pack:
     """Operands that are copied in front of the kernel, into the order in which tiles read them.
 
-    Loops stay as they are; how arrays lie is decided before (`mapping/packing.py`).
+    Loops stay as they are; how arrays lie is decided before (`mapping/cpu/packing.py`).
     """
 
     arrays: tuple[str, ...]

@@ -39,7 +39,7 @@ class Array:
 
     `value` is the content of a constant. Inputs, outputs and states, which are both, are laid out
     row-major over `shape`, as the caller's arrays are; how the others are stored is decided later
-    (`mapping/layout.py`).
+    (`mapping/cpu/layout.py`).
     `is_partial`: partial results of a reduction, which are there to be computed in parallel.
     """
 

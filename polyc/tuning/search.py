@@ -15,9 +15,9 @@ from dataclasses import dataclass, field, replace
 from typing import Protocol
 
 from polyc.errors import BuildError, IllegalSchedule
-from polyc.mapping.laying import keeps_layouts
+from polyc.mapping.cpu.laying import keeps_layouts
+from polyc.mapping.cpu.space import MOVES, find_tuned
 from polyc.mapping.open_cluster import OpenCluster
-from polyc.mapping.space import MOVES, find_tuned
 from polyc.mapping.tuned import Tuned
 from polyc.schedule.canonical import to_positions
 from polyc.schedule.initial import InitialLoops

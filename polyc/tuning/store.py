@@ -6,7 +6,7 @@
                                             "schedule": "split L0 13 | …"}}}
 
 A file is data, never code: what cannot be read is told and ignored, and a schedule that is not in
-the space of its cluster is not used (`mapping.space.find_tuned`). Like everything that is
+the space of its cluster is not used (`mapping.cpu.space.find_tuned`). Like everything that is
 compiled, what is tuned is proven.
 """
 

@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 from polyc.errors import BuildError, UnsupportedOp
-from polyc.mapping.laying import choose_schedule
+from polyc.mapping.cpu.laying import choose_schedule
 from polyc.mapping.tuned import Tuned
 from polyc.options import Options
 from polyc.pipeline import ClusteredModel, cluster_model

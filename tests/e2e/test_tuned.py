@@ -7,7 +7,7 @@ import pytest
 
 import polyc
 from polyc.errors import BuildError
-from polyc.mapping.laying import Tiles, lay_out
+from polyc.mapping.cpu.laying import Tiles, lay_out
 from polyc.mapping.tuned import Tuned
 from polyc.pipeline import cluster_model
 from polyc.target.machine import Target, detect_target

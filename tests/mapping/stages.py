@@ -16,9 +16,10 @@ from polyc.codegen.peel import peel
 from polyc.codegen.vectorise import vectorise
 from polyc.loopnest.nodes import Block, Kernel, Param
 from polyc.loopnest.registers import find_registers
-from polyc.mapping.laying import choose_schedule
+from polyc.mapping.cpu.laying import choose_schedule
+from polyc.mapping.cpu.storing import store_cluster, store_clusters
 from polyc.mapping.open_cluster import OpenCluster
-from polyc.mapping.storing import StoredCluster, store_cluster, store_clusters
+from polyc.mapping.stored_cluster import StoredCluster
 from polyc.memory.storage import arrange
 from polyc.promote.keep import keep_arrays
 from polyc.promote.local_arrays import LocalArray

@@ -5,8 +5,8 @@ from dataclasses import replace
 import islpy as isl
 import numpy as np
 
-from polyc.mapping.layout import decide_layouts
-from polyc.mapping.vector_loop import INVARIANT, SCATTERED, UNIT, choose_vector_loop, worth
+from polyc.mapping.cpu.layout import decide_layouts
+from polyc.mapping.cpu.vector_loop import INVARIANT, SCATTERED, UNIT, choose_vector_loop, worth
 from polyc.memory.storage import permuted, row_major
 from polyc.memory.strides import compute_strides
 from polyc.schedule.cluster import Cluster, find_clusters

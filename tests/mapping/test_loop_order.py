@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from polyc.mapping.loop_order import choose_order
+from polyc.mapping.cpu.loop_order import choose_order
 from polyc.memory.storage import Storage, permuted, row_major
 from polyc.schedule.cluster import find_clusters
 from polyc.scop.expr import call

@@ -7,8 +7,8 @@ import pytest
 
 import polyc
 from polyc import Graph, ops
-from polyc.mapping.storing import store_clusters
-from polyc.mapping.tiles import read_packed
+from polyc.mapping.cpu.storing import store_clusters
+from polyc.mapping.reading import read_packed
 from polyc.schedule.cluster import find_clusters
 from polyc.scop.scop import Scop
 from tests.analysis.nests import ZERO, array, call, load, scop, statement

@@ -5,7 +5,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from polyc.loopnest.nodes import Block, For, walk_nodes
-from polyc.mapping.register_tile import choose_register_tile
+from polyc.mapping.cpu.register_tile import choose_register_tile
 from polyc.memory.strides import compute_strides
 from polyc.poly.show import show_tree
 from polyc.schedule.cluster import SMALL_WORK, find_clusters

@@ -2,10 +2,10 @@
 
 import pytest
 
-from polyc.mapping.laying import choose_schedule, keeps_layouts, lay_out, read_tiles
-from polyc.mapping.space import MOVES, find_tuned
-from polyc.mapping.storing import store_clusters
-from polyc.mapping.tiles import read_order, read_packed, read_tile, read_vector
+from polyc.mapping.cpu.laying import choose_schedule, keeps_layouts, lay_out, read_tiles
+from polyc.mapping.cpu.space import MOVES, find_tuned
+from polyc.mapping.cpu.storing import store_clusters
+from polyc.mapping.reading import read_order, read_packed, read_tile, read_vector
 from polyc.mapping.tuned import Tuned
 from polyc.schedule.canonical import to_positions
 from polyc.schedule.cluster import find_clusters

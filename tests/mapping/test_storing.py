@@ -2,7 +2,7 @@
 
 from dataclasses import replace
 
-from polyc.mapping.storing import store_clusters
+from polyc.mapping.cpu.storing import store_clusters
 from polyc.schedule.cluster import find_clusters
 from polyc.scop.expr import call
 from polyc.scop.scop import Scop

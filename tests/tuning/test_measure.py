@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from polyc.errors import IllegalSchedule
-from polyc.mapping.laying import choose_schedule
+from polyc.mapping.cpu.laying import choose_schedule
 from polyc.mapping.open_cluster import OpenCluster
 from polyc.pipeline import cluster_model
 from polyc.target.machine import detect_target

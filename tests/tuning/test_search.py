@@ -8,10 +8,10 @@ from dataclasses import dataclass, field
 import pytest
 
 from polyc.errors import BuildError
-from polyc.mapping.laying import choose_schedule
+from polyc.mapping.cpu.laying import choose_schedule
+from polyc.mapping.cpu.space import find_tuned
 from polyc.mapping.open_cluster import OpenCluster
-from polyc.mapping.space import find_tuned
-from polyc.mapping.tiles import read_tile
+from polyc.mapping.reading import read_tile
 from polyc.mapping.tuned import Tuned
 from polyc.schedule.initial import InitialLoops
 from polyc.schedule.schedule import Schedule

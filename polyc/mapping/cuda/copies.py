@@ -18,8 +18,8 @@ from polyc.loopnest.nodes import Swizzle
 from polyc.mapping.cuda.boxes import comes_in_boxes, copy_boxes
 from polyc.mapping.cuda.swizzles import swizzle_chunks, swizzle_words
 from polyc.mapping.cuda.tiles import Shape
-from polyc.mapping.layout import compute_strides
 from polyc.memory.storage import Storage, row_major
+from polyc.memory.strides import compute_strides
 from polyc.schedule.directives import Collapse, Order, Run, Split
 from polyc.schedule.names import inside, short
 from polyc.schedule.text import AnyDirective

@@ -12,16 +12,16 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from math import ceil, prod
 
+from polyc.mapping.cpu.fuse_tiles import common_loops, fuse_readers
 from polyc.mapping.cuda.contraction import choose_shape
 from polyc.mapping.cuda.coordinates.gemm_form import find_gemm_form, in_stored_types
 from polyc.mapping.cuda.overwrite import find_overwritten, overwrite_rows
 from polyc.mapping.cuda.row_tiles import ProductPlan, plan_parts
 from polyc.mapping.cuda.tiles import estimate
 from polyc.mapping.cuda.warp_tiles import choose_instruction
-from polyc.mapping.fuse_tiles import common_loops, fuse_readers
 from polyc.mapping.signature import sign_layouts
+from polyc.mapping.stored_cluster import StoredCluster
 from polyc.mapping.stored_kernel import StoredKernel
-from polyc.mapping.storing import StoredCluster
 from polyc.poly.affine import estimated_extents
 from polyc.promote.local_arrays import LARGEST_HANDED
 from polyc.scop.scop import Array

@@ -15,8 +15,8 @@ from dataclasses import replace
 import islpy as isl
 
 from polyc.errors import IllegalSchedule
+from polyc.mapping.stored_cluster import StoredCluster
 from polyc.mapping.stored_kernel import StoredKernel
-from polyc.mapping.storing import StoredCluster
 from polyc.memory.strides import accesses
 from polyc.names import show
 from polyc.poly.affine import estimated_extents, outputs, plain_iterator

@@ -37,8 +37,8 @@ from polyc.mapping.cuda.thread_tiles import ROW_SHAPES, THREAD_SHAPES
 from polyc.mapping.cuda.threads import is_joinable, join_by
 from polyc.mapping.cuda.tiles import BUSY, Shape
 from polyc.mapping.cuda.warp_tiles import choose_instruction, list_warp_shapes
+from polyc.mapping.stored_cluster import StoredCluster
 from polyc.mapping.stored_kernel import StoredKernel
-from polyc.mapping.storing import StoredCluster
 from polyc.poly.affine import estimated_extents
 from polyc.schedule.cluster import Cluster
 from polyc.schedule.coordinates import Join

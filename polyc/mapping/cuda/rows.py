@@ -27,8 +27,8 @@ from math import ceil, prod
 from polyc.mapping.cuda.coordinates.change import fresh_iterator
 from polyc.mapping.cuda.coordinates.rewrite import Rewritten, rewrite
 from polyc.mapping.cuda.threads import THREADS, by_stride, join_by
-from polyc.mapping.layout import accesses, compute_strides
 from polyc.memory.storage import Storage
+from polyc.memory.strides import accesses, compute_strides
 from polyc.poly.affine import coefficients, estimated_extents, outputs
 from polyc.schedule.cluster import Cluster
 from polyc.schedule.coordinates import Cut, Partial

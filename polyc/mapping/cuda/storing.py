@@ -15,7 +15,7 @@ from dataclasses import replace
 from polyc.mapping.cuda.coordinates.gemm_form import GemmForm, find_gemm_form
 from polyc.mapping.open_cluster import list_touched
 from polyc.mapping.signature import sign_cluster
-from polyc.mapping.storing import Stored, StoredCluster
+from polyc.mapping.stored_cluster import Stored, StoredCluster
 from polyc.memory.storage import permuted
 from polyc.poly.affine import coefficients, outputs
 from polyc.schedule.cluster import Cluster

@@ -17,7 +17,7 @@ from math import prod
 
 import islpy as isl
 
-from polyc.mapping.layout import accesses
+from polyc.memory.strides import accesses
 from polyc.poly.affine import coefficients, estimated_extents, outputs, plain_iterator
 from polyc.schedule.cluster import Cluster
 from polyc.scop.expr import (

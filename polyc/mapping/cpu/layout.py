@@ -13,7 +13,7 @@ from collections.abc import Collection, Mapping
 
 import islpy as isl
 
-from polyc.mapping.vector_loop import choose_inner_loop
+from polyc.mapping.cpu.vector_loop import choose_inner_loop
 from polyc.memory.storage import Storage, permuted, row_major
 from polyc.memory.strides import accesses, columns_of, compute_strides, moving_dimension
 from polyc.poly.affine import coefficients, output, single_aff

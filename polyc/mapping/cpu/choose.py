@@ -17,11 +17,12 @@ from collections.abc import Mapping as Table
 from collections.abc import Sequence
 from math import ceil, prod
 
-from polyc.mapping.columns import is_by_columns, schedule_columns
-from polyc.mapping.loop_order import choose_order
-from polyc.mapping.pointwise import choose_blocks, choose_pointwise_order
-from polyc.mapping.rows import order_fills, schedule_rows
-from polyc.mapping.tiles import Tile, schedule_tiles
+from polyc.mapping.cpu.columns import is_by_columns, schedule_columns
+from polyc.mapping.cpu.loop_order import choose_order
+from polyc.mapping.cpu.pointwise import choose_blocks, choose_pointwise_order
+from polyc.mapping.cpu.rows import order_fills, schedule_rows
+from polyc.mapping.cpu.tiles import schedule_tiles
+from polyc.mapping.reading import Tile
 from polyc.memory.storage import Storage
 from polyc.poly.affine import estimated_extents
 from polyc.schedule.cluster import MANY_ITERATIONS, SMALL_WORK, Cluster

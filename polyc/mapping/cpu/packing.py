@@ -18,7 +18,7 @@ from dataclasses import dataclass, replace
 import islpy as isl
 
 from polyc.analysis.steps import in_any_step
-from polyc.mapping.vector_loop import choose_inner_loop
+from polyc.mapping.cpu.vector_loop import choose_inner_loop
 from polyc.memory.strides import Strides
 from polyc.names import fresh
 from polyc.poly.affine import estimated_extents

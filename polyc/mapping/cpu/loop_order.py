@@ -18,7 +18,7 @@ from dataclasses import dataclass
 from itertools import takewhile
 from math import ceil, prod
 
-from polyc.mapping.layout import LINE
+from polyc.mapping.cpu.layout import LINE
 from polyc.memory.storage import Storage
 from polyc.memory.strides import accesses, compute_strides
 from polyc.poly.affine import coefficients, estimated_extents, outputs

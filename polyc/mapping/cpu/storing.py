@@ -4,81 +4,28 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
-from functools import cached_property
+from dataclasses import replace
 
 from polyc.budget import UNLIMITED, Budget
-from polyc.mapping.choose import schedule_cluster
-from polyc.mapping.given import NOTHING, Given, read_given
-from polyc.mapping.laying import Laid, Tiles, choose_tiles, lay_out, read_tiles
+from polyc.mapping.cpu.choose import schedule_cluster
+from polyc.mapping.cpu.given import NOTHING, Given, read_given
+from polyc.mapping.cpu.laying import Laid, Tiles, choose_tiles, lay_out, read_tiles
+from polyc.mapping.cpu.packing import Packing
+from polyc.mapping.cpu.pointwise import choose_pointwise_tile
+from polyc.mapping.cpu.space import find_tuned
+from polyc.mapping.cpu.vector_loop import choose_vector_loop
 from polyc.mapping.open_cluster import OpenCluster, compute_all_strides, list_touched
-from polyc.mapping.packing import Packing
-from polyc.mapping.pointwise import choose_pointwise_tile
+from polyc.mapping.reading import Tile
 from polyc.mapping.signature import sign_cluster
-from polyc.mapping.space import find_tuned
-from polyc.mapping.tiles import Tile, read_tile, read_vector
+from polyc.mapping.stored_cluster import Stored, StoredCluster
 from polyc.mapping.tuned import Tuned
-from polyc.mapping.vector_loop import choose_vector_loop
 from polyc.memory.storage import Storage, row_major
-from polyc.poly.canonical import Canonical
 from polyc.schedule.cluster import Cluster
-from polyc.schedule.initial import InitialLoops
 from polyc.schedule.names import short
 from polyc.schedule.schedule import Schedule
 from polyc.scop.expr import Load
 from polyc.scop.scop import Array, Scop, gather_steps
 from polyc.target.machine import Target
-from polyc.types.sizes import Step
-
-
-@dataclass(frozen=True)
-class StoredCluster:
-    """A cluster with its schedule and its layout: how its loops run, and where arrays lie.
-
-    `arrays` lists what the cluster touches in order of appearance; `private` ones are touched by no
-    other cluster. `signature` says what the cluster computes. `key` is that of the open cluster,
-    empty for a copy that packs; `gain` is what a measured schedule saved, 0 for that of
-    the cost model. `given` is the kernel that the schedule was given for, all of which it says.
-    """
-
-    cluster: Cluster
-    schedule: Schedule
-    arrays: tuple[str, ...]
-    storages: Mapping[str, Storage]
-    private: frozenset[str]
-    signature: Canonical = field(repr=False)
-    key: str = ""
-    gain: float = 0.0
-    given: str = ""
-
-    @property
-    def step(self) -> Step | None:
-        """The loop over steps that the cluster is in."""
-        return self.cluster.step
-
-    @cached_property
-    def named(self) -> InitialLoops:
-        """The loops that the schedule starts from."""
-        return InitialLoops((self.cluster,))
-
-    @cached_property
-    def vector(self) -> int | None:
-        """The shared loop in SIMD lanes."""
-        return read_vector(self.schedule, self.named)[0]
-
-    @cached_property
-    def tile(self) -> Tile:
-        """The register tile."""
-        return read_tile(self.schedule, self.named)
-
-
-@dataclass(frozen=True)
-class Stored:
-    """All clusters stored, the scop with the arrays of packed copies, and what was open before."""
-
-    clusters: tuple[StoredCluster, ...]
-    scop: Scop
-    opened: tuple[OpenCluster, ...]
 
 
 def store_clusters(

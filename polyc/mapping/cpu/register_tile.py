@@ -8,7 +8,7 @@ from functools import partial
 from math import ceil, prod
 
 from polyc.codegen.remainder import ROWS
-from polyc.mapping.tiles import Tile
+from polyc.mapping.reading import Tile
 from polyc.memory.strides import Strides
 from polyc.poly.affine import estimated_extents, exact_extent
 from polyc.schedule.cluster import Cluster

@@ -18,7 +18,8 @@ from collections.abc import Collection, Sequence
 from collections.abc import Mapping as Table
 from math import prod
 
-from polyc.mapping.tiles import Tile, cut, cut_all, fits, put_in_order, run_and_keep
+from polyc.mapping.cpu.tiles import cut, cut_all, fits, put_in_order, run_and_keep
+from polyc.mapping.reading import Tile
 from polyc.memory.strides import Strides, accesses
 from polyc.poly.affine import estimated_extents
 from polyc.promote.local_arrays import LARGEST_LOCAL

@@ -5,16 +5,16 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from polyc.mapping.choose import schedule_cluster
-from polyc.mapping.columns import choose_strip, is_by_columns
-from polyc.mapping.layout import decide_layouts
+from polyc.mapping.cpu.choose import schedule_cluster
+from polyc.mapping.cpu.columns import choose_strip, is_by_columns
+from polyc.mapping.cpu.layout import decide_layouts
+from polyc.mapping.cpu.packing import Packing, find_operands, pack
+from polyc.mapping.cpu.pointwise import choose_pointwise_tile
+from polyc.mapping.cpu.register_tile import choose_register_tile
+from polyc.mapping.cpu.vector_loop import choose_vector_loop
 from polyc.mapping.open_cluster import OpenCluster, list_touched
-from polyc.mapping.packing import Packing, find_operands, pack
-from polyc.mapping.pointwise import choose_pointwise_tile
-from polyc.mapping.register_tile import choose_register_tile
+from polyc.mapping.reading import Tile, read_packed, read_vector
 from polyc.mapping.signature import sign_layouts
-from polyc.mapping.tiles import Tile, read_packed, read_vector
-from polyc.mapping.vector_loop import choose_vector_loop
 from polyc.memory.storage import Storage
 from polyc.schedule.cluster import Cluster
 from polyc.schedule.initial import InitialLoops

@@ -18,14 +18,11 @@ from collections.abc import Mapping, Sequence
 
 from polyc.schedule.cluster import Cluster
 from polyc.schedule.directives import Order, Run, Sink, Split
-from polyc.schedule.initial import InitialLoop, InitialLoops, Key
-from polyc.schedule.keeping import Keep, Pack
-from polyc.schedule.names import inside, split_primes
+from polyc.schedule.initial import InitialLoop, InitialLoops
+from polyc.schedule.keeping import Keep
+from polyc.schedule.names import inside
 from polyc.schedule.schedule import Schedule
 from polyc.schedule.text import AnyDirective
-
-Tile = tuple[int | None, int, int]
-"""(loop to unroll, its tile, the vector loop's tile in elements)."""
 
 
 def schedule_tiles(
@@ -114,80 +111,3 @@ def fits(extent: int | None, size: int) -> bool:
 def _least(extent: int | None, size: int | None) -> int | None:
     found = [n for n in (extent, size) if n is not None]
     return min(found) if found else None
-
-
-def read_vector(schedule: Schedule, named: InitialLoops) -> tuple[int | None, int]:
-    """(the shared loop of a cluster that runs in lanes, its tile); (None, 1) if there is none."""
-    found = _running("vector", schedule, named)
-    if found is None:
-        return None, 1
-    d, loop = found
-    sizes = _sizes(schedule, named, loop)
-    return d, sizes[0] if sizes else _only(named).extents[d]
-
-
-def read_tile(schedule: Schedule, named: InitialLoops) -> Tile:
-    """The register tile that a strategy has put into a cluster's schedule."""
-    vector, width = read_vector(schedule, named)
-    found = _running("unroll", schedule, named) if vector is not None else None
-    if found is None:
-        return None, 1, width
-    d, loop = found
-    sizes = _sizes(schedule, named, loop)
-    return d, sizes[-1] if sizes else _only(named).extents[d], width
-
-
-def read_packed(schedule: Schedule) -> tuple[str, ...]:
-    """The arrays that are read as packed copies."""
-    packed = (d.arrays for d in schedule.directives if isinstance(d, Pack))
-    return tuple(name for arrays in packed for name in arrays)
-
-
-def read_order(schedule: Schedule, named: InitialLoops) -> tuple[int, ...]:
-    """The order of a cluster's shared loops, those that run once first; () if it is not given."""
-    shared = _shared(named)
-    for directive in schedule.directives:
-        if isinstance(directive, Order):
-            loops = [loop for name in directive.loops for loop in named.find(name)]
-            found = [shared[loop.key] for loop in loops if loop.key in shared]
-            if found and len(found) == len(shared):
-                count = len(_only(named).shared)
-                return (*(d for d in range(count) if d not in found), *found)
-    return ()
-
-
-def _only(named: InitialLoops) -> Cluster:
-    (cluster,) = named.clusters
-    return cluster
-
-
-def _shared(named: InitialLoops) -> dict[Key, int]:
-    """The shared loops of a cluster that do not run once, by what they are found by."""
-    cluster = _only(named)
-    loops = {d: named.shared(cluster, d) for d in range(len(cluster.shared))}
-    return {loop.key: d for d, loop in loops.items() if loop}
-
-
-def _running(kind: str, schedule: Schedule, named: InitialLoops) -> tuple[int, InitialLoop] | None:
-    """A shared loop that is run in a way, and its position."""
-    shared = _shared(named)
-    for directive in schedule.directives:
-        if isinstance(directive, Run) and directive.kind == kind:
-            for loop in _outermost(directive, named):
-                if loop.key in shared:
-                    return shared[loop.key], loop
-    return None
-
-
-def _sizes(schedule: Schedule, named: InitialLoops, loop: InitialLoop) -> list[int]:
-    """The sizes of the tiles that a loop is cut into, large ones first."""
-    return [
-        directive.size
-        for directive in schedule.directives
-        if isinstance(directive, Split) and loop in _outermost(directive, named)
-    ]
-
-
-def _outermost(directive: Run | Split, named: InitialLoops) -> list[InitialLoop]:
-    """The loops before anything is cut that a directive names, or parts of them."""
-    return [loop for name in directive.loops for loop in named.find(split_primes(name)[0])]

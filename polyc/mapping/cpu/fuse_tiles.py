@@ -25,13 +25,13 @@ from functools import partial
 from math import ceil, lcm, prod
 
 from polyc.errors import IllegalSchedule
-from polyc.mapping.choose import schedule_cluster
-from polyc.mapping.columns import is_by_columns
-from polyc.mapping.loop_order import L2_SHARE, Operand, list_operands
+from polyc.mapping.cpu.choose import schedule_cluster
+from polyc.mapping.cpu.columns import is_by_columns
+from polyc.mapping.cpu.loop_order import L2_SHARE, Operand, list_operands
+from polyc.mapping.reading import read_packed
 from polyc.mapping.signature import sign_layouts
+from polyc.mapping.stored_cluster import StoredCluster
 from polyc.mapping.stored_kernel import StoredKernel
-from polyc.mapping.storing import StoredCluster
-from polyc.mapping.tiles import read_packed
 from polyc.names import show
 from polyc.promote.local_arrays import LARGEST_HANDED
 from polyc.schedule.cluster import MANY_ITERATIONS, Cluster, is_too_large, shared_loops

@@ -10,9 +10,9 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from polyc.errors import IllegalSchedule
-from polyc.mapping.laying import Tiles, read_tiles
+from polyc.mapping.cpu.laying import Tiles, read_tiles
+from polyc.mapping.cpu.space import list_packable
 from polyc.mapping.open_cluster import OpenCluster
-from polyc.mapping.space import list_packable
 from polyc.names import show
 from polyc.schedule.cluster import Cluster
 from polyc.schedule.directives import Fuse

@@ -12,15 +12,15 @@ from itertools import permutations, zip_longest
 from math import ceil
 
 from polyc.errors import IllegalSchedule
-from polyc.mapping.columns import choose_lanes, choose_strip, is_by_columns
-from polyc.mapping.laying import Tiles, lay_out
+from polyc.mapping.cpu.columns import choose_lanes, choose_strip, is_by_columns
+from polyc.mapping.cpu.laying import Tiles, lay_out
+from polyc.mapping.cpu.packing import find_operands
+from polyc.mapping.cpu.pointwise import choose_pointwise_tile
+from polyc.mapping.cpu.register_tile import rank_register_tiles
+from polyc.mapping.cpu.vector_loop import is_whole
 from polyc.mapping.open_cluster import OpenCluster
-from polyc.mapping.packing import find_operands
-from polyc.mapping.pointwise import choose_pointwise_tile
-from polyc.mapping.register_tile import rank_register_tiles
-from polyc.mapping.tiles import Tile, read_order, read_packed, read_tile, read_vector
+from polyc.mapping.reading import Tile, read_order, read_packed, read_tile, read_vector
 from polyc.mapping.tuned import Tuned
-from polyc.mapping.vector_loop import is_whole
 from polyc.schedule.canonical import from_positions
 from polyc.schedule.initial import InitialLoops
 from polyc.schedule.schedule import Schedule

@@ -11,9 +11,9 @@ from collections.abc import Mapping
 
 import numpy as np
 
-from polyc.mapping.pointwise import STREAM_VECTORS
-from polyc.mapping.tiles import cut_all
-from polyc.mapping.vector_loop import choose_inner_loop
+from polyc.mapping.cpu.pointwise import STREAM_VECTORS
+from polyc.mapping.cpu.tiles import cut_all
+from polyc.mapping.cpu.vector_loop import choose_inner_loop
 from polyc.memory.storage import Storage
 from polyc.memory.strides import compute_strides
 from polyc.poly.affine import estimated_extents

@@ -11,8 +11,8 @@ from collections.abc import Mapping as Table
 from collections.abc import Sequence
 
 from polyc.codegen.transpose import LARGEST_SIDE
-from polyc.mapping.tiles import Tile
-from polyc.mapping.vector_loop import find_crossing_loop
+from polyc.mapping.cpu.vector_loop import find_crossing_loop
+from polyc.mapping.reading import Tile
 from polyc.memory.storage import Storage
 from polyc.memory.strides import Strides, compute_strides
 from polyc.schedule.cluster import Cluster
