@@ -60,10 +60,13 @@ def check_given(
     domains: Mapping[str, isl.Set],
     dependences: Dependences,
     kernel: str,
+    *,
+    may_wait: bool = False,
 ) -> None:
     """Raise IllegalSchedule for the first directive of a user's schedule that cannot stay.
 
-    The message has two instances, and which dependence holds between them.
+    The message has two instances, and which dependence holds between them. may_wait: threads may
+    share out loops inside of others, and wait for one another in each iteration of these.
     """
     end = schedule.apply(start)
     if find_broken(lower_tree(end, domains), dependences.validity) is not None:
@@ -75,7 +78,7 @@ def check_given(
         if carried is not None:
             where = "between threads" if loop.kind == "parallel" else "at once"
             _refuse(kernel, f"{loop.kind} {loop.name}", carried, dependences, f"runs them {where}")
-    _check_kinds(end, kernel)
+    _check_kinds(end, kernel, may_wait)
 
 
 def _find_culprit(
@@ -129,13 +132,13 @@ def _loop_paths(tree: LoopTree, above: tuple[Loop, ...]) -> Iterator[tuple[Loop,
         yield from _loop_paths(below, above)
 
 
-def _check_kinds(tree: LoopTree, kernel: str) -> None:
+def _check_kinds(tree: LoopTree, kernel: str, may_wait: bool) -> None:
     """Raise IllegalSchedule where loops are nested as no kernel can run them."""
     for path in _loop_paths(tree, ()):
         *above, loop = path
         said = f"kernel {show(kernel)}: {loop.kind} {loop.name}"
         around = next((n for n in above if n.kind != "parallel"), None)
-        if loop.kind == "parallel" and around is not None:
+        if loop.kind == "parallel" and around is not None and not may_wait:
             raise IllegalSchedule(
                 f"{said}: threads share out the outermost loops, and {around.name} around it is "
                 f"{around.kind}; put {loop.name} outside by order, or make that one parallel"

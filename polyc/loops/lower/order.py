@@ -95,7 +95,9 @@ def _insert(
     (only,) = order
     if isinstance(only, StatementLeaf):
         return node
-    node = node.insert_partial_schedule(_band(only, domains))
+    node = node.insert_partial_schedule(
+        isl.MultiUnionPwAff.from_union_pw_aff(counter_of(only, domains))
+    )
     return _insert(node.child(0), only.body, domains).parent()
 
 
@@ -115,8 +117,8 @@ def _instances(nodes: Sequence[OrderNode], domains: Mapping[str, isl.Set]) -> is
     return whole
 
 
-def _band(loop: LoopNode, domains: Mapping[str, isl.Set]) -> isl.MultiUnionPwAff:
-    """# S -> [counter]: a band of one member, for all statements of the loop."""
+def counter_of(loop: LoopNode, domains: Mapping[str, isl.Set]) -> isl.UnionPwAff:
+    """# S -> Z: what a loop counts, for all its statements."""
     whole: isl.UnionPwAff | None = None
     for name in names_below([loop]):
         space = domains[name].get_space()
@@ -125,4 +127,4 @@ def _band(loop: LoopNode, domains: Mapping[str, isl.Set]) -> isl.MultiUnionPwAff
         one = isl.UnionPwAff.from_pw_aff(value)
         whole = one if whole is None else whole.union_add(one)
     assert whole is not None, "a loop without statements has no node"
-    return isl.MultiUnionPwAff.from_union_pw_aff(whole)
+    return whole

@@ -31,6 +31,7 @@ from polyc.names import identifier
 from polyc.options import Options
 from polyc.poly.show import show_tree
 from polyc.printing.print_c import print_kernel
+from polyc.schedule.schedule import Schedule
 from polyc.target.machine import Target
 from polyc.threads.team import share_out
 from polyc.trace import make_trace
@@ -61,11 +62,12 @@ def compile_loops(
     options: Options,
     *,
     usual: bool = True,
+    given: Schedule | None = None,
 ) -> CompiledLoops:
     """The C of a kernel; UnsupportedLoop for what is outside of the subset.
 
     usual: for the usual sizes (`lower/usual.py`) alone, in the best order; else for all, in the
-    original.
+    original. given: the schedule that a user gives for the usual sizes.
     """
     trace = make_trace(options)
     with assume(signature.sizes):
@@ -83,7 +85,13 @@ def compile_loops(
 
         # 2. the order in which they are executed, and where locals are kept
         with trace.step("schedule"):
-            arranged = arrange(lowered, signature, target, options.max_operations if usual else 0)
+            arranged = arrange(
+                lowered,
+                signature,
+                target,
+                options.max_operations if usual else 0,
+                given if usual else None,
+            )
             lowered, stated, scop = arranged.lowered, scop, arranged.lowered.scop
             storages = arranged.storages
             if trace.wants("schedule"):

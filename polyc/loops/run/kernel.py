@@ -28,6 +28,7 @@ from polyc.loops.run.build import build
 from polyc.loops.run.call import Caller, Loaded
 from polyc.loops.run.compile import CompiledLoops, compile_loops
 from polyc.options import Options, options_from_environment
+from polyc.schedule.schedule import Schedule
 from polyc.target.machine import detect_target
 
 Key = tuple[Argument, ...]
@@ -44,6 +45,7 @@ class LoopKernel:
     python: Callable[..., Any]
     threads: int = 0
     options: Options = field(default_factory=options_from_environment)
+    schedule: Schedule | None = None
     _callers: dict[Key, Caller] = field(default_factory=dict)
     _known: dict[tuple[Kind, ...], Caller] = field(default_factory=dict)
     _last: Caller | None = None  # that was called, or compiled, last
@@ -164,7 +166,9 @@ class LoopKernel:
     def _load(self, signature: Signature, *, usual: bool) -> Loaded:
         """The kernel compiled and in memory, for the usual sizes or for all."""
         target = detect_target(self.options.cc, self.options.patience)
-        compiled = compile_loops(self.function, signature, target, self.options, usual=usual)
+        compiled = compile_loops(
+            self.function, signature, target, self.options, usual=usual, given=self.schedule
+        )
         content = build(compiled.sources, target, self.options)
         return Loaded(compiled, open_library(content, self.function.name))
 
@@ -202,7 +206,7 @@ def kernel(function: Callable[..., Any]) -> LoopKernel: ...
 
 @overload
 def kernel(
-    *, threads: int = 0, options: Options | None = None
+    *, threads: int = 0, options: Options | None = None, schedule: str | None = None
 ) -> Callable[[Callable[..., Any]], LoopKernel]: ...
 
 
@@ -211,13 +215,18 @@ def kernel(
     *,
     threads: int = 0,
     options: Options | None = None,
+    schedule: str | None = None,
 ) -> LoopKernel | Callable[[Callable[..., Any]], LoopKernel]:
     """Make a kernel of a function of loops over arrays: see `polyc/loops/README.md`.
 
-    threads: how many share a call, 0 for all that this process may use.
+    threads: how many share a call, 0 for all that this process may use. schedule: how the loops
+    run, in the language of `polyc/schedule/text.py`, from the loops as they are written; by default
+    isl's scheduler decides. IllegalSchedule, when the kernel is compiled, if it breaks a
+    dependence.
     """
+    given = None if schedule is None else Schedule.parse(schedule)
 
     def make(text: Callable[..., Any]) -> LoopKernel:
-        return LoopKernel(text, threads, options or options_from_environment())
+        return LoopKernel(text, threads, options or options_from_environment(), given)
 
     return make if function is None else make(function)

@@ -15,9 +15,11 @@ from polyc.analysis.dependences import compute_dependences
 from polyc.loops.lower.expand import expand
 from polyc.loops.lower.lower import Lowered
 from polyc.loops.read.sizes import Signature
+from polyc.loops.schedule.given import schedule_as_given
 from polyc.loops.schedule.schedule import LoopSchedule, keep_order, schedule_by_isl
 from polyc.memory.storage import Storage, row_major
 from polyc.promote.local_arrays import LocalArray, promote_to_locals
+from polyc.schedule.schedule import Schedule
 from polyc.target.machine import Target
 
 
@@ -45,12 +47,21 @@ class Arranged:
         return [name for name in self.remaining if len(arrays[name].shape) > 1]
 
 
-def arrange(lowered: Lowered, signature: Signature, target: Target, most: int) -> Arranged:
-    """The schedule of a kernel, within so many operations of isl, and where arrays are kept."""
+def arrange(
+    lowered: Lowered,
+    signature: Signature,
+    target: Target,
+    most: int,
+    given: Schedule | None = None,
+) -> Arranged:
+    """The schedule of a kernel, within so many operations of isl, and where arrays are kept.
+
+    given: the one that a user gives, which is then taken; IllegalSchedule if it cannot be.
+    """
     kept: set[str] = set()
     while True:
         expanded = expand(lowered, compute_dependences(lowered.bare), signature, kept)
-        best = _place(expanded, target, most)
+        best = _place(expanded, target, most, given)
         arrays = best.lowered.scop.arrays
         shapeless = {name for name in best.remaining if 0 in map(_known, arrays[name].shape)}
         if not shapeless:
@@ -62,9 +73,11 @@ def _known(extent: object) -> int:
     return extent if isinstance(extent, int) else 1
 
 
-def _place(lowered: Lowered, target: Target, most: int) -> Arranged:
-    """isl's schedule, or the original order if that is better for locals."""
+def _place(lowered: Lowered, target: Target, most: int, given: Schedule | None) -> Arranged:
+    """The schedule that is given; or isl's, or the original order if that is better for locals."""
     dependences = compute_dependences(lowered.bare)
+    if given is not None:
+        return _promote(lowered, schedule_as_given(lowered, dependences, given))
     by_isl = _promote(lowered, schedule_by_isl(lowered, dependences, target, most))
     matrices = by_isl.matrices
     if not matrices:
