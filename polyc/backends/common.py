@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, replace
 
 import islpy as isl
@@ -18,9 +18,10 @@ from polyc.mapping.stored_kernel import StoredKernel
 from polyc.memory.storage import Storage
 from polyc.poly.parameters import parameters_of
 from polyc.poly.show import show_tree
+from polyc.schedule.canonical import NOTHING, Made
 from polyc.schedule.legality import check_legal
 from polyc.schedule.schedule import Schedule
-from polyc.scop.scop import Array, Scop
+from polyc.scop.scop import Array, Scop, Statement
 from polyc.trace import Trace
 from polyc.types.sizes import names_in
 
@@ -42,9 +43,9 @@ class Boundary:
 class CompiledKernel:
     """A kernel and all that is said about it.
 
-    `schedule` is a line for people; `directives` are the schedule where each array has its place,
-    with positions for names, and of a kernel for a GPU there are none. `source` is the text; of a
-    kernel for a GPU `device` says how it is launched. `judged` is what the proof spoke of.
+    `schedule` is its text; `directives` are the schedule, where each array has its place, with
+    positions for names, and `made` what it makes itself. `source` is the text; of a kernel for a
+    GPU `device` says how it is launched. `judged` is what the proof spoke of.
     """
 
     kernel: Kernel
@@ -55,8 +56,9 @@ class CompiledKernel:
     bytes: int
     boundary: Boundary
     judged: Judged
+    directives: Schedule
+    made: Made = NOTHING
     device: DeviceText | None = None
-    directives: Schedule | None = None
 
     @property
     def file(self) -> str:
@@ -66,13 +68,24 @@ class CompiledKernel:
 
 def kernel_scop(name: str, stored: StoredKernel, scop: Scop) -> Scop:
     """What a kernel computes as a scop of its own."""
+    return cut_scop(name, stored.statements, stored.arrays, stored.private, scop)
+
+
+def cut_scop(
+    name: str,
+    statements: tuple[Statement, ...],
+    touched: Iterable[str],
+    private: Collection[str],
+    scop: Scop,
+) -> Scop:
+    """Statements that touch some arrays, of which nobody else touches the private ones."""
     arrays: dict[str, Array] = {
         a: scop.arrays[a]
-        if a in stored.private or scop.arrays[a].kind != "temporary"
+        if a in private or scop.arrays[a].kind != "temporary"
         else replace(scop.arrays[a], kind="output")
-        for a in stored.arrays
+        for a in touched
     }
-    written = stored.written
+    written = {s.array for s in statements}
     outside = {
         a: replace(arrays[a], kind="input")
         for a in arrays
@@ -80,10 +93,10 @@ def kernel_scop(name: str, stored: StoredKernel, scop: Scop) -> Scop:
     }
     return Scop(
         name,
-        stored.statements,
+        statements,
         {**arrays, **outside},
         tuple(outside),
-        tuple(a for a in arrays if a in written and a not in stored.private),
+        tuple(a for a in arrays if a in written and a not in private),
     )
 
 

@@ -100,7 +100,7 @@ def compile_for_cpu(
         count_bytes(part),
         find_boundary(kernel, stored, part, dependences),
         Judged(kernel, stated, part, stored.storages),
-        directives=to_positions(schedule, stored.named, stored.scheduled),
+        to_positions(schedule, stored.named, stored.scheduled),
     )
 
 

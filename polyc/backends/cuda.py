@@ -16,6 +16,7 @@ from polyc.backends.common import (
     by_name,
     check_tree,
     comment_on,
+    cut_scop,
     find_boundary,
     kernel_scop,
     list_params,
@@ -25,14 +26,17 @@ from polyc.codegen.cuda.print_kernel import print_device
 from polyc.codegen.cuda.settle import settle
 from polyc.codegen.generate import generate_nest
 from polyc.loopnest.nodes import Block, Kernel
-from polyc.mapping.cuda.choose import map_to_cuda
-from polyc.mapping.cuda.mapped import Mapped
-from polyc.mapping.open_cluster import list_touched
+from polyc.mapping.cuda.choose import schedule_for_cuda
+from polyc.mapping.cuda.coordinates.rewrite import begin
+from polyc.mapping.cuda.overwrite import overwrite_named
+from polyc.mapping.cuda.scheduled import Scheduled, apply_schedule
 from polyc.mapping.stored_kernel import StoredKernel
-from polyc.memory.storage import Storage, row_major
+from polyc.memory.storage import Storage
 from polyc.options import Options
+from polyc.promote.keep_in_block import check_kept, list_kept, resolve, shared_by_name
 from polyc.promote.local_arrays import LocalArray, promote_to_locals
 from polyc.promote.spaces import assign_spaces
+from polyc.schedule.canonical import place_made, to_positions
 from polyc.scop.scop import Scop
 from polyc.target.cuda import CudaTarget
 from polyc.threads.background import wait_for_copies
@@ -53,11 +57,11 @@ def compile_for_cuda(
 
     # 1. where loops go: blocks, threads, copies; statements in the coordinates of their kernel
     with trace.step("map"):
-        mapped = map_to_cuda(stored, scop.arrays, target, options)
-        touched = list_touched(mapped.cluster)
-        part = _mapped_scop(name, stored, mapped, touched, scop)
-        made = {n: row_major(a) for n, a in mapped.arrays.items()}
-        storages = {**stored.storages, **made, **mapped.storages}
+        chosen = schedule_for_cuda(stored, scop.arrays, target, options)
+        moved = overwrite_named(stored, chosen, scop.arrays)
+        mapped = apply_schedule(chosen, begin(moved, scop.arrays))
+        part = _mapped_scop(name, mapped, scop)
+        storages = {**stored.storages, **mapped.storages}
 
     # 2. dependences, which the tree must keep
     with trace.step("schedule"):
@@ -66,16 +70,18 @@ def compile_for_cuda(
 
     # 3. arrays that live inside one tile need no memory
     with trace.step("promote"):
-        private = mapped.private
-        promoted = promote_to_locals(
-            mapped.tree, part.statements, private, part.arrays, storages, mapped.folds
+        private, kept = mapped.private, list_kept(mapped.loops)
+        local = promote_to_locals(
+            mapped.tree, part.statements, private, part.arrays, storages, mapped.folds, kept
         )
+        check_kept(chosen, mapped.loops, local, private, [*mapped.made])
 
     # 4. loops of fixed size, with conditions at borders
     with trace.step("generate"):
-        nest = _generate(mapped, part, storages, promoted)
-        params = list_params((a for a in touched if a not in promoted), part, storages)
-        kernel = Kernel(name, params, nest, comment_on(stored, mapped.schedule))
+        nest = _generate(mapped, part, storages, local)
+        schedule = resolve(chosen, mapped.loops, local, nest)
+        params = list_params((a for a in mapped.touched if a not in local), part, storages)
+        kernel = Kernel(name, params, nest, comment_on(stored, str(schedule)))
 
     # 5. where the threads of a block wait for one another
     with trace.step("schedule"):
@@ -94,35 +100,34 @@ def compile_for_cuda(
     return CompiledKernel(
         kernel,
         device.text,
-        mapped.schedule,
+        str(schedule),
         proof,
         count_flops(whole) or 0,
         count_bytes(whole),
         find_boundary(kernel, stored, part, dependences),
         Judged(kernel, whole, part, storages),
+        to_positions(schedule, stored.counted, stored.scheduled, mapped.named),
+        place_made(mapped.named, stored.counted, stored.scheduled),
         device,
     )
 
 
-def _mapped_scop(
-    name: str, stored: StoredKernel, mapped: Mapped, touched: tuple[str, ...], scop: Scop
-) -> Scop:
+def _mapped_scop(name: str, mapped: Scheduled, scop: Scop) -> Scop:
     """The kernel's part of the scop after mapping: its statements, with the copies among them."""
-    mine = replace(stored.parts[0], cluster=mapped.cluster, arrays=touched, private=mapped.private)
-    arrays = {**scop.arrays, **mapped.arrays}
-    return kernel_scop(name, StoredKernel((mine,)), replace(scop, arrays=arrays))
+    known = replace(scop, arrays={**scop.arrays, **mapped.made})
+    return cut_scop(name, mapped.statements, mapped.touched, mapped.private, known)
 
 
 def _generate(
-    mapped: Mapped,
+    mapped: Scheduled,
     part: Scop,
     storages: Mapping[str, Storage],
-    promoted: Mapping[str, LocalArray],
+    local: Mapping[str, LocalArray],
 ) -> Block:
     """The loops of a tree, with the space of every array."""
     statements = {s.name: s for s in part.statements}
-    nest = settle(generate_nest(mapped.tree, statements, storages, promoted))
-    return assign_spaces(nest, mapped.swizzles)
+    nest = settle(generate_nest(mapped.tree, statements, storages, local))
+    return assign_spaces(nest, mapped.swizzles, shared_by_name(mapped.schedule))
 
 
 def _with_barriers(

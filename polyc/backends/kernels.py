@@ -112,10 +112,9 @@ def _sign(one: StoredKernel, scop: Scop) -> Hashable:
 
 
 def _spell_schedule(compiled: CompiledKernel, one: StoredKernel) -> str:
-    """The schedule of a launch in its own names; what is said of it where it has none."""
-    if compiled.directives is None:
-        return compiled.schedule
-    return str(from_positions(compiled.directives, one.named, one.scheduled))
+    """The schedule of a launch in its own names."""
+    named = one.counted if compiled.device else one.named
+    return str(from_positions(compiled.directives, named, one.scheduled, compiled.made))
 
 
 def _in_loop(elements: isl.Set, one: StoredKernel) -> isl.Set:

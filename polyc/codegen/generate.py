@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
-from typing import cast
 
 import islpy as isl
 
@@ -22,7 +21,7 @@ from polyc.loopnest.nodes import (
     If,
     Local,
     LoopExpr,
-    LoopKind,
+    LoopMark,
     Node,
     Read,
     Test,
@@ -35,28 +34,6 @@ from polyc.poly.parameters import assumptions
 from polyc.promote.local_arrays import CPU_MARKS, LIMITS, LocalArray, kind_of
 from polyc.scop.expr import Call, Cast, Const, Expr, Index, Load, Within
 from polyc.scop.scop import Statement
-
-
-@dataclass(frozen=True)
-class LoopMark:
-    """What a mark in a schedule tree says of the loop below it: "parallel", "thread 16 32".
-
-    width: the iterations that a loop over threads has room for, 0 for as many as it runs; apart:
-    the threads between two of them.
-    """
-
-    kind: LoopKind = "sequential"
-    width: int = 0
-    apart: int = 1
-
-    def __str__(self) -> str:
-        return f"{self.kind} {self.width} {self.apart}" if self.width else self.kind
-
-    @staticmethod
-    def parse(text: str) -> LoopMark:
-        kind, *numbers = text.split()
-        return LoopMark(cast(LoopKind, kind), *map(int, numbers))
-
 
 ONE_THREAD = LoopMark("thread", 1)
 

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
-from typing import Literal, TypeAlias
+from typing import Literal, TypeAlias, cast
 
 import numpy as np
 
@@ -34,6 +34,27 @@ LoopKind = Literal[
     "box",
 ]
 Space = Literal["stack", "shared", "register"]
+
+
+@dataclass(frozen=True)
+class LoopMark:
+    """What a mark in a schedule tree says of the loop below it: "parallel", "thread 16 32".
+
+    width: the iterations that a loop over threads has room for, 0 for as many as it runs; apart:
+    the threads between two of them.
+    """
+
+    kind: LoopKind = "sequential"
+    width: int = 0
+    apart: int = 1
+
+    def __str__(self) -> str:
+        return f"{self.kind} {self.width} {self.apart}" if self.width else self.kind
+
+    @staticmethod
+    def parse(text: str) -> LoopMark:
+        kind, *numbers = text.split()
+        return LoopMark(cast(LoopKind, kind), *map(int, numbers))
 
 
 @dataclass(frozen=True)

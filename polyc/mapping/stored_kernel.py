@@ -102,6 +102,11 @@ class StoredKernel:
         return InitialLoops(tuple(one.cluster for one in self.parts))
 
     @cached_property
+    def counted(self) -> InitialLoops:
+        """The same for a GPU: with loops that run once."""
+        return InitialLoops(self.named.clusters, counted=True)
+
+    @cached_property
     def scheduled(self) -> tuple[str, ...]:
         """The arrays that the schedule may name: those that are touched, and what was packed."""
         packed = (read_packed(one.schedule) for one in self.parts)

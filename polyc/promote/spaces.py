@@ -12,7 +12,7 @@ Everything else is shared. This is a guess by the form of indices; that it is ri
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass, replace
 
 from polyc.loopnest.index import Affine, const, substitute, variables
@@ -33,17 +33,22 @@ from polyc.loopnest.nodes import (
 )
 
 
-def assign_spaces(block: Block, swizzles: Mapping[str, Swizzle | None]) -> Block:
+def assign_spaces(
+    block: Block,
+    swizzles: Mapping[str, Swizzle | None],
+    shared: Collection[str] = (),
+) -> Block:
     """The nest with the space of every array that is declared outside of loops over threads.
 
-    swizzles: of those that are shared, by the array that lives there.
+    swizzles: of those that are shared, by the array that lives there; shared: those that are to be
+    in any case.
     """
-    body = tuple(_inside(node, swizzles) for node in block.body)
+    body = tuple(_inside(node, swizzles, shared) for node in block.body)
     block = replace(block, body=body)
     locals_ = []
     for local in block.locals:
         used = [a for a in _accesses(block, ()) if a.element.array == local.name]
-        if _is_owned(used):
+        if local.source not in shared and _is_owned(used):
             block = _keep_own(block, local)
             locals_.append(replace(local, space="register", shape=_own_shape(local, used)))
         else:
@@ -51,17 +56,17 @@ def assign_spaces(block: Block, swizzles: Mapping[str, Swizzle | None]) -> Block
     return replace(block, locals=tuple(locals_))
 
 
-def _inside(node: Node, swizzles: Mapping[str, Swizzle | None]) -> Node:
+def _inside(node: Node, swizzles: Mapping[str, Swizzle | None], shared: Collection[str]) -> Node:
     match node:
         case Block():
-            return assign_spaces(node, swizzles)
+            return assign_spaces(node, swizzles, shared)
         case For(kind="thread" | "combine"):
             return node
         case For(body=body):
-            return replace(node, body=assign_spaces(body, swizzles))
+            return replace(node, body=assign_spaces(body, swizzles, shared))
         case If(then=then, otherwise=other):
-            other = assign_spaces(other, swizzles) if other else None
-            return replace(node, then=assign_spaces(then, swizzles), otherwise=other)
+            other = assign_spaces(other, swizzles, shared) if other else None
+            return replace(node, then=assign_spaces(then, swizzles, shared), otherwise=other)
     return node
 
 

@@ -75,6 +75,13 @@ class Cluster:
         """The positions of a statement's iterators that are shared; none of a fill's."""
         return frozenset(loop[s.name] for loop in self.shared if s.name in loop)
 
+    @property
+    def names(self) -> frozenset[str]:
+        return frozenset(s.name for s in self.statements)
+
+    def statement(self, name: str) -> Statement:
+        return next(s for s in self.statements if s.name == name)
+
 
 @dataclass(frozen=True)
 class Refusal:

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import reduce
+from math import gcd
 
 import islpy as isl
 
@@ -84,10 +85,15 @@ class Split:
         _check_size(self.size)
 
         def cut(loop: Loop) -> LoopTree:
-            tiles = _tiles(loop.function, self.size)
+            size = self.size
+            tiles = _tiles(loop.function, size)
             rest = loop.function.sub(tiles)
-            within = replace(loop, name=inside(loop.name), function=rest, size=self.size)
-            return replace(loop, function=tiles, body=within)
+            step = 1 if size % loop.step else loop.step
+            within = replace(
+                loop, name=inside(loop.name), function=rest, size=size, step=step, extent=size
+            )
+            whole = loop.step if loop.step % size == 0 else size
+            return replace(loop, function=tiles, body=within, step=whole)
 
         _refuse_taken(tree, self.loops)
         return edit_loops(tree, self.loops, cut)
@@ -136,6 +142,64 @@ class Distribute:
 
 
 @dataclass(frozen=True)
+class Count:
+    """The named loops counted in ones, so that tiles meet others that are counted so.
+
+    8*floor(i/8)   ->   floor(i/8)                               count i
+    """
+
+    loops: tuple[str, ...]
+
+    def apply(self, tree: LoopTree) -> LoopTree:
+        return edit_loops(tree, self.loops, _count)
+
+
+def _count(loop: Loop) -> Loop:
+    function = loop.function.scale_down_val(isl.Val(loop.step))
+    return replace(loop, function=function, step=1, extent=loop.iterations, size=None)
+
+
+@dataclass(frozen=True)
+class Collapse:
+    """Loops directly inside one another as one, which runs through all their iterations.
+
+    i ─ j ─ S   ->   i ─ S   with   n i + j   for n values of j                  collapse i j
+
+    The new loop has the name of the first.
+    """
+
+    loops: tuple[str, ...]
+
+    def apply(self, tree: LoopTree) -> LoopTree:
+        first, *rest = self.loops
+        for name in rest:
+            inner = {id(n) for n in select(tree, name)}
+            apart = next((n for n in select(tree, first) if id(n.body) not in inner), None)
+            if apart is not None:
+                raise IllegalSchedule(
+                    f"{name} is not directly inside of {first} everywhere; put it there by order"
+                )
+            tree = edit_loops(tree, (first,), _collapse)
+        return tree
+
+
+def _collapse(loop: Loop) -> Loop:
+    below = loop.body
+    assert isinstance(below, Loop)
+    if below.extent is None or below.iterations is None:
+        raise IllegalSchedule(f"nobody knows how many iterations {below.name} has")
+    extent, count = below.iterations * below.step, loop.iterations
+    outer = loop.function.scale_down_val(isl.Val(loop.step)).scale_val(isl.Val(extent))
+    return replace(
+        below,
+        name=loop.name,
+        function=outer.add(below.function),
+        extent=None if count is None else count * extent,
+        size=None,
+    )
+
+
+@dataclass(frozen=True)
 class Fuse:
     """Loops of parts that run one after another as one loop around all of these parts.
 
@@ -178,6 +242,8 @@ class Fuse:
             function if self.size is None else _tiles(function, self.size),
             Parts(tuple(parts)),
             whole=True,
+            step=gcd(*(loop.step for loop in loops)) if self.size is None else self.size,
+            extent=_largest([loop.extent for loop in loops]),
         )
         rest = (*node.parts[: at[0]], fused, *node.parts[at[-1] + 1 :])
         return rest[0] if len(rest) == 1 else Parts(rest)
@@ -190,7 +256,7 @@ class Reverse:
     loops: tuple[str, ...]
 
     def apply(self, tree: LoopTree) -> LoopTree:
-        return edit_loops(tree, self.loops, lambda n: replace(n, function=n.function.neg()))
+        return edit_loops(tree, self.loops, lambda n: _moved(n, n.function.neg()))
 
 
 @dataclass(frozen=True)
@@ -211,7 +277,7 @@ class Shift:
         moved = restrict(loop.function, Instances(find_statement(tree, statement)))
         amount = isl.UnionPwAff.val_on_domain(moved.domain(), isl.Val(self.amount))
         rest = loop.function.subtract_domain(moved.domain())
-        return _replace(tree, loop, replace(loop, function=rest.union_add(moved.add(amount))))
+        return _replace(tree, loop, _moved(loop, rest.union_add(moved.add(amount))))
 
 
 @dataclass(frozen=True)
@@ -237,7 +303,7 @@ class Skew:
             assert isinstance(new, Loop)
             found.append(id(node))
             slope = restrict(around.function, node).scale_val(isl.Val(self.factor))
-            return replace(new, function=new.function.add(slope))
+            return _moved(new, new.function.add(slope))
 
         new = visit(tree, None)
         if len(found) < len(chosen):
@@ -247,7 +313,11 @@ class Skew:
 
 @dataclass(frozen=True)
 class Run:
-    """The named loops on threads, in SIMD lanes, or written out."""
+    """The named loops on threads, in SIMD lanes, or written out; on a GPU over blocks.
+
+    Of a GPU also: combine, by threads that exchange what they have; copy, in the background; box,
+    by the tensor memory accelerator.
+    """
 
     kind: LoopKind
     loops: tuple[str, ...]
@@ -265,6 +335,16 @@ def _check_size(size: int) -> None:
 def _tiles(function: isl.UnionPwAff, size: int) -> isl.UnionPwAff:
     """size*floor(f/size)"""
     return function.scale_down_val(isl.Val(size)).floor().scale_val(isl.Val(size))
+
+
+def _moved(loop: Loop, function: isl.UnionPwAff) -> Loop:
+    """The loop over other values, of which nothing is known."""
+    return replace(loop, function=function, step=1, extent=None)
+
+
+def _largest(extents: Sequence[int | None]) -> int | None:
+    known = [n for n in extents if n is not None]
+    return max(known) if len(known) == len(extents) else None
 
 
 def _refuse_taken(tree: LoopTree, names: Sequence[str]) -> None:

@@ -10,7 +10,7 @@ A loop of one iteration is left out. Shared loops are called as in the statement
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property, reduce
 
 import islpy as isl
@@ -25,6 +25,9 @@ from polyc.scop.scop import Statement
 
 Key = tuple[str, int]
 """A loop of the initial tree: (a statement in it, the position of its iterator)."""
+
+Room = Mapping[tuple[str, str], int]
+"""By statement and iterator: how many values there is room for."""
 
 
 @dataclass(frozen=True)
@@ -47,13 +50,20 @@ class InitialLoop:
 
 @dataclass(frozen=True)
 class InitialLoops:
-    """The loops of a kernel's clusters, and how to call them."""
+    """The loops of a kernel's clusters, and how to call them.
+
+    counted: with those that run once, which for a GPU are loops like others (`lower_tree`). room:
+    by statement and iterator, extents of digits that have more values than there are instances.
+    """
 
     clusters: tuple[Cluster, ...]
+    counted: bool = False
+    room: Room = field(default_factory=dict)
 
     @cached_property
     def loops(self) -> tuple[InitialLoop, ...]:
-        return tuple(loop for cluster in self.clusters for loop in _list_loops(cluster))
+        found = tuple(loop for cluster in self.clusters for loop in _list_loops(cluster, self.room))
+        return tuple(loop for loop in found if self.counted or loop.extent != 1)
 
     def shared(self, cluster: Cluster, d: int) -> InitialLoop | None:
         """A shared loop of a cluster; None if it runs once."""
@@ -97,35 +107,38 @@ class InitialLoops:
 
 def initial_tree(clusters: Sequence[Cluster]) -> LoopTree:
     """The clusters of a kernel, one after another; see above."""
-    named = InitialLoops(tuple(clusters))
-    parts = tuple(_cluster_tree(cluster, named) for cluster in clusters)
+    return make_tree(InitialLoops(tuple(clusters)))
+
+
+def make_tree(named: InitialLoops) -> LoopTree:
+    """The same, with loops that have names already."""
+    parts = tuple(_cluster_tree(cluster, named) for cluster in named.clusters)
     return parts[0] if len(parts) == 1 else Parts(parts)
 
 
-def _list_loops(cluster: Cluster) -> Iterator[InitialLoop]:
+def _list_loops(cluster: Cluster, room: Room) -> Iterator[InitialLoop]:
     """Those of fills, then those that are shared, then each statement's own."""
     main = max(cluster.statements, key=lambda s: len(s.iterators))
     names = [main.iterators[where[main.name]] for where in cluster.shared]
     for s in cluster.prelude:
-        yield from _list_own(s, range(len(s.iterators)), ())
+        yield from _list_own(s, range(len(s.iterators)), (), room)
     for name, where in zip(names, cluster.shared, strict=True):
         extents = {exact_extent(s.domain, where[s.name]) for s in cluster.statements}
-        if extents != {1}:
-            known = [n for n in extents if n is not None]
-            yield InitialLoop(name, where, max(known) if len(known) == len(extents) else None)
+        known = [n for n in extents if n is not None]
+        yield InitialLoop(name, where, max(known) if len(known) == len(extents) else None)
     for s in cluster.statements:
         used = cluster.shared_positions(s)
-        yield from _list_own(s, [p for p in range(len(s.iterators)) if p not in used], names)
+        yield from _list_own(s, [p for p in range(len(s.iterators)) if p not in used], names, room)
 
 
 def _list_own(
-    s: Statement, positions: Iterable[int], taken: Sequence[str]
+    s: Statement, positions: Iterable[int], taken: Sequence[str], room: Room
 ) -> Iterator[InitialLoop]:
     for p in positions:
-        own, extent = s.iterators[p], exact_extent(s.domain, p)
-        if extent != 1:
-            name = fresh(own, {*taken, *s.iterators}) if own in taken else own
-            yield InitialLoop(name, {s.name: p}, extent)
+        own = s.iterators[p]
+        extent = room.get((s.name, own)) or exact_extent(s.domain, p)
+        name = fresh(own, {*taken, *s.iterators}) if own in taken else own
+        yield InitialLoop(name, {s.name: p}, extent)
 
 
 def _cluster_tree(cluster: Cluster, named: InitialLoops) -> LoopTree:
@@ -134,7 +147,8 @@ def _cluster_tree(cluster: Cluster, named: InitialLoops) -> LoopTree:
     for d in reversed(range(len(cluster.shared))):
         loop = named.shared(cluster, d)
         if loop:
-            body = Loop(loop.name, _walk(loop, cluster.statements), body, whole=True)
+            walked = _walk(loop, cluster.statements)
+            body = Loop(loop.name, walked, body, whole=True, extent=loop.extent)
     if not cluster.prelude:
         return body
     return Parts((*(_nest(s, cluster, named) for s in cluster.prelude), body))
@@ -144,7 +158,7 @@ def _nest(s: Statement, cluster: Cluster, named: InitialLoops) -> LoopTree:
     """The loops of one statement alone, in the order of its iterators."""
     body: LoopTree = Instances(s.name)
     for loop in reversed(named.alone(cluster, s)):
-        body = Loop(loop.name, _walk(loop, [s]), body)
+        body = Loop(loop.name, _walk(loop, [s]), body, extent=loop.extent)
     return body
 
 

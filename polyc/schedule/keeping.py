@@ -15,7 +15,8 @@ class Keep:
 
     i ─ S   ->   i ─ keep acc ─ S                      keep acc in registers at i
 
-    space: "registers", for what fits there when loops are unrolled, or "stack". arrays: None for
+    space: "registers", for what fits there when loops are unrolled, or "stack"; on a GPU also
+    "shared", for what the threads of a block see. arrays: None for
     whatever fits (`keep all at i`), which the compiler replaces by what that is; `in_place`: rows
     among these may live in the result that overwrites them.
     """
@@ -31,8 +32,13 @@ class Keep:
         return edit_loops(tree, (self.at,), lambda n: replace(n, body=self._keep(n.body)))
 
     def _keep(self, body: LoopTree) -> LoopTree:
+        space = self.space if self.arrays is None else ""
         if not isinstance(body, Kept) or body.at != self.at:
-            return Kept(self.arrays, self.at, body, self.in_place)
+            return Kept(self.arrays, self.at, body, self.in_place, space)
+        if not self.arrays and self.arrays is not None:
+            return body
+        if body.arrays == ():
+            return replace(body, arrays=self.arrays, space=space)
         if body.arrays is None or self.arrays is None:
             raise IllegalSchedule("where all is kept that fits, nothing else may be said")
         return replace(body, arrays=(*body.arrays, *self.arrays))

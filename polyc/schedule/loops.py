@@ -14,11 +14,10 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from functools import reduce
-from typing import Literal
 
 import islpy as isl
 
-LoopKind = Literal["sequential", "parallel", "vector", "unroll"]
+from polyc.loopnest.nodes import LoopKind, LoopMark
 
 
 @dataclass(frozen=True)
@@ -33,7 +32,10 @@ class Loop:
     """A loop over the values of a function of the instances below.
 
     size: how many values it takes at most, where it is inside of a tile; whole: the loop stays one
-    loop where the domains of its statements differ, and isl may cut others into pieces.
+    loop where the domains of its statements differ, and isl may cut others into pieces. step: what
+    all its values are multiples of; extent: one more than the largest of them, None if it is not
+    known. width, apart: of a loop over threads, the iterations that there is room for, and the
+    threads between two of them.
     """
 
     name: str
@@ -42,6 +44,15 @@ class Loop:
     kind: LoopKind = "sequential"
     size: int | None = None
     whole: bool = False
+    step: int = 1
+    extent: int | None = None
+    width: int = 0
+    apart: int = 1
+
+    @property
+    def iterations(self) -> int | None:
+        """How many iterations there are at most; None if that is not known."""
+        return None if self.extent is None else -(-self.extent // self.step)
 
 
 @dataclass(frozen=True)
@@ -57,12 +68,14 @@ class Kept:
 
     arrays: their names, or None for whatever fits; at: the loop whose body this is, as a directive
     calls it, empty for none; in_place: rows may live where the result that overwrites them will be.
+    space: the memory of a GPU that is meant, empty if that is said array by array.
     """
 
     arrays: tuple[str, ...] | None
     at: str
     body: LoopTree
     in_place: bool = False
+    space: str = ""
 
 
 LoopTree = Instances | Loop | Sequence | Kept
@@ -124,23 +137,46 @@ def restrict(function: isl.UnionPwAff, tree: LoopTree) -> isl.UnionPwAff:
     return reduce(isl.UnionPwAff.union_add, map(isl.UnionPwAff.from_pw_aff, chosen))
 
 
-def mark_names(tree: LoopTree) -> dict[str, str]:
-    """The mark of each place where arrays are kept, by its loop: of a `tile` around others."""
+def mark_names(tree: LoopTree, *, counted: bool = False) -> dict[str, str]:
+    """The mark of each place where arrays are kept, by its loop: of a `tile` around others.
+
+    counted: for a GPU, where it matters whether a thread keeps them, or a block.
+    """
+    kinds = (
+        (node, _mark_kind(node, by_thread) if counted else "scope")
+        for node, by_thread in _places(tree)
+    )
     return {
-        node.at: f"{'tile' if any(isinstance(n, Kept) for n in walk(node.body)) else 'scope'}"
-        + f" {node.at}".rstrip()
-        for node in walk(tree)
-        if isinstance(node, Kept)
+        node.at: f"{'tile' if any(_places(node.body)) else kind} {node.at}".rstrip()
+        for node, kind in kinds
     }
 
 
-def lower_tree(tree: LoopTree, domains: Mapping[str, isl.Set]) -> isl.Schedule:
+def _places(tree: LoopTree, by_thread: bool = False) -> Iterator[tuple[Kept, bool]]:
+    """The places where arrays are kept, and whether each thread of a block has its own there."""
+    if isinstance(tree, Kept):
+        yield tree, by_thread
+    by_thread |= isinstance(tree, Loop) and tree.kind == "thread"
+    for below in children(tree):
+        yield from _places(below, by_thread)
+
+
+def _mark_kind(node: Kept, by_thread: bool) -> str:
+    if by_thread:
+        return "stack"
+    return "shared" if node.space == "shared" else "spread"
+
+
+def lower_tree(
+    tree: LoopTree, domains: Mapping[str, isl.Set], *, counted: bool = False
+) -> isl.Schedule:
     """The isl schedule tree of a loop tree: a band a loop, a mark where its kind says something.
 
     A loop of one iteration becomes nothing: it changes no order, but whoever reads the tree
-    afterwards would have one dimension more to deal with.
+    afterwards would have one dimension more to deal with. For a GPU all loops are counted in steps
+    of one, and stay: blocks and threads have numbers, and so have the ones that there is one of.
     """
-    marks = mark_names(tree)
+    marks = mark_names(tree, counted=counted)
 
     def lower(node: LoopTree) -> isl.Schedule:
         match node:
@@ -151,21 +187,25 @@ def lower_tree(tree: LoopTree, domains: Mapping[str, isl.Set]) -> isl.Schedule:
             case Kept():
                 below = lower(node.body).get_root().child(0)
                 return below.insert_mark(isl.Id(marks[node.at])).get_schedule()
+            case Loop() if counted:
+                step = isl.Val(node.step)
+                loop = replace(node, function=node.function.scale_down_val(step), whole=True)
+                return _insert(loop, lower(node.body))
             case Loop():
-                return _lower_loop(node, lower(node.body), domains)
+                inner = lower(node.body)
+                return inner if has_one_value(node.function, domains) else _insert(node, inner)
 
     return lower(tree)
 
 
-def _lower_loop(loop: Loop, schedule: isl.Schedule, domains: Mapping[str, isl.Set]) -> isl.Schedule:
-    if has_one_value(loop.function, domains):
-        return schedule
+def _insert(loop: Loop, schedule: isl.Schedule) -> isl.Schedule:
     below = schedule.insert_partial_schedule(isl.MultiUnionPwAff.from_union_pw_aff(loop.function))
     band = below.get_root().child(0)
     if loop.whole:
         band = band.band_member_set_ast_loop_type(0, isl.ast_loop_type.atomic)
     if loop.kind != "sequential":
-        band = band.insert_mark(isl.Id(loop.kind))
+        mark = LoopMark(loop.kind, loop.width, loop.apart)
+        band = band.insert_mark(isl.Id(str(mark)))
     return band.get_schedule()
 
 

@@ -15,10 +15,12 @@ from functools import reduce
 from itertools import chain
 
 from polyc.errors import IllegalSchedule
+from polyc.schedule.coordinates import Partial, Stage, Tile
 from polyc.schedule.directives import Shift, Skew
 from polyc.schedule.keeping import Keep, KeepInPlace, Pack
 from polyc.schedule.loops import LoopTree
 from polyc.schedule.text import AnyDirective, parse, spell
+from polyc.schedule.threads import Lay, Swizzled
 
 Renaming = Callable[[str], tuple[str, ...]]
 """From the name of a loop to those that it has instead."""
@@ -66,6 +68,18 @@ def _rename(directive: AnyDirective, loops: Renaming, array: Callable[[str], str
     match directive:
         case Pack(arrays):
             return Pack(tuple(map(array, arrays)))
+        case Lay(one) | Swizzled(one):
+            return replace(directive, array=array(one))
+        case Partial(one):
+            return Partial(_one(loops, one))
+        case Stage(arrays, rows, columns):
+            return Stage(tuple(map(array, arrays)), _one(loops, rows), _one(loops, columns))
+        case Tile(rows, columns, sums, batch=batch):
+            first, second, third = (
+                replace(side, loops=_all(loops, side.loops)) for side in (rows, columns, sums)
+            )
+            rest = _all(loops, batch)
+            return Tile(first, second, third, directive.results, directive.run, rest)
         case KeepInPlace(kept, home, at):
             return KeepInPlace(array(kept), array(home), at and _one(loops, at))
         case Keep(arrays, _, at):
@@ -76,7 +90,11 @@ def _rename(directive: AnyDirective, loops: Renaming, array: Callable[[str], str
         case Skew(one, by):
             return replace(directive, loop=_one(loops, one), by=_one(loops, by))
         case _:
-            return replace(directive, loops=tuple(chain.from_iterable(map(loops, directive.loops))))
+            return replace(directive, loops=_all(loops, directive.loops))
+
+
+def _all(loops: Renaming, names: tuple[str, ...]) -> tuple[str, ...]:
+    return tuple(chain.from_iterable(map(loops, names)))
 
 
 def _one(loops: Renaming, name: str) -> str:

@@ -2,13 +2,24 @@
 
     order NAME…                 sink NAME…            parallel NAME…     reverse NAME…
     split NAME… SIZE            distribute NAME…      vector NAME…       shift S.NAME BY
+    collapse NAME…              count NAME…
     fuse NAME… [SIZE]           pack ARRAY…           unroll NAME…       skew NAME BY-NAME FACTOR
     keep ARRAY… in registers|stack [at NAME]
     keep ARRAY in place of ARRAY [at NAME]
-    keep all [in place] [at NAME]
+    keep all [in place | in registers|stack|shared] [at NAME]
+
+and of GPUs, for which `keep` knows `shared` as well:
+
+    block NAME…    warp NAME…    thread NAME…    combine NAME…    copy NAME…    box NAME…
+    use INSTRUCTION NAME…               lay ARRAY NUMBER…
+    pipeline S.NAME… STAGES             swizzle ARRAY BITS TO SOURCE
+    join [NAME…] as NAME [of NUMBER]    cut NAME… as NAME… by SIZE…
+    partial S.NAME                      stage ARRAY… by NAME NAME
+    tile NAME… as {NAME SIZE}… by NAME… as {NAME SIZE}… over NAME… as {NAME SIZE}… into NAME…
+         [of RUN] [at NAME…]
 
 Directives are separated by `|`; white space is free. A name that is a number, or one of
-`in`, `at`, `of`, `all` and `place`, stands in double quotes.
+`in`, `at`, `of`, `all`, `place`, `as`, `by`, `over` and `into`, stands in double quotes.
 
 This is the only place where text is read that decides about loops: what users write, what tuning
 has stored, and what `explain()` has printed. From here on a schedule is a value.
@@ -22,7 +33,10 @@ from typing import NamedTuple, NoReturn, cast
 
 from polyc.errors import IllegalSchedule
 from polyc.names import show, show_text
+from polyc.schedule.coordinates import Cut, Join, Partial, Side, Stage, Tile
 from polyc.schedule.directives import (
+    Collapse,
+    Count,
     Distribute,
     Fuse,
     Order,
@@ -35,12 +49,15 @@ from polyc.schedule.directives import (
 )
 from polyc.schedule.keeping import Keep, KeepInPlace, Pack
 from polyc.schedule.loops import LoopKind
+from polyc.schedule.threads import Lay, Pipeline, Swizzled, Threads, Use
 
 AnyDirective = (
     Order
     | Split
     | Sink
     | Distribute
+    | Collapse
+    | Count
     | Fuse
     | Reverse
     | Shift
@@ -49,10 +66,20 @@ AnyDirective = (
     | Keep
     | KeepInPlace
     | Pack
+    | Threads
+    | Use
+    | Pipeline
+    | Lay
+    | Swizzled
+    | Join
+    | Cut
+    | Partial
+    | Stage
+    | Tile
 )
 
-WORDS = frozenset({"in", "at", "of", "all", "place"})
-SPACES = ("registers", "stack")
+WORDS = frozenset({"in", "at", "of", "all", "place", "as", "by", "over", "into"})
+SPACES = ("registers", "stack", "shared")
 
 _TOKEN = re.compile(r'"(?P<quoted>[^"|]+)"|(?P<plain>[^\s|"]+)|(?P<bar>\|)')
 _NAME = re.compile(r"(\w+\.)?\w+'*")
@@ -64,7 +91,9 @@ def spell(directive: AnyDirective) -> str:
     match directive:
         case Run(kind, loops):
             return f"{kind} {_names(loops)}"
-        case Order(loops) | Sink(loops) | Distribute(loops) | Reverse(loops):
+        case Order(loops) | Sink(loops) | Distribute(loops) | Collapse(loops) | Count(loops):
+            return f"{type(directive).__name__.lower()} {_names(loops)}"
+        case Reverse(loops):
             return f"{type(directive).__name__.lower()} {_names(loops)}"
         case Split(loops, size):
             return f"split {_names(loops)} {size}"
@@ -80,10 +109,51 @@ def spell(directive: AnyDirective) -> str:
             return f"pack {_names(arrays)}"
         case KeepInPlace(array, home, at):
             return f"keep {_names([array])} in place of {_names([home])}{_at(at)}"
-        case Keep(None, _, at, in_place):
-            return f"keep all{' in place' * in_place}{_at(at)}"
+        case Keep(None, space, at, in_place):
+            where = " in place" if in_place else f" in {space}" if space else ""
+            return f"keep all{where}{_at(at)}"
         case Keep(arrays, space, at):
             return f"keep {_names(arrays or ())} in {space}{_at(at)}"
+        case Threads(loops, warps):
+            return f"{'warp' if warps else 'thread'} {_names(loops)}"
+        case Use(instruction, loops):
+            return f"use {instruction} {_names(loops)}"
+        case Pipeline(loops, stages):
+            return f"pipeline {_names(loops)} {stages}"
+        case Lay(array, order):
+            return f"lay {_names([array])} {_numbers(order)}"
+        case Swizzled(array, bits, to, source):
+            return f"swizzle {_names([array])} {bits} {to} {source}"
+        case _:
+            return _spell_coordinates(directive)
+
+
+def _spell_coordinates(directive: Join | Cut | Partial | Stage | Tile) -> str:
+    """The text of a directive that rewrites statements."""
+    match directive:
+        case Join(loops, name, multiple):
+            of = f" of {multiple}" if multiple > 1 else ""
+            return f"join {_names(loops)}{' ' if loops else ''}as {_names([name])}{of}"
+        case Cut(loops, names, sizes):
+            return f"cut {_names(loops)} as {_names(names)} by {_numbers(sizes)}"
+        case Partial(loop):
+            return f"partial {_names([loop])}"
+        case Stage(arrays, rows, columns):
+            return f"stage {_names(arrays)} by {_names([rows, columns])}"
+        case Tile(rows, columns, sums, results, run, batch):
+            sides = f"{_side(rows)} by {_side(columns)} over {_side(sums)}"
+            of = f" of {run}" if run else ""
+            at = f" at {_names(batch)}" if batch else ""
+            return f"tile {sides} into {_names(results)}{of}{at}"
+
+
+def _side(side: Side) -> str:
+    digits = " ".join(f"{_names([name])} {size}" for name, size in side.digits)
+    return f"{_names(side.loops)} as {digits}"
+
+
+def _numbers(numbers: tuple[int, ...]) -> str:
+    return " ".join(map(str, numbers))
 
 
 def _names(names: tuple[str, ...] | list[str]) -> str:
@@ -195,7 +265,8 @@ class _Reader:
     def keep(self) -> Keep | KeepInPlace:
         if self.follows("all"):
             in_place = self.follows("in", "place")
-            return Keep(None, "", self.at(), in_place)
+            space = "" if in_place else next((s for s in SPACES if self.follows("in", s)), "")
+            return Keep(None, space, self.at(), in_place)
         arrays = self.names()
         if self.follows("in", "place", "of"):
             if len(arrays) > 1:
@@ -208,6 +279,64 @@ class _Reader:
 
     def at(self) -> str:
         return self.name() if self.follows("at") else ""
+
+    def word(self, word: str) -> None:
+        if not self.follows(word):
+            self.fail(f"{word} is missing")
+
+    def numbers(self) -> tuple[int, ...]:
+        found = [self.number()]
+        while self.position < len(self.words):
+            found.append(self.number())
+        return tuple(found)
+
+    def use(self) -> Use:
+        return Use(self.next("an instruction").text, self.names())
+
+    def pipeline(self) -> Pipeline:
+        return Pipeline(self.names(), self.number())
+
+    def lay(self) -> Lay:
+        return Lay(self.name(), self.numbers())
+
+    def swizzle(self) -> Swizzled:
+        return Swizzled(self.name(), self.number(), self.number(), self.number())
+
+    def join(self) -> Join:
+        loops = () if self.follows("as") else self.names()
+        if loops:
+            self.word("as")
+        return Join(loops, self.name(), self.number() if self.follows("of") else 1)
+
+    def cut(self) -> Cut:
+        loops = self.names()
+        self.word("as")
+        names = self.names()
+        self.word("by")
+        return Cut(loops, names, self.numbers())
+
+    def stage(self) -> Stage:
+        arrays = self.names()
+        self.word("by")
+        return Stage(arrays, self.name(), self.name())
+
+    def tile(self) -> Tile:
+        rows = self.side()
+        self.word("by")
+        columns = self.side()
+        self.word("over")
+        sums = self.side()
+        self.word("into")
+        results, run = self.names(), self.number() if self.follows("of") else 0
+        return Tile(rows, columns, sums, results, run, self.names() if self.follows("at") else ())
+
+    def side(self) -> Side:
+        loops = self.names()
+        self.word("as")
+        digits = [(self.name(), self.number())]
+        while self.position < len(self.words) and _is_name(self.words[self.position]):
+            digits.append((self.name(), self.number()))
+        return Side(loops, tuple(digits))
 
 
 def _is_name(word: _Word) -> bool:
@@ -223,6 +352,8 @@ _READERS: dict[str, Callable[[_Reader], AnyDirective]] = {
     "split": _Reader.split,
     "sink": lambda r: Sink(r.names()),
     "distribute": lambda r: Distribute(r.names()),
+    "collapse": lambda r: Collapse(r.names()),
+    "count": lambda r: Count(r.names()),
     "fuse": _Reader.fuse,
     "reverse": lambda r: Reverse(r.names()),
     "shift": _Reader.shift,
@@ -232,4 +363,19 @@ _READERS: dict[str, Callable[[_Reader], AnyDirective]] = {
     "unroll": _running("unroll"),
     "keep": _Reader.keep,
     "pack": lambda r: Pack(r.names()),
+    "block": _running("block"),
+    "warp": lambda r: Threads(r.names(), warps=True),
+    "thread": lambda r: Threads(r.names()),
+    "combine": _running("combine"),
+    "copy": _running("copy"),
+    "box": _running("box"),
+    "use": _Reader.use,
+    "pipeline": _Reader.pipeline,
+    "lay": _Reader.lay,
+    "swizzle": _Reader.swizzle,
+    "join": _Reader.join,
+    "cut": _Reader.cut,
+    "partial": lambda r: Partial(r.name()),
+    "stage": _Reader.stage,
+    "tile": _Reader.tile,
 }

@@ -6,7 +6,7 @@ from hypothesis import given
 
 from polyc.codegen.cuda.fold import fold, fold_condition
 from polyc.loopnest.index import FloorDiv, const, floordiv, modulo, var
-from tests.codegen.indices import CONDITIONS, INDICES, VALUES, evaluate, holds
+from tests.loopnest.indices import CONDITIONS, INDICES, VALUES, evaluate, holds
 
 a, b = var("a"), var("b")
 

@@ -9,7 +9,7 @@ import pytest
 from polyc.codegen.from_isl import to_condition, to_index
 from polyc.loopnest.index import Affine, Condition, Logic
 from polyc.poly.context import isl_options
-from tests.codegen.indices import evaluate, holds
+from tests.loopnest.indices import evaluate, holds
 from tests.scop.interpreter import contains, evaluate_piecewise
 
 DOMAIN = "0 <= i < 12 and 0 <= j < 9"

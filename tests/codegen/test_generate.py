@@ -11,7 +11,7 @@ from polyc.promote.local_arrays import LocalArray
 from polyc.scop.expr import Call, Cast, Const, Index, Load, Within, call
 from polyc.scop.scop import Scop
 from tests.analysis.nests import F32, array, load, matmul_scop, scop, statement
-from tests.codegen.execute import execute
+from tests.loopnest.execute import execute
 from tests.scop.interpreter import interpret
 
 I64 = np.dtype(np.int64)

@@ -10,8 +10,8 @@ from polyc.loopnest.index import var
 from polyc.loopnest.nodes import Assign, Block, For, Local, Node, lanes_of, walk_nodes
 from polyc.loopnest.registers import find_registers
 from tests.analysis.nests import F32, at, loop, read, run
-from tests.codegen.execute import execute
 from tests.codegen.test_vectorise import data
+from tests.loopnest.execute import execute
 
 i, j, v = var("i"), var("j"), var("v")
 M = at("m", 0)

@@ -10,8 +10,8 @@ from polyc.loopnest.index import Compare, Logic, const, extremum, floordiv, var
 from polyc.loopnest.nodes import Block, For, If, Local, extent_of, walk_nodes
 from polyc.loopnest.ranges import interval, simplify_condition, simplify_index
 from tests.analysis.nests import F32, at, loop, read, run, when
-from tests.codegen.execute import execute, instances
-from tests.codegen.indices import CONDITIONS, INDICES, VALUES, evaluate, holds
+from tests.loopnest.execute import execute, instances
+from tests.loopnest.indices import CONDITIONS, INDICES, VALUES, evaluate, holds
 
 t, p, u = var("t"), var("p"), var("u")
 RANGES = dict.fromkeys("abc", (-20, 20))

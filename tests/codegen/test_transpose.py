@@ -14,8 +14,8 @@ from polyc.loopnest.index import stride, var
 from polyc.loopnest.nodes import Assign, Block, For, Node, Read, Transpose, walk_expr, walk_nodes
 from polyc.scop.expr import Call, Cast, call
 from tests.analysis.nests import F32, at, loop, read, run
-from tests.codegen.execute import Arrays, assert_same
 from tests.codegen.test_vectorise import data
+from tests.loopnest.execute import Arrays, assert_same
 
 u, v, o = var("u"), var("v"), var("o")
 

@@ -20,7 +20,7 @@ from polyc.loopnest.nodes import (
 )
 from polyc.scop.expr import Call, Cast, call
 from tests.analysis.nests import F32, at, loop, read, run
-from tests.codegen.execute import Arrays, assert_same
+from tests.loopnest.execute import Arrays, assert_same
 
 AVX512 = 64
 i, v, u = var("i"), var("v"), var("u")

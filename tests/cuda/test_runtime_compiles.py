@@ -11,9 +11,9 @@ import pytest
 
 from polyc.printing.runtime_table import FLOATS, FUNCTIONS, STORABLE, cuda_preamble, is_cast
 from polyc.toolchain.runtime_files import find_runtime
-from tests.codegen.test_runtime_table import Uses
 from tests.cuda.emulated import COMPILER
 from tests.cuda.mutants import kernel
+from tests.printing.test_runtime_table import Uses
 
 pytestmark = pytest.mark.cuda
 SM_90A = "-gencode=arch=compute_90a,code=sm_90a"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import shutil
 from dataclasses import replace
 from pathlib import Path
@@ -24,7 +25,7 @@ from polyc.loopnest.nodes import (
     Node,
 )
 from polyc.loopnest.nodes import rewrite_nodes as rewrite
-from polyc.mapping.cuda import contraction
+from polyc.mapping.cuda import copies
 from polyc.options import Options
 from polyc.pipeline import run_pipeline
 from polyc.target.cuda import CudaTarget, ask_driver
@@ -72,7 +73,9 @@ def test_products_that_no_tile_divides(transposed, chosen):
     graph, feeds, wanted = product(transposed)
     model = polyc.compile(graph, target="cuda:sm_90a", options=chosen)
     np.testing.assert_allclose(model(*feeds).astype(np.float64), wanted, rtol=0.01, atol=0.01)
-    assert "4 stages, TMA" in model.explain().kernels[-1].schedule
+    schedule = model.explain().kernels[-1].schedule
+    assert schedule.count("| box ") == 2
+    assert re.search(r"pipeline \S+_left.kt \S+_right.kt 4 ", schedule)
 
 
 def test_batches_have_more_dimensions(chosen):
@@ -81,7 +84,7 @@ def test_batches_have_more_dimensions(chosen):
     model = polyc.compile(Graph.of(y=a @ b), target="cuda:sm_90a", options=chosen)
     result = model(left, right).astype(np.float64)
     np.testing.assert_allclose(result, factor(left) @ factor(right), rtol=0.01, atol=0.01)
-    assert ", TMA" in model.explain().kernels[0].schedule
+    assert model.explain().kernels[0].schedule.count("| box ") == 2
 
 
 def test_what_no_tensor_map_can_say_is_copied_by_threads():
@@ -90,7 +93,7 @@ def test_what_no_tensor_map_can_say_is_copied_by_threads():
     window = Graph.of(z=ops.conv(x, normal(72, 8, 3, 3, dtype=BFLOAT16), pads=(1, 1, 1, 1)))
     a, b = (ops.input(n, s, BFLOAT16) for n, s in (("a", (70, 45)), ("b", (45, 83))))
     for graph in (window, Graph.of(y=a @ b)):
-        assert "TMA" not in compile_model(graph, "sm_90a").compiled.rows[-1].schedule
+        assert "box" not in compile_model(graph, "sm_90a").compiled.rows[-1].schedule
 
 
 def test_one_factor_by_threads_and_the_other_by_boxes(chosen):
@@ -100,7 +103,11 @@ def test_one_factor_by_threads_and_the_other_by_boxes(chosen):
     model = polyc.compile(graph, target="cuda:sm_90a", options=chosen)
     result = model(left, right).astype(np.float64)
     np.testing.assert_allclose(result, factor(left) @ factor(right), rtol=0.01, atol=0.01)
-    assert "TMA for the left factor" in model.explain().kernels[0].schedule
+    schedule = model.explain().kernels[0].schedule
+    assert re.findall(r"\| (copy|box) \w+_(left|right)\.", schedule) == [
+        ("box", "left"),
+        ("copy", "right"),
+    ]
     text = compile_model(graph, "sm_90a").text
     assert "pc_copy_async_commit" in text
     assert "pc_fence_async" in text
@@ -175,8 +182,8 @@ def test_a_border_that_no_tensor_map_has(monkeypatch):
     a, b = (ops.input(n, s, BFLOAT16) for n, s in (("a", (80, 160)), ("b", (140, 72))))
     graph = Graph.of(y=ops.slice(a, (0, 0), (72, 140)) @ b)
     (row,) = compile_model(graph, "sm_90a").compiled.rows
-    assert "TMA for the right factor" in row.schedule
-    monkeypatch.setattr(contraction, "comes_in_boxes", lambda *_: True)
+    assert re.findall(r"\| box \w+_(left|right)\.", row.schedule) == ["right"]
+    monkeypatch.setattr(copies, "comes_in_boxes", lambda *_: True)
     with pytest.raises(IllegalSchedule, match="other than zeros outside of a, or zeros inside"):
         compile_model(graph, "sm_90a")
 
@@ -236,5 +243,5 @@ def test_nothing_spills(monkeypatch, tmp_path):
         force(monkeypatch, shape)
         model = polyc.compile(product()[0], target="cuda:sm_90a", options=options(tmp_path))
         (kernel,) = model.explain().kernels
-        assert "TMA" in kernel.schedule
+        assert "| box " in kernel.schedule
         assert all(function.spilled == 0 for function in kernel.functions)

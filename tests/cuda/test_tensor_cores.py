@@ -14,6 +14,7 @@ import polyc
 from polyc import Graph, ops
 from polyc.api import CompiledModel
 from polyc.mapping.cuda.contraction import choose_shape
+from polyc.mapping.cuda.tiles import Shape
 from polyc.mapping.cuda.warp_tiles import BF16, F16, TF32, list_warp_shapes
 from polyc.target.cuda import CudaTarget
 from polyc.types.element_types import BFLOAT16, FLOAT16, FLOAT32
@@ -129,6 +130,16 @@ def test_convolutions(size, kernel, stride, pad, group, dtype, tmp_path, emulate
     assert "mma" in model.explain().kernels[-1].schedule
 
 
+def threads_apart(shape: Shape) -> dict[str, int]:
+    """How many threads lie between two values of each digit, as `warp` and `thread` have it."""
+    found = {}
+    for digits, apart in ((shape.lanes, 1), (shape.warps, 32)):
+        for digit in reversed(digits):
+            found[digit] = apart
+            apart *= shape.tile.counts[digit]
+    return found
+
+
 @pytest.mark.parametrize(
     "shape",
     [s for kind in (TF32, BF16) for s in list_warp_shapes(kind)],
@@ -139,7 +150,7 @@ def test_lanes_and_registers_have_each_result_once(shape):
     rows, columns = shape.tile.rows, shape.tile.columns
     names = (*rows.names, *columns.names)
     bounds = " and ".join(f"0 <= {n} < {shape.tile.counts[n]}" for n in names)
-    lane = " + ".join(f"{loop.apart}*{loop.formula}" for loop in shape.around)
+    lane = " + ".join(f"{n}*{digit}" for digit, n in threads_apart(shape).items())
 
     def layout(registers: str, condition: str) -> isl.Map:
         """# [lane, register…] -> [row, column]"""
@@ -164,7 +175,7 @@ def test_lanes_and_registers_have_each_result_once(shape):
 @pytest.mark.parametrize(
     ("arch", "dtype", "tf32", "words"),
     [
-        ("sm_80", FLOAT32, False, "8x8 a thread"),
+        ("sm_80", FLOAT32, False, "as rm 2 tm 16 im 4 by j as rn 2 "),
         ("sm_80", FLOAT32, True, "mma.m16n8k8.tf32"),
         ("sm_90", BFLOAT16, False, "mma.m16n8k16.bf16"),
         ("sm_90a", FLOAT16, False, "wgmma.m64k16.f16"),

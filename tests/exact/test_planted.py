@@ -14,14 +14,16 @@ import numpy as np
 import pytest
 
 from polyc import Graph, ops
-from polyc.codegen import driver, driver_nest, partial_results, print_c, print_expr, scope
+from polyc.codegen import partial_results
 from polyc.codegen import transpose as transpose_module
 from polyc.codegen import vectorise as vectorise_module
 from polyc.errors import BuildError
 from polyc.loopnest import registers as registers_module
 from polyc.loopnest.nodes import Block
 from polyc.memory import storage
+from polyc.printing import driver, print_c, print_expr, scope
 from polyc.printing.print_expr import Printer
+from polyc.program import driver_nest
 from polyc.program.driver_nest import Call as Launched
 from polyc.scop import split_reductions as splitting
 from polyc.scop.expr import Call

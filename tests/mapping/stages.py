@@ -29,7 +29,7 @@ from polyc.schedule.loops import lower_tree
 from polyc.schedule.schedule import Schedule
 from polyc.scop.scop import Scop
 from polyc.target.machine import Target
-from tests.codegen.execute import execute
+from tests.loopnest.execute import execute
 from tests.scop.interpreter import interpret
 
 TARGETS = [Target.named(isa) for isa in ("avx512", "avx2", "baseline")]

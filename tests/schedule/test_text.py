@@ -78,7 +78,8 @@ def test_white_space_is_free():
 @pytest.mark.parametrize(
     ("text", "said"),
     [
-        ("tile i 3", "tile is no directive; the directives are order, split"),
+        ("tiles i 3", "tiles is no directive; the directives are order, split"),
+        ("tile i 3", "as is missing"),
         ("order", "a name is missing"),
         ("split i", "a number is missing"),
         ("split 3", "3 is not a name"),
@@ -92,7 +93,7 @@ def test_white_space_is_free():
         ("keep acc", "where to keep is missing"),
         ("keep acc in heap", "where to keep is missing"),
         ("keep a b in place of y", "one array at a time"),
-        ("keep all in registers", "in is not expected there"),
+        ("keep all in heap", "in is not expected there"),
         ("keep a in stack at", "a name is missing"),
         ("shift i", "a number is missing"),
         ('order "i', "a quote that is not closed"),

@@ -13,7 +13,8 @@ from polyc import ops
 from polyc.scop.distribute import distribute
 from polyc.scop.expr import Call, Const, Expr, Load, Within, walk
 from polyc.scop.inline import LARGEST_EXPRESSION, inline_pointwise
-from polyc.scop.lower import lower_graph, window
+from polyc.scop.lower import lower_graph
+from polyc.scop.lower.windows import window
 from polyc.scop.lower.windows.minimal_filter import minimal_filter
 from polyc.scop.scop import Group, Kind, Scop, Statement
 from tests.analysis.nests import F32, ZERO, array, load, scop, statement

@@ -98,23 +98,28 @@ class Signature:
         ranges += [f"{s.name} <= {s.upper}" for s in self.sizes if s.upper is not None]
         return isl.Set(f"[{names}] -> {{ [] : {' and '.join(ranges) or 'true'} }}")
 
+    @cached_property
+    def _measured(self) -> tuple[tuple[str, int, int | str], ...]:
+        """(argument, dimension, what its extent is, or is called); a number has dimension -1."""
+        found: list[tuple[str, int, int | str]] = []
+        for name, argument in self.arguments.items():
+            for d, dim in enumerate(argument.dims or ()):
+                found.append((name, d, _own(name, d) if dim is None else dim))
+            if name in self.numbers:
+                found.append((name, -1, name))
+        return tuple(found)
+
     def measure(
         self, shapes: Mapping[str, tuple[int, ...]], numbers: Mapping[str, int]
     ) -> list[int]:
         """The value of each size in a call; ShapeError where two of one name differ."""
-        found: dict[str, tuple[int, str]] = {}
-        for name, argument in self.arguments.items():
-            for d, dim in enumerate(argument.dims or ()):
-                value, what = shapes[name][d], f"dimension {d} of argument {name!r}"
-                if isinstance(dim, int):
-                    _check_equal(what, value, dim, "its type")
-                else:
-                    known = found.setdefault(dim or _own(name, d), (value, what))
-                    _check_equal(what, value, *known)
-            if name in numbers:
-                known = found.setdefault(name, (numbers[name], f"argument {name!r}"))
-                _check_equal(f"argument {name!r}", numbers[name], *known)
-        values = [found[size.shown][0] for size in self.sizes]
+        found: dict[int | str, int] = {}
+        for name, d, called in self._measured:
+            value = numbers[name] if d < 0 else shapes[name][d]
+            wanted = called if isinstance(called, int) else found.setdefault(called, value)
+            if value != wanted:
+                raise self._unequal(name, d, called, value, wanted)
+        values = [found[size.shown] for size in self.sizes]
         for size, value in zip(self.sizes, values, strict=True):
             if not size.admits(value):
                 raise ShapeError(
@@ -123,12 +128,18 @@ class Signature:
                 )
         return values
 
+    def _unequal(self, name: str, d: int, called: int | str, value: int, wanted: int) -> ShapeError:
+        places = (_spell(n, k) for n, k, what in self._measured if what == called)
+        reason = "its type" if isinstance(called, int) else next(places)
+        return ShapeError(
+            f"{_spell(name, d)} is {value}, but {reason} is {wanted}; give equal sizes"
+        )
+
+
+def _spell(name: str, d: int) -> str:
+    return f"argument {name!r}" if d < 0 else f"dimension {d} of argument {name!r}"
+
 
 def _own(array: str, dimension: int) -> str:
     """What people are shown of a size that has no name."""
     return f"{array}.shape[{dimension}]"
-
-
-def _check_equal(what: str, value: int, wanted: int, reason: str) -> None:
-    if value != wanted:
-        raise ShapeError(f"{what} is {value}, but {reason} is {wanted}; give equal sizes")

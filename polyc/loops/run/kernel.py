@@ -14,7 +14,9 @@ import functools
 import inspect
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from typing import Any, overload
+from typing import Any, TypeAlias, overload
+
+import numpy as np
 
 from polyc.build.load import open_library
 from polyc.errors import ShapeError
@@ -29,6 +31,7 @@ from polyc.options import Options, options_from_environment
 from polyc.target.machine import detect_target
 
 Key = tuple[Argument, ...]
+Kind: TypeAlias = "tuple[type, np.dtype | None, int]"
 
 
 @dataclass
@@ -42,6 +45,7 @@ class LoopKernel:
     threads: int = 0
     options: Options = field(default_factory=options_from_environment)
     _callers: dict[Key, Caller] = field(default_factory=dict)
+    _known: dict[tuple[Kind, ...], Caller] = field(default_factory=dict)
     _last: Caller | None = None  # that was called, or compiled, last
 
     def __post_init__(self) -> None:
@@ -129,15 +133,22 @@ class LoopKernel:
 
     def _find(self, values: Mapping[str, Any]) -> Caller:
         """What is compiled for arguments like these."""
+        kinds = tuple(map(_kind, values.values()))
+        known = self._known.get(kinds)
+        if known is None:
+            known = self._known[kinds] = self._choose(values)
+        self._last = known
+        return known
+
+    def _choose(self, values: Mapping[str, Any]) -> Caller:
+        """What is compiled for these arguments; else it is compiled now, unless it was declared."""
+        annotated = self._annotated()
         for caller in self._callers.values():
             if all(_fits(a, values[n]) for n, a in caller.signature.arguments.items()):
-                self._last = caller
                 return caller
-        if self._callers and self._annotated():
+        if self._callers and annotated:
             return next(iter(self._callers.values()))  # which says what does not fit
-        annotated = self._annotated()
-        types = {n: annotated.get(n) or argument_of(n, v) for n, v in values.items()}
-        return self._prepare(types)
+        return self._prepare({n: annotated.get(n) or argument_of(n, v) for n, v in values.items()})
 
     def _prepare(self, types: Mapping[str, Argument]) -> Caller:
         key = tuple(types.values())
@@ -165,6 +176,13 @@ class LoopKernel:
                     f"kernel {self._name} takes elements of {name!r}, which is a number; give an "
                     "array"
                 )
+
+
+def _kind(value: Any) -> Kind:
+    """What decides for which types a kernel has to be compiled."""
+    if isinstance(value, np.ndarray):
+        return np.ndarray, value.dtype, value.ndim
+    return type(value), None, 0
 
 
 def _fits(argument: Argument, value: Any) -> bool:

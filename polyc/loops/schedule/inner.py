@@ -17,8 +17,15 @@ from dataclasses import dataclass
 import islpy as isl
 
 from polyc.analysis.dependences import is_reducing, maps
-from polyc.loops.schedule.band import Band, names_of
-from polyc.loops.schedule.direction import direction, equal_values, rows_of, score, stride_along
+from polyc.loops.schedule.band import Band, as_map, joined, names_of
+from polyc.loops.schedule.direction import (
+    direction,
+    equal_values,
+    is_carried,
+    rows_of,
+    score,
+    stride_along,
+)
 from polyc.scop.scop import Statement
 
 SUMS = ("add", "mul")
@@ -179,6 +186,31 @@ def _topological(count: int, edges: set[tuple[int, int]]) -> list[int] | None:
         left.remove(ready)
         order.append(ready)
     return order
+
+
+def skew_inner(
+    node: isl.ScheduleNode, band: Band, inner: Inner, validity: isl.UnionMap
+) -> tuple[isl.ScheduleNode, Band, Inner]:
+    """The band with the diagonals of its last two members in place of the first of them.
+
+    band i, j  ->  band i + j, i        iterations of the last member no longer wait for each other
+
+    A core works on several of them at a time. Only where each waits for the one before now, and
+    nothing is carried within a diagonal, as in a permutable band of which both carry something.
+    """
+    if len(band.order) < 2 or not band.is_permutable or band.coincident[inner.order[-1]]:
+        return node, band, inner
+    *around, first, last = inner.order
+    diagonal = band.functions[first].add(band.functions[last])
+    functions = [*(band.functions[k] for k in around), diagonal, band.functions[first]]
+    held = node.get_prefix_schedule_union_map().flat_range_product(as_map(functions[:-1]))
+    domain = node.get_domain()
+    inside = validity.intersect_domain(domain).intersect_range(domain)
+    if is_carried(inside, held, band.member(first)):
+        return node, band, inner
+    skewed = node.delete().insert_partial_schedule(joined(functions)).band_set_permutable(1)
+    made = Band.of(skewed, validity)
+    return skewed, made, Inner(made.order, inner.groups)
 
 
 def insert_inner(

@@ -20,9 +20,15 @@ import islpy as isl
 
 from polyc.loops.schedule.band import Band, joined, names_of
 from polyc.loops.schedule.direction import direction, rows_of, stride_along
-from polyc.loops.schedule.inner import bundles_of, choose_inner, insert_inner, leaf_order
+from polyc.loops.schedule.inner import (
+    bundles_of,
+    choose_inner,
+    insert_inner,
+    leaf_order,
+    skew_inner,
+)
+from polyc.loops.schedule.parts import insert_parts
 from polyc.loops.schedule.products import Product, cache_sizes, find_products
-from polyc.loops.schedule.register_tile import insert_register_tiles
 from polyc.poly.tree import BAND, LEAF, MARK, make_atomic, mark_members
 from polyc.scop.scop import Statement
 from polyc.target.machine import Target
@@ -34,18 +40,27 @@ core of an AMD EPYC, jacobi-2d (1300 x 1300, 100 steps) takes 93 ms with 256, 99
 169 with 32. Loops that are not in lanes stay short, so that a core works on several of them at a
 time: seidel-2d takes 0.46 s with 32 and 0.62 with 256.
 """
+FEW = 4
+"""Iterations of a tile along the first of two loops whose tiles a wavefront sums, if the second is
+in lanes. isl takes seconds to minutes to generate the loops of wavefronts of tiles that are large,
+or not equal, and half a second with 4 of these.
+"""
 STRIP = 2048
 """Iterations of a loop that one thread takes at a time, where there is one loop alone."""
 
 
 @dataclass(frozen=True)
 class Shaping:
-    """What bands are shaped by: the statements, and what must stay in order; names of locals."""
+    """What bands are shaped by: the statements, and what must stay in order.
+
+    local: names of locals; wide: of those of which a tile would hold a matrix.
+    """
 
     statements: Mapping[str, Statement]
     validity: isl.UnionMap  # S -> T
     target: Target
     local: frozenset[str] = frozenset()
+    wide: frozenset[str] = frozenset()
     parallel: list[str] = field(default_factory=list)  # how threads share, for people
 
     def shape(self, tree: isl.Schedule) -> isl.Schedule:
@@ -73,13 +88,11 @@ class Shaping:
         strip = single and band.coincident[0] and not shared
         if strip or (band.is_permutable and not single and self._has_reuse(node, band)):
             sizes = [TILE] * len(band.order)
-            # The two members whose tiles a wavefront sums have equal ones: isl takes minutes else.
-            summed = not shared and not any(band.coincident) and inner.order[-1] < 2
-            if any(group.lanes for group in inner.groups) and not summed:
+            if any(group.lanes for group in inner.groups):
                 sizes[inner.order[-1]] = STRIP if strip else LANES_TILE
-            node, tile_marks = self._tile(node, band, sizes, shared)
-            below, marks = insert_inner(node.child(0), band, inner)
-            return mark_members(_marked(below, marks).parent(), tile_marks)
+            if not shared and not any(band.coincident):
+                sizes[:2] = [FEW, sizes[1]] if inner.order == [0, 1] else [min(sizes[:2])] * 2
+            return self._tiled(node, band, (), sizes, shared)
         first = None if single else self._parallel_member(band, inner.order[:-1], shared)
         if first is not None and band.is_permutable:
             others = (k for k in inner.order if k != first)
@@ -97,17 +110,28 @@ class Shaping:
         sizes = cache_sizes(products[0], band.order, self.target)
         if not shared and not any(band.coincident):  # see `_band`
             sizes[0] = sizes[1] = min(sizes[0], sizes[1])
-        bundles = bundles_of(leaf_order(node), self.statements, self.local)
+        return self._tiled(node, band, products, sizes, shared)
+
+    def _tiled(
+        self,
+        node: isl.ScheduleNode,
+        band: Band,
+        products: Sequence[Product],
+        sizes: Sequence[int],
+        shared: bool,
+    ) -> isl.ScheduleNode:
+        """A band with no band below as tiles, and what is inside of them in parts."""
+        bundles = bundles_of(leaf_order(node), self.statements, self.wide)
         node, tile_marks = self._tile(node, band, sizes, shared)
-        node = insert_register_tiles(
-            node.child(0), band, products, bundles, self.validity, self._plain
-        )
-        return mark_members(node.parent(), tile_marks)
+        below = insert_parts(node.child(0), band, products, bundles, self.validity, self._plain)
+        return mark_members(below.parent(), tile_marks)
 
     def _plain(self, node: isl.ScheduleNode) -> isl.ScheduleNode:
         """A band inside of a tile."""
         band = Band.of(node, self.validity)
         inner = choose_inner(node, band, self.statements, self.validity, self.local)
+        if not any(group.lanes for group in inner.groups):
+            node, band, inner = skew_inner(node, band, inner, self.validity)
         return _marked(*insert_inner(node, band, inner))
 
     def _outer(self, node: isl.ScheduleNode, band: Band, shared: bool) -> isl.ScheduleNode:

@@ -7,17 +7,20 @@ One thread asks for such a box, and no thread computes an address or a condition
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from math import prod
 
 import islpy as isl
 import numpy as np
 
-from polyc.mapping.cuda.cut_tiles import OUTER
-from polyc.mapping.cuda.loops import Loop
+from polyc.mapping.cuda.coordinates.cut_tiles import OUTER
 from polyc.memory.storage import Storage
 from polyc.memory.strides import columns_of
 from polyc.poly.affine import estimated_extents, outputs, single_aff
+from polyc.schedule.directives import Collapse, Order, Run, Split
+from polyc.schedule.names import inside
+from polyc.schedule.text import AnyDirective
+from polyc.schedule.threads import Threads
 from polyc.scop.expr import Call, Const, Expr, Load, Within
 from polyc.scop.scop import Statement
 
@@ -62,14 +65,20 @@ def comes_in_boxes(copy: Statement, storages: Mapping[str, Storage], along_k: bo
     return inside.is_equal(copy.domain.intersect(load.index.domain()))
 
 
-def list_box_loops(copy: Statement, along_k: bool) -> list[Loop]:
-    """The loops of a copy by boxes: one thread asks for them, the rest is done at once."""
-    *_, depth, run, place = copy.iterators
-    thread = Loop("thread", "0", 1)
+def copy_boxes(
+    depth: str, runs: str, places: str, extents: tuple[int, int, int], along_k: bool
+) -> Iterator[AnyDirective]:
+    """The directives of a copy by boxes: one thread asks for them, the rest is done at once."""
+    _, count, length = extents
     if along_k:  # runs of rows lie behind one another, so all of them are one box
-        rows = f"({estimated_extents(copy.domain)[-1]}*{run} + {place})"
-        return [thread, Loop("box", rows), Loop("box", depth)]
-    return [thread, Loop("unroll", run), Loop("box", depth), Loop("box", place)]
+        yield Collapse((runs, places))
+        count *= length
+    yield Split((runs,), count)
+    yield Order((runs, inside(runs), depth))
+    yield Threads((runs,))
+    yield Run("box", (inside(runs), depth) if along_k else (depth, places))
+    if not along_k:
+        yield Run("unroll", (inside(runs),))
 
 
 def _find_load(value: Expr) -> Load | None:

@@ -12,34 +12,36 @@ from __future__ import annotations
 
 from collections.abc import Mapping as Table
 
-from polyc.mapping.cuda.contraction import map_contraction
-from polyc.mapping.cuda.gemm_form import find_gemm_form
-from polyc.mapping.cuda.mapped import Mapped
-from polyc.mapping.cuda.row_tiles import map_row_tiles
-from polyc.mapping.cuda.rows import map_rows, suits_rows
-from polyc.mapping.cuda.threads import is_joinable, map_threads
-from polyc.mapping.cuda.transposes import find_transpose, map_transpose
+from polyc.mapping.cuda.contraction import schedule_contraction
+from polyc.mapping.cuda.coordinates.gemm_form import find_gemm_form
+from polyc.mapping.cuda.coordinates.rewrite import Rewritten
+from polyc.mapping.cuda.row_tiles import schedule_row_tiles
+from polyc.mapping.cuda.rows import schedule_rows, suits_rows
+from polyc.mapping.cuda.threads import is_joinable, schedule_threads
+from polyc.mapping.cuda.transposes import find_transpose, schedule_transpose
 from polyc.mapping.stored_kernel import StoredKernel
 from polyc.options import Options
+from polyc.schedule.schedule import Schedule
 from polyc.scop.scop import Array
 from polyc.target.cuda import CudaTarget
 
 
-def map_to_cuda(
+def schedule_for_cuda(
     kernel: StoredKernel, arrays: Table[str, Array], target: CudaTarget, options: Options
-) -> Mapped:
-    """The strategy that fits the kernel, applied."""
+) -> Schedule:
+    """The schedule by the strategy that fits the kernel."""
     if kernel.loops:
-        return map_row_tiles(kernel, arrays, target, options.tf32)
+        return schedule_row_tiles(kernel, arrays, target, options.tf32)
     (stored,) = kernel.parts
     cluster, private, storages = stored.cluster, stored.private, stored.storages
+    start = Rewritten((cluster,), arrays, storages, private)
     if is_joinable(cluster):
         form = find_gemm_form(cluster, private)
         if form is not None:
-            return map_contraction(form, cluster, private, arrays, storages, target, options.tf32)
+            return schedule_contraction(start, form, target, options.tf32)
         if suits_rows(cluster, private, arrays, storages, target):
-            return map_rows(cluster, private, arrays, storages, target)
+            return schedule_rows(start, target)
         transpose = find_transpose(cluster, arrays, storages)
         if transpose is not None:
-            return map_transpose(transpose, cluster, private, arrays)
-    return map_threads(cluster, private, arrays, storages, target)
+            return schedule_transpose(start, transpose)
+    return schedule_threads(start, target)

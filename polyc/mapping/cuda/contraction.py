@@ -1,10 +1,14 @@
 """Products of tiles: a block a tile, factors in shared memory, sums in registers.
 
+    tile i as tm 8 im 4 by j as tn 16 jn 4 over k as ki 16 into tm tn im jn
+    | fuse acc_left.kt acc_right.kt product.kt | pipeline acc_left.kt acc_right.kt 3
+    | block b mt nt | thread tm tn | keep all at nt | …
+
 block   b, mt, nt
-└ spread                         sums: each thread its own
+└ keep                           sums: each thread its own
   ├ init
   ├ kt                           a few steps of the sum at a time
-  │ └ stage                      tiles of the factors
+  │ └ keep                       tiles of the factors
   │   ├ left, right              copied by all threads, along what lies together in memory
   │   └ update                   by threads (`thread_tiles.py`), or tensor cores (`warp_tiles`)
   └ finish                       bias, activation, residual: on the sums where they are
@@ -12,143 +16,144 @@ block   b, mt, nt
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Iterator
 from collections.abc import Mapping as Table
 from dataclasses import dataclass
 from math import prod
 
-from polyc.loopnest.nodes import LoopKind, Swizzle
-from polyc.mapping.cuda.boxes import comes_in_boxes, list_box_loops
-from polyc.mapping.cuda.cut_tiles import STEP, Tiled, cut_tiles
-from polyc.mapping.cuda.gemm_form import GemmForm, in_stored_types
-from polyc.mapping.cuda.loops import Loop, Part, build_tree
-from polyc.mapping.cuda.mapped import Mapped, private_of
-from polyc.mapping.cuda.swizzles import swizzle_chunks, swizzle_words
+from polyc.mapping.cuda.coordinates.cut_tiles import STEP
+from polyc.mapping.cuda.coordinates.gemm_form import GemmForm, in_stored_types
+from polyc.mapping.cuda.coordinates.rewrite import Rewritten, rewrite
+from polyc.mapping.cuda.copies import choose_factor, copy_factor
 from polyc.mapping.cuda.thread_tiles import THREAD_SHAPES
 from polyc.mapping.cuda.tiles import Shape, estimate
-from polyc.mapping.cuda.warp_tiles import Instruction, choose_instruction, list_warp_shapes
+from polyc.mapping.cuda.warp_tiles import choose_instruction, list_warp_shapes
 from polyc.mapping.cuda.warpgroup_tiles import WGMMA, list_warpgroup_shapes
-from polyc.mapping.layout import compute_strides
-from polyc.memory.storage import Storage, permuted, row_major
-from polyc.schedule.cluster import Cluster
+from polyc.schedule.coordinates import Side, Tile
+from polyc.schedule.directives import Fuse, Order, Run
+from polyc.schedule.initial import InitialLoop
+from polyc.schedule.keeping import Keep
+from polyc.schedule.names import short
+from polyc.schedule.schedule import Schedule
+from polyc.schedule.text import AnyDirective
+from polyc.schedule.threads import Pipeline, Threads, Use
 from polyc.scop.scop import Array, Statement
 from polyc.target.cuda import CudaTarget
+from polyc.target.instructions import Instruction
 
 MOST_STAGES = 4
 """Tiles of a factor in shared memory; more hide no more of what memory takes to answer."""
 
-WIDE = 16
-"""Bytes that a thread copies at once where it can."""
+
+def schedule_contraction(
+    start: Rewritten, form: GemmForm, target: CudaTarget, tf32: bool
+) -> Schedule:
+    """The schedule of a contraction; float32 goes by tensor cores only if tf32 is asked for."""
+    dtype = in_stored_types(form).left.dtype
+    shape = choose_shape(form.extents, target, choose_instruction(dtype, target, tf32))
+    tile = spell_tile(start, 0, form, shape)
+    tiled = rewrite(start, Schedule((tile,)))
+    product = find_product(tiled, 0)
+    steps = schedule_product(tiled, product, shape, target.shared_per_block)
+    return Schedule((tile, Run("block", ("b", "mt", "nt")), *steps))
 
 
-def map_contraction(
-    form: GemmForm,
-    cluster: Cluster,
-    private: frozenset[str],
-    arrays: Table[str, Array],
-    storages: Table[str, Storage],
-    target: CudaTarget,
-    tf32: bool,
-) -> Mapped:
-    """The tree of a contraction; products of float32 by tensor cores only if tf32 is asked for."""
-    form = in_stored_types(form)
-    instruction = choose_instruction(form.left.dtype, target, tf32)
-    shape = choose_shape(form.extents, target, instruction)
-    room = target.shared_per_block
-    product = place_product(form, cluster, shape, arrays, storages, instruction, room)
-    new = product.tiled.cluster
-    counts = {n for fold in product.folds.values() for n in fold.values()}
-    stages = "".join(f", {n} stages" for n in counts) + product.shown
-    grid = [Loop("block", i) for i in ("b", "mt", "nt")]
-    return Mapped(
-        new,
-        product.tiled.arrays,
-        private_of(new, private, product.tiled.arrays),
-        build_tree(Part(new.statements, grid, "spread", product.tile)),
-        shape.threads,
-        f"contraction: {show_extents(form)} in tiles of {shape.tile}, {shape.shown}{stages}",
-        product.storages,
-        product.swizzles,
-        product.folds,
+def spell_tile(start: Rewritten, position: int, form: GemmForm, shape: Shape) -> Tile:
+    """The directive that cuts a product into tiles of a shape."""
+    cluster, named = start.clusters[position], start.named
+
+    def spell(loops: Iterator[InitialLoop | None]) -> tuple[str, ...]:
+        return tuple(name for loop in loops if loop for name in named.spell([loop]))
+
+    rows, columns, batch = (
+        spell(named.shared(cluster, d) for d in loops)
+        for loops in (form.rows, form.columns, form.batch)
     )
-
-
-def show_extents(form: GemmForm) -> str:
-    """12 x 128x64x128: batch, rows, columns, depth."""
-    batch, rows, columns, depth = form.extents
-    return f"{f'{batch} x ' if batch > 1 else ''}{rows}x{columns}x{depth}"
+    sums = spell(named.own(form.update, p) for p in form.sums)
+    tile = shape.tile
+    sides = [
+        Side(loops, tuple(zip(digits.names, digits.extents, strict=True)))
+        for loops, digits in ((rows, tile.rows), (columns, tile.columns), (sums, tile.depth))
+    ]
+    return Tile(sides[0], sides[1], sides[2], tile.results, tile.run, batch)
 
 
 @dataclass(frozen=True)
 class Product:
-    """A product in tiles, and what a block does for each of them, inside a scope `spread`.
+    """The statements of a product in tiles."""
 
-    storages, swizzles: of the arrays that are not row-major. folds: of the copies of the factors,
-    if more than one of each is in shared memory, one in use and the others on their way. shown: how
-    they come, for a human, unless threads copy both.
-    """
+    init: Statement
+    left: Statement
+    right: Statement
+    update: Statement
+    rest: tuple[Statement, ...]
 
-    tiled: Tiled
-    tile: tuple[Part, ...]
-    storages: Table[str, Storage]
-    swizzles: Table[str, Swizzle | None]
-    folds: Table[str, Table[int, int]]
-    shown: str = ""
+    @property
+    def over_results(self) -> tuple[Statement, ...]:
+        """Those that walk the results of a tile."""
+        return (self.init, self.update, *self.rest)
 
 
-def place_product(
-    form: GemmForm,
-    cluster: Cluster,
-    shape: Shape,
-    arrays: Table[str, Array],
-    storages: Table[str, Storage],
-    instruction: Instruction | None,
-    room: int,
-) -> Product:
-    """The product in tiles of a shape: copies of the factors, products, and what follows.
+def find_product(now: Rewritten, position: int) -> Product:
+    """The statements of a cluster that a tile directive has rewritten, which has them in order."""
+    init, left, right, update, *rest = now.clusters[position].statements
+    return Product(init, left, right, update, tuple(rest))
+
+
+def schedule_product(
+    now: Rewritten, product: Product, shape: Shape, room: int
+) -> Iterator[AnyDirective]:
+    """Copies of the factors, products, and what follows, for a tile at `nt`.
 
     room: bytes of shared memory for the copies; at least one of each is made.
     """
-    tiled = cut_tiles(form, cluster, shape.tile, arrays)
-    known = {**arrays, **tiled.arrays}
-    made = {n: row_major(a) for n, a in tiled.arrays.items()}
-    stages = choose_stages(tiled, room)
-    factors = [
-        _stage(s, known, {**storages, **made}, shape, instruction, stages > 1)
-        for s in (tiled.left, tiled.right)
-    ]
-    made |= {factor.storage.array: factor.storage for factor in factors}
-    product = [
-        *(Part([factor.copy], factor.loops) for factor in factors),
-        Part([tiled.update], shape.over_products),
-    ]
-    ahead = {s.name: f"kt - {stages - 1}" for s in (tiled.left, tiled.right)}
-    scope = "" if stages > 1 else "stage"
-    steps = [tiled.left, tiled.right, tiled.update]
-    body = [
-        Part([tiled.init], shape.over_results("unroll")),
-        Part(steps, [Loop("sequential", {**ahead, tiled.update.name: "kt"})], scope, product),
-        *(Part([s], shape.over_results("vector")) for s in tiled.rest),
-    ]
-    return Product(
-        tiled,
-        tuple(body),
-        made,
-        {factor.storage.array: factor.swizzle for factor in factors},
-        {factor.storage.array: {STEP: stages} for factor in factors if stages > 1},
-        _show_boxes(*(factor.by_boxes for factor in factors)),
-    )
+    stages = choose_stages(product, now.arrays, room)
+    copies = (product.left, product.right)
+    factors = [choose_factor(s, now.arrays, now.storages, shape, stages > 1) for s in copies]
+    walked = [f"{short(s.name)}.kt" for s in (*copies, product.update)]
+    yield Fuse(tuple(walked))
+    if stages > 1:
+        yield Pipeline(tuple(walked[:2]), stages)
+    alone = len(now.clusters) == 1
+    yield Keep(None, at="nt" if alone else f"{short(product.init.name)}.nt")
+    if stages == 1:
+        yield Keep(tuple(s.array for s in copies), "shared", "kt" if alone else walked[-1])
+    for name in [""] if alone else [short(s.name) for s in product.over_results]:
+        yield from _share_results(name and f"{name}.", shape)
+    yield from _multiply(product, shape)
+    for factor in factors:
+        yield from copy_factor(factor, shape, stages > 1)
 
 
-def _show_boxes(left: bool, right: bool) -> str:
-    """Which factors come by the tensor memory accelerator."""
-    if left and right:
-        return ", TMA"
-    return f", TMA for the {'left' if left else 'right'} factor" if left or right else ""
+def _share_results(prefix: str, shape: Shape) -> Iterator[AnyDirective]:
+    """Who has which results: for a statement, or for all."""
+
+    def spell(digits: Iterable[str]) -> tuple[str, ...]:
+        return tuple(prefix + digit for digit in digits)
+
+    digits = [digit for digit in shape.tile.results if digit in shape.own]
+    if digits != [*shape.own]:
+        yield Order(spell(shape.own))
+    if shape.warps:
+        yield Threads(spell(shape.warps), warps=True)
+    yield Threads(spell(shape.lanes))
+    yield Run("unroll", spell(shape.own))
 
 
-def choose_stages(tiled: Tiled, room: int) -> int:
+def _multiply(product: Product, shape: Shape) -> Iterator[AnyDirective]:
+    """Who multiplies, and what follows."""
+    update = short(product.update.name)
+    inner = tuple(f"{update}.{digit}" for digit in shape.inner)
+    yield Order((*(f"{update}.{digit}" for digit in shape.steps), *inner))
+    if product.rest:
+        yield Run("vector", tuple(f"{short(s.name)}.{shape.own[-1]}" for s in product.rest))
+    if shape.instruction:
+        yield Use(shape.instruction.name, inner)
+
+
+def choose_stages(product: Product, arrays: Table[str, Array], room: int) -> int:
     """How many tiles of each factor are in shared memory: one in use, the others on their way."""
-    tiles = [tiled.arrays[s.array] for s in (tiled.left, tiled.right)]
+    tiles = [arrays[s.array] for s in (product.left, product.right)]
     stage = sum(prod(a.shape[STEP + 1 :]) * a.dtype.itemsize for a in tiles)
     steps = tiles[0].shape[STEP]
     return max(1, min(MOST_STAGES, steps, room // stage))
@@ -162,73 +167,3 @@ def choose_shape(
     if instruction and target.has_wgmma and instruction.dtype in WGMMA:
         shapes += list_warpgroup_shapes(WGMMA[instruction.dtype])
     return min(shapes, key=lambda shape: estimate(shape, extents, target))
-
-
-@dataclass(frozen=True)
-class _Factor:
-    """The copy of a factor's tile: its loops, how the tile is stored, and how it is swizzled.
-
-    by_boxes: whether the tensor memory accelerator brings it, and not the threads.
-    """
-
-    copy: Statement
-    loops: list[Loop]
-    storage: Storage
-    swizzle: Swizzle | None
-    by_boxes: bool = False
-
-
-def _stage(
-    copy: Statement,
-    arrays: Table[str, Array],
-    storages: Table[str, Storage],
-    shape: Shape,
-    instruction: Instruction | None,
-    background: bool,
-) -> _Factor:
-    """Threads along what lies together in memory, each 16 bytes where that can be wide.
-
-    Threads that multiply read a tile along its rows or columns, so these lie together in it. The
-    loads of tensor cores take it as it comes. What warpgroups multiply may come in boxes.
-    """
-    array = arrays[copy.array]
-    *_, run, iterator = copy.iterators
-    *_, depth, runs, length = array.shape
-    extent, place = runs * length, f"({length}*{run} + {iterator})"
-    steps = [a.steps for a in compute_strides(copy, arrays, storages)[1:]]
-    along_k = bool(steps) and steps[0][4] == 1
-    wide = WIDE // array.dtype.itemsize if steps and 1 in (steps[0][4], steps[0][-1]) else 1
-    order, swizzle = list(range(len(array.shape))), None
-    if instruction and along_k:
-        order = [*order[:-3], *order[-2:], order[-3]]  # a row or column after the other
-        swizzle = swizzle_chunks(depth, array.dtype)
-    elif instruction and instruction.loads_columns:
-        order = [*order[:-3], order[-2], order[-3], order[-1]]
-        swizzle = swizzle_chunks(length, array.dtype)
-    elif instruction:
-        swizzle = swizzle_words(extent, array.dtype, 1)
-    elif along_k:
-        swizzle = swizzle_words(extent, array.dtype, wide)
-    by_boxes = background and shape.by_groups and comes_in_boxes(copy, storages, along_k)
-    if by_boxes:
-        loops = list_box_loops(copy, along_k)
-    else:
-        kind: LoopKind = "copy" if background else "vector"
-        fast, slow = (("ki", depth), (place, extent))[:: 1 if along_k else -1]
-        loops = _share_copy(fast, slow, wide, shape.threads, kind)
-    return _Factor(copy, loops, permuted(array, order), swizzle, by_boxes)
-
-
-def _share_copy(
-    fast: tuple[str, int], slow: tuple[str, int], wide: int, threads: int, kind: LoopKind
-) -> list[Loop]:
-    """Threads along what lies together in memory, with so many elements each at once."""
-    across = min(fast[1] // wide, threads)
-    down = min(slow[1], threads // across)
-    return [
-        Loop("thread", f"{slow[0]} mod {down}", down, across),
-        Loop("thread", f"floor(({fast[0]} mod {across * wide})/{wide})", across),
-        Loop("unroll", f"floor({slow[0]}/{down})"),
-        Loop("unroll", f"floor({fast[0]}/{across * wide})"),
-        Loop(kind, f"{fast[0]} mod {wide}"),
-    ]

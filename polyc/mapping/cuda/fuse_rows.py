@@ -13,11 +13,11 @@ from dataclasses import replace
 from math import ceil, prod
 
 from polyc.mapping.cuda.contraction import choose_shape
-from polyc.mapping.cuda.gemm_form import find_gemm_form, in_stored_types
-from polyc.mapping.cuda.overwrite import overwrite_rows
+from polyc.mapping.cuda.coordinates.gemm_form import find_gemm_form, in_stored_types
+from polyc.mapping.cuda.overwrite import find_overwritten, overwrite_rows
 from polyc.mapping.cuda.row_tiles import ProductPlan, plan_parts
 from polyc.mapping.cuda.tiles import estimate
-from polyc.mapping.cuda.warp_tiles import Instruction, choose_instruction
+from polyc.mapping.cuda.warp_tiles import choose_instruction
 from polyc.mapping.fuse_tiles import common_loops, fuse_readers
 from polyc.mapping.signature import sign_layouts
 from polyc.mapping.stored_kernel import StoredKernel
@@ -26,6 +26,7 @@ from polyc.poly.affine import estimated_extents
 from polyc.promote.local_arrays import LARGEST_HANDED
 from polyc.scop.scop import Array
 from polyc.target.cuda import CudaTarget
+from polyc.target.instructions import Instruction
 
 HEIGHTS = (128, 64, 32, 16)
 """Rows a block."""
@@ -104,7 +105,7 @@ def _time_together(
 ) -> float:
     """Seconds of all parts in one kernel; infinite if it cannot be, or does not fit."""
     height = kernel.sizes[-1]
-    kernel = overwrite_rows(kernel, arrays)
+    kernel = overwrite_rows(kernel, find_overwritten(kernel, arrays))
     plans = plan_parts(kernel, height, arrays, target, tf32)
     if plans is None:
         return float("inf")
@@ -124,7 +125,7 @@ def _time_together(
         target.threads_per_multiprocessor // threads,
     )
     products_time = sum(
-        plan.time(at_once) * _seconds(plan.instruction, target) for plan in products
+        plan.time(at_once) * _seconds(plan.shape.instruction, target) for plan in products
     )
     elements = sum(height * plan.length for plan in plans if not isinstance(plan, ProductPlan))
     return each * (products_time + elements * ROW_SLOTS * _seconds(None, target))

@@ -9,29 +9,41 @@ both. What makes that right is seen here by the form of accesses, and proven on 
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
 import islpy as isl
 
+from polyc.errors import IllegalSchedule
 from polyc.mapping.stored_kernel import StoredKernel
 from polyc.mapping.storing import StoredCluster
 from polyc.memory.strides import accesses
+from polyc.names import show
 from polyc.poly.affine import estimated_extents, outputs, plain_iterator
+from polyc.schedule.keeping import KeepInPlace
+from polyc.schedule.schedule import Schedule
+from polyc.schedule.text import spell
 from polyc.scop.expr import Expr, Load, rebuild
 from polyc.scop.scop import Array, Statement
 
 
-def overwrite_rows(kernel: StoredKernel, arrays: Mapping[str, Array]) -> StoredKernel:
-    """The kernel with handed rows renamed to those that they take the place of."""
+def find_overwritten(
+    kernel: StoredKernel, arrays: Mapping[str, Array]
+) -> tuple[tuple[str, str], ...]:
+    """(what a part reads, what it writes in its place), one after the other."""
     for position, part in enumerate(kernel.parts):
         for old, new in _find_pairs(part, kernel, arrays):
-            if any(old in later.arrays for later in kernel.parts[position + 1 :]):
-                continue
-            parts = tuple(_renamed(one, new, old) for one in kernel.parts)
-            return overwrite_rows(
-                replace(kernel, parts=parts, handed=kernel.handed - {new}), arrays
-            )
+            if not any(old in later.arrays for later in kernel.parts[position + 1 :]):
+                left = overwrite_rows(kernel, ((old, new),))
+                return ((old, new), *find_overwritten(left, arrays))
+    return ()
+
+
+def overwrite_rows(kernel: StoredKernel, pairs: Sequence[tuple[str, str]]) -> StoredKernel:
+    """The kernel with handed rows renamed to those that they take the place of."""
+    for old, new in pairs:
+        parts = tuple(_renamed(one, new, old) for one in kernel.parts)
+        kernel = replace(kernel, parts=parts, handed=kernel.handed - {new})
     return kernel
 
 
@@ -99,3 +111,25 @@ def _renamed(part: StoredCluster, old: str, new: str) -> StoredCluster:
     names = tuple(dict.fromkeys(new if a == old else a for a in part.arrays))
     storages = {new if a == old else a: storage for a, storage in part.storages.items()}
     return replace(part, cluster=cluster, arrays=names, storages=storages)
+
+
+def overwrite_named(
+    kernel: StoredKernel, schedule: Schedule, arrays: Mapping[str, Array]
+) -> StoredKernel:
+    """The kernel with rows where a schedule keeps them: in place of others.
+
+    Raises IllegalSchedule for rows whose place is not free by then.
+    """
+    for directive in schedule.directives:
+        if not isinstance(directive, KeepInPlace):
+            continue
+        pair = directive.home, directive.array
+        able = find_overwritten(kernel, arrays)
+        if pair not in able:
+            could = "; ".join(f"{show(new)} in place of {show(old)}" for old, new in able)
+            raise IllegalSchedule(
+                f"{spell(directive)}: rows take the place of others of their shape, which are read "
+                f"for the last time before; here that can be {could or 'none'}"
+            )
+        kernel = overwrite_rows(kernel, [pair])
+    return kernel

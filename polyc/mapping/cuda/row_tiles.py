@@ -14,28 +14,40 @@ but for its tiles: all of them have the same rows. What shares these rows is fou
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from collections.abc import Mapping as Table
 from dataclasses import dataclass
 from math import ceil, prod
 
-from polyc.loopnest.nodes import Swizzle
-from polyc.mapping.cuda.contraction import place_product, show_extents
-from polyc.mapping.cuda.coordinates import join_shared
-from polyc.mapping.cuda.gemm_form import GemmForm, find_gemm_form, in_stored_types, share_out
-from polyc.mapping.cuda.loops import Loop, Part, build_tree
-from polyc.mapping.cuda.mapped import Mapped, private_of
-from polyc.mapping.cuda.overwrite import overwrite_rows
-from polyc.mapping.cuda.rows import Row, can_share_rows, choose_lanes, share_rows
+from polyc.mapping.cuda.contraction import (
+    find_product,
+    schedule_product,
+    spell_tile,
+)
+from polyc.mapping.cuda.coordinates.gemm_form import (
+    GemmForm,
+    find_gemm_form,
+    in_stored_types,
+    share_out,
+)
+from polyc.mapping.cuda.coordinates.rewrite import Rewritten, begin, rewrite
+from polyc.mapping.cuda.overwrite import find_overwritten, overwrite_rows
+from polyc.mapping.cuda.rows import Row, can_share_rows, choose_lanes, share_rows, walk_rows
 from polyc.mapping.cuda.thread_tiles import ROW_SHAPES, THREAD_SHAPES
-from polyc.mapping.cuda.threads import is_joinable
+from polyc.mapping.cuda.threads import is_joinable, join_by
 from polyc.mapping.cuda.tiles import BUSY, Shape
-from polyc.mapping.cuda.warp_tiles import Instruction, choose_instruction, list_warp_shapes
+from polyc.mapping.cuda.warp_tiles import choose_instruction, list_warp_shapes
 from polyc.mapping.stored_kernel import StoredKernel
 from polyc.mapping.storing import StoredCluster
-from polyc.memory.storage import Storage
 from polyc.poly.affine import estimated_extents
-from polyc.promote.local_arrays import LARGEST_SHARED
 from polyc.schedule.cluster import Cluster
+from polyc.schedule.coordinates import Join
+from polyc.schedule.directives import Count, Distribute, Fuse, Run, Split
+from polyc.schedule.keeping import Keep, KeepInPlace
+from polyc.schedule.names import inside, short
+from polyc.schedule.schedule import Schedule
+from polyc.schedule.text import AnyDirective
+from polyc.schedule.threads import Threads
 from polyc.scop.scop import Array, Statement
 from polyc.target.cuda import CudaTarget
 
@@ -46,7 +58,6 @@ class ProductPlan:
 
     form: GemmForm
     shape: Shape
-    instruction: Instruction | None
 
     @property
     def threads(self) -> int:
@@ -115,9 +126,7 @@ def _plan_part(
     form = in_stored_types(form)
     instruction = choose_instruction(form.left.dtype, target, tf32)
     shapes = list_warp_shapes(instruction) if instruction else [*THREAD_SHAPES, *ROW_SHAPES]
-    plans = [
-        ProductPlan(form, shape, instruction) for shape in shapes if shape.tile.rows.count == height
-    ]
+    plans = [ProductPlan(form, shape) for shape in shapes if shape.tile.rows.count == height]
     return min(plans, key=lambda plan: plan.time(1), default=None)
 
 
@@ -135,99 +144,91 @@ def _own_extents(s: Statement, cluster: Cluster) -> list[int]:
     return [n for p, n in enumerate(estimated_extents(s.domain)) if p not in shared]
 
 
-@dataclass(frozen=True)
-class _Placed:
-    """A part in the coordinates of the kernel: its blocks, and what a block does."""
-
-    statements: tuple[Statement, ...]
-    arrays: Table[str, Array]
-    batch: str
-    tile: str
-    body: Part
-    shown: str
-    storages: Table[str, Storage]
-    swizzles: Table[str, Swizzle | None]
-
-
-def map_row_tiles(
+def schedule_row_tiles(
     kernel: StoredKernel, arrays: Table[str, Array], target: CudaTarget, tf32: bool
-) -> Mapped:
-    """The tree of a kernel of several clusters."""
+) -> Schedule:
+    """The schedule of a kernel of several clusters."""
     height = kernel.sizes[-1]
-    kernel = overwrite_rows(kernel, arrays)
+    pairs = find_overwritten(kernel, arrays)
+    kept = [KeepInPlace(new, old, "mt") for old, new in pairs]
+    kernel = overwrite_rows(kernel, pairs)
     plans = plan_parts(kernel, height, arrays, target, tf32)
     assert plans is not None
     threads = max(plan.threads for plan in plans if isinstance(plan, ProductPlan))
-    placed = []
-    for part, plan in zip(kernel.parts, plans, strict=True):
+    start = begin(kernel, arrays)
+    before: list[AnyDirective] = []
+    rows: dict[int, tuple[Row, Join]] = {}
+    for k, plan in enumerate(plans):
         if isinstance(plan, ProductPlan):
-            placed.append(_place_product(part, plan, arrays))
+            before.append(spell_tile(start, k, plan.form, plan.shape))
         else:
-            placed.append(_place_rows(part, plan, kernel, threads, arrays, target))
-    statements = tuple(s for one in placed for s in one.statements)
-    grid = [
-        Loop("block", {s.name: one.batch for one in placed for s in one.statements}),
-        Loop("block", {s.name: one.tile for one in placed for s in one.statements}),
-    ]
-    made = {name: array for one in placed for name, array in one.arrays.items()}
-    whole = Cluster(statements, (), has_reuse=True)
-    return Mapped(
-        whole,
-        made,
-        private_of(whole, kernel.private, made),
-        build_tree(Part(statements, grid, "tile", [one.body for one in placed])),
-        threads,
-        f"row tiles: {height} rows a block, each {'; '.join(one.shown for one in placed)}",
-        {name: storage for one in placed for name, storage in one.storages.items()},
-        {name: swizzle for one in placed for name, swizzle in one.swizzles.items()},
-    )
+            row, join, cuts = _plan_rows(start, k, plan, kernel, threads, target)
+            rows[k] = row, join
+            before += [join, *cuts]
+    now = rewrite(start, Schedule(tuple(before)))
+    steps: list[AnyDirective] = [*before, *_fuse_blocks(now, rows, kernel)]
+    steps += [Run("block", ("b", "mt")), Keep(None, at="mt"), *kept]
+    for k, plan in enumerate(plans):
+        if isinstance(plan, ProductPlan):
+            steps += schedule_product(now, find_product(now, k), plan.shape, room=0)
+        else:
+            steps += _walk_tile(now, k, *rows[k])
+    return Schedule(tuple(steps))
 
 
-def _place_product(part: StoredCluster, plan: ProductPlan, arrays: Table[str, Array]) -> _Placed:
-    product = place_product(
-        plan.form, part.cluster, plan.shape, arrays, part.storages, plan.instruction, room=0
-    )
-    statements = product.tiled.cluster.statements
-    body = Part(statements, [Loop("sequential", "nt")], "spread", product.tile)
-    shown = f"contraction {show_extents(plan.form)} in tiles of {plan.shape.tile}"
-    return _Placed(
-        statements,
-        product.tiled.arrays,
-        "b",
-        "mt",
-        body,
-        f"{shown}, {plan.shape.shown}",
-        product.storages,
-        product.swizzles,
-    )
-
-
-def _place_rows(
-    part: StoredCluster,
+def _plan_rows(
+    start: Rewritten,
+    position: int,
     plan: RowsPlan,
     kernel: StoredKernel,
     threads: int,
-    arrays: Table[str, Array],
     target: CudaTarget,
-) -> _Placed:
-    """A warp a row, as many at a time as there are warps."""
-    height, order = kernel.sizes[-1], _positions(part.cluster, kernel)
-    flat, made = join_shared(part.cluster, order, part.private, arrays, LARGEST_SHARED, height)
-    known = {**arrays, **made}
-    lanes = choose_lanes(plan.length, flat.statements, known, target)
+) -> tuple[Row, Join, list[AnyDirective]]:
+    """(a warp a row, as many at a time as there are warps; how their coordinates are said)."""
+    height, cluster = kernel.sizes[-1], start.clusters[position]
+    join = join_by(start, _positions(cluster, kernel), position, height)
+    flat = rewrite(start, Schedule((join,)))
+    joined = flat.clusters[position]
+    lanes = choose_lanes(plan.length, joined.statements, flat.arrays, target)
     row = Row(target.warp, lanes, min(height, threads // target.warp))
-    parts, more = share_rows(flat.statements, row, known, part.storages)
-    statements = tuple(s for one in parts for s in one.statements)
-    e = flat.statements[0].iterators[0]
+    return row, join, [*share_rows(flat, joined, row)]
+
+
+def _fuse_blocks(
+    now: Rewritten, rows: Table[int, tuple[Row, Join]], kernel: StoredKernel
+) -> Iterator[AnyDirective]:
+    """The batch, and tiles of rows, as loops around all parts; those of products lead."""
+    height = kernel.sizes[-1]
     extent = ceil(kernel.extents[-1] / height) * height
-    passes = Loop("sequential", f"floor(({e} mod {height})/{row.rows})")
-    return _Placed(
-        statements,
-        made | more,
-        f"floor({e}/{extent})",
-        f"floor(({e} mod {extent})/{height})",
-        Part(statements, [passes], "stage", parts),
-        f"rows of {plan.length}, {row.threads} threads a row, vector {row.lanes}",
-        {},
-        {},
-    )
+    firsts = [short(cluster.statements[0].name) for cluster in now.clusters]
+    outer: list[str] = []
+    inner: list[str] = []
+    for k, first in enumerate(firsts):
+        if k not in rows:
+            outer.append(f"{first}.b")
+            inner.append(f"{first}.mt")
+    for k, (_, join) in rows.items():
+        batch = f"{firsts[k]}.{join.name}"
+        tile = inside(batch)
+        yield Split((batch,), extent)
+        yield Split((tile,), height)
+        yield Count((batch, tile))
+        outer.append(batch)
+        inner.append(tile)
+    yield Fuse(tuple(outer))
+    yield Fuse(tuple(inner))
+
+
+def _walk_tile(now: Rewritten, position: int, row: Row, join: Join) -> Iterator[AnyDirective]:
+    """What a block does with rows: a pass for each warp's next row."""
+    cluster = now.clusters[position]
+    passes = inside(inside(f"{short(cluster.statements[0].name)}.{join.name}"))
+    yield Split((passes,), row.rows)
+    yield Keep(None, "shared", passes)
+    if len(cluster.statements) > 1:
+        yield Distribute((inside(passes),))
+    if row.rows > 1:
+        each = [f"{short(s.name)}.{inside(inside(inside(join.name)))}" for s in cluster.statements]
+        for name in each:
+            yield Threads((name,), warps=True)
+    yield from walk_rows(now.named, cluster, row)

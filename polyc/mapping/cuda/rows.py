@@ -1,40 +1,45 @@
 """Rows: what a cluster does with all of a row at a time, such as softmax and norms.
 
-    block   floor(e/8)                    8 rows at a time, a warp each; long rows have a block each
-    └ shared
-      ├ start    thread e mod 8, t         parts[e, t] = 0
-      ├ update   thread e mod 8, t ─ …     parts[e, t] += x[e, j]      j = 128 k + 4 t + v
-      ├ combine  thread e mod 8 ─ t        total[e] += parts[e, t]     by all threads of the row
-      ├ finish   thread e mod 8            mean[e] = total[e] / n      by each, in its own registers
-      └ rest     thread e mod 8, t ─ …     y[e, j] = x[e, j] - mean[e]
+    join i as e | cut j as k t v by 32 4 | partial update.t | split e 8 | distribute e' | order …
+    | block e | warp e' | thread t | combine update_combine.t | unroll k | vector v | keep all …
+
+    block   e                             8 rows at a time, a warp each; long rows have a block each
+    └ keep
+      ├ start    warp e' ─ thread t        parts[e, t] = 0
+      ├ update   warp e' ─ thread t ─ …    parts[e, t] += x[e, j]      j = 128 k + 4 t + v
+      ├ combine  warp e' ─ t               total[e] += parts[e, t]     by all threads of the row
+      ├ finish   warp e'                   mean[e] = total[e] / n      by each, in its own registers
+      └ rest     warp e' ─ thread t ─ …    y[e, j] = x[e, j] - mean[e]
 
 The shared loops are joined into one over rows, and the loops of each statement into one over its
 elements, which threads walk side by side in vectors. So a thread meets the same elements in every
 statement, and what is kept of a row lies in its registers. A sum of n elements becomes two: one for
-each thread, and one over threads, which they compute together (`combine`).
+each thread, and one over threads, which they compute together.
 """
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Sequence
 from collections.abc import Mapping as Table
-from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from math import ceil, prod
 
-import islpy as isl
-
-from polyc.loopnest.nodes import LoopKind
-from polyc.mapping.cuda.coordinates import change_coordinates, digits, join_shared
-from polyc.mapping.cuda.loops import Loop, Part, build_tree
-from polyc.mapping.cuda.mapped import Mapped, private_of
-from polyc.mapping.cuda.threads import THREADS, by_stride
+from polyc.mapping.cuda.coordinates.change import fresh_iterator
+from polyc.mapping.cuda.coordinates.rewrite import Rewritten, rewrite
+from polyc.mapping.cuda.threads import THREADS, by_stride, join_by
 from polyc.mapping.layout import accesses, compute_strides
 from polyc.memory.storage import Storage
 from polyc.poly.affine import coefficients, estimated_extents, outputs
-from polyc.promote.local_arrays import LARGEST_SHARED
 from polyc.schedule.cluster import Cluster
-from polyc.scop.expr import Const, Load
-from polyc.scop.scop import Array, Statement, identity
+from polyc.schedule.coordinates import Cut, Partial
+from polyc.schedule.directives import Distribute, Order, Run, Split
+from polyc.schedule.initial import InitialLoop, InitialLoops
+from polyc.schedule.keeping import Keep
+from polyc.schedule.names import inside, short
+from polyc.schedule.schedule import Schedule
+from polyc.schedule.text import AnyDirective
+from polyc.schedule.threads import Threads
+from polyc.scop.scop import Array, Statement
 from polyc.target.cuda import CudaTarget
 
 SHORTEST = 32
@@ -111,83 +116,74 @@ class Row:
     lanes: int
     rows: int
 
-    @property
-    def step(self) -> int:
-        """Elements that the threads take at a time."""
-        return self.threads * self.lanes
 
-    def around(self, e: str) -> list[Loop]:
-        """The loop over the rows of a block, around what threads do with one."""
-        return [Loop("thread", f"{e} mod {self.rows}", self.rows, self.threads)] * (self.rows > 1)
-
-    def walk(self, s: Statement) -> list[Loop]:
-        """Loops over the elements of a row, whose places a statement has as [e, k, t, v]."""
-        _, k, t, v = s.iterators
-        steps = estimated_extents(s.domain)[1]
-        kind: LoopKind = "unroll" if steps * self.lanes <= OWN_ELEMENTS else "sequential"
-        return [
-            Loop("thread", t, self.threads),
-            Loop(kind, k),
-            *([Loop("vector", v)] if self.lanes > 1 else []),
-        ]
-
-
-def map_rows(
-    cluster: Cluster,
-    private: frozenset[str],
-    arrays: Table[str, Array],
-    storages: Table[str, Storage],
-    target: CudaTarget,
-) -> Mapped:
-    """The tree of a cluster that works on rows."""
-    order = by_stride(cluster, arrays, storages)
-    flat, made = join_shared(cluster, order, private, arrays, LARGEST_SHARED)
-    known = {**arrays, **made}
-    sizes = [estimated_extents(s.domain) for s in flat.statements]
+def schedule_rows(start: Rewritten, target: CudaTarget) -> Schedule:
+    """The schedule of a cluster that works on rows."""
+    (cluster,) = start.clusters
+    join = join_by(start, by_stride(cluster, start.arrays, start.storages))
+    flat = rewrite(start, Schedule((join,)))
+    (joined,) = flat.clusters
+    sizes = [estimated_extents(s.domain) for s in joined.statements]
     count, length = max(n for n, *_ in sizes), max(prod(own) for _, *own in sizes)
-    row = choose_row(count, length, flat, known, target)
-    e = flat.statements[0].iterators[0]
-    parts, more = share_rows(flat.statements, row, known, storages)
-    made |= more
-    statements = tuple(s for part in parts for s in part.statements)
-    whole = Cluster(statements, ({s.name: 0 for s in statements},), has_reuse=False)
-    block = Loop("block", f"floor({e}/{row.rows})" if row.rows > 1 else e)
-    each = f"{row.rows} rows a block" if row.rows > 1 else "a row a block"
-    return Mapped(
-        whole,
-        made,
-        private_of(whole, private, made),
-        build_tree(Part(statements, [block], "shared", parts)),
-        row.threads * row.rows,
-        f"rows: {count} of {length}, {each}, {row.threads} threads a row, vector {row.lanes}",
+    row = choose_row(count, length, joined, flat.arrays, target)
+    coordinates = (join, *share_rows(flat, joined, row))
+    cut = rewrite(start, Schedule(coordinates))
+    block, each = join.name, inside(join.name)
+    steps: list[AnyDirective] = [*coordinates]
+    steps += [Split((block,), row.rows)] if row.rows > 1 else []
+    steps += [Run("block", (block,)), Keep(None, "shared", block)]
+    if row.rows > 1:
+        steps += [Distribute((each,))] if len(cut.statements) > 1 else []
+        steps += [Threads((each,), warps=True)]
+    return Schedule((*steps, *walk_rows(cut.named, cut.clusters[0], row)))
+
+
+def share_rows(now: Rewritten, cluster: Cluster, row: Row) -> Iterator[AnyDirective]:
+    """The elements of rows as [k, t, v], for each statement, and their sums in parts by threads."""
+    k, t, v = (fresh_iterator(cluster.statements, name) for name in "ktv")
+    groups: dict[tuple[str, ...], list[list[InitialLoop]]] = {}
+    for s in cluster.statements:
+        loops = _by_stride(s, now)
+        if loops:
+            groups.setdefault(tuple(loop.name for loop in loops), []).append(loops)
+    for group in groups.values():
+        columns = zip(*group, strict=True)
+        names = tuple(name for column in columns for name in now.named.spell(column))
+        yield Cut(names, (k, t, v), (row.threads, row.lanes))
+    for s in cluster.statements:
+        if s.reduction and len(s.iterators) > 1:
+            yield Partial(f"{short(s.name)}.{t}")
+
+
+def walk_rows(named: InitialLoops, cluster: Cluster, row: Row) -> Iterator[AnyDirective]:
+    """What threads do with elements [e, k, t, v], and with parts of sums [e, t]."""
+    whole = [s for s in cluster.statements if len(s.iterators) == 4]
+    parts = [s for s in cluster.statements if len(s.iterators) == 2]
+
+    def spell(statements: Sequence[Statement], position: int) -> tuple[str, ...]:
+        loops = (named.own(s, position) for s in statements)
+        return named.spell(loop for loop in loops if loop)
+
+    k, t, _ = whole[0].iterators[1:]
+    yield Order((t, k))
+    yield Threads((t,))
+    combining = spell([s for s in parts if s.reduction], 1)
+    if combining:
+        yield Run("combine", combining)
+    short_ = [s for s in whole if estimated_extents(s.domain)[1] * row.lanes <= OWN_ELEMENTS]
+    if short_:
+        yield Run("unroll", spell(short_, 1))
+    if row.lanes > 1:
+        yield Run("vector", spell(whole, 3))
+
+
+def _by_stride(s: Statement, now: Rewritten) -> list[InitialLoop]:
+    """The loops of a statement's own, those first that move furthest through memory."""
+    steps = compute_strides(s, now.arrays, now.storages)
+    own = sorted(
+        range(1, len(s.iterators)), key=lambda p: -max(abs(a.steps[p] or 0) for a in steps)
     )
-
-
-def share_rows(
-    statements: Sequence[Statement],
-    row: Row,
-    arrays: Table[str, Array],
-    storages: Table[str, Storage],
-) -> tuple[list[Part], dict[str, Array]]:
-    """(what threads do with `row.rows` rows at a time, arrays of parts of sums).
-
-    The statements' first iterator counts rows, the others are elements of a row.
-    """
-    parts: list[Part] = []
-    known, made = dict(arrays), {}
-    for s in statements:
-        e = s.iterators[0]
-        if len(s.iterators) == 1:
-            parts.append(Part([s], row.around(e)))
-            continue
-        s = _cut(s, row, known, storages)
-        if s.reduction is None:
-            parts.append(Part([s], [*row.around(e), *row.walk(s)]))
-        else:
-            array, new = _split(s, row, known)
-            known[array.name] = made[array.name] = array
-            parts += [Part([x], [*row.around(e), *loops]) for x, loops in new]
-    return parts, made
+    return [loop for p in own if (loop := now.named.own(s, p))]
 
 
 def choose_row(
@@ -213,80 +209,3 @@ def choose_lanes(
     while lanes > 1 and length % lanes:
         lanes //= 2
     return lanes
-
-
-def _cut(
-    s: Statement, row: Row, arrays: Table[str, Array], storages: Table[str, Storage]
-) -> Statement:
-    """The statement as S[e, k, t, v]: an element's place in its row, for its own iterators."""
-    own = list(range(1, len(s.iterators)))
-    steps = compute_strides(s, arrays, storages)
-    own.sort(key=lambda p: -max(abs(a.steps[p] or 0) for a in steps))
-    sizes = estimated_extents(s.domain)
-    extents = [sizes[p] for p in own]
-    e, k, t, v = s.iterators[0], *(_fresh(s, name) for name in "ktv")
-    place = f"({row.step}*{k} + {row.lanes}*{t} + {v})"
-    formulas = [e, *s.iterators[1:]]
-    for p, digit in zip(own, digits(place, extents), strict=True):
-        formulas[p] = digit
-    length = prod(extents)
-    bounds = (
-        f"0 <= {k} < {ceil(length / row.step)} and 0 <= {t} < {row.threads} "
-        f"and 0 <= {v} < {row.lanes} and {place} < {length}"
-    )
-    return change_coordinates(s, [e, k, t, v], formulas, bounds)
-
-
-def _fresh(s: Statement, name: str) -> str:
-    while name in s.iterators:
-        name += "_"
-    return name
-
-
-def _split(
-    s: Statement, row: Row, arrays: Table[str, Array]
-) -> tuple[Array, list[tuple[Statement, list[Loop]]]]:
-    """A sum over a row as one for each thread, and one over threads.
-
-    total[e] += x[e, k, t, v]  ->  parts[e, t] = 0;  parts[e, t] += x[e, k, t, v];
-                                   total[e] += parts[e, t]
-    """
-    assert s.reduction is not None
-    e, k, t, v = s.iterators
-    count = estimated_extents(s.domain)[0]
-    total, name = arrays[s.array], f"{s.array}_parts"
-    while name in arrays:
-        name += "_"
-    parts = Array(name, total.dtype, (count, row.threads), "temporary")
-    start, combine = f"{s.name}_start", f"{s.name}_combine"
-
-    def place(name: str, iterators: str) -> isl.PwMultiAff:
-        return isl.PwMultiAff(f"{{ {name}[{iterators}] -> {parts.name}[{e}, {t}] }}")
-
-    def on_threads(name: str) -> Statement:
-        # S -> T: all threads, for each row that there is
-        on = isl.Map(f"{{ {s.name}[{e}, k, p, v] -> {name}[{e}, {t}] : 0 <= {t} < {row.threads} }}")
-        domain = s.domain.apply(on).coalesce().set_dim_name(isl.dim_type.set, 0, e)
-        domain = domain.set_dim_name(isl.dim_type.set, 1, t)
-        return replace(s, name=name, domain=domain, iterators=(e, t))
-
-    neutral = Const(identity(s.reduction, total.dtype), total.dtype)
-    first = isl.PwMultiAff(f"{{ {combine}[{e}, {t}] -> {s.name}[{e}, 0, 0, 0] }}")
-    begun = replace(
-        on_threads(start),
-        array=parts.name,
-        write=place(start, f"{e}, {t}"),
-        value=neutral,
-        reduction=None,
-    )
-    update = replace(s, array=parts.name, write=place(s.name, f"{e}, {k}, {t}, {v}"))
-    combined = replace(
-        on_threads(combine),
-        write=s.write.pullback_pw_multi_aff(first),
-        value=Load(parts.name, place(combine, f"{e}, {t}"), total.dtype),
-    )
-    return parts, [
-        (begun, [Loop("thread", t, row.threads)]),
-        (update, row.walk(s)),
-        (combined, [Loop("combine", t, row.threads)]),
-    ]

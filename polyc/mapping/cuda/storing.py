@@ -12,7 +12,7 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
-from polyc.mapping.cuda.gemm_form import GemmForm, find_gemm_form
+from polyc.mapping.cuda.coordinates.gemm_form import GemmForm, find_gemm_form
 from polyc.mapping.open_cluster import list_touched
 from polyc.mapping.signature import sign_cluster
 from polyc.mapping.storing import Stored, StoredCluster

@@ -8,8 +8,7 @@ four, of which those of neighbouring threads are neighbours.
 
 from __future__ import annotations
 
-from polyc.mapping.cuda.cut_tiles import Digits, Tile
-from polyc.mapping.cuda.loops import Loop
+from polyc.mapping.cuda.coordinates.cut_tiles import Digits, Tile
 from polyc.mapping.cuda.tiles import Shape
 
 RUN = 4
@@ -34,9 +33,12 @@ def _shape(rows: int, columns: int, each_rows: int, each_columns: int) -> Shape:
     copies = 3 * (rows + columns) / (down * across)
     return Shape(
         tile,
-        (Loop("thread", "tm", down, across), Loop("thread", "tn", across)),
+        (),
+        ("tm", "tn"),
         own,
-        (Loop("sequential", "ki"), *(Loop("unroll", digit) for digit in own)),
+        ("ki",),
+        own,
+        None,
         (results + (each_rows + each_columns) / 2 + copies) / results,
         f"{each_rows}x{each_columns} a thread",
     )

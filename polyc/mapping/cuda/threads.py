@@ -2,10 +2,13 @@
 
     y[i, j] = f(x[i, j], b[j])       e = 256 i + j
 
-    block   floor(e/1024)
-    └ thread  floor((e mod 1024)/4)
-      └ stack                        what a thread keeps: in registers, or on its stack
-        └ vector  e mod 4            one load or store of 128 bits
+    join i j as e | split e 1024 | split e' 4 | block e | thread e' | keep all in stack at e'
+    | vector e'' | sink e''
+
+    block e
+    └ thread e'
+      └ keep                         what a thread keeps: in registers, or on its stack
+        └ vector e''                 one load or store of 128 bits
 
 The shared loops are joined into one long one, so that all threads are busy whatever the extents
 are, and neighbouring threads touch neighbouring elements of what the last statement writes. Loops
@@ -18,52 +21,54 @@ from __future__ import annotations
 from collections.abc import Mapping as Table
 from math import ceil
 
-from polyc.mapping.cuda.coordinates import join_shared
-from polyc.mapping.cuda.loops import Loop, Part, build_tree
-from polyc.mapping.cuda.mapped import Mapped, private_of
+from polyc.mapping.cuda.coordinates.change import fresh_iterator
+from polyc.mapping.cuda.coordinates.rewrite import Rewritten, rewrite
 from polyc.memory.storage import Storage
 from polyc.memory.strides import accesses, compute_strides
 from polyc.poly.affine import estimated_extents, outputs
-from polyc.promote.local_arrays import LARGEST_STACK
 from polyc.schedule.cluster import Cluster
-from polyc.scop.scop import Array, Statement
+from polyc.schedule.coordinates import Join
+from polyc.schedule.directives import Order, Run, Sink, Split
+from polyc.schedule.keeping import Keep
+from polyc.schedule.names import inside
+from polyc.schedule.schedule import Schedule
+from polyc.schedule.text import AnyDirective
+from polyc.schedule.threads import Threads
+from polyc.scop.scop import Array
 from polyc.target.cuda import CudaTarget
 
 THREADS = 256
 """Of a block: eight warps, of which eight blocks fill a multiprocessor."""
 
 
-def map_threads(
-    cluster: Cluster,
-    private: frozenset[str],
-    arrays: Table[str, Array],
-    storages: Table[str, Storage],
-    target: CudaTarget,
-) -> Mapped:
-    """The tree of a cluster whose shared loops carry nothing."""
-    order = by_stride(cluster, arrays, storages)
+def schedule_threads(start: Rewritten, target: CudaTarget) -> Schedule:
+    """The schedule of a cluster whose shared loops carry nothing."""
+    (cluster,) = start.clusters
+    order = by_stride(cluster, start.arrays, start.storages)
     if order and not is_joinable(cluster):
-        return _map_apart(cluster, order, private, target)
-    flat, made = join_shared(cluster, order, private, arrays, LARGEST_STACK)
-    arrays = {**arrays, **made}
-    e = flat.statements[0].iterators[0]
-    count = max(estimated_extents(s.domain)[0] for s in flat.statements)
-    lanes, threads = _choose_sizes(flat, count, arrays, target)
-    size = lanes * threads
-    grid = [
-        Loop("block", f"floor({e}/{size})"),
-        Loop("thread", f"floor(({e} mod {size})/{lanes})", threads),
-    ]
-    vector = [Loop("vector", f"{e} mod {lanes}")] if lanes > 1 else []
-    parts = [Part([s], [*_own_loops(s), *vector]) for s in flat.statements]
-    shown = f"threads: {e}" + (f"/{size}, vector {lanes}" if lanes > 1 else f"/{size}")
-    return Mapped(
-        flat,
-        made,
-        private_of(flat, private, made),
-        build_tree(Part(flat.statements, grid, "stack", parts)),
-        threads,
-        shown,
+        return _schedule_apart(start, order, target)
+    join = join_by(start, order)
+    block, thread, lane = join.name, inside(join.name), inside(inside(join.name))
+    keep = Keep(None, "stack", thread)
+    flat = rewrite(start, Schedule((join, keep)))
+    (joined,) = flat.clusters
+    count = max(estimated_extents(s.domain)[0] for s in joined.statements)
+    lanes, threads = _choose_sizes(joined, count, flat.arrays, target)
+    steps: list[AnyDirective] = [join, Split((block,), lanes * threads)]
+    steps += [Split((thread,), lanes)] if lanes > 1 else []
+    steps += [Run("block", (block,)), Threads((thread,)), keep]
+    steps += [Run("vector", (lane,)), Sink((lane,))] if lanes > 1 else []
+    return Schedule(tuple(steps))
+
+
+def join_by(start: Rewritten, order: list[int], position: int = 0, multiple: int = 1) -> Join:
+    """The directive that joins the shared loops of a cluster in an order."""
+    cluster = start.clusters[position]
+    loops = [loop for d in order if (loop := start.named.shared(cluster, d))]
+    return Join(
+        tuple(name for loop in loops for name in start.named.spell([loop])),
+        fresh_iterator(start.statements, "e"),
+        multiple,
     )
 
 
@@ -79,37 +84,18 @@ def is_joinable(cluster: Cluster) -> bool:
     return all(function.n_piece() == 1 for function in functions)
 
 
-def _map_apart(
-    cluster: Cluster, order: list[int], private: frozenset[str], target: CudaTarget
-) -> Mapped:
+def _schedule_apart(start: Rewritten, order: list[int], target: CudaTarget) -> Schedule:
     """The shared loops as they are: the last over threads, and over blocks with the others."""
-    statements = cluster.statements
-
-    def walk(d: int, formula: str = "{}") -> dict[str, str]:
-        return {s.name: formula.format(s.iterators[cluster.shared[d][s.name]]) for s in statements}
-
-    *outer, last = order
-    extent = max(estimated_extents(s.domain)[cluster.shared[last][s.name]] for s in statements)
+    (cluster,) = start.clusters
+    loops = [loop for d in order if (loop := start.named.shared(cluster, d))]
+    names = tuple(name for loop in loops for name in start.named.spell([loop]))
     threads = target.warp
-    while threads < min(extent, THREADS):
+    while threads < min(loops[-1].extent or THREADS, THREADS):
         threads *= 2
-    grid = [
-        *(Loop("block", walk(d)) for d in outer),
-        Loop("block", walk(last, f"floor({{}}/{threads})")),
-        Loop("thread", walk(last, f"{{}} mod {threads}"), threads),
-    ]
-    parts = []
-    for s in statements:
-        shared = cluster.shared_positions(s)
-        own = [i for p, i in enumerate(s.iterators) if p not in shared]
-        parts.append(Part([s], [Loop("sequential", i) for i in own]))
-    tree = build_tree(Part(statements, grid, "stack", parts))
-    return Mapped(cluster, {}, private, tree, threads, f"threads: loops apart, {threads} a block")
-
-
-def _own_loops(s: Statement) -> list[Loop]:
-    """The loops of a statement inside a thread, all but the joined one."""
-    return [Loop("sequential", i) for i in s.iterators[1:]]
+    thread = inside(names[-1])
+    steps: list[AnyDirective] = [Order(names)] if len(names) > 1 else []
+    steps += [Split((names[-1],), threads), Run("block", names), Threads((thread,))]
+    return Schedule((*steps, Keep(None, "stack", thread)))
 
 
 def by_stride(

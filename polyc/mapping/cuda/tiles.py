@@ -5,45 +5,41 @@ from __future__ import annotations
 from dataclasses import dataclass
 from math import ceil, prod
 
-from polyc.loopnest.nodes import LoopKind
-from polyc.mapping.cuda.cut_tiles import Tile
-from polyc.mapping.cuda.loops import Loop
+from polyc.mapping.cuda.coordinates.cut_tiles import Tile
 from polyc.target.cuda import CudaTarget
+from polyc.target.instructions import Instruction
 
 
 @dataclass(frozen=True)
 class Shape:
     """A block's tile and its loops.
 
-    around: over the threads that have results; own: the digits of a thread's results, the last
-    that of neighbours in a row; product: loops inside those over threads, around a multiply-add.
-    slots: of an instruction unit, for each result and step of the sum. shown: who multiplies what.
+    warps, lanes: the digits that count them; own: those of a thread's results, the last that of
+    neighbours in a row. steps: of the sum, one after the other; inner: the loops around a
+    multiply-add inside of these, which an instruction runs at once if there is one, and are else
+    written out. slots: of an instruction unit, for each result and step of the sum. shown: who
+    multiplies what.
     """
 
     tile: Tile
-    around: tuple[Loop, ...]
+    warps: tuple[str, ...]
+    lanes: tuple[str, ...]
     own: tuple[str, ...]
-    product: tuple[Loop, ...]
+    steps: tuple[str, ...]
+    inner: tuple[str, ...]
+    instruction: Instruction | None
     slots: float
     shown: str
 
     @property
     def by_groups(self) -> bool:
         """Whether warpgroups multiply, out of shared memory."""
-        return any(loop.kind == "wgmma" for loop in self.product)
+        return self.instruction is not None and self.instruction.kind == "wgmma"
 
     @property
     def threads(self) -> int:
-        return prod(loop.width for loop in self.around)
-
-    def over_results(self, last: LoopKind) -> list[Loop]:
-        """Loops over a thread's results, the innermost of a kind."""
-        *outer, neighbours = self.own
-        return [*self.around, *(Loop("unroll", d) for d in outer), Loop(last, neighbours)]
-
-    @property
-    def over_products(self) -> list[Loop]:
-        return [*self.around, *self.product]
+        counts = self.tile.counts
+        return prod(counts[digit] for digit in (*self.warps, *self.lanes))
 
 
 BUSY = 256

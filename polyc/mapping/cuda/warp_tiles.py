@@ -13,51 +13,21 @@ sum are of kind "mma": the tensor cores run them at once.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 import numpy as np
 
-from polyc.mapping.cuda.cut_tiles import Digits, Tile
-from polyc.mapping.cuda.loops import Loop
+from polyc.mapping.cuda.coordinates.cut_tiles import Digits, Tile
 from polyc.mapping.cuda.tiles import Shape
 from polyc.target.cuda import CudaTarget
-from polyc.types.element_types import BFLOAT16, FLOAT16, FLOAT32
+from polyc.target.instructions import BF16, F16, TF32, Instruction
 
 ROW_BYTES = 64
 """Of a factor's tile along the sum: two instructions, of 32 bytes each."""
 
 
-@dataclass(frozen=True)
-class Instruction:
-    """A product of 16 rows and 8 columns: its name in PTX, the type of the factors, its depth.
-
-    loads_columns: whether warps load fragments from tiles in which the sum is not innermost, by
-    transposing loads; these are of 16 bits.
-    """
-
-    name: str
-    dtype: np.dtype
-    depth: int
-
-    @property
-    def loads_columns(self) -> bool:
-        return self.dtype.itemsize == 2
-
-
-TF32 = Instruction("mma.m16n8k8.tf32", FLOAT32, 8)
-F16 = Instruction("mma.m16n8k16.f16", FLOAT16, 16)
-BF16 = Instruction("mma.m16n8k16.bf16", BFLOAT16, 16)
-
-OLDEST = 80
-"""The first compute capability that has all of them."""
-
-
 def choose_instruction(dtype: np.dtype, target: CudaTarget, tf32: bool) -> Instruction | None:
     """What multiplies factors of a type; None if tensor cores do not, or are not asked to."""
     known = (F16, BF16, TF32) if tf32 else (F16, BF16)
-    if target.capability < OLDEST:
-        return None
-    return next((instruction for instruction in known if instruction.dtype == dtype), None)
+    return next((i for i in known if i.dtype == dtype and target.capability >= i.oldest), None)
 
 
 def list_warp_shapes(instruction: Instruction) -> list[Shape]:
@@ -89,18 +59,14 @@ def _shape(instruction: Instruction, down: int, across: int, rows: int, columns:
         Digits(("ks", "kk"), (depth // step, step)),
         ("wm", "wn", "gm", "tn", "am", "an", "im", "jn"),
     )
-    around = (
-        Loop("thread", "wm", down, 32 * across),
-        Loop("thread", "wn", across, 32),
-        Loop("thread", "gm", 8, 4),
-        Loop("thread", "tn", 4),
-    )
-    at_once = tuple(Loop("mma", digit) for digit in ("am", "im", "an", "jn", "kk"))
     return Shape(
         tile,
-        around,
+        ("wm", "wn"),
+        ("gm", "tn"),
         ("am", "im", "an", "jn"),
-        (Loop("sequential", "ks"), *at_once),
+        ("ks",),
+        ("am", "im", "an", "jn", "kk"),
+        instruction,
         # Shared memory feeds a warp's rows and columns; copies of a block's take as much again.
         1 + 16 / rows + 16 / columns + 8 / (down * rows) + 8 / (across * columns),
         f"{down}x{across} warps of {rows}x{columns}, {instruction.name}",

@@ -11,19 +11,14 @@ rows of 128 bytes that are swizzled, 64 steps of the sum, or 64 rows or columns 
 
 from __future__ import annotations
 
-from polyc.mapping.cuda.cut_tiles import Digits, Tile
-from polyc.mapping.cuda.loops import Loop
+from polyc.mapping.cuda.coordinates.cut_tiles import Digits, Tile
 from polyc.mapping.cuda.tiles import Shape
-from polyc.mapping.cuda.warp_tiles import Instruction
-from polyc.types.element_types import BFLOAT16, FLOAT16
+from polyc.target.instructions import GROUP_BF16, GROUP_F16, Instruction
 
 RUN = 64
 """Elements in a row of 128 bytes, and rows of an instruction."""
 
-WGMMA = {
-    FLOAT16: Instruction("wgmma.m64k16.f16", FLOAT16, 16),
-    BFLOAT16: Instruction("wgmma.m64k16.bf16", BFLOAT16, 16),
-}
+WGMMA = {one.dtype: one for one in (GROUP_F16, GROUP_BF16)}
 
 # Warpgroups; rows, in 64s, of each; columns.
 _SIZES = ((2, 1, 256), (2, 2, 128), (2, 1, 128), (1, 1, 128), (2, 1, 64), (1, 1, 64))
@@ -43,18 +38,14 @@ def _shape(instruction: Instruction, groups: int, below: int, columns: int) -> S
         ("wg", "ww", "gm", "tn", "am", "nr", "an", "im", "jn"),
         RUN,
     )
-    around = (
-        Loop("thread", "wg", groups, 128),
-        Loop("thread", "ww", 4, 32),
-        Loop("thread", "gm", 8, 4),
-        Loop("thread", "tn", 4),
-    )
-    at_once = ("ks", "am", "im", "nr", "an", "jn", "kk")
     return Shape(
         tile,
-        around,
+        ("wg", "ww"),
+        ("gm", "tn"),
         ("am", "nr", "an", "im", "jn"),
-        tuple(Loop("wgmma", digit) for digit in at_once),
+        (),
+        ("ks", "am", "im", "nr", "an", "jn", "kk"),
+        instruction,
         # Twice the rate of a warp's products; what is copied for a block, and the wait for its end.
         0.5 + 16 / rows + 16 / columns,
         f"{groups} warpgroups of {below * RUN}x{columns}, {instruction.name}",

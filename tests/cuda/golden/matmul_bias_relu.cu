@@ -3,7 +3,7 @@
  * matmul_0_acc[i, j] = f(a constant)
  * matmul_0_acc[i, j, k] add= f(x, constant_0)
  * y[i, j] = f(matmul_0_acc, constant_1)
- * Schedule: contraction: 33x64x40 in tiles of 32x64x16, 4x4 a thread, 3 stages
+ * Schedule: tile i as rm 1 tm 8 im 4 by j as rn 1 tn 16 jn 4 over k as ki 16 into tm tn rm im rn jn | block b mt nt | fuse matmul_0_acc_left.kt matmul_0_acc_right.kt MatMul_0.kt | pipeline matmul_0_acc_left.kt matmul_0_acc_right.kt 3 | keep matmul_0_acc_tiles in registers at nt | keep matmul_0_acc_left matmul_0_acc_right in shared at nt | thread tm tn | unroll rm im rn jn | order MatMul_0.ki MatMul_0.rm MatMul_0.im MatMul_0.rn MatMul_0.jn | vector MatMul_0_out.jn | collapse matmul_0_acc_left.mr matmul_0_acc_left.mi | split matmul_0_acc_left.mr 32 | split matmul_0_acc_left.ki 16 | split matmul_0_acc_left.ki' 4 | order matmul_0_acc_left.mr' matmul_0_acc_left.ki' matmul_0_acc_left.mr matmul_0_acc_left.ki matmul_0_acc_left.ki'' | thread matmul_0_acc_left.mr' matmul_0_acc_left.ki' | unroll matmul_0_acc_left.mr matmul_0_acc_left.ki | copy matmul_0_acc_left.ki'' | swizzle matmul_0_acc_left 2 3 7 | collapse matmul_0_acc_right.nr matmul_0_acc_right.ni | split matmul_0_acc_right.ki 8 | split matmul_0_acc_right.nr 64 | split matmul_0_acc_right.nr' 4 | order matmul_0_acc_right.ki' matmul_0_acc_right.nr' matmul_0_acc_right.ki matmul_0_acc_right.nr matmul_0_acc_right.nr'' | thread matmul_0_acc_right.ki' matmul_0_acc_right.nr' | unroll matmul_0_acc_right.ki matmul_0_acc_right.nr | copy matmul_0_acc_right.nr''
  */
 PC_KERNEL(128, 1) void k0_MatMul_0_out(const f32 *__restrict__ x_, const f32 *__restrict__ constant_0_, f32 *__restrict__ y_, const f32 *__restrict__ constant_1_, int *status)
 {

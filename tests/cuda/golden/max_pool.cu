@@ -3,7 +3,7 @@
  * y_acc[n, c, y, x] = f(a constant)
  * y_acc[n, c, y, x, r, q] max= f(x)
  * y[n, c, y, x] = f(y_acc)
- * Schedule: threads: e/32
+ * Schedule: join n c y x as e | split e 32 | block e | thread e' | keep y_acc_joint in stack at e'
  */
 PC_KERNEL(32, 1) void k0_MaxPool_0_out(const f32 *__restrict__ x_, f32 *__restrict__ y_, int *status)
 {

@@ -7,7 +7,7 @@
  * y_inverse_acc[i0, i1] add= f(y_exp)
  * y_inverse[i0] = f(y_inverse_acc)
  * y[i0, i1] = f(y_exp, y_inverse)
- * Schedule: rows: 256 of 100, a row a block, 32 threads a row, vector 4
+ * Schedule: join i0 as e | cut i1 as k t v by 32 4 | partial Softmax_0.t | partial Softmax_0_2.t | block e | keep y_exp_joint y_inverse_acc_joint y_inverse_acc_joint_parts y_inverse_joint y_max_joint y_max_joint_parts in registers at e | order t k | thread t | combine Softmax_0_combine.t Softmax_0_2_combine.t | unroll k | vector v
  */
 PC_KERNEL(32, 1) void k0_Softmax_0_4(const f32 *__restrict__ x_, f32 *__restrict__ y_, int *status)
 {

@@ -10,7 +10,8 @@ import numpy as np
 import pytest
 
 from polyc.graph.ir import Graph, Node, Tensor
-from polyc.scop.lower import lower_graph, window
+from polyc.scop.lower import lower_graph
+from polyc.scop.lower.windows import window
 from polyc.scop.lower.windows.minimal_filter import (
     MinimalFilter,
     compute_growth,

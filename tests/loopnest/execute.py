@@ -24,7 +24,7 @@ from polyc.loopnest.nodes import (
     Value,
 )
 from polyc.scop.expr import Call, Cast, Const
-from tests.codegen.indices import evaluate, holds
+from tests.loopnest.indices import evaluate, holds
 from tests.scop.interpreter import FUNCTIONS, REDUCTIONS, convert
 
 Arrays = dict[str, np.ndarray]

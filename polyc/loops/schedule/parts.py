@@ -1,4 +1,10 @@
-"""Register tiles: a box of a product's results at a time, while what is summed runs inside.
+"""The parts of a tile: loops of their own for statements, and for boxes of results in registers.
+
+    for i: for j: t[i] += A[i, j] * x[j];  if j == n - 1: y[i] = t[i]
+
+    ->   for i: for j: t[i] += A[i, j] * x[j];         for i: y[i] = t[i]
+
+A product works on a box of results at a time, while what is summed runs inside:
 
     band i, j, k  ->  band floor(i/9), floor(j/24)
                       └ sequence
@@ -21,7 +27,7 @@ import islpy as isl
 
 from polyc.loops.schedule.band import Band, as_map, joined, names_of
 from polyc.loops.schedule.direction import equal_values
-from polyc.loops.schedule.inner import in_sequence
+from polyc.loops.schedule.inner import in_sequence, leaf_order
 from polyc.loops.schedule.products import Product
 from polyc.poly.tree import make_atomic
 
@@ -41,7 +47,7 @@ Shape = Callable[[isl.ScheduleNode], isl.ScheduleNode]
 """Shapes the band at a node that holds no boxes; gives the node that stands there then."""
 
 
-def insert_register_tiles(
+def insert_parts(
     node: isl.ScheduleNode,
     band: Band,
     products: Sequence[Product],
@@ -49,38 +55,39 @@ def insert_register_tiles(
     validity: isl.UnionMap,
     shape: Shape,
 ) -> isl.ScheduleNode:
-    """The band at a node as register tiles; gives the node that stands there then.
+    """The band at a node, which is inside of a tile, in parts; gives the node at its place.
 
-    bundles: the statements in order, those together that have to share their loops.
+    bundles: the statements, those together that have to share their loops.
     """
-    first = products[0]
-    outer = node.get_prefix_schedule_union_map()
-    inside = {first.rows, first.lanes, *first.summed}
-    around = [k for k in band.order if k not in inside]
-    tiles = [band.functions[k] for k in around]
-    tiles.append(_floor(band.functions[first.rows], first.height))
-    tiles.append(_floor(band.functions[first.lanes], first.width))
     domain = node.get_domain()
-    held = outer.intersect_domain(domain).flat_range_product(as_map(tiles))
+    held = node.get_prefix_schedule_union_map().intersect_domain(domain)
+    depth, inside = node.get_tree_depth(), set(band.order)
+    order = leaf_order(node)
+    node = node.cut()
+    if products:
+        first = products[0]
+        inside = {first.rows, first.lanes, *first.summed}
+        boxes = [band.functions[k] for k in band.order if k not in inside]
+        boxes.append(_floor(band.functions[first.rows], first.height))
+        boxes.append(_floor(band.functions[first.lanes], first.width))
+        held = held.flat_range_product(as_map(boxes))
+        node = node.insert_partial_schedule(joined(boxes))
+        node = make_atomic(node.band_set_permutable(1)).child(0)
     parts = _parts(domain, band, products, bundles)
-    ordered = _ordered(parts, held, validity.intersect_domain(domain).intersect_range(domain))
-    node = node.cut().insert_partial_schedule(joined(tiles))
-    node = make_atomic(node.band_set_permutable(1)).child(0)
-    filters = isl.UnionSetList.alloc(isl.DEFAULT_CONTEXT, len(ordered))
-    for part in ordered:
+    parts = _ordered(parts, held, validity.intersect_domain(domain).intersect_range(domain))
+    filters = isl.UnionSetList.alloc(isl.DEFAULT_CONTEXT, len(parts))
+    for part in parts:
         filters = filters.add(part.instances)
-    if len(ordered) > 1:
+    if len(parts) > 1:
         node = node.insert_sequence(filters)
-    rest = [k for k in band.order if k in inside]
-    order = [name for names in bundles for name in names]
-    for k, part in enumerate(ordered):
-        leaf = node.child(k).child(0) if len(ordered) > 1 else node
+    for k, part in enumerate(parts):
+        leaf = node.child(k).child(0) if len(parts) > 1 else node
         if part.product is None:
-            leaf = _plain(leaf, band, rest, order, shape)
+            leaf = _plain(leaf, band, [m for m in band.order if m in inside], order, shape)
         else:
             leaf = _box(leaf, band, part.product, part.width)
-        node = leaf.ancestor(2) if len(ordered) > 1 else leaf
-    return node.parent()
+        node = leaf.ancestor(2) if len(parts) > 1 else leaf
+    return node.ancestor(node.get_tree_depth() - depth)
 
 
 def _floor(function: isl.UnionPwAff, size: int) -> isl.UnionPwAff:

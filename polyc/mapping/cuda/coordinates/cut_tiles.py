@@ -19,8 +19,8 @@ from math import prod
 
 import islpy as isl
 
-from polyc.mapping.cuda.coordinates import change_coordinates, digits
-from polyc.mapping.cuda.gemm_form import GemmForm
+from polyc.mapping.cuda.coordinates.change import change_coordinates, digits
+from polyc.mapping.cuda.coordinates.gemm_form import GemmForm
 from polyc.poly.affine import estimated_extents
 from polyc.schedule.cluster import Cluster
 from polyc.scop.expr import (

@@ -22,7 +22,7 @@ from polyc.loopnest.index import (
     var,
     variables,
 )
-from tests.codegen.indices import CONDITIONS, INDICES, NAMES, VALUES, evaluate, holds
+from tests.loopnest.indices import CONDITIONS, INDICES, NAMES, VALUES, evaluate, holds
 
 a, b = var("a"), var("b")
 

@@ -108,7 +108,7 @@ def join_loops(
         acc[i, j] += x[i, k] * w[k, j]     ->     acc_e[e] += x[floor(e/64), k] * w[k, e mod 64]
 
     Private arrays with an element for each iteration, or at most `largest` bytes, have one index
-    for it as well; these arrays are returned.
+    for it as well; these arrays are returned, by what they were.
     """
     made: dict[str, Array] = {}
     for array in sorted(private):
@@ -117,7 +117,7 @@ def join_loops(
             continue
         new = _renumbered(arrays[array], dimensions, joint)
         if new.bytes <= largest * joint.count:
-            made[new.name] = new
+            made[array] = new
             statements = [_readdress(s, array, new.name, dimensions, joint) for s in statements]
     joined = [
         join_iterators(s, joint.positions(s), joint.extents, joint.name) if joint.has(s) else s
@@ -214,6 +214,7 @@ def address(array: str, indices: Sequence[isl.PwAff]) -> isl.PwMultiAff:
 def join_shared(
     cluster: Cluster,
     order: Sequence[int],
+    name: str,
     private: Collection[str],
     arrays: Mapping[str, Array],
     largest: int,
@@ -222,15 +223,16 @@ def join_shared(
     """The cluster with one shared loop in place of all, which runs through them in an order.
 
     The last of them is given an extent that is a multiple of `aligned`, with nothing at its end.
+    The arrays that are made are by what they were.
     """
     extents = [
         max(estimated_extents(s.domain)[cluster.shared[d][s.name]] for s in cluster.statements)
         for d in order
     ]
-    if aligned > 1:
+    if aligned > 1 and extents:
         extents[-1] = -(-extents[-1] // aligned) * aligned
     loops = tuple(cluster.shared[d] for d in order)
-    joint = Joint(fresh_iterator(cluster.statements, "e"), loops, tuple(extents))
+    joint = Joint(name, loops, tuple(extents))
     statements, made = join_loops(cluster.statements, joint, private, arrays, largest)
     shared = ({s.name: 0 for s in statements},)
     return replace(cluster, statements=statements, shared=shared), made
