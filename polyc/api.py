@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import contextlib
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -23,7 +23,7 @@ from polyc.arguments import (
 )
 from polyc.build.bundle import read_bundle
 from polyc.build.fingerprint import fingerprint
-from polyc.errors import InvalidModel, RuntimeFailure, UnsupportedOp
+from polyc.errors import InvalidModel, RuntimeFailure, UnsupportedOp, UnusedSchedule
 from polyc.files.digest import digest
 from polyc.files.model_file import ModelChanged, ModelFile
 from polyc.graph.states import read_states
@@ -81,6 +81,7 @@ def compile(
     schedule: how kernels are to run, by name: {"conv1": "order o y x | split x 14 | …"}, on a CPU.
     Names and texts are those that `CompiledModel.schedules` has and `explain()` shows; what a text
     can say is in `polyc/schedule/text.py`. One that would compute something else is refused.
+    Where a model is compiled in stages, each takes the schedules of its own kernels.
 
     Where shapes depend on values of inputs (a Reshape's target that is fed, say), or loops cannot
     be generated for sizes that are not known, the result is compiled at its first call with such
@@ -157,13 +158,9 @@ def verify(
     try:
         report = check(model, options)
     except UnsupportedOp as unknown:
-        fixed = replace(options, sizes=())
-
-        def later(graph: Any, sizes: tuple[SizeRange, ...]) -> CompiledModel:
-            return _compile(graph, machine, replace(fixed, sizes=sizes))
-
         staged = None
         if not options.states:
+            later = _stage_compiler(machine, options)
             staged = run_stages(model, unknown, options, known, check, later)
         if staged is None:
             raise
@@ -207,15 +204,30 @@ def _compile_or_complete(
 
         if options.states:
             raise
-        known = replace(options, sizes=())
-
-        def later(graph: Any, sizes: tuple[SizeRange, ...]) -> CompiledModel:
-            return _compile(graph, machine, replace(known, sizes=sizes))
-
-        completed = complete_in_call(model, unknown, options.sizes, later, Budget.start(options))
+        later, budget = _stage_compiler(machine, options), Budget.start(options)
+        completed = complete_in_call(model, unknown, options.sizes, later, budget)
         if completed is None:
             raise
         return completed
+
+
+def _stage_compiler(
+    machine: Target | CudaTarget, options: Options
+) -> Callable[[Any, tuple[SizeRange, ...]], CompiledModel]:
+    """What compiles a stage of a model, for the sizes that it is given.
+
+    Of the given schedules each stage takes those of its own kernels.
+    """
+
+    def compile_stage(graph: Any, sizes: tuple[SizeRange, ...]) -> CompiledModel:
+        chosen = replace(options, sizes=sizes)
+        try:
+            return _compile(graph, machine, chosen)
+        except UnusedSchedule as unused:
+            own = tuple(s for s in options.schedules if s[0] not in unused.names)
+            return _compile(graph, machine, replace(chosen, schedules=own))
+
+    return compile_stage
 
 
 def _compile(model: Any, machine: Target | CudaTarget, options: Options) -> CompiledModel:

@@ -83,6 +83,14 @@ class IllegalSchedule(PolycError):
     """Generated loops break a dependence, a bound or an initialisation; carries a witness."""
 
 
+class UnusedSchedule(IllegalSchedule):
+    """Schedules are given for kernels, by `names`, that a model does not have."""
+
+    def __init__(self, message: str, names: frozenset[str]) -> None:
+        super().__init__(message)
+        self.names = names
+
+
 class BuildError(PolycError):
     """A compiler is missing, hangs, or refuses code, or a file of polyc's cannot be written."""
 

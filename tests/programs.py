@@ -5,7 +5,7 @@ from __future__ import annotations
 import sys
 import types
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -142,6 +142,21 @@ def scale_program(factors: tuple[float, ...] = (2.0, 3.0), name: str = "scales")
         ((spec[0], "x"),),
         ((spec[1], "y"),),
     )
+
+
+HOSTILE = ["*/ int x; /*", "a\nb", 'q"\\', "é/*\r"]
+"""Names of nodes that would end a comment, or a line."""
+
+
+def assert_inside_comments(print_driver: Callable[[Program], str], name: str) -> None:
+    """What nodes and models are called stays inside of its comment."""
+    program = scale_program((1.0,), name=name)
+    launches = (replace(program.launches[0], origin=(name,)),)
+    text = print_driver(replace(program, launches=launches))
+    plain = print_driver(scale_program((1.0,), name="m"))
+    assert text.count("*/") == plain.count("*/")
+    assert len(text.splitlines()) == len(plain.splitlines())
+    assert text.isascii()
 
 
 def gather_program() -> Program:

@@ -88,7 +88,7 @@ def build_on_cpu(
     manifest = make_manifest(
         program,
         plan,
-        Report(program.name, str(target), (), (), ()),
+        Report(program.name, str(target), ()),
         {},
         threads=options.threads,
         features=target.features,

@@ -101,7 +101,7 @@ def build_on_cuda(
     manifest = make_manifest(
         program,
         plan,
-        Report(program.name, f"{target}, emulated", (), (), ()),
+        Report(program.name, f"{target}, emulated", ()),
         {},
         threads=1,
         features=(),

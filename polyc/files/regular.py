@@ -13,7 +13,7 @@ import contextlib
 import json
 import os
 import stat
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from io import FileIO
 from pathlib import Path
@@ -129,6 +129,23 @@ def parse_json(text: str | bytes) -> Any:
         return json.loads(text)
     except RecursionError:
         raise ValueError("it is nested too deeply") from None
+
+
+def read_json(file: Path, form: int) -> Any:
+    """What `write_json` has written; OSError, ValueError, TypeError or LookupError otherwise."""
+    with open_regular(file) as stream:
+        data = parse_json(read_whole(stream))
+    if data["format"] != form:
+        raise ValueError(f"format {data['format']!r} where {form} is expected")
+    return data
+
+
+def write_json(file: Path, form: int, data: Mapping[str, Any]) -> None:
+    """Write a JSON file of a format, in one step: a reader finds the old one or the new one."""
+    make_folders(file.parent, 0o700)
+    draft = file.with_suffix(".new")
+    draft.write_text(json.dumps({"format": form, **data}, indent=1) + "\n", encoding="utf-8")
+    draft.replace(file)
 
 
 def reason(error: OSError) -> str:

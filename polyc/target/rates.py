@@ -9,14 +9,13 @@ from __future__ import annotations
 
 import dataclasses
 import hashlib
-import json
 import math
 import warnings
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from polyc.files.regular import make_folders, open_regular, parse_json, read_whole
+from polyc.files.regular import read_json, write_json
 
 if TYPE_CHECKING:
     from polyc.target.machine import Target
@@ -91,8 +90,7 @@ def read_rates(folder: Path, target: Target) -> Rates | None:
     """What was measured on this machine, or None; a file without sense is told and ignored."""
     file = rates_file(folder, target)
     try:
-        with open_regular(file) as stream:
-            return _parse(parse_json(read_whole(stream)))
+        return _parse(read_json(file, FORMAT))
     except (FileNotFoundError, NotADirectoryError):
         return None
     except (OSError, ValueError, TypeError, KeyError) as error:
@@ -108,12 +106,8 @@ def read_rates(folder: Path, target: Target) -> Rates | None:
 def write_rates(folder: Path, target: Target, rates: Rates) -> Path:
     """Keep the rates of this machine, rounded to DIGITS; the file."""
     file = rates_file(folder, target)
-    make_folders(file.parent, 0o700)
     values = {k: v for k, v in dataclasses.asdict(rates).items() if k != "measured"}
-    text = json.dumps({"format": FORMAT, **{k: _rounded(v) for k, v in values.items()}}, indent=1)
-    draft = file.with_suffix(".new")
-    draft.write_text(text + "\n", encoding="utf-8")
-    draft.replace(file)
+    write_json(file, FORMAT, {k: _rounded(v) for k, v in values.items()})
     return file
 
 
@@ -124,8 +118,6 @@ def machine_fingerprint(target: Target) -> str:
 
 
 def _parse(data: dict[str, object]) -> Rates:
-    if data["format"] != FORMAT:
-        raise ValueError(f"format {data['format']!r} where {FORMAT} is expected")
     names = [f.name for f in dataclasses.fields(Rates) if f.name != "measured"]
     values = {name: float(data[name]) for name in names}  # type: ignore[arg-type]
     for name, value in values.items():

@@ -14,7 +14,7 @@ from dataclasses import replace
 import islpy as isl
 
 from polyc.analysis.dependences import Dependences, maps
-from polyc.analysis.launches.access import LaunchAccess
+from polyc.analysis.launches.access import Elements, LaunchAccess, add_elements, name_elements
 from polyc.analysis.legality import instances
 from polyc.analysis.steps import by_loop, in_any_step, in_earlier_steps
 from polyc.analysis.timemap import Execution, compute_executions
@@ -22,9 +22,6 @@ from polyc.loopnest.nodes import Block, For, Kernel, Node, walk_nodes
 from polyc.program.plan import Slot
 from polyc.scop.scop import Scop
 from polyc.types.sizes import Step
-
-Elements = dict[str, isl.Set]
-"""Array -> elements, under the array's name."""
 
 MOST_LAUNCHES = 64
 """The most launches side by side, so that all pairs of them can be compared in the proof; one more
@@ -71,7 +68,7 @@ class _Since:
         """The launches that need a barrier in front, or have one among those `placed`."""
         found = set()
         for position, launch in zip(positions, launches, strict=True):
-            reads, writes = _named(launch.reads), _named(launch.writes)
+            reads, writes = name_elements(launch.reads), name_elements(launch.writes)
             if (
                 position in placed
                 or self._launches == MOST_LAUNCHES
@@ -84,8 +81,8 @@ class _Since:
                 self._read, self._written, self._arrays = {}, {}, set()
                 self._launches = 0
             self._launches += 1
-            _add(self._read, reads)
-            _add(self._written, writes)
+            add_elements(self._read, reads)
+            add_elements(self._written, writes)
             self._arrays |= launch.arrays
         return found
 
@@ -150,15 +147,6 @@ def _depends(
         for source, sink, relation in relations
         if source in earlier and sink in later
     )
-
-
-def _named(sets: Mapping[str, isl.Set]) -> Elements:
-    return {array: elements.set_tuple_name(array) for array, elements in sets.items()}
-
-
-def _add(total: Elements, new: Elements) -> None:
-    for array, elements in new.items():
-        total[array] = total[array].union(elements).coalesce() if array in total else elements
 
 
 def _meet(some: Elements, others: Elements) -> bool:

@@ -14,7 +14,6 @@ from __future__ import annotations
 
 import contextlib
 import functools
-import json
 import math
 import warnings
 from collections.abc import Mapping
@@ -22,7 +21,7 @@ from pathlib import Path
 from typing import Any
 
 from polyc.files.digest import digest
-from polyc.files.regular import make_folders, open_regular, parse_json, read_whole, writing
+from polyc.files.regular import make_folders, read_json, write_json, writing
 from polyc.files.waiting import locked
 from polyc.mapping.tuned import Tuned
 from polyc.options import Options, read_patience
@@ -49,11 +48,8 @@ def tuned_file(target: Target, options: Options) -> Path:
 def read_tuned(file: Path) -> dict[str, Tuned]:
     """Tuned schedules by cluster; empty if there are none, or none that can be read."""
     try:
-        with open_regular(file) as stream:
-            data = parse_json(read_whole(stream))
-        if data["format"] != FORMAT:
-            raise ValueError(f"format {data['format']!r} where {FORMAT} is expected")
-        return {str(key): _parse(entry) for key, entry in data["clusters"].items()}
+        clusters = read_json(file, FORMAT)["clusters"]
+        return {str(key): _parse(entry) for key, entry in clusters.items()}
     except (FileNotFoundError, NotADirectoryError):
         return {}
     except (OSError, ValueError, TypeError, LookupError, AttributeError) as error:
@@ -77,10 +73,7 @@ def add_tuned(file: Path, found: Mapping[str, Tuned], title: str) -> None:
         with warnings.catch_warnings(action="ignore"):  # told when it was read
             kept = read_tuned(file)
         table = {key: _spell(one) for key, one in sorted({**kept, **found}.items())}
-        text = json.dumps({"format": FORMAT, "for": title, "clusters": table}, indent=1)
-        draft = file.with_suffix(".new")
-        draft.write_text(text + "\n", encoding="utf-8")
-        draft.replace(file)
+        write_json(file, FORMAT, {"for": title, "clusters": table})
 
 
 def _parse(entry: Mapping[str, Any]) -> Tuned:

@@ -15,7 +15,7 @@ from polyc.loopnest.nodes import Assign, Block, For, Node, Read, Transpose, walk
 from polyc.scop.expr import Call, Cast, call
 from tests.analysis.nests import F32, at, loop, read, run
 from tests.codegen.test_vectorise import data
-from tests.loopnest.execute import Arrays, execute
+from tests.loopnest.execute import Arrays, assert_same
 
 u, v, o = var("u"), var("v"), var("o")
 
@@ -32,11 +32,7 @@ def tile(assign: Assign, rows: int, columns: int, vector_inside: bool = True) ->
 
 def check(before: Block, arrays: Arrays, simd_bytes: int = 64) -> Block:
     after = vectorise(before, simd_bytes)
-    expected = {name: value.copy() for name, value in arrays.items()}
-    execute(before, expected)
-    execute(after, arrays)
-    for name, value in expected.items():
-        np.testing.assert_array_equal(arrays[name], value, err_msg=f"{name}\n{after}")
+    assert_same(before, after, arrays)
     return after
 
 

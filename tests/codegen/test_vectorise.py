@@ -20,7 +20,7 @@ from polyc.loopnest.nodes import (
 )
 from polyc.scop.expr import Call, Cast, call
 from tests.analysis.nests import F32, at, loop, read, run
-from tests.loopnest.execute import Arrays, execute
+from tests.loopnest.execute import Arrays, assert_same
 
 AVX512 = 64
 i, v, u = var("i"), var("v"), var("u")
@@ -37,11 +37,7 @@ def lanes(block: Block) -> list[int | None]:
 def check(before: Block, arrays: Arrays, simd_bytes: int = AVX512) -> Block:
     """Vectorise; assert that results stay and that every vector loop can be printed."""
     after = vectorise(before, simd_bytes)
-    expected = {name: value.copy() for name, value in arrays.items()}
-    execute(before, expected)
-    execute(after, arrays)
-    for name, value in expected.items():
-        np.testing.assert_array_equal(arrays[name], value, err_msg=f"{name}\n{after}")
+    assert_same(before, after, arrays)
     for x in vectors(after):
         width = lanes_of(x)
         assert width & (width - 1) == 0

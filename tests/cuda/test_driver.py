@@ -17,7 +17,7 @@ from polyc.codegen.cuda.driver import (
 from polyc.program.driver_nest import make_driver
 from polyc.program.plan import plan_memory
 from tests.cuda.programs import SCALE
-from tests.programs import gather_program, scale_program
+from tests.programs import HOSTILE, assert_inside_comments, gather_program, scale_program
 
 pytestmark = pytest.mark.cuda
 
@@ -79,15 +79,9 @@ def test_a_unit_holds_several_kernels_and_what_they_use_once():
     assert "int launch_k7(" in units["kernels_1.cu"]
 
 
-@pytest.mark.parametrize("name", ["*/ int x; /*", "a\nb", 'q"\\', "é/*\r"])
+@pytest.mark.parametrize("name", HOSTILE)
 def test_hostile_names_stay_inside_their_comment(name):
-    program = scale_program((1.0,), name=name)
-    launches = (replace(program.launches[0], origin=(name,)),)
-    text = driver(replace(program, launches=launches))
-    plain = driver(scale_program((1.0,), name="m"))
-    assert text.count("*/") == plain.count("*/")
-    assert len(text.splitlines()) == len(plain.splitlines())
-    assert text.isascii()
+    assert_inside_comments(driver, name)
 
 
 def test_a_function_name_that_is_no_identifier_is_refused():

@@ -16,6 +16,7 @@ from polyc.trace import Trace
 from tests import networks
 from tests.golden.models import MODELS
 from tests.programs import options
+from tests.staged import model_of
 
 AVX512 = Target.named("avx512")
 
@@ -116,6 +117,25 @@ def test_a_fused_kernel_can_be_taken_apart():
     apart = compile_text(attention(), {called: "parallel b0 i"})
     assert len(apart.program.launches) > len(first.program.launches)
     assert dict(apart.schedules)[called] == "parallel b0 i"
+
+
+STAGED = """g (float[20] x) => (float[n, 1] e, float[20] z) {
+              z = Exp(x) y = NonZero(x) t = Transpose(y)
+              w = Cast<to = 1>(t) e = Softmax<axis = 0>(w) }"""
+
+
+def test_the_schedules_of_a_model_in_stages_are_taken_back(tmp_path):
+    x = np.arange(20, dtype=np.float32)
+    model = polyc.compile(model_of(STAGED), target="baseline", options=options(tmp_path))
+    expected = model(x)
+    edited = {**model.schedules, "Exp_0": "split i0 5"}
+    assert len(edited) > 2
+    again = polyc.compile(
+        model_of(STAGED), target="baseline", options=options(tmp_path), schedule=edited
+    )
+    for result, right in zip(again(x), expected, strict=True):
+        np.testing.assert_allclose(result, right, rtol=1e-6)
+    assert again.schedules == edited
 
 
 def test_a_gpu_takes_none():

@@ -58,6 +58,15 @@ def execute(node: Node, arrays: Arrays, values: Values | None = None) -> None:
             arrays[array][:] = arrays[array].T.copy()
 
 
+def assert_same(before: Block, after: Block, arrays: Arrays) -> None:
+    """Both do the same to the arrays, which are what `after` leaves."""
+    expected = {name: value.copy() for name, value in arrays.items()}
+    execute(before, expected)
+    execute(after, arrays)
+    for name, value in expected.items():
+        np.testing.assert_array_equal(arrays[name], value, err_msg=f"{name}\n{after}")
+
+
 def instances(node: Node, values: Values | None = None) -> Iterator[tuple[str, tuple[int, ...]]]:
     """The statement instances executed, in order."""
     values = values or {}

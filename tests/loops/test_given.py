@@ -63,7 +63,10 @@ LEGAL = [
     (product, "parallel i"),
     (product, "parallel i j"),
     (product, "distribute j | distribute i | order S1.i S1.k S1.j | vector j | parallel i"),
-    (product, "distribute j | distribute i | split S1.i S1.j S1.k 4 | order S1.i S1.j S1.k S1.i' S1.k' S1.j'"),
+    (
+        product,
+        "distribute j | distribute i | split S1.i S1.j S1.k 4 | order S1.k S1.i S1.j S1.k' S1.i'",
+    ),
     (product, "distribute j | distribute i | reverse S0.i S1.j"),
     (smooth, "vector i j"),
     (smooth, "parallel i j"),
@@ -83,9 +86,13 @@ ILLEGAL = [
     (relax, "skew j i 1 | parallel j", "parallel j breaks a dependence"),
     (product, "parallel k", "parallel k breaks a dependence .* between threads"),
     (product, "vector j", "inside of a vector loop all loops are unrolled, and k is sequential"),
-    (smooth, "fuse i j", r"fuse i j breaks a dependence \(flow\): S1\[2\] has to run after S0\[3\]"),
+    (
+        smooth,
+        "fuse i j",
+        r"fuse i j breaks a dependence \(flow\): S1\[2\] has to run after S0\[3\]",
+    ),
     (scale, "unroll z", "there is no loop z here; there are"),
-    (scale, "pack s", "the arrays of a kernel that people write lie as they are given"),
+    (scale, "pack s", "the arrays of loops that people write lie as they are given"),
 ]
 
 

@@ -78,7 +78,7 @@ def test_exact_extents_are_those_of_all_sizes(domain, extents):
     assert tuple(exact_extent(found, k) for k in range(len(extents))) == extents
 
 
-def test_box_extents_reach_from_the_origin():
+def test_estimated_extents_reach_from_the_origin():
     assert estimated_extents(isl.Set("{ S[i, j] : 0 <= i < 5 and 2 <= j <= 6 }")) == (5, 7)
     assert estimated_extents(isl.Set("{ S[i, j] : 0 <= i < 5 and 0 <= j <= i }")) == (5, 5)
     assert estimated_extents(isl.Set("{ S[] }")) == ()

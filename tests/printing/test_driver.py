@@ -12,7 +12,7 @@ from polyc.printing.driver import SMALL_PROGRAM, is_worth_sharing, print_driver
 from polyc.program.driver_nest import make_driver
 from polyc.program.plan import plan_memory
 from polyc.types.element_types import scalar_type
-from tests.programs import gather_program, scale_program
+from tests.programs import HOSTILE, assert_inside_comments, gather_program, scale_program
 
 
 def driver(program, **choices):
@@ -67,15 +67,9 @@ def test_outputs_that_live_elsewhere_are_copied():
     assert "(const i64 *)(io[1])" in text
 
 
-@pytest.mark.parametrize("name", ["*/ int x; /*", "a\nb", 'q"\\', "é/*\r"])
+@pytest.mark.parametrize("name", HOSTILE)
 def test_hostile_names_stay_inside_their_comment(name):
-    program = scale_program((1.0,), name=name)
-    launches = (replace(program.launches[0], origin=(name,)),)
-    text = driver(replace(program, launches=launches))
-    plain = driver(scale_program((1.0,), name="m"))
-    assert text.count("*/") == plain.count("*/")
-    assert len(text.splitlines()) == len(plain.splitlines())
-    assert text.isascii()
+    assert_inside_comments(driver, name)
 
 
 def test_clean_and_scalar_types():

@@ -53,7 +53,7 @@ def verify_program(launches: Sequence[LaunchAccess], initialised: Collection[str
         if step is None:
             for launch in group:
                 checked += there.check(launch, there.written)
-                _add(there.written, _named(launch.writes))
+                add_elements(there.written, name_elements(launch.writes))
             continue
         every = _unite(group)
         earlier = {a: in_earlier_steps(e, step) for a, e in every.items()}
@@ -61,13 +61,13 @@ def verify_program(launches: Sequence[LaunchAccess], initialised: Collection[str
         now: Elements = {}
         for launch in group:
             known = {a: e for a, e in there.written.items() if a not in every or a in kept}
-            _add(known, {a: e for a, e in earlier.items() if a in kept})
-            _add(known, now)
+            add_elements(known, {a: e for a, e in earlier.items() if a in kept})
+            add_elements(known, now)
             checked += there.check(launch, known)
-            _add(now, _named(launch.writes))
+            add_elements(now, name_elements(launch.writes))
         for array in every.keys() - kept:
             there.written.pop(array, None)
-        _add(there.written, {a: in_any_step(every[a], step) for a in kept})
+        add_elements(there.written, {a: in_any_step(every[a], step) for a in kept})
     return checked
 
 
@@ -82,13 +82,13 @@ class _Written:
             for array, elements in _unite(group).items():
                 if array in initialised:
                     every = in_any_step(elements, step) if step else elements
-                    _add(self._changing, {array: every})
+                    add_elements(self._changing, {array: every})
 
     def check(self, launch: LaunchAccess, known: Elements) -> int:
         """All reads of a launch are of elements that are known to be written; their number."""
         checked = 0
-        writes = _named(launch.writes)
-        for array, wanted in _named(launch.reads).items():
+        writes = name_elements(launch.writes)
+        for array, wanted in name_elements(launch.reads).items():
             if array in self._initialised and array not in self._changing:
                 continue
             if array in self._changing:
@@ -112,14 +112,16 @@ def _unite(launches: Iterable[LaunchAccess]) -> Elements:
     """All that they write."""
     total: Elements = {}
     for launch in launches:
-        _add(total, _named(launch.writes))
+        add_elements(total, name_elements(launch.writes))
     return total
 
 
-def _named(sets: Mapping[str, isl.Set]) -> Elements:
+def name_elements(sets: Mapping[str, isl.Set]) -> Elements:
+    """Sets by array, as sets of elements of these arrays."""
     return {array: elements.set_tuple_name(array) for array, elements in sets.items()}
 
 
-def _add(total: Elements, new: Elements) -> None:
+def add_elements(total: Elements, new: Elements) -> None:
+    """Unite sets of elements, array by array; changes `total`."""
     for array, elements in new.items():
         total[array] = total[array].union(elements).coalesce() if array in total else elements

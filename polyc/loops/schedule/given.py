@@ -40,8 +40,8 @@ def schedule_as_given(
     for directive in schedule.directives:
         if isinstance(directive, KeepInPlace | Pack):
             raise IllegalSchedule(
-                f"kernel {name!r}: {spell(directive)}: the arrays of a kernel that people write lie "
-                "as they are given; say keep … in registers, or leave it out"
+                f"kernel {name!r}: {spell(directive)}: the arrays of loops that people write "
+                "lie as they are given; say keep … in registers, or leave it out"
             )
     # The bare scop has simple domains; what holds of sizes is said once, of the dependences.
     domains = {s.name: s.domain for s in lowered.bare.statements}
@@ -71,8 +71,9 @@ def _make(node: OrderNode, domains: Mapping[str, isl.Set]) -> LoopTree:
 
 def _in_lanes(node: LoopTree) -> LoopTree:
     """Loops in lanes stay loops here: the C compiler cuts them into vectors."""
-    in_lanes = isinstance(node, Loop) and node.kind == "vector"
-    return replace(node, kind="simd") if in_lanes else node
+    if isinstance(node, Loop) and node.kind == "vector":
+        return replace(node, kind="simd")
+    return node
 
 
 def _within(dependences: Dependences, sizes: isl.Set) -> Dependences:

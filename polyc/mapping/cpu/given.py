@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
-from polyc.errors import IllegalSchedule
+from polyc.errors import IllegalSchedule, UnusedSchedule
 from polyc.mapping.cpu.laying import Tiles, read_tiles
 from polyc.mapping.cpu.space import list_packable
 from polyc.mapping.open_cluster import OpenCluster
@@ -32,13 +32,14 @@ class Given:
     homes: Mapping[int, str] = field(default_factory=dict)
 
     def check_used(self, called: Sequence[str]) -> None:
-        """Raise IllegalSchedule for a schedule of a kernel that there is not."""
-        for name in self.schedules:
-            if name not in called:
-                raise IllegalSchedule(
-                    f"a schedule is given for {show(name)}, but no kernel is called so; there are "
-                    f"{', '.join(map(show, called))}"
-                )
+        """Raise UnusedSchedule if a schedule is for a kernel that there is not."""
+        unused = [name for name in self.schedules if name not in called]
+        if unused:
+            raise UnusedSchedule(
+                f"a schedule is given for {', '.join(map(show, unused))}, but no kernel is called "
+                f"so; there are {', '.join(map(show, called))}",
+                frozenset(unused),
+            )
 
 
 NOTHING = Given()

@@ -93,22 +93,21 @@ class _Store:
             self.settle_copies(copies)
             one = self._open(position)
         name = self.given.homes.get(position, "")
-        found = None if name else self.tuned.get(one.key)
-        tuned = find_tuned(one, found, self.target) if found and found.gain else None
+        known = None if name else self.tuned.get(one.key)
+        tuned = find_tuned(one, known, self.target) if known and known.gain else None
+        gain = known.gain if known and tuned else 0.0
         if tuned:
             parts, self.arrays = store_cluster(one, tuned, self.target)
         else:
-            found = None
             laid = lay_out(one, self._choose_tiles(position, one))
             schedule = self.given.schedules[name] if name else laid.schedule(self.target)
             parts, self.arrays = _store(one, laid, schedule, self.target)
-        parts = (*map(self._give, parts[:-1]), replace(parts[-1], given=name))
+        parts = (*map(self._give, parts[:-1]), replace(parts[-1], given=name, gain=gain))
         for part in parts:
             # A constant is stored anew for each reader that wants it otherwise; the rest is shared.
             kept = {n: s for n, s in part.storages.items() if self.arrays[n].kind != "constant"}
             self.decided.update(kept)
-        gain = found.gain if found else 0.0
-        self.stored[position] = [*parts[:-1], replace(parts[-1], gain=gain)]
+        self.stored[position] = list(parts)
         self.opened[position] = one
         self.settle_copies(copies)
 

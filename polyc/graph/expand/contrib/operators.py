@@ -1,6 +1,6 @@
 """Operators of com.microsoft that exports of transformers use, in terms of the standard's.
 
-They are described in ONNX Runtime's docs/ContribOperators.md; attention is in `contrib_attention`.
+They are described in ONNX Runtime's docs/ContribOperators.md; attention is in `attention.py`.
 """
 
 from __future__ import annotations

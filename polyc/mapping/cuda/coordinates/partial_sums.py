@@ -58,7 +58,7 @@ def _check(s: Statement, cluster: Cluster, arrays: Mapping[str, Array]) -> None:
         raise IllegalSchedule(
             f"threads hand each other 4 or 8 bytes, and no {arrays[s.array].dtype}"
         )
-    shared = {loop[s.name] for loop in cluster.shared}
+    shared = cluster.shared_positions(s)
     if any(
         coefficients(f)[p]
         for f in outputs(s.write)
