@@ -1,7 +1,8 @@
 """Order and locals together: which schedule, and where locals are kept.
 
 Expanded locals are memory if iterations that hand each other their values end up far apart.
-If isl's schedule makes a matrix of one, and the loops as they were written do not, these are taken.
+If isl's schedule makes a matrix of one, and the loops as they were written do not, these are taken,
+unless isl's run boxes of products in registers: these are worth more than a matrix costs.
 """
 
 from __future__ import annotations
@@ -14,6 +15,7 @@ import islpy as isl
 from polyc.analysis.dependences import compute_dependences
 from polyc.loops.lower.expand import expand
 from polyc.loops.lower.lower import Lowered
+from polyc.loops.lower.webs import split_locals
 from polyc.loops.read.sizes import Signature
 from polyc.loops.schedule.schedule import LoopSchedule, keep_order, schedule_by_isl
 from polyc.memory.storage import Storage, row_major
@@ -47,6 +49,7 @@ class Arranged:
 
 def arrange(lowered: Lowered, signature: Signature, target: Target, most: int) -> Arranged:
     """The schedule of a kernel, within so many operations of isl, and where arrays are kept."""
+    lowered = split_locals(lowered, compute_dependences(lowered.bare))
     kept: set[str] = set()
     while True:
         expanded = expand(lowered, compute_dependences(lowered.bare), signature, kept)
@@ -67,7 +70,7 @@ def _place(lowered: Lowered, target: Target, most: int) -> Arranged:
     dependences = compute_dependences(lowered.bare)
     by_isl = _promote(lowered, schedule_by_isl(lowered, dependences, target, most))
     matrices = by_isl.matrices
-    if not matrices:
+    if not matrices or by_isl.plan.boxed:
         return by_isl
     reason = f"it keeps all values of {', '.join(matrices)} in memory"
     as_written = _promote(lowered, keep_order(lowered, dependences, target, reason))

@@ -64,6 +64,7 @@ class Shaping:
     local: frozenset[str] = frozenset()
     wide: frozenset[str] = frozenset()
     parallel: list[str] = field(default_factory=list)  # how threads share, for people
+    boxed: list[str] = field(default_factory=list)  # products with boxes of results in registers
 
     def shape(self, tree: isl.Schedule) -> isl.Schedule:
         node = tree.get_root().child(0)
@@ -124,6 +125,7 @@ class Shaping:
         sizes = cache_sizes(products[0], band.order, self.target)
         if not shared and not any(band.coincident):  # see `_band`
             sizes[0] = sizes[1] = min(sizes[0], sizes[1])
+        self.boxed.extend(product.statement for product in products)
         return self._tiled(node, band, products, sizes, shared)
 
     def _tiled(
@@ -135,7 +137,9 @@ class Shaping:
         shared: bool,
     ) -> isl.ScheduleNode:
         """A band with no band below as tiles, and what is inside of them in parts."""
-        bundles = bundles_of(leaf_order(node), self.statements, self.wide)
+        # Boxes of results take so many iterations that a tile of a local is memory beside them.
+        together = frozenset[str]() if products else self.wide
+        bundles = bundles_of(leaf_order(node), self.statements, together)
         node, tile_marks = self._tile(node, band, sizes, shared)
         below = insert_parts(node.child(0), band, products, bundles, self.validity, self._plain)
         return mark_members(below.parent(), tile_marks)
