@@ -97,3 +97,29 @@ def test_the_original_order_is_the_recorded_fallback():
     check(hurried, 3, random(9, 9))
     assert "schedule: the original order" in hurried.explain()
     assert "isl's schedule is not used: isl stopped" in hurried.explain()
+
+
+@polyc.kernel
+def reuse(x, y, z):
+    for i in range(len(x)):
+        w = x[i] * 2
+        y[i] = w
+        w = w + 1
+        z[i] += w
+    for i in range(len(x)):
+        w = y[i]
+        for j in range(i):
+            w -= z[j]
+        x[i] = w
+
+
+def test_a_local_for_several_things_becomes_several():
+    for n in (1, 2, 33):
+        check(reuse, random(n), random(n), random(n))
+    assert "w_1[" in reuse.explain()
+    assert "w_2[" in reuse.explain()
+
+
+def test_loops_that_carry_all_run_along_diagonals():
+    seidel_2d(3, random(9, 9))
+    assert "band  3*i + 2*i_1 + j" in seidel_2d.explain()

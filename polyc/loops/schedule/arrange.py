@@ -1,7 +1,8 @@
 """Order and locals together: which schedule, and where locals are kept.
 
 Expanded locals are memory if iterations that hand each other their values end up far apart.
-If isl's schedule makes a matrix of one, and the loops as they were written do not, these are taken.
+If isl's schedule makes a matrix of one, and the loops as they were written do not, these are taken,
+unless isl's run boxes of products in registers: these are worth more than a matrix costs.
 """
 
 from __future__ import annotations
@@ -14,6 +15,7 @@ import islpy as isl
 from polyc.analysis.dependences import compute_dependences
 from polyc.loops.lower.expand import expand
 from polyc.loops.lower.lower import Lowered
+from polyc.loops.lower.webs import split_locals
 from polyc.loops.read.sizes import Signature
 from polyc.loops.schedule.given import schedule_as_given
 from polyc.loops.schedule.schedule import LoopSchedule, keep_order, schedule_by_isl
@@ -47,17 +49,9 @@ class Arranged:
         return [name for name in self.remaining if len(arrays[name].shape) > 1]
 
 
-def arrange(
-    lowered: Lowered,
-    signature: Signature,
-    target: Target,
-    most: int,
-    given: Schedule | None = None,
-) -> Arranged:
-    """The schedule of a kernel, within so many operations of isl, and where arrays are kept.
-
-    given: the one that a user gives, which is then taken; IllegalSchedule if it cannot be.
-    """
+def arrange(lowered: Lowered, signature: Signature, target: Target, most: int) -> Arranged:
+    """The schedule of a kernel, within so many operations of isl, and where arrays are kept."""
+    lowered = split_locals(lowered, compute_dependences(lowered.bare))
     kept: set[str] = set()
     while True:
         expanded = expand(lowered, compute_dependences(lowered.bare), signature, kept)
@@ -80,7 +74,7 @@ def _place(lowered: Lowered, target: Target, most: int, given: Schedule | None) 
         return _promote(lowered, schedule_as_given(lowered, dependences, given))
     by_isl = _promote(lowered, schedule_by_isl(lowered, dependences, target, most))
     matrices = by_isl.matrices
-    if not matrices:
+    if not matrices or by_isl.plan.boxed:
         return by_isl
     reason = f"it keeps all values of {', '.join(matrices)} in memory"
     as_written = _promote(lowered, keep_order(lowered, dependences, target, reason))

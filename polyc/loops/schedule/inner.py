@@ -59,9 +59,33 @@ def choose_inner(
     local: frozenset[str],
 ) -> Inner:
     """The best innermost member of a band with no band below it; `local` are names of locals."""
-    candidates = band.order if band.is_permutable else band.order[-1:]
     parts = bundles_of(leaf_order(node), statements, local)
-    plans = [_plan(node, band, k, statements, validity, parts) for k in candidates]
+    return _best(node, band, statements, validity, parts)
+
+
+def choose_deepest(
+    node: isl.ScheduleNode,
+    band: Band,
+    statements: Mapping[str, Statement],
+    validity: isl.UnionMap,
+    local: frozenset[str],
+) -> Inner:
+    """The same for those statements alone that have the most loops around them."""
+    depth = max(len(statements[name].iterators) for name in band.names)
+    deepest = {name for name in band.names if len(statements[name].iterators) == depth}
+    parts = bundles_of(leaf_order(node), statements, local)
+    return _best(node, band, statements, validity, [p for p in parts if deepest & {*p}])
+
+
+def _best(
+    node: isl.ScheduleNode,
+    band: Band,
+    statements: Mapping[str, Statement],
+    validity: isl.UnionMap,
+    bundles: Sequence[tuple[str, ...]],
+) -> Inner:
+    candidates = band.order if band.is_permutable else band.order[-1:]
+    plans = [_plan(node, band, k, statements, validity, bundles) for k in candidates]
     _, inner = max(plans, key=lambda plan: (plan[0], plan[1].order[-1]))
     return inner
 
@@ -74,8 +98,9 @@ def _plan(
     validity: isl.UnionMap,
     bundles: Sequence[tuple[str, ...]],
 ) -> tuple[int, Inner]:
-    """What it is worth to have a member innermost, and how."""
-    domain = node.get_domain()
+    """What it is worth to some statements to have a member innermost, and how."""
+    names = [name for bundle in bundles for name in bundle]
+    domain = only(node.get_domain(), names)
     outer = node.get_prefix_schedule_union_map()
     held = outer.intersect_domain(domain)
     for k in band.order:
@@ -84,9 +109,9 @@ def _plan(
     inside = validity.intersect_domain(domain).intersect_range(domain)
     pairs = inside.intersect(equal_values(held))
     carried = pairs.subtract(equal_values(band.member(member)))
-    moves = {name: _moves(statements[name], outer, band, member) for name in band.names}
-    scores = {name: score(statements[name], moves[name]) for name in band.names}
-    summed = {name for name in band.names if _is_sum(statements[name], moves[name])}
+    moves = {name: _moves(statements[name], outer, band, member) for name in names}
+    scores = {name: score(statements[name], moves[name]) for name in names}
+    summed = {name for name in names if _is_sum(statements[name], moves[name])}
     time = held.flat_range_product(band.member(member)).intersect_domain(domain)
     groups = _groups(bundles, time, pairs, carried, scores, summed)
     worth = sum(scores.values()) + IN_LANES * sum(len(g.names) for g in groups if g.lanes)
@@ -258,7 +283,12 @@ def in_sequence(
     return leaf.insert_sequence(filters)
 
 
-def _universe(domain: isl.UnionSet, names: Sequence[str]) -> isl.UnionSet:
+def only(domain: isl.UnionSet, names: Collection[str]) -> isl.UnionSet:
+    """The instances of some statements."""
+    return domain.intersect(_universe(domain, names))
+
+
+def _universe(domain: isl.UnionSet, names: Collection[str]) -> isl.UnionSet:
     """All instances, real or not, of some statements."""
     sets = domain.get_set_list()
     whole = isl.UnionSet("{ }")

@@ -27,7 +27,7 @@ import islpy as isl
 
 from polyc.loops.schedule.band import Band, as_map, joined, names_of
 from polyc.loops.schedule.direction import equal_values
-from polyc.loops.schedule.inner import in_sequence, leaf_order
+from polyc.loops.schedule.inner import in_sequence, leaf_order, only
 from polyc.loops.schedule.products import Product
 from polyc.poly.tree import make_atomic
 
@@ -113,26 +113,17 @@ def _parts(
     left = domain
     for product in products:
         for width in dict.fromkeys((product.width, product.vector)):
-            own = _of(left, [product.statement])
-            whole = own.intersect(_whole(_of(domain, [product.statement]), band, product, width))
+            own = only(left, [product.statement])
+            whole = own.intersect(_whole(only(domain, [product.statement]), band, product, width))
             whole = whole.coalesce()
             if not whole.is_empty():
                 parts.append(Part(whole, product, width))
                 left = left.subtract(whole).coalesce()
     for names in bundles:
-        rest = _of(left, names)
+        rest = only(left, names)
         if not rest.is_empty():
             parts.append(Part(rest))
     return parts
-
-
-def _of(domain: isl.UnionSet, names: Sequence[str]) -> isl.UnionSet:
-    sets = domain.get_set_list()
-    found = isl.UnionSet("{ }")
-    for k in range(sets.n_set()):
-        if sets.get_at(k).get_tuple_name() in names:
-            found = found.union(isl.UnionSet.from_set(sets.get_at(k)))
-    return found
 
 
 def _whole(domain: isl.UnionSet, band: Band, product: Product, width: int) -> isl.UnionSet:

@@ -24,11 +24,15 @@ from polyc.target.machine import Target
 
 @dataclass(frozen=True)
 class LoopSchedule:
-    """A schedule tree; who it is by, and what a reader should know of it."""
+    """A schedule tree; who it is by, and what a reader should know of it.
+
+    boxed: the statements that keep boxes of results in registers.
+    """
 
     tree: isl.Schedule
     origin: str
     notes: tuple[str, ...] = ()
+    boxed: tuple[str, ...] = ()
 
 
 def keep_order(
@@ -69,7 +73,9 @@ def _shaped(
     shaping = Shaping({s.name: s for s in lowered.bare.statements}, within, target, local, wide)
     shaped = declare_scopes(shaping.shape(tree))
     told = tuple(f"in parallel: {how}" for how in shaping.parallel) or ("on one thread",)
-    return LoopSchedule(shaped, origin, (*notes, *told))
+    if shaping.boxed:
+        told = (*told, f"boxes in registers: {', '.join(shaping.boxed)}")
+    return LoopSchedule(shaped, origin, (*notes, *told), tuple(shaping.boxed))
 
 
 def _ask_isl(lowered: Lowered, dependences: Dependences, most: int) -> isl.Schedule | str:

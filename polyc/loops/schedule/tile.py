@@ -22,6 +22,7 @@ from polyc.loops.schedule.band import Band, joined, names_of
 from polyc.loops.schedule.direction import direction, rows_of, stride_along
 from polyc.loops.schedule.inner import (
     bundles_of,
+    choose_deepest,
     choose_inner,
     insert_inner,
     leaf_order,
@@ -30,6 +31,7 @@ from polyc.loops.schedule.inner import (
 from polyc.loops.schedule.parts import insert_parts
 from polyc.loops.schedule.products import Product, cache_sizes, find_products
 from polyc.poly.tree import BAND, LEAF, MARK, make_atomic, mark_members
+from polyc.scop.expr import walk
 from polyc.scop.scop import Statement
 from polyc.target.machine import Target
 
@@ -62,6 +64,7 @@ class Shaping:
     local: frozenset[str] = frozenset()
     wide: frozenset[str] = frozenset()
     parallel: list[str] = field(default_factory=list)  # how threads share, for people
+    boxed: list[str] = field(default_factory=list)  # products with boxes of results in registers
 
     def shape(self, tree: isl.Schedule) -> isl.Schedule:
         node = tree.get_root().child(0)
@@ -83,16 +86,12 @@ class Shaping:
         products = find_products(outer, band, self.statements, self.validity, self.target)
         if products:
             return self._products(node, band, products, shared)
-        inner = choose_inner(node, band, self.statements, self.validity, self.local)
         single = len(band.order) == 1
         strip = single and band.coincident[0] and not shared
         if strip or (band.is_permutable and not single and self._has_reuse(node, band)):
-            sizes = [TILE] * len(band.order)
-            if any(group.lanes for group in inner.groups):
-                sizes[inner.order[-1]] = STRIP if strip else LANES_TILE
-            if not shared and not any(band.coincident):
-                sizes[:2] = [FEW, sizes[1]] if inner.order == [0, 1] else [min(sizes[:2])] * 2
+            sizes = [STRIP] if strip else self._sizes(node, band, shared)
             return self._tiled(node, band, (), sizes, shared)
+        inner = choose_inner(node, band, self.statements, self.validity, self.local)
         first = None if single else self._parallel_member(band, inner.order[:-1], shared)
         if first is not None and band.is_permutable:
             others = (k for k in inner.order if k != first)
@@ -103,6 +102,22 @@ class Shaping:
             self.parallel.append(f"loops of {_names(node)}")
         return _marked(node, marks)
 
+    def _sizes(self, node: isl.ScheduleNode, band: Band, shared: bool) -> list[int]:
+        """The extents of a tile."""
+        sizes = [TILE] * len(band.order)
+        inner = choose_deepest(node, band, self.statements, self.validity, self.wide)
+        if any(group.lanes for group in inner.groups):
+            sizes[inner.order[-1]] = LANES_TILE if len(sizes) > 2 else self._long(band)
+        if not shared and not any(band.coincident):
+            first = FEW if inner.order == [0, 1] else min(sizes[:2])
+            sizes[:2] = [first, sizes[1] if first == FEW else first]
+        return sizes
+
+    def _long(self, band: Band) -> int:
+        """Iterations of a loop in lanes inside of one other: two rows fit the L1 cache."""
+        kinds = (e.dtype.itemsize for n in band.names for e in walk(self.statements[n].value))
+        return 1 << (self.target.l1d // (2 * max(kinds))).bit_length() - 1
+
     def _products(
         self, node: isl.ScheduleNode, band: Band, products: Sequence[Product], shared: bool
     ) -> isl.ScheduleNode:
@@ -110,6 +125,7 @@ class Shaping:
         sizes = cache_sizes(products[0], band.order, self.target)
         if not shared and not any(band.coincident):  # see `_band`
             sizes[0] = sizes[1] = min(sizes[0], sizes[1])
+        self.boxed.extend(product.statement for product in products)
         return self._tiled(node, band, products, sizes, shared)
 
     def _tiled(
@@ -121,7 +137,9 @@ class Shaping:
         shared: bool,
     ) -> isl.ScheduleNode:
         """A band with no band below as tiles, and what is inside of them in parts."""
-        bundles = bundles_of(leaf_order(node), self.statements, self.wide)
+        # Boxes of results take so many iterations that a tile of a local is memory beside them.
+        together = frozenset[str]() if products else self.wide
+        bundles = bundles_of(leaf_order(node), self.statements, together)
         node, tile_marks = self._tile(node, band, sizes, shared)
         below = insert_parts(node.child(0), band, products, bundles, self.validity, self._plain)
         return mark_members(below.parent(), tile_marks)
