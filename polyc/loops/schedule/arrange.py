@@ -49,8 +49,17 @@ class Arranged:
         return [name for name in self.remaining if len(arrays[name].shape) > 1]
 
 
-def arrange(lowered: Lowered, signature: Signature, target: Target, most: int) -> Arranged:
-    """The schedule of a kernel, within so many operations of isl, and where arrays are kept."""
+def arrange(
+    lowered: Lowered,
+    signature: Signature,
+    target: Target,
+    most: int,
+    given: Schedule | None = None,
+) -> Arranged:
+    """The schedule of a kernel, within so many operations of isl, and where arrays are kept.
+
+    given: the one that a user gives, which is then taken; IllegalSchedule if it cannot be.
+    """
     lowered = split_locals(lowered, compute_dependences(lowered.bare))
     kept: set[str] = set()
     while True:
