@@ -19,11 +19,12 @@ from polyc.backends.cpu import compile_for_cpu
 from polyc.backends.cuda import compile_for_cuda
 from polyc.codegen.program import Launch
 from polyc.errors import IllegalSchedule
+from polyc.mapping.cuda.scheduled import find_made
 from polyc.mapping.stored_kernel import StoredKernel
 from polyc.names import show
 from polyc.options import Options
 from polyc.poly.parameters import PARAM, parameters_of
-from polyc.schedule.canonical import from_positions
+from polyc.schedule.canonical import NOTHING, Made, from_positions
 from polyc.schedule.initial import initial_tree
 from polyc.scop.expr import Load
 from polyc.scop.scop import Scop, Statement
@@ -65,8 +66,7 @@ def compile_kernels(
     kernels: dict[Hashable, CompiledKernel] = {}
     launches, touched, schedules = [], [], []
     for one in trace.track("kernels", stored):
-        _check_given(one)
-        signature = one.sign(scop.arrays)
+        signature = one.sign(scop.arrays, _check_given(one, scop, target) if one.given else NOTHING)
         if signature not in kernels:
             name = f"k{len(kernels)}_{one.body[-1].name.removeprefix('S_')}"
             with assume([one.step] if one.step else []):
@@ -101,13 +101,15 @@ def compile_kernels(
     return CompiledKernels(compiled_once, tuple(launches), tuple(touched), tuple(schedules))
 
 
-def _check_given(one: StoredKernel) -> None:
-    """Raise IllegalSchedule if a schedule that is given does not fit its kernel."""
-    if one.given:
-        try:
-            one.schedule.apply(initial_tree(one.named.clusters))
-        except IllegalSchedule as error:
-            raise IllegalSchedule(f"the schedule of {show(one.given)}: {error}") from None
+def _check_given(one: StoredKernel, scop: Scop, target: Target | CudaTarget) -> Made:
+    """What a schedule that is given makes; IllegalSchedule if it does not fit its kernel."""
+    try:
+        if isinstance(target, CudaTarget):
+            return find_made(one, scop.arrays)
+        one.schedule.apply(initial_tree(one.named.clusters))
+        return NOTHING
+    except IllegalSchedule as error:
+        raise IllegalSchedule(f"the schedule of {show(one.given)}: {error}") from None
 
 
 def _spell_schedule(compiled: CompiledKernel, one: StoredKernel) -> str:

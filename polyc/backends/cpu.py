@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import replace
 
 import islpy as isl
 
 from polyc.analysis.counts import count_bytes, count_flops
-from polyc.analysis.dependences import compute_dependences
+from polyc.analysis.dependences import Dependences, compute_dependences
 from polyc.analysis.launches.verify import Judged
 from polyc.analysis.same_values import check_same_values
 from polyc.backends.common import (
@@ -27,17 +28,25 @@ from polyc.codegen.print_c import print_kernel
 from polyc.codegen.registers import find_registers
 from polyc.codegen.team import share_out
 from polyc.codegen.vectorise import vectorise
+from polyc.errors import IllegalSchedule
 from polyc.mapping.stored_kernel import StoredKernel
+from polyc.names import show
 from polyc.options import Options
 from polyc.promote.keep import Places, keep_arrays
 from polyc.schedule.barriers import join_pieces
 from polyc.schedule.canonical import to_positions
+from polyc.schedule.coordinates import COORDINATES
 from polyc.schedule.initial import initial_tree
-from polyc.schedule.legality import check_given
-from polyc.schedule.loops import lower_tree
+from polyc.schedule.legality import check_cpu_kinds, check_given
+from polyc.schedule.loops import LoopTree, lower_tree
+from polyc.schedule.text import spell
+from polyc.schedule.threads import Lay, Swizzled
 from polyc.scop.scop import Scop
 from polyc.target.machine import Target
 from polyc.trace import Trace
+
+FOR_GPUS = (*COORDINATES, Lay, Swizzled)
+"""What changes no loop on a CPU, and so has to be refused by itself."""
 
 
 def compile_for_cpu(
@@ -57,7 +66,7 @@ def compile_for_cpu(
         dependences = compute_dependences(part)
         start = initial_tree([one.cluster for one in stored.parts])
         if stored.given:
-            check_given(stored.schedule, start, domains, dependences, stored.given)
+            _check_given(stored, start, domains, dependences)
         loops = stored.schedule.apply(start)
         tree = lower_tree(loops, domains)
         check_tree(tree, dependences, name, trace)
@@ -102,6 +111,20 @@ def compile_for_cpu(
         Judged(kernel, stated, part, stored.storages),
         to_positions(schedule, stored.named, stored.scheduled),
     )
+
+
+def _check_given(
+    stored: StoredKernel,
+    start: LoopTree,
+    domains: Mapping[str, isl.Set],
+    dependences: Dependences,
+) -> None:
+    """Raise IllegalSchedule if the schedule that is given breaks a dependence, or is a GPU's."""
+    name, schedule = stored.given, stored.schedule
+    foreign = next((d for d in schedule.directives if isinstance(d, FOR_GPUS)), None)
+    if foreign is not None:
+        raise IllegalSchedule(f"kernel {show(name)}: {spell(foreign)}: that is for GPUs")
+    check_given(schedule, start, domains, dependences, name, check_cpu_kinds)
 
 
 def _generate(

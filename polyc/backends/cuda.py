@@ -26,10 +26,9 @@ from polyc.codegen.cuda.print_kernel import print_device
 from polyc.codegen.cuda.settle import settle
 from polyc.codegen.generate import generate_nest
 from polyc.codegen.loopnest import Block, Kernel
-from polyc.coordinates.rewrite import begin
 from polyc.mapping.cuda.choose import schedule_for_cuda
 from polyc.mapping.cuda.overwrite import overwrite_named
-from polyc.mapping.cuda.scheduled import Scheduled, apply_schedule
+from polyc.mapping.cuda.scheduled import Scheduled, apply_schedule, begin
 from polyc.mapping.stored_kernel import StoredKernel
 from polyc.memory.storage import Storage
 from polyc.options import Options
@@ -39,6 +38,9 @@ from polyc.promote.spaces import assign_spaces
 from polyc.schedule.background import wait_for_copies
 from polyc.schedule.block_barriers import place_block_barriers
 from polyc.schedule.canonical import place_made, to_positions
+from polyc.schedule.initial import make_tree
+from polyc.schedule.legal_threads import check_threads
+from polyc.schedule.legality import check_given
 from polyc.scop.scop import Scop
 from polyc.target.cuda import CudaTarget
 from polyc.trace import Trace
@@ -57,7 +59,8 @@ def compile_for_cuda(
 
     # 1. where loops go: blocks, threads, copies; statements in the coordinates of their kernel
     with trace.step("map"):
-        chosen = schedule_for_cuda(stored, scop.arrays, target, options)
+        given = stored.schedule if stored.given else None
+        chosen = given or schedule_for_cuda(stored, scop.arrays, target, options)
         moved = overwrite_named(stored, chosen, scop.arrays)
         mapped = apply_schedule(chosen, begin(moved, scop.arrays))
         part = _mapped_scop(name, mapped, scop)
@@ -66,6 +69,10 @@ def compile_for_cuda(
     # 2. dependences, which the tree must keep
     with trace.step("schedule"):
         dependences = compute_dependences(part)
+        if stored.given:
+            domains = {s.name: s.domain for s in part.statements}
+            start = make_tree(mapped.rewritten.named)
+            check_given(chosen, start, domains, dependences, stored.given, check_threads)
         check_tree(mapped.tree, dependences, name, trace)
 
     # 3. arrays that live inside one tile need no memory

@@ -6,12 +6,13 @@ whole breaks one, the directives are applied one after the other to name the fir
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import NoReturn
 
 import islpy as isl
 
 from polyc.analysis.dependences import Dependences, maps
+from polyc.codegen.loopnest import LoopKind
 from polyc.errors import IllegalSchedule
 from polyc.names import show
 from polyc.schedule.loops import Kept, Loop, LoopTree, children, lower_tree, statements_in, walk
@@ -19,6 +20,13 @@ from polyc.schedule.names import short
 from polyc.schedule.schedule import Schedule
 from polyc.schedule.text import spell
 from polyc.scop.scop import Statement
+
+WHERE: Mapping[LoopKind, str] = {
+    "parallel": "between threads",
+    "thread": "between threads",
+    "block": "between blocks",
+}
+"""Kinds of loops that sums may not be carried by either, and where their iterations run."""
 
 
 def union_domain(statements: Sequence[Statement]) -> isl.UnionSet:
@@ -60,10 +68,12 @@ def check_given(
     domains: Mapping[str, isl.Set],
     dependences: Dependences,
     kernel: str,
+    check_kinds: Callable[[LoopTree, str], None],
 ) -> None:
     """Raise IllegalSchedule for the first directive of a user's schedule that cannot stay.
 
-    The message has two instances, and which dependence holds between them.
+    The message has two instances, and which dependence holds between them. check_kinds: raises it
+    for loops that are nested as the target cannot run them; `start` is the tree without any.
     """
     end = schedule.apply(start)
     if find_broken(lower_tree(end, domains), dependences.validity) is not None:
@@ -73,9 +83,9 @@ def check_given(
         *above, loop = path
         carried = find_carried(loop, above, dependences)
         if carried is not None:
-            where = "between threads" if loop.kind == "parallel" else "at once"
+            where = WHERE.get(loop.kind, "at once")
             _refuse(kernel, f"{loop.kind} {loop.name}", carried, dependences, f"runs them {where}")
-    _check_kinds(end, kernel)
+    check_kinds(end, kernel)
 
 
 def _find_culprit(
@@ -102,9 +112,9 @@ def find_carried(
 
     # relation: S -> T, those with equal outer loops and another value of this one
     """
-    if loop.kind not in ("parallel", "vector"):
+    if loop.kind in ("sequential", "unroll"):
         return None
-    relation = dependences.validity if loop.kind == "parallel" else dependences.coincidence
+    relation = dependences.validity if loop.kind in WHERE else dependences.coincidence
     for around in above:
         relation = relation.intersect(_together(around))
     time = isl.UnionMap.from_union_pw_aff(loop.function)
@@ -129,11 +139,15 @@ def _loop_paths(tree: LoopTree, above: tuple[Loop, ...]) -> Iterator[tuple[Loop,
         yield from _loop_paths(below, above)
 
 
-def _check_kinds(tree: LoopTree, kernel: str) -> None:
-    """Raise IllegalSchedule where loops are nested as no kernel can run them."""
+def check_cpu_kinds(tree: LoopTree, kernel: str) -> None:
+    """Raise IllegalSchedule where loops are nested as no kernel for a CPU can run them."""
     for path in _loop_paths(tree, ()):
         *above, loop = path
         said = f"kernel {show(kernel)}: {loop.kind} {loop.name}"
+        if loop.kind not in ("sequential", "parallel", "vector", "unroll"):
+            raise IllegalSchedule(
+                f"{said}: that is for GPUs; on a CPU loops run over parallel, vector and unroll"
+            )
         around = next((n for n in above if n.kind != "parallel"), None)
         if loop.kind == "parallel" and around is not None:
             raise IllegalSchedule(

@@ -20,10 +20,11 @@ from dataclasses import dataclass
 from math import ceil, prod
 
 from polyc.coordinates.gemm_form import GemmForm, find_gemm_form, in_stored_types, share_out
-from polyc.coordinates.rewrite import Rewritten, begin, rewrite
+from polyc.coordinates.rewrite import Rewritten, rewrite
 from polyc.mapping.cuda.contraction import find_product, schedule_product, spell_tile
 from polyc.mapping.cuda.overwrite import find_overwritten, overwrite_rows
 from polyc.mapping.cuda.rows import Row, can_share_rows, choose_lanes, share_rows, walk_rows
+from polyc.mapping.cuda.scheduled import begin
 from polyc.mapping.cuda.thread_tiles import ROW_SHAPES, THREAD_SHAPES
 from polyc.mapping.cuda.threads import is_joinable, join_by
 from polyc.mapping.cuda.tiles import BUSY, Shape
