@@ -34,7 +34,8 @@ from polyc.mapping.storing import StoredCluster
 from polyc.poly.affine import box_extents
 from polyc.schedule.cluster import Cluster
 from polyc.schedule.coordinates import Join
-from polyc.schedule.directives import Count, Distribute, Fuse, Run, Split
+from polyc.schedule.counting import Count
+from polyc.schedule.directives import Distribute, Fuse, Run, Split
 from polyc.schedule.keeping import Keep, KeepInPlace
 from polyc.schedule.names import inside, short
 from polyc.schedule.schedule import Schedule
