@@ -14,7 +14,7 @@ from polyc.analysis.launches.verify import Launched, verify_launches
 from polyc.analysis.proof import add_up, counted
 from polyc.backends.kernels import CompiledKernels, Emit, compile_kernels, ignore
 from polyc.codegen.cuda.grid import DeviceText
-from polyc.errors import NotFixed, UnsupportedOp, naming_defects
+from polyc.errors import NotFixed, naming_defects
 from polyc.graph.inference.fix_sizes import fix_graph
 from polyc.graph.inference.sizes import find_parameters
 from polyc.graph.ir import Graph
@@ -27,7 +27,7 @@ from polyc.mapping.cpu.fuse_tiles import fuse_tiles
 from polyc.mapping.cpu.given import place_given
 from polyc.mapping.cpu.storing import store_clusters
 from polyc.mapping.cuda.fuse_rows import fuse_rows
-from polyc.mapping.cuda.storing import store_for_cuda
+from polyc.mapping.cuda.storing import set_preludes_free, store_for_cuda
 from polyc.mapping.open_cluster import OpenCluster
 from polyc.mapping.stored_kernel import StoredKernel
 from polyc.mapping.tuned import Tuned
@@ -253,15 +253,15 @@ def _cluster_graph(
     with trace.step("cluster"):
         clusters, refusals = find_clusters(scop, target, budget)
         if isinstance(target, CudaTarget):
-            if options.schedules:
-                raise UnsupportedOp("kernels for a GPU take no schedules yet; compile for a CPU")
-            stored = store_for_cuda(clusters, scop)
+            clusters = set_preludes_free(clusters)
+            given = place_given(options.schedules, clusters)
+            stored = store_for_cuda(clusters, scop, given)
             kernels = fuse_rows(stored.clusters, scop.arrays, target, options.tf32)
         else:
             given = place_given(options.schedules, clusters)
             stored = store_clusters(clusters, scop, target, tuned, budget, given)
             kernels = fuse_tiles(stored.clusters, stored.scop.arrays, target)
-            given.check_used([kernel.called for kernel in kernels])
+        given.check_used([kernel.called for kernel in kernels])
         home = {s.name: k for k, kernel in enumerate(kernels) for s in kernel.statements}
         refusals = tuple(r for r in refusals if home[r.producer] != home[r.consumer])
 

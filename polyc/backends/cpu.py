@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import replace
 
 import islpy as isl
 
 from polyc.analysis.counts import count_bytes, count_flops
-from polyc.analysis.dependences import compute_dependences
+from polyc.analysis.dependences import Dependences, compute_dependences
 from polyc.analysis.launches.verify import Judged
 from polyc.analysis.same_values import check_same_values
 from polyc.backends.common import (
@@ -31,8 +32,8 @@ from polyc.printing.print_c import print_kernel
 from polyc.promote.keep import Places, keep_arrays
 from polyc.schedule.canonical import to_positions
 from polyc.schedule.initial import initial_tree
-from polyc.schedule.legality import check_given
-from polyc.schedule.loops import lower_tree
+from polyc.schedule.legality import check_cpu_directives, check_cpu_kinds, check_given
+from polyc.schedule.loops import LoopTree, lower_tree
 from polyc.scop.scop import Scop
 from polyc.target.machine import Target
 from polyc.threads.barriers import join_pieces
@@ -57,7 +58,7 @@ def compile_for_cpu(
         dependences = compute_dependences(part)
         start = initial_tree([one.cluster for one in stored.parts])
         if stored.given:
-            check_given(stored.schedule, start, domains, dependences, stored.given)
+            _check_given(stored, start, domains, dependences)
         loops = stored.schedule.apply(start)
         tree = lower_tree(loops, domains)
         check_tree(tree, dependences, name, trace)
@@ -102,6 +103,18 @@ def compile_for_cpu(
         Judged(kernel, stated, part, stored.storages),
         to_positions(schedule, stored.named, stored.scheduled),
     )
+
+
+def _check_given(
+    stored: StoredKernel,
+    start: LoopTree,
+    domains: Mapping[str, isl.Set],
+    dependences: Dependences,
+) -> None:
+    """Raise IllegalSchedule if the schedule that is given breaks a dependence, or is a GPU's."""
+    name, schedule = stored.given, stored.schedule
+    check_cpu_directives(schedule, name)
+    check_given(schedule, start, domains, dependences, name, check_cpu_kinds)
 
 
 def _generate(

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import replace
 
 from polyc.analysis.accesses import Surroundings, compute_accesses
 from polyc.analysis.counts import count_bytes, count_flops
-from polyc.analysis.dependences import compute_dependences
+from polyc.analysis.dependences import Dependences, compute_dependences
 from polyc.analysis.launches.verify import Judged
 from polyc.analysis.threads import Phases
 from polyc.analysis.timemap import compute_executions
@@ -22,21 +23,29 @@ from polyc.backends.common import (
     list_params,
     prove,
 )
+from polyc.codegen.cuda.grid import DeviceText
 from polyc.codegen.cuda.print_kernel import print_device
 from polyc.codegen.cuda.settle import settle
 from polyc.codegen.generate import generate_nest
+from polyc.errors import IllegalSchedule
 from polyc.loopnest.nodes import Block, Kernel
 from polyc.mapping.cuda.choose import schedule_for_cuda
-from polyc.mapping.cuda.coordinates.rewrite import begin
+from polyc.mapping.cuda.instructions import check_instructions
 from polyc.mapping.cuda.overwrite import overwrite_named
-from polyc.mapping.cuda.scheduled import Scheduled, apply_schedule
+from polyc.mapping.cuda.scheduled import Scheduled, apply_schedule, begin
 from polyc.mapping.stored_kernel import StoredKernel
 from polyc.memory.storage import Storage
+from polyc.names import show
 from polyc.options import Options
 from polyc.promote.keep_in_block import check_kept, list_kept, resolve, shared_by_name
 from polyc.promote.local_arrays import LocalArray, promote_to_locals
 from polyc.promote.spaces import assign_spaces
 from polyc.schedule.canonical import place_made, to_positions
+from polyc.schedule.initial import make_tree
+from polyc.schedule.keeping import Pack
+from polyc.schedule.legal_threads import check_threads
+from polyc.schedule.legality import check_given
+from polyc.schedule.text import spell
 from polyc.scop.scop import Scop
 from polyc.target.cuda import CudaTarget
 from polyc.threads.background import wait_for_copies
@@ -53,11 +62,47 @@ def compile_for_cuda(
     trace: Trace,
 ) -> CompiledKernel:
     """One kernel, from where its loops go to its CUDA text."""
+    with _naming(stored):
+        return _compile(name, stored, scop, target, options, trace)
+
+
+@contextmanager
+def _naming(stored: StoredKernel) -> Iterator[None]:
+    """Inside, a schedule that is refused is named, if it was given; so is one that does not fit."""
+    try:
+        yield
+    except IllegalSchedule as error:
+        known = not stored.given or str(error).startswith("kernel ")
+        raise error if known else IllegalSchedule(_spell_refusal(stored, str(error))) from None
+    except AssertionError:
+        if not stored.given:
+            raise
+        why = (
+            "an instruction, or a copy in the background, is not made of these loops, digits and "
+            "layouts; begin with the schedule that is printed for this kernel, and change less"
+        )
+        raise IllegalSchedule(_spell_refusal(stored, why)) from None
+
+
+def _spell_refusal(stored: StoredKernel, why: str) -> str:
+    return f"the schedule of {show(stored.given)}: {why}"
+
+
+def _compile(
+    name: str,
+    stored: StoredKernel,
+    scop: Scop,
+    target: CudaTarget,
+    options: Options,
+    trace: Trace,
+) -> CompiledKernel:
+    """The stages of a kernel."""
     whole = kernel_scop(name, stored, scop)
 
     # 1. where loops go: blocks, threads, copies; statements in the coordinates of their kernel
     with trace.step("map"):
-        chosen = schedule_for_cuda(stored, scop.arrays, target, options)
+        given = stored.schedule if stored.given else None
+        chosen = given or schedule_for_cuda(stored, scop.arrays, target, options)
         moved = overwrite_named(stored, chosen, scop.arrays)
         mapped = apply_schedule(chosen, begin(moved, scop.arrays))
         part = _mapped_scop(name, mapped, scop)
@@ -66,6 +111,8 @@ def compile_for_cuda(
     # 2. dependences, which the tree must keep
     with trace.step("schedule"):
         dependences = compute_dependences(part)
+        if stored.given:
+            _check_given(stored.given, mapped, part, dependences, target)
         check_tree(mapped.tree, dependences, name, trace)
 
     # 3. arrays that live inside one tile need no memory
@@ -95,6 +142,7 @@ def compile_for_cuda(
     # 7. CUDA
     with trace.step("print"):
         device = print_device(kernel, mapped.threads)
+        _check_room(device, target)
         trace.dump("c", device.text, name)
 
     return CompiledKernel(
@@ -110,6 +158,29 @@ def compile_for_cuda(
         place_made(mapped.named, stored.counted, stored.scheduled),
         device,
     )
+
+
+def _check_given(
+    name: str, mapped: Scheduled, part: Scop, dependences: Dependences, target: CudaTarget
+) -> None:
+    """Raise IllegalSchedule for what a schedule that is given says and cannot be."""
+    foreign = next((d for d in mapped.schedule.directives if isinstance(d, Pack)), None)
+    if foreign is not None:
+        raise IllegalSchedule(f"{spell(foreign)}: that is for CPUs; say stage, or tile")
+    domains = {s.name: s.domain for s in part.statements}
+    start = make_tree(mapped.rewritten.named)
+    check_given(mapped.schedule, start, domains, dependences, name, check_threads)
+    check_instructions(mapped, target)
+
+
+def _check_room(device: DeviceText, target: CudaTarget) -> None:
+    """Raise IllegalSchedule for more shared memory than a block has."""
+    for grid in device.grids:
+        if grid.shared_bytes > target.shared_per_block:
+            raise IllegalSchedule(
+                f"a block keeps {grid.shared_bytes} bytes in shared memory, and {target.name} has "
+                f"{target.shared_per_block}; keep less there: smaller tiles, or fewer stages"
+            )
 
 
 def _mapped_scop(name: str, mapped: Scheduled, scop: Scop) -> Scop:

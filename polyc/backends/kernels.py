@@ -18,12 +18,13 @@ from polyc.backends.common import CompiledKernel
 from polyc.backends.cpu import compile_for_cpu
 from polyc.backends.cuda import compile_for_cuda
 from polyc.errors import IllegalSchedule
+from polyc.mapping.cuda.scheduled import find_made
 from polyc.mapping.stored_kernel import StoredKernel
 from polyc.names import show
 from polyc.options import Options
 from polyc.poly.parameters import PARAM, parameters_of
 from polyc.program.program import Launch
-from polyc.schedule.canonical import from_positions
+from polyc.schedule.canonical import NOTHING, Made, from_positions
 from polyc.schedule.initial import initial_tree
 from polyc.scop.expr import Load
 from polyc.scop.scop import Scop, Statement
@@ -65,7 +66,7 @@ def compile_kernels(
     kernels: dict[Hashable, CompiledKernel] = {}
     launches, touched, schedules = [], [], []
     for one in trace.track("kernels", stored):
-        signature = _sign(one, scop)
+        signature = one.sign(scop.arrays, _check_given(one, scop, target) if one.given else NOTHING)
         if signature not in kernels:
             name = f"k{len(kernels)}_{one.called}"
             with assume([one.step] if one.step else []):
@@ -100,13 +101,13 @@ def compile_kernels(
     return CompiledKernels(compiled_once, tuple(launches), tuple(touched), tuple(schedules))
 
 
-def _sign(one: StoredKernel, scop: Scop) -> Hashable:
-    """What the kernel is known by; IllegalSchedule if a schedule that is given does not fit it."""
-    if not one.given:
-        return one.sign(scop.arrays)
+def _check_given(one: StoredKernel, scop: Scop, target: Target | CudaTarget) -> Made:
+    """What a schedule that is given makes; IllegalSchedule if it does not fit its kernel."""
     try:
+        if isinstance(target, CudaTarget):
+            return find_made(one, scop.arrays)
         one.schedule.apply(initial_tree(one.named.clusters))
-        return one.sign(scop.arrays)
+        return NOTHING
     except IllegalSchedule as error:
         raise IllegalSchedule(f"the schedule of {show(one.given)}: {error}") from None
 

@@ -12,7 +12,7 @@ from polyc.mapping.signature import sign_cluster, sign_layouts
 from polyc.mapping.stored_cluster import StoredCluster
 from polyc.memory.storage import Storage
 from polyc.poly.affine import estimated_extents
-from polyc.schedule.canonical import to_positions
+from polyc.schedule.canonical import NOTHING, Made, to_positions
 from polyc.schedule.initial import InitialLoops
 from polyc.schedule.names import short
 from polyc.schedule.schedule import Schedule
@@ -122,10 +122,13 @@ class StoredKernel:
         fused = fuse_schedules(clusters, schedules, self.loops, self.sizes)
         return fused or Schedule()
 
-    def sign(self, arrays: Mapping[str, Array]) -> Hashable:
-        """Equal signatures mean equal kernels: names become positions, everything else stays."""
+    def sign(self, arrays: Mapping[str, Array], made: Made = NOTHING) -> Hashable:
+        """Equal signatures mean equal kernels: names become positions, everything else stays.
+
+        made: what a schedule makes itself that is given.
+        """
         layouts = sign_layouts(self.arrays, self.storages, self.private)
-        schedule = to_positions(self.schedule, self.named, self.scheduled)
+        schedule = to_positions(self.schedule, self.counted, self.scheduled, made)
         if len(self.parts) == 1:
             return schedule, self.parts[0].signature, layouts
         parts = tuple(sign_cluster(one.cluster, self.arrays, arrays) for one in self.parts)

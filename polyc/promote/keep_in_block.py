@@ -85,7 +85,9 @@ def resolve(
     """
     marks = mark_names(tree, counted=True)
     spaces = {
-        x.source: SPACES[x.space] for x in _list_locals(nest) if local.get(x.source) is not None
+        x.source: "stack" if kind_of(local[x.source].mark) == "stack" else SPACES[x.space]
+        for x in _list_locals(nest)
+        if x.source in local
     }
     steps: list[AnyDirective] = []
     for directive in schedule.directives:

@@ -8,7 +8,7 @@ names and arrays such as `acc_left`, is told by what it is made of.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from polyc.errors import IllegalSchedule
@@ -40,7 +40,7 @@ def to_positions(
     schedule: Schedule, named: InitialLoops, arrays: Sequence[str], made: Made = NOTHING
 ) -> Schedule:
     """The schedule with positions for names; `arrays` are those of the kernel."""
-    return _rename(schedule, *_tables(named, arrays, made))
+    return _rename(schedule, *_tables(named, arrays, made), lambda _: frozenset())
 
 
 def from_positions(
@@ -53,7 +53,15 @@ def from_positions(
     tables = _tables(named, arrays, NOTHING)
     loops, statements, stored = ({v: k for k, v in table.items()} for table in tables)
     statements |= _derive(made.statements, {**stored, **statements})
-    return _rename(schedule, loops, statements, stored | _derive(made.arrays, stored))
+    stored |= _derive(made.arrays, stored)
+    return _rename(schedule, loops, statements, stored, lambda names: _near(names, named))
+
+
+def _near(names: Iterable[str], named: InitialLoops) -> frozenset[str]:
+    """What the loops are called that stand in one cluster with some of these."""
+    around = {s for name in names for loop in named.find(name.rstrip("'")) for s in loop.where}
+    clusters = [c for c in named.clusters if c.names & around]
+    return frozenset(x.name for x in named.loops if any(c.names & {*x.where} for c in clusters))
 
 
 def place_made(made: Made, named: InitialLoops, arrays: Sequence[str]) -> Made:
@@ -84,8 +92,17 @@ def _tables(
     return loops, statements, stored | _derive(made.arrays, stored)
 
 
-def _rename(schedule: Schedule, loops: Names, statements: Names, arrays: Names) -> Schedule:
-    """The schedule in other names; loops that a directive names are known from then on."""
+def _rename(
+    schedule: Schedule,
+    loops: Names,
+    statements: Names,
+    arrays: Names,
+    near: Callable[[Iterable[str]], frozenset[str]],
+) -> Schedule:
+    """The schedule in other names; loops that a directive names are known from then on.
+
+    near: what the loops are called, in the new names, that stand in a cluster with some.
+    """
     own: dict[str, str] = {}
     steps: list[AnyDirective] = []
     for directive in schedule.directives:
@@ -94,29 +111,24 @@ def _rename(schedule: Schedule, loops: Names, statements: Names, arrays: Names) 
         else:
             known = {**loops, **own}
         (renamed,) = _rename_one(directive, known, statements, arrays).directives
-        for name in _introduced(directive):
-            taken = {*loops.values(), *own.values()}
-            own[name] = name if isinstance(directive, Tile) or name in own else fresh(name, taken)
         match renamed:
-            case Join(name=name):
+            case Join(sources, name):
+                own[name] = fresh(name, near(sources) - {*sources})
                 renamed = replace(renamed, name=own[name])
-            case Cut(names=names):
+            case Cut(sources, names):
+                taken = near(sources) - {*sources}
+                own |= {name: fresh(name, taken) for name in names if name not in own}
                 renamed = replace(renamed, names=tuple(own[name] for name in names))
+            case Tile():
+                own |= {name: name for name in _digits(renamed)}
         steps.append(renamed)
     return Schedule(tuple(steps))
 
 
-def _introduced(directive: AnyDirective) -> tuple[str, ...]:
-    """The loops that a directive gives names to."""
-    match directive:
-        case Join(name=name):
-            return (name,)
-        case Cut(names=names):
-            return names
-        case Tile(rows, columns, sums):
-            sides = (rows, columns, sums)
-            return (*DIGITS, *(name for side in sides for name, _ in side.digits))
-    return ()
+def _digits(tile: Tile) -> tuple[str, ...]:
+    """The loops of a product in tiles."""
+    sides = (tile.rows, tile.columns, tile.sums)
+    return (*DIGITS, *(name for side in sides for name, _ in side.digits))
 
 
 def _rename_one(

@@ -113,3 +113,7 @@ class Tile(_Before):
     results: tuple[str, ...]
     run: int = 0
     batch: tuple[str, ...] = ()
+
+
+COORDINATES = (Join, Cut, Partial, Stage, Tile)
+"""Those that rewrite statements."""

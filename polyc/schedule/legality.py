@@ -6,19 +6,32 @@ whole breaks one, the directives are applied one after the other to name the fir
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import NoReturn
 
 import islpy as isl
 
 from polyc.analysis.dependences import Dependences, maps
 from polyc.errors import IllegalSchedule
+from polyc.loopnest.nodes import LoopKind
 from polyc.names import show
+from polyc.schedule.coordinates import COORDINATES
 from polyc.schedule.loops import Kept, Loop, LoopTree, children, lower_tree, statements_in, walk
 from polyc.schedule.names import short
 from polyc.schedule.schedule import Schedule
 from polyc.schedule.text import spell
+from polyc.schedule.threads import Lay, Swizzled
 from polyc.scop.scop import Statement
+
+WHERE: Mapping[LoopKind, str] = {
+    "parallel": "between threads",
+    "thread": "between threads",
+    "block": "between blocks",
+}
+"""Kinds of loops that sums may not be carried by either, and where their iterations run."""
+
+FOR_GPUS = (*COORDINATES, Lay, Swizzled)
+"""What changes no loop on a CPU, and so has to be refused by itself."""
 
 
 def union_domain(statements: Sequence[Statement]) -> isl.UnionSet:
@@ -60,13 +73,12 @@ def check_given(
     domains: Mapping[str, isl.Set],
     dependences: Dependences,
     kernel: str,
-    *,
-    may_wait: bool = False,
+    check_kinds: Callable[[LoopTree, str], None],
 ) -> None:
     """Raise IllegalSchedule for the first directive of a user's schedule that cannot stay.
 
-    The message has two instances, and which dependence holds between them. may_wait: threads may
-    share out loops inside of others, and wait for one another in each iteration of these.
+    The message has two instances, and which dependence holds between them. check_kinds: raises it
+    for loops that are nested as the target cannot run them; `start` is the tree without any.
     """
     end = schedule.apply(start)
     if find_broken(lower_tree(end, domains), dependences.validity) is not None:
@@ -76,9 +88,9 @@ def check_given(
         *above, loop = path
         carried = find_carried(loop, above, dependences)
         if carried is not None:
-            where = "between threads" if loop.kind == "parallel" else "at once"
+            where = WHERE.get(loop.kind, "at once")
             _refuse(kernel, f"{loop.kind} {loop.name}", carried, dependences, f"runs them {where}")
-    _check_kinds(end, kernel, may_wait)
+    check_kinds(end, kernel)
 
 
 def _find_culprit(
@@ -105,9 +117,9 @@ def find_carried(
 
     # relation: S -> T, those with equal outer loops and another value of this one
     """
-    if loop.kind not in ("parallel", "vector"):
+    if loop.kind in ("sequential", "unroll"):
         return None
-    relation = dependences.validity if loop.kind == "parallel" else dependences.coincidence
+    relation = dependences.validity if loop.kind in WHERE else dependences.coincidence
     for around in above:
         relation = relation.intersect(_together(around))
     time = isl.UnionMap.from_union_pw_aff(loop.function)
@@ -132,11 +144,26 @@ def _loop_paths(tree: LoopTree, above: tuple[Loop, ...]) -> Iterator[tuple[Loop,
         yield from _loop_paths(below, above)
 
 
-def _check_kinds(tree: LoopTree, kernel: str, may_wait: bool) -> None:
-    """Raise IllegalSchedule where loops are nested as no kernel can run them."""
+def check_cpu_directives(schedule: Schedule, kernel: str) -> None:
+    """Raise IllegalSchedule for a directive that is a GPU's."""
+    foreign = next((d for d in schedule.directives if isinstance(d, FOR_GPUS)), None)
+    if foreign is not None:
+        raise IllegalSchedule(f"kernel {show(kernel)}: {spell(foreign)}: that is for GPUs")
+
+
+def check_cpu_kinds(tree: LoopTree, kernel: str, *, may_wait: bool = False) -> None:
+    """Raise IllegalSchedule where loops are nested as no kernel for a CPU can run them.
+
+    may_wait: threads may share out loops inside of others, and wait for one another in each
+    iteration of these.
+    """
     for path in _loop_paths(tree, ()):
         *above, loop = path
         said = f"kernel {show(kernel)}: {loop.kind} {loop.name}"
+        if loop.kind not in ("sequential", "parallel", "vector", "unroll"):
+            raise IllegalSchedule(
+                f"{said}: that is for GPUs; on a CPU loops run over parallel, vector and unroll"
+            )
         around = next((n for n in above if n.kind != "parallel"), None)
         if loop.kind == "parallel" and around is not None and not may_wait:
             raise IllegalSchedule(

@@ -34,9 +34,8 @@ from typing import NamedTuple, NoReturn, cast
 from polyc.errors import IllegalSchedule
 from polyc.names import show, show_text
 from polyc.schedule.coordinates import Cut, Join, Partial, Side, Stage, Tile
+from polyc.schedule.counting import Collapse, Count
 from polyc.schedule.directives import (
-    Collapse,
-    Count,
     Distribute,
     Fuse,
     Order,

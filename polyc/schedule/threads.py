@@ -47,8 +47,8 @@ class Threads:
             width = self._width(select(tree, name), name)
             if width * apart > MOST_THREADS:
                 raise IllegalSchedule(
-                    f"{show(name)} has {width} iterations, {apart} threads apart, and a block has "
-                    f"at most {MOST_THREADS} threads; split it first, and run a part over threads"
+                    f"that takes {width * apart} threads, {width} times {apart} for {show(name)}, "
+                    f"and a block has at most {MOST_THREADS}; split it first, and run a part so"
                 )
             tree = edit_loops(tree, (name,), partial(_place, width, apart))
             apart *= width

@@ -10,7 +10,7 @@ from polyc.errors import IllegalSchedule
 from polyc.loopnest.nodes import For, walk_nodes
 from polyc.schedule.cluster import Cluster
 from polyc.schedule.initial import initial_tree
-from polyc.schedule.legality import check_given, find_broken
+from polyc.schedule.legality import check_cpu_kinds, check_given, find_broken
 from polyc.schedule.loops import lower_tree
 from polyc.schedule.schedule import Schedule
 from polyc.scop.expr import Call
@@ -67,7 +67,7 @@ def refuse_illegal(of: Scop, text: str) -> None:
     """Raise if the schedule is not legal."""
     domains = {s.name: s.domain for s in of.statements}
     start = initial_tree(clusters(of))
-    check_given(Schedule.parse(text), start, domains, compute_dependences(of), "k")
+    check_given(Schedule.parse(text), start, domains, compute_dependences(of), "k", check_cpu_kinds)
 
 
 SWEEP = sweep()

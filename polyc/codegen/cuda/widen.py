@@ -73,7 +73,7 @@ class _Widener:
     memory: frozenset[str]
 
     def block(self, block: Block, shapes: Shapes, known: Multiples) -> Block:
-        held = {x.name: x.shape for x in block.locals if x.space == "shared"}
+        held = {x.name: x.shape for x in block.locals if x.space == "shared" and _lies_wide(x)}
         inside = {**shapes, **held}
         return replace(block, body=tuple(self.node(n, inside, known) for n in block.body))
 
@@ -137,6 +137,13 @@ class _Widener:
                     yield If(together, Block(tuple(self.vector(inside, shapes, known))))
                 case _:
                     yield from cut.copies(node)
+
+
+def _lies_wide(local: Local) -> bool:
+    """Whether what a wide access has lies together, wherever a swizzle has put it."""
+    if local.swizzle is None:
+        return True
+    return (1 << local.swizzle.to) * local.dtype.itemsize >= WIDTHS[-1]
 
 
 @dataclass(frozen=True)

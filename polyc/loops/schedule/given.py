@@ -11,6 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from functools import partial
 
 import islpy as isl
 
@@ -21,7 +22,7 @@ from polyc.loops.lower.order import LoopNode, OrderNode, StatementLeaf, counter_
 from polyc.loops.schedule.schedule import LoopSchedule
 from polyc.loops.schedule.tile import declare_scopes
 from polyc.schedule.keeping import KeepInPlace, Pack
-from polyc.schedule.legality import check_given
+from polyc.schedule.legality import check_cpu_directives, check_cpu_kinds, check_given
 from polyc.schedule.loops import Instances, Kept, Loop, LoopTree, lower_tree, rewrite, walk
 from polyc.schedule.loops import Sequence as Parts
 from polyc.schedule.schedule import Schedule
@@ -47,7 +48,8 @@ def schedule_as_given(
     domains = {s.name: s.domain for s in lowered.bare.statements}
     start = make_loop_tree(lowered.order, domains)
     within = _within(dependences, lowered.sizes)
-    check_given(schedule, start, domains, within, name, may_wait=True)
+    check_cpu_directives(schedule, name)
+    check_given(schedule, start, domains, within, name, partial(check_cpu_kinds, may_wait=True))
     tree = rewrite(schedule.apply(start), _in_lanes)
     made = lower_tree(tree, domains)
     if not any(isinstance(node, Kept) for node in walk(tree)):

@@ -17,7 +17,8 @@ from polyc.mapping.cuda.coordinates.cut_tiles import OUTER
 from polyc.memory.storage import Storage
 from polyc.memory.strides import columns_of
 from polyc.poly.affine import estimated_extents, outputs, single_aff
-from polyc.schedule.directives import Collapse, Order, Run, Split
+from polyc.schedule.counting import Collapse
+from polyc.schedule.directives import Order, Run, Split
 from polyc.schedule.names import inside
 from polyc.schedule.text import AnyDirective
 from polyc.schedule.threads import Threads

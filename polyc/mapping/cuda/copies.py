@@ -20,7 +20,8 @@ from polyc.mapping.cuda.swizzles import swizzle_chunks, swizzle_words
 from polyc.mapping.cuda.tiles import Shape
 from polyc.memory.storage import Storage, row_major
 from polyc.memory.strides import compute_strides
-from polyc.schedule.directives import Collapse, Order, Run, Split
+from polyc.schedule.counting import Collapse
+from polyc.schedule.directives import Order, Run, Split
 from polyc.schedule.names import inside, short
 from polyc.schedule.text import AnyDirective
 from polyc.schedule.threads import Lay, Swizzled, Threads

@@ -15,6 +15,7 @@ from dataclasses import replace
 import islpy as isl
 
 from polyc.errors import IllegalSchedule
+from polyc.mapping.cpu.fuse_tiles import common_loops
 from polyc.mapping.stored_cluster import StoredCluster
 from polyc.mapping.stored_kernel import StoredKernel
 from polyc.memory.strides import accesses
@@ -47,11 +48,20 @@ def overwrite_rows(kernel: StoredKernel, pairs: Sequence[tuple[str, str]]) -> St
     return kernel
 
 
+def _with_common_loops(kernel: StoredKernel) -> StoredKernel:
+    """The kernel with the loops that all of its parts share, as strategies have it."""
+    first, *rest = kernel.parts
+    whole = StoredKernel((first,))
+    for part in rest:
+        whole = StoredKernel((*whole.parts, part), common_loops(whole, part))
+    return replace(kernel, loops=whole.loops, sizes=(1,) * len(whole.loops))
+
+
 def _find_pairs(
     part: StoredCluster, kernel: StoredKernel, arrays: Mapping[str, Array]
 ) -> list[tuple[str, str]]:
     """(what a part reads, what it writes in its place) that it could be."""
-    if part.cluster.has_reuse:
+    if part.cluster.has_reuse or not kernel.loops:
         return []
     statements = part.cluster.statements
     pairs = []
@@ -120,6 +130,8 @@ def overwrite_named(
 
     Raises IllegalSchedule for rows whose place is not free by then.
     """
+    if kernel.given:
+        kernel = _with_common_loops(kernel)
     for directive in schedule.directives:
         if not isinstance(directive, KeepInPlace):
             continue

@@ -30,9 +30,10 @@ from polyc.mapping.cuda.coordinates.gemm_form import (
     in_stored_types,
     share_out,
 )
-from polyc.mapping.cuda.coordinates.rewrite import Rewritten, begin, rewrite
+from polyc.mapping.cuda.coordinates.rewrite import Rewritten, rewrite
 from polyc.mapping.cuda.overwrite import find_overwritten, overwrite_rows
 from polyc.mapping.cuda.rows import Row, can_share_rows, choose_lanes, share_rows, walk_rows
+from polyc.mapping.cuda.scheduled import begin
 from polyc.mapping.cuda.thread_tiles import ROW_SHAPES, THREAD_SHAPES
 from polyc.mapping.cuda.threads import is_joinable, join_by
 from polyc.mapping.cuda.tiles import BUSY, Shape
@@ -42,7 +43,8 @@ from polyc.mapping.stored_kernel import StoredKernel
 from polyc.poly.affine import estimated_extents
 from polyc.schedule.cluster import Cluster
 from polyc.schedule.coordinates import Join
-from polyc.schedule.directives import Count, Distribute, Fuse, Run, Split
+from polyc.schedule.counting import Count
+from polyc.schedule.directives import Distribute, Fuse, Run, Split
 from polyc.schedule.keeping import Keep, KeepInPlace
 from polyc.schedule.names import inside, short
 from polyc.schedule.schedule import Schedule

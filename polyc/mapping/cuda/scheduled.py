@@ -13,6 +13,8 @@ import islpy as isl
 from polyc.errors import IllegalSchedule
 from polyc.loopnest.nodes import Swizzle
 from polyc.mapping.cuda.coordinates.rewrite import Rewritten, rewrite
+from polyc.mapping.cuda.overwrite import overwrite_named
+from polyc.mapping.stored_kernel import StoredKernel
 from polyc.memory.storage import Storage, permuted, row_major
 from polyc.memory.strides import accesses
 from polyc.names import show
@@ -69,6 +71,18 @@ class Scheduled:
     def made(self) -> dict[str, Array]:
         """The arrays that the schedule has made."""
         return {name: self.rewritten.arrays[name] for name in self.rewritten.made}
+
+
+def begin(kernel: StoredKernel, arrays: Mapping[str, Array]) -> Rewritten:
+    """A kernel before anything is done to its statements."""
+    clusters = tuple(one.cluster for one in kernel.parts)
+    return Rewritten(clusters, arrays, kernel.storages, kernel.private)
+
+
+def find_made(kernel: StoredKernel, arrays: Mapping[str, Array]) -> Made:
+    """What a schedule that is given makes itself; IllegalSchedule if it does not fit its kernel."""
+    moved = overwrite_named(kernel, kernel.schedule, arrays)
+    return apply_schedule(kernel.schedule, begin(moved, arrays)).named
 
 
 def apply_schedule(schedule: Schedule, start: Rewritten) -> Scheduled:

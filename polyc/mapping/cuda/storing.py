@@ -9,9 +9,10 @@ columns walk come last, so that the threads that copy a tile of filters read the
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 
+from polyc.mapping.cpu.given import NOTHING, Given
 from polyc.mapping.cuda.coordinates.gemm_form import GemmForm, find_gemm_form
 from polyc.mapping.open_cluster import list_touched
 from polyc.mapping.signature import sign_cluster
@@ -24,18 +25,29 @@ from polyc.scop.expr import loads
 from polyc.scop.scop import Array, Scop, Statement
 
 
-def store_for_cuda(clusters: Sequence[Cluster], scop: Scop) -> Stored:
-    """Each cluster with its arrays as they lie, after those that fill frames for it."""
-    alone = [part for cluster in clusters for part in _set_prelude_free(cluster)]
-    users = Counter(name for cluster in alone for name in list_touched(cluster))
+def store_for_cuda(clusters: Sequence[Cluster], scop: Scop, given: Given = NOTHING) -> Stored:
+    """Each cluster with its arrays as they lie, and the schedule that is given for it, if any."""
+    users = Counter(name for cluster in clusters for name in list_touched(cluster))
     private = {n for n, a in scop.arrays.items() if a.kind == "temporary" and users[n] == 1}
-    stored = tuple(_store(cluster, scop.arrays, private) for cluster in alone)
-    return Stored(stored, scop, ())
+    stored = (_store(cluster, scop.arrays, private) for cluster in clusters)
+    named = (given.homes.get(k, "") for k in range(len(clusters)))
+    return Stored(
+        tuple(
+            replace(one, schedule=given.schedules[name], given=name) if name else one
+            for one, name in zip(stored, named, strict=True)
+        ),
+        scop,
+        (),
+    )
 
 
-def _set_prelude_free(cluster: Cluster) -> list[Cluster]:
-    fills = [_alone(s) for s in cluster.prelude]
-    return [*fills, replace(cluster, prelude=())]
+def set_preludes_free(clusters: Iterable[Cluster]) -> tuple[Cluster, ...]:
+    """The clusters, each behind those that fill frames for it."""
+    return tuple(
+        part
+        for cluster in clusters
+        for part in (*map(_alone, cluster.prelude), replace(cluster, prelude=()))
+    )
 
 
 def _alone(s: Statement) -> Cluster:

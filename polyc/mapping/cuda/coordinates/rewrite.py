@@ -20,21 +20,18 @@ from polyc.mapping.cuda.coordinates.digits import cut_digits
 from polyc.mapping.cuda.coordinates.partial_sums import split_sum
 from polyc.mapping.cuda.coordinates.product_tiles import tile_product
 from polyc.mapping.cuda.coordinates.stages import stage_loads
-from polyc.mapping.stored_kernel import StoredKernel
 from polyc.memory.storage import Storage
 from polyc.memory.strides import accesses
 from polyc.names import show
 from polyc.promote.local_arrays import LARGEST_SHARED, LARGEST_STACK
 from polyc.schedule.cluster import Cluster
-from polyc.schedule.coordinates import Cut, Join, Partial, Stage, Tile
+from polyc.schedule.coordinates import COORDINATES, Cut, Join, Partial, Stage, Tile
 from polyc.schedule.initial import InitialLoop, InitialLoops, Room
 from polyc.schedule.keeping import Keep
 from polyc.schedule.names import short
 from polyc.schedule.schedule import Schedule
 from polyc.schedule.text import spell
 from polyc.scop.scop import Array, Statement
-
-COORDINATES = (Join, Cut, Partial, Stage, Tile)
 
 
 @dataclass(frozen=True)
@@ -108,12 +105,6 @@ class Rewritten:
     def with_room(self, room: Room) -> Rewritten:
         """With extents of digits."""
         return replace(self, room={**self.room, **room})
-
-
-def begin(kernel: StoredKernel, arrays: Mapping[str, Array]) -> Rewritten:
-    """A kernel before anything is done to its statements."""
-    clusters = tuple(one.cluster for one in kernel.parts)
-    return Rewritten(clusters, arrays, kernel.storages, kernel.private)
 
 
 def rewrite(start: Rewritten, schedule: Schedule) -> Rewritten:
