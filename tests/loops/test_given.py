@@ -92,7 +92,7 @@ ILLEGAL = [
         r"fuse i j breaks a dependence \(flow\): S1\[2\] has to run after S0\[3\]",
     ),
     (scale, "unroll z", "there is no loop z here; there are"),
-    (scale, "block i | thread j", "block i: that is for GPUs"),
+    (scale, "block i", "block i: that is for GPUs"),
     (scale, "partial S1.j", "that is for GPUs"),
     (scale, "pack s", "the arrays of loops that people write lie as they are given"),
 ]
