@@ -125,6 +125,17 @@ def wave(now, before, after, speed, steps):
                 now[i, j] = after[i, j]
 
 
+@polyc.kernel
+def sort_by_neighbours(x):
+    n = len(x)
+    for t in range(n):
+        for i in range(t % 2, n - 1, 2):
+            small = min(x[i], x[i + 1])
+            large = max(x[i], x[i + 1])
+            x[i] = small
+            x[i + 1] = large
+
+
 def strings(n: int) -> tuple[np.ndarray, ...]:
     a, b = RNG.integers(0, 3, n - 1), RNG.integers(0, 3, n + 2)
     return np.zeros((n, n + 3), np.int64), a, b
@@ -152,6 +163,7 @@ CASES = {
         prefix_sums,
         lambda n: (RNG.integers(-9, 9, n), np.zeros(n, np.int64), RNG.integers(0, 9, (n, n + 1))),
     ),
+    "sorting": (sort_by_neighbours, lambda n: (random(n),)),
     "wave": (
         wave,
         lambda n: (random(n, n + 1), random(n, n + 1), np.zeros((n, n + 1)), 0.2, 4),

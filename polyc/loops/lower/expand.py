@@ -148,13 +148,11 @@ def _extent(domain: isl.Set, k: int, signature: Signature) -> Extent | None:
     if not bool(domain.is_subset(_not_negative(domain, k))):
         return None
     extents = {s.name for s in signature.sizes if s.lower >= 0}
-    total: Extent = 0
-    for _, aff in domain.dim_max(k).get_pieces():
-        bound = _bound(aff, extents)
-        if bound is None:
-            return None
-        total = _cover([bound, total]) if total else bound
-    return total
+    bounds = [_bound(aff, extents) for _, aff in domain.dim_max(k).get_pieces()]
+    known = [b for b in bounds if b is not None]
+    if len(known) < len(bounds):
+        return None
+    return _cover(known) if known else 0
 
 
 def _bound(aff: isl.Aff, extents: Collection[str]) -> Extent | None:
