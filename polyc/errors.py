@@ -80,7 +80,7 @@ class InternalError(PolycError):
 
 
 class IllegalSchedule(PolycError):
-    """Generated loops break a dependence, a bound or an initialisation; carries a witness."""
+    """A schedule makes no sense, or loops break a dependence or a bound: then with a witness."""
 
 
 class UnusedSchedule(IllegalSchedule):
