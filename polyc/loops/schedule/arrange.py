@@ -15,6 +15,7 @@ import islpy as isl
 from polyc.analysis.dependences import compute_dependences
 from polyc.loops.lower.expand import expand
 from polyc.loops.lower.lower import Lowered
+from polyc.loops.lower.transposed import copy_columns
 from polyc.loops.lower.webs import split_locals
 from polyc.loops.read.sizes import Signature
 from polyc.loops.schedule.schedule import LoopSchedule, keep_order, schedule_by_isl
@@ -50,6 +51,16 @@ class Arranged:
 def arrange(lowered: Lowered, signature: Signature, target: Target, most: int) -> Arranged:
     """The schedule of a kernel, within so many operations of isl, and where arrays are kept."""
     lowered = split_locals(lowered, compute_dependences(lowered.bare))
+    if most:
+        copied, readers = copy_columns(lowered, compute_dependences(lowered.bare))
+        if readers:
+            arranged = _arrange(copied, signature, target, most)
+            if readers <= {*arranged.plan.boxed}:
+                return arranged
+    return _arrange(lowered, signature, target, most)
+
+
+def _arrange(lowered: Lowered, signature: Signature, target: Target, most: int) -> Arranged:
     kept: set[str] = set()
     while True:
         expanded = expand(lowered, compute_dependences(lowered.bare), signature, kept)
