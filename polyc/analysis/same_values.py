@@ -2,19 +2,20 @@
 
     P[j] = e(j);  s += P[j];  Y[j] = P[j] * s     ->     Y[j] = e(j);  s += Y[j];  Y[j] = Y[j] * s
 
-The statements are the same but for where they read and write. They compute the same if every single
+The statements are the same but for where they read and write, and for copies of elements on their
+way to who reads them. They compute the same if every single
 read gets its value from the same instance as before, or from outside, from the same element; and if
 the last write of every element that is there afterwards is that of the same instance.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from functools import reduce
 
 import islpy as isl
 
-from polyc.analysis.dependences import union_of
+from polyc.analysis.dependences import maps, union_of
 from polyc.analysis.same import Renaming, same_dynamic, same_tree
 from polyc.analysis.witness import illegal
 from polyc.scop.accesses import read_map, write_map
@@ -25,29 +26,61 @@ from polyc.scop.scop import Scop, Statement
 OUT = isl.dim_type.out
 
 Source = tuple[isl.UnionMap, isl.UnionMap]
-"""For one read:  T -> S,  the instance that wrote the value, and  S -> A  where none did."""
+"""For one read:  S -> T,  from who wrote the value, and  T -> A  where nobody did."""
 
 
 def check_same_values(kernel: str, stated: Scop, kept: Scop) -> None:
     """Raises IllegalSchedule unless the scop that a kernel executes computes what was stated.
 
     `kept` has the statements of `stated`, by name and in order; arrays that nobody else sees may
-    have become others, and it may have temporary ones of its own.
+    have become others. It may have temporary ones of its own, and statements that copy to these.
     """
     where = f"kernel {kernel}"
-    if [s.name for s in stated.statements] != [s.name for s in kept.statements]:
+    names = {s.name for s in stated.statements}
+    copies = [s for s in kept.statements if s.name not in names]
+    for copy in copies:
+        if not _is_copy(copy, stated, kept):
+            raise illegal(where, f"{copy.name} is no copy to an array of its own")
+    there = [s for s in kept.statements if s.name in names]
+    if [s.name for s in stated.statements] != [s.name for s in there]:
         raise illegal(where, "it does not execute the statements that it is there for")
-    pairs = list(zip(stated.statements, kept.statements, strict=True))
+    pairs = list(zip(stated.statements, there, strict=True))
+    copied = {copy.name: next(_find_sources(kept, copy)) for copy in copies}
     if all(before is now for before, now in pairs):
         return
     for before, now in pairs:
         if not _same_but_for_places(before, now):
             raise illegal(where, f"{now.name} does not compute what it is there for")
         sources = zip(_find_sources(stated, before), _find_sources(kept, now), strict=True)
-        for one, other in sources:
+        for one, found in sources:
+            other = _through(found, copied)
             if not (one[0].is_equal(other[0]) and one[1].is_equal(other[1])):
                 raise illegal(where, f"{now.name} reads another value than it is there for")
     _check_results(where, stated, kept)
+
+
+def _is_copy(statement: Statement, stated: Scop, kept: Scop) -> bool:
+    """Whether a statement copies elements, as they are, to a temporary array that is not stated."""
+    value, array = statement.value, kept.arrays[statement.array]
+    return (
+        isinstance(value, Load)
+        and not value.dynamic
+        and statement.reduction is None
+        and array.kind == "temporary"
+        and array.name not in stated.arrays
+        and array.dtype == value.dtype == kept.arrays[value.array].dtype
+    )
+
+
+def _through(source: Source, copied: Mapping[str, Source]) -> Source:
+    """Where values come from that come by copies: from where the copies have them."""
+    written, outside = source
+    for name, _, each in maps(source[0]):
+        if name in copied:
+            part = isl.UnionMap.from_map(each)
+            written = written.subtract(part).union(copied[name][0].apply_range(part))
+            outside = outside.union(part.reverse().apply_range(copied[name][1]))
+    return written, outside
 
 
 def _same_but_for_places(before: Statement, now: Statement) -> bool:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import replace
 
 import numpy as np
@@ -9,8 +10,8 @@ import pytest
 
 import polyc
 from bench.polybench.algebra import two_products
-from bench.polybench.blas import gemm, trmm
-from bench.polybench.solvers import lu
+from bench.polybench.blas import gemm, syrk, trmm
+from bench.polybench.solvers import cholesky, lu
 from polyc.analysis.verify import verify_kernel
 from polyc.codegen.hold import hold
 from polyc.errors import IllegalSchedule
@@ -58,6 +59,8 @@ CASES = {
         two_products,
         lambda n: (1.5, 0.5, *(random(n, n) for _ in range(5))),
     ),
+    "columns": (syrk, lambda n: (1.5, 0.5, random(n, n), random(n, n + 2))),
+    "columns of results": (cholesky, lambda n: (random(n, n) / n + n * np.eye(n),)),
     "scatter": (scatter, lambda n: (random(n, n), random(n, n), random(n, n), 3)),
 }
 
@@ -70,6 +73,14 @@ def test_products_of_other_shapes_are_right(name):
             used = replace(kernel, threads=threads)
             check(used, *arguments(n))
     assert "mark  keep" in used.explain()
+
+
+@pytest.mark.parametrize("kernel", [syrk, cholesky])
+def test_what_is_read_down_columns_is_copied_into_rows(kernel):
+    arguments = (1.5, 0.5, random(9, 9), random(9, 4)) if kernel is syrk else (np.eye(9),)
+    kernel(*arguments)
+    assert re.search(r"A_t\[\w+, \w+\] = A\[\w+, \w+\]", kernel.explain())
+    assert "pc_load_f64x" in kernel.source
 
 
 def f64s(*ranks: int) -> Signature:

@@ -15,6 +15,7 @@ import islpy as isl
 from polyc.analysis.dependences import compute_dependences
 from polyc.loops.lower.expand import expand
 from polyc.loops.lower.lower import Lowered
+from polyc.loops.lower.transposed import copy_columns
 from polyc.loops.lower.webs import split_locals
 from polyc.loops.read.sizes import Signature
 from polyc.loops.schedule.given import schedule_as_given
@@ -61,6 +62,16 @@ def arrange(
     given: the one that a user gives, which is then taken; IllegalSchedule if it cannot be.
     """
     lowered = split_locals(lowered, compute_dependences(lowered.bare))
+    if most:
+        copied, readers = copy_columns(lowered, compute_dependences(lowered.bare))
+        if readers:
+            arranged = _arrange(copied, signature, target, most)
+            if readers <= {*arranged.plan.boxed}:
+                return arranged
+    return _arrange(lowered, signature, target, most)
+
+
+def _arrange(lowered: Lowered, signature: Signature, target: Target, most: int) -> Arranged:
     kept: set[str] = set()
     while True:
         expanded = expand(lowered, compute_dependences(lowered.bare), signature, kept)

@@ -106,7 +106,7 @@ class Shaping:
         """The extents of a tile."""
         sizes = [TILE] * len(band.order)
         inner = choose_deepest(node, band, self.statements, self.validity, self.wide)
-        if any(group.lanes for group in inner.groups):
+        if any(group.lanes for group in inner.groups) and not self._crosses(band):
             sizes[inner.order[-1]] = LANES_TILE if len(sizes) > 2 else self._long(band)
         if not shared and not any(band.coincident):
             first = FEW if inner.order == [0, 1] else min(sizes[:2])
@@ -180,7 +180,7 @@ class Shaping:
 
     def _has_reuse(self, node: isl.ScheduleNode, band: Band) -> bool:
         """Whether tiles touch less than their points together do."""
-        if not all(band.coincident):
+        if not all(band.coincident) or self._crosses(band):
             return True
         for name in band.names:
             statement = self.statements[name]
@@ -190,6 +190,21 @@ class Shaping:
                 for load in statement.loads:
                     if moves and any(moves) and not load.dynamic and _rests(load.index, moves):
                         return True
+        return False
+
+    def _crosses(self, band: Band) -> bool:
+        """Whether a statement walks along rows in different members, as a transpose does."""
+        for name in band.names:
+            s = self.statements[name]
+            own = [row for k in band.order for row in rows_of(band.member(k), s)]
+            moves = [direction(own, member) for member in band.order]
+            indices = [s.write, *(load.index for load in s.loads)]
+            along = {
+                next((k for k, m in enumerate(moves) if m and stride_along(index, m) == 1), None)
+                for index in indices
+            }
+            if len(along - {None}) > 1:
+                return True
         return False
 
     # -- tiles --------------------------------------------------------------------------------
