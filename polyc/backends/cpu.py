@@ -37,9 +37,10 @@ from polyc.schedule.barriers import join_pieces
 from polyc.schedule.canonical import to_positions
 from polyc.schedule.coordinates import COORDINATES
 from polyc.schedule.initial import initial_tree
+from polyc.schedule.keeping import Keep
 from polyc.schedule.legality import check_cpu_kinds, check_given
 from polyc.schedule.loops import LoopTree, lower_tree
-from polyc.schedule.text import spell
+from polyc.schedule.text import AnyDirective, spell
 from polyc.schedule.threads import Lay, Swizzled
 from polyc.scop.scop import Scop
 from polyc.target.machine import Target
@@ -121,10 +122,17 @@ def _check_given(
 ) -> None:
     """Raise IllegalSchedule if the schedule that is given breaks a dependence, or is a GPU's."""
     name, schedule = stored.given, stored.schedule
-    foreign = next((d for d in schedule.directives if isinstance(d, FOR_GPUS)), None)
+    foreign = next((d for d in schedule.directives if _is_for_gpus(d)), None)
     if foreign is not None:
         raise IllegalSchedule(f"kernel {show(name)}: {spell(foreign)}: that is for GPUs")
     check_given(schedule, start, domains, dependences, name, check_cpu_kinds)
+
+
+def _is_for_gpus(directive: AnyDirective) -> bool:
+    if isinstance(directive, Keep):
+        everything = directive.arrays is None and directive.space
+        return directive.space == "shared" or bool(everything)
+    return isinstance(directive, FOR_GPUS)
 
 
 def _generate(
