@@ -154,7 +154,7 @@ def _join(now: Rewritten, directive: Join, largest: int) -> Rewritten:
     cluster = now.clusters[position]
     shared = [now.named.shared(cluster, d) for d in range(len(cluster.shared))]
     order = [shared.index(loop) for loop in loops if loop in shared]
-    if len(order) < len(loops) or len(set(order)) < len(shared):
+    if len(order) < len(loops) or sorted(order) != [*range(len(shared))]:
         names = ", ".join(loop.name for loop in shared if loop)
         raise IllegalSchedule(
             f"all loops that statements share are joined, each once; these are {names or 'none'}"
