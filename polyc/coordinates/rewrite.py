@@ -14,7 +14,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 
-from polyc.coordinates.change import join_shared
+from polyc.coordinates.change import free_name, join_shared
 from polyc.coordinates.digits import cut_digits
 from polyc.coordinates.partial_sums import split_sum
 from polyc.coordinates.product_tiles import tile_product
@@ -212,9 +212,7 @@ def _partial(now: Rewritten, name: str) -> Rewritten:
     array = now.clusters[k].statement(statement).array
     if array not in now.touched_private:
         raise IllegalSchedule(f"{show(array)} is no array that this kernel has to itself")
-    parts = f"{array}_parts"
-    while parts in now.arrays:
-        parts += "_"
+    parts = free_name(f"{array}_parts", now.arrays)
     cluster, new = split_sum(
         now.clusters[k], statement, position, loop.extent or 1, parts, now.arrays
     )
