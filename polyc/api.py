@@ -78,7 +78,7 @@ def compile(
     in memory of their own, by a session (`CompiledModel.start`): in place, or in two buffers that
     change places, without a copy. One that grows along a size has room for the last of its range.
 
-    schedule: how kernels are to run, by name: {"conv1": "order o y x | split x 14 | …"}, on a CPU.
+    schedule: how kernels are to run, by name: {"conv1": "order o y x | split x 14 | …"}.
     Names and texts are those that `CompiledModel.schedules` has and `explain()` shows; what a text
     can say is in `polyc/schedule/text.py`. One that would compute something else is refused.
     Where a model is compiled in stages, each takes the schedules of its own kernels.

@@ -46,7 +46,6 @@ LIMITS = {
     "stack": LARGEST_STACK,
     "spread": LARGEST_SPREAD,
     "shared": LARGEST_SHARED,
-    "stage": LARGEST_SHARED,
 }
 
 CPU_MARKS = frozenset({"scope", "tile"})

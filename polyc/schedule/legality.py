@@ -16,10 +16,11 @@ from polyc.errors import IllegalSchedule
 from polyc.loopnest.nodes import LoopKind
 from polyc.names import show
 from polyc.schedule.coordinates import COORDINATES
+from polyc.schedule.keeping import Keep
 from polyc.schedule.loops import Kept, Loop, LoopTree, children, lower_tree, statements_in, walk
 from polyc.schedule.names import short
 from polyc.schedule.schedule import Schedule
-from polyc.schedule.text import spell
+from polyc.schedule.text import AnyDirective, spell
 from polyc.schedule.threads import Lay, Swizzled
 from polyc.scop.scop import Statement
 
@@ -146,9 +147,16 @@ def _loop_paths(tree: LoopTree, above: tuple[Loop, ...]) -> Iterator[tuple[Loop,
 
 def check_cpu_directives(schedule: Schedule, kernel: str) -> None:
     """Raise IllegalSchedule for a directive that is a GPU's."""
-    foreign = next((d for d in schedule.directives if isinstance(d, FOR_GPUS)), None)
+    foreign = next((d for d in schedule.directives if _is_for_gpus(d)), None)
     if foreign is not None:
         raise IllegalSchedule(f"kernel {show(kernel)}: {spell(foreign)}: that is for GPUs")
+
+
+def _is_for_gpus(directive: AnyDirective) -> bool:
+    if isinstance(directive, Keep):
+        everything = directive.arrays is None and directive.space
+        return directive.space == "shared" or bool(everything)
+    return isinstance(directive, FOR_GPUS)
 
 
 def check_cpu_kinds(tree: LoopTree, kernel: str, *, may_wait: bool = False) -> None:

@@ -7,6 +7,8 @@ import random
 import pytest
 
 from polyc.errors import IllegalSchedule
+from polyc.schedule.coordinates import Cut, Join, Partial, Side, Stage, Tile
+from polyc.schedule.counting import Collapse, Count
 from polyc.schedule.directives import (
     Distribute,
     Fuse,
@@ -20,6 +22,7 @@ from polyc.schedule.directives import (
 )
 from polyc.schedule.keeping import Keep, KeepInPlace, Pack
 from polyc.schedule.schedule import Schedule
+from polyc.schedule.threads import Lay, Pipeline, Swizzled, Threads, Use
 
 NAMES = [
     "i",
@@ -35,7 +38,37 @@ NAMES = [
     "keep",
     "add",
     "7.i",
+    "as",
+    "by",
+    "over",
+    "into",
+    "shared",
 ]
+
+
+def draw_for_gpu(rng: random.Random, some: tuple[str, ...], one: str, other: str):
+    """Those that only GPUs have."""
+    sizes = tuple(rng.randint(1, 99) for _ in some)
+    digits = tuple((name, rng.randint(1, 9)) for name in some)
+    batch = rng.choice([(), some])
+    return [
+        *(Run(kind, some) for kind in ("block", "combine", "copy", "box")),
+        Threads(some, rng.choice([False, True])),
+        Use("mma.m16n8k8.tf32", some),
+        Pipeline(some, rng.randint(1, 8)),
+        Collapse(some),
+        Count(some),
+        Lay(one, sizes),
+        Swizzled(one, *rng.choices(range(9), k=3)),
+        Join(rng.choice([(), some]), one, rng.choice([1, 16])),
+        Cut(some, (one, *some), sizes),
+        Partial(one),
+        Stage(some, one, other),
+        Tile(Side(some, digits), Side((one,), digits), Side((other,), digits), some, 64, batch),
+        Tile(Side(some, digits), Side((one,), digits), Side((other,), digits), some),
+        Keep(some, "shared", one),
+        Keep(None, rng.choice(["registers", "stack", "shared"]), other),
+    ]
 
 
 def draw(rng: random.Random):
@@ -58,6 +91,7 @@ def draw(rng: random.Random):
             Keep(None, "", at, rng.choice([False, True])),
             KeepInPlace(one, other, at),
             Pack(some),
+            *draw_for_gpu(rng, some, one, other),
         ]
     )
 
@@ -80,6 +114,21 @@ def test_white_space_is_free():
     [
         ("tiles i 3", "tiles is no directive; the directives are order, split"),
         ("tile i 3", "as is missing"),
+        ("tile i as a 3 over k as b 4 by j", "by is missing"),
+        ("tile i as a by j as b 4 over k as c 2 into a b", "by is not a number"),
+        ("tile i as a 2 by j as b 4 over k as c 2", "into is missing"),
+        ("cut i by 4", "as is missing"),
+        ("cut i as k t by x", "x is not a number"),
+        ("join i j", "as is missing"),
+        ("join i as e of", "a number is missing"),
+        ("partial S.t S.v", "S.v is not expected there"),
+        ("stage x", "by is missing"),
+        ("use", "an instruction is missing"),
+        ("use mma", "a name is missing"),
+        ("pipeline S.k", "a number is missing"),
+        ("swizzle a 2 3", "a number is missing"),
+        ("lay a", "a number is missing"),
+        ("thread 32", "32 is not a name"),
         ("order", "a name is missing"),
         ("split i", "a number is missing"),
         ("split 3", "3 is not a name"),

@@ -7,7 +7,7 @@ unless isl's run boxes of products in registers: these are worth more than a mat
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
 import islpy as isl
@@ -62,20 +62,29 @@ def arrange(
     given: the one that a user gives, which is then taken; IllegalSchedule if it cannot be.
     """
     lowered = split_locals(lowered, compute_dependences(lowered.bare))
+    if given is not None:
+        return _arrange(lowered, signature, lambda one: _given(one, given))
+
+    def place(one: Lowered) -> Arranged:
+        return _place(one, target, most)
+
     if most:
         copied, readers = copy_columns(lowered, compute_dependences(lowered.bare))
         if readers:
-            arranged = _arrange(copied, signature, target, most)
+            arranged = _arrange(copied, signature, place)
             if readers <= {*arranged.plan.boxed}:
                 return arranged
-    return _arrange(lowered, signature, target, most)
+    return _arrange(lowered, signature, place)
 
 
-def _arrange(lowered: Lowered, signature: Signature, target: Target, most: int) -> Arranged:
+def _arrange(
+    lowered: Lowered, signature: Signature, place: Callable[[Lowered], Arranged]
+) -> Arranged:
+    """The kernel with its locals expanded as far as memory can be given to them, and placed."""
     kept: set[str] = set()
     while True:
         expanded = expand(lowered, compute_dependences(lowered.bare), signature, kept)
-        best = _place(expanded, target, most, given)
+        best = place(expanded)
         arrays = best.lowered.scop.arrays
         shapeless = {name for name in best.remaining if 0 in map(_known, arrays[name].shape)}
         if not shapeless:
@@ -87,11 +96,15 @@ def _known(extent: object) -> int:
     return extent if isinstance(extent, int) else 1
 
 
-def _place(lowered: Lowered, target: Target, most: int, given: Schedule | None) -> Arranged:
-    """The schedule that is given; or isl's, or the original order if that is better for locals."""
+def _given(lowered: Lowered, schedule: Schedule) -> Arranged:
+    """The schedule that a user gives."""
     dependences = compute_dependences(lowered.bare)
-    if given is not None:
-        return _promote(lowered, schedule_as_given(lowered, dependences, given))
+    return _promote(lowered, schedule_as_given(lowered, dependences, schedule))
+
+
+def _place(lowered: Lowered, target: Target, most: int) -> Arranged:
+    """isl's schedule, or the original order if that is better for locals."""
+    dependences = compute_dependences(lowered.bare)
     by_isl = _promote(lowered, schedule_by_isl(lowered, dependences, target, most))
     matrices = by_isl.matrices
     if not matrices or by_isl.plan.boxed:

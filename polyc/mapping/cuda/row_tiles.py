@@ -230,7 +230,7 @@ def _walk_tile(now: Rewritten, position: int, row: Row, join: Join) -> Iterator[
     if len(cluster.statements) > 1:
         yield Distribute((inside(passes),))
     if row.rows > 1:
-        each = [f"{short(s.name)}.{inside(inside(inside(join.name)))}" for s in cluster.statements]
-        for name in each:
-            yield Threads((name,), warps=True)
+        each = inside(inside(inside(join.name)))
+        for s in cluster.statements:
+            yield Threads((f"{short(s.name)}.{each}",), warps=True)
     yield from walk_rows(now.named, cluster, row)

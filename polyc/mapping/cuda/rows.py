@@ -164,15 +164,17 @@ def walk_rows(named: InitialLoops, cluster: Cluster, row: Row) -> Iterator[AnyDi
         loops = (named.own(s, position) for s in statements)
         return named.spell(loop for loop in loops if loop)
 
+    if not whole:
+        return
     k, t, _ = whole[0].iterators[1:]
     yield Order((t, k))
     yield Threads((t,))
     combining = spell([s for s in parts if s.reduction], 1)
     if combining:
         yield Run("combine", combining)
-    short_ = [s for s in whole if estimated_extents(s.domain)[1] * row.lanes <= OWN_ELEMENTS]
-    if short_:
-        yield Run("unroll", spell(short_, 1))
+    few = [s for s in whole if estimated_extents(s.domain)[1] * row.lanes <= OWN_ELEMENTS]
+    if few:
+        yield Run("unroll", spell(few, 1))
     if row.lanes > 1:
         yield Run("vector", spell(whole, 3))
 

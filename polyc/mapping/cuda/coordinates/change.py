@@ -115,7 +115,8 @@ def join_loops(
         dimensions = _find_dimensions(statements, joint, array)
         if dimensions is None:
             continue
-        new = _renumbered(arrays[array], dimensions, joint)
+        name = free_name(f"{array}_joint", arrays)
+        new = _renumbered(arrays[array], name, dimensions, joint)
         if new.bytes <= largest * joint.count:
             made[array] = new
             statements = [_readdress(s, array, new.name, dimensions, joint) for s in statements]
@@ -160,10 +161,17 @@ def _find_dimensions(
     return frozenset(k for k, _ in walked)
 
 
-def _renumbered(array: Array, dimensions: Collection[int], joint: Joint) -> Array:
+def free_name(name: str, arrays: Collection[str]) -> str:
+    """The name of a new array, which begins so."""
+    while name in arrays:
+        name += "_"
+    return name
+
+
+def _renumbered(array: Array, name: str, dimensions: Collection[int], joint: Joint) -> Array:
     """An array with one index in place of some dimensions, where the first of them was."""
     shape = _replaced(array.shape, dimensions, joint.count)
-    return replace(array, name=f"{array.name}_joint", shape=tuple(shape))
+    return replace(array, name=name, shape=tuple(shape))
 
 
 def _replaced(items: Iterable[T], dimensions: Collection[int], new: T) -> list[T]:

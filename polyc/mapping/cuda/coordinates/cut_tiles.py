@@ -19,7 +19,7 @@ from math import prod
 
 import islpy as isl
 
-from polyc.mapping.cuda.coordinates.change import change_coordinates, digits
+from polyc.mapping.cuda.coordinates.change import change_coordinates, digits, free_name
 from polyc.mapping.cuda.coordinates.gemm_form import GemmForm
 from polyc.poly.affine import estimated_extents
 from polyc.schedule.cluster import Cluster
@@ -139,7 +139,9 @@ def cut_tiles(form: GemmForm, cluster: Cluster, tile: Tile, arrays: Mapping[str,
     name = form.update.array
     dtype = arrays[name].dtype
     space = cut.results
-    sums = Array(f"{name}_tiles", dtype, tuple(counts[i] for i in space), "temporary")
+    sums = Array(
+        free_name(f"{name}_tiles", arrays), dtype, tuple(counts[i] for i in space), "temporary"
+    )
     init = replace(
         form.init,
         domain=cut.box(form.init.name, space),
@@ -147,8 +149,8 @@ def cut_tiles(form: GemmForm, cluster: Cluster, tile: Tile, arrays: Mapping[str,
         array=sums.name,
         write=cut.place(form.init.name, space, sums.name, space),
     )
-    left, a = cut.copy(form.left, f"{name}_left", ("ki", "mr", "mi"))
-    right, b = cut.copy(form.right, f"{name}_right", ("ki", "nr", "ni"))
+    left, a = cut.copy(form.left, free_name(f"{name}_left", arrays), ("ki", "mr", "mi"))
+    right, b = cut.copy(form.right, free_name(f"{name}_right", arrays), ("ki", "nr", "ni"))
     inside = [*OUTER, "kt", *tile.results, *tile.depth.names]
 
     def factor(array: Array, place: Digits) -> Expr:

@@ -15,7 +15,7 @@ from dataclasses import dataclass, field, replace
 from functools import cached_property
 
 from polyc.errors import IllegalSchedule
-from polyc.mapping.cuda.coordinates.change import join_shared
+from polyc.mapping.cuda.coordinates.change import free_name, join_shared
 from polyc.mapping.cuda.coordinates.digits import cut_digits
 from polyc.mapping.cuda.coordinates.partial_sums import split_sum
 from polyc.mapping.cuda.coordinates.product_tiles import tile_product
@@ -154,7 +154,7 @@ def _join(now: Rewritten, directive: Join, largest: int) -> Rewritten:
     cluster = now.clusters[position]
     shared = [now.named.shared(cluster, d) for d in range(len(cluster.shared))]
     order = [shared.index(loop) for loop in loops if loop in shared]
-    if len(order) < len(loops) or len(set(order)) < len(shared):
+    if len(order) < len(loops) or sorted(order) != [*range(len(shared))]:
         names = ", ".join(loop.name for loop in shared if loop)
         raise IllegalSchedule(
             f"all loops that statements share are joined, each once; these are {names or 'none'}"
@@ -212,9 +212,7 @@ def _partial(now: Rewritten, name: str) -> Rewritten:
     array = now.clusters[k].statement(statement).array
     if array not in now.touched_private:
         raise IllegalSchedule(f"{show(array)} is no array that this kernel has to itself")
-    parts = f"{array}_parts"
-    while parts in now.arrays:
-        parts += "_"
+    parts = free_name(f"{array}_parts", now.arrays)
     cluster, new = split_sum(
         now.clusters[k], statement, position, loop.extent or 1, parts, now.arrays
     )

@@ -14,6 +14,7 @@ from dataclasses import replace
 import islpy as isl
 
 from polyc.errors import IllegalSchedule
+from polyc.mapping.cuda.coordinates.change import free_name
 from polyc.memory.storage import Storage
 from polyc.memory.strides import compute_strides
 from polyc.names import show
@@ -84,9 +85,7 @@ def _copy(
     s: Statement, load: Load, number: int, rows: int, columns: int, arrays: Mapping[str, Array]
 ) -> tuple[Statement, Array]:
     """The statement that copies what a load reads, and the array that it copies to."""
-    name = f"{s.array}_tile{number}"
-    while name in arrays:
-        name += "_"
+    name = free_name(f"{s.array}_tile{number}", arrays)
     sizes = estimated_extents(s.domain)
     order = [p for p in range(len(sizes)) if p not in (rows, columns)]
     order += [rows, columns]
