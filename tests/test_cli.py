@@ -227,7 +227,7 @@ def test_doctor_measures_once_and_then_knows(polyc, monkeypatch, tmp_path):
 
 
 def test_rates_that_cannot_be_kept_are_an_error(polyc, monkeypatch, tmp_path):
-    monkeypatch.setattr("polyc.target.measure.measure_rates", lambda target, options: None)
+    monkeypatch.setattr("polyc.target.measure.measure_rates", lambda target, options: target.rates)
     (tmp_path / "file").touch()
     monkeypatch.setenv("POLYC_CACHE_DIR", str(tmp_path / "file"))
     code, _, err = polyc("doctor", "--measure")

@@ -157,17 +157,18 @@ def schedule_row_tiles(
     plans = plan_parts(kernel, height, arrays, target, tf32)
     assert plans is not None
     threads = max(plan.threads for plan in plans if isinstance(plan, ProductPlan))
-    start = begin(kernel, arrays)
+    now = begin(kernel, arrays)
     before: list[AnyDirective] = []
     rows: dict[int, tuple[Row, Join]] = {}
-    for k, plan in enumerate(plans):
+    for k, plan in enumerate(plans):  # each names loops as those before have left them
         if isinstance(plan, ProductPlan):
-            before.append(spell_tile(start, k, plan.form, plan.shape))
+            said: list[AnyDirective] = [spell_tile(now, k, plan.form, plan.shape)]
         else:
-            row, join, cuts = _plan_rows(start, k, plan, kernel, threads, target)
+            row, join, cuts = _plan_rows(now, k, plan, kernel, threads, target)
             rows[k] = row, join
-            before += [join, *cuts]
-    now = rewrite(start, Schedule(tuple(before)))
+            said = [join, *cuts]
+        now = rewrite(now, Schedule(tuple(said)))
+        before += said
     steps: list[AnyDirective] = [*before, *_fuse_blocks(now, rows, kernel)]
     steps += [Run("block", ("b", "mt")), Keep(None, at="mt"), *kept]
     for k, plan in enumerate(plans):
