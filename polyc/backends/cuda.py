@@ -78,8 +78,8 @@ def _naming(stored: StoredKernel) -> Iterator[None]:
         if not stored.given:
             raise
         why = (
-            "an instruction, or a copy in the background, is not made of these loops, digits and "
-            "layouts; begin with the schedule that is printed for this kernel, and change less"
+            "a vector, an instruction, or a copy in the background is not made of such loops, "
+            "digits and layouts; begin with the schedule that is printed here, and change less"
         )
         raise IllegalSchedule(_spell_refusal(stored, why)) from None
 

@@ -36,6 +36,21 @@ def check_threads(tree: LoopTree, kernel: str) -> None:
                 f"kernel {show(kernel)}: what is kept at {node.at or 'the top'} would be shared by "
                 "the blocks inside; keep it at a loop inside of these"
             )
+    _check_blocks(tree, kernel)
+
+
+def _check_blocks(tree: LoopTree, kernel: str) -> None:
+    """Raise IllegalSchedule unless all loops over blocks are one nest, around all statements."""
+    node = tree
+    while isinstance(node, Loop) and node.kind == "block":
+        node = node.body
+    other = next((n for n in walk(node) if isinstance(n, Loop) and n.kind == "block"), None)
+    if other is not None:
+        around = ", ".join(map(short, sorted(statements_in(other))))
+        raise IllegalSchedule(
+            f"kernel {show(kernel)}: block {other.name}: loops over blocks are one nest around all "
+            f"statements, and this one is around {around}; leave out distribute, or fuse the loops"
+        )
 
 
 def _check_loop(loop: Loop, above: Sequence[Loop]) -> None:

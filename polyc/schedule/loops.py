@@ -190,12 +190,24 @@ def lower_tree(
             case Loop() if counted:
                 step = isl.Val(node.step)
                 loop = replace(node, function=node.function.scale_down_val(step), whole=True)
-                return _insert(loop, lower(node.body))
+                return _insert(loop, _mark_inner(node, lower(node.body)))
             case Loop():
                 inner = lower(node.body)
                 return inner if has_one_value(node.function, domains) else _insert(node, inner)
 
     return lower(tree)
+
+
+def _mark_inner(outer: Loop, schedule: isl.Schedule) -> isl.Schedule:
+    """With a mark between a loop that has one and a plain one inside.
+
+    isl leaves a loop out that runs once, and what its mark says would be said of the next.
+    """
+    inner = outer.body
+    if outer.kind == "sequential" or not isinstance(inner, Loop) or inner.kind != "sequential":
+        return schedule
+    below = schedule.get_root().child(0)
+    return below.insert_mark(isl.Id(str(LoopMark()))).get_schedule()
 
 
 def _insert(loop: Loop, schedule: isl.Schedule) -> isl.Schedule:

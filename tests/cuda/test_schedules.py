@@ -188,6 +188,7 @@ CHANGED = [
     (PRODUCT, ("tiles in registers at nt", "tiles in stack at nt"), "what lives there is a block"),
     (PRODUCT, ("right in shared", "right in registers"), "threads need elements of matmul_0_acc_l"),
     (PRODUCT, ("copy matmul_0_acc_left", "box matmul_0_acc_left"), "A100 brings no boxes"),
+    (PRODUCT, ("unroll matmul_0_acc_left.mr", "unroll"), "say unroll mr"),
     (PRODUCT, ("swizzle matmul_0_acc_left", "swizzle x"), "x is no array that this schedule makes"),
     (PRODUCT, ("left 2 3 7", "left 2 6 7"), "1 to 8 bits are exclusive-ored"),
     (SOFTMAX, ("by 32 4", "by 48 4"), "over a multiple of 32 neighbours"),

@@ -201,6 +201,8 @@ def test_what_blocks_can_run(text):
         ("split j 8 | thread j' | unroll k | sink j' | vector k", "inside of it|all would do"),
         ("vector k", "there is no loop over threads around it"),
         ("combine k", "combine k: say thread or warp first"),
+        ("distribute j i | block i", "block i: loops over blocks are one nest .* around Z; leave"),
+        ("distribute j i | block S.i", "one nest around all statements, and this one is around S"),
         ("keep acc in shared at i | block i j", "what is kept at i would be shared by the blocks"),
     ],
 )

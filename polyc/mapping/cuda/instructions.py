@@ -175,6 +175,12 @@ def _check_copy(s: Statement, path: Sequence[Loop], mapped: Scheduled, target: C
             f"{said}: what goes on in the background is ahead of its use; say pipeline "
             f"{short(s.name)}.LOOP with 2 stages or more, or vector in place of {kind}"
         )
+    inner = [loop for k, loop in enumerate(path) if any(n.kind == "thread" for n in path[:k])]
+    serial = next((loop for loop in inner if loop.kind == "sequential"), None)
+    if serial is not None:
+        raise IllegalSchedule(
+            f"{said}: what each thread asks for is written out; say unroll {serial.name}"
+        )
     if kind == "copy":
         return
     if not target.has_wgmma:

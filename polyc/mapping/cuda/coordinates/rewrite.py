@@ -10,6 +10,7 @@ directive finds its loops by the names that these have after the one before.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
@@ -32,6 +33,16 @@ from polyc.schedule.names import short
 from polyc.schedule.schedule import Schedule
 from polyc.schedule.text import spell
 from polyc.scop.scop import Array, Statement
+
+_NAME = re.compile(r"[A-Za-z][A-Za-z0-9_]*")
+
+RESERVED = frozenset(
+    (
+        *("and", "ceil", "ceild", "exists", "false", "floor", "floord", "implies", "infinity"),
+        *("infty", "max", "min", "mod", "nan", "not", "or", "rat", "true"),
+    )
+)
+"""What sets of integers have words for."""
 
 
 @dataclass(frozen=True)
@@ -119,6 +130,7 @@ def rewrite(start: Rewritten, schedule: Schedule) -> Rewritten:
     now = start
     for directive in directives:
         try:
+            _check_names(directive)
             now = _step(now, directive, largest)
         except IllegalSchedule as error:
             raise IllegalSchedule(f"{spell(directive)}: {error}") from None
@@ -127,6 +139,25 @@ def rewrite(start: Rewritten, schedule: Schedule) -> Rewritten:
 
 def _keeps_by_thread(schedule: Schedule) -> bool:
     return any(isinstance(d, Keep) and d.space == "stack" for d in schedule.directives)
+
+
+def _check_names(directive: Join | Cut | Partial | Stage | Tile) -> None:
+    """Raise IllegalSchedule for a new loop whose name no set can have."""
+    match directive:
+        case Join(name=name):
+            names: tuple[str, ...] = (name,)
+        case Cut(names=names):
+            pass
+        case Tile(rows, columns, sums):
+            names = tuple(name for side in (rows, columns, sums) for name, _ in side.digits)
+        case _:
+            names = ()
+    for name in names:
+        if not _NAME.fullmatch(name) or name.lower() in RESERVED:
+            raise IllegalSchedule(
+                f"{show(name)} cannot name a loop: that is a letter, and letters, digits and _ "
+                f"behind it, and none of {', '.join(sorted(RESERVED))}"
+            )
 
 
 def _step(
