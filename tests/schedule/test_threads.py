@@ -129,9 +129,10 @@ def test_a_gpu_counts_all_loops():
     """Tiles in ones, and those that run once as well: blocks and threads have numbers."""
     tree = after("split i 128 | split j 32 | block i j | thread j'")
     counted = show_tree(lower_tree(tree, DOMAINS, counted=True))
-    assert [line.strip("└ ─│├") for line in counted.splitlines()[1:8]] == [
+    assert [line.strip("└ ─│├") for line in counted.splitlines()[1:9]] == [
         "mark  block",
         "band  floor(i/128)  atomic",
+        "mark  sequential",
         "band  (i mod 128)  atomic",
         "mark  block",
         "band  floor(j/32)  atomic",
