@@ -59,8 +59,7 @@ def choose_inner(
     local: frozenset[str],
 ) -> Inner:
     """The best innermost member of a band with no band below it; `local` are names of locals."""
-    parts = bundles_of(leaf_order(node), statements, local)
-    return _best(node, band, statements, validity, parts)
+    return _best(node, band, statements, validity, local, frozenset(band.names))
 
 
 def choose_deepest(
@@ -72,9 +71,8 @@ def choose_deepest(
 ) -> Inner:
     """The same for those statements alone that have the most loops around them."""
     depth = max(len(statements[name].iterators) for name in band.names)
-    deepest = {name for name in band.names if len(statements[name].iterators) == depth}
-    parts = bundles_of(leaf_order(node), statements, local)
-    return _best(node, band, statements, validity, [p for p in parts if deepest & {*p}])
+    deepest = frozenset(name for name in band.names if len(statements[name].iterators) == depth)
+    return _best(node, band, statements, validity, local, deepest)
 
 
 def _best(
@@ -82,12 +80,39 @@ def _best(
     band: Band,
     statements: Mapping[str, Statement],
     validity: isl.UnionMap,
-    bundles: Sequence[tuple[str, ...]],
+    local: frozenset[str],
+    names: frozenset[str],
 ) -> Inner:
+    """The best innermost member for some statements, and those that have to be with them."""
     candidates = band.order if band.is_permutable else band.order[-1:]
-    plans = [_plan(node, band, k, statements, validity, bundles) for k in candidates]
+    outer = node.get_prefix_schedule_union_map()
+    plans = []
+    for k in candidates:
+        rows = _moving(local, [statements[n] for n in band.names], outer, band, k)
+        bundles = bundles_of(leaf_order(node), statements, rows)
+        chosen = [bundle for bundle in bundles if names & {*bundle}]
+        plans.append(_plan(node, band, k, statements, validity, chosen))
     _, inner = max(plans, key=lambda plan: (plan[0], plan[1].order[-1]))
     return inner
+
+
+def _moving(
+    local: frozenset[str],
+    statements: Sequence[Statement],
+    outer: isl.UnionMap,
+    band: Band,
+    member: int,
+) -> frozenset[str]:
+    """The locals of which a loop over a member goes through several elements."""
+    found = set()
+    for s in statements:
+        if not any(any(row) for row in rows_of(band.member(member), s)):
+            continue  # it has one iteration there
+        moves = _moves(s, outer, band, member)
+        for array, index in ((s.array, s.write), *((x.array, x.index) for x in s.loads)):
+            if array in local and (moves is None or stride_along(index, moves) != 0):
+                found.add(array)
+    return frozenset(found)
 
 
 def _plan(
