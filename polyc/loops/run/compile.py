@@ -17,7 +17,7 @@ from polyc.analysis.witness import show_first_pair
 from polyc.codegen.accumulate import accumulate
 from polyc.codegen.generate import generate_nest
 from polyc.codegen.hold import hold
-from polyc.codegen.loopnest import Kernel, Param
+from polyc.codegen.loopnest import Block, Kernel, Param
 from polyc.codegen.print_c import print_kernel
 from polyc.codegen.registers import find_registers
 from polyc.codegen.team import share_out
@@ -104,7 +104,7 @@ def compile_loops(
 
         # 5. C
         with trace.step("print"):
-            final = find_registers(vectorise(accumulate(hold(kernel.body)), target.simd_bytes))
+            final = _in_lanes(kernel.body, target.simd_bytes)
             text = print_kernel(replace(kernel, body=final))
             program = make_program(kernel, scop, dict(storages), signature)
             sources = print_sources(kernel, text, program)
@@ -131,6 +131,11 @@ def _generate(arranged: Arranged, signature: Signature) -> Kernel:
     comment = tuple(f"{s.name}: {lowered.places[s.name]}" for s in scop.statements)
     sizes = tuple(size.name for size in signature.sizes)
     return share_out(Kernel(name, params, nest, comment, sizes))
+
+
+def _in_lanes(body: Block, simd_bytes: int) -> Block:
+    """The loops with results in registers, and with sums in several vectors."""
+    return find_registers(vectorise(accumulate(hold(body), simd_bytes), simd_bytes))
 
 
 def _check_initialised(lowered: Lowered, unwritten: isl.UnionMap) -> None:
