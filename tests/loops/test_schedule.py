@@ -81,9 +81,10 @@ def test_loops_that_carry_nothing_run_in_lanes():
 
 
 def test_sums_run_in_lanes():
-    for n in (2, 5, 40):
+    for n in (2, 5, 40, 70):
         check(atax, random(n, n + 3), random(n + 3), random(n + 3), random(n))
-    assert "#pragma omp simd reduction(+:partial_0)" in atax.source
+    assert "#pragma omp simd reduction(+:rest_0)" in atax.source
+    assert "pc_reduce_add_f64x" in atax.source
 
 
 def test_locals_live_inside_of_their_loops():

@@ -18,7 +18,7 @@ from polyc.codegen.accumulate import accumulate
 from polyc.codegen.generate import generate_nest
 from polyc.codegen.hold import hold
 from polyc.codegen.vectorise import vectorise
-from polyc.loopnest.nodes import Kernel, Param
+from polyc.loopnest.nodes import Block, Kernel, Param
 from polyc.loopnest.registers import find_registers
 from polyc.loops.lower.lower import Lowered, Requirement, lower
 from polyc.loops.lower.usual import usual_sizes
@@ -112,7 +112,7 @@ def compile_loops(
 
         # 5. C
         with trace.step("print"):
-            final = find_registers(vectorise(accumulate(hold(kernel.body)), target.simd_bytes))
+            final = _in_lanes(kernel.body, target.simd_bytes)
             text = print_kernel(replace(kernel, body=final))
             program = make_program(kernel, scop, dict(storages), signature)
             sources = print_sources(kernel, text, program)
@@ -139,6 +139,11 @@ def _generate(arranged: Arranged, signature: Signature) -> Kernel:
     comment = tuple(f"{s.name}: {lowered.places[s.name]}" for s in scop.statements)
     sizes = tuple(size.name for size in signature.sizes)
     return share_out(Kernel(name, params, nest, comment, sizes))
+
+
+def _in_lanes(body: Block, simd_bytes: int) -> Block:
+    """The loops with results in registers, and with sums in several vectors."""
+    return find_registers(vectorise(accumulate(hold(body), simd_bytes), simd_bytes))
 
 
 def _check_initialised(lowered: Lowered, unwritten: isl.UnionMap) -> None:

@@ -59,8 +59,7 @@ def choose_inner(
     local: frozenset[str],
 ) -> Inner:
     """The best innermost member of a band with no band below it; `local` are names of locals."""
-    parts = bundles_of(leaf_order(node), statements, local)
-    return _best(node, band, statements, validity, parts)
+    return _best(node, band, statements, validity, local, frozenset(band.names))
 
 
 def choose_deepest(
@@ -72,9 +71,8 @@ def choose_deepest(
 ) -> Inner:
     """The same for those statements alone that have the most loops around them."""
     depth = max(len(statements[name].iterators) for name in band.names)
-    deepest = {name for name in band.names if len(statements[name].iterators) == depth}
-    parts = bundles_of(leaf_order(node), statements, local)
-    return _best(node, band, statements, validity, [p for p in parts if deepest & {*p}])
+    deepest = frozenset(name for name in band.names if len(statements[name].iterators) == depth)
+    return _best(node, band, statements, validity, local, deepest)
 
 
 def _best(
@@ -82,12 +80,39 @@ def _best(
     band: Band,
     statements: Mapping[str, Statement],
     validity: isl.UnionMap,
-    bundles: Sequence[tuple[str, ...]],
+    local: frozenset[str],
+    names: frozenset[str],
 ) -> Inner:
+    """The best innermost member for some statements, and those that have to be with them."""
     candidates = band.order if band.is_permutable else band.order[-1:]
-    plans = [_plan(node, band, k, statements, validity, bundles) for k in candidates]
+    outer = node.get_prefix_schedule_union_map()
+    plans = []
+    for k in candidates:
+        rows = _moving(local, [statements[n] for n in band.names], outer, band, k)
+        bundles = bundles_of(leaf_order(node), statements, rows)
+        chosen = [bundle for bundle in bundles if names & {*bundle}]
+        plans.append(_plan(node, band, k, statements, validity, chosen))
     _, inner = max(plans, key=lambda plan: (plan[0], plan[1].order[-1]))
     return inner
+
+
+def _moving(
+    local: frozenset[str],
+    statements: Sequence[Statement],
+    outer: isl.UnionMap,
+    band: Band,
+    member: int,
+) -> frozenset[str]:
+    """The locals of which a loop over a member goes through several elements."""
+    found = set()
+    for s in statements:
+        if not any(any(row) for row in rows_of(band.member(member), s)):
+            continue  # it has one iteration there
+        moves = _moves(s, outer, band, member)
+        for array, index in ((s.array, s.write), *((x.array, x.index) for x in s.loads)):
+            if array in local and (moves is None or stride_along(index, moves) != 0):
+                found.add(array)
+    return frozenset(found)
 
 
 def _plan(
@@ -220,7 +245,7 @@ def skew_inner(
 
     band i, j  ->  band i + j, i        iterations of the last member no longer wait for each other
 
-    A core works on several of them at a time. Only where each waits for the one before now, and
+    A core works on several of them at a time. Only where iterations wait for the ones before, and
     nothing is carried within a diagonal, as in a permutable band of which both carry something.
     """
     if len(band.order) < 2 or not band.is_permutable or band.coincident[inner.order[-1]]:
@@ -231,11 +256,33 @@ def skew_inner(
     held = node.get_prefix_schedule_union_map().flat_range_product(as_map(functions[:-1]))
     domain = node.get_domain()
     inside = validity.intersect_domain(domain).intersect_range(domain)
-    if is_carried(inside, held, band.member(first)):
+    if is_carried(inside, held, band.member(first)) or not _is_chain(node, inside, band, inner):
         return node, band, inner
     skewed = node.delete().insert_partial_schedule(joined(functions)).band_set_permutable(1)
     made = Band.of(skewed, validity)
     return skewed, made, Inner(made.order, inner.groups)
+
+
+def _is_chain(node: isl.ScheduleNode, validity: isl.UnionMap, band: Band, inner: Inner) -> bool:
+    """Whether iterations of the innermost loop wait for the one before, and not only for some."""
+    *around, last = inner.order
+    held = node.get_prefix_schedule_union_map()
+    if around:
+        held = held.flat_range_product(as_map([band.functions[k] for k in around]))
+    value = band.member(last)
+    next_ = value.apply_range(isl.UnionMap("{ [v] -> [v + 1] }")).apply_range(value.reverse())
+    steps = validity.intersect(equal_values(held)).intersect(next_)
+    sets = node.get_domain().get_set_list()
+    free = {s.get_tuple_name(): _freedom(s) for s in map(sets.get_at, range(sets.n_set()))}
+    return any(_freedom(pairs.domain()) == free[source] for source, _, pairs in maps(steps))
+
+
+def _freedom(points: isl.Set) -> int:
+    """The dimensions of the largest piece of a set: iterators, less the equations they keep to."""
+    pieces = points.get_basic_set_list()
+    hulls = (pieces.get_at(k).affine_hull().get_constraints() for k in range(points.n_basic_set()))
+    equations = (sum(c.is_equality() for c in constraints) for constraints in hulls)
+    return points.dim(isl.dim_type.set) - min(equations)
 
 
 def insert_inner(

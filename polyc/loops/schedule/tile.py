@@ -19,7 +19,7 @@ from dataclasses import dataclass, field, replace
 import islpy as isl
 
 from polyc.loops.schedule.band import Band, joined, names_of
-from polyc.loops.schedule.direction import direction, rows_of, stride_along
+from polyc.loops.schedule.direction import direction, rows_of, steps_along, stride_along
 from polyc.loops.schedule.inner import (
     bundles_of,
     choose_deepest,
@@ -106,11 +106,12 @@ class Shaping:
         """The extents of a tile."""
         sizes = [TILE] * len(band.order)
         inner = choose_deepest(node, band, self.statements, self.validity, self.wide)
-        if any(group.lanes for group in inner.groups) and not self._crosses(band):
+        in_lanes = any(group.lanes for group in inner.groups) and not self._crosses(band)
+        if in_lanes:
             sizes[inner.order[-1]] = LANES_TILE if len(sizes) > 2 else self._long(band)
         if not shared and not any(band.coincident):
-            first = FEW if inner.order == [0, 1] else min(sizes[:2])
-            sizes[:2] = [first, sizes[1] if first == FEW else first]
+            short = FEW if in_lanes and inner.order == [0, 1] else min(sizes[:2])
+            sizes[:2] = [short, sizes[1] if short == FEW else short]
         return sizes
 
     def _long(self, band: Band) -> int:
@@ -193,17 +194,17 @@ class Shaping:
         return False
 
     def _crosses(self, band: Band) -> bool:
-        """Whether a statement walks along rows in different members, as a transpose does."""
+        """Whether a statement walks matrices along rows in different members, as a transpose."""
         for name in band.names:
             s = self.statements[name]
             own = [row for k in band.order for row in rows_of(band.member(k), s)]
-            moves = [direction(own, member) for member in band.order]
-            indices = [s.write, *(load.index for load in s.loads)]
-            along = {
-                next((k for k, m in enumerate(moves) if m and stride_along(index, m) == 1), None)
-                for index in indices
-            }
-            if len(along - {None}) > 1:
+            moves = [m for k in band.order if (m := direction(own, k)) is not None and any(m)]
+            along = set()
+            for index in (s.write, *(load.index for load in s.loads)):
+                steps = [steps_along(index, m) for m in moves]
+                if sum(step is None or any(step) for step in steps) > 1:
+                    along |= {k for k, m in enumerate(moves) if stride_along(index, m) == 1}
+            if len(along) > 1:
                 return True
         return False
 
