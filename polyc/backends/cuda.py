@@ -12,6 +12,7 @@ from polyc.analysis.dependences import Dependences, compute_dependences
 from polyc.analysis.launches.verify import Judged
 from polyc.analysis.threads import Phases
 from polyc.analysis.timemap import compute_executions
+from polyc.analysis.witness import Unproven
 from polyc.backends.common import (
     CompiledKernel,
     by_name,
@@ -71,6 +72,11 @@ def _naming(stored: StoredKernel) -> Iterator[None]:
     """Inside, a schedule that is refused is named, if it was given; so is one that does not fit."""
     try:
         yield
+    except Unproven as error:
+        if not stored.given:
+            raise
+        why = f"the proof refuses what it makes: {error.broken}; begin with what is printed here"
+        raise IllegalSchedule(_spell_refusal(stored, why)) from None
     except IllegalSchedule as error:
         known = not stored.given or str(error).startswith("kernel ")
         raise error if known else IllegalSchedule(_spell_refusal(stored, str(error))) from None
