@@ -14,10 +14,18 @@ WAY_OUT = (
 )
 
 
-def illegal(place: str, rule: str, witness: str = "") -> IllegalSchedule:
+class Unproven(IllegalSchedule):
+    """A proof that does not hold; `broken` is the rule, with a witness, whoever is to blame."""
+
+    def __init__(self, broken: str) -> None:
+        super().__init__(f"{broken}. {WAY_OUT}")
+        self.broken = broken
+
+
+def illegal(place: str, rule: str, witness: str = "") -> Unproven:
     """The error for a broken rule:  place: rule, e.g. witness. Way out."""
     example = f", e.g. {witness}" if witness else ""
-    return IllegalSchedule(f"{place}: {rule}{example}. {WAY_OUT}")
+    return Unproven(f"{place}: {rule}{example}")
 
 
 def show_first(points: isl.Set) -> str:

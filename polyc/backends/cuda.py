@@ -4,14 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
 from polyc.analysis.accesses import Surroundings, compute_accesses
 from polyc.analysis.counts import count_bytes, count_flops
-from polyc.analysis.dependences import Dependences, compute_dependences
+from polyc.analysis.dependences import compute_dependences
 from polyc.analysis.launches.verify import Judged
+from polyc.analysis.proof import Proof
 from polyc.analysis.threads import Phases
 from polyc.analysis.timemap import compute_executions
+from polyc.analysis.witness import Unproven
 from polyc.backends.common import (
     CompiledKernel,
     by_name,
@@ -45,6 +47,7 @@ from polyc.schedule.initial import make_tree
 from polyc.schedule.keeping import Pack
 from polyc.schedule.legal_threads import check_threads
 from polyc.schedule.legality import check_given
+from polyc.schedule.schedule import Schedule
 from polyc.schedule.text import spell
 from polyc.scop.scop import Scop
 from polyc.target.cuda import CudaTarget
@@ -62,58 +65,68 @@ def compile_for_cuda(
     trace: Trace,
 ) -> CompiledKernel:
     """One kernel, from where its loops go to its CUDA text."""
-    with _naming(stored):
-        return _compile(name, stored, scop, target, options, trace)
-
-
-@contextmanager
-def _naming(stored: StoredKernel) -> Iterator[None]:
-    """Inside, a schedule that is refused is named, if it was given; so is one that does not fit."""
-    try:
-        yield
-    except IllegalSchedule as error:
-        known = not stored.given or str(error).startswith("kernel ")
-        raise error if known else IllegalSchedule(_spell_refusal(stored, str(error))) from None
-    except AssertionError:
-        if not stored.given:
-            raise
-        why = (
-            "a vector, an instruction, or a copy in the background is not made of such loops, "
-            "digits and layouts; begin with the schedule that is printed here, and change less"
-        )
-        raise IllegalSchedule(_spell_refusal(stored, why)) from None
-
-
-def _spell_refusal(stored: StoredKernel, why: str) -> str:
-    return f"the schedule of {show(stored.given)}: {why}"
-
-
-def _compile(
-    name: str,
-    stored: StoredKernel,
-    scop: Scop,
-    target: CudaTarget,
-    options: Options,
-    trace: Trace,
-) -> CompiledKernel:
-    """The stages of a kernel."""
-    whole = kernel_scop(name, stored, scop)
-
     # 1. where loops go: blocks, threads, copies; statements in the coordinates of their kernel
-    with trace.step("map"):
+    with trace.step("map"), _naming(stored):
         given = stored.schedule if stored.given else None
         chosen = given or schedule_for_cuda(stored, scop.arrays, target, options)
         moved = overwrite_named(stored, chosen, scop.arrays)
         mapped = apply_schedule(chosen, begin(moved, scop.arrays))
+        if stored.given:
+            _check_foreign(chosen)
+            check_instructions(mapped, target)
         part = _mapped_scop(name, mapped, scop)
-        storages = {**stored.storages, **mapped.storages}
 
     # 2. dependences, which the tree must keep
     with trace.step("schedule"):
         dependences = compute_dependences(part)
         if stored.given:
-            _check_given(stored.given, mapped, part, dependences, target)
+            domains = {s.name: s.domain for s in part.statements}
+            start = make_tree(mapped.rewritten.named)
+            check_given(chosen, start, domains, dependences, stored.given, check_threads)
         check_tree(mapped.tree, dependences, name, trace)
+
+    # 3. to 7. arrays, loops, barriers, the proof and text
+    with _naming(stored):
+        emitted = _emit(name, stored, mapped, part, target, options, trace)
+
+    whole = kernel_scop(name, stored, scop)
+    return CompiledKernel(
+        emitted.kernel,
+        emitted.device.text,
+        str(emitted.schedule),
+        emitted.proof,
+        count_flops(whole) or 0,
+        count_bytes(whole),
+        find_boundary(emitted.kernel, stored, part, dependences),
+        Judged(emitted.kernel, whole, part, emitted.storages),
+        to_positions(emitted.schedule, stored.counted, stored.scheduled, mapped.named),
+        place_made(mapped.named, stored.counted, stored.scheduled),
+        emitted.device,
+    )
+
+
+@dataclass(frozen=True)
+class _Emitted:
+    """A kernel as loops and as text; schedule: with the space of each array that it keeps."""
+
+    kernel: Kernel
+    schedule: Schedule
+    proof: Proof | None
+    device: DeviceText
+    storages: Mapping[str, Storage]
+
+
+def _emit(
+    name: str,
+    stored: StoredKernel,
+    mapped: Scheduled,
+    part: Scop,
+    target: CudaTarget,
+    options: Options,
+    trace: Trace,
+) -> _Emitted:
+    """The stages after the tree."""
+    storages = {**stored.storages, **mapped.storages}
 
     # 3. arrays that live inside one tile need no memory
     with trace.step("promote"):
@@ -121,12 +134,12 @@ def _compile(
         local = promote_to_locals(
             mapped.tree, part.statements, private, part.arrays, storages, mapped.folds, kept
         )
-        check_kept(chosen, mapped.loops, local, private, [*mapped.made])
+        check_kept(mapped.schedule, mapped.loops, local, private, [*mapped.made])
 
     # 4. loops of fixed size, with conditions at borders
     with trace.step("generate"):
         nest = _generate(mapped, part, storages, local)
-        schedule = resolve(chosen, mapped.loops, local, nest)
+        schedule = resolve(mapped.schedule, mapped.loops, local, nest)
         params = list_params((a for a in mapped.touched if a not in local), part, storages)
         kernel = Kernel(name, params, nest, comment_on(stored, str(schedule)))
 
@@ -145,32 +158,37 @@ def _compile(
         _check_room(device, target)
         trace.dump("c", device.text, name)
 
-    return CompiledKernel(
-        kernel,
-        device.text,
-        str(schedule),
-        proof,
-        count_flops(whole) or 0,
-        count_bytes(whole),
-        find_boundary(kernel, stored, part, dependences),
-        Judged(kernel, whole, part, storages),
-        to_positions(schedule, stored.counted, stored.scheduled, mapped.named),
-        place_made(mapped.named, stored.counted, stored.scheduled),
-        device,
-    )
+    return _Emitted(kernel, schedule, proof, device, storages)
 
 
-def _check_given(
-    name: str, mapped: Scheduled, part: Scop, dependences: Dependences, target: CudaTarget
-) -> None:
-    """Raise IllegalSchedule for what a schedule that is given says and cannot be."""
-    foreign = next((d for d in mapped.schedule.directives if isinstance(d, Pack)), None)
+@contextmanager
+def _naming(stored: StoredKernel) -> Iterator[None]:
+    """Inside, a schedule that was given is named where it is refused, or does not fit."""
+    if not stored.given:
+        yield
+        return
+    head = f"the schedule of {show(stored.given)}"
+    try:
+        yield
+    except Unproven as error:
+        raise IllegalSchedule(
+            f"{head}: the proof refuses what it makes: {error.broken}; begin with what is printed "
+            "here, and change less"
+        ) from None
+    except IllegalSchedule as error:
+        raise IllegalSchedule(f"{head}: {error}") from None
+    except AssertionError:
+        raise IllegalSchedule(
+            f"{head}: a vector, an instruction, or a copy in the background is not made of such "
+            "loops, digits and layouts; begin with what is printed here, and change less"
+        ) from None
+
+
+def _check_foreign(schedule: Schedule) -> None:
+    """Raise IllegalSchedule for what only CPUs do."""
+    foreign = next((d for d in schedule.directives if isinstance(d, Pack)), None)
     if foreign is not None:
         raise IllegalSchedule(f"{spell(foreign)}: that is for CPUs; say stage, or tile")
-    domains = {s.name: s.domain for s in part.statements}
-    start = make_tree(mapped.rewritten.named)
-    check_given(mapped.schedule, start, domains, dependences, name, check_threads)
-    check_instructions(mapped, target)
 
 
 def _check_room(device: DeviceText, target: CudaTarget) -> None:

@@ -71,6 +71,12 @@ def test_boxes_and_warpgroups_given_back_give_the_same_text(monkeypatch):
     again = compile_text(product(BFLOAT16), {name: text}, "sm_90a")
     assert "use mma" in dict(compile_text(product(BFLOAT16), arch="sm_90a").schedules)[name]
     assert [d.text for d in again.devices.values()] == [d.text for d in first.devices.values()]
+    used = next(step for step in text.split(" | ") if step.startswith("use "))
+    with pytest.raises(IllegalSchedule, match="warpgroups read boxes, by use wgmma"):
+        compile_text(product(BFLOAT16), {name: text.replace(f"{used} | ", "")}, "sm_90a")
+    alone = text.replace("block b mt nt | ", "")
+    with pytest.raises(IllegalSchedule, match="the schedule of MatMul_0_out: the proof refuses"):
+        compile_text(product(BFLOAT16), {name: alone}, "sm_90a")
 
 
 def layers() -> Graph:

@@ -5,7 +5,10 @@ from __future__ import annotations
 import pytest
 
 from polyc.analysis.dependences import compute_dependences
+from polyc.codegen.generate import generate_nest
+from polyc.codegen.loopnest import For, extent_of, walk_nodes
 from polyc.errors import IllegalSchedule
+from polyc.memory.storage import row_major
 from polyc.poly.show import show_tree
 from polyc.schedule.initial import initial_tree
 from polyc.schedule.legal_threads import check_threads
@@ -142,6 +145,19 @@ def test_a_gpu_counts_all_loops():
     plain = show_tree(lower_tree(tree, DOMAINS))
     assert "32*floor(j/32)" in plain
     assert "floor(i/128)" not in plain
+
+
+@pytest.mark.parametrize("kind", ["block", "thread"])
+def test_a_loop_that_runs_once_leaves_the_one_inside_alone(kind):
+    """isl leaves it out; its mark says nothing of the 70 iterations inside."""
+    tree = after(f"split i 128 | {kind} i | use mma.m16n8k16.f16 k")
+    lowered = lower_tree(tree, DOMAINS, counted=True)
+    storages = {name: row_major(a) for name, a in SCOP.arrays.items()}
+    nest = generate_nest(lowered, {s.name: s for s in SCOP.statements}, storages, {})
+    found = [(n.kind, extent_of(n)) for n in walk_nodes(nest) if isinstance(n, For)]
+    assert ("sequential", 70) in found
+    assert (kind, 70) not in found
+    assert ("mma", 30) in found
 
 
 @pytest.mark.parametrize(

@@ -185,6 +185,14 @@ def _check_copy(s: Statement, path: Sequence[Loop], mapped: Scheduled, target: C
         return
     if not target.has_wgmma:
         raise IllegalSchedule(f"{said}: {target.name} brings no boxes; say copy")
+    readers = {x.name for x in mapped.statements if any(e.array == s.array for e in x.loads)}
+    grouped = {
+        leaf.statement
+        for around, leaf in _leaves(mapped.loops, ())
+        if any(loop.kind == "wgmma" for loop in around)
+    }
+    if not readers <= grouped:
+        raise IllegalSchedule(f"{said}: warpgroups read boxes, by use wgmma; say copy")
     storages = mapped.rewritten.storages
     if not any(comes_in_boxes(s, storages, along_k) for along_k in (False, True)):
         raise IllegalSchedule(
