@@ -6,8 +6,8 @@ import pytest
 
 from polyc.analysis.dependences import compute_dependences
 from polyc.codegen.generate import generate_nest
-from polyc.codegen.loopnest import For, extent_of, walk_nodes
 from polyc.errors import IllegalSchedule
+from polyc.loopnest.nodes import For, extent_of, walk_nodes
 from polyc.memory.storage import row_major
 from polyc.poly.show import show_tree
 from polyc.schedule.initial import initial_tree
