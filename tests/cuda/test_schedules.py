@@ -244,6 +244,21 @@ def test_an_instruction_that_the_loops_are_not_is_refused(change, said):
         compile_text(graph, {name: text.replace(*change)})
 
 
+def test_an_edited_product_of_tensor_cores_is_exact(tmp_path):
+    """Other digits, fewer stages and no swizzle: every element as the statements say."""
+    a, b = ops.input("a", (40, 72), BFLOAT16), ops.input("b", (72, 48), BFLOAT16)
+    graph = Graph.of(y=a @ b)
+    ((name, text),) = compile_text(graph).schedules
+    steps = [step for step in text.split(" | ") if not step.startswith("swizzle")]
+    other = " | ".join(steps).replace("im 2 gm 8", "gm 8 im 2").replace(".kt 3", ".kt 2")
+    assert "use mma.m16n8k16.bf16" in other
+    assert "gm 8 im 2" in other
+    assert ".kt 2 " in other
+    chosen = options(tmp_path, emulated=True, schedules=((name, other),))
+    report = polyc.verify(graph, target="cuda:sm_80", exact=True, options=chosen)
+    assert "exactly" in str(report)
+
+
 def test_more_shared_memory_than_a_block_has_is_refused():
     a, b = ops.input("a", (4096, 2000)), ops.input("b", (2000, 264))
     graph = Graph.of(y=a @ b)

@@ -143,7 +143,7 @@ def threads_apart(shape: Shape) -> dict[str, int]:
 @pytest.mark.parametrize(
     "shape",
     [s for kind in (TF32, BF16) for s in list_warp_shapes(kind)],
-    ids=lambda s: s.shown,
+    ids=lambda s: f"{s.tile} by {s.instruction.name}",
 )
 def test_lanes_and_registers_have_each_result_once(shape):
     """The layout of the instruction's sums, {lane, register} <-> {row, column}, a bijection."""

@@ -38,7 +38,7 @@ def operand(name: str, value: np.ndarray, transposed: str) -> tuple[ops.Tensor, 
 
 
 @pytest.mark.thorough
-@pytest.mark.parametrize("shape", SHAPES, ids=lambda s: s.shown)
+@pytest.mark.parametrize("shape", SHAPES, ids=lambda s: f"{s.threads} threads, {s.tile}")
 @pytest.mark.parametrize("transposed", ["", "a", "b", "ab"])
 def test_products_in_every_tile(shape, transposed, monkeypatch, tmp_path):
     force(monkeypatch, shape)

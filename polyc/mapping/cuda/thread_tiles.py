@@ -40,7 +40,6 @@ def _shape(rows: int, columns: int, each_rows: int, each_columns: int) -> Shape:
         own,
         None,
         (results + (each_rows + each_columns) / 2 + copies) / results,
-        f"{each_rows}x{each_columns} a thread",
     )
 
 

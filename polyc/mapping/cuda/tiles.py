@@ -17,8 +17,7 @@ class Shape:
     warps, lanes: the digits that count them; own: those of a thread's results, the last that of
     neighbours in a row. steps: of the sum, one after the other; inner: the loops around a
     multiply-add inside of these, which an instruction runs at once if there is one, and are else
-    written out. slots: of an instruction unit, for each result and step of the sum. shown: who
-    multiplies what.
+    written out. slots: of an instruction unit, for each result and step of the sum.
     """
 
     tile: Tile
@@ -29,7 +28,6 @@ class Shape:
     inner: tuple[str, ...]
     instruction: Instruction | None
     slots: float
-    shown: str
 
     @property
     def by_groups(self) -> bool:

@@ -69,5 +69,4 @@ def _shape(instruction: Instruction, down: int, across: int, rows: int, columns:
         instruction,
         # Shared memory feeds a warp's rows and columns; copies of a block's take as much again.
         1 + 16 / rows + 16 / columns + 8 / (down * rows) + 8 / (across * columns),
-        f"{down}x{across} warps of {rows}x{columns}, {instruction.name}",
     )

@@ -48,5 +48,4 @@ def _shape(instruction: Instruction, groups: int, below: int, columns: int) -> S
         instruction,
         # Twice the rate of a warp's products; what is copied for a block, and the wait for its end.
         0.5 + 16 / rows + 16 / columns,
-        f"{groups} warpgroups of {below * RUN}x{columns}, {instruction.name}",
     )
