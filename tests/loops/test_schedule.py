@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import replace
 
 import numpy as np
@@ -10,7 +11,7 @@ import pytest
 import polyc
 from bench.polybench.algebra import atax
 from bench.polybench.blas import gemm
-from bench.polybench.solvers import lu
+from bench.polybench.solvers import gramschmidt, lu
 from bench.polybench.stencils import jacobi_1d, seidel_2d
 from polyc.options import Options
 from tests.loops.against_python import check
@@ -119,6 +120,13 @@ def test_a_local_for_several_things_becomes_several():
         check(reuse, random(n), random(n), random(n))
     assert "w_1[" in reuse.explain()
     assert "w_2[" in reuse.explain()
+
+
+def test_loops_sink_to_where_they_walk_along_rows():
+    for n in (1, 2, 7, 40):
+        check(gramschmidt, random(n + 3, n) + 1, random(n, n), random(n + 3, n), tolerance=1e-9)
+    in_lanes = r"#pragma omp simd\n.*\n +R_\[size_R_shape_1 \* c\d+ \+ c\d+\] \+= Q_"
+    assert re.search(in_lanes, gramschmidt.source)
 
 
 def test_loops_that_carry_all_run_along_diagonals():

@@ -30,6 +30,7 @@ from polyc.loops.schedule.inner import (
 )
 from polyc.loops.schedule.parts import insert_parts
 from polyc.loops.schedule.products import Product, cache_sizes, find_products
+from polyc.loops.schedule.sink import sink_last
 from polyc.poly.tree import BAND, LEAF, MARK, make_atomic, mark_members
 from polyc.scop.expr import walk
 from polyc.scop.scop import Statement
@@ -160,6 +161,10 @@ class Shaping:
             node, tile_marks = self._tile(node, band, [TILE] * len(order), shared)
             shared = shared or "parallel" in tile_marks
             node = node.child(0)
+        sunk = sink_last(node, band, self.statements, self.validity)
+        if sunk is not None:
+            node, band = sunk, Band.of(sunk, self.validity)
+            order = band.order
         marks = ["" for _ in order]
         first = self._parallel_member(band, order, shared)
         if first is not None:
