@@ -19,6 +19,7 @@ from dataclasses import dataclass, field, replace
 import islpy as isl
 
 from polyc.loops.schedule.band import Band, joined, names_of
+from polyc.loops.schedule.diagonal import skew_inner
 from polyc.loops.schedule.direction import direction, rows_of, steps_along, stride_along
 from polyc.loops.schedule.inner import (
     bundles_of,
@@ -26,7 +27,6 @@ from polyc.loops.schedule.inner import (
     choose_inner,
     insert_inner,
     leaf_order,
-    skew_inner,
 )
 from polyc.loops.schedule.parts import insert_parts
 from polyc.loops.schedule.products import Product, cache_sizes, find_products
