@@ -166,7 +166,7 @@ class LoopKernel:
         target = detect_target(self.options.cc, self.options.patience)
         compiled = compile_loops(self.function, signature, target, self.options, usual=usual)
         content = build(compiled.sources, target, self.options)
-        return Loaded(compiled, open_library(content, self.function.name))
+        return Loaded(compiled, open_library(content, self.function.name), target.l1d)
 
     def _check_ranks(self, types: Mapping[str, Argument]) -> None:
         for name, type_ in types.items():
@@ -214,7 +214,7 @@ def kernel(
 ) -> LoopKernel | Callable[[Callable[..., Any]], LoopKernel]:
     """Make a kernel of a function of loops over arrays: see `polyc/loops/README.md`.
 
-    threads: how many share a call, 0 for all that this process may use.
+    threads: how many share a call, 0 for all that this process may use, or one if arrays are small.
     """
 
     def make(text: Callable[..., Any]) -> LoopKernel:
