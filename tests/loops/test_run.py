@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 
 import numpy as np
 import pytest
 
 import polyc
 from polyc.errors import RuntimeFailure, ShapeError
+from polyc.loops.run import call
 from tests.loops.against_python import check
 
 RNG = np.random.default_rng(7)
@@ -221,3 +223,19 @@ def test_a_kernel_explains_itself():
     assert "a[i, j] = mul(2.0, b[i, j])" in text
     assert "1 statement executed in full" in text
     assert "b_" in named.source
+
+
+def test_a_call_on_small_arrays_takes_one_thread(monkeypatch):
+    taken = []
+    monkeypatch.setattr(call, "available_cores", lambda: 7)
+    monkeypatch.setattr(call, "_run", lambda loaded, io, sizes, threads: taken.append(threads))
+
+    @polyc.kernel
+    def double(x):
+        for i in range(len(x)):
+            x[i] *= 2
+
+    for n in (3, 1 << 20):
+        double(np.ones(n))
+    replace(double, threads=2)(np.ones(3))
+    assert taken == [1, 7, 2]

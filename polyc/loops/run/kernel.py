@@ -170,7 +170,7 @@ class LoopKernel:
             self.function, signature, target, self.options, usual=usual, given=self.schedule
         )
         content = build(compiled.sources, target, self.options)
-        return Loaded(compiled, open_library(content, self.function.name))
+        return Loaded(compiled, open_library(content, self.function.name), target.l1d)
 
     def _check_ranks(self, types: Mapping[str, Argument]) -> None:
         for name, type_ in types.items():
@@ -219,10 +219,7 @@ def kernel(
 ) -> LoopKernel | Callable[[Callable[..., Any]], LoopKernel]:
     """Make a kernel of a function of loops over arrays: see `polyc/loops/README.md`.
 
-    threads: how many share a call, 0 for all that this process may use. schedule: how the loops
-    run, in the language of `polyc/schedule/text.py`, from the loops as they are written; by default
-    isl's scheduler decides. IllegalSchedule, when the kernel is compiled, if it breaks a
-    dependence.
+    threads: how many share a call, 0 for all that this process may use, or one if arrays are small.
     """
     given = None if schedule is None else Schedule.parse(schedule)
 

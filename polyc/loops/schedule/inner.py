@@ -17,11 +17,10 @@ from dataclasses import dataclass
 import islpy as isl
 
 from polyc.analysis.dependences import is_reducing, maps
-from polyc.loops.schedule.band import Band, as_map, joined, names_of
+from polyc.loops.schedule.band import Band, names_of
 from polyc.loops.schedule.direction import (
     direction,
     equal_values,
-    is_carried,
     rows_of,
     score,
     stride_along,
@@ -236,53 +235,6 @@ def _topological(count: int, edges: set[tuple[int, int]]) -> list[int] | None:
         left.remove(ready)
         order.append(ready)
     return order
-
-
-def skew_inner(
-    node: isl.ScheduleNode, band: Band, inner: Inner, validity: isl.UnionMap
-) -> tuple[isl.ScheduleNode, Band, Inner]:
-    """The band with the diagonals of its last two members in place of the first of them.
-
-    band i, j  ->  band i + j, i        iterations of the last member no longer wait for each other
-
-    A core works on several of them at a time. Only where iterations wait for the ones before, and
-    nothing is carried within a diagonal, as in a permutable band of which both carry something.
-    """
-    if len(band.order) < 2 or not band.is_permutable or band.coincident[inner.order[-1]]:
-        return node, band, inner
-    *around, first, last = inner.order
-    diagonal = band.functions[first].add(band.functions[last])
-    functions = [*(band.functions[k] for k in around), diagonal, band.functions[first]]
-    held = node.get_prefix_schedule_union_map().flat_range_product(as_map(functions[:-1]))
-    domain = node.get_domain()
-    inside = validity.intersect_domain(domain).intersect_range(domain)
-    if is_carried(inside, held, band.member(first)) or not _is_chain(node, inside, band, inner):
-        return node, band, inner
-    skewed = node.delete().insert_partial_schedule(joined(functions)).band_set_permutable(1)
-    made = Band.of(skewed, validity)
-    return skewed, made, Inner(made.order, inner.groups)
-
-
-def _is_chain(node: isl.ScheduleNode, validity: isl.UnionMap, band: Band, inner: Inner) -> bool:
-    """Whether iterations of the innermost loop wait for the one before, and not only for some."""
-    *around, last = inner.order
-    held = node.get_prefix_schedule_union_map()
-    if around:
-        held = held.flat_range_product(as_map([band.functions[k] for k in around]))
-    value = band.member(last)
-    next_ = value.apply_range(isl.UnionMap("{ [v] -> [v + 1] }")).apply_range(value.reverse())
-    steps = validity.intersect(equal_values(held)).intersect(next_)
-    sets = node.get_domain().get_set_list()
-    free = {s.get_tuple_name(): _freedom(s) for s in map(sets.get_at, range(sets.n_set()))}
-    return any(_freedom(pairs.domain()) == free[source] for source, _, pairs in maps(steps))
-
-
-def _freedom(points: isl.Set) -> int:
-    """The dimensions of the largest piece of a set: iterators, less the equations they keep to."""
-    pieces = points.get_basic_set_list()
-    hulls = (pieces.get_at(k).affine_hull().get_constraints() for k in range(points.n_basic_set()))
-    equations = (sum(c.is_equality() for c in constraints) for constraints in hulls)
-    return points.dim(isl.dim_type.set) - min(equations)
 
 
 def insert_inner(

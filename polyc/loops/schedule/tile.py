@@ -19,6 +19,7 @@ from dataclasses import dataclass, field, replace
 import islpy as isl
 
 from polyc.loops.schedule.band import Band, joined, names_of
+from polyc.loops.schedule.diagonal import skew_inner
 from polyc.loops.schedule.direction import direction, rows_of, steps_along, stride_along
 from polyc.loops.schedule.inner import (
     bundles_of,
@@ -26,7 +27,6 @@ from polyc.loops.schedule.inner import (
     choose_inner,
     insert_inner,
     leaf_order,
-    skew_inner,
 )
 from polyc.loops.schedule.parts import insert_parts
 from polyc.loops.schedule.products import Product, cache_sizes, find_products
@@ -38,10 +38,10 @@ from polyc.target.machine import Target
 
 TILE = 32
 LANES_TILE = 256
-"""Iterations of a tile along the loop in lanes: whole vectors, and few loops around them. On a
-core of an AMD EPYC, jacobi-2d (1300 x 1300, 100 steps) takes 93 ms with 256, 99 with 128 and
-169 with 32. Loops that are not in lanes stay short, so that a core works on several of them at a
-time: seidel-2d takes 0.46 s with 32 and 0.62 with 256.
+"""Iterations of a tile along its innermost loop: whole vectors, or long diagonals, and few loops
+around them. On a core of an AMD EPYC (family 26), jacobi-2d (1300 x 1300, 100 steps) takes 93 ms
+with 256, 99 with 128 and 169 with 32; seidel-2d (2000 x 2000, 20 steps) along diagonals 128 with
+256 and 145 with 32.
 """
 FEW = 4
 """Iterations of a tile along the first of two loops whose tiles a wavefront sums, if the second is
@@ -108,8 +108,10 @@ class Shaping:
         sizes = [TILE] * len(band.order)
         inner = choose_deepest(node, band, self.statements, self.validity, self.wide)
         in_lanes = any(group.lanes for group in inner.groups) and not self._crosses(band)
-        if in_lanes:
-            sizes[inner.order[-1]] = LANES_TILE if len(sizes) > 2 else self._long(band)
+        if len(sizes) > 2:
+            sizes[inner.order[-1]] = LANES_TILE
+        elif in_lanes:
+            sizes[inner.order[-1]] = self._long(band)
         if not shared and not any(band.coincident):
             short = FEW if in_lanes and inner.order == [0, 1] else min(sizes[:2])
             sizes[:2] = [short, sizes[1] if short == FEW else short]
