@@ -39,6 +39,14 @@ RUNTIME_PREFIX = "PC_"
 
 _DERIVED = re.compile(rf".+_({'|'.join(DERIVED)})(_?\d+)*|(tile|partial)(_\d+)+")
 
+ISL_WORDS = frozenset(
+    (
+        *("and", "ceil", "ceild", "exists", "false", "floor", "floord", "implies", "infinity"),
+        *("infty", "max", "min", "mod", "nan", "not", "or", "rat", "true"),
+    )
+)
+"""What sets of integers have words for, in small letters."""
+
 LONGEST = 120
 """Characters of a name that people are shown."""
 
@@ -56,6 +64,12 @@ def fresh(base: str, taken: Container[str]) -> str:
     if base not in taken:
         return base
     return next(name for k in count(1) if (name := f"{base}_{k}") not in taken)
+
+
+def is_iterator(name: str) -> bool:
+    """Whether an iterator of a set can be called so: letters, digits and _ behind a letter."""
+    plain = name.isascii() and name.isidentifier() and not name.startswith("_")
+    return plain and name.lower() not in ISL_WORDS
 
 
 def is_derived(name: str) -> bool:

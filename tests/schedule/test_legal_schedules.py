@@ -166,6 +166,9 @@ WAVEFRONTS = [
 @pytest.mark.parametrize("text", WAVEFRONTS)
 def test_what_mends_a_dependence_is_legal(text):
     refuse_illegal(SWEEP, text)
+    tree = Schedule.parse(text).apply(initial_tree(clusters(SWEEP)))
+    lowered = lower_tree(tree, {s.name: s.domain for s in SWEEP.statements})
+    assert find_broken(lowered, compute_dependences(SWEEP).validity) is None
 
 
 @pytest.mark.parametrize(

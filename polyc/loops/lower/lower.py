@@ -44,17 +44,11 @@ from polyc.loops.read.syntax import (
     walk,
 )
 from polyc.loops.read.types import join, settle
-from polyc.names import fresh, identifier
+from polyc.names import ISL_WORDS, fresh, identifier
 from polyc.scop.expr import BOOL, Const, Expr, call
 from polyc.scop.scop import Array, Reduction, Scop, Statement
 
 REDUCTIONS: Mapping[str, Reduction] = {"+": "add", "-": "add", "*": "mul"}
-
-RESERVED = (
-    "and or not exists mod floor ceil floord ceild min max implies rat infty infinity NaN nan inf "
-    "true false"
-)
-"""Words of isl's text that no iterator may be called."""
 
 
 @dataclass(frozen=True)
@@ -181,7 +175,7 @@ class _Lowering:
 
     def _iterator(self, variable: str, scope: Scope) -> str:
         base = identifier(variable.replace(".", "_")) or "i"
-        if base in RESERVED.split() or base[0].isdigit() or base.startswith(("size_", "step_")):
+        if base.lower() in ISL_WORDS or base[0].isdigit() or base.startswith(("size_", "step_")):
             base = f"i_{base}"
         return fresh(base, scope.iterators)
 

@@ -10,7 +10,6 @@ directive finds its loops by the names that these have after the one before.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
@@ -23,7 +22,7 @@ from polyc.mapping.cuda.coordinates.product_tiles import tile_product
 from polyc.mapping.cuda.coordinates.stages import stage_loads
 from polyc.memory.storage import Storage
 from polyc.memory.strides import accesses
-from polyc.names import show
+from polyc.names import ISL_WORDS, is_iterator, show
 from polyc.promote.local_arrays import LARGEST_SHARED, LARGEST_STACK
 from polyc.schedule.cluster import Cluster
 from polyc.schedule.coordinates import COORDINATES, Cut, Join, Partial, Stage, Tile
@@ -33,16 +32,6 @@ from polyc.schedule.names import short
 from polyc.schedule.schedule import Schedule
 from polyc.schedule.text import spell
 from polyc.scop.scop import Array, Statement
-
-_NAME = re.compile(r"[A-Za-z][A-Za-z0-9_]*")
-
-RESERVED = frozenset(
-    (
-        *("and", "ceil", "ceild", "exists", "false", "floor", "floord", "implies", "infinity"),
-        *("infty", "max", "min", "mod", "nan", "not", "or", "rat", "true"),
-    )
-)
-"""What sets of integers have words for."""
 
 
 @dataclass(frozen=True)
@@ -153,10 +142,10 @@ def _check_names(directive: Join | Cut | Partial | Stage | Tile) -> None:
         case _:
             names = ()
     for name in names:
-        if not _NAME.fullmatch(name) or name.lower() in RESERVED:
+        if not is_iterator(name):
             raise IllegalSchedule(
                 f"{show(name)} cannot name a loop: that is a letter, and letters, digits and _ "
-                f"behind it, and none of {', '.join(sorted(RESERVED))}"
+                f"behind it, and none of {', '.join(sorted(ISL_WORDS))}"
             )
 
 
