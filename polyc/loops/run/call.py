@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -37,9 +37,9 @@ class Loaded:
     library: Library
     small: int = 0
 
-    def share(self, io: Sequence[np.ndarray]) -> int:
+    def share(self, arrays: Iterable[np.ndarray]) -> int:
         """The threads for a call of which nobody says how many."""
-        return 1 if sum(a.nbytes for a in io) <= self.small else available_cores()
+        return 1 if sum(a.nbytes for a in arrays) <= self.small else available_cores()
 
     def admits(self, sizes: Mapping[str, int]) -> bool:
         """Whether it is compiled for these sizes."""
@@ -50,9 +50,8 @@ class Loaded:
 class Caller:
     """A kernel ready to be called with arguments of some types.
 
-    An array that is not contiguous is copied, and copied back if it is written. usual: what is
-    compiled for the usual sizes; load_general: compiles it for all, when that is first needed;
-    chosen: which of them some sizes need.
+    usual: what is compiled for the usual sizes; load_general: compiles it for all, when that is
+    first needed; chosen: which of them some sizes need.
     """
 
     usual: Loaded
@@ -64,8 +63,8 @@ class Caller:
     def signature(self) -> Signature:
         return self.usual.compiled.signature
 
-    def __call__(self, values: Mapping[str, Any], threads: int = 0) -> None:
-        """Run the kernel; ShapeError for arguments that do not fit, which are then unchanged."""
+    def prepare(self, values: Mapping[str, Any]) -> Call:
+        """A call with these arguments; ShapeError for those that do not fit."""
         signature, scop = self.signature, self.usual.compiled.lowered.scop
         arrays: dict[str, np.ndarray] = {}
         numbers: dict[str, int] = {}
@@ -76,14 +75,9 @@ class Caller:
                 arrays[name] = _array(name, values[name], argument)
         sizes = tuple(signature.measure({n: a.shape for n, a in arrays.items()}, numbers))
         loaded = self.chosen.get(sizes) or self._choose(sizes)
-        written = {n for n in arrays if signature.arrays[n].name in scop.outputs}
+        written = tuple(n for n in arrays if signature.arrays[n].name in scop.outputs)
         _check_written(arrays, written)
-        held = {n: _contiguous(a) for n, a in arrays.items()}
-        io = [*held.values(), *(held[n] for n in held if n in written)]
-        _run(loaded, io, sizes, threads or loaded.share(io))
-        for name in written:
-            if held[name] is not arrays[name]:
-                arrays[name][...] = held[name]
+        return Call(loaded, arrays, written, *_tell_sizes(loaded, sizes))
 
     def _choose(self, sizes: tuple[int, ...]) -> Loaded:
         """What is compiled for some sizes; ShapeError if Python would leave an array with them."""
@@ -107,6 +101,41 @@ class Caller:
                 )
 
 
+@dataclass(frozen=True)
+class Call:
+    """A call whose arguments were checked.
+
+    An array that is not contiguous is copied, and copied back if it is written.
+
+    arrays: the arguments that are kept in memory; written: those that change. told: the sizes, in
+    C. arena_bytes: what the call works in.
+    """
+
+    loaded: Loaded
+    arrays: Mapping[str, np.ndarray]
+    written: tuple[str, ...]
+    told: Any
+    arena_bytes: int
+
+    def run(self, threads: int) -> bool:
+        """Run the kernel; whether it worked on the arrays themselves, and not on copies."""
+        held = {name: _contiguous(array) for name, array in self.arrays.items()}
+        pointers = {name: point_to(self.loaded, array) for name, array in held.items()}
+        share = threads or self.loaded.share(self.arrays.values())
+        launch(
+            self.loaded,
+            [pointers[name] for name in (*pointers, *self.written)],
+            self.told,
+            self.arena_bytes,
+            share,
+        )
+        copied = [name for name in held if held[name] is not self.arrays[name]]
+        for name in copied:
+            if name in self.written:
+                self.arrays[name][...] = held[name]
+        return not copied
+
+
 def _at(sizes: isl.Set, values: Mapping[str, int]) -> isl.Set:
     """A set of sizes, for some values of them: empty if they are not in it."""
     for name, value in values.items():
@@ -116,31 +145,46 @@ def _at(sizes: isl.Set, values: Mapping[str, int]) -> isl.Set:
     return sizes
 
 
-def _run(loaded: Loaded, io: list[np.ndarray], sizes: tuple[int, ...], threads: int) -> None:
-    """Call the driver; it finds arrays that share memory before it begins."""
+def launch(
+    loaded: Loaded, pointers: Sequence[Any], told: Any, arena_bytes: int, threads: int
+) -> None:
+    """Call the driver; it finds arrays that share memory before it begins.
+
+    pointers: to all arrays, then once more to those that are written. told: the sizes, in C.
+    """
     ffi, functions = loaded.library.ffi, loaded.library.functions
-    told = ffi.new("int64_t[]", list(sizes) or [0])
-    size = functions.polyc_arena_bytes(told)
-    name = loaded.compiled.lowered.scop.name
-    if size < 0:
-        raise ShapeError(
-            f"kernel {name!r} needs more memory than a process can address; use smaller sizes"
-        )
-    arena = ffi.from_buffer(allocate_pages(max(size, 1)))
-    # A buffer of no bytes has no address that C could be given.
-    memory = {id(a): a if a.size else np.empty(1, a.dtype) for a in io}
-    pointers = [ffi.from_buffer(memory[id(a)]) for a in io]
+    arena = ffi.from_buffer(allocate_pages(arena_bytes)) if arena_bytes else ffi.NULL
     status = functions.polyc_run(pointers, ffi.NULL, arena, told, threads)
     if status == STOPPED:
         raise loaded.library.raised.pop()
+    scop = loaded.compiled.lowered.scop
     if status < 0:
-        scop = loaded.compiled.lowered.scop
         raise _shared(scop.outputs[-status - 1], "another argument")
     if status:
         raise RuntimeFailure(
-            f"kernel {name!r}: a subscript that is data leaves its array; arrays that are "
+            f"kernel {scop.name!r}: a subscript that is data leaves its array; arrays that are "
             "written hold undefined values"
         )
+
+
+def _tell_sizes(loaded: Loaded, sizes: tuple[int, ...]) -> tuple[Any, int]:
+    """The sizes in C, and the bytes that a call with them works in."""
+    told = loaded.library.ffi.new("int64_t[]", list(sizes) or [0])
+    arena_bytes = loaded.library.functions.polyc_arena_bytes(told)
+    if arena_bytes < 0:
+        raise ShapeError(
+            f"kernel {loaded.compiled.lowered.scop.name!r} needs more memory than a process can "
+            "address; use smaller sizes"
+        )
+    return told, arena_bytes
+
+
+def point_to(loaded: Loaded, array: np.ndarray) -> Any:
+    """The address of an array in C, which keeps its memory where it is.
+
+    A buffer of no bytes has none that C could be given: any other will do.
+    """
+    return loaded.library.ffi.from_buffer(array if array.size else np.empty(1, array.dtype))
 
 
 def _shared(one: str, other: str) -> ShapeError:
@@ -185,7 +229,7 @@ def _array(name: str, value: Any, argument: Argument) -> np.ndarray:
     return value
 
 
-def _check_written(arrays: Mapping[str, np.ndarray], written: set[str]) -> None:
+def _check_written(arrays: Mapping[str, np.ndarray], written: Sequence[str]) -> None:
     """Arrays that are written can be, and share no memory with any other."""
     for one in written:
         if not arrays[one].flags.writeable:

@@ -24,6 +24,7 @@ from polyc.loops.read.parse import parse
 from polyc.loops.read.sizes import Signature
 from polyc.loops.read.syntax import Function
 from polyc.loops.read.types import Argument, argument_of, check_dtype
+from polyc.loops.run.again import Repeat
 from polyc.loops.run.build import build
 from polyc.loops.run.call import Caller, Loaded
 from polyc.loops.run.compile import CompiledLoops, compile_loops
@@ -49,6 +50,7 @@ class LoopKernel:
     _callers: dict[Key, Caller] = field(default_factory=dict)
     _known: dict[tuple[Kind, ...], Caller] = field(default_factory=dict)
     _last: Caller | None = None  # that was called, or compiled, last
+    _again: Repeat | None = None  # the last call, if its arguments may well come again
 
     def __post_init__(self) -> None:
         functools.update_wrapper(self, self.python)
@@ -83,8 +85,15 @@ class LoopKernel:
 
     def __call__(self, *arguments: Any, **named: Any) -> None:
         """Run the kernel on arrays, which it changes in place, and numbers."""
+        again = self._again
+        if again is not None and again.admits(arguments, named):
+            again.run(arguments, named, self.threads)
+            return
         values = self._bind(arguments, named)
-        self._find(values)(values, self.threads)
+        call = self._find(values).prepare(values)
+        in_place = call.run(self.threads)
+        names = self.function.arguments
+        self._again = Repeat.of(call, arguments, named, names) if in_place else None
 
     def explain(self) -> str:
         """What was made of it: statements, order, what is parallel, what was proven."""
@@ -160,7 +169,7 @@ class LoopKernel:
             usual = self._load(signature, usual=True)
             general = functools.partial(self._load, signature, usual=False)
             self._callers[key] = Caller(usual, general)
-        self._last = self._callers[key]
+        self._last, self._again = self._callers[key], None
         return self._last
 
     def _load(self, signature: Signature, *, usual: bool) -> Loaded:

@@ -1,0 +1,121 @@
+"""A kernel called again with the same arguments, and with ones that only look like them."""
+
+import numpy as np
+import pytest
+
+import polyc
+from polyc.errors import ShapeError
+
+
+def _kernel():
+    @polyc.kernel
+    def add(x, y, scale, steps):
+        for _ in range(steps):
+            for i in range(len(x)):
+                y[i] += scale * x[i]
+
+    return add
+
+
+def _called(add, x, y, scale=2.0, steps=1):
+    expected = y + steps * scale * x if steps else y.copy()
+    add(x, y, scale, steps)
+    np.testing.assert_allclose(y, expected)
+
+
+def test_the_same_arguments_are_the_same_call():
+    add, x, y = _kernel(), np.arange(5.0), np.zeros(5)
+    for _ in range(3):
+        _called(add, x, y)
+    x += 1  # other elements of the same arrays
+    _called(add, x, y)
+    add(x, y, scale=2.0, steps=1)
+    add(x, y, steps=1, scale=2.0)
+    np.testing.assert_allclose(y, 2 * (3 * np.arange(5.0) + 3 * (np.arange(5.0) + 1)))
+
+
+def test_other_numbers_are_another_call():
+    add, x, y = _kernel(), np.arange(5.0), np.zeros(5)
+    for scale, steps in [(1.0, 1), (3.0, 1), (3.0, 2), (3.0, 0), (np.nan, 0)]:
+        _called(add, x, y, scale, steps)
+
+
+def test_a_negative_zero_is_another_number():
+    @polyc.kernel
+    def sign(x, value):
+        for i in range(len(x)):
+            x[i] = value
+
+    x = np.zeros(3)
+    for value in (0.0, -0.0, 0.0):
+        sign(x, value)
+        assert np.signbit(x).tolist() == [np.signbit(value)] * 3
+
+
+def test_other_arrays_are_another_call():
+    add = _kernel()
+    for n in (5, 5, 0, 1, 700):
+        _called(add, np.arange(float(n)), np.ones(n))
+
+
+def test_an_array_that_was_changed_in_place_is_checked_anew():
+    @polyc.kernel
+    def fill(A):
+        n, m = A.shape
+        for i in range(n):
+            for j in range(m):
+                A[i, j] = 10 * i + j
+
+    A = np.zeros((2, 6))
+    fill(A)
+    A.shape = (3, 4)
+    fill(A)
+    assert A.tolist() == [[10 * i + j for j in range(4)] for i in range(3)]
+    A.flags.writeable = False
+    with pytest.raises(ShapeError, match="read-only"):
+        fill(A)
+
+
+def test_memory_that_two_arguments_share_is_found_each_time():
+    add, x, y = _kernel(), np.arange(8.0), np.zeros(8)
+    _called(add, x, y)
+    for _ in range(2):
+        with pytest.raises(ShapeError, match="shares memory"):
+            add(x, x, 2.0, 1)
+    _called(add, x, y)
+
+
+def test_arrays_that_are_copied_are_copied_each_time():
+    add, x, y = _kernel(), np.arange(16.0)[::2], np.zeros((8, 2))[:, 0]
+    for _ in range(3):
+        _called(add, x, y)
+
+
+def test_no_array_is_kept_alive():
+    import gc
+    import weakref
+
+    add, x, y = _kernel(), np.arange(8.0), np.zeros(8)
+    _called(add, x, y)
+    seen = weakref.ref(y)
+    del y
+    gc.collect()
+    assert seen() is None
+    _called(add, x, np.ones(8))
+
+
+def test_data_that_leaves_an_array_is_told_each_time():
+    @polyc.kernel
+    def gather(x, index, y):
+        for i in range(len(y)):
+            y[i] = x[index[i]]
+
+    x, index, y = np.arange(4.0), np.array([0, 1, 2]), np.zeros(3)
+    gather(x, index, y)
+    index[1] = 9
+    for _ in range(2):
+        with pytest.raises(polyc.errors.RuntimeFailure):
+            gather(x, index, y)
+    index[1] = 3
+    gather(x, index, y)
+    assert y.tolist() == [0, 3, 2]
