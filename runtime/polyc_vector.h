@@ -40,13 +40,18 @@ PC_INLINE V FN(load)(const T *p) { return READ(*(const FN(memory) *)p); }
 PC_INLINE void FN(store)(T *p, V v) { *(FN(memory) *)p = WRITTEN(v); }
 
 /* Lane l from or to p[l * stride]. Of every second element, by a shuffle of two vectors, of which
-   the other one ends where the last element does. */
+   the other one ends where the last element does; backwards, by a shuffle of one. */
 #define EVERY_SECOND(a, l) (2 * (l) + ((l) >= PC_LANES / 2))
+#define BACKWARDS(a, l) (PC_LANES - 1 - (l))
 PC_INLINE V FN(loads)(const T *p, i64 stride)
 {
     if (__builtin_constant_p(stride) && stride == 2)
         return __builtin_shufflevector(FN(load)(p), FN(load)(p + PC_LANES - 1),
                                        PC_PASTE(PC_EACH_, PC_LANES)(EVERY_SECOND, 0, 0));
+    if (__builtin_constant_p(stride) && stride == -1) {
+        const V v = FN(load)(p - (PC_LANES - 1));
+        return __builtin_shufflevector(v, v, PC_PASTE(PC_EACH_, PC_LANES)(BACKWARDS, 0, 0));
+    }
     /* gcc 12.2 needs a minute and 3 GB to combine the lanes of 200 such loads that are inserted one
        by one; a gather is one instruction. */
 #if defined __AVX512F__ && BITS == 32 && PC_LANES == 16
@@ -61,6 +66,7 @@ PC_INLINE V FN(loads)(const T *p, i64 stride)
     return v;
 }
 #undef EVERY_SECOND
+#undef BACKWARDS
 PC_INLINE void FN(stores)(T *p, V v, i64 stride)
 {
     EACH_LANE p[l * stride] = WRITTEN(v[l]);

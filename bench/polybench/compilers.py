@@ -86,7 +86,7 @@ def _c(name: str, compiler: str, *flags: str, libraries: tuple[str, ...] = ()) -
 
 
 def _open_polyc(problem: Problem, arguments: Mapping[str, Any], threads: int, folder: Path) -> Call:
-    kernel = LoopKernel(problem.kernel.python, threads)
+    kernel = LoopKernel(problem.kernel.python)  # which takes no more than the cores there are
     kernel.compile(**{name: argument_of(name, value) for name, value in arguments.items()})
     return lambda given: kernel(**given)
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import multiprocessing
+import os
 import statistics
 import tempfile
 import time
@@ -85,6 +86,8 @@ def race(kernel: str, rules: Race) -> Row:
 
 
 def _serve(connection: Connection, kernel: str, rules: Race) -> None:
+    if hasattr(os, "sched_setaffinity"):  # no engine may use more cores than it has threads
+        os.sched_setaffinity(0, sorted(os.sched_getaffinity(0))[: rules.threads])
     connection.send(measure(kernel, rules))
     connection.close()
 

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 
 import islpy as isl
 
-from polyc.analysis.dependences import Dependences, union_of
+from polyc.analysis.dependences import Dependences, find_reducing, union_of
 from polyc.scop.accesses import read_map, write_map
 from polyc.scop.order import before, may_precede
 from polyc.scop.scop import Array, Scop, Statement
@@ -71,12 +71,11 @@ def compute_conflicts(scop: Scop) -> Dependences:
             kind.append(met[key])
         if scop.arrays[array].kind != "input":
             unwritten += [first_reads(touch, touches) for touch in touches if not touch.writes]
-    reducing = frozenset(s.name for s in scop.statements if _only_reduces(s))
     return Dependences(
         flow=union_of(flow).coalesce(),
         anti=union_of(anti).coalesce(),
         output=union_of(output).coalesce(),
-        reducing=reducing,
+        reducing=find_reducing(scop),
         uninitialised=union_of(unwritten),
     )
 
@@ -112,8 +111,3 @@ def _meeting(a: Touch, b: Touch) -> isl.Map:
     """# S -> T: pairs that touch one element, the first of them earlier."""
     pairs = a.elements.apply_range(b.elements.reverse())
     return pairs.intersect(before(a.statement, b.statement, (a.position, b.position)))
-
-
-def _only_reduces(s: Statement) -> bool:
-    """Whether a statement meets itself only in what its declared reduction updates."""
-    return s.reduction is not None and all(load.array != s.array for load in s.loads)

@@ -7,14 +7,15 @@ Two instances depend on each other when they touch the same element and one of t
     output  write -> every later write
 
 "Later" is the original order of the scop (`scop/order.py`). A reduction  A[w] op= v  reads and
-writes A[w]; the dependences that this causes among its own instances are reduction dependences:
-they keep their order in a schedule (`validity`), but vector lanes may share them (`coincidence` is
-without them).
+writes A[w]; the dependences that this alone causes among its own instances are reduction
+dependences: they keep their order in a schedule (`validity`), but vector lanes may share them
+(`coincidence` is without them). Where v reads A as well, as in  x[i] -= L[i, j] * x[j],  instances
+of which one reads what the other updates are not of these.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import cached_property, reduce
 
@@ -31,15 +32,15 @@ IN, OUT = isl.dim_type.in_, isl.dim_type.out
 class Dependences:
     """Dependence relations between statement instances, source -> sink.
 
-    `reducing` names the statements whose dependences on themselves are those of a declared
-    reduction. `uninitialised` holds the reads of elements that nothing has written before,
-    leaving out arrays that exist beforehand (inputs and constants).
+    `reducing` has the statements with declared reductions, each with the pairs of its instances
+    that meet in more than what both update. `uninitialised` holds the reads of elements that
+    nothing has written before, leaving out arrays that exist beforehand (inputs and constants).
     """
 
     flow: isl.UnionMap  # S -> T
     anti: isl.UnionMap  # S -> T
     output: isl.UnionMap  # S -> T
-    reducing: frozenset[str]
+    reducing: Mapping[str, isl.Map]  # S -> S
     uninitialised: isl.UnionMap  # S -> A
 
     @cached_property
@@ -50,7 +51,8 @@ class Dependences:
     @cached_property
     def reductions(self) -> isl.UnionMap:
         """# S -> S: the dependences of declared reductions on themselves."""
-        return union_of(m for s, t, m in maps(self.validity) if s == t and s in self.reducing)
+        own = ((s, m) for s, t, m in maps(self.validity) if s == t and s in self.reducing)
+        return union_of(_without(m, self.reducing[s]) for s, m in own)
 
     @cached_property
     def coincidence(self) -> isl.UnionMap:
@@ -59,7 +61,15 @@ class Dependences:
 
     def without_reductions(self, relation: isl.UnionMap) -> isl.UnionMap:
         """Any of the relations (`flow`, `anti`, …) without the self-dependences of reductions."""
-        return union_of(m for s, t, m in maps(relation) if s != t or s not in self.reducing)
+        left = (
+            m.intersect(self.reducing[s]) if s == t and s in self.reducing else m
+            for s, t, m in maps(relation)
+        )
+        return union_of(m for m in left if not m.is_empty())
+
+
+def _without(relation: isl.Map, other: isl.Map) -> isl.Map:
+    return relation if other.is_empty() else relation.subtract(other)
 
 
 def compute_dependences(scop: Scop) -> Dependences:
@@ -71,15 +81,25 @@ def compute_dependences(scop: Scop) -> Dependences:
         flow=flow,
         anti=_ordered_pairs(scop, reads, writes),
         output=_ordered_pairs(scop, writes, writes),
-        reducing=frozenset(s.name for s in scop.statements if is_reducing(s)),
+        reducing=find_reducing(scop),
         uninitialised=uninitialised,
     )
 
 
-def is_reducing(statement: Statement) -> bool:
-    """Whether all dependences of a statement on itself come from its declared reduction."""
-    explicit = any(load.array == statement.array for load in statement.loads)
-    return statement.reduction is not None and not explicit
+def find_reducing(scop: Scop) -> Mapping[str, isl.Map]:
+    """Statement -> # S -> S: pairs of a declared reduction of which one reads what one updates."""
+    found = {}
+    for s in scop.statements:
+        if s.reduction is None:
+            continue
+        meeting = isl.Map.empty(s.domain.space.map_from_set())
+        for load in s.loads:
+            if load.array == s.array:
+                read = read_map(s, load, scop.arrays[load.array])
+                pairs = read.apply_range(write_map(s).reverse())
+                meeting = meeting.union(pairs).union(pairs.reverse())
+        found[s.name] = meeting
+    return found
 
 
 def maps(relation: isl.UnionMap) -> Iterator[tuple[str, str, isl.Map]]:

@@ -79,9 +79,9 @@ def _is_read(expr: LoopExpr) -> TypeGuard[Read]:
 
 
 def _in_rows(element: Element, name: str) -> bool:
-    """Whether an access stays, or moves to the next element of its row."""
+    """Whether an access stays, or moves to the next element of its row, or to the one before."""
     *outer, last = [stride(index, name) for index in element.index] or [0]
-    return not any(outer) and None not in outer and last in (0, 1)
+    return not any(outer) and None not in outer and last in (0, 1, -1)
 
 
 def _reduced(node: For, assign: Assign, names: Iterator[str]) -> Node:

@@ -61,6 +61,34 @@ def test_a_recurrence_is_no_reduction() -> None:
         assert isl.UnionMap("{ R[i] -> R[i+1] : 1<=i<7 }").is_subset(found.coincidence)
 
 
+def test_a_reduction_that_reads_what_others_have_reduced_stays_one() -> None:
+    """x[i] += L[i, j] * x[j] for j < i: sums of one element have no order, but wait for others."""
+    found = compute_dependences(triangle("j < i"))
+    same = "{ S[i, j] -> S[i, k] : 0 <= j < k < i < 8 }"
+    assert equal(found.reductions, same)
+    assert isl.UnionMap("{ S[1, 0] -> S[2, 1] }").is_subset(found.coincidence)
+    assert found.validity.is_equal(found.coincidence.union(found.reductions))
+    assert found.without_reductions(found.output).is_empty()
+
+
+def test_a_sum_that_reads_itself_halfway_keeps_its_order() -> None:
+    """Where j = i as well, that instance reads what those before it have summed."""
+    found = compute_dependences(triangle("j < 8"))
+    halfway = isl.UnionMap("{ S[i, j] -> S[i, i] : 0 <= j < i < 8 }")
+    assert halfway.is_subset(found.coincidence)
+    assert halfway.intersect(found.reductions).is_empty()
+
+
+def triangle(condition: str) -> Scop:
+    update = load("{ S[i, j] -> x[j] }")
+    return scop(
+        [array("x", [8], "state")],
+        statement(
+            f"{{ S[i, j] : 0 <= i, j < 8 and {condition} }}", "{ S[i, j] -> x[i] }", update, "add"
+        ),
+    )
+
+
 def test_what_is_written_once_flows_to_those_who_read_it_later() -> None:
     """Q reads A[4] to A[7]: half of it P has written before, and half of it T writes later."""
     of = scop(

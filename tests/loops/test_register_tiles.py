@@ -101,6 +101,14 @@ def test_results_live_in_registers_of_every_target(isa):
     assert kinds.count("keep") == 2
 
 
+@pytest.mark.parametrize("l1d", [32, 48])
+def test_tiles_for_any_cache_cut_no_box(l1d):
+    target = replace(Target.named("avx512"), l1d=l1d * 1024)
+    compiled = compile_loops(lu.function, Signature({"A": polyc.f64["n", "n"]}), target, Options())
+    text = next(iter(compiled.sources.files.values()))
+    assert "acc_0_0_0 += " in text  # what a box keeps that may be cut goes through memory
+
+
 @polyc.kernel
 def last(x, A):
     for i in range(x.shape[0]):

@@ -11,7 +11,7 @@ import pytest
 import polyc
 from bench.polybench.algebra import atax
 from bench.polybench.blas import gemm
-from bench.polybench.solvers import gramschmidt, lu
+from bench.polybench.solvers import durbin, gramschmidt, lu, trisolv
 from bench.polybench.stencils import jacobi_1d, seidel_2d
 from polyc.options import Options
 from tests.loops.against_python import check
@@ -132,3 +132,68 @@ def test_loops_sink_to_where_they_walk_along_rows():
 def test_loops_that_carry_all_run_along_diagonals():
     seidel_2d(3, random(9, 9))
     assert "band  3*i + 2*i_1 + j" in seidel_2d.explain()
+
+
+@polyc.kernel
+def solve_transposed(L, x):
+    n = len(x)
+    for i in range(n - 1, -1, -1):
+        for j in range(i + 1, n):
+            x[i] -= L[i, j] * x[j]
+        x[i] /= L[i, i]
+
+
+@polyc.kernel
+def grows(A, x):
+    for i in range(len(x)):
+        for j in range(A.shape[1]):
+            x[i] += A[i, j] * x[i]
+
+
+@polyc.kernel
+def reads_the_first(A, x):
+    for i in range(len(x)):
+        for j in range(A.shape[1]):
+            x[i] += A[i, j] * x[0]
+
+
+@polyc.kernel
+def running(A):
+    for i in range(1, len(A)):
+        A[i] += A[i - 1]
+
+
+@polyc.kernel
+def backwards(r, x, y):
+    n = len(x)
+    for k in range(n):
+        for i in range(k):
+            y[k] += r[k - i - 1] * x[i]
+
+
+SUMS = {
+    "trisolv": (trisolv, lambda n: (np.tril(random(n, n)) + n * np.eye(n), random(n), random(n))),
+    "transposed": (solve_transposed, lambda n: (random(n, n) + n * np.eye(n), random(n))),
+    "grows": (grows, lambda n: (random(n, 7) / 9, random(n))),
+    "reads the first": (reads_the_first, lambda n: (random(n, 7) / 9, random(n))),
+    "running": (running, lambda n: (random(n),)),
+    "backwards": (backwards, lambda n: (random(n), random(n), random(n))),
+}
+
+
+@pytest.mark.parametrize("name", SUMS)
+def test_sums_that_read_their_own_array(name):
+    kernel, arguments = SUMS[name]
+    for n in (0, 1, 2, 7, 65, 300):
+        for threads in (1, 2):
+            check(replace(kernel, threads=threads), *arguments(n), tolerance=1e-9)
+
+
+def test_lanes_share_sums_of_solved_elements():
+    trisolv(*SUMS["trisolv"][1](300))
+    assert "partial_0_0 += " in trisolv.source
+
+
+def test_backward_rows_are_read_in_vectors():
+    durbin.compile(r=polyc.f64["n"], y=polyc.f64["n"], z=polyc.f64["n"])
+    assert re.search(r"pc_loads_f64x\d\(&r_\[.*\], -1\)", durbin.source)

@@ -7,7 +7,7 @@
 
 Conditions on loop variables restrict domains. One on data is kept in a local, and an assignment
 under it becomes `target = value if condition else target`. An augmented assignment, `+=`, `-=` or
-`*=`, whose value does not read the target's array declares a reduction.
+`*=`, declares a reduction.
 """
 
 from __future__ import annotations
@@ -269,7 +269,7 @@ class _Lowering:
         test = reduce(partial(call, "and"), tests) if tests else None
         emitter = emitter if test is None else emitter.under(test)
         declared = REDUCTIONS.get(at.operator or "")
-        if declared and met == dtype and dtype != BOOL and not _reads_own(at):
+        if declared and met == dtype and dtype != BOOL:
             value = emitter.emit(at.value, dtype, points)
             value = call("neg", value) if at.operator == "-" else value
             if test is not None:
@@ -331,15 +331,6 @@ def replace_name(command: Assign, name: str) -> Name:
 def _mentions(command: Command, name: str) -> int:
     parts = (part for e in expressions(command) for part in walk(e))
     return sum(isinstance(part, Name) and part.name == name for part in parts)
-
-
-def _reads_own(at: Assign) -> bool:
-    """Whether an augmented assignment reads what it writes to in more than one way."""
-    inside = at.target.subscripts if isinstance(at.target, Element) else ()
-    parts = [part for e in (at.value, *inside) for part in walk(e)]
-    if isinstance(at.target, Name):
-        return any(isinstance(p, Name) and p.name == at.target.name for p in parts)
-    return any(isinstance(p, Element) and p.array == at.target.array for p in parts)
 
 
 def _truth(at: Expression) -> Expression:

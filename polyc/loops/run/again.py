@@ -92,7 +92,7 @@ class Repeat:
             tuple([*call.arrays].index(name) for name in call.written),
             call.told,
             call.arena_bytes,
-            call.loaded.share(call.arrays.values()),
+            call.loaded.share(call.sizes),
         )
 
     def admits(self, arguments: Sequence[Any], named: Mapping[str, Any]) -> bool:

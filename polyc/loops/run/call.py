@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -15,6 +15,7 @@ from polyc.loops.read.sizes import Signature
 from polyc.loops.read.types import Argument
 from polyc.loops.run.compile import CompiledLoops
 from polyc.target.machine import available_cores
+from polyc.threads.worth import choose_threads
 from polyc.toolchain.pages import allocate_pages
 
 PARAM = isl.dim_type.param
@@ -28,18 +29,23 @@ MOST_WORK = 100_000
 
 @dataclass(frozen=True)
 class Loaded:
-    """A compiled kernel in memory; the bytes of arrays that one thread works on sooner than two.
-
-    What the first-level cache holds is walked through in less time than a barrier takes.
-    """
+    """A compiled kernel in memory; teams: of how many threads calls with some sizes are worth."""
 
     compiled: CompiledLoops
     library: Library
-    small: int = 0
+    teams: dict[tuple[int, ...], int] = field(default_factory=dict)
 
-    def share(self, arrays: Iterable[np.ndarray]) -> int:
+    def share(self, sizes: tuple[int, ...]) -> int:
         """The threads for a call of which nobody says how many."""
-        return 1 if sum(a.nbytes for a in arrays) <= self.small else available_cores()
+        cores = available_cores()
+        key = (cores, *sizes)
+        if key not in self.teams:
+            if len(self.teams) >= MOST_CHOSEN:
+                self.teams.clear()
+            names = (size.name for size in self.compiled.signature.sizes)
+            known = dict(zip(names, sizes, strict=True))
+            self.teams[key] = choose_threads(self.compiled.kernel, known, cores)
+        return self.teams[key]
 
     def admits(self, sizes: Mapping[str, int]) -> bool:
         """Whether it is compiled for these sizes."""
@@ -77,7 +83,7 @@ class Caller:
         loaded = self.chosen.get(sizes) or self._choose(sizes)
         written = tuple(n for n in arrays if signature.arrays[n].name in scop.outputs)
         _check_written(arrays, written)
-        return Call(loaded, arrays, written, *_tell_sizes(loaded, sizes))
+        return Call(loaded, arrays, written, sizes, *_tell_sizes(loaded, sizes))
 
     def _choose(self, sizes: tuple[int, ...]) -> Loaded:
         """What is compiled for some sizes; ShapeError if Python would leave an array with them."""
@@ -107,13 +113,14 @@ class Call:
 
     An array that is not contiguous is copied, and copied back if it is written.
 
-    arrays: the arguments that are kept in memory; written: those that change. told: the sizes, in
-    C. arena_bytes: what the call works in.
+    arrays: the arguments that are kept in memory; written: those that change. told: the sizes in C.
+    arena_bytes: what the call works in.
     """
 
     loaded: Loaded
     arrays: Mapping[str, np.ndarray]
     written: tuple[str, ...]
+    sizes: tuple[int, ...]
     told: Any
     arena_bytes: int
 
@@ -121,7 +128,7 @@ class Call:
         """Run the kernel; whether it worked on the arrays themselves, and not on copies."""
         held = {name: _contiguous(array) for name, array in self.arrays.items()}
         pointers = {name: point_to(self.loaded, array) for name, array in held.items()}
-        share = threads or self.loaded.share(self.arrays.values())
+        share = threads or self.loaded.share(self.sizes)
         launch(
             self.loaded,
             [pointers[name] for name in (*pointers, *self.written)],

@@ -179,7 +179,7 @@ class LoopKernel:
             self.function, signature, target, self.options, usual=usual, given=self.schedule
         )
         content = build(compiled.sources, target, self.options)
-        return Loaded(compiled, open_library(content, self.function.name), target.l1d)
+        return Loaded(compiled, open_library(content, self.function.name))
 
     def _check_ranks(self, types: Mapping[str, Argument]) -> None:
         for name, type_ in types.items():
@@ -228,7 +228,8 @@ def kernel(
 ) -> LoopKernel | Callable[[Callable[..., Any]], LoopKernel]:
     """Make a kernel of a function of loops over arrays: see `polyc/loops/README.md`.
 
-    threads: how many share a call, 0 for all that this process may use, or one if arrays are small.
+    threads: how many share a call; 0 for all that this process may use, or one, if others would
+    wait for more than they save.
     """
     given = None if schedule is None else Schedule.parse(schedule)
 

@@ -16,7 +16,7 @@ from dataclasses import dataclass
 
 import islpy as isl
 
-from polyc.analysis.dependences import is_reducing, maps
+from polyc.analysis.dependences import maps
 from polyc.loops.schedule.band import Band, names_of
 from polyc.loops.schedule.direction import (
     direction,
@@ -35,11 +35,20 @@ IN_LANES = 6
 
 
 @dataclass(frozen=True)
+class Order:
+    """What must stay in order; `strict`: in lanes too, which share declared reductions."""
+
+    validity: isl.UnionMap  # S -> T
+    strict: isl.UnionMap  # S -> T
+
+
+@dataclass(frozen=True)
 class Group:
-    """Statements that share an innermost loop; whether it runs in lanes."""
+    """Statements that share an innermost loop; whether it runs in lanes, and these share a sum."""
 
     names: tuple[str, ...]
     lanes: bool
+    sums: bool = False
 
 
 @dataclass(frozen=True)
@@ -54,31 +63,31 @@ def choose_inner(
     node: isl.ScheduleNode,
     band: Band,
     statements: Mapping[str, Statement],
-    validity: isl.UnionMap,
+    order: Order,
     local: frozenset[str],
 ) -> Inner:
     """The best innermost member of a band with no band below it; `local` are names of locals."""
-    return _best(node, band, statements, validity, local, frozenset(band.names))
+    return _best(node, band, statements, order, local, frozenset(band.names))
 
 
 def choose_deepest(
     node: isl.ScheduleNode,
     band: Band,
     statements: Mapping[str, Statement],
-    validity: isl.UnionMap,
+    order: Order,
     local: frozenset[str],
 ) -> Inner:
     """The same for those statements alone that have the most loops around them."""
     depth = max(len(statements[name].iterators) for name in band.names)
     deepest = frozenset(name for name in band.names if len(statements[name].iterators) == depth)
-    return _best(node, band, statements, validity, local, deepest)
+    return _best(node, band, statements, order, local, deepest)
 
 
 def _best(
     node: isl.ScheduleNode,
     band: Band,
     statements: Mapping[str, Statement],
-    validity: isl.UnionMap,
+    order: Order,
     local: frozenset[str],
     names: frozenset[str],
 ) -> Inner:
@@ -90,7 +99,7 @@ def _best(
         rows = _moving(local, [statements[n] for n in band.names], outer, band, k)
         bundles = bundles_of(leaf_order(node), statements, rows)
         chosen = [bundle for bundle in bundles if names & {*bundle}]
-        plans.append(_plan(node, band, k, statements, validity, chosen))
+        plans.append(_plan(node, band, k, statements, order, chosen))
     _, inner = max(plans, key=lambda plan: (plan[0], plan[1].order[-1]))
     return inner
 
@@ -119,7 +128,7 @@ def _plan(
     band: Band,
     member: int,
     statements: Mapping[str, Statement],
-    validity: isl.UnionMap,
+    order: Order,
     bundles: Sequence[tuple[str, ...]],
 ) -> tuple[int, Inner]:
     """What it is worth to some statements to have a member innermost, and how."""
@@ -130,12 +139,14 @@ def _plan(
     for k in band.order:
         if k != member:
             held = held.flat_range_product(band.member(k))
-    inside = validity.intersect_domain(domain).intersect_range(domain)
+    inside = order.validity.intersect_domain(domain).intersect_range(domain)
     pairs = inside.intersect(equal_values(held))
     carried = pairs.subtract(equal_values(band.member(member)))
+    bound = {s for s, t, _ in maps(carried.intersect(order.strict)) if s == t}
     moves = {name: _moves(statements[name], outer, band, member) for name in names}
     scores = {name: score(statements[name], moves[name]) for name in names}
-    summed = {name for name in names if _is_sum(statements[name], moves[name])}
+    sums = (name for name in names if _is_sum(statements[name], moves[name]))
+    summed = {name for name in sums if name not in bound}
     time = held.flat_range_product(band.member(member)).intersect_domain(domain)
     groups = _groups(bundles, time, pairs, carried, scores, summed)
     worth = sum(scores.values()) + IN_LANES * sum(len(g.names) for g in groups if g.lanes)
@@ -156,7 +167,6 @@ def _is_sum(statement: Statement, moves: Sequence[int] | None) -> bool:
     partial result (`codegen/accumulate.py`)."""
     return (
         moves is not None
-        and is_reducing(statement)
         and statement.reduction in SUMS
         and statement.value.dtype.kind == "f"
         and stride_along(statement.write, moves) == 0
@@ -204,7 +214,8 @@ def _groups(
     names = tuple(name for bundle in bundles for name in bundle)
     broken = {(s, t) for s, t, _ in maps(carried)}
     free = not broken or (len(names) == 1 and names[0] in summed)
-    together = Group(names, free and sum(scores.values()) > 0)
+    lanes = free and sum(scores.values()) > 0
+    together = Group(names, lanes, lanes and bool(broken))
     if len(bundles) == 1 or (free and _run_together(time)):
         return (together,)
     home = {name: k for k, bundle in enumerate(bundles) for name in bundle}
@@ -214,9 +225,11 @@ def _groups(
         return (together,)
     alone = {bundle[0] for bundle in bundles if len(bundle) == 1 and bundle[0] in summed}
     bound = {home[s] for s, t in broken if home[s] == home[t] and s not in alone}
-    return tuple(
-        Group(bundles[k], k not in bound and sum(scores[n] for n in bundles[k]) > 0) for k in order
-    )
+    groups = []
+    for k in order:
+        lanes = k not in bound and sum(scores[n] for n in bundles[k]) > 0
+        groups.append(Group(bundles[k], lanes, lanes and bundles[k][0] in alone))
+    return tuple(groups)
 
 
 def _run_together(time: isl.UnionMap) -> bool:

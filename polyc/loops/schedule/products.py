@@ -24,6 +24,11 @@ from polyc.target.machine import Target
 MOST_ROWS, MOST_VECTORS = 16, 4
 """Of a register tile."""
 
+MOST_BOXES = 8
+"""Register tiles above one another in a tile for the caches: so many rows use what the first-level
+cache holds for the lanes often enough, and threads have tiles to share out of smaller matrices.
+"""
+
 
 @dataclass(frozen=True)
 class Product:
@@ -40,6 +45,10 @@ class Product:
     height: int
     width: int
     vector: int
+
+    def step_of(self, member: int) -> int:
+        """The iterations of a member that a box of results takes."""
+        return {self.rows: self.height, self.lanes: self.width}.get(member, 1)
 
 
 def find_products(
@@ -74,8 +83,10 @@ def cache_sizes(product: Product, members: Sequence[int], target: Target) -> lis
     columns = target.l2 // 2 // (summed * item)
     rows = target.l2 // 4 // (summed * item)
     known = dict.fromkeys(product.summed, summed)
-    known[product.rows] = max(1, rows // product.height) * product.height
-    known[product.lanes] = max(1, columns // product.width) * product.width
+    rows = min(rows, MOST_BOXES * product.height)
+    for member, size in ((product.rows, rows), (product.lanes, columns)):
+        step = product.step_of(member)
+        known[member] = max(1, size // step) * step
     return [known.get(k, 1) for k in members]
 
 

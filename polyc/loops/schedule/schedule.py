@@ -16,6 +16,7 @@ import islpy as isl
 from polyc.analysis.dependences import Dependences
 from polyc.loops.lower.lower import Lowered
 from polyc.loops.lower.order import original_tree
+from polyc.loops.schedule.inner import Order
 from polyc.loops.schedule.tile import Shaping, declare_scopes
 from polyc.poly.context import isl_options, operation_budget
 from polyc.schedule.legality import find_broken, union_domain
@@ -66,11 +67,14 @@ def _shaped(
     origin: str,
     notes: tuple[str, ...],
 ) -> LoopSchedule:
-    within = dependences.validity.intersect_params(lowered.sizes)
+    order = Order(
+        dependences.validity.intersect_params(lowered.sizes),
+        dependences.coincidence.intersect_params(lowered.sizes),
+    )
     arrays = lowered.bare.arrays.values()
     local = frozenset(a.name for a in arrays if a.kind == "temporary")
     wide = frozenset(a.name for a in arrays if a.name in local and len(a.shape) > 1)
-    shaping = Shaping({s.name: s for s in lowered.bare.statements}, within, target, local, wide)
+    shaping = Shaping({s.name: s for s in lowered.bare.statements}, order, target, local, wide)
     shaped = declare_scopes(shaping.shape(tree))
     told = tuple(f"in parallel: {how}" for how in shaping.parallel) or ("on one thread",)
     if shaping.boxed:

@@ -13,6 +13,7 @@ Innermost goes the member along which memory is walked best, in vector lanes if 
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
@@ -22,6 +23,7 @@ from polyc.loops.schedule.band import Band, joined, names_of
 from polyc.loops.schedule.diagonal import skew_inner
 from polyc.loops.schedule.direction import direction, rows_of, steps_along, stride_along
 from polyc.loops.schedule.inner import (
+    Order,
     bundles_of,
     choose_deepest,
     choose_inner,
@@ -48,6 +50,10 @@ FEW = 4
 in lanes. isl takes seconds to minutes to generate the loops of wavefronts of tiles that are large,
 or not equal, and half a second with 4 of these.
 """
+SUMS_TILE = 256
+"""Iterations of both loops whose tiles a wavefront sums, if lanes share sums along one of them: the
+vectors of a row of a tile pay for adding up their lanes, and a tile of doubles is 512 KiB.
+"""
 STRIP = 2048
 """Iterations of a loop that one thread takes at a time, where there is one loop alone."""
 
@@ -60,7 +66,7 @@ class Shaping:
     """
 
     statements: Mapping[str, Statement]
-    validity: isl.UnionMap  # S -> T
+    order: Order
     target: Target
     local: frozenset[str] = frozenset()
     wide: frozenset[str] = frozenset()
@@ -80,11 +86,11 @@ class Shaping:
         return node
 
     def _band(self, node: isl.ScheduleNode, shared: bool) -> isl.ScheduleNode:
-        band = Band.of(node, self.validity)
+        band = Band.of(node, self.order.validity)
         if _has_band(node.child(0)):
             return self._outer(node, band, shared)
         outer = node.get_prefix_schedule_union_map()
-        products = find_products(outer, band, self.statements, self.validity, self.target)
+        products = find_products(outer, band, self.statements, self.order.validity, self.target)
         if products:
             return self._products(node, band, products, shared)
         single = len(band.order) == 1
@@ -92,7 +98,7 @@ class Shaping:
         if strip or (band.is_permutable and not single and self._has_reuse(node, band)):
             sizes = [STRIP] if strip else self._sizes(node, band, shared)
             return self._tiled(node, band, (), sizes, shared)
-        inner = choose_inner(node, band, self.statements, self.validity, self.local)
+        inner = choose_inner(node, band, self.statements, self.order, self.local)
         first = None if single else self._parallel_member(band, inner.order[:-1], shared)
         if first is not None and band.is_permutable:
             others = (k for k in inner.order if k != first)
@@ -106,13 +112,16 @@ class Shaping:
     def _sizes(self, node: isl.ScheduleNode, band: Band, shared: bool) -> list[int]:
         """The extents of a tile."""
         sizes = [TILE] * len(band.order)
-        inner = choose_deepest(node, band, self.statements, self.validity, self.wide)
+        inner = choose_deepest(node, band, self.statements, self.order, self.wide)
         in_lanes = any(group.lanes for group in inner.groups) and not self._crosses(band)
         if len(sizes) > 2:
             sizes[inner.order[-1]] = LANES_TILE
         elif in_lanes:
             sizes[inner.order[-1]] = self._long(band)
         if not shared and not any(band.coincident):
+            if len(sizes) == 2 and any(group.sums for group in inner.groups):
+                sizes[:2] = [SUMS_TILE, SUMS_TILE]
+                return sizes
             short = FEW if in_lanes and inner.order == [0, 1] else min(sizes[:2])
             sizes[:2] = [short, sizes[1] if short == FEW else short]
         return sizes
@@ -127,8 +136,9 @@ class Shaping:
     ) -> isl.ScheduleNode:
         """A band with products: tiles for the caches, and inside of them tiles for registers."""
         sizes = cache_sizes(products[0], band.order, self.target)
-        if not shared and not any(band.coincident):  # see `_band`
-            sizes[0] = sizes[1] = min(sizes[0], sizes[1])
+        if not shared and not any(band.coincident):  # see `_sizes`; whole boxes fit both
+            boxes = math.lcm(*(products[0].step_of(member) for member in band.order[:2]))
+            sizes[0] = sizes[1] = max(1, min(sizes[:2]) // boxes) * boxes
         self.boxed.extend(product.statement for product in products)
         return self._tiled(node, band, products, sizes, shared)
 
@@ -145,15 +155,17 @@ class Shaping:
         together = frozenset[str]() if products else self.wide
         bundles = bundles_of(leaf_order(node), self.statements, together)
         node, tile_marks = self._tile(node, band, sizes, shared)
-        below = insert_parts(node.child(0), band, products, bundles, self.validity, self._plain)
+        below = insert_parts(
+            node.child(0), band, products, bundles, self.order.validity, self._plain
+        )
         return mark_members(below.parent(), tile_marks)
 
     def _plain(self, node: isl.ScheduleNode) -> isl.ScheduleNode:
         """A band inside of a tile."""
-        band = Band.of(node, self.validity)
-        inner = choose_inner(node, band, self.statements, self.validity, self.local)
+        band = Band.of(node, self.order.validity)
+        inner = choose_inner(node, band, self.statements, self.order, self.local)
         if not any(group.lanes for group in inner.groups):
-            node, band, inner = skew_inner(node, band, inner, self.validity)
+            node, band, inner = skew_inner(node, band, inner, self.order.validity)
         return _marked(*insert_inner(node, band, inner))
 
     def _outer(self, node: isl.ScheduleNode, band: Band, shared: bool) -> isl.ScheduleNode:
@@ -163,9 +175,9 @@ class Shaping:
             node, tile_marks = self._tile(node, band, [TILE] * len(order), shared)
             shared = shared or "parallel" in tile_marks
             node = node.child(0)
-        sunk = sink_last(node, band, self.statements, self.validity)
+        sunk = sink_last(node, band, self.statements, self.order.validity)
         if sunk is not None:
-            node, band = sunk, Band.of(sunk, self.validity)
+            node, band = sunk, Band.of(sunk, self.order.validity)
             order = band.order
         marks = ["" for _ in order]
         first = self._parallel_member(band, order, shared)
