@@ -9,6 +9,7 @@ import islpy as isl
 BAND = isl.schedule_node_type.band
 MARK = isl.schedule_node_type.mark
 LEAF = isl.schedule_node_type.leaf
+NESTED = (isl.schedule_node_type.sequence, isl.schedule_node_type.set)
 
 
 def make_atomic(band: isl.ScheduleNode) -> isl.ScheduleNode:

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 import polyc
-from bench.polybench.algebra import atax
+from bench.polybench.algebra import atax, bicg, mvt
 from bench.polybench.blas import gemm
 from bench.polybench.solvers import durbin, gramschmidt, lu, trisolv
 from bench.polybench.stencils import jacobi_1d, seidel_2d
@@ -197,3 +197,57 @@ def test_lanes_share_sums_of_solved_elements():
 def test_backward_rows_are_read_in_vectors():
     durbin.compile(r=polyc.f64["n"], y=polyc.f64["n"], z=polyc.f64["n"])
     assert re.search(r"pc_loads_f64x\d\(&r_\[.*\], -1\)", durbin.source)
+
+
+@polyc.kernel
+def around(A, x, y, z):
+    n, m = A.shape
+    for i in range(n):
+        z[i] = 0
+    for i in range(n):
+        for j in range(m):
+            z[i] += A[i, j] * x[j]
+    for j in range(m):
+        for i in range(n):
+            y[j] += A[i, j] * z[i]
+    for j in range(m):
+        x[j] = y[j] - x[j]
+
+
+@polyc.kernel
+def apart(A, B, x, y, z):
+    n, m = A.shape
+    for i in range(n):
+        for j in range(m):
+            z[i] += A[i, j] * x[j]
+    for i in range(n):
+        for j in range(m):
+            y[j] += A[n - 1 - i, j] * z[i]
+    for i in range(n):
+        for j in range(m):
+            x[j] += B[i, j] * y[j]
+
+
+JOINED = {
+    "atax": (atax, lambda n, m: (random(n, m), random(m), random(m), random(n))),
+    "bicg": (bicg, lambda n, m: (random(n, m), random(m), random(n), random(m), random(n))),
+    "mvt": (mvt, lambda n, m: (*(random(n) for _ in range(4)), random(n, n))),
+    "around": (around, lambda n, m: (random(n, m), random(m), random(m), random(n))),
+}
+
+
+@pytest.mark.parametrize("name", JOINED)
+def test_neighbours_that_walk_one_matrix_share_tiles(name):
+    kernel, arguments = JOINED[name]
+    for n, m in [(1, 1), (5, 3), (32, 33), (33, 600), (70, 1030), (0, 3), (3, 0)]:
+        for threads in (1, 2):
+            used = replace(kernel, threads=threads)
+            check(used, *arguments(n, m), tolerance=1e-9)
+    used(*arguments(40, 50))
+    assert re.search(r"floor\(\w+/32\).*\n.*sequence\n", used.explain())
+
+
+def test_neighbours_that_walk_a_matrix_in_other_orders_share_none():
+    for n, m in [(1, 1), (33, 40)]:
+        check(apart, random(n, m), random(n, m), random(m), random(m), random(n), tolerance=1e-9)
+    assert not re.search(r"floor\(\w+/32\).*\n.*(sequence|set)\n", apart.explain())

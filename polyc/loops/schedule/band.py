@@ -8,6 +8,7 @@ from dataclasses import dataclass
 import islpy as isl
 
 from polyc.loops.schedule.direction import is_carried
+from polyc.poly.tree import BAND
 
 
 @dataclass(frozen=True)
@@ -72,3 +73,17 @@ def joined(functions: Sequence[isl.UnionPwAff]) -> isl.MultiUnionPwAff:
 def names_of(node: isl.ScheduleNode) -> tuple[str, ...]:
     sets = node.get_domain().get_set_list()
     return tuple(sorted(sets.get_at(k).get_tuple_name() for k in range(sets.n_set())))
+
+
+def falls(function: isl.UnionPwAff, pairs: isl.UnionMap) -> bool:
+    """Whether a function is less at the end of some pair than at its beginning."""
+    value = as_map([function])
+    less = value.apply_range(isl.UnionMap("{ [v] -> [w] : w < v }")).apply_range(value.reverse())
+    return not pairs.intersect(less).is_empty()
+
+
+def has_band(node: isl.ScheduleNode) -> bool:
+    """Whether there is a band at a node, or below it."""
+    if node.get_type() == BAND:
+        return True
+    return any(has_band(node.child(k)) for k in range(node.n_children()))

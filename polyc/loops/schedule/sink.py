@@ -19,12 +19,10 @@ from collections.abc import Iterator, Mapping, Sequence
 
 import islpy as isl
 
-from polyc.loops.schedule.band import Band, as_map, joined, names_of
+from polyc.loops.schedule.band import Band, as_map, falls, joined, names_of
 from polyc.loops.schedule.direction import direction, equal_values, rows_of, score
-from polyc.poly.tree import BAND, LEAF
+from polyc.poly.tree import BAND, LEAF, NESTED
 from polyc.scop.scop import Statement
-
-NESTED = (isl.schedule_node_type.sequence, isl.schedule_node_type.set)
 
 
 def sink_last(
@@ -121,11 +119,4 @@ def _sunk(
         node = node.delete()
     own = pairs.intersect_domain(domain).intersect_range(domain)
     node = node.insert_partial_schedule(joined(functions))
-    return node.band_set_permutable(int(not any(_falls(f, own) for f in functions)))
-
-
-def _falls(function: isl.UnionPwAff, pairs: isl.UnionMap) -> bool:
-    """Whether a function is less at the end of some pair than at its beginning."""
-    value = as_map([function])
-    less = value.apply_range(isl.UnionMap("{ [v] -> [w] : w < v }")).apply_range(value.reverse())
-    return not pairs.intersect(less).is_empty()
+    return node.band_set_permutable(int(not any(falls(f, own) for f in functions)))

@@ -19,7 +19,7 @@ from dataclasses import dataclass, field, replace
 
 import islpy as isl
 
-from polyc.loops.schedule.band import Band, joined, names_of
+from polyc.loops.schedule.band import Band, has_band, joined, names_of
 from polyc.loops.schedule.diagonal import skew_inner
 from polyc.loops.schedule.direction import direction, rows_of, steps_along, stride_along
 from polyc.loops.schedule.inner import (
@@ -30,6 +30,7 @@ from polyc.loops.schedule.inner import (
     insert_inner,
     leaf_order,
 )
+from polyc.loops.schedule.joint import join_tiles
 from polyc.loops.schedule.parts import insert_parts
 from polyc.loops.schedule.products import Product, cache_sizes, find_products
 from polyc.loops.schedule.sink import sink_last
@@ -54,6 +55,8 @@ SUMS_TILE = 256
 """Iterations of both loops whose tiles a wavefront sums, if lanes share sums along one of them: the
 vectors of a row of a tile pay for adding up their lanes, and a tile of doubles is 512 KiB.
 """
+IN_JOINT = 4
+"""Into how many parts threads cut the rows of a joint tile, and tiles of its columns."""
 STRIP = 2048
 """Iterations of a loop that one thread takes at a time, where there is one loop alone."""
 
@@ -74,21 +77,27 @@ class Shaping:
     boxed: list[str] = field(default_factory=list)  # products with boxes of results in registers
 
     def shape(self, tree: isl.Schedule) -> isl.Schedule:
-        node = tree.get_root().child(0)
-        return self._visit(node, False).get_schedule()
+        tree = join_tiles(tree, self.statements, self.order.validity)
+        return self._visit(tree.get_root().child(0), False).get_schedule()
 
-    def _visit(self, node: isl.ScheduleNode, shared: bool) -> isl.ScheduleNode:
-        """The subtree shaped; `shared`: inside of a parallel loop. Gives the node at its place."""
+    def _visit(self, node: isl.ScheduleNode, shared: bool, cut: int = 1) -> isl.ScheduleNode:
+        """The subtree shaped; `shared`: inside of a parallel loop. Gives the node at its place.
+
+        cut: into how many parts tiles are cut, so that threads share a part of what they would.
+        """
         if node.get_type() == BAND:
-            return self._band(node, shared)
+            return self._band(node, shared, cut)
+        if node.get_type() == MARK:
+            node, cut = node.delete(), IN_JOINT
+            return self._outer(node, Band.of(node, self.order.validity), shared, cut)
         for k in range(node.n_children()):
-            node = self._visit(node.child(k), shared).parent()
+            node = self._visit(node.child(k), shared, cut).parent()
         return node
 
-    def _band(self, node: isl.ScheduleNode, shared: bool) -> isl.ScheduleNode:
+    def _band(self, node: isl.ScheduleNode, shared: bool, cut: int) -> isl.ScheduleNode:
         band = Band.of(node, self.order.validity)
-        if _has_band(node.child(0)):
-            return self._outer(node, band, shared)
+        if has_band(node.child(0)):
+            return self._outer(node, band, shared, cut)
         outer = node.get_prefix_schedule_union_map()
         products = find_products(outer, band, self.statements, self.order.validity, self.target)
         if products:
@@ -96,7 +105,7 @@ class Shaping:
         single = len(band.order) == 1
         strip = single and band.coincident[0] and not shared
         if strip or (band.is_permutable and not single and self._has_reuse(node, band)):
-            sizes = [STRIP] if strip else self._sizes(node, band, shared)
+            sizes = [STRIP] if strip else self._sizes(node, band, shared, cut)
             return self._tiled(node, band, (), sizes, shared)
         inner = choose_inner(node, band, self.statements, self.order, self.local)
         first = None if single else self._parallel_member(band, inner.order[:-1], shared)
@@ -109,7 +118,7 @@ class Shaping:
             self.parallel.append(f"loops of {_names(node)}")
         return _marked(node, marks)
 
-    def _sizes(self, node: isl.ScheduleNode, band: Band, shared: bool) -> list[int]:
+    def _sizes(self, node: isl.ScheduleNode, band: Band, shared: bool, cut: int) -> list[int]:
         """The extents of a tile."""
         sizes = [TILE] * len(band.order)
         inner = choose_deepest(node, band, self.statements, self.order, self.wide)
@@ -118,7 +127,9 @@ class Shaping:
             sizes[inner.order[-1]] = LANES_TILE
         elif in_lanes:
             sizes[inner.order[-1]] = self._long(band)
-        if not shared and not any(band.coincident):
+        if not shared and any(band.coincident):
+            sizes[band.coincident.index(True)] //= cut
+        elif not shared:
             if len(sizes) == 2 and any(group.sums for group in inner.groups):
                 sizes[:2] = [SUMS_TILE, SUMS_TILE]
                 return sizes
@@ -168,7 +179,9 @@ class Shaping:
             node, band, inner = skew_inner(node, band, inner, self.order.validity)
         return _marked(*insert_inner(node, band, inner))
 
-    def _outer(self, node: isl.ScheduleNode, band: Band, shared: bool) -> isl.ScheduleNode:
+    def _outer(
+        self, node: isl.ScheduleNode, band: Band, shared: bool, cut: int
+    ) -> isl.ScheduleNode:
         """A band with others below it."""
         order, tile_marks = band.order, None
         if band.is_permutable and len(order) > 1 and self._has_reuse(node, band):
@@ -187,7 +200,7 @@ class Shaping:
             marks[order.index(first)] = "parallel"
             self.parallel.append(f"loops of {_names(node)}")
         node = make_atomic(band.insert(node, order))
-        node = self._visit(node.child(0), shared or "parallel" in marks).parent()
+        node = self._visit(node.child(0), shared or "parallel" in marks, cut).parent()
         node = mark_members(node, marks)
         return node if tile_marks is None else mark_members(node.parent(), tile_marks)
 
@@ -257,12 +270,6 @@ def _marked(node: isl.ScheduleNode, marks: Sequence[str]) -> isl.ScheduleNode:
 def _rests(index: isl.PwMultiAff, moves: Sequence[int]) -> bool:
     """Whether an access stays at its element along a direction."""
     return stride_along(index, moves) == 0
-
-
-def _has_band(node: isl.ScheduleNode) -> bool:
-    if node.get_type() == BAND:
-        return True
-    return any(_has_band(node.child(k)) for k in range(node.n_children()))
 
 
 def _names(node: isl.ScheduleNode) -> str:
