@@ -61,12 +61,12 @@ def _join(
     for k in range(node.n_children() - 1):
         found = _find(node, k, statements, validity)
         if found is not None:
-            pair = _alone(node, k)
-            if found.later is not None:
-                pair = _sequence(pair, found.later)
             tiles = found.function.scale_down_val(isl.Val(ROWS)).floor()
-            tiled = pair.insert_partial_schedule(joined([tiles])).band_set_permutable(1)
-            return make_atomic(tiled).insert_mark(isl.Id(JOINT))
+            band = _alone(node, k).insert_partial_schedule(joined([tiles]))
+            if found.later is not None:
+                others = band.child(0).order_before(found.later)
+                band = others.ancestor(others.get_tree_depth() - band.get_tree_depth())
+            return make_atomic(band.band_set_permutable(1)).insert_mark(isl.Id(JOINT))
     return node
 
 
@@ -75,18 +75,10 @@ def _alone(node: isl.ScheduleNode, first: int) -> isl.ScheduleNode:
     filters = [node.child(k).filter_get_filter() for k in range(node.n_children())]
     before, pair = filters[:first], filters[first : first + 2]
     if before:
-        node = _sequence(node, _union(before)).child(1).child(0)
+        node = node.order_before(_union(before))  # isl gives the node of the others
     if len(filters) > first + 2:
-        node = _sequence(node, _union(pair)).child(0).child(0)
+        node = node.order_before(_union(pair)).parent().previous_sibling().child(0)
     return node
-
-
-def _sequence(node: isl.ScheduleNode, first: isl.UnionSet) -> isl.ScheduleNode:
-    """The sequence of the subtree on some instances, and of that on all others.
-
-    isl gives the node of the others.
-    """
-    return node.order_before(first).parent().parent()
 
 
 def _union(sets: list[isl.UnionSet]) -> isl.UnionSet:
