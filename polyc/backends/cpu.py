@@ -73,7 +73,7 @@ def compile_for_cpu(
 
     # 3. loops, with partial tiles split off
     with trace.step("generate"):
-        kernel = _generate(name, stored, places, tree, target.simd_bytes)
+        kernel = _generate(name, stored, places, tree, target.vectors.bytes)
 
     # 4. which of the loops threads may run at the same time, and where they wait
     with trace.step("schedule"):
@@ -88,7 +88,7 @@ def compile_for_cpu(
 
     # 6. C
     with trace.step("print"):
-        final = find_registers(vectorise(kernel.body, target.simd_bytes))
+        final = find_registers(vectorise(kernel.body, target.vectors))
         source = print_kernel(replace(kernel, body=final))
         trace.dump("c", source, name)
 

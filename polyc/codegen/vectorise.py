@@ -15,26 +15,27 @@ from dataclasses import replace
 from polyc.codegen.partial_results import privatise
 from polyc.codegen.transpose import transpose_tiles
 from polyc.loopnest.index import Affine
-from polyc.loopnest.lanes import LARGEST_UNROLL, MASKED_BYTES, cut_lanes
+from polyc.loopnest.lanes import LARGEST_UNROLL, cut_lanes
 from polyc.loopnest.nodes import Assign, Block, For, Node, extent_of, lanes_of, rewrite_nodes
 from polyc.loopnest.substitute import substitute_block
+from polyc.target.vectors import Vectors
 
 
-def vectorise(block: Block, simd_bytes: int) -> Block:
+def vectorise(block: Block, vectors: Vectors) -> Block:
     """The nest with its vector and unroll loops in printable form."""
     names = iter(range(1 << 30))
-    private = privatise(block, simd_bytes, names)
-    straight = transpose_tiles(private, simd_bytes, names)
-    return rewrite_nodes(straight, lambda n: _expand(n, simd_bytes))
+    private = privatise(block, vectors, names)
+    straight = transpose_tiles(private, vectors, names)
+    return rewrite_nodes(straight, lambda n: _expand(n, vectors))
 
 
-def _expand(node: Node, simd_bytes: int) -> Node:
+def _expand(node: Node, vectors: Vectors) -> Node:
     if not isinstance(node, For):
         return node
     if node.kind == "unroll":
         return unroll(node)
     if node.kind == "vector" and not node.idle:
-        return _cut(node, simd_bytes)
+        return _cut(node, vectors)
     return node
 
 
@@ -46,7 +47,7 @@ def unroll(loop: For) -> Node:
     return Block(tuple(_at(loop, loop.lower + k * loop.step) for k in range(extent)))
 
 
-def _cut(loop: For, simd_bytes: int) -> Node:
+def _cut(loop: For, vectors: Vectors) -> Node:
     """A vector loop as full vectors, then what is left of one; statement by statement.
 
         for v in 0 .. 48:  s0; s1   ->   s0[0..16], s0[16..32], s0[32..48], s1[0..16], …
@@ -60,12 +61,12 @@ def _cut(loop: For, simd_bytes: int) -> Node:
     if not known or loop.step != 1 or len(assigns) < len(flat):
         return replace(loop, kind="sequential", lanes=0)
     widest = max(assign.widest for assign in assigns)
-    vectors = [loop]
+    pieces = [loop]
     if not loop.lanes:
-        vectors = [*cut_lanes(loop, max(1, simd_bytes // widest), simd_bytes == MASKED_BYTES)]
+        pieces = [*cut_lanes(loop, vectors.lanes(widest), vectors.masked)]
     parts: list[Node] = []
     for assign in assigns:
-        for vector in vectors:
+        for vector in pieces:
             alone = replace(vector, body=Block((assign,)))
             parts.append(alone if lanes_of(vector) > 1 else _at(alone, vector.lower))
     return parts[0] if len(parts) == 1 else Block(tuple(parts))

@@ -7,10 +7,10 @@ from dataclasses import dataclass, field, replace
 
 import numpy as np
 
-from polyc.loopnest.index import Affine, const, linear, show_index, substitute, times, weighted_sum
+from polyc.loopnest.index import Affine, const, linear, show_index, substitute
+from polyc.loopnest.instructions import address
 from polyc.loopnest.nodes import Element, For, Local, lanes_of
 from polyc.loopnest.registers import Register
-from polyc.types.sizes import Extent
 
 LINE = 64
 """Bytes of a cache line, and of the widest vector."""
@@ -107,13 +107,7 @@ class Scope:
 
     def address(self, element: Element) -> Affine:
         """The element's offset in a row-major array."""
-        parts: list[Affine] = []
-        step: Extent = 1
-        pairs = zip(element.index, self.shapes[element.array], strict=True)
-        for index, extent in reversed(list(pairs)):
-            parts.append(times(index, step))
-            step = step * extent
-        return weighted_sum((part, 1) for part in parts)
+        return address(element, self.shapes[element.array])
 
     def show_offset(self, array: str, address: Affine) -> str:
         """The offset as text, with the swizzle of the array; whole periods stay out of it."""

@@ -16,7 +16,7 @@ from polyc.names import show
 from polyc.schedule.directives import Shift, edit_loops
 from polyc.schedule.loops import Loop, LoopTree
 from polyc.schedule.names import select
-from polyc.target.instructions import INSTRUCTIONS
+from polyc.target.instructions.tiles import INSTRUCTIONS
 
 WARP = 32
 """Threads of a warp."""

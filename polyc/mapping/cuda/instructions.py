@@ -26,7 +26,7 @@ from polyc.schedule.threads import Pipeline, Use
 from polyc.scop.expr import Call, Cast, Expr
 from polyc.scop.scop import Statement
 from polyc.target.cuda import CudaTarget
-from polyc.target.instructions import INSTRUCTIONS, Instruction
+from polyc.target.instructions.tiles import INSTRUCTIONS, Instruction
 from polyc.types.element_types import is_narrow
 
 
