@@ -61,6 +61,22 @@ PC_INLINE V FN(loads)(const T *p, i64 stride)
     return v;
 }
 #undef EVERY_SECOND
+
+/* The first n elements over and over: p[0], …, p[n - 1], p[0], … */
+PC_INLINE V FN(repeat)(const T *p, i64 n)
+{
+#if BITS * PC_LANES >= 32
+    if (__builtin_constant_p(n) && BITS * n == 32) {
+        typedef i32 FN(group) __attribute__((vector_size(BITS * PC_LANES / 8)));
+        i32 group;
+        __builtin_memcpy(&group, p, 4);
+        return READ((V)(group - (FN(group)){0}));
+    }
+#endif
+    V v;
+    EACH_LANE v[l] = READ(p[l % n]);
+    return v;
+}
 PC_INLINE void FN(stores)(T *p, V v, i64 stride)
 {
     EACH_LANE p[l * stride] = WRITTEN(v[l]);

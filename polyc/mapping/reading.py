@@ -8,6 +8,7 @@ from polyc.schedule.initial import InitialLoop, InitialLoops, Key
 from polyc.schedule.keeping import Pack
 from polyc.schedule.names import split_primes
 from polyc.schedule.schedule import Schedule
+from polyc.schedule.threads import Use
 
 Tile = tuple[int | None, int, int]
 """(loop to unroll, its tile, the vector loop's tile in elements)."""
@@ -32,6 +33,21 @@ def read_tile(schedule: Schedule, named: InitialLoops) -> Tile:
     d, loop = found
     sizes = _sizes(schedule, named, loop)
     return d, sizes[-1] if sizes else _only(named).extents[d], width
+
+
+Grouped = tuple[str, int, int] | None
+"""(a statement, the position of its iterator, so many of whose values an instruction takes)."""
+
+
+def read_grouped(schedule: Schedule, named: InitialLoops) -> Grouped:
+    """The loop whose iterations an instruction takes together in each lane."""
+    for directive in schedule.directives:
+        if isinstance(directive, Use):
+            for loop in _outermost(directive, named):
+                sizes = _sizes(schedule, named, loop)
+                if sizes:
+                    return (*loop.key, sizes[-1])
+    return None
 
 
 def read_packed(schedule: Schedule) -> tuple[str, ...]:
@@ -85,6 +101,6 @@ def _sizes(schedule: Schedule, named: InitialLoops, loop: InitialLoop) -> list[i
     ]
 
 
-def _outermost(directive: Run | Split, named: InitialLoops) -> list[InitialLoop]:
+def _outermost(directive: Run | Split | Use, named: InitialLoops) -> list[InitialLoop]:
     """The loops before anything is cut that a directive names, or parts of them."""
     return [loop for name in directive.loops for loop in named.find(split_primes(name)[0])]

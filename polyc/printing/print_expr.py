@@ -104,15 +104,20 @@ class Printer:
         if assign.reduction:
             old = self._load(assign.target, first, step, dtype, scope)
             value = self._apply(assign.reduction, [old, value], dtype, lanes)
-        return [self._move(dtype, scope, place, step, partial, value)]
+        return [self.move(dtype, scope, place, step, partial, value)]
 
-    def _move(
+    def move(
         self, dtype: np.dtype, scope: Scope, place: str, step: int, partial: bool, value: str = ""
     ) -> str:
         """A load of a register from memory, or a store of a value there, as the table spells it."""
         row = find_move(ROWS, is_store=bool(value), is_full=not partial, step=step)
         numbers = {COUNT: show_index(scope.filled), STRIDE: str(step)}
         return self._spell(row, dtype, scope.count, {**numbers, "p": place, "v": value})
+
+    def place_of(self, element: Element, scope: Scope) -> str:
+        """The address of what lane 0 takes."""
+        first = scope.show_offset(element.array, scope.first(scope.address(element)))
+        return f"&{element.array}[{first}]"
 
     def _fused(self, assign: Assign, target: str, scope: Scope) -> str:
         """An update of a register by one instruction of the table; empty if there is none."""
@@ -318,7 +323,7 @@ class Printer:
 
     def _load(self, element: Element, first: str, step: int, dtype: np.dtype, scope: Scope) -> str:
         place = f"&{element.array}[{first}]"
-        return self._move(dtype, scope, place, step, scope.is_partial(element))
+        return self.move(dtype, scope, place, step, scope.is_partial(element))
 
     def _each_lane(self, expr: LoopExpr, scope: Scope) -> str:
         """A vector written out: (f32x4){x[0], x[7], x[14], x[21]}; idle lanes are 0."""

@@ -18,11 +18,13 @@ LINE = 64
 
 @dataclass
 class Uses:
-    """What a translation unit needs of runtime/: (function, type, lanes), casts alike, files."""
+    """What a translation unit needs of runtime/: (function, type, lanes), casts alike, files; and
+    the files of instructions, by lanes."""
 
     functions: set[tuple[str, str, int]] = field(default_factory=set)
     casts: set[tuple[str, str, int]] = field(default_factory=set)
     headers: set[str] = field(default_factory=set)
+    instructions: set[tuple[str, int]] = field(default_factory=set)
 
 
 @dataclass(frozen=True)
@@ -107,7 +109,8 @@ class Scope:
 
     def address(self, element: Element) -> Affine:
         """The element's offset in a row-major array."""
-        return address(element, self.shapes[element.array])
+        held = self.registers.get(element.array)
+        return address(element, held.local.shape if held else self.shapes[element.array])
 
     def show_offset(self, array: str, address: Affine) -> str:
         """The offset as text, with the swizzle of the array; whole periods stay out of it."""

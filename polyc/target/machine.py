@@ -74,7 +74,7 @@ _WIDE = "-mprefer-vector-width=512"
 _BASELINE = Target(
     "cpu",
     "baseline",
-    vectors=Vectors.of(16, 16, frozenset()),
+    vectors=Vectors.of(16, 16, {"sse2"}),
     cores=8,
     l1d=32 * KIB,
     l2=512 * KIB,

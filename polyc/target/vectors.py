@@ -5,8 +5,10 @@ from __future__ import annotations
 from collections.abc import Set
 from dataclasses import dataclass
 
+import numpy as np
+
 from polyc.target.instructions.lanes import GATHER, MASKED_LOAD, MASKED_STORE, ROWS
-from polyc.target.instructions.rows import VectorInstruction
+from polyc.target.instructions.rows import Apply, Operand, VectorInstruction
 
 
 @dataclass(frozen=True)
@@ -46,6 +48,19 @@ class Vectors:
     def has(self, row: VectorInstruction) -> bool:
         """Whether the CPU has an instruction of its own for a row."""
         return row in self.instructions and row.is_native(frozenset(self.features))
+
+    @property
+    def products(self) -> frozenset[tuple[np.dtype, np.dtype]]:
+        """The types, narrower than the sum's, of factors whose products an instruction sums up."""
+        found = set()
+        for row in filter(self.has, self.instructions):
+            match row.nest.value:
+                case Apply(
+                    "mul", (Apply("cast", (Operand() as a,)), Apply("cast", (Operand() as b,)))
+                ):
+                    if row.inner and a.dtype and b.dtype:
+                        found |= {(a.dtype, b.dtype), (b.dtype, a.dtype)}
+        return frozenset(found)
 
     def find(self, name: str) -> VectorInstruction | None:
         """The row of a name, or None."""

@@ -13,7 +13,7 @@ from polyc.mapping.cpu.pointwise import choose_pointwise_tile
 from polyc.mapping.cpu.register_tile import choose_register_tile
 from polyc.mapping.cpu.vector_loop import choose_vector_loop
 from polyc.mapping.open_cluster import OpenCluster, list_touched
-from polyc.mapping.reading import Tile, read_packed, read_vector
+from polyc.mapping.reading import Grouped, Tile, read_grouped, read_packed, read_vector
 from polyc.mapping.signature import sign_layouts
 from polyc.memory.storage import Storage
 from polyc.schedule.cluster import Cluster
@@ -27,12 +27,14 @@ from polyc.target.machine import Target
 class Tiles:
     """What is decided about a cluster before its layout: the rest of its schedule follows.
 
-    vector: the shared loop in SIMD lanes; packed: arrays that are read as copies.
+    vector: the shared loop in SIMD lanes; packed: arrays that are read as copies; grouped: the loop
+    of which an instruction takes several iterations in each lane.
     """
 
     vector: int | None
     tile: Tile
     packed: tuple[str, ...]
+    grouped: Grouped = None
 
 
 @dataclass(frozen=True)
@@ -71,7 +73,7 @@ def lay_out(one: OpenCluster, tiles: Tiles) -> Laid:
     cluster, packings = pack(one.cluster, tiles.packed, one.arrays)
     packed = {p.array.name: p.array for p in packings}
     arrays = {**one.arrays, **packed} if packed else one.arrays
-    new = decide_layouts(cluster, vector, width, arrays, one.storages, list(packed))
+    new = decide_layouts(cluster, vector, width, arrays, one.storages, list(packed), tiles.grouped)
     decided = {**one.storages, **{n: new[n] for n in packed}}
     names = (*list_touched(cluster), *packed, *one.touched)
     storages = {n: new[n] if n in new else decided[n] for n in names if n in new or n in decided}
@@ -80,8 +82,10 @@ def lay_out(one: OpenCluster, tiles: Tiles) -> Laid:
 
 def read_tiles(one: OpenCluster, schedule: Schedule) -> Tiles:
     """What a schedule says of vectors and copies, which layouts follow."""
-    vector, width = read_vector(schedule, InitialLoops((one.cluster,)))
-    return Tiles(vector, (None, 1, width), read_packed(schedule))
+    named = InitialLoops((one.cluster,))
+    vector, width = read_vector(schedule, named)
+    grouped = read_grouped(schedule, named)
+    return Tiles(vector, (None, 1, width), read_packed(schedule), grouped)
 
 
 def _choose_tile(one: OpenCluster, vector: int | None, target: Target) -> Tile:

@@ -14,11 +14,12 @@ from collections.abc import Collection, Mapping
 import islpy as isl
 
 from polyc.mapping.cpu.vector_loop import choose_inner_loop
+from polyc.mapping.reading import Grouped
 from polyc.memory.storage import Storage, permuted, row_major
 from polyc.memory.strides import accesses, columns_of, compute_strides, moving_dimension
 from polyc.poly.affine import coefficients, output, single_aff
 from polyc.schedule.cluster import Cluster
-from polyc.scop.scop import Array
+from polyc.scop.scop import Array, Statement
 from polyc.types.sizes import Size, estimate
 
 ALIASING = 1024
@@ -33,12 +34,14 @@ def decide_layouts(
     arrays: Mapping[str, Array],
     storages: Mapping[str, Storage],
     packed: Collection[str] = (),
+    grouped: Grouped = None,
 ) -> dict[str, Storage]:
     """Storage for the arrays that this cluster is the first to touch; its constants among them.
 
     With a vector loop, an array that it indexes by one dimension stores that dimension innermost; a
     constant or a `packed` copy that a contraction streams through is moreover cut into panels of
-    `tile` elements.
+    `tile` elements. What an instruction takes together in a lane lies together there:
+    W[k, j]  ->  place j / tile, k / 4, j mod tile, k mod 4.
     """
     decided: dict[str, Storage] = {}
     for s in (*cluster.statements, *cluster.prelude):
@@ -61,10 +64,22 @@ def decide_layouts(
                 and not isinstance(array.shape[d], Size)
                 and _in_panels(index, d, tile)
             ):
-                decided[name] = permuted(array, [d, *rest], [(d, tile)])
+                group = _group(s, index, d, grouped)
+                decided[name] = permuted(array, [d, *rest], [(d, tile), *group])
             else:
                 decided[name] = permuted(array, [*rest, d], gap=_gap(array, d))
     return decided
+
+
+def _group(
+    s: Statement, index: isl.PwMultiAff, panel: int, grouped: Grouped
+) -> list[tuple[int, int]]:
+    """The dimension, besides that of the panels, that the grouped loop of a statement walks."""
+    if grouped is None or grouped[0] != s.name:
+        return []
+    _, position, size = grouped
+    d = moving_dimension(columns_of(index)[position])
+    return [] if d is None or d == panel else [(d, size)]
 
 
 def _gap(array: Array, d: int) -> int:

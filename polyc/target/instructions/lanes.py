@@ -17,6 +17,7 @@ from polyc.target.instructions.rows import (
     Spelling,
     VectorInstruction,
 )
+from polyc.types.element_types import INT8, INT32, UINT8
 
 COUNT, STRIDE = "count", "stride"
 
@@ -69,4 +70,32 @@ SCATTER = _store(
     "scatter", LANES, STRIDE, Spelling("{f}({p}, {v}, {stride});", "stores", is_native=False)
 )
 
-ROWS = (FMA, LOAD, MASKED_LOAD, GATHER, STORE, MASKED_STORE, SCATTER)
+
+_DOT4 = (
+    (("avx512_vnni",), (4, 8, 16)),
+    (("avx_vnni",), (4, 8)),
+    (("avx512bw",), (4, 8, 16)),
+    (("avx2",), (4, 8)),
+    (("sse2",), (4,)),
+    ((), (2, 4, 8, 16)),
+)
+"""What the header has for so many lanes: vpdpbusd, then vpmaddwd, then a loop over the lanes."""
+
+
+def _dot4(name: str, a: np.dtype, function: str) -> VectorInstruction:
+    """acc[l] += a[4 l + r] * b[4 l + r]  for r in 0 .. 4, modulo 2^32"""
+    factors = (Operand("a", a, (4, 1)), Operand("b", INT8, (4, 1)))
+    product = Apply("mul", tuple(Apply("cast", (f,), INT32) for f in factors), INT32)
+    nest = Nest((LANES, 4), Operand("acc", INT32, (1, 0)), product, "add")
+    text = f"{{acc}} = pc_{function}_i32x{{lanes}}({{acc}}, {{a}}, {{b}});"
+    spellings = (
+        Spelling(text, "", "polyc_dot.h", needs, lanes, is_native=bool(needs))
+        for needs, lanes in _DOT4
+    )
+    return VectorInstruction(name, nest, tuple(spellings))
+
+
+DOT4_U8S8 = _dot4("dot4.u8s8", UINT8, "dot4_u8i8")
+DOT4_S8S8 = _dot4("dot4.s8s8", INT8, "dot4_i8i8")
+
+ROWS = (FMA, LOAD, MASKED_LOAD, GATHER, STORE, MASKED_STORE, SCATTER, DOT4_U8S8, DOT4_S8S8)

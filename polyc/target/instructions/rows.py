@@ -80,10 +80,11 @@ def _operands(term: Term) -> Iterator[Operand]:
 class Spelling:
     """C for an instruction where the CPU has all that it `needs`, as /proc/cpuinfo names it.
 
-    text: with a field for each operand and each number that the row names, and {f} for the
-    `function` of the runtime's headers, by type and lanes: pc_load_f32x16. header: a file of
-    `runtime/` that it takes besides. lanes: of the result, () for any. is_native: the CPU has an
-    instruction for it; or else the C compiler makes several.
+    text: an expression, or a statement if something is updated or stored, with a field for each
+    operand, the result and each number that the row names, {lanes} for those of the result, and {f}
+    for the `function` of the runtime's headers, by type and lanes: pc_load_f32x16. header: a file
+    of `runtime/` that it takes besides, and that is told the lanes. lanes: of the result, () for
+    any. is_native: the CPU has an instruction for it; or else the C compiler makes several.
     """
 
     text: str
@@ -110,6 +111,22 @@ class VectorInstruction:
         fitting = (s for s in self.spellings if not s.lanes or lanes in s.lanes)
         return next((s for s in fitting if features >= {*s.needs}), None)
 
+    @property
+    def inner(self) -> tuple[Number, ...]:
+        """The iterations of the loops that run inside of each lane."""
+        return self.nest.loops[1:]
+
     def is_native(self, features: Set[str]) -> bool:
         """Whether a CPU with these features has it, for some number of lanes."""
         return any(s.is_native and features >= {*s.needs} for s in self.spellings)
+
+
+@dataclass(frozen=True)
+class Spelled:
+    """An instruction as it is going to be written."""
+
+    row: VectorInstruction
+    spelling: Spelling
+
+    def __str__(self) -> str:
+        return self.row.name
