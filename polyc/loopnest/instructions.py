@@ -15,18 +15,22 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from typing import TypeAlias, cast
 
 import numpy as np
 
 from polyc.loopnest.index import Affine, stride, times, weighted_sum
 from polyc.loopnest.nodes import Assign, Element, For, LoopExpr, Read, extent_of
-from polyc.scop.expr import Call, Cast
+from polyc.scop.expr import Call, Cast, Expr
 from polyc.target.instructions.rows import LANES, Operand, Term, VectorInstruction
 from polyc.types.element_types import scalar_type
 from polyc.types.sizes import Extent
 
 Addressing = Callable[[Element], Affine]
 """The offset of an element in its array."""
+
+Formula: TypeAlias = LoopExpr | Expr
+"""An expression over elements of memory, or of arrays."""
 
 COMMUTE = frozenset({"add", "mul"})
 
@@ -94,11 +98,19 @@ def match_nest(
 
 def bind(row: VectorInstruction, assign: Assign) -> Mapping[str, LoopExpr] | None:
     """What stands in place of each operand of a row's expression; None if it is another one."""
+    found = unify(row, assign.reduction, assign.value)
+    return cast("Mapping[str, LoopExpr] | None", found)
+
+
+def unify(
+    row: VectorInstruction, reduction: str | None, value: Formula
+) -> Mapping[str, Formula] | None:
+    """The same for any expression that is assigned, or reduced, to an array of its type."""
     nest = row.nest
     types: set[np.dtype] = set()
-    if assign.reduction != nest.reduction or not _is_typed(nest.result, assign.dtype, types):
+    if reduction != nest.reduction or not _is_typed(nest.result, value.dtype, types):
         return None
-    return next(_unify(nest.value, assign.value, types), None)
+    return next(_unify(nest.value, value, types), None)
 
 
 def _is_typed(operand: Operand, dtype: np.dtype, types: set[np.dtype]) -> bool:
@@ -109,13 +121,13 @@ def _is_typed(operand: Operand, dtype: np.dtype, types: set[np.dtype]) -> bool:
     return operand.dtype == dtype
 
 
-def _unify(term: Term, expr: LoopExpr, types: set[np.dtype]) -> Iterator[dict[str, LoopExpr]]:
+def _unify(term: Term, expr: Formula, types: set[np.dtype]) -> Iterator[dict[str, Formula]]:
     """Each way in which an expression is a term."""
     if isinstance(term, Operand):
         if _is_typed(term, expr.dtype, types):
             yield {term.name: expr}
         return
-    arguments: tuple[LoopExpr, ...]
+    arguments: tuple[Formula, ...]
     match expr:
         case Call(function, arguments, dtype):
             pass
@@ -135,8 +147,8 @@ def _unify(term: Term, expr: LoopExpr, types: set[np.dtype]) -> Iterator[dict[st
 
 
 def _unify_all(
-    terms: Sequence[Term], exprs: Sequence[LoopExpr], types: set[np.dtype]
-) -> Iterator[dict[str, LoopExpr]]:
+    terms: Sequence[Term], exprs: Sequence[Formula], types: set[np.dtype]
+) -> Iterator[dict[str, Formula]]:
     if not terms:
         yield {}
         return

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
 from polyc.schedule.cluster import Cluster
 from polyc.schedule.directives import Order, Run, Split
 from polyc.schedule.initial import InitialLoop, InitialLoops, Key
@@ -35,18 +37,25 @@ def read_tile(schedule: Schedule, named: InitialLoops) -> Tile:
     return d, sizes[-1] if sizes else _only(named).extents[d], width
 
 
-Grouped = tuple[str, int, int] | None
-"""(a statement, the position of its iterator, so many of whose values an instruction takes)."""
+@dataclass(frozen=True)
+class Grouped:
+    """A loop of a statement's own of which an instruction takes `size` iterations in each lane."""
+
+    instruction: str
+    statement: str
+    position: int
+    size: int
 
 
-def read_grouped(schedule: Schedule, named: InitialLoops) -> Grouped:
-    """The loop whose iterations an instruction takes together in each lane."""
+def read_grouped(schedule: Schedule, named: InitialLoops) -> Grouped | None:
+    """The loop whose iterations an instruction takes together."""
     for directive in schedule.directives:
         if isinstance(directive, Use):
             for loop in _outermost(directive, named):
-                sizes = _sizes(schedule, named, loop)
-                if sizes:
-                    return (*loop.key, sizes[-1])
+                cut = _sizes(schedule, named, loop)
+                size = cut[-1] if cut else loop.extent
+                if size is not None:
+                    return Grouped(directive.instruction, *loop.key, size)
     return None
 
 

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from polyc.mapping.cpu.choose import schedule_cluster
 from polyc.mapping.cpu.columns import choose_strip, is_by_columns
+from polyc.mapping.cpu.grouping import find_group, is_grouped
 from polyc.mapping.cpu.layout import decide_layouts
 from polyc.mapping.cpu.packing import Packing, find_operands, pack
 from polyc.mapping.cpu.pointwise import choose_pointwise_tile
@@ -34,7 +35,7 @@ class Tiles:
     vector: int | None
     tile: Tile
     packed: tuple[str, ...]
-    grouped: Grouped = None
+    grouped: Grouped | None = None
 
 
 @dataclass(frozen=True)
@@ -51,7 +52,15 @@ class Laid:
         """The strategy's schedule; `order` is that of the shared loops if it is not its own."""
         vector, tile, packed = self.tiles.vector, self.tiles.tile, self.tiles.packed
         return schedule_cluster(
-            self.cluster, vector, tile, self.arrays, self.storages, target, packed, order
+            self.cluster,
+            vector,
+            tile,
+            self.arrays,
+            self.storages,
+            target,
+            packed,
+            order,
+            self.tiles.grouped,
         )
 
 
@@ -59,7 +68,16 @@ def choose_tiles(one: OpenCluster, target: Target) -> Tiles:
     """What the cost model takes."""
     vector = choose_vector_loop(one.cluster, one.strides, target)
     tile = _choose_tile(one, vector, target)
-    return Tiles(vector, tile, find_operands(one.cluster, vector, one.strides, tile[1]))
+    tiles = Tiles(vector, tile, find_operands(one.cluster, vector, one.strides, tile[1]))
+    found = find_group(one, vector, target)
+    if found is None or vector is None:
+        return tiles
+    grouped, packed = found
+    names = tuple(dict.fromkeys((*tiles.packed, *packed)))
+    together = replace(tiles, packed=names, grouped=grouped)
+    laid = lay_out(one, together)
+    fits = is_grouped(laid.cluster, grouped, vector, laid.arrays, laid.storages)
+    return together if fits else tiles
 
 
 def choose_schedule(one: OpenCluster, target: Target) -> Schedule:

@@ -34,7 +34,7 @@ def decide_layouts(
     arrays: Mapping[str, Array],
     storages: Mapping[str, Storage],
     packed: Collection[str] = (),
-    grouped: Grouped = None,
+    grouped: Grouped | None = None,
 ) -> dict[str, Storage]:
     """Storage for the arrays that this cluster is the first to touch; its constants among them.
 
@@ -56,7 +56,12 @@ def decide_layouts(
             rearranged = array.kind == "constant" or name in packed
             d = None if position is None else moving_dimension(columns_of(index)[position])
             rest = [k for k in range(len(array.shape)) if k != d]
-            if d is None or (vector is None and not rearranged):
+            inner = _group(s, index, d, grouped)
+            if d is None and inner:
+                ((g, _),) = inner
+                others = [k for k in rest if k != g]
+                decided[name] = permuted(array, [*others, g], gap=_gap(array, g))
+            elif d is None or (vector is None and not rearranged):
                 decided[name] = row_major(array)
             elif vector is not None and (
                 s.reduction
@@ -64,22 +69,20 @@ def decide_layouts(
                 and not isinstance(array.shape[d], Size)
                 and _in_panels(index, d, tile)
             ):
-                group = _group(s, index, d, grouped)
-                decided[name] = permuted(array, [d, *rest], [(d, tile), *group])
+                decided[name] = permuted(array, [d, *rest], [(d, tile), *inner])
             else:
                 decided[name] = permuted(array, [*rest, d], gap=_gap(array, d))
     return decided
 
 
 def _group(
-    s: Statement, index: isl.PwMultiAff, panel: int, grouped: Grouped
+    s: Statement, index: isl.PwMultiAff, panel: int | None, grouped: Grouped | None
 ) -> list[tuple[int, int]]:
     """The dimension, besides that of the panels, that the grouped loop of a statement walks."""
-    if grouped is None or grouped[0] != s.name:
+    if grouped is None or grouped.statement != s.name:
         return []
-    _, position, size = grouped
-    d = moving_dimension(columns_of(index)[position])
-    return [] if d is None or d == panel else [(d, size)]
+    d = moving_dimension(columns_of(index)[grouped.position])
+    return [] if d is None or d == panel else [(d, grouped.size)]
 
 
 def _gap(array: Array, d: int) -> int:
