@@ -15,7 +15,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TypeAlias, cast
+from typing import Any, TypeAlias
 
 import numpy as np
 
@@ -98,13 +98,12 @@ def match_nest(
 
 def bind(row: VectorInstruction, assign: Assign) -> Mapping[str, LoopExpr] | None:
     """What stands in place of each operand of a row's expression; None if it is another one."""
-    found = unify(row, assign.reduction, assign.value)
-    return cast("Mapping[str, LoopExpr] | None", found)
+    return unify(row, assign.reduction, assign.value)
 
 
 def unify(
     row: VectorInstruction, reduction: str | None, value: Formula
-) -> Mapping[str, Formula] | None:
+) -> Mapping[str, Any] | None:
     """The same for any expression that is assigned, or reduced, to an array of its type."""
     nest = row.nest
     types: set[np.dtype] = set()
@@ -121,34 +120,32 @@ def _is_typed(operand: Operand, dtype: np.dtype, types: set[np.dtype]) -> bool:
     return operand.dtype == dtype
 
 
-def _unify(term: Term, expr: Formula, types: set[np.dtype]) -> Iterator[dict[str, Formula]]:
+def _unify(term: Term, expr: Formula, types: set[np.dtype]) -> Iterator[dict[str, Any]]:
     """Each way in which an expression is a term."""
     if isinstance(term, Operand):
         if _is_typed(term, expr.dtype, types):
             yield {term.name: expr}
         return
-    arguments: tuple[Formula, ...]
     match expr:
         case Call(function, arguments, dtype):
-            pass
+            orders: list[tuple[Formula, ...]] = [arguments]
+            if function in COMMUTE and len(arguments) == 2:
+                orders.append(arguments[::-1])
         case Cast(argument, dtype):
-            function, arguments = "cast", (argument,)
+            function, orders = "cast", [(argument,)]
         case _:
             return
-    if function != term.function or len(arguments) != len(term.arguments):
+    if function != term.function or len(orders[0]) != len(term.arguments):
         return
     if term.dtype is not None and term.dtype != dtype:
         return
-    orders = [arguments]
-    if function in COMMUTE and len(arguments) == 2:
-        orders.append(arguments[::-1])
     for order in orders:
         yield from _unify_all(term.arguments, order, types)
 
 
 def _unify_all(
     terms: Sequence[Term], exprs: Sequence[Formula], types: set[np.dtype]
-) -> Iterator[dict[str, Formula]]:
+) -> Iterator[dict[str, Any]]:
     if not terms:
         yield {}
         return

@@ -6,6 +6,9 @@
     X: x_wide[i, k] = x[i, k]
     S: acc[i, j] add= mul(int32(x_wide[i, k]), int32(W[k, j]))
 
+The iterator of which an instruction may take several terms becomes the last of the sum: integers
+may be added in any order.
+
 That is exact: a value that was converted from a byte, or is a literal that one holds, is the same
 value when a byte is stored and converted at each use. It is done for sums of products of types that
 an instruction of the target multiplies (`Vectors.products`). The frame of zeros around an image is
@@ -17,12 +20,22 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field, replace
 from itertools import product
+from math import prod
 
+import islpy as isl
 import numpy as np
 
-from polyc.scop.expr import Call, Cast, Const, Expr, Load, rebuild
+from polyc.poly.affine import coefficients, estimated_extents, outputs
+from polyc.scop.expr import Call, Cast, Const, Expr, Load, pull_back, rebuild
 from polyc.scop.scop import Array, Scop, Statement
 from polyc.scop.uses import Uses, find_uses
+
+GROUP = 4
+"""Terms that an instruction takes at least."""
+
+OFTEN, LEAST_USES = 32, 8
+"""Uses of an element from which on it may be copied, and below which there is as much to read as to
+compute."""
 
 Types = Collection[tuple[np.dtype, np.dtype]]
 
@@ -32,19 +45,24 @@ def narrow_factors(scop: Scop, types: Types) -> Scop:
     if not types:
         return scop
     narrowing = _Narrowing(scop.arrays, find_uses(scop.statements))
+    inner: dict[str, int] = {}
     for s in scop.statements:
         factors = _factors(s)
-        if factors is None:
+        position = _find_group(s, factors, scop.arrays) if factors else None
+        if factors is None or position is None:
             continue
         wanted = product(*(narrowing.choices(factor, types) for factor in factors))
         pair = next((p for p in wanted if p in types), None)
-        if pair is not None and (factors[0].array != factors[1].array or pair[0] == pair[1]):
+        twice = factors[0].array == factors[1].array
+        if pair is not None and (pair[0] == pair[1] or not twice):
             for factor, dtype in zip(factors, pair, strict=True):
                 narrowing.narrow(factor.array, dtype)
+            inner[s.name] = position
     if not narrowing.done:
         return scop
     arrays = {name: _retype(a, narrowing.done.get(name)) for name, a in scop.arrays.items()}
-    statements = tuple(_rewrite(s, narrowing.done) for s in scop.statements)
+    moved = (_innermost(s, inner[s.name]) if s.name in inner else s for s in scop.statements)
+    statements = tuple(_rewrite(s, narrowing.done) for s in moved)
     return replace(scop, statements=statements, arrays=arrays)
 
 
@@ -52,8 +70,79 @@ def _factors(s: Statement) -> tuple[Load, Load] | None:
     """The two arrays whose products a statement sums up."""
     match s.value:
         case Call("mul", (Load() as a, Load() as b)) if s.reduction == "add":
-            return (a, b) if s.value.dtype.kind in "iu" and not (a.dynamic or b.dynamic) else None
+            plain = s.time is None and not (a.dynamic or b.dynamic)
+            return (a, b) if plain and s.value.dtype.kind in "iu" else None
     return None
+
+
+def _find_group(
+    s: Statement, factors: tuple[Load, Load], arrays: Mapping[str, Array]
+) -> int | None:
+    """The iterator of which an instruction may take several terms of the sum in each lane.
+
+    None if there is none, or it does not pay. One factor is the same in all lanes, and the other
+    moves with them. Along a loop of the sum both have neighbours in memory, or may be copied so:
+    constants are, and what is read often.
+    """
+    sizes = estimated_extents(s.domain)
+    written = _moves(s.write)
+    for same, moving in (factors, factors[::-1]):
+        still, walks = _moves(same.index), _moves(moving.index)
+        uses = [
+            prod(n for n, column in zip(sizes, columns, strict=True) if not any(column))
+            for columns in (still, walks)
+        ]
+        lies = [load.index.dim(isl.dim_type.out) - 1 for load in (same, moving)]
+        constant = [arrays[load.array].kind == "constant" for load in (same, moving)]
+        if not all(known or n >= LEAST_USES for n, known in zip(uses, constant, strict=True)):
+            continue
+        lanes = {
+            d
+            for n, *columns in zip(sizes, written, still, walks, strict=True)
+            if n > 1 and any(columns[0]) and not any(columns[1])
+            for d in [_unit(columns[2])]
+            if d is not None and (constant[1] or uses[1] >= OFTEN)
+        }
+        for p, (n, *columns) in enumerate(zip(sizes, written, still, walks, strict=True)):
+            along, across = _unit(columns[1]), _unit(columns[2])
+            if any(columns[0]) or along is None or across is None or not lanes - {across}:
+                continue
+            together = constant[0] or uses[0] >= OFTEN or along == lies[0]
+            if together and n >= GROUP and (n % GROUP == 0 or n >= 2 * GROUP):
+                return p
+    return None
+
+
+def _innermost(s: Statement, p: int) -> Statement:
+    """The statement with an iterator of its sum as the last one.
+
+    Terms are added in another order, which is the same sum: these are integers modulo 2^n.
+    """
+    order = [*(q for q in range(len(s.iterators)) if q != p), p]
+    if order == sorted(order):
+        return s
+    old = ", ".join(f"i{k}" for k in range(len(order)))
+    new = ", ".join(f"i{k}" for k in order)
+    back = isl.PwMultiAff(f"{{ {s.name}[{new}] -> {s.name}[{old}] }}")  # S after -> S before
+    return replace(
+        s,
+        domain=s.domain.preimage_pw_multi_aff(back),
+        iterators=tuple(s.iterators[k] for k in order),
+        write=s.write.pullback_pw_multi_aff(back),
+        value=pull_back(s.value, back),
+    )
+
+
+def _moves(index: isl.PwMultiAff) -> list[tuple[int | None, ...]]:
+    """By iterator: how far it moves in each dimension; None: not by a constant."""
+    rows = [coefficients(function) for function in outputs(index)]
+    return [tuple(row[p] for row in rows) for p in range(index.dim(isl.dim_type.in_))]
+
+
+def _unit(column: tuple[int | None, ...]) -> int | None:
+    """The one dimension in which an iterator moves, by one."""
+    moving = [d for d, step in enumerate(column) if step != 0]
+    return moving[0] if len(moving) == 1 and column[moving[0]] == 1 else None
 
 
 @dataclass(frozen=True)

@@ -7,8 +7,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from polyc.codegen.vectorise import LARGEST_UNROLL, vectorise
+from polyc.codegen.vectorise import vectorise
 from polyc.loopnest.index import const, var
+from polyc.loopnest.lanes import LARGEST_UNROLL
 from polyc.loopnest.nodes import (
     Assign,
     Block,

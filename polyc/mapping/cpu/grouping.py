@@ -50,10 +50,12 @@ def find_group(
     shared = one.cluster.shared_positions(update)
     for p in sorted(set(range(len(sizes))) - {*shared}, key=lambda p: -sizes[p]):
         whole = sizes[p] % size == 0 or sizes[p] >= SEVERAL * size
-        if whole and sizes[p] >= size and _lies_together(same[0], p):
-            packed = _list_packed(moving[0], lane, p, one.arrays)
-            if packed is not None:
-                return Grouped(row.name, update.name, p, size), packed
+        inside = [n for q, n in enumerate(sizes) if q > p and q not in shared]
+        if not whole or sizes[p] < size or any(n > 1 for n in inside):
+            continue  # the sum keeps its order
+        packed = _pack_same(same[0], p), _pack_moving(moving[0], lane, p, one.arrays)
+        if packed[0] is not None and packed[1] is not None:
+            return Grouped(row.name, update.name, p, size), packed[0] + packed[1]
     return None
 
 
@@ -66,15 +68,20 @@ def _find_row(update: Statement, target: Target) -> VectorInstruction | None:
     return None
 
 
-def _lies_together(access: Strides, p: int) -> bool:
-    """Whether neighbours along an iterator are neighbours in memory, or can be laid so."""
-    return access.dimensions[p] is not None and (access.free or access.steps[p] == 1)
+def _pack_same(access: Strides, p: int) -> tuple[str, ...] | None:
+    """The operand that is the same in all lanes, if neighbours along p are none in memory and it
+    has to be packed; None if it cannot be."""
+    if access.dimensions[p] is None:
+        return None
+    if access.free or access.steps[p] == 1:
+        return ()
+    return (access.array,) if access.is_packable else None
 
 
-def _list_packed(
+def _pack_moving(
     access: Strides, lane: int, p: int, arrays: Mapping[str, Array]
 ) -> tuple[str, ...] | None:
-    """The operand, if it has to be packed; None if that does not pay, or cannot be."""
+    """The operand that moves with the lanes, if it has to be packed; None if it cannot be."""
     across, along = access.dimensions[lane], access.dimensions[p]
     if across is None or along is None or across == along:
         return None

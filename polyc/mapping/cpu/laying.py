@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 from polyc.mapping.cpu.choose import schedule_cluster
 from polyc.mapping.cpu.columns import choose_strip, is_by_columns
@@ -67,17 +67,25 @@ class Laid:
 def choose_tiles(one: OpenCluster, target: Target) -> Tiles:
     """What the cost model takes."""
     vector = choose_vector_loop(one.cluster, one.strides, target)
+    shared = sorted(range(len(one.cluster.shared)), key=lambda d: -one.cluster.extents[d])
+    for d in (vector, *(d for d in shared if d != vector)):
+        together = None if vector is None or d is None else _group(one, d, target)
+        if together is not None:
+            return together
     tile = _choose_tile(one, vector, target)
-    tiles = Tiles(vector, tile, find_operands(one.cluster, vector, one.strides, tile[1]))
+    return Tiles(vector, tile, find_operands(one.cluster, vector, one.strides, tile[1]))
+
+
+def _group(one: OpenCluster, vector: int, target: Target) -> Tiles | None:
+    """Tiles with an instruction for several terms of a sum in each lane, if there is one."""
     found = find_group(one, vector, target)
-    if found is None or vector is None:
-        return tiles
+    if found is None:
+        return None
     grouped, packed = found
-    names = tuple(dict.fromkeys((*tiles.packed, *packed)))
-    together = replace(tiles, packed=names, grouped=grouped)
-    laid = lay_out(one, together)
+    tiles = Tiles(vector, _choose_tile(one, vector, target), packed, grouped)
+    laid = lay_out(one, tiles)
     fits = is_grouped(laid.cluster, grouped, vector, laid.arrays, laid.storages)
-    return together if fits else tiles
+    return tiles if fits else None
 
 
 def choose_schedule(one: OpenCluster, target: Target) -> Schedule:
