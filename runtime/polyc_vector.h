@@ -95,7 +95,7 @@ PC_INLINE void FN(stores)(T *p, V v, i64 stride)
 #define PC_MODE PC_PASTE(PC_MODE_, BITS)
 #define I PC_PASTE(PC_MODE_TYPE_, BITS)
 typedef I FN(masked) __attribute__((vector_size(WIDTH / 8)));
-PC_INLINE u64 FN(mask)(i64 n) { return n <= 0 ? 0 : n >= PC_LANES ? -1 : ((u64)1 << n) - 1; }
+PC_INLINE u64 FN(mask)(i64 n) { return n <= 0 ? 0 : n >= PC_LANES ? ~(u64)0 : ((u64)1 << n) - 1; }
 PC_INLINE V FN(loadn)(const T *p, i64 n)
 {
     return READ((V)MASKED(load)((const void *)p, (FN(masked)){0}, FN(mask)(n)));
