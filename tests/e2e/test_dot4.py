@@ -144,7 +144,7 @@ def test_a_schedule_asks_for_it(target):
         (DOT.replace("vector j' | ", ""), "no loop around it is in lanes"),
         (
             DOT.replace("use dot4.u8s8 k'", "use dot4.u8s8 k"),
-            "k has 17|iterations|put k inside|innermost",
+            "put k inside by sink",
         ),
         (DOT.replace("dot4.u8s8", "load"), "load is no instruction that runs a loop in each lane"),
         (DOT.replace("dot4.u8s8", "mma.m16n8k8.tf32"), "there are dot4.u8s8, dot4.s8s8"),
