@@ -48,6 +48,7 @@ from polyc.scop.narrow_factors import narrow_factors
 from polyc.scop.remove_frames import remove_frames
 from polyc.scop.scop import Array, Scop
 from polyc.scop.split_reductions import Grain, split_reductions
+from polyc.scop.zero_points import move_zero_points
 from polyc.target.cuda import CudaTarget
 from polyc.target.machine import Target
 from polyc.trace import Trace
@@ -246,7 +247,8 @@ def _cluster_graph(
         if isinstance(target, CudaTarget):
             scop = remove_frames(lowered)
         else:
-            scop = narrow_factors(lowered, target.vectors.products)
+            products = target.vectors.products
+            scop = narrow_factors(move_zero_points(lowered, products), products)
         scop = convert_constants(inline_pointwise(scop, on_gpu, budget))
         scop = delinearise(merge_copies(distribute(scop, budget), budget))
         scop = split_reductions(scop, Grain.of(target))

@@ -47,8 +47,8 @@ def narrow_factors(scop: Scop, types: Types) -> Scop:
     narrowing = _Narrowing(scop.arrays, find_uses(scop.statements))
     inner: dict[str, int] = {}
     for s in scop.statements:
-        factors = _factors(s)
-        position = _find_group(s, factors, scop.arrays) if factors else None
+        factors = find_factors(s)
+        position = find_group(s, factors, scop.arrays) if factors else None
         if factors is None or position is None:
             continue
         wanted = product(*(narrowing.choices(factor, types) for factor in factors))
@@ -66,7 +66,7 @@ def narrow_factors(scop: Scop, types: Types) -> Scop:
     return replace(scop, statements=statements, arrays=arrays)
 
 
-def _factors(s: Statement) -> tuple[Load, Load] | None:
+def find_factors(s: Statement) -> tuple[Load, Load] | None:
     """The two arrays whose products a statement sums up."""
     match s.value:
         case Call("mul", (Load() as a, Load() as b)) if s.reduction == "add":
@@ -75,9 +75,7 @@ def _factors(s: Statement) -> tuple[Load, Load] | None:
     return None
 
 
-def _find_group(
-    s: Statement, factors: tuple[Load, Load], arrays: Mapping[str, Array]
-) -> int | None:
+def find_group(s: Statement, factors: tuple[Load, Load], arrays: Mapping[str, Array]) -> int | None:
     """The iterator of which an instruction may take several terms of the sum in each lane.
 
     None if there is none, or it does not pay. One factor is the same in all lanes, and the other
@@ -124,10 +122,13 @@ def _innermost(s: Statement, p: int) -> Statement:
     old = ", ".join(f"i{k}" for k in range(len(order)))
     new = ", ".join(f"i{k}" for k in order)
     back = isl.PwMultiAff(f"{{ {s.name}[{new}] -> {s.name}[{old}] }}")  # S after -> S before
+    domain = s.domain.preimage_pw_multi_aff(back)
+    for k, q in enumerate(order):
+        domain = domain.set_dim_name(isl.dim_type.set, k, s.iterators[q])
     return replace(
         s,
-        domain=s.domain.preimage_pw_multi_aff(back),
-        iterators=tuple(s.iterators[k] for k in order),
+        domain=domain,
+        iterators=tuple(s.iterators[q] for q in order),
         write=s.write.pullback_pw_multi_aff(back),
         value=pull_back(s.value, back),
     )
@@ -166,7 +167,7 @@ class _Narrowing:
         if stored.dtype != wide or dtype.itemsize >= wide.itemsize:
             return False
         if stored.value is not None:
-            return _holds(dtype, stored.value)
+            return holds(dtype, stored.value)
         writers = self.uses.writes(array)
         if stored.kind != "temporary" or not writers:
             return False
@@ -177,7 +178,7 @@ class _Narrowing:
             return False
         match s.value:
             case Const(value):
-                return _holds(dtype, np.asarray(value))
+                return holds(dtype, np.asarray(value))
             case Cast(Load() as load):
                 return load.dtype == dtype
             case Load(array) if array != s.array:
@@ -194,7 +195,8 @@ class _Narrowing:
                 self.narrow(s.value.array, dtype)
 
 
-def _holds(dtype: np.dtype, values: np.ndarray) -> bool:
+def holds(dtype: np.dtype, values: np.ndarray) -> bool:
+    """Whether a type has all of these values."""
     limits = np.iinfo(dtype)
     return bool(values.size == 0 or (values.min() >= limits.min and values.max() <= limits.max))
 

@@ -16,6 +16,7 @@ from polyc.target.instructions.rows import LANES, Apply, Nest, Operand, Spelling
 from polyc.target.machine import NAMED, Target, detect_target, missing_features
 from polyc.types.element_types import INT8, INT32, UINT8
 
+Arrays = dict[str, np.ndarray]
 TARGETS = [*NAMED.values(), detect_target()]
 KINDS = {"u8s8": (np.uint8, np.int8), "s8s8": (np.int8, np.int8)}
 TILE = "order j i | split i 3 | split j 32 | vector j' | unroll i'"
@@ -168,6 +169,86 @@ def test_it_is_no_instruction_of_a_gpu():
     graph = model_of("MatMulInteger", np.zeros((8, 8), "u1"), np.zeros((8, 8), "i1"), True)
     with pytest.raises(IllegalSchedule, match=r"dot4\.u8s8"):
         polyc.compile(graph, target="cuda:sm_80", schedule={"product": "use dot4.u8s8 k"})
+
+
+def quantised(
+    op: str,
+    feeds: dict[str, np.ndarray],
+    known: dict[str, np.ndarray],
+    names: str,
+    dtype: type,
+    **more,
+) -> onnx.ModelProto:
+    """A quantised operator of inputs in the order of `names`."""
+    inputs = [
+        helper.make_tensor_value_info(n, helper.np_dtype_to_tensor_dtype(v.dtype), v.shape)
+        for n, v in feeds.items()
+    ]
+    stored = [numpy_helper.from_array(v, n) for n, v in known.items()]
+    kind = helper.np_dtype_to_tensor_dtype(np.dtype(dtype))
+    graph = helper.make_graph(
+        [helper.make_node(op, names.split(), ["y"], name="product", **more)],
+        "g",
+        inputs,
+        [helper.make_tensor_value_info("y", kind, None)],
+        stored,
+    )
+    return helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)])
+
+
+@pytest.mark.parametrize("told", [True, False], ids=["known", "told by a call"])
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("target", TARGETS, ids=str)
+def test_zero_points_are_taken_out_of_sums(target, kind, told):
+    if missing_features(target.features):
+        pytest.skip("this CPU cannot run it")
+    rng = np.random.default_rng(told)
+    x, w = whole(rng, KINDS[kind][0], 35, 66), whole(rng, KINDS[kind][1], 66, 40)
+    for zero in (np.iinfo(x.dtype).max, np.iinfo(x.dtype).min, 3):
+        z = np.asarray(zero, x.dtype)
+        feeds, known = {"x": x}, {"w": w}
+        (known if told else feeds)["z"] = z
+        model = polyc.compile(
+            quantised("MatMulInteger", feeds, known, "x w z", np.int32), target=target
+        )
+        wanted = (x.astype(np.int64) - zero) @ w.astype(np.int64)
+        np.testing.assert_array_equal(model.run(feeds)["y"], wanted.astype(np.int32))
+        assert f"pc_dot4_{kind.replace('s', 'i')}_i32x" in model.source
+
+
+@pytest.mark.parametrize("told", [True, False], ids=["known", "told by a call"])
+@pytest.mark.parametrize("target", TARGETS, ids=str)
+def test_around_an_image_there_is_its_zero_point(target, told):
+    if missing_features(target.features):
+        pytest.skip("this CPU cannot run it")
+    rng = np.random.default_rng(told)
+    x, w = whole(rng, np.uint8, 1, 12, 7, 7), whole(rng, np.int8, 40, 12, 3, 3)
+    feeds, known = {"x": x}, {"w": w}
+    (known if told else feeds)["z"] = np.asarray(131, np.uint8)
+    graph = quantised("ConvInteger", feeds, known, "x w z", np.int32, pads=[1] * 4)
+    model = polyc.compile(graph, target=target)
+    frame = np.pad(x.astype(np.int64) - 131, [(0, 0), (0, 0), (1, 1), (1, 1)])
+    windows = np.lib.stride_tricks.sliding_window_view(frame, (3, 3), (2, 3))
+    wanted = np.einsum("ncyxrq,ocrq->noyx", windows, w.astype(np.int64))
+    np.testing.assert_array_equal(model.run(feeds)["y"], wanted.astype(np.int32))
+    assert "pc_dot4_u8i8" in model.source
+
+
+@pytest.mark.parametrize("target", TARGETS, ids=str)
+def test_a_requantised_product(target):
+    if missing_features(target.features):
+        pytest.skip("this CPU cannot run it")
+    rng = np.random.default_rng(1)
+    x, w = whole(rng, np.uint8, 34, 70), whole(rng, np.int8, 70, 48)
+    scales = {n: np.asarray(v, np.float32) for n, v in (("xs", 0.5), ("ws", 0.25), ("ys", 16))}
+    known = {**scales, "w": w, "xz": np.uint8(130), "wz": np.int8(0), "yz": np.uint8(101)}
+    known = {n: np.asarray(v) for n, v in known.items()}
+    graph = quantised("QLinearMatMul", {"x": x}, known, "x xs xz w ws wz ys yz", np.uint8)
+    model = polyc.compile(graph, target=target)
+    total = (x.astype(np.int64) - 130) @ w.astype(np.int64)
+    wanted = np.clip(np.round(total * (0.125 / 16)) + 101, 0, 255)
+    np.testing.assert_array_equal(model(x), wanted.astype(np.uint8))
+    assert "pc_dot4_u8i8" in model.source
 
 
 def _dot2() -> VectorInstruction:
