@@ -44,9 +44,11 @@ from polyc.scop.distribute import distribute
 from polyc.scop.inline import inline_pointwise
 from polyc.scop.lower import lower_graph
 from polyc.scop.merge_copies import merge_copies
+from polyc.scop.narrow_factors import narrow_factors
 from polyc.scop.remove_frames import remove_frames
 from polyc.scop.scop import Array, Scop
 from polyc.scop.split_reductions import Grain, split_reductions
+from polyc.scop.zero_points import move_zero_points
 from polyc.target.cuda import CudaTarget
 from polyc.target.machine import Target
 from polyc.trace import Trace
@@ -236,12 +238,17 @@ def _cluster_graph(
     with trace.step("lower"):
         lowered = lower_graph(graph, options.minimal_filtering and not on_gpu, budget)
 
-    # 4. Scop -> Scop: what needs no loop of its own goes. Inlining first: chains become one
+    # 4. Scop -> Scop: what needs no loop of its own goes. Before all, factors that are bytes stay
+    #    bytes where an instruction multiplies them. Inlining first: chains become one
     #    statement, which can move into the pieces of its input; copies that are left vanish by
     #    moving their sources into their targets; then divisions go. When it is known what is
     #    summed up, long sums are split for threads. Last, states become one array each.
     with trace.step("fuse"):
-        scop = remove_frames(lowered) if on_gpu else lowered
+        if isinstance(target, CudaTarget):
+            scop = remove_frames(lowered)
+        else:
+            products = target.vectors.products
+            scop = narrow_factors(move_zero_points(lowered, products), products)
         scop = convert_constants(inline_pointwise(scop, on_gpu, budget))
         scop = delinearise(merge_copies(distribute(scop, budget), budget))
         scop = split_reductions(scop, Grain.of(target))

@@ -67,6 +67,22 @@ PC_INLINE V FN(loads)(const T *p, i64 stride)
 }
 #undef EVERY_SECOND
 #undef BACKWARDS
+
+/* The first n elements over and over: p[0], …, p[n - 1], p[0], … */
+PC_INLINE V FN(repeat)(const T *p, i64 n)
+{
+#if BITS * PC_LANES >= 32
+    if (__builtin_constant_p(n) && BITS * n == 32) {
+        typedef i32 FN(group) __attribute__((vector_size(BITS * PC_LANES / 8)));
+        i32 group;
+        __builtin_memcpy(&group, p, 4);
+        return READ((V)(group - (FN(group)){0}));
+    }
+#endif
+    V v;
+    EACH_LANE v[l] = READ(p[l % n]);
+    return v;
+}
 PC_INLINE void FN(stores)(T *p, V v, i64 stride)
 {
     EACH_LANE p[l * stride] = WRITTEN(v[l]);
@@ -85,7 +101,7 @@ PC_INLINE void FN(stores)(T *p, V v, i64 stride)
 #define PC_MODE PC_PASTE(PC_MODE_, BITS)
 #define I PC_PASTE(PC_MODE_TYPE_, BITS)
 typedef I FN(masked) __attribute__((vector_size(WIDTH / 8)));
-PC_INLINE u64 FN(mask)(i64 n) { return n <= 0 ? 0 : n >= PC_LANES ? -1 : ((u64)1 << n) - 1; }
+PC_INLINE u64 FN(mask)(i64 n) { return n <= 0 ? 0 : n >= PC_LANES ? ~(u64)0 : ((u64)1 << n) - 1; }
 PC_INLINE V FN(loadn)(const T *p, i64 n)
 {
     return READ((V)MASKED(load)((const void *)p, (FN(masked)){0}, FN(mask)(n)));

@@ -32,6 +32,11 @@ IN, OUT = isl.dim_type.in_, isl.dim_type.out
 
 Executions = Mapping[str, Sequence[Execution]]  # statement -> its executions
 
+AT_ONCE = frozenset(
+    ["vector", "simd", "instruction", "thread", "combine", "mma", "wgmma", "copy", "box"]
+)
+"""Kinds of loops whose iterations carry nothing but reductions: they run together."""
+
 
 def check_completeness(kernel: str, scop: Scop, executions: Executions) -> int:
     """Every instance of every statement is executed exactly once, and nothing else.
@@ -122,10 +127,7 @@ def _check_pairs(
 
 
 def _is_concurrent(loop: Loop, is_reduction: bool) -> bool:
-    return loop.kind in ("parallel", "block") or (
-        loop.kind in ("vector", "simd", "thread", "combine", "mma", "wgmma", "copy", "box")
-        and not is_reduction
-    )
+    return loop.kind in ("parallel", "block") or (loop.kind in AT_ONCE and not is_reduction)
 
 
 def _executed(run: Execution) -> isl.Map:

@@ -9,6 +9,7 @@ import islpy as isl
 
 from polyc.analysis.counts import count_bytes, count_flops
 from polyc.analysis.dependences import Dependences, compute_dependences
+from polyc.analysis.instructions import check_instructions
 from polyc.analysis.launches.verify import Judged
 from polyc.analysis.same_values import check_same_values
 from polyc.backends.common import (
@@ -58,7 +59,7 @@ def compile_for_cpu(
         dependences = compute_dependences(part)
         start = initial_tree([one.cluster for one in stored.parts])
         if stored.given:
-            _check_given(stored, start, domains, dependences)
+            _check_given(stored, start, domains, dependences, target)
         loops = stored.schedule.apply(start)
         tree = lower_tree(loops, domains)
         check_tree(tree, dependences, name, trace)
@@ -73,7 +74,7 @@ def compile_for_cpu(
 
     # 3. loops, with partial tiles split off
     with trace.step("generate"):
-        kernel = _generate(name, stored, places, tree, target.simd_bytes)
+        kernel = _generate(name, stored, places, tree, target.vectors.bytes)
 
     # 4. which of the loops threads may run at the same time, and where they wait
     with trace.step("schedule"):
@@ -82,13 +83,14 @@ def compile_for_cpu(
 
     # 5. the proof, on these loops: after it they are only unrolled and cut into vectors
     with trace.step("verify"):
+        check_instructions(kernel, target.vectors)
         if options.verify:
             check_same_values(name, stated, part)
         proof = prove(kernel, part, stored.storages, team=True) if options.verify else None
 
     # 6. C
     with trace.step("print"):
-        final = find_registers(vectorise(kernel.body, target.simd_bytes))
+        final = find_registers(vectorise(kernel.body, target.vectors))
         source = print_kernel(replace(kernel, body=final))
         trace.dump("c", source, name)
 
@@ -110,10 +112,11 @@ def _check_given(
     start: LoopTree,
     domains: Mapping[str, isl.Set],
     dependences: Dependences,
+    target: Target,
 ) -> None:
     """Raise IllegalSchedule if the schedule that is given breaks a dependence, or is a GPU's."""
     name, schedule = stored.given, stored.schedule
-    check_cpu_directives(schedule, name)
+    check_cpu_directives(schedule, name, target.vectors.instructions)
     check_given(schedule, start, domains, dependences, name, check_cpu_kinds)
 
 

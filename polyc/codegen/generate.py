@@ -219,7 +219,7 @@ def _convert_for(node: isl.AstNode, scan: _Scan, mark: LoopMark) -> For:
 def _marked(loop: For, mark: LoopMark) -> For:
     """The loop as its mark says; one with a width runs all of it, and asks inside what is due."""
     if not mark.width:
-        return replace(loop, kind=mark.kind)
+        return replace(loop, kind=mark.kind, instruction=mark.instruction)
     assert loop.step == 1, f"the loop {loop.var} is not one of single steps"
     due = (Compare("ge", var(loop.var) - loop.lower), Compare("ge", loop.upper - 1 - var(loop.var)))
     body = Block((If(Logic("and", due), loop.body),))

@@ -29,7 +29,6 @@ from typing import TypeGuard
 import numpy as np
 
 from polyc.loopnest.index import Affine, const, var, variables
-from polyc.loopnest.lanes import MASKED_BYTES
 from polyc.loopnest.nodes import (
     Assign,
     Block,
@@ -46,30 +45,31 @@ from polyc.loopnest.nodes import (
 )
 from polyc.scop.expr import Const
 from polyc.scop.scop import Reduction, identity
+from polyc.target.vectors import Vectors
 
 
-def privatise(block: Block, simd_bytes: int, names: Iterator[int]) -> Block:
+def privatise(block: Block, vectors: Vectors, names: Iterator[int]) -> Block:
     """The nest with each run of updates of one place through vector loops given partial results."""
     body: list[Node] = []
     for place, run in groupby(block.body, _find_place):
         nodes = tuple(run)
-        if place is not None and _pays(nodes, place.lanes(simd_bytes)):
-            masked = simd_bytes == MASKED_BYTES
-            body.append(_Run(place, place.lanes(simd_bytes), masked, {}, names).split(nodes))
+        if place is not None and _pays(nodes, place.lanes(vectors)):
+            new = _Run(place, place.lanes(vectors), vectors.masked, {}, names)
+            body.append(new.split(nodes))
         else:
-            body += [_inside(n, simd_bytes, names) for n in nodes]
+            body += [_inside(n, vectors, names) for n in nodes]
     return replace(block, body=tuple(body))
 
 
-def _inside(node: Node, simd_bytes: int, names: Iterator[int]) -> Node:
+def _inside(node: Node, vectors: Vectors, names: Iterator[int]) -> Node:
     match node:
         case Block():
-            return privatise(node, simd_bytes, names)
+            return privatise(node, vectors, names)
         case For(body=body):
-            return replace(node, body=privatise(body, simd_bytes, names))
+            return replace(node, body=privatise(body, vectors, names))
         case If(then=then, otherwise=other):
-            other = privatise(other, simd_bytes, names) if other else None
-            return replace(node, then=privatise(then, simd_bytes, names), otherwise=other)
+            other = privatise(other, vectors, names) if other else None
+            return replace(node, then=privatise(then, vectors, names), otherwise=other)
         case _:
             return node
 
@@ -84,8 +84,8 @@ class _Place:
     reduction: Reduction
     widest: int
 
-    def lanes(self, simd_bytes: int) -> int:
-        return max(1, simd_bytes // self.widest)
+    def lanes(self, vectors: Vectors) -> int:
+        return vectors.lanes(self.widest)
 
     def update(self, target: Element, value: LoopExpr) -> Assign:
         return Assign(self.statement, (), target, value, self.dtype, self.reduction)

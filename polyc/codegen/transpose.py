@@ -18,7 +18,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 
 from polyc.loopnest.index import Affine, const, stride, var, variables
-from polyc.loopnest.lanes import MASKED_BYTES, cut_lanes
+from polyc.loopnest.lanes import cut_lanes
 from polyc.loopnest.nodes import (
     Assign,
     Block,
@@ -37,23 +37,22 @@ from polyc.loopnest.nodes import (
 )
 from polyc.loopnest.substitute import substitute_node
 from polyc.scop.expr import Call, Cast, Const
+from polyc.target.vectors import Vectors
 
 LARGEST_SIDE = 16
 """Lanes of a tile: one of bytes with 64 rows would need more registers than there are."""
 
 
-def transpose_tiles(block: Block, simd_bytes: int, names: Iterator[int]) -> Block:
+def transpose_tiles(block: Block, vectors: Vectors, names: Iterator[int]) -> Block:
     """The nest with the accesses to memory across the lanes of vector loops made transposes."""
     nodes = tuple(walk_nodes(block))
     locals_ = frozenset(lo.name for n in nodes if isinstance(n, Block) for lo in n.locals)
-
-    masked = simd_bytes == MASKED_BYTES
 
     def rewrite(node: Node) -> Node:
         tile = _find_tile(node, locals_)
         if tile is None or not (tile.crossing or tile.stores_across):
             return node
-        parts = tile.pieces(min(simd_bytes // tile.assign.widest, LARGEST_SIDE), masked)
+        parts = tile.pieces(min(vectors.bytes // tile.assign.widest, LARGEST_SIDE), vectors.masked)
         return Block(tuple(p.transposed(names) if p.is_square else p.plain() for p in parts))
 
     return rewrite_nodes(block, rewrite)

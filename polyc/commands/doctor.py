@@ -97,7 +97,9 @@ def _build(target: Target, options: Options) -> Check:
 
 
 def _cpu(target: Target) -> Check:
-    found = f"{target}, {target.registers} vector registers of {target.simd_bytes} bytes; "
+    found = (
+        f"{target}, {target.vectors.registers} vector registers of {target.vectors.bytes} bytes; "
+    )
     found += f"caches {target.l1d >> 10} KiB in {target.l1d_ways} ways, "
     found += f"{target.l2 >> 10} KiB in {target.l2_ways}, {target.l3 >> 10} KiB; "
     found += " ".join(target.flags)

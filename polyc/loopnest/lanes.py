@@ -10,14 +10,12 @@ from polyc.loopnest.nodes import For, extent_of
 LARGEST_UNROLL = 64
 """Copies of one body; no register file holds the accumulators of more."""
 
-MASKED_BYTES = 64
-"""Vectors of this width come with masks: one of which some lanes are idle costs no more."""
-
 
 def cut_lanes(loop: For, lanes: int, masked: bool) -> Iterator[For]:
     """A vector loop of constant extent in pieces of at most `lanes` iterations, a vector each.
 
     21 iterations with 16 lanes are 16 and, with masks, 5 more of 16 lanes; without, 4 and 1.
+    masked: a vector of which some lanes are idle costs no more than another.
     """
     start, end = 0, extent_of(loop) or 0
     while start < end:

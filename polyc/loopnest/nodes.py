@@ -1,15 +1,15 @@
 """LoopNest: the generated loops, as plain data. No isl object lives past its construction.
 
 A kernel is a tree of `For`, `If`, `Block` and `Assign`. Expressions are those of `polyc.scop.expr`
-(`Const`, `Call`, `Cast`) with other leaves: `Read` an element, the `Value` of an index, a `Test` of
-a condition. Each `Assign` remembers the statement instance that it executes, as a function of the
-loop variables: that is what the proof (`analysis/verify.py`) reads the time map from.
+with other leaves: `Read` an element, the `Value` of an index, a `Test` of a condition. An `Assign`
+remembers the statement instance that it executes, as a function of the loop variables: that is what
+the proof (`analysis/verify.py`) reads the time map from.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Literal, TypeAlias, cast
 
 import numpy as np
@@ -17,6 +17,7 @@ import numpy as np
 from polyc.loopnest.index import Affine, Condition
 from polyc.scop.expr import BOOL, INT64, Call, Cast, Const
 from polyc.scop.scop import Reduction
+from polyc.target.instructions.rows import Spelled
 
 LoopKind = Literal[
     "sequential",
@@ -25,6 +26,7 @@ LoopKind = Literal[
     "simd",
     "unroll",
     "keep",
+    "instruction",
     "block",
     "thread",
     "combine",
@@ -40,21 +42,25 @@ Space = Literal["stack", "shared", "register"]
 class LoopMark:
     """What a mark in a schedule tree says of the loop below it: "parallel", "thread 16 32".
 
-    width: the iterations that a loop over threads has room for, 0 for as many as it runs; apart:
-    the threads between two of them.
+    width: the iterations that a loop over threads has room for, or 0; apart: the threads between
+    two of them; instruction: the row of the table that runs the loop.
     """
 
     kind: LoopKind = "sequential"
     width: int = 0
     apart: int = 1
+    instruction: str = field(default="", kw_only=True)
 
     def __str__(self) -> str:
-        return f"{self.kind} {self.width} {self.apart}" if self.width else self.kind
+        numbers = f" {self.width} {self.apart}" if self.width else ""
+        return f"{self.kind}{numbers} {self.instruction}".rstrip()
 
     @staticmethod
     def parse(text: str) -> LoopMark:
-        kind, *numbers = text.split()
-        return LoopMark(cast(LoopKind, kind), *map(int, numbers))
+        kind, *rest = text.split()
+        if kind == "instruction":
+            return LoopMark("instruction", instruction=rest[0])
+        return LoopMark(cast(LoopKind, kind), *map(int, rest))
 
 
 @dataclass(frozen=True)
@@ -186,15 +192,15 @@ class For:
     where their number is known only at run time, `lanes` says how many lanes there are. "simd": in
     SIMD lanes as well, which the C compiler cuts; `reduces` are the results of its reductions.
     "keep": one after another, while what they update at places that stay is kept in registers.
+    "instruction": in each lane of the vector loop around it, by an instruction of that name.
     On a GPU: "block": on different blocks of the grid; "thread": on different threads of a block.
     Neighbouring iterations are `apart` threads apart: number t runs iteration  (t / apart) mod n
     of n. "combine": a reduction of what the threads of a "thread" loop like it have each, by all of
     them together, who get the result each. "mma": loops directly inside one another around a
     multiply-add, which the tensor cores of a warp run at once; what is read, any lane may read.
-    "wgmma": the same for a warpgroup, of four warps.
-    "copy": a vector loop whose copies to shared memory may go on in the background, until a barrier
-    that waits for them. "box": loops directly inside one another around such a copy, which the
-    tensor memory accelerator brings at once; a tensor map says which array it is a box of.
+    "wgmma": the same for a warpgroup. "copy": a vector loop whose copies to shared memory may go on
+    in the background, until a barrier that waits for them. "box": loops around such a copy, which
+    the tensor memory accelerator brings at once; a tensor map says which array it is a box of.
     """
 
     var: str
@@ -207,6 +213,7 @@ class For:
     apart: int = 1
     lanes: int = 0
     reduces: tuple[tuple[Reduction, str], ...] = ()
+    instruction: str | Spelled = ""
 
 
 @dataclass(frozen=True)

@@ -73,6 +73,7 @@ def _show(node: Node, indent: str) -> Iterator[str]:
                 yield from _show(child, indent + ("  " if concurrent else ""))
         case For(var, lower, upper, step, body, kind, idle, apart, lanes):
             mark = "" if kind == "sequential" else f"  # {kind}"
+            mark += f" {node.instruction}" if node.instruction else ""
             mark += f" with {idle} idle lanes" if idle else ""
             mark += f" of {lanes} lanes" if lanes else ""
             mark += f", {apart} apart" if apart > 1 else ""

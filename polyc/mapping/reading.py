@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
 from polyc.schedule.cluster import Cluster
 from polyc.schedule.directives import Order, Run, Split
 from polyc.schedule.initial import InitialLoop, InitialLoops, Key
 from polyc.schedule.keeping import Pack
 from polyc.schedule.names import split_primes
 from polyc.schedule.schedule import Schedule
+from polyc.schedule.threads import Use
 
 Tile = tuple[int | None, int, int]
 """(loop to unroll, its tile, the vector loop's tile in elements)."""
@@ -32,6 +35,28 @@ def read_tile(schedule: Schedule, named: InitialLoops) -> Tile:
     d, loop = found
     sizes = _sizes(schedule, named, loop)
     return d, sizes[-1] if sizes else _only(named).extents[d], width
+
+
+@dataclass(frozen=True)
+class Grouped:
+    """A loop of a statement's own of which an instruction takes `size` iterations in each lane."""
+
+    instruction: str
+    statement: str
+    position: int
+    size: int
+
+
+def read_grouped(schedule: Schedule, named: InitialLoops) -> Grouped | None:
+    """The loop whose iterations an instruction takes together."""
+    for directive in schedule.directives:
+        if isinstance(directive, Use):
+            for loop in _outermost(directive, named):
+                cut = _sizes(schedule, named, loop)
+                size = cut[-1] if cut else loop.extent
+                if size is not None:
+                    return Grouped(directive.instruction, *loop.key, size)
+    return None
 
 
 def read_packed(schedule: Schedule) -> tuple[str, ...]:
@@ -85,6 +110,6 @@ def _sizes(schedule: Schedule, named: InitialLoops, loop: InitialLoop) -> list[i
     ]
 
 
-def _outermost(directive: Run | Split, named: InitialLoops) -> list[InitialLoop]:
+def _outermost(directive: Run | Split | Use, named: InitialLoops) -> list[InitialLoop]:
     """The loops before anything is cut that a directive names, or parts of them."""
     return [loop for name in directive.loops for loop in named.find(split_primes(name)[0])]

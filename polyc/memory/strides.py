@@ -115,7 +115,7 @@ def _dimension_strides(array: Array, storage: Storage | None) -> list[int]:
         return [1] * len(array.shape)
     strides, step = [0] * len(array.shape), 1
     for d, size in reversed(storage.blocks):
-        strides[d], step = 1, step * size  # inside a block
+        strides[d], step = step, step * size  # inside a block
     for d, extent in reversed(list(zip(storage.permutation, storage.shape, strict=False))):
         strides[d] = strides[d] or step
         step *= estimate(extent)

@@ -29,6 +29,7 @@ from polyc.loopnest.registers import Register, elements, register_of
 from polyc.names import LONGEST, comment
 from polyc.printing.c_names import name_for_c
 from polyc.printing.print_expr import Printer
+from polyc.printing.print_instruction import print_instruction
 from polyc.printing.runtime_table import preamble
 from polyc.printing.scope import LINE, Registers, Scope, Uses
 from polyc.types.element_types import scalar_type
@@ -193,8 +194,12 @@ def _print(node: Node, place: _Place, printer: Printer) -> Iterator[str]:
         case For(kind="vector"):
             scope = place.scope.with_lanes(node)
             for child in node.body.body:
-                assert isinstance(child, Assign)
-                yield from (f"{place.indent}{line}" for line in printer.vector(child, scope))
+                if isinstance(child, For):
+                    lines = print_instruction(child, printer, scope)
+                else:
+                    assert isinstance(child, Assign)
+                    lines = printer.vector(child, scope)
+                yield from (f"{place.indent}{line}" for line in lines)
         case For():
             yield from _print_for(node, place, printer)
         case If(condition, then, otherwise):

@@ -8,7 +8,7 @@ vector load, another constant a strided load, and anything else is gathered lane
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -26,6 +26,7 @@ from polyc.loopnest.index import (
     stride,
     variables,
 )
+from polyc.loopnest.instructions import bind, find_move
 from polyc.loopnest.nodes import (
     Assign,
     Element,
@@ -38,9 +39,12 @@ from polyc.loopnest.nodes import (
 )
 from polyc.loopnest.registers import register_of
 from polyc.loopnest.substitute import substitute_element, substitute_expr
+from polyc.printing.literals import bare, literal
 from polyc.printing.scope import Scope, Uses
 from polyc.scop.expr import COMPARISONS, INT64, Call, Cast, Const
 from polyc.scop.scop import Reduction, identity
+from polyc.target.instructions.lanes import COUNT, ROWS, STRIDE
+from polyc.target.instructions.rows import VectorInstruction
 from polyc.types.element_types import is_narrow, scalar_type, wide
 
 INFIX = {"add": "+", "sub": "-", "mul": "*", "div": "/"}
@@ -80,6 +84,9 @@ class Printer:
             name = register.name(local)
             if register.lanes == 1:
                 return self._reduce_lanes(assign, name, scope)
+            fused = self._fused(assign, name, scope)
+            if fused and (scope.is_full or not local.is_tile):
+                return [fused]
             value = self._value(assign, scope, combined=local.is_tile)
             return [self._update(assign, name, value, scope)]
         address = scope.address(assign.target)
@@ -97,19 +104,48 @@ class Printer:
         if assign.reduction:
             old = self._load(assign.target, first, step, dtype, scope)
             value = self._apply(assign.reduction, [old, value], dtype, lanes)
-        if partial:
-            name, filled = self._name("storen", dtype, lanes), show_index(scope.filled)
-            return [f"{name}({place}, {value}, {filled});"]
-        if step == 1:
-            return [f"{self._name('store', dtype, lanes)}({place}, {value});"]
-        return [f"{self._name('stores', dtype, lanes)}({place}, {value}, {step});"]
+        return [self.move(dtype, scope, place, step, partial, value)]
+
+    def move(
+        self, dtype: np.dtype, scope: Scope, place: str, step: int, partial: bool, value: str = ""
+    ) -> str:
+        """A load of a register from memory, or a store of a value there, as the table spells it."""
+        row = find_move(ROWS, is_store=bool(value), is_full=not partial, step=step)
+        numbers = {COUNT: show_index(scope.filled), STRIDE: str(step)}
+        return self._spell(row, dtype, scope.count, {**numbers, "p": place, "v": value})
+
+    def place_of(self, element: Element, scope: Scope) -> str:
+        """The address of what lane 0 takes."""
+        first = scope.show_offset(element.array, scope.first(scope.address(element)))
+        return f"&{element.array}[{first}]"
+
+    def _fused(self, assign: Assign, target: str, scope: Scope) -> str:
+        """An update of a register by one instruction of the table; empty if there is none."""
+        for row in ROWS:
+            if row.nest.reduction is None or assign.dtype.kind != "f":
+                continue
+            bound = bind(row, assign)
+            if bound is not None:
+                texts = {name: self.expr(e, scope) for name, e in bound.items()}
+                texts[row.nest.result.name] = target
+                return self._spell(row, assign.dtype, scope.count, texts)
+        return ""
+
+    def _spell(
+        self, row: VectorInstruction, dtype: np.dtype, lanes: int, fields: Mapping[str, str]
+    ) -> str:
+        """An instruction that every target has, in C."""
+        spelling = row.spell(frozenset(), lanes)
+        assert spelling is not None, f"{row.name} is not spelled for {lanes} lanes"
+        name = self._name(spelling.function, dtype, lanes) if spelling.function else ""
+        return spelling.text.format(f=name, **fields)
 
     def _update(self, assign: Assign, target: str, value: str, scope: Scope) -> str:
         lanes = scope.count
         if assign.reduction is None:
             return f"{target} = {value};"
         if assign.reduction in ("add", "mul") and assign.dtype.kind == "f":
-            return f"{target} {INFIX[assign.reduction]}= {_bare(value)};"
+            return f"{target} {INFIX[assign.reduction]}= {bare(value)};"
         return f"{target} = {self._apply(assign.reduction, [target, value], assign.dtype, lanes)};"
 
     def _reduce_lanes(self, assign: Assign, target: str, scope: Scope) -> list[str]:
@@ -127,7 +163,7 @@ class Printer:
             return value
         neutral = literal(identity(assign.reduction, assign.dtype), assign.dtype)
         name = self._name("fill", assign.dtype, scope.count)
-        return f"{name}({_bare(value)}, {show_index(scope.filled)}, {neutral})"
+        return f"{name}({bare(value)}, {show_index(scope.filled)}, {neutral})"
 
     def _scatter(self, assign: Assign, scope: Scope) -> list[str]:
         """A vector stored lane by lane, where the places follow no stride."""
@@ -230,7 +266,7 @@ class Printer:
         assert not is_narrow(dtype) or function in STORED, f"{function} of {dtype}"
         if function in INFIX and dtype.kind == "f" and len(values) == 2:
             return f"({values[0]} {INFIX[function]} {values[1]})"
-        return f"{self._name(function, dtype, lanes)}({', '.join(map(_bare, values))})"
+        return f"{self._name(function, dtype, lanes)}({', '.join(map(bare, values))})"
 
     def _name(self, function: str, dtype: np.dtype, lanes: int) -> str:
         kind = scalar_type(dtype)
@@ -238,7 +274,7 @@ class Printer:
         return f"pc_{function}_{kind}" + (f"x{lanes}" if lanes > 1 else "")
 
     def _splat(self, value: str, dtype: np.dtype, lanes: int) -> str:
-        return f"{self._name('splat', dtype, lanes)}({_bare(value)})" if lanes > 1 else value
+        return f"{self._name('splat', dtype, lanes)}({bare(value)})" if lanes > 1 else value
 
     def _index(self, index: Affine, dtype: np.dtype, scope: Scope) -> str:
         kind, lanes = scalar_type(dtype), scope.count
@@ -286,13 +322,8 @@ class Printer:
         return self._load(element, first, step, dtype, scope)
 
     def _load(self, element: Element, first: str, step: int, dtype: np.dtype, scope: Scope) -> str:
-        array, lanes = element.array, scope.count
-        if scope.is_partial(element):
-            name, filled = self._name("loadn", dtype, lanes), show_index(scope.filled)
-            return f"{name}(&{array}[{first}], {filled})"
-        if step == 1:
-            return f"{self._name('load', dtype, lanes)}(&{array}[{first}])"
-        return f"{self._name('loads', dtype, lanes)}(&{array}[{first}], {step})"
+        place = f"&{element.array}[{first}]"
+        return self.move(dtype, scope, place, step, scope.is_partial(element))
 
     def _each_lane(self, expr: LoopExpr, scope: Scope) -> str:
         """A vector written out: (f32x4){x[0], x[7], x[14], x[21]}; idle lanes are 0."""
@@ -342,40 +373,8 @@ def _lanes(scope: Scope) -> Iterator[tuple[int, str]]:
         yield k, "" if known else f"{k} < {show_index(scope.filled)}"
 
 
-def literal(value: int | float | bool, dtype: np.dtype) -> str:
-    """A C literal of the type, exact."""
-    if dtype == np.bool_:
-        return "1" if value else "0"
-    if dtype.kind == "f":
-        suffix = "f" if dtype.itemsize == 4 else ""
-        if np.isnan(value):
-            return f'__builtin_nan{suffix}("")'
-        if np.isinf(value):
-            return ("-" if value < 0 else "") + f"__builtin_inf{suffix}()"
-        text = str(dtype.type(value)) if dtype.itemsize == 4 else repr(float(value))
-        return (text if "." in text or "e" in text else text + ".0") + suffix
-    kind = scalar_type(dtype)
-    if dtype.kind == "u":
-        return f"(({kind}){int(value)}u)" if dtype.itemsize < 8 else f"(({kind}){int(value)}ull)"
-    if int(value) == np.iinfo(dtype).min:
-        return f"(({kind})({int(value) + 1}ll - 1))"
-    return f"(({kind}){int(value)})" if dtype.itemsize < 8 else f"(({kind}){int(value)}ll)"
-
-
 def _ternary(condition: str, then: str, otherwise: str) -> str:
     return f"({condition} ? {then} : {otherwise})"
-
-
-def _bare(text: str) -> str:
-    """The text without one pair of parentheses that encloses all of it."""
-    if not (text.startswith("(") and text.endswith(")")):
-        return text
-    depth = 0
-    for k, character in enumerate(text):
-        depth += (character == "(") - (character == ")")
-        if depth == 0 and k < len(text) - 1:
-            return text
-    return text[1:-1]
 
 
 def _variables(expr: LoopExpr) -> frozenset[str]:

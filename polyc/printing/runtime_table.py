@@ -45,6 +45,9 @@ class Uses(Protocol):
     @property
     def headers(self) -> Set[str]: ...
 
+    @property
+    def instructions(self) -> Set[tuple[str, int]]: ...
+
 
 @dataclass(frozen=True)
 class Function:
@@ -128,6 +131,7 @@ FUNCTIONS: Mapping[str, Function] = {
     "load": _vector("pointer"),
     "loads": _vector("pointer i64"),
     "loadn": _vector("pointer i64"),
+    "repeat": _vector("pointer i64"),
     "store": _vector("pointer T", returns="none"),
     "stores": _vector("pointer T i64", returns="none"),
     "storen": _vector("pointer T i64", returns="none"),
@@ -176,6 +180,8 @@ def preamble(uses: Uses) -> str:
     for header, lanes in sorted(mathematics):
         if header != _F64_HEADER or lanes > 1:
             lines += _include(header, PC_LANES=lanes)
+    for header, lanes in sorted(uses.instructions):
+        lines += _include(header, PC_LANES=lanes)
     return "\n".join(lines + _casts(uses)) + "\n"
 
 

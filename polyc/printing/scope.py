@@ -7,10 +7,10 @@ from dataclasses import dataclass, field, replace
 
 import numpy as np
 
-from polyc.loopnest.index import Affine, const, linear, show_index, substitute, times, weighted_sum
+from polyc.loopnest.index import Affine, const, linear, show_index, substitute
+from polyc.loopnest.instructions import address
 from polyc.loopnest.nodes import Element, For, Local, lanes_of
 from polyc.loopnest.registers import Register
-from polyc.types.sizes import Extent
 
 LINE = 64
 """Bytes of a cache line, and of the widest vector."""
@@ -18,11 +18,13 @@ LINE = 64
 
 @dataclass
 class Uses:
-    """What a translation unit needs of runtime/: (function, type, lanes), casts alike, files."""
+    """What a translation unit needs of runtime/: (function, type, lanes), casts alike, files; and
+    the files of instructions, by lanes."""
 
     functions: set[tuple[str, str, int]] = field(default_factory=set)
     casts: set[tuple[str, str, int]] = field(default_factory=set)
     headers: set[str] = field(default_factory=set)
+    instructions: set[tuple[str, int]] = field(default_factory=set)
 
 
 @dataclass(frozen=True)
@@ -107,13 +109,8 @@ class Scope:
 
     def address(self, element: Element) -> Affine:
         """The element's offset in a row-major array."""
-        parts: list[Affine] = []
-        step: Extent = 1
-        pairs = zip(element.index, self.shapes[element.array], strict=True)
-        for index, extent in reversed(list(pairs)):
-            parts.append(times(index, step))
-            step = step * extent
-        return weighted_sum((part, 1) for part in parts)
+        held = self.registers.get(element.array)
+        return address(element, held.local.shape if held else self.shapes[element.array])
 
     def show_offset(self, array: str, address: Affine) -> str:
         """The offset as text, with the swizzle of the array; whole periods stay out of it."""

@@ -132,7 +132,7 @@ def _spell_out(
 
 
 def _fits_registers(array: LocalArray, target: Target) -> bool:
-    return array.bytes <= target.registers * target.simd_bytes
+    return array.bytes <= target.vectors.registers * target.vectors.bytes
 
 
 def _check_kept(
@@ -152,7 +152,7 @@ def _check_kept(
         if keep.space == "registers" and not _fits_registers(found[name], target):
             raise IllegalSchedule(
                 f"{where}: it takes {found[name].bytes} bytes, and all registers have "
-                f"{target.registers * target.simd_bytes}; keep it in stack"
+                f"{target.vectors.registers * target.vectors.bytes}; keep it in stack"
             )
 
 

@@ -21,8 +21,9 @@ from polyc.schedule.loops import Kept, Loop, LoopTree, children, lower_tree, sta
 from polyc.schedule.names import short
 from polyc.schedule.schedule import Schedule
 from polyc.schedule.text import AnyDirective, spell
-from polyc.schedule.threads import Lay, Swizzled
+from polyc.schedule.threads import Lay, Swizzled, Use
 from polyc.scop.scop import Statement
+from polyc.target.instructions.rows import VectorInstruction
 
 WHERE: Mapping[LoopKind, str] = {
     "parallel": "between threads",
@@ -30,6 +31,9 @@ WHERE: Mapping[LoopKind, str] = {
     "block": "between blocks",
 }
 """Kinds of loops that sums may not be carried by either, and where their iterations run."""
+
+IN_LANES = ("unroll", "instruction")
+"""Kinds of loops inside of a vector loop."""
 
 FOR_GPUS = (*COORDINATES, Lay, Swizzled)
 """What changes no loop on a CPU, and so has to be refused by itself."""
@@ -145,8 +149,18 @@ def _loop_paths(tree: LoopTree, above: tuple[Loop, ...]) -> Iterator[tuple[Loop,
         yield from _loop_paths(below, above)
 
 
-def check_cpu_directives(schedule: Schedule, kernel: str) -> None:
-    """Raise IllegalSchedule for a directive that is a GPU's."""
+def check_cpu_directives(
+    schedule: Schedule, kernel: str, instructions: Sequence[VectorInstruction] = ()
+) -> None:
+    """Raise IllegalSchedule for a directive that is a GPU's, or uses none of these instructions."""
+    for directive in schedule.directives:
+        if isinstance(directive, Use):
+            there = [row.name for row in instructions if row.inner]
+            if directive.instruction not in there:
+                raise IllegalSchedule(
+                    f"kernel {show(kernel)}: {show(directive.instruction)} is no instruction that "
+                    f"runs a loop in each lane of a CPU; there are {', '.join(there) or 'none'}"
+                )
     foreign = next((d for d in schedule.directives if _is_for_gpus(d)), None)
     if foreign is not None:
         raise IllegalSchedule(f"kernel {show(kernel)}: {spell(foreign)}: that is for GPUs")
@@ -168,7 +182,7 @@ def check_cpu_kinds(tree: LoopTree, kernel: str, *, may_wait: bool = False) -> N
     for path in _loop_paths(tree, ()):
         *above, loop = path
         said = f"kernel {show(kernel)}: {loop.kind} {loop.name}"
-        if loop.kind not in ("sequential", "parallel", "vector", "unroll"):
+        if loop.kind not in ("sequential", "parallel", "vector", "unroll", "instruction"):
             raise IllegalSchedule(
                 f"{said}: that is for GPUs; on a CPU loops run over parallel, vector and unroll"
             )
@@ -179,7 +193,17 @@ def check_cpu_kinds(tree: LoopTree, kernel: str, *, may_wait: bool = False) -> N
                 f"{around.kind}; put {loop.name} outside by order, or make that one parallel"
             )
         inner = next((n for n in walk(loop.body) if isinstance(n, Loop)), None)
-        if loop.kind == "vector" and inner is not None and inner.kind != "unroll":
+        if loop.kind == "instruction" and inner is not None:
+            raise IllegalSchedule(
+                f"{said}: an instruction is the innermost loop, and {inner.name} is inside of it; "
+                f"put {loop.name} inside by sink"
+            )
+        if loop.kind == "instruction" and not any(n.kind == "vector" for n in above):
+            raise IllegalSchedule(
+                f"{said}: an instruction runs it in each lane, and no loop around it is in lanes; "
+                "say which is, by vector"
+            )
+        if loop.kind == "vector" and inner is not None and inner.kind not in IN_LANES:
             raise IllegalSchedule(
                 f"{said}: inside of a vector loop all loops are unrolled, and {inner.name} is "
                 f"{inner.kind}; put {loop.name} inside of it by order, or say unroll {inner.name}"

@@ -35,7 +35,7 @@ class Loop:
     loop where the domains of its statements differ, and isl may cut others into pieces. step: what
     all its values are multiples of; extent: one more than the largest of them, None if it is not
     known. width, apart: of a loop over threads, the iterations that there is room for, and the
-    threads between two of them.
+    threads between two of them. instruction: the row of the table that runs it, of that kind.
     """
 
     name: str
@@ -48,6 +48,7 @@ class Loop:
     extent: int | None = None
     width: int = 0
     apart: int = 1
+    instruction: str = ""
 
     @property
     def iterations(self) -> int | None:
@@ -216,7 +217,7 @@ def _insert(loop: Loop, schedule: isl.Schedule) -> isl.Schedule:
     if loop.whole:
         band = band.band_member_set_ast_loop_type(0, isl.ast_loop_type.atomic)
     if loop.kind != "sequential":
-        mark = LoopMark(loop.kind, loop.width, loop.apart)
+        mark = LoopMark(loop.kind, loop.width, loop.apart, instruction=loop.instruction)
         band = band.insert_mark(isl.Id(str(mark)))
     return band.get_schedule()
 

@@ -16,7 +16,7 @@ from polyc.names import show
 from polyc.schedule.directives import Shift, edit_loops
 from polyc.schedule.loops import Loop, LoopTree
 from polyc.schedule.names import select
-from polyc.target.instructions import INSTRUCTIONS
+from polyc.target.instructions.tiles import INSTRUCTIONS
 
 WARP = 32
 """Threads of a warp."""
@@ -74,6 +74,10 @@ class Use:
     """The named loops, the innermost ones around a multiply-add, as an instruction.
 
     am ─ im ─ an ─ jn ─ kk ─ S   ->   mma: …                   use mma.m16n8k8.tf32 am im an jn kk
+    vector: j' ─ k' ─ S   ->   vector: j' ─ instruction: k'    use dot4.u8s8 k'
+
+    One of a GPU is known by its name here; on a CPU it is a row of the target's table, which the
+    loop in lanes around it belongs to.
     """
 
     instruction: str
@@ -81,11 +85,12 @@ class Use:
 
     def apply(self, tree: LoopTree) -> LoopTree:
         known = INSTRUCTIONS.get(self.instruction)
-        if known is None:
-            raise IllegalSchedule(
-                f"{show(self.instruction)} is no instruction; there are {', '.join(INSTRUCTIONS)}"
-            )
-        return edit_loops(tree, self.loops, lambda n: replace(n, kind=known.kind))
+        if known is not None:
+            return edit_loops(tree, self.loops, lambda n: replace(n, kind=known.kind))
+        name = self.instruction
+        return edit_loops(
+            tree, self.loops, lambda n: replace(n, kind="instruction", instruction=name)
+        )
 
 
 @dataclass(frozen=True)

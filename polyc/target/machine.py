@@ -7,6 +7,7 @@ for a machine other than this one takes nothing but another `Target`.
 from __future__ import annotations
 
 import os
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -15,7 +16,9 @@ import numpy as np
 
 from polyc.errors import BuildError, UnsupportedOp
 from polyc.options import PATIENCE, default_cache_dir
+from polyc.target.instructions.lanes import FMA
 from polyc.target.rates import Rates, estimate_rates, read_rates
+from polyc.target.vectors import Vectors
 from polyc.toolchain.c_compiler import Compiler, find_compiler
 
 KIB = 1024
@@ -26,17 +29,16 @@ MIB = 1024 * KIB
 class Target:
     """A CPU, as the passes see it.
 
-    isa: "avx512", "avx2" or "baseline"; simd_bytes: width of a vector register; registers: how
-    many; cores: those that this process may use; l1d, l2: caches of one core, l3: shared, in bytes;
-    l1d_ways, l2_ways: lines that one set of the cache holds; rates: how fast it computes and moves
-    data; flags: given to the C compiler; features: what the CPU must have to run the result, as
-    Linux names them in /proc/cpuinfo.
+    isa: "avx512", "avx2" or "baseline"; vectors: what its vector unit can do; cores: those that
+    this process may use; l1d, l2: caches of one core, l3: shared, in bytes; l1d_ways, l2_ways:
+    lines that one set of the cache holds; rates: how fast it computes and moves data; flags: given
+    to the C compiler; features: what the CPU must have to run the result, as Linux names them in
+    /proc/cpuinfo.
     """
 
     name: str
     isa: str
-    simd_bytes: int
-    registers: int
+    vectors: Vectors
     cores: int
     l1d: int
     l2: int
@@ -48,8 +50,8 @@ class Target:
     features: tuple[str, ...] = ()
 
     def lanes(self, dtype: np.dtype) -> int:
-        """Elements of a vector register: simd_bytes / itemsize, at least 1."""
-        return max(1, self.simd_bytes // np.dtype(dtype).itemsize)
+        """Elements of a vector register, at least 1."""
+        return self.vectors.lanes(np.dtype(dtype).itemsize)
 
     @staticmethod
     def named(isa: str) -> Target:
@@ -72,8 +74,7 @@ _WIDE = "-mprefer-vector-width=512"
 _BASELINE = Target(
     "cpu",
     "baseline",
-    simd_bytes=16,
-    registers=16,
+    vectors=Vectors.of(16, 16, {"sse2"}),
     cores=8,
     l1d=32 * KIB,
     l2=512 * KIB,
@@ -86,7 +87,7 @@ _BASELINE = Target(
 _AVX2 = replace(
     _BASELINE,
     isa="avx2",
-    simd_bytes=32,
+    vectors=Vectors.of(32, 16, frozenset(_AVX2_FEATURES)),
     rates=estimate_rates(32, fused=True, cores=8),
     flags=("-march=x86-64-v3",),
     features=_AVX2_FEATURES,
@@ -94,8 +95,7 @@ _AVX2 = replace(
 _AVX512 = replace(
     _AVX2,
     isa="avx512",
-    simd_bytes=64,
-    registers=32,
+    vectors=Vectors.of(64, 32, frozenset({*_AVX2_FEATURES, *_AVX512_FEATURES})),
     l1d=48 * KIB,
     l2=2 * MIB,
     l3=32 * MIB,
@@ -121,10 +121,13 @@ def detect_target(cc: str = "gcc", patience: float = PATIENCE) -> Target:
     if nearest.isa == "avx512" and known:
         flags = (*flags, _WIDE)
     cores = available_cores()
+    unit = nearest.vectors
+    vectors = Vectors.of(unit.bytes, unit.registers, {*features, *unit.features})
     machine = replace(
         nearest,
+        vectors=vectors,
         cores=cores,
-        rates=estimate_rates(nearest.simd_bytes, nearest.isa != "baseline", cores),
+        rates=estimate_rates(vectors.bytes, vectors.has(FMA), cores),
         flags=flags,
         features=features,
         **_cache_fields(),
@@ -168,7 +171,27 @@ def _nearest(features: frozenset[str] | None) -> Target:
 
 def _generic() -> Target:
     """A CPU that is not x86: 128-bit vectors and whatever the compiler finds."""
-    return replace(_BASELINE, registers=32, flags=("-mcpu=native",), features=())
+    vectors = Vectors.of(16, 32, host_features() or frozenset())
+    return replace(_BASELINE, vectors=vectors, flags=("-mcpu=native",), features=())
+
+
+_EXTENSIONS: Mapping[str, tuple[str, Mapping[str, int]]] = {
+    "avx512_vnni": ("-mavx512vnni", {"gcc": 8, "clang": 6}),
+    "avx_vnni": ("-mavxvnni", {"gcc": 11, "clang": 12}),
+}
+"""What a CPU may have besides its microarchitecture's instructions, as far as rows need it: the
+compiler's flag for it, and the first versions of compilers that know that."""
+
+
+def _extensions(
+    compiler: Compiler, present: frozenset[str], named: Iterable[str]
+) -> Iterator[tuple[str, str]]:
+    """(feature, flag) of what this CPU has and its microarchitecture is not known for."""
+    for feature, (flag, versions) in _EXTENSIONS.items():
+        oldest = versions.get(compiler.kind)
+        version = int(compiler.version.partition(".")[0] or 0)
+        if feature in present and feature not in named and oldest and version >= oldest:
+            yield feature, flag
 
 
 def _archspec_flags(cc: str, patience: float) -> tuple[tuple[str, ...], tuple[str, ...]] | None:
@@ -184,7 +207,9 @@ def _archspec_flags(cc: str, patience: float) -> tuple[tuple[str, ...], tuple[st
     except archspec.cpu.UnsupportedMicroarchitecture:
         return None
     present = host_features() or frozenset()
-    return (tuple(flags), tuple(sorted(host.features & present))) if flags else None
+    more = dict(_extensions(compiler, present, host.features))
+    features = (host.features & present) | more.keys()
+    return ((*flags, *more.values()), tuple(sorted(features))) if flags else None
 
 
 def _cache_fields(folder: Path | None = None) -> dict[str, Any]:

@@ -53,7 +53,7 @@ def measure_rates(target: Target, options: Options) -> Rates:
     memory = allocate_pages(max(LEAST_MEMORY, 4 * target.l3)).view(np.float32)
     memory.fill(1.0)
     x = cffi.FFI().from_buffer("float[]", memory)
-    whole = 8 * (target.simd_bytes // 4)  # elements: sums take eight vectors at a time
+    whole = 8 * (target.vectors.bytes // 4)  # elements: sums take eight vectors at a time
 
     def cached(capacity: int) -> float:
         n = max(1, capacity // 2 // 4 // whole) * whole
@@ -92,7 +92,8 @@ def measure_rates(target: Target, options: Options) -> Rates:
 
 def load_probes(target: Target, options: Options) -> Any:
     """The C program's functions, which release the GIL."""
-    sizes = f"#define SIMD_BYTES {target.simd_bytes}\n#define REGISTERS {target.registers}\n"
+    vectors = target.vectors
+    sizes = f"#define SIMD_BYTES {vectors.bytes}\n#define REGISTERS {vectors.registers}\n"
     text = sizes + SOURCE.read_text(encoding="utf-8")
     ffi = cffi.FFI()
     ffi.cdef(DECLARATIONS)

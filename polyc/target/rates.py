@@ -113,7 +113,7 @@ def write_rates(folder: Path, target: Target, rates: Rates) -> Path:
 
 def machine_fingerprint(target: Target) -> str:
     """Of what decides the rates: the CPU's name, its vectors and caches, and the cores allowed."""
-    sizes = (target.isa, target.simd_bytes, target.cores, target.l1d, target.l2, target.l3)
+    sizes = (target.isa, target.vectors.bytes, target.cores, target.l1d, target.l2, target.l3)
     return hashlib.sha256(repr((_cpu_name(), *sizes)).encode()).hexdigest()[:16]
 
 

@@ -10,6 +10,7 @@ from polyc.loopnest.index import var
 from polyc.loopnest.nodes import Assign, Block, For, Local, Node, lanes_of, walk_nodes
 from polyc.loopnest.registers import find_registers
 from tests.analysis.nests import F32, at, loop, read, run
+from tests.codegen.machines import registers
 from tests.codegen.test_vectorise import data
 from tests.loopnest.execute import execute
 
@@ -33,7 +34,7 @@ def row(extent: int, tile: int, reduction: str) -> Block:
 
 
 def check(before: Block, x: np.ndarray, simd_bytes: int = 64) -> Block:
-    after = vectorise(before, simd_bytes)
+    after = vectorise(before, registers(simd_bytes))
     expected, result = (np.array([3], np.float32) for _ in range(2))
     execute(before, {"X": x, "m": expected})
     execute(after, {"X": x, "m": result})
@@ -105,7 +106,7 @@ def test_a_total_for_each_iteration_is_its_loop_s_own():
     update = run("S", [i, v], at("m", i), read("X", i, v), "add")
     before = Block((loop("i", 3, loop("v", 32, update, kind="vector")),))
     arrays = {"X": data(3, 32), "m": np.zeros(3, np.float32)}
-    after = vectorise(before, 64)
+    after = vectorise(before, registers(64))
     expected = {**arrays, "m": arrays["m"].copy()}
     execute(before, expected)
     execute(after, arrays)
@@ -126,6 +127,6 @@ def test_another_target_in_between_ends_a_run():
     before = Block(
         (loop("i", 4, loop("v", 16, total, kind="vector"), loop("v", 16, other, kind="vector")),)
     )
-    after = vectorise(before, 64)
+    after = vectorise(before, registers(64))
     assert locals_of(after) == []
     assert np.float32 == F32

@@ -14,6 +14,7 @@ from polyc.loopnest.index import stride, var
 from polyc.loopnest.nodes import Assign, Block, For, Node, Read, Transpose, walk_expr, walk_nodes
 from polyc.scop.expr import Call, Cast, call
 from tests.analysis.nests import F32, at, loop, read, run
+from tests.codegen.machines import registers
 from tests.codegen.test_vectorise import data
 from tests.loopnest.execute import Arrays, assert_same
 
@@ -31,7 +32,7 @@ def tile(assign: Assign, rows: int, columns: int, vector_inside: bool = True) ->
 
 
 def check(before: Block, arrays: Arrays, simd_bytes: int = 64) -> Block:
-    after = vectorise(before, simd_bytes)
+    after = vectorise(before, registers(simd_bytes))
     assert_same(before, after, arrays)
     return after
 

@@ -7,8 +7,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from polyc.codegen.vectorise import LARGEST_UNROLL, vectorise
+from polyc.codegen.vectorise import vectorise
 from polyc.loopnest.index import const, var
+from polyc.loopnest.lanes import LARGEST_UNROLL
 from polyc.loopnest.nodes import (
     Assign,
     Block,
@@ -20,6 +21,7 @@ from polyc.loopnest.nodes import (
 )
 from polyc.scop.expr import Call, Cast, call
 from tests.analysis.nests import F32, at, loop, read, run
+from tests.codegen.machines import registers
 from tests.loopnest.execute import Arrays, assert_same
 
 AVX512 = 64
@@ -36,7 +38,7 @@ def lanes(block: Block) -> list[int | None]:
 
 def check(before: Block, arrays: Arrays, simd_bytes: int = AVX512) -> Block:
     """Vectorise; assert that results stay and that every vector loop can be printed."""
-    after = vectorise(before, simd_bytes)
+    after = vectorise(before, registers(simd_bytes))
     assert_same(before, after, arrays)
     for x in vectors(after):
         width = lanes_of(x)

@@ -28,7 +28,7 @@ def product():
     return proto, {proto.graph.input[0].name: x}, x @ w
 
 
-LANES = detect_target().simd_bytes // 4
+LANES = detect_target().vectors.bytes // 4
 
 
 def rows_at_a_time(one, height: int):

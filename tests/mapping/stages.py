@@ -63,7 +63,7 @@ class Stages:
     @property
     def final(self) -> Block:
         """The loops as they are printed: unrolled and cut into vectors."""
-        return find_registers(vectorise(self.nest, self.target.simd_bytes))
+        return find_registers(vectorise(self.nest, self.target.vectors))
 
     def prove(self) -> Proof:
         parameters = {p.name: p.name for p in self.kernel.params}

@@ -114,7 +114,7 @@ def test_a_register_tile_fits_the_registers_and_the_problem(rows, columns, depth
     vectors = -(-width // lanes)
     assert 1 <= width <= columns
     assert 1 <= height <= (rows if unroll is not None else 1)
-    assert height * vectors + vectors + 1 <= target.registers
+    assert height * vectors + vectors + 1 <= target.vectors.registers
 
 
 def test_a_large_contraction_uses_most_registers():

@@ -15,6 +15,7 @@ from polyc.printing.print_c import clean_line, print_kernel
 from polyc.threads.team import share_out
 from polyc.toolchain.runtime_files import find_runtime
 from tests.analysis.nests import F32, ZERO, at, conv, loop, matmul, read, run, softmax, when
+from tests.codegen.machines import registers
 
 STRICT = ["gcc", "-std=gnu11", "-Wall", "-Wextra", "-Werror", "-Wno-psabi"]
 i, j, k, v = (var(name) for name in "ijkv")
@@ -24,7 +25,7 @@ X, Y = Param("X", F32, (8, 32), False), Param("Y", F32, (8, 32), True)
 def printed(kernel: Kernel, folder: Path, simd_bytes: int = 64) -> str:
     """The kernel's C, which a compiler with all warnings as errors has accepted."""
     kernel = share_out(kernel)
-    body = find_registers(vectorise(kernel.body, simd_bytes))
+    body = find_registers(vectorise(kernel.body, registers(simd_bytes)))
     text = print_kernel(replace(kernel, body=body))
     (folder / "k.c").write_text(text)
     command = [*STRICT, "-mavx512f", "-mfma", "-I", str(find_runtime()), "-c", "k.c", "-o", "k.o"]

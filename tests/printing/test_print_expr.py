@@ -12,7 +12,8 @@ from polyc.loopnest import nodes as loopnest
 from polyc.loopnest.index import Compare, Logic, floordiv, var
 from polyc.loopnest.nodes import Assign, Local, Read, Value
 from polyc.loopnest.registers import Register
-from polyc.printing.print_expr import Printer, literal
+from polyc.printing.literals import literal
+from polyc.printing.print_expr import Printer
 from polyc.printing.scope import Registers, Scope, Uses
 from polyc.scop.expr import BOOL, INT64, Call, Cast, Const, call
 from tests.analysis.nests import F32, at, loop, read

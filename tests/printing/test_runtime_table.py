@@ -14,6 +14,7 @@ class Uses:
     functions: frozenset[Use] = frozenset()
     casts: frozenset[Cast] = frozenset()
     headers: frozenset[str] = frozenset()
+    instructions: frozenset[tuple[str, int]] = frozenset()
 
 
 def test_vector_functions_come_after_the_scalar_ones_of_their_type():

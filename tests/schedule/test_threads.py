@@ -166,7 +166,6 @@ def test_a_loop_that_runs_once_leaves_the_one_inside_alone(kind):
         ("thread i j", "3500 threads|a block has at most 1024"),
         ("warp j", "a block has at most 1024; split it first"),
         ("shift S.j 2 | thread j", "an unknown number of iterations"),
-        ("use mma.m8n8k4 k", "mma.m8n8k4 is no instruction; there are mma.m16n8k8.tf32"),
         ("pipeline Z.i 0", "there are 1 to 8 stages"),
         ("pipeline i 2", "say the loop of which statement"),
         ("collapse i k", "k is not directly inside of i everywhere"),

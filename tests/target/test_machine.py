@@ -31,7 +31,7 @@ def test_detected_target_runs_here():
     assert target.cores == available_cores() == len(os.sched_getaffinity(0))
     assert target.flags[0].startswith("-m")
     assert 0 < target.l1d <= target.l2 <= target.l3
-    assert target.simd_bytes == NAMED[target.isa].simd_bytes
+    assert target.vectors.bytes == NAMED[target.isa].vectors.bytes
 
 
 def test_without_a_compiler_the_nearest_named_target_stands_in():

@@ -33,6 +33,7 @@ from polyc.poly.show import show_tree
 from polyc.printing.print_c import print_kernel
 from polyc.schedule.schedule import Schedule
 from polyc.target.machine import Target
+from polyc.target.vectors import Vectors
 from polyc.threads.team import share_out
 from polyc.trace import make_trace
 from polyc.types.sizes import assume
@@ -112,7 +113,7 @@ def compile_loops(
 
         # 5. C
         with trace.step("print"):
-            final = _in_lanes(kernel.body, target.simd_bytes)
+            final = _in_lanes(kernel.body, target.vectors)
             text = print_kernel(replace(kernel, body=final))
             program = make_program(kernel, scop, dict(storages), signature)
             sources = print_sources(kernel, text, program)
@@ -141,9 +142,9 @@ def _generate(arranged: Arranged, signature: Signature) -> Kernel:
     return share_out(Kernel(name, params, nest, comment, sizes))
 
 
-def _in_lanes(body: Block, simd_bytes: int) -> Block:
+def _in_lanes(body: Block, vectors: Vectors) -> Block:
     """The loops with results in registers, and with sums in several vectors."""
-    return find_registers(vectorise(accumulate(hold(body), simd_bytes), simd_bytes))
+    return find_registers(vectorise(accumulate(hold(body), vectors.bytes), vectors))
 
 
 def _check_initialised(lowered: Lowered, unwritten: isl.UnionMap) -> None:

@@ -78,7 +78,7 @@ def cache_sizes(product: Product, members: Sequence[int], target: Target) -> lis
     What serves the lanes of a box stays in the first-level cache along what is summed; what all
     boxes of a tile read stays in the second-level cache.
     """
-    item = target.simd_bytes // product.vector
+    item = target.vectors.bytes // product.vector
     summed = _power(target.l1d // 2 // (product.height * item))
     columns = target.l2 // 2 // (summed * item)
     rows = target.l2 // 4 // (summed * item)
@@ -125,7 +125,7 @@ def _product(
             if not (summed and still):
                 continue
             vector = _vector(statement, target)
-            height, vectors = _tile(len(walking), target.registers)
+            height, vectors = _tile(len(walking), target.vectors.registers)
             both = moves[rows], moves[lanes]
             return Product(
                 statement.name, rows, lanes, summed, both, height, vectors * vector, vector

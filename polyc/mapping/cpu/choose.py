@@ -22,7 +22,7 @@ from polyc.mapping.cpu.loop_order import choose_order
 from polyc.mapping.cpu.pointwise import choose_blocks, choose_pointwise_order
 from polyc.mapping.cpu.rows import order_fills, schedule_rows
 from polyc.mapping.cpu.tiles import schedule_tiles
-from polyc.mapping.reading import Tile
+from polyc.mapping.reading import Grouped, Tile
 from polyc.memory.storage import Storage
 from polyc.poly.affine import estimated_extents
 from polyc.schedule.cluster import MANY_ITERATIONS, SMALL_WORK, Cluster
@@ -43,11 +43,13 @@ def schedule_cluster(
     target: Target,
     packed: Sequence[str] = (),
     order: Sequence[int] = (),
+    grouped: Grouped | None = None,
 ) -> Schedule:
     """The schedule by the strategy that fits the cluster.
 
     vector: the shared loop in SIMD lanes; tile: the register tile; packed: arrays that are read as
-    copies; order: of the shared loops, if it is not to be the strategy's own.
+    copies; order: of the shared loops, if it is not to be the strategy's own; grouped: the loop of
+    a sum that an instruction runs in each lane.
     """
     named = InitialLoops((cluster,))
     before = Schedule((Pack(tuple(packed)),) if packed else ())
@@ -70,7 +72,7 @@ def schedule_cluster(
         order = order or choose_pointwise_order(cluster, loops, sizes, vector, arrays, storages)
         blocks = choose_blocks(cluster, unroll, height, arrays)
     parallel = count_parallel(cluster, order, {**sizes, **blocks})
-    whole = schedule_tiles(cluster, named, order, sizes, blocks, vector, unroll, parallel)
+    whole = schedule_tiles(cluster, named, order, sizes, blocks, vector, unroll, parallel, grouped)
     return before + whole + (_unroll_own(cluster, named) if cluster.is_group else Schedule())
 
 

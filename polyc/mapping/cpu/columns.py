@@ -124,7 +124,7 @@ def choose_walk(strip: int, lanes: int, target: Target) -> tuple[int, int]:
     registers, and at 5 by 8 rows at a time.
     """
     vectors = -(-strip // lanes)
-    if vectors <= target.registers // 2:
+    if vectors <= target.vectors.registers // 2:
         return strip, max(1, 2 * ROWS // vectors)
     return VECTORS * lanes, ROWS
 

@@ -28,13 +28,14 @@ from polyc.errors import IllegalSchedule
 from polyc.mapping.cpu.choose import schedule_cluster
 from polyc.mapping.cpu.columns import is_by_columns
 from polyc.mapping.cpu.loop_order import L2_SHARE, Operand, list_operands
-from polyc.mapping.reading import read_packed
+from polyc.mapping.reading import read_grouped, read_packed
 from polyc.mapping.signature import sign_layouts
 from polyc.mapping.stored_cluster import StoredCluster
 from polyc.mapping.stored_kernel import StoredKernel
 from polyc.names import show
 from polyc.promote.local_arrays import LARGEST_HANDED
 from polyc.schedule.cluster import MANY_ITERATIONS, Cluster, is_too_large, shared_loops
+from polyc.schedule.initial import InitialLoops
 from polyc.schedule.names import short
 from polyc.scop.scop import Array
 from polyc.target.machine import Target
@@ -273,8 +274,9 @@ def _fit(
     if height == own_height:
         return part
     tile, packed = (unroll, height, width), read_packed(part.schedule)
+    grouped = read_grouped(part.schedule, InitialLoops((part.cluster,)))
     fitting_schedule = schedule_cluster(
-        part.cluster, part.vector, tile, arrays, part.storages, target, packed
+        part.cluster, part.vector, tile, arrays, part.storages, target, packed, (), grouped
     )
     return replace(part, schedule=fitting_schedule)
 

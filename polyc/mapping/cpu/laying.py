@@ -7,13 +7,14 @@ from dataclasses import dataclass
 
 from polyc.mapping.cpu.choose import schedule_cluster
 from polyc.mapping.cpu.columns import choose_strip, is_by_columns
+from polyc.mapping.cpu.grouping import find_group, is_grouped
 from polyc.mapping.cpu.layout import decide_layouts
 from polyc.mapping.cpu.packing import Packing, find_operands, pack
 from polyc.mapping.cpu.pointwise import choose_pointwise_tile
 from polyc.mapping.cpu.register_tile import choose_register_tile
 from polyc.mapping.cpu.vector_loop import choose_vector_loop
 from polyc.mapping.open_cluster import OpenCluster, list_touched
-from polyc.mapping.reading import Tile, read_packed, read_vector
+from polyc.mapping.reading import Grouped, Tile, read_grouped, read_packed, read_vector
 from polyc.mapping.signature import sign_layouts
 from polyc.memory.storage import Storage
 from polyc.schedule.cluster import Cluster
@@ -27,12 +28,14 @@ from polyc.target.machine import Target
 class Tiles:
     """What is decided about a cluster before its layout: the rest of its schedule follows.
 
-    vector: the shared loop in SIMD lanes; packed: arrays that are read as copies.
+    vector: the shared loop in SIMD lanes; packed: arrays that are read as copies; grouped: the loop
+    of which an instruction takes several iterations in each lane.
     """
 
     vector: int | None
     tile: Tile
     packed: tuple[str, ...]
+    grouped: Grouped | None = None
 
 
 @dataclass(frozen=True)
@@ -49,15 +52,40 @@ class Laid:
         """The strategy's schedule; `order` is that of the shared loops if it is not its own."""
         vector, tile, packed = self.tiles.vector, self.tiles.tile, self.tiles.packed
         return schedule_cluster(
-            self.cluster, vector, tile, self.arrays, self.storages, target, packed, order
+            self.cluster,
+            vector,
+            tile,
+            self.arrays,
+            self.storages,
+            target,
+            packed,
+            order,
+            self.tiles.grouped,
         )
 
 
 def choose_tiles(one: OpenCluster, target: Target) -> Tiles:
     """What the cost model takes."""
     vector = choose_vector_loop(one.cluster, one.strides, target)
+    shared = sorted(range(len(one.cluster.shared)), key=lambda d: -one.cluster.extents[d])
+    for d in (vector, *(d for d in shared if d != vector)):
+        together = None if vector is None or d is None else _group(one, d, target)
+        if together is not None:
+            return together
     tile = _choose_tile(one, vector, target)
     return Tiles(vector, tile, find_operands(one.cluster, vector, one.strides, tile[1]))
+
+
+def _group(one: OpenCluster, vector: int, target: Target) -> Tiles | None:
+    """Tiles with an instruction for several terms of a sum in each lane, if there is one."""
+    found = find_group(one, vector, target)
+    if found is None:
+        return None
+    grouped, packed = found
+    tiles = Tiles(vector, _choose_tile(one, vector, target), packed, grouped)
+    laid = lay_out(one, tiles)
+    fits = is_grouped(laid.cluster, grouped, vector, laid.arrays, laid.storages)
+    return tiles if fits else None
 
 
 def choose_schedule(one: OpenCluster, target: Target) -> Schedule:
@@ -71,7 +99,7 @@ def lay_out(one: OpenCluster, tiles: Tiles) -> Laid:
     cluster, packings = pack(one.cluster, tiles.packed, one.arrays)
     packed = {p.array.name: p.array for p in packings}
     arrays = {**one.arrays, **packed} if packed else one.arrays
-    new = decide_layouts(cluster, vector, width, arrays, one.storages, list(packed))
+    new = decide_layouts(cluster, vector, width, arrays, one.storages, list(packed), tiles.grouped)
     decided = {**one.storages, **{n: new[n] for n in packed}}
     names = (*list_touched(cluster), *packed, *one.touched)
     storages = {n: new[n] if n in new else decided[n] for n in names if n in new or n in decided}
@@ -80,8 +108,10 @@ def lay_out(one: OpenCluster, tiles: Tiles) -> Laid:
 
 def read_tiles(one: OpenCluster, schedule: Schedule) -> Tiles:
     """What a schedule says of vectors and copies, which layouts follow."""
-    vector, width = read_vector(schedule, InitialLoops((one.cluster,)))
-    return Tiles(vector, (None, 1, width), read_packed(schedule))
+    named = InitialLoops((one.cluster,))
+    vector, width = read_vector(schedule, named)
+    grouped = read_grouped(schedule, named)
+    return Tiles(vector, (None, 1, width), read_packed(schedule), grouped)
 
 
 def _choose_tile(one: OpenCluster, vector: int | None, target: Target) -> Tile:

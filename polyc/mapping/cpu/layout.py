@@ -14,11 +14,12 @@ from collections.abc import Collection, Mapping
 import islpy as isl
 
 from polyc.mapping.cpu.vector_loop import choose_inner_loop
+from polyc.mapping.reading import Grouped
 from polyc.memory.storage import Storage, permuted, row_major
 from polyc.memory.strides import accesses, columns_of, compute_strides, moving_dimension
 from polyc.poly.affine import coefficients, output, single_aff
 from polyc.schedule.cluster import Cluster
-from polyc.scop.scop import Array
+from polyc.scop.scop import Array, Statement
 from polyc.types.sizes import Size, estimate
 
 ALIASING = 1024
@@ -33,12 +34,14 @@ def decide_layouts(
     arrays: Mapping[str, Array],
     storages: Mapping[str, Storage],
     packed: Collection[str] = (),
+    grouped: Grouped | None = None,
 ) -> dict[str, Storage]:
     """Storage for the arrays that this cluster is the first to touch; its constants among them.
 
     With a vector loop, an array that it indexes by one dimension stores that dimension innermost; a
     constant or a `packed` copy that a contraction streams through is moreover cut into panels of
-    `tile` elements.
+    `tile` elements. What an instruction takes together in a lane lies together there:
+    W[k, j]  ->  place j / tile, k / 4, j mod tile, k mod 4.
     """
     decided: dict[str, Storage] = {}
     for s in (*cluster.statements, *cluster.prelude):
@@ -53,7 +56,12 @@ def decide_layouts(
             rearranged = array.kind == "constant" or name in packed
             d = None if position is None else moving_dimension(columns_of(index)[position])
             rest = [k for k in range(len(array.shape)) if k != d]
-            if d is None or (vector is None and not rearranged):
+            inner = _group(s, index, d, grouped)
+            if d is None and inner:
+                ((g, _),) = inner
+                others = [k for k in rest if k != g]
+                decided[name] = permuted(array, [*others, g], gap=_gap(array, g))
+            elif d is None or (vector is None and not rearranged):
                 decided[name] = row_major(array)
             elif vector is not None and (
                 s.reduction
@@ -61,10 +69,20 @@ def decide_layouts(
                 and not isinstance(array.shape[d], Size)
                 and _in_panels(index, d, tile)
             ):
-                decided[name] = permuted(array, [d, *rest], [(d, tile)])
+                decided[name] = permuted(array, [d, *rest], [(d, tile), *inner])
             else:
                 decided[name] = permuted(array, [*rest, d], gap=_gap(array, d))
     return decided
+
+
+def _group(
+    s: Statement, index: isl.PwMultiAff, panel: int | None, grouped: Grouped | None
+) -> list[tuple[int, int]]:
+    """The dimension, besides that of the panels, that the grouped loop of a statement walks."""
+    if grouped is None or grouped.statement != s.name:
+        return []
+    d = moving_dimension(columns_of(index)[grouped.position])
+    return [] if d is None or d == panel else [(d, grouped.size)]
 
 
 def _gap(array: Array, d: int) -> int:

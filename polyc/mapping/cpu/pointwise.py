@@ -37,7 +37,7 @@ def choose_pointwise_tile(
 ) -> Tile:
     """Some vectors of the vector loop, or a square of it and the loop that accesses cross it by."""
     widest = max(arrays[a.array].dtype.itemsize for st in strides.values() for a in st)
-    lanes = max(1, target.simd_bytes // widest)
+    lanes = max(1, target.vectors.bytes // widest)
     extents = cluster.extents
     crossing = find_crossing_loop(cluster, vector, strides)
     if crossing is not None:

@@ -69,12 +69,14 @@ def rank_register_tiles(
         price: Price
         if len(walks) == len(loads):
             moving = max(1, len(walks) - still)  # something moves without a second loop as well
-            price = partial(_price_window, taps, moving, len(walks) - moving, target.registers)
+            price = partial(
+                _price_window, taps, moving, len(walks) - moving, target.vectors.registers
+            )
         else:
             price = partial(price_product, still == len(walks))
         for v in range(1, min(4, columns) + 1):
             for u in range(1, rows + 1):
-                if u * v + v + 1 > target.registers:
+                if u * v + v + 1 > target.vectors.registers:
                     break
                 heights = _cut_known(rows, u) if known else _cut_unknown(rows, u)
                 cost = _average(heights, columns, v, price)

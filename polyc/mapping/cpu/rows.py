@@ -92,7 +92,7 @@ def _choose_vector(
     if best is None:
         return None
     extent = estimated_extents(s.domain)[best]
-    if extent <= target.registers // 2 * lanes:  # the whole row stays in registers
+    if extent <= target.vectors.registers // 2 * lanes:  # the whole row stays in registers
         return best, extent
     vectors = ROW_VECTORS if strides[0].steps[best] == 0 else STREAM_VECTORS
     return best, vectors * lanes

@@ -19,7 +19,14 @@ from polyc.mapping.cpu.pointwise import choose_pointwise_tile
 from polyc.mapping.cpu.register_tile import rank_register_tiles
 from polyc.mapping.cpu.vector_loop import is_whole
 from polyc.mapping.open_cluster import OpenCluster
-from polyc.mapping.reading import Tile, read_order, read_packed, read_tile, read_vector
+from polyc.mapping.reading import (
+    Tile,
+    read_grouped,
+    read_order,
+    read_packed,
+    read_tile,
+    read_vector,
+)
 from polyc.mapping.tuned import Tuned
 from polyc.schedule.canonical import from_positions
 from polyc.schedule.initial import InitialLoops
@@ -62,7 +69,12 @@ def _read(one: OpenCluster, schedule: Schedule) -> tuple[Tiles, tuple[int, ...]]
     """What a strategy's schedule says of tiles and copies, and its order of the shared loops."""
     named = InitialLoops((one.cluster,))
     vector, _ = read_vector(schedule, named)
-    tiles = Tiles(vector, read_tile(schedule, named), read_packed(schedule))
+    tiles = Tiles(
+        vector,
+        read_tile(schedule, named),
+        read_packed(schedule),
+        read_grouped(schedule, named),
+    )
     return tiles, read_order(schedule, named)
 
 

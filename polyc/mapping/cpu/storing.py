@@ -145,9 +145,12 @@ class _Store:
             tiles = self._choose_tiles(self.waiting[name][0], copy)
             assumed[name] = lay_out(copy, tiles).storages[name]
         one = self._open(position, assumed)
-        vector = self._choose_tiles(position, one).vector
+        tiles, free = (self._choose_tiles(position, o) for o in (one, self._open(position)))
+        if free.grouped and (not tiles.grouped or len(tiles.packed) > len(free.packed)):
+            return False
+        vector = tiles.vector
         if vector is None:
-            return self._choose_tiles(position, self._open(position)).vector is None
+            return free.vector is None
         return all(
             access.steps[one.cluster.shared[vector][s.name]] in (0, 1)
             for s in one.cluster.statements

@@ -7,6 +7,10 @@
                             ├ k ─ j' ─ i' ─ update
                             └ j' ─ i' ─ finish
 
+Where an instruction takes four terms of the sum in each lane:
+
+    … | vector j' | unroll i' | split k 4 | sink j' i' k' | use dot4.u8s8 k' | …
+
 To transpose, a block of squares is walked along one loop before the other goes on:
 
     order i j | split i 128 | split i' 16 | split j 16 | order i j i' | … | sink i'' j' | …
@@ -16,6 +20,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
+from polyc.mapping.reading import Grouped
 from polyc.schedule.cluster import Cluster
 from polyc.schedule.directives import Order, Run, Sink, Split
 from polyc.schedule.initial import InitialLoop, InitialLoops
@@ -23,6 +28,7 @@ from polyc.schedule.keeping import Keep
 from polyc.schedule.names import inside
 from polyc.schedule.schedule import Schedule
 from polyc.schedule.text import AnyDirective
+from polyc.schedule.threads import Use
 
 
 def schedule_tiles(
@@ -34,11 +40,12 @@ def schedule_tiles(
     vector: int,
     unroll: int | None,
     parallel: int,
+    grouped: Grouped | None = None,
 ) -> Schedule:
     """The loops in their order, cut into tiles of `sizes`, these inside of `blocks` if there are.
 
     vector and unroll: what a tile runs in lanes and writes out; parallel: how many leading loops
-    run on threads.
+    run on threads; grouped: the loop of a sum that an instruction runs in each lane.
     """
     loops, names, steps = put_in_order(cluster, named, order)
     outer: dict[int, str] = {}
@@ -63,7 +70,11 @@ def schedule_tiles(
     steps += [Run("vector", (points[vector],))] if vector in points else []
     steps += [Run("unroll", (points[unroll],))] if unroll in points else []
     alone = len(named.loops) == len(loops) and len(cluster.statements) == 1
-    if points and not (alone and chain[-1:] == [*points.values()]):
+    if grouped:
+        loop = next(n for n in named.loops if n.key == (grouped.statement, grouped.position))
+        cuts, (_, group) = cut(named.spell([loop])[0], loop.extent, grouped.size)
+        steps += [*cuts, Sink((*points.values(), group)), Use(grouped.instruction, (group,))]
+    elif points and not (alone and chain[-1:] == [*points.values()]):
         steps.append(Sink(tuple(points.values())))
     threads = [name for d in [*order][:parallel] if (name := outer.get(d))]
     return Schedule((*steps, *run_and_keep(threads, [*around, *within])))

@@ -10,7 +10,6 @@ from collections.abc import Collection, Mapping
 
 import numpy as np
 
-from polyc.loopnest.lanes import MASKED_BYTES
 from polyc.memory.strides import Strides
 from polyc.poly.affine import coefficients, estimated_extents, outputs
 from polyc.schedule.cluster import Cluster
@@ -99,7 +98,7 @@ def _filled(extent: int, target: Target) -> float:
     """The share of full vectors in what a loop takes: without masks, 14 lanes are 8, 4 and 2."""
     lanes = target.lanes(np.dtype(np.float32))
     rest = extent % lanes
-    pieces = (rest > 0) if target.simd_bytes == MASKED_BYTES else rest.bit_count()
+    pieces = (rest > 0) if target.vectors.masked else rest.bit_count()
     return extent / lanes / (extent // lanes + pieces)
 
 

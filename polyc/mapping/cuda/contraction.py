@@ -39,7 +39,7 @@ from polyc.schedule.text import AnyDirective
 from polyc.schedule.threads import Pipeline, Threads, Use
 from polyc.scop.scop import Array, Statement
 from polyc.target.cuda import CudaTarget
-from polyc.target.instructions import Instruction
+from polyc.target.instructions.tiles import Instruction
 
 MOST_STAGES = 4
 """Tiles of a factor in shared memory; more hide no more of what memory takes to answer."""

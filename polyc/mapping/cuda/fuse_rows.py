@@ -26,7 +26,7 @@ from polyc.poly.affine import estimated_extents
 from polyc.promote.local_arrays import LARGEST_HANDED
 from polyc.scop.scop import Array
 from polyc.target.cuda import CudaTarget
-from polyc.target.instructions import Instruction
+from polyc.target.instructions.tiles import Instruction
 
 HEIGHTS = (128, 64, 32, 16)
 """Rows a block."""

@@ -26,7 +26,7 @@ from polyc.schedule.threads import Pipeline, Use
 from polyc.scop.expr import Call, Cast, Expr
 from polyc.scop.scop import Statement
 from polyc.target.cuda import CudaTarget
-from polyc.target.instructions import INSTRUCTIONS, Instruction
+from polyc.target.instructions.tiles import INSTRUCTIONS, Instruction
 from polyc.types.element_types import is_narrow
 
 
@@ -57,7 +57,12 @@ def check_instructions(mapped: Scheduled, target: CudaTarget) -> None:
     statements = {s.name: s for s in mapped.statements}
     for directive in mapped.schedule.directives:
         if isinstance(directive, Use):
-            known = INSTRUCTIONS[directive.instruction]
+            known = INSTRUCTIONS.get(directive.instruction)
+            if known is None:
+                raise IllegalSchedule(
+                    f"{show(directive.instruction)} is no instruction; there are "
+                    f"{', '.join(INSTRUCTIONS)}"
+                )
             try:
                 _check_use(known, mapped, target)
             except IllegalSchedule as error:

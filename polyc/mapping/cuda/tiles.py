@@ -7,7 +7,7 @@ from math import ceil, prod
 
 from polyc.mapping.cuda.coordinates.cut_tiles import Tile
 from polyc.target.cuda import CudaTarget
-from polyc.target.instructions import Instruction
+from polyc.target.instructions.tiles import Instruction
 
 
 @dataclass(frozen=True)

@@ -18,7 +18,7 @@ import numpy as np
 from polyc.mapping.cuda.coordinates.cut_tiles import Digits, Tile
 from polyc.mapping.cuda.tiles import Shape
 from polyc.target.cuda import CudaTarget
-from polyc.target.instructions import BF16, F16, TF32, Instruction
+from polyc.target.instructions.tiles import BF16, F16, TF32, Instruction
 
 ROW_BYTES = 64
 """Of a factor's tile along the sum: two instructions, of 32 bytes each."""

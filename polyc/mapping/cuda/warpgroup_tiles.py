@@ -13,7 +13,7 @@ from __future__ import annotations
 
 from polyc.mapping.cuda.coordinates.cut_tiles import Digits, Tile
 from polyc.mapping.cuda.tiles import Shape
-from polyc.target.instructions import GROUP_BF16, GROUP_F16, Instruction
+from polyc.target.instructions.tiles import GROUP_BF16, GROUP_F16, Instruction
 
 RUN = 64
 """Elements in a row of 128 bytes, and rows of an instruction."""

@@ -1,0 +1,108 @@
+"""Sums of which an instruction takes several terms in each lane: which loop, and which operands.
+
+    acc[i, j] add= i32(a[i, k]) * i32(b[k, j])       dot4.u8s8 takes  k = 4 q + r  for r in 0 .. 4
+
+The expression is the row's (`loopnest/instructions.py`). Of its operands one is the same in all
+lanes, and has the terms next to each other in memory; the other one moves with the lanes, and is a
+constant, or is packed, so that the terms of each lane lie together: b[k, j] at  j / tile, k / 4,
+j mod tile, k mod 4  (`layout.py`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from polyc.loopnest.instructions import unify
+from polyc.mapping.open_cluster import OpenCluster
+from polyc.mapping.reading import Grouped
+from polyc.memory.storage import Storage
+from polyc.memory.strides import Strides, compute_strides
+from polyc.poly.affine import estimated_extents
+from polyc.schedule.cluster import Cluster
+from polyc.scop.scop import Array, Statement
+from polyc.target.instructions.rows import VectorInstruction
+from polyc.target.machine import Target
+
+SEVERAL = 2
+"""Times that an instruction is used in a sum from which on a rest does not matter."""
+
+
+def find_group(
+    one: OpenCluster, vector: int | None, target: Target
+) -> tuple[Grouped, tuple[str, ...]] | None:
+    """(the loop of a contraction's sum to give to an instruction, the operands to pack for it)."""
+    updates = [s for s in one.cluster.statements if s.reduction]
+    if vector is None or not one.cluster.has_reuse or len(updates) != 1:
+        return None
+    (update,) = updates
+    row = _find_row(update, target)
+    if row is None:
+        return None
+    lane = one.cluster.shared[vector][update.name]
+    _, *loads = one.strides[update.name]
+    same = [a for a in loads if a.steps[lane] == 0]
+    moving = [a for a in loads if a.steps[lane] != 0]
+    if len(same) != 1 or len(moving) != 1:
+        return None
+    (size,) = row.inner
+    assert isinstance(size, int)
+    sizes = estimated_extents(update.domain)
+    shared = one.cluster.shared_positions(update)
+    for p in sorted(set(range(len(sizes))) - {*shared}, key=lambda p: -sizes[p]):
+        whole = sizes[p] % size == 0 or sizes[p] >= SEVERAL * size
+        inside = [n for q, n in enumerate(sizes) if q > p and q not in shared]
+        if not whole or sizes[p] < size or any(n > 1 for n in inside):
+            continue  # the sum keeps its order
+        packed = _pack_same(same[0], p), _pack_moving(moving[0], lane, p, one.arrays)
+        if packed[0] is not None and packed[1] is not None:
+            return Grouped(row.name, update.name, p, size), packed[0] + packed[1]
+    return None
+
+
+def _find_row(update: Statement, target: Target) -> VectorInstruction | None:
+    """The first row of the target that computes what the statement does."""
+    for row in target.vectors.instructions:
+        known = row.inner and target.vectors.has(row)
+        if known and unify(row, update.reduction, update.value) is not None:
+            return row
+    return None
+
+
+def _pack_same(access: Strides, p: int) -> tuple[str, ...] | None:
+    """The operand that is the same in all lanes, if neighbours along p are none in memory and it
+    has to be packed; None if it cannot be."""
+    if access.dimensions[p] is None:
+        return None
+    if access.free or access.steps[p] == 1:
+        return ()
+    return (access.array,) if access.is_packable else None
+
+
+def _pack_moving(
+    access: Strides, lane: int, p: int, arrays: Mapping[str, Array]
+) -> tuple[str, ...] | None:
+    """The operand that moves with the lanes, if it has to be packed; None if it cannot be."""
+    across, along = access.dimensions[lane], access.dimensions[p]
+    if across is None or along is None or across == along:
+        return None
+    if access.free and arrays[access.array].kind == "constant":
+        return ()
+    return (access.array,) if access.is_packable and not access.free else None
+
+
+def is_grouped(
+    cluster: Cluster,
+    grouped: Grouped,
+    vector: int,
+    arrays: Mapping[str, Array],
+    storages: Mapping[str, Storage],
+) -> bool:
+    """Whether all that a statement touches lies as the instruction takes it."""
+    update = next(s for s in cluster.statements if s.name == grouped.statement)
+    lane, size = cluster.shared[vector][update.name], grouped.size
+    written, *loads = compute_strides(update, arrays, storages)
+    steps = [(a.steps[lane], a.steps[grouped.position]) for a in loads]
+    return (written.steps[lane], written.steps[grouped.position]) == (1, 0) and set(steps) == {
+        (0, 1),
+        (size, 1),
+    }

@@ -1,0 +1,73 @@
+"""Instructions in C: their operands are filled from memory, and the table spells the rest.
+
+y_l_0 = pc_dot4_u8i8_i32x16(y_l_0, pc_repeat_u8x64(&A[k], 4), pc_load_i8x64(&B[64 * k]));
+"""
+
+from __future__ import annotations
+
+from polyc.loopnest.index import Affine, show_index
+from polyc.loopnest.instructions import Match, match_nest
+from polyc.loopnest.nodes import Assign, For, Read
+from polyc.loopnest.registers import register_of
+from polyc.loopnest.substitute import substitute_element
+from polyc.printing.print_expr import Printer
+from polyc.printing.scope import Scope
+from polyc.target.instructions.rows import Operand, Spelled
+from polyc.types.element_types import scalar_type
+
+
+def print_instruction(loop: For, printer: Printer, scope: Scope) -> list[str]:
+    """A loop that an instruction runs in each lane of scope.lanes."""
+    assert scope.lanes is not None
+    assert isinstance(loop.instruction, Spelled)
+    (assign,) = loop.body.body
+    assert isinstance(assign, Assign)
+    row, spelling = loop.instruction.row, loop.instruction.spelling
+    found = match_nest(row, (scope.lanes, loop), assign, scope.address)
+    assert isinstance(found, Match), found.reason
+    fields = {
+        operand.name: _fill(operand, *found.loads[operand.name], loop, printer, scope)
+        for operand in row.nest.operands
+    }
+    printer.uses.functions.add(("splat", scalar_type(assign.dtype), scope.count))
+    if spelling.header:
+        printer.uses.instructions.add((spelling.header, scope.count))
+    result = row.nest.result.name
+
+    def spelled(target: str) -> str:
+        return spelling.text.format(lanes=scope.count, **{**fields, result: target})
+
+    if assign.target.array in scope.registers:
+        register = register_of(assign.target, scope.lanes)
+        assert register is not None
+        return [spelled(register.name(scope.registers[assign.target.array].local))]
+    place = printer.place_of(assign.target, scope)
+    partial = scope.is_partial(assign.target)
+    old = printer.move(assign.dtype, scope, place, 1, partial)
+    kind = f"{scalar_type(assign.dtype)}x{scope.count}"
+    stored = printer.move(assign.dtype, scope, place, 1, partial, "pc_lanes")
+    lines = (f"{kind} pc_lanes = {old};", spelled("pc_lanes"), stored)
+    return ["{", *(f"    {line}" for line in lines), "}"]
+
+
+def _fill(
+    operand: Operand, read: Read, step: int, loop: For, printer: Printer, scope: Scope
+) -> str:
+    """The register of an operand: a load, or what is the same in all lanes over and over."""
+    assert scope.lanes is not None
+    group = operand.steps[0]
+    assert isinstance(group, int)
+    # A register of bytes is a vector like any other, with `group` elements in place of a lane.
+    first = substitute_element(read.element, {loop.var: loop.lower})
+    place = printer.place_of(first, scope)
+    kind, count = scalar_type(read.dtype), scope.count * group
+    name = f"pc_{{}}_{kind}x{count}"
+    if step == 0:
+        printer.uses.functions.add(("repeat", kind, count))
+        return f"{name.format('repeat')}({place}, {group})"
+    if not scope.is_partial(read.element):
+        printer.uses.functions.add(("load", kind, count))
+        return f"{name.format('load')}({place})"
+    printer.uses.functions.add(("loadn", kind, count))
+    filled: Affine = scope.filled * group
+    return f"{name.format('loadn')}({place}, {show_index(filled)})"

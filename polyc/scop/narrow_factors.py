@@ -1,0 +1,227 @@
+"""Factors of integer products stay as narrow in memory as their values are.
+
+    X: x_wide[i, k] = int32(x[i, k])                    x: bytes
+    S: acc[i, j] add= mul(x_wide[i, k], W[k, j])        W: a constant of int32, all of it in a byte
+    ->
+    X: x_wide[i, k] = x[i, k]
+    S: acc[i, j] add= mul(int32(x_wide[i, k]), int32(W[k, j]))
+
+The iterator of which an instruction may take several terms becomes the last of the sum: integers
+may be added in any order.
+
+That is exact: a value that was converted from a byte, or is a literal that one holds, is the same
+value when a byte is stored and converted at each use. It is done for sums of products of types that
+an instruction of the target multiplies (`Vectors.products`). The frame of zeros around an image is
+narrowed with the image.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass, field, replace
+from itertools import product
+from math import prod
+
+import islpy as isl
+import numpy as np
+
+from polyc.poly.affine import coefficients, estimated_extents, outputs
+from polyc.scop.expr import Call, Cast, Const, Expr, Load, pull_back, rebuild
+from polyc.scop.scop import Array, Scop, Statement
+from polyc.scop.uses import Uses, find_uses
+
+GROUP = 4
+"""Terms that an instruction takes at least."""
+
+OFTEN, LEAST_USES = 32, 8
+"""Uses of an element from which on it may be copied, and below which there is as much to read as to
+compute."""
+
+Types = Collection[tuple[np.dtype, np.dtype]]
+
+
+def narrow_factors(scop: Scop, types: Types) -> Scop:
+    """The scop with factors of products in narrow types, where these are two of `types`."""
+    if not types:
+        return scop
+    narrowing = _Narrowing(scop.arrays, find_uses(scop.statements))
+    inner: dict[str, int] = {}
+    for s in scop.statements:
+        factors = find_factors(s)
+        position = find_group(s, factors, scop.arrays) if factors else None
+        if factors is None or position is None:
+            continue
+        wanted = product(*(narrowing.choices(factor, types) for factor in factors))
+        pair = next((p for p in wanted if p in types), None)
+        twice = factors[0].array == factors[1].array
+        if pair is not None and (pair[0] == pair[1] or not twice):
+            for factor, dtype in zip(factors, pair, strict=True):
+                narrowing.narrow(factor.array, dtype)
+            inner[s.name] = position
+    if not narrowing.done:
+        return scop
+    arrays = {name: _retype(a, narrowing.done.get(name)) for name, a in scop.arrays.items()}
+    moved = (_innermost(s, inner[s.name]) if s.name in inner else s for s in scop.statements)
+    statements = tuple(_rewrite(s, narrowing.done) for s in moved)
+    return replace(scop, statements=statements, arrays=arrays)
+
+
+def find_factors(s: Statement) -> tuple[Load, Load] | None:
+    """The two arrays whose products a statement sums up."""
+    match s.value:
+        case Call("mul", (Load() as a, Load() as b)) if s.reduction == "add":
+            plain = s.time is None and not (a.dynamic or b.dynamic)
+            return (a, b) if plain and s.value.dtype.kind in "iu" else None
+    return None
+
+
+def find_group(s: Statement, factors: tuple[Load, Load], arrays: Mapping[str, Array]) -> int | None:
+    """The iterator of which an instruction may take several terms of the sum in each lane.
+
+    None if there is none, or it does not pay. One factor is the same in all lanes, and the other
+    moves with them. Along a loop of the sum both have neighbours in memory, or may be copied so:
+    constants are, and what is read often.
+    """
+    sizes = estimated_extents(s.domain)
+    written = _moves(s.write)
+    for same, moving in (factors, factors[::-1]):
+        still, walks = _moves(same.index), _moves(moving.index)
+        uses = [
+            prod(n for n, column in zip(sizes, columns, strict=True) if not any(column))
+            for columns in (still, walks)
+        ]
+        lies = [load.index.dim(isl.dim_type.out) - 1 for load in (same, moving)]
+        constant = [arrays[load.array].kind == "constant" for load in (same, moving)]
+        if not all(known or n >= LEAST_USES for n, known in zip(uses, constant, strict=True)):
+            continue
+        lanes = {
+            d
+            for n, *columns in zip(sizes, written, still, walks, strict=True)
+            if n > 1 and any(columns[0]) and not any(columns[1])
+            for d in [_unit(columns[2])]
+            if d is not None and (constant[1] or uses[1] >= OFTEN)
+        }
+        for p, (n, *columns) in enumerate(zip(sizes, written, still, walks, strict=True)):
+            along, across = _unit(columns[1]), _unit(columns[2])
+            if any(columns[0]) or along is None or across is None or not lanes - {across}:
+                continue
+            together = constant[0] or uses[0] >= OFTEN or along == lies[0]
+            if together and n >= GROUP and (n % GROUP == 0 or n >= 2 * GROUP):
+                return p
+    return None
+
+
+def _innermost(s: Statement, p: int) -> Statement:
+    """The statement with an iterator of its sum as the last one.
+
+    Terms are added in another order, which is the same sum: these are integers modulo 2^n.
+    """
+    order = [*(q for q in range(len(s.iterators)) if q != p), p]
+    if order == sorted(order):
+        return s
+    old = ", ".join(f"i{k}" for k in range(len(order)))
+    new = ", ".join(f"i{k}" for k in order)
+    back = isl.PwMultiAff(f"{{ {s.name}[{new}] -> {s.name}[{old}] }}")  # S after -> S before
+    domain = s.domain.preimage_pw_multi_aff(back)
+    for k, q in enumerate(order):
+        domain = domain.set_dim_name(isl.dim_type.set, k, s.iterators[q])
+    return replace(
+        s,
+        domain=domain,
+        iterators=tuple(s.iterators[q] for q in order),
+        write=s.write.pullback_pw_multi_aff(back),
+        value=pull_back(s.value, back),
+    )
+
+
+def _moves(index: isl.PwMultiAff) -> list[tuple[int | None, ...]]:
+    """By iterator: how far it moves in each dimension; None: not by a constant."""
+    rows = [coefficients(function) for function in outputs(index)]
+    return [tuple(row[p] for row in rows) for p in range(index.dim(isl.dim_type.in_))]
+
+
+def _unit(column: tuple[int | None, ...]) -> int | None:
+    """The one dimension in which an iterator moves, by one."""
+    moving = [d for d, step in enumerate(column) if step != 0]
+    return moving[0] if len(moving) == 1 and column[moving[0]] == 1 else None
+
+
+@dataclass(frozen=True)
+class _Narrowing:
+    """Arrays that are stored in narrower types from now on (`done`)."""
+
+    arrays: Mapping[str, Array]
+    uses: Uses
+    done: dict[str, np.dtype] = field(default_factory=dict)
+
+    def choices(self, factor: Load, types: Types) -> list[np.dtype]:
+        """The types that a factor can have, signed ones first."""
+        found = sorted({t for pair in types for t in pair}, key=lambda t: t.kind)
+        return [t for t in found if self.fits(factor.array, t, factor.dtype)]
+
+    def fits(self, array: str, dtype: np.dtype, wide: np.dtype) -> bool:
+        """Whether all values of an array are values of a type, by what is written to it."""
+        if array in self.done:
+            return self.done[array] == dtype
+        stored = self.arrays[array]
+        if stored.dtype != wide or dtype.itemsize >= wide.itemsize:
+            return False
+        if stored.value is not None:
+            return holds(dtype, stored.value)
+        writers = self.uses.writes(array)
+        if stored.kind != "temporary" or not writers:
+            return False
+        return all(self._writes(s, dtype, wide) for s in writers)
+
+    def _writes(self, s: Statement, dtype: np.dtype, wide: np.dtype) -> bool:
+        if s.reduction:
+            return False
+        match s.value:
+            case Const(value):
+                return holds(dtype, np.asarray(value))
+            case Cast(Load() as load):
+                return load.dtype == dtype
+            case Load(array) if array != s.array:
+                return self.fits(array, dtype, wide)
+        return False
+
+    def narrow(self, array: str, dtype: np.dtype) -> None:
+        """Store an array, and those that it is a copy of, in a type that `fits`."""
+        if array in self.done:
+            return
+        self.done[array] = dtype
+        for s in self.uses.writes(array):
+            if isinstance(s.value, Load):
+                self.narrow(s.value.array, dtype)
+
+
+def holds(dtype: np.dtype, values: np.ndarray) -> bool:
+    """Whether a type has all of these values."""
+    limits = np.iinfo(dtype)
+    return bool(values.size == 0 or (values.min() >= limits.min and values.max() <= limits.max))
+
+
+def _retype(array: Array, dtype: np.dtype | None) -> Array:
+    if dtype is None:
+        return array
+    value = None if array.value is None else array.value.astype(dtype)
+    return replace(array, dtype=dtype, value=value)
+
+
+def _rewrite(s: Statement, types: Mapping[str, np.dtype]) -> Statement:
+    """A statement that reads and writes arrays in their new types."""
+
+    def leaf(expr: Expr) -> Expr:
+        if isinstance(expr, Load) and expr.array in types:
+            return Cast(replace(expr, dtype=types[expr.array]), expr.dtype)
+        return expr
+
+    value = rebuild(s.value, leaf)
+    dtype = types.get(s.array)
+    if dtype is not None:
+        match value:
+            case Const(number):
+                value = Const(number, dtype)
+            case Cast(Load() as load):
+                value = load
+    return replace(s, value=value)

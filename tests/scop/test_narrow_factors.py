@@ -1,0 +1,99 @@
+"""Factors of integer products that stay bytes."""
+
+from __future__ import annotations
+
+import numpy as np
+import onnx
+import pytest
+from onnx import TensorProto, helper, numpy_helper
+
+from polyc.graph.onnx_import import import_onnx
+from polyc.scop.expr import Cast, Load, walk
+from polyc.scop.lower import lower_graph
+from polyc.scop.narrow_factors import narrow_factors
+from polyc.scop.scop import Scop
+from polyc.target.machine import NAMED
+
+PRODUCTS = NAMED["avx512"].vectors.products
+
+
+def lowered(x: tuple[int, ...], w: np.ndarray, op: str = "MatMulInteger", **more) -> Scop:
+    """A product of bytes with a constant; more: attributes, and `zero`, the zero point of x."""
+    zero = more.pop("zero", None)
+    stored = [numpy_helper.from_array(w, "w")]
+    names = ["x", "w"]
+    if zero is not None:
+        stored.append(numpy_helper.from_array(np.asarray(zero, np.uint8), "zero"))
+        names.append("zero")
+    graph = helper.make_graph(
+        [helper.make_node(op, names, ["y"], name="product", **more)],
+        "g",
+        [helper.make_tensor_value_info("x", TensorProto.UINT8, x)],
+        [helper.make_tensor_value_info("y", TensorProto.INT32, None)],
+        stored,
+    )
+    model: onnx.ModelProto = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)])
+    return lower_graph(import_onnx(model))
+
+
+def factor_types(scop: Scop) -> set[str]:
+    """The types in memory of what is multiplied."""
+    (update,) = (s for s in scop.statements if s.reduction)
+    casts = [e for e in walk(update.value) if isinstance(e, Cast)]
+    loads = [e for e in walk(update.value) if isinstance(e, Load)]
+    assert len(casts) in (0, len(loads))
+    assert all(scop.arrays[load.array].dtype == load.dtype for load in loads)
+    return {str(load.dtype) for load in loads}
+
+
+def bytes_of(*shape: int, dtype: type = np.int8) -> np.ndarray:
+    limits = np.iinfo(dtype)
+    rng = np.random.default_rng(0)
+    return rng.integers(limits.min, limits.max, shape, endpoint=True).astype(dtype)
+
+
+def test_factors_of_a_product_of_matrices():
+    scop = lowered((40, 64), bytes_of(64, 48))
+    assert factor_types(scop) == {"int32"}
+    narrow = narrow_factors(scop, PRODUCTS)
+    assert factor_types(narrow) == {"uint8", "int8"}
+    assert narrow_factors(scop, ()) is scop
+
+
+def test_a_frame_is_narrowed_with_its_image_and_channels_are_summed_last():
+    scop = lowered((1, 16, 9, 9), bytes_of(64, 16, 3, 3), "ConvInteger", pads=[1] * 4)
+    narrow = narrow_factors(scop, PRODUCTS)
+    assert factor_types(narrow) == {"uint8", "int8"}
+    (before,) = (s for s in scop.statements if s.reduction)
+    (after,) = (s for s in narrow.statements if s.reduction)
+    assert sorted(after.iterators) == sorted(before.iterators)
+    assert after.iterators[-1] == "c"
+    assert after.iterators != before.iterators
+    assert after.domain.count_val().eq(before.domain.count_val())
+
+
+def test_a_constant_is_as_narrow_as_its_values():
+    unsigned = bytes_of(64, 48, dtype=np.uint8)
+    assert factor_types(narrow_factors(lowered((40, 64), unsigned), PRODUCTS)) == {"int32"}
+    small = unsigned // 2  # a signed byte holds them
+    assert factor_types(narrow_factors(lowered((40, 64), small), PRODUCTS)) == {"uint8", "int8"}
+
+
+@pytest.mark.parametrize(
+    ("x", "w"),
+    [((40, 64), (64, 1)), ((1, 64), (64, 3)), ((40, 3), (3, 48)), ((40, 5), (5, 48))],
+    ids=["one column", "few products", "three terms", "five terms"],
+)
+def test_what_an_instruction_would_not_take_is_left_alone(x, w):
+    scop = lowered(x, bytes_of(*w))
+    assert narrow_factors(scop, PRODUCTS) is scop
+
+
+def test_a_depthwise_convolution_is_left_alone():
+    scop = lowered((1, 64, 9, 9), bytes_of(64, 1, 5, 5), "ConvInteger", group=64)
+    assert narrow_factors(scop, PRODUCTS) is scop
+
+
+def test_what_does_not_fit_a_byte_is_left_alone():
+    scop = lowered((40, 64), bytes_of(64, 48), zero=3)  # from -3 to 252
+    assert narrow_factors(scop, PRODUCTS) is scop
