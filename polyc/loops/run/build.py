@@ -8,6 +8,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from polyc.codegen.cuda import driver as cuda
+from polyc.codegen.cuda.grid import DeviceText
 from polyc.graph.states import State
 from polyc.loopnest.nodes import Kernel
 from polyc.loops.read.sizes import Signature
@@ -18,8 +20,12 @@ from polyc.program.driver_nest import make_driver
 from polyc.program.plan import Plan, plan_memory
 from polyc.program.program import Launch, Program, StoredArray
 from polyc.scop.scop import Scop
-from polyc.target.machine import Target
-from polyc.toolchain.c_compiler import build_library
+from polyc.target.cuda import CudaTarget
+from polyc.target.machine import Target, available_cores
+from polyc.toolchain.c_compiler import LibraryBuild, build_library
+from polyc.toolchain.cache import open_cache
+from polyc.toolchain.nvcc import cuda_recipe
+from polyc.trace import make_trace
 from polyc.types.sizes import spell_shape
 from polyc.types.spec import TensorSpec
 
@@ -67,6 +73,27 @@ def print_sources(kernel: Kernel, text: str, program: Program) -> Sources:
     plan = plan_memory(program)
     driver = print_driver(program, plan, make_driver(program, plan, ()))
     return Sources({f"{kernel.name}.c": text, DRIVER_FILE: driver}, program, plan)
+
+
+def print_cuda_sources(
+    kernel: Kernel, device: DeviceText, program: Program, *, emulated: bool
+) -> Sources:
+    """The same for a GPU; the emulator wants one file."""
+    plan = plan_memory(program, cuda.DEVICE_ALIGNMENT)
+    driver = cuda.print_driver(program, plan, make_driver(program, plan, ()))
+    unit = cuda.print_unit([kernel], {kernel.name: device})
+    if emulated:
+        return Sources({cuda.MODEL_FILE: f"{unit}\n{driver}"}, program, plan)
+    return Sources({"kernels_0.cu": unit, cuda.DRIVER_FILE: driver}, program, plan)
+
+
+def build_for_cuda(sources: Sources, target: CudaTarget, options: Options) -> bytes:
+    """The content of the library for a GPU, or for the emulator."""
+    recipe = cuda_recipe(target.arch, options, make_trace(options).budget)
+    with LibraryBuild(recipe, available_cores(), open_cache(options)) as building:
+        for name, text in sources.files.items():
+            building.add(name, text)
+        return building.link().read_bytes()
 
 
 def build(sources: Sources, target: Target, options: Options) -> bytes:

@@ -2,22 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-import islpy as isl
 import numpy as np
 
 from polyc.build.load import STOPPED, Library
 from polyc.errors import RuntimeFailure, ShapeError
-from polyc.loops.read.sizes import Signature
+from polyc.loops.lower.lower import Requirement
+from polyc.loops.read.sizes import Signature, admits
 from polyc.loops.read.types import Argument
 from polyc.loops.run.compile import CompiledLoops
 from polyc.target.machine import available_cores
 from polyc.toolchain.pages import allocate_pages
-
-PARAM = isl.dim_type.param
 
 MOST_CHOSEN = 4096
 """Sets of sizes that are remembered."""
@@ -43,16 +41,15 @@ class Loaded:
 
     def admits(self, sizes: Mapping[str, int]) -> bool:
         """Whether it is compiled for these sizes."""
-        return not _at(self.compiled.sizes, sizes).is_empty()
+        return admits(self.compiled.sizes, sizes)
 
 
 @dataclass
 class Caller:
     """A kernel ready to be called with arguments of some types.
 
-    An array that is not contiguous is copied, and copied back if it is written. usual: what is
-    compiled for the usual sizes; load_general: compiles it for all, when that is first needed;
-    chosen: which of them some sizes need.
+    usual: what is compiled for the usual sizes; load_general: compiles it for all, when that is
+    first needed; chosen: which of them some sizes need.
     """
 
     usual: Loaded
@@ -66,54 +63,72 @@ class Caller:
 
     def __call__(self, values: Mapping[str, Any], threads: int = 0) -> None:
         """Run the kernel; ShapeError for arguments that do not fit, which are then unchanged."""
-        signature, scop = self.signature, self.usual.compiled.lowered.scop
-        arrays: dict[str, np.ndarray] = {}
-        numbers: dict[str, int] = {}
-        for name, argument in signature.arguments.items():
-            if name in signature.numbers:
-                numbers[name] = _whole(name, values[name])
-            else:
-                arrays[name] = _array(name, values[name], argument)
-        sizes = tuple(signature.measure({n: a.shape for n, a in arrays.items()}, numbers))
-        loaded = self.chosen.get(sizes) or self._choose(sizes)
-        written = {n for n in arrays if signature.arrays[n].name in scop.outputs}
-        _check_written(arrays, written)
-        held = {n: _contiguous(a) for n, a in arrays.items()}
-        io = [*held.values(), *(held[n] for n in held if n in written)]
-        _run(loaded, io, sizes, threads or loaded.share(io))
-        for name in written:
-            if held[name] is not arrays[name]:
-                arrays[name][...] = held[name]
+        bound = bind(self.signature, self.usual.compiled.lowered.scop.outputs, values)
+        loaded = self.chosen.get(bound.sizes) or self._choose(bound.sizes)
+        io = [*bound.held.values(), *(bound.held[n] for n in bound.held if n in bound.written)]
+        _run(loaded, io, bound.sizes, threads or loaded.share(io))
+        bound.write_back()
 
     def _choose(self, sizes: tuple[int, ...]) -> Loaded:
         """What is compiled for some sizes; ShapeError if Python would leave an array with them."""
         named = dict(zip((s.name for s in self.signature.sizes), sizes, strict=True))
         loaded = self.usual
         if not loaded.admits(named):
-            self._check_sizes(named)
+            check_sizes(self.usual.compiled.requirements, self.signature, named)
             self.general = loaded = self.general or self.load_general()
         if len(self.chosen) >= MOST_CHOSEN:
             self.chosen.clear()
         self.chosen[sizes] = loaded
         return loaded
 
-    def _check_sizes(self, named: Mapping[str, int]) -> None:
-        for requirement in self.usual.compiled.requirements:
-            if not _at(requirement.sizes, named).is_empty():
-                shown = ", ".join(f"{s.shown} = {named[s.name]}" for s in self.signature.sizes)
-                raise ShapeError(
-                    f"{requirement.place}: {requirement.what} where {shown}; give arrays of other "
-                    "sizes"
-                )
+
+@dataclass(frozen=True)
+class Bound:
+    """The arguments of a call that were found to fit: arrays as given, and as C takes them.
+
+    An array that is not contiguous is copied, and copied back if it is written. sizes: in order.
+    """
+
+    arrays: Mapping[str, np.ndarray]
+    held: Mapping[str, np.ndarray]
+    written: frozenset[str]
+    sizes: tuple[int, ...]
+
+    def write_back(self) -> None:
+        """Copy what was written in a copy to where the caller has it."""
+        for name in self.written:
+            if self.held[name] is not self.arrays[name]:
+                self.arrays[name][...] = self.held[name]
 
 
-def _at(sizes: isl.Set, values: Mapping[str, int]) -> isl.Set:
-    """A set of sizes, for some values of them: empty if they are not in it."""
-    for name, value in values.items():
-        position = sizes.find_dim_by_name(PARAM, name)
-        if position >= 0:
-            sizes = sizes.fix_val(PARAM, position, isl.Val(value))
-    return sizes
+def bind(signature: Signature, outputs: Sequence[str], values: Mapping[str, Any]) -> Bound:
+    """The arguments of a call; ShapeError for what does not fit. outputs: arrays that are written.
+
+    Whatever is refused is refused before anything is changed.
+    """
+    arrays: dict[str, np.ndarray] = {}
+    numbers: dict[str, int] = {}
+    for name, argument in signature.arguments.items():
+        if name in signature.numbers:
+            numbers[name] = _whole(name, values[name])
+        else:
+            arrays[name] = _array(name, values[name], argument)
+    sizes = tuple(signature.measure({n: a.shape for n, a in arrays.items()}, numbers))
+    written = frozenset(n for n in arrays if signature.arrays[n].name in outputs)
+    _check_written(arrays, written)
+    return Bound(arrays, {n: _contiguous(a) for n, a in arrays.items()}, written, sizes)
+
+
+def check_sizes(
+    requirements: Sequence[Requirement], signature: Signature, named: Mapping[str, int]
+) -> None:
+    """ShapeError for sizes with which Python would leave an array."""
+    for requirement in requirements:
+        if admits(requirement.sizes, named):
+            shown = ", ".join(f"{s.shown} = {named[s.name]}" for s in signature.sizes)
+            raise ShapeError(
+                f"{requirement.place}: {requirement.what} where {shown}; give arrays of other sizes"
+            )
 
 
 def _run(loaded: Loaded, io: list[np.ndarray], sizes: tuple[int, ...], threads: int) -> None:
@@ -137,10 +152,14 @@ def _run(loaded: Loaded, io: list[np.ndarray], sizes: tuple[int, ...], threads: 
         scop = loaded.compiled.lowered.scop
         raise _shared(scop.outputs[-status - 1], "another argument")
     if status:
-        raise RuntimeFailure(
-            f"kernel {name!r}: a subscript that is data leaves its array; arrays that are "
-            "written hold undefined values"
-        )
+        raise data_leaves(name)
+
+
+def data_leaves(kernel: str) -> RuntimeFailure:
+    return RuntimeFailure(
+        f"kernel {kernel!r}: a subscript that is data leaves its array; arrays that are written "
+        "hold undefined values"
+    )
 
 
 def _shared(one: str, other: str) -> ShapeError:
@@ -185,7 +204,7 @@ def _array(name: str, value: Any, argument: Argument) -> np.ndarray:
     return value
 
 
-def _check_written(arrays: Mapping[str, np.ndarray], written: set[str]) -> None:
+def _check_written(arrays: Mapping[str, np.ndarray], written: Collection[str]) -> None:
     """Arrays that are written can be, and share no memory with any other."""
     for one in written:
         if not arrays[one].flags.writeable:

@@ -1,11 +1,14 @@
 """From a kernel and the types of its arguments to C that is proven: the recipe.
 
 Function ──lower──▶ Scop ──schedule──▶ tree ──generate──▶ LoopNest ──verify──▶ ──print──▶ C
+
+The recipe for a GPU (`compile_cuda.py`) has the same steps.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from functools import partial
 
 import islpy as isl
 
@@ -25,13 +28,15 @@ from polyc.loops.lower.usual import usual_sizes
 from polyc.loops.read.sizes import Signature
 from polyc.loops.read.syntax import Function
 from polyc.loops.run.build import Sources, make_program, print_sources
-from polyc.loops.schedule.arrange import Arranged, arrange
-from polyc.loops.schedule.schedule import LoopSchedule
+from polyc.loops.schedule.arrange import Arranged, Strategy, arrange, arrange_as_given
+from polyc.loops.schedule.given import schedule_as_given
+from polyc.loops.schedule.schedule import LoopSchedule, keep_order, schedule_by_isl
 from polyc.names import identifier
 from polyc.options import Options
 from polyc.poly.show import show_tree
 from polyc.printing.print_c import print_kernel
 from polyc.schedule.schedule import Schedule
+from polyc.scop.scop import Scop
 from polyc.target.machine import Target
 from polyc.threads.team import share_out
 from polyc.trace import make_trace
@@ -77,7 +82,7 @@ def compile_loops(
             scop = lowered.scop
             trace.dump("scop", scop)
             dependences = compute_dependences(scop)
-            _check_initialised(lowered, dependences.uninitialised)
+            check_initialised(lowered, dependences.uninitialised)
             requirements = lowered.requirements
             if usual:
                 lowered = lower(function, signature, usual_sizes(lowered, signature))
@@ -85,13 +90,7 @@ def compile_loops(
 
         # 2. the order in which they are executed, and where locals are kept
         with trace.step("schedule"):
-            arranged = arrange(
-                lowered,
-                signature,
-                target,
-                options.max_operations if usual else 0,
-                given if usual else None,
-            )
+            arranged = _arrange(lowered, signature, target, options, usual, given)
             lowered, stated, scop = arranged.lowered, scop, arranged.lowered.scop
             storages = arranged.storages
             if trace.wants("schedule"):
@@ -123,22 +122,56 @@ def compile_loops(
     )
 
 
+def _arrange(
+    lowered: Lowered,
+    signature: Signature,
+    target: Target,
+    options: Options,
+    usual: bool,
+    given: Schedule | None,
+) -> Arranged:
+    if usual and given is not None:
+        return arrange_as_given(lowered, signature, partial(schedule_as_given, schedule=given))
+    most = options.max_operations if usual else 0
+    strategy = Strategy(
+        partial(schedule_by_isl, target=target, most=most),
+        lambda one, dependences, reason: keep_order(one, dependences, target, reason),
+        copies=most > 0,
+    )
+    return arrange(lowered, signature, strategy)
+
+
+def list_params(scop: Scop, arranged: Arranged) -> tuple[Param, ...]:
+    """Parameters for the arrays that are kept in memory."""
+    written = {s.array for s in scop.statements}
+    return tuple(
+        Param(name, array.dtype, arranged.storages[name].shape, name in written)
+        for name, array in scop.arrays.items()
+        if name not in arranged.promoted
+    )
+
+
+def name_kernel(scop: Scop) -> str:
+    """The name of the C function."""
+    return f"k0_{identifier(scop.name) or 'kernel'}"
+
+
+def comment_on(lowered: Lowered) -> tuple[str, ...]:
+    """Where each statement stands in the text."""
+    return tuple(f"{s.name}: {lowered.places[s.name]}" for s in lowered.scop.statements)
+
+
 def _generate(arranged: Arranged, signature: Signature) -> Kernel:
     """The loops of a tree as a kernel, shared out among threads."""
     lowered, storages, promoted = arranged.lowered, arranged.storages, arranged.promoted
     scop = lowered.scop
     statements = {s.name: s for s in scop.statements}
     nest = generate_nest(arranged.tree, statements, storages, promoted, scop.context)
-    written = {s.array for s in scop.statements}
-    params = tuple(
-        Param(name, array.dtype, storages[name].shape, name in written)
-        for name, array in scop.arrays.items()
-        if name not in promoted
-    )
-    name = f"k0_{identifier(scop.name) or 'kernel'}"
-    comment = tuple(f"{s.name}: {lowered.places[s.name]}" for s in scop.statements)
     sizes = tuple(size.name for size in signature.sizes)
-    return share_out(Kernel(name, params, nest, comment, sizes))
+    kernel = Kernel(
+        name_kernel(scop), list_params(scop, arranged), nest, comment_on(lowered), sizes
+    )
+    return share_out(kernel)
 
 
 def _in_lanes(body: Block, simd_bytes: int) -> Block:
@@ -146,7 +179,7 @@ def _in_lanes(body: Block, simd_bytes: int) -> Block:
     return find_registers(vectorise(accumulate(hold(body), simd_bytes), simd_bytes))
 
 
-def _check_initialised(lowered: Lowered, unwritten: isl.UnionMap) -> None:
+def check_initialised(lowered: Lowered, unwritten: isl.UnionMap) -> None:
     """No local is read before it is assigned."""
     for source, array, reads in maps(unwritten):
         if lowered.scop.arrays[array].kind == "temporary":

@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import functools
 import inspect
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, TypeAlias, overload
 
@@ -24,31 +24,42 @@ from polyc.loops.read.parse import parse
 from polyc.loops.read.sizes import Signature
 from polyc.loops.read.syntax import Function
 from polyc.loops.read.types import Argument, argument_of, check_dtype
-from polyc.loops.run.build import build
+from polyc.loops.run.build import build, build_for_cuda
 from polyc.loops.run.call import Caller, Loaded
+from polyc.loops.run.call_cuda import CudaCaller, LoadedForCuda
 from polyc.loops.run.compile import CompiledLoops, compile_loops
+from polyc.loops.run.compile_cuda import CompiledForCuda, Front, begin, compile_for_cuda
 from polyc.options import Options, options_from_environment
+from polyc.run.cuda.library import open_cuda_library
 from polyc.schedule.schedule import Schedule
-from polyc.target.machine import detect_target
+from polyc.target.cuda import CudaTarget
+from polyc.target.machine import Target
+from polyc.target.resolve import resolve_target
 
-Key = tuple[Argument, ...]
+Choices: TypeAlias = "tuple[Target | CudaTarget | str, Options, Schedule | None]"
+"""What a kernel is compiled for, how, and by whose schedule."""
+
+Key: TypeAlias = "tuple[Choices, tuple[Argument, ...]]"
 Kind: TypeAlias = "tuple[type, np.dtype | None, int]"
+AnyCaller: TypeAlias = "Caller | CudaCaller"
 
 
 @dataclass
 class LoopKernel:
     """A function of loops, compiled for the types of its arguments: ahead, or at the first call.
 
-    It is compiled once for arguments of the same types and ranks, whatever their sizes are.
+    It is compiled once for arguments of the same types and ranks, whatever their sizes are; for a
+    GPU once for each sizes.
     """
 
     python: Callable[..., Any]
     threads: int = 0
     options: Options = field(default_factory=options_from_environment)
     schedule: Schedule | None = None
-    _callers: dict[Key, Caller] = field(default_factory=dict)
-    _known: dict[tuple[Kind, ...], Caller] = field(default_factory=dict)
-    _last: Caller | None = None  # that was called, or compiled, last
+    target: str | Target | CudaTarget = "cpu"
+    _callers: dict[Key, AnyCaller] = field(default_factory=dict)
+    _known: dict[tuple[Choices, tuple[Kind, ...]], AnyCaller] = field(default_factory=dict)
+    _last: AnyCaller | None = None  # that was called, or compiled, last
 
     def __post_init__(self) -> None:
         functools.update_wrapper(self, self.python)
@@ -82,19 +93,25 @@ class LoopKernel:
         return self
 
     def __call__(self, *arguments: Any, **named: Any) -> None:
-        """Run the kernel on arrays, which it changes in place, and numbers."""
+        """Run the kernel on arrays, which it changes in place, and numbers.
+
+        On a GPU arrays are copied there, and back if they are written; the call waits.
+        """
         values = self._bind(arguments, named)
         self._find(values)(values, self.threads)
 
     def explain(self) -> str:
         """What was made of it: statements, order, what is parallel, what was proven."""
-        from polyc.loops.run.report import explain
+        from polyc.loops.run.report import explain, explain_for_cuda
 
-        return explain(self._compiled())
+        compiled = self._compiled()
+        if isinstance(compiled, CompiledForCuda):
+            return explain_for_cuda(compiled)
+        return explain(compiled)
 
     @property
     def source(self) -> str:
-        """The C of the kernel that was called, or compiled, last."""
+        """The C or CUDA of the kernel that was called, or compiled, last."""
         files = self._compiled().sources.files
         return next(iter(files.values()))
 
@@ -102,7 +119,11 @@ class LoopKernel:
     def _name(self) -> str:
         return repr(self.function.name)
 
-    def _compiled(self) -> CompiledLoops:
+    @property
+    def _choices(self) -> Choices:
+        return self.target, self.options, self.schedule
+
+    def _compiled(self) -> CompiledLoops | CompiledForCuda:
         if self._last is None:
             if not self._annotated() and self.function.arguments:
                 raise ShapeError(
@@ -110,7 +131,15 @@ class LoopKernel:
                 )
             self.compile()
         assert self._last is not None
-        return self._last.usual.compiled
+        if isinstance(self._last, Caller):
+            return self._last.usual.compiled
+        if self._last.last is None:
+            raise ShapeError(
+                f"kernel {self._name} is for a GPU, and nothing was compiled yet: sizes are not "
+                "known, or ask for no work; call it, or compile it for types whose sizes are "
+                "numbers, as in polyc.f64[40, 30]"
+            )
+        return self._last.last.compiled
 
     def _annotated(self) -> dict[str, Argument]:
         found = inspect.get_annotations(self.python, eval_str=True)
@@ -133,44 +162,65 @@ class LoopKernel:
             values[name] = value
         return {name: values[name] for name in names}
 
-    def _find(self, values: Mapping[str, Any]) -> Caller:
+    def _find(self, values: Mapping[str, Any]) -> AnyCaller:
         """What is compiled for arguments like these."""
-        kinds = tuple(map(_kind, values.values()))
+        kinds = self._choices, tuple(map(_kind, values.values()))
         known = self._known.get(kinds)
         if known is None:
             known = self._known[kinds] = self._choose(values)
         self._last = known
         return known
 
-    def _choose(self, values: Mapping[str, Any]) -> Caller:
+    def _choose(self, values: Mapping[str, Any]) -> AnyCaller:
         """What is compiled for these arguments; else it is compiled now, unless it was declared."""
         annotated = self._annotated()
-        for caller in self._callers.values():
+        mine = [c for (choices, _), c in self._callers.items() if choices == self._choices]
+        for caller in mine:
             if all(_fits(a, values[n]) for n, a in caller.signature.arguments.items()):
                 return caller
-        if self._callers and annotated:
-            return next(iter(self._callers.values()))  # which says what does not fit
+        if mine and annotated:
+            return mine[0]  # which says what does not fit
         return self._prepare({n: annotated.get(n) or argument_of(n, v) for n, v in values.items()})
 
-    def _prepare(self, types: Mapping[str, Argument]) -> Caller:
-        key = tuple(types.values())
+    def _prepare(self, types: Mapping[str, Argument]) -> AnyCaller:
+        key = self._choices, tuple(types.values())
         if key not in self._callers:
             self._check_ranks(types)
-            signature = Signature(types)
-            usual = self._load(signature, usual=True)
-            general = functools.partial(self._load, signature, usual=False)
-            self._callers[key] = Caller(usual, general)
+            self._callers[key] = self._make_caller(Signature(types))
         self._last = self._callers[key]
         return self._last
 
-    def _load(self, signature: Signature, *, usual: bool) -> Loaded:
+    def _make_caller(self, signature: Signature) -> AnyCaller:
+        target = resolve_target(self.target, self.options)
+        if not isinstance(target, CudaTarget):
+            usual = self._load(signature, target, usual=True)
+            general = functools.partial(self._load, signature, target, usual=False)
+            return Caller(usual, general)
+        front = begin(self.function, signature, self.options, self.schedule)
+        caller = CudaCaller(front, functools.partial(self._load_for_cuda, target, front))
+        if not signature.sizes:
+            caller.last = caller.prepare(())
+        return caller
+
+    def _load(self, signature: Signature, target: Target, *, usual: bool) -> Loaded:
         """The kernel compiled and in memory, for the usual sizes or for all."""
-        target = detect_target(self.options.cc, self.options.patience)
         compiled = compile_loops(
             self.function, signature, target, self.options, usual=usual, given=self.schedule
         )
         content = build(compiled.sources, target, self.options)
         return Loaded(compiled, open_library(content, self.function.name), target.l1d)
+
+    def _load_for_cuda(
+        self, target: CudaTarget, front: Front, sizes: Sequence[int]
+    ) -> LoadedForCuda | None:
+        """The kernel compiled for sizes that are all known, and in memory; None for no work."""
+        compiled = compile_for_cuda(front, sizes, self.options)
+        if compiled is None:
+            return None
+        content = build_for_cuda(compiled.sources, target, self.options)
+        name, emulated = self.function.name, self.options.emulated
+        library = open_cuda_library(content, name, emulated, [compiled.kernel.name])
+        return LoadedForCuda(compiled, library)
 
     def _check_ranks(self, types: Mapping[str, Argument]) -> None:
         for name, type_ in types.items():
@@ -206,7 +256,11 @@ def kernel(function: Callable[..., Any]) -> LoopKernel: ...
 
 @overload
 def kernel(
-    *, threads: int = 0, options: Options | None = None, schedule: str | None = None
+    *,
+    threads: int = 0,
+    options: Options | None = None,
+    schedule: str | None = None,
+    target: str | Target | CudaTarget = "cpu",
 ) -> Callable[[Callable[..., Any]], LoopKernel]: ...
 
 
@@ -216,14 +270,16 @@ def kernel(
     threads: int = 0,
     options: Options | None = None,
     schedule: str | None = None,
+    target: str | Target | CudaTarget = "cpu",
 ) -> LoopKernel | Callable[[Callable[..., Any]], LoopKernel]:
     """Make a kernel of a function of loops over arrays: see `polyc/loops/README.md`.
 
     threads: how many share a call, 0 for all that this process may use, or one if arrays are small.
+    schedule: in place of what isl decides. target: as `polyc.compile` takes it, a CPU or "cuda".
     """
     given = None if schedule is None else Schedule.parse(schedule)
 
     def make(text: Callable[..., Any]) -> LoopKernel:
-        return LoopKernel(text, threads, options or options_from_environment(), given)
+        return LoopKernel(text, threads, options or options_from_environment(), given, target)
 
     return make if function is None else make(function)
