@@ -18,6 +18,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 
+from polyc.loopnest.index import Condition, show_condition
 from polyc.loopnest.nodes import Kernel
 from polyc.names import comment
 from polyc.printing.host_text import (
@@ -72,11 +73,14 @@ def print_driver(
     *,
     shared: bool = True,
     pinned: bool = False,
+    refused: Sequence[Condition] | None = None,
 ) -> str:
     """The driver's C text.
 
     `nest` is what it does, node by node (`make_driver`). Unless `shared`, a call runs on one
     thread, whatever it is told; `pinned` keeps each thread but the caller's on a core of its own.
+    refused: conditions on sizes with which nothing may be done. polyc_check then returns -(OUTPUTS
+    + k + 1) for sizes of which condition k holds, and 0 for others; and so does polyc_run.
     polyc_run returns 0; k + 1 when launch k met
     an index out of range; -(k + 1), having done nothing, when output k overlaps an input or an
     earlier output; or PC_STOPPED when a watcher ended it (`runtime/polyc_stop.h`). polyc_profile is
@@ -96,7 +100,8 @@ def print_driver(
         "",
         *print_overlap(program).splitlines(),
         "",
-        *_print_run(program, shared),
+        *([] if refused is None else _print_check(program, refused)),
+        *_print_run(program, shared, refused is not None),
         f"int polyc_run({_SIGNATURE})",
         "{",
         "    return run(io, weights, arena, sizes, threads, NULL);",
@@ -124,7 +129,7 @@ def _print_head(program: Program) -> Iterator[str]:
     yield from ("#define _GNU_SOURCE", "#include <stddef.h>", "#include <string.h>")
     yield from ("#include <time.h>", f'#include "{HEADER}"')
     yield from (f'#include "{STOP_HEADER}"', "")
-    yield from map(_prototype, program.kernels)
+    yield from map(print_prototype, program.kernels)
     yield from (
         "",
         "struct call {",
@@ -232,12 +237,28 @@ def _print_arena(program: Program, plan: Plan) -> Iterator[str]:
     yield from (f"    return arena_end < {limit} ? arena_end : -1;", "}", "")
 
 
-def _print_run(program: Program, shared: bool) -> Iterator[str]:
+def _print_check(program: Program, refused: Sequence[Condition]) -> Iterator[str]:
+    """The function that says whether a call may have some sizes."""
+    yield from ("int polyc_check(const i64 *sizes)", "{", "    (void)sizes;")
+    yield from print_sizes(program, "sizes", "    ")
+    yield from (f"    (void){size.name};" for size in program.sizes)
+    for k, condition in enumerate(refused):
+        yield f"    if ({show_condition(condition)})"
+        yield f"        return -(OUTPUTS + {k + 1});"
+    yield from ("    return 0;", "}", "")
+
+
+def _print_run(program: Program, shared: bool, checked: bool) -> Iterator[str]:
     """The function that checks a call's arguments, and has the team run it."""
     count = len(program.launches)
+    yield from (f"static int run({_SIGNATURE}, double *seconds)", "{")
+    if checked:
+        yield from (
+            "    const int wrong = polyc_check(sizes);",
+            "    if (wrong)",
+            "        return wrong;",
+        )
     yield from (
-        f"static int run({_SIGNATURE}, double *seconds)",
-        "{",
         "    for (int k = 0; k < OUTPUTS; k++)",
         "        if (overlaps(io, INPUTS + k, sizes))",
         "            return -(k + 1);",
@@ -303,7 +324,8 @@ APART void finish(const pc_thread *pc_self, double began, double *seconds)
 """
 
 
-def _prototype(kernel: Kernel) -> str:
+def print_prototype(kernel: Kernel) -> str:
+    """The declaration of a kernel's C function."""
     arguments = [pointer_type(p.dtype, p.writes) + "restrict" for p in kernel.params]
     arguments += ["i64"] * len(kernel.sizes)
     return f"void {checked_name(kernel.name)}({', '.join([*arguments, 'pc_thread *', 'int *'])});"

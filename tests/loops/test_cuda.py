@@ -149,8 +149,7 @@ def test_barriers_keep_threads_apart(name):
 def _races(kernel, given) -> str:
     """What ThreadSanitizer says of a call."""
     arrays = [v for v in given.values() if isinstance(v, np.ndarray)]
-    compiled = kernel._compiled()
-    outputs = [arrays[compiled.lowered.scop.inputs.index(n)] for n in compiled.lowered.scop.outputs]
+    outputs = [arrays[state.input] for state in kernel._stored().bundle.manifest.states]
     with tempfile.TemporaryDirectory() as folder:
         text = kernel.source.replace("if (homes[k] >= 0 && io[homes[k]] != io[k])", "if (0)")
         program = emulator.build(text, Path(folder), emulator.RACES)

@@ -164,6 +164,13 @@ def admits(sizes: isl.Set, values: Mapping[str, int]) -> bool:
     return not sizes.is_empty()
 
 
+def leaves(requirement: str, signature: Signature, sizes: Sequence[int]) -> ShapeError:
+    """Of sizes with which Python would leave an array."""
+    named = zip(signature.sizes, sizes, strict=True)
+    shown = ", ".join(f"{size.shown} = {value}" for size, value in named)
+    return ShapeError(f"{requirement} where {shown}; give arrays of other sizes")
+
+
 def _spell(name: str, d: int) -> str:
     return f"argument {name!r}" if d < 0 else f"dimension {d} of argument {name!r}"
 

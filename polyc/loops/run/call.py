@@ -8,12 +8,12 @@ from typing import Any
 
 import numpy as np
 
-from polyc.build.load import STOPPED, Library
+from polyc.build.load import DECLARATIONS, STOPPED, Library, check_features, open_library
+from polyc.build.manifest import Manifest
 from polyc.errors import RuntimeFailure, ShapeError
-from polyc.loops.lower.lower import Requirement
-from polyc.loops.read.sizes import Signature, admits
+from polyc.loops.read.sizes import Signature, leaves
 from polyc.loops.read.types import Argument
-from polyc.loops.run.compile import CompiledLoops
+from polyc.loops.run.stored import Stored
 from polyc.target.machine import available_cores
 from polyc.toolchain.pages import allocate_pages
 
@@ -24,24 +24,39 @@ MOST_WORK = 100_000
 """What NumPy may spend on whether two arrays share memory; its stubs know of two values alone."""
 
 
+DECLARED = f"{DECLARATIONS}int polyc_check(const int64_t *sizes);"
+
+
 @dataclass(frozen=True)
 class Loaded:
-    """A compiled kernel in memory; the bytes of arrays that one thread works on sooner than two.
+    """A kernel in memory; the bytes of arrays that one thread works on sooner than two.
 
     What the first-level cache holds is walked through in less time than a barrier takes.
     """
 
-    compiled: CompiledLoops
+    stored: Stored
     library: Library
     small: int = 0
+
+    @staticmethod
+    def open(stored: Stored, small: int) -> Loaded:
+        manifest = stored.bundle.manifest
+        check_features(manifest.name, manifest.features)
+        return Loaded(stored, open_library(stored.bundle.library, manifest.name, DECLARED), small)
+
+    @property
+    def manifest(self) -> Manifest:
+        return self.stored.bundle.manifest
 
     def share(self, io: Sequence[np.ndarray]) -> int:
         """The threads for a call of which nobody says how many."""
         return 1 if sum(a.nbytes for a in io) <= self.small else available_cores()
 
-    def admits(self, sizes: Mapping[str, int]) -> bool:
-        """Whether it is compiled for these sizes."""
-        return admits(self.compiled.sizes, sizes)
+    def find_refusal(self, sizes: Sequence[int]) -> int | None:
+        """The number of the requirement that some sizes break; None if there is none."""
+        told = self.library.ffi.new("int64_t[]", list(sizes) or [0])
+        status = self.library.functions.polyc_check(told)
+        return None if status == 0 else -status - len(self.manifest.outputs) - 1
 
 
 @dataclass
@@ -52,18 +67,21 @@ class Caller:
     first needed; chosen: which of them some sizes need.
     """
 
+    signature: Signature
     usual: Loaded
     load_general: Callable[[], Loaded]
     general: Loaded | None = None
     chosen: dict[tuple[int, ...], Loaded] = field(default_factory=dict)
 
     @property
-    def signature(self) -> Signature:
-        return self.usual.compiled.signature
+    def stored(self) -> Stored:
+        """What was made for the usual sizes."""
+        return self.usual.stored
 
     def __call__(self, values: Mapping[str, Any], threads: int = 0) -> None:
         """Run the kernel; ShapeError for arguments that do not fit, which are then unchanged."""
-        bound = bind(self.signature, self.usual.compiled.lowered.scop.outputs, values)
+        written = {spec.name for spec in self.usual.manifest.outputs}
+        bound = bind(self.signature, written, values)
         loaded = self.chosen.get(bound.sizes) or self._choose(bound.sizes)
         io = [*bound.held.values(), *(bound.held[n] for n in bound.held if n in bound.written)]
         _run(loaded, io, bound.sizes, threads or loaded.share(io))
@@ -71,10 +89,12 @@ class Caller:
 
     def _choose(self, sizes: tuple[int, ...]) -> Loaded:
         """What is compiled for some sizes; ShapeError if Python would leave an array with them."""
-        named = dict(zip((s.name for s in self.signature.sizes), sizes, strict=True))
         loaded = self.usual
-        if not loaded.admits(named):
-            check_sizes(self.usual.compiled.requirements, self.signature, named)
+        refused = loaded.find_refusal(sizes)
+        if refused is not None:
+            requirements = loaded.manifest.requirements or ()
+            if refused < len(requirements) - 1:  # the last: they are not usual
+                raise leaves(requirements[refused], self.signature, sizes)
             self.general = loaded = self.general or self.load_general()
         if len(self.chosen) >= MOST_CHOSEN:
             self.chosen.clear()
@@ -101,7 +121,7 @@ class Bound:
                 self.arrays[name][...] = self.held[name]
 
 
-def bind(signature: Signature, outputs: Sequence[str], values: Mapping[str, Any]) -> Bound:
+def bind(signature: Signature, outputs: Collection[str], values: Mapping[str, Any]) -> Bound:
     """The arguments of a call; ShapeError for what does not fit. outputs: arrays that are written.
 
     Whatever is refused is refused before anything is changed.
@@ -119,24 +139,12 @@ def bind(signature: Signature, outputs: Sequence[str], values: Mapping[str, Any]
     return Bound(arrays, {n: _contiguous(a) for n, a in arrays.items()}, written, sizes)
 
 
-def check_sizes(
-    requirements: Sequence[Requirement], signature: Signature, named: Mapping[str, int]
-) -> None:
-    """ShapeError for sizes with which Python would leave an array."""
-    for requirement in requirements:
-        if admits(requirement.sizes, named):
-            shown = ", ".join(f"{s.shown} = {named[s.name]}" for s in signature.sizes)
-            raise ShapeError(
-                f"{requirement.place}: {requirement.what} where {shown}; give arrays of other sizes"
-            )
-
-
 def _run(loaded: Loaded, io: list[np.ndarray], sizes: tuple[int, ...], threads: int) -> None:
     """Call the driver; it finds arrays that share memory before it begins."""
     ffi, functions = loaded.library.ffi, loaded.library.functions
     told = ffi.new("int64_t[]", list(sizes) or [0])
     size = functions.polyc_arena_bytes(told)
-    name = loaded.compiled.lowered.scop.name
+    name = loaded.manifest.name
     if size < 0:
         raise ShapeError(
             f"kernel {name!r} needs more memory than a process can address; use smaller sizes"
@@ -149,8 +157,7 @@ def _run(loaded: Loaded, io: list[np.ndarray], sizes: tuple[int, ...], threads: 
     if status == STOPPED:
         raise loaded.library.raised.pop()
     if status < 0:
-        scop = loaded.compiled.lowered.scop
-        raise _shared(scop.outputs[-status - 1], "another argument")
+        raise _shared(loaded.manifest.outputs[-status - 1].name, "another argument")
     if status:
         raise data_leaves(name)
 

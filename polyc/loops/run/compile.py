@@ -21,13 +21,14 @@ from polyc.codegen.accumulate import accumulate
 from polyc.codegen.generate import generate_nest
 from polyc.codegen.hold import hold
 from polyc.codegen.vectorise import vectorise
+from polyc.loopnest.index import Condition
 from polyc.loopnest.nodes import Block, Kernel, Param
 from polyc.loopnest.registers import find_registers
 from polyc.loops.lower.lower import Lowered, Requirement, lower
 from polyc.loops.lower.usual import usual_sizes
 from polyc.loops.read.sizes import Signature
 from polyc.loops.read.syntax import Function
-from polyc.loops.run.build import Sources, make_program, print_sources
+from polyc.loops.run.build import condition_of, make_program
 from polyc.loops.schedule.arrange import Arranged, Strategy, arrange, arrange_as_given
 from polyc.loops.schedule.given import schedule_as_given
 from polyc.loops.schedule.schedule import LoopSchedule, keep_order, schedule_by_isl
@@ -35,6 +36,7 @@ from polyc.names import identifier
 from polyc.options import Options
 from polyc.poly.show import show_tree
 from polyc.printing.print_c import print_kernel
+from polyc.program.program import Program
 from polyc.schedule.schedule import Schedule
 from polyc.scop.scop import Scop
 from polyc.target.machine import Target
@@ -47,7 +49,9 @@ from polyc.types.sizes import assume
 class CompiledLoops:
     """A kernel for arguments of some types: what it executes, its C, and what was proven.
 
-    sizes: those that it may be called with. requirements: what all sizes must keep to.
+    sizes: those that it may be called with. requirements: what all sizes must keep to. refused: the
+    same as conditions on sizes that must not hold; of what is for the usual sizes the last is that
+    they are others.
     """
 
     lowered: Lowered
@@ -56,7 +60,9 @@ class CompiledLoops:
     signature: Signature
     plan: LoopSchedule
     kernel: Kernel
-    sources: Sources
+    text: str
+    program: Program
+    refused: tuple[Condition, ...]
     proof: Proof | None
 
 
@@ -98,7 +104,7 @@ def compile_loops(
 
         # 3. loops
         with trace.step("generate"):
-            kernel = _generate(arranged, signature)
+            kernel = _generate(arranged, signature, "k0" if usual else "k1")
             trace.dump("loopnest", kernel)
 
         # 4. the proof, on these loops
@@ -113,12 +119,22 @@ def compile_loops(
         with trace.step("print"):
             final = _in_lanes(kernel.body, target.simd_bytes)
             text = print_kernel(replace(kernel, body=final))
-            program = make_program(kernel, scop, dict(storages), signature)
-            sources = print_sources(kernel, text, program)
             trace.dump("c", text)
-    assert scop.context is not None
+        assert scop.context is not None
+        program = make_program(kernel, scop, storages, signature)
+        refused = [r.sizes for r in requirements] + ([scop.context.complement()] if usual else [])
+        conditions = tuple(map(condition_of, refused))
     return CompiledLoops(
-        lowered, scop.context, requirements, signature, arranged.plan, kernel, sources, proof
+        lowered,
+        scop.context,
+        requirements,
+        signature,
+        arranged.plan,
+        kernel,
+        text,
+        program,
+        conditions,
+        proof,
     )
 
 
@@ -151,9 +167,9 @@ def list_params(scop: Scop, arranged: Arranged) -> tuple[Param, ...]:
     )
 
 
-def name_kernel(scop: Scop) -> str:
-    """The name of the C function."""
-    return f"k0_{identifier(scop.name) or 'kernel'}"
+def name_kernel(scop: Scop, begins: str) -> str:
+    """The name of a C function."""
+    return f"{begins}_{identifier(scop.name) or 'kernel'}"
 
 
 def comment_on(lowered: Lowered) -> tuple[str, ...]:
@@ -161,15 +177,15 @@ def comment_on(lowered: Lowered) -> tuple[str, ...]:
     return tuple(f"{s.name}: {lowered.places[s.name]}" for s in lowered.scop.statements)
 
 
-def _generate(arranged: Arranged, signature: Signature) -> Kernel:
-    """The loops of a tree as a kernel, shared out among threads."""
+def _generate(arranged: Arranged, signature: Signature, begins: str) -> Kernel:
+    """The loops of a tree as a kernel, shared out among threads; begins: its name does so."""
     lowered, storages, promoted = arranged.lowered, arranged.storages, arranged.promoted
     scop = lowered.scop
     statements = {s.name: s for s in scop.statements}
     nest = generate_nest(arranged.tree, statements, storages, promoted, scop.context)
     sizes = tuple(size.name for size in signature.sizes)
     kernel = Kernel(
-        name_kernel(scop), list_params(scop, arranged), nest, comment_on(lowered), sizes
+        name_kernel(scop, begins), list_params(scop, arranged), nest, comment_on(lowered), sizes
     )
     return share_out(kernel)
 

@@ -27,9 +27,9 @@ from polyc.codegen.generate import generate_nest
 from polyc.loopnest.nodes import Kernel
 from polyc.loops.lower.lower import Lowered, lower
 from polyc.loops.lower.usual import usual_sizes
-from polyc.loops.read.sizes import Signature, admits
+from polyc.loops.read.sizes import Signature, admits, leaves
 from polyc.loops.read.syntax import Function
-from polyc.loops.run.build import Sources, make_program, print_cuda_sources
+from polyc.loops.run.build import make_program
 from polyc.loops.run.compile import check_initialised, comment_on, list_params, name_kernel
 from polyc.loops.schedule.arrange import (
     Arranged,
@@ -49,6 +49,7 @@ from polyc.loops.schedule.schedule import (
 )
 from polyc.options import Options
 from polyc.poly.show import show_tree
+from polyc.program.program import Program
 from polyc.promote.spaces import assign_spaces
 from polyc.schedule.schedule import Schedule
 from polyc.threads.block_barriers import place_block_barriers
@@ -70,6 +71,13 @@ class Front:
     usual: isl.Set  # of parameters alone
     found: Found
     given: Schedule | None = None
+
+    def check(self, sizes: Sequence[int]) -> None:
+        """ShapeError for sizes with which Python would leave an array."""
+        values = dict(zip((s.name for s in self.signature.sizes), sizes, strict=True))
+        for requirement in self.lowered.requirements:
+            if admits(requirement.sizes, values):
+                raise leaves(f"{requirement.place}: {requirement.what}", self.signature, sizes)
 
     def at(self, values: Mapping[str, int]) -> Front:
         """For some sizes: without a schedule if they are not usual."""
@@ -102,14 +110,18 @@ class CompiledForCuda:
     plan: LoopSchedule
     kernel: Kernel
     device: DeviceText
-    sources: Sources
+    program: Program
     proof: Proof | None
 
 
 def compile_for_cuda(
     front: Front, sizes: Sequence[int], options: Options
 ) -> CompiledForCuda | None:
-    """The CUDA of a kernel for arguments of some sizes; None if it does nothing with them."""
+    """The CUDA of a kernel for arguments of some sizes; None if it does nothing with them.
+
+    ShapeError if Python would leave an array with these sizes.
+    """
+    front.check(sizes)
     signature = front.signature.at(sizes)
     values = dict(zip((s.name for s in front.signature.sizes), sizes, strict=True))
     trace = make_trace(options)
@@ -146,9 +158,8 @@ def compile_for_cuda(
         with trace.step("print"):
             device = print_launches(kernel)
             program = make_program(kernel, scop, storages, signature)
-            sources = print_cuda_sources(kernel, device, program, emulated=options.emulated)
             trace.dump("c", device.text)
-    return CompiledForCuda(lowered, signature, arranged.plan, kernel, device, sources, proof)
+    return CompiledForCuda(lowered, signature, arranged.plan, kernel, device, program, proof)
 
 
 def _arrange(
@@ -169,7 +180,7 @@ def _generate(arranged: Arranged) -> Kernel:
     nest = generate_nest(arranged.tree, statements, storages, promoted, scop.context)
     nest = assign_spaces(place_launches(settle(nest)), {}, arranged.plan.shared)
     params = list_params(scop, arranged)
-    kernel = Kernel(name_kernel(scop), params, nest, comment_on(lowered))
+    kernel = Kernel(name_kernel(scop, "k0"), params, nest, comment_on(lowered))
     around = Surroundings(kernel, scop, storages, {p.name: p.name for p in params})
     runs = compute_executions(kernel, scop)
     phases = Phases(around, [a for run in runs for a in compute_accesses(around, run)])

@@ -12,29 +12,31 @@ from __future__ import annotations
 
 import functools
 import inspect
-from collections.abc import Callable, Mapping, Sequence
+import os
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from typing import Any, TypeAlias, overload
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, TypeAlias, overload
 
 import numpy as np
 
-from polyc.build.load import open_library
 from polyc.errors import ShapeError
 from polyc.loops.read.parse import parse
 from polyc.loops.read.sizes import Signature
 from polyc.loops.read.syntax import Function
 from polyc.loops.read.types import Argument, argument_of, check_dtype
-from polyc.loops.run.build import build, build_for_cuda
 from polyc.loops.run.call import Caller, Loaded
 from polyc.loops.run.call_cuda import CudaCaller, LoadedForCuda
-from polyc.loops.run.compile import CompiledLoops, compile_loops
-from polyc.loops.run.compile_cuda import CompiledForCuda, Front, begin, compile_for_cuda
+from polyc.loops.run.stored import Order, Stored, fetch
 from polyc.options import Options, options_from_environment
-from polyc.run.cuda.library import open_cuda_library
 from polyc.schedule.schedule import Schedule
 from polyc.target.cuda import CudaTarget
 from polyc.target.machine import Target
 from polyc.target.resolve import resolve_target
+from polyc.toolchain.cache import Cache
+
+if TYPE_CHECKING:
+    from polyc.loops.run.compile_cuda import Front
 
 Choices: TypeAlias = "tuple[Target | CudaTarget | str, Options, Schedule | None]"
 """What a kernel is compiled for, how, and by whose schedule."""
@@ -102,18 +104,25 @@ class LoopKernel:
 
     def explain(self) -> str:
         """What was made of it: statements, order, what is parallel, what was proven."""
-        from polyc.loops.run.report import explain, explain_for_cuda
-
-        compiled = self._compiled()
-        if isinstance(compiled, CompiledForCuda):
-            return explain_for_cuda(compiled)
-        return explain(compiled)
+        return self._stored().explained
 
     @property
     def source(self) -> str:
         """The C or CUDA of the kernel that was called, or compiled, last."""
-        files = self._compiled().sources.files
-        return next(iter(files.values()))
+        return self._stored().source
+
+    def export(self, folder: str | os.PathLike[str]) -> None:
+        """Write what was called, or compiled, last as C that `make` builds, for any sizes.
+
+        folder: src/*, runtime/*, model_NAME.h (the interface), an example, a Makefile, as
+        `CompiledModel.export` writes them; of a kernel for a GPU for the sizes of the last call.
+        """
+        from polyc.build.export import export_bundle
+
+        stored = self._stored()
+        if isinstance(self._last, Caller):
+            stored = _fetch_for_all(self._order(self._last.signature))
+        export_bundle(stored.bundle, Path(folder), self.options.patience)
 
     @property
     def _name(self) -> str:
@@ -123,7 +132,8 @@ class LoopKernel:
     def _choices(self) -> Choices:
         return self.target, self.options, self.schedule
 
-    def _compiled(self) -> CompiledLoops | CompiledForCuda:
+    def _stored(self) -> Stored:
+        """What was made for the last call, or compiled last."""
         if self._last is None:
             if not self._annotated() and self.function.arguments:
                 raise ShapeError(
@@ -131,15 +141,13 @@ class LoopKernel:
                 )
             self.compile()
         assert self._last is not None
-        if isinstance(self._last, Caller):
-            return self._last.usual.compiled
-        if self._last.last is None:
+        if self._last.stored is None:
             raise ShapeError(
                 f"kernel {self._name} is for a GPU, and nothing was compiled yet: sizes are not "
                 "known, or ask for no work; call it, or compile it for types whose sizes are "
                 "numbers, as in polyc.f64[40, 30]"
             )
-        return self._last.last.compiled
+        return self._last.stored
 
     def _annotated(self) -> dict[str, Argument]:
         found = inspect.get_annotations(self.python, eval_str=True)
@@ -191,36 +199,19 @@ class LoopKernel:
         return self._last
 
     def _make_caller(self, signature: Signature) -> AnyCaller:
-        target = resolve_target(self.target, self.options)
-        if not isinstance(target, CudaTarget):
-            usual = self._load(signature, target, usual=True)
-            general = functools.partial(self._load, signature, target, usual=False)
-            return Caller(usual, general)
-        front = begin(self.function, signature, self.options, self.schedule)
-        caller = CudaCaller(front, functools.partial(self._load_for_cuda, target, front))
+        order = self._order(signature)
+        if isinstance(order.target, Target):
+            small = order.target.l1d
+            usual = _fetch_for_cpu(order, small, usual=True)
+            return Caller(signature, usual, lambda: _fetch_for_cpu(order, small, usual=False))
+        caller = CudaCaller(signature, self.function.written, _CudaLoader(order))
         if not signature.sizes:
-            caller.last = caller.prepare(())
+            caller.prepare(())
         return caller
 
-    def _load(self, signature: Signature, target: Target, *, usual: bool) -> Loaded:
-        """The kernel compiled and in memory, for the usual sizes or for all."""
-        compiled = compile_loops(
-            self.function, signature, target, self.options, usual=usual, given=self.schedule
-        )
-        content = build(compiled.sources, target, self.options)
-        return Loaded(compiled, open_library(content, self.function.name), target.l1d)
-
-    def _load_for_cuda(
-        self, target: CudaTarget, front: Front, sizes: Sequence[int]
-    ) -> LoadedForCuda | None:
-        """The kernel compiled for sizes that are all known, and in memory; None for no work."""
-        compiled = compile_for_cuda(front, sizes, self.options)
-        if compiled is None:
-            return None
-        content = build_for_cuda(compiled.sources, target, self.options)
-        name, emulated = self.function.name, self.options.emulated
-        library = open_cuda_library(content, name, emulated, [compiled.kernel.name])
-        return LoadedForCuda(compiled, library)
+    def _order(self, signature: Signature) -> Order:
+        target = resolve_target(self.target, self.options)
+        return Order(self.function, signature, target, self.options, self.schedule)
 
     def _check_ranks(self, types: Mapping[str, Argument]) -> None:
         for name, type_ in types.items():
@@ -230,6 +221,67 @@ class LoopKernel:
                     f"kernel {self._name} takes elements of {name!r}, which is a number; give an "
                     "array"
                 )
+
+
+def _fetch_for_cpu(order: Order, small: int, *, usual: bool) -> Loaded:
+    """A kernel from the cache, or compiled, and in memory: for the usual sizes or for all."""
+
+    def make(folder: Path, cache: Cache) -> None:
+        from polyc.loops.run.make import make_for_cpu
+
+        make_for_cpu(order, usual, folder, cache)
+
+    return Loaded.open(fetch(order, ("usual" if usual else "general",), make), small)
+
+
+def _fetch_for_all(order: Order) -> Stored:
+    """The same for all sizes at once."""
+
+    def make(folder: Path, cache: Cache) -> None:
+        from polyc.loops.run.make import make_for_all
+
+        make_for_all(order, folder, cache)
+
+    return fetch(order, ("all",), make)
+
+
+@dataclass(frozen=True)
+class _CudaLoader:
+    """Loads a kernel for a GPU and some sizes, from the cache or compiled.
+
+    front: what is found once for all sizes, if anything has to be compiled.
+    """
+
+    order: Order
+
+    @functools.cached_property
+    def front(self) -> Front:
+        from polyc.loops.run.compile_cuda import begin
+
+        order = self.order
+        return begin(order.function, order.signature, order.options, order.given)
+
+    def __call__(self, sizes: tuple[int, ...]) -> LoadedForCuda | None:
+        """None if nothing is to be done; ShapeError for sizes that leave an array."""
+
+        def make(folder: Path, cache: Cache) -> None:
+            from polyc.loops.run.compile_cuda import compile_for_cuda
+            from polyc.loops.run.make import make_for_cuda
+
+            compiled = compile_for_cuda(self.front, sizes, self.order.options)
+            if compiled is None:
+                raise _NoWorkError
+            make_for_cuda(self.order, compiled, folder, cache)
+
+        try:
+            stored = fetch(self.order, ("sizes", *map(str, sizes)), make)
+        except _NoWorkError:
+            return None
+        return LoadedForCuda.open(stored)
+
+
+class _NoWorkError(Exception):
+    """With some sizes a kernel has nothing to do."""
 
 
 def _kind(value: Any) -> Kind:
