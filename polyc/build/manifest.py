@@ -35,8 +35,8 @@ class Manifest:
     `sizes`: those that are known only at run time, as a call is told them; `shapes`: those of the
     outputs; `states`: what is kept across calls; `memory_limit`: that of the options, in bytes,
     which a call asks that says the sizes, or 0 for the memory that there is. `requirements`: what
-    sizes must not do, as the library checks it, in order (`printing/driver.py`); None if it checks
-    nothing.
+    sizes must not do, as the library checks it, in order (`printing/driver.py`), each with the
+    place that says so; None if it checks nothing.
     """
 
     name: str
@@ -56,7 +56,7 @@ class Manifest:
     shapes: tuple[tuple[Extent, ...], ...] = ()
     states: tuple[State, ...] = ()
     memory_limit: int = 0
-    requirements: tuple[str, ...] | None = None
+    requirements: tuple[tuple[str, str], ...] | None = None
 
     @property
     def workspace_bytes(self) -> int:
@@ -83,7 +83,7 @@ class Manifest:
             "shapes": [[_extent_to_json(d) for d in shape] for shape in self.shapes],
             "states": [[s.input, s.output, s.axis, s.capacity, s.in_place] for s in self.states],
             "memory_limit": self.memory_limit,
-            "requirements": None if self.requirements is None else list(self.requirements),
+            "requirements": None if self.requirements is None else [*map(list, self.requirements)],
         }
 
     @staticmethod
@@ -112,7 +112,7 @@ class Manifest:
             decode(int, data["memory_limit"], "memory_limit"),
             None
             if data["requirements"] is None
-            else decode(tuple[str, ...], data["requirements"], "requirements"),
+            else decode(tuple[tuple[str, str], ...], data["requirements"], "requirements"),
         )
         _check(made)
         return made

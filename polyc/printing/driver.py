@@ -136,7 +136,8 @@ def _print_head(program: Program) -> Iterator[str]:
         f"    void *io[{max(_count_slots(program), 1)}];",
         "    const char *weights;",
         "    char *arena;",
-        "    const i64 *sizes; /* known only at run time */",
+        # Not where the caller has them: a worker that comes late may read these after the call.
+        f"    i64 sizes[{max(len(program.sizes), 1)}]; /* known only at run time */",
         "    int *failed;     /* by launch */",
         "    double *seconds; /* by launch, or NULL */",
         "};",
@@ -264,11 +265,12 @@ def _print_run(program: Program, shared: bool, checked: bool) -> Iterator[str]:
         "            return -(k + 1);",
         f"    int failed[{count + 1}] = {{0}};",
         "    struct call call = {",
-        "        .weights = weights, .arena = arena, .sizes = sizes,",
-        "        .failed = failed, .seconds = seconds,",
+        "        .weights = weights, .arena = arena, .failed = failed, .seconds = seconds,",
         "    };",
         f"    for (int k = 0; k < {_count_slots(program)}; k++)",
         "        call.io[k] = io[k];",
+        f"    for (int k = 0; k < {len(program.sizes)}; k++)",
+        "        call.sizes[k] = sizes[k];",
     )
     if not shared:
         yield "    threads = 1; /* so little work is done sooner than shared */"

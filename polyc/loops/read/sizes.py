@@ -164,11 +164,11 @@ def admits(sizes: isl.Set, values: Mapping[str, int]) -> bool:
     return not sizes.is_empty()
 
 
-def leaves(requirement: str, signature: Signature, sizes: Sequence[int]) -> ShapeError:
-    """Of sizes with which Python would leave an array."""
+def leaves(what: str, place: str, signature: Signature, sizes: Sequence[int]) -> ShapeError:
+    """Of sizes with which Python would leave an array: what happens, and where."""
     named = zip(signature.sizes, sizes, strict=True)
     shown = ", ".join(f"{size.shown} = {value}" for size, value in named)
-    return ShapeError(f"{requirement} where {shown}; give arrays of other sizes")
+    return ShapeError(f"{place}: {what} where {shown}; give arrays of other sizes")
 
 
 def _spell(name: str, d: int) -> str:

@@ -83,11 +83,10 @@ def make_program(
     )
 
 
-def condition_of(sizes: isl.Set) -> Condition:
-    """A set of sizes as a condition on them."""
-    sizes = sizes.params() if not sizes.is_params() else sizes
+def condition_of(sizes: isl.Set, context: isl.Set) -> Condition:
+    """A set of sizes as a condition on them; context: what is known of all."""
     build = isl.AstBuild.from_context(isl.Set.universe(sizes.get_space()))
-    return to_condition(build.expr_from_set(sizes.coalesce()))
+    return to_condition(build.expr_from_set(sizes.coalesce().gist(context)))
 
 
 def print_sources(
@@ -129,7 +128,11 @@ def build_for_cuda(sources: Sources, target: CudaTarget, options: Options, cache
 
 
 def describe(
-    sources: Sources, schedule: str, proof: str, target: Target, requirements: Sequence[str]
+    sources: Sources,
+    schedule: str,
+    proof: str,
+    target: Target,
+    requirements: Sequence[tuple[str, str]],
 ) -> Manifest:
     """What must be known to call the library. requirements: what it refuses sizes for, in order."""
     return make_manifest(

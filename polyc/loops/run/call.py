@@ -8,7 +8,14 @@ from typing import Any
 
 import numpy as np
 
-from polyc.build.load import DECLARATIONS, STOPPED, Library, check_features, open_library
+from polyc.build.load import (
+    DECLARATIONS,
+    DECLARED_CHECK,
+    STOPPED,
+    Library,
+    check_features,
+    open_library,
+)
 from polyc.build.manifest import Manifest
 from polyc.errors import RuntimeFailure, ShapeError
 from polyc.loops.read.sizes import Signature, leaves
@@ -24,7 +31,7 @@ MOST_WORK = 100_000
 """What NumPy may spend on whether two arrays share memory; its stubs know of two values alone."""
 
 
-DECLARED = f"{DECLARATIONS}int polyc_check(const int64_t *sizes);"
+DECLARED = DECLARATIONS + DECLARED_CHECK
 
 
 @dataclass(frozen=True)
@@ -94,7 +101,7 @@ class Caller:
         if refused is not None:
             requirements = loaded.manifest.requirements or ()
             if refused < len(requirements) - 1:  # the last: they are not usual
-                raise leaves(requirements[refused], self.signature, sizes)
+                raise leaves(*requirements[refused], self.signature, sizes)
             self.general = loaded = self.general or self.load_general()
         if len(self.chosen) >= MOST_CHOSEN:
             self.chosen.clear()

@@ -123,7 +123,8 @@ def compile_loops(
         assert scop.context is not None
         program = make_program(kernel, scop, storages, signature)
         refused = [r.sizes for r in requirements] + ([scop.context.complement()] if usual else [])
-        conditions = tuple(map(condition_of, refused))
+        known = signature.context().params()
+        conditions = tuple(condition_of(sizes, known) for sizes in refused)
     return CompiledLoops(
         lowered,
         scop.context,

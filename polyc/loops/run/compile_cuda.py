@@ -77,7 +77,7 @@ class Front:
         values = dict(zip((s.name for s in self.signature.sizes), sizes, strict=True))
         for requirement in self.lowered.requirements:
             if admits(requirement.sizes, values):
-                raise leaves(f"{requirement.place}: {requirement.what}", self.signature, sizes)
+                raise leaves(requirement.what, str(requirement.place), self.signature, sizes)
 
     def at(self, values: Mapping[str, int]) -> Front:
         """For some sizes: without a schedule if they are not usual."""

@@ -6,6 +6,8 @@ from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 
+import islpy as isl
+
 from polyc.build.bundle import write_bundle
 from polyc.loopnest.index import Condition, show_condition
 from polyc.loopnest.nodes import Block, Kernel, Param
@@ -31,9 +33,16 @@ from polyc.program.program import Launch, Program
 from polyc.target.cuda import CudaTarget
 from polyc.target.machine import Target
 from polyc.toolchain.cache import Cache
+from polyc.types.sizes import Parameter
 
-OTHER_SIZES = "sizes that are not usual: they have code of their own"
-"""What code for the usual sizes refuses others for."""
+OTHER_SIZES = "sizes that are not usual: they have code of their own", ""
+"""What code for the usual sizes refuses others for; no place says so."""
+
+
+SHOWN_SIZE = 16
+"""What an example takes for a size, if a call may have it."""
+
+PARAM = isl.dim_type.param
 
 
 def make_for_cpu(order: Order, usual: bool, folder: Path, cache: Cache) -> None:
@@ -50,6 +59,7 @@ def make_for_all(order: Order, folder: Path, cache: Cache) -> None:
     program, text = _choose_by_sizes(usual, general)
     texts = {f"{program.kernels[0].name}.c": text}
     texts |= {f"{one.kernel.name}.c": one.text for one in (usual, general)}
+    program = replace(program, sizes=_with_hints(program.sizes, usual.sizes))
     sources = print_sources(texts, program, general.refused)
     _finish(order, usual, sources, [], folder, cache)
 
@@ -85,14 +95,14 @@ def _finish(
     order: Order,
     compiled: CompiledLoops,
     sources: Sources,
-    others: Sequence[str],
+    others: Sequence[tuple[str, str]],
     folder: Path,
     cache: Cache,
 ) -> None:
     assert isinstance(order.target, Target)
     library = build(sources, order.target, order.options, cache)
     facts = compiled.proof.facts if compiled.proof else ""
-    requirements = [f"{r.place}: {r.what}" for r in compiled.requirements]
+    requirements = [(r.what, str(r.place)) for r in compiled.requirements]
     manifest = describe(
         sources, compiled.plan.origin, facts, order.target, [*requirements, *others]
     )
@@ -125,6 +135,22 @@ def _choose_by_sizes(usual: CompiledLoops, general: CompiledLoops) -> tuple[Prog
     launch = Launch(name, tuple(params))
     program = replace(usual.program, kernels=(kernel,), launches=(launch,), arrays=arrays)
     return program, _print_choice(kernel, usual, general, renamed)
+
+
+def _with_hints(sizes: Sequence[Parameter], allowed: isl.Set) -> tuple[Parameter, ...]:
+    """Sizes with such as a call may have, small and as equal as they can be: for an example."""
+    some = allowed
+    for size in sizes:
+        position = some.find_dim_by_name(PARAM, size.name)
+        fixed = some if position < 0 else some.fix_val(PARAM, position, isl.Val(SHOWN_SIZE))
+        some = some if fixed.is_empty() else fixed
+    point = some.sample_point()
+    hints = {}
+    for size in sizes:
+        position = point.get_space().find_dim_by_name(PARAM, size.name)
+        value = point.get_coordinate_val(PARAM, position) if position >= 0 else isl.Val(SHOWN_SIZE)
+        hints[size.name] = int(value.to_python())
+    return tuple(replace(size, hint=hints[size.name]) for size in sizes)
 
 
 def _print_choice(
