@@ -55,9 +55,13 @@ def print_example(manifest: Manifest) -> str:
     """A program that runs the model once on zeros and shows the first elements of each output."""
     name = file_name(manifest.name)
     first = len(manifest.inputs)
-    told = "(sizes)" if manifest.sizes else ""
+    told, plain = "(sizes)" if manifest.sizes else "", manifest.requirements is None
     with assume(manifest.sizes):
-        values = [str(estimate(Size.of(s.name))) for s in manifest.sizes]
+        values = [
+            # What a library refuses sizes for, its hints keep to.
+            str(estimate(Size.of(s.name)) if s.hint is None or plain else s.hint)
+            for s in manifest.sizes
+        ]
     kept = {first + s.output: s.input for s in manifest.states if s.in_place}
     allocations = [
         f"    io[{k}] = io[{kept[k]}];"
