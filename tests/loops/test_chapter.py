@@ -9,7 +9,8 @@ README = ROOT / "polyc" / "loops" / "README.md"
 
 
 def test_examples_print_what_is_shown(capsys, tmp_path, monkeypatch):
-    monkeypatch.setenv("POLYC_CACHE_DIR", str(tmp_path))
+    monkeypatch.setenv("POLYC_CACHE_DIR", str(tmp_path / "cache"))
+    monkeypatch.chdir(tmp_path)
     blocks = read_blocks(README)
     names: dict[str, object] = {}
     shown = 0

@@ -72,6 +72,18 @@ def test_what_carries_a_dependence_is_a_launch_a_step(name):
     assert LAUNCHED[name] in kernel.explain()
 
 
+@pytest.mark.cuda
+@pytest.mark.parametrize("name", ["gemm", "seidel-2d", "durbin"])
+def test_where_isl_stops_loops_stay_as_they_were_written(name):
+    problem = PROBLEMS[name]
+    few = replace(ON_EMULATOR, max_operations=1)
+    kernel = polyc.kernel(target="cuda", options=few)(problem.kernel.python)
+    given = problem.make(*ODD[: len(problem.sizes["mini"])])
+    check(kernel, *given.values(), tolerance=1e-9)
+    assert "schedule: the original order" in kernel.explain()
+    assert "isl's schedule is not used: isl stopped" in kernel.explain()
+
+
 # -- schedules of users ---------------------------------------------------------------------------
 
 LEGAL = [
