@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
@@ -80,6 +81,11 @@ class Caller:
     general: Loaded | None = None
     chosen: dict[tuple[int, ...], Loaded] = field(default_factory=dict)
 
+    @functools.cached_property
+    def written(self) -> frozenset[str]:
+        """The arrays that are changed."""
+        return frozenset(spec.name for spec in self.usual.manifest.outputs)
+
     @property
     def stored(self) -> Stored:
         """What was made for the usual sizes."""
@@ -87,8 +93,7 @@ class Caller:
 
     def __call__(self, values: Mapping[str, Any], threads: int = 0) -> None:
         """Run the kernel; ShapeError for arguments that do not fit, which are then unchanged."""
-        written = {spec.name for spec in self.usual.manifest.outputs}
-        bound = bind(self.signature, written, values)
+        bound = bind(self.signature, self.written, values)
         loaded = self.chosen.get(bound.sizes) or self._choose(bound.sizes)
         io = [*bound.held.values(), *(bound.held[n] for n in bound.held if n in bound.written)]
         _run(loaded, io, bound.sizes, threads or loaded.share(io))
@@ -151,10 +156,9 @@ def _run(loaded: Loaded, io: list[np.ndarray], sizes: tuple[int, ...], threads: 
     ffi, functions = loaded.library.ffi, loaded.library.functions
     told = ffi.new("int64_t[]", list(sizes) or [0])
     size = functions.polyc_arena_bytes(told)
-    name = loaded.manifest.name
     if size < 0:
         raise ShapeError(
-            f"kernel {name!r} needs more memory than a process can address; use smaller sizes"
+            f"kernel {loaded.manifest.name!r} needs more memory than a process can address; use smaller sizes"
         )
     arena = ffi.from_buffer(allocate_pages(max(size, 1)))
     # A buffer of no bytes has no address that C could be given.
@@ -166,7 +170,7 @@ def _run(loaded: Loaded, io: list[np.ndarray], sizes: tuple[int, ...], threads: 
     if status < 0:
         raise _shared(loaded.manifest.outputs[-status - 1].name, "another argument")
     if status:
-        raise data_leaves(name)
+        raise data_leaves(loaded.manifest.name)
 
 
 def data_leaves(kernel: str) -> RuntimeFailure:

@@ -60,7 +60,8 @@ class LoopKernel:
     schedule: Schedule | None = None
     target: str | Target | CudaTarget = "cpu"
     _callers: dict[Key, AnyCaller] = field(default_factory=dict)
-    _known: dict[tuple[Choices, tuple[Kind, ...]], AnyCaller] = field(default_factory=dict)
+    _known: dict[tuple[Kind, ...], AnyCaller] = field(default_factory=dict, init=False)
+    _known_for: Choices | None = field(default=None, init=False)
     _last: AnyCaller | None = None  # that was called, or compiled, last
 
     def __post_init__(self) -> None:
@@ -172,12 +173,22 @@ class LoopKernel:
 
     def _find(self, values: Mapping[str, Any]) -> AnyCaller:
         """What is compiled for arguments like these."""
-        kinds = self._choices, tuple(map(_kind, values.values()))
+        self._forget_others()
+        kinds = tuple(map(_kind, values.values()))
         known = self._known.get(kinds)
         if known is None:
             known = self._known[kinds] = self._choose(values)
         self._last = known
         return known
+
+    def _forget_others(self) -> None:
+        """Forget what was chosen before a choice was another: told by identity, for each call."""
+        known = self._known_for
+        if known is None or not (
+            known[0] is self.target and known[1] is self.options and known[2] is self.schedule
+        ):
+            self._known.clear()
+            self._known_for = self._choices
 
     def _choose(self, values: Mapping[str, Any]) -> AnyCaller:
         """What is compiled for these arguments; else it is compiled now, unless it was declared."""
