@@ -158,7 +158,8 @@ def _run(loaded: Loaded, io: list[np.ndarray], sizes: tuple[int, ...], threads: 
     size = functions.polyc_arena_bytes(told)
     if size < 0:
         raise ShapeError(
-            f"kernel {loaded.manifest.name!r} needs more memory than a process can address; use smaller sizes"
+            f"kernel {loaded.manifest.name!r} needs more memory than a process can address; use "
+            "smaller sizes"
         )
     arena = ffi.from_buffer(allocate_pages(max(size, 1)))
     # A buffer of no bytes has no address that C could be given.
