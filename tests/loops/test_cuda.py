@@ -256,6 +256,17 @@ def test_each_launch_is_a_function_of_its_own():
     assert "&& !error; c0 += 1)" in kernel.source
 
 
+def scatter(x, index, y):
+    for i in range(len(index)):
+        y[index[i]] = x[i]
+
+
+def test_what_cannot_be_compiled_is_refused_ahead():
+    types = {"x": polyc.f64["n"], "index": polyc.i64["n"], "y": polyc.f64["m"]}
+    with pytest.raises(polyc.errors.UnsupportedOp, match="which is written, depends on data"):
+        on_gpu(scatter).compile(**types)
+
+
 def test_a_cpu_may_be_named_as_well():
     kernel = polyc.kernel(target="baseline")(relax)
     check(kernel, random(9, 12))

@@ -102,14 +102,20 @@ class CudaCaller:
     """A kernel ready to be called on a GPU with arguments of some types.
 
     written: the arrays that are. load: what is compiled for some sizes, or None if nothing is to be
-    done then; chosen: what was loaded.
+    done then; before_sizes: does what can be done before they are known; chosen: what was loaded.
     """
 
     signature: Signature
     written: frozenset[str]
     load: Callable[[tuple[int, ...]], LoadedForCuda | None]
+    before_sizes: Callable[[], None]
     chosen: dict[tuple[int, ...], LoadedForCuda | None] = field(default_factory=dict)
     last: LoadedForCuda | None = None
+
+    def begin(self) -> None:
+        """Ahead of the first call: what is wrong with the text, unless sizes are known."""
+        if self.signature.sizes:
+            self.before_sizes()
 
     @property
     def stored(self) -> Stored | None:

@@ -92,7 +92,9 @@ class LoopKernel:
                 f"kernel {self._name}: the type of {missing[0]!r} is not known; give it, as in "
                 f'{missing[0]}=polyc.f64["n"]'
             )
-        self._prepare({name: given[name] for name in self.function.arguments})
+        caller = self._prepare({name: given[name] for name in self.function.arguments})
+        if isinstance(caller, CudaCaller):
+            caller.begin()
         return self
 
     def __call__(self, *arguments: Any, **named: Any) -> None:
@@ -215,7 +217,8 @@ class LoopKernel:
             small = order.target.l1d
             usual = _fetch_for_cpu(order, small, usual=True)
             return Caller(signature, usual, lambda: _fetch_for_cpu(order, small, usual=False))
-        caller = CudaCaller(signature, self.function.written, _CudaLoader(order))
+        load = _CudaLoader(order)
+        caller = CudaCaller(signature, self.function.written, load, load.begin)
         if not signature.sizes:
             caller.prepare(())
         return caller
@@ -271,6 +274,10 @@ class _CudaLoader:
 
         order = self.order
         return begin(order.function, order.signature, order.options, order.given)
+
+    def begin(self) -> None:
+        """Find what is found once; UnsupportedLoop for what is outside of the subset."""
+        _ = self.front
 
     def __call__(self, sizes: tuple[int, ...]) -> LoadedForCuda | None:
         """None if nothing is to be done; ShapeError for sizes that leave an array."""
