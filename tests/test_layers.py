@@ -34,7 +34,8 @@ mapping
 backends
 pipeline
 build
-loops run
+run
+loops
 exact tuning
 api
 commands pytorch backend

@@ -39,7 +39,8 @@ class _Walk:
                 after = self.after(then, running)
                 return after | (self.after(other, running) if other else running)
             case For(kind="block", body=body):  # another iteration is another block
-                return self.after(body, running)
+                self.after(body, frozenset())
+                return frozenset()  # and a launch begins when the one before is over
             case For(body=body):
                 first, running = self.next, anywhere(running)
                 while True:

@@ -30,12 +30,13 @@ from polyc.scop.scop import Scop, Statement
 
 IN, OUT = isl.dim_type.in_, isl.dim_type.out
 
-Executions = Mapping[str, Sequence[Execution]]  # statement -> its executions
+COMBINING = ("combine", "mma", "wgmma")
+"""Kinds of loops in which threads add up what each of them has."""
 
-AT_ONCE = frozenset(
-    ["vector", "simd", "instruction", "thread", "combine", "mma", "wgmma", "copy", "box"]
-)
-"""Kinds of loops whose iterations carry nothing but reductions: they run together."""
+AT_ONCE = ("vector", "simd", "instruction", "copy", "box", *COMBINING)
+"""Kinds of loops whose iterations run at once, and carry nothing but reductions."""
+
+Executions = Mapping[str, Sequence[Execution]]  # statement -> its executions
 
 
 def check_completeness(kernel: str, scop: Scop, executions: Executions) -> int:
@@ -65,7 +66,7 @@ def check_order(kernel: str, executions: Executions, dependences: Dependences) -
     """No dependence runs backwards in time, is simultaneous, or is carried by a concurrent loop.
 
     Gives the number of dependence relations. A loop that is parallel, or over blocks, carries
-    nothing; one over lanes or threads carries only the reductions.
+    nothing; one over lanes only the reductions, and so does one over threads that combine sums.
     """
     checked = 0
     for relation, is_reduction in (
@@ -102,12 +103,14 @@ def _check_pairs(
 ) -> None:
     """pairs  # L_a -> L_b: must go forwards in time."""
     place = f"kernel {kernel}"
-    for k, loop in enumerate(shared_loops(a, b)):
+    shared = shared_loops(a, b)
+    combined = any(loop.kind in COMBINING for loop in shared)
+    for k, loop in enumerate(shared):
         backwards = pairs.order_gt(IN, k, OUT, k)
         if not backwards.is_empty():
             rule = f"loop {loop.var} runs a dependence backwards"
             raise illegal(place, rule, show_instances(backwards, a, b))
-        if _is_concurrent(loop, is_reduction):
+        if _is_concurrent(loop, is_reduction, is_reduction and combined):
             carried = pairs.order_lt(IN, k, OUT, k)
             if not carried.is_empty():
                 rule = f"{loop.kind} loop {loop.var} carries a dependence"
@@ -126,8 +129,13 @@ def _check_pairs(
         raise illegal(place, rule, show_instances(pairs, a, b))
 
 
-def _is_concurrent(loop: Loop, is_reduction: bool) -> bool:
-    return loop.kind in ("parallel", "block") or (loop.kind in AT_ONCE and not is_reduction)
+def _is_concurrent(loop: Loop, is_reduction: bool, combined: bool) -> bool:
+    """Whether a loop may carry nothing; combined: threads add up their sums."""
+    return (
+        loop.kind in ("parallel", "block")
+        or (loop.kind == "thread" and not combined)
+        or (loop.kind in AT_ONCE and not is_reduction)
+    )
 
 
 def _executed(run: Execution) -> isl.Map:

@@ -20,6 +20,7 @@ import islpy as isl
 
 from polyc.analysis.accesses import Access, Surroundings
 from polyc.analysis.timemap import Execution, Loop
+from polyc.scop.scop import Statement
 
 TOGETHER = {"mma": 32, "wgmma": 128}
 """Threads that multiply at once, by the kind of their loops: any may load for the others."""
@@ -98,18 +99,23 @@ class Phases:
     """The accesses of a kernel by phase, and which phases conflict.
 
     A phase is what all threads enter in step: an outermost loop over threads, or an assignment
-    outside of one; they are numbered in the order of the text.
+    outside of one; they are numbered in the order of the text. Those of different launches never
+    conflict: one is over when the next begins.
     """
 
     around: Surroundings
     accesses: Sequence[Access]
     numbers: Mapping[int, int] = field(init=False)
+    launches: Mapping[int, int] = field(init=False)  # phase -> the loop over blocks around
     _known: dict[tuple[int, int, int | None], bool] = field(default_factory=dict)
     _meetings: dict[int, list[_Meeting]] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         found = sorted({_phase_of(a.execution) for a in self.accesses})
         self.numbers = {number: k for k, number in enumerate(found)}
+        self.launches = {
+            self.numbers[_phase_of(a.execution)]: _launch_of(a.execution) for a in self.accesses
+        }
         touched = self._storages()
         for access in self.accesses:
             holder = self._holder(access)
@@ -122,8 +128,10 @@ class Phases:
         """Whether two threads of a block may meet in two phases, one of them writing.
 
         apart: `other` is so many iterations of the loop directly around both behind `one`, in the
-        same iterations of all other loops; None for any iterations of any loops.
+        same iterations of all other loops; None for any iterations of any loops in the launch.
         """
+        if self.launches[one] != self.launches[other]:
+            return False
         key = (one, other, apart)
         if apart is None and one > other:
             key = (other, one, None)
@@ -151,18 +159,23 @@ class Phases:
         return "" if _is_own(access) else f"{access.private.number} {access.element.array}"
 
     def _storages(self) -> set[str]:
-        """Storage where threads could meet: written, and touched by more than one statement.
+        """Storage where threads could meet: written, and touched by anything besides.
 
-        In memory that one statement alone touches, each element is written once.
+        Not where one statement alone writes, each element once.
         """
         users: dict[str, set[str]] = {}
-        written = set()
+        written, again = set(), set()
         for access in self.accesses:
-            holder = self._holder(access)
-            users.setdefault(holder, set()).add(access.execution.statement.name)
-            if _is_write(access):
-                written.add(holder)
-        return {h for h, names in users.items() if h and h in written and len(names) > 1}
+            holder, statement = self._holder(access), access.execution.statement
+            users.setdefault(holder, set()).add(statement.name)
+            if not _is_write(access):
+                again.add(holder)
+                continue
+            written.add(holder)
+            if statement.reduction or not _writes_once(statement):
+                again.add(holder)
+        shared = {h for h, names in users.items() if len(names) > 1} | again
+        return {h for h in shared & written if h}
 
 
 @dataclass(frozen=True)
@@ -192,6 +205,16 @@ class _Meeting:
         return self.by_time.apply_domain(shift)
 
 
+def _writes_once(statement: Statement) -> bool:
+    """Whether no two instances write one element."""
+    return bool(statement.write.as_map().intersect_domain(statement.domain).is_injective())
+
+
+def _launch_of(run: Execution) -> int:
+    """The number of the outermost loop over blocks around an execution; -1 if there is none."""
+    return next((loop.number for loop in run.place.loops if loop.kind == "block"), -1)
+
+
 def _phase_of(run: Execution) -> int:
     """The number of the node that is a phase: of the outermost loop over threads, or of itself."""
     phases = (loop.number for loop in run.place.loops if loop.kind in ("thread", "combine"))
@@ -199,12 +222,16 @@ def _phase_of(run: Execution) -> int:
 
 
 def _place_to_thread(access: Access) -> tuple[isl.Map, int, int]:
-    """# [block..., counter…, place...] -> [t]: who makes an access; number of blocks, counters."""
+    """# [block..., counter…, place...] -> [t]: who makes an access; number of blocks, counters.
+
+    To the blocks belong the loops around them, of which each iteration is a launch of its own.
+    """
     loops = access.execution.place.loops
-    blocks = [k for k, loop in enumerate(loops) if loop.kind == "block"]
+    inmost = max((k for k, loop in enumerate(loops) if loop.kind == "block"), default=-1)
+    blocks = [*range(inmost + 1)]
     over = (k for k, loop in enumerate(loops) if loop.kind in ("thread", "combine"))
-    outside = range(next(over, len(loops)))
-    counted = [k for k in outside if loops[k].kind not in ("block", "thread", "combine")]
+    outside = range(inmost + 1, next(over, len(loops)))
+    counted = [k for k in outside if loops[k].kind not in ("thread", "combine")]
     known = [*blocks, *counted]
     depth = access.points.dim(SET)
     counters = ", ".join(f"t{k}" for k in range(depth))

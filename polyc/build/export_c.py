@@ -11,10 +11,11 @@ from polyc.build.export_names import (
     formula,
     list_shapes,
     print_sizes,
+    print_states,
     scalar,
     size,
 )
-from polyc.build.load import DECLARATIONS
+from polyc.build.load import DECLARATIONS, DECLARED_CHECK
 from polyc.build.manifest import Manifest
 from polyc.names import comment
 from polyc.toolchain.c_compiler import COMPILE_FLAGS, GCC_FLAGS, LINK_FLAGS
@@ -27,7 +28,7 @@ def print_interface(manifest: Manifest) -> str:
     """The header: what to pass, how large it is, and the function."""
     name = file_name(manifest.name)
     told = ", ".join(f"{comment(s.name)} ({s.lower} to {s.upper or 'any'})" for s in manifest.sizes)
-    arena = f"_BYTES {manifest.arena_bytes}"
+    arena, plain = f"_BYTES {manifest.arena_bytes}", manifest.requirements is None
     if manifest.sizes:
         arena = "_BYTES(sizes) (size_t)polyc_arena_bytes(sizes)"
     return _INTERFACE.substitute(
@@ -45,7 +46,8 @@ def print_interface(manifest: Manifest) -> str:
         weights=manifest.weights_bytes,
         sizes=print_sizes(name, manifest),
         told=told or "none: NULL",
-        declarations=DECLARATIONS.strip(),
+        refused=print_requirements(manifest),
+        declarations="\n".join([DECLARATIONS.strip(), *([] if plain else [DECLARED_CHECK])]),
     )
 
 
@@ -53,9 +55,13 @@ def print_example(manifest: Manifest) -> str:
     """A program that runs the model once on zeros and shows the first elements of each output."""
     name = file_name(manifest.name)
     first = len(manifest.inputs)
-    told = "(sizes)" if manifest.sizes else ""
+    told, plain = "(sizes)" if manifest.sizes else "", manifest.requirements is None
     with assume(manifest.sizes):
-        values = [str(estimate(Size.of(s.name))) for s in manifest.sizes]
+        values = [
+            # What a library refuses sizes for, its hints keep to.
+            str(estimate(Size.of(s.name)) if s.hint is None or plain else s.hint)
+            for s in manifest.sizes
+        ]
     kept = {first + s.output: s.input for s in manifest.states if s.in_place}
     allocations = [
         f"    io[{k}] = io[{kept[k]}];"
@@ -82,24 +88,21 @@ def print_example(manifest: Manifest) -> str:
     )
 
 
-def print_states(manifest: Manifest) -> str:
-    """What a caller must do from call to call, in the header's comment."""
-    if not manifest.states:
+def print_requirements(manifest: Manifest) -> str:
+    """What the library refuses sizes for, in the header's comment."""
+    if not manifest.requirements:
         return ""
-    lines = ["   States, which a call leaves to the next one:"]
-    for state in manifest.states:
-        into, out = state.input, len(manifest.inputs) + state.output
-        line = f"     io[{out}] = io[{into}]: one array"
-        if not state.in_place:
-            line = f"     io[{out}] and io[{into}] change places after each call"
-        if state.axis is not None:
-            line += f", with room for {state.capacity} in dimension {state.axis}"
-        lines.append(line)
-    for told in manifest.sizes:
-        if told.next is not None:
-            name, after = comment(told.name), formula(told.next)
-            lines.append(f"     {name} is {after} in the next call, and at most {told.upper}")
-    return "\n".join([*lines, ""])
+    first = len(manifest.outputs) + 1
+    lines = [
+        "",
+        "   polyc_check returns 0, or what polyc_run does, having done nothing, for these sizes:",
+        *(
+            f"     {-(first + k)}  {formula(what)}"
+            for k, (what, _) in enumerate(manifest.requirements)
+        ),
+        "",
+    ]
+    return "\n".join(lines)
 
 
 def print_makefile(manifest: Manifest) -> str:
@@ -133,7 +136,7 @@ $states
    INT32_MIN when it was ended early: polyc_watch names a function that calls on the process's first
    thread then ask, between launches and four times a second, and that ends them by any value but 0.
    polyc_profile is the same, and writes to seconds[k] how long launch k took: all threads meet
-   before and after each launch, so that its time is its own. */
+   before and after each launch, so that its time is its own.$refused */
 
 #ifndef ${NAME}_MODEL_H
 #define ${NAME}_MODEL_H
@@ -201,7 +204,7 @@ $allocations
     }
     const int status = polyc_run(io, weights, arena, sizes, threads < 1 ? 1 : threads);
     if (status) {
-        fprintf(stderr, "launch %d met an index out of range\\n", status - 1);
+        fprintf(stderr, "polyc_run returned %d; $name.h says what that means\\n", status);
         return 1;
     }
 $shows

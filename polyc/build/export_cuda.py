@@ -10,6 +10,7 @@ from polyc.build.export_names import (
     file_name,
     list_shapes,
     print_sizes,
+    print_states,
     scalar,
     size,
 )
@@ -37,6 +38,8 @@ def print_interface(manifest: Manifest) -> str:
         arena=manifest.arena_bytes,
         weights=manifest.weights_bytes,
         sizes=print_sizes(name, manifest),
+        states=print_states(manifest, "buffers"),
+        kept=", but for states" if manifest.states else "",
     )
 
 
@@ -44,7 +47,13 @@ def print_example(manifest: Manifest) -> str:
     """A program that runs the model once on zeros and shows the first elements of each output."""
     name, first = file_name(manifest.name), len(manifest.inputs)
     count = first + len(manifest.outputs)
-    allocations = [f"    buffers[{k}] = zeros({name.upper()}_IO_{k}_BYTES);" for k in range(count)]
+    kept = {first + s.output: s.input for s in manifest.states if s.in_place}
+    allocations = [
+        f"    buffers[{k}] = buffers[{kept[k]}];"
+        if k in kept
+        else f"    buffers[{k}] = zeros({name.upper()}_IO_{k}_BYTES);"
+        for k in range(count)
+    ]
     shows = []
     for k, (spec, shape) in enumerate(list_shapes(manifest)[first:], first):
         shown = min(8, int(size(shape)))
@@ -88,11 +97,11 @@ _INTERFACE = Template("""/* $model, compiled by polyc for a GPU.
 $inputs
    Outputs, row-major:
 $outputs
-   Constants:
+$states   Constants:
      buffers[$weights_slot]  the contents of weights.bin
 
    buffers    addresses in the device's memory, aligned to 16 bytes, that of the constants to 256;
-              no output may overlap another array
+              no output may overlap another array$kept
    workspace  memory that the model works in, aligned to 256 bytes, zero at first; calls that run
               at the same time need one each. Behind its first ${NAME}_STATUS_OFFSET bytes stands an
               int a launch: not zero, once it has met an index out of range

@@ -78,3 +78,23 @@ def print_sizes(name: str, manifest: Manifest) -> str:
             count = str(int(elements) * spec.dtype.itemsize)
         lines.append(f"#define {name.upper()}_IO_{k}_BYTES{argument} {count}")
     return "\n".join(lines)
+
+
+def print_states(manifest: Manifest, array: str = "io") -> str:
+    """What a caller must do from call to call, in the header's comment."""
+    if not manifest.states:
+        return ""
+    lines = ["   States, which a call leaves to the next one:"]
+    for state in manifest.states:
+        into, out = state.input, len(manifest.inputs) + state.output
+        line = f"     {array}[{out}] = {array}[{into}]: one array"
+        if not state.in_place:
+            line = f"     {array}[{out}] and {array}[{into}] change places after each call"
+        if state.axis is not None:
+            line += f", with room for {state.capacity} in dimension {state.axis}"
+        lines.append(line)
+    for told in manifest.sizes:
+        if told.next is not None:
+            name, after = comment(told.name), formula(told.next)
+            lines.append(f"     {name} is {after} in the next call, and at most {told.upper}")
+    return "\n".join([*lines, ""])

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import dataclasses
 import functools
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -41,8 +41,18 @@ def fingerprint(model: Any, target: Target | CudaTarget, options: Options) -> st
     `model` is a file, an onnx.ModelProto, its bytes, or a polyc.Graph. Raises InvalidModel for
     anything else.
     """
+    return digest([_hash_model(model), *_ways(target, options)])
+
+
+def fingerprint_text(parts: Iterable[str], target: Target | CudaTarget, options: Options) -> str:
+    """The same of what is said by text, such as the loops of a kernel."""
+    return digest(["text", *parts, *_ways(target, options)])
+
+
+def _ways(target: Target | CudaTarget, options: Options) -> tuple[str, ...]:
+    """What decides besides the model."""
     choices = {k: v for k, v in dataclasses.asdict(options).items() if k not in _SILENT}
-    return digest([_hash_model(model), repr(target), repr(sorted(choices.items())), hash_package()])
+    return repr(target), repr(sorted(choices.items())), hash_package()
 
 
 @functools.cache

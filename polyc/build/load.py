@@ -26,6 +26,13 @@ int polyc_profile(void *const *io, const void *weights, void *arena, const int64
 int64_t polyc_arena_bytes(const int64_t *sizes);
 void polyc_watch(int (*watcher)(void));
 """
+DECLARED_CHECK = """
+int polyc_check(const int64_t *sizes);
+int polyc_team(const int64_t *sizes, int most);
+"""
+"""Of libraries that ask something of sizes: 0, or what polyc_run returns with these; and how many
+threads a call is worth, of so many at most."""
+
 STOPPED = -(2**31)
 """What polyc_run returns when a watcher has ended it."""
 

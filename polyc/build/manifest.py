@@ -10,6 +10,7 @@ from polyc.files.typed_json import decode
 from polyc.graph.states import State
 from polyc.options import MAX_THREADS
 from polyc.report.report import Report
+from polyc.types.call_sizes import parse_size
 from polyc.types.element_types import COMPILED
 from polyc.types.sizes import ADDRESS_LIMIT, Extent, Size, SizeRange
 from polyc.types.spec import TensorSpec
@@ -18,7 +19,7 @@ if TYPE_CHECKING:
     from polyc.program.plan import Plan
     from polyc.program.program import Program
 
-FORMAT = 7
+FORMAT = 8
 PLATFORMS = ("cpu", "cuda", "emulated")
 
 
@@ -33,7 +34,9 @@ class Manifest:
     they were found (`mapping.tuned.spell_choices`): with others this is another model.
     `sizes`: those that are known only at run time, as a call is told them; `shapes`: those of the
     outputs; `states`: what is kept across calls; `memory_limit`: that of the options, in bytes,
-    which a call asks that says the sizes, or 0 for the memory that there is.
+    which a call asks that says the sizes, or 0 for the memory that there is. `requirements`: what
+    sizes must not do, as the library checks it, in order (`printing/driver.py`), each with the
+    place that says so; None if it checks nothing.
     """
 
     name: str
@@ -53,6 +56,7 @@ class Manifest:
     shapes: tuple[tuple[Extent, ...], ...] = ()
     states: tuple[State, ...] = ()
     memory_limit: int = 0
+    requirements: tuple[tuple[str, str], ...] | None = None
 
     @property
     def workspace_bytes(self) -> int:
@@ -79,6 +83,7 @@ class Manifest:
             "shapes": [[_extent_to_json(d) for d in shape] for shape in self.shapes],
             "states": [[s.input, s.output, s.axis, s.capacity, s.in_place] for s in self.states],
             "memory_limit": self.memory_limit,
+            "requirements": None if self.requirements is None else [*map(list, self.requirements)],
         }
 
     @staticmethod
@@ -105,6 +110,9 @@ class Manifest:
             ),
             tuple(State(*s) for s in decode(tuple[_STATE, ...], data["states"], "states")),
             decode(int, data["memory_limit"], "memory_limit"),
+            None
+            if data["requirements"] is None
+            else decode(tuple[tuple[str, str], ...], data["requirements"], "requirements"),
         )
         _check(made)
         return made
@@ -177,9 +185,16 @@ def _specs_from_json(data: Any) -> tuple[TensorSpec, ...]:
     return tuple(TensorSpec(name, _TYPES[dtype], shape) for name, dtype, shape in rows)
 
 
+def _names_in(spec: TensorSpec) -> frozenset[str]:
+    """The sizes that a shape depends on."""
+    sizes = (parse_size(d) for d in spec.shape if isinstance(d, str))
+    return frozenset(name for size in sizes if isinstance(size, Size) for name in size.names)
+
+
 def _check(made: Manifest) -> None:
     """ValueError where the parts of a manifest contradict each other."""
     known = {size.name for size in made.sizes}
+    extents = {n for s in (*made.inputs, *made.outputs) for n in _names_in(s)}
     states, last = made.states, (len(made.inputs), len(made.outputs), len(made.launches))
     rules = {
         "platform is none of " + ", ".join(PLATFORMS): made.platform in PLATFORMS,
@@ -199,7 +214,8 @@ def _check(made: Manifest) -> None:
         )
         and all(s.next.names <= known for s in made.sizes if isinstance(s.next, Size)),
         "a size has an empty range": all(
-            s.lower >= 0 and (s.upper is None or s.lower <= s.upper) for s in made.sizes
+            (s.lower >= 0 or s.name not in extents) and (s.upper is None or s.lower <= s.upper)
+            for s in made.sizes
         ),
         "a state is none of the tensors": all(
             0 <= s.input < last[0] and 0 <= s.output < last[1] for s in states

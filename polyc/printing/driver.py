@@ -18,6 +18,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 
+from polyc.loopnest.index import Condition, show_condition
 from polyc.loopnest.nodes import Kernel
 from polyc.names import comment
 from polyc.printing.host_text import (
@@ -31,6 +32,7 @@ from polyc.printing.host_text import (
     print_regions,
     print_sizes,
 )
+from polyc.printing.team import print_team
 from polyc.program.driver_nest import Call, CopyOut, DriverNode, Repeat, Wait
 from polyc.program.plan import Plan
 from polyc.program.program import Program
@@ -72,11 +74,15 @@ def print_driver(
     *,
     shared: bool = True,
     pinned: bool = False,
+    refused: Sequence[Condition] | None = None,
 ) -> str:
     """The driver's C text.
 
     `nest` is what it does, node by node (`make_driver`). Unless `shared`, a call runs on one
     thread, whatever it is told; `pinned` keeps each thread but the caller's on a core of its own.
+    refused: conditions on sizes with which nothing may be done. polyc_check then returns -(OUTPUTS
+    + k + 1) for sizes of which condition k holds, and 0 for others; and so does polyc_run; and
+    polyc_team says how many threads a call with some sizes is worth (`printing/team.py`).
     polyc_run returns 0; k + 1 when launch k met
     an index out of range; -(k + 1), having done nothing, when output k overlaps an input or an
     earlier output; or PC_STOPPED when a watcher ended it (`runtime/polyc_stop.h`). polyc_profile is
@@ -96,7 +102,8 @@ def print_driver(
         "",
         *print_overlap(program).splitlines(),
         "",
-        *_print_run(program, shared),
+        *([] if refused is None else _print_check(program, refused)),
+        *_print_run(program, shared, refused is not None),
         f"int polyc_run({_SIGNATURE})",
         "{",
         "    return run(io, weights, arena, sizes, threads, NULL);",
@@ -124,14 +131,15 @@ def _print_head(program: Program) -> Iterator[str]:
     yield from ("#define _GNU_SOURCE", "#include <stddef.h>", "#include <string.h>")
     yield from ("#include <time.h>", f'#include "{HEADER}"')
     yield from (f'#include "{STOP_HEADER}"', "")
-    yield from map(_prototype, program.kernels)
+    yield from map(print_prototype, program.kernels)
     yield from (
         "",
         "struct call {",
         f"    void *io[{max(_count_slots(program), 1)}];",
         "    const char *weights;",
         "    char *arena;",
-        "    const i64 *sizes; /* known only at run time */",
+        # Not where the caller has them: a worker that comes late may read these after the call.
+        f"    i64 sizes[{max(len(program.sizes), 1)}]; /* known only at run time */",
         "    int *failed;     /* by launch */",
         "    double *seconds; /* by launch, or NULL */",
         "};",
@@ -232,22 +240,41 @@ def _print_arena(program: Program, plan: Plan) -> Iterator[str]:
     yield from (f"    return arena_end < {limit} ? arena_end : -1;", "}", "")
 
 
-def _print_run(program: Program, shared: bool) -> Iterator[str]:
+def _print_check(program: Program, refused: Sequence[Condition]) -> Iterator[str]:
+    """The function that says whether a call may have some sizes."""
+    yield from ("int polyc_check(const i64 *sizes)", "{", "    (void)sizes;")
+    yield from print_sizes(program, "sizes", "    ")
+    yield from (f"    (void){size.name};" for size in program.sizes)
+    for k, condition in enumerate(refused):
+        yield f"    if ({show_condition(condition)})"
+        yield f"        return -(OUTPUTS + {k + 1});"
+    yield from ("    return 0;", "}", "")
+    (kernel,) = program.kernels
+    yield from print_team(kernel)
+
+
+def _print_run(program: Program, shared: bool, checked: bool) -> Iterator[str]:
     """The function that checks a call's arguments, and has the team run it."""
     count = len(program.launches)
+    yield from (f"static int run({_SIGNATURE}, double *seconds)", "{")
+    if checked:
+        yield from (
+            "    const int wrong = polyc_check(sizes);",
+            "    if (wrong)",
+            "        return wrong;",
+        )
     yield from (
-        f"static int run({_SIGNATURE}, double *seconds)",
-        "{",
         "    for (int k = 0; k < OUTPUTS; k++)",
         "        if (overlaps(io, INPUTS + k, sizes))",
         "            return -(k + 1);",
         f"    int failed[{count + 1}] = {{0}};",
         "    struct call call = {",
-        "        .weights = weights, .arena = arena, .sizes = sizes,",
-        "        .failed = failed, .seconds = seconds,",
+        "        .weights = weights, .arena = arena, .failed = failed, .seconds = seconds,",
         "    };",
         f"    for (int k = 0; k < {_count_slots(program)}; k++)",
         "        call.io[k] = io[k];",
+        f"    for (int k = 0; k < {len(program.sizes)}; k++)",
+        "        call.sizes[k] = sizes[k];",
     )
     if not shared:
         yield "    threads = 1; /* so little work is done sooner than shared */"
@@ -303,7 +330,8 @@ APART void finish(const pc_thread *pc_self, double began, double *seconds)
 """
 
 
-def _prototype(kernel: Kernel) -> str:
+def print_prototype(kernel: Kernel) -> str:
+    """The declaration of a kernel's C function."""
     arguments = [pointer_type(p.dtype, p.writes) + "restrict" for p in kernel.params]
     arguments += ["i64"] * len(kernel.sizes)
     return f"void {checked_name(kernel.name)}({', '.join([*arguments, 'pc_thread *', 'int *'])});"

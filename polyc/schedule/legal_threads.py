@@ -21,12 +21,15 @@ AT_ONCE = ("vector", "copy", "box", "mma", "wgmma")
 """Kinds of loops whose iterations a thread, or an instruction, runs at once."""
 
 
-def check_threads(tree: LoopTree, kernel: str) -> None:
-    """Raise IllegalSchedule where loops are nested as no block can run them."""
+def check_threads(tree: LoopTree, kernel: str, *, may_launch: bool = False) -> None:
+    """Raise IllegalSchedule where loops are nested as no block can run them.
+
+    may_launch: loops may stand around those over blocks, each of whose iterations is a launch.
+    """
     for path in _paths(tree, ()):
         *above, loop = path
         try:
-            _check_loop(loop, above)
+            _check_loop(loop, above, may_launch)
         except IllegalSchedule as error:
             said = f"{loop.kind} {loop.name}"
             raise IllegalSchedule(f"kernel {show(kernel)}: {said}: {error}") from None
@@ -36,7 +39,8 @@ def check_threads(tree: LoopTree, kernel: str) -> None:
                 f"kernel {show(kernel)}: what is kept at {node.at or 'the top'} would be shared by "
                 "the blocks inside; keep it at a loop inside of these"
             )
-    _check_blocks(tree, kernel)
+    if not may_launch:
+        _check_blocks(tree, kernel)
 
 
 def _check_blocks(tree: LoopTree, kernel: str) -> None:
@@ -53,11 +57,13 @@ def _check_blocks(tree: LoopTree, kernel: str) -> None:
         )
 
 
-def _check_loop(loop: Loop, above: Sequence[Loop]) -> None:
+def _check_loop(loop: Loop, above: Sequence[Loop], may_launch: bool) -> None:
     around = above[-1] if above else None
     if loop.kind == "parallel":
         raise IllegalSchedule("that is for CPUs; a GPU's loops run over block, warp and thread")
-    if loop.kind == "block" and around is not None and around.kind != "block":
+    if loop.kind == "block" and may_launch:
+        _check_launch(loop, above)
+    elif loop.kind == "block" and around is not None and around.kind != "block":
         raise IllegalSchedule(
             f"blocks are the outermost loops, and {around.name} around it is {around.kind}; put "
             f"{loop.name} outside by order"
@@ -71,6 +77,19 @@ def _check_loop(loop: Loop, above: Sequence[Loop]) -> None:
         )
     if loop.kind in AT_ONCE:
         _check_at_once(loop, above)
+
+
+def _check_launch(loop: Loop, above: Sequence[Loop]) -> None:
+    """Around a launch are loops that run one after another; loops over blocks are all together."""
+    blocks = [n for n in above if n.kind == "block"]
+    other = next((n for n in above if n.kind not in ("sequential", "block")), None)
+    if other is None and blocks and not _is_chain(blocks[0], loop, ("block",)):
+        other = blocks[0]
+    if other is not None:
+        raise IllegalSchedule(
+            f"loops over blocks are directly inside one another, and {other.name} around it is "
+            f"{other.kind}; put {loop.name} outside by order"
+        )
 
 
 def _check_over_threads(loop: Loop, above: Sequence[Loop]) -> None:
@@ -102,10 +121,10 @@ def _check_over_threads(loop: Loop, above: Sequence[Loop]) -> None:
             )
 
 
-def _is_chain(top: Loop, bottom: Loop) -> bool:
-    """Whether there are only loops from one to the other."""
+def _is_chain(top: Loop, bottom: Loop, kinds: Sequence[str] = ()) -> bool:
+    """Whether there are only loops from one to the other, of some kinds if these are given."""
     node: LoopTree = top
-    while isinstance(node, Loop) and node is not bottom:
+    while isinstance(node, Loop) and node is not bottom and (not kinds or node.kind in kinds):
         node = node.body
     return node is bottom
 

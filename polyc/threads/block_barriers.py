@@ -71,14 +71,17 @@ class _Placer:
     def loop(self, loop: For, running: Running) -> tuple[For, Running]:
         """A loop that all threads go through; it begins after what ran before, or after its end.
 
-        Other iterations of a loop over blocks are other blocks.
+        Other iterations of a loop over blocks are other blocks, and a launch begins when the one
+        before is over.
         """
+        if loop.kind == "block":
+            return replace(loop, body=self.block(loop.body, frozenset())[0]), frozenset()
         first, running = self.next, anywhere(running)
         while True:
             self.next = first
             body, end = self.block(loop.body, running)
             again = one_later(end)
-            if again <= running or loop.kind == "block":
+            if again <= running:
                 return replace(loop, body=body), anywhere(end)
             running |= again
 

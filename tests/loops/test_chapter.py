@@ -9,7 +9,8 @@ README = ROOT / "polyc" / "loops" / "README.md"
 
 
 def test_examples_print_what_is_shown(capsys, tmp_path, monkeypatch):
-    monkeypatch.setenv("POLYC_CACHE_DIR", str(tmp_path))
+    monkeypatch.setenv("POLYC_CACHE_DIR", str(tmp_path / "cache"))
+    monkeypatch.chdir(tmp_path)
     blocks = read_blocks(README)
     names: dict[str, object] = {}
     shown = 0
@@ -21,4 +22,4 @@ def test_examples_print_what_is_shown(capsys, tmp_path, monkeypatch):
         if after is not None and after.language == "":
             shown += 1
             assert shows(after.text, printed), printed
-    assert shown == 3
+    assert shown == 5

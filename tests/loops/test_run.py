@@ -239,3 +239,22 @@ def test_a_call_on_small_arrays_takes_one_thread(monkeypatch):
         double(np.ones(n))
     replace(double, threads=2)(np.ones(3))
     assert taken == [1, 7, 2]
+
+
+@polyc.kernel(threads=2)
+def steps(A, B, count):
+    for _ in range(count):
+        for i in range(1, len(A) - 1):
+            B[i] = A[i - 1] + A[i + 1]
+        for i in range(1, len(A) - 1):
+            A[i] = B[i]
+
+
+def test_a_worker_that_comes_late_has_the_sizes_of_its_call():
+    """Those of the caller may be gone by then, and say how many loops there are."""
+    for call_number in range(4000):
+        n = 3 + call_number % 5
+        A, B = np.ones(n), np.zeros(n)
+        steps(A, B, 2)
+        assert B[1] != 0
+    assert "i64 sizes[3]" in steps._stored().bundle.sources["driver.c"]

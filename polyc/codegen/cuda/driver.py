@@ -17,7 +17,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
-from polyc.codegen.cuda.grid import DeviceText, Grid
+from polyc.codegen.cuda.grid import DeviceText
+from polyc.codegen.cuda.launches import print_host
 from polyc.loopnest.nodes import Kernel
 from polyc.names import array_name, comment
 from polyc.printing.host_text import (
@@ -86,7 +87,7 @@ def print_unit(kernels: Sequence[Kernel], texts: Mapping[str, DeviceText]) -> st
     """Kernels, and the functions that launch them."""
     parts = [cuda_preamble(_add_up(texts[kernel.name].uses for kernel in kernels))]
     for kernel in kernels:
-        parts += [texts[kernel.name].text, _launcher(kernel, texts[kernel.name].grids)]
+        parts += [texts[kernel.name].text, _launcher(kernel, texts[kernel.name])]
     return "\n".join(parts)
 
 
@@ -145,29 +146,10 @@ def _head(kernel: Kernel) -> str:
     return f'extern "C" int launch_{checked_name(kernel.name)}({inside})'
 
 
-def _launcher(kernel: Kernel, grids: Sequence[Grid]) -> str:
+def _launcher(kernel: Kernel, device: DeviceText) -> str:
     """The function that launches a kernel; what the grids are told of arrays is made each time."""
     lines = [_head(kernel), "{", "    int error = 0;"]
-    for grid in grids:
-        for tensor_map in grid.maps:
-            lines += [
-                f"    pc_tensor_map {tensor_map.name};",
-                "    if (!error)",
-                f"        error = {tensor_map.print_make()};",
-            ]
-        names = [
-            *(array_name(p.name) for p in kernel.params),
-            *(m.name for m in grid.maps),
-            "status",
-        ]
-        blocks, threads = (
-            f"pc_dim3({', '.join(map(str, extents))})" for extents in (grid.blocks, grid.threads)
-        )
-        lines += [
-            "    if (!error)",
-            f"        error = PC_LAUNCH({checked_name(grid.function)}, {blocks}, {threads}, "
-            f"{grid.shared_bytes}, stream, {', '.join(names)});",
-        ]
+    lines += print_host(device.launched, device.grids, kernel, "    ")
     return "\n".join([*lines, "    return error;", "}", ""])
 
 

@@ -15,12 +15,12 @@ to memory by one.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from math import prod
 
 from polyc.codegen.cuda.fold import fold_address, fold_condition
-from polyc.codegen.cuda.grid import DeviceText, Grid
+from polyc.codegen.cuda.grid import DeviceText, Grid, number_blocks, split_blocks
 from polyc.codegen.cuda.shared_memory import Shared, place_shared
 from polyc.codegen.cuda.tensor_copies import find_tensor_maps, match_box, print_box, print_wait
 from polyc.codegen.cuda.tensor_cores import match_product, print_product
@@ -61,17 +61,20 @@ UNROLLED = 32
 """Iterations up to which the compiler is told to write a loop out."""
 
 
-def print_device(kernel: Kernel, threads: int) -> DeviceText:
-    """The text of a kernel whose blocks have so many threads."""
+def print_device(kernel: Kernel, threads: int, counters: Sequence[str] = ()) -> DeviceText:
+    """The text of a kernel whose blocks have so many threads.
+
+    counters: of the loops around a launch, whose values it is given.
+    """
     kernel = name_for_c(kernel)
     shapes = {p.name: p.shape for p in kernel.params}
     nest = find_registers(rewrite_nodes(widen(kernel.body, shapes), _unroll))
-    loops, inside = _split_blocks(_fold_block(nest, shapes))
+    loops, inside = split_blocks(_fold_block(nest, shapes))
     printer = Printer(Uses())
     shared = place_shared(inside)
     place = _Place(1, Scope(shapes, {}, None), threads, shared=shared)
     body = list(_print_block(inside, place, printer))
-    lines = list(_declare_numbers(_decode("PC_BLOCK_X", loops), inside, INDENT))
+    lines = list(_declare_numbers(number_blocks(loops), inside, INDENT))
     if shared.arrivals:
         lines += shared.arrivals.print_make(INDENT)
     lines += body
@@ -80,15 +83,17 @@ def print_device(kernel: Kernel, threads: int) -> DeviceText:
         f"{'' if p.writes else 'const '}{scalar_type(p.dtype)} *__restrict__ {p.name}"
         for p in kernel.params
     ]
-    arguments += [f"PC_TENSOR_MAP {m.name}" for m in maps]
+    arguments += [f"PC_TENSOR_MAP {m.name}" for m in maps] + [f"int {c}" for c in counters]
     head = f"PC_KERNEL({threads}, 1) void {kernel.name}({', '.join([*arguments, 'int *status'])})"
     remarks = [" * " + clean_line(line) for line in kernel.comment]
-    unused = INDENT + " ".join(f"(void){name};" for name in [*(m.array for m in maps), "status"])
+    unused = INDENT + " ".join(
+        f"(void){name};" for name in [*(m.array for m in maps), *counters, "status"]
+    )
     text = ["/*", *remarks, " */", head, "{", unused, *lines, "}", ""]
     blocks = prod(extent_of(loop) or 1 for loop in loops)
     headers = {"polyc_cuda_hopper.cuh"} if shared.by_groups else set()
     uses = Uses({u for u in printer.uses.functions if u[2] == 1}, printer.uses.casts, headers)
-    grid = Grid(kernel.name, (blocks, 1, 1), (threads, 1, 1), shared.reserved, maps)
+    grid = Grid(kernel.name, (blocks, 1, 1), (threads, 1, 1), shared.reserved, maps, (*counters,))
     return DeviceText("\n".join(text), uses, (grid,))
 
 
@@ -130,32 +135,6 @@ def _fold_block(block: Block, shapes: dict[str, tuple[int, ...]]) -> Block:
 
 
 # -- loops over blocks and threads ----------------------------------------------------------------
-
-
-def _split_blocks(block: Block) -> tuple[list[For], Block]:
-    """The loops over blocks, which are outermost and directly inside one another, and the rest."""
-    loops: list[For] = []
-    while not block.locals and len(block.body) == 1:
-        (node,) = block.body
-        if isinstance(node, Block):
-            block = node
-        elif isinstance(node, For) and node.kind == "block":
-            loops.append(node)
-            block = node.body
-        else:
-            break
-    return loops, block
-
-
-def _decode(number: str, loops: list[For]) -> Iterator[tuple[str, str]]:
-    """(variable, its value) of loops that are numbered as one, the last fastest."""
-    extents = [extent_of(loop) or 1 for loop in loops]
-    for k, loop in enumerate(loops):
-        inner = prod(extents[k + 1 :])
-        text = number if inner == 1 else f"{number} / {inner}"
-        text = f"{text} % {extents[k]}" if k and extents[k] > 1 else text
-        text = "0" if extents[k] == 1 else text
-        yield loop.var, text if loop.lower == const(0) else f"{text} + {show_index(loop.lower)}"
 
 
 @dataclass(frozen=True)

@@ -9,8 +9,8 @@ A whole number that is an argument is a size as well, of either sign.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 from functools import cached_property
 from typing import cast
 
@@ -28,19 +28,39 @@ LARGEST_NUMBER = 1 << 40
 
 @dataclass(frozen=True)
 class Signature:
-    """The types of a kernel's arguments, by name, in order."""
+    """The types of a kernel's arguments, by name, in order.
+
+    given: the values of those that are whole numbers, if they are known.
+    """
 
     arguments: Mapping[str, Argument]
+    given: Mapping[str, int] = field(default_factory=dict)
+
+    def at(self, values: Sequence[int]) -> Signature:
+        """The same where all sizes are known: their values, in order."""
+        known = dict(zip((s.shown for s in self.sizes), values, strict=True))
+        arguments = {}
+        for name, argument in self.arguments.items():
+            dims = None if argument.dims is None else self.dims(name)
+            if dims is not None:
+                dims = tuple(d if isinstance(d, int) else known[d] for d in dims)
+            arguments[name] = Argument(argument.dtype, dims)
+        return Signature(arguments, {name: known[name] for name in self.numbers})
+
+    def dims(self, array: str) -> tuple[int | str, ...]:
+        """What the extents of an array are, or are called."""
+        dims = self.arguments[array].dims or ()
+        return tuple(_own(array, k) if d is None else d for k, d in enumerate(dims))
 
     @cached_property
     def sizes(self) -> tuple[Parameter, ...]:
         """All sizes, in the order in which they appear; a whole number may be negative."""
         names: dict[str, bool] = {}
         for name, argument in self.arguments.items():
-            for d, dim in enumerate(argument.dims or ()):
+            for dim in self.dims(name):
                 if not isinstance(dim, int):
-                    names[dim or _own(name, d)] = True
-            if argument.dims is None and argument.dtype.kind == "i":
+                    names[dim] = True
+            if argument.dims is None and argument.dtype.kind == "i" and name not in self.given:
                 names.setdefault(name, False)
         known = identify(names)
         low, high = -LARGEST_NUMBER, LARGEST_NUMBER
@@ -62,9 +82,9 @@ class Signature:
         found = {}
         for name, argument in self.arguments.items():
             if argument.dims is not None:
-                names = (d if d is not None else _own(name, k) for k, d in enumerate(argument.dims))
                 found[name] = tuple(
-                    d if isinstance(d, int) else Size.of(self.identifiers[d]) for d in names
+                    d if isinstance(d, int) else Size.of(self.identifiers[d])
+                    for d in self.dims(name)
                 )
         return found
 
@@ -72,7 +92,7 @@ class Signature:
     def numbers(self) -> Mapping[str, Extent]:
         """Arguments that are whole numbers, as sizes."""
         return {
-            name: Size.of(self.identifiers[name])
+            name: self.given[name] if name in self.given else Size.of(self.identifiers[name])
             for name, argument in self.arguments.items()
             if argument.dims is None and argument.dtype.kind == "i"
         }
@@ -102,11 +122,10 @@ class Signature:
     def _measured(self) -> tuple[tuple[str, int, int | str], ...]:
         """(argument, dimension, what its extent is, or is called); a number has dimension -1."""
         found: list[tuple[str, int, int | str]] = []
-        for name, argument in self.arguments.items():
-            for d, dim in enumerate(argument.dims or ()):
-                found.append((name, d, _own(name, d) if dim is None else dim))
+        for name in self.arguments:
+            found.extend((name, d, dim) for d, dim in enumerate(self.dims(name)))
             if name in self.numbers:
-                found.append((name, -1, name))
+                found.append((name, -1, self.given.get(name, name)))
         return tuple(found)
 
     def measure(
@@ -134,6 +153,22 @@ class Signature:
         return ShapeError(
             f"{_spell(name, d)} is {value}, but {reason} is {wanted}; give equal sizes"
         )
+
+
+def admits(sizes: isl.Set, values: Mapping[str, int]) -> bool:
+    """Whether a set of sizes has these values of them in it."""
+    for name, value in values.items():
+        position = sizes.find_dim_by_name(isl.dim_type.param, name)
+        if position >= 0:
+            sizes = sizes.fix_val(isl.dim_type.param, position, isl.Val(value))
+    return not sizes.is_empty()
+
+
+def leaves(what: str, place: str, signature: Signature, sizes: Sequence[int]) -> ShapeError:
+    """Of sizes with which Python would leave an array: what happens, and where."""
+    named = zip(signature.sizes, sizes, strict=True)
+    shown = ", ".join(f"{size.shown} = {value}" for size, value in named)
+    return ShapeError(f"{place}: {what} where {shown}; give arrays of other sizes")
 
 
 def _spell(name: str, d: int) -> str:

@@ -166,6 +166,12 @@ class Function:
     body: tuple[Command, ...]
     place: Place
 
+    @property
+    def written(self) -> frozenset[str]:
+        """The arrays of which elements are assigned."""
+        targets = (c.target for c in commands(self.body) if isinstance(c, Assign))
+        return frozenset(target.array for target in targets if isinstance(target, Element))
+
 
 def operands(expression: Expression) -> tuple[Expression, ...]:
     """The expressions that an expression is made of."""

@@ -80,19 +80,20 @@ class Repeat:
         """The call that was made with these arguments; `names` are those of the kernel."""
         values = [*arguments, *named.values()]
         order = [*names[: len(arguments)], *named]
+        held = call.bound.held
         arrays = tuple(
             order.index(name) if isinstance(values[order.index(name)], np.ndarray) else array
-            for name, array in call.arrays.items()
+            for name, array in held.items()
         )
         return Repeat(
             call.loaded,
             tuple(SameArray.of(v) if isinstance(v, np.ndarray) else SameNumber(v) for v in values),
             tuple(named),
             arrays,
-            tuple([*call.arrays].index(name) for name in call.written),
+            tuple(k for k, name in enumerate(held) if name in call.bound.written),
             call.told,
             call.arena_bytes,
-            call.loaded.share(call.sizes),
+            call.loaded.share(call.told),
         )
 
     def admits(self, arguments: Sequence[Any], named: Mapping[str, Any]) -> bool:

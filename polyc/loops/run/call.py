@@ -2,23 +2,28 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+import functools
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-import islpy as isl
 import numpy as np
 
-from polyc.build.load import STOPPED, Library
+from polyc.build.load import (
+    DECLARATIONS,
+    DECLARED_CHECK,
+    STOPPED,
+    Library,
+    check_features,
+    open_library,
+)
+from polyc.build.manifest import Manifest
 from polyc.errors import RuntimeFailure, ShapeError
-from polyc.loops.read.sizes import Signature
+from polyc.loops.read.sizes import Signature, leaves
 from polyc.loops.read.types import Argument
-from polyc.loops.run.compile import CompiledLoops
+from polyc.loops.run.stored import Stored
 from polyc.target.machine import available_cores
-from polyc.threads.worth import choose_threads
 from polyc.toolchain.pages import allocate_pages
-
-PARAM = isl.dim_type.param
 
 MOST_CHOSEN = 4096
 """Sets of sizes that are remembered."""
@@ -27,29 +32,35 @@ MOST_WORK = 100_000
 """What NumPy may spend on whether two arrays share memory; its stubs know of two values alone."""
 
 
+DECLARED = DECLARATIONS + DECLARED_CHECK
+
+
 @dataclass(frozen=True)
 class Loaded:
-    """A compiled kernel in memory; teams: of how many threads calls with some sizes are worth."""
+    """A kernel in memory."""
 
-    compiled: CompiledLoops
+    stored: Stored
     library: Library
-    teams: dict[tuple[int, ...], int] = field(default_factory=dict)
 
-    def share(self, sizes: tuple[int, ...]) -> int:
-        """The threads for a call of which nobody says how many."""
-        cores = available_cores()
-        key = (cores, *sizes)
-        if key not in self.teams:
-            if len(self.teams) >= MOST_CHOSEN:
-                self.teams.clear()
-            names = (size.name for size in self.compiled.signature.sizes)
-            known = dict(zip(names, sizes, strict=True))
-            self.teams[key] = choose_threads(self.compiled.kernel, known, cores)
-        return self.teams[key]
+    @staticmethod
+    def open(stored: Stored) -> Loaded:
+        manifest = stored.bundle.manifest
+        check_features(manifest.name, manifest.features)
+        return Loaded(stored, open_library(stored.bundle.library, manifest.name, DECLARED))
 
-    def admits(self, sizes: Mapping[str, int]) -> bool:
-        """Whether it is compiled for these sizes."""
-        return not _at(self.compiled.sizes, sizes).is_empty()
+    @property
+    def manifest(self) -> Manifest:
+        return self.stored.bundle.manifest
+
+    def share(self, told: Any) -> int:
+        """The threads for a call with some sizes, of which nobody says how many."""
+        return self.library.functions.polyc_team(told, available_cores())
+
+    def find_refusal(self, sizes: Sequence[int]) -> int | None:
+        """The number of the requirement that some sizes break; None if there is none."""
+        told = self.library.ffi.new("int64_t[]", list(sizes) or [0])
+        status = self.library.functions.polyc_check(told)
+        return None if status == 0 else -status - len(self.manifest.outputs) - 1
 
 
 @dataclass
@@ -60,96 +71,103 @@ class Caller:
     first needed; chosen: which of them some sizes need.
     """
 
+    signature: Signature
     usual: Loaded
     load_general: Callable[[], Loaded]
     general: Loaded | None = None
     chosen: dict[tuple[int, ...], Loaded] = field(default_factory=dict)
 
-    @property
-    def signature(self) -> Signature:
-        return self.usual.compiled.signature
+    @functools.cached_property
+    def written(self) -> frozenset[str]:
+        """The arrays that are changed."""
+        return frozenset(spec.name for spec in self.usual.manifest.outputs)
 
-    def prepare(self, values: Mapping[str, Any]) -> Call:
-        """A call with these arguments; ShapeError for those that do not fit."""
-        signature, scop = self.signature, self.usual.compiled.lowered.scop
-        arrays: dict[str, np.ndarray] = {}
-        numbers: dict[str, int] = {}
-        for name, argument in signature.arguments.items():
-            if name in signature.numbers:
-                numbers[name] = _whole(name, values[name])
-            else:
-                arrays[name] = _array(name, values[name], argument)
-        sizes = tuple(signature.measure({n: a.shape for n, a in arrays.items()}, numbers))
-        loaded = self.chosen.get(sizes) or self._choose(sizes)
-        written = tuple(n for n in arrays if signature.arrays[n].name in scop.outputs)
-        _check_written(arrays, written)
-        return Call(loaded, arrays, written, sizes, *_tell_sizes(loaded, sizes))
+    @property
+    def stored(self) -> Stored:
+        """What was made for the usual sizes."""
+        return self.usual.stored
+
+    def __call__(self, values: Mapping[str, Any], threads: int = 0) -> Call:
+        """Run the kernel; ShapeError for arguments that do not fit, which are then unchanged."""
+        bound = bind(self.signature, self.written, values)
+        loaded = self.chosen.get(bound.sizes) or self._choose(bound.sizes)
+        call = Call(loaded, bound, *_tell_sizes(loaded, bound.sizes))
+        call.run(threads)
+        return call
 
     def _choose(self, sizes: tuple[int, ...]) -> Loaded:
         """What is compiled for some sizes; ShapeError if Python would leave an array with them."""
-        named = dict(zip((s.name for s in self.signature.sizes), sizes, strict=True))
         loaded = self.usual
-        if not loaded.admits(named):
-            self._check_sizes(named)
+        refused = loaded.find_refusal(sizes)
+        if refused is not None:
+            requirements = loaded.manifest.requirements or ()
+            if refused < len(requirements) - 1:  # the last: they are not usual
+                raise leaves(*requirements[refused], self.signature, sizes)
             self.general = loaded = self.general or self.load_general()
         if len(self.chosen) >= MOST_CHOSEN:
             self.chosen.clear()
         self.chosen[sizes] = loaded
         return loaded
 
-    def _check_sizes(self, named: Mapping[str, int]) -> None:
-        for requirement in self.usual.compiled.requirements:
-            if not _at(requirement.sizes, named).is_empty():
-                shown = ", ".join(f"{s.shown} = {named[s.name]}" for s in self.signature.sizes)
-                raise ShapeError(
-                    f"{requirement.place}: {requirement.what} where {shown}; give arrays of other "
-                    "sizes"
-                )
+
+@dataclass(frozen=True)
+class Bound:
+    """The arguments of a call that were found to fit: arrays as given, and as C takes them.
+
+    An array that is not contiguous is copied, and copied back if it is written. sizes: in order.
+    """
+
+    arrays: Mapping[str, np.ndarray]
+    held: Mapping[str, np.ndarray]
+    written: frozenset[str]
+    sizes: tuple[int, ...]
+
+    @property
+    def is_in_place(self) -> bool:
+        """Whether C works on the arrays themselves, and on no copies."""
+        return all(self.held[name] is array for name, array in self.arrays.items())
+
+    def write_back(self) -> None:
+        """Copy what was written in a copy to where the caller has it."""
+        for name in self.written:
+            if self.held[name] is not self.arrays[name]:
+                self.arrays[name][...] = self.held[name]
+
+
+def bind(signature: Signature, outputs: Collection[str], values: Mapping[str, Any]) -> Bound:
+    """The arguments of a call; ShapeError for what does not fit. outputs: arrays that are written.
+
+    Whatever is refused is refused before anything is changed.
+    """
+    arrays: dict[str, np.ndarray] = {}
+    numbers: dict[str, int] = {}
+    for name, argument in signature.arguments.items():
+        if name in signature.numbers:
+            numbers[name] = _whole(name, values[name])
+        else:
+            arrays[name] = _array(name, values[name], argument)
+    sizes = tuple(signature.measure({n: a.shape for n, a in arrays.items()}, numbers))
+    written = frozenset(n for n in arrays if signature.arrays[n].name in outputs)
+    _check_written(arrays, written)
+    return Bound(arrays, {n: _contiguous(a) for n, a in arrays.items()}, written, sizes)
 
 
 @dataclass(frozen=True)
 class Call:
-    """A call whose arguments were checked.
-
-    An array that is not contiguous is copied, and copied back if it is written.
-
-    arrays: the arguments that are kept in memory; written: those that change. told: the sizes in C.
-    arena_bytes: what the call works in.
-    """
+    """A call whose arguments fit. told: the sizes in C; arena_bytes: what it works in."""
 
     loaded: Loaded
-    arrays: Mapping[str, np.ndarray]
-    written: tuple[str, ...]
-    sizes: tuple[int, ...]
+    bound: Bound
     told: Any
     arena_bytes: int
 
-    def run(self, threads: int) -> bool:
-        """Run the kernel; whether it worked on the arrays themselves, and not on copies."""
-        held = {name: _contiguous(array) for name, array in self.arrays.items()}
-        pointers = {name: point_to(self.loaded, array) for name, array in held.items()}
-        share = threads or self.loaded.share(self.sizes)
-        launch(
-            self.loaded,
-            [pointers[name] for name in (*pointers, *self.written)],
-            self.told,
-            self.arena_bytes,
-            share,
-        )
-        copied = [name for name in held if held[name] is not self.arrays[name]]
-        for name in copied:
-            if name in self.written:
-                self.arrays[name][...] = held[name]
-        return not copied
-
-
-def _at(sizes: isl.Set, values: Mapping[str, int]) -> isl.Set:
-    """A set of sizes, for some values of them: empty if they are not in it."""
-    for name, value in values.items():
-        position = sizes.find_dim_by_name(PARAM, name)
-        if position >= 0:
-            sizes = sizes.fix_val(PARAM, position, isl.Val(value))
-    return sizes
+    def run(self, threads: int) -> None:
+        bound = self.bound
+        pointers = {name: point_to(self.loaded, array) for name, array in bound.held.items()}
+        every = [*pointers.values(), *(p for name, p in pointers.items() if name in bound.written)]
+        threads = threads or self.loaded.share(self.told)
+        launch(self.loaded, every, self.told, self.arena_bytes, threads)
+        bound.write_back()
 
 
 def launch(
@@ -164,14 +182,10 @@ def launch(
     status = functions.polyc_run(pointers, ffi.NULL, arena, told, threads)
     if status == STOPPED:
         raise loaded.library.raised.pop()
-    scop = loaded.compiled.lowered.scop
     if status < 0:
-        raise _shared(scop.outputs[-status - 1], "another argument")
+        raise _shared(loaded.manifest.outputs[-status - 1].name, "another argument")
     if status:
-        raise RuntimeFailure(
-            f"kernel {scop.name!r}: a subscript that is data leaves its array; arrays that are "
-            "written hold undefined values"
-        )
+        raise data_leaves(loaded.manifest.name)
 
 
 def _tell_sizes(loaded: Loaded, sizes: tuple[int, ...]) -> tuple[Any, int]:
@@ -180,8 +194,8 @@ def _tell_sizes(loaded: Loaded, sizes: tuple[int, ...]) -> tuple[Any, int]:
     arena_bytes = loaded.library.functions.polyc_arena_bytes(told)
     if arena_bytes < 0:
         raise ShapeError(
-            f"kernel {loaded.compiled.lowered.scop.name!r} needs more memory than a process can "
-            "address; use smaller sizes"
+            f"kernel {loaded.manifest.name!r} needs more memory than a process can address; use "
+            "smaller sizes"
         )
     return told, arena_bytes
 
@@ -192,6 +206,13 @@ def point_to(loaded: Loaded, array: np.ndarray) -> Any:
     A buffer of no bytes has none that C could be given: any other will do.
     """
     return loaded.library.ffi.from_buffer(array if array.size else np.empty(1, array.dtype))
+
+
+def data_leaves(kernel: str) -> RuntimeFailure:
+    return RuntimeFailure(
+        f"kernel {kernel!r}: a subscript that is data leaves its array; arrays that are written "
+        "hold undefined values"
+    )
 
 
 def _shared(one: str, other: str) -> ShapeError:
@@ -236,7 +257,7 @@ def _array(name: str, value: Any, argument: Argument) -> np.ndarray:
     return value
 
 
-def _check_written(arrays: Mapping[str, np.ndarray], written: Sequence[str]) -> None:
+def _check_written(arrays: Mapping[str, np.ndarray], written: Collection[str]) -> None:
     """Arrays that are written can be, and share no memory with any other."""
     for one in written:
         if not arrays[one].flags.writeable:

@@ -1,11 +1,14 @@
 """From a kernel and the types of its arguments to C that is proven: the recipe.
 
 Function ──lower──▶ Scop ──schedule──▶ tree ──generate──▶ LoopNest ──verify──▶ ──print──▶ C
+
+The recipe for a GPU (`compile_cuda.py`) has the same steps.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from functools import partial
 
 import islpy as isl
 
@@ -18,20 +21,24 @@ from polyc.codegen.accumulate import accumulate
 from polyc.codegen.generate import generate_nest
 from polyc.codegen.hold import hold
 from polyc.codegen.vectorise import vectorise
+from polyc.loopnest.index import Condition
 from polyc.loopnest.nodes import Block, Kernel, Param
 from polyc.loopnest.registers import find_registers
 from polyc.loops.lower.lower import Lowered, Requirement, lower
 from polyc.loops.lower.usual import usual_sizes
 from polyc.loops.read.sizes import Signature
 from polyc.loops.read.syntax import Function
-from polyc.loops.run.build import Sources, make_program, print_sources
-from polyc.loops.schedule.arrange import Arranged, arrange
-from polyc.loops.schedule.schedule import LoopSchedule
+from polyc.loops.run.build import condition_of, make_program
+from polyc.loops.schedule.arrange import Arranged, Strategy, arrange, arrange_as_given
+from polyc.loops.schedule.given import schedule_as_given
+from polyc.loops.schedule.schedule import LoopSchedule, keep_order, schedule_by_isl
 from polyc.names import identifier
 from polyc.options import Options
 from polyc.poly.show import show_tree
 from polyc.printing.print_c import print_kernel
+from polyc.program.program import Program
 from polyc.schedule.schedule import Schedule
+from polyc.scop.scop import Scop
 from polyc.target.machine import Target
 from polyc.target.vectors import Vectors
 from polyc.threads.team import share_out
@@ -43,7 +50,9 @@ from polyc.types.sizes import assume
 class CompiledLoops:
     """A kernel for arguments of some types: what it executes, its C, and what was proven.
 
-    sizes: those that it may be called with. requirements: what all sizes must keep to.
+    sizes: those that it may be called with. requirements: what all sizes must keep to. refused: the
+    same as conditions on sizes that must not hold; of what is for the usual sizes the last is that
+    they are others.
     """
 
     lowered: Lowered
@@ -52,7 +61,9 @@ class CompiledLoops:
     signature: Signature
     plan: LoopSchedule
     kernel: Kernel
-    sources: Sources
+    text: str
+    program: Program
+    refused: tuple[Condition, ...]
     proof: Proof | None
 
 
@@ -78,7 +89,7 @@ def compile_loops(
             scop = lowered.scop
             trace.dump("scop", scop)
             dependences = compute_dependences(scop)
-            _check_initialised(lowered, dependences.uninitialised)
+            check_initialised(lowered, dependences.uninitialised)
             requirements = lowered.requirements
             if usual:
                 lowered = lower(function, signature, usual_sizes(lowered, signature))
@@ -86,13 +97,7 @@ def compile_loops(
 
         # 2. the order in which they are executed, and where locals are kept
         with trace.step("schedule"):
-            arranged = arrange(
-                lowered,
-                signature,
-                target,
-                options.max_operations if usual else 0,
-                given if usual else None,
-            )
+            arranged = _arrange(lowered, signature, target, options, usual, given)
             lowered, stated, scop = arranged.lowered, scop, arranged.lowered.scop
             storages = arranged.storages
             if trace.wants("schedule"):
@@ -100,7 +105,7 @@ def compile_loops(
 
         # 3. loops
         with trace.step("generate"):
-            kernel = _generate(arranged, signature)
+            kernel = _generate(arranged, signature, "k0" if usual else "k1")
             trace.dump("loopnest", kernel)
 
         # 4. the proof, on these loops
@@ -115,31 +120,76 @@ def compile_loops(
         with trace.step("print"):
             final = _in_lanes(kernel.body, target.vectors)
             text = print_kernel(replace(kernel, body=final))
-            program = make_program(kernel, scop, dict(storages), signature)
-            sources = print_sources(kernel, text, program)
             trace.dump("c", text)
-    assert scop.context is not None
+        assert scop.context is not None
+        program = make_program(kernel, scop, storages, signature)
+        refused = [r.sizes for r in requirements] + ([scop.context.complement()] if usual else [])
+        known = signature.context().params()
+        conditions = tuple(condition_of(sizes, known) for sizes in refused)
     return CompiledLoops(
-        lowered, scop.context, requirements, signature, arranged.plan, kernel, sources, proof
+        lowered,
+        scop.context,
+        requirements,
+        signature,
+        arranged.plan,
+        kernel,
+        text,
+        program,
+        conditions,
+        proof,
     )
 
 
-def _generate(arranged: Arranged, signature: Signature) -> Kernel:
-    """The loops of a tree as a kernel, shared out among threads."""
+def _arrange(
+    lowered: Lowered,
+    signature: Signature,
+    target: Target,
+    options: Options,
+    usual: bool,
+    given: Schedule | None,
+) -> Arranged:
+    if usual and given is not None:
+        return arrange_as_given(lowered, signature, partial(schedule_as_given, schedule=given))
+    most = options.max_operations if usual else 0
+    strategy = Strategy(
+        partial(schedule_by_isl, target=target, most=most),
+        lambda one, dependences, reason: keep_order(one, dependences, target, reason),
+        copies=most > 0,
+    )
+    return arrange(lowered, signature, strategy)
+
+
+def list_params(scop: Scop, arranged: Arranged) -> tuple[Param, ...]:
+    """Parameters for the arrays that are kept in memory."""
+    written = {s.array for s in scop.statements}
+    return tuple(
+        Param(name, array.dtype, arranged.storages[name].shape, name in written)
+        for name, array in scop.arrays.items()
+        if name not in arranged.promoted
+    )
+
+
+def name_kernel(scop: Scop, begins: str) -> str:
+    """The name of a C function."""
+    return f"{begins}_{identifier(scop.name) or 'kernel'}"
+
+
+def comment_on(lowered: Lowered) -> tuple[str, ...]:
+    """Where each statement stands in the text."""
+    return tuple(f"{s.name}: {lowered.places[s.name]}" for s in lowered.scop.statements)
+
+
+def _generate(arranged: Arranged, signature: Signature, begins: str) -> Kernel:
+    """The loops of a tree as a kernel, shared out among threads; begins: its name does so."""
     lowered, storages, promoted = arranged.lowered, arranged.storages, arranged.promoted
     scop = lowered.scop
     statements = {s.name: s for s in scop.statements}
     nest = generate_nest(arranged.tree, statements, storages, promoted, scop.context)
-    written = {s.array for s in scop.statements}
-    params = tuple(
-        Param(name, array.dtype, storages[name].shape, name in written)
-        for name, array in scop.arrays.items()
-        if name not in promoted
-    )
-    name = f"k0_{identifier(scop.name) or 'kernel'}"
-    comment = tuple(f"{s.name}: {lowered.places[s.name]}" for s in scop.statements)
     sizes = tuple(size.name for size in signature.sizes)
-    return share_out(Kernel(name, params, nest, comment, sizes))
+    kernel = Kernel(
+        name_kernel(scop, begins), list_params(scop, arranged), nest, comment_on(lowered), sizes
+    )
+    return share_out(kernel)
 
 
 def _in_lanes(body: Block, vectors: Vectors) -> Block:
@@ -147,7 +197,7 @@ def _in_lanes(body: Block, vectors: Vectors) -> Block:
     return find_registers(vectorise(accumulate(hold(body), vectors.bytes), vectors))
 
 
-def _check_initialised(lowered: Lowered, unwritten: isl.UnionMap) -> None:
+def check_initialised(lowered: Lowered, unwritten: isl.UnionMap) -> None:
     """No local is read before it is assigned."""
     for source, array, reads in maps(unwritten):
         if lowered.scop.arrays[array].kind == "temporary":

@@ -12,45 +12,59 @@ from __future__ import annotations
 
 import functools
 import inspect
+import os
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from typing import Any, TypeAlias, overload
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, TypeAlias, overload
 
 import numpy as np
 
-from polyc.build.load import open_library
 from polyc.errors import ShapeError
 from polyc.loops.read.parse import parse
 from polyc.loops.read.sizes import Signature
 from polyc.loops.read.syntax import Function
 from polyc.loops.read.types import Argument, argument_of, check_dtype
 from polyc.loops.run.again import Repeat
-from polyc.loops.run.build import build
 from polyc.loops.run.call import Caller, Loaded
-from polyc.loops.run.compile import CompiledLoops, compile_loops
+from polyc.loops.run.call_cuda import CudaCaller, LoadedForCuda
+from polyc.loops.run.stored import Order, Stored, fetch
 from polyc.options import Options, options_from_environment
 from polyc.schedule.schedule import Schedule
-from polyc.target.machine import detect_target
+from polyc.target.cuda import CudaTarget
+from polyc.target.machine import Target
+from polyc.target.resolve import resolve_target
+from polyc.toolchain.cache import Cache
 
-Key = tuple[Argument, ...]
+if TYPE_CHECKING:
+    from polyc.loops.run.compile_cuda import Front
+
+Choices: TypeAlias = "tuple[Target | CudaTarget | str, Options, Schedule | None]"
+"""What a kernel is compiled for, how, and by whose schedule."""
+
+Key: TypeAlias = "tuple[Choices, tuple[Argument, ...]]"
 Kind: TypeAlias = "tuple[type, np.dtype | None, int]"
+AnyCaller: TypeAlias = "Caller | CudaCaller"
 
 
 @dataclass
 class LoopKernel:
     """A function of loops, compiled for the types of its arguments: ahead, or at the first call.
 
-    It is compiled once for arguments of the same types and ranks, whatever their sizes are.
+    It is compiled once for arguments of the same types and ranks, whatever their sizes are; for a
+    GPU once for each sizes.
     """
 
     python: Callable[..., Any]
     threads: int = 0
     options: Options = field(default_factory=options_from_environment)
     schedule: Schedule | None = None
-    _callers: dict[Key, Caller] = field(default_factory=dict)
-    _known: dict[tuple[Kind, ...], Caller] = field(default_factory=dict)
-    _last: Caller | None = None  # that was called, or compiled, last
-    _again: Repeat | None = None  # the last call, if its arguments may well come again
+    target: str | Target | CudaTarget = "cpu"
+    _callers: dict[Key, AnyCaller] = field(default_factory=dict)
+    _known: dict[tuple[Kind, ...], AnyCaller] = field(default_factory=dict, init=False)
+    _known_for: Choices | None = field(default=None, init=False)
+    _last: AnyCaller | None = None  # that was called, or compiled, last
+    _again: Repeat | None = field(default=None, init=False)  # the last call, if it may come again
 
     def __post_init__(self) -> None:
         functools.update_wrapper(self, self.python)
@@ -80,38 +94,59 @@ class LoopKernel:
                 f"kernel {self._name}: the type of {missing[0]!r} is not known; give it, as in "
                 f'{missing[0]}=polyc.f64["n"]'
             )
-        self._prepare({name: given[name] for name in self.function.arguments})
+        caller = self._prepare({name: given[name] for name in self.function.arguments})
+        if isinstance(caller, CudaCaller):
+            caller.begin()
         return self
 
     def __call__(self, *arguments: Any, **named: Any) -> None:
-        """Run the kernel on arrays, which it changes in place, and numbers."""
+        """Run the kernel on arrays, which it changes in place, and numbers.
+
+        On a GPU arrays are copied there, and back if they are written; the call waits.
+        """
+        self._forget_others()
         again = self._again
         if again is not None and again.admits(arguments, named):
             again.run(arguments, named, self.threads)
             return
         values = self._bind(arguments, named)
-        call = self._find(values).prepare(values)
-        in_place = call.run(self.threads)
-        names = self.function.arguments
-        self._again = Repeat.of(call, arguments, named, names) if in_place else None
+        call = self._find(values)(values, self.threads)
+        self._again = None
+        if call is not None and call.bound.is_in_place:
+            self._again = Repeat.of(call, arguments, named, self.function.arguments)
 
     def explain(self) -> str:
         """What was made of it: statements, order, what is parallel, what was proven."""
-        from polyc.loops.run.report import explain
-
-        return explain(self._compiled())
+        return self._stored().explained
 
     @property
     def source(self) -> str:
-        """The C of the kernel that was called, or compiled, last."""
-        files = self._compiled().sources.files
-        return next(iter(files.values()))
+        """The C or CUDA of the kernel that was called, or compiled, last."""
+        return self._stored().source
+
+    def export(self, folder: str | os.PathLike[str]) -> None:
+        """Write what was called, or compiled, last as C that `make` builds, for any sizes.
+
+        folder: src/*, runtime/*, model_NAME.h (the interface), an example, a Makefile, as
+        `CompiledModel.export` writes them; of a kernel for a GPU for the sizes of the last call.
+        """
+        from polyc.build.export import export_bundle
+
+        stored = self._stored()
+        if isinstance(self._last, Caller):
+            stored = _fetch_for_all(self._order(self._last.signature))
+        export_bundle(stored.bundle, Path(folder), self.options.patience)
 
     @property
     def _name(self) -> str:
         return repr(self.function.name)
 
-    def _compiled(self) -> CompiledLoops:
+    @property
+    def _choices(self) -> Choices:
+        return self.target, self.options, self.schedule
+
+    def _stored(self) -> Stored:
+        """What was made for the last call, or compiled last."""
         if self._last is None:
             if not self._annotated() and self.function.arguments:
                 raise ShapeError(
@@ -119,7 +154,13 @@ class LoopKernel:
                 )
             self.compile()
         assert self._last is not None
-        return self._last.usual.compiled
+        if self._last.stored is None:
+            raise ShapeError(
+                f"kernel {self._name} is for a GPU, and nothing was compiled yet: sizes are not "
+                "known, or ask for no work; call it, or compile it for types whose sizes are "
+                "numbers, as in polyc.f64[40, 30]"
+            )
+        return self._last.stored
 
     def _annotated(self) -> dict[str, Argument]:
         found = inspect.get_annotations(self.python, eval_str=True)
@@ -142,7 +183,7 @@ class LoopKernel:
             values[name] = value
         return {name: values[name] for name in names}
 
-    def _find(self, values: Mapping[str, Any]) -> Caller:
+    def _find(self, values: Mapping[str, Any]) -> AnyCaller:
         """What is compiled for arguments like these."""
         kinds = tuple(map(_kind, values.values()))
         known = self._known.get(kinds)
@@ -151,35 +192,48 @@ class LoopKernel:
         self._last = known
         return known
 
-    def _choose(self, values: Mapping[str, Any]) -> Caller:
+    def _forget_others(self) -> None:
+        """Forget what was chosen before a choice was another: told by identity, for each call."""
+        known = self._known_for
+        if known is None or not (
+            known[0] is self.target and known[1] is self.options and known[2] is self.schedule
+        ):
+            self._known.clear()
+            self._known_for, self._again = self._choices, None
+
+    def _choose(self, values: Mapping[str, Any]) -> AnyCaller:
         """What is compiled for these arguments; else it is compiled now, unless it was declared."""
         annotated = self._annotated()
-        for caller in self._callers.values():
+        mine = [c for (choices, _), c in self._callers.items() if choices == self._choices]
+        for caller in mine:
             if all(_fits(a, values[n]) for n, a in caller.signature.arguments.items()):
                 return caller
-        if self._callers and annotated:
-            return next(iter(self._callers.values()))  # which says what does not fit
+        if mine and annotated:
+            return mine[0]  # which says what does not fit
         return self._prepare({n: annotated.get(n) or argument_of(n, v) for n, v in values.items()})
 
-    def _prepare(self, types: Mapping[str, Argument]) -> Caller:
-        key = tuple(types.values())
+    def _prepare(self, types: Mapping[str, Argument]) -> AnyCaller:
+        key = self._choices, tuple(types.values())
         if key not in self._callers:
             self._check_ranks(types)
-            signature = Signature(types)
-            usual = self._load(signature, usual=True)
-            general = functools.partial(self._load, signature, usual=False)
-            self._callers[key] = Caller(usual, general)
+            self._callers[key] = self._make_caller(Signature(types))
         self._last, self._again = self._callers[key], None
         return self._last
 
-    def _load(self, signature: Signature, *, usual: bool) -> Loaded:
-        """The kernel compiled and in memory, for the usual sizes or for all."""
-        target = detect_target(self.options.cc, self.options.patience)
-        compiled = compile_loops(
-            self.function, signature, target, self.options, usual=usual, given=self.schedule
-        )
-        content = build(compiled.sources, target, self.options)
-        return Loaded(compiled, open_library(content, self.function.name))
+    def _make_caller(self, signature: Signature) -> AnyCaller:
+        order = self._order(signature)
+        if isinstance(order.target, Target):
+            usual = _fetch_for_cpu(order, usual=True)
+            return Caller(signature, usual, lambda: _fetch_for_cpu(order, usual=False))
+        load = _CudaLoader(order)
+        caller = CudaCaller(signature, self.function.written, load, load.begin)
+        if not signature.sizes:
+            caller.prepare(())
+        return caller
+
+    def _order(self, signature: Signature) -> Order:
+        target = resolve_target(self.target, self.options)
+        return Order(self.function, signature, target, self.options, self.schedule)
 
     def _check_ranks(self, types: Mapping[str, Argument]) -> None:
         for name, type_ in types.items():
@@ -189,6 +243,71 @@ class LoopKernel:
                     f"kernel {self._name} takes elements of {name!r}, which is a number; give an "
                     "array"
                 )
+
+
+def _fetch_for_cpu(order: Order, *, usual: bool) -> Loaded:
+    """A kernel from the cache, or compiled, and in memory: for the usual sizes or for all."""
+
+    def make(folder: Path, cache: Cache) -> None:
+        from polyc.loops.run.make import make_for_cpu
+
+        make_for_cpu(order, usual, folder, cache)
+
+    return Loaded.open(fetch(order, ("usual" if usual else "general",), make))
+
+
+def _fetch_for_all(order: Order) -> Stored:
+    """The same for all sizes at once."""
+
+    def make(folder: Path, cache: Cache) -> None:
+        from polyc.loops.run.make import make_for_all
+
+        make_for_all(order, folder, cache)
+
+    return fetch(order, ("all",), make)
+
+
+@dataclass(frozen=True)
+class _CudaLoader:
+    """Loads a kernel for a GPU and some sizes, from the cache or compiled.
+
+    front: what is found once for all sizes, if anything has to be compiled.
+    """
+
+    order: Order
+
+    @functools.cached_property
+    def front(self) -> Front:
+        from polyc.loops.run.compile_cuda import begin
+
+        order = self.order
+        return begin(order.function, order.signature, order.options, order.given)
+
+    def begin(self) -> None:
+        """Find what is found once; UnsupportedLoop for what is outside of the subset."""
+        _ = self.front
+
+    def __call__(self, sizes: tuple[int, ...]) -> LoadedForCuda | None:
+        """None if nothing is to be done; ShapeError for sizes that leave an array."""
+
+        def make(folder: Path, cache: Cache) -> None:
+            from polyc.loops.run.compile_cuda import compile_for_cuda
+            from polyc.loops.run.make import make_for_cuda
+
+            compiled = compile_for_cuda(self.front, sizes, self.order.options)
+            if compiled is None:
+                raise _NoWorkError
+            make_for_cuda(self.order, compiled, folder, cache)
+
+        try:
+            stored = fetch(self.order, ("sizes", *map(str, sizes)), make)
+        except _NoWorkError:
+            return None
+        return LoadedForCuda.open(stored)
+
+
+class _NoWorkError(Exception):
+    """With some sizes a kernel has nothing to do."""
 
 
 def _kind(value: Any) -> Kind:
@@ -215,7 +334,11 @@ def kernel(function: Callable[..., Any]) -> LoopKernel: ...
 
 @overload
 def kernel(
-    *, threads: int = 0, options: Options | None = None, schedule: str | None = None
+    *,
+    threads: int = 0,
+    options: Options | None = None,
+    schedule: str | None = None,
+    target: str | Target | CudaTarget = "cpu",
 ) -> Callable[[Callable[..., Any]], LoopKernel]: ...
 
 
@@ -225,15 +348,17 @@ def kernel(
     threads: int = 0,
     options: Options | None = None,
     schedule: str | None = None,
+    target: str | Target | CudaTarget = "cpu",
 ) -> LoopKernel | Callable[[Callable[..., Any]], LoopKernel]:
     """Make a kernel of a function of loops over arrays: see `polyc/loops/README.md`.
 
     threads: how many share a call; 0 for all that this process may use, or one, if others would
     wait for more than they save.
+    schedule: in place of what isl decides. target: as `polyc.compile` takes it, a CPU or "cuda".
     """
     given = None if schedule is None else Schedule.parse(schedule)
 
     def make(text: Callable[..., Any]) -> LoopKernel:
-        return LoopKernel(text, threads, options or options_from_environment(), given)
+        return LoopKernel(text, threads, options or options_from_environment(), given, target)
 
     return make if function is None else make(function)

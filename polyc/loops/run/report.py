@@ -2,22 +2,47 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
+from polyc.analysis.proof import Proof
+from polyc.codegen.cuda.grid import Grid, HostNode, Steps, When
+from polyc.loopnest.index import show_condition, show_index
 from polyc.loopnest.nodes import For, walk_nodes
+from polyc.loops.lower.lower import Lowered
+from polyc.loops.read.sizes import Signature
 from polyc.loops.run.compile import CompiledLoops
+from polyc.loops.run.compile_cuda import CompiledForCuda
+from polyc.loops.schedule.schedule import LoopSchedule
 from polyc.poly.show import show_tree
 
 
 def explain(compiled: CompiledLoops) -> str:
     """Statements, the schedule, which loops are parallel, and what was proven."""
-    return "\n".join(_lines(compiled))
+    kinds = [n.kind for n in walk_nodes(compiled.kernel.body) if isinstance(n, For)]
+    shown = {"parallel": "in parallel", "simd": "in lanes"}
+    found = [f"{kinds.count(k)} {what}" for k, what in shown.items() if k in kinds]
+    lines = [
+        *_head(compiled.lowered, compiled.signature, compiled.plan),
+        f"loops: {len(kinds)}, of which {' and '.join(found) or 'all run one after another'}",
+        _proven(compiled.proof),
+    ]
+    checked = (f"line {r.place.line}: {r.what}" for r in compiled.requirements)
+    lines += [f"checked at each call: {what}" for what in dict.fromkeys(checked)]
+    return "\n".join(lines)
 
 
-def _lines(compiled: CompiledLoops) -> Iterator[str]:
-    lowered, signature = compiled.lowered, compiled.signature
+def explain_for_cuda(compiled: CompiledForCuda) -> str:
+    """The same of a kernel for a GPU: what is launched, and how often."""
+    lines = [*_head(compiled.lowered, compiled.signature, compiled.plan), "launches"]
+    lines += _launches(compiled.device.launched, compiled.device.grids, "  ")
+    lines.append(_proven(compiled.proof))
+    return "\n".join(lines)
+
+
+def _head(lowered: Lowered, signature: Signature, plan: LoopSchedule) -> Iterator[str]:
     arguments = ", ".join(f"{n}: {a}" for n, a in signature.arguments.items())
     yield f"kernel {lowered.scop.name}({arguments})"
+    yield from (f"  {name} = {value}" for name, value in signature.given.items())
     yield ""
     yield "statements"
     for statement in lowered.scop.statements:
@@ -26,16 +51,30 @@ def _lines(compiled: CompiledLoops) -> Iterator[str]:
         written = str(statement).splitlines()[-1].strip()
         yield f"  {statement.name}[{iterators}]  line {place.line}: {written}"
     yield ""
-    yield f"schedule: {compiled.plan.origin}"
-    for line in show_tree(compiled.plan.tree).splitlines():
+    yield f"schedule: {plan.origin}"
+    for line in show_tree(plan.tree).splitlines():
         yield f"  {line}"
-    for note in compiled.plan.notes:
+    for note in plan.notes:
         yield f"  {note}"
     yield ""
-    kinds = [n.kind for n in walk_nodes(compiled.kernel.body) if isinstance(n, For)]
-    shown = {"parallel": "in parallel", "simd": "in lanes"}
-    found = [f"{kinds.count(k)} {what}" for k, what in shown.items() if k in kinds]
-    yield f"loops: {len(kinds)}, of which {' and '.join(found) or 'all run one after another'}"
-    yield f"proven: {compiled.proof.facts if compiled.proof else 'nothing, as the options say'}"
-    checked = (f"line {r.place.line}: {r.what}" for r in compiled.requirements)
-    yield from (f"checked at each call: {what}" for what in dict.fromkeys(checked))
+
+
+def _launches(nodes: Sequence[HostNode], grids: Sequence[Grid], indent: str) -> Iterator[str]:
+    for node in nodes:
+        match node:
+            case int():
+                alone = grids[node].blocks == grids[node].threads == (1, 1, 1)
+                yield f"{indent}{grids[node]}{', one thread' if alone else ''}"
+            case Steps(name, lower, upper, _, body):
+                yield f"{indent}for {name} from {show_index(lower)} to below {show_index(upper)}:"
+                yield from _launches(body, grids, f"{indent}  ")
+            case When(condition, then, otherwise):
+                yield f"{indent}if {show_condition(condition)}:"
+                yield from _launches(then, grids, f"{indent}  ")
+                if otherwise:
+                    yield f"{indent}else:"
+                    yield from _launches(otherwise, grids, f"{indent}  ")
+
+
+def _proven(proof: Proof | None) -> str:
+    return f"proven: {proof.facts if proof else 'nothing, as the options say'}"

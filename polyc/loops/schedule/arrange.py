@@ -12,18 +12,15 @@ from dataclasses import dataclass
 
 import islpy as isl
 
-from polyc.analysis.dependences import compute_dependences
+from polyc.analysis.dependences import Dependences, compute_dependences
 from polyc.loops.lower.expand import expand
 from polyc.loops.lower.lower import Lowered
 from polyc.loops.lower.transposed import copy_columns
 from polyc.loops.lower.webs import split_locals
 from polyc.loops.read.sizes import Signature
-from polyc.loops.schedule.given import schedule_as_given
-from polyc.loops.schedule.schedule import LoopSchedule, keep_order, schedule_by_isl
+from polyc.loops.schedule.schedule import LoopSchedule
 from polyc.memory.storage import Storage, row_major
 from polyc.promote.local_arrays import LocalArray, promote_to_locals
-from polyc.schedule.schedule import Schedule
-from polyc.target.machine import Target
 
 
 @dataclass(frozen=True)
@@ -50,30 +47,52 @@ class Arranged:
         return [name for name in self.remaining if len(arrays[name].shape) > 1]
 
 
-def arrange(
-    lowered: Lowered,
-    signature: Signature,
-    target: Target,
-    most: int,
-    given: Schedule | None = None,
-) -> Arranged:
-    """The schedule of a kernel, within so many operations of isl, and where arrays are kept.
+@dataclass(frozen=True)
+class Strategy:
+    """Who schedules a kernel for a target.
 
-    given: the one that a user gives, which is then taken; IllegalSchedule if it cannot be.
+    best: the best schedule; as_written: in the original order, for the reason that is given.
+    copies: whether columns are copied into rows where `best` then keeps boxes in registers.
     """
+
+    best: Callable[[Lowered, Dependences], LoopSchedule]
+    as_written: Callable[[Lowered, Dependences, str], LoopSchedule]
+    copies: bool = False
+
+
+def arrange(lowered: Lowered, signature: Signature, strategy: Strategy) -> Arranged:
+    """The schedule of a kernel, and where arrays are kept."""
     lowered = split_locals(lowered, compute_dependences(lowered.bare))
-    if given is not None:
-        return _arrange(lowered, signature, lambda one: _given(one, given))
 
     def place(one: Lowered) -> Arranged:
-        return _place(one, target, most)
+        return _place(one, strategy)
 
-    if most:
+    if strategy.copies:
         copied, readers = copy_columns(lowered, compute_dependences(lowered.bare))
         if readers:
             arranged = _arrange(copied, signature, place)
             if readers <= {*arranged.plan.boxed}:
                 return arranged
+    return _arrange(lowered, signature, place)
+
+
+def expand_all(lowered: Lowered, signature: Signature) -> Lowered:
+    """The kernel with its locals expanded as far as their values allow."""
+    lowered = split_locals(lowered, compute_dependences(lowered.bare))
+    return expand(lowered, compute_dependences(lowered.bare), signature)
+
+
+def arrange_as_given(
+    lowered: Lowered,
+    signature: Signature,
+    given: Callable[[Lowered, Dependences], LoopSchedule],
+) -> Arranged:
+    """The same by the schedule that a user gives; IllegalSchedule if it cannot be taken."""
+    lowered = split_locals(lowered, compute_dependences(lowered.bare))
+
+    def place(one: Lowered) -> Arranged:
+        return _promote(one, given(one, compute_dependences(one.bare)))
+
     return _arrange(lowered, signature, place)
 
 
@@ -96,22 +115,16 @@ def _known(extent: object) -> int:
     return extent if isinstance(extent, int) else 1
 
 
-def _given(lowered: Lowered, schedule: Schedule) -> Arranged:
-    """The schedule that a user gives."""
+def _place(lowered: Lowered, strategy: Strategy) -> Arranged:
+    """The best schedule, or the original order if that is better for locals."""
     dependences = compute_dependences(lowered.bare)
-    return _promote(lowered, schedule_as_given(lowered, dependences, schedule))
-
-
-def _place(lowered: Lowered, target: Target, most: int) -> Arranged:
-    """isl's schedule, or the original order if that is better for locals."""
-    dependences = compute_dependences(lowered.bare)
-    by_isl = _promote(lowered, schedule_by_isl(lowered, dependences, target, most))
-    matrices = by_isl.matrices
-    if not matrices or by_isl.plan.boxed:
-        return by_isl
+    best = _promote(lowered, strategy.best(lowered, dependences))
+    matrices = best.matrices
+    if not matrices or best.plan.boxed:
+        return best
     reason = f"it keeps all values of {', '.join(matrices)} in memory"
-    as_written = _promote(lowered, keep_order(lowered, dependences, target, reason))
-    return as_written if len(as_written.matrices) < len(matrices) else by_isl
+    as_written = _promote(lowered, strategy.as_written(lowered, dependences, reason))
+    return as_written if len(as_written.matrices) < len(matrices) else best
 
 
 def _promote(lowered: Lowered, plan: LoopSchedule) -> Arranged:
@@ -120,5 +133,7 @@ def _promote(lowered: Lowered, plan: LoopSchedule) -> Arranged:
     tree = plan.tree  # of the bare scop: the rest is said once, by the context
     storages = {name: row_major(array) for name, array in scop.arrays.items()}
     private = frozenset(a.name for a in scop.arrays.values() if a.kind == "temporary")
-    promoted = promote_to_locals(tree, scop.statements, private, scop.arrays, storages, alone=True)
+    promoted = promote_to_locals(
+        tree, scop.statements, private, scop.arrays, storages, named=plan.kept, alone=True
+    )
     return Arranged(lowered, plan, tree, storages, promoted)

@@ -9,13 +9,17 @@ written, and the reason is kept.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass, field
+from types import MappingProxyType
 
 import islpy as isl
 
-from polyc.analysis.dependences import Dependences
+from polyc.analysis.dependences import Dependences, compute_dependences
 from polyc.loops.lower.lower import Lowered
 from polyc.loops.lower.order import original_tree
+from polyc.loops.schedule.at_sizes import at_sizes
+from polyc.loops.schedule.blocks import Sharing
 from polyc.loops.schedule.inner import Order
 from polyc.loops.schedule.tile import Shaping, declare_scopes
 from polyc.poly.context import isl_options, operation_budget
@@ -27,23 +31,34 @@ from polyc.target.machine import Target
 class LoopSchedule:
     """A schedule tree; who it is by, and what a reader should know of it.
 
-    boxed: the statements that keep boxes of results in registers.
+    boxed: the statements that keep boxes of results in registers. kept: by mark of the tree, the
+    only locals that may live there. shared: those that the threads of a GPU's block share.
     """
 
     tree: isl.Schedule
     origin: str
     notes: tuple[str, ...] = ()
     boxed: tuple[str, ...] = ()
+    kept: Mapping[str, Collection[str] | None] = field(default_factory=dict)
+    shared: frozenset[str] = frozenset()
+
+
+NO_SCHEDULE = "it is for sizes that are not usual"
 
 
 def keep_order(
     lowered: Lowered, dependences: Dependences, target: Target, reason: str
 ) -> LoopSchedule:
     """The loops as they were written, with those in parallel and in lanes that carry nothing."""
+    tree, why = _original(lowered, reason)
+    return _shaped(lowered, dependences, target, tree, "the original order", why)
+
+
+def _original(lowered: Lowered, reason: str) -> tuple[isl.Schedule, tuple[str, ...]]:
+    """The loops as they were written, and why."""
     domains = {s.name: s.domain for s in lowered.bare.statements}
     why = f"isl's schedule is not used: {reason}"
-    tree = original_tree(lowered.order, domains)
-    return _shaped(lowered, dependences, target, tree, "the original order", (why,))
+    return original_tree(lowered.order, domains), (why,)
 
 
 def schedule_by_isl(
@@ -53,10 +68,67 @@ def schedule_by_isl(
 
     The loops as they were written, if it finds none.
     """
-    found = _ask_isl(lowered, dependences, most) if most else "it is for sizes that are not usual"
+    found = _ask_isl(lowered, dependences, most) if most else NO_SCHEDULE
     if isinstance(found, str):
         return keep_order(lowered, dependences, target, found)
     return _shaped(lowered, dependences, target, found, "isl's scheduler", ())
+
+
+def keep_order_on_gpu(lowered: Lowered, dependences: Dependences, reason: str) -> LoopSchedule:
+    """The loops as they were written; those that carry nothing over blocks and threads."""
+    tree, why = _original(lowered, reason)
+    return _shared(lowered, dependences, tree, "the original order", why)
+
+
+@dataclass(frozen=True)
+class Found:
+    """What isl has found for a kernel and any sizes: a tree, or why there is none."""
+
+    tree: isl.Schedule | str
+
+    def at(
+        self, lowered: Lowered, dependences: Dependences, values: Mapping[str, int]
+    ) -> isl.Schedule | None:
+        """The tree for sizes of which these are the values; None if it is of no use there."""
+        if isinstance(self.tree, str):
+            return None
+        domains = {s.name: s.domain for s in lowered.bare.statements}
+        tree = at_sizes(self.tree, domains, values)
+        broken = tree is not None and find_broken(tree, dependences.validity) is not None
+        return None if broken else tree
+
+
+def find_for_gpu(lowered: Lowered, most: int) -> Found:
+    """isl's tree for any sizes, within so many operations.
+
+    It is asked for outer loops that carry nothing, and where there are none for one that carries as
+    much as it can, so that those inside are free (PPCG; Verdoolaege et al. 2013, section 5).
+    """
+    wishes = {"schedule_outer_coincidence": 1}
+    return Found(_ask_isl(lowered, compute_dependences(lowered.bare), most, wishes))
+
+
+def schedule_for_gpu(
+    lowered: Lowered, dependences: Dependences, found: Found, values: Mapping[str, int]
+) -> LoopSchedule:
+    """The bands that isl has found, shared out among blocks and threads; values: of the sizes."""
+    tree = found.at(lowered, dependences, values)
+    if tree is None:
+        reason = found.tree if isinstance(found.tree, str) else "it does not fit these sizes"
+        return keep_order_on_gpu(lowered, dependences, reason)
+    return _shared(lowered, dependences, tree, "isl's scheduler", ())
+
+
+def _shared(
+    lowered: Lowered,
+    dependences: Dependences,
+    tree: isl.Schedule,
+    origin: str,
+    notes: tuple[str, ...],
+) -> LoopSchedule:
+    sharing = Sharing({s.name: s for s in lowered.bare.statements}, dependences.validity)
+    shaped = sharing.shape(tree)
+    return LoopSchedule(shaped, origin, (*notes, *(sharing.shared or ("by one thread",))))
 
 
 def _shaped(
@@ -82,8 +154,13 @@ def _shaped(
     return LoopSchedule(shaped, origin, (*notes, *told), tuple(shaping.boxed))
 
 
-def _ask_isl(lowered: Lowered, dependences: Dependences, most: int) -> isl.Schedule | str:
-    """isl's schedule; or why there is none."""
+def _ask_isl(
+    lowered: Lowered,
+    dependences: Dependences,
+    most: int,
+    wishes: Mapping[str, int] = MappingProxyType({}),
+) -> isl.Schedule | str:
+    """isl's schedule; or why there is none. wishes: options of isl besides the usual ones."""
     domain = union_domain(lowered.bare.statements)
 
     def simple(relation: isl.UnionMap) -> isl.UnionMap:
@@ -97,7 +174,7 @@ def _ask_isl(lowered: Lowered, dependences: Dependences, most: int) -> isl.Sched
     )
     options = {"schedule_maximize_band_depth": 1, "schedule_maximize_coincidence": 1}
     try:
-        with operation_budget(most), isl_options(**options):
+        with operation_budget(most), isl_options(**options, **wishes):
             tree = constraints.compute_schedule()
     except isl.Error as error:
         return f"isl stopped ({str(error).splitlines()[0]})"

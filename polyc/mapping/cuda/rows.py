@@ -168,7 +168,10 @@ def walk_rows(named: InitialLoops, cluster: Cluster, row: Row) -> Iterator[AnyDi
         return
     k, t, _ = whole[0].iterators[1:]
     yield Order((t, k))
-    yield Threads((t,))
+    # By statement, where other parts of the kernel have a loop t as well, which combines by now.
+    over = [*(named.own(s, 2) for s in whole), *(named.own(s, 1) for s in parts)]
+    for name in named.spell(loop for loop in over if loop):
+        yield Threads((name,))
     combining = spell([s for s in parts if s.reduction], 1)
     if combining:
         yield Run("combine", combining)

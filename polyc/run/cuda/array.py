@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import sys
 from typing import Any
 
 import numpy as np
@@ -39,7 +40,7 @@ class DeviceArray:
         self.address: int = library.functions.polyc_buffer_address(self._buffer)
 
     def __del__(self) -> None:
-        if hasattr(self, "_buffer"):
+        if hasattr(self, "_buffer") and not sys.is_finalizing():  # else the process gives it back
             self._library.functions.polyc_drop_buffer(self._buffer)
 
     @property

@@ -6,11 +6,6 @@ import polyc
 from bench.polybench.blas import gemm
 from bench.polybench.solvers import durbin
 from bench.polybench.stencils import jacobi_1d
-from polyc.loops.read.sizes import Signature
-from polyc.loops.run.compile import compile_loops
-from polyc.options import Options
-from polyc.target.machine import Target
-from polyc.threads.worth import choose_threads
 
 KERNELS = {
     "gemm": (
@@ -23,12 +18,12 @@ KERNELS = {
 
 
 @pytest.fixture(scope="module")
-def compiled():
+def callers():
     found = {}
     for name, (kernel, types) in KERNELS.items():
-        signature = Signature(dict(zip(kernel.function.arguments, types, strict=True)))
-        loops = compile_loops(kernel.function, signature, Target.named("avx2"), Options())
-        found[name] = loops.kernel, [size.shown for size in signature.sizes]
+        arguments = kernel.function.arguments
+        compiled = polyc.kernel(kernel.python).compile(**dict(zip(arguments, types, strict=True)))
+        found[name] = compiled._last
     return found
 
 
@@ -43,8 +38,9 @@ CASES = [
 
 
 @pytest.mark.parametrize(("name", "sizes", "wanted"), CASES)
-def test_threads_that_would_wait_are_left_out(compiled, name, sizes, wanted):
-    kernel, shown = compiled[name]
-    values = dict(zip(kernel.sizes, (sizes[name] for name in shown), strict=True))
-    assert choose_threads(kernel, values, 4) == wanted
-    assert choose_threads(kernel, values, 1) == 1
+def test_threads_that_would_wait_are_left_out(callers, name, sizes, wanted):
+    caller = callers[name]
+    library = caller.usual.library
+    told = library.ffi.new("int64_t[]", [sizes[size.shown] for size in caller.signature.sizes])
+    assert library.functions.polyc_team(told, 4) == wanted
+    assert library.functions.polyc_team(told, 1) == 1
