@@ -100,8 +100,11 @@ def _best(
         bundles = bundles_of(leaf_order(node), statements, rows)
         chosen = [bundle for bundle in bundles if names & {*bundle}]
         plans.append(_plan(node, band, k, statements, order, chosen))
-    _, inner = max(plans, key=lambda plan: (plan[0], plan[1].order[-1]))
-    return inner
+    # Lanes that share no sum have nothing to add up at the end of a short loop.
+    apart = [not any(group.sums for group in inner.groups) for _, inner in plans]
+    ranked = zip(plans, apart, strict=True)
+    (_, best), _ = max(ranked, key=lambda each: (each[0][0], each[1], each[0][1].order[-1]))
+    return best
 
 
 def _moving(
