@@ -55,6 +55,8 @@ SUMS_TILE = 256
 """Iterations of both loops whose tiles a wavefront sums, if lanes share sums along one of them: the
 vectors of a row of a tile pay for adding up their lanes, and a tile of doubles is 512 KiB.
 """
+CHAIN_TILE = 64
+"""And if each iteration waits for the one before: two rows of a tile are in the L1 cache."""
 IN_JOINT = 4
 """Into how many parts threads cut the rows of a joint tile, and tiles of its columns."""
 STRIP = 2048
@@ -131,8 +133,9 @@ class Shaping:
             sizes[band.coincident.index(True)] //= cut
         elif not shared:
             if len(sizes) == 2 and any(group.sums for group in inner.groups):
-                sizes[:2] = [SUMS_TILE, SUMS_TILE]
-                return sizes
+                return [SUMS_TILE, SUMS_TILE]
+            if len(sizes) == 2 and not in_lanes:
+                return [CHAIN_TILE, CHAIN_TILE]
             short = FEW if in_lanes and inner.order == [0, 1] else min(sizes[:2])
             sizes[:2] = [short, sizes[1] if short == FEW else short]
         return sizes
@@ -176,7 +179,7 @@ class Shaping:
         band = Band.of(node, self.order.validity)
         inner = choose_inner(node, band, self.statements, self.order, self.local)
         if not any(group.lanes for group in inner.groups):
-            node, band, inner = skew_inner(node, band, inner, self.order.validity)
+            node, band, inner = skew_inner(node, band, inner, self.order.validity, self.statements)
         return _marked(*insert_inner(node, band, inner))
 
     def _outer(
