@@ -143,3 +143,19 @@ def test_who_touches_a_sum_before_or_after_waits_for_all_of_it():
     assert (
         order.intersect(isl.UnionMap("{ S0[f, y, z] -> S1[f, y, z, 1, 1, 1] }")).is_empty() is False
     )
+
+
+@polyc.kernel
+def sum_of_products(y, z):
+    n = len(z)
+    for i in range(1, n - 1):
+        for j in range(1, i):
+            for k in range(1, n - 1):
+                z[i] += 0.25 * (y[k] * z[j])
+
+
+def test_tiles_of_one_wavefront_share_no_sum():
+    """Between two tiles of it the loop over j goes on, and that over k goes back."""
+    for n in (3, 5, 70):
+        for threads in (1, 2):
+            check(replace(sum_of_products, threads=threads), RNG.random(n), RNG.random(n))

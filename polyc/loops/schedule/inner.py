@@ -13,6 +13,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 
 import islpy as isl
 
@@ -36,10 +37,18 @@ IN_LANES = 6
 
 @dataclass(frozen=True)
 class Order:
-    """What must stay in order; `strict`: in lanes too, which share declared reductions."""
+    """What must stay in order, and `sums`, whose instances only may not run at the same time.
 
-    validity: isl.UnionMap  # S -> T
+    Lanes share sums.
+    """
+
     strict: isl.UnionMap  # S -> T
+    sums: isl.UnionMap  # S -> S
+
+    @cached_property
+    def validity(self) -> isl.UnionMap:
+        """# S -> T: what may not run at the same time."""
+        return self.strict.union(self.sums)
 
 
 @dataclass(frozen=True)

@@ -144,7 +144,7 @@ def _shaped(
 ) -> LoopSchedule:
     strict = order_but_sums(lowered.bare, dependences).intersect_params(lowered.sizes)
     sums = dependences.reductions.intersect_params(lowered.sizes)
-    order = Order(strict.union(sums), strict)
+    order = Order(strict, sums)
     arrays = lowered.bare.arrays.values()
     local = frozenset(a.name for a in arrays if a.kind == "temporary")
     wide = frozenset(a.name for a in arrays if a.name in local and len(a.shape) > 1)

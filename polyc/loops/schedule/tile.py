@@ -19,9 +19,9 @@ from dataclasses import dataclass, field, replace
 
 import islpy as isl
 
-from polyc.loops.schedule.band import Band, has_band, joined, names_of
+from polyc.loops.schedule.band import Band, as_map, has_band, joined, names_of
 from polyc.loops.schedule.diagonal import skew_inner
-from polyc.loops.schedule.direction import direction, rows_of, steps_along, stride_along
+from polyc.loops.schedule.direction import direction, is_carried, rows_of, steps_along, stride_along
 from polyc.loops.schedule.inner import (
     Order,
     bundles_of,
@@ -259,10 +259,24 @@ class Shaping:
                 self.parallel.append(f"tiles of {_names(node)}")
             else:
                 numbers = [numbers[0].add(numbers[1]), *numbers[1:]]
-                marks[1] = "parallel"
-                self.parallel.append(f"wavefronts of tiles of {_names(node)}")
+                if self._is_free(node, numbers[0], numbers[1]):
+                    marks[1] = "parallel"
+                    self.parallel.append(f"wavefronts of tiles of {_names(node)}")
         node = node.insert_partial_schedule(joined(numbers))
         return make_atomic(node.band_set_permutable(1)), marks
+
+    def _is_free(
+        self, node: isl.ScheduleNode, front: isl.UnionPwAff, tiles: isl.UnionPwAff
+    ) -> bool:
+        """Whether no sum has parts in two tiles of a wavefront.
+
+        What must stay in order goes forwards along both of the loops that it adds up; sums may go
+        forwards along one, and backwards along the other.
+        """
+        domain = node.get_domain()
+        sums = self.order.sums.intersect_domain(domain).intersect_range(domain)
+        held = node.get_prefix_schedule_union_map().flat_range_product(as_map([front]))
+        return not is_carried(sums, held, as_map([tiles]))
 
 
 def _marked(node: isl.ScheduleNode, marks: Sequence[str]) -> isl.ScheduleNode:
