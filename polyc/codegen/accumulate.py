@@ -11,7 +11,7 @@ Where all is read in rows, the part of a long loop that fills several vectors be
     for j in 0 .. n:  # simd             if n >= 32: for j in 0 .. 32 (n / 32) step 32:
       y[i] add= A[i, j] * x[j]     ->                   for l in 0 .. 32:  # vector
                                                           y[i] add= A[i, j + l] * x[j + l]
-                                         for j in 32 (n / 32) .. n:  # simd: as above
+                                         for j in 32 (max(n, 0) / 32) .. n:  # simd: as above
 
 Only declared reductions, whose reordering the proof has allowed.
 """
@@ -23,7 +23,7 @@ from dataclasses import replace
 from itertools import count
 from typing import TypeGuard
 
-from polyc.loopnest.index import Compare, const, floordiv, stride, var, variables
+from polyc.loopnest.index import Compare, const, extremum, floordiv, stride, var, variables
 from polyc.loopnest.nodes import (
     Assign,
     Block,
@@ -65,7 +65,8 @@ def _sum(node: Node, names: Iterator[str], simd_bytes: int) -> Node:
         return _reduced(node, assign, names)
     size = VECTORS * max(1, simd_bytes // assign.widest)
     trips = node.upper - node.lower
-    middle = node.lower + floordiv(trips, size) * size
+    # The bounds of a loop that does not run may lie anywhere.
+    middle = node.lower + floordiv(extremum("max", (const(0), trips)), size) * size
     lane = f"{node.var}_l"
     moved = substitute_block(node.body, {node.var: var(node.var) + var(lane)})
     vectors = For(lane, const(0), const(size), 1, moved, "vector")

@@ -6,6 +6,8 @@
           C[i, j] add= A[i, k] * B[k, j]          acc[i, j] add= A[i, k] * B[k, j]
                                               for i in 0 .. 4: for j in 0 .. 16: C[i, j] = acc[i, j]
 
+Not if the loop does not run: others may write there at the same time.
+
 That nothing else in such a loop touches the same elements is proven (`analysis/held.py`). No sum
 changes its order.
 """
@@ -16,12 +18,13 @@ from collections.abc import Iterator
 from dataclasses import replace
 from itertools import count
 
-from polyc.loopnest.index import Affine, var, variables
+from polyc.loopnest.index import Affine, Compare, var, variables
 from polyc.loopnest.nodes import (
     Assign,
     Block,
     Element,
     For,
+    If,
     Local,
     Node,
     Read,
@@ -78,7 +81,8 @@ def _held(node: Node, names: Iterator[str]) -> Node:
     begin = replace(assign, target=place, value=Read(assign.target, assign.dtype), reduction=None)
     end = replace(assign, value=Read(place, assign.dtype), reduction=None)
     inside = rewrite_nodes(Block((sequential,)), moved)
-    return Block((_around(begin, points), *inside.body, _around(end, points)), (local,))
+    block = Block((_around(begin, points), *inside.body, _around(end, points)), (local,))
+    return block if extent_of(node) else If(Compare("ge", node.upper - node.lower - 1), block)
 
 
 def _position(loop: For) -> Affine:

@@ -308,9 +308,9 @@ def a_block_forgets_a_warp(patch):
 def one_block_is_not_launched(patch):
     right = driver._launcher
 
-    def wrong(kernel, grids):
-        fewer = [replace(g, blocks=(max(g.blocks[0] - 1, 1), *g.blocks[1:])) for g in grids]
-        return right(kernel, fewer)
+    def wrong(kernel, device):
+        grids = (replace(g, blocks=(max(g.blocks[0] - 1, 1), *g.blocks[1:])) for g in device.grids)
+        return right(kernel, replace(device, grids=tuple(grids)))
 
     patch.setattr(driver, "_launcher", wrong)
 

@@ -159,3 +159,20 @@ def test_tiles_of_one_wavefront_share_no_sum():
     for n in (3, 5, 70):
         for threads in (1, 2):
             check(replace(sum_of_products, threads=threads), RNG.random(n), RNG.random(n))
+
+
+@polyc.kernel
+def two_sums(A, x):
+    n = len(x)
+    for i in range(1, n - 1):
+        for j in range(1, n - 1):
+            x[j] -= 0.25 * (A[i, j] * A[j - 1, i])
+    for i in range(1, n - 1):
+        for j in range(1, n - 1):
+            x[j] += 0.25 * A[j - 1, i - 1]
+
+
+def test_a_sum_over_a_loop_that_does_not_run_is_nothing():
+    """In most tiles the second sum has no iterations: its bounds there are far apart, backwards."""
+    for n in (1, 3, 40, 100):
+        check(two_sums, RNG.random((n, n)), RNG.random(n))
