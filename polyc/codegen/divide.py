@@ -9,8 +9,10 @@ So a vector that writes a head of an attention is stored as one, and not lane by
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import replace
 
+from polyc.loopnest.index import FloorDiv, Mod
 from polyc.loopnest.multiples import Multiples, divide_once, with_loop
 from polyc.loopnest.nodes import (
     Assign,
@@ -19,9 +21,11 @@ from polyc.loopnest.nodes import (
     For,
     If,
     Node,
+    Read,
     extent_of,
     rewrite_elements,
     rewrite_nodes,
+    walk_expr,
 )
 
 
@@ -54,6 +58,17 @@ def _divide(loop: For, known: Multiples) -> Block:
         return replace(element, index=tuple(divide_once(i, loop, known) for i in element.index))
 
     def rewrite(node: Node) -> Node:
-        return rewrite_elements(node, divided) if isinstance(node, Assign) else node
+        if not isinstance(node, Assign) or not any(map(_divides, _elements(node))):
+            return node
+        return rewrite_elements(node, divided)
 
     return rewrite_nodes(loop.body, rewrite)
+
+
+def _elements(assign: Assign) -> Iterator[Element]:
+    yield assign.target
+    yield from (e.element for e in walk_expr(assign.value) if isinstance(e, Read))
+
+
+def _divides(element: Element) -> bool:
+    return any(isinstance(atom, FloorDiv | Mod) for i in element.index for atom, _ in i.terms)

@@ -15,7 +15,7 @@ import numpy as np
 from polyc.poly.canonical import Canonical
 from polyc.scop.expr import Const, Expr, Load, children, with_children
 from polyc.scop.scop import Statement
-from polyc.types.element_types import is_narrow
+from polyc.types.element_types import is_narrow, scalar_type
 
 
 def find_literals(expr: Expr) -> tuple[Const, ...]:
@@ -39,10 +39,9 @@ def replace_literals(expr: Expr, values: Sequence[Expr]) -> Expr:
 
 def compute_form(s: Statement) -> Canonical:
     """The key of a statement's structure (`structure.py`) without what its literals say."""
-    described = s.structure.key
-    head = len(described) - sum(1 for _ in _walk(s.value))
-    marked = zip(described[head:], _walk(s.value), strict=True)
-    return *described[:head], *("literal" if counts else node for node, (_, counts) in marked)
+    pairs = zip(s.structure.nodes, _walk(s.value), strict=True)
+    nodes = (("literal", scalar_type(e.dtype)) if counts else node for node, (e, counts) in pairs)
+    return *s.structure.places, *nodes
 
 
 def content_of(literal: Const) -> np.ndarray:
