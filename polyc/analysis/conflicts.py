@@ -111,3 +111,21 @@ def _meeting(a: Touch, b: Touch) -> isl.Map:
     """# S -> T: pairs that touch one element, the first of them earlier."""
     pairs = a.elements.apply_range(b.elements.reverse())
     return pairs.intersect(before(a.statement, b.statement, (a.position, b.position)))
+
+
+def order_but_sums(scop: Scop, dependences: Dependences) -> isl.UnionMap:
+    """# S -> T: what must stay in order if declared reductions may add up in any order.
+
+    Whoever writes a sum's element before, or touches it afterwards, then waits for all of the sum:
+
+        Z -> S[0] -> S[1] -> … -> T         becomes         Z -> S[k] -> T    for all k
+    """
+    summed = {s.array for s in scop.statements if s.name in dependences.reducing}
+    arrays = {name: array for name, array in scop.arrays.items() if name in summed}
+    found = [
+        _meeting(a, b)
+        for touches in touches_by_array(scop.statements, arrays).values()
+        for a, b in _later(touches)
+    ]
+    around = dependences.without_reductions(union_of(found))
+    return dependences.coincidence.union(around).coalesce()

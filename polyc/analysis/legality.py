@@ -62,10 +62,13 @@ def check_completeness(kernel: str, scop: Scop, executions: Executions) -> int:
     return len(scop.statements)
 
 
-def check_order(kernel: str, executions: Executions, dependences: Dependences) -> int:
+def check_order(
+    kernel: str, executions: Executions, dependences: Dependences, any_order: bool = False
+) -> int:
     """No dependence runs backwards in time, is simultaneous, or is carried by a concurrent loop.
 
-    Gives the number of dependence relations. A loop that is parallel, or over blocks, carries
+    Sums in `any_order` may run backwards. Gives the number of dependence relations. A loop that is
+    parallel, or over blocks, carries
     nothing; one over lanes only the reductions, and so does one over threads that combine sums.
     """
     checked = 0
@@ -75,7 +78,7 @@ def check_order(kernel: str, executions: Executions, dependences: Dependences) -
     ):
         for source, sink, dependence in maps(relation):
             for a, b, pairs in instances(dependence, executions[source], executions[sink]):
-                _check_pairs(kernel, pairs, a, b, is_reduction)
+                _check_pairs(kernel, pairs, a, b, is_reduction, is_reduction and any_order)
             checked += 1
     return checked
 
@@ -99,19 +102,19 @@ def show_instances(pairs: isl.Map, a: Execution, b: Execution) -> str:
 
 
 def _check_pairs(
-    kernel: str, pairs: isl.Map, a: Execution, b: Execution, is_reduction: bool
+    kernel: str, pairs: isl.Map, a: Execution, b: Execution, is_reduction: bool, either_way: bool
 ) -> None:
-    """pairs  # L_a -> L_b: must go forwards in time."""
+    """pairs  # L_a -> L_b: must go forwards in time, or either way, but not meet."""
     place = f"kernel {kernel}"
     shared = shared_loops(a, b)
     combined = any(loop.kind in COMBINING for loop in shared)
     for k, loop in enumerate(shared):
         backwards = pairs.order_gt(IN, k, OUT, k)
-        if not backwards.is_empty():
+        if not (backwards.is_empty() or either_way):
             rule = f"loop {loop.var} runs a dependence backwards"
             raise illegal(place, rule, show_instances(backwards, a, b))
         if _is_concurrent(loop, is_reduction, is_reduction and combined):
-            carried = pairs.order_lt(IN, k, OUT, k)
+            carried = pairs.order_lt(IN, k, OUT, k).union(backwards)
             if not carried.is_empty():
                 rule = f"{loop.kind} loop {loop.var} carries a dependence"
                 raise illegal(place, rule, show_instances(carried, a, b))
@@ -121,7 +124,7 @@ def _check_pairs(
     if a is b:
         rule = "a dependence has no time between its ends"
         raise illegal(place, rule, show_instances(pairs, a, b))
-    if a.position > b.position:
+    if a.position > b.position and not either_way:
         rule = "a dependence runs against the order of the text"
         raise illegal(place, rule, show_instances(pairs, a, b))
     if are_concurrent(a, b):

@@ -33,10 +33,12 @@ def verify_kernel(
     storages: Mapping[str, Storage],
     parameters: Mapping[str, str],
     team: bool = False,
+    any_order: bool = False,
 ) -> Proof:
     """Prove a kernel's loops right, or raise IllegalSchedule with a witness.
 
-    A `team` goes through the loops of a kernel for CPUs, and so they say who of it does what.
+    A `team` goes through the loops of a kernel for CPUs, and so they say who of it does what. Where
+    declared reductions may add up in `any_order`, one after another is all that is asked of them.
 
     `scop` is the cluster that the kernel executes; `parameters` maps its arrays to the kernel's
     parameters, whose shapes are those of their `storages`. An array that is not in it lives in
@@ -61,7 +63,7 @@ def verify_kernel(
         executions[execution.statement.name].append(execution)
     statements = check_completeness(kernel.name, scop, executions)
     dependences = compute_conflicts(scop)
-    ordered = check_order(kernel.name, executions, dependences)
+    ordered = check_order(kernel.name, executions, dependences, any_order)
     accesses = [
         access
         for runs in executions.values()

@@ -258,3 +258,32 @@ def test_a_worker_that_comes_late_has_the_sizes_of_its_call():
         steps(A, B, 2)
         assert B[1] != 0
     assert "i64 sizes[3]" in steps._stored().bundle.sources["driver.c"]
+
+
+@polyc.kernel
+def fibonacci(x):
+    a, b = 0.0, 1.0
+    for i in range(len(x)):
+        x[i] = a
+        a, b = b, a + b
+
+
+@polyc.kernel
+def turn(x, y):
+    n, m = x.shape[0], y.shape[0]
+    for i in range(min(n, m)):
+        x[i], y[i] = y[i], x[i]
+
+
+@polyc.kernel
+def rotate(x, y, angle):
+    c, s = math.cos(angle), math.sin(angle)
+    for i in range(len(x)):
+        x[i], y[i] = c * x[i] - s * y[i], s * x[i] + c * y[i]
+
+
+def test_several_values_are_read_before_any_is_assigned():
+    for n in (0, 1, 2, 70):
+        check(fibonacci, np.zeros(n))
+        check(turn, RNG.random(n), RNG.random(n + 3))
+        check(rotate, RNG.random(n), RNG.random(n), 0.3)

@@ -99,6 +99,7 @@ class _Parser:
     reader: Reader
     loops: list[str] = field(default_factory=list)
     calls: int = 0
+    pairs: int = 0
 
     def body(self, statements: list[ast.stmt]) -> tuple[Command, ...]:
         return tuple(c for s in statements for c in self.statement(s))
@@ -154,15 +155,40 @@ class _Parser:
         place.refuse("only elements of arrays, and local scalars, are assigned to", "write A[i, j]")
 
     def unpack(self, names: list[ast.expr], value: ast.expr, place: Place) -> Iterator[Command]:
-        """n, m = A.shape   ->   n = A.shape[0]; m = A.shape[1]"""
+        """n, m = A.shape   ->   n = A.shape[0]; m = A.shape[1]
+
+        a, b = b, a     ->   x = b; y = a; a = x; b = y
+        """
         match value:
             case ast.Attribute(ast.Name(array), "shape") if array in self.reader.arguments:
                 for axis, name in enumerate(names):
                     yield Assign(self.target(name), Extent(array, axis, place), None, place)
+            case ast.Tuple(elts=values) | ast.List(elts=values) if len(values) == len(names):
+                yield from self.pairwise(names, values, place)
             case _:
                 place.refuse(
-                    "only the shape of an array is unpacked", "write one assignment for each name"
+                    "only the shape of an array, and a value for each name, are unpacked",
+                    "write one assignment for each name",
                 )
+
+    def pairwise(
+        self, names: list[ast.expr], values: list[ast.expr], place: Place
+    ) -> Iterator[Command]:
+        """All values are read before anything is assigned: if need be, into locals of their own."""
+        targets = [self.target(name) for name in names]
+        found = [self.reader.expression(value) for value in values]
+        written = {t.name if isinstance(t, Name) else t.array for t in targets}
+        parts = [part for value in found for part in walk(value)]
+        read = {p.name for p in parts if isinstance(p, Name)}
+        read |= {p.array for p in parts if isinstance(p, Element)}
+        if written & read:
+            self.pairs += 1
+            between = [Name(f"pair {self.pairs}.{k}", place) for k in range(len(found))]
+            for name, value in zip(between, found, strict=True):
+                yield Assign(name, value, None, place)
+            found = [*between]
+        for target, value in zip(targets, found, strict=True):
+            yield Assign(target, value, None, place)
 
     def loop(self, node: ast.For, place: Place) -> Loop:
         if node.orelse:

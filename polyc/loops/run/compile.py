@@ -18,6 +18,7 @@ from polyc.analysis.same_values import check_same_values
 from polyc.analysis.verify import verify_kernel
 from polyc.analysis.witness import show_first_pair
 from polyc.codegen.accumulate import accumulate
+from polyc.codegen.carry import carry
 from polyc.codegen.generate import generate_nest
 from polyc.codegen.hold import hold
 from polyc.codegen.vectorise import vectorise
@@ -114,7 +115,7 @@ def compile_loops(
             if options.verify:
                 check_same_values(kernel.name, stated, scop)
                 parameters = {p.name: p.name for p in kernel.params}
-                proof = verify_kernel(kernel, scop, storages, parameters, team=True)
+                proof = verify_kernel(kernel, scop, storages, parameters, team=True, any_order=True)
 
         # 5. C
         with trace.step("print"):
@@ -194,7 +195,7 @@ def _generate(arranged: Arranged, signature: Signature, begins: str) -> Kernel:
 
 def _in_lanes(body: Block, vectors: Vectors) -> Block:
     """The loops with results in registers, and with sums in several vectors."""
-    return find_registers(vectorise(accumulate(hold(body), vectors.bytes), vectors))
+    return find_registers(vectorise(accumulate(carry(hold(body)), vectors.bytes), vectors))
 
 
 def check_initialised(lowered: Lowered, unwritten: isl.UnionMap) -> None:

@@ -3,21 +3,43 @@
     for i: for j:                                      for d = i + j: for i:
       A[i, j] = f(A[i - 1, j], A[i, j - 1])     ->       A[i, d - i] = …
 
-This is the wavefront method within a tile (Lamport 1974, "The parallel execution of DO loops").
+This is the wavefront method within a tile (Lamport 1974, "The parallel execution of DO loops"). It
+pays where f takes longer than diagonals cost: not for a minimum of whole numbers, which goes from
+iteration to iteration in a register (`codegen/carry.py`).
 """
 
 from __future__ import annotations
 
+from collections.abc import Collection, Mapping
+
 import islpy as isl
+import numpy as np
 
 from polyc.analysis.dependences import maps
 from polyc.loops.schedule.band import Band, as_map, joined
 from polyc.loops.schedule.direction import equal_values, is_carried
 from polyc.loops.schedule.inner import Inner
+from polyc.scop.expr import Call, Cast, Expr, Load
+from polyc.scop.scop import Statement
+
+LATENCIES = {"add": 4, "sub": 4, "mul": 4, "div": 13, "sqrt": 18, "min": 4, "max": 4, "neg": 1}
+"""Cycles from an operand of a float operation to its result, on x86-64 cores of 2017 to 2025."""
+
+OTHER_FLOAT, WHOLE = 20, {"mul": 3, "div": 20, "mod": 20, "min": 2, "max": 2}
+"""Of other functions of floats; and of operations on whole numbers, which else take one cycle."""
+
+WAITING = 8
+"""Cycles that iterations must wait for each other for diagonals to pay: about what an iteration
+takes that walks from row to row, in loops of a length of their own.
+"""
 
 
 def skew_inner(
-    node: isl.ScheduleNode, band: Band, inner: Inner, validity: isl.UnionMap
+    node: isl.ScheduleNode,
+    band: Band,
+    inner: Inner,
+    validity: isl.UnionMap,
+    statements: Mapping[str, Statement],
 ) -> tuple[isl.ScheduleNode, Band, Inner]:
     """The band with the diagonals of its last two members in place of the first of them.
 
@@ -27,6 +49,10 @@ def skew_inner(
     nothing is carried within a diagonal, as in a permutable band of which both carry something.
     """
     if len(band.order) < 2 or not band.is_permutable or band.coincident[inner.order[-1]]:
+        return node, band, inner
+    own = [statements[name] for name in band.names]
+    written = {s.array for s in own}
+    if max(_wait(s, written) for s in own) < WAITING:
         return node, band, inner
     *around, first, last = inner.order
     diagonal = band.functions[first].add(band.functions[last])
@@ -39,6 +65,32 @@ def skew_inner(
     skewed = node.delete().insert_partial_schedule(joined(functions)).band_set_permutable(1)
     made = Band.of(skewed, validity)
     return skewed, made, Inner(made.order, inner.groups)
+
+
+def _wait(statement: Statement, written: Collection[str]) -> int:
+    """Cycles from what a statement reads of some arrays to what it writes, at the longest."""
+    update = _cycles(statement.reduction, statement.value.dtype) if statement.reduction else 0
+    return (_latency(statement.value, written) or 0) + update
+
+
+def _latency(expr: Expr, written: Collection[str]) -> int | None:
+    """Cycles from a load of some arrays to the value of an expression; None if it has none."""
+    match expr:
+        case Load(array):
+            return 0 if array in written else None
+        case Cast(argument):
+            inside = _latency(argument, written)
+            return None if inside is None else inside + 4
+        case Call(function, arguments, dtype):
+            paths = [p for a in arguments if (p := _latency(a, written)) is not None]
+            return max(paths) + _cycles(function, dtype) if paths else None
+    return None
+
+
+def _cycles(function: str, dtype: np.dtype) -> int:
+    if dtype.kind == "f":
+        return LATENCIES.get(function, OTHER_FLOAT)
+    return WHOLE.get(function, 1)
 
 
 def _is_chain(node: isl.ScheduleNode, validity: isl.UnionMap, band: Band, inner: Inner) -> bool:

@@ -13,6 +13,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 
 import islpy as isl
 
@@ -36,10 +37,18 @@ IN_LANES = 6
 
 @dataclass(frozen=True)
 class Order:
-    """What must stay in order; `strict`: in lanes too, which share declared reductions."""
+    """What must stay in order, and `sums`, whose instances only may not run at the same time.
 
-    validity: isl.UnionMap  # S -> T
+    Lanes share sums.
+    """
+
     strict: isl.UnionMap  # S -> T
+    sums: isl.UnionMap  # S -> S
+
+    @cached_property
+    def validity(self) -> isl.UnionMap:
+        """# S -> T: what may not run at the same time."""
+        return self.strict.union(self.sums)
 
 
 @dataclass(frozen=True)
@@ -100,8 +109,11 @@ def _best(
         bundles = bundles_of(leaf_order(node), statements, rows)
         chosen = [bundle for bundle in bundles if names & {*bundle}]
         plans.append(_plan(node, band, k, statements, order, chosen))
-    _, inner = max(plans, key=lambda plan: (plan[0], plan[1].order[-1]))
-    return inner
+    # Lanes that share no sum have nothing to add up at the end of a short loop.
+    apart = [not any(group.sums for group in inner.groups) for _, inner in plans]
+    ranked = zip(plans, apart, strict=True)
+    (_, best), _ = max(ranked, key=lambda each: (each[0][0], each[1], each[0][1].order[-1]))
+    return best
 
 
 def _moving(

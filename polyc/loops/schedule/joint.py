@@ -18,7 +18,7 @@ from itertools import product
 import islpy as isl
 
 from polyc.loops.schedule.band import Band, as_map, falls, has_band, joined
-from polyc.loops.schedule.direction import direction, equal_values, rows_of, stride_along
+from polyc.loops.schedule.direction import direction, rows_of, stride_along
 from polyc.poly.tree import BAND, MARK, NESTED, make_atomic
 from polyc.scop.scop import Statement
 
@@ -118,13 +118,31 @@ def _find(
     domains = [place.get_domain() for place in places]
     pairs = validity.intersect_domain(domains[0]).intersect_range(domains[1])
     for a, b in product(one.order, other.order):
-        function = one.functions[a].union_add(other.functions[b])
-        meeting = [m for m in _meeting(one, a, other, statements) if not m.is_empty()]
-        equal = equal_values(as_map([function]))
-        if any(m.is_subset(equal) for m in meeting) and not falls(function, pairs):
-            swap = pairs.is_empty() and other.coincident[b] and not one.coincident[a]
-            return Joint(function, domains[1].universe() if swap else None)
+        f, g = one.functions[a], other.functions[b]
+        for met in _meeting(one, a, other, statements):
+            ahead = _distance(f, met, g)
+            if ahead is None:
+                continue
+            function = f.union_add(g.sub(_constant(g, ahead)))
+            if not falls(function, pairs):
+                swap = pairs.is_empty() and other.coincident[b] and not one.coincident[a]
+                return Joint(function, domains[1].universe() if swap else None)
     return None
+
+
+def _distance(f: isl.UnionPwAff, met: isl.UnionMap, g: isl.UnionPwAff) -> int | None:
+    """g - f, where that is the same for all pairs of instances; None if it is not."""
+    values = as_map([f]).reverse().apply_range(met).apply_range(as_map([g]))
+    if values.is_empty():
+        return None
+    apart = isl.Set.from_union_set(values.deltas())
+    some = apart.sample_point().get_coordinate_val(isl.dim_type.set, 0)
+    return int(some.to_python()) if apart.is_subset(isl.Set(f"{{ [{some}] }}")) else None
+
+
+def _constant(function: isl.UnionPwAff, value: int) -> isl.UnionPwAff:
+    """A constant on the domain of a function."""
+    return isl.UnionPwAff.val_on_domain(function.domain(), isl.Val(value))
 
 
 def _is_innermost(node: isl.ScheduleNode) -> bool:

@@ -15,6 +15,7 @@ from types import MappingProxyType
 
 import islpy as isl
 
+from polyc.analysis.conflicts import order_but_sums
 from polyc.analysis.dependences import Dependences, compute_dependences
 from polyc.loops.lower.lower import Lowered
 from polyc.loops.lower.order import original_tree
@@ -68,7 +69,8 @@ def schedule_by_isl(
 
     The loops as they were written, if it finds none.
     """
-    found = _ask_isl(lowered, dependences, most) if most else NO_SCHEDULE
+    order = order_but_sums(lowered.bare, dependences)
+    found = _ask_isl(lowered, dependences, order, most) if most else NO_SCHEDULE
     if isinstance(found, str):
         return keep_order(lowered, dependences, target, found)
     return _shaped(lowered, dependences, target, found, "isl's scheduler", ())
@@ -105,7 +107,8 @@ def find_for_gpu(lowered: Lowered, most: int) -> Found:
     much as it can, so that those inside are free (PPCG; Verdoolaege et al. 2013, section 5).
     """
     wishes = {"schedule_outer_coincidence": 1}
-    return Found(_ask_isl(lowered, compute_dependences(lowered.bare), most, wishes))
+    dependences = compute_dependences(lowered.bare)
+    return Found(_ask_isl(lowered, dependences, dependences.validity, most, wishes))
 
 
 def schedule_for_gpu(
@@ -139,10 +142,9 @@ def _shaped(
     origin: str,
     notes: tuple[str, ...],
 ) -> LoopSchedule:
-    order = Order(
-        dependences.validity.intersect_params(lowered.sizes),
-        dependences.coincidence.intersect_params(lowered.sizes),
-    )
+    strict = order_but_sums(lowered.bare, dependences).intersect_params(lowered.sizes)
+    sums = dependences.reductions.intersect_params(lowered.sizes)
+    order = Order(strict, sums)
     arrays = lowered.bare.arrays.values()
     local = frozenset(a.name for a in arrays if a.kind == "temporary")
     wide = frozenset(a.name for a in arrays if a.name in local and len(a.shape) > 1)
@@ -157,10 +159,15 @@ def _shaped(
 def _ask_isl(
     lowered: Lowered,
     dependences: Dependences,
+    order: isl.UnionMap,
     most: int,
     wishes: Mapping[str, int] = MappingProxyType({}),
 ) -> isl.Schedule | str:
-    """isl's schedule; or why there is none. wishes: options of isl besides the usual ones."""
+    """isl's schedule; or why there is none.
+
+    order  # S -> T: what it keeps; what else depends on each other is not in parallel. wishes:
+    options of isl besides the usual ones.
+    """
     domain = union_domain(lowered.bare.statements)
 
     def simple(relation: isl.UnionMap) -> isl.UnionMap:
@@ -168,9 +175,9 @@ def _ask_isl(
 
     constraints = (
         isl.ScheduleConstraints.on_domain(domain.drop_unused_params())
-        .set_validity(simple(dependences.validity))
-        .set_coincidence(simple(dependences.validity))
-        .set_proximity(simple(dependences.flow))
+        .set_validity(simple(order))
+        .set_coincidence(simple(order.union(dependences.reductions)))
+        .set_proximity(simple(dependences.without_reductions(dependences.flow)))
     )
     options = {"schedule_maximize_band_depth": 1, "schedule_maximize_coincidence": 1}
     try:
@@ -178,6 +185,6 @@ def _ask_isl(
             tree = constraints.compute_schedule()
     except isl.Error as error:
         return f"isl stopped ({str(error).splitlines()[0]})"
-    if find_broken(tree, dependences.validity.intersect_params(lowered.sizes)) is not None:
+    if find_broken(tree, order.intersect_params(lowered.sizes)) is not None:
         return "it breaks a dependence"
     return tree

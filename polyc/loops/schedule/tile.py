@@ -19,9 +19,9 @@ from dataclasses import dataclass, field, replace
 
 import islpy as isl
 
-from polyc.loops.schedule.band import Band, has_band, joined, names_of
+from polyc.loops.schedule.band import Band, as_map, has_band, joined, names_of
 from polyc.loops.schedule.diagonal import skew_inner
-from polyc.loops.schedule.direction import direction, rows_of, steps_along, stride_along
+from polyc.loops.schedule.direction import direction, is_carried, rows_of, steps_along, stride_along
 from polyc.loops.schedule.inner import (
     Order,
     bundles_of,
@@ -55,6 +55,8 @@ SUMS_TILE = 256
 """Iterations of both loops whose tiles a wavefront sums, if lanes share sums along one of them: the
 vectors of a row of a tile pay for adding up their lanes, and a tile of doubles is 512 KiB.
 """
+CHAIN_TILE = 64
+"""And if each iteration waits for the one before: two rows of a tile are in the L1 cache."""
 IN_JOINT = 4
 """Into how many parts threads cut the rows of a joint tile, and tiles of its columns."""
 STRIP = 2048
@@ -131,8 +133,9 @@ class Shaping:
             sizes[band.coincident.index(True)] //= cut
         elif not shared:
             if len(sizes) == 2 and any(group.sums for group in inner.groups):
-                sizes[:2] = [SUMS_TILE, SUMS_TILE]
-                return sizes
+                return [SUMS_TILE, SUMS_TILE]
+            if len(sizes) == 2 and not in_lanes:
+                return [CHAIN_TILE, CHAIN_TILE]
             short = FEW if in_lanes and inner.order == [0, 1] else min(sizes[:2])
             sizes[:2] = [short, sizes[1] if short == FEW else short]
         return sizes
@@ -176,7 +179,7 @@ class Shaping:
         band = Band.of(node, self.order.validity)
         inner = choose_inner(node, band, self.statements, self.order, self.local)
         if not any(group.lanes for group in inner.groups):
-            node, band, inner = skew_inner(node, band, inner, self.order.validity)
+            node, band, inner = skew_inner(node, band, inner, self.order.validity, self.statements)
         return _marked(*insert_inner(node, band, inner))
 
     def _outer(
@@ -256,10 +259,24 @@ class Shaping:
                 self.parallel.append(f"tiles of {_names(node)}")
             else:
                 numbers = [numbers[0].add(numbers[1]), *numbers[1:]]
-                marks[1] = "parallel"
-                self.parallel.append(f"wavefronts of tiles of {_names(node)}")
+                if self._is_free(node, numbers[0], numbers[1]):
+                    marks[1] = "parallel"
+                    self.parallel.append(f"wavefronts of tiles of {_names(node)}")
         node = node.insert_partial_schedule(joined(numbers))
         return make_atomic(node.band_set_permutable(1)), marks
+
+    def _is_free(
+        self, node: isl.ScheduleNode, front: isl.UnionPwAff, tiles: isl.UnionPwAff
+    ) -> bool:
+        """Whether no sum has parts in two tiles of a wavefront.
+
+        What must stay in order goes forwards along both of the loops that it adds up; sums may go
+        forwards along one, and backwards along the other.
+        """
+        domain = node.get_domain()
+        sums = self.order.sums.intersect_domain(domain).intersect_range(domain)
+        held = node.get_prefix_schedule_union_map().flat_range_product(as_map([front]))
+        return not is_carried(sums, held, as_map([tiles]))
 
 
 def _marked(node: isl.ScheduleNode, marks: Sequence[str]) -> isl.ScheduleNode:
