@@ -29,6 +29,7 @@ from polyc.mapping.cpu.storing import store_clusters
 from polyc.mapping.cuda.fuse_rows import fuse_rows
 from polyc.mapping.cuda.storing import set_preludes_free, store_for_cuda
 from polyc.mapping.open_cluster import OpenCluster
+from polyc.mapping.share_literals import share_literals
 from polyc.mapping.stored_kernel import StoredKernel
 from polyc.mapping.tuned import Tuned
 from polyc.memory.storage import Storage, arrange, row_major
@@ -269,6 +270,7 @@ def _cluster_graph(
             stored = store_clusters(clusters, scop, target, tuned, budget, given)
             kernels = fuse_tiles(stored.clusters, stored.scop.arrays, target)
         given.check_used([kernel.called for kernel in kernels])
+        kernels, arrays = share_literals(kernels, stored.scop.arrays)
         home = {s.name: k for k, kernel in enumerate(kernels) for s in kernel.statements}
         refusals = tuple(r for r in refusals if home[r.producer] != home[r.consumer])
 
@@ -280,7 +282,7 @@ def _cluster_graph(
         rewrites,
         lowered,
         scop,
-        stored.scop,
+        replace(stored.scop, arrays=arrays),
         kernels,
         stored.opened,
         refusals,

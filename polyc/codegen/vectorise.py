@@ -4,7 +4,8 @@
     2. transpose   accesses across the lanes of a vector loop  ->  vectors, transposed in registers
     3. unroll      loops of kind unroll are replaced by copies of their bodies
     4. cut         a vector loop of constant extent 21 becomes one vector of 16 lanes and one of 8
-    5. spell       a loop that an instruction runs in each lane stays one where that is spelled for
+    5. divide      by constants once a vector, in indices, where its lanes have one quotient
+    6. spell       a loop that an instruction runs in each lane stays one where that is spelled for
                    so many lanes, and is unrolled elsewhere
 
 After them a loop of kind "vector" has a power of two of lanes, and a body of assignments, and of
@@ -15,6 +16,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+from polyc.codegen.divide import divide_in_vectors
 from polyc.codegen.partial_results import privatise
 from polyc.codegen.spell import is_instruction, iteration, spell_instructions, unroll
 from polyc.codegen.transpose import transpose_tiles
@@ -37,7 +39,8 @@ def vectorise(block: Block, vectors: Vectors) -> Block:
     names = iter(range(1 << 30))
     private = privatise(block, vectors, names)
     straight = transpose_tiles(private, vectors, names)
-    return spell_instructions(rewrite_nodes(straight, lambda n: _expand(n, vectors)), vectors)
+    cut = divide_in_vectors(rewrite_nodes(straight, lambda n: _expand(n, vectors)))
+    return spell_instructions(cut, vectors)
 
 
 def _expand(node: Node, vectors: Vectors) -> Node:

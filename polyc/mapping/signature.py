@@ -2,32 +2,36 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 
 from polyc.memory.storage import Storage
 from polyc.poly.canonical import Canonical
 from polyc.schedule.cluster import Cluster
-from polyc.scop.scop import Array
+from polyc.scop.scop import Array, Statement
 from polyc.types.element_types import scalar_type
 from polyc.types.sizes import STEP, Extent, Size
 
 
 def sign_cluster(
-    cluster: Cluster, touched: Sequence[str], arrays: Mapping[str, Array]
+    cluster: Cluster,
+    touched: Sequence[str],
+    arrays: Mapping[str, Array],
+    key: Callable[[Statement], Canonical] = lambda s: s.structure.key,
 ) -> Canonical:
     """Statements, shared loops and arrays; everything but layouts.
+
+    key: what is said of a statement, besides the arrays that its structure lists.
 
     An array is its position among those touched, a statement its position in textual order.
     """
     statements = (*cluster.prelude, *cluster.statements)
     places = {name: position for position, name in enumerate(touched)}
     numbers = {s.name: position for position, s in enumerate(statements)}
-    structures = [s.structure for s in statements]
     step = {cluster.step.name: Size.of(STEP)} if cluster.step else {}
     return (
         (len(cluster.prelude), int(cluster.has_reuse), int(cluster.is_group)),
         tuple(tuple(sorted((numbers[n], p) for n, p in loop.items())) for loop in cluster.shared),
-        tuple((one.key, tuple(places[name] for name in one.arrays)) for one in structures),
+        tuple((key(s), tuple(places[name] for name in s.structure.arrays)) for s in statements),
         tuple(_sign_array(arrays[name], step) for name in touched),
     )
 

@@ -16,6 +16,7 @@ from polyc.schedule.canonical import NOTHING, Made, to_positions
 from polyc.schedule.initial import InitialLoops
 from polyc.schedule.names import short
 from polyc.schedule.schedule import Schedule
+from polyc.scop.literals import compute_form
 from polyc.scop.scop import Array, Statement
 from polyc.types.sizes import Step
 
@@ -127,10 +128,20 @@ class StoredKernel:
 
         made: what a schedule makes itself that is given.
         """
-        layouts = sign_layouts(self.arrays, self.storages, self.private)
         schedule = to_positions(self.schedule, self.counted, self.scheduled, made)
         if len(self.parts) == 1:
-            return schedule, self.parts[0].signature, layouts
+            return schedule, self.parts[0].signature, self._sign_places()
         parts = tuple(sign_cluster(one.cluster, self.arrays, arrays) for one in self.parts)
-        positions = tuple(tuple(loop[s.name] for s in self.statements) for loop in self.loops)
-        return schedule, parts, layouts, positions, self.sizes
+        return schedule, parts, self._sign_places()
+
+    def form(self, arrays: Mapping[str, Array]) -> Hashable:
+        """Equal forms mean that kernels are equal but for literals."""
+        schedule = to_positions(self.schedule, self.counted, self.scheduled)
+        parts = (sign_cluster(one.cluster, self.arrays, arrays, compute_form) for one in self.parts)
+        return schedule, tuple(parts), self._sign_places()
+
+    def _sign_places(self) -> Hashable:
+        """Where arrays lie, and which loops the parts share."""
+        layouts = sign_layouts(self.arrays, self.storages, self.private)
+        loops = tuple(tuple(loop[s.name] for s in self.statements) for loop in self.loops)
+        return layouts, loops, self.sizes

@@ -22,10 +22,18 @@ from polyc.types.element_types import scalar_type
 
 @dataclass(frozen=True)
 class Structure:
-    """Equal keys: equal computations on the arrays named, which the key calls by position."""
+    """Equal keys: equal computations on the arrays named, which the key calls by position.
 
-    key: Canonical
+    places: domain, write and reduction; nodes: those of the expression, parents first.
+    """
+
+    places: tuple[Canonical, ...]
+    nodes: tuple[Canonical, ...]
     arrays: tuple[str, ...]
+
+    @property
+    def key(self) -> Canonical:
+        return *self.places, *self.nodes
 
 
 def compute_structure(
@@ -39,14 +47,16 @@ def compute_structure(
     """The structure of a statement; `parameters` are other names of its sets' parameters."""
     arrays = tuple(dict.fromkeys((array, *(load.array for load in loads(value)))))
     places = {name: position for position, name in enumerate(arrays)}
-    key = (
-        canonical_set(domain, parameters),
-        canonical_function(write, parameters),
-        reduction or "",
+    return Structure(
+        (
+            canonical_set(domain, parameters),
+            canonical_function(write, parameters),
+            reduction or "",
+        ),
         # Parents first, each with the number of its children: this says what the tree is.
-        *(_describe(e, places, parameters) for e in walk(value)),
+        tuple(_describe(e, places, parameters) for e in walk(value)),
+        arrays,
     )
-    return Structure(key, arrays)
 
 
 def _describe(expr: Expr, places: Mapping[str, int], parameters: Mapping[str, str]) -> Canonical:

@@ -22,7 +22,8 @@ from polyc.analysis.same import Renaming, same_dynamic, same_tree
 from polyc.analysis.steps import by_loop, in_any_step
 from polyc.analysis.witness import illegal, show_first
 from polyc.scop.accesses import read_map, write_map
-from polyc.scop.expr import Expr, Load
+from polyc.scop.expr import Const, Expr, Load
+from polyc.scop.literals import content_of
 from polyc.scop.scop import Array, Scop, Statement
 from polyc.types.sizes import Step
 
@@ -64,7 +65,7 @@ def verify_partition(scop: Scop, parts: Sequence[Part], arrays: Mapping[str, Arr
                 raise illegal(f"launch {part.launch}", f"{s.name} is in {home[s.name]} as well")
             home[s.name] = part.launch
             if s.name in statements:
-                _check_same(part.launch, statements[s.name], s, copies)
+                _check_same(part.launch, statements[s.name], s, copies, arrays)
     for name in statements:
         if name not in home:
             raise illegal(f"scop {scop.name}", f"statement {name} is in no launch")
@@ -110,13 +111,21 @@ def _find_copies(scop: Scop, parts: Sequence[Part]) -> dict[str, Copy]:
     return copies
 
 
-def _check_same(launch: str, stated: Statement, s: Statement, copies: Mapping[str, Copy]) -> None:
-    """A launched statement is that of the scop, but for reading copies."""
+def _check_same(
+    launch: str,
+    stated: Statement,
+    s: Statement,
+    copies: Mapping[str, Copy],
+    arrays: Mapping[str, Array],
+) -> None:
+    """A launched statement is that of the scop, but for reading copies, and literals in arrays."""
     if s is stated:
         return
     domain = stated.domain
 
     def leaf(a: Expr, b: Expr) -> bool:
+        if isinstance(a, Const) and isinstance(b, Load):
+            return _holds(arrays[b.array], b, domain, a)
         if not (isinstance(a, Load) and isinstance(b, Load)):
             return Renaming().same_leaf(a, b, (domain, domain))
         read, wanted = (x.index.as_map().intersect_domain(domain) for x in (b, a))
@@ -134,6 +143,20 @@ def _check_same(launch: str, stated: Statement, s: Statement, copies: Mapping[st
     )
     if not same:
         raise illegal(f"launch {launch}", f"{s.name} is not what the scop says:\n{stated}\n{s}\n")
+
+
+def _holds(array: Array, load: Load, domain: isl.Set, literal: Const) -> bool:
+    """Whether what is read, in each instance, is one element of a constant: the literal's bits."""
+    read = load.index.as_map().intersect_domain(domain)
+    if array.value is None or load.dynamic or not domain.is_subset(read.domain()):
+        return False
+    element = read.range()
+    if not element.is_singleton() or element.get_tuple_name() != array.name:
+        return False
+    point = element.sample_point().get_multi_val()
+    place = tuple(point.get_val(d).to_python() for d in range(array.value.ndim))
+    inside = all(0 <= p < size for p, size in zip(place, array.value.shape, strict=True))
+    return inside and array.value[place].tobytes() == content_of(literal).tobytes()
 
 
 Time = tuple[int, int]

@@ -9,8 +9,7 @@ by a multiple of the lanes gives the same for all lanes.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from math import gcd
+from collections.abc import Sequence
 
 from polyc.loopnest.index import (
     Affine,
@@ -28,10 +27,8 @@ from polyc.loopnest.index import (
     linear,
     modulo,
 )
+from polyc.loopnest.multiples import Multiples, multiple_of
 from polyc.loopnest.nodes import Element
-
-Multiples = Mapping[str, int]
-"""Loop variable -> what it is always a multiple of, where that is more than 1."""
 
 
 def fold(index: Affine) -> Affine:
@@ -153,21 +150,6 @@ def fold_address(element: Element, shape: Sequence[int]) -> Affine:
     for index, extent in zip(reversed(element.index), reversed(shape), strict=True):
         total, step = total + index * step, step * extent
     return fold(total)
-
-
-def multiple_of(index: Affine, known: Multiples) -> int:
-    """A number that always divides the index; 0 if it is always 0."""
-    return gcd(index.constant, *(c * _multiple_of_atom(a, known) for a, c in index.terms))
-
-
-def _multiple_of_atom(atom: Atom, known: Multiples) -> int:
-    match atom:
-        case Var(name):
-            return known.get(name, 1)
-        case Mod(argument, divisor):
-            return gcd(multiple_of(argument, known), divisor)
-        case _:
-            return 1
 
 
 def drop_remainders(index: Affine, lanes: int, known: Multiples) -> Affine:

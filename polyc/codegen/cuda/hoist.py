@@ -15,8 +15,9 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from itertools import product
 
-from polyc.codegen.cuda.fold import Multiples, drop_remainders, fold, fold_address, multiple_of
+from polyc.codegen.cuda.fold import drop_remainders, fold, fold_address
 from polyc.loopnest.index import const, var
+from polyc.loopnest.multiples import Multiples, multiple_of
 from polyc.loopnest.nodes import (
     Assign,
     Block,

@@ -21,7 +21,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from polyc.codegen.cuda.fold import Multiples, drop_remainders, fold, fold_address, multiple_of
+from polyc.codegen.cuda.fold import drop_remainders, fold, fold_address
 from polyc.codegen.cuda.hoist import hoist_loads
 from polyc.loopnest.copies import find_source
 from polyc.loopnest.index import (
@@ -33,6 +33,7 @@ from polyc.loopnest.index import (
     substitute_condition,
     var,
 )
+from polyc.loopnest.multiples import Multiples, multiple_of
 from polyc.loopnest.nodes import (
     Assign,
     Block,
