@@ -285,13 +285,13 @@ def borders_have_one_more(patch):
 
 @fault("attention", "warpgroups, batches")
 def blocks_confuse_their_numbers(patch):
-    right = print_kernel._decode
+    right = print_kernel.number_blocks
 
-    def wrong(number, loops):
+    def wrong(loops):
         names = [loop.var for loop in reversed(loops)]
-        return iter([(n, text) for n, (_, text) in zip(names, right(number, loops), strict=True)])
+        return iter([(n, text) for n, (_, text) in zip(names, right(loops), strict=True)])
 
-    patch.setattr(print_kernel, "_decode", wrong)
+    patch.setattr(print_kernel, "number_blocks", wrong)
 
 
 @fault("softmax of long rows", "layer norm")
