@@ -17,11 +17,13 @@ from dataclasses import dataclass, field
 from typing import Any
 
 import torch
-from torch.fx import GraphModule, Node
+from torch.fx import GraphModule
 
 from polyc.api import from_torch
-from polyc.errors import PolycError, ShapeError
+from polyc.errors import PolycError, ShapeError, UnsupportedOp
+from polyc.run.torch_graph import inputs_of, with_constants
 from polyc.run.torch_model import TorchModel
+from polyc.run.torch_parts import split
 
 
 def backend(
@@ -52,12 +54,12 @@ class _Graph:
     fixed: dict[int, Any] = field(init=False)
     sizes: dict[int, tuple[int, int]] = field(init=False)
     open: dict[int, list[int]] = field(init=False)
-    compiled: dict[tuple[Any, ...], TorchModel] = field(default_factory=dict)
+    compiled: dict[tuple[Any, ...], Callable[..., Any]] = field(default_factory=dict)
     closed: set[tuple[Any, ...]] = field(default_factory=set)
 
     def __post_init__(self) -> None:
         self.fixed = {k: e for k, e in enumerate(self.examples) if _is_constant(e)}
-        meant = [n.meta.get("example_value") for n in _inputs(self.module)]
+        meant = [n.meta.get("example_value") for n in inputs_of(self.module)]
         shapes = {
             k: v.shape
             for k, v in enumerate(meant)
@@ -85,7 +87,7 @@ class _Graph:
             key = (numbers, *((t.shape, t.dtype) for t in tensors))
             if key not in self.compiled:
                 sizes = {k: int(args[k]) for k in self.sizes}
-                self.compiled[key] = self._compile({**known, **sizes}, {}, tensors, None)
+                self.compiled[key] = self._compile_closed({**known, **sizes}, tensors)
             found = self.compiled[key](*tensors)
         return _refuse_gradients(list(found), tensors, self.fixed.values())
 
@@ -121,8 +123,23 @@ class _Graph:
         tensors: Sequence[torch.Tensor],
         dynamic: Any,
     ) -> TorchModel:
-        whole = _with_constants(self.module, {**known, **self.fixed}, sizes)
+        whole = with_constants(self.module, {**known, **self.fixed}, sizes)
         return from_torch(whole, tensors, dynamic_shapes=dynamic, **self.options)
+
+    def _compile_closed(
+        self, known: Mapping[int, Any], tensors: Sequence[torch.Tensor]
+    ) -> Callable[..., Any]:
+        """For these sizes; in parts, where PyTorch's exporter cannot say all of it."""
+        try:
+            return self._compile(known, {}, tensors, None)
+        except UnsupportedOp:
+            whole = with_constants(self.module, {**known, **self.fixed})
+            parts = split(
+                whole, tensors, lambda part, given: from_torch(part, given, **self.options)
+            )
+            if parts is None:
+                raise
+            return parts
 
     def _is_number(self, position: int, value: Any) -> bool:
         """Whether an argument is a number of Python's, which torch.compile may wrap in a tensor."""
@@ -140,50 +157,6 @@ def _is_constant(value: Any) -> bool:
 def _is_open(size: Any) -> bool:
     """Whether torch.compile knows a size by a name alone."""
     return isinstance(size, torch.SymInt) and size.node.maybe_as_int() is None
-
-
-def _inputs(module: GraphModule) -> list[Node]:
-    return [node for node in module.graph.nodes if node.op == "placeholder"]
-
-
-def _with_constants(
-    module: GraphModule, values: Mapping[int, Any], sizes: Mapping[int, tuple[int, int]]
-) -> GraphModule:
-    """The graph with some of its inputs as buffers or numbers, and some as sizes of others."""
-    graph, whole = torch.fx.Graph(), torch.nn.Module()
-    inputs = _inputs(module)
-    known = {inputs[k]: value for k, value in values.items()}
-    renamed: dict[Node, Any] = {}
-    for position, node in enumerate(inputs):
-        if position not in sizes and node not in known:
-            renamed[node] = graph.node_copy(node)
-    for position, (tensor, dimension) in sizes.items():
-        size = (renamed[inputs[tensor]], dimension)
-        renamed[inputs[position]] = graph.call_function(torch.ops.aten.sym_size.int, size)
-    for node in module.graph.nodes:
-        if node.target == "item" and node.args[0] in known:  # a number of Python's, unwrapped
-            renamed[node] = known[node.args[0]].item()
-        elif node in renamed:
-            continue
-        elif node not in known:
-            renamed[node] = graph.node_copy(node, lambda n: renamed[n])
-            if node.op == "get_attr":
-                _copy_attribute(module, whole, str(node.target))
-        elif isinstance(known[node], torch.Tensor):
-            whole.register_buffer(node.name, known[node].detach())
-            renamed[node] = graph.get_attr(node.name)
-        else:
-            renamed[node] = known[node]
-    for name, child in module.named_children():
-        if not hasattr(whole, name):
-            whole.add_module(name, child)
-    return GraphModule(whole, graph)
-
-
-def _copy_attribute(source: torch.nn.Module, target: torch.nn.Module, name: str) -> None:
-    first, _, _ = name.partition(".")
-    if not hasattr(target, first):
-        setattr(target, first, getattr(source, first))
 
 
 class _NoGradient(torch.autograd.Function):

@@ -227,3 +227,27 @@ def test_gradients_are_refused_where_they_are_asked_for(options):
     check_same(y.detach(), net(x))
     with pytest.raises(RuntimeError, match="compiled by polyc, for inference: it has no gradients"):
         y.sum().backward()
+
+
+def test_what_the_exporter_does_not_know_stays_pytorch_s(options):
+    class Splits(torch.nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.first, self.last = torch.nn.Linear(4, 4), torch.nn.Linear(4, 2)
+
+        def forward(self, x):
+            h = torch.relu(self.first(x))
+            values = torch.linalg.svd(h @ h.transpose(-1, -2))[1]
+            return self.last(h) * torch.tanh(values)[:, None], h.sum(-1)
+
+    torch._dynamo.reset()
+    net = Splits().eval()
+    fast = torch.compile(net, backend=backend, options={"options": options})
+    with torch.no_grad():
+        x = torch.randn(5, 4)
+        with pytest.warns(UserWarning, match="polyc leaves aten._linalg_svd.default to PyTorch"):
+            got = fast(x)
+        for one, other in zip(got, net(x), strict=True):
+            check_same(one, other)
+        for one, other in zip(fast(2 * x), net(2 * x), strict=True):
+            check_same(one, other)
