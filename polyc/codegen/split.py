@@ -158,6 +158,9 @@ def _split(
     bounds = {**bounds, loop.var: _ends(loop)}
     signs = (index for index in _signs(loop.body) if index not in done)
     cuts = [c for index in signs if (c := _cut(index, bounds, inside)) is not None]
+    tiles = [cut for cut in cuts if _counts_tiles(cut.loop, bounds)]
+    if tiles and halves > 1:  # a tile at a border is no border: it has an interior itself
+        return _in_halves(loop, known, bounds, tiles[0], halves // 2, done)
     middle: list[_Cut] = []
     outside: list[Affine] = []  # not negative in the interior of the loops around
     first, last = list[Affine](), list[Affine]()
@@ -264,6 +267,12 @@ def _cut(index: Affine, bounds: Bounds, known: Known) -> _Cut | None:
     if step > 0:  # step * v + rest >= 0 from v = ceil(-rest / step) on
         return _Cut(index, loop, floordiv(rest, step) * -1, False)
     return _Cut(index, loop, floordiv(rest, -step) + 1, True)
+
+
+def _counts_tiles(loop: str, bounds: Bounds) -> bool:
+    """Whether a loop goes from tile to tile: those inside of it begin or end at multiples of it."""
+    ends = (bound for both in bounds.values() for side in both for bound in side)
+    return any(abs(stride(bound, loop) or 0) > BORDER for bound in ends)
 
 
 def _interior(
