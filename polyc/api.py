@@ -283,8 +283,8 @@ def from_torch(
     """Compile a torch.nn.Module for arguments like these; for inference.
 
     args, kwargs: examples, whose sizes are fixed but for those that `dynamic_shapes` names, as
-    torch.export takes it: ({0: torch.export.Dim("batch")},). choices: those of `compile`. The
-    result is called as the module is, with tensors.
+    torch.export takes it: ({0: torch.export.Dim("batch")},); kernels are chosen for those of the
+    examples. choices: those of `compile`. The result is called as the module is, with tensors.
 
     Raises ImportError without the extra `polyc[torch]`, UnsupportedOp for a module that PyTorch
     cannot export (it says why), else as `compile`.
@@ -296,7 +296,11 @@ def from_torch(
 
     exported = export_module(module, args, kwargs, dynamic_shapes)
     dims = {**exported.dims, **(choices.pop("dims", None) or {})}
-    return TorchModel(compile(exported.model, dims=dims, **choices), exported.results)
+    hint = {**exported.hint, **(choices.pop("hint", None) or {})}
+    fixed = {name for name, size in dims.items() if isinstance(size, int)}
+    hint = {name: size for name, size in hint.items() if name not in fixed and size > 0}
+    model = compile(exported.model, dims=dims, hint=hint, **choices)
+    return TorchModel(model, exported.results)
 
 
 def load(path: str | os.PathLike[str], *, digest: str | None = None) -> CompiledModel:
