@@ -185,3 +185,12 @@ def _asks(node) -> bool:
     if isinstance(node, Assign):
         return any(isinstance(e, nodes.Test) for e in walk_expr(node.value))
     return isinstance(node, If)
+
+
+@pytest.mark.parametrize("name", ["window", "insulated"])
+def test_its_schedule_can_be_given_back(name):
+    kernel, arguments = CASES[name]
+    kernel(*arguments(9))
+    again = polyc.kernel(schedule=kernel.tree)(kernel.python)
+    check(again, *arguments(9))
+    assert again.source == kernel.source

@@ -75,6 +75,13 @@ def test_both_sides_of_the_cut_run_in_lanes(name):
     assert kernel.source.count("#pragma omp simd") >= 2
 
 
+def test_its_schedule_can_be_given_back():
+    closure(*CASES["closure"][1](9))
+    again = polyc.kernel(schedule=closure.tree)(closure.python)
+    check(again, *CASES["closure"][1](9))
+    assert again.source == closure.source
+
+
 CARRIED = """{ S[k, i, j] -> S[k, i, k] : 0 <= i < 50 and 0 <= j < k < 50;
                S[k, i, j] -> S[k, i, o] : j = k and 0 <= i < 50 and 0 <= k < o < 50 }"""
 

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import islpy as isl
 
 from polyc.loops.schedule.direction import Row, is_carried, rows_of
-from polyc.poly.tree import BAND
+from polyc.poly.tree import BAND, is_unrolled
 from polyc.scop.scop import Statement
 
 
@@ -95,13 +95,6 @@ def falls(function: isl.UnionPwAff, pairs: isl.UnionMap) -> bool:
 def _functions(node: isl.ScheduleNode) -> list[isl.UnionPwAff]:
     partial = node.band_get_partial_schedule()
     return [partial.get_union_pw_aff(k) for k in range(node.band_n_member())]
-
-
-def is_unrolled(node: isl.ScheduleNode) -> bool:
-    """Whether a node is a band of short loops, which isl writes out."""
-    if node.get_type() != BAND:
-        return False
-    return bool(node.band_member_get_ast_loop_type(0) == isl.ast_loop_type.unroll)
 
 
 def has_band(node: isl.ScheduleNode) -> bool:

@@ -16,6 +16,7 @@ from collections.abc import Sequence
 import islpy as isl
 
 from polyc.loops.schedule.band import Band, as_map, joined
+from polyc.poly.tree import make_unrolled
 
 MOST_VALUES = 8
 """Iterations of a short loop."""
@@ -56,9 +57,14 @@ def insert_short(node: isl.ScheduleNode, functions: Sequence[isl.UnionPwAff]) ->
         return node
     domain = node.get_domain().universe()
     node = node.insert_partial_schedule(joined([f.intersect_domain(domain) for f in functions]))
-    for member in range(len(functions)):
-        node = node.band_member_set_ast_loop_type(member, isl.ast_loop_type.unroll)
-    return node
+    return make_unrolled(node)
+
+
+def is_short(node: isl.ScheduleNode) -> bool:
+    """Whether each member of a band takes few values, so that it may be unrolled."""
+    partial, domain = node.band_get_partial_schedule(), node.get_domain()
+    functions = (partial.get_union_pw_aff(k) for k in range(node.band_n_member()))
+    return all(_values(function, domain) for function in functions)
 
 
 def _values(function: isl.UnionPwAff, domain: isl.UnionSet) -> int:

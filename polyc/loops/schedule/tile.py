@@ -19,7 +19,7 @@ from dataclasses import dataclass, field, replace
 
 import islpy as isl
 
-from polyc.loops.schedule.band import Band, as_map, has_band, is_unrolled, joined, names_of
+from polyc.loops.schedule.band import Band, as_map, has_band, joined, names_of
 from polyc.loops.schedule.diagonal import skew_inner
 from polyc.loops.schedule.direction import direction, is_carried, steps_along, stride_along
 from polyc.loops.schedule.inner import (
@@ -35,7 +35,7 @@ from polyc.loops.schedule.parts import insert_parts
 from polyc.loops.schedule.products import Product, cache_sizes, find_products
 from polyc.loops.schedule.short import move_short
 from polyc.loops.schedule.sink import sink_last
-from polyc.poly.tree import BAND, LEAF, MARK, make_atomic, mark_members
+from polyc.poly.tree import BAND, LEAF, MARK, is_unrolled, make_atomic, mark_members
 from polyc.scop.expr import walk
 from polyc.scop.scop import Statement
 from polyc.target.machine import Target
