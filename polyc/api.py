@@ -22,6 +22,7 @@ from polyc.arguments import (
     check_target,
 )
 from polyc.build.bundle import read_bundle
+from polyc.build.examined import examine
 from polyc.build.fingerprint import fingerprint
 from polyc.errors import InvalidModel, RuntimeFailure, UnsupportedOp, UnusedSchedule
 from polyc.files.digest import digest
@@ -238,8 +239,11 @@ def _compile(model: Any, machine: Target | CudaTarget, options: Options) -> Comp
         options = replace(options, cache=False)
     cache = open_cache(options)
     try:
-        for _ in range(_ATTEMPTS):
-            source = ModelFile.examine(Path(model)) if isinstance(model, str) else model
+        for attempt in range(_ATTEMPTS):
+            source = model
+            if isinstance(model, str):
+                path = Path(model)
+                source = ModelFile.examine(path) if attempt else examine(path, cache)
             with contextlib.suppress(ModelChanged):  # then the key would be that of another model
                 return _fetch(source, machine, options, cache, tuned)
         raise InvalidModel(
