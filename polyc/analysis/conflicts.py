@@ -15,6 +15,7 @@ from dataclasses import dataclass
 import islpy as isl
 
 from polyc.analysis.dependences import Dependences, find_reducing, union_of
+from polyc.poly.coalesce import coalesce
 from polyc.scop.accesses import read_map, write_map
 from polyc.scop.order import before, may_precede
 from polyc.scop.scop import Array, Scop, Statement
@@ -128,4 +129,4 @@ def order_but_sums(scop: Scop, dependences: Dependences) -> isl.UnionMap:
         for a, b in _later(touches)
     ]
     around = dependences.without_reductions(union_of(found))
-    return dependences.coincidence.union(around).coalesce()
+    return coalesce(dependences.coincidence.union(around))

@@ -13,6 +13,7 @@ from itertools import combinations
 
 from polyc.loopnest.index import (
     Affine,
+    Choice,
     Compare,
     Condition,
     Extremum,
@@ -20,6 +21,7 @@ from polyc.loopnest.index import (
     Logic,
     Mod,
     Var,
+    choice,
     const,
     decide,
 )
@@ -87,12 +89,17 @@ def _interval(index: Affine, ranges: Ranges) -> tuple[int, int]:
 
 
 def simplify_index(index: Affine, ranges: Ranges) -> Affine:
-    """The index with minima and maxima removed that the ranges decide."""
+    """The index with minima, maxima and choices removed that the ranges decide."""
     total = const(index.constant)
     for atom, coefficient in index.terms:
         new = Affine(0, ((atom, 1),))
-        if isinstance(atom, Extremum):
-            new = _simplify_extremum(atom, ranges)
+        match atom:
+            case Extremum():
+                new = _simplify_extremum(atom, ranges)
+            case Choice(condition, then, otherwise):
+                condition = simplify_condition(condition, ranges)
+                parts = (simplify_index(part, ranges) for part in (then, otherwise))
+                new = choice(condition, *parts)
         total = total + new * coefficient
     return total
 

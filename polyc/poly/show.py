@@ -175,12 +175,13 @@ def _show_band(node: isl.ScheduleNode) -> str:
     entries = sorted((sorted(names), text) for text, names in alike.items())
     shown = [entries[0][1]] if len(entries) == 1 else [f"{', '.join(n)}: {t}" for n, t in entries]
     coincident = sum(bool(node.band_member_get_coincident(k)) for k in members)
-    atomic = all(node.band_member_get_ast_loop_type(k) == isl.ast_loop_type.atomic for k in members)
+    types = {node.band_member_get_ast_loop_type(k) for k in members}
     properties = [
         "permutable" if node.band_get_permutable() else "",
         "coincident"
         if coincident == len(members)
         else f"{coincident} coincident" * bool(coincident),
-        "atomic" if atomic else "",
+        "atomic" if types == {isl.ast_loop_type.atomic} else "",
+        "unrolled" if types == {isl.ast_loop_type.unroll} else "",
     ]
     return "; ".join(shown) + "".join(f"  {p}" for p in properties if p)

@@ -1,4 +1,4 @@
-"""Schedule trees: the kinds of nodes, and two edits of bands."""
+"""Schedule trees: the kinds of nodes, and edits of bands."""
 
 from __future__ import annotations
 
@@ -17,6 +17,20 @@ def make_atomic(band: isl.ScheduleNode) -> isl.ScheduleNode:
     for member in range(band.band_n_member()):
         band = band.band_member_set_ast_loop_type(member, isl.ast_loop_type.atomic)
     return band
+
+
+def make_unrolled(band: isl.ScheduleNode) -> isl.ScheduleNode:
+    """The band with each iteration of its members printed by itself; each takes few values."""
+    for member in range(band.band_n_member()):
+        band = band.band_member_set_ast_loop_type(member, isl.ast_loop_type.unroll)
+    return band
+
+
+def is_unrolled(node: isl.ScheduleNode) -> bool:
+    """Whether a node is a band of loops that isl writes out."""
+    if node.get_type() != BAND:
+        return False
+    return bool(node.band_member_get_ast_loop_type(0) == isl.ast_loop_type.unroll)
 
 
 def mark_members(band: isl.ScheduleNode, marks: Sequence[str]) -> isl.ScheduleNode:

@@ -15,7 +15,7 @@ import islpy as isl
 
 from polyc.names import show_text
 from polyc.poly.parameters import parameters_of
-from polyc.poly.tree import make_atomic
+from polyc.poly.tree import make_atomic, make_unrolled
 from polyc.schedule.tree_text import TreeNode, TreeText, properties_of, refuse, split
 
 SET = isl.dim_type.set
@@ -160,7 +160,10 @@ class _Builder:
 
 
 def _with_properties(band: isl.ScheduleNode, node: TreeNode) -> isl.ScheduleNode:
-    """The band with what a text says behind its members; it changes nothing but `atomic`."""
+    """The band with what a text says behind its members.
+
+    Only `atomic` and `unrolled` change the loops.
+    """
     said = properties_of(node).split("  ")
     members = band.band_n_member()
     if "permutable" in said:
@@ -170,6 +173,8 @@ def _with_properties(band: isl.ScheduleNode, node: TreeNode) -> isl.ScheduleNode
             head = word.split()[0]
             for k in range(min(int(head), members) if head.isdigit() else members):
                 band = band.band_member_set_coincident(k, 1)
+    if "unrolled" in said:
+        return make_unrolled(band)
     return make_atomic(band) if "atomic" in said else band
 
 

@@ -29,7 +29,7 @@ from polyc.schedule.schedule import Schedule
 
 _DRAWING = str.maketrans("│├└", "   ")
 _STATEMENT = re.compile(r"\s*(\w+)\s*\[([\w\s,]*)\]\s*")
-_PROPERTIES = re.compile(r"(  (?:permutable|atomic|coincident|\d+ coincident))*\s*$")
+_PROPERTIES = re.compile(r"(  (?:permutable|atomic|unrolled|coincident|\d+ coincident))*\s*$")
 _OPEN, _CLOSE = "([{", ")]}"
 
 MARKS = frozenset({"parallel", "simd", "vector", "unroll", "scope", "keep"})

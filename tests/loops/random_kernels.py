@@ -1,7 +1,8 @@
 """Kernels at random: nests of loops over matrices and vectors, as text.
 
 Sums, recurrences, triangles, loops that run down, values read from elements that others write: what
-isl's scheduler, tiles, lanes, registers and threads have to get right together.
+isl's scheduler, tiles, lanes, registers and threads have to get right together. Or grids with
+borders, whose loops are split.
 """
 
 from __future__ import annotations
@@ -76,6 +77,68 @@ class Writer:
         return self.random.choice([v, v, v, f"{v} - 1", f"{v} + 1", f"n - 1 - {v}"])
 
 
+@dataclass(frozen=True)
+class BorderWriter(Writer):
+    """Writes a kernel over whole arrays: conditions, clipped and periodic subscripts, windows."""
+
+    def nest(self) -> list[str]:
+        depth = self.random.randint(1, 3)
+        lines: list[str] = []
+        around: list[str] = []
+        for level, variable in enumerate("ijk"[:depth]):
+            lines.append(INDENT * (level + 1) + self.head(variable, around))
+            around.append(variable)
+        for _ in range(self.random.randint(1, 2)):
+            lines += [INDENT * (depth + 1) + line for line in self.block(around)]
+        return lines
+
+    def head(self, variable: str, around: list[str]) -> str:
+        if around and self.random.random() < 0.3:
+            v = around[-1]
+            lower, upper = self.random.choice([("0", v), (v, "n"), (f"max({v} - 2, 0)", "n")])
+            return f"for {variable} in range({lower}, {upper}):"
+        return f"for {variable} in range(n):"
+
+    def block(self, around: list[str]) -> list[str]:
+        which, statement = self.random.random(), self.statement(around)
+        if which < 0.3:
+            return [statement]
+        if which < 0.5:
+            return [f"if {self.condition(around)}:", INDENT + statement]
+        if which < 0.8:
+            target = statement[: statement.index("] ") + 1]
+            other = f"{target} = 0.5 * {self.term(around)}"
+            lines = [f"if {self.condition(around)}:", INDENT + statement]
+            if self.random.random() < 0.3:
+                lines += [f"elif {self.condition(around)}:", f"{INDENT}{target} = 0.25"]
+            return [*lines, "else:", INDENT + other]
+        v = self.random.choice(around)
+        head = f"for w in range(max({v} - 1, 0), min({v} + 3, n)):"
+        if self.random.random() < 0.3:
+            head = "for w in range(min(3, n)):"
+        return [head, INDENT + self.statement([*around, "w"])]
+
+    def condition(self, around: list[str]) -> str:
+        v, w = self.random.choice(around), self.random.choice(around)
+        affine = [f"{v} > 0", f"{v} < n - 1", f"{v} == {w}", f"({v} + {w}) % 2 == 0", f"{v} > {w}"]
+        affine += [f"0 < {v} < n - 1 and {w} > 2", f"{v} == 0 or {w} == n - 1", f"{v} < n // 2"]
+        return self.random.choice([*affine, f"x[{v}] > 0.1", f"A[{v}, {w}] < y[{w}]"])
+
+    def pair(self, around: list[str]) -> str:
+        return f"{self.place(around)}, {self.place(around)}"
+
+    def place(self, around: list[str]) -> str:
+        v = self.random.choice(around)
+        clipped = [f"max({v} - 1, 0)", f"min({v} + 2, n - 1)", f"{v} - 1 if {v} > 0 else {v}"]
+        periodic = [f"({v} + 1) % n", f"({v} - 1) % n", f"n - 1 - {v}"]
+        return self.random.choice([v, v, v, v, *clipped, *periodic])
+
+
 def write_kernel(seed: int) -> str:
     """The text of a module with a kernel f(A, B, x, y, z, s); the same for the same seed."""
     return Writer(random.Random(seed)).kernel()
+
+
+def write_kernel_with_borders(seed: int) -> str:
+    """The same of kernels that ask for borders."""
+    return BorderWriter(random.Random(seed)).kernel()

@@ -110,6 +110,7 @@ domain S0[i]
 """
 
 ILLEGAL = [
+    (fill, "domain S0[i]\n└ band  i  unrolled", "an unrolled band has members of at most 8 values"),
     (
         relax,
         "domain S0[i, j]\n└ band  -i, j",

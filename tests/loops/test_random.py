@@ -5,16 +5,16 @@ import importlib.util
 import numpy as np
 import pytest
 
-from tests.loops.random_kernels import write_kernel
+from tests.loops.random_kernels import write_kernel, write_kernel_with_borders
 
 FEW, MANY = range(12), range(12, 132)
 SIZES = [(1, 1), (2, 1), (3, 2), (12, 1), (40, 2), (70, 1)]
 
 
-def find_differences(seed, folder):
+def find_differences(seed, folder, write=write_kernel):
     """The calls, by size and threads, after which some array is not what Python computes."""
-    path = folder / f"kernel_{seed}.py"
-    path.write_text(write_kernel(seed))
+    path = folder / f"{write.__name__}_{seed}.py"
+    path.write_text(write(seed))
     spec = importlib.util.spec_from_file_location(path.stem, path)
     module = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(module)
@@ -45,3 +45,14 @@ def test_a_random_kernel_is_what_python_computes(seed, tmp_path):
 @pytest.mark.parametrize("seed", MANY)
 def test_more_random_kernels(seed, tmp_path):
     assert find_differences(seed, tmp_path) == []
+
+
+@pytest.mark.parametrize("seed", FEW)
+def test_a_random_kernel_with_borders_is_what_python_computes(seed, tmp_path):
+    assert find_differences(seed, tmp_path, write_kernel_with_borders) == []
+
+
+@pytest.mark.thorough
+@pytest.mark.parametrize("seed", MANY)
+def test_more_random_kernels_with_borders(seed, tmp_path):
+    assert find_differences(seed, tmp_path, write_kernel_with_borders) == []

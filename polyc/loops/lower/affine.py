@@ -129,7 +129,11 @@ def affine(at: Expression, scope: Scope) -> isl.PwAff | None:
             return affine(operand, scope)
         case Binary(operator, left, right):
             one, other = affine(left, scope), affine(right, scope)
-            return None if one is None or other is None else _binary(operator, one, other, at.place)
+            if one is None or other is None:
+                return None
+            if operator in ("//", "%") and constant_of(other) is None:
+                return _divided(operator, one, other, scope.domain)
+            return _binary(operator, one, other, at.place)
         case Choice(test, then, otherwise):
             where, yes, no = condition(test, scope), affine(then, scope), affine(otherwise, scope)
             if where is None or yes is None or no is None:
@@ -167,8 +171,7 @@ def _binary(operator: str, one: isl.PwAff, other: isl.PwAff, place: Place) -> is
             return None if factors[0] is None else other.scale_val(isl.Val(factors[0]))
         case "//" | "%":
             divisor = constant_of(other)
-            if divisor is None:
-                return None
+            assert divisor is not None, "division by what is not a number has its own function"
             if divisor == 0:
                 place.refuse(f"`{operator}` by 0", "divide by another number")
             if divisor < 0:  # a // -b = -a // b, and a % -b = -(-a % b)
@@ -180,6 +183,30 @@ def _binary(operator: str, one: isl.PwAff, other: isl.PwAff, place: Place) -> is
             return one.scale_down_val(isl.Val(divisor)).floor()
         case _:
             return None
+
+
+QUOTIENTS = (0, -1, 1)
+"""Of a division by a size: (i - 1) % n and (i + 1) % n, for i from 0 to n - 1, have these."""
+
+
+def _divided(operator: str, one: isl.PwAff, other: isl.PwAff, domain: isl.Set) -> isl.PwAff | None:
+    """one // other, or one % other, if `other` is positive and the quotient -1, 0 or 1; else None.
+
+    (i - 1) % n   ->   i - 1 if i >= 1 else i - 1 + n
+    """
+    if not domain.is_subset(other.gt_set(other.sub(other))):
+        return None
+    result, left = None, domain
+    for quotient in QUOTIENTS:
+        rest = one.sub(other.scale_val(isl.Val(quotient)))
+        where = rest.ge_set(rest.sub(rest)).intersect(rest.lt_set(other))
+        if left.is_disjoint(where):
+            continue
+        value = rest if operator == "%" else rest.sub(rest).add_constant_val(isl.Val(quotient))
+        value = value.intersect_domain(where)
+        result = value if result is None else result.union_add(value)
+        left = left.subtract(where)
+    return result if left.is_empty() else None
 
 
 def condition(at: Expression, scope: Scope) -> isl.Set | None:

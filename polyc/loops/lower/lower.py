@@ -41,9 +41,10 @@ from polyc.loops.read.syntax import (
     Unary,
     commands,
     expressions,
+    same_but_for_places,
     walk,
 )
-from polyc.loops.read.types import join, settle
+from polyc.loops.read.types import FLOAT64, join, settle
 from polyc.names import ISL_WORDS, fresh, identifier
 from polyc.scop.expr import BOOL, Const, Expr, call
 from polyc.scop.scop import Array, Reduction, Scop, Statement
@@ -181,6 +182,11 @@ class _Lowering:
 
     def branch(self, at: Branch, scope: Scope, guards: tuple[str, ...]) -> list[OrderNode]:
         where = condition(at.condition, scope)
+        choice = self._choice(at)
+        # What affine conditions leave out has no instance, unless all of it has one anyway.
+        whole = where is None or (at.otherwise and not _is_split(where, scope))
+        if choice is not None and whole:
+            return self.assign(choice, scope, guards)
         if where is not None:
             nodes: list[OrderNode] = []
             for body, points in ((at.then, where), (at.otherwise, where.complement())):
@@ -208,6 +214,29 @@ class _Lowering:
             nodes += self.assign(Assign(Name(other, at.place), opposite, None, at.place), scope, ())
             nodes += self.body(at.otherwise, scope, (*guards, other))[0]
         return nodes
+
+    def _choice(self, at: Command) -> Assign | None:
+        """A condition that decides what one place is assigned, as an assignment.
+
+        if c: A[i] = x
+        else: A[i] = y            ->       A[i] = x if c else y
+
+        Without an alternative the place keeps what it has.
+        """
+        if not isinstance(at, Branch):
+            return at if isinstance(at, Assign) and at.operator is None else None
+        if len(at.then) != 1 or len(at.otherwise) > 1:
+            return None
+        one = self._choice(at.then[0])
+        if one is None:
+            return None
+        other = self._choice(at.otherwise[0]) if at.otherwise else replace(one, value=one.target)
+        if other is None or not same_but_for_places(one.target, other.target):
+            return None
+        kinds = {settle(self.types.of(each.value)).kind for each in (one, other)}
+        if len(kinds) > 1 and self._written(one.target)[1] != FLOAT64:
+            return None  # in an array of integers, 2 ** 62 + 1 is not what it is among floats
+        return replace(one, value=Choice(at.condition, one.value, other.value, at.place))
 
     # -- assignments --------------------------------------------------------------------------
 
@@ -322,6 +351,18 @@ class _Lowering:
         )
         simple = replace(scop, statements=tuple(bare), context=None)
         return Lowered(scop, simple, self.sizes, order, self.places, tuple(self.requirements))
+
+
+def _is_split(where: isl.Set, scope: Scope) -> bool:
+    """Whether a condition cuts a domain into two convex parts, each a loop of its own."""
+    parts = (scope.domain.intersect(where), scope.domain.subtract(where))
+    return all(part.coalesce().n_basic_set() <= 1 and not _divides(part) for part in parts)
+
+
+def _divides(points: isl.Set) -> bool:
+    """Whether a set says something of remainders, as of even numbers."""
+    pieces = points.get_basic_set_list()
+    return any(pieces.get_at(k).dim(isl.dim_type.div) for k in range(points.n_basic_set()))
 
 
 def replace_name(command: Assign, name: str) -> Name:

@@ -237,3 +237,11 @@ def rewrite(expression: Expression, leaf: Callable[[Expression], Expression]) ->
                 otherwise=rewrite(otherwise, leaf),
             )
     return leaf(expression)
+
+
+def same_but_for_places(one: Expression, other: Expression) -> bool:
+    """Whether two expressions are the same, wherever they stand in the text."""
+    nowhere = Place("", 0, 0)
+    parts = (rewrite(e, lambda part: replace(part, place=nowhere)) for e in (one, other))
+    first, second = parts
+    return first == second

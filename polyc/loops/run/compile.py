@@ -23,7 +23,9 @@ from polyc.codegen.accumulate import accumulate
 from polyc.codegen.carry import carry
 from polyc.codegen.generate import generate_nest
 from polyc.codegen.hold import hold
+from polyc.codegen.split import split_loops
 from polyc.codegen.vectorise import vectorise
+from polyc.loopnest.decided import drop_decided
 from polyc.loopnest.index import Condition
 from polyc.loopnest.nodes import Block, Kernel, Param
 from polyc.loopnest.registers import find_registers
@@ -111,7 +113,7 @@ def compile_loops(
 
         # 3. loops
         with trace.step("generate"):
-            kernel = _generate(arranged, signature, "k0" if usual else "k1")
+            kernel = _generate(arranged, signature, usual)
             trace.dump("loopnest", kernel)
 
         # 4. the proof, on these loops
@@ -194,22 +196,26 @@ def comment_on(lowered: Lowered) -> tuple[str, ...]:
     return tuple(f"{s.name}: {lowered.places[s.name]}" for s in lowered.scop.statements)
 
 
-def _generate(arranged: Arranged, signature: Signature, begins: str) -> Kernel:
-    """The loops of a tree as a kernel, shared out among threads; begins: its name does so."""
+def _generate(arranged: Arranged, signature: Signature, usual: bool) -> Kernel:
+    """The loops of a tree as a kernel, shared out among threads.
+
+    Those for the usual sizes have interiors without conditions.
+    """
     lowered, storages, promoted = arranged.lowered, arranged.storages, arranged.promoted
     scop = lowered.scop
     statements = {s.name: s for s in scop.statements}
     nest = generate_nest(arranged.tree, statements, storages, promoted, scop.context)
     sizes = tuple(size.name for size in signature.sizes)
-    kernel = Kernel(
-        name_kernel(scop, begins), list_params(scop, arranged), nest, comment_on(lowered), sizes
-    )
-    return share_out(kernel)
+    name = name_kernel(scop, "k0" if usual else "k1")
+    nest = split_loops(nest, sizes) if usual else nest
+    return share_out(Kernel(name, list_params(scop, arranged), nest, comment_on(lowered), sizes))
 
 
 def _in_lanes(body: Block, vectors: Vectors) -> Block:
     """The loops with results in registers, and with sums in several vectors."""
-    return find_registers(vectorise(accumulate(carry(hold(body)), vectors.bytes), vectors))
+    return find_registers(
+        vectorise(accumulate(carry(hold(drop_decided(body))), vectors.bytes), vectors)
+    )
 
 
 def check_initialised(lowered: Lowered, unwritten: isl.UnionMap) -> None:

@@ -7,25 +7,29 @@ from dataclasses import dataclass
 
 import islpy as isl
 
-from polyc.loops.schedule.direction import is_carried
-from polyc.poly.tree import BAND
+from polyc.loops.schedule.direction import Row, is_carried, rows_of
+from polyc.poly.tree import BAND, is_unrolled
+from polyc.scop.scop import Statement
 
 
 @dataclass(frozen=True)
 class Band:
-    """A band as values: a function for each member, which are coincident, and whose they are."""
+    """A band as values: a function for each member, which are coincident, and whose they are.
+
+    short: the members of a band directly inside of it, which is unrolled (`short.py`).
+    """
 
     functions: tuple[isl.UnionPwAff, ...]
     coincident: tuple[bool, ...]
     is_permutable: bool
     names: tuple[str, ...]
+    short: tuple[isl.UnionPwAff, ...] = ()
 
     @staticmethod
     def of(node: isl.ScheduleNode, relation: isl.UnionMap) -> Band:
         """The band of a node. A member is coincident if no pair of a relation, of those that no
         loop around keeps in order, is apart along it; isl's own marks forget some pairs."""
-        partial = node.band_get_partial_schedule()
-        functions = [partial.get_union_pw_aff(k) for k in range(node.band_n_member())]
+        functions = _functions(node)
         domain = node.get_domain()
         outer = node.get_prefix_schedule_union_map().intersect_domain(domain)
         inside = relation.intersect_domain(domain).intersect_range(domain)
@@ -35,6 +39,7 @@ class Band:
             tuple(coincident),
             len(functions) == 1 or bool(node.band_get_permutable()),
             names_of(node),
+            tuple(_functions(node.child(0))) if is_unrolled(node.child(0)) else (),
         )
 
     @property
@@ -44,6 +49,11 @@ class Band:
     def member(self, k: int) -> isl.UnionMap:
         """# S -> [value of the member]"""
         return as_map([self.functions[k]])
+
+    def rows(self, statement: Statement) -> list[Row]:
+        """The coefficients of a statement's iterators in each member, and in short ones inside."""
+        members = (*self.functions, *self.short)
+        return [row for f in members for row in rows_of(as_map([f]), statement)]
 
     def insert(self, node: isl.ScheduleNode, order: Sequence[int]) -> isl.ScheduleNode:
         """The band at its node, its members in another order."""
@@ -82,8 +92,13 @@ def falls(function: isl.UnionPwAff, pairs: isl.UnionMap) -> bool:
     return not pairs.intersect(less).is_empty()
 
 
+def _functions(node: isl.ScheduleNode) -> list[isl.UnionPwAff]:
+    partial = node.band_get_partial_schedule()
+    return [partial.get_union_pw_aff(k) for k in range(node.band_n_member())]
+
+
 def has_band(node: isl.ScheduleNode) -> bool:
-    """Whether there is a band at a node, or below it."""
+    """Whether there is a band at a node, or below it, that is not unrolled."""
     if node.get_type() == BAND:
-        return True
+        return not is_unrolled(node)
     return any(has_band(node.child(k)) for k in range(node.n_children()))

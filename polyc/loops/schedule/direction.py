@@ -88,13 +88,48 @@ GATHERED = -4
 
 
 def score(statement: Statement, moves: Sequence[int] | None) -> int:
-    """How well a statement's accesses run along a direction."""
+    """How well a statement's accesses run along a direction, in the interior of its domain."""
     if moves is None or not any(moves):
         return 0
     indices = [statement.write, *(load.index for load in statement.loads if not load.dynamic)]
-    strides = [stride_along(index, moves) for index in indices]
+    strides = [stride_along(_in_interior(index, statement.domain), moves) for index in indices]
     total = sum(GATHERED if s is None else SCORES.get(s, GATHERED) for s in strides)
     return total + GATHERED * sum(bool(load.dynamic) for load in statement.loads)
+
+
+NARROW = 8
+"""Iterations across a border, at most."""
+
+
+def _in_interior(index: isl.PwMultiAff, domain: isl.Set) -> isl.PwMultiAff:
+    """An access without the pieces that are for borders: planes, and strips of constant width.
+
+    A[max(i - 1, 0)] is A[i - 1] for i >= 1. `codegen/split.py` makes loops of the interior.
+    """
+    if index.n_piece() == 1:
+        return index
+    inside = isl.MultiAff.zero(index.get_space())
+    for k, function in enumerate(outputs(index)):
+        pieces = [(_breadth(points.intersect(domain)), f) for points, f in function.get_pieces()]
+        widest = max(breadth for breadth, _ in pieces)
+        first, *others = (part for breadth, part in pieces if breadth == widest)
+        if others:
+            return index
+        inside = inside.set_aff(k, first)
+    return isl.PwMultiAff.from_multi_aff(inside)
+
+
+def _breadth(points: isl.Set) -> int:
+    """The number of iterators that have more than a few values in a set; -1 if it is empty."""
+    if points.is_empty():
+        return -1
+    return sum(not _is_narrow(points, k) for k in range(points.dim(isl.dim_type.set)))
+
+
+def _is_narrow(points: isl.Set, k: int) -> bool:
+    """Whether an iterator has few values in a set, whatever the sizes are."""
+    width = points.dim_max(k).sub(points.dim_min(k)).max_val()
+    return bool(width.is_int()) and width.to_python() < NARROW
 
 
 def is_carried(relation: isl.UnionMap, held: isl.UnionMap, member: isl.UnionMap) -> bool:

@@ -9,13 +9,17 @@ from __future__ import annotations
 from collections.abc import Iterator
 from contextlib import contextmanager
 
+import islpy as isl
+
 from polyc.analysis.conflicts import order_but_sums
 from polyc.analysis.dependences import Dependences
 from polyc.analysis.witness import Unproven
 from polyc.errors import IllegalSchedule
 from polyc.loops.lower.lower import Lowered
 from polyc.loops.schedule.schedule import LoopSchedule
+from polyc.loops.schedule.short import MOST_VALUES, is_short
 from polyc.names import show, show_text
+from polyc.poly.tree import is_unrolled
 from polyc.schedule.build_tree import build_tree
 from polyc.schedule.legality import check_order
 from polyc.schedule.tree_text import MARKS, TreeNode, TreeText
@@ -32,9 +36,21 @@ def schedule_as_tree(lowered: Lowered, dependences: Dependences, given: TreeText
     for mark, above in given.marks:
         _check_mark(mark, above, name)
     tree = build_tree(given, {s.name: s.domain for s in lowered.bare.statements})
+    _check_unrolled(tree.get_root(), name)
     order = order_but_sums(lowered.bare, dependences).intersect_params(lowered.sizes)
     check_order(tree, order, dependences, name)
     return LoopSchedule(tree, "as it was given")
+
+
+def _check_unrolled(node: isl.ScheduleNode, kernel: str) -> None:
+    """Refuse to write out loops of many iterations, or of a number that only sizes tell."""
+    if is_unrolled(node) and not is_short(node):
+        raise IllegalSchedule(
+            f"kernel {show(kernel)}: an unrolled band has members of at most {MOST_VALUES} values, "
+            f"whatever the sizes are; this one has others: {node.band_get_partial_schedule()}"
+        )
+    for k in range(node.n_children()):
+        _check_unrolled(node.child(k), kernel)
 
 
 @contextmanager

@@ -26,6 +26,8 @@ from polyc.loops.schedule.direction import (
     score,
     stride_along,
 )
+from polyc.loops.schedule.hyperplane import cut_at_hyperplane
+from polyc.loops.schedule.short import insert_short
 from polyc.scop.scop import Statement
 
 SUMS = ("add", "mul")
@@ -53,11 +55,19 @@ class Order:
 
 @dataclass(frozen=True)
 class Group:
-    """Statements that share an innermost loop; whether it runs in lanes, and these share a sum."""
+    """Statements that share an innermost loop; whether it runs in lanes, and these share a sum.
+
+    part: those of their instances that it executes, if not all (`hyperplane.py`).
+    """
 
     names: tuple[str, ...]
     lanes: bool
     sums: bool = False
+    part: isl.UnionSet | None = None
+
+    def instances(self, domain: isl.UnionSet) -> isl.UnionSet:
+        """What it executes of a domain, whose bounds are left out."""
+        return _universe(domain, self.names) if self.part is None else self.part
 
 
 @dataclass(frozen=True)
@@ -161,7 +171,10 @@ def _plan(
     summed = {name for name in sums if name not in bound}
     time = held.flat_range_product(band.member(member)).intersect_domain(domain)
     groups = _groups(bundles, time, pairs, carried, scores, summed)
-    worth = sum(scores.values()) + IN_LANES * sum(len(g.names) for g in groups if g.lanes)
+    if len(names) == 1 and not groups[0].lanes and scores[names[0]] > 0:
+        cut = cut_at_hyperplane(carried, moves[names[0]])
+        groups = tuple(Group(groups[0].names, lanes, part=part) for part, lanes in cut) or groups
+    worth = sum(scores.values()) + IN_LANES * len({n for g in groups if g.lanes for n in g.names})
     return worth, Inner([*(k for k in band.order if k != member), member], groups)
 
 
@@ -170,8 +183,7 @@ def _moves(
 ) -> tuple[int, ...] | None:
     """How a statement's iterators move along a member."""
     rows = [row for row in rows_of(outer, statement) if None not in row]  # tiles stand still
-    own = [row for k in band.order for row in rows_of(band.member(k), statement)]
-    return direction([*rows, *own], len(rows) + member)
+    return direction([*rows, *band.rows(statement)], len(rows) + member)
 
 
 def _is_sum(statement: Statement, moves: Sequence[int] | None) -> bool:
@@ -278,7 +290,7 @@ def insert_inner(
     domain = last.get_domain()
     filters = isl.UnionSetList.alloc(isl.DEFAULT_CONTEXT, len(inner.groups))
     for group in inner.groups:
-        filters = filters.add(_universe(domain, group.names))
+        filters = filters.add(group.instances(domain))
     last = last.insert_sequence(filters)
     function = band.functions[inner.order[-1]]
     for k, group in enumerate(inner.groups):
@@ -288,7 +300,7 @@ def insert_inner(
             .child(0)
             .insert_partial_schedule(isl.MultiUnionPwAff.from_union_pw_aff(own))
         )
-        leaf = in_sequence(leaf.child(0), domain, group.names).parent()
+        leaf = in_sequence(leaf.child(0), domain, group.names, band.short).parent()
         if group.lanes:
             leaf = leaf.insert_mark(isl.Id("simd"))
         last = leaf.ancestor(2)
@@ -296,9 +308,15 @@ def insert_inner(
 
 
 def in_sequence(
-    leaf: isl.ScheduleNode, domain: isl.UnionSet, names: Sequence[str]
+    leaf: isl.ScheduleNode,
+    domain: isl.UnionSet,
+    names: Sequence[str],
+    short: Sequence[isl.UnionPwAff] = (),
 ) -> isl.ScheduleNode:
-    """A leaf with its statements one after another."""
+    """A leaf with its statements one after another, inside of short loops if there are any."""
+    if short:
+        leaf = insert_short(leaf, short)
+        return in_sequence(leaf.child(0), domain, names).parent()
     if len(names) == 1:
         return leaf
     filters = isl.UnionSetList.alloc(isl.DEFAULT_CONTEXT, len(names))

@@ -252,4 +252,4 @@ def _plain(
     functions = [_own(band.functions[k], instances) for k in members]
     leaf = leaf.insert_partial_schedule(joined(functions)).band_set_permutable(1)
     names = [name for name in order if name in names_of(leaf)]
-    return shape(in_sequence(leaf.child(0), instances, names).parent())
+    return shape(in_sequence(leaf.child(0), instances, names, band.short).parent())

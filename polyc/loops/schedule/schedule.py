@@ -16,13 +16,14 @@ from types import MappingProxyType
 import islpy as isl
 
 from polyc.analysis.conflicts import order_but_sums
-from polyc.analysis.dependences import Dependences, compute_dependences
+from polyc.analysis.dependences import Dependences, compute_dependences, maps
 from polyc.loops.lower.lower import Lowered
 from polyc.loops.lower.order import original_tree
 from polyc.loops.schedule.at_sizes import at_sizes
 from polyc.loops.schedule.blocks import Sharing
 from polyc.loops.schedule.inner import Order
 from polyc.loops.schedule.tile import Shaping, declare_scopes
+from polyc.poly.coalesce import coalesce
 from polyc.poly.context import isl_options, operation_budget
 from polyc.schedule.legality import find_broken, union_domain
 from polyc.target.machine import Target
@@ -43,6 +44,12 @@ class LoopSchedule:
     kept: Mapping[str, Collection[str] | None] = field(default_factory=dict)
     shared: frozenset[str] = frozenset()
 
+
+MOST_PIECES = 48
+"""Of the dependences between two statements. All those of a kernel of PolyBench have up to 123; of
+100 between two, as clipped and periodic subscripts of three loops have, isl thinks for minutes, and
+the operations that it may use do not stop it.
+"""
 
 NO_SCHEDULE = "it is for sizes that are not usual"
 
@@ -169,9 +176,11 @@ def _ask_isl(
     options of isl besides the usual ones.
     """
     domain = union_domain(lowered.bare.statements)
+    if max((each.n_basic_map() for _, _, each in maps(order)), default=0) > MOST_PIECES:
+        return "the dependences are too many cases"
 
     def simple(relation: isl.UnionMap) -> isl.UnionMap:
-        return relation.gist_params(lowered.sizes).coalesce().drop_unused_params()
+        return coalesce(relation.gist_params(lowered.sizes)).drop_unused_params()
 
     constraints = (
         isl.ScheduleConstraints.on_domain(domain.drop_unused_params())

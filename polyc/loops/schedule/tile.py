@@ -21,7 +21,7 @@ import islpy as isl
 
 from polyc.loops.schedule.band import Band, as_map, has_band, joined, names_of
 from polyc.loops.schedule.diagonal import skew_inner
-from polyc.loops.schedule.direction import direction, is_carried, rows_of, steps_along, stride_along
+from polyc.loops.schedule.direction import direction, is_carried, steps_along, stride_along
 from polyc.loops.schedule.inner import (
     Order,
     bundles_of,
@@ -33,8 +33,9 @@ from polyc.loops.schedule.inner import (
 from polyc.loops.schedule.joint import join_tiles
 from polyc.loops.schedule.parts import insert_parts
 from polyc.loops.schedule.products import Product, cache_sizes, find_products
+from polyc.loops.schedule.short import move_short
 from polyc.loops.schedule.sink import sink_last
-from polyc.poly.tree import BAND, LEAF, MARK, make_atomic, mark_members
+from polyc.poly.tree import BAND, LEAF, MARK, is_unrolled, make_atomic, mark_members
 from polyc.scop.expr import walk
 from polyc.scop.scop import Statement
 from polyc.target.machine import Target
@@ -104,6 +105,8 @@ class Shaping:
         products = find_products(outer, band, self.statements, self.order.validity, self.target)
         if products:
             return self._products(node, band, products, shared)
+        node = move_short(node, band)
+        band = Band.of(node, self.order.validity)
         single = len(band.order) == 1
         strip = single and band.coincident[0] and not shared
         if strip or (band.is_permutable and not single and self._has_reuse(node, band)):
@@ -220,7 +223,7 @@ class Shaping:
             return True
         for name in band.names:
             statement = self.statements[name]
-            own = [row for k in band.order for row in rows_of(band.member(k), statement)]
+            own = band.rows(statement)
             for member in band.order:
                 moves = direction(own, member)
                 for load in statement.loads:
@@ -232,7 +235,7 @@ class Shaping:
         """Whether a statement walks matrices along rows in different members, as a transpose."""
         for name in band.names:
             s = self.statements[name]
-            own = [row for k in band.order for row in rows_of(band.member(k), s)]
+            own = band.rows(s)
             moves = [m for k in band.order if (m := direction(own, k)) is not None and any(m)]
             along = set()
             for index in (s.write, *(load.index for load in s.loads)):
@@ -302,7 +305,7 @@ def declare_scopes(tree: isl.Schedule) -> isl.Schedule:
     def visit(node: isl.ScheduleNode) -> isl.ScheduleNode:
         for k in range(node.n_children()):
             node = visit(node.child(k)).parent()
-        if node.get_type() != BAND or _has_parallel(node):
+        if node.get_type() != BAND or is_unrolled(node) or _has_parallel(node):
             return node
         return node.child(0).insert_mark(isl.Id("scope")).parent()
 
