@@ -126,7 +126,8 @@ class Expression(Protocol):
 class Graph:
     """Nodes in topological order over a table of tensors; each tensor is written at most once.
 
-    `tensors` holds every name that appears: inputs, constants (with a value) and results.
+    `tensors` holds every name that appears: inputs, constants (with a value) and results. `needs`:
+    what must not be negative for the graph to be right; a call checks it.
     """
 
     name: str
@@ -134,6 +135,7 @@ class Graph:
     tensors: Mapping[str, Tensor]
     inputs: tuple[str, ...]
     outputs: tuple[str, ...]
+    needs: tuple[Size, ...] = ()
 
     @cached_property
     def producers(self) -> Mapping[str, Node]:

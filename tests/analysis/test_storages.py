@@ -13,7 +13,8 @@ from polyc.errors import IllegalSchedule
 from polyc.memory.storage import Storage, arrange, permuted, row_major
 from polyc.program.program import Program, StoredArray
 from polyc.scop.scop import Array, Kind, Scop
-from polyc.types.sizes import Size, SizeRange, assume
+from polyc.types.ranges import SizeRange, assume
+from polyc.types.sizes import Size
 from polyc.types.spec import TensorSpec
 
 F32 = np.dtype(np.float32)

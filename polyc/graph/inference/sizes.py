@@ -9,7 +9,7 @@ reshape, expand or slice. So such nodes vanish, and what they computed needs no 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from functools import reduce
 from typing import Any
@@ -19,7 +19,16 @@ import numpy as np
 from polyc.errors import NotFixed
 from polyc.graph.ir import Graph, Node, Tensor
 from polyc.graph.shapes.creation import resolve_shape_span
-from polyc.types.sizes import STEP, Parameter, Size, assumed_range, identify, names_in
+from polyc.types.parameters import (
+    Parameter,
+    Renaming,
+    find_derived,
+    identify,
+    order_derived,
+    with_needs,
+)
+from polyc.types.ranges import STEP, SizeRange
+from polyc.types.sizes import Size, assumed_range, bounds, names_in
 
 MAX_ENTRIES = 64
 """Elements of the largest tensor that is evaluated here: a list of extents has a handful."""
@@ -53,33 +62,42 @@ def evaluate_sizes(
 def find_parameters(graph: Graph) -> tuple[Graph, tuple[Parameter, ...]]:
     """The graph with identifiers for the names of its sizes and steps, and what the sizes may be.
 
+    A product of sizes, and what is derived from them, gets an identifier too, so that shapes are
+    sums; those that a call says come first, and each behind those that it follows from.
+
+        x[h, w], y[floor(h/2), h*w]   ->   x[size_h, size_w], y[size_floor_h_2, size_h_w]
+
     To be called where the ranges of the sizes are assumed by their own names. Raises NotFixed for
     a size that no input has.
     """
-    shapes = (graph.tensors[name].shape for name in graph.inputs)
-    names = identify(sorted(set().union(*map(names_in, shapes))))
-    parameters = tuple(Parameter.of(assumed_range(n), names) for n in names)
+    inputs = [graph.tensors[name].shape for name in graph.inputs]
+    plain = sorted(set[str]().union(*map(names_in, inputs)))
     entries = [t.entries.flat for t in graph.tensors.values() if t.entries is not None]
     seen = sorted(set[str]().union(*map(names_in, entries)))
-    lost = [name for name in seen if not name.startswith(STEP) and name not in names]
+    lost = [name for name in seen if not name.startswith(STEP) and name not in plain]
     if lost:  # of a model in stages: nothing that this stage reads has the size
         raise NotFixed(f"the size {lost[0]} is that of no input", "give it in dims")
     steps = {name: f"{STEP}{k}" for k, name in enumerate(s for s in seen if s.startswith(STEP))}
-    renamed = {**names, **steps}
-    return (_rename_sizes(graph, renamed) if renamed else graph), parameters
+    shapes: list[Iterable[Any]] = [*inputs, *(t.shape for t in graph.tensors.values()), *entries]
+    ranges = [assumed_range(name) for name in plain]
+    needs = [*graph.needs, *(need for size in ranges for need in size.needs)]
+    derived, products = find_derived([*(extent for shape in shapes for extent in shape), *needs])
+    known = Renaming({**identify([*plain, *derived]), **steps}, products)
+    parameters = [Parameter.of(size, known) for size in with_needs(ranges, graph.needs)]
+    for name, meaning in order_derived(derived).items():
+        low, high = bounds(derived[name])
+        upper = None if math.isinf(high) else int(high)
+        whole = SizeRange(name, int(low), upper, same=meaning)
+        parameters.append(Parameter.of(whole, known))
+    return (_rename_sizes(graph, known) if known.names else graph), tuple(parameters)
 
 
-def _rename_sizes(graph: Graph, names: Mapping[str, str]) -> Graph:
-    values = {old: Size.of(new) for old, new in names.items()}
-
-    def rename(extent: Any) -> Any:
-        return extent.at(values) if isinstance(extent, Size) else extent
-
+def _rename_sizes(graph: Graph, known: Renaming) -> Graph:
     tensors = {}
     for name, tensor in graph.tensors.items():
-        shape, entries = tuple(map(rename, tensor.shape)), tensor.entries
+        shape, entries = tuple(map(known.extent, tensor.shape)), tensor.entries
         if entries is not None:
-            entries = np.asarray(np.frompyfunc(rename, 1, 1)(entries), object)
+            entries = np.asarray(np.frompyfunc(known.extent, 1, 1)(entries), object)
         tensors[name] = replace(tensor, shape=shape, entries=entries)
     return replace(graph, tensors=tensors)
 
