@@ -36,7 +36,8 @@ class Tensor:
     """A named tensor: element type, shape, and its value where it is a constant.
 
     A name in the shape is that of a size known only at run time. `entries` are the elements of a
-    tensor that consists of such sizes, of dtype object: the Shape of x: float32[n, 3] is (n, 3).
+    tensor that consists of such sizes, of dtype object: the Shape of x: float32[n, 3] is (n, 3);
+    those of a float tensor are ratios of sizes.
     """
 
     name: str
@@ -56,8 +57,8 @@ class Tensor:
 
     @property
     def is_known(self) -> bool:
-        """Whether its elements are constants, or known once sizes are."""
-        return self.value is not None or self.entries is not None
+        """Whether its elements are constants, or known once sizes are; floats are data."""
+        return self.value is not None or (self.entries is not None and self.dtype.kind != "f")
 
     @property
     def is_static(self) -> bool:

@@ -201,6 +201,26 @@ def expand(extent: Extent) -> Extent:
     return extent.at(meanings) if meanings else extent
 
 
+def settled(extent: Extent) -> Extent:
+    """An extent by the sizes that calls say, and these by what they must be equal to.
+
+    h*w   ->   4*floor(h/4)*w, where h must be 4*floor(h/4)
+    """
+    whole = expand(extent)
+    needs = {expand(need) for size in assumed_ranges() for need in size.needs}
+    for need in needs:
+        if not (isinstance(whole, Size) and isinstance(need, Size) and -need in needs):
+            continue
+        for product, coefficient in need.terms:
+            (name, *others), whole_names = product or ("",), whole.factors
+            if coefficient == 1 and not others and not isinstance(name, Derived):
+                # Inside of what is derived it stays: h is 4*floor(h/4).
+                same = {f: Size.of(f) for f in whole_names if isinstance(f, Derived)}
+                whole = whole.at(same | {name: Size.of(name) - need})
+                break
+    return whole
+
+
 def expand_products(size: Size) -> Size:
     """A size by factors, where it is in terms of their products."""
     meanings: dict[str, Extent] = {}

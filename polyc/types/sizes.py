@@ -183,6 +183,11 @@ def least(a: Extent, b: Extent) -> Extent:
     return Size.of(Derived("min", *sorted((a, b), key=str)))
 
 
+def greatest(a: Extent, b: Extent) -> Extent:
+    """The larger of two."""
+    return -least(-a, -b)
+
+
 def _floor(dividend: Size, divisor: int) -> Extent:
     """The quotient rounded down, in a form that is the same for equal quotients where it can be.
 
@@ -302,10 +307,8 @@ def _lower(extent: Extent) -> float:
             extent = extent.at({name: meaning})
         elif operation.operation == "min":
             rest = extent - Size.of(name) * coefficient
-            if coefficient < 0:
-                ends = [_lower(rest + end * coefficient) / scale for end in operation.operands]
-                found = max(found, *ends)
-            break
+            ends = [_lower(rest + end * coefficient) / scale for end in operation.operands]
+            return max(found, *ends) if coefficient < 0 else max(found, min(ends))
         else:
             dividend, divisor = operation.operands
             assert isinstance(divisor, int)
@@ -389,9 +392,9 @@ def _derived_range(name: Derived) -> SizeRange:
     # What else is needed may speak of this size itself.
     (low, high), (other_low, other_high) = ((_lower(e), -_lower(-e)) for e in name.operands)
     if name.operation == "floor":
-        low, high = low // other_low, high // other_low
+        low, high = (b if math.isinf(b) else b // other_low for b in (low, high))
     else:
         low, high = min(low, other_low), min(high, other_high)
-    finite = [None if math.isinf(b) or math.isnan(b) else int(b) for b in (low, high)]
+    finite = [None if math.isinf(b) else int(b) for b in (low, high)]
     lower = -ADDRESS_LIMIT if finite[0] is None else finite[0]
     return SizeRange(name, lower, finite[1], same=Size.of(name))

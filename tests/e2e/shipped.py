@@ -262,10 +262,65 @@ def reader() -> tuple[onnx.ModelProto, Sizes]:
     return b.model(b.op("Softmax", b.op("MatMul", y, b.weight(12, 5)), axis=2)), SMALL
 
 
+def windows() -> tuple[onnx.ModelProto, Sizes]:
+    """As Swin: attention within windows of 4 x 4 pixels; sizes are multiples of 4."""
+    b = Writer()
+    y = b.op("Transpose", b.conv("x", 3, 8, 3), perm=[0, 2, 3, 1])
+    n, h, w, c = b.extents(y)
+    rows, columns, four = b.op("Div", h, b.ints(4)), b.op("Div", w, b.ints(4)), b.ints(4)
+    y = b.op("Reshape", y, b.op("Concat", n, rows, four, columns, four, c, axis=0))
+    y = b.op("Reshape", b.op("Transpose", y, perm=[0, 1, 3, 2, 4, 5]), b.ints(-1, 16, 8))
+    q = b.op("MatMul", y, b.weight(8, 8))
+    y = b.op("MatMul", b.op("Softmax", b.op("MatMul", q, b.op("Transpose", y, perm=[0, 2, 1]))), y)
+    y = b.op("Reshape", y, b.op("Concat", n, rows, columns, four, four, c, axis=0))
+    y = b.op("Transpose", y, perm=[0, 1, 3, 2, 4, 5])
+    y = b.op("Reshape", y, b.op("Concat", n, h, w, c, axis=0))
+    return b.model(b.op("Transpose", y, perm=[0, 3, 1, 2])), [(1, 4, 4), (2, 8, 12)]
+
+
+def sliced() -> tuple[onnx.ModelProto, Sizes]:
+    """Parts whose ends lie beyond, from behind, with steps, backwards, and in halves."""
+    b = Writer()
+    last = 2**63 - 1
+    ends = b.ints(1_000_000_000, last)
+    y = b.op("Slice", "x", b.ints(0, 1), ends, b.ints(2, 3), b.ints(1, 2))
+    back = b.op("Slice", "x", b.ints(-1), b.ints(-last), b.ints(3), b.ints(-1))
+    three = b.op("Slice", "x", b.ints(-3), b.ints(last), b.ints(2))
+    joined = b.op("Concat", "x", back, axis=2)
+    one, other = b.ops("Split", 2, joined, axis=2)
+    return b.model(y, back, three, b.op("Add", one, other)), [(1, 1, 2), (2, 7, 9)]
+
+
+def padded() -> tuple[onnx.ModelProto, Sizes]:
+    """Padded by what mirrors it, by zeros, and up to a multiple of 8."""
+    b = Writer()
+    y = b.op("Pad", "x", b.ints(0, 0, 0, 1, 0, 0, 0, 2), mode="reflect")
+    edge = b.op("Pad", "x", b.ints(0, 0, 1, 0, 0, 0, 3, 0), mode="edge")
+    *_, h, w = b.extents("x")
+    eight, none = b.ints(8), b.ints(0)
+    rest = [b.op("Mod", b.op("Sub", eight, b.op("Mod", n, eight)), eight) for n in (h, w)]
+    pads = b.op("Concat", *[none] * 6, *rest, axis=0)
+    whole = b.op("Pad", "x", pads)
+    tiles = b.op("SpaceToDepth", whole, blocksize=8)
+    return b.model(y, edge, whole, tiles), [(1, 3, 3), (2, 7, 9), (1, 8, 16)]
+
+
+def sized() -> tuple[onnx.ModelProto, Sizes]:
+    """Sizes in floating-point arithmetic, and as positions."""
+    b = Writer()
+    size = b.op("Cast", b.part_of_shape("x", 2, 4), to=1)
+    double = b.op("Cast", b.op("Floor", b.op("Mul", size, b.floats(2, 1.5))), to=7)
+    sizes = b.op("Concat", b.part_of_shape("x", 0, 2), double, axis=0)
+    y = b.op("Resize", "x", b.floats(), b.floats(), sizes, mode="linear")
+    width = b.op("Gather", size, b.constant(np.int64(1)), axis=0)
+    zero, one = (b.constant(np.float32(k)) for k in (0, 1))
+    return b.model(y, b.op("Div", b.op("Add", "x", b.op("Range", zero, width, one)), width)), SMALL
+
+
 NETWORKS = {
     f.__name__: f
     for f in (
         residual, separable, pools, same_padding, dilated, hourglass, pyramid, scales, upscaled,
-        attention, detector, shapes_of_exporters, reader,
+        attention, detector, shapes_of_exporters, reader, windows, sliced, padded, sized,
     )
 }  # fmt: skip

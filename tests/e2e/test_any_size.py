@@ -56,6 +56,38 @@ def test_compiled_once_and_right(compiled, name, tmp_path):
     check(again, network, calls[-1])
 
 
+def test_a_table_is_as_long_as_a_call_may_be(compiled):
+    """The first positions of a table of 512: longer calls have no element to add."""
+    b = Writer()
+    table = b.weight(1, 512, 8)
+    length = b.op(
+        "Unsqueeze", b.op("Gather", b.op("Shape", "x"), b.constant(np.int64(1))), b.ints(0)
+    )
+    y = b.op("Add", "x", b.op("Slice", table, b.ints(0), length, b.ints(1)))
+    network = b.model(y, inputs=[("x", ("n", "h", 8))])
+    model = compiled(network)
+    assert type(model) is CpuModel
+    for sizes in ((1, 1, 0), (3, 512, 0)):
+        check(model, network, sizes)
+    with pytest.raises(ShapeError, match="a call has h = 513"):
+        model(np.ones((1, 513, 8), np.float32))
+
+
+def test_what_is_no_name_is_any_size(compiled):
+    """As old exporters write it: each "?", "-1", "None" and empty name is a size of its own."""
+    b = Writer()
+    shapes = (("x", ("?", 3, "?", "-1")), ("z", ("None", 2, "", "None")))
+    model = compiled(b.model(b.conv("x", 3, 4, 3, 2), b.op("Exp", "z"), inputs=shapes))
+    assert type(model) is CpuModel
+    assert [spec.shape for spec in model.inputs] == [
+        ("x_d0", 3, "x_d2", "x_d3"), ("z_d0", 2, "z_d2", "z_d3"),
+    ]  # fmt: skip
+    z = RNG.standard_normal((1, 2, 5, 4)).astype(np.float32)
+    results = model(np.ones((2, 3, 8, 5), np.float32), z)
+    assert results[0].shape == (2, 4, 4, 3)
+    np.testing.assert_allclose(results[1], np.exp(z), rtol=1e-5)
+
+
 def test_outputs_say_what_their_sizes_are(compiled):
     b = Writer()
     model = compiled(b.model(b.conv("x", 3, 8, 3, 2)))

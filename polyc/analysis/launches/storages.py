@@ -17,7 +17,7 @@ from polyc.memory.storage import Storage
 from polyc.poly.boxes import box
 from polyc.program.program import Program, StoredArray
 from polyc.scop.scop import Array, Scop
-from polyc.types.parameters import expand
+from polyc.types.parameters import settled
 from polyc.types.sizes import Size, bounds
 from polyc.types.spec import TensorSpec
 
@@ -63,7 +63,7 @@ def _check_memory(stored: StoredArray, program: Program, arrays: Mapping[str, Ar
     if not stored.memory:
         return
     home = arrays[stored.memory]
-    more = bounds(expand(math.prod(home.shape)) - expand(math.prod(array.shape)))
+    more = bounds(settled(math.prod(home.shape)) - settled(math.prod(array.shape)))
     plain = _is_plain(stored, array) and _is_plain(program.arrays[home.name], home)
     if home.memory or home.dtype != array.dtype or more != (0, 0) or not plain:
         rule = f"it is the memory of {home.name}, which is {home.dtype}{list(home.shape)}"
@@ -160,8 +160,8 @@ def _check_interface(spec: TensorSpec, stored: StoredArray, array: Array) -> Non
     """An array of the caller is stored as callers store arrays: row-major, without gaps."""
     where = f"array {stored.name}"
     if not _is_plain(stored, array):
-        rule = f"stored by {stored.storage.map} in {list(stored.storage.shape)}"
-        raise illegal(where, f"it is the caller's {list(array.shape)}, but is {rule}")
+        rule = f"it is the caller's, but is stored by {stored.storage.map}"
+        raise illegal(where, f"{rule} in {list(stored.storage.shape)}, not {list(array.shape)}")
     known = zip(spec.shape, array.shape, strict=False)
     fits = all(isinstance(n, str) or isinstance(m, Size) or n == m for n, m in known)
     if spec.dtype != array.dtype or len(spec.shape) != len(array.shape) or not fits:

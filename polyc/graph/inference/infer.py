@@ -263,7 +263,7 @@ def _is_foldable(
 
 def _with_entries(tensor: Tensor, entries: np.ndarray) -> Tensor:
     """The tensor with these elements: a constant, if they are all numbers."""
-    if any(isinstance(entry, Size) for entry in entries.flat):
+    if tensor.dtype.kind == "f" or any(isinstance(entry, Size) for entry in entries.flat):
         return replace(tensor, entries=entries)
     return replace(tensor, value=entries.astype(tensor.dtype))
 

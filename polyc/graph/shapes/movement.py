@@ -22,8 +22,10 @@ from polyc.graph.shapes.dims import (
     normalize_axis,
 )
 from polyc.graph.shapes.rules import Inputs, shape_rule
-from polyc.types.parameters import expand, named
-from polyc.types.sizes import Size, bounds, divide
+from polyc.types.derived import Derived
+from polyc.types.parameters import named, needed_ranges, settled
+from polyc.types.ranges import assume
+from polyc.types.sizes import Size, bounds, divide, names_of
 
 
 def resolve_reshape(shape: Shape, target: Sequence[Dim], allowzero: bool = False) -> Shape:
@@ -41,19 +43,37 @@ def resolve_reshape(shape: Shape, target: Sequence[Dim], allowzero: bool = False
     inside = all(i < len(shape) for i in copies)
     require(inside, rule, f"0 only in the first {len(shape)} places", tuple(target), way_out)
     kept: list[Dim] = [shape[i] if i in copies else t for i, t in enumerate(target)]
-    here = expand(math.prod(shape))
-    there = expand(math.prod(d for d in kept if d != -1))
+    here = settled(math.prod(shape))
+    there = settled(math.prod(d for d in kept if d != -1))
     if -1 in kept:
         require(there != 0, rule, "no other 0 beside -1", tuple(target), way_out)
         rest = _divide(here, there, shape, target)
         require(rest is not None, f"{rule} beside -1", f"a divisor of {here}", there, way_out)
         return tuple(named(rest) if d == -1 and rest is not None else d for d in kept)
     if not are_equal(here, there) and (isinstance(here, Size) or isinstance(there, Size)):
-        raise _regroups(shape, target, (here - there, there - here))
+        raise _regroups(shape, target, _find_needs(here, there))
     require(
         are_equal(here, there), "number of elements of the Reshape target", here, there, way_out
     )
     return tuple(kept)
+
+
+def _find_needs(here: Dim, there: Dim) -> tuple[Dim, ...]:
+    """What sizes must be so that there are as many elements: multiples of what they are divided by.
+
+    [h, w] to [h//4, 4, w]   ->   4*floor(h/4) - h, h - 4*floor(h/4)
+    """
+    multiples: list[Dim] = []
+    for name in sorted(names_of((here, there))):
+        if isinstance(name, Derived) and name.operation == "floor":
+            whole, by = name.operands
+            rest = whole - Size.of(name) * by
+            multiples += [rest, -rest]
+    needs = tuple(need for need in multiples if isinstance(need, Size))
+    with assume(needed_ranges(needs)):
+        if needs and are_equal(settled(here), settled(there)):
+            return needs
+    return here - there, there - here
 
 
 def _divide(here: Dim, there: Dim, shape: Shape, target: Sequence[Dim]) -> Dim | None:

@@ -36,7 +36,7 @@ from polyc.scop.scop import (
     identity,
 )
 from polyc.types.parameters import named
-from polyc.types.ranges import PREFIX, STEP, Step, assume, forget_steps
+from polyc.types.ranges import PREFIX, STEP, Step, assume, assumed_ranges, forget_steps
 from polyc.types.sizes import Size, bounds
 
 Lower = Callable[["Lowering", Node], None]
@@ -327,8 +327,8 @@ class Lowering:
         reduction: Reduction | None,
     ) -> None:
         assert value.dtype == target.dtype, f"{node}: {value.dtype} into {target.dtype}"
-        if 0 in space.extents.values():
-            return  # nothing to execute
+        if 0 in space.extents.values() or (assumed_ranges() and space.domain.is_empty()):
+            return  # nothing to execute, in any call
         self.statements.append(
             Statement(
                 name=space.name,

@@ -18,7 +18,7 @@ from polyc.graph.ir import Node
 from polyc.poly.affine import is_simple
 from polyc.poly.parameters import read
 from polyc.scop.lower.context import Lowering, lowers
-from polyc.types.parameters import expand
+from polyc.types.parameters import settled
 from polyc.types.sizes import Extent, Size, names_in
 
 
@@ -31,7 +31,7 @@ def lower_reshape(ctx: Lowering, node: Node) -> None:
     ref = ctx.ref(node.inputs[0])
     shape = ctx.type(node.outputs[0]).extents
     if shape != ref.shape:
-        old, new = (tuple(map(expand, extents)) for extents in (ref.shape, shape))
+        old, new = (tuple(map(settled, extents)) for extents in (ref.shape, shape))
         try:
             view = read(isl.PwMultiAff, reshape_view(cast(Ints, old), cast(Ints, new)))
         except NotFixed:
