@@ -18,7 +18,7 @@ import islpy as isl
 
 from polyc.poly.affine import outputs
 
-IN, DIV, SET = isl.dim_type.in_, isl.dim_type.div, isl.dim_type.set
+IN, DIV, SET, PARAM = isl.dim_type.in_, isl.dim_type.div, isl.dim_type.set, isl.dim_type.param
 
 
 def show_function(function: isl.PwMultiAff) -> str:
@@ -58,6 +58,8 @@ def _sum(aff: isl.Aff) -> str:
             aff = without
     terms = [(c, f"floor({show_aff(div)})") for c, div in _divisions(aff)] + terms
     names = [(_int(aff.get_coefficient_val(IN, k)), _name(aff, k)) for k in range(aff.dim(IN))]
+    for k in range(aff.dim(PARAM)):
+        names.append((_int(aff.get_coefficient_val(PARAM, k)), str(aff.get_dim_name(PARAM, k))))
     text = ""
     for c, term in [*names, *terms]:
         if c:
@@ -119,9 +121,9 @@ def _describe(node: isl.ScheduleNode) -> str:
     kind = isl.schedule_node_type
     match node.get_type():
         case kind.domain:
-            return f"domain  {_show_sets(node.domain_get_domain(), True)}"
+            return f"domain  {_show_domain(node.domain_get_domain())}"
         case kind.filter:
-            return f"filter  {_show_sets(node.filter_get_filter(), False)}"
+            return f"filter  {_show_filter(node)}"
         case kind.mark:
             return f"mark  {node.mark_get_id().get_name()}"
         case kind.band:
@@ -132,13 +134,27 @@ def _describe(node: isl.ScheduleNode) -> str:
             return isl.schedule_node_type(other).name
 
 
-def _show_sets(union: isl.UnionSet, iterators: bool) -> str:
-    """The statements of a union:  S[i, j], T[i]  or  S, T."""
-    names = []
+def _show_domain(union: isl.UnionSet) -> str:
+    """The statements of a union with their iterators:  S[i, j], T[i]."""
+    shown = []
     for part in _sets(union):
         inside = [part.get_dim_name(SET, k) or f"i{k}" for k in range(part.dim(SET))]
-        names.append(part.get_tuple_name() + (f"[{', '.join(inside)}]" if iterators else ""))
-    return ", ".join(sorted(names))
+        shown.append(f"{part.get_tuple_name()}[{', '.join(inside)}]")
+    return ", ".join(sorted(shown))
+
+
+def _show_filter(node: isl.ScheduleNode) -> str:
+    """Statements of which all instances pass, and convex sets of those of which some do."""
+    reaching = {s.get_tuple_name(): s for s in _sets(node.parent().get_domain())}
+    shown = []
+    for part in _sets(node.filter_get_filter()):
+        name = part.get_tuple_name()
+        if name not in reaching or reaching[name].is_subset(part):
+            shown.append(name)
+        else:
+            some = part.gist(reaching[name]).drop_unused_params().get_basic_set_list()
+            shown += [str(some.get_at(k)) for k in range(some.n_basic_set())]
+    return ", ".join(sorted(shown))
 
 
 def _sets(union: isl.UnionSet) -> list[isl.Set]:

@@ -57,6 +57,15 @@ def check_legal(schedule: isl.Schedule, dependences: Dependences, kernel: str) -
         )
 
 
+def check_order(
+    tree: isl.Schedule, order: isl.UnionMap, dependences: Dependences, kernel: str
+) -> None:
+    """Raise IllegalSchedule, with two instances, if a tree that a user gives breaks an order."""
+    broken = find_broken(tree, order)
+    if broken is not None:
+        _refuse(kernel, "the schedule tree", broken, dependences, "runs them in the other order")
+
+
 def find_broken(schedule: isl.Schedule, relation: isl.UnionMap) -> isl.UnionMap | None:
     """Pairs of a relation that a schedule does not execute in order, if there are any.
 

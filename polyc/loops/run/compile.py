@@ -7,6 +7,8 @@ The recipe for a GPU (`compile_cuda.py`) has the same steps.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from contextlib import nullcontext
 from dataclasses import dataclass, replace
 from functools import partial
 
@@ -32,13 +34,16 @@ from polyc.loops.read.syntax import Function
 from polyc.loops.run.build import condition_of, make_program
 from polyc.loops.schedule.arrange import Arranged, Strategy, arrange, arrange_as_given
 from polyc.loops.schedule.given import schedule_as_given
+from polyc.loops.schedule.given_tree import refused_as_given, schedule_as_tree
 from polyc.loops.schedule.schedule import LoopSchedule, keep_order, schedule_by_isl
+from polyc.memory.storage import Storage
 from polyc.names import identifier
 from polyc.options import Options
 from polyc.poly.show import show_tree
 from polyc.printing.print_c import print_kernel
 from polyc.program.program import Program
 from polyc.schedule.schedule import Schedule
+from polyc.schedule.tree_text import TreeText
 from polyc.scop.scop import Scop
 from polyc.target.machine import Target
 from polyc.target.vectors import Vectors
@@ -75,7 +80,7 @@ def compile_loops(
     options: Options,
     *,
     usual: bool = True,
-    given: Schedule | None = None,
+    given: Schedule | TreeText | None = None,
 ) -> CompiledLoops:
     """The C of a kernel; UnsupportedLoop for what is outside of the subset.
 
@@ -112,10 +117,10 @@ def compile_loops(
         # 4. the proof, on these loops
         with trace.step("verify"):
             proof = None
-            if options.verify:
-                check_same_values(kernel.name, stated, scop)
-                parameters = {p.name: p.name for p in kernel.params}
-                proof = verify_kernel(kernel, scop, storages, parameters, team=True, any_order=True)
+            as_tree = usual and isinstance(given, TreeText)
+            if options.verify or as_tree:
+                with refused_as_given(scop.name) if as_tree else nullcontext():
+                    proof = _prove(kernel, stated, scop, storages)
 
         # 5. C
         with trace.step("print"):
@@ -141,15 +146,24 @@ def compile_loops(
     )
 
 
+def _prove(kernel: Kernel, stated: Scop, scop: Scop, storages: Mapping[str, Storage]) -> Proof:
+    check_same_values(kernel.name, stated, scop)
+    parameters = {p.name: p.name for p in kernel.params}
+    return verify_kernel(kernel, scop, storages, parameters, team=True, any_order=True)
+
+
 def _arrange(
     lowered: Lowered,
     signature: Signature,
     target: Target,
     options: Options,
     usual: bool,
-    given: Schedule | None,
+    given: Schedule | TreeText | None,
 ) -> Arranged:
-    if usual and given is not None:
+    if usual and isinstance(given, TreeText):
+        by_tree = partial(schedule_as_tree, given=given)
+        return arrange_as_given(lowered, signature, by_tree, frozenset(given.iterators))
+    if usual and isinstance(given, Schedule):
         return arrange_as_given(lowered, signature, partial(schedule_as_given, schedule=given))
     most = options.max_operations if usual else 0
     strategy = Strategy(

@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias, overload
 
 import numpy as np
 
-from polyc.errors import ShapeError
+from polyc.errors import IllegalSchedule, ShapeError
 from polyc.loops.read.parse import parse
 from polyc.loops.read.sizes import Signature
 from polyc.loops.read.syntax import Function
@@ -31,6 +31,7 @@ from polyc.loops.run.call_cuda import CudaCaller, LoadedForCuda
 from polyc.loops.run.stored import Order, Stored, fetch
 from polyc.options import Options, options_from_environment
 from polyc.schedule.schedule import Schedule
+from polyc.schedule.tree_text import TreeText, read_schedule
 from polyc.target.cuda import CudaTarget
 from polyc.target.machine import Target
 from polyc.target.resolve import resolve_target
@@ -39,7 +40,7 @@ from polyc.toolchain.cache import Cache
 if TYPE_CHECKING:
     from polyc.loops.run.compile_cuda import Front
 
-Choices: TypeAlias = "tuple[Target | CudaTarget | str, Options, Schedule | None]"
+Choices: TypeAlias = "tuple[Target | CudaTarget | str, Options, Schedule | TreeText | None]"
 """What a kernel is compiled for, how, and by whose schedule."""
 
 Key: TypeAlias = "tuple[Choices, tuple[Argument, ...]]"
@@ -58,7 +59,7 @@ class LoopKernel:
     python: Callable[..., Any]
     threads: int = 0
     options: Options = field(default_factory=options_from_environment)
-    schedule: Schedule | None = None
+    schedule: Schedule | TreeText | None = None
     target: str | Target | CudaTarget = "cpu"
     _callers: dict[Key, AnyCaller] = field(default_factory=dict)
     _known: dict[tuple[Kind, ...], AnyCaller] = field(default_factory=dict, init=False)
@@ -118,6 +119,14 @@ class LoopKernel:
     def explain(self) -> str:
         """What was made of it: statements, order, what is parallel, what was proven."""
         return self._stored().explained
+
+    @property
+    def tree(self) -> str:
+        """The schedule tree of the kernel that was called, or compiled, last.
+
+        For a CPU it can be given back, as it is or edited: `polyc.kernel(schedule=f.tree)(…)`.
+        """
+        return self._stored().schedule
 
     @property
     def source(self) -> str:
@@ -225,6 +234,11 @@ class LoopKernel:
         if isinstance(order.target, Target):
             usual = _fetch_for_cpu(order, usual=True)
             return Caller(signature, usual, lambda: _fetch_for_cpu(order, usual=False))
+        if isinstance(self.schedule, TreeText):
+            raise IllegalSchedule(
+                f"kernel {self._name}: a tree is for a CPU; for a GPU give directives, such as "
+                "'block i | thread j'"
+            )
         load = _CudaLoader(order)
         caller = CudaCaller(signature, self.function.written, load, load.begin)
         if not signature.sizes:
@@ -281,7 +295,9 @@ class _CudaLoader:
         from polyc.loops.run.compile_cuda import begin
 
         order = self.order
-        return begin(order.function, order.signature, order.options, order.given)
+        given = order.given
+        assert not isinstance(given, TreeText), "a tree is for a CPU"
+        return begin(order.function, order.signature, order.options, given)
 
     def begin(self) -> None:
         """Find what is found once; UnsupportedLoop for what is outside of the subset."""
@@ -354,9 +370,10 @@ def kernel(
 
     threads: how many share a call; 0 for all that this process may use, or one, if others would
     wait for more than they save.
-    schedule: in place of what isl decides. target: as `polyc.compile` takes it, a CPU or "cuda".
+    schedule: in place of what isl decides: directives, or a tree as `explain()` shows it.
+    target: as `polyc.compile` takes it, a CPU or "cuda".
     """
-    given = None if schedule is None else Schedule.parse(schedule)
+    given = None if schedule is None else read_schedule(schedule)
 
     def make(text: Callable[..., Any]) -> LoopKernel:
         return LoopKernel(text, threads, options or options_from_environment(), given, target)

@@ -23,8 +23,9 @@ from polyc.loops.run.build import (
 from polyc.loops.run.compile import CompiledLoops, compile_loops, name_kernel
 from polyc.loops.run.compile_cuda import CompiledForCuda
 from polyc.loops.run.report import explain, explain_for_cuda
-from polyc.loops.run.stored import EXPLAINED, Order
+from polyc.loops.run.stored import Order, write_texts
 from polyc.names import array_name, fresh
+from polyc.poly.show import show_tree
 from polyc.printing.driver import print_prototype
 from polyc.printing.host_text import pointer_type
 from polyc.printing.runtime_table import preamble
@@ -76,7 +77,7 @@ def make_for_cuda(order: Order, compiled: CompiledForCuda, folder: Path, cache: 
     how = "emulated" if emulated else "cuda"
     manifest = describe_for_cuda(sources, compiled.plan.origin, facts, target, compiled.device, how)
     write_bundle(folder, manifest, library, sources.files)
-    (folder / EXPLAINED).write_text(explain_for_cuda(compiled), encoding="utf-8")
+    write_texts(folder, explain_for_cuda(compiled), show_tree(compiled.plan.tree))
 
 
 def _compile(order: Order, usual: bool) -> CompiledLoops:
@@ -107,7 +108,7 @@ def _finish(
         sources, compiled.plan.origin, facts, order.target, [*requirements, *others]
     )
     write_bundle(folder, manifest, library, sources.files)
-    (folder / EXPLAINED).write_text(explain(compiled), encoding="utf-8")
+    write_texts(folder, explain(compiled), show_tree(compiled.plan.tree))
 
 
 def _choose_by_sizes(usual: CompiledLoops, general: CompiledLoops) -> tuple[Program, str]:

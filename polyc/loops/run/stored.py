@@ -1,6 +1,6 @@
 """Kernels on disk: a bundle as a model's, and what `explain()` says; found by what made them.
 
-    <cache>/kernels/…/model.so  manifest.json  source/*  explain.txt  CHECKSUMS
+    <cache>/kernels/…/model.so  manifest.json  source/*  explain.txt  schedule.txt  CHECKSUMS
 
 A process that finds one there needs neither isl nor a compiler. What decides is in the key: the
 loops as they were read, the types of arguments, the target, the options, a schedule that is given,
@@ -21,20 +21,23 @@ from polyc.loops.read.sizes import Signature
 from polyc.loops.read.syntax import Function
 from polyc.options import Options
 from polyc.schedule.schedule import Schedule
+from polyc.schedule.tree_text import TreeText
 from polyc.target.cuda import CudaTarget
 from polyc.target.machine import Target
 from polyc.toolchain.cache import Cache, open_cache
 
 EXPLAINED = "explain.txt"
+SCHEDULE = "schedule.txt"
 KIND = "kernels"
 
 
 @dataclass(frozen=True)
 class Stored:
-    """A kernel that was built: its bundle, and what is said of it."""
+    """A kernel that was built: its bundle, what is said of it, and its schedule tree as text."""
 
     bundle: Bundle
     explained: str
+    schedule: str
 
     @property
     def source(self) -> str:
@@ -53,7 +56,7 @@ class Order:
     signature: Signature
     target: Target | CudaTarget
     options: Options
-    given: Schedule | None = None
+    given: Schedule | TreeText | None = None
 
     def key(self, *parts: str) -> str:
         """What the cache knows it by; parts: what else decides."""
@@ -77,6 +80,14 @@ def fetch(order: Order, parts: Sequence[str], make: Callable[[Path, Cache], None
         cache.discard()
 
 
+def write_texts(folder: Path, explained: str, schedule: str) -> None:
+    """What people read of a kernel, beside its bundle."""
+    for name, text in ((EXPLAINED, explained), (SCHEDULE, schedule)):
+        (folder / name).write_text(text, encoding="utf-8")
+
+
 def _read(folder: Folder) -> Stored:
     bundle = read_bundle(folder)
-    return Stored(bundle, read_table(folder).read(folder, EXPLAINED).decode("utf-8", "replace"))
+    table = read_table(folder)
+    texts = (table.read(folder, name).decode("utf-8", "replace") for name in (EXPLAINED, SCHEDULE))
+    return Stored(bundle, *texts)

@@ -86,9 +86,15 @@ def arrange_as_given(
     lowered: Lowered,
     signature: Signature,
     given: Callable[[Lowered, Dependences], LoopSchedule],
+    statements: frozenset[str] = frozenset(),
 ) -> Arranged:
-    """The same by the schedule that a user gives; IllegalSchedule if it cannot be taken."""
+    """The same by the schedule that a user gives; IllegalSchedule if it cannot be taken.
+
+    statements: those that it speaks of, which may be copies of columns.
+    """
     lowered = split_locals(lowered, compute_dependences(lowered.bare))
+    if statements - {s.name for s in lowered.scop.statements}:
+        lowered, _ = copy_columns(lowered, compute_dependences(lowered.bare))
 
     def place(one: Lowered) -> Arranged:
         return _promote(one, given(one, compute_dependences(one.bare)))
