@@ -66,30 +66,33 @@ def _facts(name: str, same: Size) -> list[str]:
     """What sets can say of a size that follows from others.
 
     q = floor(a/3)   ->   3*q <= a, a <= 3*q + 2
-    q = min(a, b)    ->   q <= a, q <= b
+    q = min(a, b)    ->   q <= a, q <= b, and q is one of them
     q = a*b          ->   q >= a*B + A*b - A*B, where a >= A and b >= B; likewise for the ends
     """
     product = same.terms[0][0]
     if len(product) == 1 and isinstance(derived := product[0], Derived):
         first, second = derived.operands
         if derived.operation == "min":
-            return [f"{name} <= {spell(first)}", f"{name} <= {spell(second)}"]
+            a, b = spell(first), spell(second)
+            # The two do not overlap: else loops over both would be generated.
+            which = f"({name} = {a} or ({name} = {b} and {b} <= {a} - 1))"
+            return [f"{name} <= {a}", f"{name} <= {b}", which]
         assert isinstance(second, int)
         whole = spell(first)
         return [f"{second}*{name} <= {whole}", f"{whole} <= {second}*{name} + {second - 1}"]
     if len(product) != 2:
         return [f"{name} >= {factor}" for factor in set(product) if _at_least_one(product, factor)]
-    (a, b), (one, other) = product, map(assumed_range, product)
-    found = [f"{name} >= {other.lower}*{a} + {one.lower}*{b} - {one.lower * other.lower}"]
+    (left, right), (one, other) = product, map(assumed_range, product)
+    found = [f"{name} >= {other.lower}*{left} + {one.lower}*{right} - {one.lower * other.lower}"]
     if one.upper is not None and other.upper is not None:
         ends = one.upper * other.upper
-        found.append(f"{name} >= {other.upper}*{a} + {one.upper}*{b} - {ends}")
+        found.append(f"{name} >= {other.upper}*{left} + {one.upper}*{right} - {ends}")
     if other.upper is not None:
         ends = one.lower * other.upper
-        found.append(f"{name} <= {other.upper}*{a} + {one.lower}*{b} - {ends}")
+        found.append(f"{name} <= {other.upper}*{left} + {one.lower}*{right} - {ends}")
     if one.upper is not None:
         ends = one.upper * other.lower
-        found.append(f"{name} <= {other.lower}*{a} + {one.upper}*{b} - {ends}")
+        found.append(f"{name} <= {other.lower}*{left} + {one.upper}*{right} - {ends}")
     return found
 
 

@@ -146,7 +146,9 @@ def same_padding() -> tuple[onnx.ModelProto, Sizes]:
     b = Writer()
     y = b.op("Conv", "x", b.weight(8, 3, 3, 3), strides=[2, 2], auto_pad="SAME_UPPER")
     y = b.op("Conv", y, b.weight(8, 8, 5, 5), strides=[3, 3], auto_pad="SAME_LOWER")
-    return b.model(b.pool("x", 2, 2, kind="LpPool"), y), [(1, 2, 2), (2, 7, 9), (1, 16, 33)]
+    window = {"kernel_shape": [2, 3], "strides": [1, 3], "auto_pad": "SAME_LOWER"}
+    means = b.op("AveragePool", "x", **window)
+    return b.model(b.op("LpPool", "x", **window), means, y), [(1, 2, 2), (2, 7, 9), (1, 5, 10)]
 
 
 def dilated() -> tuple[onnx.ModelProto, Sizes]:
@@ -285,7 +287,7 @@ def sliced() -> tuple[onnx.ModelProto, Sizes]:
     ends = b.ints(1_000_000_000, last)
     y = b.op("Slice", "x", b.ints(0, 1), ends, b.ints(2, 3), b.ints(1, 2))
     back = b.op("Slice", "x", b.ints(-1), b.ints(-last), b.ints(3), b.ints(-1))
-    three = b.op("Slice", "x", b.ints(-3), b.ints(last), b.ints(2))
+    three = b.op("Slice", "x", b.ints(-3, -7), b.ints(1_000_000_000, 5), b.ints(2, 3))
     joined = b.op("Concat", "x", back, axis=2)
     one, other = b.ops("Split", 2, joined, axis=2)
     return b.model(y, back, three, b.op("Add", one, other)), [(1, 1, 2), (2, 7, 9)]

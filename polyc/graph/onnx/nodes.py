@@ -121,6 +121,10 @@ def constant_tensor(node: Node) -> Tensor:
     return Tensor(name, value.dtype, value.shape, value)
 
 
+NO_NAMES = ("?", "-1", "*", "None")
+"""What exporters write for a size that has no name."""
+
+
 @dataclass(frozen=True)
 class OpenInput:
     """An input that is no tensor of numbers, so that a call says what it is; and what it is.
@@ -172,8 +176,7 @@ def read_type(info: onnx.ValueInfoProto, symbols: Container[str]) -> Tensor | Op
 
 def _name_of(dim: onnx.TensorShapeProto.Dimension) -> str:
     """The name of a size; empty for what is no name, but says that there is none."""
-    name = str(dim.dim_param)
-    return name if any(map(str.isalpha, name)) and name != "None" else ""
+    return "" if dim.dim_param in NO_NAMES else str(dim.dim_param)
 
 
 def _is_said(dim: onnx.TensorShapeProto.Dimension) -> bool:

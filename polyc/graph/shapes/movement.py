@@ -79,7 +79,8 @@ def _find_needs(here: Dim, there: Dim) -> tuple[Dim, ...]:
 def _divide(here: Dim, there: Dim, shape: Shape, target: Sequence[Dim]) -> Dim | None:
     """here / there; None if that is a fraction."""
     quotient = divide(here, there)
-    if quotient is None and isinstance(there, int):  # there is one for some sizes
+    if quotient is None and isinstance(here, Size) and isinstance(there, int):
+        # there is one for some sizes
         quotient = here // there
         if not are_equal(quotient * there, here):
             raise _regroups(shape, target, (quotient * there - here,))

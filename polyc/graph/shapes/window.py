@@ -15,7 +15,7 @@ from typing import cast
 
 from polyc.graph.ir import Dim, Node
 from polyc.graph.shapes.checks import attribute_ints, require, require_at_least
-from polyc.types.sizes import least
+from polyc.types.sizes import greatest, least
 
 
 @dataclass(frozen=True)
@@ -129,8 +129,9 @@ def _count_windows(size: int, reach: int, stride: int, begin: int, end: int, cei
     if not ceil:
         return room // stride + 1
     # A last window that would start in the padding behind the input sees no element: drop it.
-    count = least(-(-room // stride) + 1, -(-(size + begin) // stride))
-    return cast(int, count)
+    count = -(-room // stride) + 1
+    inside = least(count, -(-(size + begin) // stride))
+    return cast(int, greatest(count - 1, inside))
 
 
 def _require_outputs(output: Sequence[int], sizes: Sequence[int], reach: Sequence[int]) -> None:

@@ -206,7 +206,7 @@ def lower_pad(ctx: Lowering, node: Node) -> None:
     formulas = []
     for k, (n, b, e) in enumerate(zip(ref.shape, begin, end, strict=True)):
         inside = (bounds(b)[1] <= 0 and bounds(e)[1] <= 0) or n == 0
-        at = f"i{k} - {spell(b)}"
+        at = f"i{k} - ({spell(b)})"
         formulas.append(at if inside else OUTSIDE[mode](at, n, cast(int, greatest(b, e))))
     bind_view(ctx, node, formulas)
 
@@ -236,7 +236,7 @@ def _pad_with_data(ctx: Lowering, node: Node, ref: Ref, begin: Sequence[int]) ->
         f"{spell(b)} <= i{k} < {spell(b + n)}"
         for k, (b, n) in enumerate(zip(begin, ref.shape, strict=True))
     ]
-    element = space.load(ref, *(f"i{k} - {spell(b)}" for k, b in enumerate(begin)))
+    element = space.load(ref, *(f"i{k} - ({spell(b)})" for k, b in enumerate(begin)))
     fill = operand(ctx, space, node.inputs[2])
     inside = space.within(" and ".join(insides) or "true")
     value = guarded(inside, element, fill) if 0 not in ref.shape else fill

@@ -179,8 +179,8 @@ def _count_formulas(node: Node, window: Window, spatial: Sequence[int]) -> list[
     formulas = []
     for k, y in enumerate(positions(window.output)):
         stride, dilation = window.strides[k], window.dilations[k]
-        start = f"{stride}*{y} - {spell(window.pads_begin[k])}"
-        low = f"-({spell(window.pads_begin[k])})" if include else "0"
+        before = f"({spell(window.pads_begin[k])})"
+        start, low = f"{stride}*{y} - {before}", f"-{before}" if include else "0"
         high = spell(spatial[k] + (window.pads_end[k] if include else 0))
         first = f"floor(({low} - ({start}) + {dilation - 1})/{dilation})"
         last = f"floor(({high} - 1 - ({start}))/{dilation})"
