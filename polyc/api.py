@@ -22,6 +22,7 @@ from polyc.arguments import (
     check_target,
 )
 from polyc.build.bundle import read_bundle
+from polyc.build.examined import examine
 from polyc.build.fingerprint import fingerprint
 from polyc.errors import InvalidModel, RuntimeFailure, UnsupportedOp, UnusedSchedule
 from polyc.files.digest import digest
@@ -238,8 +239,11 @@ def _compile(model: Any, machine: Target | CudaTarget, options: Options) -> Comp
         options = replace(options, cache=False)
     cache = open_cache(options)
     try:
-        for _ in range(_ATTEMPTS):
-            source = ModelFile.examine(Path(model)) if isinstance(model, str) else model
+        for attempt in range(_ATTEMPTS):
+            source = model
+            if isinstance(model, str):
+                path = Path(model)
+                source = ModelFile.examine(path) if attempt else examine(path, cache)
             with contextlib.suppress(ModelChanged):  # then the key would be that of another model
                 return _fetch(source, machine, options, cache, tuned)
         raise InvalidModel(
@@ -283,8 +287,8 @@ def from_torch(
     """Compile a torch.nn.Module for arguments like these; for inference.
 
     args, kwargs: examples, whose sizes are fixed but for those that `dynamic_shapes` names, as
-    torch.export takes it: ({0: torch.export.Dim("batch")},). choices: those of `compile`. The
-    result is called as the module is, with tensors.
+    torch.export takes it: ({0: torch.export.Dim("batch")},); kernels are chosen for those of the
+    examples. choices: those of `compile`. The result is called as the module is, with tensors.
 
     Raises ImportError without the extra `polyc[torch]`, UnsupportedOp for a module that PyTorch
     cannot export (it says why), else as `compile`.
@@ -296,7 +300,11 @@ def from_torch(
 
     exported = export_module(module, args, kwargs, dynamic_shapes)
     dims = {**exported.dims, **(choices.pop("dims", None) or {})}
-    return TorchModel(compile(exported.model, dims=dims, **choices), exported.results)
+    hint = {**exported.hint, **(choices.pop("hint", None) or {})}
+    fixed = {name for name, size in dims.items() if isinstance(size, int)}
+    hint = {name: size for name, size in hint.items() if name not in fixed and size > 0}
+    model = compile(exported.model, dims=dims, hint=hint, **choices)
+    return TorchModel(model, exported.results)
 
 
 def load(path: str | os.PathLike[str], *, digest: str | None = None) -> CompiledModel:

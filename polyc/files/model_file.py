@@ -20,7 +20,7 @@ from polyc.files.external import LOCATION, find_locations, locate
 from polyc.files.regular import LIMIT, Identity, identify, opened, read_whole
 
 _PART = 1 << 20
-_TICK = 20_000_000
+TICK = 20_000_000
 """Nanoseconds within which two changes of a file may bear the same time."""
 
 
@@ -118,12 +118,18 @@ def _open_other(location: str, folder: Path) -> AbstractContextManager[FileIO]:
     return opened(locate(location, folder, "the model"), "external data", follow=False)
 
 
+def identify_other(location: str, folder: Path) -> Identity:
+    """Which file of external data it is now; InvalidModel where it is not what it may be."""
+    with _open_other(location, folder) as stream:
+        return identify(stream)
+
+
 def _examine_other(location: str, folder: Path) -> External:
     with _open_other(location, folder) as stream:
         identity = identify(stream)
         # A change so soon after another one could not be told from it by its time.
-        while 0 <= time.time_ns() - identity.changed < _TICK:
-            time.sleep(_TICK / 1e9)
+        while 0 <= time.time_ns() - identity.changed < TICK:
+            time.sleep(TICK / 1e9)
         identity = identify(stream)
         found = hashlib.file_digest(stream, "sha256").hexdigest()
         if identify(stream) != identity:

@@ -12,7 +12,9 @@ import hashlib
 import json
 import os
 from collections.abc import Mapping
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
+from io import FileIO
 from pathlib import Path, PurePosixPath
 
 from polyc.errors import InvalidModel
@@ -20,6 +22,8 @@ from polyc.files.folder import Folder
 from polyc.files.regular import LIMIT, fill, identify, parse_json, read_whole, reason
 
 TABLE_FILE = "CHECKSUMS"
+PART = 8 << 20
+"""Bytes of a file that are hashed while the next ones are read."""
 
 
 class Damaged(InvalidModel):
@@ -69,10 +73,10 @@ class Table:
                 size = identify(stream).size
                 if not size == entry.size == memory.nbytes:
                     raise Damaged(f"{folder.path / name} has {size} bytes, not {entry.size}")
-                fill(memory, stream)
+                found = _fill_and_hash(memory, stream)
         except OSError as error:
             raise Damaged(f"{folder.path / name} cannot be read: {reason(error)}") from error
-        if hashlib.sha256(memory).hexdigest() != entry.sha256:
+        if found != entry.sha256:
             raise Damaged(f"{folder.path / name} is not as it was written")
 
     def compare(self, folder: Folder) -> None:
@@ -93,6 +97,24 @@ class Table:
         if name not in self.files:
             raise Damaged(f"{folder.path / TABLE_FILE} lists no {name}")
         return self.files[name]
+
+
+def _fill_and_hash(memory: memoryview, stream: FileIO) -> str:
+    """Read a file into a memory, and hash one part of it while the next one is read."""
+    total = hashlib.sha256()
+    if memory.nbytes <= PART:
+        fill(memory, stream)
+        total.update(memory)
+        return total.hexdigest()
+    with ThreadPoolExecutor(1) as hashing:
+        for start in range(0, memory.nbytes, PART):
+            part = memory[start : start + PART]
+            fill(part, stream)
+            try:
+                hashing.submit(total.update, part)
+            except RuntimeError:  # the system has no thread to give, from the first part on
+                total.update(part)
+    return total.hexdigest()
 
 
 def write_table(folder: Path, holds: str) -> Table:
