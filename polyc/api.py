@@ -38,7 +38,7 @@ from polyc.target.resolve import resolve_target
 from polyc.toolchain.cache import Cache, open_cache
 from polyc.tuning.store import read_tuned, tuned_file
 from polyc.types.call_sizes import Range, read_sizes
-from polyc.types.sizes import SizeRange
+from polyc.types.ranges import SizeRange
 
 if TYPE_CHECKING:
     from polyc.exact.run import ExactReport

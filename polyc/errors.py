@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import NoReturn
+from typing import Any, NoReturn
 
 from polyc.names import show_text
 
@@ -56,14 +56,19 @@ class NeedsValues(UnsupportedOp):
 class NotFixed(UnsupportedOp):
     """A size or a value that must be known when compiling but is known only at run time.
 
-    tensor: the one whose value it is; empty for a size. Where inputs have sizes that are known only
+    tensor: the one whose value it is; empty for a size. needs: sizes that must not be negative, if
+    the model is right only where they are not; then that may be assumed, and a call checks it.
+    Where inputs have sizes that are known only
     at run time, `polyc.compile` catches it, and gives a model that is compiled for those of a call.
     """
 
-    def __init__(self, statement: str, way_out: str, tensor: str = "") -> None:
+    def __init__(
+        self, statement: str, way_out: str, tensor: str = "", needs: tuple[Any, ...] = ()
+    ) -> None:
         self.statement = statement
         self.way_out = way_out
         self.tensor = tensor
+        self.needs = needs
         super().__init__(f"{statement}; {way_out}")
 
 

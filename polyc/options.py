@@ -16,7 +16,7 @@ import platformdirs
 
 from polyc.errors import BuildError, InvalidOption, refuse
 from polyc.names import show
-from polyc.types.sizes import SizeRange
+from polyc.types.ranges import SizeRange
 
 STAGES = ("graph", "scop", "schedule", "loopnest", "c")
 

@@ -54,7 +54,9 @@ from polyc.target.cuda import CudaTarget
 from polyc.target.machine import Target
 from polyc.trace import Trace
 from polyc.types.call_sizes import known_sizes
-from polyc.types.sizes import Extent, Parameter, Size, assume, spell_shape
+from polyc.types.parameters import Parameter, show_sizes
+from polyc.types.ranges import assume
+from polyc.types.sizes import Size, spell_shape
 from polyc.types.spec import TensorSpec
 
 Model = Graph | onnx.ModelProto | bytes | str | os.PathLike[str]
@@ -364,7 +366,8 @@ def _store(
     """The program's name for an array in a layout, entered in the tables at its first use."""
     array = scop.arrays[name]
     if array.value is None:
-        arrays.setdefault(name, StoredArray(name, array.dtype, array.kind, storage))
+        stored = StoredArray(name, array.dtype, array.kind, storage, memory=array.memory)
+        arrays.setdefault(name, stored)
         return name
     key = (name, storage.permutation, storage.blocks, storage.shape)
     if key not in layouts:
@@ -377,7 +380,7 @@ def _store(
 
 def _specs(front: ClusteredModel, names: Sequence[str]) -> list[TensorSpec]:
     """What the caller sees: sizes under the names that the model gives them."""
-    shown: dict[str, Extent] = {size.name: Size.of(size.shown) for size in front.sizes}
+    shown = show_sizes(front.sizes)
     specs = []
     for tensor in (front.graph.tensors[name] for name in names):
         shape = [d.at(shown) if isinstance(d, Size) else d for d in tensor.shape]

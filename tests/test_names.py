@@ -28,7 +28,8 @@ from polyc.names import (
 )
 from polyc.printing.print_c import clean_line
 from polyc.run.feeds import random_feeds
-from polyc.types.sizes import SizeRange, identify
+from polyc.types.parameters import identify
+from polyc.types.ranges import SizeRange
 from tests.programs import options
 from tests.runtime.native import RUNTIME
 

@@ -403,7 +403,10 @@ def lifetimes_that_end_too_soon(right):
 
 @fault("polyc.program.plan:find_lifetimes", gru, "is not live in launch")
 def lifetimes_of_one_step(right):
-    return lambda launches: right([replace(one, step=None) for one in launches])
+    def forget(program):
+        return replace(program, launches=[replace(one, step=None) for one in program.launches])
+
+    return lambda program: right(forget(program))
 
 
 @fault("polyc.program.plan:_lay_out", layers, "lies in constant_0, or at an odd place")

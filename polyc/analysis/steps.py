@@ -12,7 +12,7 @@ from typing import Protocol, TypeVar
 import islpy as isl
 
 from polyc.poly.parameters import PARAM
-from polyc.types.sizes import Step
+from polyc.types.ranges import Step
 
 
 class InLoop(Protocol):

@@ -57,7 +57,7 @@ from polyc.loopnest.nodes import (
 )
 from polyc.poly.parameters import PARAM, assumptions
 from polyc.scop.scop import Scop, Statement
-from polyc.types.sizes import PREFIX, STEP
+from polyc.types.ranges import PREFIX, STEP
 
 IN, SET = isl.dim_type.in_, isl.dim_type.set
 

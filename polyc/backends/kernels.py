@@ -13,7 +13,7 @@ from dataclasses import dataclass
 
 import islpy as isl
 
-from polyc.analysis.launches.access import LaunchAccess
+from polyc.analysis.launches.access import LaunchAccess, in_memory
 from polyc.backends.common import CompiledKernel
 from polyc.backends.cpu import compile_for_cpu
 from polyc.backends.cuda import compile_for_cuda
@@ -31,7 +31,7 @@ from polyc.scop.scop import Scop, Statement
 from polyc.target.cuda import CudaTarget
 from polyc.target.machine import Target
 from polyc.trace import Trace
-from polyc.types.sizes import STEP, assume
+from polyc.types.ranges import STEP, assume
 
 Emit = Callable[[CompiledKernel], None]
 """Takes a kernel as soon as it is printed, and may have a compiler begin with it."""
@@ -96,7 +96,8 @@ def compile_kernels(
         )
         schedules.append(_spell_schedule(compiled, one))
         scratch = one.private.intersection(arguments)
-        touched.append(LaunchAccess(compiled.kernel.name, reads, writes, scratch, one.step))
+        access = LaunchAccess(compiled.kernel.name, reads, writes, scratch, one.step)
+        touched.append(in_memory(access, scop.arrays))
     compiled_once = tuple(kernels.values())
     return CompiledKernels(compiled_once, tuple(launches), tuple(touched), tuple(schedules))
 

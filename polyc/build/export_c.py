@@ -10,6 +10,7 @@ from polyc.build.export_names import (
     file_name,
     formula,
     list_shapes,
+    print_needs,
     print_sizes,
     print_states,
     scalar,
@@ -19,7 +20,9 @@ from polyc.build.load import DECLARATIONS, DECLARED_CHECK
 from polyc.build.manifest import Manifest
 from polyc.names import comment
 from polyc.toolchain.c_compiler import COMPILE_FLAGS, GCC_FLAGS, LINK_FLAGS
-from polyc.types.sizes import Size, assume, estimate
+from polyc.types.estimate import estimate
+from polyc.types.ranges import assume
+from polyc.types.sizes import Size
 
 EXAMPLE_FILE = "example.c"
 
@@ -45,7 +48,7 @@ def print_interface(manifest: Manifest) -> str:
         arena=arena,
         weights=manifest.weights_bytes,
         sizes=print_sizes(name, manifest),
-        told=told or "none: NULL",
+        told=(told or "none: NULL") + print_needs(manifest),
         refused=print_requirements(manifest),
         declarations="\n".join([DECLARATIONS.strip(), *([] if plain else [DECLARED_CHECK])]),
     )

@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 
 from polyc.build.manifest import Manifest
 from polyc.names import LONGEST, comment, identifier, shorten
 from polyc.types.call_sizes import parse_size
+from polyc.types.derived import Derived
 from polyc.types.element_types import is_narrow
-from polyc.types.sizes import Extent, Size, SizeRange
+from polyc.types.ranges import SizeRange
+from polyc.types.sizes import Extent, Size
 from polyc.types.spec import TensorSpec
 
 _SCALARS = {"f": "float double", "i": "int8_t int16_t int32_t int64_t"}
@@ -35,8 +37,9 @@ def describe(specs: Sequence[TensorSpec], first: int, array: str = "io") -> Iter
 
 
 def formula(size: object) -> str:
-    """A sum of products of sizes in a comment: "2*batch + 1"; no division, so that no "*/"."""
-    return re.sub(r"[^A-Za-z0-9_ +*-]", "_", shorten(str(size), LONGEST))
+    """An extent in a comment, which it does not end: "2*batch + 1", "floor((h + 1)/2)"."""
+    plain = re.sub(r"[^A-Za-z0-9_ +*(),/-]", "_", shorten(str(size), LONGEST))
+    return re.sub(r"\*(?=/)|/(?=\*)", "_", plain)
 
 
 def scalar(spec: TensorSpec) -> str:
@@ -50,9 +53,31 @@ def scalar(spec: TensorSpec) -> str:
 
 def size(shape: Sequence[Extent], told: Sequence[SizeRange] = ()) -> str:
     """Elements of an array, as C; sizes known only at run time are those of an array `sizes`."""
-    places: dict[str, Extent] = {s.name: Size.of(f"(sizes)[{k}]") for k, s in enumerate(told)}
-    elements = math.prod(n.at(places) if isinstance(n, Size) else n for n in shape)
-    return f"({elements})" if isinstance(elements, Size) else str(elements)
+    places = {s.name: f"(sizes)[{k}]" for k, s in enumerate(told)}
+    elements = math.prod(shape)
+    spelled = _spell(elements, places)
+    return f"({spelled})" if isinstance(elements, Size) else spelled
+
+
+def _spell(extent: Extent, places: Mapping[str, str]) -> str:
+    """An extent as C; dividends are never negative."""
+    if not isinstance(extent, Size):
+        return str(extent)
+    terms = []
+    for product, coefficient in extent.terms:
+        factors = [_spell_name(name, places) for name in product]
+        plain = coefficient == 1 and factors
+        terms.append("*".join(factors if plain else [str(coefficient), *factors]))
+    return " + ".join(terms)
+
+
+def _spell_name(name: str, places: Mapping[str, str]) -> str:
+    if not isinstance(name, Derived):
+        return places[name]
+    first, second = (_spell(operand, places) for operand in name.operands)
+    if name.operation == "floor":
+        return f"(({first}) / {second})"
+    return f"(({first}) < ({second}) ? ({first}) : ({second}))"
 
 
 def list_shapes(manifest: Manifest) -> list[tuple[TensorSpec, tuple[Extent, ...]]]:
@@ -78,6 +103,15 @@ def print_sizes(name: str, manifest: Manifest) -> str:
             count = str(int(elements) * spec.dtype.itemsize)
         lines.append(f"#define {name.upper()}_IO_{k}_BYTES{argument} {count}")
     return "\n".join(lines)
+
+
+def print_needs(manifest: Manifest) -> str:
+    """What sizes must keep to besides their ranges, in the header's comment."""
+    needs = dict.fromkeys(need for told in manifest.sizes for need in told.needs)
+    if not needs:
+        return ""
+    kept = "".join(f"\n              {formula(need)}" for need in needs)
+    return f";\n            none of these may be negative, which a caller sees to:{kept}"
 
 
 def print_states(manifest: Manifest, array: str = "io") -> str:

@@ -17,7 +17,7 @@ from polyc.toolchain.c_compiler import LibraryBuild, c_recipe
 from polyc.toolchain.cache import Cache
 from polyc.toolchain.nvcc import Resources, architecture_flags, cuda_recipe, read_resources
 from polyc.trace import Trace, make_trace
-from polyc.types.sizes import assume
+from polyc.types.ranges import assume
 
 if TYPE_CHECKING:
     from polyc.backends.common import CompiledKernel

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
@@ -11,15 +11,18 @@ from polyc.graph.states import State
 from polyc.options import MAX_THREADS
 from polyc.report.report import Report
 from polyc.types.call_sizes import parse_size
+from polyc.types.derived import Derived
 from polyc.types.element_types import COMPILED
-from polyc.types.sizes import ADDRESS_LIMIT, Extent, Size, SizeRange
+from polyc.types.parameters import find_derived, show_sizes
+from polyc.types.ranges import SizeRange
+from polyc.types.sizes import ADDRESS_LIMIT, Extent, Size
 from polyc.types.spec import TensorSpec
 
 if TYPE_CHECKING:
     from polyc.program.plan import Plan
     from polyc.program.program import Program
 
-FORMAT = 8
+FORMAT = 9
 PLATFORMS = ("cpu", "cuda", "emulated")
 
 
@@ -80,6 +83,9 @@ class Manifest:
             "platform": self.platform,
             "fallible": list(self.fallible),
             "sizes": [_size_to_json(s) for s in self.sizes],
+            "derived": _derived_to_json(
+                [*(d for shape in self.shapes for d in shape), *_said(self.sizes)]
+            ),
             "shapes": [[_extent_to_json(d) for d in shape] for shape in self.shapes],
             "states": [[s.input, s.output, s.axis, s.capacity, s.in_place] for s in self.states],
             "memory_limit": self.memory_limit,
@@ -89,6 +95,7 @@ class Manifest:
     @staticmethod
     def from_json(data: Mapping[str, Any]) -> Manifest:
         """The inverse of `to_json`; ValueError or KeyError for what it cannot have written."""
+        derived = _derived_from_json(decode(tuple[_DERIVED, ...], data["derived"], "derived"))
         made = Manifest(
             decode(str, data["name"], "name"),
             _specs_from_json(data["inputs"]),
@@ -103,9 +110,12 @@ class Manifest:
             decode(Mapping[str, str], data["consulted"], "consulted"),  # type: ignore[type-abstract]
             decode(str, data["platform"], "platform"),
             decode(tuple[int, ...], data["fallible"], "fallible"),
-            tuple(map(_size_from_json, decode(tuple[_SIZE, ...], data["sizes"], "sizes"))),
             tuple(
-                tuple(map(_extent_from_json, shape))
+                _size_from_json(size, derived)
+                for size in decode(tuple[_SIZE, ...], data["sizes"], "sizes")
+            ),
+            tuple(
+                tuple(_extent_from_json(extent, derived) for extent in shape)
                 for shape in decode(tuple[tuple[_EXTENT, ...], ...], data["shapes"], "shapes")
             ),
             tuple(State(*s) for s in decode(tuple[_STATE, ...], data["states"], "states")),
@@ -126,15 +136,22 @@ def make_manifest(
     **machine: Any,
 ) -> Manifest:
     """The manifest of a planned program; `machine` are its fields that say where it runs."""
-    names: dict[str, Extent] = {s.name: Size.of(s.shown) for s in program.sizes}
+    names = show_sizes(program.sizes)
 
     def shown(extent: Extent) -> Extent:
         return extent.at(names) if isinstance(extent, Size) else extent
 
     shapes = [tuple(map(shown, program.arrays[n].storage.shape)) for _, n in program.outputs]
     sizes = [
-        SizeRange(s.shown, s.lower, s.upper, s.hint, None if s.next is None else shown(s.next))
-        for s in program.sizes
+        SizeRange(
+            s.shown,
+            s.lower,
+            s.upper,
+            s.hint,
+            None if s.next is None else shown(s.next),
+            needs=tuple(need for need in map(shown, s.needs) if isinstance(need, Size)),
+        )
+        for s in program.told
     ]
     return Manifest(
         name=program.name,
@@ -154,26 +171,61 @@ def make_manifest(
 
 _TYPES = {dtype.name: dtype for dtype in COMPILED}
 _EXTENT = int | tuple[tuple[tuple[str, ...], int], ...]
-_SIZE = tuple[str, int, int | None, int | None, _EXTENT | None]
+_DERIVED = tuple[str, _EXTENT, _EXTENT]
+_SIZE = tuple[str, int, int | None, int | None, _EXTENT | None, tuple[_EXTENT, ...]]
 _STATE = tuple[int, int, int | None, int, bool]
+
+
+def _said(sizes: Iterable[SizeRange]) -> Iterator[Extent]:
+    """What is said of sizes in terms of others."""
+    for size in sizes:
+        yield from (e for e in (size.next, *size.needs) if e is not None)
 
 
 def _size_to_json(size: SizeRange) -> list[Any]:
     after = None if size.next is None else _extent_to_json(size.next)
-    return [size.name, size.lower, size.upper, size.hint, after]
+    needs = [_extent_to_json(need) for need in size.needs]
+    return [size.name, size.lower, size.upper, size.hint, after, needs]
 
 
-def _size_from_json(data: tuple[Any, ...]) -> SizeRange:
-    name, lower, upper, hint, after = data
-    return SizeRange(name, lower, upper, hint, None if after is None else _extent_from_json(after))
+def _size_from_json(data: tuple[Any, ...], derived: Mapping[str, Derived]) -> SizeRange:
+    name, lower, upper, hint, after, needs = data
+    grown = None if after is None else _extent_from_json(after, derived)
+    read = (_extent_from_json(need, derived) for need in needs)
+    kept = tuple(need for need in read if isinstance(need, Size))
+    return SizeRange(name, lower, upper, hint, grown, needs=kept)
 
 
 def _extent_to_json(extent: Extent) -> Any:
     return [[list(names), n] for names, n in extent.terms] if isinstance(extent, Size) else extent
 
 
-def _extent_from_json(data: Any) -> Extent:
-    return data if isinstance(data, int) else Size(data)
+def _extent_from_json(data: Any, derived: Mapping[str, Derived]) -> Extent:
+    if isinstance(data, int):
+        return data
+    return Size(tuple((tuple(derived.get(n, n) for n in names), c) for names, c in data))
+
+
+def _derived_to_json(extents: Iterable[Extent]) -> list[Any]:
+    """What is derived in extents, each behind what it follows from."""
+    names = (name for meaning in find_derived(extents)[0].values() for name in meaning.factors)
+    derived = dict.fromkeys(name for name in names if isinstance(name, Derived))
+    return [[name.operation, *map(_extent_to_json, name.operands)] for name in derived]
+
+
+def _derived_from_json(data: Sequence[tuple[str, Any, Any]]) -> dict[str, Derived]:
+    found: dict[str, Derived] = {}
+    for operation, *operands in data:
+        first, second = (_extent_from_json(operand, found) for operand in operands)
+        by_number = isinstance(second, int) and second > 0
+        if operation == "min":
+            made = Derived("min", first, second)
+        elif operation == "floor" and by_number:
+            made = Derived("floor", first, second)
+        else:
+            raise ValueError(f"{operation} of sizes")
+        found[made] = made
+    return found
 
 
 def _spec_to_json(spec: TensorSpec) -> list[Any]:

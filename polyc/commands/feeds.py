@@ -10,7 +10,7 @@ import numpy as np
 from polyc.errors import InvalidModel
 from polyc.files.regular import make_folders, open_regular, writing
 from polyc.run.feeds import random_feeds
-from polyc.types.sizes import SizeRange
+from polyc.types.ranges import SizeRange
 from polyc.types.spec import TensorSpec
 
 

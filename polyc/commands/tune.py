@@ -16,7 +16,7 @@ from polyc.run.feeds import random_feeds
 from polyc.run.model import CompiledModel
 from polyc.target.resolve import resolve_target
 from polyc.tuning.tune import Tuning, tune
-from polyc.types.sizes import SizeRange
+from polyc.types.ranges import SizeRange
 
 
 def search(

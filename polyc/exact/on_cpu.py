@@ -27,7 +27,7 @@ from polyc.target.machine import Target
 from polyc.threads.barriers import place_barriers
 from polyc.toolchain.c_compiler import LIBRARY_FILE, LibraryBuild, c_recipe
 from polyc.toolchain.cache import open_cache
-from polyc.types.sizes import assume
+from polyc.types.ranges import assume
 
 
 class CpuFieldModel(CpuModel):

@@ -26,7 +26,8 @@ from polyc.printing.scope import Uses
 from polyc.scop.expr import COMPARISONS, Call, Cast, Const, Expr, Index, Load, Within
 from polyc.scop.scop import Scop, Statement
 from polyc.types.element_types import is_narrow, scalar_type, wide
-from polyc.types.sizes import Extent, Size, Step
+from polyc.types.ranges import Step
+from polyc.types.sizes import Extent, Size
 
 PARAM, IN, SET, OUT = (
     isl.dim_type.param,

@@ -21,7 +21,9 @@ from polyc.run.model import CompiledModel
 from polyc.run.specialise import complete_in_call
 from polyc.target.cuda import CudaTarget
 from polyc.target.machine import Target
-from polyc.types.sizes import SizeRange, evaluate
+from polyc.types.parameters import complete
+from polyc.types.ranges import SizeRange
+from polyc.types.sizes import evaluate
 
 CALLS = 3
 """How many calls of a session follow one another."""
@@ -254,6 +256,7 @@ def _session(
         yield [results[k] for k in range(len(expected))], expected, dict(sizes)
         inputs = [expected[states[k]] if k in states else a for k, a in enumerate(inputs)]
         sizes |= after
+        sizes = complete(program.sizes, sizes)
 
 
 def _ours(built: Built, inputs: Arrays, expected: Arrays) -> Arrays:
@@ -278,6 +281,7 @@ def _reference(built: Built, inputs: Arrays, sizes: Mapping[str, int]) -> Arrays
         name: known[name] if name in known else np.zeros(shape_of(array, sizes), array.dtype)
         for name, array in scop.arrays.items()
     }
+    memory |= {n: memory[a.memory] for n, a in scop.arrays.items() if a.memory}
     empty = reference.ffi.NULL
     pointers = [
         reference.ffi.from_buffer(np.ascontiguousarray(a).reshape(-1)) if a.size else empty

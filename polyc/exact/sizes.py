@@ -9,7 +9,13 @@ import numpy as np
 from polyc.exact.field import Field, random_elements
 from polyc.scop.scop import Array
 from polyc.types.element_types import is_float, limits
-from polyc.types.sizes import Size, SizeRange, assume, estimate, evaluate
+from polyc.types.estimate import estimate
+from polyc.types.parameters import complete
+from polyc.types.ranges import SizeRange, assume
+from polyc.types.sizes import Size, evaluate
+
+MOST_DRAWS = 1000
+"""How often sizes are drawn until a call may have them."""
 
 LARGEST = 40
 """What a size is at most, unless its range begins above: more has the same loops."""
@@ -25,16 +31,28 @@ def sample_sizes(
     if not sizes:
         yield {}
         return
-    yield {s.name: s.lower for s in sizes}
+    told = [s for s in sizes if s.same is None]
+    least = complete(sizes, {s.name: s.lower for s in told})
+    if _are_right(sizes, least):
+        yield least
     for k in range(count - 1):
-        chosen = {}
-        for s in sizes:
-            top = max(s.lower, min(LARGEST, LARGEST if s.upper is None else s.upper))
-            with assume(sizes):
-                hint = estimate(Size.of(s.name))
-            likely = k == 0 and s.lower <= hint <= top
-            chosen[s.name] = hint if likely else int(rng.integers(s.lower, top + 1))
-        yield chosen
+        for _ in range(MOST_DRAWS):
+            chosen = {}
+            for s in told:
+                top = max(s.lower, min(LARGEST, LARGEST if s.upper is None else s.upper))
+                with assume(sizes):
+                    hint = estimate(Size.of(s.name))
+                likely = k == 0 and s.lower <= hint <= top
+                chosen[s.name] = hint if likely else int(rng.integers(s.lower, top + 1))
+            chosen = complete(sizes, chosen)
+            if _are_right(sizes, chosen):
+                yield chosen
+                break
+
+
+def _are_right(sizes: Sequence[SizeRange], values: Mapping[str, int]) -> bool:
+    """Whether a call may have these sizes."""
+    return all(evaluate(need, values) >= 0 for size in sizes for need in size.needs)
 
 
 def shape_of(array: Array, sizes: Mapping[str, int]) -> tuple[int, ...]:

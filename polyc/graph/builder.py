@@ -17,7 +17,7 @@ from typing import Any
 
 import numpy as np
 
-from polyc.errors import InvalidModel, ShapeError
+from polyc.errors import InvalidModel, NotFixed, ShapeError
 from polyc.graph.bodies import Names
 from polyc.graph.expand.expand import expand_node
 from polyc.graph.inference.folding import Folds
@@ -25,19 +25,26 @@ from polyc.graph.inference.infer import infer_graph, infer_or_fold
 from polyc.graph.ir import Graph, Node, Shape, Tensor
 from polyc.graph.shapes.signature import find_signature
 from polyc.types.call_sizes import parse_size
+from polyc.types.parameters import needed_ranges
+from polyc.types.ranges import assume
+from polyc.types.sizes import Size
 
 _serials = itertools.count()
 
 
 @dataclass(frozen=True, eq=False)
 class Call:
-    """One operator application; its results are the `Value`s that point to it."""
+    """One operator application; its results are the `Value`s that point to it.
+
+    needs: what must not be negative of sizes, for it and all that it is computed from.
+    """
 
     op: str
     inputs: tuple[Value | None, ...]
     attributes: Mapping[str, Any]
     types: tuple[Tensor, ...]
     domain: str = ""
+    needs: tuple[Size, ...] = ()
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -213,10 +220,21 @@ def _name_operands(operands: Sequence[Value | None]) -> tuple[str, ...]:
 def _apply_one(node: Node, operands: tuple[Value | None, ...]) -> tuple[Value, ...]:
     """The outputs of a node that stands for itself; constants where they are known."""
     tensors = [None if v is None else v.type for v in operands]
-    types = tuple(replace(t, name="") for t in infer_or_fold(node, tensors, Folds()))
+    calls = [v.call for v in operands if v is not None and v.call is not None]
+    needs = dict.fromkeys(need for call in calls for need in call.needs)
+    while True:
+        try:
+            with assume(needed_ranges(tuple(needs))):
+                found = infer_or_fold(node, tensors, Folds())
+            break
+        except NotFixed as reason:
+            if all(need in needs for need in reason.needs):
+                raise
+            needs |= dict.fromkeys(reason.needs)
+    types = tuple(replace(t, name="") for t in found)
     if all(t.is_constant for t in types):
         return tuple(Value(t) for t in types)
-    call = Call(node.op, operands, node.attributes, types, node.domain)
+    call = Call(node.op, operands, node.attributes, types, node.domain, tuple(needs))
     return tuple(Value(t, call, i) for i, t in enumerate(types))
 
 

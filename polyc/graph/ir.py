@@ -36,7 +36,8 @@ class Tensor:
     """A named tensor: element type, shape, and its value where it is a constant.
 
     A name in the shape is that of a size known only at run time. `entries` are the elements of a
-    tensor that consists of such sizes, of dtype object: the Shape of x: float32[n, 3] is (n, 3).
+    tensor that consists of such sizes, of dtype object: the Shape of x: float32[n, 3] is (n, 3);
+    those of a float tensor are ratios of sizes.
     """
 
     name: str
@@ -56,8 +57,8 @@ class Tensor:
 
     @property
     def is_known(self) -> bool:
-        """Whether its elements are constants, or known once sizes are."""
-        return self.value is not None or self.entries is not None
+        """Whether its elements are constants, or known once sizes are; floats are data."""
+        return self.value is not None or (self.entries is not None and self.dtype.kind != "f")
 
     @property
     def is_static(self) -> bool:
@@ -126,7 +127,8 @@ class Expression(Protocol):
 class Graph:
     """Nodes in topological order over a table of tensors; each tensor is written at most once.
 
-    `tensors` holds every name that appears: inputs, constants (with a value) and results.
+    `tensors` holds every name that appears: inputs, constants (with a value) and results. `needs`:
+    what must not be negative for the graph to be right; a call checks it.
     """
 
     name: str
@@ -134,6 +136,7 @@ class Graph:
     tensors: Mapping[str, Tensor]
     inputs: tuple[str, ...]
     outputs: tuple[str, ...]
+    needs: tuple[Size, ...] = ()
 
     @cached_property
     def producers(self) -> Mapping[str, Node]:

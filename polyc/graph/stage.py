@@ -95,7 +95,9 @@ def infer_stage(
     read = {name for n in walk.kept for name in reads(n)}
     results = tuple(n for n in needed if n in computed)
     inputs = tuple(n for n, t in known.items() if n in read and not t.is_constant)
-    graph = Graph(name, tuple(walk.kept), walk.table, inputs, results).rewrite(walk.kept)
+    graph = Graph(name, tuple(walk.kept), walk.table, inputs, results, tuple(walk.needs)).rewrite(
+        walk.kept
+    )
     known = {n: walk.table[n] for n in needed if n in walk.table and walk.table[n].is_known}
     constants = {n: t for n, t in known.items() if t.is_constant}
     sized = {n: t for n, t in known.items() if not t.is_constant}

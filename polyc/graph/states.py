@@ -14,7 +14,8 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, TypeVar
 
 from polyc.errors import ShapeError, UnsupportedOp
-from polyc.types.sizes import Size, SizeRange, assumed_range
+from polyc.types.ranges import SizeRange
+from polyc.types.sizes import Size, assumed_range
 
 if TYPE_CHECKING:
     from polyc.graph.ir import Graph, Tensor

@@ -20,7 +20,8 @@ import numpy as np
 from polyc.errors import NotFixed
 from polyc.graph.compose import Composer
 from polyc.graph.ir import INTERNAL, Graph, Tensor
-from polyc.types.sizes import STEP, Extent, Size, Step, bounds
+from polyc.types.ranges import STEP, Step
+from polyc.types.sizes import Extent, Size, bounds
 
 
 class Loop:

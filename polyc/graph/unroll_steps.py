@@ -21,7 +21,8 @@ from polyc.graph.inference.fix_sizes import fix_tensor
 from polyc.graph.inference.infer import infer_graph
 from polyc.graph.ir import Graph, Node, Tensor
 from polyc.graph.steps import find_steps, steps_in
-from polyc.types.sizes import Size, Step
+from polyc.types.ranges import Step
+from polyc.types.sizes import Size
 
 FEW_NODES = 24
 """Nodes of all steps up to which a loop is written out: small enough to be seen as a whole."""

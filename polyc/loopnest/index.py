@@ -12,6 +12,7 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from typing import Literal
 
+from polyc.types.derived import Derived
 from polyc.types.sizes import Extent, Size
 
 
@@ -148,10 +149,23 @@ def times(index: Affine, extent: Extent) -> Affine:
         return index * extent
     parts = []
     for sizes, weight in extent.terms:
+        if len(sizes) == 1 and isinstance(derived := sizes[0], Derived):
+            parts.append((_derived(derived, index), weight))
+            continue
         terms = [(Affine(0, ((atom, 1),)), c) for atom, c in index.terms]
         terms += [(Affine(1), index.constant)] if index.constant else []
         parts += [(_scaled(sizes, argument), c * weight) for argument, c in terms]
     return weighted_sum(parts)
+
+
+def _derived(size: Derived, factor: Affine) -> Affine:
+    """A size that follows from others, times a number."""
+    assert factor.is_constant, f"{size} has no name of its own"
+    first, second = size.operands
+    if size.operation == "min":
+        return extremum("min", (of_extent(first), of_extent(second))) * factor.constant
+    assert isinstance(second, int)
+    return floordiv(of_extent(first), second) * factor.constant
 
 
 def _scaled(sizes: tuple[str, ...], argument: Affine) -> Affine:

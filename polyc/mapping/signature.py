@@ -9,7 +9,8 @@ from polyc.poly.canonical import Canonical
 from polyc.schedule.cluster import Cluster
 from polyc.scop.scop import Array, Statement
 from polyc.types.element_types import scalar_type
-from polyc.types.sizes import STEP, Extent, Size
+from polyc.types.ranges import STEP
+from polyc.types.sizes import Extent, Size
 
 
 def sign_cluster(

@@ -14,7 +14,7 @@ from polyc.schedule.cluster import Cluster
 from polyc.schedule.initial import InitialLoops
 from polyc.schedule.schedule import Schedule
 from polyc.scop.scop import Scop
-from polyc.types.sizes import Step
+from polyc.types.ranges import Step
 
 
 @dataclass(frozen=True)

@@ -18,7 +18,7 @@ from polyc.schedule.names import short
 from polyc.schedule.schedule import Schedule
 from polyc.scop.literals import compute_form
 from polyc.scop.scop import Array, Statement
-from polyc.types.sizes import Step
+from polyc.types.ranges import Step
 
 
 @dataclass(frozen=True)

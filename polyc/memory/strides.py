@@ -12,7 +12,7 @@ from polyc.memory.storage import Storage
 from polyc.poly.affine import coefficients, estimated_extents, outputs
 from polyc.scop.expr import Index, Load, Within, walk
 from polyc.scop.scop import Array, Statement
-from polyc.types.sizes import estimate
+from polyc.types.estimate import estimate
 
 OFTEN = 32
 """Uses of each element that make copying it first cheap: a copy costs about as much as two uses."""

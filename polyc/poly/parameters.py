@@ -14,7 +14,11 @@ from typing import TypeVar
 import islpy as isl
 
 from polyc.errors import NotFixed
-from polyc.types.sizes import Extent, Size, Step, assumed_ranges, estimate
+from polyc.types.derived import Derived
+from polyc.types.estimate import estimate
+from polyc.types.parameters import named
+from polyc.types.ranges import Step, assumed_ranges
+from polyc.types.sizes import Extent, Size, assumed_range
 
 Parsed = TypeVar("Parsed", isl.Set, isl.Map, isl.PwMultiAff, isl.PwAff)
 
@@ -32,6 +36,7 @@ def read(kind: Callable[[str], Parsed], text: str) -> Parsed:
 
 def spell(extent: Extent) -> str:
     """An extent in the text of a set; NotFixed for a product of sizes, which no set can say."""
+    extent = named(extent)
     if isinstance(extent, Size) and not extent.is_affine:
         raise NotFixed(
             f"the size {extent} multiplies sizes known only at run time",
@@ -51,7 +56,51 @@ def conditions() -> list[str]:
             found.append(f"{size.name} <= {size.upper}")
         if size.next is not None:
             found.append(f"{spell(size.next)} <= {size.upper}")
+        found += [f"{spell(need)} >= 0" for need in size.needs]
+        if isinstance(size.same, Size):
+            found += _facts(size.name, size.same)
     return found
+
+
+def _facts(name: str, same: Size) -> list[str]:
+    """What sets can say of a size that follows from others.
+
+    q = floor(a/3)   ->   3*q <= a, a <= 3*q + 2
+    q = min(a, b)    ->   q <= a, q <= b, and q is one of them
+    q = a*b          ->   q >= a*B + A*b - A*B, where a >= A and b >= B; likewise for the ends
+    """
+    product = same.terms[0][0]
+    if len(product) == 1 and isinstance(derived := product[0], Derived):
+        first, second = derived.operands
+        if derived.operation == "min":
+            a, b = spell(first), spell(second)
+            # The two do not overlap: else loops over both would be generated.
+            which = f"({name} = {a} or ({name} = {b} and {b} <= {a} - 1))"
+            return [f"{name} <= {a}", f"{name} <= {b}", which]
+        assert isinstance(second, int)
+        whole = spell(first)
+        return [f"{second}*{name} <= {whole}", f"{whole} <= {second}*{name} + {second - 1}"]
+    if len(product) != 2:
+        return [f"{name} >= {factor}" for factor in set(product) if _at_least_one(product, factor)]
+    (left, right), (one, other) = product, map(assumed_range, product)
+    found = [f"{name} >= {other.lower}*{left} + {one.lower}*{right} - {one.lower * other.lower}"]
+    if one.upper is not None and other.upper is not None:
+        ends = one.upper * other.upper
+        found.append(f"{name} >= {other.upper}*{left} + {one.upper}*{right} - {ends}")
+    if other.upper is not None:
+        ends = one.lower * other.upper
+        found.append(f"{name} <= {other.upper}*{left} + {one.lower}*{right} - {ends}")
+    if one.upper is not None:
+        ends = one.upper * other.lower
+        found.append(f"{name} <= {other.lower}*{left} + {one.upper}*{right} - {ends}")
+    return found
+
+
+def _at_least_one(product: tuple[str, ...], factor: str) -> bool:
+    """Whether all factors but one are at least 1, and that one is not negative."""
+    others = list(product)
+    others.remove(factor)
+    return assumed_range(factor).lower >= 0 and all(assumed_range(o).lower >= 1 for o in others)
 
 
 def assumptions() -> isl.Set:

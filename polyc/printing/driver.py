@@ -139,7 +139,7 @@ def _print_head(program: Program) -> Iterator[str]:
         "    const char *weights;",
         "    char *arena;",
         # Not where the caller has them: a worker that comes late may read these after the call.
-        f"    i64 sizes[{max(len(program.sizes), 1)}]; /* known only at run time */",
+        f"    i64 sizes[{max(len(program.told), 1)}]; /* known only at run time */",
         "    int *failed;     /* by launch */",
         "    double *seconds; /* by launch, or NULL */",
         "};",
@@ -273,7 +273,7 @@ def _print_run(program: Program, shared: bool, checked: bool) -> Iterator[str]:
         "    };",
         f"    for (int k = 0; k < {_count_slots(program)}; k++)",
         "        call.io[k] = io[k];",
-        f"    for (int k = 0; k < {len(program.sizes)}; k++)",
+        f"    for (int k = 0; k < {len(program.told)}; k++)",
         "        call.sizes[k] = sizes[k];",
     )
     if not shared:

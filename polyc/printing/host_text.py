@@ -12,6 +12,7 @@ from polyc.program.driver_nest import Address, Call
 from polyc.program.plan import ALIGNMENT, Plan, byte_size
 from polyc.program.program import Program
 from polyc.types.element_types import scalar_type
+from polyc.types.parameters import expand_products
 from polyc.types.sizes import Extent, Size
 
 
@@ -51,14 +52,16 @@ def print_regions(plan: Plan, indent: str) -> Iterator[str]:
 
 
 def print_sizes(program: Program, told: str, indent: str) -> Iterator[str]:
-    """The sizes that a call is told, by name."""
+    """The sizes that a call is told, by name, and those that follow from them."""
     for k, size in enumerate(program.sizes):
-        yield f"{indent}const i64 {size.name} = {told}[{k}];"
+        value = f"{told}[{k}]" if size.same is None else print_extent(size.same)
+        yield f"{indent}const i64 {size.name} = {value};"
 
 
 def print_measure(size: Size) -> str:
-    """A size as a double."""
-    terms = (" * ".join([f"{n}.0", *names]) for names, n in size.terms)
+    """A size as a double, without products that were made before."""
+    whole = expand_products(size)
+    terms = (" * ".join([f"{n}.0", *names]) for names, n in whole.terms)
     return " + ".join(terms)
 
 

@@ -22,7 +22,8 @@ from typing import Literal
 from polyc.errors import ShapeError
 from polyc.program.plan import Plan, byte_size
 from polyc.program.program import Launch, Program
-from polyc.types.sizes import STEP, Extent, Step
+from polyc.types.ranges import STEP, Step
+from polyc.types.sizes import Extent
 
 Base = Literal["io", "weights", "arena", "region"]
 
@@ -102,7 +103,8 @@ def find_places(program: Program, plan: Plan) -> dict[str, Address]:
     for position, name in enumerate(bound):
         # An output that is also an input, a constant or an earlier output keeps its first place.
         places.setdefault(name, Address("io", position))
-    return places
+    others = (name for name in program.arrays if program.home(name) != name)
+    return places | {name: places[program.home(name)] for name in others}
 
 
 def _call(

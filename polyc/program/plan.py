@@ -18,8 +18,10 @@ from dataclasses import dataclass, replace
 from itertools import chain
 
 from polyc.errors import ShapeError
-from polyc.program.program import Launch, Program, StoredArray
-from polyc.types.sizes import ADDRESS_LIMIT, Extent, Size, Step, estimate
+from polyc.program.program import Program, StoredArray
+from polyc.types.estimate import estimate
+from polyc.types.ranges import Step
+from polyc.types.sizes import ADDRESS_LIMIT, Extent, Size
 
 ALIGNMENT = 64
 """Bytes: a cache line, and the widest vector register."""
@@ -73,7 +75,7 @@ def plan_memory(program: Program, alignment: int = ALIGNMENT) -> Plan:
     lifetimes t1 [0, 1] 64 B, t2 [1, 2] 32 B, t3 [2, 3] 64 B  ->  t1 at 0, t2 at 64, t3 at 0
     """
     bound = {name for _, name in (*program.inputs, *program.outputs)}
-    lifetimes = find_lifetimes(program.launches)
+    lifetimes = find_lifetimes(program)
     moved = [n for n in lifetimes if n not in bound and program.arrays[n].value is None]
     sizes = {n: byte_size(program.arrays[n]) for n in moved}
     slots = [Slot(n, 0, aligned(estimate(sizes[n]), alignment), *lifetimes[n]) for n in moved]
@@ -92,11 +94,12 @@ def plan_memory(program: Program, alignment: int = ALIGNMENT) -> Plan:
     return Plan((*packed, *varying), arena_bytes, least, constants, weights_bytes, regions)
 
 
-def find_lifetimes(launches: Sequence[Launch]) -> dict[str, tuple[int, int]]:
-    """Array -> the first and the last launch that it is needed in.
+def find_lifetimes(program: Program) -> dict[str, tuple[int, int]]:
+    """Array -> the first and the last launch that it is needed in, under any shape.
 
     What a loop over steps touches is needed in all of it: the next step may read it.
     """
+    launches = program.launches
     spans: dict[Step, tuple[int, int]] = {}
     for position, launch in enumerate(launches):
         if launch.step:
@@ -104,7 +107,7 @@ def find_lifetimes(launches: Sequence[Launch]) -> dict[str, tuple[int, int]]:
     lifetimes: dict[str, tuple[int, int]] = {}
     for position, launch in enumerate(launches):
         start, end = spans[launch.step] if launch.step else (position, position)
-        for name in launch.arguments:
+        for name in map(program.home, launch.arguments):
             first, last = lifetimes.get(name, (start, end))
             lifetimes[name] = (min(first, start), max(last, end))
     return lifetimes

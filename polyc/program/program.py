@@ -11,7 +11,10 @@ from polyc.graph.states import State
 from polyc.loopnest.nodes import Kernel
 from polyc.memory.storage import Storage
 from polyc.scop.scop import Kind
-from polyc.types.sizes import Extent, Parameter, Step, estimate
+from polyc.types.estimate import estimate
+from polyc.types.parameters import Parameter
+from polyc.types.ranges import Step
+from polyc.types.sizes import Extent
 from polyc.types.spec import TensorSpec
 
 
@@ -20,7 +23,7 @@ class StoredArray:
     """An array of the program in its stored form; `value` is a constant's stored content.
 
     `holds` names the scop's array that it is, where that has another name: a constant that is read
-    in two layouts is two arrays.
+    in two layouts is two arrays. `memory` names the array whose memory it is, under another shape.
     """
 
     name: str
@@ -29,6 +32,7 @@ class StoredArray:
     storage: Storage
     value: np.ndarray | None = field(default=None, compare=False, repr=False)
     holds: str = ""
+    memory: str = ""
 
     @property
     def source(self) -> str:
@@ -68,8 +72,8 @@ class Program:
     """Distinct kernels, their launches in execution order, and every array they touch.
 
     `inputs` and `outputs` pair the caller's view with the array that holds it, in the graph's
-    order. `sizes` are those known only at run time: what a call is told, in this order. The input
-    and the output of a state in place are one array.
+    order. `sizes` are those known only at run time: what a call is told, in this order, and behind
+    them what follows from these. The input and the output of a state in place are one array.
     """
 
     name: str
@@ -80,6 +84,15 @@ class Program:
     outputs: tuple[tuple[TensorSpec, str], ...]
     sizes: tuple[Parameter, ...] = ()
     states: tuple[State, ...] = ()
+
+    def home(self, array: str) -> str:
+        """The array whose memory an array is: itself, but for those that say another."""
+        return self.arrays[array].memory or array
+
+    @property
+    def told(self) -> tuple[Parameter, ...]:
+        """The sizes that a call is told."""
+        return tuple(size for size in self.sizes if size.same is None)
 
     @property
     def in_place(self) -> dict[int, int]:

@@ -10,7 +10,8 @@ import numpy as np
 
 from polyc.types.call_sizes import parse_size
 from polyc.types.element_types import is_float
-from polyc.types.sizes import SizeRange, assume, estimate
+from polyc.types.estimate import estimate
+from polyc.types.ranges import SizeRange, assume
 from polyc.types.spec import TensorSpec
 
 

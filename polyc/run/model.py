@@ -15,7 +15,7 @@ from polyc.names import show
 from polyc.options import read_patience
 from polyc.report.report import Report
 from polyc.run.calls import Binder
-from polyc.types.sizes import SizeRange
+from polyc.types.ranges import SizeRange
 from polyc.types.spec import TensorSpec
 
 if TYPE_CHECKING:

@@ -27,7 +27,8 @@ from polyc.graph.run_time import RANDOM_KEY, run_node
 from polyc.graph.stage import Late, Stage, flatten, infer_stage, split_direct
 from polyc.run.model import CompiledModel
 from polyc.run.similar_calls import Pattern, Shapes, SimilarCalls, match
-from polyc.types.sizes import Extent, Size, SizeRange, assume
+from polyc.types.ranges import SizeRange, assume
+from polyc.types.sizes import Extent, Size
 
 MAX_VALUES = 4096
 """Elements of the largest tensor that is made a constant: what steers shapes is a short list."""

@@ -33,7 +33,8 @@ from polyc.run.model import CompiledModel
 from polyc.run.plan import Call, Compile, Plan
 from polyc.types.call_sizes import measure_sizes
 from polyc.types.element_types import spelled
-from polyc.types.sizes import SizeRange, spell_shape
+from polyc.types.ranges import SizeRange
+from polyc.types.sizes import spell_shape
 from polyc.types.spec import TensorSpec
 
 EXAMPLE_SIZE = 320

@@ -25,7 +25,7 @@ from polyc.poly.affine import coefficients, estimated_extents, outputs, plain_it
 from polyc.scop.scop import Array, Group, Scop, Statement
 from polyc.target.cuda import CudaTarget
 from polyc.target.machine import Target
-from polyc.types.sizes import Step
+from polyc.types.ranges import Step
 
 SMALL_WORK = 1 << 15
 """Instances below which a cluster is not worth a second thread (about 10 us of scalar work)."""
@@ -105,13 +105,18 @@ def find_clusters(
     refusals: list[Refusal] = []
     fills, statements = _set_fills_aside(scop)
     for unit in budget.over(_units(statements, scop.arrays), "cluster"):
-        reads = {load.array for s in unit.statements for load in s.loads}
+        seen = {load.array for s in unit.statements for load in s.loads}
+        reads = {scop.home(array) for array in seen}
         produced = [home[a] for a in reads if a in home]
+        # What is read under another shape must be whole by then.
+        before = [home[scop.home(a)] for a in seen if scop.home(a) != a]
         written = [home[s.array] for s in unit.statements if s.array in home]
         index = max(produced, default=-1)
         joined: Cluster | str = "it reads nothing that a kernel computes"
         if index >= 0 and clusters[index].step != unit.step:
             joined = "only one of them is repeated"
+        elif index >= 0 and max(before, default=-1) == index:
+            joined = "it reads what the other one writes under another shape"
         elif index >= 0 and max(written, default=-1) <= index:
             joined = _join(clusters[index], unit, scop.arrays, target)
         if isinstance(joined, str):

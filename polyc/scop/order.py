@@ -28,7 +28,8 @@ def before(first: Statement, second: Statement, places: tuple[int, int]) -> isl.
         return ordered.apply_range(second.time.as_map().reverse())
     if places[0] == places[1]:
         return isl.Map.lex_lt(first.domain.space)
-    space = first.domain.space.map_from_domain_and_range(second.domain.space)
+    source = first.domain.space.align_params(second.domain.space)
+    space = source.map_from_domain_and_range(second.domain.space.align_params(source))
     return isl.Map.universe(space) if places[0] < places[1] else isl.Map.empty(space)
 
 

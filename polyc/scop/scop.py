@@ -27,7 +27,8 @@ import numpy as np
 from polyc.poly.show import show_function
 from polyc.scop.expr import Expr, Load, loads, show, weight
 from polyc.scop.structure import Structure, compute_structure
-from polyc.types.sizes import STEP, Step, estimate
+from polyc.types.estimate import estimate
+from polyc.types.ranges import STEP, Step
 
 Kind = Literal["input", "output", "state", "constant", "temporary"]
 Reduction = Literal["add", "mul", "max", "min", "and", "or"]
@@ -41,6 +42,8 @@ class Array:
     row-major over `shape`, as the caller's arrays are; how the others are stored is decided later
     (`mapping/cpu/layout.py`).
     `is_partial`: partial results of a reduction, which are there to be computed in parallel.
+    `memory`: the array of which this one is the memory, in the same order under another shape: all
+    of that has been written where this is read, and nobody writes this.
     """
 
     name: str
@@ -49,6 +52,7 @@ class Array:
     kind: Kind
     value: np.ndarray | None = field(default=None, compare=False, repr=False)
     is_partial: bool = False
+    memory: str = ""
 
     @property
     def bytes(self) -> int:
@@ -123,6 +127,10 @@ class Scop:
     inputs: tuple[str, ...]
     outputs: tuple[str, ...]
     context: isl.Set | None = None  # of parameters alone
+
+    def home(self, array: str) -> str:
+        """The array that an array is the memory of: itself, but for those that say another."""
+        return self.arrays[array].memory or array
 
     def __str__(self) -> str:
         arrays = [f"{a.kind} {a.name}: {a.dtype}{list(a.shape)}" for a in self.arrays.values()]

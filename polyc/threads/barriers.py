@@ -21,7 +21,7 @@ from polyc.analysis.timemap import Execution, compute_executions
 from polyc.loopnest.nodes import Block, For, Kernel, Node, walk_nodes
 from polyc.program.plan import Slot
 from polyc.scop.scop import Scop
-from polyc.types.sizes import Step
+from polyc.types.ranges import Step
 
 MOST_LAUNCHES = 64
 """The most launches side by side, so that all pairs of them can be compared in the proof; one more

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-import math
 import re
 from collections.abc import Iterable, Mapping, Sequence
 from functools import cache
 from numbers import Integral
 
-from polyc.errors import ShapeError
-from polyc.types.sizes import Extent, Size, SizeRange, evaluate
+from polyc.errors import NotFixed, ShapeError
+from polyc.types.ranges import SizeRange
+from polyc.types.sizes import Extent, Size, evaluate, least
 from polyc.types.spec import TensorSpec
 
 Range = int | tuple[int, int] | str
@@ -59,22 +59,67 @@ def known_sizes(sizes: Iterable[SizeRange]) -> dict[str, Extent]:
 
 
 _NAME = re.compile(r"[^\W\d][\w.]*")
-_TERM = re.compile(r"\s*([+-]?)\s*((?:[^\W\d][\w.]*|\d+)(?:\*(?:[^\W\d][\w.]*|\d+))*)\s*")
+_TOKEN = re.compile(r"\s*(?:(\d+)|([^\W\d][\w.]*)|(\S))")
 
 
 @cache
 def parse_size(text: str) -> Size:
-    """What str gives of a size, as the size again: "past + 2*n - 1". Any other text is a name."""
+    """What str gives of a size, as the size again: "past + 2*n - 1", "floor((h - 1)/2) + 1".
+
+    Any other text is a name.
+    """
+    tokens = [found[0].strip() for found in _TOKEN.finditer(text)]
+    try:
+        total, end = _parse_sum(tokens, 0)
+    except (ValueError, IndexError, NotFixed):
+        return Size.of(text)
+    return total if isinstance(total, Size) and end == len(tokens) else Size.of(text)
+
+
+def _parse_sum(tokens: Sequence[str], at: int) -> tuple[Extent, int]:
+    """sum = [sign] product {sign product}"""
     total: Extent = 0
-    end = 0
-    while end < len(text):
-        found = _TERM.match(text, end)
-        if found is None or (end and not found[1]):
-            return Size.of(text)
-        factors = (int(f) if f.isdigit() else Size.of(f) for f in found[2].split("*"))
-        total = total + math.prod(factors, start=-1 if found[1] == "-" else 1)
-        end = found.end()
-    return total if isinstance(total, Size) else Size.of(text)
+    sign = "+"
+    if tokens[at] in ("+", "-"):
+        sign, at = tokens[at], at + 1
+    while True:
+        term, at = _parse_product(tokens, at)
+        total = total + (term if sign == "+" else term * -1)
+        if at == len(tokens) or tokens[at] not in ("+", "-"):
+            return total, at
+        sign, at = tokens[at], at + 1
+
+
+def _parse_product(tokens: Sequence[str], at: int) -> tuple[Extent, int]:
+    """product = factor {"*" factor}"""
+    total, at = _parse_factor(tokens, at)
+    while at < len(tokens) and tokens[at] == "*":
+        factor, at = _parse_factor(tokens, at + 1)
+        total = total * factor
+    return total, at
+
+
+def _parse_factor(tokens: Sequence[str], at: int) -> tuple[Extent, int]:
+    """factor = number | name | "(" sum ")" | "floor(" sum "/" sum ")" | "min(" sum "," sum ")" """
+    first = tokens[at]
+    if first.isdigit():
+        return int(first), at + 1
+    if first == "(":
+        inside, at = _parse_sum(tokens, at + 1)
+        return inside, _expect(tokens, at, ")")
+    if not _NAME.fullmatch(first):
+        raise ValueError(first)
+    if at + 1 == len(tokens) or tokens[at + 1] != "(" or first not in ("floor", "min"):
+        return Size.of(first), at + 1
+    a, at = _parse_sum(tokens, at + 2)
+    b, at = _parse_sum(tokens, _expect(tokens, at, "/" if first == "floor" else ","))
+    return (a // b if first == "floor" else least(a, b)), _expect(tokens, at, ")")
+
+
+def _expect(tokens: Sequence[str], at: int, token: str) -> int:
+    if tokens[at] != token:
+        raise ValueError(tokens[at])
+    return at + 1
 
 
 def measure_sizes(
@@ -125,6 +170,13 @@ def measure_sizes(
                 f"model {model!r}: after this call {size.name} would be {after}, but states were "
                 f"compiled for {size}; start anew, or compile it with a wider range in dims"
             )
+        for need in size.needs:
+            if need.names <= found.keys() and evaluate(need, found) < 0:
+                where = ", ".join(f"{name} = {found[name]}" for name in sorted(need.names))
+                raise ShapeError(
+                    f"model {model!r} is right where {need} is not negative, but a call has "
+                    f"{where}; give it other sizes"
+                )
     return found
 
 

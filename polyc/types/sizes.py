@@ -7,14 +7,13 @@ What follows from it is a polynomial: the rows of x, flattened, are 3 batch heig
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable, Iterator, Mapping
-from contextlib import contextmanager
-from contextvars import ContextVar
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from typing import TypeAlias
 
 from polyc.errors import NotFixed
-from polyc.names import fresh, identifier, show
+from polyc.types.derived import Derived
+from polyc.types.ranges import STEP, SizeRange, assumed_ranges, stated_range
 
 ADDRESS_LIMIT = 1 << 47
 """Bytes of user address space on x86-64 and AArch64; nothing larger can be addressed."""
@@ -26,8 +25,6 @@ Term = tuple[tuple[str, ...], int]
 @dataclass(frozen=True, eq=False)
 class Size:
     """A polynomial in names of sizes, each of them at least 1; never a plain number.
-
-        Size.of("n") * 2 + 1
 
     Arithmetic gives an `Extent`: an int where no name is left. A comparison is decided if it holds,
     or fails, for all values that the names may have; else it raises `NotFixed`, as does whatever
@@ -41,8 +38,14 @@ class Size:
         return Size((((name,), 1),))
 
     @property
-    def names(self) -> frozenset[str]:
+    def factors(self) -> frozenset[str]:
+        """The names that are multiplied and added, those of derived sizes among them."""
         return frozenset(name for product, _ in self.terms for name in product)
+
+    @property
+    def names(self) -> frozenset[str]:
+        """The names whose values decide its value."""
+        return frozenset(leaf for name in self.factors for leaf in _leaves(name))
 
     @property
     def is_affine(self) -> bool:
@@ -53,7 +56,7 @@ class Size:
         """The size with what is known in place of names."""
         total: Extent = 0
         for product, coefficient in self.terms:
-            factors = [values.get(name, Size.of(name)) for name in product]
+            factors = [_at(name, values) for name in product]
             total = total + math.prod(factors, start=coefficient)
         return total
 
@@ -85,9 +88,11 @@ class Size:
 
     def __floordiv__(self, divisor: Extent) -> Extent:
         quotient = divide(self, divisor)
-        if quotient is None:
+        if quotient is not None:
+            return quotient
+        if isinstance(divisor, Size) or divisor <= 0:
             raise self._unknown(f"its quotient by {divisor}")
-        return quotient
+        return _floor(self, divisor)
 
     def __rfloordiv__(self, dividend: Extent) -> Extent:
         raise self._unknown(f"{dividend} divided by it")
@@ -168,14 +173,72 @@ Extent: TypeAlias = "int | Size"
 """How many there are of something."""
 
 
+def least(a: Extent, b: Extent) -> Extent:
+    """The smaller of two; a derived size, if that differs from call to call."""
+    low, high = bounds(a - b)
+    if high <= 0:
+        return a
+    if low >= 0:
+        return b
+    return Size.of(Derived("min", *sorted((a, b), key=str)))
+
+
+def greatest(a: Extent, b: Extent) -> Extent:
+    """The larger of two."""
+    return -least(-a, -b)
+
+
+def _floor(dividend: Size, divisor: int) -> Extent:
+    """The quotient rounded down, in a form that is the same for equal quotients where it can be.
+
+    (2 h + 5)//2       ->  h + 2
+    (-h)//2            ->  -floor((h + 1)/2)
+    (h//2 + 1)//2      ->  floor((h + 2)/4)
+    """
+    whole: dict[tuple[str, ...], int] = {}
+    rest: dict[tuple[str, ...], int] = {}
+    for product, coefficient in dividend.terms:
+        count = abs(coefficient) // divisor * (-1 if coefficient < 0 else 1)
+        if not product:
+            count = coefficient // divisor
+        whole[product], rest[product] = count, coefficient - count * divisor
+    outside, inside = _size(whole), _size(rest)
+    if not isinstance(inside, Size):
+        return outside
+    if inside.terms[0][1] < 0:  # rounded up, of what is positive
+        return outside - (-inside + (divisor - 1)) // divisor
+    common = math.gcd(divisor, *(c for product, c in inside.terms if product))
+    if common > 1:
+        parts = {product: c // common for product, c in inside.terms}
+        return outside + _size(parts) // (divisor // common)
+    for name in (p[0] for p, c in inside.terms if len(p) == 1 and c == 1):
+        if isinstance(name, Derived) and name.operation == "floor":
+            first, by = name.operands
+            others = inside - Size.of(name)
+            return outside + (first + others * by) // (by * divisor)
+    return outside + Size.of(Derived("floor", inside, divisor))
+
+
+def _at(name: str, values: Mapping[str, Extent]) -> Extent:
+    """A name's value, or what is known of it."""
+    if name in values or not isinstance(name, Derived):
+        return values.get(name, Size.of(name))
+    first, second = (e.at(values) if isinstance(e, Size) else e for e in name.operands)
+    return first // second if name.operation == "floor" else least(first, second)
+
+
+def _leaves(name: str) -> frozenset[str]:
+    return names_in(name.operands) if isinstance(name, Derived) else frozenset({name})
+
+
 def evaluate(extent: Extent, sizes: Mapping[str, int]) -> int:
     """The value of an extent, all of whose names are given."""
     return int(extent.at(sizes)) if isinstance(extent, Size) else extent
 
 
-def names_in(shape: Iterable[Extent]) -> set[str]:
+def names_in(shape: Iterable[Extent]) -> frozenset[str]:
     """The names of all sizes in a shape."""
-    return {name for extent in shape if isinstance(extent, Size) for name in extent.names}
+    return frozenset(n for extent in shape if isinstance(extent, Size) for n in extent.names)
 
 
 def spell_shape(shape: Iterable[Extent]) -> tuple[int | str, ...]:
@@ -211,14 +274,90 @@ def _rank(term: Term) -> tuple[int, tuple[str, ...]]:
 
 
 def bounds(extent: Extent) -> tuple[float, float]:
-    """Bounds of the value: the sum of those of its terms, within the ranges that are assumed."""
-    least = most = 0.0
+    """Bounds of the value, within the ranges that are assumed, and what else is.
+
+    h - 2*floor(h/2)   ->   0, 1
+    """
+    if not isinstance(extent, Size):
+        return extent, extent
+    facts: list[Extent] = [0]
+    facts += [fact for size in assumed_ranges() for fact in size.needs]
+    low = max(_lower(extent - fact) for fact in facts)
+    high = -max(_lower(-extent - fact) for fact in facts)
+    # Between two whole numbers there is no value.
+    return low if math.isinf(low) else math.ceil(low), high if math.isinf(high) else math.floor(
+        high
+    )
+
+
+def _lower(extent: Extent) -> float:
+    """A lower bound: that of the terms, or of what they are where sizes follow from others.
+
+    c*floor(a/d) is at least c/d*(a - d + 1) if c is positive, and c/d*a if not.
+    """
+    found, scale = _interval(extent)[0], 1
+    while isinstance(extent, Size):
+        name, coefficient = _find_derived(extent)
+        if not coefficient:
+            break
+        meaning = assumed_range(name).same
+        assert isinstance(meaning, Size)
+        operation = _operation(meaning)
+        if operation is None:  # a product
+            extent = extent.at({name: meaning})
+        elif operation.operation == "min":
+            rest = extent - Size.of(name) * coefficient
+            ends = [_lower(rest + end * coefficient) / scale for end in operation.operands]
+            return max(found, *ends) if coefficient < 0 else max(found, min(ends))
+        else:
+            dividend, divisor = operation.operands
+            assert isinstance(divisor, int)
+            end = dividend - (divisor - 1) if coefficient > 0 else dividend
+            extent = (extent - Size.of(name) * coefficient) * divisor + end * coefficient
+            scale *= divisor
+        found = max(found, _interval(extent)[0] / scale)
+    return found
+
+
+def _operation(meaning: Size) -> Derived | None:
+    """The operation that a size is the result of; None of a product."""
+    (name, *others), _ = meaning.terms[0]
+    return name if isinstance(name, Derived) and not others else None
+
+
+def _find_derived(extent: Size) -> tuple[str, int]:
+    """A name that follows from others and its coefficient, which is 0 if there is none."""
+    names = {
+        p[0]: c for p, c in extent.terms if len(p) == 1 and assumed_range(p[0]).same is not None
+    }
+    # One that follows from another of them goes first.
+    name = max(names, key=_depth, default="")
+    return name, names.get(name, 0)
+
+
+def _depth(name: str) -> int:
+    meaning = assumed_range(name).same
+    if not isinstance(meaning, Size):
+        return 0
+    operands = [o for f in meaning.factors if isinstance(f, Derived) for o in f.operands]
+    below = names_of(operands) if operands else meaning.factors
+    return 1 + max(map(_depth, below), default=0)
+
+
+def names_of(extents: Iterable[Extent]) -> frozenset[str]:
+    """The names that extents multiply and add."""
+    return frozenset(f for e in extents if isinstance(e, Size) for f in e.factors)
+
+
+def _interval(extent: Extent) -> tuple[float, float]:
+    """Bounds: the sum of those of the terms, each by itself."""
+    low = high = 0.0
     for product, coefficient in _terms(extent):
         ranges = [assumed_range(name) for name in product]
-        low = coefficient * math.prod(r.lower for r in ranges)
-        high = coefficient * math.prod(math.inf if r.upper is None else r.upper for r in ranges)
-        least, most = least + min(low, high), most + max(low, high)
-    return least, most
+        least_ = coefficient * math.prod(r.lower for r in ranges)
+        most = coefficient * math.prod(math.inf if r.upper is None else r.upper for r in ranges)
+        low, high = low + min(least_, most), high + max(least_, most)
+    return low, high
 
 
 def _yes_or_no(yes: bool, no: bool) -> bool | None:
@@ -240,132 +379,22 @@ def _size(terms: Mapping[tuple[str, ...], int]) -> Extent:
     return Size(tuple(sorted(kept, key=lambda term: (-len(term[0]), term[0]))))
 
 
-@dataclass(frozen=True)
-class SizeRange:
-    """The values that a size may have, and the one that kernels are chosen for.
-
-    lower, upper: the first and the last value; upper None: as large as memory allows. hint: by
-    default some value of the range that is typical. next: what it is in the next call, where a
-    state grows by it; in the range as well. same: what it is in terms of other sizes, if that is
-    known; it is one of theirs then, and has no range of its own.
-    """
-
-    name: str
-    lower: int = 1
-    upper: int | None = None
-    hint: int | None = None
-    next: Extent | None = None
-    same: Extent | None = None
-
-    def admits(self, value: int) -> bool:
-        return self.lower <= value and (self.upper is None or value <= self.upper)
-
-    def __str__(self) -> str:
-        return f"{show(self.name)} {self.lower} to {self.upper or 'any'}"
-
-
-@dataclass(frozen=True)
-class Step(SizeRange):
-    """The number of a step of a loop around kernels: 0 to `steps` - 1, known like a size."""
-
-    steps: Extent = 1
-
-    @staticmethod
-    def of(name: str, steps: Extent) -> Step:
-        upper = None if isinstance(steps, Size) else steps - 1
-        return Step(name, 0, upper, hint=0, steps=steps)
-
-
-TYPICAL = 128
-"""What kernels are chosen for where nobody says: tokens, rows, images."""
-
-_ASSUMED: ContextVar[Mapping[str, SizeRange] | None] = ContextVar("_ASSUMED", default=None)
-
-
-@contextmanager
-def assume(ranges: Iterable[SizeRange]) -> Iterator[None]:
-    """Inside, comparisons and estimates of sizes go by these ranges and hints."""
-    token = _ASSUMED.set({**(_ASSUMED.get() or {}), **{r.name: r for r in ranges}})
-    try:
-        yield
-    finally:
-        _ASSUMED.reset(token)
-
-
-@contextmanager
-def forget_steps() -> Iterator[None]:
-    """Inside, nothing is assumed of the numbers of steps."""
-    known = _ASSUMED.get() or {}
-    token = _ASSUMED.set({n: r for n, r in known.items() if not isinstance(r, Step)})
-    try:
-        yield
-    finally:
-        _ASSUMED.reset(token)
-
-
 def assumed_range(name: str) -> SizeRange:
     """What a size may be; at least 1 where nothing was said, and a step's number at least 0."""
-    least = 0 if name.startswith(STEP) else 1
-    return (_ASSUMED.get() or {}).get(name) or SizeRange(name, least)
+    known = stated_range(name)
+    if known is None and isinstance(name, Derived):
+        return _derived_range(name)
+    return known or SizeRange(name, 0 if name.startswith(STEP) else 1)
 
 
-def assumed_ranges() -> tuple[SizeRange, ...]:
-    """All that is assumed, by name."""
-    known = _ASSUMED.get() or {}
-    return tuple(known[name] for name in sorted(known))
-
-
-def estimate(extent: Extent) -> int:
-    """The extent for the sizes that kernels are chosen for: a matter of speed, never of meaning."""
-    if not isinstance(extent, Size):
-        return extent
-    value = extent.at({name: _typical(assumed_range(name)) for name in extent.names})
-    assert not isinstance(value, Size)
-    return value
-
-
-def _typical(size: SizeRange) -> int:
-    """The hint; a loop that may run more often than once is not planned to run once.
-
-    A state is planned to have room for a call: what it grows by is at most half of its capacity.
-    """
-    if size.name.startswith(STEP):
-        return 0  # which every loop has
-    least, most = max(size.lower, 2), size.upper or TYPICAL
-    for state in assumed_ranges():
-        if state.upper and isinstance(state.next, Size) and size.name in state.next.names:
-            left = state.upper // 2
-            if size.name == state.name:
-                left = state.upper - estimate(state.next - Size.of(size.name))
-            least, most = min(least, max(left, size.lower)), min(most, max(left, size.lower))
-    return max(least, min(TYPICAL if size.hint is None else size.hint, most))
-
-
-PREFIX = "size_"
-STEP = "step_"
-"""What the names of sizes, and of steps, begin with in integer sets and in C; nothing else does."""
-
-
-def identify(names: Iterable[str]) -> dict[str, str]:
-    """An identifier for each name of a size: "batch size" -> "size_batch_size"."""
-    taken = {"size_t"}  # a type of C's
-    found: dict[str, str] = {}
-    for name in names:
-        found[name] = fresh(PREFIX + (identifier(name) or "d"), taken)
-        taken.add(found[name])
-    return found
-
-
-@dataclass(frozen=True)
-class Parameter(SizeRange):
-    """A size by its identifier, `name`; `shown` is what the model calls it."""
-
-    shown: str = ""
-
-    @staticmethod
-    def of(size: SizeRange, identifiers: Mapping[str, str]) -> Parameter:
-        """The size under its identifier, as are those in what it will be."""
-        names = {old: Size.of(new) for old, new in identifiers.items()}
-        after = size.next.at(names) if isinstance(size.next, Size) else size.next
-        name = identifiers[size.name]
-        return Parameter(name, size.lower, size.upper, size.hint, after, shown=size.name)
+def _derived_range(name: Derived) -> SizeRange:
+    """The range of a size that follows from others, by theirs."""
+    # What else is needed may speak of this size itself.
+    (low, high), (other_low, other_high) = ((_lower(e), -_lower(-e)) for e in name.operands)
+    if name.operation == "floor":
+        low, high = (b if math.isinf(b) else b // other_low for b in (low, high))
+    else:
+        low, high = min(low, other_low), min(high, other_high)
+    finite = [None if math.isinf(b) else int(b) for b in (low, high)]
+    lower = -ADDRESS_LIMIT if finite[0] is None else finite[0]
+    return SizeRange(name, lower, finite[1], same=Size.of(name))

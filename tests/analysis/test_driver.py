@@ -11,7 +11,7 @@ from polyc.analysis.launches.driver import verify_driver
 from polyc.errors import IllegalSchedule
 from polyc.program.driver_nest import Address, Call, CopyOut, DriverNode, Repeat, Wait, make_driver
 from polyc.program.plan import plan_memory
-from polyc.types.sizes import Step
+from polyc.types.ranges import Step
 from tests.programs import gather_program, scale_program
 
 Nest = Sequence[DriverNode]

@@ -9,7 +9,7 @@ import pytest
 from polyc.analysis.launches.partition import Part, verify_partition
 from polyc.errors import IllegalSchedule
 from polyc.scop.scop import Scop, Statement
-from polyc.types.sizes import Step
+from polyc.types.ranges import Step
 from tests.analysis.nests import ZERO, array, load, scop, statement
 
 FILL = statement("{ F[i] : 0 <= i < 8 }", "{ F[i] -> A[i] }", ZERO)

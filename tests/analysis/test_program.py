@@ -1,14 +1,16 @@
 """The order of launches and the arena."""
 
 import islpy as isl
+import numpy as np
 import pytest
 
 from polyc.analysis.footprints import compute_footprints
-from polyc.analysis.launches.access import LaunchAccess, verify_program
+from polyc.analysis.launches.access import LaunchAccess, in_memory, verify_program
 from polyc.analysis.launches.arena import verify_arena
 from polyc.analysis.launches.barriers import verify_barriers
 from polyc.errors import IllegalSchedule
 from polyc.program.plan import Slot
+from polyc.scop.scop import Array
 from tests.analysis.nests import matmul_scop
 
 
@@ -38,6 +40,19 @@ def test_a_read_before_its_write_names_the_launch_and_the_element() -> None:
         verify_program(without, {"X"})
     with pytest.raises(IllegalSchedule, match=r"launch sum: it reads A"):
         verify_program([HALVES[0], HALVES[2], HALVES[1]], {"X"})
+
+
+def test_memory_under_another_shape_is_read_when_all_is_written() -> None:
+    arrays = {
+        "A": Array("A", np.dtype(np.float32), (8,), "output"),
+        "V": Array("V", np.dtype(np.float32), (2, 4), "input", memory="A"),
+    }
+    seen = in_memory(launch("sum", {"V": "{ V[0, 0] }"}, {}), arrays)
+    assert seen.reads.keys() == {"A"}
+    assert verify_program([*HALVES[:2], seen], {"X"}) == 1  # of X nothing is asked
+    for wrong in ([HALVES[0], seen], [seen, *HALVES[:2]]):
+        with pytest.raises(IllegalSchedule, match="launch sum: it reads A unwritten"):
+            verify_program(wrong, {"X"})
 
 
 STATE = [

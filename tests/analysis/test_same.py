@@ -12,7 +12,7 @@ import pytest
 from polyc.analysis.same import Renaming, find_renaming, same_literal
 from polyc.scop.expr import Call, Cast, Const, Expr, Index, Load, Within
 from polyc.scop.scop import Statement
-from polyc.types.sizes import Step
+from polyc.types.ranges import Step
 from tests.analysis.nests import F32, load, statement
 
 

@@ -13,7 +13,8 @@ from polyc.errors import IllegalSchedule
 from polyc.memory.storage import Storage, arrange, permuted, row_major
 from polyc.program.program import Program, StoredArray
 from polyc.scop.scop import Array, Kind, Scop
-from polyc.types.sizes import Size, SizeRange, assume
+from polyc.types.ranges import SizeRange, assume
+from polyc.types.sizes import Size
 from polyc.types.spec import TensorSpec
 
 F32 = np.dtype(np.float32)
@@ -54,6 +55,37 @@ def test_sizes_known_at_run_time():
             verify(one, replace(row_major(one), map=further))
 
 
+def test_memory_under_another_shape():
+    """[n, m] and [n*m] are one memory if both are without gaps, and have as many elements."""
+    n, m, area = (Size.of(f"size_{name}") for name in ("n", "m", "area"))
+    known = [SizeRange("size_n"), SizeRange("size_m"), SizeRange("size_area", same=n * m)]
+    home = Array("a", F32, (n, m), "output")
+
+    def check(shape, memory="a", storage=None, stated="a", dtype=F32):
+        seen = Array("b", dtype, shape, "input", memory=memory)
+        arrays = {"a": home, "b": seen}
+        stored = {
+            "a": StoredArray("a", F32, "output", storage or row_major(home)),
+            "b": StoredArray("b", dtype, "input", row_major(seen), memory=stated),
+        }
+        return verify_storages(
+            Program("p", (), (), stored, (), ()), Scop("s", (), arrays, (), ()), arrays
+        )
+
+    with assume(known):
+        assert check((area,)) == 2
+        for wrong in (
+            {"shape": (area + 1,)}, {"shape": (n,)}, {"shape": (area,), "stated": ""},
+            {"shape": (area,), "dtype": np.dtype(np.int32)},
+            {"shape": (area,), "storage": permuted(home, (1, 0))},
+            {"shape": (area,), "storage": permuted(home, (0, 1), gap=1)},
+        ):  # fmt: skip
+            with pytest.raises(IllegalSchedule, match="array b: it is the memory of"):
+                check(**wrong)
+    with assume(known[:2]), pytest.raises(IllegalSchedule, match="array b: it is the memory of"):
+        check((area,))  # any size
+
+
 VALUES = [
     np.random.default_rng(0).standard_normal((7, 5, 3)).astype(np.float32),
     np.array([[np.nan, -0.0], [0.0, np.inf]], np.float32),
@@ -87,12 +119,12 @@ def test_the_caller_s_arrays_are_row_major():
     one = array(4, 6, kind="output")
     spec = TensorSpec("a", F32, (4, 6))
     assert verify(one, row_major(one), spec=spec)
-    for wrong, said in (
-        (permuted(one, (1, 0)), "is stored by"),
-        (permuted(one, (0, 1), [(1, 3)]), "is stored by"),
-        (permuted(one, (0, 1), gap=2), "is stored in"),
+    for wrong in (
+        permuted(one, (1, 0)),
+        permuted(one, (0, 1), [(1, 3)]),
+        permuted(one, (0, 1), gap=2),
     ):
-        with pytest.raises(IllegalSchedule, match=f"it is the caller's, but {said}"):
+        with pytest.raises(IllegalSchedule, match="it is the caller's, but is stored by"):
             verify(one, wrong, spec=spec)
     for other in (TensorSpec("a", F32, (4, 5)), TensorSpec("a", np.dtype(np.int32), (4, 6))):
         with pytest.raises(IllegalSchedule, match="the caller takes it for"):

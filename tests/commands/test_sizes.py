@@ -6,7 +6,7 @@ import pytest
 from polyc.commands.sizes import parse_sizes
 from polyc.errors import InvalidModel
 from polyc.run.feeds import random_feeds
-from polyc.types.sizes import SizeRange
+from polyc.types.ranges import SizeRange
 from polyc.types.spec import TensorSpec
 
 

@@ -18,7 +18,7 @@ from polyc.loops.lower.transposed import copy_columns
 from polyc.loops.read.sizes import Signature
 from polyc.scop.expr import call
 from polyc.scop.scop import Scop, Statement
-from polyc.types.sizes import assume
+from polyc.types.ranges import assume
 
 SQUARE = {"alpha": polyc.f64, "beta": polyc.f64, "C": polyc.f64["n", "n"], "A": polyc.f64["n", "n"]}
 

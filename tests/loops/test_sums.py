@@ -20,7 +20,7 @@ from polyc.loops.run.compile import compile_loops
 from polyc.memory.storage import row_major
 from polyc.options import Options
 from polyc.target.machine import Target
-from polyc.types.sizes import assume
+from polyc.types.ranges import assume
 from tests.loops.against_python import check
 
 RNG = np.random.default_rng(11)

@@ -9,16 +9,10 @@ from hypothesis import strategies as st
 
 from polyc.errors import NotFixed, ShapeError
 from polyc.types.call_sizes import measure_sizes, parse_size, read_sizes
-from polyc.types.sizes import (
-    Size,
-    SizeRange,
-    assume,
-    bounds,
-    divide,
-    estimate,
-    evaluate,
-    identify,
-)
+from polyc.types.estimate import estimate
+from polyc.types.parameters import identify
+from polyc.types.ranges import SizeRange, assume
+from polyc.types.sizes import Size, bounds, divide, evaluate, least
 from polyc.types.spec import TensorSpec
 
 n, m = Size.of("n"), Size.of("m")
@@ -27,9 +21,10 @@ EXTENTS = st.recursive(
     st.one_of(st.integers(-5, 5), st.sampled_from([n, m])),
     lambda inner: st.tuples(st.sampled_from("+-*"), inner, inner).map(
         lambda t: {"+": t[1] + t[2], "-": t[1] - t[2], "*": t[1] * t[2]}[t[0]]
-    ),
+    ) | st.tuples(inner, st.integers(1, 6)).map(lambda t: t[0] // t[1])
+    | st.tuples(inner, inner).map(lambda t: least(*t)),
     max_leaves=6,
-)
+)  # fmt: skip
 VALUES = st.fixed_dictionaries({"n": st.integers(1, 9), "m": st.integers(1, 9)})
 
 
@@ -45,6 +40,34 @@ def test_arithmetic_is_that_of_the_values(a, b, values):
     quotient = divide(a, b)
     if quotient is not None:
         assert evaluate(quotient, values) * y == x
+
+
+@given(EXTENTS, st.integers(1, 7), VALUES)
+def test_quotients_are_rounded_down(a, divisor, values):
+    assert evaluate(a // divisor, values) == evaluate(a, values) // divisor
+    assert evaluate(-(-a // divisor), values) == -(-evaluate(a, values) // divisor)
+
+
+@given(EXTENTS, EXTENTS, VALUES)
+def test_the_smaller_of_two(a, b, values):
+    assert evaluate(least(a, b), values) == min(evaluate(a, values), evaluate(b, values))
+
+
+def test_equal_quotients_are_equal():
+    for one, other in (((n - 1) // 2 + 1, (n + 1) // 2), (-(-n // 2), (n + 1) // 2),
+                       (((n + 1) // 2 + 1) // 2, (n + 3) // 4), ((6 * n + 5) // 4, n + 1 + n // 2),
+                       (n // 2 * 2 // 2, n // 2), (4 * n // 2, 2 * n)):  # fmt: skip
+        assert one == other
+    assert str((n + m - 1) // 2) == "floor((m + n + 1)/2) - 1"
+    assert str(least(n, 512)) == "min(512, n)"
+
+
+def test_what_follows_from_others_is_compared():
+    assert bounds(n - n // 2 * 2) == (0, 1)
+    assert (n + 3) // 4 <= (n + 1) // 2
+    assert bounds(least(n, 512)) == (1, 512)
+    with assume([SizeRange("n", needs=(n // 2 * 2 - n,))]):
+        assert bounds(n - n // 2 * 2) == (0, 0)
 
 
 @given(EXTENTS, EXTENTS, VALUES)
@@ -72,7 +95,7 @@ def test_kernels_are_chosen_for_calls_that_leave_room():
 
 
 def test_what_depends_on_the_value_is_refused():
-    for ask in (lambda: n > 5, lambda: int(n), lambda: range(n), lambda: n // 2, lambda: 7 // n,
+    for ask in (lambda: n > 5, lambda: int(n), lambda: range(n), lambda: n // m, lambda: 7 // n,
                 lambda: [1, 2][n], lambda: bool(n - 1), lambda: 7 % n, lambda: n / 2,
                 lambda: 2 / n, lambda: n**2, lambda: float(n)):  # fmt: skip
         with pytest.raises(NotFixed, match="known only at run time"):
@@ -114,7 +137,8 @@ def test_ranges():
 
 
 def test_sums_are_read_as_they_are_written():
-    for size in (n + m, n * m * 2 - 1, n * 32 + m * 32, n * n, n - m + 3):
+    for size in (n + m, n * m * 2 - 1, n * 32 + m * 32, n * n, n - m + 3, (n - m) // 3 * 2 + 1,
+                 least(n, m + 7), least((n + 1) // 2, 9) * m):  # fmt: skip
         assert parse_size(str(size)) == size
     for name in ("n", "batch size", "n +", "x:0", "2", "n m", "unk__5", ""):
         assert parse_size(name) == Size.of(name)

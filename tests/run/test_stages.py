@@ -10,6 +10,7 @@ from onnx import TensorProto, helper
 import polyc
 from polyc import Graph, ops
 from polyc.errors import RuntimeFailure, ShapeError, UnsupportedOp
+from polyc.graph.builder import apply_many
 from polyc.options import Options
 from polyc.run.specialise import SpecialisingModel
 from tests.staged import assert_as_reference, assert_same, compile_in, model_of, run_ort
@@ -113,12 +114,11 @@ RESULTS = {
     "p = NonZero(x) q = Gather<axis=1>(w, p) z = Neg(q) s = Exp(x) }": {
         "p": (np.int64, (2, "k")), "z": (np.float32, (4, 2, "k")), "s": (np.float32, (3, 4)),
     },
-    "g (float[1,3,h,w] x, float[5,3,3,3] k) => (float[] y) { y = Conv<strides=[2,2]>(x, k) }": {
-        "y": (np.float32, (1, 5, "y_d2", "y_d3")),
+    "g (float[1,3,h,w] x, float[1,5,5,2] k) => (float[] y) { y = GridSample(x, k) }": {
+        "y": (np.float32, (1, 3, 5, 5)),
     },
-    "g (float[a,b,4] x) => (float[] y) { s = Constant<value_ints=[-1,4]>() y = Reshape(x, s) }": {
-        "y": (np.float32, ("a*b", 4)),
-    },
+    "g (float[a,b,h,w] x, float[a,2,4,2] g) => (float[] y) { s = Constant<value_ints=[-1,4]>() "
+    "z = GridSample(x, g) y = Reshape(z, s) }": {"y": (np.float32, ("y_d0", 4))},
     "g (float[3,4] x, int64[2] t) => (float[add, 1] y) { r = Reshape(x, t) y = Cast<to=1>(r) }": {
         "y": (np.float32, ("add", 1)),
     },
@@ -140,14 +140,16 @@ def test_outputs_are_known_before_a_call(compiled, text):
 
 
 def test_outputs_of_a_graph_that_a_call_completes(compiled):
-    a = ops.input("a", ("n", "m", 4))
-    model = compiled(Graph.of(y=ops.reshape(a, (-1, 4))))
+    a = ops.input("a", ("n", 3, "m", 4))
+    y, i = apply_many("MaxPool", [a], 2, kernel_shape=[2, 2], strides=[2, 2])
+    model = compiled(Graph.of(y=y, i=i))
     assert isinstance(model, SpecialisingModel)
-    assert [(s.name, s.shape) for s in model.outputs] == [("y", ("m*n", 4))]
+    rows = "floor(m/2)"
+    assert [(s.name, s.shape) for s in model.outputs] == [(k, ("n", 3, rows, 2)) for k in "yi"]
 
 
 REFUSED = {
-    "g (float[1,3,height,add] x, float[5,3,3,3] w) => (float y) { y = Conv<strides=[2,2]>(x, w) }":
+    "g (float[1,3,height,add] x, float[1,5,5,2] w) => (float y) { y = GridSample(x, w) }":
         r"dims={'height': 320, 'add': 320}",
     "g (float[3,4] x, int64[2] t) => (float[] y) { y = Reshape(x, t) }":
         "make what it is to be given as 't' an initializer",
@@ -166,7 +168,7 @@ def test_what_cannot_be_exported_says_what_to_give(compiled, text, tmp_path):
 
 def test_only_sizes_that_are_open_are_asked_for(tmp_path):
     options = Options(cache_dir=tmp_path, threads=1)
-    text = "g (float[n,3,h,w] x, float[5,3,3,3] k) => (float y) { y = Conv<strides=[2,2]>(x, k) }"
+    text = "g (float[n,3,h,w] x, float[n,5,5,2] k) => (float y) { y = GridSample(x, k) }"
     dims = {"n": 1, "h": (9, 320)}
     model = polyc.compile(model_of(text), target="baseline", options=options, dims=dims)
     with pytest.raises(UnsupportedOp, match=r"dims={'h': 320, 'w': 320}, or"):
@@ -227,18 +229,20 @@ def test_what_is_found_has_a_size_known_only_at_run_time(compiled):
 
 
 def test_what_cannot_be_compiled_for_any_size_is_compiled_for_each(compiled):
-    text = """g (float[a, b, 3] x) => (float[n, 3] y) {
-        target = Constant<value_ints = [-1, 3]>() r = Reshape(x, target) y = Exp(r) }"""
+    text = """g (float[n, 1, a, b] x) => (float[n, 1, a, b] y, int64[n, 1, a, b] i) {
+        y, i = MaxPool<kernel_shape = [1, 1]>(x) }"""
     model = compiled(model_of(text))
-    for shape in ((2, 3, 3), (4, 5, 3), (1, 2, 3)):
+    for shape in ((2, 1, 3, 3), (4, 1, 5, 3), (1, 1, 2, 3)):
         x = RNG.standard_normal(shape).astype(np.float32)
-        np.testing.assert_allclose(model(x), np.exp(x).reshape(-1, 3), rtol=1e-6)
+        y, i = model(x)
+        np.testing.assert_array_equal(y, x)
+        np.testing.assert_array_equal(i.ravel(), np.arange(x.size))
     (similar,) = model._plan._kept.values()
     assert (len(similar.by_shapes), len(similar.by_pattern)) == (3, 0)
-    for batch in (4, 9, 1):  # one of the two may be any
-        x = RNG.standard_normal((batch, 5, 3)).astype(np.float32)
-        np.testing.assert_allclose(model(x), np.exp(x).reshape(-1, 3), rtol=1e-6)
-    assert (len(similar.by_shapes), list(similar.by_pattern)) == (3, [(("n0", 5, 3),)])
+    for batch in (4, 9, 1):  # one of the three may be any
+        x = RNG.standard_normal((batch, 1, 5, 3)).astype(np.float32)
+        np.testing.assert_array_equal(model(x)[0], x)
+    assert (len(similar.by_shapes), list(similar.by_pattern)) == (3, [(("n0", 1, 5, 3),)])
 
 
 def test_sizes_of_what_only_a_later_stage_reads(compiled):

@@ -15,6 +15,7 @@ import pytest
 import polyc
 from polyc import cli, ops
 from polyc.errors import RuntimeFailure, ShapeError, UnsupportedOp
+from polyc.graph.builder import apply_many
 from polyc.graph.ir import Graph
 from polyc.graph.onnx.export import export_onnx
 from tests.programs import options
@@ -236,9 +237,9 @@ def refused(graph, state, error, match, tmp_path, **dims):
 
 
 def test_a_model_that_a_call_completes_keeps_no_states(tmp_path):
-    x = ops.input("x", ("a", "b"))
-    flat = Graph.of(y=ops.reshape(x, (-1,)))
-    model = polyc.compile(flat, options=options(tmp_path), target="baseline")
+    y, places = apply_many("MaxPool", [ops.input("x", (1, 1, "a", "b"))], 2, kernel_shape=[1, 1])
+    found = Graph.of(y=y, i=places)
+    model = polyc.compile(found, options=options(tmp_path), target="baseline")
     assert model.states == ()
     with pytest.raises(UnsupportedOp, match="compiled once"):
         model.start()

@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import islpy as isl
 
 from polyc.analysis.steps import by_loop, in_any_step, in_earlier_steps
 from polyc.analysis.witness import illegal, show_first
-from polyc.types.sizes import Step
+from polyc.poly.boxes import box
+from polyc.scop.scop import Array
+from polyc.types.ranges import Step
 
 Elements = dict[str, isl.Set]
 """Array -> elements, under the array's name."""
@@ -33,6 +35,19 @@ class LaunchAccess:
     def arrays(self) -> frozenset[str]:
         """Everything that lies in memory."""
         return self.scratch | self.reads.keys() | self.writes.keys()
+
+
+def in_memory(access: LaunchAccess, arrays: Mapping[str, Array]) -> LaunchAccess:
+    """What a launch touches, where it reads the memory of other arrays under another shape.
+
+    Which elements of these it reads no integer set says: it reads all of them.
+    """
+    homes = {name: arrays[name].memory for name in access.arrays if arrays[name].memory}
+    if not homes:
+        return access
+    reads = {name: elements for name, elements in access.reads.items() if name not in homes}
+    reads |= {home: box(home, arrays[home].shape) for home in homes.values()}
+    return replace(access, reads=reads, scratch=access.scratch - homes.keys())
 
 
 def verify_program(launches: Sequence[LaunchAccess], initialised: Collection[str]) -> int:

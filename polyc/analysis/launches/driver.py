@@ -14,7 +14,7 @@ from polyc.loopnest.nodes import Kernel
 from polyc.program.driver_nest import Address, Call, CopyOut, DriverNode, Repeat, Wait
 from polyc.program.plan import Plan, byte_size
 from polyc.program.program import Launch, Program
-from polyc.types.sizes import STEP, Step
+from polyc.types.ranges import STEP, Step
 
 
 def verify_driver(
@@ -55,7 +55,8 @@ def _list_places(program: Program, plan: Plan) -> dict[str, Address]:
     for position, name in reversed(list(enumerate(callers))):
         if name not in plan.constants:
             places[name] = Address("io", position)
-    return places
+    others = (name for name in program.arrays if program.home(name) != name)
+    return places | {name: places[program.home(name)] for name in others}
 
 
 @dataclass

@@ -21,11 +21,12 @@ import islpy as isl
 from polyc.analysis.same import Renaming, same_dynamic, same_tree
 from polyc.analysis.steps import by_loop, in_any_step
 from polyc.analysis.witness import illegal, show_first
+from polyc.poly.boxes import box
 from polyc.scop.accesses import read_map, write_map
 from polyc.scop.expr import Const, Expr, Load
 from polyc.scop.literals import content_of
 from polyc.scop.scop import Array, Scop, Statement
-from polyc.types.sizes import Step
+from polyc.types.ranges import Step
 
 OUT = isl.dim_type.out
 
@@ -226,6 +227,8 @@ class _Access:
     def elements(self, arrays: Mapping[str, Array], anywhen: bool) -> isl.Set:
         """# A: the elements touched, in a step or in any."""
         s = self.statement
+        if self.load and (home := arrays[self.load.array].memory):
+            return box(home, arrays[home].shape)  # of which no set says more
         relation = read_map(s, self.load, arrays[self.load.array]) if self.load else write_map(s)
         return in_any_step(relation.range(), s.step) if anywhen and s.step else relation.range()
 
@@ -238,7 +241,7 @@ def _check_order(
     after = _times([s for part in parts for s in part.statements])
     home = {s.name: part.launch for part in parts for s in part.statements}
     checked = 0
-    for accesses in _list_accesses(stated).values():
+    for accesses in _list_accesses(stated, arrays).values():
         order = sorted({x.statement.name for x in accesses}, key=before.__getitem__)
         if all(after[a] <= after[b] for a, b in pairwise(order)):
             continue  # nobody changes places
@@ -261,11 +264,14 @@ def _check_order(
     return checked
 
 
-def _list_accesses(statements: Sequence[Statement]) -> dict[str, list[_Access]]:
-    """All accesses, by array; a reduction reads where it writes."""
+def _list_accesses(
+    statements: Sequence[Statement], arrays: Mapping[str, Array]
+) -> dict[str, list[_Access]]:
+    """All accesses, by the array whose memory it is; a reduction reads where it writes."""
     found: dict[str, list[_Access]] = {}
     for s in statements:
         found.setdefault(s.array, []).append(_Access(s, None))
         for load in s.loads:
-            found.setdefault(load.array, []).append(_Access(s, load))
+            home = arrays[load.array].memory or load.array
+            found.setdefault(home, []).append(_Access(s, load))
     return found

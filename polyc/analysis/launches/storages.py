@@ -17,7 +17,8 @@ from polyc.memory.storage import Storage
 from polyc.poly.boxes import box
 from polyc.program.program import Program, StoredArray
 from polyc.scop.scop import Array, Scop
-from polyc.types.sizes import Size
+from polyc.types.parameters import settled
+from polyc.types.sizes import Size, bounds
 from polyc.types.spec import TensorSpec
 
 IN, OUT, SET, DIV = isl.dim_type.in_, isl.dim_type.out, isl.dim_type.set, isl.dim_type.div
@@ -37,6 +38,7 @@ def verify_storages(program: Program, scop: Scop, arrays: Mapping[str, Array]) -
         array = arrays.get(stored.source)
         if array is None or array.dtype != stored.dtype:
             raise illegal(f"array {stored.name}", "it is no array of the model, or of another type")
+        _check_memory(stored, program, arrays)
         if array.value is None and stored.name != stored.source:
             raise illegal(f"array {stored.name}", f"{stored.source} changes, and is stored twice")
         alike = seen.setdefault((array.shape, stored.storage.shape), [])
@@ -51,6 +53,21 @@ def verify_storages(program: Program, scop: Scop, arrays: Mapping[str, Array]) -
         for spec, name in specs:
             _check_interface(spec, program.arrays[name], arrays[name])
     return len(program.arrays)
+
+
+def _check_memory(stored: StoredArray, program: Program, arrays: Mapping[str, Array]) -> None:
+    """The memory of another array has its elements, without gaps, in their order."""
+    array = arrays[stored.source]
+    if stored.memory != array.memory:
+        raise illegal(f"array {stored.name}", f"it is the memory of {array.memory or 'no other'}")
+    if not stored.memory:
+        return
+    home = arrays[stored.memory]
+    more = bounds(settled(math.prod(home.shape)) - settled(math.prod(array.shape)))
+    plain = _is_plain(stored, array) and _is_plain(program.arrays[home.name], home)
+    if home.memory or home.dtype != array.dtype or more != (0, 0) or not plain:
+        rule = f"it is the memory of {home.name}, which is {home.dtype}{list(home.shape)}"
+        raise illegal(f"array {stored.name}", rule)
 
 
 def same_storage(one: Storage, other: Storage) -> bool:
@@ -128,19 +145,23 @@ def _tabulate(aff: isl.Aff, dimension: int, extent: int) -> np.ndarray:
     return total // scale.to_python()
 
 
-def _check_interface(spec: TensorSpec, stored: StoredArray, array: Array) -> None:
-    """An array of the caller is stored as callers store arrays: row-major, without gaps."""
-    where = f"array {stored.name}"
+def _is_plain(stored: StoredArray, array: Array) -> bool:
+    """Whether an array is stored row-major, without gaps."""
     coordinates = [stored.storage.map.get_aff(k) for k in range(stored.storage.map.dim(OUT))]
     plain = [
         isl.Aff.var_on_domain(aff.get_domain_local_space(), SET, k).plain_is_equal(aff)
         for k, aff in enumerate(coordinates[: len(array.shape)])
     ]
-    if len(coordinates) != len(array.shape) or not all(plain):
-        raise illegal(where, f"it is the caller's, but is stored by {stored.storage.map}")
-    if stored.storage.shape != array.shape:
-        shapes = f"{list(stored.storage.shape)}, not {list(array.shape)}"
-        raise illegal(where, f"it is the caller's, but is stored in {shapes}")
+    fits = len(coordinates) == len(array.shape) and stored.storage.shape == array.shape
+    return fits and all(plain)
+
+
+def _check_interface(spec: TensorSpec, stored: StoredArray, array: Array) -> None:
+    """An array of the caller is stored as callers store arrays: row-major, without gaps."""
+    where = f"array {stored.name}"
+    if not _is_plain(stored, array):
+        rule = f"it is the caller's, but is stored by {stored.storage.map}"
+        raise illegal(where, f"{rule} in {list(stored.storage.shape)}, not {list(array.shape)}")
     known = zip(spec.shape, array.shape, strict=False)
     fits = all(isinstance(n, str) or isinstance(m, Size) or n == m for n, m in known)
     if spec.dtype != array.dtype or len(spec.shape) != len(array.shape) or not fits:

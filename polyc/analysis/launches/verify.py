@@ -13,7 +13,7 @@ from dataclasses import dataclass
 import islpy as isl
 
 from polyc.analysis.conflicts import first_reads, touches_by_array
-from polyc.analysis.launches.access import LaunchAccess, verify_program
+from polyc.analysis.launches.access import LaunchAccess, in_memory, verify_program
 from polyc.analysis.launches.partition import Part, verify_partition
 from polyc.analysis.launches.storages import same_storage, verify_storages
 from polyc.analysis.proof import counted
@@ -159,7 +159,8 @@ def _access(
                 continue
             part_ = elements.range()
             found[array] = found[array].union(part_).coalesce() if array in found else part_
-    return LaunchAccess(name, reads, writes, bound - reads.keys() - writes.keys(), part.step)
+    scratch = bound - reads.keys() - writes.keys()
+    return in_memory(LaunchAccess(name, reads, writes, scratch, part.step), arrays)
 
 
 def _caller(scop: Scop) -> LaunchAccess:

@@ -34,6 +34,8 @@ from polyc.graph.ir import Graph, Node, Tensor
 from polyc.graph.onnx.nodes import TEXT
 from polyc.graph.run_time import RANDOM_KEY, require_compilable
 from polyc.graph.shapes import infer_node
+from polyc.types.parameters import needed_ranges
+from polyc.types.ranges import assume
 from polyc.types.sizes import Size
 
 # Their values differ from run to run.
@@ -84,7 +86,9 @@ def infer_graph(
         if output in walk.table and walk.table[output].dtype == TEXT:
             raise NeedsValues(f"output {output!r} holds strings, which no kernel writes", ())
     _require_known(name, (*inputs, *outputs), walk.table)
-    whole = Graph(name, tuple(walk.kept), walk.table, tuple(inputs), tuple(outputs))
+    whole = Graph(
+        name, tuple(walk.kept), walk.table, tuple(inputs), tuple(outputs), tuple(walk.needs)
+    )
     return whole.rewrite(walk.kept)
 
 
@@ -92,7 +96,8 @@ class Walk:
     """Inference over nodes in topological order; `postpone` gets those that have to wait.
 
     table: the types, and values, of all tensors so far; structures: the sequences and optionals;
-    kept: the nodes that are left; postpone: called with a node that reads what is known only when
+    kept: the nodes that are left; needs: what must not be negative, which is assumed from then on
+    if `assumes`; postpone: called with a node that reads what is known only when
     the model runs, or that no kernel computes, and with the reason.
     """
 
@@ -103,8 +108,10 @@ class Walk:
         postpone: Callable[[Node, UnsupportedOp], None],
         structures: Mapping[str, Structure] | None = None,
         budget: Budget = UNLIMITED,
+        assumes: bool = True,
     ) -> None:
-        self._budget = budget
+        self.needs: list[Size] = []
+        self._assumes = assumes
         self.table = dict(known)
         self.structures = dict(structures or {})
         self.kept: list[Node] = []
@@ -116,6 +123,16 @@ class Walk:
         self._waiting = list(reversed(nodes))
 
     def run(self) -> None:
+        """Type all nodes, assuming what they need of sizes."""
+        while not self._run():
+            pass
+
+    def _run(self) -> bool:
+        """Type nodes until one needs more of sizes than is known; whether all are typed."""
+        with assume(needed_ranges(self.needs)):
+            return self._walk()
+
+    def _walk(self) -> bool:
         while self._waiting:
             node = self._waiting.pop()
             self._budget.check("import")
@@ -129,11 +146,20 @@ class Walk:
                 self._leave(node, reason)
                 continue
             except NotFixed as reason:
+                if reason.needs and self._assumes and not self._knows(reason):
+                    self.needs += reason.needs
+                    self._waiting.append(node)
+                    return False
                 if not reason.tensor:
                     raise
                 self._leave(node, reason)
                 continue
             self._waiting += reversed(parts)
+        return True
+
+    def _knows(self, reason: NotFixed) -> bool:
+        """Whether all of what a node needs is assumed already, and was of no help."""
+        return all(need in self.needs for need in reason.needs)
 
     def _leave(self, node: Node, reason: UnsupportedOp) -> None:
         self._postpone(node, reason)
@@ -145,7 +171,7 @@ class Walk:
         def refuse(node: Node, reason: UnsupportedOp) -> NoReturn:
             raise reason
 
-        trial = Walk(nodes, self.table, refuse, self.structures, self._budget)
+        trial = Walk(nodes, self.table, refuse, self.structures, self._budget, assumes=False)
         trial._names, trial._folds = self._names, self._folds
         try:
             trial.run()
@@ -237,7 +263,7 @@ def _is_foldable(
 
 def _with_entries(tensor: Tensor, entries: np.ndarray) -> Tensor:
     """The tensor with these elements: a constant, if they are all numbers."""
-    if any(isinstance(entry, Size) for entry in entries.flat):
+    if tensor.dtype.kind == "f" or any(isinstance(entry, Size) for entry in entries.flat):
         return replace(tensor, entries=entries)
     return replace(tensor, value=entries.astype(tensor.dtype))
 

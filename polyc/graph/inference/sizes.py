@@ -9,7 +9,7 @@ reshape, expand or slice. So such nodes vanish, and what they computed needs no 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from functools import reduce
 from typing import Any
@@ -19,7 +19,17 @@ import numpy as np
 from polyc.errors import NotFixed
 from polyc.graph.ir import Graph, Node, Tensor
 from polyc.graph.shapes.creation import resolve_shape_span
-from polyc.types.sizes import STEP, Parameter, Size, assumed_range, identify, names_in
+from polyc.graph.shapes.ratios import Ratio, as_ratio
+from polyc.types.parameters import (
+    Parameter,
+    Renaming,
+    find_derived,
+    identify,
+    order_derived,
+    with_needs,
+)
+from polyc.types.ranges import STEP, SizeRange
+from polyc.types.sizes import Size, assumed_range, bounds, greatest, least, names_in
 
 MAX_ENTRIES = 64
 """Elements of the largest tensor that is evaluated here: a list of extents has a handful."""
@@ -34,7 +44,7 @@ def evaluate_sizes(
 
     Raises nothing: what a size leaves open is computed like any other value.
     """
-    if (node.op not in _EVALUATED and node.op != "Step") or output.dtype.kind not in "iub":
+    if (node.op not in _EVALUATED and node.op != "Step") or output.dtype.kind not in "iubf":
         return None
     if node.op == "Step":
         return np.asarray(Size.of(f"{STEP}{node.outputs[0]}"), object)
@@ -45,6 +55,12 @@ def evaluate_sizes(
         if any(o is None for o, t in zip(operands, inputs, strict=True) if t is not None):
             return None
         result = np.asarray(_EVALUATED[node.op](node, *operands), object)
+        if output.dtype.kind == "f":  # exact, until it is a whole number again
+            result = _each(as_ratio, result)
+        if node.op == "Cast" and output.dtype.kind in "iu":
+            result = _each(lambda e: e.truncate() if isinstance(e, Ratio) else e, result)
+        elif output.dtype.kind == "f" and all(e.is_known for e in result.flat):
+            return None  # numbers, which are computed as floats are
         return result.reshape(tuple(output.extents))
     except NotFixed:
         return None
@@ -53,33 +69,48 @@ def evaluate_sizes(
 def find_parameters(graph: Graph) -> tuple[Graph, tuple[Parameter, ...]]:
     """The graph with identifiers for the names of its sizes and steps, and what the sizes may be.
 
+    A product of sizes, and what is derived from them, gets an identifier too, so that shapes are
+    sums; those that a call says come first, and each behind those that it follows from.
+
+        x[h, w], y[floor(h/2), h*w]   ->   x[size_h, size_w], y[size_floor_h_2, size_h_w]
+
     To be called where the ranges of the sizes are assumed by their own names. Raises NotFixed for
     a size that no input has.
     """
-    shapes = (graph.tensors[name].shape for name in graph.inputs)
-    names = identify(sorted(set().union(*map(names_in, shapes))))
-    parameters = tuple(Parameter.of(assumed_range(n), names) for n in names)
-    entries = [t.entries.flat for t in graph.tensors.values() if t.entries is not None]
+    inputs = [graph.tensors[name].shape for name in graph.inputs]
+    plain = sorted(set[str]().union(*map(names_in, inputs)))
+    lists = (t.entries for t in graph.tensors.values() if t.entries is not None)
+    entries = [[as_ratio(entry).above for entry in listed.flat] for listed in lists]
     seen = sorted(set[str]().union(*map(names_in, entries)))
-    lost = [name for name in seen if not name.startswith(STEP) and name not in names]
+    lost = [name for name in seen if not name.startswith(STEP) and name not in plain]
     if lost:  # of a model in stages: nothing that this stage reads has the size
         raise NotFixed(f"the size {lost[0]} is that of no input", "give it in dims")
     steps = {name: f"{STEP}{k}" for k, name in enumerate(s for s in seen if s.startswith(STEP))}
-    renamed = {**names, **steps}
-    return (_rename_sizes(graph, renamed) if renamed else graph), parameters
+    shapes: list[Iterable[Any]] = [*inputs, *(t.shape for t in graph.tensors.values()), *entries]
+    ranges = [assumed_range(name) for name in plain]
+    needs = [*graph.needs, *(need for size in ranges for need in size.needs)]
+    derived, products = find_derived([*(extent for shape in shapes for extent in shape), *needs])
+    known = Renaming({**identify([*plain, *derived]), **steps}, products)
+    parameters = [Parameter.of(size, known) for size in with_needs(ranges, graph.needs)]
+    for name, meaning in order_derived(derived).items():
+        low, high = bounds(derived[name])
+        upper = None if math.isinf(high) else int(high)
+        whole = SizeRange(name, int(low), upper, same=meaning)
+        parameters.append(Parameter.of(whole, known))
+    return (_rename_sizes(graph, known) if known.names else graph), tuple(parameters)
 
 
-def _rename_sizes(graph: Graph, names: Mapping[str, str]) -> Graph:
-    values = {old: Size.of(new) for old, new in names.items()}
-
-    def rename(extent: Any) -> Any:
-        return extent.at(values) if isinstance(extent, Size) else extent
+def _rename_sizes(graph: Graph, known: Renaming) -> Graph:
+    def rename(entry: Any) -> Any:
+        if isinstance(entry, Ratio):
+            return Ratio(known.extent(entry.above), entry.below)
+        return known.extent(entry)
 
     tensors = {}
     for name, tensor in graph.tensors.items():
-        shape, entries = tuple(map(rename, tensor.shape)), tensor.entries
+        shape, entries = tuple(map(known.extent, tensor.shape)), tensor.entries
         if entries is not None:
-            entries = np.asarray(np.frompyfunc(rename, 1, 1)(entries), object)
+            entries = _each(rename, entries)
         tensors[name] = replace(tensor, shape=shape, entries=entries)
     return replace(graph, tensors=tensors)
 
@@ -90,9 +121,14 @@ def _operand(node: Node, tensor: Tensor | None) -> Any:
         return tensor
     if tensor.entries is not None:
         return tensor.entries
-    if tensor.value is None or tensor.value.size > MAX_ENTRIES or tensor.dtype.kind not in "iub":
+    if tensor.value is None or tensor.value.size > MAX_ENTRIES or tensor.dtype.kind not in "iubf":
         return None
-    return tensor.value.astype(object)
+    values = tensor.value.astype(object)
+    return _each(as_ratio, values) if tensor.dtype.kind == "f" else values
+
+
+def _each(function: Callable[[Any], Any], values: np.ndarray) -> np.ndarray:
+    return np.asarray(np.frompyfunc(function, 1, 1)(values), object)
 
 
 def _shape(node: Node, data: Tensor) -> list[Any]:
@@ -134,9 +170,27 @@ def _reduce(by: Entries) -> Entries:
 
 def _divide(a: Any, b: Any) -> Any:
     """The standard's quotient of integers, which is cut off and not rounded down."""
+    if isinstance(a, Ratio):
+        return a / b
     if isinstance(a, int) and isinstance(b, int) and b:
         return abs(a) // abs(b) * (1 if (a < 0) == (b < 0) else -1)
+    if a < 0:
+        return -(-a // b)
     return a // b
+
+
+def _remainder(a: Any, b: Any) -> Any:
+    return a % b if isinstance(a, int) else a - a // b * b
+
+
+def _equal(a: Any, b: Any) -> bool:
+    """Whether they are equal in all calls; NotFixed if they are in some."""
+    if a == b:
+        return True
+    low, high = bounds(a - b)
+    if low <= 0 <= high:
+        raise NotFixed(f"whether {a} is {b} is known only at run time", "give it in dims")
+    return False
 
 
 def _same(node: Node, data: np.ndarray, *rest: Any) -> np.ndarray:
@@ -162,12 +216,14 @@ _EVALUATED: Mapping[str, Entries] = {
     "Sub": _binary(lambda a, b: a - b),
     "Mul": _binary(lambda a, b: a * b),
     "Div": _binary(_divide),
-    "Mod": _binary(lambda a, b: a % b),
-    "Max": _binary(max),
-    "Min": _binary(min),
-    "Equal": _binary(lambda a, b: a == b),
+    "Mod": _binary(_remainder),
+    "Max": _binary(greatest),
+    "Min": _binary(least),
+    "Equal": _binary(_equal),
     "Less": _binary(lambda a, b: a < b),
     "Greater": _binary(lambda a, b: a > b),
+    "Floor": lambda node, data: _each(lambda e: Ratio(e.floor()), data),
+    "Ceil": lambda node, data: _each(lambda e: Ratio(e.ceil()), data),
     "Neg": lambda node, data: -data,
     "Where": lambda node, *operands: np.frompyfunc(lambda c, a, b: a if c else b, 3, 1)(*operands),
     "ReduceProd": _reduce(math.prod),

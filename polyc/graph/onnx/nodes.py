@@ -121,6 +121,10 @@ def constant_tensor(node: Node) -> Tensor:
     return Tensor(name, value.dtype, value.shape, value)
 
 
+NO_NAMES = ("?", "-1", "*", "None")
+"""What exporters write for a size that has no name."""
+
+
 @dataclass(frozen=True)
 class OpenInput:
     """An input that is no tensor of numbers, so that a call says what it is; and what it is.
@@ -142,7 +146,8 @@ def read_inputs(graph: GraphProto, constants: Container[str]) -> tuple[Tensor | 
 def read_type(info: onnx.ValueInfoProto, symbols: Container[str]) -> Tensor | OpenInput:
     """x: float[N, 3, ?] -> Tensor("x", float32, ("N", 3, "x_d2")), fresh beside `symbols`.
 
-    A dimension of -1 is one that is not said: older exporters write it so.
+    A dimension of -1 is one that is not said, and so is one named "-1", "?" or "None": older
+    exporters write it so, however often.
     """
     owner = f"input {brief(info.name)}"
     kind = info.type.WhichOneof("value")
@@ -163,10 +168,15 @@ def read_type(info: onnx.ValueInfoProto, symbols: Container[str]) -> Tensor | Op
     shape = (
         int(d.dim_value)
         if _is_said(d)
-        else Size.of(d.dim_param or _fresh(f"{info.name}_d{i}", symbols))
+        else Size.of(_name_of(d) or _fresh(f"{info.name}_d{i}", symbols))
         for i, d in enumerate(dims)
     )
     return Tensor(info.name, dtype, tuple(shape))
+
+
+def _name_of(dim: onnx.TensorShapeProto.Dimension) -> str:
+    """The name of a size; empty for what is no name, but says that there is none."""
+    return "" if dim.dim_param in NO_NAMES else str(dim.dim_param)
 
 
 def _is_said(dim: onnx.TensorShapeProto.Dimension) -> bool:
@@ -174,9 +184,9 @@ def _is_said(dim: onnx.TensorShapeProto.Dimension) -> bool:
 
 
 def leave_open(info: onnx.ValueInfoProto) -> None:
-    """Take dimensions of -1 out of a type: ONNX's own inference would compute with them."""
+    """Take out of a type what says no size: ONNX's own inference would compute with it."""
     for dim in info.type.tensor_type.shape.dim:
-        if dim.HasField("dim_value") and not _is_said(dim):
+        if not _is_said(dim) and not _name_of(dim):
             dim.Clear()
 
 

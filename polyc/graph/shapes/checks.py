@@ -8,7 +8,7 @@ expects, what it got and the way out; `infer_node` adds the node and the types o
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 import numpy as np
@@ -38,8 +38,31 @@ def require(holds: bool, rule: str, expected: object, got: object, way_out: str)
         raise NotFixed(
             f"{rule}: whether {_show(got)} is {_show(expected)} is known only at run time",
             FIX_SIZES,
+            needs=tuple(_differences(expected, got)),
         )
     raise RuleBroken(rule, expected, got, way_out)
+
+
+def require_at_least(extent: Dim, least: int, rule: str, got: object, way_out: str) -> None:
+    """Raise `RuleBroken` unless an extent is as large; `NotFixed` where it is for some sizes."""
+    low, high = bounds(extent)
+    if high < least:
+        raise RuleBroken(rule, f"at least {least}", got, way_out)
+    if low < least:
+        statement = f"{rule}: whether {extent} is at least {least} is known only at run time"
+        raise NotFixed(statement, FIX_SIZES, needs=(extent - least,))
+
+
+def are_equal(a: Dim, b: Dim) -> bool:
+    """Whether two extents are equal for all sizes that are assumed."""
+    return a == b or bounds(a - b) == (0, 0)
+
+
+def _differences(a: Any, b: Any) -> Iterator[Dim]:
+    """What must not be negative where extents, or shapes, are equal."""
+    for x, y in zip(a, b, strict=True) if isinstance(a, tuple) else ((a, b),):
+        if x != y:
+            yield from (x - y, y - x)
 
 
 def _may_be_equal(a: object, b: object) -> bool:
@@ -67,7 +90,9 @@ def require_rank(tensor: Tensor, role: str, least: int, most: int | None = None)
 def require_shape(tensor: Tensor | None, role: str, expected: Sequence[Dim]) -> None:
     """Unless the tensor is absent or has exactly this shape, raise as `require` does."""
     if tensor is not None:
-        fits, way_out = tensor.shape == tuple(expected), f"give {tensor.name!r} that shape"
+        pairs = zip(tensor.shape, expected, strict=False)
+        fits = tensor.rank == len(expected) and all(are_equal(a, b) for a, b in pairs)
+        way_out = f"give {tensor.name!r} that shape"
         require(fits, f"shape of {role}", tuple(expected), tensor.shape, way_out)
 
 

@@ -17,9 +17,10 @@ from polyc.graph.shapes.checks import (
     require,
     require_rank,
 )
+from polyc.graph.shapes.ratios import Ratio, as_ratio
 from polyc.graph.shapes.rules import Inputs, shape_rule
 from polyc.graph.shapes.signature import element_type
-from polyc.types.sizes import Size
+from polyc.types.sizes import Size, greatest
 
 
 def find_constant(node: Node) -> np.ndarray:
@@ -74,7 +75,10 @@ def infer_range(node: Node, inputs: Inputs) -> tuple[Shape, ...]:
     start, limit, delta = (known_scalar(given(t), role) for t, role in roles)
     require(delta != 0, "delta", "not 0", delta, "use a positive or negative step")
     if isinstance(start, int | Size):
-        return ((max(-((start - limit) // delta), 0),),)
+        return ((greatest(-((start - limit) // delta), 0),),)
+    if any(isinstance(number, Ratio) for number in (start, limit, delta)):
+        first, last, step = map(as_ratio, (start, limit, delta))
+        return ((greatest(((last - first) / step).ceil(), 0),),)
     count = (limit - start) / delta
     require(math.isfinite(count), "(limit - start) / delta", "finite", count, "correct the inputs")
     return ((max(math.ceil(count), 0),),)

@@ -10,8 +10,8 @@ from collections.abc import Iterable
 
 from polyc.errors import NotFixed
 from polyc.graph.ir import Dim, Shape
-from polyc.graph.shapes.checks import FIX_SIZES, RuleBroken, require
-from polyc.types.sizes import Size
+from polyc.graph.shapes.checks import FIX_SIZES, RuleBroken, are_equal, require
+from polyc.types.sizes import Size, bounds
 
 
 def fixed(dim: Dim, what: str) -> int:
@@ -28,7 +28,7 @@ def fixed_all(dims: Iterable[Dim], what: str) -> tuple[int, ...]:
 
 def require_same(a: Dim, b: Dim, rule: str, way_out: str) -> None:
     """Two dimensions that must be equal; `NotFixed` where only running could tell."""
-    require(a == b, rule, a, b, way_out)
+    require(are_equal(a, b), rule, a, b, way_out)
 
 
 def normalize_axis(axis: int, rank: int, what: str = "axis") -> int:
@@ -53,7 +53,12 @@ def broadcast_dims(a: Dim, b: Dim) -> Dim:
     if a == 1:
         return b
     if isinstance(a, Size) or isinstance(b, Size):
-        raise NotFixed(f"whether {a} and {b} broadcast is known only at run time", FIX_SIZES)
+        if are_equal(a, b):
+            return a
+        low, high = bounds(a - b)
+        if low <= 0 <= high:  # where one of them is 1, the other one is not: that is refused
+            statement = f"whether {a} and {b} broadcast is known only at run time"
+            raise NotFixed(statement, FIX_SIZES, needs=(a - b, b - a))
     way_out = "make them equal, or one of them 1"
     raise RuleBroken("broadcast dimensions must be equal or 1", f"{a} or 1", b, way_out)
 
@@ -71,10 +76,12 @@ def broadcast_shapes(*shapes: Shape) -> Shape:
 def require_broadcast_to(shape: Shape, target: Shape, role: str) -> None:
     """Unidirectional broadcasting: `shape` must stretch to `target`, which must not change."""
     pairs = zip(reversed(shape), reversed(target), strict=False)
-    unequal = [(d, t) for d, t in pairs if d not in (1, t)]
+    unequal = [(d, t) for d, t in pairs if d != 1 and not are_equal(d, t)]
     if any(isinstance(d, Size) or isinstance(t, Size) for d, t in unequal):
         what = f"whether {_text(shape)} broadcasts to {_text(target)} is known only at run time"
-        raise NotFixed(f"{role}: {what}", FIX_SIZES)
+        needs = [need for d, t in unequal for need in (d - t, t - d)]
+        possible = all(bounds(need)[1] >= 0 for need in needs)
+        raise NotFixed(f"{role}: {what}", FIX_SIZES, needs=(*needs,) if possible else ())
     fits = not unequal and len(shape) <= len(target)
     way_out = "make each of its last dimensions equal to the target's, or 1"
     require(fits, f"shape of {role}", f"one that broadcasts to {_text(target)}", shape, way_out)

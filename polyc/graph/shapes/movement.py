@@ -8,6 +8,7 @@ from collections.abc import Sequence
 from polyc.graph.ir import Dim, Node, Shape
 from polyc.graph.shapes.checks import (
     NotFixed,
+    are_equal,
     constant_ints,
     given,
     known_extents,
@@ -21,7 +22,10 @@ from polyc.graph.shapes.dims import (
     normalize_axis,
 )
 from polyc.graph.shapes.rules import Inputs, shape_rule
-from polyc.types.sizes import Size, divide
+from polyc.types.derived import Derived
+from polyc.types.parameters import named, needed_ranges, settled
+from polyc.types.ranges import assume
+from polyc.types.sizes import Size, bounds, divide, names_of
 
 
 def resolve_reshape(shape: Shape, target: Sequence[Dim], allowzero: bool = False) -> Shape:
@@ -39,31 +43,57 @@ def resolve_reshape(shape: Shape, target: Sequence[Dim], allowzero: bool = False
     inside = all(i < len(shape) for i in copies)
     require(inside, rule, f"0 only in the first {len(shape)} places", tuple(target), way_out)
     kept: list[Dim] = [shape[i] if i in copies else t for i, t in enumerate(target)]
-    here = math.prod(shape)
-    there = math.prod(d for d in kept if d != -1)
+    here = settled(math.prod(shape))
+    there = settled(math.prod(d for d in kept if d != -1))
     if -1 in kept:
         require(there != 0, rule, "no other 0 beside -1", tuple(target), way_out)
         rest = _divide(here, there, shape, target)
         require(rest is not None, f"{rule} beside -1", f"a divisor of {here}", there, way_out)
-        return tuple(rest if d == -1 and rest is not None else d for d in kept)
-    if here != there and (isinstance(here, Size) or isinstance(there, Size)):
-        raise _regroups(shape, target)
-    require(here == there, "number of elements of the Reshape target", here, there, way_out)
+        return tuple(named(rest) if d == -1 and rest is not None else d for d in kept)
+    if not are_equal(here, there) and (isinstance(here, Size) or isinstance(there, Size)):
+        raise _regroups(shape, target, _find_needs(here, there))
+    require(
+        are_equal(here, there), "number of elements of the Reshape target", here, there, way_out
+    )
     return tuple(kept)
+
+
+def _find_needs(here: Dim, there: Dim) -> tuple[Dim, ...]:
+    """What sizes must be so that there are as many elements: multiples of what they are divided by.
+
+    [h, w] to [h//4, 4, w]   ->   4*floor(h/4) - h, h - 4*floor(h/4)
+    """
+    multiples: list[Dim] = []
+    for name in sorted(names_of((here, there))):
+        if isinstance(name, Derived) and name.operation == "floor":
+            whole, by = name.operands
+            rest = whole - Size.of(name) * by
+            multiples += [rest, -rest]
+    needs = tuple(need for need in multiples if isinstance(need, Size))
+    with assume(needed_ranges(needs)):
+        if needs and are_equal(settled(here), settled(there)):
+            return needs
+    return here - there, there - here
 
 
 def _divide(here: Dim, there: Dim, shape: Shape, target: Sequence[Dim]) -> Dim | None:
     """here / there; None if that is a fraction."""
     quotient = divide(here, there)
+    if quotient is None and isinstance(here, Size) and isinstance(there, int):
+        # there is one for some sizes
+        quotient = here // there
+        if not are_equal(quotient * there, here):
+            raise _regroups(shape, target, (quotient * there - here,))
     if quotient is None and (isinstance(here, Size) or isinstance(there, Size)):
         raise _regroups(shape, target)
     return quotient
 
 
-def _regroups(shape: Shape, target: Sequence[Dim]) -> NotFixed:
+def _regroups(shape: Shape, target: Sequence[Dim], needs: tuple[Dim, ...] = ()) -> NotFixed:
     return NotFixed(
         f"Reshape of {shape} to {tuple(target)} regroups a symbolic size",
         "give the model's inputs fixed sizes",
+        needs=needs if all(bounds(need)[1] >= 0 for need in needs) else (),
     )
 
 
@@ -135,8 +165,8 @@ def infer_expand(node: Node, inputs: Inputs) -> tuple[Shape, ...]:
 def infer_depth_to_space(node: Node, inputs: Inputs) -> tuple[Shape, ...]:
     """(n, c·b·b, h, w) -> (n, c, h·b, w·b)"""
     data, block = given(inputs[0]), _check_blocks(node, inputs)
-    batch, *sizes = data.shape
-    depth, height, width = (fixed(d, "a dimension of the input") for d in sizes)
+    batch, channels, height, width = data.shape
+    depth = fixed(channels, "the channels of the input")
     rule, way_out = "depth must be a multiple of blocksize²", "change blocksize"
     require(depth % block**2 == 0, rule, f"a multiple of {block**2}", depth, way_out)
     return ((batch, depth // block**2, height * block, width * block),)
@@ -146,11 +176,12 @@ def infer_depth_to_space(node: Node, inputs: Inputs) -> tuple[Shape, ...]:
 def infer_space_to_depth(node: Node, inputs: Inputs) -> tuple[Shape, ...]:
     """(n, c, h·b, w·b) -> (n, c·b·b, h, w)"""
     data, block = given(inputs[0]), _check_blocks(node, inputs)
-    batch, *sizes = data.shape
-    depth, height, width = (fixed(d, "a dimension of the input") for d in sizes)
-    fits = height % block == 0 and width % block == 0
+    batch, channels, height, width = data.shape
+    depth = fixed(channels, "the channels of the input")
     rule, way_out = "height and width must be multiples of blocksize", "pad the input"
-    require(fits, rule, f"multiples of {block}", (height, width), way_out)
+    for extent in (height, width):
+        whole = extent // block
+        require(are_equal(whole * block, extent), rule, whole * block, extent, way_out)
     return ((batch, depth * block**2, height // block, width // block),)
 
 

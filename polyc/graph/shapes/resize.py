@@ -9,28 +9,51 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
+from fractions import Fraction
+from typing import cast
 
 import numpy as np
 
+from polyc.errors import NotFixed
 from polyc.graph.ir import Node, Shape, Tensor
-from polyc.graph.shapes.checks import constant_value, given, require
-from polyc.graph.shapes.dims import fixed_all, normalize_axes
+from polyc.graph.shapes.checks import (
+    FIX_SIZES,
+    are_equal,
+    constant_value,
+    given,
+    known_extents,
+    require,
+    require_at_least,
+)
+from polyc.graph.shapes.dims import normalize_axes
 from polyc.graph.shapes.rules import Inputs, shape_rule
+from polyc.types.estimate import estimate
+from polyc.types.sizes import Size, divide
 
 
 @dataclass(frozen=True)
 class Resized:
     """One dimension: its extents before and after, the scale that positions are computed with
-    (not always their quotient), and the part of the input that a crop takes, as fractions."""
+    (not always their quotient), and the part of the input that a crop takes, as fractions.
+
+    of_call: the scale is the quotient of the extents as a call has them, and `scale` an estimate.
+    """
 
     old: int
     new: int
     scale: float
     crop: tuple[float, float] = (0.0, 1.0)
+    of_call: bool = False
 
     @property
     def is_same(self) -> bool:
-        return self.old == self.new and math.isclose(self.scale, 1) and self.crop == (0, 1)
+        plain = math.isclose(self.scale, 1) and not self.of_call
+        return are_equal(self.old, self.new) and plain and self.crop == (0, 1)
+
+    @property
+    def is_open(self) -> bool:
+        """Whether one of its extents is known only at run time."""
+        return isinstance(self.old, Size) or isinstance(self.new, Size)
 
 
 def resolve_resize(node: Node, inputs: Inputs) -> tuple[Resized, ...]:
@@ -38,30 +61,47 @@ def resolve_resize(node: Node, inputs: Inputs) -> tuple[Resized, ...]:
 
     Raises RuleBroken for lists that do not fit, NotFixed for what is known only at run time.
     """
-    shape = fixed_all(given(inputs[0]).shape, "a dimension of X")
+    shape = given(inputs[0]).extents
     axes = normalize_axes(node.get("axes") or range(len(shape)), len(shape))
     scales = _listed(inputs[2], "scales", len(axes))
-    sizes = _listed(inputs[3], "sizes", len(axes))
+    sizes = None
+    if inputs[3] is not None and inputs[3].shape != (0,):
+        sizes = known_extents(inputs[3], "sizes")
+        way_out = "one number per axis"
+        require(len(sizes) == len(axes), "length of sizes", len(axes), len(sizes), way_out)
     require(
         (scales is None) != (sizes is None), "inputs scales and sizes", "one of them",
         "both or none", "leave one of them out",
     )  # fmt: skip
     extents = [shape[axis] for axis in axes]
+    pairs: Sequence[tuple[int, float | None]]
     if scales is not None:
         way_out = "use finite scales above 0"
         fits = all(0 < s < math.inf for s in scales)
         require(fits, "scales", "positive numbers", scales, way_out)
-        pairs = [(math.floor(n * s), s) for n, s in zip(extents, scales, strict=True)]
+        pairs = [(_scaled(n, s), s) for n, s in zip(extents, scales, strict=True)]
     else:
-        pairs = _from_sizes(node, extents, [int(s) for s in sizes or ()])
+        pairs = _from_sizes(node, extents, cast("Sequence[int]", sizes or ()))
     crops = _crops(node, inputs[1], len(axes))
     result = [Resized(n, n, 1.0) for n in shape]
     for axis, (new, scale), crop in zip(axes, pairs, crops, strict=True):
-        result[axis] = Resized(shape[axis], new, scale, crop)
+        known = scale if scale is not None else estimate(new) / max(estimate(shape[axis]), 1)
+        result[axis] = Resized(shape[axis], new, known, crop, scale is None)
     for one in result:
         rule, way_out = "extent of a resized dimension", "an empty dimension has nothing to read"
-        require(one.old > 0 or one.new == 0, rule, "at least 1", one.old, way_out)
+        if one.new != 0:
+            require_at_least(one.old, 1, rule, one.old, way_out)
     return tuple(result)
+
+
+def _scaled(extent: int, scale: float) -> int:
+    """floor(extent * scale); of a size, by the simple fraction that the scale is the float of."""
+    if not isinstance(extent, Size):
+        return math.floor(extent * scale)
+    fraction = Fraction(scale).limit_denominator(64)
+    if np.float32(float(fraction)) != np.float32(scale):
+        raise NotFixed(f"{extent} times {scale}, which is no simple fraction", FIX_SIZES)
+    return cast(int, extent * fraction.numerator // fraction.denominator)
 
 
 def _listed(tensor: Tensor | None, role: str, count: int) -> list[float] | None:
@@ -75,14 +115,31 @@ def _listed(tensor: Tensor | None, role: str, count: int) -> list[float] | None:
 
 def _from_sizes(
     node: Node, extents: Sequence[int], sizes: Sequence[int]
-) -> list[tuple[int, float]]:
-    require(min(sizes, default=0) >= 0, "sizes", "no negative size", sizes, "correct the sizes")
+) -> list[tuple[int, float | None]]:
+    for size in sizes:
+        require_at_least(size, 0, "sizes", sizes, "correct the sizes")
     policy = node.get("keep_aspect_ratio_policy", "stretch")
+    if any(isinstance(n, Size) for n in (*extents, *sizes)):
+        if policy != "stretch":
+            raise NotFixed(f"the scale of {policy}, which the largest quotient decides", FIX_SIZES)
+        return [(s, _quotient(s, n)) for s, n in zip(sizes, extents, strict=True)]
     scales = [s / n if n else 1.0 for s, n in zip(sizes, extents, strict=True)]
     if policy == "stretch":
-        return list(zip(sizes, scales, strict=True))
+        return [*zip(sizes, scales, strict=True)]
     scale = (min if policy == "not_larger" else max)(scales, default=1.0)
     return [(math.floor(scale * n + 0.5), scale) for n in extents]
+
+
+def _quotient(size: int, extent: int) -> float | None:
+    """The scale of one dimension, if it is known."""
+    if isinstance(size, int) and isinstance(extent, int):
+        return size / extent if extent else 1.0
+    if are_equal(size, extent):
+        return 1.0
+    larger, smaller = divide(size, extent), divide(extent, size)
+    if isinstance(larger, int):
+        return float(larger)
+    return 1 / smaller if isinstance(smaller, int) else None
 
 
 def _crops(node: Node, roi: Tensor | None, count: int) -> list[tuple[float, float]]:

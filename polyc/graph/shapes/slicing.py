@@ -7,14 +7,17 @@ from dataclasses import dataclass
 
 from polyc.graph.ir import Dim, Node, Shape
 from polyc.graph.shapes.checks import (
+    are_equal,
     constant_ints,
     given,
     known_extents,
     require,
+    require_at_least,
     require_rank,
 )
-from polyc.graph.shapes.dims import fixed, normalize_axes, normalize_axis, require_same
+from polyc.graph.shapes.dims import normalize_axes, normalize_axis, require_same
 from polyc.graph.shapes.rules import Inputs, shape_rule
+from polyc.types.sizes import Size, greatest, least
 
 # The standard recommends INT_MAX for "to the end"; exporters write it in 32 or in 64 bits.
 _TO_THE_END = 2**31 - 1
@@ -59,31 +62,40 @@ def resolve_slice(
 
 
 def _cut(extent: Dim, start: Dim, end: Dim, step: int) -> Cut:
-    if step > 0 and isinstance(end, int) and end >= _TO_THE_END:
-        end = extent
     low, high = (0, extent) if step > 0 else (-1, extent - 1)
-    start = min(max(start + extent if start < 0 else start, 0), high)
-    end = min(max(end + extent if end < 0 else end, low), high)
-    return Cut(max(start, 0), step, max(-((start - end) // step), 0))
+    start = least(_place(start, extent, 0, extent), high)
+    end = _place(end, extent, low, high)
+    return Cut(greatest(start, 0), step, greatest(-((start - end) // step), 0))
 
 
-def resolve_split(extent: int, outputs: int, sizes: Sequence[int] | None) -> tuple[int, ...]:
+def _place(position: Dim, extent: Dim, low: Dim, high: Dim) -> Dim:
+    """A position that may count from the end, between the first and the last that there may be."""
+    if isinstance(position, int) and abs(position) >= _TO_THE_END:
+        return low if position < 0 else high
+    counted = position + extent if position < 0 else position
+    return least(greatest(counted, low), high)
+
+
+def resolve_split(extent: Dim, outputs: int, sizes: Sequence[Dim] | None) -> tuple[Dim, ...]:
     """The extents that a Split makes: 7 in 3 -> (3, 3, 1), or the sizes given."""
     way_out = "correct split, or the number of outputs"
+    result: list[Dim]
     if sizes is None:
         chunk = -(-extent // outputs)
-        result = (*(chunk for _ in range(outputs - 1)), extent - chunk * (outputs - 1))
+        result = [*(chunk for _ in range(outputs - 1)), extent - chunk * (outputs - 1)]
     else:
-        result = tuple(sizes)
+        result = [*sizes]
     require(len(result) == outputs, "number of outputs of Split", len(result), outputs, way_out)
-    fits = sum(result) == extent and min(result) >= 0
-    require(fits, "sizes of the split", f"a division of {extent}", result, way_out)
-    return result
+    total: Dim = sum(result)
+    require(are_equal(total, extent), "sum of the sizes of the split", extent, total, way_out)
+    for size in result:
+        require_at_least(size, 0, "sizes of the split", result, way_out)
+    return tuple(result)
 
 
 def resolve_pads(
-    rank: int, pads: Sequence[int], axes: Sequence[int] | None = None
-) -> tuple[tuple[int, ...], tuple[int, ...]]:
+    rank: int, pads: Sequence[Dim], axes: Sequence[int] | None = None
+) -> tuple[tuple[Dim, ...], tuple[Dim, ...]]:
     """Elements added before and after each dimension; a negative number cuts off.
 
     rank 3, pads (1, 2, 3, 4), axes (0, -1) -> (1, 0, 2), (3, 0, 4)
@@ -121,9 +133,8 @@ def infer_split(node: Node, inputs: Inputs) -> tuple[Shape, ...]:
         count = len(node.outputs)
         require(stated == count, "num_outputs", count, stated, "list that many outputs")
     axis = normalize_axis(int(node.get("axis", 0)), data.rank)
-    sizes = None if listed is None else constant_ints(listed, "split")
-    extent = fixed(data.shape[axis], "the split dimension")
-    parts = resolve_split(extent, len(node.outputs), sizes)
+    sizes = None if listed is None else known_extents(listed, "split")
+    parts = resolve_split(data.shape[axis], len(node.outputs), sizes)
     return tuple((*data.shape[:axis], p, *data.shape[axis + 1 :]) for p in parts)
 
 
@@ -148,20 +159,19 @@ def infer_concat(node: Node, inputs: Inputs) -> tuple[Shape, ...]:
 @shape_rule("Pad")
 def infer_pad(node: Node, inputs: Inputs) -> tuple[Shape, ...]:
     """(3, 4), pads (1, 0, 2, -1) -> (6, 3)"""
-    data, pads = given(inputs[0]), constant_ints(given(inputs[1]), "pads")
+    data, pads = given(inputs[0]), known_extents(given(inputs[1]), "pads")
     mode = node.get("mode", "constant")
     axes = None if inputs[3] is None else constant_ints(inputs[3], "axes")
     begin, end = resolve_pads(data.rank, pads, axes)
     shape: list[Dim] = []
     for axis, (dim, before, after) in enumerate(zip(data.shape, begin, end, strict=True)):
-        if before == after == 0:
-            shape.append(dim)
-            continue
-        extent = fixed(dim, f"the padded dimension {axis}")
-        rule, result = f"extent of padded dimension {axis}", extent + before + after
-        require(result >= 0, rule, "at least 0", result, "cut off less")
-        filled = mode == "constant" or extent > 0 or result == 0
-        require(filled, rule, f"at least 1 for mode {mode}", extent, "use mode constant")
+        rule, result = f"extent of padded dimension {axis}", dim + before + after
+        if before != 0 or after != 0:
+            require_at_least(result, 0, rule, result, "cut off less")
+            if mode != "constant" and result != 0:
+                require_at_least(dim, 1, f"{rule} for mode {mode}", dim, "use mode constant")
+            if mode == "reflect" and isinstance(dim, Size):  # which turns once
+                require_at_least(dim - greatest(before, after), 1, rule, dim, "pad less")
         shape.append(result)
     return (tuple(shape),)
 

@@ -11,10 +11,11 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import cast
 
 from polyc.graph.ir import Dim, Node
-from polyc.graph.shapes.checks import attribute_ints, require
-from polyc.graph.shapes.dims import fixed_all
+from polyc.graph.shapes.checks import attribute_ints, require, require_at_least
+from polyc.types.sizes import greatest, least
 
 
 @dataclass(frozen=True)
@@ -44,6 +45,7 @@ def resolve_window(node: Node, input_spatial: Sequence[Dim], kernel: Sequence[in
     sizes, strides, dilations = _resolve_common(node, input_spatial, kernel)
     mode = node.get("auto_pad", "NOTSET")
     reach = tuple(d * (k - 1) + 1 for d, k in zip(dilations, kernel, strict=True))
+    begin: tuple[int, ...]
     if mode.startswith("SAME"):
         output = tuple(-(-i // s) for i, s in zip(sizes, strides, strict=True))
         total = [
@@ -103,7 +105,7 @@ def _resolve_common(
     # The extents of W may be 0, unlike the attribute.
     positive = all(k >= 1 for k in kernel)
     require(positive, "kernel_shape", "positive integers", kernel, "correct the kernel")
-    return fixed_all(input_spatial, "a spatial dimension of X"), strides, dilations
+    return tuple(cast("Sequence[int]", input_spatial)), strides, dilations
 
 
 def _explicit_pads(node: Node, mode: str, rank: int) -> tuple[tuple[int, ...], tuple[int, ...]]:
@@ -116,7 +118,7 @@ def _explicit_pads(node: Node, mode: str, rank: int) -> tuple[tuple[int, ...], t
 
 def _distribute(total: Sequence[int], mode: str) -> tuple[tuple[int, ...], tuple[int, ...]]:
     """Split total padding in halves: SAME_UPPER puts the odd element at the end, others first."""
-    total = [max(t, 0) for t in total]
+    total = [cast(int, -least(-t, 0)) for t in total]
     small, large = tuple(t // 2 for t in total), tuple(t - t // 2 for t in total)
     return (small, large) if mode == "SAME_UPPER" else (large, small)
 
@@ -126,12 +128,13 @@ def _count_windows(size: int, reach: int, stride: int, begin: int, end: int, cei
     room = size + begin + end - reach
     if not ceil:
         return room // stride + 1
-    count = -(-room // stride) + 1
     # A last window that would start in the padding behind the input sees no element: drop it.
-    return count - 1 if (count - 1) * stride >= size + begin else count
+    count = -(-room // stride) + 1
+    inside = least(count, -(-(size + begin) // stride))
+    return cast(int, greatest(count - 1, inside))
 
 
 def _require_outputs(output: Sequence[int], sizes: Sequence[int], reach: Sequence[int]) -> None:
     way_out = f"the input extents are {sizes}, the window's {reach}: enlarge the input or the pads"
-    fits = all(o >= 1 for o in output)
-    require(fits, "number of output positions", "at least 1 in each dimension", output, way_out)
+    for extent in output:
+        require_at_least(extent, 1, "number of output positions in each dimension", output, way_out)

@@ -16,6 +16,7 @@ import numpy as np
 
 from polyc.graph.ir import Graph, Node, Shape, Tensor
 from polyc.graph.simplify.rewriting import Change, Rewritten, Scope, apply_rule
+from polyc.types.parameters import expand
 from polyc.types.sizes import Size
 
 _PLAIN = {"alpha": 1.0, "beta": 1.0, "transA": 0, "transB": 0}
@@ -63,7 +64,8 @@ def _find_rows(scope: Scope, name: str) -> tuple[Tensor, Shape] | None:
     if producer is None or producer.op not in ("Reshape", "Flatten") or flat.rank != 2:
         return None
     count, source = flat.shape[0], scope.tensor(producer.inputs[0])
-    if not isinstance(count, Size) or count.is_affine:
+    rows = expand(count)
+    if not isinstance(rows, Size) or rows.is_affine:
         return None
     for k in range(2, source.rank):
         if math.prod(source.extents[k:]) == flat.shape[1]:

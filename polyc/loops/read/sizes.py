@@ -20,7 +20,8 @@ from polyc.errors import ShapeError
 from polyc.loops.read.types import Argument
 from polyc.names import fresh, identifier
 from polyc.scop.scop import Array
-from polyc.types.sizes import Extent, Parameter, Size, identify
+from polyc.types.parameters import Parameter, identify
+from polyc.types.sizes import Extent, Size
 
 LARGEST_NUMBER = 1 << 40
 """Whole numbers that are arguments are less than this, of either sign."""

@@ -34,7 +34,8 @@ from polyc.toolchain.c_compiler import LibraryBuild, build_library
 from polyc.toolchain.cache import Cache
 from polyc.toolchain.nvcc import architecture_flags, cuda_recipe
 from polyc.trace import make_trace
-from polyc.types.sizes import PREFIX, Extent, Size, spell_shape
+from polyc.types.ranges import PREFIX
+from polyc.types.sizes import Extent, Size, spell_shape
 from polyc.types.spec import TensorSpec
 
 

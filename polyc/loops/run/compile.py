@@ -51,7 +51,7 @@ from polyc.target.machine import Target
 from polyc.target.vectors import Vectors
 from polyc.threads.team import share_out
 from polyc.trace import make_trace
-from polyc.types.sizes import assume
+from polyc.types.ranges import assume
 
 
 @dataclass(frozen=True)

@@ -54,7 +54,7 @@ from polyc.promote.spaces import assign_spaces
 from polyc.schedule.schedule import Schedule
 from polyc.threads.block_barriers import place_block_barriers
 from polyc.trace import make_trace
-from polyc.types.sizes import assume
+from polyc.types.ranges import assume
 
 
 @dataclass(frozen=True)

@@ -34,7 +34,7 @@ from polyc.program.program import Launch, Program
 from polyc.target.cuda import CudaTarget
 from polyc.target.machine import Target
 from polyc.toolchain.cache import Cache
-from polyc.types.sizes import Parameter
+from polyc.types.parameters import Parameter
 
 OTHER_SIZES = "sizes that are not usual: they have code of their own", ""
 """What code for the usual sizes refuses others for; no place says so."""

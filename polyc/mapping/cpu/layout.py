@@ -20,7 +20,8 @@ from polyc.memory.strides import accesses, columns_of, compute_strides, moving_d
 from polyc.poly.affine import coefficients, output, single_aff
 from polyc.schedule.cluster import Cluster
 from polyc.scop.scop import Array, Statement
-from polyc.types.sizes import Size, estimate
+from polyc.types.estimate import estimate
+from polyc.types.sizes import Size
 
 ALIASING = 1024
 LINE = 64

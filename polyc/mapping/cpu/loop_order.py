@@ -25,7 +25,7 @@ from polyc.poly.affine import coefficients, estimated_extents, outputs
 from polyc.schedule.cluster import Cluster
 from polyc.scop.scop import Array
 from polyc.target.machine import Target
-from polyc.types.sizes import estimate
+from polyc.types.estimate import estimate
 
 L1_SHARE, L2_SHARE = 0.5, 0.75
 """Of a cache, for the operands of the tiles; the rest is for what streams past."""

@@ -25,7 +25,7 @@ from polyc.scop.lower import (  # noqa: F401  (imported to fill the table of low
 from polyc.scop.lower.context import LOWERINGS, Lowering
 from polyc.scop.scop import Scop
 from polyc.types.element_types import COMPILED
-from polyc.types.sizes import assumed_ranges
+from polyc.types.ranges import assumed_ranges
 
 
 def lower_graph(graph: Graph, minimal_filtering: bool = True, budget: Budget = UNLIMITED) -> Scop:

@@ -35,7 +35,9 @@ from polyc.scop.scop import (
     gather_steps,
     identity,
 )
-from polyc.types.sizes import PREFIX, STEP, Size, Step, assume, bounds, forget_steps
+from polyc.types.parameters import named
+from polyc.types.ranges import PREFIX, STEP, Step, assume, assumed_ranges, forget_steps
+from polyc.types.sizes import Size, bounds
 
 Lower = Callable[["Lowering", Node], None]
 LOWERINGS: dict[str, Lower] = {}
@@ -121,7 +123,7 @@ class Lowering:
     ) -> Ref:
         """A new array, seen by the identity view; `hint` is made a unique C identifier."""
         name = self._unique(hint)
-        extents = tuple(n if isinstance(n, Size) else int(n) for n in shape)
+        extents = tuple(named(n) if isinstance(n, Size) else int(n) for n in shape)
         if value is None:
             least = prod(n for n in extents if isinstance(n, int)) * np.dtype(dtype).itemsize
             self._budget.require(least, f"array {name!r}")
@@ -169,6 +171,24 @@ class Lowering:
         target = self.array(f"{ref.array}_whole", ref.dtype, ref.shape)
         self.copy(node, ref, target)
         return target
+
+    def regrouped(self, node: Node, ref: Ref, shape: Sequence[int]) -> Ref:
+        """The elements of a tensor in their order under another shape, in the same memory.
+
+        What no function of integer sets says, as [h, w] -> [h*w], is no view, but it costs nothing
+        either: the tensor is written as it is, and read as another array.
+        """
+        array = self.arrays[ref.array]
+        if not self.is_whole(ref) or (array.kind in ("input", "constant") and not array.memory):
+            whole = self.array(f"{ref.array}_whole", ref.dtype, ref.shape)
+            self.copy(node, ref, whole)
+            ref, array = whole, self.arrays[whole.array]
+        if not array.memory:
+            self.declare_output(ref)  # which is row-major, and stays where it is
+        seen = self.array(f"{node.name}_regrouped", ref.dtype, shape, "input")
+        memory = array.memory or array.name
+        self.arrays[seen.array] = replace(self.arrays[seen.array], memory=memory)
+        return seen
 
     def declare_output(self, ref: Ref) -> None:
         """Let the array of a whole view be an output of the program."""
@@ -307,8 +327,8 @@ class Lowering:
         reduction: Reduction | None,
     ) -> None:
         assert value.dtype == target.dtype, f"{node}: {value.dtype} into {target.dtype}"
-        if 0 in space.extents.values():
-            return  # nothing to execute
+        if 0 in space.extents.values() or (assumed_ranges() and space.domain.is_empty()):
+            return  # nothing to execute, in any call
         self.statements.append(
             Statement(
                 name=space.name,

@@ -13,14 +13,15 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from functools import cached_property
+from functools import cached_property, partial, reduce
 
 import islpy as isl
 import numpy as np
 
 from polyc.poly.affine import simplify
 from polyc.poly.parameters import conditions, read, spell
-from polyc.scop.expr import INT64, Expr, Index, Load, Within, cast
+from polyc.scop.expr import INT64, Const, Expr, Index, Load, Within, call, cast
+from polyc.types.parameters import named
 from polyc.types.sizes import Extent, Size
 
 
@@ -107,9 +108,17 @@ class Space:
 
     def number(self, extent: Extent, dtype: np.dtype = INT64) -> Expr | int:
         """An extent as data: a number, or what a size is at run time."""
-        if isinstance(extent, Size):
+        extent = named(extent)
+        if not isinstance(extent, Size):
+            return extent
+        if extent.is_affine:
             return cast(self.index(spell(extent)), dtype)
-        return extent
+        terms = []
+        for product, coefficient in extent.terms:
+            factors: list[Expr] = [Const(coefficient, INT64), *map(self.index, product)]
+            terms.append(reduce(partial(call, "mul"), factors))
+        total: Expr = reduce(partial(call, "add"), terms)
+        return cast(total, dtype)
 
     def within(self, condition: str) -> Within:
         """Whether a condition on the iterators holds, e.g. "i >= 2 and j < 5"."""

@@ -6,7 +6,8 @@ import pytest
 from polyc.errors import UnsupportedOp
 from polyc.graph.ir import Graph, Node, Tensor
 from polyc.scop.lower import lower_graph
-from polyc.types.sizes import Size, SizeRange, assume
+from polyc.types.ranges import SizeRange, assume
+from polyc.types.sizes import Size
 from tests.scop.interpreter import interpret
 
 F32 = np.dtype(np.float32)

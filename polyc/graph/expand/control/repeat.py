@@ -23,7 +23,8 @@ from polyc.graph.ir import INTERNAL, Body, Node, Tensor
 from polyc.graph.shapes.checks import given
 from polyc.graph.shapes.dims import normalize_axis
 from polyc.graph.steps import Loop, steps_in
-from polyc.types.sizes import STEP, bounds, names_in
+from polyc.types.ranges import STEP
+from polyc.types.sizes import bounds, names_in
 
 Operands = Sequence[Tensor | None]
 

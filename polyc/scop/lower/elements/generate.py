@@ -8,11 +8,13 @@ from polyc.graph.ir import Node
 from polyc.graph.shapes.checks import known_scalar
 from polyc.graph.shapes.creation import find_constant, find_fill, resolve_shape_span
 from polyc.graph.shapes.dims import normalize_axis
+from polyc.graph.shapes.ratios import Ratio
 from polyc.poly.parameters import spell
 from polyc.scop.expr import INT64, Expr, cast
 from polyc.scop.lower.context import Lowering, lowers
 from polyc.scop.lower.elements.pointwise import operand
-from polyc.scop.lower.functions import add, constant, eq, ge, lt, mul, select
+from polyc.scop.lower.functions import add, constant, div, eq, ge, is_float, lt, mul, select
+from polyc.scop.lower.space import Space
 from polyc.types.sizes import Size
 
 MAX_STORED = 2**20
@@ -50,7 +52,10 @@ def lower_range(ctx: Lowering, node: Node) -> None:
         result = ctx.result(node)
         space = ctx.grid(node, result.shape)
         value: Expr = space.index("i0", result.dtype)
-        if is_counted:
+        if is_counted and is_float(value):
+            first, step = (_number(space, n, result.dtype) for n in (start, delta))
+            value = add(mul(value, step), first)
+        elif is_counted:
             value = cast(space.index(f"{spell(start)} + {spell(delta)}*i0"), result.dtype)
         else:
             value = add(mul(value, delta), constant(start, result.dtype))
@@ -58,6 +63,15 @@ def lower_range(ctx: Lowering, node: Node) -> None:
         return
     steps = np.arange(tensor.size).astype(tensor.dtype)
     bind_constant(ctx, node, tensor.dtype.type(start) + steps * tensor.dtype.type(delta))
+
+
+def _number(space: Space, number: float | Ratio, dtype: np.dtype) -> Expr:
+    """A number, or what a ratio of sizes is in a call."""
+    if not isinstance(number, Ratio):
+        return constant(number, dtype)
+    above = space.number(number.above, dtype)
+    known = constant(above, dtype) if isinstance(above, int) else above
+    return div(known, float(number.below))
 
 
 @lowers("Shape")

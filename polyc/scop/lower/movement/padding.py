@@ -8,22 +8,30 @@ the most demanding of them needs, and the others read a shifted view of it.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
 
+from polyc.errors import NotFixed
 from polyc.graph.ir import Node
+from polyc.graph.shapes.checks import FIX_SIZES
+from polyc.poly.parameters import spell
 from polyc.scop.expr import Const
 from polyc.scop.lower.context import Lowering
 from polyc.scop.lower.space import Ref
+from polyc.types.sizes import Extent, bounds
 
 Fill = int | float | bool
 
 
 @dataclass(frozen=True)
 class Padding:
-    """Elements to add before and after each dimension (negative: to drop), and their value."""
+    """Elements to add before and after each dimension (negative: to drop), and their value.
+
+    Where that differs from call to call, a frame has room for the most, and `begin` may be a size.
+    """
 
     begin: tuple[int, ...]
     end: tuple[int, ...]
@@ -45,6 +53,14 @@ def pads_input(*operators: str) -> Callable[[Request], Request]:
     return register
 
 
+def most_of(extent: Extent) -> int:
+    """The largest value of what differs from call to call by a few."""
+    most = bounds(extent)[1]
+    if math.isinf(most):
+        raise NotFixed(f"the padding {extent} has no bound", FIX_SIZES)
+    return int(most)
+
+
 def padded(
     ctx: Lowering,
     node: Node,
@@ -60,7 +76,7 @@ def padded(
     numbers crop. Nothing is copied where nothing is added.
     """
     shape = tuple(b + n + e for b, n, e in zip(begin, ref.shape, end, strict=True))
-    before, after = ([max(0, p) for p in pads] for pads in (begin, end))
+    before, after = ([max(0, most_of(p)) for p in pads] for pads in (begin, end))
     if not any((*before, *after)):
         return _shifted(ref, [-b for b in begin], shape)
     kind = _exact(ref, fill)
@@ -85,8 +101,8 @@ def _largest(ctx: Lowering, tensor: str, ref: Ref, kind: str) -> tuple[list[int]
         if reader.inputs[0] == tensor and reader.op in PADDINGS
         if _exact(ref, (padding := PADDINGS[reader.op](ctx, reader)).fill) == kind
     ]
-    before = [max((0, *(p.begin[k] for p in asked))) for k in range(ref.rank)]
-    after = [max((0, *(p.end[k] for p in asked))) for k in range(ref.rank)]
+    before = [max((0, *(most_of(p.begin[k]) for p in asked))) for k in range(ref.rank)]
+    after = [max((0, *(most_of(p.end[k]) for p in asked))) for k in range(ref.rank)]
     return before, after
 
 
@@ -104,10 +120,10 @@ def _find(ctx: Lowering, name: str) -> Ref | None:
 
 def _shifted(ref: Ref, offsets: Sequence[int], shape: Sequence[int]) -> Ref:
     """{ [i] -> [i + offset] }"""
-    if not any(offsets) and tuple(shape) == ref.shape:
+    if all(offset == 0 for offset in offsets) and tuple(shape) == ref.shape:
         return ref
     old = ", ".join(f"i{k}" for k in range(len(shape)))
-    moved = ", ".join(f"i{k} + {offset}" for k, offset in enumerate(offsets))
+    moved = ", ".join(f"i{k} + {spell(offset)}" for k, offset in enumerate(offsets))
     return ref.through(f"{{ [{old}] -> [{moved}] }}", shape)
 
 
@@ -128,7 +144,7 @@ def _write_frame(
         for start, thickness in ((0, before[k]), (before[k] + extent, after[k])):
             space = ctx.grid(node, [*ref.shape[:k], thickness, *whole[k + 1 :]])
             offsets = [*before[:k], start, *[0] * (ref.rank - k - 1)]
-            at = [f"i{j} + {offset}" for j, offset in enumerate(offsets)]
+            at = [f"i{j} + {spell(offset)}" for j, offset in enumerate(offsets)]
             if thickness:
                 ctx.assign(node, space, frame, at, value)
     ctx.copy(node, ref, _shifted(frame, before, ref.shape))

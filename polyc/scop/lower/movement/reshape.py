@@ -9,6 +9,7 @@ import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
+from typing import cast
 
 import islpy as isl
 
@@ -17,19 +18,31 @@ from polyc.graph.ir import Node
 from polyc.poly.affine import is_simple
 from polyc.poly.parameters import read
 from polyc.scop.lower.context import Lowering, lowers
+from polyc.types.parameters import settled
 from polyc.types.sizes import Extent, Size, names_in
 
 
 @lowers("Reshape", "Flatten", "Squeeze", "Unsqueeze")
 def lower_reshape(ctx: Lowering, node: Node) -> None:
-    """A view; the output's shape says all that matters. Of a view in many pieces it is a copy."""
+    """A view; the output's shape says all that matters. Of a view in many pieces it is a copy.
+
+    What would multiply sizes known only at run time is the same memory under another shape.
+    """
     ref = ctx.ref(node.inputs[0])
     shape = ctx.type(node.outputs[0]).extents
     if shape != ref.shape:
-        view = read(isl.PwMultiAff, reshape_view(ref.shape, shape))
-        ref = ref if is_simple(ref.map, view) else ctx.whole(node, ref)
-        ref = ref.through(view, shape)
+        old, new = (tuple(map(settled, extents)) for extents in (ref.shape, shape))
+        try:
+            view = read(isl.PwMultiAff, reshape_view(cast(Ints, old), cast(Ints, new)))
+        except NotFixed:
+            ref = ctx.regrouped(node, ref, shape)
+        else:
+            ref = ref if is_simple(ref.map, view) else ctx.whole(node, ref)
+            ref = ref.through(view, shape)
     ctx.bind(node.outputs[0], ref)
+
+
+Ints = tuple[int, ...]
 
 
 @dataclass(frozen=True)

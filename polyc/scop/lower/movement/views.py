@@ -7,17 +7,20 @@ constant write a new array.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from typing import cast
 
 from polyc.graph.ir import Node
 from polyc.graph.shapes.checks import constant_ints, known_extents
 from polyc.graph.shapes.dims import normalize_axis
 from polyc.graph.shapes.movement import resolve_permutation
 from polyc.graph.shapes.slicing import resolve_pads, resolve_slice, resolve_split
+from polyc.poly.parameters import spell
 from polyc.scop.lower.context import Lowering, lowers
 from polyc.scop.lower.elements.pointwise import operand
 from polyc.scop.lower.functions import guarded
 from polyc.scop.lower.movement.padding import Padding, padded, pads_input
 from polyc.scop.lower.space import Ref
+from polyc.types.sizes import Extent, Size, bounds, greatest
 
 Scalar = int | float | bool
 
@@ -80,7 +83,7 @@ def lower_slice(ctx: Lowering, node: Node) -> None:
     )
     axes, steps = optional_ints(ctx, node, 3, "axes"), optional_ints(ctx, node, 4, "steps")
     cuts = resolve_slice(ctx.type(node.inputs[0]).shape, starts, ends, axes, steps)
-    bind_view(ctx, node, [f"{cut.start} + {cut.step}*i{k}" for k, cut in enumerate(cuts)])
+    bind_view(ctx, node, [f"{spell(cut.start)} + {cut.step}*i{k}" for k, cut in enumerate(cuts)])
 
 
 @lowers("Split")
@@ -88,8 +91,9 @@ def lower_split(ctx: Lowering, node: Node) -> None:
     """The part that starts at 3 along axis 1:  { [i0, i1] -> [i0, i1 + 3] }"""
     shape = ctx.type(node.inputs[0]).extents
     axis = normalize_axis(node.get("axis", 0), len(shape))
-    sizes = optional_ints(ctx, node, 1, "split")
-    start = 0
+    given = ctx.has(node, 1)
+    sizes = known_extents(ctx.type(node.inputs[1]), "split") if given else None
+    start: Extent = 0
     for position, size in enumerate(resolve_split(shape[axis], len(node.outputs), sizes)):
         if node.outputs[position]:
             bind_view(ctx, node, _moved(len(shape), axis, start), position)
@@ -112,8 +116,8 @@ def lower_concat(ctx: Lowering, node: Node) -> None:
         start += ref.shape[axis]
 
 
-def _moved(rank: int, axis: int, start: int) -> list[str]:
-    return [f"i{k} + {start}" if k == axis else f"i{k}" for k in range(rank)]
+def _moved(rank: int, axis: int, start: Extent) -> list[str]:
+    return [f"i{k} + {spell(start)}" if k == axis else f"i{k}" for k in range(rank)]
 
 
 @lowers("DepthToSpace")
@@ -161,7 +165,7 @@ def _known(ctx: Lowering, node: Node, position: int, absent: Scalar) -> Scalar |
 
 def _edge(x: str, extent: int, outside: int) -> str:
     """0 0 | 0 1 2 | 2 2"""
-    return f"max(0, min({x}, {extent - 1}))" if extent > 1 else "0"
+    return "0" if extent == 1 else f"max(0, min({x}, {spell(extent - 1)}))"
 
 
 def _wrap(x: str, extent: int, outside: int) -> str:
@@ -174,8 +178,9 @@ def _reflect(x: str, extent: int, outside: int) -> str:
     last = extent - 1
     if last == 0:
         return "0"
-    wave = f"max({x}, -({x}))" if outside <= last else f"(({x}) mod {2 * last})"
-    return f"min({wave}, {2 * last} - {wave})"
+    turns_once = isinstance(last, Size) or outside <= last
+    wave = f"max({x}, -({x}))" if turns_once else f"(({x}) mod {2 * last})"
+    return f"min({wave}, {spell(2 * last)} - {wave})"
 
 
 OUTSIDE: dict[str, Callable[[str, int, int], str]] = {
@@ -200,8 +205,9 @@ def lower_pad(ctx: Lowering, node: Node) -> None:
         return
     formulas = []
     for k, (n, b, e) in enumerate(zip(ref.shape, begin, end, strict=True)):
-        inside = (b <= 0 and e <= 0) or n == 0
-        formulas.append(f"i{k} - {b}" if inside else OUTSIDE[mode](f"i{k} - {b}", n, max(b, e)))
+        inside = (bounds(b)[1] <= 0 and bounds(e)[1] <= 0) or n == 0
+        at = f"i{k} - ({spell(b)})"
+        formulas.append(at if inside else OUTSIDE[mode](at, n, cast(int, greatest(b, e))))
     bind_view(ctx, node, formulas)
 
 
@@ -216,20 +222,22 @@ def find_padding(ctx: Lowering, node: Node) -> Padding:
 
 
 def _pads(ctx: Lowering, node: Node) -> tuple[tuple[int, ...], tuple[int, ...]]:
-    pads = constant_ints(ctx.type(node.inputs[1]), "pads")
+    pads = known_extents(ctx.type(node.inputs[1]), "pads")
     axes = optional_ints(ctx, node, 3, "axes")
-    return resolve_pads(ctx.type(node.inputs[0]).rank, pads, axes)
+    begin, end = resolve_pads(ctx.type(node.inputs[0]).rank, pads, axes)
+    return cast("tuple[int, ...]", begin), cast("tuple[int, ...]", end)
 
 
 def _pad_with_data(ctx: Lowering, node: Node, ref: Ref, begin: Sequence[int]) -> None:
     """Y[i] = X[i - begin] where that exists, else the value of a tensor."""
     result = ctx.result(node)
     space = ctx.grid(node, result.shape)
-    bounds = [
-        f"{b} <= i{k} < {b + n}" for k, (b, n) in enumerate(zip(begin, ref.shape, strict=True))
+    insides = [
+        f"{spell(b)} <= i{k} < {spell(b + n)}"
+        for k, (b, n) in enumerate(zip(begin, ref.shape, strict=True))
     ]
-    element = space.load(ref, *(f"i{k} - {b}" for k, b in enumerate(begin)))
+    element = space.load(ref, *(f"i{k} - ({spell(b)})" for k, b in enumerate(begin)))
     fill = operand(ctx, space, node.inputs[2])
-    inside = space.within(" and ".join(bounds) or "true")
+    inside = space.within(" and ".join(insides) or "true")
     value = guarded(inside, element, fill) if 0 not in ref.shape else fill
     ctx.assign(node, space, result, space.iterators, value)

@@ -9,12 +9,14 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
+from functools import reduce
 
 import numpy as np
 
 from polyc.graph.ir import Node
 from polyc.graph.shapes.window import Window, resolve_window
-from polyc.scop.expr import INT64, Const, Expr
+from polyc.poly.parameters import spell
+from polyc.scop.expr import INT64, Const, Expr, cast
 from polyc.scop.lower.context import Lowering, lowers
 from polyc.scop.lower.functions import (
     add,
@@ -39,6 +41,7 @@ from polyc.scop.lower.windows.window import (
     window_padding,
 )
 from polyc.scop.scop import Reduction, identity
+from polyc.types.sizes import Size
 
 FAR = Const(2**62, INT64)
 """An index behind all others, where there is no element; adding an offset does not overflow."""
@@ -128,7 +131,17 @@ def lower_average_pool(ctx: Lowering, node: Node) -> None:
     space = _window_space(ctx, node, source, window)
     kept = ["n", "c", *positions(window.output)]
     value = space.load(source, "n", "c", *reads(window))
-    counts = _window_counts(node, window, ctx.type(node.inputs[0]).extents[2:])
+    spatial = ctx.type(node.inputs[0]).extents[2:]
+    if any(isinstance(n, Size) for n in spatial):
+        formulas = _count_formulas(node, window, spatial)
+
+        def divide(end: Space, total: Expr) -> Expr:
+            counts: list[Expr] = [end.index(formula) for formula in formulas]
+            return div(total, cast(reduce(mul, counts), total.dtype))
+
+        ctx.accumulate(node, space, kept, value, "add", divide)
+        return
+    counts = _window_counts(node, window, spatial)
     if counts.size and (counts == counts.flat[0]).all():
         finish = mean_of(int(counts.flat[0]))
     else:
@@ -155,6 +168,24 @@ def _window_counts(node: Node, window: Window, spatial: Sequence[int]) -> np.nda
         high = extent + (window.pads_end[k] if include else 0)
         counts = np.multiply.outer(counts, ((low <= at) & (at < high)).sum(1))
     return counts
+
+
+def _count_formulas(node: Node, window: Window, spatial: Sequence[int]) -> list[str]:
+    """`_window_counts` where extents are sizes: a formula over positions for each dimension.
+
+    The taps r of position y with low <= y*s - b + d*r < high are those from one to another.
+    """
+    include = bool(node.get("count_include_pad", 0))
+    formulas = []
+    for k, y in enumerate(positions(window.output)):
+        stride, dilation = window.strides[k], window.dilations[k]
+        before = f"({spell(window.pads_begin[k])})"
+        start, low = f"{stride}*{y} - {before}", f"-{before}" if include else "0"
+        high = spell(spatial[k] + (window.pads_end[k] if include else 0))
+        first = f"floor(({low} - ({start}) + {dilation - 1})/{dilation})"
+        last = f"floor(({high} - 1 - ({start}))/{dilation})"
+        formulas.append(f"min({window.kernel[k] - 1}, {last}) - max(0, {first}) + 1")
+    return formulas
 
 
 @lowers("LpPool")

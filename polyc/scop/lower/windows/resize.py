@@ -18,6 +18,7 @@ import numpy as np
 
 from polyc.graph.ir import Node
 from polyc.graph.shapes.resize import Resized, resolve_resize
+from polyc.poly.parameters import spell
 from polyc.scop.expr import Expr, cast
 from polyc.scop.lower.context import Lowering, lowers
 from polyc.scop.lower.functions import (
@@ -33,7 +34,9 @@ from polyc.scop.lower.functions import (
 from polyc.scop.lower.movement.views import view
 from polyc.scop.lower.space import Ref, Space
 from polyc.scop.lower.totals import accumulate_into
+from polyc.scop.lower.windows.open_resize import find_open, write_tables
 from polyc.scop.lower.windows.resampling import Samples, find_floor, find_samples
+from polyc.types.estimate import estimate
 
 FLOAT32 = np.dtype(np.float32)
 
@@ -51,23 +54,25 @@ def lower_resize(ctx: Lowering, node: Node) -> None:
     resized = resolve_resize(node, inputs)
     ref = ctx.ref(node.inputs[0])
     axes = [k for k, one in enumerate(resized) if not one.is_same]
-    axes.sort(key=lambda k: resized[k].new / max(resized[k].old, 1))
+    axes.sort(key=lambda k: estimate(resized[k].new) / max(estimate(resized[k].old), 1))
     nearest = node.get("mode", "nearest") == "nearest"
     result = ctx.type(node.outputs[0])
     if 0 in result.extents:
         ctx.result(node)
         return
     for k in axes:
+        kind = ref.dtype if nearest else _sum_type(ref.dtype)
+        finish = _round_to(result.dtype if nearest or k == axes[-1] else kind)
+        if resized[k].is_open:
+            ref = _resize_open(ctx, node, ref, k, resized[k], kind, finish)
+            continue
         samples = find_samples(node, resized[k])
         seen = None
         if nearest and not samples.outside.any():
             seen = _nearest(ref, k, resized[k], samples)
         if seen is None:
-            kind = ref.dtype if nearest else _sum_type(ref.dtype)
-            finish = _round_to(result.dtype if nearest or k == axes[-1] else kind)
-            seen = _interpolate(
-                ctx, node, _sums(ctx, node, ref, k, resized[k], samples, kind), finish
-            )
+            sums = _sums(ctx, node, ref, k, resized[k], samples, kind)
+            seen = _interpolate(ctx, node, sums, finish)
         ref = seen
     ctx.bind(result.name, ref)
 
@@ -113,38 +118,68 @@ def _nearest(ref: Ref, axis: int, one: Resized, samples: Samples) -> Ref | None:
     return ref.through(view(at, ref.rank), _with_extent(ref.shape, axis, one.new))
 
 
+def _resize_open(
+    ctx: Lowering,
+    node: Node,
+    ref: Ref,
+    axis: int,
+    one: Resized,
+    kind: np.dtype,
+    finish: Callable[[Expr], Expr],
+) -> Ref:
+    """Along a dimension whose extents are known only at run time."""
+    mode = find_open(node, one)
+    start = mode.start(f"i{axis}")
+    last = spell(one.old - 1)
+
+    def reached(tap: int | str) -> str:
+        return f"max(0, min({start} + {tap}, {last}))"
+
+    if mode.is_nearest and start is not None:
+        at = [f"i{k}" for k in range(ref.rank)]
+        at[axis] = reached(0)
+        return ref.through(view(at, ref.rank), _with_extent(ref.shape, axis, one.new))
+    places, weights = write_tables(ctx, node, mode, start is None, kind)
+    if start is None:
+        ref = ctx.whole(node, ref)
+    at_tap = None if start is None else reached
+    return _interpolate(
+        ctx,
+        node,
+        Sums(ref, axis, one.old, one.new, mode.taps, at_tap, places, weights, kind),
+        finish,
+    )
+
+
 @dataclass(frozen=True)
 class Sums:
-    """Weighted sums along one dimension of a tensor.
+    """Weighted sums along one dimension of a tensor, which has `extent` elements, and then `new`.
 
-    start: the formula of the first neighbour's position; None: they are all in `places`, a table
+    position: the formula of a neighbour's position; None: they are all in `places`, a table
     [taps, new]. `weights`, [taps, new], is None for sums of one element that is taken as it is.
+    outside: where the result is the extrapolation value, if it is somewhere.
     """
 
     ref: Ref
     axis: int
     extent: int
-    positions: np.ndarray
-    start: str | None
+    new: int
+    taps: int
+    position: Callable[[int | str], str] | None
     places: Ref | None
     weights: Ref | None
-    outside: np.ndarray
     kind: np.dtype
-
-    @property
-    def taps(self) -> int:
-        return self.positions.shape[1]
+    outside: np.ndarray | None = None
 
     def term(self, space: Space, tap: int | str) -> Expr:
         """The weighted neighbour `tap`: a number, or an iterator."""
         at: list[str | Expr] = [f"i{k}" for k in range(self.ref.rank)]
-        if self.start is None:
+        if self.position is None:
             assert self.places is not None
             found = space.load(self.places, str(tap), f"i{self.axis}")
-            at[self.axis] = wrap_index(found, self.extent)
+            at[self.axis] = wrap_index(found, space.number(self.extent))
         else:
-            reached = self.positions if isinstance(tap, str) else self.positions[:, tap]
-            at[self.axis] = _inside(f"{self.start} + {tap}", reached, self.extent)
+            at[self.axis] = self.position(tap)
         element = cast(space.gather(self.ref, at), self.kind)
         if self.weights is None:
             return element
@@ -164,20 +199,28 @@ def _sums(
         places = ctx.constant(f"{node.name}_positions", np.clip(positions, 0, one.old - 1).T)
         ref = ctx.whole(node, ref)
     factors = None if (weights == 1).all() else ctx.constant(f"{node.name}_weights", weights.T)
-    return Sums(ref, axis, one.old, positions, start, places, factors, samples.outside, kind)
+
+    def reached(tap: int | str) -> str:
+        column = positions if isinstance(tap, str) else positions[:, tap]
+        return _inside(f"{start} + {tap}", column, one.old)
+
+    at_tap = None if start is None else reached
+    outside = samples.outside if samples.outside.any() else None
+    taps = positions.shape[1]
+    return Sums(ref, axis, one.old, one.new, taps, at_tap, places, factors, kind, outside)
 
 
 def _interpolate(ctx: Lowering, node: Node, sums: Sums, finish: Callable[[Expr], Expr]) -> Ref:
     """A temporary that holds the sums: a formula of a few neighbours, or a reduction."""
 
     def done(space: Space, total: Expr) -> Expr:
-        if sums.outside.any():
+        if sums.outside is not None:
             mask = ctx.constant(f"{node.name}_outside", sums.outside)
             fill = constant(node.get("extrapolation_value", 0.0), sums.kind)
             total = select(space.load(mask, f"i{sums.axis}"), fill, total)
         return finish(total)
 
-    shape = _with_extent(sums.ref.shape, sums.axis, sums.positions.shape[0])
+    shape = _with_extent(sums.ref.shape, sums.axis, sums.new)
     dtype = finish(constant(0, sums.kind)).dtype
     target = ctx.array(f"{node.outputs[0]}_{sums.axis}", dtype, shape)
     grid = ctx.grid(node, shape)

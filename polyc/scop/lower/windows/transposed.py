@@ -20,7 +20,7 @@ from polyc.graph.shapes.window import Window, resolve_transposed_window
 from polyc.scop.expr import Expr
 from polyc.scop.lower.context import Lowering, lowers
 from polyc.scop.lower.functions import constant, mul
-from polyc.scop.lower.movement.padding import Padding, pads_input
+from polyc.scop.lower.movement.padding import Padding, most_of, pads_input
 from polyc.scop.lower.space import Ref, Space
 from polyc.scop.lower.totals import accumulate_into
 from polyc.scop.lower.windows.window import (
@@ -32,6 +32,7 @@ from polyc.scop.lower.windows.window import (
     tap_indices,
     taps,
 )
+from polyc.types.sizes import Size
 
 
 @dataclass(frozen=True)
@@ -55,14 +56,14 @@ def compute_phases(
     kernel 3, stride 2, begin 0: even outputs read taps 2 and 0, odd outputs tap 1.
     """
     phases = []
-    for offset in range(min(stride, output)):
+    for offset in range(stride if isinstance(output, Size) else min(stride, output)):
         taps = [r for r in range(kernel) if (offset + begin - dilation * r) % stride == 0]
         last = taps[-1] if taps else 0
         step = taps[1] - taps[0] if len(taps) > 1 else 0
         phases.append(
             Phase(
                 offset=offset,
-                count=len(range(offset, output, stride)),
+                count=-((offset - output) // stride),
                 taps=len(taps),
                 last=last,
                 step=step,
@@ -92,7 +93,7 @@ def pad_conv_transpose(ctx: Lowering, node: Node) -> Padding:
         reading = [p for p in phases if p.taps]
         reach = [p.start + p.advance * (p.taps - 1) + p.count for p in reading]
         begin.append(max((0, *(-p.start for p in reading))))
-        end.append(max((0, *(r - extent for r in reach))))
+        end.append(max((0, *(most_of(r - extent) for r in reach))))
     return Padding(tuple(begin), tuple(end), 0)
 
 

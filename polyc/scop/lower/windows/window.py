@@ -16,11 +16,12 @@ from polyc.graph.shapes.window import Window, resolve_window
 from polyc.scop.expr import Expr
 from polyc.scop.lower.context import Lowering, lowers
 from polyc.scop.lower.functions import add, mul
-from polyc.scop.lower.movement.padding import Fill, Padding, padded, pads_input
+from polyc.scop.lower.movement.padding import Fill, Padding, most_of, padded, pads_input
 from polyc.scop.lower.space import Ref, Space
 from polyc.scop.lower.windows.minimal_filter import MinimalFilter
 from polyc.scop.lower.windows.winograd import choose_filters, lower_minimal
-from polyc.types.sizes import Size, estimate
+from polyc.types.estimate import estimate
+from polyc.types.sizes import Size
 
 
 def positions(output: Sequence[int]) -> dict[str, int]:
@@ -58,7 +59,7 @@ def window_padding(window: Window, spatial: Sequence[int], fill: Fill) -> Paddin
     for k, extent in enumerate(spatial):
         last = window.strides[k] * (window.output[k] - 1)
         reach = last + window.dilations[k] * (window.kernel[k] - 1) + 1
-        end.append(reach - window.pads_begin[k] - extent)
+        end.append(most_of(reach - window.pads_begin[k] - extent))
     return Padding((0, 0, *window.pads_begin), (0, 0, *end), fill)
 
 

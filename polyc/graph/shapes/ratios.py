@@ -1,0 +1,78 @@
+"""Sizes in floating-point arithmetic, as models compute them: exact, and taken for what is meant.
+
+    Cast(Floor(Mul(Cast(h), 0.5)))   ->   floor(h/2)
+
+A float tensor that consists of sizes has `Ratio`s for entries. Its node stays in the graph; the
+ratios serve to find the integers that are made of them.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+
+from polyc.errors import NotFixed
+from polyc.types.sizes import Extent, Size, bounds, divide
+
+LARGEST_DIVISOR = 64
+"""Of a float that is taken for a simple fraction."""
+
+
+@dataclass(frozen=True)
+class Ratio:
+    """A size divided by a positive number."""
+
+    above: Extent
+    below: int = 1
+
+    @property
+    def is_known(self) -> bool:
+        return not isinstance(self.above, Size)
+
+    def __add__(self, other: Ratio) -> Ratio:
+        return Ratio(self.above * other.below + other.above * self.below, self.below * other.below)
+
+    def __sub__(self, other: Ratio) -> Ratio:
+        return self + Ratio(-other.above, other.below)
+
+    def __mul__(self, other: Ratio) -> Ratio:
+        return Ratio(self.above * other.above, self.below * other.below)
+
+    def __truediv__(self, other: Ratio) -> Ratio:
+        above, below = self.above * other.below, other.above * self.below
+        if isinstance(below, int) and below:
+            return Ratio(above, below) if below > 0 else Ratio(-above, -below)
+        quotient, inverse = divide(above, below), divide(below, above)
+        if quotient is not None:
+            return Ratio(quotient)
+        if isinstance(inverse, int) and inverse > 0:
+            return Ratio(1, inverse)
+        raise NotFixed(f"{above} divided by {below} is no fraction", "give the sizes in dims")
+
+    def floor(self) -> Extent:
+        return self.above // self.below
+
+    def ceil(self) -> Extent:
+        return -(-self.above // self.below)
+
+    def truncate(self) -> Extent:
+        """What a conversion to an integer gives; NotFixed if the sign is not known."""
+        low, high = bounds(self.above)
+        if low < 0 < high:
+            raise NotFixed(f"the sign of {self.above}", "give the sizes in dims")
+        return self.floor() if low >= 0 else self.ceil()
+
+
+def as_ratio(value: Any) -> Ratio:
+    """A number or a size; NotFixed for a float that is the nearest to no simple fraction."""
+    if isinstance(value, Ratio):
+        return value
+    if isinstance(value, int | Size):
+        return Ratio(value)
+    simple = Fraction(value).limit_denominator(LARGEST_DIVISOR) if np.isfinite(value) else None
+    if simple is None or np.float32(float(simple)) != np.float32(value):
+        raise NotFixed(f"{value} is no simple fraction", "give the sizes in dims")
+    return Ratio(simple.numerator, simple.denominator)

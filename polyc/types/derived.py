@@ -1,0 +1,37 @@
+"""Names of sizes that follow from others, but by no sum or product of them.
+
+    floor((h - 1)/2)    the rows that a stride of 2 leaves of h
+    min(h, 512)         the rows of h that a Slice to 512 keeps
+
+Such a name is the text that people see, and knows what it stands for. Equal texts are equal values.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Literal
+
+if TYPE_CHECKING:
+    from polyc.types.sizes import Extent
+
+Operation = Literal["floor", "min"]
+
+
+class Derived(str):
+    """The name of what an operation gives: of a quotient, rounded down, or of the smaller of two.
+
+    operands: dividend and divisor, which is a positive number; or the two that are compared.
+    """
+
+    operation: Operation
+    operands: tuple[Extent, Extent]
+
+    def __new__(cls, operation: Operation, first: Extent, second: Extent) -> Derived:
+        inside = f"{first}, {second}"
+        if operation == "floor":
+            inside = f"{first}/{second}" if str(first).isidentifier() else f"({first})/{second}"
+        made = super().__new__(cls, f"{operation}({inside})")
+        made.operation, made.operands = operation, (first, second)
+        return made
+
+    def __reduce__(self) -> tuple[object, ...]:
+        return Derived, (self.operation, *self.operands)

@@ -1,0 +1,90 @@
+"""The values that sizes may have, and what is assumed of them while a model is compiled."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import contextmanager
+from contextvars import ContextVar
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from polyc.names import show
+
+if TYPE_CHECKING:
+    from polyc.types.sizes import Extent, Size
+
+PREFIX = "size_"
+STEP = "step_"
+"""What the names of sizes, and of steps, begin with in integer sets and in C; nothing else does."""
+
+
+@dataclass(frozen=True)
+class SizeRange:
+    """The values that a size may have, and the one that kernels are chosen for.
+
+    lower, upper: the first and the last value; upper None: as large as memory allows. hint: by
+    default some value of the range that is typical. next: what it is in the next call, where a
+    state grows by it; in the range as well. same: what it is in terms of other sizes, if it follows
+    from them; a call does not say it then. needs: what is at least 0 in every call.
+    """
+
+    name: str
+    lower: int = 1
+    upper: int | None = None
+    hint: int | None = None
+    next: Extent | None = None
+    same: Extent | None = None
+    needs: tuple[Size, ...] = ()
+
+    def admits(self, value: int) -> bool:
+        return self.lower <= value and (self.upper is None or value <= self.upper)
+
+    def __str__(self) -> str:
+        return f"{show(self.name)} {self.lower} to {self.upper or 'any'}"
+
+
+@dataclass(frozen=True)
+class Step(SizeRange):
+    """The number of a step of a loop around kernels: 0 to `steps` - 1, known like a size."""
+
+    steps: Extent = 1
+
+    @staticmethod
+    def of(name: str, steps: Extent) -> Step:
+        upper = steps - 1 if isinstance(steps, int) else None
+        return Step(name, 0, upper, hint=0, steps=steps)
+
+
+_ASSUMED: ContextVar[Mapping[str, SizeRange] | None] = ContextVar("_ASSUMED", default=None)
+
+
+@contextmanager
+def assume(ranges: Iterable[SizeRange]) -> Iterator[None]:
+    """Inside, comparisons and estimates of sizes go by these ranges and hints."""
+    token = _ASSUMED.set({**(_ASSUMED.get() or {}), **{r.name: r for r in ranges}})
+    try:
+        yield
+    finally:
+        _ASSUMED.reset(token)
+
+
+@contextmanager
+def forget_steps() -> Iterator[None]:
+    """Inside, nothing is assumed of the numbers of steps."""
+    known = _ASSUMED.get() or {}
+    token = _ASSUMED.set({n: r for n, r in known.items() if not isinstance(r, Step)})
+    try:
+        yield
+    finally:
+        _ASSUMED.reset(token)
+
+
+def assumed_ranges() -> tuple[SizeRange, ...]:
+    """All that is assumed, by name."""
+    known = _ASSUMED.get() or {}
+    return tuple(known[name] for name in sorted(known))
+
+
+def stated_range(name: str) -> SizeRange | None:
+    """What was said of a size, if anything was."""
+    return (_ASSUMED.get() or {}).get(name)

@@ -1,0 +1,105 @@
+"""Networks whose batch, height and width are open: compiled once, and right at any size."""
+
+import numpy as np
+import onnxruntime
+import pytest
+
+import polyc
+from polyc.errors import ShapeError
+from polyc.options import Options
+from polyc.run.cpu_model import CpuModel
+from tests.e2e.compare import find_difference
+from tests.e2e.shipped import NETWORKS, Writer
+
+RNG = np.random.default_rng(3)
+
+
+@pytest.fixture(scope="module")
+def compiled(tmp_path_factory):
+    """Compile for a small machine, from nothing, each model once."""
+    options = Options(cache_dir=tmp_path_factory.mktemp("cache"), threads=1)
+
+    def compile_here(model, **more):
+        return polyc.compile(model, target="baseline", options=options, **more)
+
+    return compile_here
+
+
+def check(model, network, sizes):
+    """Compare a call with ONNX Runtime's."""
+    session = onnxruntime.InferenceSession(
+        network.SerializeToString(), providers=["CPUExecutionProvider"]
+    )
+    known = dict(zip("nhw", sizes, strict=True))
+    feeds = {
+        spec.name: RNG.standard_normal([d if isinstance(d, int) else known[d] for d in spec.shape])
+        for spec in model.inputs
+    }
+    feeds = {name: value.astype(np.float32) for name, value in feeds.items()}
+    results = model.run(feeds)
+    for spec, want in zip(model.outputs, session.run(None, feeds), strict=True):
+        different = find_difference(results[spec.name], want, rtol=1e-4, atol=1e-4)
+        assert different is None, f"{spec.name} at {sizes}: {different}"
+
+
+@pytest.mark.parametrize("name", NETWORKS)
+def test_compiled_once_and_right(compiled, name, tmp_path):
+    network, calls = NETWORKS[name]()
+    model = compiled(network)
+    assert type(model) is CpuModel
+    for sizes in calls:
+        check(model, network, sizes)
+    model.save(tmp_path / "saved")
+    model.export(tmp_path / "exported")
+    again = polyc.load(tmp_path / "saved")
+    assert again.outputs == model.outputs
+    check(again, network, calls[-1])
+
+
+def test_a_table_is_as_long_as_a_call_may_be(compiled):
+    """The first positions of a table of 512: longer calls have no element to add."""
+    b = Writer()
+    table = b.weight(1, 512, 8)
+    length = b.op(
+        "Unsqueeze", b.op("Gather", b.op("Shape", "x"), b.constant(np.int64(1))), b.ints(0)
+    )
+    y = b.op("Add", "x", b.op("Slice", table, b.ints(0), length, b.ints(1)))
+    network = b.model(y, inputs=[("x", ("n", "h", 8))])
+    model = compiled(network)
+    assert type(model) is CpuModel
+    for sizes in ((1, 1, 0), (3, 512, 0)):
+        check(model, network, sizes)
+    with pytest.raises(ShapeError, match="a call has h = 513"):
+        model(np.ones((1, 513, 8), np.float32))
+
+
+def test_what_is_no_name_is_any_size(compiled):
+    """As old exporters write it: each "?", "-1", "None" and empty name is a size of its own."""
+    b = Writer()
+    shapes = (("x", ("?", 3, "?", "-1")), ("z", ("None", 2, "", "None")))
+    model = compiled(b.model(b.conv("x", 3, 4, 3, 2), b.op("Exp", "z"), inputs=shapes))
+    assert type(model) is CpuModel
+    assert [spec.shape for spec in model.inputs] == [
+        ("x_d0", 3, "x_d2", "x_d3"), ("z_d0", 2, "z_d2", "z_d3"),
+    ]  # fmt: skip
+    z = RNG.standard_normal((1, 2, 5, 4)).astype(np.float32)
+    results = model(np.ones((2, 3, 8, 5), np.float32), z)
+    assert results[0].shape == (2, 4, 4, 3)
+    np.testing.assert_allclose(results[1], np.exp(z), rtol=1e-5)
+
+
+def test_outputs_say_what_their_sizes_are(compiled):
+    b = Writer()
+    model = compiled(b.model(b.conv("x", 3, 8, 3, 2)))
+    assert model.outputs[0].shape == ("n", 8, "floor((h + 1)/2)", "floor((w + 1)/2)")
+
+
+def test_sizes_that_a_network_cannot_have_are_refused(compiled):
+    network, _ = NETWORKS["hourglass"]()
+    model = compiled(network)
+    with pytest.raises(ShapeError, match="give it other sizes"):
+        model(np.ones((1, 3, 6, 8), np.float32))
+    b = Writer()
+    model = compiled(b.model(b.op("Conv", "x", b.weight(8, 3, 3, 3))))
+    with pytest.raises(ShapeError, match="h - 3 is not negative, but a call has h = 2"):
+        model(np.ones((1, 3, 2, 8), np.float32))
