@@ -367,7 +367,7 @@ def an_input_taken_as_transposed(right):
 
 
 @fault(
-    "polyc.mapping.cpu.storing:row_major", layers, "array y: it is the caller's, but is stored in"
+    "polyc.mapping.cpu.storing:row_major", layers, "array y: it is the caller's, but is stored by"
 )
 def a_gap_between_rows_of_the_output(right):
     return lambda array: permuted(array, (0, 1), gap=array.kind == "output")
