@@ -42,7 +42,14 @@ def check(model, network, sizes):
         assert different is None, f"{spec.name} at {sizes}: {different}"
 
 
-@pytest.mark.parametrize("name", NETWORKS)
+LONG = {"pyramid", "sliced", "hourglass", "separable", "pools", "upscaled"}
+"""Those whose mechanisms the others have as well, and which take long to compile."""
+
+
+@pytest.mark.parametrize(
+    "name",
+    [pytest.param(n, marks=pytest.mark.thorough) if n in LONG else n for n in NETWORKS],
+)
 def test_compiled_once_and_right(compiled, name, tmp_path):
     network, calls = NETWORKS[name]()
     model = compiled(network)
