@@ -5,7 +5,6 @@ band  S0: t; S1: t + 1     ->     [{ S0[t, i] -> [(t)]; S1[t, i] -> [(t + 1)] }]
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from functools import reduce
@@ -16,13 +15,11 @@ import islpy as isl
 from polyc.names import show_text
 from polyc.poly.parameters import parameters_of
 from polyc.poly.tree import make_atomic, make_unrolled
-from polyc.schedule.tree_text import TreeNode, TreeText, properties_of, refuse, split
+from polyc.schedule.tree_text import TreeNode, TreeText, labelled, properties_of, refuse, split
 
 SET = isl.dim_type.set
 
 Read = TypeVar("Read", isl.PwAff, isl.Set)
-
-_LABEL = re.compile(r"\s*(\w+(?:\s*,\s*\w+)*)\s*:(.*)", re.DOTALL)
 
 
 def build_tree(given: TreeText, domains: Mapping[str, isl.Set]) -> isl.Schedule:
@@ -106,10 +103,9 @@ class _Builder:
         here = leaf.get_universe_domain().get_set_list()
         names = [here.get_at(k).get_tuple_name() for k in range(here.n_set())]
         for entry in split(bare, ";"):
-            label = _LABEL.fullmatch(entry)
-            meant = [n.strip() for n in label[1].split(",")] if label else names
-            for name in meant:
-                entries[name] = split(label[2] if label else entry, ",")
+            meant, members = labelled(entry)
+            for name in meant or names:
+                entries[name] = split(members, ",")
         missing = next((n for n in names if n not in entries), None)
         strange = next((n for n in entries if n not in names), None)
         if missing or strange:

@@ -18,7 +18,6 @@ drawing count as blanks. After `domain` stand the statements with names for thei
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import NoReturn
@@ -28,10 +27,9 @@ from polyc.names import show_text
 from polyc.schedule.schedule import Schedule
 
 _DRAWING = str.maketrans("│├└", "   ")
-_STATEMENT = re.compile(r"\s*(\w+)\s*\[([\w\s,]*)\]\s*")
-_PROPERTIES = re.compile(r"(  (?:permutable|atomic|unrolled|coincident|\d+ coincident))*\s*$")
 _OPEN, _CLOSE = "([{", ")]}"
 
+PROPERTIES = frozenset({"permutable", "atomic", "unrolled", "coincident"})
 MARKS = frozenset({"parallel", "simd", "vector", "unroll", "scope", "keep"})
 """What a loop of a kernel for a CPU may be."""
 
@@ -64,11 +62,12 @@ class TreeText:
             refuse(root, "a tree begins with 'domain' and the statements, as in 'domain  S0[i]'")
         found = []
         for part in split(root.said, ","):
-            statement = _STATEMENT.fullmatch(part)
-            if statement is None:
+            name, _, inside = part.strip().removesuffix("]").partition("[")
+            iterators = tuple(n.strip() for n in inside.split(",") if n.strip())
+            is_closed = part.strip().endswith("]")
+            if not is_closed or not all(n.isidentifier() for n in (name.strip(), *iterators)):
                 refuse(root, f"{show_text(repr(part), 80)} is no statement with its iterators")
-            names = tuple(n.strip() for n in statement[2].split(",") if n.strip())
-            found.append((statement[1], names))
+            found.append((name.strip(), iterators))
         return TreeText(root, tuple(found))
 
     @property
@@ -116,8 +115,24 @@ def _nodes_below(lines: Sequence[tuple[int, str]], column: int) -> tuple[TreeNod
 
 def properties_of(node: TreeNode) -> str:
     """What stands behind the members of a band:  "  permutable  atomic"."""
-    found = _PROPERTIES.search(node.said)
-    return found[0] if found else ""
+    words = node.said.split("  ")
+    first = len(words)
+    while first > 1 and _is_property(words[first - 1].strip()):
+        first -= 1
+    return "".join(f"  {word}" for word in words[first:])
+
+
+def _is_property(word: str) -> bool:
+    count, _, rest = word.partition(" ")
+    return word in PROPERTIES or (count.isdecimal() and rest == "coincident")
+
+
+def labelled(entry: str) -> tuple[tuple[str, ...], str]:
+    """S0, S1: i, j   ->   (S0, S1) and "i, j";   i, j   ->   no statements, so all."""
+    label, *rest = split(entry, ":")
+    if not rest:
+        return (), entry
+    return tuple(name.strip() for name in label.split(",")), ":".join(rest)
 
 
 def split(text: str, at: str) -> list[str]:
