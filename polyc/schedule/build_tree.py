@@ -103,9 +103,9 @@ class _Builder:
         here = leaf.get_universe_domain().get_set_list()
         names = [here.get_at(k).get_tuple_name() for k in range(here.n_set())]
         for entry in split(bare, ";"):
-            meant, members = labelled(entry)
+            meant, said = labelled(entry)
             for name in meant or names:
-                entries[name] = split(members, ",")
+                entries[name] = split(said, ",")
         missing = next((n for n in names if n not in entries), None)
         strange = next((n for n in entries if n not in names), None)
         if missing or strange:
