@@ -48,5 +48,19 @@ class Composer:
             raise TooLarge(f"the sizes {values} are beyond 64 bits; use smaller ones")
         return self.constant(np.array(values, np.int64))
 
+    def extent(self, x: str, axis: int) -> str:
+        """How many elements a tensor has along a dimension, counted from the front: int64[1]."""
+        return self("Shape", x, start=axis, end=axis + 1)
+
+    def extents(self, *parts: int | str) -> str:
+        """A list of extents, of numbers and what `extent` gives; TooLarge as `integers`."""
+        lists = (part if isinstance(part, str) else self.integers(part) for part in parts)
+        return self("Concat", *lists, axis=0)
+
+    def count_up(self, extent: str) -> str:
+        """0, 1, …, extent - 1, as int64"""
+        first, step = (self.constant(np.int64(k)) for k in (0, 1))
+        return self("Range", first, self("Squeeze", extent, self.integers(0)), step)
+
     def body(self, inputs: Sequence[str], outputs: Sequence[str]) -> Body:
         return Body(tuple(inputs), tuple(self.nodes), tuple(outputs))

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
+from polyc.types.parameters import expand
 from polyc.types.ranges import STEP, SizeRange, assumed_ranges
 from polyc.types.sizes import Extent, Size, assumed_range
 
@@ -18,10 +21,11 @@ def estimate(extent: Extent) -> int:
     return value
 
 
-def _typical(size: SizeRange) -> int:
+def _typical(size: SizeRange, others: frozenset[str] = frozenset()) -> int:
     """The hint; a loop that may run more often than once is not planned to run once.
 
     A state is planned to have room for a call: what it grows by is at most half of its capacity.
+    others: sizes whose values are being found by this one's.
     """
     if size.name.startswith(STEP):
         return 0  # which every loop has
@@ -34,4 +38,37 @@ def _typical(size: SizeRange) -> int:
             if size.name == state.name:
                 left = state.upper - estimate(state.next - Size.of(size.name))
             least, most = min(least, max(left, size.lower)), min(most, max(left, size.lower))
-    return max(least, min(TYPICAL if size.hint is None else size.hint, most))
+    value = max(least, min(TYPICAL if size.hint is None else size.hint, most))
+    return _as_needed(size.name, value, others)
+
+
+def _as_needed(name: str, value: int, others: frozenset[str]) -> int:
+    """The value of a size, moved to where what is needed of it holds for those of other sizes.
+
+    total is past + seq         ->   total: 256, where past and seq are 128
+    h is 3*floor(h/3)           ->   h: 126
+    """
+    for sign, bound in _needed_of(name):
+        if isinstance(bound, Size) and not others.isdisjoint(bound.names - {name}):
+            continue  # that size follows from this one
+        known = {
+            n: value if n == name else _typical(assumed_range(n), others | {name})
+            for n in (bound.names if isinstance(bound, Size) else ())
+        }
+        limit = bound.at(known) if isinstance(bound, Size) else bound
+        assert isinstance(limit, int)
+        value = max(value, limit) if sign > 0 else min(value, limit)
+    return value
+
+
+def _needed_of(name: str) -> Iterator[tuple[int, Extent]]:
+    """Sums of sizes that a size is needed to reach (1), or not to exceed (-1)."""
+    for size in assumed_ranges():
+        for need in map(expand, size.needs):
+            sign = dict(need.terms).get((name,), 0) if isinstance(need, Size) else 0
+            if abs(sign) != 1:
+                continue
+            bound = (need - Size.of(name) * sign) * -sign
+            terms = bound.terms if isinstance(bound, Size) else ()
+            if all(count > 0 for product, count in terms if product):
+                yield sign, bound

@@ -148,9 +148,11 @@ def test_what_is_not_there_is_refused(compiled):
     inputs = [draw(2, 5, 12), np.array([3]), draw(9, 2), draw(9, 2)]
     with pytest.raises(UnsupportedOp, match="scale or packing"):
         check(compiled, "RotaryEmbedding", inputs, scale=2.0)
-    inputs = [draw(2, 5, 12), draw(12, 36), draw(36), np.ones(7, np.int32)]
+    inputs = [draw(2, 5, 12), draw(12, 36), draw(36)]
     with pytest.raises(UnsupportedOp, match="mask of shape"):
-        check(compiled, "Attention", inputs, num_heads=3)
+        check(compiled, "Attention", [*inputs, np.ones((2, 1, 5, 5), np.int32)], num_heads=3)
+    with pytest.raises(ShapeError, match="length of the mask"):
+        check(compiled, "Attention", [*inputs, np.ones(7, np.int32)], num_heads=3)
     source = model_of("NoSuchOperator", [draw(2)], ["y"])
     with pytest.raises(UnsupportedOp, match="NoSuchOperator"):
         compiled(source)

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from polyc.errors import NotFixed, ShapeError
 from polyc.types.call_sizes import measure_sizes, parse_size, read_sizes
 from polyc.types.estimate import estimate
-from polyc.types.parameters import identify
+from polyc.types.parameters import identify, with_needs
 from polyc.types.ranges import SizeRange, assume
 from polyc.types.sizes import Size, bounds, divide, evaluate, least
 from polyc.types.spec import TensorSpec
@@ -113,6 +113,16 @@ def test_kernels_are_chosen_for_loops_that_run():
     with assume([SizeRange("n", 1, None, 1), SizeRange("m", 1, 40)]):
         assert (estimate(n), estimate(m), estimate(7)) == (2, 40, 7)
     assert estimate(n) == 128
+
+
+def test_kernels_are_chosen_for_sizes_that_may_come_together():
+    """What is needed of sizes holds for the values that they are taken for."""
+    total, thirds = Size.of("t"), m // 3 * 3
+    needs = (total - n - m, n + m - total, thirds - m)
+    with assume(with_needs([SizeRange("n"), SizeRange("m"), SizeRange("t")], needs)):
+        assert (estimate(n), estimate(m), estimate(total)) == (128, 126, 254)
+    with assume([SizeRange("n", needs=(n - 300,)), SizeRange("m", needs=(m - total, total - m))]):
+        assert (estimate(n), estimate(m) == estimate(total)) == (300, True)
 
 
 def test_identifiers_are_apart():

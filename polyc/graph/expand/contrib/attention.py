@@ -17,9 +17,9 @@ from onnx import TensorProto
 
 from polyc.errors import UnsupportedOp
 from polyc.graph.compose import Composer
-from polyc.graph.ir import Body, Node, Tensor
-from polyc.graph.shapes.checks import given, require, require_rank
-from polyc.graph.shapes.dims import fixed_all
+from polyc.graph.ir import Body, Dim, Node, Tensor
+from polyc.graph.shapes.checks import are_equal, given, require, require_rank, require_shape
+from polyc.graph.shapes.dims import fixed, require_same
 
 Operands = Sequence[Tensor | None]
 
@@ -28,15 +28,15 @@ Operands = Sequence[Tensor | None]
 class Heads:
     """Queries, keys and values by head, [batch, heads, n, size], and what is added to scores.
 
-    q, k, v: names; queries, keys: how many there are in all; width: of a head of q.
+    q, k, v: names; batch, queries, keys: how many there are in all; width: of a head of q.
     """
 
     q: str
     k: str
     v: str
-    batch: int
-    queries: int
-    keys: int
+    batch: Dim
+    queries: Dim
+    keys: Dim
     width: int
 
 
@@ -44,7 +44,7 @@ def expand_attention(node: Node, inputs: Operands) -> Body:
     """x[b, n, d], W[d, q+k+v], bias, mask, past[2, b, heads, m, size], added -> y, present"""
     c, x = Composer(), given(inputs[0])
     require_rank(x, "input", 3, 3)
-    batch, n, _ = fixed_all(x.shape, "a dimension of input")
+    batch, n, _ = x.extents
     names = (*node.inputs[2:], "", "", "", "", "")
     bias, _, past, added, shared = names[:5]
     if shared or node.get("do_rotary"):
@@ -53,28 +53,26 @@ def expand_attention(node: Node, inputs: Operands) -> Body:
             "RotaryEmbedding and Concat in front of MultiHeadAttention"
         )
     heads = int(node.attributes["num_heads"])
-    total = fixed_all(given(inputs[1]).shape, "a dimension of weights")[1]
+    total = fixed(given(inputs[1]).shape[1], "columns of weights")
     sizes = tuple(node.get("qkv_hidden_sizes") or (total // 3,) * 3)
     require(sum(sizes) == total, "columns of weights", sum(sizes), total, "correct the sizes")
     joined = c("MatMul", *node.inputs[:2])
     joined = c("Add", joined, bias) if bias else joined
     parts = c.several("Split", 3, joined, c.integers(*sizes), axis=2)
-    q, k, v = (
-        _by_head(c, p, (batch, n, heads, s // heads)) for p, s in zip(parts, sizes, strict=True)
-    )
+    q, k, v = (_by_head(c, p, heads, s // heads) for p, s in zip(parts, sizes, strict=True))
+    keys = n
     keys = n
     if past:
-        earlier = fixed_all(given(inputs[4]).shape, "a dimension of past")[3]
+        keys += given(inputs[4]).extents[3]
         k, v = (
             c("Concat", c("Gather", past, c.constant(np.int64(i))), own, axis=2)
             for i, own in enumerate((k, v))
         )
-        keys += earlier
     attended = Heads(q, k, v, batch, n, keys, sizes[0] // heads)
     y = _attend(c, node, attended, _mask(c, node, inputs, 3, attended), added, x.dtype)
     both = [c("Unsqueeze", t, c.integers(0)) for t in (k, v)]
     present = c("Concat", *both, axis=0) if len(node.outputs) > 1 else y
-    return c.body(node.inputs, (_together(c, y, (batch, n, sizes[2])), present))
+    return c.body(node.inputs, (_together(c, y, sizes[2]), present))
 
 
 def expand_multi_head_attention(node: Node, inputs: Operands) -> Body:
@@ -87,16 +85,16 @@ def expand_multi_head_attention(node: Node, inputs: Operands) -> Body:
     names = (*node.inputs, *[""] * 8)
     key, value, bias, _, added, past_key, past_value = names[1:8]
     heads = int(node.attributes["num_heads"])
-    shape = fixed_all(query.shape, "a dimension of query")
-    batch, n = shape[:2]
-    width = shape[-1] if query.rank == 5 else shape[2] // heads
+    batch, n = query.extents[:2]
+    width = fixed(query.shape[-1], "the last dimension of query")
+    width = width if query.rank == 5 else width // heads
     q, k, v = node.inputs[0], key, value
     if query.rank == 5:
-        q, k, v = _unpack(c, q, 3, batch)
+        q, k, v = _unpack(c, q, 3)
     elif key and given(inputs[1]).rank == 5:
-        k, v = _unpack(c, k, 2, batch)
+        k, v = _unpack(c, k, 2)
     sizes = [heads * width] * 2
-    sizes.append(fixed_all(given(inputs[2]).shape, "a dimension of value")[-1]
+    sizes.append(fixed(given(inputs[2]).shape[-1], "the last dimension of value")
                  if value and given(inputs[2]).rank == 3 else heads * width)  # fmt: skip
     biases = c.several("Split", 3, bias, c.integers(*sizes), axis=0) if bias else ("", "", "")
     parts = []
@@ -106,30 +104,31 @@ def expand_multi_head_attention(node: Node, inputs: Operands) -> Body:
             parts.append(name)
             continue
         moved = c("Add", name, own) if own else name
-        parts.append(_by_head(c, moved, (batch, -1, heads, size // heads)))
+        parts.append(_by_head(c, moved, heads, size // heads))
     q, k, v = parts
     keys = n
     if query.rank != 5:
-        extents = fixed_all(given(inputs[1]).shape, "a dimension of key")
+        extents = given(inputs[1]).extents
         keys = extents[2] if len(extents) == 4 else extents[1]
     if past_key:
-        keys += fixed_all(given(inputs[6]).shape, "a dimension of past_key")[2]
+        keys += given(inputs[6]).extents[2]
         k, v = c("Concat", past_key, k, axis=2), c("Concat", past_value, v, axis=2)
     attended = Heads(q, k, v, batch, n, keys, width)
     y = _attend(c, node, attended, _mask(c, node, inputs, 4, attended), added, query.dtype)
-    return c.body(node.inputs, (_together(c, y, (batch, n, sizes[2])), k, v))
+    return c.body(node.inputs, (_together(c, y, sizes[2]), k, v))
 
 
-def _by_head(c: Composer, x: str, extents: Sequence[int]) -> str:
-    """[b, n, heads * size] -> [b, heads, n, size]; extents are (b, n, heads, size)."""
-    return c("Transpose", c("Reshape", x, c.integers(*extents)), perm=(0, 2, 1, 3))
+def _by_head(c: Composer, x: str, heads: int, size: int) -> str:
+    """[b, n, heads * size] -> [b, heads, n, size]"""
+    return c("Transpose", c("Reshape", x, c.integers(0, 0, heads, size)), perm=(0, 2, 1, 3))
 
 
-def _together(c: Composer, y: str, extents: Sequence[int]) -> str:
-    return c("Reshape", c("Transpose", y, perm=(0, 2, 1, 3)), c.integers(*extents))
+def _together(c: Composer, y: str, width: int) -> str:
+    """[b, heads, n, size] -> [b, n, width]"""
+    return c("Reshape", c("Transpose", y, perm=(0, 2, 1, 3)), c.integers(0, 0, width))
 
 
-def _unpack(c: Composer, x: str, count: int, batch: int) -> list[str]:
+def _unpack(c: Composer, x: str, count: int) -> list[str]:
     """[b, n, heads, count, size] -> count times [b, n, heads * size]"""
     parts = (c("Gather", x, c.constant(np.int64(k)), axis=3) for k in range(count))
     return [c("Reshape", part, c.integers(0, 0, -1)) for part in parts]
@@ -153,36 +152,46 @@ def _mask(c: Composer, node: Node, inputs: Operands, at: int, h: Heads) -> list[
     """
     dtype = given(inputs[0]).dtype
     found = []
+    zero: str = c.constant(0.0, dtype)
+    queries, keys = c.extent(h.q, 2), c.extent(h.k, 2)
     if node.get("unidirectional"):
-        later = np.arange(h.keys) > np.arange(h.queries)[:, None] + h.keys - h.queries
-        found.append(c.constant(np.where(later, np.finfo(dtype).min, 0), dtype))
+        own = c("Add", c.count_up(queries), c("Sub", keys, queries))
+        later = c("Greater", c.count_up(keys), c("Unsqueeze", own, c.integers(1)))
+        least = c.constant(np.finfo(dtype).min, dtype)
+        found.append(c("Where", later, least, zero))
     mask = inputs[at] if at < len(inputs) else None
     if mask is None:
         return found
-    shape, name = fixed_all(mask.shape, "a dimension of the mask"), node.inputs[at]
-    position = c.constant(np.arange(h.keys), np.int32)
-    name = c("Cast", name, to=TensorProto.INT32)
-    if shape in ((h.batch,), (2 * h.batch,)):
-        ends, *starts = (
-            c("Reshape", part, c.integers(h.batch, 1, 1, 1))
-            for part in c.several("Split", shape[0] // h.batch, name, axis=0,
-                                  num_outputs=shape[0] // h.batch)
-        )  # fmt: skip
-        counts = c("Less", position, ends)
-        for start in starts:
-            counts = c("And", counts, c("GreaterOrEqual", position, start))
-    elif shape in ((h.batch, h.keys), (h.batch, h.queries, h.keys)):
-        rows = shape[1] if len(shape) == 3 else 1
-        counts = c("Greater", c("Reshape", name, c.integers(h.batch, 1, rows, h.keys)),
-                   c.constant(np.int32(0)))  # fmt: skip
+    name = c("Cast", node.inputs[at], to=TensorProto.INT32)
+    if mask.rank == 1:
+        counts = _within_lengths(c, name, mask, h)
+    elif mask.rank in (2, 3):
+        expected = (h.batch, *((h.queries,) if mask.rank == 3 else ()), h.keys)
+        require_shape(mask, "the mask", expected)
+        name = c("Unsqueeze", name, c.integers(*((1,) if mask.rank == 3 else (1, 2))))
+        counts = c("Greater", name, c.constant(np.int32(0)))
     else:
         raise UnsupportedOp(
-            f"{node.op} {node.name!r}: a mask of shape {shape} is not supported; give lengths or "
-            f"a mask of shape {(h.batch, h.keys)}"
+            f"{node.op} {node.name!r}: a mask of shape {mask.shape} is not supported; give lengths "
+            f"or a mask of shape {(h.batch, h.keys)}"
         )
     hidden = c.constant(node.get("mask_filter_value", -10000.0), dtype)
-    found.append(c("Where", counts, c.constant(0.0, dtype), hidden))
+    found.append(c("Where", counts, zero, hidden))
     return found
+
+
+def _within_lengths(c: Composer, mask: str, type: Tensor, h: Heads) -> str:
+    """Which keys are in front of a row's end, and not in front of its start: bool[b, 1, 1, keys]"""
+    is_pair = are_equal(type.extents[0], 2 * h.batch) and not are_equal(h.batch, 0)
+    parts = 2 if is_pair else 1
+    require_same(type.extents[0], parts * h.batch, "length of the mask", "give a length a row")
+    rows = c("Reshape", mask, c.extents(parts, c.extent(h.q, 0), 1, 1, 1))
+    ends, *starts = (c("Gather", rows, c.constant(np.int64(k)), axis=0) for k in range(parts))
+    position = c("Cast", c.count_up(c.extent(h.k, 2)), to=TensorProto.INT32)
+    counts = c("Less", position, ends)
+    for start in starts:
+        counts = c("And", counts, c("GreaterOrEqual", position, start))
+    return counts
 
 
 def expand_rotary(node: Node, inputs: Operands) -> Body:
@@ -193,18 +202,18 @@ def expand_rotary(node: Node, inputs: Operands) -> Body:
     c, x, positions = Composer(), given(inputs[0]), given(inputs[1])
     if node.get("scale", 1.0) != 1.0 or node.get("is_packed_batching"):
         raise UnsupportedOp(f"RotaryEmbedding {node.name!r}: a scale or packing is not supported")
-    shape = fixed_all(x.shape, "a dimension of input")
-    width = fixed_all(given(inputs[2]).shape, "a dimension of cos_cache")[1]
+    width = fixed(given(inputs[2]).shape[1], "the last dimension of cos_cache")
     part, heads = int(node.get("rotary_embedding_dim", 0)), int(node.get("num_heads", 0))
-    batch, n = shape[0], shape[1] if x.rank == 3 else shape[2]
+    batch, n = (c.extent(node.inputs[0], k) for k in (0, 1 if x.rank == 3 else 2))
     where = node.inputs[1]
     if positions.rank == 1:
-        where = c("Add", where, c.constant(np.broadcast_to(np.arange(n), (batch, n)), np.int64))
+        where = c("Expand", c("Add", where, c.count_up(n)), c.extents(batch, n))
     attributes: dict[str, Any] = {
         "interleaved": int(node.get("interleaved", 0)),
         "rotary_embedding_dim": part,
     }
     if x.rank == 3:
-        attributes["num_heads"] = heads or shape[2] // (2 * width)
+        whole = fixed(x.shape[2], "the last dimension of input") if not heads else 0
+        attributes["num_heads"] = heads or whole // (2 * width)
     y = c("RotaryEmbedding", node.inputs[0], *node.inputs[2:4], where, **attributes)
     return c.body(node.inputs, (y,))

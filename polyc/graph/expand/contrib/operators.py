@@ -20,7 +20,7 @@ from polyc.graph.expand.contrib.attention import (
 from polyc.graph.expand.contrib.quantised_lstm import expand_dynamic_quantize_lstm
 from polyc.graph.ir import Body, Node, Tensor
 from polyc.graph.shapes.checks import given, require, require_rank
-from polyc.graph.shapes.dims import fixed_all
+from polyc.graph.shapes.dims import fixed
 
 Operands = Sequence[Tensor | None]
 Expand = Callable[[Node, Operands], Body]
@@ -110,16 +110,16 @@ def expand_embedding(node: Node, inputs: Operands) -> Body:
     c = Composer()
     names = (*node.inputs, "", "")
     words, segments, table, places, kinds, gamma, beta, mask, positions = names[:9]
-    batch, count = fixed_all(given(inputs[0]).shape, "a dimension of input_ids")
-    where = positions or c.constant(np.arange(count)[None], np.int64)
+    where = positions or c("Unsqueeze", c.count_up(c.extent(words, 1)), c.integers(0))
     total = c("Add", c("Gather", table, words), c("Gather", places, where))
     if segments:
         total = c("Add", total, c("Gather", kinds, segments))
     epsilon = node.get("epsilon", 1e-12)
     y = c("LayerNormalization", total, gamma, beta, axis=-1, epsilon=epsilon)
-    lengths = c.constant(np.zeros(batch), np.int32)
     if mask:
         lengths = c("ReduceSum", mask, c.integers(1), keepdims=0)
+    else:
+        lengths = c("Expand", c.constant(np.int32(0)), c.extent(words, 0))
     return c.body(node.inputs, (y, lengths, total))
 
 
@@ -178,7 +178,7 @@ def expand_bias_split(node: Node, inputs: Operands) -> Body:
     """BiasSplitGelu: of x + b, the first half times Gelu of the second."""
     c, x = Composer(), given(inputs[0])
     require_rank(x, "X", 3, 3)
-    width = fixed_all(x.shape, "a dimension of X")[-1]
+    width = fixed(x.shape[-1], "the last dimension of X")
     require(width % 2 == 0, "last dimension of X", "even", width, "two halves are multiplied")
     total = c("Add", *node.inputs[:2])
     left, right = c.several("Split", 2, total, axis=-1, num_outputs=2)

@@ -1,0 +1,104 @@
+"""Operators with open sizes, as text, and calls that they are right for."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+
+import numpy as np
+
+RNG = np.random.default_rng(41)
+
+Draw = Callable[[tuple[int, ...], Mapping[str, int]], np.ndarray]
+"""(shape, sizes of the call) -> an input."""
+
+
+@dataclass(frozen=True)
+class Case:
+    """One model of few nodes: `takes` and `gives` are its inputs and outputs, `body` its nodes.
+
+    calls: sizes by name; draws: how inputs are made that are not normally distributed; by: who says
+    what is right, "ort" or "onnx".
+    """
+
+    name: str
+    takes: str
+    body: str
+    calls: tuple[Mapping[str, int], ...]
+    gives: str = "float[] y"
+    draws: Mapping[str, Draw] = field(default_factory=dict)
+    by: str = "ort"
+    opset: int = 21
+    tolerance: float = 1e-4
+
+
+def calls(names: str, *rows: tuple[int, ...]) -> tuple[dict[str, int], ...]:
+    """calls("n h", (1, 2), (3, 4))   ->   {n: 1, h: 2}, {n: 3, h: 4}"""
+    return tuple(dict(zip(names.split(), row, strict=True)) for row in rows)
+
+
+def below(most: str | int, least: int = 0, dtype: type = np.int64) -> Draw:
+    """Whole numbers under a number, or under a size."""
+
+    def draw(shape: tuple[int, ...], sizes: Mapping[str, int]) -> np.ndarray:
+        end = sizes[most] if isinstance(most, str) else most
+        return RNG.integers(least, max(end, least + 1), shape).astype(dtype)
+
+    return draw
+
+
+TRANSFORMERS = (
+    Case(
+        "Attention of com.microsoft, causal, lengths",
+        "float[b, n, 12] x, float[12, 36] w, float[36] bias, int32[b] mask",
+        """y = com.microsoft.Attention<num_heads = 3, unidirectional = 1,
+            mask_filter_value = -100.0>(x, w, bias, mask)""",
+        calls("b n", (1, 1), (2, 7), (3, 16)),
+        draws={"mask": below("n", 1, np.int32)},
+    ),
+    Case(
+        "Attention of com.microsoft, mask and past",
+        "float[b, n, 12] x, float[12, 36] w, float[36] bias, int32[b, t] mask, "
+        "float[2, b, 3, m, 4] past",
+        "y, present = com.microsoft.Attention<num_heads = 3>(x, w, bias, mask, past)",
+        calls("b n m t", (1, 1, 1, 2), (2, 5, 3, 8), (3, 16, 1, 17)),
+        gives="float[] y, float[] present",
+        draws={"mask": below(2, 0, np.int32)},
+    ),
+    Case(
+        "MultiHeadAttention",
+        "float[b, n, 12] q, float[b, m, 12] k, float[b, m, 18] v, float[42] bias, "
+        "int32[b, m] mask, float[b, 3, n, m] added",
+        "y = com.microsoft.MultiHeadAttention<num_heads = 3>(q, k, v, bias, mask, added)",
+        calls("b n m", (1, 1, 1), (2, 5, 3), (3, 8, 17)),
+        draws={"mask": below(2, 0, np.int32)},
+    ),
+    Case(
+        "MultiHeadAttention, past",
+        "float[b, n, 12] q, float[b, n, 12] k, float[b, n, 12] v, float[b, 3, m, 4] pk, "
+        "float[b, 3, m, 4] pv",
+        """y, a, c = com.microsoft.MultiHeadAttention<num_heads = 3, unidirectional = 1>
+            (q, k, v, , , , pk, pv)""",
+        calls("b n m", (1, 1, 1), (2, 5, 3), (3, 8, 17)),
+        gives="float[] y, float[] a, float[] c",
+    ),
+    Case(
+        "RotaryEmbedding of com.microsoft",
+        "float[b, n, 12] x, int64[1] at, float[40, 2] c, float[40, 2] s",
+        "y = com.microsoft.RotaryEmbedding(x, at, c, s)",
+        calls("b n", (1, 1), (2, 5), (3, 17)),
+        draws={"at": below(8)},
+    ),
+    Case(
+        "EmbedLayerNormalization",
+        """int32[b, n] ids, int32[b, n] kinds, float[30, 8] words, float[20, 8] places,
+        float[2, 8] table, float[8] g, float[8] beta""",
+        """y, lengths = com.microsoft.EmbedLayerNormalization
+            (ids, kinds, words, places, table, g, beta)""",
+        calls("b n", (1, 1), (2, 5), (3, 17)),
+        gives="float[] y, int32[] lengths",
+        draws={"ids": below(30, 0, np.int32), "kinds": below(2, 0, np.int32)},
+    ),
+)
+
+CASES = TRANSFORMERS
