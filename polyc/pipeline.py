@@ -19,7 +19,7 @@ from polyc.graph.inference.fix_sizes import fix_graph
 from polyc.graph.inference.sizes import find_parameters
 from polyc.graph.ir import Graph
 from polyc.graph.onnx_import import import_onnx
-from polyc.graph.simplify import simplify
+from polyc.graph.simplify import RewriteNote, simplify
 from polyc.graph.states import State, find_states, states_refused
 from polyc.graph.unroll_steps import unroll_steps
 from polyc.graph.widen import PRODUCTS, widen
@@ -43,7 +43,7 @@ from polyc.scop.convert_constants import convert_constants
 from polyc.scop.delinearise import delinearise
 from polyc.scop.distribute import distribute
 from polyc.scop.inline import inline_pointwise
-from polyc.scop.lower import lower_graph
+from polyc.scop.lower import find_counts, lower_graph
 from polyc.scop.merge_copies import merge_copies
 from polyc.scop.narrow_factors import narrow_factors
 from polyc.scop.remove_frames import remove_frames
@@ -54,7 +54,7 @@ from polyc.target.cuda import CudaTarget
 from polyc.target.machine import Target
 from polyc.trace import Trace
 from polyc.types.call_sizes import known_sizes
-from polyc.types.parameters import Parameter, show_sizes
+from polyc.types.parameters import Parameter, show_sizes, with_extents
 from polyc.types.ranges import assume
 from polyc.types.sizes import Size, spell_shape
 from polyc.types.spec import TensorSpec
@@ -213,12 +213,21 @@ def cluster_model(
             )
         budget.check_nodes(len(graph.nodes), f"graph {graph.name!r}")
 
+    # 2. Graph -> Graph: folding, common subexpressions, batch norms, algebra, matrix chains; then
+    #    what computes with narrow types does so in wide ones.
+    with trace.step("simplify"), assume(sizes):
+        graph, notes = simplify(graph, options.opt_level, budget)
+        graph = widen(graph, None if isinstance(target, CudaTarget) else PRODUCTS)
+        trace.dump("graph", graph)
+        sizes = with_extents(sizes, find_counts(graph, options.minimal_filtering))
+
     with assume(sizes):
-        return _cluster_graph(graph, sizes, states, target, options, trace, tuned)
+        return _cluster_graph(graph, notes, sizes, states, target, options, trace, tuned)
 
 
 def _cluster_graph(
     graph: Graph,
+    notes: Sequence[RewriteNote],
     sizes: tuple[Parameter, ...],
     states: tuple[State, ...],
     target: Target | CudaTarget,
@@ -226,16 +235,9 @@ def _cluster_graph(
     trace: Trace,
     tuned: Mapping[str, Tuned] | None,
 ) -> ClusteredModel:
-    """Stages two to five."""
+    """Stages three to five."""
     on_gpu = isinstance(target, CudaTarget)
     budget = trace.budget
-
-    # 2. Graph -> Graph: folding, common subexpressions, batch norms, algebra, matrix chains; then
-    #    what computes with narrow types does so in wide ones.
-    with trace.step("simplify"):
-        graph, notes = simplify(graph, options.opt_level, budget)
-        graph = widen(graph, None if on_gpu else PRODUCTS)
-        trace.dump("graph", graph)
 
     # 3. Graph -> Scop: statements with integer-set domains; data movement becomes views.
     with trace.step("lower"):

@@ -94,7 +94,13 @@ def share() -> Graph:
     return Graph.of(y=x / ops.reduce_sum(x, axes=(0, 1), keepdims=True))
 
 
-MODELS = [layers, gather, pair, softmax, packed, open_layers, lstm, gru, padded, share]
+def tiles() -> Graph:
+    """A convolution in tiles, of which a row of an image has as many as a call says."""
+    x = ops.input("x", (2, 32, 6, "width"))
+    return Graph.of(y=ops.conv(x, weights(32, 32, 3, 3), pads=(1,) * 4))
+
+
+MODELS = [layers, gather, pair, softmax, packed, open_layers, lstm, gru, padded, share, tiles]
 
 # -- faults ---------------------------------------------------------------------------------------
 
@@ -504,6 +510,20 @@ def no_barrier_from_step_to_step(right):
         return replace(node, body=tuple(n for n in node.body if n != Wait()))
 
     return after(right, lambda nest: tuple(map(without, nest)))
+
+
+@fault("polyc.scop.lower.windows.window:most_of", tiles, r"statement S_Conv_0: x_padded.* leaves")
+def a_frame_that_ends_inside_the_last_tile(right):
+    return lambda extent: right(extent) - isinstance(extent, Size)
+
+
+@fault(
+    "polyc.scop.lower.windows.winograd:_Tiling.number",
+    tiles,
+    "it is the memory of y_inputs, which is",
+)
+def a_row_more_than_there_are_tiles(right):
+    return property(after(right.fget, lambda number: number + 1))
 
 
 @fault("polyc.program.driver_nest:make_driver", open_layers, r"calls k0\w+ with \['size_other'\]")

@@ -5,18 +5,22 @@ x[h, w], y[floor(h/2), h*w]     h, w, floor(h/2) and h*w have one each, and shap
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+import math
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from polyc.names import fresh, identifier
 from polyc.types.derived import Derived
 from polyc.types.ranges import PREFIX, STEP, SizeRange, assumed_ranges, stated_range
-from polyc.types.sizes import Extent, Size, assumed_range, evaluate, names_of
+from polyc.types.sizes import Extent, Size, assumed_range, bounds, evaluate, names_of
 
 
-def identify(names: Iterable[str]) -> dict[str, str]:
-    """An identifier for each name of a size: "batch size" -> "size_batch_size"."""
-    taken = {"size_t"}  # a type of C's
+def identify(names: Iterable[str], others: Collection[str] = ()) -> dict[str, str]:
+    """An identifier for each name of a size: "batch size" -> "size_batch_size".
+
+    `others` are identifiers that there are already.
+    """
+    taken = {"size_t", *others}  # the first is a type of C's
     found: dict[str, str] = {}
     for name in names:
         found[name] = fresh(PREFIX + (identifier(name) or "d"), taken)
@@ -169,6 +173,46 @@ def order_derived(derived: Mapping[str, Size]) -> dict[str, Size]:
     return ordered
 
 
+def derive(derived: Mapping[str, Size], known: Renaming) -> Iterator[Parameter]:
+    """The sizes that follow from others, each behind those that it follows from."""
+    for name, meaning in order_derived(derived).items():
+        low, high = bounds(derived[name])
+        upper = None if math.isinf(high) else int(high)
+        yield Parameter.of(SizeRange(name, int(low), upper, same=meaning), known)
+
+
+def with_extents(sizes: Sequence[Parameter], extents: Iterable[Extent]) -> tuple[Parameter, ...]:
+    """Sizes and those that extents over them divide and multiply besides.
+
+        size_h, size_w;  (size_h + 3)//4 * size_w
+            ->  size_h, size_w, size_floor_size_h_3_4, size_floor_size_h_3_4_size_w
+
+    To be called where the sizes are assumed.
+    """
+    lacking = [_by_names(e) for e in extents if isinstance(e, Size) and not has_name(e)]
+    derived, products = find_derived(lacking)
+    own = {size.name: size.name for size in sizes}
+    known = Renaming({**own, **identify(derived, own)}, products)
+    return (*sizes, *derive(derived, known))
+
+
+def has_name(extent: Extent) -> bool:
+    """Whether an extent is a sum of numbers and of sizes that have names."""
+    return not isinstance(extent, Size) or _is_plain(named(extent))
+
+
+def _is_plain(extent: Extent) -> bool:
+    if not isinstance(extent, Size):
+        return True
+    return extent.is_affine and not any(isinstance(name, Derived) for name in extent.factors)
+
+
+def _by_names(extent: Size) -> Extent:
+    """An extent with the names of what is derived in it, as far as there are any."""
+    whole = {f: named(Size.of(f)) for f in extent.factors if isinstance(f, Derived)}
+    return extent.at({factor: size for factor, size in whole.items() if _is_plain(size)})
+
+
 def find_nearest(name: str, derived: Mapping[str, Size]) -> Size:
     """What a derived size is, by the nearest one that it follows from.
 
@@ -240,8 +284,7 @@ def named(extent: Extent) -> Extent:
     """
     if not isinstance(extent, Size):
         return extent
-    plain = not any(isinstance(name, Derived) for name in extent.factors)
-    if plain and extent.is_affine:
+    if _is_plain(extent):
         return extent
     products, names = {}, {}
     for size in assumed_ranges():

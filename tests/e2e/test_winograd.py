@@ -4,15 +4,19 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from functools import cache
+from pathlib import Path
 
 import numpy as np
 import pytest
 
 import polyc
+from polyc import Graph, ops
 from polyc.options import Options
 from polyc.pipeline import Compiled, run_pipeline
+from polyc.run.cpu_model import CpuModel
 from polyc.target.machine import Target
 from polyc.trace import make_trace
+from tests.correlate import correlate
 from tests.e2e.compare import find_difference
 from tests.e2e.graph_builder import GraphBuilder, Value
 
@@ -132,3 +136,32 @@ def test_switched_off() -> None:
     sources = "".join(compiled.sources.values())
     assert "_minimal" not in sources
     assert "transform" not in sources
+
+
+@pytest.mark.parametrize(
+    ("spatial", "kernel"),
+    [
+        (("w",), [3]),
+        (("h", "w"), [3, 3]),
+        ((7, "w"), [5, 5]),
+        pytest.param(("h", 6), [2, 2], marks=pytest.mark.thorough),
+        pytest.param((9, 5), [3, 3], marks=pytest.mark.thorough),
+        pytest.param(("h", 4, "w"), [1, 3, 3], marks=pytest.mark.thorough),
+    ],
+    ids=str,
+)
+def test_images_of_any_size(
+    tmp_path: Path, spatial: tuple[int | str, ...], kernel: list[int]
+) -> None:
+    """Compiled once for any batch; the last tile is cut off where a side is no multiple of it."""
+    w, bias = normal(32, 32, *kernel), normal(32)
+    pads = [*(r // 2 for r in kernel), *((r - 1) // 2 for r in kernel)]
+    y = ops.relu(ops.conv(ops.input("x", ("n", 32, *spatial)), w, bias, pads=pads))
+    model = polyc.compile(Graph.of(y=y), options=Options(cache_dir=tmp_path, threads=2))
+    assert type(model) is CpuModel
+    assert "_minimal" in model.source
+    for sizes in ((1, 1, 1), (2, 5, 6), (3, 8, 13), (1, 9, 4)):
+        known = dict(zip("nhw", sizes, strict=True))
+        x = normal(known["n"], 32, *(known[d] if isinstance(d, str) else d for d in spatial))
+        wanted = np.maximum(correlate(x, w, bias, pads), 0)
+        assert np.abs(model(x) - wanted).max() <= 2e-5 * np.abs(wanted).max(), sizes

@@ -23,12 +23,12 @@ from polyc.graph.shapes.ratios import Ratio, as_ratio
 from polyc.types.parameters import (
     Parameter,
     Renaming,
+    derive,
     find_derived,
     identify,
-    order_derived,
     with_needs,
 )
-from polyc.types.ranges import STEP, SizeRange
+from polyc.types.ranges import STEP
 from polyc.types.sizes import Size, assumed_range, bounds, greatest, least, names_in
 
 MAX_ENTRIES = 64
@@ -92,11 +92,7 @@ def find_parameters(graph: Graph) -> tuple[Graph, tuple[Parameter, ...]]:
     derived, products = find_derived([*(extent for shape in shapes for extent in shape), *needs])
     known = Renaming({**identify([*plain, *derived]), **steps}, products)
     parameters = [Parameter.of(size, known) for size in with_needs(ranges, graph.needs)]
-    for name, meaning in order_derived(derived).items():
-        low, high = bounds(derived[name])
-        upper = None if math.isinf(high) else int(high)
-        whole = SizeRange(name, int(low), upper, same=meaning)
-        parameters.append(Parameter.of(whole, known))
+    parameters += derive(derived, known)
     return (_rename_sizes(graph, known) if known.names else graph), tuple(parameters)
 
 

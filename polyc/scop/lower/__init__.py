@@ -22,10 +22,11 @@ from polyc.scop.lower import (  # noqa: F401  (imported to fill the table of low
     reductions,
     windows,
 )
-from polyc.scop.lower.context import LOWERINGS, Lowering
+from polyc.scop.lower.context import COUNTS, LOWERINGS, Lowering
 from polyc.scop.scop import Scop
 from polyc.types.element_types import COMPILED
 from polyc.types.ranges import assumed_ranges
+from polyc.types.sizes import Extent
 
 
 def lower_graph(graph: Graph, minimal_filtering: bool = True, budget: Budget = UNLIMITED) -> Scop:
@@ -53,6 +54,16 @@ def lower_graph(graph: Graph, minimal_filtering: bool = True, budget: Budget = U
     values = (a.value for a in ctx.arrays.values() if a.value is not None)
     budget.require(sum(v.nbytes for v in values), f"model {graph.name!r}: what is constant")
     return ctx.freeze(graph.name, inputs, outputs)
+
+
+def find_counts(graph: Graph, minimal_filtering: bool = True) -> list[Extent]:
+    """What statements will count besides what shapes say, where sizes are known only at run time.
+
+    To be named before the graph is lowered (`types/parameters.py`).
+    """
+    ctx = Lowering(graph, minimal_filtering)
+    found = (COUNTS[node.op](ctx, node) for node in graph.nodes if node.op in COUNTS)
+    return [extent for extents in found for extent in extents]
 
 
 def _lower_node(ctx: Lowering, node: Node) -> None:

@@ -37,7 +37,7 @@ from polyc.scop.scop import (
 )
 from polyc.types.parameters import named
 from polyc.types.ranges import PREFIX, STEP, Step, assume, assumed_ranges, forget_steps
-from polyc.types.sizes import Size, bounds
+from polyc.types.sizes import Extent, Size, bounds
 
 Lower = Callable[["Lowering", Node], None]
 LOWERINGS: dict[str, Lower] = {}
@@ -50,6 +50,21 @@ def lowers(*operators: str) -> Callable[[Lower], Lower]:
         for operator in operators:
             assert operator not in LOWERINGS, f"{operator} is lowered twice"
             LOWERINGS[operator] = function
+        return function
+
+    return register
+
+
+Count = Callable[["Lowering", Node], Sequence[Extent]]
+COUNTS: dict[str, Count] = {}
+
+
+def counts(*operators: str) -> Callable[[Count], Count]:
+    """Register what statements of these operators count besides what shapes say: tiles."""
+
+    def register(function: Count) -> Count:
+        for operator in operators:
+            COUNTS[operator] = function
         return function
 
     return register

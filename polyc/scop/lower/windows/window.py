@@ -8,20 +8,22 @@ The iterators are n (batch), g (group), o (output channel of the group), c (inpu
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 
 from polyc.graph.ir import Node
 from polyc.graph.shapes.window import Window, resolve_window
 from polyc.scop.expr import Expr
-from polyc.scop.lower.context import Lowering, lowers
+from polyc.scop.lower.context import Lowering, counts, lowers
 from polyc.scop.lower.functions import add, mul
 from polyc.scop.lower.movement.padding import Fill, Padding, most_of, padded, pads_input
 from polyc.scop.lower.space import Ref, Space
 from polyc.scop.lower.windows.minimal_filter import MinimalFilter
-from polyc.scop.lower.windows.winograd import choose_filters, lower_minimal
+from polyc.scop.lower.windows.winograd import choose_filters, count_tiles, lower_minimal
 from polyc.types.estimate import estimate
-from polyc.types.sizes import Size
+from polyc.types.parameters import has_name
+from polyc.types.sizes import Extent
 
 
 def positions(output: Sequence[int]) -> dict[str, int]:
@@ -98,16 +100,37 @@ def _conv_window(ctx: Lowering, node: Node) -> Window:
 
 def _conv_tiles(ctx: Lowering, node: Node, window: Window) -> tuple[MinimalFilter, ...] | None:
     """The minimal filters that the node is computed with, or None for the direct form."""
+    tiles = _choose_tiles(ctx, node, window)
+    countable = all(map(has_name, _count_tiles(ctx, node, window, tiles))) if tiles else False
+    return tiles if countable else None
+
+
+def _count_tiles(
+    ctx: Lowering, node: Node, window: Window, tiles: Sequence[MinimalFilter]
+) -> list[Extent]:
+    """The tiles along each dimension, and those of all images."""
+    counts = count_tiles(tiles, window.output)
+    return [*counts, math.prod(counts, start=ctx.type(node.inputs[0]).extents[0])]
+
+
+def _choose_tiles(ctx: Lowering, node: Node, window: Window) -> tuple[MinimalFilter, ...] | None:
+    """The filters that are estimated to be cheapest, for the sizes that kernels are chosen for."""
     batch, groups = ctx.type(node.inputs[0]).extents[0], node.get("group", 1)
     weight = ctx.type(node.inputs[1])
     plain = {*window.strides, *window.dilations} == {1}
     if not (ctx.minimal_filtering and plain and weight.is_constant and weight.dtype.kind == "f"):
         return None
-    if any(isinstance(extent, Size) for extent in window.output):
-        return None  # whose tiles could not be counted
     filters, channels, *_ = weight.extents
-    images = estimate(batch)
-    return choose_filters(images, groups, channels, filters // groups, window.kernel, window.output)
+    images, output = estimate(batch), [estimate(n) for n in window.output]
+    return choose_filters(images, groups, channels, filters // groups, window.kernel, output)
+
+
+@counts("Conv")
+def count_conv(ctx: Lowering, node: Node) -> list[Extent]:
+    """Tiles, where there are any."""
+    window = _conv_window(ctx, node)
+    tiles = _choose_tiles(ctx, node, window)
+    return _count_tiles(ctx, node, window, tiles) if tiles else []
 
 
 @pads_input("Conv")
@@ -117,7 +140,8 @@ def pad_conv(ctx: Lowering, node: Node) -> Padding:
     window = _conv_window(ctx, node)
     tiles = _conv_tiles(ctx, node, window)
     if tiles is not None:
-        whole = [-(-n // f.m) * f.m for n, f in zip(window.output, tiles, strict=True)]
+        number = count_tiles(tiles, window.output)
+        whole = [n * f.m for n, f in zip(number, tiles, strict=True)]
         window = replace(window, output=tuple(whole))
     return window_padding(window, spatial, 0)
 

@@ -34,6 +34,7 @@ from math import ceil, prod
 import numpy as np
 
 from polyc.graph.ir import Node
+from polyc.poly.parameters import spell
 from polyc.scop.expr import Expr
 from polyc.scop.lower.context import Lowering
 from polyc.scop.lower.functions import add, mul, neg, sub
@@ -46,6 +47,7 @@ from polyc.scop.lower.windows.minimal_filter import (
     compute_growth,
     minimal_filter,
 )
+from polyc.types.sizes import Size
 
 CHANNELS = 16
 """Fewer input or output channels than a vector leave the matrix products too thin."""
@@ -98,12 +100,19 @@ def choose_filters(
     return best
 
 
+def count_tiles(filters: Sequence[MinimalFilter], output: Sequence[int]) -> tuple[int, ...]:
+    """The tiles along each dimension; the last may be cut off."""
+    return tuple(-(-n // f.m) for n, f in zip(output, filters, strict=True))
+
+
 @dataclass(frozen=True)
 class _Tiling:
     """Outputs cut into tiles: iterators n (batch), t0 t1… (tile), e0 e1… (place inside a tile).
 
     A place of extent 1 has no iterator. What a transform reads and writes is seen through views of
-    [n, t…, e…, c], so that all its stages look alike.
+    [n, t…, e…, c], so that all its stages look alike. Matrices have a row for each tile of the
+    batch. No formula says its number where how many tiles an image has is known only at run time:
+    then what a transform writes or reads is [e…, n, t…, c], in the same memory (`is_numbered`).
     """
 
     filters: tuple[MinimalFilter, ...]
@@ -124,6 +133,21 @@ class _Tiling:
         return tuple(k for k, f in enumerate(self.filters) if f.r > 1)
 
     @property
+    def is_numbered(self) -> bool:
+        """Whether the number of a tile in the batch is a formula of n and t…."""
+        return not any(isinstance(count, Size) for count in self.counts)
+
+    @property
+    def rows(self) -> tuple[int, ...]:
+        """The dimensions of matrices that count tiles, as the transforms see them."""
+        return (self.number,) if self.is_numbered else tuple(self.outer.values())
+
+    @property
+    def number(self) -> int:
+        """The tiles of the batch."""
+        return prod(self.outer.values())
+
+    @property
     def points(self) -> tuple[int, ...]:
         return tuple(f.n for f in self.filters)
 
@@ -137,7 +161,10 @@ class _Tiling:
         return self._seen(image, sizes, ["n", "c", *self.positions(_places(sizes))], image.shape[1])
 
     def of_matrices(self, matrices: Ref) -> Ref:
-        """Matrices (e…, tile, c), a row a tile, as tiles; [n, t…, e…, c] -> [e…, number, c]."""
+        """Matrices (e…, rows, c) as tiles; [n, t…, e…, c] -> [e…, number, c], or [e…, n, t…, c]."""
+        if not self.is_numbered:
+            shown = [*_places(self.points), *self.outer, "c"]
+            return self._seen(matrices, self.points, shown, matrices.shape[-1])
         number = "n"
         for tile, count in zip(self.tiles, self.counts, strict=True):
             number = f"{count}*({number}) + {tile}"
@@ -154,8 +181,7 @@ def lower_minimal(
     ctx: Lowering, node: Node, source: Ref, filters: Sequence[MinimalFilter], output: Sequence[int]
 ) -> None:
     """y = bias + conv(source, w) with stride 1; `source` reaches to the end of the last tile."""
-    counts = tuple(ceil(n / f.m) for n, f in zip(output, filters, strict=True))
-    tiling = _Tiling(tuple(filters), source.shape[0], counts)
+    tiling = _Tiling(tuple(filters), source.shape[0], count_tiles(filters, output))
     weight = _transform_weights(ctx, node, filters)
     values = _transform_input(ctx, node, source, tiling)
     products = _multiply(ctx, node, values, weight, tiling.points)
@@ -178,11 +204,13 @@ def _transform_weights(ctx: Lowering, node: Node, filters: Sequence[MinimalFilte
 def _transform_input(ctx: Lowering, node: Node, source: Ref, tiling: _Tiling) -> Ref:
     """V[a, b, t, c]; all tiles of the batch are counted by one index t."""
     channels, name = source.shape[1], node.outputs[0]
-    shape = [*tiling.points, prod(tiling.outer.values()), channels]
+    shape = [*tiling.points, *tiling.rows, channels]
     target = ctx.array(f"{name}_inputs", source.dtype, shape)
     seen = tiling.of_image(source, tiling.points), tiling.of_matrices(target)
     _transform(ctx, node, tiling, [f.input for f in tiling.filters], *seen, f"{name}_rows", "c")
-    return target
+    if tiling.is_numbered:
+        return target
+    return ctx.regrouped(node, target, [*tiling.points, tiling.number, channels])
 
 
 def _multiply(ctx: Lowering, node: Node, values: Ref, weight: Ref, points: Sequence[int]) -> Ref:
@@ -213,6 +241,9 @@ def _transform_output(
 
     tiles = tiling.of_image(result, [f.m for f in tiling.filters])
     matrices = [f.output for f in tiling.filters]
+    if not tiling.is_numbered:
+        every = [*tiling.points, *tiling.rows, products.shape[-1]]
+        products = ctx.regrouped(node, products, every)
     source, rows = tiling.of_matrices(products), f"{node.outputs[0]}_columns"
     _transform(ctx, node, tiling, matrices, source, tiles, rows, "o", output, finish)
 
@@ -250,7 +281,9 @@ def _transform(
                 at = _with(shown, stage, p)
                 if last and cut is not None:
                     inside = zip(tiling.positions(at), cut, strict=True)
-                    space = replace(space, where=" and ".join(f"{y} < {n}" for y, n in inside))
+                    space = replace(
+                        space, where=" and ".join(f"{y} < {spell(n)}" for y, n in inside)
+                    )
                 terms = [
                     (c, space.load(source, *outer, *_with(shown, stage, i), channel))
                     for i, c in enumerate(row)
