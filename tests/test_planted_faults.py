@@ -100,7 +100,26 @@ def tiles() -> Graph:
     return Graph.of(y=ops.conv(x, weights(32, 32, 3, 3), pads=(1,) * 4))
 
 
-MODELS = [layers, gather, pair, softmax, packed, open_layers, lstm, gru, padded, share, tiles]
+def halved() -> Graph:
+    """Rows that follow from an open height."""
+    x = ops.input("x", ("batch", 3, "height", 8))
+    return Graph.of(y=ops.relu(ops.max_pool(x, (2, 2), strides=(2, 2))))
+
+
+MODELS = [
+    layers,
+    gather,
+    pair,
+    softmax,
+    packed,
+    open_layers,
+    lstm,
+    gru,
+    padded,
+    share,
+    tiles,
+    halved,
+]
 
 # -- faults ---------------------------------------------------------------------------------------
 
@@ -171,6 +190,28 @@ def a_row_that_is_read_backwards(right):
 
         moved = replace(last, value=rebuild(last.value, leaf))
         return replace(kept, part=replace(part, statements=(*others, moved)))
+
+    return after(right, change)
+
+
+@fault(
+    "polyc.backends.cpu:by_own_sizes",
+    halved,
+    "what does not hold in every call, e.g. size_batch = 5",
+)
+def a_kernel_for_some_of_the_sizes(right):
+    def change(found):
+        own, known = found
+        few = isl.Set("[size_batch] -> { : size_batch <= 4 }")
+        return own, known.intersect(few)
+
+    return after(right, change)
+
+
+@fault("polyc.mapping.own_sizes:without_known", halved, "differs from S_MaxPool_0.* in its domain")
+def own_sizes_that_forget_a_condition(right):
+    def change(s):
+        return replace(s, domain=s.domain.drop_constraints_involving_dims(isl.dim_type.set, 2, 1))
 
     return after(right, change)
 

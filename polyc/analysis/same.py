@@ -115,13 +115,13 @@ def find_renaming(ones: Sequence[Statement], others: Sequence[Statement]) -> Ren
     names = (steps[0].name, steps[1].name) if steps[0] and steps[1] else None
     renaming = Renaming(names)
     for one, other in zip(ones, others, strict=True):
-        difference = _compare(one, other, renaming)
+        difference = compare(one, other, renaming)
         if difference:
             return f"{other.name} differs from {one.name} in {difference}"
     return renaming
 
 
-def _compare(one: Statement, other: Statement, renaming: Renaming) -> str:
+def compare(one: Statement, other: Statement, renaming: Renaming) -> str:
     """What two statements differ in; empty if they are the same."""
     if (one.step is None) != (other.step is None) or len(one.iterators) != len(other.iterators):
         return "its loops"

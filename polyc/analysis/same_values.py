@@ -11,13 +11,15 @@ the last write of every element that is there afterwards is that of the same ins
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
 from functools import reduce
 
 import islpy as isl
 
 from polyc.analysis.dependences import maps, union_of
-from polyc.analysis.same import Renaming, same_dynamic, same_tree
-from polyc.analysis.witness import illegal
+from polyc.analysis.same import Renaming, compare, same_dynamic, same_tree
+from polyc.analysis.witness import illegal, show_sizes
+from polyc.poly.parameters import assumptions
 from polyc.scop.accesses import read_map, write_map
 from polyc.scop.expr import Expr, Load, loads
 from polyc.scop.order import original_order
@@ -57,6 +59,32 @@ def check_same_values(kernel: str, stated: Scop, kept: Scop) -> None:
             if not (one[0].is_equal(other[0]) and one[1].is_equal(other[1])):
                 raise illegal(where, f"{now.name} reads another value than it is there for")
     _check_results(where, stated, kept)
+
+
+def check_own_sizes(kernel: str, stated: Scop, own: Sequence[Statement], known: isl.Set) -> None:
+    """Raises IllegalSchedule unless a kernel by its own sizes does what it does by all of them.
+
+    S[i] : 0 <= i < r and h >= 3 and 2r <= h <= 2r + 1    =    S[i] : 0 <= i < r    for such h, r
+
+    `known` is what the kernel takes for granted of its sizes; it must hold in every call. For all
+    sizes that a call may have, each statement must have the same instances, and do the same there.
+    """
+    where = f"kernel {kernel}"
+    every = assumptions()
+    if not every.is_subset(known):
+        rule = "it takes for granted of sizes what does not hold in every call"
+        raise illegal(where, rule, show_sizes(every.subtract(known)))
+    if len(own) != len(stated.statements):
+        raise illegal(where, "it does not execute the statements that it is there for")
+    for before, now in zip(stated.statements, own, strict=True):
+        if now is before:
+            continue
+        here = replace(now, domain=now.domain.intersect_params(every))
+        names = {name: name for name in (now.array, *(load.array for load in now.loads))}
+        difference = compare(before, here, Renaming(arrays=names))
+        if difference or now.name != before.name:
+            rule = f"by its own sizes {now.name} differs from {before.name} in "
+            raise illegal(where, rule + (difference or "its name"))
 
 
 def _is_copy(statement: Statement, stated: Scop, kept: Scop) -> bool:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import islpy as isl
 
 from polyc.errors import IllegalSchedule
+from polyc.poly.parameters import PARAM, parameters_of
 
 IN, OUT, SET = isl.dim_type.in_, isl.dim_type.out, isl.dim_type.set
 
@@ -40,6 +41,13 @@ def show_first_pair(relation: isl.Map) -> str:
     split = relation.dim(IN)
     source, sink = (relation.get_tuple_name(t) or "" for t in (IN, OUT))
     return f"{source}{coordinates[:split]} -> {sink}{coordinates[split:]}"
+
+
+def show_sizes(sizes: isl.Set) -> str:
+    """The first point of a set of parameters that is not empty: "size_h = 5, size_w = 1"."""
+    names = parameters_of(sizes)
+    points = isl.Set.from_params(sizes).move_dims(SET, 0, PARAM, 0, len(names))
+    return ", ".join(f"{n} = {value}" for n, value in zip(names, _first(points), strict=True))
 
 
 def _first(points: isl.Set) -> list[int]:

@@ -11,7 +11,7 @@ from polyc.analysis.counts import count_bytes, count_flops
 from polyc.analysis.dependences import Dependences, compute_dependences
 from polyc.analysis.instructions import check_instructions
 from polyc.analysis.launches.verify import Judged
-from polyc.analysis.same_values import check_same_values
+from polyc.analysis.same_values import check_own_sizes, check_same_values
 from polyc.backends.common import (
     CompiledKernel,
     check_tree,
@@ -27,8 +27,10 @@ from polyc.codegen.peel import peel
 from polyc.codegen.vectorise import vectorise
 from polyc.loopnest.nodes import Kernel
 from polyc.loopnest.registers import find_registers
+from polyc.mapping.own_sizes import by_own_sizes
 from polyc.mapping.stored_kernel import StoredKernel
 from polyc.options import Options
+from polyc.poly.parameters import about
 from polyc.printing.print_c import print_kernel
 from polyc.promote.keep import Places, keep_arrays
 from polyc.schedule.canonical import to_positions
@@ -50,8 +52,27 @@ def compile_for_cpu(
     options: Options,
     trace: Trace,
 ) -> CompiledKernel:
-    """One kernel, from its dependences to its C text."""
-    part = stated = kernel_scop(name, stored, scop)
+    """One kernel, in terms of the sizes that it depends on, from its dependences to its C text."""
+    own, known = by_own_sizes(stored, scop.arrays)
+    stated = kernel_scop(name, stored, scop)
+    if options.verify:
+        with trace.step("verify"):
+            check_own_sizes(name, stated, own.statements, known)
+    with about(known):
+        return _compile(name, own, stated, scop, target, options, trace)
+
+
+def _compile(
+    name: str,
+    stored: StoredKernel,
+    stated: Scop,
+    scop: Scop,
+    target: Target,
+    options: Options,
+    trace: Trace,
+) -> CompiledKernel:
+    """The same for a kernel by its own sizes; `stated` is what it computes by all of them."""
+    part = own = kernel_scop(name, stored, scop)
     domains = {s.name: s.domain for s in part.statements}
 
     # 1. dependences, and the schedule's loops, which must respect them
@@ -85,7 +106,7 @@ def compile_for_cpu(
     with trace.step("verify"):
         check_instructions(kernel, target.vectors)
         if options.verify:
-            check_same_values(name, stated, part)
+            check_same_values(name, own, part)
         proof = prove(kernel, part, stored.storages, team=True) if options.verify else None
 
     # 6. C

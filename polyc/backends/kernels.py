@@ -22,7 +22,7 @@ from polyc.mapping.cuda.scheduled import find_made
 from polyc.mapping.stored_kernel import StoredKernel
 from polyc.names import show
 from polyc.options import Options
-from polyc.poly.parameters import PARAM, parameters_of
+from polyc.poly.parameters import PARAM, assumptions, parameters_of
 from polyc.program.program import Launch
 from polyc.schedule.canonical import NOTHING, Made, from_positions
 from polyc.schedule.initial import initial_tree
@@ -91,7 +91,7 @@ def compile_kernels(
             )
         )
         reads, writes = (
-            {arguments[k]: _in_loop(elements, one) for k, elements in accesses.items()}
+            {arguments[k]: _in_launch(elements, one) for k, elements in accesses.items()}
             for accesses in (boundary.reads, boundary.writes)
         )
         schedules.append(_spell_schedule(compiled, one))
@@ -119,8 +119,9 @@ def _spell_schedule(compiled: CompiledKernel, one: StoredKernel) -> str:
     return str(from_positions(compiled.directives, named, one.scheduled, compiled.made))
 
 
-def _in_loop(elements: isl.Set, one: StoredKernel) -> isl.Set:
-    """What a kernel touches, by the name of the step in the loop that it is launched in."""
+def _in_launch(elements: isl.Set, one: StoredKernel) -> isl.Set:
+    """What a kernel touches with sizes as a call may have them, in the step of the loop around."""
+    elements = elements.intersect_params(assumptions())
     for k, name in enumerate(parameters_of(elements)):
         if one.step and name.startswith(STEP):
             elements = elements.set_dim_name(PARAM, k, one.step.name)

@@ -11,7 +11,6 @@ from polyc.mapping.reading import read_packed
 from polyc.mapping.signature import sign_cluster, sign_layouts
 from polyc.mapping.stored_cluster import StoredCluster
 from polyc.memory.storage import Storage
-from polyc.poly.affine import estimated_extents
 from polyc.schedule.canonical import NOTHING, Made, to_positions
 from polyc.schedule.initial import InitialLoops
 from polyc.schedule.names import short
@@ -79,7 +78,7 @@ class StoredKernel:
     def extents(self) -> tuple[int, ...]:
         """Extents of the loops."""
         first = self.parts[0].cluster.statements[0]
-        sizes = estimated_extents(first.domain)
+        sizes = first.estimated_extents
         return tuple(sizes[loop[first.name]] for loop in self.loops)
 
     def conflicts_with(self, other: StoredKernel) -> bool:

@@ -9,7 +9,7 @@ from math import prod
 import islpy as isl
 
 from polyc.memory.storage import Storage
-from polyc.poly.affine import coefficients, estimated_extents, outputs
+from polyc.poly.affine import coefficients, outputs
 from polyc.scop.expr import Index, Load, Within, walk
 from polyc.scop.scop import Array, Statement
 from polyc.types.estimate import estimate
@@ -55,7 +55,7 @@ def compute_strides(
 ) -> tuple[Strides, ...]:
     """The strides of every access of a statement, the write first."""
     result = []
-    sizes = estimated_extents(s.domain)
+    sizes = s.estimated_extents
     data = {id(load.index): _moving(load) for load in s.loads if load.dynamic}
     for array, index, is_write in accesses(s):
         storage = storages.get(array)

@@ -140,7 +140,7 @@ def coefficients(function: isl.PwAff) -> tuple[int | None, ...]:
 def plain_iterator(function: isl.PwAff) -> tuple[int, int] | None:
     """(position, constant) if the function is one iterator plus a constant, else None."""
     aff = single_aff(function)
-    if aff is None or aff.dim(isl.dim_type.div):
+    if aff is None or aff.dim(isl.dim_type.div) or _has_sizes(aff):
         return None
     used = [
         k
@@ -153,13 +153,22 @@ def plain_iterator(function: isl.PwAff) -> tuple[int, int] | None:
     return (used[0], int(constant.to_python())) if constant.is_int() else None
 
 
-def exact_extent(domain: isl.Set, position: int) -> int | None:
-    """One more than the largest value of an iterator, whatever the sizes known only at run time.
+def _has_sizes(aff: isl.Aff) -> bool:
+    return bool(aff.involves_dims(isl.dim_type.param, 0, aff.dim(isl.dim_type.param)))
 
-    None if it depends on these.   { S[i, j] : 0 <= i < 4 and 0 <= j < size_n }  ->  4, None
+
+def exact_extents(domain: isl.Set) -> tuple[int | None, ...]:
+    """One more than the largest value of each iterator, whatever the sizes known only at run time.
+
+    None where it depends on these.   { S[i, j] : 0 <= i < 4 and 0 <= j < size_n }  ->  4, None
     """
+    count = domain.dim(isl.dim_type.set)
     if domain.is_empty():
-        return 0
+        return (0,) * count
+    return tuple(_exact_extent(domain, position) for position in range(count))
+
+
+def _exact_extent(domain: isl.Set, position: int) -> int | None:
     largest = domain.dim_max(position)
     if not all(aff.is_cst() for _, aff in largest.get_pieces()):
         return None
@@ -170,7 +179,7 @@ def estimated_extents(domain: isl.Set) -> tuple[int, ...]:
     """The extents of the smallest box at the origin that holds a bounded set.
 
     Where they depend on sizes known at run time, those of an estimate: for costs and tiles, and for
-    nothing that must be right, for which there is `exact_extent`.
+    nothing that must be right, for which there is `exact_extents`.
     """
     domain = at_estimate(domain)
     count = domain.dim(isl.dim_type.set)

@@ -6,18 +6,17 @@ from functools import cache
 
 import islpy as isl
 
-from polyc.poly.parameters import conditions, read, spell
+from polyc.poly.parameters import assumptions, read, spell
 from polyc.types.sizes import Extent
 
 
 def box(name: str, shape: tuple[Extent, ...]) -> isl.Set:
-    """The index set  { name[i…] : 0 <= i_k < shape_k }  of an array."""
-    return _box(name, shape, tuple(conditions()))
+    """The index set  { name[i…] : 0 <= i_k < shape_k }  of an array, for all sizes."""
+    return _box(name, tuple(map(spell, shape))).intersect_params(assumptions())
 
 
 @cache
-def _box(name: str, shape: tuple[Extent, ...], assumed: tuple[str, ...]) -> isl.Set:
+def _box(name: str, shape: tuple[str, ...]) -> isl.Set:
     indices = [f"i{k}" for k in range(len(shape))]
-    bounds = [f"0 <= {i} < {spell(n)}" for i, n in zip(indices, shape, strict=True)]
-    inside = " and ".join([*bounds, *assumed]) or "true"
-    return read(isl.Set, f"{{ {name}[{', '.join(indices)}] : {inside} }}")
+    bounds = [f"0 <= {i} < {n}" for i, n in zip(indices, shape, strict=True)]
+    return read(isl.Set, f"{{ {name}[{', '.join(indices)}] : {' and '.join(bounds) or 'true'} }}")

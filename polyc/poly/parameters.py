@@ -3,12 +3,15 @@
     x: float32[n, 3]   ->   [size_n] -> { x[i, j] : 0 <= i < size_n and 0 <= j < 3 }
 
 Every statement's domain holds the ranges of all sizes of the model, so that whatever is concluded
-from it is concluded for all sizes that a call may have, and for no others.
+from it is concluded for all sizes that a call may have, and for no others. Inside of `about`, where
+a kernel is compiled, it is what holds of the sizes alone that this kernel depends on.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Collection, Iterator
+from contextlib import contextmanager
+from contextvars import ContextVar
 from typing import TypeVar
 
 import islpy as isl
@@ -17,12 +20,14 @@ from polyc.errors import NotFixed
 from polyc.types.derived import Derived
 from polyc.types.estimate import estimate
 from polyc.types.parameters import named
-from polyc.types.ranges import Step, assumed_ranges
+from polyc.types.ranges import Step, assumed_ranges, concluded
 from polyc.types.sizes import Extent, Size, assumed_range
 
 Parsed = TypeVar("Parsed", isl.Set, isl.Map, isl.PwMultiAff, isl.PwAff)
 
 PARAM = isl.dim_type.param
+
+_ABOUT: ContextVar[isl.Set | None] = ContextVar("_ABOUT", default=None)
 
 
 def read(kind: Callable[[str], Parsed], text: str) -> Parsed:
@@ -104,8 +109,39 @@ def _at_least_one(product: tuple[str, ...], factor: str) -> bool:
 
 
 def assumptions() -> isl.Set:
-    """The ranges of all sizes of the model, as a parameter domain."""
+    """What holds of the sizes of the model, or of those that a kernel depends on: of parameters."""
+    known = _ABOUT.get()
+    return _all_assumptions() if known is None else known
+
+
+@concluded
+def _all_assumptions() -> isl.Set:
     return read(isl.Set, f"{{ : {' and '.join(conditions()) or 'true'} }}")
+
+
+@contextmanager
+def about(known: isl.Set) -> Iterator[None]:
+    """Inside, this is all that is assumed in sets: less than holds, of fewer sizes."""
+    token = _ABOUT.set(known)
+    try:
+        yield
+    finally:
+        _ABOUT.reset(token)
+
+
+def assumed_of(names: Collection[str]) -> isl.Set:
+    """What follows for some sizes alone from what is assumed of all of them.
+
+    [h, r] -> { : h >= 3 and 2r <= h <= 2r + 1 }   for r   ->   [r] -> { : r >= 1 }
+
+    Sizes are eliminated as rational numbers, so that it may say less than follows, and never more.
+    """
+    known = assumptions()
+    for name in parameters_of(known):
+        if name not in names:
+            position = known.find_dim_by_name(PARAM, name)
+            known = known.eliminate(PARAM, position, 1).project_out(PARAM, position, 1)
+    return known.coalesce()
 
 
 def parameters_of(

@@ -27,7 +27,6 @@ from polyc.errors import IllegalSchedule
 from polyc.memory.storage import Storage
 from polyc.memory.strides import compute_strides
 from polyc.names import show
-from polyc.poly.affine import estimated_extents
 from polyc.promote.local_arrays import find_marks
 from polyc.schedule.legality import find_broken
 from polyc.scop.accesses import read_map, write_map
@@ -95,7 +94,7 @@ def _walks_rows(
         return False
     position, size = rows[s.name]
     written = compute_strides(s, part.arrays, storages)[0]
-    return written.steps[position] == 1 and estimated_extents(s.domain)[position] > size
+    return written.steps[position] == 1 and s.estimated_extents[position] > size
 
 
 def _is_walked_alike(part: Scop, moved: Scop, storages: Table[str, Storage]) -> bool:

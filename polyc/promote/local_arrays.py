@@ -202,7 +202,7 @@ def _promote(
     shape = []
     for d in range(len(array.shape)):
         low, high = footprint.dim_min(d), footprint.dim_max(d)
-        extent = high.sub(low).max_val()
+        extent = high.sub(low).as_map().range().dim_max_val(0)
         if not extent.is_int():
             return None
         shape.append(min(int(extent.to_python()) + 1, folds.get(d, 1 << 30)))

@@ -21,7 +21,7 @@ from dataclasses import dataclass, replace
 from math import prod
 
 from polyc.budget import UNLIMITED, Budget
-from polyc.poly.affine import coefficients, estimated_extents, outputs, plain_iterator
+from polyc.poly.affine import coefficients, outputs, plain_iterator
 from polyc.scop.scop import Array, Group, Scop, Statement
 from polyc.target.cuda import CudaTarget
 from polyc.target.machine import Target
@@ -68,7 +68,7 @@ class Cluster:
     def extents(self) -> tuple[int, ...]:
         """Extents of the shared loops."""
         first = self.statements[0]
-        sizes = estimated_extents(first.domain)
+        sizes = first.estimated_extents
         return tuple(sizes[d[first.name]] for d in self.shared)
 
     def shared_positions(self, s: Statement) -> frozenset[int]:
@@ -223,7 +223,7 @@ def _has_reuse(update: Statement, aligned: Mapping[int, int], arrays: Mapping[st
     in the product of a matrix and a vector, there is as much to read as to compute. (Constants are
     re-arranged at compile time for a tile, so they do not count.)
     """
-    sizes = estimated_extents(update.domain)
+    sizes = update.estimated_extents
     parallel = [p for p in aligned.values() if sizes[p] > 1]
     reused = False
     for load in update.loads:
@@ -301,7 +301,7 @@ def _join(
         ):
             return "loads from where data says would be unrolled lane by lane in a register tile"
         return merged
-    work = max(prod(estimated_extents(s.domain)) for s in merged.statements)
+    work = max(prod(s.estimated_extents) for s in merged.statements)
     if work > SMALL_WORK and not whole:
         outer = prod(merged.extents) if shared else 1
         if outer < min(MANY_ITERATIONS, prod(cluster.extents)):
@@ -324,7 +324,7 @@ def _covers(cluster: Cluster, shared: Sequence[Mapping[str, int]]) -> bool:
     """Whether all the parallel loops of a cluster that iterate at all are among `shared`."""
     first = cluster.statements[0]
     kept = {loop[first.name] for loop in shared}
-    sizes = estimated_extents(first.domain)
+    sizes = first.estimated_extents
     return all(loop[first.name] in kept or sizes[loop[first.name]] == 1 for loop in cluster.shared)
 
 

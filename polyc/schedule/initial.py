@@ -16,7 +16,6 @@ from functools import cached_property, reduce
 import islpy as isl
 
 from polyc.names import fresh
-from polyc.poly.affine import exact_extent
 from polyc.schedule.cluster import Cluster
 from polyc.schedule.loops import Instances, Loop, LoopTree
 from polyc.schedule.loops import Sequence as Parts
@@ -123,7 +122,7 @@ def _list_loops(cluster: Cluster, room: Room) -> Iterator[InitialLoop]:
     for s in cluster.prelude:
         yield from _list_own(s, range(len(s.iterators)), (), room)
     for name, where in zip(names, cluster.shared, strict=True):
-        extents = {exact_extent(s.domain, where[s.name]) for s in cluster.statements}
+        extents = {s.exact_extents[where[s.name]] for s in cluster.statements}
         known = [n for n in extents if n is not None]
         yield InitialLoop(name, where, max(known) if len(known) == len(extents) else None)
     for s in cluster.statements:
@@ -136,7 +135,7 @@ def _list_own(
 ) -> Iterator[InitialLoop]:
     for p in positions:
         own = s.iterators[p]
-        extent = room.get((s.name, own)) or exact_extent(s.domain, p)
+        extent = room.get((s.name, own)) or s.exact_extents[p]
         name = fresh(own, {*taken, *s.iterators}) if own in taken else own
         yield InitialLoop(name, {s.name: p}, extent)
 

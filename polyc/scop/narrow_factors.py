@@ -25,7 +25,7 @@ from math import prod
 import islpy as isl
 import numpy as np
 
-from polyc.poly.affine import coefficients, estimated_extents, outputs
+from polyc.poly.affine import coefficients, outputs
 from polyc.scop.expr import Call, Cast, Const, Expr, Load, pull_back, rebuild
 from polyc.scop.scop import Array, Scop, Statement
 from polyc.scop.uses import Uses, find_uses
@@ -82,7 +82,7 @@ def find_group(s: Statement, factors: tuple[Load, Load], arrays: Mapping[str, Ar
     moves with them. Along a loop of the sum both have neighbours in memory, or may be copied so:
     constants are, and what is read often.
     """
-    sizes = estimated_extents(s.domain)
+    sizes = s.estimated_extents
     written = _moves(s.write)
     for same, moving in (factors, factors[::-1]):
         still, walks = _moves(same.index), _moves(moving.index)

@@ -24,6 +24,7 @@ from typing import Literal, Protocol, TypeVar
 import islpy as isl
 import numpy as np
 
+from polyc.poly.affine import estimated_extents, exact_extents
 from polyc.poly.show import show_function
 from polyc.scop.expr import Expr, Load, loads, show, weight
 from polyc.scop.structure import Structure, compute_structure
@@ -99,6 +100,16 @@ class Statement:
     def weight(self) -> int:
         """What the value is for the C compiler."""
         return weight(self.value)
+
+    @cached_property
+    def exact_extents(self) -> tuple[int | None, ...]:
+        """One more than the largest value of each iterator; None where sizes decide it."""
+        return exact_extents(self.domain)
+
+    @cached_property
+    def estimated_extents(self) -> tuple[int, ...]:
+        """The same for the sizes that kernels are chosen for: for costs, never for meaning."""
+        return estimated_extents(self.domain)
 
     @cached_property
     def structure(self) -> Structure:

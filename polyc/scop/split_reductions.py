@@ -24,8 +24,6 @@ import islpy as isl
 from polyc.names import fresh
 from polyc.poly.affine import (
     coefficients,
-    estimated_extents,
-    exact_extent,
     outputs,
     simplify,
 )
@@ -94,7 +92,7 @@ def _find_split(s: Statement, scop: Scop, uses: Uses, grain: Grain) -> tuple[int
     """(position of the iterator, number of parts, their size) of a statement to split."""
     if s.reduction is None or s.group is not None:
         return None
-    extents = estimated_extents(s.domain)
+    extents = s.estimated_extents
     moving = [any(c != 0 for c in column) for column in _columns(s.write)]
     kept = [p for p, moves in enumerate(moving) if moves]
     if prod(extents) < grain.long or not s.domain.is_box():
@@ -108,7 +106,7 @@ def _find_split(s: Statement, scop: Scop, uses: Uses, grain: Grain) -> tuple[int
     if iterations >= grain.few or prod(extents) < grain.row * iterations:
         return None
     for p in range(len(extents)):
-        extent = exact_extent(s.domain, p)
+        extent = s.exact_extents[p]
         if p not in kept and extent is not None and extent >= grain.fewest:
             count = _count_parts(extent, grain)
             return p, count, -(-extent // count)

@@ -2,31 +2,62 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Sequence
 
 from polyc.types.parameters import expand
-from polyc.types.ranges import STEP, SizeRange, assumed_ranges
-from polyc.types.sizes import Extent, Size, assumed_range
+from polyc.types.ranges import STEP, assumed_ranges, concluded
+from polyc.types.sizes import Extent, Size, assumed_range, names_in
 
 TYPICAL = 128
-"""What kernels are chosen for where nobody says: tokens, rows, images."""
+"""What kernels are chosen for where nobody says: tokens, rows."""
+
+IMAGE = 224
+"""The same for height and width."""
+
+BATCH = 1
+"""The same for what is computed independently of one another: the first dimension of several."""
 
 
 def estimate(extent: Extent) -> int:
     """The extent for the sizes that kernels are chosen for: a matter of speed, never of meaning."""
     if not isinstance(extent, Size):
         return extent
-    value = extent.at({name: _typical(assumed_range(name)) for name in extent.names})
+    value = extent.at({name: _typical(name) for name in extent.names})
     assert not isinstance(value, Size)
     return value
 
 
-def _typical(size: SizeRange, others: frozenset[str] = frozenset()) -> int:
+def typical_sizes(shapes: Iterable[Sequence[Extent]]) -> dict[str, int]:
+    """What the sizes in the shapes of a model's inputs are taken for, by name: from their places.
+
+        x[batch, 3, height, width]     batch 1, height and width 224
+        ids[batch, length]             batch 1, length 128
+        x[rows, 64]                    rows 128
+
+    Where several places of a name say something, it is the least.
+    """
+    found: dict[str, int] = {}
+    for shape in shapes:
+        is_open = [isinstance(extent, Size) for extent in shape]
+        for place, extent in enumerate(shape):
+            beside = [p for p in (place - 1, place + 1) if 0 < p < len(shape) and is_open[p]]
+            if place == 0:
+                typical = BATCH if len(shape) > 2 or any(is_open[1:]) else TYPICAL
+            else:
+                typical = IMAGE if len(shape) > 2 and beside else TYPICAL
+            for name in names_in([extent]):
+                found[name] = min(typical, found.get(name, typical))
+    return found
+
+
+@concluded
+def _typical(name: str, others: frozenset[str] = frozenset()) -> int:
     """The hint; a loop that may run more often than once is not planned to run once.
 
     A state is planned to have room for a call: what it grows by is at most half of its capacity.
     others: sizes whose values are being found by this one's.
     """
+    size = assumed_range(name)
     if size.name.startswith(STEP):
         return 0  # which every loop has
     if size.same is not None:
@@ -52,7 +83,7 @@ def _as_needed(name: str, value: int, others: frozenset[str]) -> int:
         if isinstance(bound, Size) and not others.isdisjoint(bound.names - {name}):
             continue  # that size follows from this one
         known = {
-            n: value if n == name else _typical(assumed_range(n), others | {name})
+            n: value if n == name else _typical(n, others | {name})
             for n in (bound.names if isinstance(bound, Size) else ())
         }
         limit = bound.at(known) if isinstance(bound, Size) else bound

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from contextvars import ContextVar
-from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from dataclasses import dataclass, field
+from functools import wraps
+from typing import TYPE_CHECKING, Any, ParamSpec, TypeVar
 
 from polyc.names import show
 
@@ -55,24 +56,40 @@ class Step(SizeRange):
         return Step(name, 0, upper, hint=0, steps=steps)
 
 
-_ASSUMED: ContextVar[Mapping[str, SizeRange] | None] = ContextVar("_ASSUMED", default=None)
+@dataclass(frozen=True)
+class Assumed:
+    """What is assumed of sizes, by name, and what has been concluded from it so far."""
+
+    ranges: Mapping[str, SizeRange] = field(default_factory=dict)
+    concluded: dict[Hashable, Any] = field(default_factory=dict, compare=False, repr=False)
+
+
+_NOTHING = Assumed()
+_ASSUMED: ContextVar[Assumed] = ContextVar("_ASSUMED", default=_NOTHING)
+
+P = ParamSpec("P")
+T = TypeVar("T")
 
 
 @contextmanager
 def assume(ranges: Iterable[SizeRange]) -> Iterator[None]:
     """Inside, comparisons and estimates of sizes go by these ranges and hints."""
-    token = _ASSUMED.set({**(_ASSUMED.get() or {}), **{r.name: r for r in ranges}})
-    try:
+    with _assuming({**_ASSUMED.get().ranges, **{r.name: r for r in ranges}}):
         yield
-    finally:
-        _ASSUMED.reset(token)
 
 
 @contextmanager
 def forget_steps() -> Iterator[None]:
     """Inside, nothing is assumed of the numbers of steps."""
-    known = _ASSUMED.get() or {}
-    token = _ASSUMED.set({n: r for n, r in known.items() if not isinstance(r, Step)})
+    known = _ASSUMED.get().ranges
+    with _assuming({n: r for n, r in known.items() if not isinstance(r, Step)}):
+        yield
+
+
+@contextmanager
+def _assuming(ranges: Mapping[str, SizeRange]) -> Iterator[None]:
+    known = _ASSUMED.get()
+    token = _ASSUMED.set(known if known.ranges == ranges else Assumed(ranges))
     try:
         yield
     finally:
@@ -81,10 +98,25 @@ def forget_steps() -> Iterator[None]:
 
 def assumed_ranges() -> tuple[SizeRange, ...]:
     """All that is assumed, by name."""
-    known = _ASSUMED.get() or {}
+    known = _ASSUMED.get().ranges
     return tuple(known[name] for name in sorted(known))
 
 
 def stated_range(name: str) -> SizeRange | None:
     """What was said of a size, if anything was."""
-    return (_ASSUMED.get() or {}).get(name)
+    return _ASSUMED.get().ranges.get(name)
+
+
+def concluded(function: Callable[P, T]) -> Callable[P, T]:
+    """Decorates a function of positions and of what is assumed: it is asked once for both."""
+
+    @wraps(function)
+    def ask(*args: P.args, **kwargs: P.kwargs) -> T:
+        assumed, key = _ASSUMED.get(), (function, *args)
+        if not assumed.ranges:
+            return function(*args, **kwargs)
+        if key not in assumed.concluded:
+            assumed.concluded[key] = function(*args, **kwargs)
+        return assumed.concluded[key]
+
+    return ask

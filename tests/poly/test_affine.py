@@ -6,7 +6,7 @@ import pytest
 from polyc.poly.affine import (
     coefficients,
     estimated_extents,
-    exact_extent,
+    exact_extents,
     outputs,
     plain_iterator,
     simplify,
@@ -33,6 +33,7 @@ def test_a_plain_iterator_is_one_iterator_and_a_constant():
     assert plain_iterator(isl.PwAff("{ S[i, j] -> [i + j] }")) is None
     assert plain_iterator(isl.PwAff("{ S[i, j] -> [j] : i > 2 }")) == (1, 0)
     assert plain_iterator(PIECES) is None
+    assert plain_iterator(isl.PwAff("[n] -> { S[i, j] -> [i + n] }")) is None
 
 
 def test_a_function_of_one_piece_is_an_aff_and_of_several_is_none():
@@ -75,7 +76,7 @@ def test_simplify_leaves_a_function_that_is_not_defined_on_the_whole_domain():
 )
 def test_exact_extents_are_those_of_all_sizes(domain, extents):
     found = isl.Set(domain)
-    assert tuple(exact_extent(found, k) for k in range(len(extents))) == extents
+    assert exact_extents(found) == extents
 
 
 def test_estimated_extents_reach_from_the_origin():

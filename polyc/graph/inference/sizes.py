@@ -20,6 +20,7 @@ from polyc.errors import NotFixed
 from polyc.graph.ir import Graph, Node, Tensor
 from polyc.graph.shapes.creation import resolve_shape_span
 from polyc.graph.shapes.ratios import Ratio, as_ratio
+from polyc.types.estimate import typical_sizes
 from polyc.types.parameters import (
     Parameter,
     Renaming,
@@ -87,13 +88,20 @@ def find_parameters(graph: Graph) -> tuple[Graph, tuple[Parameter, ...]]:
         raise NotFixed(f"the size {lost[0]} is that of no input", "give it in dims")
     steps = {name: f"{STEP}{k}" for k, name in enumerate(s for s in seen if s.startswith(STEP))}
     shapes: list[Iterable[Any]] = [*inputs, *(t.shape for t in graph.tensors.values()), *entries]
-    ranges = [assumed_range(name) for name in plain]
+    typical = typical_sizes(inputs)
+    ranges = [_with_hint(assumed_range(name), typical[name]) for name in plain]
     needs = [*graph.needs, *(need for size in ranges for need in size.needs)]
     derived, products = find_derived([*(extent for shape in shapes for extent in shape), *needs])
     known = Renaming({**identify([*plain, *derived]), **steps}, products)
     parameters = [Parameter.of(size, known) for size in with_needs(ranges, graph.needs)]
     parameters += derive(derived, known)
     return (_rename_sizes(graph, known) if known.names else graph), tuple(parameters)
+
+
+def _with_hint(size: SizeRange, typical: int) -> SizeRange:
+    """A range with a hint: what it has, or what is typical and in the range."""
+    inside = max(size.lower, min(typical, size.upper or typical))
+    return size if size.hint is not None else replace(size, hint=inside)
 
 
 def _rename_sizes(graph: Graph, known: Renaming) -> Graph:
@@ -164,6 +172,10 @@ def _reduce(by: Entries) -> Entries:
     return apply
 
 
+def _expand(node: Node, data: np.ndarray, shape: np.ndarray) -> np.ndarray:
+    return np.broadcast_to(data, np.broadcast_shapes(data.shape, tuple(map(int, shape))))
+
+
 def _divide(a: Any, b: Any) -> Any:
     """The standard's quotient of integers, which is cut off and not rounded down."""
     if isinstance(a, Ratio):
@@ -208,6 +220,10 @@ _EVALUATED: Mapping[str, Entries] = {
     "Reshape": _same,
     "Squeeze": _same,
     "Unsqueeze": _same,
+    "Flatten": _same,
+    "Transpose": lambda node, data: np.transpose(data, node.get("perm")),
+    "Expand": _expand,
+    "Tile": lambda node, data, repeats: np.tile(data, tuple(map(int, repeats))),
     "Add": _binary(lambda a, b: a + b),
     "Sub": _binary(lambda a, b: a - b),
     "Mul": _binary(lambda a, b: a * b),
@@ -217,12 +233,16 @@ _EVALUATED: Mapping[str, Entries] = {
     "Min": _binary(least),
     "Equal": _binary(_equal),
     "Less": _binary(lambda a, b: a < b),
+    "LessOrEqual": _binary(lambda a, b: a <= b),
     "Greater": _binary(lambda a, b: a > b),
+    "GreaterOrEqual": _binary(lambda a, b: a >= b),
     "Floor": lambda node, data: _each(lambda e: Ratio(e.floor()), data),
     "Ceil": lambda node, data: _each(lambda e: Ratio(e.ceil()), data),
     "Neg": lambda node, data: -data,
     "Where": lambda node, *operands: np.frompyfunc(lambda c, a, b: a if c else b, 3, 1)(*operands),
     "ReduceProd": _reduce(math.prod),
     "ReduceSum": _reduce(sum),
+    "ReduceMax": _reduce(lambda data: reduce(greatest, data)),
+    "ReduceMin": _reduce(lambda data: reduce(least, data)),
 }
 """(node, the entries of each input) -> the entries of the output."""

@@ -24,7 +24,6 @@ from polyc.mapping.cpu.rows import order_fills, schedule_rows
 from polyc.mapping.cpu.tiles import schedule_tiles
 from polyc.mapping.reading import Grouped, Tile
 from polyc.memory.storage import Storage
-from polyc.poly.affine import estimated_extents
 from polyc.schedule.cluster import MANY_ITERATIONS, SMALL_WORK, Cluster
 from polyc.schedule.directives import Run
 from polyc.schedule.initial import InitialLoops
@@ -78,7 +77,7 @@ def schedule_cluster(
 
 def count_parallel(cluster: Cluster, order: Sequence[int], sizes: Table[int, int]) -> int:
     """How many leading loops to run on threads: enough for balance, none for little work."""
-    if sum(prod(estimated_extents(s.domain)) for s in cluster.statements) < SMALL_WORK:
+    if sum(prod(s.estimated_extents) for s in cluster.statements) < SMALL_WORK:
         return 0
     count, iterations = 0, 1
     for d in order:

@@ -21,7 +21,6 @@ from math import prod
 from polyc.mapping.cpu.tiles import cut, cut_all, fits, put_in_order, run_and_keep
 from polyc.mapping.reading import Tile
 from polyc.memory.strides import Strides, accesses
-from polyc.poly.affine import estimated_extents
 from polyc.promote.local_arrays import LARGEST_LOCAL
 from polyc.schedule.cluster import MANY_ITERATIONS, Cluster
 from polyc.schedule.directives import Run, Sink
@@ -137,7 +136,7 @@ def _unroll_rows(cluster: Cluster, named: InitialLoops, rows: int) -> list[AnyDi
         own = [p for p in range(len(s.iterators)) if p not in taken]
         loop = named.own(s, own[-1]) if s.reduction and own else None
         if loop:
-            size = min(rows, estimated_extents(s.domain)[own[-1]])
+            size = min(rows, s.estimated_extents[own[-1]])
             tiles.setdefault(size, []).append(loop)
     steps: list[AnyDirective] = []
     for size, loops in tiles.items():

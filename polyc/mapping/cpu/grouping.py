@@ -17,7 +17,6 @@ from polyc.mapping.open_cluster import OpenCluster
 from polyc.mapping.reading import Grouped
 from polyc.memory.storage import Storage
 from polyc.memory.strides import Strides, compute_strides
-from polyc.poly.affine import estimated_extents
 from polyc.schedule.cluster import Cluster
 from polyc.scop.scop import Array, Statement
 from polyc.target.instructions.rows import VectorInstruction
@@ -46,7 +45,7 @@ def find_group(
         return None
     (size,) = row.inner
     assert isinstance(size, int)
-    sizes = estimated_extents(update.domain)
+    sizes = update.estimated_extents
     shared = one.cluster.shared_positions(update)
     for p in sorted(set(range(len(sizes))) - {*shared}, key=lambda p: -sizes[p]):
         whole = sizes[p] % size == 0 or sizes[p] >= SEVERAL * size

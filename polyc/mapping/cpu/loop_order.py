@@ -21,7 +21,7 @@ from math import ceil, prod
 from polyc.mapping.cpu.layout import LINE
 from polyc.memory.storage import Storage
 from polyc.memory.strides import accesses, compute_strides
-from polyc.poly.affine import coefficients, estimated_extents, outputs
+from polyc.poly.affine import coefficients, outputs
 from polyc.schedule.cluster import Cluster
 from polyc.scop.scop import Array
 from polyc.target.machine import Target
@@ -137,7 +137,7 @@ def list_operands(cluster: Cluster, arrays: Table[str, Array]) -> list[Operand]:
     result = []
     totals = {s.array for s in cluster.statements if s.reduction}
     for s in cluster.statements:
-        own = estimated_extents(s.domain)
+        own = s.estimated_extents
         shared = [loop[s.name] for loop in cluster.shared]
         for name, index, _ in accesses(s):
             if name in totals:

@@ -21,7 +21,6 @@ from polyc.analysis.steps import in_any_step
 from polyc.mapping.cpu.vector_loop import choose_inner_loop
 from polyc.memory.strides import Strides
 from polyc.names import fresh
-from polyc.poly.affine import estimated_extents
 from polyc.schedule.cluster import Cluster
 from polyc.scop.expr import Expr, Load, rebuild
 from polyc.scop.scop import Array, Statement
@@ -75,7 +74,7 @@ def find_operands(
 
 def _is_far(access: Strides, update: Statement, parallel: Collection[int], height: int) -> bool:
     """Whether rows of a panel lie far apart, and the panel is read for many tiles of `height`."""
-    sizes = estimated_extents(update.domain)
+    sizes = update.estimated_extents
     far = any(
         sizes[p] >= ROWS and (step is None or abs(step) * access.itemsize >= FAR)
         for p, step in enumerate(access.steps)

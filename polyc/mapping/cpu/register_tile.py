@@ -10,7 +10,6 @@ from math import ceil, prod
 from polyc.codegen.remainder import ROWS
 from polyc.mapping.reading import Tile
 from polyc.memory.strides import Strides
-from polyc.poly.affine import estimated_extents, exact_extent
 from polyc.schedule.cluster import Cluster
 from polyc.scop.scop import Array
 from polyc.target.machine import Target
@@ -57,15 +56,13 @@ def rank_register_tiles(
     loads = strides[update.name][1:]
     walks = [a for a in loads if a.steps[cluster.shared[vector][update.name]]]
     shared = cluster.shared_positions(update)
-    taps = prod(n for p, n in enumerate(estimated_extents(update.domain)) if p not in shared)
+    taps = prod(n for p, n in enumerate(update.estimated_extents) if p not in shared)
     candidates: list[tuple[float, Tile]] = []
     loops = [d for d in range(len(cluster.shared)) if d != vector and cluster.extents[d] > 1]
     for d in [None, *loops]:
         still = len(walks) if d is None else _count_still(walks, cluster.shared[d][update.name])
         rows = 1 if d is None else cluster.extents[d]
-        known = d is None or (
-            exact_extent(update.domain, cluster.shared[d][update.name]) is not None
-        )
+        known = d is None or (update.exact_extents[cluster.shared[d][update.name]] is not None)
         price: Price
         if len(walks) == len(loads):
             moving = max(1, len(walks) - still)  # something moves without a second loop as well

@@ -16,7 +16,6 @@ from polyc.mapping.cpu.tiles import cut_all
 from polyc.mapping.cpu.vector_loop import choose_inner_loop
 from polyc.memory.storage import Storage
 from polyc.memory.strides import compute_strides
-from polyc.poly.affine import estimated_extents
 from polyc.schedule.cluster import Cluster
 from polyc.schedule.directives import Order, Run
 from polyc.schedule.initial import InitialLoop, InitialLoops
@@ -91,7 +90,7 @@ def _choose_vector(
     best, _ = choose_inner_loop(s, taken, strides)
     if best is None:
         return None
-    extent = estimated_extents(s.domain)[best]
+    extent = s.estimated_extents[best]
     if extent <= target.vectors.registers // 2 * lanes:  # the whole row stays in registers
         return best, extent
     vectors = ROW_VECTORS if strides[0].steps[best] == 0 else STREAM_VECTORS

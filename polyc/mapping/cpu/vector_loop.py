@@ -11,7 +11,7 @@ from collections.abc import Collection, Mapping
 import numpy as np
 
 from polyc.memory.strides import Strides
-from polyc.poly.affine import coefficients, estimated_extents, outputs
+from polyc.poly.affine import coefficients, outputs
 from polyc.schedule.cluster import Cluster
 from polyc.scop.scop import Statement
 from polyc.target.machine import Target
@@ -76,7 +76,7 @@ def choose_vector_loop(
         total = weight = 0.0
         crossing = find_crossing_loop(cluster, d, strides)
         for s in cluster.statements:
-            instances = float(np.prod(estimated_extents(s.domain), dtype=np.float64))
+            instances = float(np.prod(s.estimated_extents, dtype=np.float64))
             pack = cluster.has_reuse and s.reduction is not None
             values = _list_worths(strides[s.name], loop[s.name], pack)
             if crossing is not None:
@@ -108,7 +108,7 @@ def _worth_of_rows(cluster: Cluster, strides: Mapping[str, tuple[Strides, ...]])
     for s in cluster.statements:
         taken = cluster.shared_positions(s)
         _, value = choose_inner_loop(s, taken, strides[s.name], may_pack=True)
-        instances = float(np.prod(estimated_extents(s.domain), dtype=np.float64))
+        instances = float(np.prod(s.estimated_extents, dtype=np.float64))
         total += instances * value
         weight += instances
     return total / weight if weight else 0.0
@@ -123,7 +123,7 @@ def choose_inner_loop(
     """
     pack = may_pack and s.reduction is not None
     best, best_worth = None, 0.3
-    for p, extent in enumerate(estimated_extents(s.domain)):
+    for p, extent in enumerate(s.estimated_extents):
         if p in taken or extent < 4 or not _may_vectorise(s, p, strides):
             continue
         value = sum(_list_worths(strides, p, pack)) / len(strides)
@@ -137,7 +137,7 @@ def _may_vectorise(s: Statement, p: int, strides: tuple[Strides, ...]) -> bool:
 
     A reduction keeps its order but for the lanes of a vector: only its last loop may be one.
     """
-    written, extents = strides[0], estimated_extents(s.domain)
+    written, extents = strides[0], s.estimated_extents
     if written.steps[p] == 0:
         later = range(p + 1, len(extents))
         return s.reduction is not None and all(written.steps[q] or extents[q] == 1 for q in later)
@@ -177,5 +177,5 @@ def is_whole(s: Statement, cluster: Cluster) -> bool:
     if s.reduction:
         return True
     positions = cluster.shared_positions(s)
-    sizes = estimated_extents(s.domain)
+    sizes = s.estimated_extents
     return all(p in positions or n == 1 for p, n in enumerate(sizes))

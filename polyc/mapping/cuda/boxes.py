@@ -16,7 +16,7 @@ import numpy as np
 from polyc.mapping.cuda.coordinates.cut_tiles import OUTER
 from polyc.memory.storage import Storage
 from polyc.memory.strides import columns_of
-from polyc.poly.affine import estimated_extents, outputs, single_aff
+from polyc.poly.affine import outputs, single_aff
 from polyc.schedule.counting import Collapse
 from polyc.schedule.directives import Order, Run, Split
 from polyc.schedule.names import inside
@@ -51,7 +51,7 @@ def comes_in_boxes(copy: Statement, storages: Mapping[str, Storage], along_k: bo
     last = len(storage.shape) - 1
     if _unit(fast) != last or _unit(slow) in (None, last) or None in run:
         return False
-    runs, size = estimated_extents(copy.domain)[-2:]
+    runs, size = copy.estimated_extents[-2:]
     in_line = runs == 1 or run == tuple(size * (c or 0) for c in place)
     if along_k and not (in_line and runs * size <= LARGEST_BOX):
         return False

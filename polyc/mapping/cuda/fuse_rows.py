@@ -22,7 +22,6 @@ from polyc.mapping.cuda.warp_tiles import choose_instruction
 from polyc.mapping.signature import sign_layouts
 from polyc.mapping.stored_cluster import StoredCluster
 from polyc.mapping.stored_kernel import StoredKernel
-from polyc.poly.affine import estimated_extents
 from polyc.promote.local_arrays import LARGEST_HANDED
 from polyc.scop.scop import Array
 from polyc.target.cuda import CudaTarget
@@ -85,7 +84,7 @@ def _time_alone(
     (one,) = kernel.parts
     form = find_gemm_form(one.cluster, one.private)
     if form is None:
-        elements = max(prod(estimated_extents(s.domain)) for s in one.cluster.statements)
+        elements = max(prod(s.estimated_extents) for s in one.cluster.statements)
         return elements * ROW_SLOTS * _seconds(None, target) / target.multiprocessors
     instruction = choose_instruction(in_stored_types(form).left.dtype, target, tf32)
     shape = choose_shape(form.extents, target, instruction)

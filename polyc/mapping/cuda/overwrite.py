@@ -20,7 +20,7 @@ from polyc.mapping.stored_cluster import StoredCluster
 from polyc.mapping.stored_kernel import StoredKernel
 from polyc.memory.strides import accesses
 from polyc.names import show
-from polyc.poly.affine import estimated_extents, outputs, plain_iterator
+from polyc.poly.affine import outputs, plain_iterator
 from polyc.schedule.keeping import KeepInPlace
 from polyc.schedule.schedule import Schedule
 from polyc.schedule.text import spell
@@ -81,7 +81,7 @@ def _rows_of(part: StoredCluster, kernel: StoredKernel, names: set[str]) -> set[
     found: set[frozenset[object]] = set()
     for s in part.cluster.statements:
         loops = {loop[s.name]: k for k, loop in enumerate(kernel.loops)}
-        sizes = estimated_extents(s.domain)
+        sizes = s.estimated_extents
         moving = {k for p, k in loops.items() if sizes[p] > 1}
         for name, index, _ in accesses(s):
             if name not in names:

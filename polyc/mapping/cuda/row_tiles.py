@@ -40,7 +40,6 @@ from polyc.mapping.cuda.tiles import BUSY, Shape
 from polyc.mapping.cuda.warp_tiles import choose_instruction, list_warp_shapes
 from polyc.mapping.stored_cluster import StoredCluster
 from polyc.mapping.stored_kernel import StoredKernel
-from polyc.poly.affine import estimated_extents
 from polyc.schedule.cluster import Cluster
 from polyc.schedule.coordinates import Join
 from polyc.schedule.counting import Count
@@ -143,7 +142,7 @@ def _positions(cluster: Cluster, kernel: StoredKernel) -> list[int]:
 
 def _own_extents(s: Statement, cluster: Cluster) -> list[int]:
     shared = cluster.shared_positions(s)
-    return [n for p, n in enumerate(estimated_extents(s.domain)) if p not in shared]
+    return [n for p, n in enumerate(s.estimated_extents) if p not in shared]
 
 
 def schedule_row_tiles(

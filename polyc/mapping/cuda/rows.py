@@ -29,7 +29,7 @@ from polyc.mapping.cuda.coordinates.rewrite import Rewritten, rewrite
 from polyc.mapping.cuda.threads import THREADS, by_stride, join_by
 from polyc.memory.storage import Storage
 from polyc.memory.strides import accesses, compute_strides
-from polyc.poly.affine import coefficients, estimated_extents, outputs
+from polyc.poly.affine import coefficients, outputs
 from polyc.schedule.cluster import Cluster
 from polyc.schedule.coordinates import Cut, Partial
 from polyc.schedule.directives import Distribute, Order, Run, Split
@@ -88,7 +88,7 @@ def _own(s: Statement, cluster: Cluster) -> list[int]:
 
 def _length(s: Statement, cluster: Cluster) -> int:
     """Elements that a statement walks in a row."""
-    sizes = estimated_extents(s.domain)
+    sizes = s.estimated_extents
     return prod(sizes[p] for p in _own(s, cluster))
 
 
@@ -123,7 +123,7 @@ def schedule_rows(start: Rewritten, target: CudaTarget) -> Schedule:
     join = join_by(start, by_stride(cluster, start.arrays, start.storages))
     flat = rewrite(start, Schedule((join,)))
     (joined,) = flat.clusters
-    sizes = [estimated_extents(s.domain) for s in joined.statements]
+    sizes = [s.estimated_extents for s in joined.statements]
     count, length = max(n for n, *_ in sizes), max(prod(own) for _, *own in sizes)
     row = choose_row(count, length, joined, flat.arrays, target)
     coordinates = (join, *share_rows(flat, joined, row))
@@ -175,7 +175,7 @@ def walk_rows(named: InitialLoops, cluster: Cluster, row: Row) -> Iterator[AnyDi
     combining = spell([s for s in parts if s.reduction], 1)
     if combining:
         yield Run("combine", combining)
-    few = [s for s in whole if estimated_extents(s.domain)[1] * row.lanes <= OWN_ELEMENTS]
+    few = [s for s in whole if s.estimated_extents[1] * row.lanes <= OWN_ELEMENTS]
     if few:
         yield Run("unroll", spell(few, 1))
     if row.lanes > 1:

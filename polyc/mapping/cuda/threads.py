@@ -25,7 +25,7 @@ from polyc.mapping.cuda.coordinates.change import fresh_iterator
 from polyc.mapping.cuda.coordinates.rewrite import Rewritten, rewrite
 from polyc.memory.storage import Storage
 from polyc.memory.strides import accesses, compute_strides
-from polyc.poly.affine import estimated_extents, outputs
+from polyc.poly.affine import outputs
 from polyc.schedule.cluster import Cluster
 from polyc.schedule.coordinates import Join
 from polyc.schedule.directives import Order, Run, Sink, Split
@@ -52,7 +52,7 @@ def schedule_threads(start: Rewritten, target: CudaTarget) -> Schedule:
     keep = Keep(None, "stack", thread)
     flat = rewrite(start, Schedule((join, keep)))
     (joined,) = flat.clusters
-    count = max(estimated_extents(s.domain)[0] for s in joined.statements)
+    count = max(s.estimated_extents[0] for s in joined.statements)
     lanes, threads = _choose_sizes(joined, count, flat.arrays, target)
     steps: list[AnyDirective] = [join, Split((block,), lanes * threads)]
     steps += [Split((thread,), lanes)] if lanes > 1 else []

@@ -23,7 +23,6 @@ from polyc.mapping.cuda.coordinates.rewrite import Rewritten, rewrite
 from polyc.mapping.cuda.coordinates.stages import find_turned
 from polyc.memory.storage import Storage
 from polyc.memory.strides import compute_strides
-from polyc.poly.affine import estimated_extents
 from polyc.schedule.cluster import Cluster
 from polyc.schedule.coordinates import Stage
 from polyc.schedule.directives import Distribute, Order, Run, Split
@@ -66,7 +65,7 @@ def find_transpose(
     if any(load.dynamic or load.array == s.array for load in s.loads):
         return None
     written, *_ = compute_strides(s, arrays, storages)
-    sizes = estimated_extents(s.domain)
+    sizes = s.estimated_extents
     large = [p for p, n in enumerate(sizes) if n >= SIDE]
     writes = next((p for p in large if written.steps[p] == 1), None)
     if writes is None:

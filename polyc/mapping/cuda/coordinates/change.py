@@ -17,7 +17,7 @@ from typing import TypeVar
 import islpy as isl
 
 from polyc.memory.strides import accesses
-from polyc.poly.affine import coefficients, estimated_extents, outputs, plain_iterator, simplify
+from polyc.poly.affine import coefficients, outputs, plain_iterator, simplify
 from polyc.schedule.cluster import Cluster
 from polyc.scop.expr import Expr, Load, pull_back, rebuild
 from polyc.scop.inline import simplify_indices
@@ -234,7 +234,7 @@ def join_shared(
     The arrays that are made are by what they were.
     """
     extents = [
-        max(estimated_extents(s.domain)[cluster.shared[d][s.name]] for s in cluster.statements)
+        max(s.estimated_extents[cluster.shared[d][s.name]] for s in cluster.statements)
         for d in order
     ]
     if aligned > 1 and extents:

@@ -21,7 +21,6 @@ import islpy as isl
 
 from polyc.mapping.cuda.coordinates.change import change_coordinates, digits, free_name
 from polyc.mapping.cuda.coordinates.gemm_form import GemmForm
-from polyc.poly.affine import estimated_extents
 from polyc.schedule.cluster import Cluster
 from polyc.scop.expr import (
     Const,
@@ -201,7 +200,7 @@ class _Cut:
 
         The places in a tile are formulas, empty for those that the statement has no iterator for.
         """
-        form, tile, sizes = self.form, self.tile, estimated_extents(self.form.update.domain)
+        form, tile, sizes = self.form, self.tile, self.form.update.estimated_extents
         found = ["0"] * len(s.iterators)
         groups = [
             (form.batch, "b"),

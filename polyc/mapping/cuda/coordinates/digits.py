@@ -12,7 +12,6 @@ from math import ceil, prod
 from polyc.errors import IllegalSchedule
 from polyc.mapping.cuda.coordinates.change import change_coordinates, digits
 from polyc.names import show
-from polyc.poly.affine import estimated_extents
 from polyc.schedule.cluster import Cluster
 from polyc.schedule.names import short
 from polyc.scop.scop import Statement
@@ -54,7 +53,7 @@ def _cut(
     sizes: Sequence[int],
 ) -> Statement:
     """One statement, with the digits behind the iterators that it keeps."""
-    extents = estimated_extents(s.domain)
+    extents = s.estimated_extents
     weights = [prod(sizes[k:]) for k in range(len(names))]
     terms = (name if w == 1 else f"{w}*{name}" for name, w in zip(names, weights, strict=True))
     place = f"({' + '.join(terms)})"

@@ -18,7 +18,7 @@ from math import prod
 import islpy as isl
 
 from polyc.memory.strides import accesses
-from polyc.poly.affine import coefficients, estimated_extents, outputs, plain_iterator
+from polyc.poly.affine import coefficients, outputs, plain_iterator
 from polyc.schedule.cluster import Cluster
 from polyc.scop.expr import (
     Call,
@@ -75,7 +75,7 @@ def find_gemm_form(cluster: Cluster, private: Collection[str]) -> GemmForm | Non
     shared = [loop[update.name] for loop in cluster.shared]
     sums = tuple(p for p in range(len(update.iterators)) if p not in shared)
     moves = [_moving(factor) for factor in factors]
-    sizes = estimated_extents(update.domain)
+    sizes = update.estimated_extents
     kinds: dict[tuple[bool, bool], list[int]] = {}
     for d, p in enumerate(shared):
         kinds.setdefault((p in moves[0], p in moves[1]), []).append(d)
@@ -129,7 +129,7 @@ def _stored(factor: Expr) -> Expr | None:
 def share_out(form: GemmForm, cluster: Cluster, batch: Sequence[int], row: int) -> GemmForm | None:
     """The form with given loops for its batch and its rows; None if a factor moves otherwise."""
     update, kept = form.update, {*batch, row}
-    sizes, shared = estimated_extents(update.domain), [loop[update.name] for loop in cluster.shared]
+    sizes, shared = update.estimated_extents, [loop[update.name] for loop in cluster.shared]
     columns = tuple(d for d in range(len(shared)) if d not in kept)
     left, right = form.left, form.right
     if shared[row] in _moving(right):
@@ -181,7 +181,7 @@ def _is_plain(s: Statement, cluster: Cluster, array: str) -> bool:
             continue
         plain = [plain_iterator(function) for function in outputs(index)]
         found = {p[0] for p in plain if p is not None and p[1] == 0}
-        moving = {p for p in wanted if estimated_extents(s.domain)[p] > 1}
+        moving = {p for p in wanted if s.estimated_extents[p] > 1}
         if not moving <= found or not found <= wanted:
             return False
     return True

@@ -13,7 +13,7 @@ import islpy as isl
 
 from polyc.errors import IllegalSchedule
 from polyc.names import show
-from polyc.poly.affine import coefficients, estimated_extents, outputs
+from polyc.poly.affine import coefficients, outputs
 from polyc.schedule.cluster import Cluster
 from polyc.schedule.names import short
 from polyc.scop.expr import Const, Load
@@ -38,7 +38,7 @@ def split_sum(
     s = cluster.statement(statement)
     _check(s, cluster, arrays)
     rows = [loop[s.name] for loop in cluster.shared]
-    sizes = estimated_extents(s.domain)
+    sizes = s.estimated_extents
     total = arrays[s.array]
     shape = (*(sizes[p] for p in rows), extent)
     parts = Array(name, total.dtype, shape, "temporary")

@@ -16,7 +16,6 @@ from polyc.mapping.cuda.coordinates.gemm_form import (
     share_out,
 )
 from polyc.names import show
-from polyc.poly.affine import estimated_extents
 from polyc.schedule.cluster import Cluster
 from polyc.schedule.coordinates import Side, Tile
 from polyc.schedule.initial import Key
@@ -121,6 +120,6 @@ def _choose(
 
 
 def _spell(form: GemmForm, cluster: Cluster, loops: Sequence[int]) -> str:
-    extents = estimated_extents(form.update.domain)
+    extents = form.update.estimated_extents
     where = [cluster.shared[d][form.update.name] for d in loops]
     return ", ".join(show(form.update.iterators[p]) for p in where if extents[p] > 0)

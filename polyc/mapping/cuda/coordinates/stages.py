@@ -18,7 +18,6 @@ from polyc.mapping.cuda.coordinates.change import free_name
 from polyc.memory.storage import Storage
 from polyc.memory.strides import compute_strides
 from polyc.names import show
-from polyc.poly.affine import estimated_extents
 from polyc.schedule.cluster import Cluster
 from polyc.schedule.names import short
 from polyc.scop.expr import Expr, Load, rebuild
@@ -86,7 +85,7 @@ def _copy(
 ) -> tuple[Statement, Array]:
     """The statement that copies what a load reads, and the array that it copies to."""
     name = free_name(f"{s.array}_tile{number}", arrays)
-    sizes = estimated_extents(s.domain)
+    sizes = s.estimated_extents
     order = [p for p in range(len(sizes)) if p not in (rows, columns)]
     order += [rows, columns]
     array = Array(name, load.dtype, tuple(sizes[p] for p in order), "temporary")

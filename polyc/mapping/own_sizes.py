@@ -1,0 +1,81 @@
+"""A kernel in terms of the sizes that it depends on, out of all that a model has.
+
+    sizes of the model   h >= 3, r = floor(h/2), q = floor(r/2), a = q*w, …: dozens of a network
+    a layer behind       S[i] : 0 <= i < r and h >= 3 and 2r <= h <= 2r + 1 and …
+    by its own sizes     S[i] : 0 <= i < r and r >= 1
+
+Each step behind this one, from dependences to the proof, then works with sets of a few parameters.
+What is left of the conditions follows from them, so that a kernel is made for more sizes than a
+model may have; that it does the same for these, `analysis/same_values.check_own_sizes` proves.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import replace
+
+import islpy as isl
+
+from polyc.mapping.stored_kernel import StoredKernel
+from polyc.poly.parameters import assumed_of, assumptions, parameters_of
+from polyc.schedule.cluster import Cluster
+from polyc.scop.expr import Expr, Index, Load, Within, rebuild, walk
+from polyc.scop.scop import Array, Statement
+from polyc.types.sizes import names_in
+
+
+def by_own_sizes(stored: StoredKernel, arrays: Mapping[str, Array]) -> tuple[StoredKernel, isl.Set]:
+    """The kernel, and what it takes for granted of its sizes: a set of parameters."""
+    everything = assumptions()
+    if everything.plain_is_universe():
+        return stored, everything
+    bare = {s.name: without_known(s, everything) for s in stored.statements}
+    shapes = [storage.shape for storage in stored.storages.values()]
+    shapes += [arrays[name].shape for name in stored.arrays]
+    names = {name for s in bare.values() for name in _sizes_of(s)}.union(*map(names_in, shapes))
+    known = assumed_of(names)
+    own = {
+        name: replace(s, domain=s.domain.intersect_params(known).coalesce())
+        for name, s in bare.items()
+    }
+
+    def change(cluster: Cluster) -> Cluster:
+        prelude = tuple(own[s.name] for s in cluster.prelude)
+        return replace(
+            cluster, prelude=prelude, statements=tuple(own[s.name] for s in cluster.statements)
+        )
+
+    parts = (replace(one, cluster=change(one.cluster)) for one in stored.parts)
+    return replace(stored, parts=tuple(parts)), known
+
+
+def without_known(s: Statement, known: isl.Set) -> Statement:
+    """A statement without what is known of the sizes in any case."""
+
+    def leaf(e: Expr) -> Expr:
+        match e:
+            case Load(index=index):
+                return replace(e, index=index.gist_params(known).drop_unused_params())
+            case Index(value=value):
+                return replace(e, value=value.gist_params(known).drop_unused_params())
+            case Within(domain=domain):
+                return replace(e, domain=domain.gist_params(known).drop_unused_params())
+            case _:
+                return e
+
+    return replace(
+        s,
+        domain=s.domain.gist_params(known).drop_unused_params(),
+        write=s.write.gist_params(known).drop_unused_params(),
+        value=rebuild(s.value, leaf),
+    )
+
+
+def _sizes_of(s: Statement) -> Iterator[str]:
+    """The sizes in the sets and functions of a statement."""
+    yield from parameters_of(s.domain)
+    yield from parameters_of(s.write)
+    for e in walk(s.value):
+        match e:
+            case Load(index=found) | Index(value=found) | Within(domain=found):
+                yield from parameters_of(found)
