@@ -29,7 +29,7 @@ from polyc.types.parameters import (
     identify,
     with_needs,
 )
-from polyc.types.ranges import STEP
+from polyc.types.ranges import STEP, SizeRange
 from polyc.types.sizes import Size, assumed_range, bounds, greatest, least, names_in
 
 MAX_ENTRIES = 64
