@@ -101,4 +101,35 @@ TRANSFORMERS = (
     ),
 )
 
-CASES = TRANSFORMERS
+SIGNALS = (
+    Case(
+        "STFT of [batch, length], as PyTorch writes it",
+        "float[b, n] x, float[12] w",
+        """step = Constant<value_int = 5>()
+        y = STFT<onesided = 1>(x, step, w)""",
+        calls("b n", (1, 12), (2, 31), (3, 64)),
+    ),
+    Case(
+        "STFT of a long frame, and of complex numbers",
+        "float[b, n, 1] x, float[b, n, 2] z",
+        """step = Constant<value_int = 7>()
+        size = Constant<value_int = 6>()
+        long = Constant<value_int = 96>()
+        y = STFT(x, step, , long)
+        t = STFT<onesided = 0>(z, step, , size)""",
+        calls("b n", (1, 96), (2, 111), (3, 130)),
+        gives="float[] y, float[] t",
+    ),
+    Case(
+        "DFT of rows of known length, and back",
+        "float[b, n, 12, 1] x",
+        """half = DFT<onesided = 1, axis = 2>(x)
+        y = DFT<inverse = 1, axis = 2>(half)""",
+        calls("b n", (1, 1), (2, 3), (3, 8)),
+        gives="float[] half, float[] y",
+        by="onnx",
+        opset=17,
+    ),
+)
+
+CASES = (*TRANSFORMERS, *SIGNALS)

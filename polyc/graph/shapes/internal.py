@@ -4,6 +4,7 @@
 |---|---|
 | Greedy(valid[r, n], overlap[r, n, n]) | bool[r, n]: i is kept if it is valid and overlaps no earlier one that is kept |
 | Places(totals[r, n]; wanted) | int64[r, wanted]: the least i with totals[r, i] > p, at most n - 1 |
+| Windows(x[a, n]; size, step) | as x, [a, windows, size]: step elements apart, as many as fit |
 | Step(steps) | int64: the number of the step, 0 to steps - 1 (`graph/steps.py`) |
 | Carried(step, initial; state) | as initial: it in the first step, then the state of the step before |
 | Repeat(step, steps, states…, results…; states, backwards) | the last states; results[steps, …] |
@@ -38,6 +39,14 @@ def infer_places(node: Node, inputs: Sequence[Tensor | None]) -> tuple[Tensor, .
     return (Tensor(node.outputs[0], np.dtype(np.int64), shape),)
 
 
+def infer_windows(node: Node, inputs: Sequence[Tensor | None]) -> tuple[Tensor, ...]:
+    """(a, n) -> (a, (n - size)//step + 1, size)"""
+    x, size = given(inputs[0]), int(node.attributes["size"])
+    count, length = x.extents
+    windows = (length - size) // int(node.attributes["step"]) + 1
+    return (Tensor(node.outputs[0], x.dtype, (count, windows, size)),)
+
+
 def infer_step(node: Node, inputs: Sequence[Tensor | None]) -> tuple[Tensor, ...]:
     """A scalar"""
     return (Tensor(node.outputs[0], np.dtype(np.int64), ()),)
@@ -67,5 +76,6 @@ INTERNAL_TYPES: dict[str, Types] = {
     "RandomBits": infer_random_bits,
     "Repeat": infer_repeat,
     "Step": infer_step,
+    "Windows": infer_windows,
 }
 """Operator -> the types of its outputs."""

@@ -44,6 +44,12 @@ def optional_ints(ctx: Lowering, node: Node, position: int, role: str) -> tuple[
     return constant_ints(ctx.type(node.inputs[position]), role)
 
 
+@lowers("Windows")
+def lower_windows(ctx: Lowering, node: Node) -> None:
+    """Y[a, w, k] = X[a, w * step + k]"""
+    bind_view(ctx, node, ["i0", f"{int(node.attributes['step'])}*i1 + i2"])
+
+
 @lowers("Identity")
 def lower_identity(ctx: Lowering, node: Node) -> None:
     """Y is X."""
