@@ -132,4 +132,33 @@ SIGNALS = (
     ),
 )
 
-CASES = (*TRANSFORMERS, *SIGNALS)
+IMAGES = (
+    *(
+        Case(
+            f"GridSample, {mode}, {padding}, {corners}",
+            "float[n, 2, h, w] x, float[n, p, q, 2] grid",
+            f"""y = GridSample<mode = "{mode}", padding_mode = "{padding}",
+                align_corners = {corners}>(x, grid)""",
+            calls("n h w p q", (1, least, least, 1, 1), (2, 5, 7, 4, 9), (3, 8, 4, 3, 17)),
+            by="onnx",
+        )
+        for mode, padding, corners, least in (
+            ("linear", "zeros", 0, 1),
+            ("nearest", "border", 1, 1),
+            ("cubic", "reflection", 0, 1),
+            ("linear", "reflection", 1, 2),
+        )
+    ),
+)
+
+ALGEBRA = (
+    Case(
+        "Det of many matrices, small and large",
+        "float[b, n, 3, 3] x, float[b, 7, 7] z",
+        "y = Det(x) t = Det(z)",
+        calls("b n", (1, 1), (2, 5), (3, 17)),
+        gives="float[] y, float[] t",
+    ),
+)
+
+CASES = (*TRANSFORMERS, *SIGNALS, *IMAGES, *ALGEBRA)

@@ -27,11 +27,12 @@ def expand_det(node: Node, inputs: Sequence[Tensor | None]) -> Body:
     """x[…, n, n] -> […]"""
     c, x = Composer(), given(inputs[0])
     require_rank(x, "X", least=2)
-    *lead, n, columns = fixed_all(x.shape, "a dimension of X")
+    n, columns = fixed_all(x.shape[-2:], "the size of a matrix")
     require(n == columns, "last dimensions of X", "a square", (n, columns), "give square matrices")
-    batch = int(np.prod(lead))
-    whole = c("Reshape", node.inputs[0], c.integers(batch, n, n))
-    result = c("Expand", c.constant(np.ones(()), x.dtype), c.integers(batch))
+    lead = c("Shape", node.inputs[0], start=0, end=-2)
+    batch = c("ReduceProd", lead, c.integers(0), keepdims=1)
+    whole = c("Reshape", node.inputs[0], c.extents(batch, n, n))
+    result = c("Expand", c.constant(np.ones(()), x.dtype), batch)
     if n <= FEW_ROWS:
         for k in range(n):
             step = c.constant(np.int64(k))
@@ -41,7 +42,7 @@ def expand_det(node: Node, inputs: Sequence[Tensor | None]) -> Body:
         matrix, product = loop.states
         states = _eliminate(c, matrix, product, loop.step, n, x.dtype)
         (_, result), _ = loop.finish(states, (), ())
-    return c.body(node.inputs, (c("Reshape", result, c.integers(*lead)),))
+    return c.body(node.inputs, (c("Reshape", result, lead),))
 
 
 def _eliminate(

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from polyc.graph.ir import Node, Shape
-from polyc.graph.shapes.checks import given, require, require_rank
-from polyc.graph.shapes.dims import fixed_all, require_same
+from polyc.graph.shapes.checks import given, require, require_at_least, require_rank
+from polyc.graph.shapes.dims import require_same
 from polyc.graph.shapes.rules import Inputs, shape_rule
 
 
@@ -19,7 +19,7 @@ def infer_grid_sample(node: Node, inputs: Inputs) -> tuple[Shape, ...]:
     way_out = "one coordinate for each spatial dimension of X"
     require(grid.shape[-1] == spatial, "last dimension of grid", spatial, grid.shape[-1], way_out)
     shape = (x.shape[0], x.shape[1], *grid.shape[1:-1])
-    extents = fixed_all(x.shape[2:], "a spatial dimension of X")
-    filled = min(extents) > 0 or 0 in shape
-    require(filled, "spatial extents of X", "at least 1", extents, "there is nothing to read")
+    rule, way_out = "spatial extents of X", "there is nothing to read"
+    for extent in x.shape[2:] if 0 not in shape else ():
+        require_at_least(extent, 1, rule, x.shape[2:], way_out)
     return (shape,)

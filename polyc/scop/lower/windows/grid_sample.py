@@ -11,6 +11,7 @@ Positions and weights are computed once for all channels.
 from __future__ import annotations
 
 from functools import reduce
+from typing import TypeAlias
 
 import numpy as np
 
@@ -23,6 +24,7 @@ from polyc.scop.lower.functions import (
     both,
     constant,
     either,
+    eq,
     function,
     ge,
     gt,
@@ -41,6 +43,9 @@ INT32 = np.dtype(np.int32)
 FLOAT32 = np.dtype(np.float32)
 CUBIC = -0.75
 """The coefficient of the cubic filter; the standard leaves no choice."""
+
+Number: TypeAlias = "Expr | int | float"
+"""What is known when compiling, or computed of sizes."""
 
 floor, modulo, round_even = function("floor"), function("mod"), function("round")
 
@@ -67,7 +72,8 @@ def lower_grid_sample(ctx: Lowering, node: Node) -> None:
     own = names or ["0"] * len(spatial)
     found = [space.load(places, "n", *outputs, str(d), t) for d, t in enumerate(own)]
     inside = [
-        wrap_index(cast(maximum(p, 0), INT64), n) for p, n in zip(found, spatial, strict=True)
+        wrap_index(cast(maximum(p, 0), INT64), space.number(n))
+        for p, n in zip(found, spatial, strict=True)
     ]
     element = space.gather(source, ["n", "c", *inside])
     exists = reduce(both, [ge(p, 0) for p in found])
@@ -90,13 +96,13 @@ def _write_samples(
     at = list(start.iterators)
     x = ctx.array(f"{node.outputs[0]}_x{d}", kind, list(dims.values()))
     given = cast(start.load(grid, *at, str(weights.shape[-2] - 1 - d)), kind)
-    ctx.assign(node, start, x, at, _position(node, given, extent))
+    ctx.assign(node, start, x, at, _position(node, given, start.number(extent, kind)))
     for t in range(taps):
         space = ctx.space(node, **dims)
         here = space.load(x, *at)
         base = floor(here)
         offset = t - (1 if taps == 4 else 0)
-        place = _keep_inside(node, add(base, offset), extent)
+        place = _keep_inside(node, add(base, offset), space.number(extent, kind))
         ctx.assign(node, space, places, [*at, str(d), str(t)], cast(place, INT32))
         space = ctx.space(node, **dims)
         here = space.load(x, *at)
@@ -104,36 +110,48 @@ def _write_samples(
         ctx.assign(node, space, weights, [*at, str(d), str(t)], weight)
 
 
-def _borders(node: Node, extent: int) -> tuple[float, float]:
+def _less(a: Number, b: float) -> Number:
+    """a - b, computed now if it can be."""
+    return a - b if isinstance(a, int | float) else sub(a, b)
+
+
+def _borders(node: Node, extent: Number) -> tuple[float, Number]:
     """What -1 and 1 are: the centres of the outermost elements, or their outer edges."""
-    return (0.0, extent - 1.0) if node.get("align_corners", 0) else (-0.5, extent - 0.5)
+    low, rest = (0.0, 1.0) if node.get("align_corners", 0) else (-0.5, 0.5)
+    return low, _less(extent, rest)
 
 
-def _position(node: Node, given: Expr, extent: int) -> Expr:
+def _position(node: Node, given: Expr, extent: Number) -> Expr:
     """-1 … 1 to elements; a position that is outside is moved as the padding says."""
     low, high = _borders(node, extent)
-    x: Expr = add(mul(add(given, 1), (high - low) / 2), low)
+    span = _less(high, low)
+    half = span / 2 if isinstance(span, int | float) else mul(span, 0.5)
+    x: Expr = add(mul(add(given, 1), half), low)
     if node.get("mode", "linear") == "nearest":
         x = round_even(x)
     padding = node.get("padding_mode", "zeros")
     if padding == "zeros":
         return x
-    moved: Expr = minimum(maximum(x, 0), extent - 1)
+    moved: Expr = minimum(maximum(x, 0), _less(extent, 1))
     if padding == "reflection":
-        moved = _reflect(x, low, high)
+        moved = _reflect(x, low, span)
     return select(either(lt(x, low), gt(x, high)), moved, x)
 
 
-def _reflect(x: Expr, low: float, high: float) -> Expr:
-    """A triangle wave between the borders."""
-    span = high - low
-    if span == 0:
-        return constant(low, x.dtype)
-    phase = modulo(sub(x, low), 2 * span)
+def _reflect(x: Expr, low: float, span: Number) -> Expr:
+    """A triangle wave between the borders, which are `span` apart."""
+    lowest = constant(low, x.dtype)
+    if isinstance(span, int | float):
+        return _wave(x, low, span, 2 * span) if span else lowest
+    return select(eq(span, 0), lowest, _wave(x, low, span, mul(span, 2)))
+
+
+def _wave(x: Expr, low: float, span: Number, period: Number) -> Expr:
+    phase = modulo(sub(x, low), period)
     return add(sub(span, absolute(sub(phase, span))), low)
 
 
-def _keep_inside(node: Node, place: Expr, extent: int) -> Expr:
+def _keep_inside(node: Node, place: Expr, extent: Number) -> Expr:
     """A neighbour that exists, or -1 where it counts as zero; the place is a whole number."""
     padding = node.get("padding_mode", "zeros")
     if padding == "zeros":
@@ -141,11 +159,9 @@ def _keep_inside(node: Node, place: Expr, extent: int) -> Expr:
         return select(inside, place, constant(-1, place.dtype))
     if padding == "reflection":
         low, high = _borders(node, extent)
-        place = select(
-            either(lt(place, low), gt(place, high)), function("trunc")(_reflect(place, low, high)),
-            place,
-        )  # fmt: skip
-    return minimum(maximum(place, 0), extent - 1)
+        turned = function("trunc")(_reflect(place, low, _less(high, low)))
+        place = select(either(lt(place, low), gt(place, high)), turned, place)
+    return minimum(maximum(place, 0), _less(extent, 1))
 
 
 def _weight(taps: int, fraction: Expr, offset: int, kind: np.dtype) -> Expr:
