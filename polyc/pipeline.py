@@ -198,13 +198,14 @@ def cluster_model(
         if isinstance(model, Graph):
             graph = fix_graph(model, known, budget)
         else:
-            graph = import_onnx(model, known, budget)
+            graph = import_onnx(model, known, budget, not isinstance(target, CudaTarget))
         states, grown = find_states(graph, options.states)
         with assume(grown):
             graph, sizes = find_parameters(graph)
         if states and isinstance(target, CudaTarget):
             raise states_refused("this one is for a GPU")
-        graph = unroll_steps(graph, isinstance(target, CudaTarget), budget)
+        with assume(sizes):
+            graph = unroll_steps(graph, isinstance(target, CudaTarget), budget)
         if sizes and isinstance(target, CudaTarget):
             raise NotFixed(
                 f"the sizes {', '.join(size.shown for size in sizes)} are known only at run time, "
@@ -305,7 +306,9 @@ def prove_launches(
     `stated` is what all of them have to compute; `arrays` has those of packed copies as well.
     """
     launches = zip(program.launches, stored, strict=True)
-    parts = [Part(launch.kernel, one.statements, one.step) for launch, one in launches]
+    parts = [
+        Part(launch.kernel, one.statements, one.step, one.branches) for launch, one in launches
+    ]
     judged = {k.kernel.name: k.judged for k in compiled.kernels}
     launched = verify_launches(program, stated, arrays, parts, judged)
     total = add_up((k.proof for k in compiled.kernels if k.proof), "all kernels")

@@ -40,7 +40,14 @@ typedef struct {
     i64 due;   /* and all their iterations: the same for all threads at the same place */
     i64 question; /* the caller's: when to ask again whether to stop (polyc_stop.h), */
     int stopped;  /* and the answer */
+    int late;     /* the call is over: see pc_hear */
 } pc_thread;
+
+/* What decides which way a call goes, and the loop in which it was found out; one for each place. */
+typedef struct {
+    u64 loop;
+    i64 value;
+} pc_decision;
 
 /* A loop on its way through one thread: iterations [begin, end) are this thread's. */
 typedef struct {
@@ -116,6 +123,34 @@ PC_INLINE int pc_claim(pc_part *part)
 #define PC_SHARE(count)                                                   \
     for (pc_part pc_mine = pc_share(pc_self, count); pc_claim(&pc_mine);) \
         for (i64 pc_n = pc_mine.begin, pc_end = pc_mine.end; pc_n < pc_end; pc_n++)
+
+/* Tell all threads a value, in a loop of one iteration that is shared: who runs it finds the value
+   out. A second caller runs alone, beside the team, and keeps it to itself. */
+PC_INLINE void pc_tell(const pc_thread *self, pc_decision *told, i64 *own, i64 value)
+{
+    *own = value;
+    if (self->size > 1) {
+        __atomic_store_n(&told->loop, 0, __ATOMIC_RELAXED); /* of no loop while it changes */
+        __atomic_thread_fence(__ATOMIC_RELEASE);
+        __atomic_store_n(&told->value, value, __ATOMIC_RELAXED);
+        __atomic_store_n(&told->loop, self->loops, __ATOMIC_RELEASE);
+    }
+}
+
+/* What was told in the last loop, behind the barrier after it. A thread that comes so late that
+   another call has told something since is told that instead: its own call is over, and there is
+   nothing left for it to do. */
+PC_INLINE int pc_hear(pc_thread *self, const pc_decision *told, i64 *own)
+{
+    if (self->size > 1) {
+        const u64 before = __atomic_load_n(&told->loop, __ATOMIC_ACQUIRE);
+        *own = __atomic_load_n(&told->value, __ATOMIC_RELAXED);
+        __atomic_thread_fence(__ATOMIC_ACQUIRE);
+        const u64 after = __atomic_load_n(&told->loop, __ATOMIC_RELAXED);
+        self->late = before != self->loops || after != self->loops;
+    }
+    return !self->late;
+}
 
 /* The number of iterations of: for (i = lower; i < upper; i += step). */
 PC_INLINE i64 pc_trips(i64 lower, i64 upper, i64 step)

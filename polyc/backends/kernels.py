@@ -14,6 +14,7 @@ from dataclasses import dataclass
 import islpy as isl
 
 from polyc.analysis.launches.access import LaunchAccess, in_memory
+from polyc.analysis.launches.branches import in_branches
 from polyc.backends.common import CompiledKernel
 from polyc.backends.cpu import compile_for_cpu
 from polyc.backends.cuda import compile_for_cuda
@@ -88,6 +89,7 @@ def compile_kernels(
                 compiled.bytes,
                 _copies(one.body),
                 one.step,
+                one.branches,
             )
         )
         reads, writes = (
@@ -97,7 +99,8 @@ def compile_kernels(
         schedules.append(_spell_schedule(compiled, one))
         scratch = one.private.intersection(arguments)
         access = LaunchAccess(compiled.kernel.name, reads, writes, scratch, one.step)
-        touched.append(in_memory(access, scop.arrays))
+        inside = in_memory(access, scop.arrays)
+        touched.append(in_branches(inside, one.branches, scop.arrays))
     compiled_once = tuple(kernels.values())
     return CompiledKernels(compiled_once, tuple(launches), tuple(touched), tuple(schedules))
 

@@ -17,6 +17,7 @@ from polyc.toolchain.c_compiler import LibraryBuild, c_recipe
 from polyc.toolchain.cache import Cache
 from polyc.toolchain.nvcc import Resources, architecture_flags, cuda_recipe, read_resources
 from polyc.trace import Trace, make_trace
+from polyc.types.branches import show_branches
 from polyc.types.ranges import assume
 
 if TYPE_CHECKING:
@@ -235,6 +236,7 @@ def _report(
             floor=(floors or {}).get(position),
             called=called,
             steps=str(launch.step.steps) if launch.step else "",
+            branches=show_branches(launch.branches),
         )
         for position, (launch, gain, (called, schedule)) in enumerate(
             zip(compiled.program.launches, compiled.gains, compiled.schedules, strict=True)

@@ -141,11 +141,19 @@ class _Printer:
         """All statements in order; those of a loop over steps once a step."""
         numbered = enumerate(self.part)
         for step, group in groupby(numbered, key=lambda pair: pair[1].step):
-            runs = [f"run_{number}();" for number, _ in group]
+            runs = [self._run(number) for number, _ in group]
             if step is None:
                 yield from (f"    {run}" for run in runs)
                 continue
             yield from self._repeated(step, runs)
+
+    def _run(self, number: int) -> str:
+        """All instances of a statement, where its branches are taken."""
+        branches = self.part[number].branches
+        self.touched.update(branch.condition for branch in branches)
+        conditions = [f"!{self._arrays[b.condition]}[0] == {int(not b.holds)}" for b in branches]
+        guard = f"if ({' && '.join(conditions)}) " if branches else ""
+        return f"{guard}run_{number}();"
 
     def _repeated(self, step: Step, runs: Sequence[str]) -> Iterator[str]:
         name = self.parameters[step.name]

@@ -78,15 +78,17 @@ def import_onnx(
     source: Source,
     sizes: Mapping[str, Extent] | None = None,
     budget: Budget | None = None,
+    decides: bool = False,
 ) -> Graph:
     """Read a model: path, file, bytes, or ModelProto -> Graph in newest operator forms.
 
     Initialisers are constants, also where the model lists them as inputs with a default value. A
     named dimension becomes a symbol, an unknown one a fresh symbol such as "x_d0"; `sizes` are the
     values of symbols that are known; `budget` is what this may take, by default that of the
-    options. Raises InvalidModel for a malformed, inconsistent or unsafe
-    model, UnsupportedOp for a valid one that is not compiled, NeedsValues for one that only a call
-    completes, ShapeError where shapes do not fit, and TooLarge or TooLong beyond the budget.
+    options; `decides`: whether both branches of an If are kept where a call decides. Raises
+    InvalidModel for a malformed, inconsistent or unsafe model, UnsupportedOp for a valid one that
+    is not compiled, NeedsValues for one that only a call completes, ShapeError where shapes do not
+    fit, and TooLarge or TooLong beyond the budget.
     """
     budget = budget or Budget.start(Options())
     model = read_model(source, budget)
@@ -101,6 +103,7 @@ def import_onnx(
         [t.name for t in typed],
         model.outputs,
         budget,
+        decides,
     )
 
 

@@ -24,8 +24,8 @@ from polyc.graph.ir import Graph, Node, Tensor
 from polyc.types.element_types import is_narrow, wide
 
 _MOVING = (
-    "BitCast Carried Cast CastLike Compress Concat Constant ConstantOfShape DepthToSpace Dropout "
-    "Expand Flatten Gather GatherElements GatherND Identity OneHot Pad Repeat Reshape "
+    "BitCast Carried Cast CastLike Choose Compress Concat Constant ConstantOfShape DepthToSpace "
+    "Dropout Expand Flatten Gather GatherElements GatherND Identity OneHot Pad Repeat Reshape "
     "ReverseSequence Shape Size Slice SpaceToDepth Split Squeeze TensorScatter Tile Transpose "
     "Trilu Unsqueeze Where"
 )

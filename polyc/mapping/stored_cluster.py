@@ -14,6 +14,7 @@ from polyc.schedule.cluster import Cluster
 from polyc.schedule.initial import InitialLoops
 from polyc.schedule.schedule import Schedule
 from polyc.scop.scop import Scop
+from polyc.types.branches import Branches
 from polyc.types.ranges import Step
 
 
@@ -41,6 +42,11 @@ class StoredCluster:
     def step(self) -> Step | None:
         """The loop over steps that the cluster is in."""
         return self.cluster.step
+
+    @property
+    def branches(self) -> Branches:
+        """Where the cluster is executed, if not in every call."""
+        return self.cluster.branches
 
     @cached_property
     def named(self) -> InitialLoops:

@@ -17,6 +17,7 @@ from polyc.schedule.names import short
 from polyc.schedule.schedule import Schedule
 from polyc.scop.literals import compute_form
 from polyc.scop.scop import Array, Statement
+from polyc.types.branches import Branches
 from polyc.types.ranges import Step
 
 
@@ -68,6 +69,11 @@ class StoredKernel:
     def step(self) -> Step | None:
         """The loop over steps that the kernel is launched in."""
         return self.parts[0].step
+
+    @property
+    def branches(self) -> Branches:
+        """Where the kernel is launched, if not in every call."""
+        return self.parts[0].branches
 
     @property
     def gain(self) -> float:

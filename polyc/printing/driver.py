@@ -33,7 +33,17 @@ from polyc.printing.host_text import (
     print_sizes,
 )
 from polyc.printing.team import print_team
-from polyc.program.driver_nest import Call, CopyOut, DriverNode, Repeat, Wait
+from polyc.program.driver_nest import (
+    Call,
+    CopyOut,
+    Decide,
+    DriverNode,
+    Repeat,
+    Wait,
+    When,
+    count_decisions,
+    walk,
+)
 from polyc.program.plan import Plan
 from polyc.program.program import Program
 from polyc.types.sizes import ADDRESS_LIMIT
@@ -94,6 +104,7 @@ def print_driver(
         *_print_head(program),
         # Between launches of what takes microseconds nobody has to be asked.
         f"#define PC_ENDS {'pc_is_stopped(pc_self)' if shared or program.sizes else '0'}",
+        *_print_decisions(count_decisions(nest)),
         *_print_launches(program, plan, nest),
         *(["#define PC_PINNED 1"] if pinned else []),
         "#define PC_CALL struct call",
@@ -156,16 +167,25 @@ def _print_launches(program: Program, plan: Plan, nest: Sequence[DriverNode]) ->
         return [line for n in nodes for line in _print_node(n, program, kernels, "    ")]
 
     *before, last = _cut(nest)
+    count = count_decisions(nest)
+    more, given, leave = (", i64 *decided", ", decided", _LEAVE) if count else ("", "", [])
     for number, nodes in enumerate(before):
-        yield from _print_function(f"launches_{number}", program, plan, print_nodes(nodes))
-    calls = [f"    launches_{number}(pc_self, call);" for number in range(len(before))]
-    yield from _print_function("launches", program, plan, [*calls, *print_nodes(last)])
+        head = f"launches_{number}(pc_thread *pc_self, const struct call *call{more})"
+        yield from _print_function(head, program, plan, print_nodes(nodes))
+    calls = [f"    i64 decided[{count}] = {{0}};"] if count else []
+    for number in range(len(before)):
+        calls += [f"    launches_{number}(pc_self, call{given});", *leave]
+    head = "launches(pc_thread *pc_self, const struct call *call)"
+    yield from _print_function(head, program, plan, [*calls, *print_nodes(last)])
 
 
-def _print_function(name: str, program: Program, plan: Plan, lines: Iterable[str]) -> Iterator[str]:
+_LEAVE = ["    if (pc_self->late)", "        return;"]
+
+
+def _print_function(head: str, program: Program, plan: Plan, lines: Iterable[str]) -> Iterator[str]:
     """A function of launches, with what these refer to."""
     yield from (
-        f"APART void {name}(pc_thread *pc_self, const struct call *call)",
+        f"APART void {head}",
         "{",
         "    void *const *const io = call->io;",
         "    const char *const weights = call->weights;",
@@ -185,12 +205,12 @@ def _print_function(name: str, program: Program, plan: Plan, lines: Iterable[str
 def _cut(nest: Sequence[DriverNode]) -> list[list[DriverNode]]:
     """The nodes in runs of at most `LAUNCHES_A_FUNCTION` launches, at least one run.
 
-    A loop over steps is one node, however many launches it has.
+    A loop over steps is one node, however many launches it has, and so is a branch.
     """
     runs: list[list[DriverNode]] = [[]]
     filled = 0
     for node in nest:
-        launches = len(node.body) if isinstance(node, Repeat) else int(isinstance(node, Call))
+        launches = sum(isinstance(one, Call) for one in walk(node))
         if filled and filled + launches > LAUNCHES_A_FUNCTION:
             runs.append([])
             filled = 0
@@ -208,6 +228,13 @@ def _print_node(
         case Repeat(step, body):
             name, steps = step.name, print_extent(step.steps)
             yield f"{indent}for (i64 {name} = 0; {name} < {steps}; {name}++) {{"
+            for inner in body:
+                yield from _print_node(inner, program, kernels, f"{indent}    ")
+            yield f"{indent}}}"
+        case Decide(number, source):
+            yield f"{indent}DECIDE({number}, *(const b8 *)({print_address(source)}));"
+        case When(number, holds, body):
+            yield f"{indent}if ({'' if holds else '!'}decided[{number}]) {{"
             for inner in body:
                 yield from _print_node(inner, program, kernels, f"{indent}    ")
             yield f"{indent}}}"
@@ -328,6 +355,29 @@ APART void finish(const pc_thread *pc_self, double began, double *seconds)
     } while (0)
 
 """
+
+
+_DECISIONS = """\
+/* Who comes to a decision so late that another call has made it anew has nothing left to do. */
+#define DECIDE(k, value)                                         \\
+    do {                                                         \\
+        if (PC_ENDS)                                             \\
+            return;                                              \\
+        PC_SHARE(1)                                              \\
+            pc_tell(pc_self, &decisions[k], &decided[k], value); \\
+        pc_barrier(pc_self);                                     \\
+        if (!pc_hear(pc_self, &decisions[k], &decided[k]))       \\
+            return;                                              \\
+    } while (0)
+"""
+
+
+def _print_decisions(count: int) -> Iterator[str]:
+    """How the threads of a call agree about the branches that they take, if there are any."""
+    if count:
+        yield f"static pc_decision decisions[{count}]; /* of the team's call */"
+        yield from _DECISIONS.splitlines()
+        yield ""
 
 
 def print_prototype(kernel: Kernel) -> str:

@@ -1,10 +1,15 @@
-"""What a driver does, as plain data: launches with addresses, barriers, loops over steps, copies.
+"""What a driver does, as plain data: launches with addresses, barriers, loops, branches, copies.
 
     conv(io[0], weights + 0, arena + 0)
     wait
     for step_rnn in 0 .. 16:
       wait
       cell(arena + 0, arena + 6400; step_rnn)
+    wait
+    decide 0 by arena + 64
+    when 0: large(arena + 0, io[1])
+    wait
+    when not 0: small(arena + 0, io[1])
     wait
     copy io[2] from io[0], 24 bytes
 
@@ -14,14 +19,16 @@ The text of a driver is this, printed node by node. So the proof of it, in
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Mapping
-from dataclasses import dataclass
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
 from itertools import groupby
 from typing import Literal
 
 from polyc.errors import ShapeError
+from polyc.loopnest.nodes import Kernel
 from polyc.program.plan import Plan, byte_size
 from polyc.program.program import Launch, Program
+from polyc.types.branches import Branches
 from polyc.types.ranges import STEP, Step
 from polyc.types.sizes import Extent
 
@@ -69,27 +76,90 @@ class Repeat:
     body: tuple[DriverNode, ...]
 
 
-DriverNode = Call | Wait | CopyOut | Repeat
+@dataclass(frozen=True)
+class Decide:
+    """One thread reads a boolean and tells all, who wait: decision `number` of the driver."""
+
+    number: int
+    source: Address
+
+
+@dataclass(frozen=True)
+class When:
+    """Nodes that are executed if decision `number` is `holds`."""
+
+    number: int
+    holds: bool
+    body: tuple[DriverNode, ...]
+
+
+DriverNode = Call | Wait | CopyOut | Repeat | Decide | When
+
+
+def walk(node: DriverNode) -> Iterator[DriverNode]:
+    """A node and all inside of it."""
+    yield node
+    if isinstance(node, Repeat | When):
+        for inner in node.body:
+            yield from walk(inner)
+
+
+def count_decisions(nest: Sequence[DriverNode]) -> int:
+    """How many decisions a driver makes."""
+    return sum(isinstance(node, Decide) for outer in nest for node in walk(outer))
 
 
 def make_driver(program: Program, plan: Plan, barriers: Collection[int]) -> tuple[DriverNode, ...]:
     """What the driver of a program does, by a plan of its memory.
 
     `barriers` are the positions of the launches that a barrier stands in front of, in each step of
-    a loop. Raises ShapeError for an output that is not stored as the caller takes it.
+    a loop; where branches begin, or others than before, all wait in front of them. Raises
+    ShapeError for an output that is not stored as the caller takes it.
     """
     places = find_places(program, plan)
-    kernels = {k.name: k for k in program.kernels}
-    nodes: list[DriverNode] = []
-    for step, group in groupby(enumerate(program.launches), key=lambda pair: pair[1].step):
-        called: list[DriverNode] = []
-        for position, launch in group:
-            called += [Wait()] if position in barriers else []
-            sizes = kernels[launch.kernel].sizes
-            called.append(_call(position, launch, sizes, places))
-        nodes += [Repeat(step, tuple(called))] if step else called
+    maker = _Maker({k.name: k for k in program.kernels}, places, barriers)
+    nodes = maker.make(list(enumerate(program.launches)), ())
     copies = list(_copies(program, places))
     return (*nodes, *([Wait()] if copies else []), *copies)
+
+
+@dataclass
+class _Maker:
+    """Makes the nodes of launches; `decided`: the numbers of the decisions so far."""
+
+    kernels: Mapping[str, Kernel]
+    places: Mapping[str, Address]
+    barriers: Collection[int]
+    decided: dict[tuple[Branches, str], int] = field(default_factory=dict)
+
+    def make(self, launches: Sequence[tuple[int, Launch]], around: Branches) -> list[DriverNode]:
+        """The nodes of launches with their positions, all in the branches `around`, or in more."""
+        depth = len(around)
+        nodes: list[DriverNode] = []
+        for inside, group in groupby(launches, key=lambda pair: pair[1].branches[: depth + 1]):
+            if len(inside) == depth:
+                nodes += self._make_steps(group)
+                continue
+            condition = inside[-1].condition
+            nodes += [] if nodes and isinstance(nodes[-1], Wait) else [Wait()]
+            number = self.decided.get((around, condition), len(self.decided))
+            if number == len(self.decided):
+                self.decided[around, condition] = number
+                nodes.append(Decide(number, self.places[condition]))
+            first, *rest = self.make(list(group), inside)
+            body = rest if isinstance(first, Wait) else [first, *rest]
+            nodes.append(When(number, inside[-1].holds, tuple(body)))
+        return nodes
+
+    def _make_steps(self, launches: Iterable[tuple[int, Launch]]) -> Iterator[DriverNode]:
+        """Launches in order, those in a loop over steps in one."""
+        for step, group in groupby(launches, key=lambda pair: pair[1].step):
+            called: list[DriverNode] = []
+            for position, launch in group:
+                called += [Wait()] if position in self.barriers else []
+                sizes = self.kernels[launch.kernel].sizes
+                called.append(_call(position, launch, sizes, self.places))
+            yield from [Repeat(step, tuple(called))] if step else called
 
 
 def find_places(program: Program, plan: Plan) -> dict[str, Address]:

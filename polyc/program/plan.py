@@ -107,7 +107,7 @@ def find_lifetimes(program: Program) -> dict[str, tuple[int, int]]:
     lifetimes: dict[str, tuple[int, int]] = {}
     for position, launch in enumerate(launches):
         start, end = spans[launch.step] if launch.step else (position, position)
-        for name in map(program.home, launch.arguments):
+        for name in map(program.home, launch.touched):
             first, last = lifetimes.get(name, (start, end))
             lifetimes[name] = (min(first, start), max(last, end))
     return lifetimes

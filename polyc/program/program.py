@@ -11,6 +11,7 @@ from polyc.graph.states import State
 from polyc.loopnest.nodes import Kernel
 from polyc.memory.storage import Storage
 from polyc.scop.scop import Kind
+from polyc.types.branches import Branches
 from polyc.types.estimate import estimate
 from polyc.types.parameters import Parameter
 from polyc.types.ranges import Step
@@ -50,7 +51,8 @@ class Launch:
 
     `flops` and `bytes` are the scalar operations and the bytes of arrays touched; `origin` names
     the graph nodes computed; `copies` says what a launch moves that computes nothing. Those in a
-    row with the same `step` are launched again for each of its steps.
+    row with the same `step` are launched again for each of its steps. `branches`: the arrays, of
+    one boolean, that say in a call whether it is made.
     """
 
     kernel: str
@@ -60,6 +62,12 @@ class Launch:
     bytes: int = 0
     copies: str = ""
     step: Step | None = None
+    branches: Branches = ()
+
+    @property
+    def touched(self) -> tuple[str, ...]:
+        """Its arrays, and those that decide whether it is made."""
+        return (*self.arguments, *(branch.condition for branch in self.branches))
 
     @property
     def runs(self) -> int:

@@ -42,7 +42,8 @@ class KernelRow:
     copies: "x -> x_padded" if the launch only moves data, into a frame or another layout, else "";
     functions: those of a GPU that it runs, empty on a CPU; floor: seconds that flops and bytes take
     at least at the GPU's rates, None on a CPU; called: what it is called where schedules are given;
-    steps: how often a loop over steps launches it, empty outside of one.
+    steps: how often a loop over steps launches it, empty outside of one. branches: the conditions
+    with which it is launched, empty if it is in every call.
     """
 
     name: str
@@ -59,11 +60,13 @@ class KernelRow:
     floor: float | None = None
     called: str = ""
     steps: str = ""
+    branches: str = ""
 
     @property
     def told_schedule(self) -> str:
         """A line of a file of schedules, as it can be given back, with remarks as comments."""
         remarks = [f"tuned, {self.gain:.0%} less time"] if self.gain else []
+        remarks += [f"if {self.branches}"] if self.branches else []
         remarks += [f"in each of {self.steps} steps"] if self.steps else []
         told = f"  # {'; '.join(remarks)}" if remarks else ""
         return f"{self.called}: {self.schedule}{told}"

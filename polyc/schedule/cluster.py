@@ -25,6 +25,7 @@ from polyc.poly.affine import coefficients, outputs, plain_iterator
 from polyc.scop.scop import Array, Group, Scop, Statement
 from polyc.target.cuda import CudaTarget
 from polyc.target.machine import Target
+from polyc.types.branches import Branches
 from polyc.types.ranges import Step
 
 SMALL_WORK = 1 << 15
@@ -63,6 +64,11 @@ class Cluster:
     def step(self) -> Step | None:
         """The loop over steps that the cluster is in."""
         return self.statements[0].step
+
+    @property
+    def branches(self) -> Branches:
+        """Where the cluster is executed, if not in every call."""
+        return self.statements[0].branches
 
     @property
     def extents(self) -> tuple[int, ...]:
@@ -106,6 +112,7 @@ def find_clusters(
     fills, statements = _set_fills_aside(scop)
     for unit in budget.over(_units(statements, scop.arrays), "cluster"):
         seen = {load.array for s in unit.statements for load in s.loads}
+        seen |= {branch.condition for branch in unit.branches}
         reads = {scop.home(array) for array in seen}
         produced = [home[a] for a in reads if a in home]
         # What is read under another shape must be whole by then.
@@ -115,6 +122,8 @@ def find_clusters(
         joined: Cluster | str = "it reads nothing that a kernel computes"
         if index >= 0 and clusters[index].step != unit.step:
             joined = "only one of them is repeated"
+        elif index >= 0 and clusters[index].branches != unit.branches:
+            joined = "a call may execute only one of them"
         elif index >= 0 and max(before, default=-1) == index:
             joined = "it reads what the other one writes under another shape"
         elif index >= 0 and max(written, default=-1) <= index:
@@ -130,13 +139,17 @@ def find_clusters(
             clusters[index] = joined
         for statement in unit.statements:
             home[statement.array] = max(index, home.get(statement.array, -1))
-            prelude = tuple(fills.pop((statement.array, statement.step), ()))
+            prelude = tuple(fills.pop(_part(statement), ()))
             clusters[index] = replace(clusters[index], prelude=clusters[index].prelude + prelude)
     return tuple(clusters), tuple(refusals)
 
 
-Part = tuple[str, Step | None]
-"""What statements of one array write before a loop over steps, in it, or behind it."""
+Part = tuple[str, Step | None, Branches]
+"""What statements of one array write before a loop over steps, in it, or behind it; in a branch."""
+
+
+def _part(s: Statement) -> Part:
+    return s.array, s.step, s.branches
 
 
 def _set_fills_aside(scop: Scop) -> tuple[dict[Part, list[Statement]], tuple[Statement, ...]]:
@@ -145,12 +158,12 @@ def _set_fills_aside(scop: Scop) -> tuple[dict[Part, list[Statement]], tuple[Sta
     def is_fill(s: Statement) -> bool:
         return not (s.reduction or s.loads)
 
-    completed = {(s.array, s.step) for s in scop.statements if not is_fill(s) and not s.reduction}
+    completed = {_part(s) for s in scop.statements if not is_fill(s) and not s.reduction}
     fills: dict[Part, list[Statement]] = {}
     others: list[Statement] = []
     for s in scop.statements:
-        if is_fill(s) and (s.array, s.step) in completed:
-            fills.setdefault((s.array, s.step), []).append(s)
+        if is_fill(s) and _part(s) in completed:
+            fills.setdefault(_part(s), []).append(s)
         else:
             others.append(s)
     return fills, tuple(others)

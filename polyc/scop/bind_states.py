@@ -61,6 +61,10 @@ def _bind(scop: Scop, state: State) -> Scop | str:
     writers = [s for s in rest if s.array == new.name]
     if any(s.step for s in (*copies, *writers)):
         return "it is written step by step"
+    if any(s.branches for s in (*copies, *writers)):
+        return "only some calls write it"
+    if any(old.name == branch.condition for s in rest for branch in s.branches):
+        return "it decides what a call executes"
     whole = box(old.name, new.shape)
     kept, written = _written(copies, whole), _written(writers, whole)
     if not whole.is_subset(kept.union(written)):

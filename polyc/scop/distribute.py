@@ -78,7 +78,7 @@ def _distribute(array: str, table: _Table) -> None:
         return
     reader = table.statements[names[0]]
     reads = [load for load in reader.loads if load.array == array]
-    if any(w.step != reader.step for w in writers):
+    if any((w.step, w.branches) != (reader.step, reader.branches) for w in writers):
         return
     if reader.reduction or reader.group or any(load.dynamic for load in reader.loads):
         return

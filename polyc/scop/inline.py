@@ -100,10 +100,13 @@ def _pays(producer: Statement, readers: list[Statement], uses: Uses, widen_late:
 
 
 def can_move(producer: Statement, reader: Statement, load: Load) -> bool:
-    """Whether a value may be computed where it is read, as far as loops over steps go.
+    """Whether a value may be computed where it is read, as far as loops and branches go.
 
     Not outside of its loop, and in no other step; nor again in each step, unless it costs nothing.
+    It may in a branch that it was not in.
     """
+    if reader.branches[: len(producer.branches)] != producer.branches:
+        return False
     if producer.step is reader.step is None:
         return True
     if producer.step == reader.step:

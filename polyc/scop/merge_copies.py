@@ -60,6 +60,8 @@ def _copied_array(statement: Statement, scop: Scop, uses: Uses) -> str | None:
     touching = [*uses.writes(source.name), *(reader for reader, _ in uses.reads(source.name))]
     if statement.step and any(s.step != statement.step for s in touching):
         return None  # it is copied to another place in each step
+    if statement.branches and any(s.branches != statement.branches for s in touching):
+        return None  # where it is not copied, something else may be in its place
     return source.name
 
 

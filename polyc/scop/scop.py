@@ -10,7 +10,8 @@ The textual order of `statements` is the original schedule, unless they say thei
 instances of a statement before the first of the next, each in lexicographic order; those of a loop
 over steps stand together, and are executed so in each step, one step after the other. In tensor
 graphs every array element is written by one statement, or by an initialisation followed by one
-reduction; loops of users (`polyc/loops/`) write as they like.
+reduction, in each of the branches that a call may take; loops of users (`polyc/loops/`) write as
+they like.
 """
 
 from __future__ import annotations
@@ -28,6 +29,7 @@ from polyc.poly.affine import estimated_extents, exact_extents
 from polyc.poly.show import show_function
 from polyc.scop.expr import Expr, Load, loads, show, weight
 from polyc.scop.structure import Structure, compute_structure
+from polyc.types.branches import Branches, show_branches
 from polyc.types.estimate import estimate
 from polyc.types.ranges import STEP, Step
 
@@ -75,6 +77,7 @@ class Statement:
 
     `group` is a hint to clustering, not a promise: what it leads to is proven like everything else.
     `step`: the loop over steps that the statement is in, whose number is a parameter of its sets.
+    `branches`: the arrays, of one boolean, that decide in a call whether it is executed.
     `time`: when an instance is executed in the original order (`order.py`), of statements that are
     interleaved; all of a scop have one, of one length, or none.
     """
@@ -89,6 +92,7 @@ class Statement:
     origin: tuple[str, ...] = ()
     group: Group | None = None
     step: Step | None = None
+    branches: Branches = ()
     time: isl.MultiAff | None = None  # S -> [t]
 
     @cached_property
@@ -122,7 +126,8 @@ class Statement:
     def __str__(self) -> str:
         operator = f"{self.reduction}=" if self.reduction else "="
         target = f"{self.array}[{show_function(self.write)}]"
-        return f"{self.name}: {self.domain}\n    {target} {operator} {show(self.value)}"
+        where = f"if {show_branches(self.branches)}: " if self.branches else ""
+        return f"{self.name}: {self.domain}\n    {where}{target} {operator} {show(self.value)}"
 
 
 @dataclass(frozen=True)

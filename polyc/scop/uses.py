@@ -48,6 +48,7 @@ def drop_dead(scop: Scop) -> Scop:
             if statement.array in live:
                 live.update(load.array for load in statement.loads)
                 live.update(scop.home(load.array) for load in statement.loads)
+                live.update(branch.condition for branch in statement.branches)
         if len(live) == known or not any(s.step for s in scop.statements):
             break
     kept = tuple(s for s in scop.statements if s.array in live)

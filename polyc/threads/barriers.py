@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence, Set
 from dataclasses import replace
+from itertools import pairwise
 
 import islpy as isl
 
@@ -33,13 +34,15 @@ def place_barriers(launches: Sequence[LaunchAccess], slots: Iterable[Slot]) -> f
 
     read x, write a | read x, write b | read a b, write y   ->   {2}
 
+    There is one where branches begin or end: one inside of a branch is for its own launches.
     A launch needs one if since the last barrier something was written that it touches, or touched
     that it writes; be it an array, or memory that another array has had before. The launches are
     taken in their order, and no placement for that order has fewer (but for one behind each
     `MOST_LAUNCHES`); those of a loop over steps twice, in a step and in one after it.
     """
     since = _Since({slot.array: slot for slot in slots})
-    barriers: set[int] = set()
+    pairs = enumerate(pairwise(launches), 1)
+    barriers = {k for k, (last, launch) in pairs if launch.branches != last.branches}
     start = 0
     for step, group in by_loop(launches):
         positions = range(start, start + len(group))

@@ -51,6 +51,10 @@ class Memory:
             self.written[array.name] = np.full(math.prod(array.shape), given)
 
     def execute(self, statement: Statement) -> None:
+        for branch in statement.branches:
+            assert self.written[branch.condition].all(), f"{statement.name}: who decides is unknown"
+            if bool(self.values[branch.condition].item()) != branch.holds:
+                return
         points = points_of(statement.domain)
         own = [load for load in statement.loads if load.array == statement.array]
         for level in self.levels(statement, points, own) if own else [points]:

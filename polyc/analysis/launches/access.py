@@ -11,6 +11,7 @@ from polyc.analysis.steps import by_loop, in_any_step, in_earlier_steps
 from polyc.analysis.witness import illegal, show_first
 from polyc.poly.boxes import box
 from polyc.scop.scop import Array
+from polyc.types.branches import Branches
 from polyc.types.ranges import Step
 
 Elements = dict[str, isl.Set]
@@ -22,7 +23,8 @@ class LaunchAccess:
     """What one launch reads of earlier launches' results, and what it writes; by program array.
 
     `scratch` are arrays that no other launch touches, but that take memory which others may have.
-    In a loop over steps the sets are those of step `step.name`, one of their parameters.
+    In a loop over steps the sets are those of step `step.name`, one of their parameters; so are the
+    conditions of `branches`, where only some calls make the launch (`branches.py`).
     """
 
     name: str
@@ -30,6 +32,7 @@ class LaunchAccess:
     writes: Mapping[str, isl.Set]  # A
     scratch: frozenset[str] = frozenset()
     step: Step | None = None
+    branches: Branches = ()
 
     @property
     def arrays(self) -> frozenset[str]:

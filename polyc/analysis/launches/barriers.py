@@ -20,14 +20,16 @@ def verify_barriers(
 
     `barriers` are the positions of the launches that have one in front. Bernstein's conditions for
     every pair without a barrier between: neither writes an element that the other touches, and no
-    array of one lies where another array of the other does. In a loop over steps the launches
+    array of one lies where another array of the other does. Where branches begin or end all threads
+    wait, whichever is taken, which `verify_driver` sees to. In a loop over steps the launches
     behind its last barrier meet those in front of its first in the next step, or any later one if
     there is no barrier. Gives the number of pairs.
     """
     where = {slot.array: slot for slot in slots}
     pairs = first = 0
     for k, launch in enumerate(launches):
-        first = k if k in barriers else first
+        parted = k > 0 and launch.branches != launches[k - 1].branches
+        first = k if k in barriers or parted else first
         for other in launches[first:k]:
             _check_apart(launch, other, where)
             pairs += 1

@@ -5,15 +5,28 @@ What is judged is the driver as data (`program/driver_nest.py`), of which its te
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+
+import numpy as np
 
 from polyc.analysis.witness import illegal
 from polyc.errors import IllegalSchedule
 from polyc.loopnest.nodes import Kernel
-from polyc.program.driver_nest import Address, Call, CopyOut, DriverNode, Repeat, Wait
+from polyc.program.driver_nest import (
+    Address,
+    Call,
+    CopyOut,
+    Decide,
+    DriverNode,
+    Repeat,
+    Wait,
+    When,
+)
 from polyc.program.plan import Plan, byte_size
 from polyc.program.program import Launch, Program
+from polyc.types.branches import Branch, Branches
 from polyc.types.ranges import STEP, Step
 
 
@@ -22,15 +35,16 @@ def verify_driver(
 ) -> frozenset[int]:
     """Prove what a driver does right, or raise IllegalSchedule.
 
-    Every launch is made once, in order, in its loop over steps, with the addresses of its arrays
-    and the sizes that its kernel takes; every output ends up where the caller wants it. With
-    `threads` what is copied there is behind a barrier; else all is done in order.
+    Every launch is made once, in order, in its loop over steps and its branches, with the addresses
+    of its arrays and the sizes that its kernel takes; each decision reads its condition; every
+    output ends up where the caller wants it. With `threads` what is copied there is behind a
+    barrier; else all is done in order.
 
     Gives the positions of the launches that threads wait in front of: in each step, in a loop.
     """
     kernels = {k.name: k for k in program.kernels}
     walk = _Walk(program, kernels, _list_places(program, plan), threads)
-    walk.visit(nest, None)
+    walk.visit(nest, None, ())
     if walk.made < len(program.launches):
         raise _wrong(f"launch {walk.made} is not made")
     for position, (_, array) in enumerate(program.outputs, len(program.inputs)):
@@ -61,7 +75,11 @@ def _list_places(program: Program, plan: Plan) -> dict[str, Address]:
 
 @dataclass
 class _Walk:
-    """How far a driver has come; waited: whether a barrier stands behind all that was so far."""
+    """How far a driver has come.
+
+    waited: whether a barrier stands behind all that was so far; parted: whether one is due, because
+    a branch has ended; decided: the branches around each decision, and its condition.
+    """
 
     program: Program
     kernels: Mapping[str, Kernel]
@@ -69,35 +87,78 @@ class _Walk:
     threads: bool
     made: int = 0
     waited: bool = False
+    parted: bool = False
+    decided: list[tuple[Branches, str]] = field(default_factory=list)
     barriers: set[int] = field(default_factory=set)
     copied: set[int] = field(default_factory=set)
 
-    def visit(self, nodes: Sequence[DriverNode], step: Step | None) -> None:
+    def visit(self, nodes: Sequence[DriverNode], step: Step | None, around: Branches) -> None:
         for node in nodes:
             match node:
                 case Wait():
-                    self.waited = True
+                    self.waited, self.parted = True, False
+                case Decide():
+                    self._decide(node, step, around)
+                case When():
+                    self._when(node, step, around)
                 case Call():
-                    self._call(node, step)
+                    self._call(node, step, around)
                     self.waited = False
                 case Repeat(inner, body):
                     if step:
                         raise _wrong(f"loop {inner.name} is inside of another")
                     self.waited = False  # in front of the loop: not in each step
-                    self._repeat(inner, body)
+                    self._repeat(inner, body, around)
                     self.waited = False
                 case CopyOut():
                     self._copy(node, step)
 
-    def _repeat(self, step: Step, body: Sequence[DriverNode]) -> None:
+    def _decide(self, node: Decide, step: Step | None, around: Branches) -> None:
+        """A decision of the next launch, by what is there; all threads wait before and after."""
+        where = f"decision {node.number}"
+        if step or node.number != len(self.decided):
+            raise _wrong(f"{where} is made in a loop, or where decision {len(self.decided)} is due")
+        if self.threads and not self.waited:
+            raise _wrong(f"{where} is made before all threads have come to it")
+        inside = self._due().branches
+        if inside[: len(around)] != around or len(inside) == len(around):
+            raise _wrong(f"{where} decides nothing about launch {self.made}")
+        array = inside[len(around)].condition
+        stored = self.program.arrays[array]
+        if node.source != self.places[array] or stored.dtype != np.bool_:
+            raise _wrong(f"{where} is not read from {array}")
+        if not stored.storage.is_row_major or math.prod(stored.storage.shape) != 1:
+            raise _wrong(f"{where} is read from {array}, which is not one boolean")
+        self.decided.append((around, array))
+
+    def _when(self, node: When, step: Step | None, around: Branches) -> None:
+        """A branch, with a barrier in front of it whichever is taken."""
+        where = f"a branch of decision {node.number}"
+        if step or node.number >= len(self.decided):
+            raise _wrong(f"{where} is in a loop, or stands before the decision")
+        outer, condition = self.decided[node.number]
+        if outer != around:
+            raise _wrong(f"{where} stands where that is not made")
+        if self.threads and not self.waited:
+            raise _wrong(f"{where} begins before all threads have come to it")
+        self.visit(node.body, None, (*around, Branch(condition, node.holds)))
+        self.waited, self.parted = False, True
+
+    def _due(self) -> Launch:
+        launches = self.program.launches
+        if self.made == len(launches):
+            raise _wrong("it goes on behind its last launch")
+        return launches[self.made]
+
+    def _repeat(self, step: Step, body: Sequence[DriverNode], around: Branches) -> None:
         """All launches of a loop over steps: done in two loops, steps would not follow steps."""
         first = self.made
-        self.visit(body, step)
+        self.visit(body, step, around)
         beside = (*self.program.launches[:first][-1:], *self.program.launches[self.made :][:1])
         if any(launch.step == step for launch in beside):
             raise _wrong(f"loop {step.name} does not hold all launches that are repeated in it")
 
-    def _call(self, call: Call, step: Step | None) -> None:
+    def _call(self, call: Call, step: Step | None, around: Branches) -> None:
         """The next launch, as the program has it."""
         launches, where = self.program.launches, f"launch {call.position}"
         if call.position != self.made or self.made == len(launches):
@@ -105,6 +166,10 @@ class _Walk:
         launch = launches[self.made]
         if launch.step != step:
             raise _wrong(f"{where} is not in the loop over steps that it belongs to")
+        if launch.branches != around:
+            raise _wrong(f"{where} is not in the branches that it belongs to")
+        if self.threads and self.parted:
+            raise _wrong(f"{where} follows a branch that threads may still be in")
         kernel = self.kernels[launch.kernel]
         if call.kernel != kernel.name or call.sizes != _sizes(kernel, launch):
             raise _wrong(f"{where} calls {call.kernel} with {list(call.sizes)}")

@@ -18,6 +18,7 @@ from itertools import pairwise
 
 import islpy as isl
 
+from polyc.analysis.launches.branches import where_taken
 from polyc.analysis.same import Renaming, same_dynamic, same_tree
 from polyc.analysis.steps import by_loop, in_any_step
 from polyc.analysis.witness import illegal, show_first
@@ -26,6 +27,7 @@ from polyc.scop.accesses import read_map, write_map
 from polyc.scop.expr import Const, Expr, Load
 from polyc.scop.literals import content_of
 from polyc.scop.scop import Array, Scop, Statement
+from polyc.types.branches import Branches, show_branches
 from polyc.types.ranges import Step
 
 OUT = isl.dim_type.out
@@ -38,6 +40,7 @@ class Part:
     launch: str
     statements: tuple[Statement, ...]
     step: Step | None = None
+    branches: Branches = ()
 
 
 @dataclass(frozen=True)
@@ -86,6 +89,10 @@ def _check_steps(scop: Scop, parts: Sequence[Part]) -> None:
         for s in part.statements:
             if s.step != part.step:
                 rule = f"{s.name} is repeated with {s.step}, but its launch with {part.step}"
+                raise illegal(f"launch {part.launch}", rule)
+            if s.branches != part.branches:
+                told = [show_branches(b) or "every call" for b in (s.branches, part.branches)]
+                rule = f"{s.name} is executed in {told[0]}, but its launch in {told[1]}"
                 raise illegal(f"launch {part.launch}", rule)
 
 
@@ -140,6 +147,7 @@ def _check_same(
         and s.array == stated.array
         and write_map(s).is_equal(write_map(stated))
         and (s.reduction, s.step) == (stated.reduction, stated.step)
+        and s.branches == stated.branches
         and same_tree(stated.value, s.value, leaf)
     )
     if not same:
@@ -225,12 +233,15 @@ class _Access:
     load: Load | None
 
     def elements(self, arrays: Mapping[str, Array], anywhen: bool) -> isl.Set:
-        """# A: the elements touched, in a step or in any."""
+        """# A: the elements touched, in a step or in any, by calls that take its branches."""
         s = self.statement
         if self.load and (home := arrays[self.load.array].memory):
-            return box(home, arrays[home].shape)  # of which no set says more
-        relation = read_map(s, self.load, arrays[self.load.array]) if self.load else write_map(s)
-        return in_any_step(relation.range(), s.step) if anywhen and s.step else relation.range()
+            touched = box(home, arrays[home].shape)  # of which no set says more
+        else:
+            load = self.load
+            touched = (read_map(s, load, arrays[load.array]) if load else write_map(s)).range()
+            touched = in_any_step(touched, s.step) if anywhen and s.step else touched
+        return touched.intersect_params(where_taken(s.branches)) if s.branches else touched
 
 
 def _check_order(

@@ -14,6 +14,7 @@ import islpy as isl
 
 from polyc.analysis.conflicts import first_reads, touches_by_array
 from polyc.analysis.launches.access import LaunchAccess, in_memory, verify_program
+from polyc.analysis.launches.branches import in_branches, verify_conditions
 from polyc.analysis.launches.partition import Part, verify_partition
 from polyc.analysis.launches.storages import same_storage, verify_storages
 from polyc.analysis.proof import counted
@@ -73,6 +74,7 @@ def verify_launches(
         touched.append(_access(launch.kernel, part, frozenset(bound), arrays))
         arguments += len(bound)
     _check_kept_inside(parts, touched, scop, arrays)
+    verify_conditions(touched)
     existing = {n for n, a in arrays.items() if a.kind in ("input", "state", "constant")}
     reads = verify_program([*touched, _caller(scop)], existing)
     stored = verify_storages(program, scop, arrays)
@@ -101,6 +103,8 @@ def _check_binding(
         raise illegal(where, f"{len(launch.arguments)} arguments for {len(params)} parameters")
     if launch.step != part.step:
         raise illegal(where, "it is in another loop than its statements")
+    if launch.branches != part.branches:
+        raise illegal(where, "it is in another branch than its statements")
     bound = []
     for argument, param in zip(launch.arguments, params, strict=True):
         stored = program.arrays.get(argument)
@@ -160,7 +164,8 @@ def _access(
             part_ = elements.range()
             found[array] = found[array].union(part_).coalesce() if array in found else part_
     scratch = bound - reads.keys() - writes.keys()
-    return in_memory(LaunchAccess(name, reads, writes, scratch, part.step), arrays)
+    access = in_memory(LaunchAccess(name, reads, writes, scratch, part.step), arrays)
+    return in_branches(access, part.branches, arrays)
 
 
 def _caller(scop: Scop) -> LaunchAccess:

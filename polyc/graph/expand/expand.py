@@ -18,7 +18,8 @@ from polyc.graph.bodies import Names, instantiate
 from polyc.graph.compose import Composer
 from polyc.graph.expand.contrib.operators import CONTRIB, CONTRIB_DOMAIN
 from polyc.graph.expand.contrib.signatures import find_contrib_signature
-from polyc.graph.expand.control.repeat import REPEATED, Around
+from polyc.graph.expand.control.keep import keep_branches
+from polyc.graph.expand.control.repeat import Around, Operands, repeat_loop, repeat_scan
 from polyc.graph.expand.control.unroll import CONTROL_FLOW
 from polyc.graph.expand.determinant import expand_det
 from polyc.graph.expand.finding import expand_compress, expand_non_zero, expand_trim, expand_unique
@@ -95,6 +96,13 @@ MOST_OPERANDS = 64
 _OF_ANY_TYPE = frozenset({*CONTROL_FLOW, *STEPS, "SequenceMap"})
 """Operators whose inputs may be of different types in one variadic list, or no tensors."""
 
+KEPT: dict[str, Callable[[Node, Operands, Around], Body | None]] = {
+    "If": keep_branches,
+    "Loop": repeat_loop,
+    "Scan": repeat_scan,
+}
+"""Operator -> the loop around kernels that it is, or both of its branches, if it can be kept so."""
+
 DOMAINS = ("", "ai.onnx.preview.training", ML_DOMAIN, INTERNAL)
 """Where the operators of `COMPOSED` are defined; no name is in two."""
 
@@ -120,10 +128,10 @@ def expand_node(
         if node.domain == "" and is_supported(node.op) and not is_training(node, inputs):
             return None
         _check_form(node, inputs)
-        if around and node.domain == "" and node.op in REPEATED:
-            loop = REPEATED[node.op](node, inputs, around)
-            if loop is not None:
-                return instantiate(node, loop, names)
+        if around and node.domain == "" and node.op in KEPT:
+            kept = KEPT[node.op](node, inputs, around)
+            if kept is not None:
+                return instantiate(node, kept, names)
         if node.domain == "" and node.op in CONTROL_FLOW:
             return instantiate(node, CONTROL_FLOW[node.op](node, inputs, budget), names)
         if node.domain in DOMAINS and node.op in COMPOSED:

@@ -99,7 +99,16 @@ def _copy(node: Node, inputs: Arrays, result: Tensor) -> np.ndarray:
     return value
 
 
+def _choose(node: Node, inputs: Arrays, result: Tensor) -> np.ndarray:
+    condition, one, other = inputs
+    assert condition is not None
+    chosen = one if condition.item() else other
+    assert chosen is not None
+    return chosen
+
+
 _DIRECT: dict[str, Callable[[Node, Arrays, Tensor], np.ndarray]] = {
+    "Choose": _choose,
     "Constant": lambda node, inputs, result: find_constant(node),
     "ConstantOfShape": _fill,
     "Identity": _copy,

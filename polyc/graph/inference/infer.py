@@ -59,6 +59,7 @@ def infer_graph(
     inputs: Sequence[str],
     outputs: Sequence[str],
     budget: Budget = UNLIMITED,
+    decides: bool = False,
 ) -> Graph:
     """A graph whose tensors all have types, without the nodes whose value is known already.
 
@@ -68,7 +69,8 @@ def infer_graph(
         ->  y = Reshape(x, (2, -1))                                y: float32[2,12]
 
     `nodes` are in topological order; `known` has the types of the inputs and the constants. A
-    graph output may be a constant: then no node writes it and its tensor has a value. Raises
+    graph output may be a constant: then no node writes it and its tensor has a value. `decides`:
+    where a call decides between branches both are kept. Raises
     InvalidModel for a name read before it is written or written twice, NeedsValues where only a
     call completes the model, TooLarge for a tensor beyond the budget, else as `infer_node`.
     """
@@ -78,7 +80,7 @@ def infer_graph(
             raise _name_inputs(reason, walk.kept, inputs) from reason
         raise reason
 
-    walk = Walk(nodes, known, refuse, budget=budget)
+    walk = Walk(nodes, known, refuse, budget=budget, decides=decides)
     walk.run()
     for output in outputs:
         if output in walk.structures:
@@ -98,7 +100,8 @@ class Walk:
     table: the types, and values, of all tensors so far; structures: the sequences and optionals;
     kept: the nodes that are left; needs: what must not be negative, which is assumed from then on
     if `assumes`; postpone: called with a node that reads what is known only when
-    the model runs, or that no kernel computes, and with the reason.
+    the model runs, or that no kernel computes, and with the reason; decides: whether both branches
+    of an If are kept where a call decides between them.
     """
 
     def __init__(
@@ -109,9 +112,10 @@ class Walk:
         structures: Mapping[str, Structure] | None = None,
         budget: Budget = UNLIMITED,
         assumes: bool = True,
+        decides: bool = False,
     ) -> None:
         self.needs: list[Size] = []
-        self._assumes = assumes
+        self._assumes, self._decides = assumes, decides
         self.table = dict(known)
         self.structures = dict(structures or {})
         self.kept: list[Node] = []
@@ -171,7 +175,7 @@ class Walk:
         def refuse(node: Node, reason: UnsupportedOp) -> NoReturn:
             raise reason
 
-        trial = Walk(nodes, self.table, refuse, self.structures, self._budget, assumes=False)
+        trial = Walk(nodes, self.table, refuse, self.structures, self._budget, False, self._decides)
         trial._names, trial._folds = self._names, self._folds
         try:
             trial.run()
@@ -191,7 +195,7 @@ class Walk:
             return parts
         operands = _find_operands(node, self.table, self.structures)
         require_compilable(node, operands)
-        around = Around(self._names, self._attempt)
+        around = Around(self._names, self._attempt, self._decides)
         expanded = expand_node(node, operands, self._names, around, self._budget)
         if expanded is not None:
             return expanded

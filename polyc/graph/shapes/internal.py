@@ -6,6 +6,7 @@
 | Places(totals[r, n]; wanted) | int64[r, wanted]: the least i with totals[r, i] > p, at most n - 1 |
 | Windows(x[a, n]; size, step) | as x, [a, windows, size]: step elements apart, as many as fit |
 | Step(steps) | int64: the number of the step, 0 to steps - 1 (`graph/steps.py`) |
+| Choose(condition, then, else) | as both: the first where the condition holds (`graph/branches.py`) |
 | Carried(step, initial; state) | as initial: it in the first step, then the state of the step before |
 | Repeat(step, steps, states…, results…; states, backwards) | the last states; results[steps, …] |
 | RandomBits(key[2]; shape, stream) | uint32[shape]: what Philox gives for the element's number |
@@ -58,6 +59,12 @@ def infer_carried(node: Node, inputs: Sequence[Tensor | None]) -> tuple[Tensor, 
     return (Tensor(node.outputs[0], initial.dtype, initial.shape),)
 
 
+def infer_choose(node: Node, inputs: Sequence[Tensor | None]) -> tuple[Tensor, ...]:
+    """as both, which are of one type"""
+    one = given(inputs[1])
+    return (Tensor(node.outputs[0], one.dtype, one.shape),)
+
+
 def infer_repeat(node: Node, inputs: Sequence[Tensor | None]) -> tuple[Tensor, ...]:
     """states as they are; a result (a, b) -> (steps, a, b)"""
     count, states = given(inputs[1]), int(node.attributes["states"])
@@ -71,6 +78,7 @@ def infer_repeat(node: Node, inputs: Sequence[Tensor | None]) -> tuple[Tensor, .
 
 INTERNAL_TYPES: dict[str, Types] = {
     "Carried": infer_carried,
+    "Choose": infer_choose,
     "Greedy": infer_greedy,
     "Places": infer_places,
     "RandomBits": infer_random_bits,

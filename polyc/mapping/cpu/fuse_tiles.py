@@ -125,8 +125,9 @@ def _move_between(
     between: Sequence[StoredKernel], first: StoredKernel, second: StoredKernel
 ) -> tuple[list[StoredKernel], list[StoredKernel]] | None:
     """The kernels between two that are to become one: (those to run before, those after)."""
-    if any(kernel.step != second.step for kernel in (first, *between)):
-        return None  # a loop over steps stays in one piece
+    alike = second.step, second.branches
+    if any((kernel.step, kernel.branches) != alike for kernel in (first, *between)):
+        return None  # a loop over steps stays in one piece, and so does a branch
     before: list[StoredKernel] = []
     after: list[StoredKernel] = []
     for kernel in reversed(between):

@@ -130,6 +130,7 @@ def _make_copy(cluster: Cluster, name: str, arrays: Mapping[str, Array]) -> Pack
         value=Load(name, isl.PwMultiAff(f"{{ {title}[{shown}] -> {name}[{shown}] }}"), array.dtype),
         origin=tuple(dict.fromkeys(o for s in cluster.statements for o in s.origin)),
         step=step,
+        branches=cluster.branches,
     )
     shared = tuple({title: k} for k in range(len(iterators)))
     return Packing(

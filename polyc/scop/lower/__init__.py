@@ -7,10 +7,13 @@ One module for each kind of operator, in rooms; each operator is one function un
 
 from __future__ import annotations
 
+from contextlib import ExitStack
+
 import islpy as isl
 
 from polyc.budget import UNLIMITED, Budget
 from polyc.errors import NeedsValues, NotFixed, UnsupportedOp, naming_defects
+from polyc.graph.branches import find_branches, sort_branches
 from polyc.graph.inference.infer import find_sources
 from polyc.graph.ir import INTERNAL, Graph, Node, Tensor
 from polyc.graph.shapes.checks import RuleBroken
@@ -23,6 +26,7 @@ from polyc.scop.lower import (  # noqa: F401  (imported to fill the table of low
     windows,
 )
 from polyc.scop.lower.context import COUNTS, LOWERINGS, Lowering
+from polyc.scop.lower.movement.choose import enter
 from polyc.scop.scop import Scop
 from polyc.types.element_types import COMPILED
 from polyc.types.ranges import assumed_ranges
@@ -39,14 +43,19 @@ def lower_graph(graph: Graph, minimal_filtering: bool = True, budget: Budget = U
     a lowering, for an element type that is not compiled, and for a symbolic dimension; TooLarge
     beyond the budget.
     """
+    graph = sort_branches(graph)
     ctx = Lowering(graph, minimal_filtering, budget)
     for name in graph.inputs:
         tensor = _compilable(graph.tensors[name], f"input {name!r}")
         ctx.bind(name, ctx.array(name, tensor.dtype, tensor.extents, "input"))
     inputs = tuple(ctx.arrays)
-    pairs = zip(graph.nodes, find_steps(graph), strict=True)
-    for node, loops in budget.over(pairs, "lower"):
-        with ctx.repeated(loops[0] if loops else None), naming_defects(f"{node.op} {node.name!r}"):
+    found = zip(graph.nodes, find_steps(graph), find_branches(graph), strict=True)
+    for node, loops, branches in budget.over(found, "lower"):
+        with ExitStack() as inside:
+            inside.enter_context(naming_defects(f"{node.op} {node.name!r}"))
+            inside.enter_context(ctx.repeated(loops[0] if loops else None))
+            for branch in branches:
+                inside.enter_context(enter(ctx, branch))
             _lower_node(ctx, node)
     for name in graph.outputs:
         _compilable(graph.tensors[name], f"output {name!r}")

@@ -35,6 +35,7 @@ from polyc.scop.scop import (
     gather_steps,
     identity,
 )
+from polyc.types.branches import BRANCH, Branches
 from polyc.types.parameters import named
 from polyc.types.ranges import PREFIX, STEP, Step, assume, assumed_ranges, forget_steps
 from polyc.types.sizes import Extent, Size, bounds
@@ -84,6 +85,8 @@ class Lowering:
         self._names: set[str] = set()
         self._group: Group | None = None
         self.step: Step | None = None
+        self.branches: Branches = ()
+        self.conditions: dict[tuple[Branches, str], str] = {}
         self.carried: dict[tuple[str, int], Ref] = {}
 
     # -- tensors and arrays -------------------------------------------------------------------
@@ -100,7 +103,7 @@ class Lowering:
         if tensor not in self._refs:
             if self.type(tensor).entries is not None:
                 in_step = steps_in(self.type(tensor))
-                with nullcontext() if in_step else self.before_steps():
+                with self.in_branches(()), nullcontext() if in_step else self.before_steps():
                     self._refs[tensor] = self._write_entries(self.type(tensor))
                 return self._refs[tensor]
             value = self.graph.value(tensor)
@@ -244,6 +247,15 @@ class Lowering:
             finally:
                 self.step = step
 
+    @contextmanager
+    def in_branches(self, branches: Branches) -> Iterator[None]:
+        """Statements emitted inside are executed in these branches only, whatever the node's."""
+        around, self.branches = self.branches, branches
+        try:
+            yield
+        finally:
+            self.branches = around
+
     def grid(self, node: Node, shape: Sequence[int]) -> Space:
         """A box with iterators i0, i1, … over a shape."""
         return self.space(node, **{f"i{k}": n for k, n in enumerate(shape)})
@@ -356,6 +368,7 @@ class Lowering:
                 origin=(node.name,),
                 group=self._group,
                 step=self.step,
+                branches=self.branches,
             )
         )
 
@@ -364,7 +377,7 @@ class Lowering:
         base = identifier(hint) or "t"
         # Parameters of sets, and the runtime, are told by how their names begin.
         of_runtime = base.upper().startswith(RUNTIME_PREFIX)
-        if base[0].isdigit() or base.startswith((PREFIX, STEP)) or of_runtime:
+        if base[0].isdigit() or base.startswith((PREFIX, STEP, BRANCH)) or of_runtime:
             base = f"t{base}"
         name = fresh(f"{base}_" if is_derived(base) else base, self._names)
         self._names.add(name)

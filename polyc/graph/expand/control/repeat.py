@@ -41,11 +41,13 @@ class Typed:
 class Around:
     """Where a node stands: names that are in use, and what types nodes that would stand there.
 
-    attempt: gives None if they cannot be typed, or not before a call.
+    attempt: gives None if they cannot be typed, or not before a call. decides: whether a call may
+    decide which nodes are executed.
     """
 
     names: Names
     attempt: Callable[[Sequence[Node]], Typed | None]
+    decides: bool = False
 
 
 def repeat_scan(node: Node, inputs: Operands, around: Around) -> Body | None:
@@ -148,10 +150,3 @@ def _are_alike(typed: Typed, results: Sequence[str], states: Sequence[str]) -> b
     written = [tensors[name] for node in typed.nodes for name in node.outputs if name]
     written += [tensors[name] for name in results]
     return not any(s.startswith(STEP) for tensor in written for s in names_in(tensor.shape))
-
-
-REPEATED: dict[str, Callable[[Node, Operands, Around], Body | None]] = {
-    "Loop": repeat_loop,
-    "Scan": repeat_scan,
-}
-"""Operator -> the loop that it is, if it is one."""

@@ -1,6 +1,7 @@
 """Lowerings of operators that move elements: views, frames, and indices that are data."""
 
 from polyc.scop.lower.movement import (  # noqa: F401  (imported to fill the table of lowerings)
+    choose,
     gather,
     padding,
     places,

@@ -1,0 +1,219 @@
+"""If whose condition only a call brings: compiled once, and in each call one branch is executed."""
+
+import shutil
+import subprocess
+
+import numpy as np
+import pytest
+
+import polyc
+from polyc.errors import RuntimeFailure
+from polyc.options import Options
+from polyc.run.cpu_model import CpuModel
+from tests.branching import detector, read
+from tests.staged import assert_same, compile_in, run_ort
+
+RNG = np.random.default_rng(5)
+X = RNG.standard_normal((5, 7)).astype(np.float32)
+W = 0.3 * RNG.standard_normal((7, 7)).astype(np.float32)
+
+
+@pytest.fixture(scope="module")
+def compiled(tmp_path_factory):
+    return compile_in(tmp_path_factory.mktemp("cache"))
+
+
+def branch(text, outputs="o"):
+    return f"b () => ({outputs}) {{ {text} }}"
+
+
+def choice(then, other, condition="c", results="y", outputs="o"):
+    sides = f"then_branch = {branch(then, outputs)}, else_branch = {branch(other, outputs)}"
+    return f"{results} = If({condition})<{sides}>"
+
+
+MODELS = {
+    "kernels on both sides": choice(
+        "p = MatMul(x, w) q = Softmax(p) o = Add(q, x)", "p = MatMul(x, w) o = Tanh(p)"
+    ),
+    "one of them has nothing to compute": choice("o = Identity(x)", "o = MatMul(x, w)"),
+    "what is around is needed by one of them": "u = MatMul(x, w) "
+    + choice("o = Relu(u)", "o = Neg(x)"),
+    "what is around is needed by both, and behind them": "u = MatMul(x, w) "
+    + choice("o = Softmax(u)", "o = Sub(u, x)", results="t")
+    + " s = Add(t, u) y = Softmax(s)",
+    "what is around is returned, and is overwritten by neither": "u = MatMul(x, w) "
+    + choice("o = Identity(u)", "o = Sigmoid(x)", results="t")
+    + " y = Mul(t, u)",
+    "constants": choice(
+        "k = Constant<value = float[1] {2}>() s = Shape(x) o = Expand(k, s)", "o = Exp(x)"
+    ),
+    "the same on both sides": choice("o = MatMul(x, w)", "o = MatMul(x, w)"),
+    "the condition is computed": "m = ReduceMax<keepdims = 0>(x) k = CastLike(c, m) n = Sub(m, m) "
+    "d = Greater(k, n) " + choice("o = Relu(x)", "o = Neg(x)", condition="d"),
+    "the condition is of one element": "k = Constant<value = int64[1] {1}>() d = Reshape(c, k) "
+    + choice("o = Relu(x)", "o = Neg(x)", condition="d"),
+    "the condition is returned as well, and is opposite to another": "d = Not(c) "
+    + choice("o = Relu(x)", "o = Neg(x)", results="t")
+    + choice("o = Exp(t)", "o = MatMul(t, w)", condition="d"),
+    "one condition twice": choice("o = Relu(x)", "o = MatMul(x, w)", results="t")
+    + choice("o = MatMul(t, w)", "o = Softmax(t)"),
+    "one inside of another": "m = ReduceMax<keepdims = 0>(x) n = Sub(m, m) "
+    + choice(
+        "p = MatMul(x, w) d = Less(n, m) " + choice("o = Neg(p)", "o = Abs(p)", "d", "o"),
+        "d = Less(m, n) " + choice("o = Relu(x)", "o = Softmax(x)", "d", "o"),
+    ),
+    "the same condition inside": choice(
+        choice("o = Relu(x)", "o = MatMul(x, w)", "c", "o"), "o = Neg(x)"
+    ),
+    "several results": choice(
+        "o = MatMul(x, w) n = ReduceSum<keepdims = 0>(o)",
+        "n = ReduceMax<keepdims = 0>(x) o = Exp(x)",
+        results="t, s",
+        outputs="o, n",
+    )
+    + " y = Mul(t, s)",
+    "joined to others in place": choice("o = Relu(x)", "o = MatMul(x, w)", results="t")
+    + " y = Concat<axis = 1>(x, t, x)",
+    "integers": "i = Cast<to = 7>(x) " + choice("o = Neg(i)", "o = Add(i, i)"),
+    "in float16": "i = Cast<to = 10>(x) " + choice("o = Identity(i)", "o = Neg(i)"),
+    "a long loop": choice(
+        "k = Constant<value = int64 {40}>() t = Constant<value = bool {1}>() "
+        "o = Loop(k, t, x)<body = l (int64 i, bool g, float[n, 7] a) => (bool g2, float[n, 7] a2) "
+        "{ g2 = Identity(g) p = MatMul(a, w) a2 = Tanh(p) }>",
+        "o = Exp(x)",
+    ),
+}
+
+
+TYPES = {"integers": "int64", "in float16": "float16"}
+
+
+def source(name, rows="n"):
+    result = TYPES.get(name, "float")
+    return read(
+        f"g (float[{rows}, 7] x, float[7, 7] w, bool c) => ({result}[a, b] y) {{ {MODELS[name]} }}"
+    )
+
+
+@pytest.mark.parametrize("rows", ["n", "5"])
+@pytest.mark.parametrize("name", MODELS)
+def test_both_branches_are_compiled_once(compiled, name, rows):
+    model = source(name, rows)
+    built = compiled(model)
+    assert type(built) is CpuModel
+    for taken in (True, False, True):
+        feeds = {"x": X, "w": W, "c": np.array(taken)}
+        (want,) = run_ort(model, feeds)
+        assert_same(built.run(feeds)["y"], want, 1e-4, 1e-5)
+
+
+@pytest.fixture(scope="module")
+def heard(tmp_path_factory):
+    """A voice detector, its states kept."""
+    options = Options(cache_dir=tmp_path_factory.mktemp("cache"))
+    return polyc.compile(
+        detector(),
+        target="baseline",
+        threads=2,
+        options=options,
+        dims={"samples": (16, 128)},
+        state={"state": "next"},
+    )
+
+
+def listen(batch, samples, rate, state=None):
+    return {
+        "input": RNG.standard_normal((batch, samples)).astype(np.float32),
+        "state": RNG.standard_normal((2, batch, 5)).astype(np.float32) if state is None else state,
+        "rate": np.array(rate),
+    }
+
+
+CALLS = [(1, 16, 16000), (3, 33, 8000), (2, 128, 16000), (1, 16, 8000), (3, 70, 16000)]
+
+
+@pytest.fixture
+def no_compiler(monkeypatch):
+    """From now on nothing is compiled."""
+
+    def refuse(*told):
+        raise AssertionError("a call compiles")
+
+    monkeypatch.setattr("polyc.toolchain.c_compiler.LibraryBuild.__init__", refuse)
+    monkeypatch.setattr("polyc.pipeline.run_pipeline", refuse)
+
+
+def check_detector(model):
+    for call in CALLS:
+        feeds = listen(*call)
+        for spec, want in zip(model.outputs, run_ort(detector(), feeds), strict=True):
+            assert_same(model.run(feeds)[spec.name], want)
+
+
+def test_a_detector_is_compiled_once_for_both_rates(heard, no_compiler, tmp_path):
+    assert type(heard) is CpuModel
+    assert [s.shape for s in heard.outputs] == [("batch", 1), (2, "batch", 5)]
+    check_detector(heard)
+    heard.save(tmp_path / "saved")
+    again = polyc.load(tmp_path / "saved")
+    assert again.outputs == heard.outputs
+    check_detector(again)
+
+
+def test_states_go_on_whichever_branch_is_taken(heard, no_compiler):
+    state = np.zeros((2, 2, 5), np.float32)
+    session = heard.start({"state": state})
+    for rate in (16000, 8000, 8000, 16000):
+        feeds = listen(2, 40, rate, state)
+        want, state = run_ort(detector(), feeds)
+        assert_same(session(input=feeds["input"], rate=feeds["rate"]), want)
+        assert_same(session.state["state"], state)
+
+
+@pytest.mark.skipif(shutil.which("make") is None, reason="make is not installed")
+def test_a_detector_as_plain_c(heard, tmp_path):
+    heard.export(tmp_path / "c")
+    made = subprocess.run(["make", "-C", str(tmp_path / "c")], capture_output=True, text=True)
+    assert made.returncode == 0, made.stderr
+    done = subprocess.run(["./example"], cwd=tmp_path / "c", capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+
+
+def test_what_is_not_taken_cannot_fail(compiled):
+    """An index out of range in a branch is one in the calls that take it."""
+    text = choice("o = Gather<axis = 0>(x, i)", "o = Gather<axis = 1>(x, i)")
+    model = compiled(read(f"g (float[7, 7] x, int64[7] i, bool c) => (float[7, 7] y) {{ {text} }}"))
+    x = RNG.standard_normal((7, 7)).astype(np.float32)
+    assert type(model) is CpuModel
+    good, bad = np.arange(7)[::-1].copy(), np.full(7, 9)
+    np.testing.assert_array_equal(model(x, good, np.array(True)), x[good])
+    np.testing.assert_array_equal(model(x, good, np.array(False)), x[:, good])
+    with pytest.raises(RuntimeFailure, match="out of range"):
+        model(x, bad, np.array(True))
+
+
+def test_results_of_different_shapes_wait_for_the_call(compiled):
+    model = read(
+        "g (float[n, 7] x, bool c) => (float[a, b] y) "
+        f"{{ {choice('o = Relu(x)', 'o = Concat<axis = 0>(x, x)')} }}"
+    )
+    built = compiled(model)
+    assert "its condition is computed at run time" in built.reason
+    for taken in (True, False):
+        feeds = {"x": X, "c": np.array(taken)}
+        assert_same(built.run(feeds)["y"], run_ort(model, feeds)[0])
+
+
+def test_the_report_says_what_is_launched_where(compiled):
+    shown = str(compiled(source("kernels on both sides")).explain())
+    assert "# if c\n" in shown
+    assert "# if not c\n" in shown
+
+
+@pytest.mark.parametrize("taken", [True, False])
+def test_branches_are_exact(taken):
+    """What is printed is what the statements say, in a field where nothing is rounded."""
+    model = source("what is around is returned, and is overwritten by neither")
+    report = polyc.verify(model, exact=True, target="baseline", feeds={"c": np.array(taken)})
+    assert report.agrees

@@ -1,0 +1,135 @@
+"""The proof refuses what defects would make of branches that a call takes, or not."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+from typing import Any
+
+import pytest
+
+from polyc import Graph
+from polyc.errors import IllegalSchedule
+from polyc.graph.onnx_import import import_onnx
+from polyc.program.driver_nest import Address, Decide, Wait, When
+from tests.branching import read
+from tests.planted import Fault, Proven, Wrong, prove
+
+FAULTS: list[Fault] = []
+
+
+def branching() -> Graph:
+    """A condition that is computed, products in both branches, and one that both need."""
+    side = "b () => (o) {{ p = MatMul(u, w) {} }}"
+    then, other = side.format("o = Relu(p)"), side.format("q = MatMul(p, w) o = Neg(q)")
+    text = f"""g (float[13, 24] x, float[24, 24] w, int64 k) => (y, z) {{
+        ten = Constant<value = int64 {{10}}>()
+        c = Less(k, ten)
+        u = MatMul(x, w)
+        y = If(c)<then_branch = {then}, else_branch = {other}>
+        z = Softmax(y)
+    }}"""
+    return import_onnx(read(text), decides=True)
+
+
+def fault(place: str, said: str) -> Callable[[Wrong], Wrong]:
+    def note(wrong: Wrong) -> Wrong:
+        FAULTS.append(Fault(place, wrong, branching, said))
+        return wrong
+
+    return note
+
+
+def after(right: Wrong, change: Callable[[Any], Any]) -> Wrong:
+    """The right function, but for a change of what it gives."""
+    return lambda *a, **k: change(right(*a, **k))
+
+
+@fault("polyc.program.driver_nest:make_driver", "is not in the branches that it belongs")
+def the_other_branch(right):
+    return after(right, lambda nest: tuple(over_branches(nest, lambda n: not n.holds)))
+
+
+def over_branches(nest, choose):
+    for node in nest:
+        yield replace(node, holds=choose(node)) if isinstance(node, When) else node
+
+
+@fault("polyc.program.driver_nest:make_driver", "is not in the branches that it belongs")
+def both_branches(right):
+    def opened(nest):
+        return (part for n in nest for part in (n.body if isinstance(n, When) else (n,)))
+
+    return after(right, lambda nest: tuple(opened(nest)))
+
+
+@fault("polyc.program.driver_nest:make_driver", "before all threads have come to it")
+def a_decision_that_nobody_waits_for(right):
+    def without(nest):
+        behind = (*nest[1:], None)
+        return (n for n, then in zip(nest, behind, strict=True) if not isinstance(then, Decide))
+
+    return after(right, lambda nest: tuple(without(nest)))
+
+
+@fault("polyc.program.driver_nest:make_driver", "is not read from c")
+def a_decision_by_something_else(right):
+    def elsewhere(node):
+        return replace(node, source=Address("io", 2)) if isinstance(node, Decide) else node
+
+    return after(right, lambda nest: tuple(map(elsewhere, nest)))
+
+
+@fault("polyc.program.driver_nest:make_driver", "that threads may still be in")
+def no_barrier_behind_a_branch(right):
+    def without(nest):
+        before = (None, *nest)
+        pairs = zip(before, nest, strict=False)
+        return (n for last, n in pairs if not (isinstance(last, When) and n == Wait()))
+
+    def ends(nest):  # between branches all wait
+        last = max(k for k, n in enumerate(nest) if isinstance(n, When))
+        return (*nest[:last], *without(nest[last:]))
+
+    return after(right, lambda nest: tuple(ends(nest)))
+
+
+@fault("polyc.threads.barriers:place_barriers", "that threads may still be in")
+def barriers_inside_of_branches_alone(right):
+    def forget(launches, slots):
+        found = right(launches, slots)
+        parted = {k for k in found if k and launches[k].branches != launches[k - 1].branches}
+        return found - parted
+
+    return forget
+
+
+@fault("polyc.scop.lower:find_branches", "unwritten")
+def a_value_that_only_one_branch_computes(right):
+    def deeper(found):
+        inside = next(branches for branches in found if branches)
+        return tuple(branches or inside * (k == 1) for k, branches in enumerate(found))
+
+    return after(right, deeper)
+
+
+@fault("polyc.program.plan:find_lifetimes", "c at .* is not live in launch")
+def a_condition_that_is_forgotten(right):
+    return after(right, lambda spans: {n: (a, a if n == "c" else b) for n, (a, b) in spans.items()})
+
+
+@fault("polyc.schedule.cluster:Cluster.branches", "is executed in c, but its launch in")
+def kernels_in_every_call(right):
+    return property(lambda self: ())
+
+
+def test_without_a_fault_all_is_proven(tmp_path):
+    with pytest.raises(Proven):
+        prove(branching(), tmp_path)
+
+
+@pytest.mark.parametrize("planted", FAULTS, ids=str)
+def test_a_fault_is_refused(planted, tmp_path, monkeypatch):
+    planted.plant(monkeypatch)
+    with pytest.raises(IllegalSchedule, match=planted.said):
+        prove(planted.model(), tmp_path)
