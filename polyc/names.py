@@ -86,6 +86,11 @@ def array_name(name: str) -> str:
     return f"{name}_"
 
 
+def local_name(name: str) -> str:
+    """The name of what a kernel keeps of an array in memory of its own: x -> x_local."""
+    return f"{name}_local"
+
+
 def comment(text: str) -> str:
     """Text that can end neither a comment, nor a string, nor a line.
 

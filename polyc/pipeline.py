@@ -12,6 +12,7 @@ from polyc.analysis.launches.access import LaunchAccess
 from polyc.analysis.launches.partition import Part
 from polyc.analysis.launches.verify import Launched, verify_launches
 from polyc.analysis.proof import add_up, counted
+from polyc.backends.kept import KeptKernels
 from polyc.backends.kernels import CompiledKernels, Emit, compile_kernels, ignore
 from polyc.codegen.cuda.grid import DeviceText
 from polyc.errors import NotFixed, naming_defects
@@ -82,7 +83,8 @@ class Compiled:
     measured schedules save, by launch; `keys` those that they were looked up by; `schedules`: for
     each launch, the name of its kernel and its schedule. `sources` are C files by name; `devices`,
     by kernel, is the text for a GPU, and how it is launched. `lowered` is what the model means: the
-    scop before any of its statements was rewritten.
+    scop before any of its statements was rewritten; `symbols`: by kernel, what objects of it that
+    are compiled once for all models call its function.
     """
 
     program: Program
@@ -99,6 +101,7 @@ class Compiled:
     keys: tuple[str, ...]
     schedules: tuple[tuple[str, str], ...]
     lowered: Scop
+    symbols: Mapping[str, str]
 
 
 @dataclass(frozen=True)
@@ -128,16 +131,18 @@ def run_pipeline(
     trace: Trace,
     tuned: Mapping[str, Tuned] | None = None,
     emit: Emit = ignore,
+    kept: KeptKernels | None = None,
 ) -> Compiled:
     """A model in, proven C out; `tuned` are schedules of clusters that measurements preferred.
 
-    `emit` is given each kernel when it is printed, before the next one is scheduled.
+    `emit` is given each kernel when it is printed, before the next one is scheduled; `kept` are
+    kernels that were compiled before.
     """
     with isl_within(trace.budget):
         with naming_defects("compiling the model"):
             front = cluster_model(model, target, options, trace, tuned)
         with naming_defects(f"compiling {front.graph.name!r}"), assume(front.sizes):
-            return _compile_kernels(front, target, options, trace, emit)
+            return _compile_kernels(front, target, options, trace, emit, kept)
 
 
 def _compile_kernels(
@@ -146,12 +151,13 @@ def _compile_kernels(
     options: Options,
     trace: Trace,
     emit: Emit,
+    kept: KeptKernels | None,
 ) -> Compiled:
     """The last two stages of `run_pipeline`."""
     scop = front.scop
 
     # 6. kernels -> C: dependences, schedule, tiles, registers, loops, proof, C.
-    compiled = compile_kernels(front.kernels, scop, target, options, trace, emit)
+    compiled = compile_kernels(front.kernels, scop, target, options, trace, emit, kept)
 
     # 7. The kernels together: whatever a launch reads has been written by then.
     with trace.step("verify"):
@@ -179,6 +185,7 @@ def _compile_kernels(
         tuple(dict.fromkeys(one.key for one in front.opened)),
         tuple(zip((one.called for one in front.kernels), compiled.schedules, strict=True)),
         front.lowered,
+        {k.kernel.name: k.template.symbol for k in compiled.kernels if k.template},
     )
 
 

@@ -37,7 +37,7 @@ class NoCompiler:
     def __exit__(self, *error: object) -> None:
         pass
 
-    def add(self, name: str, text: str) -> None:
+    def add(self, *file: Any) -> None:
         pass
 
     def link(self) -> Path:

@@ -14,7 +14,8 @@ import pytest
 
 from polyc.analysis.launches.access import LaunchAccess
 from polyc.codegen.cuda.grid import DeviceText
-from polyc.loopnest.nodes import Block, Kernel, Param
+from polyc.loopnest.nodes import Block, Kernel
+from polyc.loopnest.prototype import Param
 from polyc.memory.storage import row_major
 from polyc.options import Options
 from polyc.poly.boxes import box
@@ -65,6 +66,7 @@ class FakeCompiled:
     not_fused: tuple[NotFused, ...] = ()
     proven: tuple[str, ...] = ()
     keys: tuple[str, ...] = ("one", "two")
+    symbols: Mapping[str, str] = field(default_factory=dict)
 
     @property
     def touched(self) -> tuple[LaunchAccess, ...]:
@@ -210,12 +212,13 @@ def install_pipeline(monkeypatch: pytest.MonkeyPatch, result: FakeCompiled) -> A
         trace: Trace,
         tuned: object = None,
         emit: Callable[[Any], None] = lambda kernel: None,
+        kept: object = None,
     ) -> FakeCompiled:
         module.calls += 1
         with trace.step("lower"):
             trace.dump("graph", "the graph")
         for name, text in module.result.sources.items():
-            emit(types.SimpleNamespace(file=name, source=text))
+            emit(types.SimpleNamespace(file=name, source=text, template=None))
         for kernel in module.result.program.kernels:
             if device := module.result.devices.get(kernel.name):
                 emit(types.SimpleNamespace(kernel=kernel, device=device))

@@ -154,9 +154,9 @@ def test_verify_looks_at_the_fused_model_too(polyc, monkeypatch):
     pipeline = install_pipeline(monkeypatch, exposed)
     run = pipeline.run_pipeline
 
-    def run_pipeline(model, *rest):
+    def run_pipeline(model, *rest, kept):
         pipeline.result = exposed if len(model.graph.output) > 1 else fused
-        return run(model, *rest)
+        return run(model, *rest, kept=kept)
 
     pipeline.run_pipeline = run_pipeline
     code, _, err = polyc("verify", "m.onnx")
@@ -199,11 +199,12 @@ def test_verify_names_the_node_whose_kernel_is_wrong(command, monkeypatch, tmp_p
 
     right = pipeline.run_pipeline
 
-    def wrong(*arguments):
+    def wrong(*arguments, kept):
         *arguments, emit = arguments
 
         def swap(kernel):
-            emit(replace(kernel, source=kernel.source.replace("pc_max_", "pc_min_")))
+            text = kernel.source.replace("pc_max_", "pc_min_")
+            emit(replace(kernel, source=text))
 
         return right(*arguments, swap)
 

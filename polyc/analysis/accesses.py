@@ -21,8 +21,9 @@ from polyc.analysis.timemap import Execution, Private
 from polyc.analysis.witness import illegal, show_first
 from polyc.errors import IllegalSchedule
 from polyc.loopnest.index import const, show_index
-from polyc.loopnest.nodes import Element, Kernel, LoopExpr, Param, Read, Test, Value
+from polyc.loopnest.nodes import Element, Kernel, LoopExpr, Read, Test, Value
 from polyc.loopnest.nodes import children as printed_children
+from polyc.loopnest.prototype import Param
 from polyc.loopnest.show import show_element, show_expr
 from polyc.memory.storage import Storage
 from polyc.poly.boxes import box

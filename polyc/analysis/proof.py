@@ -15,7 +15,9 @@ class Proof:
     accesses: places that are where the storage maps say, and in bounds;
     parallel_loops, vector_loops: loops that carry no dependence that they must not carry;
     locals: private arrays whose values never leave one execution of their block;
-    barriers: of a kernel for a GPU: enough that threads of a block never meet.
+    barriers: of a kernel for a GPU: enough that threads of a block never meet;
+    earlier: kernels that were found in the cache, of which all this was established when they were
+    put there (`backends/kept.py`).
     """
 
     kernel: str
@@ -26,6 +28,7 @@ class Proof:
     vector_loops: int = 0
     locals: int = 0
     barriers: int = 0
+    earlier: int = 0
 
     @property
     def facts(self) -> str:
@@ -40,6 +43,8 @@ class Proof:
         ]
         if self.barriers:
             facts.append(counted(self.barriers, "barrier"))
+        if self.earlier:
+            facts.append(f"{counted(self.earlier, 'kernel')} proven earlier and kept")
         return ", ".join(facts)
 
     def __str__(self) -> str:

@@ -13,11 +13,13 @@ from polyc.analysis.launches.verify import Judged
 from polyc.analysis.proof import Proof
 from polyc.analysis.verify import verify_kernel
 from polyc.codegen.cuda.grid import DeviceText
-from polyc.loopnest.nodes import Kernel, Param
+from polyc.loopnest.nodes import Kernel
+from polyc.loopnest.prototype import Param, Prototype
 from polyc.mapping.stored_kernel import StoredKernel
 from polyc.memory.storage import Storage
 from polyc.poly.parameters import parameters_of
 from polyc.poly.show import show_tree
+from polyc.printing.template import Template
 from polyc.schedule.canonical import NOTHING, Made
 from polyc.schedule.legality import check_legal
 from polyc.schedule.schedule import Schedule
@@ -44,11 +46,12 @@ class CompiledKernel:
     """A kernel and all that is said about it.
 
     `schedule` is its text; `directives` are the schedule, where each array has its place, with
-    positions for names, and `made` what it makes itself. `source` is the text; of a kernel for a
-    GPU `device` says how it is launched. `judged` is what the proof spoke of.
+    positions for names, and `made` what it makes itself. `source` is the text, `template` the same
+    for all names, if it is C; of a kernel for a GPU `device` says how it is launched. `judged` is
+    what the proof spoke of.
     """
 
-    kernel: Kernel
+    kernel: Prototype
     source: str
     schedule: str
     proof: Proof | None
@@ -59,6 +62,7 @@ class CompiledKernel:
     directives: Schedule
     made: Made = NOTHING
     device: DeviceText | None = None
+    template: Template | None = None
 
     @property
     def file(self) -> str:

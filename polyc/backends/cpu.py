@@ -31,7 +31,7 @@ from polyc.mapping.own_sizes import by_own_sizes
 from polyc.mapping.stored_kernel import StoredKernel
 from polyc.options import Options
 from polyc.poly.parameters import about
-from polyc.printing.print_c import print_kernel
+from polyc.printing.template import make_template
 from polyc.promote.keep import Places, keep_arrays
 from polyc.schedule.canonical import to_positions
 from polyc.schedule.initial import initial_tree
@@ -112,7 +112,8 @@ def _compile(
     # 6. C
     with trace.step("print"):
         final = find_registers(vectorise(kernel.body, target.vectors))
-        source = print_kernel(replace(kernel, body=final))
+        template = make_template(replace(kernel, body=final), stored.arrays)
+        source = template.spell(name, stored.arrays, kernel.comment)
         trace.dump("c", source, name)
 
     return CompiledKernel(
@@ -125,6 +126,7 @@ def _compile(
         find_boundary(kernel, stored, part, dependences),
         Judged(kernel, stated, part, stored.storages),
         to_positions(schedule, stored.named, stored.scheduled),
+        template=template,
     )
 
 
@@ -152,4 +154,4 @@ def _generate(
     nest = peel(loops, sizes, simd_bytes)
     kept = [a for a in stored.arrays if a in part.arrays and a not in places.local]
     params = list_params(kept, part, stored.storages)
-    return Kernel(name, params, nest, comment_on(stored, str(places.schedule)), sizes)
+    return Kernel(name, params, nest, comment_on(stored, str(places.schedule)), sizes=sizes)

@@ -18,6 +18,7 @@ from polyc.analysis.launches.branches import in_branches
 from polyc.backends.common import CompiledKernel
 from polyc.backends.cpu import compile_for_cpu
 from polyc.backends.cuda import compile_for_cuda
+from polyc.backends.kept import KeptKernels
 from polyc.errors import IllegalSchedule
 from polyc.mapping.cuda.scheduled import find_made
 from polyc.mapping.stored_kernel import StoredKernel
@@ -62,19 +63,24 @@ def compile_kernels(
     options: Options,
     trace: Trace,
     emit: Emit = ignore,
+    kept: KeptKernels | None = None,
 ) -> CompiledKernels:
-    """Compile each distinct kernel once, and launch it as often as it appears."""
+    """Compile each distinct kernel once, and launch it as often as it appears.
+
+    kept: kernels that need not be compiled again, to which those join that are.
+    """
     kernels: dict[Hashable, CompiledKernel] = {}
     launches, touched, schedules = [], [], []
     for one in trace.track("kernels", stored):
         signature = one.sign(scop.arrays, _check_given(one, scop, target) if one.given else NOTHING)
         if signature not in kernels:
             name = f"k{len(kernels)}_{one.called}"
-            with assume([one.step] if one.step else []):
-                if isinstance(target, CudaTarget):
-                    kernels[signature] = compile_for_cuda(name, one, scop, target, options, trace)
-                else:
-                    kernels[signature] = compile_for_cpu(name, one, scop, target, options, trace)
+            key = kept.key(one, signature) if kept else ""
+            found = kept.find(key, name, one, scop) if kept and key else None
+            compiled = found or _compile(name, one, scop, target, options, trace)
+            if kept and key and not found:
+                kept.keep(key, compiled)
+            kernels[signature] = compiled
             emit(kernels[signature])
         compiled = kernels[signature]
         boundary = compiled.boundary
@@ -103,6 +109,21 @@ def compile_kernels(
         touched.append(in_branches(inside, one.branches, scop.arrays))
     compiled_once = tuple(kernels.values())
     return CompiledKernels(compiled_once, tuple(launches), tuple(touched), tuple(schedules))
+
+
+def _compile(
+    name: str,
+    one: StoredKernel,
+    scop: Scop,
+    target: Target | CudaTarget,
+    options: Options,
+    trace: Trace,
+) -> CompiledKernel:
+    """One kernel, in the loop over steps that it is launched in."""
+    with assume([one.step] if one.step else []):
+        if isinstance(target, CudaTarget):
+            return compile_for_cuda(name, one, scop, target, options, trace)
+        return compile_for_cpu(name, one, scop, target, options, trace)
 
 
 def _check_given(one: StoredKernel, scop: Scop, target: Target | CudaTarget) -> Made:

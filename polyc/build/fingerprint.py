@@ -9,6 +9,7 @@ from __future__ import annotations
 import dataclasses
 import functools
 from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -47,6 +48,14 @@ def fingerprint(model: Any, target: Target | CudaTarget, options: Options) -> st
 def fingerprint_text(parts: Iterable[str], target: Target | CudaTarget, options: Options) -> str:
     """The same of what is said by text, such as the loops of a kernel."""
     return digest(["text", *parts, *_ways(target, options)])
+
+
+def fingerprint_kernels(target: Target | CudaTarget, options: Options) -> str:
+    """The same of what decides about kernels besides what they compute.
+
+    What options say of a model by its names is in what is made of the model.
+    """
+    return digest(_ways(target, replace(options, sizes=(), states=(), schedules=())))
 
 
 def _ways(target: Target | CudaTarget, options: Options) -> tuple[str, ...]:

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from polyc.build.bundle import write_bundle, write_weights
+from polyc.build.fingerprint import fingerprint_kernels
 from polyc.build.manifest import make_manifest
 from polyc.mapping.tuned import Tuned, spell_choices
 from polyc.options import Options
@@ -52,6 +53,7 @@ def _make_for_cpu(
 ) -> None:
     """The C compiler works at the kernels that are printed while the next ones are generated."""
     from polyc.analysis.launches.call import verify_call
+    from polyc.backends.kept import KeptKernels
     from polyc.pipeline import run_pipeline
     from polyc.printing.driver import DRIVER_FILE, is_worth_sharing, print_driver
     from polyc.program.driver_nest import make_driver
@@ -59,11 +61,12 @@ def _make_for_cpu(
     from polyc.threads.barriers import place_barriers
 
     trace = make_trace(options)
+    kept = KeptKernels(cache, fingerprint_kernels(target, options))
     with LibraryBuild(
         c_recipe(target.flags, options, budget=trace.budget), target.cores, cache
     ) as build:
         compiled = run_pipeline(
-            model, target, options, trace, tuned, lambda k: build.add(k.file, k.source)
+            model, target, options, trace, tuned, lambda k: _add(build, k), kept=kept
         )
         with trace.step("plan"), assume(compiled.program.sizes):
             plan = plan_memory(compiled.program)
@@ -78,7 +81,7 @@ def _make_for_cpu(
                 pinned=options.pinned,
             )
         trace.dump("c", driver, "driver")
-        build.add(DRIVER_FILE, driver)
+        build.add(DRIVER_FILE, driver, compiled.symbols)
         proven = list(compiled.proven)
         with trace.step("verify"), assume(compiled.program.sizes):
             if options.verify:
@@ -99,6 +102,16 @@ def _make_for_cpu(
         flags=target.flags,
     )
     write_bundle(folder, manifest, library, {**compiled.sources, DRIVER_FILE: driver})
+
+
+def _add(build: LibraryBuild, kernel: CompiledKernel) -> None:
+    """Begin to compile a kernel, unless one that is equal up to names has been compiled."""
+    template = kernel.template
+    if template is None:
+        build.add(kernel.file, kernel.source)
+    else:
+        symbols = {kernel.kernel.name: template.symbol}
+        build.add(kernel.file, kernel.source, symbols, template.text)
 
 
 def _make_for_cuda(

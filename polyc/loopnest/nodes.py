@@ -15,6 +15,7 @@ from typing import Literal, TypeAlias, cast
 import numpy as np
 
 from polyc.loopnest.index import Affine, Condition
+from polyc.loopnest.prototype import Prototype
 from polyc.scop.expr import BOOL, INT64, Call, Cast, Const
 from polyc.scop.scop import Reduction
 from polyc.target.instructions.rows import Spelled
@@ -271,24 +272,11 @@ Node = For | If | Assign | Block | Transpose | Commit | Barrier
 
 
 @dataclass(frozen=True)
-class Param:
-    """An array that a kernel is given: its shape as stored, row-major."""
+class Kernel(Prototype):
+    """One generated function."""
 
-    name: str
-    dtype: np.dtype
-    shape: tuple[int, ...]
-    writes: bool
-
-
-@dataclass(frozen=True)
-class Kernel:
-    """One generated function. `sizes` are those that it is told: known only at run time."""
-
-    name: str
-    params: tuple[Param, ...]
     body: Block
     comment: tuple[str, ...] = ()
-    sizes: tuple[str, ...] = ()
 
     def __str__(self) -> str:
         # How loops are shown depends on what they are, and not this module on that.

@@ -5,24 +5,33 @@ y[i] = add(x[i], add[i])   ->   y_[i] = add(x_[i], add_[i])
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import replace
+from types import MappingProxyType
 
 from polyc.loopnest.nodes import (
     Assign,
+    Block,
     Element,
     Kernel,
+    Local,
     Node,
     Transpose,
     rewrite_elements,
     rewrite_nodes,
+    walk_nodes,
 )
-from polyc.names import array_name
+from polyc.names import array_name, local_name
 
 
-def name_for_c(kernel: Kernel) -> Kernel:
-    """The kernel with the arrays that it is given renamed; its local arrays keep their names."""
-    names = {p.name: array_name(p.name) for p in kernel.params}
+def name_for_c(kernel: Kernel, called: Mapping[str, str] = MappingProxyType({})) -> Kernel:
+    """The kernel with the arrays that it is given renamed; its local arrays keep their names.
+
+    called: other names of arrays, which local ones are then named by as well: x_local.
+    """
+    names = {p.name: array_name(called.get(p.name, p.name)) for p in kernel.params}
+    if called:
+        names |= {x.name: _local_name(x, called) for x in _locals(kernel.body)}
 
     def rename(node: Node) -> Node:
         match node:
@@ -30,11 +39,25 @@ def name_for_c(kernel: Kernel) -> Kernel:
                 return rewrite_elements(node, lambda element: _renamed(element, names))
             case Transpose(array=array):
                 return replace(node, array=names.get(array, array))
+            case Block(locals=locals_) if called and locals_:
+                renamed = (replace(x, name=names[x.name]) for x in locals_)
+                return replace(node, locals=tuple(renamed))
             case _:
                 return node
 
     params = tuple(replace(p, name=names[p.name]) for p in kernel.params)
     return replace(kernel, params=params, body=rewrite_nodes(kernel.body, rename))
+
+
+def _locals(block: Block) -> Iterator[Local]:
+    return (x for node in walk_nodes(block) if isinstance(node, Block) for x in node.locals)
+
+
+def _local_name(local: Local, called: Mapping[str, str]) -> str:
+    """That of a local array where arrays have other names: x_local -> y_local; tile_0 -> tile_0."""
+    if local.name == local_name(local.source):
+        return local_name(called.get(local.source, local.source))
+    return local.name
 
 
 def _renamed(element: Element, names: Mapping[str, str]) -> Element:

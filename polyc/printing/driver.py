@@ -20,6 +20,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 from polyc.loopnest.index import Condition, show_condition
 from polyc.loopnest.nodes import Kernel
+from polyc.loopnest.prototype import Prototype
 from polyc.names import comment
 from polyc.printing.host_text import (
     checked_name,
@@ -220,7 +221,7 @@ def _cut(nest: Sequence[DriverNode]) -> list[list[DriverNode]]:
 
 
 def _print_node(
-    node: DriverNode, program: Program, kernels: Mapping[str, Kernel], indent: str
+    node: DriverNode, program: Program, kernels: Mapping[str, Prototype], indent: str
 ) -> Iterator[str]:
     match node:
         case Wait():
@@ -277,6 +278,7 @@ def _print_check(program: Program, refused: Sequence[Condition]) -> Iterator[str
         yield f"        return -(OUTPUTS + {k + 1});"
     yield from ("    return 0;", "}", "")
     (kernel,) = program.kernels
+    assert isinstance(kernel, Kernel), "loops of people are not kept as text alone"
     yield from print_team(kernel)
 
 
@@ -380,7 +382,7 @@ def _print_decisions(count: int) -> Iterator[str]:
         yield ""
 
 
-def print_prototype(kernel: Kernel) -> str:
+def print_prototype(kernel: Prototype) -> str:
     """The declaration of a kernel's C function."""
     arguments = [pointer_type(p.dtype, p.writes) + "restrict" for p in kernel.params]
     arguments += ["i64"] * len(kernel.sizes)

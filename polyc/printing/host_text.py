@@ -7,7 +7,7 @@ from collections.abc import Iterator
 import numpy as np
 
 from polyc.loopnest.index import of_extent, show_index
-from polyc.loopnest.nodes import Kernel
+from polyc.loopnest.prototype import Prototype
 from polyc.program.driver_nest import Address, Call
 from polyc.program.plan import ALIGNMENT, Plan, byte_size
 from polyc.program.program import Program
@@ -69,7 +69,7 @@ def print_extent(extent: Extent) -> str:
     return show_index(of_extent(extent))
 
 
-def print_arguments(call: Call, kernel: Kernel) -> list[str]:
+def print_arguments(call: Call, kernel: Prototype) -> list[str]:
     """The addresses that a call gives to its kernel, as the types that it takes."""
     if len(call.arguments) != len(kernel.params):
         raise ValueError(

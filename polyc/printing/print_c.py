@@ -7,7 +7,7 @@ conversions) is gathered in a `Uses` on the way, and becomes the preamble of the
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from math import prod
 
@@ -57,7 +57,16 @@ def print_kernel(kernel: Kernel) -> str:
 
     Its body says what threads of a team do (`share_out`).
     """
-    kernel = name_for_c(kernel)
+    return print_remarks(kernel.comment) + print_unit(name_for_c(kernel))
+
+
+def print_remarks(lines: Iterable[str]) -> str:
+    """The comment that a kernel's text begins with."""
+    return "\n".join(["/*", *(" * " + clean_line(line) for line in lines), " */", ""])
+
+
+def print_unit(kernel: Kernel) -> str:
+    """The rest of it: preamble and function, of a kernel whose arrays have their names in C."""
     uses = Uses()
     printer = Printer(uses)
     shapes = {p.name: p.shape for p in kernel.params}
@@ -70,8 +79,7 @@ def print_kernel(kernel: Kernel) -> str:
     arguments += [f"i64 {size}" for size in kernel.sizes]
     head = f"void {kernel.name}({', '.join([*arguments, 'pc_thread *pc_self', 'int *status'])})"
     unused = f"{INDENT}(void)pc_self, (void)status;"
-    remarks = [" * " + clean_line(line) for line in kernel.comment]
-    return "\n".join(["/*", *remarks, " */", preamble(uses), head, "{", unused, *body, "}", ""])
+    return "\n".join([preamble(uses), head, "{", unused, *body, "}", ""])
 
 
 def _print_team(block: Block, place: _Place, printer: Printer) -> Iterator[str]:

@@ -25,7 +25,7 @@ from itertools import groupby
 from typing import Literal
 
 from polyc.errors import ShapeError
-from polyc.loopnest.nodes import Kernel
+from polyc.loopnest.prototype import Prototype
 from polyc.program.plan import Plan, byte_size
 from polyc.program.program import Launch, Program
 from polyc.types.branches import Branches
@@ -127,7 +127,7 @@ def make_driver(program: Program, plan: Plan, barriers: Collection[int]) -> tupl
 class _Maker:
     """Makes the nodes of launches; `decided`: the numbers of the decisions so far."""
 
-    kernels: Mapping[str, Kernel]
+    kernels: Mapping[str, Prototype]
     places: Mapping[str, Address]
     barriers: Collection[int]
     decided: dict[tuple[Branches, str], int] = field(default_factory=dict)

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from polyc.graph.states import State
-from polyc.loopnest.nodes import Kernel
+from polyc.loopnest.prototype import Prototype
 from polyc.memory.storage import Storage
 from polyc.scop.scop import Kind
 from polyc.types.branches import Branches
@@ -85,7 +85,7 @@ class Program:
     """
 
     name: str
-    kernels: tuple[Kernel, ...]
+    kernels: tuple[Prototype, ...]
     launches: tuple[Launch, ...]
     arrays: Mapping[str, StoredArray]
     inputs: tuple[tuple[TensorSpec, str], ...]

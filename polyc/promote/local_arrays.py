@@ -22,6 +22,7 @@ import numpy as np
 
 from polyc.memory.storage import Storage
 from polyc.memory.strides import accesses
+from polyc.names import local_name
 from polyc.poly.tree import MARK
 from polyc.scop.scop import Array, Statement
 
@@ -212,7 +213,7 @@ def _promote(
         return None
     corner = isl.MultiPwAff.from_pw_aff_list(footprint.get_space(), corners)
     return LocalArray(
-        f"{array.name}_local",
+        local_name(array.name),
         kind,
         array.name,
         array.dtype,

@@ -166,13 +166,23 @@ class LibraryBuild:
     def __exit__(self, *_: object) -> None:
         self._pool.shutdown(cancel_futures=True)
 
-    def add(self, name: str, text: str) -> None:
-        """Begin to compile a file; its name is for messages."""
+    def add(
+        self,
+        name: str,
+        text: str,
+        symbols: Mapping[str, str] = MappingProxyType({}),
+        alike: str | None = None,
+    ) -> None:
+        """Begin to compile a file; its name is for messages.
+
+        symbols: what the object calls functions that have other names in the text; alike: what all
+        files have in common of which the object is the same, so that one of them is compiled.
+        """
         try:
-            self._objects.append(self._pool.submit(self._build_object, name, text))
+            self._objects.append(self._pool.submit(self._build_object, name, text, symbols, alike))
         except RuntimeError:  # the system has no thread to give: then without
             done: Future[Path] = Future()
-            done.set_result(self._build_object(name, text))
+            done.set_result(self._build_object(name, text, symbols, alike))
             self._objects.append(done)
 
     def objects(self) -> list[Path]:
@@ -195,12 +205,17 @@ class LibraryBuild:
         self._cache.tidy()
         return made / LIBRARY_FILE
 
-    def _build_object(self, name: str, text: str) -> Path:
+    def _build_object(
+        self, name: str, text: str, symbols: Mapping[str, str], alike: str | None
+    ) -> Path:
+        defined = [f"#define {called} {symbol}\n" for called, symbol in symbols.items()]
+        unit = "".join([*defined, "#line 1\n" if defined else "", text])
+
         def make(folder: Path) -> None:
-            (folder / self._recipe.unit_file).write_text(text, encoding="utf-8")
+            (folder / self._recipe.unit_file).write_text(unit, encoding="utf-8")
             self._recipe.compile(folder, name)
 
-        return self._cache.fetch("objects", digest([self._common, text]), make)
+        return self._cache.fetch("objects", digest([self._common, alike or unit]), make)
 
 
 def c_recipe(

@@ -63,7 +63,17 @@ class Cache:
 
     def find(self, kind: str, key: str) -> Path | None:
         """The entry's folder if it is there and intact; marks it as used."""
-        return self._read(kind, key, _compare)
+        return self.read(kind, key, _compare)
+
+    def read(self, kind: str, key: str, read: Callable[[Folder], T]) -> T | None:
+        """What `read` takes from an entry, here or in the cache below; None if there is none.
+
+        So it is for one that is Damaged.
+        """
+        for root in filter(None, (self.folder, self.below)):
+            with contextlib.suppress(OSError, Damaged):
+                return self._read_from(root, kind, key, read)
+        return None
 
     def fetch(self, kind: str, key: str, make: Callable[[Path], None]) -> Path:
         """The entry's folder, filled by `make(folder)` if it is missing or damaged."""
@@ -77,12 +87,12 @@ class Cache:
         Of several processes that ask at once one makes the entry and the others wait for it.
         Raises BuildError when the folder cannot be written, or is not this user's alone.
         """
-        found = self._read(kind, key, read)
+        found = self.read(kind, key, read)
         if found is not None:
             return found
         try:
             with self._lock(kind, key):
-                found = self._read(kind, key, read)
+                found = self.read(kind, key, read)
                 if found is None:
                     self._make(kind, key, make)
                     return self._read_from(self.folder, kind, key, read)
@@ -143,13 +153,6 @@ class Cache:
         """Remove a temporary cache from disk."""
         if self.temporary:
             shutil.rmtree(self.folder, ignore_errors=True)
-
-    def _read(self, kind: str, key: str, read: Callable[[Folder], T]) -> T | None:
-        """What `read` takes from an entry, here or in the cache below; None if there is none."""
-        for root in filter(None, (self.folder, self.below)):
-            with contextlib.suppress(OSError, Damaged):
-                return self._read_from(root, kind, key, read)
-        return None
 
     def _read_from(self, root: Path, kind: str, key: str, read: Callable[[Folder], T]) -> T:
         with contextlib.ExitStack() as stack:

@@ -22,9 +22,9 @@ from polyc.loopnest.nodes import (
     LoopExpr,
     LoopKind,
     Node,
-    Param,
     Read,
 )
+from polyc.loopnest.prototype import Param
 from polyc.memory.storage import Storage, permuted, row_major
 from polyc.scop.expr import Call, Const, Expr, Load, call
 from polyc.scop.scop import Array, Kind, Reduction, Scop, Statement

@@ -14,7 +14,8 @@ from polyc.analysis.verify import verify_kernel
 from polyc.codegen.generate import generate_nest
 from polyc.codegen.peel import peel
 from polyc.codegen.vectorise import vectorise
-from polyc.loopnest.nodes import Block, Kernel, Param
+from polyc.loopnest.nodes import Block, Kernel
+from polyc.loopnest.prototype import Param
 from polyc.loopnest.registers import find_registers
 from polyc.mapping.cpu.laying import choose_schedule
 from polyc.mapping.cpu.storing import store_cluster, store_clusters

@@ -9,7 +9,8 @@ import pytest
 
 from polyc.codegen.vectorise import vectorise
 from polyc.loopnest.index import Compare, const, extremum, var
-from polyc.loopnest.nodes import Block, Kernel, Local, Param
+from polyc.loopnest.nodes import Block, Kernel, Local
+from polyc.loopnest.prototype import Param
 from polyc.loopnest.registers import find_registers
 from polyc.printing.print_c import clean_line, print_kernel
 from polyc.threads.team import share_out

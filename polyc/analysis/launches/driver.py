@@ -13,7 +13,7 @@ import numpy as np
 
 from polyc.analysis.witness import illegal
 from polyc.errors import IllegalSchedule
-from polyc.loopnest.nodes import Kernel
+from polyc.loopnest.prototype import Prototype
 from polyc.program.driver_nest import (
     Address,
     Call,
@@ -82,7 +82,7 @@ class _Walk:
     """
 
     program: Program
-    kernels: Mapping[str, Kernel]
+    kernels: Mapping[str, Prototype]
     places: Mapping[str, Address]
     threads: bool
     made: int = 0
@@ -196,7 +196,7 @@ class _Walk:
         self.copied.add(copy.position)
 
 
-def _sizes(kernel: Kernel, launch: Launch) -> tuple[str, ...]:
+def _sizes(kernel: Prototype, launch: Launch) -> tuple[str, ...]:
     """What a launch tells its kernel: the sizes, and the number of the step that it is in."""
     step = launch.step
     return tuple(step.name if step and name.startswith(STEP) else name for name in kernel.sizes)

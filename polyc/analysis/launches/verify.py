@@ -20,7 +20,7 @@ from polyc.analysis.launches.storages import same_storage, verify_storages
 from polyc.analysis.proof import counted
 from polyc.analysis.same import find_renaming
 from polyc.analysis.witness import illegal
-from polyc.loopnest.nodes import Kernel
+from polyc.loopnest.prototype import Prototype
 from polyc.memory.storage import Storage
 from polyc.poly.boxes import box
 from polyc.program.program import Launch, Program
@@ -35,7 +35,7 @@ class Judged:
     kernel keeps them; storages: of its parameters, which have the names of the arrays of `kept`.
     """
 
-    kernel: Kernel
+    kernel: Prototype
     stated: Scop
     kept: Scop
     storages: Mapping[str, Storage]

@@ -19,7 +19,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
 from polyc.codegen.cuda.grid import DeviceText
 from polyc.codegen.cuda.launches import print_host
-from polyc.loopnest.nodes import Kernel
+from polyc.loopnest.prototype import Prototype
 from polyc.names import array_name, comment
 from polyc.printing.host_text import (
     checked_name,
@@ -65,10 +65,10 @@ class UnitWriter:
     def __init__(self, add: Callable[[str, str], None]) -> None:
         """`add` is given the name and the text of each file."""
         self._add = add
-        self._waiting: list[tuple[Kernel, DeviceText]] = []
+        self._waiting: list[tuple[Prototype, DeviceText]] = []
         self._files = 0
 
-    def take(self, kernel: Kernel, device: DeviceText) -> None:
+    def take(self, kernel: Prototype, device: DeviceText) -> None:
         self._waiting.append((kernel, device))
         if len(self._waiting) == KERNELS_A_UNIT:
             self.finish()
@@ -83,7 +83,7 @@ class UnitWriter:
             self._waiting = []
 
 
-def print_unit(kernels: Sequence[Kernel], texts: Mapping[str, DeviceText]) -> str:
+def print_unit(kernels: Sequence[Prototype], texts: Mapping[str, DeviceText]) -> str:
     """Kernels, and the functions that launch them."""
     parts = [cuda_preamble(_add_up(texts[kernel.name].uses for kernel in kernels))]
     for kernel in kernels:
@@ -139,21 +139,23 @@ def _add_up(uses: Iterable[Uses]) -> Uses:
     return total
 
 
-def _head(kernel: Kernel) -> str:
+def _head(kernel: Prototype) -> str:
     """The function that launches a kernel; with the name of each array, as its text has it."""
     arguments = [f"{pointer_type(p.dtype, p.writes)}{array_name(p.name)}" for p in kernel.params]
     inside = ", ".join([*arguments, "int *status", "void *stream"])
     return f'extern "C" int launch_{checked_name(kernel.name)}({inside})'
 
 
-def _launcher(kernel: Kernel, device: DeviceText) -> str:
+def _launcher(kernel: Prototype, device: DeviceText) -> str:
     """The function that launches a kernel; what the grids are told of arrays is made each time."""
     lines = [_head(kernel), "{", "    int error = 0;"]
     lines += print_host(device.launched, device.grids, kernel, "    ")
     return "\n".join([*lines, "    return error;", "}", ""])
 
 
-def _print_node(node: DriverNode, program: Program, kernels: Mapping[str, Kernel]) -> Iterator[str]:
+def _print_node(
+    node: DriverNode, program: Program, kernels: Mapping[str, Prototype]
+) -> Iterator[str]:
     """Launches and copies; the stream keeps their order, so that none has to wait."""
     match node:
         case Call(position, kernel):

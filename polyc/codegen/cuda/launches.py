@@ -21,6 +21,7 @@ from polyc.codegen.cuda.grid import DeviceText, Grid, HostNode, Steps, When
 from polyc.codegen.cuda.print_kernel import print_device
 from polyc.loopnest.index import const, show_condition, show_index
 from polyc.loopnest.nodes import Block, For, If, Kernel, LoopKind, Node, extent_of, walk_nodes
+from polyc.loopnest.prototype import Prototype
 from polyc.loopnest.registers import elements
 from polyc.loopnest.substitute import depends_on
 from polyc.names import array_name
@@ -181,7 +182,7 @@ class _Printer:
 
 
 def print_host(
-    nodes: Sequence[HostNode], grids: Sequence[Grid], kernel: Kernel, indent: str
+    nodes: Sequence[HostNode], grids: Sequence[Grid], kernel: Prototype, indent: str
 ) -> Iterator[str]:
     """The host's loops and launches, until one of them meets an error."""
     for node in nodes:
@@ -202,7 +203,7 @@ def print_host(
                 yield f"{indent}}}"
 
 
-def _print_launch(grid: Grid, kernel: Kernel, indent: str) -> Iterator[str]:
+def _print_launch(grid: Grid, kernel: Prototype, indent: str) -> Iterator[str]:
     for tensor_map in grid.maps:
         yield f"{indent}pc_tensor_map {tensor_map.name};"
         yield f"{indent}if (!error)"

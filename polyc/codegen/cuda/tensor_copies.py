@@ -22,18 +22,8 @@ from polyc.codegen.cuda.fold import fold
 from polyc.codegen.cuda.multiply_add import only_node
 from polyc.loopnest.copies import find_source
 from polyc.loopnest.index import Affine, const, floordiv, modulo, show_index, stride, substitute
-from polyc.loopnest.nodes import (
-    Assign,
-    Block,
-    Commit,
-    For,
-    Group,
-    If,
-    Node,
-    Param,
-    extent_of,
-    walk_nodes,
-)
+from polyc.loopnest.nodes import Assign, Block, Commit, For, Group, If, Node, extent_of, walk_nodes
+from polyc.loopnest.prototype import Param
 from polyc.printing.print_c import INDENT
 from polyc.printing.scope import Scope
 

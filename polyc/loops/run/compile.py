@@ -27,7 +27,8 @@ from polyc.codegen.split import split_loops
 from polyc.codegen.vectorise import vectorise
 from polyc.loopnest.decided import drop_decided
 from polyc.loopnest.index import Condition
-from polyc.loopnest.nodes import Block, Kernel, Param
+from polyc.loopnest.nodes import Block, Kernel
+from polyc.loopnest.prototype import Param
 from polyc.loopnest.registers import find_registers
 from polyc.loops.lower.lower import Lowered, Requirement, lower
 from polyc.loops.lower.usual import usual_sizes
@@ -208,7 +209,9 @@ def _generate(arranged: Arranged, signature: Signature, usual: bool) -> Kernel:
     sizes = tuple(size.name for size in signature.sizes)
     name = name_kernel(scop, "k0" if usual else "k1")
     nest = split_loops(nest, sizes) if usual else nest
-    return share_out(Kernel(name, list_params(scop, arranged), nest, comment_on(lowered), sizes))
+    return share_out(
+        Kernel(name, list_params(scop, arranged), nest, comment_on(lowered), sizes=sizes)
+    )
 
 
 def _in_lanes(body: Block, vectors: Vectors) -> Block:

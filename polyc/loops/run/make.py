@@ -10,7 +10,8 @@ import islpy as isl
 
 from polyc.build.bundle import write_bundle
 from polyc.loopnest.index import Condition, show_condition
-from polyc.loopnest.nodes import Block, Kernel, Param
+from polyc.loopnest.nodes import Block, Kernel
+from polyc.loopnest.prototype import Param
 from polyc.loops.run.build import (
     Sources,
     build,
@@ -132,7 +133,7 @@ def _choose_by_sizes(usual: CompiledLoops, general: CompiledLoops) -> tuple[Prog
         writes = p.writes or (known is not None and known.writes)
         params[renamed[p.name]] = Param(renamed[p.name], p.dtype, p.shape, writes)
     name = name_kernel(usual.lowered.scop, "k")
-    kernel = Kernel(name, tuple(params.values()), Block(()), (), usual.kernel.sizes)
+    kernel = Kernel(name, tuple(params.values()), Block(()), sizes=usual.kernel.sizes)
     launch = Launch(name, tuple(params))
     program = replace(usual.program, kernels=(kernel,), launches=(launch,), arrays=arrays)
     return program, _print_choice(kernel, usual, general, renamed)

@@ -1,0 +1,26 @@
+"""How a generated function is called: its name and its parameters, without the loops."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+import numpy as np
+
+
+@dataclass(frozen=True)
+class Param:
+    """An array that a kernel is given: its shape as stored, row-major."""
+
+    name: str
+    dtype: np.dtype
+    shape: tuple[int, ...]
+    writes: bool
+
+
+@dataclass(frozen=True)
+class Prototype:
+    """How a generated function is called. `sizes` are those known only at run time."""
+
+    name: str
+    params: tuple[Param, ...]
+    sizes: tuple[str, ...] = field(default=(), kw_only=True)
