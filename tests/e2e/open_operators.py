@@ -47,6 +47,12 @@ def below(most: str | int, least: int = 0, dtype: type = np.int64) -> Draw:
     return draw
 
 
+def distinct(shape: tuple[int, ...], end: int) -> np.ndarray:
+    """Whole numbers under `end`, no two equal along dimension 1."""
+    orders = np.argsort(RNG.random((shape[0], end, *shape[2:])), axis=1)
+    return orders[:, : shape[1]]
+
+
 TRANSFORMERS = (
     Case(
         "Attention of com.microsoft, causal, lengths",
@@ -133,6 +139,27 @@ SIGNALS = (
 )
 
 IMAGES = (
+    Case(
+        "Pad, around and by its ends",
+        "float[n, 2, h, w] x",
+        """pads = Constant<value_ints = [0, 0, 1, 2, 0, 0, 3, 1]>()
+        y = Pad<mode = "wrap">(x, pads)
+        z = Pad<mode = "reflect">(x, pads)
+        t = Pad<mode = "edge">(x, pads)""",
+        calls("n h w", (1, 4, 4), (2, 5, 7), (3, 16, 9)),
+        gives="float[] y, float[] z, float[] t",
+    ),
+    Case(
+        "AffineGrid of an image's size, and what it samples",
+        "float[n, 2, h, w] x, float[n, 2, 3] theta",
+        """size = Shape(x)
+        grid = AffineGrid(theta, size)
+        ends = AffineGrid<align_corners = 1>(theta, size)
+        y = GridSample(x, grid)""",
+        calls("n h w", (1, 1, 1), (2, 5, 7), (3, 16, 9)),
+        gives="float[] grid, float[] ends, float[] y",
+        by="onnx",
+    ),
     *(
         Case(
             f"GridSample, {mode}, {padding}, {corners}",
@@ -151,6 +178,90 @@ IMAGES = (
     ),
 )
 
+MOVEMENT = (
+    Case(
+        "TopK of a number, and of as many as a size says",
+        "float[b, n] x",
+        """five = Constant<value_ints = [5]>()
+        y, i = TopK(x, five)
+        all = Shape<start = 1>(x)
+        z, j = TopK<largest = 0>(x, all)""",
+        calls("b n", (1, 5), (2, 7), (3, 40)),
+        gives="float[] y, int64[] i, float[] z, int64[] j",
+    ),
+    Case(
+        "ScatterElements, fewer along one axis",
+        "float[b, n, m] x, int64[b, k, l] i, float[b, k, l] u",
+        """y = ScatterElements<axis = 1>(x, i, u)
+        s = ScatterElements<axis = 1, reduction = "add">(x, i, u)""",
+        calls("b n m k l", (1, 1, 1, 1, 1), (2, 9, 7, 3, 5), (3, 40, 17, 1, 17)),
+        gives="float[] y, float[] s",
+        draws={"i": lambda shape, sizes: distinct(shape, sizes["n"])},
+    ),
+    Case(
+        "ScatterND of elements, and of rows",
+        "float[n, m, 3] x, int64[k, l, 2] i, float[k, l, 3] u, int64[k, 1] j, float[k, m, 3] v",
+        """y = ScatterND<reduction = "add">(x, i, u)
+        s = ScatterND(x, j, v)""",
+        calls("n m k l", (1, 1, 1, 1), (9, 7, 3, 5), (40, 17, 2, 17)),
+        gives="float[] y, float[] s",
+        draws={
+            "i": lambda shape, sizes: np.stack(
+                [RNG.integers(0, sizes[d], shape[:-1]) for d in "nm"], -1
+            ),
+            "j": lambda shape, sizes: RNG.permutation(sizes["n"])[: shape[0], None],
+        },
+    ),
+    Case(
+        "GatherElements and GatherND",
+        "float[b, n, m] x, int64[a, k, m] i, int64[b, k, 1] j",
+        """y = GatherElements<axis = 1>(x, i)
+        s = GatherND<batch_dims = 1>(x, j)""",
+        calls("b n m a k", (1, 1, 1, 1, 1), (2, 9, 7, 1, 5), (3, 40, 17, 3, 17)),
+        gives="float[] y, float[] s",
+        draws={"i": below("n"), "j": below("n")},
+    ),
+    Case(
+        "TensorScatter",
+        "float[b, h, n, 4] x, float[b, h, k, 4] u, int64[b] at",
+        """y = TensorScatter(x, u, at)
+        s = TensorScatter<mode = "circular">(x, u, at)""",
+        calls("b h n k", (1, 1, 3, 1), (2, 3, 9, 5), (3, 2, 40, 17)),
+        gives="float[] y, float[] s",
+        draws={"at": below(3)},
+        by="onnx",
+        opset=24,
+    ),
+    Case(
+        "Hardmax, OneHot, Trilu, EyeLike, CumSum, Tile, Expand",
+        "float[b, n] x, int64[n] i",
+        """y = Hardmax<axis = -1>(x)
+        shape = Shape(x)
+        size = Shape<start = 1>(x)
+        values = Constant<value_floats = [0.0, 2.0]>()
+        one = OneHot(i, size, values)
+        triangle = Trilu(x)
+        eye = EyeLike(x)
+        axis = Constant<value_int = 1>()
+        axis0 = Constant<value_int = 0>()
+        sum = CumSum<reverse = 1>(x, axis)
+        tiled = Tile(x, shape)
+        first = Gather<axis = 0>(x, axis0)
+        wide = Expand(first, shape)""",
+        calls("b n", (1, 1), (2, 9), (3, 17)),
+        gives="float[] y, float[] one, float[] triangle, float[] eye, float[] sum, float[] tiled,"
+        "float[] wide",
+        draws={"i": below("n")},
+    ),
+    Case(
+        "NegativeLogLikelihoodLoss",
+        "float[n, 5, h] x, int64[n, h] t, float[5] w",
+        "y = NegativeLogLikelihoodLoss(x, t, w)",
+        calls("n h", (1, 1), (2, 9), (3, 17)),
+        draws={"t": below(5)},
+    ),
+)
+
 ALGEBRA = (
     Case(
         "Det of many matrices, small and large",
@@ -161,4 +272,4 @@ ALGEBRA = (
     ),
 )
 
-CASES = (*TRANSFORMERS, *SIGNALS, *IMAGES, *ALGEBRA)
+CASES = (*TRANSFORMERS, *SIGNALS, *IMAGES, *MOVEMENT, *ALGEBRA)

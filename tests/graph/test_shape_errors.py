@@ -217,7 +217,7 @@ def test_nonsense_raises_only_our_errors(data, op):
 
 UNDECIDED = [
     ("GatherElements", [f32("x", N, 4), Tensor("i", np.dtype(np.int64), (2, 3))], {"axis": 1},
-     "how it compares with 2"),
+     "whether 2 is at most N"),
     ("GridSample", [f32("x", 1, 1, 5, 5), f32("grid", 1, 3, 3, N)], {}, "whether N is 2"),
     ("Conv", [f32("x", 1, 4, 8), f32("w", 6, 4, 3), f32("b", N)], {}, "whether (N) is (6)"),
 ]  # fmt: skip

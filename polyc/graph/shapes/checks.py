@@ -53,6 +53,16 @@ def require_at_least(extent: Dim, least: int, rule: str, got: object, way_out: s
         raise NotFixed(statement, FIX_SIZES, needs=(extent - least,))
 
 
+def require_at_most(extent: Dim, most: Dim, rule: str, way_out: str) -> None:
+    """Raise `RuleBroken` if an extent is larger; `NotFixed` where it is for some sizes."""
+    low, high = bounds(most - extent)
+    if high < 0:
+        raise RuleBroken(rule, f"at most {most}", extent, way_out)
+    if low < 0:
+        statement = f"{rule}: whether {extent} is at most {most} is known only at run time"
+        raise NotFixed(statement, FIX_SIZES, needs=(most - extent,))
+
+
 def are_equal(a: Dim, b: Dim) -> bool:
     """Whether two extents are equal for all sizes that are assumed."""
     return a == b or bounds(a - b) == (0, 0)
@@ -150,6 +160,11 @@ def known_scalar(tensor: Tensor, role: str) -> Any:
         return constant_scalar(tensor, role)
     require(tensor.entries.size == 1, f"number of elements of {role}", 1, tensor.shape, "pass one")
     return tensor.entries.reshape(-1)[0]
+
+
+def known_int(tensor: Tensor, role: str) -> Dim:
+    """The only entry of a tensor, an integer or a size that is known once inputs are."""
+    return constant_int(tensor, role) if tensor.entries is None else known_scalar(tensor, role)
 
 
 def attribute_ints(node: Node, name: str, count: int, default: int = 0) -> tuple[int, ...]:

@@ -3,7 +3,15 @@
 from __future__ import annotations
 
 from polyc.graph.ir import Dim, Node, Shape, Tensor
-from polyc.graph.shapes.checks import constant_int, given, require, require_rank, require_shape
+from polyc.graph.shapes.checks import (
+    given,
+    known_int,
+    require,
+    require_at_least,
+    require_at_most,
+    require_rank,
+    require_shape,
+)
 from polyc.graph.shapes.dims import fixed, normalize_axis, require_same
 from polyc.graph.shapes.rules import Inputs, shape_rule
 from polyc.types.sizes import Size
@@ -27,10 +35,7 @@ def infer_gather_elements(node: Node, inputs: Inputs) -> tuple[Shape, ...]:
     require_rank(indices, "indices", data.rank, data.rank)
     axis = normalize_axis(int(node.get("axis", 0)), data.rank)
     check_positions(indices, data.shape[axis])
-    for i, (have, want) in enumerate(zip(data.shape, indices.shape, strict=True)):
-        if i != axis:
-            rule = f"extent of dimension {i} of indices"
-            require(want <= have, rule, f"at most {have}", want, "slice the indices")
+    require_fewer(indices, data, axis)
     return (indices.shape,)
 
 
@@ -61,11 +66,18 @@ def infer_gather_nd(node: Node, inputs: Inputs) -> tuple[Shape, ...]:
 @shape_rule("OneHot")
 def infer_one_hot(node: Node, inputs: Inputs) -> tuple[Shape, ...]:
     """indices (2, 3), depth 5, values (2), axis -1 -> (2, 3, 5)"""
-    indices, depth = given(inputs[0]), constant_int(given(inputs[1]), "depth")
+    indices, depth = given(inputs[0]), known_int(given(inputs[1]), "depth")
     require_shape(inputs[2], "values", (2,))
-    require(depth >= 1, "depth", "at least 1", depth, "correct depth")
+    require_at_least(depth, 1, "depth", depth, "correct depth")
     axis = normalize_axis(int(node.get("axis", -1)), indices.rank + 1)
     return ((*indices.shape[:axis], depth, *indices.shape[axis:]),)
+
+
+def require_fewer(indices: Tensor, data: Tensor, axis: int) -> None:
+    """Along all dimensions but one, indices have at most as many elements as the data."""
+    for i, (have, want) in enumerate(zip(data.shape, indices.shape, strict=True)):
+        if i != axis:
+            require_at_most(want, have, f"extent of dimension {i} of indices", "slice the indices")
 
 
 def check_positions(indices: Tensor, extent: Dim) -> None:

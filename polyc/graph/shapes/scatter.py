@@ -4,14 +4,16 @@ from __future__ import annotations
 
 from polyc.graph.ir import Node, Shape
 from polyc.graph.shapes.checks import (
-    constant_int,
     given,
+    known_int,
     require,
+    require_at_least,
+    require_at_most,
     require_rank,
     require_shape,
 )
-from polyc.graph.shapes.dims import fixed, fixed_all, normalize_axis
-from polyc.graph.shapes.gather import check_positions
+from polyc.graph.shapes.dims import fixed, normalize_axis
+from polyc.graph.shapes.gather import check_positions, require_fewer
 from polyc.graph.shapes.rules import Inputs, shape_rule
 
 
@@ -24,11 +26,7 @@ def infer_scatter_elements(node: Node, inputs: Inputs) -> tuple[Shape, ...]:
     require_shape(updates, "updates", indices.shape)
     axis = normalize_axis(int(node.get("axis", 0)), data.rank)
     check_positions(indices, data.shape[axis])
-    extents = fixed_all(data.shape, "a dimension of data")
-    wanted = fixed_all(indices.shape, "a dimension of indices")
-    for i, (have, want) in enumerate(zip(extents, wanted, strict=True)):
-        rule = f"extent of dimension {i} of indices"
-        require(i == axis or want <= have, rule, f"at most {have}", want, "slice the indices")
+    require_fewer(indices, data, axis)
     return (data.shape,)
 
 
@@ -53,8 +51,8 @@ def infer_tensor_scatter(node: Node, inputs: Inputs) -> tuple[Shape, ...]:
     axis = normalize_axis(int(node.get("axis", -2)), past.rank)
     require(axis > 0, "axis", "a dimension behind the batch", axis, "correct the attribute")
     require_rank(update, "update", past.rank, past.rank)
-    most, count = (fixed(t.shape[axis], "the sequence dimension") for t in (past, update))
-    require(count <= most, "elements to write", f"at most {most}", count, "use a larger cache")
+    most, count = past.shape[axis], update.shape[axis]
+    require_at_most(count, most, "elements to write", "use a larger cache")
     require_shape(update, "update", (*past.shape[:axis], count, *past.shape[axis + 1 :]))
     require_shape(where, "write_indices", past.shape[:1])
     return (past.shape,)
@@ -75,10 +73,10 @@ def infer_reverse_sequence(node: Node, inputs: Inputs) -> tuple[Shape, ...]:
 @shape_rule("TopK")
 def infer_top_k(node: Node, inputs: Inputs) -> tuple[Shape, ...]:
     """X (3, 9), k 4, axis 1 -> values (3, 4), indices (3, 4)"""
-    data, count = given(inputs[0]), constant_int(given(inputs[1]), "K")
+    data, count = given(inputs[0]), known_int(given(inputs[1]), "K")
     require_rank(data, "X", least=1)
     axis = normalize_axis(int(node.get("axis", -1)), data.rank)
-    extent = fixed(data.shape[axis], "the dimension to choose from")
-    require(0 <= count <= extent, "K", f"0 to {extent}", count, "choose fewer elements")
+    require_at_least(count, 0, "K", count, "choose some elements")
+    require_at_most(count, data.shape[axis], "K", "choose fewer elements")
     shape = (*data.shape[:axis], count, *data.shape[axis + 1 :])
     return (shape, shape)

@@ -170,8 +170,9 @@ def infer_pad(node: Node, inputs: Inputs) -> tuple[Shape, ...]:
             require_at_least(result, 0, rule, result, "cut off less")
             if mode != "constant" and result != 0:
                 require_at_least(dim, 1, f"{rule} for mode {mode}", dim, "use mode constant")
-            if mode == "reflect" and isinstance(dim, Size):  # which turns once
-                require_at_least(dim - greatest(before, after), 1, rule, dim, "pad less")
+            if mode in ("reflect", "wrap") and isinstance(dim, Size):  # which turns once
+                left = 1 if mode == "reflect" else 0
+                require_at_least(dim - greatest(before, after), left, rule, dim, "pad less")
         shape.append(result)
     return (tuple(shape),)
 

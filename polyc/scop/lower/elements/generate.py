@@ -128,7 +128,7 @@ def lower_one_hot(ctx: Lowering, node: Node) -> None:
     indices, values = ctx.ref(node.inputs[0]), ctx.ref(node.inputs[2])
     others = [i for k, i in enumerate(space.iterators) if k != axis]
     asked = cast(space.load(indices, *others), INT64)
-    wrapped = select(lt(asked, 0), add(asked, result.shape[axis]), asked)
+    wrapped = select(lt(asked, 0), add(asked, space.number(result.shape[axis])), asked)
     hit = eq(wrapped, space.index(f"i{axis}"))
     value = select(hit, space.load(values, "1"), space.load(values, "0"))
     ctx.assign(node, space, result, space.iterators, value)

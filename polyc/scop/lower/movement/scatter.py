@@ -16,9 +16,12 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
+from functools import reduce
 
 from polyc.graph.ir import Node
+from polyc.graph.shapes.checks import are_equal
 from polyc.graph.shapes.dims import normalize_axis
+from polyc.poly.parameters import spell
 from polyc.scop.expr import INT64, Const, Expr, call, cast
 from polyc.scop.lower.context import Lowering, lowers
 from polyc.scop.lower.functions import (
@@ -49,21 +52,24 @@ OPERATORS: dict[str, Reduction] = {"add": "add", "mul": "mul", "max": "max", "mi
 modulo = function("mod")
 
 
-def _writer(ctx: Lowering, node: Node, extents: dict[str, int], updates: int, hit: Hit) -> Ref:
-    """p over `extents`: the last update that writes there, or -1."""
-    space = ctx.space(node, **extents, k=updates)
+def _writer(
+    ctx: Lowering, node: Node, extents: dict[str, int], updates: dict[str, int], hit: Hit
+) -> Ref:
+    """p over `extents`: the number of the last update that writes there, or -1."""
+    space = ctx.space(node, **extents, **updates)
     target = ctx.array(f"{node.outputs[0]}_writer", INT64, list(extents.values()))
+    number = _row_major(space, list(updates), list(updates.values()))
     # -1 where nobody writes, not the least integer, which is what a maximum starts from
-    ctx.reduce(node, space, target, list(extents), select(hit(space), space.index("k"), -1), "max")
+    ctx.reduce(node, space, target, list(extents), select(hit(space), number, -1), "max")
     return target
 
 
 def _combined(
-    ctx: Lowering, node: Node, extents: dict[str, int], updates: int, hit: Hit,
+    ctx: Lowering, node: Node, extents: dict[str, int], updates: dict[str, int], hit: Hit,
     update: Callable[[Space], Expr], operator: Reduction,
 ) -> Ref:  # fmt: skip
     """t over `extents`: op over all updates that write there."""
-    space = ctx.space(node, **extents, k=updates)
+    space = ctx.space(node, **extents, **updates)
     element = update(space)
     neutral = Const(identity(operator, element.dtype), element.dtype)
     target = ctx.array(f"{node.outputs[0]}_total", element.dtype, list(extents.values()))
@@ -82,7 +88,7 @@ def lower_scatter_elements(ctx: Lowering, node: Node) -> None:
     at = grid_iterators(range(data.rank))
     along = [f"i{k}" if k != axis else "k" for k in range(data.rank)]
     positions = _positions(ctx, node, indices, data.shape[axis])
-    count = indices.shape[axis]
+    count = {"k": indices.shape[axis]}
     extents = {f"i{k}": n for k, n in enumerate(indices.shape)} | {f"i{axis}": data.shape[axis]}
 
     def hit(space: Space) -> Expr:
@@ -91,7 +97,11 @@ def lower_scatter_elements(ctx: Lowering, node: Node) -> None:
     space = ctx.grid(node, data.shape)
     old = space.load(data, *at)
     reduction = node.get("reduction", "none")
-    inside = [f"i{k} < {n}" for k, n in enumerate(indices.shape) if k != axis and n < data.shape[k]]
+    inside = [
+        f"i{k} < {spell(n)}"
+        for k, n in enumerate(indices.shape)
+        if k != axis and not are_equal(n, data.shape[k])
+    ]
     value: Expr
     if reduction == "none":
         writer = _writer(ctx, node, extents, count, hit)
@@ -99,7 +109,7 @@ def lower_scatter_elements(ctx: Lowering, node: Node) -> None:
         found: Expr = space.load(writer, *at)
         if inside:  # else the index computed from it would be checked where it means nothing
             found = guarded(space.within(" and ".join(inside)), found, Const(-1, INT64))
-        chosen = wrap_index(maximum(found, 0), count)
+        chosen = wrap_index(maximum(found, 0), space.number(count["k"]))
         new = space.gather(source, [*at[:axis], chosen, *at[axis + 1 :]])
         value = select(ge(found, 0), new, old)
     else:
@@ -118,27 +128,27 @@ def _positions(ctx: Lowering, node: Node, indices: Ref, extent: int) -> Ref:
     target = ctx.array(f"{node.outputs[0]}_positions", INT64, indices.shape)
     space = ctx.grid(node, indices.shape)
     found = cast(space.load(indices, *space.iterators), INT64)
-    ctx.assign(node, space, target, space.iterators, wrap_index(found, extent))
+    place = wrap_index(found, space.number(extent))
+    ctx.assign(node, space, target, space.iterators, place)
     return target
 
 
 @lowers("ScatterND")
 def lower_scatter_nd(ctx: Lowering, node: Node) -> None:
-    """Y[I[k, 0], I[k, 1], …, r…] = U[k, r…]; the rest of Y is X. All k count as one dimension."""
+    """Y[I[k…, 0], I[k…, 1], …, r…] = U[k…, r…]; the rest of Y is X."""
     data, indices, updates = (ctx.ref(name) for name in node.inputs)
-    depth, count = indices.shape[-1], math.prod(indices.shape[:-1])
+    depth = indices.shape[-1]
     if 0 in updates.shape or 0 in data.shape:
         ctx.bind(node.outputs[0], data)
         return
     places = _row_major_positions(ctx, node, indices, data.shape)
     at = grid_iterators(range(data.rank))
     point, rest = at[:depth], at[depth:]
-    linear = _row_major(point, data.shape)
     source = ctx.whole(node, updates)
-    flat = _split_index("k", indices.shape[:-1])
+    count = {f"k{d}": n for d, n in enumerate(indices.shape[:-1])}
 
     def hit(space: Space) -> Expr:
-        return eq(space.load(places, *flat), space.index(linear))
+        return eq(space.load(places, *count), _row_major(space, point, data.shape))
 
     space = ctx.grid(node, data.shape)
     old = space.load(data, *at)
@@ -147,12 +157,12 @@ def lower_scatter_nd(ctx: Lowering, node: Node) -> None:
     if reduction == "none":
         writer = _writer(ctx, node, {i: extents[i] for i in point}, count, hit)
         found = space.load(writer, *point)
-        chosen = _divide(maximum(found, 0), indices.shape[:-1])
+        chosen = _divide(space, maximum(found, 0), indices.shape[:-1])
         value = select(ge(found, 0), space.gather(source, [*chosen, *rest]), old)
     else:
         operator = OPERATORS[reduction]
         total = _combined(
-            ctx, node, extents, count, hit, lambda s: s.load(updates, *flat, *rest), operator
+            ctx, node, extents, count, hit, lambda s: s.load(updates, *count, *rest), operator
         )
         value = call(operator, old, space.load(total, *at))
     ctx.assign(node, space, ctx.result(node), at, value, empty=old)
@@ -166,33 +176,34 @@ def _row_major_positions(ctx: Lowering, node: Node, indices: Ref, shape: Sequenc
     place: Expr = constant(0, INT64)
     for d in range(depth):
         found = cast(space.load(indices, *space.iterators, str(d)), INT64)
-        place = add(mul(place, shape[d]), wrap_index(found, shape[d]))
+        extent = space.number(shape[d])
+        place = add(mul(place, extent), wrap_index(found, extent))
     ctx.assign(node, space, target, space.iterators, place)
     return target
 
 
-def _row_major(iterators: Sequence[str], shape: Sequence[int]) -> str:
-    """i0, i1 of (5, 4) -> "4*i0 + 1*i1", as a number of the first dimensions alone."""
-    extents = shape[: len(iterators)]
-    steps = [math.prod(extents[k + 1 :]) for k in range(len(extents))]
-    return " + ".join(f"{s}*{i}" for s, i in zip(steps, iterators, strict=True))
+def _row_major(space: Space, iterators: Sequence[str], shape: Sequence[int]) -> Expr:
+    """4*i0 + i1 for i0, i1 of (5, 4): as a number of the first dimensions alone."""
+    steps = _steps(shape[: len(iterators)])
+    if all(isinstance(step, int) for step in steps):
+        terms = [f"{s}*{i}" for s, i in zip(steps, iterators, strict=True)]
+        return space.index(" + ".join(terms) or "0")
+    parts = (mul(space.index(i), space.number(s)) for s, i in zip(steps, iterators, strict=True))
+    return reduce(add, parts)
 
 
-def _split_index(iterator: str, shape: Sequence[int]) -> list[str]:
-    """The indices of the element number k of a shape."""
-    steps = [math.prod(shape[k + 1 :]) for k in range(len(shape))]
-    return [
-        f"floor(({iterator} mod {step * n})/{step})" for step, n in zip(steps, shape, strict=True)
-    ]
+def _divide(space: Space, number: Expr, shape: Sequence[int]) -> list[Expr]:
+    """The indices of the element of a shape that has this number."""
+    found: list[Expr] = []
+    for step, extent in zip(_steps(shape), map(space.number, shape), strict=True):
+        quotient = number if step == 1 else function("div")(number, space.number(step))
+        found.append(wrap_index(modulo(quotient, extent), extent))
+    return found
 
 
-def _divide(number: Expr, shape: Sequence[int]) -> list[Expr]:
-    """The same for a number that is data."""
-    steps = [math.prod(shape[k + 1 :]) for k in range(len(shape))]
-    return [
-        wrap_index(modulo(function("div")(number, step), n), n)
-        for step, n in zip(steps, shape, strict=True)
-    ]
+def _steps(shape: Sequence[int]) -> list[int]:
+    """From one element to the next along each dimension: (5, 4, 3) -> 12, 3, 1"""
+    return [math.prod(shape[k + 1 :]) for k in range(len(shape))]
 
 
 @lowers("TensorScatter")
@@ -211,15 +222,16 @@ def lower_tensor_scatter(ctx: Lowering, node: Node) -> None:
     if ctx.has(node, 2):
         where: Expr = space.load(ctx.ref(node.inputs[2]), at[0])
         if not circular:  # what does not fit stops the run
-            where = wrap_index(where, most - count + 1)
+            where = wrap_index(where, space.number(most - count + 1))
         offset = sub(offset, where)
     if circular:
-        offset = modulo(offset, most)
+        offset = modulo(offset, space.number(most))
     old = space.load(past, *at)
     if count == 0:
         ctx.bind(node.outputs[0], past)
         return
-    place = wrap_index(minimum(maximum(offset, 0), count - 1), count)
+    last, extent = space.number(count - 1), space.number(count)
+    place = wrap_index(minimum(maximum(offset, 0), last), extent)
     new = space.gather(update, [*at[:axis], place, *at[axis + 1 :]])
-    inside = both(ge(offset, 0), lt(offset, count))
+    inside = both(ge(offset, 0), lt(offset, extent))
     ctx.assign(node, space, ctx.result(node), at, select(inside, new, old), empty=old)

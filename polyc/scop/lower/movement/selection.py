@@ -83,7 +83,7 @@ def lower_top_k(ctx: Lowering, node: Node) -> None:
         if output == 0:
             source = ctx.whole(node, ref)
             at: list[str | Expr] = [*along("p")]
-            at[axis] = wrap_index(maximum(position, 0), extent)
+            at[axis] = wrap_index(maximum(position, 0), space.number(extent))
             ctx.assign(node, space, target, along("p"), space.gather(source, at))
         else:
             ctx.assign(node, space, target, along("p"), position)

@@ -73,12 +73,24 @@ def lower_expand(ctx: Lowering, node: Node) -> None:
 
 @lowers("Tile")
 def lower_tile(ctx: Lowering, node: Node) -> None:
-    """(2, 3) to (2, 12):  { [i0, i1] -> [i0, i1 mod 3] }"""
-    old, new = ctx.type(node.inputs[0]).extents, ctx.type(node.outputs[0]).extents
-    bind_view(ctx, node, [
-        f"i{k}" if n == m else f"i{k} mod {max(n, 1)}"
-        for k, (n, m) in enumerate(zip(old, new, strict=True))
-    ])  # fmt: skip
+    """(2, 3) to (2, 12):  { [i0, i1] -> [i0, i1 mod 3] }
+
+    A number modulo a size is no formula: (2, n) to (2, 4*n) is (2, 4, n) under another shape.
+    """
+    ref, new = ctx.ref(node.inputs[0]), ctx.type(node.outputs[0]).extents
+    repeats = known_extents(ctx.type(node.inputs[1]), "repeats")
+    shape: list[int] = []
+    formulas = []
+    for n, m, repeat in zip(ref.shape, new, repeats, strict=True):
+        if isinstance(n, Size) and n != m:
+            shape.append(cast(int, repeat))
+            formulas.append(f"i{len(shape)}")
+            shape.append(n)
+        else:
+            formulas.append(f"i{len(shape)}" + ("" if n == m else f" mod {max(n, 1)}"))
+            shape.append(m)
+    seen = ref.through(view(formulas, len(shape)), shape)
+    ctx.bind(node.outputs[0], seen if len(shape) == len(new) else ctx.regrouped(node, seen, new))
 
 
 @lowers("Slice")
@@ -179,6 +191,17 @@ def _wrap(x: str, extent: int, outside: int) -> str:
     return f"({x}) mod {extent}"
 
 
+def _wrap_once(k: int, rank: int, begin: int, extent: int) -> str:
+    """As `_wrap`, where the extent is a size, which is no divisor: x + extent, x or x - extent."""
+    n, x = spell(extent), f"i{k} - ({spell(begin)})"
+    names = [f"i{j}" for j in range(rank)]
+    pieces = []
+    for shift, condition in ((f"+ {n}", "< 0"), ("", f">= 0 and {x} < {n}"), (f"- {n}", f">= {n}")):
+        at = ", ".join([*names[:k], f"{x} {shift}", *names[k + 1 :]])
+        pieces.append(f"[{', '.join(names)}] -> [{at}] : {x} {condition}")
+    return f"{{ {'; '.join(pieces)} }}"
+
+
 def _reflect(x: str, extent: int, outside: int) -> str:
     """2 1 | 0 1 2 | 1 0: a triangle wave, which is two absolute values where it turns once."""
     last = extent - 1
@@ -213,8 +236,14 @@ def lower_pad(ctx: Lowering, node: Node) -> None:
     for k, (n, b, e) in enumerate(zip(ref.shape, begin, end, strict=True)):
         inside = (bounds(b)[1] <= 0 and bounds(e)[1] <= 0) or n == 0
         at = f"i{k} - ({spell(b)})"
-        formulas.append(at if inside else OUTSIDE[mode](at, n, cast(int, greatest(b, e))))
-    bind_view(ctx, node, formulas)
+        if mode == "wrap" and isinstance(n, Size) and not inside:
+            wider = (*ref.shape[:k], n + b + e, *ref.shape[k + 1 :])
+            ref = ref.through(_wrap_once(k, ref.rank, b, n), wider)
+            formulas.append(f"i{k}")
+        else:
+            formulas.append(at if inside else OUTSIDE[mode](at, n, cast(int, greatest(b, e))))
+    shape = ctx.type(node.outputs[0]).extents
+    ctx.bind(node.outputs[0], ref.through(view(formulas, ref.rank), shape))
 
 
 @pads_input("Pad")

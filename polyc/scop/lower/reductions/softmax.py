@@ -12,7 +12,7 @@ from collections.abc import Sequence
 
 from polyc.graph.ir import Node
 from polyc.graph.shapes.dims import normalize_axis
-from polyc.scop.expr import INT64, Const, Expr
+from polyc.scop.expr import Expr
 from polyc.scop.lower.context import Lowering, lowers
 from polyc.scop.lower.functions import (
     constant,
@@ -105,7 +105,7 @@ def lower_hardmax(ctx: Lowering, node: Node) -> None:
         element = space.load(ref, *space.iterators)
         largest = eq(element, space.load(maximum, *grid_iterators(kept)))
         chosen = either(largest, isnan(element))
-        return select(chosen, space.index(f"i{axis}"), Const(ref.shape[axis], INT64))
+        return select(chosen, space.index(f"i{axis}"), space.number(ref.shape[axis]))
 
     first = statistic(ctx, node, ref, kept, "first", candidate, "min")
     end = ctx.grid(node, ref.shape)
