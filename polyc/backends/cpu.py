@@ -24,6 +24,7 @@ from polyc.backends.common import (
 )
 from polyc.codegen.generate import generate_nest
 from polyc.codegen.peel import peel
+from polyc.codegen.side_by_side import add_side_by_side
 from polyc.codegen.vectorise import vectorise
 from polyc.loopnest.nodes import Kernel
 from polyc.loopnest.registers import find_registers
@@ -111,7 +112,8 @@ def _compile(
 
     # 6. C
     with trace.step("print"):
-        final = find_registers(vectorise(kernel.body, target.vectors))
+        spread = add_side_by_side(kernel.body, kernel.sizes, target.vectors)
+        final = find_registers(vectorise(spread, target.vectors))
         template = make_template(replace(kernel, body=final), stored.arrays)
         source = template.spell(name, stored.arrays, kernel.comment)
         trace.dump("c", source, name)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import math
 import statistics
 from collections import OrderedDict
@@ -15,19 +16,28 @@ from polyc.arguments import check_feeds
 from polyc.budget import Budget
 from polyc.build.bundle import Bundle
 from polyc.build.load import DECLARATIONS, STOPPED, check_features, open_library
-from polyc.errors import ShapeError
+from polyc.errors import ShapeError, TooLarge
 from polyc.run.calls import Binder
 from polyc.run.model import CompiledModel
 from polyc.run.session import Session
 from polyc.target.machine import available_cores
-from polyc.toolchain.pages import allocate_pages
+from polyc.toolchain.pages import allocate_pages, touch_pages
 from polyc.types.call_sizes import measure_sizes
-from polyc.types.sizes import ADDRESS_LIMIT, evaluate
+from polyc.types.estimate import estimate
+from polyc.types.ranges import assume
+from polyc.types.sizes import ADDRESS_LIMIT, Size, evaluate
 
 Arrays = np.ndarray | Sequence[np.ndarray]
 
 MAX_VARIANTS = 256
 """Sets of sizes for which calls are prepared at a time; that takes microseconds, and no memory."""
+
+
+HEADROOM = 4
+"""How much larger than at the sizes that kernels are chosen for an arena is from the start."""
+
+READY = 128 << 20
+"""Bytes of an arena from the start at most; calls that work in more of them are long ones."""
 
 
 @dataclass(frozen=True)
@@ -79,10 +89,12 @@ class CpuModel(CompiledModel):
         self._run = self._library.polyc_run
         self._view = self._ffi.from_buffer
         self._weights = self._view(bundle.weights)
-        # list.append and list.pop are atomic, so the pool needs no lock.
-        self._arenas: list[Any] = []
         self._variants: OrderedDict[tuple[int, ...], Variant] = OrderedDict()
         self._fixed = None if manifest.sizes else self._make_variant({})
+        # list.append and list.pop are atomic, so the pool needs no lock.
+        self._arenas: list[Any] = []
+        with contextlib.suppress(TooLarge):  # a call says it, if it needs as much
+            self._arenas.append(self._view(touch_pages(self._count_ready_bytes())))
 
     def __call__(
         self, *arrays: Any, out: Arrays | None = None, **named: Any
@@ -201,6 +213,19 @@ class CpuModel(CompiledModel):
         for into, result in zip(given, ordered, strict=True):
             into[...] = result
         return given
+
+    def _count_ready_bytes(self) -> int:
+        """What first calls work in: at the sizes that kernels are chosen for, and at larger ones.
+
+        So neither the first call of all nor the first at other sizes waits for memory.
+        """
+        if self._fixed:
+            needed = self._fixed.arena_bytes
+            return needed if needed <= READY else 0
+        with assume(self._manifest.sizes):
+            sizes = [estimate(Size.of(size.name)) for size in self._manifest.sizes]
+        needed = self._library.polyc_arena_bytes(self._ffi.new("int64_t[]", sizes))
+        return min(HEADROOM * needed, READY) if 0 < needed <= READY else 0
 
     def _take_arena(self, size: int) -> Any:
         try:

@@ -11,7 +11,14 @@ from dataclasses import dataclass, replace
 
 from polyc.names import fresh, identifier
 from polyc.types.derived import Derived
-from polyc.types.ranges import PREFIX, STEP, SizeRange, assumed_ranges, stated_range
+from polyc.types.ranges import (
+    PREFIX,
+    STEP,
+    SizeRange,
+    assumed_ranges,
+    concluded,
+    stated_range,
+)
 from polyc.types.sizes import Extent, Size, assumed_range, bounds, evaluate, names_of
 
 
@@ -277,6 +284,7 @@ def expand_products(size: Size) -> Size:
     return whole
 
 
+@concluded
 def named(extent: Extent) -> Extent:
     """An extent as a sum of sizes that have names, as far as they have.
 

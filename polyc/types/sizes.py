@@ -13,7 +13,7 @@ from typing import TypeAlias
 
 from polyc.errors import NotFixed
 from polyc.types.derived import Derived
-from polyc.types.ranges import STEP, SizeRange, assumed_ranges, stated_range
+from polyc.types.ranges import STEP, SizeRange, assumed_ranges, concluded, stated_range
 
 ADDRESS_LIMIT = 1 << 47
 """Bytes of user address space on x86-64 and AArch64; nothing larger can be addressed."""
@@ -273,6 +273,7 @@ def _rank(term: Term) -> tuple[int, tuple[str, ...]]:
     return len(term[0]), term[0]
 
 
+@concluded
 def bounds(extent: Extent) -> tuple[float, float]:
     """Bounds of the value, within the ranges that are assumed, and what else is.
 
@@ -285,9 +286,8 @@ def bounds(extent: Extent) -> tuple[float, float]:
     low = max(_lower(extent - fact) for fact in facts)
     high = -max(_lower(-extent - fact) for fact in facts)
     # Between two whole numbers there is no value.
-    return low if math.isinf(low) else math.ceil(low), high if math.isinf(high) else math.floor(
-        high
-    )
+    low = low if math.isinf(low) else math.ceil(low)
+    return low, high if math.isinf(high) else math.floor(high)
 
 
 def _lower(extent: Extent) -> float:

@@ -80,6 +80,17 @@ def test_a_table_is_as_long_as_a_call_may_be(compiled):
         model(np.ones((1, 513, 8), np.float32))
 
 
+def test_first_calls_find_memory_that_is_theirs_already(compiled):
+    """At the sizes that kernels are chosen for, and at others up to four times as large."""
+    b = Writer()
+    y = b.conv(b.conv("x", 3, 8, 3), 8, 4, 3)
+    model = compiled(b.model(y), hint={"n": 1, "h": 32, "w": 32})
+    (arena,) = model._arenas
+    for n, h, w in ((1, 32, 32), (1, 5, 7), (2, 32, 60)):
+        model(np.ones((n, 3, h, w), np.float32))
+        assert model._arenas[0] is arena
+
+
 def test_what_is_no_name_is_any_size(compiled):
     """As old exporters write it: each "?", "-1", "None" and empty name is a size of its own."""
     b = Writer()

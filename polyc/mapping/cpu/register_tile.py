@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Callable, Sequence
 from collections.abc import Mapping as Table
 from functools import partial
 from math import ceil, prod
 
 from polyc.codegen.remainder import ROWS
+from polyc.codegen.side_by_side import SUMS, WORTHWHILE
 from polyc.mapping.reading import Tile
 from polyc.memory.strides import Strides
 from polyc.schedule.cluster import Cluster
@@ -70,7 +72,8 @@ def rank_register_tiles(
                 _price_window, taps, moving, len(walks) - moving, target.vectors.registers
             )
         else:
-            price = partial(price_product, still == len(walks))
+            waits = known or taps < SUMS * WORTHWHILE
+            price = partial(price_product, still == len(walks), waits=waits)
         for v in range(1, min(4, columns) + 1):
             for u in range(1, rows + 1):
                 if u * v + v + 1 > target.vectors.registers:
@@ -101,12 +104,16 @@ def _cut_known(rows: int, u: int) -> Heights:
 
 
 def _cut_unknown(rows: int, u: int) -> Heights:
-    """About so many rows; any rest is as likely as others, and cut as in `codegen/remainder.py`."""
-    heights: dict[int, float] = {u: max(rows - (u - 1) / 2, 1)}
-    for rest in range(1, u):
+    """So many rows in half of all calls, and about as many in others, where any rest is as likely.
+
+    A rest is cut as in `codegen/remainder.py`.
+    """
+    heights = defaultdict(float, {u: rows // u * u + max(rows - (u - 1) / 2, 1)})
+    for rest, likely in ((rows % u, 1.0), *((rest, 1 / u) for rest in range(1, u))):
+        left = rest
         for height in (h for h in ROWS if h < u):
-            heights[height] = heights.get(height, 0) + rest // height * height / u
-            rest %= height
+            heights[height] += left // height * height * likely
+            left %= height
     return heights
 
 
@@ -119,14 +126,15 @@ def _average(heights: Heights, columns: int, v: int, price: Price) -> float:
     return round(total / (sum(heights.values()) * columns), DIGITS)
 
 
-def price_product(reused: bool, height: int, width: int) -> float:
+def price_product(reused: bool, height: int, width: int, waits: bool = True) -> float:
     """Where an operand is the same for all lanes: products of matrices, convolutions.
 
     A tile needs height * width accumulators. Fewer than 8 of them leave the FMA pipe waiting for
     its own result (4 cycles of latency, two pipes). A row costs a broadcast from L1; a column a
-    vector that streams from L2, once a tile if the rows use it again (`reused`).
+    vector that streams from L2, once a tile if the rows use it again (`reused`). Nothing `waits`
+    where a tile of few accumulators has several of each (`codegen/side_by_side.py`).
     """
-    stalls = max(1.0, 8 / (height * width))
+    stalls = max(1.0, SUMS / (height * width)) if waits else 1.0
     return stalls * (1 + (1.5 / height if reused else 1.5) + 0.5 / width)
 
 
