@@ -178,6 +178,70 @@ IMAGES = (
     ),
 )
 
+WINDOWS = (
+    Case(
+        "MaxPool with indices, and MaxUnpool by them",
+        "float[n, 2, h, w] x",
+        """y, i = MaxPool<kernel_shape = [2, 2], strides = [2, 2]>(x)
+        z = MaxUnpool<kernel_shape = [2, 2], strides = [2, 2]>(y, i)
+        s, j = MaxPool<kernel_shape = [3, 2], pads = [1, 0, 1, 1], storage_order = 1>(x)""",
+        calls("n h w", (1, 2, 2), (2, 6, 8), (3, 16, 10)),
+        gives="float[] y, int64[] i, float[] z, float[] s, int64[] j",
+    ),
+    Case(
+        "MaxUnpool to more than windows give",
+        "float[n, 2, h, w] x",
+        """y, i = MaxPool<kernel_shape = [2, 2], strides = [2, 2]>(x)
+        more = Constant<value_ints = [0, 0, 1, 2]>()
+        shape = Shape(x)
+        size = Add(shape, more)
+        z = MaxUnpool<kernel_shape = [2, 2], strides = [2, 2]>(y, i, size)""",
+        calls("n h w", (1, 2, 2), (2, 6, 8), (3, 16, 10)),
+        gives="float[] z",
+        by="onnx",
+    ),
+    Case(
+        "RoiAlign, means and maxima",
+        "float[n, 2, h, w] x, float[r, 4] rois, int64[r] image",
+        """y = RoiAlign<output_height = 3, output_width = 2, sampling_ratio = 2,
+            spatial_scale = 0.5>(x, rois, image)
+        z = RoiAlign<output_height = 2, output_width = 2, sampling_ratio = 1, mode = "max">
+            (x, rois, image)""",
+        calls("n h w r", (1, 1, 1, 1), (2, 7, 9, 5), (3, 16, 8, 17)),
+        gives="float[] y, float[] z",
+        draws={
+            "rois": lambda shape, sizes: RNG.uniform(-2, 20, shape).astype(np.float32),
+            "image": below("n"),
+        },
+    ),
+    Case(
+        "MaxRoiPool",
+        "float[n, 2, h, w] x, float[r, 5] rois",
+        "y = MaxRoiPool<pooled_shape = [2, 3]>(x, rois)",
+        calls("n h w r", (1, 1, 1, 1), (2, 7, 9, 5), (3, 16, 8, 17)),
+        draws={
+            "rois": lambda shape, sizes: (
+                np.sort(RNG.integers(0, 1, shape)).astype(np.float32) + np.float32([0, 0, 0, 4, 3])
+            )
+        },
+    ),
+    Case(
+        "DeformConv",
+        "float[n, 4, h, w] x, float[6, 2, 3, 3] k, float[n, 36, h, w] offset, float[6] b,"
+        "float[n, 18, h, w] mask",
+        "y = DeformConv<group = 2, offset_group = 2, pads = [1, 1, 1, 1]>(x, k, offset, b, mask)",
+        calls("n h w", (1, 1, 1), (2, 5, 7), (3, 9, 4)),
+    ),
+    Case(
+        "Col2Im of any number of images",
+        "float[n, 12, 20] x",
+        """image = Constant<value_ints = [5, 6]>()
+        block = Constant<value_ints = [2, 2]>()
+        y = Col2Im(x, image, block)""",
+        calls("n", (1,), (2,), (5,)),
+    ),
+)
+
 MOVEMENT = (
     Case(
         "TopK of a number, and of as many as a size says",
@@ -272,4 +336,4 @@ ALGEBRA = (
     ),
 )
 
-CASES = (*TRANSFORMERS, *SIGNALS, *IMAGES, *MOVEMENT, *ALGEBRA)
+CASES = (*TRANSFORMERS, *SIGNALS, *IMAGES, *WINDOWS, *MOVEMENT, *ALGEBRA)

@@ -16,7 +16,6 @@ from polyc.errors import InvalidModel, UnsupportedOp
 from polyc.graph.compose import Composer
 from polyc.graph.ir import Body, Node, Tensor
 from polyc.graph.shapes.checks import given, require_rank
-from polyc.graph.shapes.dims import fixed_all
 
 Operands = Sequence[Tensor | None]
 
@@ -48,10 +47,10 @@ def expand_tree_ensemble(node: Node, inputs: Operands) -> Body:
     """x[rows, features] -> [rows, targets]: the weights of the leaves reached, put together."""
     c, x = Composer(), given(inputs[0])
     require_rank(x, "X", 2, 2)
-    rows = fixed_all(x.shape, "a dimension of X")[0]
     forest = read_forest(node, x.dtype)
     count = len(forest.roots)
-    at = c.constant(np.broadcast_to(forest.roots, (rows, count)), np.int64)
+    rows = c.extents(c.extent(node.inputs[0], 0), count)
+    at = c("Expand", c.constant(forest.roots, np.int64), rows)
     for _ in range(forest.depth):
         at = _descend(c, node.inputs[0], at, forest)
     inner = len(node.attributes["nodes_splits"])

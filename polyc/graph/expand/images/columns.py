@@ -35,7 +35,7 @@ def expand_col2im(node: Node, inputs: Sequence[Tensor | None]) -> Body:
     require_rank(x, "input", 3, 3)
     image = constant_ints(given(inputs[1]), "image_shape")
     block = constant_ints(given(inputs[2]), "block_shape")
-    batch, rows, blocks = fixed_all(x.shape, "a dimension of input")
+    rows, blocks = fixed_all(x.shape[1:], "a dimension of input but the first")
     rank, area = len(image), math.prod(block)
     way_out = "give positive extents"
     require(min((*image, *block), default=0) > 0, "image and block", "extents", block, way_out)
@@ -59,7 +59,7 @@ def expand_col2im(node: Node, inputs: Sequence[Tensor | None]) -> Body:
         )
     ]
     places = _join(hits, tuple(block), tuple(counts))
-    columns = c("Reshape", node.inputs[0], c.integers(batch, rows // area, area * blocks))
+    columns = c("Reshape", node.inputs[0], c.integers(0, rows // area, area * blocks))
     with_zero = c("Pad", columns, c.integers(0, 0, 0, 0, 0, 1))
     gathered = c("Gather", with_zero, c.constant(places, np.dtype(np.int64)), axis=2)
     return c.body(node.inputs, (c("ReduceSum", gathered, c.integers(2), keepdims=0),))

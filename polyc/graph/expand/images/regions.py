@@ -13,7 +13,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
-from onnx import TensorProto
+from onnx import TensorProto, helper
 
 from polyc.graph.compose import Composer
 from polyc.graph.ir import INTERNAL, Body, Node, Tensor
@@ -24,20 +24,20 @@ from polyc.graph.shapes.checks import (
     require_rank,
     require_shape,
 )
-from polyc.graph.shapes.dims import fixed_all
 
 Operands = Sequence[Tensor | None]
 
 
 @dataclass(frozen=True)
 class Axis:
-    """One axis of all regions: the bins, the extent of the image, and the names of what is data.
+    """One axis of all regions: the bins, and the names of what is data.
 
-    start, size: of a region in elements, [r, 1, 1]; count: samples a bin has, [r, 1, 1].
+    extent: that of the image, a list of one; start, size: of a region in elements, [r, 1, 1];
+    count: samples a bin has, [r or 1, 1, 1].
     """
 
     bins: int
-    extent: int
+    extent: str
     start: str
     size: str
     count: str
@@ -53,6 +53,10 @@ class Formulas:
         names = (v if isinstance(v, str) else self.c.constant(v, self.dtype) for v in operands)
         return self.c(op, *names)
 
+    def cast(self, integers: str) -> str:
+        """Integers as numbers of the element type."""
+        return self.c("Cast", integers, to=int(helper.np_dtype_to_tensor_dtype(self.dtype)))
+
 
 def expand_roi_align(node: Node, inputs: Operands) -> Body:
     """X[n, c, h, w], rois[r, 4], image[r] -> [r, c, bins, bins]
@@ -64,16 +68,14 @@ def expand_roi_align(node: Node, inputs: Operands) -> Body:
     x, rois = given(inputs[0]), given(inputs[1])
     require_rank(x, "X", 4, 4)
     require_rank(rois, "rois", 2, 2)
-    regions = fixed_all(rois.shape, "a dimension of rois")[0]
-    require_shape(rois, "rois", (regions, 4))
-    require_shape(inputs[2], "batch_indices", (regions,))
+    require_shape(rois, "rois", (rois.shape[0], 4))
+    require_shape(inputs[2], "batch_indices", rois.shape[:1])
     f = Formulas(c, x.dtype)
     half = node.get("coordinate_transformation_mode", "half_pixel") == "half_pixel"
     ratio = int(node.get("sampling_ratio", 0))
     bins = [int(node.get(f"output_{side}", 1)) for side in ("height", "width")]
     scaled = f("Mul", node.inputs[1], float(node.get("spatial_scale", 1.0)))
     sides = f("Sub", scaled, 0.5 if half else 0.0)
-    extents = fixed_all(x.shape[2:], "a spatial dimension of X")
     axes = []
     for k, column in enumerate((1, 0)):
         low, high = (c("Gather", sides, c.integers(i), axis=1) for i in (column, column + 2))
@@ -81,9 +83,9 @@ def expand_roi_align(node: Node, inputs: Operands) -> Body:
         size = size if half else f("Max", size, 1.0)
         count = f("Ceil", f("Div", size, float(bins[k])))
         if ratio:
-            count = c.constant(np.full((regions, 1), float(ratio)), x.dtype)
+            count = c.constant([[float(ratio)]], x.dtype)
         low, size, count = (c("Unsqueeze", v, c.integers(2)) for v in (low, size, count))
-        axes.append(Axis(bins[k], extents[k], low, size, count))
+        axes.append(Axis(bins[k], c.extent(node.inputs[0], 2 + k), low, size, count))
     most = c.constant(np.array([ratio, ratio]), np.int64)
     if not ratio:
         largest = [c("ReduceMax", axis.count, c.integers(0, 1, 2), keepdims=0) for axis in axes]
@@ -106,18 +108,18 @@ def expand_align_regions(node: Node, inputs: Operands) -> Body:
     c, x = Composer(), given(inputs[0])
     f = Formulas(c, x.dtype)
     most = np.maximum(constant_value(given(inputs[1]), "the number of samples"), 0)
-    extents = fixed_all(x.shape[2:], "a spatial dimension of X")
-    bins = node.attributes["bins"]
-    axes = [Axis(bins[k], extents[k], *node.inputs[2 + 3 * k : 5 + 3 * k]) for k in range(2)]
+    bins, image = node.attributes["bins"], node.inputs[0]
+    extents = [c.extent(image, k) for k in range(4)]
+    axes = [Axis(bins[k], extents[2 + k], *node.inputs[2 + 3 * k : 5 + 3 * k]) for k in range(2)]
     samples = [_sample(f, axis, int(n)) for axis, n in zip(axes, most, strict=True)]
     if node.attributes["mode"] == "avg":
         rows, columns = (_mean(f, a, s) for a, s in zip(axes, samples, strict=True))
-        wide = c("MatMul", rows, node.inputs[0])
+        wide = c("MatMul", rows, image)
         return c.body(node.inputs, (c("MatMul", wide, c("Transpose", columns, perm=(0, 1, 3, 2))),))
     if 0 in most:
-        shape = (*fixed_all(x.shape[:2], "a dimension of X"), *bins)
-        return c.body(node.inputs, (c.constant(np.zeros(shape), x.dtype),))
-    return c.body(node.inputs, (_largest(f, node.inputs[0], samples),))
+        shape = c.extents(*extents[:2], *bins)
+        return c.body(node.inputs, (c("Expand", c.constant(0.0, x.dtype), shape),))
+    return c.body(node.inputs, (_largest(f, image, samples),))
 
 
 @dataclass(frozen=True)
@@ -138,16 +140,16 @@ def _sample(f: Formulas, axis: Axis, most: int) -> Samples:
     step = f("Div", axis.size, float(axis.bins))
     offset = f("Div", number + 0.5, f("Max", axis.count, 1.0))
     place = f("Add", axis.start, f("Mul", step, f("Add", offset, bins)))
-    last = float(axis.extent)
+    last = f.cast(axis.extent)
     inside = f.c("And", f("GreaterOrEqual", place, -1.0), f("LessOrEqual", place, last))
-    moved = f("Min", f("Max", place, 0.0), last - 1)
+    moved = f("Min", f("Max", place, 0.0), f("Sub", last, 1.0))
     return Samples(moved, inside, f("Less", number, axis.count))
 
 
 def _mean(f: Formulas, axis: Axis, samples: Samples) -> str:
     """What a bin's mean takes from each element, [r, 1, bins, extent]; of no sample it is 0."""
     c, last = f.c, f.c.integers(3)
-    elements = np.arange(float(axis.extent))
+    elements = f.cast(c.count_up(axis.extent))
     distance = c("Abs", f("Sub", c("Unsqueeze", samples.place, last), elements))
     hat = f("Max", f("Sub", 1.0, distance), 0.0)
     counts = c("Unsqueeze", c("And", samples.inside, samples.real), last)
@@ -206,10 +208,10 @@ def expand_max_roi_pool(node: Node, inputs: Operands) -> Body:
     image = c("Cast", c("Squeeze", columns[0], c.integers(1)), to=TensorProto.INT64)
     best = c("Gather", node.inputs[0], image, axis=0)
     least = c.constant(-np.inf, x.dtype)
-    extents = fixed_all(x.shape[2:], "a spatial dimension of X")
     # Columns first, so that both times the largest is sought along the last dimension.
     for k, (column, count) in enumerate(((1, bins[1]), (2, bins[0]))):
-        extent = float(extents[1 - k])
+        length = c.extent(node.inputs[0], 3 - k)
+        extent = f.cast(length)
         low, high = (_round(f, f("Mul", columns[i], scale)) for i in (column, column + 2))
         step = f("Div", f("Max", f("Add", f("Sub", high, low), 1.0), 1.0), float(count))
         number = np.arange(float(count))[None]
@@ -217,7 +219,7 @@ def expand_max_roi_pool(node: Node, inputs: Operands) -> Body:
         end = f("Add", c("Ceil", f("Mul", step, number + 1)), low)
         begin, end = (f("Min", f("Max", v, 0.0), extent) for v in (begin, end))
         begin, end = (c("Unsqueeze", v, c.integers(1, 2, 4)) for v in (begin, end))
-        at = np.arange(extent)
+        at = f.cast(c.count_up(length))
         inside = c(
             "And", f("LessOrEqual", begin, at), f("Greater", end, at)
         )  # [r, 1, 1, bins, extent]

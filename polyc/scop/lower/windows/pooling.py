@@ -85,41 +85,55 @@ def lower_max_pool(ctx: Lowering, node: Node) -> None:
 def _lower_max_indices(ctx: Lowering, node: Node, source: Ref, window: Window) -> None:
     """indices = min over the window of the flat index of the elements that equal the maximum.
 
-    A NaN makes the maximum NaN, and is where it lies. Flat indices of the padded image come from a
-    constant, because those of the padding must never be chosen.
+    A NaN makes the maximum NaN, and is where it lies. What is in the padding is never chosen.
     """
     image = ctx.type(node.inputs[0]).extents
     spatial = image[2:]
-    flat = np.arange(math.prod(spatial)).reshape(spatial)
-    padding = window_padding(window, spatial, 0)
-    frame = [(b, max(e, 0)) for b, e in zip(padding.begin[2:], padding.end[2:], strict=True)]
-    where = ctx.constant("positions", np.pad(flat, frame, constant_values=FAR.value))
-
     space = _window_space(ctx, node, source, window)
     kept = ["n", "c", *positions(window.output)]
     value = space.load(source, "n", "c", *reads(window))
     chosen: Expr = eq(value, space.load(ctx.ref(node.outputs[0]), *kept))
     if is_float(value):
         chosen = either(chosen, isnan(value))
-    index = select(chosen, space.load(where, *reads(window)), FAR)
+    index = select(chosen, _flat_positions(ctx, space, window, spatial), FAR)
 
     def finish(end: Space, first: Expr) -> Expr:
         if node.get("storage_order", 0):
-            first = _column_major(first, spatial)
-        offset = end.index(f"{math.prod(image[1:])}*n + {math.prod(spatial)}*c")
-        return add(offset, first)
+            first = _column_major(end, first, spatial)
+        image_of = mul(end.index("n"), end.number(math.prod(image[1:])))
+        channel = mul(end.index("c"), end.number(math.prod(spatial)))
+        return add(add(image_of, channel), first)
 
     accumulate_into(ctx, node, ctx.result(node, 1), space, kept, index, "min", finish)
 
 
-def _column_major(index: Expr, shape: Sequence[int]) -> Expr:
+def _flat_positions(ctx: Lowering, space: Space, window: Window, spatial: Sequence[int]) -> Expr:
+    """The flat index in its image of the element that a tap reads; `FAR` in the padding.
+
+    From a table, or computed where extents are known only at run time.
+    """
+    if not any(isinstance(n, Size) for n in spatial):
+        flat = np.arange(math.prod(spatial)).reshape(spatial)
+        padding = window_padding(window, spatial, 0)
+        frame = [(b, max(e, 0)) for b, e in zip(padding.begin[2:], padding.end[2:], strict=True)]
+        where = ctx.constant("positions", np.pad(flat, frame, constant_values=FAR.value))
+        return space.load(where, *reads(window))
+    pairs = zip(reads(window), window.pads_begin, strict=True)
+    places = [f"{read} - ({spell(begin)})" for read, begin in pairs]
+    terms = [
+        mul(space.index(place), space.number(math.prod(spatial[k + 1 :])))
+        for k, place in enumerate(places)
+    ]
+    inside = " and ".join(f"0 <= {p} < {spell(n)}" for p, n in zip(places, spatial, strict=True))
+    return select(space.within(inside), reduce(add, terms), FAR)
+
+
+def _column_major(space: Space, index: Expr, shape: Sequence[int]) -> Expr:
     """A flat index with the last dimension fastest -> with the first dimension fastest."""
     result: Expr = Const(0, INT64)
     for k, extent in enumerate(shape):
-        below = Const(math.prod(shape[k + 1 :]), INT64)
-        coordinate = mod(div(index, below), extent)
-        scale = Const(math.prod(shape[:k]), INT64)
-        result = add(result, mul(coordinate, scale))
+        coordinate = mod(div(index, space.number(math.prod(shape[k + 1 :]))), space.number(extent))
+        result = add(result, mul(coordinate, space.number(math.prod(shape[:k]))))
     return result
 
 
