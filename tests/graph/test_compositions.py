@@ -4,8 +4,10 @@ import numpy as np
 import onnx
 import pytest
 from onnx import TensorProto, helper, numpy_helper
+from onnx.reference import ReferenceEvaluator
 
 from polyc.errors import UnsupportedOp
+from polyc.run.cpu_model import CpuModel
 from tests.staged import assert_as_reference, compile_in, model_of
 
 RNG = np.random.default_rng(23)
@@ -95,6 +97,16 @@ def test_trees(compiled, function):
     x[0, 1] = np.nan
     node = trees(aggregate_function=function, nodes_missing_value_tracks_true=[0, 1, 0, 1])
     assert_as_reference(compiled, one_node(node, (9, 3)), x=x)
+
+
+def test_trees_are_compiled_once_for_any_number_of_rows(compiled):
+    source = one_node(trees(), ("n", 3))
+    model = compiled(source)
+    assert type(model) is CpuModel
+    for rows in (1, 17):
+        x = RNG.standard_normal((rows, 3)).astype(np.float32)
+        (want,) = ReferenceEvaluator(source).run(None, {"x": x})
+        np.testing.assert_allclose(model(x), want, rtol=1e-6)
 
 
 @pytest.mark.thorough
