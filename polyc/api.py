@@ -10,7 +10,7 @@ import os
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from polyc.arguments import (
     check_feeds,
@@ -24,12 +24,21 @@ from polyc.arguments import (
 from polyc.build.bundle import read_bundle
 from polyc.build.examined import examine
 from polyc.build.fingerprint import fingerprint
-from polyc.errors import InvalidModel, RuntimeFailure, UnsupportedOp, UnusedSchedule
+from polyc.errors import (
+    InvalidModel,
+    NeedsValues,
+    RuntimeFailure,
+    ShapeError,
+    TooLarge,
+    UnsupportedOp,
+    UnusedSchedule,
+)
 from polyc.files.digest import digest
 from polyc.files.model_file import ModelChanged, ModelFile
 from polyc.graph.states import read_states
 from polyc.mapping.tuned import Tuned, spell_choices
 from polyc.options import Options, options_from_environment
+from polyc.run.cpu_model import CpuModel
 from polyc.run.model import CompiledModel
 from polyc.run.open import load_model, open_model
 from polyc.target.cuda import CudaTarget
@@ -44,6 +53,8 @@ if TYPE_CHECKING:
     from polyc.exact.run import ExactReport
     from polyc.run.reference import NumericReport
     from polyc.run.torch_model import TorchModel
+
+T = TypeVar("T")
 
 _ATTEMPTS = 3
 """How often a model that changes while it is read is begun anew."""
@@ -84,9 +95,10 @@ def compile(
     can say is in `polyc/schedule/text.py`. One that would compute something else is refused.
     Where a model is compiled in stages, each takes the schedules of its own kernels.
 
-    Where shapes depend on values of inputs (a Reshape's target that is fed, say), or loops cannot
-    be generated for sizes that are not known, the result is compiled at its first call with such
-    values or sizes, and anew for others (`polyc/run/specialise.py`).
+    Where shapes follow from values of inputs (a Reshape's target that is fed, how often a loop
+    runs), these are sizes as well, each at least 1. Other values, and other models in which values
+    decide shapes, or for whose open sizes no loops can be generated, are compiled at their first
+    call, and anew for others (`polyc/run/specialise.py`).
 
     Raises InvalidModel, UnsupportedOp, ShapeError, IllegalSchedule, BuildError, and TypeError for
     an argument of a wrong type.
@@ -159,8 +171,8 @@ def verify(
     try:
         report = check(model, options)
     except UnsupportedOp as unknown:
-        staged = None
-        if not options.states:
+        staged = _try_with_values(unknown, options, lambda chosen: check(model, chosen))
+        if staged is None and not options.states:
             later = _stage_compiler(machine, options)
             staged = run_stages(model, unknown, options, known, check, later)
         if staged is None:
@@ -203,13 +215,41 @@ def _compile_or_complete(
         from polyc.budget import Budget
         from polyc.run.specialise import complete_in_call
 
+        general = _try_with_values(unknown, options, lambda o: _compile(model, machine, o))
         if options.states:
-            raise
+            if general is None:
+                raise
+            return general
         later, budget = _stage_compiler(machine, options), Budget.start(options)
         completed = complete_in_call(model, unknown, options.sizes, later, budget)
+        if isinstance(general, CpuModel):
+            general.otherwise = completed
+            return general
         if completed is None:
             raise
         return completed
+
+
+def _try_with_values(
+    unknown: UnsupportedOp, options: Options, attempt: Callable[[Options], T]
+) -> T | None:
+    """What succeeds where values of inputs from which shapes follow are sizes; None if nothing.
+
+    unknown: why the first attempt failed; each may find that more inputs are needed.
+    """
+    states = {given for given, _ in options.states}
+    while isinstance(unknown, NeedsValues):
+        wanted = tuple(dict.fromkeys((*options.values, *unknown.inputs)))
+        if wanted == options.values or not states.isdisjoint(wanted):
+            break
+        options = replace(options, values=wanted)
+        try:
+            return attempt(options)
+        except (ShapeError, TooLarge):
+            break
+        except UnsupportedOp as more:
+            unknown = more
+    return None
 
 
 def _stage_compiler(

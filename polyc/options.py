@@ -62,6 +62,7 @@ class Options:
         range of float32 and 10 bits of mantissa, and products are summed in float32. On random data
         the error is about 3e-4 of the largest output.
     sizes: what sizes that are known only at run time may be (`polyc.compile(dims=, hint=)`).
+    values: inputs, lists of integers, whose values are sizes known only at run time.
     states: inputs and outputs that are kept from call to call (`polyc.compile(state=)`).
     schedules: of kernels, by name, in place of those that strategies write
         (`polyc.compile(schedule=)`).
@@ -90,6 +91,7 @@ class Options:
     dump_dir: Path | None = None
     progress: bool | None = None
     sizes: tuple[SizeRange, ...] = ()
+    values: tuple[str, ...] = ()
     states: tuple[tuple[str, str], ...] = ()
     schedules: tuple[tuple[str, str], ...] = ()
     pinned: bool = False

@@ -23,6 +23,7 @@ from polyc.graph.onnx_import import import_onnx
 from polyc.graph.simplify import RewriteNote, simplify
 from polyc.graph.states import State, find_states, states_refused
 from polyc.graph.unroll_steps import unroll_steps
+from polyc.graph.values import describe
 from polyc.graph.widen import PRODUCTS, widen
 from polyc.mapping.cpu.fuse_tiles import fuse_tiles
 from polyc.mapping.cpu.given import place_given
@@ -57,7 +58,6 @@ from polyc.trace import Trace
 from polyc.types.call_sizes import known_sizes
 from polyc.types.parameters import Parameter, show_sizes, with_extents
 from polyc.types.ranges import assume
-from polyc.types.sizes import Size, spell_shape
 from polyc.types.spec import TensorSpec
 
 Model = Graph | onnx.ModelProto | bytes | str | os.PathLike[str]
@@ -205,7 +205,8 @@ def cluster_model(
         if isinstance(model, Graph):
             graph = fix_graph(model, known, budget)
         else:
-            graph = import_onnx(model, known, budget, not isinstance(target, CudaTarget))
+            on_cpu = not isinstance(target, CudaTarget)
+            graph = import_onnx(model, known, budget, on_cpu, options.values)
         states, grown = find_states(graph, options.states)
         with assume(grown):
             graph, sizes = find_parameters(graph)
@@ -393,8 +394,4 @@ def _store(
 def _specs(front: ClusteredModel, names: Sequence[str]) -> list[TensorSpec]:
     """What the caller sees: sizes under the names that the model gives them."""
     shown = show_sizes(front.sizes)
-    specs = []
-    for tensor in (front.graph.tensors[name] for name in names):
-        shape = [d.at(shown) if isinstance(d, Size) else d for d in tensor.shape]
-        specs.append(TensorSpec(tensor.name, tensor.dtype, spell_shape(shape)))
-    return specs
+    return [describe(front.graph, name, shown) for name in names]

@@ -7,6 +7,7 @@ from string import Template
 from polyc.build.bundle import WEIGHTS_FILE
 from polyc.build.export_names import (
     describe,
+    describe_sizes,
     file_name,
     formula,
     list_shapes,
@@ -30,7 +31,7 @@ EXAMPLE_FILE = "example.c"
 def print_interface(manifest: Manifest) -> str:
     """The header: what to pass, how large it is, and the function."""
     name = file_name(manifest.name)
-    told = ", ".join(f"{comment(s.name)} ({s.lower} to {s.upper or 'any'})" for s in manifest.sizes)
+    told = ", ".join(describe_sizes(manifest))
     arena, plain = f"_BYTES {manifest.arena_bytes}", manifest.requirements is None
     if manifest.sizes:
         arena = "_BYTES(sizes) (size_t)polyc_arena_bytes(sizes)"
@@ -79,6 +80,12 @@ def print_example(manifest: Manifest) -> str:
         shows.append(f"    for (int i = 0; i < 8 && i < {count}; i++)")
         shows.append(f'        printf(" %g", (double)((const {scalar(spec)} *)io[{k}])[i]);')
         shows.append('    printf("\\n");')
+    places = {s.name: k for k, s in enumerate(manifest.sizes)}
+    allocations += [
+        f"    (({scalar(spec)} *)io[{k}])[{place}] = ({scalar(spec)})sizes[{places[value]}];"
+        for k, spec in enumerate(manifest.inputs)
+        for place, value in enumerate(spec.values)
+    ]
     return _EXAMPLE.substitute(
         name=name,
         NAME=name.upper(),

@@ -92,6 +92,14 @@ def list_shapes(manifest: Manifest) -> list[tuple[TensorSpec, tuple[Extent, ...]
     return list(zip(specs, (*inputs, *manifest.shapes), strict=True))
 
 
+def describe_sizes(manifest: Manifest) -> Iterator[str]:
+    """Each size with its range, and with the input whose value it is."""
+    holds = {value: spec.name for spec in manifest.inputs for value in spec.values}
+    for told in manifest.sizes:
+        of = f"; the value of {comment(holds[told.name])}" if told.name in holds else ""
+        yield f"{comment(told.name)} ({told.lower} to {told.upper or 'any'}{of})"
+
+
 def print_sizes(name: str, manifest: Manifest) -> str:
     """#define NAME_IO_0_BYTES 24, and so on; with an argument `sizes` where there are such."""
     argument = "(sizes)" if manifest.sizes else ""

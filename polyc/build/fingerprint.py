@@ -55,7 +55,7 @@ def fingerprint_kernels(target: Target | CudaTarget, options: Options) -> str:
 
     What options say of a model by its names is in what is made of the model.
     """
-    return digest(_ways(target, replace(options, sizes=(), states=(), schedules=())))
+    return digest(_ways(target, replace(options, sizes=(), values=(), states=(), schedules=())))
 
 
 def _ways(target: Target | CudaTarget, options: Options) -> tuple[str, ...]:

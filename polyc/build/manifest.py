@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from polyc.program.plan import Plan
     from polyc.program.program import Program
 
-FORMAT = 9
+FORMAT = 10
 PLATFORMS = ("cpu", "cuda", "emulated")
 
 
@@ -173,6 +173,7 @@ _TYPES = {dtype.name: dtype for dtype in COMPILED}
 _EXTENT = int | tuple[tuple[tuple[str, ...], int], ...]
 _DERIVED = tuple[str, _EXTENT, _EXTENT]
 _SIZE = tuple[str, int, int | None, int | None, _EXTENT | None, tuple[_EXTENT, ...]]
+_SPEC = tuple[str, str, tuple[int | str, ...], tuple[str, ...]]
 _STATE = tuple[int, int, int | None, int, bool]
 
 
@@ -229,12 +230,14 @@ def _derived_from_json(data: Sequence[tuple[str, Any, Any]]) -> dict[str, Derive
 
 
 def _spec_to_json(spec: TensorSpec) -> list[Any]:
-    return [spec.name, spec.dtype.name, list(spec.shape)]
+    return [spec.name, spec.dtype.name, list(spec.shape), list(spec.values)]
 
 
 def _specs_from_json(data: Any) -> tuple[TensorSpec, ...]:
-    rows = decode(tuple[tuple[str, str, tuple[int | str, ...]], ...], data, "tensors")
-    return tuple(TensorSpec(name, _TYPES[dtype], shape) for name, dtype, shape in rows)
+    rows = decode(tuple[_SPEC, ...], data, "tensors")
+    return tuple(
+        TensorSpec(name, _TYPES[kind], shape, values) for name, kind, shape, values in rows
+    )
 
 
 def _names_in(spec: TensorSpec) -> frozenset[str]:
@@ -264,7 +267,8 @@ def _check(made: Manifest) -> None:
         "a size is not listed": all(
             d.names <= known for shape in made.shapes for d in shape if isinstance(d, Size)
         )
-        and all(s.next.names <= known for s in made.sizes if isinstance(s.next, Size)),
+        and all(s.next.names <= known for s in made.sizes if isinstance(s.next, Size))
+        and all(known.issuperset(s.values) for s in made.inputs),
         "a size has an empty range": all(
             (s.lower >= 0 or s.name not in extents) and (s.upper is None or s.lower <= s.upper)
             for s in made.sizes

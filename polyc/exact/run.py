@@ -24,6 +24,7 @@ from polyc.target.machine import Target
 from polyc.types.parameters import complete
 from polyc.types.ranges import SizeRange
 from polyc.types.sizes import evaluate
+from polyc.types.spec import TensorSpec
 
 CALLS = 3
 """How many calls of a session follow one another."""
@@ -208,7 +209,9 @@ def _calls(
     largest = max((n for a in scop.arrays.values() for n in shape_of(a, sizes)), default=1)
     inputs = [
         _given(built, k, sizes, feeds)
-        if spec.name in feeds and spec.dtype.kind in "iub"
+        if spec.name in feeds and spec.dtype.kind in "iub" and not spec.values
+        else _told(built, spec, sizes)
+        if spec.values
         else draw_input(scop.arrays[name], sizes, largest, choice.field, rng)
         for k, ((spec, _), name) in enumerate(zip(program.inputs, scop.inputs, strict=True))
     ]
@@ -220,6 +223,13 @@ def _calls(
     for place in built.model.places(threads):
         for ours, expected, known in _session(built, inputs, dict(sizes)):
             yield ours, expected, place, known
+
+
+def _told(built: Built, spec: TensorSpec, sizes: Mapping[str, int]) -> np.ndarray:
+    """An input whose elements are sizes."""
+    known = {size.shown: sizes[size.name] for size in built.compiled.program.sizes}
+    shape = [int(d) for d in spec.shape]
+    return np.array([known[name] for name in spec.values], spec.dtype).reshape(shape)
 
 
 def _given(

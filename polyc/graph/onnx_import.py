@@ -8,7 +8,7 @@ checking, inlining and shape inference work on a small skeleton, however large t
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
@@ -48,6 +48,7 @@ from polyc.graph.onnx.nodes import (
     unique_names,
 )
 from polyc.graph.upgrade import Context, is_newest_form, upgrade_nodes
+from polyc.graph.values import name_values
 from polyc.options import Options
 from polyc.types.sizes import Extent
 
@@ -79,16 +80,18 @@ def import_onnx(
     sizes: Mapping[str, Extent] | None = None,
     budget: Budget | None = None,
     decides: bool = False,
+    values: Collection[str] = (),
 ) -> Graph:
     """Read a model: path, file, bytes, or ModelProto -> Graph in newest operator forms.
 
     Initialisers are constants, also where the model lists them as inputs with a default value. A
     named dimension becomes a symbol, an unknown one a fresh symbol such as "x_d0"; `sizes` are the
     values of symbols that are known; `budget` is what this may take, by default that of the
-    options; `decides`: whether both branches of an If are kept where a call decides. Raises
-    InvalidModel for a malformed, inconsistent or unsafe model, UnsupportedOp for a valid one that
-    is not compiled, NeedsValues for one that only a call completes, ShapeError where shapes do not
-    fit, and TooLarge or TooLong beyond the budget.
+    options; `decides`: whether both branches of an If are kept where a call decides; `values`:
+    inputs whose elements are sizes that a call says. Raises InvalidModel for a malformed,
+    inconsistent or unsafe model, UnsupportedOp for a valid one that is not compiled, NeedsValues
+    for one that only a call completes, ShapeError where shapes do not fit, and TooLarge or TooLong
+    beyond the budget.
     """
     budget = budget or Budget.start(Options())
     model = read_model(source, budget)
@@ -96,6 +99,7 @@ def import_onnx(
         if isinstance(given, OpenInput):
             raise NeedsValues(given.reason, ())
     typed = [fix_tensor(t, sizes or {}) for t in model.inputs if isinstance(t, Tensor)]
+    typed = name_values(typed, values)
     return infer_graph(
         model.name,
         model.nodes,

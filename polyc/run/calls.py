@@ -109,6 +109,13 @@ class Binder:
                 raise ShapeError(f"{self._input(spec)} is no array: {error}") from error
         return found
 
+    def values(self, arrays: Sequence[Any]) -> list[list[int]]:
+        """The elements of those arguments that say sizes; nothing of others."""
+        return [
+            np.asarray(value).reshape(-1).tolist() if spec.values else []
+            for (spec, *_), value in zip(self._inputs, arrays, strict=True)
+        ]
+
     def arrange(self, arrays: Sequence[Any], named: Mapping[str, Any]) -> Sequence[Any]:
         """Arguments in the order of the inputs, each of them given exactly once."""
         if not named and len(arrays) == len(self._inputs):

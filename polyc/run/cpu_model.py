@@ -66,9 +66,13 @@ class CpuModel(CompiledModel):
     A call of a model with states, outside of a session, is one of a session of its own: the states
     are inputs and outputs like others, and are copied.
 
+    `otherwise` is called with sizes, or with values that say sizes, that it was not compiled for.
+
     A long call hears signals between its launches. What a handler raises, such as
     KeyboardInterrupt, ends it; its results are then undefined, and so are the states of a session.
     """
+
+    otherwise: CompiledModel | None = None
 
     def __init__(self, bundle: Bundle, declarations: str = "") -> None:
         """`declarations` are those of further functions in its library."""
@@ -110,7 +114,13 @@ class CpuModel(CompiledModel):
     ) -> list[np.ndarray]:
         if self.states:
             return self._call_once(self._binder.arrange(arrays, named), out)
-        variant = self._fixed or self.find_variant(arrays, named)
+        try:
+            variant = self._fixed or self.find_variant(arrays, named)
+        except ShapeError:
+            if self.otherwise is None:
+                raise
+            results = self.otherwise(*arrays, out=out, **named)
+            return list(results) if isinstance(results, tuple) else [results]
         bound = variant.binder.bind_inputs(arrays, named)
         results = variant.take_results(out)
         self.execute(variant, bound + results)
@@ -150,9 +160,10 @@ class CpuModel(CompiledModel):
         """What is prepared for the sizes of a call; `known` are those that states have."""
         if self._fixed:
             return self._fixed
-        shapes = self._free_binder.shapes(self._free_binder.arrange(arrays, named))
+        arrays = self._free_binder.arrange(arrays, named)
+        shapes, values = self._free_binder.shapes(arrays), self._free_binder.values(arrays)
         ranges = self._manifest.sizes
-        sizes = measure_sizes(self.name, self._free_inputs, shapes, ranges, known)
+        sizes = measure_sizes(self.name, self._free_inputs, shapes, ranges, known, values)
         unknown = [size.name for size in ranges if size.name not in sizes]
         if unknown:
             raise ShapeError(

@@ -31,9 +31,14 @@ def random_feeds(
     What is known only at run time, of which `sizes` says more, is as large as its hint.
     """
     generator = np.random.default_rng(seed)
+    arrays = {}
     with assume(sizes):
-        fixed = [replace(s, shape=tuple(map(_typical, s.shape))) for s in specs]
-    return {s.name: random_array(s, generator) for s in fixed}
+        for spec in specs:
+            fixed = replace(spec, shape=tuple(map(_typical, spec.shape)))
+            arrays[spec.name] = random_array(fixed, generator)
+            if spec.values:
+                arrays[spec.name].flat[:] = [_typical(value) for value in spec.values]
+    return arrays
 
 
 def _typical(dim: int | str) -> int:

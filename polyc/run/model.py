@@ -40,6 +40,7 @@ class CompiledModel(ABC):
         self.name: str = manifest.name
         self.inputs: tuple[TensorSpec, ...] = manifest.inputs
         self.outputs: tuple[TensorSpec, ...] = manifest.outputs
+        self.needed = tuple(spec.name for spec in self.inputs if spec.values)
         self.sizes: tuple[SizeRange, ...] = manifest.sizes
         self._results = [s.name for s in self.outputs]
         # Where sizes are known only at run time, what depends on them is prepared by call.

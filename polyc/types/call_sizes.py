@@ -128,10 +128,13 @@ def measure_sizes(
     shapes: Sequence[tuple[int, ...]],
     ranges: Iterable[SizeRange] = (),
     known: Mapping[str, int] | None = None,
+    values: Sequence[Sequence[int]] = (),
 ) -> dict[str, int]:
     """The size of each symbol, from the shapes of a call's arrays, and from those that are known.
 
         x: float32[n, 3], of shape (5, 3)   ->   {"n": 5}
+
+    values: the elements of each array, if they are sizes, or nothing.
 
     A dimension that is a sum of sizes is under its text, "past + seq". Raises ShapeError where a
     shape does not fit its spec, where two arrays disagree about a size, and for a size that is not
@@ -140,6 +143,8 @@ def measure_sizes(
     ranges = tuple(ranges)
     names = {size.name for size in ranges}
     found: dict[str, int] = dict(known or {})
+    for spec, listed in zip(inputs, values, strict=False):
+        found.update(zip(spec.values, listed, strict=False))
     for spec, shape in zip(inputs, shapes, strict=True):
         fits = len(shape) == len(spec.shape)
         for dim, extent in zip(spec.shape, shape, strict=False):

@@ -11,11 +11,17 @@ from polyc.names import show
 
 @dataclass(frozen=True)
 class TensorSpec:
-    """A model's input or output as the caller sees it; a symbolic dimension is a string."""
+    """A model's input or output as the caller sees it; a symbolic dimension is a string.
+
+    values: the sizes that the elements of an input are, where shapes follow from these, by name.
+    """
 
     name: str
     dtype: np.dtype
     shape: tuple[int | str, ...]
+    values: tuple[str, ...] = ()
 
     def __str__(self) -> str:
-        return f"{show(self.name)}: {self.dtype}[{', '.join(show(str(d)) for d in self.shape)}]"
+        shape = ", ".join(show(str(d)) for d in self.shape)
+        values = f" = ({', '.join(map(show, self.values))})" if self.values else ""
+        return f"{show(self.name)}: {self.dtype}[{shape}]{values}"

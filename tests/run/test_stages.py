@@ -117,7 +117,7 @@ RESULTS = {
     "g (float[3,h,w] x) => (float[] y) { y = Det(x) }": {"y": (np.float32, (3,))},
     "g (float[a,b,h,w] x) => (float[] y) { s = Constant<value_ints=[-1,4]>() "
     "z = Det(x) y = Reshape(z, s) }": {"y": (np.float32, ("y_d0", 4))},
-    "g (float[3,4] x, int64[2] t) => (float[add, 1] y) { r = Reshape(x, t) y = Cast<to=1>(r) }": {
+    "g (float[3,4] x, int16[2] t) => (float[add, 1] y) { s = Cast<to = 7>(t) y = Reshape(x, s) }": {
         "y": (np.float32, ("add", 1)),
     },
     "g (float[3,4] x, int64[n] t) => (int32[] y) { r = Reshape(x, t) y = Cast<to=6>(r) }": {
@@ -148,7 +148,7 @@ def test_outputs_of_a_graph_that_a_call_completes(compiled):
 REFUSED = {
     "g (float[3,height,add] x) => (float[] y) { y = Det(x) }":
         r"dims={'height': 320, 'add': 320}",
-    "g (float[3,4] x, int64[2] t) => (float[] y) { y = Reshape(x, t) }":
+    "g (float[3,4] x, int16[2] t) => (float[] y) { s = Cast<to = 7>(t) y = Reshape(x, s) }":
         "make what it is to be given as 't' an initializer",
     "g (float[3,4] x) => (int64[] p) { p = NonZero(x) }": "compile it where it is called",
 }  # fmt: skip

@@ -76,9 +76,11 @@ def find_parameters(graph: Graph) -> tuple[Graph, tuple[Parameter, ...]]:
         x[h, w], y[floor(h/2), h*w]   ->   x[size_h, size_w], y[size_floor_h_2, size_h_w]
 
     To be called where the ranges of the sizes are assumed by their own names. Raises NotFixed for
-    a size that no input has.
+    a size that no input has or holds.
     """
-    inputs = [graph.tensors[name].shape for name in graph.inputs]
+    given = [graph.tensors[name] for name in graph.inputs]
+    inputs = [tensor.shape for tensor in given]
+    inputs += [(e,) for tensor in given if tensor.entries is not None for e in tensor.entries.flat]
     plain = sorted(set[str]().union(*map(names_in, inputs)))
     lists = (t.entries for t in graph.tensors.values() if t.entries is not None)
     entries = [[as_ratio(entry).above for entry in listed.flat] for listed in lists]
