@@ -12,7 +12,8 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
-from typing import TypeVar
+from functools import lru_cache
+from typing import Any, TypeVar
 
 import islpy as isl
 
@@ -36,7 +37,14 @@ def read(kind: Callable[[str], Parsed], text: str) -> Parsed:
     read(isl.Set, "{ S[i] : i < size_n }")   ->   [size_n] -> { S[i] : i < size_n }
     """
     names = ", ".join(size.name for size in assumed_ranges())
-    return kind(f"[{names}] -> {text}").drop_unused_params() if names else kind(text)
+    parsed: Parsed = _parse(kind, f"[{names}] -> {text}" if names else text)
+    return parsed.drop_unused_params() if names else parsed
+
+
+@lru_cache(maxsize=4096)
+def _parse(kind: Callable[[str], Any], text: str) -> Any:
+    """What isl reads; layers that are alike say the same of their spaces again and again."""
+    return kind(text)
 
 
 def spell(extent: Extent) -> str:

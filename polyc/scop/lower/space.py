@@ -64,13 +64,19 @@ class Space:
     def tuple(self) -> str:
         return f"{self.name}[{', '.join(self.extents)}]"
 
+    @property
+    def _nameless(self) -> str:
+        """The tuple as spaces that are alike have it."""
+        return f"[{', '.join(self.extents)}]"
+
     @cached_property
     def domain(self) -> isl.Set:
         """# S"""
         bounds = [f"0 <= {i} < {spell(n)}" for i, n in self.extents.items()]
         bounds += conditions()
         condition = " and ".join([*bounds, *([f"({self.where})"] if self.where else [])])
-        return read(isl.Set, f"{{ {self.tuple} : {condition or 'true'} }}")
+        box = read(isl.Set, f"{{ {self._nameless} : {condition or 'true'} }}")
+        return box.set_tuple_name(self.name)
 
     def restricted(self, condition: str) -> Space:
         """The box where another condition holds as well."""
@@ -83,7 +89,8 @@ class Space:
 
     def map(self, indices: Sequence[str]) -> isl.PwMultiAff:
         """# S -> [tensor indices]"""
-        return read(isl.PwMultiAff, f"{{ {self.tuple} -> [{', '.join(indices)}] }}")
+        place = read(isl.PwMultiAff, f"{{ {self._nameless} -> [{', '.join(indices)}] }}")
+        return place.set_tuple_id(isl.dim_type.in_, self.domain.get_tuple_id())
 
     def at(self, ref: Ref, *indices: str) -> isl.PwMultiAff:
         """# S -> A, reading through the view."""
