@@ -21,7 +21,7 @@ from polyc.arguments import (
     check_states,
     check_target,
 )
-from polyc.build.bundle import read_bundle
+from polyc.build.bundle import WEIGHTS_FILE, Bundle, Weights, read_bundle
 from polyc.build.examined import examine
 from polyc.build.fingerprint import fingerprint
 from polyc.errors import (
@@ -34,7 +34,9 @@ from polyc.errors import (
     UnusedSchedule,
 )
 from polyc.files.digest import digest
+from polyc.files.folder import Folder
 from polyc.files.model_file import ModelChanged, ModelFile
+from polyc.files.table import Entry
 from polyc.graph.states import read_states
 from polyc.mapping.tuned import Tuned, spell_choices
 from polyc.options import Options, options_from_environment
@@ -300,19 +302,28 @@ def _fetch(
     cache: Cache,
     tuned: Mapping[str, Tuned],
 ) -> CompiledModel:
+    def fetch(key: str) -> Bundle:
+        made: list[Weights | None] = []
+
+        def make(folder: Path) -> Mapping[str, Entry]:
+            from polyc.build.make_model import make_model
+
+            weights = make_model(source, machine, options, cache, folder, tuned)
+            made.append(weights)
+            return {WEIGHTS_FILE: weights.entry} if weights else {}
+
+        def read(folder: Folder) -> Bundle:
+            return read_bundle(folder, written=made[0] if made else None)
+
+        return cache.fetch_and_read("models", key, make, read)
+
     key = fingerprint(source, machine, options)
-
-    def make(folder: Path) -> None:
-        from polyc.build.make_model import make_model
-
-        make_model(source, machine, options, cache, folder, tuned)
-
-    bundle = cache.fetch_and_read("models", key, make, read_bundle)
+    bundle = fetch(key)
     consulted = bundle.manifest.consulted
     answers = spell_choices(consulted, tuned)
     if answers != consulted:  # something was tuned since
         key = digest([key, *(x for answer in answers.items() for x in answer)])
-        bundle = cache.fetch_and_read("models", key, make, read_bundle)
+        bundle = fetch(key)
     return open_model(bundle)
 
 

@@ -26,7 +26,14 @@ from polyc.errors import BuildError, InvalidModel, TooLarge
 from polyc.files.folder import Folder
 from polyc.files.place import place_folder
 from polyc.files.regular import make_folders, parse_json, reason
-from polyc.files.table import TABLE_FILE, Damaged, Table, read_table
+from polyc.files.table import (
+    TABLE_FILE,
+    Damaged,
+    Entry,
+    Table,
+    read_table,
+    write_and_hash,
+)
 from polyc.toolchain.c_compiler import LIBRARY_FILE
 from polyc.toolchain.pages import allocate_pages
 
@@ -80,23 +87,35 @@ def write_bundle(
         (folder / SOURCE_FOLDER / name).write_text(content, encoding="utf-8")
 
 
-def write_weights(folder: Path, program: Program, plan: Plan) -> None:
-    """The constants of a bundle, if it has any: each at its offset, with zeros in between."""
+@dataclass(frozen=True)
+class Weights:
+    """The constants of a bundle: in memory that nobody writes, and what its table says of them."""
+
+    memory: np.ndarray
+    entry: Entry
+
+
+def write_weights(folder: Path, program: Program, plan: Plan) -> Weights | None:
+    """The constants of a bundle, if it has any: each at its offset, with zeros in between.
+
+    Raises BuildError if there is too little memory for them.
+    """
     if not plan.weights_bytes:
-        return
+        return None
+    memory = _allocate(plan.weights_bytes, f"model {program.name!r}")
+    for name, offset in plan.constants.items():
+        value = program.arrays[name].value
+        assert value is not None, f"{name} is planned as a constant but has no value"
+        stored = np.ascontiguousarray(value, program.arrays[name].dtype)
+        if stored.nbytes != program.arrays[name].bytes:
+            raise ValueError(
+                f"constant {name} has {stored.nbytes} bytes, its storage "
+                f"{program.arrays[name].bytes}"
+            )
+        memory[offset : offset + stored.nbytes] = stored.reshape(-1).view(np.uint8)
+    memory.flags.writeable = False
     with (folder / WEIGHTS_FILE).open("wb") as stream:
-        for name, offset in plan.constants.items():
-            value = program.arrays[name].value
-            assert value is not None, f"{name} is planned as a constant but has no value"
-            stored = np.ascontiguousarray(value, program.arrays[name].dtype)
-            if stored.nbytes != program.arrays[name].bytes:
-                raise ValueError(
-                    f"constant {name} has {stored.nbytes} bytes, its storage "
-                    f"{program.arrays[name].bytes}"
-                )
-            stream.seek(offset)
-            stream.write(stored.reshape(-1).view(np.uint8).data)
-        stream.truncate(plan.weights_bytes)
+        return Weights(memory, write_and_hash(memory.data, stream))
 
 
 def load_bundle(path: Path, digest: str | None = None) -> Bundle:
@@ -132,9 +151,12 @@ def _read_current(path: Path, digest: str | None) -> Bundle:
     raise Damaged(f"{path} is replaced again and again")
 
 
-def read_bundle(folder: Folder, digest: str | None = None) -> Bundle:
+def read_bundle(
+    folder: Folder, digest: str | None = None, written: Weights | None = None
+) -> Bundle:
     """The bundle in a folder; Damaged if it is not as it was written.
 
+    written: weights that need not be read, if they are those that the table lists.
     Raises InvalidModel if its digest is not the one that is demanded, BuildError if there is too
     little memory for its weights.
     """
@@ -150,7 +172,7 @@ def read_bundle(folder: Folder, digest: str | None = None) -> Bundle:
     for name in sources:
         _check_text(folder, name, files[name])
     manifest = _parse_manifest(folder, files[MANIFEST_FILE])
-    weights = _read_weights(folder, table, manifest)
+    weights = _read_weights(folder, table, manifest, written)
     return Bundle(manifest, files, weights, table.digest)
 
 
@@ -179,7 +201,9 @@ def _parse_manifest(folder: Folder, text: bytes) -> Manifest:
         raise Damaged(f"{folder.path / MANIFEST_FILE} is malformed ({error})") from error
 
 
-def _read_weights(folder: Folder, table: Table, manifest: Manifest) -> np.ndarray:
+def _read_weights(
+    folder: Folder, table: Table, manifest: Manifest, written: Weights | None
+) -> np.ndarray:
     """The constants, in memory that nobody writes."""
     listed = table.files[WEIGHTS_FILE].size if WEIGHTS_FILE in table.files else 0
     if listed != manifest.weights_bytes:
@@ -189,16 +213,22 @@ def _read_weights(folder: Folder, table: Table, manifest: Manifest) -> np.ndarra
         )
     if not listed:
         return allocate_pages(0)
-    try:
-        weights = allocate_pages(listed)
-    except TooLarge as error:
-        raise BuildError(
-            f"saved model {folder.path} has {listed} bytes of weights, more than there is memory; "
-            "load it on a larger machine"
-        ) from error
+    if written and written.entry == table.files[WEIGHTS_FILE]:
+        return written.memory
+    weights = _allocate(listed, f"saved model {folder.path}")
     table.read_into(folder, WEIGHTS_FILE, weights.data)
     weights.flags.writeable = False
     return weights
+
+
+def _allocate(size: int, of: str) -> np.ndarray:
+    try:
+        return allocate_pages(size)
+    except TooLarge as error:
+        raise BuildError(
+            f"{of} has {size} bytes of weights, more than there is memory; load it on a larger "
+            "machine"
+        ) from error
 
 
 def _check_text(folder: Folder, name: str, content: bytes) -> None:

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from polyc.build.bundle import write_bundle, write_weights
+from polyc.build.bundle import Weights, write_bundle, write_weights
 from polyc.build.fingerprint import fingerprint_kernels
 from polyc.build.manifest import make_manifest
 from polyc.mapping.tuned import Tuned, spell_choices
@@ -35,12 +35,14 @@ def make_model(
     cache: Cache,
     folder: Path,
     tuned: Mapping[str, Tuned],
-) -> None:
-    """Compile a model into a bundle in `folder`; `tuned` are schedules that were measured."""
+) -> Weights | None:
+    """Compile a model into a bundle in `folder`; `tuned` are schedules that were measured.
+
+    Gives the weights, so that they need not be read again.
+    """
     if isinstance(target, CudaTarget):
-        _make_for_cuda(model, target, options, cache, folder)
-    else:
-        _make_for_cpu(model, target, options, cache, folder, tuned)
+        return _make_for_cuda(model, target, options, cache, folder)
+    return _make_for_cpu(model, target, options, cache, folder, tuned)
 
 
 def _make_for_cpu(
@@ -50,7 +52,7 @@ def _make_for_cpu(
     cache: Cache,
     folder: Path,
     tuned: Mapping[str, Tuned],
-) -> None:
+) -> Weights | None:
     """The C compiler works at the kernels that are printed while the next ones are generated."""
     from polyc.analysis.launches.call import verify_call
     from polyc.backends.kept import KeptKernels
@@ -87,7 +89,7 @@ def _make_for_cpu(
             if options.verify:
                 proven += verify_call(compiled.program, plan, nest, compiled.judged)
         with trace.step("weights"):
-            write_weights(folder, compiled.program, plan)
+            weights = write_weights(folder, compiled.program, plan)
         with trace.step("build"):
             library = build.link()
     consulted = spell_choices(compiled.keys, tuned) if options.use_tuned else {}
@@ -102,6 +104,7 @@ def _make_for_cpu(
         flags=target.flags,
     )
     write_bundle(folder, manifest, library, {**compiled.sources, DRIVER_FILE: driver})
+    return weights
 
 
 def _add(build: LibraryBuild, kernel: CompiledKernel) -> None:
@@ -116,7 +119,7 @@ def _add(build: LibraryBuild, kernel: CompiledKernel) -> None:
 
 def _make_for_cuda(
     model: Any, target: CudaTarget, options: Options, cache: Cache, folder: Path
-) -> None:
+) -> Weights | None:
     """The launches of a call are put into one stream, and so need no barriers.
 
     nvcc works at files of kernels while the next ones are generated; the emulator wants one file.
@@ -168,7 +171,7 @@ def _make_for_cuda(
                     threads=False,
                 )
         with trace.step("weights"):
-            write_weights(folder, program, plan)
+            weights = write_weights(folder, program, plan)
         with trace.step("build"):
             library = build.link()
             functions = _describe(devices, read_resources(build.objects()))
@@ -186,6 +189,7 @@ def _make_for_cuda(
         fallible=tuple(fallible),
     )
     write_bundle(folder, manifest, library, sources)
+    return weights
 
 
 def _describe(

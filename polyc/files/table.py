@@ -16,6 +16,8 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from io import FileIO
 from pathlib import Path, PurePosixPath
+from types import MappingProxyType
+from typing import BinaryIO
 
 from polyc.errors import InvalidModel
 from polyc.files.folder import Folder
@@ -117,8 +119,27 @@ def _fill_and_hash(memory: memoryview, stream: FileIO) -> str:
     return total.hexdigest()
 
 
-def write_table(folder: Path, holds: str) -> Table:
-    """Record every file below a folder, and let none but this user write them."""
+def write_and_hash(memory: memoryview, stream: BinaryIO) -> Entry:
+    """Write a memory to a file, and hash one part of it while the last one is written."""
+    total = hashlib.sha256()
+    with ThreadPoolExecutor(1) as hashing:
+        for start in range(0, memory.nbytes, PART):
+            part = memory[start : start + PART]
+            try:
+                hashing.submit(total.update, part)
+            except RuntimeError:  # the system has no thread to give, from the first part on
+                total.update(part)
+            stream.write(part)
+    return Entry(memory.nbytes, total.hexdigest())
+
+
+def write_table(
+    folder: Path, holds: str, hashed: Mapping[str, Entry] = MappingProxyType({})
+) -> Table:
+    """Record every file below a folder, and let none but this user write them.
+
+    hashed: what is known of files that were hashed when they were written.
+    """
     files = {}
     inside = sorted(folder.rglob("*"))
     for inner in (path for path in inside if path.is_dir()):
@@ -126,9 +147,12 @@ def write_table(folder: Path, holds: str) -> Table:
     for file in (path for path in inside if path.is_file()):
         with file.open("rb") as stream:
             os.fchmod(stream.fileno(), os.fstat(stream.fileno()).st_mode & 0o755)
-            found = hashlib.file_digest(stream, "sha256").hexdigest()
-            size = os.fstat(stream.fileno()).st_size
-            files[file.relative_to(folder).as_posix()] = Entry(size, found)
+            name, size = file.relative_to(folder).as_posix(), os.fstat(stream.fileno()).st_size
+            known = hashed.get(name)
+            if known and known.size == size:
+                files[name] = known
+            else:
+                files[name] = Entry(size, hashlib.file_digest(stream, "sha256").hexdigest())
     files.pop(TABLE_FILE, None)
     table = Table(holds, files)
     (folder / TABLE_FILE).write_text(table.spell(), encoding="utf-8")

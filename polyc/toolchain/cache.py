@@ -20,7 +20,7 @@ import os
 import shutil
 import tempfile
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TypeVar
@@ -28,11 +28,13 @@ from typing import TypeVar
 from polyc.errors import BuildError
 from polyc.files.folder import Folder
 from polyc.files.regular import make_folders
-from polyc.files.table import TABLE_FILE, Damaged, read_table, write_table
+from polyc.files.table import TABLE_FILE, Damaged, Entry, read_table, write_table
 from polyc.files.waiting import locked
 from polyc.options import PATIENCE, Options
 
 T = TypeVar("T")
+Make = Callable[[Path], Mapping[str, Entry] | None]
+"""Fills a folder, and may tell of files what it has hashed already."""
 
 LIMIT_BYTES = 8 << 30
 """Bytes that a cache may hold before its least recently used entries go."""
@@ -75,13 +77,11 @@ class Cache:
                 return self._read_from(root, kind, key, read)
         return None
 
-    def fetch(self, kind: str, key: str, make: Callable[[Path], None]) -> Path:
+    def fetch(self, kind: str, key: str, make: Make) -> Path:
         """The entry's folder, filled by `make(folder)` if it is missing or damaged."""
         return self.fetch_and_read(kind, key, make, _compare)
 
-    def fetch_and_read(
-        self, kind: str, key: str, make: Callable[[Path], None], read: Callable[[Folder], T]
-    ) -> T:
+    def fetch_and_read(self, kind: str, key: str, make: Make, read: Callable[[Folder], T]) -> T:
         """What `read` takes from an entry, filled by `make` if it is missing, or Damaged.
 
         Of several processes that ask at once one makes the entry and the others wait for it.
@@ -170,15 +170,14 @@ class Cache:
             return True
         return str(error.filename or "").startswith(str(self.folder))
 
-    def _make(self, kind: str, key: str, make: Callable[[Path], None]) -> None:
+    def _make(self, kind: str, key: str, make: Make) -> None:
         """Make an entry; the caller has its lock."""
         entry = self.entry(kind, key)
         make_folders(entry.parent, 0o700)
         _sweep_locked(entry.parent)
         draft = Path(tempfile.mkdtemp(prefix=f"{DRAFT}{key[:8]}-", dir=entry.parent))
         try:
-            make(draft)
-            write_table(draft, HOLDS)
+            write_table(draft, HOLDS, make(draft) or {})
             _remove(entry)
             draft.rename(entry)
         finally:

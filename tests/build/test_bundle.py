@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+import hashlib
 import json
 import os
 import shutil
@@ -18,8 +19,10 @@ import polyc
 from polyc import ops
 from polyc.build.bundle import HOLDS, MANIFEST_FILE, WEIGHTS_FILE
 from polyc.errors import BuildError, InvalidModel, PolycError
+from polyc.files import table as tables
 from polyc.files.table import TABLE_FILE, write_table
 from polyc.graph.ir import Graph
+from polyc.toolchain.cache import Cache
 from tests.programs import SCALE_C, compiled, install_pipeline, options, scale_program
 
 X = np.arange(6, dtype=np.float32).reshape(2, 3)
@@ -117,6 +120,29 @@ def test_a_damaged_file_is_named_and_not_run(scaled, tmp_path, name, damage):
             file.mkdir()
     with pytest.raises(InvalidModel, match=f"{place}.*({name}|{MANIFEST_FILE})"):
         polyc.load(place, digest=model.digest)
+
+
+def test_a_new_model_is_in_memory_what_lies_in_the_cache(tmp_path, monkeypatch):
+    monkeypatch.setattr(tables, "PART", 1000)  # the weights are hashed in parts while written
+    rng = np.random.default_rng(0)
+    weights = [rng.standard_normal(shape, np.float32) for shape in ((3, 171), (171, 5))]
+    h = ops.input("x", (2, 3))
+    for weight in weights:
+        h = ops.relu(ops.matmul(h, weight))
+    graph = Graph.of(y=h)
+    made = polyc.compile(graph, options=options(tmp_path))
+    monkeypatch.setattr("polyc.build.make_model.make_model", None)  # no more from here
+    found = polyc.compile(graph, options=options(tmp_path))
+    assert made.digest == found.digest
+    wanted = np.maximum(np.maximum(X @ weights[0], 0) @ weights[1], 0)
+    np.testing.assert_allclose(made(X), wanted, rtol=1e-4, atol=1e-4)
+    np.testing.assert_array_equal(made(X), found(X))
+    (entry,) = (e for e in Cache(tmp_path / "cache").entries() if e.kind == "models")
+    listed = json.loads((entry.folder / TABLE_FILE).read_text())["files"]
+    for name, (size, digest) in listed.items():
+        content = (entry.folder / name).read_bytes()
+        assert (len(content), hashlib.sha256(content).hexdigest()) == (size, digest)
+    assert listed[WEIGHTS_FILE][0] > 2 * 1000
 
 
 def test_weights_that_were_exchanged_with_their_checksums(scaled, tmp_path):
