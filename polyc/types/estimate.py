@@ -27,6 +27,16 @@ def estimate(extent: Extent) -> int:
     return value
 
 
+def hinted(extent: Extent) -> int:
+    """The extent at the hints themselves, where `estimate` has at least two of a loop."""
+    if not isinstance(extent, Size):
+        return extent
+    hints = {name: assumed_range(name).hint for name in extent.names}
+    value = extent.at({n: _typical(n) if hint is None else hint for n, hint in hints.items()})
+    assert not isinstance(value, Size)
+    return value
+
+
 def typical_sizes(shapes: Iterable[Sequence[Extent]]) -> dict[str, int]:
     """What the sizes in the shapes of a model's inputs are taken for, by name: from their places.
 
@@ -62,14 +72,15 @@ def _typical(name: str, others: frozenset[str] = frozenset()) -> int:
         return 0  # which every loop has
     if size.same is not None:
         return max(estimate(size.same), size.lower)
-    least, most = max(size.lower, 2), size.upper or TYPICAL
+    told = TYPICAL if size.hint is None else size.hint
+    least, most = max(size.lower, 2), size.upper or max(TYPICAL, told)
     for state in assumed_ranges():
         if state.upper and isinstance(state.next, Size) and size.name in state.next.names:
             left = state.upper // 2
             if size.name == state.name:
                 left = state.upper - estimate(state.next - Size.of(size.name))
             least, most = min(least, max(left, size.lower)), min(most, max(left, size.lower))
-    value = max(least, min(TYPICAL if size.hint is None else size.hint, most))
+    value = max(least, min(told, most))
     return _as_needed(size.name, value, others)
 
 

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from polyc.errors import NotFixed, ShapeError
 from polyc.types.call_sizes import measure_sizes, parse_size, read_sizes
-from polyc.types.estimate import estimate
+from polyc.types.estimate import estimate, hinted
 from polyc.types.parameters import identify, with_needs
 from polyc.types.ranges import SizeRange, assume
 from polyc.types.sizes import Size, bounds, divide, evaluate, least
@@ -112,7 +112,14 @@ def test_what_depends_on_the_value_is_refused():
 def test_kernels_are_chosen_for_loops_that_run():
     with assume([SizeRange("n", 1, None, 1), SizeRange("m", 1, 40)]):
         assert (estimate(n), estimate(m), estimate(7)) == (2, 40, 7)
-    assert estimate(n) == 128
+        assert (hinted(n * 3), hinted(m), hinted(7)) == (3, 40, 7)
+    assert (estimate(n), hinted(n)) == (128, 128)
+
+
+def test_kernels_are_chosen_for_the_hint_however_large_it_is():
+    with assume([SizeRange("n", hint=224), SizeRange("m", 1, 200, 190)]):
+        assert (estimate(n), estimate(n // 2), estimate(m)) == (224, 112, 190)
+        assert (hinted(n), hinted(n * m)) == (224, 224 * 190)
 
 
 def test_kernels_are_chosen_for_sizes_that_may_come_together():

@@ -21,7 +21,7 @@ from polyc.scop.lower.movement.padding import Fill, Padding, most_of, padded, pa
 from polyc.scop.lower.space import Ref, Space
 from polyc.scop.lower.windows.minimal_filter import MinimalFilter
 from polyc.scop.lower.windows.winograd import choose_filters, count_tiles, lower_minimal
-from polyc.types.estimate import estimate
+from polyc.types.estimate import hinted
 from polyc.types.parameters import has_name
 from polyc.types.sizes import Extent
 
@@ -121,7 +121,7 @@ def _choose_tiles(ctx: Lowering, node: Node, window: Window) -> tuple[MinimalFil
     if not (ctx.minimal_filtering and plain and weight.is_constant and weight.dtype.kind == "f"):
         return None
     filters, channels, *_ = weight.extents
-    images, output = estimate(batch), [estimate(n) for n in window.output]
+    images, output = hinted(batch), [hinted(n) for n in window.output]
     return choose_filters(images, groups, channels, filters // groups, window.kernel, output)
 
 
