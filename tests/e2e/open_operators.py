@@ -178,6 +178,76 @@ IMAGES = (
     ),
 )
 
+
+RESIZES = (
+    Case(
+        "Resize, antialiased, by numbers",
+        "float[n, 2, h, w] x",
+        """scales = Constant<value_floats = [0.6, 0.75]>()
+        y = Resize<mode = "linear", antialias = 1, axes = [2, 3]>(x, , scales)
+        z = Resize<mode = "cubic", antialias = 1, axes = [2, 3]>(x, , scales)""",
+        calls("n h w", (1, 2, 2), (2, 7, 9), (3, 16, 33)),
+        gives="float[] y, float[] z",
+        by="onnx",
+    ),
+    Case(
+        "Resize, antialiased, of any image to one size",
+        "float[n, 2, h, w] x",
+        """sizes = Constant<value_ints = [5, 3]>()
+        y = Resize<mode = "linear", antialias = 1, axes = [2, 3]>(x, , , sizes)
+        z = Resize<mode = "cubic", antialias = 1, axes = [2, 3], exclude_outside = 1,
+            coordinate_transformation_mode = "align_corners">(x, , , sizes)""",
+        calls("n h w", (1, 3, 1), (2, 7, 9), (3, 16, 33)),
+        gives="float[] y, float[] z",
+        by="onnx",
+    ),
+    Case(
+        "Resize, antialiased, of one table to the size of any image",
+        "float[1, 2, 7, 9] x, float[n, 2, h, w] image",
+        """sizes = Shape<start = 2>(image)
+        y = Resize<mode = "cubic", antialias = 1, axes = [2, 3]>(x, , , sizes)""",
+        calls("n h w", (1, 1, 1), (1, 5, 7), (1, 16, 9)),
+        by="onnx",
+    ),
+    Case(
+        "Resize, cropped",
+        "float[n, 2, h, w] x",
+        """roi = Constant<value_floats = [0.11, -0.2, 0.8, 1.3]>()
+        sizes = Constant<value_ints = [5, 4]>()
+        y = Resize<mode = "linear", axes = [2, 3], extrapolation_value = 7.0,
+            coordinate_transformation_mode = "tf_crop_and_resize">(x, roi, , sizes)
+        z = Resize<mode = "nearest", axes = [2, 3], extrapolation_value = 7.0,
+            coordinate_transformation_mode = "tf_crop_and_resize">(x, roi, , sizes)""",
+        calls("n h w", (1, 1, 1), (2, 7, 9), (3, 16, 33)),
+        gives="float[] y, float[] z",
+        by="onnx",
+    ),
+    Case(
+        "Resize, without what is outside",
+        "float[n, 2, h, w] x",
+        """scales = Constant<value_floats = [2.0, 1.5]>()
+        y = Resize<mode = "cubic", exclude_outside = 1, axes = [2, 3]>(x, , scales)""",
+        calls("n h w", (1, 1, 1), (2, 7, 9), (3, 16, 33)),
+        by="onnx",
+    ),
+    Case(
+        "Resize by the quotient of two sizes",
+        "float[n, 2, h, w] x, float[n, 2, p, q] z",
+        """old = Shape<start = 2>(x)
+        new = Shape<start = 2>(z)
+        below = Cast<to = 1>(old)
+        above = Cast<to = 1>(new)
+        ratio = Div(above, below)
+        one = Constant<value_floats = [1.0, 1.0]>()
+        scales = Concat<axis = 0>(one, ratio)
+        y = Resize<mode = "linear">(x, , scales)
+        both = Add(y, z)""",
+        calls("n h w p q", (1, 1, 1, 1, 1), (2, 4, 8, 8, 10), (3, 16, 5, 6, 25)),
+        gives="float[] both",
+        by="onnx",
+    ),
+)
+
 WINDOWS = (
     Case(
         "MaxPool with indices, and MaxUnpool by them",
@@ -336,4 +406,4 @@ ALGEBRA = (
     ),
 )
 
-CASES = (*TRANSFORMERS, *SIGNALS, *IMAGES, *WINDOWS, *MOVEMENT, *ALGEBRA)
+CASES = (*TRANSFORMERS, *SIGNALS, *IMAGES, *RESIZES, *WINDOWS, *MOVEMENT, *ALGEBRA)

@@ -83,7 +83,8 @@ def find_parameters(graph: Graph) -> tuple[Graph, tuple[Parameter, ...]]:
     inputs += [(e,) for tensor in given if tensor.entries is not None for e in tensor.entries.flat]
     plain = sorted(set[str]().union(*map(names_in, inputs)))
     lists = (t.entries for t in graph.tensors.values() if t.entries is not None)
-    entries = [[as_ratio(entry).above for entry in listed.flat] for listed in lists]
+    ratios = [[as_ratio(entry) for entry in listed.flat] for listed in lists]
+    entries = [[part for r in listed for part in (r.above, r.below)] for listed in ratios]
     seen = sorted(set[str]().union(*map(names_in, entries)))
     lost = [name for name in seen if not name.startswith(STEP) and name not in plain]
     if lost:  # of a model in stages: nothing that this stage reads has the size
@@ -109,7 +110,7 @@ def _with_hint(size: SizeRange, typical: int) -> SizeRange:
 def _rename_sizes(graph: Graph, known: Renaming) -> Graph:
     def rename(entry: Any) -> Any:
         if isinstance(entry, Ratio):
-            return Ratio(known.extent(entry.above), entry.below)
+            return Ratio(known.extent(entry.above), known.extent(entry.below))
         return known.extent(entry)
 
     tensors = {}

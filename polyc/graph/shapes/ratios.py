@@ -23,14 +23,14 @@ LARGEST_DIVISOR = 64
 
 @dataclass(frozen=True)
 class Ratio:
-    """A size divided by a positive number."""
+    """A size divided by a positive number, or by a size."""
 
     above: Extent
-    below: int = 1
+    below: Extent = 1
 
     @property
     def is_known(self) -> bool:
-        return not isinstance(self.above, Size)
+        return not (isinstance(self.above, Size) or isinstance(self.below, Size))
 
     def __add__(self, other: Ratio) -> Ratio:
         return Ratio(self.above * other.below + other.above * self.below, self.below * other.below)
@@ -50,7 +50,16 @@ class Ratio:
             return Ratio(quotient)
         if isinstance(inverse, int) and inverse > 0:
             return Ratio(1, inverse)
+        if bounds(below)[0] > 0:
+            return Ratio(above, below)
         raise NotFixed(f"{above} divided by {below} is no fraction", "give the sizes in dims")
+
+    def of(self, extent: Extent) -> Extent | None:
+        """That many times an extent; None if it is not a whole number for all sizes.
+
+        old * (new/old)   ->   new
+        """
+        return divide(extent * self.above, self.below)
 
     def floor(self) -> Extent:
         return self.above // self.below

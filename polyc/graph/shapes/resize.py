@@ -26,6 +26,7 @@ from polyc.graph.shapes.checks import (
     require_at_least,
 )
 from polyc.graph.shapes.dims import normalize_axes
+from polyc.graph.shapes.ratios import Ratio, as_ratio
 from polyc.graph.shapes.rules import Inputs, shape_rule
 from polyc.types.estimate import estimate
 from polyc.types.sizes import Size, divide
@@ -76,10 +77,7 @@ def resolve_resize(node: Node, inputs: Inputs) -> tuple[Resized, ...]:
     extents = [shape[axis] for axis in axes]
     pairs: Sequence[tuple[int, float | None]]
     if scales is not None:
-        way_out = "use finite scales above 0"
-        fits = all(0 < s < math.inf for s in scales)
-        require(fits, "scales", "positive numbers", scales, way_out)
-        pairs = [(_scaled(n, s), s) for n, s in zip(extents, scales, strict=True)]
+        pairs = [_from_scale(n, s) for n, s in zip(extents, scales, strict=True)]
     else:
         pairs = _from_sizes(node, extents, cast("Sequence[int]", sizes or ()))
     crops = _crops(node, inputs[1], len(axes))
@@ -94,6 +92,21 @@ def resolve_resize(node: Node, inputs: Inputs) -> tuple[Resized, ...]:
     return tuple(result)
 
 
+def _from_scale(extent: int, scale: float | Ratio) -> tuple[int, float | None]:
+    """What an extent becomes, and the scale if it is known.
+
+    By one that is the quotient of two sizes what is meant; only a call can compute it.
+    """
+    if isinstance(scale, Ratio):
+        new = scale.of(extent)
+        if new is None:
+            raise NotFixed(f"{extent} times {scale.above}/{scale.below}", FIX_SIZES)
+        return cast(int, new), None
+    way_out = "use finite scales above 0"
+    require(0 < scale < math.inf, "scales", "positive numbers", scale, way_out)
+    return _scaled(extent, scale), scale
+
+
 def _scaled(extent: int, scale: float) -> int:
     """floor(extent * scale); of a size, by the simple fraction that the scale is the float of."""
     if not isinstance(extent, Size):
@@ -104,13 +117,22 @@ def _scaled(extent: int, scale: float) -> int:
     return cast(int, extent * fraction.numerator // fraction.denominator)
 
 
-def _listed(tensor: Tensor | None, role: str, count: int) -> list[float] | None:
+def _listed(tensor: Tensor | None, role: str, count: int) -> list[float | Ratio] | None:
     """The numbers of an optional input; an empty list is an absent one."""
     if tensor is None or tensor.shape == (0,):
         return None
-    values = constant_value(tensor, role).reshape(-1).tolist()
-    require(len(values) == count, f"length of {role}", count, len(values), "one number per axis")
-    return [float(v) for v in values]
+    known = tensor.entries is None
+    values = constant_value(tensor, role) if tensor.entries is None else tensor.entries
+    listed = values.reshape(-1).tolist()
+    require(len(listed) == count, f"length of {role}", count, len(listed), "one number per axis")
+    return [float(v) if known else _simplest(as_ratio(v)) for v in listed]
+
+
+def _simplest(ratio: Ratio) -> float | Ratio:
+    """A ratio as a number, if it is one."""
+    if isinstance(ratio.above, Size) or isinstance(ratio.below, Size):
+        return ratio
+    return ratio.above / ratio.below
 
 
 def _from_sizes(

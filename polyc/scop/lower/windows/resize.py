@@ -20,7 +20,7 @@ from polyc.graph.ir import Node
 from polyc.graph.shapes.resize import Resized, resolve_resize
 from polyc.poly.parameters import spell
 from polyc.scop.expr import Expr, cast
-from polyc.scop.lower.context import Lowering, lowers
+from polyc.scop.lower.context import Lowering, counts, lowers
 from polyc.scop.lower.functions import (
     FLOAT64,
     add,
@@ -37,6 +37,7 @@ from polyc.scop.lower.totals import accumulate_into
 from polyc.scop.lower.windows.open_resize import find_open, write_tables
 from polyc.scop.lower.windows.resampling import Samples, find_floor, find_samples
 from polyc.types.estimate import estimate
+from polyc.types.sizes import Extent, Size
 
 FLOAT32 = np.dtype(np.float32)
 
@@ -46,12 +47,23 @@ MOST_TERMS = 8
 round_even = function("round")
 
 
+def _resolve(ctx: Lowering, node: Node) -> tuple[Resized, ...]:
+    inputs = [ctx.type(name) if name else None for name in node.inputs]
+    inputs += [None] * (4 - len(inputs))
+    return resolve_resize(node, inputs)
+
+
+@counts("Resize")
+def count_neighbours(ctx: Lowering, node: Node) -> list[Extent]:
+    """How many an output has, where these are the more the smaller an image becomes."""
+    changed = [one for one in _resolve(ctx, node) if one.is_open and not one.is_same]
+    return [find_open(node, one).taps for one in changed]
+
+
 @lowers("Resize")
 def lower_resize(ctx: Lowering, node: Node) -> None:
     """The dimensions that change, those that shrink most first, so that less is left to do."""
-    inputs = [ctx.type(name) if name else None for name in node.inputs]
-    inputs += [None] * (4 - len(inputs))
-    resized = resolve_resize(node, inputs)
+    resized = _resolve(ctx, node)
     ref = ctx.ref(node.inputs[0])
     axes = [k for k, one in enumerate(resized) if not one.is_same]
     axes.sort(key=lambda k: estimate(resized[k].new) / max(estimate(resized[k].old), 1))
@@ -139,16 +151,13 @@ def _resize_open(
         at = [f"i{k}" for k in range(ref.rank)]
         at[axis] = reached(0)
         return ref.through(view(at, ref.rank), _with_extent(ref.shape, axis, one.new))
-    places, weights = write_tables(ctx, node, mode, start is None, kind)
+    tables = write_tables(ctx, node, mode, start is None, kind)
     if start is None:
         ref = ctx.whole(node, ref)
     at_tap = None if start is None else reached
-    return _interpolate(
-        ctx,
-        node,
-        Sums(ref, axis, one.old, one.new, mode.taps, at_tap, places, weights, kind),
-        finish,
-    )
+    places, weights, outside = tables.places, tables.weights, tables.outside
+    sums = Sums(ref, axis, one.old, one.new, mode.taps, at_tap, places, weights, kind, outside)
+    return _interpolate(ctx, node, sums, finish)
 
 
 @dataclass(frozen=True)
@@ -157,7 +166,7 @@ class Sums:
 
     position: the formula of a neighbour's position; None: they are all in `places`, a table
     [taps, new]. `weights`, [taps, new], is None for sums of one element that is taken as it is.
-    outside: where the result is the extrapolation value, if it is somewhere.
+    outside: whether the result is the extrapolation value, bool[new], if it is somewhere.
     """
 
     ref: Ref
@@ -169,7 +178,7 @@ class Sums:
     places: Ref | None
     weights: Ref | None
     kind: np.dtype
-    outside: np.ndarray | None = None
+    outside: Ref | None = None
 
     def term(self, space: Space, tap: int | str) -> Expr:
         """The weighted neighbour `tap`: a number, or an iterator."""
@@ -205,7 +214,9 @@ def _sums(
         return _inside(f"{start} + {tap}", column, one.old)
 
     at_tap = None if start is None else reached
-    outside = samples.outside if samples.outside.any() else None
+    outside = None
+    if samples.outside.any():
+        outside = ctx.constant(f"{node.name}_outside", samples.outside)
     taps = positions.shape[1]
     return Sums(ref, axis, one.old, one.new, taps, at_tap, places, factors, kind, outside)
 
@@ -215,16 +226,15 @@ def _interpolate(ctx: Lowering, node: Node, sums: Sums, finish: Callable[[Expr],
 
     def done(space: Space, total: Expr) -> Expr:
         if sums.outside is not None:
-            mask = ctx.constant(f"{node.name}_outside", sums.outside)
             fill = constant(node.get("extrapolation_value", 0.0), sums.kind)
-            total = select(space.load(mask, f"i{sums.axis}"), fill, total)
+            total = select(space.load(sums.outside, f"i{sums.axis}"), fill, total)
         return finish(total)
 
     shape = _with_extent(sums.ref.shape, sums.axis, sums.new)
     dtype = finish(constant(0, sums.kind)).dtype
     target = ctx.array(f"{node.outputs[0]}_{sums.axis}", dtype, shape)
     grid = ctx.grid(node, shape)
-    if sums.taps > MOST_TERMS:
+    if isinstance(sums.taps, Size) or sums.taps > MOST_TERMS:
         space = ctx.space(node, **grid.extents, t=sums.taps)
         value = sums.term(space, "t")
         accumulate_into(ctx, node, target, space, grid.iterators, value, "add", done)
