@@ -319,10 +319,54 @@ def sized() -> tuple[onnx.ModelProto, Sizes]:
     return b.model(y, b.op("Div", b.op("Add", "x", b.op("Range", zero, width, one)), width)), SMALL
 
 
+def fitted() -> tuple[onnx.ModelProto, Sizes]:
+    """As a U-Net whose scales are padded to fit, with the list of pads as PyTorch writes it."""
+    b = Writer()
+    skip = b.conv("x", 3, 8, 3)
+    y = b.op("ConvTranspose", b.pool(skip, 2, 2), b.weight(8, 8, 2, 2), strides=[2, 2])
+    *_, h, w = b.extents(skip)
+    *_, rows, columns = b.extents(y)
+    pads = []
+    for whole, part in ((w, columns), (h, rows)):  # the last dimension comes first
+        rest = b.op("Sub", whole, part)
+        before = b.op("Div", rest, b.ints(2))
+        pads += [before, b.op("Sub", rest, before)]
+    listed = b.op("Concat", *pads, axis=0)
+    count = b.op("Sub", b.ints(8), b.op("Shape", listed))
+    zeros = b.op("ConstantOfShape", count, value=numpy_helper.from_array(np.zeros(1, np.int64)))
+    pairs = b.op("Reshape", b.op("Concat", listed, zeros, axis=0), b.ints(-1, 2))
+    turned = b.op("Slice", pairs, b.ints(-1), b.ints(-(2**63 - 1)), b.ints(0), b.ints(-1))
+    turned = b.op("Reshape", b.op("Transpose", turned, perm=[1, 0]), b.ints(-1))
+    y = b.op("Pad", y, turned)
+    return b.model(b.conv(b.op("Concat", skip, y, axis=1), 16, 4, 3)), [(1, 2, 2), (2, 7, 9)]
+
+
+def framed() -> tuple[onnx.ModelProto, Sizes]:
+    """As a net for sound: overlapping frames of a signal, by their positions, through an LSTM."""
+    b = Writer()
+    signal = b.op("Pad", "x", b.ints(0, 4, 0, 4))
+    length = b.op("Squeeze", b.part_of_shape(signal, 1, 2))
+    zero, seven, hop = (b.constant(np.int64(k)) for k in (0, 7, 4))
+    starts = b.op("Unsqueeze", b.op("Range", zero, b.op("Sub", length, seven), hop), b.ints(1))
+    places = b.op("Add", starts, b.constant(np.arange(8)[None]))
+    frames = b.op("Transpose", b.op("Gather", signal, places, axis=1), perm=[1, 0, 2])
+    weights = b.weight(1, 24, 8), b.weight(1, 24, 6), b.weight(1, 48)
+    batch = b.op("Concat", b.ints(1), b.part_of_shape("x", 0, 1), b.ints(6), axis=0)
+    state = b.op("Expand", b.floats(0.0), batch)
+    y, *_ = b.ops("LSTM", 3, frames, *weights, "", state, state, hidden_size=6)
+    y = b.op("Transpose", b.op("Squeeze", y, b.ints(1)), perm=[1, 0, 2])
+    return b.model(b.op("MatMul", y, b.weight(6, 5)), inputs=[("x", ("n", "h"))]), [
+        (1, 1, 0),
+        (2, 7, 0),
+        (3, 40, 0),
+    ]
+
+
 NETWORKS = {
     f.__name__: f
     for f in (
         residual, separable, pools, same_padding, dilated, hourglass, pyramid, scales, upscaled,
         attention, detector, shapes_of_exporters, reader, windows, sliced, padded, sized,
+        fitted, framed,
     )
 }  # fmt: skip
