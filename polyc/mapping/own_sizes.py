@@ -17,7 +17,7 @@ from dataclasses import replace
 import islpy as isl
 
 from polyc.mapping.stored_kernel import StoredKernel
-from polyc.poly.parameters import assumed_of, assumptions, parameters_of
+from polyc.poly.parameters import assumed_of, assumptions, parameters_of, without_known
 from polyc.schedule.cluster import Cluster
 from polyc.scop.expr import Expr, Index, Load, Within, rebuild, walk
 from polyc.scop.scop import Array, Statement
@@ -26,14 +26,13 @@ from polyc.types.sizes import names_in
 
 def by_own_sizes(stored: StoredKernel, arrays: Mapping[str, Array]) -> tuple[StoredKernel, isl.Set]:
     """The kernel, and what it takes for granted of its sizes: a set of parameters."""
-    everything = assumptions()
-    if everything.plain_is_universe():
-        return stored, everything
-    bare = {s.name: without_known(s, everything) for s in stored.statements}
+    if assumptions().plain_is_universe():
+        return stored, assumptions()
+    bare = {s.name: _without_known(s) for s in stored.statements}
     shapes = [storage.shape for storage in stored.storages.values()]
     shapes += [arrays[name].shape for name in stored.arrays]
     names = {name for s in bare.values() for name in _sizes_of(s)}.union(*map(names_in, shapes))
-    known = assumed_of(names)
+    known = assumed_of(frozenset(names))
     own = {
         name: replace(s, domain=s.domain.intersect_params(known).coalesce())
         for name, s in bare.items()
@@ -49,13 +48,14 @@ def by_own_sizes(stored: StoredKernel, arrays: Mapping[str, Array]) -> tuple[Sto
     return replace(stored, parts=tuple(parts)), known
 
 
-def without_known(s: Statement, known: isl.Set) -> Statement:
-    """A statement without what is known of the sizes in any case."""
+def _without_known(s: Statement) -> Statement:
+    """A statement without what is assumed of the sizes in any case."""
+    known = assumptions()
 
     def leaf(e: Expr) -> Expr:
         match e:
             case Load(index=index):
-                return replace(e, index=index.gist_params(known).drop_unused_params())
+                return replace(e, index=_plain(index, known))
             case Index(value=value):
                 return replace(e, value=value.gist_params(known).drop_unused_params())
             case Within(domain=domain):
@@ -63,12 +63,15 @@ def without_known(s: Statement, known: isl.Set) -> Statement:
             case _:
                 return e
 
-    return replace(
-        s,
-        domain=s.domain.gist_params(known).drop_unused_params(),
-        write=s.write.gist_params(known).drop_unused_params(),
-        value=rebuild(s.value, leaf),
-    )
+    domain, write = without_known(s.domain), _plain(s.write, known)
+    return replace(s, domain=domain, write=write, value=rebuild(s.value, leaf))
+
+
+def _plain(function: isl.PwMultiAff, known: isl.Set) -> isl.PwMultiAff:
+    """A function without what is known; one that is defined everywhere says nothing of it."""
+    if not function.isa_multi_aff():
+        function = function.gist_params(known)
+    return function.drop_unused_params()
 
 
 def _sizes_of(s: Statement) -> Iterator[str]:

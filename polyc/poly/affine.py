@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 import islpy as isl
 
-from polyc.poly.parameters import at_estimate
+from polyc.poly.parameters import at_estimate, by_own_sizes
 
 
 def outputs(function: isl.PwMultiAff) -> Iterator[isl.PwAff]:
@@ -165,7 +165,8 @@ def exact_extents(domain: isl.Set) -> tuple[int | None, ...]:
     count = domain.dim(isl.dim_type.set)
     if domain.is_empty():
         return (0,) * count
-    return tuple(_exact_extent(domain, position) for position in range(count))
+    own = by_own_sizes(domain)
+    return tuple(_exact_extent(own, position) for position in range(count))
 
 
 def _exact_extent(domain: isl.Set, position: int) -> int | None:

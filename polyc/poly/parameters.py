@@ -9,7 +9,7 @@ a kernel is compiled, it is what holds of the sizes alone that this kernel depen
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
 from functools import lru_cache
@@ -26,7 +26,7 @@ from polyc.types.sizes import Extent, Size, assumed_range
 
 Parsed = TypeVar("Parsed", isl.Set, isl.Map, isl.PwMultiAff, isl.PwAff)
 
-PARAM = isl.dim_type.param
+PARAM, SET = isl.dim_type.param, isl.dim_type.set
 
 _ABOUT: ContextVar[isl.Set | None] = ContextVar("_ABOUT", default=None)
 
@@ -137,7 +137,8 @@ def about(known: isl.Set) -> Iterator[None]:
         _ABOUT.reset(token)
 
 
-def assumed_of(names: Collection[str]) -> isl.Set:
+@concluded
+def assumed_of(names: frozenset[str]) -> isl.Set:
     """What follows for some sizes alone from what is assumed of all of them.
 
     [h, r] -> { : h >= 3 and 2r <= h <= 2r + 1 }   for r   ->   [r] -> { : r >= 1 }
@@ -150,6 +151,24 @@ def assumed_of(names: Collection[str]) -> isl.Set:
             position = known.find_dim_by_name(PARAM, name)
             known = known.eliminate(PARAM, position, 1).project_out(PARAM, position, 1)
     return known.coalesce()
+
+
+def without_known(domain: isl.Set) -> isl.Set:
+    """The set without what is assumed of the sizes in any case.
+
+    S[i] : 0 <= i < r and h >= 3 and 2r <= h <= 2r + 1   ->   S[i] : 0 <= i < r
+    """
+    known = assumptions()
+    bare = domain.drop_constraints_not_involving_dims(SET, 0, domain.dim(SET))
+    if not bare.intersect_params(known).is_equal(domain):
+        bare = domain.gist_params(known)  # for what holds of sizes here, and not in any case
+    return bare.drop_unused_params()
+
+
+def by_own_sizes(domain: isl.Set) -> isl.Set:
+    """The set, with what is assumed of the sizes alone that it depends on."""
+    bare = without_known(domain)
+    return bare.intersect_params(assumed_of(frozenset(parameters_of(bare))))
 
 
 def parameters_of(

@@ -241,6 +241,7 @@ def find_nearest(name: str, derived: Mapping[str, Size]) -> Size:
     return found
 
 
+@concluded
 def expand(extent: Extent) -> Extent:
     """An extent by the sizes that calls say, without those that follow from others."""
     if not isinstance(extent, Size):

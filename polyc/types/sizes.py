@@ -279,8 +279,11 @@ def bounds(extent: Extent) -> tuple[float, float]:
 
     h - 2*floor(h/2)   ->   0, 1
     """
-    if not isinstance(extent, Size):
-        return extent, extent
+    return _bounds(extent) if isinstance(extent, Size) else (extent, extent)
+
+
+@concluded
+def _bounds(extent: Size) -> tuple[float, float]:
     facts: list[Extent] = [0]
     facts += [fact for size in assumed_ranges() for fact in size.needs]
     low = max(_lower(extent - fact) for fact in facts)

@@ -59,7 +59,7 @@ def test_what_follows_for_some_sizes_holds_in_every_call():
     h, r = Size.of("h"), Size.of("r")
     sizes = [SizeRange("h", 3, 100, needs=(h - r * 2, r * 2 + 1 - h)), SizeRange("r")]
     with assume(sizes):
-        found = assumed_of({"r"})
+        found = assumed_of(frozenset({"r"}))
     assert found.is_equal(isl.Set("[r] -> { : 1 <= r <= 50 }"))
 
 

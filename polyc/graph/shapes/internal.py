@@ -19,7 +19,8 @@ from collections.abc import Callable, Sequence
 import numpy as np
 
 from polyc.graph.ir import Node, Tensor
-from polyc.graph.shapes.checks import given
+from polyc.graph.shapes.checks import given, require_at_least
+from polyc.types.sizes import Size
 
 Types = Callable[[Node, Sequence[Tensor | None]], tuple[Tensor, ...]]
 
@@ -69,6 +70,8 @@ def infer_repeat(node: Node, inputs: Sequence[Tensor | None]) -> tuple[Tensor, .
     """states as they are; a result (a, b) -> (steps, a, b)"""
     count, states = given(inputs[1]), int(node.attributes["states"])
     steps = (count.value if count.entries is None else count.entries).item()  # type: ignore[union-attr]
+    if isinstance(steps, Size):
+        require_at_least(steps, 1, "the steps of a loop", steps, "let its size begin at 1")
     types = []
     for k, (name, tensor) in enumerate(zip(node.outputs, map(given, inputs[2:]), strict=True)):
         shape = tensor.shape if k < states else (steps, *tensor.shape)

@@ -21,7 +21,7 @@ from polyc.budget import UNLIMITED, Budget
 from polyc.graph.ir import Graph, Node, Tensor
 from polyc.graph.steps import steps_in
 from polyc.names import RUNTIME_PREFIX, fresh, identifier, is_derived
-from polyc.poly.parameters import conditions, read, spell
+from polyc.poly.parameters import assumptions, read, spell
 from polyc.scop.expr import Call, Const, Expr, cast, loads, pull_back
 from polyc.scop.lower.functions import wrap_index
 from polyc.scop.lower.space import Ref, Space
@@ -177,9 +177,10 @@ class Lowering:
             return False
         indices = ", ".join(f"i{k}" for k in range(ref.rank))
         bounds = [f"0 <= i{k} < {spell(n)}" for k, n in enumerate(ref.shape)]
-        inside = " and ".join([*bounds, *conditions()]) or "true"
+        inside = " and ".join(bounds) or "true"
         # [tensor indices] -> A
         plain = read(isl.Map, f"{{ [{indices}] -> {ref.array}[{indices}] : {inside} }}")
+        plain = plain.intersect_params(assumptions())
         return bool(ref.map.as_map().intersect_domain(plain.domain()).is_equal(plain))
 
     def whole(self, node: Node, ref: Ref) -> Ref:

@@ -19,7 +19,7 @@ import islpy as isl
 import numpy as np
 
 from polyc.poly.affine import simplify
-from polyc.poly.parameters import conditions, read, spell
+from polyc.poly.parameters import assumptions, read, spell
 from polyc.scop.expr import INT64, Const, Expr, Index, Load, Within, call, cast
 from polyc.types.parameters import named
 from polyc.types.sizes import Extent, Size
@@ -73,10 +73,9 @@ class Space:
     def domain(self) -> isl.Set:
         """# S"""
         bounds = [f"0 <= {i} < {spell(n)}" for i, n in self.extents.items()]
-        bounds += conditions()
         condition = " and ".join([*bounds, *([f"({self.where})"] if self.where else [])])
         box = read(isl.Set, f"{{ {self._nameless} : {condition or 'true'} }}")
-        return box.set_tuple_name(self.name)
+        return box.set_tuple_name(self.name).intersect_params(assumptions())
 
     def restricted(self, condition: str) -> Space:
         """The box where another condition holds as well."""
