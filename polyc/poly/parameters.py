@@ -36,7 +36,7 @@ def read(kind: Callable[[str], Parsed], text: str) -> Parsed:
 
     read(isl.Set, "{ S[i] : i < size_n }")   ->   [size_n] -> { S[i] : i < size_n }
     """
-    names = ", ".join(size.name for size in assumed_ranges())
+    names = ", ".join(size.name for size in assumed_ranges() if size.name in text)
     parsed: Parsed = _parse(kind, f"[{names}] -> {text}" if names else text)
     return parsed.drop_unused_params() if names else parsed
 
@@ -159,6 +159,8 @@ def without_known(domain: isl.Set) -> isl.Set:
     S[i] : 0 <= i < r and h >= 3 and 2r <= h <= 2r + 1   ->   S[i] : 0 <= i < r
     """
     known = assumptions()
+    if known.plain_is_universe():
+        return domain
     bare = domain.drop_constraints_not_involving_dims(SET, 0, domain.dim(SET))
     if not bare.intersect_params(known).is_equal(domain):
         bare = domain.gist_params(known)  # for what holds of sizes here, and not in any case
@@ -168,7 +170,8 @@ def without_known(domain: isl.Set) -> isl.Set:
 def by_own_sizes(domain: isl.Set) -> isl.Set:
     """The set, with what is assumed of the sizes alone that it depends on."""
     bare = without_known(domain)
-    return bare.intersect_params(assumed_of(frozenset(parameters_of(bare))))
+    names = parameters_of(bare)
+    return bare.intersect_params(assumed_of(frozenset(names))) if names else bare
 
 
 def parameters_of(

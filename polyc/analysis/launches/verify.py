@@ -8,7 +8,7 @@ launches together must execute the scop, and find what they read.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import islpy as isl
 
@@ -23,6 +23,7 @@ from polyc.analysis.witness import illegal
 from polyc.loopnest.prototype import Prototype
 from polyc.memory.storage import Storage
 from polyc.poly.boxes import box
+from polyc.poly.parameters import assumptions, by_own_sizes
 from polyc.program.program import Launch, Program
 from polyc.scop.scop import Array, Scop
 
@@ -152,10 +153,14 @@ def _check_kept_inside(
 def _access(
     name: str, part: Part, bound: frozenset[str], arrays: Mapping[str, Array]
 ) -> LaunchAccess:
-    """What a launch touches of the arrays that it is given; all others live inside."""
+    """What a launch touches of the arrays that it is given; all others live inside.
+
+    It is computed in terms of each statement's own sizes, and then said of those of a call.
+    """
     reads: dict[str, isl.Set] = {}
     writes: dict[str, isl.Set] = {}
-    for array, touches in touches_by_array(part.statements, {a: arrays[a] for a in bound}).items():
+    own = [replace(s, domain=by_own_sizes(s.domain)) for s in part.statements]
+    for array, touches in touches_by_array(own, {a: arrays[a] for a in bound}).items():
         for touch in touches:
             found = writes if touch.writes else reads
             elements = touch.elements if touch.writes else first_reads(touch, touches)
@@ -163,6 +168,9 @@ def _access(
                 continue
             part_ = elements.range()
             found[array] = found[array].union(part_).coalesce() if array in found else part_
+    for found in (reads, writes):
+        for array, part_ in found.items():
+            found[array] = part_.intersect_params(assumptions())
     scratch = bound - reads.keys() - writes.keys()
     access = in_memory(LaunchAccess(name, reads, writes, scratch, part.step), arrays)
     return in_branches(access, part.branches, arrays)
