@@ -274,16 +274,14 @@ def _rank(term: Term) -> tuple[int, tuple[str, ...]]:
 
 
 @concluded
+@concluded
 def bounds(extent: Extent) -> tuple[float, float]:
     """Bounds of the value, within the ranges that are assumed, and what else is.
 
     h - 2*floor(h/2)   ->   0, 1
     """
-    return _bounds(extent) if isinstance(extent, Size) else (extent, extent)
-
-
-@concluded
-def _bounds(extent: Size) -> tuple[float, float]:
+    if not isinstance(extent, Size):
+        return extent, extent
     facts: list[Extent] = [0]
     facts += [fact for size in assumed_ranges() for fact in size.needs]
     low = max(_lower(extent - fact) for fact in facts)
