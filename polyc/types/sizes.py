@@ -274,7 +274,6 @@ def _rank(term: Term) -> tuple[int, tuple[str, ...]]:
 
 
 @concluded
-@concluded
 def bounds(extent: Extent) -> tuple[float, float]:
     """Bounds of the value, within the ranges that are assumed, and what else is.
 
