@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 import polyc
-from polyc.errors import RuntimeFailure
+from polyc.errors import RuntimeFailure, ShapeError
 from polyc.options import Options
 from polyc.run.cpu_model import CpuModel
 from tests.branching import detector, read
@@ -193,16 +193,39 @@ def test_what_is_not_taken_cannot_fail(compiled):
         model(x, bad, np.array(True))
 
 
-def test_results_of_different_shapes_wait_for_the_call(compiled):
-    model = read(
-        "g (float[n, 7] x, bool c) => (float[a, b] y) "
-        f"{{ {choice('o = Relu(x)', 'o = Concat<axis = 0>(x, x)')} }}"
+def square(then, other):
+    return read(
+        f"g (float[n, 7] x, float[m, 7] w, bool c) => (float[a, b] y) {{ {choice(then, other)} }}"
     )
-    built = compiled(model)
-    assert "its condition is computed at run time" in built.reason
+
+
+WAITING = {
+    "its branches give": square("o = Relu(x)", "o = Concat<axis = 0>(x, w)"),
+    "its else_branch alone needs that": square("o = Relu(x)", "o = Add(x, w)"),
+    "its then_branch is not known before a call": square(
+        "z = NonZero(x) q = Cast<to = 1>(z) o = Transpose(q)", "o = Relu(x)"
+    ),
+}
+
+
+@pytest.mark.parametrize("reason", WAITING)
+def test_what_waits_for_the_call_says_why(compiled, reason):
+    built = compiled(WAITING[reason])
+    assert f"its condition is computed at run time, and {reason}" in built.reason
     for taken in (True, False):
-        feeds = {"x": X, "c": np.array(taken)}
+        feeds = {"x": X, "w": X[::-1].copy(), "c": np.array(taken)}
+        assert_same(built.run(feeds)["y"], run_ort(WAITING[reason], feeds)[0])
+
+
+def test_what_both_branches_need_every_call_must_keep_to(compiled):
+    model = square("o = Add(x, w)", "z = Mul(x, w) o = Softmax(z)")
+    built = compiled(model)
+    assert type(built) is CpuModel
+    for taken in (True, False):
+        feeds = {"x": X, "w": X[::-1].copy(), "c": np.array(taken)}
         assert_same(built.run(feeds)["y"], run_ort(model, feeds)[0])
+    with pytest.raises(ShapeError, match="is right where"):
+        built(X, X[:3], np.array(True))
 
 
 def test_the_report_says_what_is_launched_where(compiled):

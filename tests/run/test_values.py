@@ -36,6 +36,12 @@ MODELS = {
     "g (float[b, 4] x, int64 n) => (float[r] y) { a = Constant<value = int64 {0}>() "
     "e = Constant<value = int64 {2}>() i = Range(a, n, e) f = Cast<to = 1>(i) m = ReduceMax<"
     "keepdims = 0>(x) y = Mul(f, m) }": [{"n": np.array(n)} for n in (9, 1, 40)],
+    "g (float[b, 4] x, int64[1] k) => (float[r, c] y, int64[r, c] i) { y, i = TopK(x, k) }": [
+        {"k": np.array([k])} for k in (1, 3, 4)
+    ],
+    "g (float[6, 4] x, int64[2] t) => (float[r, c] y) { z = Tile(x, t) y = Exp(z) }": [
+        {"t": np.array(t)} for t in ((1, 1), (3, 2))
+    ],
     "g (float[b, 4] x, int64 first, int64[1] last) => (float[r, 4] y) { o = "
     "Constant<value = int64[1] {1}>() a = Reshape(first, o) y = Slice(x, a, last) }": [
         {"first": np.array(a), "last": np.array([b])} for a, b in ((1, 4), (2, 6), (1, 9))

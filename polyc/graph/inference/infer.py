@@ -169,19 +169,21 @@ class Walk:
         self._postpone(node, reason)
         self._late.update(filter(None, node.outputs))
 
-    def _attempt(self, nodes: Sequence[Node]) -> Typed | None:
+    def _attempt(self, nodes: Sequence[Node], assumes: bool) -> Typed | None:
         """What nodes would be if they stood here; None if they cannot be typed now."""
 
         def refuse(node: Node, reason: UnsupportedOp) -> NoReturn:
             raise reason
 
-        trial = Walk(nodes, self.table, refuse, self.structures, self._budget, False, self._decides)
+        trial = Walk(
+            nodes, self.table, refuse, self.structures, self._budget, assumes, self._decides
+        )
         trial._names, trial._folds = self._names, self._folds
         try:
             trial.run()
         except PolycError:
             return None
-        return Typed(trial.kept, trial.table)
+        return Typed(trial.kept, trial.table, trial.needs)
 
     def _step(self, node: Node) -> Sequence[Node]:
         """What a node stands for; nothing once its outputs are in the tables."""

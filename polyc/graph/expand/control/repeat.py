@@ -24,29 +24,31 @@ from polyc.graph.shapes.checks import given
 from polyc.graph.shapes.dims import normalize_axis
 from polyc.graph.steps import Loop, steps_in
 from polyc.types.ranges import STEP
-from polyc.types.sizes import bounds, names_in
+from polyc.types.sizes import Size, bounds, names_in
 
 Operands = Sequence[Tensor | None]
 
 
 @dataclass(frozen=True)
 class Typed:
-    """Nodes that were typed for a trial: what they became, and all types."""
+    """Nodes that were typed for a trial: what they became, all types, what they need of sizes."""
 
     nodes: Sequence[Node]
     tensors: Mapping[str, Tensor]
+    needs: Sequence[Size] = ()
 
 
 @dataclass(frozen=True)
 class Around:
     """Where a node stands: names that are in use, and what types nodes that would stand there.
 
-    attempt: gives None if they cannot be typed, or not before a call. decides: whether a call may
-    decide which nodes are executed.
+    attempt: gives None if they cannot be typed, or not before a call; nor if they need more of
+    sizes than is known, unless they may. decides: whether a call may decide which nodes are
+    executed.
     """
 
     names: Names
-    attempt: Callable[[Sequence[Node]], Typed | None]
+    attempt: Callable[[Sequence[Node], bool], Typed | None]
     decides: bool = False
 
 
@@ -71,7 +73,7 @@ def repeat_scan(node: Node, inputs: Operands, around: Around) -> Body | None:
         for name, axis, back in zip(data, axes, backwards, strict=True)
     ]
     results = _insert(c, node, (*loop.states, *slices), body, around.names)
-    typed = around.attempt(c.nodes)
+    typed = around.attempt(c.nodes, False)
     if typed is None or not _are_alike(typed, results, loop.states):
         return None
     kinds = len(results) - count
@@ -112,7 +114,7 @@ def repeat_loop(node: Node, inputs: Operands, around: Around) -> Body | None:
     loop = Loop(c, steps, states)
     always = c.constant(np.array(True))
     results = _insert(c, node, (loop.step, always, *loop.states), body, around.names)
-    typed = around.attempt(c.nodes)
+    typed = around.attempt(c.nodes, False)
     if typed is None or not _are_alike(typed, results[1:], loop.states):
         return None
     goes_on = typed.tensors[results[0]]
