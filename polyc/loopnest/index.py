@@ -248,6 +248,8 @@ def decide(condition: Condition) -> bool | None:
 
 def substitute(index: Affine, values: Mapping[str, Affine]) -> Affine:
     """index with loop variables replaced."""
+    if all(isinstance(atom, Var) and atom.name not in values for atom, _ in index.terms):
+        return index
     return _transform(index, lambda v: values.get(v.name, Affine(0, ((v, 1),))))
 
 
@@ -269,6 +271,8 @@ def substitute_condition(condition: Condition, values: Mapping[str, Affine]) -> 
 
 def variables(index: Affine) -> frozenset[str]:
     """The loop variables that an index mentions."""
+    if all(isinstance(atom, Var) for atom, _ in index.terms):
+        return frozenset(atom.name for atom, _ in index.terms if isinstance(atom, Var))
     seen: set[str] = set()
 
     def visit(v: Var) -> Affine:

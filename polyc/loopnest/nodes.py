@@ -301,17 +301,25 @@ def walk_nodes(node: Node) -> Iterator[Node]:
 
 
 def rewrite_nodes(block: Block, rewrite: Callable[[Node], Node]) -> Block:
-    """The block with `rewrite` applied to every node, itself included, innermost first."""
+    """The block with `rewrite` applied to every node, itself included, innermost first.
+
+    What stays as it is stays the same object: to make another takes most of the time.
+    """
 
     def visit(node: Node) -> Node:
         match node:
             case Block(body=body):
-                node = replace(node, body=tuple(visit(n) for n in body))
+                nodes = tuple(map(visit, body))
+                if any(new is not old for new, old in zip(nodes, body, strict=True)):
+                    node = replace(node, body=nodes)
             case For(body=body):
-                node = replace(node, body=inside(body))
+                new = inside(body)
+                if new is not body:
+                    node = replace(node, body=new)
             case If(then=then, otherwise=otherwise):
-                then = inside(then)
-                node = replace(node, then=then, otherwise=inside(otherwise) if otherwise else None)
+                branches = inside(then), inside(otherwise) if otherwise else None
+                if branches[0] is not then or branches[1] is not otherwise:
+                    node = replace(node, then=branches[0], otherwise=branches[1])
         return rewrite(node)
 
     def inside(block: Block) -> Block:

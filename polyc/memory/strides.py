@@ -9,7 +9,7 @@ from math import prod
 import islpy as isl
 
 from polyc.memory.storage import Storage
-from polyc.poly.affine import coefficients, outputs
+from polyc.poly.affine import Column, coefficients, outputs
 from polyc.scop.expr import Index, Load, Within, walk
 from polyc.scop.scop import Array, Statement
 from polyc.types.estimate import estimate
@@ -57,10 +57,9 @@ def compute_strides(
     result = []
     sizes = s.estimated_extents
     data = {id(load.index): _moving(load) for load in s.loads if load.dynamic}
-    for array, index, is_write in accesses(s):
+    for (array, index, is_write), columns in zip(accesses(s), s.columns, strict=True):
         storage = storages.get(array)
         weights = _dimension_strides(arrays[array], storage)
-        columns = columns_of(index)
         steps = tuple(
             None
             if p in data.get(id(index), ()) or None in column
@@ -90,17 +89,6 @@ def _moving(load: Load) -> set[int]:
                 count = e.domain.dim(isl.dim_type.set)
                 found |= {p for p in range(count) if e.domain.involves_dims(isl.dim_type.set, p, 1)}
     return found
-
-
-Column = tuple[int | None, ...]
-"""How far one step of an iterator moves in each dimension of an array; None: not by a constant."""
-
-
-def columns_of(index: isl.PwMultiAff) -> list[Column]:
-    """The column of each iterator."""
-    rows = [coefficients(function) for function in outputs(index)]
-    count = index.dim(isl.dim_type.in_)
-    return [tuple(row[p] for row in rows) for p in range(count)]
 
 
 def moving_dimension(column: Column) -> int | None:

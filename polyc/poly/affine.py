@@ -27,6 +27,17 @@ def single_aff(function: isl.PwAff) -> isl.Aff | None:
     return aff
 
 
+Column = tuple[int | None, ...]
+"""How far one step of an iterator moves in each dimension of an array; None: not by a constant."""
+
+
+def columns_of(index: isl.PwMultiAff) -> tuple[Column, ...]:
+    """The column of each iterator."""
+    rows = [coefficients(function) for function in outputs(index)]
+    count = index.dim(isl.dim_type.in_)
+    return tuple(tuple(row[p] for row in rows) for p in range(count))
+
+
 MOST_PIECES = 4
 """Pieces of a function that is still composed with divisions.
 

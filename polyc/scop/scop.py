@@ -25,7 +25,7 @@ from typing import Literal, Protocol, TypeVar
 import islpy as isl
 import numpy as np
 
-from polyc.poly.affine import estimated_extents, exact_extents
+from polyc.poly.affine import Column, columns_of, estimated_extents, exact_extents
 from polyc.poly.show import show_function
 from polyc.scop.expr import Expr, Load, loads, show, weight
 from polyc.scop.structure import Structure, compute_structure
@@ -114,6 +114,11 @@ class Statement:
     def estimated_extents(self) -> tuple[int, ...]:
         """The same for the sizes that kernels are chosen for: for costs, never for meaning."""
         return estimated_extents(self.domain)
+
+    @cached_property
+    def columns(self) -> tuple[tuple[Column, ...], ...]:
+        """How the iterators move in the array that is written, and in that of each load."""
+        return tuple(columns_of(index) for index in (self.write, *(x.index for x in self.loads)))
 
     @cached_property
     def structure(self) -> Structure:

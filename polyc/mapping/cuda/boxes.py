@@ -15,8 +15,7 @@ import numpy as np
 
 from polyc.mapping.cuda.coordinates.cut_tiles import OUTER
 from polyc.memory.storage import Storage
-from polyc.memory.strides import columns_of
-from polyc.poly.affine import outputs, single_aff
+from polyc.poly.affine import columns_of, outputs, single_aff
 from polyc.schedule.counting import Collapse
 from polyc.schedule.directives import Order, Run, Split
 from polyc.schedule.names import inside
