@@ -14,7 +14,6 @@ from polyc.loopnest.nodes import (
     If,
     Kernel,
     Local,
-    Param,
     Read,
     Value,
     children,
@@ -23,6 +22,7 @@ from polyc.loopnest.nodes import (
     walk_expr,
     walk_nodes,
 )
+from polyc.loopnest.prototype import Param
 from polyc.loopnest.substitute import substitute_expr, substitute_node
 from polyc.scop.expr import Call, Cast, Const
 
