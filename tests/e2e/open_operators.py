@@ -107,6 +107,73 @@ TRANSFORMERS = (
     ),
 )
 
+STANDARD = (
+    Case(
+        "Attention of the standard, three dimensions, causal, and a mask",
+        "float[b, n, 12] q, float[b, m, 12] k, float[b, m, 18] v, float[n, m] mask",
+        """y = Attention<q_num_heads = 3, kv_num_heads = 3, is_causal = 1>(q, k, v)
+        z = Attention<q_num_heads = 3, kv_num_heads = 3>(q, k, v, mask)""",
+        calls("b n m", (1, 1, 1), (2, 5, 3), (3, 8, 17)),
+        gives="float[] y, float[] z",
+        by="onnx",
+        opset=23,
+    ),
+    Case(
+        "Attention of the standard, four dimensions, groups, past",
+        "float[b, 4, n, 6] q, float[b, 2, n, 6] k, float[b, 2, n, 5] v, float[b, 2, p, 6] pk,"
+        "float[b, 2, p, 5] pv",
+        "y, a, c = Attention<is_causal = 1, softcap = 2.0>(q, k, v, , pk, pv)",
+        calls("b n p", (1, 1, 1), (2, 5, 3), (3, 8, 17)),
+        gives="float[] y, float[] a, float[] c",
+        by="onnx",
+        opset=23,
+    ),
+    Case(
+        "RotaryEmbedding, LayerNormalization, GroupNormalization",
+        "float[b, n, 12] x, float[40, 2] c, float[40, 2] s, int64[b, n] at, float[12] g,"
+        "float[b, 6, h, n] image, float[6] w",
+        """r = RotaryEmbedding<num_heads = 3>(x, c, s, at)
+        l = LayerNormalization(x, g, g)
+        q = GroupNormalization<num_groups = 3>(image, w, w)""",
+        calls("b n h", (1, 1, 1), (2, 5, 3), (3, 8, 17)),
+        gives="float[] r, float[] l, float[] q",
+        draws={"at": below(40)},
+        by="onnx",
+        opset=23,
+    ),
+    Case(
+        "LSTM and GRU of sequences of any length, some of them shorter",
+        "float[n, b, 5] x, float[2, 16, 5] w, float[2, 16, 4] r, int32[b] lengths,"
+        "float[1, 12, 5] wg, float[1, 12, 4] rg",
+        """y, h, c = LSTM<hidden_size = 4, direction = "bidirectional">(x, w, r, , lengths)
+        z = GRU<hidden_size = 4, linear_before_reset = 1>(x, wg, rg)""",
+        calls("n b", (1, 1), (7, 2), (16, 3)),
+        gives="float[] y, float[] h, float[] c, float[] z",
+        draws={"lengths": below("n", 1, np.int32)},
+    ),
+    Case(
+        "Rows quantised and restored, blocks as well",
+        "float[n, 6] x, float[n] s, float[n, m] z, float[n, k] t",
+        """q = QuantizeLinear<axis = 0, output_dtype = 3>(x, s)
+        y = DequantizeLinear<axis = 0>(q, s)
+        p = QuantizeLinear<axis = 1, block_size = 3, output_dtype = 3>(z, t)
+        u = DequantizeLinear<axis = 1, block_size = 3>(p, t)""",
+        calls("n m k", (1, 3, 1), (5, 6, 2), (16, 24, 8)),
+        gives="float[] y, float[] u",
+        draws={
+            "s": lambda shape, sizes: RNG.uniform(0.1, 1, shape).astype(np.float32),
+            "t": lambda shape, sizes: RNG.uniform(0.1, 1, shape).astype(np.float32),
+        },
+    ),
+    Case(
+        "Split in parts that are not equal",
+        "float[n, 3] x",
+        "a, c, d = Split<num_outputs = 3>(x)",
+        calls("n", (3,), (7,), (17,)),
+        gives="float[] a, float[] c, float[] d",
+    ),
+)
+
 SIGNALS = (
     Case(
         "STFT of [batch, length], as PyTorch writes it",
@@ -406,4 +473,4 @@ ALGEBRA = (
     ),
 )
 
-CASES = (*TRANSFORMERS, *SIGNALS, *IMAGES, *RESIZES, *WINDOWS, *MOVEMENT, *ALGEBRA)
+CASES = (*TRANSFORMERS, *STANDARD, *SIGNALS, *IMAGES, *RESIZES, *WINDOWS, *MOVEMENT, *ALGEBRA)

@@ -5,10 +5,10 @@ from __future__ import annotations
 import numpy as np
 
 from polyc.graph.ir import Node, Shape, Tensor
-from polyc.graph.shapes.checks import given, require
+from polyc.graph.shapes.checks import given, require, require_shape
 from polyc.graph.shapes.contraction import infer_matmul
 from polyc.graph.shapes.convolution import infer_conv
-from polyc.graph.shapes.dims import fixed, normalize_axis
+from polyc.graph.shapes.dims import normalize_axis, require_same
 from polyc.graph.shapes.rules import Inputs, shape_rule
 from polyc.graph.shapes.signature import element_type
 
@@ -28,13 +28,11 @@ def scale_indices(node: Node, data: Tensor, scale: Tensor) -> tuple[str, ...]:
     block = int(node.get("block_size", 0))
     if scale.rank == 1 and not block:
         rule, way_out = "extent of the scale", "one scale for each position along the axis"
-        require(scale.shape[0] == data.shape[axis], rule, data.shape[axis], scale.shape[0], way_out)
+        require_same(scale.shape[0], data.shape[axis], rule, way_out)
         return (f"i{axis}",)
     require(block > 0, "block_size", "a positive number", block, "say how long a block is")
-    extent = fixed(data.shape[axis], "the quantised dimension")
-    expected = (*data.shape[:axis], -(-extent // block), *data.shape[axis + 1 :])
-    way_out = "one scale for each block"
-    require(scale.shape == expected, "shape of the scale", expected, scale.shape, way_out)
+    expected = (*data.shape[:axis], -(-data.shape[axis] // block), *data.shape[axis + 1 :])
+    require_shape(scale, "the scale", expected)
     return tuple(f"floor(i{k}/{block})" if k == axis else f"i{k}" for k in range(data.rank))
 
 

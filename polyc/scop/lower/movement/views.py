@@ -13,7 +13,7 @@ from polyc.graph.ir import Node
 from polyc.graph.shapes.checks import constant_ints, known_extents
 from polyc.graph.shapes.dims import normalize_axis
 from polyc.graph.shapes.movement import resolve_permutation
-from polyc.graph.shapes.slicing import resolve_pads, resolve_slice, resolve_split
+from polyc.graph.shapes.slicing import resolve_pads, resolve_slice
 from polyc.poly.parameters import spell
 from polyc.scop.lower.context import Lowering, lowers
 from polyc.scop.lower.elements.pointwise import operand
@@ -109,10 +109,12 @@ def lower_split(ctx: Lowering, node: Node) -> None:
     """The part that starts at 3 along axis 1:  { [i0, i1] -> [i0, i1 + 3] }"""
     shape = ctx.type(node.inputs[0]).extents
     axis = normalize_axis(node.get("axis", 0), len(shape))
-    given = ctx.has(node, 1)
-    sizes = known_extents(ctx.type(node.inputs[1]), "split") if given else None
+    count = len(node.outputs)
+    sizes: Sequence[Extent] = [-(-shape[axis] // max(count, 1))] * count  # the last may be shorter
+    if ctx.has(node, 1):
+        sizes = known_extents(ctx.type(node.inputs[1]), "split")
     start: Extent = 0
-    for position, size in enumerate(resolve_split(shape[axis], len(node.outputs), sizes)):
+    for position, size in enumerate(sizes):
         if node.outputs[position]:
             bind_view(ctx, node, _moved(len(shape), axis, start), position)
         start += size
