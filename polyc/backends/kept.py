@@ -46,13 +46,15 @@ Elements = Mapping[str, str]
 class Kept:
     """What is kept of a kernel; `schedule`, `bound` and the text have positions for names.
 
-    parameters: the arrays that it is given; written: whether it writes them.
+    parameters: the arrays that it is given; written: whether it writes them; sizes: those that it
+    is told.
     """
 
     text: str
     schedule: str
     parameters: tuple[int, ...]
     written: tuple[bool, ...]
+    sizes: tuple[str, ...]
     reads: Elements
     writes: Elements
     proof: Proof | None
@@ -70,12 +72,14 @@ class KeptKernels:
     def key(self, stored: StoredKernel, signature: Hashable) -> str:
         """That of a kernel; empty for one that is not kept.
 
-        So it is with sizes known only at run time, of which more is assumed than a signature says,
-        and with a schedule that was given, whose author wants to hear about it.
+        So it is in a loop over steps, whose number has another name in each model, and with a
+        schedule that was given, whose author wants to hear about it. What is assumed of sizes
+        decides as well, and is the same for a whole model.
         """
-        if stored.given or stored.step or assumed_ranges():
+        if stored.given or stored.step:
             return ""
-        return digest([self.common, isl.isl_version(), isl.version.VERSION_TEXT, repr(signature)])
+        tools = isl.isl_version(), isl.version.VERSION_TEXT
+        return digest([self.common, *tools, repr(assumed_ranges()), repr(signature)])
 
     def find(self, key: str, name: str, stored: StoredKernel, scop: Scop) -> CompiledKernel | None:
         """The kernel under a key, in the names of `stored`; None if there is none."""
@@ -105,6 +109,7 @@ def _describe(compiled: CompiledKernel) -> Kept:
         str(compiled.directives),
         boundary.bound,
         tuple(p.writes for p in compiled.kernel.params),
+        compiled.kernel.sizes,
         reads,
         writes,
         replace(compiled.proof, kernel="") if compiled.proof else None,
@@ -132,7 +137,7 @@ def _restore(kept: Kept, name: str, stored: StoredKernel, scop: Scop) -> Compile
     directives = Schedule.parse(kept.schedule)
     schedule = str(from_positions(directives, stored.named, stored.scheduled))
     template = Template(kept.text)
-    prototype = Prototype(name, params)
+    prototype = Prototype(name, params, sizes=kept.sizes)
 
     def parse(accesses: Elements) -> dict[int, isl.Set]:
         return {

@@ -121,11 +121,34 @@ def test_what_decides_about_a_kernel_is_in_its_key(tmp_path, monkeypatch):
     assert len(entries(chosen, "kernels")) == 4 * known
 
 
-def test_given_schedules_and_open_sizes_are_compiled_anew(tmp_path):
-    chosen = options(tmp_path)
-    x = ops.input("x", ("n", 24))
-    polyc.compile(Graph.of(y=ops.exp(x)), options=chosen)
-    graph = layers(1)
+def open_columns() -> Graph:
+    """Down columns of unknown height, which is a product of two sizes."""
+    x = ops.input("x", ("n", "m", 24))
+    joined = ops.reshape(x, (-1, 24))
+    return Graph.of(y=ops.softmax(joined, axis=0) - ops.reduce_max(joined, axes=[0]))
+
+
+def test_kernels_for_open_sizes_are_those_for_the_same_ranges(tmp_path, monkeypatch):
+    chosen, graph = options(tmp_path), open_columns()
+    polyc.compile(graph, options=chosen)
+    known = len(entries(chosen, "kernels"))
+    alone = polyc.compile(renamed(graph), options=options(tmp_path / "alone"))
+    with monkeypatch.context() as patch:
+        refuse(patch)
+        model = polyc.compile(renamed(graph), options=chosen)
+    assert model.source == alone.source
+    for rows, columns in ((3, 5), (1, 1), (70, 2)):
+        x = np.random.default_rng(rows).standard_normal((rows, columns, 24), np.float32)
+        flat = x.reshape(-1, 24).astype(np.float64)
+        weights = np.exp(flat - flat.max(0))
+        wanted = weights / weights.sum(0) - flat.max(0)
+        np.testing.assert_allclose(model(x), wanted, rtol=1e-5, atol=1e-6)
+    polyc.compile(graph, dims={"n": (2, 70)}, options=chosen)
+    assert len(entries(chosen, "kernels")) == 2 * known
+
+
+def test_given_schedules_are_compiled_anew(tmp_path):
+    graph, chosen = layers(1), options(tmp_path)
     schedules = polyc.compile(graph, options=options(tmp_path / "other")).schedules
     polyc.compile(graph, schedule=schedules, options=chosen)
     assert not entries(chosen, "kernels")
