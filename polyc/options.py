@@ -43,7 +43,8 @@ class Options:
     """Choices that steer a compilation; the defaults are what a user wants.
 
     verify: prove every kernel legal, in bounds and initialised before any code is run.
-    cache: keep compiled models and objects on disk (`cache_dir`).
+    cache: keep compiled models, kernels and objects on disk (`cache_dir`).
+    cache_limit: bytes that are kept there before the least recently used go.
     max_operations: the budget of isl's scheduler for the loops of a `@polyc.kernel`, in operations
         of isl; where it is exceeded the loops stay in their original order.
     max_seconds: how long a compilation may take; it is an error if it takes longer.
@@ -100,6 +101,7 @@ class Options:
     nvcc: str = "nvcc"
     emulated: bool = False
     cache_dir: Path = field(default_factory=default_cache_dir)
+    cache_limit: int = 8 << 30
     patience: float = PATIENCE
 
     def __post_init__(self) -> None:
@@ -112,6 +114,7 @@ MOST: Mapping[str, tuple[float, str]] = {
     "opt_level": (3, "a level from 0 on"),
     "threads": (MAX_THREADS, "0 for all that this process may use"),
     "memory_limit": (1 << 62, "bytes, or 0 for what there is"),
+    "cache_limit": (1 << 62, "a number of bytes"),
     "max_nodes": (1_000_000_000, "a number of nodes"),
     "max_operations": (1 << 62, "a number of isl's operations"),
     "tune": (1e9, "a number of seconds"),
@@ -189,9 +192,6 @@ def options_from_environment(environ: Mapping[str, str] = os.environ) -> Options
     cuda = environ.get("POLYC_CUDA", "")
     if cuda not in ("", "emulate"):
         raise InvalidOption(f"POLYC_CUDA is {cuda!r}; give 'emulate', or nothing")
-    memory = environ.get("POLYC_MEMORY") or "0"
-    if not re.fullmatch(r"[0-9]{1,18}", memory):
-        raise InvalidOption(f"POLYC_MEMORY is {memory!r}; give a number of bytes")
     home = environ.get("CUDA_HOME")
     folder = environ.get("POLYC_DUMP_DIR")
     return Options(
@@ -204,9 +204,10 @@ def options_from_environment(environ: Mapping[str, str] = os.environ) -> Options
         dump_dir=Path(folder) if folder else None,
         cc=environ.get("POLYC_CC") or environ.get("CC") or "gcc",
         nvcc=environ.get("POLYC_NVCC") or (f"{home}/bin/nvcc" if home else "nvcc"),
-        memory_limit=int(memory),
+        memory_limit=_read_bytes(environ, "POLYC_MEMORY", Options.memory_limit),
         emulated=cuda == "emulate",
         cache_dir=default_cache_dir(environ),
+        cache_limit=_read_bytes(environ, "POLYC_CACHE_LIMIT", Options.cache_limit),
     )
 
 
@@ -217,6 +218,13 @@ def _read_number(
     if not re.fullmatch(r"[0-9]{1,9}(\.[0-9]*)?", text):
         raise InvalidOption(f"{name} is {text[:40]!r}; give a number of {what}")
     return float(text)
+
+
+def _read_bytes(environ: Mapping[str, str], name: str, default: int) -> int:
+    text = environ.get(name) or str(default)
+    if not re.fullmatch(r"[0-9]{1,18}", text):
+        raise InvalidOption(f"{name} is {text!r}; give a number of bytes")
+    return int(text)
 
 
 def _read_threads(environ: Mapping[str, str]) -> int:

@@ -12,6 +12,7 @@ from polyc.budget import Budget, memory_there_is, require_table, show_bytes
 from polyc.errors import InternalError, InvalidModel, InvalidOption, TooLarge, naming_defects
 from polyc.options import Options, options_from_environment
 from polyc.run.calls import Binder
+from polyc.toolchain.cache import open_cache
 from polyc.toolchain.pages import allocate_pages
 from polyc.types.spec import TensorSpec
 
@@ -49,6 +50,16 @@ def test_the_environment_may_set_it():
     for wrong in ("-1", "4G", "²", "9" * 19):
         with pytest.raises(InvalidOption, match="POLYC_MEMORY"):
             options_from_environment({"POLYC_MEMORY": wrong})
+
+
+def test_the_environment_may_limit_the_cache(tmp_path):
+    chosen = options_from_environment(
+        {"POLYC_CACHE_DIR": str(tmp_path), "POLYC_CACHE_LIMIT": "4096"}
+    )
+    assert open_cache(chosen).limit == 4096
+    assert open_cache(Options(cache_dir=tmp_path)).limit == Options().cache_limit == 8 << 30
+    with pytest.raises(InvalidOption, match="POLYC_CACHE_LIMIT"):
+        options_from_environment({"POLYC_CACHE_LIMIT": "8 GiB"})
 
 
 def test_a_limit_is_a_number_of_bytes():

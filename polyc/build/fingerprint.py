@@ -31,6 +31,7 @@ _PACKAGE = Path(__file__).resolve().parent.parent
 # Choices that change what is shown or where it is kept, but not what is compiled. (What tuning
 # finds does, but is not known before a model is read: see `Manifest.consulted`.)
 _SILENT = {"cache", "cache_dir", "dump", "dump_dir", "progress", "tune", "patience"} | {
+    "cache_limit",
     "max_seconds",
     "max_nodes",
 }

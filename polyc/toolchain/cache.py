@@ -36,9 +36,6 @@ T = TypeVar("T")
 Make = Callable[[Path], Mapping[str, Entry] | None]
 """Fills a folder, and may tell of files what it has hashed already."""
 
-LIMIT_BYTES = 8 << 30
-"""Bytes that a cache may hold before its least recently used entries go."""
-
 TIDY_SECONDS = 600
 HOLDS = "cache entry"
 DRAFT = "draft-"
@@ -50,13 +47,14 @@ _FULL = (errno.ENOSPC, errno.EDQUOT, errno.EROFS, errno.EFBIG)
 class Cache:
     """Entries `folder`/<kind>/<key>; `temporary` folders go when the process ends.
 
+    limit: bytes that it may hold before its least recently used entries go.
     below: another cache's folder, which cannot be written, but whose entries are used. patience:
     seconds to wait for another process that makes an entry.
     """
 
     folder: Path
     temporary: bool = False
-    limit: int = LIMIT_BYTES
+    limit: int = Options.cache_limit
     below: Path | None = None
     patience: float = PATIENCE
 
@@ -222,7 +220,7 @@ def open_cache(options: Options) -> Cache:
             raise OSError("its name has a null character")
         make_folders(folder, 0o700)
         with Folder(folder, private=True), tempfile.TemporaryFile(dir=folder):
-            return Cache(folder, patience=options.patience)
+            return Cache(folder, limit=options.cache_limit, patience=options.patience)
     except OSError:
         below = folder if os.path.isdir(folder) else None
         return Cache(_shared_temporary_folder(), below=below, patience=options.patience)
