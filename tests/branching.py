@@ -6,6 +6,9 @@ import numpy as np
 import onnx
 from onnx import parser
 
+from polyc import Graph
+from polyc.graph.onnx_import import import_onnx
+
 RATES = {True: 16000, False: 8000}
 UNITS = 5
 
@@ -13,6 +16,20 @@ UNITS = 5
 def read(text: str) -> onnx.ModelProto:
     """A model from the text of its graph."""
     return parser.parse_model(f'<ir_version: 10, opset_import: ["" : 21]>\n{text}')
+
+
+def branching(rows: int = 13, width: int = 24) -> Graph:
+    """A condition that is computed, products in both branches, and one that both need."""
+    side = "b () => (o) {{ p = MatMul(u, w) {} }}"
+    then, other = side.format("o = Relu(p)"), side.format("q = MatMul(p, w) o = Neg(q)")
+    text = f"""g (float[{rows}, {width}] x, float[{width}, {width}] w, int64 k) => (y, z) {{
+        ten = Constant<value = int64 {{10}}>()
+        c = Less(k, ten)
+        u = MatMul(x, w)
+        y = If(c)<then_branch = {then}, else_branch = {other}>
+        z = Softmax(y)
+    }}"""
+    return import_onnx(read(text), decides=True)
 
 
 def detector(seed: int = 0) -> onnx.ModelProto:

@@ -8,28 +8,12 @@ from typing import Any
 
 import pytest
 
-from polyc import Graph
 from polyc.errors import IllegalSchedule
-from polyc.graph.onnx_import import import_onnx
 from polyc.program.driver_nest import Address, Decide, Wait, When
-from tests.branching import read
+from tests.branching import branching
 from tests.planted import Fault, Proven, Wrong, prove
 
 FAULTS: list[Fault] = []
-
-
-def branching() -> Graph:
-    """A condition that is computed, products in both branches, and one that both need."""
-    side = "b () => (o) {{ p = MatMul(u, w) {} }}"
-    then, other = side.format("o = Relu(p)"), side.format("q = MatMul(p, w) o = Neg(q)")
-    text = f"""g (float[13, 24] x, float[24, 24] w, int64 k) => (y, z) {{
-        ten = Constant<value = int64 {{10}}>()
-        c = Less(k, ten)
-        u = MatMul(x, w)
-        y = If(c)<then_branch = {then}, else_branch = {other}>
-        z = Softmax(y)
-    }}"""
-    return import_onnx(read(text), decides=True)
 
 
 def fault(place: str, said: str) -> Callable[[Wrong], Wrong]:

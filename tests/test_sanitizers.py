@@ -17,6 +17,7 @@ from polyc.program.program import Program
 from polyc.target.machine import Target, detect_target
 from polyc.target.resolve import resolve_target
 from tests import networks, sanitized
+from tests.branching import branching
 from tests.e2e.compare import find_difference
 from tests.networks import Weights
 
@@ -87,6 +88,11 @@ def integers() -> Graph:
     )  # fmt: skip
 
 
+def large_branches() -> Graph:
+    """Enough to do for several threads in both branches that a call decides between."""
+    return branching(200, 96)
+
+
 def gathers() -> Graph:
     """Places that are data; the model has to survive any."""
     x, k = ops.input("x", (7, 9)), ops.input("k", (5,), "int64")
@@ -151,7 +157,9 @@ def test_nothing_is_reported(build: Callable[[], Graph], isa: str, tmp_path: Pat
 
 @pytest.mark.thorough
 @pytest.mark.parametrize(
-    "build", [windows, transforms, rows, networks.inception], ids=lambda x: x.__name__
+    "build",
+    [windows, transforms, rows, networks.inception, large_branches],
+    ids=lambda x: x.__name__,
 )
 def test_threads_do_not_race(build: Callable[[], Graph], tmp_path: Path):
     """Neither launches without a barrier between them, nor loops of one kernel that are joined."""
