@@ -57,6 +57,10 @@ typedef u8 f8e4m3fn, f8e4m3fnuz, f8e5m2, f8e5m2fnuz, f8e8m0, f6e3m2, f6e2m3, f4e
 #define PC_VECTOR(type, element, n) \
     typedef element type##x##n __attribute__((vector_size(n * sizeof(element))));
 
+/* Nothing that was read from memory before stays in a register. A tile of sums fills them all: what
+   gcc keeps there for the next tile (a bias, say), it makes room for in the innermost loop. */
+#define PC_FORGET __asm__ volatile("" ::: "memory")
+
 /* What gcc's instruction names call the integers of a width, and the types that they take. */
 #define PC_MODE_8 qi
 #define PC_MODE_16 hi

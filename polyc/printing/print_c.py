@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from math import prod
 
 from polyc.loopnest.index import Affine, show_condition, show_index, variables
@@ -43,13 +43,14 @@ class _Place:
 
     depth: int
     scope: Scope
+    sizes: frozenset[str]
 
     @property
     def indent(self) -> str:
         return INDENT * self.depth
 
     def deeper(self) -> _Place:
-        return _Place(self.depth + 1, self.scope)
+        return replace(self, depth=self.depth + 1)
 
 
 def print_kernel(kernel: Kernel) -> str:
@@ -71,7 +72,7 @@ def print_unit(kernel: Kernel) -> str:
     printer = Printer(uses)
     shapes = {p.name: p.shape for p in kernel.params}
     scope = Scope(shapes, {}, None)
-    body = list(_print_team(kernel.body, _Place(1, scope), printer))
+    body = list(_print_team(kernel.body, _Place(1, scope, frozenset(kernel.sizes)), printer))
     arguments = [
         f"{'' if p.writes else 'const '}{scalar_type(p.dtype)} *restrict {p.name}"
         for p in kernel.params
@@ -185,7 +186,7 @@ def _print_block(block: Block, place: _Place, printer: Printer) -> Iterator[str]
         for local in block.locals:
             scope, lines = _declare(local, block, scope)
             yield from (f"{place.indent}{line}" for line in lines)
-        place = _Place(place.depth, scope)
+        place = replace(place, scope=scope)
     for node in block.body:
         yield from _print(node, place, printer)
 
@@ -227,10 +228,27 @@ def _print_for(loop: For, place: _Place, printer: Printer) -> Iterator[str]:
     if loop.kind == "simd":
         clauses = [f" reduction({SUMS[op]}:{name})" for op, name in loop.reduces]
         yield f"#pragma omp simd{''.join(clauses)}"
+    inside = place.deeper()
     yield f"{place.indent}{_loop_head(loop)}"
-    yield from _print_block(loop.body, place.deeper(), printer)
+    if _begins_tile(loop, place.sizes):
+        yield f"{inside.indent}PC_FORGET;"
+    yield from _print_block(loop.body, inside, printer)
     yield f"{place.indent}}}"
 
+
+def _begins_tile(loop: For, sizes: frozenset[str]) -> bool:
+    """Whether an iteration is a tile that needs most registers, and others may follow it.
+
+    How many, sizes decide: of a loop whose end is known gcc sees that it is short.
+    """
+    if loop.kind == "simd" or sizes.isdisjoint(variables(loop.lower) | variables(loop.upper)):
+        return False
+    tiles = (local for local in loop.body.locals if local.in_registers)
+    return any(prod(t.shape) * t.dtype.itemsize >= TILE * LINE for t in tiles)
+
+
+TILE = 8
+"""Cache lines, as many as vectors, that a tile in registers holds at least."""
 
 SUMS: Mapping[str, str] = {"add": "+", "mul": "*"}
 """Reductions that `#pragma omp simd` is told of, and how it spells them."""
