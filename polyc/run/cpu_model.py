@@ -23,7 +23,7 @@ from polyc.run.session import Session
 from polyc.target.machine import available_cores
 from polyc.toolchain.pages import allocate_pages, touch_pages
 from polyc.types.call_sizes import measure_sizes
-from polyc.types.estimate import estimate
+from polyc.types.estimate import hinted
 from polyc.types.ranges import assume
 from polyc.types.sizes import ADDRESS_LIMIT, Size, evaluate
 
@@ -234,7 +234,7 @@ class CpuModel(CompiledModel):
             needed = self._fixed.arena_bytes
             return needed if needed <= READY else 0
         with assume(self._manifest.sizes):
-            sizes = [estimate(Size.of(size.name)) for size in self._manifest.sizes]
+            sizes = [hinted(Size.of(size.name)) for size in self._manifest.sizes]
         needed = self._library.polyc_arena_bytes(self._ffi.new("int64_t[]", sizes))
         return min(HEADROOM * needed, READY) if 0 < needed <= READY else 0
 

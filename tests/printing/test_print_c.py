@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from polyc.codegen.vectorise import vectorise
-from polyc.loopnest.index import Compare, const, extremum, var
+from polyc.loopnest.index import Compare, const, extremum, var, variables
 from polyc.loopnest.nodes import Block, Kernel, Local
 from polyc.loopnest.prototype import Param
 from polyc.loopnest.registers import find_registers
@@ -168,3 +168,22 @@ def test_comments_cannot_be_left(hostile, safe):
 
 def test_an_empty_kernel_is_a_function(tmp_path):
     assert "void k(" in printed(Kernel("k", (), Block((), (Local("r", F32, (4,), "A"),))), tmp_path)
+
+
+@pytest.mark.parametrize(
+    ("upper", "lines"), [(var("size_n"), 8), (var("size_n"), 7), (const(8), 8)]
+)
+def test_a_register_tile_of_an_open_loop_begins_with_all_registers(upper, lines, tmp_path):
+    """Not one that leaves most of them free, nor one of a loop whose end is known."""
+    tile = Local("a", F32, (lines, 16), "a")
+    row, lane = var("r"), var("v")
+    fill, drain = (
+        loop("v", 16, loop("r", lines, assign, kind="unroll"), kind="vector")
+        for assign in (
+            run("Z", [i, row, lane], at("a", row, lane), read("X", i, lane)),
+            run("T", [i, row, lane], at("Y", i, lane), read("a", row, lane)),
+        )
+    )
+    inner = loop("i", upper, fill, drain, locals=[tile])
+    text = printed(Kernel("k", (X, Y), Block((inner,)), sizes=tuple(variables(upper))), tmp_path)
+    assert ("PC_FORGET;" in text) == (lines == 8 and upper == var("size_n"))
