@@ -18,7 +18,7 @@ class Case:
     """One model of few nodes: `takes` and `gives` are its inputs and outputs, `body` its nodes.
 
     calls: sizes by name; draws: how inputs are made that are not normally distributed; by: who says
-    what is right, "ort" or "onnx".
+    what is right, "ort" or "onnx"; is_long: its mechanisms are those of others, and it takes long.
     """
 
     name: str
@@ -29,7 +29,7 @@ class Case:
     draws: Mapping[str, Draw] = field(default_factory=dict)
     by: str = "ort"
     opset: int = 21
-    tolerance: float = 1e-4
+    is_long: bool = False
 
 
 def calls(names: str, *rows: tuple[int, ...]) -> tuple[dict[str, int], ...]:
@@ -61,6 +61,7 @@ TRANSFORMERS = (
             mask_filter_value = -100.0>(x, w, bias, mask)""",
         calls("b n", (1, 1), (2, 7), (3, 16)),
         draws={"mask": below("n", 1, np.int32)},
+        is_long=True,
     ),
     Case(
         "Attention of com.microsoft, mask and past",
@@ -70,6 +71,7 @@ TRANSFORMERS = (
         calls("b n m t", (1, 1, 1, 2), (2, 5, 3, 8), (3, 16, 1, 17)),
         gives="float[] y, float[] present",
         draws={"mask": below(2, 0, np.int32)},
+        is_long=True,
     ),
     Case(
         "MultiHeadAttention",
@@ -87,6 +89,7 @@ TRANSFORMERS = (
             (q, k, v, , , , pk, pv)""",
         calls("b n m", (1, 1, 1), (2, 5, 3), (3, 8, 17)),
         gives="float[] y, float[] a, float[] c",
+        is_long=True,
     ),
     Case(
         "RotaryEmbedding of com.microsoft",
@@ -127,6 +130,7 @@ STANDARD = (
         gives="float[] y, float[] a, float[] c",
         by="onnx",
         opset=23,
+        is_long=True,
     ),
     Case(
         "RotaryEmbedding, LayerNormalization, GroupNormalization",
@@ -150,6 +154,7 @@ STANDARD = (
         calls("n b", (1, 1), (7, 2), (16, 3)),
         gives="float[] y, float[] h, float[] c, float[] z",
         draws={"lengths": below("n", 1, np.int32)},
+        is_long=True,
     ),
     Case(
         "Rows quantised and restored, blocks as well",
@@ -192,6 +197,7 @@ SIGNALS = (
         t = STFT<onesided = 0>(z, step, , size)""",
         calls("b n", (1, 96), (2, 111), (3, 130)),
         gives="float[] y, float[] t",
+        is_long=True,
     ),
     Case(
         "DFT of rows of known length, and back",
@@ -226,6 +232,7 @@ IMAGES = (
         calls("n h w", (1, 1, 1), (2, 5, 7), (3, 16, 9)),
         gives="float[] grid, float[] ends, float[] y",
         by="onnx",
+        is_long=True,
     ),
     *(
         Case(
@@ -235,6 +242,7 @@ IMAGES = (
                 align_corners = {corners}>(x, grid)""",
             calls("n h w p q", (1, least, least, 1, 1), (2, 5, 7, 4, 9), (3, 8, 4, 3, 17)),
             by="onnx",
+            is_long=mode == "cubic",
         )
         for mode, padding, corners, least in (
             ("linear", "zeros", 0, 1),
@@ -275,6 +283,7 @@ RESIZES = (
         y = Resize<mode = "cubic", antialias = 1, axes = [2, 3]>(x, , , sizes)""",
         calls("n h w", (1, 1, 1), (1, 5, 7), (1, 16, 9)),
         by="onnx",
+        is_long=True,
     ),
     Case(
         "Resize, cropped",
@@ -288,6 +297,7 @@ RESIZES = (
         calls("n h w", (1, 1, 1), (2, 7, 9), (3, 16, 33)),
         gives="float[] y, float[] z",
         by="onnx",
+        is_long=True,
     ),
     Case(
         "Resize, without what is outside",
@@ -336,6 +346,7 @@ WINDOWS = (
         calls("n h w", (1, 2, 2), (2, 6, 8), (3, 16, 10)),
         gives="float[] z",
         by="onnx",
+        is_long=True,
     ),
     Case(
         "RoiAlign, means and maxima",
@@ -470,6 +481,7 @@ ALGEBRA = (
         "y = Det(x) t = Det(z)",
         calls("b n", (1, 1), (2, 5), (3, 17)),
         gives="float[] y, float[] t",
+        is_long=True,
     ),
 )
 

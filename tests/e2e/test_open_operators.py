@@ -7,6 +7,7 @@ import pytest
 from onnx.reference import ReferenceEvaluator
 
 from polyc.run.cpu_model import CpuModel
+from polyc.run.specialise import SpecialisingModel
 from tests.e2e.open_operators import CASES, RNG
 from tests.staged import assert_same, compile_in, model_of, run_ort
 
@@ -30,7 +31,17 @@ def draw_inputs(case, source, sizes):
     return feeds
 
 
-@pytest.mark.parametrize("case", CASES, ids=lambda case: re.sub(r"\W+", "-", case.name))
+@pytest.mark.parametrize(
+    "case",
+    [
+        pytest.param(
+            case,
+            id=re.sub(r"\W+", "-", case.name),
+            marks=[pytest.mark.thorough] if case.is_long else [],
+        )
+        for case in CASES
+    ],
+)
 def test_compiled_once_and_right(compiled, case):
     source = model_of(
         f"g ({case.takes}) => ({case.gives}) {{ {case.body} }}",
@@ -47,4 +58,27 @@ def test_compiled_once_and_right(compiled, case):
         else:
             expected = ReferenceEvaluator(source).run(None, feeds)
         for output, want in zip(source.graph.output, expected, strict=True):
-            assert_same(got[output.name], want, case.tolerance, case.tolerance)
+            assert_same(got[output.name], want, 1e-4, 1e-4)
+
+
+LEFT = {
+    "y = DFT(x)": "DFT.*a length that is transformed.* is the symbolic size 'm'",
+    "y = Det(x)": "Det.*the size of a matrix is the symbolic size 'm'",
+    """sizes = Constant<value_ints = [8, 8]>()
+    y = Resize<axes = [1, 2], keep_aspect_ratio_policy = "not_larger">(x, , , sizes)""":
+        "Resize.*the scale of not_larger, which the largest quotient decides",
+    """shape = Constant<value_ints = [0, 4, -1]>()
+    y = Reshape(x, shape)""": "Reshape.*regroups a symbolic size",
+    """one = Constant<value_ints = [0, 0, 0, 0, 0]>()
+    size = Shape<start = 1, end = 2>(x)
+    pads = Concat<axis = 0>(one, size)
+    y = Pad(x, pads)""": "Pad.*has no bound",
+}  # fmt: skip
+"""What is compiled when it is called, and why."""
+
+
+@pytest.mark.parametrize("body", LEFT)
+def test_what_is_left_to_the_call_says_why(compiled, body):
+    model = compiled(model_of(f"g (float[n, m, k] x) => (float[] y) {{ {body} }}"))
+    assert isinstance(model, SpecialisingModel)
+    assert re.search(LEFT[body], model.reason)
