@@ -176,7 +176,9 @@ def verify(
         staged = _try_with_values(unknown, options, lambda chosen: check(model, chosen))
         if staged is None and not options.states:
             later = _stage_compiler(machine, options)
-            staged = run_stages(model, unknown, options, known, check, later)
+            staged = run_stages(
+                model, unknown, options, known, check, later, isinstance(machine, Target)
+            )
         if staged is None:
             raise
         report = staged
@@ -223,7 +225,9 @@ def _compile_or_complete(
                 raise
             return general
         later, budget = _stage_compiler(machine, options), Budget.start(options)
-        completed = complete_in_call(model, unknown, options.sizes, later, budget)
+        completed = complete_in_call(
+            model, unknown, options.sizes, later, budget, isinstance(machine, Target)
+        )
         if isinstance(general, CpuModel):
             general.otherwise = completed
             return general

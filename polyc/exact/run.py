@@ -119,6 +119,7 @@ def run_stages(
     feeds: Mapping[str, np.ndarray],
     check: Callable[[Any, Options], ExactReport],
     compile: Compile,
+    decides: bool,
 ) -> ExactReport | None:
     """The exact run of each stage of a model that a call completes; None if it is no such model.
 
@@ -132,7 +133,7 @@ def run_stages(
         return compile(graph, sizes)
 
     budget = Budget.start(options)
-    completed = complete_in_call(model, unknown, options.sizes, later, budget)
+    completed = complete_in_call(model, unknown, options.sizes, later, budget, decides)
     if completed is None:
         return None
     given = random_feeds([s for s in completed.inputs if s.name not in feeds], 0, options.sizes)

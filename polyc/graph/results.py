@@ -45,7 +45,7 @@ def _infer(model: UntypedModel, budget: Budget) -> dict[str, Tensor]:
     """The types of all that is computed before something is missing."""
     known = {t.name: t for t in model.inputs if isinstance(t, Tensor)}
     known |= {**model.constants, RANDOM_KEY: Tensor(RANDOM_KEY, np.dtype(np.uint32), (2,))}
-    walk = Walk(model.nodes, known, lambda node, reason: None, budget=budget)
+    walk = Walk(model.nodes, known, lambda node, reason: None, budget=budget, decides=True)
     with contextlib.suppress(PolycError):
         walk.run()
     return walk.table

@@ -70,11 +70,13 @@ def infer_stage(
     structures: Mapping[str, Structure],
     outputs: Sequence[str],
     budget: Budget = UNLIMITED,
+    decides: bool = False,
 ) -> Stage:
     """As much of the nodes as can be typed.
 
     `known` are the types of what is there, with values where they may decide; `structures` are
-    those of sequences and optionals. Raises as `infer_graph`, but postpones what needs values.
+    those of sequences and optionals; `decides` is as for `infer_graph`. Raises as `infer_graph`,
+    but postpones what needs values.
     """
     waiting: list[Late] = []
     wanted: list[str] = []
@@ -87,7 +89,7 @@ def infer_stage(
         else:
             waiting.append(Late(node))
 
-    walk = Walk(nodes, known, postpone, structures, budget)
+    walk = Walk(nodes, known, postpone, structures, budget, decides=decides)
     walk.run()
     asked = [*outputs, *wanted, *(name for late in waiting for name in reads(late.node))]
     needed = dict.fromkeys(flatten(asked, walk.structures))

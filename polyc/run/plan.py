@@ -94,7 +94,8 @@ class Step:
 class Plan:
     """Nodes that wait for values.
 
-    waiting: in order; constants: those that they read; outputs: those of the whole model.
+    waiting: in order; constants: those that they read; outputs: those of the whole model; decides:
+    whether both branches of an If can be compiled, of which a call executes one.
     """
 
     def __init__(
@@ -105,9 +106,10 @@ class Plan:
         outputs: Sequence[str],
         compile: Compile,
         budget: Budget,
+        decides: bool,
     ) -> None:
         self._name, self._outputs, self._compile = name, outputs, compile
-        self._budget = budget
+        self._budget, self._decides = budget, decides
         self._constants = constants
         self._direct, rest = split_direct(waiting)
         self._nodes = [late.node for late in rest]
@@ -185,6 +187,7 @@ class Plan:
                     call.structures,
                     self._outputs,
                     self._budget.again(),
+                    self._decides,
                 )
                 if self._steer(self._choose_steering(stage, types)):
                     return None
@@ -199,7 +202,13 @@ class Plan:
                 "compiled, and nothing computes them; export it with fixed sizes"
             )
         rest = Plan(
-            self._name, stage.waiting, stage.constants, self._outputs, self._compile, self._budget
+            self._name,
+            stage.waiting,
+            stage.constants,
+            self._outputs,
+            self._compile,
+            self._budget,
+            self._decides,
         )
         rest._steering |= set(stage.wanted)
         return Step(model, stage, rest)

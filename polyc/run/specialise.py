@@ -47,10 +47,12 @@ def complete_in_call(
     ranges: Sequence[SizeRange],
     compile: Compile,
     budget: Budget,
+    decides: bool,
 ) -> SpecialisingModel | None:
     """The model, to be compiled when it is called, if that brings what was unknown; else None.
 
-    It is read within the budget; each call has as much for what it decides.
+    It is read within the budget; each call has as much for what it decides. `decides`: whether
+    `compile` takes both branches of an If, of which a call executes one.
     """
     if not isinstance(unknown, NeedsValues | NotFixed):
         return None
@@ -59,7 +61,7 @@ def complete_in_call(
     has_sizes = not all(t.is_static for t in tensors)
     if isinstance(unknown, NotFixed) and not has_sizes:
         return None
-    return SpecialisingModel(read, ranges, compile, unknown, budget)
+    return SpecialisingModel(read, ranges, compile, unknown, budget, decides)
 
 
 def _read_graph(graph: Graph) -> UntypedModel:
@@ -85,6 +87,7 @@ class SpecialisingModel(CompiledModel):
         compile: Compile,
         unknown: NeedsValues | NotFixed,
         budget: Budget,
+        decides: bool,
     ) -> None:
         self.name, self.reason = model.name, str(unknown)
         self._unknown = unknown
@@ -105,7 +108,9 @@ class SpecialisingModel(CompiledModel):
             n: model.constants[n].value for n in model.outputs if n in model.constants
         }
         waiting = [Late(node) for node in model.nodes]
-        self._plan = Plan(model.name, waiting, model.constants, model.outputs, compile, budget)
+        self._plan = Plan(
+            model.name, waiting, model.constants, model.outputs, compile, budget, decides
+        )
         self._last: tuple[list[CompiledModel], list[Late]] | None = None
 
     def __call__(self, *arrays: Any, out: Any = None, **named: Any) -> Any:

@@ -68,7 +68,7 @@ def test_what_a_call_decides_has_the_limits_of_the_options(monkeypatch, tmp_path
     budgets, infer = [], plan.infer_stage
 
     def note(*arguments):
-        budgets.append((arguments[-1], time.monotonic()))
+        budgets.append((arguments[5], time.monotonic()))
         return infer(*arguments)
 
     monkeypatch.setattr(plan, "infer_stage", note)

@@ -12,6 +12,7 @@ from polyc import Graph, ops
 from polyc.errors import RuntimeFailure, ShapeError, UnsupportedOp
 from polyc.graph.builder import apply
 from polyc.options import Options
+from polyc.run import plan
 from polyc.run.specialise import SpecialisingModel
 from tests.staged import assert_as_reference, assert_same, compile_in, model_of, run_ort
 
@@ -128,6 +129,28 @@ RESULTS = {
         "z": (np.float32, ("i",)), "v": (np.float64, (3,)),
     },
 }  # fmt: skip
+
+
+def test_a_stage_has_both_branches(compiled, monkeypatch):
+    """What is found decides how often all is compiled, and a condition does not."""
+    source = model_of(
+        "g (float[3,4] x, bool c) => (int64[i,k] p, float[a,b] y) { p = NonZero(x) "
+        "q = Cast<to=1>(p) y = If(c)<then_branch = t () => (u) { u = Softmax(q) },"
+        " else_branch = e () => (v) { z = Transpose(q) m = ReduceMax(z) v = Mul(q, m) }> }"
+    )
+    model = compiled(source)
+    assert [s.shape for s in model.outputs] == [(2, "k"), (2, "b")]
+    x = np.eye(3, 4, dtype=np.float32)
+    staged, infer = [], plan.infer_stage
+    monkeypatch.setattr(plan, "infer_stage", lambda *a: staged.append(a) or infer(*a))
+    made = []
+    for taken in (True, False, True):
+        feeds = {"x": x, "c": np.array(taken)}
+        results = model.run(feeds)
+        for spec, want in zip(model.outputs, run_ort(source, feeds), strict=True):
+            assert_same(results[spec.name], want)
+        made.append(len(staged))
+    assert made[0] == made[-1] > 0
 
 
 @pytest.mark.parametrize("text", RESULTS)

@@ -143,7 +143,8 @@ def run_model(data: bytes, seed: int, folder: Path) -> None:
     try:
         run_pipeline(source, Target.named("baseline"), options, make_trace(options))
     except (NeedsValues, NotFixed) as unknown:
-        if complete_in_call(source, unknown, (), _refuse, Budget.of(options.memory_limit)) is None:
+        budget = Budget.of(options.memory_limit)
+        if complete_in_call(source, unknown, (), _refuse, budget, True) is None:
             raise
 
 
