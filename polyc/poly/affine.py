@@ -191,10 +191,17 @@ def estimated_extents(domain: isl.Set) -> tuple[int, ...]:
     """The extents of the smallest box at the origin that holds a bounded set.
 
     Where they depend on sizes known at run time, those of an estimate: for costs and tiles, and for
-    nothing that must be right, for which there is `exact_extents`.
+    nothing that must be right, for which there is `exact_extents`. What is assumed of the sizes
+    among each other is left out, since an estimate of each may break it; what has no instance for
+    the estimate, but for other sizes, counts as one.
     """
-    domain = at_estimate(domain)
     count = domain.dim(isl.dim_type.set)
     if domain.is_empty():
         return (0,) * count
-    return tuple(int(domain.dim_max_val(k).to_python()) + 1 for k in range(count))
+    found = domain
+    if domain.dim(isl.dim_type.param):
+        found = domain.drop_constraints_not_involving_dims(isl.dim_type.set, 0, count)
+        found = at_estimate(found)
+    if found.is_empty():
+        return (1,) * count
+    return tuple(int(found.dim_max_val(k).to_python()) + 1 for k in range(count))

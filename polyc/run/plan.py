@@ -278,11 +278,12 @@ def _describe(call: Call, names: Sequence[str], steering: set[str]) -> tuple[Kin
     shapes: list[tuple[int, ...]] = []
     for name in flatten(names, call.structures):
         value = call.values[name]
+        shape = value.shape if type(value) is np.ndarray else np.shape(value)
         steers = np.asarray(value).tobytes() if name in steering else None
-        kind.append((name, str(getattr(value, "dtype", "")), np.ndim(value), steers))
+        kind.append((name, getattr(value, "dtype", None), len(shape), steers))
         if steers is not None:
-            kind.append(np.shape(value))
-        shapes.append(np.shape(value))
+            kind.append(shape)
+        shapes.append(shape)
     return tuple(kind), tuple(shapes)
 
 

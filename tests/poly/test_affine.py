@@ -12,6 +12,7 @@ from polyc.poly.affine import (
     simplify,
     single_aff,
 )
+from polyc.types.ranges import SizeRange, assume
 
 MIXED = isl.PwMultiAff("{ S[i, j] -> A[2i + floor(j/3), i + 4, 7, j mod 5] }")
 PIECES = isl.PwAff("{ S[i, j] -> [i] : j < 2; S[i, j] -> [3] : j >= 2 }")
@@ -84,3 +85,6 @@ def test_estimated_extents_reach_from_the_origin():
     assert estimated_extents(isl.Set("{ S[i, j] : 0 <= i < 5 and 0 <= j <= i }")) == (5, 5)
     assert estimated_extents(isl.Set("{ S[] }")) == ()
     assert estimated_extents(isl.Set("{ S[i, j] : 1 = 0 }")) == (0, 0)
+    with assume([SizeRange("n", hint=40)]):
+        assert estimated_extents(isl.Set("[n] -> { S[i, j] : 0 <= i, j < n <= 30 }")) == (40, 40)
+        assert estimated_extents(isl.Set("[n] -> { S[i] : n <= i <= 30 }")) == (1,)
