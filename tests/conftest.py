@@ -6,11 +6,17 @@ import sys
 from pathlib import Path
 
 import pytest
+from hypothesis import settings
 
 from polyc.target.cuda import Driver
 
 # At the end of the path, so that an installed polyc is tested rather than the checkout.
 sys.path.append(str(Path(__file__).resolve().parent.parent))
+
+
+# No test is about time: not about that of one example either.
+settings.register_profile("untimed", deadline=None)
+settings.load_profile("untimed")
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 import islpy as isl
 
-from polyc.poly.parameters import at_estimate, by_own_sizes
+from polyc.poly.parameters import at_estimate, by_own_sizes, parameters_of
 
 
 def outputs(function: isl.PwMultiAff) -> Iterator[isl.PwAff]:
@@ -150,22 +150,32 @@ def coefficients(function: isl.PwAff) -> tuple[int | None, ...]:
 
 def plain_iterator(function: isl.PwAff) -> tuple[int, int] | None:
     """(position, constant) if the function is one iterator plus a constant, else None."""
+    found = shifted_iterator(function)
+    if found is None or found[1][1:]:
+        return None
+    position, ((_, constant), *_) = found
+    return position, constant
+
+
+def shifted_iterator(function: isl.PwAff) -> tuple[int, tuple[tuple[str, int], ...]] | None:
+    """The position of an iterator, and what is added to it: a number and multiples of sizes.
+
+    [n] -> { S[i, j] -> [j + 2n + 5] }   ->   1, (("", 5), ("n", 2))
+    """
     aff = single_aff(function)
-    if aff is None or aff.dim(isl.dim_type.div) or _has_sizes(aff):
+    if aff is None or aff.dim(isl.dim_type.div):
         return None
-    used = [
-        k
-        for k in range(aff.dim(isl.dim_type.in_))
-        if not aff.get_coefficient_val(isl.dim_type.in_, k).is_zero()
-    ]
-    if len(used) != 1 or not aff.get_coefficient_val(isl.dim_type.in_, used[0]).is_one():
+    steps = [aff.get_coefficient_val(isl.dim_type.in_, k) for k in range(aff.dim(isl.dim_type.in_))]
+    used = [k for k, step in enumerate(steps) if not step.is_zero()]
+    if len(used) != 1 or not steps[used[0]].is_one():
         return None
-    constant = aff.get_constant_val()
-    return (used[0], int(constant.to_python())) if constant.is_int() else None
-
-
-def _has_sizes(aff: isl.Aff) -> bool:
-    return bool(aff.involves_dims(isl.dim_type.param, 0, aff.dim(isl.dim_type.param)))
+    added = [("", aff.get_constant_val())]
+    for k, name in enumerate(parameters_of(function)):
+        added.append((name, aff.get_coefficient_val(isl.dim_type.param, k)))
+    if not all(value.is_int() for _, value in added):
+        return None
+    numbers = [(name, int(value.to_python())) for name, value in added]
+    return used[0], tuple(sorted(pair for pair in numbers if pair[1] or not pair[0]))
 
 
 def exact_extents(domain: isl.Set) -> tuple[int | None, ...]:

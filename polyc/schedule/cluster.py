@@ -21,7 +21,7 @@ from dataclasses import dataclass, replace
 from math import prod
 
 from polyc.budget import UNLIMITED, Budget
-from polyc.poly.affine import coefficients, outputs, plain_iterator
+from polyc.poly.affine import coefficients, outputs, shifted_iterator
 from polyc.scop.scop import Array, Group, Scop, Statement
 from polyc.target.cuda import CudaTarget
 from polyc.target.machine import Target
@@ -223,8 +223,8 @@ def _alone(s: Statement) -> Cluster:
 def _independent(s: Statement) -> list[int]:
     """Iterators on which every access to the statement's own array agrees: they carry nothing."""
     own = [s.write, *(load.index for load in s.loads if load.array == s.array)]
-    plain = [[plain_iterator(pw) for pw in outputs(function)] for function in own]
-    found = [{found for found in each if found is not None} for each in plain]
+    placed = [[shifted_iterator(pw) for pw in outputs(function)] for function in own]
+    found = [{found for found in each if found is not None} for each in placed]
     return sorted(p for p, _ in set.intersection(*found))
 
 
@@ -275,7 +275,7 @@ def _aligned(source: Statement, reader: Statement, written: bool = False) -> dic
     for function in functions:
         pairs = {}
         for w, r in zip(outputs(source.write), outputs(function), strict=True):
-            pw, pr = plain_iterator(w), plain_iterator(r)
+            pw, pr = shifted_iterator(w), shifted_iterator(r)
             if pw is not None and pr is not None and pw[1] == pr[1]:
                 pairs[pw[0]] = pr[0]
         result = pairs if result is None else {p: s for p, s in result.items() if pairs.get(p) == s}

@@ -197,7 +197,7 @@ def operands(draw, name):
     return Tensor(name, np.dtype(kind), shape)
 
 
-@settings(deadline=None, max_examples=2000)
+@settings(max_examples=2000)
 @given(st.data(), st.sampled_from(sorted(RULES)))
 def test_nonsense_raises_only_our_errors(data, op):
     signature = find_signature(op)

@@ -22,7 +22,7 @@ from polyc.graph.shapes.rules import RULES
 from polyc.graph.shapes.slicing import resolve_slice
 from polyc.graph.shapes.window import resolve_transposed_window, resolve_window
 
-ANY = settings(deadline=None, max_examples=80)
+ANY = settings(max_examples=80)
 INT64 = np.int64
 
 
@@ -219,7 +219,7 @@ def test_conv_transpose_agrees_with_onnx(data, rank, group):
     assert shapes_or_none("ConvTranspose", x, w, **attributes) == (None if empty else want)
 
 
-@settings(deadline=None, max_examples=40)
+@settings(max_examples=40)
 @given(st.data(), st.integers(3, 9), st.integers(1, 4))
 def test_window_reads_what_onnxruntime_reads(data, size, kernel):
     attributes = data.draw(window_attributes(1, ceil=True)) | {"kernel_shape": [kernel]}
@@ -241,7 +241,7 @@ def test_window_reads_what_onnxruntime_reads(data, size, kernel):
     np.testing.assert_array_equal(got[0, 0], expected)
 
 
-@settings(deadline=None, max_examples=40)
+@settings(max_examples=40)
 @given(st.integers(1, 6), st.integers(1, 4), st.integers(1, 3), st.integers(-3, 1), st.data())
 def test_transposed_window_writes_what_onnxruntime_writes(size, kernel, stride, less, data):
     mode = data.draw(st.sampled_from(["NOTSET", "SAME_UPPER", "SAME_LOWER", "VALID"]))
@@ -268,7 +268,7 @@ def test_transposed_window_writes_what_onnxruntime_writes(size, kernel, stride, 
 POSITION = st.integers(-12, 12) | st.sampled_from([2**31 - 1, -(2**31), 2**63 - 1, -(2**63)])
 
 
-@settings(deadline=None, max_examples=60)
+@settings(max_examples=60)
 @given(st.integers(1, 8), POSITION, POSITION, st.integers(-4, 4).filter(bool))
 def test_slice_agrees_with_onnxruntime(extent, start, end, step):
     # The standard's "to the end" is INT_MIN when stepping back; ONNX Runtime takes INT_MAX too.

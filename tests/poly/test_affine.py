@@ -9,6 +9,7 @@ from polyc.poly.affine import (
     exact_extents,
     outputs,
     plain_iterator,
+    shifted_iterator,
     simplify,
     single_aff,
 )
@@ -34,7 +35,9 @@ def test_a_plain_iterator_is_one_iterator_and_a_constant():
     assert plain_iterator(isl.PwAff("{ S[i, j] -> [i + j] }")) is None
     assert plain_iterator(isl.PwAff("{ S[i, j] -> [j] : i > 2 }")) == (1, 0)
     assert plain_iterator(PIECES) is None
-    assert plain_iterator(isl.PwAff("[n] -> { S[i, j] -> [i + n] }")) is None
+    moved = isl.PwAff("[n] -> { S[i, j] -> [j + 2n + 5] }")
+    assert plain_iterator(moved) is None
+    assert shifted_iterator(moved) == (1, (("", 5), ("n", 2)))
 
 
 def test_a_function_of_one_piece_is_an_aff_and_of_several_is_none():

@@ -41,7 +41,7 @@ def smallest_arena(slots: list[Slot]) -> int:
 
 
 @given(SLOTS)
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 def test_pack_never_overlaps_and_is_near_the_optimum(slots):
     packed = pack(slots)
     assert sorted(s.array for s in packed) == sorted(s.array for s in slots)

@@ -51,7 +51,7 @@ chains = st.integers(2, 6).flatmap(
 )
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=150)
 @given(chains)
 def test_no_parenthesisation_is_cheaper(case):
     extents, batched, constant, batch = case

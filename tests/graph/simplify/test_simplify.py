@@ -179,7 +179,7 @@ SMOOTH = [op for op in CLEAN if op != "Floor"]
 LINEAR = ["MatMul", "Gemm", "Linear", "BatchNormalization", "ReduceSum", "Transpose", "Add", "Mul"]
 
 
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=100)
 @given(data=st.data())
 def test_random_graphs_keep_every_bit_where_no_weights_are_folded(data, assert_same):
     graph = draw_graph(data, "float32", CLEAN)
@@ -187,7 +187,7 @@ def test_random_graphs_keep_every_bit_where_no_weights_are_folded(data, assert_s
     assert_same(graph, after)
 
 
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=100)
 @given(data=st.data())
 def test_random_graphs_keep_their_numbers(data, assert_same, evaluate):
     graph = draw_graph(data, "float64", SMOOTH + 2 * LINEAR)

@@ -18,7 +18,7 @@ def test_backend_case(case):
     assert len(check_case(case).statements) == 2
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=40)
 @given(
     hnp.array_shapes(min_dims=1, max_dims=3, min_side=0, max_side=4),
     st.sampled_from(["CumSum", "CumProd"]),
