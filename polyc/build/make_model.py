@@ -63,7 +63,9 @@ def _make_for_cpu(
     from polyc.threads.barriers import place_barriers
 
     trace = make_trace(options)
-    kept = KeptKernels(cache, fingerprint_kernels(target, options))
+    kept = None  # nobody would find them in a cache that ends with this compilation
+    if not cache.temporary:
+        kept = KeptKernels(cache, fingerprint_kernels(target, options))
     with LibraryBuild(
         c_recipe(target.flags, options, budget=trace.budget), target.cores, cache
     ) as build:
