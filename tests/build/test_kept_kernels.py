@@ -7,6 +7,7 @@ from collections.abc import Callable
 from dataclasses import replace
 from itertools import count, cycle
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import onnx
@@ -16,8 +17,9 @@ import polyc
 from polyc import Graph, ops
 from polyc.backends import kept as keeping
 from polyc.backends import kernels
+from polyc.backends.common import Boundary, CompiledKernel
 from polyc.build import fingerprint
-from polyc.errors import BuildError
+from polyc.errors import BuildError, IllegalSchedule
 from polyc.files.table import write_table
 from polyc.graph.onnx.export import export_onnx
 from polyc.options import Options
@@ -152,6 +154,30 @@ def test_given_schedules_are_compiled_anew(tmp_path):
     schedules = polyc.compile(graph, options=options(tmp_path / "other")).schedules
     polyc.compile(graph, schedule=schedules, options=chosen)
     assert not entries(chosen, "kernels")
+
+
+def forget_reads(boundary: Boundary) -> Boundary:
+    return replace(boundary, reads={})
+
+
+def forget_writes(boundary: Boundary) -> Boundary:
+    return replace(boundary, writes={})
+
+
+@pytest.mark.parametrize("wrong", [forget_reads, forget_writes])
+def test_what_a_kept_kernel_touches_is_found_anew_by_the_proof(wrong, tmp_path, monkeypatch):
+    """By what it is said to touch memory is planned, and barriers are placed."""
+    graph, chosen = networks.transformer(), options(tmp_path)
+    polyc.compile(graph, options=chosen)
+    right = keeping._restore
+
+    def restore(*told: Any) -> CompiledKernel:
+        compiled = right(*told)
+        return replace(compiled, boundary=wrong(compiled.boundary))
+
+    monkeypatch.setattr(keeping, "_restore", restore)
+    with pytest.raises(IllegalSchedule):
+        polyc.compile(renamed(graph), options=chosen)
 
 
 def cut(text: str) -> str:
