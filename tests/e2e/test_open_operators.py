@@ -6,6 +6,8 @@ import numpy as np
 import pytest
 from onnx.reference import ReferenceEvaluator
 
+import polyc
+from polyc.options import Options
 from polyc.run.cpu_model import CpuModel
 from polyc.run.specialise import SpecialisingModel
 from tests.e2e.open_operators import CASES, RNG
@@ -31,6 +33,24 @@ def draw_inputs(case, source, sizes):
     return feeds
 
 
+def text_of(case):
+    text = f"g ({case.takes}) => ({case.gives}) {{ {case.body} }}"
+    return model_of(text, case.opset, **{"com.microsoft": 1})
+
+
+def check(case, source, model, sizes):
+    """Compare a call with what the reference gives."""
+    feeds = draw_inputs(case, source, sizes)
+    got = model.run(feeds)
+    run = run_ort if case.by == "ort" else run_reference
+    for output, want in zip(source.graph.output, run(source, feeds), strict=True):
+        assert_same(got[output.name], want, 1e-4, 1e-4)
+
+
+def run_reference(source, feeds):
+    return ReferenceEvaluator(source).run(None, feeds)
+
+
 @pytest.mark.parametrize(
     "case",
     [
@@ -43,22 +63,26 @@ def draw_inputs(case, source, sizes):
     ],
 )
 def test_compiled_once_and_right(compiled, case):
-    source = model_of(
-        f"g ({case.takes}) => ({case.gives}) {{ {case.body} }}",
-        case.opset,
-        **{"com.microsoft": 1},
-    )
+    source = text_of(case)
     model = compiled(source)
     assert type(model) is CpuModel, model.reason
     for sizes in case.calls:
-        feeds = draw_inputs(case, source, sizes)
-        got = model.run(feeds)
-        if case.by == "ort":
-            expected = run_ort(source, feeds)
-        else:
-            expected = ReferenceEvaluator(source).run(None, feeds)
-        for output, want in zip(source.graph.output, expected, strict=True):
-            assert_same(got[output.name], want, 1e-4, 1e-4)
+        check(case, source, model, sizes)
+
+
+EMPTY = {"ScatterND": "kl", "TopK": "b", "STFT of [": "b", "MaxRoiPool": "r", "Rows": "n"}
+"""How the names of operators begin, and their sizes that may be 0."""
+
+
+@pytest.mark.parametrize("name", EMPTY)
+def test_none_at_all(name, tmp_path):
+    (case,) = (case for case in CASES if case.name.startswith(name))
+    source, options = text_of(case), Options(cache_dir=tmp_path, threads=1)
+    dims = dict.fromkeys(EMPTY[name], (0, 100))
+    model = polyc.compile(source, target="baseline", options=options, dims=dims)
+    assert type(model) is CpuModel, model.reason
+    for size in EMPTY[name]:
+        check(case, source, model, {**case.calls[1], size: 0})
 
 
 LEFT = {

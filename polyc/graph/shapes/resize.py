@@ -87,7 +87,7 @@ def resolve_resize(node: Node, inputs: Inputs) -> tuple[Resized, ...]:
         result[axis] = Resized(shape[axis], new, known, crop, scale is None)
     for one in result:
         rule, way_out = "extent of a resized dimension", "an empty dimension has nothing to read"
-        if one.new != 0:
+        if one.new != 0 and not one.is_same:
             require_at_least(one.old, 1, rule, one.old, way_out)
     return tuple(result)
 
