@@ -36,6 +36,7 @@ class Binder:
         self._names = [s.name for s in inputs]
         self._known = set(self._names)
         self._inputs = [(s, s.dtype, s.shape) for s in inputs]
+        self._says_sizes = any(s.values for s in inputs)
         self._outputs = [(s, s.dtype, cast(Shape, s.shape), _size(s)) for s in outputs]
 
     def bind_inputs(self, arrays: Sequence[Any], named: Mapping[str, Any]) -> list[ndarray]:
@@ -99,22 +100,24 @@ class Binder:
             "it memory of its own"
         )
 
-    def shapes(self, arrays: Sequence[Any]) -> list[Shape]:
+    def shapes(self, arrays: Sequence[Any]) -> tuple[Shape, ...]:
         """The shapes of arguments, one an input; ShapeError for what is no array."""
         found = []
         for (spec, *_), value in zip(self._inputs, arrays, strict=True):
             try:
-                found.append(tuple(np.shape(value)))
+                found.append(value.shape if type(value) is ndarray else tuple(np.shape(value)))
             except (ValueError, TypeError) as error:
                 raise ShapeError(f"{self._input(spec)} is no array: {error}") from error
-        return found
+        return tuple(found)
 
-    def values(self, arrays: Sequence[Any]) -> list[list[int]]:
-        """The elements of those arguments that say sizes; nothing of others."""
-        return [
-            np.asarray(value).reshape(-1).tolist() if spec.values else []
+    def values(self, arrays: Sequence[Any]) -> tuple[tuple[int, ...], ...]:
+        """The elements of those arguments that say sizes; of others nothing."""
+        if not self._says_sizes:
+            return ()
+        return tuple(
+            tuple(np.asarray(value).reshape(-1).tolist()) if spec.values else ()
             for (spec, *_), value in zip(self._inputs, arrays, strict=True)
-        ]
+        )
 
     def arrange(self, arrays: Sequence[Any], named: Mapping[str, Any]) -> Sequence[Any]:
         """Arguments in the order of the inputs, each of them given exactly once."""

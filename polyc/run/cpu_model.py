@@ -8,7 +8,7 @@ import statistics
 from collections import OrderedDict
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, TypeAlias
 
 import numpy as np
 
@@ -17,7 +17,7 @@ from polyc.budget import Budget
 from polyc.build.bundle import Bundle
 from polyc.build.load import DECLARATIONS, STOPPED, check_features, open_library
 from polyc.errors import ShapeError, TooLarge
-from polyc.run.calls import Binder
+from polyc.run.calls import Binder, Shape
 from polyc.run.model import CompiledModel
 from polyc.run.session import Session
 from polyc.target.machine import available_cores
@@ -60,6 +60,10 @@ class Variant:
         return self.binder.check_outputs(out)
 
 
+_Seen: TypeAlias = tuple[tuple[Shape, ...], tuple[Shape, ...], tuple[tuple[str, int], ...]]
+"""What sizes follow from: shapes of arguments, elements of those that say sizes, known sizes."""
+
+
 class CpuModel(CompiledModel):
     """Calls of C; each takes an arena of its own from a pool.
 
@@ -93,7 +97,7 @@ class CpuModel(CompiledModel):
         self._run = self._library.polyc_run
         self._view = self._ffi.from_buffer
         self._weights = self._view(bundle.weights)
-        self._variants: OrderedDict[tuple[int, ...], Variant] = OrderedDict()
+        self._variants: OrderedDict[_Seen, Variant] = OrderedDict()
         self._fixed = None if manifest.sizes else self._make_variant({})
         # list.append and list.pop are atomic, so the pool needs no lock.
         self._arenas: list[Any] = []
@@ -162,6 +166,19 @@ class CpuModel(CompiledModel):
             return self._fixed
         arrays = self._free_binder.arrange(arrays, named)
         shapes, values = self._free_binder.shapes(arrays), self._free_binder.values(arrays)
+        key = (shapes, values, tuple(known.items()) if known else ())
+        variant = self._variants.get(key)
+        if variant is None:
+            sizes = self._measure(shapes, values, known)
+            variant = self._variants[key] = self._make_variant(sizes)
+            if len(self._variants) > MAX_VARIANTS:
+                self._variants.popitem(last=False)
+        return variant
+
+    def _measure(
+        self, shapes: tuple[Shape, ...], values: tuple[Shape, ...], known: Mapping[str, int] | None
+    ) -> dict[str, int]:
+        """The sizes of a call by name; ShapeError for those that it cannot have."""
         ranges = self._manifest.sizes
         sizes = measure_sizes(self.name, self._free_inputs, shapes, ranges, known, values)
         unknown = [size.name for size in ranges if size.name not in sizes]
@@ -170,13 +187,7 @@ class CpuModel(CompiledModel):
                 f"model {self.name!r}: only states have the sizes {', '.join(unknown)}; say what "
                 "the states begin with"
             )
-        key = tuple(sizes[size.name] for size in ranges)
-        variant = self._variants.get(key)
-        if variant is None:
-            variant = self._variants[key] = self._make_variant(sizes)
-            if len(self._variants) > MAX_VARIANTS:
-                self._variants.popitem(last=False)
-        return variant
+        return sizes
 
     def _make_variant(self, sizes: Mapping[str, int]) -> Variant:
         inputs = [
