@@ -316,7 +316,7 @@ def a_broadcast_reads_its_neighbour(patch):
 
     def wrong(printer, value, dtype, lanes):
         text = right(printer, value, dtype, lanes)
-        return text.replace("]", " ^ 1]") if value.startswith("x_[") and lanes > 1 else text
+        return text.replace("]", " ^ 1]") if value.endswith("]") and lanes > 1 else text
 
     patch.setattr(Printer, "_splat", wrong)
 
