@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 import islpy as isl
 
-from polyc.poly.parameters import at_estimate, by_own_sizes, parameters_of
+from polyc.poly.parameters import at_estimate, in_own_sizes, parameters_of
 
 
 def outputs(function: isl.PwMultiAff) -> Iterator[isl.PwAff]:
@@ -186,7 +186,7 @@ def exact_extents(domain: isl.Set) -> tuple[int | None, ...]:
     count = domain.dim(isl.dim_type.set)
     if domain.is_empty():
         return (0,) * count
-    own = by_own_sizes(domain)
+    own = in_own_sizes(domain)
     return tuple(_exact_extent(own, position) for position in range(count))
 
 

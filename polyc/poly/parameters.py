@@ -137,7 +137,6 @@ def about(known: isl.Set) -> Iterator[None]:
         _ABOUT.reset(token)
 
 
-@concluded
 def assumed_of(names: frozenset[str]) -> isl.Set:
     """What follows for some sizes alone from what is assumed of all of them.
 
@@ -145,7 +144,11 @@ def assumed_of(names: frozenset[str]) -> isl.Set:
 
     Sizes are eliminated as rational numbers, so that it may say less than follows, and never more.
     """
-    known = assumptions()
+    return _project(assumptions(), names)
+
+
+@concluded
+def _project(known: isl.Set, names: frozenset[str]) -> isl.Set:
     for name in parameters_of(known):
         if name not in names:
             position = known.find_dim_by_name(PARAM, name)
@@ -167,7 +170,7 @@ def without_known(domain: isl.Set) -> isl.Set:
     return bare.drop_unused_params()
 
 
-def by_own_sizes(domain: isl.Set) -> isl.Set:
+def in_own_sizes(domain: isl.Set) -> isl.Set:
     """The set, with what is assumed of the sizes alone that it depends on."""
     bare = without_known(domain)
     names = parameters_of(bare)

@@ -111,11 +111,14 @@ class Binder:
         return tuple(found)
 
     def values(self, arrays: Sequence[Any]) -> tuple[tuple[int, ...], ...]:
-        """The elements of those arguments that say sizes; of others nothing."""
+        """The elements of those arguments that say sizes; of others nothing.
+
+        ShapeError for what is no array of an input's type and shape.
+        """
         if not self._says_sizes:
             return ()
         return tuple(
-            tuple(np.asarray(value).reshape(-1).tolist()) if spec.values else ()
+            tuple(self.convert(spec, value).reshape(-1).tolist()) if spec.values else ()
             for (spec, *_), value in zip(self._inputs, arrays, strict=True)
         )
 

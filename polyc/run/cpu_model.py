@@ -123,6 +123,8 @@ class CpuModel(CompiledModel):
         except ShapeError:
             if self.otherwise is None:
                 raise
+            if not arrays and out is None:  # whatever a call of `run` has for names
+                return list(self.otherwise.run(named).values())
             results = self.otherwise(*arrays, out=out, **named)
             return list(results) if isinstance(results, tuple) else [results]
         bound = variant.binder.bind_inputs(arrays, named)

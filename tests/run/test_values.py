@@ -110,6 +110,15 @@ def test_values_that_are_no_sizes_are_left_to_the_call(compiled, tmp_path):
         built(X, np.array((5, 5)))
 
 
+@pytest.mark.parametrize("bad", [{1}, {}, "two", [[3, 8]], None, np.array([3.0, 8.0])])
+def test_what_is_no_list_of_sizes_is_refused(compiled, bad):
+    model = compiled(read(list(MODELS)[1]))
+    with pytest.raises(ShapeError, match="input 't'"):
+        model(X, bad)
+    with pytest.raises(ShapeError, match="has no input"):
+        model.run({"x": X, "t": np.array([3, 8]), 7: X})
+
+
 def test_two_inputs_of_one_name(compiled):
     """What a dimension is called is no name for a value."""
     model = read(

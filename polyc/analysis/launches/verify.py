@@ -23,7 +23,7 @@ from polyc.analysis.witness import illegal
 from polyc.loopnest.prototype import Prototype
 from polyc.memory.storage import Storage
 from polyc.poly.boxes import box
-from polyc.poly.parameters import assumptions, by_own_sizes
+from polyc.poly.parameters import assumptions, in_own_sizes
 from polyc.program.program import Launch, Program
 from polyc.scop.scop import Array, Scop
 
@@ -159,7 +159,7 @@ def _access(
     """
     reads: dict[str, isl.Set] = {}
     writes: dict[str, isl.Set] = {}
-    own = [replace(s, domain=by_own_sizes(s.domain)) for s in part.statements]
+    own = [replace(s, domain=in_own_sizes(s.domain)) for s in part.statements]
     for array, touches in touches_by_array(own, {a: arrays[a] for a in bound}).items():
         for touch in touches:
             found = writes if touch.writes else reads
