@@ -19,7 +19,7 @@ from polyc.types.ranges import (
     concluded,
     stated_range,
 )
-from polyc.types.sizes import Extent, Size, assumed_range, bounds, evaluate, names_of
+from polyc.types.sizes import Extent, Size, assumed_range, bounds, divide, evaluate, names_of
 
 
 def identify(names: Iterable[str], others: Collection[str] = ()) -> dict[str, str]:
@@ -271,6 +271,24 @@ def settled(extent: Extent) -> Extent:
                 whole = whole.at(same | {name: Size.of(name) - need})
                 break
     return whole
+
+
+def must_be_equal(one: Extent, other: Extent) -> bool:
+    """Whether two extents are equal in every call: always, or because a network needs it.
+
+    64*b*h   and   1280*b, where a call is refused unless h is 20
+    """
+    difference = settled(one) - settled(other)
+    return _is_never_negative(difference) and _is_never_negative(-difference)
+
+
+def _is_never_negative(extent: Extent) -> bool:
+    """Whether it is so for all sizes, or is a multiple of what is needed to be so."""
+    if bounds(extent)[0] >= 0:
+        return True
+    needs = (expand(need) for size in assumed_ranges() for need in size.needs)
+    multiples = (divide(extent, need) for need in needs)
+    return any(m is not None and bounds(m)[0] >= 0 for m in multiples)
 
 
 def expand_products(size: Size) -> Size:

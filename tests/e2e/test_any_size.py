@@ -63,6 +63,19 @@ def test_compiled_once_and_right(compiled, name, tmp_path):
     check(again, network, calls[-1])
 
 
+def test_what_an_exporter_took_for_a_number_is_needed_in_each_call(compiled):
+    """Traced at 7 x 9, with 63 pixels written into the model: any image of as many will do."""
+    b = Writer()
+    y = b.op("Reshape", b.conv("x", 3, 8, 3), b.ints(-1, 8, 63))
+    network = b.model(b.op("MatMul", y, b.weight(63, 5)))
+    model = compiled(network)
+    assert type(model) is CpuModel
+    for sizes in ((2, 7, 9), (1, 3, 21)):
+        check(model, network, sizes)
+    with pytest.raises(ShapeError, match="a call has"):
+        model(np.ones((1, 3, 8, 9), np.float32))
+
+
 def test_a_table_is_as_long_as_a_call_may_be(compiled):
     """The first positions of a table of 512: longer calls have no element to add."""
     b = Writer()

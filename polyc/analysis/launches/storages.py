@@ -17,8 +17,8 @@ from polyc.memory.storage import Storage
 from polyc.poly.boxes import box
 from polyc.program.program import Program, StoredArray
 from polyc.scop.scop import Array, Scop
-from polyc.types.parameters import settled
-from polyc.types.sizes import Size, bounds
+from polyc.types.parameters import must_be_equal
+from polyc.types.sizes import Size
 from polyc.types.spec import TensorSpec
 
 IN, OUT, SET, DIV = isl.dim_type.in_, isl.dim_type.out, isl.dim_type.set, isl.dim_type.div
@@ -63,9 +63,9 @@ def _check_memory(stored: StoredArray, program: Program, arrays: Mapping[str, Ar
     if not stored.memory:
         return
     home = arrays[stored.memory]
-    more = bounds(settled(math.prod(home.shape)) - settled(math.prod(array.shape)))
+    same_size = must_be_equal(math.prod(home.shape), math.prod(array.shape))
     plain = _is_plain(stored, array) and _is_plain(program.arrays[home.name], home)
-    if home.memory or home.dtype != array.dtype or more != (0, 0) or not plain:
+    if home.memory or home.dtype != array.dtype or not same_size or not plain:
         rule = f"it is the memory of {home.name}, which is {home.dtype}{list(home.shape)}"
         raise illegal(f"array {stored.name}", rule)
 
