@@ -28,7 +28,7 @@ from tests import networks
 from tests.e2e.compare import find_difference
 from tests.programs import options
 
-HOSTILE = ("add", "int", "x_local", "kernel", "0", "a", "c0", "‹1›", "*/", "max", "tile_0", "")
+HOSTILE = ("add", "int", "x_local", "kernel", "0", "a", "c0", "${a1}", "*/", "max", "tile_0", "")
 
 
 def renamed(graph: Graph) -> onnx.ModelProto:
