@@ -144,10 +144,15 @@ def assumed_of(names: frozenset[str]) -> isl.Set:
 
     Sizes are eliminated as rational numbers, so that it may say less than follows, and never more.
     """
-    return _project(assumptions(), names)
+    known = _ABOUT.get()
+    return _all_assumed_of(names) if known is None else _project(known, names)
 
 
 @concluded
+def _all_assumed_of(names: frozenset[str]) -> isl.Set:
+    return _project(_all_assumptions(), names)
+
+
 def _project(known: isl.Set, names: frozenset[str]) -> isl.Set:
     for name in parameters_of(known):
         if name not in names:
