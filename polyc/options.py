@@ -74,6 +74,8 @@ class Options:
     cc: the C compiler. nvcc: the CUDA compiler.
     patience: seconds to wait for a compiler, or for another process that compiles the same or saves
         to the same place. What is waited for is told on stderr; then it is a BuildError.
+    processes: how many share the kernels of a model for a CPU while it is compiled, on Linux: they
+        are forked, and end with the compilation; 0 is as many as there are cores, up to 8.
     emulated: run what is compiled for a GPU on the emulator in place of one; slow, and for tests.
     """
 
@@ -99,6 +101,7 @@ class Options:
     memory_limit: int = 0
     cc: str = "gcc"
     nvcc: str = "nvcc"
+    processes: int = 0
     emulated: bool = False
     cache_dir: Path = field(default_factory=default_cache_dir)
     cache_limit: int = 8 << 30
@@ -113,6 +116,7 @@ class Options:
 MOST: Mapping[str, tuple[float, str]] = {
     "opt_level": (3, "a level from 0 on"),
     "threads": (MAX_THREADS, "0 for all that this process may use"),
+    "processes": (MAX_THREADS, "0 for as many as there are cores"),
     "memory_limit": (1 << 62, "bytes, or 0 for what there is"),
     "cache_limit": (1 << 62, "a number of bytes"),
     "max_nodes": (1_000_000_000, "a number of nodes"),
@@ -184,7 +188,8 @@ def options_from_environment(environ: Mapping[str, str] = os.environ) -> Options
     POLYC_CACHE_DIR (folder), POLYC_DUMP (stages, comma-separated), POLYC_DUMP_DIR (folder),
     POLYC_CC (compiler), POLYC_TUNE (seconds), POLYC_NVCC (CUDA compiler; by default that in
     CUDA_HOME, or on PATH), POLYC_CUDA ("emulate", or nothing for a GPU), POLYC_PATIENCE (seconds),
-    POLYC_MEMORY (bytes), POLYC_MAX_SECONDS (seconds), POLYC_MAX_NODES (a number of nodes).
+    POLYC_MEMORY (bytes), POLYC_MAX_SECONDS (seconds), POLYC_MAX_NODES (a number of nodes),
+    POLYC_PROCESSES (a number of them).
     `threads` is 0 for "all that this process may use".
     """
     dump = tuple(s for s in environ.get("POLYC_DUMP", "").split(",") if s)
@@ -205,6 +210,7 @@ def options_from_environment(environ: Mapping[str, str] = os.environ) -> Options
         cc=environ.get("POLYC_CC") or environ.get("CC") or "gcc",
         nvcc=environ.get("POLYC_NVCC") or (f"{home}/bin/nvcc" if home else "nvcc"),
         memory_limit=_read_bytes(environ, "POLYC_MEMORY", Options.memory_limit),
+        processes=int(_read_number(environ, "POLYC_PROCESSES", 0, "processes")),
         emulated=cuda == "emulate",
         cache_dir=default_cache_dir(environ),
         cache_limit=_read_bytes(environ, "POLYC_CACHE_LIMIT", Options.cache_limit),

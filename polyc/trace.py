@@ -10,7 +10,7 @@ import contextlib
 import re
 import sys
 import time
-from collections.abc import Iterable, Iterator, Sized
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TypeVar
@@ -53,9 +53,8 @@ class Trace:
             self.seconds[name] = self.seconds.get(name, 0.0) + spent - self._inner
             self._inner = outer + spent
 
-    def track(self, name: str, items: Iterable[T]) -> Iterator[T]:
+    def track(self, name: str, items: Iterable[T], total: int) -> Iterator[T]:
         """The items, one by one, as a timed step, with a progress bar on a terminal."""
-        total = len(items) if isinstance(items, Sized) else None
         with self.step(name), contextlib.ExitStack() as stack:
             if self.progress:
                 from rich.console import Console

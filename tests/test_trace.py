@@ -24,7 +24,7 @@ def test_visits_of_a_step_add_up_and_errors_count_too():
 def test_time_counts_for_the_innermost_step_only():
     trace = Trace()
     with trace.step("outer"):
-        for _ in trace.track("loop", range(2)):
+        for _ in trace.track("loop", range(2), 2):
             with trace.step("inner"):
                 time.sleep(0.02)
         time.sleep(0.01)
@@ -36,8 +36,8 @@ def test_time_counts_for_the_innermost_step_only():
 @pytest.mark.parametrize("progress", [False, True])
 def test_track_passes_the_items_on(progress, capsys):
     trace = Trace(progress=progress)
-    assert list(trace.track("s", (k for k in range(3)))) == [0, 1, 2]
-    assert list(trace.track("s", [4, 5])) == [4, 5]
+    assert list(trace.track("s", (k for k in range(3)), 3)) == [0, 1, 2]
+    assert list(trace.track("s", [4, 5], 2)) == [4, 5]
     assert "s" in trace.seconds
     assert capsys.readouterr().out == ""
 

@@ -84,16 +84,29 @@ class KeptKernels:
     def find(self, key: str, name: str, stored: StoredKernel, scop: Scop) -> CompiledKernel | None:
         """The kernel under a key, in the names of `stored`; None if there is none."""
         kept = self.cache.read(KIND, key, _read)
-        return _restore(kept, name, stored, scop) if kept else None
+        if kept is None:
+            return None
+        found = _restore(kept, name, stored, scop)
+        return replace(found, proof=replace(found.proof, earlier=1) if found.proof else None)
 
     def keep(self, key: str, compiled: CompiledKernel) -> None:
         """Write a kernel, unless somebody else just has."""
-        text = json.dumps(dataclasses.asdict(_describe(compiled)))
+        content = pack(compiled)
 
         def make(folder: Path) -> None:
-            (folder / FILE).write_text(text, encoding="utf-8")
+            (folder / FILE).write_bytes(content)
 
         self.cache.fetch_and_read(KIND, key, make, _read)
+
+
+def pack(compiled: CompiledKernel) -> bytes:
+    """A kernel without names, as it is kept, and as it goes from one process to another."""
+    return json.dumps(dataclasses.asdict(_describe(compiled))).encode()
+
+
+def unpack(content: bytes, name: str, stored: StoredKernel, scop: Scop) -> CompiledKernel:
+    """The kernel in the names of `stored`; ValueError if it is none."""
+    return _restore(_parse(content), name, stored, scop)
 
 
 def _describe(compiled: CompiledKernel) -> Kept:
@@ -118,10 +131,15 @@ def _describe(compiled: CompiledKernel) -> Kept:
     )
 
 
+def _parse(content: bytes) -> Kept:
+    """What was packed; ValueError if it was not."""
+    return decode(Kept, parse_json(content))
+
+
 def _read(folder: Folder) -> Kept:
     """What an entry holds; Damaged if it is not as it was written."""
     try:
-        return decode(Kept, parse_json(read_table(folder).read(folder, FILE)))
+        return _parse(read_table(folder).read(folder, FILE))
     except ValueError as error:
         raise Damaged(f"{folder.path / FILE} is malformed ({error})") from error
 
@@ -148,7 +166,7 @@ def _restore(kept: Kept, name: str, stored: StoredKernel, scop: Scop) -> Compile
         prototype,
         template.spell(name, stored.arrays, comment_on(stored, schedule)),
         schedule,
-        replace(kept.proof, kernel=name, earlier=1) if kept.proof else None,
+        replace(kept.proof, kernel=name) if kept.proof else None,
         kept.flops,
         kept.bytes,
         Boundary(kept.parameters, parse(kept.reads), parse(kept.writes)),

@@ -3,13 +3,15 @@
 Two that are equal up to names become two launches of one kernel. What makes them equal is
 a signature: domains, accesses and expressions as values in which names are positions
 (`scop/structure.py`, `mapping/signature.py`), how their arrays are stored, and what was chosen
-about them. What is done to a kernel is a back end's matter (`polyc/backends/`).
+about them. What is done to a kernel is a back end's matter (`polyc/backends/`). Kernels that are
+not in the cache are shared among processes (`toolchain/share_work.py`).
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Sequence
 from dataclasses import dataclass
+from itertools import chain
 
 import islpy as isl
 
@@ -18,7 +20,7 @@ from polyc.analysis.launches.branches import in_branches
 from polyc.backends.common import CompiledKernel
 from polyc.backends.cpu import compile_for_cpu
 from polyc.backends.cuda import compile_for_cuda
-from polyc.backends.kept import KeptKernels
+from polyc.backends.kept import KeptKernels, pack, unpack
 from polyc.errors import IllegalSchedule
 from polyc.mapping.cuda.scheduled import find_made
 from polyc.mapping.stored_kernel import StoredKernel
@@ -31,9 +33,16 @@ from polyc.schedule.initial import initial_tree
 from polyc.scop.expr import Load
 from polyc.scop.scop import Scop, Statement
 from polyc.target.cuda import CudaTarget
-from polyc.target.machine import Target
+from polyc.target.machine import Target, available_cores
+from polyc.toolchain.share_work import share_work
 from polyc.trace import Trace
 from polyc.types.ranges import STEP, assume
+
+FEW_KERNELS = 3
+"""That each process has at least: to fork one takes as long as a small kernel."""
+
+MOST_PROCESSES = 8
+"""Each has memory of its own, and what is left for one process grows in relation."""
 
 Emit = Callable[[CompiledKernel], None]
 """Takes a kernel as soon as it is printed, and may have a compiler begin with it."""
@@ -69,20 +78,18 @@ def compile_kernels(
 
     kept: kernels that need not be compiled again, to which those join that are.
     """
-    kernels: dict[Hashable, CompiledKernel] = {}
-    launches, touched, schedules = [], [], []
-    for one in trace.track("kernels", stored):
+    distinct: dict[Hashable, _Distinct] = {}
+    named = []
+    for one in stored:
         signature = one.sign(scop.arrays, _check_given(one, scop, target) if one.given else NOTHING)
-        if signature not in kernels:
-            name = f"k{len(kernels)}_{one.called}"
+        if signature not in distinct:
             key = kept.key(one, signature) if kept else ""
-            found = kept.find(key, name, one, scop) if kept and key else None
-            compiled = found or _compile(name, one, scop, target, options, trace)
-            if kept and key and not found:
-                kept.keep(key, compiled)
-            kernels[signature] = compiled
-            emit(kernels[signature])
-        compiled = kernels[signature]
+            distinct[signature] = _Distinct(f"k{len(distinct)}_{one.called}", one, key)
+        named.append(distinct[signature].name)
+    made = _make(tuple(distinct.values()), scop, target, options, trace, emit, kept)
+    launches, touched, schedules = [], [], []
+    for one, name in zip(stored, named, strict=True):
+        compiled = made[name]
         boundary = compiled.boundary
         arguments = tuple(one.arrays[k] for k in boundary.bound)
         origin = dict.fromkeys(o for s in one.body for o in s.origin)
@@ -107,8 +114,70 @@ def compile_kernels(
         access = LaunchAccess(compiled.kernel.name, reads, writes, scratch, one.step)
         inside = in_memory(access, scop.arrays)
         touched.append(in_branches(inside, one.branches, scop.arrays))
-    compiled_once = tuple(kernels.values())
+    compiled_once = tuple(made[one.name] for one in distinct.values())
     return CompiledKernels(compiled_once, tuple(launches), tuple(touched), tuple(schedules))
+
+
+@dataclass(frozen=True)
+class _Distinct:
+    """A kernel that differs from all before it, and the key that it is kept by, if it is."""
+
+    name: str
+    stored: StoredKernel
+    key: str
+
+    @property
+    def can_move(self) -> bool:
+        """Whether it can be compiled in another process, from which it comes back as it is kept."""
+        return not self.stored.given and not self.stored.step
+
+
+def _make(
+    distinct: Sequence[_Distinct],
+    scop: Scop,
+    target: Target | CudaTarget,
+    options: Options,
+    trace: Trace,
+    emit: Emit,
+    kept: KeptKernels | None,
+) -> dict[str, CompiledKernel]:
+    """All kernels by name: those that are kept, and those that are compiled now."""
+    made: dict[str, CompiledKernel] = {}
+    missing = []
+    for one in distinct:
+        found = kept.find(one.key, one.name, one.stored, scop) if kept and one.key else None
+        if found:
+            made[one.name] = found
+        else:
+            missing.append(one)
+
+    def compile(one: _Distinct) -> CompiledKernel:
+        compiled = _compile(one.name, one.stored, scop, target, options, trace)
+        if kept and one.key:
+            kept.keep(one.key, compiled)
+        return compiled
+
+    def restore(one: _Distinct, content: bytes) -> CompiledKernel:
+        return unpack(content, one.name, one.stored, scop)
+
+    shared = [one for one in missing if one.can_move]
+    rest = ((one, compile(one)) for one in missing if not one.can_move)
+    processes = _count_processes(len(shared), target, options)
+    with share_work(shared, compile, pack, restore, processes) as results:
+        for compiled in made.values():
+            emit(compiled)
+        for one, compiled in trace.track("kernels", chain(results, rest), len(missing)):
+            made[one.name] = compiled
+            emit(compiled)
+    return made
+
+
+def _count_processes(kernels: int, target: Target | CudaTarget, options: Options) -> int:
+    """How many share kernels: one alone has but a few of them, or writes what it does to a dump."""
+    if isinstance(target, CudaTarget) or options.dump:
+        return 1
+    most = options.processes or available_cores()
+    return max(1, min(most, MOST_PROCESSES, kernels // FEW_KERNELS))
 
 
 def _compile(

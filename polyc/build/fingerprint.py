@@ -32,6 +32,7 @@ _PACKAGE = Path(__file__).resolve().parent.parent
 # finds does, but is not known before a model is read: see `Manifest.consulted`.)
 _SILENT = {"cache", "cache_dir", "dump", "dump_dir", "progress", "tune", "patience"} | {
     "cache_limit",
+    "processes",
     "max_seconds",
     "max_nodes",
 }

@@ -190,8 +190,11 @@ class LibraryBuild:
         return [future.result() for future in self._objects]
 
     def link(self) -> Path:
-        """Wait for all files and link them; the path of the library, which lives in the cache."""
-        objects = self.objects()
+        """Wait for all files and link them; the path of the library, which lives in the cache.
+
+        They are linked in one order, whatever the order in which they came.
+        """
+        objects = sorted(self.objects())
 
         def make(folder: Path) -> None:
             unique = dict.fromkeys(str((o / OBJECT_FILE).resolve()) for o in objects)
