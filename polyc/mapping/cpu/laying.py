@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from polyc.mapping.cpu.choose import schedule_cluster
 from polyc.mapping.cpu.columns import choose_strip, is_by_columns
@@ -74,6 +74,17 @@ def choose_tiles(one: OpenCluster, target: Target) -> Tiles:
             return together
     tile = _choose_tile(one, vector, target)
     return Tiles(vector, tile, find_operands(one.cluster, vector, one.strides, tile[1]))
+
+
+def transfer(tiles: Tiles, one: OpenCluster, like: OpenCluster) -> Tiles:
+    """The tiles of a cluster for one that is equal to it but for names (`OpenCluster.key`)."""
+    arrays = dict(zip(one.touched, like.touched, strict=True))
+    pairs = zip(one.cluster.statements, like.cluster.statements, strict=True)
+    names = {mine.name: other.name for mine, other in pairs}
+    grouped = tiles.grouped
+    if grouped is not None:
+        grouped = replace(grouped, statement=names[grouped.statement])
+    return replace(tiles, packed=tuple(arrays[name] for name in tiles.packed), grouped=grouped)
 
 
 def _group(one: OpenCluster, vector: int, target: Target) -> Tiles | None:

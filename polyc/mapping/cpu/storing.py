@@ -9,7 +9,7 @@ from dataclasses import replace
 from polyc.budget import UNLIMITED, Budget
 from polyc.mapping.cpu.choose import schedule_cluster
 from polyc.mapping.cpu.given import NOTHING, Given, read_given
-from polyc.mapping.cpu.laying import Laid, Tiles, choose_tiles, lay_out, read_tiles
+from polyc.mapping.cpu.laying import Laid, Tiles, choose_tiles, lay_out, read_tiles, transfer
 from polyc.mapping.cpu.packing import Packing
 from polyc.mapping.cpu.pointwise import choose_pointwise_tile
 from polyc.mapping.cpu.space import find_tuned
@@ -84,6 +84,8 @@ class _Store:
         self.waiting: dict[str, list[int]] = {}
         self.stored: dict[int, list[StoredCluster]] = {}
         self.opened: dict[int, OpenCluster] = {}
+        # What the cost model took for the first of clusters that are equal but for names.
+        self.chosen: dict[str, tuple[OpenCluster, Tiles]] = {}
 
     def settle(self, position: int) -> None:
         """Choose for one cluster, and for the waiting copies that it reads."""
@@ -114,9 +116,12 @@ class _Store:
     def _choose_tiles(self, position: int, one: OpenCluster) -> Tiles:
         """What a given schedule says, or what the cost model takes."""
         name = self.given.homes.get(position)
-        if name is None:
-            return choose_tiles(one, self.target)
-        return read_given(one, self.given.schedules[name])
+        if name is not None:
+            return read_given(one, self.given.schedules[name])
+        if one.key not in self.chosen:
+            self.chosen[one.key] = one, choose_tiles(one, self.target)
+        like, tiles = self.chosen[one.key]
+        return tiles if like is one else transfer(tiles, like, one)
 
     def _give(self, copy: StoredCluster) -> StoredCluster:
         """A copy that packs, with its given schedule if there is one."""

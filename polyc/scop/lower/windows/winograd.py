@@ -49,6 +49,9 @@ from polyc.scop.lower.windows.minimal_filter import (
 )
 from polyc.types.sizes import Size
 
+CHUNK = 1 << 17
+"""Numbers that are transformed at a time when compiling: 1 MB of float64."""
+
 CHANNELS = 16
 """Fewer input or output channels than a vector leave the matrix products too thin."""
 
@@ -192,13 +195,16 @@ def _transform_weights(ctx: Lowering, node: Node, filters: Sequence[MinimalFilte
     """U[a, b, o, c] = sum of G[a, r] G[b, q] w[o, c, r, q], in float64, rounded once."""
     value = ctx.type(node.inputs[1]).value
     assert value is not None
-    result = value.astype(np.float64)
-    for k, f in enumerate(filters):
-        matrix = np.array(f.taps, dtype=np.float64)
-        result = np.moveaxis(np.tensordot(matrix, result, (1, 2 + k)), 0, 2 + k)
-    order = [*range(2, result.ndim), 0, 1]
-    name = f"{node.inputs[1]}_minimal"
-    return ctx.constant(name, np.ascontiguousarray(result.transpose(order).astype(value.dtype)))
+    matrices = [np.array(f.taps, dtype=np.float64) for f in filters]
+    points = [len(matrix) for matrix in matrices]
+    result = np.empty((*points, *value.shape[:2]), value.dtype)
+    rows = max(1, CHUNK // max(1, prod(points) * value.shape[1]))
+    for start in range(0, len(value), rows):  # as much at a time as stays in a cache
+        part = value[start : start + rows].astype(np.float64)
+        for matrix in reversed(matrices):  # [o, c, …, tap] -> [o, c, point, …]
+            part = np.moveaxis(np.tensordot(part, matrix, (-1, 1)), -1, 2)
+        result[..., start : start + rows, :] = part.transpose(*range(2, part.ndim), 0, 1)
+    return ctx.constant(f"{node.inputs[1]}_minimal", result)
 
 
 def _transform_input(ctx: Lowering, node: Node, source: Ref, tiling: _Tiling) -> Ref:
