@@ -9,6 +9,7 @@ reshape, expand or slice. So such nodes vanish, and what they computed needs no 
 from __future__ import annotations
 
 import math
+import operator
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from functools import reduce
@@ -19,7 +20,7 @@ import numpy as np
 from polyc.errors import NotFixed
 from polyc.graph.ir import Graph, Node, Tensor
 from polyc.graph.shapes.creation import resolve_shape_span
-from polyc.graph.shapes.ratios import Ratio, as_ratio
+from polyc.graph.shapes.ratios import Ratio, as_ratio, by_numerators, choose_by_numerators
 from polyc.types.estimate import typical_sizes
 from polyc.types.parameters import (
     Parameter,
@@ -60,6 +61,8 @@ def evaluate_sizes(
             result = _each(as_ratio, result)
         if node.op == "Cast" and output.dtype.kind in "iu":
             result = _each(lambda e: e.truncate() if isinstance(e, Ratio) else e, result)
+        elif node.op == "Cast" and output.dtype.kind == "b":
+            result = _each(bool, result)
         elif output.dtype.kind == "f" and all(e.is_known for e in result.flat):
             return None  # numbers, which are computed as floats are
         return result.reshape(tuple(output.extents))
@@ -190,8 +193,23 @@ def _divide(a: Any, b: Any) -> Any:
     return a // b
 
 
-def _remainder(a: Any, b: Any) -> Any:
-    return a % b if isinstance(a, int) else a - a // b * b
+def _remainder(node: Node, data: np.ndarray, by: np.ndarray) -> Any:
+    """Of integers, with the divisor's sign: what has the dividend's is not evaluated."""
+
+    def apply(a: Any, b: Any) -> Any:
+        if isinstance(a, Ratio) or (node.get("fmod", 0) and not (a >= 0 and b > 0)):
+            raise NotFixed("a remainder with the dividend's sign", "give the sizes in dims")
+        return a % b if isinstance(a, int) and isinstance(b, int) else a - a // b * b
+
+    return np.frompyfunc(apply, 2, 1)(data, by)
+
+
+def _clip(
+    node: Node, data: np.ndarray, low: np.ndarray | None = None, high: np.ndarray | None = None
+) -> Any:
+    if low is not None:
+        data = np.frompyfunc(_GREATEST, 2, 1)(data, low)
+    return data if high is None else np.frompyfunc(_LEAST, 2, 1)(data, high)
 
 
 def _equal(a: Any, b: Any) -> bool:
@@ -212,6 +230,8 @@ def _binary(function: Entries) -> Entries:
     return lambda node, *operands: reduce(np.frompyfunc(function, 2, 1), operands)
 
 
+_GREATEST, _LEAST = choose_by_numerators(greatest), choose_by_numerators(least)
+
 _EVALUATED: Mapping[str, Entries] = {
     "Shape": _shape,
     "Size": lambda node, data: math.prod(data.shape),
@@ -231,21 +251,26 @@ _EVALUATED: Mapping[str, Entries] = {
     "Sub": _binary(lambda a, b: a - b),
     "Mul": _binary(lambda a, b: a * b),
     "Div": _binary(_divide),
-    "Mod": _binary(_remainder),
-    "Max": _binary(greatest),
-    "Min": _binary(least),
-    "Equal": _binary(_equal),
-    "Less": _binary(lambda a, b: a < b),
-    "LessOrEqual": _binary(lambda a, b: a <= b),
-    "Greater": _binary(lambda a, b: a > b),
-    "GreaterOrEqual": _binary(lambda a, b: a >= b),
+    "Mod": _remainder,
+    "Max": _binary(_GREATEST),
+    "Min": _binary(_LEAST),
+    "Clip": _clip,
+    "Equal": _binary(by_numerators(_equal)),
+    "Less": _binary(by_numerators(lambda a, b: a < b)),
+    "LessOrEqual": _binary(by_numerators(lambda a, b: a <= b)),
+    "Greater": _binary(by_numerators(lambda a, b: a > b)),
+    "GreaterOrEqual": _binary(by_numerators(lambda a, b: a >= b)),
+    "And": _binary(lambda a, b: bool(a and b)),
+    "Or": _binary(lambda a, b: bool(a or b)),
+    "Not": lambda node, data: _each(lambda e: not e, data),
+    "Abs": lambda node, data: np.frompyfunc(_GREATEST, 2, 1)(data, -data),
     "Floor": lambda node, data: _each(lambda e: Ratio(e.floor()), data),
     "Ceil": lambda node, data: _each(lambda e: Ratio(e.ceil()), data),
     "Neg": lambda node, data: -data,
     "Where": lambda node, *operands: np.frompyfunc(lambda c, a, b: a if c else b, 3, 1)(*operands),
-    "ReduceProd": _reduce(math.prod),
-    "ReduceSum": _reduce(sum),
-    "ReduceMax": _reduce(lambda data: reduce(greatest, data)),
-    "ReduceMin": _reduce(lambda data: reduce(least, data)),
+    "ReduceProd": _reduce(lambda data: reduce(operator.mul, data) if data else 1),
+    "ReduceSum": _reduce(lambda data: reduce(operator.add, data) if data else 0),
+    "ReduceMax": _reduce(lambda data: reduce(_GREATEST, data)),
+    "ReduceMin": _reduce(lambda data: reduce(_LEAST, data)),
 }
 """(node, the entries of each input) -> the entries of the output."""

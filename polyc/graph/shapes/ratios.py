@@ -8,6 +8,7 @@ ratios serve to find the integers that are made of them.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any
@@ -35,8 +36,14 @@ class Ratio:
     def __add__(self, other: Ratio) -> Ratio:
         return Ratio(self.above * other.below + other.above * self.below, self.below * other.below)
 
+    def __neg__(self) -> Ratio:
+        return Ratio(-self.above, self.below)
+
     def __sub__(self, other: Ratio) -> Ratio:
-        return self + Ratio(-other.above, other.below)
+        return self + -other
+
+    def __bool__(self) -> bool:
+        return bool(self.above)
 
     def __mul__(self, other: Ratio) -> Ratio:
         return Ratio(self.above * other.above, self.below * other.below)
@@ -73,6 +80,33 @@ class Ratio:
         if low < 0 < high:
             raise NotFixed(f"the sign of {self.above}", "give the sizes in dims")
         return self.floor() if low >= 0 else self.ceil()
+
+
+def by_numerators(function: Callable[[Any, Any], Any]) -> Callable[[Any, Any], Any]:
+    """What compares two numbers, for ratios as well: these are taken over one denominator.
+
+    h/2 <= w/3   ->   3 h <= 2 w
+    """
+
+    def compare(a: Any, b: Any) -> Any:
+        if isinstance(a, Ratio) and isinstance(b, Ratio):
+            return function(a.above * b.below, b.above * a.below)
+        return function(a, b)
+
+    return compare
+
+
+def choose_by_numerators(function: Callable[[Any, Any], Any]) -> Callable[[Any, Any], Any]:
+    """What gives one of two numbers, for ratios as well.
+
+    min(h/2, w/3)   ->   min(3 h, 2 w)/6
+    """
+    choose = by_numerators(function)
+
+    def apply(a: Any, b: Any) -> Any:
+        return Ratio(choose(a, b), a.below * b.below) if isinstance(a, Ratio) else choose(a, b)
+
+    return apply
 
 
 def as_ratio(value: Any) -> Ratio:
