@@ -12,6 +12,7 @@ from polyc.analysis.launches.access import LaunchAccess
 from polyc.analysis.launches.partition import Part
 from polyc.analysis.launches.verify import Launched, verify_launches
 from polyc.analysis.proof import add_up, counted
+from polyc.analysis.sizes import verify_sizes
 from polyc.backends.kept import KeptKernels
 from polyc.backends.kernels import CompiledKernels, Emit, compile_kernels, ignore
 from polyc.codegen.cuda.grid import DeviceText
@@ -164,6 +165,7 @@ def _compile_kernels(
         program = _program(front, compiled)
         proven = None
         if options.verify:
+            verify_sizes(front.sizes)
             stated, arrays = front.stated, front.scop.arrays
             proven = prove_launches(program, stated, arrays, front.kernels, compiled)
 

@@ -586,6 +586,11 @@ def test_without_a_fault_all_is_proven(model, tmp_path):
         prove(model(), tmp_path)
 
 
+@fault("polyc.types.parameters:bounds", halved, "was concluded")
+def a_size_between_bounds_that_it_is_not_in(bounds):
+    return lambda extent: (3, 3)
+
+
 @pytest.mark.parametrize("planted", FAULTS, ids=str)
 def test_a_fault_is_refused(planted, tmp_path, monkeypatch):
     planted.plant(monkeypatch)

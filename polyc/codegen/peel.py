@@ -39,7 +39,7 @@ def peel(block: Block, sizes: Iterable[str] = (), simd_bytes: int = 0) -> Block:
     left of vectors over these, `simd_bytes` is what a vector holds.
     """
     ranges = {name: assumed_range(name) for name in sizes}
-    known = {n: (r.lower, UNKNOWN if r.upper is None else r.upper) for n, r in ranges.items()}
+    known = {n: r.ends(UNKNOWN) for n, r in ranges.items()}
     return _Peeling(simd_bytes).block(block, Known(known))
 
 

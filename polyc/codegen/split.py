@@ -66,9 +66,7 @@ Bounds = Mapping[str, tuple[tuple[Affine, ...], tuple[Affine, ...]]]
 def split_loops(block: Block, sizes: Iterable[str]) -> Block:
     """The nest with its innermost loops split; `sizes` are variables that no loop binds."""
     ranges = {name: assumed_range(name) for name in sizes}
-    known = Known(
-        {n: (r.lower, UNKNOWN if r.upper is None else r.upper) for n, r in ranges.items()}
-    )
+    known = Known({n: r.ends(UNKNOWN) for n, r in ranges.items()})
     return _Splitting().block(block, known, {})
 
 

@@ -9,6 +9,7 @@ a kernel is compiled, it is what holds of the sizes alone that this kernel depen
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
@@ -21,7 +22,7 @@ from polyc.errors import NotFixed
 from polyc.types.derived import Derived
 from polyc.types.estimate import estimate
 from polyc.types.parameters import named
-from polyc.types.ranges import Step, assumed_ranges, concluded
+from polyc.types.ranges import LEAST, Step, assumed_ranges, concluded
 from polyc.types.sizes import Extent, Size, assumed_range
 
 Parsed = TypeVar("Parsed", isl.Set, isl.Map, isl.PwMultiAff, isl.PwAff)
@@ -62,7 +63,8 @@ def conditions() -> list[str]:
     """What holds for the sizes of the model: "1 <= size_n <= 2048", and so in the next call."""
     found = []
     for size in assumed_ranges():
-        found.append(f"{size.lower} <= {size.name}")
+        if size.lower > LEAST:
+            found.append(f"{size.lower} <= {size.name}")
         if isinstance(size, Step):
             found.append(f"{size.name} < {spell(size.steps)}")
         elif size.upper is not None:
@@ -95,18 +97,17 @@ def _facts(name: str, same: Size) -> list[str]:
         return [f"{second}*{name} <= {whole}", f"{whole} <= {second}*{name} + {second - 1}"]
     if len(product) != 2:
         return [f"{name} >= {factor}" for factor in set(product) if _at_least_one(product, factor)]
-    (left, right), (one, other) = product, map(assumed_range, product)
-    found = [f"{name} >= {other.lower}*{left} + {one.lower}*{right} - {one.lower * other.lower}"]
-    if one.upper is not None and other.upper is not None:
-        ends = one.upper * other.upper
-        found.append(f"{name} >= {other.upper}*{left} + {one.upper}*{right} - {ends}")
-    if other.upper is not None:
-        ends = one.lower * other.upper
-        found.append(f"{name} <= {other.upper}*{left} + {one.lower}*{right} - {ends}")
-    if one.upper is not None:
-        ends = one.upper * other.lower
-        found.append(f"{name} <= {other.lower}*{left} + {one.upper}*{right} - {ends}")
-    return found
+    left, right = product
+    (low, high), (other_low, other_high) = (assumed_range(p).ends(math.inf) for p in product)
+    corners = (
+        (">=", low, other_low), (">=", high, other_high),
+        ("<=", low, other_high), ("<=", high, other_low),
+    )  # fmt: skip
+    return [
+        f"{name} {relation} {b}*{left} + {a}*{right} - {a * b}"
+        for relation, a, b in corners
+        if not (math.isinf(a) or math.isinf(b))
+    ]
 
 
 def _at_least_one(product: tuple[str, ...], factor: str) -> bool:

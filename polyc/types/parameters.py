@@ -12,6 +12,7 @@ from dataclasses import dataclass, replace
 from polyc.names import fresh, identifier
 from polyc.types.derived import Derived
 from polyc.types.ranges import (
+    LEAST,
     PREFIX,
     STEP,
     SizeRange,
@@ -184,8 +185,9 @@ def derive(derived: Mapping[str, Size], known: Renaming) -> Iterator[Parameter]:
     """The sizes that follow from others, each behind those that it follows from."""
     for name, meaning in order_derived(derived).items():
         low, high = bounds(derived[name])
+        lower = LEAST if math.isinf(low) else int(low)
         upper = None if math.isinf(high) else int(high)
-        yield Parameter.of(SizeRange(name, int(low), upper, same=meaning), known)
+        yield Parameter.of(SizeRange(name, lower, upper, same=meaning), known)
 
 
 def with_extents(sizes: Sequence[Parameter], extents: Iterable[Extent]) -> tuple[Parameter, ...]:

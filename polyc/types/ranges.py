@@ -18,12 +18,18 @@ PREFIX = "size_"
 STEP = "step_"
 """What the names of sizes, and of steps, begin with in integer sets and in C; nothing else does."""
 
+LEAST = -(1 << 47)
+"""The first value of a size of which none is known: what is less counts no bytes of a process."""
+
+N = TypeVar("N", int, float)
+
 
 @dataclass(frozen=True)
 class SizeRange:
     """The values that a size may have, and the one that kernels are chosen for.
 
-    lower, upper: the first and the last value; upper None: as large as memory allows. hint: by
+    lower, upper: the first and the last value; lower LEAST: no bound is known, as of
+    min(3 - 2*h, 0); upper None: as large as memory allows. hint: by
     default some value of the range that is typical. next: what it is in the next call, where a
     state grows by it; in the range as well. same: what it is in terms of other sizes, if it follows
     from them; a call does not say it then. needs: what is at least 0 in every call.
@@ -39,6 +45,11 @@ class SizeRange:
 
     def admits(self, value: int) -> bool:
         return self.lower <= value and (self.upper is None or value <= self.upper)
+
+    def ends(self, unknown: N) -> tuple[int | N, int | N]:
+        """The first and the last value, and plus or minus `unknown` where there is no bound."""
+        lower = -unknown if self.lower <= LEAST else self.lower
+        return lower, unknown if self.upper is None else self.upper
 
     def __str__(self) -> str:
         return f"{show(self.name)} {self.lower} to {self.upper or 'any'}"

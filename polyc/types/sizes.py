@@ -13,7 +13,7 @@ from typing import TypeAlias
 
 from polyc.errors import NotFixed
 from polyc.types.derived import Derived
-from polyc.types.ranges import STEP, SizeRange, assumed_ranges, concluded, stated_range
+from polyc.types.ranges import LEAST, STEP, SizeRange, assumed_ranges, concluded, stated_range
 
 ADDRESS_LIMIT = 1 << 47
 """Bytes of user address space on x86-64 and AArch64; nothing larger can be addressed."""
@@ -281,13 +281,29 @@ def bounds(extent: Extent) -> tuple[float, float]:
     """
     if not isinstance(extent, Size):
         return extent, extent
-    facts: list[Extent] = [0]
-    facts += [fact for size in assumed_ranges() for fact in size.needs]
-    low = max(_lower(extent - fact) for fact in facts)
-    high = -max(_lower(-extent - fact) for fact in facts)
+    facts = [fact for size in assumed_ranges() for fact in size.needs]
+    low, high = _lower_by(extent, facts), -_lower_by(-extent, facts)
     # Between two whole numbers there is no value.
     low = low if math.isinf(low) else math.ceil(low)
     return low, high if math.isinf(high) else math.floor(high)
+
+
+def _lower_by(extent: Extent, facts: Iterable[Size]) -> float:
+    """A lower bound: that of what is left when a fact, or as many as cancel a term, is taken away.
+
+    2*h - 3, where h - 2 >= 0   ->   1 + 2*(h - 2), which is at least 1
+    """
+    found = _lower(extent)
+    if not isinstance(extent, Size):
+        return found
+    terms = dict(extent.terms)
+    for fact in facts:
+        for product, coefficient in fact.terms:
+            times = terms.get(product, 0) // coefficient if product else 0
+            if times >= 1:
+                found = max(found, _lower(extent - fact * times))
+        found = max(found, _lower(extent - fact))
+    return found
 
 
 def _lower(extent: Extent) -> float:
@@ -350,13 +366,19 @@ def names_of(extents: Iterable[Extent]) -> frozenset[str]:
 
 
 def _interval(extent: Extent) -> tuple[float, float]:
-    """Bounds: the sum of those of the terms, each by itself."""
+    """Bounds: the sum of those of the terms, each by itself.
+
+    h >= 1 and m <= 0   ->   h*m <= 0, and h*m has no lower bound
+    """
     low = high = 0.0
     for product, coefficient in _terms(extent):
-        ranges = [assumed_range(name) for name in product]
-        least_ = coefficient * math.prod(r.lower for r in ranges)
-        most = coefficient * math.prod(math.inf if r.upper is None else r.upper for r in ranges)
-        low, high = low + min(least_, most), high + max(least_, most)
+        ends: tuple[float, float] = (coefficient, coefficient)
+        for name in product:
+            others = assumed_range(name).ends(math.inf)
+            # Nothing is as large as the bound that is infinite: 0 times that is 0.
+            corners = [one * other if one and other else 0.0 for one in ends for other in others]
+            ends = min(corners), max(corners)
+        low, high = low + ends[0], high + ends[1]
     return low, high
 
 
@@ -396,5 +418,5 @@ def _derived_range(name: Derived) -> SizeRange:
     else:
         low, high = min(low, other_low), min(high, other_high)
     finite = [None if math.isinf(b) else int(b) for b in (low, high)]
-    lower = -ADDRESS_LIMIT if finite[0] is None else finite[0]
+    lower = LEAST if finite[0] is None else finite[0]
     return SizeRange(name, lower, finite[1], same=Size.of(name))

@@ -151,6 +151,66 @@ def same_padding() -> tuple[onnx.ModelProto, Sizes]:
     return b.model(b.op("LpPool", "x", **window), means, y), [(1, 2, 2), (2, 7, 9), (1, 5, 10)]
 
 
+def same_as_traced() -> tuple[onnx.ModelProto, Sizes]:
+    """Padding "same" as it is traced: in floating point, cut off below, and halved."""
+    b = Writer()
+    *_, h, w = (b.op("Cast", extent, to=1) for extent in b.extents("x"))
+    pads = []
+    for extent in (h, w):
+        rows = b.op("Ceil", b.op("Div", extent, b.floats(2)))
+        inner = b.op("Add", b.op("Mul", b.op("Sub", rows, b.floats(1)), b.floats(2)), b.floats(3))
+        rest = b.op("Clip", b.op("Sub", inner, extent), b.constant(np.float32(0)))
+        before = b.op("Cast", b.op("Cast", b.op("Div", rest, b.floats(2)), to=7), to=1)
+        pads.append((before, b.op("Max", b.op("Sub", rest, before), b.floats(0))))
+    none = b.floats(0, 0)
+    listed = b.op("Concat", none, *(p[0] for p in pads), none, *(p[1] for p in pads), axis=0)
+    padded = b.op("Pad", "x", b.op("Cast", listed, to=7))
+    return b.model(b.op("Conv", padded, b.weight(8, 3, 3, 3), strides=[2, 2])), SMALL
+
+
+def relative() -> tuple[onnx.ModelProto, Sizes]:
+    """As a Conformer: rows of scores are shifted by regrouping t x 2t as 2t x t, and back."""
+    b = Writer()
+    y = b.conv(b.conv("x", 3, 4, 3, 2), 4, 4, 3, 2)
+    y = b.op("ReduceMean", y, axes=[3], keepdims=0)  # [n, 4, t]
+    n, t = b.part_of_shape(y, 0, 1), b.part_of_shape(y, 2, 3)
+    last, one, two = b.ints(2**63 - 1), b.ints(1), b.ints(2)
+    first = b.op("Squeeze", b.op("Sub", t, one))
+    places = b.op("Range", first, b.op("Neg", b.op("Squeeze", t)), b.constant(np.int64(-1)))
+    sine = b.op("Sin", b.op("Cast", places, to=1))
+    scores = b.op("Mul", b.op("Unsqueeze", y, b.ints(3)), sine)  # [n, 4, t, 2t - 1]
+    scores = b.op("Pad", scores, b.ints(0, 0, 0, 1, 0, 0, 0, 0))
+    four = b.ints(4)
+    shape = b.op("Concat", n, four, b.op("Mul", t, two), t, axis=0)
+    scores = b.op("Slice", b.op("Reshape", scores, shape), one, last, two)
+    wide = b.op("Sub", b.op("Mul", t, two), one)
+    scores = b.op("Reshape", scores, b.op("Concat", n, four, t, wide, axis=0))
+    scores = b.op("Slice", scores, b.ints(0), t, b.ints(3))
+    return b.model(b.op("Softmax", scores, axis=-1)), [(1, 1, 1), (2, 7, 9), (1, 57, 3)]
+
+
+def normalised() -> tuple[onnx.ModelProto, Sizes]:
+    """As Conv-TasNet: norms over all channels and frames, which are padded to a multiple of 8."""
+    b = Writer()
+    length = b.part_of_shape("x", 2, 3)
+    eight = b.ints(8)
+    rest = b.op("Mod", b.op("Sub", eight, b.op("Mod", length, eight)), eight)
+    end = b.op("Add", rest, eight)
+    y = b.op("Pad", "x", b.op("Concat", b.ints(0, 0, 8, 0, 0), end, axis=0))
+    y = b.op("Conv", y, b.weight(6, 1, 16), strides=[8])
+    for dilation in (1, 2):
+        z = b.op("PRelu", b.op("Conv", y, b.weight(8, 6, 1)), b.floats(0.25))
+        flat = b.op("Reshape", z, b.ints(0, 1, -1))
+        z = b.op("InstanceNormalization", flat, b.floats(1), b.floats(0))
+        z = b.op("Reshape", z, b.op("Shape", b.op("Conv", y, b.weight(8, 6, 1))))
+        z = b.op("Pad", z, b.ints(0, 0, 2 * dilation, 0, 0, 0))
+        z = b.op("Conv", z, b.weight(8, 1, 3), dilations=[dilation], group=8)
+        y = b.op("Add", y, b.op("Conv", z, b.weight(6, 8, 1)))
+    y = b.op("ConvTranspose", y, b.weight(6, 1, 16), strides=[8])
+    y = b.op("Slice", y, eight, b.op("Add", length, eight), b.ints(2))
+    return b.model(y, inputs=[("x", ("n", 1, "h"))]), [(1, 1, 0), (2, 7, 0), (3, 97, 0)]
+
+
 def dilated() -> tuple[onnx.ModelProto, Sizes]:
     """Windows with gaps, with strides and without padding: inputs must have some extent."""
     b = Writer()
@@ -367,6 +427,6 @@ NETWORKS = {
     for f in (
         residual, separable, pools, same_padding, dilated, hourglass, pyramid, scales, upscaled,
         attention, detector, shapes_of_exporters, reader, windows, sliced, padded, sized,
-        fitted, framed,
+        fitted, framed, same_as_traced, relative, normalised,
     )
 }  # fmt: skip

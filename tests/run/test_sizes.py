@@ -1,16 +1,28 @@
 """Sizes known only at run time: arithmetic, comparisons, ranges, and what a call says."""
 
 import contextlib
+import math
 
+import islpy as isl
 import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from polyc.analysis.sizes import verify_sizes
 from polyc.errors import NotFixed, ShapeError
+from polyc.poly.parameters import assumptions, parameters_of
 from polyc.types.call_sizes import measure_sizes, parse_size, read_sizes
 from polyc.types.estimate import estimate, hinted
-from polyc.types.parameters import identify, with_needs
+from polyc.types.parameters import (
+    Parameter,
+    Renaming,
+    complete,
+    derive,
+    find_derived,
+    identify,
+    with_needs,
+)
 from polyc.types.ranges import SizeRange, assume
 from polyc.types.sizes import Size, bounds, divide, evaluate, least
 from polyc.types.spec import TensorSpec
@@ -114,6 +126,35 @@ def test_kernels_are_chosen_for_loops_that_run():
         assert (estimate(n), estimate(m), estimate(7)) == (2, 40, 7)
         assert (hinted(n * 3), hinted(m), hinted(7)) == (3, 40, 7)
     assert (estimate(n), hinted(n)) == (128, 128)
+
+
+@given(st.lists(EXTENTS, min_size=1, max_size=3), VALUES)
+def test_what_is_assumed_holds_in_every_call(extents, values):
+    """Also of products of what may be negative: no set is empty, and none lacks a call."""
+    derived, products = find_derived(extents)
+    known = Renaming(identify(["n", "m", *derived]), products)
+    with assume([]):
+        told = [Parameter.of(SizeRange(name), known) for name in ("n", "m")]
+        sizes = (*told, *derive(derived, known))
+    of_call = complete(sizes, {f"size_{name}": value for name, value in values.items()})
+    with assume(sizes):
+        found = assumptions()
+        assert all(size.admits(of_call[size.name]) for size in sizes)
+        for extent in extents:
+            low, high = bounds(known.extent(extent))
+            assert low <= evaluate(extent, values) <= high
+        assert verify_sizes(sizes) > 10
+    for position, name in enumerate(parameters_of(found)):
+        found = found.fix_val(isl.dim_type.param, position, isl.Val(of_call[name]))
+    assert not found.is_empty()
+
+
+def test_what_is_needed_decides_several_times_over():
+    """h >= 2 once for each h: 3 - 2*h is negative, and so is what it is multiplied with."""
+    with assume([SizeRange("n", needs=(n - 2,))]):
+        assert bounds(n * 2 - 3) == (1, math.inf)
+        assert least(3 - n * 2, 0) == 3 - n * 2
+    assert bounds(least(3 - n * 2, 0) * m) == (-math.inf, 0)
 
 
 def test_kernels_are_chosen_for_the_hint_however_large_it_is():

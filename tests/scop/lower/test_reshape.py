@@ -8,7 +8,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from polyc.errors import NotFixed
 from polyc.scop.lower.movement.reshape import reshape_view
+from polyc.types.sizes import Size
 from tests.scop.check import backend_cases, check_case, check_node
 from tests.scop.interpreter import evaluate_piecewise
 
@@ -37,6 +39,29 @@ def test_backend_case(case):
 def test_formulas(old, new, view):
     assert isl.PwMultiAff(reshape_view(old, new)).is_equal(isl.PwMultiAff(f"{{ {view} }}"))
     assert reshape_view(old, new).count("mod") == view.count("mod")
+
+
+F, N = Size.of("h") // 4, Size.of("n")
+
+
+@pytest.mark.parametrize(
+    ("old", "new"),
+    [
+        ((F * 2 - 1, F), (F, F * 2 - 1)),
+        ((N, 2 * N - 3), (2 * N - 3, N)),
+        ((N - 1, 32), (4, N * 8 - 8)),
+        ((N + 1, N - 1), (N * N - 1,)),
+    ],
+)
+def test_what_would_divide_by_a_size_is_no_view(old, new):
+    with pytest.raises(NotFixed, match="divides by a size"):
+        reshape_view(old, new)
+
+
+def test_what_a_size_is_computed_of_does_not_matter():
+    view = reshape_view((N, F - 1, 8, 9), (N, F - 1, 72))
+    same = "[i0, i1, i2] -> [i0, i1, floor(i2/9), i2 mod 9]"
+    assert isl.PwMultiAff(view).is_equal(isl.PwMultiAff(f"{{ {same} }}"))
 
 
 @st.composite

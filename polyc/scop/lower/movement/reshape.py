@@ -19,7 +19,7 @@ from polyc.poly.affine import is_simple
 from polyc.poly.parameters import read
 from polyc.scop.lower.context import Lowering, lowers
 from polyc.types.parameters import settled
-from polyc.types.sizes import Extent, Size, names_in
+from polyc.types.sizes import Extent, Size, names_of
 
 
 @lowers("Reshape", "Flatten", "Squeeze", "Unsqueeze")
@@ -82,10 +82,11 @@ def _regroup(old: Sequence[int], new: Sequence[int], names: Sequence[str]) -> li
     i, j = len(old), len(new)
     while i or j:
         here, there = _group_end(old[:i], new[:j])
-        group, names_of = _without_sizes(old[here:i], new[there:j]), names[there:j]
-        formulas = [*_old_indices(group[0], _dimensions(names_of, group[1])), *formulas]
-        if any(str(_STAND_IN) in formula for formula in formulas):
+        groups = (_without_sizes(old[here:i], new[there:j], value) for value in _STAND_INS)
+        found, other = (_old_indices(o, _dimensions(names[there:j], n)) for o, n in groups)
+        if found != other:
             raise _regroups(old, new)
+        formulas = [*found, *formulas]
         i, j = here, there
     return formulas
 
@@ -99,19 +100,21 @@ def _group_end(old: Sequence[int], new: Sequence[int]) -> tuple[int, int]:
     return 0, 0
 
 
-_STAND_IN = (1 << 61) - 1
-"""A prime that divides no extent: what a size is to the arithmetic of digits."""
+_STAND_INS = (1 << 61) - 1, (1 << 89) - 1
+"""Primes that divide no extent: what a size is to the arithmetic of digits.
+
+A formula that is the same with both does not depend on the size.
+"""
 
 
-def _without_sizes(old: Sequence[int], new: Sequence[int]) -> tuple[list[int], list[int]]:
+def _without_sizes(
+    old: Sequence[int], new: Sequence[int], value: int
+) -> tuple[list[int], list[int]]:
     """The dimensions of a group, with a number for the one size in it."""
     sizes = {n for n in (*old, *new) if isinstance(n, Size)}
     if len(sizes) == 1:  # of however many names: nothing looks inside
-        return (
-            [_STAND_IN if n in sizes else n for n in old],
-            [_STAND_IN if n in sizes else n for n in new],
-        )
-    values = dict.fromkeys(names_in((*old, *new)), _STAND_IN)
+        return [value if n in sizes else n for n in old], [value if n in sizes else n for n in new]
+    values = dict.fromkeys(names_of((*old, *new)), value)
     if len(values) > 1:
         raise _regroups(old, new)
     return [int(_at(n, values)) for n in old], [int(_at(n, values)) for n in new]
