@@ -17,7 +17,7 @@ from polyc.errors import ShapeError, UnsupportedOp, refuse
 from polyc.options import Options
 from polyc.target.cuda import CudaTarget
 from polyc.target.machine import Target
-from polyc.types.sizes import ADDRESS_LIMIT
+from polyc.types.ranges import ADDRESS_LIMIT
 
 RANGE = "a number, a pair (first, last), or a sum of other sizes as text"
 

@@ -14,8 +14,8 @@ from polyc.types.call_sizes import parse_size
 from polyc.types.derived import Derived
 from polyc.types.element_types import COMPILED
 from polyc.types.parameters import find_derived, show_sizes
-from polyc.types.ranges import SizeRange
-from polyc.types.sizes import ADDRESS_LIMIT, Extent, Size
+from polyc.types.ranges import ADDRESS_LIMIT, SizeRange
+from polyc.types.sizes import Extent, Size
 from polyc.types.spec import TensorSpec
 
 if TYPE_CHECKING:

@@ -47,7 +47,7 @@ from polyc.program.driver_nest import (
 )
 from polyc.program.plan import Plan
 from polyc.program.program import Program
-from polyc.types.sizes import ADDRESS_LIMIT
+from polyc.types.ranges import ADDRESS_LIMIT
 
 DRIVER_FILE = "driver.c"
 

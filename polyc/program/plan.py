@@ -20,8 +20,8 @@ from itertools import chain
 from polyc.errors import ShapeError
 from polyc.program.program import Program, StoredArray
 from polyc.types.estimate import estimate
-from polyc.types.ranges import Step
-from polyc.types.sizes import ADDRESS_LIMIT, Extent, Size
+from polyc.types.ranges import ADDRESS_LIMIT, Step
+from polyc.types.sizes import Extent, Size
 
 ALIGNMENT = 64
 """Bytes: a cache line, and the widest vector register."""

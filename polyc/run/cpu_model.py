@@ -24,8 +24,8 @@ from polyc.target.machine import available_cores
 from polyc.toolchain.pages import allocate_pages, touch_pages
 from polyc.types.call_sizes import measure_sizes
 from polyc.types.estimate import hinted
-from polyc.types.ranges import assume
-from polyc.types.sizes import ADDRESS_LIMIT, Size, evaluate
+from polyc.types.ranges import ADDRESS_LIMIT, assume
+from polyc.types.sizes import Size, evaluate
 
 Arrays = np.ndarray | Sequence[np.ndarray]
 

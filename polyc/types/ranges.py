@@ -18,7 +18,10 @@ PREFIX = "size_"
 STEP = "step_"
 """What the names of sizes, and of steps, begin with in integer sets and in C; nothing else does."""
 
-LEAST = -(1 << 47)
+ADDRESS_LIMIT = 1 << 47
+"""Bytes of user address space on x86-64 and AArch64; nothing larger can be addressed."""
+
+LEAST = -ADDRESS_LIMIT
 """The first value of a size of which none is known: what is less counts no bytes of a process."""
 
 N = TypeVar("N", int, float)

@@ -13,13 +13,8 @@ from typing import TypeAlias
 
 from polyc.errors import NotFixed
 from polyc.types.derived import Derived
+from polyc.types.polynomials import Term, add, divide_terms, multiply
 from polyc.types.ranges import LEAST, STEP, SizeRange, assumed_ranges, concluded, stated_range
-
-ADDRESS_LIMIT = 1 << 47
-"""Bytes of user address space on x86-64 and AArch64; nothing larger can be addressed."""
-
-Term = tuple[tuple[str, ...], int]
-"""A product of names, sorted, and its coefficient: (("n", "n"), 3) is 3 n^2."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -61,18 +56,10 @@ class Size:
         return total
 
     def __add__(self, other: Extent) -> Extent:
-        total = dict(self.terms)
-        for product, coefficient in _terms(other):
-            total[product] = total.get(product, 0) + coefficient
-        return _size(total)
+        return _size(add(self.terms, _terms(other)))
 
     def __mul__(self, other: Extent) -> Extent:
-        total: dict[tuple[str, ...], int] = {}
-        for one, a in self.terms:
-            for two, b in _terms(other):
-                product = tuple(sorted(one + two))
-                total[product] = total.get(product, 0) + a * b
-        return _size(total)
+        return _size(multiply(self.terms, _terms(other)))
 
     __radd__ = __add__
     __rmul__ = __mul__
@@ -248,29 +235,8 @@ def spell_shape(shape: Iterable[Extent]) -> tuple[int | str, ...]:
 
 def divide(dividend: Extent, divisor: Extent) -> Extent | None:
     """The quotient, if there is one without a remainder: 32 past + 32 seq by past + seq is 32."""
-    if not _terms(divisor):
-        return None
-    leading, coefficient = max(_terms(divisor), key=_rank)
-    quotient: Extent = 0
-    # Long division: whatever is left, its leading term must be a multiple of the divisor's.
-    rest = dividend
-    while terms := _terms(rest):
-        product, factor = max(terms, key=_rank)
-        names = list(product)
-        for name in leading:
-            if name not in names:
-                return None
-            names.remove(name)
-        if factor % coefficient:
-            return None
-        term = _size({tuple(names): factor // coefficient})
-        quotient, rest = quotient + term, rest - term * divisor
-    return quotient
-
-
-def _rank(term: Term) -> tuple[int, tuple[str, ...]]:
-    """An order of terms that multiplication keeps: by degree, then by names."""
-    return len(term[0]), term[0]
+    quotient = divide_terms(dict(_terms(dividend)), dict(_terms(divisor)))
+    return None if quotient is None else _size(quotient)
 
 
 @concluded
