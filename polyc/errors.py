@@ -113,6 +113,20 @@ class RuntimeFailure(PolycError):
 
 
 @contextmanager
+def leaving_to_calls(finds: bool) -> Iterator[None]:
+    """Inside, what is not possible for sizes that a call finds is left to the call, if there are.
+
+    With one stage behind another what comes second is compiled for numbers.
+    """
+    try:
+        yield
+    except (NotFixed, TooLarge) as unknown:
+        if not finds:
+            raise
+        raise NeedsValues(f"for sizes that a call finds: {unknown}", ()) from unknown
+
+
+@contextmanager
 def naming_defects(what: str) -> Iterator[None]:
     """Inside, an exception that nobody foresaw becomes an InternalError that says what failed.
 

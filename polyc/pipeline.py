@@ -16,7 +16,7 @@ from polyc.analysis.sizes import verify_sizes
 from polyc.backends.kept import KeptKernels
 from polyc.backends.kernels import CompiledKernels, Emit, compile_kernels, ignore
 from polyc.codegen.cuda.grid import DeviceText
-from polyc.errors import NotFixed, naming_defects
+from polyc.errors import NotFixed, leaving_to_calls, naming_defects
 from polyc.graph.inference.fix_sizes import fix_graph
 from polyc.graph.inference.sizes import find_parameters
 from polyc.graph.ir import Graph
@@ -142,7 +142,8 @@ def run_pipeline(
     with isl_within(trace.budget):
         with naming_defects("compiling the model"):
             front = cluster_model(model, target, options, trace, tuned)
-        with naming_defects(f"compiling {front.graph.name!r}"), assume(front.sizes):
+        finds = leaving_to_calls(bool(front.graph.found))
+        with naming_defects(f"compiling {front.graph.name!r}"), assume(front.sizes), finds:
             return _compile_kernels(front, target, options, trace, emit, kept)
 
 
@@ -232,7 +233,7 @@ def cluster_model(
         trace.dump("graph", graph)
         sizes = with_extents(sizes, find_counts(graph, options.minimal_filtering))
 
-    with assume(sizes):
+    with assume(sizes), leaving_to_calls(bool(graph.found)):
         return _cluster_graph(graph, notes, sizes, states, target, options, trace, tuned)
 
 

@@ -22,21 +22,26 @@ X = np.ones((2, 3), np.float32)
 
 @pytest.fixture(scope="module")
 def compiled(tmp_path_factory):
-    """Models of each kind: of fixed and of open sizes, with states, and in stages."""
+    """Models of each kind: of fixed, open and found sizes, with states, and in stages."""
     chosen = options(tmp_path_factory.mktemp("cache"))
     x, n = ops.input("x", (2, 3)), ops.input("x", ("add", 3))
     fixed = polyc.compile(Graph.of(y=x + 1.0), options=chosen)
     open_ = polyc.compile(Graph.of(y=n + 1.0), options=chosen)
     kept = polyc.compile(Graph.of(y=x + ops.input("h", (2, 3)), g=x * 2.0), options=chosen,
                          state={"h": "g"})  # fmt: skip
-    text = """g (float[2, 3] x) => (float[i, 3] y) {
-        s = ReduceSum<keepdims = 0>(x, one) c = Cast<to = 9>(s) y = Compress<axis = 0>(x, c) }"""
-    text = text.replace("{", "{ one = Constant<value_ints = [1]>()", 1)
-    staged = polyc.compile(model_of(text), options=chosen)
-    return {"fixed": fixed, "open": open_, "states": kept.start(), "stages": staged}
+    head = """g (float[2, 3] x) => (float[i, 3] y) {
+        zero = Constant<value_ints = [0]>() one = Constant<value_ints = [1]>()"""
+    mask = """s = ReduceSum<keepdims = 0>(x, one) c = Cast<to = 9>(s)
+        y = Compress<axis = 0>(x, c) }"""
+    found = polyc.compile(model_of(f"{head} {mask}"), options=chosen)
+    cut = """s = ReduceSum(x) t = Reshape(s, one) n = Cast<to = 7>(t)
+        y = Slice(x, zero, n, zero) }"""
+    staged = polyc.compile(model_of(f"{head} {cut}"), options=chosen)
+    return {"fixed": fixed, "open": open_, "states": kept.start(), "found": found,
+            "stages": staged}  # fmt: skip
 
 
-KINDS = ("fixed", "open", "states", "stages")
+KINDS = ("fixed", "open", "states", "found", "stages")
 
 WRONG_TYPES = {
     "target": (None, 5, b"cpu", ["cpu"]),
@@ -193,8 +198,10 @@ def test_what_states_begin_with(compiled, begin):
 
 def test_results_of_stages_are_copied_whatever_the_strides(compiled):
     out = np.empty((2, 6), np.float32)[:, ::2]
-    assert compiled["stages"](X, out=out) is out
-    np.testing.assert_array_equal(out, X)
+    for kind in ("found", "stages"):
+        out[...] = 0
+        assert compiled[kind](X, out=out) is out
+        np.testing.assert_array_equal(out, X)
     for kind in ("fixed", "open", "states"):
         with pytest.raises(ShapeError, match="C-contiguous"):
             compiled[kind](X, out=out)
@@ -202,6 +209,8 @@ def test_results_of_stages_are_copied_whatever_the_strides(compiled):
 
 def test_the_kinds_are_what_they_are_called(compiled):
     assert isinstance(compiled["stages"], SpecialisingModel)
+    assert compiled["found"].outputs[0].shape == ("i", 3)
+    assert not isinstance(compiled["found"], SpecialisingModel)
     assert compiled["open"].sizes
     for kind in ("fixed", "open"):
         np.testing.assert_array_equal(compiled[kind](X), X + 1)

@@ -15,7 +15,7 @@ from itertools import chain
 
 import islpy as isl
 
-from polyc.analysis.launches.access import LaunchAccess, in_memory
+from polyc.analysis.launches.access import LaunchAccess, behind_found, in_memory
 from polyc.analysis.launches.branches import in_branches
 from polyc.backends.common import CompiledKernel
 from polyc.backends.cpu import compile_for_cpu
@@ -112,7 +112,7 @@ def compile_kernels(
         schedules.append(_spell_schedule(compiled, one))
         scratch = one.private.intersection(arguments)
         access = LaunchAccess(compiled.kernel.name, reads, writes, scratch, one.step)
-        inside = in_memory(access, scop.arrays)
+        inside = behind_found(in_memory(access, scop.arrays), one.awaited, scop.arrays)
         touched.append(in_branches(inside, one.branches, scop.arrays))
     compiled_once = tuple(made[one.name] for one in distinct.values())
     return CompiledKernels(compiled_once, tuple(launches), tuple(touched), tuple(schedules))

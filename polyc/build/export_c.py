@@ -11,6 +11,7 @@ from polyc.build.export_names import (
     file_name,
     formula,
     list_shapes,
+    print_found,
     print_needs,
     print_sizes,
     print_states,
@@ -41,7 +42,8 @@ def print_interface(manifest: Manifest) -> str:
         model=comment(manifest.name),
         inputs="\n".join(describe(manifest.inputs, 0)) or "     none",
         outputs="\n".join(describe(manifest.outputs, len(manifest.inputs))),
-        states=print_states(manifest),
+        states=print_states(manifest) + print_found(manifest),
+        failed=_FAILED.format(len(manifest.launches)) if manifest.found else " -(k + 1)",
         kept=", but for states" if manifest.states else "",
         moved=", or is a state that is not\n   where it was" if manifest.states else "",
         input_count=len(manifest.inputs),
@@ -58,7 +60,8 @@ def print_interface(manifest: Manifest) -> str:
 def print_example(manifest: Manifest) -> str:
     """A program that runs the model once on zeros and shows the first elements of each output."""
     name = file_name(manifest.name)
-    first = len(manifest.inputs)
+    first, last = len(manifest.inputs), len(manifest.inputs) + len(manifest.outputs)
+    found = {s.name: f"*(const int64_t *)io[{k}]" for k, s in enumerate(manifest.found, last)}
     told, plain = "(sizes)" if manifest.sizes else "", manifest.requirements is None
     with assume(manifest.sizes):
         values = [
@@ -71,11 +74,11 @@ def print_example(manifest: Manifest) -> str:
         f"    io[{k}] = io[{kept[k]}];"
         if k in kept
         else f"    io[{k}] = allocate({name.upper()}_IO_{k}_BYTES{told});"
-        for k in range(first + len(manifest.outputs))
+        for k in range(last + len(manifest.found))
     ]
     shows = []
     for k, (spec, shape) in enumerate(list_shapes(manifest)[first:], first):
-        count = size(shape, manifest.sizes)
+        count = size(shape, manifest.sizes, found)
         shows.append(f'    printf("{comment(spec.name)}:");')
         shows.append(f"    for (int i = 0; i < 8 && i < {count}; i++)")
         shows.append(f'        printf(" %g", (double)((const {scalar(spec)} *)io[{k}])[i]);')
@@ -89,7 +92,7 @@ def print_example(manifest: Manifest) -> str:
     return _EXAMPLE.substitute(
         name=name,
         NAME=name.upper(),
-        count=first + len(manifest.outputs),
+        count=last + len(manifest.found),
         sizes=f"const int64_t sizes[] = {{{', '.join(values) or 0}}};",
         arena=f"{name.upper()}_ARENA_BYTES{told}",
         allocations="\n".join(allocations),
@@ -127,6 +130,9 @@ def print_makefile(manifest: Manifest) -> str:
     )
 
 
+_FAILED = """
+   {} + k + 1 when size k of those that it finds is none that it was compiled for; -(k + 1)"""
+
 _INTERFACE = Template("""/* $model, compiled by polyc.
 
    Inputs, row-major:
@@ -141,7 +147,7 @@ $states
    sizes    those known only at run time: $told
    threads  how many threads to use, at least 1; those besides the caller's are made once and kept
 
-   polyc_run returns 0; k + 1 when launch k (see src/driver.c) met an index out of range; -(k + 1)
+   polyc_run returns 0; k + 1 when launch k (see src/driver.c) met an index out of range;$failed
    when output k overlaps an input or another output$moved, and then nothing has been done;
    INT32_MIN when it was ended early: polyc_watch names a function that calls on the process's first
    thread then ask, between launches and four times a second, and that ends them by any value but 0.

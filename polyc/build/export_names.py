@@ -11,7 +11,8 @@ from polyc.names import LONGEST, comment, identifier, shorten
 from polyc.types.call_sizes import parse_size
 from polyc.types.derived import Derived
 from polyc.types.element_types import is_narrow
-from polyc.types.ranges import SizeRange
+from polyc.types.found import at_most
+from polyc.types.ranges import SizeRange, assume
 from polyc.types.sizes import Extent, Size
 from polyc.types.spec import TensorSpec
 
@@ -51,10 +52,15 @@ def scalar(spec: TensorSpec) -> str:
     return names[(spec.dtype.itemsize // smallest).bit_length() - 1]
 
 
-def size(shape: Sequence[Extent], told: Sequence[SizeRange] = ()) -> str:
-    """Elements of an array, as C; sizes known only at run time are those of an array `sizes`."""
-    places = {s.name: f"(sizes)[{k}]" for k, s in enumerate(told)}
-    elements = math.prod(shape)
+def size(
+    shape: Sequence[Extent], told: Sequence[SizeRange] = (), found: Mapping[str, str] | None = None
+) -> str:
+    """Elements of an array, as C; sizes known only at run time are those of an array `sizes`.
+
+    found: where those are that a call finds; by default it is the most elements that there may be.
+    """
+    places = {s.name: f"(sizes)[{k}]" for k, s in enumerate(told)} | dict(found or {})
+    elements = math.prod(shape) if found is not None else at_most(math.prod(shape))
     spelled = _spell(elements, places)
     return f"({spelled})" if isinstance(elements, Size) else spelled
 
@@ -104,13 +110,32 @@ def print_sizes(name: str, manifest: Manifest) -> str:
     """#define NAME_IO_0_BYTES 24, and so on; with an argument `sizes` where there are such."""
     argument = "(sizes)" if manifest.sizes else ""
     lines = []
-    for k, (spec, shape) in enumerate(list_shapes(manifest)):
-        elements = size(shape, manifest.sizes)
-        count = f"{elements} * {spec.dtype.itemsize}"
-        if not manifest.sizes:
-            count = str(int(elements) * spec.dtype.itemsize)
-        lines.append(f"#define {name.upper()}_IO_{k}_BYTES{argument} {count}")
+    with assume((*manifest.sizes, *manifest.found)):
+        for k, (spec, shape) in enumerate(list_shapes(manifest)):
+            elements = size(shape, manifest.sizes)
+            count = f"{elements} * {spec.dtype.itemsize}"
+            if not manifest.sizes:
+                count = str(int(elements) * spec.dtype.itemsize)
+            lines.append(f"#define {name.upper()}_IO_{k}_BYTES{argument} {count}")
+    first = len(manifest.inputs) + len(manifest.outputs)
+    if manifest.found:
+        lines.insert(0, f"#define {name.upper()}_FOUND {len(manifest.found)}")
+    for k in range(first, first + len(manifest.found)):
+        lines.append(f"#define {name.upper()}_IO_{k}_BYTES{argument} 8")
     return "\n".join(lines)
+
+
+def print_found(manifest: Manifest) -> str:
+    """Where a call writes the sizes that it finds, in the header's comment."""
+    if not manifest.found:
+        return ""
+    first = len(manifest.inputs) + len(manifest.outputs)
+    lines = [
+        f"     io[{k}]  int64_t  {comment(found.name)} (0 to {formula(found.most)})"
+        for k, found in enumerate(manifest.found, first)
+    ]
+    told = "   Sizes that a call finds, behind the outputs; these are row-major by what it found:"
+    return "\n".join([told, *lines, ""])
 
 
 def print_needs(manifest: Manifest) -> str:

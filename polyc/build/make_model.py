@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 from polyc.build.bundle import Weights, write_bundle, write_weights
 from polyc.build.fingerprint import fingerprint_kernels
 from polyc.build.manifest import make_manifest
+from polyc.errors import leaving_to_calls
 from polyc.mapping.tuned import Tuned, spell_choices
 from polyc.options import Options
 from polyc.report.report import DeviceFunction, KernelRow, Report
@@ -72,7 +73,8 @@ def _make_for_cpu(
         compiled = run_pipeline(
             model, target, options, trace, tuned, lambda k: _add(build, k), kept=kept
         )
-        with trace.step("plan"), assume(compiled.program.sizes):
+        finds = leaving_to_calls(bool(compiled.program.found))
+        with trace.step("plan"), assume(compiled.program.sizes), finds:
             plan = plan_memory(compiled.program)
             trace.budget.require_call(compiled.program.name, plan.arena_bytes, plan.weights_bytes)
             barriers = place_barriers(compiled.touched, plan.slots)

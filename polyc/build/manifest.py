@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from polyc.program.plan import Plan
     from polyc.program.program import Program
 
-FORMAT = 10
+FORMAT = 11
 PLATFORMS = ("cpu", "cuda", "emulated")
 
 
@@ -35,8 +35,9 @@ class Manifest:
     `launches`: the kernel and the graph nodes of each launch; `fallible`: the positions of those
     that may meet an index out of range; `consulted`: the tuned schedules that were asked for, as
     they were found (`mapping.tuned.spell_choices`): with others this is another model.
-    `sizes`: those that are known only at run time, as a call is told them; `shapes`: those of the
-    outputs; `states`: what is kept across calls; `memory_limit`: that of the options, in bytes,
+    `sizes`: those that are known only at run time, as a call is told them; `found`: those that it
+    finds, each of which it writes to an int64 of the caller behind the outputs; `shapes`: those of
+    the outputs; `states`: what is kept across calls; `memory_limit`: that of the options, in bytes,
     which a call asks that says the sizes, or 0 for the memory that there is. `requirements`: what
     sizes must not do, as the library checks it, in order (`printing/driver.py`), each with the
     place that says so; None if it checks nothing.
@@ -60,6 +61,7 @@ class Manifest:
     states: tuple[State, ...] = ()
     memory_limit: int = 0
     requirements: tuple[tuple[str, str], ...] | None = None
+    found: tuple[SizeRange, ...] = ()
 
     @property
     def workspace_bytes(self) -> int:
@@ -83,8 +85,9 @@ class Manifest:
             "platform": self.platform,
             "fallible": list(self.fallible),
             "sizes": [_size_to_json(s) for s in self.sizes],
+            "found": [_size_to_json(s) for s in self.found],
             "derived": _derived_to_json(
-                [*(d for shape in self.shapes for d in shape), *_said(self.sizes)]
+                [*(d for shape in self.shapes for d in shape), *_said((*self.sizes, *self.found))]
             ),
             "shapes": [[_extent_to_json(d) for d in shape] for shape in self.shapes],
             "states": [[s.input, s.output, s.axis, s.capacity, s.in_place] for s in self.states],
@@ -123,6 +126,10 @@ class Manifest:
             None
             if data["requirements"] is None
             else decode(tuple[tuple[str, str], ...], data["requirements"], "requirements"),
+            tuple(
+                _size_from_json(size, derived)
+                for size in decode(tuple[_SIZE, ...], data["found"], "found")
+            ),
         )
         _check(made)
         return made
@@ -141,23 +148,33 @@ def make_manifest(
     def shown(extent: Extent) -> Extent:
         return extent.at(names) if isinstance(extent, Size) else extent
 
-    shapes = [tuple(map(shown, program.arrays[n].storage.shape)) for _, n in program.outputs]
-    sizes = [
-        SizeRange(
+    # What depends on sizes that it finds the driver checks; the rest whoever calls it.
+    late = {size.shown for size in program.sizes if size.most is not None}
+    outputs = program.outputs[: len(program.outputs) - len(program.found)]
+    shapes = [tuple(map(shown, program.arrays[n].storage.shape)) for _, n in outputs]
+    sizes = {
+        s.name: SizeRange(
             s.shown,
             s.lower,
             s.upper,
             s.hint,
             None if s.next is None else shown(s.next),
-            needs=tuple(need for need in map(shown, s.needs) if isinstance(need, Size)),
+            needs=tuple(
+                need
+                for need in map(shown, s.needs)
+                if isinstance(need, Size) and (s.most is not None or need.names.isdisjoint(late))
+            ),
+            most=None if s.most is None else shown(s.most),
         )
-        for s in program.told
-    ]
+        for s in program.sizes
+        if s.same is None
+    }
     return Manifest(
         name=program.name,
         inputs=tuple(spec for spec, _ in program.inputs),
-        outputs=tuple(spec for spec, _ in program.outputs),
-        sizes=tuple(sizes),
+        outputs=tuple(spec for spec, _ in outputs),
+        sizes=tuple(sizes[s.name] for s in program.told),
+        found=tuple(sizes[name] for name in program.found),
         shapes=tuple(shapes),
         states=program.states,
         arena_bytes=plan.arena_bytes,
@@ -172,7 +189,7 @@ def make_manifest(
 _TYPES = {dtype.name: dtype for dtype in COMPILED}
 _EXTENT = int | tuple[tuple[tuple[str, ...], int], ...]
 _DERIVED = tuple[str, _EXTENT, _EXTENT]
-_SIZE = tuple[str, int, int | None, int | None, _EXTENT | None, tuple[_EXTENT, ...]]
+_SIZE = tuple[str, int, int | None, int | None, _EXTENT | None, tuple[_EXTENT, ...], _EXTENT | None]
 _SPEC = tuple[str, str, tuple[int | str, ...], tuple[str, ...]]
 _STATE = tuple[int, int, int | None, int, bool]
 
@@ -180,21 +197,23 @@ _STATE = tuple[int, int, int | None, int, bool]
 def _said(sizes: Iterable[SizeRange]) -> Iterator[Extent]:
     """What is said of sizes in terms of others."""
     for size in sizes:
-        yield from (e for e in (size.next, *size.needs) if e is not None)
+        yield from (e for e in (size.next, *size.needs, size.most) if e is not None)
 
 
 def _size_to_json(size: SizeRange) -> list[Any]:
     after = None if size.next is None else _extent_to_json(size.next)
     needs = [_extent_to_json(need) for need in size.needs]
-    return [size.name, size.lower, size.upper, size.hint, after, needs]
+    most = None if size.most is None else _extent_to_json(size.most)
+    return [size.name, size.lower, size.upper, size.hint, after, needs, most]
 
 
 def _size_from_json(data: tuple[Any, ...], derived: Mapping[str, Derived]) -> SizeRange:
-    name, lower, upper, hint, after, needs = data
+    name, lower, upper, hint, after, needs, end = data
+    most = None if end is None else _extent_from_json(end, derived)
     grown = None if after is None else _extent_from_json(after, derived)
     read = (_extent_from_json(need, derived) for need in needs)
     kept = tuple(need for need in read if isinstance(need, Size))
-    return SizeRange(name, lower, upper, hint, grown, needs=kept)
+    return SizeRange(name, lower, upper, hint, grown, needs=kept, most=most)
 
 
 def _extent_to_json(extent: Extent) -> Any:
@@ -248,7 +267,8 @@ def _names_in(spec: TensorSpec) -> frozenset[str]:
 
 def _check(made: Manifest) -> None:
     """ValueError where the parts of a manifest contradict each other."""
-    known = {size.name for size in made.sizes}
+    told = {size.name for size in made.sizes}
+    known = told.union(size.name for size in made.found)
     extents = {n for s in (*made.inputs, *made.outputs) for n in _names_in(s)}
     states, last = made.states, (len(made.inputs), len(made.outputs), len(made.launches))
     rules = {
@@ -267,8 +287,11 @@ def _check(made: Manifest) -> None:
         "a size is not listed": all(
             d.names <= known for shape in made.shapes for d in shape if isinstance(d, Size)
         )
-        and all(s.next.names <= known for s in made.sizes if isinstance(s.next, Size))
-        and all(known.issuperset(s.values) for s in made.inputs),
+        and all(s.next.names <= told for s in made.sizes if isinstance(s.next, Size))
+        and all(s.most.names <= known for s in made.found if isinstance(s.most, Size))
+        and all(told.issuperset(s.values) for s in made.inputs),
+        "a size is found, but nothing says its most": all(s.most is not None for s in made.found)
+        and all(s.most is None for s in made.sizes),
         "a size has an empty range": all(
             (s.lower >= 0 or s.name not in extents) and (s.upper is None or s.lower <= s.upper)
             for s in made.sizes

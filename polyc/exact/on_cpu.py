@@ -28,6 +28,10 @@ from polyc.threads.barriers import place_barriers
 from polyc.toolchain.c_compiler import LIBRARY_FILE, LibraryBuild, c_recipe
 from polyc.toolchain.cache import open_cache
 from polyc.types.ranges import assume
+from polyc.types.spec import TensorSpec
+
+POISON = 0xA5
+"""In each byte of results whose sizes a call finds."""
 
 
 class CpuFieldModel(CpuModel):
@@ -36,7 +40,8 @@ class CpuFieldModel(CpuModel):
     def __init__(self, bundle: Bundle, declarations: str) -> None:
         """`declarations` are those of functions in its library that are not every model's."""
         super().__init__(bundle, declarations)
-        self.memory = GuardedMemory(self.inputs, self.outputs, bundle.weights)
+        found = [TensorSpec(s.name, np.dtype(np.int64), (1,)) for s in bundle.manifest.found]
+        self.memory = GuardedMemory(self.inputs, (*self.outputs, *found), bundle.weights)
         self._weights = self._view(self.memory.weights)
 
     @property
@@ -56,6 +61,8 @@ class CpuFieldModel(CpuModel):
 
     def execute(self, variant: Variant, arrays: Sequence[np.ndarray], function: Any = None) -> None:
         execute = super().execute
+        for k in variant.found.positions if variant.found else ():
+            arrays[len(self.inputs) + k].fill(POISON)  # what nobody writes there is wrong
         self.memory.run(arrays, lambda inside: execute(variant, inside, function))
 
     def _take_arena(self, size: int) -> Any:

@@ -10,6 +10,7 @@ from polyc.exact.field import Field, random_elements
 from polyc.scop.scop import Array
 from polyc.types.element_types import is_float, limits
 from polyc.types.estimate import estimate
+from polyc.types.found import found_in
 from polyc.types.parameters import complete
 from polyc.types.ranges import SizeRange, assume
 from polyc.types.sizes import Size, evaluate
@@ -24,15 +25,16 @@ LARGEST = 40
 def sample_sizes(
     sizes: Sequence[SizeRange], count: int, rng: np.random.Generator
 ) -> Iterator[dict[str, int]]:
-    """Values of all sizes: the least, the hints if they are small, and random ones.
+    """Values of sizes that a call is told: the least, the hints if they are small, and random ones.
 
-    The empty choice, once, if no size is open.
+    Those that it finds are 0. The empty choice, once, if no size is open.
     """
-    if not sizes:
-        yield {}
+    told = [s for s in sizes if s.is_told]
+    found = {s.name: 0 for s in sizes if s.most is not None}
+    if not told:
+        yield complete(sizes, found)
         return
-    told = [s for s in sizes if s.same is None]
-    least = complete(sizes, {s.name: s.lower for s in told})
+    least = complete(sizes, {s.name: s.lower for s in told} | found)
     if _are_right(sizes, least):
         yield least
     for k in range(count - 1):
@@ -44,15 +46,17 @@ def sample_sizes(
                     hint = estimate(Size.of(s.name))
                 likely = k == 0 and s.lower <= hint <= top
                 chosen[s.name] = hint if likely else int(rng.integers(s.lower, top + 1))
-            chosen = complete(sizes, chosen)
+            chosen = complete(sizes, chosen | found)
             if _are_right(sizes, chosen):
                 yield chosen
                 break
 
 
 def _are_right(sizes: Sequence[SizeRange], values: Mapping[str, int]) -> bool:
-    """Whether a call may have these sizes."""
-    return all(evaluate(need, values) >= 0 for size in sizes for need in size.needs)
+    """Whether a call may have these sizes; what depends on those that it finds it checks itself."""
+    with assume(sizes):
+        needs = [need for size in sizes for need in size.needs if not found_in([need])]
+    return all(evaluate(need, values) >= 0 for need in needs)
 
 
 def shape_of(array: Array, sizes: Mapping[str, int]) -> tuple[int, ...]:

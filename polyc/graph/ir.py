@@ -17,6 +17,7 @@ import numpy as np
 
 from polyc.errors import InvalidModel, refuse
 from polyc.names import show
+from polyc.types.ranges import SizeRange
 from polyc.types.sizes import Extent, Size
 
 INTERNAL = "polyc"
@@ -128,7 +129,8 @@ class Graph:
     """Nodes in topological order over a table of tensors; each tensor is written at most once.
 
     `tensors` holds every name that appears: inputs, constants (with a value) and results. `needs`:
-    what must not be negative for the graph to be right; a call checks it.
+    what must not be negative for the graph to be right; a call checks it. `found`: sizes that a
+    call finds (`types/found.py`), whose values are the last of the outputs.
     """
 
     name: str
@@ -137,6 +139,7 @@ class Graph:
     inputs: tuple[str, ...]
     outputs: tuple[str, ...]
     needs: tuple[Size, ...] = ()
+    found: tuple[SizeRange, ...] = ()
 
     @cached_property
     def producers(self) -> Mapping[str, Node]:

@@ -22,6 +22,7 @@ from polyc.files.external import DataFolder
 from polyc.files.model_file import ModelFile, check_size, read_model_file
 from polyc.graph.inference.fix_sizes import fix_tensor
 from polyc.graph.inference.infer import infer_graph
+from polyc.graph.inference.sizes import rename_found
 from polyc.graph.ir import Graph, Node, Tensor
 from polyc.graph.onnx.checks import (
     check_bodies,
@@ -50,7 +51,7 @@ from polyc.graph.onnx.nodes import (
 from polyc.graph.upgrade import Context, is_newest_form, upgrade_nodes
 from polyc.graph.values import name_values
 from polyc.options import Options
-from polyc.types.sizes import Extent
+from polyc.types.sizes import Extent, names_in
 
 SMALL_ELEMENTS = 1024
 """Integer constants up to this size stay in the skeleton, where they may be shapes."""
@@ -100,7 +101,7 @@ def import_onnx(
             raise NeedsValues(given.reason, ())
     typed = [fix_tensor(t, sizes or {}) for t in model.inputs if isinstance(t, Tensor)]
     typed = name_values(typed, values)
-    return infer_graph(
+    graph = infer_graph(
         model.name,
         model.nodes,
         {**model.constants, **{t.name: t for t in typed}},
@@ -109,6 +110,24 @@ def import_onnx(
         budget,
         decides,
     )
+    declared = {info.name: info for info in model.flat.graph.output}
+    return rename_found(graph, _declared_names(graph, declared)) if graph.found else graph
+
+
+def _declared_names(graph: Graph, declared: Mapping[str, onnx.ValueInfoProto]) -> dict[str, str]:
+    """What the model's outputs call sizes that a call finds, where that is no other size."""
+    found = {size.name for size in graph.found}
+    taken = names_in(d for tensor in graph.tensors.values() for d in tensor.shape)
+    names: dict[str, str] = {}
+    for output, info in declared.items():
+        dims = info.type.tensor_type.shape.dim
+        shape = graph.tensors[output].shape
+        for extent, dim in zip(shape, dims, strict=False):
+            name = str(extent)
+            fresh = dim.dim_param and dim.dim_param not in {*taken, *names.values()}
+            if fresh and name in found and name not in names:
+                names[name] = dim.dim_param
+    return names
 
 
 def read_model(source: Source, budget: Budget | None = None) -> UntypedModel:

@@ -2,7 +2,8 @@
 
 No kernel computes with text, with maps, or with image files; such nodes are given to the reference
 evaluator of the onnx package. A `Trim` is what is left of an operator whose result has a size that
-is data: kernels fill an array of the largest size, and count; then the rest is cut off.
+is data, where a driver cannot find sizes (for a GPU, in a stage, in a loop or a branch): kernels
+fill an array of the largest size, and count; then the rest is cut off.
 """
 
 from __future__ import annotations
@@ -62,11 +63,14 @@ class RunTimeNode(NeedsValues):
         super().__init__(f"{node.op} {node.name!r} waits for a call: {told}", ())
 
 
-def require_compilable(node: Node, operands: Sequence[Tensor | None]) -> None:
-    """Raise `RunTimeNode` for a node that only a call can compute."""
+def require_compilable(node: Node, operands: Sequence[Tensor | None], finds: bool = False) -> None:
+    """Raise `RunTimeNode` for a node that only a call can compute.
+
+    finds: whether what kernels find may be a size, so that nothing need be cut.
+    """
     if is_trim(node):
         count = operands[1]
-        if count is None or count.value is None:
+        if not finds and (count is None or not count.is_known):
             raise RunTimeNode(node, "")
         return
     reason = why_evaluated(node, operands)

@@ -67,7 +67,9 @@ def _unroll(graph: Graph, step: Step, inside: Sequence[bool], budget: Budget) ->
             body.append(node)
         else:
             nodes += _write_out(graph, step, body, node, known)
-    return infer_graph(graph.name, nodes, known, graph.inputs, graph.outputs, budget)
+    return infer_graph(
+        graph.name, nodes, known, graph.inputs, graph.outputs, budget, found=graph.found
+    )
 
 
 def _write_out(

@@ -11,16 +11,16 @@ model may have; that it does the same for these, `analysis/same_values.check_own
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import replace
 
 import islpy as isl
 
 from polyc.mapping.stored_kernel import StoredKernel
-from polyc.poly.parameters import assumed_of, assumptions, parameters_of, without_known
+from polyc.poly.parameters import assumed_of, assumptions
 from polyc.schedule.cluster import Cluster
-from polyc.scop.expr import Expr, Index, Load, Within, rebuild, walk
-from polyc.scop.scop import Array, Statement
+from polyc.scop.scop import Array
+from polyc.scop.sizes import bare_of, list_sizes
 from polyc.types.sizes import names_in
 
 
@@ -28,10 +28,10 @@ def by_own_sizes(stored: StoredKernel, arrays: Mapping[str, Array]) -> tuple[Sto
     """The kernel, and what it takes for granted of its sizes: a set of parameters."""
     if assumptions().plain_is_universe():
         return stored, assumptions()
-    bare = {s.name: _without_known(s) for s in stored.statements}
+    bare = {s.name: bare_of(s) for s in stored.statements}
     shapes = [storage.shape for storage in stored.storages.values()]
     shapes += [arrays[name].shape for name in stored.arrays]
-    names = {name for s in bare.values() for name in _sizes_of(s)}.union(*map(names_in, shapes))
+    names = {name for s in bare.values() for name in list_sizes(s)}.union(*map(names_in, shapes))
     known = assumed_of(frozenset(names))
     own = {
         name: replace(s, domain=s.domain.intersect_params(known).coalesce())
@@ -46,39 +46,3 @@ def by_own_sizes(stored: StoredKernel, arrays: Mapping[str, Array]) -> tuple[Sto
 
     parts = (replace(one, cluster=change(one.cluster)) for one in stored.parts)
     return replace(stored, parts=tuple(parts)), known
-
-
-def _without_known(s: Statement) -> Statement:
-    """A statement without what is assumed of the sizes in any case."""
-    known = assumptions()
-
-    def leaf(e: Expr) -> Expr:
-        match e:
-            case Load(index=index):
-                return replace(e, index=_plain(index, known))
-            case Index(value=value):
-                return replace(e, value=value.gist_params(known).drop_unused_params())
-            case Within(domain=domain):
-                return replace(e, domain=domain.gist_params(known).drop_unused_params())
-            case _:
-                return e
-
-    domain, write = without_known(s.domain), _plain(s.write, known)
-    return replace(s, domain=domain, write=write, value=rebuild(s.value, leaf))
-
-
-def _plain(function: isl.PwMultiAff, known: isl.Set) -> isl.PwMultiAff:
-    """A function without what is known; one that is defined everywhere says nothing of it."""
-    if not function.isa_multi_aff():
-        function = function.gist_params(known)
-    return function.drop_unused_params()
-
-
-def _sizes_of(s: Statement) -> Iterator[str]:
-    """The sizes in the sets and functions of a statement."""
-    yield from parameters_of(s.domain)
-    yield from parameters_of(s.write)
-    for e in walk(s.value):
-        match e:
-            case Load(index=found) | Index(value=found) | Within(domain=found):
-                yield from parameters_of(found)

@@ -62,6 +62,11 @@ class StoredKernel:
         return self.handed.union(*(one.private for one in self.parts))
 
     @cached_property
+    def awaited(self) -> frozenset[str]:
+        """The arrays that hold sizes which a call must have found."""
+        return frozenset[str]().union(*(one.cluster.awaited for one in self.parts))
+
+    @cached_property
     def written(self) -> frozenset[str]:
         return frozenset(s.array for s in self.statements)
 
@@ -88,8 +93,8 @@ class StoredKernel:
         return tuple(sizes[loop[first.name]] for loop in self.loops)
 
     def conflicts_with(self, other: StoredKernel) -> bool:
-        """Whether the two have to stay in order: one writes an array that the other touches."""
-        mine, theirs = frozenset(self.arrays), frozenset(other.arrays)
+        """Whether the two have to stay in order: one writes an array that the other needs."""
+        mine, theirs = self.awaited.union(self.arrays), other.awaited.union(other.arrays)
         return not (self.written.isdisjoint(theirs) and other.written.isdisjoint(mine))
 
     @property

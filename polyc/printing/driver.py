@@ -28,21 +28,29 @@ from polyc.printing.host_text import (
     print_address,
     print_arguments,
     print_extent,
+    print_found,
     print_measure,
     print_overlap,
     print_regions,
     print_sizes,
 )
 from polyc.printing.team import print_team
+from polyc.printing.telling import (
+    places_of_found,
+    print_decide,
+    print_decisions,
+    print_find,
+)
 from polyc.program.driver_nest import (
     Call,
     CopyOut,
     Decide,
     DriverNode,
+    Find,
     Repeat,
     Wait,
     When,
-    count_decisions,
+    count_told,
     walk,
 )
 from polyc.program.plan import Plan
@@ -95,7 +103,8 @@ def print_driver(
     + k + 1) for sizes of which condition k holds, and 0 for others; and so does polyc_run; and
     polyc_team says how many threads a call with some sizes is worth (`printing/team.py`).
     polyc_run returns 0; k + 1 when launch k met
-    an index out of range; -(k + 1), having done nothing, when output k overlaps an input or an
+    an index out of range; (launches) + k + 1 when size k of those that a call finds is not what was
+    compiled for; -(k + 1), having done nothing, when output k overlaps an input or an
     earlier output; or PC_STOPPED when a watcher ended it (`runtime/polyc_stop.h`). polyc_profile is
     the same, but it waits for all threads before and after each launch, and writes to seconds[k]
     how long launch k took, alone. polyc_arena_bytes says how large the arena must be for some
@@ -105,7 +114,7 @@ def print_driver(
         *_print_head(program),
         # Between launches of what takes microseconds nobody has to be asked.
         f"#define PC_ENDS {'pc_is_stopped(pc_self)' if shared or program.sizes else '0'}",
-        *_print_decisions(count_decisions(nest)),
+        *print_decisions(nest),
         *_print_launches(program, plan, nest),
         *(["#define PC_PINNED 1"] if pinned else []),
         "#define PC_CALL struct call",
@@ -152,7 +161,7 @@ def _print_head(program: Program) -> Iterator[str]:
         "    char *arena;",
         # Not where the caller has them: a worker that comes late may read these after the call.
         f"    i64 sizes[{max(len(program.told), 1)}]; /* known only at run time */",
-        "    int *failed;     /* by launch */",
+        "    int *failed;     /* by launch, then by size that is found */",
         "    double *seconds; /* by launch, or NULL */",
         "};",
         "",
@@ -168,32 +177,41 @@ def _print_launches(program: Program, plan: Plan, nest: Sequence[DriverNode]) ->
         return [line for n in nodes for line in _print_node(n, program, kernels, "    ")]
 
     *before, last = _cut(nest)
-    count = count_decisions(nest)
+    count, found = count_told(nest), places_of_found(nest)
     more, given, leave = (", i64 *decided", ", decided", _LEAVE) if count else ("", "", [])
     for number, nodes in enumerate(before):
         head = f"launches_{number}(pc_thread *pc_self, const struct call *call{more})"
-        yield from _print_function(head, program, plan, print_nodes(nodes))
+        yield from _print_function(head, program, plan, found, print_nodes(nodes))
     calls = [f"    i64 decided[{count}] = {{0}};"] if count else []
     for number in range(len(before)):
         calls += [f"    launches_{number}(pc_self, call{given});", *leave]
     head = "launches(pc_thread *pc_self, const struct call *call)"
-    yield from _print_function(head, program, plan, [*calls, *print_nodes(last)])
+    yield from _print_function(head, program, plan, found, print_nodes(last), calls)
 
 
 _LEAVE = ["    if (pc_self->late)", "        return;"]
 
 
-def _print_function(head: str, program: Program, plan: Plan, lines: Iterable[str]) -> Iterator[str]:
-    """A function of launches, with what these refer to."""
+def _print_function(
+    head: str,
+    program: Program,
+    plan: Plan,
+    found: Mapping[str, str],
+    lines: Iterable[str],
+    before: Iterable[str] = (),
+) -> Iterator[str]:
+    """A function of launches, with what these refer to; `found`: where sizes are that are found."""
     yield from (
         f"APART void {head}",
         "{",
+        *before,
         "    void *const *const io = call->io;",
         "    const char *const weights = call->weights;",
         "    char *const arena = call->arena;",
         "    const int timed = call->seconds != NULL;",
         "    (void)io, (void)weights, (void)arena, (void)timed, (void)pc_self;",
         *print_sizes(program, "call->sizes", "    "),
+        *print_found(program, found, "    "),
         *(print_regions(plan, "    ") if plan.regions else ()),
         *(["    (void)arena_end;"] if plan.regions else ()),
         "",
@@ -232,8 +250,10 @@ def _print_node(
             for inner in body:
                 yield from _print_node(inner, program, kernels, f"{indent}    ")
             yield f"{indent}}}"
-        case Decide(number, source):
-            yield f"{indent}DECIDE({number}, *(const b8 *)({print_address(source)}));"
+        case Decide():
+            yield from print_decide(node, indent)
+        case Find():
+            yield from print_find(node, program, indent)
         case When(number, holds, body):
             yield f"{indent}if ({'' if holds else '!'}decided[{number}]) {{"
             for inner in body:
@@ -284,7 +304,7 @@ def _print_check(program: Program, refused: Sequence[Condition]) -> Iterator[str
 
 def _print_run(program: Program, shared: bool, checked: bool) -> Iterator[str]:
     """The function that checks a call's arguments, and has the team run it."""
-    count = len(program.launches)
+    count, slots = len(program.launches), len(program.launches) + len(program.found)
     yield from (f"static int run({_SIGNATURE}, double *seconds)", "{")
     if checked:
         yield from (
@@ -296,7 +316,7 @@ def _print_run(program: Program, shared: bool, checked: bool) -> Iterator[str]:
         "    for (int k = 0; k < OUTPUTS; k++)",
         "        if (overlaps(io, INPUTS + k, sizes))",
         "            return -(k + 1);",
-        f"    int failed[{count + 1}] = {{0}};",
+        f"    int failed[{slots + 1}] = {{0}};",
         "    struct call call = {",
         "        .weights = weights, .arena = arena, .failed = failed, .seconds = seconds,",
         "    };",
@@ -312,7 +332,7 @@ def _print_run(program: Program, shared: bool, checked: bool) -> Iterator[str]:
         "        seconds[k] = 0; /* the steps of a loop add up */",
         "    if (pc_run(&call, threads))",
         "        return PC_STOPPED;",
-        f"    for (int k = 0; k < {count}; k++)",
+        f"    for (int k = 0; k < {slots}; k++)",
         "        if (failed[k])",
         "            return k + 1;",
         "    return 0;",
@@ -357,29 +377,6 @@ APART void finish(const pc_thread *pc_self, double began, double *seconds)
     } while (0)
 
 """
-
-
-_DECISIONS = """\
-/* Who comes to a decision so late that another call has made it anew has nothing left to do. */
-#define DECIDE(k, value)                                         \\
-    do {                                                         \\
-        if (PC_ENDS)                                             \\
-            return;                                              \\
-        PC_SHARE(1)                                              \\
-            pc_tell(pc_self, &decisions[k], &decided[k], value); \\
-        pc_barrier(pc_self);                                     \\
-        if (!pc_hear(pc_self, &decisions[k], &decided[k]))       \\
-            return;                                              \\
-    } while (0)
-"""
-
-
-def _print_decisions(count: int) -> Iterator[str]:
-    """How the threads of a call agree about the branches that they take, if there are any."""
-    if count:
-        yield f"static pc_decision decisions[{count}]; /* of the team's call */"
-        yield from _DECISIONS.splitlines()
-        yield ""
 
 
 def print_prototype(kernel: Prototype) -> str:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 
 import numpy as np
 
@@ -11,7 +11,9 @@ from polyc.loopnest.prototype import Prototype
 from polyc.program.driver_nest import Address, Call
 from polyc.program.plan import ALIGNMENT, Plan, byte_size
 from polyc.program.program import Program
+from polyc.types.derived import Derived
 from polyc.types.element_types import scalar_type
+from polyc.types.found import at_most, found_in
 from polyc.types.parameters import expand_products
 from polyc.types.sizes import Extent, Size
 
@@ -52,17 +54,31 @@ def print_regions(plan: Plan, indent: str) -> Iterator[str]:
 
 
 def print_sizes(program: Program, told: str, indent: str) -> Iterator[str]:
-    """The sizes that a call is told, by name, and those that follow from them."""
+    """The sizes that a call is told, by name, and those that follow from them alone."""
     for k, size in enumerate(program.sizes):
-        value = f"{told}[{k}]" if size.same is None else print_extent(size.same)
-        yield f"{indent}const i64 {size.name} = {value};"
+        if size.is_told or not found_in([Size.of(size.name)]):
+            value = f"{told}[{k}]" if size.same is None else print_extent(size.same)
+            yield f"{indent}const i64 {size.name} = {value};"
+
+
+def print_found(program: Program, found: Mapping[str, str], indent: str) -> Iterator[str]:
+    """The sizes that a call finds, whose values are said, and those that follow from them."""
+    for size in program.sizes:
+        if size.name in found:
+            yield f"{indent}i64 {size.name} = {found[size.name]};"
+        elif isinstance(size.same, Size) and found_in([Size.of(size.name)]):
+            yield f"{indent}i64 {size.name} = {print_extent(size.same)};"
 
 
 def print_measure(size: Size) -> str:
     """A size as a double, without products that were made before."""
     whole = expand_products(size)
-    terms = (" * ".join([f"{n}.0", *names]) for names, n in whole.terms)
+    terms = (" * ".join([f"{n}.0", *map(_print_factor, names)]) for names, n in whole.terms)
     return " + ".join(terms)
+
+
+def _print_factor(name: str) -> str:
+    return f"({print_extent(Size.of(name))})" if isinstance(name, Derived) else name
 
 
 def print_extent(extent: Extent) -> str:
@@ -85,11 +101,12 @@ def print_arguments(call: Call, kernel: Prototype) -> list[str]:
 def print_overlap(program: Program) -> str:
     """A function: does an output of the caller lie where an earlier array does?
 
-    Inputs may share memory. A state in place must lie where its input does.
+    Inputs may share memory. A state in place must lie where its input does. Where a call finds how
+    large an output is, it has room for the most.
     """
     told = "".join(f"{line}\n" for line in print_sizes(program, "sizes", "    "))
     names = [name for _, name in (*program.inputs, *program.outputs)]
-    sizes = ", ".join(print_extent(byte_size(program.arrays[name])) for name in names)
+    sizes = ", ".join(print_extent(at_most(byte_size(program.arrays[name]))) for name in names)
     home, elsewhere = "", ""
     if program.in_place:
         homes = ", ".join(str(program.in_place.get(k, -1)) for k in range(len(names)))

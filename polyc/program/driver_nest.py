@@ -11,6 +11,9 @@
     wait
     when not 0: small(arena + 0, io[1])
     wait
+    find size_found_x by io[3]: 0 to 12
+    keep(arena + 0, io[1]; size_found_x)
+    wait
     copy io[2] from io[0], 24 bytes
 
 The text of a driver is this, printed node by node. So the proof of it, in
@@ -29,8 +32,9 @@ from polyc.loopnest.prototype import Prototype
 from polyc.program.plan import Plan, byte_size
 from polyc.program.program import Launch, Program
 from polyc.types.branches import Branches
-from polyc.types.ranges import STEP, Step
-from polyc.types.sizes import Extent
+from polyc.types.found import found_in
+from polyc.types.ranges import STEP, SizeRange, Step
+from polyc.types.sizes import Extent, Size
 
 Base = Literal["io", "weights", "arena", "region"]
 
@@ -93,7 +97,23 @@ class When:
     body: tuple[DriverNode, ...]
 
 
-DriverNode = Call | Wait | CopyOut | Repeat | Decide | When
+@dataclass(frozen=True)
+class Find:
+    """One thread reads a size, checks it, and tells all, who wait.
+
+    number: among decisions and sizes that are found; position: among the latter. A call ends where
+    the size is not 0 to `most`, or where one of `needs` is negative.
+    """
+
+    number: int
+    position: int
+    size: str
+    source: Address
+    most: Extent
+    needs: tuple[Size, ...]
+
+
+DriverNode = Call | Wait | CopyOut | Repeat | Decide | When | Find
 
 
 def walk(node: DriverNode) -> Iterator[DriverNode]:
@@ -104,62 +124,125 @@ def walk(node: DriverNode) -> Iterator[DriverNode]:
             yield from walk(inner)
 
 
-def count_decisions(nest: Sequence[DriverNode]) -> int:
-    """How many decisions a driver makes."""
-    return sum(isinstance(node, Decide) for outer in nest for node in walk(outer))
+def count_told(nest: Sequence[DriverNode]) -> int:
+    """How many decisions and sizes the threads of a driver tell one another."""
+    return sum(isinstance(node, Decide | Find) for outer in nest for node in walk(outer))
 
 
 def make_driver(program: Program, plan: Plan, barriers: Collection[int]) -> tuple[DriverNode, ...]:
     """What the driver of a program does, by a plan of its memory.
 
     `barriers` are the positions of the launches that a barrier stands in front of, in each step of
-    a loop; where branches begin, or others than before, all wait in front of them. Raises
+    a loop; where branches begin, or others than before, all wait in front of them. Sizes are found
+    in front of the first launch that needs them, or of the loop or the branch that it is in. Raises
     ShapeError for an output that is not stored as the caller takes it.
     """
     places = find_places(program, plan)
-    maker = _Maker({k.name: k for k in program.kernels}, places, barriers)
+    maker = _Maker(program, {k.name: k for k in program.kernels}, places, barriers)
     nodes = maker.make(list(enumerate(program.launches)), ())
+    nodes += maker.find(program.found, nodes)  # what no launch needs the caller is told
     copies = list(_copies(program, places))
     return (*nodes, *([Wait()] if copies else []), *copies)
 
 
 @dataclass
 class _Maker:
-    """Makes the nodes of launches; `decided`: the numbers of the decisions so far."""
+    """Makes the nodes of launches.
 
+    decided: the numbers of the decisions so far; found: the sizes that are found so far.
+    """
+
+    program: Program
     kernels: Mapping[str, Prototype]
     places: Mapping[str, Address]
     barriers: Collection[int]
     decided: dict[tuple[Branches, str], int] = field(default_factory=dict)
+    found: list[str] = field(default_factory=list)
 
     def make(self, launches: Sequence[tuple[int, Launch]], around: Branches) -> list[DriverNode]:
         """The nodes of launches with their positions, all in the branches `around`, or in more."""
         depth = len(around)
         nodes: list[DriverNode] = []
-        for inside, group in groupby(launches, key=lambda pair: pair[1].branches[: depth + 1]):
+        for inside, each in groupby(launches, key=lambda pair: pair[1].branches[: depth + 1]):
+            group = list(each)
             if len(inside) == depth:
-                nodes += self._make_steps(group)
+                self._add_steps(nodes, group)
                 continue
+            nodes += self._await(group, nodes)
             condition = inside[-1].condition
-            nodes += [] if nodes and isinstance(nodes[-1], Wait) else [Wait()]
-            number = self.decided.get((around, condition), len(self.decided))
-            if number == len(self.decided):
+            nodes += _wait_behind(nodes)
+            told = len(self.decided) + len(self.found)
+            number = self.decided.get((around, condition), told)
+            if number == told:
                 self.decided[around, condition] = number
                 nodes.append(Decide(number, self.places[condition]))
-            first, *rest = self.make(list(group), inside)
+            first, *rest = self.make(group, inside)
             body = rest if isinstance(first, Wait) else [first, *rest]
             nodes.append(When(number, inside[-1].holds, tuple(body)))
         return nodes
 
-    def _make_steps(self, launches: Iterable[tuple[int, Launch]]) -> Iterator[DriverNode]:
-        """Launches in order, those in a loop over steps in one."""
-        for step, group in groupby(launches, key=lambda pair: pair[1].step):
+    def _add_steps(self, nodes: list[DriverNode], launches: list[tuple[int, Launch]]) -> None:
+        """Add launches in order, those in a loop over steps in one."""
+        for step, each in groupby(launches, key=lambda pair: pair[1].step):
+            group = list(each)
             called: list[DriverNode] = []
+            if step:
+                nodes += self._await(group, nodes)
             for position, launch in group:
-                called += [Wait()] if position in self.barriers else []
+                if not step:
+                    nodes += self._await([(position, launch)], nodes)
+                before = called if step else nodes
+                if position in self.barriers and not (before and isinstance(before[-1], Find)):
+                    before.append(Wait())
                 sizes = self.kernels[launch.kernel].sizes
-                called.append(_call(position, launch, sizes, self.places))
-            yield from [Repeat(step, tuple(called))] if step else called
+                before.append(_call(position, launch, sizes, self.places))
+            nodes += [Repeat(step, tuple(called))] if step else []
+
+    def _await(
+        self, launches: Iterable[tuple[int, Launch]], before: Sequence[DriverNode]
+    ) -> list[DriverNode]:
+        """What finds the sizes that launches need, behind some nodes."""
+        kernels = ((launch, self.kernels[launch.kernel]) for _, launch in launches)
+        awaited = frozenset[str]().union(*(self.program.awaited(*pair) for pair in kernels))
+        return self.find(awaited, before)
+
+    def find(self, sizes: Collection[str], before: Sequence[DriverNode]) -> list[DriverNode]:
+        """What finds sizes, unless they are found already, behind some nodes."""
+        nodes: list[DriverNode] = []
+        for position, (size, array) in enumerate(self.program.found.items()):
+            if size not in self._with_ends(sizes) or size in self.found:
+                continue
+            nodes += _wait_behind(nodes or before)
+            number = len(self.decided) + len(self.found)
+            self.found.append(size)
+            most, needs = _list_needs(self.program.sizes, size, self.found)
+            nodes.append(Find(number, position, size, self.places[array], most, needs))
+        return nodes
+
+    def _with_ends(self, sizes: Collection[str]) -> frozenset[str]:
+        """Sizes, and those that say how large they may be."""
+        ends = [s.most for s in self.program.sizes if s.name in sizes and s.most is not None]
+        more = found_in(ends) - set(sizes)
+        return self._with_ends(more.union(sizes)) if more else frozenset(sizes)
+
+
+def _list_needs(
+    sizes: Sequence[SizeRange], size: str, found: Sequence[str]
+) -> tuple[Extent, tuple[Size, ...]]:
+    """The most that a size may be, and what else must not be negative once it is found.
+
+    `found` are those that are, this one among them.
+    """
+    (most,) = (one.most for one in sizes if one.name == size)
+    assert most is not None
+    needs = dict.fromkeys(need for one in sizes for need in one.needs)
+    mine = (n for n in needs if size in found_in([n]) and n != most - Size.of(size))
+    return most, tuple(need for need in mine if found_in([need]) <= set(found))
+
+
+def _wait_behind(nodes: Sequence[DriverNode]) -> list[DriverNode]:
+    """A barrier, unless all have waited already."""
+    return [] if nodes and isinstance(nodes[-1], Wait | Find) else [Wait()]
 
 
 def find_places(program: Program, plan: Plan) -> dict[str, Address]:

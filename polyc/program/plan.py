@@ -1,7 +1,8 @@
 """Where every array lives: temporaries share one arena, constants share one blob.
 
-An array whose size is known only at run time has a region of the arena, behind all that is known;
-arrays that are not needed at the same time share one, which is as large as the largest of them.
+An array whose size is known only at run time has a region of the arena, behind all that is known,
+and one whose size a call finds has room for the most that there can be. Arrays that are not needed
+at the same time share one, which is as large as the largest of them.
 
 Two temporaries may overlap in the arena when no launch needs both. Finding the smallest arena is
 offline dynamic storage allocation, i.e. packing rectangles (lifetime x bytes) into a strip; it is
@@ -20,6 +21,7 @@ from itertools import chain
 from polyc.errors import ShapeError
 from polyc.program.program import Program, StoredArray
 from polyc.types.estimate import estimate
+from polyc.types.found import at_most
 from polyc.types.ranges import ADDRESS_LIMIT, Step
 from polyc.types.sizes import Extent, Size
 
@@ -77,7 +79,7 @@ def plan_memory(program: Program, alignment: int = ALIGNMENT) -> Plan:
     bound = {name for _, name in (*program.inputs, *program.outputs)}
     lifetimes = find_lifetimes(program)
     moved = [n for n in lifetimes if n not in bound and program.arrays[n].value is None]
-    sizes = {n: byte_size(program.arrays[n]) for n in moved}
+    sizes = {n: at_most(byte_size(program.arrays[n])) for n in moved}
     slots = [Slot(n, 0, aligned(estimate(sizes[n]), alignment), *lifetimes[n]) for n in moved]
     fixed = [slot for slot in slots if not isinstance(sizes[slot.array], Size)]
     varying, regions = _share_regions(

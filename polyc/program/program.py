@@ -13,9 +13,10 @@ from polyc.memory.storage import Storage
 from polyc.scop.scop import Kind
 from polyc.types.branches import Branches
 from polyc.types.estimate import estimate
+from polyc.types.found import found_in
 from polyc.types.parameters import Parameter
 from polyc.types.ranges import Step
-from polyc.types.sizes import Extent
+from polyc.types.sizes import Extent, Size
 from polyc.types.spec import TensorSpec
 
 
@@ -80,8 +81,9 @@ class Program:
     """Distinct kernels, their launches in execution order, and every array they touch.
 
     `inputs` and `outputs` pair the caller's view with the array that holds it, in the graph's
-    order. `sizes` are those known only at run time: what a call is told, in this order, and behind
-    them what follows from these. The input and the output of a state in place are one array.
+    order. `sizes` are those known only at run time: what a call is told, in this order, behind
+    them what it finds, in the order of the last outputs, which hold them, and what follows from
+    these. The input and the output of a state in place are one array.
     """
 
     name: str
@@ -100,7 +102,19 @@ class Program:
     @property
     def told(self) -> tuple[Parameter, ...]:
         """The sizes that a call is told."""
-        return tuple(size for size in self.sizes if size.same is None)
+        return tuple(size for size in self.sizes if size.is_told)
+
+    @property
+    def found(self) -> dict[str, str]:
+        """The sizes that a call finds, and the arrays that hold them."""
+        sizes = [size.name for size in self.sizes if size.most is not None]
+        arrays = [name for _, name in self.outputs[len(self.outputs) - len(sizes) :]]
+        return dict(zip(sizes, arrays, strict=True))
+
+    def awaited(self, launch: Launch, kernel: Prototype) -> frozenset[str]:
+        """The sizes that must be found before a launch of a kernel is made."""
+        step = [launch.step.steps] if launch.step else []
+        return found_in([*map(Size.of, kernel.sizes), *step])
 
     @property
     def in_place(self) -> dict[int, int]:

@@ -37,7 +37,7 @@ class Binder:
         self._known = set(self._names)
         self._inputs = [(s, s.dtype, s.shape) for s in inputs]
         self._says_sizes = any(s.values for s in inputs)
-        self._outputs = [(s, s.dtype, cast(Shape, s.shape), _size(s)) for s in outputs]
+        self._outputs = [(s, s.dtype, cast(Shape, s.shape), count_bytes(s)) for s in outputs]
 
     def bind_inputs(self, arrays: Sequence[Any], named: Mapping[str, Any]) -> list[ndarray]:
         """Arguments by position and by name -> one checked, C-contiguous array an input.
@@ -137,12 +137,12 @@ class Binder:
         if isinstance(value, bool | int | float | list | tuple):
             value = as_array(where, spec, value)
         array = _as_numpy(value)
-        _check(where, spec, array)
+        check_array(where, spec, array)
         return np.require(array, requirements=["C", "A"])
 
     def check_output(self, spec: TensorSpec, array: ndarray) -> None:
         """Raises ShapeError for an array that cannot be written into."""
-        _check(self._out(spec), spec, array)
+        check_array(self._out(spec), spec, array)
         if not (array.flags.c_contiguous and array.flags.aligned and array.flags.writeable):
             raise ShapeError(
                 f"{self._out(spec)} must be C-contiguous, aligned and writable; use "
@@ -178,12 +178,13 @@ def _as_numpy(value: Any) -> ndarray:
         return host_array(value)
 
 
-def _size(spec: TensorSpec) -> int:
+def count_bytes(spec: TensorSpec) -> int:
     """Bytes of an array."""
     return math.prod(cast(Shape, spec.shape)) * spec.dtype.itemsize
 
 
-def _check(where: str, spec: TensorSpec, array: ndarray) -> None:
+def check_array(where: str, spec: TensorSpec, array: ndarray) -> None:
+    """Raises ShapeError for an array of another type or shape."""
     if not isinstance(array, ndarray):
         raise ShapeError(f"{where} must be a NumPy array, not {type(array).__name__}")
     if array.dtype.hasobject:

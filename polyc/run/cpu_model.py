@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import math
 import statistics
 from collections import OrderedDict
 from collections.abc import Mapping, Sequence
@@ -17,7 +16,8 @@ from polyc.budget import Budget
 from polyc.build.bundle import Bundle
 from polyc.build.load import DECLARATIONS, STOPPED, check_features, open_library
 from polyc.errors import ShapeError, TooLarge
-from polyc.run.calls import Binder, Shape
+from polyc.run.calls import Binder, Shape, count_bytes
+from polyc.run.found import FoundResults
 from polyc.run.model import CompiledModel
 from polyc.run.session import Session
 from polyc.target.machine import available_cores
@@ -45,19 +45,27 @@ class Variant:
     """A model for sizes that are known: its arguments, and what C is told.
 
     binder: of the inputs and outputs that are no states; values: the sizes by name; sizes: an array
-    of int64 in C, in the manifest's order; arena_bytes: what a call works in.
+    of int64 in C, in the manifest's order; arena_bytes: what a call works in; found: the outputs,
+    where a call finds how large some are.
     """
 
     binder: Binder
     values: Mapping[str, int]
     sizes: Any
     arena_bytes: int
+    found: FoundResults | None = None
 
     def take_results(self, out: Arrays | None) -> list[np.ndarray]:
-        """The arrays to write into: the caller's, or new ones."""
+        """The arrays to write into: the caller's, or new ones; behind them what a call finds."""
+        if self.found:
+            return self.found.take(out)
         if out is None:
             return self.binder.allocate_outputs()
         return self.binder.check_outputs(out)
+
+    def finish(self, results: list[np.ndarray], out: Arrays | None) -> list[np.ndarray]:
+        """What a caller gets of the arrays that were written into."""
+        return self.found.finish(results, out) if self.found else results
 
 
 _Seen: TypeAlias = tuple[tuple[Shape, ...], tuple[Shape, ...], tuple[tuple[str, int], ...]]
@@ -130,7 +138,7 @@ class CpuModel(CompiledModel):
         bound = variant.binder.bind_inputs(arrays, named)
         results = variant.take_results(out)
         self.execute(variant, bound + results)
-        return results
+        return variant.finish(results, out)
 
     def start(self, begin: Mapping[str, Any] | Session | None = None) -> Session:
         return Session(self, begin)
@@ -196,14 +204,20 @@ class CpuModel(CompiledModel):
             replace(spec, shape=tuple(sizes[d] if isinstance(d, str) else d for d in spec.shape))
             for spec in self._free_inputs
         ]
-        shapes = [tuple(evaluate(d, sizes) for d in shape) for shape in self._free_shapes]
-        outputs = [
-            replace(spec, shape=shape)
-            for spec, shape in zip(self.free_outputs, shapes, strict=True)
-        ]
+        found = None
+        if self._manifest.found:
+            found = FoundResults(
+                self.name, self._manifest.found, sizes, self.free_outputs, self._free_shapes
+            )
+            outputs = found.specs
+        else:
+            outputs = [
+                replace(spec, shape=tuple(evaluate(d, sizes) for d in shape))
+                for spec, shape in zip(self.free_outputs, self._free_shapes, strict=True)
+            ]
         told = self._ffi.new("int64_t[]", [sizes[s.name] for s in self._manifest.sizes] or [0])
         arena_bytes = self._library.polyc_arena_bytes(told)
-        results = [math.prod(s) * o.dtype.itemsize for s, o in zip(shapes, outputs, strict=True)]
+        results = [count_bytes(spec) for spec in outputs]
         if arena_bytes < 0 or max(results, default=0) >= ADDRESS_LIMIT:
             known = ", ".join(f"{name} = {size}" for name, size in sizes.items())
             raise ShapeError(
@@ -212,7 +226,7 @@ class CpuModel(CompiledModel):
             )
         budget = Budget.of(self._manifest.memory_limit)
         budget.require_call(self.name, arena_bytes, self.weights_bytes, sum(results))
-        return Variant(Binder(self.name, inputs, outputs), sizes, told, arena_bytes)
+        return Variant(Binder(self.name, inputs, outputs), sizes, told, arena_bytes, found)
 
     def _split(self, arrays: Sequence[Any]) -> tuple[dict[str, Any], dict[str, Any]]:
         """(what states begin with, the other inputs), by name; `arrays` are all, in order."""
@@ -269,12 +283,17 @@ class CpuModel(CompiledModel):
         finally:
             self._arenas.append(arena)
         if status:
-            raise self._failure(variant, status)
+            raise self._failure(variant, status, arrays)
 
-    def _failure(self, variant: Variant, status: int) -> BaseException:
+    def _failure(
+        self, variant: Variant, status: int, arrays: Sequence[np.ndarray]
+    ) -> BaseException:
         """What a call met; for one that was ended, what the handler of a signal raised."""
         if status == STOPPED:
             return self._opened.raised.pop()
         if status < 0:
             return variant.binder.overlap(-status - 1)
+        beyond = status - 1 - len(self._manifest.launches)
+        if variant.found and beyond >= 0:
+            return variant.found.failure(beyond, arrays)
         return self._bad_index(status - 1)

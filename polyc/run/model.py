@@ -44,7 +44,8 @@ class CompiledModel(ABC):
         self.sizes: tuple[SizeRange, ...] = manifest.sizes
         self._results = [s.name for s in self.outputs]
         # Where sizes are known only at run time, what depends on them is prepared by call.
-        self._binder = Binder(self.name, self.inputs, () if manifest.sizes else self.outputs)
+        is_open = manifest.sizes or manifest.found
+        self._binder = Binder(self.name, self.inputs, () if is_open else self.outputs)
         self.threads: int = 1
 
     @abstractmethod

@@ -149,7 +149,7 @@ class Session:
             variant, results, io = self._prepare(arrays, named, out)
             self._model.execute(variant, io)
             self._finish(variant)
-        return results
+        return variant.finish(results, out)
 
     def _prepare(
         self, arrays: Sequence[Any], named: Mapping[str, Any], out: Any
@@ -165,6 +165,7 @@ class Session:
         homes = {s.output: buffers[model.inputs[s.input].name][-1] for s in model.states}
         free = iter(results)
         io += [homes[k] if k in homes else next(free) for k in range(len(model.outputs))]
+        io += free  # behind the outputs is what the call finds
         return variant, results, io
 
     def _finish(self, variant: Variant) -> None:

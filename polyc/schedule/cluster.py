@@ -23,6 +23,7 @@ from math import prod
 from polyc.budget import UNLIMITED, Budget
 from polyc.poly.affine import coefficients, outputs, shifted_iterator
 from polyc.scop.scop import Array, Group, Scop, Statement
+from polyc.scop.sizes import awaited_by
 from polyc.target.cuda import CudaTarget
 from polyc.target.machine import Target
 from polyc.types.branches import Branches
@@ -51,7 +52,8 @@ class Cluster:
 
     shared[d] maps each statement's name to the position of its iterator for outer loop d.
     `has_reuse`: the cluster computes a contraction or a window. `prelude` holds fills of arrays
-    that the cluster writes the rest of (halos); they run before, on their own.
+    that the cluster writes the rest of (halos); they run before, on their own. `awaited` are the
+    arrays that hold sizes which the call must have found by then.
     """
 
     statements: tuple[Statement, ...]
@@ -59,6 +61,7 @@ class Cluster:
     has_reuse: bool
     prelude: tuple[Statement, ...] = ()
     is_group: bool = False
+    awaited: frozenset[str] = frozenset()
 
     @property
     def step(self) -> Step | None:
@@ -112,7 +115,8 @@ def find_clusters(
     fills, statements = _set_fills_aside(scop)
     for unit in budget.over(_units(statements, scop.arrays), "cluster"):
         seen = {load.array for s in unit.statements for load in s.loads}
-        seen |= {branch.condition for branch in unit.branches}
+        unit = replace(unit, awaited=awaited_by(unit.statements, scop))
+        seen |= unit.awaited.union(branch.condition for branch in unit.branches)
         reads = {scop.home(array) for array in seen}
         produced = [home[a] for a in reads if a in home]
         # What is read under another shape must be whole by then.
@@ -124,6 +128,8 @@ def find_clusters(
             joined = "only one of them is repeated"
         elif index >= 0 and clusters[index].branches != unit.branches:
             joined = "a call may execute only one of them"
+        elif index >= 0 and any(home.get(array) == index for array in unit.awaited):
+            joined = "the other one finds a size that it needs"
         elif index >= 0 and max(before, default=-1) == index:
             joined = "it reads what the other one writes under another shape"
         elif index >= 0 and max(written, default=-1) <= index:
@@ -294,6 +300,7 @@ def _join(
         shared,
         cluster.has_reuse or unit.has_reuse,
         cluster.prelude,
+        awaited=cluster.awaited | unit.awaited,
     )
     whole = _covers(cluster, shared) and _covers(unit, shared)
     if unit.is_group or cluster.is_group:

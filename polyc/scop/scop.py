@@ -140,6 +140,7 @@ class Scop:
     """Statements in textual order over a table of arrays.
 
     `context`: what holds of the sizes in every call, besides their ranges; whoever calls checks it.
+    `found`: the array of one integer that holds each size that a call finds.
     """
 
     name: str
@@ -148,6 +149,7 @@ class Scop:
     inputs: tuple[str, ...]
     outputs: tuple[str, ...]
     context: isl.Set | None = None  # of parameters alone
+    found: Mapping[str, str] = field(default_factory=dict)
 
     def home(self, array: str) -> str:
         """The array that an array is the memory of: itself, but for those that say another."""

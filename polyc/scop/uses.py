@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from polyc.scop.expr import Load
 from polyc.scop.scop import Scop, Statement
@@ -54,4 +54,4 @@ def drop_dead(scop: Scop) -> Scop:
     kept = tuple(s for s in scop.statements if s.array in live)
     named = live | set(scop.inputs)
     arrays = {name: array for name, array in scop.arrays.items() if name in named}
-    return Scop(scop.name, kept, arrays, scop.inputs, scop.outputs)
+    return replace(scop, statements=kept, arrays=arrays)

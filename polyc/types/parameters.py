@@ -59,6 +59,7 @@ class Parameter(SizeRange):
             after,
             same,
             tuple(need for need in needs if isinstance(need, Size)),
+            None if size.most is None else known.extent(size.most),
             size.name,
         )
 
@@ -79,8 +80,8 @@ def show_sizes(sizes: Iterable[Parameter]) -> dict[str, Extent]:
     """By identifier: what a model calls a size, and what follows from such names."""
     shown: dict[str, Extent] = {}
     for size in sizes:
-        told = size.same is None
-        shown[size.name] = Size.of(size.shown) if told else _at(size.same, shown)
+        plain = size.same is None
+        shown[size.name] = Size.of(size.shown) if plain else _at(size.same, shown)
     return shown
 
 

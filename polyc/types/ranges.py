@@ -35,7 +35,8 @@ class SizeRange:
     min(3 - 2*h, 0); upper None: as large as memory allows. hint: by
     default some value of the range that is typical. next: what it is in the next call, where a
     state grows by it; in the range as well. same: what it is in terms of other sizes, if it follows
-    from them; a call does not say it then. needs: what is at least 0 in every call.
+    from them; a call does not say it then. needs: what is at least 0 in every call. most: the
+    largest value of a size that kernels of the call find (`types/found.py`); None of all others.
     """
 
     name: str
@@ -45,6 +46,12 @@ class SizeRange:
     next: Extent | None = None
     same: Extent | None = None
     needs: tuple[Size, ...] = ()
+    most: Extent | None = None
+
+    @property
+    def is_told(self) -> bool:
+        """Whether a call is told it when it begins."""
+        return self.same is None and self.most is None
 
     def admits(self, value: int) -> bool:
         return self.lower <= value and (self.upper is None or value <= self.upper)

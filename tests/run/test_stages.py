@@ -110,9 +110,10 @@ def test_a_package_that_is_missing_is_named_with_its_extra(compiled, monkeypatch
 
 
 RESULTS = {
-    # What is found has a size that is data; what is behind it has it as well.
-    "g (float[3,4] x, float[4,8] w) => (int64[i,k] p, float[] z, float[3,4] s) {"
-    "p = NonZero(x) q = Gather<axis=1>(w, p) z = Neg(q) s = Exp(x) }": {
+    # What is found in a branch has a size that is data; what is behind it has it as well.
+    "g (float[3,4] x, float[4,8] w, bool c) => (int64[i,k] p, float[] z, float[3,4] s) {"
+    "p = If(c)<then_branch = t () => (u) { u = NonZero(x) }, else_branch = e () => (v) {"
+    "n = Neg(x) v = NonZero(n) }> q = Gather<axis=1>(w, p) z = Neg(q) s = Exp(x) }": {
         "p": (np.int64, (2, "k")), "z": (np.float32, (4, 2, "k")), "s": (np.float32, (3, 4)),
     },
     "g (float[3,h,w] x) => (float[] y) { y = Det(x) }": {"y": (np.float32, (3,))},
@@ -132,15 +133,17 @@ RESULTS = {
 
 
 def test_a_stage_has_both_branches(compiled, monkeypatch):
-    """What is found decides how often all is compiled, and a condition does not."""
+    """What is computed decides how often all is compiled, and a condition does not."""
     source = model_of(
-        "g (float[3,4] x, bool c) => (int64[i,k] p, float[a,b] y) { p = NonZero(x) "
-        "q = Cast<to=1>(p) y = If(c)<then_branch = t () => (u) { u = Softmax(q) },"
+        "g (float[3,4] x, bool c) => (float[3,k] q, float[a,b] y) { e = Exp(x) l = Cast<to=7>(e) "
+        "first = Constant<value_ints=[0]>() one = Constant<value_ints=[1]>() "
+        "n = ReduceMin<keepdims=0>(l) end = Unsqueeze(n, first) "
+        "q = Slice(x, first, end, one) y = If(c)<then_branch = t () => (u) { u = Softmax(q) },"
         " else_branch = e () => (v) { z = Transpose(q) m = ReduceMax(z) v = Mul(q, m) }> }"
     )
     model = compiled(source)
-    assert [s.shape for s in model.outputs] == [(2, "k"), (2, "b")]
-    x = np.eye(3, 4, dtype=np.float32)
+    assert [s.shape for s in model.outputs] == [(3, "k"), (3, "b")]
+    x = 1 + np.eye(3, 4, dtype=np.float32)
     staged, infer = [], plan.infer_stage
     monkeypatch.setattr(plan, "infer_stage", lambda *a: staged.append(a) or infer(*a))
     made = []
@@ -173,7 +176,8 @@ REFUSED = {
         r"dims={'height': 320, 'add': 320}",
     "g (float[3,4] x, int16[2] t) => (float[] y) { s = Cast<to = 7>(t) y = Reshape(x, s) }":
         "make what it is to be given as 't' an initializer",
-    "g (float[3,4] x) => (int64[] p) { p = NonZero(x) }": "compile it where it is called",
+    "g (float[3,4] x, string[2] t) => (float[] y, bool[] e) { y = Exp(x) e = Equal(t, t) }":
+        "compile it where it is called",
 }  # fmt: skip
 
 
@@ -221,14 +225,16 @@ def test_a_value_that_much_decides_is_computed_by_a_stage(compiled):
         model(x, m, out=np.empty(4, np.float32))
 
 
-FIND = """g (float[50] x, float[50, 8] t, float[8, 5] w)
+FIND = """g (float[50] x, float[50, 8] t, float[8, 5] w, bool b)
     => (int64[1, k] i, float[k, 5] y, int64[2] s) {
     zero = Constant<value_float = 0.0>() axes = Constant<value_ints = [0]>()
-    found = Greater(x, zero) i = NonZero(found) j = Squeeze(i, axes)
+    found = Greater(x, zero)
+    i = If(b)<then_branch = t () => (p) { p = NonZero(found) }, else_branch = e () => (q) {
+        none = Not(found) q = NonZero(none) }> j = Squeeze(i, axes)
     rows = Gather(t, j) h = MatMul(rows, w) y = Softmax(h) s = Shape(h) }"""
 
 
-def test_what_is_found_has_a_size_known_only_at_run_time(compiled):
+def test_what_is_cut_has_a_size_known_only_at_run_time(compiled):
     """The first two calls are compiled for; the others find a model for any number of rows."""
     source = model_of(FIND)
     model = compiled(source)
@@ -236,15 +242,15 @@ def test_what_is_found_has_a_size_known_only_at_run_time(compiled):
     for count in (7, 12, 50, 1, 29):
         x = np.full(50, -1, np.float32)
         x[RNG.permutation(50)[:count]] = 1
-        feeds = {"x": x, "t": t, "w": w}
+        feeds = {"x": x, "t": t, "w": w, "b": np.array(True)}
         for got, want in zip(model.run(feeds).values(), run_ort(source, feeds), strict=True):
             assert_same(got, want)
-    (similar,) = model._plan._kept.values()
+    *_, similar = model._plan._kept.values()  # when the condition turned out to steer
     (first,) = similar.by_shapes.values()
     (behind,) = first.rest._kept.values()
     assert len(behind.by_shapes) == 1
     assert list(behind.by_pattern) == [((1, "n0"), (50, 8), (8, 5))]
-    y = model.run({"x": -np.ones(50, np.float32), "t": t, "w": w})["y"]
+    y = model.run(feeds | {"x": -np.ones(50, np.float32)})["y"]
     assert y.shape == (0, 5)
 
 

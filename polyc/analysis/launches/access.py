@@ -53,6 +53,18 @@ def in_memory(access: LaunchAccess, arrays: Mapping[str, Array]) -> LaunchAccess
     return replace(access, reads=reads, scratch=access.scratch - homes.keys())
 
 
+def behind_found(
+    access: LaunchAccess, awaited: Collection[str], arrays: Mapping[str, Array]
+) -> LaunchAccess:
+    """What a launch touches whose sizes a call has found: as if it read what holds these."""
+    if not awaited:
+        return access
+    reads = name_elements(access.reads)
+    homes = (arrays[name].memory or name for name in awaited)
+    add_elements(reads, {home: box(home, arrays[home].shape) for home in homes})
+    return replace(access, reads=reads)
+
+
 def verify_program(launches: Sequence[LaunchAccess], initialised: Collection[str]) -> int:
     """Every read of a launch is covered by earlier launches' writes; gives the number of reads.
 

@@ -6,11 +6,13 @@ import math
 from collections.abc import Sequence
 
 from polyc.analysis.launches.access import LaunchAccess
+from polyc.analysis.launches.found import has_room
 from polyc.analysis.proof import counted
 from polyc.analysis.steps import by_loop
 from polyc.analysis.witness import illegal
 from polyc.program.plan import Plan, Slot
 from polyc.program.program import Program, StoredArray
+from polyc.types.found import found_in
 from polyc.types.sizes import Extent, Size
 
 
@@ -45,9 +47,12 @@ def _check_slot(slot: Slot, array: StoredArray, plan: Plan, alignment: int) -> N
     if array.value is not None:
         raise illegal("arena", f"{slot.array} is a constant")
     if slot.region:
-        if not (slot.region <= len(plan.regions) and needed in plan.regions[slot.region - 1]):
+        rooms = plan.regions[slot.region - 1] if slot.region <= len(plan.regions) else ()
+        if needed not in rooms and not any(has_room(needed, room) for room in rooms):
             raise illegal("arena", f"region {slot.region} has no room for {slot.array}: {needed}")
-    elif isinstance(needed, Size) or slot.bytes < needed:
+        if any(found_in([room]) for room in rooms):
+            raise illegal("arena", f"how large region {slot.region} is only a call finds")
+    elif not has_room(needed, slot.bytes):
         raise illegal("arena", f"{show_slot(slot)} has no room for its {needed} bytes")
     elif slot.offset % alignment:
         raise illegal("arena", f"{show_slot(slot)} begins at no multiple of {alignment} bytes")

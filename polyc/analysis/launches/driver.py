@@ -11,6 +11,7 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
+from polyc.analysis.launches.found import verify_find, verify_found
 from polyc.analysis.witness import illegal
 from polyc.errors import IllegalSchedule
 from polyc.loopnest.prototype import Prototype
@@ -20,6 +21,7 @@ from polyc.program.driver_nest import (
     CopyOut,
     Decide,
     DriverNode,
+    Find,
     Repeat,
     Wait,
     When,
@@ -27,6 +29,7 @@ from polyc.program.driver_nest import (
 from polyc.program.plan import Plan, byte_size
 from polyc.program.program import Launch, Program
 from polyc.types.branches import Branch, Branches
+from polyc.types.found import found_in
 from polyc.types.ranges import STEP, Step
 
 
@@ -36,7 +39,8 @@ def verify_driver(
     """Prove what a driver does right, or raise IllegalSchedule.
 
     Every launch is made once, in order, in its loop over steps and its branches, with the addresses
-    of its arrays and the sizes that its kernel takes; each decision reads its condition; every
+    of its arrays and the sizes that its kernel takes; each decision reads its condition; a size
+    that is found is read, and checked, before what depends on it; every
     output ends up where the caller wants it. With `threads` what is copied there is behind a
     barrier; else all is done in order.
 
@@ -47,6 +51,7 @@ def verify_driver(
     walk.visit(nest, None, ())
     if walk.made < len(program.launches):
         raise _wrong(f"launch {walk.made} is not made")
+    verify_found(program, walk.found)
     for position, (_, array) in enumerate(program.outputs, len(program.inputs)):
         home = program.in_place.get(position, position)
         if walk.places[array] != Address("io", home) and position not in walk.copied:
@@ -78,7 +83,8 @@ class _Walk:
     """How far a driver has come.
 
     waited: whether a barrier stands behind all that was so far; parted: whether one is due, because
-    a branch has ended; decided: the branches around each decision, and its condition.
+    a branch has ended; decided: the branches around each decision, and its condition; found: the
+    sizes that are found.
     """
 
     program: Program
@@ -88,7 +94,8 @@ class _Walk:
     made: int = 0
     waited: bool = False
     parted: bool = False
-    decided: list[tuple[Branches, str]] = field(default_factory=list)
+    decided: dict[int, tuple[Branches, str]] = field(default_factory=dict)
+    found: set[str] = field(default_factory=set)
     barriers: set[int] = field(default_factory=set)
     copied: set[int] = field(default_factory=set)
 
@@ -99,6 +106,8 @@ class _Walk:
                     self.waited, self.parted = True, False
                 case Decide():
                     self._decide(node, step, around)
+                case Find():
+                    self._find(node, step, around)
                 case When():
                     self._when(node, step, around)
                 case Call():
@@ -116,8 +125,9 @@ class _Walk:
     def _decide(self, node: Decide, step: Step | None, around: Branches) -> None:
         """A decision of the next launch, by what is there; all threads wait before and after."""
         where = f"decision {node.number}"
-        if step or node.number != len(self.decided):
-            raise _wrong(f"{where} is made in a loop, or where decision {len(self.decided)} is due")
+        told = len(self.decided) + len(self.found)
+        if step or node.number != told:
+            raise _wrong(f"{where} is made in a loop, or where decision {told} is due")
         if self.threads and not self.waited:
             raise _wrong(f"{where} is made before all threads have come to it")
         inside = self._due().branches
@@ -129,12 +139,22 @@ class _Walk:
             raise _wrong(f"{where} is not read from {array}")
         if not stored.storage.is_row_major or math.prod(stored.storage.shape) != 1:
             raise _wrong(f"{where} is read from {array}, which is not one boolean")
-        self.decided.append((around, array))
+        self.decided[node.number] = around, array
+
+    def _find(self, node: Find, step: Step | None, around: Branches) -> None:
+        """A size that the call finds: in every call, once, when all threads have come to it."""
+        if step or around:
+            raise _wrong(f"size {node.size} is read in a loop, or in a branch")
+        if self.threads and not self.waited:
+            raise _wrong(f"size {node.size} is read before all threads have come to it")
+        told = len(self.decided) + len(self.found)
+        verify_find(node, self.program, self.places, self.made, self.found, told)
+        self.found.add(node.size)
 
     def _when(self, node: When, step: Step | None, around: Branches) -> None:
         """A branch, with a barrier in front of it whichever is taken."""
         where = f"a branch of decision {node.number}"
-        if step or node.number >= len(self.decided):
+        if step or node.number not in self.decided:
             raise _wrong(f"{where} is in a loop, or stands before the decision")
         outer, condition = self.decided[node.number]
         if outer != around:
@@ -173,6 +193,9 @@ class _Walk:
         kernel = self.kernels[launch.kernel]
         if call.kernel != kernel.name or call.sizes != _sizes(kernel, launch):
             raise _wrong(f"{where} calls {call.kernel} with {list(call.sizes)}")
+        missing = self.program.awaited(launch, kernel) - self.found
+        if missing:
+            raise _wrong(f"{where} is made before {min(missing)} is found")
         wanted = tuple(self.places.get(array) for array in launch.arguments)
         if call.arguments != wanted:
             pairs = zip(launch.arguments, wanted, call.arguments, strict=False)
@@ -191,6 +214,8 @@ class _Walk:
             raise _wrong(f"{where} is none of the caller's")
         _, array = self.program.outputs[position]
         size = byte_size(self.program.arrays[array])
+        if not found_in([size]) <= self.found:
+            raise _wrong(f"{where} is copied before its size is found")
         if copy.source != self.places[array] or copy.bytes != size:
             raise _wrong(f"{where} is not copied from {array}, or not all of it")
         self.copied.add(copy.position)

@@ -13,7 +13,12 @@ from dataclasses import dataclass, replace
 import islpy as isl
 
 from polyc.analysis.conflicts import first_reads, touches_by_array
-from polyc.analysis.launches.access import LaunchAccess, in_memory, verify_program
+from polyc.analysis.launches.access import (
+    LaunchAccess,
+    behind_found,
+    in_memory,
+    verify_program,
+)
 from polyc.analysis.launches.branches import in_branches, verify_conditions
 from polyc.analysis.launches.partition import Part, verify_partition
 from polyc.analysis.launches.storages import same_storage, verify_storages
@@ -72,7 +77,10 @@ def verify_launches(
     arguments = 0
     for launch, part in zip(program.launches, parts, strict=True):
         bound = _check_binding(program, launch, part, judged[launch.kernel], arrays)
-        touched.append(_access(launch.kernel, part, frozenset(bound), arrays))
+        access = _access(launch.kernel, part, frozenset(bound), arrays)
+        sizes = program.awaited(launch, judged[launch.kernel].kernel)
+        awaited = [program.found[size] for size in sizes]
+        touched.append(behind_found(access, awaited, arrays))
         arguments += len(bound)
     _check_kept_inside(parts, touched, scop, arrays)
     verify_conditions(touched)

@@ -1,7 +1,8 @@
 """Operators whose results have sizes that are data: NonZero, Compress, Unique.
 
-What they find is as long as it can be, and counted; then a Trim cuts the rest off, when the model
-runs (`graph/run_time.py`). Where the p-th true element of a row is, is asked for each p:
+What they find is as long as it can be, and counted; then a Trim cuts the rest off. The number is a
+size that the call finds (`types/found.py`), or else cuts when it is there (`graph/run_time.py`).
+Where the p-th true element of a row is, is asked for each p:
 
     r[i]      =  number of true elements up to i            (a running total)
     place[p]  =  the least i with r[i] > p                  (a binary search, log2(n) gathers)
@@ -19,20 +20,26 @@ from onnx import TensorProto
 
 from polyc.graph.compose import Composer
 from polyc.graph.ir import INTERNAL, Body, Node, Tensor
-from polyc.graph.shapes.checks import constant_int, given, require, require_rank
-from polyc.graph.shapes.dims import fixed, fixed_all, normalize_axis
+from polyc.graph.shapes.checks import given, require_at_least, require_at_most, require_rank
+from polyc.graph.shapes.dims import normalize_axis
+from polyc.types.sizes import Extent, bounds
 
 Operands = Sequence[Tensor | None]
 
 
-def find_true(c: Composer, flags: str, extents: tuple[int, int], wanted: int) -> tuple[str, str]:
-    """flags[rows, n] -> places[rows, wanted], counts[rows]; extents are (rows, n).
+def find_true(c: Composer, flags: str, n: Extent, wanted: str = "") -> tuple[str, str]:
+    """flags[rows, n] -> places[rows, wanted], counts[rows]; by default what the only row has.
 
-    Places beyond a row's count are those of nothing, from 0 to n - 1. n and wanted are positive.
+    Places beyond a row's count are those of nothing, from 0 to n - 1. n is no plain 0.
     """
-    totals = c("CumSum", c("Cast", flags, to=TensorProto.INT64), c.constant(np.int64(1)))
-    counts = c("Gather", totals, c.constant(np.int64(extents[1] - 1)), axis=1)
-    return c("Places", totals, domain=INTERNAL, wanted=wanted), counts
+    numbers = c("Cast", flags, to=TensorProto.INT64)
+    totals = c("CumSum", numbers, c.constant(np.int64(1)))
+    if bounds(n)[0] >= 1:
+        counts = c("Gather", totals, c.constant(np.int64(-1)), axis=1)
+    else:  # there may be no last element
+        counts = c("ReduceSum", numbers, c.integers(1), keepdims=0)
+    wanted = wanted or c("Found", counts, c.extent(flags, 1), domain=INTERNAL)
+    return c("Places", totals, wanted, domain=INTERNAL), counts
 
 
 def trim(c: Composer, x: str, count: str, axis: int = 0) -> str:
@@ -41,31 +48,31 @@ def trim(c: Composer, x: str, count: str, axis: int = 0) -> str:
 
 
 def expand_trim(node: Node, inputs: Operands) -> Body:
-    """A Trim whose count is known: a Slice."""
-    c = Composer()
-    count = constant_int(given(inputs[1]), "count")
-    axis = c.integers(node.get("axis", 0))
-    return c.body(
-        node.inputs, (c("Slice", node.inputs[0], c.integers(0), c.integers(count), axis),)
-    )
+    """A Trim whose count is known, or a size that the call finds: a Slice."""
+    c, (data, count), axis = Composer(), node.inputs, node.get("axis", 0)
+    found = c("Found", count, c.extent(data, axis), domain=INTERNAL)
+    return c.body(node.inputs, (c("Slice", data, c.integers(0), found, c.integers(axis)),))
 
 
 def expand_non_zero(node: Node, inputs: Operands) -> Body:
     """x[a, b] -> int64[2, count]: indices of what is not 0, in order; of a scalar [0, count]."""
     c, x = Composer(), given(inputs[0])
-    shape = fixed_all(x.shape, "a dimension of X")
-    size = math.prod(shape)
+    size, data = x.size, node.inputs[0]
     if size == 0:
-        return c.body(node.inputs, (c.constant(np.zeros((len(shape), 0)), np.int64),))
-    flags = c("Reshape", _is_true(c, node.inputs[0], x.dtype), c.integers(1, size))
-    places, counts = find_true(c, flags, (1, size), size)
-    if not shape:
+        return c.body(node.inputs, (c.constant(np.zeros((x.rank, 0)), np.int64),))
+    flags = c("Reshape", _is_true(c, data, x.dtype), c.integers(1, -1))
+    places, counts = find_true(c, flags, size)
+    if not x.rank:
         nothing = c.constant(np.zeros((0, 1)), np.int64)
         return c.body(node.inputs, (trim(c, nothing, counts, 1),))
-    steps = np.array([math.prod(shape[k + 1 :]) for k in range(len(shape))])[:, None]
-    divided = c("Div", places, c.constant(steps, np.int64))
-    indices = c("Mod", divided, c.constant(np.array(shape)[:, None], np.int64))
-    return c.body(node.inputs, (trim(c, indices, counts, 1),))
+    if x.rank > 1:
+        steps = [c.integers(1)]
+        for axis in range(x.rank - 1, 0, -1):
+            steps.append(c("Mul", steps[-1], c.extent(data, axis)))
+        column = c.integers(1)
+        divided = c("Div", places, c("Unsqueeze", c("Concat", *steps[::-1], axis=0), column))
+        places = c("Mod", divided, c("Unsqueeze", c("Shape", data), column))
+    return c.body(node.inputs, (trim(c, places, counts, 1),))
 
 
 def _is_true(c: Composer, x: str, dtype: np.dtype) -> str:
@@ -78,18 +85,17 @@ def expand_compress(node: Node, inputs: Operands) -> Body:
     """The slices of x along an axis, by default the elements, whose condition is true."""
     c, x, condition = Composer(), given(inputs[0]), given(inputs[1])
     require_rank(condition, "condition", 1, 1)
-    data, axis, extents = node.inputs[0], node.get("axis"), fixed_all(x.shape, "a dimension")
+    data, axis, extents = node.inputs[0], node.get("axis"), x.shape
     if axis is None:
-        data, axis, extents = c("Reshape", data, c.integers(-1)), 0, (math.prod(extents),)
+        data, axis, extents = c("Reshape", data, c.integers(-1)), 0, (x.size,)
     axis = normalize_axis(axis, len(extents))
-    length = fixed(condition.shape[0], "the length of condition")
-    fits, way_out = length <= extents[axis], "shorten it"
-    require(fits, "length of condition", f"at most {extents[axis]}", length, way_out)
+    length = condition.shape[0]
+    require_at_most(length, extents[axis], "length of condition", "shorten it")
     if length == 0:
         nothing = c.constant(np.zeros(0), np.int64)
         return c.body(node.inputs, (c("Gather", data, nothing, axis=axis),))
     flags = c("Unsqueeze", node.inputs[1], c.integers(0))
-    places, counts = find_true(c, flags, (1, length), length)
+    places, counts = find_true(c, flags, length)
     kept = c("Gather", data, c("Reshape", places, c.integers(-1)), axis=axis)
     return c.body(node.inputs, (trim(c, kept, counts, axis),))
 
@@ -101,27 +107,29 @@ def expand_unique(node: Node, inputs: Operands) -> Body:
     for the first of them. NaNs are equal, and larger than all numbers.
     """
     c, x = Composer(), given(inputs[0])
-    extents, axis = fixed_all(x.shape, "a dimension of X"), node.get("axis")
-    data = node.inputs[0]
+    data, axis, extents = node.inputs[0], node.get("axis"), x.shape
     if axis is None:
-        data, axis, extents = c("Reshape", data, c.integers(-1)), 0, (math.prod(extents),)
+        data, axis, extents = c("Reshape", data, c.integers(-1)), 0, (x.size,)
     axis = normalize_axis(axis, len(extents))
-    n = extents[axis]
-    if n == 0:
+    if extents[axis] == 0:
         none = c.constant(np.zeros(0), np.int64)
         return c.body(node.inputs, (data, none, none, none))
     order = (axis, *(k for k in range(len(extents)) if k != axis))
     turned = c("Transpose", data, perm=order) if axis else data
-    width = math.prod(extents[k] for k in order[1:])
-    rows = c("Reshape", turned, c.integers(n, width))
+    width: Extent = math.prod(extents[k] for k in order[1:])
+    n = c.extent(turned, 0)
     if width == 0:  # slices without elements are equal, as are those of one zero
-        rows, width = c.constant(np.zeros((n, 1)), x.dtype), 1
+        zero = c.constant(np.zeros((1, 1)), x.dtype)
+        rows, width = c("Expand", zero, c.extents(n, 1)), 1
+    else:
+        require_at_least(width, 1, "elements of a slice", width, "let sizes begin at 1")
+        rows = c("Reshape", turned, c.extents(n, -1))
     if x.dtype == np.bool_:
         rows = c("Cast", rows, to=TensorProto.UINT8)
-    same, less = _compare_rows(c, rows, n, width, x.dtype.kind == "f")
-    here = c.constant(np.arange(n), np.int64)
-    column = c.constant(np.arange(n)[:, None], np.int64)
-    end, none = c.constant(np.int64(n)), c.constant(np.int64(0))
+    same, less = _compare_rows(c, rows, n, width == 1, x.dtype.kind == "f")
+    here = c.count_up(n)
+    column = c("Unsqueeze", here, c.integers(1))
+    end, none = c("Squeeze", n, c.integers(0)), c.constant(np.int64(0))
     leaders = c("ReduceMin", c("Where", same, here, end), c.integers(1), keepdims=0)
     is_first = c("Equal", leaders, here)
     if node.get("sorted", 1):
@@ -144,24 +152,26 @@ def _count(c: Composer, flags: str, axis: int) -> str:
     return c("ReduceSum", numbers, c.integers(axis), keepdims=0)
 
 
-def _compare_rows(c: Composer, rows: str, n: int, width: int, is_float: bool) -> tuple[str, str]:
+def _compare_rows(
+    c: Composer, rows: str, n: str, are_single: bool, is_float: bool
+) -> tuple[str, str]:
     """same[i, j]: row i equals row j; less[i, j]: row j comes before row i, by the first element
-    in which they differ."""
+    in which they differ. are_single: rows are of one element."""
     mine, other = (c("Unsqueeze", rows, c.integers(axis)) for axis in (1, 0))
     equal = c("Equal", mine, other)
     if is_float:
         both = c("And", c("IsNaN", mine), c("IsNaN", other))
         equal = c("Or", equal, both)
-    if width == 1:
-        same = c("Reshape", equal, c.integers(n, n))
-        at = c("Reshape", rows, c.integers(n, 1))
-        left, right = at, c("Reshape", rows, c.integers(1, n))
+    if are_single:
+        same = c("Squeeze", equal, c.integers(2))
+        left, right = rows, c("Transpose", rows, perm=(1, 0))
     else:
-        along, end = c.constant(np.arange(width), np.int64), c.constant(np.int64(width))
+        width = c.extent(rows, 1)
+        along, end = c.count_up(width), c("Squeeze", width, c.integers(0))
         apart = c("ReduceMin", c("Where", equal, end, along), c.integers(2), keepdims=0)
         same = c("Equal", apart, end)
         # The matrix of first differences is symmetric, so that the other row's is the transpose.
-        where = c("Min", apart, c.constant(np.int64(max(width - 1, 0))))
+        where = c("Min", apart, c("Sub", end, c.constant(np.int64(1))))
         left = c("GatherElements", rows, where, axis=1)
         right = c("Transpose", left, perm=(1, 0))
     less = c("Less", right, left)

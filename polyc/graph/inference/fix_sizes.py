@@ -31,6 +31,11 @@ def fix_graph(graph: Graph, sizes: Mapping[str, Extent], budget: Budget = UNLIMI
         return graph
     inputs = {name: fix_tensor(graph.tensors[name], sizes) for name in graph.inputs}
     constants = {t.name: fix_tensor(t, sizes) for t in graph.tensors.values() if t.is_known}
+    found = [
+        replace(size, most=size.most.at(sizes) if isinstance(size.most, Size) else size.most)
+        for size in graph.found
+    ]
+    known = {**constants, **inputs}
     return infer_graph(
-        graph.name, graph.nodes, {**constants, **inputs}, graph.inputs, graph.outputs, budget
+        graph.name, graph.nodes, known, graph.inputs, graph.outputs, budget, found=found
     )

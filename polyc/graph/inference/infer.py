@@ -21,6 +21,7 @@ from polyc.errors import (
     NotFixed,
     PolycError,
     UnsupportedOp,
+    leaving_to_calls,
     naming_defects,
 )
 from polyc.graph.bodies import Names, reads
@@ -29,13 +30,15 @@ from polyc.graph.expand.control.repeat import Around, Typed
 from polyc.graph.expand.expand import expand_node
 from polyc.graph.inference.evaluate import evaluate_node
 from polyc.graph.inference.folding import MAX_FOLDED, Folds
+from polyc.graph.inference.found import Found, is_found, most_of
 from polyc.graph.inference.sizes import evaluate_sizes
 from polyc.graph.ir import Graph, Node, Tensor
 from polyc.graph.onnx.nodes import TEXT
 from polyc.graph.run_time import RANDOM_KEY, require_compilable
 from polyc.graph.shapes import infer_node
+from polyc.types.found import found_in
 from polyc.types.parameters import needed_ranges
-from polyc.types.ranges import assume
+from polyc.types.ranges import SizeRange, assume
 from polyc.types.sizes import Size
 
 # Their values differ from run to run.
@@ -60,6 +63,7 @@ def infer_graph(
     outputs: Sequence[str],
     budget: Budget = UNLIMITED,
     decides: bool = False,
+    found: Sequence[SizeRange] = (),
 ) -> Graph:
     """A graph whose tensors all have types, without the nodes whose value is known already.
 
@@ -70,18 +74,25 @@ def infer_graph(
 
     `nodes` are in topological order; `known` has the types of the inputs and the constants. A
     graph output may be a constant: then no node writes it and its tensor has a value. `decides`:
-    where a call decides between branches both are kept. Raises
+    where a call decides between branches both are kept, and what it finds may be sizes, whose
+    values become further outputs; `found` are those that the last outputs are already. Raises
     InvalidModel for a name read before it is written or written twice, NeedsValues where only a
     call completes the model, TooLarge for a tensor beyond the budget, else as `infer_node`.
     """
 
     def refuse(node: Node, reason: UnsupportedOp) -> NoReturn:
+        with leaving_to_calls(bool(walk.found.sizes)):
+            raise_for(reason)
+
+    def raise_for(reason: UnsupportedOp) -> NoReturn:
         if isinstance(reason, NotFixed):
             raise _name_inputs(reason, walk.kept, inputs) from reason
         raise reason
 
-    walk = Walk(nodes, known, refuse, budget=budget, decides=decides)
+    walk = Walk(nodes, known, refuse, budget=budget, decides=decides, finds=decides)
+    walk.found.sizes += found
     walk.run()
+    outputs = (*outputs, *walk.found.values)
     for output in outputs:
         if output in walk.structures:
             raise NeedsValues(f"output {output!r} is no tensor, but a sequence or an optional", ())
@@ -89,7 +100,13 @@ def infer_graph(
             raise NeedsValues(f"output {output!r} holds strings, which no kernel writes", ())
     _require_known(name, (*inputs, *outputs), walk.table)
     whole = Graph(
-        name, tuple(walk.kept), walk.table, tuple(inputs), tuple(outputs), tuple(walk.needs)
+        name,
+        tuple(walk.kept),
+        walk.table,
+        tuple(inputs),
+        outputs,
+        tuple(walk.needs),
+        tuple(walk.found.sizes),
     )
     return whole.rewrite(walk.kept)
 
@@ -101,7 +118,8 @@ class Walk:
     kept: the nodes that are left; needs: what must not be negative, which is assumed from then on
     if `assumes`; postpone: called with a node that reads what is known only when
     the model runs, or that no kernel computes, and with the reason; decides: whether both branches
-    of an If are kept where a call decides between them.
+    of an If are kept where a call decides between them; finds: whether sizes may be what kernels
+    find, as `found` then says.
     """
 
     def __init__(
@@ -113,8 +131,10 @@ class Walk:
         budget: Budget = UNLIMITED,
         assumes: bool = True,
         decides: bool = False,
+        finds: bool = False,
     ) -> None:
         self.needs: list[Size] = []
+        self.found, self._finds = Found(), finds
         self._assumes, self._decides = assumes, decides
         self.table = dict(known)
         self.structures = dict(structures or {})
@@ -132,8 +152,8 @@ class Walk:
             pass
 
     def _run(self) -> bool:
-        """Type nodes until one needs more of sizes than is known; whether all are typed."""
-        with assume(needed_ranges(self.needs)):
+        """Type nodes until more is known or needed of sizes; whether all are typed."""
+        with assume(self.found.sizes), assume(needed_ranges(self.needs)):
             return self._walk()
 
     def _walk(self) -> bool:
@@ -151,6 +171,9 @@ class Walk:
                 continue
             except NotFixed as reason:
                 if reason.needs and self._assumes and not self._knows(reason):
+                    if (late := _two_found(node, reason.needs)) is not None:
+                        self._leave(node, late)
+                        continue
                     self.needs += reason.needs
                     self._waiting.append(node)
                     return False
@@ -159,6 +182,8 @@ class Walk:
                 self._leave(node, reason)
                 continue
             self._waiting += reversed(parts)
+            if self.found.grew():
+                return False
         return True
 
     def _knows(self, reason: NotFixed) -> bool:
@@ -196,7 +221,14 @@ class Walk:
         if parts is not None:
             return parts
         operands = _find_operands(node, self.table, self.structures)
-        require_compilable(node, operands)
+        require_compilable(node, operands, self._finds)
+        if is_found(node):
+            self.table[node.outputs[0]] = (
+                self.found.enter(node, operands, self.kept, self.table)
+                if self._finds
+                else most_of(node, operands)
+            )
+            return ()
         around = Around(self._names, self._attempt, self._decides)
         expanded = expand_node(node, operands, self._names, around, self._budget)
         if expanded is not None:
@@ -207,6 +239,15 @@ class Walk:
         if not all(t.is_known for t in results if t.name):
             self.kept.append(node)
         return ()
+
+
+def _two_found(node: Node, needs: Sequence[Size]) -> NeedsValues | None:
+    """Why a node waits that needs more than one size of those that a call finds to fit."""
+    for need in needs:
+        if len(names := found_in([need])) > 1:
+            told = f"is right only where {need} is not negative, of which a call finds"
+            return NeedsValues(f"{node.op} {node.name!r} {told} {' and '.join(sorted(names))}", ())
+    return None
 
 
 def _name_inputs(unknown: NotFixed, nodes: Iterable[Node], inputs: Sequence[str]) -> UnsupportedOp:

@@ -21,7 +21,7 @@ from polyc.errors import NotFixed
 from polyc.graph.ir import Graph, Node, Tensor
 from polyc.graph.shapes.creation import resolve_shape_span
 from polyc.graph.shapes.ratios import Ratio, as_ratio, by_numerators, choose_by_numerators
-from polyc.types.estimate import typical_sizes
+from polyc.types.estimate import TYPICAL, typical_sizes
 from polyc.types.parameters import (
     Parameter,
     Renaming,
@@ -30,7 +30,7 @@ from polyc.types.parameters import (
     identify,
     with_needs,
 )
-from polyc.types.ranges import STEP, SizeRange
+from polyc.types.ranges import STEP, SizeRange, assume
 from polyc.types.sizes import Size, assumed_range, bounds, greatest, least, names_in
 
 MAX_ENTRIES = 64
@@ -78,13 +78,19 @@ def find_parameters(graph: Graph) -> tuple[Graph, tuple[Parameter, ...]]:
 
         x[h, w], y[floor(h/2), h*w]   ->   x[size_h, size_w], y[size_floor_h_2, size_h_w]
 
-    To be called where the ranges of the sizes are assumed by their own names. Raises NotFixed for
-    a size that no input has or holds.
+    Sizes that a call finds stand between the two. To be called where the ranges of those that are
+    told are assumed by their own names. Raises NotFixed for a size that no input has or holds.
     """
+    with assume(graph.found):
+        return _find_parameters(graph)
+
+
+def _find_parameters(graph: Graph) -> tuple[Graph, tuple[Parameter, ...]]:
     given = [graph.tensors[name] for name in graph.inputs]
     inputs = [tensor.shape for tensor in given]
     inputs += [(e,) for tensor in given if tensor.entries is not None for e in tensor.entries.flat]
     plain = sorted(set[str]().union(*map(names_in, inputs)))
+    plain += [size.name for size in graph.found]
     lists = (t.entries for t in graph.tensors.values() if t.entries is not None)
     ratios = [[as_ratio(entry) for entry in listed.flat] for listed in lists]
     entries = [[part for r in listed for part in (r.above, r.below)] for listed in ratios]
@@ -95,13 +101,35 @@ def find_parameters(graph: Graph) -> tuple[Graph, tuple[Parameter, ...]]:
     steps = {name: f"{STEP}{k}" for k, name in enumerate(s for s in seen if s.startswith(STEP))}
     shapes: list[Iterable[Any]] = [*inputs, *(t.shape for t in graph.tensors.values()), *entries]
     typical = typical_sizes(inputs)
-    ranges = [_with_hint(assumed_range(name), typical[name]) for name in plain]
+    ranges = [_with_hint(assumed_range(n), typical.get(n, TYPICAL)) for n in plain]
     needs = [*graph.needs, *(need for size in ranges for need in size.needs)]
+    needs += [size.most for size in graph.found if isinstance(size.most, Size)]
     derived, products = find_derived([*(extent for shape in shapes for extent in shape), *needs])
     known = Renaming({**identify([*plain, *derived]), **steps}, products)
     parameters = [Parameter.of(size, known) for size in with_needs(ranges, graph.needs)]
+    graph = replace(graph, found=tuple(p for p in parameters if p.most is not None))
     parameters += derive(derived, known)
     return (_rename_sizes(graph, known) if known.names else graph), tuple(parameters)
+
+
+def rename_found(graph: Graph, names: Mapping[str, str]) -> Graph:
+    """The graph with other names for sizes that a call finds."""
+    known = Renaming(names, {})
+
+    def needs_of(needs: Iterable[Size]) -> tuple[Size, ...]:
+        renamed = map(known.extent, needs)
+        return tuple(need for need in renamed if isinstance(need, Size))
+
+    found = [
+        replace(
+            size,
+            name=names.get(size.name, size.name),
+            needs=needs_of(size.needs),
+            most=None if size.most is None else known.extent(size.most),
+        )
+        for size in graph.found
+    ]
+    return replace(_rename_sizes(graph, known), found=tuple(found), needs=needs_of(graph.needs))
 
 
 def _with_hint(size: SizeRange, typical: int) -> SizeRange:

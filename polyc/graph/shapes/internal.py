@@ -3,7 +3,8 @@
 | operator | result |
 |---|---|
 | Greedy(valid[r, n], overlap[r, n, n]) | bool[r, n]: i is kept if it is valid and overlaps no earlier one that is kept |
-| Places(totals[r, n]; wanted) | int64[r, wanted]: the least i with totals[r, i] > p, at most n - 1 |
+| Places(totals[r, n], wanted) | int64[r, wanted]: the least i with totals[r, i] > p, at most n - 1 |
+| Found(value, most) | int64[1]: the one element of an int64, of 0 to `most`, as a size (`graph/inference/found.py`) |
 | Windows(x[a, n]; size, step) | as x, [a, windows, size]: step elements apart, as many as fit |
 | Step(steps) | int64: the number of the step, 0 to steps - 1 (`graph/steps.py`) |
 | Choose(condition, then, else) | as both: the first where the condition holds (`graph/branches.py`) |
@@ -19,7 +20,7 @@ from collections.abc import Callable, Sequence
 import numpy as np
 
 from polyc.graph.ir import Node, Tensor
-from polyc.graph.shapes.checks import given, require_at_least
+from polyc.graph.shapes.checks import given, known_int, require_at_least
 from polyc.types.sizes import Size
 
 Types = Callable[[Node, Sequence[Tensor | None]], tuple[Tensor, ...]]
@@ -37,7 +38,7 @@ def infer_random_bits(node: Node, inputs: Sequence[Tensor | None]) -> tuple[Tens
 
 def infer_places(node: Node, inputs: Sequence[Tensor | None]) -> tuple[Tensor, ...]:
     """(r, n) -> (r, wanted)"""
-    shape = (given(inputs[0]).shape[0], int(node.attributes["wanted"]))
+    shape = (given(inputs[0]).shape[0], known_int(given(inputs[1]), "wanted"))
     return (Tensor(node.outputs[0], np.dtype(np.int64), shape),)
 
 

@@ -4,10 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Hashable
 from dataclasses import replace
-from typing import Any
 
-import numpy as np
-
+from polyc.graph.equal import freeze, key_of
 from polyc.graph.ir import Graph, Node
 from polyc.graph.simplify.rewriting import (
     SMALL_CONSTANT_BYTES,
@@ -20,9 +18,6 @@ from polyc.graph.simplify.rewriting import (
 )
 
 _NAME = "common_subexpressions"
-_COMMUTATIVE = frozenset({"Add", "And", "BitwiseAnd", "BitwiseOr", "BitwiseXor"}) | frozenset(
-    {"Equal", "Mul", "Or", "Xor"}
-)
 
 
 def merge_common_subexpressions(graph: Graph) -> Rewritten:
@@ -38,7 +33,7 @@ def merge_common_subexpressions(graph: Graph) -> Rewritten:
     def rule(scope: Scope, node: Node) -> Change | None:
         if node.op == "Identity" or not is_repeatable(node):
             return None
-        first = seen.setdefault(_key(node), node)
+        first = seen.setdefault(key_of(node), node)
         if first is node:
             return None
         aliases = {o: f for o, f in zip(node.outputs, first.outputs, strict=True) if o}
@@ -57,7 +52,7 @@ def _merge_constants(graph: Graph) -> Rewritten:
         value = tensor.value
         if value is None or name in fixed or value.nbytes > SMALL_CONSTANT_BYTES:
             continue
-        kept = first.setdefault(_freeze(value), name)
+        kept = first.setdefault(freeze(value), name)
         if kept != name:
             aliases[name] = kept
     if not aliases:
@@ -73,21 +68,3 @@ def _merge_constants(graph: Graph) -> Rewritten:
         for name, kept in aliases.items()
     ]
     return Rewritten(graph.rewrite(nodes), tuple(notes))
-
-
-def _key(node: Node) -> Hashable:
-    """What two nodes must share to compute the same: also which optional results they have."""
-    inputs = tuple(sorted(node.inputs)) if node.op in _COMMUTATIVE else node.inputs
-    attributes = tuple(sorted((k, _freeze(v)) for k, v in node.attributes.items()))
-    return node.op, node.domain, inputs, attributes, tuple(map(bool, node.outputs))
-
-
-def _freeze(value: Any) -> Hashable:
-    """An attribute as a hashable value that is equal exactly where the attribute's bits are."""
-    if isinstance(value, np.ndarray):
-        content = repr(value.tolist()) if value.dtype.hasobject else value.tobytes()
-        return "array", str(value.dtype), value.shape, content
-    if isinstance(value, list | tuple):
-        return "list", tuple(map(_freeze, value))
-    # By text: 1, 1.0 and True are equal in Python, and so are 0.0 and -0.0.
-    return type(value).__name__, repr(value)

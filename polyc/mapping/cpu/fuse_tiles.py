@@ -128,6 +128,8 @@ def _move_between(
     alike = second.step, second.branches
     if any((kernel.step, kernel.branches) != alike for kernel in (first, *between)):
         return None  # a loop over steps stays in one piece, and so does a branch
+    if not first.written.isdisjoint(second.awaited):
+        return None  # nothing is known of the second before the first has ended
     before: list[StoredKernel] = []
     after: list[StoredKernel] = []
     for kernel in reversed(between):

@@ -49,17 +49,21 @@ def lower_graph(graph: Graph, minimal_filtering: bool = True, budget: Budget = U
         tensor = _compilable(graph.tensors[name], f"input {name!r}")
         ctx.bind(name, ctx.array(name, tensor.dtype, tensor.extents, "input"))
     inputs = tuple(ctx.arrays)
-    found = zip(graph.nodes, find_steps(graph), find_branches(graph), strict=True)
-    for node, loops, branches in budget.over(found, "lower"):
+    sized = graph.outputs[len(graph.outputs) - len(graph.found) :]
+    found: dict[str, str] = {}
+    listed = zip(graph.nodes, find_steps(graph), find_branches(graph), strict=True)
+    for node, loops, branches in budget.over(listed, "lower"):
         with ExitStack() as inside:
             inside.enter_context(naming_defects(f"{node.op} {node.name!r}"))
             inside.enter_context(ctx.repeated(loops[0] if loops else None))
             for branch in branches:
                 inside.enter_context(enter(ctx, branch))
             _lower_node(ctx, node)
+        # What depends on such a size, by no more than its loops, comes behind it.
+        found |= {n: _finish_output(ctx, n) for n in node.outputs if n in sized and n not in found}
     for name in graph.outputs:
         _compilable(graph.tensors[name], f"output {name!r}")
-    outputs = [_finish_output(ctx, name) for name in graph.outputs]
+    outputs = [found.get(name) or _finish_output(ctx, name) for name in graph.outputs]
     values = (a.value for a in ctx.arrays.values() if a.value is not None)
     budget.require(sum(v.nbytes for v in values), f"model {graph.name!r}: what is constant")
     return ctx.freeze(graph.name, inputs, outputs)

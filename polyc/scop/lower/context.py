@@ -385,4 +385,12 @@ class Lowering:
         return name
 
     def freeze(self, name: str, inputs: Sequence[str], outputs: Sequence[str]) -> Scop:
-        return Scop(name, gather_steps(self.statements), self.arrays, tuple(inputs), tuple(outputs))
+        sizes = [size.name for size in self.graph.found]
+        return Scop(
+            name,
+            gather_steps(self.statements),
+            self.arrays,
+            tuple(inputs),
+            tuple(outputs),
+            found=dict(zip(sizes, outputs[len(outputs) - len(sizes) :], strict=True)),
+        )

@@ -8,9 +8,11 @@ from __future__ import annotations
 from polyc.graph.ir import Node
 from polyc.graph.shapes.checks import constant_scalar
 from polyc.graph.shapes.dims import normalize_axis
+from polyc.poly.parameters import spell
 from polyc.scop.expr import Const, Expr, call
 from polyc.scop.lower.context import Lowering, lowers
 from polyc.scop.scop import Reduction, identity
+from polyc.types.sizes import bounds
 
 OPERATORS: dict[str, Reduction] = {"CumSum": "add", "CumProd": "mul"}
 
@@ -35,6 +37,8 @@ def lower_scan(ctx: Lowering, node: Node) -> None:
     others = {f"i{k}": n for k, n in enumerate(ref.shape) if k != axis}
     if extent != 0:
         start = ctx.space(node, **others)
+        if bounds(extent)[0] < 1:  # there may be no first element
+            start = start.restricted(f"{spell(extent)} >= 1")
         first: Expr = start.load(ref, *along("0"))
         if exclusive:
             first = Const(identity(operator, ref.dtype), ref.dtype)

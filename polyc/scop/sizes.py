@@ -1,0 +1,62 @@
+"""On which sizes statements depend, of those that are known only at run time."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from dataclasses import replace
+
+import islpy as isl
+
+from polyc.poly.parameters import assumptions, parameters_of, without_known
+from polyc.scop.expr import Expr, Index, Load, Within, rebuild, walk
+from polyc.scop.scop import Scop, Statement
+from polyc.types.found import found_in
+from polyc.types.sizes import Size, names_in
+
+
+def list_sizes(s: Statement) -> Iterator[str]:
+    """The sizes in the sets and functions of a statement."""
+    yield from parameters_of(s.domain)
+    yield from parameters_of(s.write)
+    for e in walk(s.value):
+        match e:
+            case Load(index=found) | Index(value=found) | Within(domain=found):
+                yield from parameters_of(found)
+
+
+def bare_of(s: Statement) -> Statement:
+    """A statement without what is assumed of the sizes in any case."""
+    known = assumptions()
+
+    def leaf(e: Expr) -> Expr:
+        match e:
+            case Load(index=index):
+                return replace(e, index=_plain(index, known))
+            case Index(value=value):
+                return replace(e, value=value.gist_params(known).drop_unused_params())
+            case Within(domain=domain):
+                return replace(e, domain=domain.gist_params(known).drop_unused_params())
+            case _:
+                return e
+
+    domain, write = without_known(s.domain), _plain(s.write, known)
+    return replace(s, domain=domain, write=write, value=rebuild(s.value, leaf))
+
+
+def _plain(function: isl.PwMultiAff, known: isl.Set) -> isl.PwMultiAff:
+    """A function without what is known; one that is defined everywhere says nothing of it."""
+    if not function.isa_multi_aff():
+        function = function.gist_params(known)
+    return function.drop_unused_params()
+
+
+def awaited_by(statements: Iterable[Statement], scop: Scop) -> frozenset[str]:
+    """The arrays that must be there before statements begin: they hold sizes that a call finds."""
+    if not scop.found:
+        return frozenset()
+    names: set[str] = set()
+    for s in statements:
+        names.update(list_sizes(bare_of(s)))
+        touched = (s.array, *(load.array for load in s.loads))
+        names.update(*(names_in(scop.arrays[array].shape) for array in touched))
+    return frozenset(scop.found[name] for name in found_in(map(Size.of, names)))
