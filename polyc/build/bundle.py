@@ -106,13 +106,13 @@ def write_weights(folder: Path, program: Program, plan: Plan) -> Weights | None:
     for name, offset in plan.constants.items():
         value = program.arrays[name].value
         assert value is not None, f"{name} is planned as a constant but has no value"
-        stored = np.ascontiguousarray(value, program.arrays[name].dtype)
-        if stored.nbytes != program.arrays[name].bytes:
+        if value.nbytes != program.arrays[name].bytes:
             raise ValueError(
-                f"constant {name} has {stored.nbytes} bytes, its storage "
+                f"constant {name} has {value.nbytes} bytes, its storage "
                 f"{program.arrays[name].bytes}"
             )
-        memory[offset : offset + stored.nbytes] = stored.reshape(-1).view(np.uint8)
+        place = memory[offset : offset + value.nbytes].view(value.dtype)
+        place.reshape(value.shape)[...] = value
     memory.flags.writeable = False
     with (folder / WEIGHTS_FILE).open("wb") as stream:
         return Weights(memory, write_and_hash(memory.data, stream))

@@ -54,7 +54,7 @@ def encode_constants(program: Program, plan: Plan, field: Field) -> np.ndarray:
     for name, offset in plan.constants.items():
         value = program.arrays[name].value
         assert value is not None
-        elements = bits_of(encode(value, field)).view(np.uint8)
+        elements = bits_of(encode(np.ascontiguousarray(value), field)).view(np.uint8)
         stored[offset : offset + elements.nbytes] = elements
     return stored
 

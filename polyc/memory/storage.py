@@ -73,7 +73,7 @@ def permuted(
 
 
 def arrange(value: np.ndarray, storage: Storage) -> np.ndarray:
-    """The contents of a constant in its stored order, padding zero; C-contiguous."""
+    """The contents of a constant in its stored order, padding zero; a view where none is needed."""
     sizes = dict(storage.blocks)
     padding = [(0, -n % sizes.get(d, 1)) for d, n in enumerate(value.shape)]
     padded = np.pad(value, padding) if any(p for _, p in padding) else value
@@ -84,4 +84,4 @@ def arrange(value: np.ndarray, storage: Storage) -> np.ndarray:
         split += [n // sizes[d], sizes[d]] if d in sizes else [n]
     order = [position[d] for d in storage.permutation]
     order += [position[d] + 1 for d, _ in storage.blocks]
-    return np.asarray(padded.reshape(split).transpose(order), order="C")
+    return padded.reshape(split).transpose(order)

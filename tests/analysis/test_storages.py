@@ -100,15 +100,18 @@ VALUES = [
 def test_constants_are_where_their_storage_says(value):
     one, rank = array(*value.shape, kind="constant", value=value), value.ndim
     storages = [row_major(one), permuted(one, range(rank)[::-1])]
-    storages += [permuted(one, range(rank), [(0, 4)])] if rank else []
+    if rank:
+        storages += [permuted(one, range(rank), [(0, size)]) for size in (2, 4)]
+        storages.append(permuted(one, range(rank)[::-1], [(rank - 1, 1), (0, 3)]))
     for storage in storages:
         placed = arrange(value, storage)
         assert verify(one, storage, placed)
         if len(np.unique(value)) < 2:
             continue
         for wrong in (np.roll(placed, 1), placed[..., ::-1], -placed):
-            with pytest.raises(IllegalSchedule, match="not where they are stored"):
-                verify(one, storage, np.ascontiguousarray(wrong))
+            for memory in (wrong.copy(), np.asfortranarray(wrong)):
+                with pytest.raises(IllegalSchedule, match="not where they are stored"):
+                    verify(one, storage, memory)
         with pytest.raises(IllegalSchedule, match="do not fill"):
             verify(one, storage, placed.reshape(-1)[1:])
         with pytest.raises(IllegalSchedule, match="do not fill"):

@@ -6,8 +6,9 @@ w[o, i]  ->  [floor(o/16), i, o mod 16]      one to one, and inside of [n/16, m,
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from functools import reduce
+from itertools import permutations
 
 import islpy as isl
 import numpy as np
@@ -92,43 +93,89 @@ def _check_map(array: Array, storage: Storage) -> None:
         raise illegal(where, rule, show_first(taken.subtract(inside)))
 
 
+Tables = Sequence[tuple[int, np.ndarray]]
+"""For each coordinate the index that it depends on, and what it is for each value of that."""
+
+
 def _check_value(stored: StoredArray, value: np.ndarray) -> None:
     """Every element of a constant is where its storage says.
 
-    The place of an element is a sum of terms in one index each, as every coordinate of a storage
-    map is a function of one index.
+    Each coordinate of a storage map is a function of one index, and so a table. Where those of an
+    index are its digits, as they are without padding, all is compared at once.
     """
     where, shape = f"array {stored.name}", tuple(map(int, stored.storage.shape))
     placed = stored.value
-    if placed is None or placed.size != math.prod(shape) or placed.dtype != value.dtype:
+    if placed is None or placed.shape != shape or placed.dtype != value.dtype:
         raise illegal(where, f"its contents do not fill {list(shape)}")
     if not value.size:
         return
-    content, bits = np.ascontiguousarray(placed).reshape(-1), np.dtype(f"u{value.itemsize}")
-    values = value.reshape(value.shape or (1,))
-    first, *others = _find_offsets(stored.storage, values.shape, shape)
-    inner = reduce(np.add, others, np.zeros((1,) * values.ndim, np.int64))
-    rows = max(1, CHUNK // max(1, inner.size))
-    for start in range(0, len(values), rows):
-        part = np.ascontiguousarray(values[start : start + rows])
-        found = content[inner + first[start : start + rows]]
-        if not np.array_equal(found.view(bits), part.view(bits)):  # NaNs are equal, too
-            raise illegal(where, f"elements from index {start} on are not where they are stored")
+    bits = np.dtype(f"u{value.itemsize}")  # in which NaNs are equal, too
+    content, values = placed.view(bits), value.view(bits).reshape(value.shape or (1,))
+    tables = _tabulate_coordinates(stored.storage, values.shape)
+    seen = _see_by_coordinates(values, tables)
+    if seen is None or seen.shape != shape:
+        _check_elements(where, content, values, tables)
+    elif not np.array_equal(content, seen):
+        raise illegal(where, "elements are not where they are stored")
 
 
-def _find_offsets(
-    storage: Storage, extents: tuple[int, ...], shape: tuple[int, ...]
-) -> list[np.ndarray]:
-    """For each index of an array what it adds to the place of an element; shaped to broadcast."""
-    offsets = [np.zeros(n, np.int64) for n in extents]
+def _tabulate_coordinates(storage: Storage, extents: tuple[int, ...]) -> Tables:
+    tables = []
     for k in range(storage.map.dim(OUT)):
-        aff, step = storage.map.get_aff(k), math.prod(shape[k + 1 :])
+        aff = storage.map.get_aff(k)
         moving = [d for d in range(aff.dim(IN)) if aff.involves_dims(IN, d, 1)] or [0]
         if len(moving) > 1:
             raise illegal(f"array {storage.array}", "a coordinate depends on several indices")
-        offsets[moving[0]] += step * _tabulate(aff, moving[0], extents[moving[0]])
-    rank = len(extents)
-    return [o.reshape([-1 if k == d else 1 for k in range(rank)]) for d, o in enumerate(offsets)]
+        tables.append((moving[0], _tabulate(aff, moving[0], extents[moving[0]])))
+    return tables
+
+
+def _see_by_coordinates(values: np.ndarray, tables: Tables) -> np.ndarray | None:
+    """An array with its coordinates for indices; None unless they are digits of these, or 0."""
+    digits: list[tuple[int, int]] = []
+    for d, extent in enumerate(values.shape):
+        mine = {k: table for k, (of, table) in enumerate(tables) if of == d and table.any()}
+        found = _read_digits(extent, mine)
+        if found is None:
+            return None
+        digits += found
+    moving = [k for k, _ in digits]
+    digits += [(k, 1) for k in range(len(tables)) if k not in moving]
+    order = np.argsort([k for k, _ in digits])
+    return values.reshape([size for _, size in digits]).transpose(order)
+
+
+def _read_digits(extent: int, tables: Mapping[int, np.ndarray]) -> list[tuple[int, int]] | None:
+    """The coordinates that are the digits of an index, and their extents, the highest first.
+
+    i < 48 as floor(i/16) and i mod 16  ->  [(0, 3), (1, 16)]
+    """
+    index = np.arange(extent)
+    if len(tables) < 2:
+        whole = all(np.array_equal(table, index) for table in tables.values())
+        return [(k, extent) for k in tables] if whole and (tables or extent == 1) else None
+    for high, low in permutations(tables, 2):
+        base = int(tables[low].max()) + 1
+        exact = len(tables) == 2 and extent % base == 0
+        fits = exact and np.array_equal(tables[low], index % base)
+        if fits and np.array_equal(tables[high], index // base):
+            return [(high, extent // base), (low, base)]
+    return None
+
+
+def _check_elements(where: str, content: np.ndarray, values: np.ndarray, tables: Tables) -> None:
+    """The same, element by element: its place is the sum of what each index adds."""
+    rank, flat = values.ndim, np.ascontiguousarray(content).reshape(-1)
+    offsets = [np.zeros(n, np.int64) for n in values.shape]
+    for k, (d, table) in enumerate(tables):
+        offsets[d] += math.prod(content.shape[k + 1 :]) * table
+    shaped = [o.reshape([-1 if k == d else 1 for k in range(rank)]) for d, o in enumerate(offsets)]
+    inner = reduce(np.add, shaped[1:], np.zeros((1,) * rank, np.int64))
+    rows = max(1, CHUNK // max(1, inner.size))
+    for start in range(0, len(values), rows):
+        found = flat[inner + shaped[0][start : start + rows]]
+        if not np.array_equal(found, values[start : start + rows]):
+            raise illegal(where, f"elements from index {start} on are not where they are stored")
 
 
 def _tabulate(aff: isl.Aff, dimension: int, extent: int) -> np.ndarray:
