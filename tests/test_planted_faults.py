@@ -208,7 +208,7 @@ def a_kernel_for_some_of_the_sizes(right):
     return after(right, change)
 
 
-@fault("polyc.mapping.own_sizes:without_known", halved, "differs from S_MaxPool_0.* in its domain")
+@fault("polyc.scop.sizes:without_known", halved, "differs from S_MaxPool_0.* in its domain")
 def own_sizes_that_forget_a_condition(right):
     return after(right, lambda s: s.drop_constraints_involving_dims(isl.dim_type.set, 2, 1))
 
