@@ -172,8 +172,34 @@ def without_known(domain: isl.Set) -> isl.Set:
         return domain
     bare = domain.drop_constraints_not_involving_dims(SET, 0, domain.dim(SET))
     if not bare.intersect_params(known).is_equal(domain):
-        bare = domain.gist_params(known)  # for what holds of sizes here, and not in any case
+        bare = _gist(domain, known)  # for what holds of sizes here, and not in any case
     return bare.drop_unused_params()
+
+
+def _gist(domain: isl.Set, known: isl.Set) -> isl.Set:
+    """The set without what is known, in as few sizes as can say it.
+
+    1 <= n and (m = 5 <= k or m = k <= 4)   known: 0 <= k <= 3n and (m = 5 <= k or m = k <= 4)
+        ->   1 <= n, where isl says: m = 5 or (m = k <= 4 and 1 <= n)
+    """
+    bare = domain.gist_params(known).drop_unused_params()
+    names, least = parameters_of(bare), domain
+    for name in names if len(names) > 1 else ():
+        smaller = _eliminate(least, name)
+        if smaller.intersect_params(known).is_equal(domain):
+            least = smaller
+    kept = frozenset(names).intersection(parameters_of(least))
+    if len(kept) == len(names):
+        return bare
+    for name in parameters_of(least):
+        least = least if name in kept else _eliminate(least, name)
+    return least.gist_params(_project(known, kept))
+
+
+def _eliminate(domain: isl.Set, name: str) -> isl.Set:
+    """The set for any value of a size for which there is an element."""
+    position = domain.find_dim_by_name(PARAM, name)
+    return domain.eliminate(PARAM, position, 1).drop_unused_params()
 
 
 def in_own_sizes(domain: isl.Set) -> isl.Set:

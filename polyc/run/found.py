@@ -6,12 +6,12 @@ y: float32[found, 4], 0 <= found <= 100      1600 bytes, of which a call that fi
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
 import numpy as np
-from numpy import ndarray
+from numpy import empty, ndarray
 
 from polyc.arguments import list_outputs
 from polyc.errors import RuntimeFailure, ShapeError
@@ -49,12 +49,25 @@ class FoundResults:
                     continue
                 most = evaluate(at_most(math.prod(shape) * spec.dtype.itemsize), {})
                 specs.append(replace(spec, dtype=np.dtype(np.uint8), shape=(most,)))
-                self._open.append((k, spec, shape))
+                self._open.append((k, spec, self._reader(shape)))
         self.specs = specs
         self.positions = [k for k, _, _ in self._open]
         self._plain = [k for k in range(len(specs)) if k not in self.positions]
         self._binder = Binder(model, (), specs)
         self._plain_binder = Binder(model, (), [specs[k] for k in self._plain])
+
+    def _reader(self, shape: Sequence[Extent]) -> Callable[[Sequence[int]], tuple[int, ...]]:
+        """A function from what is found to a shape: most dimensions are just that."""
+        places = {Size.of(name): k for k, name in enumerate(self._names)}
+        if all(isinstance(d, int) or d in places for d in shape):
+            plain = [(True, places[d]) if isinstance(d, Size) else (False, d) for d in shape]
+            return lambda found: tuple([found[n] if is_found else n for is_found, n in plain])
+
+        def read(found: Sequence[int]) -> tuple[int, ...]:
+            values = dict(zip(self._names, found, strict=True))
+            return tuple(evaluate(d, values) for d in shape)
+
+        return read
 
     def take(self, out: Any) -> list[ndarray]:
         """The arrays that a call writes into: the caller's where it knows how large they are.
@@ -67,16 +80,14 @@ class FoundResults:
             plain = self._plain_binder.check_outputs([given[k] for k in self._plain])
             for k, array in zip(self._plain, plain, strict=True):
                 results[k] = array
-        return [*results, *(np.zeros(1, np.int64) for _ in self._names)]
+        return results + [empty(1, np.int64) for _ in self._names]
 
-    def finish(self, arrays: Sequence[ndarray], out: Any) -> list[ndarray]:
+    def finish(self, arrays: list[ndarray], out: Any) -> list[ndarray]:
         """The results of a call, by what it has found; in `out` if that is given."""
-        count = len(arrays) - len(self._names)
-        values = {n: int(a[0]) for n, a in zip(self._names, arrays[count:], strict=True)}
-        results = list(arrays[:count])
-        for k, spec, extents in self._open:
-            shape = tuple(evaluate(d, values) for d in extents)
-            result = ndarray(shape, spec.dtype, results[k])
+        results = arrays[: -len(self._names)]
+        values = [array.item() for array in arrays[-len(self._names) :]]
+        for k, spec, read in self._open:
+            result = ndarray(read(values), spec.dtype, results[k])
             # A small result shall not keep memory that is much larger.
             results[k] = result if 2 * result.nbytes >= results[k].nbytes else result.copy()
         return results if out is None else self._copy(results, out)
@@ -94,7 +105,7 @@ class FoundResults:
     def failure(self, position: int, arrays: Sequence[ndarray]) -> RuntimeFailure:
         """The error for a size that was found and does not fit."""
         size = self._found[position]
-        value = int(arrays[len(arrays) - len(self._found) + position][0])
+        value = arrays[len(arrays) - len(self._found) + position].item()
         others = (need for need in size.needs if need + Size.of(size.name) != size.most)
         needs = "".join(f", and where {need} is not negative" for need in others)
         return RuntimeFailure(

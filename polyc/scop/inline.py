@@ -90,6 +90,8 @@ def _pays(producer: Statement, readers: list[Statement], uses: Uses, widen_late:
     if widen_late and _narrows(producer.value) and _is_reduced(producer.array, uses):
         return False
     work = operations(producer.value)
+    if work > CHEAP and any(map(_is_recurrence, readers)):
+        return False
     if finishes:  # the accumulator is in registers here: its reader comes to it (distribute.py)
         return False
     if work == 0 or (widen_late and _only_widens(producer.value)):
@@ -97,6 +99,11 @@ def _pays(producer: Statement, readers: list[Statement], uses: Uses, widen_late:
     if len({id(r) for r, _ in sites}) == 1 and _reads_once(sites):
         return True
     return work <= CHEAP and all(_reads_once([s]) for s in sites)
+
+
+def _is_recurrence(reader: Statement) -> bool:
+    """Whether instances wait for one another: what is dear is computed before, in vectors."""
+    return any(load.array == reader.array for load in reader.loads)
 
 
 def can_move(producer: Statement, reader: Statement, load: Load) -> bool:

@@ -7,6 +7,7 @@ from dataclasses import replace
 
 import islpy as isl
 
+from polyc.poly.affine import single_aff
 from polyc.poly.parameters import assumptions, parameters_of, without_known
 from polyc.scop.expr import Expr, Index, Load, Within, rebuild, walk
 from polyc.scop.scop import Scop, Statement
@@ -33,7 +34,7 @@ def bare_of(s: Statement) -> Statement:
             case Load(index=index):
                 return replace(e, index=_plain(index, known))
             case Index(value=value):
-                return replace(e, value=value.gist_params(known).drop_unused_params())
+                return replace(e, value=_plain_value(value, s.domain, known))
             case Within(domain=domain):
                 return replace(e, domain=domain.gist_params(known).drop_unused_params())
             case _:
@@ -48,6 +49,14 @@ def _plain(function: isl.PwMultiAff, known: isl.Set) -> isl.PwMultiAff:
     if not function.isa_multi_aff():
         function = function.gist_params(known)
     return function.drop_unused_params()
+
+
+def _plain_value(value: isl.PwAff, domain: isl.Set, known: isl.Set) -> isl.PwAff:
+    """A value without what is known; what is one formula on a domain is it everywhere."""
+    formula = single_aff(value)
+    if formula is not None and domain.is_subset(value.domain()):
+        return isl.PwAff.from_aff(formula).drop_unused_params()
+    return value.gist_params(known).drop_unused_params()
 
 
 def awaited_by(statements: Iterable[Statement], scop: Scop) -> frozenset[str]:

@@ -23,7 +23,7 @@ INTERNAL = {"Narrow", *INTERNAL_TYPES}
 """Nodes of the graph that no model has."""
 
 BY_CALL = {*DISTRIBUTIONS, "AlignRegions", "Bernoulli", "Compress", "Multinomial"}
-BY_CALL |= {"NonMaxSuppression", "NonZero", "Suppress", "Trim", "Unique"}
+BY_CALL |= {"NonMaxSuppression", "NonZero", "Trim", "Unique"}
 """Operators that only a call completes: of a size that is data, or of numbers drawn anew."""
 
 OPERATORS = tuple(sorted({**LOWERINGS, **COMPOSED, **CONTROL_FLOW}.keys() - BY_CALL - INTERNAL))

@@ -161,6 +161,35 @@ def test_sizes_that_a_call_tells_may_be_open_as_well(compiled, name):
             check(model, OPEN[name], draw(model, share, size))
 
 
+DETECTOR = """g (float[1, {n}, 4] boxes, float[1, 3, {n}] scores)
+    => (int64[k, 3] kept, float[k, 4] b, float[k] s, float[m, 4] best, float[1, 3, k] all) {{
+    most = Constant<value_ints = [6]>() iou = Constant<value_floats = [0.5]>()
+    least = Constant<value_floats = [0.3]>() zero = Constant<value_ints = [0]>()
+    one = Constant<value_ints = [1]>() two = Constant<value_ints = [2]>()
+    kept = NonMaxSuppression(boxes, scores, most, iou, least)
+    column = Gather<axis = 1>(kept, two) places = Squeeze(column, one)
+    plain = Squeeze(boxes, zero) b = Gather(plain, places)
+    all = Gather<axis = 2>(scores, places) s = GatherND(scores, kept)
+    five = Constant<value_ints = [5]>() l = Shape(s) k = Min(l, five)
+    v, i = TopK(s, k) best = Gather(b, i) }}"""
+"""What exporters write of a detector's end: boxes that are kept, their scores, the best of them."""
+
+
+@pytest.mark.parametrize(("n", "sizes"), [(37, (37,)), ("n", (1, 8, 37))])
+def test_boxes_that_are_kept(compiled, n, sizes):
+    text = DETECTOR.format(n=n)
+    model = compiled(text)
+    assert [spec.shape for spec in model.outputs[:3]] == [("k", 3), ("k", 4), ("k",)]
+    assert not model.explain().fallbacks
+    for size in sizes:
+        for highest in (0.2, 0.35, 1):
+            low = RNG.random((1, size, 2)) * 3
+            boxes = np.concatenate([low, low + RNG.random((1, size, 2)) * 2], -1)
+            scores = RNG.random((1, 3, size)) * highest
+            feeds = {"boxes": boxes.astype(np.float32), "scores": scores.astype(np.float32)}
+            check(model, text, feeds)
+
+
 def test_nothing_else_is_found_for_a_mask_that_is_asked_twice(compiled):
     assert len(compiled(FOLLOWED["one mask"])._manifest.found) == 1
 

@@ -33,7 +33,7 @@ from polyc.graph.expand.images.regions import (
     expand_max_roi_pool,
     expand_roi_align,
 )
-from polyc.graph.expand.images.suppression import expand_suppress, expand_suppression
+from polyc.graph.expand.images.suppression import expand_suppression
 from polyc.graph.expand.images.unpooling import expand_max_unpool
 from polyc.graph.expand.ngrams import expand_tf_idf
 from polyc.graph.expand.random import (
@@ -81,7 +81,6 @@ COMPOSED: dict[str, Callable[[Node, Sequence[Tensor | None]], Body]] = {
     "NonZero": expand_non_zero,
     "RoiAlign": expand_roi_align,
     "STFT": expand_stft,
-    "Suppress": expand_suppress,
     "TfIdfVectorizer": expand_tf_idf,
     "TreeEnsemble": expand_tree_ensemble,
     "Trim": expand_trim,

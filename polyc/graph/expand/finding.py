@@ -27,16 +27,17 @@ from polyc.types.sizes import Extent, bounds
 Operands = Sequence[Tensor | None]
 
 
-def find_true(c: Composer, flags: str, n: Extent, wanted: str = "") -> tuple[str, str]:
+def find_true(c: Composer, flags: str, may_be_empty: bool, wanted: str = "") -> tuple[str, str]:
     """flags[rows, n] -> places[rows, wanted], counts[rows]; by default what the only row has.
 
-    Places beyond a row's count are those of nothing, from 0 to n - 1. n is no plain 0.
+    Places beyond a row's count are those of nothing, from 0 to n - 1. n is no plain 0, but may be
+    a size that is.
     """
     numbers = c("Cast", flags, to=TensorProto.INT64)
     totals = c("CumSum", numbers, c.constant(np.int64(1)))
-    if bounds(n)[0] >= 1:
+    if not may_be_empty:
         counts = c("Gather", totals, c.constant(np.int64(-1)), axis=1)
-    else:  # there may be no last element
+    else:
         counts = c("ReduceSum", numbers, c.integers(1), keepdims=0)
     wanted = wanted or c("Found", counts, c.extent(flags, 1), domain=INTERNAL)
     return c("Places", totals, wanted, domain=INTERNAL), counts
@@ -61,7 +62,7 @@ def expand_non_zero(node: Node, inputs: Operands) -> Body:
     if size == 0:
         return c.body(node.inputs, (c.constant(np.zeros((x.rank, 0)), np.int64),))
     flags = c("Reshape", _is_true(c, data, x.dtype), c.integers(1, -1))
-    places, counts = find_true(c, flags, size)
+    places, counts = find_true(c, flags, bounds(size)[0] < 1)
     if not x.rank:
         nothing = c.constant(np.zeros((0, 1)), np.int64)
         return c.body(node.inputs, (trim(c, nothing, counts, 1),))
@@ -95,7 +96,7 @@ def expand_compress(node: Node, inputs: Operands) -> Body:
         nothing = c.constant(np.zeros(0), np.int64)
         return c.body(node.inputs, (c("Gather", data, nothing, axis=axis),))
     flags = c("Unsqueeze", node.inputs[1], c.integers(0))
-    places, counts = find_true(c, flags, length)
+    places, counts = find_true(c, flags, bounds(length)[0] < 1)
     kept = c("Gather", data, c("Reshape", places, c.integers(-1)), axis=axis)
     return c.body(node.inputs, (trim(c, kept, counts, axis),))
 

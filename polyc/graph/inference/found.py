@@ -28,8 +28,12 @@ def is_found(node: Node) -> bool:
 
 
 def most_of(node: Node, operands: Sequence[Tensor | None]) -> Tensor:
-    """What a Found gives where no size can be found: as much as there may be; a Trim cuts it."""
-    most = known_int(given(operands[1]), "most")
+    """What a Found gives where no size can be found: as much as there may be; a Trim cuts it.
+
+    Or a number that is given instead, which is waited for.
+    """
+    instead = given(operands[-1])
+    most = known_int(instead, "what is computed for any number")
     return _with_element(Tensor(node.outputs[0], np.dtype(np.int64), (1,)), most)
 
 
