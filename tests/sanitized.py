@@ -27,6 +27,8 @@ from polyc.target.machine import Target
 from polyc.threads.barriers import place_barriers
 from polyc.toolchain.runtime_files import find_runtime
 from polyc.trace import Trace
+from polyc.types.found import at_most
+from polyc.types.ranges import assume
 
 COMMON = (
     "-O1 -g1 -std=gnu11 -pthread -fno-math-errno -fno-trapping-math -ffp-contract=fast -Wno-psabi"
@@ -54,13 +56,14 @@ def build(
     """Compile a graph to `folder`/run; `edit` may change the text of its kernels."""
     compiled = run_pipeline(graph, target, Options(), Trace())
     program = compiled.program
-    plan = spread(plan_memory(program), program)
     files = {name: edit(text) for name, text in compiled.sources.items()}
-    barriers = place_barriers(compiled.touched, plan.slots)
-    files |= {
-        DRIVER_FILE: print_driver(program, plan, make_driver(program, plan, barriers)),
-        "main.c": print_main(program, plan),
-    }
+    with assume(program.sizes):
+        plan = spread(plan_memory(program), program)
+        barriers = place_barriers(compiled.touched, plan.slots)
+        files |= {
+            DRIVER_FILE: print_driver(program, plan, make_driver(program, plan, barriers)),
+            "main.c": print_main(program, plan),
+        }
     for name, text in files.items():
         (folder / name).write_text(text)
     weights = np.zeros(max(plan.weights_bytes, 1), np.uint8)
@@ -127,7 +130,7 @@ def print_main(program: Program, plan: Plan) -> str:
     """A main that reads in.bin and weights.bin, calls the driver, and writes out.bin."""
     inputs = [byte_size(program.arrays[n]) for _, n in program.inputs]
     outputs = [byte_size(program.arrays[n]) for _, n in program.outputs]
-    in_use = [(s.offset, byte_size(program.arrays[s.array])) for s in plan.slots]
+    in_use = [(s.offset, at_most(byte_size(program.arrays[s.array]))) for s in plan.slots]
     held = [(o, byte_size(program.arrays[n])) for n, o in plan.constants.items()]
     return "\n".join(
         [

@@ -13,11 +13,12 @@ from onnx.reference import ReferenceEvaluator
 
 from polyc import Graph, Options, ops
 from polyc.graph.onnx.export import export_onnx
+from polyc.graph.onnx_import import import_onnx
 from polyc.program.program import Program
 from polyc.target.machine import Target, detect_target
 from polyc.target.resolve import resolve_target
 from tests import networks, sanitized
-from tests.branching import branching
+from tests.branching import branching, read
 from tests.e2e.compare import find_difference
 from tests.networks import Weights
 
@@ -93,6 +94,18 @@ def large_branches() -> Graph:
     return branching(200, 96)
 
 
+def chosen_rows() -> Graph:
+    """Enough to do for several threads with as many rows as a call finds."""
+    text = """g (float[300, 96] x, float[96, 80] w) => (float[80] y, int64[1] n) {
+        zero = Constant<value = float {0}>() first = Constant<value = int64 {0}>()
+        column = Gather<axis = 1>(x, first) good = Greater(column, zero)
+        v = Compress<axis = 0>(x, good) u = MatMul(v, w) e = Exp(u)
+        axes = Constant<value = int64[1] {0}>() y = ReduceSum<keepdims = 0>(e, axes)
+        n = Shape<end = 1>(u)
+    }"""
+    return import_onnx(read(text), decides=True)
+
+
 def gathers() -> Graph:
     """Places that are data; the model has to survive any."""
     x, k = ops.input("x", (7, 9)), ops.input("k", (5,), "int64")
@@ -158,7 +171,7 @@ def test_nothing_is_reported(build: Callable[[], Graph], isa: str, tmp_path: Pat
 @pytest.mark.thorough
 @pytest.mark.parametrize(
     "build",
-    [windows, transforms, rows, networks.inception, large_branches],
+    [windows, transforms, rows, networks.inception, large_branches, chosen_rows],
     ids=lambda x: x.__name__,
 )
 def test_threads_do_not_race(build: Callable[[], Graph], tmp_path: Path):
@@ -177,6 +190,39 @@ def test_bad_indices_touch_nothing_and_are_told(bad: int, tmp_path: Path):
     outcome = sanitized.run(program, tmp_path, feeds, 2)
     assert outcome.report == ""
     assert outcome.status > 0
+
+
+@pytest.mark.thorough
+def test_what_is_found_stays_within_memory(tmp_path: Path):
+    program = sanitized.build(chosen_rows(), detect_target(), tmp_path)
+    feeds = make_feeds(program)
+    for threads in (1, 3):
+        outcome = sanitized.run(program, tmp_path, feeds, threads)
+        assert (outcome.status, outcome.report) == (0, "")
+    x, w = feeds["x"].astype(np.float64), feeds["w"]
+    good = x[:, 0] > 0
+    assert outcome.outputs["n"] == good.sum()
+    want = np.exp(x[good] @ w).sum(0)
+    np.testing.assert_allclose(outcome.outputs["y"], want, rtol=1e-4)
+
+
+@pytest.mark.thorough
+@pytest.mark.parametrize("bad", ["301", "-1", "(1ll << 62)", "(-9223372036854775807ll - 1)"])
+def test_a_size_that_cannot_be_ends_the_call(bad: str, tmp_path: Path):
+    """Should a kernel go wrong: nothing works with the size that it has written."""
+    pattern = re.compile(r"^(\s*Compress_2_Gather_\d+_\[0\]) = .*;", re.MULTILINE)
+    edited = []
+
+    def damage(text: str) -> str:
+        changed = pattern.sub(rf"\1 = {bad};", text)
+        edited.append(changed != text)
+        return changed
+
+    program = sanitized.build(chosen_rows(), Target.named("baseline"), tmp_path, damage)
+    assert any(edited)
+    for threads in (1, 3):
+        outcome = sanitized.run(program, tmp_path, make_feeds(program), threads)
+        assert (outcome.status, outcome.report) == (len(program.launches) + 1, "")
 
 
 def simple() -> Graph:

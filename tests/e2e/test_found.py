@@ -190,6 +190,46 @@ def test_boxes_that_are_kept(compiled, n, sizes):
             check(model, text, feeds)
 
 
+CHAIN = """g (float[{n}, 4] boxes, float[{n}] scores, int64[{n}] labels)
+    => (float[k, 4] b, float[k] s, int64[k] l) {{
+    low = Constant<value_float = 0.2>() zero = Constant<value_ints = [0]>()
+    one = Constant<value_ints = [1]>() two = Constant<value_ints = [2]>()
+    five = Constant<value_ints = [5]>() left = Constant<value_int = 0>()
+    right = Constant<value_int = 2>() small = Constant<value_float = 0.3>()
+    good = Greater(scores, low) i0 = NonZero(good) i = Squeeze(i0, zero)
+    b1 = Gather(boxes, i) s1 = Gather(scores, i) l1 = Gather(labels, i)
+    x0 = Gather<axis = 1>(b1, left) x1 = Gather<axis = 1>(b1, right) wide = Sub(x1, x0)
+    big = Greater(wide, small) j0 = NonZero(big) j = Squeeze(j0, zero)
+    b2 = Gather(b1, j) s2 = Gather(s1, j) l2 = Gather(l1, j)
+    largest = ReduceMax<keepdims = 0>(b2) unit = Constant<value_float = 1.0>()
+    span = Add(largest, unit) numbers = Cast<to = 1>(l2) offset = Mul(numbers, span)
+    column = Unsqueeze(offset, one) apart = Add(b2, column) b3 = Unsqueeze(apart, zero)
+    axes = Constant<value_ints = [0, 1]>() s3 = Unsqueeze(s2, axes)
+    most = Constant<value_ints = [100000]>() iou = Constant<value_floats = [0.5]>()
+    kept = NonMaxSuppression(b3, s3, most, iou)
+    last = Gather<axis = 1>(kept, two) flat = Squeeze(last, one)
+    best = Slice(flat, zero, five, zero)
+    b = Gather(b2, best) s = Gather(s2, best) l = Gather(l2, best) }}"""
+"""Likely boxes, large ones of these, of which those of a class may not overlap, the best five."""
+
+
+@pytest.mark.parametrize(("n", "sizes"), [(50, (50,)), ("n", (1, 3, 30))])
+def test_what_is_found_among_what_was_found(compiled, n, sizes):
+    text = CHAIN.format(n=n)
+    model = compiled(text)
+    assert len(model._manifest.found) == 3
+    for size in sizes:
+        for highest in (0.1, 0.3, 1):
+            low = RNG.random((size, 2)) * 3
+            boxes = np.concatenate([low, low + RNG.random((size, 2)) * 2], -1)
+            feeds = {
+                "boxes": boxes.astype(np.float32),
+                "scores": (RNG.random(size) * highest).astype(np.float32),
+                "labels": RNG.integers(0, 3, size),
+            }
+            check(model, text, feeds)
+
+
 def test_nothing_else_is_found_for_a_mask_that_is_asked_twice(compiled):
     assert len(compiled(FOLLOWED["one mask"])._manifest.found) == 1
 
