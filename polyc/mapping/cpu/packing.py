@@ -134,5 +134,6 @@ def _make_copy(cluster: Cluster, name: str, arrays: Mapping[str, Array]) -> Pack
     )
     shared = tuple({title: k} for k in range(len(iterators)))
     return Packing(
-        replace(array, name=packed, kind="temporary", value=None), Cluster((copy,), shared, False)
+        replace(array, name=packed, kind="temporary", value=None, memory=""),
+        Cluster((copy,), shared, False),
     )
