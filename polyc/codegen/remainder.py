@@ -93,14 +93,19 @@ def _dependent_loops(loop: For) -> list[For]:
 
 
 def _point_loops(loop: For, left: Affine, known: Known) -> list[For]:
-    """The loops below over the iterations of a partial tile; none if some bound is another one."""
+    """The loops below over the iterations of a partial tile; none if some bound is another one.
+
+    None as well if something is done outside of them: several tiles would do it several times.
+    """
     found = []
     for node in walk_nodes(loop.body):
         if isinstance(node, For) and loop.var in variables(node.lower) | variables(node.upper):
             found.append(node)
             if node.lower != const(0) or simplify_index(node.upper, known) != left:
                 return []
-    return found
+    inside = {id(n) for point in found for n in walk_nodes(point.body) if isinstance(n, Assign)}
+    whole = all(id(n) in inside for n in walk_nodes(loop.body) if isinstance(n, Assign))
+    return found if whole else []
 
 
 def _lanes(loops: Sequence[For], simd_bytes: int) -> int:

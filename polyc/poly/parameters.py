@@ -159,7 +159,10 @@ def _project(known: isl.Set, names: frozenset[str]) -> isl.Set:
         if name not in names:
             position = known.find_dim_by_name(PARAM, name)
             known = known.eliminate(PARAM, position, 1).project_out(PARAM, position, 1)
-    return known.coalesce()
+    known = known.coalesce()
+    # One conjunction, where it says the same: loops over each of several would be generated.
+    hull = isl.Set.from_basic_set(known.simple_hull())
+    return hull if hull.is_subset(known) else known
 
 
 def without_known(domain: isl.Set) -> isl.Set:

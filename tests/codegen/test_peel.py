@@ -149,3 +149,28 @@ def test_a_loop_that_executes_nothing_goes():
     assert [x.var for x in loops(after)] == ["u"]
     after = peel(Block((loop("t", 5, loop("u", 3, never)), step(1, 1))))
     assert [type(n).__name__ for n in after.body] == ["Assign"]
+
+
+@pytest.mark.parametrize("extent", [1, 4, 15, 16, 17, 31, 32, 33, 48, 79])
+def test_the_first_tile_by_itself_is_not_cut_with_what_is_left(extent):
+    """As isl writes it where a set has several parts: its place is known, and not the loop's."""
+    n = var("size_n")
+    bound = extremum("min", (const(32), n - t))
+    behind = loop("p", bound, step(t + p), kind="vector")
+    first = loop("p", extremum("min", (const(32), n)), step(p), kind="vector")
+    body = If(Compare("ge", t - 32), Block((behind,)), Block((first,)))
+    before = Block((loop("t", n, body, step=32, kind="parallel"),))
+    after = peel(before, ["size_n"], 64)
+    values = {"size_n": extent}
+    assert sorted(instances(after, values)) == sorted(instances(before, values))
+
+
+@pytest.mark.parametrize("extent", [1, 4, 15, 16, 17, 31, 32, 33, 48, 79])
+def test_what_is_left_of_an_open_tile_is_cut(extent):
+    n = var("size_n")
+    inner = loop("p", extremum("min", (const(32), n - t)), step(t + p), kind="vector")
+    before = Block((loop("t", n, inner, step=32, kind="parallel"),))
+    after = peel(before, ["size_n"], 64)
+    assert [x.step for x in loops(after) if x.var == "t"] == [32, 16, 16]
+    values = {"size_n": extent}
+    assert sorted(instances(after, values)) == sorted(instances(before, values))
