@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Mapping
+from collections.abc import Hashable, Iterable, Mapping
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -19,6 +19,11 @@ from polyc.scop.literals import compute_form
 from polyc.scop.scop import Array, Statement
 from polyc.types.branches import Branches
 from polyc.types.ranges import Step
+
+
+def homes_of(names: Iterable[str], arrays: Mapping[str, Array]) -> frozenset[str]:
+    """The arrays that have the memory of these: themselves, but for those that say another."""
+    return frozenset(arrays[name].memory or name for name in names)
 
 
 @dataclass(frozen=True)
@@ -92,9 +97,9 @@ class StoredKernel:
         sizes = first.estimated_extents
         return tuple(sizes[loop[first.name]] for loop in self.loops)
 
-    def conflicts_with(self, other: StoredKernel) -> bool:
-        """Whether the two have to stay in order: one writes an array that the other needs."""
-        mine, theirs = self.awaited.union(self.arrays), other.awaited.union(other.arrays)
+    def conflicts_with(self, other: StoredKernel, arrays: Mapping[str, Array]) -> bool:
+        """Whether the two have to stay in order: one writes memory that the other needs."""
+        mine, theirs = (k.awaited | homes_of(k.arrays, arrays) for k in (self, other))
         return not (self.written.isdisjoint(theirs) and other.written.isdisjoint(mine))
 
     @property

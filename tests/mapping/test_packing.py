@@ -1,5 +1,6 @@
 """Operands that are copied first: which, how their copies lie, and that the results agree."""
 
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -48,6 +49,14 @@ def test_a_given_matrix_of_few_columns_is_copied_column_by_column():
     assert copy.cluster.statements[0].array == "W_packed"
     assert dots.vector is None  # each dot product along k
     assert dots.storages["W_packed"].permutation == (1, 0)
+
+
+def test_a_copy_is_the_memory_of_no_other_array():
+    of = product(500, 3, 700)
+    arrays = {**of.arrays, "flat": array("flat", [2100], "temporary")}
+    arrays["W"] = replace(arrays["W"], memory="flat")
+    stored = store_clusters(find_clusters(of, AVX512)[0], replace(of, arrays=arrays), AVX512)
+    assert stored.scop.arrays["W_packed"].memory == ""
 
 
 def test_few_rows_are_no_reason_to_copy_the_matrix():

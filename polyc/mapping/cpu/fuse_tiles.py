@@ -31,7 +31,7 @@ from polyc.mapping.cpu.loop_order import L2_SHARE, Operand, list_operands
 from polyc.mapping.reading import read_grouped, read_packed
 from polyc.mapping.signature import sign_layouts
 from polyc.mapping.stored_cluster import StoredCluster
-from polyc.mapping.stored_kernel import StoredKernel
+from polyc.mapping.stored_kernel import StoredKernel, homes_of
 from polyc.names import show
 from polyc.promote.local_arrays import LARGEST_HANDED
 from polyc.schedule.cluster import MANY_ITERATIONS, Cluster, is_too_large, shared_loops
@@ -61,7 +61,7 @@ def fuse_readers(
     stored: Sequence[StoredCluster], arrays: Mapping[str, Array], fuse: Fuse
 ) -> tuple[StoredKernel, ...]:
     """The clusters as kernels, each fused with the one that hands it most where `fuse` says so."""
-    users = Counter(name for one in stored for name in one.arrays)
+    users = Counter(name for one in stored for name in homes_of(one.arrays, arrays))
     kernels: list[StoredKernel] = []
     writers: dict[str, set[int]] = {}  # array -> positions of the kernels that write it
     for one in stored:
@@ -71,13 +71,18 @@ def fuse_readers(
         near = same or sorted(set().union(*(writers.get(name, ()) for name in one.arrays)))
         position, handed = _find_producer(kernels, near, one, users, arrays)
         fits = handed and not is_too_large((*kernels[position].body, *kernel.body))
+        # What is read under another shape must be whole by then.
+        other = {arrays[name].memory for name in one.arrays}
+        fits = fits and kernels[position].written.isdisjoint(other)
         fused: StoredKernel | None = None
         if same:
             position, first = same[0], kernels[same[0]]
             fused = StoredKernel((*first.parts, one), (), (), first.handed | handed)
         elif fits and not (one.given or kernels[position].given):
             fused = fuse(kernels[position], one, handed)
-        moved = _move_between(kernels[position + 1 :], kernels[position], kernel) if fused else None
+        moved: _Moved | None = None
+        if fused:
+            moved = _move_between(kernels[position + 1 :], kernels[position], kernel, arrays)
         if same and moved is None:
             raise IllegalSchedule(
                 f"the schedule of {show(one.given)} fuses "
@@ -121,9 +126,15 @@ def _find_producer(
     return found
 
 
+_Moved = tuple[list[StoredKernel], list[StoredKernel]]
+
+
 def _move_between(
-    between: Sequence[StoredKernel], first: StoredKernel, second: StoredKernel
-) -> tuple[list[StoredKernel], list[StoredKernel]] | None:
+    between: Sequence[StoredKernel],
+    first: StoredKernel,
+    second: StoredKernel,
+    arrays: Mapping[str, Array],
+) -> _Moved | None:
     """The kernels between two that are to become one: (those to run before, those after)."""
     alike = second.step, second.branches
     if any((kernel.step, kernel.branches) != alike for kernel in (first, *between)):
@@ -133,11 +144,13 @@ def _move_between(
     before: list[StoredKernel] = []
     after: list[StoredKernel] = []
     for kernel in reversed(between):
-        if any(kernel.conflicts_with(later) for later in (second, *before)):
+        if any(kernel.conflicts_with(later, arrays) for later in (second, *before)):
             before.insert(0, kernel)
         else:
             after.insert(0, kernel)
-    return None if any(first.conflicts_with(kernel) for kernel in before) else (before, after)
+    return (
+        None if any(first.conflicts_with(kernel, arrays) for kernel in before) else (before, after)
+    )
 
 
 def _fuse(
