@@ -76,6 +76,8 @@ class Options:
         to the same place. What is waited for is told on stderr; then it is a BuildError.
     processes: how many share the kernels of a model for a CPU while it is compiled, on Linux: they
         are forked, and end with the compilation; 0 is as many as there are cores, up to 8.
+    glance: look once on each machine how fast its third-level cache is; without it, or without
+        `cache`, that counts as an ordinary server's.
     emulated: run what is compiled for a GPU on the emulator in place of one; slow, and for tests.
     """
 
@@ -102,6 +104,7 @@ class Options:
     cc: str = "gcc"
     nvcc: str = "nvcc"
     processes: int = 0
+    glance: bool = True
     emulated: bool = False
     cache_dir: Path = field(default_factory=default_cache_dir)
     cache_limit: int = 8 << 30
@@ -189,7 +192,7 @@ def options_from_environment(environ: Mapping[str, str] = os.environ) -> Options
     POLYC_CC (compiler), POLYC_TUNE (seconds), POLYC_NVCC (CUDA compiler; by default that in
     CUDA_HOME, or on PATH), POLYC_CUDA ("emulate", or nothing for a GPU), POLYC_PATIENCE (seconds),
     POLYC_MEMORY (bytes), POLYC_MAX_SECONDS (seconds), POLYC_MAX_NODES (a number of nodes),
-    POLYC_PROCESSES (a number of them).
+    POLYC_PROCESSES (a number of them), POLYC_GLANCE (0: do not look).
     `threads` is 0 for "all that this process may use".
     """
     dump = tuple(s for s in environ.get("POLYC_DUMP", "").split(",") if s)
@@ -211,6 +214,7 @@ def options_from_environment(environ: Mapping[str, str] = os.environ) -> Options
         nvcc=environ.get("POLYC_NVCC") or (f"{home}/bin/nvcc" if home else "nvcc"),
         memory_limit=_read_bytes(environ, "POLYC_MEMORY", Options.memory_limit),
         processes=int(_read_number(environ, "POLYC_PROCESSES", 0, "processes")),
+        glance=bool(_read_number(environ, "POLYC_GLANCE", 1, "looks")),
         emulated=cuda == "emulate",
         cache_dir=default_cache_dir(environ),
         cache_limit=_read_bytes(environ, "POLYC_CACHE_LIMIT", Options.cache_limit),

@@ -13,6 +13,7 @@ from polyc.analysis.launches.partition import Part
 from polyc.analysis.launches.verify import Launched, verify_launches
 from polyc.analysis.proof import add_up, counted
 from polyc.analysis.sizes import verify_sizes
+from polyc.backends.bind import bind_arrays
 from polyc.backends.kept import KeptKernels
 from polyc.backends.kernels import CompiledKernels, Emit, compile_kernels, ignore
 from polyc.codegen.cuda.grid import DeviceText
@@ -35,10 +36,10 @@ from polyc.mapping.open_cluster import OpenCluster
 from polyc.mapping.share_literals import share_literals
 from polyc.mapping.stored_kernel import StoredKernel
 from polyc.mapping.tuned import Tuned
-from polyc.memory.storage import Storage, arrange, row_major
+from polyc.memory.storage import row_major
 from polyc.options import Options
 from polyc.poly.context import isl_within
-from polyc.program.program import Launch, Program, StoredArray
+from polyc.program.program import Program, StoredArray
 from polyc.report.report import NotFused
 from polyc.schedule.cluster import Refusal, find_clusters
 from polyc.scop.bind_states import bind_states
@@ -53,6 +54,7 @@ from polyc.scop.remove_frames import remove_frames
 from polyc.scop.scop import Array, Scop
 from polyc.scop.split_reductions import Grain, split_reductions
 from polyc.scop.zero_points import move_zero_points
+from polyc.target.costs import streamed_bytes
 from polyc.target.cuda import CudaTarget
 from polyc.target.machine import Target
 from polyc.trace import Trace
@@ -231,7 +233,7 @@ def cluster_model(
         graph, notes = simplify(graph, options.opt_level, budget)
         graph = widen(graph, None if isinstance(target, CudaTarget) else PRODUCTS)
         trace.dump("graph", graph)
-        sizes = with_extents(sizes, find_counts(graph, options.minimal_filtering))
+        sizes = with_extents(sizes, find_counts(graph, _streamed(target, options)))
 
     with assume(sizes), leaving_to_calls(bool(graph.found)):
         return _cluster_graph(graph, notes, sizes, states, target, options, trace, tuned)
@@ -253,7 +255,7 @@ def _cluster_graph(
 
     # 3. Graph -> Scop: statements with integer-set domains; data movement becomes views.
     with trace.step("lower"):
-        lowered = lower_graph(graph, options.minimal_filtering and not on_gpu, budget)
+        lowered = lower_graph(graph, _streamed(target, options), budget)
 
     # 4. Scop -> Scop: what needs no loop of its own goes. Before all, factors that are bytes stay
     #    bytes where an instruction multiplies them. Inlining first: chains become one
@@ -303,6 +305,13 @@ def _cluster_graph(
         stored.opened,
         refusals,
     )
+
+
+def _streamed(target: Target | CudaTarget, options: Options) -> float | None:
+    """How fast Winograd's weights would arrive; None where nobody wants them."""
+    if isinstance(target, CudaTarget) or not options.minimal_filtering:
+        return None
+    return streamed_bytes(target)
 
 
 def prove_launches(
@@ -357,41 +366,6 @@ def _program(front: ClusteredModel, compiled: CompiledKernels) -> Program:
         front.sizes,
         front.states,
     )
-
-
-def bind_arrays(
-    stored: Sequence[StoredKernel], launches: Sequence[Launch], scop: Scop
-) -> tuple[dict[str, StoredArray], tuple[Launch, ...]]:
-    """The arrays that launches name, as stored; a constant read in two layouts becomes two."""
-    arrays: dict[str, StoredArray] = {}
-    layouts: dict[tuple[object, ...], str] = {}
-    bound: list[Launch] = []
-    for one, launch in zip(stored, launches, strict=True):
-        names = [_store(n, one.storages[n], scop, arrays, layouts) for n in launch.arguments]
-        bound.append(replace(launch, arguments=tuple(names)))
-    return arrays, tuple(bound)
-
-
-def _store(
-    name: str,
-    storage: Storage,
-    scop: Scop,
-    arrays: dict[str, StoredArray],
-    layouts: dict[tuple[object, ...], str],
-) -> str:
-    """The program's name for an array in a layout, entered in the tables at its first use."""
-    array = scop.arrays[name]
-    if array.value is None:
-        stored = StoredArray(name, array.dtype, array.kind, storage, memory=array.memory)
-        arrays.setdefault(name, stored)
-        return name
-    key = (name, storage.permutation, storage.blocks, storage.shape)
-    if key not in layouts:
-        layouts[key] = name if name not in arrays else f"{name}_layout{len(layouts)}"
-        value = arrange(array.value, storage)
-        stored = StoredArray(layouts[key], array.dtype, array.kind, storage, value, name)
-        arrays[layouts[key]] = stored
-    return layouts[key]
 
 
 def _specs(front: ClusteredModel, names: Sequence[str]) -> list[TensorSpec]:

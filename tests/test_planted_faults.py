@@ -417,7 +417,9 @@ def a_gap_between_rows_of_the_output(right):
     return lambda array: permuted(array, (0, 1), gap=array.kind == "output")
 
 
-@fault("polyc.pipeline:arrange", layers, "array constant_0: elements .* not where they are stored")
+@fault(
+    "polyc.backends.bind:arrange", layers, "array constant_0: elements .* not where they are stored"
+)
 def constants_arranged_wrongly(right):
     return after(right, lambda value: np.roll(value, 1, axis=-1))
 

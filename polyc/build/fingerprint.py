@@ -33,6 +33,7 @@ _PACKAGE = Path(__file__).resolve().parent.parent
 _SILENT = {"cache", "cache_dir", "dump", "dump_dir", "progress", "tune", "patience"} | {
     "cache_limit",
     "processes",
+    "glance",
     "max_seconds",
     "max_nodes",
 }

@@ -1,8 +1,9 @@
 """How fast a machine computes and moves data: estimated from its description, or measured.
 
 `polyc doctor --measure` measures once (`target/measure.py`) and keeps the result in the cache
-folder under the machine's fingerprint; from then on `detect_target` finds it there. Compiling never
-measures and needs no measurement: the estimates are those of an ordinary server core.
+folder under the machine's fingerprint; from then on `detect_target` finds it there. Before that the
+estimates are those of an ordinary server core, but for the third-level cache, which differs most:
+the first compilation looks how fast it is (`target/glance.py`), which takes milliseconds.
 """
 
 from __future__ import annotations
@@ -35,7 +36,8 @@ class Rates:
     flops: operations of one core, where a fused multiply-add is two; l1, l2, l3: bytes that one
     core reads from each cache; read, copy: bytes between one core and memory when it reads only,
     and when it writes as much as it reads (both counted); read_all, copy_all: the same for all
-    cores together; barrier: seconds that all cores take to meet; measured: or else estimated.
+    cores together; barrier: seconds that all cores take to meet; measured: all of them, or else
+    estimated, `l3` perhaps excepted.
     """
 
     flops: float
@@ -59,8 +61,12 @@ class Rates:
         )
 
 
+_NAMES = tuple(f.name for f in dataclasses.fields(Rates) if f.name != "measured")
+
+
 def estimate_rates(simd_bytes: int, fused: bool, cores: int) -> Rates:
-    """An ordinary server core: 3 GHz, two vector units, a vector (or 32 bytes) loaded a cycle.
+    """An ordinary server core: 3 GHz, two vector units, a vector (or 32 bytes) loaded a cycle, 16
+    bytes from the third-level cache.
 
     fused: whether a multiply-add is one instruction; without it a multiplication and an addition
     start each cycle.
@@ -72,7 +78,7 @@ def estimate_rates(simd_bytes: int, fused: bool, cores: int) -> Rates:
         flops=lanes * (4 if fused else 2) * _GHZ,
         l1=load * _GHZ,
         l2=load / 2 * _GHZ,
-        l3=load / 4 * _GHZ,
+        l3=16 * _GHZ,
         read=one,
         read_all=together,
         copy=one,
@@ -87,10 +93,13 @@ def rates_file(folder: Path, target: Target) -> Path:
 
 
 def read_rates(folder: Path, target: Target) -> Rates | None:
-    """What was measured on this machine, or None; a file without sense is told and ignored."""
+    """The target's rates with what was measured on this machine in place of estimates.
+
+    None if nothing was; a file without sense is told and ignored.
+    """
     file = rates_file(folder, target)
     try:
-        return _parse(read_json(file, FORMAT))
+        return _parse(read_json(file, FORMAT), target.rates)
     except (FileNotFoundError, NotADirectoryError):
         return None
     except (OSError, ValueError, TypeError, KeyError) as error:
@@ -104,10 +113,13 @@ def read_rates(folder: Path, target: Target) -> Rates | None:
 
 
 def write_rates(folder: Path, target: Target, rates: Rates) -> Path:
-    """Keep the rates of this machine, rounded to DIGITS; the file."""
+    """Keep the rates of this machine, rounded to DIGITS; the file.
+
+    Of those that are not `measured` only that of the third-level cache is kept.
+    """
     file = rates_file(folder, target)
-    values = {k: v for k, v in dataclasses.asdict(rates).items() if k != "measured"}
-    write_json(file, FORMAT, {k: _rounded(v) for k, v in values.items()})
+    kept = _NAMES if rates.measured else ("l3",)
+    write_json(file, FORMAT, {name: _rounded(getattr(rates, name)) for name in kept})
     return file
 
 
@@ -117,14 +129,16 @@ def machine_fingerprint(target: Target) -> str:
     return hashlib.sha256(repr((_cpu_name(), *sizes)).encode()).hexdigest()[:16]
 
 
-def _parse(data: dict[str, object]) -> Rates:
-    names = [f.name for f in dataclasses.fields(Rates) if f.name != "measured"]
+def _parse(data: dict[str, object], estimates: Rates) -> Rates:
+    names = set(data) - {"format"}
+    for name in {"l3"} - names or names - {*_NAMES}:
+        raise KeyError(name)
     values = {name: float(data[name]) for name in names}  # type: ignore[arg-type]
     for name, value in values.items():
         # One core meets itself in no time; everything else takes some.
         if not (math.isfinite(value) and (value > 0 or (name == "barrier" and value == 0))):
             raise ValueError(f"{name} is {value}")
-    return Rates(**values, measured=True)
+    return dataclasses.replace(estimates, **values, measured=len(names) == len(_NAMES))
 
 
 def _rounded(value: float) -> float:

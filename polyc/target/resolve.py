@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from polyc.errors import BuildError, UnsupportedOp
-from polyc.options import Options
+from polyc.options import Options, default_cache_dir
 from polyc.target.cuda import NAMED_GPUS, PORTABLE, CudaTarget, ask_driver
 from polyc.target.machine import NAMED, Target, detect_target
+from polyc.target.rates import rates_file, read_rates, write_rates
 from polyc.toolchain.nvcc import find_nvcc
 
 CUDA = "cuda"
@@ -21,9 +24,9 @@ def resolve_target(target: str | Target | CudaTarget, options: Options) -> Targe
     if isinstance(target, Target | CudaTarget):
         return target
     if target == "auto":
-        return _find_gpu(options) or detect_target(options.cc, options.patience)
+        return _find_gpu(options) or _find_cpu(options)
     if target == "cpu":
-        return detect_target(options.cc, options.patience)
+        return _find_cpu(options)
     if target == CUDA:
         devices = () if options.emulated else ask_driver().devices
         return devices[0] if devices else PORTABLE
@@ -33,6 +36,21 @@ def resolve_target(target: str | Target | CudaTarget, options: Options) -> Targe
         names = ", ".join(["auto", "cpu", *NAMED, CUDA, *(f"{CUDA}:{arch}" for arch in NAMED_GPUS)])
         raise UnsupportedOp(f"target {target!r} is not known; choose one of {names}")
     return NAMED[target]
+
+
+def _find_cpu(options: Options) -> Target:
+    """This CPU, at whose third-level cache somebody has had a look, if the cache can tell of it."""
+    machine = detect_target(options.cc, options.patience)
+    if not (options.glance and options.cache) or rates_file(default_cache_dir(), machine).exists():
+        return machine
+    from polyc.target.glance import glance  # once on each machine
+
+    seen = replace(machine, rates=glance(machine))
+    try:
+        write_rates(default_cache_dir(), machine, seen.rates)
+    except OSError:  # who cannot remember it would compile for another machine each time
+        return machine
+    return replace(seen, rates=read_rates(default_cache_dir(), machine) or seen.rates)
 
 
 def _find_gpu(options: Options) -> CudaTarget | None:

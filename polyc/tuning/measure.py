@@ -18,13 +18,14 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from polyc.analysis.launches.call import verify_call
+from polyc.backends.bind import bind_arrays
 from polyc.backends.kernels import compile_kernels
 from polyc.build.load import open_library
 from polyc.mapping.cpu.storing import store_cluster
 from polyc.mapping.open_cluster import OpenCluster
 from polyc.mapping.stored_kernel import StoredKernel
 from polyc.options import Options
-from polyc.pipeline import bind_arrays, prove_launches
+from polyc.pipeline import prove_launches
 from polyc.printing.driver import DRIVER_FILE, print_driver
 from polyc.program.driver_nest import make_driver
 from polyc.program.plan import Plan, aligned, plan_memory

@@ -225,7 +225,7 @@ def lowered(y: ops.Value) -> Scop:
 def force_tiles(monkeypatch: pytest.MonkeyPatch) -> None:
     """Let 3x3 convolutions use F(2, 3) even on few channels."""
     small = (minimal_filter(2, 3),) * 2
-    monkeypatch.setattr(window, "choose_filters", lambda *a: small if a[4] == (3, 3) else None)
+    monkeypatch.setattr(window, "choose_filters", lambda *a, **_: small if a[4] == (3, 3) else None)
 
 
 def conv(x: ops.Value, filters: int, taps: int) -> ops.Value:

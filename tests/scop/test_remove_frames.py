@@ -38,7 +38,7 @@ READERS = {
 @pytest.mark.parametrize("name", READERS)
 def test_readers_ask_whether_the_element_exists(name):
     graph = Graph.of(y=READERS[name](ops.input("x", (1, 2, 7, 6))))
-    before = lower_graph(graph, minimal_filtering=False)
+    before = lower_graph(graph, streamed=None)
     after = check(remove_frames, before)
     assert not any("padded" in array for array in after.arrays)
     assert any(isinstance(e, Within) for s in after.statements for e in walk(s.value))

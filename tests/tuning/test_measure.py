@@ -58,7 +58,10 @@ def test_every_kernel_of_a_network_runs_alone(opened, tmp_path, spread):
 
 @pytest.mark.parametrize(
     ("place", "said"),
-    [("polyc.program.plan:byte_size", "no room for"), ("polyc.pipeline:arrange", "not where they")],
+    [
+        ("polyc.program.plan:byte_size", "no room for"),
+        ("polyc.backends.bind:arrange", "not where they"),
+    ],
 )
 def test_a_candidate_is_proven_before_it_is_run(opened, tmp_path, monkeypatch, place, said):
     def wrong(right):

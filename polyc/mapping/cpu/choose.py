@@ -18,7 +18,7 @@ from collections.abc import Sequence
 from math import ceil, prod
 
 from polyc.mapping.cpu.columns import is_by_columns, schedule_columns
-from polyc.mapping.cpu.loop_order import choose_order
+from polyc.mapping.cpu.loop_order import choose_order, choose_row_blocks
 from polyc.mapping.cpu.pointwise import choose_blocks, choose_pointwise_order
 from polyc.mapping.cpu.rows import order_fills, schedule_rows
 from polyc.mapping.cpu.tiles import schedule_tiles
@@ -64,9 +64,10 @@ def schedule_cluster(
         strip = schedule_columns(cluster, named, order, vector, width, parallel, arrays, target)
         return before + strip
     sizes = {vector: width} | ({} if unroll is None else {unroll: height})
-    blocks: Table[int, int] = {}
+    blocks: Table[int, int]
     if any(s.reduction for s in cluster.statements):
         order = order or choose_order(cluster, loops, vector, sizes, arrays, storages, target)
+        blocks = choose_row_blocks(cluster, order, vector, unroll, sizes, arrays, target)
     else:
         order = order or choose_pointwise_order(cluster, loops, sizes, vector, arrays, storages)
         blocks = choose_blocks(cluster, unroll, height, arrays)

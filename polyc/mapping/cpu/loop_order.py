@@ -15,7 +15,7 @@ from __future__ import annotations
 from collections.abc import Mapping as Table
 from collections.abc import Sequence
 from dataclasses import dataclass
-from itertools import takewhile
+from itertools import count, takewhile
 from math import ceil, prod
 
 from polyc.mapping.cpu.layout import LINE
@@ -24,6 +24,7 @@ from polyc.memory.strides import accesses, compute_strides
 from polyc.poly.affine import coefficients, outputs
 from polyc.schedule.cluster import Cluster
 from polyc.scop.scop import Array
+from polyc.target.costs import FMA_UNITS, far_bytes
 from polyc.target.machine import Target
 from polyc.types.estimate import estimate
 
@@ -95,12 +96,13 @@ def choose_order(
     row.sort(key=lambda d: -steps[d])
     idle = len([*takewhile(lambda d: cluster.extents[d] == 1, rest)])
     orders = [(*rest[:k], *row, *rest[k:]) for k in range(idle, len(rest) + 1)]
-    count = prod(ceil(cluster.extents[d] / tiles.get(d, 1)) for d in row)
-    cut = count >= MANY_TILES or _cut_at_lines(row, steps, rest, tiles, written.itemsize)
+    across = prod(ceil(cluster.extents[d] / tiles.get(d, 1)) for d in row)
+    cut = across >= MANY_TILES or _cut_at_lines(row, steps, rest, tiles, written.itemsize)
     if len(orders) > 1 and not cut:
         orders = orders[1:]
     operands = list_operands(cluster, arrays)
-    costs = [_cost(order, operands, cluster.extents, tiles, target) for order in orders]
+    nests = ([(d, tiles.get(d, 1)) for d in order] for order in orders)
+    costs = [_cost(nest, operands, cluster.extents, target) for nest in nests]
     return next(o for o, cost in zip(orders, costs, strict=True) if cost <= CLOSE * min(costs))
 
 
@@ -172,30 +174,76 @@ def _covered_inside(
     )
 
 
-def _cost(
+def choose_row_blocks(
+    cluster: Cluster,
     order: Sequence[int],
+    vector: int,
+    rows: int | None,
+    tiles: Table[int, int],
+    arrays: Table[str, Array],
+    target: Target,
+) -> dict[int, int]:
+    """How many rows run through all columns before others do, where rows are walked outside.
+
+    order i j, tiles of 9 rows:  all of B passes by for each of them
+    blocks of 144 rows:          for each 144; and a panel of B meets all of them while it is near
+
+    {} where nothing is waited for: the operands are near, or come from afar while others are
+    multiplied.
+    """
+    if rows is None or list(order).index(rows) > list(order).index(vector):
+        return {}
+    operands, extents = list_operands(cluster, arrays), cluster.extents
+    nest = [(d, tiles.get(d, 1)) for d in order]
+    first, (_, height) = next((k, loop) for k, loop in enumerate(nest) if loop[0] == rows)
+
+    def fetched(loops: Sequence[tuple[int, int]]) -> float:
+        return _fetched(loops, operands, extents, L2_SHARE * target.l2)
+
+    update = next(s for s in cluster.statements if s.reduction)
+    lanes = target.lanes(arrays[update.array].dtype)
+    work = prod(update.estimated_extents) / (FMA_UNITS * lanes)
+    if fetched(nest) / far_bytes(target) <= work:
+        return {}
+    sizes = takewhile(lambda size: size < extents[rows], (height << k for k in count(1)))
+    blocked = {n: [*nest[:first], (rows, n), *nest[first + 1 :], (rows, height)] for n in sizes}
+    least = min(blocked, key=lambda size: fetched(blocked[size]), default=0)
+    return {rows: least} if least and fetched(blocked[least]) < fetched(nest) else {}
+
+
+def _cost(
+    nest: Sequence[tuple[int, int]],
     operands: Sequence[Operand],
     extents: Sequence[int],
-    tiles: Table[int, int],
     target: Target,
 ) -> float:
     """Cycles to fetch all operands, from the second-level cache and from beyond it."""
-    levels = []
-    for k in range(len(order) + 1):
-        outside = set(order[:k])
-        inside = [tiles.get(d, 1) if d in outside else n for d, n in enumerate(extents)]
-        levels.append([operand.footprint(inside) for operand in operands])
-
-    def fetched(capacity: float) -> float:
-        fitting = (k for k, level in enumerate(levels) if sum(level) <= capacity)
-        level = next(fitting, len(order))
-        total = 0
-        for operand, size in zip(operands, levels[level], strict=True):
-            outside = list(order[:level])
-            while outside and not operand.moves_with(outside[-1]):
-                outside.pop()
-            total += size * prod(ceil(extents[d] / tiles.get(d, 1)) for d in outside)
-        return total
-
-    near, far = fetched(L1_SHARE * target.l1d), fetched(L2_SHARE * target.l2)
+    near = _fetched(nest, operands, extents, L1_SHARE * target.l1d)
+    far = _fetched(nest, operands, extents, L2_SHARE * target.l2)
     return near * CYCLES_FROM_L2 + far * CYCLES_BEYOND_L2
+
+
+def _fetched(
+    nest: Sequence[tuple[int, int]],
+    operands: Sequence[Operand],
+    extents: Sequence[int],
+    capacity: float,
+) -> float:
+    """Bytes that are fetched into a cache.
+
+    nest: the loops, outermost first, each with how much of its dimension is inside of it.
+    """
+    inside, levels, trips = list(extents), [], []
+    for d, size in nest:
+        levels.append([operand.footprint(inside) for operand in operands])
+        trips.append(ceil(inside[d] / size))
+        inside[d] = size
+    levels.append([operand.footprint(inside) for operand in operands])
+    level = next((k for k, sizes in enumerate(levels) if sum(sizes) <= capacity), len(nest))
+    total = 0
+    for operand, size in zip(operands, levels[level], strict=True):
+        outside = level
+        while outside and not operand.moves_with(nest[outside - 1][0]):
+            outside -= 1
+        total += size * prod(trips[:outside])
+    return total

@@ -28,15 +28,17 @@ from polyc.scop.lower import (  # noqa: F401  (imported to fill the table of low
 from polyc.scop.lower.context import COUNTS, LOWERINGS, Lowering
 from polyc.scop.lower.movement.choose import enter
 from polyc.scop.scop import Scop
+from polyc.target.costs import MOST
 from polyc.types.element_types import COMPILED
 from polyc.types.ranges import assumed_ranges
 from polyc.types.sizes import Extent
 
 
-def lower_graph(graph: Graph, minimal_filtering: bool = True, budget: Budget = UNLIMITED) -> Scop:
+def lower_graph(graph: Graph, streamed: float | None = MOST, budget: Budget = UNLIMITED) -> Scop:
     """The polyhedral program of a graph; its inputs and outputs are arrays, in the graph's order.
 
-    minimal_filtering: let convolutions use Winograd's algorithm where it pays. budget: the memory
+    streamed: let convolutions use Winograd's algorithm where it pays, if so many bytes of weights
+    arrive in a cycle (`target/costs.py`); None: not at all. budget: the memory
     that arrays may take, one by one, and all constants.
 
     Operators compute in wide types (`graph/widen.py`). Raises UnsupportedOp for an operator without
@@ -44,7 +46,7 @@ def lower_graph(graph: Graph, minimal_filtering: bool = True, budget: Budget = U
     beyond the budget.
     """
     graph = sort_branches(graph)
-    ctx = Lowering(graph, minimal_filtering, budget)
+    ctx = Lowering(graph, streamed, budget)
     for name in graph.inputs:
         tensor = _compilable(graph.tensors[name], f"input {name!r}")
         ctx.bind(name, ctx.array(name, tensor.dtype, tensor.extents, "input"))
@@ -69,12 +71,12 @@ def lower_graph(graph: Graph, minimal_filtering: bool = True, budget: Budget = U
     return ctx.freeze(graph.name, inputs, outputs)
 
 
-def find_counts(graph: Graph, minimal_filtering: bool = True) -> list[Extent]:
+def find_counts(graph: Graph, streamed: float | None = MOST) -> list[Extent]:
     """What statements will count besides what shapes say, where sizes are known only at run time.
 
     To be named before the graph is lowered (`types/parameters.py`).
     """
-    ctx = Lowering(graph, minimal_filtering)
+    ctx = Lowering(graph, streamed)
     found = (COUNTS[node.op](ctx, node) for node in graph.nodes if node.op in COUNTS)
     return [extent for extents in found for extent in extents]
 

@@ -35,6 +35,7 @@ from polyc.scop.scop import (
     gather_steps,
     identity,
 )
+from polyc.target.costs import MOST
 from polyc.types.branches import BRANCH, Branches
 from polyc.types.parameters import named
 from polyc.types.ranges import PREFIX, STEP, Step, assume, assumed_ranges, forget_steps
@@ -75,10 +76,10 @@ class Lowering:
     """The state of `lower_graph`: arrays, statements, and each tensor's view."""
 
     def __init__(
-        self, graph: Graph, minimal_filtering: bool = True, budget: Budget = UNLIMITED
+        self, graph: Graph, streamed: float | None = MOST, budget: Budget = UNLIMITED
     ) -> None:
         self.graph, self._budget = graph, budget
-        self.minimal_filtering = minimal_filtering
+        self.streamed = streamed
         self.arrays: dict[str, Array] = {}
         self.statements: list[Statement] = []
         self._refs: dict[str, Ref] = {}

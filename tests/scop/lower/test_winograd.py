@@ -47,7 +47,7 @@ def conv_graph(x: np.ndarray, w: np.ndarray, bias: np.ndarray | None, **attribut
 def force(monkeypatch: pytest.MonkeyPatch, *ms: int) -> None:
     """Let every convolution that may use minimal filters use F(ms, kernel)."""
 
-    def choose(*arguments: Any) -> tuple[MinimalFilter, ...]:
+    def choose(*arguments: Any, streamed: float) -> tuple[MinimalFilter, ...]:
         kernel = arguments[4]
         return tuple(minimal_filter(m, r) for m, r in zip(ms, kernel, strict=True))
 
@@ -231,7 +231,7 @@ def test_tiles_fit_the_image() -> None:
 def test_switched_off() -> None:
     graph = conv_graph(normal(1, 64, 20, 20), normal(64, 64, 3, 3), None)
     assert is_minimal(lower_graph(graph))
-    assert not is_minimal(lower_graph(graph, minimal_filtering=False))
+    assert not is_minimal(lower_graph(graph, streamed=None))
 
 
 @pytest.mark.parametrize(
@@ -263,7 +263,7 @@ def test_convolutions_in_both_forms_share_one_padded_input(
 ) -> None:
     """One reads to the end of its last tile, the other only its own windows."""
     chosen = {3: (minimal_filter(4, 3), minimal_filter(4, 3)), 5: None}
-    monkeypatch.setattr(window, "choose_filters", lambda *args: chosen[args[4][0]])
+    monkeypatch.setattr(window, "choose_filters", lambda *args, **_: chosen[args[4][0]])
     x, weights = normal(1, 2, 7, 7), {"small": normal(2, 2, 3, 3), "large": normal(2, 2, 5, 5)}
     pads = {"small": [1] * 4, "large": [2] * 4}
     tensors = {"x": Tensor("x", x.dtype, x.shape)}

@@ -118,11 +118,13 @@ def _choose_tiles(ctx: Lowering, node: Node, window: Window) -> tuple[MinimalFil
     batch, groups = ctx.type(node.inputs[0]).extents[0], node.get("group", 1)
     weight = ctx.type(node.inputs[1])
     plain = {*window.strides, *window.dilations} == {1}
-    if not (ctx.minimal_filtering and plain and weight.is_constant and weight.dtype.kind == "f"):
+    streamed = ctx.streamed
+    if not (streamed and plain and weight.is_constant and weight.dtype.kind == "f"):
         return None
     filters, channels, *_ = weight.extents
     images, output = hinted(batch), [hinted(n) for n in window.output]
-    return choose_filters(images, groups, channels, filters // groups, window.kernel, output)
+    one = images, groups, channels, filters // groups, window.kernel, output
+    return choose_filters(*one, streamed=streamed)
 
 
 @counts("Conv")

@@ -47,6 +47,7 @@ from polyc.scop.lower.windows.minimal_filter import (
     compute_growth,
     minimal_filter,
 )
+from polyc.target.costs import MOST
 from polyc.types.sizes import Size
 
 CHUNK = 1 << 17
@@ -56,10 +57,9 @@ CHANNELS = 16
 """Fewer input or output channels than a vector leave the matrix products too thin."""
 
 LANES = 16
-WEIGHT_BYTES_A_CYCLE = 8
 TRANSFORM_CYCLES = 8
-"""Of the cost model: floats a vector, bytes of transformed weights that come from L3 or memory a
-cycle, cycles to transform a vector (its loads, stores, and about four additions)."""
+"""Of the cost model: floats a vector, cycles to transform a vector (its loads, stores, and about
+four additions)."""
 
 WORTHWHILE = 0.9
 """The estimated gain below which the direct form stays: it is one kernel instead of three."""
@@ -77,10 +77,12 @@ def choose_filters(
     filters: int,
     kernel: Sequence[int],
     output: Sequence[int],
+    streamed: float = MOST,
 ) -> tuple[MinimalFilter, ...] | None:
     """The cheapest F(m, r) in each dimension by estimated cycles, or None for the direct form.
 
-    `channels` and `filters` are those of one group.
+    `channels` and `filters` are those of one group; streamed: bytes of transformed weights that
+    come from beyond the second-level cache in a cycle.
     """
     if min(channels, filters) < CHANNELS or all(r == 1 for r in kernel) or 0 in (batch, *output):
         return None
@@ -93,7 +95,7 @@ def choose_filters(
         tiles = batch * prod(ceil(n / m) for n, m in zip(output, ms, strict=True))
         pairs = groups * channels * filters
         products = points * tiles * pairs / LANES * (1 + 1.5 / min(tiles, 14))
-        weights = points * pairs * 4 / WEIGHT_BYTES_A_CYCLE
+        weights = points * pairs * 4 / streamed
         transforms = points * tiles * groups * (channels + filters) / LANES * TRANSFORM_CYCLES
         # Weights are read while products are computed: the one or the other is waited for.
         cost = max(products, weights) + transforms
