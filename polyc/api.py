@@ -98,7 +98,8 @@ def compile(
     Where a model is compiled in stages, each takes the schedules of its own kernels.
 
     Where shapes follow from values of inputs (a Reshape's target that is fed, how often a loop
-    runs), these are sizes as well, each at least 1. Other values, and other models in which values
+    runs), these are sizes as well, each at least 1; and so is what a call finds (how many elements
+    are not 0), from 0 to `CompiledModel.found`. Other values, and other models in which values
     decide shapes, or for whose open sizes no loops can be generated, are compiled at their first
     call, and anew for others (`polyc/run/specialise.py`).
 

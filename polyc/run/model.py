@@ -30,6 +30,8 @@ class CompiledModel(ABC):
     """
 
     states: tuple[State, ...] = ()
+    found: tuple[SizeRange, ...] = ()
+    """Sizes of outputs that a call finds, each with the most that there may be."""
     needed: tuple[str, ...] = ()
     """Inputs of which a call must bring values that mean something: shapes follow from them."""
 
@@ -42,6 +44,7 @@ class CompiledModel(ABC):
         self.outputs: tuple[TensorSpec, ...] = manifest.outputs
         self.needed = tuple(spec.name for spec in self.inputs if spec.values)
         self.sizes: tuple[SizeRange, ...] = manifest.sizes
+        self.found = manifest.found
         self._results = [s.name for s in self.outputs]
         # Where sizes are known only at run time, what depends on them is prepared by call.
         is_open = manifest.sizes or manifest.found

@@ -5,7 +5,8 @@
 There is no loop nest before `target` is known, so a call makes it a constant and compiles what is
 left. So it is with sizes that are known only at run time, where loops over them could not be
 generated (`NotFixed` says why), with the number of elements of a sequence, and with the size of
-what an operator such as NonZero finds: there a model is compiled in stages (`run/plan.py`). Each
+what an operator such as NonZero finds, where that is no size that a driver can find
+(`types/found.py`): there a model is compiled in stages (`run/plan.py`). Each
 set of values gives models of its own, which are kept, here and in the cache on disk; they are as
 fast as if exported with them. Calls that differ in sizes only share one from the second on, where
 loops can be generated for any (`polyc/run/similar_calls.py`).

@@ -75,6 +75,12 @@ def tune(
     if compiled.sizes:
         names = ", ".join(size.name for size in compiled.sizes)
         raise UnsupportedOp(f"tuning measures kernels: give a number for {names} in dims")
+    if compiled.found:
+        names = ", ".join(size.name for size in compiled.found)
+        raise UnsupportedOp(
+            f"tuning measures kernels, for sizes that are known, but a call finds {names}; tune a "
+            "model of what stands in front of that"
+        )
     seconds = compiled.profile(random_feeds(compiled.inputs, 0))
     front = cluster_model(model, target, plain, Trace(), known)
     tasks = _list_tasks(front, seconds, known, target)

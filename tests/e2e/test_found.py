@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import polyc
-from polyc.errors import RuntimeFailure, ShapeError
+from polyc.errors import RuntimeFailure, ShapeError, UnsupportedOp
 from polyc.options import Options
 from polyc.run.cpu_model import CpuModel
 from polyc.toolchain.c_compiler import LibraryBuild
@@ -217,7 +217,7 @@ CHAIN = """g (float[{n}, 4] boxes, float[{n}] scores, int64[{n}] labels)
 def test_what_is_found_among_what_was_found(compiled, n, sizes):
     text = CHAIN.format(n=n)
     model = compiled(text)
-    assert len(model._manifest.found) == 3
+    assert len(model.found) == 3
     for size in sizes:
         for highest in (0.1, 0.3, 1):
             low = RNG.random((size, 2)) * 3
@@ -231,7 +231,25 @@ def test_what_is_found_among_what_was_found(compiled, n, sizes):
 
 
 def test_nothing_else_is_found_for_a_mask_that_is_asked_twice(compiled):
-    assert len(compiled(FOLLOWED["one mask"])._manifest.found) == 1
+    assert len(compiled(FOLLOWED["one mask"]).found) == 1
+
+
+def test_each_way_to_ask_a_mask_finds_the_same(compiled):
+    text = """g (bool[n] m, float[n, 3] x) => (float[k, 3] y, int64[1, k] p, float[k, 3] z) {
+        y = Compress<axis = 0>(x, m) p = NonZero(m) t = Transpose(p) v = GatherND(x, t)
+        z = Add(y, v) }"""
+    model = compiled(text)
+    (found,) = model.found
+    assert (found.name, str(found.most)) == ("k", "n")
+    for share in SHARES:
+        check(model, text, draw(model, share))
+
+
+def test_what_is_found_cannot_be_tuned(tmp_path):
+    options = Options(cache_dir=tmp_path, threads=1)
+    source = model_of(FOLLOWED["products"])
+    with pytest.raises(UnsupportedOp, match=r"but a call finds k; tune a model of"):
+        polyc.compile(source, target="baseline", options=options, tune=1)
 
 
 def test_names_of_sizes(compiled):

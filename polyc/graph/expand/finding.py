@@ -95,7 +95,7 @@ def expand_compress(node: Node, inputs: Operands) -> Body:
     if length == 0:
         nothing = c.constant(np.zeros(0), np.int64)
         return c.body(node.inputs, (c("Gather", data, nothing, axis=axis),))
-    flags = c("Unsqueeze", node.inputs[1], c.integers(0))
+    flags = c("Reshape", node.inputs[1], c.integers(1, -1))  # as NonZero has it
     places, counts = find_true(c, flags, bounds(length)[0] < 1)
     kept = c("Gather", data, c("Reshape", places, c.integers(-1)), axis=axis)
     return c.body(node.inputs, (trim(c, kept, counts, axis),))
