@@ -6,7 +6,7 @@ the way out. Anything else that escapes from polyc is a defect of polyc.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sized
 from contextlib import contextmanager
 from typing import Any, NoReturn
 
@@ -113,15 +113,16 @@ class RuntimeFailure(PolycError):
 
 
 @contextmanager
-def leaving_to_calls(finds: bool) -> Iterator[None]:
+def leaving_to_calls(found: Sized) -> Iterator[None]:
     """Inside, what is not possible for sizes that a call finds is left to the call, if there are.
 
-    With one stage behind another what comes second is compiled for numbers.
+    found: those sizes, as they are when something turns out not to be possible. With one stage
+    behind another what comes second is compiled for numbers.
     """
     try:
         yield
     except (NotFixed, TooLarge) as unknown:
-        if not finds:
+        if not found:
             raise
         raise NeedsValues(f"for sizes that a call finds: {unknown}", ()) from unknown
 

@@ -144,7 +144,7 @@ def run_pipeline(
     with isl_within(trace.budget):
         with naming_defects("compiling the model"):
             front = cluster_model(model, target, options, trace, tuned)
-        finds = leaving_to_calls(bool(front.graph.found))
+        finds = leaving_to_calls(front.graph.found)
         with naming_defects(f"compiling {front.graph.name!r}"), assume(front.sizes), finds:
             return _compile_kernels(front, target, options, trace, emit, kept)
 
@@ -235,7 +235,7 @@ def cluster_model(
         trace.dump("graph", graph)
         sizes = with_extents(sizes, find_counts(graph, _streamed(target, options)))
 
-    with assume(sizes), leaving_to_calls(bool(graph.found)):
+    with assume(sizes), leaving_to_calls(graph.found):
         return _cluster_graph(graph, notes, sizes, states, target, options, trace, tuned)
 
 

@@ -73,7 +73,7 @@ def _make_for_cpu(
         compiled = run_pipeline(
             model, target, options, trace, tuned, lambda k: _add(build, k), kept=kept
         )
-        finds = leaving_to_calls(bool(compiled.program.found))
+        finds = leaving_to_calls(compiled.program.found)
         with trace.step("plan"), assume(compiled.program.sizes), finds:
             plan = plan_memory(compiled.program)
             trace.budget.require_call(compiled.program.name, plan.arena_bytes, plan.weights_bytes)

@@ -268,10 +268,12 @@ def settled(extent: Extent) -> Extent:
             continue
         for product, coefficient in need.terms:
             (name, *others), whole_names = product or ("",), whole.factors
-            if coefficient == 1 and not others and not isinstance(name, Derived):
+            nothing = divide(need, coefficient)  # 2*n - 100, and so n - 50
+            plain = product and not others and not isinstance(name, Derived)
+            if plain and nothing is not None:
                 # Inside of what is derived it stays: h is 4*floor(h/4).
                 same = {f: Size.of(f) for f in whole_names if isinstance(f, Derived)}
-                whole = whole.at(same | {name: Size.of(name) - need})
+                whole = whole.at(same | {name: Size.of(name) - nothing})
                 break
     return whole
 

@@ -373,3 +373,19 @@ def test_states_go_on(tmp_path):
     _, new = model(m, x, np.float32([2]))
     np.testing.assert_allclose(new, [2 + x[m].sum()], rtol=1e-5)
     assert len(model.explain({"m": m, "x": x, "old": new}).kernels) > 1
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        """g (float[2, n] x) => (float[2, 10, 5, 1] y) {
+            s = Constant<value_ints = [2, 10, 5, 1]>() t = Exp(x) y = Reshape(t, s) }""",
+        """g (float[5, 10] x) => (float[2, 10, 5, 1] y) {
+            s = Constant<value_ints = [2, 10, 5, 1]>() p = NonZero(x) t = Cast<to = 1>(p)
+            y = Reshape(t, s) }""",
+    ],
+)
+def test_a_shape_that_only_one_size_fits(compiled, text):
+    model = compiled(text)
+    shape = (2, 50) if not model.found else (5, 10)
+    check(model, text, {"x": 1 + RNG.random(shape).astype(np.float32)})

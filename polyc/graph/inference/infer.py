@@ -81,17 +81,14 @@ def infer_graph(
     """
 
     def refuse(node: Node, reason: UnsupportedOp) -> NoReturn:
-        with leaving_to_calls(bool(walk.found.sizes)):
-            raise_for(reason)
-
-    def raise_for(reason: UnsupportedOp) -> NoReturn:
         if isinstance(reason, NotFixed):
             raise _name_inputs(reason, walk.kept, inputs) from reason
         raise reason
 
     walk = Walk(nodes, known, refuse, budget=budget, decides=decides, finds=decides)
     walk.found.sizes += found
-    walk.run()
+    with leaving_to_calls(walk.found.sizes):
+        walk.run()
     outputs = (*outputs, *walk.found.values)
     for output in outputs:
         if output in walk.structures:

@@ -82,7 +82,9 @@ def _regroup(old: Sequence[int], new: Sequence[int], names: Sequence[str]) -> li
     i, j = len(old), len(new)
     while i or j:
         here, there = _group_end(old[:i], new[:j])
-        groups = (_without_sizes(old[here:i], new[there:j], value) for value in _STAND_INS)
+        groups = [_without_sizes(old[here:i], new[there:j], value) for value in _STAND_INS]
+        if any(math.prod(one) != math.prod(other) for one, other in groups):
+            raise _regroups(old, new)  # equal for the sizes that a call may have, and no others
         found, other = (_old_indices(o, _dimensions(names[there:j], n)) for o, n in groups)
         if found != other:
             raise _regroups(old, new)
