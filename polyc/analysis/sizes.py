@@ -8,6 +8,7 @@ in the set: the least, the hints, and some more. That is a sample, and no proof.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from typing import cast
 
 import islpy as isl
 
@@ -16,7 +17,7 @@ from polyc.poly.parameters import PARAM, assumptions, parameters_of
 from polyc.types.estimate import estimate
 from polyc.types.parameters import complete
 from polyc.types.ranges import SizeRange
-from polyc.types.sizes import Size, evaluate
+from polyc.types.sizes import Extent, Size, evaluate
 
 _SAMPLES = 1, 2, 3, 8, 13, 32, 61, 224
 """Values of sizes that say nothing else: small, odd, a power of two, prime."""
@@ -55,8 +56,8 @@ def _may_have(size: SizeRange, values: Mapping[str, int]) -> bool:
     """Whether a call is not refused for what was said of a size, or is needed of it."""
     if size.same is None and not size.admits(values[size.name]):
         return False
-    after = 0 if size.next is None else evaluate(size.next, values)
-    if size.upper is not None and after > size.upper:
+    grows = size.next is not None and size.upper is not None
+    if grows and evaluate(cast(Extent, size.next), values) > cast(int, size.upper):
         return False
     return all(evaluate(need, values) >= 0 for need in size.needs)
 

@@ -257,19 +257,31 @@ def bounds(extent: Extent) -> tuple[float, float]:
 def _lower_by(extent: Extent, facts: Iterable[Size]) -> float:
     """A lower bound: that of what is left when a fact, or as many as cancel a term, is taken away.
 
-    2*h - 3, where h - 2 >= 0   ->   1 + 2*(h - 2), which is at least 1
+    2*h - 3, where h - 2 >= 0          ->   1 + 2*(h - 2), which is at least 1
+    h - 3, where floor(h/4) - 1 >= 0   ->   h + 1 - 4*floor(h/4) + 4*(floor(h/4) - 1), at least 1
     """
     found = _lower(extent)
     if not isinstance(extent, Size):
         return found
     terms = dict(extent.terms)
     for fact in facts:
-        for product, coefficient in fact.terms:
-            times = terms.get(product, 0) // coefficient if product else 0
-            if times >= 1:
-                found = max(found, _lower(extent - fact * times))
-        found = max(found, _lower(extent - fact))
+        counts = {1, *(count for count in _counts(fact, terms) if count > 1)}
+        found = max(found, *(_lower(extent - fact * count) for count in counts))
     return found
+
+
+def _counts(fact: Size, terms: Mapping[tuple[str, ...], int]) -> Iterable[int]:
+    """How often a fact may be in a sum: a product as often as there, a quotient for what is finer.
+
+    floor(h/40), of 3*h or of 3*floor(h/20)   ->   120, 6
+    """
+    for product, coefficient in fact.terms:
+        yield terms.get(product, 0) // coefficient
+        for name in (n for n in product[:1] if isinstance(n, Derived) and n.operation == "floor"):
+            for (other, *_), times in ((p, c) for p, c in terms.items() if p):
+                floors = isinstance(other, Derived) and other.operation == "floor"
+                finer = other.operands[1] if isinstance(other, Derived) and floors else 1
+                yield times * int(name.operands[1]) // int(finer)
 
 
 def _lower(extent: Extent) -> float:

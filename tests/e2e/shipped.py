@@ -284,6 +284,22 @@ def attention() -> tuple[onnx.ModelProto, Sizes]:
     return b.model(b.conv(z, 8, 4, 3)), SMALL
 
 
+def computed_before() -> tuple[onnx.ModelProto, Sizes]:
+    """As new exporters write it: sizes come first, and what makes them positive behind."""
+    b = Writer()
+    *_, h, w = b.extents("x")
+    rows, columns = (b.op("Div", b.op("Add", e, b.ints(-3)), b.ints(4)) for e in (h, w))
+    shape = b.op(
+        "Concat", b.part_of_shape("x", 0, 1), rows, b.op("Mul", columns, b.ints(8)), axis=0
+    )
+    window = {"strides": [2, 2]}
+    y = b.op(
+        "Conv", b.op("Conv", "x", b.weight(8, 3, 3, 3), **window), b.weight(8, 8, 3, 3), **window
+    )
+    y = b.op("Reshape", b.op("Transpose", y, perm=[0, 2, 3, 1]), shape)
+    return b.model(b.op("Softmax", y, axis=-1)), [(1, 7, 7), (2, 9, 15), (1, 16, 33)]
+
+
 def detector() -> tuple[onnx.ModelProto, Sizes]:
     """As YOLO: three scales, flattened and joined, with the places of a grid added."""
     b = Writer()
@@ -426,7 +442,7 @@ NETWORKS = {
     f.__name__: f
     for f in (
         residual, separable, pools, same_padding, dilated, hourglass, pyramid, scales, upscaled,
-        attention, detector, shapes_of_exporters, reader, windows, sliced, padded, sized,
-        fitted, framed, same_as_traced, relative, normalised,
+        attention, computed_before, detector, shapes_of_exporters, reader, windows, sliced, padded,
+        sized, fitted, framed, same_as_traced, relative, normalised,
     )
 }  # fmt: skip

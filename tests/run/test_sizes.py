@@ -155,6 +155,10 @@ def test_what_is_needed_decides_several_times_over():
         assert bounds(n * 2 - 3) == (1, math.inf)
         assert least(3 - n * 2, 0) == 3 - n * 2
     assert bounds(least(3 - n * 2, 0) * m) == (-math.inf, 0)
+    with assume([SizeRange("n", needs=((n + 1) // 4 - 2,))]):
+        assert bounds(n - 3) == (4, math.inf)
+    with assume([SizeRange("n", needs=((n + 20) // 40 - 2,))]):
+        assert bounds(n // 20 - 3)[0] >= 0
 
 
 def test_kernels_are_chosen_for_the_hint_however_large_it_is():

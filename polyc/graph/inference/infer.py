@@ -85,10 +85,23 @@ def infer_graph(
             raise _name_inputs(reason, walk.kept, inputs) from reason
         raise reason
 
-    walk = Walk(nodes, known, refuse, budget=budget, decides=decides, finds=decides)
-    walk.found.sizes += found
-    with leaving_to_calls(walk.found.sizes):
-        walk.run()
+    def walk_with(needs: Sequence[Size]) -> Walk:
+        walk = Walk(nodes, known, refuse, budget=budget, decides=decides, finds=decides)
+        walk.found.sizes += found
+        walk.needs += needs
+        return walk
+
+    walk = walk_with(())
+    try:
+        with leaving_to_calls(walk.found.sizes):
+            walk.run()
+    except UnsupportedOp:
+        if not walk.needs:
+            raise
+        # What later nodes need of sizes may be what earlier ones lacked.
+        walk = walk_with(walk.needs)
+        with leaving_to_calls(walk.found.sizes):
+            walk.run()
     outputs = (*outputs, *walk.found.values)
     for output in outputs:
         if output in walk.structures:

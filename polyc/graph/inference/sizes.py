@@ -227,7 +227,10 @@ def _remainder(node: Node, data: np.ndarray, by: np.ndarray) -> Any:
     def apply(a: Any, b: Any) -> Any:
         if isinstance(a, Ratio) or (node.get("fmod", 0) and not (a >= 0 and b > 0)):
             raise NotFixed("a remainder with the dividend's sign", "give the sizes in dims")
-        return a % b if isinstance(a, int) and isinstance(b, int) else a - a // b * b
+        if isinstance(a, int) and isinstance(b, int):
+            return a % b
+        _, high = bounds(a - b)
+        return a if bounds(a)[0] >= 0 and high < 0 else a - a // b * b
 
     return np.frompyfunc(apply, 2, 1)(data, by)
 
