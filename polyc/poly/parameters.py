@@ -196,7 +196,8 @@ def _gist(domain: isl.Set, known: isl.Set) -> isl.Set:
         return bare
     for name in parameters_of(least):
         least = least if name in kept else _eliminate(least, name)
-    return least.gist_params(_project(known, kept))
+    smaller = least.gist_params(_project(known, kept))
+    return smaller if smaller.intersect_params(known).is_equal(domain) else bare
 
 
 def _eliminate(domain: isl.Set, name: str) -> isl.Set:
