@@ -197,13 +197,20 @@ def with_extents(sizes: Sequence[Parameter], extents: Iterable[Extent]) -> tuple
         size_h, size_w;  (size_h + 3)//4 * size_w
             ->  size_h, size_w, size_floor_size_h_3_4, size_floor_size_h_3_4_size_w
 
+    That such an extent is not negative, as none is, is needed where it cannot be seen otherwise.
     To be called where the sizes are assumed.
     """
     lacking = [_by_names(e) for e in extents if isinstance(e, Size) and not has_name(e)]
+    if not lacking:
+        return tuple(sizes)
     derived, products = find_derived(lacking)
     own = {size.name: size.name for size in sizes}
     known = Renaming({**own, **identify(derived, own)}, products)
-    return (*sizes, *derive(derived, known))
+    # Sets know h*w, h and w one by one: that (h - 1)*(w - 1) is not negative does not follow.
+    counts = [known.extent(extent) for extent in lacking if bounds(extent)[0] < 0]
+    needs = dict.fromkeys(count for count in counts if isinstance(count, Size))
+    first, *others = sizes
+    return (replace(first, needs=(*first.needs, *needs)), *others, *derive(derived, known))
 
 
 def has_name(extent: Extent) -> bool:

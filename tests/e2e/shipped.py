@@ -211,6 +211,17 @@ def normalised() -> tuple[onnx.ModelProto, Sizes]:
     return b.model(y, inputs=[("x", ("n", 1, "h"))]), [(1, 1, 0), (2, 7, 0), (3, 97, 0)]
 
 
+def unpadded() -> tuple[onnx.ModelProto, Sizes]:
+    """As the beginning of Inception: tiles are counted of images that have lost their borders."""
+    b = Writer()
+    y = b.op("Conv", "x", b.weight(32, 3, 3, 3), strides=[2, 2])
+    y = b.op("Conv", b.op("Relu", y), b.weight(32, 32, 3, 3))
+    y = b.op("Conv", b.op("Relu", y), b.weight(64, 32, 3, 3), pads=[1, 1, 1, 1])
+    y = b.op("MaxPool", b.op("Relu", y), kernel_shape=[3, 3], strides=[2, 2])
+    y = b.op("Conv", b.op("Conv", y, b.weight(80, 64, 1, 1)), b.weight(192, 80, 3, 3))
+    return b.model(y), [(1, 19, 25), (2, 64, 47), (1, 75, 40)]
+
+
 def dilated() -> tuple[onnx.ModelProto, Sizes]:
     """Windows with gaps, with strides and without padding: inputs must have some extent."""
     b = Writer()
@@ -443,6 +454,6 @@ NETWORKS = {
     for f in (
         residual, separable, pools, same_padding, dilated, hourglass, pyramid, scales, upscaled,
         attention, computed_before, detector, shapes_of_exporters, reader, windows, sliced, padded,
-        sized, fitted, framed, same_as_traced, relative, normalised,
+        sized, fitted, framed, same_as_traced, relative, normalised, unpadded,
     )
 }  # fmt: skip

@@ -7,7 +7,10 @@ import pytest
 import polyc
 from polyc.errors import ShapeError
 from polyc.options import Options
+from polyc.pipeline import run_pipeline
 from polyc.run.cpu_model import CpuModel
+from polyc.target.machine import Target
+from polyc.trace import Trace
 from tests.e2e.compare import find_difference
 from tests.e2e.shipped import NETWORKS, Writer
 
@@ -42,7 +45,7 @@ def check(model, network, sizes):
         assert different is None, f"{spec.name} at {sizes}: {different}"
 
 
-LONG = {"pyramid", "sliced", "hourglass", "separable", "pools", "upscaled"}
+LONG = {"pyramid", "sliced", "hourglass", "separable", "pools", "upscaled", "unpadded"}
 """Those whose mechanisms the others have as well, and which take long to compile."""
 
 
@@ -61,6 +64,13 @@ def test_compiled_once_and_right(compiled, name, tmp_path):
     again = polyc.load(tmp_path / "saved")
     assert again.outputs == model.outputs
     check(again, network, calls[-1])
+
+
+def test_tiles_of_images_without_their_borders_are_counted():
+    """(h - 1)*(w - 1)*n rows, nine at a time: the rest begins at no row before the first."""
+    network, _ = NETWORKS["unpadded"]()
+    compiled = run_pipeline(network, Target.named("avx512"), Options(), Trace())
+    assert any("split t 9" in kernel.schedule for kernel in compiled.rows)
 
 
 def test_what_an_exporter_took_for_a_number_is_needed_in_each_call(compiled):

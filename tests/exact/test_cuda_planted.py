@@ -12,6 +12,7 @@ from typing import Any
 import pytest
 
 from polyc import pipeline
+from polyc.backends import bind
 from polyc.backends import cuda as backend
 from polyc.codegen.cuda import (
     driver,
@@ -406,8 +407,8 @@ def a_split_sum_forgets_a_part(patch):
 
 @fault("products by threads", "bf16")
 def constants_are_arranged_in_reverse(patch):
-    right = pipeline.arrange
-    patch.setattr(pipeline, "arrange", lambda value, stored: right(value[::-1], stored))
+    right = bind.arrange
+    patch.setattr(bind, "arrange", lambda value, stored: right(value[::-1], stored))
 
 
 @pytest.mark.thorough

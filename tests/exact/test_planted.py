@@ -358,10 +358,10 @@ def weights_lie_elsewhere(patch):
 
 @fault(matmul)
 def constants_are_arranged_in_reverse(patch):
-    from polyc import pipeline
+    from polyc.backends import bind
 
     right = storage.arrange
-    patch.setattr(pipeline, "arrange", lambda value, stored: right(value[::-1], stored))
+    patch.setattr(bind, "arrange", lambda value, stored: right(value[::-1], stored))
 
 
 # -- rewrites before the proof ----------------------------------------------------------------
