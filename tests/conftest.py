@@ -17,6 +17,8 @@ sys.path.append(str(Path(__file__).resolve().parent.parent))
 
 # What is compiled for this CPU must not depend on how busy it is; tests of looking say otherwise.
 os.environ.setdefault("POLYC_GLANCE", "0")
+if "PYTEST_XDIST_WORKER" in os.environ:  # the cores are busy with other tests
+    os.environ.setdefault("POLYC_PROCESSES", "1")
 
 # No test is about time: not about that of one example either.
 settings.register_profile("untimed", deadline=None)

@@ -45,7 +45,7 @@ def check(model, network, sizes):
         assert different is None, f"{spec.name} at {sizes}: {different}"
 
 
-LONG = {"pyramid", "sliced", "hourglass", "separable", "pools", "upscaled", "unpadded"}
+LONG = {"pyramid", "sliced", "hourglass", "separable", "pools", "scales", "upscaled", "unpadded"}
 """Those whose mechanisms the others have as well, and which take long to compile."""
 
 
