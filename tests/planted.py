@@ -65,6 +65,24 @@ class Fault:
         return self.wrong.__name__.replace("_", " ")
 
 
+class Faults(list[Fault]):
+    """Faults, in the order in which they are noted."""
+
+    def note(self, place: str, model: Callable[[], Graph], said: str) -> Callable[[Wrong], Wrong]:
+        """Decorates what goes wrong in a place."""
+
+        def enter(wrong: Wrong) -> Wrong:
+            self.append(Fault(place, wrong, model, said))
+            return wrong
+
+        return enter
+
+
+def after(right: Wrong, change: Callable[[Any], Any]) -> Wrong:
+    """The right function, but for a change of what it gives."""
+    return lambda *a, **k: change(right(*a, **k))
+
+
 def prove(graph: Graph, folder: Path, target: str = "avx512", **choices: Any) -> None:
     """Compile a model up to its last proof: raises Proven, or what the proof refuses.
 

@@ -4,29 +4,19 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import replace
-from typing import Any
 
 import pytest
 
 from polyc.errors import IllegalSchedule
 from polyc.program.driver_nest import Address, Decide, Wait, When
 from tests.branching import branching
-from tests.planted import Fault, Proven, Wrong, prove
+from tests.planted import Faults, Proven, Wrong, after, prove
 
-FAULTS: list[Fault] = []
+FAULTS = Faults()
 
 
 def fault(place: str, said: str) -> Callable[[Wrong], Wrong]:
-    def note(wrong: Wrong) -> Wrong:
-        FAULTS.append(Fault(place, wrong, branching, said))
-        return wrong
-
-    return note
-
-
-def after(right: Wrong, change: Callable[[Any], Any]) -> Wrong:
-    """The right function, but for a change of what it gives."""
-    return lambda *a, **k: change(right(*a, **k))
+    return FAULTS.note(place, branching, said)
 
 
 @fault("polyc.program.driver_nest:make_driver", "is not in the branches that it belongs")

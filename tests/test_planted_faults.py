@@ -6,9 +6,7 @@ wrong with what. No number is looked at. (Faults behind the proof are found by t
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import replace
-from typing import Any
 
 import islpy as isl
 import numpy as np
@@ -25,7 +23,7 @@ from polyc.promote import keep
 from polyc.scop.expr import Load, call, rebuild
 from polyc.types.call_sizes import read_sizes
 from polyc.types.sizes import Size
-from tests.planted import Fault, Proven, Wrong, prove
+from tests.planted import Faults, Proven, after, prove
 
 # -- models ---------------------------------------------------------------------------------------
 
@@ -123,20 +121,8 @@ MODELS = [
 
 # -- faults ---------------------------------------------------------------------------------------
 
-FAULTS: list[Fault] = []
-
-
-def fault(place: str, model: Callable[[], Graph], said: str) -> Callable[[Wrong], Wrong]:
-    def note(wrong: Wrong) -> Wrong:
-        FAULTS.append(Fault(place, wrong, model, said))
-        return wrong
-
-    return note
-
-
-def after(right: Wrong, change: Callable[[Any], Any]) -> Wrong:
-    """The right function, but for a change of what it gives."""
-    return lambda *a, **k: change(right(*a, **k))
+FAULTS = Faults()
+fault = FAULTS.note
 
 
 # Inside a kernel.

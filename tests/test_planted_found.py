@@ -14,9 +14,9 @@ from polyc.graph.onnx_import import import_onnx
 from polyc.program.driver_nest import Address, Find, Wait
 from polyc.types.sizes import Size
 from tests.branching import read
-from tests.planted import Fault, Proven, Wrong, prove
+from tests.planted import Faults, Proven, Wrong, after, prove
 
-FAULTS: list[Fault] = []
+FAULTS = Faults()
 
 
 def finding() -> Graph:
@@ -43,16 +43,7 @@ def only_told() -> Graph:
 
 
 def fault(place: str, said: str, model: Callable[[], Graph] = finding) -> Callable[[Wrong], Wrong]:
-    def note(wrong: Wrong) -> Wrong:
-        FAULTS.append(Fault(place, wrong, model, said))
-        return wrong
-
-    return note
-
-
-def after(right: Wrong, change: Callable[[Any], Any]) -> Wrong:
-    """The right function, but for a change of what it gives."""
-    return lambda *a, **k: change(right(*a, **k))
+    return FAULTS.note(place, model, said)
 
 
 DRIVER = "polyc.program.driver_nest:make_driver"

@@ -109,7 +109,11 @@ def _cpu(target: Target) -> Check:
 
 def _rates(target: Target) -> Check:
     """How fast the machine is; estimates do, so this is never amiss."""
-    origin = "measured" if target.rates.measured else "estimated; measure them with --measure"
+    origin = (
+        "measured"
+        if target.rates.measured
+        else "estimated, but for what compiling saw; --measure measures"
+    )
     return Check("rates", True, f"{target.rates} ({origin})")
 
 
