@@ -58,3 +58,16 @@ def test_loops_go_in_the_order_of_the_reads():
         ),
     )
     assert str(check(of).schedule).startswith("order j i k")
+
+
+def test_nothing_is_transposed_where_no_access_is_along_the_vectors():
+    """Y[i, j] = X[min(j, 3)]: a row of Y is not worth the rows of a square that are all alike."""
+    of = scop(
+        [array("X", [4], "input"), array("Y", [64, 64], "output")],
+        statement(
+            "{ P[i, j] : 0 <= i < 64 and 0 <= j < 64 }",
+            "{ P[i, j] -> Y[i, j] }",
+            load("{ P[i, j] -> X[j] : j < 4; P[i, j] -> X[3] : j >= 4 }"),
+        ),
+    )
+    assert not tiles(check(of))

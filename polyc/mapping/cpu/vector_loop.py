@@ -157,19 +157,23 @@ def find_crossing_loop(
     """The shared loop along which a pointwise cluster reads or writes across its vector loop.
 
     y[i, j] = x[j, i]  with vector loop j:  i. Most accesses that are not along the vector loop have
-    unit step there, so that a tile of both loops is loaded in vectors, and transposed.
+    unit step there, so that a tile of both loops is loaded in vectors, and transposed. None where
+    no access is along the vector loop: there would be nothing that the others disagree with.
     """
     if cluster.is_group or any(s.reduction for s in cluster.statements):
         return None
     counts: dict[int, int] = {}
+    is_along = False
     for s in cluster.statements:
         for access in strides[s.name]:
-            if access.steps[cluster.shared[vector][s.name]] in (0, 1):
+            step = access.steps[cluster.shared[vector][s.name]]
+            is_along |= step == 1
+            if step in (0, 1):
                 continue
             for d, loop in enumerate(cluster.shared):
                 if d != vector and cluster.extents[d] > 1 and access.steps[loop[s.name]] == 1:
                     counts[d] = counts.get(d, 0) + 1
-    return max(counts, key=counts.__getitem__, default=None)
+    return max(counts, key=counts.__getitem__, default=None) if is_along else None
 
 
 def is_whole(s: Statement, cluster: Cluster) -> bool:
