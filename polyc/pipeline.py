@@ -51,6 +51,7 @@ from polyc.scop.lower import find_counts, lower_graph
 from polyc.scop.merge_copies import merge_copies
 from polyc.scop.narrow_factors import narrow_factors
 from polyc.scop.remove_frames import remove_frames
+from polyc.scop.scales import take_out_scales
 from polyc.scop.scop import Array, Scop
 from polyc.scop.split_reductions import Grain, split_reductions
 from polyc.scop.zero_points import move_zero_points
@@ -256,6 +257,9 @@ def _cluster_graph(
     # 3. Graph -> Scop: statements with integer-set domains; data movement becomes views.
     with trace.step("lower"):
         lowered = lower_graph(graph, _streamed(target, options), budget)
+        products = frozenset() if isinstance(target, CudaTarget) else target.vectors.products
+        scaled = take_out_scales(lowered, products)
+        lowered = scaled.before
 
     # 4. Scop -> Scop: what needs no loop of its own goes. Before all, factors that are bytes stay
     #    bytes where an instruction multiplies them. Inlining first: chains become one
@@ -266,8 +270,7 @@ def _cluster_graph(
         if isinstance(target, CudaTarget):
             scop = remove_frames(lowered)
         else:
-            products = target.vectors.products
-            scop = narrow_factors(move_zero_points(lowered, products), products)
+            scop = narrow_factors(move_zero_points(scaled.after, products), products)
         scop = convert_constants(inline_pointwise(scop, on_gpu, budget))
         scop = delinearise(merge_copies(distribute(scop, budget), budget))
         scop = split_reductions(scop, Grain.of(target))
@@ -292,7 +295,7 @@ def _cluster_graph(
         home = {s.name: k for k, kernel in enumerate(kernels) for s in kernel.statements}
         refusals = tuple(r for r in refusals if home[r.producer] != home[r.consumer])
 
-    rewrites = tuple(str(note) for note in notes)
+    rewrites = tuple(map(str, (*notes, *scaled.notes)))
     return ClusteredModel(
         graph,
         sizes,

@@ -91,6 +91,20 @@ PC_INLINE T FN(mod)(T a, T b)
 }
 /* One rounding where the target has fused multiply-add and contraction is on, else two. */
 PC_INLINE T FN(fma)(T a, T b, T c) { return a * b + c; }
+/* A product that no addition is fused with: every machine rounds it. */
+PC_INLINE T FN(rounded)(T a)
+{
+#if defined __CUDACC__
+    return BITS == 32 ? (T)__fmul_rn((float)a, 1.0f) : (T)__dmul_rn(a, 1.0);
+#elif defined __SSE2__
+    __asm__("" : "+x"(a));
+#elif defined __aarch64__
+    __asm__("" : "+w"(a));
+#else
+    __asm__("" : "+m"(a));
+#endif
+    return a;
+}
 #if BITS == 32
 /* The power of two at or above the size of a finite number, and the nearest one, of two the larger:
    2^-126 or above, or 0. */

@@ -285,6 +285,17 @@ PC_INLINE V FN(add)(V a, V b) { return a + b; }
 PC_INLINE V FN(mul)(V a, V b) { return a * b; }
 PC_INLINE V FN(fma)(V a, V b, V c) { return a * b + c; }
 PC_INLINE V FN(reciprocal)(V a) { return 1 / a; }
+#if __has_builtin(__builtin_assoc_barrier)
+PC_INLINE V FN(rounded)(V a) { return __builtin_assoc_barrier(a); }
+#elif __has_builtin(__arithmetic_fence)
+PC_INLINE V FN(rounded)(V a) { return __arithmetic_fence(a); }
+#else
+PC_INLINE V FN(rounded)(V a)
+{
+    EACH_LANE a[l] = PC_PASTE(pc_rounded_, T)(a[l]);
+    return a;
+}
+#endif
 #if BITS == 32
 LANEWISE_1(power_above)
 LANEWISE_1(power_nearest)

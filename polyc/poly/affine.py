@@ -9,6 +9,12 @@ import islpy as isl
 from polyc.poly.parameters import at_estimate, in_own_sizes, parameters_of
 
 
+def tuple_id(name: str) -> isl.Id:
+    """The id of a tuple; taken from a space: one that is made of the name alone is another one."""
+    space = isl.Space.set_alloc(isl.DEFAULT_CONTEXT, 0, 0)
+    return space.set_tuple_name(isl.dim_type.set, name).get_tuple_id(isl.dim_type.set)
+
+
 def outputs(function: isl.PwMultiAff) -> Iterator[isl.PwAff]:
     """The coordinate functions  S -> Z  of a function  S -> A."""
     return (output(function, k) for k in range(function.dim(isl.dim_type.out)))

@@ -103,7 +103,7 @@ FUNCTIONS: Mapping[str, Function] = {
     "fma": _value(3, NUMBERS),
     **{
         name: _value(1, FLOATS)
-        for name in ("floor", "ceil", "round", "trunc", "sqrt", "reciprocal")
+        for name in ("floor", "ceil", "round", "trunc", "sqrt", "reciprocal", "rounded")
     },
     "copysign": _value(2, FLOATS),
     "round_odd": _value(1, ("f64",)),

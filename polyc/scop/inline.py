@@ -96,9 +96,9 @@ def _pays(producer: Statement, readers: list[Statement], uses: Uses, widen_late:
         return False
     if work == 0 or (widen_late and _only_widens(producer.value)):
         return all(_stays_affine(producer, r) for r in readers)
-    if len({id(r) for r, _ in sites}) == 1 and _reads_once(sites):
+    if len({id(r) for r, _ in sites}) == 1 and reads_once(sites):
         return True
-    return work <= CHEAP and all(_reads_once([s]) for s in sites)
+    return work <= CHEAP and all(reads_once([s]) for s in sites)
 
 
 def _is_recurrence(reader: Statement) -> bool:
@@ -149,7 +149,7 @@ def _is_reduced(array: str, uses: Uses) -> bool:
     )
 
 
-def _reads_once(sites: list[tuple[Statement, Load]]) -> bool:
+def reads_once(sites: list[tuple[Statement, Load]]) -> bool:
     """Whether a reader's loads touch one element an instance, and no element twice."""
     reader, first = sites[0][0], sites[0][1].index
     once = first.as_map().intersect_domain(reader.domain).is_injective()

@@ -60,7 +60,7 @@ def _move(scop: Scop, s: Statement, factor: Load, other: Load, types: Types) -> 
     ends = [r for r, _ in uses.reads(s.array) if not r.reduction]
     if not fits or not ends or scop.arrays[s.array].kind != "temporary":
         return None
-    sums = _sum_up(s, other, weights, fresh(f"{other.array}_sums", scop.arrays))
+    sums = sum_up(s, other, weights, fresh(f"{other.array}_sums", scop.arrays))
     if sums is None:
         return None
     array, index = sums
@@ -135,7 +135,7 @@ def _placed(zero: Cast[Expr], s: Statement) -> Expr:
     raise AssertionError("a zero point is a literal or an element")
 
 
-def _sum_up(s: Statement, factor: Load, weights: Array, name: str) -> tuple[Array, isl.Map] | None:
+def sum_up(s: Statement, factor: Load, weights: Array, name: str) -> tuple[Array, isl.Map] | None:
     """(a constant summed over what a statement sums over, its element for each sum: acc -> W_sums).
 
     None unless the last iterators are those of the sum, and walk whole dimensions of the constant.

@@ -33,6 +33,7 @@ PC_INLINE T FN(sub)(T a, T b) { return a - b; }
 PC_INLINE T FN(mul)(T a, T b) { return a * b; }
 PC_INLINE T FN(div)(T a, T b) { return a / b; }
 PC_INLINE T FN(fma)(T a, T b, T c) { return a * b + c; }
+PC_INLINE T FN(rounded)(T a) { return a; }
 
 PC_RANDOM_1(sign, T) PC_RANDOM_1(abs, T) PC_RANDOM_1(sqrt, T)
 PC_RANDOM_1(floor, T) PC_RANDOM_1(ceil, T) PC_RANDOM_1(trunc, T) PC_RANDOM_1(round, T)

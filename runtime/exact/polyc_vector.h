@@ -109,6 +109,7 @@ PC_INLINE V FN(sub)(V a, V b) { return a - b; }
 PC_INLINE V FN(mul)(V a, V b) { return a * b; }
 PC_INLINE V FN(div)(V a, V b) { return a / b; }
 PC_INLINE V FN(fma)(V a, V b, V c) { return a * b + c; }
+PC_INLINE V FN(rounded)(V a) { return a; }
 
 PC_RANDOM_1(sign, V) PC_RANDOM_1(abs, V) PC_RANDOM_1(sqrt, V)
 PC_RANDOM_1(floor, V) PC_RANDOM_1(ceil, V) PC_RANDOM_1(trunc, V) PC_RANDOM_1(round, V)

@@ -25,8 +25,11 @@ from polyc.printing import driver, print_c, print_expr, scope
 from polyc.printing.print_expr import Printer
 from polyc.program import driver_nest
 from polyc.program.driver_nest import Call as Launched
+from polyc.scop import scales as scales_module
 from polyc.scop import split_reductions as splitting
-from polyc.scop.expr import Call
+from polyc.scop import zero_points
+from polyc.scop.expr import Call, Const
+from polyc.types.element_types import FLOAT32, UINT8
 from tests.exact.runs import exactly
 
 Plant = Callable[[pytest.MonkeyPatch], None]
@@ -109,9 +112,19 @@ def given_back() -> Graph:
     return Graph.of(y=x, z=x + 1.0)
 
 
+def restored_bytes() -> Graph:
+    """Sums of bytes with a scale and a zero point, in a frame."""
+    rng = np.random.default_rng(0)
+    x = ops.dequantize_linear(ops.input("x", (1, 12, 7, 7), UINT8), np.float32(0.02), np.uint8(9))
+    w = rng.integers(-128, 128, (36, 12, 3, 3)).astype(np.int8)
+    scales = rng.uniform(0.001, 0.01, 36).astype(np.float32)
+    sums = ops.conv(x, ops.dequantize_linear(w, scales, axis=0), weights(36), pads=(1, 1, 1, 1))
+    return Graph.of(y=ops.quantize_linear(ops.relu(sums), np.float32(0.1), np.uint8(3)))
+
+
 MODELS = (
     matmul, softmax, lowest, tall_softmax, transpose, chain, shared, padded, joined, booleans,
-    columns, two_layers, long_sum, given_back, open_columns,
+    columns, two_layers, long_sum, given_back, open_columns, restored_bytes,
 )  # fmt: skip
 
 
@@ -136,6 +149,38 @@ def fault(*builds: Callable[[], Graph], refused: bool = False) -> Callable[[Plan
         return plant
 
     return register
+
+
+# -- rewrites of sums -------------------------------------------------------------------------
+
+
+@fault(restored_bytes)
+def a_scale_is_forgotten(patch):
+    right, one = scales_module._scaled, Const(1.0, FLOAT32)
+    patch.setattr(scales_module, "_scaled", lambda s, x, both, a: right(s, x, (both[0], one), a))
+
+
+@fault(restored_bytes)
+def a_zero_point_is_forgotten(patch):
+    right = scales_module.without_zero
+
+    def wrong(whole):
+        kept = right(whole)
+        return kept.arguments[0] if isinstance(kept, Call) else kept
+
+    patch.setattr(scales_module, "without_zero", wrong)
+
+
+@fault(restored_bytes)
+def what_a_zero_point_adds_up_to_is_not_taken_off(patch):
+    patch.setattr(zero_points, "_corrected", lambda s, *rest: s.value)
+
+
+@fault(restored_bytes)
+def around_an_image_there_is_no_zero_point(patch):
+    right = zero_points._uncentred
+    wrong = lambda s, zero: s if isinstance(s.value, Const) else right(s, zero)  # noqa: E731
+    patch.setattr(zero_points, "_uncentred", wrong)
 
 
 # -- passes behind the proof ------------------------------------------------------------------

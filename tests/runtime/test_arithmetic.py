@@ -146,6 +146,7 @@ FLOAT_REFERENCES = {
     "trunc": np.trunc,
     "sqrt": np.sqrt,
     "reciprocal": np.reciprocal,
+    "rounded": np.positive,
     "copysign": np.copysign,
     "isnan": np.isnan,
     "isinf": np.isinf,

@@ -286,6 +286,7 @@ FUNCTIONS: dict[str, Callable[..., np.ndarray]] = {
     "abs": np.abs, "mod": _remainder(np.mod), "fmod": _remainder(np.fmod),
     "min": np.minimum, "max": np.maximum, "floor": np.floor, "ceil": np.ceil, "round": np.rint,
     "trunc": np.trunc, "sqrt": np.sqrt, "reciprocal": np.reciprocal, "sign": np.sign,
+    "rounded": np.positive,
     "eq": np.equal, "ne": np.not_equal, "lt": np.less, "le": np.less_equal,
     "gt": np.greater, "ge": np.greater_equal,
     "and": np.logical_and, "or": np.logical_or, "xor": np.logical_xor, "not": np.logical_not,

@@ -311,11 +311,16 @@ def _is_foldable(
     node: Node, inputs: Sequence[Tensor | None], types: Sequence[Tensor], folds: Folds
 ) -> bool:
     constant = all(t is None or t.is_constant for t in inputs)
-    if not constant or node.op in _RANDOM:
+    if not constant or node.op in _RANDOM or _is_weight(node, types):
         return False
     free = node.op in ("ConstantOfShape", "Constant", "Identity")
     small = free or all(t.size <= MAX_FOLDED for t in types)
     return small and folds.admit(node, inputs, types)
+
+
+def _is_weight(node: Node, types: Sequence[Tensor]) -> bool:
+    """Whether a node restores weights: what reads them may want them as they are."""
+    return node.op == "DequantizeLinear" and types[0].rank > 1
 
 
 def _with_entries(tensor: Tensor, entries: np.ndarray) -> Tensor:

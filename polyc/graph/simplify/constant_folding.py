@@ -8,6 +8,7 @@ from polyc.errors import UnsupportedOp
 from polyc.graph.inference.evaluate import evaluate_node
 from polyc.graph.inference.folding import MAX_HELD, Folds
 from polyc.graph.ir import Dim, Graph, Node, Shape, Tensor
+from polyc.graph.simplify.bytes_kept import is_kept
 from polyc.graph.simplify.rewriting import Change, Rewritten, Scope, apply_rule, is_repeatable
 
 GROWTH_LIMIT_BYTES = 4 << 20
@@ -46,7 +47,7 @@ def _rule(folds: Folds, scope: Scope, node: Node) -> Change | None:
 
 
 def _fold_node(folds: Folds, scope: Scope, node: Node) -> Change | None:
-    if not node.inputs and node.op != "Constant":
+    if (not node.inputs and node.op != "Constant") or is_kept(scope.graph, node):
         return None
     values = [scope.value(i) for i in node.inputs]
     if any(v is None for i, v in zip(node.inputs, values, strict=True) if i):

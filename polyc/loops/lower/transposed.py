@@ -25,7 +25,7 @@ from polyc.analysis.dependences import Dependences, maps
 from polyc.loops.lower.lower import Lowered
 from polyc.loops.lower.order import LoopNode, OrderNode, StatementLeaf, time_of
 from polyc.names import fresh
-from polyc.poly.affine import coefficients, outputs
+from polyc.poly.affine import coefficients, outputs, tuple_id
 from polyc.poly.boxes import box
 from polyc.scop.expr import Expr, Load, rebuild
 from polyc.scop.scop import Array, Scop, Statement
@@ -173,7 +173,7 @@ def _copy(scop: Scop, label: str, array: Array, copied: Array, column: Column) -
             domain = domain.set_dim_name(SET, k, iterator)
         index = isl.PwMultiAff.from_multi_aff(
             isl.MultiAff.identity(domain.space.map_from_set())
-        ).set_tuple_id(OUT, _id(array.name))
+        ).set_tuple_id(OUT, tuple_id(array.name))
     else:
         writer = next(s for s in scop.statements if s.name == column.writer)
         domain, iterators = writer.domain.set_tuple_name(label), writer.iterators
@@ -183,19 +183,13 @@ def _copy(scop: Scop, label: str, array: Array, copied: Array, column: Column) -
     return Statement(label, domain, iterators, copied.name, write, value)
 
 
-def _id(name: str) -> isl.Id:
-    """The id of a tuple; taken from a space: one that is made of the name alone is another one."""
-    space = isl.Space.set_alloc(isl.DEFAULT_CONTEXT, 0, 0).set_tuple_name(SET, name)
-    return space.get_tuple_id(SET)
-
-
 def _transposed(index: isl.PwMultiAff, dimension: int, name: str) -> isl.PwMultiAff:
     """# S -> A_t, of  S -> A: two coordinates exchanged."""
     function = isl.MultiPwAff.from_pw_multi_aff(index)
     last = index.dim(OUT) - 1
     parts = function.get_pw_aff(dimension), function.get_pw_aff(last)
     function = function.set_pw_aff(dimension, parts[1]).set_pw_aff(last, parts[0])
-    return isl.PwMultiAff.from_multi_pw_aff(function).set_tuple_id(OUT, _id(name))
+    return isl.PwMultiAff.from_multi_pw_aff(function).set_tuple_id(OUT, tuple_id(name))
 
 
 def _swapped(values: list, dimension: int) -> list:

@@ -68,7 +68,7 @@ def decide_layouts(
                 s.reduction
                 and rearranged
                 and not isinstance(array.shape[d], Size)
-                and _in_panels(index, d, tile)
+                and _in_panels(s, index, d, position, tile)
             ):
                 decided[name] = permuted(array, [d, *rest], [(d, tile), *inner])
             else:
@@ -98,15 +98,19 @@ def _gap(array: Array, d: int) -> int:
     return LINE // array.dtype.itemsize if together else 0
 
 
-def _in_panels(index: isl.PwMultiAff, d: int, tile: int) -> bool:
+def _in_panels(
+    s: Statement, index: isl.PwMultiAff, d: int, position: int | None, tile: int
+) -> bool:
     """Whether tiles of the vector loop are whole panels of `tile` elements along dimension d.
 
-    W[o, c] is; so is W[48 g + o, c] for a tile of 16, but not for one of 32.
+    W[o, c] is; so is W[48 g + o, c] for a tile of 16, but not for one of 32. x[x + q] is none.
     """
     function = output(index, d)
     aff = single_aff(function)
     if index.dim(isl.dim_type.out) < 2 or aff is None or aff.dim(isl.dim_type.div):
         return False
     start = int(aff.get_constant_val().to_python())
-    others = [c or 0 for c in coefficients(function) if c != 1]
-    return all(step % tile == 0 for step in [start, *others])
+    steps, sizes = coefficients(function), s.estimated_extents
+    others = [c or 0 for p, c in enumerate(steps) if p != position and sizes[p] > 1]
+    own = position is None or steps[position] == 1
+    return own and all(step % tile == 0 for step in [start, *others])

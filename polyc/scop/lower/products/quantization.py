@@ -27,6 +27,7 @@ from polyc.scop.lower.functions import (
     div,
     function,
     mul,
+    rounded,
     saturated,
     sub,
 )
@@ -79,7 +80,8 @@ def lower_dequantize(ctx: Lowering, node: Node) -> None:
     if ctx.has(node, 2) and exact == INT32:
         moved = sub(moved, convert(_parameter(ctx, node, space, 2), INT32))
     scale = cast(_parameter(ctx, node, space, 1), result.dtype)
-    ctx.assign(node, space, result, space.iterators, mul(cast(moved, result.dtype), scale))
+    value = rounded(mul(cast(moved, result.dtype), scale))  # whatever is added to it
+    ctx.assign(node, space, result, space.iterators, value)
 
 
 def _parameter(ctx: Lowering, node: Node, space: Space, position: int) -> Expr:
@@ -94,8 +96,8 @@ def _centred(ctx: Lowering, node: Node, tensor: str, zero: str, at: Sequence[str
     ref = ctx.ref(tensor)
     space = ctx.grid(node, ref.shape)
     value, shift = ctx.graph.value(tensor), ctx.graph.value(zero) if zero else np.zeros((), "u1")
-    if value is not None and shift is not None and (shift.size == 1 or len(at) == value.ndim):
-        place = shift.reshape(()) if shift.size == 1 else shift
+    if value is not None and shift is not None:
+        place = _spread(shift, at, value.ndim)
         return ctx.constant(f"{tensor}_centred", value.astype(INT32) - place.astype(INT32))
     target = ctx.array(f"{tensor}_centred", INT32, ref.shape)
     element = cast(space.load(ref, *space.iterators), INT32)
@@ -103,6 +105,15 @@ def _centred(ctx: Lowering, node: Node, tensor: str, zero: str, at: Sequence[str
         element = sub(element, cast(element_at(ctx, space, zero, at), INT32))
     ctx.assign(node, space, target, space.iterators, element)
     return target
+
+
+def _spread(values: np.ndarray, at: Sequence[str], rank: int) -> np.ndarray:
+    """Values with the index `at`, of iterators i0, i1, … or "0", against an array of that rank.
+
+    values[i0]  ->  values[:, None, None, None] against weights of a convolution
+    """
+    axes = {int(i[1:]): n for i, n in zip(at, values.shape, strict=True) if i != "0"}
+    return values.reshape([axes.get(d, 1) for d in range(rank)])
 
 
 def _parameter_at(ctx: Lowering, name: str, index: Sequence[str], own: int) -> tuple[str, ...]:
