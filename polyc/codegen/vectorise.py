@@ -1,5 +1,6 @@
 """LoopNest passes after the proof: partial sums, unrolling, and cutting vector loops to SIMD width.
 
+    0. diagonals   loops of kind unroll that decide the bounds of loops inside are unrolled first
     1. privatise   acc max= x[…]  over vector loops  ->  a partial result a lane, combined after
     2. transpose   accesses across the lanes of a vector loop  ->  vectors, transposed in registers
     3. unroll      loops of kind unroll are replaced by copies of their bodies
@@ -20,11 +21,13 @@ from polyc.codegen.divide import divide_in_vectors
 from polyc.codegen.partial_results import privatise
 from polyc.codegen.spell import is_instruction, iteration, spell_instructions, unroll
 from polyc.codegen.transpose import transpose_tiles
+from polyc.loopnest.index import variables
 from polyc.loopnest.lanes import cut_lanes
 from polyc.loopnest.nodes import (
     Assign,
     Block,
     For,
+    If,
     Node,
     extent_of,
     lanes_of,
@@ -37,10 +40,45 @@ from polyc.target.vectors import Vectors
 def vectorise(block: Block, vectors: Vectors) -> Block:
     """The nest with its vector and unroll loops in printable form."""
     names = iter(range(1 << 30))
-    private = privatise(block, vectors, names)
+    private = privatise(_unroll_diagonals(block), vectors, names)
     straight = transpose_tiles(private, vectors, names)
     cut = divide_in_vectors(rewrite_nodes(straight, lambda n: _expand(n, vectors)))
     return spell_instructions(cut, vectors)
+
+
+def _unroll_diagonals(block: Block) -> Block:
+    """The nest without loops of kind unroll that bounds inside of them move with.
+
+    What stays has the same extent in every iteration, as each copy of a body knows its own.
+
+        for i in 0 .. 3:  # unroll                 for u in 0 .. 1: …(0, u)
+          for u in max(0, i - 1) .. min(i + 1, 2)  ->  for u in 0 .. 2: …(1, u)
+            …(i, u)                                for u in 1 .. 2: …(2, u)
+    """
+
+    def visit(node: Node) -> Node:
+        match node:
+            case Block():
+                return _unroll_diagonals(node)
+            case If(then=then, otherwise=otherwise):
+                other = _unroll_diagonals(otherwise) if otherwise else None
+                return replace(node, then=_unroll_diagonals(then), otherwise=other)
+            case For(kind="unroll") if _decides_bounds(node):
+                return visit(unroll(node))
+            case For(body=body):
+                return replace(node, body=_unroll_diagonals(body))
+            case _:
+                return node
+
+    return replace(block, body=tuple(map(visit, block.body)))
+
+
+def _decides_bounds(loop: For) -> bool:
+    """Whether a loop of constant extent has loops inside whose extent it decides."""
+    inner = (n for n in walk_nodes(loop.body) if isinstance(n, For))
+    return extent_of(loop) is not None and any(
+        extent_of(n) is None and loop.var in variables(n.upper - n.lower) for n in inner
+    )
 
 
 def _expand(node: Node, vectors: Vectors) -> Node:

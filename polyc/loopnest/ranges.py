@@ -24,6 +24,7 @@ from polyc.loopnest.index import (
     choice,
     const,
     decide,
+    extremum,
 )
 
 UNKNOWN = 1 << 62
@@ -105,12 +106,15 @@ def simplify_index(index: Affine, ranges: Ranges) -> Affine:
 
 
 def _simplify_extremum(atom: Extremum, ranges: Ranges) -> Affine:
+    """The extremum of the arguments that no other one always wins over."""
     arguments = [simplify_index(a, ranges) for a in atom.arguments]
     sign = 1 if atom.which == "min" else -1
-    for candidate in arguments:
-        if all(interval((other - candidate) * sign, ranges)[0] >= 0 for other in arguments):
-            return candidate
-    return Affine(0, ((Extremum(atom.which, tuple(arguments)), 1),))
+    kept: list[Affine] = []
+    for k, one in enumerate(arguments):
+        others = (*kept, *arguments[k + 1 :])
+        if all(interval((one - other) * sign, ranges)[0] < 0 for other in others):
+            kept.append(one)
+    return extremum(atom.which, tuple(kept))
 
 
 def simplify_condition(condition: Condition, ranges: Ranges) -> Condition:

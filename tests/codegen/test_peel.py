@@ -174,3 +174,12 @@ def test_what_is_left_of_an_open_tile_is_cut(extent):
     assert [x.step for x in loops(after) if x.var == "t"] == [32, 16, 16]
     values = {"size_n": extent}
     assert sorted(instances(after, values)) == sorted(instances(before, values))
+
+
+def test_arguments_that_never_decide_go():
+    t, i = var("t"), var("i")
+    bound = extremum("min", (const(10), t * -1 + 30, i))
+    ranges = {"t": (0, 11), "i": (0, 13)}
+    assert simplify_index(bound, ranges) == extremum("min", (const(10), i))
+    assert simplify_index(bound, {"t": (0, 25), "i": (0, 13)}) == bound
+    assert simplify_index(extremum("max", (i, t, i + 0)), {}) == extremum("max", (i, t))

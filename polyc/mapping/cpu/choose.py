@@ -20,6 +20,7 @@ from math import ceil, prod
 from polyc.mapping.cpu.columns import is_by_columns, schedule_columns
 from polyc.mapping.cpu.loop_order import choose_order, choose_row_blocks
 from polyc.mapping.cpu.pointwise import choose_blocks, choose_pointwise_order
+from polyc.mapping.cpu.register_tile import choose_diagonal
 from polyc.mapping.cpu.rows import order_fills, schedule_rows
 from polyc.mapping.cpu.tiles import schedule_tiles
 from polyc.mapping.reading import Grouped, Tile
@@ -72,7 +73,9 @@ def schedule_cluster(
         order = order or choose_pointwise_order(cluster, loops, sizes, vector, arrays, storages)
         blocks = choose_blocks(cluster, unroll, height, arrays)
     parallel = count_parallel(cluster, order, {**sizes, **blocks})
-    whole = schedule_tiles(cluster, named, order, sizes, blocks, vector, unroll, parallel, grouped)
+    diagonal = choose_diagonal(cluster, vector, tile, arrays, target)
+    loops_of_tiles = sizes, blocks, vector, unroll, parallel, grouped, diagonal
+    whole = schedule_tiles(cluster, named, order, *loops_of_tiles)
     return before + whole + (_unroll_own(cluster, named) if cluster.is_group else Schedule())
 
 

@@ -10,6 +10,7 @@ from math import ceil, prod
 
 from polyc.codegen.remainder import ROWS
 from polyc.codegen.side_by_side import SUMS, WORTHWHILE
+from polyc.mapping.cpu.diagonal import Diagonal, find_diagonal
 from polyc.mapping.reading import Tile
 from polyc.memory.strides import Strides
 from polyc.schedule.cluster import Cluster
@@ -74,15 +75,33 @@ def rank_register_tiles(
         else:
             waits = known or taps < SUMS * WORTHWHILE
             price = partial(price_product, still == len(walks), waits=waits)
+        diagonal = find_diagonal(cluster, vector, d)
+        window = len(walks) == len(loads)
         for v in range(1, min(4, columns) + 1):
             for u in range(1, rows + 1):
                 if u * v + v + 1 > target.vectors.registers:
                     break
                 heights = _cut_known(rows, u) if known else _cut_unknown(rows, u)
-                cost = _average(heights, columns, v, price)
+                along = diagonal and diagonal.fits(u, v)
+                priced = partial(_price_diagonal, diagonal, window) if diagonal and along else price
+                cost = _average(heights, columns, v, priced)
                 far = 1e-3 * (d is not None and d != loops[-1])
                 candidates.append((cost + far, (d, u, min(v * lanes, extent))))
     return [tile for _, tile in sorted(candidates, key=lambda c: c[0])]
+
+
+def choose_diagonal(
+    cluster: Cluster, vector: int, tile: Tile, arrays: Table[str, Array], target: Target
+) -> Diagonal | None:
+    """The taps of a tile that run along a diagonal with its rows."""
+    unroll, height, width = tile
+    diagonal = find_diagonal(cluster, vector, unroll)
+    if diagonal is None:
+        return None
+    update = next(s for s in cluster.statements if s.reduction)
+    touched = (update.array, *(load.array for load in update.loads))
+    lanes = min(target.lanes(arrays[name].dtype) for name in touched)
+    return diagonal if diagonal.fits(height, ceil(width / lanes)) else None
 
 
 def _count_still(walks: Sequence[Strides], position: int) -> int:
@@ -136,6 +155,19 @@ def price_product(reused: bool, height: int, width: int, waits: bool = True) -> 
     """
     stalls = max(1.0, SUMS / (height * width)) if waits else 1.0
     return stalls * (1 + (1.5 / height if reused else 1.5) + 0.5 / width)
+
+
+def _price_diagonal(diagonal: Diagonal, window: bool, height: int, width: int) -> float:
+    """Where taps run along a diagonal: fewer loads, each as dear as elsewhere.
+
+    window: nothing is the same for all lanes, as in pooling. Measured on Zen 4: depthwise layers of
+    5x5 and 7x7 take 0.64 and 0.55 of the time without.
+    """
+    stalls = max(1.0, SUMS / (height * width))
+    loads = diagonal.loads(height)
+    if window:
+        return stalls * (max(0.5, loads) + 0.1 / width)
+    return stalls * (1 + 1.5 * loads + 0.5 / width)
 
 
 def _price_window(

@@ -11,6 +11,10 @@ Where an instruction takes four terms of the sum in each lane:
 
     … | vector j' | unroll i' | split k 4 | sink j' i' k' | use dot4.u8s8 k' | …
 
+Where taps run along a diagonal (`diagonal.py`), their loop is written out as well:
+
+    … | skew r i' 1 | vector j' | unroll i' r | sink j' i' | …
+
 To transpose, a block of squares is walked along one loop before the other goes on:
 
     order i j | split i 128 | split i' 16 | split j 16 | order i j i' | … | sink i'' j' | …
@@ -20,9 +24,10 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
+from polyc.mapping.cpu.diagonal import Diagonal
 from polyc.mapping.reading import Grouped
 from polyc.schedule.cluster import Cluster
-from polyc.schedule.directives import Order, Run, Sink, Split
+from polyc.schedule.directives import Order, Run, Sink, Skew, Split
 from polyc.schedule.initial import InitialLoop, InitialLoops
 from polyc.schedule.keeping import Keep
 from polyc.schedule.names import inside
@@ -41,11 +46,13 @@ def schedule_tiles(
     unroll: int | None,
     parallel: int,
     grouped: Grouped | None = None,
+    diagonal: Diagonal | None = None,
 ) -> Schedule:
     """The loops in their order, cut into tiles of `sizes`, these inside of `blocks` if there are.
 
     vector and unroll: what a tile runs in lanes and writes out; parallel: how many leading loops
-    run on threads; grouped: the loop of a sum that an instruction runs in each lane.
+    run on threads; grouped: the loop of a sum that an instruction runs in each lane; diagonal: the
+    taps that run along one.
     """
     loops, names, steps = put_in_order(cluster, named, order)
     outer: dict[int, str] = {}
@@ -67,8 +74,11 @@ def schedule_tiles(
     if within and around:
         steps.append(Order((*around, *within)))
     chain = [name for d in loops for name in (outer[d], inner.get(d), points.get(d)) if name]
+    taps = _skew(named, diagonal, points.get(unroll) if unroll is not None else None)
+    steps += taps
     steps += [Run("vector", (points[vector],))] if vector in points else []
-    steps += [Run("unroll", (points[unroll],))] if unroll in points else []
+    written = (*(points[d] for d in [unroll] if d in points), *(skew.loop for skew in taps))
+    steps += [Run("unroll", written)] if written else []
     alone = len(named.loops) == len(loops) and len(cluster.statements) == 1
     if grouped:
         loop = next(n for n in named.loops if n.key == (grouped.statement, grouped.position))
@@ -78,6 +88,14 @@ def schedule_tiles(
         steps.append(Sink(tuple(points.values())))
     threads = [name for d in [*order][:parallel] if (name := outer.get(d))]
     return Schedule((*steps, *run_and_keep(threads, [*around, *within])))
+
+
+def _skew(named: InitialLoops, diagonal: Diagonal | None, rows: str | None) -> list[Skew]:
+    """The taps of a diagonal moved by the rows of the tile, if there are several."""
+    if diagonal is None or rows is None:
+        return []
+    loop = next(n for n in named.loops if n.key == (diagonal.statement, diagonal.position))
+    return [Skew(named.spell([loop])[0], rows, diagonal.factor)]
 
 
 def put_in_order(
