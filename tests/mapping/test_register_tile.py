@@ -6,6 +6,7 @@ from hypothesis import strategies as st
 
 from polyc.loopnest.nodes import Block, For, walk_nodes
 from polyc.mapping.cpu.register_tile import choose_register_tile
+from polyc.memory.storage import row_major
 from polyc.memory.strides import compute_strides
 from polyc.poly.show import show_tree
 from polyc.schedule.cluster import SMALL_WORK, find_clusters
@@ -14,6 +15,7 @@ from polyc.scop.scop import Scop
 from polyc.target.machine import Target
 from tests.analysis.nests import (
     F32,
+    ZERO,
     array,
     conv_scop,
     load,
@@ -115,6 +117,33 @@ def test_a_register_tile_fits_the_registers_and_the_problem(rows, columns, depth
     assert 1 <= width <= columns
     assert 1 <= height <= (rows if unroll is not None else 1)
     assert height * vectors + vectors + 1 <= target.vectors.registers
+
+
+@pytest.mark.parametrize("channels", [24, 512])
+def test_rows_of_a_tile_share_lines_where_these_are_waited_for(channels):
+    """1x1 on 7x7 images, 16 of them: images are far apart, and 8 of 16 would fill a tile best."""
+    full = "0<=n<16 and 0<=o<96 and 0<=y<7 and 0<=x<7"
+    value = call("mul", load("{ S[n,o,y,x,c] -> X[n,c,y,x] }"), load("{ S[n,o,y,x,c] -> W[o,c] }"))
+    of = scop(
+        [
+            array("X", [16, channels, 7, 7], "input"),
+            array("W", [96, channels], "constant"),
+            array("Y", [16, 96, 7, 7], "output"),
+        ],
+        statement(f"{{ Z[n,o,y,x] : {full} }}", "{ Z[n,o,y,x] -> Y[n,o,y,x] }", ZERO),
+        statement(
+            f"{{ S[n,o,y,x,c] : {full} and 0<=c<{channels} }}",
+            "{ S[n,o,y,x,c] -> Y[n,o,y,x] }",
+            value,
+            "add",
+        ),
+    )
+    (cluster,), _ = find_clusters(of, AVX512)
+    storages = {n: row_major(a) for n, a in of.arrays.items() if a.kind != "constant"}
+    strides = {s.name: compute_strides(s, of.arrays, storages) for s in cluster.statements}
+    unroll, height, _ = choose_register_tile(cluster, 1, strides, of.arrays, AVX512)
+    near = channels == 24  # all that a tile reads of 8 images stays in the first-level cache
+    assert (unroll, height) == ((0, 8) if near else (3, 7))
 
 
 def test_a_large_contraction_uses_most_registers():

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from collections.abc import Mapping as Table
 from functools import partial
 from math import ceil, prod
@@ -11,10 +11,12 @@ from math import ceil, prod
 from polyc.codegen.remainder import ROWS
 from polyc.codegen.side_by_side import SUMS, WORTHWHILE
 from polyc.mapping.cpu.diagonal import Diagonal, find_diagonal
+from polyc.mapping.cpu.layout import LINE
+from polyc.mapping.cpu.loop_order import CYCLES_FROM_L2, L1_SHARE
 from polyc.mapping.reading import Tile
 from polyc.memory.strides import Strides
 from polyc.schedule.cluster import Cluster
-from polyc.scop.scop import Array
+from polyc.scop.scop import Array, Statement
 from polyc.target.machine import Target
 
 UNROLLED = 36
@@ -62,6 +64,7 @@ def rank_register_tiles(
     taps = prod(n for p, n in enumerate(update.estimated_extents) if p not in shared)
     candidates: list[tuple[float, Tile]] = []
     loops = [d for d in range(len(cluster.shared)) if d != vector and cluster.extents[d] > 1]
+    rows_of = {d: cluster.shared[d][update.name] for d in loops}
     for d in [None, *loops]:
         still = len(walks) if d is None else _count_still(walks, cluster.shared[d][update.name])
         rows = 1 if d is None else cluster.extents[d]
@@ -85,9 +88,41 @@ def rank_register_tiles(
                 along = diagonal and diagonal.fits(u, v)
                 priced = partial(_price_diagonal, diagonal, window) if diagonal and along else price
                 cost = _average(heights, columns, v, priced)
+                if d is not None and not window:
+                    cost += _waited_for(update, loads, walks, shared, rows_of[d], u, v, target)
                 far = 1e-3 * (d is not None and d != loops[-1])
                 candidates.append((cost + far, (d, u, min(v * lanes, extent))))
     return [tile for _, tile in sorted(candidates, key=lambda c: c[0])]
+
+
+def _waited_for(
+    update: Statement,
+    loads: Sequence[Strides],
+    walks: Sequence[Strides],
+    shared: Collection[int],
+    rows: int,
+    height: int,
+    width: int,
+    target: Target,
+) -> float:
+    """Cycles per multiply-add for lines that come from the second-level cache for one element each.
+
+    x[n, c, p] with rows n, 49 positions p in a row: each c reads a line of each image, of which one
+    element is used; with rows p it reads one line or two. If all that a tile reads stays in the
+    first-level cache, its neighbours use the other elements.
+    """
+    cycles = 0.0
+    for access in (a for a in loads if a not in walks):
+        moves = [(access.steps[p], n) for p, n in enumerate(update.estimated_extents)]
+        own = [(step, n) for p, (step, n) in enumerate(moves) if p not in shared and n > 1]
+        steps = [abs(step) * access.itemsize for step, _ in own if step]
+        apart = (access.steps[rows] or 0) * access.itemsize
+        if access.free or not steps or min(steps) < LINE or not apart:
+            continue
+        lines = min(height, 1 + (height - 1) * abs(apart) / LINE)
+        if lines * LINE * prod(n for step, n in own if step) > L1_SHARE * target.l1d:
+            cycles += lines * LINE * CYCLES_FROM_L2 / (height * width)
+    return cycles
 
 
 def choose_diagonal(
