@@ -72,6 +72,19 @@ PC_INLINE PC_TO NAME(PC_FROM a)
 #define STAGE_BITS TO_BITS
 #endif
 
+/* Floats to bytes, which is how results are quantised: bounds of bytes are floats themselves, so that
+   two instructions keep within them before anything is converted. CLIP(op, a, b) is b for a NaN. */
+#if FROM_KIND == PC_FLOAT && FROM_BITS == 32 && TO_BITS == 8 && TO_KIND != PC_BOOL && \
+    TO_KIND != PC_STORED
+#if PC_LANES == 16 && defined __AVX512F__ && !defined __clang__
+#define CLIP(op, a, b) PC_PASTE3(__builtin_ia32_, op, ps512_mask)(a, b, a, 0xffff, 4)
+#elif PC_LANES == 8 && defined __AVX__
+#define CLIP(op, a, b) PC_PASTE3(__builtin_ia32_, op, ps256)(a, b)
+#elif PC_LANES == 4 && defined __SSE2__
+#define CLIP(op, a, b) PC_PASTE3(__builtin_ia32_, op, ps)(a, b)
+#endif
+#endif
+
 #if FROM_KIND == PC_STORED || TO_KIND == PC_STORED
 #include "polyc_cast_narrow.h"
 #else
@@ -86,6 +99,18 @@ PC_INLINE OF(PC_TO) PC_PASTE3(NAME, x, PC_LANES)(OF(PC_FROM) a)
     return (OF(PC_TO))RESIZE(i, 8, TO_BITS, a & 1);
 #elif FROM_KIND == PC_FLOAT && TO_KIND == PC_FLOAT
     return CONVERT(a, PC_TO);
+#elif defined CLIP
+#if TO_KIND == PC_SIGNED
+    a = (OF(f32))((a == a) & (OF(i32))a); /* 0 for NaN */
+#endif
+    a = CLIP(max, a, (OF(f32)){0} + (float)SMALLEST);
+    a = CLIP(min, a, (OF(f32)){0} + (float)LARGEST);
+#if PC_LANES == 16
+    typedef char OF(c) __attribute__((vector_size(16)));
+    return (OF(PC_TO))__builtin_ia32_pmovdb512_mask(CONVERT(a, i32), (OF(c)){0}, 0xffff);
+#else
+    return (OF(PC_TO))RESIZE(i, 32, 8, CONVERT(a, i32));
+#endif
 #elif FROM_KIND == PC_FLOAT
     typedef OF(PC_PASTE(i, FROM_BITS)) M;
     typedef OF(STAGE) S;
@@ -106,6 +131,7 @@ PC_INLINE OF(PC_TO) PC_PASTE3(NAME, x, PC_LANES)(OF(PC_FROM) a)
 
 #endif
 
+#undef CLIP
 #undef STAGE_BITS
 #undef STAGE
 #undef EXTENSION

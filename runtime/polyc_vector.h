@@ -285,17 +285,19 @@ PC_INLINE V FN(add)(V a, V b) { return a + b; }
 PC_INLINE V FN(mul)(V a, V b) { return a * b; }
 PC_INLINE V FN(fma)(V a, V b, V c) { return a * b + c; }
 PC_INLINE V FN(reciprocal)(V a) { return 1 / a; }
-#if __has_builtin(__builtin_assoc_barrier)
-PC_INLINE V FN(rounded)(V a) { return __builtin_assoc_barrier(a); }
-#elif __has_builtin(__arithmetic_fence)
-PC_INLINE V FN(rounded)(V a) { return __arithmetic_fence(a); }
-#else
+/* As in polyc_scalar.h. (gcc's __builtin_assoc_barrier takes vectors apart.) */
 PC_INLINE V FN(rounded)(V a)
 {
-    EACH_LANE a[l] = PC_PASTE(pc_rounded_, T)(a[l]);
+#if (BITS * PC_LANES == 128 && defined __SSE2__) || (BITS * PC_LANES == 256 && defined __AVX__) || \
+    (BITS * PC_LANES == 512 && defined __AVX512F__)
+    __asm__("" : "+v"(a));
+#elif BITS * PC_LANES == 128 && defined __aarch64__
+    __asm__("" : "+w"(a));
+#else
+    __asm__("" : "+m"(a));
+#endif
     return a;
 }
-#endif
 #if BITS == 32
 LANEWISE_1(power_above)
 LANEWISE_1(power_nearest)

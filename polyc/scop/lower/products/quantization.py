@@ -17,7 +17,7 @@ from polyc.graph.ir import Node
 from polyc.graph.shapes.quantization import scale_indices
 from polyc.graph.shapes.signature import element_type
 from polyc.graph.shapes.window import resolve_window
-from polyc.scop.expr import Expr, cast
+from polyc.scop.expr import Const, Expr, cast
 from polyc.scop.lower.context import Lowering, lowers
 from polyc.scop.lower.elements.pointwise import element_at
 from polyc.scop.lower.functions import (
@@ -35,7 +35,7 @@ from polyc.scop.lower.movement.padding import padded
 from polyc.scop.lower.products.contraction import contract_matrices
 from polyc.scop.lower.space import Ref, Space
 from polyc.scop.lower.windows.window import convolve, window_padding
-from polyc.types.element_types import FLOAT32, INT32, wide
+from polyc.types.element_types import FLOAT32, INT32, is_narrow, wide
 from polyc.types.element_types import is_float as is_float_type
 
 round_even = function("round")
@@ -44,8 +44,13 @@ round_even = function("round")
 def saturate(x: Expr, zero: Expr | None, dtype: np.dtype) -> Expr:
     """round(x) + zero, at most and at least what the integer type holds."""
     whole = round_even(x)
-    moved = whole if zero is None else add(whole, convert(zero, x.dtype))
-    return convert(saturated(moved, dtype), dtype)
+    moved = whole if zero is None or is_zero(zero) else add(whole, convert(zero, x.dtype))
+    return convert(saturated(moved, dtype) if is_narrow(dtype) else moved, dtype)  # which saturates
+
+
+def is_zero(zero: Expr) -> bool:
+    """Whether a zero point is known to be 0."""
+    return isinstance(zero, Const) and zero.value == 0
 
 
 @lowers("QuantizeLinear")
