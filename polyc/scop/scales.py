@@ -62,8 +62,9 @@ class IntegerSum:
 
     def __str__(self) -> str:
         if self.why_not:
-            return f"'{self.origin}' multiplies restored bytes as floats: {self.why_not}"
-        return f"'{self.origin}' multiplies bytes, and sums up integers"
+            told = "multiplies restored bytes as floats"
+            return f"float_sums: '{self.origin}' {told}: {self.why_not}"
+        return f"integer_sums: '{self.origin}' multiplies bytes, and sums up integers"
 
 
 @dataclass(frozen=True)
