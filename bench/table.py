@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from itertools import groupby
+from statistics import median
 
 from bench.engines import ENGINES, GPU_ENGINES, label_of
 from bench.results import OURS, Results, Row, geometric_mean
@@ -53,8 +54,8 @@ def show_kernels(row: Row) -> str:
     lines = [
         f"{row.problem}, {row.threads} threads, kernels of polyc:",
         "",
-        "| kernel | nodes | schedule | time | share | Gflop/s | GB/s |",
-        "|---|---|---|--:|--:|--:|--:|",
+        "| kernel | nodes | schedule | time | predicted | share | Gflop/s | GB/s |",
+        "|---|---|---|--:|--:|--:|--:|--:|",
     ]
     for k in sorted(row.kernels, key=lambda k: -k["seconds"]):
         seconds = k["seconds"] or float("inf")
@@ -63,11 +64,20 @@ def show_kernels(row: Row) -> str:
             _shortened(", ".join(k["nodes"]), 40),
             _shortened(k["schedule"], 60),
             _time(k["seconds"]),
+            _time(k.get("predicted")),
             f"{k['seconds'] / total:.1%}",
             f"{k['flops'] / seconds / 1e9:.0f}",
             f"{k['bytes'] / seconds / 1e9:.0f}",
         ]
         lines.append(f"| {' | '.join(c.replace('|', '/') for c in cells)} |")
+    errors = sorted(
+        abs(k["predicted"] / k["seconds"] - 1)
+        for k in row.kernels
+        if k.get("predicted") and k["seconds"]
+    )
+    if errors:
+        half, most = median(errors), errors[int(0.9 * len(errors))]
+        lines.append(f"\npredicted: half of them within {half:.0%}, nine of ten within {most:.0%}")
     return "\n".join(lines)
 
 

@@ -26,7 +26,7 @@ target ops
 arguments scop
 loopnest memory
 program
-analysis printing
+analysis predict printing
 schedule threads report
 promote
 codegen

@@ -35,6 +35,7 @@ def list_kernels(report: Report) -> Sequence[Row]:
             "flops": k.flops or 0,
             "bytes": k.bytes or 0,
             "seconds": k.seconds or 0.0,
+            "predicted": k.predicted,
         }
         for k in report.kernels
     ]

@@ -20,6 +20,7 @@ from polyc.memory.storage import Storage
 from polyc.poly.parameters import parameters_of
 from polyc.poly.show import show_tree
 from polyc.printing.template import Template
+from polyc.program.work import Work
 from polyc.schedule.canonical import NOTHING, Made
 from polyc.schedule.legality import check_legal
 from polyc.schedule.schedule import Schedule
@@ -48,7 +49,7 @@ class CompiledKernel:
     `schedule` is its text; `directives` are the schedule, where each array has its place, with
     positions for names, and `made` what it makes itself. `source` is the text, `template` the same
     for all names, if it is C; of a kernel for a GPU `device` says how it is launched. `judged` is
-    what the proof spoke of.
+    what the proof spoke of; `work` is what an execution takes, on a CPU.
     """
 
     kernel: Prototype
@@ -63,6 +64,7 @@ class CompiledKernel:
     made: Made = NOTHING
     device: DeviceText | None = None
     template: Template | None = None
+    work: Work | None = None
 
     @property
     def file(self) -> str:

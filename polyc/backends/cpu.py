@@ -32,6 +32,7 @@ from polyc.mapping.own_sizes import by_own_sizes
 from polyc.mapping.stored_kernel import StoredKernel
 from polyc.options import Options
 from polyc.poly.parameters import about
+from polyc.predict.kernel import measure_work
 from polyc.printing.template import make_template
 from polyc.promote.keep import Places, keep_arrays
 from polyc.schedule.canonical import to_positions
@@ -129,6 +130,7 @@ def _compile(
         Judged(kernel, stated, part, stored.storages),
         to_positions(schedule, stored.named, stored.scheduled),
         template=template,
+        work=measure_work(kernel, target),
     )
 
 

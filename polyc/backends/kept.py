@@ -29,6 +29,7 @@ from polyc.files.typed_json import decode
 from polyc.loopnest.prototype import Param, Prototype
 from polyc.mapping.stored_kernel import StoredKernel
 from polyc.printing.template import Template
+from polyc.program.work import Work
 from polyc.schedule.canonical import from_positions
 from polyc.schedule.schedule import Schedule
 from polyc.scop.scop import Scop
@@ -60,6 +61,7 @@ class Kept:
     proof: Proof | None
     flops: int
     bytes: int
+    work: Work | None
 
 
 @dataclass(frozen=True)
@@ -128,6 +130,7 @@ def _describe(compiled: CompiledKernel) -> Kept:
         replace(compiled.proof, kernel="") if compiled.proof else None,
         compiled.flops,
         compiled.bytes,
+        compiled.work,
     )
 
 
@@ -173,4 +176,5 @@ def _restore(kept: Kept, name: str, stored: StoredKernel, scop: Scop) -> Compile
         Judged(prototype, part, part, stored.storages),
         directives,
         template=template,
+        work=kept.work,
     )

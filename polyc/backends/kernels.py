@@ -103,6 +103,7 @@ def compile_kernels(
                 _copies(one.body),
                 one.step,
                 one.branches,
+                compiled.work,
             )
         )
         reads, writes = (

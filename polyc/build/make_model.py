@@ -58,6 +58,7 @@ def _make_for_cpu(
     from polyc.analysis.launches.call import verify_call
     from polyc.backends.kept import KeptKernels
     from polyc.pipeline import run_pipeline
+    from polyc.predict.calls import predict
     from polyc.printing.driver import DRIVER_FILE, is_worth_sharing, print_driver
     from polyc.program.driver_nest import make_driver
     from polyc.program.plan import plan_memory
@@ -96,11 +97,14 @@ def _make_for_cpu(
             weights = write_weights(folder, compiled.program, plan)
         with trace.step("build"):
             library = build.link()
+    held, threads = plan.arena_bytes + plan.weights_bytes, options.threads or target.cores
+    is_fixed = not compiled.program.sizes
+    predicted = predict(compiled.program, held, target, threads) if is_fixed else None
     consulted = spell_choices(compiled.keys, tuned) if options.use_tuned else {}
     manifest = make_manifest(
         compiled.program,
         plan,
-        _report(compiled, plan, proven, {}, str(target), trace),
+        _report(compiled, plan, proven, {}, str(target), trace, predicted=predicted),
         consulted,
         threads=options.threads,
         memory_limit=options.memory_limit,
@@ -236,10 +240,11 @@ def _report(
     target: str,
     trace: Trace,
     floors: Mapping[int, float] | None = None,
+    predicted: Sequence[float] | None = None,
 ) -> Report:
     """One row a launch: the schedule and proof of its kernel, the nodes and costs of the launch.
 
-    floors: the least seconds of launches, by position.
+    floors: the least seconds of launches, by position; predicted: what they take on a CPU.
     """
     told = {row.name: row for row in compiled.rows}
     rows = tuple(
@@ -258,6 +263,7 @@ def _report(
             called=called,
             steps=str(launch.step.steps) if launch.step else "",
             branches=show_branches(launch.branches),
+            predicted=predicted[position] if predicted else None,
         )
         for position, (launch, gain, (called, schedule)) in enumerate(
             zip(compiled.program.launches, compiled.gains, compiled.schedules, strict=True)

@@ -10,6 +10,7 @@ import numpy as np
 from polyc.graph.states import State
 from polyc.loopnest.prototype import Prototype
 from polyc.memory.storage import Storage
+from polyc.program.work import Work
 from polyc.scop.scop import Kind
 from polyc.types.branches import Branches
 from polyc.types.estimate import estimate
@@ -53,7 +54,7 @@ class Launch:
     `flops` and `bytes` are the scalar operations and the bytes of arrays touched; `origin` names
     the graph nodes computed; `copies` says what a launch moves that computes nothing. Those in a
     row with the same `step` are launched again for each of its steps. `branches`: the arrays, of
-    one boolean, that say in a call whether it is made.
+    one boolean, that say in a call whether it is made. `work`: what it takes, on a CPU.
     """
 
     kernel: str
@@ -64,6 +65,7 @@ class Launch:
     copies: str = ""
     step: Step | None = None
     branches: Branches = ()
+    work: Work | None = None
 
     @property
     def touched(self) -> tuple[str, ...]:

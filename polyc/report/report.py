@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
+from statistics import median
 from typing import Any
 
 from polyc.analysis.proof import counted
@@ -43,7 +44,8 @@ class KernelRow:
     functions: those of a GPU that it runs, empty on a CPU; floor: seconds that flops and bytes take
     at least at the GPU's rates, None on a CPU; called: what it is called where schedules are given;
     steps: how often a loop over steps launches it, empty outside of one. branches: the conditions
-    with which it is launched, empty if it is in every call.
+    with which it is launched, empty if it is in every call. predicted: seconds that it takes by the
+    machine's rates, None where that depends on a call's sizes.
     """
 
     name: str
@@ -61,6 +63,7 @@ class KernelRow:
     called: str = ""
     steps: str = ""
     branches: str = ""
+    predicted: float | None = None
 
     @property
     def told_schedule(self) -> str:
@@ -80,6 +83,13 @@ class KernelRow:
     def gbytes(self) -> float | None:
         """1e9 bytes a second."""
         return self.bytes / self.seconds / 1e9 if self.bytes and self.seconds else None
+
+    @property
+    def error(self) -> float | None:
+        """How far the prediction is from what was measured, as a share of that."""
+        if self.predicted is None or not self.seconds:
+            return None
+        return abs(self.predicted / self.seconds - 1)
 
     @property
     def computes(self) -> str:
@@ -174,6 +184,9 @@ class Report:
         floors = [k.floor for k in self.kernels if k.floor is not None]
         if floors:
             lines.append(("roofline", f"{sum(floors) * 1e6:,.1f} us at least, launch by launch"))
+        errors = [k.error for k in self.kernels if k.error is not None]
+        if errors:
+            lines.append(("predicted", f"half of the launches within {median(errors):.0%}"))
         copies = [k for k in self.kernels if k.copies]
         if copies:
             moved = ((f"{k.copies} ({count(k.bytes)}B)") for k in copies[:examples])

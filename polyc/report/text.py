@@ -16,7 +16,7 @@ WIDTH = 150
 LONGEST_CELL = 4_000
 """Characters of a cell, or of a fact: with more of them the names that it lists are too long."""
 
-RIGHT = frozenset({"#", "flop", "bytes", "floor us", "us", "Gflop/s", "GB/s"})
+RIGHT = frozenset({"#", "flop", "bytes", "floor us", "us", "predicted us", "Gflop/s", "GB/s"})
 
 
 def print_report(report: Report, most: int | None = None) -> str:
@@ -62,16 +62,20 @@ def make_table(report: Report, most: int | None = None) -> tuple[list[str], list
     on_gpu = any(k.functions for k in report.kernels)
     heads = ["#", "kernel", "nodes", "flop", "bytes", "proven"]
     heads += ["floor us", "grid", "registers", "shared"] if on_gpu else []
-    heads += ["us", "Gflop/s", "GB/s"] if timed else []
+    foreseen = timed and any(k.predicted is not None for k in report.kernels)
+    heads += ["us"] if timed else []
+    heads += ["predicted us"] if foreseen else []
+    heads += ["Gflop/s", "GB/s"] if timed else []
     rows = []
     for position, k in _heaviest(report.kernels, most):
         row = [str(position), k.name, k.computes]
         row += [count(k.flops), count(k.bytes), "yes" if k.proof else "no"]
         if on_gpu:
-            row += [_number(None if k.floor is None else k.floor * 1e6), *_launched(k.functions)]
+            row += [_micro(k.floor), *_launched(k.functions)]
         if timed:
-            micro = None if k.seconds is None else k.seconds * 1e6
-            row += [_number(v) for v in (micro, k.gflops, k.gbytes)]
+            row += [_micro(k.seconds)]
+            row += [_micro(k.predicted)] if foreseen else []
+            row += [_number(v) for v in (k.gflops, k.gbytes)]
         rows.append(row)
     return heads, rows
 
@@ -94,6 +98,11 @@ def _heaviest(kernels: Iterable[KernelRow], most: int | None) -> list[tuple[int,
         return numbered
     weight = sorted(numbered, key=lambda k: (-(k[1].seconds or 0), -(k[1].flops or 0)))
     return sorted(weight[:most], key=lambda k: k[0])
+
+
+def _micro(seconds: float | None) -> str:
+    """Microseconds."""
+    return _number(None if seconds is None else seconds * 1e6)
 
 
 def _number(value: float | None) -> str:

@@ -128,6 +128,26 @@ double fma_rate(long rounds, int repeats)
     return best;
 }
 
+/* Multiply-adds a second of which each needs the result of the one before. */
+double chain_rate(long rounds, int repeats)
+{
+    double best = 0;
+    for (int r = 0; r < repeats; r++) {
+        vec sum = {0}, factor, term;
+        for (int l = 0; l < LANES; l++) {
+            factor[l] = 0.999f - 0.001f * (float)r;
+            term[l] = 0.5f + (float)l;
+        }
+        double start = now();
+        for (long i = 0; i < rounds; i++)
+            sum = sum * factor + term;
+        double seconds = now() - start;
+        sink = sum[0];
+        best = better(best, (double)rounds / seconds);
+    }
+    return best;
+}
+
 /* The sum of n elements, n a multiple of STREAMS * LANES. */
 static float sum_up(const float *x, i64 n)
 {

@@ -19,6 +19,7 @@ SOURCE = Path(__file__).with_name("measure.c")
 
 DECLARATIONS = """
 double fma_rate(long rounds, int repeats);
+double chain_rate(long rounds, int repeats);
 double cache_rate(const float *x, int64_t n, int64_t passes, int repeats);
 double read_rate(const float *x, int64_t n, int64_t slices, int threads, int repeats);
 double copy_rate(const float *x, float *y, int64_t n, int64_t slices, int threads, int repeats);
@@ -86,6 +87,7 @@ def measure_rates(target: Target, options: Options) -> Rates:
         copy=copied(1),
         copy_all=copied(cores),
         barrier=1 / meetings if cores > 1 else 0.0,
+        latency=1 / float(library.chain_rate(FMA_ROUNDS, TRIES)),
         measured=True,
     )
 

@@ -36,7 +36,8 @@ class Rates:
     flops: operations of one core, where a fused multiply-add is two; l1, l2, l3: bytes that one
     core reads from each cache; read, copy: bytes between one core and memory when it reads only,
     and when it writes as much as it reads (both counted); read_all, copy_all: the same for all
-    cores together; barrier: seconds that all cores take to meet; measured: all of them, or else
+    cores together; barrier: seconds that all cores take to meet; latency: seconds from one
+    multiply-add to another that needs its result; measured: all of them, or else
     estimated, `l3` perhaps excepted.
     """
 
@@ -49,6 +50,7 @@ class Rates:
     copy: float
     copy_all: float
     barrier: float
+    latency: float
     measured: bool = False
 
     def __str__(self) -> str:
@@ -57,7 +59,7 @@ class Rates:
             f"{self.flops / 1e9:.0f} Gflop/s a core; GB/s: caches {caches} a core, memory read "
             f"{self.read / _GB:.0f} by one core and {self.read_all / _GB:.0f} by all, copied "
             f"{self.copy / _GB:.0f} and {self.copy_all / _GB:.0f}; barrier "
-            f"{self.barrier * 1e6:.2f} us"
+            f"{self.barrier * 1e6:.2f} us; a multiply-add {self.latency * 1e9:.2f} ns"
         )
 
 
@@ -65,8 +67,8 @@ _NAMES = tuple(f.name for f in dataclasses.fields(Rates) if f.name != "measured"
 
 
 def estimate_rates(simd_bytes: int, fused: bool, cores: int) -> Rates:
-    """An ordinary server core: 3 GHz, two vector units, a vector (or 32 bytes) loaded a cycle, 16
-    bytes from the third-level cache.
+    """An ordinary server core: 3 GHz, two vector units whose results take four cycles, a vector (or
+    32 bytes) loaded a cycle, 16 bytes from the third-level cache.
 
     fused: whether a multiply-add is one instruction; without it a multiplication and an addition
     start each cycle.
@@ -84,6 +86,7 @@ def estimate_rates(simd_bytes: int, fused: bool, cores: int) -> Rates:
         copy=one,
         copy_all=together,
         barrier=1e-6 if cores > 1 else 0.0,
+        latency=4 / _GHZ,
     )
 
 

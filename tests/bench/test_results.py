@@ -21,6 +21,7 @@ KERNELS = (
         "flops": 4e6,
         "bytes": 100,
         "seconds": 1e-3,
+        "predicted": 1.5e-3,
     },
     {"kernel": "k1", "nodes": [], "schedule": "", "flops": 0, "bytes": 0, "seconds": 3e-3},
 )
@@ -76,7 +77,8 @@ def test_tables():
     assert "geometric mean 1.414, least 1.00" in text
     assert "- b, 1: polyc is 1e-02 from numpy" in text
     assert "- b: no figure of NumPy (UnsupportedOp: has no Erf)" in text
-    assert "| k0 | a, b | rows / 3 | 1 ms | 25.0% | 4 | 0 |" in text
+    assert "| k0 | a, b | rows / 3 | 1 ms | 1.5 ms | 25.0% | 4 | 0 |" in text
+    assert "predicted: half of them within 50%" in text
     assert text.index("| k1 |") < text.index("| k0 |")
 
 

@@ -14,7 +14,7 @@ from bench.zoo.bert import Bert, bert
 from polyc.target.machine import Target
 from polyc.target.rates import Rates
 
-RATES = Rates(100e9, 8e9, 4e9, 2e9, 1e9, 1.5e9, 2e9, 2.5e9, 1e-6, measured=True)
+RATES = Rates(100e9, 8e9, 4e9, 2e9, 1e9, 1.5e9, 2e9, 2.5e9, 1e-6, 1e-9, measured=True)
 TARGET = replace(Target.named("avx2"), cores=4, l1d=1000, l2=10_000, l3=100_000, rates=RATES)
 
 

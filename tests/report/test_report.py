@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from html.parser import HTMLParser
 
 import pytest
@@ -85,6 +86,15 @@ def test_times_give_rates():
     assert "1,000.0" in str(timed)
     with pytest.raises(ValueError, match="shorter"):
         REPORT.with_seconds([1.0])
+
+
+def test_predictions_stand_beside_times_and_their_error_is_told():
+    foreseen = [replace(k, predicted=2e-3) for k in REPORT.kernels]
+    text = str(replace(REPORT, kernels=tuple(foreseen)).with_seconds([1e-3, 2e-3, 4e-3]))
+    assert "predicted us" in text
+    assert "predicted: half of the launches within 50%\n" in text
+    assert "predicted" not in str(replace(REPORT, kernels=tuple(foreseen)))
+    assert "predicted" not in str(REPORT.with_seconds([1e-3, 2e-3, 4e-3]))
 
 
 def test_the_page_escapes_every_text(tmp_path):

@@ -15,7 +15,9 @@ from polyc.target.measure import measure_rates
 from polyc.target.rates import Rates, estimate_rates, rates_file, read_rates, write_rates
 
 TARGET = Target.named("avx2")
-MEASURED = Rates(118.2345e9, 2.06e11, 1e11, 8.5e10, 3.4e10, 7e10, 4.4e10, 8.6e10, 3e-8, True)
+MEASURED = Rates(
+    118.2345e9, 2.06e11, 1e11, 8.5e10, 3.4e10, 7e10, 4.4e10, 8.6e10, 3e-8, 1.08e-9, True
+)
 NUMBERS = [f.name for f in dataclasses.fields(Rates) if f.name != "measured"]
 
 
