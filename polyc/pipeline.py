@@ -46,6 +46,7 @@ from polyc.scop.bind_states import bind_states
 from polyc.scop.convert_constants import convert_constants
 from polyc.scop.delinearise import delinearise
 from polyc.scop.distribute import distribute
+from polyc.scop.fill_groups import fill_groups
 from polyc.scop.inline import inline_pointwise
 from polyc.scop.lower import find_counts, lower_graph
 from polyc.scop.merge_copies import merge_copies
@@ -270,7 +271,8 @@ def _cluster_graph(
         if isinstance(target, CudaTarget):
             scop = remove_frames(lowered)
         else:
-            scop = narrow_factors(move_zero_points(scaled.after, products), products)
+            scop = move_zero_points(fill_groups(scaled.after, products), products)
+            scop = narrow_factors(scop, products)
         scop = convert_constants(inline_pointwise(scop, on_gpu, budget))
         scop = delinearise(merge_copies(distribute(scop, budget), budget))
         scop = split_reductions(scop, Grain.of(target))

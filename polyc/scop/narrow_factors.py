@@ -83,9 +83,9 @@ def find_group(s: Statement, factors: tuple[Load, Load], arrays: Mapping[str, Ar
     constants are, and what is read often.
     """
     sizes = s.estimated_extents
-    written = _moves(s.write)
+    written = find_moves(s.write)
     for same, moving in (factors, factors[::-1]):
-        still, walks = _moves(same.index), _moves(moving.index)
+        still, walks = find_moves(same.index), find_moves(moving.index)
         uses = [
             prod(n for n, column in zip(sizes, columns, strict=True) if not any(column))
             for columns in (still, walks)
@@ -134,7 +134,7 @@ def _innermost(s: Statement, p: int) -> Statement:
     )
 
 
-def _moves(index: isl.PwMultiAff) -> list[tuple[int | None, ...]]:
+def find_moves(index: isl.PwMultiAff) -> list[tuple[int | None, ...]]:
     """By iterator: how far it moves in each dimension; None: not by a constant."""
     rows = [coefficients(function) for function in outputs(index)]
     return [tuple(row[p] for row in rows) for p in range(index.dim(isl.dim_type.in_))]

@@ -170,6 +170,10 @@ CASES: dict[str, Callable[[str], Case]] = {
         "Conv", (1, 16, 11, 11), (64, 16, 3, 3), kind, pads=[1] * 4, strides=[2] * 2
     ),
     "a rest of 3": lambda kind: case("Conv", (1, 11, 7, 7), (48, 11, 2, 2), kind),
+    "3 channels": lambda kind: case(
+        "Conv", (2, 3, 9, 8), (40, 3, 3, 3), kind, bias=True, pads=[1] * 4, strides=[2] * 2
+    ),
+    "rows of 7": lambda kind: case("Conv", (1, 2, 11, 12), (36, 2, 7, 7), kind, pads=[3] * 4),
     "one scale": lambda kind: case("Conv", (1, 8, 6, 6), (32, 8, 3, 3), kind, single=True),
     "matmul": lambda kind: case("MatMul", (35, 66), (66, 40), kind),
     "no zero": lambda kind: case("MatMul", (35, 64), (64, 40), kind, zeros=(0, 0)),
@@ -200,7 +204,7 @@ def test_on_several_threads(threads):
     np.testing.assert_array_equal(one, several)
 
 
-@pytest.mark.parametrize("name", ["1x1", "3x3", "gemm"])
+@pytest.mark.parametrize("name", ["1x1", "3x3", "3 channels", "rows of 7", "gemm"])
 def test_in_a_prime_field_it_is_the_graph(name):
     report = exactly(CASES[name]("u8s8").model())
     assert report.agrees, report
