@@ -10,6 +10,7 @@ from polyc.budget import UNLIMITED, Budget
 from polyc.graph.ir import Graph
 from polyc.graph.simplify.algebra import simplify_algebra
 from polyc.graph.simplify.batch_norm_folding import fold_batch_norms
+from polyc.graph.simplify.bytes_moved import move_bytes
 from polyc.graph.simplify.common_subexpressions import merge_common_subexpressions
 from polyc.graph.simplify.constant_folding import fold_constants
 from polyc.graph.simplify.dead_code import remove_dead_code
@@ -36,6 +37,8 @@ REWRITES: tuple[tuple[int, Rewrite], ...] = (
     # Casts, reshapes and copies that do nothing would stand between partners.
     (1, drop_identities),
     (1, merge_common_subexpressions),
+    # Bytes between two that restore and quantise them alike.
+    (1, move_bytes),
     # A Reshape that goes with its reader is one less to be said.
     (1, read_in_place),
     # Pads before batch norms: both end in the Conv between them.
