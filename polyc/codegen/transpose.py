@@ -8,8 +8,9 @@
 
 A read that has unit step along the unrolled loop, and not along the vector loop, is loaded in
 vectors along the former and transposed; a write of that kind is transposed before it is stored.
-Each cache line is touched once, and no lane is moved alone. A tile at the border is a square as
-well, of which rows are missing and lanes are idle.
+So it is with two unrolled loops that walk a row together, as the columns and phases of a transposed
+convolution do. Each cache line is touched once, and no lane is moved alone. A tile at the border is
+a square as well, of which rows are missing and lanes are idle.
 """
 
 from __future__ import annotations
@@ -17,7 +18,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 
-from polyc.loopnest.index import Affine, const, stride, var, variables
+from polyc.loopnest.index import Affine, const, floordiv, stride, var, variables
 from polyc.loopnest.lanes import cut_lanes
 from polyc.loopnest.nodes import (
     Assign,
@@ -202,23 +203,47 @@ class _Tile:
 
 
 def _find_tile(node: Node, locals_: frozenset[str]) -> _Tile | None:
-    """A vector loop and an unrolled loop around nothing but an assignment, in either order."""
-    if not (isinstance(node, For) and len(node.body.body) == 1):
+    """A vector loop and an unrolled loop around nothing but an assignment, in either order.
+
+    Two unrolled loops count as one, in which the inner one runs fastest.
+    """
+    loops: list[For] = []
+    inner = node
+    while isinstance(inner, For) and len(inner.body.body) == 1:
+        loops.append(inner)
+        inner = inner.body.body[0]
+    vectors = [loop for loop in loops if loop.kind == "vector"]
+    unrolled = [loop for loop in loops if loop.kind == "unroll"]
+    if len(vectors) != 1 or len(unrolled) not in (1, 2) or len(loops) > 1 + len(unrolled):
         return None
-    inner = node.body.body[0]
-    if not (isinstance(inner, For) and len(inner.body.body) == 1):
+    if not isinstance(inner, Assign) or inner.reduction:
         return None
-    loops, assign = {node.kind: node, inner.kind: inner}, inner.body.body[0]
-    if loops.keys() != {"vector", "unroll"} or not isinstance(assign, Assign) or assign.reduction:
+    if any(extent_of(loop) is None or loop.step != 1 for loop in loops):
         return None
-    if any(extent_of(loop) is None or loop.step != 1 for loop in loops.values()):
+    if any(a.var in variables(b.lower) for k, a in enumerate(loops) for b in loops[k + 1 :]):
         return None
-    if node.var in variables(inner.lower):
+    reads = (e.element.array for e in walk_expr(inner.value) if isinstance(e, Read))
+    if inner.target.array in reads:
         return None
-    reads = (e.element.array for e in walk_expr(assign.value) if isinstance(e, Read))
-    if assign.target.array in reads:
-        return None
-    return _Tile(loops["vector"], loops["unroll"], assign, locals_)
+    unroll, assign = unrolled[0], inner
+    if len(unrolled) == 2:
+        unroll, assign = _as_one(unroll, unrolled[1], assign)
+    return _Tile(vectors[0], unroll, assign, locals_)
+
+
+def _as_one(outer: For, inner: For, assign: Assign) -> tuple[For, Assign]:
+    """Two unrolled loops as one of both extents, and the assignment in terms of it.
+
+    for p in 0 .. 7: for b in 0 .. 2: y[2p + b] = t[p][b]
+    ->   for p in 0 .. 14: y[p] = t[p / 2][p - 2 (p / 2)]
+    """
+    across, along = extent_of(outer) or 0, extent_of(inner) or 0
+    number = var(outer.var) - outer.lower
+    row = floordiv(number, along)
+    values = {outer.var: outer.lower + row, inner.var: inner.lower + number - row * along}
+    rewritten = substitute_node(assign, values)
+    assert isinstance(rewritten, Assign)
+    return replace(outer, upper=outer.lower + across * along), rewritten
 
 
 def _steps(element: Element, name: str) -> tuple[int | None, ...]:

@@ -18,7 +18,7 @@ from tests.codegen.machines import registers
 from tests.codegen.test_vectorise import data
 from tests.loopnest.execute import Arrays, assert_same
 
-u, v, o = var("u"), var("v"), var("o")
+u, v, w, o = var("u"), var("v"), var("w"), var("o")
 
 
 def tile(assign: Assign, rows: int, columns: int, vector_inside: bool = True) -> Block:
@@ -69,6 +69,22 @@ def test_any_rectangle(rows, columns, vector_inside, simd_bytes):
     lone = (rows % side == 1) * -(-columns // side) + (columns % side == 1) * -(-rows // side)
     lone -= rows % side == 1 and columns % side == 1
     assert len(transposes(after)) == pieces - lone
+
+
+@given(st.integers(1, 9), st.integers(2, 4), st.integers(2, 33), st.sampled_from([16, 32, 64]))
+@settings(max_examples=40, deadline=None)
+def test_two_unrolled_loops_that_walk_a_row_together(rows, phases, columns, simd_bytes):
+    """Y[v, n u + w] = X[u, w, v] + B[v]: columns and phases of a transposed convolution."""
+    value = Call("add", (read("X", u, w, v), read("B", v)), F32)
+    assign = run("S", [u, w, v], at("Y", v, u * phases + w), value)
+    inner = loop("u", rows, loop("w", phases, assign, kind="unroll"), kind="unroll")
+    nest = Block((loop("v", columns, inner, kind="vector", lower=0),))
+    x, b = data(rows, phases, columns), data(columns)
+    out = np.zeros((columns, rows * phases), np.float32)
+    after = check(nest, {"X": x, "B": b, "Y": out}, simd_bytes)
+    assert transposes(after)
+    if columns % (simd_bytes // 4) != 1 and rows * phases % (simd_bytes // 4) != 1:
+        assert not scattered(after)
 
 
 @pytest.mark.parametrize(("rows", "columns", "side"), [(16, 16, 16), (7, 7, 8), (3, 16, 16)])

@@ -128,12 +128,12 @@ def test_rows_of_a_tile_share_lines_where_these_are_waited_for(channels):
         [
             array("X", [16, channels, 7, 7], "input"),
             array("W", [96, channels], "constant"),
-            array("Y", [16, 96, 7, 7], "output"),
+            array("Y", [16, 7, 7, 96], "output"),
         ],
-        statement(f"{{ Z[n,o,y,x] : {full} }}", "{ Z[n,o,y,x] -> Y[n,o,y,x] }", ZERO),
+        statement(f"{{ Z[n,o,y,x] : {full} }}", "{ Z[n,o,y,x] -> Y[n,y,x,o] }", ZERO),
         statement(
             f"{{ S[n,o,y,x,c] : {full} and 0<=c<{channels} }}",
-            "{ S[n,o,y,x,c] -> Y[n,o,y,x] }",
+            "{ S[n,o,y,x,c] -> Y[n,y,x,o] }",
             value,
             "add",
         ),

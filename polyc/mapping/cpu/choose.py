@@ -20,11 +20,12 @@ from math import ceil, prod
 from polyc.mapping.cpu.columns import is_by_columns, schedule_columns
 from polyc.mapping.cpu.loop_order import choose_order, choose_row_blocks
 from polyc.mapping.cpu.pointwise import choose_blocks, choose_pointwise_order
-from polyc.mapping.cpu.register_tile import choose_diagonal
+from polyc.mapping.cpu.register_tile import choose_diagonal, find_run
 from polyc.mapping.cpu.rows import order_fills, schedule_rows
 from polyc.mapping.cpu.tiles import schedule_tiles
 from polyc.mapping.reading import Grouped, Tile
 from polyc.memory.storage import Storage
+from polyc.memory.strides import compute_strides
 from polyc.schedule.cluster import MANY_ITERATIONS, SMALL_WORK, Cluster
 from polyc.schedule.directives import Run
 from polyc.schedule.initial import InitialLoops
@@ -64,7 +65,10 @@ def schedule_cluster(
         parallel = count_parallel(cluster, order, {vector: width})
         strip = schedule_columns(cluster, named, order, vector, width, parallel, arrays, target)
         return before + strip
+    strides = compute_strides(cluster.statements[-1], arrays, storages)
+    run = find_run(cluster, vector, unroll, strides[0])
     sizes = {vector: width} | ({} if unroll is None else {unroll: height})
+    sizes |= {} if run is None else {run: cluster.extents[run]}
     blocks: Table[int, int]
     if any(s.reduction for s in cluster.statements):
         order = order or choose_order(cluster, loops, vector, sizes, arrays, storages, target)
@@ -74,7 +78,7 @@ def schedule_cluster(
         blocks = choose_blocks(cluster, unroll, height, arrays)
     parallel = count_parallel(cluster, order, {**sizes, **blocks})
     diagonal = choose_diagonal(cluster, vector, tile, arrays, target)
-    loops_of_tiles = sizes, blocks, vector, unroll, parallel, grouped, diagonal
+    loops_of_tiles = sizes, blocks, vector, unroll, parallel, grouped, diagonal, run
     whole = schedule_tiles(cluster, named, order, *loops_of_tiles)
     return before + whole + (_unroll_own(cluster, named) if cluster.is_group else Schedule())
 

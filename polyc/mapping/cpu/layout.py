@@ -9,7 +9,7 @@ row-wise softmax.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Mapping, Sequence
 
 import islpy as isl
 
@@ -70,10 +70,28 @@ def decide_layouts(
                 and not isinstance(array.shape[d], Size)
                 and _in_panels(s, index, d, position, tile)
             ):
-                decided[name] = permuted(array, [d, *rest], [(d, tile), *inner])
+                summed = _summed_last(s, cluster, index, rest)
+                decided[name] = permuted(array, [d, *summed], [(d, tile), *inner])
             else:
                 decided[name] = permuted(array, [*rest, d], gap=_gap(array, d))
     return decided
+
+
+def _summed_last(
+    s: Statement, cluster: Cluster, index: isl.PwMultiAff, dimensions: Sequence[int]
+) -> list[int]:
+    """The dimensions that the sum of a tile walks behind the others: it then reads one long run.
+
+    W[c, o, a, b] of a transposed convolution, o in panels: places o / tile, a, b, c, o mod tile.
+    """
+    shared = cluster.shared_positions(s)
+    columns = columns_of(index)
+
+    def is_outside(k: int) -> bool:
+        moving = [p for p, column in enumerate(columns) if column[k] != 0]
+        return bool(moving) and all(p in shared for p in moving)
+
+    return sorted(dimensions, key=lambda k: not is_outside(k))
 
 
 def _group(

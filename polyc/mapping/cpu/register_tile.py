@@ -31,6 +31,12 @@ ENOUGH = 12
 DIGITS = 6
 """Of a price: equal ones must not differ by rounding."""
 
+LONGEST_RUN = 4
+"""Iterations of a loop that is written out inside of a tile, each with accumulators of its own."""
+
+STORED_ALONE = 2.0
+"""Cycles for an element that is taken out of a vector and stored by itself."""
+
 MANY_TAPS = 16
 """Taps from which on a tile's sums are not soon followed by those of the next tile."""
 
@@ -79,20 +85,51 @@ def rank_register_tiles(
             waits = known or taps < SUMS * WORTHWHILE
             price = partial(price_product, still == len(walks), waits=waits)
         diagonal = find_diagonal(cluster, vector, d)
+        written = strides[cluster.statements[-1].name][0]
+        run = find_run(cluster, vector, d, written)
+        alone = 0.0
+        if _is_stored_alone(cluster, vector, d, written) and run is None:
+            alone = STORED_ALONE * lanes / taps
+        side = 1 if run is None else cluster.extents[run]
         window = len(walks) == len(loads)
         for v in range(1, min(4, columns) + 1):
             for u in range(1, rows + 1):
-                if u * v + v + 1 > target.vectors.registers:
+                if (u * v + v) * side + 1 > target.vectors.registers:
                     break
                 heights = _cut_known(rows, u) if known else _cut_unknown(rows, u)
                 along = diagonal and diagonal.fits(u, v)
                 priced = partial(_price_diagonal, diagonal, window) if diagonal and along else price
-                cost = _average(heights, columns, v, priced)
+                cost = _average(heights, columns, v, priced, side)
                 if d is not None and not window:
                     cost += _waited_for(update, loads, walks, shared, rows_of[d], u, v, target)
                 far = 1e-3 * (d is not None and d != loops[-1])
-                candidates.append((cost + far, (d, u, min(v * lanes, extent))))
+                candidates.append((cost + far + alone, (d, u, min(v * lanes, extent))))
     return [tile for _, tile in sorted(candidates, key=lambda c: c[0])]
+
+
+def find_run(cluster: Cluster, vector: int, unroll: int | None, written: Strides) -> int | None:
+    """A short loop with which an unrolled one walks rows of a result that lies across the lanes.
+
+    y[o, 2*x + b]  with lanes o, rows x:  b. A tile of both is transposed in registers and stored in
+    vectors; alone each row would be stored element by element.
+    """
+    last = cluster.statements[-1].name
+    steps = [written.steps[loop[last]] for loop in cluster.shared]
+    if unroll is None or steps[vector] in (0, 1):
+        return None
+    short = (
+        d
+        for d, step in enumerate(steps)
+        if d not in (vector, unroll) and step == 1 and 1 < cluster.extents[d] <= LONGEST_RUN
+    )
+    return next((d for d in short if steps[unroll] == cluster.extents[d]), None)
+
+
+def _is_stored_alone(cluster: Cluster, vector: int, unroll: int | None, written: Strides) -> bool:
+    """Whether a result lies across the lanes, and not along the rows of a tile either."""
+    last = cluster.statements[-1].name
+    steps = [written.steps[loop[last]] for loop in cluster.shared]
+    return steps[vector] not in (0, 1) and (unroll is None or steps[unroll] != 1)
 
 
 def _waited_for(
@@ -171,12 +208,15 @@ def _cut_unknown(rows: int, u: int) -> Heights:
     return heights
 
 
-def _average(heights: Heights, columns: int, v: int, price: Price) -> float:
-    """The price of a multiply-add in tiles of these heights and v vectors, fewer at the border."""
+def _average(heights: Heights, columns: int, v: int, price: Price, side: int = 1) -> float:
+    """The price of a multiply-add in tiles of these heights and v vectors, fewer at the border.
+
+    side: how many times there are as many vectors, of a loop that is written out whole.
+    """
     total = 0.0
     for height, high in heights.items():
         for width, wide in ((v, columns - columns % v), (columns % v, columns % v)):
-            total += high * wide * price(height, width) if high * wide else 0.0
+            total += high * wide * price(height, width * side) if high * wide else 0.0
     return round(total / (sum(heights.values()) * columns), DIGITS)
 
 

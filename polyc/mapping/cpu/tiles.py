@@ -47,12 +47,13 @@ def schedule_tiles(
     parallel: int,
     grouped: Grouped | None = None,
     diagonal: Diagonal | None = None,
+    run: int | None = None,
 ) -> Schedule:
     """The loops in their order, cut into tiles of `sizes`, these inside of `blocks` if there are.
 
     vector and unroll: what a tile runs in lanes and writes out; parallel: how many leading loops
     run on threads; grouped: the loop of a sum that an instruction runs in each lane; diagonal: the
-    taps that run along one.
+    taps that run along one; run: a loop that is written out whole inside of the unrolled one.
     """
     loops, names, steps = put_in_order(cluster, named, order)
     outer: dict[int, str] = {}
@@ -69,6 +70,8 @@ def schedule_tiles(
         elif d not in blocks:
             outer[d] = point
         steps += cuts
+    if run is not None:  # squares of both loops and the lanes are transposed as wholes
+        points = {d: points[d] for d in (vector, unroll, run) if d in points}
     around = [name for name in outer.values() if name]
     within = [name for name in inner.values() if name]
     if within and around:
@@ -77,7 +80,7 @@ def schedule_tiles(
     taps = _skew(named, diagonal, points.get(unroll) if unroll is not None else None)
     steps += taps
     steps += [Run("vector", (points[vector],))] if vector in points else []
-    written = (*(points[d] for d in [unroll] if d in points), *(skew.loop for skew in taps))
+    written = (*(points[d] for d in (unroll, run) if d in points), *(skew.loop for skew in taps))
     steps += [Run("unroll", written)] if written else []
     alone = len(named.loops) == len(loops) and len(cluster.statements) == 1
     if grouped:

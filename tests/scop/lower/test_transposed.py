@@ -89,5 +89,25 @@ def test_each_multiplication_is_a_contribution() -> None:
     x, w = normal(1, 1, 4, 4), normal(1, 1, 2, 2)
     scop = check_node("ConvTranspose", [x, w], attributes)
     updates = [s for s in scop.statements if s.reduction]
-    assert len(updates) == 4
     assert sum(s.domain.count_val().to_python() for s in updates) == 4 * 4 * 2 * 2
+
+
+@pytest.mark.parametrize(
+    ("size", "kernel", "attributes", "statements"),
+    [
+        (4, 2, {"strides": [2, 2]}, 1),
+        (5, 4, {"strides": [2, 2], "pads": [1] * 4}, 1),
+        (3, 4, {"strides": [4, 4]}, 1),
+        (3, 6, {"strides": [3, 3]}, 1),
+        (4, 3, {"strides": [2, 2]}, 4),  # two taps and one tap
+        (4, 2, {"strides": [2, 2], "output_padding": [1, 1]}, 4),  # one output more
+        (4, 1, {"strides": [2, 2]}, 1),  # nothing reaches the others, which are no sums
+    ],
+)
+def test_phases_that_differ_by_their_number_are_one_statement(
+    size: int, kernel: int, attributes: dict[str, Any], statements: int
+) -> None:
+    x, w, b = normal(2, 6, size, size + 1), normal(6, 5, kernel, kernel), normal(5)
+    wanted = run_onnxruntime("ConvTranspose", [x, w, b], attributes)
+    scop = check_node("ConvTranspose", [x, w, b], attributes, expected=wanted, atol=1e-5)
+    assert sum(s.reduction is not None for s in scop.statements) == statements

@@ -6,13 +6,14 @@ such a u; they are equally spaced, and so are their inputs:
 
     y[stride*v + offset]  =  sum over m of  weight[last - step*m] * x[v + start + advance*m]
 
-No zeros are inserted, and a stride of 1 is a single phase.
+No zeros are inserted, and a stride of 1 is a single phase. Where phases differ by what moves with
+their number alone, they are one statement that iterates over it.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import product
 
 from polyc.graph.ir import Node
@@ -103,9 +104,78 @@ def lower_conv_transpose(ctx: Lowering, node: Node) -> None:
     padding = pad_conv_transpose(ctx, node)
     source, target = read_padded(ctx, node, padding), ctx.result(node)
     window = _transposed_window(ctx, node)
+    united = [found for phases in _phases_of(window) if (found := unite_phases(phases))]
+    if len(united) == len(window.output):
+        _lower_united(ctx, node, source, target, united, padding.begin[2:])
+        return
     for phases in product(*_phases_of(window)):
         slices = [f"{s}*{{}} + {p.offset}" for s, p in zip(window.strides, phases, strict=True)]
         _lower_phases(ctx, node, source, target, slices, phases, padding.begin[2:])
+
+
+@dataclass(frozen=True)
+class United:
+    """All phases of one dimension, of which the k-th starts at start + advance*k, and whose last
+    tap is last + further*k."""
+
+    first: Phase
+    number: int
+    starts: int
+    further: int
+
+
+def unite_phases(phases: Sequence[Phase]) -> United | None:
+    """The phases as one that moves with a number; None if they differ in more than that.
+
+    So it is if each has as many outputs and taps, for any kernel of twice a stride of 2, and for a
+    kernel of a multiple of the stride of which nothing is cut off in front.
+    """
+    if not phases or not phases[0].taps:
+        return None
+    first, *others = phases
+    starts = others[0].start - first.start if others else 0
+    further = others[0].last - first.last if others else 0
+    moved = [
+        replace(first, offset=k, start=first.start + starts * k, last=first.last + further * k)
+        for k in range(len(phases))
+    ]
+    return United(first, len(phases), starts, further) if [*phases] == moved else None
+
+
+def _lower_united(
+    ctx: Lowering,
+    node: Node,
+    source: Ref,
+    target: Ref,
+    united: Sequence[United],
+    begin: Sequence[int],
+) -> None:
+    """All phases in one statement, which iterates over their numbers (yp, xp) as well:
+
+    y[stride*v + k] = sum over m of  weight[last + further*k - step*m] * x[v + start + starts*k + m]
+    """
+    weight = ctx.ref(node.inputs[1])
+    groups, filters = node.get("group", 1), weight.shape[1]
+    channels = source.shape[1] // groups
+    channel, filter_ = channel_index(groups, channels, "c"), channel_index(groups, filters, "o")
+    spatial = positions([u.first.count for u in united])
+    kept = {"n": source.shape[0]} | grouped_channels(groups, filters)
+    into, at, tap = ["n", filter_], ["n", channel], [channel, "o" if "o" in kept else "0"]
+    kernel = [u.first.taps for u in united]
+    named = zip(spatial.items(), tap_indices(kernel), united, begin, strict=True)
+    for (v, count), m, u, b in named:
+        k, p = (f"{v}p" if u.number > 1 else "0"), u.first
+        kept |= {v: count} | ({k: u.number} if u.number > 1 else {})
+        into.append(f"{u.number}*{v} + {k}")
+        at.append(f"{v} + {p.advance}*{m} + {u.starts}*{k} + {p.start + b}")
+        tap.append(f"{p.last} + {u.further}*{k} - {p.step}*{m}")
+    space = ctx.space(node, **kept, **({"c": channels} if channels != 1 else {}), **taps(kernel))
+    value = mul(space.load(source, *at), space.load(weight, *tap))
+
+    def finish(end: Space, total: Expr) -> Expr:
+        return add_bias(ctx, node, end, filter_, total)
+
+    accumulate_into(ctx, node, target, space, list(kept), value, "add", finish, into)
 
 
 def _lower_phases(
