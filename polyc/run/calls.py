@@ -50,7 +50,7 @@ class Binder:
             array = arrays[position]
             if (
                 type(array) is ndarray
-                and array.dtype == dtype
+                and (array.dtype is dtype or array.dtype == dtype)
                 and array.shape == shape
                 and array.flags.carray  # C-contiguous, aligned, writable
             ):
@@ -64,13 +64,14 @@ class Binder:
 
         That they overlap nothing is left to the C function, which sees it at no cost.
         """
-        given = list_outputs(out, self._model, len(self._outputs))
+        is_one = type(out) is ndarray and len(self._outputs) == 1
+        given = (out,) if is_one else list_outputs(out, self._model, len(self._outputs))
         bound = []
         for position, (spec, dtype, shape, _) in enumerate(self._outputs):
             array = given[position]
             if not (
                 type(array) is ndarray
-                and array.dtype == dtype
+                and (array.dtype is dtype or array.dtype == dtype)
                 and array.shape == shape
                 and array.flags.carray
             ):

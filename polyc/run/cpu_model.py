@@ -9,6 +9,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, TypeAlias
 
+import _cffi_backend
 import numpy as np
 
 from polyc.arguments import check_feeds
@@ -103,7 +104,8 @@ class CpuModel(CompiledModel):
         self._ffi = self._opened.ffi
         self._library = self._opened.functions
         self._run = self._library.polyc_run
-        self._view = self._ffi.from_buffer
+        # Of the class that cffi gives modules it has compiled: the same function, all of it in C.
+        self._view = _cffi_backend.FFI().from_buffer
         self._weights = self._view(bundle.weights)
         self._variants: OrderedDict[_Seen, Variant] = OrderedDict()
         self._fixed = None if manifest.sizes else self._make_variant({})
@@ -138,7 +140,7 @@ class CpuModel(CompiledModel):
         bound = variant.binder.bind_inputs(arrays, named)
         results = variant.take_results(out)
         self.execute(variant, bound + results)
-        return variant.finish(results, out)
+        return variant.finish(results, out) if variant.found else results
 
     def start(self, begin: Mapping[str, Any] | Session | None = None) -> Session:
         return Session(self, begin)
@@ -278,7 +280,7 @@ class CpuModel(CompiledModel):
         """Call polyc_run, or a function of its form, on a model's inputs and outputs."""
         arena = self._take_arena(variant.arena_bytes)
         try:
-            io = list(map(self._view, arrays))
+            io = [*map(self._view, arrays)]
             status = (function or self._run)(io, self._weights, arena, variant.sizes, self.threads)
         finally:
             self._arenas.append(arena)
