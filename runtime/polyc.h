@@ -78,6 +78,13 @@ typedef u8 f8e4m3fn, f8e4m3fnuz, f8e5m2, f8e5m2fnuz, f8e8m0, f6e3m2, f6e2m3, f4e
 #define PC_IOTA_16(s) PC_IOTA_8(s), PC_IOTA_8((s) + 8)
 #define PC_IOTA_32(s) PC_IOTA_16(s), PC_IOTA_16((s) + 16)
 #define PC_IOTA_64(s) PC_IOTA_32(s), PC_IOTA_32((s) + 32)
+/* The same, with w lanes and the w next ones in each other's places. */
+#define PC_FLIP_2(s, w) (s) ^ (w), ((s) + 1) ^ (w)
+#define PC_FLIP_4(s, w) PC_FLIP_2(s, w), PC_FLIP_2((s) + 2, w)
+#define PC_FLIP_8(s, w) PC_FLIP_4(s, w), PC_FLIP_4((s) + 4, w)
+#define PC_FLIP_16(s, w) PC_FLIP_8(s, w), PC_FLIP_8((s) + 8, w)
+#define PC_FLIP_32(s, w) PC_FLIP_16(s, w), PC_FLIP_16((s) + 16, w)
+#define PC_FLIP_64(s, w) PC_FLIP_32(s, w), PC_FLIP_32((s) + 32, w)
 
 /* F(a, 0), F(a, 1), …: a list of one entry a lane. */
 #define PC_EACH_2(F, a, s) F(a, s), F(a, (s) + 1)

@@ -195,16 +195,18 @@ PC_INLINE B FN(ne)(V a, V b) { return TO_B8(a != b); }
 
 /* ---- Reductions: halves folded onto each other, log2(PC_LANES) steps ------------------------- */
 
-#define ROTATED(v, w) __builtin_shufflevector(v, v, IOTA((w) % PC_LANES))
+/* Neighbours change places, which shuffles inside of 16 bytes do, where a rotation crosses them. */
+#define FLIP PC_PASTE(PC_FLIP_, PC_LANES)
+#define FLIPPED(v, w) __builtin_shufflevector(v, v, FLIP(0, (w) % PC_LANES))
 #define REDUCTION(name, OP) \
     PC_INLINE T FN(reduce_##name)(V v) \
     { \
-        if (PC_LANES > 32) v = OP(v, ROTATED(v, 32)); \
-        if (PC_LANES > 16) v = OP(v, ROTATED(v, 16)); \
-        if (PC_LANES > 8) v = OP(v, ROTATED(v, 8)); \
-        if (PC_LANES > 4) v = OP(v, ROTATED(v, 4)); \
-        if (PC_LANES > 2) v = OP(v, ROTATED(v, 2)); \
-        v = OP(v, ROTATED(v, 1)); \
+        if (PC_LANES > 32) v = OP(v, FLIPPED(v, 32)); \
+        if (PC_LANES > 16) v = OP(v, FLIPPED(v, 16)); \
+        if (PC_LANES > 8) v = OP(v, FLIPPED(v, 8)); \
+        if (PC_LANES > 4) v = OP(v, FLIPPED(v, 4)); \
+        if (PC_LANES > 2) v = OP(v, FLIPPED(v, 2)); \
+        v = OP(v, FLIPPED(v, 1)); \
         return (T)WRITTEN(v[0]); \
     }
 
@@ -256,9 +258,11 @@ LOOP_2(fmod)
    x86 instructions do, but gcc 12 sees that only where neither operand is a constant (and clang,
    which has no such function of 16 lanes, always). */
 #if defined __AVX512F__ && !defined __clang__ && BITS == 32 && PC_LANES == 16
+#define SOME_NAN(v) (__builtin_ia32_cmpps512_mask(v, v, 3, 0xffff, 4) != 0)
 PC_INLINE V FN(larger)(V a, V b) { return __builtin_ia32_maxps512_mask(b, a, a, 0xffff, 4); }
 PC_INLINE V FN(smaller)(V a, V b) { return __builtin_ia32_minps512_mask(b, a, a, 0xffff, 4); }
 #elif defined __AVX__ && BITS == 32 && PC_LANES == 8
+#define SOME_NAN(v) (__builtin_ia32_movmskps256((V)(v != v)) != 0)
 PC_INLINE V FN(larger)(V a, V b) { return __builtin_ia32_maxps256(b, a); }
 PC_INLINE V FN(smaller)(V a, V b) { return __builtin_ia32_minps256(b, a); }
 #elif defined __SSE2__ && BITS == 32 && PC_LANES == 4
@@ -379,8 +383,23 @@ PC_INLINE V FN(iota)(T start) { return FN(add)(FN(splat)(start), (V){IOTA(0)}); 
 
 REDUCTION(add, FN(add))
 REDUCTION(mul, FN(mul))
+#if KIND == PC_FLOAT && defined SOME_NAN
+/* Whether there is a NaN is asked once, beside the halves. */
+REDUCTION(smallest, FN(smaller))
+REDUCTION(largest, FN(larger))
+PC_INLINE T FN(reduce_min)(V v)
+{
+    return SOME_NAN(v) ? __builtin_nanf("") : FN(reduce_smallest)(v);
+}
+PC_INLINE T FN(reduce_max)(V v)
+{
+    return SOME_NAN(v) ? __builtin_nanf("") : FN(reduce_largest)(v);
+}
+#undef SOME_NAN
+#else
 REDUCTION(min, FN(min))
 REDUCTION(max, FN(max))
+#endif
 
 #undef LOOP_2
 #undef LANEWISE_1
@@ -389,7 +408,8 @@ REDUCTION(max, FN(max))
 #endif
 
 #undef REDUCTION
-#undef ROTATED
+#undef FLIPPED
+#undef FLIP
 
 #endif
 
