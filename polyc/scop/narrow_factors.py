@@ -12,7 +12,8 @@ may be added in any order.
 That is exact: a value that was converted from a byte, or is a literal that one holds, is the same
 value when a byte is stored and converted at each use. It is done for sums of products of types that
 an instruction of the target multiplies (`Vectors.products`). The frame of zeros around an image is
-narrowed with the image.
+narrowed with the image. Where each channel has a window of its own no instruction sums up several
+terms; the image is narrowed alone, and widened in registers.
 """
 
 from __future__ import annotations
@@ -37,6 +38,9 @@ OFTEN, LEAST_USES = 32, 8
 """Uses of an element from which on it may be copied, and below which there is as much to read as to
 compute."""
 
+LEAST_LANES = 8
+"""Channels of which bytes are widened in vectors."""
+
 Types = Collection[tuple[np.dtype, np.dtype]]
 
 
@@ -48,8 +52,14 @@ def narrow_factors(scop: Scop, types: Types) -> Scop:
     inner: dict[str, int] = {}
     for s in scop.statements:
         factors = find_factors(s)
-        position = find_group(s, factors, scop.arrays) if factors else None
-        if factors is None or position is None:
+        if factors is None:
+            continue
+        position = find_group(s, factors, scop.arrays)
+        data = find_data(s, factors, scop.arrays) if position is None else None
+        if data is not None:
+            for dtype in narrowing.choices(data, types)[:1]:
+                narrowing.narrow(data.array, dtype)
+        if position is None:
             continue
         wanted = product(*(narrowing.choices(factor, types) for factor in factors))
         pair = next((p for p in wanted if p in types), None)
@@ -109,6 +119,28 @@ def find_group(s: Statement, factors: tuple[Load, Load], arrays: Mapping[str, Ar
             if together and n >= GROUP and (n % GROUP == 0 or n >= 2 * GROUP):
                 return p
     return None
+
+
+def multiplies_bytes(s: Statement, factors: tuple[Load, Load], arrays: Mapping[str, Array]) -> bool:
+    """Whether factors of a sum, or one of them, are to be stored as bytes."""
+    return find_group(s, factors, arrays) is not None or find_data(s, factors, arrays) is not None
+
+
+def find_data(s: Statement, factors: tuple[Load, Load], arrays: Mapping[str, Array]) -> Load | None:
+    """What a window is read from whose weights, which are constant, move with it.
+
+    Of a depthwise convolution, the image: both have a channel of their own in each lane, so that no
+    instruction takes several terms; but bytes are a quarter of what has to be read and written.
+    """
+    constant = [arrays[load.array].kind == "constant" for load in factors]
+    if sum(constant) != 1:
+        return None
+    written, *walks = (find_moves(f) for f in (s.write, *(load.index for load in factors)))
+    together = any(
+        n >= LEAST_LANES and any(column) and all(_unit(walk[p]) is not None for walk in walks)
+        for p, (n, column) in enumerate(zip(s.estimated_extents, written, strict=True))
+    )
+    return factors[constant.index(False)] if together else None
 
 
 def _innermost(s: Statement, p: int) -> Statement:

@@ -40,7 +40,7 @@ from polyc.poly.affine import tuple_id
 from polyc.scop.expr import Call, Cast, Const, Expr, Load, rebuild
 from polyc.scop.fill_groups import find_filled
 from polyc.scop.known_values import evaluate, fills, reads_constants
-from polyc.scop.narrow_factors import Types, find_group, holds
+from polyc.scop.narrow_factors import Types, holds, multiplies_bytes
 from polyc.scop.restored import Factor, find_factor, restore_constants, without_zero
 from polyc.scop.scop import Array, Scop, Statement
 from polyc.scop.uses import Uses, drop_dead, find_uses
@@ -251,7 +251,7 @@ def _require_instruction(
     for factor, value, other in zip(factors, known, known[::-1], strict=True):
         if factor.has_zero and value is None and other is None:
             raise _Refused("a zero point would need sums that only a call knows")
-    if find_group(s, loads, arrays) is None and find_filled(s, loads, arrays) is None:
+    if not multiplies_bytes(s, loads, arrays) and find_filled(s, loads, arrays) is None:
         raise _Refused("no instruction takes several terms of its sums at a time")
 
 

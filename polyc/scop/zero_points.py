@@ -23,7 +23,7 @@ import numpy as np
 from polyc.names import fresh
 from polyc.poly.affine import outputs, plain_iterator
 from polyc.scop.expr import Call, Cast, Const, Expr, Load, rebuild
-from polyc.scop.narrow_factors import Types, find_factors, find_group, holds
+from polyc.scop.narrow_factors import Types, find_factors, holds, multiplies_bytes
 from polyc.scop.scop import Array, Scop, Statement
 from polyc.scop.uses import Uses, find_uses
 
@@ -32,7 +32,7 @@ def move_zero_points(scop: Scop, types: Types) -> Scop:
     """The scop whose sums of products, of `types` then, are of factors without zero points."""
     for s in scop.statements if types else ():
         factors = find_factors(s)
-        if factors is None or find_group(s, factors, scop.arrays) is None:
+        if factors is None or not multiplies_bytes(s, factors, scop.arrays):
             continue
         for factor, other in (factors, factors[::-1]):
             moved = _move(scop, s, factor, other, types)

@@ -196,6 +196,20 @@ def test_results_are_the_exact_ones_on_every_machine(build, kind):
     assert all(np.array_equal(first, other) for other in others)
 
 
+@pytest.mark.parametrize("kind", KINDS)
+def test_windows_of_a_channel_each_are_sums_of_integers_as_well(kind):
+    c = case("Conv", (2, 37, 9, 8), (37, 1, 3, 3), kind, bias=True, pads=[1] * 4, group=37)
+    results, sums = [], sums_of(c)
+    for target in dict.fromkeys(TARGETS):
+        if not missing_features(target.features):
+            model, y = compiled(c, target)
+            assert "sums up integers" in str(model.explain())
+            c.check(y, sums)
+            results.append(y)
+    assert all(np.array_equal(results[0], other) for other in results)
+    assert exactly(c.model()).agrees
+
+
 @pytest.mark.parametrize("threads", [2, 8])
 def test_on_several_threads(threads):
     c = case("Conv", (1, 36, 13, 13), (96, 36, 3, 3), bias=True, pads=[1] * 4)

@@ -89,11 +89,16 @@ def test_what_an_instruction_would_not_take_is_left_alone(x, w):
     assert narrow_factors(scop, PRODUCTS) is scop
 
 
-def test_a_depthwise_convolution_is_left_alone():
-    scop = lowered((1, 64, 9, 9), bytes_of(64, 1, 5, 5), "ConvInteger", group=64)
-    assert narrow_factors(scop, PRODUCTS) is scop
-
-
 def test_what_does_not_fit_a_byte_is_left_alone():
     scop = lowered((40, 64), bytes_of(64, 48), zero=3)  # from -3 to 252
     assert narrow_factors(scop, PRODUCTS) is scop
+
+
+def test_an_image_under_a_window_of_its_own_for_each_channel_is_narrowed_alone():
+    more = {"pads": [1] * 4, "group": 24}
+    scop = lowered((1, 24, 9, 9), bytes_of(24, 1, 3, 3), "ConvInteger", **more)
+    narrow = narrow_factors(scop, PRODUCTS)
+    (update,) = (s for s in narrow.statements if s.reduction)
+    assert sorted(str(load.dtype) for load in update.loads) == ["int32", "uint8"]
+    few = lowered((1, 4, 9, 9), bytes_of(4, 1, 3, 3), "ConvInteger", pads=[1] * 4, group=4)
+    assert narrow_factors(few, PRODUCTS) is few
