@@ -273,9 +273,28 @@ PC_INLINE V FN(larger)(V a, V b) { return FN(blend)(a < b, b, a); }
 PC_INLINE V FN(smaller)(V a, V b) { return FN(blend)(b < a, b, a); }
 #endif
 
+#if defined __AVX512F__ && !defined __clang__ && BITS == 32 && PC_LANES == 16
+/* Where b is a number; elsewhere it stays: one instruction, and one that those with the same b
+   share. For a constant b there is nothing to ask. */
+#define NUMBERS(b) __builtin_ia32_cmpps512_mask(b, b, 7, 0xffff, 4)
+PC_INLINE V FN(max)(V a, V b)
+{
+    if (__builtin_constant_p(b[0]))
+        return FN(blend)(b != b, b, FN(larger)(a, b));
+    return __builtin_ia32_maxps512_mask(b, a, b, NUMBERS(b), 4);
+}
+PC_INLINE V FN(min)(V a, V b)
+{
+    if (__builtin_constant_p(b[0]))
+        return FN(blend)(b != b, b, FN(smaller)(a, b));
+    return __builtin_ia32_minps512_mask(b, a, b, NUMBERS(b), 4);
+}
+#undef NUMBERS
+#else
 /* For a constant b, the test for NaN is gone: one instruction. */
 PC_INLINE V FN(max)(V a, V b) { return FN(blend)(b != b, b, FN(larger)(a, b)); }
 PC_INLINE V FN(min)(V a, V b) { return FN(blend)(b != b, b, FN(smaller)(a, b)); }
+#endif
 
 PC_INLINE V FN(sign)(V a) { return FN(blend)(a > 0, (V){0} + 1, FN(blend)(a < 0, (V){0} - 1, a)); }
 PC_INLINE V FN(abs)(V a) { return (V)((M)a & ~(M)(-(V){0})); }
