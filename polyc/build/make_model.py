@@ -97,9 +97,10 @@ def _make_for_cpu(
             weights = write_weights(folder, compiled.program, plan)
         with trace.step("build"):
             library = build.link()
-    held, threads = plan.arena_bytes + plan.weights_bytes, options.threads or target.cores
-    is_fixed = not compiled.program.sizes
-    predicted = predict(compiled.program, held, target, threads) if is_fixed else None
+    predicted = None
+    if not compiled.program.sizes:
+        threads = options.threads or target.cores
+        predicted = predict(compiled.program, plan.arena_bytes, plan.weights_bytes, target, threads)
     consulted = spell_choices(compiled.keys, tuned) if options.use_tuned else {}
     manifest = make_manifest(
         compiled.program,

@@ -5,29 +5,38 @@ bytes have gone by; the first cache that holds as many still has it:
 
     launch 3: relu(x @ w3)      w3: all weights went by since the last call       memory
                                 x: launch 2 has just written it                   second level
+
+Temporaries share an arena: what becomes one was another a moment ago, so that never more than the
+arena has gone by.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from itertools import accumulate
 
-from polyc.program.program import Launch, Program
+from polyc.program.program import Program
 from polyc.program.work import Work
 from polyc.target.costs import LAUNCHED, STAYS, UNHIDDEN
 from polyc.target.machine import Target
 
 
-def predict(program: Program, held: int, target: Target, threads: int) -> tuple[float, ...] | None:
+def predict(
+    program: Program, arena: int, weights: int, target: Target, threads: int
+) -> tuple[float, ...] | None:
     """Seconds of each launch, its steps together; None where a launch's work is not known.
 
-    held: bytes of all that a call touches, its arena and its weights.
+    arena, weights: bytes of all temporaries, and of all constants.
     """
     works = [launch.work for launch in program.launches]
     if any(work is None for work in works):
         return None
     known = [work for work in works if work is not None]
-    found = _find_arrays(program, known, held)
+    most = {
+        name: arena if array.kind == "temporary" else arena + weights
+        for name, array in program.arrays.items()
+    }
+    found = _find_arrays(program, known, most)
     return tuple(
         launch.runs * (LAUNCHED + _seconds(work, distances, target, threads))
         for launch, work, distances in zip(program.launches, known, found, strict=True)
@@ -55,29 +64,21 @@ def _between(work: Work, distances: Sequence[float], least: float, most: float) 
     return sum(touched for touched, distance in pairs if least < distance <= most)
 
 
-def _find_arrays(program: Program, works: Sequence[Work], held: int) -> list[tuple[float, ...]]:
-    """By launch and parameter: bytes that went by since the array's last use, calls in a row."""
+def _find_arrays(
+    program: Program, works: Sequence[Work], most: Mapping[str, int]
+) -> list[tuple[float, ...]]:
+    """By launch and parameter: bytes that went by since the array's last use, calls in a row.
+
+    most: of each array.
+    """
     passed = [0.0, *accumulate(sum(work.touched) for work in works)]
     last: dict[str, float] = {}
     found: list[tuple[float, ...]] = []
     for before in (0.0, passed[-1]):  # a first call shows where the second one finds its arrays
-        found = [
-            _distances(program, launch, last, before + passed[k], before + passed[k + 1], held)
-            for k, launch in enumerate(program.launches)
-        ]
+        found = []
+        for k, launch in enumerate(program.launches):
+            homes = [program.home(array) for array in launch.arguments]
+            begin, end = before + passed[k], before + passed[k + 1]
+            found.append(tuple(min(end - last.get(h, begin), most[h]) for h in homes))
+            last.update(dict.fromkeys(homes, end))
     return found
-
-
-def _distances(
-    program: Program,
-    launch: Launch,
-    last: dict[str, float],
-    begin: float,
-    end: float,
-    held: int,
-) -> tuple[float, ...]:
-    """What went by since the last use of each array of a launch, which becomes the last one."""
-    homes = [program.home(array) for array in launch.arguments]
-    distances = tuple(min(end - last.get(home, begin), held) for home in homes)
-    last.update(dict.fromkeys(homes, end))
-    return distances
