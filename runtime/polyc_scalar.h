@@ -94,7 +94,7 @@ PC_INLINE T FN(fma)(T a, T b, T c) { return a * b + c; }
 /* A product that no addition is fused with: every machine rounds it. */
 PC_INLINE T FN(rounded)(T a)
 {
-#if defined __CUDACC__
+#if defined __CUDA_ARCH__
     return BITS == 32 ? (T)__fmul_rn((float)a, 1.0f) : (T)__dmul_rn(a, 1.0);
 #elif defined __SSE2__
     __asm__("" : "+x"(a));

@@ -89,13 +89,15 @@ def test_infinities_stay_in_their_rows(tmp_path: Path):
 
 
 def separable(channels: int, size: int, out: int) -> Graph:
+    """Expanded, depthwise, projected, as in MobileNet; the first makes channels innermost."""
     rng = np.random.default_rng(channels)
 
     def normal(*shape: int) -> np.ndarray:
         return rng.standard_normal(shape, dtype=np.float32)
 
     x = ops.input("x", (1, channels, size, size))
-    depthwise = ops.conv(x, normal(channels, 1, 3, 3), pads=(1, 1, 1, 1), group=channels)
+    expanded = ops.relu(ops.conv(x, normal(channels, channels, 1, 1) / 4))
+    depthwise = ops.conv(expanded, normal(channels, 1, 3, 3), pads=(1, 1, 1, 1), group=channels)
     pointwise = ops.conv(ops.relu(depthwise), normal(out, channels, 1, 1) / 4, normal(out))
     return Graph.of(y=ops.relu(pointwise))
 
