@@ -7,7 +7,7 @@ import pytest
 
 from tests.loops.random_kernels import write_kernel, write_kernel_with_borders
 
-FEW, MANY = range(12), range(12, 132)
+FEW, MANY = range(6), range(6, 132)
 SIZES = [(1, 1), (2, 1), (3, 2), (12, 1), (40, 2), (70, 1)]
 
 
