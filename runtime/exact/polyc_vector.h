@@ -12,7 +12,7 @@
 #define UV PC_PASTE3(PC_PASTE(u, PC_PASTE(PC_BITS_, PC_TYPE)), x, PC_LANES)
 #define EACH_LANE for (int l = 0; l < PC_LANES; l++)
 
-/* ---- Memory: as polyc_vector.h has it ---------------------------------------------------------- */
+/* ---- Memory: as polyc_memory.h has it ---------------------------------------------------------- */
 
 typedef V::raw FN(memory) __attribute__((aligned(sizeof(T)), may_alias));
 
