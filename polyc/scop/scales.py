@@ -81,10 +81,14 @@ def take_out_scales(scop: Scop, types: Types) -> Scaled:
     """The scop with sums of integers, where factors can be of `types` then."""
     notes: dict[str, IntegerSum] = {}
     while True:
-        after = scop
+        after, uses = scop, None
         for s in scop.statements:
             if _is_product(s):
-                after, note = _take_out(after, s, types)
+                # Asked once for each scop, not for each sum: most models have no restored bytes.
+                uses = uses or find_uses(after.statements)
+                changed, note = _take_out(after, s, uses, types)
+                if changed is not after:
+                    after, uses = changed, None
                 if note is not None:
                     notes.setdefault(note.origin, note)
         after = drop_dead(after) if after is not scop else scop
@@ -105,9 +109,8 @@ class _Refused(Exception):
     """Why the scales of a sum stay where they are; nothing if its factors are no restored bytes."""
 
 
-def _take_out(scop: Scop, s: Statement, types: Types) -> tuple[Scop, IntegerSum | None]:
+def _take_out(scop: Scop, s: Statement, uses: Uses, types: Types) -> tuple[Scop, IntegerSum | None]:
     """The scop with one sum of integers, and what is said of the sum."""
-    uses = find_uses(scop.statements)
     assert isinstance(s.value, Call)
     factors = []
     for load in s.value.arguments:

@@ -20,7 +20,9 @@ from polyc.mapping.signature import sign_cluster
 from polyc.mapping.stored_cluster import Stored, StoredCluster
 from polyc.mapping.tuned import Tuned
 from polyc.memory.storage import Storage, row_major
+from polyc.schedule.canonical import from_positions, to_positions
 from polyc.schedule.cluster import Cluster
+from polyc.schedule.initial import InitialLoops
 from polyc.schedule.names import short
 from polyc.schedule.schedule import Schedule
 from polyc.scop.expr import Load
@@ -86,6 +88,8 @@ class _Store:
         self.opened: dict[int, OpenCluster] = {}
         # What the cost model took for the first of clusters that are equal but for names.
         self.chosen: dict[str, tuple[OpenCluster, Tiles]] = {}
+        # What the strategy made for it, with positions for names.
+        self.scheduled: dict[str, Schedule] = {}
 
     def settle(self, position: int) -> None:
         """Choose for one cluster, and for the waiting copies that it reads."""
@@ -102,7 +106,7 @@ class _Store:
             parts, self.arrays = store_cluster(one, tuned, self.target)
         else:
             laid = lay_out(one, self._choose_tiles(position, one))
-            schedule = self.given.schedules[name] if name else laid.schedule(self.target)
+            schedule = self.given.schedules[name] if name else self._schedule(one, laid)
             parts, self.arrays = _store(one, laid, schedule, self.target)
         parts = (*map(self._give, parts[:-1]), replace(parts[-1], given=name, gain=gain))
         for part in parts:
@@ -122,6 +126,15 @@ class _Store:
             self.chosen[one.key] = one, choose_tiles(one, self.target)
         like, tiles = self.chosen[one.key]
         return tiles if like is one else transfer(tiles, like, one)
+
+    def _schedule(self, one: OpenCluster, laid: Laid) -> Schedule:
+        """The strategy's schedule, made once for clusters that are equal but for names."""
+        named = InitialLoops((one.cluster,))
+        if one.key in self.scheduled:
+            return from_positions(self.scheduled[one.key], named, one.touched)
+        schedule = laid.schedule(self.target)
+        self.scheduled[one.key] = to_positions(schedule, named, one.touched)
+        return schedule
 
     def _give(self, copy: StoredCluster) -> StoredCluster:
         """A copy that packs, with its given schedule if there is one."""
