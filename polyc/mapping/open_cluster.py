@@ -12,6 +12,7 @@ from polyc.memory.storage import Storage
 from polyc.memory.strides import Strides, accesses, compute_strides
 from polyc.poly.canonical import Canonical
 from polyc.schedule.cluster import Cluster
+from polyc.schedule.initial import InitialLoops
 from polyc.scop.scop import Array
 
 
@@ -32,6 +33,11 @@ class OpenCluster:
     def touched(self) -> tuple[str, ...]:
         """The arrays that the cluster touches, in order of appearance."""
         return list_touched(self.cluster)
+
+    @cached_property
+    def named(self) -> InitialLoops:
+        """The loops of the cluster, and how directives call them."""
+        return InitialLoops((self.cluster,))
 
     @cached_property
     def strides(self) -> Mapping[str, tuple[Strides, ...]]:

@@ -20,7 +20,6 @@ from polyc.mapping.cpu.space import MOVES, find_tuned
 from polyc.mapping.open_cluster import OpenCluster
 from polyc.mapping.tuned import Tuned
 from polyc.schedule.canonical import to_positions
-from polyc.schedule.initial import InitialLoops
 from polyc.schedule.names import short
 from polyc.schedule.schedule import Schedule
 from polyc.target.machine import Target
@@ -194,7 +193,7 @@ class Search:
 
 def spell_in_positions(one: OpenCluster, schedule: Schedule) -> str:
     """The text of a schedule that equal clusters of other models can share."""
-    return str(to_positions(schedule, InitialLoops((one.cluster,)), one.touched))
+    return str(to_positions(schedule, one.named, one.touched))
 
 
 def _gain(one: Built, other: Built) -> float:

@@ -2,11 +2,21 @@
 
 from dataclasses import replace
 
+from polyc.mapping.cpu.laying import Laid
 from polyc.mapping.cpu.storing import store_clusters
 from polyc.schedule.cluster import find_clusters
 from polyc.scop.expr import call
 from polyc.scop.scop import Scop
-from tests.analysis.nests import array, conv_scop, load, matmul_scop, softmax_scop, statement
+from tests.analysis.nests import (
+    ZERO,
+    array,
+    conv_scop,
+    load,
+    matmul_scop,
+    scop,
+    softmax_scop,
+    statement,
+)
 from tests.mapping.stages import AVX512
 
 
@@ -58,3 +68,50 @@ def test_a_constant_is_cut_into_panels_of_the_tile():
     (stored,) = store(matmul_scop(64, 64, 64))
     _, _, width = stored.tile
     assert stored.storages["W"].blocks == ((1, width),)
+
+
+def product(name: str, i: str, j: str, k: str) -> Scop:
+    """name_Y[i, j] add= name_X[i, k] * name_W[k, j], 64 x 48 x 32, in these iterators."""
+    rows, ends = f"0 <= {i} < 64 and 0 <= {j} < 48", f"{name}_Y[{i}, {j}]"
+    fill, add = f"{name}_Z[{i}, {j}]", f"{name}_S[{i}, {j}, {k}]"
+    value = call(
+        "mul",
+        load(f"{{ {add} -> {name}_X[{i}, {k}] }}"),
+        load(f"{{ {add} -> {name}_W[{k}, {j}] }}"),
+    )
+    return scop(
+        [
+            array(f"{name}_X", [64, 32], "input"),
+            array(f"{name}_W", [32, 48], "constant"),
+            array(f"{name}_Y", [64, 48], "output"),
+        ],
+        statement(f"{{ {fill} : {rows} }}", f"{{ {fill} -> {ends} }}", ZERO),
+        statement(
+            f"{{ {add} : {rows} and 0 <= {k} < 32 }}", f"{{ {add} -> {ends} }}", value, "add"
+        ),
+    )
+
+
+def test_equal_clusters_share_a_schedule_each_in_its_own_names(monkeypatch):
+    first, second = product("a", "i", "j", "k"), product("b", "row", "column", "depth")
+    (alone,) = store(first)
+    (expected,) = store(second)
+    assert str(alone.schedule) != str(expected.schedule)
+    both = Scop(
+        "both",
+        (*first.statements, *second.statements),
+        {**first.arrays, **second.arrays},
+        (*first.inputs, *second.inputs),
+        (*first.outputs, *second.outputs),
+    )
+    asked = []
+    strategy = Laid.schedule
+
+    def counted(laid, *rest):
+        asked.append(laid)
+        return strategy(laid, *rest)
+
+    monkeypatch.setattr(Laid, "schedule", counted)
+    stored = store(both)
+    assert [one.schedule for one in stored] == [alone.schedule, expected.schedule]
+    assert len(asked) == 1

@@ -18,7 +18,6 @@ from polyc.mapping.reading import Grouped, Tile, read_grouped, read_packed, read
 from polyc.mapping.signature import sign_layouts
 from polyc.memory.storage import Storage
 from polyc.schedule.cluster import Cluster
-from polyc.schedule.initial import InitialLoops
 from polyc.schedule.schedule import Schedule
 from polyc.scop.scop import Array
 from polyc.target.machine import Target
@@ -119,9 +118,8 @@ def lay_out(one: OpenCluster, tiles: Tiles) -> Laid:
 
 def read_tiles(one: OpenCluster, schedule: Schedule) -> Tiles:
     """What a schedule says of vectors and copies, which layouts follow."""
-    named = InitialLoops((one.cluster,))
-    vector, width = read_vector(schedule, named)
-    grouped = read_grouped(schedule, named)
+    vector, width = read_vector(schedule, one.named)
+    grouped = read_grouped(schedule, one.named)
     return Tiles(vector, (None, 1, width), read_packed(schedule), grouped)
 
 

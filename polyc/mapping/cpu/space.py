@@ -29,7 +29,6 @@ from polyc.mapping.reading import (
 )
 from polyc.mapping.tuned import Tuned
 from polyc.schedule.canonical import from_positions
-from polyc.schedule.initial import InitialLoops
 from polyc.schedule.schedule import Schedule
 from polyc.target.machine import Target
 
@@ -54,7 +53,7 @@ def find_tuned(one: OpenCluster, tuned: Tuned, target: Target) -> Schedule | Non
     """
     try:
         stored = Schedule.parse(tuned.schedule)
-        schedule = from_positions(stored, InitialLoops((one.cluster,)), one.touched)
+        schedule = from_positions(stored, one.named, one.touched)
     except IllegalSchedule:
         return None
     tiles, order = _read(one, schedule)
@@ -67,7 +66,7 @@ def find_tuned(one: OpenCluster, tuned: Tuned, target: Target) -> Schedule | Non
 
 def _read(one: OpenCluster, schedule: Schedule) -> tuple[Tiles, tuple[int, ...]]:
     """What a strategy's schedule says of tiles and copies, and its order of the shared loops."""
-    named = InitialLoops((one.cluster,))
+    named = one.named
     vector, _ = read_vector(schedule, named)
     tiles = Tiles(
         vector,

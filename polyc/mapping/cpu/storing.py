@@ -22,7 +22,6 @@ from polyc.mapping.tuned import Tuned
 from polyc.memory.storage import Storage, row_major
 from polyc.schedule.canonical import from_positions, to_positions
 from polyc.schedule.cluster import Cluster
-from polyc.schedule.initial import InitialLoops
 from polyc.schedule.names import short
 from polyc.schedule.schedule import Schedule
 from polyc.scop.expr import Load
@@ -129,11 +128,10 @@ class _Store:
 
     def _schedule(self, one: OpenCluster, laid: Laid) -> Schedule:
         """The strategy's schedule, made once for clusters that are equal but for names."""
-        named = InitialLoops((one.cluster,))
         if one.key in self.scheduled:
-            return from_positions(self.scheduled[one.key], named, one.touched)
+            return from_positions(self.scheduled[one.key], one.named, one.touched)
         schedule = laid.schedule(self.target)
-        self.scheduled[one.key] = to_positions(schedule, named, one.touched)
+        self.scheduled[one.key] = to_positions(schedule, one.named, one.touched)
         return schedule
 
     def _give(self, copy: StoredCluster) -> StoredCluster:
