@@ -12,6 +12,8 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from polyc.api import compile, from_torch, load, verify
+    from polyc.compression.quantise import quantise
+    from polyc.compression.report import QuantisationReport
     from polyc.graph.ir import Graph
     from polyc.loops.read.types import b8, f32, f64, i32, i64
     from polyc.loops.run.kernel import kernel
@@ -30,6 +32,7 @@ __all__ = [
     "CudaTarget",
     "Graph",
     "Options",
+    "QuantisationReport",
     "Report",
     "Session",
     "Target",
@@ -45,6 +48,7 @@ __all__ = [
     "i64",
     "kernel",
     "load",
+    "quantise",
     "verify",
 ]
 
@@ -53,6 +57,7 @@ _HOMES = {
     "CudaTarget": "polyc.target.cuda",
     "Graph": "polyc.graph.ir",
     "Options": "polyc.options",
+    "QuantisationReport": "polyc.compression.report",
     "Report": "polyc.report.report",
     "Session": "polyc.run.session",
     "Target": "polyc.target.machine",
@@ -62,6 +67,7 @@ _HOMES = {
     "kernel": "polyc.loops.run.kernel",
     **dict.fromkeys(("b8", "f32", "f64", "i32", "i64"), "polyc.loops.read.types"),
     "load": "polyc.api",
+    "quantise": "polyc.compression.quantise",
     "verify": "polyc.api",
 }
 

@@ -220,6 +220,27 @@ def verify(
 
 
 @app.command()
+def quantise(
+    model: OnnxFile,
+    data: Annotated[Path, typer.Option("--data", help="Folder of .npz or .npy files, samples.")],
+    output: Annotated[Path, typer.Option("--output", "-o", help="The ONNX file to write.")],
+    calibration: Annotated[
+        str, typer.Option("--calibration", help="min-max, percentile, mse or entropy.")
+    ] = "min-max",
+    activations: Annotated[str, typer.Option("--activations", help="u8 or s8.")] = "u8",
+    keep: Annotated[
+        list[str] | None, typer.Option("--keep", help="A node that stays float; may be repeated.")
+    ] = None,
+    threads: Threads = None,
+) -> None:
+    """Write MODEL with bytes for floats, as standard ONNX, and show what that cost by layer."""
+    from polyc.commands.quantise import quantise_file
+
+    for line in quantise_file(model, data, output, calibration, activations, keep, threads):
+        _say(line)
+
+
+@app.command()
 def demo(threads: Threads = None, seed: Seed = 0) -> None:
     """Compile ResNet-50 with random weights, check it, and time it beside NumPy."""
     from polyc.commands.bench import measure_in_turn

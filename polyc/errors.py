@@ -76,6 +76,10 @@ class ShapeError(PolycError):
     """Shapes or types do not fit: of a node's inputs, or of the arrays given to a call."""
 
 
+class InvalidData(PolycError):
+    """Samples that a model is measured with are missing, malformed, or not finite."""
+
+
 class TooLarge(PolycError):
     """The model asks for more memory than it may take (`polyc/budget.py`)."""
 

@@ -38,6 +38,7 @@ run
 loops
 exact tuning
 api
+compression
 commands pytorch backend
 cli
 __main__

@@ -116,6 +116,8 @@ COMMANDS = dict.fromkeys(c for c in read_commands(README) if c != "polyc demo")
 @pytest.mark.parametrize("command", COMMANDS)
 def test_commands_in_the_text(command, tmp_path):
     onnx.save(export_onnx(small_graph()), tmp_path / "model.onnx")
+    (tmp_path / "samples").mkdir()
+    np.save(tmp_path / "samples" / "0.npy", np.ones((100, 256), np.float32))
     filled = command.replace("MODEL", "model.onnx").replace("FOLDER", "folder")
     words = shlex.split(filled.replace("--seconds 60", "--seconds 1"))
     start = words.index("polyc")

@@ -6,6 +6,8 @@ rules as before -> after. Inputs and outputs of the graph keep their names, type
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from polyc.budget import UNLIMITED, Budget
 from polyc.graph.ir import Graph
 from polyc.graph.simplify.algebra import simplify_algebra
@@ -58,17 +60,21 @@ REWRITES: tuple[tuple[int, Rewrite], ...] = (
 
 
 def simplify(
-    graph: Graph, level: int = 3, budget: Budget = UNLIMITED
+    graph: Graph,
+    level: int = 3,
+    budget: Budget = UNLIMITED,
+    rewrites: Sequence[tuple[int, Rewrite]] = REWRITES,
 ) -> tuple[Graph, tuple[RewriteNote, ...]]:
     """Apply the rewrites, in rounds, until none finds anything to do; and say what was done.
 
     level 0: none; 1: those that keep every bit; 2: also algebra (special values stay, a result may
-    round differently) and folding into weights; 3: also the order of matrix products.
+    round differently) and folding into weights; 3: also the order of matrix products. `rewrites`:
+    each with its level, in order.
     """
     notes: list[RewriteNote] = []
     for _ in range(MAX_ROUNDS):
         found: list[RewriteNote] = []
-        for needed, rewrite in budget.over(REWRITES, "simplify"):
+        for needed, rewrite in budget.over(rewrites, "simplify"):
             if level >= needed:
                 rewritten = rewrite(graph)
                 graph = rewritten.graph
