@@ -23,10 +23,14 @@ from polyc.graph.ir import Graph
 
 @dataclass
 class Power:
-    """Sums of squares, of numbers as they should be and of what they are off by."""
+    """Means of squares, of numbers as they should be and of what they are off by.
+
+    drift: for each channel the mean of what its numbers are off by, where that was asked for.
+    """
 
     signal: float = 0.0
     noise: float = 0.0
+    drift: np.ndarray | None = None
 
     @property
     def snr(self) -> float | None:
@@ -35,11 +39,17 @@ class Power:
             return float(10 * np.log10(self.signal / self.noise))
         return None
 
+    def without_drift(self) -> Power:
+        """What is left when each channel is shifted by what it is off by."""
+        if self.drift is None:
+            return self
+        return Power(self.signal, max(self.noise - float((self.drift**2).mean()), 0.0))
+
 
 def measure_layers(
     graph: Graph, plan: Bytes, samples: Iterable[Feeds], compile: Compile
 ) -> dict[str, Power]:
-    """The own error of each layer, by its name."""
+    """The own error of each layer, by its name, with its drift."""
     places = replace(plan.places, replaced=set(), readers={})  # floats go on as they are
     writer = QdqWriter(graph, replace(plan, layers=(), places=places))
     by_node = {layer.name: layer for layer in plan.layers}
@@ -50,7 +60,11 @@ def measure_layers(
         writer.add(node)
         if node.name in by_node:
             pairs[node.name] = node.outputs[0], writer.add_twin(by_node[node.name])
-    return _compare(writer.sketch, pairs, samples, compile)
+    channels = {
+        layer.name: 1 if layer.node.op == "Conv" else graph.tensors[layer.node.outputs[0]].rank - 1
+        for layer in plan.layers
+    }
+    return _compare(writer.sketch, pairs, samples, compile, channels)
 
 
 def measure_ends(
@@ -81,22 +95,40 @@ def _compare(
     pairs: Mapping[str, tuple[str, str]],
     samples: Iterable[Feeds],
     compile: Compile,
+    channels: Mapping[str, int] | None = None,
 ) -> dict[str, Power]:
-    """Sums of squares of the first of each pair, and of how far the second is from it."""
-    outputs: list[str] = []
-    for wanted, given in pairs.values():
+    """Of the first of each pair, and of how far the second is from it; means over all samples.
+
+    channels: the dimension of channels, of those whose drift is asked for.
+    """
+    outputs: dict[str, list[str]] = {}
+    for key, (wanted, given) in pairs.items():
         shape = sketch.tensors[wanted].shape
         off = sketch.call("Sub", (wanted, given), f"{wanted}_off", shape)
-        outputs += [_power(sketch, wanted), _power(sketch, off)]
+        outputs[key] = [_square(sketch, wanted), _square(sketch, off)]
+        if channels and key in channels:
+            axis = channels[key]
+            others = np.array([k for k in range(len(shape)) if k != axis], np.int64)
+            inputs = off, sketch.constant(f"{wanted}_axes", others)
+            title, kept = f"{wanted}_drift", (shape[axis],)
+            outputs[key].append(sketch.call("ReduceMean", inputs, title, kept, keepdims=0))
     found = {key: Power() for key in pairs}
-    if outputs:
-        for result in run(compile(sketch.finish(outputs)), samples):
-            values = [float(result[o]) for o in outputs]
-            for power, signal, noise in zip(found.values(), values[::2], values[1::2], strict=True):
-                power.signal += signal
-                power.noise += noise
+    if not outputs:
+        return found
+    model = compile(sketch.finish([o for names in outputs.values() for o in names]))
+    for count, result in enumerate(run(model, samples), 1):
+        for key, (signal, noise, *drift) in outputs.items():
+            power = found[key]
+            power.signal += (float(result[signal]) - power.signal) / count
+            power.noise += (float(result[noise]) - power.noise) / count
+            for name in drift:
+                now = result[name].astype(np.float64)
+                before = np.zeros_like(now) if power.drift is None else power.drift
+                power.drift = before + (now - before) / count
     return found
 
 
-def _power(sketch: Sketch, name: str) -> str:
-    return sketch.call("ReduceSumSquare", (name,), f"{name}_power", (), keepdims=0)
+def _square(sketch: Sketch, name: str) -> str:
+    """The mean of squares of a tensor."""
+    square = sketch.call("Mul", (name, name), f"{name}_square", sketch.tensors[name].shape)
+    return sketch.call("ReduceMean", (square,), f"{name}_power", (), keepdims=0)

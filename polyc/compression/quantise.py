@@ -3,16 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping
+from dataclasses import replace
 from functools import partial
 from typing import Any, get_args
 
 import onnx
 
 from polyc.api import compile
+from polyc.compression.balance import balance
+from polyc.compression.biases import correct_biases
 from polyc.compression.calibrate import Compile, calibrate
 from polyc.compression.insert import Bytes, insert_bytes
 from polyc.compression.layers import Layers, find_layers
-from polyc.compression.measure import measure_ends, measure_layers
+from polyc.compression.measure import Power, measure_ends, measure_layers
 from polyc.compression.onnx_form import read_plain, write_plain
 from polyc.compression.places import Places, find_places
 from polyc.compression.ranges import Histogram, Method, choose_range
@@ -31,6 +34,8 @@ def quantise(
     calibration: Method = "min-max",
     activations: Activations = "u8",
     keep: Collection[str] = (),
+    balanced: bool = True,
+    corrected: bool = True,
     threads: int | None = None,
 ) -> onnx.ModelProto:
     """A model whose convolutions and matrix products multiply bytes, in standard QDQ form.
@@ -49,6 +54,10 @@ def quantise(
     activations: bytes without or with a sign; tensors on both sides of a product of two activations
     have no zero point, and signs where they need them.
     keep: names of nodes that stay floats.
+    balanced: whether ranges are moved from activations into weights before, where less error is
+    predicted then: between convolutions with nothing but Relu's and pools between them, and behind
+    norms (cross-layer equalisation, SmoothQuant).
+    corrected: whether biases take back what the mean of each channel is off by.
     threads: of the networks that are compiled to measure; by default all cores.
 
     Raises InvalidData for samples that are missing, do not fit or are not finite; UnsupportedOp if
@@ -62,15 +71,24 @@ def quantise(
     samples = Samples(data, graph.inputs)
     compile_float = partial(compile, target="cpu", threads=threads)
 
+    notes: list[str] = []
+    if balanced:
+        every = find_layers(graph).found
+        graph, notes = balance(graph, every, samples.probe, compile_float)
     places = find_places(graph, layers.found)
     seen = calibrate(graph, list(places.groups), samples.walk(), calibration, compile_float)
-    scales = choose_scales(places, seen, calibration, activations)
-    plan = Bytes(layers.found, places, scales)
-    quantised = insert_bytes(graph, plan)
+    plan = Bytes(layers.found, places, choose_scales(places, seen, calibration, activations))
+    own = measure_layers(graph, plan, samples.probe, compile_float)
+    if corrected:
+        graph, done = correct_biases(graph, layers.found, own)
+        plan = replace(plan, layers=_find(graph, keep).found)
+        own = {name: own[name].without_drift() if name in done else own[name] for name in own}
+        notes += [f"corrected: the biases of {len(done)} layers"] if done else []
 
+    quantised = insert_bytes(graph, plan)
     proto = write_plain(quantised)
-    report = _measure(graph, quantised, plan, layers.others, samples, compile_float)
-    report.attach(proto)
+    report = _report(graph, quantised, plan, layers.others, own, samples, compile_float)
+    replace(report, notes=tuple(notes)).attach(proto)
     return proto
 
 
@@ -120,15 +138,15 @@ def choose_scales(
     return scales
 
 
-def _measure(
+def _report(
     graph: Graph,
     quantised: Graph,
     plan: Bytes,
     others: Mapping[str, str],
+    own: Mapping[str, Power],
     samples: Samples,
     compile: Compile,
 ) -> QuantisationReport:
-    own = measure_layers(graph, plan, samples.probe, compile)
     ends = {layer.name: layer.end for layer in plan.layers}
     outputs = {f"output {name}": name for name in graph.outputs}
     here = measure_ends(graph, quantised, {**ends, **outputs}, samples.probe, compile)

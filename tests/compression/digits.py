@@ -119,8 +119,11 @@ WIDTH, HEADS, BLOCKS = 32, 4, 2
 
 
 @cache
-def transformer() -> Graph:
-    """Rows of an image as 8 tokens; blocks of attention and of two layers, norms in front."""
+def transformer(spread: float = 0.0) -> Graph:
+    """Rows of an image as 8 tokens; blocks of attention and of two layers, norms in front.
+
+    spread: what a norm gives is scaled by channel as in `separable`, as large models come to be.
+    """
     shapes: dict[str, tuple[int, ...]] = {"e": (8, WIDTH), "at": (8, WIDTH)}
     for k in range(BLOCKS):
         shapes |= {f"qkv{k}": (WIDTH, 3 * WIDTH), f"o{k}": (WIDTH, WIDTH)}
@@ -144,8 +147,11 @@ def transformer() -> Graph:
         return normalise(h).sum(1) * Var(np.float32(1 / 8)) @ v["w"] + v["b"]
 
     images, labels, *_ = digits()
-    w = train(forward, _draw(shapes), images, labels, 16)
-    one, zero = np.ones(WIDTH, np.float32), np.zeros(WIDTH, np.float32)
+    w = dict(train(forward, _draw(shapes), images, labels, 16))
+    zero, rng = np.zeros(WIDTH, np.float32), np.random.default_rng(2)
+    one = np.exp2(rng.uniform(-spread, spread, WIDTH)).astype(np.float32)
+    behind = [f"{k}{n}" for k in ("qkv", "up") for n in range(BLOCKS)] + ["w"]
+    w |= {k: w[k] / one[:, None] for k in behind}
 
     def heads(x, order):
         return ops.transpose(ops.reshape(x, (BATCH, 8, HEADS, size)), perm=order)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import tracemalloc
-from functools import cache
+from functools import cache, partial
 
 import numpy as np
 import onnx
@@ -12,9 +12,21 @@ import pytest
 
 import polyc
 from polyc import Graph, QuantisationReport, ops
+from polyc.compression.balance import balance
+from polyc.compression.layers import find_layers
+from polyc.compression.onnx_form import read_plain
 from polyc.errors import InvalidData, InvalidModel, InvalidOption, UnsupportedOp
 from tests import networks
-from tests.compression.digits import BATCH, NETWORKS, accuracy, compiled, samples
+from tests.compression.digits import (
+    BATCH,
+    NETWORKS,
+    accuracy,
+    cnn,
+    compiled,
+    samples,
+    separable,
+    transformer,
+)
 
 MOST_LOST = 0.005
 """Half a point of accuracy."""
@@ -82,6 +94,39 @@ def test_signed_activations():
     assert onnx.TensorProto.UINT8 not in kinds
     assert accuracy(in_bytes(proto)) >= accuracy(compiled("cnn")) - MOST_LOST
     assert accuracy(session(proto)) >= accuracy(compiled("cnn")) - MOST_LOST
+
+
+@pytest.mark.parametrize("make", [separable, transformer])
+def test_uneven_channels_do_not_collapse(make):
+    """The same network with channels of like ranges and of unlike ones is as good in bytes."""
+    graph = make(5.0)
+    wanted = accuracy(polyc.compile(graph, threads=1))
+    assert wanted > 0.9
+    assert accuracy(in_bytes(polyc.quantise(graph, samples(), threads=1))) >= wanted - MOST_LOST
+    plain = polyc.quantise(graph, samples(), balanced=False, threads=1)
+    assert accuracy(in_bytes(plain)) < wanted - 2 * MOST_LOST
+
+
+def test_what_is_balanced_computes_the_same():
+    graph = read_plain(separable(5.0))
+    layers = find_layers(graph).found
+    feeds = [{"x": x} for x in samples(2)]
+    even, notes = balance(graph, layers, feeds, partial(polyc.compile, threads=1))
+    assert len(notes) == 5
+    (x,) = samples(1)
+    wanted, given = (polyc.compile(g, threads=1)(x) for g in (graph, even))
+    np.testing.assert_allclose(given, wanted, rtol=1e-4, atol=1e-4)
+
+
+def test_corrected_biases_take_back_the_mean_of_what_a_layer_is_off_by():
+    own = {}
+    for corrected in (False, True):
+        proto = polyc.quantise(cnn(), samples(), corrected=corrected, threads=1)
+        own[corrected] = [row.own for row in QuantisationReport.of(proto).layers]
+        if corrected:
+            assert "corrected: the biases of 4 layers" in str(QuantisationReport.of(proto))
+    assert all(b >= a - 0.01 for a, b in zip(own[False], own[True], strict=True))
+    assert sum(own[True]) > sum(own[False]) + 1
 
 
 @pytest.mark.parametrize("make", [networks.resnet, networks.inception, networks.mobilenet])
