@@ -231,12 +231,15 @@ def quantise(
     keep: Annotated[
         list[str] | None, typer.Option("--keep", help="A node that stays float; may be repeated.")
     ] = None,
+    budget: Annotated[
+        float | None, typer.Option("--budget", help="Part of the outputs that may be off.")
+    ] = None,
     threads: Threads = None,
 ) -> None:
     """Write MODEL with bytes for floats, as standard ONNX, and show what that cost by layer."""
     from polyc.commands.quantise import quantise_file
 
-    for line in quantise_file(model, data, output, calibration, activations, keep, threads):
+    for line in quantise_file(model, data, output, calibration, activations, keep, budget, threads):
         _say(line)
 
 

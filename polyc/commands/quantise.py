@@ -18,6 +18,7 @@ def quantise_file(
     calibration: Any,
     activations: Any,
     keep: Collection[str] | None,
+    budget: float | None,
     threads: int | None,
 ) -> Iterator[str]:
     """Quantise a file; lines of what to tell. Raises what `polyc.quantise` does, and BuildError."""
@@ -27,6 +28,7 @@ def quantise_file(
         calibration=calibration,
         activations=activations,
         keep=keep or (),
+        budget=budget,
         threads=threads,
     )
     yield str(QuantisationReport.of(proto))

@@ -28,7 +28,7 @@ def correct_biases(
     sketch = Sketch(graph)
     changed: dict[str, tuple[str, str]] = {}
     for layer in layers:
-        drift = errors[layer.name].drift
+        drift = errors[layer.name].drift if layer.name in errors else None
         if drift is None or not layer.weight or (layer.node.op == "MatMul" and not layer.adds):
             continue
         old = graph.value(layer.bias)

@@ -90,20 +90,28 @@ class QdqWriter:
         """
         if name not in self.plan.places.groups:
             return
+        if source is None:
+            self._restored[name] = self.round_trip(name, name)
+        else:
+            self._restored[name] = self.round_trip(name, source, name)
+
+    def round_trip(self, name: str, source: str, result: str | None = None) -> str:
+        """Write bytes, by the scale of a tensor, of the floats in `source`, and restore them.
+
+        result: the tensor to restore into, which exists; by default one of a fresh name.
+        """
         tensor, scale = self.graph.tensors[name], self.plan.scale(name)
         parameters = self._scale(self.plan.places.groups[name], scale)
-        given = (source or name, *parameters)
         stored = self.sketch.call(
-            "QuantizeLinear", given, f"{name}_bytes", tensor.shape, scale.zero.dtype
+            "QuantizeLinear", (source, *parameters), f"{name}_bytes", tensor.shape, scale.zero.dtype
         )
-        taken = (stored, *parameters)
-        if source is None:
-            title = f"{name}_restored"
-            self._restored[name] = self.sketch.call("DequantizeLinear", taken, title, tensor.shape)
-        else:
-            title = self.sketch.name(f"{name}_restored")
-            self.sketch.nodes.append(Node(title, "DequantizeLinear", taken, (name,)))
-            self._restored[name] = name
+        taken, title = (stored, *parameters), f"{name}_restored"
+        if result is None:
+            return self.sketch.call("DequantizeLinear", taken, title, tensor.shape)
+        self.sketch.nodes.append(
+            Node(self.sketch.name(title), "DequantizeLinear", taken, (result,))
+        )
+        return result
 
     def restored_factors(self, layer: Layer, inputs: list[str]) -> list[str]:
         """The inputs of a layer with weights and bias as bytes and integers that are restored."""

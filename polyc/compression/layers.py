@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -54,6 +54,12 @@ class Layers:
     @cached_property
     def by_name(self) -> dict[str, Layer]:
         return {layer.name: layer for layer in self.found}
+
+    def without(self, kept: Mapping[str, str]) -> Layers:
+        """These layers but some, {layer: why it is none now}."""
+        found = tuple(layer for layer in self.found if layer.name not in kept)
+        gone = {layer.name: kept[layer.name] for layer in self.found if layer.name in kept}
+        return Layers(found, {**self.others, **gone})
 
 
 def find_layers(graph: Graph) -> Layers:

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
+import math
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import replace
 from functools import partial
 from typing import Any, get_args
@@ -11,20 +12,21 @@ import onnx
 
 from polyc.api import compile
 from polyc.compression.balance import balance
-from polyc.compression.biases import correct_biases
 from polyc.compression.calibrate import Compile, calibrate
-from polyc.compression.insert import Bytes, insert_bytes
+from polyc.compression.candidate import Calibrated, Candidate, make_candidate
+from polyc.compression.judge import Judge
 from polyc.compression.layers import Layers, find_layers
 from polyc.compression.measure import Power, measure_ends, measure_layers
 from polyc.compression.onnx_form import read_plain, write_plain
-from polyc.compression.places import Places, find_places
-from polyc.compression.ranges import Histogram, Method, choose_range
+from polyc.compression.places import find_places
+from polyc.compression.ranges import Method
 from polyc.compression.report import LayerRow, QuantisationReport
 from polyc.compression.samples import Samples
-from polyc.compression.scales import Activations, Scale, activation_scale
+from polyc.compression.scales import Activations
 from polyc.compression.shares import predict_shares
 from polyc.errors import InvalidOption, UnsupportedOp
 from polyc.graph.ir import Graph
+from polyc.run.model import CompiledModel
 
 
 def quantise(
@@ -36,6 +38,8 @@ def quantise(
     keep: Collection[str] = (),
     balanced: bool = True,
     corrected: bool = True,
+    budget: float | None = None,
+    accuracy: Callable[[CompiledModel], float] | None = None,
     threads: int | None = None,
 ) -> onnx.ModelProto:
     """A model whose convolutions and matrix products multiply bytes, in standard QDQ form.
@@ -58,6 +62,12 @@ def quantise(
     predicted then: between convolutions with nothing but Relu's and pools between them, and behind
     norms (cross-layer equalisation, SmoothQuant).
     corrected: whether biases take back what the mean of each channel is off by.
+    budget: what may be lost, if not all layers must be of bytes: of what `accuracy` says, such as
+    0.005 for half a point; without it, of the outputs, whose error over themselves, by the norms,
+    it bounds. As few layers stay floats as that takes: those first whose effect on the outputs,
+    measured for each alone, is large for the time that they are predicted to save.
+    accuracy: what a compiled model is worth, the more the better; it is called for the float
+    network, and for each network of bytes that is tried.
     threads: of the networks that are compiled to measure; by default all cores.
 
     Raises InvalidData for samples that are missing, do not fit or are not finite; UnsupportedOp if
@@ -66,6 +76,10 @@ def quantise(
     """
     _check_choice("calibration", calibration, Method)
     _check_choice("activations", activations, Activations)
+    if budget is None and accuracy is not None:
+        raise InvalidOption("accuracy is given without a budget: say how much of it may be lost")
+    if budget is not None and not 0 <= budget < math.inf:
+        raise InvalidOption(f"budget is {budget!r}; it must be a number that is not negative")
     graph = read_plain(model)
     layers = _find(graph, keep)
     samples = Samples(data, graph.inputs)
@@ -73,21 +87,24 @@ def quantise(
 
     notes: list[str] = []
     if balanced:
-        every = find_layers(graph).found
-        graph, notes = balance(graph, every, samples.probe, compile_float)
-    places = find_places(graph, layers.found)
-    seen = calibrate(graph, list(places.groups), samples.walk(), calibration, compile_float)
-    plan = Bytes(layers.found, places, choose_scales(places, seen, calibration, activations))
-    own = measure_layers(graph, plan, samples.probe, compile_float)
-    if corrected:
-        graph, done = correct_biases(graph, layers.found, own)
-        plan = replace(plan, layers=_find(graph, keep).found)
-        own = {name: own[name].without_drift() if name in done else own[name] for name in own}
-        notes += [f"corrected: the biases of {len(done)} layers"] if done else []
+        graph, notes = balance(graph, find_layers(graph).found, samples.probe, compile_float)
+    tensors = list(find_places(graph, layers.found).groups)
+    seen = calibrate(graph, tensors, samples.walk(), calibration, compile_float)
+    known = Calibrated(graph, seen, calibration, activations)
+    own = measure_layers(graph, known.plan(layers.found), samples.probe, compile_float)
+    drifting = own if corrected else {}
+    shares = predict_shares(graph, compile_float)
+    if budget is not None:
+        judge = Judge(known, layers.found, drifting, samples.probe, compile_float, accuracy)
+        kept, told = judge.keep(budget, shares)
+        layers = layers.without(kept)
+        notes += [told]
 
-    quantised = insert_bytes(graph, plan)
-    proto = write_plain(quantised)
-    report = _report(graph, quantised, plan, layers.others, own, samples, compile_float)
+    made = make_candidate(known, layers.found, drifting)
+    if made.corrected:
+        notes += [f"corrected: the biases of {len(made.corrected)} layers"]
+    proto = write_plain(made.graph)
+    report = _report(graph, made, layers.others, own, shares, samples, compile_float)
     replace(report, notes=tuple(notes)).attach(proto)
     return proto
 
@@ -109,54 +126,36 @@ def _find(graph: Graph, keep: Collection[str]) -> Layers:
             f"keep names {', '.join(map(repr, unknown))}; the layers that could become bytes are "
             f"{', '.join(map(repr, layers.by_name))}"
         )
-    others = dict(layers.others)
-    for layer in layers.found:
-        if layer.name in keep:
-            others[layer.name] = "it was asked for"
-    found = tuple(layer for layer in layers.found if layer.name not in others)
-    if not found:
-        reasons = "; ".join(f"{name!r} stays: {why}" for name, why in others.items())
+    layers = layers.without(dict.fromkeys(keep, "it was asked for"))
+    if not layers.found:
+        reasons = "; ".join(f"{name!r} stays: {why}" for name, why in layers.others.items())
         raise UnsupportedOp(
             f"model {graph.name!r} has nothing to quantise: no Conv, Gemm or MatMul of float32 "
             f"with constant weights, or of two matrices ({reasons or 'none at all'})"
         )
-    return Layers(found, others)
-
-
-def choose_scales(
-    places: Places, seen: Mapping[str, Histogram], method: Method, kind: Activations
-) -> dict[str, Scale]:
-    """The scale of each group of tensors, from what was seen of all of them together."""
-    scales = {}
-    for group, names in places.members().items():
-        together = Histogram()
-        for name in names:
-            together.join(seen[name])
-        symmetric, signed = group in places.symmetric, group in places.signed
-        fit = partial(activation_scale, kind=kind, symmetric=symmetric, signed=signed)
-        scales[group] = fit(*choose_range(together, method, fit))
-    return scales
+    return layers
 
 
 def _report(
     graph: Graph,
-    quantised: Graph,
-    plan: Bytes,
+    made: Candidate,
     others: Mapping[str, str],
     own: Mapping[str, Power],
+    shares: Mapping[str, float],
     samples: Samples,
     compile: Compile,
 ) -> QuantisationReport:
-    ends = {layer.name: layer.end for layer in plan.layers}
+    ends = {layer.name: layer.end for layer in made.plan.layers}
     outputs = {f"output {name}": name for name in graph.outputs}
-    here = measure_ends(graph, quantised, {**ends, **outputs}, samples.probe, compile)
-    shares = predict_shares(graph, compile)
+    here = measure_ends(graph, made.graph, {**ends, **outputs}, samples.probe, compile)
     rows = []
     for node in graph.nodes:
         share = shares.get(node.name)
         if node.name in ends:
+            alone = own[node.name]
+            alone = alone.without_drift() if node.name in made.corrected else alone
             snr = here[node.name].snr
-            rows.append(LayerRow(node.name, node.op, "int8", own[node.name].snr, snr, share))
+            rows.append(LayerRow(node.name, node.op, "int8", alone.snr, snr, share))
         elif node.name in others:
             rows.append(LayerRow(node.name, node.op, "float32", share=share, why=others[node.name]))
     return QuantisationReport(
@@ -165,7 +164,7 @@ def _report(
         tuple((name, here[key].snr) for key, name in outputs.items()),
         samples.count,
         len(samples.probe),
-        (_bytes(graph), _bytes(quantised)),
+        (_bytes(graph), _bytes(made.graph)),
     )
 
 

@@ -50,6 +50,15 @@ class Sketch:
         self.nodes.append(Node(name, op, tuple(inputs), (name,), attributes))
         return name
 
+    def choose(self, condition: str, a: str, b: str) -> str:
+        """Add a node that gives a where a condition holds, and b else."""
+        tensor = self.tensors[b]
+        return self.call("Where", (condition, a, b), f"{b}_chosen", tensor.shape, tensor.dtype)
+
+    def name_last(self, result: str) -> None:
+        """Let the last node give a tensor that exists."""
+        self.nodes[-1] = replace(self.nodes[-1], outputs=(result,))
+
     def moved(self, old: str, base: str) -> str:
         """A tensor like another one, under a fresh name."""
         name = self.name(base)
