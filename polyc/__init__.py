@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from polyc.api import compile, from_torch, load, verify
     from polyc.compression.quantise import quantise
+    from polyc.compression.quantise_weights import quantise_weights
     from polyc.compression.report import QuantisationReport
     from polyc.graph.ir import Graph
     from polyc.loops.read.types import b8, f32, f64, i32, i64
@@ -49,6 +50,7 @@ __all__ = [
     "kernel",
     "load",
     "quantise",
+    "quantise_weights",
     "verify",
 ]
 
@@ -68,6 +70,7 @@ _HOMES = {
     **dict.fromkeys(("b8", "f32", "f64", "i32", "i64"), "polyc.loops.read.types"),
     "load": "polyc.api",
     "quantise": "polyc.compression.quantise",
+    "quantise_weights": "polyc.compression.quantise_weights",
     "verify": "polyc.api",
 }
 

@@ -16,6 +16,7 @@ from rich.table import Table
 from rich.text import Text
 
 import polyc
+from polyc.commands import quantise as smaller
 from polyc.commands.feeds import read_feeds, write_results
 from polyc.commands.schedules import read_schedules
 from polyc.commands.sizes import parse_sizes, parse_states
@@ -222,24 +223,18 @@ def verify(
 @app.command()
 def quantise(
     model: OnnxFile,
-    data: Annotated[Path, typer.Option("--data", help="Folder of .npz or .npy files, samples.")],
-    output: Annotated[Path, typer.Option("--output", "-o", help="The ONNX file to write.")],
-    calibration: Annotated[
-        str, typer.Option("--calibration", help="min-max, percentile, mse or entropy.")
-    ] = "min-max",
-    activations: Annotated[str, typer.Option("--activations", help="u8 or s8.")] = "u8",
-    keep: Annotated[
-        list[str] | None, typer.Option("--keep", help="A node that stays float; may be repeated.")
-    ] = None,
-    budget: Annotated[
-        float | None, typer.Option("--budget", help="Part of the outputs that may be off.")
-    ] = None,
+    output: smaller.Output,
+    data: smaller.Data = None,
+    bits: smaller.Bits = 8,
+    calibration: smaller.Calibration = "min-max",
+    activations: smaller.Activations = "u8",
+    keep: smaller.Keep = None,
+    budget: smaller.Budget = None,
     threads: Threads = None,
 ) -> None:
     """Write MODEL with bytes for floats, as standard ONNX, and show what that cost by layer."""
-    from polyc.commands.quantise import quantise_file
-
-    for line in quantise_file(model, data, output, calibration, activations, keep, budget, threads):
+    how = {"calibration": calibration, "activations": activations, "budget": budget}
+    for line in smaller.quantise_file(model, data, output, bits, keep or (), threads, how):
         _say(line)
 
 

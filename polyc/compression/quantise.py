@@ -6,7 +6,7 @@ import math
 from collections.abc import Callable, Collection, Mapping
 from dataclasses import replace
 from functools import partial
-from typing import Any, get_args
+from typing import Any
 
 import onnx
 
@@ -18,9 +18,10 @@ from polyc.compression.judge import Judge
 from polyc.compression.layers import Layers, find_layers
 from polyc.compression.measure import Power, measure_ends, measure_layers
 from polyc.compression.onnx_form import read_plain, write_plain
+from polyc.compression.options import check_choice, check_names
 from polyc.compression.places import find_places
 from polyc.compression.ranges import Method
-from polyc.compression.report import LayerRow, QuantisationReport
+from polyc.compression.report import LayerRow, QuantisationReport, count_weights
 from polyc.compression.samples import Samples
 from polyc.compression.scales import Activations
 from polyc.compression.shares import predict_shares
@@ -74,8 +75,8 @@ def quantise(
     nothing can be quantised, or is already; InvalidOption for a name or a method that there is not;
     else what `polyc.compile` raises.
     """
-    _check_choice("calibration", calibration, Method)
-    _check_choice("activations", activations, Activations)
+    check_choice("calibration", calibration, Method)
+    check_choice("activations", activations, Activations)
     if budget is None and accuracy is not None:
         raise InvalidOption("accuracy is given without a budget: say how much of it may be lost")
     if budget is not None and not 0 <= budget < math.inf:
@@ -109,23 +110,12 @@ def quantise(
     return proto
 
 
-def _check_choice(name: str, value: str, choices: Any) -> None:
-    known = get_args(choices)
-    if value not in known:
-        raise InvalidOption(f"{name} is {value!r}; it must be one of {', '.join(known)}")
-
-
 def _find(graph: Graph, keep: Collection[str]) -> Layers:
     """The layers that become bytes, and why others do not."""
     if any(n.op in ("QuantizeLinear", "DequantizeLinear") for n in graph.nodes):
         raise UnsupportedOp(f"model {graph.name!r} is quantised already; give the model of floats")
     layers = find_layers(graph)
-    unknown = sorted(set(keep) - layers.by_name.keys() - layers.others.keys())
-    if unknown:
-        raise InvalidOption(
-            f"keep names {', '.join(map(repr, unknown))}; the layers that could become bytes are "
-            f"{', '.join(map(repr, layers.by_name))}"
-        )
+    check_names(keep, layers)
     layers = layers.without(dict.fromkeys(keep, "it was asked for"))
     if not layers.found:
         reasons = "; ".join(f"{name!r} stays: {why}" for name, why in layers.others.items())
@@ -164,9 +154,5 @@ def _report(
         tuple((name, here[key].snr) for key, name in outputs.items()),
         samples.count,
         len(samples.probe),
-        (_bytes(graph), _bytes(made.graph)),
+        (count_weights(graph), count_weights(made.graph)),
     )
-
-
-def _bytes(graph: Graph) -> int:
-    return sum(t.value.nbytes for t in graph.tensors.values() if t.value is not None)

@@ -7,11 +7,17 @@ import json
 from collections.abc import Iterable
 from dataclasses import asdict, dataclass
 
+import ml_dtypes
+import numpy as np
 import onnx
 
 from polyc.errors import InvalidModel
 from polyc.files.typed_json import decode
+from polyc.graph.ir import Graph
 from polyc.names import show, show_text
+
+FOUR_BITS = (np.dtype(ml_dtypes.uint4), np.dtype(ml_dtypes.int4))
+"""Types of which NumPy stores a number in a byte, and ONNX two."""
 
 KEY = "polyc.quantisation"
 """Where a model has its report, among the properties that ONNX lets tools add."""
@@ -21,10 +27,11 @@ KEY = "polyc.quantisation"
 class LayerRow:
     """One layer that multiplies.
 
-    stored: "int8" if its factors are bytes, else "float32". own: decibels of what it gives over
-    what its own bytes change of that, from inputs of floats; snr: the same at its end in the
-    network of bytes, where the error of all layers before has come together; None where nothing
-    changes, or nothing was measured. share: of the time that the float network is predicted to
+    stored: "int8" if its factors are bytes, "uint4" if its weights have 4 bits, else "float32".
+    own: decibels of what it gives over what its own bytes change of that, from inputs of floats; of
+    weights of 4 bits over what rounding changes. snr: decibels at its end in the network of bytes,
+    where the error of all layers before has come together; None where nothing changes, or nothing
+    was measured. share: of the time that the float network is predicted to
     take; None if that depends on sizes that only a call knows. why: what was decided, and the
     reason, in words.
     """
@@ -102,11 +109,17 @@ class QuantisationReport:
             yield f"output {show(name)}: {_number(snr)} dB"
         quantised = len(self.layers) - len(self.kept)
         before, after = self.weights
-        yield f"layers: {quantised} of {len(self.layers)} multiply bytes"
+        yield f"layers: {quantised} of {len(self.layers)} are smaller"
         yield f"weights: {before:,} -> {after:,} bytes"
         if self.samples:
             yield f"samples: {self.samples}; layers compared on {self.compared}"
         yield from self.notes
+
+
+def count_weights(graph: Graph) -> int:
+    """Bytes of a graph's constants, two numbers of 4 bits to a byte."""
+    constants = [t.value for t in graph.tensors.values() if t.value is not None]
+    return sum((v.nbytes + 1) // 2 if v.dtype in FOUR_BITS else v.nbytes for v in constants)
 
 
 def _number(value: float | None, times: float = 1.0) -> str:
