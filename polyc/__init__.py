@@ -12,9 +12,10 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from polyc.api import compile, from_torch, load, verify
+    from polyc.compression.prune import prune
     from polyc.compression.quantise import quantise
     from polyc.compression.quantise_weights import quantise_weights
-    from polyc.compression.report import QuantisationReport
+    from polyc.compression.report import CompressionReport
     from polyc.graph.ir import Graph
     from polyc.loops.read.types import b8, f32, f64, i32, i64
     from polyc.loops.run.kernel import kernel
@@ -30,10 +31,10 @@ __version__ = "0.1.0"
 
 __all__ = [
     "CompiledModel",
+    "CompressionReport",
     "CudaTarget",
     "Graph",
     "Options",
-    "QuantisationReport",
     "Report",
     "Session",
     "Target",
@@ -49,6 +50,7 @@ __all__ = [
     "i64",
     "kernel",
     "load",
+    "prune",
     "quantise",
     "quantise_weights",
     "verify",
@@ -56,10 +58,10 @@ __all__ = [
 
 _HOMES = {
     "CompiledModel": "polyc.run.model",
+    "CompressionReport": "polyc.compression.report",
     "CudaTarget": "polyc.target.cuda",
     "Graph": "polyc.graph.ir",
     "Options": "polyc.options",
-    "QuantisationReport": "polyc.compression.report",
     "Report": "polyc.report.report",
     "Session": "polyc.run.session",
     "Target": "polyc.target.machine",
@@ -69,6 +71,7 @@ _HOMES = {
     "kernel": "polyc.loops.run.kernel",
     **dict.fromkeys(("b8", "f32", "f64", "i32", "i64"), "polyc.loops.read.types"),
     "load": "polyc.api",
+    "prune": "polyc.compression.prune",
     "quantise": "polyc.compression.quantise",
     "quantise_weights": "polyc.compression.quantise_weights",
     "verify": "polyc.api",

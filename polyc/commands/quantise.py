@@ -43,7 +43,7 @@ def quantise_file(
     """
     from polyc.compression.quantise import quantise
     from polyc.compression.quantise_weights import quantise_weights
-    from polyc.compression.report import QuantisationReport
+    from polyc.compression.report import CompressionReport
 
     if bits == 8 and data is not None:
         proto = quantise(model, data, keep=keep, threads=threads, **how)
@@ -54,7 +54,7 @@ def quantise_file(
             f"--bits is {bits}; give --bits 4 for weights alone, or --bits 8 and a folder of "
             "samples by --data"
         )
-    yield str(QuantisationReport.of(proto))
+    yield str(CompressionReport.of(proto))
     with writing(output, "the quantised model"):
         output.write_bytes(proto.SerializeToString())
     yield f"written: {output}"

@@ -28,37 +28,17 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from polyc.compression.calibrate import Compile
+from polyc.compression.channels import Pair, find_pairs
 from polyc.compression.layers import Layer
 from polyc.compression.samples import Feeds, run
 from polyc.compression.sketch import Sketch
-from polyc.graph.ir import Graph, Node
+from polyc.graph.ir import Graph
 
 EXPONENTS = (0.25, 0.5, 0.75, 1.0)
 """What is tried for t."""
 
 GAIN = 0.9
 """The error that is predicted must become less than this part of what it was."""
-
-EACH = frozenset({"Identity", "LeakyRelu", "Relu"})
-POOLS = frozenset({"AveragePool", "GlobalAveragePool", "MaxPool"})
-SUMS = frozenset({"ReduceMean", "ReduceSum"})
-"""Operators that give for a scaled channel the scaled result."""
-
-NORMS = frozenset({"LayerNormalization", "RMSNormalization"})
-
-
-@dataclass(frozen=True)
-class Pair:
-    """A tensor that can be scaled by channel: constants that make it, and layers that read it.
-
-    makers: constants with the dimension of the tensor's channels, which are divided; reads: the
-    tensors that the layers read, each with the dimension at which it has these channels.
-    """
-
-    source: Node
-    makers: tuple[tuple[str, int], ...]
-    layers: tuple[Layer, ...]
-    reads: tuple[tuple[str, int], ...]
 
 
 @dataclass
@@ -119,87 +99,6 @@ def balance(
         for name, value in values.changed.items()
     }
     return replace(graph, tensors={**graph.tensors, **changed}), notes
-
-
-def find_pairs(graph: Graph, layers: Collection[Layer]) -> list[Pair]:
-    """The tensors that can be scaled by channel, and are read by layers of bytes alone."""
-    by_name = {layer.name: layer for layer in layers if layer.weight}
-    pairs = []
-    for node in graph.nodes:
-        made = _makers(graph, node, by_name.get(node.name))
-        if made is None:
-            continue
-        result, makers, axis = made
-        found = _readers(graph, result, axis, by_name)
-        names = [name for name, _ in makers] + [layer.weight for layer, _ in found or ()]
-        alone = all(len(graph.consumers[name]) == 1 for name in names)
-        if found and alone and len(set(names)) == len(names):
-            readers, reads = zip(*found, strict=True)
-            pairs.append(Pair(node, makers, readers, tuple(dict.fromkeys(reads))))
-    return pairs
-
-
-Makers = tuple[str, tuple[tuple[str, int], ...], int]
-
-
-def _makers(graph: Graph, node: Node, layer: Layer | None) -> Makers | None:
-    """(a tensor, the constants that its channels are proportional to, its dimension of channels)"""
-    result = node.outputs[0]
-    if layer is not None:
-        if layer.adds:
-            result = next(n for n in graph.nodes if n.name == layer.adds).outputs[0]
-        bias = [(layer.bias, 0)] if layer.bias else []
-        axis = 1 if node.op == "Conv" else graph.tensors[result].rank - 1
-        return result, ((layer.weight, layer.axis), *bias), axis
-    if node.op in NORMS and not node.domain:
-        given = node.inputs[1:]
-        last = graph.tensors[node.inputs[0]].rank - 1
-        values = [graph.value(name) for name in given if name]
-        plain = all(v is not None and v.ndim == 1 for v in values)
-        if plain and node.get("axis", -1) in (-1, last):
-            return result, tuple((name, 0) for name in given if name), last
-    return None
-
-
-def _readers(
-    graph: Graph, name: str, axis: int, layers: Mapping[str, Layer]
-) -> list[tuple[Layer, tuple[str, int]]] | None:
-    """The layers that read a tensor by its channels, at dimension `axis`, each with what it reads.
-
-    None if anything else reads it.
-    """
-    if name in graph.outputs:
-        return None
-    found: list[tuple[Layer, tuple[str, int]]] = []
-    for reader in graph.consumers.get(name, ()):
-        layer = layers.get(reader.name)
-        if layer is not None:
-            wanted = 1 if reader.op == "Conv" else graph.tensors[name].rank - 1
-            more = [(layer, (name, axis))] if axis == wanted else None
-        else:
-            after = _follow(graph, reader, name, axis)
-            more = None if after is None else _readers(graph, reader.outputs[0], after, layers)
-        if more is None:
-            return None
-        found += more
-    return found
-
-
-def _follow(graph: Graph, node: Node, name: str, axis: int) -> int | None:
-    """Where a node that gives scaled channels for scaled ones has them; None if it does not."""
-    if node.domain or name != node.inputs[0] or len(node.outputs) > 1:
-        return None
-    rank = graph.tensors[name].rank
-    if node.op in EACH or (node.op in POOLS and axis == 1):
-        return axis
-    if node.op == "Flatten" and axis == node.get("axis", 1) == 1:
-        return 1 if graph.tensors[name].shape[2:] == (1,) * (rank - 2) else None
-    if node.op in SUMS and len(node.inputs) > 1:
-        given = graph.value(node.inputs[1])
-        axes = {int(k) % rank for k in given.ravel()} if given is not None else {axis}
-        if axis not in axes:
-            return axis if node.get("keepdims", 1) else axis - sum(k < axis for k in axes)
-    return None
 
 
 def _measure(

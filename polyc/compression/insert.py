@@ -48,6 +48,7 @@ class QdqWriter:
         self.plan = plan
         self.sketch = Sketch(graph)
         self._layers = {layer.name: layer for layer in plan.layers}
+        self._sums = {layer.adds: layer for layer in plan.layers if layer.adds}
         self._restored: dict[str, str] = {}
         self._weights: dict[tuple[str, int, bytes], str] = {}
         self._scales: dict[str, tuple[str, str]] = {}
@@ -59,11 +60,23 @@ class QdqWriter:
         layer = self._layers.get(node.name)
         if layer is not None and layer.weight:
             inputs = self.restored_factors(layer, inputs)
+        if node.name in self._sums:
+            inputs = self._widen_bias(self._sums[node.name], node, inputs)
         renamed = self._rename_replaced(node.outputs)
         outputs = tuple(renamed.get(o, o) for o in node.outputs)
         self.sketch.nodes.append(replace(node, inputs=tuple(inputs), outputs=outputs))
         for name in node.outputs:
             self.restore(name, renamed.get(name))
+
+    def _widen_bias(self, layer: Layer, node: Node, inputs: list[str]) -> list[str]:
+        """The inputs of an Add behind a product, with its vector in the rank of the result.
+
+        ONNX Runtime makes of a product and a vector one Gemm of floats, before it looks for bytes.
+        """
+        value, rank = self.graph.value(layer.bias), self.graph.tensors[node.outputs[0]].rank
+        assert value is not None
+        wide = self.sketch.constant(layer.bias, value.reshape(*[1] * (rank - 1), -1))
+        return [wide if name == layer.bias else name for name in inputs]
 
     def add_twin(self, layer: Layer) -> str:
         """Write a layer of bytes beside the one of floats; its result."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterable
+from dataclasses import replace
 from typing import Any
 
 import onnx
@@ -19,7 +20,28 @@ from polyc.graph.simplify.constant_folding import fold_constants
 from polyc.graph.simplify.dead_code import remove_dead_code
 from polyc.graph.simplify.gemm import normalize_gemms
 from polyc.graph.simplify.identities import drop_identities
+from polyc.graph.simplify.rewriting import Change, Rewritten, Scope, apply_rule
 from polyc.graph.upgrade import is_newest_form
+
+
+def _join_bias(scope: Scope, node: Node) -> Change | None:
+    """Add(MatMul(x, W), b) -> Gemm(x, W, b), for a matrix x: a bias inside can be an integer."""
+    product = scope.producer(node.inputs[0]) if node.op == "Add" and not node.domain else None
+    if product is None or product.op != "MatMul" or not scope.is_read_once(node.inputs[0]):
+        return None
+    weights, bias = scope.value(product.inputs[1]), scope.value(node.inputs[1])
+    if weights is None or bias is None or scope.tensor(product.inputs[0]).rank != 2:
+        return None
+    if weights.ndim != 2 or bias.shape != weights.shape[1:]:
+        return None
+    inputs = (*product.inputs, node.inputs[1])
+    return Change("a bias joined its product", (Node(product.name, "Gemm", inputs, node.outputs),))
+
+
+def join_biases(graph: Graph) -> Rewritten:
+    """Make one node of a product of matrices and what is added to its columns."""
+    return apply_rule(graph, "join_biases", _join_bias)
+
 
 PLAIN = (
     (0, remove_dead_code),
@@ -27,6 +49,7 @@ PLAIN = (
     (0, drop_identities),
     (0, normalize_gemms),
     (0, fold_batch_norms),
+    (0, join_biases),
 )
 """Rewrites that leave what a model computes, and operators that any engine knows."""
 
@@ -50,7 +73,15 @@ def read_plain(model: Any) -> Graph:
                 f"{node.name!r}), which polyc writes out in a form of its own; it cannot be "
                 "compressed as a whole: split such nodes off"
             )
-    return simplify(graph, 0, rewrites=PLAIN)[0]
+    nodes = [_plain(node) for node in graph.nodes]
+    return simplify(graph.rewrite(nodes), 0, rewrites=PLAIN)[0]
+
+
+def _plain(node: Node) -> Node:
+    """A Sum of two is an Add, which engines have in bytes."""
+    if node.op == "Sum" and not node.domain and len(node.inputs) == 2:
+        return replace(node, op="Add")
+    return node
 
 
 def write_plain(graph: Graph) -> onnx.ModelProto:

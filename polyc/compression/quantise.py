@@ -21,7 +21,7 @@ from polyc.compression.onnx_form import read_plain, write_plain
 from polyc.compression.options import check_choice, check_names
 from polyc.compression.places import find_places
 from polyc.compression.ranges import Method
-from polyc.compression.report import LayerRow, QuantisationReport, count_weights
+from polyc.compression.report import CompressionReport, LayerRow, count_weights
 from polyc.compression.samples import Samples
 from polyc.compression.scales import Activations
 from polyc.compression.shares import predict_shares
@@ -47,7 +47,7 @@ def quantise(
 
     Weights become signed bytes with a scale for each output channel and no zero point, activations
     bytes with one scale for each tensor, biases integers of 32 bits. polyc and other engines
-    compute with integers what lies between; `QuantisationReport.of` says what it cost.
+    compute with integers what lies between; `CompressionReport.of` says what it cost.
 
     model: a path, bytes, an onnx.ModelProto or a Graph, of float32.
     data: samples as they come in use, each of the shapes that the model's inputs have: an iterable
@@ -134,7 +134,7 @@ def _report(
     shares: Mapping[str, float],
     samples: Samples,
     compile: Compile,
-) -> QuantisationReport:
+) -> CompressionReport:
     ends = {layer.name: layer.end for layer in made.plan.layers}
     outputs = {f"output {name}": name for name in graph.outputs}
     here = measure_ends(graph, made.graph, {**ends, **outputs}, samples.probe, compile)
@@ -148,7 +148,7 @@ def _report(
             rows.append(LayerRow(node.name, node.op, "int8", alone.snr, snr, share))
         elif node.name in others:
             rows.append(LayerRow(node.name, node.op, "float32", share=share, why=others[node.name]))
-    return QuantisationReport(
+    return CompressionReport(
         graph.name,
         tuple(rows),
         tuple((name, here[key].snr) for key, name in outputs.items()),

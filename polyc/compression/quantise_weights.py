@@ -16,7 +16,7 @@ from polyc.compression.layers import Layers, find_layers, weights_of
 from polyc.compression.measure import Power, measure_ends
 from polyc.compression.onnx_form import read_plain, write_plain
 from polyc.compression.options import check_choice, check_names
-from polyc.compression.report import LayerRow, QuantisationReport, count_weights
+from polyc.compression.report import CompressionReport, LayerRow, count_weights
 from polyc.compression.samples import Samples
 from polyc.compression.sketch import Sketch
 from polyc.errors import InvalidOption, UnsupportedOp
@@ -95,7 +95,7 @@ def _write(
 
 def _report(
     graph: Graph, layers: Layers, stored: dict[str, Blocks], data: Any, threads: int | None
-) -> QuantisationReport:
+) -> CompressionReport:
     """Decibels of weights over what rounding changes; and of what layers give, with samples."""
     sketch = Sketch(graph, graph.nodes)
     own: dict[str, Power] = {}
@@ -116,7 +116,7 @@ def _report(
     ends = {layer.name: layer.end for layer in layers.found}
     outputs = {f"output {name}": name for name in graph.outputs}
     here: dict[str, Power] = {}
-    report = QuantisationReport(graph.name, ())
+    report = CompressionReport(graph.name, ())
     if data is not None:
         samples = Samples(data, graph.inputs)
         compile_float = partial(compile, target="cpu", threads=threads)

@@ -1,4 +1,4 @@
-"""What quantising did, layer by layer: a value, a text, and a property of the written model."""
+"""What compressing did, layer by layer: a value, a text, and a property of the written model."""
 
 from __future__ import annotations
 
@@ -19,7 +19,10 @@ from polyc.names import show, show_text
 FOUR_BITS = (np.dtype(ml_dtypes.uint4), np.dtype(ml_dtypes.int4))
 """Types of which NumPy stores a number in a byte, and ONNX two."""
 
-KEY = "polyc.quantisation"
+EXAMPLES = 3
+"""Notes of one kind that the text shows."""
+
+KEY = "polyc.compression"
 """Where a model has its report, among the properties that ONNX lets tools add."""
 
 
@@ -27,7 +30,8 @@ KEY = "polyc.quantisation"
 class LayerRow:
     """One layer that multiplies.
 
-    stored: "int8" if its factors are bytes, "uint4" if its weights have 4 bits, else "float32".
+    stored: "int8" if its factors are bytes, "uint4" if its weights have 4 bits, "pruned"
+    if weights or channels are gone, else "float32".
     own: decibels of what it gives over what its own bytes change of that, from inputs of floats; of
     weights of 4 bits over what rounding changes. snr: decibels at its end in the network of bytes,
     where the error of all layers before has come together; None where nothing changes, or nothing
@@ -46,7 +50,7 @@ class LayerRow:
 
 
 @dataclass(frozen=True)
-class QuantisationReport:
+class CompressionReport:
     """What became of a model: its layers in order, and its outputs' decibels, by name.
 
     samples: how many ranges were found with; compared: how many of them layers were compared on.
@@ -62,15 +66,15 @@ class QuantisationReport:
     notes: tuple[str, ...] = ()
 
     @staticmethod
-    def of(model: onnx.ModelProto) -> QuantisationReport:
-        """The report that `polyc.quantise` left in a model; InvalidModel if there is none."""
+    def of(model: onnx.ModelProto) -> CompressionReport:
+        """The report that a model was left with; InvalidModel if there is none."""
         for entry in model.metadata_props:
             if entry.key == KEY:
                 try:
-                    return decode(QuantisationReport, json.loads(entry.value), "the report")
+                    return decode(CompressionReport, json.loads(entry.value), "the report")
                 except ValueError as error:
                     raise InvalidModel(f"the model's report is damaged: {error}") from error
-        raise InvalidModel("the model has no report: it was not written by `polyc.quantise`")
+        raise InvalidModel("the model has no report: `polyc.quantise` and its like leave one")
 
     def attach(self, model: onnx.ModelProto) -> None:
         """Leave the report in a model."""
@@ -79,7 +83,7 @@ class QuantisationReport:
 
     @property
     def kept(self) -> tuple[LayerRow, ...]:
-        """The layers that stay floats."""
+        """The layers that stay as they are."""
         return tuple(row for row in self.layers if row.stored == "float32")
 
     def __str__(self) -> str:
@@ -113,7 +117,13 @@ class QuantisationReport:
         yield f"weights: {before:,} -> {after:,} bytes"
         if self.samples:
             yield f"samples: {self.samples}; layers compared on {self.compared}"
-        yield from self.notes
+        kinds: dict[str, list[str]] = {}
+        for note in self.notes:
+            kinds.setdefault(note.partition(":")[0], []).append(note)
+        for kind, notes in kinds.items():
+            yield from notes[:EXAMPLES]
+            if len(notes) > EXAMPLES:
+                yield f"{kind}: … and {len(notes) - EXAMPLES} more"
 
 
 def count_weights(graph: Graph) -> int:

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import polyc
-from polyc import Graph, QuantisationReport, ops
+from polyc import CompressionReport, Graph, ops
 from polyc.compression.budget import keep_fewest, rank
 from polyc.errors import InvalidOption
 from tests.compression.digits import accuracy, samples, separable
@@ -22,10 +22,10 @@ def outlier() -> Graph:
     return Graph.of(y=(h * large) @ (second / large[:, None]))
 
 
-def made(**how) -> QuantisationReport:
+def made(**how) -> CompressionReport:
     rng = np.random.default_rng(1)
     data = [rng.standard_normal((40, 16)).astype(np.float32) for _ in range(4)]
-    return QuantisationReport.of(polyc.quantise(outlier(), data, threads=1, **how))
+    return CompressionReport.of(polyc.quantise(outlier(), data, threads=1, **how))
 
 
 def test_the_layer_that_costs_most_is_kept():
@@ -44,7 +44,7 @@ def test_a_budget_of_accuracy():
     how = {"budget": 0.005, "accuracy": accuracy, "balanced": False, "threads": 1}
     proto = polyc.quantise(graph, samples(), **how)
     assert accuracy(polyc.compile(proto, threads=1)) >= wanted - 0.005
-    report = QuantisationReport.of(proto)
+    report = CompressionReport.of(proto)
     assert 1 <= len(report.kept) < len(report.layers)
     assert any("0.005 is allowed" in note for note in report.notes)
 

@@ -8,7 +8,7 @@ import onnxruntime
 import pytest
 
 import polyc
-from polyc import Graph, QuantisationReport, ops
+from polyc import CompressionReport, Graph, ops
 from polyc.compression.four_bits import pack, to_blocks
 from polyc.errors import InvalidOption, UnsupportedOp
 from tests.compression.digits import accuracy, cnn, compiled, samples, transformer
@@ -73,7 +73,7 @@ def test_engines_multiply_with_what_was_stored(form, rows):
 def test_a_trained_transformer_stays_accurate(form):
     proto = polyc.quantise_weights(transformer(), samples(4), form=form, threads=1)
     assert accuracy(polyc.compile(proto, threads=1)) >= accuracy(compiled("transformer")) - 0.01
-    report = QuantisationReport.of(proto)
+    report = CompressionReport.of(proto)
     smaller = [row for row in report.layers if row.stored == "uint4"]
     assert len(smaller) == 13
     assert all(row.own > 20 and row.snr > 10 for row in smaller)
