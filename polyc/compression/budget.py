@@ -18,8 +18,8 @@ from polyc.compression.insert import Bytes, QdqWriter
 from polyc.compression.samples import Feeds, run
 from polyc.graph.ir import Graph, Tensor
 
-LEAST_SHARE = 1e-4
-"""Of the time, that a layer counts for at least: what costs nothing is worth a little."""
+LEAST_GAIN = 1e-4
+"""Part of the time that a layer saves at least: what saves nothing is worth a little."""
 
 
 def measure_effects(
@@ -77,10 +77,10 @@ def _power(values: Mapping[str, np.ndarray]) -> float:
     return float(sum((v**2).sum() for v in floats))
 
 
-def rank(effects: Mapping[str, float], shares: Mapping[str, float]) -> list[str]:
+def rank(effects: Mapping[str, float], gains: Mapping[str, float]) -> list[str]:
     """The layers with most effect on the outputs for what they gain first."""
-    gains = {name: max(shares.get(name, 0.0), LEAST_SHARE) for name in effects}
-    return sorted(effects, key=lambda name: -effects[name] / gains[name])
+    worth = {name: max(gains.get(name, 0.0), LEAST_GAIN) for name in effects}
+    return sorted(effects, key=lambda name: -effects[name] / worth[name])
 
 
 def keep_fewest(

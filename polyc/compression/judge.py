@@ -14,6 +14,7 @@ from polyc.compression.candidate import Calibrated, make_candidate
 from polyc.compression.layers import Layer
 from polyc.compression.measure import Power, measure_ends
 from polyc.compression.samples import Feeds
+from polyc.compression.shares import Prediction, predict
 from polyc.errors import InvalidOption
 from polyc.run.model import CompiledModel
 
@@ -32,13 +33,15 @@ class Judge:
     compile: Compile
     accuracy: Callable[[CompiledModel], float] | None
 
-    def keep(self, budget: float, shares: Mapping[str, float]) -> tuple[dict[str, str], str]:
+    def keep(self, budget: float, before: Prediction) -> tuple[dict[str, str], str]:
         """({layer that stays float: why}, a sentence)"""
         graph, plan = self.known.graph, self.known.plan(self.layers)
         effects = measure_effects(graph, plan, self.probe[:EFFECT_SAMPLES], self.compile)
+        after = predict(make_candidate(self.known, self.layers, {}).graph, self.compile)
+        gains = {name: before.gain(name, after) for name in effects}
         loss = cache(self._loss())
         # By effect alone where a layer gains so much that it is never given up, and costs too much.
-        for ranked in (rank(effects, shares), rank(effects, {})):
+        for ranked in (rank(effects, gains), rank(effects, {})):
             found = keep_fewest(ranked, lambda names: loss(tuple(names)), budget)
             if found is not None:
                 break

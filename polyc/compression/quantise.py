@@ -24,7 +24,7 @@ from polyc.compression.ranges import Method
 from polyc.compression.report import CompressionReport, LayerRow, count_weights
 from polyc.compression.samples import Samples
 from polyc.compression.scales import Activations
-from polyc.compression.shares import predict_shares
+from polyc.compression.shares import Prediction, predict
 from polyc.errors import InvalidOption, UnsupportedOp
 from polyc.graph.ir import Graph
 from polyc.run.model import CompiledModel
@@ -94,10 +94,10 @@ def quantise(
     known = Calibrated(graph, seen, calibration, activations)
     own = measure_layers(graph, known.plan(layers.found), samples.probe, compile_float)
     drifting = own if corrected else {}
-    shares = predict_shares(graph, compile_float)
+    before = predict(graph, compile_float)
     if budget is not None:
         judge = Judge(known, layers.found, drifting, samples.probe, compile_float, accuracy)
-        kept, told = judge.keep(budget, shares)
+        kept, told = judge.keep(budget, before)
         layers = layers.without(kept)
         notes += [told]
 
@@ -105,8 +105,8 @@ def quantise(
     if made.corrected:
         notes += [f"corrected: the biases of {len(made.corrected)} layers"]
     proto = write_plain(made.graph)
-    report = _report(graph, made, layers.others, own, shares, samples, compile_float)
-    replace(report, notes=tuple(notes)).attach(proto)
+    report = _report(graph, made, layers.others, own, before, samples, compile_float)
+    replace(report, notes=(*notes, *report.notes)).attach(proto)
     return proto
 
 
@@ -131,21 +131,24 @@ def _report(
     made: Candidate,
     others: Mapping[str, str],
     own: Mapping[str, Power],
-    shares: Mapping[str, float],
+    before: Prediction,
     samples: Samples,
     compile: Compile,
 ) -> CompressionReport:
     ends = {layer.name: layer.end for layer in made.plan.layers}
     outputs = {f"output {name}": name for name in graph.outputs}
     here = measure_ends(graph, made.graph, {**ends, **outputs}, samples.probe, compile)
+    after = predict(made.graph, compile)
     rows = []
     for node in graph.nodes:
-        share = shares.get(node.name)
+        share = before.share(node.name)
         if node.name in ends:
             alone = own[node.name]
             alone = alone.without_drift() if node.name in made.corrected else alone
             snr = here[node.name].snr
-            rows.append(LayerRow(node.name, node.op, "int8", alone.snr, snr, share))
+            why = after.floats.get(node.name, "")
+            why = f"polyc multiplies floats here: {why}" if why else ""
+            rows.append(LayerRow(node.name, node.op, "int8", alone.snr, snr, share, why))
         elif node.name in others:
             rows.append(LayerRow(node.name, node.op, "float32", share=share, why=others[node.name]))
     return CompressionReport(
@@ -155,4 +158,16 @@ def _report(
         samples.count,
         len(samples.probe),
         (count_weights(graph), count_weights(made.graph)),
+        _tell_times(before, after),
+    )
+
+
+def _tell_times(before: Prediction, after: Prediction) -> tuple[str, ...]:
+    """What polyc is predicted to take on this machine, where that is known."""
+    if not before.total or not after.total:
+        return ()
+    less = before.total / after.total
+    return (
+        f"predicted for polyc here: {before.total * 1e3:.3g} ms of floats, "
+        f"{after.total * 1e3:.3g} ms of bytes, {less:.1f} times as fast",
     )

@@ -83,5 +83,6 @@ def without_times(text: str) -> str:
 def without_machine(text: str) -> str:
     """A report without what differs from machine to machine: times, the target, sizes of tiles."""
     text = re.sub(r"^target: .*$", "target: …", without_times(text), flags=re.M)
+    text = re.sub(r"^predicted for polyc here: .*$", "predicted: …", text, flags=re.M)
     tiles = re.sub(r"\b([a-z])/\d+", r"\1/…", text)
     return re.sub(r" {2,}|─+", "  ", tiles)  # columns are as wide as what they hold
