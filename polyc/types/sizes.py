@@ -243,27 +243,27 @@ def divide(dividend: Extent, divisor: Extent) -> Extent | None:
 def bounds(extent: Extent) -> tuple[float, float]:
     """Bounds of the value, within the ranges that are assumed, and what else is.
 
-    h - 2*floor(h/2)   ->   0, 1
+    h - 2*floor(h/2)                   ->   0, 1
+    4*floor((h + 6)/8), where h >= 2   ->   4, inf (a multiple of 4, and at least (h - 1)/2)
     """
     if not isinstance(extent, Size):
         return extent, extent
     facts = [fact for size in assumed_ranges() for fact in size.needs]
     low, high = _lower_by(extent, facts), -_lower_by(-extent, facts)
-    # Between two whole numbers there is no value.
-    low = low if math.isinf(low) else math.ceil(low)
-    return low, high if math.isinf(high) else math.floor(high)
+    # A value is the constant and a multiple of what divides all coefficients.
+    step = math.gcd(*(count for product, count in extent.terms if product))
+    rest = dict(extent.terms).get((), 0)
+    low = low if math.isinf(low) else rest + math.ceil((low - rest) / step) * step
+    return low, high if math.isinf(high) else rest + math.floor((high - rest) / step) * step
 
 
 def _lower_by(extent: Extent, facts: Iterable[Size]) -> float:
-    """A lower bound: that of what is left when a fact, or as many as cancel a term, is taken away.
+    """A lower bound: that of what is left when facts that cancel a term are taken away.
 
     2*h - 3, where h - 2 >= 0          ->   1 + 2*(h - 2), which is at least 1
     h - 3, where floor(h/4) - 1 >= 0   ->   h + 1 - 4*floor(h/4) + 4*(floor(h/4) - 1), at least 1
     """
-    found = _lower(extent)
-    if not isinstance(extent, Size):
-        return found
-    terms = dict(extent.terms)
+    found, terms = _lower(extent), dict(_terms(extent))
     for fact in facts:
         counts = {1, *(count for count in _counts(fact, terms) if count > 1)}
         found = max(found, *(_lower(extent - fact * count) for count in counts))
@@ -321,9 +321,8 @@ def _operation(meaning: Size) -> Derived | None:
 
 def _find_derived(extent: Size) -> tuple[str, int]:
     """A name that follows from others and its coefficient, which is 0 if there is none."""
-    names = {
-        p[0]: c for p, c in extent.terms if len(p) == 1 and assumed_range(p[0]).same is not None
-    }
+    alone = ((p[0], c) for p, c in extent.terms if len(p) == 1)
+    names = {name: c for name, c in alone if assumed_range(name).same is not None}
     # One that follows from another of them goes first.
     name = max(names, key=_depth, default="")
     return name, names.get(name, 0)

@@ -474,6 +474,33 @@ MOVEMENT = (
     ),
 )
 
+ROLLS = (
+    Case(
+        "A roll by remainders of sizes, as of shifted windows",
+        "float[b, h, w] x",
+        """zero = Constant<value_ints = [0]>()
+        one = Constant<value_ints = [1]>()
+        two = Constant<value_ints = [2]>()
+        back = Constant<value_ints = [-1]>()
+        size = Shape<start = 1, end = 2>(x)
+        half = Div(size, two)
+        cut = Slice(x, zero, half, one)
+        last = Mod(back, half)
+        above = Slice(cut, last, half, one)
+        below = Slice(cut, zero, last, one)
+        down = Concat<axis = 1>(above, below)
+        width = Shape<start = 2>(x)
+        wide = Mul(width, two)
+        two_of = Concat<axis = 2>(x, x)
+        shift = Mod(one, wide)
+        left = Slice(two_of, zero, shift, two)
+        right = Slice(two_of, shift, wide, two)
+        turned = Concat<axis = 2>(right, left)""",
+        calls("b h w", (1, 2, 1), (2, 9, 5), (3, 16, 2)),
+        gives="float[] down, float[] turned",
+    ),
+)
+
 ALGEBRA = (
     Case(
         "Det of many matrices, small and large",
@@ -485,4 +512,14 @@ ALGEBRA = (
     ),
 )
 
-CASES = (*TRANSFORMERS, *STANDARD, *SIGNALS, *IMAGES, *RESIZES, *WINDOWS, *MOVEMENT, *ALGEBRA)
+CASES = (
+    *TRANSFORMERS,
+    *STANDARD,
+    *SIGNALS,
+    *IMAGES,
+    *RESIZES,
+    *WINDOWS,
+    *MOVEMENT,
+    *ROLLS,
+    *ALGEBRA,
+)

@@ -7,6 +7,7 @@ import pytest
 from onnx.reference import ReferenceEvaluator
 
 import polyc
+from polyc.errors import ShapeError
 from polyc.options import Options
 from polyc.run.cpu_model import CpuModel
 from polyc.run.specialise import SpecialisingModel
@@ -68,6 +69,13 @@ def test_compiled_once_and_right(compiled, case):
     assert type(model) is CpuModel, model.reason
     for sizes in case.calls:
         check(case, source, model, sizes)
+
+
+def test_a_remainder_by_nothing_is_refused_by_the_call(compiled):
+    (case,) = (case for case in CASES if case.name.startswith("A roll"))
+    x = np.ones((2, 1, 3), np.float32)
+    with pytest.raises(ShapeError, match=r"floor\(h/2\) - 1 is not negative.*h = 1"):
+        compiled(text_of(case)).run({"x": x})
 
 
 EMPTY = {"ScatterND": "kl", "TopK": "b", "STFT of [": "b", "MaxRoiPool": "r", "Rows": "n"}

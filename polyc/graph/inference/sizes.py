@@ -19,6 +19,7 @@ import numpy as np
 
 from polyc.errors import NotFixed
 from polyc.graph.ir import Graph, Node, Tensor
+from polyc.graph.shapes.checks import FIX_SIZES
 from polyc.graph.shapes.creation import resolve_shape_span
 from polyc.graph.shapes.ratios import Ratio, as_ratio, by_numerators, choose_by_numerators
 from polyc.types.estimate import TYPICAL, typical_sizes
@@ -44,7 +45,8 @@ def evaluate_sizes(
 ) -> np.ndarray | None:
     """The elements of a node's output, as objects; None unless they follow from sizes.
 
-    Raises nothing: what a size leaves open is computed like any other value.
+    What a size leaves open is computed like any other value. Raises NotFixed, with the need, for a
+    remainder by a size that may be 0: no such call has a result.
     """
     if (node.op not in _EVALUATED and node.op != "Step") or output.dtype.kind not in "iubf":
         return None
@@ -66,7 +68,9 @@ def evaluate_sizes(
         elif output.dtype.kind == "f" and all(e.is_known for e in result.flat):
             return None  # numbers, which are computed as floats are
         return result.reshape(tuple(output.extents))
-    except NotFixed:
+    except NotFixed as reason:
+        if reason.needs:
+            raise
         return None
 
 
@@ -229,8 +233,12 @@ def _remainder(node: Node, data: np.ndarray, by: np.ndarray) -> Any:
             raise NotFixed("a remainder with the dividend's sign", "give the sizes in dims")
         if isinstance(a, int) and isinstance(b, int):
             return a % b
-        _, high = bounds(a - b)
-        return a if bounds(a)[0] >= 0 and high < 0 else a - a // b * b
+        if isinstance(b, Size) and bounds(b)[0] == 0:
+            raise NotFixed(f"a remainder by {b}, which may be 0", FIX_SIZES, needs=(b - 1,))
+        for rest in (a, a + b):  # a dividend from -b up to b needs no quotient
+            if bounds(rest)[0] >= 0 and bounds(rest - b)[1] < 0:
+                return rest
+        return a - a // b * b
 
     return np.frompyfunc(apply, 2, 1)(data, by)
 
