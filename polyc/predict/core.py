@@ -100,7 +100,9 @@ class _Core:
         if vector:
             counts[vector.var] = ceil(vector.trips / lanes)
             lanes = min(lanes, vector.trips)
-        total = _Busy(arithmetic=prod(counts.values()) * self._operations(assign) * self.prices.fma)
+        terms = next((s for s in straight if s.node.kind == "instruction"), None)
+        each = self.prices.dot4 if vector and terms else self._operations(assign)
+        total = _Busy(arithmetic=prod(counts.values()) * each * self.prices.fma)
         innermost = around[-1] if around else None
         for access in leaf.accesses:
             if self._in_register(access, straight, innermost):
@@ -146,11 +148,19 @@ class _Core:
             seconds = single
         elif access.step(vector.var) == 1:
             seconds = whole
+        elif any(_fills(access, s, vector) for s in straight):
+            seconds = whole  # the terms of a lane, and then those of the next
         elif any(access.step(s.var) == 1 for s in straight):
             seconds, arithmetic = whole, log2(lanes) * prices.fma  # transposed in registers
         else:
             seconds, arithmetic = lanes * single, lanes * prices.fma
         return (arithmetic, 0.0, seconds) if access.is_write else (arithmetic, seconds, 0.0)
+
+
+def _fills(access: Access, terms: Loop, vector: Loop) -> bool:
+    """Whether an instruction reads one element behind the other: all terms, lane by lane."""
+    steps = access.step(terms.var), access.step(vector.var)
+    return terms.node.kind == "instruction" and steps == (1, terms.trips)
 
 
 def _distinct(access: Access, counts: Mapping[str, int], vector: Loop | None) -> int:

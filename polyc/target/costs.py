@@ -82,12 +82,20 @@ STAYS = 0.75
 """Of a cache, what loops may touch and find there again."""
 
 
+VNNI = frozenset({"avx512_vnni", "avx_vnni"})
+"""Features with which one instruction multiplies four bytes in each lane, and adds them up."""
+
+WIDENED = 5.0
+"""Instructions that do it without: two that widen, two that multiply, an addition of pairs."""
+
+
 @dataclass(frozen=True)
 class Prices:
     """Seconds of a core for one vector operation of a kind: multiply-adds, loads, stores.
 
     width: bytes of a vector; single: a load of one element for all lanes; latency: from a
-    multiply-add to one that needs its result; entry: to begin and end a loop.
+    multiply-add to one that needs its result; entry: to begin and end a loop. dot4: multiply-adds
+    that a sum of four products of bytes in each lane takes as long as.
     """
 
     width: int
@@ -97,6 +105,7 @@ class Prices:
     store: float
     latency: float
     entry: float
+    dot4: float = 1.0
 
     def lanes(self, itemsize: int) -> int:
         """Elements of a vector."""
@@ -115,4 +124,5 @@ def price(target: Target) -> Prices:
         store=STORED * load,
         latency=rates.latency,
         entry=ENTERED * rates.latency,
+        dot4=1.0 if VNNI.intersection(target.features) else WIDENED,
     )
