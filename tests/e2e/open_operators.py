@@ -499,6 +499,20 @@ ROLLS = (
         calls("b h w", (1, 2, 1), (2, 9, 5), (3, 16, 2)),
         gives="float[] down, float[] turned",
     ),
+    Case(
+        "A remainder of sizes in a branch that is not taken",
+        "float[h] x, bool c",
+        """two = Constant<value_ints = [2]>()
+        size = Shape(x)
+        half = Div(size, two)
+        y = If (c) <
+            then_branch = one () => (int64[1] r) { r = Mod(two, half) },
+            else_branch = other () => (int64[1] s) { s = Identity(two) }
+        >""",
+        calls("h", (1,), (2,), (9,)),
+        gives="int64[] y",
+        draws={"c": lambda shape, sizes: np.asarray(sizes["h"] > 1)},
+    ),
 )
 
 ALGEBRA = (

@@ -31,7 +31,7 @@ from polyc.graph.expand.expand import expand_node
 from polyc.graph.inference.evaluate import evaluate_node
 from polyc.graph.inference.folding import MAX_FOLDED, Folds
 from polyc.graph.inference.found import Found, is_found, most_of
-from polyc.graph.inference.sizes import evaluate_sizes
+from polyc.graph.inference.sizes import evaluate_sizes, find_lacks
 from polyc.graph.ir import Graph, Node, Tensor
 from polyc.graph.onnx.nodes import TEXT
 from polyc.graph.run_time import RANDOM_KEY, require_compilable
@@ -82,6 +82,7 @@ def infer_graph(
 
     def refuse(node: Node, reason: UnsupportedOp) -> NoReturn:
         if isinstance(reason, NotFixed):
+            walk.needs += walk.lacks.get(reason.tensor, ())
             raise _name_inputs(reason, walk.kept, inputs) from reason
         raise reason
 
@@ -91,17 +92,18 @@ def infer_graph(
         walk.needs += needs
         return walk
 
-    walk = walk_with(())
-    try:
-        with leaving_to_calls(walk.found.sizes):
-            walk.run()
-    except UnsupportedOp:
-        if not walk.needs:
-            raise
-        # What later nodes need of sizes may be what earlier ones lacked.
-        walk = walk_with(walk.needs)
-        with leaving_to_calls(walk.found.sizes):
-            walk.run()
+    needs: tuple[Size, ...] = ()
+    while True:
+        walk = walk_with(needs)
+        try:
+            with leaving_to_calls(walk.found.sizes):
+                walk.run()
+            break
+        except UnsupportedOp:
+            if set(walk.needs) == set(needs):
+                raise
+            # What later nodes need of sizes may be what earlier ones lacked.
+            needs = tuple(walk.needs)
     outputs = (*outputs, *walk.found.values)
     for output in outputs:
         if output in walk.structures:
@@ -126,7 +128,8 @@ class Walk:
 
     table: the types, and values, of all tensors so far; structures: the sequences and optionals;
     kept: the nodes that are left; needs: what must not be negative, which is assumed from then on
-    if `assumes`; postpone: called with a node that reads what is known only when
+    if `assumes`; lacks: of tensors, what would have to be needed so that their values follow from
+    sizes; postpone: called with a node that reads what is known only when
     the model runs, or that no kernel computes, and with the reason; decides: whether both branches
     of an If are kept where a call decides between them; finds: whether sizes may be what kernels
     find, as `found` then says.
@@ -144,6 +147,7 @@ class Walk:
         finds: bool = False,
     ) -> None:
         self.needs: list[Size] = []
+        self.lacks: dict[str, tuple[Size, ...]] = {}
         self.found, self._finds = Found(), finds
         self._assumes, self._decides = assumes, decides
         self.table = dict(known)
@@ -248,6 +252,8 @@ class Walk:
         self.table.update((t.name, t) for t in results if t.name)
         if not all(t.is_known for t in results if t.name):
             self.kept.append(node)
+            if lacks := find_lacks(node, operands, self.lacks):
+                self.lacks |= dict.fromkeys(filter(None, node.outputs), lacks)
         return ()
 
 

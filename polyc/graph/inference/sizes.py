@@ -19,7 +19,6 @@ import numpy as np
 
 from polyc.errors import NotFixed
 from polyc.graph.ir import Graph, Node, Tensor
-from polyc.graph.shapes.checks import FIX_SIZES
 from polyc.graph.shapes.creation import resolve_shape_span
 from polyc.graph.shapes.ratios import Ratio, as_ratio, by_numerators, choose_by_numerators
 from polyc.types.estimate import TYPICAL, typical_sizes
@@ -45,8 +44,7 @@ def evaluate_sizes(
 ) -> np.ndarray | None:
     """The elements of a node's output, as objects; None unless they follow from sizes.
 
-    What a size leaves open is computed like any other value. Raises NotFixed, with the need, for a
-    remainder by a size that may be 0: no such call has a result.
+    Raises nothing: what a size leaves open is computed like any other value.
     """
     if (node.op not in _EVALUATED and node.op != "Step") or output.dtype.kind not in "iubf":
         return None
@@ -68,10 +66,25 @@ def evaluate_sizes(
         elif output.dtype.kind == "f" and all(e.is_known for e in result.flat):
             return None  # numbers, which are computed as floats are
         return result.reshape(tuple(output.extents))
-    except NotFixed as reason:
-        if reason.needs:
-            raise
+    except NotFixed:
         return None
+
+
+def find_lacks(
+    node: Node, inputs: Sequence[Tensor | None], lacks: Mapping[str, tuple[Size, ...]]
+) -> tuple[Size, ...]:
+    """What must not be negative so that the elements of a node's output follow from sizes.
+
+    A remainder has no value by a size that is 0, so it lacks that the size is not. Who reads only
+    the value need not ask for that; who reshapes by it must. `lacks`: what the inputs lack.
+    """
+    if node.op not in _EVALUATED:
+        return ()
+    found: list[Any] = [lack for name in node.inputs for lack in lacks.get(name, ())]
+    by = inputs[1] if node.op == "Mod" else None
+    if by is not None and by.entries is not None:
+        found += [b - 1 for b in by.entries.flat if isinstance(b, Size) and bounds(b)[0] == 0]
+    return tuple(dict.fromkeys(found))
 
 
 def find_parameters(graph: Graph) -> tuple[Graph, tuple[Parameter, ...]]:
@@ -233,8 +246,8 @@ def _remainder(node: Node, data: np.ndarray, by: np.ndarray) -> Any:
             raise NotFixed("a remainder with the dividend's sign", "give the sizes in dims")
         if isinstance(a, int) and isinstance(b, int):
             return a % b
-        if isinstance(b, Size) and bounds(b)[0] == 0:
-            raise NotFixed(f"a remainder by {b}, which may be 0", FIX_SIZES, needs=(b - 1,))
+        if bounds(b)[0] == 0:  # `find_lacks` says so
+            raise NotFixed(f"a remainder by {b}, which may be 0", "give the sizes in dims")
         for rest in (a, a + b):  # a dividend from -b up to b needs no quotient
             if bounds(rest)[0] >= 0 and bounds(rest - b)[1] < 0:
                 return rest
