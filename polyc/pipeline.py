@@ -89,7 +89,8 @@ class Compiled:
     each launch, the name of its kernel and its schedule. `sources` are C files by name; `devices`,
     by kernel, is the text for a GPU, and how it is launched. `lowered` is what the model means: the
     scop before any of its statements was rewritten; `symbols`: by kernel, what objects of it that
-    are compiled once for all models call its function.
+    are compiled once for all models call its function. `float_sums`: nodes that multiply restored
+    bytes as floats, each with the reason.
     """
 
     program: Program
@@ -107,6 +108,7 @@ class Compiled:
     schedules: tuple[tuple[str, str], ...]
     lowered: Scop
     symbols: Mapping[str, str]
+    float_sums: tuple[tuple[str, str], ...]
 
 
 @dataclass(frozen=True)
@@ -127,6 +129,7 @@ class ClusteredModel:
     kernels: tuple[StoredKernel, ...]
     opened: tuple[OpenCluster, ...]
     refusals: tuple[Refusal, ...]
+    float_sums: tuple[tuple[str, str], ...]
 
 
 def run_pipeline(
@@ -193,6 +196,7 @@ def _compile_kernels(
         tuple(zip((one.called for one in front.kernels), compiled.schedules, strict=True)),
         front.lowered,
         {k.kernel.name: k.template.symbol for k in compiled.kernels if k.template},
+        front.float_sums,
     )
 
 
@@ -309,6 +313,7 @@ def _cluster_graph(
         kernels,
         stored.opened,
         refusals,
+        tuple((note.origin, note.why_not) for note in scaled.notes if note.why_not),
     )
 
 

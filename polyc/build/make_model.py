@@ -281,4 +281,5 @@ def _report(
         stage_seconds=dict(trace.seconds),
         not_fused=compiled.not_fused,
         proven=tuple(proven),
+        float_sums=compiled.float_sums,
     )

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from polyc.program.plan import Plan
     from polyc.program.program import Program
 
-FORMAT = 11
+FORMAT = 12
 PLATFORMS = ("cpu", "cuda", "emulated")
 
 

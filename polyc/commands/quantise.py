@@ -17,9 +17,14 @@ Data = Annotated[
 ]
 Bits = Annotated[int, typer.Option("--bits", help="8, or 4 for the weights of matrices alone.")]
 Calibration = Annotated[
-    str, typer.Option("--calibration", help="min-max, percentile, mse or entropy.")
+    str | None,
+    typer.Option(
+        "--calibration", help="min-max (as it is by default), percentile, mse or entropy."
+    ),
 ]
-Activations = Annotated[str, typer.Option("--activations", help="u8 or s8.")]
+Activations = Annotated[
+    str | None, typer.Option("--activations", help="u8 (as it is by default) or s8.")
+]
 Keep = Annotated[
     list[str] | None, typer.Option("--keep", help="A node that stays float; may be repeated.")
 ]
@@ -37,17 +42,22 @@ def quantise_file(
     threads: int | None,
     how: Mapping[str, Any],
 ) -> Iterator[str]:
-    """Quantise a file; lines of what to tell. `how`: further arguments of `polyc.quantise`.
+    """Quantise a file; lines of what to tell.
 
+    how: further arguments of `polyc.quantise`, None where nothing is said; 4 bits take none.
     Raises what `polyc.quantise` and `polyc.quantise_weights` do, and BuildError.
     """
     from polyc.compression.quantise import quantise
     from polyc.compression.quantise_weights import quantise_weights
     from polyc.compression.report import CompressionReport
 
+    said = {name: value for name, value in how.items() if value is not None}
     if bits == 8 and data is not None:
-        proto = quantise(model, data, keep=keep, threads=threads, **how)
+        proto = quantise(model, data, keep=keep, threads=threads, **said)
     elif bits == 4:
+        if said:
+            options = ", ".join(f"--{name}" for name in said)
+            raise InvalidOption(f"--bits 4 leaves activations floats, and has no use for {options}")
         proto = quantise_weights(model, data, keep=keep, threads=threads)
     else:
         raise InvalidOption(

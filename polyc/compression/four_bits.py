@@ -3,7 +3,8 @@
     w[k, n]  ~  scale[b, n] * (q[k, n] - zero[b, n])          b = k // block,  0 <= q, zero <= 15
 
 Activations stay floats. A token of a language model takes the time that its weights take to be
-read, and these are an eighth, with 5 bits more for each block's scale and zero point.
+read. In the file these are an eighth, with 36 bits more for each block's scale and zero point; what
+an engine reads is its own affair (polyc: a byte a weight).
 """
 
 from __future__ import annotations

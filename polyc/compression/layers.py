@@ -55,6 +55,12 @@ class Layers:
     def by_name(self) -> dict[str, Layer]:
         return {layer.name: layer for layer in self.found}
 
+    @property
+    def told(self) -> str:
+        """Why products are no layers, for an error that says that none is left."""
+        whys = (f"{name!r} stays: {why}" for name, why in self.others.items())
+        return "; ".join(whys) or "none at all"
+
     def without(self, kept: Mapping[str, str]) -> Layers:
         """These layers but some, {layer: why it is none now}."""
         found = tuple(layer for layer in self.found if layer.name not in kept)

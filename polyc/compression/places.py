@@ -18,15 +18,13 @@ from dataclasses import dataclass, field
 
 from polyc.compression.layers import Layer, only_readers
 from polyc.graph.ir import Graph, Node
-
-ONE_TO_ONE = frozenset(
-    {"DepthToSpace", "Expand", "Flatten", "Identity", "MaxPool", "Reshape", "SpaceToDepth"}
-    | {"Squeeze", "Tile", "Transpose", "Unsqueeze"}
-)
-"""Operators that only move elements, and whose results want the scale of what they read."""
+from polyc.graph.simplify.bytes_kept import MOVES
 
 PARTS = frozenset({"Gather", "Slice", "Split"})
 """Operators that move some of the elements: what they give may have a better scale of its own."""
+
+ONE_TO_ONE = MOVES - PARTS - {"Concat", "Pad"}
+"""Those that move all elements of one tensor: the result wants the scale of what they read."""
 
 
 @dataclass

@@ -10,20 +10,17 @@ from __future__ import annotations
 
 from collections.abc import Collection, Mapping
 from dataclasses import replace
-from functools import partial
 from typing import Any
 
 import numpy as np
 import onnx
 
-from polyc.api import compile
 from polyc.compression.channels import Pair, find_cuts
+from polyc.compression.compare import compare
 from polyc.compression.layers import Layers, find_layers
-from polyc.compression.measure import Power, measure_ends
 from polyc.compression.onnx_form import read_plain, write_plain
 from polyc.compression.options import check_names
 from polyc.compression.report import CompressionReport, LayerRow, count_weights
-from polyc.compression.samples import Samples
 from polyc.errors import InvalidOption, UnsupportedOp
 from polyc.graph.inference.infer import infer_graph
 from polyc.graph.ir import Graph, Tensor
@@ -62,9 +59,8 @@ def prune(
     layers = layers.without({x.name: "it has no weights" for x in layers.found if not x.weight})
     smaller, told = (_cut if structured else _thin)(graph, layers, share)
     if not told:
-        reasons = "; ".join(f"{name!r}: {why}" for name, why in layers.others.items())
         what = "channels that only layers read" if structured else "weights"
-        raise UnsupportedOp(f"model {graph.name!r} has no {what} to prune ({reasons or 'none'})")
+        raise UnsupportedOp(f"model {graph.name!r} has no {what} to prune ({layers.told})")
     proto = write_plain(smaller)
     _report(graph, smaller, layers, told, data, threads).attach(proto)
     return proto
@@ -146,22 +142,12 @@ def _report(
     """What became of each layer; and decibels where samples tell and shapes are as they were."""
     ends = {layer.name: layer.end for layer in layers.found}
     same = {k: v for k, v in ends.items() if graph.tensors[v].shape == smaller.tensors[v].shape}
-    outputs = {f"output {name}": name for name in graph.outputs}
-    here: dict[str, Power] = {}
-    report = CompressionReport(graph.name, ())
-    if data is not None:
-        samples = Samples(data, graph.inputs)
-        compile_float = partial(compile, target="cpu", threads=threads)
-        here = measure_ends(graph, smaller, {**same, **outputs}, samples.probe, compile_float)
-        count = len(samples.probe)
-        found = tuple((name, here[key].snr) for key, name in outputs.items())
-        report = replace(report, outputs=found, samples=count, compared=count)
+    report, here = compare(graph, smaller, same, data, threads)
     rows = []
     for node in graph.nodes:
         why = told.get(node.name) or layers.others.get(node.name, "")
         if why or node.name in ends:
             stored = "pruned" if node.name in told else "float32"
-            snr = here[node.name].snr if node.name in here else None
-            rows.append(LayerRow(node.name, node.op, stored, snr=snr, why=why))
+            rows.append(LayerRow(node.name, node.op, stored, snr=here.get(node.name), why=why))
     weights = count_weights(graph), count_weights(smaller)
     return replace(report, layers=tuple(rows), weights=weights)

@@ -118,10 +118,9 @@ def _find(graph: Graph, keep: Collection[str]) -> Layers:
     check_names(keep, layers)
     layers = layers.without(dict.fromkeys(keep, "it was asked for"))
     if not layers.found:
-        reasons = "; ".join(f"{name!r} stays: {why}" for name, why in layers.others.items())
         raise UnsupportedOp(
             f"model {graph.name!r} has nothing to quantise: no Conv, Gemm or MatMul of float32 "
-            f"with constant weights, or of two matrices ({reasons or 'none at all'})"
+            f"with constant weights, or of two matrices ({layers.told})"
         )
     return layers
 

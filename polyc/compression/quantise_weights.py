@@ -4,20 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Collection
 from dataclasses import replace
-from functools import partial
 from typing import Any, Literal
 
 import numpy as np
 import onnx
 
-from polyc.api import compile
+from polyc.compression.compare import compare
 from polyc.compression.four_bits import Blocks, Form, to_blocks, why_not, write_layer
 from polyc.compression.layers import Layers, find_layers, weights_of
-from polyc.compression.measure import Power, measure_ends
+from polyc.compression.measure import Power
 from polyc.compression.onnx_form import read_plain, write_plain
 from polyc.compression.options import check_choice, check_names
 from polyc.compression.report import CompressionReport, LayerRow, count_weights
-from polyc.compression.samples import Samples
 from polyc.compression.sketch import Sketch
 from polyc.errors import InvalidOption, UnsupportedOp
 from polyc.graph.ir import Graph
@@ -73,10 +71,9 @@ def _find(graph: Graph, block: int, keep: Collection[str]) -> Layers:
     layers = layers.without({name: why for name, why in reasons.items() if why})
     layers = layers.without(dict.fromkeys(keep, "it was asked for"))
     if not layers.found:
-        told = "; ".join(f"{name!r} stays: {why}" for name, why in layers.others.items())
         raise UnsupportedOp(
             f"model {graph.name!r} has no MatMul or Gemm of float32 whose weights could have 4 "
-            f"bits ({told or 'none at all'})"
+            f"bits ({layers.told})"
         )
     return layers
 
@@ -114,25 +111,11 @@ def _report(
         for n in sketch.nodes
     ]
     ends = {layer.name: layer.end for layer in layers.found}
-    outputs = {f"output {name}": name for name in graph.outputs}
-    here: dict[str, Power] = {}
-    report = CompressionReport(graph.name, ())
-    if data is not None:
-        samples = Samples(data, graph.inputs)
-        compile_float = partial(compile, target="cpu", threads=threads)
-        here = measure_ends(
-            graph, sketch.finish(), {**ends, **outputs}, samples.probe, compile_float
-        )
-        report = replace(
-            report,
-            samples=len(samples.probe),
-            compared=len(samples.probe),
-            outputs=tuple((name, here[key].snr) for key, name in outputs.items()),
-        )
+    report, here = compare(graph, sketch.finish(), ends, data, threads)
     rows = []
     for node in graph.nodes:
         if node.name in own:
-            snr = here[node.name].snr if here else None
+            snr = here.get(node.name)
             rows.append(LayerRow(node.name, node.op, "uint4", own[node.name].snr, snr))
         elif node.name in layers.others:
             rows.append(LayerRow(node.name, node.op, "float32", why=layers.others[node.name]))

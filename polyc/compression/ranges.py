@@ -11,7 +11,6 @@ import numpy as np
 from polyc.compression.scales import Scale
 
 Method = Literal["min-max", "percentile", "mse", "entropy"]
-METHODS: tuple[Method, ...] = ("min-max", "percentile", "mse", "entropy")
 
 BINS = 4096
 """Bins of a histogram, half of them on either side of zero."""

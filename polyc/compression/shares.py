@@ -10,9 +10,6 @@ from polyc.compression.calibrate import Compile
 from polyc.compression.layers import PRODUCTS
 from polyc.graph.ir import Graph
 
-FLOATS = "float_sums: "
-"""What a note of the compiler begins with that says why a sum of bytes stays one of floats."""
-
 
 @dataclass(frozen=True)
 class Prediction:
@@ -55,6 +52,4 @@ def predict(graph: Graph, compile: Compile) -> Prediction:
         inside = [name for name in kernel.whole_nodes if name in layers]
         for name in inside:
             seconds[name] += took / len(inside)
-    told = (n.removeprefix(FLOATS) for n in report.rewrites if n.startswith(FLOATS))
-    parts = (text.rpartition("' multiplies restored bytes as floats: ") for text in told)
-    return Prediction(total, dict(seconds), {name[1:]: why for name, _, why in parts})
+    return Prediction(total, dict(seconds), dict(report.float_sums))

@@ -132,7 +132,8 @@ class NotFused:
 class Report:
     """Everything polyc says about a compiled model; sizes in bytes, times in seconds.
 
-    rewrites: "name of the rewrite: what it did"; proven: facts about all kernels, their launches
+    rewrites: "name of the rewrite: what it did"; float_sums: nodes that multiply restored bytes as
+    floats, each with the reason; proven: facts about all kernels, their launches
     and the arena, one a line.
     """
 
@@ -147,6 +148,7 @@ class Report:
     stage_seconds: Mapping[str, float] = field(default_factory=dict)
     not_fused: tuple[NotFused, ...] = ()
     proven: tuple[str, ...] = ()
+    float_sums: tuple[tuple[str, str], ...] = ()
 
     def with_seconds(self, seconds: Sequence[float]) -> Report:
         """This report with the measured time of each launch."""

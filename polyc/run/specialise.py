@@ -237,6 +237,7 @@ def join_reports(name: str, reports: Sequence[Report], evaluated: Sequence[Late]
         stage_seconds=seconds,
         not_fused=tuple(x for r in reports for x in r.not_fused),
         proven=tuple(x for r in reports for x in r.proven),
+        float_sums=tuple(x for r in reports for x in r.float_sums),
     )
 
 

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from polyc.target.instructions.lanes import VNNI
 from polyc.target.machine import Target
 
 STREAMED = 0.5
@@ -82,11 +83,9 @@ STAYS = 0.75
 """Of a cache, what loops may touch and find there again."""
 
 
-VNNI = frozenset({"avx512_vnni", "avx_vnni"})
-"""Features with which one instruction multiplies four bytes in each lane, and adds them up."""
-
 WIDENED = 5.0
-"""Instructions that do it without: two that widen, two that multiply, an addition of pairs."""
+"""Instructions for a sum of four products of bytes in each lane, without VNNI: two that widen, two
+that multiply, an addition of pairs."""
 
 
 @dataclass(frozen=True)
@@ -124,5 +123,5 @@ def price(target: Target) -> Prices:
         store=STORED * load,
         latency=rates.latency,
         entry=ENTERED * rates.latency,
-        dot4=1.0 if VNNI.intersection(target.features) else WIDENED,
+        dot4=1.0 if any(f in target.features for f in VNNI) else WIDENED,
     )

@@ -108,3 +108,6 @@ def test_the_command_for_weights_alone(tmp_path):
     assert "uint4" in done.output
     assert onnx.load(tmp_path / "small.onnx").graph.node[0].op_type == "MatMulNBits"
     assert isinstance(CliRunner().invoke(app, arguments).exception, InvalidOption)
+    told = CliRunner().invoke(app, [*arguments, "--bits", "4", "--budget", "0.1"]).exception
+    assert isinstance(told, InvalidOption)
+    assert "--budget" in str(told)

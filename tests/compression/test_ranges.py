@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from functools import partial
+from typing import get_args
 
 import numpy as np
 import pytest
 
-from polyc.compression.ranges import METHODS, Histogram, choose_range
+from polyc.compression.ranges import Histogram, Method, choose_range
 from polyc.compression.scales import (
     activation_scale,
     quantise_weights,
@@ -36,7 +37,7 @@ def test_a_histogram_that_grows_is_the_histogram_of_all():
     assert together.counts.sum() == 4000
 
 
-@pytest.mark.parametrize("method", METHODS)
+@pytest.mark.parametrize("method", get_args(Method))
 def test_ranges_hold_zero_and_lie_inside_of_what_was_seen(method):
     rng = np.random.default_rng(0)
     for values in (rng.standard_normal(9999), rng.uniform(3, 4, 999), -rng.exponential(2, 999)):
@@ -49,7 +50,7 @@ def test_ranges_hold_zero_and_lie_inside_of_what_was_seen(method):
 def test_outliers_are_cut_off_but_by_min_max():
     rng = np.random.default_rng(0)
     values = np.concatenate([rng.standard_normal(1_000_000), [100.0]])
-    found = {method: choose_range(seen(values), method, FIT) for method in METHODS}
+    found = {method: choose_range(seen(values), method, FIT) for method in get_args(Method)}
     assert found["min-max"][1] == 100
     assert all(2 < found[method][1] < 60 for method in ("percentile", "mse", "entropy"))
 
@@ -57,7 +58,7 @@ def test_outliers_are_cut_off_but_by_min_max():
 def test_mse_is_the_best_of_all_by_its_own_measure():
     values = np.random.default_rng(0).laplace(size=100_000).astype(np.float32)
     errors = {}
-    for method in METHODS:
+    for method in get_args(Method):
         scale = FIT(*choose_range(seen(values), method, FIT))
         errors[method] = float(((values - scale.round_trip(values)) ** 2).mean())
     assert errors["mse"] <= min(errors.values()) * 1.01

@@ -71,9 +71,12 @@ SCATTER = _store(
 )
 
 
+VNNI = ("avx512_vnni", "avx_vnni")
+"""Features with which one instruction multiplies four bytes in each lane, and adds them up."""
+
 _DOT4 = (
-    (("avx512_vnni",), (4, 8, 16)),
-    (("avx_vnni",), (4, 8)),
+    ((VNNI[0],), (4, 8, 16)),
+    ((VNNI[1],), (4, 8)),
     (("avx512bw",), (4, 8, 16)),
     (("avx2",), (4, 8)),
     (("sse2",), (4,)),

@@ -1,0 +1,43 @@
+"""What a prediction says of layers: which of them multiply floats all the same."""
+
+from __future__ import annotations
+
+from functools import partial
+
+import numpy as np
+import pytest
+from onnx import TensorProto, helper, numpy_helper
+
+import polyc
+from polyc.compression.shares import predict
+from polyc.graph.onnx_import import import_onnx
+from polyc.options import Options
+
+
+def product_of_bytes(zero):
+    """A product of two activations of bytes, both with this zero point."""
+    known = {"s": np.float32(0.5), "az": np.uint8(zero), "bz": np.int8(zero)}
+    nodes = [
+        helper.make_node("DequantizeLinear", ["a", "s", "az"], ["af"]),
+        helper.make_node("DequantizeLinear", ["b", "s", "bz"], ["bf"]),
+        helper.make_node("MatMul", ["af", "bf"], ["y"], "it's: a product"),
+    ]
+    inputs = [
+        helper.make_tensor_value_info("a", TensorProto.UINT8, (32, 64)),
+        helper.make_tensor_value_info("b", TensorProto.INT8, (64, 32)),
+    ]
+    output = helper.make_tensor_value_info("y", TensorProto.FLOAT, (32, 32))
+    constants = [numpy_helper.from_array(np.asarray(v), n) for n, v in known.items()]
+    graph = helper.make_graph(nodes, "g", inputs, [output], constants)
+    return helper.make_model(graph, opset_imports=[helper.make_opsetid("", 21)])
+
+
+@pytest.mark.parametrize("zero", [0, 3])
+def test_layers_that_multiply_floats_are_named_with_the_reason(zero, tmp_path):
+    options = Options(cache_dir=tmp_path, threads=1)
+    compile_here = partial(polyc.compile, target="cpu", options=options)
+    model = compile_here(product_of_bytes(zero))
+    floats = predict(import_onnx(product_of_bytes(zero)), compile_here).floats
+    assert floats == dict(model.explain().float_sums)
+    assert set(floats) == ({"it's: a product"} if zero else set())
+    assert all(floats.values())
