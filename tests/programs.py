@@ -67,6 +67,7 @@ class FakeCompiled:
     proven: tuple[str, ...] = ()
     keys: tuple[str, ...] = ("one", "two")
     symbols: Mapping[str, str] = field(default_factory=dict)
+    float_sums: tuple[tuple[str, str], ...] = ()
 
     @property
     def touched(self) -> tuple[LaunchAccess, ...]:
