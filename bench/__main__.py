@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from collections.abc import Mapping
 from functools import partial
 from pathlib import Path
 from typing import Annotated
@@ -10,7 +11,7 @@ from typing import Annotated
 import typer
 
 from bench.compare import compare_results
-from bench.engines import ENGINES, Engine
+from bench.engines import AVX2_ENGINES, ENGINES, Engine
 from bench.measure import Team, measure_problem
 from bench.plot import plot_results
 from bench.problems import all_problems, choose_problems
@@ -36,6 +37,7 @@ def run(
     engines: Annotated[
         str, typer.Option(help=f"Of {', '.join(ENGINES)}, with commas. Default: what is there.")
     ] = "",
+    avx2: Annotated[bool, typer.Option("--avx2", help="Engines that can be held to AVX2.")] = False,
     seconds: Annotated[float, typer.Option(min=0, help="Of each engine on each problem.")] = 1.0,
     kernels: Annotated[bool, typer.Option("--kernels", help="Also polyc's kernels.")] = False,
     json: Annotated[Path | None, typer.Option(help="Also write every figure here.")] = None,
@@ -44,7 +46,7 @@ def run(
     """Measure, and print a table."""
     try:
         chosen = choose_problems(problems or [])
-        playing = _choose_engines(engines)
+        playing = _choose_engines(engines, AVX2_ENGINES if avx2 else ENGINES)
     except ValueError as error:
         raise typer.BadParameter(str(error)) from error
     target = _measured_target()
@@ -116,17 +118,17 @@ def list_problems() -> None:
         _say(f"{'engine':12} {engine.name:14} {engine.missing() or 'ready'}")
 
 
-def _choose_engines(names: str) -> list[Engine]:
+def _choose_engines(names: str, known: Mapping[str, Engine]) -> list[Engine]:
     """Those asked for, which must be there, or all that are."""
     if not names:
-        return [e for e in ENGINES.values() if not e.missing()]
+        return [e for e in known.values() if not e.missing()]
     chosen = []
     for name in names.split(","):
-        if name not in ENGINES:
-            raise ValueError(f"no engine is called {name!r}; there are {', '.join(ENGINES)}")
-        if ENGINES[name].missing():
-            raise ValueError(f"{name} cannot be measured: {ENGINES[name].missing()}")
-        chosen.append(ENGINES[name])
+        if name not in known:
+            raise ValueError(f"no engine is called {name!r}; there are {', '.join(known)}")
+        if known[name].missing():
+            raise ValueError(f"{name} cannot be measured: {known[name].missing()}")
+        chosen.append(known[name])
     return chosen
 
 

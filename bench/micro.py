@@ -12,7 +12,9 @@ import numpy as np
 from bench.problems import Problem
 from bench.zoo.network import Example, Network
 
-GEMM_SIZES = (64, 128, 192, 256, 384, 512, 1000, 1024, 2048)
+SQUARES = (32, 64, 100, 128, 192, 256, 333, 384, 512, 1000, 1023, 1024, 2048)
+OBLONGS = ((64, 4096, 1024), (4096, 64, 1024), (1, 4096, 4096), (16, 16, 65536))
+"""Rows, columns, and the length of the sums."""
 
 
 @dataclass(frozen=True)
@@ -42,8 +44,10 @@ CONVOLUTIONS = (
 
 
 def micro_problems() -> Iterator[Problem]:
-    for n in GEMM_SIZES:
-        yield Problem(f"gemm-{n}", "gemm", partial(gemm, n), np.matmul)
+    for n in SQUARES:
+        yield Problem(f"gemm-{n}", "gemm", partial(gemm, n, n, n), np.matmul)
+    for m, n, k in OBLONGS:
+        yield Problem(f"gemm-{m}x{n}x{k}", "gemm", partial(gemm, m, n, k), np.matmul)
     for shape in CONVOLUTIONS:
         yield Problem(shape.name, "conv", partial(conv, shape))
     for tokens in (128, 512):
@@ -60,10 +64,11 @@ def micro_problems() -> Iterator[Problem]:
     yield Problem("muladd-16Mi", "elementwise", partial(muladd, 4096), numpy_muladd)
 
 
-def gemm(n: int) -> Example:
-    """y = a b, n x n; neither is a constant."""
+def gemm(m: int, n: int, k: int) -> Example:
+    """y = a b with a: m x k, b: k x n; neither is a constant."""
     net = Network("gemm", 0)
-    return _finish(net, net.op("MatMul", *_inputs(net, [n, n], "a", "b")), [n, n])
+    a, b = _inputs(net, [m, k], "a"), _inputs(net, [k, n], "b")
+    return _finish(net, net.op("MatMul", *a, *b), [m, n])
 
 
 def conv(shape: ConvShape) -> Example:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import importlib
 import importlib.util
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -124,6 +124,16 @@ ENGINES: Mapping[str, Engine] = {
         Engine("torch", "torch", "torch", "bench.engines.torch_engine", environment=_KEEP_MEMORY),
     )
 }
+
+AVX2_ENGINES: Mapping[str, Engine] = {
+    e.name: e
+    for e in (
+        replace(ENGINES["polyc"], opens="open_avx2"),
+        replace(ENGINES["numpy"], environment={**_KEEP_MEMORY, "OPENBLAS_CORETYPE": "Haswell"}),
+        replace(ENGINES["openvino"], environment={"ONEDNN_MAX_CPU_ISA": "AVX2"}),
+    )
+}
+"""Those that can be held to AVX2, on a CPU with more than that."""
 
 _GPU_POLYC, _GPU_TORCH = "bench.gpu.polyc_engine", "bench.gpu.torch_engine"
 

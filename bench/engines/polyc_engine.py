@@ -11,9 +11,9 @@ from polyc.options import options_from_environment
 from polyc.report.report import Report
 
 
-def open(task: Task, threads: int) -> Session:
+def open(task: Task, threads: int, target: str = "cpu") -> Session:
     options = replace(options_from_environment(), progress=False)
-    model = polyc.compile(task.model, target="cpu", threads=threads, options=options)
+    model = polyc.compile(task.model, target=target, threads=threads, options=options)
     feeds = task.inputs()
     inputs = [feeds[s.name] for s in model.inputs]
     outputs = task.outputs()
@@ -23,6 +23,10 @@ def open(task: Task, threads: int) -> Session:
         return list_kernels(model.explain(feeds))
 
     return Session(lambda: model(*inputs, out=out), lambda: outputs[0], kernels)
+
+
+def open_avx2(task: Task, threads: int) -> Session:
+    return open(task, threads, "avx2")
 
 
 def list_kernels(report: Report) -> Sequence[Row]:
