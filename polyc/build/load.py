@@ -26,6 +26,11 @@ int polyc_profile(void *const *io, const void *weights, void *arena, const int64
 int64_t polyc_arena_bytes(const int64_t *sizes);
 void polyc_watch(int (*watcher)(void));
 """
+DECLARED_METHOD = """
+const void *polyc_method(void);
+"""
+"""Of libraries that Python can call by itself (`runtime/polyc_call.c`)."""
+
 DECLARED_CHECK = """
 int polyc_check(const int64_t *sizes);
 int polyc_team(const int64_t *sizes, int most);

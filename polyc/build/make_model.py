@@ -18,6 +18,7 @@ from polyc.target.machine import Target, available_cores
 from polyc.toolchain.c_compiler import LibraryBuild, c_recipe
 from polyc.toolchain.cache import Cache
 from polyc.toolchain.nvcc import Resources, architecture_flags, cuda_recipe, read_resources
+from polyc.toolchain.runtime_files import METHOD_FILE, read_method
 from polyc.trace import Trace, make_trace
 from polyc.types.branches import show_branches
 from polyc.types.ranges import assume
@@ -89,6 +90,7 @@ def _make_for_cpu(
             )
         trace.dump("c", driver, "driver")
         build.add(DRIVER_FILE, driver, compiled.symbols)
+        build.add(METHOD_FILE, read_method())
         proven = list(compiled.proven)
         with trace.step("verify"), assume(compiled.program.sizes):
             if options.verify:

@@ -33,6 +33,7 @@ class Binder:
         self, model: str, inputs: Sequence[TensorSpec], outputs: Sequence[TensorSpec]
     ) -> None:
         self._model = model
+        self.specs = (*inputs, *outputs)
         self._names = [s.name for s in inputs]
         self._known = set(self._names)
         self._inputs = [(s, s.dtype, s.shape) for s in inputs]

@@ -7,7 +7,7 @@ import statistics
 from collections import OrderedDict
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, TypeAlias
+from typing import Any, TypeAlias, cast
 
 import _cffi_backend
 import numpy as np
@@ -15,11 +15,18 @@ import numpy as np
 from polyc.arguments import check_feeds
 from polyc.budget import Budget
 from polyc.build.bundle import Bundle
-from polyc.build.load import DECLARATIONS, STOPPED, check_features, open_library
+from polyc.build.load import (
+    DECLARATIONS,
+    DECLARED_METHOD,
+    STOPPED,
+    check_features,
+    open_library,
+)
 from polyc.errors import ShapeError, TooLarge
 from polyc.run.calls import Binder, Shape, count_bytes
 from polyc.run.found import FoundResults
 from polyc.run.model import CompiledModel
+from polyc.run.quick import DECLINED, Quick, make_quick
 from polyc.run.session import Session
 from polyc.target.machine import available_cores
 from polyc.toolchain.pages import allocate_pages, touch_pages
@@ -33,6 +40,9 @@ Arrays = np.ndarray | Sequence[np.ndarray]
 MAX_VARIANTS = 256
 """Sets of sizes for which calls are prepared at a time; that takes microseconds, and no memory."""
 
+
+OFTEN = 8
+"""Calls with the same sizes, one after another, from which on they are made quick."""
 
 HEADROOM = 4
 """How much larger than at the sizes that kernels are chosen for an arena is from the start."""
@@ -92,7 +102,8 @@ class CpuModel(CompiledModel):
         super().__init__(bundle)
         manifest = bundle.manifest
         check_features(self.name, manifest.features)
-        self._opened = open_library(bundle.library, self.name, DECLARATIONS + declarations)
+        declared = DECLARATIONS + DECLARED_METHOD + declarations
+        self._opened = open_library(bundle.library, self.name, declared)
         self.threads = manifest.threads or available_cores()
         self.states = manifest.states
         given = {s.input for s in self.states}
@@ -109,14 +120,25 @@ class CpuModel(CompiledModel):
         self._weights = self._view(bundle.weights)
         self._variants: OrderedDict[_Seen, Variant] = OrderedDict()
         self._fixed = None if manifest.sizes else self._make_variant({})
+        # What calls do without Python, for the sizes of a variant; the last call's, how many alike.
+        self._quick = self._make_quick(self._fixed) if self._fixed else None
+        self._quick_for = self._last = self._fixed
+        self._repeated = 0
         # list.append and list.pop are atomic, so the pool needs no lock.
         self._arenas: list[Any] = []
-        with contextlib.suppress(TooLarge):  # a call says it, if it needs as much
-            self._arenas.append(self._view(touch_pages(self._count_ready_bytes())))
+        if self._quick is None:
+            with contextlib.suppress(TooLarge):  # a call says it, if it needs as much
+                self._arenas.append(self._view(touch_pages(self._count_ready_bytes())))
 
     def __call__(
         self, *arrays: Any, out: Arrays | None = None, **named: Any
     ) -> np.ndarray | tuple[np.ndarray, ...]:
+        if self._quick and type(out) is np.ndarray and not named:
+            status = self._quick(self.threads, *arrays, out)
+            if status == 0:
+                return out
+            if status != DECLINED:
+                raise self._failure(cast(Variant, self._quick_for), status, ())
         results = self._call(arrays, named, out)
         return results[0] if len(results) == 1 else tuple(results)
 
@@ -137,9 +159,14 @@ class CpuModel(CompiledModel):
                 return list(self.otherwise.run(named).values())
             results = self.otherwise(*arrays, out=out, **named)
             return list(results) if isinstance(results, tuple) else [results]
-        bound = variant.binder.bind_inputs(arrays, named)
+        arrays = variant.binder.arrange(arrays, named)
         results = variant.take_results(out)
-        self.execute(variant, bound + results)
+        quick = self._quick if variant is self._quick_for else self._count_call(variant)
+        status = quick(self.threads, *arrays, *results) if quick else DECLINED
+        if status == DECLINED:
+            self.execute(variant, variant.binder.bind_inputs(arrays, {}) + results)
+        elif status:
+            raise self._failure(variant, status, results)
         return variant.finish(results, out) if variant.found else results
 
     def start(self, begin: Mapping[str, Any] | Session | None = None) -> Session:
@@ -229,6 +256,25 @@ class CpuModel(CompiledModel):
         budget = Budget.of(self._manifest.memory_limit)
         budget.require_call(self.name, arena_bytes, self.weights_bytes, sum(results))
         return Variant(Binder(self.name, inputs, outputs), sizes, told, arena_bytes, found)
+
+    def _make_quick(self, variant: Variant) -> Quick | None:
+        """Calls with some sizes, without the way through Python, where nothing is asked there."""
+        if self.states or variant.found or self.needed:
+            return None
+        known, binder = (self._library, self._ffi, self._weights), variant.binder
+        with contextlib.suppress(TooLarge):
+            return make_quick(*known, variant.sizes, variant.arena_bytes, binder.specs)
+        return None
+
+    def _count_call(self, variant: Variant) -> Quick | None:
+        """The quick call for sizes that many calls have had, one after another; or None."""
+        self._repeated = self._repeated + 1 if variant is self._last else 0
+        self._last = variant
+        if self._repeated < OFTEN:
+            return None
+        quick = self._make_quick(variant)
+        self._quick_for, self._quick = variant, quick
+        return quick
 
     def _split(self, arrays: Sequence[Any]) -> tuple[dict[str, Any], dict[str, Any]]:
         """(what states begin with, the other inputs), by name; `arrays` are all, in order."""

@@ -8,6 +8,9 @@ from pathlib import Path
 
 _PACKAGE = Path(__file__).resolve().parent.parent
 
+METHOD_FILE = "polyc_call.c"
+"""How Python calls a model's library."""
+
 
 def find_runtime() -> Path:
     """The runtime's folder: inside an installed package, or beside it in a checkout."""
@@ -19,6 +22,12 @@ def find_runtime() -> Path:
 def read_runtime() -> Mapping[str, str]:
     """Header name -> text, sorted by name, of what C includes."""
     return _read(find_runtime(), ".h")
+
+
+@functools.cache
+def read_method() -> str:
+    """METHOD_FILE, which is compiled by itself."""
+    return (find_runtime() / METHOD_FILE).read_text(encoding="utf-8")
 
 
 @functools.cache

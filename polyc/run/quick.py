@@ -1,0 +1,120 @@
+"""Calls of a model without the way through Python: `runtime/polyc_call.c`, made a function.
+
+    quick = make_quick(...)     # None where that cannot be
+    quick(threads, a, b, c)     # inputs, then outputs; 0, or what polyc_run returns, or DECLINED
+
+It reads the headers of NumPy's arrays as code that is compiled against NumPy does, but without
+NumPy's headers, which few machines have. That they lie so is looked at first, on arrays of several
+kinds; where they do not (a Python without its lock, or one that is not CPython), calls take the
+longer way.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import functools
+import struct
+import sys
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+from polyc.toolchain.pages import allocate_pages
+from polyc.types.spec import TensorSpec
+
+DECLINED = 0x7FFFFFFF
+"""What a quick call returns that has done nothing."""
+
+MOST_ARRAYS = 32
+MOST_BYTES = 4 << 20
+"""Of an arena that quick calls have to themselves; what works in more takes long anyway."""
+
+_FIELDS = 11
+"""Of `model` in C, all as wide as a pointer, but for what is wanted."""
+
+_LINE = 64
+_WORD = np.dtype(np.int64)
+_LARGEST = np.iinfo(np.int64).max
+_DATA, _RANK, _SHAPE, _DTYPE, _FLAGS = 16, 24, 32, 56, 64
+"""Bytes from the beginning of an array's header, whose type stands at 8."""
+
+Quick = Callable[..., int]
+
+
+def make_quick(
+    functions: Any,
+    ffi: Any,
+    weights: Any,
+    sizes: Any,
+    arena_bytes: int,
+    arrays: Sequence[TensorSpec],
+) -> Quick | None:
+    """polyc_run of a library on arrays of these types and shapes; None where that cannot be.
+
+    weights, sizes: what polyc_run is told, in memory that outlives the function.
+    """
+    wanted = [number for s in arrays for number in (id(s.dtype), len(s.shape), *map(int, s.shape))]
+    is_small = len(arrays) <= MOST_ARRAYS and arena_bytes <= MOST_BYTES
+    if not is_small or max(map(abs, wanted), default=0) > _LARGEST or not is_readable():
+        return None
+    try:
+        method = functions.polyc_method()
+    except AttributeError:  # a library that was built without
+        return None
+    python = ctypes.pythonapi
+    head = _FIELDS + len(wanted)
+    before = -(-head * _WORD.itemsize // _LINE) * _LINE
+    memory = allocate_pages(before + max(arena_bytes, 1))
+    start = _read(memory, _DATA, ctypes.c_int64)
+    words = memory[: head * _WORD.itemsize].view(_WORD)
+    words[:] = [
+        *map(_address, (python.PyEval_SaveThread, python.PyEval_RestoreThread)),
+        *map(_address, (python.PyLong_FromLong, python.PyLong_AsLong)),
+        *(int(ffi.cast("intptr_t", x)) for x in (functions.polyc_run, weights)),
+        start + before,
+        int(ffi.cast("intptr_t", sizes)),
+        id(np.ndarray),
+        0,  # nobody is busy
+        len(arrays),
+        *wanted,
+    ]
+    make = ctypes.PYFUNCTYPE(ctypes.py_object, ctypes.c_void_p, ctypes.py_object, ctypes.c_void_p)
+    new = make(("PyCFunction_NewEx", python))
+    quick: Quick = new(int(ffi.cast("intptr_t", method)), memory, None)
+    return quick
+
+
+@functools.cache
+def is_readable() -> bool:
+    """Whether headers of arrays lie as `polyc_call.c` reads them."""
+    if sys.implementation.name != "cpython" or struct.calcsize("P") != 8:
+        return False
+    square = np.zeros((3, 5), np.float32)
+    read_only = np.arange(4.0)
+    read_only.flags.writeable = False
+    kinds = (square, square[1:, ::2], square.T, read_only, np.array(7), np.empty((2, 0, 3), "u1"))
+    return all(map(_lies_as_read, kinds))
+
+
+def _lies_as_read(array: np.ndarray) -> bool:
+    rank = _read(array, _RANK, ctypes.c_int)
+    if _read(array, 8, ctypes.c_int64) != id(np.ndarray) or rank != array.ndim:
+        return False
+    place = _read(array, _SHAPE, ctypes.c_int64)
+    shape = tuple(ctypes.c_int64.from_address(place + 8 * d).value for d in range(rank))
+    return (
+        shape == array.shape
+        and _read(array, _DATA, ctypes.c_int64) == array.__array_interface__["data"][0]
+        and _read(array, _DTYPE, ctypes.c_int64) == id(array.dtype)
+        and _read(array, _FLAGS, ctypes.c_int) == array.flags.num
+    )
+
+
+def _read(array: np.ndarray, offset: int, kind: Any) -> int:
+    """What stands in the header of an array."""
+    return int(kind.from_address(id(array) + offset).value)
+
+
+def _address(function: Any) -> int:
+    return ctypes.cast(function, ctypes.c_void_p).value or 0
