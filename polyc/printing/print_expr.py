@@ -99,7 +99,10 @@ class Printer:
         partial = scope.is_partial(assign.target)
         if partial and step != 1:
             return self._scatter(assign, scope)
-        value = self.expr(assign.value, scope)
+        kept = scope.locals.get(assign.target.array)
+        # Lanes that are stored, and are combined with others later on, add nothing of their own.
+        combined = not partial and kept is not None and kept.is_tile
+        value = self._value(assign, scope, combined)
         place = f"&{assign.target.array}[{first}]"
         if assign.reduction:
             old = self._load(assign.target, first, step, dtype, scope)

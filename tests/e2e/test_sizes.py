@@ -138,6 +138,18 @@ def test_long_sums_of_unknown_length_are_summed_whole(tmp_path):
         np.testing.assert_allclose(model(feed), [[feed.sum(dtype=np.float64)]], atol=0.05)
 
 
+@pytest.mark.parametrize("hint", [4, 7])
+def test_lanes_without_an_element_add_nothing(tmp_path, hint):
+    """What is summed is 1/2 in such a lane, whose partial sum is stored with the others."""
+    x = input_value("x", ("b", "n"))
+    graph = Graph.of(y=ops.reduce_mean(ops.sigmoid(x), (1,)))
+    model = polyc.compile(graph, options=Options(threads=1, cache_dir=tmp_path), hint={"n": hint})
+    for n in (1, 3, 4, 5, 7, 8, 17):
+        feed = RNG.standard_normal((3, n)).astype(np.float32)
+        means = (1 / (1 + np.exp(-feed.astype(np.float64)))).mean(1, keepdims=True)
+        np.testing.assert_allclose(model(feed), means, rtol=1e-5)
+
+
 def test_rows_that_are_counted_as_one_dimension(tmp_path):
     """A product of sizes in an index is not affine: it is the same memory under another shape."""
     x = input_value("x", ("b", "n", 40))
