@@ -48,6 +48,7 @@ from polyc.scop.delinearise import delinearise
 from polyc.scop.distribute import distribute
 from polyc.scop.fill_groups import fill_groups
 from polyc.scop.inline import inline_pointwise
+from polyc.scop.lift_signs import lift_signs
 from polyc.scop.lower import find_counts, lower_graph
 from polyc.scop.merge_copies import merge_copies
 from polyc.scop.narrow_factors import narrow_factors
@@ -275,7 +276,8 @@ def _cluster_graph(
         if isinstance(target, CudaTarget):
             scop = remove_frames(lowered)
         else:
-            scop = move_zero_points(fill_groups(scaled.after, products), products)
+            scop = fill_groups(lift_signs(scaled.after, products), products)
+            scop = move_zero_points(scop, products)
             scop = narrow_factors(scop, products)
         scop = convert_constants(inline_pointwise(scop, on_gpu, budget))
         scop = delinearise(merge_copies(distribute(scop, budget), budget))

@@ -12,6 +12,7 @@ import onnx
 import pytest
 from onnx import TensorProto, helper, numpy_helper
 from onnx.reference import ReferenceEvaluator
+from onnx.reference.op_run import OpRun
 
 import polyc
 from polyc.target.machine import NAMED, Target, detect_target, missing_features
@@ -240,37 +241,51 @@ def test_in_a_prime_field_it_is_the_graph(name):
     assert report.agrees, report
 
 
-def test_a_residual_has_a_scale_of_its_own():
-    """Two products, and a sum of both: each is restored where it is read."""
+class MaxPool(OpRun):
+    """3 x 3, for integers as well: the reference's own pads with NaN."""
+
+    def _run(self, x, kernel_shape=None, **_):
+        return (np.lib.stride_tricks.sliding_window_view(x, kernel_shape, (2, 3)).max((4, 5)),)
+
+
+@pytest.mark.parametrize("dtype", [np.uint8, np.int8])
+def test_a_residual_has_a_scale_of_its_own(dtype):
+    """Two products, a pool, and a sum: each is restored where it is read."""
     rng = np.random.default_rng(0)
     known = {
         "w": whole(rng, np.int8, 32, 32, 1, 1), "ws": np.full(32, 0.004, np.float32),
-        "xs": np.float32(0.02), "ys": np.float32(0.05), "zs": np.float32(0.07), "z": np.uint8(9),
+        "xs": np.float32(0.02), "ys": np.float32(0.05), "zs": np.float32(0.07), "z": dtype(9),
     }  # fmt: skip
     listed = [
         ("DequantizeLinear", "x xs z", "xf", {}), ("DequantizeLinear", "w ws", "wf", {"axis": 0}),
         ("Conv", "xf wf", "t", {}), ("QuantizeLinear", "t ys z", "q", {}),
-        ("DequantizeLinear", "q ys z", "qf", {}), ("Conv", "qf wf", "u", {}),
+        ("MaxPool", "q", "m", {"kernel_shape": [3, 3]}),
+        ("DequantizeLinear", "q ys z", "qf", {}), ("DequantizeLinear", "m ys z", "mf", {}),
+        ("Conv", "mf wf", "u", {"pads": [1] * 4}),
         ("QuantizeLinear", "u zs z", "p", {}), ("DequantizeLinear", "p zs z", "pf", {}),
         ("Add", "pf qf", "s", {}), ("Relu", "s", "r", {}), ("QuantizeLinear", "r ys z", "y", {}),
     ]  # fmt: skip
     nodes = [helper.make_node(op, i.split(), [o], **more) for op, i, o, more in listed]
+    kind = helper.np_dtype_to_tensor_dtype(np.dtype(dtype))
     graph = helper.make_graph(
         nodes,
         "g",
-        [helper.make_tensor_value_info("x", TensorProto.UINT8, (1, 32, 9, 9))],
-        [helper.make_tensor_value_info("y", TensorProto.UINT8, None)],
+        [helper.make_tensor_value_info("x", kind, (1, 32, 9, 9))],
+        [helper.make_tensor_value_info("y", kind, None)],
         [numpy_helper.from_array(np.asarray(v), n) for n, v in known.items()],
     )
     proto = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 21)])
-    x = whole(rng, np.uint8, 1, 32, 9, 9)
-    results = [
-        polyc.compile(proto, target=target)(x)
+    x = whole(rng, dtype, 1, 32, 9, 9)
+    models = [
+        polyc.compile(proto, target=target)
         for target in dict.fromkeys(TARGETS)
         if not missing_features(target.features)
     ]
+    results = [model(x) for model in models]
+    # Signed bytes that the model makes are unsigned ones for the instruction.
+    assert all("pc_dot4_u8i8" in model.source for model in models)
     assert all(np.array_equal(results[0], other) for other in results[1:])
-    (wanted,) = ReferenceEvaluator(proto).run(None, {"x": x})
+    (wanted,) = ReferenceEvaluator(proto, new_ops=[MaxPool]).run(None, {"x": x})
     assert np.abs(wanted.astype(int) - results[0]).max() <= 2  # one more of q in the second product
     assert (wanted != results[0]).mean() < 0.01
     report = exactly(proto)

@@ -25,9 +25,9 @@ from polyc.printing import driver, print_c, print_expr, scope
 from polyc.printing.print_expr import Printer
 from polyc.program import driver_nest
 from polyc.program.driver_nest import Call as Launched
+from polyc.scop import lift_signs, zero_points
 from polyc.scop import scales as scales_module
 from polyc.scop import split_reductions as splitting
-from polyc.scop import zero_points
 from polyc.scop.expr import Call, Const
 from polyc.types.element_types import FLOAT32, UINT8
 from tests.exact.runs import exactly
@@ -122,9 +122,17 @@ def restored_bytes() -> Graph:
     return Graph.of(y=ops.quantize_linear(ops.relu(sums), np.float32(0.1), np.uint8(3)))
 
 
+def signed_bytes() -> Graph:
+    """A product of signed bytes that the model makes itself."""
+    rng = np.random.default_rng(3)
+    q = ops.quantize_linear(ops.input("x", (9, 16)), np.float32(0.1), np.int8(3))
+    w = ops.dequantize_linear(rng.integers(-128, 128, (16, 20)).astype(np.int8), np.float32(0.01))
+    return Graph.of(y=ops.dequantize_linear(q, np.float32(0.1), np.int8(3)) @ w)
+
+
 MODELS = (
     matmul, softmax, lowest, tall_softmax, transpose, chain, shared, padded, joined, booleans,
-    columns, two_layers, long_sum, given_back, open_columns, restored_bytes,
+    columns, two_layers, long_sum, given_back, open_columns, restored_bytes, signed_bytes,
 )  # fmt: skip
 
 
@@ -174,6 +182,12 @@ def a_zero_point_is_forgotten(patch):
 @fault(restored_bytes)
 def what_a_zero_point_adds_up_to_is_not_taken_off(patch):
     patch.setattr(zero_points, "_corrected", lambda s, *rest: s.value)
+
+
+@fault(signed_bytes)
+def bytes_that_are_kept_higher_are_read_as_they_are(patch):
+    right = lift_signs._less
+    patch.setattr(lift_signs, "_less", lambda load, zero, dtype: right(load, zero - 128, dtype))
 
 
 @fault(restored_bytes)
