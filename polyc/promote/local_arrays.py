@@ -212,18 +212,28 @@ def _promote(
     if prod(shape) * array.dtype.itemsize > LIMITS[kind_of(kind)]:
         return None
     corner = isl.MultiPwAff.from_pw_aff_list(footprint.get_space(), corners)
+    order = _order_inside(storage)
     return LocalArray(
         local_name(array.name),
         kind,
         array.name,
         array.dtype,
-        tuple(shape[d] for d in storage.permutation),
-        storage.permutation,
+        tuple(shape[d] for d in order),
+        order,
         isl.PwMultiAff.from_multi_pw_aff(corner),
         functions,
         folds,
         sum(is_declaring(mark.ancestor(k)) for k in range(1, mark.get_tree_depth())),
     )
+
+
+def _order_inside(storage: Storage) -> tuple[int, ...]:
+    """The dimensions of a box, as the array lies: those that are cut into blocks innermost.
+
+    b stored [j/48][k][j mod 48]  ->  a panel of it is [k][j]
+    """
+    cut = tuple(d for d, _ in storage.blocks)
+    return (*(d for d in storage.permutation if d not in cut), *cut)
 
 
 def _is_computed(array: str, users: Sequence[Statement]) -> bool:

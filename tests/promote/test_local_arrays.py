@@ -4,7 +4,7 @@ from dataclasses import replace
 
 import islpy as isl
 
-from polyc.memory.storage import row_major
+from polyc.memory.storage import permuted, row_major
 from polyc.poly.tree import MARK
 from polyc.promote.local_arrays import LARGEST_LOCAL, promote_to_locals
 from polyc.scop.expr import Load
@@ -63,6 +63,29 @@ def test_a_partial_tile_has_the_box_of_a_full_one():
 
 def test_only_private_arrays_are_promoted():
     assert promote(matmul_scop(), MATMUL_BAND) == {}
+
+
+def test_a_panel_keeps_its_rows_whole():
+    """P[k, j], stored [j/16][k][j mod 16]: a panel is 5 rows of 16, as it would lie in memory."""
+    of = scop(
+        [array("P", [5, 64], "temporary"), array("Y", [5, 64], "output")],
+        statement("{ W[k, j] : 0 <= k < 5 and 0 <= j < 64 }", "{ W[k, j] -> P[k, j] }", ZERO),
+        statement(
+            "{ R[k, j] : 0 <= k < 5 and 0 <= j < 64 }",
+            "{ R[k, j] -> Y[k, j] }",
+            load("{ R[k, j] -> P[k, j] }"),
+        ),
+    )
+    band = "[{ W[k, j] -> [(16*floor(j/16))]; R[k, j] -> [(16*floor(j/16))] }]"
+    panels = permuted(of.arrays["P"], (1, 0), [(1, 16)])
+    stored = {**as_stored(of), "P": panels}
+    marked = tree(of.statements, band)
+    local = promote_to_locals(marked, of.statements, frozenset("P"), of.arrays, stored)["P"]
+    assert local.shape == (5, 16)
+    assert is_place(
+        local.place("R", isl.PwMultiAff("{ R[k, j] -> P[k, j] }")),
+        "{ R[k, j] -> [k, j mod 16] : 0 <= k < 5 and 0 <= j < 64 }",
+    )
 
 
 def test_a_window_has_its_lower_corner_in_the_prefix():
