@@ -1,5 +1,7 @@
 """Strategies on clusters from literals: tiles fit, trees are legal, results agree."""
 
+from dataclasses import replace
+
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -220,3 +222,18 @@ def test_the_weights_of_many_taps_are_used_for_many_rows():
     _, height, width = compile_stages(depthwise(192, 14, 7)).stored.tile
     assert height >= 7
     assert width >= AVX512.lanes(F32)
+
+
+@pytest.mark.parametrize(("length", "driven_out"), [(1024, True), (1040, False), (3072, True)])
+def test_lines_of_a_tile_do_not_drive_each_other_out(length, driven_out):
+    """Rows a multiple of 4096 bytes apart fall in one set; a tile of 14 would fit the registers."""
+    of = matmul_scop(500, 32, length)
+    (cluster,), _ = find_clusters(of, AVX512)
+    storages = {n: row_major(a) for n, a in of.arrays.items()}
+    strides = {s.name: compute_strides(s, of.arrays, storages) for s in cluster.statements}
+    target = replace(AVX512, l1d=32 << 10, l1d_ways=8)
+    _, height, _ = choose_register_tile(cluster, 1, strides, of.arrays, target)
+    assert (height <= 8) == driven_out
+    roomy = replace(target, l1d=64 << 10, l1d_ways=16)
+    _, height, _ = choose_register_tile(cluster, 1, strides, of.arrays, roomy)
+    assert height > 8
