@@ -22,12 +22,19 @@ typedef struct {
 
 typedef struct {
     object head;
+    const void *element;
+    char kind, letter, order, flags;
+    int number;
+} dtype;
+
+typedef struct {
+    object head;
     char *data;
     int rank;
     const intptr_t *shape;
     const intptr_t *strides;
     object *base;
-    const void *dtype;
+    const dtype *dtype;
     int flags;
 } array;
 
@@ -47,6 +54,12 @@ typedef struct {
     int64_t wanted[]; /* of each array: its dtype, its rank, its shape */
 } model;
 
+/* Types of numbers are mostly one object each; what another process sent has one of its own. */
+static int is_same(const dtype *a, const dtype *b)
+{
+    return a == b || (a->element == b->element && a->order == b->order && a->number == b->number);
+}
+
 static int is_wanted(const model *m, object *const *given, intptr_t count, void **io)
 {
     const int64_t *wanted = m->wanted;
@@ -54,9 +67,9 @@ static int is_wanted(const model *m, object *const *given, intptr_t count, void 
         return 0;
     for (intptr_t k = 0; k < count; k++) {
         const array *const a = (const array *)given[k];
-        if (a->head.type != m->type || (intptr_t)a->dtype != wanted[0] || a->rank != wanted[1])
+        if (a->head.type != m->type || !is_same(a->dtype, (const dtype *)wanted[0]))
             return 0;
-        if ((a->flags & IN_ORDER) != IN_ORDER)
+        if (a->rank != wanted[1] || (a->flags & IN_ORDER) != IN_ORDER)
             return 0;
         wanted += 2;
         for (int d = 0; d < a->rank; d++)

@@ -36,8 +36,12 @@ _FIELDS = 11
 _LINE = 64
 _WORD = np.dtype(np.int64)
 _LARGEST = np.iinfo(np.int64).max
+_TYPE = 8
+"""Bytes from the beginning of an object to its type."""
 _DATA, _RANK, _SHAPE, _DTYPE, _FLAGS = 16, 24, 32, 56, 64
-"""Bytes from the beginning of an array's header, whose type stands at 8."""
+"""The same of an array's header."""
+_ELEMENT, _ORDER, _NUMBER = 16, 26, 28
+"""The same of a dtype."""
 
 Quick = Callable[..., int]
 
@@ -93,27 +97,31 @@ def is_readable() -> bool:
     square = np.zeros((3, 5), np.float32)
     read_only = np.arange(4.0)
     read_only.flags.writeable = False
-    kinds = (square, square[1:, ::2], square.T, read_only, np.array(7), np.empty((2, 0, 3), "u1"))
-    return all(map(_lies_as_read, kinds))
+    swapped = np.zeros(2, ">i2")
+    arrays = (square, square[1:, ::2], square.T, read_only, swapped, np.array(7), square[:, :0])
+    return all(map(_lies_as_read, arrays))
 
 
 def _lies_as_read(array: np.ndarray) -> bool:
-    rank = _read(array, _RANK, ctypes.c_int)
-    if _read(array, 8, ctypes.c_int64) != id(np.ndarray) or rank != array.ndim:
+    rank, dtype = _read(array, _RANK, ctypes.c_int), array.dtype
+    if _read(array, _TYPE, ctypes.c_int64) != id(np.ndarray) or rank != array.ndim:
         return False
     place = _read(array, _SHAPE, ctypes.c_int64)
     shape = tuple(ctypes.c_int64.from_address(place + 8 * d).value for d in range(rank))
     return (
         shape == array.shape
         and _read(array, _DATA, ctypes.c_int64) == array.__array_interface__["data"][0]
-        and _read(array, _DTYPE, ctypes.c_int64) == id(array.dtype)
+        and _read(array, _DTYPE, ctypes.c_int64) == id(dtype)
         and _read(array, _FLAGS, ctypes.c_int) == array.flags.num
+        and _read(dtype, _ELEMENT, ctypes.c_int64) == id(dtype.type)
+        and _read(dtype, _ORDER, ctypes.c_char) == dtype.byteorder.encode()
+        and _read(dtype, _NUMBER, ctypes.c_int) == dtype.num
     )
 
 
-def _read(array: np.ndarray, offset: int, kind: Any) -> int:
-    """What stands in the header of an array."""
-    return int(kind.from_address(id(array) + offset).value)
+def _read(thing: object, offset: int, kind: Any) -> Any:
+    """What stands so many bytes behind the beginning of an object."""
+    return kind.from_address(id(thing) + offset).value
 
 
 def _address(function: Any) -> int:

@@ -1,6 +1,7 @@
 """Calls without the way through Python: taken where all fits, and nowhere else."""
 
 import itertools
+import pickle
 import threading
 
 import numpy as np
@@ -52,7 +53,8 @@ def test_what_fits_is_done_and_all_else_is_declined(product):
     others = [
         (), (A,), (A, B), (A, B, out, out), (None, B, out), (3, B, out), (A, B.tolist(), out),
         (A.astype(np.float64), B, out), (A.astype(">f4"), B, out), (A.view(np.int32), B, out),
-        (A.view("V4"), B, out), (A.reshape(4, 3), B, out), (A.reshape(1, 3, 4), B, out),
+        (A.view("V4"), B, out), (A.view([("f", "f4")]), B, out), (A.reshape(4, 3), B, out),
+        (A.reshape(1, 3, 4), B, out),
         (A.ravel(), B, out), (A[:2], B, out), (np.asfortranarray(A), B, out), (A[::-1], B, out),
         (np.repeat(A, 2, 1)[:, ::2], B, out), (at_odd_bytes(A), B, out), (read_only(A), B, out),
         (A.view(Derived), B, out), (A, B, read_only(out)), (A, B, out.astype(np.float16)),
@@ -63,6 +65,8 @@ def test_what_fits_is_done_and_all_else_is_declined(product):
     assert (out == 7).all()
     assert call(1, A, B, out) == 0
     np.testing.assert_allclose(out, PRODUCT, rtol=1e-5, atol=1e-6)
+    sent = pickle.loads(pickle.dumps(A))  # its dtype is an object of its own
+    assert call(1, sent, B, out) == 0
     with pytest.raises(TypeError):
         call("one", A, B, out)
 
