@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 import onnx
@@ -67,6 +67,13 @@ from polyc.types.ranges import assume
 from polyc.types.spec import TensorSpec
 
 Model = Graph | onnx.ModelProto | bytes | str | os.PathLike[str]
+
+Begin = Callable[[Program], None]
+"""Takes the kernels together, and may begin with their constants while they are proven."""
+
+
+def await_proof(program: Program) -> None:
+    """A `Begin` for those who begin with nothing before all is proven."""
 
 
 @dataclass(frozen=True)
@@ -141,18 +148,19 @@ def run_pipeline(
     tuned: Mapping[str, Tuned] | None = None,
     emit: Emit = ignore,
     kept: KeptKernels | None = None,
+    begin: Begin = await_proof,
 ) -> Compiled:
     """A model in, proven C out; `tuned` are schedules of clusters that measurements preferred.
 
-    `emit` is given each kernel when it is printed, before the next one is scheduled; `kept` are
-    kernels that were compiled before.
+    `emit` is given each kernel when it is printed, before the next one is scheduled, and `begin`
+    all of them together, before they are proven; `kept` are kernels that were compiled before.
     """
     with isl_within(trace.budget):
         with naming_defects("compiling the model"):
             front = cluster_model(model, target, options, trace, tuned)
         finds = leaving_to_calls(front.graph.found)
         with naming_defects(f"compiling {front.graph.name!r}"), assume(front.sizes), finds:
-            return _compile_kernels(front, target, options, trace, emit, kept)
+            return _compile_kernels(front, target, options, trace, emit, kept, begin)
 
 
 def _compile_kernels(
@@ -162,6 +170,7 @@ def _compile_kernels(
     trace: Trace,
     emit: Emit,
     kept: KeptKernels | None,
+    begin: Begin,
 ) -> Compiled:
     """The last two stages of `run_pipeline`."""
     scop = front.scop
@@ -170,8 +179,9 @@ def _compile_kernels(
     compiled = compile_kernels(front.kernels, scop, target, options, trace, emit, kept)
 
     # 7. The kernels together: whatever a launch reads has been written by then.
+    program = _program(front, compiled)
+    begin(program)
     with trace.step("verify"):
-        program = _program(front, compiled)
         proven = None
         if options.verify:
             verify_sizes(front.sizes)

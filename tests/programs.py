@@ -214,6 +214,7 @@ def install_pipeline(monkeypatch: pytest.MonkeyPatch, result: FakeCompiled) -> A
         tuned: object = None,
         emit: Callable[[Any], None] = lambda kernel: None,
         kept: object = None,
+        begin: Callable[[Any], None] = lambda program: None,
     ) -> FakeCompiled:
         module.calls += 1
         with trace.step("lower"):
@@ -223,6 +224,7 @@ def install_pipeline(monkeypatch: pytest.MonkeyPatch, result: FakeCompiled) -> A
         for kernel in module.result.program.kernels:
             if device := module.result.devices.get(kernel.name):
                 emit(types.SimpleNamespace(kernel=kernel, device=device))
+        begin(module.result.program)
         return module.result
 
     module.run_pipeline = run_pipeline

@@ -154,9 +154,9 @@ def test_verify_looks_at_the_fused_model_too(polyc, monkeypatch):
     pipeline = install_pipeline(monkeypatch, exposed)
     run = pipeline.run_pipeline
 
-    def run_pipeline(model, *rest, kept):
+    def run_pipeline(model, *rest, **named):
         pipeline.result = exposed if len(model.graph.output) > 1 else fused
-        return run(model, *rest, kept=kept)
+        return run(model, *rest, **named)
 
     pipeline.run_pipeline = run_pipeline
     code, _, err = polyc("verify", "m.onnx")

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 from polyc.build.bundle import Weights, write_bundle, write_weights
 from polyc.build.fingerprint import fingerprint_kernels
 from polyc.build.manifest import make_manifest
+from polyc.build.weights_beside import WeightsBeside
 from polyc.errors import leaving_to_calls
 from polyc.mapping.tuned import Tuned, spell_choices
 from polyc.options import Options
@@ -28,6 +29,7 @@ if TYPE_CHECKING:
     from polyc.codegen.cuda.grid import DeviceText
     from polyc.pipeline import Compiled
     from polyc.program.plan import Plan
+    from polyc.program.program import Program
 
 
 def make_model(
@@ -69,16 +71,25 @@ def _make_for_cpu(
     kept = None  # nobody would find them in a cache that ends with this compilation
     if not cache.temporary:
         kept = KeptKernels(cache, fingerprint_kernels(target, options))
-    with LibraryBuild(
-        c_recipe(target.flags, options, budget=trace.budget), target.cores, cache
-    ) as build:
+    with (
+        LibraryBuild(
+            c_recipe(target.flags, options, budget=trace.budget), target.cores, cache
+        ) as build,
+        WeightsBeside(folder) as writing,
+    ):
+
+        def begin(program: Program) -> None:
+            with trace.step("plan"):
+                plan = plan_memory(program)
+                trace.budget.require_call(program.name, plan.arena_bytes, plan.weights_bytes)
+            writing.begin(program, plan)
+
         compiled = run_pipeline(
-            model, target, options, trace, tuned, lambda k: _add(build, k), kept=kept
+            model, target, options, trace, tuned, lambda k: _add(build, k), kept=kept, begin=begin
         )
+        plan = writing.plan
         finds = leaving_to_calls(compiled.program.found)
         with trace.step("plan"), assume(compiled.program.sizes), finds:
-            plan = plan_memory(compiled.program)
-            trace.budget.require_call(compiled.program.name, plan.arena_bytes, plan.weights_bytes)
             barriers = place_barriers(compiled.touched, plan.slots)
             nest = make_driver(compiled.program, plan, barriers)
             driver = print_driver(
@@ -96,7 +107,7 @@ def _make_for_cpu(
             if options.verify:
                 proven += verify_call(compiled.program, plan, nest, compiled.judged)
         with trace.step("weights"):
-            weights = write_weights(folder, compiled.program, plan)
+            weights = writing.finish()
         with trace.step("build"):
             library = build.link()
     predicted = None

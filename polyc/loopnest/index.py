@@ -248,9 +248,21 @@ def decide(condition: Condition) -> bool | None:
 
 def substitute(index: Affine, values: Mapping[str, Affine]) -> Affine:
     """index with loop variables replaced."""
-    if all(isinstance(atom, Var) and atom.name not in values for atom, _ in index.terms):
-        return index
-    return _transform(index, lambda v: values.get(v.name, Affine(0, ((v, 1),))))
+    total: dict[Atom, int] = {}
+    constant, is_changed = index.constant, False
+    for atom, coefficient in index.terms:
+        if isinstance(atom, Var):
+            value = values.get(atom.name)
+        else:
+            value = _transform_atom(atom, lambda v: values.get(v.name, Affine(0, ((v, 1),))))
+        if value is None:
+            total[atom] = total.get(atom, 0) + coefficient
+            continue
+        is_changed = True
+        constant += value.constant * coefficient
+        for inner, weight in value.terms:
+            total[inner] = total.get(inner, 0) + weight * coefficient
+    return linear(constant, total) if is_changed else index
 
 
 def substitute_condition(condition: Condition, values: Mapping[str, Affine]) -> Condition:

@@ -287,17 +287,17 @@ class Kernel(Prototype):
 
 def walk_nodes(node: Node) -> Iterator[Node]:
     """Every node below and including `node`, in textual order."""
-    yield node
-    match node:
-        case Block(body=body):
-            for child in body:
-                yield from walk_nodes(child)
-        case For(body=body):
-            yield from walk_nodes(body)
-        case If(then=then, otherwise=otherwise):
-            yield from walk_nodes(then)
-            if otherwise:
-                yield from walk_nodes(otherwise)
+    waiting = [node]
+    while waiting:
+        top = waiting.pop()
+        yield top
+        match top:
+            case Block(body=body):
+                waiting.extend(reversed(body))
+            case For(body=body):
+                waiting.append(body)
+            case If(then=then, otherwise=otherwise):
+                waiting.extend((otherwise, then) if otherwise else (then,))
 
 
 def rewrite_nodes(block: Block, rewrite: Callable[[Node], Node]) -> Block:
@@ -369,11 +369,11 @@ def rewrite_elements(assign: Assign, rewrite: Callable[[Element], Element]) -> A
 
     def visit(expr: LoopExpr) -> LoopExpr:
         match expr:
-            case Read(element, _, dynamic):
+            case Read(element, dtype, dynamic, guarded):
                 computed = tuple((d, visit(e)) for d, e in dynamic)
-                return replace(expr, element=rewrite(element), dynamic=computed)
-            case Call(arguments=arguments):
-                return replace(expr, arguments=tuple(map(visit, arguments)))
+                return Read(rewrite(element), dtype, computed, guarded)
+            case Call(function, arguments, dtype):
+                return Call(function, tuple(map(visit, arguments)), dtype)
             case Cast(argument=argument):
                 return replace(expr, argument=visit(argument))
         return expr

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
-from polyc.loopnest.index import stride, variables
+from polyc.loopnest.index import Var
 from polyc.loopnest.nodes import (
     Assign,
     Block,
@@ -60,10 +60,9 @@ def register_of(element: Element, lanes: For | None) -> Register | None:
         if index.is_constant:
             base.append(index.constant)
             continue
-        moves = lanes is not None and variables(index) == {lanes.var}
-        if not moves or lanes is None or count != 1 or not lanes.lower.is_constant:
+        if lanes is None or count != 1 or not lanes.lower.is_constant:
             return None
-        if stride(index, lanes.var) != 1:
+        if index.terms != ((Var(lanes.var), 1),):
             return None
         base.append(index.constant + lanes.lower.constant)
         dimension, count = d, lanes_of(lanes)
@@ -93,11 +92,15 @@ def _in_memory(block: Block) -> set[str]:
     reads = (e for v in values for e in walk_expr(v) if isinstance(e, Read))
     spoilt = {read.element.array for read in reads if read.guarded}
     spoilt |= {n.array for n in walk_nodes(block) if isinstance(n, Transpose)}
+    seen: set[tuple[str, Register]] = set()
     for element, lanes in elements(block, None):
         register = register_of(element, lanes)
         if register is None:
             spoilt.add(element.array)
             continue
+        if (element.array, register) in seen:
+            continue
+        seen.add((element.array, register))
         held = owners.setdefault(element.array, {})
         if any(held.setdefault(cell, register) != register for cell in register.cells):
             spoilt.add(element.array)

@@ -32,18 +32,15 @@ def substitute_element(element: Element, values: Mapping[str, Affine]) -> Elemen
 def substitute_expr(expr: LoopExpr, values: Mapping[str, Affine]) -> LoopExpr:
     """expr with loop variables replaced."""
     match expr:
-        case Read(element, _, dynamic):
-            return replace(
-                expr,
-                element=substitute_element(element, values),
-                dynamic=tuple((d, substitute_expr(e, values)) for d, e in dynamic),
-            )
+        case Read(element, dtype, dynamic, guarded):
+            computed = tuple((d, substitute_expr(e, values)) for d, e in dynamic)
+            return Read(substitute_element(element, values), dtype, computed, guarded)
         case Value(index):
             return replace(expr, index=substitute(index, values))
         case Test(condition):
             return replace(expr, condition=substitute_condition(condition, values))
-        case Call(arguments=arguments):
-            return replace(expr, arguments=tuple(substitute_expr(a, values) for a in arguments))
+        case Call(function, arguments, dtype):
+            return Call(function, tuple(substitute_expr(a, values) for a in arguments), dtype)
         case Cast(argument=argument):
             return replace(expr, argument=substitute_expr(argument, values))
         case _:

@@ -62,4 +62,4 @@ def _local_name(local: Local, called: Mapping[str, str]) -> str:
 
 def _renamed(element: Element, names: Mapping[str, str]) -> Element:
     array = names.get(element.array)
-    return element if array is None else replace(element, array=array)
+    return element if array is None else Element(array, element.index)
