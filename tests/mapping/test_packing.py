@@ -65,6 +65,48 @@ def test_few_rows_are_no_reason_to_copy_the_matrix():
     assert alone.vector is not None
 
 
+def gram(m: int, k: int) -> Scop:
+    """Y[i, j] = sum of X[i, k] X[j, K + k] over k: rows of one array with each other."""
+    ij = f"0 <= i < {m} and 0 <= j < {m}"
+    factors = load("{ S[i, j, k] -> X[i, k] }"), load(f"{{ S[i, j, k] -> X[j, {k} + k] }}")
+    return scop(
+        [array("X", [m, 2 * k], "input"), array("Y", [m, m], "output")],
+        statement(f"{{ Z[i, j] : {ij} }}", "{ Z[i, j] -> Y[i, j] }", ZERO),
+        statement(
+            f"{{ S[i, j, k] : {ij} and 0 <= k < {k} }}",
+            "{ S[i, j, k] -> Y[i, j] }",
+            call("mul", *factors),
+            "add",
+        ),
+    )
+
+
+def test_of_an_array_that_is_read_in_two_ways_that_in_lanes_is_copied():
+    """Queries and keys of attention may be one array: one layout does not suit both."""
+    copy, product = stored_clusters(gram(197, 64))
+    read = {name: load for load in product.cluster.statements[-1].loads for name in [load.array]}
+    assert set(read) == {"X", "X_packed"}
+    assert read["X"].index.plain_is_equal(load("{ S[i, j, k] -> X[i, k] }").index)
+    storage = product.storages["X_packed"]
+    assert storage.permutation[0] == 0
+    assert storage.blocks == ((0, 48),)
+    (moved,) = copy.cluster.statements
+    assert moved.domain.dim_min_val(1).to_python() == 64  # nothing of the other way is copied
+
+
+@pytest.mark.parametrize("target", ["auto", "avx2", "baseline"])
+def test_rows_of_one_array_with_each_other(target, tmp_path: Path):
+    x = np.random.default_rng(7).standard_normal((69, 46), np.float32)
+    x[5, 3], x[7, 30] = np.inf, np.nan
+    both = ops.input("x", (69, 46))
+    left, right = ops.split(both, [23, 23], axis=1)
+    product = left @ ops.transpose(right, (1, 0))
+    model = polyc.compile(Graph.of(y=product), options=options(tmp_path), target=target)
+    with np.errstate(invalid="ignore"):
+        expected = x[:, :23].astype(np.float64) @ x[:, 23:].T
+    np.testing.assert_allclose(model(x), expected, rtol=1e-4, atol=1e-4)
+
+
 def test_what_is_used_only_a_few_times_is_not_copied():
     (alone,) = stored_clusters(product(20, 3, 700))
     assert not read_packed(alone.schedule)

@@ -106,7 +106,9 @@ def choose_schedule(one: OpenCluster, target: Target) -> Schedule:
 def lay_out(one: OpenCluster, tiles: Tiles) -> Laid:
     """The layouts that suit these tiles."""
     vector, (_, _, width) = tiles.vector, tiles.tile
-    cluster, packings = pack(one.cluster, tiles.packed, one.arrays)
+    cluster, packings = pack(
+        one.cluster, tiles.packed, one.arrays, None if tiles.grouped else vector
+    )
     packed = {p.array.name: p.array for p in packings}
     arrays = {**one.arrays, **packed} if packed else one.arrays
     new = decide_layouts(cluster, vector, width, arrays, one.storages, list(packed), tiles.grouped)

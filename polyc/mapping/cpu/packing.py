@@ -12,7 +12,7 @@ scattered along the vector loop, or so far apart from row to row that every row 
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 import islpy as isl
@@ -21,6 +21,7 @@ from polyc.analysis.steps import in_any_step
 from polyc.mapping.cpu.vector_loop import choose_inner_loop
 from polyc.memory.strides import Strides
 from polyc.names import fresh
+from polyc.poly.affine import columns_of
 from polyc.schedule.cluster import Cluster
 from polyc.scop.expr import Expr, Load, rebuild
 from polyc.scop.scop import Array, Statement
@@ -84,16 +85,27 @@ def _is_far(access: Strides, update: Statement, parallel: Collection[int], heigh
 
 
 def pack(
-    cluster: Cluster, names: tuple[str, ...], arrays: Mapping[str, Array]
+    cluster: Cluster, names: tuple[str, ...], arrays: Mapping[str, Array], vector: int | None = None
 ) -> tuple[Cluster, tuple[Packing, ...]]:
-    """The cluster reading packed copies of some arrays, and the copies."""
-    packings = tuple(_make_copy(cluster, name, arrays) for name in names)
-    table = {name: p.array.name for name, p in zip(names, packings, strict=True)}
+    """The cluster reading packed copies of some arrays, and the copies.
+
+    vector: the shared loop in SIMD lanes. Of an array that a sum reads in several ways, what moves
+    with the lanes is copied, and the rest is read where it is: one layout does not suit both.
+
+        C[i, j] += A[i, k] * A[j, n + k]   ->   C[i, j] += A[i, k] * Ap[j, n + k]   lanes along j
+    """
+    read = {name: _find_loads(cluster, name, vector) for name in names}
+    packings = tuple(_make_copy(cluster, name, read[name], arrays) for name in names)
+    table = {
+        id(load.index): p.array.name
+        for name, p in zip(names, packings, strict=True)
+        for _, load in read[name]
+    }
 
     def leaf(expr: Expr) -> Expr:
-        if not isinstance(expr, Load) or expr.array not in table:
+        if not isinstance(expr, Load) or id(expr.index) not in table:
             return expr
-        name, rank = table[expr.array], len(arrays[expr.array].shape)
+        name, rank = table[id(expr.index)], len(arrays[expr.array].shape)
         indices = ", ".join(f"i{k}" for k in range(rank))
         renamed = isl.PwMultiAff(f"{{ {expr.array}[{indices}] -> {name}[{indices}] }}")
         return replace(expr, array=name, index=renamed.pullback_pw_multi_aff(expr.index))
@@ -104,18 +116,35 @@ def pack(
     return replace(cluster, statements=statements), packings
 
 
-def _make_copy(cluster: Cluster, name: str, arrays: Mapping[str, Array]) -> Packing:
-    """Copy what the cluster reads of an array, element by element."""
+def _find_loads(cluster: Cluster, name: str, vector: int | None) -> list[tuple[Statement, Load]]:
+    """What sums read of an array: in lanes, if any of it is."""
+    loads = [(s, load) for s in cluster.statements if s.reduction for load in s.loads]
+    found = [(s, load) for s, load in loads if load.array == name]
+    if vector is None:
+        return found
+    moving = [
+        (s, load)
+        for s, load in found
+        if any(step != 0 for step in columns_of(load.index)[cluster.shared[vector][s.name]])
+    ]
+    return moving or found
+
+
+def _make_copy(
+    cluster: Cluster,
+    name: str,
+    loads: Sequence[tuple[Statement, Load]],
+    arrays: Mapping[str, Array],
+) -> Packing:
+    """Copy what these loads read of an array, element by element."""
     array = arrays[name]
     packed = fresh(f"{name}_packed", arrays)
     iterators = tuple(f"i{k}" for k in range(len(array.shape)))
     shown = ", ".join(iterators)
     read: isl.Set | None = None
-    for s in cluster.statements:
-        for load in s.loads:
-            if load.array == name and s.reduction:
-                touched = load.index.as_map().intersect_domain(s.domain).range()
-                read = touched if read is None else read.union(touched).coalesce()
+    for s, load in loads:
+        touched = load.index.as_map().intersect_domain(s.domain).range()
+        read = touched if read is None else read.union(touched).coalesce()
     assert read is not None, f"{name} is not read by a reduction"
     title = f"S_{packed}"
     step = cluster.step
