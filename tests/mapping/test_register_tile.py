@@ -118,7 +118,7 @@ def test_a_register_tile_fits_the_registers_and_the_problem(rows, columns, depth
     vectors = -(-width // lanes)
     assert 1 <= width <= columns
     assert 1 <= height <= (rows if unroll is not None else 1)
-    assert height * vectors + vectors + 1 <= target.vectors.registers
+    assert height * vectors + min(height, vectors) + 1 <= target.vectors.registers
 
 
 @pytest.mark.parametrize("channels", [24, 512])
@@ -155,6 +155,24 @@ def test_a_large_contraction_uses_most_registers():
     strides = {s.name: compute_strides(s, of.arrays, {}) for s in cluster.statements}
     _, height, width = choose_register_tile(cluster, 1, strides, of.arrays, AVX512)
     assert height * (width // 16) >= 16
+
+
+@pytest.mark.parametrize(
+    ("isa", "rows", "columns", "tile"),
+    [
+        ("avx512", 126, 3072, (9, 48)),
+        ("avx2", 128, 3072, (3, 32)),  # 12 sums, three elements, and a vector that passes by
+        ("avx2", 6, 16, (6, 16)),
+        ("avx2", 8, 24, (4, 24)),  # one tile a row: no other begins inside its last line
+        ("baseline", 128, 3072, (3, 16)),
+    ],
+)
+def test_a_tile_suits_the_registers_of_a_target(isa, rows, columns, tile):
+    """A tile of 12 sums keeps two multiply-adds busy, and its rows end where cache lines do."""
+    of, target = matmul_scop(rows, columns, 512), Target.named(isa)
+    (cluster,), _ = find_clusters(of, target)
+    strides = {s.name: compute_strides(s, of.arrays, {}) for s in cluster.statements}
+    assert choose_register_tile(cluster, 1, strides, of.arrays, target)[1:] == tile
 
 
 def test_a_recurrence_along_the_lanes_is_not_vectorised():

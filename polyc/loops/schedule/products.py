@@ -125,7 +125,7 @@ def _product(
             if not (summed and still):
                 continue
             vector = _vector(statement, target)
-            height, vectors = _tile(len(walking), target.vectors.registers)
+            height, vectors = _tile(len(walking), target.vectors.registers, target.vectors.bytes)
             both = moves[rows], moves[lanes]
             return Product(
                 statement.name, rows, lanes, summed, both, height, vectors * vector, vector
@@ -152,10 +152,10 @@ def _vector(statement: Statement, target: Target) -> int:
     return target.lanes(widest)
 
 
-def _tile(walking: int, registers: int) -> tuple[int, int]:
+def _tile(walking: int, registers: int, wide: int) -> tuple[int, int]:
     """The cheapest height, and width in vectors, of those that the registers hold."""
     fitting = [
-        (price_product(True, h, v), h, v)
+        (price_product(True, wide, h, v), h, v)
         for h in range(2, MOST_ROWS + 1)
         for v in range(1, MOST_VECTORS + 1)
         if h * v + walking * v + 1 <= registers

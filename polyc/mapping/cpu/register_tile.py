@@ -34,8 +34,19 @@ DIGITS = 6
 LONGEST_RUN = 4
 """Iterations of a loop that is written out inside of a tile, each with accumulators of its own."""
 
+WIDEST = 64
+"""Bytes of the vectors by which prices are measured."""
+
 STORED_ALONE = 2.0
 """Cycles for an element that is taken out of a vector and stored by itself."""
+
+CUT_LINE = 1.05
+"""Times as dear is a tile of which a row of the result ends inside a cache line.
+
+The next tile fetches that line again, and threads cannot share out such a row (`loop_order.py`). On
+a Zen 4 held to 8 lanes 4 x 24 takes 1.05 times as long as 6 x 16 in 1x1 layers of ResNet-50, and
+1.02 to 1.07 times in BERT and ViT.
+"""
 
 MANY_TAPS = 16
 """Taps from which on a tile's sums are not soon followed by those of the next tile."""
@@ -62,6 +73,7 @@ def rank_register_tiles(
     """Every tile that fits the registers, the cheapest first."""
     update = next(s for s in cluster.statements if s.reduction)
     lanes = min(target.lanes(arrays[a.array].dtype) for a in strides[update.name])
+    size = arrays[update.array].dtype.itemsize
     extent = cluster.extents[vector]
     columns = ceil(extent / lanes)
     loads = strides[update.name][1:]
@@ -83,7 +95,8 @@ def rank_register_tiles(
             )
         else:
             waits = known or taps < SUMS * WORTHWHILE
-            price = partial(price_product, still == len(walks), waits=waits)
+            wide = target.vectors.bytes
+            price = partial(price_product, still == len(walks), wide, waits=waits)
         diagonal = find_diagonal(cluster, vector, d)
         written = strides[cluster.statements[-1].name][0]
         run = find_run(cluster, vector, d, written)
@@ -94,7 +107,7 @@ def rank_register_tiles(
         window = len(walks) == len(loads)
         for v in range(1, min(4, columns) + 1):
             for u in range(1, rows + 1):
-                if (u * v + v) * side + 1 > target.vectors.registers:
+                if not _fits_registers(u, v, side, window, target):
                     break
                 heights = _cut_known(rows, u) if known else _cut_unknown(rows, u)
                 along = diagonal and diagonal.fits(u, v)
@@ -102,9 +115,21 @@ def rank_register_tiles(
                 cost = _average(heights, columns, v, priced, side)
                 if d is not None and not window:
                     cost += _waited_for(update, loads, walks, shared, rows_of[d], u, v, target)
+                if v < columns and v * lanes * size % LINE and not window:
+                    cost *= CUT_LINE
                 far = 1e-3 * (d is not None and d != loops[-1])
                 candidates.append((cost + far + alone, (d, u, min(v * lanes, extent))))
     return [tile for _, tile in sorted(candidates, key=lambda c: c[0])]
+
+
+def _fits_registers(height: int, width: int, side: int, window: bool, target: Target) -> bool:
+    """Whether a tile's sums stay in registers, with what a step of the sum multiplies.
+
+    In a product one operand waits there for the other, which passes by: 3 rows of 4 vectors hold
+    the elements of the rows, 9 of 3 the vectors.
+    """
+    waiting = width if window else min(height, width)
+    return (height * width + waiting) * side + 1 <= target.vectors.registers
 
 
 def find_run(cluster: Cluster, vector: int, unroll: int | None, written: Strides) -> int | None:
@@ -236,16 +261,18 @@ def _average(heights: Heights, columns: int, v: int, price: Price, side: int = 1
     return round(total / (sum(heights.values()) * columns), DIGITS)
 
 
-def price_product(reused: bool, height: int, width: int, waits: bool = True) -> float:
+def price_product(reused: bool, wide: int, height: int, width: int, waits: bool = True) -> float:
     """Where an operand is the same for all lanes: products of matrices, convolutions.
 
     A tile needs height * width accumulators. Fewer than 8 of them leave the FMA pipe waiting for
     its own result (4 cycles of latency, two pipes). A row costs a broadcast from L1; a column a
-    vector that streams from L2, once a tile if the rows use it again (`reused`). Nothing `waits`
-    where a tile of few accumulators has several of each (`codegen/side_by_side.py`).
+    vector that streams from L2, once a tile if the rows use it again (`reused`). Of a vector of
+    `wide` bytes that element is the greater part, the narrower it is: 8 lanes want 3 x 32 where 16
+    want 9 x 48. Nothing `waits` where a tile of few accumulators has several of each
+    (`codegen/side_by_side.py`).
     """
     stalls = max(1.0, SUMS / (height * width)) if waits else 1.0
-    return stalls * (1 + (1.5 / height if reused else 1.5) + 0.5 / width)
+    return stalls * (1 + (1.5 / height if reused else 1.5) + 0.5 * WIDEST / wide / width)
 
 
 def _price_diagonal(diagonal: Diagonal, window: bool, height: int, width: int) -> float:
