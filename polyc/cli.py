@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 import signal
 import sys
-import time
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -16,6 +15,7 @@ from rich.table import Table
 from rich.text import Text
 
 import polyc
+from polyc.commands import prune as thinner
 from polyc.commands import quantise as smaller
 from polyc.commands.feeds import read_feeds, write_results
 from polyc.commands.schedules import read_schedules
@@ -239,28 +239,27 @@ def quantise(
 
 
 @app.command()
+def prune(
+    model: OnnxFile,
+    output: smaller.Output,
+    share: thinner.Share,
+    structured: thinner.Structured = False,
+    data: smaller.Data = None,
+    keep: thinner.Keep = None,
+    threads: Threads = None,
+) -> None:
+    """Write MODEL without its smallest weights or channels, and show what became of each layer."""
+    for line in thinner.prune_file(model, share, data, output, structured, keep or (), threads):
+        _say(line)
+
+
+@app.command()
 def demo(threads: Threads = None, seed: Seed = 0) -> None:
     """Compile ResNet-50 with random weights, check it, and time it beside NumPy."""
-    from polyc.commands.bench import measure_in_turn
-    from polyc.commands.demo import check, resnet50
-    from polyc.commands.numpy_baseline import make_evaluator
-    from polyc.report.text import print_report
+    from polyc.commands.demo import show_demo
 
-    model = resnet50(seed)
-    _say(f"ResNet-50, {len(model.graph.node)} nodes: compiling (from the cache if it was before)")
-    start = time.perf_counter()
-    compiled = polyc.compile(model, threads=threads)
-    _say(f"compiled in {time.perf_counter() - start:.1f} s; the ten kernels that take longest:\n")
-    feeds = random_feeds(compiled.inputs, seed)
-    _say(print_report(compiled.explain(feeds), most=10))
-    judge, error = check(model, compiled.run(feeds), feeds)
-    _say(f"checked: within {error:.1e} of {judge}\n")
-    evaluate = make_evaluator(model)
-    calls = {"polyc": lambda: compiled.run(feeds), "numpy": lambda: evaluate(feeds)}
-    times = measure_in_turn(calls, budget=3)
-    _say(f"polyc, {compiled.place}: {times['polyc']}")
-    _say(f"NumPy, im2col and its BLAS: {times['numpy']}")
-    _say(f"polyc is {times['numpy'].median / times['polyc'].median:.1f} times as fast")
+    for line in show_demo(threads, seed):
+        _say(line)
 
 
 @app.command()

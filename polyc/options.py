@@ -59,6 +59,8 @@ class Options:
         output where that of the direct sum is 2e-6. A NaN or an infinity in the input still reaches
         every output that depends on it, but an infinity may arrive as a NaN, and outputs up to 4
         positions further may become NaN as well. False keeps the direct sum, without all this.
+    sparse: multiply by what is not zero alone, where a constant is mostly zero and that is faster
+        on this CPU. An infinity or a NaN is then not carried on through a weight of zero.
     tf32: on a GPU, let tensor cores multiply float32: factors are rounded to tf32, which has the
         range of float32 and 10 bits of mantissa, and products are summed in float32. On random data
         the error is about 3e-4 of the largest output.
@@ -87,6 +89,7 @@ class Options:
     tune: float = 0.0
     use_tuned: bool = True
     minimal_filtering: bool = True
+    sparse: bool = True
     tf32: bool = False
     cache: bool = True
     max_operations: int = 1_000_000

@@ -55,6 +55,7 @@ from polyc.scop.narrow_factors import narrow_factors
 from polyc.scop.remove_frames import remove_frames
 from polyc.scop.scales import take_out_scales
 from polyc.scop.scop import Array, Scop
+from polyc.scop.sparse.zeros import compress_zeros
 from polyc.scop.split_reductions import Grain, split_reductions
 from polyc.scop.zero_points import move_zero_points
 from polyc.target.costs import streamed_bytes
@@ -250,7 +251,7 @@ def cluster_model(
         graph, notes = simplify(graph, options.opt_level, budget)
         graph = widen(graph, None if isinstance(target, CudaTarget) else PRODUCTS)
         trace.dump("graph", graph)
-        sizes = with_extents(sizes, find_counts(graph, _streamed(target, options)))
+        sizes = with_extents(sizes, find_counts(graph, *_forms(target, options)))
 
     with assume(sizes), leaving_to_calls(graph.found):
         return _cluster_graph(graph, notes, sizes, states, target, options, trace, tuned)
@@ -272,7 +273,8 @@ def _cluster_graph(
 
     # 3. Graph -> Scop: statements with integer-set domains; data movement becomes views.
     with trace.step("lower"):
-        lowered = lower_graph(graph, _streamed(target, options), budget)
+        streamed, lanes = _forms(target, options)
+        lowered = lower_graph(graph, streamed, budget, lanes)
         products = frozenset() if isinstance(target, CudaTarget) else target.vectors.products
         scaled = take_out_scales(lowered, products)
         lowered = scaled.before
@@ -291,7 +293,7 @@ def _cluster_graph(
             scop = narrow_factors(scop, products)
         scop = convert_constants(inline_pointwise(scop, on_gpu, budget))
         scop = delinearise(merge_copies(distribute(scop, budget), budget))
-        scop = split_reductions(scop, Grain.of(target))
+        scop = split_reductions(compress_zeros(scop, lanes), Grain.of(target))
         scop, states = bind_states(scop, states)
         trace.dump("scop", scop)
 
@@ -329,11 +331,13 @@ def _cluster_graph(
     )
 
 
-def _streamed(target: Target | CudaTarget, options: Options) -> float | None:
-    """How fast Winograd's weights would arrive; None where nobody wants them."""
-    if isinstance(target, CudaTarget) or not options.minimal_filtering:
-        return None
-    return streamed_bytes(target)
+def _forms(target: Target | CudaTarget, options: Options) -> tuple[float | None, int]:
+    """How fast Winograd's weights would arrive, None where nobody wants them; and the lanes of
+    vectors that multiply by what is not zero, 0 where zeros are not left out."""
+    if isinstance(target, CudaTarget):
+        return None, 0
+    streamed = streamed_bytes(target) if options.minimal_filtering else None
+    return streamed, target.vectors.lanes(4) if options.sparse else 0
 
 
 def prove_launches(

@@ -12,7 +12,7 @@ at which that leaf is evaluated:
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import islpy as isl
 
@@ -28,7 +28,18 @@ from polyc.loopnest.show import show_element, show_expr
 from polyc.memory.storage import Storage
 from polyc.poly.boxes import box
 from polyc.poly.parameters import read, spell
-from polyc.scop.expr import Call, Cast, Const, Expr, Index, Load, Within, children, show
+from polyc.scop.expr import (
+    Call,
+    Cast,
+    Const,
+    Expr,
+    Index,
+    Load,
+    Within,
+    children,
+    offset_range,
+    show,
+)
 from polyc.scop.scop import Scop
 from polyc.types.sizes import Extent, Size
 
@@ -40,7 +51,8 @@ class Access:
     """One printed access: what it means and where it goes, at each point where it is evaluated.
 
     `private` is the local that holds the array, if it has no storage in memory. `computed` are the
-    stored dimensions whose coordinate is data.
+    stored dimensions whose coordinate is data, `added` those to whose coordinate a constant adds
+    something, and from where to where that goes.
     """
 
     execution: Execution
@@ -51,6 +63,7 @@ class Access:
     element: Element
     private: Private | None
     computed: frozenset[int] = frozenset()
+    added: tuple[tuple[int, tuple[int, int]], ...] = ()
 
 
 @dataclass(frozen=True)
@@ -156,15 +169,22 @@ def _match_load(
     What is not guarded may be read in all lanes, whatever the conditions around it say.
     A computed coordinate must be kept in range by the function "index", and be stored by itself:
     the bounds check relies on the first, the printed text on the second. The text adds it to the
-    place that is printed besides, whose coordinate must therefore be 0.
+    place that is printed besides, whose coordinate must therefore be 0. If a constant adds to a
+    coordinate, the place besides is that of the rest; that the constant keeps to the range that is
+    said of it, `launches/offsets.py` looks up for each launch.
     """
     array = around.scop.arrays[load.array]
     points = points if read.guarded else run.points
-    computed = []
+    computed, added = [], []
     for (dimension, expr), (stored, printed) in zip(load.dynamic, read.dynamic, strict=True):
         if stored != _stored_dimension(around, load.array, dimension):
             rule = f"dimension {dimension} of {load.array} is data, but is not stored by itself"
             raise around.illegal(f"statement {run.statement.name}: {rule} in {show_expr(read)}")
+        ends = offset_range(expr)
+        if ends is not None:
+            added.append((stored, ends))
+            yield from _match(around, run, expr, printed, points)
+            continue
         if not _is_kept_in_range(run, expr, array.shape[dimension], points):
             rule = f"nothing keeps the index {show(expr)} of {load.array} in range"
             raise around.illegal(f"statement {run.statement.name}: {rule}")
@@ -174,7 +194,8 @@ def _match_load(
         computed.append(stored)
         yield from _match(around, run, expr, printed, points)
     index = load.index.pullback_pw_multi_aff(run.instance)
-    yield _access(around, run, load.array, points, index, read.element, frozenset(computed))
+    access = _access(around, run, load.array, points, index, read.element, frozenset(computed))
+    yield replace(access, added=tuple(added))
 
 
 def _stored_dimension(around: Surroundings, array: str, dimension: int) -> int | None:
@@ -263,13 +284,24 @@ def _check_bounds(around: Surroundings, access: Access) -> None:
     place = access.place
     for k in sorted(access.computed, reverse=True):
         place = place.drop_dims(OUT, k, 1)
-    inside = box("", tuple(holder.shape[k] for k in fixed)).preimage_pw_multi_aff(place)
+    whole = box("", tuple(holder.shape[k] for k in fixed))
+    inside = whole.preimage_pw_multi_aff(place)
+    for k, ends in access.added:
+        for end in ends:
+            inside = inside.intersect(whole.preimage_pw_multi_aff(_add(place, fixed.index(k), end)))
     if not access.points.is_subset(inside):
         outside = access.points.subtract(inside)
         element, shape = show_element(access.element), list(holder.shape)
         rule = f"statement {access.execution.statement.name}: {element} leaves the bounds {shape}"
         witness = f"{show_instance(access, outside)} at {show_first(outside.apply(place.as_map()))}"
         raise around.illegal(rule, witness)
+
+
+def _add(place: isl.PwMultiAff, k: int, number: int) -> isl.PwMultiAff:
+    """A place so much further along one coordinate."""
+    coordinate = place.get_pw_aff(k)
+    more = isl.Aff.val_on_domain_space(coordinate.domain().space, isl.Val(number))
+    return place.set_pw_aff(k, coordinate.add(isl.PwAff.from_aff(more)))
 
 
 def _check_rank(around: Surroundings, access: Access, rank: int) -> None:

@@ -22,6 +22,7 @@ from polyc.backends.common import (
     list_sizes,
     prove,
 )
+from polyc.codegen.end_by_data import end_by_data
 from polyc.codegen.generate import generate_nest
 from polyc.codegen.peel import peel
 from polyc.codegen.side_by_side import add_side_by_side
@@ -114,7 +115,7 @@ def _compile(
     # 6. C
     with trace.step("print"):
         spread = add_side_by_side(kernel.body, kernel.sizes, target.vectors)
-        final = find_registers(vectorise(spread, target.vectors))
+        final = end_by_data(find_registers(vectorise(spread, target.vectors)))
         template = make_template(replace(kernel, body=final), stored.arrays)
         source = template.spell(name, stored.arrays, kernel.comment)
         trace.dump("c", source, name)
@@ -130,7 +131,7 @@ def _compile(
         Judged(kernel, stated, part, stored.storages),
         to_positions(schedule, stored.named, stored.scheduled),
         template=template,
-        work=measure_work(kernel, target),
+        work=measure_work(replace(kernel, body=end_by_data(kernel.body)), target),
     )
 
 

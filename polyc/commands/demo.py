@@ -7,7 +7,8 @@ make a wrong index visible.
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+import time
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 
 import numpy as np
@@ -102,3 +103,28 @@ def judged(
     )
     values = session.run(None, dict(feeds))
     return "ONNX Runtime", {o.name: v for o, v in zip(session.get_outputs(), values, strict=True)}
+
+
+def show_demo(threads: int | None, seed: int) -> Iterator[str]:
+    """Compile the demo's model, check it, and time it beside NumPy; lines of what to tell."""
+    import polyc
+    from polyc.commands.bench import measure_in_turn
+    from polyc.commands.numpy_baseline import make_evaluator
+    from polyc.report.text import print_report
+    from polyc.run.feeds import random_feeds
+
+    model = resnet50(seed)
+    yield f"ResNet-50, {len(model.graph.node)} nodes: compiling (from the cache if it was before)"
+    start = time.perf_counter()
+    compiled = polyc.compile(model, threads=threads)
+    yield f"compiled in {time.perf_counter() - start:.1f} s; the ten kernels that take longest:\n"
+    feeds = random_feeds(compiled.inputs, seed)
+    yield print_report(compiled.explain(feeds), most=10)
+    judge, error = check(model, compiled.run(feeds), feeds)
+    yield f"checked: within {error:.1e} of {judge}\n"
+    evaluate = make_evaluator(model)
+    calls = {"polyc": lambda: compiled.run(feeds), "numpy": lambda: evaluate(feeds)}
+    times = measure_in_turn(calls, budget=3)
+    yield f"polyc, {compiled.place}: {times['polyc']}"
+    yield f"NumPy, im2col and its BLAS: {times['numpy']}"
+    yield f"polyc is {times['numpy'].median / times['polyc'].median:.1f} times as fast"

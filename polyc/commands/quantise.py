@@ -4,12 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Mapping
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from polyc.errors import InvalidOption
 from polyc.files.regular import writing
+
+if TYPE_CHECKING:
+    from onnx import ModelProto
 
 Output = Annotated[Path, typer.Option("--output", "-o", help="The ONNX file to write.")]
 Data = Annotated[
@@ -49,7 +52,6 @@ def quantise_file(
     """
     from polyc.compression.quantise import quantise
     from polyc.compression.quantise_weights import quantise_weights
-    from polyc.compression.report import CompressionReport
 
     said = {name: value for name, value in how.items() if value is not None}
     if bits == 8 and data is not None:
@@ -64,7 +66,14 @@ def quantise_file(
             f"--bits is {bits}; give --bits 4 for weights alone, or --bits 8 and a folder of "
             "samples by --data"
         )
+    yield from write_model(proto, output, "the quantised model")
+
+
+def write_model(proto: ModelProto, output: Path, what: str) -> Iterator[str]:
+    """Write a compressed model; its report, and where it is."""
+    from polyc.compression.report import CompressionReport
+
     yield str(CompressionReport.of(proto))
-    with writing(output, "the quantised model"):
+    with writing(output, what):
         output.write_bytes(proto.SerializeToString())
     yield f"written: {output}"

@@ -1,7 +1,7 @@
 """`polyc.prune`: a model without its smallest weights, or without its smallest channels.
 
-A weight that is zero is still multiplied, until weights are stored as what is not zero. A channel
-that nobody computes and nobody reads is gone:
+Where most weights of a layer are zero, `scop/sparse` multiplies by the others alone. A channel that
+nobody computes and nobody reads is gone:
 
     y = f(x W1 + b1) W2    ->    y = f(x W1[:, kept] + b1[kept]) W2[kept, :]
 """

@@ -202,6 +202,7 @@ class For:
     "wgmma": the same for a warpgroup. "copy": a vector loop whose copies to shared memory may go on
     in the background, until a barrier that waits for them. "box": loops around such a copy, which
     the tensor memory accelerator brings at once; a tensor map says which array it is a box of.
+    end: what data says besides `upper` about where the loop ends (`codegen/end_by_data.py`).
     """
 
     var: str
@@ -215,6 +216,7 @@ class For:
     lanes: int = 0
     reduces: tuple[tuple[Reduction, str], ...] = ()
     instruction: str | Spelled = ""
+    end: LoopExpr | None = None
 
 
 @dataclass(frozen=True)
@@ -366,19 +368,21 @@ def children(expr: LoopExpr) -> tuple[LoopExpr, ...]:
 
 def rewrite_elements(assign: Assign, rewrite: Callable[[Element], Element]) -> Assign:
     """The assignment with every element that it touches rewritten."""
+    value = rewrite_reads(assign.value, rewrite)
+    return replace(assign, target=rewrite(assign.target), value=value)
 
-    def visit(expr: LoopExpr) -> LoopExpr:
-        match expr:
-            case Read(element, dtype, dynamic, guarded):
-                computed = tuple((d, visit(e)) for d, e in dynamic)
-                return Read(rewrite(element), dtype, computed, guarded)
-            case Call(function, arguments, dtype):
-                return Call(function, tuple(map(visit, arguments)), dtype)
-            case Cast(argument=argument):
-                return replace(expr, argument=visit(argument))
-        return expr
 
-    return replace(assign, target=rewrite(assign.target), value=visit(assign.value))
+def rewrite_reads(expr: LoopExpr, rewrite: Callable[[Element], Element]) -> LoopExpr:
+    """The expression with every element that it reads rewritten."""
+    match expr:
+        case Read(element, dtype, dynamic, guarded):
+            computed = tuple((d, rewrite_reads(e, rewrite)) for d, e in dynamic)
+            return Read(rewrite(element), dtype, computed, guarded)
+        case Call(function, arguments, dtype):
+            return Call(function, tuple(rewrite_reads(a, rewrite) for a in arguments), dtype)
+        case Cast(argument=argument):
+            return replace(expr, argument=rewrite_reads(argument, rewrite))
+    return expr
 
 
 def rewrite_tests(expr: LoopExpr, rewrite: Callable[[Condition], Condition]) -> LoopExpr:

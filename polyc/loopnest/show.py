@@ -77,7 +77,8 @@ def _show(node: Node, indent: str) -> Iterator[str]:
             mark += f" with {idle} idle lanes" if idle else ""
             mark += f" of {lanes} lanes" if lanes else ""
             mark += f", {apart} apart" if apart > 1 else ""
-            yield f"{indent}for {var} in {lower} .. {upper} step {step}:{mark}"
+            end = f"min({upper}, {show_expr(node.end)})" if node.end else f"{upper}"
+            yield f"{indent}for {var} in {lower} .. {end} step {step}:{mark}"
             yield from _show(body, indent + "  ")
         case If(condition, then, otherwise):
             yield f"{indent}if {show_condition(condition)}:"

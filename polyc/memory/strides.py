@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from math import prod
 
@@ -10,7 +10,7 @@ import islpy as isl
 
 from polyc.memory.storage import Storage
 from polyc.poly.affine import Column, coefficients, outputs
-from polyc.scop.expr import Index, Load, Within, walk
+from polyc.scop.expr import Index, Load, Within, offset_range, walk
 from polyc.scop.scop import Array, Statement
 from polyc.types.estimate import estimate
 
@@ -26,7 +26,8 @@ class Strides:
 
     `free` marks an array whose layout is still open: any single dimension may become the unit one.
     dimensions[p] is the one dimension of the array that iterator p walks with unit step, if it is
-    one and no coordinate is data; `reuse` is how many instances read each element.
+    one and no coordinate is data alone; `reuse` is how many instances read each element; `data` are
+    the iterators that decide by data where it is.
     """
 
     array: str
@@ -36,6 +37,7 @@ class Strides:
     free: bool
     is_write: bool
     itemsize: int
+    data: frozenset[int] = frozenset()
 
     @property
     def is_packable(self) -> bool:
@@ -56,7 +58,13 @@ def compute_strides(
     """The strides of every access of a statement, the write first."""
     result = []
     sizes = s.estimated_extents
-    data = {id(load.index): _moving(load) for load in s.loads if load.dynamic}
+    data = {id(load.index): frozenset(_moving(load)) for load in s.loads if load.dynamic}
+    anywhere = {
+        id(load.index)
+        for load in s.loads
+        if any(offset_range(coordinate) is None for _, coordinate in load.dynamic)
+    }
+    spread = {id(load.index): _spread(load, sizes) for load in s.loads if load.dynamic}
     for (array, index, is_write), columns in zip(accesses(s), s.columns, strict=True):
         storage = storages.get(array)
         weights = _dimension_strides(arrays[array], storage)
@@ -67,13 +75,35 @@ def compute_strides(
             for p, column in enumerate(columns)
         )
         walked = tuple(
-            d if d is not None and column[d] == 1 and id(index) not in data else None
-            for column, d in zip(columns, map(moving_dimension, columns), strict=True)
+            d
+            if d is not None
+            and column[d] == 1
+            and id(index) not in anywhere
+            and p not in data.get(id(index), ())
+            else None
+            for p, (column, d) in enumerate(
+                zip(columns, map(moving_dimension, columns), strict=True)
+            )
         )
         reuse = prod(n for n, step in zip(sizes, steps, strict=True) if step == 0)
+        reuse = int(reuse * spread.get(id(index), 1.0))
         itemsize = arrays[array].dtype.itemsize
-        result.append(Strides(array, steps, walked, reuse, storage is None, is_write, itemsize))
+        by_data = data.get(id(index), frozenset())
+        result.append(
+            Strides(array, steps, walked, reuse, storage is None, is_write, itemsize, by_data)
+        )
     return tuple(result)
+
+
+def _spread(load: Load, sizes: Sequence[int]) -> float:
+    """How often data leads to each element that it may lead to, if it does so evenly."""
+    reached = 1
+    for _, coordinate in load.dynamic:
+        ends = offset_range(coordinate)
+        if ends is None:
+            return 1.0
+        reached *= ends[1] - ends[0] + 1
+    return max(1.0, prod(sizes[p] for p in _moving(load)) / reached)
 
 
 def _moving(load: Load) -> set[int]:

@@ -12,11 +12,11 @@ iteration, or as long as a sum waits for its last term, if that is more:
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from math import ceil, log2, prod
 
-from polyc.loopnest.nodes import Assign, LoopExpr, Read, walk_expr
+from polyc.loopnest.nodes import Assign, LoopExpr, Read, children
 from polyc.predict.nest import LANES, Access, Leaf, Loop, Nest, Tree, is_plain
 from polyc.scop.expr import Call, Cast
 from polyc.target.costs import LOOKED_UP, OPERATIONS, Prices
@@ -178,7 +178,7 @@ def _distinct(access: Access, counts: Mapping[str, int], vector: Loop | None) ->
 def _operations(expr: LoopExpr) -> float:
     """Vector operations of an expression, a multiplication that is added at once left out."""
     total = 0.0
-    for part in walk_expr(expr):
+    for part in _computed(expr):
         match part:
             case Call("add" | "sub", arguments):
                 fused = any(isinstance(a, Call) and a.function == "mul" for a in arguments)
@@ -187,9 +187,21 @@ def _operations(expr: LoopExpr) -> float:
                 total += OPERATIONS.get(function, 1.0)
             case Cast(argument, dtype):
                 total += 0 if argument.dtype == dtype else 1
-            case Read(dynamic=dynamic) if dynamic:
+            case Read(dynamic=dynamic) if any(not _is_offset(e) for _, e in dynamic):
                 total += LOOKED_UP
     return total
+
+
+def _computed(expr: LoopExpr) -> Iterator[LoopExpr]:
+    """Sub-expressions that vectors compute; what constants add to a place is added once for all."""
+    yield expr
+    for part in children(expr):
+        if not _is_offset(part):
+            yield from _computed(part)
+
+
+def _is_offset(expr: LoopExpr) -> bool:
+    return isinstance(expr, Call) and expr.function == "offset"
 
 
 def _with_straight(

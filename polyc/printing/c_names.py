@@ -13,12 +13,14 @@ from polyc.loopnest.nodes import (
     Assign,
     Block,
     Element,
+    For,
     Kernel,
     Local,
     Node,
     Transpose,
     rewrite_elements,
     rewrite_nodes,
+    rewrite_reads,
     walk_nodes,
 )
 from polyc.names import array_name, local_name
@@ -37,6 +39,8 @@ def name_for_c(kernel: Kernel, called: Mapping[str, str] = MappingProxyType({}))
         match node:
             case Assign():
                 return rewrite_elements(node, lambda element: _renamed(element, names))
+            case For(end=end) if end is not None:
+                return replace(node, end=rewrite_reads(end, lambda e: _renamed(e, names)))
             case Transpose(array=array):
                 return replace(node, array=names.get(array, array))
             case Block(locals=locals_) if called and locals_:

@@ -229,7 +229,15 @@ def _print_for(loop: For, place: _Place, printer: Printer) -> Iterator[str]:
         clauses = [f" reduction({SUMS[op]}:{name})" for op, name in loop.reduces]
         yield f"#pragma omp simd{''.join(clauses)}"
     inside = place.deeper()
-    yield f"{place.indent}{_loop_head(loop)}"
+    if loop.end is None:
+        yield f"{place.indent}{_loop_head(loop)}"
+    else:
+        end, most = f"{loop.var}_end", show_index(loop.upper)
+        yield (
+            f"{place.indent}for (i64 {loop.var} = {show_index(loop.lower)}, {end} = "
+            f"pc_min({printer.expr(loop.end, place.scope)}, {most}); "
+            f"{loop.var} < {end}; {loop.var} += {loop.step}) {{"
+        )
     if _begins_tile(loop, place.sizes):
         yield f"{inside.indent}PC_FORGET;"
     yield from _print_block(loop.body, inside, printer)

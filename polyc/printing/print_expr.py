@@ -230,6 +230,8 @@ class Printer:
                 assert isinstance(extent, Value)
                 bound = show_index(extent.index)
             return f"pc_index({self.expr(arguments[0], scope)}, {bound}, status)"
+        if function == "offset":
+            return self.expr(arguments[0], scope)
         values = arguments
         if function == "select" and isinstance(arguments[0], Test):
             return self._branch(arguments[0].condition, arguments[1:], dtype, scope)

@@ -52,11 +52,12 @@ class Within:
 
 @dataclass(frozen=True)
 class Load:
-    """An array element. `dynamic` replaces coordinates of `index` by values computed at run time.
+    """An array element. `dynamic` says for which coordinates of `index` data counts as well.
 
     index is defined exactly where the element is read: a load under `select(Within(D), …)` has an
-    index with domain D. A dynamic coordinate must be kept in range by its own expression
-    (function "index"); its value in `index` is a placeholder.
+    index with domain D. A coordinate that is data alone is kept in range by its own expression
+    (function "index"); its value in `index` is a placeholder. What is added to a coordinate comes
+    from a constant, of which it is known between which numbers it lies (function "offset").
     """
 
     array: str
@@ -194,12 +195,36 @@ def drop_roundings(expr: Expr) -> Expr:
             return with_children(expr, tuple(map(drop_roundings, children(expr))))
 
 
+def offset(load: Load, least: int, most: int) -> Call[Expr]:
+    """What a constant adds to a coordinate: from `least` to `most`, whichever element is read."""
+    numbers = (Const(least, INT64), Const(most, INT64))
+    return Call("offset", (cast(load, INT64), *numbers), INT64)
+
+
+def offset_range(expr: Expr) -> tuple[int, int] | None:
+    """From where to where an `offset` goes; None if a coordinate is data alone."""
+    match expr:
+        case Call("offset", (_, Const(least), Const(most))):
+            return int(least), int(most)
+        case _:
+            return None
+
+
 COMPARISONS = frozenset({"eq", "ne", "lt", "le", "gt", "ge", "isnan", "isinf"})
 
 
 def operations(expr: Expr) -> int:
-    """Scalar operations of one evaluation (each call and cast counts one)."""
-    return sum(isinstance(e, Call | Cast) for e in walk(expr))
+    """Scalar operations of one evaluation (each call and cast counts one).
+
+    What a constant adds to a coordinate is no operation, nor is to ask where a row of entries ends.
+    """
+    match expr:
+        case Call("select", (Call("lt", (Index(), _)), value, Const(0.0))):
+            return operations(value)
+        case Call("offset"):
+            return 0
+        case _:
+            return isinstance(expr, Call | Cast) + sum(map(operations, children(expr)))
 
 
 WEIGHTS = {

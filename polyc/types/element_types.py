@@ -19,6 +19,7 @@ FLOAT32 = np.dtype(np.float32)
 FLOAT64 = np.dtype(np.float64)
 INT8 = np.dtype(np.int8)
 UINT8 = np.dtype(np.uint8)
+UINT16 = np.dtype(np.uint16)
 INT32 = np.dtype(np.int32)
 POWERS = np.dtype(ml_dtypes.float8_e8m0fnu)
 """Powers of two without sign, the scales of blocks."""

@@ -90,3 +90,24 @@ def test_a_pruned_network_in_bytes():
     small = polyc.prune(cnn(), 0.1, keep=["Conv_0"])
     proto = polyc.quantise(small, samples(), threads=1)
     assert accuracy(polyc.compile(proto, threads=1)) > accuracy(compiled("cnn")) - 0.02
+
+
+def test_the_command_writes_a_model_whose_zeros_are_left_out(tmp_path):
+    from typer.testing import CliRunner
+
+    from polyc.cli import app
+
+    x = ops.input("x", (32, 61))
+    graph = Graph.of(y=ops.relu(x @ drawn(61, 40)) @ drawn(40, 24))
+    whole, small = tmp_path / "whole.onnx", tmp_path / "small.onnx"
+    whole.write_bytes(polyc.prune(graph, 0).SerializeToString())
+    arguments = ["prune", str(whole), "--share", "0.9", "--keep", "MatMul_2", "-o", str(small)]
+    done = CliRunner().invoke(app, arguments, catch_exceptions=False)
+    assert done.exit_code == 0, done.output
+    assert "90% of its weights are zero" in done.output
+    assert "it was asked for" in done.output
+    model = polyc.compile(small, threads=1)
+    assert "_end = pc_min(pc_cast" in model.source
+    feeds = {"x": drawn(32, 61)}
+    session = onnxruntime.InferenceSession(small.read_bytes())
+    np.testing.assert_allclose(model(**feeds), session.run(None, feeds)[0], rtol=1e-4, atol=1e-4)

@@ -45,8 +45,10 @@ def execute(node: Node, arrays: Arrays, values: Values | None = None) -> None:
                 assert isinstance(assign, Assign)
                 _lanes(assign, arrays, list(_iterations(node, values)))
         case For():
+            end = None if node.end is None else int(_value(node.end, arrays, values))
             for inside_values in _iterations(node, values):
-                execute(node.body, arrays, inside_values)
+                if end is None or inside_values[node.var] < end:
+                    execute(node.body, arrays, inside_values)
         case If(condition, then, otherwise):
             chosen = then if holds(condition, values) else otherwise
             if chosen:

@@ -14,7 +14,7 @@ import islpy as isl
 import numpy as np
 
 from polyc.errors import RuntimeFailure
-from polyc.scop.expr import Call, Cast, Const, Expr, Index, Load, Within
+from polyc.scop.expr import Call, Cast, Const, Expr, Index, Load, Within, offset_range
 from polyc.scop.scop import Scop, Statement
 
 Points = np.ndarray  # int64[points, iterators], in lexicographic order
@@ -113,6 +113,8 @@ class Memory:
         for k, extent in enumerate(shape):
             if k in given:
                 values = self.evaluate(name, given[k], points)
+                if offset_range(given[k]) is not None:
+                    values = values + evaluate_piecewise(index.get_pw_aff(k), points)[0]
             else:
                 values, _ = evaluate_piecewise(index.get_pw_aff(k), points)
             inside = (values >= 0) & (values < extent) | ~defined
@@ -268,6 +270,11 @@ def _power(a: np.ndarray, b: np.ndarray) -> np.ndarray:
     return np.where(b < 0, np.power(inverse, b & 1), np.power(a, np.maximum(b, 0))).astype(a.dtype)
 
 
+def _between(values: np.ndarray, least: np.ndarray, most: np.ndarray) -> np.ndarray:
+    assert ((least <= values) & (values <= most)).all(), "a constant adds more than is said of it"
+    return values
+
+
 def _wrap(index: np.ndarray, extent: np.ndarray) -> np.ndarray:
     if ((index < -extent) | (index >= extent)).any():
         raise RuntimeFailure(f"an index of {index} is outside of {extent[0]} elements")
@@ -298,7 +305,7 @@ FUNCTIONS: dict[str, Callable[..., np.ndarray]] = {
     "pow": _power, "sin": np.sin, "cos": np.cos, "tan": np.tan, "asin": np.arcsin,
     "acos": np.arccos, "atan": np.arctan, "sinh": np.sinh, "cosh": np.cosh,
     "asinh": np.arcsinh, "acosh": np.arccosh, "atanh": np.arctanh,
-    "fma": lambda a, b, c: a * b + c, "index": _wrap, "philox": philox,
+    "fma": lambda a, b, c: a * b + c, "index": _wrap, "offset": _between, "philox": philox,
 }  # fmt: skip
 
 TYPED = frozenset({"erf"})  # computed in float64, rounded to the declared type

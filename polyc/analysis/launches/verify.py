@@ -20,6 +20,7 @@ from polyc.analysis.launches.access import (
     verify_program,
 )
 from polyc.analysis.launches.branches import in_branches, verify_conditions
+from polyc.analysis.launches.offsets import verify_offsets
 from polyc.analysis.launches.partition import Part, verify_partition
 from polyc.analysis.launches.storages import same_storage, verify_storages
 from polyc.analysis.proof import counted
@@ -69,14 +70,16 @@ def verify_launches(
 
         statements   each is in one launch, in an order that keeps every dependence
         arguments    each launch is its kernel, on the arrays of its own statements, stored alike
+        offsets      what constants add to coordinates is in the range that the kernel takes it for
         reads        what a launch reads has been written; outputs are written in full
         storages     elements lie apart; constants and the caller's arrays lie where they should
     """
     verify_partition(scop, parts, arrays)
     touched = []
-    arguments = 0
+    arguments = offsets = 0
     for launch, part in zip(program.launches, parts, strict=True):
         bound = _check_binding(program, launch, part, judged[launch.kernel], arrays)
+        offsets += verify_offsets(launch.kernel, part.statements, arrays)
         access = _access(launch.kernel, part, frozenset(bound), arrays)
         sizes = program.awaited(launch, judged[launch.kernel].kernel)
         awaited = [program.found[size] for size in sizes]
@@ -93,6 +96,8 @@ def verify_launches(
         f"order, {counted(reads, 'read')} of what has been written before, "
         f"{counted(arguments, 'argument')} and {counted(stored, 'array')} stored as they are taken"
     )
+    if offsets:
+        facts += f", {counted(offsets, 'table')} of positions in bounds"
     return Launched(tuple(touched), (facts,))
 
 

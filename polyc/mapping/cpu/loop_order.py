@@ -141,9 +141,11 @@ def list_operands(cluster: Cluster, arrays: Table[str, Array]) -> list[Operand]:
     for s in cluster.statements:
         own = s.estimated_extents
         shared = [loop[s.name] for loop in cluster.shared]
+        by_data = {id(load.index): {d for d, _ in load.dynamic} for load in s.loads}
         for name, index, _ in accesses(s):
             if name in totals:
                 continue
+            anywhere = by_data.get(id(index), ())
             rows = [coefficients(function) for function in outputs(index)]
             sizes = tuple(map(estimate, arrays[name].shape))
             result.append(
@@ -153,8 +155,8 @@ def list_operands(cluster: Cluster, arrays: Table[str, Array]) -> list[Operand]:
                     sizes,
                     tuple(tuple(abs(row[p] or 0) for p in shared) for row in rows),
                     tuple(
-                        _covered_inside(row, own, shared, size)
-                        for row, size in zip(rows, sizes, strict=True)
+                        size if d in anywhere else _covered_inside(row, own, shared, size)
+                        for d, (row, size) in enumerate(zip(rows, sizes, strict=True))
                     ),
                 )
             )

@@ -23,6 +23,7 @@ from polyc.memory.strides import Strides
 from polyc.names import fresh
 from polyc.poly.affine import columns_of
 from polyc.schedule.cluster import Cluster
+from polyc.scop.accesses import read_map
 from polyc.scop.expr import Expr, Load, rebuild
 from polyc.scop.scop import Array, Statement
 
@@ -143,7 +144,7 @@ def _make_copy(
     shown = ", ".join(iterators)
     read: isl.Set | None = None
     for s, load in loads:
-        touched = load.index.as_map().intersect_domain(s.domain).range()
+        touched = read_map(s, load, array).range()
         read = touched if read is None else read.union(touched).coalesce()
     assert read is not None, f"{name} is not read by a reduction"
     title = f"S_{packed}"

@@ -71,7 +71,7 @@ def choose_vector_loop(
         best_worth = max(best_worth, _worth_of_rows(cluster, strides))
     for d, loop in enumerate(cluster.shared):
         extent = cluster.extents[d]
-        if extent < 2:
+        if extent < 2 or (cluster.has_reuse and _is_by_data(cluster, d, strides)):
             continue
         total = weight = 0.0
         crossing = find_crossing_loop(cluster, d, strides)
@@ -92,6 +92,15 @@ def choose_vector_loop(
         if value > best_worth + 1e-9:
             best, best_worth = d, value
     return best
+
+
+def _is_by_data(cluster: Cluster, d: int, strides: Mapping[str, tuple[Strides, ...]]) -> bool:
+    """Whether a contraction would take an element from wherever data says in each lane."""
+    return any(
+        cluster.shared[d][s.name] in access.data
+        for s in cluster.statements
+        for access in strides[s.name]
+    )
 
 
 def _filled(extent: int, target: Target) -> float:

@@ -34,19 +34,22 @@ from polyc.types.ranges import assumed_ranges
 from polyc.types.sizes import Extent
 
 
-def lower_graph(graph: Graph, streamed: float | None = MOST, budget: Budget = UNLIMITED) -> Scop:
+def lower_graph(
+    graph: Graph, streamed: float | None = MOST, budget: Budget = UNLIMITED, lanes: int = 0
+) -> Scop:
     """The polyhedral program of a graph; its inputs and outputs are arrays, in the graph's order.
 
     streamed: let convolutions use Winograd's algorithm where it pays, if so many bytes of weights
     arrive in a cycle (`target/costs.py`); None: not at all. budget: the memory
-    that arrays may take, one by one, and all constants.
+    that arrays may take, one by one, and all constants. lanes: of the vectors with which weights of
+    zero are going to be left out (`sparse/zeros.py`); 0 where they are not.
 
     Operators compute in wide types (`graph/widen.py`). Raises UnsupportedOp for an operator without
     a lowering, for an element type that is not compiled, and for a symbolic dimension; TooLarge
     beyond the budget.
     """
     graph = sort_branches(graph)
-    ctx = Lowering(graph, streamed, budget)
+    ctx = Lowering(graph, streamed, budget, lanes)
     for name in graph.inputs:
         tensor = _compilable(graph.tensors[name], f"input {name!r}")
         ctx.bind(name, ctx.array(name, tensor.dtype, tensor.extents, "input"))
@@ -71,12 +74,12 @@ def lower_graph(graph: Graph, streamed: float | None = MOST, budget: Budget = UN
     return ctx.freeze(graph.name, inputs, outputs)
 
 
-def find_counts(graph: Graph, streamed: float | None = MOST) -> list[Extent]:
+def find_counts(graph: Graph, streamed: float | None = MOST, lanes: int = 0) -> list[Extent]:
     """What statements will count besides what shapes say, where sizes are known only at run time.
 
     To be named before the graph is lowered (`types/parameters.py`).
     """
-    ctx = Lowering(graph, streamed)
+    ctx = Lowering(graph, streamed, lanes=lanes)
     found = (COUNTS[node.op](ctx, node) for node in graph.nodes if node.op in COUNTS)
     return [extent for extents in found for extent in extents]
 

@@ -76,10 +76,13 @@ class Lowering:
     """The state of `lower_graph`: arrays, statements, and each tensor's view."""
 
     def __init__(
-        self, graph: Graph, streamed: float | None = MOST, budget: Budget = UNLIMITED
+        self,
+        graph: Graph,
+        streamed: float | None = MOST,
+        budget: Budget = UNLIMITED,
+        lanes: int = 0,
     ) -> None:
-        self.graph, self._budget = graph, budget
-        self.streamed = streamed
+        self.graph, self._budget, self.streamed, self.lanes = graph, budget, streamed, lanes
         self.arrays: dict[str, Array] = {}
         self.statements: list[Statement] = []
         self._refs: dict[str, Ref] = {}

@@ -21,6 +21,7 @@ from polyc.scop.lower.movement.padding import Fill, Padding, most_of, padded, pa
 from polyc.scop.lower.space import Ref, Space
 from polyc.scop.lower.windows.minimal_filter import MinimalFilter
 from polyc.scop.lower.windows.winograd import choose_filters, count_tiles, lower_minimal
+from polyc.scop.sparse.zeros import price_without_zeros
 from polyc.types.estimate import hinted
 from polyc.types.parameters import has_name
 from polyc.types.sizes import Extent
@@ -124,7 +125,10 @@ def _choose_tiles(ctx: Lowering, node: Node, window: Window) -> tuple[MinimalFil
     filters, channels, *_ = weight.extents
     images, output = hinted(batch), [hinted(n) for n in window.output]
     one = images, groups, channels, filters // groups, window.kernel, output
-    return choose_filters(*one, streamed=streamed)
+    value = ctx.graph.value(weight.name)
+    assert value is not None
+    against = price_without_zeros(value, output[-1], ctx.lanes, True) if ctx.lanes else math.inf
+    return choose_filters(*one, streamed=streamed, against=against)
 
 
 @counts("Conv")

@@ -78,17 +78,19 @@ def choose_filters(
     kernel: Sequence[int],
     output: Sequence[int],
     streamed: float = MOST,
+    against: float = WORTHWHILE,
 ) -> tuple[MinimalFilter, ...] | None:
     """The cheapest F(m, r) in each dimension by estimated cycles, or None for the direct form.
 
     `channels` and `filters` are those of one group; streamed: bytes of transformed weights that
-    come from beyond the second-level cache in a cycle.
+    come from beyond the second-level cache in a cycle; against: the time of what else there is,
+    relative to that of the direct form.
     """
     if min(channels, filters) < CHANNELS or all(r == 1 for r in kernel) or 0 in (batch, *output):
         return None
     direct = batch * groups * channels * filters * prod(kernel) * prod(output) / LANES
     best: tuple[MinimalFilter, ...] | None = None
-    cheapest = WORTHWHILE * direct
+    cheapest = min(WORTHWHILE, against) * direct
     sizes = [range(1, 2) if r == 1 else range(2, LARGEST - r + 2) for r in kernel]
     for ms in product(*sizes):
         points = prod(m + r - 1 for m, r in zip(ms, kernel, strict=True))
