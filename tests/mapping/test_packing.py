@@ -92,6 +92,7 @@ def test_of_an_array_that_is_read_in_two_ways_that_in_lanes_is_copied():
     assert storage.blocks == ((0, 48),)
     (moved,) = copy.cluster.statements
     assert moved.domain.dim_min_val(1).to_python() == 64  # nothing of the other way is copied
+    assert product.storages["X_packed"].shape[1] == 64  # nor is there room for it
 
 
 @pytest.mark.parametrize("target", ["auto", "avx2", "baseline"])

@@ -36,10 +36,25 @@ ROWS = 64
 
 @dataclass(frozen=True)
 class Packing:
-    """A copy of `array` that a cluster reads instead, and the cluster that makes it."""
+    """The array that a cluster reads instead of another, and the cluster that copies to it.
+
+    starts: the first index that is copied along each dimension.
+    """
 
     array: Array
     copy: Cluster
+    starts: tuple[int, ...]
+
+    def place(self, space: str) -> isl.PwMultiAff:
+        """Where an element, by what it is called in `space`, lies in the copy."""
+        return _shift(space, self.array.name, self.starts)
+
+
+def _shift(space: str, array: str, starts: Sequence[int]) -> isl.PwMultiAff:
+    """{ space[i0, i1] -> array[i0 - start, i1 - start] }"""
+    indices = ", ".join(f"i{k}" for k in range(len(starts)))
+    moved = ", ".join(f"i{k} - {start}" for k, start in enumerate(starts))
+    return isl.PwMultiAff(f"{{ {space}[{indices}] -> {array}[{moved}] }}")
 
 
 def find_operands(
@@ -98,18 +113,15 @@ def pack(
     read = {name: _find_loads(cluster, name, vector) for name in names}
     packings = tuple(_make_copy(cluster, name, read[name], arrays) for name in names)
     table = {
-        id(load.index): p.array.name
-        for name, p in zip(names, packings, strict=True)
-        for _, load in read[name]
+        id(load.index): p for name, p in zip(names, packings, strict=True) for _, load in read[name]
     }
 
     def leaf(expr: Expr) -> Expr:
         if not isinstance(expr, Load) or id(expr.index) not in table:
             return expr
-        name, rank = table[id(expr.index)], len(arrays[expr.array].shape)
-        indices = ", ".join(f"i{k}" for k in range(rank))
-        renamed = isl.PwMultiAff(f"{{ {expr.array}[{indices}] -> {name}[{indices}] }}")
-        return replace(expr, array=name, index=renamed.pullback_pw_multi_aff(expr.index))
+        name = table[id(expr.index)].array.name
+        moved = table[id(expr.index)].place(expr.array)
+        return replace(expr, array=name, index=moved.pullback_pw_multi_aff(expr.index))
 
     statements = tuple(
         replace(s, value=rebuild(s.value, leaf)) if s.reduction else s for s in cluster.statements
@@ -141,7 +153,6 @@ def _make_copy(
     array = arrays[name]
     packed = fresh(f"{name}_packed", arrays)
     iterators = tuple(f"i{k}" for k in range(len(array.shape)))
-    shown = ", ".join(iterators)
     read: isl.Set | None = None
     for s, load in loads:
         touched = read_map(s, load, array).range()
@@ -151,19 +162,36 @@ def _make_copy(
     step = cluster.step
     if step and array.kind == "input":  # the same in all steps
         read, step = in_any_step(read, step), None
+    starts, shape = _find_box(read, array.shape)
     copy = Statement(
         name=title,
         domain=read.set_tuple_name(title),
         iterators=iterators,
         array=packed,
-        write=isl.PwMultiAff(f"{{ {title}[{shown}] -> {packed}[{shown}] }}"),
-        value=Load(name, isl.PwMultiAff(f"{{ {title}[{shown}] -> {name}[{shown}] }}"), array.dtype),
+        write=_shift(title, packed, starts),
+        value=Load(name, _shift(title, name, [0] * len(starts)), array.dtype),
         origin=tuple(dict.fromkeys(o for s in cluster.statements for o in s.origin)),
         step=step,
         branches=cluster.branches,
     )
     shared = tuple({title: k} for k in range(len(iterators)))
     return Packing(
-        replace(array, name=packed, kind="temporary", value=None, memory=""),
+        replace(array, name=packed, shape=shape, kind="temporary", value=None, memory=""),
         Cluster((copy,), shared, False),
+        starts,
+    )
+
+
+def _find_box(read: isl.Set, shape: Sequence[int]) -> tuple[tuple[int, ...], tuple[int, ...]]:
+    """(the first index that is read along each dimension, how many there are).
+
+    Whole dimensions where what is read depends on sizes: keys that follow queries in a row of one
+    array take a third of the room otherwise.
+    """
+    if read.dim(isl.dim_type.param) or read.is_empty():
+        return (0,) * len(shape), tuple(shape)
+    ends = [(read.dim_min_val(k), read.dim_max_val(k)) for k in range(len(shape))]
+    first = tuple(low.to_python() for low, _ in ends)
+    return first, tuple(
+        high.to_python() + 1 - low for (_, high), low in zip(ends, first, strict=True)
     )
