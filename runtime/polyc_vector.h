@@ -245,8 +245,27 @@ PC_INLINE V FN(sign)(V a) { return (V)((a < 0) - (a > 0)); }
 LANEWISE_1(abs)
 LANEWISE_2(min)
 LANEWISE_2(max)
+#if BITS > 8
+#define COUNTED(shifted) (V)((U)(shifted) & (U)((U)b < BITS))
+PC_INLINE V FN(shl)(V a, V b) { return COUNTED((U)a << ((U)b % BITS)); }
+PC_INLINE V FN(shr)(V a, V b) { return COUNTED(a >> (V)((U)b % BITS)); }
+#undef COUNTED
+#else
 LANEWISE_2(shl)
+#if KIND == PC_UNSIGNED
+/* No machine shifts bytes. Of two in 16 bits, the upper one is shifted with the lower one, which is
+   cut off, and the lower one alone. A shift by 8 leaves nothing, and so do all counts beyond. */
+PC_INLINE V FN(shr)(V a, V b)
+{
+    typedef u16 P __attribute__((vector_size(PC_LANES)));
+    const V most = (V){0} + 8, in_range = (V)(b < most);
+    const P v = (P)a, n = (P)((b & in_range) | (most & ~in_range));
+    return (V)(((v & 255) >> (n & 255)) | (v >> (n >> 8) & 0xff00));
+}
+#else
 LANEWISE_2(shr)
+#endif
+#endif
 LOOP_2(div)
 LOOP_2(pow)
 #undef U

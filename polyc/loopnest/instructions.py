@@ -8,7 +8,8 @@
 A row of the table (`target/instructions/`) is a nest. The loops around an assignment are that nest
 if they have as many iterations, if the value is the row's with a load in place of each operand, and
 if every load and the result move from iteration to iteration as the row's lane map has it. What is
-the same in all lanes is repeated in a register.
+the same in all lanes is repeated in a register. In place of a load may stand functions of loads and
+numbers, all of the operand's type, which are applied to whole registers: (B[…] >> 4) & 15.
 """
 
 from __future__ import annotations
@@ -19,9 +20,18 @@ from typing import Any, TypeAlias
 
 import numpy as np
 
-from polyc.loopnest.index import Affine, stride, times, weighted_sum
-from polyc.loopnest.nodes import Assign, Element, For, LoopExpr, Read, extent_of
-from polyc.scop.expr import Call, Cast, Expr
+from polyc.loopnest.index import Affine, stride, times, variables, weighted_sum
+from polyc.loopnest.nodes import (
+    Assign,
+    Element,
+    For,
+    LoopExpr,
+    Read,
+    Value,
+    extent_of,
+    walk_expr,
+)
+from polyc.scop.expr import Call, Cast, Const, Expr
 from polyc.target.instructions.rows import LANES, Operand, Term, VectorInstruction
 from polyc.types.element_types import scalar_type
 from polyc.types.sizes import Extent
@@ -44,11 +54,10 @@ class Mismatch:
 
 @dataclass(frozen=True)
 class Match:
-    """What an instruction is applied to: the load that fills each operand, and how far apart the
-    lanes of that are, in elements of memory."""
+    """What an instruction is applied to: the value that fills each operand."""
 
     row: VectorInstruction
-    loads: Mapping[str, tuple[Read, int]]
+    values: Mapping[str, LoopExpr]
 
 
 def address(element: Element, shape: Sequence[Extent]) -> Affine:
@@ -79,21 +88,42 @@ def match_nest(
     moves = _strides(assign.target, loops, place)
     if moves != [*nest.result.steps]:
         return Mismatch(f"results lie {_spaced(nest.result.steps)}, and these {_spaced(moves)}")
-    loads: dict[str, tuple[Read, int]] = {}
     for operand in nest.operands:
-        read = bound[operand.name]
-        if not isinstance(read, Read) or read.dynamic or read.guarded:
-            return Mismatch(f"its operand {operand.name} is loaded from where an index says")
-        if read.element.array == assign.target.array:
-            return Mismatch(f"its operand {operand.name} is what it updates")
-        lane, *inner = _strides(read.element, loops, place)
-        if inner != [*operand.steps[1:]] or lane not in (0, operand.steps[0]):
-            return Mismatch(
-                f"its operand {operand.name} lies {_spaced(operand.steps)}, or the same for all "
-                f"lanes, and {read.element.array} lies {_spaced([lane, *inner])}"
+        for part in walk_expr(bound[operand.name]):
+            wrong = _find_mismatch(operand, part, loops, assign, place)
+            if wrong:
+                return Mismatch(f"its operand {operand.name} {wrong}")
+    return Match(row, bound)
+
+
+def _find_mismatch(
+    operand: Operand, part: LoopExpr, loops: Sequence[For], assign: Assign, place: Addressing
+) -> str:
+    """What keeps a part of an expression from filling a register of an operand; "" if nothing."""
+    if part.dtype != operand.dtype:
+        return f"is computed from {scalar_type(part.dtype)}"
+    match part:
+        case Const():
+            return ""
+        case Value(index):
+            moves = variables(index) & {loop.var for loop in loops}
+            return "depends on the number of a lane" if moves else ""
+        case Call(function) if function != "index":
+            return ""
+        case Read(element) if not (part.dynamic or part.guarded):
+            if element.array == assign.target.array:
+                return "is what it updates"
+            lane, *inner = _strides(element, loops, place)
+            if inner == [*operand.steps[1:]] and lane in (0, operand.steps[0]):
+                return ""
+            return (
+                f"lies {_spaced(operand.steps)}, or the same for all lanes, and {element.array} "
+                f"lies {_spaced([lane, *inner])}"
             )
-        loads[operand.name] = read, lane
-    return Match(row, loads)
+        case Read():
+            return "is loaded from where an index says"
+        case _:
+            return "is chosen, or converted"
 
 
 def bind(row: VectorInstruction, assign: Assign) -> Mapping[str, LoopExpr] | None:

@@ -208,6 +208,9 @@ class Printer:
                 return self._test(condition, scope)
             case Read():
                 return self._read(expr, scope)
+            case Call() | Cast() if lanes > 1 and _is_number(expr, scope):
+                alone = self.expr(expr, replace(scope, lanes=None))
+                return self._splat(alone, expr.dtype, lanes)
             case Cast(argument, dtype):
                 source, target = scalar_type(argument.dtype), scalar_type(dtype)
                 self.uses.casts.add((source, target, lanes))
@@ -376,6 +379,14 @@ def _lanes(scope: Scope) -> Iterator[tuple[int, str]]:
     known = scope.filled.is_constant
     for k in range(scope.filled.constant if known else scope.count):
         yield k, "" if known else f"{k} < {show_index(scope.filled)}"
+
+
+def _is_number(expr: LoopExpr, scope: Scope) -> bool:
+    """Whether an expression is of literals and loop variables alone, and the same in all lanes."""
+    parts = [*walk_expr(expr)]
+    plain = all(e.dtype.kind in "iuf" and not isinstance(e, Read) for e in parts)
+    moves = scope.lanes is not None and scope.lanes.var in _variables(expr)
+    return plain and not moves and not any(is_narrow(e.dtype) for e in parts)
 
 
 def _ternary(condition: str, then: str, otherwise: str) -> str:

@@ -5,13 +5,17 @@ y_l_0 = pc_dot4_u8i8_i32x16(y_l_0, pc_repeat_u8x64(&A[k], 4), pc_load_i8x64(&B[6
 
 from __future__ import annotations
 
-from polyc.loopnest.index import Affine, show_index
+from dataclasses import replace
+
+from polyc.loopnest.index import Affine, show_index, stride
 from polyc.loopnest.instructions import Match, match_nest
-from polyc.loopnest.nodes import Assign, For, Read
+from polyc.loopnest.nodes import Assign, For, LoopExpr, Read
 from polyc.loopnest.registers import register_of
 from polyc.loopnest.substitute import substitute_element
+from polyc.printing.literals import bare
 from polyc.printing.print_expr import Printer
 from polyc.printing.scope import Scope
+from polyc.scop.expr import Call
 from polyc.target.instructions.rows import Operand, Spelled
 from polyc.types.element_types import scalar_type
 
@@ -26,7 +30,7 @@ def print_instruction(loop: For, printer: Printer, scope: Scope) -> list[str]:
     found = match_nest(row, (scope.lanes, loop), assign, scope.address)
     assert isinstance(found, Match), found.reason
     fields = {
-        operand.name: _fill(operand, *found.loads[operand.name], loop, printer, scope)
+        operand.name: _fill(operand, found.values[operand.name], loop, printer, scope)
         for operand in row.nest.operands
     }
     printer.uses.functions.add(("splat", scalar_type(assign.dtype), scope.count))
@@ -50,19 +54,32 @@ def print_instruction(loop: For, printer: Printer, scope: Scope) -> list[str]:
     return ["{", *(f"    {line}" for line in lines), "}"]
 
 
-def _fill(
-    operand: Operand, read: Read, step: int, loop: For, printer: Printer, scope: Scope
-) -> str:
-    """The register of an operand: a load, or what is the same in all lanes over and over."""
+def _fill(operand: Operand, value: LoopExpr, loop: For, printer: Printer, scope: Scope) -> str:
+    """The register of an operand: a load, or functions of loads and of what is the same in all."""
     assert scope.lanes is not None
     group = operand.steps[0]
     assert isinstance(group, int)
+    kind, count = scalar_type(value.dtype), scope.count * group
+    match value:
+        case Read():
+            return _load(value, group, loop, printer, scope)
+        case Call(function, arguments):
+            parts = [bare(_fill(operand, a, loop, printer, scope)) for a in arguments]
+        case _:
+            function, parts = "splat", [bare(printer.expr(value, replace(scope, lanes=None)))]
+    printer.uses.functions.add((function, kind, count))
+    return f"pc_{function}_{kind}x{count}({', '.join(parts)})"
+
+
+def _load(read: Read, group: int, loop: For, printer: Printer, scope: Scope) -> str:
+    """A register from memory, or an element of `group` numbers over and over."""
+    assert scope.lanes is not None
     # A register of bytes is a vector like any other, with `group` elements in place of a lane.
     first = substitute_element(read.element, {loop.var: loop.lower})
     place = printer.place_of(first, scope)
     kind, count = scalar_type(read.dtype), scope.count * group
     name = f"pc_{{}}_{kind}x{count}"
-    if step == 0:
+    if stride(scope.address(read.element), scope.lanes.var) == 0:
         printer.uses.functions.add(("repeat", kind, count))
         return f"{name.format('repeat')}({place}, {group})"
     if not scope.is_partial(read.element):

@@ -9,8 +9,8 @@ import pytest
 
 from polyc.loopnest.index import Affine, const, var
 from polyc.loopnest.instructions import Match, Mismatch, address, bind, find_move, match_nest
-from polyc.loopnest.nodes import Assign, Block, Element, For, LoopExpr, Read
-from polyc.scop.expr import Call, Cast
+from polyc.loopnest.nodes import Assign, Block, Element, For, LoopExpr, Read, Value
+from polyc.scop.expr import Call, Cast, Const
 from polyc.target.instructions.lanes import (
     DOT4_S8S8,
     DOT4_U8S8,
@@ -43,6 +43,10 @@ def product(a: LoopExpr, b: LoopExpr) -> Assign:
     return Assign("S", (), Element("y", (lane,)), value, INT32, "add")
 
 
+def shifted(by: LoopExpr) -> LoopExpr:
+    return Call("shr", (read("dot4", UINT8, k + r), by), UINT8)
+
+
 A = read("dot4", UINT8, k + r)
 B = read("B", INT8, const(3), lane, r)
 DOT = product(A, B)
@@ -57,17 +61,23 @@ def match(assign: Assign, inner: int = 4, row=DOT4_U8S8) -> Match | Mismatch:
 def test_a_dot_product(assign):
     found = match(assign)
     assert isinstance(found, Match)
-    assert {name: (x.element.array, step) for name, (x, step) in found.loads.items()} == {
-        "a": ("dot4", 0),
-        "b": ("B", 4),
-    }
+    assert found.values == {"a": A, "b": B}
 
 
 def test_either_operand_may_move_with_the_lanes():
     a, b = read("B", UINT8, const(0), lane, r), read("dot4", INT8, r)
     found = match(product(a, b))
     assert isinstance(found, Match)
-    assert [step for _, step in found.loads.values()] == [4, 0]
+    assert [*found.values.values()] == [a, b]
+
+
+def test_operands_are_computed_from_loads_and_numbers():
+    """Halves of bytes: (B >> 4 * k) & 15, where k is the same for all lanes and terms."""
+    b = read("B", UINT8, const(0), lane, r)
+    half = Call("bitand", (Call("shr", (b, Value(k * 4, UINT8)), UINT8), Const(15, UINT8)), UINT8)
+    found = match(product(half, read("dot4", INT8, r)))
+    assert isinstance(found, Match)
+    assert found.values["a"] == half
 
 
 @pytest.mark.parametrize(
@@ -89,6 +99,10 @@ def test_either_operand_may_move_with_the_lanes():
             4,
             "is loaded from where an index says",
         ),
+        (product(shifted(Value(lane, UINT8)), B), 4, "operand a depends on the number of a lane"),
+        (product(shifted(Value(r * 2, UINT8)), B), 4, "operand a depends on the number of a lane"),
+        (product(shifted(read("B", UINT8, const(0), r, lane)), B), 4, "B lies 1 and 4 apart"),
+        (product(shifted(Cast(Const(4, INT32), UINT8)), B), 4, "operand a is chosen, or converted"),
     ],
 )
 def test_what_is_another_nest(assign, inner, said):
