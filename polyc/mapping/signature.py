@@ -32,6 +32,7 @@ def sign_cluster(
     return (
         (len(cluster.prelude), int(cluster.has_reuse), int(cluster.is_group)),
         tuple(tuple(sorted((numbers[n], p) for n, p in loop.items())) for loop in cluster.shared),
+        tuple(tuple(sorted((numbers[n], p) for n, p in loop.items())) for loop in cluster.summed),
         tuple((key(s), tuple(places[name] for name in s.structure.arrays)) for s in statements),
         tuple(_sign_array(arrays[name], step) for name in touched),
     )

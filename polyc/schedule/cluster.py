@@ -9,7 +9,8 @@ s = p.
 When does joining pay? The value read need not travel through memory. It must not cost more:
 
 * a reduction with reuse (contraction, window) is tiled over all its parallel iterators, so only a
-  pointwise statement aligned with all of them may join: its epilogue;
+  pointwise statement aligned with all of them may join: its epilogue; or the sum of many of its
+  results over iterators along which it uses nothing again, such as the blocks of a dot product;
 * everything else (row reductions, pointwise) may share any outer loops, as long as these leave
   enough parallel iterations, and what one of them produces stays in the cache.
 """
@@ -21,7 +22,8 @@ from dataclasses import dataclass, replace
 from math import prod
 
 from polyc.budget import UNLIMITED, Budget
-from polyc.poly.affine import coefficients, outputs, shifted_iterator
+from polyc.poly.affine import outputs, shifted_iterator
+from polyc.schedule.reuse import has_reuse
 from polyc.scop.scop import Array, Group, Scop, Statement
 from polyc.scop.sizes import awaited_by
 from polyc.target.cuda import CudaTarget
@@ -42,18 +44,16 @@ MOST_WEIGHT = 640
 """the most weight of their expressions: what the scheduler, the proof and the C compiler take grows
 faster. Kernels of networks have ten statements; equal parts of a long chain are one kernel."""
 
-REUSED = 4
-"""Uses of an element from which on a tile of registers pays."""
-
 
 @dataclass(frozen=True)
 class Cluster:
     """Statements of one kernel in textual order, and the iterators that they share.
 
     shared[d] maps each statement's name to the position of its iterator for outer loop d.
-    `has_reuse`: the cluster computes a contraction or a window. `prelude` holds fills of arrays
-    that the cluster writes the rest of (halos); they run before, on their own. `awaited` are the
-    arrays that hold sizes which the call must have found by then.
+    `has_reuse`: the cluster computes a contraction or a window. `summed` are loops that only the
+    statements of a contraction share with the sum of its results over them. `prelude` holds fills
+    of arrays that the cluster writes the rest of (halos); they run before, on their own. `awaited`
+    are the arrays that hold sizes which the call must have found by then.
     """
 
     statements: tuple[Statement, ...]
@@ -62,6 +62,7 @@ class Cluster:
     prelude: tuple[Statement, ...] = ()
     is_group: bool = False
     awaited: frozenset[str] = frozenset()
+    summed: tuple[Mapping[str, int], ...] = ()
 
     @property
     def step(self) -> Step | None:
@@ -83,6 +84,10 @@ class Cluster:
     def shared_positions(self, s: Statement) -> frozenset[int]:
         """The positions of a statement's iterators that are shared; none of a fill's."""
         return frozenset(loop[s.name] for loop in self.shared if s.name in loop)
+
+    def summed_positions(self, s: Statement) -> frozenset[int]:
+        """The positions of its iterators over results of a contraction that are summed up."""
+        return frozenset(loop[s.name] for loop in self.summed if s.name in loop)
 
     @property
     def names(self) -> frozenset[str]:
@@ -198,7 +203,7 @@ def _units(statements: tuple[Statement, ...], arrays: Mapping[str, Array]) -> It
                     for p in range(len(pending.iterators))
                     if p in aligned
                 ),
-                _has_reuse(s, aligned, arrays),
+                has_reuse(s, aligned, arrays),
             )
             pending = None
             continue
@@ -234,41 +239,6 @@ def _independent(s: Statement) -> list[int]:
     return sorted(p for p, _ in set.intersection(*found))
 
 
-def _has_reuse(update: Statement, aligned: Mapping[int, int], arrays: Mapping[str, Array]) -> bool:
-    """Whether all that a reduction streams is used by several instances: whether tiling pays.
-
-    A load is reused if instances share an element that differ in a parallel iterator. But with one
-    load that gives (almost) each instance an element of its own, as in the sum of x[i, k] + b[k] or
-    in the product of a matrix and a vector, there is as much to read as to compute. (Constants are
-    re-arranged at compile time for a tile, so they do not count.)
-    """
-    sizes = update.estimated_extents
-    parallel = [p for p in aligned.values() if sizes[p] > 1]
-    reused = False
-    for load in update.loads:
-        matrix = [coefficients(pw) for pw in outputs(load.index)]  # of dimensions x iterators
-        alone = load.index.as_map().intersect_domain(update.domain).is_injective()
-        if arrays[load.array].kind != "constant" and (alone or _is_streamed(matrix, sizes)):
-            return False
-        if alone:
-            continue
-        rest = [p for p in range(len(sizes)) if p not in parallel]
-        reused |= any(all(row[p] == 0 for row in matrix) for p in parallel)
-        reused |= any(row[p] != 0 for row in matrix for p in rest)
-    return reused
-
-
-def _is_streamed(matrix: list[tuple[int | None, ...]], sizes: tuple[int, ...]) -> bool:
-    """Whether a load leaves so few iterators out of account that few instances share an element.
-
-    x[i, k] of a product with 3 columns is used 3 times. Windows, x[y + r], overlap besides.
-    """
-    if any(sum(c != 0 for c in row) > 1 for row in matrix):
-        return False
-    used = [any(row[p] != 0 for row in matrix) for p in range(len(sizes))]
-    return prod(n for n, moving in zip(sizes, used, strict=True) if not moving) < REUSED
-
-
 def _aligned(source: Statement, reader: Statement, written: bool = False) -> dict[int, int]:
     """Positions p -> s of iterators of the producer, `source`, that `reader` shares.
 
@@ -301,6 +271,7 @@ def _join(
         cluster.has_reuse or unit.has_reuse,
         cluster.prelude,
         awaited=cluster.awaited | unit.awaited,
+        summed=cluster.summed,
     )
     whole = _covers(cluster, shared) and _covers(unit, shared)
     if unit.is_group or cluster.is_group:
@@ -312,6 +283,9 @@ def _join(
     if unit.has_reuse:
         return "a contraction or window is tiled on its own"
     if cluster.has_reuse:
+        total = _sum_of_parts(cluster, unit) if isinstance(target, Target) else None
+        if total is not None:
+            return replace(total, prelude=merged.prelude, awaited=merged.awaited)
         if not whole:
             return "not every loop of the contraction is shared"
         if any(s.reduction for s in unit.statements):
@@ -332,6 +306,42 @@ def _join(
         if inner > target.l2 // 2:
             return f"{inner} bytes a row would not stay in cache"
     return merged
+
+
+def _sum_of_parts(cluster: Cluster, unit: Cluster) -> Cluster | None:
+    """A contraction with the sum of its results over loops along which it uses nothing again.
+
+    part[i, j, g] += x[i, g, k]*w[j, g, k]         for i, j: acc = 0
+    acc[i, j] += part[i, j, g]*s[j, g]       ->      for g: part = 0; for k: part += …
+                                                            acc += part*s
+
+    None if it is something else.
+    """
+    members = cluster.statements, unit.statements
+    if any(len(m) != 2 or not m[1].reduction or m[0].array != m[1].array for m in members):
+        return None
+    (begin, part), (start, total) = members
+    if cluster.summed or cluster.prelude or part.array == total.array:
+        return None
+    aligned = _aligned(part, total)
+    if len(aligned) < len(cluster.shared) or len(part.iterators) == len(cluster.shared):
+        return None
+    outside = {loop[total.name]: loop for loop in unit.shared}
+    shared = [(aligned[loop[part.name]], loop) for loop in cluster.shared]
+    summed = [(p, loop) for p, loop in shared if p not in outside]
+    used_once = all(
+        any(c != 0 for c in columns[loop[part.name]])
+        for columns in part.columns[1:]
+        for _, loop in summed
+    )
+    if not summed or not used_once or len(shared) < len(total.iterators):
+        return None
+    return Cluster(
+        (start, begin, part, total),
+        tuple({**outside[p], **loop} for p, loop in shared if p in outside),
+        has_reuse=True,
+        summed=tuple({**loop, total.name: p} for p, loop in summed),
+    )
 
 
 def is_too_large(statements: Sequence[Statement]) -> bool:

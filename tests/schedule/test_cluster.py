@@ -219,3 +219,55 @@ def test_a_group_is_one_kernel_over_the_iterators_that_it_names():
     (cluster,), _ = find_clusters(scop(arrays, *parts), TARGET)
     assert cluster.is_group
     assert shared_iterators(cluster) == {"A": ["b"], "B": ["b"]}
+
+
+def blocks_scop(x: str = "i, g, k", w: str = "j, g, k", s: str = "j, g") -> Scop:
+    """U[i, j] += part[i, j, g] * s[j, g], where part is a contraction of x and w over k."""
+    sizes = "0 <= i < 4 and 0 <= j < 32"
+    each = f"{sizes} and 0 <= g < 6"
+    product = call(
+        "mul",
+        load(f"{{ S[i,j,g,k] -> X[{x}] }}"),
+        load(f"{{ S[i,j,g,k] -> W[{w}] }}"),
+    )
+    scaled = call("mul", load("{ U[i,j,g] -> part[i,j,g] }"), load(f"{{ U[i,j,g] -> s[{s}] }}"))
+    return scop(
+        [
+            array("X", [4, 6, 5], "input"),
+            array("W", [32, 6, 5], "constant"),
+            array("s", [32, 6], "constant"),
+            array("part", [4, 32, 6], "temporary"),
+            array("acc", [4, 32], "temporary"),
+            array("Y", [4, 32], "output"),
+        ],
+        statement(f"{{ Z[i,j,g] : {each} }}", "{ Z[i,j,g] -> part[i,j,g] }", ZERO),
+        statement(
+            f"{{ S[i,j,g,k] : {each} and 0 <= k < 5 }}",
+            "{ S[i,j,g,k] -> part[i,j,g] }",
+            product,
+            "add",
+        ),
+        statement(f"{{ V[i,j] : {sizes} }}", "{ V[i,j] -> acc[i,j] }", ZERO),
+        statement(f"{{ U[i,j,g] : {each} }}", "{ U[i,j,g] -> acc[i,j] }", scaled, "add"),
+        statement(
+            f"{{ T[i,j] : {sizes} }}", "{ T[i,j] -> Y[i,j] }", load("{ T[i,j] -> acc[i,j] }")
+        ),
+    )
+
+
+def test_a_sum_of_parts_takes_the_contraction_that_computes_them():
+    """Along g nothing is used again, so that a part may be added as soon as it is there."""
+    (cluster,), _ = find_clusters(blocks_scop(), TARGET)
+    assert [s.name for s in cluster.statements] == ["V", "Z", "S", "U", "T"]
+    assert shared_iterators(cluster) == {name: ["i", "j"] for name in "VZSUT"}
+    assert [*cluster.summed] == [{"Z": 2, "S": 2, "U": 2}]
+    assert cluster.summed_positions(cluster.statement("S")) == {2}
+    assert not cluster.summed_positions(cluster.statement("T"))
+
+
+def test_parts_of_a_contraction_that_use_something_again_are_stored():
+    """x[i, k] is multiplied with the weights of each g: tiles along g use it from registers."""
+    (first, *_), refusals = find_clusters(blocks_scop(x="i, 0, k"), TARGET)
+    assert [s.name for s in first.statements] == ["Z", "S"]
+    assert not first.summed
+    assert any("split the register tile" in r.reason or "shared" in r.reason for r in refusals)

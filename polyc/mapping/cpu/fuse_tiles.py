@@ -189,7 +189,7 @@ def _is_plain(one: StoredCluster) -> bool:
     cluster, vector, (unroll, _, _) = one.cluster, one.vector, one.tile
     transposes = unroll is not None and not any(s.reduction for s in cluster.statements)
     by_columns = vector is not None and is_by_columns(cluster)
-    return not (cluster.prelude or by_columns or transposes)
+    return not (cluster.prelude or cluster.summed or by_columns or transposes)
 
 
 def common_loops(kernel: StoredKernel, one: StoredCluster) -> tuple[Mapping[str, int], ...]:

@@ -31,9 +31,10 @@ def find_group(
 ) -> tuple[Grouped, tuple[str, ...]] | None:
     """(the loop of a contraction's sum to give to an instruction, the operands to pack for it)."""
     updates = [s for s in one.cluster.statements if s.reduction]
-    if vector is None or not one.cluster.has_reuse or len(updates) != 1:
+    sums = 2 if one.cluster.summed else 1
+    if vector is None or not one.cluster.has_reuse or len(updates) != sums:
         return None
-    (update,) = updates
+    update = updates[0]
     row = _find_row(update, target)
     if row is None:
         return None

@@ -52,6 +52,9 @@ a Zen 4 held to 8 lanes 4 x 24 takes 1.05 times as long as 6 x 16 in 1x1 layers 
 MOST_ACROSS = 8
 """Vectors side by side where data says from where they are loaded, so that rows share nothing."""
 
+MOVES = 2
+"""What adding to a sum costs that registers have no room for: it is loaded, and stored."""
+
 MANY_TAPS = 16
 """Taps from which on a tile's sums are not soon followed by those of the next tile."""
 
@@ -84,6 +87,7 @@ def rank_register_tiles(
     walks = [a for a in loads if a.steps[cluster.shared[vector][update.name]]]
     shared = cluster.shared_positions(update)
     taps = prod(n for p, n in enumerate(update.estimated_extents) if p not in shared)
+    between = _count_between(update, cluster, arrays) if cluster.summed else 0
     candidates: list[tuple[float, Tile]] = []
     by_data = frozenset().union(*(a.data for a in loads))
     loops = [
@@ -130,6 +134,9 @@ def rank_register_tiles(
                     cost += _waited_for(update, loads, walks, shared, rows_of[d], u, v, target)
                 if v < columns and v * lanes * size % LINE and not window:
                     cost *= CUT_LINE
+                if between:
+                    held = max(0, 2 * u * v + v + 1 - target.vectors.registers)
+                    cost += held / (u * v) * MOVES / between
                 far = 1e-3 * (d is not None and d != loops[-1])
                 candidates.append((cost + far + alone, (d, u, min(v * lanes, extent))))
     return [tile for _, tile in sorted(candidates, key=lambda c: c[0])]
@@ -143,6 +150,17 @@ def _fits_registers(height: int, width: int, side: int, window: bool, target: Ta
     """
     waiting = width if window else min(height, width)
     return (height * width + waiting) * side + 1 <= target.vectors.registers
+
+
+def _count_between(update: Statement, cluster: Cluster, arrays: Table[str, Array]) -> float:
+    """Instructions for each accumulator between two times that its result is added to a sum.
+
+    As many bytes as the sum has go into each of them.
+    """
+    taken = cluster.shared_positions(update) | cluster.summed_positions(update)
+    taps = prod(n for p, n in enumerate(update.estimated_extents) if p not in taken)
+    widest = max(arrays[load.array].dtype.itemsize for load in update.loads)
+    return max(1.0, taps * min(1.0, widest / arrays[update.array].dtype.itemsize))
 
 
 def find_run(cluster: Cluster, vector: int, unroll: int | None, written: Strides) -> int | None:

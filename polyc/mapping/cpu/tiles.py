@@ -11,6 +11,16 @@ Where an instruction takes four terms of the sum in each lane:
 
     … | vector j' | unroll i' | split k 4 | sink j' i' k' | use dot4.u8s8 k' | …
 
+Where the results of a contraction are summed up, loops over them are fused behind that:
+
+    … | sink j' i' | fuse g | keep all at i | keep all at g
+
+    j ─ i ─ keep ─ sequence ├ j' ─ i' ─ init of the sum
+                            ├ g ─ keep ─ sequence ├ j' ─ i' ─ init
+                            │                     ├ k ─ j' ─ i' ─ update
+                            │                     └ j' ─ i' ─ the sum
+                            └ j' ─ i' ─ finish
+
 Where taps run along a diagonal (`diagonal.py`), their loop is written out as well:
 
     … | skew r i' 1 | vector j' | unroll i' r | sink j' i' | …
@@ -22,18 +32,23 @@ To transpose, a block of squares is walked along one loop before the other goes 
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 
 from polyc.mapping.cpu.diagonal import Diagonal
 from polyc.mapping.reading import Grouped
+from polyc.poly.affine import coefficients
 from polyc.schedule.cluster import Cluster
-from polyc.schedule.directives import Order, Run, Sink, Skew, Split
+from polyc.schedule.directives import Fuse, Order, Run, Sink, Skew, Split
 from polyc.schedule.initial import InitialLoop, InitialLoops
 from polyc.schedule.keeping import Keep
-from polyc.schedule.names import inside
+from polyc.schedule.names import inside, split_statement
 from polyc.schedule.schedule import Schedule
 from polyc.schedule.text import AnyDirective
 from polyc.schedule.threads import Use
+from polyc.scop.expr import Index, walk
+
+LONGEST = 8
+"""Iterations of a loop that is written out because it decides a number: the parts of a word."""
 
 
 def schedule_tiles(
@@ -81,6 +96,7 @@ def schedule_tiles(
     steps += taps
     steps += [Run("vector", (points[vector],))] if vector in points else []
     written = (*(points[d] for d in (unroll, run) if d in points), *(skew.loop for skew in taps))
+    written += named.spell(_of_literals(cluster, named))
     steps += [Run("unroll", written)] if written else []
     alone = len(named.loops) == len(loops) and len(cluster.statements) == 1
     if grouped:
@@ -89,8 +105,37 @@ def schedule_tiles(
         steps += [*cuts, Sink((*points.values(), group)), Use(grouped.instruction, (group,))]
     elif points and not (alone and chain[-1:] == [*points.values()]):
         steps.append(Sink(tuple(points.values())))
+    fused = [Fuse(named.spell(loops)) for loops in _sums(cluster, named)]
     threads = [name for d in [*order][:parallel] if (name := outer.get(d))]
-    return Schedule((*steps, *run_and_keep(threads, [*around, *within])))
+    kept = [Keep(None, at=split_statement(one.loops[0])[1]) for one in fused]
+    return Schedule((*steps, *fused, *run_and_keep(threads, [*around, *within]), *kept[-1:]))
+
+
+def _sums(cluster: Cluster, named: InitialLoops) -> Iterator[list[InitialLoop]]:
+    """Loops over the same results of a contraction, of those who compute and who sum them up."""
+    for where in cluster.summed:
+        members = [s for s in cluster.statements if s.name in where]
+        loops = [loop for s in members if (loop := named.own(s, where[s.name]))]
+        if len(loops) == len(members):
+            yield loops
+
+
+def _of_literals(cluster: Cluster, named: InitialLoops) -> list[InitialLoop]:
+    """Short loops of a sum that decide a number in its expression: written out, it is a literal.
+
+    float((w[j, q] >> 4*r) & 15)    for r in 0 .. 8
+    """
+    return [
+        loop
+        for s in cluster.statements
+        if s.reduction
+        for loop in named.alone(cluster, s)
+        if (loop.extent or LONGEST + 1) <= LONGEST
+        and any(
+            isinstance(e, Index) and coefficients(e.value)[loop.where[s.name]] != 0
+            for e in walk(s.value)
+        )
+    ]
 
 
 def _skew(named: InitialLoops, diagonal: Diagonal | None, rows: str | None) -> list[Skew]:

@@ -189,6 +189,6 @@ def is_whole(s: Statement, cluster: Cluster) -> bool:
     """Whether the shared loops are all that a statement iterates over, reductions aside."""
     if s.reduction:
         return True
-    positions = cluster.shared_positions(s)
+    positions = cluster.shared_positions(s) | cluster.summed_positions(s)
     sizes = s.estimated_extents
     return all(p in positions or n == 1 for p, n in enumerate(sizes))
