@@ -274,7 +274,7 @@ def _cluster_graph(
     # 3. Graph -> Scop: statements with integer-set domains; data movement becomes views.
     with trace.step("lower"):
         streamed, lanes = _forms(target, options)
-        lowered = lower_graph(graph, streamed, budget, lanes)
+        lowered = lower_graph(graph, streamed, budget, lanes, in_blocks=not on_gpu)
         products = frozenset() if isinstance(target, CudaTarget) else target.vectors.products
         scaled = take_out_scales(lowered, products)
         lowered = scaled.before

@@ -21,6 +21,7 @@ INT8 = np.dtype(np.int8)
 UINT8 = np.dtype(np.uint8)
 UINT16 = np.dtype(np.uint16)
 INT32 = np.dtype(np.int32)
+UINT32 = np.dtype(np.uint32)
 POWERS = np.dtype(ml_dtypes.float8_e8m0fnu)
 """Powers of two without sign, the scales of blocks."""
 

@@ -10,6 +10,7 @@
 | Choose(condition, then, else) | as both: the first where the condition holds (`graph/branches.py`) |
 | Carried(step, initial; state) | as initial: it in the first step, then the state of the step before |
 | Repeat(step, steps, states…, results…; states, backwards) | the last states; results[steps, …] |
+| BlockProduct(a[…, k], b: uint8[n, blocks, bytes], scales[n, blocks], zeros?[n, blocks]; bits, integers) | as a, […, n]: a times the transposed weights (b - zero) * scale, whose blocks lie along k; integers: of a in bytes (`scop/lower/products/blocks.py`) |
 | RandomBits(key[2]; shape, stream) | uint32[shape]: what Philox gives for the element's number |
 """  # noqa: E501
 
@@ -29,6 +30,12 @@ Types = Callable[[Node, Sequence[Tensor | None]], tuple[Tensor, ...]]
 def infer_greedy(node: Node, inputs: Sequence[Tensor | None]) -> tuple[Tensor, ...]:
     """as valid"""
     return (Tensor(node.outputs[0], np.dtype(np.bool_), given(inputs[0]).shape),)
+
+
+def infer_block_product(node: Node, inputs: Sequence[Tensor | None]) -> tuple[Tensor, ...]:
+    """[…, k], [n, …] -> […, n]"""
+    a, b = given(inputs[0]), given(inputs[1])
+    return (Tensor(node.outputs[0], a.dtype, (*a.shape[:-1], b.shape[0])),)
 
 
 def infer_random_bits(node: Node, inputs: Sequence[Tensor | None]) -> tuple[Tensor, ...]:
@@ -81,6 +88,7 @@ def infer_repeat(node: Node, inputs: Sequence[Tensor | None]) -> tuple[Tensor, .
 
 
 INTERNAL_TYPES: dict[str, Types] = {
+    "BlockProduct": infer_block_product,
     "Carried": infer_carried,
     "Choose": infer_choose,
     "Greedy": infer_greedy,

@@ -12,6 +12,7 @@ from polyc.budget import UNLIMITED, Budget
 from polyc.graph.ir import Graph
 from polyc.graph.simplify.algebra import simplify_algebra
 from polyc.graph.simplify.batch_norm_folding import fold_batch_norms
+from polyc.graph.simplify.block_weights import keep_block_weights
 from polyc.graph.simplify.bytes_moved import move_bytes
 from polyc.graph.simplify.common_subexpressions import merge_common_subexpressions
 from polyc.graph.simplify.constant_folding import fold_constants
@@ -34,6 +35,8 @@ models need two or three rounds."""
 REWRITES: tuple[tuple[int, Rewrite], ...] = (
     # Dead readers would hide that a tensor is read once.
     (1, remove_dead_code),
+    # Before what is constant is computed: weights that are multiplied as they are stored.
+    (2, keep_block_weights),
     # Everything below looks at constants.
     (1, fold_constants),
     # Casts, reshapes and copies that do nothing would stand between partners.

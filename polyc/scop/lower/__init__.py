@@ -35,21 +35,26 @@ from polyc.types.sizes import Extent
 
 
 def lower_graph(
-    graph: Graph, streamed: float | None = MOST, budget: Budget = UNLIMITED, lanes: int = 0
+    graph: Graph,
+    streamed: float | None = MOST,
+    budget: Budget = UNLIMITED,
+    lanes: int = 0,
+    in_blocks: bool = True,
 ) -> Scop:
     """The polyhedral program of a graph; its inputs and outputs are arrays, in the graph's order.
 
     streamed: let convolutions use Winograd's algorithm where it pays, if so many bytes of weights
     arrive in a cycle (`target/costs.py`); None: not at all. budget: the memory
     that arrays may take, one by one, and all constants. lanes: of the vectors with which weights of
-    zero are going to be left out (`sparse/zeros.py`); 0 where they are not.
+    zero are going to be left out (`sparse/zeros.py`); 0 where they are not. in_blocks: multiply
+    weights of few bits as they are stored, block by block, and do not restore them before.
 
     Operators compute in wide types (`graph/widen.py`). Raises UnsupportedOp for an operator without
     a lowering, for an element type that is not compiled, and for a symbolic dimension; TooLarge
     beyond the budget.
     """
     graph = sort_branches(graph)
-    ctx = Lowering(graph, streamed, budget, lanes)
+    ctx = Lowering(graph, streamed, budget, lanes, in_blocks)
     for name in graph.inputs:
         tensor = _compilable(graph.tensors[name], f"input {name!r}")
         ctx.bind(name, ctx.array(name, tensor.dtype, tensor.extents, "input"))

@@ -81,8 +81,10 @@ class Lowering:
         streamed: float | None = MOST,
         budget: Budget = UNLIMITED,
         lanes: int = 0,
+        in_blocks: bool = True,
     ) -> None:
         self.graph, self._budget, self.streamed, self.lanes = graph, budget, streamed, lanes
+        self.in_blocks = in_blocks
         self.arrays: dict[str, Array] = {}
         self.statements: list[Statement] = []
         self._refs: dict[str, Ref] = {}

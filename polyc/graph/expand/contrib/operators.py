@@ -8,15 +8,14 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 
 import numpy as np
-from onnx import helper
 
-from polyc.errors import UnsupportedOp
 from polyc.graph.compose import Composer
 from polyc.graph.expand.contrib.attention import (
     expand_attention,
     expand_multi_head_attention,
     expand_rotary,
 )
+from polyc.graph.expand.contrib.n_bits import expand_matmul_n_bits
 from polyc.graph.expand.contrib.quantised_lstm import expand_dynamic_quantize_lstm
 from polyc.graph.ir import Body, Node, Tensor
 from polyc.graph.shapes.checks import given, require, require_rank
@@ -121,57 +120,6 @@ def expand_embedding(node: Node, inputs: Operands) -> Body:
     else:
         lengths = c("Expand", c.constant(np.int32(0)), c.extent(words, 0))
     return c.body(node.inputs, (y, lengths, total))
-
-
-def expand_matmul_n_bits(node: Node, inputs: Operands) -> Body:
-    """A[…, k] B[n, k]ᵀ, where B is in blocks along k of 4- or 8-bit numbers b: scale * (b - zero)
-
-    B: uint8[n, blocks, bytes], the lower half of a byte first; scales[n, blocks]; zeros: packed in
-    the same way, by default the middle of the range.
-    """
-    c, a = Composer(), given(inputs[0])
-    names = (*node.inputs[3:], "", "", "")
-    zeros, groups, bias = names[:3]
-    bits, block = int(node.get("bits", 4)), int(node.attributes["block_size"])
-    if bits not in (4, 8) or groups:
-        raise UnsupportedOp(
-            f"{node.op} {node.name!r}: {bits} bits{' with g_idx' if groups else ''} are not "
-            "supported; use blocks in order, of 4 or 8 bits"
-        )
-    k, n = int(node.attributes["K"]), int(node.attributes["N"])
-    blocks = -(-k // block)
-    code = int(helper.np_dtype_to_tensor_dtype(a.dtype))
-    packed = c("Reshape", node.inputs[1], c.integers(n, blocks, -1))
-    weight = c("Cast", _unpack(c, packed, bits, (n, blocks, block)), to=code)
-    middle: str = c.constant(float(1 << (bits - 1)), a.dtype)
-    if zeros and given(inputs[3]).dtype == np.uint8:
-        rows = -(-blocks * bits // 8) * 8 // bits
-        packed = c("Reshape", zeros, c.integers(n, 1, -1))
-        numbers = c("Reshape", _unpack(c, packed, bits, (n, 1, rows)), c.integers(n, rows))
-        middle = c("Cast", _first(c, numbers, blocks, 1), to=code)
-    elif zeros:
-        middle = c("Reshape", zeros, c.integers(n, blocks))
-    if zeros:
-        middle = c("Unsqueeze", middle, c.integers(2))
-    scales = c("Reshape", node.inputs[2], c.integers(n, blocks, 1))
-    weight = c("Mul", c("Sub", weight, middle), scales)
-    weight = _first(c, c("Reshape", weight, c.integers(n, blocks * block)), k, 1)
-    y = c("MatMul", node.inputs[0], c("Transpose", weight, perm=(1, 0)))
-    return c.body(node.inputs, (c("Add", y, bias) if bias else y,))
-
-
-def _unpack(c: Composer, packed: str, bits: int, shape: Sequence[int]) -> str:
-    """Bytes as numbers: uint8[…, bytes] -> uint8[…, bytes * 8 / bits]"""
-    if bits == 8:
-        return packed
-    low = c("BitwiseAnd", packed, c.constant(np.uint8(15)))
-    high = c("BitShift", packed, c.constant(np.uint8(4)), direction="RIGHT")
-    pairs = c("Concat", *(c("Unsqueeze", v, c.integers(-1)) for v in (low, high)), axis=-1)
-    return c("Reshape", pairs, c.integers(*shape))
-
-
-def _first(c: Composer, x: str, count: int, axis: int) -> str:
-    return c("Slice", x, c.integers(0), c.integers(count), c.integers(axis))
 
 
 def expand_bias_split(node: Node, inputs: Operands) -> Body:

@@ -1,0 +1,140 @@
+"""MatMulNBits: a product with weights of 4 or 8 bits, which have a scale for each block along k.
+
+    B: uint8[n, blocks, bytes], the lower half of a byte first; scales[n, blocks]; zeros: packed in
+    the same way, or floats, by default the middle of the range
+
+Weights that are constant stay as they are, as BlockProduct; others are restored in each call.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+from onnx import helper
+
+from polyc.errors import UnsupportedOp
+from polyc.graph.compose import Composer
+from polyc.graph.ir import INTERNAL, Body, Node, Tensor
+from polyc.graph.shapes.checks import given
+from polyc.types.element_types import FLOAT32, is_narrow
+
+WORD = 32
+"""Bits that a block is a multiple of."""
+
+AS_INTEGERS = 4
+"""The accuracy level from which on A may be rounded to bytes, block by block."""
+
+
+def expand_matmul_n_bits(node: Node, inputs: Sequence[Tensor | None]) -> Body:
+    """A[…, k] B[n, k]ᵀ for weights scale * (b - zero)"""
+    names = (*node.inputs[3:], "", "", "")
+    _, groups, bias = names[:3]
+    bits = int(node.get("bits", 4))
+    if bits not in (4, 8) or groups:
+        raise UnsupportedOp(
+            f"{node.op} {node.name!r}: {bits} bits{' with g_idx' if groups else ''} are not "
+            "supported; use blocks in order, of 4 or 8 bits"
+        )
+    c = Composer()
+    kept = _in_blocks(c, node, inputs, bits)
+    y = _restored(c, node, inputs, bits) if kept is None else kept
+    return c.body(node.inputs, (c("Add", y, bias) if bias else y,))
+
+
+def _in_blocks(c: Composer, node: Node, inputs: Sequence[Tensor | None], bits: int) -> str | None:
+    """The product with the weights as they are; None if they are not known, or a is a double."""
+    a, *constants = inputs[:4]
+    values = [None if t is None else t.value for t in constants]
+    unknown = any(t is not None and t.value is None for t in constants)
+    block, k, n = (int(node.attributes[name]) for name in ("block_size", "K", "N"))
+    blocks, float32 = -(-k // block), given(a).dtype == FLOAT32 or is_narrow(given(a).dtype)
+    if unknown or not float32 or block * bits % WORD or a is None:
+        return None
+    packed, scales, zeros = (*values, None)[:3]
+    assert packed is not None
+    assert scales is not None
+    if not a.rank or a.shape[-1] != k or not _fits(packed, scales, zeros, (n, blocks, block), bits):
+        return None  # what is said of the restored weights holds, or names what does not fit
+    operands = [
+        c.constant(packed.reshape(n, blocks, block * bits // 8)),
+        c.constant(scales.reshape(n, blocks).astype(FLOAT32)),
+    ]
+    if zeros is not None:
+        operands.append(c.constant(_read_zeros(zeros, n, blocks, bits)))
+    x = node.inputs[0]
+    if a.dtype != FLOAT32:
+        x = c("Cast", x, to=int(helper.np_dtype_to_tensor_dtype(FLOAT32)))
+    if blocks * block > k:
+        pads = [0] * (2 * a.rank - 1) + [blocks * block - k]
+        x = c("Pad", x, c.integers(*pads))
+    integers = int(int(node.get("accuracy_level", 0)) >= AS_INTEGERS)
+    y = c("BlockProduct", x, *operands, domain=INTERNAL, bits=bits, integers=integers)
+    if a.dtype != FLOAT32:
+        y = c("Cast", y, to=int(helper.np_dtype_to_tensor_dtype(a.dtype)))
+    return y
+
+
+def _fits(
+    packed: np.ndarray,
+    scales: np.ndarray,
+    zeros: np.ndarray | None,
+    shape: tuple[int, int, int],
+    bits: int,
+) -> bool:
+    """Whether there are as many numbers as columns, blocks and weights in a block need."""
+    n, blocks, block = shape
+    of_zeros = blocks
+    if zeros is not None and zeros.dtype == np.uint8:
+        of_zeros = -(-blocks * bits // 8)
+    known = zeros is None or zeros.size == n * of_zeros
+    return known and scales.size == n * blocks and packed.size * 8 == n * blocks * block * bits
+
+
+def _read_zeros(zeros: np.ndarray, n: int, blocks: int, bits: int) -> np.ndarray:
+    """float32[n, blocks], of packed bytes or of floats."""
+    if zeros.dtype != np.uint8:
+        return zeros.reshape(n, blocks).astype(FLOAT32)
+    numbers = zeros.reshape(n, -1)
+    if bits == 4:
+        numbers = np.stack([numbers & 15, numbers >> 4], axis=-1).reshape(n, -1)
+    return numbers[:, :blocks].astype(FLOAT32)
+
+
+def _restored(c: Composer, node: Node, inputs: Sequence[Tensor | None], bits: int) -> str:
+    """The product with weights that are restored before."""
+    a, block = given(inputs[0]), int(node.attributes["block_size"])
+    zeros = (*node.inputs[3:], "")[0]
+    k, n = int(node.attributes["K"]), int(node.attributes["N"])
+    blocks = -(-k // block)
+    code = int(helper.np_dtype_to_tensor_dtype(a.dtype))
+    packed = c("Reshape", node.inputs[1], c.integers(n, blocks, -1))
+    weight = c("Cast", _unpack(c, packed, bits, (n, blocks, block)), to=code)
+    middle: str = c.constant(float(1 << (bits - 1)), a.dtype)
+    if zeros and given(inputs[3]).dtype == np.uint8:
+        rows = -(-blocks * bits // 8) * 8 // bits
+        packed = c("Reshape", zeros, c.integers(n, 1, -1))
+        numbers = c("Reshape", _unpack(c, packed, bits, (n, 1, rows)), c.integers(n, rows))
+        middle = c("Cast", _first(c, numbers, blocks, 1), to=code)
+    elif zeros:
+        middle = c("Reshape", zeros, c.integers(n, blocks))
+    if zeros:
+        middle = c("Unsqueeze", middle, c.integers(2))
+    scales = c("Reshape", node.inputs[2], c.integers(n, blocks, 1))
+    weight = c("Mul", c("Sub", weight, middle), scales)
+    weight = _first(c, c("Reshape", weight, c.integers(n, blocks * block)), k, 1)
+    return c("MatMul", node.inputs[0], c("Transpose", weight, perm=(1, 0)))
+
+
+def _unpack(c: Composer, packed: str, bits: int, shape: Sequence[int]) -> str:
+    """Bytes as numbers: uint8[…, bytes] -> uint8[…, bytes * 8 / bits]"""
+    if bits == 8:
+        return packed
+    low = c("BitwiseAnd", packed, c.constant(np.uint8(15)))
+    high = c("BitShift", packed, c.constant(np.uint8(4)), direction="RIGHT")
+    pairs = c("Concat", *(c("Unsqueeze", v, c.integers(-1)) for v in (low, high)), axis=-1)
+    return c("Reshape", pairs, c.integers(*shape))
+
+
+def _first(c: Composer, x: str, count: int, axis: int) -> str:
+    return c("Slice", x, c.integers(0), c.integers(count), c.integers(axis))
