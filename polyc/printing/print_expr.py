@@ -39,6 +39,7 @@ from polyc.loopnest.nodes import (
 )
 from polyc.loopnest.registers import register_of
 from polyc.loopnest.substitute import substitute_element, substitute_expr
+from polyc.loopnest.uniform import is_number, variables_of
 from polyc.printing.literals import bare, literal
 from polyc.printing.scope import Scope, Uses
 from polyc.scop.expr import COMPARISONS, INT64, Call, Cast, Const
@@ -208,7 +209,7 @@ class Printer:
                 return self._test(condition, scope)
             case Read():
                 return self._read(expr, scope)
-            case Call() | Cast() if lanes > 1 and _is_number(expr, scope):
+            case Call() | Cast() if lanes > 1 and is_number(expr, scope.lanes):
                 alone = self.expr(expr, replace(scope, lanes=None))
                 return self._splat(alone, expr.dtype, lanes)
             case Cast(argument, dtype):
@@ -317,7 +318,7 @@ class Printer:
             assert register is not None
             name = register.name(scope.registers[element.array].local)
             return name if register.lanes > 1 else self._splat(name, dtype, lanes)
-        moving = [e for _, e in read.dynamic if scope.lanes.var in _variables(e)]
+        moving = [e for _, e in read.dynamic if scope.lanes.var in variables_of(e)]
         address = scope.address(element)
         step = stride(address, scope.lanes.var)
         partial = scope.is_partial(element)
@@ -381,22 +382,5 @@ def _lanes(scope: Scope) -> Iterator[tuple[int, str]]:
         yield k, "" if known else f"{k} < {show_index(scope.filled)}"
 
 
-def _is_number(expr: LoopExpr, scope: Scope) -> bool:
-    """Whether an expression is of literals and loop variables alone, and the same in all lanes."""
-    parts = [*walk_expr(expr)]
-    plain = all(e.dtype.kind in "iuf" and not isinstance(e, Read) for e in parts)
-    moves = scope.lanes is not None and scope.lanes.var in _variables(expr)
-    return plain and not moves and not any(is_narrow(e.dtype) for e in parts)
-
-
 def _ternary(condition: str, then: str, otherwise: str) -> str:
     return f"({condition} ? {then} : {otherwise})"
-
-
-def _variables(expr: LoopExpr) -> frozenset[str]:
-    found: set[str] = set()
-    for e in walk_expr(expr):
-        indices = e.element.index if isinstance(e, Read) else ()
-        for index in (*indices, *((e.index,) if isinstance(e, Value) else ())):
-            found |= variables(index)
-    return frozenset(found)

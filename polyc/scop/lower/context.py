@@ -83,8 +83,8 @@ class Lowering:
         lanes: int = 0,
         in_blocks: bool = True,
     ) -> None:
-        self.graph, self._budget, self.streamed, self.lanes = graph, budget, streamed, lanes
-        self.in_blocks = in_blocks
+        self.graph, self._budget, self.streamed = graph, budget, streamed
+        self.lanes, self.in_blocks = lanes, in_blocks
         self.arrays: dict[str, Array] = {}
         self.statements: list[Statement] = []
         self._refs: dict[str, Ref] = {}
@@ -182,8 +182,7 @@ class Lowering:
         if array.shape != ref.shape:
             return False
         indices = ", ".join(f"i{k}" for k in range(ref.rank))
-        bounds = [f"0 <= i{k} < {spell(n)}" for k, n in enumerate(ref.shape)]
-        inside = " and ".join(bounds) or "true"
+        inside = " and ".join(f"0 <= i{k} < {spell(n)}" for k, n in enumerate(ref.shape)) or "true"
         # [tensor indices] -> A
         plain = read(isl.Map, f"{{ [{indices}] -> {ref.array}[{indices}] : {inside} }}")
         plain = plain.intersect_params(assumptions())
@@ -316,8 +315,7 @@ class Lowering:
 
         `at` must be plain iterators of the space: those are the parallel ones, the rest reduce.
         """
-        kept = {i: space.extents[i] for i in at}
-        start = Space(self._unique(f"{space.name}_init"), kept)
+        start = Space(self._unique(f"{space.name}_init"), {i: space.extents[i] for i in at})
         neutral = Const(identity(operator, target.dtype), target.dtype)
         self._emit(node, start, target, at, neutral, None)
         self._emit(node, space, target, at, value, operator)
