@@ -10,12 +10,19 @@
 
    All threads go through the same loops in the same order and number them alike, from the first
    call of the model on. A range's word names the loop that it was last used for: a thread that is
-   behind sees from it that its loop is over, and nothing is ever reset. */
+   behind sees from it that its loop is over, and nothing is ever reset.
+
+   What is here is inlined, and is all that a team of one needs; the rest is in polyc_team.c. */
 
 #ifndef POLYC_TEAM_H
 #define POLYC_TEAM_H
 
-#include <time.h>
+/* A function of polyc_team.c, which every library has once. */
+#ifdef __cplusplus
+#define PC_SHARED extern "C" __attribute__((visibility("hidden")))
+#else
+#define PC_SHARED extern __attribute__((visibility("hidden")))
+#endif
 
 #define PC_THREADS 256 /* the most that a team may have */
 
@@ -28,14 +35,12 @@ typedef struct {
     int stopped;            /* the call is to end early */
 } pc_team;
 
-#define PC_UNITS 0xffff /* the most that a range is divided into */
-
 /* One thread of a team. Rank 0 is the caller; a team of one shares nothing. */
 typedef struct {
     pc_team *team;
     int size;
     int rank;
-    int spins; /* see PC_SPINS */
+    int spins; /* looks of one that waits before it sleeps */
     u64 loops; /* shared loops begun so far, */
     i64 due;   /* and all their iterations: the same for all threads at the same place */
     i64 question; /* the caller's: when to ask again whether to stop (polyc_stop.h), */
@@ -59,15 +64,6 @@ typedef struct {
     int visited;  /* ranges in which nothing is left, counted from the thread's own */
 } pc_part;
 
-PC_INLINE void pc_pause(void)
-{
-#if defined __x86_64__
-    __builtin_ia32_pause();
-#elif defined __aarch64__
-    __asm__ volatile("yield");
-#endif
-}
-
 PC_INLINE pc_part pc_share(pc_thread *self, i64 count)
 {
     self->loops += 1;
@@ -75,39 +71,7 @@ PC_INLINE pc_part pc_share(pc_thread *self, i64 count)
     return (pc_part){.thread = self, .count = count};
 }
 
-static __attribute__((noinline, unused)) int pc_claim_from_team(pc_part *part)
-{
-    const pc_thread *self = part->thread;
-    part->finished += part->end - part->begin;
-    for (; part->visited < self->size; part->visited++) {
-        const i64 owner = (self->rank + part->visited) % self->size;
-        const i64 first = part->count * owner / self->size;
-        const i64 size = part->count * (owner + 1) / self->size - first;
-        if (!size)
-            continue;
-        const i64 unit = size / PC_UNITS + 1, units = (size + unit - 1) / unit;
-        u64 *word = &self->team->ranges[owner].taken;
-        u64 seen = __atomic_load_n(word, __ATOMIC_RELAXED);
-        for (;;) {
-            const i64 taken = seen >> 16 < self->loops ? 0 : (i64)(seen & PC_UNITS);
-            if (seen >> 16 > self->loops || taken >= units)
-                break;
-            const i64 after = taken + (units - taken + 1) / 2;
-            const u64 wanted = self->loops << 16 | (u64)after;
-            if (__atomic_compare_exchange_n(
-                    word, &seen, wanted, 0, __ATOMIC_RELAXED, __ATOMIC_RELAXED)) {
-                part->begin = first + taken * unit;
-                part->end = first + (after < units ? after * unit : size);
-                return 1;
-            }
-        }
-    }
-    part->begin = part->end = 0;
-    if (part->finished)
-        __atomic_add_fetch(&self->team->done, part->finished, __ATOMIC_RELEASE);
-    part->finished = 0;
-    return 0;
-}
+PC_SHARED int pc_claim_from_team(pc_part *part);
 
 /* Take iterations of the loop; false when none are left. Taking again says that they are done. */
 PC_INLINE int pc_claim(pc_part *part)
@@ -158,27 +122,7 @@ PC_INLINE i64 pc_trips(i64 lower, i64 upper, i64 step)
     return lower < upper ? (upper - lower + step - 1) / step : 0;
 }
 
-/* How often a thread that waits looks again before it sleeps: 1 ms where a pause takes 25 ns (AMD
-   Zen 5). Most waits are far shorter. To sleep early is dear on a machine with other work to do, and
-   to yield the core is dearer: anything else that runs there, however low its priority, may then
-   keep it for milliseconds. */
-#define PC_SPINS 40000
-
-/* The same with fewer cores than threads: what is waited for may need this core. */
-#define PC_SPINS_CROWDED 400
-
-#define PC_NAP_NS 20000
-
-/* pc_barrier of a team of several: a function, since kernels and drivers have many barriers. */
-static __attribute__((noinline, unused)) void pc_wait(const pc_thread *self)
-{
-    for (int spins = 0; __atomic_load_n(&self->team->done, __ATOMIC_ACQUIRE) < self->due; spins++) {
-        if (spins < self->spins)
-            pc_pause();
-        else
-            nanosleep(&(struct timespec){.tv_nsec = PC_NAP_NS}, NULL);
-    }
-}
+PC_SHARED void pc_wait(const pc_thread *self);
 
 /* Wait until all iterations of all loops so far are finished: everything before is seen by
    everything after. */

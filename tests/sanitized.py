@@ -25,7 +25,7 @@ from polyc.program.plan import ALIGNMENT, Plan, byte_size, plan_memory
 from polyc.program.program import Program
 from polyc.target.machine import Target
 from polyc.threads.barriers import place_barriers
-from polyc.toolchain.runtime_files import find_runtime
+from polyc.toolchain.runtime_files import TEAM_FILE, find_runtime
 from polyc.trace import Trace
 from polyc.types.found import at_most
 from polyc.types.ranges import assume
@@ -74,6 +74,7 @@ def build(
         weights[offset : offset + data.size] = data
     (folder / "weights.bin").write_bytes(weights.tobytes())
     command = ["gcc", *flags.split(), *target.flags, "-I", str(find_runtime()), *files]
+    command.append(str(find_runtime() / TEAM_FILE))
     result = subprocess.run(
         [*command, "-lm", "-o", "run"], cwd=folder, capture_output=True, text=True, check=False
     )

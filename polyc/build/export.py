@@ -17,7 +17,12 @@ from polyc.build.bundle import WEIGHTS_FILE, Bundle
 from polyc.build.export_names import file_name
 from polyc.files.place import place_folder
 from polyc.files.regular import make_folders
-from polyc.toolchain.runtime_files import read_cuda_runtime, read_runtime
+from polyc.toolchain.runtime_files import (
+    TEAM_FILE,
+    read_cuda_runtime,
+    read_runtime,
+    read_team,
+)
 
 EXAMPLE_FILE = "example.c"
 MAKEFILE = "Makefile"
@@ -29,9 +34,9 @@ def export_bundle(bundle: Bundle, folder: Path, patience: float) -> None:
     manifest = bundle.manifest
     on_cpu = manifest.platform == "cpu"
     printer = export_c if on_cpu else export_cuda
-    headers = read_runtime() if on_cpu else read_cuda_runtime()
+    runtime = {**read_runtime(), TEAM_FILE: read_team()} if on_cpu else read_cuda_runtime()
     texts = {f"src/{name}": text for name, text in bundle.sources.items()}
-    texts |= {f"runtime/{header}": text for header, text in headers.items()}
+    texts |= {f"runtime/{name}": text for name, text in runtime.items()}
     texts[f"{file_name(manifest.name)}.h"] = printer.print_interface(manifest)
     texts[EXAMPLE_FILE] = printer.print_example(manifest)
     texts[MAKEFILE] = printer.print_makefile(manifest)

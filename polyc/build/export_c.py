@@ -235,11 +235,12 @@ CC = gcc
 endif
 ARCH = $arch
 CFLAGS = $flags $$(if $$(findstring clang,$$(shell $$(CC) --version)),,$gcc_flags)
-OBJECTS = $$(patsubst src/%.c,build/%.o,$$(wildcard src/*.c))
+OBJECTS = $$(patsubst %.c,build/%.o,$$(notdir $$(wildcard src/*.c runtime/*.c)))
+vpath %.c src runtime
 
 all: lib/$name.a lib/$name.so example
 
-build/%.o: src/%.c $$(wildcard runtime/*.h)
+build/%.o: %.c $$(wildcard runtime/*.h)
 	@mkdir -p build
 	$$(CC) $$(CFLAGS) $$(ARCH) -Iruntime -c $$< -o $$@
 

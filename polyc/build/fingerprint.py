@@ -23,7 +23,7 @@ from polyc.names import show
 from polyc.options import Options
 from polyc.target.cuda import CudaTarget
 from polyc.target.machine import Target
-from polyc.toolchain.runtime_files import read_cuda_runtime, read_method
+from polyc.toolchain.runtime_files import read_cuda_runtime, read_method, read_team
 from polyc.types.sizes import Size
 
 _PACKAGE = Path(__file__).resolve().parent.parent
@@ -72,9 +72,8 @@ def hash_package() -> str:
     """sha256 of polyc's own source and of its C runtime: a change of either is a new compiler."""
     files = sorted(_PACKAGE.rglob("*.py"))
     parts = [str(f.relative_to(_PACKAGE)) for f in files] + [f.read_text("utf-8") for f in files]
-    return digest(
-        [*parts, read_method(), *(x for item in read_cuda_runtime().items() for x in item)]
-    )
+    headers = (x for item in read_cuda_runtime().items() for x in item)
+    return digest([*parts, read_team(), read_method(), *headers])
 
 
 def _hash_model(model: Any) -> str:

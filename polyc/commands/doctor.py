@@ -15,8 +15,7 @@ from polyc.toolchain.c_compiler import LibraryBuild, build_library, find_compile
 from polyc.toolchain.cache import Cache, open_cache
 from polyc.toolchain.nvcc import cuda_recipe, find_nvcc
 
-_PROBE = """#define _GNU_SOURCE
-#include "polyc.h"
+_PROBE = """#include "polyc.h"
 #define PC_CALL int
 #define PC_BODY probe_body
 static void probe_body(pc_thread *pc_self, const int *call) { (void)pc_self, (void)call; }

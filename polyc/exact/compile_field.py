@@ -53,7 +53,7 @@ def field_recipe(
     command = (*compiler.command, *FLAGS, *flags)
 
     def compile(folder: Path, name: str) -> None:
-        if name in native:
+        if name in native or name in plain.units:
             plain.compile(folder, name)
             return
         includes = ["-I", str(runtime / "exact"), "-I", str(runtime)]

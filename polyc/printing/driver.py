@@ -149,8 +149,7 @@ def _print_head(program: Program) -> Iterator[str]:
     """Headers, prototypes, and the arguments of a call."""
     count = len(program.launches)
     yield f"/* {comment(program.name)}: {count} launches of {len(program.kernels)} kernels. */"
-    yield from ("#define _GNU_SOURCE", "#include <stddef.h>", "#include <string.h>")
-    yield from ("#include <time.h>", f'#include "{HEADER}"')
+    yield from ("#include <stddef.h>", "#include <string.h>", f'#include "{HEADER}"')
     yield from (f'#include "{STOP_HEADER}"', "")
     yield from map(print_prototype, program.kernels)
     yield from (
@@ -345,35 +344,14 @@ _TIMING = """\
 /* Functions of their own, not inlined: the C compiler takes long over many branches in one. */
 #define APART static __attribute__((noinline, unused))
 
-APART double now(void)
-{
-    struct timespec t;
-    clock_gettime(CLOCK_MONOTONIC, &t);
-    return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
-}
-
-/* The time of a launch is that of all threads together, from a barrier to a barrier. */
-APART double begin(const pc_thread *pc_self)
-{
-    pc_barrier(pc_self);
-    return now();
-}
-
-APART void finish(const pc_thread *pc_self, double began, double *seconds)
-{
-    pc_barrier(pc_self);
-    if (pc_self->rank == 0)
-        *seconds += now() - began;
-}
-
-#define LAUNCH(k, launch)                                \\
-    do {                                                 \\
-        if (PC_ENDS)                                     \\
-            return;                                      \\
-        const double began = timed ? begin(pc_self) : 0; \\
-        launch;                                          \\
-        if (timed)                                       \\
-            finish(pc_self, began, &call->seconds[k]);   \\
+#define LAUNCH(k, launch)                                   \\
+    do {                                                    \\
+        if (PC_ENDS)                                        \\
+            return;                                         \\
+        const double began = timed ? pc_begin(pc_self) : 0; \\
+        launch;                                             \\
+        if (timed)                                          \\
+            pc_finish(pc_self, began, &call->seconds[k]);   \\
     } while (0)
 
 """

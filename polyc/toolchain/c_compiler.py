@@ -12,7 +12,7 @@ import shlex
 import shutil
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from types import MappingProxyType
 from typing import Self
@@ -23,7 +23,7 @@ from polyc.files.digest import digest
 from polyc.options import PATIENCE, Options
 from polyc.toolchain.cache import Cache, open_cache
 from polyc.toolchain.execute import execute
-from polyc.toolchain.runtime_files import find_runtime, read_runtime
+from polyc.toolchain.runtime_files import TEAM_FILE, find_runtime, read_runtime, read_team
 
 COMPILE_FLAGS = (
     "-O3",
@@ -129,7 +129,8 @@ class Recipe:
 
     command: all that decides what an object is, besides its text and the headers; compile: makes
     OBJECT_FILE of the file `name` in a folder where it stands as `unit_file`; link_command and
-    link: the same for LIBRARY_FILE, of the objects that OBJECT_LIST names.
+    link: the same for LIBRARY_FILE, of the objects that OBJECT_LIST names; units: by name, files
+    that every library has besides its own.
     """
 
     unit_file: str
@@ -138,6 +139,7 @@ class Recipe:
     compile: Callable[[Path, str], None]
     link_command: tuple[str, ...]
     link: Callable[[Path], None]
+    units: Mapping[str, str] = field(default_factory=dict)
 
 
 class LibraryBuild:
@@ -159,6 +161,8 @@ class LibraryBuild:
         self._common = digest([*recipe.command, *headers])
         self._pool = ThreadPoolExecutor(max(1, workers))
         self._objects: list[Future[Path]] = []
+        for name, text in recipe.units.items():
+            self.add(name, text)
 
     def __enter__(self) -> Self:
         return self
@@ -252,6 +256,7 @@ def c_recipe(
         compile,
         LINK_FLAGS,
         lambda folder: _link(link, folder, options.patience, budget),
+        {TEAM_FILE: read_team()},
     )
 
 

@@ -8,6 +8,9 @@ from pathlib import Path
 
 _PACKAGE = Path(__file__).resolve().parent.parent
 
+TEAM_FILE = "polyc_team.c"
+"""What every library for a CPU is linked with."""
+
 METHOD_FILE = "polyc_call.c"
 """How Python calls a model's library."""
 
@@ -22,6 +25,12 @@ def find_runtime() -> Path:
 def read_runtime() -> Mapping[str, str]:
     """Header name -> text, sorted by name, of what C includes."""
     return _read(find_runtime(), ".h")
+
+
+@functools.cache
+def read_team() -> str:
+    """TEAM_FILE, whose object all libraries share."""
+    return (find_runtime() / TEAM_FILE).read_text(encoding="utf-8")
 
 
 @functools.cache

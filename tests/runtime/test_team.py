@@ -14,7 +14,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from polyc.toolchain.runtime_files import find_runtime
+from polyc.toolchain.runtime_files import TEAM_FILE, find_runtime
 
 SOURCE = Path(__file__).with_name("team.c")
 STRICT = ["-std=gnu11", "-O2", "-pthread", "-Wall", "-Wextra", "-Werror"]
@@ -23,6 +23,7 @@ WIDTH = 24
 
 def build(folder: Path, *flags: str) -> Path:
     command = ["gcc", *STRICT, *flags, "-I", str(find_runtime()), str(SOURCE)]
+    command.append(str(find_runtime() / TEAM_FILE))
     subprocess.run([*command, "-o", str(folder / "team")], check=True)
     return folder / "team"
 
