@@ -16,6 +16,9 @@
 
        #define PC_TYPE f32                 // vector functions of one type: pc_max_f32x16, ...
        #define PC_LANES 16                 //   (its scalar functions come first)
+       #define PC_REDUCTIONS               //   with pc_reduce_max_f32x16, ...
+       #define PC_STRIDES                  //   with pc_loads_f32x16, ...
+       #define PC_TRANSPOSITIONS           //   with pc_transpose_f32x16
        #include "polyc_vector.h"
 
        #define PC_LANES 16                 // mathematics, one family a header: pc_exp_f32x16, ...
@@ -37,7 +40,6 @@
 #define POLYC_H
 
 #include "polyc_types.h"
-#include "polyc_narrow.h"
 
 /* What is only stored is its bits. */
 typedef u16 f16, bf16;

@@ -14,6 +14,10 @@
 #define TO_BITS PC_PASTE(PC_BITS_, PC_TO)
 #define NAME PC_PASTE(PC_PASTE3(pc_cast_, PC_FROM, _), PC_TO)
 
+#if FROM_KIND == PC_STORED || TO_KIND == PC_STORED
+#include "polyc_narrow.h"
+#endif
+
 /* Floats strictly between LEAST and LIMIT truncate to an integer of PC_TO; both bounds are 0 or a
    power of two, so they are exact as floats. Beyond them the result is SMALLEST or LARGEST. */
 #if TO_KIND == PC_UNSIGNED

@@ -6,6 +6,8 @@ typedef V FN(memory) __attribute__((aligned(sizeof(T)), may_alias));
 PC_INLINE V FN(load)(const T *p) { return READ(*(const FN(memory) *)p); }
 PC_INLINE void FN(store)(T *p, V v) { *(FN(memory) *)p = WRITTEN(v); }
 
+#ifdef PC_STRIDES
+
 /* Lane l from or to p[l * stride]. Of every second element, by a shuffle of two vectors, of which
    the other one ends where the last element does; backwards, by a shuffle of one. */
 #define EVERY_SECOND(a, l) (2 * (l) + ((l) >= PC_LANES / 2))
@@ -42,7 +44,7 @@ PC_INLINE V FN(repeat)(const T *p, i64 n)
     if (__builtin_constant_p(n) && BITS * n == 32) {
         typedef i32 FN(group) __attribute__((vector_size(BITS * PC_LANES / 8)));
         i32 group;
-        __builtin_memcpy(&group, p, 4);
+        PC_COPY(&group, p, 4);
         return READ((V)(group - (FN(group)){0}));
     }
 #endif
@@ -54,6 +56,8 @@ PC_INLINE void FN(stores)(T *p, V v, i64 stride)
 {
     EACH_LANE p[l * stride] = WRITTEN(v[l]);
 }
+
+#endif
 
 /* The first n lanes only (none if n <= 0): no memory past them is touched; loaded, the rest is 0. */
 #if BITS * PC_LANES == 512
@@ -100,6 +104,8 @@ PC_INLINE void FN(storen)(T *p, V v, i64 n)
 #endif
 #undef WIDTH
 
+#ifdef PC_TRANSPOSITIONS
+
 /* The square of PC_LANES rows at p, aligned to a vector, transposed: log2(PC_LANES) stages, each of
    which swaps the blocks off the diagonal of squares of twice their side d. Once inlined, gcc keeps
    the rows in registers between the stores before it and the loads after it. */
@@ -124,3 +130,5 @@ PC_INLINE void FN(transpose)(T *p)
 #undef LOWER
 #undef UPPER
 #undef EACH
+
+#endif

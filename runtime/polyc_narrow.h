@@ -11,8 +11,6 @@
 #ifndef POLYC_NARROW_H
 #define POLYC_NARROW_H
 
-#include <string.h>
-
 #define PC_SIGN_f16 15 /* the place of the sign, the bits of the fraction, the bias of the exponent */
 #define PC_FRACTION_f16 10
 #define PC_BIAS_f16 15
@@ -95,13 +93,13 @@
 PC_INLINE u32 pc_bits_f32(f32 value)
 {
     u32 bits;
-    memcpy(&bits, &value, 4);
+    PC_COPY(&bits, &value, 4);
     return bits;
 }
 PC_INLINE f32 pc_value_f32(u32 bits)
 {
     f32 value;
-    memcpy(&value, &bits, 4);
+    PC_COPY(&value, &bits, 4);
     return value;
 }
 

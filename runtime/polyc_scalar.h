@@ -21,13 +21,13 @@ PC_INLINE T FN(select)(b8 condition, T a, T b) { return condition ? a : b; }
 PC_INLINE PC_PASTE(u, BITS) FN(as_bits)(T a)
 {
     PC_PASTE(u, BITS) bits;
-    memcpy(&bits, &a, sizeof a);
+    PC_COPY(&bits, &a, sizeof a);
     return bits;
 }
 PC_INLINE T FN(from_bits)(PC_PASTE(u, BITS) bits)
 {
     T a;
-    memcpy(&a, &bits, sizeof a);
+    PC_COPY(&a, &bits, sizeof a);
     return a;
 }
 
@@ -125,9 +125,9 @@ PC_INLINE T FN(round_odd)(T a)
 {
     const u64 lost = ((u64)1 << 29) - 1;
     u64 bits;
-    memcpy(&bits, &a, 8);
+    PC_COPY(&bits, &a, 8);
     bits = (bits & ~lost) | (bits & lost ? lost + 1 : 0);
-    memcpy(&a, &bits, 8);
+    PC_COPY(&a, &bits, 8);
     return a;
 }
 #endif

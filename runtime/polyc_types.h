@@ -5,19 +5,27 @@
 #ifndef POLYC_TYPES_H
 #define POLYC_TYPES_H
 
+/* PC_COPY is memcpy. In C no header is needed for it: every kernel reads this file, and the system's
+   take as long as the rest of it. */
+#ifdef __cplusplus
 #include <stdint.h>
+#include <string.h>
+#define PC_COPY memcpy
+#else
+#define PC_COPY __builtin_memcpy
+#endif
 
 typedef float f32;
 typedef double f64;
-typedef int8_t i8;
-typedef int16_t i16;
-typedef int32_t i32;
-typedef int64_t i64;
-typedef uint8_t u8;
-typedef uint16_t u16;
-typedef uint32_t u32;
-typedef uint64_t u64;
-typedef uint8_t b8; /* 0 or 1 */
+typedef __INT8_TYPE__ i8;
+typedef __INT16_TYPE__ i16;
+typedef __INT32_TYPE__ i32;
+typedef __INT64_TYPE__ i64;
+typedef __UINT8_TYPE__ u8;
+typedef __UINT16_TYPE__ u16;
+typedef __UINT32_TYPE__ u32;
+typedef __UINT64_TYPE__ u64;
+typedef u8 b8; /* 0 or 1 */
 
 #ifdef __CUDACC__
 #define PC_INLINE static __host__ __device__ __forceinline__ __attribute__((unused))

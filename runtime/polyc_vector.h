@@ -74,6 +74,7 @@ PC_INLINE B FN(ne)(V a, V b) { return TO_B8(a != b); }
 /* Neighbours change places, which shuffles inside of 16 bytes do, where a rotation crosses them. */
 #define FLIP PC_PASTE(PC_FLIP_, PC_LANES)
 #define FLIPPED(v, w) __builtin_shufflevector(v, v, FLIP(0, (w) % PC_LANES))
+#ifdef PC_REDUCTIONS
 #define REDUCTION(name, OP) \
     PC_INLINE T FN(reduce_##name)(V v) \
     { \
@@ -85,6 +86,9 @@ PC_INLINE B FN(ne)(V a, V b) { return TO_B8(a != b); }
         v = OP(v, FLIPPED(v, 1)); \
         return (T)WRITTEN(v[0]); \
     }
+#else
+#define REDUCTION(name, OP)
+#endif
 
 #if KIND == PC_BOOL
 
@@ -297,7 +301,7 @@ PC_INLINE V FN(iota)(T start) { return FN(add)(FN(splat)(start), (V){IOTA(0)}); 
 
 REDUCTION(add, FN(add))
 REDUCTION(mul, FN(mul))
-#if KIND == PC_FLOAT && defined SOME_NAN
+#if KIND == PC_FLOAT && defined SOME_NAN && defined PC_REDUCTIONS
 /* Whether there is a NaN is asked once, beside the halves. */
 REDUCTION(smallest, FN(smaller))
 REDUCTION(largest, FN(larger))
@@ -309,11 +313,11 @@ PC_INLINE T FN(reduce_max)(V v)
 {
     return SOME_NAN(v) ? __builtin_nanf("") : FN(reduce_largest)(v);
 }
-#undef SOME_NAN
 #else
 REDUCTION(min, FN(min))
 REDUCTION(max, FN(max))
 #endif
+#undef SOME_NAN
 
 #undef LOOP_2
 #undef LANEWISE_1
@@ -342,5 +346,8 @@ REDUCTION(max, FN(max))
 #undef B
 #undef V
 #undef T
+#undef PC_TRANSPOSITIONS
+#undef PC_STRIDES
+#undef PC_REDUCTIONS
 #undef PC_LANES
 #undef PC_TYPE

@@ -60,6 +60,7 @@ class Function:
     infix: the C operator that floats use in its place, or "".
     family: the header that defines it, `core` being polyc_scalar.h and polyc_vector.h.
     vector_only: there is no scalar function of this name.
+    part: the macro that has polyc_vector.h define it: what few kernels use takes long to read.
     """
 
     operands: tuple[str, ...]
@@ -68,6 +69,7 @@ class Function:
     infix: str = ""
     family: str = "core"
     vector_only: bool = False
+    part: str = ""
 
     @property
     def arity(self) -> int:
@@ -78,8 +80,13 @@ def _value(arity: int, types: tuple[str, ...], returns: str = "same", infix: str
     return Function(("T",) * arity, types, returns, infix)
 
 
-def _vector(operands: str, types: tuple[str, ...] = STORABLE, returns: str = "same") -> Function:
-    return Function(tuple(operands.split()), types, returns, vector_only=True)
+def _vector(
+    operands: str, types: tuple[str, ...] = STORABLE, returns: str = "same", part: str = ""
+) -> Function:
+    return Function(tuple(operands.split()), types, returns, vector_only=True, part=part)
+
+
+_REDUCTIONS, _STRIDES, _TRANSPOSITIONS = "PC_REDUCTIONS", "PC_STRIDES", "PC_TRANSPOSITIONS"
 
 
 _FAMILIES = {
@@ -129,18 +136,21 @@ FUNCTIONS: Mapping[str, Function] = {
     },
     "pow": Function(("T", "T"), NUMBERS, family="pow"),
     "load": _vector("pointer"),
-    "loads": _vector("pointer i64"),
+    "loads": _vector("pointer i64", part=_STRIDES),
     "loadn": _vector("pointer i64"),
-    "repeat": _vector("pointer i64"),
+    "repeat": _vector("pointer i64", part=_STRIDES),
     "store": _vector("pointer T", returns="none"),
-    "stores": _vector("pointer T i64", returns="none"),
+    "stores": _vector("pointer T i64", returns="none", part=_STRIDES),
     "storen": _vector("pointer T i64", returns="none"),
-    "transpose": _vector("pointer", returns="none"),
+    "transpose": _vector("pointer", returns="none", part=_TRANSPOSITIONS),
     "splat": _vector("scalar"),
     "fill": _vector("T i64 scalar", TYPES),
     "iota": _vector("scalar", NUMBERS),
-    **{f"reduce_{name}": _vector("T", NUMBERS, "scalar") for name in ("add", "mul", "min", "max")},
-    **{f"reduce_{name}": _vector("T", ("b8",), "scalar") for name in ("and", "or")},
+    **{
+        f"reduce_{name}": _vector("T", types, "scalar", _REDUCTIONS)
+        for types, names in ((NUMBERS, "add mul min max"), (("b8",), "and or"))
+        for name in names.split()
+    },
 }
 """Function name -> its operands and result; comments on their values stand in the C headers."""
 
@@ -174,7 +184,9 @@ def preamble(uses: Uses) -> str:
         lines += _include("polyc_scalar.h", PC_TYPE=element)
     for element, lanes in sorted(core, key=lambda c: (STORABLE.index(c[0]), c[1])):
         if lanes > 1:
-            lines += _include("polyc_vector.h", PC_TYPE=element, PC_LANES=lanes)
+            used = (FUNCTIONS[f].part for f, t, n in uses.functions if (t, n) == (element, lanes))
+            parts = dict.fromkeys(sorted({*used} - {""}), "")
+            lines += _include("polyc_vector.h", PC_TYPE=element, PC_LANES=lanes, **parts)
     if any(header == _F64_HEADER for header, _ in mathematics):
         lines += _include(_LIBRARY_HEADER, PC_TYPE="f64")
     for header, lanes in sorted(mathematics):
@@ -251,4 +263,5 @@ def _check(uses: Uses) -> None:
 
 
 def _include(header: str, **parameters: str | int) -> list[str]:
-    return [*(f"#define {k} {v}" for k, v in parameters.items()), f'#include "{header}"']
+    defined = [f"#define {k} {v}".rstrip() for k, v in parameters.items()]
+    return [*defined, f'#include "{header}"']

@@ -22,6 +22,7 @@
 
 #include "polyc_native_begin.h"
 #include "../polyc.h"
+#include "../polyc_narrow.h"
 #include "polyc_native_end.h"
 
 #include "polyc_field.h"

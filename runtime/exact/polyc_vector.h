@@ -143,6 +143,9 @@ REDUCTION(add) REDUCTION(mul) REDUCTION(min) REDUCTION(max)
 #undef B
 #undef V
 #undef T
+#undef PC_TRANSPOSITIONS
+#undef PC_STRIDES
+#undef PC_REDUCTIONS
 #undef PC_LANES
 #undef PC_TYPE
 

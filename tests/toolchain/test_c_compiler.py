@@ -173,7 +173,6 @@ def test_the_runtime_header_is_found(tmp_path):
     assert build_library({"scale.c": SCALE_C}, TARGET.flags, options(tmp_path)).is_file()
 
 
-
 def test_the_team_is_compiled_once_for_all_libraries(tmp_path, monkeypatch):
     runs = counting(monkeypatch)
     build_library({"scale.c": SCALE_C}, TARGET.flags, options(tmp_path))

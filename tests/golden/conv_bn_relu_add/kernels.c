@@ -12,6 +12,7 @@ PC_VECTORS(16)
 #include "polyc_scalar.h"
 #define PC_TYPE f32
 #define PC_LANES 16
+#define PC_TRANSPOSITIONS
 #include "polyc_vector.h"
 
 void k0_Conv_0_out(const f32 *restrict x_, const f32 *restrict batchnormalization_0_weights_1_, f32 *restrict y_, const f32 *restrict batchnormalization_0_bias_1_, const f32 *restrict r_, pc_thread *pc_self, int *status)

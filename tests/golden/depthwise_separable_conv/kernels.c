@@ -131,6 +131,7 @@ PC_VECTORS(16)
 #include "polyc_scalar.h"
 #define PC_TYPE f32
 #define PC_LANES 16
+#define PC_TRANSPOSITIONS
 #include "polyc_vector.h"
 
 void k2_Conv_4_out(const f32 *restrict relu_1_, const f32 *restrict constant_3_, f32 *restrict y_, pc_thread *pc_self, int *status)

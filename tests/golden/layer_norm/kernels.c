@@ -16,6 +16,7 @@ PC_VECTORS(16)
 #include "polyc_scalar.h"
 #define PC_TYPE f32
 #define PC_LANES 16
+#define PC_REDUCTIONS
 #include "polyc_vector.h"
 
 void k0_LayerNormalization_0_4(const f32 *restrict x_, f32 *restrict y_, const f32 *restrict constant_0_, const f32 *restrict constant_1_, pc_thread *pc_self, int *status)

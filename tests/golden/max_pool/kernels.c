@@ -10,6 +10,7 @@ PC_VECTORS(16)
 #include "polyc_scalar.h"
 #define PC_TYPE f32
 #define PC_LANES 16
+#define PC_TRANSPOSITIONS
 #include "polyc_vector.h"
 
 void k0_MaxPool_0_pad_8(f32 *restrict x_padded_, const f32 *restrict x_, pc_thread *pc_self, int *status)
@@ -84,6 +85,7 @@ PC_VECTORS(16)
 #include "polyc_scalar.h"
 #define PC_TYPE f32
 #define PC_LANES 16
+#define PC_TRANSPOSITIONS
 #include "polyc_vector.h"
 
 void k1_MaxPool_0_out(const f32 *restrict x_padded_, f32 *restrict y_, pc_thread *pc_self, int *status)

@@ -16,6 +16,7 @@ PC_VECTORS(16)
 #include "polyc_scalar.h"
 #define PC_TYPE f32
 #define PC_LANES 16
+#define PC_REDUCTIONS
 #include "polyc_vector.h"
 #define PC_LANES 16
 #include "polyc_f32_exp.h"
