@@ -39,7 +39,7 @@ def task(folder, problem: Problem) -> Task:
 
 @pytest.mark.parametrize("opens", [polyc_engine.open, polyc_engine.open_graph])
 def test_polyc_is_called_on_device_arrays(emulated, tmp_path, opens):
-    work = task(tmp_path, Problem("gemm", "gemm", partial(micro.gemm, 24)))
+    work = task(tmp_path, Problem("gemm", "gemm", partial(micro.gemm, 24, 24, 24)))
     session = opens(work, 1)
     session.run()
     feeds = work.inputs()
@@ -142,7 +142,7 @@ def test_figures_are_shown_and_written_by_device_and_date(tmp_path):
 
 def test_the_command_measures_and_writes(emulated, monkeypatch, tmp_path):
     gpu, limits = CudaTarget.named("sm_90"), Limits({"float32": 1e12}, 1e12)
-    problem = Problem("gemm-24", "gemm", partial(micro.gemm, 24))
+    problem = Problem("gemm-24", "gemm", partial(micro.gemm, 24, 24, 24))
     machine = {"target": str(gpu), "device": {"name": "Some GPU"}, "driver": 13000, "nvcc": "13.0"}
     machine |= {"limits": {"flops": limits.flops, "copy": limits.copy}}
     monkeypatch.setattr(command, "gpu_problems", lambda: iter([problem]))

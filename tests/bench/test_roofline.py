@@ -19,7 +19,7 @@ TARGET = replace(Target.named("avx2"), cores=4, l1d=1000, l2=10_000, l3=100_000,
 
 
 def test_a_matrix_product_and_a_convolution():
-    assert count_work(micro.gemm(10).model) == Work(2000, 800, 400)
+    assert count_work(micro.gemm(10, 10, 10).model) == Work(2000, 800, 400)
     shape = micro.ConvShape("c", 6, 4, 9, 3, 2, group=2)
     weights = 4 * 3 * 9 + 4
     outputs = 4 * 5 * 5

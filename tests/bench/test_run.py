@@ -24,7 +24,7 @@ from polyc.target.rates import write_rates
 pytest.importorskip("onnxruntime")
 
 SMALL = (
-    Problem("gemm", "gemm", partial(micro.gemm, 24), np.matmul),
+    Problem("gemm", "gemm", partial(micro.gemm, 24, 24, 24), np.matmul),
     Problem("conv", "conv", partial(micro.conv, micro.ConvShape("c", 6, 4, 9, 3, 2, 2))),
     Problem("attention", "x", partial(micro.attention, 2, 7, 5), micro.numpy_attention),
     Problem("softmax", "x", partial(micro.softmax, 5, 19), micro.numpy_softmax),
@@ -69,7 +69,7 @@ def test_the_command(tmp_path, monkeypatch):
     monkeypatch.setenv("POLYC_CACHE_DIR", str(tmp_path / "cache"))
     target = detect_target()
     write_rates(tmp_path / "cache", target, target.rates)
-    example = micro.gemm(8)
+    example = micro.gemm(8, 8, 8)
     onnx.save(example.model, tmp_path / "mine.onnx")
     np.savez(tmp_path / "mine.npz", **example.feeds)
     arguments = ["run", str(tmp_path / "mine.onnx"), "--threads", "1", "--threads", "2"]
