@@ -292,7 +292,7 @@ def test_the_cache_is_shown_listed_and_cleared(polyc, tmp_path):
     kinds = [line.partition(":")[0] for line in polyc("cache")[1].splitlines()]
     assert kinds == ["libraries", "models", "objects", str(tmp_path / "cache")]
     assert "models/" in polyc("cache", "list")[1]
-    assert polyc("cache", "clear")[1].startswith("removed: 5 entries")
+    assert polyc("cache", "clear")[1].startswith("removed: 6 entries")
     assert polyc("cache", "list")[1] == ""
     assert polyc("run", "m.onnx")[0] == 0
 

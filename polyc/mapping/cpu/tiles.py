@@ -34,6 +34,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 
+import numpy as np
+
 from polyc.mapping.cpu.diagonal import Diagonal
 from polyc.mapping.reading import Grouped
 from polyc.poly.affine import coefficients
@@ -45,7 +47,7 @@ from polyc.schedule.names import inside, split_statement
 from polyc.schedule.schedule import Schedule
 from polyc.schedule.text import AnyDirective
 from polyc.schedule.threads import Use
-from polyc.scop.expr import Index, walk
+from polyc.scop.expr import Expr, Index, children
 
 LONGEST = 8
 """Iterations of a loop that is written out because it decides a number: the parts of a word."""
@@ -124,6 +126,8 @@ def _of_literals(cluster: Cluster, named: InitialLoops) -> list[InitialLoop]:
     """Short loops of a sum that decide a number in its expression: written out, it is a literal.
 
     float((w[j, q] >> 4*r) & 15)    for r in 0 .. 8
+
+    A number that is only compared stays: its loop may end there (`codegen/end_by_data.py`).
     """
     return [
         loop
@@ -133,9 +137,17 @@ def _of_literals(cluster: Cluster, named: InitialLoops) -> list[InitialLoop]:
         if (loop.extent or LONGEST + 1) <= LONGEST
         and any(
             isinstance(e, Index) and coefficients(e.value)[loop.where[s.name]] != 0
-            for e in walk(s.value)
+            for e in _computed_with(s.value)
         )
     ]
+
+
+def _computed_with(expr: Expr) -> Iterator[Expr]:
+    """An expression and its parts, without what only says which of them is taken."""
+    if expr.dtype != np.bool_:
+        yield expr
+        for child in children(expr):
+            yield from _computed_with(child)
 
 
 def _skew(named: InitialLoops, diagonal: Diagonal | None, rows: str | None) -> list[Skew]:
