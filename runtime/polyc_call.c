@@ -10,7 +10,6 @@
 
 enum {
     MOST = 32, /* arrays of a call */
-    FASTCALL = 0x0080,
     IN_ORDER = 0x0001 | 0x0100 | 0x0400, /* C-contiguous, aligned, writable */
     DECLINED = 0x7fffffff,
 };
@@ -82,7 +81,7 @@ static int is_wanted(const model *m, object *const *given, intptr_t count, void 
 
 /* (threads, inputs, outputs) -> what polyc_run returns; DECLINED, having done nothing, for an array
    that is another than is wanted, and while another thread uses the arena. */
-static object *call(object *self, object *const *given, intptr_t count)
+object *polyc_call(object *self, object *const *given, intptr_t count)
 {
     model *const m = (model *)((array *)self)->data;
     void *io[MOST];
@@ -96,16 +95,4 @@ static object *call(object *self, object *const *given, intptr_t count)
     __atomic_store_n(&m->busy, 0, __ATOMIC_RELEASE);
     m->acquire(lock);
     return m->to_number(status);
-}
-
-/* Python's description of it (PyMethodDef). */
-const void *polyc_method(void)
-{
-    static const struct {
-        const char *name;
-        object *(*function)(object *, object *const *, intptr_t);
-        int flags;
-        const char *description;
-    } method = {"polyc_call", call, FASTCALL, 0};
-    return &method;
 }

@@ -27,7 +27,7 @@ int64_t polyc_arena_bytes(const int64_t *sizes);
 void polyc_watch(int (*watcher)(void));
 """
 DECLARED_METHOD = """
-const void *polyc_method(void);
+void *polyc_call(void *, void *const *, intptr_t);
 """
 """Of libraries that Python can call by itself (`runtime/polyc_call.c`)."""
 

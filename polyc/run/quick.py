@@ -32,6 +32,11 @@ MOST_BYTES = 4 << 20
 
 _FIELDS = 11
 """Of `model` in C, all as wide as a pointer, but for what is wanted."""
+_METHOD_FIELDS = 4
+
+_FASTCALL = 0x80
+"""How Python calls it (methodobject.h): with an array of its arguments."""
+_NAME = b"polyc_run"
 
 _LINE = 64
 _WORD = np.dtype(np.int64)
@@ -63,16 +68,19 @@ def make_quick(
     if not is_small or max(map(abs, wanted), default=0) > _LARGEST or not is_readable():
         return None
     try:
-        method = functions.polyc_method()
+        function = ffi.addressof(functions, "polyc_call")
     except AttributeError:  # a library that was built without
         return None
     python = ctypes.pythonapi
-    head = _FIELDS + len(wanted)
-    before = -(-head * _WORD.itemsize // _LINE) * _LINE
+    # Python's description of the function (PyMethodDef) lies in the function's own memory: while
+    # Python collects garbage it reads that of functions whose library is closed already.
+    method = _FIELDS + len(wanted)
+    name = method + _METHOD_FIELDS
+    before = -(-(name * _WORD.itemsize + len(_NAME) + 1) // _LINE) * _LINE
     memory = allocate_pages(before + max(arena_bytes, 1))
     start = _read(memory, _DATA, ctypes.c_int64)
-    words = memory[: head * _WORD.itemsize].view(_WORD)
-    words[:] = [
+    memory[name * _WORD.itemsize :][: len(_NAME)] = np.frombuffer(_NAME, np.uint8)
+    memory[: name * _WORD.itemsize].view(_WORD)[:] = [
         *map(_address, (python.PyEval_SaveThread, python.PyEval_RestoreThread)),
         *map(_address, (python.PyLong_FromLong, python.PyLong_AsLong)),
         *(int(ffi.cast("intptr_t", x)) for x in (functions.polyc_run, weights)),
@@ -82,10 +90,14 @@ def make_quick(
         0,  # nobody is busy
         len(arrays),
         *wanted,
+        start + name * _WORD.itemsize,
+        int(ffi.cast("intptr_t", function)),
+        _FASTCALL,
+        0,  # it has no docstring
     ]
     make = ctypes.PYFUNCTYPE(ctypes.py_object, ctypes.c_void_p, ctypes.py_object, ctypes.c_void_p)
     new = make(("PyCFunction_NewEx", python))
-    quick: Quick = new(int(ffi.cast("intptr_t", method)), memory, None)
+    quick: Quick = new(start + method * _WORD.itemsize, memory, None)
     return quick
 
 

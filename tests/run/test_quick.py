@@ -1,7 +1,10 @@
 """Calls without the way through Python: taken where all fits, and nowhere else."""
 
 import itertools
+import pathlib
 import pickle
+import subprocess
+import sys
 import threading
 
 import numpy as np
@@ -69,6 +72,29 @@ def test_what_fits_is_done_and_all_else_is_declined(product):
     assert call(1, sent, B, out) == 0
     with pytest.raises(TypeError):
         call("one", A, B, out)
+
+
+OUTLIVED = """
+import gc, pathlib, sys
+from tests.run.test_quick import compile_product
+quick = compile_product(pathlib.Path(sys.argv[1]))._quick
+gc.collect()  # closes the library
+cycle = [quick]
+cycle.append(cycle)
+del cycle
+gc.collect()
+assert quick.__name__ == "polyc_run" and "polyc_run" in repr(quick), quick
+del quick
+gc.collect()
+"""
+
+
+def test_a_function_may_outlive_its_library(tmp_path):
+    """Python reads its description, as while it collects garbage, when the library is closed."""
+    root = pathlib.Path(__file__).parents[2]
+    run = [sys.executable, "-c", OUTLIVED, str(tmp_path)]
+    done = subprocess.run(run, cwd=root, capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
 
 
 def test_a_result_that_is_an_input_is_named(product):
