@@ -355,8 +355,7 @@ def prove_launches(
     parts = [
         Part(launch.kernel, one.statements, one.step, one.branches) for launch, one in launches
     ]
-    judged = {k.kernel.name: k.judged for k in compiled.kernels}
-    launched = verify_launches(program, stated, arrays, parts, judged)
+    launched = verify_launches(program, stated, arrays, parts, compiled.judged, compiled.granted)
     total = add_up((k.proof for k in compiled.kernels if k.proof), "all kernels")
     kernels = f"{counted(len(compiled.kernels), 'kernel')}: {total.facts}"
     return replace(launched, facts=(kernels, *launched.facts))
@@ -391,6 +390,7 @@ def _program(front: ClusteredModel, compiled: CompiledKernels) -> Program:
         tuple(zip(_specs(front, graph.outputs), scop.outputs, strict=True)),
         front.sizes,
         front.states,
+        scop.demands,
     )
 
 

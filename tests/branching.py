@@ -32,6 +32,16 @@ def branching(rows: int = 13, width: int = 24) -> Graph:
     return import_onnx(read(text), decides=True)
 
 
+def demanding() -> Graph:
+    """A branch that adds arrays, whose numbers of rows must be equal there, and another."""
+    then, other = "b () => (o) { s = Add(x, w) o = Exp(s) }", "b () => (o) { o = Relu(x) }"
+    text = f"""g (float[n, 7] x, float[m, 7] w, bool c) => (z) {{
+        y = If(c)<then_branch = {then}, else_branch = {other}>
+        z = Softmax(y)
+    }}"""
+    return import_onnx(read(text), decides=True)
+
+
 def detector(seed: int = 0) -> onnx.ModelProto:
     """A voice detector: for each of two sampling rates frames and weights of its own.
 

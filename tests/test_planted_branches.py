@@ -9,7 +9,7 @@ import pytest
 
 from polyc.errors import IllegalSchedule
 from polyc.program.driver_nest import Address, Decide, Wait, When
-from tests.branching import branching
+from tests.branching import branching, demanding
 from tests.planted import Faults, Proven, Wrong, after, prove
 
 FAULTS = Faults()
@@ -97,9 +97,42 @@ def kernels_in_every_call(right):
     return property(lambda self: ())
 
 
-def test_without_a_fault_all_is_proven(tmp_path):
+def fault_of_needs(place: str, said: str) -> Callable[[Wrong], Wrong]:
+    return FAULTS.note(place, demanding, said)
+
+
+@fault_of_needs("polyc.program.driver_nest:make_driver", "does not see to what the branches behind")
+def a_decision_that_any_sizes_may_follow(right):
+    def careless(node):
+        return replace(node, needs=((), ())) if isinstance(node, Decide) else node
+
+    return after(right, lambda nest: tuple(map(careless, nest)))
+
+
+@fault_of_needs(
+    "polyc.program.driver_nest:needs_behind", "does not see to what the branches behind"
+)
+def the_needs_of_the_other_branch(right):
+    return after(right, lambda needs: needs[::-1])
+
+
+@fault_of_needs(
+    "polyc.pipeline:_program",
+    "kernel is for calls in which -?size_[mn] [-+] size_[mn] is not negative",
+)
+def needs_that_no_driver_hears_of(right):
+    return after(right, lambda program: replace(program, demands={}))
+
+
+@fault_of_needs("polyc.backends.kernels:needs_in", "by its own sizes .* differs")
+def kernels_for_the_calls_of_one_branch_in_both(right):
+    return lambda demands, branches: tuple(need for needs in demands.values() for need in needs)
+
+
+@pytest.mark.parametrize("model", [branching, demanding])
+def test_without_a_fault_all_is_proven(tmp_path, model):
     with pytest.raises(Proven):
-        prove(branching(), tmp_path)
+        prove(model(), tmp_path)
 
 
 @pytest.mark.parametrize("planted", FAULTS, ids=str)

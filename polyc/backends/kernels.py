@@ -9,7 +9,7 @@ not in the cache are shared among processes (`toolchain/share_work.py`).
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Sequence
+from collections.abc import Callable, Hashable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import chain
 
@@ -17,6 +17,7 @@ import islpy as isl
 
 from polyc.analysis.launches.access import LaunchAccess, behind_found, in_memory
 from polyc.analysis.launches.branches import in_branches
+from polyc.analysis.launches.verify import Judged
 from polyc.backends.common import CompiledKernel
 from polyc.backends.cpu import compile_for_cpu
 from polyc.backends.cuda import compile_for_cuda
@@ -36,7 +37,10 @@ from polyc.target.cuda import CudaTarget
 from polyc.target.machine import Target, available_cores
 from polyc.toolchain.share_work import share_work
 from polyc.trace import Trace
+from polyc.types.branches import needs_in
+from polyc.types.parameters import needed_ranges
 from polyc.types.ranges import STEP, assume
+from polyc.types.sizes import Size
 
 FEW_KERNELS = 3
 """That each process has at least: to fork one takes as long as a small kernel."""
@@ -56,13 +60,20 @@ def ignore(kernel: CompiledKernel) -> None:
 class CompiledKernels:
     """Distinct kernels, the launches that execute all in order, and what they touch.
 
-    schedules: that of each launch as text, in its own names.
+    schedules: that of each launch as text, in its own names. granted: by kernel, what it is made
+    and proven for because the branches that it is launched in need it.
     """
 
     kernels: tuple[CompiledKernel, ...]
     launches: tuple[Launch, ...]
     touched: tuple[LaunchAccess, ...]
     schedules: tuple[str, ...]
+    granted: Mapping[str, tuple[Size, ...]]
+
+    @property
+    def judged(self) -> dict[str, Judged]:
+        """By kernel, what its launches are judged by."""
+        return {k.kernel.name: k.judged for k in self.kernels}
 
 
 def compile_kernels(
@@ -81,10 +92,13 @@ def compile_kernels(
     distinct: dict[Hashable, _Distinct] = {}
     named = []
     for one in stored:
-        signature = one.sign(scop.arrays, _check_given(one, scop, target) if one.given else NOTHING)
+        needs = needs_in(scop.demands, one.branches)
+        made_by = one.sign(scop.arrays, _check_given(one, scop, target) if one.given else NOTHING)
+        signature = made_by, needs
         if signature not in distinct:
-            key = kept.key(one, signature) if kept else ""
-            distinct[signature] = _Distinct(f"k{len(distinct)}_{one.called}", one, key)
+            with assume(needed_ranges(needs)):
+                key = kept.key(one, made_by) if kept else ""
+            distinct[signature] = _Distinct(f"k{len(distinct)}_{one.called}", one, key, needs)
         named.append(distinct[signature].name)
     made = _make(tuple(distinct.values()), scop, target, options, trace, emit, kept)
     launches, touched, schedules = [], [], []
@@ -116,16 +130,23 @@ def compile_kernels(
         inside = behind_found(in_memory(access, scop.arrays), one.awaited, scop.arrays)
         touched.append(in_branches(inside, one.branches, scop.arrays))
     compiled_once = tuple(made[one.name] for one in distinct.values())
-    return CompiledKernels(compiled_once, tuple(launches), tuple(touched), tuple(schedules))
+    granted = {one.name: one.needs for one in distinct.values()}
+    return CompiledKernels(
+        compiled_once, tuple(launches), tuple(touched), tuple(schedules), granted
+    )
 
 
 @dataclass(frozen=True)
 class _Distinct:
-    """A kernel that differs from all before it, and the key that it is kept by, if it is."""
+    """A kernel that differs from all before it, and the key that it is kept by, if it is.
+
+    needs: what the branches that it is launched in need, which it takes for granted.
+    """
 
     name: str
     stored: StoredKernel
     key: str
+    needs: tuple[Size, ...]
 
     @property
     def can_move(self) -> bool:
@@ -146,20 +167,23 @@ def _make(
     made: dict[str, CompiledKernel] = {}
     missing = []
     for one in distinct:
-        found = kept.find(one.key, one.name, one.stored, scop) if kept and one.key else None
+        with assume(needed_ranges(one.needs)):
+            found = kept.find(one.key, one.name, one.stored, scop) if kept and one.key else None
         if found:
             made[one.name] = found
         else:
             missing.append(one)
 
     def compile(one: _Distinct) -> CompiledKernel:
-        compiled = _compile(one.name, one.stored, scop, target, options, trace)
+        with assume(needed_ranges(one.needs)):
+            compiled = _compile(one.name, one.stored, scop, target, options, trace)
         if kept and one.key:
             kept.keep(one.key, compiled)
         return compiled
 
     def restore(one: _Distinct, content: bytes) -> CompiledKernel:
-        return unpack(content, one.name, one.stored, scop)
+        with assume(needed_ranges(one.needs)):
+            return unpack(content, one.name, one.stored, scop)
 
     shared = [one for one in missing if one.can_move]
     rest = ((one, compile(one)) for one in missing if not one.can_move)

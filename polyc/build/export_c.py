@@ -43,7 +43,7 @@ def print_interface(manifest: Manifest) -> str:
         inputs="\n".join(describe(manifest.inputs, 0)) or "     none",
         outputs="\n".join(describe(manifest.outputs, len(manifest.inputs))),
         states=print_states(manifest) + print_found(manifest),
-        failed=_FAILED.format(len(manifest.launches)) if manifest.found else " -(k + 1)",
+        failed=print_failed(manifest),
         kept=", but for states" if manifest.states else "",
         moved=", or is a state that is not\n   where it was" if manifest.states else "",
         input_count=len(manifest.inputs),
@@ -130,8 +130,19 @@ def print_makefile(manifest: Manifest) -> str:
     )
 
 
-_FAILED = """
-   {} + k + 1 when size k of those that it finds is none that it was compiled for; -(k + 1)"""
+def print_failed(manifest: Manifest) -> str:
+    """What the function returns besides for a launch, in the header's comment."""
+    first, lines = len(manifest.launches), []
+    if manifest.found:
+        fits = "is none that it was compiled for"
+        lines.append(f"{first} + k + 1 when size k of those that it finds {fits};")
+    for number, sides in enumerate(manifest.demands, first + len(manifest.found) + 1):
+        lines.append(f"{number} when it was about to take a branch whose needs are negative:")
+        lines += (
+            f"  {comment(branch)}: {formula(need)}" for branch, needs in sides for need in needs
+        )
+    return "\n   ".join(["", *lines, "-(k + 1)"]) if lines else " -(k + 1)"
+
 
 _INTERFACE = Template("""/* $model, compiled by polyc.
 

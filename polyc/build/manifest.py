@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
@@ -10,6 +10,7 @@ from polyc.files.typed_json import decode
 from polyc.graph.states import State
 from polyc.options import MAX_THREADS
 from polyc.report.report import Report
+from polyc.types.branches import Branch, list_demanding, needs_behind, show_branches
 from polyc.types.call_sizes import parse_size
 from polyc.types.derived import Derived
 from polyc.types.element_types import COMPILED
@@ -22,7 +23,10 @@ if TYPE_CHECKING:
     from polyc.program.plan import Plan
     from polyc.program.program import Program
 
-FORMAT = 12
+Demand = tuple[str, tuple[Size, ...]]
+"""Branches, as text, and what must not be negative in calls that take them."""
+
+FORMAT = 13
 PLATFORMS = ("cpu", "cuda", "emulated")
 
 
@@ -40,7 +44,8 @@ class Manifest:
     the outputs; `states`: what is kept across calls; `memory_limit`: that of the options, in bytes,
     which a call asks that says the sizes, or 0 for the memory that there is. `requirements`: what
     sizes must not do, as the library checks it, in order (`printing/driver.py`), each with the
-    place that says so; None if it checks nothing.
+    place that says so; None if it checks nothing. `demands`: of each decision that may end a call
+    what the branches behind it need of sizes, as the driver checks it, in order.
     """
 
     name: str
@@ -62,6 +67,7 @@ class Manifest:
     memory_limit: int = 0
     requirements: tuple[tuple[str, str], ...] | None = None
     found: tuple[SizeRange, ...] = ()
+    demands: tuple[tuple[Demand, ...], ...] = ()
 
     @property
     def workspace_bytes(self) -> int:
@@ -87,8 +93,16 @@ class Manifest:
             "sizes": [_size_to_json(s) for s in self.sizes],
             "found": [_size_to_json(s) for s in self.found],
             "derived": _derived_to_json(
-                [*(d for shape in self.shapes for d in shape), *_said((*self.sizes, *self.found))]
+                [
+                    *(d for shape in self.shapes for d in shape),
+                    *_said((*self.sizes, *self.found)),
+                    *(n for decision in self.demands for _, needs in decision for n in needs),
+                ]
             ),
+            "demands": [
+                [[branch, [*map(_extent_to_json, needs)]] for branch, needs in decision]
+                for decision in self.demands
+            ],
             "shapes": [[_extent_to_json(d) for d in shape] for shape in self.shapes],
             "states": [[s.input, s.output, s.axis, s.capacity, s.in_place] for s in self.states],
             "memory_limit": self.memory_limit,
@@ -129,6 +143,10 @@ class Manifest:
             tuple(
                 _size_from_json(size, derived)
                 for size in decode(tuple[_SIZE, ...], data["found"], "found")
+            ),
+            tuple(
+                tuple((branch, _sizes_from_json(needs, derived)) for branch, needs in decision)
+                for decision in decode(tuple[tuple[_DEMAND, ...], ...], data["demands"], "demands")
             ),
         )
         _check(made)
@@ -175,6 +193,7 @@ def make_manifest(
         outputs=tuple(spec for spec, _ in outputs),
         sizes=tuple(sizes[s.name] for s in program.told),
         found=tuple(sizes[name] for name in program.found),
+        demands=tuple(_list_demands(program, shown)),
         shapes=tuple(shapes),
         states=program.states,
         arena_bytes=plan.arena_bytes,
@@ -186,10 +205,24 @@ def make_manifest(
     )
 
 
+def _list_demands(
+    program: Program, shown: Callable[[Extent], Extent]
+) -> Iterator[tuple[Demand, ...]]:
+    """What the driver checks of sizes when it decides, in the order in which it counts these."""
+    for around, condition in list_demanding(program.demands):
+        sides = [(*around, Branch(condition, holds)) for holds in (True, False)]
+        needs = needs_behind(program.demands, around, condition)
+        yield tuple(
+            (show_branches(side), tuple(n for n in map(shown, said) if isinstance(n, Size)))
+            for side, said in zip(sides, needs, strict=True)
+        )
+
+
 _TYPES = {dtype.name: dtype for dtype in COMPILED}
 _EXTENT = int | tuple[tuple[tuple[str, ...], int], ...]
 _DERIVED = tuple[str, _EXTENT, _EXTENT]
 _SIZE = tuple[str, int, int | None, int | None, _EXTENT | None, tuple[_EXTENT, ...], _EXTENT | None]
+_DEMAND = tuple[str, tuple[_EXTENT, ...]]
 _SPEC = tuple[str, str, tuple[int | str, ...], tuple[str, ...]]
 _STATE = tuple[int, int, int | None, int, bool]
 
@@ -211,9 +244,13 @@ def _size_from_json(data: tuple[Any, ...], derived: Mapping[str, Derived]) -> Si
     name, lower, upper, hint, after, needs, end = data
     most = None if end is None else _extent_from_json(end, derived)
     grown = None if after is None else _extent_from_json(after, derived)
-    read = (_extent_from_json(need, derived) for need in needs)
-    kept = tuple(need for need in read if isinstance(need, Size))
+    kept = _sizes_from_json(needs, derived)
     return SizeRange(name, lower, upper, hint, grown, needs=kept, most=most)
+
+
+def _sizes_from_json(data: Sequence[Any], derived: Mapping[str, Derived]) -> tuple[Size, ...]:
+    read = (_extent_from_json(extent, derived) for extent in data)
+    return tuple(extent for extent in read if isinstance(extent, Size))
 
 
 def _extent_to_json(extent: Extent) -> Any:
@@ -289,7 +326,8 @@ def _check(made: Manifest) -> None:
         )
         and all(s.next.names <= told for s in made.sizes if isinstance(s.next, Size))
         and all(s.most.names <= known for s in made.found if isinstance(s.most, Size))
-        and all(told.issuperset(s.values) for s in made.inputs),
+        and all(told.issuperset(s.values) for s in made.inputs)
+        and all(n.names <= told for one in made.demands for _, needs in one for n in needs),
         "a size is found, but nothing says its most": all(s.most is not None for s in made.found)
         and all(s.most is None for s in made.sizes),
         "a size has an empty range": all(

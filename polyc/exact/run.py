@@ -21,7 +21,7 @@ from polyc.run.model import CompiledModel
 from polyc.run.specialise import complete_in_call
 from polyc.target.cuda import CudaTarget
 from polyc.target.machine import Target
-from polyc.types.parameters import complete
+from polyc.types.parameters import complete, with_needs
 from polyc.types.ranges import SizeRange
 from polyc.types.sizes import evaluate
 from polyc.types.spec import TensorSpec
@@ -166,7 +166,10 @@ def compare(
     """Run what was built; a report with the first mismatch of each output, or with none."""
     field = built.field
     rng = np.random.default_rng(seed)
-    chosen = tuple(sample_sizes(built.compiled.program.sizes, SAMPLES, rng))
+    program = built.compiled.program
+    demanded = [need for needs in program.demands.values() for need in needs]
+    ranges = tuple(with_needs(program.sizes, demanded))
+    chosen = tuple(sample_sizes(ranges, SAMPLES, rng))
     calls = elements = 0
     places: dict[str, None] = {}
     found: dict[str, Mismatch] = {}

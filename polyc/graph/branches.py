@@ -4,20 +4,60 @@
 
 Exp is executed where c holds, and Neg where it does not. Whatever more than one side needs is in
 what these have in common. So it follows from the graph alone, whatever rewrites have merged.
+
+A Choose also says what its sides need of sizes, `needs`: of calls that take them, and of no others.
 """
 
 from __future__ import annotations
 
 import heapq
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from dataclasses import replace
 
 from polyc.graph.ir import INTERNAL, Graph, Node
-from polyc.types.branches import Branch, Branches, find_common
+from polyc.types.branches import Branch, Branches, Demands, find_common, needs_in, unite_demands
+from polyc.types.sizes import Extent, Size
 
 
 def is_choice(node: Node) -> bool:
     """Whether a node has one of two tensors for its result, as a condition says."""
     return node.domain == INTERNAL and node.op == "Choose"
+
+
+def needs_of(node: Node) -> tuple[tuple[Size, ...], tuple[Size, ...]]:
+    """What must not be negative where a choice takes its first side, and where its second."""
+    one, other = node.get("needs") or ((), ())
+    return one, other
+
+
+def with_needs_by(node: Node, change: Callable[[Size], Extent]) -> Node:
+    """A node in other sizes; what is a number by then and not negative holds anyway."""
+    if not is_choice(node) or not any(needs_of(node)):
+        return node
+    sides = (tuple(map(change, side)) for side in needs_of(node))
+    kept = tuple(tuple(n for n in side if isinstance(n, Size) or n < 0) for side in sides)
+    return replace(node, attributes={**node.attributes, "needs": kept})
+
+
+def find_demands(graph: Graph) -> Demands:
+    """What the calls that take branches need of sizes, by branches; nothing of dead nodes."""
+    read = graph.consumers.keys() | set(graph.outputs)
+    sides = (
+        {(*inside, Branch(node.inputs[0], holds)): needs}
+        for node, inside in zip(graph.nodes, find_branches(graph), strict=True)
+        if is_choice(node) and not read.isdisjoint(node.outputs)
+        for holds, needs in zip((True, False), needs_of(node), strict=True)
+        if needs
+    )
+    return unite_demands(sides)
+
+
+def list_needed(graph: Graph) -> list[tuple[Size, ...]]:
+    """Of each node, what the branches that it is in need of sizes."""
+    demands = find_demands(graph)
+    if not demands:
+        return [()] * len(graph.nodes)
+    return [needs_in(demands, inside) for inside in find_branches(graph)]
 
 
 def find_branches(graph: Graph) -> tuple[Branches, ...]:

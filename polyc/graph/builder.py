@@ -19,6 +19,7 @@ import numpy as np
 
 from polyc.errors import InvalidModel, NotFixed, ShapeError
 from polyc.graph.bodies import Names
+from polyc.graph.expand.control.repeat import Typed
 from polyc.graph.expand.expand import expand_node
 from polyc.graph.inference.folding import Folds
 from polyc.graph.inference.infer import infer_graph, infer_or_fold
@@ -197,6 +198,7 @@ def apply_many(
         node = waiting.pop()
         values = tuple(known[name] for name in node.inputs)
         parts = expand_node(node, [None if v is None else v.type for v in values], taken)
+        assert not isinstance(parts, Typed), "branches are typed where a graph is imported"
         if parts is None:
             results = _apply_one(node, values)
             known.update((n, v) for n, v in zip(node.outputs, results, strict=True) if n)

@@ -18,9 +18,11 @@ from typing import Any
 import numpy as np
 
 from polyc.errors import NotFixed
+from polyc.graph.branches import list_needed
 from polyc.graph.compose import Composer
 from polyc.graph.ir import INTERNAL, Graph, Tensor
-from polyc.types.ranges import STEP, Step
+from polyc.types.parameters import needed_ranges
+from polyc.types.ranges import STEP, Step, assume
 from polyc.types.sizes import Extent, Size, bounds
 
 
@@ -110,11 +112,13 @@ def read_extent(tensor: Tensor) -> Extent:
 
 def _repeated(graph: Graph) -> Iterator[Step]:
     """The steps of each Repeat, in order."""
-    for node in graph.nodes:
+    for node, needs in zip(graph.nodes, list_needed(graph), strict=True):
         if node.domain == INTERNAL and node.op == "Repeat":
             number, count = (graph.tensors[name] for name in node.inputs[:2])
             steps = read_extent(count)
-            if bounds(steps)[0] < 1:
+            with assume(needed_ranges(needs)):
+                least = bounds(steps)[0]
+            if least < 1:
                 raise NotFixed(f"a loop of {steps} steps may have none", "let its size begin at 1")
             yield Step.of(step_of(number), steps)
 

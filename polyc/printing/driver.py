@@ -55,6 +55,7 @@ from polyc.program.driver_nest import (
 )
 from polyc.program.plan import Plan
 from polyc.program.program import Program
+from polyc.types.branches import list_demanding
 from polyc.types.ranges import ADDRESS_LIMIT
 
 DRIVER_FILE = "driver.c"
@@ -104,7 +105,8 @@ def print_driver(
     polyc_team says how many threads a call with some sizes is worth (`printing/team.py`).
     polyc_run returns 0; k + 1 when launch k met
     an index out of range; (launches) + k + 1 when size k of those that a call finds is not what was
-    compiled for; -(k + 1), having done nothing, when output k overlaps an input or an
+    compiled for, and behind these when a branch that a call takes does not admit its sizes;
+    -(k + 1), having done nothing, when output k overlaps an input or an
     earlier output; or PC_STOPPED when a watcher ended it (`runtime/polyc_stop.h`). polyc_profile is
     the same, but it waits for all threads before and after each launch, and writes to seconds[k]
     how long launch k took, alone. polyc_arena_bytes says how large the arena must be for some
@@ -160,7 +162,7 @@ def _print_head(program: Program) -> Iterator[str]:
         "    char *arena;",
         # Not where the caller has them: a worker that comes late may read these after the call.
         f"    i64 sizes[{max(len(program.told), 1)}]; /* known only at run time */",
-        "    int *failed;     /* by launch, then by size that is found */",
+        "    int *failed;     /* by launch, size found, and decision that needs something */",
         "    double *seconds; /* by launch, or NULL */",
         "};",
         "",
@@ -250,7 +252,7 @@ def _print_node(
                 yield from _print_node(inner, program, kernels, f"{indent}    ")
             yield f"{indent}}}"
         case Decide():
-            yield from print_decide(node, indent)
+            yield from print_decide(node, program, indent)
         case Find():
             yield from print_find(node, program, indent)
         case When(number, holds, body):
@@ -303,7 +305,8 @@ def _print_check(program: Program, refused: Sequence[Condition]) -> Iterator[str
 
 def _print_run(program: Program, shared: bool, checked: bool) -> Iterator[str]:
     """The function that checks a call's arguments, and has the team run it."""
-    count, slots = len(program.launches), len(program.launches) + len(program.found)
+    count, demanding = len(program.launches), len(list_demanding(program.demands))
+    slots = count + len(program.found) + demanding
     yield from (f"static int run({_SIGNATURE}, double *seconds)", "{")
     if checked:
         yield from (

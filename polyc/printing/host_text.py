@@ -15,7 +15,7 @@ from polyc.types.derived import Derived
 from polyc.types.element_types import scalar_type
 from polyc.types.found import at_most, found_in
 from polyc.types.parameters import expand_products
-from polyc.types.sizes import Extent, Size
+from polyc.types.sizes import Extent, Size, bounds
 
 
 def pointer_type(dtype: np.dtype, writes: bool) -> str:
@@ -46,8 +46,9 @@ def print_regions(plan: Plan, indent: str) -> Iterator[str]:
     start = str(plan.arena_bytes)
     for k, sizes in enumerate(plan.regions, 1):
         yield f"{indent}const i64 region_{k} = {start};"
-        largest = print_extent(sizes[0])
-        for size in sizes[1:]:
+        # In calls that do not take a branch, what it works in may have extents below 0.
+        largest = print_extent(sizes[0] if bounds(sizes[0])[0] >= 0 else 0)
+        for size in sizes if bounds(sizes[0])[0] < 0 else sizes[1:]:
             largest = f"pc_max({largest}, {print_extent(size)})"
         start = f"region_{k} + ({largest} + {ALIGNMENT - 1}) / {ALIGNMENT} * {ALIGNMENT}"
     yield f"{indent}const i64 arena_end = {start};"

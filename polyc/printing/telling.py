@@ -45,8 +45,41 @@ def places_of_found(nest: Sequence[DriverNode]) -> dict[str, str]:
     return {node.size: f"decided[{node.number}]" for node in nodes if isinstance(node, Find)}
 
 
-def print_decide(node: Decide, indent: str) -> Iterator[str]:
-    yield f"{indent}DECIDE({node.number}, *(const b8 *)({print_address(node.source)}));"
+def print_decide(node: Decide, program: Program, indent: str) -> Iterator[str]:
+    """A decision, and whether the branch that it leads to admits the sizes of the call."""
+    source = f"*(const b8 *)({print_address(node.source)})"
+    if not any(node.needs):
+        yield f"{indent}DECIDE({node.number}, {source});"
+        return
+    one, other = (
+        " && ".join(f"{print_extent(need)} >= 0" for need in needs) or "1" for needs in node.needs
+    )
+    slot = len(program.launches) + len(program.found) + node.position
+    told = f"&decisions[{node.number}], &decided[{node.number}]"
+    yield from (
+        f"{indent}if (PC_ENDS)",
+        f"{indent}    return;",
+        f"{indent}PC_SHARE(1) {{",
+        f"{indent}    const int holds = {source};",
+        f"{indent}    const int fits = holds ? {one} : {other};",
+        f"{indent}    call->failed[{slot}] = !fits;",
+        f"{indent}    pc_tell(pc_self, {told}, fits ? holds : -1);",
+        f"{indent}}}",
+        *_print_hear(told, f"decided[{node.number}]", indent),
+    )
+
+
+def _print_hear(told: str, value: str, indent: str) -> Iterator[str]:
+    """What all threads do about what one has told; a negative value ends the call."""
+    yield from (
+        f"{indent}pc_barrier(pc_self);",
+        f"{indent}if (!pc_hear(pc_self, {told}))",
+        f"{indent}    return;",
+        f"{indent}if ({value} < 0) {{",
+        f"{indent}    pc_self->late = 1; /* the call is over, for all threads */",
+        f"{indent}    return;",
+        f"{indent}}}",
+    )
 
 
 def print_find(node: Find, program: Program, indent: str) -> Iterator[str]:
@@ -80,14 +113,8 @@ def print_find(node: Find, program: Program, indent: str) -> Iterator[str]:
         f"{indent}    call->failed[{len(program.launches) + node.position}] = !fits;",
         f"{indent}    pc_tell(pc_self, {told}, fits ? {node.size} : -1);",
         f"{indent}}}",
-        f"{indent}pc_barrier(pc_self);",
-        f"{indent}if (!pc_hear(pc_self, {told}))",
-        f"{indent}    return;",
+        *_print_hear(told, f"decided[{node.number}]", indent),
         f"{indent}{node.size} = decided[{node.number}];",
-        f"{indent}if ({node.size} < 0) {{",
-        f"{indent}    pc_self->late = 1; /* the call is over, for all threads */",
-        f"{indent}    return;",
-        f"{indent}}}",
     )
     for size in follow:
         assert isinstance(size.same, Size)

@@ -31,7 +31,7 @@ from polyc.errors import ShapeError
 from polyc.loopnest.prototype import Prototype
 from polyc.program.plan import Plan, byte_size
 from polyc.program.program import Launch, Program
-from polyc.types.branches import Branches
+from polyc.types.branches import Branches, list_demanding, needs_behind
 from polyc.types.found import found_in
 from polyc.types.ranges import STEP, SizeRange, Step
 from polyc.types.sizes import Extent, Size
@@ -82,10 +82,16 @@ class Repeat:
 
 @dataclass(frozen=True)
 class Decide:
-    """One thread reads a boolean and tells all, who wait: decision `number` of the driver."""
+    """One thread reads a boolean and tells all, who wait: decision `number` of the driver.
+
+    needs: what must not be negative where it holds, and where it does not; else the call ends, for
+    reason `position` of those that are none of a launch's and none of a size's that is found.
+    """
 
     number: int
     source: Address
+    needs: tuple[tuple[Size, ...], tuple[Size, ...]] = ((), ())
+    position: int = 0
 
 
 @dataclass(frozen=True)
@@ -175,11 +181,18 @@ class _Maker:
             number = self.decided.get((around, condition), told)
             if number == told:
                 self.decided[around, condition] = number
-                nodes.append(Decide(number, self.places[condition]))
+                nodes.append(self._decide(number, around, condition))
             first, *rest = self.make(group, inside)
             body = rest if isinstance(first, Wait) else [first, *rest]
             nodes.append(When(number, inside[-1].holds, tuple(body)))
         return nodes
+
+    def _decide(self, number: int, around: Branches, condition: str) -> Decide:
+        """A decision, and what the branches that it leads to need."""
+        demands = self.program.demands
+        needs = needs_behind(demands, around, condition)
+        position = list_demanding(demands).index((around, condition)) if any(needs) else 0
+        return Decide(number, self.places[condition], needs, position)
 
     def _add_steps(self, nodes: list[DriverNode], launches: list[tuple[int, Launch]]) -> None:
         """Add launches in order, those in a loop over steps in one."""

@@ -12,7 +12,7 @@ from polyc.loopnest.prototype import Prototype
 from polyc.memory.storage import Storage
 from polyc.program.work import Work
 from polyc.scop.scop import Kind
-from polyc.types.branches import Branches
+from polyc.types.branches import Branches, Demands
 from polyc.types.estimate import estimate
 from polyc.types.found import found_in
 from polyc.types.parameters import Parameter
@@ -85,7 +85,8 @@ class Program:
     `inputs` and `outputs` pair the caller's view with the array that holds it, in the graph's
     order. `sizes` are those known only at run time: what a call is told, in this order, behind
     them what it finds, in the order of the last outputs, which hold them, and what follows from
-    these. The input and the output of a state in place are one array.
+    these. The input and the output of a state in place are one array. `demands`: what calls that
+    take branches need of sizes, by the arrays that decide; the driver checks it.
     """
 
     name: str
@@ -96,6 +97,7 @@ class Program:
     outputs: tuple[tuple[TensorSpec, str], ...]
     sizes: tuple[Parameter, ...] = ()
     states: tuple[State, ...] = ()
+    demands: Demands = field(default_factory=dict)
 
     def home(self, array: str) -> str:
         """The array whose memory an array is: itself, but for those that say another."""

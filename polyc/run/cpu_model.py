@@ -23,6 +23,7 @@ from polyc.build.load import (
     open_library,
 )
 from polyc.errors import ShapeError, TooLarge
+from polyc.names import show
 from polyc.run.calls import Binder, Shape, count_bytes
 from polyc.run.found import FoundResults
 from polyc.run.model import CompiledModel
@@ -342,6 +343,24 @@ class CpuModel(CompiledModel):
         if status < 0:
             return variant.binder.overlap(-status - 1)
         beyond = status - 1 - len(self._manifest.launches)
-        if variant.found and beyond >= 0:
+        if 0 <= beyond < len(self._manifest.found) and variant.found:
             return variant.found.failure(beyond, arrays)
+        if beyond >= 0:
+            return self._not_admitted(variant, beyond - len(self._manifest.found))
         return self._bad_index(status - 1)
+
+    def _not_admitted(self, variant: Variant, decision: int) -> ShapeError:
+        """The error for a branch that a call takes, though its sizes are not for it."""
+        broken = [
+            (branch, need)
+            for branch, needs in self._manifest.demands[decision]
+            for need in needs
+            if evaluate(need, variant.values) < 0
+        ]
+        told = " or ".join(f"{show(branch)}, where {need} must not be" for branch, need in broken)
+        names = sorted({name for _, need in broken for name in need.names})
+        where = ", ".join(f"{name} = {variant.values[name]}" for name in names)
+        return ShapeError(
+            f"model {self.name!r}: a call takes the branch of {told} negative, with {where}; "
+            "give it other sizes"
+        )

@@ -29,7 +29,7 @@ from polyc.poly.affine import Column, columns_of, estimated_extents, exact_exten
 from polyc.poly.show import show_function
 from polyc.scop.expr import Expr, Load, loads, show, weight
 from polyc.scop.structure import Structure, compute_structure
-from polyc.types.branches import Branches, show_branches
+from polyc.types.branches import Branches, Demands, show_branches
 from polyc.types.estimate import estimate
 from polyc.types.ranges import STEP, Step
 
@@ -140,7 +140,8 @@ class Scop:
     """Statements in textual order over a table of arrays.
 
     `context`: what holds of the sizes in every call, besides their ranges; whoever calls checks it.
-    `found`: the array of one integer that holds each size that a call finds.
+    `found`: the array of one integer that holds each size that a call finds. `demands`: what calls
+    that take branches need of sizes; the driver ends all others there.
     """
 
     name: str
@@ -150,6 +151,7 @@ class Scop:
     outputs: tuple[str, ...]
     context: isl.Set | None = None  # of parameters alone
     found: Mapping[str, str] = field(default_factory=dict)
+    demands: Demands = field(default_factory=dict)
 
     def home(self, array: str) -> str:
         """The array that an array is the memory of: itself, but for those that say another."""

@@ -16,6 +16,7 @@ from polyc.types.ranges import (
     PREFIX,
     STEP,
     SizeRange,
+    assume,
     assumed_ranges,
     concluded,
     stated_range,
@@ -191,26 +192,36 @@ def derive(derived: Mapping[str, Size], known: Renaming) -> Iterator[Parameter]:
         yield Parameter.of(SizeRange(name, lower, upper, same=meaning), known)
 
 
-def with_extents(sizes: Sequence[Parameter], extents: Iterable[Extent]) -> tuple[Parameter, ...]:
+def with_extents(
+    sizes: Sequence[Parameter], extents: Iterable[tuple[Extent, tuple[Size, ...]]]
+) -> tuple[Parameter, ...]:
     """Sizes and those that extents over them divide and multiply besides.
 
         size_h, size_w;  (size_h + 3)//4 * size_w
             ->  size_h, size_w, size_floor_size_h_3_4, size_floor_size_h_3_4_size_w
 
-    That such an extent is not negative, as none is, is needed where it cannot be seen otherwise.
-    To be called where the sizes are assumed.
+    That such an extent is not negative, as none is, is needed where it cannot be seen otherwise,
+    also from what not all calls need and what stands beside it. To be called where the sizes are
+    assumed.
     """
-    lacking = [_by_names(e) for e in extents if isinstance(e, Size) and not has_name(e)]
+    lacking = [
+        (_by_names(e), needs) for e, needs in extents if isinstance(e, Size) and not has_name(e)
+    ]
     if not lacking:
         return tuple(sizes)
-    derived, products = find_derived(lacking)
+    derived, products = find_derived([extent for extent, _ in lacking])
     own = {size.name: size.name for size in sizes}
     known = Renaming({**own, **identify(derived, own)}, products)
     # Sets know h*w, h and w one by one: that (h - 1)*(w - 1) is not negative does not follow.
-    counts = [known.extent(extent) for extent in lacking if bounds(extent)[0] < 0]
+    counts = [known.extent(e) for e, where in lacking if _least(e, where) < 0]
     needs = dict.fromkeys(count for count in counts if isinstance(count, Size))
     first, *others = sizes
     return (replace(first, needs=(*first.needs, *needs)), *others, *derive(derived, known))
+
+
+def _least(extent: Extent, needs: tuple[Size, ...]) -> int | float:
+    with assume(needed_ranges(needs)):
+        return bounds(extent)[0]
 
 
 def has_name(extent: Extent) -> bool:

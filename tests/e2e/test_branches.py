@@ -2,6 +2,7 @@
 
 import shutil
 import subprocess
+from itertools import product
 
 import numpy as np
 import pytest
@@ -117,7 +118,7 @@ def heard(tmp_path_factory):
         target="baseline",
         threads=2,
         options=options,
-        dims={"samples": (16, 128)},
+        dims={"samples": (1, 128)},
         state={"state": "next"},
     )
 
@@ -130,7 +131,14 @@ def listen(batch, samples, rate, state=None):
     }
 
 
-CALLS = [(1, 16, 16000), (3, 33, 8000), (2, 128, 16000), (1, 16, 8000), (3, 70, 16000)]
+CALLS = [
+    (1, 16, 16000),
+    (3, 33, 8000),
+    (2, 128, 16000),
+    (1, 16, 8000),
+    (2, 9, 8000),
+    (3, 70, 16000),
+]
 
 
 @pytest.fixture
@@ -149,6 +157,10 @@ def check_detector(model):
         feeds = listen(*call)
         for spec, want in zip(model.outputs, run_ort(detector(), feeds), strict=True):
             assert_same(model.run(feeds)[spec.name], want)
+    with pytest.raises(
+        ShapeError, match=r"takes the branch of .* not be negative, with samples = 9"
+    ):
+        model.run(listen(2, 9, 16000))
 
 
 def test_a_detector_is_compiled_once_for_both_rates(heard, no_compiler, tmp_path):
@@ -201,7 +213,6 @@ def square(then, other):
 
 WAITING = {
     "its branches give": square("o = Relu(x)", "o = Concat<axis = 0>(x, w)"),
-    "its else_branch alone needs that": square("o = Relu(x)", "o = Add(x, w)"),
     "its then_branch is not known before a call": square(
         "z = NonZero(x) q = Cast<to = 1>(z) o = Transpose(q)", "o = Relu(x)"
     ),
@@ -215,6 +226,57 @@ def test_what_waits_for_the_call_says_why(compiled, reason):
     for taken in (True, False):
         feeds = {"x": X, "w": X[::-1].copy(), "c": np.array(taken)}
         assert_same(built.run(feeds)["y"], run_ort(WAITING[reason], feeds)[0])
+
+
+NEEDING = {
+    "rows that are equal": square("o = Relu(x)", "o = Add(x, w)"),
+    "in a branch inside of the other": read(
+        f"""g (float[n, 7] x, float[m, 7] w, bool c, bool d) => (float[a, b] y) {{
+        {choice(choice("s = Add(x, w) o = Softmax(s)", "o = Exp(x)", "d", "o"), "o = Neg(x)")} }}"""
+    ),
+    "of two choices by one condition": read(
+        f"""g (float[n, 7] x, float[m, 7] w, bool c) => (float[a, b] y) {{
+        {choice("o = Neg(x)", "o = Add(x, w)", results="t")}
+        {choice("o = Sub(t, w)", "o = Exp(t)")} }}"""
+    ),
+    "enough for a window": read(
+        f"""g (float[n, 3, h, k] x, float[4, 3, 5, 5] w, bool c) => (float[n] y) {{
+        axes = Constant<value_ints = [1, 2, 3]>()
+        {choice("v = Conv(x, w) o = ReduceMax<keepdims = 0>(v, axes)",
+                "o = ReduceMax<keepdims = 0>(x, axes)")} }}"""
+    ),
+}  # fmt: skip
+"""Branches that need something of sizes which others do not."""
+
+
+def feeds_of(model, rows, others, **conditions):
+    shapes = {"x": (rows, 7), "w": (others, 7)}
+    if len(model.graph.input[0].type.tensor_type.shape.dim) == 4:
+        shapes = {"x": (2, 3, rows, others + 1), "w": (4, 3, 5, 5)}
+    feeds = {k: RNG.standard_normal(shape).astype(np.float32) for k, shape in shapes.items()}
+    named = {i.name for i in model.graph.input}
+    return feeds | {k: np.array(v) for k, v in conditions.items() if k in named}
+
+
+@pytest.mark.parametrize("name", NEEDING)
+def test_what_one_branch_needs_only_its_calls_keep_to(compiled, name, tmp_path):
+    model = NEEDING[name]
+    built = compiled(model)
+    assert type(built) is CpuModel
+    built.save(tmp_path / "saved")
+    refused = 0
+    for again in (built, polyc.load(tmp_path / "saved")):
+        for rows, others, c, d in product((2, 5), (3, 5), (True, False), (True, False)):
+            feeds = feeds_of(model, rows, others, c=c, d=d)
+            try:
+                (want,) = run_ort(model, feeds)
+            except Exception:
+                with pytest.raises(ShapeError, match=r"takes the branch of .* not be negative"):
+                    again.run(feeds)
+                refused += 1
+            else:
+                assert_same(again.run(feeds)["y"], want, 1e-4, 1e-5)
+    assert refused
 
 
 def test_what_both_branches_need_every_call_must_keep_to(compiled):

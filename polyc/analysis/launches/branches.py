@@ -17,8 +17,9 @@ import islpy as isl
 from polyc.analysis.launches.access import LaunchAccess, add_elements, name_elements
 from polyc.analysis.witness import illegal
 from polyc.poly.boxes import box
+from polyc.poly.parameters import read, spell
 from polyc.scop.scop import Array
-from polyc.types.branches import BRANCH, Branches
+from polyc.types.branches import BRANCH, Branches, Demands
 
 
 @cache
@@ -27,6 +28,25 @@ def where_taken(branches: Branches) -> isl.Set:
     names = dict.fromkeys(f"{BRANCH}{b.condition}" for b in branches)
     said = [f"{BRANCH}{b.condition} {'>= 1' if b.holds else '<= 0'}" for b in branches]
     return isl.Set(f"[{', '.join(names)}] -> {{ : {' and '.join(said) or 'true'} }}")
+
+
+def where_admitted(demands: Demands) -> isl.Set:
+    """# of parameters alone: calls whose sizes the branches that they take admit.
+
+    A driver ends all others before they come to such a branch (`driver.py`).
+    """
+    admitted = isl.Set("{ : }")
+    for branches, needs in demands.items():
+        said = " and ".join(f"{spell(need)} >= 0" for need in needs)
+        elsewhere = where_taken(branches).complement()
+        admitted = admitted.intersect(elsewhere.union(read(isl.Set, f"{{ : {said} }}")))
+    return admitted
+
+
+def in_calls(access: LaunchAccess, calls: isl.Set) -> LaunchAccess:
+    """What a launch reads in these calls, a set of parameters."""
+    reads = {name: elements.intersect_params(calls) for name, elements in access.reads.items()}
+    return replace(access, reads=reads)
 
 
 def verify_conditions(launches: Sequence[LaunchAccess]) -> None:

@@ -28,7 +28,7 @@ from polyc.program.driver_nest import (
 )
 from polyc.program.plan import Plan, byte_size
 from polyc.program.program import Launch, Program
-from polyc.types.branches import Branch, Branches
+from polyc.types.branches import Branch, Branches, needs_behind
 from polyc.types.found import found_in
 from polyc.types.ranges import STEP, Step
 
@@ -83,8 +83,8 @@ class _Walk:
     """How far a driver has come.
 
     waited: whether a barrier stands behind all that was so far; parted: whether one is due, because
-    a branch has ended; decided: the branches around each decision, and its condition; found: the
-    sizes that are found.
+    a branch has ended; decided: the branches around each decision, and its condition; demanding:
+    the reasons of those that may end the call; found: the sizes that are found.
     """
 
     program: Program
@@ -95,6 +95,7 @@ class _Walk:
     waited: bool = False
     parted: bool = False
     decided: dict[int, tuple[Branches, str]] = field(default_factory=dict)
+    demanding: set[int] = field(default_factory=set)
     found: set[str] = field(default_factory=set)
     barriers: set[int] = field(default_factory=set)
     copied: set[int] = field(default_factory=set)
@@ -139,6 +140,13 @@ class _Walk:
             raise _wrong(f"{where} is not read from {array}")
         if not stored.storage.is_row_major or math.prod(stored.storage.shape) != 1:
             raise _wrong(f"{where} is read from {array}, which is not one boolean")
+        wanted = needs_behind(self.program.demands, around, array)
+        if node.needs != wanted:
+            raise _wrong(f"{where} does not see to what the branches behind it need")
+        if any(wanted):
+            if node.position in self.demanding or node.position >= len(self.program.demands):
+                raise _wrong(f"{where} fails for another's reason")
+            self.demanding.add(node.position)
         self.decided[node.number] = around, array
 
     def _find(self, node: Find, step: Step | None, around: Branches) -> None:

@@ -18,7 +18,9 @@ from polyc.memory.storage import Storage
 from polyc.poly.boxes import box
 from polyc.program.program import Program, StoredArray
 from polyc.scop.scop import Array, Scop
-from polyc.types.parameters import must_be_equal
+from polyc.types.branches import find_common, needs_in
+from polyc.types.parameters import must_be_equal, needed_ranges
+from polyc.types.ranges import assume
 from polyc.types.sizes import Size
 from polyc.types.spec import TensorSpec
 
@@ -64,11 +66,18 @@ def _check_memory(stored: StoredArray, program: Program, arrays: Mapping[str, Ar
     if not stored.memory:
         return
     home = arrays[stored.memory]
-    same_size = must_be_equal(math.prod(home.shape), math.prod(array.shape))
+    with assume(needed_ranges(_list_needs(stored, program))):
+        same_size = must_be_equal(math.prod(home.shape), math.prod(array.shape))
     plain = _is_plain(stored, array) and _is_plain(program.arrays[home.name], home)
     if home.memory or home.dtype != array.dtype or not same_size or not plain:
         rule = f"it is the memory of {home.name}, which is {home.dtype}{list(home.shape)}"
         raise illegal(f"array {stored.name}", rule)
+
+
+def _list_needs(stored: StoredArray, program: Program) -> tuple[Size, ...]:
+    """What holds of sizes in all calls in which some launch touches an array."""
+    users = [one.branches for one in program.launches if stored.name in one.touched]
+    return needs_in(program.demands, find_common(users)) if users else ()
 
 
 def same_storage(one: Storage, other: Storage) -> bool:

@@ -19,7 +19,12 @@ from polyc.analysis.launches.access import (
     in_memory,
     verify_program,
 )
-from polyc.analysis.launches.branches import in_branches, verify_conditions
+from polyc.analysis.launches.branches import (
+    in_branches,
+    in_calls,
+    verify_conditions,
+    where_admitted,
+)
 from polyc.analysis.launches.offsets import verify_offsets
 from polyc.analysis.launches.partition import Part, verify_partition
 from polyc.analysis.launches.storages import same_storage, verify_storages
@@ -32,6 +37,8 @@ from polyc.poly.boxes import box
 from polyc.poly.parameters import assumptions, in_own_sizes
 from polyc.program.program import Launch, Program
 from polyc.scop.scop import Array, Scop
+from polyc.types.branches import needs_in
+from polyc.types.sizes import Size
 
 
 @dataclass(frozen=True)
@@ -62,11 +69,13 @@ def verify_launches(
     arrays: Mapping[str, Array],
     parts: Sequence[Part],
     judged: Mapping[str, Judged],
+    granted: Mapping[str, tuple[Size, ...]] | None = None,
 ) -> Launched:
     """Prove the launches of a program right together, or raise IllegalSchedule.
 
     `scop` is the model before it is cut into kernels; `arrays` are those of `parts`, the statements
-    of each launch. Proven, in this order:
+    of each launch; `granted` is what kernels are proven for besides, because it is needed where
+    they are launched. Proven, in this order:
 
         statements   each is in one launch, in an order that keeps every dependence
         arguments    each launch is its kernel, on the arrays of its own statements, stored alike
@@ -80,6 +89,7 @@ def verify_launches(
     for launch, part in zip(program.launches, parts, strict=True):
         bound = _check_binding(program, launch, part, judged[launch.kernel], arrays)
         offsets += verify_offsets(launch.kernel, part.statements, arrays)
+        _check_granted(program, launch, (granted or {}).get(launch.kernel, ()))
         access = _access(launch.kernel, part, frozenset(bound), arrays)
         sizes = program.awaited(launch, judged[launch.kernel].kernel)
         awaited = [program.found[size] for size in sizes]
@@ -88,7 +98,8 @@ def verify_launches(
     _check_kept_inside(parts, touched, scop, arrays)
     verify_conditions(touched)
     existing = {n for n, a in arrays.items() if a.kind in ("input", "state", "constant")}
-    reads = verify_program([*touched, _caller(scop)], existing)
+    calls = where_admitted(program.demands)
+    reads = verify_program([in_calls(one, calls) for one in (*touched, _caller(scop))], existing)
     stored = verify_storages(program, scop, arrays)
     statements = counted(len(scop.statements), "statement")
     facts = (
@@ -141,6 +152,15 @@ def _check_binding(
             raise illegal(where, f"it writes {argument}, which is a {mine.kind} of the model")
         bound.append(stored.source)
     return bound
+
+
+def _check_granted(program: Program, launch: Launch, needs: Sequence[Size]) -> None:
+    """A kernel is launched only where a driver has seen to what it takes for granted of sizes."""
+    there = needs_in(program.demands, launch.branches)
+    for need in needs:
+        if need not in there:
+            rule = f"its kernel is for calls in which {need} is not negative, and it is in others"
+            raise illegal(f"launch {launch.kernel}", rule)
 
 
 def _check_kept_inside(

@@ -19,7 +19,7 @@ from polyc.graph.compose import Composer
 from polyc.graph.expand.contrib.operators import CONTRIB, CONTRIB_DOMAIN
 from polyc.graph.expand.contrib.signatures import find_contrib_signature
 from polyc.graph.expand.control.keep import keep_branches
-from polyc.graph.expand.control.repeat import Around, Operands, repeat_loop, repeat_scan
+from polyc.graph.expand.control.repeat import Around, Operands, Typed, repeat_loop, repeat_scan
 from polyc.graph.expand.control.unroll import CONTROL_FLOW
 from polyc.graph.expand.determinant import expand_det
 from polyc.graph.expand.finding import expand_compress, expand_non_zero, expand_trim, expand_unique
@@ -95,7 +95,7 @@ MOST_OPERANDS = 64
 _OF_ANY_TYPE = frozenset({*CONTROL_FLOW, *STEPS, "SequenceMap"})
 """Operators whose inputs may be of different types in one variadic list, or no tensors."""
 
-KEPT: dict[str, Callable[[Node, Operands, Around], Body | None]] = {
+KEPT: dict[str, Callable[[Node, Operands, Around], Body | Typed | None]] = {
     "If": keep_branches,
     "Loop": repeat_loop,
     "Scan": repeat_scan,
@@ -112,7 +112,7 @@ def expand_node(
     names: Names,
     around: Around | None = None,
     budget: Budget = UNLIMITED,
-) -> tuple[Node, ...] | None:
+) -> tuple[Node, ...] | Typed | None:
     """The nodes that a node stands for, in order; None if it stands for itself.
 
     `inputs` are its operands' types, with values where they are known. The new nodes write
@@ -130,7 +130,7 @@ def expand_node(
         if around and node.domain == "" and node.op in KEPT:
             kept = KEPT[node.op](node, inputs, around)
             if kept is not None:
-                return instantiate(node, kept, names)
+                return kept if isinstance(kept, Typed) else instantiate(node, kept, names)
         if node.domain == "" and node.op in CONTROL_FLOW:
             return instantiate(node, CONTROL_FLOW[node.op](node, inputs, budget), names)
         if node.domain in DOMAINS and node.op in COMPOSED:

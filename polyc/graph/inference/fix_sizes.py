@@ -8,6 +8,7 @@ from dataclasses import replace
 import numpy as np
 
 from polyc.budget import UNLIMITED, Budget
+from polyc.graph.branches import with_needs_by
 from polyc.graph.inference.infer import infer_graph
 from polyc.graph.ir import Graph, Tensor
 from polyc.types.sizes import Extent, Size
@@ -36,6 +37,5 @@ def fix_graph(graph: Graph, sizes: Mapping[str, Extent], budget: Budget = UNLIMI
         for size in graph.found
     ]
     known = {**constants, **inputs}
-    return infer_graph(
-        graph.name, graph.nodes, known, graph.inputs, graph.outputs, budget, found=found
-    )
+    nodes = [with_needs_by(node, lambda need: need.at(sizes)) for node in graph.nodes]
+    return infer_graph(graph.name, nodes, known, graph.inputs, graph.outputs, budget, found=found)

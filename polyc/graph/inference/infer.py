@@ -25,6 +25,7 @@ from polyc.errors import (
     naming_defects,
 )
 from polyc.graph.bodies import Names, reads
+from polyc.graph.branches import list_needed
 from polyc.graph.containers import Structure, resolve_container
 from polyc.graph.expand.control.repeat import Around, Typed
 from polyc.graph.expand.expand import expand_node
@@ -86,8 +87,12 @@ def infer_graph(
             raise _name_inputs(reason, walk.kept, inputs) from reason
         raise reason
 
+    flat = Graph(name, tuple(nodes), known, tuple(inputs), tuple(outputs))
+    within = dict(zip((node.name for node in nodes), list_needed(flat), strict=True))
+
     def walk_with(needs: Sequence[Size]) -> Walk:
         walk = Walk(nodes, known, refuse, budget=budget, decides=decides, finds=decides)
+        walk.within |= within
         walk.found.sizes += found
         walk.needs += needs
         return walk
@@ -129,7 +134,8 @@ class Walk:
     table: the types, and values, of all tensors so far; structures: the sequences and optionals;
     kept: the nodes that are left; needs: what must not be negative, which is assumed from then on
     if `assumes`; lacks: of tensors, what would have to be needed so that their values follow from
-    sizes; postpone: called with a node that reads what is known only when
+    sizes; within: what is assumed besides of nodes, by their names, because the branches that they
+    are in need it; postpone: called with a node that reads what is known only when
     the model runs, or that no kernel computes, and with the reason; decides: whether both branches
     of an If are kept where a call decides between them; finds: whether sizes may be what kernels
     find, as `found` then says.
@@ -148,6 +154,7 @@ class Walk:
     ) -> None:
         self.needs: list[Size] = []
         self.lacks: dict[str, tuple[Size, ...]] = {}
+        self.within: dict[str, tuple[Size, ...]] = {}
         self.found, self._finds = Found(), finds
         self._assumes, self._decides = assumes, decides
         self.table = dict(known)
@@ -178,8 +185,10 @@ class Walk:
             if not self._late.isdisjoint(reads(node)):
                 self._leave(node, NeedsValues(f"{node.op} {node.name!r} waits for others", ()))
                 continue
+            needed = self.within.get(node.name, ())
             try:
-                parts = self._step(node)
+                with assume(needed_ranges(needed)):
+                    parts = self._step(node)
             except NeedsValues as reason:
                 self._leave(node, reason)
                 continue
@@ -196,6 +205,8 @@ class Walk:
                 self._leave(node, reason)
                 continue
             self._waiting += reversed(parts)
+            if needed:
+                self.within |= dict.fromkeys((part.name for part in parts), needed)
             if self.found.grew():
                 return False
         return True
@@ -245,6 +256,10 @@ class Walk:
             return ()
         around = Around(self._names, self._attempt, self._decides)
         expanded = expand_node(node, operands, self._names, around, self._budget)
+        if isinstance(expanded, Typed):
+            self.table.update(expanded.tensors)
+            self.kept += expanded.nodes
+            return expanded.rest
         if expanded is not None:
             return expanded
         results = infer_or_fold(node, operands, self._folds, self._budget)

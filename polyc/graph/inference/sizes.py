@@ -18,6 +18,7 @@ from typing import Any
 import numpy as np
 
 from polyc.errors import NotFixed
+from polyc.graph.branches import is_choice, needs_of, with_needs_by
 from polyc.graph.ir import Graph, Node, Tensor
 from polyc.graph.shapes.creation import resolve_shape_span
 from polyc.graph.shapes.ratios import Ratio, as_ratio, by_numerators, choose_by_numerators
@@ -121,6 +122,8 @@ def _find_parameters(graph: Graph) -> tuple[Graph, tuple[Parameter, ...]]:
     ranges = [_with_hint(assumed_range(n), typical.get(n, TYPICAL)) for n in plain]
     needs = [*graph.needs, *(need for size in ranges for need in size.needs)]
     needs += [size.most for size in graph.found if isinstance(size.most, Size)]
+    choices = filter(is_choice, graph.nodes)
+    needs += [need for node in choices for side in needs_of(node) for need in side]
     derived, products = find_derived([*(extent for shape in shapes for extent in shape), *needs])
     known = Renaming({**identify([*plain, *derived]), **steps}, products)
     parameters = [Parameter.of(size, known) for size in with_needs(ranges, graph.needs)]
@@ -167,7 +170,8 @@ def _rename_sizes(graph: Graph, known: Renaming) -> Graph:
         if entries is not None:
             entries = _each(rename, entries)
         tensors[name] = replace(tensor, shape=shape, entries=entries)
-    return replace(graph, tensors=tensors)
+    nodes = tuple(with_needs_by(node, known.extent) for node in graph.nodes)
+    return replace(graph, nodes=nodes, tensors=tensors)
 
 
 def _operand(node: Node, tensor: Tensor | None) -> Any:

@@ -8,12 +8,13 @@ One module for each kind of operator, in rooms; each operator is one function un
 from __future__ import annotations
 
 from contextlib import ExitStack
+from dataclasses import replace
 
 import islpy as isl
 
 from polyc.budget import UNLIMITED, Budget
 from polyc.errors import NeedsValues, NotFixed, UnsupportedOp, naming_defects
-from polyc.graph.branches import find_branches, sort_branches
+from polyc.graph.branches import find_branches, find_demands, list_needed, sort_branches
 from polyc.graph.inference.infer import find_sources
 from polyc.graph.ir import INTERNAL, Graph, Node, Tensor
 from polyc.graph.shapes.checks import RuleBroken
@@ -26,12 +27,13 @@ from polyc.scop.lower import (  # noqa: F401  (imported to fill the table of low
     windows,
 )
 from polyc.scop.lower.context import COUNTS, LOWERINGS, Lowering
-from polyc.scop.lower.movement.choose import enter
+from polyc.scop.lower.movement.choose import demands_by_arrays, enter
 from polyc.scop.scop import Scop
 from polyc.target.costs import MOST
 from polyc.types.element_types import COMPILED
-from polyc.types.ranges import assumed_ranges
-from polyc.types.sizes import Extent
+from polyc.types.parameters import needed_ranges
+from polyc.types.ranges import assume, assumed_ranges
+from polyc.types.sizes import Extent, Size
 
 
 def lower_graph(
@@ -55,6 +57,7 @@ def lower_graph(
     """
     graph = sort_branches(graph)
     ctx = Lowering(graph, streamed, budget, lanes, in_blocks)
+    ctx.demands = find_demands(graph)
     for name in graph.inputs:
         tensor = _compilable(graph.tensors[name], f"input {name!r}")
         ctx.bind(name, ctx.array(name, tensor.dtype, tensor.extents, "input"))
@@ -76,17 +79,24 @@ def lower_graph(
     outputs = [found.get(name) or _finish_output(ctx, name) for name in graph.outputs]
     values = (a.value for a in ctx.arrays.values() if a.value is not None)
     budget.require(sum(v.nbytes for v in values), f"model {graph.name!r}: what is constant")
-    return ctx.freeze(graph.name, inputs, outputs)
+    return replace(ctx.freeze(graph.name, inputs, outputs), demands=demands_by_arrays(ctx))
 
 
-def find_counts(graph: Graph, streamed: float | None = MOST, lanes: int = 0) -> list[Extent]:
+def find_counts(
+    graph: Graph, streamed: float | None = MOST, lanes: int = 0
+) -> list[tuple[Extent, tuple[Size, ...]]]:
     """What statements will count besides what shapes say, where sizes are known only at run time.
 
-    To be named before the graph is lowered (`types/parameters.py`).
+    To be named before the graph is lowered (`types/parameters.py`). Each with what must not be
+    negative in calls that execute the statement.
     """
     ctx = Lowering(graph, streamed, lanes=lanes)
-    found = (COUNTS[node.op](ctx, node) for node in graph.nodes if node.op in COUNTS)
-    return [extent for extents in found for extent in extents]
+    found: list[tuple[Extent, tuple[Size, ...]]] = []
+    for node, needs in zip(graph.nodes, list_needed(graph), strict=True):
+        if node.op in COUNTS:
+            with assume(needed_ranges(needs)):
+                found += ((extent, needs) for extent in COUNTS[node.op](ctx, node))
+    return found
 
 
 def _lower_node(ctx: Lowering, node: Node) -> None:

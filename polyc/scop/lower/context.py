@@ -36,7 +36,7 @@ from polyc.scop.scop import (
     identity,
 )
 from polyc.target.costs import MOST
-from polyc.types.branches import BRANCH, Branches
+from polyc.types.branches import BRANCH, Branches, Demands
 from polyc.types.parameters import named
 from polyc.types.ranges import PREFIX, STEP, Step, assume, assumed_ranges, forget_steps
 from polyc.types.sizes import Extent, Size, bounds
@@ -92,6 +92,8 @@ class Lowering:
         self._group: Group | None = None
         self.step: Step | None = None
         self.branches: Branches = ()
+        self.taken: Branches = ()  # the same by tensors
+        self.demands: Demands = {}  # what these need of sizes
         self.conditions: dict[tuple[Branches, str], str] = {}
         self.carried: dict[tuple[str, int], Ref] = {}
 
@@ -390,11 +392,6 @@ class Lowering:
 
     def freeze(self, name: str, inputs: Sequence[str], outputs: Sequence[str]) -> Scop:
         sizes = [size.name for size in self.graph.found]
-        return Scop(
-            name,
-            gather_steps(self.statements),
-            self.arrays,
-            tuple(inputs),
-            tuple(outputs),
-            found=dict(zip(sizes, outputs[len(outputs) - len(sizes) :], strict=True)),
-        )
+        found = dict(zip(sizes, outputs[len(outputs) - len(sizes) :], strict=True))
+        statements = gather_steps(self.statements)
+        return Scop(name, statements, self.arrays, tuple(inputs), tuple(outputs), found=found)

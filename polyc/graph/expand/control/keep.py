@@ -5,69 +5,97 @@
 No node lies inside of another. What is needed for one side of a Choose alone is executed only where
 the condition says so (`graph/branches.py`). The results of both must be of the same types, which
 turns out by typing them; else the branch is chosen when the condition is known
-(`graph/expand/control/unroll.py`).
+(`graph/expand/control/unroll.py`). What a branch alone needs of sizes Choose says: only calls that
+take it must keep to that.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import NoReturn
 
 import numpy as np
 
 from polyc.errors import NotFixed
 from polyc.graph.bodies import instantiate
-from polyc.graph.compose import Composer
 from polyc.graph.expand.control.repeat import Around, Operands, Typed
 from polyc.graph.ir import INTERNAL, Body, Node
+from polyc.types.found import found_in
+from polyc.types.parameters import needed_ranges
+from polyc.types.ranges import assume
+from polyc.types.sizes import Size, bounds
 
 SIDES = ("then_branch", "else_branch")
 
 
-def keep_branches(node: Node, inputs: Operands, around: Around) -> Body | None:
-    """Both branches and a Choose for each result; None where a call must not decide.
+def keep_branches(node: Node, inputs: Operands, around: Around) -> Typed | None:
+    """Both branches, typed, and a Choose for each result; None where a call must not decide.
 
-    What both need of sizes every call must keep to. Raises NotFixed for that, for what one branch
-    alone needs, and for branches that do not give the same, or are not known before a call.
+    What both need of sizes every call must keep to: NotFixed says so. It is also raised for
+    branches that do not give the same, or are not known before a call.
     """
     condition = inputs[0]
     if not around.decides or condition is None or condition.is_constant:
         return None
     if condition.dtype != np.bool_ or not condition.is_static or condition.size != 1:
         return None
-    c = Composer(around.names)
-    results: list[tuple[str, ...]] = []
+    wanted = [k for k, output in enumerate(node.outputs) if output]
     typed: list[Typed] = []
+    results: list[tuple[str, ...]] = []
     for side in SIDES:
         body: Body = node.attributes[side]
-        names = tuple(around.names.fresh(f"{output}.{side}") for output in body.outputs)
-        nodes = instantiate(Node(side, node.op, (), names), body, around.names)
-        found = around.attempt(nodes, True)
-        if found is None or any(name not in found.tensors for name in names):
+        names = tuple(
+            around.names.fresh(f"{name}.{side}") if k in wanted else ""
+            for k, name in enumerate(body.outputs)
+        )
+        found = around.attempt(instantiate(Node(side, "If", (), names), body, around.names), True)
+        if found is None or any(name not in found.tensors for name in names if name):
             _refuse(node, f"its {side} is not known before a call")
-        c.nodes += nodes
-        results.append(names)
         typed.append(found)
-    _check_needs(node, typed)
-    for pair in zip(*results, strict=True):
+        results.append(names)
+    needs = _share_needs(node, *typed)
+    pairs = [(results[0][k], results[1][k]) for k in wanted]
+    for pair in pairs:
         one, other = (found.tensors[name] for found, name in zip(typed, pair, strict=True))
         if (one.dtype, one.shape) != (other.dtype, other.shape):
             _refuse(node, f"its branches give {one} and {other}")
-    pairs = zip(*results, strict=True)
-    chosen = [c("Choose", node.inputs[0], *pair, domain=INTERNAL) for pair in pairs]
-    return c.body(node.inputs, chosen)
+    said = {"needs": needs} if any(needs) else {}
+    chosen = [
+        Node(
+            around.names.fresh(f"{node.name}.choose"),
+            "Choose",
+            (node.inputs[0], *pair),
+            (node.outputs[k],),
+            said,
+            INTERNAL,
+        )
+        for k, pair in zip(wanted, pairs, strict=True)
+    ]
+    nodes = [inner for found in typed for inner in found.nodes]
+    tensors = {**typed[0].tensors, **typed[1].tensors}
+    return Typed(nodes, tensors, rest=chosen)
 
 
-def _check_needs(node: Node, typed: Sequence[Typed]) -> None:
-    """What both branches need of sizes is assumed from now on; there must be nothing else."""
-    one, other = (found.needs for found in typed)
-    both = tuple(need for need in one if need in other)
-    for side, found in zip(SIDES, typed, strict=True):
-        for need in found.needs:
-            if need not in both:
-                _refuse(node, f"its {side} alone needs that {need} is not negative")
+def _share_needs(node: Node, one: Typed, other: Typed) -> tuple[tuple[Size, ...], ...]:
+    """What each of two branches alone needs; what both do is assumed from now on."""
+    both = [need for need in one.needs if _follows(need, other)]
+    both += [need for need in other.needs if _follows(need, one) and need not in both]
     if both:
-        raise NotFixed(f"both branches need that {both[0]} is not negative", "say so", needs=both)
+        raise NotFixed(
+            f"both branches need that {both[0]} is not negative", "say so", needs=tuple(both)
+        )
+    for side, found in zip(SIDES, (one, other), strict=True):
+        for need in found.needs:
+            if found_in([need]):
+                _refuse(
+                    node, f"its {side} alone needs that {need}, which it finds, is not negative"
+                )
+    return tuple(one.needs), tuple(other.needs)
+
+
+def _follows(need: Size, branch: Typed) -> bool:
+    """Whether something is not negative where a branch is right."""
+    with assume(needed_ranges(tuple(branch.needs))):
+        return need in branch.needs or bounds(need)[0] >= 0
 
 
 def _refuse(node: Node, why: str) -> NoReturn:

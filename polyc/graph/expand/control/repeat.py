@@ -31,11 +31,15 @@ Operands = Sequence[Tensor | None]
 
 @dataclass(frozen=True)
 class Typed:
-    """Nodes that were typed for a trial: what they became, all types, what they need of sizes."""
+    """Nodes that were typed for a trial: what they became, all types, what they need of sizes.
+
+    rest: nodes behind them, which are not typed yet.
+    """
 
     nodes: Sequence[Node]
     tensors: Mapping[str, Tensor]
     needs: Sequence[Size] = ()
+    rest: Sequence[Node] = ()
 
 
 @dataclass(frozen=True)

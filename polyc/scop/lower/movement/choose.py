@@ -6,12 +6,15 @@ if not c:  y[i] = e[i]
 
 from __future__ import annotations
 
-from contextlib import AbstractContextManager
+from collections.abc import Iterator
+from contextlib import contextmanager
 
 from polyc.errors import NotFixed
 from polyc.graph.ir import Node
 from polyc.scop.lower.context import Lowering, lowers
-from polyc.types.branches import Branch
+from polyc.types.branches import Branch, Branches, Demands, unite_demands
+from polyc.types.parameters import needed_ranges
+from polyc.types.ranges import assume
 
 
 @lowers("Choose")
@@ -30,10 +33,12 @@ def lower_choose(ctx: Lowering, node: Node) -> None:
             ctx.copy(node, ctx.ref(name), result)
 
 
-def enter(ctx: Lowering, branch: Branch) -> AbstractContextManager[None]:
+@contextmanager
+def enter(ctx: Lowering, branch: Branch) -> Iterator[None]:
     """Statements emitted inside are in one more branch, whose condition is a tensor of one boolean.
 
-    The array that holds it alone decides, and stays where it is.
+    The array that holds it alone decides, and stays where it is. What the branch needs of sizes is
+    assumed.
     """
     tensor = branch.condition
     key = ctx.branches, tensor
@@ -47,4 +52,23 @@ def enter(ctx: Lowering, branch: Branch) -> AbstractContextManager[None]:
         if ctx.arrays[ref.array].kind == "temporary":
             ctx.declare_output(ref)
         ctx.conditions[key] = ref.array
-    return ctx.in_branches((*ctx.branches, Branch(ctx.conditions[key], branch.holds)))
+    around, ctx.taken = ctx.taken, (*ctx.taken, branch)
+    inside = ctx.in_branches((*ctx.branches, Branch(ctx.conditions[key], branch.holds)))
+    with inside, assume(needed_ranges(ctx.demands.get(ctx.taken, ()))):
+        try:
+            yield
+        finally:
+            ctx.taken = around
+
+
+def demands_by_arrays(ctx: Lowering) -> Demands:
+    """What branches need of sizes, by the arrays that decide, of those that statements are in."""
+
+    def by_arrays(taken: Branches) -> Branches:
+        found: Branches = ()
+        for branch in taken:
+            array = ctx.conditions[found, branch.condition]
+            found = (*found, Branch(array, branch.holds))
+        return found
+
+    return unite_demands({by_arrays(taken): needs} for taken, needs in ctx.demands.items())
