@@ -36,6 +36,11 @@ def far_bytes(target: Target) -> float:
     return target.rates.l3 / cycles_a_second(target)
 
 
+def memory_bytes(target: Target) -> float:
+    """Bytes that a core reads from memory in a cycle, if it does nothing else."""
+    return target.rates.read / cycles_a_second(target)
+
+
 def streamed_bytes(target: Target) -> float:
     """Bytes from beyond the second-level cache that reach a loop of multiply-adds in a cycle."""
     return min(MOST, STREAMED * far_bytes(target))

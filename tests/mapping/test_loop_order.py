@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 
-from polyc.mapping.cpu.loop_order import choose_order
+from polyc.mapping.cpu.loop_order import choose_order, choose_row_blocks
 from polyc.memory.storage import Storage, permuted, row_major
 from polyc.schedule.cluster import find_clusters
 from polyc.scop.expr import call
 from polyc.scop.scop import Array, Scop
+from polyc.target.machine import Target
 from tests.analysis.nests import ZERO, array, conv_scop, load, matmul_scop, scop, statement
 from tests.mapping.stages import AVX512
 
@@ -73,15 +76,15 @@ def grouped_scop(groups: int, channels: int, size: int) -> Scop:
     )
 
 
-def order(of: Scop, vector: str, tiles: dict[str, int]) -> str:
+def order(of: Scop, vector: str, tiles: dict[str, int], target: Target = AVX512) -> str:
     """The chosen order as the last statement's iterators, as in "b j i"."""
-    (cluster,), _ = find_clusters(of, AVX512)
+    (cluster,), _ = find_clusters(of, target)
     last = cluster.statements[-1]
     loops = [last.iterators[loop[last.name]] for loop in cluster.shared]
     sizes = {loops.index(name): size for name, size in tiles.items()}
     stored = {n: channels_last(a) if n == "Y" else row_major(a) for n, a in of.arrays.items()}
     at = loops.index(vector)
-    chosen = choose_order(cluster, range(len(loops)), at, sizes, of.arrays, stored, AVX512)
+    chosen = choose_order(cluster, range(len(loops)), at, sizes, of.arrays, stored, target)
     return " ".join(loops[d] for d in chosen)
 
 
@@ -116,9 +119,64 @@ def test_threads_do_not_share_out_rows_that_are_not_cut_at_cache_lines(
     assert order(grouped_scop(4, channels, 28), "o", {"o": channels, "x": 14}) == expected
 
 
-@pytest.mark.parametrize(("words", "expected"), [(50257, "j i"), (1001, "i j")])
-def test_a_row_of_very_many_tiles_is_shared_out_however_it_is_cut(words: int, expected: str):
-    assert order(matmul_scop(128, words, 768), "j", {"j": 48, "i": 9}) == expected
+@pytest.mark.parametrize(
+    ("words", "cores", "expected"),
+    [(50257, 8, "j i"), (1001, 8, "i j"), (1001, 2, "j i"), (333, 2, "j i"), (100, 2, "i j")],
+)
+def test_a_row_of_many_tiles_a_core_is_shared_out_however_it_is_cut(words, cores, expected):
+    of, target = matmul_scop(128, words, 768), replace(AVX512, cores=cores)
+    assert order(of, "j", {"j": 48, "i": 9}, target) == expected
+
+
+def blocked(of: Scop, first: str, target: Target) -> tuple[str, dict[str, int]]:
+    """The order with blocks of rows, if that has them, and how many; tiles are 8 x 48."""
+    (cluster,), _ = find_clusters(of, target)
+    loops = [cluster.statements[-1].iterators[p["T"]] for p in cluster.shared]
+    given = [loops.index(name) for name in first.split()]
+    i, j = loops.index("i"), loops.index("j")
+    sizes = {i: 8, j: 48}
+    chosen, blocks = choose_row_blocks(cluster, given, j, i, sizes, of.arrays, target)
+    return " ".join(loops[d] for d in chosen), {loops[d]: size for d, size in blocks.items()}
+
+
+SLOW = replace(AVX512, l3=260 << 20, rates=replace(AVX512.rates, l3=18e9, read=18e9))
+"""As an Emerald Rapids that has been measured."""
+
+
+@pytest.mark.parametrize("first", ["j i", "i j"])
+def test_what_would_pass_by_from_far_meets_a_block_of_rows(first):
+    """2048 x 2048: all of one operand comes from beyond the second-level cache for each panel of
+    the other. A block and a panel fit in 1.5 MB, and no block of twice as many rows does."""
+    chosen, blocks = blocked(matmul_scop(2048, 2048, 2048), first, SLOW)
+    assert chosen == "i j"
+    assert blocks == {"i": 128}
+    assert 4 * 2048 * (128 + 48 + 128 * 48 / 2048) <= 0.75 * SLOW.l2 < 4 * 2048 * (256 + 48)
+
+
+def test_what_stays_near_is_not_blocked():
+    assert blocked(matmul_scop(256, 256, 256), "j i", SLOW) == ("j i", {})
+    assert blocked(matmul_scop(384, 1024, 512), "j i", AVX512) == ("j i", {})
+    assert blocked(matmul_scop(7, 4096, 4096), "j i", SLOW) == ("j i", {})
+
+
+def test_what_leaves_the_third_level_is_blocked_for_it():
+    chosen, blocks = blocked(matmul_scop(4096, 4096, 2048), "j i", replace(AVX512, l3=16 << 20))
+    assert chosen == "i j"
+    assert 64 <= blocks["i"] <= 1024
+
+
+def test_rows_are_not_taken_out_of_other_loops():
+    """Between the panels and the rows of a tile there are the rows of the image."""
+    of = conv_scop(256, 14, 14, 256, 3)
+    (cluster,), _ = find_clusters(of, SLOW)
+    loops = list(range(len(cluster.shared)))
+    names = [
+        cluster.statements[-1].iterators[p[cluster.statements[-1].name]] for p in cluster.shared
+    ]
+    o, x = names.index("o"), names.index("x")
+    given = [o, *(d for d in loops if d not in (o, x)), x]
+    chosen = choose_row_blocks(cluster, given, o, x, {o: 32, x: 7}, of.arrays, SLOW)
+    assert chosen == (tuple(given), {})
 
 
 def test_a_loop_of_one_iteration_changes_nothing():

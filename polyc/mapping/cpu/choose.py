@@ -72,7 +72,7 @@ def schedule_cluster(
     blocks: Table[int, int]
     if any(s.reduction for s in cluster.statements):
         order = order or choose_order(cluster, loops, vector, sizes, arrays, storages, target)
-        blocks = choose_row_blocks(cluster, order, vector, unroll, sizes, arrays, target)
+        order, blocks = choose_row_blocks(cluster, order, vector, unroll, sizes, arrays, target)
     else:
         order = order or choose_pointwise_order(cluster, loops, sizes, vector, arrays, storages)
         blocks = choose_blocks(cluster, unroll, height, arrays)
