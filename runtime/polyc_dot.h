@@ -1,9 +1,12 @@
-/* polyc_dot.h: sums of four products of bytes, added to each of PC_LANES numbers of 32 bits.
+/* polyc_dot.h: sums of four products of bytes, or of two of 16 bits, added to each of PC_LANES
+   numbers of 32 bits.
 
-       pc_dot4_u8i8_i32x16(acc, a, b):  acc[l] + a[4 l] b[4 l] + … + a[4 l + 3] b[4 l + 3]
+       pc_dot4_u8i8_i32x16(acc, a, b):   acc[l] + a[4 l] b[4 l] + … + a[4 l + 3] b[4 l + 3]
+       pc_dot2_i16i16_i32x16(acc, a, b): acc[l] + a[2 l] b[2 l] + a[2 l + 1] b[2 l + 1]
 
    modulo 2^32, whatever the machine has: no step saturates. Four products of bytes are less than
-   2^18, so that only the addition to acc may wrap.
+   2^18, so that only the addition to acc may wrap; two products of 16 bits are 2^31 at most, which
+   wraps in vpmaddwd as it does here.
 
    With VNNI it is one instruction, of unsigned by signed bytes; signed ones are moved by 128, and
    128 times the sum of the others is taken off, which a tile has to compute only once for all its
@@ -22,22 +25,32 @@
 #else
 #define BYTES 64
 #endif
-#define U8 PC_PASTE(u8x, BYTES)
-#define I8 PC_PASTE(i8x, BYTES)
+typedef u8 FN(bytes) __attribute__((vector_size(BYTES), unused));
+typedef i8 FN(signed_bytes) __attribute__((vector_size(BYTES), unused));
+typedef i16 FN(short) __attribute__((vector_size(BYTES), unused));
+#define U8 FN(bytes)
+#define I8 FN(signed_bytes)
+#define S16 FN(short)
 
 #if PC_LANES == 16 && defined __AVX512VNNI__ && defined __clang__
 #define VNNI(acc, a, b) (V)__builtin_ia32_vpdpbusd512(acc, (V)(a), (V)(b))
+#define SHORTS(acc, a, b) (V)__builtin_ia32_vpdpwssd512(acc, (V)(a), (V)(b))
 #elif PC_LANES == 16 && defined __AVX512VNNI__
 #define VNNI(acc, a, b) (V)__builtin_ia32_vpdpbusd_v16si(acc, (V)(a), (V)(b))
+#define SHORTS(acc, a, b) (V)__builtin_ia32_vpdpwssd_v16si(acc, (V)(a), (V)(b))
 #elif (defined __AVX512VNNI__ && defined __AVX512VL__) || defined __AVXVNNI__
 #if PC_LANES == 8 && defined __clang__
 #define VNNI(acc, a, b) (V)__builtin_ia32_vpdpbusd256(acc, (V)(a), (V)(b))
+#define SHORTS(acc, a, b) (V)__builtin_ia32_vpdpwssd256(acc, (V)(a), (V)(b))
 #elif PC_LANES == 8
 #define VNNI(acc, a, b) (V)__builtin_ia32_vpdpbusd_v8si(acc, (V)(a), (V)(b))
+#define SHORTS(acc, a, b) (V)__builtin_ia32_vpdpwssd_v8si(acc, (V)(a), (V)(b))
 #elif PC_LANES == 4 && defined __clang__
 #define VNNI(acc, a, b) (V)__builtin_ia32_vpdpbusd128(acc, (V)(a), (V)(b))
+#define SHORTS(acc, a, b) (V)__builtin_ia32_vpdpwssd128(acc, (V)(a), (V)(b))
 #elif PC_LANES == 4
 #define VNNI(acc, a, b) (V)__builtin_ia32_vpdpbusd_v4si(acc, (V)(a), (V)(b))
+#define SHORTS(acc, a, b) (V)__builtin_ia32_vpdpwssd_v4si(acc, (V)(a), (V)(b))
 #endif
 #endif
 
@@ -62,7 +75,6 @@ PC_INLINE V FN(dot4_i8i8)(V acc, I8 a, I8 b)
 
 #elif defined PAIRS
 
-typedef i16 FN(short) __attribute__((vector_size(BYTES)));
 typedef u16 FN(ushort) __attribute__((vector_size(BYTES)));
 #define EVEN_I(v) ((FN(short))((FN(ushort))(v) << 8) >> 8)
 #define ODD_I(v) ((FN(short))(v) >> 8)
@@ -102,8 +114,24 @@ PLAIN(dot4_i8i8, I8)
 
 #endif
 
+#ifdef SHORTS
+PC_INLINE V FN(dot2_i16i16)(V acc, S16 a, S16 b) { return SHORTS(acc, a, b); }
+#elif defined PAIRS
+PC_INLINE V FN(dot2_i16i16)(V acc, S16 a, S16 b) { return (V)((W)acc + (W)PAIRS(a, b)); }
+#else
+PC_INLINE V FN(dot2_i16i16)(V acc, S16 a, S16 b)
+{
+    for (int l = 0; l < PC_LANES; l++)
+        acc[l] = (i32)((u32)acc[l] + (u32)((i32)a[2 * l] * (i32)b[2 * l])
+                       + (u32)((i32)a[2 * l + 1] * (i32)b[2 * l + 1]));
+    return acc;
+}
+#endif
+
+#undef SHORTS
 #undef PAIRS
 #undef VNNI
+#undef S16
 #undef I8
 #undef U8
 #undef BYTES

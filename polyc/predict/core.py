@@ -101,7 +101,9 @@ class _Core:
             counts[vector.var] = ceil(vector.trips / lanes)
             lanes = min(lanes, vector.trips)
         terms = next((s for s in straight if s.node.kind == "instruction"), None)
-        each = self.prices.dot4 if vector and terms else self._operations(assign)
+        each = self._operations(assign)
+        if vector and terms:
+            each = self.prices.sums.get(str(terms.node.instruction), each)
         total = _Busy(arithmetic=prod(counts.values()) * each * self.prices.fma)
         innermost = around[-1] if around else None
         for access in leaf.accesses:

@@ -11,7 +11,8 @@ may be added in any order.
 
 That is exact: a value that was converted from a byte, or is a literal that one holds, is the same
 value when a byte is stored and converted at each use. It is done for sums of products of types that
-an instruction of the target multiplies (`Vectors.products`). The frame of zeros around an image is
+an instruction of the target multiplies (`Vectors.products`): of bytes, or else of 16 bits, which
+hold a byte less a zero point as well. The frame of zeros around an image is
 narrowed with the image. Where each channel has a window of its own no instruction sums up several
 terms; the image is narrowed alone, and widened in registers.
 """
@@ -30,6 +31,7 @@ from polyc.poly.affine import coefficients, outputs
 from polyc.scop.expr import Call, Cast, Const, Expr, Load, pull_back, rebuild
 from polyc.scop.scop import Array, Scop, Statement
 from polyc.scop.uses import Uses, find_uses
+from polyc.types.element_types import INT8, UINT8
 
 GROUP = 4
 """Terms that an instruction takes at least."""
@@ -57,7 +59,7 @@ def narrow_factors(scop: Scop, types: Types) -> Scop:
         position = find_group(s, factors, scop.arrays)
         data = find_data(s, factors, scop.arrays) if position is None else None
         if data is not None:
-            for dtype in narrowing.choices(data, types)[:1]:
+            for dtype in narrowing.choices(data, {*types, (INT8, UINT8)})[:1]:
                 narrowing.narrow(data.array, dtype)
         if position is None:
             continue
@@ -187,8 +189,8 @@ class _Narrowing:
     done: dict[str, np.dtype] = field(default_factory=dict)
 
     def choices(self, factor: Load, types: Types) -> list[np.dtype]:
-        """The types that a factor can have, signed ones first."""
-        found = sorted({t for pair in types for t in pair}, key=lambda t: t.kind)
+        """The types that a factor can have, short ones first, and of these the signed ones."""
+        found = sorted({t for pair in types for t in pair}, key=lambda t: (t.itemsize, t.kind))
         return [t for t in found if self.fits(factor.array, t, factor.dtype)]
 
     def fits(self, array: str, dtype: np.dtype, wide: np.dtype) -> bool:
@@ -209,13 +211,9 @@ class _Narrowing:
         if s.reduction:
             return False
         match s.value:
-            case Const(value):
-                return holds(dtype, np.asarray(value))
-            case Cast(Load() as load):
-                return load.dtype == dtype
             case Load(array) if array != s.array:
                 return self.fits(array, dtype, wide)
-        return False
+        return is_within(find_range(s.value, self.arrays), dtype)
 
     def narrow(self, array: str, dtype: np.dtype) -> None:
         """Store an array, and those that it is a copy of, in a type that `fits`."""
@@ -227,10 +225,38 @@ class _Narrowing:
                 self.narrow(s.value.array, dtype)
 
 
+Range = tuple[int, int]
+"""The least and the largest value that there may be."""
+
+
+def find_range(whole: Expr, arrays: Mapping[str, Array]) -> Range | None:
+    """What a literal, or a byte less a zero point, may be as an integer; None for all else."""
+    match whole:
+        case Const(value):
+            return int(value), int(value)
+        case Cast(Const() | Load(dynamic=()) as inside) if inside.dtype.kind in "iu":
+            return find_range(inside, arrays)
+        case Load(array, dtype=dtype) if dtype.itemsize == 1:
+            known = arrays[array].value
+            if known is not None and known.size:
+                return int(known.min()), int(known.max())
+            return int(np.iinfo(dtype).min), int(np.iinfo(dtype).max)
+        case Call("sub", (a, b)):
+            first, second = find_range(a, arrays), find_range(b, arrays)
+            if first and second:
+                return first[0] - second[1], first[1] - second[0]
+    return None
+
+
+def is_within(found: Range | None, dtype: np.dtype) -> bool:
+    """Whether a type has all values of a range."""
+    limits = np.iinfo(dtype)
+    return found is not None and limits.min <= found[0] and found[1] <= limits.max
+
+
 def holds(dtype: np.dtype, values: np.ndarray) -> bool:
     """Whether a type has all of these values."""
-    limits = np.iinfo(dtype)
-    return bool(values.size == 0 or (values.min() >= limits.min and values.max() <= limits.max))
+    return values.size == 0 or is_within((int(values.min()), int(values.max())), dtype)
 
 
 def _retype(array: Array, dtype: np.dtype | None) -> Array:
@@ -254,6 +280,10 @@ def _rewrite(s: Statement, types: Mapping[str, np.dtype]) -> Statement:
         match value:
             case Const(number):
                 value = Const(number, dtype)
-            case Cast(Load() as load):
+            case Cast(Load() as load) if load.dtype == dtype:
                 value = load
+            case Cast(inside):
+                value = Cast(inside, dtype)
+            case Call():
+                value = Cast(value, dtype)
     return replace(s, value=value)

@@ -14,6 +14,7 @@ import numpy as np
 from polyc.scop.expr import Call, Cast, Const, Expr, Load
 from polyc.scop.inline import reads_once
 from polyc.scop.known_values import evaluate, fills, reads_constants
+from polyc.scop.narrow_factors import find_range
 from polyc.scop.scop import Array, Scop, Statement
 from polyc.scop.uses import Uses, drop_dead, find_uses
 from polyc.types.element_types import FLOAT32, INT32
@@ -105,25 +106,9 @@ def without_zero(whole: Expr) -> Expr:
 
 def _magnitude(whole: Expr, arrays: Mapping[str, Array]) -> int:
     """The largest magnitude of a byte less a zero point."""
-    low, high = _range(whole, arrays)
-    return max(abs(low), abs(high))
-
-
-def _range(whole: Expr, arrays: Mapping[str, Array]) -> tuple[int, int]:
-    match whole:
-        case Const(value):
-            return int(value), int(value)
-        case Cast(argument):
-            return _range(argument, arrays)
-        case Call("sub", (a, b)):
-            (low, high), (least, most) = _range(a, arrays), _range(b, arrays)
-            return low - most, high - least
-        case Load(array, dtype=dtype):
-            known = arrays[array].value
-            if known is not None and known.size:
-                return int(known.min()), int(known.max())
-            return int(np.iinfo(dtype).min), int(np.iinfo(dtype).max)
-    raise AssertionError("a byte less a zero point is nothing else")
+    found = find_range(whole, arrays)
+    assert found is not None, "a byte less a zero point is nothing else"
+    return max(map(abs, found))
 
 
 def restore_constants(before: Scop, after: Scop) -> Scop:

@@ -40,12 +40,12 @@ from polyc.poly.affine import tuple_id
 from polyc.scop.expr import Call, Cast, Const, Expr, Load, rebuild
 from polyc.scop.fill_groups import find_filled
 from polyc.scop.known_values import evaluate, fills, reads_constants
-from polyc.scop.narrow_factors import Types, holds, multiplies_bytes
+from polyc.scop.narrow_factors import Types, holds, is_within, multiplies_bytes
 from polyc.scop.restored import Factor, find_factor, restore_constants, without_zero
 from polyc.scop.scop import Array, Scop, Statement
 from polyc.scop.uses import Uses, drop_dead, find_uses
 from polyc.scop.zero_points import sum_up
-from polyc.types.element_types import FLOAT32, INT32
+from polyc.types.element_types import FLOAT32, INT16, INT32
 
 LIMIT = 1 << 31
 """No sum of 32-bit integers may get so far from zero."""
@@ -238,24 +238,30 @@ def _require_instruction(
 ) -> None:
     """_Refused unless the factors will be bytes, and an instruction multiplies them."""
     known = [arrays[load.array].value for load in loads]
-    choices: list[list[np.dtype]] = []
-    for factor, value in zip(factors, known, strict=True):
-        listed = sorted({t for pair in types for t in pair}, key=str)
-        if value is None:
-            choices.append([t for t in listed if factor.dtypes == {t}])
-        else:
-            choices.append([t for t in listed if holds(t, value)])
-    if not any(pair in types for pair in product(*choices)):
+    pairs = [*zip(factors, known, known[::-1], strict=True)]
+    if not any(p in types for p in product(*(_list_types(*pair, types) for pair in pairs))):
         shown = " and ".join(
             "/".join(sorted(map(str, factor.dtypes))) + ("" if value is None else " (a constant)")
             for factor, value in zip(factors, known, strict=True)
         )
+        if all(value is None for value in known) and any(factor.has_zero for factor in factors):
+            shown += ": a zero point would need sums that only a call knows"
         raise _Refused(f"no instruction multiplies {shown}")
-    for factor, value, other in zip(factors, known, known[::-1], strict=True):
-        if factor.has_zero and value is None and other is None:
-            raise _Refused("a zero point would need sums that only a call knows")
     if not multiplies_bytes(s, loads, arrays) and find_filled(s, loads, arrays) is None:
         raise _Refused("no instruction takes several terms of its sums at a time")
+
+
+def _list_types(
+    factor: Factor, value: np.ndarray | None, other: np.ndarray | None, types: Types
+) -> list[np.dtype]:
+    """The types of memory that an instruction may read a factor in, `other` being multiplied."""
+    listed = sorted({t for pair in types for t in pair}, key=str)
+    if value is not None:
+        return [t for t in listed if holds(t, value)]
+    whole = is_within((-factor.most, factor.most), INT16)
+    # A zero point goes where a constant is multiplied, or is taken off before.
+    as_it_is = other is not None or not factor.has_zero
+    return [t for t in listed if (whole if t == INT16 else as_it_is and factor.dtypes == {t})]
 
 
 def _require_range(

@@ -5,9 +5,9 @@ A cycle is the time in which a core begins two multiply-adds of whole vectors, w
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 
-from polyc.target.instructions.lanes import VNNI
 from polyc.target.machine import Target
 
 STREAMED = 0.5
@@ -113,18 +113,13 @@ STAYS = 0.75
 """Of a cache, what loops may touch and find there again."""
 
 
-WIDENED = 5.0
-"""Instructions for a sum of four products of bytes in each lane, without VNNI: two that widen, two
-that multiply, an addition of pairs."""
-
-
 @dataclass(frozen=True)
 class Prices:
     """Seconds of a core for one vector operation of a kind: multiply-adds, loads, stores.
 
     width: bytes of a vector; single: a load of one element for all lanes; latency: from a
-    multiply-add to one that needs its result; entry: to begin and end a loop. dot4: multiply-adds
-    that a sum of four products of bytes in each lane takes as long as.
+    multiply-add to one that needs its result; entry: to begin and end a loop. sums: by the row of
+    an instruction for several terms in each lane, the multiply-adds that it takes as long as.
     """
 
     width: int
@@ -134,7 +129,7 @@ class Prices:
     store: float
     latency: float
     entry: float
-    dot4: float = 1.0
+    sums: Mapping[str, float] = field(default_factory=dict)
 
     def lanes(self, itemsize: int) -> int:
         """Elements of a vector."""
@@ -153,5 +148,13 @@ def price(target: Target) -> Prices:
         store=STORED * load,
         latency=rates.latency,
         entry=ENTERED * rates.latency,
-        dot4=1.0 if any(f in target.features for f in VNNI) else WIDENED,
+        sums=_price_sums(target),
     )
+
+
+def _price_sums(target: Target) -> dict[str, float]:
+    """By the name of each row that takes several terms in a lane, its instructions."""
+    features, lanes = frozenset(target.vectors.features), target.vectors.lanes(4)
+    rows = (row for row in target.vectors.instructions if row.inner)
+    found = {row.name: row.spell(features, lanes) for row in rows}
+    return {name: float(spelling.count) for name, spelling in found.items() if spelling}

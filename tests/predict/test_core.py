@@ -18,6 +18,7 @@ from polyc.scop.scop import Scop
 from polyc.target.costs import OPERATIONS, Prices, price
 from polyc.target.instructions.lanes import VNNI
 from polyc.target.machine import NAMED, detect_target
+from polyc.target.vectors import Vectors
 from tests.analysis.nests import array, load, matmul_scop, scop, statement
 from tests.mapping.stages import AVX512, TARGETS, compile_stages
 
@@ -116,5 +117,7 @@ def test_four_products_of_bytes_are_one_instruction():
 
 
 def test_without_that_instruction_bytes_are_widened():
-    assert price(NAMED["avx2"]).dot4 > 1
-    assert price(replace(NAMED["avx2"], features=("avx_vnni",))).dot4 == 1
+    avx2 = NAMED["avx2"]
+    assert price(avx2).sums == {"dot4.u8s8": 5, "dot4.s8s8": 5, "dot2.s16s16": 2}
+    vnni = replace(avx2, vectors=Vectors.of(32, 16, {"avx2", "avx_vnni"}))
+    assert price(vnni).sums == {"dot4.u8s8": 1, "dot4.s8s8": 2, "dot2.s16s16": 1}

@@ -1,4 +1,4 @@
-"""Dot products of bytes: the same integers on every machine, by the instruction that it has."""
+"""Dot products of bytes, and of 16 bits: the same integers on every machine, by its instruction."""
 
 import ctypes
 import subprocess
@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 
 from polyc.target.machine import host_features
+from polyc.types.element_types import scalar_type
 from tests.runtime.native import FLAGS, RUNTIME, WARNINGS, Isa, Uses, compiled, preamble
 
 ISAS = (
@@ -17,7 +18,11 @@ ISAS = (
     (Isa("sse2", (), (), 4), "sse2", "pmaddwd"),
 )
 LANES = (2, 4, 8, 16)
-KINDS = {"u8i8": (np.uint8, np.int8), "i8i8": (np.int8, np.int8)}
+KINDS = {
+    "dot4_u8i8": (np.uint8, np.int8),
+    "dot4_i8i8": (np.int8, np.int8),
+    "dot2_i16i16": (np.int16, np.int16),
+}
 
 
 def source() -> str:
@@ -27,12 +32,13 @@ def source() -> str:
         uses.instructions.add(("polyc_dot.h", lanes))
         uses.functions |= {("load", "i32", lanes), ("store", "i32", lanes)}
         for kind in KINDS:
-            a, b = (f"{t}x{4 * lanes}" for t in (kind[:2], kind[2:]))
-            uses.functions |= {("load", t, 4 * lanes) for t in (kind[:2], kind[2:])}
+            types, count = [scalar_type(np.dtype(t)) for t in KINDS[kind]], int(kind[3]) * lanes
+            a, b = (f"{t}x{count}" for t in types)
+            uses.functions |= {("load", t, count) for t in types}
             v = f"i32x{lanes}"
             texts.append(
-                f"void dot_{kind}_{lanes}(i32 *acc, const {kind[:2]} *a, const {kind[2:]} *b)\n"
-                f"{{ pc_store_{v}(acc, pc_dot4_{kind}_{v}(pc_load_{v}(acc), pc_load_{a}(a), "
+                f"void dot_{kind}_{lanes}(i32 *acc, const {types[0]} *a, const {types[1]} *b)\n"
+                f"{{ pc_store_{v}(acc, pc_{kind}_{v}(pc_load_{v}(acc), pc_load_{a}(a), "
                 f"pc_load_{b}(b))); }}"
             )
     return preamble(uses) + "\n".join(texts)
@@ -46,17 +52,18 @@ def test_sums_are_exact(tmp_path, isa, feature, name):
     rng = np.random.default_rng(0)
     for kind, types in KINDS.items():
         for lanes in LANES:
+            terms = int(kind[3])
             extremes = [[np.iinfo(t).min, np.iinfo(t).max] for t in types]
             for case in range(6):
                 a, b = (
-                    np.full(4 * lanes, extremes[k][case >> k & 1], types[k])
+                    np.full(terms * lanes, extremes[k][case >> k & 1], types[k])
                     if case < 4
-                    else rng.integers(*extremes[k], 4 * lanes, types[k], endpoint=True)
+                    else rng.integers(*extremes[k], terms * lanes, types[k], endpoint=True)
                     for k in (0, 1)
                 )
                 acc = rng.choice([-(2**31), 2**31 - 1, 7], lanes).astype(np.int32)  # it wraps
-                terms = (a.astype(np.int64) * b).reshape(lanes, 4).sum(1)
-                wanted = (acc + terms).astype(np.int32)
+                added = (a.astype(np.int64) * b).reshape(lanes, terms).sum(1)
+                wanted = (acc + added).astype(np.int32)
                 places = (ctypes.c_void_p(x.ctypes.data) for x in (acc, a, b))
                 getattr(library, f"dot_{kind}_{lanes}")(*places)
                 np.testing.assert_array_equal(acc, wanted)

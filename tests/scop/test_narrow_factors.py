@@ -12,9 +12,11 @@ from polyc.scop.expr import Cast, Load, walk
 from polyc.scop.lower import lower_graph
 from polyc.scop.narrow_factors import narrow_factors
 from polyc.scop.scop import Scop
-from polyc.target.machine import NAMED
+from polyc.types.element_types import INT8, INT16, UINT8
+from tests.scop.interpreter import interpret
 
-PRODUCTS = NAMED["avx512"].vectors.products
+PRODUCTS = {(UINT8, INT8), (INT8, UINT8), (INT8, INT8)}
+PAIRS = {(INT16, INT16)}
 
 
 def lowered(x: tuple[int, ...], w: np.ndarray, op: str = "MatMulInteger", **more) -> Scop:
@@ -50,6 +52,23 @@ def bytes_of(*shape: int, dtype: type = np.int8) -> np.ndarray:
     limits = np.iinfo(dtype)
     rng = np.random.default_rng(0)
     return rng.integers(limits.min, limits.max, shape, endpoint=True).astype(dtype)
+
+
+def test_numbers_of_16_bits_hold_a_byte_less_a_zero_point():
+    scop = lowered((40, 64), bytes_of(64, 48, dtype=np.uint8), zero=200)
+    narrow = narrow_factors(scop, PAIRS)
+    assert factor_types(narrow) == {"int16"}
+    (centred,) = (s for s in narrow.statements if s.array == "x_centred")
+    assert str(centred).endswith("x_centred[i0, i1] = int16(sub(int32(x[i0, i1]), int32(200)))")
+    feeds = {"x": bytes_of(40, 64, dtype=np.uint8)}
+    np.testing.assert_array_equal(interpret(narrow, feeds)["y"], interpret(scop, feeds)["y"])
+    assert factor_types(narrow_factors(scop, PRODUCTS)) == {"int32"}
+
+
+def test_bytes_are_taken_where_an_instruction_multiplies_these():
+    scop = lowered((40, 64), bytes_of(64, 48))
+    assert factor_types(narrow_factors(scop, PRODUCTS | PAIRS)) == {"uint8", "int8"}
+    assert factor_types(narrow_factors(scop, PAIRS)) == {"int16"}
 
 
 def test_factors_of_a_product_of_matrices():

@@ -8,10 +8,11 @@ import pytest
 from polyc import Graph, ops
 from polyc.graph.simplify import simplify
 from polyc.scop.lower import lower_graph
+from polyc.scop.narrow_factors import narrow_factors
 from polyc.scop.scales import Scaled, take_out_scales
 from polyc.scop.scop import Scop
 from tests.scop.interpreter import interpret
-from tests.scop.test_narrow_factors import PRODUCTS, bytes_of, factor_types
+from tests.scop.test_narrow_factors import PAIRS, PRODUCTS, bytes_of, factor_types
 
 SCALES = np.linspace(0.001, 0.01, 48).astype(np.float32)
 
@@ -70,6 +71,18 @@ def test_around_an_image_integers_are_zero():
     assert border
     assert all(text.endswith("= 0") for text in border)
     assert "sub" not in inside
+
+
+def test_two_activations_with_zero_points_are_pairs_of_16_bits():
+    b = ops.input("b", (64, 48), np.uint8)
+    y = restored() @ ops.dequantize_linear(b, np.float32(0.25), np.uint8(150))
+    after = take_out_scales(lowered(y), PRODUCTS | PAIRS).after
+    assert factor_types(after) == {"int32"}
+    assert factor_types(narrow_factors(after, PRODUCTS | PAIRS)) == {"int16"}
+    feeds = {n: bytes_of(*s, dtype=np.uint8) for n, s in (("x", (40, 64)), ("b", (64, 48)))}
+    x, b = (feeds[n].astype(np.int64) - z for n, z in (("x", 7), ("b", 150)))
+    wanted = (x @ b).astype(np.float32) * np.float32(0.125)
+    np.testing.assert_array_equal(interpret(after, feeds)["y"], wanted)
 
 
 def test_a_zero_point_of_zero_is_none():

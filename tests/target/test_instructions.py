@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 from polyc.target.instructions.lanes import (
+    DOT2_S16S16,
     DOT4_U8S8,
     FMA,
     GATHER,
@@ -17,7 +18,7 @@ from polyc.target.instructions.lanes import (
 from polyc.target.instructions.rows import LANES, Spelled
 from polyc.target.machine import NAMED, detect_target, host_features
 from polyc.target.vectors import Vectors
-from polyc.types.element_types import INT8, UINT8
+from polyc.types.element_types import INT8, INT16, UINT8
 
 
 def test_rows_have_names_of_their_own_and_a_spelling_for_every_cpu():
@@ -33,9 +34,9 @@ def test_rows_have_names_of_their_own_and_a_spelling_for_every_cpu():
 @pytest.mark.parametrize(
     ("isa", "has", "lacks"),
     [
-        ("avx512", (FMA, GATHER, MASKED_LOAD, MASKED_STORE, DOT4_U8S8), (SCATTER,)),
-        ("avx2", (FMA, LOAD, DOT4_U8S8), (GATHER, MASKED_LOAD, SCATTER)),
-        ("baseline", (LOAD, DOT4_U8S8), (FMA, GATHER, MASKED_STORE)),
+        ("avx512", (FMA, GATHER, MASKED_LOAD, MASKED_STORE, DOT2_S16S16), (SCATTER, DOT4_U8S8)),
+        ("avx2", (FMA, LOAD, DOT2_S16S16), (GATHER, MASKED_LOAD, SCATTER, DOT4_U8S8)),
+        ("baseline", (LOAD, DOT2_S16S16), (FMA, GATHER, MASKED_STORE, DOT4_U8S8)),
     ],
 )
 def test_what_a_named_target_has(isa, has, lacks):
@@ -74,7 +75,10 @@ def test_the_first_spelling_that_the_cpu_has_is_taken():
 
 
 def test_types_whose_products_are_summed_up():
-    assert NAMED["avx2"].vectors.products == {(UINT8, INT8), (INT8, UINT8), (INT8, INT8)}
+    pairs = {(INT16, INT16)}
+    assert NAMED["avx2"].vectors.products == pairs
+    vnni = Vectors.of(32, 16, {"avx2", "avx_vnni"})
+    assert vnni.products == {(UINT8, INT8), (INT8, UINT8), (INT8, INT8)} | pairs
     assert Vectors(16, 16).products == frozenset()
 
 

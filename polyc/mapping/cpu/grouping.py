@@ -35,7 +35,7 @@ def find_group(
     if vector is None or not one.cluster.has_reuse or len(updates) != sums:
         return None
     update = updates[0]
-    row = _find_row(update, target)
+    row = find_row(update, target)
     if row is None:
         return None
     lane = one.cluster.shared[vector][update.name]
@@ -59,13 +59,21 @@ def find_group(
     return None
 
 
-def _find_row(update: Statement, target: Target) -> VectorInstruction | None:
+def find_row(update: Statement, target: Target) -> VectorInstruction | None:
     """The first row of the target that computes what the statement does."""
     for row in target.vectors.instructions:
         known = row.inner and target.vectors.has(row)
         if known and unify(row, update.reduction, update.value) is not None:
             return row
     return None
+
+
+def count_held(update: Statement, target: Target) -> int:
+    """Registers that a sum takes for its products, where these are added by another instruction."""
+    row = find_row(update, target)
+    lanes = target.lanes(update.value.dtype)
+    spelling = row.spell(frozenset(target.vectors.features), lanes) if row else None
+    return int(spelling is not None and spelling.count > 1)
 
 
 def _pack_same(access: Strides, p: int) -> tuple[str, ...] | None:

@@ -11,6 +11,7 @@ from math import ceil, gcd, prod
 from polyc.codegen.remainder import ROWS
 from polyc.codegen.side_by_side import SUMS, WORTHWHILE
 from polyc.mapping.cpu.diagonal import Diagonal, find_diagonal
+from polyc.mapping.cpu.grouping import count_held
 from polyc.mapping.cpu.layout import LINE
 from polyc.mapping.cpu.loop_order import CYCLES_FROM_L2, L1_SHARE
 from polyc.mapping.reading import Tile
@@ -88,6 +89,7 @@ def rank_register_tiles(
     shared = cluster.shared_positions(update)
     taps = prod(n for p, n in enumerate(update.estimated_extents) if p not in shared)
     between = _count_between(update, cluster, arrays) if cluster.summed else 0
+    registers = target.vectors.registers - count_held(update, target)
     candidates: list[tuple[float, Tile]] = []
     by_data = frozenset().union(*(a.data for a in loads))
     loops = [
@@ -124,7 +126,7 @@ def rank_register_tiles(
         window = len(walks) == len(loads)
         for v in range(1, min(MOST_ACROSS if by_data else 4, columns) + 1):
             for u in range(1, rows + 1):
-                if not _fits_registers(u, v, side, window, target):
+                if not _fits_registers(u, v, side, window, registers):
                     break
                 heights = _cut_known(rows, u) if known else _cut_unknown(rows, u)
                 along = diagonal and diagonal.fits(u, v)
@@ -135,21 +137,21 @@ def rank_register_tiles(
                 if v < columns and v * lanes * size % LINE and not window:
                     cost *= CUT_LINE
                 if between:
-                    held = max(0, 2 * u * v + v + 1 - target.vectors.registers)
+                    held = max(0, 2 * u * v + v + 1 - registers)
                     cost += held / (u * v) * MOVES / between
                 far = 1e-3 * (d is not None and d != loops[-1])
                 candidates.append((cost + far + alone, (d, u, min(v * lanes, extent))))
     return [tile for _, tile in sorted(candidates, key=lambda c: c[0])]
 
 
-def _fits_registers(height: int, width: int, side: int, window: bool, target: Target) -> bool:
-    """Whether a tile's sums stay in registers, with what a step of the sum multiplies.
+def _fits_registers(height: int, width: int, side: int, window: bool, registers: int) -> bool:
+    """Whether a tile's sums stay in so many registers, with what a step of the sum multiplies.
 
     In a product one operand waits there for the other, which passes by: 3 rows of 4 vectors hold
     the elements of the rows, 9 of 3 the vectors.
     """
     waiting = width if window else min(height, width)
-    return (height * width + waiting) * side + 1 <= target.vectors.registers
+    return (height * width + waiting) * side + 1 <= registers
 
 
 def _count_between(update: Statement, cluster: Cluster, arrays: Table[str, Array]) -> float:

@@ -17,7 +17,7 @@ from polyc.target.instructions.rows import (
     Spelling,
     VectorInstruction,
 )
-from polyc.types.element_types import INT8, INT32, UINT8
+from polyc.types.element_types import INT8, INT16, INT32, UINT8, scalar_type
 
 COUNT, STRIDE = "count", "stride"
 
@@ -72,33 +72,44 @@ SCATTER = _store(
 
 
 VNNI = ("avx512_vnni", "avx_vnni")
-"""Features with which one instruction multiplies four bytes in each lane, and adds them up."""
+"""Features with which one instruction multiplies four bytes, or two numbers of 16 bits, in each
+lane, and adds them up."""
 
-_DOT4 = (
-    ((VNNI[0],), (4, 8, 16)),
-    ((VNNI[1],), (4, 8)),
-    (("avx512bw",), (4, 8, 16)),
-    (("avx2",), (4, 8)),
-    (("sse2",), (4,)),
-    ((), (2, 4, 8, 16)),
-)
-"""What the header has for so many lanes: vpdpbusd, then vpmaddwd, then a loop over the lanes."""
+_VNNI_LANES = (((VNNI[0],), (4, 8, 16)), ((VNNI[1],), (4, 8)))
+
+_PAIR_LANES = ((("avx512bw",), (4, 8, 16)), (("avx2",), (4, 8)), (("sse2",), (4,)))
+"""What the header has vpdpbusd and vpdpwssd for, and where vpmaddwd multiplies pairs."""
+
+_Lanes = tuple[tuple[tuple[str, ...], tuple[int, ...]], ...]
 
 
-def _dot4(name: str, a: np.dtype, function: str) -> VectorInstruction:
-    """acc[l] += a[4 l + r] * b[4 l + r]  for r in 0 .. 4, modulo 2^32"""
-    factors = (Operand("a", a, (4, 1)), Operand("b", INT8, (4, 1)))
+def _dot(name: str, terms: int, a: np.dtype, b: np.dtype, native: _Lanes) -> VectorInstruction:
+    """acc[l] += a[terms * l + r] * b[terms * l + r]  for r in 0 .. terms, modulo 2^32"""
+    factors = (Operand("a", a, (terms, 1)), Operand("b", b, (terms, 1)))
     product = Apply("mul", tuple(Apply("cast", (f,), INT32) for f in factors), INT32)
-    nest = Nest((LANES, 4), Operand("acc", INT32, (1, 0)), product, "add")
-    text = f"{{acc}} = pc_{function}_i32x{{lanes}}({{acc}}, {{a}}, {{b}});"
+    nest = Nest((LANES, terms), Operand("acc", INT32, (1, 0)), product, "add")
+    function = f"pc_dot{terms}_{scalar_type(a)}{scalar_type(b)}_i32x{{lanes}}"
+    text = f"{{acc}} = {function}({{acc}}, {{a}}, {{b}});"
+    others = tuple(known for known in (*_PAIR_LANES, ((), (2, 4, 8, 16))) if known not in native)
     spellings = (
-        Spelling(text, "", "polyc_dot.h", needs, lanes, is_native=bool(needs))
-        for needs, lanes in _DOT4
+        Spelling(text, "", "polyc_dot.h", needs, lanes, (needs, lanes) in native, _count(a, needs))
+        for needs, lanes in (*native, *others)
     )
     return VectorInstruction(name, nest, tuple(spellings))
 
 
-DOT4_U8S8 = _dot4("dot4.u8s8", UINT8, "dot4_u8i8")
-DOT4_S8S8 = _dot4("dot4.s8s8", INT8, "dot4_i8i8")
+def _count(a: np.dtype, needs: tuple[str, ...]) -> int:
+    """Instructions: some move signs; or bytes are widened, and pairs multiplied and added."""
+    if needs and needs[0] in VNNI:
+        return 2 if a == INT8 else 1
+    return 2 if a == INT16 else 5
 
-ROWS = (FMA, LOAD, MASKED_LOAD, GATHER, STORE, MASKED_STORE, SCATTER, DOT4_U8S8, DOT4_S8S8)
+
+DOT4_U8S8 = _dot("dot4.u8s8", 4, UINT8, INT8, _VNNI_LANES)
+DOT4_S8S8 = _dot("dot4.s8s8", 4, INT8, INT8, _VNNI_LANES)
+DOT2_S16S16 = _dot("dot2.s16s16", 2, INT16, INT16, (*_VNNI_LANES, *_PAIR_LANES))
+
+ROWS = (
+    *(FMA, LOAD, MASKED_LOAD, GATHER, STORE, MASKED_STORE, SCATTER),
+    *(DOT4_U8S8, DOT4_S8S8, DOT2_S16S16),
+)

@@ -84,7 +84,8 @@ class Spelling:
     operand, the result and each number that the row names, {lanes} for those of the result, and {f}
     for the `function` of the runtime's headers, by type and lanes: pc_load_f32x16. header: a file
     of `runtime/` that it takes besides, and that is told the lanes. lanes: of the result, () for
-    any. is_native: the CPU has an instruction for it; or else the C compiler makes several.
+    any. is_native: the CPU has an instruction for it, or one and an addition; else the C compiler
+    makes several. count: how many it is where it is used.
     """
 
     text: str
@@ -93,6 +94,7 @@ class Spelling:
     needs: tuple[str, ...] = ()
     lanes: tuple[int, ...] = ()
     is_native: bool = True
+    count: int = 1
 
 
 @dataclass(frozen=True)
