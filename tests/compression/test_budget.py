@@ -38,6 +38,7 @@ def test_the_layer_that_costs_most_is_kept():
     assert "it changes the outputs by" in row.why
 
 
+@pytest.mark.thorough
 def test_a_budget_of_accuracy():
     graph = separable(5.0)
     wanted = accuracy(polyc.compile(graph, threads=1))

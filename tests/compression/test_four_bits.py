@@ -69,6 +69,7 @@ def test_engines_multiply_with_what_was_stored(form, rows):
     np.testing.assert_allclose(theirs, wanted, rtol=1e-4, atol=1e-3)
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("form", FORMS)
 def test_a_trained_transformer_stays_accurate(form):
     proto = polyc.quantise_weights(transformer(), samples(4), form=form, threads=1)

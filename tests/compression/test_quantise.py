@@ -95,7 +95,10 @@ def test_the_report_shows_each_layer(name):
     assert all(name in text for name in products)
 
 
-@pytest.mark.parametrize("calibration", ["percentile", "mse", "entropy"])
+@pytest.mark.parametrize(
+    "calibration",
+    [*(pytest.param(c, marks=pytest.mark.thorough) for c in ("percentile", "mse")), "entropy"],
+)
 def test_each_way_to_choose_ranges_stays_accurate(calibration):
     proto = polyc.quantise(NETWORKS["cnn"](), samples(), calibration=calibration, threads=1)
     assert accuracy(in_bytes(proto)) >= accuracy(compiled("cnn")) - MOST_LOST
@@ -109,7 +112,7 @@ def test_signed_activations():
     assert accuracy(session(proto)) >= accuracy(compiled("cnn")) - MOST_LOST
 
 
-@pytest.mark.parametrize("make", [separable, transformer])
+@pytest.mark.parametrize("make", [separable, pytest.param(transformer, marks=pytest.mark.thorough)])
 def test_uneven_channels_do_not_collapse(make):
     """The same network with channels of like ranges and of unlike ones is as good in bytes."""
     graph = make(5.0)
@@ -142,7 +145,14 @@ def test_corrected_biases_take_back_the_mean_of_what_a_layer_is_off_by():
     assert sum(own[True]) > sum(own[False]) + 1
 
 
-@pytest.mark.parametrize("make", [networks.resnet, networks.inception, networks.mobilenet])
+@pytest.mark.parametrize(
+    "make",
+    [
+        pytest.param(networks.resnet, marks=pytest.mark.thorough),
+        pytest.param(networks.inception, marks=pytest.mark.thorough),
+        networks.mobilenet,
+    ],
+)
 def test_batch_norms_residuals_and_concatenations(make):
     graph = make()
     x = networks.feeds(graph)
@@ -189,13 +199,13 @@ def test_sizes_known_only_at_run_time():
 
 
 def test_samples_are_not_held():
-    """10,000 samples of 4 MB pass through, of which a few are held at a time."""
+    """10,000 samples, 640 MB together, pass through; a few are held at a time."""
     w = np.ones((64, 8), np.float32)
     graph = Graph.of(y=ops.relu(ops.input("x", (256, 64)) @ w))
 
     def stream():
         for _ in range(10_000):
-            yield np.zeros((256, 64), np.float32)  # 64 KiB: 640 MB together
+            yield np.zeros((256, 64), np.float32)  # 64 KiB
 
     tracemalloc.start()
     try:
