@@ -56,8 +56,17 @@ def _name(file: Path) -> Name:
 
 
 @cache
-def _files() -> dict[Name, ast.Module]:
-    return {_name(f): ast.parse(f.read_text("utf-8")) for f in sorted(PACKAGE.rglob("*.py"))}
+def _files() -> dict[Name, Path]:
+    return {_name(f): f for f in sorted(PACKAGE.rglob("*.py"))}
+
+
+@cache
+def _imports() -> dict[Name, tuple[Name, ...]]:
+    """{a file: the files of polyc that it imports}"""
+    return {
+        name: tuple(_imported(ast.parse(file.read_text("utf-8"))))
+        for name, file in _files().items()
+    }
 
 
 def _imported(tree: ast.Module) -> Iterator[Name]:
@@ -86,8 +95,8 @@ def _uses(folder: Name) -> dict[str, dict[str, str]]:
     """{what is in a folder: {what it uses of its neighbours: an import that does}}"""
     uses: dict[str, dict[str, str]] = defaultdict(dict)
     n = len(folder)
-    for name, tree in _files().items():
-        for used in _imported(tree):
+    for name, imports in _imports().items():
+        for used in imports:
             if name[:n] == used[:n] == folder and len(name) > n and len(used) > n:
                 user, neighbour = name[n], used[n]
                 if user != neighbour:

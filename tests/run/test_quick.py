@@ -76,8 +76,9 @@ def test_what_fits_is_done_and_all_else_is_declined(product):
 
 OUTLIVED = """
 import gc, pathlib, sys
+sys.path.append(sys.argv[1])
 from tests.run.test_quick import compile_product
-quick = compile_product(pathlib.Path(sys.argv[1]))._quick
+quick = compile_product(pathlib.Path(sys.argv[2]))._quick
 gc.collect()  # closes the library
 cycle = [quick]
 cycle.append(cycle)
@@ -92,8 +93,8 @@ gc.collect()
 def test_a_function_may_outlive_its_library(tmp_path):
     """Python reads its description, as while it collects garbage, when the library is closed."""
     root = pathlib.Path(__file__).parents[2]
-    run = [sys.executable, "-c", OUTLIVED, str(tmp_path)]
-    done = subprocess.run(run, cwd=root, capture_output=True, text=True)
+    run = [sys.executable, "-c", OUTLIVED, str(root), str(tmp_path)]
+    done = subprocess.run(run, capture_output=True, text=True)
     assert done.returncode == 0, done.stderr
 
 
