@@ -12,6 +12,8 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from polyc.api import compile, from_torch, load, verify
+    from polyc.compression.gguf.block_weights import BlockWeights
+    from polyc.compression.gguf.read import gguf_weights
     from polyc.compression.prune import prune
     from polyc.compression.quantise import quantise
     from polyc.compression.quantise_weights import quantise_weights
@@ -30,6 +32,7 @@ if TYPE_CHECKING:
 __version__ = "0.1.0"
 
 __all__ = [
+    "BlockWeights",
     "CompiledModel",
     "CompressionReport",
     "CudaTarget",
@@ -46,6 +49,7 @@ __all__ = [
     "f32",
     "f64",
     "from_torch",
+    "gguf_weights",
     "i32",
     "i64",
     "kernel",
@@ -57,6 +61,7 @@ __all__ = [
 ]
 
 _HOMES = {
+    "BlockWeights": "polyc.compression.gguf.block_weights",
     "CompiledModel": "polyc.run.model",
     "CompressionReport": "polyc.compression.report",
     "CudaTarget": "polyc.target.cuda",
@@ -68,6 +73,7 @@ _HOMES = {
     "TensorSpec": "polyc.types.spec",
     "compile": "polyc.api",
     "from_torch": "polyc.api",
+    "gguf_weights": "polyc.compression.gguf.read",
     "kernel": "polyc.loops.run.kernel",
     **dict.fromkeys(("b8", "f32", "f64", "i32", "i64"), "polyc.loops.read.types"),
     "load": "polyc.api",

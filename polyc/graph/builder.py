@@ -19,12 +19,14 @@ import numpy as np
 
 from polyc.errors import InvalidModel, NotFixed, ShapeError
 from polyc.graph.bodies import Names
+from polyc.graph.expand.contrib.operators import CONTRIB_DOMAIN
+from polyc.graph.expand.contrib.signatures import find_contrib_signature
 from polyc.graph.expand.control.repeat import Typed
 from polyc.graph.expand.expand import expand_node
 from polyc.graph.inference.folding import Folds
 from polyc.graph.inference.infer import infer_graph, infer_or_fold
 from polyc.graph.ir import Graph, Node, Shape, Tensor
-from polyc.graph.shapes.signature import find_signature
+from polyc.graph.shapes.signature import Signature, find_signature
 from polyc.types.call_sizes import parse_size
 from polyc.types.parameters import needed_ranges
 from polyc.types.ranges import assume
@@ -186,14 +188,26 @@ def apply_many(
     op: str, inputs: Sequence[Operand | None], count: int, **attributes: Any
 ) -> tuple[Value, ...]:
     """The first `count` outputs of an operator: apply_many("TopK", [x, k], 2)."""
-    operands = _as_values(inputs)
-    kinds = find_signature(op).attributes
-    kept = {k: _plain(v, kinds.get(k, "")) for k, v in attributes.items() if v is not None}
+    return _apply(Call(op, _as_values(inputs), attributes, ()), find_signature(op), count)
+
+
+def apply_contrib(op: str, inputs: Sequence[Operand | None], **attributes: Any) -> Value:
+    """The first output of an operator of com.microsoft: apply_contrib("Gelu", [x])."""
+    signature = find_contrib_signature(op)
+    assert signature is not None, "callers name what is in the table"
+    call = Call(op, _as_values(inputs), attributes, (), CONTRIB_DOMAIN)
+    return _apply(call, signature, 1)[0]
+
+
+def _apply(call: Call, signature: Signature, count: int) -> tuple[Value, ...]:
+    """The outputs of a call whose types are not known yet."""
+    op, operands, kinds = call.op, call.inputs, signature.attributes
+    kept = {k: _plain(v, kinds.get(k, "")) for k, v in call.attributes.items() if v is not None}
     names = _name_operands(operands)
     outputs = tuple(f"%out{i}" for i in range(count))
     known = {**dict(zip(names, operands, strict=True)), "": None}
     taken = Names({*names, *outputs})
-    waiting = [Node(op, op, names, outputs, kept)]
+    waiting = [Node(op, op, names, outputs, kept, call.domain)]
     while waiting:
         node = waiting.pop()
         values = tuple(known[name] for name in node.inputs)

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 import numpy as np
 from onnx.helper import np_dtype_to_tensor_dtype
 
-from polyc.graph.builder import Operand, Value, apply, apply_many
+from polyc.graph.builder import Operand, Value, apply, apply_contrib, apply_many
 
 Ints = Sequence[int]
 
@@ -112,3 +112,32 @@ def qlinear_conv(
     data, kernel = [x, x_scale, x_zero_point], [w, w_scale, w_zero_point]
     inputs = [*data, *kernel, y_scale, y_zero_point, bias]
     return apply("QLinearConv", inputs, **window, group=group)
+
+
+def matmul_n_bits(
+    a: Operand,
+    packed: Operand,
+    scales: Operand,
+    zero_points: Operand | None = None,
+    *,
+    K: int,
+    N: int,
+    bits: int = 4,
+    block_size: int = 32,
+    accuracy_level: int = 0,
+) -> Value:
+    """com.microsoft's MatMulNBits: a[…, K] by weights of 4 or 8 bits, [N, K] in blocks along K.
+
+    packed: uint8[N, blocks, bytes], of 4 bits the lower half of a byte first. scales[N, blocks].
+    zero_points: packed as these, or floats[N, blocks]; by default 2^(bits - 1). From an
+    accuracy_level of 4 on a may be rounded to bytes, block by block.
+    """
+    return apply_contrib(
+        "MatMulNBits",
+        [a, packed, scales, zero_points],
+        K=K,
+        N=N,
+        bits=bits,
+        block_size=block_size,
+        accuracy_level=accuracy_level,
+    )

@@ -53,6 +53,7 @@ def test_python_blocks_run_in_order_and_print_what_is_shown(monkeypatch, tmp_pat
     monkeypatch.setenv("POLYC_CACHE_DIR", str(tmp_path))
     monkeypatch.setenv("POLYC_CUDA", "emulate")
     monkeypatch.setenv("COLUMNS", "160")  # of the terminal that README shows
+    monkeypatch.chdir(tmp_path)  # where what they write lies
     names: dict[str, object] = {}
     for block in BLOCKS:
         if block.language != "python" or needs_torch(block):

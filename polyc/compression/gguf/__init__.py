@@ -1,0 +1,1 @@
+"""Weights from GGUF files, in the forms that graphs and ONNX models multiply by."""
