@@ -40,6 +40,11 @@ CASES = {
         lambda: ops.dynamic_quantize_linear(x(3, 4)), [(3, 4), (), ()]),
     "matmul_integer": (
         lambda: ops.matmul_integer(x(3, 4, dtype="int8"), x(4, 5, dtype="uint8")), (3, 5)),
+    "matmul_n_bits": (
+        lambda: ops.matmul_n_bits(
+            x(2, 3, 40), x(5, 2, 16, dtype="uint8"), x(5, 2), x(5, 2), K=40, N=5),
+        (2, 3, 5),
+    ),
     "conv_integer": (
         lambda: ops.conv_integer(
             x(1, 2, 5, 5, dtype="uint8"), x(3, 2, 3, 3, dtype="int8"), **IMAGE),
