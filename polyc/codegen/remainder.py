@@ -21,7 +21,16 @@ from __future__ import annotations
 from collections.abc import Collection, Iterator, Sequence
 from dataclasses import replace
 
-from polyc.loopnest.index import Affine, const, floordiv, substitute, var, variables
+from polyc.loopnest.index import (
+    Affine,
+    Var,
+    const,
+    extremum,
+    floordiv,
+    substitute,
+    var,
+    variables,
+)
 from polyc.loopnest.nodes import (
     Assign,
     Block,
@@ -32,8 +41,10 @@ from polyc.loopnest.nodes import (
     rewrite_nodes,
     walk_nodes,
 )
-from polyc.loopnest.ranges import Known, simplify_index
+from polyc.loopnest.ranges import Known, interval, simplify_index
 from polyc.loopnest.substitute import substitute_block, substitute_element
+from polyc.types.ranges import stated_range
+from polyc.types.sizes import Extent, Size, bounds
 
 ROWS = (4, 2, 1)
 """Heights of the tiles that the rest of a register tile is cut into."""
@@ -52,7 +63,8 @@ def cut_remainder(loop: For, known: Known, simd_bytes: int) -> Iterator[Piece]:
         yield loop, ()
         return
     yield replace(loop, upper=loop.upper - (size - 1)), (left - size,)
-    start = loop.lower + floordiv(loop.upper - loop.lower, size) * size
+    end = _end(loop, known)
+    start = loop.lower + floordiv(end - loop.lower, size) * size
     partial = left * -1 + (size - 1)  # not negative where the tile is not whole
     rest = replace(loop, lower=start)
     points = _point_loops(rest, left, known.and_facts(partial))
@@ -68,12 +80,32 @@ def cut_remainder(loop: For, known: Known, simd_bytes: int) -> Iterator[Piece]:
             cut = replace(rest, upper=rest.upper - (width - 1), step=width)
             narrow = _narrow(cut, points, first, const(width))
             yield from _unless_empty(narrow, (left - width, partial))
-            start = rest.lower + floordiv(rest.upper - rest.lower, width) * width
+            start = rest.lower + floordiv(end - rest.lower, width) * width
             rest = replace(rest, lower=start)
     if kinds == {"vector"}:
         facts = (left - 1, left * -1 + (min(lanes, size) - 1))
         narrow = _narrow(replace(rest, step=lanes), points, first, left, lanes)
         yield from _unless_empty(narrow, facts)
+
+
+def _end(loop: For, known: Known) -> Affine:
+    """Where a loop ends, or where it begins if it ends before that and runs not once.
+
+    for t in 0 .. n - 3, where n may be 1   ->   max(n - 3, 0)
+
+    Inside of other loops it is taken to run: there isl has generated it.
+    """
+    trips = loop.upper - loop.lower
+    if interval(trips, known)[0] >= 0 or not all(map(stated_range, variables(trips))):
+        return loop.upper
+    if all(isinstance(atom, Var) for atom, _ in trips.terms):
+        count: Extent = trips.constant
+        for atom, coefficient in trips.terms:
+            assert isinstance(atom, Var)
+            count = count + Size.of(atom.name) * coefficient
+        if bounds(count)[0] >= 0:
+            return loop.upper
+    return extremum("max", (loop.upper, loop.lower))
 
 
 def _unless_empty(loop: For, facts: tuple[Affine, ...]) -> Iterator[Piece]:

@@ -9,6 +9,7 @@ from polyc.codegen.peel import peel
 from polyc.loopnest.index import Compare, Logic, const, extremum, floordiv, var
 from polyc.loopnest.nodes import Block, For, If, Local, extent_of, walk_nodes
 from polyc.loopnest.ranges import interval, simplify_condition, simplify_index
+from polyc.types.ranges import SizeRange, assume
 from tests.analysis.nests import F32, at, loop, read, run, when
 from tests.loopnest.execute import execute, instances
 from tests.loopnest.indices import CONDITIONS, INDICES, VALUES, evaluate, holds
@@ -174,6 +175,22 @@ def test_what_is_left_of_an_open_tile_is_cut(extent):
     assert [x.step for x in loops(after) if x.var == "t"] == [32, 16, 16]
     values = {"size_n": extent}
     assert sorted(instances(after, values)) == sorted(instances(before, values))
+
+
+@pytest.mark.parametrize("kind", ["vector", "unroll"])
+@pytest.mark.parametrize("size", range(1, 24))
+def test_what_ends_before_it_begins_has_no_rest(size, kind):
+    """A loop to n - 5: of 1 there is nothing left that would begin before the first."""
+    n = var("size_n") - 5
+    inner = loop("p", extremum("min", (const(8), n - t)), step(t + p), kind=kind)
+    before = Block((loop("t", n, inner, step=8),))
+    with assume([SizeRange("size_n")]):
+        after = peel(before, ["size_n"], 16)
+    values = {"size_n": size}
+    assert sorted(instances(after, values)) == sorted(instances(before, values))
+    with assume([SizeRange("size_n", 5)]):
+        after = peel(before, ["size_n"], 16)
+    assert not any("max" in str(x.lower) for x in loops(after))
 
 
 def test_arguments_that_never_decide_go():
