@@ -474,47 +474,6 @@ MOVEMENT = (
     ),
 )
 
-ROLLS = (
-    Case(
-        "A roll by remainders of sizes, as of shifted windows",
-        "float[b, h, w] x",
-        """zero = Constant<value_ints = [0]>()
-        one = Constant<value_ints = [1]>()
-        two = Constant<value_ints = [2]>()
-        back = Constant<value_ints = [-1]>()
-        size = Shape<start = 1, end = 2>(x)
-        half = Div(size, two)
-        cut = Slice(x, zero, half, one)
-        last = Mod(back, half)
-        above = Slice(cut, last, half, one)
-        below = Slice(cut, zero, last, one)
-        down = Concat<axis = 1>(above, below)
-        width = Shape<start = 2>(x)
-        wide = Mul(width, two)
-        two_of = Concat<axis = 2>(x, x)
-        shift = Mod(one, wide)
-        left = Slice(two_of, zero, shift, two)
-        right = Slice(two_of, shift, wide, two)
-        turned = Concat<axis = 2>(right, left)""",
-        calls("b h w", (1, 2, 1), (2, 9, 5), (3, 16, 2)),
-        gives="float[] down, float[] turned",
-    ),
-    Case(
-        "A remainder of sizes in a branch that is not taken",
-        "float[h] x, bool c",
-        """two = Constant<value_ints = [2]>()
-        size = Shape(x)
-        half = Div(size, two)
-        y = If (c) <
-            then_branch = one () => (int64[1] r) { r = Mod(two, half) },
-            else_branch = other () => (int64[1] s) { s = Identity(two) }
-        >""",
-        calls("h", (1,), (2,), (9,)),
-        gives="int64[] y",
-        draws={"c": lambda shape, sizes: np.asarray(sizes["h"] > 1)},
-    ),
-)
-
 ALGEBRA = (
     Case(
         "Det of many matrices, small and large",
@@ -526,7 +485,7 @@ ALGEBRA = (
     ),
 )
 
-CASES = (
+OPERATORS = (
     *TRANSFORMERS,
     *STANDARD,
     *SIGNALS,
@@ -534,6 +493,5 @@ CASES = (
     *RESIZES,
     *WINDOWS,
     *MOVEMENT,
-    *ROLLS,
     *ALGEBRA,
 )

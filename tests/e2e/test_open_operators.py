@@ -11,8 +11,12 @@ from polyc.errors import ShapeError
 from polyc.options import Options
 from polyc.run.cpu_model import CpuModel
 from polyc.run.specialise import SpecialisingModel
-from tests.e2e.open_operators import CASES, RNG
+from tests.e2e.open_arithmetic import ARITHMETIC
+from tests.e2e.open_operators import OPERATORS, RNG
 from tests.staged import assert_same, compile_in, model_of, run_ort
+
+
+CASES = (*OPERATORS, *ARITHMETIC)
 
 
 @pytest.fixture(scope="module")

@@ -237,9 +237,9 @@ def _divide(a: Any, b: Any) -> Any:
         return a / b
     if isinstance(a, int) and isinstance(b, int) and b:
         return abs(a) // abs(b) * (1 if (a < 0) == (b < 0) else -1)
-    if a < 0:
-        return -(-a // b)
-    return a // b
+    if isinstance(b, int) and b <= 0:
+        raise NotFixed(f"{a} divided by {b}", "give the sizes in dims")
+    return Ratio(a, b).truncate()
 
 
 def _remainder(node: Node, data: np.ndarray, by: np.ndarray) -> Any:

@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 
 from polyc.errors import NotFixed
-from polyc.types.sizes import Extent, Size, bounds, divide
+from polyc.types.sizes import Extent, Size, bounds, divide, greatest, least
 
 LARGEST_DIVISOR = 64
 """Of a float that is taken for a simple fraction."""
@@ -75,11 +75,15 @@ class Ratio:
         return -(-self.above // self.below)
 
     def truncate(self) -> Extent:
-        """What a conversion to an integer gives; NotFixed if the sign is not known."""
+        """What a conversion to an integer gives, and a division of integers.
+
+        (n - 64)/32, where n may be less   ->   max(floor(n/32) - 2, min(floor((n + 31)/32) - 2, 0))
+        """
         low, high = bounds(self.above)
-        if low < 0 < high:
-            raise NotFixed(f"the sign of {self.above}", "give the sizes in dims")
-        return self.floor() if low >= 0 else self.ceil()
+        down, up = self.floor(), self.ceil()
+        if low >= 0 or down == up:
+            return down
+        return up if high <= 0 else greatest(down, least(up, 0))
 
 
 def by_numerators(function: Callable[[Any, Any], Any]) -> Callable[[Any, Any], Any]:

@@ -1,0 +1,96 @@
+"""Arithmetic of sizes as exporters write it, as text, and calls that it is right for."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from tests.e2e.open_operators import Case, calls
+
+ROLLS = (
+    Case(
+        "A roll by remainders of sizes, as of shifted windows",
+        "float[b, h, w] x",
+        """zero = Constant<value_ints = [0]>()
+        one = Constant<value_ints = [1]>()
+        two = Constant<value_ints = [2]>()
+        back = Constant<value_ints = [-1]>()
+        size = Shape<start = 1, end = 2>(x)
+        half = Div(size, two)
+        cut = Slice(x, zero, half, one)
+        last = Mod(back, half)
+        above = Slice(cut, last, half, one)
+        below = Slice(cut, zero, last, one)
+        down = Concat<axis = 1>(above, below)
+        width = Shape<start = 2>(x)
+        wide = Mul(width, two)
+        two_of = Concat<axis = 2>(x, x)
+        shift = Mod(one, wide)
+        left = Slice(two_of, zero, shift, two)
+        right = Slice(two_of, shift, wide, two)
+        turned = Concat<axis = 2>(right, left)""",
+        calls("b h w", (1, 2, 1), (2, 9, 5), (3, 16, 2)),
+        gives="float[] down, float[] turned",
+    ),
+    Case(
+        "A remainder of sizes in a branch that is not taken",
+        "float[h] x, bool c",
+        """two = Constant<value_ints = [2]>()
+        size = Shape(x)
+        half = Div(size, two)
+        y = If (c) <
+            then_branch = one () => (int64[1] r) { r = Mod(two, half) },
+            else_branch = other () => (int64[1] s) { s = Identity(two) }
+        >""",
+        calls("h", (1,), (2,), (9,)),
+        gives="int64[] y",
+        draws={"c": lambda shape, sizes: np.asarray(sizes["h"] > 1)},
+    ),
+)
+
+QUOTIENTS = (
+    Case(
+        "Frames that are counted by a quotient, which is cut off towards 0",
+        "float[b, n] x",
+        """zero = Constant<value_int = 0>()
+        one = Constant<value_int = 1>()
+        hop = Constant<value_int = 4>()
+        width = Constant<value_int = 8>()
+        all = Shape(x)
+        length = Gather(all, one)
+        rest = Sub(length, width)
+        whole = Div(rest, hop)
+        frames = Add(whole, one)
+        steps = Range(zero, frames, one)
+        starts = Mul(steps, hop)
+        y = Gather<axis = 1>(x, starts)""",
+        calls("b n", (1, 1), (2, 4), (1, 5), (3, 8), (2, 11), (1, 12), (2, 37)),
+    ),
+    Case(
+        "Counts in floats, which are cut off, rounded up and rounded down",
+        "float[b, n] x",
+        """zero = Constant<value_int = 0>()
+        one = Constant<value_int = 1>()
+        all = Shape(x)
+        length = Gather(all, one)
+        float = Cast<to = 1>(length)
+        width = Constant<value_float = 9.0>()
+        hop = Constant<value_float = 4.0>()
+        rest = Sub(float, width)
+        whole = Div(rest, hop)
+        cut = Cast<to = 7>(whole)
+        frames = Add(cut, one)
+        first = Range(zero, frames, one)
+        three = Constant<value_float = 3.0>()
+        third = Div(float, three)
+        above = Ceil(third)
+        last = Cast<to = 7>(above)
+        second = Range(zero, last, one)
+        below = Floor(whole)
+        less = Cast<to = 7>(below)
+        third_last = Range(zero, less, one)""",
+        calls("b n", (1, 1), (2, 5), (1, 6), (3, 9), (2, 12), (1, 13), (2, 37)),
+        gives="int64[] first, int64[] second, int64[] third_last",
+    ),
+)
+
+ARITHMETIC = (*ROLLS, *QUOTIENTS)
