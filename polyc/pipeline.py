@@ -53,13 +53,14 @@ from polyc.scop.lower import find_counts, lower_graph
 from polyc.scop.merge_copies import merge_copies
 from polyc.scop.narrow_factors import narrow_factors
 from polyc.scop.remove_frames import remove_frames
+from polyc.scop.round_factors import round_factors
 from polyc.scop.scales import take_out_scales
 from polyc.scop.scop import Array, Scop
 from polyc.scop.sparse.zeros import compress_zeros
 from polyc.scop.split_reductions import Grain, split_reductions
 from polyc.scop.zero_points import move_zero_points
-from polyc.target.costs import streamed_bytes
 from polyc.target.cuda import CudaTarget
+from polyc.target.forms import Forms, choose_forms
 from polyc.target.machine import Target
 from polyc.trace import Trace
 from polyc.types.call_sizes import known_sizes
@@ -220,7 +221,7 @@ def cluster_model(
     tuned: Mapping[str, Tuned] | None = None,
 ) -> ClusteredModel:
     """The first five stages of `run_pipeline`."""
-    budget = trace.budget
+    budget, forms = trace.budget, choose_forms(target, options)
 
     # 1. ONNX -> Graph: typed nodes in the newest form of each operator.
     with trace.step("import"), assume(options.sizes):
@@ -251,10 +252,10 @@ def cluster_model(
         graph, notes = simplify(graph, options.opt_level, budget)
         graph = widen(graph, None if isinstance(target, CudaTarget) else PRODUCTS)
         trace.dump("graph", graph)
-        sizes = with_extents(sizes, find_counts(graph, *_forms(target, options)))
+        sizes = with_extents(sizes, find_counts(graph, forms.streamed, forms.lanes, forms.direct))
 
     with assume(sizes), leaving_to_calls(graph.found):
-        return _cluster_graph(graph, notes, sizes, states, target, options, trace, tuned)
+        return _cluster_graph(graph, notes, sizes, states, forms, target, options, trace, tuned)
 
 
 def _cluster_graph(
@@ -262,6 +263,7 @@ def _cluster_graph(
     notes: Sequence[RewriteNote],
     sizes: tuple[Parameter, ...],
     states: tuple[State, ...],
+    forms: Forms,
     target: Target | CudaTarget,
     options: Options,
     trace: Trace,
@@ -273,14 +275,15 @@ def _cluster_graph(
 
     # 3. Graph -> Scop: statements with integer-set domains; data movement becomes views.
     with trace.step("lower"):
-        streamed, lanes = _forms(target, options)
-        lowered = lower_graph(graph, streamed, budget, lanes, in_blocks=not on_gpu)
-        products = frozenset() if isinstance(target, CudaTarget) else target.vectors.products
+        streamed, lanes, products = forms.streamed, forms.lanes, forms.integers
+        lowered = lower_graph(graph, streamed, budget, lanes, not on_gpu, forms.direct)
         scaled = take_out_scales(lowered, products)
-        lowered = scaled.before
+        rounded = round_factors(scaled.before, scaled.after, forms.floats, forms.rounds)
+        lowered = rounded.before
 
     # 4. Scop -> Scop: what needs no loop of its own goes. Before all, factors that are bytes stay
-    #    bytes where an instruction multiplies them. Inlining first: chains become one
+    #    bytes where an instruction multiplies them; those that are bfloat16, or may be rounded to
+    #    it, have been stored so. Inlining first: chains become one
     #    statement, which can move into the pieces of its input; copies that are left vanish by
     #    moving their sources into their targets; then divisions go. When it is known what is
     #    summed up, long sums are split for threads. Last, states become one array each.
@@ -288,7 +291,7 @@ def _cluster_graph(
         if isinstance(target, CudaTarget):
             scop = remove_frames(lowered)
         else:
-            scop = fill_groups(lift_signs(scaled.after, products), products)
+            scop = fill_groups(lift_signs(rounded.after, products), products)
             scop = move_zero_points(scop, products)
             scop = narrow_factors(scop, products)
         scop = convert_constants(inline_pointwise(scop, on_gpu, budget))
@@ -315,7 +318,7 @@ def _cluster_graph(
         home = {s.name: k for k, kernel in enumerate(kernels) for s in kernel.statements}
         refusals = tuple(r for r in refusals if home[r.producer] != home[r.consumer])
 
-    rewrites = tuple(map(str, (*notes, *scaled.notes)))
+    rewrites = tuple(map(str, (*notes, *scaled.notes, *rounded.notes)))
     return ClusteredModel(
         graph,
         sizes,
@@ -329,15 +332,6 @@ def _cluster_graph(
         refusals,
         tuple((note.origin, note.why_not) for note in scaled.notes if note.why_not),
     )
-
-
-def _forms(target: Target | CudaTarget, options: Options) -> tuple[float | None, int]:
-    """How fast Winograd's weights would arrive, None where nobody wants them; and the lanes of
-    vectors that multiply by what is not zero, 0 where zeros are not left out."""
-    if isinstance(target, CudaTarget):
-        return None, 0
-    streamed = streamed_bytes(target) if options.minimal_filtering else None
-    return streamed, target.vectors.lanes(4) if options.sparse else 0
 
 
 def prove_launches(

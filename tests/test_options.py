@@ -36,3 +36,12 @@ def test_the_environment_says_which_cuda():
     assert options_from_environment({"POLYC_NVCC": "my-nvcc", "CUDA_HOME": "/a"}).nvcc == "my-nvcc"
     with pytest.raises(ValueError, match="POLYC_CUDA is 'yes'"):
         options_from_environment({"POLYC_CUDA": "yes"})
+
+
+def test_what_float32_is_multiplied_as():
+    assert Options().precision == "float32"
+    assert Options(precision="bf16").precision == "bf16"
+    with pytest.raises(InvalidOption, match="precision is 'half'; give 'float32' or 'bf16'"):
+        Options(precision="half")
+    with pytest.raises(TypeError, match="`precision` is of type int, but must be 'float32' or 'b"):
+        Options(precision=16)

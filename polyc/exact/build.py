@@ -52,7 +52,8 @@ def build_exact(model: Any, target: Target | CudaTarget, options: Options) -> Bu
     options = replace(options, tune=0.0, dump=())
     compiled = run_pipeline(model, target, options, make_trace(options))
     lowered = compiled.lowered
-    field = field_for(dtypes_of(lowered))
+    stored = {array.dtype for array in compiled.program.arrays.values()}
+    field = field_for(dtypes_of(lowered) | stored)
     units = print_reference(lowered, [size.name for size in compiled.program.sizes])
     units[0] += _CHOICE
     reference = Texts(

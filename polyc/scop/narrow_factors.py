@@ -73,17 +73,17 @@ def narrow_factors(scop: Scop, types: Types) -> Scop:
     if not narrowing.done:
         return scop
     arrays = {name: _retype(a, narrowing.done.get(name)) for name, a in scop.arrays.items()}
-    moved = (_innermost(s, inner[s.name]) if s.name in inner else s for s in scop.statements)
+    moved = (move_innermost(s, inner[s.name]) if s.name in inner else s for s in scop.statements)
     statements = tuple(_rewrite(s, narrowing.done) for s in moved)
     return replace(scop, statements=statements, arrays=arrays)
 
 
-def find_factors(s: Statement) -> tuple[Load, Load] | None:
-    """The two arrays whose products a statement sums up."""
+def find_factors(s: Statement, kinds: str = "iu") -> tuple[Load, Load] | None:
+    """The two arrays whose products a statement sums up, if these are numbers of such a kind."""
     match s.value:
         case Call("mul", (Load() as a, Load() as b)) if s.reduction == "add":
             plain = s.time is None and not (a.dynamic or b.dynamic)
-            return (a, b) if plain and s.value.dtype.kind in "iu" else None
+            return (a, b) if plain and s.value.dtype.kind in kinds else None
     return None
 
 
@@ -145,10 +145,10 @@ def find_data(s: Statement, factors: tuple[Load, Load], arrays: Mapping[str, Arr
     return factors[constant.index(False)] if together else None
 
 
-def _innermost(s: Statement, p: int) -> Statement:
+def move_innermost(s: Statement, p: int) -> Statement:
     """The statement with an iterator of its sum as the last one.
 
-    Terms are added in another order, which is the same sum: these are integers modulo 2^n.
+    Terms are added in another order, which is the same sum of integers modulo 2^n.
     """
     order = [*(q for q in range(len(s.iterators)) if q != p), p]
     if order == sorted(order):

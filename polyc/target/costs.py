@@ -8,7 +8,10 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
+import numpy as np
+
 from polyc.target.machine import Target
+from polyc.types.element_types import FLOAT32
 
 STREAMED = 0.5
 """Of the rate of the third-level cache, what reaches a loop that multiplies what it reads.
@@ -153,8 +156,33 @@ def price(target: Target) -> Prices:
 
 
 def _price_sums(target: Target) -> dict[str, float]:
-    """By the name of each row that takes several terms in a lane, its instructions."""
+    """By the name of each row that takes several terms in a lane, the multiply-adds that it takes
+    as long as: its instructions, of which one for floats takes as long as `Rates.pairs` says."""
     features, lanes = frozenset(target.vectors.features), target.vectors.lanes(4)
-    rows = (row for row in target.vectors.instructions if row.inner)
-    found = {row.name: row.spell(features, lanes) for row in rows}
-    return {name: float(spelling.count) for name, spelling in found.items() if spelling}
+    prices = {}
+    for row in target.vectors.instructions:
+        spelling = row.spell(features, lanes) if row.inner else None
+        if spelling is not None:
+            slow = spelling.is_native and row.nest.result.dtype == FLOAT32
+            prices[row.name] = spelling.count * (PAIR / target.rates.pairs if slow else 1.0)
+    return prices
+
+
+PAIR = 2
+"""Products of floats that an instruction adds to each lane."""
+
+GAIN = 0.9
+"""Of the time with float32, what sums of rounded factors take at most: these have to be made."""
+
+
+def price_pairs(target: Target) -> float:
+    """The time of sums of products of bfloat16, relative to float32; 1 if there is no gain."""
+    if not target.vectors.factors(FLOAT32):
+        return 1.0
+    share = 1 / target.rates.pairs
+    return share if share <= GAIN else 1.0
+
+
+def summed_floats(target: Target) -> frozenset[tuple[np.dtype, np.dtype]]:
+    """The types of factors for which an instruction is faster than multiply-adds of float32."""
+    return target.vectors.factors(FLOAT32) if price_pairs(target) < 1 else frozenset()

@@ -16,7 +16,7 @@ import numpy as np
 
 from polyc.errors import BuildError, UnsupportedOp
 from polyc.options import PATIENCE, default_cache_dir
-from polyc.target.instructions.lanes import FMA
+from polyc.target.instructions.lanes import BF16, FMA
 from polyc.target.rates import Rates, estimate_rates, read_rates
 from polyc.target.vectors import Vectors
 from polyc.toolchain.c_compiler import Compiler, find_compiler
@@ -178,6 +178,7 @@ def _generic() -> Target:
 _EXTENSIONS: Mapping[str, tuple[str, Mapping[str, int]]] = {
     "avx512_vnni": ("-mavx512vnni", {"gcc": 8, "clang": 6}),
     "avx_vnni": ("-mavxvnni", {"gcc": 11, "clang": 12}),
+    BF16: ("-mavx512bf16", {"gcc": 10, "clang": 9}),
 }
 """What a CPU may have besides its microarchitecture's instructions, as far as rows need it: the
 compiler's flag for it, and the first versions of compilers that know that."""

@@ -128,6 +128,31 @@ double fma_rate(long rounds, int repeats)
     return best;
 }
 
+/* The same of products of bfloat16, where an instruction adds two to each lane; else 0. */
+double pair_rate(long rounds, int repeats)
+{
+    double best = 0;
+#if defined __AVX512BF16__ && SIMD_BYTES == 64
+    for (int r = 0; r < repeats; r++) {
+        __m512 sum[SUMS];
+        __m512bh factors = (__m512bh)_mm512_set1_epi32(0x3f7f3f7f - r);
+        for (int k = 0; k < SUMS; k++)
+            sum[k] = _mm512_set1_ps((float)k);
+        double start = now();
+        for (long i = 0; i < rounds; i++) {
+#pragma GCC unroll 64
+            for (int k = 0; k < SUMS; k++)
+                sum[k] = _mm512_dpbf16_ps(sum[k], factors, factors);
+        }
+        double seconds = now() - start;
+        for (int k = 0; k < SUMS; k++)
+            sink = _mm512_reduce_add_ps(sum[k]);
+        best = better(best, 4.0 * LANES * SUMS * (double)rounds / seconds);
+    }
+#endif
+    return best;
+}
+
 /* Multiply-adds a second of which each needs the result of the one before. */
 double chain_rate(long rounds, int repeats)
 {

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from pathlib import Path
 from typing import Any
 
@@ -19,6 +20,7 @@ SOURCE = Path(__file__).with_name("measure.c")
 
 DECLARATIONS = """
 double fma_rate(long rounds, int repeats);
+double pair_rate(long rounds, int repeats);
 double chain_rate(long rounds, int repeats);
 double cache_rate(const float *x, int64_t n, int64_t passes, int repeats);
 double read_rate(const float *x, int64_t n, int64_t slices, int threads, int repeats);
@@ -28,6 +30,9 @@ double barrier_rate(int64_t rounds, int threads, int repeats);
 
 TRIES = 100
 """Of what takes a millisecond or less each."""
+
+FEW = 24
+"""Of what decides only between twice as fast and as fast."""
 
 FMA_ROUNDS = 50_000
 CACHE_TRAFFIC = 16 << 20
@@ -77,8 +82,9 @@ def measure_rates(target: Target, options: Options) -> Rates:
         raise RuntimeFailure(
             f"{cores} threads cannot be started; measure with fewer cores (taskset) or allow more"
         )
+    flops = float(library.fma_rate(FMA_ROUNDS, TRIES))
     return Rates(
-        flops=float(library.fma_rate(FMA_ROUNDS, TRIES)),
+        flops=flops,
         l1=cached(target.l1d),
         l2=cached(target.l2),
         l3=cached(target.l3),
@@ -89,7 +95,20 @@ def measure_rates(target: Target, options: Options) -> Rates:
         barrier=1 / meetings if cores > 1 else 0.0,
         latency=1 / float(library.chain_rate(FMA_ROUNDS, TRIES)),
         measured=True,
+        pairs=_compare_pairs(library, flops, TRIES),
     )
+
+
+def look_at_pairs(target: Target, options: Options) -> float:
+    """`Rates.pairs` of this machine, in some 0.3 s; BuildError without a compiler."""
+    library = load_probes(target, options)
+    return _compare_pairs(library, float(library.fma_rate(FMA_ROUNDS, FEW)), FEW)
+
+
+def _compare_pairs(library: Any, flops: float, tries: int) -> float:
+    """How many times as fast sums of bfloat16 are, to a step; the estimate without them."""
+    pairs = float(library.pair_rate(FMA_ROUNDS, tries))
+    return 2 ** (round(2 * math.log2(pairs / flops)) / 2) if pairs else Rates.pairs
 
 
 def load_probes(target: Target, options: Options) -> Any:

@@ -38,7 +38,9 @@ class Rates:
     and when it writes as much as it reads (both counted); read_all, copy_all: the same for all
     cores together; barrier: seconds that all cores take to meet; latency: seconds from one
     multiply-add to another that needs its result; measured: all of them, or else
-    estimated, `l3` perhaps excepted.
+    estimated, `l3` and `pairs` perhaps excepted. pairs: products of bfloat16 that are summed up
+    while one of float32 is, if an instruction takes two in each lane: 2 on a Zen 4, 1 where such an
+    instruction has one unit, and a multiply-add two.
     """
 
     flops: float
@@ -52,6 +54,7 @@ class Rates:
     barrier: float
     latency: float
     measured: bool = False
+    pairs: float = 2.0
 
     def __str__(self) -> str:
         caches = ", ".join(f"{rate / _GB:.0f}" for rate in (self.l1, self.l2, self.l3))
@@ -64,6 +67,8 @@ class Rates:
 
 
 _NAMES = tuple(f.name for f in dataclasses.fields(Rates) if f.name != "measured")
+
+_SEEN = ("l3", "pairs")
 
 
 def estimate_rates(simd_bytes: int, fused: bool, cores: int) -> Rates:
@@ -118,10 +123,10 @@ def read_rates(folder: Path, target: Target) -> Rates | None:
 def write_rates(folder: Path, target: Target, rates: Rates) -> Path:
     """Keep the rates of this machine, rounded to DIGITS; the file.
 
-    Of those that are not `measured` only that of the third-level cache is kept.
+    Of those that are not `measured` only what one has had a look at is kept.
     """
     file = rates_file(folder, target)
-    kept = _NAMES if rates.measured else ("l3",)
+    kept = _NAMES if rates.measured else _SEEN
     write_json(file, FORMAT, {name: _rounded(getattr(rates, name)) for name in kept})
     return file
 
@@ -141,7 +146,7 @@ def _parse(data: dict[str, object], estimates: Rates) -> Rates:
         # One core meets itself in no time; everything else takes some.
         if not (math.isfinite(value) and (value > 0 or (name == "barrier" and value == 0))):
             raise ValueError(f"{name} is {value}")
-    return dataclasses.replace(estimates, **values, measured=len(names) == len(_NAMES))
+    return dataclasses.replace(estimates, **values, measured=names >= {*_NAMES} - {"pairs"})
 
 
 def _rounded(value: float) -> float:

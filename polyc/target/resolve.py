@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
 from dataclasses import replace
 
 from polyc.errors import BuildError, UnsupportedOp
 from polyc.options import Options, default_cache_dir
 from polyc.target.cuda import NAMED_GPUS, PORTABLE, CudaTarget, ask_driver
+from polyc.target.instructions.lanes import DOT2_BF16
 from polyc.target.machine import NAMED, Target, detect_target
 from polyc.target.rates import rates_file, read_rates, write_rates
 from polyc.toolchain.nvcc import find_nvcc
@@ -39,13 +41,18 @@ def resolve_target(target: str | Target | CudaTarget, options: Options) -> Targe
 
 
 def _find_cpu(options: Options) -> Target:
-    """This CPU, at whose third-level cache somebody has had a look, if the cache can tell of it."""
+    """This CPU, at which somebody has had a look, if the cache can tell of it."""
     machine = detect_target(options.cc, options.patience)
     if not (options.glance and options.cache) or rates_file(default_cache_dir(), machine).exists():
         return machine
     from polyc.target.glance import glance  # once on each machine
+    from polyc.target.measure import look_at_pairs
 
-    seen = replace(machine, rates=glance(machine))
+    rates = glance(machine)
+    if machine.vectors.has(DOT2_BF16):
+        with suppress(BuildError):
+            rates = replace(rates, pairs=look_at_pairs(machine, options))
+    seen = replace(machine, rates=rates)
     try:
         write_rates(default_cache_dir(), machine, seen.rates)
     except OSError:  # who cannot remember it would compile for another machine each time

@@ -9,6 +9,7 @@ import numpy as np
 
 from polyc.target.instructions.lanes import GATHER, MASKED_LOAD, MASKED_STORE, ROWS
 from polyc.target.instructions.rows import Apply, Operand, VectorInstruction
+from polyc.types.element_types import INT32
 
 
 @dataclass(frozen=True)
@@ -51,13 +52,19 @@ class Vectors:
 
     @property
     def products(self) -> frozenset[tuple[np.dtype, np.dtype]]:
-        """The types, narrower than the sum's, of factors whose products an instruction sums up."""
+        """The types of integers, narrower than the sum's, whose products an instruction sums up."""
+        return self.factors(INT32)
+
+    def factors(self, summed: np.dtype) -> frozenset[tuple[np.dtype, np.dtype]]:
+        """The narrower types of factors whose products an instruction sums up in a type."""
         found = set()
         for row in filter(self.has, self.instructions):
             match row.nest.value:
                 case Apply(
-                    "mul", (Apply("cast", (Operand() as a,)), Apply("cast", (Operand() as b,)))
-                ):
+                    "mul",
+                    (Apply("cast", (Operand() as a,)), Apply("cast", (Operand() as b,))),
+                    dtype,
+                ) if dtype == summed:
                     if row.inner and a.dtype and b.dtype:
                         found |= {(a.dtype, b.dtype), (b.dtype, a.dtype)}
         return frozenset(found)

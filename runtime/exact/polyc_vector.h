@@ -40,6 +40,12 @@ PC_INLINE void FN(storen)(T *p, V v, i64 n)
 {
     EACH_LANE if (l < n) p[l].r = v.r[l];
 }
+PC_INLINE V FN(repeat)(const T *p, i64 n)
+{
+    V v;
+    EACH_LANE v.r[l] = p[l % n].r;
+    return v;
+}
 PC_INLINE void FN(transpose)(T *p)
 {
     for (int k = 0; k < PC_LANES; k++)

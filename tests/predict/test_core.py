@@ -15,8 +15,8 @@ from polyc.predict.kernel import measure_work
 from polyc.predict.nest import read_nest
 from polyc.scop.expr import Call, call
 from polyc.scop.scop import Scop
-from polyc.target.costs import OPERATIONS, Prices, price
-from polyc.target.instructions.lanes import VNNI
+from polyc.target.costs import OPERATIONS, Prices, price, price_pairs, summed_floats
+from polyc.target.instructions.lanes import BF16, VNNI
 from polyc.target.machine import NAMED, detect_target
 from polyc.target.vectors import Vectors
 from tests.analysis.nests import array, load, matmul_scop, scop, statement
@@ -118,6 +118,18 @@ def test_four_products_of_bytes_are_one_instruction():
 
 def test_without_that_instruction_bytes_are_widened():
     avx2 = NAMED["avx2"]
-    assert price(avx2).sums == {"dot4.u8s8": 5, "dot4.s8s8": 5, "dot2.s16s16": 2}
+    several = {"dot4.u8s8": 5, "dot4.s8s8": 5, "dot2.s16s16": 2, "dot2.bf16": 4}
+    assert price(avx2).sums == several
     vnni = replace(avx2, vectors=Vectors.of(32, 16, {"avx2", "avx_vnni"}))
-    assert price(vnni).sums == {"dot4.u8s8": 1, "dot4.s8s8": 2, "dot2.s16s16": 1}
+    assert price(vnni).sums == several | {"dot4.u8s8": 1, "dot4.s8s8": 2, "dot2.s16s16": 1}
+
+
+def test_two_products_of_bfloat16_take_as_long_as_the_machine_says():
+    unit = Vectors.of(64, 32, {*NAMED["avx512"].features, BF16})
+    for pairs in (2.0, 1.0):
+        target = replace(NAMED["avx512"], vectors=unit)
+        target = replace(target, rates=replace(target.rates, pairs=pairs))
+        assert price(target).sums["dot2.bf16"] == 2 / pairs
+        assert price_pairs(target) == 1 / pairs
+        assert bool(summed_floats(target)) == (pairs > 1)
+    assert price_pairs(NAMED["avx512"]) == 1

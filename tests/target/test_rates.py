@@ -10,9 +10,11 @@ import pytest
 
 from polyc.options import Options
 from polyc.target import machine, measure
+from polyc.target.instructions.lanes import DOT2_BF16
 from polyc.target.machine import Target, detect_target
 from polyc.target.measure import measure_rates
 from polyc.target.rates import Rates, estimate_rates, rates_file, read_rates, write_rates
+from polyc.target.resolve import resolve_target
 
 TARGET = Target.named("avx2")
 MEASURED = Rates(
@@ -140,3 +142,23 @@ def test_measuring_gives_every_rate(tmp_path, monkeypatch, isa):
 
 def _with(text: str, **changes: object) -> str:
     return json.dumps({**json.loads(text), **changes})
+
+
+def test_sums_of_bfloat16_are_looked_at_by_running_them(tmp_path, monkeypatch):
+    monkeypatch.setenv("POLYC_CACHE_DIR", str(tmp_path))
+    here = detect_target()
+    assert measure.look_at_pairs(Target.named("avx2"), Options()) == Rates.pairs
+    if not here.vectors.has(DOT2_BF16):
+        pytest.skip("this CPU has no such instruction")
+    seen = resolve_target("cpu", Options())
+    assert 0.5 <= seen.rates.pairs <= 4
+    assert seen == resolve_target("cpu", Options())
+    assert '"pairs"' in rates_file(tmp_path, here).read_text()
+
+
+def test_rates_of_before_say_nothing_of_bfloat16(tmp_path):
+    file = write_rates(tmp_path, TARGET, MEASURED)
+    kept = json.loads(file.read_text())
+    del kept["pairs"]
+    file.write_text(json.dumps(kept))
+    assert read_rates(tmp_path, TARGET) == replace(MEASURED, flops=118e9)

@@ -42,6 +42,7 @@ def lower_graph(
     budget: Budget = UNLIMITED,
     lanes: int = 0,
     in_blocks: bool = True,
+    direct: float = 1.0,
 ) -> Scop:
     """The polyhedral program of a graph; its inputs and outputs are arrays, in the graph's order.
 
@@ -49,14 +50,15 @@ def lower_graph(
     arrive in a cycle (`target/costs.py`); None: not at all. budget: the memory
     that arrays may take, one by one, and all constants. lanes: of the vectors with which weights of
     zero are going to be left out (`sparse/zeros.py`); 0 where they are not. in_blocks: multiply
-    weights of few bits as they are stored, block by block, and do not restore them before.
+    weights of few bits as they are stored, block by block, and do not restore them before. direct:
+    the time of sums of products of weights, relative to such of float32.
 
     Operators compute in wide types (`graph/widen.py`). Raises UnsupportedOp for an operator without
     a lowering, for an element type that is not compiled, and for a symbolic dimension; TooLarge
     beyond the budget.
     """
     graph = sort_branches(graph)
-    ctx = Lowering(graph, streamed, budget, lanes, in_blocks)
+    ctx = Lowering(graph, streamed, budget, lanes, in_blocks, direct)
     ctx.demands = find_demands(graph)
     for name in graph.inputs:
         tensor = _compilable(graph.tensors[name], f"input {name!r}")
@@ -83,14 +85,14 @@ def lower_graph(
 
 
 def find_counts(
-    graph: Graph, streamed: float | None = MOST, lanes: int = 0
+    graph: Graph, streamed: float | None = MOST, lanes: int = 0, direct: float = 1.0
 ) -> list[tuple[Extent, tuple[Size, ...]]]:
     """What statements will count besides what shapes say, where sizes are known only at run time.
 
     To be named before the graph is lowered (`types/parameters.py`). Each with what must not be
     negative in calls that execute the statement.
     """
-    ctx = Lowering(graph, streamed, lanes=lanes)
+    ctx = Lowering(graph, streamed, lanes=lanes, direct=direct)
     found: list[tuple[Extent, tuple[Size, ...]]] = []
     for node, needs in zip(graph.nodes, list_needed(graph), strict=True):
         if node.op in COUNTS:

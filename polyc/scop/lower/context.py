@@ -82,9 +82,10 @@ class Lowering:
         budget: Budget = UNLIMITED,
         lanes: int = 0,
         in_blocks: bool = True,
+        direct: float = 1.0,
     ) -> None:
         self.graph, self._budget, self.streamed = graph, budget, streamed
-        self.lanes, self.in_blocks = lanes, in_blocks
+        self.lanes, self.in_blocks, self.direct = lanes, in_blocks, direct
         self.arrays: dict[str, Array] = {}
         self.statements: list[Statement] = []
         self._refs: dict[str, Ref] = {}

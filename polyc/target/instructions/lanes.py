@@ -17,7 +17,15 @@ from polyc.target.instructions.rows import (
     Spelling,
     VectorInstruction,
 )
-from polyc.types.element_types import INT8, INT16, INT32, UINT8, scalar_type
+from polyc.types.element_types import (
+    BFLOAT16,
+    FLOAT32,
+    INT8,
+    INT16,
+    INT32,
+    UINT8,
+    scalar_type,
+)
 
 COUNT, STRIDE = "count", "stride"
 
@@ -82,19 +90,36 @@ _PAIR_LANES = ((("avx512bw",), (4, 8, 16)), (("avx2",), (4, 8)), (("sse2",), (4,
 
 _Lanes = tuple[tuple[tuple[str, ...], tuple[int, ...]], ...]
 
+_Known = tuple[tuple[str, ...], tuple[int, ...], bool, int]
+"""Of a spelling: what it needs, for which lanes it is, whether it is native, and its count."""
+
 
 def _dot(name: str, terms: int, a: np.dtype, b: np.dtype, native: _Lanes) -> VectorInstruction:
     """acc[l] += a[terms * l + r] * b[terms * l + r]  for r in 0 .. terms, modulo 2^32"""
-    factors = (Operand("a", a, (terms, 1)), Operand("b", b, (terms, 1)))
-    product = Apply("mul", tuple(Apply("cast", (f,), INT32) for f in factors), INT32)
-    nest = Nest((LANES, terms), Operand("acc", INT32, (1, 0)), product, "add")
-    function = f"pc_dot{terms}_{scalar_type(a)}{scalar_type(b)}_i32x{{lanes}}"
-    text = f"{{acc}} = {function}({{acc}}, {{a}}, {{b}});"
     others = tuple(known for known in (*_PAIR_LANES, ((), (2, 4, 8, 16))) if known not in native)
-    spellings = (
-        Spelling(text, "", "polyc_dot.h", needs, lanes, (needs, lanes) in native, _count(a, needs))
+    spellings = tuple(
+        (needs, lanes, (needs, lanes) in native, _count(a, needs))
         for needs, lanes in (*native, *others)
     )
+    return _summed(name, terms, (a, b), INT32, "polyc_dot.h", spellings)
+
+
+def _summed(
+    name: str,
+    terms: int,
+    factors: tuple[np.dtype, np.dtype],
+    dtype: np.dtype,
+    header: str,
+    known: tuple[_Known, ...],
+) -> VectorInstruction:
+    """A row that adds so many products of factors to each lane of a type."""
+    a, b = (Operand(n, factor, (terms, 1)) for n, factor in zip("ab", factors, strict=True))
+    product = Apply("mul", (Apply("cast", (a,), dtype), Apply("cast", (b,), dtype)), dtype)
+    nest = Nest((LANES, terms), Operand("acc", dtype, (1, 0)), product, "add")
+    kinds = "".join(map(scalar_type, factors))
+    function = f"pc_dot{terms}_{kinds}_{scalar_type(dtype)}x{{lanes}}"
+    text = f"{{acc}} = {function}({{acc}}, {{a}}, {{b}});"
+    spellings = (Spelling(text, "", header, *one) for one in known)
     return VectorInstruction(name, nest, tuple(spellings))
 
 
@@ -109,7 +134,23 @@ DOT4_U8S8 = _dot("dot4.u8s8", 4, UINT8, INT8, _VNNI_LANES)
 DOT4_S8S8 = _dot("dot4.s8s8", 4, INT8, INT8, _VNNI_LANES)
 DOT2_S16S16 = _dot("dot2.s16s16", 2, INT16, INT16, (*_VNNI_LANES, *_PAIR_LANES))
 
+BF16 = "avx512_bf16"
+"""The feature with which one instruction multiplies two pairs of bfloat16 in each lane."""
+
+DOT2_BF16 = _summed(
+    "dot2.bf16",
+    2,
+    (BFLOAT16, BFLOAT16),
+    FLOAT32,
+    "polyc_dot_bf16.h",
+    (
+        ((BF16,), (16,), True, 1),
+        ((BF16, "avx512vl"), (4, 8), True, 1),
+        ((), (2, 4, 8, 16), False, 4),
+    ),
+)
+
 ROWS = (
     *(FMA, LOAD, MASKED_LOAD, GATHER, STORE, MASKED_STORE, SCATTER),
-    *(DOT4_U8S8, DOT4_S8S8, DOT2_S16S16),
+    *(DOT4_U8S8, DOT4_S8S8, DOT2_S16S16, DOT2_BF16),
 )

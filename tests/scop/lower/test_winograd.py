@@ -47,7 +47,7 @@ def conv_graph(x: np.ndarray, w: np.ndarray, bias: np.ndarray | None, **attribut
 def force(monkeypatch: pytest.MonkeyPatch, *ms: int) -> None:
     """Let every convolution that may use minimal filters use F(ms, kernel)."""
 
-    def choose(*arguments: Any, streamed: float, against: float) -> tuple[MinimalFilter, ...]:
+    def choose(*arguments: Any, **costs: float) -> tuple[MinimalFilter, ...]:
         kernel = arguments[4]
         return tuple(minimal_filter(m, r) for m, r in zip(ms, kernel, strict=True))
 

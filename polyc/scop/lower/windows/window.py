@@ -128,7 +128,7 @@ def _choose_tiles(ctx: Lowering, node: Node, window: Window) -> tuple[MinimalFil
     value = ctx.graph.value(weight.name)
     assert value is not None
     against = price_without_zeros(value, output[-1], ctx.lanes, True) if ctx.lanes else math.inf
-    return choose_filters(*one, streamed=streamed, against=against)
+    return choose_filters(*one, streamed=streamed, against=against, rate=ctx.direct)
 
 
 @counts("Conv")

@@ -79,16 +79,18 @@ def choose_filters(
     output: Sequence[int],
     streamed: float = MOST,
     against: float = WORTHWHILE,
+    rate: float = 1.0,
 ) -> tuple[MinimalFilter, ...] | None:
     """The cheapest F(m, r) in each dimension by estimated cycles, or None for the direct form.
 
     `channels` and `filters` are those of one group; streamed: bytes of transformed weights that
     come from beyond the second-level cache in a cycle; against: the time of what else there is,
-    relative to that of the direct form.
+    relative to that of the direct form; rate: the time of a direct sum of so many products,
+    relative to that of one of transformed numbers, which are float32.
     """
     if min(channels, filters) < CHANNELS or all(r == 1 for r in kernel) or 0 in (batch, *output):
         return None
-    direct = batch * groups * channels * filters * prod(kernel) * prod(output) / LANES
+    direct = rate * batch * groups * channels * filters * prod(kernel) * prod(output) / LANES
     best: tuple[MinimalFilter, ...] | None = None
     cheapest = min(WORTHWHILE, against) * direct
     sizes = [range(1, 2) if r == 1 else range(2, LARGEST - r + 2) for r in kernel]

@@ -1,0 +1,23 @@
+/* polyc_dot_bf16.h of the exact run: sums of two products of elements, added to PC_LANES others. */
+
+#define V PC_PASTE(f32x, PC_LANES)
+#if PC_LANES == 2
+#define PAIRS bf16x4
+#elif PC_LANES == 4
+#define PAIRS bf16x8
+#elif PC_LANES == 8
+#define PAIRS bf16x16
+#else
+#define PAIRS bf16x32
+#endif
+
+PC_INLINE V PC_PASTE(pc_dot2_bf16bf16_, V)(V acc, PAIRS a, PAIRS b)
+{
+    for (int k = 0; k < 2 * PC_LANES; k++)
+        acc[k / 2] += f32::of(a.r[k]) * f32::of(b.r[k]);
+    return acc;
+}
+
+#undef PAIRS
+#undef V
+#undef PC_LANES
