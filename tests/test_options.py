@@ -4,6 +4,7 @@ from pathlib import Path
 
 import pytest
 
+from polyc.errors import InvalidOption
 from polyc.options import Options, options_from_environment
 
 
