@@ -203,6 +203,12 @@ def _exact_extent(domain: isl.Set, position: int) -> int | None:
     return int(largest.max_val().to_python()) + 1
 
 
+def _at_estimate(domain: isl.Set) -> isl.Set:
+    """The elements for an estimate of the sizes, whatever is assumed of these among each other."""
+    count = domain.dim(isl.dim_type.set)
+    return at_estimate(domain.drop_constraints_not_involving_dims(isl.dim_type.set, 0, count))
+
+
 def estimated_extents(domain: isl.Set) -> tuple[int, ...]:
     """The extents of the smallest box at the origin that holds a bounded set.
 
@@ -216,8 +222,9 @@ def estimated_extents(domain: isl.Set) -> tuple[int, ...]:
         return (0,) * count
     found = domain
     if domain.dim(isl.dim_type.param):
-        found = domain.drop_constraints_not_involving_dims(isl.dim_type.set, 0, count)
-        found = at_estimate(found)
+        found = _at_estimate(domain)
+        if not found.is_bounded():  # by a quotient, of which alone the bound speaks
+            found = _at_estimate(domain.remove_divs())
     if found.is_empty():
         return (1,) * count
     return tuple(int(found.dim_max_val(k).to_python()) + 1 for k in range(count))

@@ -91,3 +91,9 @@ def test_estimated_extents_reach_from_the_origin():
     with assume([SizeRange("n", hint=40)]):
         assert estimated_extents(isl.Set("[n] -> { S[i, j] : 0 <= i, j < n <= 30 }")) == (40, 40)
         assert estimated_extents(isl.Set("[n] -> { S[i] : n <= i <= 30 }")) == (1,)
+    with assume([SizeRange("h", hint=40), SizeRange("w", hint=30)]):
+        # Of y the bound speaks only by the quotient e, as where an image is cut after a shuffle.
+        shuffled = """[h, w] -> { S[o, y, x] : exists d, e : 0 <= o < 12 and y >= 0 and e < h
+            and 2y <= e <= 2y + 1 and o + 4y - 4d - 1 <= 2e <= o + 4y - 4d
+            and x >= 0 and o + 4y + 2x - 4d - w < 2e }"""
+        assert estimated_extents(isl.Set(shuffled)) == (12, 20, 15)
