@@ -301,8 +301,11 @@ def must_be_equal(one: Extent, other: Extent) -> bool:
 
     64*b*h   and   1280*b, where a call is refused unless h is 20
     """
-    difference = settled(one) - settled(other)
-    return _is_never_negative(difference) and _is_never_negative(-difference)
+    # What is needed may speak of the sizes as they are, and not by what they must be equal to.
+    for difference in (expand(one) - expand(other), settled(one) - settled(other)):
+        if _is_never_negative(difference) and _is_never_negative(-difference):
+            return True
+    return False
 
 
 def _is_never_negative(extent: Extent) -> bool:

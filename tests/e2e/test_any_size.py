@@ -86,6 +86,23 @@ def test_what_an_exporter_took_for_a_number_is_needed_in_each_call(compiled):
         model(np.ones((1, 3, 8, 9), np.float32))
 
 
+def test_a_number_beside_one_that_follows_is_needed_in_each_call(compiled):
+    """Traced at a width of 6, whose rows are joined with the batch, which other parts know."""
+    b = Writer()
+    n, *_ = b.extents("x")
+    y = b.op("Reshape", b.op("Transpose", "x", perm=[3, 0, 1, 2]), b.ints(6, -1, 12))
+    to = b.op("Concat", n, b.ints(12, 2), axis=0)
+    other = b.op("Expand", b.weight(12, 2), to)
+    y = b.op("MatMul", b.op("Transpose", y, perm=[1, 0, 2]), other)
+    network = b.model(y, inputs=[("x", ("n", 4, 3, "w"))])
+    model = compiled(network)
+    assert type(model) is CpuModel
+    for sizes in ((1, 0, 6), (5, 0, 6)):
+        check(model, network, sizes)
+    with pytest.raises(ShapeError, match="a call has"):
+        model(np.ones((2, 4, 3, 5), np.float32))
+
+
 def test_a_table_is_as_long_as_a_call_may_be(compiled):
     """The first positions of a table of 512: longer calls have no element to add."""
     b = Writer()
