@@ -62,8 +62,9 @@ class Options:
         output where that of the direct sum is 2e-6. A NaN or an infinity in the input still reaches
         every output that depends on it, but an infinity may arrive as a NaN, and outputs up to 4
         positions further may become NaN as well. False keeps the direct sum, without all this.
-    sparse: multiply by what is not zero alone, where a constant is mostly zero and that is faster
-        on this CPU. An infinity or a NaN is then not carried on through a weight of zero.
+    sparse: leave out channels that weights of zero make needless, and multiply by what is not zero
+        alone, where a constant is mostly zero and that is faster on this CPU. An infinity or a NaN
+        is then not carried on through a weight of zero.
     precision: "bf16" lets a CPU multiply bfloat16 where the model has float32, and that is faster:
         factors of matrix products and convolutions are rounded to 8 bits of mantissa, with the
         range of float32, and products are summed in float32. On random data the error is about

@@ -27,6 +27,7 @@ from polyc.graph.states import State, find_states, states_refused
 from polyc.graph.unroll_steps import unroll_steps
 from polyc.graph.values import describe
 from polyc.graph.widen import PRODUCTS, widen
+from polyc.graph.zero_channels.drop import choose_rewrites
 from polyc.mapping.cpu.fuse_tiles import fuse_tiles
 from polyc.mapping.cpu.given import place_given
 from polyc.mapping.cpu.storing import store_clusters
@@ -246,10 +247,9 @@ def cluster_model(
             )
         budget.check_nodes(len(graph.nodes), f"graph {graph.name!r}")
 
-    # 2. Graph -> Graph: folding, common subexpressions, batch norms, algebra, matrix chains; then
-    #    what computes with narrow types does so in wide ones.
+    # 2. Graph -> Graph: folding, batch norms, algebra, chains, channels; narrow types are widened.
     with trace.step("simplify"), assume(sizes):
-        graph, notes = simplify(graph, options.opt_level, budget)
+        graph, notes = simplify(graph, options.opt_level, budget, choose_rewrites(options.sparse))
         graph = widen(graph, None if isinstance(target, CudaTarget) else PRODUCTS)
         trace.dump("graph", graph)
         sizes = with_extents(sizes, find_counts(graph, forms.streamed, forms.lanes, forms.direct))

@@ -1,0 +1,1 @@
+"""Channels that constants of zero make needless: found, and left out."""
