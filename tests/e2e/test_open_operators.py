@@ -15,7 +15,6 @@ from tests.e2e.open_arithmetic import ARITHMETIC
 from tests.e2e.open_operators import OPERATORS, RNG
 from tests.staged import assert_same, compile_in, model_of, run_ort
 
-
 CASES = (*OPERATORS, *ARITHMETIC)
 
 
