@@ -296,7 +296,8 @@ def _cluster_graph(
             scop = narrow_factors(scop, products)
         scop = convert_constants(inline_pointwise(scop, on_gpu, budget))
         scop = delinearise(merge_copies(distribute(scop, budget), budget))
-        scop = split_reductions(compress_zeros(scop, lanes), Grain.of(target))
+        thinned = compress_zeros(scop, lanes)
+        scop = split_reductions(thinned.scop, Grain.of(target))
         scop, states = bind_states(scop, states)
         trace.dump("scop", scop)
 
@@ -318,12 +319,11 @@ def _cluster_graph(
         home = {s.name: k for k, kernel in enumerate(kernels) for s in kernel.statements}
         refusals = tuple(r for r in refusals if home[r.producer] != home[r.consumer])
 
-    rewrites = tuple(map(str, (*notes, *scaled.notes, *rounded.notes)))
     return ClusteredModel(
         graph,
         sizes,
         states,
-        rewrites,
+        tuple(map(str, (*notes, *scaled.notes, *thinned.notes, *rounded.notes))),
         lowered,
         scop,
         replace(stored.scop, arrays=arrays),

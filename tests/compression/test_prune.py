@@ -108,6 +108,9 @@ def test_the_command_writes_a_model_whose_zeros_are_left_out(tmp_path):
     assert "it was asked for" in done.output
     model = polyc.compile(small, threads=1)
     assert "_end = pc_min(pc_cast" in model.source
+    told = str(model.explain())
+    assert "sparse_sums: 'MatMul_0' multiplies by the 244 of 2,440 weights" in told
+    assert "that are not zero (10%), in 40 rows with positions and counts" in told
     feeds = {"x": drawn(32, 61)}
     session = onnxruntime.InferenceSession(small.read_bytes())
     np.testing.assert_allclose(model(**feeds), session.run(None, feeds)[0], rtol=1e-4, atol=1e-4)

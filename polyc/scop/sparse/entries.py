@@ -18,9 +18,10 @@ from polyc.types.element_types import INT32, UINT8, UINT16
 
 @dataclass(frozen=True)
 class Compressed:
-    """A sum over entries, the arrays that are new, and copies that have to be made before."""
+    """A sum over entries, its constant as a table, the arrays that are new, and copies before."""
 
     statement: Statement
+    weights: Weights
     arrays: tuple[Array, ...]
     copies: tuple[Statement, ...] = ()
 
@@ -77,7 +78,7 @@ def write_entries(
         value = call("select", left, value, Const(0.0, s.value.dtype))
     write = s.write.pullback_pw_multi_aff(at_start)
     changed = replace(s, domain=domain, iterators=iterators, write=write, value=value)
-    return Compressed(changed, tuple(new), phases.copies if phases else ())
+    return Compressed(changed, weights, tuple(new), phases.copies if phases else ())
 
 
 def list_places(s: Statement, data: Load, weights: Weights) -> dict[int, np.ndarray]:

@@ -16,7 +16,7 @@ not carried on through a zero, as 0 * inf is NaN. `Options.sparse` turns it off.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from math import inf
 
 import numpy as np
@@ -31,24 +31,58 @@ from polyc.scop.uses import drop_dead
 from polyc.target.costs import ZEROS, price_entries
 
 
-def compress_zeros(scop: Scop, lanes: int) -> Scop:
+@dataclass(frozen=True)
+class SparseSum:
+    """What is said of a sum over what is not zero.
+
+    left: numbers, of `size`, that are not zero, in `rows`; stored: the bytes of these, their
+    positions and counts; dense: those of all numbers.
+    """
+
+    origin: str
+    left: int
+    size: int
+    rows: int
+    stored: int
+    dense: int
+
+    def __str__(self) -> str:
+        return (
+            f"sparse_sums: '{self.origin}' multiplies by the {self.left:,} of {self.size:,} "
+            f"weights that are not zero ({self.left / self.size:.0%}), in {self.rows:,} rows with "
+            f"positions and counts: {self.stored:,} bytes in place of {self.dense:,}"
+        )
+
+
+@dataclass(frozen=True)
+class Thinned:
+    """A scop with sums over what is not zero, and what is said of each."""
+
+    scop: Scop
+    notes: tuple[SparseSum, ...] = ()
+
+
+def compress_zeros(scop: Scop, lanes: int) -> Thinned:
     """The scop with sums over what is not zero, where vectors of so many floats gain by that."""
     if not lanes:
-        return scop
+        return Thinned(scop)
     arrays, statements = dict(scop.arrays), list[Statement]()
+    notes = list[SparseSum]()
     names = {s.name for s in scop.statements}
     for s in scop.statements:
         new = _compress(s, arrays, lanes, names)
         if new is not None:
+            notes.append(_describe(s, new))
             s = new.statement
             at = next((k for k, one in enumerate(statements) if one.array == s.array), 0)
             statements[at:at] = new.copies
             names.update(copy.name for copy in new.copies)
             arrays.update({array.name: array for array in new.arrays})
         statements.append(s)
-    if len(arrays) == len(scop.arrays):
-        return scop
-    return drop_dead(replace(scop, statements=tuple(statements), arrays=arrays))
+    if not notes:
+        return Thinned(scop)
+    thin = replace(scop, statements=tuple(statements), arrays=arrays)
+    return Thinned(drop_dead(thin), tuple(notes))
 
 
 def price_without_zeros(value: np.ndarray, size: int, lanes: int, crosses: bool) -> float:
@@ -97,6 +131,14 @@ def _compress(
         if phases is None:
             return None
     return write_entries(s, factors, weights, entries, phases, arrays)
+
+
+def _describe(s: Statement, new: Compressed) -> SparseSum:
+    known = [array for array in new.arrays if array.value is not None]
+    stored = sum(array.value.nbytes for array in known if array.value is not None)
+    table = new.weights.table
+    rows, left = len(table), int(np.count_nonzero(table))
+    return SparseSum(", ".join(s.origin), left, table.size, rows, stored, table.nbytes)
 
 
 def _value(arrays: Mapping[str, Array], load: Load) -> np.ndarray:
