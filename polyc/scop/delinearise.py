@@ -26,13 +26,14 @@ def delinearise(scop: Scop) -> Scop:
     """The scop with the reduction iterators split whose loads divide by constants."""
     accumulators = find_uses(scop.statements)
     statements = tuple(
-        _split(s) if s.reduction and accumulators.is_accumulator(s.array) else s
+        split_divided(s) if s.reduction and accumulators.is_accumulator(s.array) else s
         for s in scop.statements
     )
     return replace(scop, statements=statements)
 
 
-def _split(statement: Statement) -> Statement:
+def split_divided(statement: Statement) -> Statement:
+    """A reduction with the iterators split that its loads divide."""
     kept = _positions_written(statement)
     for position in reversed(range(len(statement.iterators))):
         if position in kept:

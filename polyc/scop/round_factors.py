@@ -28,6 +28,7 @@ import numpy as np
 from polyc.names import fresh
 from polyc.poly.affine import tuple_id
 from polyc.poly.boxes import box
+from polyc.scop.delinearise import split_divided
 from polyc.scop.expr import Cast, Const, Expr, Load, rebuild
 from polyc.scop.narrow_factors import Types, find_factors, find_group, move_innermost
 from polyc.scop.scop import Array, Scop, Statement
@@ -61,7 +62,8 @@ def round_factors(before: Scop, after: Scop, types: Types, asked: bool) -> Round
     if (BFLOAT16, BFLOAT16) not in types:
         return Rounded(before, after)
     uses = find_uses(after.statements)
-    sums = {s.name: p for s in after.statements for p in _find_sum(s, after, uses, asked)}
+    found = (_find_sum(s, after, uses, asked) for s in after.statements)
+    sums = {s.name: s for s in found if s is not None}
     if not sums:
         return Rounded(before, after)
     storing = _Storing(after, uses, sums)
@@ -69,17 +71,23 @@ def round_factors(before: Scop, after: Scop, types: Types, asked: bool) -> Round
     return Rounded(storing.with_constants(before), storing.rewrite(), tuple(dict.fromkeys(named)))
 
 
-def _find_sum(s: Statement, scop: Scop, uses: Uses, asked: bool) -> list[int]:
-    """The iterator of which an instruction takes two terms; none if the factors stay float32."""
+def _find_sum(s: Statement, scop: Scop, uses: Uses, asked: bool) -> Statement | None:
+    """The sum with the iterator last of which an instruction takes two terms.
+
+    None if its factors stay float32. One that goes through a reshape, as of the heads of attention,
+    is split as it will be (`delinearise.py`).
+    """
     factors = find_factors(s, "f")
     if factors is None or s.value.dtype != FLOAT32 or s.step or s.branches:
-        return []
+        return None
     for factor in factors:
         transformed = any(w.group for w in uses.writes(factor.array))
         if not ((asked and not transformed) or _is_exact(factor.array, scop.arrays, uses)):
-            return []
-    position = find_group(s, factors, scop.arrays)
-    return [] if position is None else [position]
+            return None
+    s = split_divided(s)
+    factors = find_factors(s, "f")
+    position = find_group(s, factors, scop.arrays) if factors else None
+    return None if position is None else move_innermost(s, position)
 
 
 def _is_exact(name: str, arrays: Mapping[str, Array], uses: Uses) -> bool:
@@ -117,11 +125,11 @@ def _nearest(value: np.ndarray | np.float32) -> np.ndarray:
 class _Storing:
     """How the factors of sums are stored from now on.
 
-    sums: by statement, the iterator of which it takes several terms. retyped: arrays that change
-    their type; renamed: those of which there are copies, and constants, by what is read then.
+    sums: by name, with the terms that an instruction takes last. retyped: arrays that change their
+    type; renamed: those of which there are copies, and constants, by what is read then.
     """
 
-    def __init__(self, scop: Scop, uses: Uses, sums: Mapping[str, int]) -> None:
+    def __init__(self, scop: Scop, uses: Uses, sums: Mapping[str, Statement]) -> None:
         self.scop, self.uses, self.sums = scop, uses, sums
         self.retyped = self._find_retyped()
         self.renamed: dict[str, str] = {}
@@ -189,8 +197,7 @@ class _Storing:
                     waiting.remove(old)
                     names.add(title)
                 statements += start
-                s = move_innermost(s, self.sums[s.name])
-                s = _read(s, self.renamed, self.retyped, BFLOAT16)
+                s = _read(self.sums[s.name], self.renamed, self.retyped, BFLOAT16)
             elif s.array in self.retyped:
                 s = replace(s, value=self._rounded(s.value))
             statements.append(s)

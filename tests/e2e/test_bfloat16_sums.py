@@ -175,6 +175,17 @@ def test_attention_rounds_both_activations(target):
     assert model.source.count("pc_dot2_bf16bf16_f32x") > 1
 
 
+def test_a_product_goes_through_a_reshape(target):
+    """As the one behind the heads of attention, whose results lie next to each other."""
+    x, w = normal(3, 33, 16), normal(48, 40)
+    image = ops.input("x", x.shape)
+    rows = ops.reshape(ops.transpose(ops.tanh(image), (1, 0, 2)), (33, 48))
+    model = polyc.compile(Graph.of(y=ops.matmul(rows, w)), target=target, options=ASKED)
+    merged = np.tanh(x).swapaxes(0, 1).reshape(33, 48)
+    np.testing.assert_allclose(model(x), rounded(merged) @ rounded(w), atol=2e-3)
+    assert "pc_dot2_bf16bf16_f32x" in model.source
+
+
 def test_who_reads_it_as_float32_gets_it_so(target):
     """An activation, an input and a weight that are factors, and something else besides."""
     x, w = normal(40, 40), normal(40, 40)
