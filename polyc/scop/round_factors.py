@@ -86,8 +86,19 @@ def _find_sum(s: Statement, scop: Scop, uses: Uses, asked: bool) -> Statement | 
             return None
     s = split_divided(s)
     factors = find_factors(s, "f")
-    position = find_group(s, factors, scop.arrays) if factors else None
+    if factors is None:
+        return None
+    known = {f.array: _as_constant(scop.arrays[f.array], scop.arrays, uses) for f in factors}
+    position = find_group(s, factors, known)
     return None if position is None else move_innermost(s, position)
+
+
+def _as_constant(array: Array, arrays: Mapping[str, Array], uses: Uses) -> Array:
+    """An array as a constant, if it is one that is converted."""
+    match [w.value for w in uses.writes(array.name)]:
+        case [Cast(Load(source, dynamic=()))] if arrays[source].value is not None:
+            return replace(array, kind="constant")
+    return array
 
 
 def _is_exact(name: str, arrays: Mapping[str, Array], uses: Uses) -> bool:

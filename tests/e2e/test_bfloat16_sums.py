@@ -345,3 +345,23 @@ def ones_in_the_frame(patch: pytest.MonkeyPatch) -> None:
 def test_the_exact_run_sees_faults(plant, name, monkeypatch):
     plant(monkeypatch)
     assert not run_exact(name, TARGETS["avx2"])
+
+
+def test_rows_are_interleaved_in_vectors_where_they_are_packed(target):
+    """Of an operand that moves with the lanes, an instruction takes two rows at once."""
+    x, w = normal(64, 64), normal(64, 64)
+    model = polyc.compile(product(x, w, False), target=target, options=ASKED)
+    check(multiply(model, x, w), rounded(x) @ rounded(w), 64)
+    (copied,) = (text for name, text in model.schedules.items() if name.endswith("_packed"))
+    assert "split i0 2 " in copied
+    assert "vector i1'" in copied
+
+
+@pytest.mark.parametrize("rows", [1, 3, 16])
+def test_few_rows_read_weights_of_bfloat16_as_they_are(target, rows):
+    x, w = (normal(*shape).astype(ml_dtypes.bfloat16) for shape in ((rows, 96), (96, 80)))
+    graph = Graph.of(y=ops.matmul(ops.input("x", x.shape, x.dtype), w))
+    model = polyc.compile(graph, target=target)
+    assert "const f32 *" not in model.source.replace("const f32 *restrict y", "")
+    wanted = x.astype(float) @ w.astype(float)
+    np.testing.assert_allclose(model(x).astype(float), wanted, rtol=8e-3, atol=1e-2)

@@ -20,6 +20,7 @@ from polyc.mapping.signature import sign_cluster
 from polyc.mapping.stored_cluster import Stored, StoredCluster
 from polyc.mapping.tuned import Tuned
 from polyc.memory.storage import Storage, row_major
+from polyc.memory.strides import Strides
 from polyc.schedule.canonical import from_positions, to_positions
 from polyc.schedule.cluster import Cluster
 from polyc.schedule.names import short
@@ -205,6 +206,25 @@ def _store(
     return (*copies, stored), laid.arrays
 
 
+def _find_terms(
+    copy: Cluster, moves: Mapping[str, tuple[Strides, ...]], laid: Laid
+) -> tuple[int, Tile] | None:
+    """(lanes, and as many rows as an instruction takes terms in each) of a copy that packs rows.
+
+    Bp[k / 4][j][k mod 4] = B[k][j]        vectors along j, of 4 rows at once
+    """
+    if laid.tiles.grouped is None:
+        return None
+    size, (s,) = laid.tiles.grouped.size, copy.statements
+    written, read = ([a.steps[loop[s.name]] for loop in copy.shared] for a in moves[s.name])
+    lanes = [d for d, steps in enumerate(zip(written, read, strict=True)) if steps == (size, 1)]
+    rows = [d for d, step in enumerate(written) if step == 1 and copy.extents[d] >= size]
+    if len(lanes) != 1 or len(rows) != 1:
+        return None
+    width = min(laid.tiles.tile[2], copy.extents[lanes[0]])
+    return lanes[0], (rows[0], size, width)
+
+
 def _store_copy(packing: Packing, laid: Laid, target: Target) -> StoredCluster:
     """The copy that packs an operand, in vectors as wide as a panel to stay inside one."""
     copy, arrays = packing.copy, laid.arrays
@@ -216,6 +236,9 @@ def _store_copy(packing: Packing, laid: Laid, target: Target) -> StoredCluster:
         if laid.tiles.vector is not None:
             wide = min(laid.tiles.tile[2], copy.extents[vector])
         tile = (crossing, height, wide)
+    terms = _find_terms(copy, moves, laid)
+    if terms is not None:
+        vector, tile = terms
     names = list_touched(copy)
     storages = {n: laid.storages[n] for n in names}
     schedule = schedule_cluster(copy, vector, tile, arrays, storages, target)
