@@ -148,6 +148,32 @@ def test_joined_channels():
     assert shapes == [(3, 3, 1, 1), (3, 3, 1, 1), (6, 3, 1, 1)]
 
 
+def test_gates_and_parts():
+    """What half of a product's channels gate the other half by goes with them."""
+    w = zeroed(drawn(10, 12), 0, 5, axis=1)
+    gate, h = ops.split(ops.input("x", (3, 10)) @ w, (6, 6), axis=1)
+    y = ops.mul(ops.sigmoid(gate), h) @ zeroed(drawn(6, 4), 2)
+    assert check(Graph.of(y=y)) == [(10, 10), (5, 4)]
+    h = ops.relu(ops.conv(ops.input("x", X), zeroed(drawn(8, 3, 1, 1), 1, 2)))
+    gate = ops.sigmoid(ops.conv(ops.global_average_pool(h), drawn(8, 8, 1, 1), drawn(8)))
+    y = ops.conv(h * gate, drawn(4, 8, 1, 1))
+    assert check(Graph.of(y=y)) == [(6, 3, 1, 1), (6, 6, 1, 1), (4, 6, 1, 1)]
+    first, last = ops.split(h, (3, 5), axis=1)
+    y = ops.conv(first, drawn(4, 3, 1, 1)) + ops.conv(last, np.zeros((4, 5, 1, 1), np.float32))
+    assert check(Graph.of(y=y)) == [(2, 3, 1, 1), (4, 1, 1, 1), (4, 1, 1, 1)]
+    top, rest = ops.split(h, (4, 5), axis=2)
+    y = ops.conv(top, drawn(2, 8, 1, 1)), ops.conv(rest, drawn(2, 8, 1, 1))
+    assert check(Graph.of(y=y[0], z=y[1])) == [(6, 3, 1, 1), (2, 6, 1, 1), (2, 6, 1, 1)]
+
+
+@pytest.mark.parametrize("mode", ["nearest", "linear", "cubic"])
+def test_larger_images(mode):
+    h = ops.relu(ops.conv(ops.input("x", X), zeroed(drawn(8, 3, 1, 1), 1, 2)))
+    h = ops.resize(h, scales=np.array([1, 1, 2, 2], np.float32), mode=mode)
+    y = ops.conv(h, drawn(4, 8, 3, 3), pads=(1, 1, 1, 1))
+    assert check(Graph.of(y=y)) == [(6, 3, 1, 1), (4, 6, 3, 3)]
+
+
 def test_perceptrons_whatever_their_form():
     x = ops.input("x", (2, 3, 10))
     h = ops.gelu((x @ zeroed(drawn(10, 12), 0, 5, 6, axis=1)) + zeroed(drawn(12), 0, 5))

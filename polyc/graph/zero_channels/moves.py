@@ -71,7 +71,11 @@ def handle_pointwise(walk: Walk, place: int, node: Node) -> bool:
         return True
     values = _evaluate(walk, node, parts, count) if known.any() else None
     made = Channels(axis, joined[0].atoms, np.zeros(count, bool), np.zeros(count))
-    walk.channels[y.name] = made if values is None else made.where(known, values)
+    made = made if values is None else made.where(known, values)
+    if node.op == "Mul":  # what gates a channel of zeros
+        zero = np.any([part.known & (part.values == 0) for part in joined], axis=0)
+        made = made.where(made.known | zero, np.where(zero, 0, made.values))
+    walk.channels[y.name] = made
     return True
 
 
@@ -199,6 +203,44 @@ def handle_concat(walk: Walk, place: int, node: Node) -> bool:
     return True
 
 
+def handle_split(walk: Walk, place: int, node: Node) -> bool:
+    """Channels that are dealt out to several results."""
+    x, rank = walk.channels.get(node.inputs[0]), walk.tensor(node.inputs[0]).rank
+    if x is None:
+        return False
+    along = normalize_axis(int(node.get("axis", 0)), rank)
+    if along != x.axis:
+        walk.channels.update((name, x) for name in node.outputs if name)
+        return True
+    sizes = walk.value(node.inputs[1]) if "".join(node.inputs[1:]) else None
+    if sizes is None or 0 in sizes:
+        return False
+    ends = np.cumsum(sizes)
+    for entry, (name, end) in enumerate(zip(node.outputs, ends, strict=True)):
+        own = slice(end - sizes[entry], end)
+        part = Channels(x.axis, x.atoms[own], x.known[own], x.values[own])
+        walk.counts.append(Count(place, "", 1, entry, part.atoms))
+        walk.parts.append(part)
+        if name:
+            walk.channels[name] = part
+    return True
+
+
+def handle_resize(walk: Walk, place: int, node: Node) -> bool:
+    """An image that becomes larger or smaller, each channel by itself, by a known scale."""
+    x = walk.channels.get(node.inputs[0])
+    roi, scales, sizes = (*node.inputs[1:], "", "", "")[:3]
+    factors = walk.value(scales) if scales else None
+    if x is None or roi or sizes or factors is None or node.get("axes") is not None:
+        return False
+    if factors[x.axis] != 1 or node.get("keep_aspect_ratio_policy", "stretch") != "stretch":
+        return False
+    if node.get("coordinate_transformation_mode", "half_pixel") == "tf_crop_and_resize":
+        return False
+    walk.channels[node.outputs[0]] = x.where(x.known & (x.values == 0))
+    return True
+
+
 HANDLERS: dict[str, Handler] = {
     **dict.fromkeys(("Conv", "ConvTranspose", "Gemm", "MatMul"), handle_product),
     **dict.fromkeys(POINTWISE.split(), handle_pointwise),
@@ -206,5 +248,7 @@ HANDLERS: dict[str, Handler] = {
     **dict.fromkeys(("ReduceMax", "ReduceMean", "ReduceMin", "ReduceSum"), handle_reduction),
     **dict.fromkeys(("Flatten", "Reshape", "Squeeze", "Unsqueeze"), handle_reshape),
     "Concat": handle_concat,
+    "Resize": handle_resize,
+    "Split": handle_split,
     "Transpose": handle_transpose,
 }

@@ -52,12 +52,17 @@ class Shift:
 
 @dataclass
 class Walk:
-    """What a walk has found so far; `makers`: nodes that compute channels, by their place."""
+    """What a walk has found so far.
+
+    makers: nodes that compute channels, by their place; parts: channels that one node writes, of
+    which one must stay.
+    """
 
     graph: Graph
     atoms: Atoms = field(default_factory=Atoms)
     channels: dict[str, Channels] = field(default_factory=dict)
     makers: dict[int, Channels] = field(default_factory=dict)
+    parts: list[Channels] = field(default_factory=list)
     cuts: list[Cut] = field(default_factory=list)
     counts: list[Count] = field(default_factory=list)
     shifts: list[Shift] = field(default_factory=list)
@@ -105,7 +110,7 @@ def walk_graph(graph: Graph, handlers: dict[str, Handler]) -> Walk:
                 walk.need_all(name)
     for name in graph.outputs:
         walk.need_all(name)
-    for made in walk.makers.values():  # a tensor without elements is nobody's gain
+    for made in (*walk.makers.values(), *walk.parts):  # a tensor without elements is nobody's gain
         if not walk.atoms.kept(made.atoms).any():
             walk.atoms.need(made.atoms[:1])
     return walk
