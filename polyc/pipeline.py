@@ -3,19 +3,25 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
 import onnx
 
 from polyc.analysis.launches.access import LaunchAccess
-from polyc.analysis.launches.partition import Part
-from polyc.analysis.launches.verify import Launched, verify_launches
-from polyc.analysis.proof import add_up, counted
 from polyc.analysis.sizes import verify_sizes
-from polyc.backends.bind import bind_arrays
+from polyc.backends.bind import (
+    Begin,
+    Constant,
+    Key,
+    Placed,
+    bind_arrays,
+    find_constants,
+    place_at_once,
+)
 from polyc.backends.kept import KeptKernels
 from polyc.backends.kernels import CompiledKernels, Emit, compile_kernels, ignore
+from polyc.backends.prove import prove_launches
 from polyc.codegen.cuda.grid import DeviceText
 from polyc.errors import NotFixed, leaving_to_calls, naming_defects
 from polyc.graph.inference.fix_sizes import fix_graph
@@ -56,7 +62,7 @@ from polyc.scop.narrow_factors import narrow_factors
 from polyc.scop.remove_frames import remove_frames
 from polyc.scop.round_factors import round_factors
 from polyc.scop.scales import take_out_scales
-from polyc.scop.scop import Array, Scop
+from polyc.scop.scop import Scop
 from polyc.scop.sparse.zeros import compress_zeros
 from polyc.scop.split_reductions import Grain, split_reductions
 from polyc.scop.zero_points import move_zero_points
@@ -70,13 +76,6 @@ from polyc.types.ranges import assume
 from polyc.types.spec import TensorSpec
 
 Model = Graph | onnx.ModelProto | bytes | str | os.PathLike[str]
-
-Begin = Callable[[Program], None]
-"""Takes the kernels together, and may begin with their constants while they are proven."""
-
-
-def await_proof(program: Program) -> None:
-    """A `Begin` for those who begin with nothing before all is proven."""
 
 
 @dataclass(frozen=True)
@@ -151,12 +150,12 @@ def run_pipeline(
     tuned: Mapping[str, Tuned] | None = None,
     emit: Emit = ignore,
     kept: KeptKernels | None = None,
-    begin: Begin = await_proof,
+    begin: Begin = place_at_once,
 ) -> Compiled:
     """A model in, proven C out; `tuned` are schedules of clusters that measurements preferred.
 
     `emit` is given each kernel when it is printed, before the next one is scheduled, and `begin`
-    all of them together, before they are proven; `kept` are kernels that were compiled before.
+    the constants, before the first kernel; `kept` are kernels that were compiled before.
     """
     with isl_within(trace.budget):
         with naming_defects("compiling the model"):
@@ -179,17 +178,19 @@ def _compile_kernels(
     scop = front.scop
 
     # 6. kernels -> C: dependences, schedule, tiles, registers, loops, proof, C.
+    #    Meanwhile constants are put in place.
+    constants = find_constants(front.kernels, scop)
+    placed = begin(tuple(constants.values()))
     compiled = compile_kernels(front.kernels, scop, target, options, trace, emit, kept)
 
     # 7. The kernels together: whatever a launch reads has been written by then.
-    program = _program(front, compiled)
-    begin(program)
+    program = _program(front, compiled, constants, placed)
     with trace.step("verify"):
         proven = None
         if options.verify:
             verify_sizes(front.sizes)
-            stated, arrays = front.stated, front.scop.arrays
-            proven = prove_launches(program, stated, arrays, front.kernels, compiled)
+            stated, arrays = front.stated, scop.arrays
+            proven = prove_launches(program, stated, arrays, front.kernels, compiled, placed.wait)
 
     return Compiled(
         program,
@@ -334,27 +335,6 @@ def _cluster_graph(
     )
 
 
-def prove_launches(
-    program: Program,
-    stated: Scop,
-    arrays: Mapping[str, Array],
-    stored: Sequence[StoredKernel],
-    compiled: CompiledKernels,
-) -> Launched:
-    """What was proven of the kernels one by one and of their launches, and what these touch.
-
-    `stated` is what all of them have to compute; `arrays` has those of packed copies as well.
-    """
-    launches = zip(program.launches, stored, strict=True)
-    parts = [
-        Part(launch.kernel, one.statements, one.step, one.branches) for launch, one in launches
-    ]
-    launched = verify_launches(program, stated, arrays, parts, compiled.judged, compiled.granted)
-    total = add_up((k.proof for k in compiled.kernels if k.proof), "all kernels")
-    kernels = f"{counted(len(compiled.kernels), 'kernel')}: {total.facts}"
-    return replace(launched, facts=(kernels, *launched.facts))
-
-
 def _name_nodes(refusals: Sequence[Refusal], scop: Scop) -> tuple[NotFused, ...]:
     """Refusals in terms of the graph's nodes; of statements where both belong to one node."""
     origin = {s.name: s.origin[-1] for s in scop.statements}
@@ -367,10 +347,15 @@ def _name_nodes(refusals: Sequence[Refusal], scop: Scop) -> tuple[NotFused, ...]
     return tuple(found)
 
 
-def _program(front: ClusteredModel, compiled: CompiledKernels) -> Program:
+def _program(
+    front: ClusteredModel,
+    compiled: CompiledKernels,
+    constants: Mapping[Key, Constant],
+    placed: Placed,
+) -> Program:
     """The kernels, their launches, and every array as stored."""
     graph, scop = front.graph, front.scop
-    arrays, launches = bind_arrays(front.kernels, compiled.launches, scop)
+    arrays, launches = bind_arrays(front.kernels, compiled.launches, scop, constants, placed)
     for name in (*scop.inputs, *scop.outputs):
         if name not in arrays:
             array = scop.arrays[name]

@@ -13,6 +13,7 @@ import numpy as np
 import pytest
 
 from polyc.analysis.launches.access import LaunchAccess
+from polyc.backends.bind import Constant
 from polyc.codegen.cuda.grid import DeviceText
 from polyc.loopnest.nodes import Block, Kernel
 from polyc.loopnest.prototype import Param
@@ -200,6 +201,12 @@ def compiled(program: Program, *texts: str | DeviceText) -> FakeCompiled:
     return FakeCompiled(program, sources, rows, devices, operators=operators)
 
 
+def constants_of(program: Program) -> list[Constant]:
+    """The constants of a program, whose stored contents are in the order of their indices."""
+    arrays = (a for a in program.arrays.values() if a.value is not None)
+    return [Constant(a.name, a.value, a.storage) for a in arrays]
+
+
 def install_pipeline(monkeypatch: pytest.MonkeyPatch, result: FakeCompiled) -> Any:
     """Make `polyc.compile` take its program from here; `calls` counts how often it asks."""
     module: Any = types.ModuleType("polyc.pipeline")
@@ -214,7 +221,7 @@ def install_pipeline(monkeypatch: pytest.MonkeyPatch, result: FakeCompiled) -> A
         tuned: object = None,
         emit: Callable[[Any], None] = lambda kernel: None,
         kept: object = None,
-        begin: Callable[[Any], None] = lambda program: None,
+        begin: Callable[[Any], object] = lambda constants: None,
     ) -> FakeCompiled:
         module.calls += 1
         with trace.step("lower"):
@@ -224,7 +231,7 @@ def install_pipeline(monkeypatch: pytest.MonkeyPatch, result: FakeCompiled) -> A
         for kernel in module.result.program.kernels:
             if device := module.result.devices.get(kernel.name):
                 emit(types.SimpleNamespace(kernel=kernel, device=device))
-        begin(module.result.program)
+        begin(constants_of(module.result.program))
         return module.result
 
     module.run_pipeline = run_pipeline

@@ -403,11 +403,9 @@ def a_gap_between_rows_of_the_output(right):
     return lambda array: permuted(array, (0, 1), gap=array.kind == "output")
 
 
-@fault(
-    "polyc.backends.bind:arrange", layers, "array constant_0: elements .* not where they are stored"
-)
+@fault("polyc.build.weights_beside:fill", layers, "array constant_0: elements .* they are stored")
 def constants_arranged_wrongly(right):
-    return after(right, lambda value: np.roll(value, 1, axis=-1))
+    return lambda memory, value, storage: right(memory, np.roll(value, 1, axis=-1), storage)
 
 
 # Memory.
@@ -441,9 +439,9 @@ def lifetimes_of_one_step(right):
     return lambda program: right(forget(program))
 
 
-@fault("polyc.program.plan:_lay_out", layers, "lies in constant_0, or at an odd place")
+@fault("polyc.build.weights_beside:lay_out", layers, "lies in constant_0, or at an odd place")
 def weights_on_top_of_each_other(right):
-    return after(right, lambda laid: (dict.fromkeys(laid[0], 0), laid[1]))
+    return after(right, lambda laid: replace(laid, offsets=dict.fromkeys(laid.offsets, 0)))
 
 
 @fault("polyc.program.plan:_share_regions", open_layers, "region 1 has no room for")

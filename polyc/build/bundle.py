@@ -17,7 +17,6 @@ import shutil
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -32,14 +31,9 @@ from polyc.files.table import (
     Entry,
     Table,
     read_table,
-    write_and_hash,
 )
 from polyc.toolchain.c_compiler import LIBRARY_FILE
 from polyc.toolchain.pages import allocate_pages
-
-if TYPE_CHECKING:
-    from polyc.program.plan import Plan
-    from polyc.program.program import Program
 
 MANIFEST_FILE = "manifest.json"
 WEIGHTS_FILE = "weights.bin"
@@ -93,29 +87,6 @@ class Weights:
 
     memory: np.ndarray
     entry: Entry
-
-
-def write_weights(folder: Path, program: Program, plan: Plan) -> Weights | None:
-    """The constants of a bundle, if it has any: each at its offset, with zeros in between.
-
-    Raises BuildError if there is too little memory for them.
-    """
-    if not plan.weights_bytes:
-        return None
-    memory = _allocate(plan.weights_bytes, f"model {program.name!r}")
-    for name, offset in plan.constants.items():
-        value = program.arrays[name].value
-        assert value is not None, f"{name} is planned as a constant but has no value"
-        if value.nbytes != program.arrays[name].bytes:
-            raise ValueError(
-                f"constant {name} has {value.nbytes} bytes, its storage "
-                f"{program.arrays[name].bytes}"
-            )
-        place = memory[offset : offset + value.nbytes].view(value.dtype)
-        place.reshape(value.shape)[...] = value
-    memory.flags.writeable = False
-    with (folder / WEIGHTS_FILE).open("wb") as stream:
-        return Weights(memory, write_and_hash(memory.data, stream))
 
 
 def load_bundle(path: Path, digest: str | None = None) -> Bundle:
@@ -215,13 +186,14 @@ def _read_weights(
         return allocate_pages(0)
     if written and written.entry == table.files[WEIGHTS_FILE]:
         return written.memory
-    weights = _allocate(listed, f"saved model {folder.path}")
+    weights = allocate_weights(listed, f"saved model {folder.path}")
     table.read_into(folder, WEIGHTS_FILE, weights.data)
     weights.flags.writeable = False
     return weights
 
 
-def _allocate(size: int, of: str) -> np.ndarray:
+def allocate_weights(size: int, of: str) -> np.ndarray:
+    """Zeroes for constants; BuildError, which says whose, if there is too little memory."""
     try:
         return allocate_pages(size)
     except TooLarge as error:

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from polyc.build.bundle import Weights, write_bundle, write_weights
+from polyc.build.bundle import Weights, write_bundle
 from polyc.build.fingerprint import fingerprint_kernels
 from polyc.build.manifest import make_manifest
+from polyc.build.seldom import collecting_seldom
 from polyc.build.weights_beside import WeightsBeside
 from polyc.errors import leaving_to_calls
 from polyc.mapping.tuned import Tuned, spell_choices
@@ -25,11 +27,12 @@ from polyc.types.branches import show_branches
 from polyc.types.ranges import assume
 
 if TYPE_CHECKING:
+    from polyc.backends.bind import Constant, Placed
     from polyc.backends.common import CompiledKernel
+    from polyc.budget import Budget
     from polyc.codegen.cuda.grid import DeviceText
     from polyc.pipeline import Compiled
     from polyc.program.plan import Plan
-    from polyc.program.program import Program
 
 
 def make_model(
@@ -44,9 +47,10 @@ def make_model(
 
     Gives the weights, so that they need not be read again.
     """
-    if isinstance(target, CudaTarget):
-        return _make_for_cuda(model, target, options, cache, folder)
-    return _make_for_cpu(model, target, options, cache, folder, tuned)
+    with collecting_seldom():
+        if isinstance(target, CudaTarget):
+            return _make_for_cuda(model, target, options, cache, folder)
+        return _make_for_cpu(model, target, options, cache, folder, tuned)
 
 
 def _make_for_cpu(
@@ -73,21 +77,24 @@ def _make_for_cpu(
         kept = KeptKernels(cache, fingerprint_kernels(target, options))
     with (
         LibraryBuild(
-            c_recipe(target.flags, options, budget=trace.budget), target.cores, cache
+            c_recipe(target.flags, options, budget=trace.budget, quick=True), target.cores, cache
         ) as build,
         WeightsBeside(folder) as writing,
     ):
-
-        def begin(program: Program) -> None:
-            with trace.step("plan"):
-                plan = plan_memory(program)
-                trace.budget.require_call(program.name, plan.arena_bytes, plan.weights_bytes)
-            writing.begin(program, plan)
-
         compiled = run_pipeline(
-            model, target, options, trace, tuned, lambda k: _add(build, k), kept=kept, begin=begin
+            model,
+            target,
+            options,
+            trace,
+            tuned,
+            lambda k: _add(build, k),
+            kept=kept,
+            begin=partial(_begin, writing, trace.budget),
         )
-        plan = writing.plan
+        program = compiled.program
+        with trace.step("plan"):
+            plan = plan_memory(program, placed=writing.layout)
+            trace.budget.require_call(program.name, plan.arena_bytes, plan.weights_bytes)
         finds = leaving_to_calls(compiled.program.found)
         with trace.step("plan"), assume(compiled.program.sizes), finds:
             barriers = place_barriers(compiled.touched, plan.slots)
@@ -129,6 +136,12 @@ def _make_for_cpu(
     return weights
 
 
+def _begin(writing: WeightsBeside, budget: Budget, constants: Sequence[Constant]) -> Placed:
+    """Put constants in place, unless they alone are more than a call may take."""
+    budget.require(sum(one.bytes for one in constants), "what the model's constants take")
+    return writing.begin(constants)
+
+
 def _add(build: LibraryBuild, kernel: CompiledKernel) -> None:
     """Begin to compile a kernel, unless one that is equal up to names has been compiled."""
     template = kernel.template
@@ -154,9 +167,12 @@ def _make_for_cuda(
 
     trace = make_trace(options)
     sources: dict[str, str] = {}
-    with LibraryBuild(
-        cuda_recipe(target.arch, options, trace.budget), available_cores(), cache
-    ) as build:
+    with (
+        LibraryBuild(
+            cuda_recipe(target.arch, options, trace.budget), available_cores(), cache
+        ) as build,
+        WeightsBeside(folder, driver.DEVICE_ALIGNMENT) as writing,
+    ):
 
         def add(name: str, text: str) -> None:
             sources[name] = text
@@ -168,11 +184,12 @@ def _make_for_cuda(
             if kernel.device and not options.emulated:
                 units.take(kernel.kernel, kernel.device)
 
-        compiled = run_pipeline(model, target, options, trace, emit=emit)
+        begin = partial(_begin, writing, trace.budget)
+        compiled = run_pipeline(model, target, options, trace, emit=emit, begin=begin)
         program, devices = compiled.program, compiled.devices
         units.finish()
         with trace.step("plan"):
-            plan = plan_memory(program, driver.DEVICE_ALIGNMENT)
+            plan = plan_memory(program, driver.DEVICE_ALIGNMENT, writing.layout)
             trace.budget.require_call(program.name, plan.arena_bytes, plan.weights_bytes)
             nest = make_driver(program, plan, ())
             text = driver.print_driver(program, plan, nest)
@@ -193,7 +210,7 @@ def _make_for_cuda(
                     threads=False,
                 )
         with trace.step("weights"):
-            weights = write_weights(folder, program, plan)
+            weights = writing.finish()
         with trace.step("build"):
             library = build.link()
             functions = _describe(devices, read_resources(build.objects()))

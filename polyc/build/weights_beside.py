@@ -1,53 +1,84 @@
-"""The constants of a model, written by a thread of its own while the model is proven.
+"""The constants of a model, put in place and written by threads while its kernels are compiled.
 
-    program  ->  plan  ->  weights.bin               begin
-                   |   ->  proof, driver, library    meanwhile
-                   v
-                 bundle                              finish
+    clustered model  ->  a place for each constant                     begin
+                            |   ->  kernels, proof, driver, library    meanwhile
+                            v
+                         weights.bin, hashed                           finish
 
-To copy them into place, to hash and to write them takes as long as the proof of a large network,
-and neither needs the other: what is not proven is not kept.
+To lay constants out, to hash and to write them takes as long as all else for a network with many,
+and only the proof that each lies where its storage says needs them to be in place. One thread puts
+one after the other in place, another one writes what is, and what is not proven is not kept.
 """
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
+from functools import partial
 from pathlib import Path
 from types import TracebackType
+from typing import TypeVar
 
-from polyc.build.bundle import Weights, write_weights
-from polyc.program.plan import Plan
-from polyc.program.program import Program
+from polyc.backends.bind import Constant, Placed
+from polyc.build.bundle import WEIGHTS_FILE, Weights, allocate_weights
+from polyc.files.table import write_and_hash
+from polyc.memory.storage import fill
+from polyc.program.plan import ALIGNMENT, Layout, lay_out
+
+T = TypeVar("T")
 
 
 class WeightsBeside:
-    """Writes the constants of one program into a folder, which must last until this ends."""
+    """Writes the constants of one program into a folder, which must last until this ends.
 
-    def __init__(self, folder: Path) -> None:
+    layout: where they are, each at a multiple of `alignment` bytes, from `begin` on.
+    """
+
+    def __init__(self, folder: Path, alignment: int = ALIGNMENT) -> None:
+        self.layout = Layout({}, 0)
         self._folder = folder
-        self._thread = ThreadPoolExecutor(1)
-        self._plan: Plan | None = None
-        self._result: Future[Weights | None] | None = None
+        self._alignment = alignment
+        self._placing, self._writing = ThreadPoolExecutor(1), ThreadPoolExecutor(1)
+        self._result: Future[Weights] | None = None
 
-    def begin(self, program: Program, plan: Plan) -> None:
-        """Write the constants where the plan says; here, if the system has no thread to give."""
-        self._plan = plan
-        try:
-            self._result = self._thread.submit(write_weights, self._folder, program, plan)
-        except RuntimeError:
-            self._result = Future()
-            self._result.set_result(write_weights(self._folder, program, plan))
+    def begin(self, constants: Sequence[Constant]) -> Placed:
+        """Give each constant its place, which is filled from now on.
 
-    @property
-    def plan(self) -> Plan:
-        """The plan that was begun with."""
-        assert self._plan is not None, "nothing was begun"
-        return self._plan
+        Raises BuildError if there is too little memory for them.
+        """
+        self.layout = lay_out(((one.name, one.bytes) for one in constants), self._alignment)
+        if not self.layout.bytes:
+            return Placed({})
+        memory = allocate_weights(self.layout.bytes, "the model")
+        values, filled = {}, []
+        for one in constants:
+            first = self.layout.offsets[one.name]
+            place = memory[first : first + one.bytes].view(one.content.dtype)
+            place = place.reshape(one.storage.shape)
+            filled.append(_submit(self._placing, partial(fill, place, one.content, one.storage)))
+            values[one.name] = place.view()
+            values[one.name].flags.writeable = False
+        ends = [self.layout.offsets[one.name] + one.bytes for one in constants]
+
+        def wait(end: int = self.layout.bytes) -> None:
+            for future, last in zip(filled, ends, strict=True):
+                future.result()
+                if last >= end:
+                    break
+
+        def write() -> Weights:
+            with (self._folder / WEIGHTS_FILE).open("wb") as stream:
+                entry = write_and_hash(memory.data, stream, wait)
+            wait()
+            memory.flags.writeable = False
+            return Weights(memory, entry)
+
+        self._result = _submit(self._writing, write)
+        return Placed(values, wait)
 
     def finish(self) -> Weights | None:
-        """What was written; raises what writing it raised."""
-        assert self._result is not None, "nothing was begun"
-        return self._result.result()
+        """What was written, None if there are no constants; raises what writing it raised."""
+        return self._result.result() if self._result else None
 
     def __enter__(self) -> WeightsBeside:
         return self
@@ -58,4 +89,18 @@ class WeightsBeside:
         error: BaseException | None,
         at: TracebackType | None,
     ) -> None:
-        self._thread.shutdown()
+        self._placing.shutdown(cancel_futures=True)
+        self._writing.shutdown()
+
+
+def _submit(threads: ThreadPoolExecutor, do: Callable[[], T]) -> Future[T]:
+    """Have a thread do something; it is done here, if the system has no thread to give."""
+    try:
+        return threads.submit(do)
+    except RuntimeError:
+        done: Future[T] = Future()
+        try:
+            done.set_result(do())
+        except Exception as error:  # raised where it is waited for
+            done.set_exception(error)
+        return done

@@ -11,7 +11,7 @@ from __future__ import annotations
 import hashlib
 import json
 import os
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from io import FileIO
@@ -119,12 +119,18 @@ def _fill_and_hash(memory: memoryview, stream: FileIO) -> str:
     return total.hexdigest()
 
 
-def write_and_hash(memory: memoryview, stream: BinaryIO) -> Entry:
-    """Write a memory to a file, and hash one part of it while the last one is written."""
+def write_and_hash(
+    memory: memoryview, stream: BinaryIO, wait: Callable[[int], None] = lambda end: None
+) -> Entry:
+    """Write a memory to a file, and hash one part of it while the last one is written.
+
+    wait: returns when the memory is filled up to so many bytes.
+    """
     total = hashlib.sha256()
     with ThreadPoolExecutor(1) as hashing:
         for start in range(0, memory.nbytes, PART):
             part = memory[start : start + PART]
+            wait(start + part.nbytes)
             try:
                 hashing.submit(total.update, part)
             except RuntimeError:  # the system has no thread to give, from the first part on

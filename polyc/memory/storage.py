@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import chain, product
 
 import islpy as isl
 import numpy as np
@@ -74,14 +75,55 @@ def permuted(
 
 def arrange(value: np.ndarray, storage: Storage) -> np.ndarray:
     """The contents of a constant in its stored order, padding zero; a view where none is needed."""
+    if _pad(value.shape, storage) == value.shape:
+        return value.reshape(_split(value.shape, storage)).transpose(_order(storage))
+    memory = np.zeros(storage.shape, value.dtype)
+    fill(memory, value, storage)
+    return memory
+
+
+def fill(memory: np.ndarray, value: np.ndarray, storage: Storage) -> None:
+    """Write a constant into zeroes in its stored order, without a copy in between.
+
+    Of a dimension that is cut into blocks the full blocks are written, then what is left:
+
+    w[o, i], 50 x m  ->  M[0 .. 2, i, 0 .. 15]  of o < 48, and  M[3, i, 0 .. 1]  of the last two
+    """
     sizes = dict(storage.blocks)
-    padding = [(0, -n % sizes.get(d, 1)) for d, n in enumerate(value.shape)]
-    padded = np.pad(value, padding) if any(p for _, p in padding) else value
-    split: list[int] = []
-    position = {}
-    for d, n in enumerate(padded.shape):
-        position[d] = len(split)
-        split += [n // sizes[d], sizes[d]] if d in sizes else [n]
-    order = [position[d] for d in storage.permutation]
-    order += [position[d] + 1 for d, _ in storage.blocks]
-    return padded.reshape(split).transpose(order)
+    split = memory.transpose(np.argsort(_order(storage)))
+    parts: list[list[tuple[slice, tuple[slice, ...]]]] = []
+    for d, extent in enumerate(value.shape):
+        if d not in sizes:
+            parts.append([(slice(None), (slice(None),))])
+            continue
+        blocks, left = divmod(extent, sizes[d])
+        full = blocks * sizes[d]
+        parts.append([(slice(0, full), (slice(0, blocks), slice(None)))])
+        if left:
+            parts[d].append((slice(full, extent), (slice(blocks, blocks + 1), slice(0, left))))
+    for chosen in product(*parts):
+        taken, places = zip(*chosen, strict=True) if chosen else ((), ())
+        target = split[(*chain(*places), ...)]
+        target[...] = value[(*taken, ...)].reshape(target.shape)
+
+
+def _pad(shape: Sequence[int], storage: Storage) -> tuple[int, ...]:
+    """Extents that blocks divide."""
+    sizes = dict(storage.blocks)
+    return tuple(n + -n % sizes.get(d, 1) for d, n in enumerate(shape))
+
+
+def _split(shape: Sequence[int], storage: Storage) -> list[int]:
+    """Extents in which those of blocks are two: their number, and their size."""
+    sizes = dict(storage.blocks)
+    found: list[int] = []
+    for d, n in enumerate(shape):
+        found += [n // sizes[d], sizes[d]] if d in sizes else [n]
+    return found
+
+
+def _order(storage: Storage) -> list[int]:
+    """Which of the extents that are split is stored k-th."""
+    sizes = dict(storage.blocks)
+    first = [d + sum(1 for other in sizes if other < d) for d in range(len(storage.permutation))]
+    return [*(first[d] for d in storage.permutation), *(first[d] + 1 for d, _ in storage.blocks)]

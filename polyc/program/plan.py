@@ -71,8 +71,18 @@ class Plan:
     regions: tuple[tuple[Size, ...], ...] = ()
 
 
-def plan_memory(program: Program, alignment: int = ALIGNMENT) -> Plan:
+@dataclass(frozen=True)
+class Layout:
+    """Where constants lie in the weights, by name, and the bytes of all."""
+
+    offsets: Mapping[str, int]
+    bytes: int
+
+
+def plan_memory(program: Program, alignment: int = ALIGNMENT, placed: Layout | None = None) -> Plan:
     """Place the program's temporaries and constants, each at a multiple of `alignment` bytes.
+
+    placed: where constants are already, those of the program and perhaps others.
 
     lifetimes t1 [0, 1] 64 B, t2 [1, 2] 32 B, t3 [2, 3] 64 B  ->  t1 at 0, t2 at 64, t3 at 0
     """
@@ -85,15 +95,17 @@ def plan_memory(program: Program, alignment: int = ALIGNMENT) -> Plan:
     varying, regions = _share_regions(
         [slot for slot in slots if isinstance(sizes[slot.array], Size)], sizes
     )
-    read = dict.fromkeys([*lifetimes, *(name for _, name in program.outputs)])
-    constants, weights_bytes = _lay_out(
-        (program.arrays[n] for n in read if program.arrays[n].value is not None), alignment
-    )
+    touched = dict.fromkeys([*lifetimes, *(name for _, name in program.outputs)])
+    read = [n for n in touched if program.arrays[n].value is not None]
+    if placed is None:
+        sizes_of = [(n, int(byte_size(program.arrays[n]))) for n in read]
+        placed = lay_out(sizes_of, alignment)
+    constants = {n: placed.offsets[n] for n in read}
     packed = pack(fixed)
     arena_bytes = max((s.offset + s.bytes for s in packed), default=0)
     _check_total("the arena of temporaries", arena_bytes)
     least = compute_lower_bound(slots)
-    return Plan((*packed, *varying), arena_bytes, least, constants, weights_bytes, regions)
+    return Plan((*packed, *varying), arena_bytes, least, constants, placed.bytes, regions)
 
 
 def find_lifetimes(program: Program) -> dict[str, tuple[int, int]]:
@@ -208,14 +220,14 @@ def _place(slots: Iterable[Slot]) -> list[Slot]:
     return placed
 
 
-def _lay_out(arrays: Iterable[StoredArray], alignment: int) -> tuple[dict[str, int], int]:
-    """Constants one after the other: their offsets, and the bytes of all."""
+def lay_out(constants: Iterable[tuple[str, int]], alignment: int = ALIGNMENT) -> Layout:
+    """Constants one after the other, by name and in bytes."""
     offsets, end = {}, 0
-    for array in arrays:
-        offsets[array.name] = end
-        end += aligned(int(byte_size(array)), alignment)
+    for name, size in constants:
+        offsets[name] = end
+        end += aligned(size, alignment)
     _check_total("the model's constants", end)
-    return offsets, end
+    return Layout(offsets, end)
 
 
 def _check_total(what: str, size: int) -> None:

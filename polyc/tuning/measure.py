@@ -18,14 +18,14 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from polyc.analysis.launches.call import verify_call
-from polyc.backends.bind import bind_arrays
+from polyc.backends.bind import bind_arrays, find_constants, place_at_once
 from polyc.backends.kernels import compile_kernels
+from polyc.backends.prove import prove_launches
 from polyc.build.load import open_library
 from polyc.mapping.cpu.storing import store_cluster
 from polyc.mapping.open_cluster import OpenCluster
 from polyc.mapping.stored_kernel import StoredKernel
 from polyc.options import Options
-from polyc.pipeline import prove_launches
 from polyc.printing.driver import DRIVER_FILE, print_driver
 from polyc.program.driver_nest import make_driver
 from polyc.program.plan import Plan, aligned, plan_memory
@@ -91,7 +91,9 @@ class Workbench:
         kernels = [StoredKernel((part,)) for part in parts]
         scop = _stated(one, arrays)
         compiled = compile_kernels(kernels, scop, self.target, self.options, Trace())
-        stored, launches = bind_arrays(kernels, compiled.launches, scop)
+        read = find_constants(kernels, scop)
+        placed = place_at_once(read.values())
+        stored, launches = bind_arrays(kernels, compiled.launches, scop, read, placed)
         loops = tuple(k.kernel for k in compiled.kernels)
         program = Program("tuned", loops, launches, stored, (), ())
         shared = [name for name in one.touched if name not in one.private]
@@ -104,7 +106,7 @@ class Workbench:
         sources = {k.file: k.source for k in compiled.kernels}
         sources[DRIVER_FILE] = print_driver(program, plan, nest)
         library = build_library(
-            sources, self.target.flags, self.options, self.cache, self.target.cores
+            sources, self.target.flags, self.options, self.cache, self.target.cores, quick=True
         )
         opened = open_library(library.read_bytes(), "tuned")
         ffi, functions = opened.ffi, opened.functions

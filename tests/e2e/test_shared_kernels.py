@@ -9,8 +9,9 @@ import numpy as np
 import pytest
 
 import polyc
-from polyc import Graph, ops, pipeline
+from polyc import Graph, ops
 from polyc.analysis.launches.verify import verify_launches
+from polyc.backends import prove
 from polyc.backends.common import CompiledKernel
 from polyc.errors import IllegalSchedule
 from polyc.options import Options
@@ -46,7 +47,7 @@ def test_an_argument_stored_otherwise_than_its_kernel_was_proven_for_is_refused(
         asked.append(judge)
         return verify_launches(*judge)
 
-    monkeypatch.setattr(pipeline, "verify_launches", note)
+    monkeypatch.setattr(prove, "verify_launches", note)
     run_pipeline(two_products(), Target.named("avx512"), Options(), Trace())
     ((program, *others),) = asked
     array = program.launches[0].arguments[0]

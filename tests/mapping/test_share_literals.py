@@ -9,8 +9,9 @@ import numpy as np
 import pytest
 
 import polyc
-from polyc import Graph, ops, pipeline
+from polyc import Graph, ops
 from polyc.analysis.launches.verify import verify_launches
+from polyc.backends import prove
 from polyc.backends.common import CompiledKernel
 from polyc.errors import IllegalSchedule
 from polyc.graph.builder import Value
@@ -126,7 +127,7 @@ def test_an_element_that_is_not_what_the_model_says_is_refused(monkeypatch) -> N
         asked.append(judge)
         return verify_launches(*judge)
 
-    monkeypatch.setattr(pipeline, "verify_launches", note)
+    monkeypatch.setattr(prove, "verify_launches", note)
     run_pipeline(scaled(0.5, 0.7), AVX512, Options(), Trace())
     ((program, stated, arrays, *others),) = asked
     name = next(n for n in arrays if HELD in n)

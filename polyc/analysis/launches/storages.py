@@ -7,8 +7,9 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from functools import reduce
-from itertools import permutations
+from itertools import permutations, product
 
 import islpy as isl
 import numpy as np
@@ -110,7 +111,7 @@ def _check_value(stored: StoredArray, value: np.ndarray) -> None:
     """Every element of a constant is where its storage says.
 
     Each coordinate of a storage map is a function of one index, and so a table. Where those of an
-    index are its digits, as they are without padding, all is compared at once.
+    index are its digits, as nearly always, parts are compared as they lie, without a copy.
     """
     where, shape = f"array {stored.name}", tuple(map(int, stored.storage.shape))
     placed = stored.value
@@ -121,10 +122,10 @@ def _check_value(stored: StoredArray, value: np.ndarray) -> None:
     bits = np.dtype(f"u{value.itemsize}")  # in which NaNs are equal, too
     content, values = placed.view(bits), value.view(bits).reshape(value.shape or (1,))
     tables = _tabulate_coordinates(stored.storage, values.shape)
-    seen = _see_by_coordinates(values, tables)
-    if seen is None or seen.shape != shape:
+    parts = _divide(values.shape, tables)
+    if parts is None:
         _check_elements(where, content, values, tables)
-    elif not np.array_equal(content, seen):
+    elif not all(_is_placed(content, values, chosen) for chosen in product(*parts)):
         raise illegal(where, "elements are not where they are stored")
 
 
@@ -139,37 +140,68 @@ def _tabulate_coordinates(storage: Storage, extents: tuple[int, ...]) -> Tables:
     return tables
 
 
-def _see_by_coordinates(values: np.ndarray, tables: Tables) -> np.ndarray | None:
-    """An array with its coordinates for indices; None unless they are digits of these, or 0."""
-    digits: list[tuple[int, int]] = []
-    for d, extent in enumerate(values.shape):
+@dataclass(frozen=True)
+class _Part:
+    """Values of one index, from `first` on, as a range of each coordinate that counts them.
+
+    along: (coordinate, its first value, how many), the one that moves slowest first.
+    """
+
+    first: int
+    along: tuple[tuple[int, int, int], ...]
+
+    @property
+    def extents(self) -> tuple[int, ...]:
+        return tuple(extent for _, _, extent in self.along)
+
+    @property
+    def values(self) -> slice:
+        return slice(self.first, self.first + math.prod(self.extents))
+
+
+def _divide(shape: Sequence[int], tables: Tables) -> list[list[_Part]] | None:
+    """The parts of each index in which coordinates are its digits; None if they are not."""
+    parts = []
+    for d, extent in enumerate(shape):
         mine = {k: table for k, (of, table) in enumerate(tables) if of == d and table.any()}
         found = _read_digits(extent, mine)
         if found is None:
             return None
-        digits += found
-    moving = [k for k, _ in digits]
-    digits += [(k, 1) for k in range(len(tables)) if k not in moving]
-    order = np.argsort([k for k, _ in digits])
-    return values.reshape([size for _, size in digits]).transpose(order)
+        parts.append(found)
+    return parts
 
 
-def _read_digits(extent: int, tables: Mapping[int, np.ndarray]) -> list[tuple[int, int]] | None:
-    """The coordinates that are the digits of an index, and their extents, the highest first.
+def _read_digits(extent: int, tables: Mapping[int, np.ndarray]) -> list[_Part] | None:
+    """An index whose coordinates are its digits: all that are full, then what is left.
 
-    i < 48 as floor(i/16) and i mod 16  ->  [(0, 3), (1, 16)]
+    i < 50 as floor(i/16) and i mod 16  ->  48 of (0 .. 2, 0 .. 15), and 2 of (3, 0 .. 1)
     """
     index = np.arange(extent)
     if len(tables) < 2:
         whole = all(np.array_equal(table, index) for table in tables.values())
-        return [(k, extent) for k in tables] if whole and (tables or extent == 1) else None
+        fits = whole and (tables or extent == 1)
+        return [_Part(0, tuple((k, 0, extent) for k in tables))] if fits else None
     for high, low in permutations(tables, 2):
         base = int(tables[low].max()) + 1
-        exact = len(tables) == 2 and extent % base == 0
-        fits = exact and np.array_equal(tables[low], index % base)
+        fits = len(tables) == 2 and np.array_equal(tables[low], index % base)
         if fits and np.array_equal(tables[high], index // base):
-            return [(high, extent // base), (low, base)]
+            full, left = divmod(extent, base)
+            parts = [_Part(0, ((high, 0, full), (low, 0, base)))]
+            return parts + [_Part(full * base, ((high, full, 1), (low, 0, left)))] * bool(left)
     return None
+
+
+def _is_placed(content: np.ndarray, values: np.ndarray, parts: Sequence[_Part]) -> bool:
+    """Whether a part of a constant is where its coordinates say."""
+    where = [slice(0, 1)] * content.ndim
+    moving = [one for part in parts for one in part.along]
+    for k, first, extent in moving:
+        where[k] = slice(first, first + extent)
+    rest = [k for k in range(content.ndim) if k not in {one[0] for one in moving}]
+    order = np.argsort([*(k for k, _, _ in moving), *rest])
+    extents = [*(extent for _, _, extent in moving), *(1 for _ in rest)]
+    seen = values[tuple(part.values for part in parts)].reshape(extents).transpose(order)
+    return np.array_equal(content[tuple(where)], seen)
 
 
 def _check_elements(where: str, content: np.ndarray, values: np.ndarray, tables: Tables) -> None:

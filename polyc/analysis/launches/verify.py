@@ -7,7 +7,7 @@ launches together must execute the scop, and find what they read.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 import islpy as isl
@@ -70,12 +70,14 @@ def verify_launches(
     parts: Sequence[Part],
     judged: Mapping[str, Judged],
     granted: Mapping[str, tuple[Size, ...]] | None = None,
+    await_constants: Callable[[], None] = lambda: None,
 ) -> Launched:
     """Prove the launches of a program right together, or raise IllegalSchedule.
 
     `scop` is the model before it is cut into kernels; `arrays` are those of `parts`, the statements
     of each launch; `granted` is what kernels are proven for besides, because it is needed where
-    they are launched. Proven, in this order:
+    they are launched; `await_constants` returns when constants are in place, which others see to.
+    Proven, in this order:
 
         statements   each is in one launch, in an order that keeps every dependence
         arguments    each launch is its kernel, on the arrays of its own statements, stored alike
@@ -100,6 +102,7 @@ def verify_launches(
     existing = {n for n, a in arrays.items() if a.kind in ("input", "state", "constant")}
     calls = where_admitted(program.demands)
     reads = verify_program([in_calls(one, calls) for one in (*touched, _caller(scop))], existing)
+    await_constants()
     stored = verify_storages(program, scop, arrays)
     statements = counted(len(scop.statements), "statement")
     facts = (
