@@ -362,6 +362,19 @@ def test_few_rows_read_weights_of_bfloat16_as_they_are(target, rows):
     x, w = (normal(*shape).astype(ml_dtypes.bfloat16) for shape in ((rows, 96), (96, 80)))
     graph = Graph.of(y=ops.matmul(ops.input("x", x.shape, x.dtype), w))
     model = polyc.compile(graph, target=target)
-    assert "const f32 *" not in model.source.replace("const f32 *restrict y", "")
+    assert "const bf16 *restrict constant" in model.source
     wanted = x.astype(float) @ w.astype(float)
     np.testing.assert_allclose(model(x).astype(float), wanted, rtol=8e-3, atol=1e-2)
+
+
+@pytest.mark.parametrize("isa", ["avx512", "avx2"])
+@pytest.mark.parametrize("rows", [1, 3, 8, 9])
+def test_few_rows_read_weights_of_float16_as_they_are(isa, rows):
+    if missing_features(NAMED[isa].features):
+        pytest.skip("this CPU cannot run it")
+    x, w = (normal(*shape).astype(np.float16) for shape in ((rows, 96), (96, 83)))
+    graph = Graph.of(y=ops.matmul(ops.input("x", x.shape, x.dtype), w))
+    model = polyc.compile(graph, target=NAMED[isa])
+    assert ("const f16 *restrict constant" in model.source) == (rows <= 8)
+    wanted = x.astype(float) @ w.astype(float)
+    np.testing.assert_allclose(model(x).astype(float), wanted, rtol=1e-3, atol=1e-3)
