@@ -17,6 +17,9 @@ from polyc.graph.ir import Node
 from polyc.graph.zero_channels.walk import Count, Cut, Shift, Walk
 from polyc.types.element_types import is_float
 
+FEW = 8
+"""Parts of weights that are looked at one by one; for more of them all is read, once."""
+
 
 @dataclass(frozen=True)
 class Product:
@@ -114,23 +117,23 @@ def _read_operand(walk: Walk, place: int, node: Node, product: Product) -> None:
     if x is None or x.axis != product.operand:
         walk.need_all(name)
         return
-    w = np.moveaxis(product.weights, (product.rows, product.columns), (0, 1))
+    w, others = product.weights, tuple(set(range(product.weights.ndim)) - {product.columns})
     idle = np.zeros(len(x.atoms), bool)
-    idle[find_zeros(product.weights, product.columns)] = True
-    terms = np.zeros(w.shape[:2]) if product.moves else None
-    for i in np.flatnonzero(x.known & ~idle):
-        column = w[:, i].reshape(len(w), -1)
-        if not np.isfinite(column).all():
-            continue
-        if x.values[i] == 0:
-            idle[i] = True
-        elif terms is not None:
-            terms[:, i] = column.astype(np.float64).sum(axis=1) * x.values[i]
-            idle[i] = bool(np.isfinite(terms[:, i]).all())
+    idle[find_zeros(w, product.columns)] = True
+    known = x.known & ~idle
+    if known.any():
+        known &= np.isfinite(w).all(axis=others)
+    idle |= known & (x.values == 0)
+    numbers = np.flatnonzero(known & (x.values != 0))
+    if product.moves and len(numbers):
+        columns = np.moveaxis(np.take(w, numbers, product.columns), product.rows, 0)
+        sums = columns.reshape(len(columns), len(numbers), -1).sum(axis=2, dtype=np.float64)
+        terms = sums * x.values[numbers]
+        fits = np.isfinite(terms).all(axis=0)
+        idle[numbers[fits]] = True
+        walk.shifts.append(Shift(place, 2, terms[:, fits], x.atoms[numbers[fits]]))
     walk.atoms.need(x.atoms[~idle])
     walk.cuts.append(Cut(place, 1, product.columns, x.atoms))
-    if terms is not None and terms.any():
-        walk.shifts.append(Shift(place, 2, np.nan_to_num(terms), x.atoms))
 
 
 def _handle_depthwise(walk: Walk, place: int, node: Node) -> bool:
@@ -165,11 +168,14 @@ def find_zeros(weights: np.ndarray, axis: int) -> np.ndarray:
 
     One number is asked of each first: weights are large, and zeros rare.
     """
-    parts = np.moveaxis(weights, axis, 0)
-    first = parts
+    first = np.moveaxis(weights, axis, 0)
     while first.ndim > 1:
         first = first[:, 0]
-    return np.array([i for i in np.flatnonzero(first == 0) if not parts[i].any()], np.int64)
+    maybe = np.flatnonzero(first == 0)
+    if len(maybe) > FEW:  # in the order in which they lie
+        others = tuple(set(range(weights.ndim)) - {axis})
+        return np.flatnonzero(~weights.astype(bool).any(axis=others))
+    return np.array([i for i in maybe if not np.take(weights, i, axis).any()], np.int64)
 
 
 def has_zeros(walk: Walk, node: Node) -> bool:
