@@ -208,7 +208,7 @@ def options_from_environment(environ: Mapping[str, str] = os.environ) -> Options
     POLYC_CC (compiler), POLYC_TUNE (seconds), POLYC_NVCC (CUDA compiler; by default that in
     CUDA_HOME, or on PATH), POLYC_CUDA ("emulate", or nothing for a GPU), POLYC_PATIENCE (seconds),
     POLYC_MEMORY (bytes), POLYC_MAX_SECONDS (seconds), POLYC_MAX_NODES (a number of nodes),
-    POLYC_PROCESSES (a number of them), POLYC_GLANCE (0: do not look).
+    POLYC_PROCESSES (a number of them), POLYC_GLANCE (0: do not look), POLYC_PRECISION ("bf16").
     `threads` is 0 for "all that this process may use".
     """
     dump = tuple(s for s in environ.get("POLYC_DUMP", "").split(",") if s)
@@ -231,6 +231,7 @@ def options_from_environment(environ: Mapping[str, str] = os.environ) -> Options
         memory_limit=_read_bytes(environ, "POLYC_MEMORY", Options.memory_limit),
         processes=int(_read_number(environ, "POLYC_PROCESSES", 0, "processes")),
         glance=bool(_read_number(environ, "POLYC_GLANCE", 1, "looks")),
+        precision=environ.get("POLYC_PRECISION") or Options.precision,
         emulated=cuda == "emulate",
         cache_dir=default_cache_dir(environ),
         cache_limit=_read_bytes(environ, "POLYC_CACHE_LIMIT", Options.cache_limit),

@@ -42,7 +42,13 @@ def test_the_environment_says_which_cuda():
 def test_what_float32_is_multiplied_as():
     assert Options().precision == "float32"
     assert Options(precision="bf16").precision == "bf16"
-    with pytest.raises(InvalidOption, match="precision is 'half'; give 'float32' or 'bf16'"):
-        Options(precision="half")
+    assert options_from_environment({}).precision == "float32"
+    assert options_from_environment({"POLYC_PRECISION": "bf16"}).precision == "bf16"
+    for make in (
+        lambda: Options(precision="half"),
+        lambda: options_from_environment({"POLYC_PRECISION": "half"}),
+    ):
+        with pytest.raises(InvalidOption, match="precision is 'half'; give 'float32' or 'bf16'"):
+            make()
     with pytest.raises(TypeError, match="`precision` is of type int, but must be 'float32' or 'b"):
         Options(precision=16)
