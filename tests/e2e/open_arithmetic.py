@@ -93,4 +93,41 @@ QUOTIENTS = (
     ),
 )
 
-ARITHMETIC = (*ROLLS, *QUOTIENTS)
+FRAMES = (
+    Case(
+        "Frames that may be none, of which a window leaves half, as another sum counts them",
+        "float[b, n] x, float[4, 1, 3, 3] w, float[1, 20, 12] v, float[1, 20, 5] r",
+        """zero = Constant<value_int = 0>()
+        one = Constant<value_int = 1>()
+        four = Constant<value_int = 4>()
+        eight = Constant<value_int = 8>()
+        first = Constant<value_ints = [0]>()
+        second = Constant<value_ints = [1]>()
+        width = Constant<value_ints = [12]>()
+        all = Shape(x)
+        length = Gather(all, one)
+        quarter = Div(length, four)
+        less = Sub(quarter, one)
+        frames = Max(less, zero)
+        steps = Range(zero, frames, one)
+        starts = Mul(steps, four)
+        column = Unsqueeze(starts, second)
+        across = Range(zero, eight, one)
+        places = Add(column, across)
+        windows = Gather<axis = 1>(x, places)
+        image = Unsqueeze(windows, second)
+        half = Conv<strides = [2, 2]>(image, w)
+        turned = Transpose<perm = [2, 0, 1, 3]>(half)
+        eighth = Div(length, eight)
+        rest = Sub(eighth, one)
+        count = Unsqueeze(rest, first)
+        batch = Shape<end = 1>(x)
+        shape = Concat<axis = 0>(count, batch, width)
+        rows = Reshape(turned, shape)
+        y, last = LSTM<hidden_size = 5>(rows, v, r)""",
+        calls("b n", (1, 16), (2, 17), (1, 23), (3, 24), (2, 63), (1, 100)),
+        gives="float[] y, float[] last",
+    ),
+)
+
+ARITHMETIC = (*ROLLS, *QUOTIENTS, *FRAMES)

@@ -14,6 +14,7 @@ from polyc.errors import NotFixed, ShapeError
 from polyc.poly.parameters import assumptions, parameters_of
 from polyc.types.call_sizes import measure_sizes, parse_size, read_sizes
 from polyc.types.estimate import estimate, hinted
+from polyc.types.needs import has_smaller, read_needs
 from polyc.types.parameters import (
     Parameter,
     Renaming,
@@ -24,7 +25,7 @@ from polyc.types.parameters import (
     with_needs,
 )
 from polyc.types.ranges import SizeRange, assume
-from polyc.types.sizes import Size, bounds, divide, evaluate, least
+from polyc.types.sizes import Size, bounds, divide, evaluate, greatest, least
 from polyc.types.spec import TensorSpec
 
 n, m = Size.of("n"), Size.of("m")
@@ -159,6 +160,18 @@ def test_what_is_needed_decides_several_times_over():
         assert bounds(n - 3) == (4, math.inf)
     with assume([SizeRange("n", needs=((n + 20) // 40 - 2,))]):
         assert bounds(n // 20 - 3)[0] >= 0
+
+
+def test_what_is_needed_is_read_where_it_holds():
+    """max(n//4 - 1, 0) - 3 is not negative where n//4 - 4 is not, and nowhere else."""
+    frames = greatest(n // 4 - 1, 0)
+    assert read_needs([frames - 3]) == (n // 4 - 4, frames - 3)
+    assert read_needs([frames]) == (frames,)
+    for value in range(1, 40):
+        one, other = (evaluate(need, {"n": value}) for need in read_needs([frames - 3]))
+        assert (one < 0) == (other < 0)
+    assert has_smaller([3, n + frames // 2])
+    assert not has_smaller([3, n // 4])
 
 
 def test_kernels_are_chosen_for_the_hint_however_large_it_is():

@@ -38,6 +38,7 @@ from polyc.graph.onnx.nodes import TEXT
 from polyc.graph.run_time import RANDOM_KEY, require_compilable
 from polyc.graph.shapes import infer_node
 from polyc.types.found import found_in
+from polyc.types.needs import has_smaller, read_needs
 from polyc.types.parameters import needed_ranges
 from polyc.types.ranges import SizeRange, assume
 from polyc.types.sizes import Size
@@ -103,7 +104,10 @@ def infer_graph(
         try:
             with leaving_to_calls(walk.found.sizes):
                 walk.run()
-            break
+            if set(walk.needs) == set(needs) or not walk.has_smaller():
+                break
+            # Where all that is needed holds, the smaller of two may always be the same one.
+            needs = tuple(walk.needs)
         except UnsupportedOp:
             if set(walk.needs) == set(needs):
                 raise
@@ -122,7 +126,7 @@ def infer_graph(
         walk.table,
         tuple(inputs),
         outputs,
-        tuple(walk.needs),
+        walk.list_needs(),
         tuple(walk.found.sizes),
     )
     return whole.rewrite(walk.kept)
@@ -171,6 +175,16 @@ class Walk:
         """Type all nodes, assuming what they need of sizes."""
         while not self._run():
             pass
+
+    def has_smaller(self) -> bool:
+        """Whether an extent is made of the smaller of two, of sizes that a call is told."""
+        return not self.found.sizes and has_smaller(
+            extent for tensor in self.table.values() for extent in tensor.shape
+        )
+
+    def list_needs(self) -> tuple[Size, ...]:
+        """What is needed, and before it what that says where all of it holds."""
+        return tuple(self.needs) if self.found.sizes else read_needs(self.needs)
 
     def _run(self) -> bool:
         """Type nodes until more is known or needed of sizes; whether all are typed."""
