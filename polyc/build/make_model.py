@@ -92,11 +92,10 @@ def _make_for_cpu(
             begin=partial(_begin, writing, trace.budget),
         )
         program = compiled.program
-        with trace.step("plan"):
+        finds = leaving_to_calls(program.found)
+        with trace.step("plan"), assume(program.sizes), finds:
             plan = plan_memory(program, placed=writing.layout)
             trace.budget.require_call(program.name, plan.arena_bytes, plan.weights_bytes)
-        finds = leaving_to_calls(compiled.program.found)
-        with trace.step("plan"), assume(compiled.program.sizes), finds:
             barriers = place_barriers(compiled.touched, plan.slots)
             nest = make_driver(compiled.program, plan, barriers)
             driver = print_driver(

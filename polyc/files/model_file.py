@@ -7,9 +7,10 @@ what is read later is compared with what was hashed.
 
 from __future__ import annotations
 
+import contextlib
 import hashlib
 import time
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, replace
 from io import FileIO
@@ -17,6 +18,7 @@ from pathlib import Path
 
 from polyc.errors import InvalidModel
 from polyc.files.external import LOCATION, find_locations, locate
+from polyc.files.reader import Reader
 from polyc.files.regular import LIMIT, Identity, identify, opened, read_whole
 
 _PART = 1 << 20
@@ -78,6 +80,27 @@ class ModelFile:
             raise ModelChanged(self.path)
         return data
 
+    @contextlib.contextmanager
+    def reading(self) -> Iterator[Reader]:
+        """Its bytes in turn; ModelChanged if it is another one now, whatever was made of it."""
+        with opened(self.path, "model file") as stream:
+            size = identify(stream).size
+            check_size(size)
+            with Reader(stream, size) as reader:
+                wrong: Exception | None = None
+                try:
+                    yield reader
+                except (EOFError, ValueError) as error:  # if it is no model, it may have been one
+                    wrong = error
+                try:
+                    found = reader.finish()
+                except EOFError:
+                    found = ""
+                if found != self.sha256:
+                    raise ModelChanged(self.path)
+                if wrong:
+                    raise wrong
+
     def check_others(self) -> None:
         """ModelChanged if external data is not what was hashed: to be asked after it is read."""
         for name, known in self.others.items():
@@ -91,6 +114,18 @@ def read_model_file(path: Path) -> bytes:
     with opened(path, "model file") as stream:
         check_size(identify(stream).size)
         return read_whole(stream)
+
+
+@contextlib.contextmanager
+def reading_model(path: Path) -> Iterator[Reader]:
+    """The bytes of a model in turn; InvalidModel as by `read_model_file`."""
+    with opened(path, "model file") as stream:
+        before = identify(stream)
+        check_size(before.size)
+        with Reader(stream, before.size, hashed=False) as reader:
+            yield reader
+        if identify(stream) != before:
+            raise OSError("it is being written to")
 
 
 def check_size(size: int) -> None:

@@ -9,7 +9,9 @@ from __future__ import annotations
 
 import os
 from collections.abc import Collection, Mapping, Sequence
+from contextlib import AbstractContextManager
 from dataclasses import dataclass, field, replace
+from io import BytesIO
 from pathlib import Path
 
 import numpy as np
@@ -19,7 +21,8 @@ from onnx import GraphProto, ModelProto, inliner, numpy_helper
 from polyc.budget import Budget
 from polyc.errors import InvalidModel, NeedsValues, PolycError, naming_defects
 from polyc.files.external import DataFolder
-from polyc.files.model_file import ModelFile, check_size, read_model_file
+from polyc.files.model_file import ModelFile, check_size, reading_model
+from polyc.files.reader import Reader
 from polyc.graph.inference.fix_sizes import fix_tensor
 from polyc.graph.inference.infer import infer_graph
 from polyc.graph.inference.sizes import rename_found
@@ -48,6 +51,7 @@ from polyc.graph.onnx.nodes import (
     read_type,
     unique_names,
 )
+from polyc.graph.onnx.wire import LargeData, split_model
 from polyc.graph.upgrade import Context, is_newest_form, upgrade_nodes
 from polyc.graph.values import name_values
 from polyc.options import Options
@@ -139,12 +143,12 @@ def read_model(source: Source, budget: Budget | None = None) -> UntypedModel:
 def _read_model(source: Source, budget: Budget) -> UntypedModel:
     """`read_model`, whatever it raises."""
     # 1. Bytes become a protobuf message, and its data become arrays.
-    model, folder = _parse(source)
+    model, data, folder = _parse(source)
     budget.check_nodes(len(model.graph.node), "the model")
     check_text(model)
     check_depth(model)
     opset = find_opset(model)
-    constants = _read_constants(model.graph, folder)
+    constants = _read_constants(model.graph, data, folder)
     inputs = read_inputs(model.graph, constants)
     functions = (n for f in model.functions for n in f.node)
     embed((*(n for n in model.graph.node if not is_constant(n)), *functions), folder)
@@ -176,29 +180,40 @@ def _read_model(source: Source, budget: Budget) -> UntypedModel:
     )
 
 
-def _parse(source: Source) -> tuple[ModelProto, DataFolder | None]:
-    """The model, and the folder of its external data where it has one."""
+def _parse(source: Source) -> tuple[ModelProto, LargeData, DataFolder | None]:
+    """The model, its large data, and the folder of its external data where it has one."""
     if isinstance(source, ModelProto):
-        return source, None
+        return source, {}, None
     if not isinstance(source, str | os.PathLike | bytes | ModelFile):
         kind = type(source).__name__
         raise InvalidModel(f"a {kind} is no model; give a path, bytes or an onnx.ModelProto")
     folder = None
+    opening: AbstractContextManager[Reader]
     if isinstance(source, ModelFile):
         folder = DataFolder(source.path.parent, frozenset(source.others))
-        source = source.read()
-    elif not isinstance(source, bytes):
-        folder, source = DataFolder(Path(source).parent), read_model_file(Path(source))
-    check_size(len(source))
+        opening = source.reading()
+    elif isinstance(source, bytes):
+        check_size(len(source))
+        opening = Reader(BytesIO(source), len(source), hashed=False)
+    else:
+        folder, opening = DataFolder(Path(source).parent), reading_model(Path(source))
     try:
-        return ModelProto.FromString(source), folder
+        with opening as reader:
+            message, data = split_model(reader)
+        return ModelProto.FromString(message), data, folder
+    except PolycError:
+        raise
     except Exception as error:  # protobuf's implementations differ in what they raise
         raise InvalidModel(f"this is no ONNX model ({error}); is the file complete?") from error
 
 
-def _read_constants(graph: GraphProto, folder: DataFolder | None) -> dict[str, Tensor]:
+def _read_constants(
+    graph: GraphProto, data: LargeData, folder: DataFolder | None
+) -> dict[str, Tensor]:
     """The initialisers and the outputs of Constant nodes, by name."""
-    dense = [(t.name, read_tensor(t, folder)) for t in graph.initializer]
+    dense = [
+        (t.name, read_tensor(t, folder, data=data.get(k))) for k, t in enumerate(graph.initializer)
+    ]
     sparse = [(s.values.name, read_sparse(s, folder)) for s in graph.sparse_initializer]
     tensors = [Tensor(name, v.dtype, v.shape, v) for name, v in (*dense, *sparse)]
     tensors += [

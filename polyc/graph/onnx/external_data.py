@@ -9,6 +9,7 @@ is a regular one (`files/external.py`, `files/regular.py`).
 from __future__ import annotations
 
 import math
+import sys
 from collections.abc import Iterable, Sequence
 
 import numpy as np
@@ -61,9 +62,15 @@ def check_extents(extents: Sequence[int], dtype: np.dtype, owner: str) -> int:
     return math.prod(extents)
 
 
-def read_tensor(proto: TensorProto, folder: DataFolder | None, owner: str = "") -> np.ndarray:
+def read_tensor(
+    proto: TensorProto,
+    folder: DataFolder | None,
+    owner: str = "",
+    data: np.ndarray | None = None,
+) -> np.ndarray:
     """TensorProto -> array, reading a second file inside `folder` where the tensor names one.
 
+    data: its raw data as bytes, where they were kept apart; the array is these if it can be.
     Raises InvalidModel where shape, type and data disagree or the file is out of bounds.
     """
     owner = owner or f"tensor {proto.name!r}"
@@ -75,6 +82,12 @@ def read_tensor(proto: TensorProto, folder: DataFolder | None, owner: str = "") 
         inside = TensorProto(data_type=proto.data_type, dims=proto.dims)
         inside.raw_data = _read_external(proto, folder, size, owner)
         proto = inside
+    elif data is not None:
+        if _is_plain(dtype, bits) and data.nbytes == size:
+            array = data.view(dtype).reshape(tuple(proto.dims))
+            array.flags.writeable = False
+            return array
+        proto.raw_data = data.tobytes()
     if proto.HasField("raw_data") and len(proto.raw_data) != size:
         raise InvalidModel(
             f"{owner} holds {len(proto.raw_data)} bytes, but {dtype}{_brief(proto.dims)} takes "
@@ -86,6 +99,11 @@ def read_tensor(proto: TensorProto, folder: DataFolder | None, owner: str = "") 
         raise InvalidModel(f"{owner} cannot be read ({error}); export the model again") from error
     # A byte other than 0 and 1 is no boolean: C code that reads it would be undefined.
     return np.asarray(array.view(np.uint8) != 0) if dtype == np.bool_ else array
+
+
+def _is_plain(dtype: np.dtype, bits: int) -> bool:
+    """Whether raw data are the elements of an array as this machine has them."""
+    return dtype.kind in "fiu" and bits == 8 * dtype.itemsize and sys.byteorder == "little"
 
 
 def read_sparse(
