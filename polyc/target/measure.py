@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -101,7 +102,7 @@ def measure_rates(target: Target, options: Options) -> Rates:
 
 def look_at_pairs(target: Target, options: Options) -> float:
     """`Rates.pairs` of this machine, in some 0.3 s; BuildError without a compiler."""
-    library = load_probes(target, options)
+    library = load_probes(target, replace(options, cache=False))  # it is asked once
     return _compare_pairs(library, float(library.fma_rate(FMA_ROUNDS, FEW)), FEW)
 
 
