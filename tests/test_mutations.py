@@ -339,8 +339,8 @@ def test_compiling_proves_the_barriers(monkeypatch, tmp_path):
 
 
 def test_compiling_proves_the_arena(monkeypatch, tmp_path):
-    def overlapping(program):
-        plan = plan_memory(program)
+    def overlapping(program, placed):
+        plan = plan_memory(program, placed=placed)
         return replace(plan, slots=tuple(replace(s, offset=0) for s in plan.slots))
 
     monkeypatch.setattr(planning, "plan_memory", overlapping)

@@ -139,7 +139,8 @@ def _agree(run: Execution, expr: Expr, printed: LoopExpr, points: isl.Set) -> bo
             return same_literal(value, other)
         case Index(value), Value(index):
             wanted = value.pullback_pw_multi_aff(run.instance)
-            return points.is_subset(wanted.eq_set(run.place.index([index]).get_pw_aff(0)))
+            printed_as = run.place.index([index]).get_pw_aff(0)
+            return bool(find_differences(points, wanted, printed_as).is_empty())
         case Within(domain), Test(condition):
             holds = domain.preimage_pw_multi_aff(run.instance).intersect(points)
             return holds.is_equal(run.place.where(condition).intersect(points))
@@ -268,11 +269,21 @@ def _check_place(around: Surroundings, access: Access) -> None:
         if k in access.computed:
             continue
         # One coordinate has fewer pieces than all of them together.
-        wanted, printed = (f.get_pw_aff(k).coalesce() for f in (expected, access.place))
-        same = wanted.eq_set(printed)
-        if not points.is_subset(same):
+        wrong = find_differences(points, expected.get_pw_aff(k), access.place.get_pw_aff(k))
+        if not wrong.is_empty():
             rule = f"{where}: {show_element(access.element)} is not where {access.array} is stored"
-            raise around.illegal(rule, show_instance(access, points.subtract(same)))
+            raise around.illegal(rule, show_instance(access, wrong))
+
+
+def find_differences(points: isl.Set, one: isl.PwAff, other: isl.PwAff) -> isl.Set:
+    """The points at which two functions are not both defined, or are not the same.
+
+    Each is restricted to the points before they are compared, so that little is left of its pieces:
+    for windows that are rolled, 16 pieces each, `eq_set` found no end where this takes 0.2 s.
+    """
+    here, there = (f.coalesce().intersect_domain(points).coalesce() for f in (one, other))
+    difference = here.sub(there)
+    return points.subtract(difference.domain()).union(difference.non_zero_set())
 
 
 def _check_bounds(around: Surroundings, access: Access) -> None:

@@ -5,7 +5,9 @@ from dataclasses import replace
 
 import islpy as isl
 import numpy as np
+import pytest
 
+from polyc.analysis.accesses import find_differences
 from polyc.loopnest import nodes as loopnest
 from polyc.loopnest.index import Affine, Compare
 from polyc.loopnest.nodes import Read, Value
@@ -166,3 +168,26 @@ def test_another_reduction_is_refused() -> None:
     s = find(right, "S")
     check_refused(swap(right, s, replace(s, reduction="mul")), "S is printed with mul=")
     check_refused(swap(right, s, replace(s, dtype=np.dtype(np.float64))), "S is printed with type")
+
+
+@pytest.mark.parametrize(
+    ("one", "other", "wrong"),
+    [
+        ("{ [i] -> [i mod 14] }", "{ [i] -> [i - 14*floor(i/14)] }", "{ [i] : false }"),
+        (  # a roll by 2, as it is read and as its pieces say
+            "{ [i] -> [(i + 2) mod 14] }",
+            "{ [i] -> [i + 2] : i < 12; [i] -> [i - 12] : 11 < i < 26; [i] -> [i - 26] : i > 25 }",
+            "{ [i] : false }",
+        ),
+        ("{ [i] -> [i] : i < 30 }", "{ [i] -> [i] : i > 3 }", "{ [i] : 0 <= i <= 3 or i = 30 }"),
+        (
+            "{ [i] -> [i mod 14] }",
+            "{ [i] -> [i] : i < 16; [i] -> [i mod 14] : i >= 16 }",
+            "{ [i] : 14 <= i <= 15 }",
+        ),
+    ],
+)
+def test_where_two_placesfind_differences(one, other, wrong) -> None:
+    points = isl.Set("{ [i] : 0 <= i <= 30 }")
+    functions = (isl.PwMultiAff(text).get_pw_aff(0) for text in (one, other))
+    assert find_differences(points, *functions).is_equal(isl.Set(wrong))
