@@ -156,7 +156,7 @@ def is_python(code: str) -> bool:
 
 
 @pytest.mark.parametrize(
-    ("heading", "target", "count"), [("Use", "cpu", 9), ("On a GPU", "cuda", 9)]
+    ("heading", "target", "count"), [("Use", "cpu", 10), ("On a GPU", "cuda", 9)]
 )
 def test_what_tables_say_to_write(heading, target, count, monkeypatch, tmp_path):
     monkeypatch.setenv("POLYC_CACHE_DIR", str(tmp_path / "cache"))
@@ -172,6 +172,8 @@ def test_what_tables_say_to_write(heading, target, count, monkeypatch, tmp_path)
     assert len(codes) == count, codes
     for code in codes:
         exec(
-            code.replace("(model, tune=60)", "(MODEL, tune=1)").replace("(model, ex", "(MODEL, ex"),
+            code.replace("(model, tune=60)", "(MODEL, tune=1)")
+            .replace("(model, ex", "(MODEL, ex")
+            .replace("(model, op", "(MODEL, op"),
             names,
         )
