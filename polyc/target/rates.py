@@ -12,6 +12,7 @@ import dataclasses
 import hashlib
 import math
 import warnings
+from collections.abc import Collection
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -68,8 +69,6 @@ class Rates:
 
 _NAMES = tuple(f.name for f in dataclasses.fields(Rates) if f.name != "measured")
 
-_SEEN = ("l3", "pairs")
-
 
 def estimate_rates(simd_bytes: int, fused: bool, cores: int) -> Rates:
     """An ordinary server core: 3 GHz, two vector units whose results take four cycles, a vector (or
@@ -120,13 +119,25 @@ def read_rates(folder: Path, target: Target) -> Rates | None:
         return None
 
 
-def write_rates(folder: Path, target: Target, rates: Rates) -> Path:
+def known_rates(folder: Path, target: Target) -> frozenset[str] | None:
+    """Which rates of this machine are kept; None if something is that cannot be read."""
+    try:
+        return frozenset(read_json(rates_file(folder, target), FORMAT)) - {"format"}
+    except (FileNotFoundError, NotADirectoryError):
+        return frozenset()
+    except (OSError, ValueError, TypeError, KeyError):
+        return None
+
+
+def write_rates(
+    folder: Path, target: Target, rates: Rates, seen: Collection[str] = ("l3",)
+) -> Path:
     """Keep the rates of this machine, rounded to DIGITS; the file.
 
-    Of those that are not `measured` only what one has had a look at is kept.
+    seen: of those that are not `measured`, what one has had a look at.
     """
     file = rates_file(folder, target)
-    kept = _NAMES if rates.measured else _SEEN
+    kept = [name for name in _NAMES if rates.measured or name in seen]
     write_json(file, FORMAT, {name: _rounded(getattr(rates, name)) for name in kept})
     return file
 

@@ -10,7 +10,7 @@ from polyc.options import Options, default_cache_dir
 from polyc.target.cuda import NAMED_GPUS, PORTABLE, CudaTarget, ask_driver
 from polyc.target.instructions.lanes import DOT2_BF16
 from polyc.target.machine import NAMED, Target, detect_target
-from polyc.target.rates import rates_file, read_rates, write_rates
+from polyc.target.rates import known_rates, read_rates, write_rates
 from polyc.toolchain.nvcc import find_nvcc
 
 CUDA = "cuda"
@@ -41,20 +41,29 @@ def resolve_target(target: str | Target | CudaTarget, options: Options) -> Targe
 
 
 def _find_cpu(options: Options) -> Target:
-    """This CPU, at which somebody has had a look, if the cache can tell of it."""
+    """This CPU, at which somebody has had a look, if the cache can tell of it.
+
+    Its third-level cache is looked at once, sums of bfloat16 when these are first asked for.
+    """
     machine = detect_target(options.cc, options.patience)
-    if not (options.glance and options.cache) or rates_file(default_cache_dir(), machine).exists():
+    if not (options.glance and options.cache):
         return machine
-    from polyc.target.glance import glance  # once on each machine
+    known = known_rates(default_cache_dir(), machine)
+    wanted = {"l3"}
+    if options.precision == "bf16" and machine.vectors.has(DOT2_BF16):
+        wanted.add("pairs")
+    if known is None or wanted <= known:  # what cannot be read has been told of
+        return machine
+    from polyc.target.glance import glance
     from polyc.target.measure import look_at_pairs
 
-    rates = glance(machine)
-    if machine.vectors.has(DOT2_BF16):
+    rates = machine.rates if "l3" in known else glance(machine)
+    if "pairs" in wanted - known:
         with suppress(BuildError):
             rates = replace(rates, pairs=look_at_pairs(machine, options))
     seen = replace(machine, rates=rates)
     try:
-        write_rates(default_cache_dir(), machine, seen.rates)
+        write_rates(default_cache_dir(), machine, seen.rates, known | wanted)
     except OSError:  # who cannot remember it would compile for another machine each time
         return machine
     return replace(seen, rates=read_rates(default_cache_dir(), machine) or seen.rates)

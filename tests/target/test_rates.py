@@ -13,7 +13,14 @@ from polyc.target import machine, measure
 from polyc.target.instructions.lanes import DOT2_BF16
 from polyc.target.machine import Target, detect_target
 from polyc.target.measure import measure_rates
-from polyc.target.rates import Rates, estimate_rates, rates_file, read_rates, write_rates
+from polyc.target.rates import (
+    Rates,
+    estimate_rates,
+    known_rates,
+    rates_file,
+    read_rates,
+    write_rates,
+)
 from polyc.target.resolve import resolve_target
 
 TARGET = Target.named("avx2")
@@ -150,10 +157,17 @@ def test_sums_of_bfloat16_are_looked_at_by_running_them(tmp_path, monkeypatch):
     assert measure.look_at_pairs(Target.named("avx2"), Options()) == Rates.pairs
     if not here.vectors.has(DOT2_BF16):
         pytest.skip("this CPU has no such instruction")
-    seen = resolve_target("cpu", Options())
+    looked = []
+    right = measure.look_at_pairs
+    monkeypatch.setattr(measure, "look_at_pairs", lambda *a: looked.append(a) or right(*a))
+    resolve_target("cpu", Options())
+    assert known_rates(tmp_path, here) == {"l3"}
+    asked = Options(precision="bf16")
+    seen = resolve_target("cpu", asked)
     assert 0.5 <= seen.rates.pairs <= 4
-    assert seen == resolve_target("cpu", Options())
-    assert '"pairs"' in rates_file(tmp_path, here).read_text()
+    assert known_rates(tmp_path, here) == {"l3", "pairs"}
+    assert seen == resolve_target("cpu", asked)
+    assert len(looked) == 1
 
 
 def test_rates_of_before_say_nothing_of_bfloat16(tmp_path):
