@@ -21,7 +21,7 @@ from polyc.build.export_names import (
 from polyc.build.load import DECLARATIONS, DECLARED_CHECK
 from polyc.build.manifest import Manifest
 from polyc.names import comment
-from polyc.toolchain.c_compiler import COMPILE_FLAGS, GCC_FLAGS, LINK_FLAGS, WHOLE
+from polyc.toolchain.c_compiler import COMPILE_FLAGS, GCC_FLAGS, LINK_FLAGS
 from polyc.types.estimate import estimate
 from polyc.types.ranges import assume
 from polyc.types.sizes import Size
@@ -122,7 +122,7 @@ def print_makefile(manifest: Manifest) -> str:
     """Rules for a static and a shared library and for the example."""
     return _MAKEFILE.substitute(
         name=file_name(manifest.name),
-        flags=" ".join((*WHOLE, *COMPILE_FLAGS)),
+        flags=" ".join(COMPILE_FLAGS),
         gcc_flags=" ".join(GCC_FLAGS),
         link=" ".join(LINK_FLAGS),
         arch=" ".join(manifest.flags),

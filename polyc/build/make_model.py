@@ -77,7 +77,7 @@ def _make_for_cpu(
         kept = KeptKernels(cache, fingerprint_kernels(target, options))
     with (
         LibraryBuild(
-            c_recipe(target.flags, options, budget=trace.budget, quick=True), target.cores, cache
+            c_recipe(target.flags, options, budget=trace.budget), target.cores, cache
         ) as build,
         WeightsBeside(folder) as writing,
     ):
@@ -137,7 +137,7 @@ def _make_for_cpu(
 
 def _begin(writing: WeightsBeside, budget: Budget, constants: Sequence[Constant]) -> Placed:
     """Put constants in place, unless they alone are more than a call may take."""
-    budget.require(sum(one.bytes for one in constants), "what the model's constants take")
+    budget.require(sum(one.bytes for one in constants), "what is constant in the model")
     return writing.begin(constants)
 
 

@@ -26,6 +26,7 @@ from polyc.toolchain.execute import execute
 from polyc.toolchain.runtime_files import TEAM_FILE, find_runtime, read_runtime, read_team
 
 COMPILE_FLAGS = (
+    "-O3",
     "-std=gnu11",
     "-fPIC",
     "-pthread",
@@ -38,35 +39,6 @@ COMPILE_FLAGS = (
     # Vectors wider than the machine's never cross a function boundary that is not inlined.
     "-Wno-psabi",
 )
-WHOLE = ("-O3",)
-"""All that the compiler knows, for loops whose statements it has to make vectors of."""
-VECTORS = (
-    "-O1",
-    # Registers: multiplications and additions become one instruction, sums stay in registers.
-    "-fexpensive-optimizations",
-    "-fpeel-loops",
-    "-funswitch-loops",
-    "-fgcse",
-    "-frerun-cse-after-loop",
-    "-fcode-hoisting",
-    "-fcaller-saves",
-    "-fschedule-insns2",
-    "-fpeephole2",
-    # Functions of the runtime vanish in their callers, as do copies and what is never the same.
-    "-finline-functions",
-    "-finline-small-functions",
-    "-foptimize-sibling-calls",
-    "-fstrict-aliasing",
-    # Scalar loops that are left, and where loops begin.
-    "-ftree-loop-vectorize",
-    "-ftree-slp-vectorize",
-    "-freorder-blocks-and-partition",
-    "-falign-loops",
-    "-falign-functions",
-    "-falign-jumps",
-)
-"""What of gcc's -O3 kernels of networks profit from, which are vectors already: it takes two thirds
-of the time to compile, and nine networks ran at the same speed within 1 % (Zen 4, gcc 12)."""
 GCC_FLAGS = (
     # Keeping scalars for the next iteration of a reduction loop spills the register tile: with it
     # ResNet-50's first convolution (7x7, stride 2) took 3.0 ms instead of 2.1. clang does not.
@@ -134,19 +106,16 @@ def build_library(
     options: Options,
     cache: Cache | None = None,
     workers: int = 1,
-    *,
-    quick: bool = False,
 ) -> Path:
     """Compile and link C files; the path of the shared library, which lives in the cache.
 
     {"conv.c": …, "driver.c": …} -> <cache>/libraries/<key>/model.so
 
     Files named *.h are headers of the others; `flags` are the target's; `workers` files are
-    compiled at a time, `quick` is as in `c_recipe`. Raises BuildError with the compiler's first
-    messages.
+    compiled at a time. Raises BuildError with the compiler's first messages.
     """
     headers = {n: t for n, t in sources.items() if n.endswith(".h")}
-    recipe = c_recipe(flags, options, headers, quick=quick)
+    recipe = c_recipe(flags, options, headers)
     with LibraryBuild(recipe, workers, cache or open_cache(options)) as build:
         for name, text in sources.items():
             if name.endswith(".c"):
@@ -261,19 +230,15 @@ def c_recipe(
     options: Options,
     headers: Mapping[str, str] = MappingProxyType({}),
     budget: Budget = UNLIMITED,
-    *,
-    quick: bool = False,
 ) -> Recipe:
     """C for a CPU; `headers`, by name, are for all files. BuildError without a compiler.
 
-    machine: the target's flags, which say for which CPU. quick: the text is vectors already, and
-    needs less of the compiler.
+    machine: the target's flags, which say for which CPU.
     The compiler ends with the budget's time, by TooLong.
     """
     compiler = find_compiler(options.cc, options.patience)
-    is_gcc = compiler.kind == "gcc"
-    level = VECTORS if quick and is_gcc else WHOLE
-    flags = (*level, *COMPILE_FLAGS, *(GCC_FLAGS if is_gcc else ()), *machine)
+    only = GCC_FLAGS if compiler.kind == "gcc" else ()
+    flags = (*COMPILE_FLAGS, *only, *machine)
 
     def compile(folder: Path, name: str) -> None:
         for file, content in headers.items():

@@ -106,7 +106,7 @@ class Workbench:
         sources = {k.file: k.source for k in compiled.kernels}
         sources[DRIVER_FILE] = print_driver(program, plan, nest)
         library = build_library(
-            sources, self.target.flags, self.options, self.cache, self.target.cores, quick=True
+            sources, self.target.flags, self.options, self.cache, self.target.cores
         )
         opened = open_library(library.read_bytes(), "tuned")
         ffi, functions = opened.ffi, opened.functions

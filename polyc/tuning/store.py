@@ -27,7 +27,7 @@ from polyc.mapping.tuned import Tuned
 from polyc.options import Options, read_patience
 from polyc.target.machine import Target
 from polyc.target.rates import machine_fingerprint
-from polyc.toolchain.c_compiler import COMPILE_FLAGS, GCC_FLAGS, VECTORS
+from polyc.toolchain.c_compiler import COMPILE_FLAGS, GCC_FLAGS
 from polyc.toolchain.runtime_files import read_runtime
 
 FORMAT = 2
@@ -41,7 +41,7 @@ def tuned_file(target: Target, options: Options) -> Path:
     """Where the tuned schedules for a target and a number of threads are kept."""
     threads = options.threads or target.cores
     parts = [machine_fingerprint(target), *target.flags, str(threads), _hash_strategies()]
-    key = digest([*parts, *VECTORS, *COMPILE_FLAGS, *GCC_FLAGS, options.cc])[:32]
+    key = digest([*parts, *COMPILE_FLAGS, *GCC_FLAGS, options.cc])[:32]
     return options.cache_dir / "tuned" / f"{key}.json"
 
 
