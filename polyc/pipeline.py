@@ -53,19 +53,19 @@ from polyc.scop.bind_states import bind_states
 from polyc.scop.convert_constants import convert_constants
 from polyc.scop.delinearise import delinearise
 from polyc.scop.distribute import distribute
-from polyc.scop.fill_groups import fill_groups
+from polyc.scop.factors.fill_groups import fill_groups
+from polyc.scop.factors.lift_signs import lift_signs
+from polyc.scop.factors.narrow_factors import narrow_factors
+from polyc.scop.factors.round_factors import round_factors
+from polyc.scop.factors.scales import take_out_scales
+from polyc.scop.factors.zero_points import move_zero_points
 from polyc.scop.inline import inline_pointwise
-from polyc.scop.lift_signs import lift_signs
 from polyc.scop.lower import find_counts, lower_graph
 from polyc.scop.merge_copies import merge_copies
-from polyc.scop.narrow_factors import narrow_factors
 from polyc.scop.remove_frames import remove_frames
-from polyc.scop.round_factors import round_factors
-from polyc.scop.scales import take_out_scales
 from polyc.scop.scop import Scop
 from polyc.scop.sparse.zeros import compress_zeros
 from polyc.scop.split_reductions import Grain, split_reductions
-from polyc.scop.zero_points import move_zero_points
 from polyc.target.cuda import CudaTarget
 from polyc.target.forms import Forms, choose_forms
 from polyc.target.machine import Target
@@ -277,7 +277,9 @@ def _cluster_graph(
     # 3. Graph -> Scop: statements with integer-set domains; data movement becomes views.
     with trace.step("lower"):
         streamed, lanes, products = forms.streamed, forms.lanes, forms.integers
-        lowered = lower_graph(graph, streamed, budget, lanes, not on_gpu, forms.direct)
+        lowered = lower_graph(
+            graph, streamed, budget, lanes, in_blocks=not on_gpu, direct=forms.direct
+        )
         scaled = take_out_scales(lowered, products)
         rounded = round_factors(scaled.before, scaled.after, forms.floats, forms.rounds)
         lowered = rounded.before

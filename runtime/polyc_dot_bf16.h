@@ -10,15 +10,7 @@
 #define V PC_PASTE(f32x, PC_LANES)
 #define W PC_PASTE(u32x, PC_LANES)
 #define FN PC_PASTE(pc_dot2_bf16bf16_, V)
-#if PC_LANES == 2
-#define PAIRS bf16x4
-#elif PC_LANES == 4
-#define PAIRS bf16x8
-#elif PC_LANES == 8
-#define PAIRS bf16x16
-#else
-#define PAIRS bf16x32
-#endif
+#define PAIRS PC_PASTE(bf16x, PC_PASTE(PC_TWICE_, PC_LANES))
 
 #if defined __AVX512BF16__ && (PC_LANES == 16 || (defined __AVX512VL__ && PC_LANES >= 4))
 #define SIZE (4 * PC_LANES)

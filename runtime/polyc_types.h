@@ -39,6 +39,12 @@ typedef u8 b8; /* 0 or 1 */
 #define PC_PASTE_(a, b) a##b
 #define PC_PASTE3(a, b, c) PC_PASTE(PC_PASTE(a, b), c)
 
+/* Twice as many lanes: PC_PASTE(PC_TWICE_, 16) is 32. */
+#define PC_TWICE_2 4
+#define PC_TWICE_4 8
+#define PC_TWICE_8 16
+#define PC_TWICE_16 32
+
 /* What the preprocessor may ask about a type: PC_PASTE(PC_KIND_, PC_TYPE) == PC_FLOAT. */
 #define PC_BOOL 0
 #define PC_UNSIGNED 1

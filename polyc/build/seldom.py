@@ -2,8 +2,8 @@
 
 A compilation makes millions of small values, and keeps many of them: the graph, its statements, the
 loops of all kernels. Python's collector looks at all that are kept each time when a quarter as many
-are new, which is a tenth of a compilation, and finds next to nothing, as values that never change
-hardly form cycles.
+are new, which took 0.6 s of 7.7 for ResNet-50 (2 cores of a Zen 4), and finds next to nothing, as
+values that never change hardly form cycles.
 """
 
 from __future__ import annotations

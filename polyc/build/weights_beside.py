@@ -16,7 +16,6 @@ from collections.abc import Callable, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from functools import partial
 from pathlib import Path
-from types import TracebackType
 from typing import TypeVar
 
 from polyc.backends.bind import Constant, Placed
@@ -83,12 +82,7 @@ class WeightsBeside:
     def __enter__(self) -> WeightsBeside:
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        at: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         self._placing.shutdown(cancel_futures=True)
         self._writing.shutdown()
 

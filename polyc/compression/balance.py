@@ -28,9 +28,9 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from polyc.compression.calibrate import Compile
+from polyc.compression.calibration.samples import Feeds, run
 from polyc.compression.channels import Pair, find_pairs
 from polyc.compression.layers import Layer
-from polyc.compression.samples import Feeds, run
 from polyc.compression.sketch import Sketch
 from polyc.graph.ir import Graph
 

@@ -14,8 +14,8 @@ from dataclasses import replace
 import numpy as np
 
 from polyc.compression.calibrate import Compile
+from polyc.compression.calibration.samples import Feeds, run
 from polyc.compression.insert import Bytes, QdqWriter
-from polyc.compression.samples import Feeds, run
 from polyc.graph.ir import Graph, Tensor
 
 LEAST_GAIN = 1e-4

@@ -6,8 +6,8 @@ from collections.abc import Callable, Collection, Iterable
 
 import numpy as np
 
-from polyc.compression.ranges import Extremes, Histogram, Method
-from polyc.compression.samples import Feeds, run
+from polyc.compression.calibration.ranges import Extremes, Histogram, Method
+from polyc.compression.calibration.samples import Feeds, run
 from polyc.compression.sketch import Sketch
 from polyc.errors import InvalidData
 from polyc.graph.ir import Graph

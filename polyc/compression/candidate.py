@@ -7,12 +7,12 @@ from dataclasses import dataclass
 from functools import partial
 
 from polyc.compression.biases import correct_biases
+from polyc.compression.calibration.ranges import Histogram, Method, choose_range
+from polyc.compression.calibration.scales import Activations, Scale, activation_scale
 from polyc.compression.insert import Bytes, insert_bytes
 from polyc.compression.layers import Layer, find_layers
 from polyc.compression.measure import Power
 from polyc.compression.places import Places, find_places
-from polyc.compression.ranges import Histogram, Method, choose_range
-from polyc.compression.scales import Activations, Scale, activation_scale
 from polyc.graph.ir import Graph
 
 

@@ -7,9 +7,9 @@ from functools import partial
 from typing import Any
 
 from polyc.api import compile
+from polyc.compression.calibration.samples import Samples
 from polyc.compression.measure import measure_ends
 from polyc.compression.report import CompressionReport
-from polyc.compression.samples import Samples
 from polyc.graph.ir import Graph
 
 

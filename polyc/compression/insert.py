@@ -11,9 +11,9 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
+from polyc.compression.calibration.scales import Scale, quantise_weights, weight_scales
 from polyc.compression.layers import Layer, weights_of
 from polyc.compression.places import Places
-from polyc.compression.scales import Scale, quantise_weights, weight_scales
 from polyc.compression.sketch import Sketch
 from polyc.graph.ir import Graph, Node
 

@@ -10,10 +10,10 @@ import numpy as np
 
 from polyc.compression.budget import keep_fewest, measure_effects, rank
 from polyc.compression.calibrate import Compile
+from polyc.compression.calibration.samples import Feeds
 from polyc.compression.candidate import Calibrated, make_candidate
 from polyc.compression.layers import Layer
 from polyc.compression.measure import Power, measure_ends
-from polyc.compression.samples import Feeds
 from polyc.compression.shares import Prediction, predict
 from polyc.errors import InvalidOption
 from polyc.run.model import CompiledModel

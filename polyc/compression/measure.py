@@ -15,8 +15,8 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from polyc.compression.calibrate import Compile
+from polyc.compression.calibration.samples import Feeds, run
 from polyc.compression.insert import Bytes, QdqWriter
-from polyc.compression.samples import Feeds, run
 from polyc.compression.sketch import Sketch
 from polyc.graph.ir import Graph
 

@@ -13,6 +13,9 @@ import onnx
 from polyc.api import compile
 from polyc.compression.balance import balance
 from polyc.compression.calibrate import Compile, calibrate
+from polyc.compression.calibration.ranges import Method
+from polyc.compression.calibration.samples import Samples
+from polyc.compression.calibration.scales import Activations
 from polyc.compression.candidate import Calibrated, Candidate, make_candidate
 from polyc.compression.judge import Judge
 from polyc.compression.layers import Layers, find_layers
@@ -20,10 +23,7 @@ from polyc.compression.measure import Power, measure_ends, measure_layers
 from polyc.compression.onnx_form import read_plain, write_plain
 from polyc.compression.options import check_choice, check_names
 from polyc.compression.places import find_places
-from polyc.compression.ranges import Method
 from polyc.compression.report import CompressionReport, LayerRow, count_weights
-from polyc.compression.samples import Samples
-from polyc.compression.scales import Activations
 from polyc.compression.shares import Prediction, predict
 from polyc.errors import InvalidOption, UnsupportedOp
 from polyc.graph.ir import Graph

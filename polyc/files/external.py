@@ -37,7 +37,12 @@ _FIELDS = {
     "sparse": {1: "tensor", 2: "tensor"},
     "tensor": {13: "entry"},
 }
-_VARINT, _FIXED64, _LENGTH, _FIXED32 = 0, 1, 2, 5
+VARINT, FIXED64, LENGTH, FIXED32 = 0, 1, 2, 5
+"""What may follow a field's number: an integer, 8 bytes, a length and so many bytes, 4 bytes."""
+
+FIXED = {FIXED64: 8, FIXED32: 4}
+MOST_DIGITS = 10
+"""Of an integer of 64 bits, 7 a byte."""
 
 
 @dataclass(frozen=True)
@@ -109,11 +114,11 @@ def _read_fields(data: bytes, start: int, end: int) -> Iterator[tuple[int, int, 
     while start < end:
         tag, start = _read_varint(data, start, end)
         kind = tag & 7
-        if kind == _VARINT:
+        if kind == VARINT:
             _, start = _read_varint(data, start, end)
-        elif kind in (_FIXED64, _FIXED32):
-            start += 8 if kind == _FIXED64 else 4
-        elif kind == _LENGTH:
+        elif kind in FIXED:
+            start += FIXED[kind]
+        elif kind == LENGTH:
             size, start = _read_varint(data, start, end)
             if size > end - start:
                 return
@@ -126,7 +131,7 @@ def _read_fields(data: bytes, start: int, end: int) -> Iterator[tuple[int, int, 
 def _read_varint(data: bytes, start: int, end: int) -> tuple[int, int]:
     """(the number that begins there, where the next thing begins)"""
     value = 0
-    for position in range(start, min(start + 10, end)):
+    for position in range(start, min(start + MOST_DIGITS, end)):
         value |= (data[position] & 0x7F) << 7 * (position - start)
         if data[position] < 0x80:
             return value, position + 1

@@ -1,15 +1,7 @@
 /* polyc_dot_bf16.h of the exact run: sums of two products of elements, added to PC_LANES others. */
 
 #define V PC_PASTE(f32x, PC_LANES)
-#if PC_LANES == 2
-#define PAIRS bf16x4
-#elif PC_LANES == 4
-#define PAIRS bf16x8
-#elif PC_LANES == 8
-#define PAIRS bf16x16
-#else
-#define PAIRS bf16x32
-#endif
+#define PAIRS PC_PASTE(bf16x, PC_PASTE(PC_TWICE_, PC_LANES))
 
 PC_INLINE V PC_PASTE(pc_dot2_bf16bf16_, V)(V acc, PAIRS a, PAIRS b)
 {

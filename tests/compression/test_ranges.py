@@ -8,8 +8,8 @@ from typing import get_args
 import numpy as np
 import pytest
 
-from polyc.compression.ranges import Histogram, Method, choose_range
-from polyc.compression.scales import (
+from polyc.compression.calibration.ranges import Histogram, Method, choose_range
+from polyc.compression.calibration.scales import (
     activation_scale,
     quantise_weights,
     weight_scales,

@@ -18,8 +18,8 @@ import polyc
 from polyc import Graph, ops
 from polyc.options import Options
 from polyc.printing import print_instruction
-from polyc.scop import round_factors
 from polyc.scop.expr import Const
+from polyc.scop.factors import round_factors
 from polyc.target.instructions.lanes import BF16, DOT2_BF16
 from polyc.target.machine import NAMED, Target, detect_target, missing_features
 from polyc.target.vectors import Vectors

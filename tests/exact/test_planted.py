@@ -25,10 +25,10 @@ from polyc.printing import driver, print_c, print_expr, scope
 from polyc.printing.print_expr import Printer
 from polyc.program import driver_nest
 from polyc.program.driver_nest import Call as Launched
-from polyc.scop import lift_signs, zero_points
-from polyc.scop import scales as scales_module
 from polyc.scop import split_reductions as splitting
 from polyc.scop.expr import Call, Const
+from polyc.scop.factors import lift_signs, zero_points
+from polyc.scop.factors import scales as scales_module
 from polyc.types.element_types import FLOAT32, UINT8
 from tests.exact.runs import exactly
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from polyc.scop.fill_groups import fill_groups
+from polyc.scop.factors.fill_groups import fill_groups
 from tests.scop.interpreter import interpret
 from tests.scop.test_narrow_factors import PRODUCTS, bytes_of, lowered
 

@@ -7,9 +7,9 @@ import pytest
 
 from polyc import Graph, ops
 from polyc.graph.simplify import simplify
-from polyc.scop.lift_signs import lift_signs
+from polyc.scop.factors.lift_signs import lift_signs
+from polyc.scop.factors.scales import take_out_scales
 from polyc.scop.lower import lower_graph
-from polyc.scop.scales import take_out_scales
 from polyc.scop.scop import Scop
 from polyc.types.element_types import INT8, UINT8
 from tests.scop.interpreter import interpret

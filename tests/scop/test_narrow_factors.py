@@ -9,8 +9,8 @@ from onnx import TensorProto, helper, numpy_helper
 
 from polyc.graph.onnx_import import import_onnx
 from polyc.scop.expr import Cast, Load, walk
+from polyc.scop.factors.narrow_factors import narrow_factors
 from polyc.scop.lower import lower_graph
-from polyc.scop.narrow_factors import narrow_factors
 from polyc.scop.scop import Scop
 from polyc.types.element_types import INT8, INT16, UINT8
 from tests.scop.interpreter import interpret

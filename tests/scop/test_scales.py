@@ -7,9 +7,9 @@ import pytest
 
 from polyc import Graph, ops
 from polyc.graph.simplify import simplify
+from polyc.scop.factors.narrow_factors import narrow_factors
+from polyc.scop.factors.scales import Scaled, take_out_scales
 from polyc.scop.lower import lower_graph
-from polyc.scop.narrow_factors import narrow_factors
-from polyc.scop.scales import Scaled, take_out_scales
 from polyc.scop.scop import Scop
 from tests.scop.interpreter import interpret
 from tests.scop.test_narrow_factors import PAIRS, PRODUCTS, bytes_of, factor_types

@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+from polyc.scop.factors.zero_points import move_zero_points
 from polyc.scop.scop import Scop
-from polyc.scop.zero_points import move_zero_points
 from tests.scop.interpreter import interpret
 from tests.scop.test_narrow_factors import PRODUCTS, bytes_of, lowered
 

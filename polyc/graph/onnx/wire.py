@@ -5,9 +5,8 @@
 
 protobuf copies all that it parses, and Python once more what it takes out of a message: for weights
 of 440 MB that is a second in which memory is got and written. Only the way down to the initialisers
-is followed here, all else is passed on as it is (protobuf's encoding, "wire format": a field is a
-number with the kind of what follows, which is an integer of 7 bits a byte, 4 or 8 bytes, or a
-length and so many bytes).
+is followed here, all else is passed on as it is. A warm start walks to other fields of the same
+format, in a model that is in memory (`files/external.py`).
 """
 
 from __future__ import annotations
@@ -18,16 +17,12 @@ from dataclasses import dataclass, field
 import numpy as np
 from onnx import GraphProto, ModelProto, TensorProto
 
+from polyc.files.external import FIXED, LENGTH, MOST_DIGITS, VARINT
 from polyc.files.reader import Reader
 
 LARGE = 1 << 12
 """Bytes from which on data are kept apart; less is no work for protobuf."""
 
-VARINT, FIXED64, LENGTH, FIXED32 = 0, 1, 2, 5
-MOST_DIGITS = 10
-"""Of an integer of 64 bits, 7 a byte."""
-
-_FIXED = {FIXED64: 8, FIXED32: 4}
 _GRAPH = ModelProto.DESCRIPTOR.fields_by_name["graph"].number
 _INITIALIZER = GraphProto.DESCRIPTOR.fields_by_name["initializer"].number
 _RAW_DATA = TensorProto.DESCRIPTOR.fields_by_name["raw_data"].number
@@ -70,8 +65,8 @@ class _Split:
             number, kind = key >> 3, key & 7
             if kind == VARINT:
                 out += _varint(key) + _varint(self._varint())
-            elif kind in _FIXED:
-                out += _varint(key) + self.reader.take(_FIXED[kind])
+            elif kind in FIXED:
+                out += _varint(key) + self.reader.take(FIXED[kind])
             elif kind == LENGTH:
                 length = self._varint()
                 if length > self.reader.left - end:

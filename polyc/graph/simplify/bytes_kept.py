@@ -2,8 +2,8 @@
 
     y = Conv(DequantizeLinear(x), DequantizeLinear(w))        x, w: bytes; w: a constant
 
-What is left of such a weight for `scop/scales.py` are its integers. Wherever the other factor is
-none of restored bytes the constant is a float one, which other rewrites may fold into.
+What is left of such a weight for `scop/factors/scales.py` are its integers. Wherever the other
+factor is none of restored bytes the constant is a float one, which other rewrites may fold into.
 """
 
 from __future__ import annotations

@@ -11,17 +11,14 @@ from polyc.errors import PolycError
 from polyc.graph.inference.evaluate import evaluate_node
 from polyc.graph.ir import Node
 from polyc.graph.shapes.dims import normalize_axis
+from polyc.graph.shapes.pointwise import BROADCASTING, UNARY
 from polyc.graph.zero_channels.atoms import Channels
 from polyc.graph.zero_channels.products import handle_product, is_padded
 from polyc.graph.zero_channels.walk import Count, Cut, Handler, Walk
 from polyc.types.element_types import is_float
 from polyc.types.sizes import bounds
 
-POINTWISE = (
-    "Abs Add Cast Ceil Celu Clip Cos Cosh Div Elu Erf Exp Floor Gelu HardSigmoid HardSwish "
-    "Identity LeakyRelu Log Max Mean Min Mish Mul Neg PRelu Pow Reciprocal Relu Round Selu Shrink "
-    "Sigmoid Sin Sinh Softplus Softsign Sqrt Sub Sum Swish Tan Tanh ThresholdedRelu"
-)
+POINTWISE = (*UNARY.split(), *BROADCASTING.split(), "Cast", "Clip", "PRelu")
 
 
 def handle_pointwise(walk: Walk, place: int, node: Node) -> bool:
@@ -243,7 +240,7 @@ def handle_resize(walk: Walk, place: int, node: Node) -> bool:
 
 HANDLERS: dict[str, Handler] = {
     **dict.fromkeys(("Conv", "ConvTranspose", "Gemm", "MatMul"), handle_product),
-    **dict.fromkeys(POINTWISE.split(), handle_pointwise),
+    **dict.fromkeys(POINTWISE, handle_pointwise),
     **dict.fromkeys(("AveragePool", "GlobalAveragePool", "GlobalMaxPool", "MaxPool"), handle_pool),
     **dict.fromkeys(("ReduceMax", "ReduceMean", "ReduceMin", "ReduceSum"), handle_reduction),
     **dict.fromkeys(("Flatten", "Reshape", "Squeeze", "Unsqueeze"), handle_reshape),

@@ -8,7 +8,7 @@ from typing import Literal
 
 import numpy as np
 
-from polyc.compression.scales import Scale
+from polyc.compression.calibration.scales import Scale
 
 Method = Literal["min-max", "percentile", "mse", "entropy"]
 

@@ -12,9 +12,9 @@ import islpy as isl
 import numpy as np
 
 from polyc.scop.expr import Call, Cast, Const, Expr, Load
+from polyc.scop.factors.narrow_factors import find_range
 from polyc.scop.inline import reads_once
 from polyc.scop.known_values import evaluate, fills, reads_constants
-from polyc.scop.narrow_factors import find_range
 from polyc.scop.scop import Array, Scop, Statement
 from polyc.scop.uses import Uses, drop_dead, find_uses
 from polyc.types.element_types import FLOAT32, INT32

@@ -38,13 +38,13 @@ import numpy as np
 from polyc.names import fresh
 from polyc.poly.affine import tuple_id
 from polyc.scop.expr import Call, Cast, Const, Expr, Load, rebuild
-from polyc.scop.fill_groups import find_filled
+from polyc.scop.factors.fill_groups import find_filled
+from polyc.scop.factors.narrow_factors import Types, holds, is_within, multiplies_bytes
+from polyc.scop.factors.restored import Factor, find_factor, restore_constants, without_zero
+from polyc.scop.factors.zero_points import sum_up
 from polyc.scop.known_values import evaluate, fills, reads_constants
-from polyc.scop.narrow_factors import Types, holds, is_within, multiplies_bytes
-from polyc.scop.restored import Factor, find_factor, restore_constants, without_zero
 from polyc.scop.scop import Array, Scop, Statement
 from polyc.scop.uses import Uses, drop_dead, find_uses
-from polyc.scop.zero_points import sum_up
 from polyc.types.element_types import FLOAT32, INT16, INT32
 
 LIMIT = 1 << 31

@@ -23,7 +23,7 @@ import numpy as np
 from polyc.names import fresh
 from polyc.poly.affine import outputs, plain_iterator
 from polyc.scop.expr import Call, Cast, Const, Expr, Load, rebuild
-from polyc.scop.narrow_factors import Types, find_factors, holds, multiplies_bytes
+from polyc.scop.factors.narrow_factors import Types, find_factors, holds, multiplies_bytes
 from polyc.scop.scop import Array, Scop, Statement
 from polyc.scop.uses import Uses, find_uses
 

@@ -21,7 +21,7 @@ from polyc.names import fresh
 from polyc.poly.affine import is_affine
 from polyc.poly.boxes import box
 from polyc.scop.expr import Const, Load
-from polyc.scop.narrow_factors import GROUP, Types, find_factors, find_group, find_moves
+from polyc.scop.factors.narrow_factors import GROUP, Types, find_factors, find_group, find_moves
 from polyc.scop.scop import Array, Scop, Statement
 from polyc.scop.uses import find_uses
 

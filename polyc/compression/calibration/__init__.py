@@ -1,0 +1,1 @@
+"""What samples say of tensors: their ranges, and scales that fit these."""
