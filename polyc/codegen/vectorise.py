@@ -17,9 +17,10 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+from polyc.codegen.columns import run_by_columns, run_in
 from polyc.codegen.divide import divide_in_vectors
 from polyc.codegen.partial_results import privatise
-from polyc.codegen.spell import is_instruction, iteration, spell_instructions, unroll
+from polyc.codegen.spell import is_instruction, spell_instructions, unroll
 from polyc.codegen.transpose import transpose_tiles
 from polyc.loopnest.index import variables
 from polyc.loopnest.lanes import cut_lanes
@@ -30,7 +31,6 @@ from polyc.loopnest.nodes import (
     If,
     Node,
     extent_of,
-    lanes_of,
     rewrite_nodes,
     walk_nodes,
 )
@@ -97,7 +97,8 @@ def _cut(loop: For, vectors: Vectors) -> Node:
         for v in 0 .. 48:  s0; s1   ->   s0[0..16], s0[16..32], s0[32..48], s1[0..16], …
 
     The lanes carry no dependence, so each statement may run over all of them before the next. In a
-    register tile that keeps one broadcast alive at a time, and not one for each row.
+    register tile that keeps one broadcast alive at a time, and not one for each row, if registers
+    are not too few for what waits then (`columns.py`).
     """
     known = bool(loop.lanes) or extent_of(loop) is not None
     flat = _flatten(loop.body)
@@ -109,12 +110,11 @@ def _cut(loop: For, vectors: Vectors) -> Node:
     pieces = [loop]
     if not loop.lanes:
         pieces = [*cut_lanes(loop, vectors.lanes(widest), vectors.masked)]
-    parts: list[Node] = []
-    for run in runs:
-        for vector in pieces:
-            alone = replace(vector, body=Block((run,)))
-            parts.append(alone if lanes_of(vector) > 1 else iteration(alone, vector.lower))
-    return parts[0] if len(parts) == 1 else Block(tuple(parts))
+    columns = run_by_columns(loop, runs, pieces, vectors)
+    if columns is not None:
+        return columns
+    parts = tuple(run_in(vector, run) for run in runs for vector in pieces)
+    return parts[0] if len(parts) == 1 else Block(parts)
 
 
 def _flatten(block: Block) -> tuple[Node, ...]:

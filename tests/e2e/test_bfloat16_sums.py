@@ -21,9 +21,10 @@ from polyc.printing import print_instruction
 from polyc.scop.expr import Const
 from polyc.scop.factors import round_factors
 from polyc.target.instructions.lanes import BF16, DOT2_BF16
-from polyc.target.machine import NAMED, Target, detect_target, missing_features
+from polyc.target.machine import NAMED, Target, detect_target
 from polyc.target.vectors import Vectors
 from tests.exact.runs import exactly
+from tests.machines import need
 
 ASKED = Options(precision="bf16")
 
@@ -45,9 +46,9 @@ TARGETS = {
 @pytest.fixture(params=TARGETS)
 def target(request: pytest.FixtureRequest) -> Target:
     found = TARGETS[request.param]
-    if missing_features(found.features) or not found.vectors.has(DOT2_BF16):
+    if not found.vectors.has(DOT2_BF16):
         pytest.skip("this CPU cannot run it")
-    return found
+    return need(found)
 
 
 def rounded(x: np.ndarray) -> np.ndarray:
@@ -213,8 +214,7 @@ def test_two_layers_round_between_them(target):
 @pytest.mark.parametrize("isa", NAMED)
 def test_without_the_instruction_nothing_is_rounded(isa):
     target = NAMED[isa]
-    if missing_features(target.features):
-        pytest.skip("this CPU cannot run it")
+    need(target)
     x, w = normal(33, 40), normal(40, 24)
     plain, asked = (
         polyc.compile(product(x, w, True), target=target, options=options)
@@ -225,7 +225,7 @@ def test_without_the_instruction_nothing_is_rounded(isa):
 
 
 def test_nor_where_it_is_no_faster():
-    slow = TARGETS["avx512"]
+    slow = need(TARGETS["avx512"])
     slow = replace(slow, rates=replace(slow.rates, pairs=1.0))
     sources = [
         polyc.compile(product(normal(33, 40), normal(40, 24), True), target=slow, options=o).source
@@ -370,8 +370,7 @@ def test_few_rows_read_weights_of_bfloat16_as_they_are(target, rows):
 @pytest.mark.parametrize("isa", ["avx512", "avx2"])
 @pytest.mark.parametrize("rows", [1, 3, 8, 9])
 def test_few_rows_read_weights_of_float16_as_they_are(isa, rows):
-    if missing_features(NAMED[isa].features):
-        pytest.skip("this CPU cannot run it")
+    need(NAMED[isa])
     x, w = (normal(*shape).astype(np.float16) for shape in ((rows, 96), (96, 83)))
     graph = Graph.of(y=ops.matmul(ops.input("x", x.shape, x.dtype), w))
     model = polyc.compile(graph, target=NAMED[isa])

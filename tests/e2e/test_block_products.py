@@ -14,8 +14,9 @@ import polyc
 from polyc.errors import ShapeError
 from polyc.options import options_from_environment
 from polyc.printing.print_expr import Printer
-from polyc.target.machine import NAMED, missing_features
+from polyc.target.machine import NAMED
 from tests.exact.runs import exactly
+from tests.machines import need
 
 ROUNDED, FLOATS = 1e-2, 2e-6
 """Errors over the largest result, with x as bytes and as floats."""
@@ -144,8 +145,7 @@ def test_one_kernel_reads_packed_weights(level):
 @pytest.mark.parametrize("target", NAMED, ids=str)
 @pytest.mark.parametrize("level", [0, 4])
 def test_targets(target, level):
-    if missing_features(NAMED[target].features):
-        pytest.skip("this CPU cannot run it")
+    need(NAMED[target])
     weights = Weights(64, 41, zeros="packed")
     x = draw(3, 64)
     y = polyc.compile(weights.model(3, level=level), target=target, threads=1)(x)

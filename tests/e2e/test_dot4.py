@@ -13,8 +13,9 @@ import polyc
 from polyc.errors import IllegalSchedule
 from polyc.target.instructions.lanes import DOT4_U8S8, ROWS
 from polyc.target.instructions.rows import LANES, Apply, Nest, Operand, Spelling, VectorInstruction
-from polyc.target.machine import NAMED, Target, detect_target, missing_features
+from polyc.target.machine import NAMED, Target, detect_target
 from polyc.types.element_types import INT8, INT32, UINT8
+from tests.machines import need
 
 Arrays = dict[str, np.ndarray]
 TARGETS = [*NAMED.values(), detect_target()]
@@ -60,8 +61,7 @@ def model_of(op: str, x: np.ndarray, w: np.ndarray, known: bool, **attributes) -
 
 def run(target: Target, x: np.ndarray, w: np.ndarray, known: bool, schedule=None, **how):
     """(the compiled product of matrices, its result)"""
-    if missing_features(target.features):
-        pytest.skip("this CPU cannot run it")
+    need(target)
     schedules = {"product": schedule} if isinstance(schedule, str) else schedule
     model = polyc.compile(
         model_of("MatMulInteger", x, w, known), target=target, schedule=schedules, **how
@@ -118,8 +118,7 @@ def test_on_several_threads(threads):
     [(16, 40, 9, 3, 1, 1), (12, 33, 8, 1, 0, 1), (8, 64, 11, 3, 0, 2), (11, 64, 7, 2, 1, 1)],
 )
 def test_convolutions(target, channels, filters, size, kernel, pad, stride):
-    if missing_features(target.features):
-        pytest.skip("this CPU cannot run it")
+    need(target)
     rng = np.random.default_rng(filters)
     x = whole(rng, np.uint8, 2, channels, size, size)
     w = whole(rng, np.int8, filters, channels, kernel, kernel)
@@ -214,8 +213,7 @@ def quantised(
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize("target", TARGETS, ids=str)
 def test_zero_points_are_taken_out_of_sums(target, kind, told):
-    if missing_features(target.features):
-        pytest.skip("this CPU cannot run it")
+    need(target)
     rng = np.random.default_rng(told)
     x, w = whole(rng, KINDS[kind][0], 35, 66), whole(rng, KINDS[kind][1], 66, 40)
     for zero in (np.iinfo(x.dtype).max, np.iinfo(x.dtype).min, 3):
@@ -233,8 +231,7 @@ def test_zero_points_are_taken_out_of_sums(target, kind, told):
 @pytest.mark.parametrize("told", [True, False], ids=["known", "told by a call"])
 @pytest.mark.parametrize("target", TARGETS, ids=str)
 def test_around_an_image_there_is_its_zero_point(target, told):
-    if missing_features(target.features):
-        pytest.skip("this CPU cannot run it")
+    need(target)
     rng = np.random.default_rng(told)
     x, w = whole(rng, np.uint8, 1, 12, 7, 7), whole(rng, np.int8, 40, 12, 3, 3)
     feeds, known = {"x": x}, {"w": w}
@@ -250,8 +247,7 @@ def test_around_an_image_there_is_its_zero_point(target, told):
 
 @pytest.mark.parametrize("target", TARGETS, ids=str)
 def test_a_requantised_product(target):
-    if missing_features(target.features):
-        pytest.skip("this CPU cannot run it")
+    need(target)
     rng = np.random.default_rng(1)
     x, w = whole(rng, np.uint8, 34, 70), whole(rng, np.int8, 70, 48)
     scales = {n: np.asarray(v, np.float32) for n, v in (("xs", 0.5), ("ws", 0.25), ("ys", 16))}

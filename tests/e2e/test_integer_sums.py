@@ -18,6 +18,7 @@ import polyc
 from polyc.target.instructions.lanes import VNNI
 from polyc.target.machine import NAMED, Target, detect_target, missing_features
 from tests.exact.runs import exactly
+from tests.machines import need
 
 TARGETS = [*NAMED.values(), detect_target()]
 KINDS = {"u8s8": (np.uint8, np.int8), "s8s8": (np.int8, np.int8)}
@@ -152,8 +153,7 @@ def sums_of(c: Case) -> np.ndarray:
 
 def compiled(c: Case, target: Target, **how) -> tuple[polyc.CompiledModel, np.ndarray]:
     """(the model, its result with channels last)"""
-    if missing_features(target.features):
-        pytest.skip("this CPU cannot run it")
+    need(target)
     model = polyc.compile(c.model(), target=target, **how)
     y = model(c.x)
     return model, np.moveaxis(y, 1, -1) if c.op == "Conv" else y

@@ -15,6 +15,7 @@ from polyc.scop.sparse import entries, zeros
 from polyc.types.element_types import UINT8
 from tests.correlate import correlate
 from tests.exact.runs import exactly
+from tests.machines import need_named
 
 RNG = np.random.default_rng(0)
 
@@ -54,6 +55,7 @@ def strided() -> Graph:
 
 @pytest.mark.parametrize(("target", "threads"), [("avx512", 1), ("avx2", 2), ("baseline", 1)])
 def test_products_and_convolutions(tmp_path, target, threads):
+    target = need_named(target)
     model = polyc.compile(layers(), target=target, threads=threads, options=options(tmp_path))
     x = RNG.standard_normal((21, 83)).astype(np.float32)
     assert ends_by_data(model)

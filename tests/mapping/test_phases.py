@@ -9,8 +9,8 @@ import polyc
 from polyc.loopnest.nodes import Transpose, walk_nodes
 from polyc.scop.expr import call
 from polyc.scop.scop import Scop
-from polyc.target.machine import Target
 from tests.analysis.nests import ZERO, array, load, scop, statement
+from tests.machines import need_named
 from tests.mapping.stages import AVX512, TARGETS, check
 
 
@@ -90,5 +90,5 @@ def test_layers_agree_with_onnx_runtime(isa, size, kernel, stride, pad):
         model.SerializeToString(), providers=["CPUExecutionProvider"]
     )
     (expected,) = session.run(None, {"x": x})
-    compiled = polyc.compile(model, target=Target.named(isa), threads=1)
+    compiled = polyc.compile(model, target=need_named(isa), threads=1)
     np.testing.assert_allclose(compiled(x), expected, rtol=1e-4, atol=1e-4)

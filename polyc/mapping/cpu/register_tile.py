@@ -8,6 +8,7 @@ from collections.abc import Mapping as Table
 from functools import partial
 from math import ceil, gcd, prod
 
+from polyc.codegen.columns import fits_by_columns, fits_by_rows
 from polyc.codegen.remainder import ROWS
 from polyc.codegen.side_by_side import SUMS, WORTHWHILE
 from polyc.mapping.cpu.diagonal import Diagonal, find_diagonal
@@ -147,11 +148,12 @@ def rank_register_tiles(
 def _fits_registers(height: int, width: int, side: int, window: bool, registers: int) -> bool:
     """Whether a tile's sums stay in so many registers, with what a step of the sum multiplies.
 
-    In a product one operand waits there for the other, which passes by: 3 rows of 4 vectors hold
-    the elements of the rows, 9 of 3 the vectors.
+    In a product one operand waits there for the other, which passes by: the vectors of a row, or
+    the elements of all rows (`codegen/columns.py`).
     """
-    waiting = width if window else min(height, width)
-    return (height * width + waiting) * side + 1 <= registers
+    if window or side > 1:
+        return (height * width + (width if window else min(height, width))) * side + 1 <= registers
+    return fits_by_rows(height, width, registers) or fits_by_columns(height, width, registers)
 
 
 def _count_between(update: Statement, cluster: Cluster, arrays: Table[str, Array]) -> float:

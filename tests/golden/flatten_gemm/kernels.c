@@ -49,7 +49,7 @@ void k0_Conv_0_out(const f32 *restrict x_, const f32 *restrict constant_0_, f32 
  * y_acc[i, j] = f(a constant)
  * y_acc[i, j, k_2, k_1, k_0] add= f(relu_0, constant_1)
  * y[i, j] = f(y_acc, constant_2)
- * Schedule: order i j | vector j | unroll i | sink i j | keep y_acc in registers
+ * Schedule: order i j | vector j | unroll i | sink j i | keep y_acc in registers
  */
 #include "polyc.h"
 PC_VECTORS(16)

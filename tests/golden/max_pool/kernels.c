@@ -2,7 +2,7 @@
 /*
  * Nodes: MaxPool_0.pad
  * x_padded[i0, i1, i2, i3] = f(x)
- * Schedule: order MaxPool_0_pad_4.i3 MaxPool_0_pad_4.i1 | order MaxPool_0_pad_5.i3 MaxPool_0_pad_5.i1 | order MaxPool_0_pad_6.i2 MaxPool_0_pad_6.i1 | order MaxPool_0_pad_7.i2 MaxPool_0_pad_7.i1 | order MaxPool_0_pad_8.i2 MaxPool_0_pad_8.i3 MaxPool_0_pad_8.i1 | vector MaxPool_0_pad_8.i1 | unroll MaxPool_0_pad_8.i3 | sink MaxPool_0_pad_8.i3 MaxPool_0_pad_8.i1
+ * Schedule: order MaxPool_0_pad_4.i3 MaxPool_0_pad_4.i1 | order MaxPool_0_pad_5.i3 MaxPool_0_pad_5.i1 | order MaxPool_0_pad_6.i2 MaxPool_0_pad_6.i1 | order MaxPool_0_pad_7.i2 MaxPool_0_pad_7.i1 | order MaxPool_0_pad_8.i2 MaxPool_0_pad_8.i3 MaxPool_0_pad_8.i1 | vector MaxPool_0_pad_8.i1 | unroll MaxPool_0_pad_8.i3 | sink MaxPool_0_pad_8.i1 MaxPool_0_pad_8.i3
  */
 #include "polyc.h"
 PC_VECTORS(16)
