@@ -84,5 +84,5 @@ def without_machine(text: str) -> str:
     """A report without what differs from machine to machine: times, the target, sizes of tiles."""
     text = re.sub(r"^target: .*$", "target: …", without_times(text), flags=re.M)
     text = re.sub(r"^predicted for polyc here: .*$", "predicted: …", text, flags=re.M)
-    tiles = re.sub(r"\b([a-z])/\d+", r"\1/…", text)
+    tiles = re.sub(r"\b(split \S+) \d+", r"\1 …", text)
     return re.sub(r" {2,}|─+", "  ", tiles)  # columns are as wide as what they hold

@@ -64,7 +64,7 @@ def test_blocks_and_commands(tmp_path):
 
 
 def test_what_differs_from_machine_to_machine():
-    one = "k  contraction: j/32 i/13   yes\n──────\ntarget: a\nkernels: 1\ncompiled in: 1 s"
-    two = "k     contraction: j/16 i/6   yes\n─────\ntarget: b\nkernels: 1\ncompiled in: 2 s"
+    one = "k  yes\n──\nk: split j 32 | split i' 13\ntarget: a\nkernels: 1\ncompiled in: 1 s"
+    two = "k     yes\n─────\nk: split j 16 | split i' 6\ntarget: b\nkernels: 1\ncompiled in: 2 s"
     assert without_machine(one) == without_machine(two)
     assert without_machine(one) != without_machine(two.replace("kernels: 1", "kernels: 2"))
