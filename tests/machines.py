@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 
-from polyc.target.machine import Target, missing_features
+from polyc.target.machine import NAMED, Target, missing_features
+from polyc.target.vectors import Vectors
 
 
 def need(target: Target) -> Target:
@@ -18,3 +21,15 @@ def need(target: Target) -> Target:
 def need_named(name: str) -> Target:
     """The same of a named one."""
     return need(Target.named(name))
+
+
+def given(target: Target, *features: str) -> Target:
+    """A target with more features, though its C compiler is not told so: what is decided for them
+    runs wherever the target does, where several instructions stand in for one."""
+    unit = target.vectors
+    more = Vectors.of(unit.bytes, unit.registers, {*unit.features, *features})
+    return replace(target, vectors=more)
+
+
+BYTES = given(NAMED["avx2"], "avx_vnni")
+"""A CPU that sums up products of bytes by one instruction, and that nearly every other can run."""

@@ -22,23 +22,15 @@ from polyc.scop.expr import Const
 from polyc.scop.factors import round_factors
 from polyc.target.instructions.lanes import BF16, DOT2_BF16
 from polyc.target.machine import NAMED, Target, detect_target
-from polyc.target.vectors import Vectors
 from tests.exact.runs import exactly
-from tests.machines import need
+from tests.machines import given, need
 
 ASKED = Options(precision="bf16")
 
 
-def given(target: Target) -> Target:
-    """A target that has the instruction, though its C compiler is not told so: several stand in."""
-    unit = target.vectors
-    features = {*unit.features, BF16, "avx512vl"}
-    return replace(target, vectors=Vectors.of(unit.bytes, unit.registers, features))
-
-
 TARGETS = {
-    "avx512": given(NAMED["avx512"]),
-    "avx2": given(NAMED["avx2"]),
+    "avx512": given(NAMED["avx512"], BF16, "avx512vl"),
+    "avx2": given(NAMED["avx2"], BF16, "avx512vl"),
     "here": detect_target(),
 }
 

@@ -16,7 +16,7 @@ from polyc.options import options_from_environment
 from polyc.printing.print_expr import Printer
 from polyc.target.machine import NAMED
 from tests.exact.runs import exactly
-from tests.machines import need
+from tests.machines import BYTES, need
 
 ROUNDED, FLOATS = 1e-2, 2e-6
 """Errors over the largest result, with x as bytes and as floats."""
@@ -132,13 +132,16 @@ def test_all_blocks(bits, block, zeros, level):
 @pytest.mark.parametrize("level", [0, 4])
 def test_one_kernel_reads_packed_weights(level):
     """Sums of blocks live in registers, and no weight is restored before."""
+    target = need(BYTES)
     weights = Weights(4096, 256)
-    model = polyc.compile(weights.model(3, level=level), threads=2)
+    model = polyc.compile(weights.model(3, level=level), target=target, threads=2)
     (schedule,) = (text for text in model.schedules.values() if "fuse g" in text)
     assert "keep y_of_block in registers at g" in schedule
     assert ("use dot4.u8s8 r" in schedule) == (level == 4)
     x = draw(3, weights.k)
-    results = [polyc.compile(weights.model(3, level=level), threads=n)(x) for n in (1, 8)]
+    results = [
+        polyc.compile(weights.model(3, level=level), target=target, threads=n)(x) for n in (1, 8)
+    ]
     assert all(np.array_equal(model(x), y) for y in results)
 
 

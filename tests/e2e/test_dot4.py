@@ -15,10 +15,10 @@ from polyc.target.instructions.lanes import DOT4_U8S8, ROWS
 from polyc.target.instructions.rows import LANES, Apply, Nest, Operand, Spelling, VectorInstruction
 from polyc.target.machine import NAMED, Target, detect_target
 from polyc.types.element_types import INT8, INT32, UINT8
-from tests.machines import need
+from tests.machines import BYTES, need
 
 Arrays = dict[str, np.ndarray]
-TARGETS = [*NAMED.values(), detect_target()]
+TARGETS = [*NAMED.values(), BYTES, detect_target()]
 KINDS = {"u8s8": (np.uint8, np.int8), "s8s8": (np.int8, np.int8)}
 TILE = "order j i | split i 3 | split j 32 | vector j' | unroll i'"
 DOT = f"{TILE} | split k 4 | sink j' i' k' | use dot4.u8s8 k' | parallel j i | keep all at i"
@@ -167,14 +167,14 @@ def test_a_schedule_asks_for_it(target):
 def test_what_it_is_not_is_refused(schedule, said):
     x, w = np.zeros((12, 64), np.uint8), np.ones((64, 64), np.int8)
     with pytest.raises(IllegalSchedule, match=said):
-        run(detect_target(), x, w, known=True, schedule=schedule)
+        run(BYTES, x, w, known=True, schedule=schedule)
 
 
 def test_neighbours_have_to_lie_together():
     x, w = np.zeros((64, 64), np.uint8), np.ones((64, 64), np.int8)
     with pytest.raises(IllegalSchedule, match="its operand b lies 4 and 1 apart"):
-        run(detect_target(), x, w, known=False, schedule=DOT)
-    _, y = run(detect_target(), x, w, known=False, schedule=f"pack w | {DOT}")
+        run(BYTES, x, w, known=False, schedule=DOT)
+    _, y = run(BYTES, x, w, known=False, schedule=f"pack w | {DOT}")
     assert not y.any()
 
 
@@ -279,7 +279,7 @@ def _dot2() -> VectorInstruction:
 
 def test_a_new_row_is_matched_and_run():
     """Nothing but the table knows of it."""
-    dot2, machine = _dot2(), detect_target()
+    dot2, machine = _dot2(), BYTES
     rng = np.random.default_rng(2)
     x, w = whole(rng, np.uint8, 37, 45), whole(rng, np.int8, 45, 41)
     asked = DOT.replace("split k 4", "split k 2").replace("dot4.u8s8", "dot2")
