@@ -76,7 +76,8 @@ PC_INLINE PC_TO NAME(PC_FROM a)
 #define STAGE_BITS TO_BITS
 #endif
 
-/* Bytes to 32 bits in one step: gcc takes two where each is a factor of two (polyc.h). */
+/* Bytes to 32 bits in one step: gcc takes two where each is a factor of two (polyc.h), and four for
+   eight of them to 16 bits. */
 #if FROM_BITS == 8 && (FROM_KIND == PC_SIGNED || FROM_KIND == PC_UNSIGNED) && !defined __clang__
 #if FROM_KIND == PC_UNSIGNED
 #define EXTEND(v) PC_PASTE(__builtin_ia32_pmovzxbd, v)
@@ -87,6 +88,11 @@ PC_INLINE PC_TO NAME(PC_FROM a)
 #define WIDEN(a) EXTEND(512_mask)((bytes)(a), (i32x16){0}, 0xffff)
 #elif PC_LANES == 8 && defined __AVX2__
 #define WIDEN(a) EXTEND(256)((bytes)(pair){(i64)(a), 0})
+#if FROM_KIND == PC_UNSIGNED
+#define WIDEN_TWICE(a) __builtin_ia32_pmovzxbw128((bytes)(pair){(i64)(a), 0})
+#else
+#define WIDEN_TWICE(a) __builtin_ia32_pmovsxbw128((bytes)(pair){(i64)(a), 0})
+#endif
 #endif
 #endif
 
@@ -98,6 +104,11 @@ PC_INLINE PC_TO NAME(PC_FROM a)
 #define CLIP(op, a, b) PC_PASTE3(__builtin_ia32_, op, ps512_mask)(a, b, a, 0xffff, 4)
 #elif PC_LANES == 8 && defined __AVX__
 #define CLIP(op, a, b) PC_PASTE3(__builtin_ia32_, op, ps256)(a, b)
+#if TO_KIND == PC_SIGNED
+#define PACK(v) __builtin_ia32_packsswb128(v, v)
+#else
+#define PACK(v) __builtin_ia32_packuswb128(v, v)
+#endif
 #elif PC_LANES == 4 && defined __SSE2__
 #define CLIP(op, a, b) PC_PASTE3(__builtin_ia32_, op, ps)(a, b)
 #endif
@@ -121,6 +132,16 @@ PC_INLINE OF(PC_TO) PC_PASTE3(NAME, x, PC_LANES)(OF(PC_FROM) a)
 #if TO_KIND == PC_SIGNED
     a = (OF(f32))((a == a) & (OF(i32))a); /* 0 for NaN */
 #endif
+#if PC_LANES == 8 && defined __AVX2__
+    /* Packing keeps within bounds; what is too large for 32 bits, and NaN, is the least of them. */
+    typedef i32 four __attribute__((vector_size(16)));
+    typedef i64 pair __attribute__((vector_size(16)));
+    a = CLIP(min, (OF(f32)){0} + (float)LARGEST, a);
+    const OF(i32) r = __builtin_ia32_cvttps2dq256(a);
+    const four low = __builtin_shufflevector(r, r, 0, 1, 2, 3);
+    const four high = __builtin_shufflevector(r, r, 4, 5, 6, 7);
+    return (OF(PC_TO))((pair)PACK(__builtin_ia32_packssdw128(low, high)))[0];
+#else
     a = CLIP(max, a, (OF(f32)){0} + (float)SMALLEST);
     a = CLIP(min, a, (OF(f32)){0} + (float)LARGEST);
 #if PC_LANES == 16
@@ -128,6 +149,7 @@ PC_INLINE OF(PC_TO) PC_PASTE3(NAME, x, PC_LANES)(OF(PC_FROM) a)
     return (OF(PC_TO))__builtin_ia32_pmovdb512_mask(CONVERT(a, i32), (OF(c)){0}, 0xffff);
 #else
     return (OF(PC_TO))RESIZE(i, 32, 8, CONVERT(a, i32));
+#endif
 #endif
 #elif FROM_KIND == PC_FLOAT
     typedef OF(PC_PASTE(i, FROM_BITS)) M;
@@ -146,6 +168,10 @@ PC_INLINE OF(PC_TO) PC_PASTE3(NAME, x, PC_LANES)(OF(PC_FROM) a)
     typedef char bytes __attribute__((vector_size(16)));
     typedef i64 pair __attribute__((vector_size(16), unused));
     return (OF(PC_TO))WIDEN(a);
+#elif defined WIDEN_TWICE && TO_BITS == 16
+    typedef char bytes __attribute__((vector_size(16)));
+    typedef i64 pair __attribute__((vector_size(16), unused));
+    return (OF(PC_TO))WIDEN_TWICE(a);
 #elif TO_KIND == PC_FLOAT && FROM_BITS < 32
     return CONVERT((OF(i32))RESIZE(EXTENSION, FROM_BITS, 32, a), PC_TO);
 #elif TO_KIND == PC_FLOAT
@@ -157,8 +183,10 @@ PC_INLINE OF(PC_TO) PC_PASTE3(NAME, x, PC_LANES)(OF(PC_FROM) a)
 
 #endif
 
+#undef WIDEN_TWICE
 #undef WIDEN
 #undef EXTEND
+#undef PACK
 #undef CLIP
 #undef STAGE_BITS
 #undef STAGE

@@ -97,6 +97,19 @@ PC_INLINE V FN(loadn)(const T *p, i64 n)
 }
 PC_INLINE void FN(storen)(T *p, V v, i64 n)
 {
+#if BITS * PC_LANES >= 128
+    /* A known number of lanes may be one element of another type, which is one instruction. */
+#define ALONE(type, bits) \
+    if (__builtin_constant_p(n) && BITS * n == (bits)) { \
+        typedef type FN(wide) __attribute__((vector_size(BITS * PC_LANES / 8))); \
+        const type part = ((FN(wide))WRITTEN(v))[0]; \
+        PC_COPY(p, &part, (bits) / 8); \
+        return; \
+    }
+    ALONE(i32, 32)
+    ALONE(i64, 64)
+#undef ALONE
+#endif
     int limit = n <= 0 ? 0 : n < PC_LANES ? (int)n : PC_LANES;
     _Pragma("GCC ivdep") _Pragma("GCC unroll 1")
     EACH_LANE if (l < limit) p[l] = WRITTEN(v[l]);

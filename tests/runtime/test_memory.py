@@ -26,12 +26,16 @@ def moves(element, lanes):
     t, v = element, f"{element}x{lanes}"
     reductions = {} if t in NARROW else BOOLEAN_REDUCTIONS if t == "b8" else REDUCTIONS
     counts = ["iota"] if t in NUMBERS else []
+    known = {n // DTYPES_SIZE[t] for n in (4, 8) if n % DTYPES_SIZE[t] == 0}
     bodies = {
         "load": f"pc_store_{v}(q, pc_load_{v}(p));",
         "loads": f"pc_store_{v}(q, n == 2 ? pc_loads_{v}(p, 2) : pc_loads_{v}(p, n));",
         "stores": f"pc_stores_{v}(q, pc_load_{v}(p), n);",
         "loadn": f"pc_store_{v}(q, pc_loadn_{v}(p, n));",
-        "storen": f"pc_storen_{v}(q, pc_load_{v}(p), n);",
+        "storen": "".join(
+            f"if (n == {k}) pc_storen_{v}(q, pc_load_{v}(p), {k}); else " for k in sorted(known)
+        )
+        + f"pc_storen_{v}(q, pc_load_{v}(p), n);",
         "splat": f"pc_store_{v}(q, pc_splat_{v}(p[n]));",
         "transpose": f"""
             {t} rows[{lanes * lanes}] __attribute__((aligned(64)));
