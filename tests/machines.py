@@ -6,7 +6,8 @@ from dataclasses import replace
 
 import pytest
 
-from polyc.target.machine import NAMED, Target, missing_features
+from polyc.target.instructions.lanes import DOT4_U8S8
+from polyc.target.machine import NAMED, Target, detect_target, missing_features
 from polyc.target.vectors import Vectors
 
 
@@ -33,3 +34,9 @@ def given(target: Target, *features: str) -> Target:
 
 BYTES = given(NAMED["avx2"], "avx_vnni")
 """A CPU that sums up products of bytes by one instruction, and that nearly every other can run."""
+
+
+def find_bytes() -> Target:
+    """This CPU, if it has such an instruction, or else the one that does as if."""
+    here = detect_target()
+    return here if here.vectors.has(DOT4_U8S8) else BYTES

@@ -13,12 +13,12 @@ import polyc
 from polyc.errors import IllegalSchedule
 from polyc.target.instructions.lanes import DOT4_U8S8, ROWS
 from polyc.target.instructions.rows import LANES, Apply, Nest, Operand, Spelling, VectorInstruction
-from polyc.target.machine import NAMED, Target, detect_target
+from polyc.target.machine import NAMED, Target
 from polyc.types.element_types import INT8, INT32, UINT8
-from tests.machines import BYTES, need
+from tests.machines import BYTES, find_bytes, need
 
 Arrays = dict[str, np.ndarray]
-TARGETS = [*NAMED.values(), BYTES, detect_target()]
+TARGETS = [*NAMED.values(), find_bytes()]
 KINDS = {"u8s8": (np.uint8, np.int8), "s8s8": (np.int8, np.int8)}
 TILE = "order j i | split i 3 | split j 32 | vector j' | unroll i'"
 DOT = f"{TILE} | split k 4 | sink j' i' k' | use dot4.u8s8 k' | parallel j i | keep all at i"
@@ -107,9 +107,10 @@ def test_a_sum_that_leaves_32_bits_wraps_as_the_loop_does(target):
 def test_on_several_threads(threads):
     rng = np.random.default_rng(threads)
     x, w = whole(rng, np.uint8, 130, 70), whole(rng, np.int8, 70, 50)
-    model, y = run(detect_target(), x, w, known=True, threads=threads)
+    target = find_bytes()
+    model, y = run(target, x, w, known=True, threads=threads)
     np.testing.assert_array_equal(y, wrapped(x, w))
-    assert function_of(detect_target()) in model.source
+    assert function_of(target) in model.source
 
 
 @pytest.mark.parametrize("target", TARGETS, ids=str)

@@ -104,7 +104,7 @@ def separable(channels: int, size: int, out: int) -> Graph:
 
 def test_a_depthwise_convolution_hands_its_rows_to_the_pointwise_one(tmp_path: Path):
     graph = separable(32, 61, 24)
-    apart = polyc.compile(graph, options=options(tmp_path))
+    apart = polyc.compile(graph, target=AVX512, options=options(tmp_path))
     model = polyc.compile(graph, target=small_cache(192), options=options(tmp_path))
     assert not tiled(apart)
     assert len(tiled(model)) == 1

@@ -16,10 +16,10 @@ from polyc.predict.nest import read_nest
 from polyc.scop.expr import Call, call
 from polyc.scop.scop import Scop
 from polyc.target.costs import OPERATIONS, Prices, price, price_pairs, summed_floats
-from polyc.target.instructions.lanes import BF16, VNNI
-from polyc.target.machine import NAMED, detect_target
-from polyc.target.vectors import Vectors
+from polyc.target.instructions.lanes import BF16
+from polyc.target.machine import NAMED
 from tests.analysis.nests import array, load, matmul_scop, scop, statement
+from tests.machines import BYTES, given, need
 from tests.mapping.stages import AVX512, TARGETS, compile_stages
 
 PRICES = Prices(64, fma=1.0, load=1.5, single=0.5, store=3.0, latency=8.0, entry=20.0)
@@ -103,9 +103,7 @@ def test_threads_may_share_out_what_is_parallel():
 
 def test_four_products_of_bytes_are_one_instruction():
     """A product of bytes is as fast as its dot products of four, a quarter of the multiply-adds."""
-    target = detect_target()
-    if not any(feature in target.features for feature in VNNI):
-        pytest.skip("this CPU has no such instruction")
+    target = need(BYTES)
     x, rng = ops.input("x", (256, 512), np.uint8), np.random.default_rng(0)
     w = rng.integers(-128, 128, (512, 256)).astype(np.int8)
     floats = ops.input("x", (256, 512)) @ w.astype(np.float32)
@@ -117,17 +115,14 @@ def test_four_products_of_bytes_are_one_instruction():
 
 
 def test_without_that_instruction_bytes_are_widened():
-    avx2 = NAMED["avx2"]
     several = {"dot4.u8s8": 5, "dot4.s8s8": 5, "dot2.s16s16": 2, "dot2.bf16": 4}
-    assert price(avx2).sums == several
-    vnni = replace(avx2, vectors=Vectors.of(32, 16, {"avx2", "avx_vnni"}))
-    assert price(vnni).sums == several | {"dot4.u8s8": 1, "dot4.s8s8": 2, "dot2.s16s16": 1}
+    assert price(NAMED["avx2"]).sums == several
+    assert price(BYTES).sums == several | {"dot4.u8s8": 1, "dot4.s8s8": 2, "dot2.s16s16": 1}
 
 
 def test_two_products_of_bfloat16_take_as_long_as_the_machine_says():
-    unit = Vectors.of(64, 32, {*NAMED["avx512"].features, BF16})
     for pairs in (2.0, 1.0):
-        target = replace(NAMED["avx512"], vectors=unit)
+        target = given(NAMED["avx512"], BF16)
         target = replace(target, rates=replace(target.rates, pairs=pairs))
         assert price(target).sums["dot2.bf16"] == 2 / pairs
         assert price_pairs(target) == 1 / pairs
