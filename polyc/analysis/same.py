@@ -15,6 +15,7 @@ from dataclasses import dataclass, field
 import islpy as isl
 
 from polyc.poly.parameters import PARAM
+from polyc.poly.remember import remember
 from polyc.scop.expr import Call, Cast, Const, Expr, Index, Load, Within
 from polyc.scop.scop import Statement
 
@@ -79,8 +80,8 @@ class Renaming:
 
     def same_set(self, one: isl.Set, other: isl.Set) -> bool:
         """Whether two domains are equal, names aside."""
-        mine, theirs = (self._plain(isl.Map.from_domain(s)) for s in (one, other))
-        return bool(mine.plain_is_equal(theirs) or mine.is_equal(theirs))
+        mine, theirs = (self._plain(isl.Map.from_domain(s)).domain() for s in (one, other))
+        return bool(mine.plain_is_equal(theirs)) or _equal(mine, theirs)
 
     def same_leaf(self, one: Expr, other: Expr, domains: tuple[isl.Set, isl.Set]) -> bool:
         """Whether two literals, positions or conditions are equal on their domains; not loads."""
@@ -148,3 +149,8 @@ def compare(one: Statement, other: Statement, renaming: Renaming) -> str:
                 return renaming.same_leaf(a, b, (one.domain, other.domain))
 
     return "" if same_tree(one.value, other.value, leaf) else "what it computes"
+
+
+@remember
+def _equal(one: isl.Set, other: isl.Set) -> bool:
+    return bool(one.is_equal(other))

@@ -1,6 +1,8 @@
-"""isl AST expressions -> index expressions and conditions."""
+"""isl's AST expressions, and its affine functions, as index expressions and conditions."""
 
 from __future__ import annotations
+
+from collections.abc import Sequence
 
 import islpy as isl
 
@@ -15,8 +17,12 @@ from polyc.loopnest.index import (
     floordiv,
     modulo,
     var,
+    weighted_sum,
 )
+from polyc.poly.affine import outputs, single_aff
+from polyc.poly.parameters import parameters_of
 
+IN, PARAM, DIV = isl.dim_type.in_, isl.dim_type.param, isl.dim_type.div
 Op = isl.ast_expr_op_type
 Kind = isl.ast_expr_type
 
@@ -90,3 +96,34 @@ def to_condition(expr: isl.AstExpr) -> Condition:
 _CONJUNCTIONS = frozenset({Op.__members__["and_"], Op.and_then})
 _DISJUNCTIONS = frozenset({Op.__members__["or_"], Op.or_else})
 _CONDITIONS = _CONJUNCTIONS | _DISJUNCTIONS | {Op.eq, Op.ge, Op.gt, Op.le, Op.lt}
+
+
+def apply_affine(
+    function: isl.PwMultiAff, arguments: Sequence[Affine]
+) -> tuple[Affine, ...] | None:
+    """A function at some indices; None if it has several pieces, or divides.
+
+    { [i, j] -> [2j + 5, i] }  at  c0 + c2, c1   ->   2*c1 + 5, c0 + c2
+
+    So much is plain without isl, which looks at all that holds of the loops to find as much.
+    """
+    affs = list(map(single_aff, outputs(function)))
+    if any(aff is None or aff.dim(DIV) for aff in affs):
+        return None
+    sizes = list(map(var, parameters_of(function)))
+    return tuple(_apply(aff, arguments, sizes) for aff in affs if aff is not None)
+
+
+def _apply(aff: isl.Aff, arguments: Sequence[Affine], sizes: Sequence[Affine]) -> Affine:
+    """One coordinate of such a function."""
+    parts = [
+        (index, _whole(aff.get_coefficient_val(kind, k)))
+        for kind, indices in ((IN, arguments), (PARAM, sizes))
+        for k, index in enumerate(indices)
+        if aff.involves_dims(kind, k, 1)
+    ]
+    return weighted_sum(parts, _whole(aff.get_constant_val()))
+
+
+def _whole(value: isl.Val) -> int:
+    return int(value.to_python())

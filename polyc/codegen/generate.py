@@ -8,11 +8,12 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
+from functools import cached_property
 
 import islpy as isl
 
-from polyc.codegen.from_isl import to_condition, to_index
-from polyc.loopnest.index import Affine, Compare, Logic, const, var
+from polyc.codegen.from_isl import apply_affine, to_condition, to_index
+from polyc.loopnest.index import Affine, Compare, Logic, const, var, variables
 from polyc.loopnest.nodes import (
     Assign,
     Block,
@@ -55,8 +56,8 @@ class _Scan:
             call = node.user_get_expr()
             name = call.get_op_arg(0).get_id().get_name()
             instance = tuple(to_index(call.get_op_arg(k)) for k in range(1, call.get_op_n_arg()))
-            access = _Access(self, self.statements[name], build)
-            self.assigns.append(access.assign(instance))
+            access = _Access(self, self.statements[name], instance, build)
+            self.assigns.append(access.assign())
             return node.set_annotation(isl.Id(f"assign_{len(self.assigns) - 1}"))
         except BaseException as error:
             self.error = self.error or error
@@ -90,18 +91,38 @@ def generate_nest(
 class _Access:
     """The accesses of one statement instance, in terms of the loops around it."""
 
-    def __init__(self, scan: _Scan, statement: Statement, build: isl.AstBuild) -> None:
+    def __init__(
+        self,
+        scan: _Scan,
+        statement: Statement,
+        instance: tuple[Affine, ...],
+        build: isl.AstBuild,
+    ) -> None:
         self.scan = scan
         self.statement = statement
+        self.instance = instance
         self.build = build
-        schedule = build.get_schedule()  # S -> loops
-        self.inverse = isl.PwMultiAff.from_map(schedule.as_map().reverse())  # loops -> S
 
-    def assign(self, instance: tuple[Affine, ...]) -> Assign:
+    @cached_property
+    def inverse(self) -> isl.PwMultiAff:
+        """# loops -> S"""
+        schedule = self.build.get_schedule()  # S -> loops
+        return isl.PwMultiAff.from_map(schedule.as_map().reverse())
+
+    @cached_property
+    def loops(self) -> tuple[Affine, ...]:
+        """What the loops around are at: a variable of the text, or what isl has found it to be."""
+        here = isl.MultiAff.identity_on_domain_space(self.build.get_schedule_space())
+        return tuple(
+            to_index(self.build.expr_from_pw_aff(here.get_aff(k).to_pw_aff()))
+            for k in range(here.dim(isl.dim_type.out))
+        )
+
+    def assign(self) -> Assign:
         s = self.statement
         return Assign(
             statement=s.name,
-            instance=instance,
+            instance=self.instance,
             target=self.element(s.array, s.write),
             value=self.expr(s.value),
             dtype=s.value.dtype,
@@ -112,18 +133,40 @@ class _Access:
         """The stored place of an access  S -> A."""
         local = self.scan.promoted.get(array)
         if local is not None:
-            name, placed = local.name, local.place(self.statement.name, index)
+            name, plain = local.name, self._plain_local(local, index)
+            if plain is None:
+                placed = local.place(self.statement.name, index)
         else:
-            storage = self.scan.storages[array]
-            name = array
-            placed = storage.map.to_pw_multi_aff().pullback_pw_multi_aff(index)
+            name, storage = array, self.scan.storages[array]
+            plain = self._plain_place(storage, index)
+            if plain is None:
+                placed = storage.map.to_pw_multi_aff().pullback_pw_multi_aff(index)
+        if plain is not None:
+            return Element(name, plain)
         placed = placed.pullback_pw_multi_aff(self.inverse)
         if placed.domain().is_empty():  # a guard that never holds here: any place will do
             return Element(name, (const(0),) * placed.dim(isl.dim_type.out))
+        return Element(name, self._as_isl_says(placed))
+
+    def _plain_place(self, storage: Storage, index: isl.PwMultiAff) -> tuple[Affine, ...] | None:
+        """The place of an access in memory, if neither it nor the storage divides."""
+        element = apply_affine(index, self.instance)
+        return None if element is None else apply_affine(storage.map.to_pw_multi_aff(), element)
+
+    def _plain_local(self, local: LocalArray, index: isl.PwMultiAff) -> tuple[Affine, ...] | None:
+        """The place of an access in a local, where it is plain that the loops around cancel out."""
+        around = self.loops[: local.corner.dim(isl.dim_type.in_)]
+        element, corner = apply_affine(index, self.instance), apply_affine(local.corner, around)
+        if element is None or corner is None or local.folds:
+            return None
+        placed = tuple(element[d] - corner[d] for d in local.order)
+        outer = frozenset[str]().union(*map(variables, around))
+        return None if any(outer & variables(place) for place in placed) else placed
+
+    def _as_isl_says(self, placed: isl.PwMultiAff) -> tuple[Affine, ...]:
+        """# loops -> M, in terms of the text."""
         expr = self.build.access_from_pw_multi_aff(placed)
-        return Element(
-            name, tuple(to_index(expr.get_op_arg(k)) for k in range(1, expr.get_op_n_arg()))
-        )
+        return tuple(to_index(expr.get_op_arg(k)) for k in range(1, expr.get_op_n_arg()))
 
     def expr(self, expr: Expr) -> LoopExpr:
         match expr:

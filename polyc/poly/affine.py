@@ -7,6 +7,7 @@ from collections.abc import Iterator
 import islpy as isl
 
 from polyc.poly.parameters import at_estimate, in_own_sizes, parameters_of
+from polyc.poly.remember import remember
 
 
 def tuple_id(name: str) -> isl.Id:
@@ -189,11 +190,14 @@ def exact_extents(domain: isl.Set) -> tuple[int | None, ...]:
 
     None where it depends on these.   { S[i, j] : 0 <= i < 4 and 0 <= j < size_n }  ->  4, None
     """
-    count = domain.dim(isl.dim_type.set)
     if domain.is_empty():
-        return (0,) * count
-    own = in_own_sizes(domain)
-    return tuple(_exact_extent(own, position) for position in range(count))
+        return (0,) * domain.dim(isl.dim_type.set)
+    return _exact_extents(in_own_sizes(domain).reset_tuple_id())
+
+
+@remember
+def _exact_extents(domain: isl.Set) -> tuple[int | None, ...]:
+    return tuple(_exact_extent(domain, k) for k in range(domain.dim(isl.dim_type.set)))
 
 
 def _exact_extent(domain: isl.Set, position: int) -> int | None:

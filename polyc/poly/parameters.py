@@ -19,6 +19,7 @@ from typing import Any, TypeVar
 import islpy as isl
 
 from polyc.errors import NotFixed
+from polyc.poly.remember import remember
 from polyc.types.derived import Derived
 from polyc.types.estimate import estimate
 from polyc.types.parameters import named
@@ -173,6 +174,12 @@ def without_known(domain: isl.Set) -> isl.Set:
     known = assumptions()
     if known.plain_is_universe():
         return domain
+    bare = _without(domain.reset_tuple_id(), known)
+    return bare.set_tuple_id(domain.get_tuple_id()) if domain.has_tuple_id() else bare
+
+
+@remember
+def _without(domain: isl.Set, known: isl.Set) -> isl.Set:
     bare = domain.drop_constraints_not_involving_dims(SET, 0, domain.dim(SET))
     if not bare.intersect_params(known).is_equal(domain):
         bare = _gist(domain, known)  # for what holds of sizes here, and not in any case

@@ -4,7 +4,8 @@
         ->  arrays ("y", "x"), and a key in which they are 0 and 1
 
 Everything that decides about generated code is in the key as a value: functions, types, constants
-bit by bit, and isl's sets and functions as `poly/canonical.py` writes them.
+bit by bit, and isl's sets and functions as `poly/canonical.py` writes them. What is assumed of the
+sizes in any case is left out of domains: it is the same for all statements of a model.
 """
 
 from __future__ import annotations
@@ -16,6 +17,7 @@ from dataclasses import dataclass
 import islpy as isl
 
 from polyc.poly.canonical import Canonical, canonical_function, canonical_set
+from polyc.poly.parameters import without_known
 from polyc.scop.expr import Call, Cast, Const, Expr, Index, Load, Within, children, loads, walk
 from polyc.types.element_types import scalar_type
 
@@ -49,7 +51,7 @@ def compute_structure(
     places = {name: position for position, name in enumerate(arrays)}
     return Structure(
         (
-            canonical_set(domain, parameters),
+            canonical_set(without_known(domain), parameters),
             canonical_function(write, parameters),
             reduction or "",
         ),

@@ -284,6 +284,7 @@ def _counts(fact: Size, terms: Mapping[tuple[str, ...], int]) -> Iterable[int]:
                 yield times * int(name.operands[1]) // int(finer)
 
 
+@concluded
 def _lower(extent: Extent) -> float:
     """A lower bound: that of the terms, or of what they are where sizes follow from others.
 
@@ -328,6 +329,7 @@ def _find_derived(extent: Size) -> tuple[str, int]:
     return name, names.get(name, 0)
 
 
+@concluded
 def _depth(name: str) -> int:
     meaning = assumed_range(name).same
     if not isinstance(meaning, Size):
@@ -386,6 +388,7 @@ def assumed_range(name: str) -> SizeRange:
     return known or SizeRange(name, 0 if name.startswith(STEP) else 1)
 
 
+@concluded
 def _derived_range(name: Derived) -> SizeRange:
     """The range of a size that follows from others, by theirs."""
     # What else is needed may speak of this size itself.

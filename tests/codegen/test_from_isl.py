@@ -6,8 +6,8 @@ import islpy as isl
 import numpy as np
 import pytest
 
-from polyc.codegen.from_isl import to_condition, to_index
-from polyc.loopnest.index import Affine, Condition, Logic
+from polyc.codegen.from_isl import apply_affine, to_condition, to_index
+from polyc.loopnest.index import Affine, Condition, Logic, const, var
 from polyc.poly.context import isl_options
 from tests.loopnest.indices import evaluate, holds
 from tests.scop.interpreter import contains, evaluate_piecewise
@@ -109,3 +109,22 @@ def test_what_the_loops_imply_is_true():
     domain = isl.Set(f"{{ S[i, j] : {DOMAIN} }}")
     implied = scan(lambda b, s: to_condition(b.expr_from_set(domain.preimage_pw_multi_aff(s))))
     assert implied == Logic("and", ())
+
+
+def test_plain_functions_are_applied_without_isl():
+    function = isl.PwMultiAff("[size_n] -> { S[i, j] -> A[2j + 5, i - size_n, 3] }")
+    c0, c1 = var("c0"), var("c1") + 4
+    placed = (c1 * 2 + 5, c0 - var("size_n"), const(3))
+    assert apply_affine(function, (c0, c1)) == placed
+
+
+@pytest.mark.parametrize(
+    "function",
+    [
+        "S[i, j] -> A[floor(i/4), j]",
+        "S[i, j] -> A[i mod 4, j]",
+        "S[i, j] -> A[i, j] : i < 5; S[i, j] -> A[5, j] : i >= 5",
+    ],
+)
+def test_functions_that_divide_or_have_pieces_are_left_to_isl(function):
+    assert apply_affine(isl.PwMultiAff(f"{{ {function} }}"), (var("c0"), var("c1"))) is None

@@ -22,6 +22,7 @@ from polyc.poly.affine import simplify
 from polyc.poly.parameters import assumptions, read, spell
 from polyc.scop.expr import INT64, Const, Expr, Index, Load, Within, call, cast
 from polyc.types.parameters import named
+from polyc.types.ranges import concluded
 from polyc.types.sizes import Extent, Size
 
 
@@ -74,8 +75,8 @@ class Space:
         """# S"""
         bounds = [f"0 <= {i} < {spell(n)}" for i, n in self.extents.items()]
         condition = " and ".join([*bounds, *([f"({self.where})"] if self.where else [])])
-        box = read(isl.Set, f"{{ {self._nameless} : {condition or 'true'} }}")
-        return box.set_tuple_name(self.name).intersect_params(assumptions())
+        box = _among_sizes(f"{{ {self._nameless} : {condition or 'true'} }}")
+        return box.set_tuple_name(self.name)
 
     def restricted(self, condition: str) -> Space:
         """The box where another condition holds as well."""
@@ -129,3 +130,9 @@ class Space:
     def within(self, condition: str) -> Within:
         """Whether a condition on the iterators holds, e.g. "i >= 2 and j < 5"."""
         return Within(read(isl.Set, f"{{ {self.tuple} : {condition} }}"))
+
+
+@concluded
+def _among_sizes(box: str) -> isl.Set:
+    """A set with what is assumed of sizes."""
+    return read(isl.Set, box).intersect_params(assumptions())

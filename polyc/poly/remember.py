@@ -1,0 +1,54 @@
+"""What isl has found of a set is remembered: layers that are alike ask the same again and again.
+
+    S[i] : 0 <= i < n and …    and    T[i] : 0 <= i < n and …    are one question, without names
+
+Keys are compared by `plain_is_equal`, which sees at a glance that two are the same, or does not; so
+an answer is only ever given for an equal question.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import lru_cache, wraps
+from typing import TypeVar
+
+import islpy as isl
+
+T = TypeVar("T")
+
+SET = isl.dim_type.set
+
+ANSWERS = 2048
+"""That are remembered of each function, the latest ones."""
+
+
+class _Plain:
+    """A set as a key."""
+
+    __slots__ = ("_hash", "value")
+
+    def __init__(self, value: isl.Set) -> None:
+        self.value = value
+        self._hash = hash(value)
+
+    def __hash__(self) -> int:
+        return self._hash
+
+    def __eq__(self, other: object) -> bool:
+        if not isinstance(other, _Plain):
+            return NotImplemented
+        return self.value is other.value or bool(self.value.plain_is_equal(other.value))
+
+
+def remember(function: Callable[..., T]) -> Callable[..., T]:
+    """Decorates a function of sets alone: it is asked once for those that are plainly equal."""
+
+    @lru_cache(maxsize=ANSWERS)
+    def answer(*sets: _Plain) -> T:
+        return function(*(one.value for one in sets))
+
+    @wraps(function)
+    def ask(*sets: isl.Set) -> T:
+        return answer(*map(_Plain, sets))
+
+    return ask

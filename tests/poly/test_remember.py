@@ -1,0 +1,39 @@
+"""Answers about sets are remembered for questions that are plainly equal, and for no others."""
+
+import islpy as isl
+
+from polyc.poly.remember import remember
+
+
+def test_one_question_is_asked_once():
+    asked = []
+
+    @remember
+    def least(domain, within):
+        asked.append(domain)
+        return domain.intersect(within).dim_min_val(0).to_python()
+
+    within = isl.Set("{ [i] : i >= 5 }")
+    assert least(isl.Set("{ [i] : 3 <= i < 9 }"), within) == 5
+    assert least(isl.Set("{ [i] : i < 9 and i >= 3 }"), isl.Set("{ [j] : 5 <= j }")) == 5
+    assert len(asked) == 1
+
+
+def test_what_differs_is_asked_anew():
+    @remember
+    def least(domain):
+        return domain.dim_min_val(0).to_python()
+
+    texts = ["{ [i] : 3 <= i < 9 }", "{ [i] : 4 <= i < 9 }", "{ [i, j] : 2 <= i < 9 and j = 0 }"]
+    assert [least(isl.Set(text)) for text in texts] == [3, 4, 2]
+    assert [least(isl.Set(text)) for text in texts] == [3, 4, 2]
+
+
+def test_parameters_and_names_belong_to_the_question():
+    @remember
+    def show(domain):
+        return str(domain)
+
+    texts = ["[n] -> { [i] : 0 <= i < n }", "[m] -> { [i] : 0 <= i < m }"]
+    texts += [text.replace("[i]", "S[i]") for text in texts]
+    assert len({show(isl.Set(text)) for text in texts}) == 4
