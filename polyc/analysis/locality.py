@@ -6,7 +6,8 @@ the loops around it. It may hold an array A if
     every flow dependence through A has equal p at both ends        (no value is lost in between)
     for equal p:  equal elements of A  <=>  equal places            (no value is overwritten)
 
-The second holds for all pairs of accesses to the local, reads and writes alike. A local in the
+The second holds for all pairs of accesses to the local, reads and writes alike; it is evident where
+all of them go to the element's own place, moved by an amount that p decides. A local in the
 registers of a GPU's threads exists once a thread besides: then accesses that no thread makes both
 of do not meet, and
 
@@ -21,7 +22,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from itertools import combinations_with_replacement, takewhile
+from itertools import combinations_with_replacement, product, takewhile
 
 import islpy as isl
 
@@ -56,7 +57,10 @@ def check_locals(
     shared = any(private.local.space == "shared" for private in holders.values())
     lives = _find_lives(executions, dependences) if shared else {}
     for group in groups.values():
-        for a, b in combinations_with_replacement(_distinct(group), 2):
+        accesses = _distinct(group)
+        if _are_moved(accesses):
+            continue
+        for a, b in combinations_with_replacement(accesses, 2):
             _check_places(around, a, b, lives)
     return len(groups)
 
@@ -74,6 +78,52 @@ def _distinct(group: Sequence[Access]) -> list[Access]:
         else:
             same.append(access)
     return [access for accesses in alike.values() for access in accesses]
+
+
+def _are_moved(group: Sequence[Access]) -> bool:
+    """Whether places are the elements themselves, moved by one and the same amount.
+
+    place_j(t) = element_k(t) - corner_k(p)    for all accesses, with a j of its own for each k
+
+    Where p is equal, then, equal elements are in equal places, and no others are: for each pair of
+    accesses that need not be asked any more. The amount is a function of p alone, the counters of
+    the loops around the block.
+    """
+    private = group[0].private
+    assert private is not None
+    corners = [_find_corners(access, private.depth) for access in group]
+    first, *others = corners
+    agreed = {
+        pair
+        for pair, corner in first.items()
+        if all(pair in other and corner.plain_is_equal(other[pair]) for other in others)
+    }
+    return _can_pair(group[0].index.dim(OUT), agreed)
+
+
+def _find_corners(access: Access, depth: int) -> dict[tuple[int, int], isl.PwAff]:
+    """# p -> Z: by (k, j), what element_k is more than place_j, where that depends on p alone."""
+    rank, deeper = access.index.dim(OUT), access.points.dim(isl.dim_type.set) - depth
+    if access.place.dim(OUT) != rank:
+        return {}
+    if not (access.index.isa_multi_aff() and access.place.isa_multi_aff()):
+        return {}
+    found = {}
+    for k, j in product(range(rank), repeat=2):
+        more = access.index.get_pw_aff(k).sub(access.place.get_pw_aff(j))
+        if not more.involves_dims(IN, depth, deeper):
+            found[k, j] = more.drop_dims(IN, depth, deeper)
+    return found
+
+
+def _can_pair(rank: int, pairs: set[tuple[int, int]], taken: frozenset[int] = frozenset()) -> bool:
+    """Whether each dimension of the elements can be paired with one of the places."""
+    k = len(taken)
+    return k == rank or any(
+        _can_pair(rank, pairs, taken | {j})
+        for j in range(rank)
+        if j not in taken and (k, j) in pairs
+    )
 
 
 def _check_flow(

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Literal
 
 from polyc.types.derived import Derived
@@ -123,13 +124,13 @@ def linear(constant: int, terms: Mapping[Atom, int]) -> Affine:
     """The canonical form of a linear combination."""
     kept = [(a, c) for a, c in terms.items() if c]
     if len(kept) > 1:
-        kept.sort(key=_rank)
+        kept.sort(key=lambda term: _rank(term[0]))
     return Affine(constant, tuple(kept))
 
 
-def _rank(term: tuple[Atom, int]) -> tuple[str, str]:
-    """The place of a term among others: by the kind of its atom, then by what it says."""
-    atom = term[0]
+@lru_cache(maxsize=4096)
+def _rank(atom: Atom) -> tuple[str, str]:
+    """The place of an atom among others: by its kind, then by what it says."""
     return type(atom).__name__, atom.name if isinstance(atom, Var) else repr(atom)
 
 
@@ -283,15 +284,18 @@ def substitute_condition(condition: Condition, values: Mapping[str, Affine]) -> 
 
 def variables(index: Affine) -> frozenset[str]:
     """The loop variables that an index mentions."""
-    if all(isinstance(atom, Var) for atom, _ in index.terms):
-        return frozenset(atom.name for atom, _ in index.terms if isinstance(atom, Var))
+    return frozenset[str]().union(*(_mentioned(atom) for atom, _ in index.terms))
+
+
+@lru_cache(maxsize=4096)
+def _mentioned(atom: Atom) -> frozenset[str]:
     seen: set[str] = set()
 
     def visit(v: Var) -> Affine:
         seen.add(v.name)
         return Affine(0, ((v, 1),))
 
-    _transform(index, visit)
+    _transform_atom(atom, visit)
     return frozenset(seen)
 
 

@@ -16,6 +16,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
+from math import prod
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -62,12 +64,14 @@ class Match:
 
 def address(element: Element, shape: Sequence[Extent]) -> Affine:
     """The offset of an element in a row-major array."""
-    parts: list[Affine] = []
-    step: Extent = 1
-    for index, extent in reversed(list(zip(element.index, shape, strict=True))):
-        parts.append(times(index, step))
-        step = step * extent
-    return weighted_sum((part, 1) for part in parts)
+    steps = _steps(tuple(shape))
+    return weighted_sum((times(i, step), 1) for i, step in zip(element.index, steps, strict=True))
+
+
+@lru_cache(maxsize=1024)
+def _steps(shape: tuple[Extent, ...]) -> tuple[Extent, ...]:
+    """How far apart elements are along each dimension: (3, n, 4)  ->  4n, 4, 1."""
+    return tuple(prod(shape[k + 1 :]) for k in range(len(shape)))
 
 
 def match_nest(

@@ -20,6 +20,6 @@ def variables_of(expr: LoopExpr) -> frozenset[str]:
 def is_number(expr: LoopExpr, lanes: For | None) -> bool:
     """Whether an expression is of literals and loop variables alone, and the same in all lanes."""
     parts = [*walk_expr(expr)]
-    plain = all(e.dtype.kind in "iuf" and not isinstance(e, Read) for e in parts)
-    moves = lanes is not None and lanes.var in variables_of(expr)
-    return plain and not moves and not any(is_narrow(e.dtype) for e in parts)
+    if any(isinstance(e, Read) or e.dtype.kind not in "iuf" or is_narrow(e.dtype) for e in parts):
+        return False
+    return lanes is None or lanes.var not in variables_of(expr)

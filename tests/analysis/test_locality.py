@@ -1,8 +1,13 @@
 """Private arrays keep their values, and nothing is read before it is written."""
 
+from collections.abc import Callable
 from dataclasses import replace
+from typing import Any
 
-from polyc.loopnest.index import Compare, const
+import pytest
+
+from polyc.analysis import locality
+from polyc.loopnest.index import Affine, Compare, const
 from polyc.loopnest.nodes import Block, For, Local, Node, walk_nodes
 from polyc.scop.expr import Call
 from tests.analysis.mutate import check_refused, find, find_loop, swap
@@ -141,3 +146,41 @@ def test_one_place_printed_for_two_elements_of_an_expression_is_refused() -> Non
 
     assert printed(0).verify().locals == 1
     check_refused(printed(1), "one place for different elements of T", "A[1] -> B[]")
+
+
+def tile(place: Callable[[Affine, Affine], Affine]) -> Case:
+    """Y = T in tiles of two, each kept in a local, which is read at some place."""
+    of = scop(
+        [array("T", [6], "temporary"), array("Y", [6], "output")],
+        statement("{ A[i] : 0 <= i < 6 }", "{ A[i] -> T[i] }", ZERO),
+        statement("{ B[i] : 0 <= i < 6 }", "{ B[i] -> Y[i] }", load("{ B[i] -> T[i] }")),
+    )
+    kept = read("t", place(ci, cj))
+    fill = loop("j", 2, run("A", [ci + cj], at("t", cj), ZERO))
+    empty = loop("j", 2, run("B", [ci + cj], at("Y", ci + cj), kept))
+    body = loop("i", 6, fill, empty, step=2, locals=[Local("t", F32, (2,), "T")])
+    return case(of, body, local=["T"])
+
+
+def test_pairs_are_asked_only_where_places_are_not_elements_less_a_corner(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    asked: list[object] = []
+    judge = locality._check_places
+
+    def watch(*args: Any) -> None:
+        asked.append(args)
+        judge(*args)
+
+    monkeypatch.setattr(locality, "_check_places", watch)
+    assert tile(lambda i, j: j).verify().locals == 1
+    assert not asked
+    check_refused(tile(lambda i, j: const(1) - j), "one place for different elements of T")
+    assert asked
+
+
+def test_all_accesses_are_moved_by_the_same_amount() -> None:
+    """The corner of the tile, and of what is read one further, are both functions of the tile."""
+    check_refused(tile(lambda i, j: j + 1), "t[j + 1] leaves the bounds [2]")
+    longer = place_local(tile(lambda i, j: j + 1), "t", declared="i", shape=(3,))
+    check_refused(longer, "are one place for different elements of T", "A[1] -> B[0]")
