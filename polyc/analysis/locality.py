@@ -20,9 +20,9 @@ In one that threads share, a place may change its element where the first one is
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping, Sequence, Set
 from dataclasses import replace
-from itertools import combinations_with_replacement, product, takewhile
+from itertools import combinations_with_replacement, takewhile
 
 import islpy as isl
 
@@ -91,32 +91,33 @@ def _are_moved(group: Sequence[Access]) -> bool:
     """
     private = group[0].private
     assert private is not None
-    corners = [_find_corners(access, private.depth) for access in group]
-    first, *others = corners
-    agreed = {
-        pair
-        for pair, corner in first.items()
-        if all(pair in other and corner.plain_is_equal(other[pair]) for other in others)
-    }
-    return _can_pair(group[0].index.dim(OUT), agreed)
+    rank = group[0].index.dim(OUT)
+    corners: dict[tuple[int, int], isl.PwAff] = {}
+    for access in group:
+        if access.place.dim(OUT) != rank:
+            return False
+        if not (access.index.isa_multi_aff() and access.place.isa_multi_aff()):
+            return False
+        every = ((k, j) for k in range(rank) for j in range(rank))
+        pairs = every if access is group[0] else corners
+        found = {pair: _find_corner(access, pair, private.depth) for pair in pairs}
+        corners = {
+            pair: corner
+            for pair, corner in found.items()
+            if corner is not None and corner.plain_is_equal(corners.get(pair, corner))
+        }
+    return _can_pair(rank, corners.keys())
 
 
-def _find_corners(access: Access, depth: int) -> dict[tuple[int, int], isl.PwAff]:
-    """# p -> Z: by (k, j), what element_k is more than place_j, where that depends on p alone."""
-    rank, deeper = access.index.dim(OUT), access.points.dim(isl.dim_type.set) - depth
-    if access.place.dim(OUT) != rank:
-        return {}
-    if not (access.index.isa_multi_aff() and access.place.isa_multi_aff()):
-        return {}
-    found = {}
-    for k, j in product(range(rank), repeat=2):
-        more = access.index.get_pw_aff(k).sub(access.place.get_pw_aff(j))
-        if not more.involves_dims(IN, depth, deeper):
-            found[k, j] = more.drop_dims(IN, depth, deeper)
-    return found
+def _find_corner(access: Access, pair: tuple[int, int], depth: int) -> isl.PwAff | None:
+    """# p -> Z: for (k, j), element_k - place_j; None where p alone does not decide it."""
+    k, j = pair
+    deeper = access.points.dim(isl.dim_type.set) - depth
+    more = access.index.get_pw_aff(k).sub(access.place.get_pw_aff(j))
+    return None if more.involves_dims(IN, depth, deeper) else more.drop_dims(IN, depth, deeper)
 
 
-def _can_pair(rank: int, pairs: set[tuple[int, int]], taken: frozenset[int] = frozenset()) -> bool:
+def _can_pair(rank: int, pairs: Set[tuple[int, int]], taken: frozenset[int] = frozenset()) -> bool:
     """Whether each dimension of the elements can be paired with one of the places."""
     k = len(taken)
     return k == rank or any(
