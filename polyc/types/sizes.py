@@ -329,7 +329,6 @@ def _find_derived(extent: Size) -> tuple[str, int]:
     return name, names.get(name, 0)
 
 
-@concluded
 def _depth(name: str) -> int:
     meaning = assumed_range(name).same
     if not isinstance(meaning, Size):
@@ -397,6 +396,5 @@ def _derived_range(name: Derived) -> SizeRange:
         low, high = (b if math.isinf(b) else b // other_low for b in (low, high))
     else:
         low, high = min(low, other_low), min(high, other_high)
-    finite = [None if math.isinf(b) else int(b) for b in (low, high)]
-    lower = LEAST if finite[0] is None else finite[0]
-    return SizeRange(name, lower, finite[1], same=Size.of(name))
+    first, last = (None if math.isinf(b) else int(b) for b in (low, high))
+    return SizeRange(name, LEAST if first is None else first, last, same=Size.of(name))
