@@ -17,8 +17,8 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from polyc.codegen.columns import run_by_columns, run_in
 from polyc.codegen.divide import divide_in_vectors
+from polyc.codegen.load_once import load_once, run_in
 from polyc.codegen.partial_results import privatise
 from polyc.codegen.spell import is_instruction, spell_instructions, unroll
 from polyc.codegen.transpose import transpose_tiles
@@ -98,7 +98,7 @@ def _cut(loop: For, vectors: Vectors) -> Node:
 
     The lanes carry no dependence, so each statement may run over all of them before the next. In a
     register tile that keeps one broadcast alive at a time, and not one for each row, if registers
-    are not too few for what waits then (`columns.py`).
+    are not too few for what waits then (`load_once.py`).
     """
     known = bool(loop.lanes) or extent_of(loop) is not None
     flat = _flatten(loop.body)
@@ -110,9 +110,9 @@ def _cut(loop: For, vectors: Vectors) -> Node:
     pieces = [loop]
     if not loop.lanes:
         pieces = [*cut_lanes(loop, vectors.lanes(widest), vectors.masked)]
-    columns = run_by_columns(loop, runs, pieces, vectors)
-    if columns is not None:
-        return columns
+    shared = load_once(loop, runs, pieces, vectors)
+    if shared is not None:
+        return shared
     parts = tuple(run_in(vector, run) for run in runs for vector in pieces)
     return parts[0] if len(parts) == 1 else Block(parts)
 

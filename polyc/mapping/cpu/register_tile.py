@@ -8,7 +8,7 @@ from collections.abc import Mapping as Table
 from functools import partial
 from math import ceil, gcd, prod
 
-from polyc.codegen.columns import fits_by_columns, fits_by_rows
+from polyc.codegen.load_once import fits_by_columns, fits_by_rows
 from polyc.codegen.remainder import ROWS
 from polyc.codegen.side_by_side import SUMS, WORTHWHILE
 from polyc.mapping.cpu.diagonal import Diagonal, find_diagonal
@@ -149,7 +149,7 @@ def _fits_registers(height: int, width: int, side: int, window: bool, registers:
     """Whether a tile's sums stay in so many registers, with what a step of the sum multiplies.
 
     In a product one operand waits there for the other, which passes by: the vectors of a row, or
-    the elements of all rows (`codegen/columns.py`).
+    the elements of all rows (`codegen/load_once.py`).
     """
     if window or side > 1:
         return (height * width + (width if window else min(height, width))) * side + 1 <= registers

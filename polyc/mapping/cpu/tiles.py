@@ -89,7 +89,7 @@ def schedule_tiles(
         steps += cuts
     if run is not None:  # squares of both loops and the lanes are transposed as wholes
         points = {d: points[d] for d in (vector, unroll, run) if d in points}
-    elif vector in points:  # of rows in lanes, `codegen/columns.py` sees all at once
+    elif vector in points:  # of rows in lanes, `codegen/load_once.py` sees all at once
         points = {vector: points[vector], **points}
     around = [name for name in outer.values() if name]
     within = [name for name in inner.values() if name]
