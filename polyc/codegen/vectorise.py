@@ -88,6 +88,9 @@ def _expand(node: Node, vectors: Vectors) -> Node:
         return unroll(node)
     if node.kind == "vector" and not node.idle:
         return _cut(node, vectors)
+    match node.body:
+        case Block(body=(Block() as inside,), locals=()) if node.kind == "sequential":
+            return replace(node, body=inside)
     return node
 
 

@@ -28,17 +28,15 @@ void k0_Conv_0_out(const f32 *restrict x_, const f32 *restrict constant_0_, f32 
             conv_0_acc_local_5_0 = pc_splat_f32x16(0.0f);
             conv_0_acc_local_6_0 = pc_splat_f32x16(0.0f);
             for (i64 c1 = 0; c1 < 16; c1 += 1) {
-                {
-                    f32x16 loaded_0;
-                    loaded_0 = pc_rounded_f32x16(pc_load_f32x16(&constant_0_[16 * c1]));
-                    conv_0_acc_local_0_0 += pc_splat_f32x16(x_[7 * c0 + 49 * c1]) * loaded_0;
-                    conv_0_acc_local_1_0 += pc_splat_f32x16(x_[7 * c0 + 49 * c1 + 1]) * loaded_0;
-                    conv_0_acc_local_2_0 += pc_splat_f32x16(x_[7 * c0 + 49 * c1 + 2]) * loaded_0;
-                    conv_0_acc_local_3_0 += pc_splat_f32x16(x_[7 * c0 + 49 * c1 + 3]) * loaded_0;
-                    conv_0_acc_local_4_0 += pc_splat_f32x16(x_[7 * c0 + 49 * c1 + 4]) * loaded_0;
-                    conv_0_acc_local_5_0 += pc_splat_f32x16(x_[7 * c0 + 49 * c1 + 5]) * loaded_0;
-                    conv_0_acc_local_6_0 += pc_splat_f32x16(x_[7 * c0 + 49 * c1 + 6]) * loaded_0;
-                }
+                f32x16 loaded_0;
+                loaded_0 = pc_rounded_f32x16(pc_load_f32x16(&constant_0_[16 * c1]));
+                conv_0_acc_local_0_0 += pc_splat_f32x16(x_[7 * c0 + 49 * c1]) * loaded_0;
+                conv_0_acc_local_1_0 += pc_splat_f32x16(x_[7 * c0 + 49 * c1 + 1]) * loaded_0;
+                conv_0_acc_local_2_0 += pc_splat_f32x16(x_[7 * c0 + 49 * c1 + 2]) * loaded_0;
+                conv_0_acc_local_3_0 += pc_splat_f32x16(x_[7 * c0 + 49 * c1 + 3]) * loaded_0;
+                conv_0_acc_local_4_0 += pc_splat_f32x16(x_[7 * c0 + 49 * c1 + 4]) * loaded_0;
+                conv_0_acc_local_5_0 += pc_splat_f32x16(x_[7 * c0 + 49 * c1 + 5]) * loaded_0;
+                conv_0_acc_local_6_0 += pc_splat_f32x16(x_[7 * c0 + 49 * c1 + 6]) * loaded_0;
             }
             pc_store_f32x16(&concat_0_[336 * c0], pc_max_f32x16(conv_0_acc_local_0_0, pc_splat_f32x16(0.0f)));
             pc_store_f32x16(&concat_0_[336 * c0 + 48], pc_max_f32x16(conv_0_acc_local_1_0, pc_splat_f32x16(0.0f)));
@@ -88,25 +86,23 @@ void k1_Conv_2_out(const f32 *restrict x_, const f32 *restrict constant_1_, f32 
             conv_1_acc_local_6_0 = pc_splat_f32x16(0.0f);
             conv_1_acc_local_6_16 = pc_splat_f32x16(0.0f);
             for (i64 c1 = 0; c1 < 16; c1 += 1) {
-                {
-                    f32x16 loaded_0, loaded_16;
-                    loaded_0 = pc_rounded_f32x16(pc_load_f32x16(&constant_1_[32 * c1]));
-                    loaded_16 = pc_rounded_f32x16(pc_load_f32x16(&constant_1_[32 * c1 + 16]));
-                    conv_1_acc_local_0_0 += pc_splat_f32x16(x_[7 * c0 + 49 * c1]) * loaded_0;
-                    conv_1_acc_local_0_16 += pc_splat_f32x16(x_[7 * c0 + 49 * c1]) * loaded_16;
-                    conv_1_acc_local_1_0 += pc_splat_f32x16(x_[7 * c0 + 49 * c1 + 1]) * loaded_0;
-                    conv_1_acc_local_1_16 += pc_splat_f32x16(x_[7 * c0 + 49 * c1 + 1]) * loaded_16;
-                    conv_1_acc_local_2_0 += pc_splat_f32x16(x_[7 * c0 + 49 * c1 + 2]) * loaded_0;
-                    conv_1_acc_local_2_16 += pc_splat_f32x16(x_[7 * c0 + 49 * c1 + 2]) * loaded_16;
-                    conv_1_acc_local_3_0 += pc_splat_f32x16(x_[7 * c0 + 49 * c1 + 3]) * loaded_0;
-                    conv_1_acc_local_3_16 += pc_splat_f32x16(x_[7 * c0 + 49 * c1 + 3]) * loaded_16;
-                    conv_1_acc_local_4_0 += pc_splat_f32x16(x_[7 * c0 + 49 * c1 + 4]) * loaded_0;
-                    conv_1_acc_local_4_16 += pc_splat_f32x16(x_[7 * c0 + 49 * c1 + 4]) * loaded_16;
-                    conv_1_acc_local_5_0 += pc_splat_f32x16(x_[7 * c0 + 49 * c1 + 5]) * loaded_0;
-                    conv_1_acc_local_5_16 += pc_splat_f32x16(x_[7 * c0 + 49 * c1 + 5]) * loaded_16;
-                    conv_1_acc_local_6_0 += pc_splat_f32x16(x_[7 * c0 + 49 * c1 + 6]) * loaded_0;
-                    conv_1_acc_local_6_16 += pc_splat_f32x16(x_[7 * c0 + 49 * c1 + 6]) * loaded_16;
-                }
+                f32x16 loaded_0, loaded_16;
+                loaded_0 = pc_rounded_f32x16(pc_load_f32x16(&constant_1_[32 * c1]));
+                loaded_16 = pc_rounded_f32x16(pc_load_f32x16(&constant_1_[32 * c1 + 16]));
+                conv_1_acc_local_0_0 += pc_splat_f32x16(x_[7 * c0 + 49 * c1]) * loaded_0;
+                conv_1_acc_local_0_16 += pc_splat_f32x16(x_[7 * c0 + 49 * c1]) * loaded_16;
+                conv_1_acc_local_1_0 += pc_splat_f32x16(x_[7 * c0 + 49 * c1 + 1]) * loaded_0;
+                conv_1_acc_local_1_16 += pc_splat_f32x16(x_[7 * c0 + 49 * c1 + 1]) * loaded_16;
+                conv_1_acc_local_2_0 += pc_splat_f32x16(x_[7 * c0 + 49 * c1 + 2]) * loaded_0;
+                conv_1_acc_local_2_16 += pc_splat_f32x16(x_[7 * c0 + 49 * c1 + 2]) * loaded_16;
+                conv_1_acc_local_3_0 += pc_splat_f32x16(x_[7 * c0 + 49 * c1 + 3]) * loaded_0;
+                conv_1_acc_local_3_16 += pc_splat_f32x16(x_[7 * c0 + 49 * c1 + 3]) * loaded_16;
+                conv_1_acc_local_4_0 += pc_splat_f32x16(x_[7 * c0 + 49 * c1 + 4]) * loaded_0;
+                conv_1_acc_local_4_16 += pc_splat_f32x16(x_[7 * c0 + 49 * c1 + 4]) * loaded_16;
+                conv_1_acc_local_5_0 += pc_splat_f32x16(x_[7 * c0 + 49 * c1 + 5]) * loaded_0;
+                conv_1_acc_local_5_16 += pc_splat_f32x16(x_[7 * c0 + 49 * c1 + 5]) * loaded_16;
+                conv_1_acc_local_6_0 += pc_splat_f32x16(x_[7 * c0 + 49 * c1 + 6]) * loaded_0;
+                conv_1_acc_local_6_16 += pc_splat_f32x16(x_[7 * c0 + 49 * c1 + 6]) * loaded_16;
             }
             pc_store_f32x16(&concat_0_[336 * c0 + 16], pc_max_f32x16(conv_1_acc_local_0_0, pc_splat_f32x16(0.0f)));
             pc_store_f32x16(&concat_0_[336 * c0 + 32], pc_max_f32x16(conv_1_acc_local_0_16, pc_splat_f32x16(0.0f)));
@@ -157,17 +153,15 @@ void k2_Conv_5_out(const f32 *restrict concat_0_, const f32 *restrict constant_2
         conv_2_acc_local_5_0 = pc_splat_f32x16(0.0f);
         conv_2_acc_local_6_0 = pc_splat_f32x16(0.0f);
         for (i64 c1 = 0; c1 < 48; c1 += 1) {
-            {
-                f32x16 loaded_0;
-                loaded_0 = pc_rounded_f32x16(pc_load_f32x16(&constant_2_[16 * c1]));
-                conv_2_acc_local_0_0 += pc_splat_f32x16(concat_0_[336 * c0 + c1]) * loaded_0;
-                conv_2_acc_local_1_0 += pc_splat_f32x16(concat_0_[336 * c0 + c1 + 48]) * loaded_0;
-                conv_2_acc_local_2_0 += pc_splat_f32x16(concat_0_[336 * c0 + c1 + 96]) * loaded_0;
-                conv_2_acc_local_3_0 += pc_splat_f32x16(concat_0_[336 * c0 + c1 + 144]) * loaded_0;
-                conv_2_acc_local_4_0 += pc_splat_f32x16(concat_0_[336 * c0 + c1 + 192]) * loaded_0;
-                conv_2_acc_local_5_0 += pc_splat_f32x16(concat_0_[336 * c0 + c1 + 240]) * loaded_0;
-                conv_2_acc_local_6_0 += pc_splat_f32x16(concat_0_[336 * c0 + c1 + 288]) * loaded_0;
-            }
+            f32x16 loaded_0;
+            loaded_0 = pc_rounded_f32x16(pc_load_f32x16(&constant_2_[16 * c1]));
+            conv_2_acc_local_0_0 += pc_splat_f32x16(concat_0_[336 * c0 + c1]) * loaded_0;
+            conv_2_acc_local_1_0 += pc_splat_f32x16(concat_0_[336 * c0 + c1 + 48]) * loaded_0;
+            conv_2_acc_local_2_0 += pc_splat_f32x16(concat_0_[336 * c0 + c1 + 96]) * loaded_0;
+            conv_2_acc_local_3_0 += pc_splat_f32x16(concat_0_[336 * c0 + c1 + 144]) * loaded_0;
+            conv_2_acc_local_4_0 += pc_splat_f32x16(concat_0_[336 * c0 + c1 + 192]) * loaded_0;
+            conv_2_acc_local_5_0 += pc_splat_f32x16(concat_0_[336 * c0 + c1 + 240]) * loaded_0;
+            conv_2_acc_local_6_0 += pc_splat_f32x16(concat_0_[336 * c0 + c1 + 288]) * loaded_0;
         }
         {
             f32 tile_0[256] __attribute__((aligned(64)));

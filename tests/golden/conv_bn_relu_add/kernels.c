@@ -40,29 +40,27 @@ void k0_Conv_0_out(const f32 *restrict x_, const f32 *restrict batchnormalizatio
         batchnormalization_0_acc_local_8_0 = pc_splat_f32x16(0.0f);
         batchnormalization_0_acc_local_8_16 = pc_splat_f32x16(0.0f);
         for (i64 c1 = 0; c1 < 16; c1 += 1) {
-            {
-                f32x16 loaded_0, loaded_16;
-                loaded_0 = pc_rounded_f32x16(pc_load_f32x16(&batchnormalization_0_weights_1_[32 * c1]));
-                loaded_16 = pc_rounded_f32x16(pc_load_f32x16(&batchnormalization_0_weights_1_[32 * c1 + 16]));
-                batchnormalization_0_acc_local_0_0 += pc_splat_f32x16(x_[9 * c0 + 81 * c1]) * loaded_0;
-                batchnormalization_0_acc_local_0_16 += pc_splat_f32x16(x_[9 * c0 + 81 * c1]) * loaded_16;
-                batchnormalization_0_acc_local_1_0 += pc_splat_f32x16(x_[9 * c0 + 81 * c1 + 1]) * loaded_0;
-                batchnormalization_0_acc_local_1_16 += pc_splat_f32x16(x_[9 * c0 + 81 * c1 + 1]) * loaded_16;
-                batchnormalization_0_acc_local_2_0 += pc_splat_f32x16(x_[9 * c0 + 81 * c1 + 2]) * loaded_0;
-                batchnormalization_0_acc_local_2_16 += pc_splat_f32x16(x_[9 * c0 + 81 * c1 + 2]) * loaded_16;
-                batchnormalization_0_acc_local_3_0 += pc_splat_f32x16(x_[9 * c0 + 81 * c1 + 3]) * loaded_0;
-                batchnormalization_0_acc_local_3_16 += pc_splat_f32x16(x_[9 * c0 + 81 * c1 + 3]) * loaded_16;
-                batchnormalization_0_acc_local_4_0 += pc_splat_f32x16(x_[9 * c0 + 81 * c1 + 4]) * loaded_0;
-                batchnormalization_0_acc_local_4_16 += pc_splat_f32x16(x_[9 * c0 + 81 * c1 + 4]) * loaded_16;
-                batchnormalization_0_acc_local_5_0 += pc_splat_f32x16(x_[9 * c0 + 81 * c1 + 5]) * loaded_0;
-                batchnormalization_0_acc_local_5_16 += pc_splat_f32x16(x_[9 * c0 + 81 * c1 + 5]) * loaded_16;
-                batchnormalization_0_acc_local_6_0 += pc_splat_f32x16(x_[9 * c0 + 81 * c1 + 6]) * loaded_0;
-                batchnormalization_0_acc_local_6_16 += pc_splat_f32x16(x_[9 * c0 + 81 * c1 + 6]) * loaded_16;
-                batchnormalization_0_acc_local_7_0 += pc_splat_f32x16(x_[9 * c0 + 81 * c1 + 7]) * loaded_0;
-                batchnormalization_0_acc_local_7_16 += pc_splat_f32x16(x_[9 * c0 + 81 * c1 + 7]) * loaded_16;
-                batchnormalization_0_acc_local_8_0 += pc_splat_f32x16(x_[9 * c0 + 81 * c1 + 8]) * loaded_0;
-                batchnormalization_0_acc_local_8_16 += pc_splat_f32x16(x_[9 * c0 + 81 * c1 + 8]) * loaded_16;
-            }
+            f32x16 loaded_0, loaded_16;
+            loaded_0 = pc_rounded_f32x16(pc_load_f32x16(&batchnormalization_0_weights_1_[32 * c1]));
+            loaded_16 = pc_rounded_f32x16(pc_load_f32x16(&batchnormalization_0_weights_1_[32 * c1 + 16]));
+            batchnormalization_0_acc_local_0_0 += pc_splat_f32x16(x_[9 * c0 + 81 * c1]) * loaded_0;
+            batchnormalization_0_acc_local_0_16 += pc_splat_f32x16(x_[9 * c0 + 81 * c1]) * loaded_16;
+            batchnormalization_0_acc_local_1_0 += pc_splat_f32x16(x_[9 * c0 + 81 * c1 + 1]) * loaded_0;
+            batchnormalization_0_acc_local_1_16 += pc_splat_f32x16(x_[9 * c0 + 81 * c1 + 1]) * loaded_16;
+            batchnormalization_0_acc_local_2_0 += pc_splat_f32x16(x_[9 * c0 + 81 * c1 + 2]) * loaded_0;
+            batchnormalization_0_acc_local_2_16 += pc_splat_f32x16(x_[9 * c0 + 81 * c1 + 2]) * loaded_16;
+            batchnormalization_0_acc_local_3_0 += pc_splat_f32x16(x_[9 * c0 + 81 * c1 + 3]) * loaded_0;
+            batchnormalization_0_acc_local_3_16 += pc_splat_f32x16(x_[9 * c0 + 81 * c1 + 3]) * loaded_16;
+            batchnormalization_0_acc_local_4_0 += pc_splat_f32x16(x_[9 * c0 + 81 * c1 + 4]) * loaded_0;
+            batchnormalization_0_acc_local_4_16 += pc_splat_f32x16(x_[9 * c0 + 81 * c1 + 4]) * loaded_16;
+            batchnormalization_0_acc_local_5_0 += pc_splat_f32x16(x_[9 * c0 + 81 * c1 + 5]) * loaded_0;
+            batchnormalization_0_acc_local_5_16 += pc_splat_f32x16(x_[9 * c0 + 81 * c1 + 5]) * loaded_16;
+            batchnormalization_0_acc_local_6_0 += pc_splat_f32x16(x_[9 * c0 + 81 * c1 + 6]) * loaded_0;
+            batchnormalization_0_acc_local_6_16 += pc_splat_f32x16(x_[9 * c0 + 81 * c1 + 6]) * loaded_16;
+            batchnormalization_0_acc_local_7_0 += pc_splat_f32x16(x_[9 * c0 + 81 * c1 + 7]) * loaded_0;
+            batchnormalization_0_acc_local_7_16 += pc_splat_f32x16(x_[9 * c0 + 81 * c1 + 7]) * loaded_16;
+            batchnormalization_0_acc_local_8_0 += pc_splat_f32x16(x_[9 * c0 + 81 * c1 + 8]) * loaded_0;
+            batchnormalization_0_acc_local_8_16 += pc_splat_f32x16(x_[9 * c0 + 81 * c1 + 8]) * loaded_16;
         }
         {
             f32 tile_0[256] __attribute__((aligned(64)));

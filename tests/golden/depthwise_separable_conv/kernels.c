@@ -37,27 +37,25 @@ void k0_Conv_0_out(const f32 *restrict x_, const f32 *restrict constant_0_, f32 
         conv_0_acc_local_7_0 = pc_splat_f32x16(0.0f);
         conv_0_acc_local_7_16 = pc_splat_f32x16(0.0f);
         for (i64 c1 = 0; c1 < 16; c1 += 1) {
-            {
-                f32x16 loaded_0, loaded_16;
-                loaded_0 = pc_rounded_f32x16(pc_load_f32x16(&constant_0_[32 * c1]));
-                loaded_16 = pc_rounded_f32x16(pc_load_f32x16(&constant_0_[32 * c1 + 16]));
-                conv_0_acc_local_0_0 += pc_splat_f32x16(x_[8 * c0 + 64 * c1]) * loaded_0;
-                conv_0_acc_local_0_16 += pc_splat_f32x16(x_[8 * c0 + 64 * c1]) * loaded_16;
-                conv_0_acc_local_1_0 += pc_splat_f32x16(x_[8 * c0 + 64 * c1 + 1]) * loaded_0;
-                conv_0_acc_local_1_16 += pc_splat_f32x16(x_[8 * c0 + 64 * c1 + 1]) * loaded_16;
-                conv_0_acc_local_2_0 += pc_splat_f32x16(x_[8 * c0 + 64 * c1 + 2]) * loaded_0;
-                conv_0_acc_local_2_16 += pc_splat_f32x16(x_[8 * c0 + 64 * c1 + 2]) * loaded_16;
-                conv_0_acc_local_3_0 += pc_splat_f32x16(x_[8 * c0 + 64 * c1 + 3]) * loaded_0;
-                conv_0_acc_local_3_16 += pc_splat_f32x16(x_[8 * c0 + 64 * c1 + 3]) * loaded_16;
-                conv_0_acc_local_4_0 += pc_splat_f32x16(x_[8 * c0 + 64 * c1 + 4]) * loaded_0;
-                conv_0_acc_local_4_16 += pc_splat_f32x16(x_[8 * c0 + 64 * c1 + 4]) * loaded_16;
-                conv_0_acc_local_5_0 += pc_splat_f32x16(x_[8 * c0 + 64 * c1 + 5]) * loaded_0;
-                conv_0_acc_local_5_16 += pc_splat_f32x16(x_[8 * c0 + 64 * c1 + 5]) * loaded_16;
-                conv_0_acc_local_6_0 += pc_splat_f32x16(x_[8 * c0 + 64 * c1 + 6]) * loaded_0;
-                conv_0_acc_local_6_16 += pc_splat_f32x16(x_[8 * c0 + 64 * c1 + 6]) * loaded_16;
-                conv_0_acc_local_7_0 += pc_splat_f32x16(x_[8 * c0 + 64 * c1 + 7]) * loaded_0;
-                conv_0_acc_local_7_16 += pc_splat_f32x16(x_[8 * c0 + 64 * c1 + 7]) * loaded_16;
-            }
+            f32x16 loaded_0, loaded_16;
+            loaded_0 = pc_rounded_f32x16(pc_load_f32x16(&constant_0_[32 * c1]));
+            loaded_16 = pc_rounded_f32x16(pc_load_f32x16(&constant_0_[32 * c1 + 16]));
+            conv_0_acc_local_0_0 += pc_splat_f32x16(x_[8 * c0 + 64 * c1]) * loaded_0;
+            conv_0_acc_local_0_16 += pc_splat_f32x16(x_[8 * c0 + 64 * c1]) * loaded_16;
+            conv_0_acc_local_1_0 += pc_splat_f32x16(x_[8 * c0 + 64 * c1 + 1]) * loaded_0;
+            conv_0_acc_local_1_16 += pc_splat_f32x16(x_[8 * c0 + 64 * c1 + 1]) * loaded_16;
+            conv_0_acc_local_2_0 += pc_splat_f32x16(x_[8 * c0 + 64 * c1 + 2]) * loaded_0;
+            conv_0_acc_local_2_16 += pc_splat_f32x16(x_[8 * c0 + 64 * c1 + 2]) * loaded_16;
+            conv_0_acc_local_3_0 += pc_splat_f32x16(x_[8 * c0 + 64 * c1 + 3]) * loaded_0;
+            conv_0_acc_local_3_16 += pc_splat_f32x16(x_[8 * c0 + 64 * c1 + 3]) * loaded_16;
+            conv_0_acc_local_4_0 += pc_splat_f32x16(x_[8 * c0 + 64 * c1 + 4]) * loaded_0;
+            conv_0_acc_local_4_16 += pc_splat_f32x16(x_[8 * c0 + 64 * c1 + 4]) * loaded_16;
+            conv_0_acc_local_5_0 += pc_splat_f32x16(x_[8 * c0 + 64 * c1 + 5]) * loaded_0;
+            conv_0_acc_local_5_16 += pc_splat_f32x16(x_[8 * c0 + 64 * c1 + 5]) * loaded_16;
+            conv_0_acc_local_6_0 += pc_splat_f32x16(x_[8 * c0 + 64 * c1 + 6]) * loaded_0;
+            conv_0_acc_local_6_16 += pc_splat_f32x16(x_[8 * c0 + 64 * c1 + 6]) * loaded_16;
+            conv_0_acc_local_7_0 += pc_splat_f32x16(x_[8 * c0 + 64 * c1 + 7]) * loaded_0;
+            conv_0_acc_local_7_16 += pc_splat_f32x16(x_[8 * c0 + 64 * c1 + 7]) * loaded_16;
         }
         pc_store_f32x16(&relu_0_[256 * c0], pc_max_f32x16(conv_0_acc_local_0_0, pc_splat_f32x16(0.0f)));
         pc_store_f32x16(&relu_0_[256 * c0 + 16], pc_max_f32x16(conv_0_acc_local_0_16, pc_splat_f32x16(0.0f)));
@@ -152,16 +150,14 @@ void k2_Conv_4_out(const f32 *restrict relu_1_, const f32 *restrict constant_3_,
             y_acc_local_4_0 = pc_splat_f32x16(0.0f);
             y_acc_local_5_0 = pc_splat_f32x16(0.0f);
             for (i64 c1 = 0; c1 < 32; c1 += 1) {
-                {
-                    f32x16 loaded_0;
-                    loaded_0 = pc_rounded_f32x16(pc_load_f32x16(&constant_3_[16 * c1]));
-                    y_acc_local_0_0 += pc_splat_f32x16(relu_1_[192 * c0 + c1]) * loaded_0;
-                    y_acc_local_1_0 += pc_splat_f32x16(relu_1_[192 * c0 + c1 + 32]) * loaded_0;
-                    y_acc_local_2_0 += pc_splat_f32x16(relu_1_[192 * c0 + c1 + 64]) * loaded_0;
-                    y_acc_local_3_0 += pc_splat_f32x16(relu_1_[192 * c0 + c1 + 96]) * loaded_0;
-                    y_acc_local_4_0 += pc_splat_f32x16(relu_1_[192 * c0 + c1 + 128]) * loaded_0;
-                    y_acc_local_5_0 += pc_splat_f32x16(relu_1_[192 * c0 + c1 + 160]) * loaded_0;
-                }
+                f32x16 loaded_0;
+                loaded_0 = pc_rounded_f32x16(pc_load_f32x16(&constant_3_[16 * c1]));
+                y_acc_local_0_0 += pc_splat_f32x16(relu_1_[192 * c0 + c1]) * loaded_0;
+                y_acc_local_1_0 += pc_splat_f32x16(relu_1_[192 * c0 + c1 + 32]) * loaded_0;
+                y_acc_local_2_0 += pc_splat_f32x16(relu_1_[192 * c0 + c1 + 64]) * loaded_0;
+                y_acc_local_3_0 += pc_splat_f32x16(relu_1_[192 * c0 + c1 + 96]) * loaded_0;
+                y_acc_local_4_0 += pc_splat_f32x16(relu_1_[192 * c0 + c1 + 128]) * loaded_0;
+                y_acc_local_5_0 += pc_splat_f32x16(relu_1_[192 * c0 + c1 + 160]) * loaded_0;
             }
             {
                 f32 tile_0[256] __attribute__((aligned(64)));

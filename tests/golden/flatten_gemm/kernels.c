@@ -27,13 +27,11 @@ void k0_Conv_0_out(const f32 *restrict x_, const f32 *restrict constant_0_, f32 
                 conv_0_acc_local_3_0 = pc_splat_f32x8(0.0f);
                 conv_0_acc_local_4_0 = pc_splat_f32x8(0.0f);
                 for (i64 c2 = 0; c2 < 8; c2 += 1) {
-                    {
-                        conv_0_acc_local_0_0 += pc_splat_f32x8(x_[160 * c0 + 5 * c1 + 20 * c2]) * pc_load_f32x8(&constant_0_[8 * c2]);
-                        conv_0_acc_local_1_0 += pc_splat_f32x8(x_[160 * c0 + 5 * c1 + 20 * c2 + 1]) * pc_load_f32x8(&constant_0_[8 * c2]);
-                        conv_0_acc_local_2_0 += pc_splat_f32x8(x_[160 * c0 + 5 * c1 + 20 * c2 + 2]) * pc_load_f32x8(&constant_0_[8 * c2]);
-                        conv_0_acc_local_3_0 += pc_splat_f32x8(x_[160 * c0 + 5 * c1 + 20 * c2 + 3]) * pc_load_f32x8(&constant_0_[8 * c2]);
-                        conv_0_acc_local_4_0 += pc_splat_f32x8(x_[160 * c0 + 5 * c1 + 20 * c2 + 4]) * pc_load_f32x8(&constant_0_[8 * c2]);
-                    }
+                    conv_0_acc_local_0_0 += pc_splat_f32x8(x_[160 * c0 + 5 * c1 + 20 * c2]) * pc_load_f32x8(&constant_0_[8 * c2]);
+                    conv_0_acc_local_1_0 += pc_splat_f32x8(x_[160 * c0 + 5 * c1 + 20 * c2 + 1]) * pc_load_f32x8(&constant_0_[8 * c2]);
+                    conv_0_acc_local_2_0 += pc_splat_f32x8(x_[160 * c0 + 5 * c1 + 20 * c2 + 2]) * pc_load_f32x8(&constant_0_[8 * c2]);
+                    conv_0_acc_local_3_0 += pc_splat_f32x8(x_[160 * c0 + 5 * c1 + 20 * c2 + 3]) * pc_load_f32x8(&constant_0_[8 * c2]);
+                    conv_0_acc_local_4_0 += pc_splat_f32x8(x_[160 * c0 + 5 * c1 + 20 * c2 + 4]) * pc_load_f32x8(&constant_0_[8 * c2]);
                 }
                 pc_store_f32x8(&relu_0_[160 * c0 + 40 * c1], pc_max_f32x8(conv_0_acc_local_0_0, pc_splat_f32x8(0.0f)));
                 pc_store_f32x8(&relu_0_[160 * c0 + 40 * c1 + 8], pc_max_f32x8(conv_0_acc_local_1_0, pc_splat_f32x8(0.0f)));
@@ -76,16 +74,14 @@ void k1_Gemm_3_out(const f32 *restrict relu_0_, const f32 *restrict constant_1_,
             for (i64 c0 = 0; c0 < 8; c0 += 1) {
                 for (i64 c1 = 0; c1 < 4; c1 += 1) {
                     for (i64 c2 = 0; c2 < 5; c2 += 1) {
-                        {
-                            f32x16 loaded_0;
-                            loaded_0 = pc_rounded_f32x16(pc_load_f32x16(&constant_1_[400 * c0 + 100 * c1 + 20 * c2]));
-                            y_acc_local_0_0 += pc_splat_f32x16(relu_0_[c0 + 40 * c1 + 8 * c2]) * loaded_0;
-                            y_acc_local_0_16 += pc_splat_f32x16(relu_0_[c0 + 40 * c1 + 8 * c2]) * pc_loadn_f32x16(&constant_1_[400 * c0 + 100 * c1 + 20 * c2 + 16], 4);
-                            y_acc_local_1_0 += pc_splat_f32x16(relu_0_[c0 + 40 * c1 + 8 * c2 + 160]) * loaded_0;
-                            y_acc_local_1_16 += pc_splat_f32x16(relu_0_[c0 + 40 * c1 + 8 * c2 + 160]) * pc_loadn_f32x16(&constant_1_[400 * c0 + 100 * c1 + 20 * c2 + 16], 4);
-                            y_acc_local_2_0 += pc_splat_f32x16(relu_0_[c0 + 40 * c1 + 8 * c2 + 320]) * loaded_0;
-                            y_acc_local_2_16 += pc_splat_f32x16(relu_0_[c0 + 40 * c1 + 8 * c2 + 320]) * pc_loadn_f32x16(&constant_1_[400 * c0 + 100 * c1 + 20 * c2 + 16], 4);
-                        }
+                        f32x16 loaded_0;
+                        loaded_0 = pc_rounded_f32x16(pc_load_f32x16(&constant_1_[400 * c0 + 100 * c1 + 20 * c2]));
+                        y_acc_local_0_0 += pc_splat_f32x16(relu_0_[c0 + 40 * c1 + 8 * c2]) * loaded_0;
+                        y_acc_local_0_16 += pc_splat_f32x16(relu_0_[c0 + 40 * c1 + 8 * c2]) * pc_loadn_f32x16(&constant_1_[400 * c0 + 100 * c1 + 20 * c2 + 16], 4);
+                        y_acc_local_1_0 += pc_splat_f32x16(relu_0_[c0 + 40 * c1 + 8 * c2 + 160]) * loaded_0;
+                        y_acc_local_1_16 += pc_splat_f32x16(relu_0_[c0 + 40 * c1 + 8 * c2 + 160]) * pc_loadn_f32x16(&constant_1_[400 * c0 + 100 * c1 + 20 * c2 + 16], 4);
+                        y_acc_local_2_0 += pc_splat_f32x16(relu_0_[c0 + 40 * c1 + 8 * c2 + 320]) * loaded_0;
+                        y_acc_local_2_16 += pc_splat_f32x16(relu_0_[c0 + 40 * c1 + 8 * c2 + 320]) * pc_loadn_f32x16(&constant_1_[400 * c0 + 100 * c1 + 20 * c2 + 16], 4);
                     }
                 }
             }

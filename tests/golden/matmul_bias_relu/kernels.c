@@ -44,33 +44,31 @@ void k0_MatMul_0_out(const f32 *restrict x_, const f32 *restrict constant_0_, f3
         matmul_0_acc_local_10_0 = pc_splat_f32x16(0.0f);
         matmul_0_acc_local_10_16 = pc_splat_f32x16(0.0f);
         for (i64 c2 = 0; c2 < 40; c2 += 1) {
-            {
-                f32x16 loaded_0, loaded_16;
-                loaded_0 = pc_rounded_f32x16(pc_load_f32x16(&constant_0_[1280 * pc_floordiv(c0, 32) + 32 * c2]));
-                loaded_16 = pc_rounded_f32x16(pc_load_f32x16(&constant_0_[1280 * pc_floordiv(c0, 32) + 32 * c2 + 16]));
-                matmul_0_acc_local_0_0 += pc_splat_f32x16(x_[40 * c1 + c2]) * loaded_0;
-                matmul_0_acc_local_0_16 += pc_splat_f32x16(x_[40 * c1 + c2]) * loaded_16;
-                matmul_0_acc_local_1_0 += pc_splat_f32x16(x_[40 * c1 + c2 + 40]) * loaded_0;
-                matmul_0_acc_local_1_16 += pc_splat_f32x16(x_[40 * c1 + c2 + 40]) * loaded_16;
-                matmul_0_acc_local_2_0 += pc_splat_f32x16(x_[40 * c1 + c2 + 80]) * loaded_0;
-                matmul_0_acc_local_2_16 += pc_splat_f32x16(x_[40 * c1 + c2 + 80]) * loaded_16;
-                matmul_0_acc_local_3_0 += pc_splat_f32x16(x_[40 * c1 + c2 + 120]) * loaded_0;
-                matmul_0_acc_local_3_16 += pc_splat_f32x16(x_[40 * c1 + c2 + 120]) * loaded_16;
-                matmul_0_acc_local_4_0 += pc_splat_f32x16(x_[40 * c1 + c2 + 160]) * loaded_0;
-                matmul_0_acc_local_4_16 += pc_splat_f32x16(x_[40 * c1 + c2 + 160]) * loaded_16;
-                matmul_0_acc_local_5_0 += pc_splat_f32x16(x_[40 * c1 + c2 + 200]) * loaded_0;
-                matmul_0_acc_local_5_16 += pc_splat_f32x16(x_[40 * c1 + c2 + 200]) * loaded_16;
-                matmul_0_acc_local_6_0 += pc_splat_f32x16(x_[40 * c1 + c2 + 240]) * loaded_0;
-                matmul_0_acc_local_6_16 += pc_splat_f32x16(x_[40 * c1 + c2 + 240]) * loaded_16;
-                matmul_0_acc_local_7_0 += pc_splat_f32x16(x_[40 * c1 + c2 + 280]) * loaded_0;
-                matmul_0_acc_local_7_16 += pc_splat_f32x16(x_[40 * c1 + c2 + 280]) * loaded_16;
-                matmul_0_acc_local_8_0 += pc_splat_f32x16(x_[40 * c1 + c2 + 320]) * loaded_0;
-                matmul_0_acc_local_8_16 += pc_splat_f32x16(x_[40 * c1 + c2 + 320]) * loaded_16;
-                matmul_0_acc_local_9_0 += pc_splat_f32x16(x_[40 * c1 + c2 + 360]) * loaded_0;
-                matmul_0_acc_local_9_16 += pc_splat_f32x16(x_[40 * c1 + c2 + 360]) * loaded_16;
-                matmul_0_acc_local_10_0 += pc_splat_f32x16(x_[40 * c1 + c2 + 400]) * loaded_0;
-                matmul_0_acc_local_10_16 += pc_splat_f32x16(x_[40 * c1 + c2 + 400]) * loaded_16;
-            }
+            f32x16 loaded_0, loaded_16;
+            loaded_0 = pc_rounded_f32x16(pc_load_f32x16(&constant_0_[1280 * pc_floordiv(c0, 32) + 32 * c2]));
+            loaded_16 = pc_rounded_f32x16(pc_load_f32x16(&constant_0_[1280 * pc_floordiv(c0, 32) + 32 * c2 + 16]));
+            matmul_0_acc_local_0_0 += pc_splat_f32x16(x_[40 * c1 + c2]) * loaded_0;
+            matmul_0_acc_local_0_16 += pc_splat_f32x16(x_[40 * c1 + c2]) * loaded_16;
+            matmul_0_acc_local_1_0 += pc_splat_f32x16(x_[40 * c1 + c2 + 40]) * loaded_0;
+            matmul_0_acc_local_1_16 += pc_splat_f32x16(x_[40 * c1 + c2 + 40]) * loaded_16;
+            matmul_0_acc_local_2_0 += pc_splat_f32x16(x_[40 * c1 + c2 + 80]) * loaded_0;
+            matmul_0_acc_local_2_16 += pc_splat_f32x16(x_[40 * c1 + c2 + 80]) * loaded_16;
+            matmul_0_acc_local_3_0 += pc_splat_f32x16(x_[40 * c1 + c2 + 120]) * loaded_0;
+            matmul_0_acc_local_3_16 += pc_splat_f32x16(x_[40 * c1 + c2 + 120]) * loaded_16;
+            matmul_0_acc_local_4_0 += pc_splat_f32x16(x_[40 * c1 + c2 + 160]) * loaded_0;
+            matmul_0_acc_local_4_16 += pc_splat_f32x16(x_[40 * c1 + c2 + 160]) * loaded_16;
+            matmul_0_acc_local_5_0 += pc_splat_f32x16(x_[40 * c1 + c2 + 200]) * loaded_0;
+            matmul_0_acc_local_5_16 += pc_splat_f32x16(x_[40 * c1 + c2 + 200]) * loaded_16;
+            matmul_0_acc_local_6_0 += pc_splat_f32x16(x_[40 * c1 + c2 + 240]) * loaded_0;
+            matmul_0_acc_local_6_16 += pc_splat_f32x16(x_[40 * c1 + c2 + 240]) * loaded_16;
+            matmul_0_acc_local_7_0 += pc_splat_f32x16(x_[40 * c1 + c2 + 280]) * loaded_0;
+            matmul_0_acc_local_7_16 += pc_splat_f32x16(x_[40 * c1 + c2 + 280]) * loaded_16;
+            matmul_0_acc_local_8_0 += pc_splat_f32x16(x_[40 * c1 + c2 + 320]) * loaded_0;
+            matmul_0_acc_local_8_16 += pc_splat_f32x16(x_[40 * c1 + c2 + 320]) * loaded_16;
+            matmul_0_acc_local_9_0 += pc_splat_f32x16(x_[40 * c1 + c2 + 360]) * loaded_0;
+            matmul_0_acc_local_9_16 += pc_splat_f32x16(x_[40 * c1 + c2 + 360]) * loaded_16;
+            matmul_0_acc_local_10_0 += pc_splat_f32x16(x_[40 * c1 + c2 + 400]) * loaded_0;
+            matmul_0_acc_local_10_16 += pc_splat_f32x16(x_[40 * c1 + c2 + 400]) * loaded_16;
         }
         pc_store_f32x16(&y_[c0 + 64 * c1], pc_max_f32x16(matmul_0_acc_local_0_0 + pc_load_f32x16(&constant_1_[c0]), pc_splat_f32x16(0.0f)));
         pc_store_f32x16(&y_[c0 + 64 * c1 + 16], pc_max_f32x16(matmul_0_acc_local_0_16 + pc_load_f32x16(&constant_1_[c0 + 16]), pc_splat_f32x16(0.0f)));
