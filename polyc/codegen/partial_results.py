@@ -170,8 +170,9 @@ class _Run:
         if not _is_vector(node):
             inside = self._rewrite(node.body, whole, repeated=True)
             return replace(node, body=inside if isinstance(inside, Block) else Block((inside,)))
-        if node.lanes:
-            return self._into(node, const(0), node.upper - node.lower, whole)
+        if node.lanes:  # as many iterations as a call brings, a vector's at most
+            stop = node.upper - node.lower
+            return self._into(node, const(0), stop, max(whole, node.lanes))
         extent = extent_of(node) or 0
         rest = extent % self.lanes
         parts: list[Node] = []

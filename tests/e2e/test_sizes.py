@@ -138,13 +138,21 @@ def test_long_sums_of_unknown_length_are_summed_whole(tmp_path):
         np.testing.assert_allclose(model(feed), [[feed.sum(dtype=np.float64)]], atol=0.05)
 
 
-@pytest.mark.parametrize("hint", [4, 7])
-def test_lanes_without_an_element_add_nothing(tmp_path, hint):
-    """What is summed is 1/2 in such a lane, whose partial sum is stored with the others."""
+@pytest.mark.parametrize(
+    ("hint", "lanes"), [(4, None), (7, None), (4, 4), (4, 12), (4, 20)], ids=str
+)
+def test_lanes_without_an_element_add_nothing(tmp_path, hint, lanes):
+    """What is summed is 1/2 in such a lane, whose partial sum is stored with the others.
+
+    A tile has fewer lanes than a vector has, or more than whole vectors have.
+    """
     x = input_value("x", ("b", "n"))
     graph = Graph.of(y=ops.reduce_mean(ops.sigmoid(x), (1,)))
-    model = polyc.compile(graph, options=Options(threads=1, cache_dir=tmp_path), hint={"n": hint})
-    for n in (1, 3, 4, 5, 7, 8, 17):
+    asked = f"split r1 {lanes} | vector r1' | keep all at i0"
+    schedule = {"ReduceMean_1_out": asked} if lanes else None
+    options = Options(threads=1, cache_dir=tmp_path)
+    model = polyc.compile(graph, options=options, hint={"n": hint}, schedule=schedule)
+    for n in (1, 3, 4, 5, 7, 8, 11, 17, 31, 39):
         feed = RNG.standard_normal((3, n)).astype(np.float32)
         means = (1 / (1 + np.exp(-feed.astype(np.float64)))).mean(1, keepdims=True)
         np.testing.assert_allclose(model(feed), means, rtol=1e-5)
