@@ -108,7 +108,8 @@ class _Tile:
     def local(self) -> Local:
         """Where the vectors wait."""
         extent = extent_of(self.loop) or lanes_of(self.loop)
-        return Local("loaded", self.shared.dtype, (extent,), self.shared.element.array)
+        name, source = "loaded", self.shared.element.array
+        return Local(name, self.shared.dtype, (extent,), source, is_operand=True)
 
     def load(self, piece: For, row: Assign) -> list[Node]:
         """The vector of a piece taken into its register, if it is a whole one."""

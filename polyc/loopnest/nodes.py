@@ -148,9 +148,9 @@ class Swizzle:
 class Local:
     """Storage private to one execution of the `Block` that declares it.
 
-    `source` is the scop's array that lives here instead of in memory. `in_registers`: every index
-    is a literal after unrolling, so that each element is a named variable. `is_tile`: its rows are
-    whole vectors, and the idle lanes of an access belong to it.
+    `source` is the scop's array that lives here, not in memory. `in_registers`: every index is a
+    literal after unrolling, so that each element is a named variable. `is_tile`: its rows are whole
+    vectors; idle lanes of an access belong to it. `is_operand`: a product's tile multiplies it.
 
     On a GPU a block of threads works on one execution of a nest. A `space` of "shared" is memory
     that all of them see; of "register", each thread has the array once, in named variables: what
@@ -164,6 +164,7 @@ class Local:
     source: str
     in_registers: bool = False
     is_tile: bool = False
+    is_operand: bool = False
     space: Space = "stack"
     swizzle: Swizzle | None = None
 
@@ -249,10 +250,8 @@ class Group:
 
 @dataclass(frozen=True)
 class Commit:
-    """Closes a group of copies in the background: those since the last one.
-
-    They are those of loops of kind "copy"; or, with a `group`, those of loops of kind "box".
-    """
+    """Closes a group of copies in the background: those of loops of kind "copy" since the last one;
+    or, with a `group`, those of loops of kind "box"."""
 
     group: Group | None = None
 

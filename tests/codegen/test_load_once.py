@@ -14,9 +14,11 @@ from polyc.codegen.vectorise import vectorise
 from polyc.loopnest.index import var
 from polyc.loopnest.nodes import Block, For, Local, walk_nodes
 from polyc.loopnest.registers import elements
+from polyc.options import Options
 from polyc.scop.expr import Const, call
 from polyc.target.vectors import Vectors
 from tests.analysis.nests import F32, at, loop, read, run
+from tests.correlate import correlate
 from tests.loopnest.execute import assert_same
 
 k, v, r = (var(name) for name in "kvr")
@@ -95,3 +97,19 @@ def test_gcc_reads_each_vector_once(tmp_path):
     np.testing.assert_allclose(
         model(a), a.sum(1, keepdims=True) + np.zeros((3, 32)), rtol=1e-4, atol=1e-5
     )
+
+
+@pytest.mark.parametrize("stride", [1, 2])
+def test_taps_that_gcc_writes_out_share_no_element(stride, tmp_path):
+    """Each tap's iteration begins with nothing loaded, so that sums keep their registers."""
+    x = ops.relu(ops.input("x", (1, 16, 13, 13)))
+    weight = np.ones((16, 16, 3, 3), np.float32) / 16
+    y = ops.conv(x, weight, pads=[1] * 4, strides=[stride] * 2)
+    options = Options(minimal_filtering=False)
+    model = polyc.compile(polyc.Graph.of(y=y), target="avx2", options=options)
+    model.export(tmp_path)
+    text = "".join(f.read_text() for f in (tmp_path / "src").glob("k*.c"))
+    assert re.search(r"for \(i64 c\d+ = 0; c\d+ < 3; c\d+ \+= 1\) {\n +PC_FORGET;", text)
+    a = np.random.default_rng(0).standard_normal((1, 16, 13, 13), np.float32)
+    expected = correlate(np.maximum(a, 0), weight, np.zeros(16, np.float32), [1] * 4)
+    np.testing.assert_allclose(model(a), expected[:, :, ::stride, ::stride], rtol=1e-4, atol=1e-4)

@@ -28,6 +28,7 @@ void k0_Conv_0_out(const f32 *restrict x_, const f32 *restrict constant_0_, f32 
             conv_0_acc_local_5_0 = pc_splat_f32x16(0.0f);
             conv_0_acc_local_6_0 = pc_splat_f32x16(0.0f);
             for (i64 c1 = 0; c1 < 16; c1 += 1) {
+                PC_FORGET;
                 f32x16 loaded_0;
                 loaded_0 = pc_rounded_f32x16(pc_load_f32x16(&constant_0_[16 * c1]));
                 conv_0_acc_local_0_0 += pc_splat_f32x16(x_[7 * c0 + 49 * c1]) * loaded_0;
@@ -86,6 +87,7 @@ void k1_Conv_2_out(const f32 *restrict x_, const f32 *restrict constant_1_, f32 
             conv_1_acc_local_6_0 = pc_splat_f32x16(0.0f);
             conv_1_acc_local_6_16 = pc_splat_f32x16(0.0f);
             for (i64 c1 = 0; c1 < 16; c1 += 1) {
+                PC_FORGET;
                 f32x16 loaded_0, loaded_16;
                 loaded_0 = pc_rounded_f32x16(pc_load_f32x16(&constant_1_[32 * c1]));
                 loaded_16 = pc_rounded_f32x16(pc_load_f32x16(&constant_1_[32 * c1 + 16]));

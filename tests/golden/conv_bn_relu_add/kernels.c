@@ -40,6 +40,7 @@ void k0_Conv_0_out(const f32 *restrict x_, const f32 *restrict batchnormalizatio
         batchnormalization_0_acc_local_8_0 = pc_splat_f32x16(0.0f);
         batchnormalization_0_acc_local_8_16 = pc_splat_f32x16(0.0f);
         for (i64 c1 = 0; c1 < 16; c1 += 1) {
+            PC_FORGET;
             f32x16 loaded_0, loaded_16;
             loaded_0 = pc_rounded_f32x16(pc_load_f32x16(&batchnormalization_0_weights_1_[32 * c1]));
             loaded_16 = pc_rounded_f32x16(pc_load_f32x16(&batchnormalization_0_weights_1_[32 * c1 + 16]));

@@ -74,6 +74,7 @@ void k1_Gemm_3_out(const f32 *restrict relu_0_, const f32 *restrict constant_1_,
             for (i64 c0 = 0; c0 < 8; c0 += 1) {
                 for (i64 c1 = 0; c1 < 4; c1 += 1) {
                     for (i64 c2 = 0; c2 < 5; c2 += 1) {
+                        PC_FORGET;
                         f32x16 loaded_0;
                         loaded_0 = pc_rounded_f32x16(pc_load_f32x16(&constant_1_[400 * c0 + 100 * c1 + 20 * c2]));
                         y_acc_local_0_0 += pc_splat_f32x16(relu_0_[c0 + 40 * c1 + 8 * c2]) * loaded_0;
