@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 import islpy as isl
 
+from polyc.poly.coalesce import unite
 from polyc.scop.accesses import read_map, write_map
 from polyc.scop.scop import Scop
 
@@ -35,7 +36,7 @@ def compute_footprints(scop: Scop) -> Footprints:
 
 
 def _united(parts: Iterable[tuple[str, isl.Set]]) -> dict[str, isl.Set]:
-    total: dict[str, isl.Set] = {}
+    found: dict[str, list[isl.Set]] = {}
     for name, part in parts:
-        total[name] = total[name].union(part).coalesce() if name in total else part
-    return total
+        found.setdefault(name, []).append(part)
+    return {name: unite(sets) for name, sets in found.items()}

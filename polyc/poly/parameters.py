@@ -19,7 +19,7 @@ from typing import Any, TypeVar
 import islpy as isl
 
 from polyc.errors import NotFixed
-from polyc.poly.remember import remember
+from polyc.poly.remember import remember_within
 from polyc.types.derived import Derived
 from polyc.types.estimate import estimate
 from polyc.types.parameters import named
@@ -178,7 +178,7 @@ def without_known(domain: isl.Set) -> isl.Set:
     return bare.set_tuple_id(domain.get_tuple_id()) if domain.has_tuple_id() else bare
 
 
-@remember
+@remember_within
 def _without(domain: isl.Set, known: isl.Set) -> isl.Set:
     bare = domain.drop_constraints_not_involving_dims(SET, 0, domain.dim(SET))
     if not bare.intersect_params(known).is_equal(domain):

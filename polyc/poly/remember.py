@@ -22,8 +22,8 @@ ANSWERS = 2048
 """That are remembered of each function, the latest ones."""
 
 
-class _Plain:
-    """A set as a key."""
+class Plain:
+    """A set as a key: equal to those that are plainly equal."""
 
     __slots__ = ("_hash", "value")
 
@@ -35,20 +35,51 @@ class _Plain:
         return self._hash
 
     def __eq__(self, other: object) -> bool:
-        if not isinstance(other, _Plain):
+        if not isinstance(other, Plain):
             return NotImplemented
         return self.value is other.value or bool(self.value.plain_is_equal(other.value))
 
 
+class _Same:
+    """A set as a key that is equal to no other, and costs nothing to compare."""
+
+    __slots__ = ("value",)
+
+    def __init__(self, value: isl.Set) -> None:
+        self.value = value
+
+    def __hash__(self) -> int:
+        return id(self.value)
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, _Same) and self.value is other.value
+
+
 def remember(function: Callable[..., T]) -> Callable[..., T]:
     """Decorates a function of sets alone: it is asked once for those that are plainly equal."""
-
-    @lru_cache(maxsize=ANSWERS)
-    def answer(*sets: _Plain) -> T:
-        return function(*(one.value for one in sets))
+    answer = _remembering(function)
 
     @wraps(function)
     def ask(*sets: isl.Set) -> T:
-        return answer(*map(_Plain, sets))
+        return answer(*map(Plain, sets))
 
     return ask
+
+
+def remember_within(function: Callable[[isl.Set, isl.Set], T]) -> Callable[[isl.Set, isl.Set], T]:
+    """The same for a set and what is known: as many ask who know the very same, a large set."""
+    answer = _remembering(function)
+
+    @wraps(function)
+    def ask(one: isl.Set, known: isl.Set) -> T:
+        return answer(Plain(one), _Same(known))
+
+    return ask
+
+
+def _remembering(function: Callable[..., T]) -> Callable[..., T]:
+    @lru_cache(maxsize=ANSWERS)
+    def answer(*keys: Plain | _Same) -> T:
+        return function(*(key.value for key in keys))
+
+    return answer

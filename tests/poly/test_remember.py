@@ -2,7 +2,7 @@
 
 import islpy as isl
 
-from polyc.poly.remember import remember
+from polyc.poly.remember import remember, remember_within
 
 
 def test_one_question_is_asked_once():
@@ -37,3 +37,19 @@ def test_parameters_and_names_belong_to_the_question():
     texts = ["[n] -> { [i] : 0 <= i < n }", "[m] -> { [i] : 0 <= i < m }"]
     texts += [text.replace("[i]", "S[i]") for text in texts]
     assert len({show(isl.Set(text)) for text in texts}) == 4
+
+
+def test_what_is_known_is_the_very_same_or_another():
+    asked = []
+
+    @remember_within
+    def common(domain, known):
+        asked.append(known)
+        return domain.intersect(known)
+
+    known, again = isl.Set("{ [i] : i >= 5 }"), isl.Set("{ [i] : i >= 5 }")
+    one = isl.Set("{ [i] : 3 <= i < 9 }")
+    assert common(one, known).is_equal(common(isl.Set("{ [j] : j >= 3 and j <= 8 }"), known))
+    assert len(asked) == 1
+    assert common(one, again).is_equal(common(one, known))
+    assert len(asked) == 2

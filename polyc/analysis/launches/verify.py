@@ -34,6 +34,7 @@ from polyc.analysis.witness import illegal
 from polyc.loopnest.prototype import Prototype
 from polyc.memory.storage import Storage
 from polyc.poly.boxes import box
+from polyc.poly.coalesce import unite
 from polyc.poly.parameters import assumptions, in_own_sizes
 from polyc.program.program import Launch, Program
 from polyc.scop.scop import Array, Scop
@@ -193,20 +194,19 @@ def _access(
 
     It is computed in terms of each statement's own sizes, and then said of those of a call.
     """
-    reads: dict[str, isl.Set] = {}
-    writes: dict[str, isl.Set] = {}
+    read: dict[str, list[isl.Set]] = {}
+    written: dict[str, list[isl.Set]] = {}
     own = [replace(s, domain=in_own_sizes(s.domain)) for s in part.statements]
     for array, touches in touches_by_array(own, {a: arrays[a] for a in bound}).items():
         for touch in touches:
-            found = writes if touch.writes else reads
+            found = written if touch.writes else read
             elements = touch.elements if touch.writes else first_reads(touch, touches)
-            if elements.is_empty():
-                continue
-            part_ = elements.range()
-            found[array] = found[array].union(part_).coalesce() if array in found else part_
-    for found in (reads, writes):
-        for array, part_ in found.items():
-            found[array] = part_.intersect_params(assumptions())
+            if not elements.is_empty():
+                found.setdefault(array, []).append(elements.range())
+    reads, writes = (
+        {array: unite(parts).intersect_params(assumptions()) for array, parts in found.items()}
+        for found in (read, written)
+    )
     scratch = bound - reads.keys() - writes.keys()
     access = in_memory(LaunchAccess(name, reads, writes, scratch, part.step), arrays)
     return in_branches(access, part.branches, arrays)
