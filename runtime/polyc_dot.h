@@ -59,7 +59,15 @@ typedef i16 FN(short) __attribute__((vector_size(BYTES), unused));
 #elif PC_LANES == 16 && defined __AVX512BW__
 #define PAIRS(a, b) __builtin_ia32_pmaddwd512_mask(a, b, (V){0}, 0xffff)
 #elif PC_LANES == 8 && defined __AVX2__
-#define PAIRS(a, b) __builtin_ia32_pmaddwd256(a, b)
+#define PAIRS(a, b) FN(pairs)(a, b)
+/* Both operands in registers: gcc would read the vector of a tile's column again for each of its
+   rows, as a part of the instruction, and of loads no more begin in a cycle than of these. */
+PC_INLINE V FN(pairs)(S16 a, S16 b)
+{
+    V r;
+    __asm__("vpmaddwd %2, %1, %0" : "=x"(r) : "%x"(a), "x"(b));
+    return r;
+}
 #elif PC_LANES == 4 && defined __SSE2__
 #define PAIRS(a, b) __builtin_ia32_pmaddwd128(a, b)
 #endif

@@ -10,7 +10,17 @@ from __future__ import annotations
 from collections.abc import Mapping
 from math import gcd
 
-from polyc.loopnest.index import Affine, Atom, FloorDiv, Mod, Var, const, floordiv, modulo
+from polyc.loopnest.index import (
+    Affine,
+    Atom,
+    FloorDiv,
+    Mod,
+    Var,
+    const,
+    floordiv,
+    modulo,
+    weighted_sum,
+)
 from polyc.loopnest.index import substitute as put
 from polyc.loopnest.nodes import For, extent_of
 
@@ -36,6 +46,25 @@ def _multiple_of_atom(atom: Atom, known: Multiples) -> int:
 def with_loop(known: Multiples, loop: For) -> Multiples:
     """What is known inside of a loop."""
     return {**known, loop.var: gcd(multiple_of(loop.lower, known), loop.step)}
+
+
+def divide_evenly(index: Affine, known: Multiples) -> Affine:
+    """The index without floors of what divides evenly.
+
+    32 floor(k/2)   ->   16 k         for k a multiple of 2
+    """
+    parts = []
+    for atom, coefficient in index.terms:
+        if isinstance(atom, FloorDiv) and _is_even(atom, coefficient, known):
+            parts.append((atom.argument, coefficient // atom.divisor))
+        else:
+            parts.append((Affine(0, ((atom, 1),)), coefficient))
+    return weighted_sum(parts, index.constant)
+
+
+def _is_even(atom: FloorDiv, coefficient: int, known: Multiples) -> bool:
+    """Whether the divisor divides what is rounded down, and its coefficient."""
+    return coefficient % atom.divisor == 0 and multiple_of(atom.argument, known) % atom.divisor == 0
 
 
 def divide_once(index: Affine, loop: For, known: Multiples) -> Affine:

@@ -49,8 +49,12 @@ class _Place:
     def indent(self) -> str:
         return INDENT * self.depth
 
-    def deeper(self) -> _Place:
-        return replace(self, depth=self.depth + 1)
+    def deeper(self, *loops: For) -> _Place:
+        """One step further in, inside of these loops."""
+        scope = self.scope
+        for loop in loops:
+            scope = scope.with_loop(loop)
+        return replace(self, depth=self.depth + 1, scope=scope)
 
 
 def print_kernel(kernel: Kernel) -> str:
@@ -98,7 +102,7 @@ def _print_piece(node: Node, place: _Place, printer: Printer) -> Iterator[str]:
             yield from _print_shared(node, place, printer)
         case For(body=Block(team=True)):
             yield f"{place.indent}{_loop_head(node)}"
-            yield from _print_team(node.body, inside, printer)
+            yield from _print_team(node.body, place.deeper(node), printer)
             yield f"{place.indent}}}"
         case If(condition, Block(team=True) as then, None | Block(team=True) as otherwise):
             yield f"{place.indent}if ({show_condition(condition)}) {{"
@@ -126,7 +130,7 @@ def _print_shared(loop: For, place: _Place, printer: Printer) -> Iterator[str]:
     """
     loops = _perfect_nest(loop)
     yield f"{place.indent}PC_SHARE({_product(loops)}) {{"
-    inside = place.deeper()
+    inside = place.deeper(*loops)
     for k, each in enumerate(loops):
         number = f"pc_n / {_product(loops[k + 1 :])}" if loops[k + 1 :] else "pc_n"
         number += f" % {_product([each])}" if k else ""
@@ -228,7 +232,7 @@ def _print_for(loop: For, place: _Place, printer: Printer) -> Iterator[str]:
     if loop.kind == "simd":
         clauses = [f" reduction({SUMS[op]}:{name})" for op, name in loop.reduces]
         yield f"#pragma omp simd{''.join(clauses)}"
-    inside = place.deeper()
+    inside = place.deeper(loop)
     if loop.end is None:
         yield f"{place.indent}{_loop_head(loop)}"
     else:

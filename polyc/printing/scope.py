@@ -9,6 +9,7 @@ import numpy as np
 
 from polyc.loopnest.index import Affine, const, linear, show_index, substitute
 from polyc.loopnest.instructions import address
+from polyc.loopnest.multiples import Multiples, divide_evenly, with_loop
 from polyc.loopnest.nodes import Element, For, Local, lanes_of
 from polyc.loopnest.registers import Register
 
@@ -51,7 +52,8 @@ class Scope:
     """Arrays in memory with their shapes, locals in registers, and the vector loop around.
 
     `guard` is the condition under which guarded elements exist here, as a C expression; `locals`
-    are the arrays that are private to a block around.
+    are the arrays that are private to a block around; `multiples` says what variables of loops
+    around are multiples of.
     """
 
     shapes: Mapping[str, tuple[int, ...]]
@@ -59,6 +61,11 @@ class Scope:
     lanes: For | None
     guard: str = ""
     locals: Mapping[str, Local] = field(default_factory=dict)
+    multiples: Multiples = field(default_factory=dict)
+
+    def with_loop(self, loop: For) -> Scope:
+        """The place inside a loop."""
+        return replace(self, multiples=with_loop(self.multiples, loop))
 
     def with_array(self, local: Local) -> Scope:
         """The place inside the block of a local in memory; its rows begin at cache lines."""
@@ -110,7 +117,8 @@ class Scope:
     def address(self, element: Element) -> Affine:
         """The element's offset in a row-major array."""
         held = self.registers.get(element.array)
-        return address(element, held.local.shape if held else self.shapes[element.array])
+        shape = held.local.shape if held else self.shapes[element.array]
+        return divide_evenly(address(element, shape), self.multiples)
 
     def show_offset(self, array: str, address: Affine) -> str:
         """The offset as text, with the swizzle of the array; whole periods stay out of it."""

@@ -167,6 +167,7 @@ def is_integer(model: polyc.CompiledModel) -> bool:
 
 CASES: dict[str, Callable[[str], Case]] = {
     "1x1": lambda kind: case("Conv", (1, 36, 5, 7), (40, 36, 1, 1), kind, bias=True),
+    "few channels": lambda kind: case("Conv", (1, 20, 9, 7), (16, 20, 1, 1), kind, bias=True),
     "3x3": lambda kind: case(
         "Conv", (2, 12, 9, 8), (33, 12, 3, 3), kind, bias=True, relu=True, pads=[1] * 4
     ),
@@ -185,7 +186,10 @@ CASES: dict[str, Callable[[str], Case]] = {
 }
 
 
-ALWAYS = {("u8s8", "1x1"), ("u8s8", "3 channels"), ("u8s8", "matmul"), ("s8s8", "1x1")}
+ALWAYS = {
+    *(("u8s8", name) for name in ("1x1", "few channels", "3 channels", "matmul")),
+    ("s8s8", "1x1"),
+}
 """Those that every run of the tests has; each takes some seconds, for four targets."""
 
 

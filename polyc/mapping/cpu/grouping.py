@@ -18,6 +18,7 @@ from polyc.mapping.reading import Grouped
 from polyc.memory.storage import Storage
 from polyc.memory.strides import Strides, compute_strides
 from polyc.schedule.cluster import Cluster
+from polyc.scop.factors.narrow_factors import OFTEN
 from polyc.scop.scop import Array, Statement
 from polyc.target.instructions.rows import VectorInstruction
 from polyc.target.machine import Target
@@ -83,7 +84,7 @@ def _pack_same(access: Strides, p: int) -> tuple[str, ...] | None:
         return None
     if access.free or access.steps[p] == 1:
         return ()
-    return (access.array,) if access.is_packable else None
+    return (access.array,) if access.reuse >= OFTEN else None
 
 
 def _pack_moving(
@@ -95,7 +96,7 @@ def _pack_moving(
         return None
     if access.free and arrays[access.array].kind == "constant":
         return ()
-    return (access.array,) if access.is_packable and not access.free else None
+    return (access.array,) if access.reuse >= OFTEN and not access.free else None
 
 
 def is_grouped(

@@ -45,8 +45,8 @@ void k0_MatMul_0_out(const f32 *restrict x_, const f32 *restrict constant_0_, f3
         matmul_0_acc_local_10_16 = pc_splat_f32x16(0.0f);
         for (i64 c2 = 0; c2 < 40; c2 += 1) {
             f32x16 loaded_0, loaded_16;
-            loaded_0 = pc_rounded_f32x16(pc_load_f32x16(&constant_0_[1280 * pc_floordiv(c0, 32) + 32 * c2]));
-            loaded_16 = pc_rounded_f32x16(pc_load_f32x16(&constant_0_[1280 * pc_floordiv(c0, 32) + 32 * c2 + 16]));
+            loaded_0 = pc_rounded_f32x16(pc_load_f32x16(&constant_0_[40 * c0 + 32 * c2]));
+            loaded_16 = pc_rounded_f32x16(pc_load_f32x16(&constant_0_[40 * c0 + 32 * c2 + 16]));
             matmul_0_acc_local_0_0 += pc_splat_f32x16(x_[40 * c1 + c2]) * loaded_0;
             matmul_0_acc_local_0_16 += pc_splat_f32x16(x_[40 * c1 + c2]) * loaded_16;
             matmul_0_acc_local_1_0 += pc_splat_f32x16(x_[40 * c1 + c2 + 40]) * loaded_0;
