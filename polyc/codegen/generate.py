@@ -47,6 +47,7 @@ class _Scan:
     storages: Mapping[str, Storage]
     promoted: Mapping[str, LocalArray]
     assigns: list[Assign] = field(default_factory=list)
+    as_isl: bool = False  # whether places are spelled as isl does even where they are plain
     depth: int = 0  # marks around that may declare arrays
     error: BaseException | None = None
 
@@ -70,12 +71,14 @@ def generate_nest(
     storages: Mapping[str, Storage],
     promoted: Mapping[str, LocalArray],
     context: isl.Set | None = None,
+    as_isl: bool = False,
 ) -> Block:
     """The loops that execute a schedule tree, with every access placed in storage.
 
-    context: what holds of the sizes, besides their ranges (`Scop.context`).
+    context: what holds of the sizes, besides their ranges (`Scop.context`). as_isl: what a GPU
+    copies in boxes is recognised by how isl spells places.
     """
-    scan = _Scan(statements, storages, promoted)
+    scan = _Scan(statements, storages, promoted, as_isl=as_isl)
     with isl_options(detect_min_max=1, atomic_upper_bound=1, group_coscheduled=1):
         known = assumptions() if context is None else assumptions().intersect(context)
         build, handle = isl.AstBuild.from_context(known).set_at_each_domain(scan.at_domain)
@@ -131,14 +134,14 @@ class _Access:
 
     def element(self, array: str, index: isl.PwMultiAff) -> Element:
         """The stored place of an access  S -> A."""
-        local = self.scan.promoted.get(array)
+        local, as_isl = self.scan.promoted.get(array), self.scan.as_isl
         if local is not None:
-            name, plain = local.name, self._plain_local(local, index)
+            name, plain = local.name, None if as_isl else self._plain_local(local, index)
             if plain is None:
                 placed = local.place(self.statement.name, index)
         else:
             name, storage = array, self.scan.storages[array]
-            plain = self._plain_place(storage, index)
+            plain = None if as_isl else self._plain_place(storage, index)
             if plain is None:
                 placed = storage.map.to_pw_multi_aff().pullback_pw_multi_aff(index)
         if plain is not None:
