@@ -39,7 +39,6 @@ from polyc.loopnest.index import (
     choice,
     const,
     substitute,
-    substitute_condition,
     var,
     variables,
 )
@@ -55,6 +54,7 @@ from polyc.loopnest.nodes import (
     Node,
     extent_of,
 )
+from polyc.loopnest.substitute import substitute_condition
 from polyc.poly.parameters import PARAM, assumptions
 from polyc.scop.scop import Scop, Statement
 from polyc.types.ranges import PREFIX, STEP

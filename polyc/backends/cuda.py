@@ -215,7 +215,7 @@ def _generate(
 ) -> Block:
     """The loops of a tree, with the space of every array."""
     statements = {s.name: s for s in part.statements}
-    nest = settle(generate_nest(mapped.tree, statements, storages, local, as_isl=True))
+    nest = settle(generate_nest(mapped.tree, statements, storages, local))
     return assign_spaces(nest, mapped.swizzles, shared_by_name(mapped.schedule))
 
 

@@ -47,7 +47,6 @@ class _Scan:
     storages: Mapping[str, Storage]
     promoted: Mapping[str, LocalArray]
     assigns: list[Assign] = field(default_factory=list)
-    as_isl: bool = False  # whether places are spelled as isl does even where they are plain
     depth: int = 0  # marks around that may declare arrays
     error: BaseException | None = None
 
@@ -71,14 +70,12 @@ def generate_nest(
     storages: Mapping[str, Storage],
     promoted: Mapping[str, LocalArray],
     context: isl.Set | None = None,
-    as_isl: bool = False,
 ) -> Block:
     """The loops that execute a schedule tree, with every access placed in storage.
 
-    context: what holds of the sizes, besides their ranges (`Scop.context`). as_isl: what a GPU
-    copies in boxes is recognised by how isl spells places.
+    context: what holds of the sizes, besides their ranges (`Scop.context`).
     """
-    scan = _Scan(statements, storages, promoted, as_isl=as_isl)
+    scan = _Scan(statements, storages, promoted)
     with isl_options(detect_min_max=1, atomic_upper_bound=1, group_coscheduled=1):
         known = assumptions() if context is None else assumptions().intersect(context)
         build, handle = isl.AstBuild.from_context(known).set_at_each_domain(scan.at_domain)
@@ -134,27 +131,24 @@ class _Access:
 
     def element(self, array: str, index: isl.PwMultiAff) -> Element:
         """The stored place of an access  S -> A."""
-        local, as_isl = self.scan.promoted.get(array), self.scan.as_isl
+        local = self.scan.promoted.get(array)
         if local is not None:
-            name, plain = local.name, None if as_isl else self._plain_local(local, index)
-            if plain is None:
-                placed = local.place(self.statement.name, index)
-        else:
-            name, storage = array, self.scan.storages[array]
-            plain = None if as_isl else self._plain_place(storage, index)
-            if plain is None:
-                placed = storage.map.to_pw_multi_aff().pullback_pw_multi_aff(index)
+            plain = self._plain_local(local, index)
+            if plain is not None:
+                return Element(local.name, plain)
+            return self._as_isl_says(local.name, local.place(self.statement.name, index))
+        storage = self.scan.storages[array].map.to_pw_multi_aff()
+        plain = self._plain_place(storage, index)
         if plain is not None:
-            return Element(name, plain)
-        placed = placed.pullback_pw_multi_aff(self.inverse)
-        if placed.domain().is_empty():  # a guard that never holds here: any place will do
-            return Element(name, (const(0),) * placed.dim(isl.dim_type.out))
-        return Element(name, self._as_isl_says(placed))
+            return Element(array, plain)
+        return self._as_isl_says(array, storage.pullback_pw_multi_aff(index))
 
-    def _plain_place(self, storage: Storage, index: isl.PwMultiAff) -> tuple[Affine, ...] | None:
+    def _plain_place(
+        self, storage: isl.PwMultiAff, index: isl.PwMultiAff
+    ) -> tuple[Affine, ...] | None:
         """The place of an access in memory, if neither it nor the storage divides."""
         element = apply_affine(index, self.instance)
-        return None if element is None else apply_affine(storage.map.to_pw_multi_aff(), element)
+        return None if element is None else apply_affine(storage, element)
 
     def _plain_local(self, local: LocalArray, index: isl.PwMultiAff) -> tuple[Affine, ...] | None:
         """The place of an access in a local, where it is plain that the loops around cancel out."""
@@ -166,10 +160,15 @@ class _Access:
         outer = frozenset[str]().union(*map(variables, around))
         return None if any(outer & variables(place) for place in placed) else placed
 
-    def _as_isl_says(self, placed: isl.PwMultiAff) -> tuple[Affine, ...]:
-        """# loops -> M, in terms of the text."""
-        expr = self.build.access_from_pw_multi_aff(placed)
-        return tuple(to_index(expr.get_op_arg(k)) for k in range(1, expr.get_op_n_arg()))
+    def _as_isl_says(self, name: str, placed: isl.PwMultiAff) -> Element:
+        """The place  S -> M  of an access, in the text that isl makes of it."""
+        here = placed.pullback_pw_multi_aff(self.inverse)
+        if here.domain().is_empty():  # a guard that never holds here: any place will do
+            return Element(name, (const(0),) * here.dim(isl.dim_type.out))
+        expr = self.build.access_from_pw_multi_aff(here)
+        return Element(
+            name, tuple(to_index(expr.get_op_arg(k)) for k in range(1, expr.get_op_n_arg()))
+        )
 
     def expr(self, expr: Expr) -> LoopExpr:
         match expr:

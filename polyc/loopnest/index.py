@@ -121,11 +121,25 @@ TRUE = Logic("and", ())
 
 
 def linear(constant: int, terms: Mapping[Atom, int]) -> Affine:
-    """The canonical form of a linear combination."""
+    """The canonical form of a linear combination, in which no number is in its digits."""
     kept = [(a, c) for a, c in terms.items() if c]
     if len(kept) > 1:
+        joined = _join_digits(constant, dict(kept))
+        if joined is not None:
+            return joined
         kept.sort(key=lambda term: _rank(term[0]))
     return Affine(constant, tuple(kept))
+
+
+def _join_digits(constant: int, terms: Mapping[Atom, int]) -> Affine | None:
+    """64 floor(k/64) + k mod 64  ->  k;  None if there are no such two."""
+    for low, coefficient in terms.items():
+        if isinstance(low, Mod):
+            high = FloorDiv(low.argument, low.divisor)
+            if terms.get(high) == coefficient * low.divisor:
+                rest = tuple((a, c) for a, c in terms.items() if a not in (low, high))
+                return weighted_sum([(Affine(0, rest), 1), (low.argument, coefficient)], constant)
+    return None
 
 
 @lru_cache(maxsize=4096)
@@ -264,22 +278,6 @@ def substitute(index: Affine, values: Mapping[str, Affine]) -> Affine:
         for inner, weight in value.terms:
             total[inner] = total.get(inner, 0) + weight * coefficient
     return linear(constant, total) if is_changed else index
-
-
-def substitute_condition(condition: Condition, values: Mapping[str, Affine]) -> Condition:
-    """condition with loop variables replaced; decided parts are folded."""
-    match condition:
-        case Compare(operator, left):
-            return Compare(operator, substitute(left, values))
-        case Logic(operator, arguments):
-            kept = []
-            for argument in (substitute_condition(a, values) for a in arguments):
-                decided = decide(argument)
-                if decided is None:
-                    kept.append(argument)
-                elif decided == (operator == "or"):
-                    return TRUE if decided else Logic("or", ())
-            return kept[0] if len(kept) == 1 else Logic(operator, tuple(kept))
 
 
 def variables(index: Affine) -> frozenset[str]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import replace
 
-from polyc.loopnest.index import Affine, const, substitute, substitute_condition
+from polyc.loopnest.index import TRUE, Affine, Compare, Condition, Logic, const, decide, substitute
 from polyc.loopnest.nodes import (
     Assign,
     Barrier,
@@ -23,6 +23,22 @@ from polyc.loopnest.nodes import (
     rewrite_nodes,
 )
 from polyc.scop.expr import Call, Cast
+
+
+def substitute_condition(condition: Condition, values: Mapping[str, Affine]) -> Condition:
+    """condition with loop variables replaced; decided parts are folded."""
+    match condition:
+        case Compare(operator, left):
+            return Compare(operator, substitute(left, values))
+        case Logic(operator, arguments):
+            kept = []
+            for argument in (substitute_condition(a, values) for a in arguments):
+                decided = decide(argument)
+                if decided is None:
+                    kept.append(argument)
+                elif decided == (operator == "or"):
+                    return TRUE if decided else Logic("or", ())
+            return kept[0] if len(kept) == 1 else Logic(operator, tuple(kept))
 
 
 def substitute_element(element: Element, values: Mapping[str, Affine]) -> Element:

@@ -2,6 +2,7 @@
 
 import pytest
 from hypothesis import given, settings
+from hypothesis import strategies as st
 
 from polyc.loopnest.index import (
     TRUE,
@@ -18,10 +19,10 @@ from polyc.loopnest.index import (
     show_index,
     stride,
     substitute,
-    substitute_condition,
     var,
     variables,
 )
+from polyc.loopnest.substitute import substitute_condition
 from tests.loopnest.indices import CONDITIONS, INDICES, NAMES, VALUES, evaluate, holds
 
 a, b = var("a"), var("b")
@@ -44,6 +45,8 @@ def test_linear_combinations_are_canonical():
         (modulo(a * 8 + 7, 4), const(3)),
         (modulo(a * 8 - 1, 4), const(3)),
         (modulo(a * 4 + b, 4), modulo(b, 4)),
+        (floordiv(a, 64) * 64 + modulo(a, 64), a),
+        (floordiv(a * 2 + 3, 4) * 12 + b - 9 + modulo(a * 2 + 3, 4) * 3, a * 6 + b),
         (extremum("min", (a, a)), a),
         (extremum("max", (const(3), const(5))), const(5)),
         (choice(Compare("ge", const(0)), a, b), a),
@@ -52,6 +55,25 @@ def test_linear_combinations_are_canonical():
 )
 def test_what_is_known_is_folded(index, simple):
     assert index == simple
+
+
+@settings(max_examples=60)
+@given(INDICES, INDICES, st.integers(2, 9), st.integers(-3, 3), VALUES)
+def test_a_number_is_not_left_in_its_digits(index, other, divisor, weight, values):
+    digits = floordiv(index, divisor) * divisor + modulo(index, divisor)
+    joined = digits * weight + other
+    wanted = weight * evaluate(index, values) + evaluate(other, values)
+    assert evaluate(joined, values) == wanted
+    assert digits == index
+
+
+def test_digits_of_several_numbers_stay():
+    for digits in (
+        floordiv(a, 64) * 64 + modulo(b, 64),
+        floordiv(a, 64) * 64 + modulo(a, 32),
+        floordiv(a, 64) * 32 + modulo(a, 64),
+    ):
+        assert len(digits.terms) == 2
 
 
 def test_decided_conditions():

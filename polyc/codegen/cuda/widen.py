@@ -30,7 +30,6 @@ from polyc.loopnest.index import (
     Condition,
     Logic,
     const,
-    substitute_condition,
     var,
 )
 from polyc.loopnest.multiples import Multiples, multiple_of
@@ -49,7 +48,7 @@ from polyc.loopnest.nodes import (
     rewrite_elements,
     rewrite_tests,
 )
-from polyc.loopnest.substitute import substitute_element, substitute_node
+from polyc.loopnest.substitute import substitute_condition, substitute_element, substitute_node
 from polyc.scop.expr import Call, Cast, Const
 
 WIDTHS = (4, 8, 16)
