@@ -22,7 +22,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 
-from polyc.codegen.spell import iteration
+from polyc.codegen.spell import run_in
 from polyc.loopnest.index import var, variables
 from polyc.loopnest.nodes import (
     Assign,
@@ -141,9 +141,3 @@ class _Tile:
         lanes = self.vectors.lanes(self.shared.dtype.itemsize)
         is_full = lanes_of(piece) == lanes and not (piece.idle or piece.lanes)
         return is_full and piece.lower.is_constant and self.loop.lower.is_constant
-
-
-def run_in(vector: For, run: Node) -> Node:
-    """What a vector loop executes alone in one of its vectors, or in its only lane."""
-    alone = replace(vector, body=Block((run,)))
-    return alone if lanes_of(vector) > 1 else iteration(alone, vector.lower)

@@ -81,3 +81,9 @@ def unroll(loop: For) -> Node:
 def iteration(loop: For, value: Affine) -> Block:
     """The body of a loop where its variable has a value."""
     return substitute_block(loop.body, {loop.var: value})
+
+
+def run_in(vector: For, run: Node) -> Node:
+    """What a vector loop executes alone in one of its vectors, or in its only lane."""
+    alone = replace(vector, body=Block((run,)))
+    return alone if lanes_of(vector) > 1 else iteration(alone, vector.lower)

@@ -18,9 +18,9 @@ from __future__ import annotations
 from dataclasses import replace
 
 from polyc.codegen.divide import divide_in_vectors
-from polyc.codegen.load_once import load_once, run_in
+from polyc.codegen.load_once import load_once
 from polyc.codegen.partial_results import privatise
-from polyc.codegen.spell import is_instruction, spell_instructions, unroll
+from polyc.codegen.spell import is_instruction, run_in, spell_instructions, unroll
 from polyc.codegen.transpose import transpose_tiles
 from polyc.loopnest.index import variables
 from polyc.loopnest.lanes import cut_lanes

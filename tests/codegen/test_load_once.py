@@ -20,6 +20,7 @@ from polyc.target.vectors import Vectors
 from tests.analysis.nests import F32, at, loop, read, run
 from tests.correlate import correlate
 from tests.loopnest.execute import assert_same
+from tests.machines import need_named
 
 k, v, r = (var(name) for name in "kvr")
 AVX2 = Vectors(32, 16)
@@ -89,7 +90,9 @@ def test_what_waits_beside_the_sums(height, width, by_rows, by_columns):
 def test_gcc_reads_each_vector_once(tmp_path):
     """In the text of a product of 3 rows, each panel's vector stands in one load."""
     x = ops.input("x", (3, 40))
-    model = polyc.compile(polyc.Graph.of(y=x @ np.ones((40, 32), np.float32)), target="avx2")
+    model = polyc.compile(
+        polyc.Graph.of(y=x @ np.ones((40, 32), np.float32)), target=need_named("avx2")
+    )
     model.export(tmp_path)
     text = "".join(f.read_text() for f in (tmp_path / "src").glob("k*.c"))
     assert len(re.findall(r"= pc_rounded_f32x8\(pc_load_f32x8\(", text)) == 4
@@ -106,7 +109,7 @@ def test_taps_that_gcc_writes_out_share_no_element(stride, tmp_path):
     weight = np.ones((16, 16, 3, 3), np.float32) / 16
     y = ops.conv(x, weight, pads=[1] * 4, strides=[stride] * 2)
     options = Options(minimal_filtering=False)
-    model = polyc.compile(polyc.Graph.of(y=y), target="avx2", options=options)
+    model = polyc.compile(polyc.Graph.of(y=y), target=need_named("avx2"), options=options)
     model.export(tmp_path)
     text = "".join(f.read_text() for f in (tmp_path / "src").glob("k*.c"))
     assert re.search(r"for \(i64 c\d+ = 0; c\d+ < 3; c\d+ \+= 1\) {\n +PC_FORGET;", text)

@@ -20,9 +20,9 @@ import numpy as np
 
 from polyc.poly.affine import simplify
 from polyc.poly.parameters import assumptions, read, spell
+from polyc.poly.remember import remember_within
 from polyc.scop.expr import INT64, Const, Expr, Index, Load, Within, call, cast
 from polyc.types.parameters import named
-from polyc.types.ranges import concluded
 from polyc.types.sizes import Extent, Size
 
 
@@ -75,8 +75,8 @@ class Space:
         """# S"""
         bounds = [f"0 <= {i} < {spell(n)}" for i, n in self.extents.items()]
         condition = " and ".join([*bounds, *([f"({self.where})"] if self.where else [])])
-        box = _among_sizes(f"{{ {self._nameless} : {condition or 'true'} }}")
-        return box.set_tuple_name(self.name)
+        box = read(isl.Set, f"{{ {self._nameless} : {condition or 'true'} }}")
+        return _among_sizes(box, assumptions()).set_tuple_name(self.name)
 
     def restricted(self, condition: str) -> Space:
         """The box where another condition holds as well."""
@@ -132,7 +132,7 @@ class Space:
         return Within(read(isl.Set, f"{{ {self.tuple} : {condition} }}"))
 
 
-@concluded
-def _among_sizes(box: str) -> isl.Set:
-    """A set with what is assumed of sizes."""
-    return read(isl.Set, box).intersect_params(assumptions())
+@remember_within
+def _among_sizes(box: isl.Set, known: isl.Set) -> isl.Set:
+    """A set with what is known of sizes."""
+    return box.intersect_params(known)
