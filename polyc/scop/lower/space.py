@@ -76,7 +76,10 @@ class Space:
         bounds = [f"0 <= {i} < {spell(n)}" for i, n in self.extents.items()]
         condition = " and ".join([*bounds, *([f"({self.where})"] if self.where else [])])
         box = read(isl.Set, f"{{ {self._nameless} : {condition or 'true'} }}")
-        return _among_sizes(box, assumptions()).set_tuple_name(self.name)
+        among = _among_sizes(box, assumptions())
+        for k, name in enumerate(self.iterators):  # which an equal box remembered may call others
+            among = among.set_dim_name(isl.dim_type.set, k, name)
+        return among.set_tuple_name(self.name)
 
     def restricted(self, condition: str) -> Space:
         """The box where another condition holds as well."""
