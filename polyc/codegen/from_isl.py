@@ -108,7 +108,7 @@ def apply_affine(
     So much is plain without isl, which looks at all that holds of the loops to find as much.
     """
     affs = list(map(single_aff, outputs(function)))
-    if any(aff is None or aff.dim(DIV) for aff in affs):
+    if any(aff is None or aff.dim(DIV) or not aff.get_denominator_val().is_one() for aff in affs):
         return None
     sizes = list(map(var, parameters_of(function)))
     return tuple(_apply(aff, arguments, sizes) for aff in affs if aff is not None)

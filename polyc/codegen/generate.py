@@ -154,6 +154,8 @@ class _Access:
         """The place of an access in a local, where it is plain that the loops around cancel out."""
         around = self.loops[: local.corner.dim(isl.dim_type.in_)]
         element, corner = apply_affine(index, self.instance), apply_affine(local.corner, around)
+        if element is not None and local.numbers is not None:
+            element = apply_affine(local.numbers, element)
         if element is None or corner is None or local.folds:
             return None
         placed = tuple(element[d] - corner[d] for d in local.order)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from polyc.schedule.cluster import Cluster
+from polyc.schedule.counting import Collapse
 from polyc.schedule.directives import Order, Run, Split
 from polyc.schedule.initial import InitialLoop, InitialLoops, Key
 from polyc.schedule.keeping import Pack
@@ -75,6 +76,17 @@ def read_order(schedule: Schedule, named: InitialLoops) -> tuple[int, ...]:
             if found and len(found) == len(shared):
                 count = len(_only(named).shared)
                 return (*(d for d in range(count) if d not in found), *found)
+    return ()
+
+
+def read_rows(schedule: Schedule, named: InitialLoops) -> tuple[int, ...]:
+    """The shared loops of a cluster that run as one; () if each runs by itself."""
+    shared = _shared(named)
+    for directive in schedule.directives:
+        if isinstance(directive, Collapse):
+            loops = [loop for name in directive.loops for loop in named.find(name)]
+            if loops and all(loop.key in shared for loop in loops):
+                return tuple(shared[loop.key] for loop in loops)
     return ()
 
 

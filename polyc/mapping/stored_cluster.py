@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from functools import cached_property
 
 from polyc.mapping.open_cluster import OpenCluster
-from polyc.mapping.reading import Tile, read_tile, read_vector
+from polyc.mapping.reading import Tile, read_rows, read_tile, read_vector
 from polyc.memory.storage import Storage
 from polyc.poly.canonical import Canonical
 from polyc.schedule.cluster import Cluster
@@ -62,6 +62,11 @@ class StoredCluster:
     def tile(self) -> Tile:
         """The register tile."""
         return read_tile(self.schedule, self.named)
+
+    @cached_property
+    def rows(self) -> tuple[int, ...]:
+        """The shared loops that run as one for its rows; () if each runs by itself."""
+        return read_rows(self.schedule, self.named)
 
 
 @dataclass(frozen=True)

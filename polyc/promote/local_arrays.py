@@ -24,6 +24,7 @@ from polyc.memory.storage import Storage
 from polyc.memory.strides import accesses
 from polyc.names import local_name
 from polyc.poly.tree import MARK
+from polyc.promote.numbering import number_elements, renumber
 from polyc.scop.scop import Array, Statement
 
 LARGEST_LOCAL = 32 * 1024
@@ -58,7 +59,8 @@ class LocalArray:
     """Local storage for an array: its box, and where each access of a statement falls in it.
 
     mark: the mark that declares it, inside of `depth` others that may declare arrays.
-    order: the array's dimensions as the box has them.
+    numbers: the array with dimensions that are counted as one (`promote/numbering.py`), if it has
+    any: the box is one of A' then. order: the dimensions as the box has them.
     folds: of dimensions, as the array has them, of which the box has only so many places, in turns.
     """
 
@@ -68,8 +70,9 @@ class LocalArray:
     dtype: np.dtype
     shape: tuple[int, ...]
     order: tuple[int, ...]
-    corner: isl.PwMultiAff  # prefix -> A: the element stored at index 0
+    corner: isl.PwMultiAff  # prefix -> A': the element stored at index 0
     prefix: Mapping[str, isl.PwMultiAff]  # statement name -> { S -> prefix }
+    numbers: isl.PwMultiAff | None = None  # A -> A'
     folds: Mapping[int, int] = field(default_factory=dict)
     depth: int = 0
 
@@ -81,6 +84,8 @@ class LocalArray:
     def place(self, statement: str, index: isl.PwMultiAff) -> isl.PwMultiAff:
         """# S -> L, for an access  S -> A."""
         origin = self.corner.pullback_pw_multi_aff(self.prefix[statement])
+        if self.numbers is not None:
+            index = self.numbers.pullback_pw_multi_aff(index)
         moved = isl.MultiPwAff.from_pw_multi_aff(index).sub(
             isl.MultiPwAff.from_pw_multi_aff(origin)
         )
@@ -106,12 +111,14 @@ def promote_to_locals(
     named: Mapping[str, Collection[str] | None] = MappingProxyType({}),
     *,
     alone: bool = False,
+    collapsed: Sequence[isl.UnionPwAff] = (),
 ) -> dict[str, LocalArray]:
     """Local arrays for those of `private` whose footprint under a mark is a small box.
 
     folds: of arrays, dimensions of which no more than so many places are in use at a time. named:
     by mark, the only arrays that it may declare; any where it says None, or nothing. alone: only at
-    marks of which no two executions touch one element; else that is known already.
+    marks of which no two executions touch one element; else that is known already. collapsed: what
+    loops walk that were several.
     """
     marks = [(node, _names_below(node)) for node in find_marks(schedule.get_root())]
     promoted = {}
@@ -125,7 +132,8 @@ def promote_to_locals(
         if alone:
             around = [node for node in around if _is_alone(name, users, node)]
         folded, array, storage = folds.get(name, {}), arrays[name], storages[name]
-        local = _promote(array, storage, users, around[-1], folded) if around else None
+        numbers = number_elements(array, users, collapsed)
+        local = _promote(array, storage, users, around[-1], folded, numbers) if around else None
         if local is not None:
             promoted[name] = local
     return promoted
@@ -193,15 +201,20 @@ def _promote(
     users: Sequence[Statement],
     mark: isl.ScheduleNode,
     folds: Mapping[int, int],
+    numbers: isl.PwMultiAff | None,
 ) -> LocalArray | None:
     functions = _prefixes(users, mark)
     footprint = _footprint(array.name, users, functions)
     if footprint is None or _is_computed(array.name, users):
         return None
+    order = _order_inside(storage)
+    if numbers is not None:
+        footprint = footprint.apply_range(numbers.as_map())
+        order = renumber(order, numbers)
     footprint = footprint.coalesce()
-    corners = isl.PwAffList.alloc(isl.DEFAULT_CONTEXT, len(array.shape))
+    corners = isl.PwAffList.alloc(isl.DEFAULT_CONTEXT, len(order))
     shape = []
-    for d in range(len(array.shape)):
+    for d in range(len(order)):
         low, high = footprint.dim_min(d), footprint.dim_max(d)
         extent = high.sub(low).as_map().range().dim_max_val(0)
         if not extent.is_int():
@@ -212,7 +225,6 @@ def _promote(
     if prod(shape) * array.dtype.itemsize > LIMITS[kind_of(kind)]:
         return None
     corner = isl.MultiPwAff.from_pw_aff_list(footprint.get_space(), corners)
-    order = _order_inside(storage)
     return LocalArray(
         local_name(array.name),
         kind,
@@ -222,6 +234,7 @@ def _promote(
         order,
         isl.PwMultiAff.from_multi_pw_aff(corner),
         functions,
+        numbers,
         folds,
         sum(is_declaring(mark.ancestor(k)) for k in range(1, mark.get_tree_depth())),
     )

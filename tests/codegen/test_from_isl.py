@@ -123,6 +123,7 @@ def test_plain_functions_are_applied_without_isl():
     [
         "S[i, j] -> A[floor(i/4), j]",
         "S[i, j] -> A[i mod 4, j]",
+        "S[i, j] -> A[i/5, j] : exists e : i = 5e",
         "S[i, j] -> A[i, j] : i < 5; S[i, j] -> A[5, j] : i >= 5",
     ],
 )

@@ -113,7 +113,7 @@ def test_a_register_tile_fits_the_registers_and_the_problem(rows, columns, depth
     of = matmul_scop(rows, columns, depth)
     (cluster,), _ = find_clusters(of, target)
     strides = {s.name: compute_strides(s, of.arrays, {}) for s in cluster.statements}
-    unroll, height, width = choose_register_tile(cluster, 1, strides, of.arrays, target)
+    unroll, height, width = choose_register_tile(cluster, 1, strides, of.arrays, target)[0]
     lanes = target.lanes(F32)
     vectors = -(-width // lanes)
     assert 1 <= width <= columns
@@ -143,9 +143,9 @@ def test_rows_of_a_tile_share_lines_where_these_are_waited_for(channels):
     (cluster,), _ = find_clusters(of, AVX512)
     storages = {n: row_major(a) for n, a in of.arrays.items() if a.kind != "constant"}
     strides = {s.name: compute_strides(s, of.arrays, storages) for s in cluster.statements}
-    unroll, height, _ = choose_register_tile(cluster, 1, strides, of.arrays, AVX512)
+    (unroll, height, _), rows = choose_register_tile(cluster, 1, strides, of.arrays, AVX512)
     near = channels == 24  # all that a tile reads of 8 images stays in the first-level cache
-    assert (unroll, height) == ((0, 8) if near else (3, 7))
+    assert (unroll, height, rows) == ((0, 8, ()) if near else (2, 9, (2, 3)))
 
 
 def test_a_large_contraction_uses_most_registers():
@@ -153,7 +153,7 @@ def test_a_large_contraction_uses_most_registers():
     of = matmul_scop(512, 512, 512)
     (cluster,), _ = find_clusters(of, AVX512)
     strides = {s.name: compute_strides(s, of.arrays, {}) for s in cluster.statements}
-    _, height, width = choose_register_tile(cluster, 1, strides, of.arrays, AVX512)
+    _, height, width = choose_register_tile(cluster, 1, strides, of.arrays, AVX512)[0]
     assert height * (width // 16) >= 16
 
 
@@ -172,7 +172,7 @@ def test_a_tile_suits_the_registers_of_a_target(isa, rows, columns, tile):
     of, target = matmul_scop(rows, columns, 512), Target.named(isa)
     (cluster,), _ = find_clusters(of, target)
     strides = {s.name: compute_strides(s, of.arrays, {}) for s in cluster.statements}
-    assert choose_register_tile(cluster, 1, strides, of.arrays, target)[1:] == tile
+    assert choose_register_tile(cluster, 1, strides, of.arrays, target)[0][1:] == tile
 
 
 def test_a_recurrence_along_the_lanes_is_not_vectorised():
@@ -250,8 +250,8 @@ def test_lines_of_a_tile_do_not_drive_each_other_out(length, driven_out):
     storages = {n: row_major(a) for n, a in of.arrays.items()}
     strides = {s.name: compute_strides(s, of.arrays, storages) for s in cluster.statements}
     target = replace(AVX512, l1d=32 << 10, l1d_ways=8)
-    _, height, _ = choose_register_tile(cluster, 1, strides, of.arrays, target)
+    _, height, _ = choose_register_tile(cluster, 1, strides, of.arrays, target)[0]
     assert (height <= 8) == driven_out
     roomy = replace(target, l1d=64 << 10, l1d_ways=16)
-    _, height, _ = choose_register_tile(cluster, 1, strides, of.arrays, roomy)
+    _, height, _ = choose_register_tile(cluster, 1, strides, of.arrays, roomy)[0]
     assert height > 8

@@ -2,7 +2,8 @@
 
 * *contraction*, for reductions with reuse: the vector loop walks one operand with unit step,
   another loop is unrolled so that this operand's registers are used again, and their tile of
-  accumulators stays in registers while the reduction loops run inside;
+  accumulators stays in registers while the reduction loops run inside; where images are small,
+  their loops run as one (`rows_as_one.py`);
 * *pointwise*: the same without reduction; only the vector loop is tiled, or, where some accesses
   are across it, a square of two loops that is transposed in registers;
 * *transform*, for a group of statements with small loops of their own: these are unrolled, the
@@ -22,6 +23,7 @@ from polyc.mapping.cpu.loop_order import choose_order, choose_row_blocks
 from polyc.mapping.cpu.pointwise import choose_blocks, choose_pointwise_order
 from polyc.mapping.cpu.register_tile import choose_diagonal, find_run
 from polyc.mapping.cpu.rows import order_fills, schedule_rows
+from polyc.mapping.cpu.rows_as_one import Rows, spread_rows
 from polyc.mapping.cpu.tiles import schedule_tiles
 from polyc.mapping.reading import Grouped, Tile
 from polyc.memory.storage import Storage
@@ -45,12 +47,13 @@ def schedule_cluster(
     packed: Sequence[str] = (),
     order: Sequence[int] = (),
     grouped: Grouped | None = None,
+    rows: Rows = (),
 ) -> Schedule:
     """The schedule by the strategy that fits the cluster.
 
     vector: the shared loop in SIMD lanes; tile: the register tile; packed: arrays that are read as
     copies; order: of the shared loops, if it is not to be the strategy's own; grouped: the loop of
-    a sum that an instruction runs in each lane.
+    a sum that an instruction runs in each lane; rows: shared loops that run as one.
     """
     named = InitialLoops((cluster,))
     before = Schedule((Pack(tuple(packed)),) if packed else ())
@@ -69,16 +72,20 @@ def schedule_cluster(
     run = find_run(cluster, vector, unroll, strides[0])
     sizes = {vector: width} | ({} if unroll is None else {unroll: height})
     sizes |= {} if run is None else {run: cluster.extents[run]}
+    spread = spread_rows(rows, height, cluster.extents)
     blocks: Table[int, int]
     if any(s.reduction for s in cluster.statements):
-        order = order or choose_order(cluster, loops, vector, sizes, arrays, storages, target)
-        order, blocks = choose_row_blocks(cluster, order, vector, unroll, sizes, arrays, target)
+        nested = arrays, storages, target
+        order = order or choose_order(cluster, loops, vector, sizes | spread, *nested, rows)
+        blocks = {}
+        if not rows:
+            order, blocks = choose_row_blocks(cluster, order, vector, unroll, sizes, arrays, target)
     else:
         order = order or choose_pointwise_order(cluster, loops, sizes, vector, arrays, storages)
         blocks = choose_blocks(cluster, unroll, height, arrays)
-    parallel = count_parallel(cluster, order, {**sizes, **blocks})
-    diagonal = choose_diagonal(cluster, vector, tile, arrays, target)
-    loops_of_tiles = sizes, blocks, vector, unroll, parallel, grouped, diagonal, run
+    parallel = count_parallel(cluster, order, {**sizes, **blocks, **spread})
+    diagonal = None if rows else choose_diagonal(cluster, vector, tile, arrays, target)
+    loops_of_tiles = sizes, blocks, vector, unroll, parallel, grouped, diagonal, run, rows
     whole = schedule_tiles(cluster, named, order, *loops_of_tiles)
     return before + whole + (_unroll_own(cluster, named) if cluster.is_group else Schedule())
 

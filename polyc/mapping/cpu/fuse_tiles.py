@@ -28,7 +28,9 @@ from polyc.errors import IllegalSchedule
 from polyc.mapping.cpu.choose import schedule_cluster
 from polyc.mapping.cpu.columns import is_by_columns
 from polyc.mapping.cpu.loop_order import L2_SHARE, Operand, list_operands
-from polyc.mapping.reading import read_grouped, read_packed
+from polyc.mapping.cpu.register_tile import rank_register_tiles
+from polyc.mapping.open_cluster import compute_all_strides
+from polyc.mapping.reading import Tile, read_grouped, read_packed
 from polyc.mapping.signature import sign_layouts
 from polyc.mapping.stored_cluster import StoredCluster
 from polyc.mapping.stored_kernel import StoredKernel, homes_of
@@ -170,7 +172,8 @@ def _fuse(
     if any(load.dynamic for s in one.cluster.statements for load in s.loads):
         return None
     loops = common_loops(kernel, one)
-    whole = StoredKernel((*kernel.parts, one), loops, (), kernel.handed | handed)
+    members = [_with_own_loops(part, arrays, target) for part in (*kernel.parts, one)]
+    whole = StoredKernel(tuple(members), loops, (), kernel.handed | handed)
     sizes = _choose_sizes(whole, arrays, target)
     if sizes is None:
         return None
@@ -289,12 +292,31 @@ def _fit(
         height = fitting
     if height == own_height:
         return part
-    tile, packed = (unroll, height, width), read_packed(part.schedule)
+    return _with_tile(part, (unroll, height, width), arrays, target)
+
+
+def _with_own_loops(
+    part: StoredCluster, arrays: Mapping[str, Array], target: Target
+) -> StoredCluster:
+    """The part with a tile as wide of which each loop runs by itself: others may share it then."""
+    if not part.rows:
+        return part
+    assert part.vector is not None
+    strides = compute_all_strides(part.cluster, arrays, part.storages)
+    ranked = rank_register_tiles(part.cluster, part.vector, strides, arrays, target)
+    tile = next(tile for tile in ranked if tile[2] == part.tile[2])
+    return _with_tile(part, tile, arrays, target)
+
+
+def _with_tile(
+    part: StoredCluster, tile: Tile, arrays: Mapping[str, Array], target: Target
+) -> StoredCluster:
+    packed = read_packed(part.schedule)
     grouped = read_grouped(part.schedule, InitialLoops((part.cluster,)))
-    fitting_schedule = schedule_cluster(
+    schedule = schedule_cluster(
         part.cluster, part.vector, tile, arrays, part.storages, target, packed, (), grouped
     )
-    return replace(part, schedule=fitting_schedule)
+    return replace(part, schedule=schedule)
 
 
 def _extra_bytes(kernel: StoredKernel, arrays: Mapping[str, Array], target: Target) -> int:

@@ -12,6 +12,7 @@ from polyc.mapping.cpu.layout import decide_layouts
 from polyc.mapping.cpu.packing import Packing, find_operands, pack
 from polyc.mapping.cpu.pointwise import choose_pointwise_tile
 from polyc.mapping.cpu.register_tile import choose_register_tile
+from polyc.mapping.cpu.rows_as_one import Rows
 from polyc.mapping.cpu.vector_loop import choose_vector_loop
 from polyc.mapping.open_cluster import OpenCluster, list_touched
 from polyc.mapping.reading import Grouped, Tile, read_grouped, read_packed, read_vector
@@ -28,13 +29,15 @@ class Tiles:
     """What is decided about a cluster before its layout: the rest of its schedule follows.
 
     vector: the shared loop in SIMD lanes; packed: arrays that are read as copies; grouped: the loop
-    of which an instruction takes several iterations in each lane.
+    of which an instruction takes several iterations in each lane; rows: shared loops that run as
+    one, of which the tile unrolls some iterations.
     """
 
     vector: int | None
     tile: Tile
     packed: tuple[str, ...]
     grouped: Grouped | None = None
+    rows: Rows = ()
 
 
 @dataclass(frozen=True)
@@ -60,6 +63,7 @@ class Laid:
             packed,
             order,
             self.tiles.grouped,
+            self.tiles.rows,
         )
 
 
@@ -71,8 +75,9 @@ def choose_tiles(one: OpenCluster, target: Target) -> Tiles:
         together = None if vector is None or d is None else _group(one, d, target)
         if together is not None:
             return together
-    tile = _choose_tile(one, vector, target)
-    return Tiles(vector, tile, find_operands(one.cluster, vector, one.strides, tile[1]))
+    tile, rows = _choose_tile(one, vector, target)
+    packed = find_operands(one.cluster, vector, one.strides, tile[1])
+    return Tiles(vector, tile, packed, rows=rows)
 
 
 def transfer(tiles: Tiles, one: OpenCluster, like: OpenCluster) -> Tiles:
@@ -92,7 +97,8 @@ def _group(one: OpenCluster, vector: int, target: Target) -> Tiles | None:
     if found is None:
         return None
     grouped, packed = found
-    tiles = Tiles(vector, _choose_tile(one, vector, target), packed, grouped)
+    tile, rows = _choose_tile(one, vector, target)
+    tiles = Tiles(vector, tile, packed, grouped, rows)
     laid = lay_out(one, tiles)
     fits = is_grouped(laid.cluster, grouped, vector, laid.arrays, laid.storages)
     return tiles if fits else None
@@ -125,15 +131,16 @@ def read_tiles(one: OpenCluster, schedule: Schedule) -> Tiles:
     return Tiles(vector, (None, 1, width), read_packed(schedule), grouped)
 
 
-def _choose_tile(one: OpenCluster, vector: int | None, target: Target) -> Tile:
+def _choose_tile(one: OpenCluster, vector: int | None, target: Target) -> tuple[Tile, Rows]:
+    """(the tile, the loops that run as one for it)."""
     cluster, strides, arrays = one.cluster, one.strides, one.arrays
     if vector is None:
-        return None, 1, 1
+        return (None, 1, 1), ()
     if is_by_columns(cluster):
-        return choose_strip(cluster, vector, strides, arrays, one.private, target)
+        return choose_strip(cluster, vector, strides, arrays, one.private, target), ()
     if any(s.reduction for s in cluster.statements):
         return choose_register_tile(cluster, vector, strides, arrays, target)
-    return choose_pointwise_tile(cluster, vector, strides, arrays, target)
+    return choose_pointwise_tile(cluster, vector, strides, arrays, target), ()
 
 
 def keeps_layouts(one: OpenCluster, schedule: Schedule, other: Schedule) -> bool:

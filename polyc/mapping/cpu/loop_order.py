@@ -19,6 +19,7 @@ from itertools import count, takewhile
 from math import ceil, prod
 
 from polyc.mapping.cpu.layout import LINE
+from polyc.mapping.cpu.rows_as_one import Rows, keeps_together
 from polyc.memory.storage import Storage
 from polyc.memory.strides import accesses, compute_strides
 from polyc.poly.affine import coefficients, outputs
@@ -85,12 +86,14 @@ def choose_order(
     arrays: Table[str, Array],
     storages: Table[str, Storage],
     target: Target,
+    rows: Rows = (),
 ) -> tuple[int, ...]:
     """The shared loops, outermost first; `tiles` are their tile sizes (1 where none is given).
 
     What is chosen is where the vector loop stands, together with the loops that walk the same
     dimension of the result (the groups of a convolution): as far out as costs little, since a panel
-    of weights is then read once. The others keep the order in which memory is walked row by row.
+    of weights is then read once. The others keep the order in which memory is walked row by row;
+    `rows`, which run as one, stay together.
     """
     last = cluster.statements[-1]
     written = compute_strides(last, arrays, storages)[0]
@@ -102,6 +105,7 @@ def choose_order(
     row.sort(key=lambda d: -steps[d])
     idle = len([*takewhile(lambda d: cluster.extents[d] == 1, rest)])
     orders = [(*rest[:k], *row, *rest[k:]) for k in range(idle, len(rest) + 1)]
+    orders = [order for order in orders if keeps_together(order, rows)]
     width = tiles.get(vector, 1)
     is_long = ceil(cluster.extents[vector] / width) >= NEIGHBOURS * target.cores
     cut = is_long and steps[vector] * width * written.itemsize % LINE == 0

@@ -15,6 +15,13 @@ from polyc.mapping.cpu.diagonal import Diagonal, find_diagonal
 from polyc.mapping.cpu.grouping import count_held
 from polyc.mapping.cpu.layout import LINE
 from polyc.mapping.cpu.loop_order import CYCLES_FROM_L2, L1_SHARE
+from polyc.mapping.cpu.rows_as_one import (
+    PAYS,
+    Rows,
+    count_places,
+    list_rows_as_one,
+    price_places,
+)
 from polyc.mapping.reading import Tile
 from polyc.memory.strides import Strides
 from polyc.schedule.cluster import Cluster
@@ -67,9 +74,17 @@ def choose_register_tile(
     strides: Table[str, tuple[Strides, ...]],
     arrays: Table[str, Array],
     target: Target,
-) -> Tile:
-    """The cheapest tile for a contraction."""
-    return rank_register_tiles(cluster, vector, strides, arrays, target)[0]
+) -> tuple[Tile, Rows]:
+    """(the cheapest tile for a contraction, the loops that run as one for it: none, or several).
+
+    The rows of several loops are those of the first one then.
+    """
+    runs = list_rows_as_one(cluster, vector, strides)
+    priced = _price_tiles(cluster, vector, strides, arrays, target, runs)
+    alone = min((one for one in priced if not one[2]), key=lambda one: one[0])
+    together = [one for one in priced if one[2] and one[0] < PAYS * alone[0]]
+    _, tile, rows = min(together, key=lambda one: one[0], default=alone)
+    return tile, rows
 
 
 def rank_register_tiles(
@@ -79,7 +94,20 @@ def rank_register_tiles(
     arrays: Table[str, Array],
     target: Target,
 ) -> list[Tile]:
-    """Every tile that fits the registers, the cheapest first."""
+    """Every tile of one loop's rows that fits the registers, the cheapest first."""
+    priced = _price_tiles(cluster, vector, strides, arrays, target)
+    return [tile for _, tile, _ in sorted(priced, key=lambda c: c[0])]
+
+
+def _price_tiles(
+    cluster: Cluster,
+    vector: int,
+    strides: Table[str, tuple[Strides, ...]],
+    arrays: Table[str, Array],
+    target: Target,
+    runs: Sequence[Rows] = (),
+) -> list[tuple[float, Tile, Rows]]:
+    """What every tile costs that fits the registers, with rows of each loop, and of `runs`."""
     update = next(s for s in cluster.statements if s.reduction)
     lanes = min(target.lanes(arrays[a.array].dtype) for a in strides[update.name])
     size = arrays[update.array].dtype.itemsize
@@ -91,8 +119,9 @@ def rank_register_tiles(
     taps = prod(n for p, n in enumerate(update.estimated_extents) if p not in shared)
     between = _count_between(update, cluster, arrays) if cluster.summed else 0
     registers = target.vectors.registers - count_held(update, target)
-    candidates: list[tuple[float, Tile]] = []
+    candidates: list[tuple[float, Tile, Rows]] = []
     by_data = frozenset().union(*(a.data for a in loads))
+    window = len(walks) == len(loads)
     loops = [
         d
         for d in range(len(cluster.shared))
@@ -101,14 +130,16 @@ def rank_register_tiles(
         and cluster.shared[d][update.name] not in by_data  # each row ends elsewhere
     ]
     rows_of = {d: cluster.shared[d][update.name] for d in loops}
-    for d in [None, *loops]:
+    alone_in: list[Rows] = [(), *((d,) for d in loops)]
+    for run in (*alone_in, *runs):
+        d = run[-1] if run else None
         still = len(walks) if d is None else _count_still(walks, cluster.shared[d][update.name])
-        rows = 1 if d is None else cluster.extents[d]
+        rows = prod(cluster.extents[k] for k in run)
         known = d is None or (update.exact_extents[cluster.shared[d][update.name]] is not None)
         price: Price
         if by_data:
             price = price_entry
-        elif len(walks) == len(loads):
+        elif window:
             moving = max(1, len(walks) - still)  # something moves without a second loop as well
             price = partial(
                 _price_window, taps, moving, len(walks) - moving, target.vectors.registers
@@ -119,20 +150,23 @@ def rank_register_tiles(
             price = partial(price_product, still == len(walks), wide, waits=waits)
         diagonal = find_diagonal(cluster, vector, d)
         written = strides[cluster.statements[-1].name][0]
-        run = find_run(cluster, vector, d, written)
+        short = find_run(cluster, vector, d, written)
+        if len(run) > 1 and (diagonal or short is not None):
+            continue
         alone = 0.0
-        if _is_stored_alone(cluster, vector, d, written) and run is None:
+        if _is_stored_alone(cluster, vector, d, written) and short is None:
             alone = STORED_ALONE * lanes / taps
-        side = 1 if run is None else cluster.extents[run]
-        window = len(walks) == len(loads)
+        side = 1 if short is None else cluster.extents[short]
+        places = count_places(cluster, run, strides) if len(run) > 1 else (0, 0)
         for v in range(1, min(MOST_ACROSS if by_data else 4, columns) + 1):
             for u in range(1, rows + 1):
-                if not _fits_registers(u, v, side, window, registers):
+                divided = price_places(u, v, taps, places)
+                if divided is None or not _fits_registers(u, v, side, window, registers):
                     break
                 heights = _cut_known(rows, u) if known else _cut_unknown(rows, u)
                 along = diagonal and diagonal.fits(u, v)
                 priced = partial(_price_diagonal, diagonal, window) if diagonal and along else price
-                cost = _average(heights, columns, v, priced, side)
+                cost = _average(heights, columns, v, priced, side) + divided
                 if d is not None and not window:
                     cost += _waited_for(update, loads, walks, shared, rows_of[d], u, v, target)
                 if v < columns and v * lanes * size % LINE and not window:
@@ -141,8 +175,9 @@ def rank_register_tiles(
                     held = max(0, 2 * u * v + v + 1 - registers)
                     cost += held / (u * v) * MOVES / between
                 far = 1e-3 * (d is not None and d != loops[-1])
-                candidates.append((cost + far + alone, (d, u, min(v * lanes, extent))))
-    return [tile for _, tile in sorted(candidates, key=lambda c: c[0])]
+                tile = run[0] if run else None, u, min(v * lanes, extent)
+                candidates.append((cost + far + alone, tile, run if len(run) > 1 else ()))
+    return candidates
 
 
 def _fits_registers(height: int, width: int, side: int, window: bool, registers: int) -> bool:

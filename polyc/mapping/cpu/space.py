@@ -13,7 +13,7 @@ from math import ceil
 
 from polyc.errors import IllegalSchedule
 from polyc.mapping.cpu.columns import choose_lanes, choose_strip, is_by_columns
-from polyc.mapping.cpu.laying import Tiles, lay_out
+from polyc.mapping.cpu.laying import Tiles, choose_tiles, lay_out
 from polyc.mapping.cpu.packing import find_operands
 from polyc.mapping.cpu.pointwise import choose_pointwise_tile
 from polyc.mapping.cpu.register_tile import rank_register_tiles
@@ -24,6 +24,7 @@ from polyc.mapping.reading import (
     read_grouped,
     read_order,
     read_packed,
+    read_rows,
     read_tile,
     read_vector,
 )
@@ -73,6 +74,7 @@ def _read(one: OpenCluster, schedule: Schedule) -> tuple[Tiles, tuple[int, ...]]
         read_tile(schedule, named),
         read_packed(schedule),
         read_grouped(schedule, named),
+        read_rows(schedule, named),
     )
     return tiles, read_order(schedule, named)
 
@@ -80,6 +82,9 @@ def _read(one: OpenCluster, schedule: Schedule) -> tuple[Tiles, tuple[int, ...]]
 def _is_candidate(one: OpenCluster, tiles: Tiles, target: Target) -> bool:
     if not set(tiles.packed) <= set(list_packable(one, tiles.vector)):
         return False
+    if tiles.rows:  # no search makes rows of several loops
+        chosen = choose_tiles(one, target)
+        return (tiles.vector, tiles.tile, tiles.rows) == (chosen.vector, chosen.tile, chosen.rows)
     return tiles.vector is None or (
         tiles.vector in list_vector_loops(one)
         and tiles.tile in list_tiles(one, tiles.vector, target)
@@ -138,7 +143,7 @@ def _tiles(one: OpenCluster, best: Schedule, target: Target) -> Iterator[Schedul
         kinds.setdefault((tile[0], tile[2]), []).append(tile)
     for each in zip_longest(*(ranked[:HEIGHTS] for ranked in kinds.values())):
         for tile in (tile for tile in each if tile is not None):
-            yield lay_out(one, replace(tiles, tile=tile)).schedule(target)
+            yield lay_out(one, replace(tiles, tile=tile, rows=())).schedule(target)
 
 
 def _vectors(one: OpenCluster, best: Schedule, target: Target) -> Iterator[Schedule]:
@@ -164,7 +169,7 @@ def _packings(one: OpenCluster, best: Schedule, target: Target) -> Iterator[Sche
 def _orders(one: OpenCluster, best: Schedule, target: Target) -> Iterator[Schedule]:
     """Other orders of the loops that have more than one tile."""
     tiles, order = _read(one, best)
-    if tiles.vector is None:
+    if tiles.vector is None or tiles.rows:
         return
     unroll, height, width = tiles.tile
     sizes = {tiles.vector: width} | ({} if unroll is None else {unroll: height})

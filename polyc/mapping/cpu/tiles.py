@@ -21,6 +21,10 @@ Where the results of a contraction are summed up, loops over them are fused behi
                             │                     └ j' ─ i' ─ the sum
                             └ j' ─ i' ─ finish
 
+Where images are small, their pixels are counted through (`rows_as_one.py`):
+
+    order o y x | collapse y x | split o 16 | split y 5 | vector o' | unroll y' | sink o' y' | …
+
 Where taps run along a diagonal (`diagonal.py`), their loop is written out as well:
 
     … | skew r i' 1 | vector j' | unroll i' r | sink j' i' | …
@@ -33,6 +37,8 @@ To transpose, a block of squares is walked along one loop before the other goes 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
+from math import prod
 
 import numpy as np
 
@@ -40,6 +46,7 @@ from polyc.mapping.cpu.diagonal import Diagonal
 from polyc.mapping.reading import Grouped
 from polyc.poly.affine import coefficients
 from polyc.schedule.cluster import Cluster
+from polyc.schedule.counting import Collapse
 from polyc.schedule.directives import Fuse, Order, Run, Sink, Skew, Split
 from polyc.schedule.initial import InitialLoop, InitialLoops
 from polyc.schedule.keeping import Keep
@@ -65,14 +72,21 @@ def schedule_tiles(
     grouped: Grouped | None = None,
     diagonal: Diagonal | None = None,
     run: int | None = None,
+    rows: Sequence[int] = (),
 ) -> Schedule:
     """The loops in their order, cut into tiles of `sizes`, these inside of `blocks` if there are.
 
     vector and unroll: what a tile runs in lanes and writes out; parallel: how many leading loops
     run on threads; grouped: the loop of a sum that an instruction runs in each lane; diagonal: the
-    taps that run along one; run: a loop that is written out whole inside of the unrolled one.
+    taps that run along one; run: a loop that is written out whole inside of the unrolled one; rows:
+    loops that run as one, the first of which is the unrolled one then.
     """
     loops, names, steps = put_in_order(cluster, named, order)
+    if rows:
+        steps.append(Collapse(tuple(names[d] for d in rows)))
+        loops = {d: loop for d, loop in loops.items() if d not in rows[1:]}
+        count = prod(cluster.extents[d] for d in rows)
+        loops[rows[0]] = replace(loops[rows[0]], extent=count)
     outer: dict[int, str] = {}
     inner: dict[int, str] = {}
     points: dict[int, str] = {}
@@ -102,7 +116,7 @@ def schedule_tiles(
     written = (*(points[d] for d in (unroll, run) if d in points), *(skew.loop for skew in taps))
     written += named.spell(_of_literals(cluster, named))
     steps += [Run("unroll", written)] if written else []
-    alone = len(named.loops) == len(loops) and len(cluster.statements) == 1
+    alone = not rows and len(named.loops) == len(loops) and len(cluster.statements) == 1
     if grouped:
         loop = next(n for n in named.loops if n.key == (grouped.statement, grouped.position))
         cuts, (_, group) = cut(named.spell([loop])[0], loop.extent, grouped.size)
