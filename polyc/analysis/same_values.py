@@ -19,7 +19,7 @@ import islpy as isl
 from polyc.analysis.dependences import maps, union_of
 from polyc.analysis.same import Renaming, compare, same_dynamic, same_tree
 from polyc.analysis.witness import illegal, show_sizes
-from polyc.poly.parameters import assumptions
+from polyc.poly.parameters import among_sizes, assumptions
 from polyc.scop.accesses import read_map, write_map
 from polyc.scop.expr import Expr, Load, loads
 from polyc.scop.order import original_order
@@ -79,7 +79,7 @@ def check_own_sizes(kernel: str, stated: Scop, own: Sequence[Statement], known: 
     for before, now in zip(stated.statements, own, strict=True):
         if now is before:
             continue
-        here = replace(now, domain=now.domain.intersect_params(every))
+        here = replace(now, domain=among_sizes(now.domain))
         names = {name: name for name in (now.array, *(load.array for load in now.loads))}
         difference = compare(before, here, Renaming(arrays=names))
         if difference or now.name != before.name:

@@ -27,7 +27,7 @@ from polyc.mapping.cuda.scheduled import find_made
 from polyc.mapping.stored_kernel import StoredKernel
 from polyc.names import show
 from polyc.options import Options
-from polyc.poly.parameters import PARAM, assumptions, parameters_of
+from polyc.poly.parameters import PARAM, among_sizes, parameters_of
 from polyc.program.program import Launch
 from polyc.schedule.canonical import NOTHING, Made, from_positions
 from polyc.schedule.initial import initial_tree
@@ -239,7 +239,7 @@ def _spell_schedule(compiled: CompiledKernel, one: StoredKernel) -> str:
 
 def _in_launch(elements: isl.Set, one: StoredKernel) -> isl.Set:
     """What a kernel touches with sizes as a call may have them, in the step of the loop around."""
-    elements = elements.intersect_params(assumptions())
+    elements = among_sizes(elements)
     for k, name in enumerate(parameters_of(elements)):
         if one.step and name.startswith(STEP):
             elements = elements.set_dim_name(PARAM, k, one.step.name)

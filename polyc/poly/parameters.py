@@ -19,7 +19,7 @@ from typing import Any, TypeVar
 import islpy as isl
 
 from polyc.errors import NotFixed
-from polyc.poly.remember import remember_within
+from polyc.poly.remember import normalise, remember_within, without_name
 from polyc.types.derived import Derived
 from polyc.types.estimate import estimate
 from polyc.types.parameters import named
@@ -166,6 +166,22 @@ def _project(known: isl.Set, names: frozenset[str]) -> isl.Set:
     return hull if hull.is_subset(known) else known
 
 
+def among_sizes(elements: isl.Set) -> isl.Set:
+    """The set, with what is assumed of the sizes in any case.
+
+    S[i] : 0 <= i < r   ->   S[i] : 0 <= i < r and h >= 3 and 2r <= h <= 2r + 1
+    """
+    known = assumptions()
+    if known.plain_is_universe():
+        return elements
+    return without_name(elements, lambda plain: _among(plain, known))
+
+
+@remember_within
+def _among(elements: isl.Set, known: isl.Set) -> isl.Set:
+    return normalise(elements.intersect_params(known))
+
+
 def without_known(domain: isl.Set) -> isl.Set:
     """The set without what is assumed of the sizes in any case.
 
@@ -174,8 +190,7 @@ def without_known(domain: isl.Set) -> isl.Set:
     known = assumptions()
     if known.plain_is_universe():
         return domain
-    bare = _without(domain.reset_tuple_id(), known)
-    return bare.set_tuple_id(domain.get_tuple_id()) if domain.has_tuple_id() else bare
+    return without_name(normalise(domain), lambda plain: _without(plain, known))
 
 
 @remember_within

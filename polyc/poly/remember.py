@@ -22,6 +22,29 @@ ANSWERS = 2048
 """That are remembered of each function, the latest ones."""
 
 
+def normalise(value: isl.Set) -> isl.Set:
+    """The set, in isl's normal form from now on: without what follows from the rest.
+
+    isl computes it where it compares sets, and forgets it with the copy that it has compared. Left
+    in the set itself it serves all that are made from it. To ask for a hash is to ask for it.
+    """
+    hash(value)
+    return value
+
+
+def without_name(value: isl.Set, change: Callable[[isl.Set], isl.Set]) -> isl.Set:
+    """A set after a change that names do not matter to, so that it is one for sets of any name.
+
+    What is remembered may have been changed for a set that calls its iterators otherwise.
+    """
+    changed = change(value.reset_tuple_id())
+    for k in range(value.dim(SET)):
+        name = value.get_dim_name(SET, k)
+        if name is not None and changed.get_dim_name(SET, k) != name:
+            changed = changed.set_dim_name(SET, k, name)
+    return changed.set_tuple_id(value.get_tuple_id()) if value.has_tuple_id() else changed
+
+
 class Plain:
     """A set as a key: equal to those that are plainly equal."""
 

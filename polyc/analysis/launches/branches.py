@@ -45,6 +45,8 @@ def where_admitted(demands: Demands) -> isl.Set:
 
 def in_calls(access: LaunchAccess, calls: isl.Set) -> LaunchAccess:
     """What a launch reads in these calls, a set of parameters."""
+    if calls.plain_is_universe():
+        return access
     reads = {name: elements.intersect_params(calls) for name, elements in access.reads.items()}
     return replace(access, reads=reads)
 

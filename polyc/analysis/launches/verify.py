@@ -35,7 +35,7 @@ from polyc.loopnest.prototype import Prototype
 from polyc.memory.storage import Storage
 from polyc.poly.boxes import box
 from polyc.poly.coalesce import unite
-from polyc.poly.parameters import assumptions, in_own_sizes
+from polyc.poly.parameters import among_sizes, in_own_sizes
 from polyc.program.program import Launch, Program
 from polyc.scop.scop import Array, Scop
 from polyc.types.branches import needs_in
@@ -204,7 +204,7 @@ def _access(
             if not elements.is_empty():
                 found.setdefault(array, []).append(elements.range())
     reads, writes = (
-        {array: unite(parts).intersect_params(assumptions()) for array, parts in found.items()}
+        {array: among_sizes(unite(parts)) for array, parts in found.items()}
         for found in (read, written)
     )
     scratch = bound - reads.keys() - writes.keys()

@@ -19,8 +19,7 @@ import islpy as isl
 import numpy as np
 
 from polyc.poly.affine import simplify
-from polyc.poly.parameters import assumptions, read, spell
-from polyc.poly.remember import remember_within
+from polyc.poly.parameters import among_sizes, read, spell
 from polyc.scop.expr import INT64, Const, Expr, Index, Load, Within, call, cast
 from polyc.types.parameters import named
 from polyc.types.sizes import Extent, Size
@@ -76,10 +75,7 @@ class Space:
         bounds = [f"0 <= {i} < {spell(n)}" for i, n in self.extents.items()]
         condition = " and ".join([*bounds, *([f"({self.where})"] if self.where else [])])
         box = read(isl.Set, f"{{ {self._nameless} : {condition or 'true'} }}")
-        among = _among_sizes(box, assumptions())
-        for k, name in enumerate(self.iterators):  # which an equal box remembered may call others
-            among = among.set_dim_name(isl.dim_type.set, k, name)
-        return among.set_tuple_name(self.name)
+        return among_sizes(box).set_tuple_name(self.name)
 
     def restricted(self, condition: str) -> Space:
         """The box where another condition holds as well."""
@@ -133,9 +129,3 @@ class Space:
     def within(self, condition: str) -> Within:
         """Whether a condition on the iterators holds, e.g. "i >= 2 and j < 5"."""
         return Within(read(isl.Set, f"{{ {self.tuple} : {condition} }}"))
-
-
-@remember_within
-def _among_sizes(box: isl.Set, known: isl.Set) -> isl.Set:
-    """A set with what is known of sizes."""
-    return box.intersect_params(known)
