@@ -63,6 +63,9 @@ typedef u8 f8e4m3fn, f8e4m3fnuz, f8e5m2, f8e5m2fnuz, f8e8m0, f6e3m2, f6e2m3, f4e
    gcc keeps there for the next tile (a bias, say), it makes room for in the innermost loop. */
 #define PC_FORGET __asm__ volatile("" ::: "memory")
 
+/* Has a line brought into the second-level cache, and waits for nothing. There may be none there. */
+#define PC_FETCH(place) __builtin_prefetch(place, 0, 2)
+
 /* What gcc's instruction names call the integers of a width, and the types that they take. */
 #define PC_MODE_8 qi
 #define PC_MODE_16 hi

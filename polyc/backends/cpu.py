@@ -23,6 +23,7 @@ from polyc.backends.common import (
     prove,
 )
 from polyc.codegen.end_by_data import end_by_data
+from polyc.codegen.fetch_ahead import fetch_ahead
 from polyc.codegen.generate import generate_nest
 from polyc.codegen.peel import peel
 from polyc.codegen.side_by_side import add_side_by_side
@@ -38,6 +39,7 @@ from polyc.printing.template import make_template
 from polyc.promote.keep import Places, keep_arrays
 from polyc.schedule.canonical import to_positions
 from polyc.schedule.initial import initial_tree
+from polyc.schedule.keeping import Prefetch
 from polyc.schedule.legality import check_cpu_directives, check_cpu_kinds, check_given
 from polyc.schedule.loops import LoopTree, lower_tree
 from polyc.scop.scop import Scop
@@ -116,6 +118,8 @@ def _compile(
     with trace.step("print"):
         spread = add_side_by_side(kernel.body, kernel.sizes, target.vectors)
         final = end_by_data(find_registers(vectorise(spread, target.vectors)))
+        fetched = {a for d in schedule.directives if isinstance(d, Prefetch) for a in d.arrays}
+        final = fetch_ahead(final, fetched, kernel.params)
         template = make_template(replace(kernel, body=final), stored.arrays)
         source = template.spell(name, stored.arrays, kernel.comment)
         trace.dump("c", source, name)

@@ -44,7 +44,7 @@ from polyc.promote.local_arrays import LocalArray, promote_to_locals
 from polyc.promote.spaces import assign_spaces
 from polyc.schedule.canonical import place_made, to_positions
 from polyc.schedule.initial import make_tree
-from polyc.schedule.keeping import Pack
+from polyc.schedule.keeping import Pack, Prefetch
 from polyc.schedule.legal_threads import check_threads
 from polyc.schedule.legality import check_given
 from polyc.schedule.schedule import Schedule
@@ -186,7 +186,7 @@ def _naming(stored: StoredKernel) -> Iterator[None]:
 
 def _check_foreign(schedule: Schedule) -> None:
     """Raise IllegalSchedule for what only CPUs do."""
-    foreign = next((d for d in schedule.directives if isinstance(d, Pack)), None)
+    foreign = next((d for d in schedule.directives if isinstance(d, Pack | Prefetch)), None)
     if foreign is not None:
         raise IllegalSchedule(f"{spell(foreign)}: that is for CPUs; say stage, or tile")
 

@@ -201,9 +201,9 @@ class For:
     them together, who get the result each. "mma": loops directly inside one another around a
     multiply-add, which the tensor cores of a warp run at once; what is read, any lane may read.
     "wgmma": the same for a warpgroup. "copy": a vector loop whose copies to shared memory may go on
-    in the background, until a barrier that waits for them. "box": loops around such a copy, which
-    the tensor memory accelerator brings at once; a tensor map says which array it is a box of.
-    end: what data says besides `upper` about where the loop ends (`codegen/end_by_data.py`).
+    in the background, until a barrier that waits. "box": loops around such a copy, which the tensor
+    memory accelerator brings at once; a tensor map says which array it is a box of. end: what data
+    says of it (`codegen/end_by_data.py`). ahead: places to fetch (`codegen/fetch_ahead.py`).
     """
 
     var: str
@@ -218,6 +218,7 @@ class For:
     reduces: tuple[tuple[Reduction, str], ...] = ()
     instruction: str | Spelled = ""
     end: LoopExpr | None = None
+    ahead: tuple[Element, ...] = ()
 
 
 @dataclass(frozen=True)

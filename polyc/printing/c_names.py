@@ -41,6 +41,8 @@ def name_for_c(kernel: Kernel, called: Mapping[str, str] = MappingProxyType({}))
                 return rewrite_elements(node, lambda element: _renamed(element, names))
             case For(end=end) if end is not None:
                 return replace(node, end=rewrite_reads(end, lambda e: _renamed(e, names)))
+            case For(ahead=ahead) if ahead:
+                return replace(node, ahead=tuple(_renamed(element, names) for element in ahead))
             case Transpose(array=array):
                 return replace(node, array=names.get(array, array))
             case Block(locals=locals_) if called and locals_:

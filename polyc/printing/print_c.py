@@ -244,6 +244,9 @@ def _print_for(loop: For, place: _Place, printer: Printer) -> Iterator[str]:
         )
     if _begins_tile(loop, place.sizes) or _is_written_out(loop):
         yield f"{inside.indent}PC_FORGET;"
+    for element in loop.ahead:
+        place_ahead = show_index(inside.scope.address(element))
+        yield f"{inside.indent}PC_FETCH(&{element.array}[{place_ahead}]);"
     yield from _print_block(loop.body, inside, printer)
     yield f"{place.indent}}}"
 

@@ -1,4 +1,4 @@
-"""The directives about memory: arrays that live inside of a loop, or in a result, or are packed."""
+"""The directives about memory: what lives inside of a loop or in a result, is packed or fetched."""
 
 from __future__ import annotations
 
@@ -67,6 +67,21 @@ class Pack:
     """Operands that are copied in front of the kernel, into the order in which tiles read them.
 
     Loops stay as they are; how arrays lie is decided before (`mapping/cpu/packing.py`).
+    """
+
+    arrays: tuple[str, ...]
+
+    def apply(self, tree: LoopTree) -> LoopTree:
+        return tree
+
+
+@dataclass(frozen=True)
+class Prefetch:
+    """Arrays that are fetched from afar, panel by panel, before tiles read them.
+
+    While the tiles that read one panel are computed, they bring the next one near, to equal parts
+    (`codegen/fetch_ahead.py`). No loop changes, and no value; where nothing of an array is read by
+    several tiles, nothing is fetched.
     """
 
     arrays: tuple[str, ...]

@@ -17,7 +17,7 @@ from itertools import chain
 from polyc.errors import IllegalSchedule
 from polyc.schedule.coordinates import Partial, Stage, Tile
 from polyc.schedule.directives import Shift, Skew
-from polyc.schedule.keeping import Keep, KeepInPlace, Pack
+from polyc.schedule.keeping import Keep, KeepInPlace, Pack, Prefetch
 from polyc.schedule.loops import LoopTree
 from polyc.schedule.text import AnyDirective, parse, spell
 from polyc.schedule.threads import Lay, Swizzled
@@ -66,8 +66,8 @@ class Schedule:
 
 def _rename(directive: AnyDirective, loops: Renaming, array: Callable[[str], str]) -> AnyDirective:
     match directive:
-        case Pack(arrays):
-            return Pack(tuple(map(array, arrays)))
+        case Pack(arrays) | Prefetch(arrays):
+            return replace(directive, arrays=tuple(map(array, arrays)))
         case Lay(one) | Swizzled(one):
             return replace(directive, array=array(one))
         case Partial(one):

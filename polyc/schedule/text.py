@@ -2,7 +2,7 @@
 
     order NAME…                 sink NAME…            parallel NAME…     reverse NAME…
     split NAME… SIZE            distribute NAME…      vector NAME…       shift S.NAME BY
-    collapse NAME…              count NAME…
+    collapse NAME…              count NAME…           prefetch ARRAY…
     fuse NAME… [SIZE]           pack ARRAY…           unroll NAME…       skew NAME BY-NAME FACTOR
     keep ARRAY… in registers|stack [at NAME]
     keep ARRAY in place of ARRAY [at NAME]
@@ -46,7 +46,7 @@ from polyc.schedule.directives import (
     Skew,
     Split,
 )
-from polyc.schedule.keeping import Keep, KeepInPlace, Pack
+from polyc.schedule.keeping import Keep, KeepInPlace, Pack, Prefetch
 from polyc.schedule.loops import LoopKind
 from polyc.schedule.threads import Lay, Pipeline, Swizzled, Threads, Use
 
@@ -65,6 +65,7 @@ AnyDirective = (
     | Keep
     | KeepInPlace
     | Pack
+    | Prefetch
     | Threads
     | Use
     | Pipeline
@@ -104,8 +105,8 @@ def spell(directive: AnyDirective) -> str:
             return f"shift {_names([loop])} {amount}"
         case Skew(loop, by, factor):
             return f"skew {_names([loop, by])} {factor}"
-        case Pack(arrays):
-            return f"pack {_names(arrays)}"
+        case Pack(arrays) | Prefetch(arrays):
+            return f"{type(directive).__name__.lower()} {_names(arrays)}"
         case KeepInPlace(array, home, at):
             return f"keep {_names([array])} in place of {_names([home])}{_at(at)}"
         case Keep(None, space, at, in_place):
@@ -362,6 +363,7 @@ _READERS: dict[str, Callable[[_Reader], AnyDirective]] = {
     "unroll": _running("unroll"),
     "keep": _Reader.keep,
     "pack": lambda r: Pack(r.names()),
+    "prefetch": lambda r: Prefetch(r.names()),
     "block": _running("block"),
     "warp": lambda r: Threads(r.names(), warps=True),
     "thread": lambda r: Threads(r.names()),

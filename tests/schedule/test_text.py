@@ -20,7 +20,7 @@ from polyc.schedule.directives import (
     Skew,
     Split,
 )
-from polyc.schedule.keeping import Keep, KeepInPlace, Pack
+from polyc.schedule.keeping import Keep, KeepInPlace, Pack, Prefetch
 from polyc.schedule.schedule import Schedule
 from polyc.schedule.threads import Lay, Pipeline, Swizzled, Threads, Use
 
@@ -91,6 +91,7 @@ def draw(rng: random.Random):
             Keep(None, "", at, rng.choice([False, True])),
             KeepInPlace(one, other, at),
             Pack(some),
+            Prefetch(some),
             *draw_for_gpu(rng, some, one, other),
         ]
     )

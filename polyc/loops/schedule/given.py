@@ -24,7 +24,7 @@ from polyc.loops.schedule.schedule import LoopSchedule
 from polyc.loops.schedule.tile import declare_scopes
 from polyc.promote.keep_in_block import list_kept, shared_by_name
 from polyc.schedule.coordinates import COORDINATES
-from polyc.schedule.keeping import KeepInPlace, Pack
+from polyc.schedule.keeping import KeepInPlace, Pack, Prefetch
 from polyc.schedule.legal_threads import check_threads
 from polyc.schedule.legality import check_cpu_directives, check_cpu_kinds, check_given
 from polyc.schedule.loops import (
@@ -113,7 +113,7 @@ def _with_extent(domains: Mapping[str, isl.Set], node: LoopTree) -> LoopTree:
 def _check_arrays(schedule: Schedule, name: str) -> None:
     """Raise IllegalSchedule for a directive about how arrays lie in memory."""
     for directive in schedule.directives:
-        if isinstance(directive, KeepInPlace | Pack):
+        if isinstance(directive, KeepInPlace | Pack | Prefetch):
             raise IllegalSchedule(
                 f"kernel {name!r}: {spell(directive)}: the arrays of loops that people write "
                 "lie as they are given; say keep … in registers, or leave it out"

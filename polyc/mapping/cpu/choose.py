@@ -19,19 +19,21 @@ from collections.abc import Sequence
 from math import ceil, prod
 
 from polyc.mapping.cpu.columns import is_by_columns, schedule_columns
+from polyc.mapping.cpu.fetching import choose_fetched
 from polyc.mapping.cpu.loop_order import choose_order, choose_row_blocks
 from polyc.mapping.cpu.pointwise import choose_blocks, choose_pointwise_order
 from polyc.mapping.cpu.register_tile import choose_diagonal, find_run
 from polyc.mapping.cpu.rows import order_fills, schedule_rows
 from polyc.mapping.cpu.rows_as_one import Rows, spread_rows
 from polyc.mapping.cpu.tiles import schedule_tiles
+from polyc.mapping.open_cluster import compute_all_strides
 from polyc.mapping.reading import Grouped, Tile
 from polyc.memory.storage import Storage
 from polyc.memory.strides import compute_strides
 from polyc.schedule.cluster import MANY_ITERATIONS, SMALL_WORK, Cluster
 from polyc.schedule.directives import Run
 from polyc.schedule.initial import InitialLoops
-from polyc.schedule.keeping import Pack
+from polyc.schedule.keeping import Pack, Prefetch
 from polyc.schedule.schedule import Schedule
 from polyc.scop.scop import Array
 from polyc.target.machine import Target
@@ -87,6 +89,10 @@ def schedule_cluster(
     diagonal = None if rows else choose_diagonal(cluster, vector, tile, arrays, target)
     loops_of_tiles = sizes, blocks, vector, unroll, parallel, grouped, diagonal, run, rows
     whole = schedule_tiles(cluster, named, order, *loops_of_tiles)
+    if cluster.has_reuse:
+        all_strides = compute_all_strides(cluster, arrays, storages)
+        fetched = choose_fetched(cluster, vector, tile, all_strides, arrays, storages, target)
+        before += Schedule((Prefetch(fetched),) if fetched else ())
     return before + whole + (_unroll_own(cluster, named) if cluster.is_group else Schedule())
 
 

@@ -1,0 +1,197 @@
+"""Panels that are fetched from afar while the one before is multiplied.
+
+    for j in panels:                                      for j in panels:
+      for i in 10 tiles of rows:                            for i in 10 tiles of rows:
+        for k: acc += x[i, k] * w[j][k][0..16]      ->        for k: fetch w[j + 1] at 2 (256 i + k)
+                                                                     acc += x[i, k] * w[j][k][0..16]
+
+The first tile of rows brings a panel near, the others find it there. So memory is busy in a tenth
+of the time, and waited for in all of that. A panel is therefore fetched by the tiles of the one
+before, to equal parts. What is fetched is only a hint: no value depends on it, and a place behind
+the end of an array is none that is read.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from math import ceil, prod
+
+from polyc.loopnest.index import Affine, floordiv, stride, substitute, var, variables
+from polyc.loopnest.instructions import address
+from polyc.loopnest.multiples import Multiples, divide_evenly, with_loop
+from polyc.loopnest.nodes import (
+    Assign,
+    Block,
+    Element,
+    For,
+    If,
+    Node,
+    Read,
+    extent_of,
+    rewrite_nodes,
+    walk_expr,
+    walk_nodes,
+)
+from polyc.loopnest.prototype import Param
+
+LINE = 64
+"""Bytes that are fetched at a time."""
+
+MOST_LINES = 2
+"""That are fetched in an iteration: more would keep products waiting."""
+
+
+def fetch_ahead(body: Block, arrays: Collection[str], params: Sequence[Param]) -> Block:
+    """The loops of a kernel, as they are printed, with these arrays fetched panel by panel."""
+    wanted: dict[int, tuple[Element, ...]] = {}  # by the identity of a loop
+    for param in params:
+        if param.name not in arrays:
+            continue
+        fullest: dict[int, _Sum] = {}  # of the sums in a loop over panels
+        for one in _find_sums(body, param, _Place()):
+            panels = one.panels
+            if panels and one.weight > getattr(fullest.get(id(panels)), "weight", 0):
+                fullest[id(panels)] = one
+        for one in fullest.values():
+            wanted[id(one.loops[-1])] = (*wanted.get(id(one.loops[-1]), ()), *one.fetched())
+
+    def visit(node: Node) -> Node:
+        places = wanted.get(id(node))
+        return replace(node, ahead=places) if places and isinstance(node, For) else node
+
+    return rewrite_nodes(body, visit) if wanted else body
+
+
+@dataclass(frozen=True)
+class _Place:
+    """The loops around a node; `tile` of them are around the tile that it is in."""
+
+    loops: tuple[For, ...] = ()
+    tile: int = 0
+    known: Multiples | None = None
+
+    def inside(self, loop: For) -> _Place:
+        return replace(self, loops=(*self.loops, loop), known=with_loop(self.known or {}, loop))
+
+
+@dataclass(frozen=True)
+class _Sum:
+    """A sum of a tile that reads an array, step by step, in the innermost of its loops.
+
+    place: the lowest that an iteration reads; the first `tile` loops are around the tile.
+    """
+
+    param: Param
+    loops: tuple[For, ...]
+    tile: int
+    place: Affine
+
+    @property
+    def panels(self) -> For | None:
+        """The innermost loop around tiles that read the same."""
+        moving = (loop for loop in reversed(self.loops[: self.tile]) if self._moves(loop))
+        return next(moving, None)
+
+    @property
+    def repeated(self) -> list[For]:
+        """Loops over tiles that read the same, as far as their number is known."""
+        found: list[For] = []
+        for loop in reversed(self.loops[: self.tile]):
+            if self._moves(loop) or extent_of(loop) is None:
+                break
+            found.insert(0, loop)
+        return found
+
+    @property
+    def weight(self) -> int:
+        """How often an iteration is executed for one panel."""
+        return _count(self.repeated) * _count(self.loops[self.tile :])
+
+    def fetched(self) -> Iterator[Element]:
+        """Where an iteration fetches what the next panel has at its share of it."""
+        inner, panels = self.loops[self.tile :], self.panels
+        strides = [stride(self.place, loop.var) for loop in inner]
+        steps = [(s or 0) * loop.step for s, loop in zip(strides, inner, strict=True)]
+        tiles, count = _count(self.repeated), _count(inner)
+        if panels is None or tiles < 2 or not count or not _is_run(inner, steps):
+            return
+        after = substitute(self.place, {panels.var: var(panels.var) + panels.step}) - self.place
+        share = ceil(steps[-1] / tiles)
+        lines = ceil(share * self.param.dtype.itemsize / LINE)
+        if not after.is_constant or lines > MOST_LINES:
+            return
+        number = _number((*self.repeated, *inner))
+        start = substitute(self.place, {loop.var: loop.lower for loop in inner})
+        first = start + after.constant + number * share
+        zeros = (Affine(),) * (len(self.param.shape) - 1)
+        for line in range(lines):
+            yield Element(
+                self.param.name, (*zeros, first + line * LINE // self.param.dtype.itemsize)
+            )
+
+    def _moves(self, loop: For) -> bool:
+        return loop.var in variables(self.place)
+
+
+def _is_run(loops: Sequence[For], steps: Sequence[int]) -> bool:
+    """Whether loops walk one run of memory, step by step."""
+    walked = steps[-1]
+    for loop, step in zip(reversed(loops), reversed(steps), strict=True):
+        if step <= 0 or step != walked:
+            return False
+        walked *= extent_of(loop) or 0
+    return True
+
+
+def _count(loops: Iterable[For]) -> int:
+    """Iterations of loops inside one another; 0 if that is not known."""
+    return prod(extent_of(loop) or 0 for loop in loops)
+
+
+def _number(loops: Sequence[For]) -> Affine:
+    """The number of an iteration of loops inside one another."""
+    number = Affine()
+    for loop in loops:
+        number = number * (extent_of(loop) or 1) + floordiv(var(loop.var) - loop.lower, loop.step)
+    return number
+
+
+def _find_sums(node: Node, param: Param, place: _Place) -> Iterator[_Sum]:
+    """The innermost loops that read an array in vectors."""
+    match node:
+        case Block(body=body, locals=locals_):
+            if any(local.in_registers for local in locals_):
+                place = replace(place, tile=len(place.loops))
+            for child in body:
+                yield from _find_sums(child, param, place)
+        case If(then=then, otherwise=otherwise):
+            for branch in (then, *([otherwise] if otherwise else [])):
+                yield from _find_sums(branch, param, place)
+        case For(kind="parallel" | "sequential", body=body):
+            inside = place.inside(node)
+            if any(isinstance(n, For) and n.kind == "sequential" for n in walk_nodes(body)):
+                yield from _find_sums(body, param, inside)
+            elif found := _find_lowest(body, param, inside.known or {}):
+                yield _Sum(param, inside.loops, place.tile, found)
+
+
+def _find_lowest(body: Block, param: Param, known: Multiples) -> Affine | None:
+    """The lowest place of an array that vectors read; None if they are not beside each other."""
+    places = [
+        divide_evenly(substitute(address(read.element, param.shape), _starts(loop)), known)
+        for loop in walk_nodes(body)
+        if isinstance(loop, For) and loop.kind == "vector"
+        for assign in walk_nodes(loop.body)
+        if isinstance(assign, Assign)
+        for read in walk_expr(assign.value)
+        if isinstance(read, Read) and read.element.array == param.name and not read.dynamic
+    ]
+    if not places or any(place.terms != places[0].terms for place in places):
+        return None
+    return min(places, key=lambda place: place.constant)
+
+
+def _starts(loop: For) -> dict[str, Affine]:
+    """The first values of a loop and of those inside."""
+    return {inner.var: inner.lower for inner in walk_nodes(loop) if isinstance(inner, For)}
