@@ -11,6 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import reduce
 
 import islpy as isl
 
@@ -82,21 +83,36 @@ def compute_conflicts(scop: Scop) -> Dependences:
 
 
 def first_reads(read: Touch, touches: Sequence[Touch]) -> isl.Map:
-    """# S -> A: the reads of elements that none of the accesses has written before."""
-    written = isl.Map.empty(read.elements.space)
-    for other in touches:
-        places = other.position, read.position
-        if not other.writes or not may_precede(other.statement, places):
-            continue
-        if other.statement.time is None and other.position < read.position:
-            written = written.union(read.elements.intersect_range(other.elements.range()))
-        else:
+    """# S -> A: the reads of elements that none of the accesses has written before.
+
+    As a rule all of them are written by statements in front of this one: that needs no look at
+    which instances of a statement come before which.
+    """
+    earlier_writes = [
+        other
+        for other in touches
+        if other.writes and may_precede(other.statement, (other.position, read.position))
+    ]
+    if not earlier_writes:
+        return read.elements
+    nothing = isl.Map.empty(read.elements.space)
+    in_front = [other for other in earlier_writes if _is_in_front(other, read)]
+    there = reduce(isl.Set.union, (o.elements.range() for o in in_front), nothing.range())
+    # isl answers whether it is all in little time; for some sizes a difference takes minutes.
+    if read.elements.range().is_subset(there):
+        return nothing
+    written = read.elements.intersect_range(there)
+    for other in earlier_writes:
+        if not _is_in_front(other, read):
+            places = other.position, read.position
             earlier = before(other.statement, read.statement, places).reverse()  # S -> S'
             written = written.union(earlier.apply_range(other.elements))
-    # isl answers whether it is all in little time; for some sizes a difference takes minutes.
-    if read.elements.is_subset(written):
-        return isl.Map.empty(read.elements.space)
-    return read.elements.subtract(written)
+    return nothing if read.elements.is_subset(written) else read.elements.subtract(written)
+
+
+def _is_in_front(one: Touch, other: Touch) -> bool:
+    """Whether all instances of one statement come before those of another."""
+    return one.statement.time is None and one.position < other.position
 
 
 def _later(touches: Sequence[Touch]) -> Iterator[tuple[Touch, Touch]]:

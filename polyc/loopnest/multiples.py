@@ -53,6 +53,8 @@ def divide_evenly(index: Affine, known: Multiples) -> Affine:
 
     32 floor(k/2)   ->   16 k         for k a multiple of 2
     """
+    if not any(isinstance(atom, FloorDiv) for atom, _ in index.terms):
+        return index
     parts = []
     for atom, coefficient in index.terms:
         if isinstance(atom, FloorDiv) and _is_even(atom, coefficient, known):

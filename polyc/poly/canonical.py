@@ -27,12 +27,17 @@ SET, DIV = isl.dim_type.set, isl.dim_type.div
 
 _NO_NAMES: Mapping[str, str] = {}
 
+_EVERYWHERE: Canonical = ((), (), ())
+"""A part of a set without divisions, equalities and inequalities."""
+
 
 def canonical_set(domain: isl.Set, names: Mapping[str, str] = _NO_NAMES) -> Canonical:
     """A set by the constraints of its parts; `names` are other names of parameters."""
+    head = (_parameters(domain, names), domain.dim(SET))
+    if domain.plain_is_universe():
+        return (*head, _EVERYWHERE)
     # With all divisions known, each existentially quantified variable is said by its definition.
     parts = domain.compute_divs().get_basic_sets()
-    head = (_parameters(domain, names), domain.dim(SET))
     return (*head, *sorted(map(_constraints, parts), key=repr))
 
 

@@ -7,8 +7,6 @@ from functools import reduce
 
 import islpy as isl
 
-from polyc.poly.remember import Plain
-
 
 def coalesce(relation: isl.UnionMap) -> isl.UnionMap:
     """The relation with pieces joined where isl can; as it is where isl stops with an error.
@@ -22,8 +20,5 @@ def coalesce(relation: isl.UnionMap) -> isl.UnionMap:
 
 
 def unite(parts: Iterable[isl.Set]) -> isl.Set:
-    """The union of some sets, in as few pieces as isl finds.
-
-    What several accesses touch alike is one piece from the start, and pieces are joined once.
-    """
-    return reduce(isl.Set.union, (key.value for key in dict.fromkeys(map(Plain, parts)))).coalesce()
+    """The union of some sets, in as few pieces as isl finds."""
+    return reduce(isl.Set.union, parts).coalesce()

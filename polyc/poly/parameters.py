@@ -244,6 +244,7 @@ def parameters_of(
 
 def at_estimate(domain: isl.Set) -> isl.Set:
     """The set for the sizes that kernels are chosen for: one without parameters."""
+    domain = domain.drop_unused_params()
     for name in parameters_of(domain):
         domain = domain.fix_val(PARAM, 0, isl.Val(estimate(Size.of(name))))
         domain = domain.project_out(PARAM, 0, 1)

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 import numpy as np
 
@@ -158,7 +158,7 @@ class Printer:
             return self._scatter(assign, scope)
         value = self._value(assign, scope, combined=True)
         folded = f"{self._name('reduce_' + assign.reduction, assign.dtype, scope.count)}({value})"
-        return [self._update(assign, target, folded, replace(scope, lanes=None))]
+        return [self._update(assign, target, folded, scope.alone)]
 
     def _value(self, assign: Assign, scope: Scope, combined: bool) -> str:
         """The value of an assignment; those of its idle lanes that are `combined` are neutral."""
@@ -172,7 +172,7 @@ class Printer:
     def _scatter(self, assign: Assign, scope: Scope) -> list[str]:
         """A vector stored lane by lane, where the places follow no stride."""
         assert scope.lanes is not None
-        alone, kind = replace(scope, lanes=None), scalar_type(assign.dtype)
+        alone, kind = scope.alone, scalar_type(assign.dtype)
         self._name("splat", assign.dtype, scope.count)  # defines the vector type
         value = self.expr(assign.value, scope)
         lines = ["{", f"    const {kind}x{scope.count} pc_lanes = {value};"]
@@ -200,7 +200,7 @@ class Printer:
         match expr:
             case Const(value, dtype) if is_narrow(dtype):
                 number = Cast(Const(value, wide(dtype)), dtype)
-                return self._splat(self.expr(number, replace(scope, lanes=None)), dtype, lanes)
+                return self._splat(self.expr(number, scope.alone), dtype, lanes)
             case Const(value, dtype):
                 return self._splat(literal(value, dtype), dtype, lanes)
             case Value(index, dtype):
@@ -210,7 +210,7 @@ class Printer:
             case Read():
                 return self._read(expr, scope)
             case Call() | Cast() if lanes > 1 and is_number(expr, scope.lanes):
-                alone = self.expr(expr, replace(scope, lanes=None))
+                alone = self.expr(expr, scope.alone)
                 return self._splat(alone, expr.dtype, lanes)
             case Cast(argument, dtype):
                 source, target = scalar_type(argument.dtype), scalar_type(dtype)
@@ -324,7 +324,7 @@ class Printer:
         partial = scope.is_partial(element)
         if moving or step is None or (partial and step not in (0, 1)):
             return self._each_lane(read, scope)
-        alone = replace(scope, lanes=None)
+        alone = scope.alone
         if step == 0:
             return self._splat(self._place(element, alone, read.dynamic), dtype, lanes)
         first = self._address(substitute_element(element, scope.start), alone, read.dynamic)
@@ -337,7 +337,7 @@ class Printer:
     def _each_lane(self, expr: LoopExpr, scope: Scope) -> str:
         """A vector written out: (f32x4){x[0], x[7], x[14], x[21]}; idle lanes are 0."""
         assert scope.lanes is not None
-        alone = replace(scope, lanes=None)
+        alone = scope.alone
         kind = scalar_type(expr.dtype)
         self._name("splat", expr.dtype, scope.count)  # defines the vector type
         sign = "-" if kind == "b8" else ""  # a mask in registers, 0 or 1 in memory

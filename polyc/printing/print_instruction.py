@@ -5,8 +5,6 @@ y_l_0 = pc_dot4_u8i8_i32x16(y_l_0, pc_repeat_u8x64(&A[k], 4), pc_load_i8x64(&B[6
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 from polyc.loopnest.index import Affine, show_index, stride
 from polyc.loopnest.instructions import Match, match_nest
 from polyc.loopnest.nodes import Assign, For, LoopExpr, Read
@@ -66,7 +64,7 @@ def _fill(operand: Operand, value: LoopExpr, loop: For, printer: Printer, scope:
         case Call(function, arguments):
             parts = [bare(_fill(operand, a, loop, printer, scope)) for a in arguments]
         case _:
-            function, parts = "splat", [bare(printer.expr(value, replace(scope, lanes=None)))]
+            function, parts = "splat", [bare(printer.expr(value, scope.alone))]
     printer.uses.functions.add((function, kind, count))
     return f"pc_{function}_{kind}x{count}({', '.join(parts)})"
 

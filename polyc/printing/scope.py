@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
+from functools import cached_property
 
 import numpy as np
 
@@ -84,17 +85,22 @@ class Scope:
     def with_guard(self, condition: str) -> Scope:
         return replace(self, guard=f"{self.guard} && {condition}" if self.guard else condition)
 
-    @property
+    @cached_property
+    def alone(self) -> Scope:
+        """The same place, for what is no vector."""
+        return replace(self, lanes=None)
+
+    @cached_property
     def count(self) -> int:
         """Lanes of the vectors here; 1 outside of vector loops."""
         return lanes_of(self.lanes) if self.lanes else 1
 
-    @property
+    @cached_property
     def filled(self) -> Affine:
         """Lanes that stand for an iteration: all but those that a partial vector leaves idle."""
         return self.lanes.upper - self.lanes.lower if self.lanes else const(1)
 
-    @property
+    @cached_property
     def is_full(self) -> bool:
         """Whether all lanes stand for an iteration."""
         return self.filled == const(self.count)

@@ -2,6 +2,7 @@
 
 import islpy as isl
 
+from polyc.analysis.conflicts import compute_conflicts
 from polyc.analysis.dependences import compute_dependences
 from polyc.scop.expr import Call, Const, Load
 from polyc.scop.order import original_order
@@ -41,8 +42,10 @@ def test_inputs_and_constants_need_no_write() -> None:
 def test_a_read_before_any_write_is_found() -> None:
     of = matmul_scop(4, 3, 5)
     headless = Scop(of.name, of.statements[1:], of.arrays, of.inputs, of.outputs)
-    found = compute_dependences(headless).uninitialised
-    assert equal(found, "{ S[i,j,0] -> acc[i,j] : 0<=i<4 and 0<=j<3 }")
+    for find in (compute_dependences, compute_conflicts):
+        found = find(headless).uninitialised
+        assert equal(found, "{ S[i,j,0] -> acc[i,j] : 0<=i<4 and 0<=j<3 }")
+        assert find(of).uninitialised.is_empty()
 
 
 def recurrence(reduction: str | None) -> Scop:
@@ -103,7 +106,8 @@ def test_what_is_written_once_flows_to_those_who_read_it_later() -> None:
         found.flow,
         "{ P[i] -> Q[i-4] : 4<=i<6; Q[3] -> R[4]; R[i] -> R[i+1] : 4<=i<7; R[i] -> T[i] : 6<=i<8 }",
     )
-    assert equal(found.uninitialised, "{ Q[i] -> A[i+4] : 2<=i<4 }")
+    for one in (found, compute_conflicts(of)):
+        assert equal(one.uninitialised, "{ Q[i] -> A[i+4] : 2<=i<4 }")
     assert equal(found.anti, "{ Q[i] -> T[i+4] : 2<=i<4 }")
 
 

@@ -88,3 +88,11 @@ def test_equal_tuples_mean_equal_sets():
         same = found.setdefault(canonical_set(domain), domain)
         assert same.is_equal(domain)
     assert 50 < len(found) < 400
+
+
+def test_everywhere_is_said_as_other_sets_are():
+    every = isl.Set("{ S[i, j] }")
+    assert canonical_set(every) == canonical_set(
+        isl.Set("{ T[i, j] : i <= 4 or i >= 5 }").coalesce()
+    )
+    assert canonical_set(every) not in [canonical_set(isl.Set(text)) for text in SETS]
