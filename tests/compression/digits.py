@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from functools import cache
 
 import numpy as np
+import pytest
 from sklearn.datasets import load_digits
 
 import polyc
@@ -179,6 +180,9 @@ def _pick(parts: Var, k: int) -> Var:
 
 
 NETWORKS = {"cnn": cnn, "separable": separable, "transformer": transformer}
+
+SAMPLED = ["cnn", *(pytest.param(n, marks=pytest.mark.thorough) for n in NETWORKS if n != "cnn")]
+"""The small one, and the others where time is not short."""
 
 
 @cache

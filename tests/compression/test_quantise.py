@@ -20,6 +20,7 @@ from tests import networks
 from tests.compression.digits import (
     BATCH,
     NETWORKS,
+    SAMPLED,
     accuracy,
     cnn,
     compiled,
@@ -53,7 +54,7 @@ def session(proto: onnx.ModelProto):
     return lambda x: opened.run([wanted.name], {given.name: x})[0]
 
 
-@pytest.mark.parametrize("name", NETWORKS)
+@pytest.mark.parametrize("name", SAMPLED)
 def test_trained_networks_stay_accurate(name):
     wanted = accuracy(compiled(name))
     assert wanted > 0.9
@@ -61,7 +62,7 @@ def test_trained_networks_stay_accurate(name):
     assert accuracy(session(quantised(name))) >= wanted - MOST_LOST
 
 
-@pytest.mark.parametrize("name", NETWORKS)
+@pytest.mark.parametrize("name", SAMPLED)
 def test_what_is_written_is_standard_and_multiplies_integers(name):
     proto = quantised(name)
     onnx.checker.check_model(proto, full_check=True)
@@ -85,7 +86,7 @@ def test_another_engine_multiplies_integers_as_well(tmp_path):
         assert sum(op in whole for op in ops) == integers
 
 
-@pytest.mark.parametrize("name", NETWORKS)
+@pytest.mark.parametrize("name", SAMPLED)
 def test_the_report_shows_each_layer(name):
     report = CompressionReport.of(quantised(name))
     products = [n.name for n in NETWORKS[name]().nodes if n.op in ("Conv", "Gemm", "MatMul")]

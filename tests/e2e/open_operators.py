@@ -80,6 +80,7 @@ TRANSFORMERS = (
         "y = com.microsoft.MultiHeadAttention<num_heads = 3>(q, k, v, bias, mask, added)",
         calls("b n m", (1, 1, 1), (2, 5, 3), (3, 8, 17)),
         draws={"mask": below(2, 0, np.int32)},
+        is_long=True,
     ),
     Case(
         "MultiHeadAttention, past",
@@ -334,6 +335,7 @@ WINDOWS = (
         s, j = MaxPool<kernel_shape = [3, 2], pads = [1, 0, 1, 1], storage_order = 1>(x)""",
         calls("n h w", (1, 2, 2), (2, 6, 8), (3, 16, 10)),
         gives="float[] y, int64[] i, float[] z, float[] s, int64[] j",
+        is_long=True,
     ),
     Case(
         "MaxUnpool to more than windows give",
@@ -361,6 +363,7 @@ WINDOWS = (
             "rois": lambda shape, sizes: RNG.uniform(-2, 20, shape).astype(np.float32),
             "image": below("n"),
         },
+        is_long=True,
     ),
     Case(
         "MaxRoiPool",
@@ -379,6 +382,7 @@ WINDOWS = (
         "float[n, 18, h, w] mask",
         "y = DeformConv<group = 2, offset_group = 2, pads = [1, 1, 1, 1]>(x, k, offset, b, mask)",
         calls("n h w", (1, 1, 1), (2, 5, 7), (3, 9, 4)),
+        is_long=True,
     ),
     Case(
         "Col2Im of any number of images",
@@ -409,6 +413,7 @@ MOVEMENT = (
         calls("b n m k l", (1, 1, 1, 1, 1), (2, 9, 7, 3, 5), (3, 40, 17, 1, 17)),
         gives="float[] y, float[] s",
         draws={"i": lambda shape, sizes: distinct(shape, sizes["n"])},
+        is_long=True,
     ),
     Case(
         "ScatterND of elements, and of rows",

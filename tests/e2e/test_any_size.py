@@ -46,6 +46,7 @@ def check(model, network, sizes):
 
 
 LONG = {"pyramid", "sliced", "hourglass", "separable", "pools", "scales", "upscaled", "unpadded"}
+LONG |= {"computed_before", "relative", "normalised", "fitted", "attention"}
 """Those whose mechanisms the others have as well, and which take long to compile."""
 
 

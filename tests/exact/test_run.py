@@ -39,7 +39,9 @@ def test_sizes_known_only_at_run_time_are_tried():
     assert all(1 <= n <= 40 for n in third.values())
 
 
-@pytest.mark.parametrize("capacity", [5, 64, 65, 100])
+@pytest.mark.parametrize(
+    "capacity", [5, 64, *(pytest.param(n, marks=pytest.mark.thorough) for n in (65, 100))]
+)
 def test_a_state_that_grows(capacity):
     past, given = ops.input("past", ("rows", 16)), ops.input("given", ("n", 16))
     rows = ops.concat([past, given], axis=0)

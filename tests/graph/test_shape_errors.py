@@ -197,9 +197,20 @@ def operands(draw, name):
     return Tensor(name, np.dtype(kind), shape)
 
 
-@settings(max_examples=2000)
+@settings(max_examples=400)
 @given(st.data(), st.sampled_from(sorted(RULES)))
 def test_nonsense_raises_only_our_errors(data, op):
+    check_nonsense(data, op)
+
+
+@pytest.mark.thorough
+@settings(max_examples=5000)
+@given(st.data(), st.sampled_from(sorted(RULES)))
+def test_much_nonsense_raises_only_our_errors(data, op):
+    check_nonsense(data, op)
+
+
+def check_nonsense(data, op):
     signature = find_signature(op)
     most = min(signature.input_count[1], 5)
     count = data.draw(st.integers(min(signature.input_count[0], most), most))

@@ -148,7 +148,11 @@ CASES = {
 }
 
 
-@pytest.mark.parametrize("name", CASES)
+LONG = pytest.param("insulated", marks=pytest.mark.thorough)
+"""Four steps of a grid with all its borders: `window` has borders on all sides as well."""
+
+
+@pytest.mark.parametrize("name", [LONG if n == "insulated" else n for n in CASES])
 def test_borders_do_what_python_does(name):
     kernel, arguments = CASES[name]
     for threads in (1, 2):
@@ -165,7 +169,7 @@ def test_empty_grids_stay_empty():
         check(kernel, np.zeros((3, 0)), np.zeros((3, 0)))
 
 
-@pytest.mark.parametrize("name", ["clipped", "periodic", "asked", "window", "insulated", "halves"])
+@pytest.mark.parametrize("name", ["clipped", "periodic", "asked", "window", LONG, "halves"])
 def test_interiors_ask_nothing(name):
     """Some innermost loop in lanes executes its statements without a condition."""
     kernel, arguments = CASES[name]
@@ -187,7 +191,7 @@ def _asks(node) -> bool:
     return isinstance(node, If)
 
 
-@pytest.mark.parametrize("name", ["window", "insulated"])
+@pytest.mark.parametrize("name", ["window", LONG])
 def test_its_schedule_can_be_given_back(name):
     kernel, arguments = CASES[name]
     kernel(*arguments(9))

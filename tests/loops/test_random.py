@@ -7,7 +7,11 @@ import pytest
 
 from tests.loops.random_kernels import write_kernel, write_kernel_with_borders
 
-FEW, MANY = range(6), range(6, 132)
+LONG = {0, 1}
+"""Those that take long."""
+
+FEW = [pytest.param(n, marks=pytest.mark.thorough) if n in LONG else n for n in range(8)]
+MANY = range(8, 132)
 SIZES = [(1, 1), (2, 1), (3, 2), (12, 1), (40, 2), (70, 1)]
 
 

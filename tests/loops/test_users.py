@@ -171,7 +171,9 @@ CASES = {
 }
 
 
-@pytest.mark.parametrize("name", CASES)
+@pytest.mark.parametrize(
+    "name", [pytest.param(n, marks=pytest.mark.thorough) if n == "wave" else n for n in CASES]
+)
 def test_kernels_of_users_do_what_python_does(name):
     kernel, arguments = CASES[name]
     for threads in (1, 2, 4):

@@ -44,7 +44,10 @@ def phases(o: int, y: int, x: int, c: int, stride: int) -> Scop:
 
 
 @pytest.mark.parametrize("target", TARGETS[:2], ids=lambda t: t.isa)
-@pytest.mark.parametrize("size", [(32, 3, 14, 16, 2), (16, 1, 7, 33, 4)])
+@pytest.mark.parametrize(
+    "size",
+    [pytest.param((32, 3, 14, 16, 2), marks=pytest.mark.thorough), (16, 1, 7, 33, 4)],
+)
 def test_phases_are_transposed_with_their_columns(size, target):
     stages = check(phases(*size), target)
     assert "unroll x" in str(stages.schedule)
