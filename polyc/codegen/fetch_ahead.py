@@ -13,6 +13,7 @@ the end of an array is none that is read.
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from math import ceil, prod
@@ -48,13 +49,14 @@ def fetch_ahead(body: Block, arrays: Collection[str], params: Sequence[Param]) -
     for param in params:
         if param.name not in arrays:
             continue
-        fullest: dict[int, _Sum] = {}  # of the sums in a loop over panels
+        groups: dict[int, list[_Sum]] = defaultdict(list)  # by the loop over panels
         for one in _find_sums(body, param, _Place()):
-            panels = one.panels
-            if panels and one.weight > getattr(fullest.get(id(panels)), "weight", 0):
-                fullest[id(panels)] = one
-        for one in fullest.values():
-            wanted[id(one.loops[-1])] = (*wanted.get(id(one.loops[-1]), ()), *one.fetched())
+            if one.panels:
+                groups[id(one.panels)].append(one)
+        for group in groups.values():
+            fullest = max(group, key=lambda one: one.weight)
+            inner = id(fullest.loops[-1])
+            wanted[inner] = (*wanted.get(inner, ()), *fullest.fetched())
 
     def visit(node: Node) -> Node:
         places = wanted.get(id(node))
@@ -124,11 +126,10 @@ class _Sum:
         number = _number((*self.repeated, *inner))
         start = substitute(self.place, {loop.var: loop.lower for loop in inner})
         first = start + after.constant + number * share
-        zeros = (Affine(),) * (len(self.param.shape) - 1)
+        outer = (Affine(),) * (len(self.param.shape) - 1)
         for line in range(lines):
-            yield Element(
-                self.param.name, (*zeros, first + line * LINE // self.param.dtype.itemsize)
-            )
+            place = first + line * LINE // self.param.dtype.itemsize
+            yield Element(self.param.name, (*outer, place))
 
     def _moves(self, loop: For) -> bool:
         return loop.var in variables(self.place)
