@@ -2,15 +2,20 @@
 
 from __future__ import annotations
 
+import numpy as np
 import pytest
 
+import polyc
+from polyc import Graph, ops
 from polyc.errors import IllegalSchedule
 from polyc.mapping.cpu.fuse_tiles import _with_own_loops
 from polyc.mapping.cpu.rows_as_one import keeps_together, spread_rows
+from polyc.options import Options
 from polyc.promote import numbering
 from polyc.schedule.schedule import Schedule
 from polyc.target.machine import Target
 from tests.analysis.nests import conv_scop
+from tests.machines import need_named
 from tests.mapping.stages import check, compile_stages
 
 AVX2 = Target.named("avx2")
@@ -93,3 +98,15 @@ def test_loops_that_run_as_one_are_not_torn_apart():
     assert keeps_together((0, 3, 1, 2), (1, 2))
     assert not keeps_together((0, 1, 3, 2), (1, 2))
     assert keeps_together((0, 1, 3, 2), ())
+
+
+def test_pixels_are_counted_in_batches_of_any_size(tmp_path):
+    w = np.random.default_rng(1).standard_normal((256, 256, 1, 1)).astype(np.float32)
+    graph = Graph.of(y=ops.conv(ops.input("x", ("n", 256, 7, 7)), w / 16))
+    options = Options(cache_dir=tmp_path)
+    model = polyc.compile(graph, target=need_named("avx2"), options=options)
+    assert any("collapse y x" in text for text in model.schedules.values())
+    for n in (1, 2, 5):
+        x = np.random.default_rng(n).standard_normal((n, 256, 7, 7)).astype(np.float32)
+        wanted = np.einsum("nchw,oc->nohw", x.astype(np.float64), w[:, :, 0, 0] / 16)
+        np.testing.assert_allclose(model(x), wanted, rtol=1e-4, atol=1e-4)

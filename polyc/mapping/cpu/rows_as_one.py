@@ -40,7 +40,8 @@ def list_rows_as_one(
     """The runs of loops, each ending at the innermost, over the same products of a contraction.
 
     What is multiplied in lanes stays the same along all of them, and the other operand moves. How
-    many iterations there are is known, and the place of a result is told by them as they are.
+    many iterations there are is known, and the place of a result is told by them as they are; loops
+    outside of one that is not so, such as a batch of any size, run by themselves.
     """
     update = next(s for s in cluster.statements if s.reduction)
     loads = strides[update.name][1:]
@@ -52,23 +53,22 @@ def list_rows_as_one(
     last = cluster.statements[-1]
     written = [plain_iterator(function) for function in outputs(last.write)]
     dimension = {found[0]: k for k, found in enumerate(written) if found is not None}
-    loops = []
-    for d, loop in enumerate(cluster.shared):
-        p = loop[update.name]
-        if d == vector or update.exact_extents[p] == 1:
-            continue
-        if walked[0].steps[p] != 0 or other.steps[p] in (0, None) or p in other.data:
-            continue
-        if update.exact_extents[p] is None or loop[last.name] not in dimension:
-            return []
-        loops.append(d)
     placed = strides[last.name][0]
 
     def outer_first(d: int) -> tuple[int, int]:
         p = cluster.shared[d][last.name]
-        return -(0 if placed.free else placed.steps[p] or 0), dimension[p]
+        return -(0 if placed.free else placed.steps[p] or 0), dimension.get(p, -1)
 
-    loops.sort(key=outer_first)
+    loops: list[int] = []
+    for d in sorted(range(len(cluster.shared)), key=outer_first):
+        p = cluster.shared[d][update.name]
+        if d == vector or update.exact_extents[p] == 1:
+            continue
+        if walked[0].steps[p] != 0 or other.steps[p] in (0, None) or p in other.data:
+            continue
+        loops.append(d)
+        if update.exact_extents[p] is None or cluster.shared[d][last.name] not in dimension:
+            loops.clear()
     return [tuple(loops[k:]) for k in range(len(loops) - 1)]
 
 
