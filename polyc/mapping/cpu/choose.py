@@ -26,7 +26,6 @@ from polyc.mapping.cpu.register_tile import choose_diagonal, find_run
 from polyc.mapping.cpu.rows import order_fills, schedule_rows
 from polyc.mapping.cpu.rows_as_one import Rows, spread_rows
 from polyc.mapping.cpu.tiles import schedule_tiles
-from polyc.mapping.open_cluster import compute_all_strides
 from polyc.mapping.reading import Grouped, Tile
 from polyc.memory.storage import Storage
 from polyc.memory.strides import compute_strides
@@ -82,6 +81,8 @@ def schedule_cluster(
         blocks = {}
         if not rows:
             order, blocks = choose_row_blocks(cluster, order, vector, unroll, sizes, arrays, target)
+        fetched = choose_fetched(cluster, vector, tile, arrays, storages, target)
+        before += Schedule((Prefetch(fetched),) if fetched else ())
     else:
         order = order or choose_pointwise_order(cluster, loops, sizes, vector, arrays, storages)
         blocks = choose_blocks(cluster, unroll, height, arrays)
@@ -89,10 +90,6 @@ def schedule_cluster(
     diagonal = None if rows else choose_diagonal(cluster, vector, tile, arrays, target)
     loops_of_tiles = sizes, blocks, vector, unroll, parallel, grouped, diagonal, run, rows
     whole = schedule_tiles(cluster, named, order, *loops_of_tiles)
-    if cluster.has_reuse:
-        all_strides = compute_all_strides(cluster, arrays, storages)
-        fetched = choose_fetched(cluster, vector, tile, all_strides, arrays, storages, target)
-        before += Schedule((Prefetch(fetched),) if fetched else ())
     return before + whole + (_unroll_own(cluster, named) if cluster.is_group else Schedule())
 
 

@@ -11,7 +11,7 @@ from math import prod
 
 from polyc.mapping.reading import Tile
 from polyc.memory.storage import Storage
-from polyc.memory.strides import Strides
+from polyc.memory.strides import compute_strides
 from polyc.schedule.cluster import Cluster
 from polyc.scop.scop import Array
 from polyc.target.costs import FMA_UNITS, memory_bytes
@@ -26,7 +26,6 @@ def choose_fetched(
     cluster: Cluster,
     vector: int,
     tile: Tile,
-    strides: Table[str, tuple[Strides, ...]],
     arrays: Table[str, Array],
     storages: Table[str, Storage],
     target: Target,
@@ -36,10 +35,10 @@ def choose_fetched(
     lanes = cluster.shared[vector][update.name]
     instances = prod(update.estimated_extents)
     _, height, width = tile
-    if cluster.extents[vector] <= width:
+    if not cluster.has_reuse or cluster.extents[vector] <= width:
         return ()
     found = []
-    for access in strides[update.name][1:]:
+    for access in compute_strides(update, arrays, storages)[1:]:
         array = arrays[access.array]
         if array.kind != "constant" or not access.steps[lanes] or not storages[array.name].blocks:
             continue
