@@ -66,7 +66,7 @@ def cumulative() -> Graph:
     return Graph.of(y=ops.cum_sum(ops.input("x", (3, 9)), axis=1))
 
 
-MODELS = [conv, softmax, concat, winograd]
+MODELS = [conv, softmax, concat, pytest.param(winograd, marks=pytest.mark.thorough)]
 each_model = pytest.mark.parametrize("build", MODELS, ids=lambda m: m.__name__)
 
 

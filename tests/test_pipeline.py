@@ -43,8 +43,17 @@ def check(model: CompiledModel, graph: Graph) -> None:
     assert fault is None, fault
 
 
-@each_network
-@pytest.mark.parametrize("threads", [1, 2, 8])
+@pytest.mark.parametrize(
+    ("build", "threads"),
+    [
+        pytest.param(
+            build, threads, id=f"{threads}-{build.__name__}",
+            marks=() if threads == 2 or build is networks.mobilenet else pytest.mark.thorough,
+        )
+        for threads in (1, 2, 8)
+        for build in NETWORKS
+    ],
+)  # fmt: skip
 def test_numbers(build, threads, cache):
     graph = build()
     check(compile_network(graph, cache, threads), graph)

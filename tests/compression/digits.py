@@ -87,19 +87,7 @@ def separable(spread: float = 0.0) -> Graph:
     spread: channels between two of them are scaled by up to 2^spread, or its inverse, and the
     weights behind by what undoes it: the same network, but hard to store in bytes.
     """
-    shapes = {"c0": (16, 9), "b0": (16,), "w": (32, 10), "b": (10,)}
-    shapes |= {"cd1": (16, 9), "d1": (16,), "cp1": (32, 16), "p1": (32,)}
-    shapes |= {"cd2": (32, 9), "d2": (32,), "cp2": (32, 32), "p2": (32,)}
-
-    def forward(v: dict[str, Var], x: np.ndarray) -> Var:
-        h = relu(conv(Var(x), v["c0"], v["b0"], 2))
-        for k in "12":
-            h = relu(depthwise(h, v[f"cd{k}"], v[f"d{k}"]))
-            h = relu(conv(h, v[f"cp{k}"], v[f"p{k}"]))
-        return h.sum(2, 3) * Var(np.float32(1 / 16)) @ v["w"] + v["b"]
-
-    images, labels, *_ = digits()
-    w = dict(train(forward, _draw(shapes), images, labels, 15, 1e-2))
+    w = dict(_separable_weights())
     rng = np.random.default_rng(2)
     for first, bias, then in (("c0", "b0", "cd1"), ("cd1", "d1", "cp1"), ("cp1", "p1", "cd2")):
         scale = np.exp2(rng.uniform(-spread, spread, len(w[bias]))).astype(np.float32)
@@ -114,6 +102,23 @@ def separable(spread: float = 0.0) -> Graph:
         h = ops.relu(ops.conv(h, point, w[f"p{k}"]))
     h = ops.flatten(ops.global_average_pool(h))
     return Graph.of(y=ops.gemm(h, w["w"], w["b"]))
+
+
+@cache
+def _separable_weights() -> dict[str, np.ndarray]:
+    shapes = {"c0": (16, 9), "b0": (16,), "w": (32, 10), "b": (10,)}
+    shapes |= {"cd1": (16, 9), "d1": (16,), "cp1": (32, 16), "p1": (32,)}
+    shapes |= {"cd2": (32, 9), "d2": (32,), "cp2": (32, 32), "p2": (32,)}
+
+    def forward(v: dict[str, Var], x: np.ndarray) -> Var:
+        h = relu(conv(Var(x), v["c0"], v["b0"], 2))
+        for k in "12":
+            h = relu(depthwise(h, v[f"cd{k}"], v[f"d{k}"]))
+            h = relu(conv(h, v[f"cp{k}"], v[f"p{k}"]))
+        return h.sum(2, 3) * Var(np.float32(1 / 16)) @ v["w"] + v["b"]
+
+    images, labels, *_ = digits()
+    return train(forward, _draw(shapes), images, labels, 15, 1e-2)
 
 
 WIDTH, HEADS, BLOCKS = 32, 4, 2

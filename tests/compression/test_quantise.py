@@ -104,11 +104,10 @@ def test_the_report_shows_each_layer(name):
     assert all(name in text for name in products)
 
 
-@pytest.mark.parametrize(
-    "calibration",
-    [*(pytest.param(c, marks=pytest.mark.thorough) for c in ("percentile", "mse")), "entropy"],
-)
+@pytest.mark.thorough
+@pytest.mark.parametrize("calibration", ["percentile", "mse", "entropy"])
 def test_each_way_to_choose_ranges_stays_accurate(calibration):
+    """`test_ranges` sees quickly what is chosen, `test_the_command` that it can be asked for."""
     proto = polyc.quantise(NETWORKS["cnn"](), samples(), calibration=calibration, threads=1)
     assert accuracy(in_bytes(proto)) >= accuracy(compiled("cnn")) - MOST_LOST
 
@@ -121,9 +120,13 @@ def test_signed_activations():
     assert accuracy(session(proto)) >= accuracy(compiled("cnn")) - MOST_LOST
 
 
-@pytest.mark.parametrize("make", [separable, pytest.param(transformer, marks=pytest.mark.thorough)])
+@pytest.mark.thorough
+@pytest.mark.parametrize("make", [separable, transformer])
 def test_uneven_channels_do_not_collapse(make):
-    """The same network with channels of like ranges and of unlike ones is as good in bytes."""
+    """The same network with channels of like ranges and of unlike ones is as good in bytes.
+
+    The next test sees quickly whether channels are balanced at all.
+    """
     graph = make(5.0)
     wanted = accuracy(polyc.compile(graph, threads=1))
     assert wanted > 0.9
@@ -275,6 +278,7 @@ def test_the_command(tmp_path):
         np.savez(tmp_path / f"{k}.npz", x=x)
     arguments = ["quantise", str(tmp_path / "model.onnx"), "--data", str(tmp_path)]
     arguments += ["-o", str(tmp_path / "small.onnx"), "--threads", "1", "--keep", "Conv_0"]
+    arguments += ["--calibration", "entropy"]
     done = CliRunner().invoke(app, arguments, catch_exceptions=False)
     assert done.exit_code == 0
     assert "own dB" in done.output

@@ -209,6 +209,7 @@ SIGNALS = (
         gives="float[] half, float[] y",
         by="onnx",
         opset=17,
+        is_long=True,
     ),
 )
 
@@ -276,6 +277,7 @@ RESIZES = (
         calls("n h w", (1, 3, 1), (2, 7, 9), (3, 16, 33)),
         gives="float[] y, float[] z",
         by="onnx",
+        is_long=True,
     ),
     Case(
         "Resize, antialiased, of one table to the size of any image",

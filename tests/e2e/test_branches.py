@@ -97,8 +97,14 @@ def source(name, rows="n"):
     )
 
 
-@pytest.mark.parametrize("rows", ["n", "5"])
-@pytest.mark.parametrize("name", MODELS)
+@pytest.mark.parametrize(
+    ("name", "rows"),
+    [
+        *((name, "n") for name in MODELS),
+        ("kernels on both sides", "5"),
+        *(pytest.param(name, "5", marks=pytest.mark.thorough) for name in [*MODELS][1:]),
+    ],
+)
 def test_both_branches_are_compiled_once(compiled, name, rows):
     model = source(name, rows)
     built = compiled(model)

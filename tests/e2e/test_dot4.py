@@ -72,7 +72,15 @@ def run(target: Target, x: np.ndarray, w: np.ndarray, known: bool, schedule=None
 @pytest.mark.parametrize("known", [True, False], ids=["constant", "packed"])
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize("target", TARGETS, ids=str)
-@pytest.mark.parametrize("shape", [(33, 64, 48), (41, 67, 33), (64, 8, 9), (35, 18, 16)], ids=str)
+@pytest.mark.parametrize(
+    "shape",
+    [
+        (33, 64, 48),
+        (41, 67, 33),
+        *(pytest.param(shape, marks=pytest.mark.thorough) for shape in ((64, 8, 9), (35, 18, 16))),
+    ],
+    ids=str,
+)
 def test_products_of_matrices(target, shape, kind, known):
     m, depth, n = shape
     rng = np.random.default_rng(m)
@@ -211,7 +219,7 @@ def quantised(
 
 
 @pytest.mark.parametrize("told", [True, False], ids=["known", "told by a call"])
-@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("kind", ["u8s8", pytest.param("s8s8", marks=pytest.mark.thorough)])
 @pytest.mark.parametrize("target", TARGETS, ids=str)
 def test_zero_points_are_taken_out_of_sums(target, kind, told):
     need(target)

@@ -153,7 +153,10 @@ def test_what_follows_is_compiled_for_any_number(compiled, name):
         check(model, FOLLOWED[name], draw(model, share))
 
 
-@pytest.mark.parametrize("name", OPEN)
+@pytest.mark.parametrize(
+    "name",
+    [pytest.param(n, marks=pytest.mark.thorough) if n == "distinct rows" else n for n in OPEN],
+)
 def test_sizes_that_a_call_tells_may_be_open_as_well(compiled, name):
     model = compiled(OPEN[name])
     for size in (1, 6, 19):
@@ -175,7 +178,9 @@ DETECTOR = """g (float[1, {n}, 4] boxes, float[1, 3, {n}] scores)
 """What exporters write of a detector's end: boxes that are kept, their scores, the best of them."""
 
 
-@pytest.mark.parametrize(("n", "sizes"), [(37, (37,)), ("n", (1, 8, 37))])
+@pytest.mark.parametrize(
+    ("n", "sizes"), [pytest.param(37, (37,), marks=pytest.mark.thorough), ("n", (1, 8, 37))]
+)
 def test_boxes_that_are_kept(compiled, n, sizes):
     text = DETECTOR.format(n=n)
     model = compiled(text)
@@ -213,7 +218,9 @@ CHAIN = """g (float[{n}, 4] boxes, float[{n}] scores, int64[{n}] labels)
 """Likely boxes, large ones of these, of which those of a class may not overlap, the best five."""
 
 
-@pytest.mark.parametrize(("n", "sizes"), [(50, (50,)), ("n", (1, 3, 30))])
+@pytest.mark.parametrize(
+    ("n", "sizes"), [pytest.param(50, (50,), marks=pytest.mark.thorough), ("n", (1, 3, 30))]
+)
 def test_what_is_found_among_what_was_found(compiled, n, sizes):
     text = CHAIN.format(n=n)
     model = compiled(text)
@@ -313,7 +320,7 @@ def test_a_result_keeps_no_more_memory_than_it_needs(compiled):
     assert y.base is None
 
 
-@pytest.mark.parametrize("threads", [2, 3])
+@pytest.mark.parametrize("threads", [2, pytest.param(3, marks=pytest.mark.thorough)])
 def test_several_threads(tmp_path, threads):
     text = """g (bool[n] m, float[n, 64] x, float[64, 80] w) => (float[k, 80] y, float[k, k] z) {
         v = Compress<axis = 0>(x, m) y = MatMul(v, w) t = Transpose(v) z = MatMul(v, t) }"""

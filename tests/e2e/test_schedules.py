@@ -40,7 +40,13 @@ GRAPHS = {
 }
 
 
-@pytest.mark.parametrize("name", GRAPHS)
+@pytest.mark.parametrize(
+    "name",
+    [
+        pytest.param(n, marks=pytest.mark.thorough) if n in ("resnet", "inception") else n
+        for n in GRAPHS
+    ],
+)
 def test_schedules_given_back_give_the_same_text(name):
     first = compile_text(GRAPHS[name]())
     texts = dict(first.schedules)

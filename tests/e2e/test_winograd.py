@@ -143,7 +143,7 @@ def test_switched_off() -> None:
     [
         (("w",), [3]),
         (("h", "w"), [3, 3]),
-        ((7, "w"), [5, 5]),
+        pytest.param((7, "w"), [5, 5], marks=pytest.mark.thorough),
         pytest.param(("h", 6), [2, 2], marks=pytest.mark.thorough),
         pytest.param((9, 5), [3, 3], marks=pytest.mark.thorough),
         pytest.param(("h", 4, "w"), [1, 3, 3], marks=pytest.mark.thorough),

@@ -77,14 +77,24 @@ def recurrent(op: str, gates: int, **attributes: object) -> onnx.ModelProto:
     return helper.make_model(graph, opset_imports=[helper.make_opsetid("", 21)])
 
 
-@pytest.mark.parametrize(("op", "gates"), [("LSTM", 4), ("GRU", 3), ("RNN", 1)])
+@pytest.mark.parametrize(
+    ("op", "gates"),
+    [
+        *(pytest.param(*many, marks=pytest.mark.thorough) for many in (("LSTM", 4), ("GRU", 3))),
+        ("RNN", 1),
+    ],
+)
 def test_loops_over_steps(op, gates):
     report = exactly(recurrent(op, gates))
     assert report.agrees, report
 
 
 @pytest.mark.parametrize(
-    "dtype", ["float16", "bfloat16", "float64", "float8_e4m3fn", "float6_e2m3fn"]
+    "dtype",
+    [
+        *(pytest.param(n, marks=pytest.mark.thorough) for n in ("float16", "float8_e4m3fn")),
+        *("bfloat16", "float64", "float6_e2m3fn"),
+    ],
 )
 def test_types(dtype):
     kind = np.dtype(getattr(ml_dtypes, dtype, None) or dtype)

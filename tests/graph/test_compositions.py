@@ -41,7 +41,7 @@ def test_determinants(compiled, shape):
         assert_as_reference(compiled, source, x=x)  # zeros on the diagonal
 
 
-@pytest.mark.parametrize("n", [1, 3, 5])
+@pytest.mark.parametrize("n", [1, pytest.param(3, marks=pytest.mark.thorough), 5])
 def test_determinants_of_what_is_no_number(compiled, n):
     """A NaN anywhere is one in the result; singular matrices give 0, whatever column shows it."""
     model = compiled(model_of(f"g (float[6, {n}, {n}] x) => (float[6] y) {{ y = Det(x) }}"))

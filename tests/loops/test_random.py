@@ -7,7 +7,7 @@ import pytest
 
 from tests.loops.random_kernels import write_kernel, write_kernel_with_borders
 
-LONG = {0, 1}
+LONG = {0, 1, 5}
 """Those that take long."""
 
 FEW = [pytest.param(n, marks=pytest.mark.thorough) if n in LONG else n for n in range(8)]

@@ -101,7 +101,7 @@ def test_results_live_in_registers_of_every_target(isa):
     assert kinds.count("keep") == 2
 
 
-@pytest.mark.parametrize("l1d", [32, 48])
+@pytest.mark.parametrize("l1d", [pytest.param(32, marks=pytest.mark.thorough), 48])
 def test_tiles_for_any_cache_cut_no_box(l1d):
     target = replace(Target.named("avx512"), l1d=l1d * 1024)
     compiled = compile_loops(lu.function, Signature({"A": polyc.f64["n", "n"]}), target, Options())

@@ -52,7 +52,7 @@ CASES = {
 
 
 @pytest.mark.parametrize("name", CASES)
-@pytest.mark.parametrize("threads", [1, 2, 4])
+@pytest.mark.parametrize("threads", [1, pytest.param(2, marks=pytest.mark.thorough), 4])
 def test_kernels_are_right_on_any_number_of_threads(name, threads):
     kernel, arguments = CASES[name]
     kernel = replace(kernel, threads=threads)

@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 
 import islpy as isl
 import numpy as np
+import pytest
 
 from polyc.analysis.dependences import compute_dependences
 from polyc.analysis.proof import Proof
@@ -36,6 +37,8 @@ from tests.scop.interpreter import interpret
 
 TARGETS = [Target.named(isa) for isa in ("avx512", "avx2", "baseline")]
 AVX512 = TARGETS[0]
+SAMPLED = [pytest.param(AVX512, marks=pytest.mark.thorough), *TARGETS[1:]]
+"""All but the largest tiles, which take longest to make and to interpret."""
 
 
 @dataclass(frozen=True)

@@ -15,7 +15,7 @@ from polyc.scop.expr import call
 from polyc.scop.scop import Scop
 from tests.analysis.nests import ZERO, array, load, scop, statement
 from tests.machines import need_named
-from tests.mapping.stages import AVX512, TARGETS, check
+from tests.mapping.stages import AVX512, SAMPLED, check
 
 
 def depthwise(c: int, y: int, x: int, r: int, stride: int = 1, dilation: int = 1) -> Scop:
@@ -48,7 +48,7 @@ def innermost(block: Block) -> list[For]:
     return [n for n in loops if not any(m in loops for m in walk_nodes(n.body))]
 
 
-@pytest.mark.parametrize("target", TARGETS, ids=lambda t: t.isa)
+@pytest.mark.parametrize("target", SAMPLED, ids=lambda t: t.isa)
 @pytest.mark.parametrize(
     "size", [(3, 14, 28, 5), (2, 31, 31, 3), (2, 13, 17, 7), (1, 4, 33, 3, 2), (2, 7, 19, 5, 2)]
 )

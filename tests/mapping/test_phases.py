@@ -11,7 +11,7 @@ from polyc.scop.expr import call
 from polyc.scop.scop import Scop
 from tests.analysis.nests import ZERO, array, load, scop, statement
 from tests.machines import need_named
-from tests.mapping.stages import AVX512, TARGETS, check
+from tests.mapping.stages import AVX512, SAMPLED, check
 
 
 def phases(o: int, y: int, x: int, c: int, stride: int) -> Scop:
@@ -43,7 +43,7 @@ def phases(o: int, y: int, x: int, c: int, stride: int) -> Scop:
     )
 
 
-@pytest.mark.parametrize("target", TARGETS[:2], ids=lambda t: t.isa)
+@pytest.mark.parametrize("target", SAMPLED[:2], ids=lambda t: t.isa)
 @pytest.mark.parametrize(
     "size",
     [pytest.param((32, 3, 14, 16, 2), marks=pytest.mark.thorough), (16, 1, 7, 33, 4)],
@@ -57,7 +57,7 @@ def test_phases_are_transposed_with_their_columns(size, target):
     assert max(found) == lanes
 
 
-@pytest.mark.parametrize("target", TARGETS, ids=lambda t: t.isa)
+@pytest.mark.parametrize("target", SAMPLED, ids=lambda t: t.isa)
 @pytest.mark.parametrize("size", [(17, 2, 9, 20, 2), (1, 3, 5, 2, 3), (5, 1, 1, 7, 4)])
 def test_odd_sizes(size, target):
     check(phases(*size), target)

@@ -3,32 +3,42 @@
 from __future__ import annotations
 
 from collections import OrderedDict
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 
 from polyc.loopnest.nodes import Assign, Block, For, If, Kernel, Node, Read, walk_expr
 from tests.loopnest.indices import evaluate, holds
 
 LINE = 64
 
+Line = tuple[str, int]
+"""An array, and which of its lines."""
 
-def simulate(kernel: Kernel, capacity: int) -> dict[str, int]:
-    """Bytes of lines that each array of a kernel brings into a cache that was empty."""
+
+def touched_lines(kernel: Kernel) -> list[Line]:
+    """The line of each access to memory, in the order in which a kernel makes them."""
     extents = {p.name: p.shape for p in kernel.params}
-    lines: OrderedDict[tuple[str, int], None] = OrderedDict()
-    fetched = dict.fromkeys(extents, 0)
+    lines = []
     for array, index in _touched(kernel.body, {}):
         if array not in extents:
             continue  # in registers
         place = 0
         for i, n in zip(index, extents[array], strict=True):
             place = place * n + i
-        line = array, 4 * place // LINE
-        if line not in lines:
-            fetched[array] += LINE
-        lines[line] = None
-        lines.move_to_end(line)
-        if len(lines) > capacity // LINE:
-            lines.popitem(last=False)
+        lines.append((array, 4 * place // LINE))
+    return lines
+
+
+def simulate(touched: Iterable[Line], capacity: int) -> int:
+    """Bytes of the lines that such accesses bring into a cache that was empty."""
+    held: OrderedDict[Line, None] = OrderedDict()
+    fetched = 0
+    for line in touched:
+        if line not in held:
+            fetched += LINE
+        held[line] = None
+        held.move_to_end(line)
+        if len(held) > capacity // LINE:
+            held.popitem(last=False)
     return fetched
 
 

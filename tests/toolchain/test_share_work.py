@@ -115,7 +115,7 @@ def network():
     """Layers that differ, so that each is a kernel of its own."""
     generator = np.random.default_rng(0)
     value = ops.input("x", (3, 8))
-    for width in range(9, 21):
+    for width in range(9, 15):
         weight = generator.standard_normal((width - 1, width), dtype=np.float32)
         value = ops.softmax(ops.matmul(value, weight))
     return Graph.of(y=value)
