@@ -120,13 +120,9 @@ def test_signed_activations():
     assert accuracy(session(proto)) >= accuracy(compiled("cnn")) - MOST_LOST
 
 
-@pytest.mark.thorough
-@pytest.mark.parametrize("make", [separable, transformer])
+@pytest.mark.parametrize("make", [separable, pytest.param(transformer, marks=pytest.mark.thorough)])
 def test_uneven_channels_do_not_collapse(make):
-    """The same network with channels of like ranges and of unlike ones is as good in bytes.
-
-    The next test sees quickly whether channels are balanced at all.
-    """
+    """The same network with channels of like ranges and of unlike ones is as good in bytes."""
     graph = make(5.0)
     wanted = accuracy(polyc.compile(graph, threads=1))
     assert wanted > 0.9
