@@ -94,7 +94,7 @@ def _compile(
     with trace.step("promote"):
         private, storages = stored.private, stored.storages
         places = keep_arrays(
-            stored.schedule, start, loops, tree, part, dependences, private, storages, target
+            stored.schedule, loops, tree, part, dependences, private, storages, target
         )
         part, dependences, schedule = places.part, places.dependences, places.schedule
 

@@ -35,12 +35,10 @@ from polyc.loopnest.nodes import (
     walk_nodes,
 )
 from polyc.loopnest.prototype import Param
-
-LINE = 64
-"""Bytes that are fetched at a time."""
+from polyc.printing.scope import LINE
 
 MOST_LINES = 2
-"""That are fetched in an iteration: more would keep products waiting."""
+"""Cache lines that are fetched in an iteration: more would keep products waiting."""
 
 
 def fetch_ahead(body: Block, arrays: Collection[str], params: Sequence[Param]) -> Block:

@@ -20,7 +20,7 @@ from polyc.memory.storage import Storage
 from polyc.names import show
 from polyc.promote.in_place import Moved, keep_in_place, move_named
 from polyc.promote.local_arrays import LIMITS, LocalArray, kind_of, promote_to_locals
-from polyc.promote.numbering import find_collapsed
+from polyc.promote.numbering import find_numbers
 from polyc.schedule.keeping import Keep, KeepInPlace
 from polyc.schedule.loops import Instances, Kept, Loop, LoopTree, mark_names, paths, restrict, walk
 from polyc.schedule.schedule import Schedule
@@ -44,7 +44,6 @@ class Places:
 
 def keep_arrays(
     schedule: Schedule,
-    start: LoopTree,
     tree: LoopTree,
     lowered: isl.Schedule,
     part: Scop,
@@ -53,34 +52,25 @@ def keep_arrays(
     storages: Mapping[str, Storage],
     target: Target,
 ) -> Places:
-    """Local storage for the `private` arrays that a schedule keeps.
-
-    `tree` is what it makes of the loops that it starts from, and `lowered` that of isl.
+    """Local storage for the `private` arrays that a schedule keeps; `lowered` is its tree.
 
     Raises IllegalSchedule if it names an array that cannot be kept so.
     """
-    moved = Moved(part, dependences)
+    start = Moved(part, dependences)
     for directive in schedule.directives:
         if isinstance(directive, KeepInPlace):
             _refuse_foreign(directive.array, private)
-            moved = move_named(moved, lowered, directive.array, directive.home)
-    said = len(moved.homes)
+            start = move_named(start, lowered, directive.array, directive.home)
     rows = dict(_find_rows(tree))
-    moved = keep_in_place(moved, lowered, rows, storages) if rows else moved
+    moved = keep_in_place(start, lowered, rows, storages) if rows else start
     left = private.intersection(moved.part.arrays)
     marks = mark_names(tree)
     named = {marks[node.at]: node.arrays for node in walk(tree) if isinstance(node, Kept)}
-    collapsed = find_collapsed(schedule, start)
+    statements, numbers = moved.part.statements, find_numbers(tree)
     local = promote_to_locals(
-        lowered,
-        moved.part.statements,
-        left,
-        part.arrays,
-        storages,
-        named=named,
-        collapsed=collapsed,
+        lowered, statements, left, part.arrays, storages, named=named, numbers=numbers
     )
-    homes = moved.homes[said:]
+    homes = moved.homes[len(start.homes) :]
     resolved: list[AnyDirective] = []
     for directive in schedule.directives:
         if isinstance(directive, Keep):

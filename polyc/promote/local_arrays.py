@@ -111,14 +111,14 @@ def promote_to_locals(
     named: Mapping[str, Collection[str] | None] = MappingProxyType({}),
     *,
     alone: bool = False,
-    collapsed: Sequence[isl.UnionPwAff] = (),
+    numbers: Sequence[isl.UnionPwAff] = (),
 ) -> dict[str, LocalArray]:
     """Local arrays for those of `private` whose footprint under a mark is a small box.
 
     folds: of arrays, dimensions of which no more than so many places are in use at a time. named:
     by mark, the only arrays that it may declare; any where it says None, or nothing. alone: only at
-    marks of which no two executions touch one element; else that is known already. collapsed: what
-    loops walk that were several.
+    marks of which no two executions touch one element; else that is known already. numbers: of
+    iterations of loops that were several.
     """
     marks = [(node, _names_below(node)) for node in find_marks(schedule.get_root())]
     promoted = {}
@@ -132,8 +132,8 @@ def promote_to_locals(
         if alone:
             around = [node for node in around if _is_alone(name, users, node)]
         folded, array, storage = folds.get(name, {}), arrays[name], storages[name]
-        numbers = number_elements(array, users, collapsed)
-        local = _promote(array, storage, users, around[-1], folded, numbers) if around else None
+        numbered = number_elements(array, users, numbers)
+        local = _promote(array, storage, users, around[-1], folded, numbered) if around else None
         if local is not None:
             promoted[name] = local
     return promoted

@@ -14,31 +14,24 @@ import islpy as isl
 
 from polyc.memory.strides import accesses
 from polyc.poly.affine import coefficients, outputs, plain_iterator
-from polyc.schedule.counting import Collapse
-from polyc.schedule.loops import LoopTree
-from polyc.schedule.names import select
-from polyc.schedule.schedule import Schedule
+from polyc.schedule.loops import Loop, LoopTree, walk
 from polyc.scop.scop import Array, Statement
 
 
-def find_collapsed(schedule: Schedule, start: LoopTree) -> list[isl.UnionPwAff]:
-    """The functions  S -> Z  of the loops that a schedule makes of several."""
-    return [
-        loop.function
-        for directive, tree in schedule.steps(start)
-        if isinstance(directive, Collapse)
-        for loop in select(tree, directive.loops[0])
-    ]
+def find_numbers(tree: LoopTree) -> list[isl.UnionPwAff]:
+    """The numbers  S -> Z  of iterations of those loops that were several."""
+    loops = (node for node in walk(tree) if isinstance(node, Loop))
+    return [loop.numbers for loop in loops if loop.numbers is not None]
 
 
 def number_elements(
-    array: Array, users: Sequence[Statement], collapsed: Iterable[isl.UnionPwAff]
+    array: Array, users: Sequence[Statement], numbers: Iterable[isl.UnionPwAff]
 ) -> isl.PwMultiAff | None:
     """# A -> A': the array by numbers, if one of the loops walks it so.
 
     All accesses must agree, and each element must have a number of its own.
     """
-    for function in collapsed:
+    for function in numbers:
         pieces = function.get_pw_aff_list()
         walked = {
             piece.get_domain_space().get_tuple_name(isl.dim_type.set): piece

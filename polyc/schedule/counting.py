@@ -61,10 +61,12 @@ def _collapse(loop: Loop) -> Loop:
         raise IllegalSchedule(f"nobody knows how many iterations {below.name} has")
     extent, count = below.iterations * below.step, loop.iterations
     outer = loop.function.scale_down_val(isl.Val(loop.step)).scale_val(isl.Val(extent))
+    function = outer.add(below.function)
     return replace(
         below,
         name=loop.name,
-        function=outer.add(below.function),
+        function=function,
+        numbers=function,
         extent=None if count is None else count * extent,
         size=None,
     )

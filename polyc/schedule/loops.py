@@ -32,7 +32,8 @@ class Loop:
     """A loop over the values of a function of the instances below.
 
     size: how many values it takes at most, where it is inside of a tile; whole: the loop stays one
-    loop where the domains of its statements differ, and isl may cut others into pieces. step: what
+    loop where the domains of its statements differ, and isl may cut others into pieces. numbers: of
+    a loop that was several, the number of an iteration, whatever it is cut into. step: what
     all its values are multiples of; extent: one more than the largest of them, None if it is not
     known. width, apart: of a loop over threads, the iterations that there is room for, and the
     threads between two of them. instruction: the row of the table that runs it, of that kind.
@@ -49,6 +50,7 @@ class Loop:
     width: int = 0
     apart: int = 1
     instruction: str = ""
+    numbers: isl.UnionPwAff | None = field(default=None, repr=False, compare=False)  # S -> Z
 
     @property
     def iterations(self) -> int | None:

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 import polyc
 from polyc import Graph, ops
-from polyc.codegen.fetch_ahead import LINE, fetch_ahead
+from polyc.codegen.fetch_ahead import fetch_ahead
 from polyc.errors import IllegalSchedule
 from polyc.loopnest.index import Affine, substitute, var
 from polyc.loopnest.instructions import address
@@ -19,6 +19,7 @@ from polyc.loopnest.nodes import Block, For, Local, Node, walk_nodes
 from polyc.loopnest.prototype import Param
 from polyc.options import Options
 from polyc.pipeline import run_pipeline
+from polyc.printing.scope import LINE
 from polyc.scop.expr import call
 from polyc.target.machine import Target
 from polyc.trace import make_trace

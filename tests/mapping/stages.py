@@ -99,12 +99,11 @@ def compile_stages(of: Scop, target: Target = AVX512, schedule: Schedule | None 
     chosen = schedule or choose_schedule(opened, target)
     (stored,), _ = store_cluster(opened, chosen, target)
     dependences = compute_dependences(of)
-    start = initial_tree([stored.cluster])
-    loops = chosen.apply(start)
+    loops = chosen.apply(initial_tree([stored.cluster]))
     tree = lower_tree(loops, {s.name: s.domain for s in of.statements})
     check_legal(tree, dependences, "k")
     private, storages = stored.private.intersection(of.arrays), stored.storages
-    places = keep_arrays(chosen, start, loops, tree, of, dependences, private, storages, target)
+    places = keep_arrays(chosen, loops, tree, of, dependences, private, storages, target)
     statements = {s.name: s for s in places.part.statements}
     nest = peel(generate_nest(tree, statements, stored.storages, places.local))
     return Stages(places.part, target, stored, places.schedule, tree, places.local, nest)

@@ -116,7 +116,7 @@ def _check_arrays(schedule: Schedule, name: str) -> None:
         if isinstance(directive, KeepInPlace | Pack | Prefetch):
             raise IllegalSchedule(
                 f"kernel {name!r}: {spell(directive)}: the arrays of loops that people write "
-                "lie as they are given; say keep … in registers, or leave it out"
+                "lie as they are given, in no panels; say keep … in registers, or leave it out"
             )
 
 

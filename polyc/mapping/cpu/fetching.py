@@ -14,12 +14,8 @@ from polyc.memory.storage import Storage
 from polyc.memory.strides import compute_strides
 from polyc.schedule.cluster import Cluster
 from polyc.scop.scop import Array
-from polyc.target.costs import FMA_UNITS, memory_bytes
+from polyc.target.costs import FMA_UNITS, WAITED_FOR, memory_bytes
 from polyc.target.machine import Target
-
-WAITED_FOR = 0.02
-"""Of the time of the products, what the weights take at least to come from memory: if less, it does
-not pay to fetch each line by an instruction of its own."""
 
 
 def choose_fetched(

@@ -18,15 +18,13 @@ from math import ceil, prod
 from polyc.memory.strides import Strides
 from polyc.poly.affine import outputs, plain_iterator
 from polyc.schedule.cluster import Cluster
+from polyc.target.costs import DIVIDED
 
 Rows = tuple[int, ...]
 """Shared loops that run as one, outermost first; its rows are those of a tile."""
 
 PAYS = 0.97
 """Of the cost of tiles of one loop, what those of several take at most: they divide for places."""
-
-PLACE = 4
-"""Products of one vector in the time in which a place is computed by a division."""
 
 POINTERS = 8
 """Rows of a tile whose places are computed so: more pointers do not stay in registers."""
@@ -109,7 +107,7 @@ def price_places(height: int, width: int, taps: int, places: tuple[int, int]) ->
     inside, around = places
     if inside and height > POINTERS:
         return None
-    return PLACE * (inside + around) / (width * taps)
+    return DIVIDED * (inside + around) / (width * taps)
 
 
 def spread_rows(rows: Rows, height: int, extents: Sequence[int]) -> dict[int, int]:
