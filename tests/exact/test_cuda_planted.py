@@ -411,6 +411,12 @@ def constants_are_arranged_in_reverse(patch):
     patch.setattr(bind, "arrange", lambda value, stored: right(value[::-1], stored))
 
 
+@pytest.mark.parametrize("plant", dict.fromkeys(f.values[0] for f in FAULTS))
+def test_a_fault_can_be_planted(plant, monkeypatch):
+    """What it takes the place of is there, under the name and of the kind that it expects."""
+    plant(monkeypatch)
+
+
 @pytest.mark.thorough
 @pytest.mark.parametrize(("plant", "name"), FAULTS)
 def test_a_planted_fault_is_seen(plant: Plant, name: str, monkeypatch):

@@ -317,7 +317,7 @@ def threads_confuse_two_loops(patch):
 
 @fault(open_columns)
 def masks_have_a_lane_more(patch):
-    right = scope.Scope.filled.fget
+    right = scope.Scope.filled.func
     patch.setattr(scope.Scope, "filled", property(lambda s: right(s) + 1))
 
 
@@ -484,6 +484,12 @@ def a_split_sum_forgets_a_part(patch):
         return statement_of(made, lambda s: replace(s, domain=short), lambda s: s is sums[-1])
 
     patch.setattr(pipeline, "split_reductions", wrong)
+
+
+@pytest.mark.parametrize("plant", dict.fromkeys(f.values[0] for f in FAULTS))
+def test_a_fault_can_be_planted(plant, monkeypatch):
+    """What it takes the place of is there, under the name and of the kind that it expects."""
+    plant(monkeypatch)
 
 
 @pytest.mark.thorough
