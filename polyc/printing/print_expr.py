@@ -245,6 +245,9 @@ class Printer:
                 function, values = f"select_{test.function}", (*test.arguments, *arguments[1:])
         kind = arguments[0].dtype if function in OF_ARGUMENT else dtype
         texts = [self.expr(a, scope) for a in values]
+        if kind.kind == "f" and all(isinstance(a, Const) for a in values) and scope.lanes is None:
+            # The exact run's type takes the place of f32, and C would multiply 0.1f by 0.01f itself.
+            texts[0] = f"({scalar_type(kind)}){texts[0]}"
         return self._apply(function, texts, kind, scope.count)
 
     def _branch(

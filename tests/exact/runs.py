@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 from polyc.exact.run import ExactReport, run_exactly
 from polyc.graph.states import read_states
 from polyc.options import Options
+from polyc.target.machine import Target
 from polyc.target.resolve import resolve_target
 from polyc.types.call_sizes import Range, read_sizes
 
@@ -17,7 +19,7 @@ def exactly(
     dims: dict[str, Range] | None = None,
     hint: dict[str, int] | None = None,
     state: dict[str, str] | None = None,
-    target: str = "avx2",
+    target: str | Target = "avx2",
     choices: dict[str, Any] | None = None,
     **rest: Any,
 ) -> ExactReport:
@@ -27,4 +29,16 @@ def exactly(
     """
     sizes, states = read_sizes(dims, hint), read_states(state)
     options = Options(verify=False, sizes=sizes, states=states, emulated=True, **(choices or {}))
-    return run_exactly(model, resolve_target(target, options), options, **rest)
+    machine = resolve_target(target, options) if isinstance(target, str) else target
+    return run_exactly(model, machine, options, **rest)
+
+
+def multiplies_bytes() -> Target:
+    """AVX2 with sums of products of bytes in the table of instructions.
+
+    The flags are those of AVX2, and so the runtime spells them in what any such CPU has.
+    """
+    target = resolve_target("avx2", Options())
+    assert isinstance(target, Target)
+    vectors = target.vectors
+    return replace(target, vectors=replace(vectors, features=(*vectors.features, "avx_vnni")))

@@ -48,6 +48,7 @@ def vector(of, scope=LANES):
         (read("X", i, v + 1), "X[32 * i + v + 1]"),
         (call("add", read("X", i, v), Const(1.0, F32)), "(X[32 * i + v] + 1.0f)"),
         (call("exp", call("add", read("X", 0, 0), read("X", 0, 1))), "pc_exp_f32(X[0] + X[1])"),
+        (call("mul", Const(0.1, F32), Const(0.5, F32)), "((f32)0.1f * 0.5f)"),
         (call("max", read("X", 0, 0), Const(0.0, F32)), "pc_max_f32(X[0], 0.0f)"),
         (call("add", Value(i), Value(v)), "pc_add_i64((i64)(i), (i64)(v))"),
         (Cast(read("X", 0, 0), np.dtype("i4")), "pc_cast_f32_i32(X[0])"),
