@@ -246,7 +246,7 @@ class Printer:
         kind = arguments[0].dtype if function in OF_ARGUMENT else dtype
         texts = [self.expr(a, scope) for a in values]
         if kind.kind == "f" and all(isinstance(a, Const) for a in values) and scope.lanes is None:
-            # The exact run's type takes the place of f32, and C would multiply 0.1f by 0.01f itself.
+            # Of its type: in the exact run that is no float, and C would multiply 0.1f by 0.01f.
             texts[0] = f"({scalar_type(kind)}){texts[0]}"
         return self._apply(function, texts, kind, scope.count)
 

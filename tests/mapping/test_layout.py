@@ -11,6 +11,7 @@ from polyc.memory.storage import permuted, row_major
 from polyc.memory.strides import compute_strides
 from polyc.schedule.cluster import Cluster, find_clusters
 from polyc.scop.expr import Load
+from polyc.scop.factors.narrow_factors import move_innermost
 from polyc.scop.scop import Scop
 from polyc.target.machine import Target
 from tests.analysis.nests import F32, array, conv_scop, load, matmul_scop, scop, statement
@@ -118,6 +119,18 @@ def test_the_vector_loop_is_stored_innermost_and_constants_in_panels():
     assert decided["W"].blocks == ((0, 16),)
     assert decided["B"].is_row_major
     assert "X" not in decided
+
+
+def test_constants_lie_as_the_sum_of_a_tile_walks_them():
+    """Where an instruction takes channels, these are summed last: W[o, c, r, q] at o, r, q, c."""
+    of = conv_scop(32, 8, 8, 16, 3)
+    last = {s.name: s.iterators.index("c") for s in of.statements if s.reduction}
+    moved = tuple(move_innermost(s, last[s.name]) if s.reduction else s for s in of.statements)
+    for case, expected in ((of, (0, 1, 2, 3)), (replace(of, statements=moved), (0, 2, 3, 1))):
+        cluster = only_cluster(case)
+        strides = {s.name: compute_strides(s, of.arrays, given(of)) for s in cluster.statements}
+        d = choose_vector_loop(cluster, strides, TARGET)
+        assert decide_layouts(cluster, d, 16, of.arrays, given(of))["W"].permutation == expected
 
 
 def test_without_a_vector_loop_constants_lie_as_the_reduction_runs():

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+import numpy as np
 import pytest
 
 from polyc.mapping.cpu.loop_order import choose_order, choose_row_blocks
@@ -90,6 +91,15 @@ def order(of: Scop, vector: str, tiles: dict[str, int], target: Target = AVX512)
 
 def test_panels_of_large_weights_are_read_once():
     assert order(matmul_scop(128, 3072, 768), "j", {"j": 48, "i": 9}) == "j i"
+
+
+def test_tiles_of_bytes_share_a_line_with_their_neighbours():
+    """Large weights are read once for results of bytes too: a tile is less than a line there."""
+    of = matmul_scop(49, 512, 4608)
+    bytes_ = replace(of.arrays["Y"], dtype=np.dtype(np.uint8))
+    of = replace(of, arrays={**of.arrays, "Y": bytes_})
+    assert order(of, "j", {"j": 16, "i": 5}) == "j i"
+    assert order(of, "j", {"j": 96, "i": 5}) == "i j"
 
 
 def test_with_few_columns_rows_are_read_once():

@@ -10,6 +10,7 @@ row-wise softmax.
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
+from itertools import pairwise
 
 import islpy as isl
 
@@ -80,18 +81,21 @@ def decide_layouts(
 def _summed_last(
     s: Statement, cluster: Cluster, index: isl.PwMultiAff, dimensions: Sequence[int]
 ) -> list[int]:
-    """The dimensions that the sum of a tile walks behind the others: it then reads one long run.
+    """The dimensions that the sum of a tile walks behind the others, in the order in which it does:
+    it then reads one long run.
 
     W[c, o, a, b] of a transposed convolution, o in panels: places o / tile, a, b, c, o mod tile.
+    W[o, c, r, q] whose sum has c innermost, for an instruction: o / tile, r, q, c / 2, o mod tile,
+    c mod 2.
     """
     shared = cluster.shared_positions(s)
     columns = columns_of(index)
-
-    def is_outside(k: int) -> bool:
+    innermost = {-1: -1}  # by dimension: the loop of the sum that walks it; -1: only others do
+    for before, k in pairwise((-1, *dimensions)):
         moving = [p for p, column in enumerate(columns) if column[k] != 0]
-        return bool(moving) and all(p in shared for p in moving)
-
-    return sorted(dimensions, key=lambda k: not is_outside(k))
+        summed = max((p for p in moving if p not in shared), default=-1)
+        innermost[k] = summed if moving else innermost[before]  # of one element: where it stands
+    return sorted(dimensions, key=lambda k: innermost[k])
 
 
 def _group(

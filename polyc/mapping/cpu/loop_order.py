@@ -40,7 +40,8 @@ CLOSE = 1.05
 """A cost up to this many times the least is as good."""
 
 NEIGHBOURS = 3
-"""Tiles of whole lines in a row for each core from which on threads seldom meet in a cache line.
+"""Tiles in a row for each core from which on threads seldom meet in a cache line, if tiles are made
+of whole lines, or less than one.
 
 Each takes a run of neighbours, and the two at an end of it are not computed at the same time. On
 two cores of a Zen 4 a product of 333 x 333 matrices, 7 tiles a row, takes 423 us by panels and 447
@@ -108,7 +109,8 @@ def choose_order(
     orders = [order for order in orders if keeps_together(order, rows)]
     width = tiles.get(vector, 1)
     is_long = ceil(cluster.extents[vector] / width) >= NEIGHBOURS * target.cores
-    cut = is_long and steps[vector] * width * written.itemsize % LINE == 0
+    apart = steps[vector] * width * written.itemsize
+    cut = is_long and (apart % LINE == 0 or apart < LINE)
     cut = cut or _cut_at_lines(row, steps, rest, tiles, written.itemsize)
     if len(orders) > 1 and not cut:
         orders = orders[1:]
