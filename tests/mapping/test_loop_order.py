@@ -101,6 +101,14 @@ def test_tiles_of_bytes_share_a_line_with_their_neighbours():
     assert order(of, "j", {"j": 16, "i": 5}) == "j i"
     assert order(of, "j", {"j": 96, "i": 5}) == "i j"
 
+    def moves(statement):  # X[i, k] becomes X[i, k + j], which has a line of its own to each tile
+        if not statement.reduction:
+            return statement
+        value = call("mul", load("{ S[i,j,k] -> X[i,k+j] }"), load("{ S[i,j,k] -> W[k,j] }"))
+        return replace(statement, value=value)
+
+    assert order(replace(of, statements=tuple(map(moves, of.statements))), "j", {"j": 16}) == "i j"
+
 
 def test_with_few_columns_rows_are_read_once():
     # 16384 rows of 1 KiB by 2 panels of 32 KiB: the panels stay in the second-level cache

@@ -41,7 +41,7 @@ CLOSE = 1.05
 
 NEIGHBOURS = 3
 """Tiles in a row for each core from which on threads seldom meet in a cache line, if tiles are made
-of whole lines, or less than one.
+of whole lines, or several lie in one.
 
 Each takes a run of neighbours, and the two at an end of it are not computed at the same time. On
 two cores of a Zen 4 a product of 333 x 333 matrices, 7 tiles a row, takes 423 us by panels and 447
@@ -110,8 +110,8 @@ def choose_order(
     width = tiles.get(vector, 1)
     is_long = ceil(cluster.extents[vector] / width) >= NEIGHBOURS * target.cores
     apart = steps[vector] * width * written.itemsize
-    cut = is_long and (apart % LINE == 0 or apart < LINE)
-    cut = cut or _cut_at_lines(row, steps, rest, tiles, written.itemsize)
+    in_lines = apart % LINE == 0 or (apart < LINE and _moves_constants(cluster, vector, arrays))
+    cut = (is_long and in_lines) or _cut_at_lines(row, steps, rest, tiles, written.itemsize)
     if len(orders) > 1 and not cut:
         orders = orders[1:]
     operands = list_operands(cluster, arrays)
@@ -130,6 +130,23 @@ def _along(cluster: Cluster, vector: int) -> list[int]:
         for d, loop in enumerate(cluster.shared)
         if d == vector or any(row[loop[last.name]] != 0 for row in walked)
     ]
+
+
+def _moves_constants(cluster: Cluster, vector: int, arrays: Table[str, Array]) -> bool:
+    """Whether sums read nothing along the vector loop but constants, which lie in panels.
+
+    Of a depthwise convolution's image each tile of less than a line would read all lines.
+    """
+    return all(
+        arrays[load.array].kind == "constant"
+        for s in cluster.statements
+        if s.reduction
+        for load in s.loads
+        if any(
+            row[cluster.shared[vector][s.name]] != 0
+            for row in map(coefficients, outputs(load.index))
+        )
+    )
 
 
 def _cut_at_lines(
