@@ -8,7 +8,7 @@ import islpy as isl
 
 from polyc.analysis.footprints import compute_footprints
 from polyc.poly.parameters import at_estimate
-from polyc.scop.expr import operations
+from polyc.scop.expr import arithmetic
 from polyc.scop.scop import Scop
 
 SET = isl.dim_type.set
@@ -18,13 +18,14 @@ ENUMERABLE = 1_000_000
 
 
 def count_flops(scop: Scop) -> int | None:
-    """Scalar operations of one run, the update of a reduction included; None: not counted.
+    """Scalar operations of one run, the update of a reduction included, conversions not; None: not
+    counted.
 
     sum over statements of  operations per instance * instances.
     """
     total = 0
     for statement in scop.statements:
-        each = operations(statement.value) + (statement.reduction is not None)
+        each = arithmetic(statement.value) + (statement.reduction is not None)
         points = count_points(statement.domain) if each else 0
         if points is None:
             return None

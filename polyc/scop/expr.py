@@ -218,13 +218,22 @@ def operations(expr: Expr) -> int:
 
     What a constant adds to a coordinate is no operation, nor is to ask where a row of entries ends.
     """
+    return _count(expr, (Call, Cast))
+
+
+def arithmetic(expr: Expr) -> int:
+    """The same without casts: what multiplies bytes that are added up as integers counts one."""
+    return _count(expr, (Call,))
+
+
+def _count(expr: Expr, kinds: tuple[type, ...]) -> int:
     match expr:
         case Call("select", (Call("lt", (Index(), _)), value, Const(0.0))):
-            return operations(value)
+            return _count(value, kinds)
         case Call("offset"):
             return 0
         case _:
-            return isinstance(expr, Call | Cast) + sum(map(operations, children(expr)))
+            return isinstance(expr, kinds) + sum(_count(e, kinds) for e in children(expr))
 
 
 WEIGHTS = {

@@ -11,6 +11,7 @@ from polyc.scop.expr import (
     Index,
     Load,
     Within,
+    arithmetic,
     call,
     cast,
     loads,
@@ -45,6 +46,7 @@ def test_walk_is_parents_first_and_left_to_right():
     assert kinds == [Call, Within, Call, Load, Cast, Index, Const]
     assert list(loads(TREE)) == [LOAD]
     assert operations(TREE) == 3
+    assert arithmetic(TREE) == 2
 
 
 def test_walk_and_rebuild_reach_dynamic_indices():
