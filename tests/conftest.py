@@ -44,6 +44,10 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     )
 
 
+REPRESENTED = Path(__file__).with_name("represented.txt")
+"""Cases that are thorough because others of their function stand for them, a line each."""
+
+
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
     """Leave out what is thorough, unless it is asked for, and all parts but one of a shard.
 
@@ -54,6 +58,10 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
     is_asked = "thorough" in (config.option.markexpr or "") or any(
         Path(str(a).partition("::")[0]).resolve() != home for a in config.args
     )
+    represented = frozenset(REPRESENTED.read_text("utf-8").splitlines())
+    for item in items:
+        if item.nodeid in represented:
+            item.add_marker(pytest.mark.thorough)
     chosen, left, number = [], [], 0
     for item in items:
         is_thorough = item.get_closest_marker("thorough") is not None
