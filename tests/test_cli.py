@@ -216,6 +216,7 @@ def test_verify_names_the_node_whose_kernel_is_wrong(command, monkeypatch, tmp_p
     assert "the nodes before it agree" in err
 
 
+@pytest.mark.thorough
 def test_doctor_measures_once_and_then_knows(polyc, monkeypatch, tmp_path):
     rates = Rates(2e11, 3e11, 1e11, 8e10, 3e10, 7e10, 4e10, 8e10, 1e-7, 1e-9, measured=True)
     monkeypatch.setattr("polyc.target.measure.measure_rates", lambda target, options: rates)

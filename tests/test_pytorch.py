@@ -147,6 +147,7 @@ def test_open_sizes_are_compiled_once(make, options, count):
             assert count() == 1
 
 
+@pytest.mark.thorough
 def test_a_size_that_is_found_to_be_one_number_is_compiled_for_each(options, count):
     """A buffer of 8 rows lets the exporter find that there are always 8."""
 

@@ -140,6 +140,7 @@ def test_figures_are_shown_and_written_by_device_and_date(tmp_path):
     assert table.read_text() == text
 
 
+@pytest.mark.thorough
 def test_the_command_measures_and_writes(emulated, monkeypatch, tmp_path):
     gpu, limits = CudaTarget.named("sm_90"), Limits({"float32": 1e12}, 1e12)
     problem = Problem("gemm-24", "gemm", partial(micro.gemm, 24, 24, 24))

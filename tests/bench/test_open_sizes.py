@@ -25,6 +25,7 @@ def test_an_image_is_opened_and_fixed():
         with_image(b.model(b.op("Relu", "x"), inputs=[("x", (3, 4))]), NAMES)
 
 
+@pytest.mark.thorough
 def test_each_size_has_a_row():
     rows = race("net", network(), [(1, 9, 9), (2, 7, 12)], 1, lambda: 0.0)
     assert [row.size for row in rows] == [(1, 9, 9), (2, 7, 12)]

@@ -95,6 +95,7 @@ def test_plain_c_is_what_one_would_write():
     assert "        for (int64_t j = 0; j < i; j++) {" in text.splitlines()
 
 
+@pytest.mark.thorough
 @needs_gcc
 def test_a_race_has_a_figure_for_each_engine_and_a_line_for_all():
     done = CliRunner().invoke(

@@ -85,6 +85,7 @@ def test_a_trained_transformer_stays_accurate(form):
     assert report.weights[1] < 0.25 * report.weights[0]
 
 
+@pytest.mark.thorough
 def test_what_cannot_be_smaller_says_why():
     with pytest.raises(UnsupportedOp, match=r"no matrix.*fewer than"):
         polyc.quantise_weights(cnn())

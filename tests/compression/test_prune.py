@@ -86,6 +86,7 @@ def test_what_makes_no_sense_is_refused():
         polyc.prune(Graph.of(y=ops.relu(ops.input("x", (2, 3)))), 0.5)
 
 
+@pytest.mark.thorough
 def test_a_pruned_network_in_bytes():
     small = polyc.prune(cnn(), 0.1, keep=["Conv_0"])
     proto = polyc.quantise(small, samples(), threads=1)

@@ -112,6 +112,7 @@ def test_each_way_to_choose_ranges_stays_accurate(calibration):
     assert accuracy(in_bytes(proto)) >= accuracy(compiled("cnn")) - MOST_LOST
 
 
+@pytest.mark.thorough
 def test_signed_activations():
     proto = polyc.quantise(NETWORKS["cnn"](), samples(), activations="s8", threads=1)
     kinds = {t.data_type for t in proto.graph.initializer}
@@ -153,6 +154,7 @@ def test_corrected_biases_take_back_the_mean_of_what_a_layer_is_off_by():
     assert sum(own[True]) > sum(own[False]) + 1
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize(
     "make",
     [
@@ -194,6 +196,7 @@ def test_layers_that_are_kept():
     assert rows["Conv_0"].stored == "int8"
 
 
+@pytest.mark.thorough
 def test_sizes_known_only_at_run_time():
     w = np.random.default_rng(0).standard_normal((16, 32)).astype(np.float32)
     graph = Graph.of(y=ops.input("x", ("n", 16)) @ w)
@@ -263,6 +266,7 @@ def test_a_tensor_that_overflows_is_named():
         polyc.quantise(graph, [np.full((2, 3), 1e3, np.float32)], threads=1)
 
 
+@pytest.mark.thorough
 def test_the_command(tmp_path):
     from typer.testing import CliRunner
 

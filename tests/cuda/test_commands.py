@@ -31,6 +31,7 @@ def test_commands_take_a_gpu_as_their_target(command, monkeypatch):  # noqa: F81
     assert "cannot be tuned" in err
 
 
+@pytest.mark.thorough
 def test_doctor_describes_what_is_there(monkeypatch, tmp_path):
     driver = ask_driver(make_driver(tmp_path, devices=2))
     monkeypatch.setattr(doctor, "ask_driver", lambda: driver)

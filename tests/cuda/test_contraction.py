@@ -158,6 +158,7 @@ def test_every_barrier_is_needed(name):
             check_block_barriers(without(kernel.body, number), phases)
 
 
+@pytest.mark.thorough
 @pytest.mark.cuda
 def test_filters_are_laid_out_for_the_threads_that_copy_them(tmp_path):
     x = ops.input("x", (1, 5, 9, 7))

@@ -87,6 +87,7 @@ def test_rows_of_matrices(tmp_path: Path, padding: int, copy: int, load: int):
     assert parts == least
 
 
+@pytest.mark.thorough
 def test_tiles_of_floats(tmp_path: Path):
     x, w = np.ones((100, 70), np.float32), np.ones((70, 90), np.float32)
     counts = counted(kernel("tiles"), tmp_path, [x, w, np.ones((100, 90), np.float32)])

@@ -106,6 +106,7 @@ def test_what_comes_too_early_is_wrong(tmp_path: Path, text: str):
     assert not all(is_right(run_hopper(program, seed)) for seed in (1, 2, 3))
 
 
+@pytest.mark.thorough
 def test_a_stage_that_is_copied_over_too_early_is_a_race(tmp_path: Path):
     program = built(without(HOPPER, "// the first time it is"), tmp_path, RACES)
     assert "data race" in run_hopper(program, 1).report

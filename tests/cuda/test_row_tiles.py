@@ -39,6 +39,7 @@ def test_scores_stay_in_shared_memory(heads, rows, keys, width, tmp_path, emulat
     assert not any("MatMul" in n.consumer for n in report.not_fused)
 
 
+@pytest.mark.thorough
 @pytest.mark.cuda
 def test_weights_lie_where_the_scores_were(tmp_path):
     model = build(attention(2, 131, 77, 19), tmp_path, True, "cuda:sm_80")

@@ -59,6 +59,7 @@ def test_schedules_given_back_give_the_same_text(name):
     }
 
 
+@pytest.mark.thorough
 def test_boxes_and_warpgroups_given_back_give_the_same_text(monkeypatch):
     from polyc.mapping.cuda.warpgroup_tiles import WGMMA, list_warpgroup_shapes
 
@@ -244,6 +245,7 @@ def test_an_instruction_that_the_loops_are_not_is_refused(change, said):
         compile_text(graph, {name: text.replace(*change)})
 
 
+@pytest.mark.thorough
 def test_an_edited_product_of_tensor_cores_is_exact(tmp_path):
     """Other digits, fewer stages and no swizzle: every element as the statements say."""
     a, b = ops.input("a", (40, 72), BFLOAT16), ops.input("b", (72, 48), BFLOAT16)
@@ -269,6 +271,7 @@ def test_more_shared_memory_than_a_block_has_is_refused():
         compile_text(graph, {name: many})
 
 
+@pytest.mark.thorough
 def test_fused_parts_are_given_back_or_taken_apart():
     first = compile_text(attention(2, 20, 24, 8))
     ((name, text),) = first.schedules

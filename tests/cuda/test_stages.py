@@ -32,6 +32,7 @@ def test_what_is_found():
         assert_same(np.asarray(got[name]), want)
 
 
+@pytest.mark.thorough
 def test_suppression():
     source = model_of("""g (float[1, 17, 4] b, float[1, 2, 17] s, int64[1] m, float[1] o,
         float[1] l) => (int64[k, 3] y) { y = NonMaxSuppression(b, s, m, o, l) }""")

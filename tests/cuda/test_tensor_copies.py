@@ -230,6 +230,7 @@ def test_a_wrong_wait_shows(pattern, by, tmp_path):
     assert not is_right(replaced(text(), pattern, by), tmp_path)
 
 
+@pytest.mark.thorough
 def test_sanitizers_have_nothing_to_report(tmp_path):
     assert is_right(text(), tmp_path / "plain")
     if emulator.has_sanitizers(RACES):

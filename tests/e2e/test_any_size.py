@@ -67,6 +67,7 @@ def test_compiled_once_and_right(compiled, name, tmp_path):
     check(again, network, calls[-1])
 
 
+@pytest.mark.thorough
 def test_tiles_of_images_without_their_borders_are_counted():
     """floor((h - 5)/2)*floor((w - 5)/2)*n rows, nine at a time: the rest begins at no row before
     the first."""

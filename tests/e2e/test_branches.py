@@ -189,6 +189,7 @@ def test_states_go_on_whichever_branch_is_taken(heard, no_compiler):
         assert_same(session.state["state"], state)
 
 
+@pytest.mark.thorough
 @pytest.mark.skipif(shutil.which("make") is None, reason="make is not installed")
 def test_a_detector_as_plain_c(heard, tmp_path):
     heard.export(tmp_path / "c")

@@ -357,6 +357,7 @@ def test_two_sizes_that_must_fit_are_left_to_the_call(tmp_path):
     check(model, text, {"m": m, "n": n, "x": floats(5)})
 
 
+@pytest.mark.thorough
 def test_the_exact_run(compiled):
     for text in (OPEN["nested"], FOLLOWED["products"], FOLLOWED["counted"]):
         report = polyc.verify(model_of(text), exact=True, target="avx2")

@@ -254,6 +254,7 @@ class MaxPool(OpRun):
         return (np.lib.stride_tricks.sliding_window_view(x, kernel_shape, (2, 3)).max((4, 5)),)
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("dtype", [np.uint8, pytest.param(np.int8, marks=pytest.mark.thorough)])
 def test_a_residual_has_a_scale_of_its_own(dtype):
     """Two products, a pool, and a sum: each is restored where it is read."""

@@ -172,6 +172,7 @@ def test_inputs_of_any_name(tmp_path: Path):
     model.check(tmp_path)
 
 
+@pytest.mark.thorough
 def test_outputs_and_nodes_of_any_name(tmp_path: Path):
     """Each is computed from the one before, in kernels of ever more statements."""
     model = Model()

@@ -285,6 +285,7 @@ def test_folds_together_hold_a_bounded_number_of_bytes():
     assert 0 < len(graph.nodes) < count
 
 
+@pytest.mark.thorough
 def test_a_node_of_very_many_operands_is_compiled():
     built = polyc.compile(model(node("Sum", " ".join(["x"] * 500)), TABLE), threads=1)
     np.testing.assert_array_equal(built(np.ones((4, 6), np.float32)), 500)

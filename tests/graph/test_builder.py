@@ -134,6 +134,7 @@ def test_inputs_come_in_order_of_creation():
     assert Graph.of(y=second - first).inputs == ("second", "first")
 
 
+@pytest.mark.thorough
 def test_an_expression_may_be_longer_than_pythons_stack():
     value = start = ops.input("x", (2,))
     for _ in range(5000):

@@ -12,6 +12,7 @@ def compiled(tmp_path_factory):
     return compile_in(tmp_path_factory.mktemp("cache"))
 
 
+@pytest.mark.thorough
 def test_a_seed_gives_the_same_numbers_and_a_normal_distribution(compiled):
     text = (
         "g () => (float[300, 301] y) {{ y = RandomNormal<shape=[300, 301], seed={}, mean=2.0>() }}"

@@ -197,6 +197,7 @@ def operands(draw, name):
     return Tensor(name, np.dtype(kind), shape)
 
 
+@pytest.mark.thorough
 @settings(max_examples=400)
 @given(st.data(), st.sampled_from(sorted(RULES)))
 def test_nonsense_raises_only_our_errors(data, op):

@@ -165,6 +165,7 @@ def test_borders_do_what_python_does(name):
     assert "executed in full" in kernel.explain()
 
 
+@pytest.mark.thorough
 def test_empty_grids_stay_empty():
     for kernel in (clipped, periodic, asked, window):
         kernel.threads = 1

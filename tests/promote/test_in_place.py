@@ -93,6 +93,7 @@ def test_values_that_a_later_statement_reads_are_not_overwritten():
     assert not is_in_place(scop(arrays, *of.statements, late))
 
 
+@pytest.mark.thorough
 def test_a_result_across_memory_keeps_its_row():
     of = scaled_rows(40, 600, write="{ E[i, j] -> Y[j, i] }")
     assert not is_in_place(of)

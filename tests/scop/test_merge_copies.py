@@ -2,6 +2,8 @@
 
 import time
 
+import pytest
+
 from polyc.scop.expr import Call
 from polyc.scop.merge_copies import merge_copies
 from polyc.scop.scop import Scop, Statement
@@ -148,6 +150,7 @@ def test_an_accumulator_stays_where_its_reduction_is():
     assert merge_copies(of) == of
 
 
+@pytest.mark.thorough
 def test_a_place_that_takes_minutes_to_find_is_not_looked_for():
     """[32, 3, 33] as [3, 6, 22, 8], then in blocks of 2 x 2: the sizes have no common divisor."""
     flat = "1056*i0 + 176*(i1 mod 6) + 16*i2 + 8*floor((i1 mod 24)/12) + 2*i3 + (floor(i1/6) mod 2)"
