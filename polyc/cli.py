@@ -331,9 +331,9 @@ def main() -> None:
 
 def _terminate(number: int, _: object) -> None:
     """Leave as after an error, so that what is half made goes, and compilers with it."""
-    from polyc.toolchain.execute import end_descendants
+    from polyc.toolchain.execute import end_all
 
-    end_descendants(os.getpid())
+    end_all()
     sys.exit(128 + number)
 
 

@@ -6,11 +6,15 @@ import contextlib
 import os
 import signal
 import subprocess
+import threading
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 from polyc.errors import BuildError
 from polyc.files.waiting import wait_for
+
+_ending = threading.Event()
+"""This process is about to end: whatever its threads start now ends at once."""
 
 
 def execute(
@@ -45,12 +49,22 @@ def execute(
 
     with process:
         try:
+            if _ending.is_set():  # asked of what runs: `end_all` has found it, or it is seen here
+                raise BuildError(
+                    f"compiler {arguments[0]} is not waited for: the process is ending"
+                )
             wait_for(attempt, lambda: f"compiler {' '.join(arguments)[:200]}", patience)
         except BaseException:
             end_descendants(process.pid)
             process.kill()
             raise
     return subprocess.CompletedProcess(arguments, process.returncode, *told)
+
+
+def end_all() -> None:
+    """End what this process has started, and what its other threads start from now on."""
+    _ending.set()
+    end_descendants(os.getpid())
 
 
 def end_descendants(process: int) -> None:

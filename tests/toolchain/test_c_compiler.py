@@ -261,6 +261,26 @@ def test_a_compilation_that_is_ended_leaves_no_drafts(tmp_path):
     assert list((tmp_path / "cache").rglob("draft-*")) == []
 
 
+def test_what_ends_a_process_ends_compilers_that_begin_later():
+    """A thread may have been about to run one when the signal came."""
+    program = (
+        "import subprocess, sys\n"
+        "from polyc.errors import BuildError\n"
+        "from polyc.toolchain.execute import end_all, execute\n"
+        "running = subprocess.Popen([sys.executable, '-c', 'import time; time.sleep(1000)'])\n"
+        "end_all()\n"
+        "assert running.wait(60) < 0\n"
+        "try:\n"
+        "    execute(['sleep', '1000'], None, 60.0)\n"
+        "except BuildError as error:\n"
+        "    print(error)\n"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", program], capture_output=True, text=True, timeout=90
+    )
+    assert done.stdout == "compiler sleep is not waited for: the process is ending\n", done.stderr
+
+
 def test_without_threads_files_are_compiled_one_by_one(tmp_path, monkeypatch):
     def refuse(self):
         raise RuntimeError("can't start new thread")
