@@ -90,15 +90,15 @@ _PAIR_LANES = ((("avx512bw",), (4, 8, 16)), (("avx2",), (4, 8)), (("sse2",), (4,
 
 _Lanes = tuple[tuple[tuple[str, ...], tuple[int, ...]], ...]
 
-_Known = tuple[tuple[str, ...], tuple[int, ...], bool, int]
-"""Of a spelling: what it needs, for which lanes it is, whether it is native, and its count."""
+_Known = tuple[tuple[str, ...], tuple[int, ...], bool, int, int]
+"""Of a spelling: what it needs, for which lanes, whether it is native, its count and its adds."""
 
 
 def _dot(name: str, terms: int, a: np.dtype, b: np.dtype, native: _Lanes) -> VectorInstruction:
     """acc[l] += a[terms * l + r] * b[terms * l + r]  for r in 0 .. terms, modulo 2^32"""
     others = tuple(known for known in (*_PAIR_LANES, ((), (2, 4, 8, 16))) if known not in native)
     spellings = tuple(
-        (needs, lanes, (needs, lanes) in native, _count(a, needs))
+        (needs, lanes, (needs, lanes) in native, *_count(a, needs))
         for needs, lanes in (*native, *others)
     )
     return _summed(name, terms, (a, b), INT32, "polyc_dot.h", spellings)
@@ -123,11 +123,12 @@ def _summed(
     return VectorInstruction(name, nest, tuple(spellings))
 
 
-def _count(a: np.dtype, needs: tuple[str, ...]) -> int:
-    """Instructions: some move signs; or bytes are widened, and pairs multiplied and added."""
+def _count(a: np.dtype, needs: tuple[str, ...]) -> tuple[int, int]:
+    """Instructions, and how many of them add: some move signs; or bytes are widened, and pairs
+    multiplied and added."""
     if needs and needs[0] in VNNI:
-        return 2 if a == INT8 else 1
-    return 2 if a == INT16 else 5
+        return (2, 0) if a == INT8 else (1, 0)
+    return (2, 1) if a == INT16 else (5, 2)
 
 
 DOT4_U8S8 = _dot("dot4.u8s8", 4, UINT8, INT8, _VNNI_LANES)
@@ -144,9 +145,9 @@ DOT2_BF16 = _summed(
     FLOAT32,
     "polyc_dot_bf16.h",
     (
-        ((BF16,), (16,), True, 1),
-        ((BF16, "avx512vl"), (4, 8), True, 1),
-        ((), (2, 4, 8, 16), False, 4),
+        ((BF16,), (16,), True, 1, 0),
+        ((BF16, "avx512vl"), (4, 8), True, 1, 0),
+        ((), (2, 4, 8, 16), False, 4, 0),
     ),
 )
 

@@ -85,7 +85,7 @@ class Spelling:
     for the `function` of the runtime's headers, by type and lanes: pc_load_f32x16. header: a file
     of `runtime/` that it takes besides, and that is told the lanes. lanes: of the result, () for
     any. is_native: the CPU has an instruction for it, or one and an addition; else the C compiler
-    makes several. count: how many it is where it is used.
+    makes several. count: how many it is where it is used; adds: those among them that only add.
     """
 
     text: str
@@ -95,6 +95,7 @@ class Spelling:
     lanes: tuple[int, ...] = ()
     is_native: bool = True
     count: int = 1
+    adds: int = 0
 
 
 @dataclass(frozen=True)
