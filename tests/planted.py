@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from importlib import import_module
+from inspect import getattr_static
 from pathlib import Path
 from typing import Any
 
@@ -76,6 +77,29 @@ class Faults(list[Fault]):
             return wrong
 
         return enter
+
+
+class _Watched:
+    """Stands for a `MonkeyPatch`, and remembers what stood where something is planted."""
+
+    def __init__(self, patch: pytest.MonkeyPatch) -> None:
+        self._patch = patch
+        self.before: list[tuple[Any, str, Any]] = []
+
+    def setattr(self, holder: Any, name: str, value: Any) -> None:
+        self.before.append((holder, name, getattr_static(holder, name)))
+        self._patch.setattr(holder, name, value)
+
+
+def check_planted(plant: Callable[[Any], None], patch: pytest.MonkeyPatch) -> None:
+    """Assert that a fault finds all that it takes the place of, and does take it."""
+    watched = _Watched(patch)
+    plant(watched)
+    assert watched.before, "nothing is planted"
+    for holder, name, right in watched.before:
+        wrong = getattr_static(holder, name)
+        assert wrong is not right, f"{name} stays what it is"
+        assert callable(wrong) == callable(right), f"{name} becomes something of another kind"
 
 
 def after(right: Wrong, change: Callable[[Any], Any]) -> Wrong:

@@ -245,7 +245,7 @@ class Printer:
                 function, values = f"select_{test.function}", (*test.arguments, *arguments[1:])
         kind = arguments[0].dtype if function in OF_ARGUMENT else dtype
         texts = [self.expr(a, scope) for a in values]
-        if kind.kind == "f" and all(isinstance(a, Const) for a in values) and scope.lanes is None:
+        if function in INFIX and kind.kind == "f" and all(isinstance(a, Const) for a in values):
             # Of its type: in the exact run that is no float, and C would multiply 0.1f by 0.01f.
             texts[0] = f"({scalar_type(kind)}){texts[0]}"
         return self._apply(function, texts, kind, scope.count)

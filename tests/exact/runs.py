@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import Any
 
 from polyc.exact.run import ExactReport, run_exactly
@@ -31,14 +30,3 @@ def exactly(
     options = Options(verify=False, sizes=sizes, states=states, emulated=True, **(choices or {}))
     machine = resolve_target(target, options) if isinstance(target, str) else target
     return run_exactly(model, machine, options, **rest)
-
-
-def multiplies_bytes() -> Target:
-    """AVX2 with sums of products of bytes in the table of instructions.
-
-    The flags are those of AVX2, and so the runtime spells them in what any such CPU has.
-    """
-    target = resolve_target("avx2", Options())
-    assert isinstance(target, Target)
-    vectors = target.vectors
-    return replace(target, vectors=replace(vectors, features=(*vectors.features, "avx_vnni")))

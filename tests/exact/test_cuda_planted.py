@@ -33,6 +33,7 @@ from polyc.program.driver_nest import Call
 from tests.cuda.test_warpgroups import SHAPES, force
 from tests.exact.cuda_models import find_case
 from tests.exact.runs import exactly
+from tests.planted import check_planted
 
 pytestmark = pytest.mark.cuda
 
@@ -413,8 +414,7 @@ def constants_are_arranged_in_reverse(patch):
 
 @pytest.mark.parametrize("plant", dict.fromkeys(f.values[0] for f in FAULTS))
 def test_a_fault_can_be_planted(plant, monkeypatch):
-    """What it takes the place of is there, under the name and of the kind that it expects."""
-    plant(monkeypatch)
+    check_planted(plant, monkeypatch)
 
 
 @pytest.mark.thorough

@@ -31,7 +31,9 @@ from polyc.scop.expr import Call, Const
 from polyc.scop.factors import lift_signs, zero_points
 from polyc.scop.factors import scales as scales_module
 from polyc.types.element_types import FLOAT32, UINT8
-from tests.exact.runs import exactly, multiplies_bytes
+from tests.exact.runs import exactly
+from tests.machines import BYTES
+from tests.planted import check_planted
 
 Plant = Callable[[pytest.MonkeyPatch], None]
 
@@ -142,7 +144,7 @@ OF_BYTES = (restored_bytes, signed_bytes)
 
 def run_for_bytes(build: Callable[[], Graph]) -> ExactReport:
     """The exact run where what the model multiplies has an instruction."""
-    return exactly(build(), target=multiplies_bytes() if build in OF_BYTES else "avx2")
+    return exactly(build(), target=BYTES if build in OF_BYTES else "avx2")
 
 
 @pytest.mark.thorough
@@ -505,8 +507,7 @@ def a_split_sum_forgets_a_part(patch):
 
 @pytest.mark.parametrize("plant", dict.fromkeys(f.values[0] for f in FAULTS))
 def test_a_fault_can_be_planted(plant, monkeypatch):
-    """What it takes the place of is there, under the name and of the kind that it expects."""
-    plant(monkeypatch)
+    check_planted(plant, monkeypatch)
 
 
 @pytest.mark.thorough
