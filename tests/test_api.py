@@ -36,6 +36,7 @@ from tests.programs import (
     options,
     scale_program,
 )
+from tests.sampling import thorough
 
 X = np.arange(6, dtype=np.float32).reshape(2, 3)
 
@@ -49,9 +50,15 @@ def graph(name: str = "g") -> Graph:
     return Graph(name, (), {}, (), ())
 
 
+@pytest.fixture(scope="module")
+def home(tmp_path_factory):
+    """Where what all tests of one model compile is found again."""
+    return tmp_path_factory.mktemp("model")
+
+
 @pytest.fixture
-def model(pipeline, tmp_path):
-    return polyc.compile(graph(), options=options(tmp_path))
+def model(pipeline, home):
+    return polyc.compile(graph(), options=options(home))
 
 
 @pytest.fixture
@@ -337,7 +344,7 @@ void scale(
 """
 
 
-@pytest.mark.parametrize("threads", [1, 2, 8])
+@pytest.mark.parametrize("threads", [1, thorough(2), 8])
 def test_a_long_call_hears_signals(monkeypatch, tmp_path, threads):
     """Of six seconds and more, on eight threads; calls after that are as if nothing had been."""
     program = scale_program((1.0,) * 60)

@@ -25,6 +25,7 @@ from polyc.program.plan import plan_memory
 from polyc.threads import barriers
 from polyc.threads.barriers import place_barriers
 from tests.damage import carried, check_refused, everywhere, places, prove, reverse, shifted, swap
+from tests.sampling import thorough
 
 
 def weights(*shape: int) -> np.ndarray:
@@ -66,7 +67,7 @@ def cumulative() -> Graph:
     return Graph.of(y=ops.cum_sum(ops.input("x", (3, 9)), axis=1))
 
 
-MODELS = [conv, softmax, concat, pytest.param(winograd, marks=pytest.mark.thorough)]
+MODELS = [conv, softmax, concat, thorough(winograd)]
 each_model = pytest.mark.parametrize("build", MODELS, ids=lambda m: m.__name__)
 
 
@@ -311,7 +312,9 @@ def test_a_smaller_arena_and_overlapping_slots():
         verify_arena(below, plan.arena_bytes)
 
 
-@pytest.mark.parametrize("build", [concat, winograd, deep, fire], ids=lambda m: m.__name__)
+@pytest.mark.parametrize(
+    "build", [concat, thorough(winograd), deep, fire], ids=lambda m: m.__name__
+)
 def test_a_missing_barrier(build):
     """Every barrier that is placed is needed, and the proof misses each of them."""
     compiled = prove(build).compiled

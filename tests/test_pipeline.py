@@ -13,6 +13,7 @@ from polyc import CompiledModel, Graph, ops
 from polyc.options import STAGES, Options, options_from_environment
 from tests import networks
 from tests.e2e.compare import find_difference
+from tests.sampling import thorough
 
 # The most launches that a network may take: contractions and windows, and what cannot join them.
 NETWORKS: dict[Callable[[], Graph], int] = {
@@ -22,6 +23,10 @@ NETWORKS: dict[Callable[[], Graph], int] = {
     networks.mobilenet: 8,
     networks.transformer: 13,
 }
+OFTEN = {(networks.mobilenet, n) for n in (1, 2, 8)}
+OFTEN |= {(networks.resnet, 2), (networks.transformer, 2)}
+"""Networks, and threads, of an ordinary run."""
+
 each_network = pytest.mark.parametrize("build", NETWORKS, ids=lambda n: n.__name__)
 
 
@@ -48,7 +53,7 @@ def check(model: CompiledModel, graph: Graph) -> None:
     [
         pytest.param(
             build, threads, id=f"{threads}-{build.__name__}",
-            marks=() if threads == 2 or build is networks.mobilenet else pytest.mark.thorough,
+            marks=() if (build, threads) in OFTEN else pytest.mark.thorough,
         )
         for threads in (1, 2, 8)
         for build in NETWORKS
@@ -71,7 +76,7 @@ def test_structure(build, cache):
     assert "PC_SHARE(" in model.source
 
 
-@pytest.mark.parametrize("isa", ["avx2", "baseline"])
+@pytest.mark.parametrize("isa", [thorough("avx2"), "baseline"])
 def test_narrower_machines_agree(isa, cache):
     graph = networks.mobilenet()
     options = Options(threads=2, cache_dir=cache, progress=False)

@@ -6,6 +6,7 @@ import pytest
 import polyc
 from polyc.errors import ShapeError, UnsupportedOp
 from polyc.options import Options
+from tests.sampling import thorough
 
 torch = pytest.importorskip("torch")
 pytest.importorskip("onnxscript")
@@ -134,7 +135,7 @@ def encoder(**choices):
     return torch.nn.TransformerEncoder(layer, 2, enable_nested_tensor=False)
 
 
-@pytest.mark.parametrize("make", [Attends, encoder], ids=["attends", "encoder"])
+@pytest.mark.parametrize("make", [thorough(Attends), encoder], ids=["attends", "encoder"])
 def test_open_sizes_are_compiled_once(make, options, count):
     torch._dynamo.reset()
     torch.manual_seed(1)

@@ -6,12 +6,12 @@ from collections.abc import Iterator
 from functools import cache
 
 import numpy as np
-import pytest
 from sklearn.datasets import load_digits
 
 import polyc
 from polyc import Graph, ops
 from tests.compression.autodiff import Var, conv, depthwise, normalise, relu, softmax, train
+from tests.sampling import sampled
 
 BATCH = 50
 """Images of a call."""
@@ -186,7 +186,7 @@ def _pick(parts: Var, k: int) -> Var:
 
 NETWORKS = {"cnn": cnn, "separable": separable, "transformer": transformer}
 
-SAMPLED = ["cnn", *(pytest.param(n, marks=pytest.mark.thorough) for n in NETWORKS if n != "cnn")]
+SAMPLED = sampled(NETWORKS, often=["cnn"])
 """The small one, and the others where time is not short."""
 
 

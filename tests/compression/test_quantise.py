@@ -28,6 +28,7 @@ from tests.compression.digits import (
     separable,
     transformer,
 )
+from tests.sampling import thorough
 
 MOST_LOST = 0.005
 """Half a point of accuracy."""
@@ -121,7 +122,7 @@ def test_signed_activations():
     assert accuracy(session(proto)) >= accuracy(compiled("cnn")) - MOST_LOST
 
 
-@pytest.mark.parametrize("make", [separable, pytest.param(transformer, marks=pytest.mark.thorough)])
+@pytest.mark.parametrize("make", [separable, thorough(transformer)])
 def test_uneven_channels_do_not_collapse(make):
     """The same network with channels of like ranges and of unlike ones is as good in bytes."""
     graph = make(5.0)
@@ -158,8 +159,8 @@ def test_corrected_biases_take_back_the_mean_of_what_a_layer_is_off_by():
 @pytest.mark.parametrize(
     "make",
     [
-        pytest.param(networks.resnet, marks=pytest.mark.thorough),
-        pytest.param(networks.inception, marks=pytest.mark.thorough),
+        thorough(networks.resnet),
+        thorough(networks.inception),
         networks.mobilenet,
     ],
 )

@@ -31,11 +31,13 @@ from polyc.trace import Trace
 from tests.cuda import emulated
 from tests.cuda.models import compile_model
 from tests.cuda.mutants import replaced
+from tests.sampling import thorough
 
 pytestmark = pytest.mark.cuda
 
 SM_80 = CudaTarget.named("sm_80")
 GRAPH = Graph.of(y=ops.input("a", (40, 100)) @ ops.input("b", (100, 40)))
+SELDOM = pytest.mark.parametrize("tf32", [thorough(False), True], ids=["threads", "tensor cores"])
 CASES = pytest.mark.parametrize("tf32", [False, True], ids=["threads", "tensor cores"])
 
 
@@ -53,7 +55,7 @@ def rewritten(kernel: Kernel, rewrite: Any) -> Kernel:
     return replace(kernel, body=rewrite_nodes(kernel.body, rewrite))
 
 
-@CASES
+@SELDOM
 def test_one_barrier_an_iteration_waits_for_the_oldest_copies(tf32):
     kernel, prove = judged(tf32)
     assert prove(kernel).barriers == 1
@@ -62,7 +64,7 @@ def test_one_barrier_an_iteration_waits_for_the_oldest_copies(tf32):
 
 
 @CASES
-@pytest.mark.parametrize("pending", [3, None])
+@pytest.mark.parametrize("pending", [3, thorough(None)])
 def test_a_wait_for_less_is_refused(tf32, pending):
     kernel, prove = judged(tf32)
 
@@ -118,7 +120,7 @@ def test_a_place_too_few_is_refused(tf32):
         prove(rewritten(kernel, narrow))
 
 
-@CASES
+@SELDOM
 def test_too_early_a_read_shows_on_the_emulator(tf32, tmp_path: Path):
     model = compile_model(GRAPH, tf32=tf32)
     rng = np.random.default_rng(0)

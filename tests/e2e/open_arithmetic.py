@@ -127,6 +127,7 @@ FRAMES = (
         y, last = LSTM<hidden_size = 5>(rows, v, r)""",
         calls("b n", (1, 16), (2, 17), (1, 23), (3, 24), (2, 63), (1, 100)),
         gives="float[] y, float[] last",
+        is_long=True,
     ),
 )
 

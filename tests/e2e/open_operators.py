@@ -98,6 +98,7 @@ TRANSFORMERS = (
         "y = com.microsoft.RotaryEmbedding(x, at, c, s)",
         calls("b n", (1, 1), (2, 5), (3, 17)),
         draws={"at": below(8)},
+        is_long=True,
     ),
     Case(
         "EmbedLayerNormalization",
@@ -108,6 +109,7 @@ TRANSFORMERS = (
         calls("b n", (1, 1), (2, 5), (3, 17)),
         gives="float[] y, int32[] lengths",
         draws={"ids": below(30, 0, np.int32), "kinds": below(2, 0, np.int32)},
+        is_long=True,
     ),
 )
 
@@ -244,7 +246,7 @@ IMAGES = (
                 align_corners = {corners}>(x, grid)""",
             calls("n h w p q", (1, least, least, 1, 1), (2, 5, 7, 4, 9), (3, 8, 4, 3, 17)),
             by="onnx",
-            is_long=mode == "cubic",
+            is_long=mode == "cubic" or padding == "reflection",
         )
         for mode, padding, corners, least in (
             ("linear", "zeros", 0, 1),
@@ -309,6 +311,7 @@ RESIZES = (
         y = Resize<mode = "cubic", exclude_outside = 1, axes = [2, 3]>(x, , scales)""",
         calls("n h w", (1, 1, 1), (2, 7, 9), (3, 16, 33)),
         by="onnx",
+        is_long=True,
     ),
     Case(
         "Resize by the quotient of two sizes",

@@ -13,6 +13,7 @@ from polyc.target.machine import Target
 from polyc.trace import Trace
 from tests.e2e.compare import find_difference
 from tests.e2e.shipped import NETWORKS, Writer
+from tests.sampling import sampled
 
 RNG = np.random.default_rng(3)
 
@@ -46,13 +47,14 @@ def check(model, network, sizes):
 
 
 LONG = {"pyramid", "sliced", "hourglass", "separable", "pools", "scales", "upscaled", "unpadded"}
-LONG |= {"computed_before", "relative", "normalised", "fitted", "attention"}
+LONG |= {"computed_before", "relative", "normalised", "fitted", "attention", "residual"}
+LONG |= {"windows", "reader", "sized", "same_as_traced"}
 """Those whose mechanisms the others have as well, and which take long to compile."""
 
 
 @pytest.mark.parametrize(
     "name",
-    [pytest.param(n, marks=pytest.mark.thorough) if n in LONG else n for n in NETWORKS],
+    sampled(NETWORKS, seldom=LONG),
 )
 def test_compiled_once_and_right(compiled, name, tmp_path):
     network, calls = NETWORKS[name]()

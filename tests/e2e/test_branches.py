@@ -12,6 +12,7 @@ from polyc.errors import RuntimeFailure, ShapeError
 from polyc.options import Options
 from polyc.run.cpu_model import CpuModel
 from tests.branching import detector, read
+from tests.sampling import thorough
 from tests.staged import assert_same, compile_in, run_ort
 
 RNG = np.random.default_rng(5)
@@ -87,6 +88,10 @@ MODELS = {
 }
 
 
+SELDOM = {"a long loop", "joined to others in place", "several results", "constants", "integers"}
+SELDOM |= {"the condition is of one element", "what is around is needed by one of them"}
+"""Those whose mechanisms others have as well."""
+
 TYPES = {"integers": "int64", "in float16": "float16"}
 
 
@@ -100,9 +105,9 @@ def source(name, rows="n"):
 @pytest.mark.parametrize(
     ("name", "rows"),
     [
-        *((name, "n") for name in MODELS),
+        *(thorough(name, "n") if name in SELDOM else (name, "n") for name in MODELS),
         ("kernels on both sides", "5"),
-        *(pytest.param(name, "5", marks=pytest.mark.thorough) for name in [*MODELS][1:]),
+        *(thorough(name, "5") for name in [*MODELS][1:]),
     ],
 )
 def test_both_branches_are_compiled_once(compiled, name, rows):

@@ -16,6 +16,7 @@ from polyc.target.instructions.rows import LANES, Apply, Nest, Operand, Spelling
 from polyc.target.machine import NAMED, Target
 from polyc.types.element_types import INT8, INT32, UINT8
 from tests.machines import BYTES, find_bytes, need
+from tests.sampling import thorough
 
 Arrays = dict[str, np.ndarray]
 TARGETS = [*NAMED.values(), find_bytes()]
@@ -77,7 +78,7 @@ def run(target: Target, x: np.ndarray, w: np.ndarray, known: bool, schedule=None
     [
         (33, 64, 48),
         (41, 67, 33),
-        *(pytest.param(shape, marks=pytest.mark.thorough) for shape in ((64, 8, 9), (35, 18, 16))),
+        *(thorough(shape) for shape in ((64, 8, 9), (35, 18, 16))),
     ],
     ids=str,
 )
@@ -219,7 +220,7 @@ def quantised(
 
 
 @pytest.mark.parametrize("told", [True, False], ids=["known", "told by a call"])
-@pytest.mark.parametrize("kind", ["u8s8", pytest.param("s8s8", marks=pytest.mark.thorough)])
+@pytest.mark.parametrize("kind", ["u8s8", thorough("s8s8")])
 @pytest.mark.parametrize("target", TARGETS, ids=str)
 def test_zero_points_are_taken_out_of_sums(target, kind, told):
     need(target)

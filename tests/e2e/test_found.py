@@ -10,6 +10,7 @@ from polyc.errors import RuntimeFailure, ShapeError, UnsupportedOp
 from polyc.options import Options
 from polyc.run.cpu_model import CpuModel
 from polyc.toolchain.c_compiler import LibraryBuild
+from tests.sampling import sampled, thorough
 from tests.staged import assert_same, model_of, run_ort
 
 RNG = np.random.default_rng(23)
@@ -146,7 +147,7 @@ def draw(model, share, size=7):
     return feeds
 
 
-@pytest.mark.parametrize("name", FOLLOWED)
+@pytest.mark.parametrize("name", sampled(FOLLOWED, seldom=["one mask", "framed"]))
 def test_what_follows_is_compiled_for_any_number(compiled, name):
     model = compiled(FOLLOWED[name])
     for share in SHARES:
@@ -155,7 +156,7 @@ def test_what_follows_is_compiled_for_any_number(compiled, name):
 
 @pytest.mark.parametrize(
     "name",
-    [pytest.param(n, marks=pytest.mark.thorough) if n == "distinct rows" else n for n in OPEN],
+    sampled(OPEN, seldom=["distinct rows", "distinct", "rows"]),
 )
 def test_sizes_that_a_call_tells_may_be_open_as_well(compiled, name):
     model = compiled(OPEN[name])
@@ -178,9 +179,7 @@ DETECTOR = """g (float[1, {n}, 4] boxes, float[1, 3, {n}] scores)
 """What exporters write of a detector's end: boxes that are kept, their scores, the best of them."""
 
 
-@pytest.mark.parametrize(
-    ("n", "sizes"), [pytest.param(37, (37,), marks=pytest.mark.thorough), ("n", (1, 8, 37))]
-)
+@pytest.mark.parametrize(("n", "sizes"), [thorough(37, (37,)), ("n", (1, 8, 37))])
 def test_boxes_that_are_kept(compiled, n, sizes):
     text = DETECTOR.format(n=n)
     model = compiled(text)
@@ -218,9 +217,7 @@ CHAIN = """g (float[{n}, 4] boxes, float[{n}] scores, int64[{n}] labels)
 """Likely boxes, large ones of these, of which those of a class may not overlap, the best five."""
 
 
-@pytest.mark.parametrize(
-    ("n", "sizes"), [pytest.param(50, (50,), marks=pytest.mark.thorough), ("n", (1, 3, 30))]
-)
+@pytest.mark.parametrize(("n", "sizes"), [thorough(50, (50,)), thorough("n", (1, 3, 30))])
 def test_what_is_found_among_what_was_found(compiled, n, sizes):
     text = CHAIN.format(n=n)
     model = compiled(text)
@@ -320,7 +317,7 @@ def test_a_result_keeps_no_more_memory_than_it_needs(compiled):
     assert y.base is None
 
 
-@pytest.mark.parametrize("threads", [2, pytest.param(3, marks=pytest.mark.thorough)])
+@pytest.mark.parametrize("threads", [2, thorough(3)])
 def test_several_threads(tmp_path, threads):
     text = """g (bool[n] m, float[n, 64] x, float[64, 80] w) => (float[k, 80] y, float[k, k] z) {
         v = Compress<axis = 0>(x, m) y = MatMul(v, w) t = Transpose(v) z = MatMul(v, t) }"""

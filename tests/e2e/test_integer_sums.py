@@ -18,6 +18,7 @@ import polyc
 from polyc.target.machine import NAMED, Target, missing_features
 from tests.exact.runs import exactly
 from tests.machines import find_bytes, need
+from tests.sampling import thorough
 
 TARGETS = [*NAMED.values(), find_bytes()]
 KINDS = {"u8s8": (np.uint8, np.int8), "s8s8": (np.int8, np.int8)}
@@ -213,7 +214,7 @@ def test_results_are_the_exact_ones_on_every_machine(kind, name):
     assert all(np.array_equal(first, other) for other in others)
 
 
-@pytest.mark.parametrize("kind", ["u8s8", pytest.param("s8s8", marks=pytest.mark.thorough)])
+@pytest.mark.parametrize("kind", ["u8s8", thorough("s8s8")])
 def test_windows_of_a_channel_each_are_sums_of_integers_as_well(kind):
     c = case("Conv", (2, 37, 9, 8), (37, 1, 3, 3), kind, bias=True, pads=[1] * 4, group=37)
     results, sums = [], sums_of(c)
@@ -255,7 +256,7 @@ class MaxPool(OpRun):
 
 
 @pytest.mark.thorough
-@pytest.mark.parametrize("dtype", [np.uint8, pytest.param(np.int8, marks=pytest.mark.thorough)])
+@pytest.mark.parametrize("dtype", [np.uint8, np.int8])
 def test_a_residual_has_a_scale_of_its_own(dtype):
     """Two products, a pool, and a sum: each is restored where it is read."""
     need(TARGETS[-1])

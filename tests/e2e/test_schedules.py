@@ -16,6 +16,7 @@ from polyc.trace import Trace
 from tests import networks
 from tests.golden.models import MODELS
 from tests.programs import options
+from tests.sampling import sampled
 from tests.staged import model_of
 
 AVX512 = Target.named("avx512")
@@ -42,10 +43,7 @@ GRAPHS = {
 
 @pytest.mark.parametrize(
     "name",
-    [
-        pytest.param(n, marks=pytest.mark.thorough) if n in ("resnet", "inception") else n
-        for n in GRAPHS
-    ],
+    sampled(GRAPHS, seldom=["resnet", "inception", "attention"]),
 )
 def test_schedules_given_back_give_the_same_text(name):
     first = compile_text(GRAPHS[name]())
@@ -74,7 +72,7 @@ EDITED = [
 
 
 @pytest.mark.parametrize(("name", "text"), EDITED)
-@pytest.mark.parametrize("threads", [1, 2])
+@pytest.mark.parametrize("threads", sampled([1, 2], often=[2]))
 def test_edited_schedules_compute_the_same(name, text, threads, tmp_path):
     graph = layers()
     plain = polyc.compile(graph, options=options(tmp_path), threads=threads)

@@ -10,6 +10,7 @@ from polyc.graph.builder import apply, input_value
 from polyc.graph.ir import Graph
 from polyc.options import Options
 from polyc.run.cpu_model import CpuModel
+from tests.sampling import thorough
 
 RNG = np.random.default_rng(7)
 W = RNG.standard_normal((40, 50), np.float32)
@@ -139,7 +140,9 @@ def test_long_sums_of_unknown_length_are_summed_whole(tmp_path):
 
 
 @pytest.mark.parametrize(
-    ("hint", "lanes"), [(4, None), (7, None), (4, 4), (4, 12), (4, 20)], ids=str
+    ("hint", "lanes"),
+    [(4, None), thorough(7, None), (4, 4), thorough(4, 12), thorough(4, 20)],
+    ids=str,
 )
 def test_lanes_without_an_element_add_nothing(tmp_path, hint, lanes):
     """What is summed is 1/2 in such a lane, whose partial sum is stored with the others.

@@ -16,6 +16,7 @@ from polyc.tuning.search import Finding, Search, spell_in_positions
 from polyc.tuning.store import add_tuned, tuned_file
 from tests.e2e.graph_builder import GraphBuilder
 from tests.programs import options
+from tests.sampling import thorough
 
 
 @pytest.fixture
@@ -98,10 +99,10 @@ def test_without_the_file_the_cost_model_chooses_again(product, tmp_path):
 @pytest.mark.parametrize(
     ("text", "used"),
     [
-        ("vector L5", False),
+        thorough("vector L5", False),
         (f"order L1 L0 | split L1 {LANES} | vector L1'", False),
-        ("order L1 L1", False),
-        ("parallel L2", False),
+        thorough("order L1 L1", False),
+        thorough("parallel L2", False),
         ("not a schedule", False),
         ("parallel L0 L1 | vector L2 | keep all in place at L1", True),
     ],

@@ -12,6 +12,7 @@ import polyc
 from polyc import Graph, ops
 from polyc.errors import RuntimeFailure
 from tests.exact.runs import exactly
+from tests.sampling import sampled, thorough
 
 
 def weights(*shape: int) -> np.ndarray:
@@ -39,9 +40,7 @@ def test_sizes_known_only_at_run_time_are_tried():
     assert all(1 <= n <= 40 for n in third.values())
 
 
-@pytest.mark.parametrize(
-    "capacity", [5, 64, *(pytest.param(n, marks=pytest.mark.thorough) for n in (65, 100))]
-)
+@pytest.mark.parametrize("capacity", sampled([5, 64, 65, 100], often=[5, 64]))
 def test_a_state_that_grows(capacity):
     past, given = ops.input("past", ("rows", 16)), ops.input("given", ("n", 16))
     rows = ops.concat([past, given], axis=0)
@@ -80,7 +79,7 @@ def recurrent(op: str, gates: int, **attributes: object) -> onnx.ModelProto:
 @pytest.mark.parametrize(
     ("op", "gates"),
     [
-        *(pytest.param(*many, marks=pytest.mark.thorough) for many in (("LSTM", 4), ("GRU", 3))),
+        *(thorough(*many) for many in (("LSTM", 4), ("GRU", 3))),
         ("RNN", 1),
     ],
 )
@@ -92,7 +91,7 @@ def test_loops_over_steps(op, gates):
 @pytest.mark.parametrize(
     "dtype",
     [
-        *(pytest.param(n, marks=pytest.mark.thorough) for n in ("float16", "float8_e4m3fn")),
+        *map(thorough, ("float16", "float8_e4m3fn")),
         *("bfloat16", "float64", "float6_e2m3fn"),
     ],
 )

@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 
 from polyc.run.specialise import SpecialisingModel
+from tests.sampling import thorough
 from tests.staged import compile_in, model_of
 
 
@@ -27,7 +28,7 @@ def test_a_seed_gives_the_same_numbers_and_a_normal_distribution(compiled):
     assert np.isfinite(y).all()
 
 
-@pytest.mark.parametrize("kind", ["float", "double"])
+@pytest.mark.parametrize("kind", ["float", thorough("double")])
 def test_without_a_seed_each_call_draws_anew(compiled, kind):
     """In equal shares over all tenths, and no two nodes alike."""
     model = compiled(

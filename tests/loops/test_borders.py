@@ -18,6 +18,7 @@ from polyc.loops.run.compile import compile_loops
 from polyc.options import Options
 from polyc.target.machine import Target
 from tests.loops.against_python import check
+from tests.sampling import thorough
 
 RNG = np.random.default_rng(5)
 
@@ -148,10 +149,10 @@ CASES = {
 }
 
 
-INSULATED = pytest.param("insulated", marks=pytest.mark.thorough)
+INSULATED = thorough("insulated")
 """Four steps of a grid with all its borders: `window` has borders on all sides as well."""
 
-WINDOW = pytest.param("window", marks=pytest.mark.thorough)
+WINDOW = thorough("window")
 """The longest of the others, where any kernel will do."""
 
 

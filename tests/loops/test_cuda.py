@@ -21,12 +21,13 @@ from tests.cuda import emulated as emulator
 from tests.cuda.conftest import emulated  # noqa: F401
 from tests.loops.against_python import check
 from tests.loops.test_given import ARGUMENTS, product, random, relax, scale, smooth
+from tests.sampling import sampled, thorough
 
 ON_EMULATOR = replace(options_from_environment(), emulated=True)
 
 TINY, ODD = (3, 2, 4, 2, 3), (13, 19, 11, 17, 23)
 
-SAMPLE = ("atax", "gemm", "jacobi-2d", "seidel-2d")
+SAMPLE = ("gemm", "seidel-2d")
 """Those that are tested wherever tests are."""
 
 
@@ -36,7 +37,7 @@ def on_gpu(function, schedule=None):
 
 @pytest.mark.parametrize(
     "name",
-    [pytest.param(n, marks=[] if n in SAMPLE else [pytest.mark.thorough]) for n in PROBLEMS],
+    sampled(PROBLEMS, often=SAMPLE),
 )
 def test_polybench_does_on_a_gpu_what_python_does(name, emulated):  # noqa: F811
     problem = PROBLEMS[name]
@@ -73,7 +74,7 @@ def test_what_carries_a_dependence_is_a_launch_a_step(name):
 
 
 @pytest.mark.cuda
-@pytest.mark.parametrize("name", ["gemm", "seidel-2d", "durbin"])
+@pytest.mark.parametrize("name", [thorough("gemm"), "seidel-2d", thorough("durbin")])
 def test_where_isl_stops_loops_stay_as_they_were_written(name):
     problem = PROBLEMS[name]
     few = replace(ON_EMULATOR, max_operations=1)
@@ -87,7 +88,7 @@ def test_where_isl_stops_loops_stay_as_they_were_written(name):
 # -- schedules of users ---------------------------------------------------------------------------
 
 LEGAL = [
-    (relax, "", "one thread"),
+    thorough(relax, "", "one thread"),
     (relax, "skew j i 1 | order j i | split i 8 | block i | thread i'", "for c0 from 2 to"),
     (product, "split i 4 | split j 8 | order i j i' j' | block i j | thread i' j'", "15 blocks"),
     (scale, "split i 2 | block i | warp i'", "9 blocks of 64"),
@@ -121,7 +122,7 @@ ILLEGAL = [
 @pytest.mark.cuda
 @pytest.mark.parametrize(
     ("function", "schedule", "launched"),
-    [*LEGAL, *(pytest.param(*case, marks=pytest.mark.thorough) for case in MORE_LEGAL)],
+    [*LEGAL, *(thorough(*case) for case in MORE_LEGAL)],
     ids=lambda v: getattr(v, "__name__", v),
 )
 def test_a_schedule_that_is_given_runs_on_a_gpu(function, schedule, launched):
@@ -150,7 +151,7 @@ def test_a_schedule_that_breaks_something_on_a_gpu_is_refused(function, schedule
 
 
 @pytest.mark.cuda
-@pytest.mark.parametrize("name", ["floyd-warshall", "durbin"])
+@pytest.mark.parametrize("name", ["floyd-warshall", thorough("durbin")])
 def test_barriers_keep_threads_apart(name):
     """As ThreadSanitizer sees it, to which a thread of a block is a thread."""
     if not emulator.has_sanitizers(emulator.RACES):

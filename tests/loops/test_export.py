@@ -13,6 +13,7 @@ import pytest
 import polyc
 from bench.polybench.kernels import PROBLEMS
 from polyc.options import options_from_environment
+from tests.sampling import thorough
 
 RNG = np.random.default_rng(5)
 
@@ -85,7 +86,7 @@ def test_c_does_what_python_does_and_says_what_sizes_it_refuses(tmp_path):
     assert library.polyc_run(pointers, None, None, (ctypes.c_int64 * 3)(4, 4, 0), 1) == -1
 
 
-@pytest.mark.parametrize("name", ["trisolv", "gesummv", "jacobi-1d"])
+@pytest.mark.parametrize("name", [thorough("trisolv"), thorough("gesummv"), "jacobi-1d"])
 def test_polybench_is_exported(tmp_path, name):
     problem = PROBLEMS[name]
     given = problem.make(*(5, 12)[: len(problem.sizes["mini"])])

@@ -8,6 +8,7 @@ import pytest
 import polyc
 from polyc.errors import IllegalSchedule
 from tests.loops.against_python import check
+from tests.sampling import thorough
 
 RNG = np.random.default_rng(8)
 
@@ -55,21 +56,21 @@ ARGUMENTS = {
 
 LEGAL = [
     (relax, ""),
-    (relax, "order j i"),
+    thorough(relax, "order j i"),
     (relax, "skew j i 1 | order j i | parallel i"),
-    (relax, "skew j i 1 | order j i | vector i"),
+    thorough(relax, "skew j i 1 | order j i | vector i"),
     (relax, "split i 3 | split j 4 | order i j i' j'"),
-    (relax, "skew j i 1 | skew j i 1 | order j i"),
-    (product, "parallel i"),
+    thorough(relax, "skew j i 1 | skew j i 1 | order j i"),
+    thorough(product, "parallel i"),
     (product, "parallel i j"),
     (product, "distribute j | distribute i | order S1.i S1.k S1.j | vector j | parallel i"),
-    (
+    thorough(
         product,
         "distribute j | distribute i | split S1.i S1.j S1.k 4 | order S1.k S1.i S1.j S1.k' S1.i'",
     ),
-    (product, "distribute j | distribute i | reverse S0.i S1.j"),
+    thorough(product, "distribute j | distribute i | reverse S0.i S1.j"),
     (smooth, "vector i j"),
-    (smooth, "parallel i j"),
+    thorough(smooth, "parallel i j"),
     (smooth, "shift S1.j 2"),
     (smooth, "reverse i | reverse j"),
     (scale, "vector j | parallel i"),

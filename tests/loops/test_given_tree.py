@@ -13,6 +13,7 @@ from polyc.errors import IllegalSchedule
 from polyc.loops.run.kernel import LoopKernel
 from polyc.options import options_from_environment
 from tests.loops.against_python import check
+from tests.sampling import thorough
 
 RNG = np.random.default_rng(9)
 
@@ -186,7 +187,9 @@ def _name(value: object) -> str:
     return getattr(value, "__name__", "")
 
 
-@pytest.mark.parametrize("name", ["gemm", "trisolv", "jacobi-1d", "seidel-2d", "durbin", "bicg"])
+@pytest.mark.parametrize(
+    "name", ["gemm", "trisolv", "jacobi-1d", thorough("seidel-2d"), thorough("durbin"), "bicg"]
+)
 def test_what_is_shown_can_be_given_back(name):
     first, again = _give_back(name)
     assert again.source == first.source

@@ -6,11 +6,11 @@ import numpy as np
 import pytest
 
 from tests.loops.random_kernels import write_kernel, write_kernel_with_borders
+from tests.sampling import sampled
 
-LONG = {0, 1, 5}
-"""Those that take long."""
+FEW = sampled(range(8), often={2, 4, 7})
+"""The others of these take longest."""
 
-FEW = [pytest.param(n, marks=pytest.mark.thorough) if n in LONG else n for n in range(8)]
 MANY = range(8, 132)
 SIZES = [(1, 1), (2, 1), (3, 2), (12, 1), (40, 2), (70, 1)]
 

@@ -24,6 +24,7 @@ from polyc.options import Options
 from polyc.target.machine import Target
 from polyc.types.ranges import assume
 from tests.loops.against_python import check
+from tests.sampling import sampled, thorough
 
 RNG = np.random.default_rng(7)
 
@@ -65,7 +66,7 @@ CASES = {
 }
 
 
-@pytest.mark.parametrize("name", CASES)
+@pytest.mark.parametrize("name", sampled(CASES, seldom=["lu", "two products"]))
 def test_products_of_other_shapes_are_right(name):
     kernel, arguments = CASES[name]
     for n in (1, 3, 33):
@@ -88,7 +89,7 @@ def f64s(*ranks: int) -> Signature:
     return Signature(dict(zip(["alpha", "beta", "C", "A", "B"], arrays, strict=True)))
 
 
-@pytest.mark.parametrize("isa", ["avx512", "avx2", "baseline"])
+@pytest.mark.parametrize("isa", ["avx512", thorough("avx2"), "baseline"])
 def test_results_live_in_registers_of_every_target(isa):
     target = Target.named(isa)
     compiled = compile_loops(gemm.function, f64s(0, 0, 2, 2, 2), target, Options())
@@ -101,7 +102,7 @@ def test_results_live_in_registers_of_every_target(isa):
     assert kinds.count("keep") == 2
 
 
-@pytest.mark.parametrize("l1d", [pytest.param(32, marks=pytest.mark.thorough), 48])
+@pytest.mark.parametrize("l1d", [thorough(32), 48])
 def test_tiles_for_any_cache_cut_no_box(l1d):
     target = replace(Target.named("avx512"), l1d=l1d * 1024)
     compiled = compile_loops(lu.function, Signature({"A": polyc.f64["n", "n"]}), target, Options())

@@ -15,6 +15,7 @@ from bench.polybench.solvers import durbin, gramschmidt, lu, trisolv
 from bench.polybench.stencils import jacobi_1d, seidel_2d
 from polyc.options import Options
 from tests.loops.against_python import check
+from tests.sampling import sampled, thorough
 
 RNG = np.random.default_rng(3)
 
@@ -52,7 +53,7 @@ CASES = {
 
 
 @pytest.mark.parametrize("name", CASES)
-@pytest.mark.parametrize("threads", [1, pytest.param(2, marks=pytest.mark.thorough), 4])
+@pytest.mark.parametrize("threads", [1, thorough(2), 4])
 def test_kernels_are_right_on_any_number_of_threads(name, threads):
     kernel, arguments = CASES[name]
     kernel = replace(kernel, threads=threads)
@@ -181,7 +182,7 @@ SUMS = {
 }
 
 
-@pytest.mark.parametrize("name", SUMS)
+@pytest.mark.parametrize("name", sampled(SUMS, seldom=["grows", "transposed"]))
 def test_sums_that_read_their_own_array(name):
     kernel, arguments = SUMS[name]
     for n in (0, 1, 2, 7, 65, 300):
@@ -236,7 +237,7 @@ JOINED = {
 }
 
 
-@pytest.mark.parametrize("name", JOINED)
+@pytest.mark.parametrize("name", sampled(JOINED, seldom=["atax", "bicg"]))
 def test_neighbours_that_walk_one_matrix_share_tiles(name):
     kernel, arguments = JOINED[name]
     for n, m in [(1, 1), (5, 3), (32, 33), (33, 600), (70, 1030), (0, 3), (3, 0)]:

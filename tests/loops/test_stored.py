@@ -16,6 +16,7 @@ from polyc.errors import ShapeError
 from polyc.loops.run import make
 from polyc.options import options_from_environment
 from tests.loops.against_python import check
+from tests.sampling import thorough
 
 RNG = np.random.default_rng(3)
 
@@ -109,10 +110,19 @@ def test_whatever_decides_makes_another_entry(tmp_path, compiled):
     assert "nothing, as the options say" in ways[-1].explain()
 
 
+FILES = ("model.so", "explain.txt", "manifest.json", "source/driver.c", "CHECKSUMS")
+OFTEN = dict(zip(FILES, ("cut", "gone", "changed", "changed", "gone"), strict=True))
+"""How each file is damaged in an ordinary run."""
+
+
 @pytest.mark.parametrize(
-    "file", ["model.so", "explain.txt", "manifest.json", "source/driver.c", "CHECKSUMS"]
+    ("damage", "file"),
+    [
+        (damage, file) if OFTEN[file] == damage else thorough(damage, file)
+        for damage in ("cut", "changed", "gone")
+        for file in FILES
+    ],
 )
-@pytest.mark.parametrize("damage", ["cut", "changed", "gone"])
 def test_a_damaged_entry_is_made_anew(tmp_path, compiled, file, damage):
     check(kernel(tmp_path), *arguments())
     (entry,) = entries(tmp_path)

@@ -9,6 +9,7 @@ import pytest
 
 import polyc
 from tests.loops.against_python import check
+from tests.sampling import sampled
 
 RNG = np.random.default_rng(11)
 
@@ -171,9 +172,7 @@ CASES = {
 }
 
 
-@pytest.mark.parametrize(
-    "name", [pytest.param(n, marks=pytest.mark.thorough) if n == "wave" else n for n in CASES]
-)
+@pytest.mark.parametrize("name", sampled(CASES, seldom=["wave", "life"]))
 def test_kernels_of_users_do_what_python_does(name):
     kernel, arguments = CASES[name]
     for threads in (1, 2, 4):

@@ -7,7 +7,6 @@ from dataclasses import dataclass, replace
 
 import islpy as isl
 import numpy as np
-import pytest
 
 from polyc.analysis.dependences import compute_dependences
 from polyc.analysis.proof import Proof
@@ -33,11 +32,12 @@ from polyc.schedule.schedule import Schedule
 from polyc.scop.scop import Scop
 from polyc.target.machine import Target
 from tests.loopnest.execute import execute
+from tests.sampling import thorough
 from tests.scop.interpreter import interpret
 
 TARGETS = [Target.named(isa) for isa in ("avx512", "avx2", "baseline")]
 AVX512 = TARGETS[0]
-SAMPLED = [pytest.param(AVX512, marks=pytest.mark.thorough), *TARGETS[1:]]
+SAMPLED = [thorough(AVX512), *TARGETS[1:]]
 """All but the largest tiles, which take longest to make and to interpret."""
 
 

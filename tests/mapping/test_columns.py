@@ -10,6 +10,7 @@ from polyc.scop.expr import Call, Const
 from polyc.scop.scop import Scop
 from tests.analysis.nests import F32, ZERO, array, load, scop, statement
 from tests.mapping.stages import AVX512, TARGETS, check, compile_stages
+from tests.sampling import thorough
 
 
 def column_sums(rows: int, columns: int, batch: int = 1) -> Scop:
@@ -70,7 +71,7 @@ def test_sums_of_columns(shape, target):
 
 
 @pytest.mark.parametrize("target", TARGETS, ids=lambda t: t.isa)
-@pytest.mark.parametrize("shape", [(21, 100), (5, 1000)])
+@pytest.mark.parametrize("shape", [(21, 100), thorough((5, 1000))])
 def test_statements_with_loops_of_their_own(shape, target):
     stages = check(column_softmax(*shape), target)
     assert [n for n in walk_nodes(stages.final) if isinstance(n, For) and n.kind == "vector"]

@@ -16,6 +16,7 @@ from polyc.scop.scop import Scop
 from tests.analysis.nests import ZERO, array, load, scop, statement
 from tests.machines import need_named
 from tests.mapping.stages import AVX512, SAMPLED, check
+from tests.sampling import thorough
 
 
 def depthwise(c: int, y: int, x: int, r: int, stride: int = 1, dilation: int = 1) -> Scop:
@@ -50,7 +51,14 @@ def innermost(block: Block) -> list[For]:
 
 @pytest.mark.parametrize("target", SAMPLED, ids=lambda t: t.isa)
 @pytest.mark.parametrize(
-    "size", [(3, 14, 28, 5), (2, 31, 31, 3), (2, 13, 17, 7), (1, 4, 33, 3, 2), (2, 7, 19, 5, 2)]
+    "size",
+    [
+        thorough((3, 14, 28, 5)),
+        (2, 31, 31, 3),
+        thorough((2, 13, 17, 7)),
+        (1, 4, 33, 3, 2),
+        thorough((2, 7, 19, 5, 2)),
+    ],
 )
 def test_loads_of_a_row_serve_all_outputs_that_need_it(size, target):
     stages = check(depthwise(*size), target)
@@ -82,7 +90,7 @@ def test_what_no_diagonal_helps():
 
 
 @pytest.mark.parametrize("isa", ["avx512", "avx2"])
-@pytest.mark.parametrize(("kernel", "stride", "size"), [(7, 1, 28), (5, 1, 31), (5, 2, 29)])
+@pytest.mark.parametrize(("kernel", "stride", "size"), [thorough(7, 1, 28), (5, 1, 31), (5, 2, 29)])
 def test_depthwise_layers_agree_with_onnx_runtime(isa, kernel, stride, size):
     rng = np.random.default_rng(1)
     weight = rng.standard_normal((5, 1, kernel, kernel), np.float32)
@@ -94,7 +102,7 @@ def test_depthwise_layers_agree_with_onnx_runtime(isa, kernel, stride, size):
 
 
 @pytest.mark.parametrize("isa", ["avx512", "avx2"])
-@pytest.mark.parametrize(("kernel", "stride", "size"), [(3, 2, 55), (5, 1, 20), (3, 1, 33)])
+@pytest.mark.parametrize(("kernel", "stride", "size"), [(3, 2, 55), (5, 1, 20), thorough(3, 1, 33)])
 def test_max_pools_agree_with_onnx_runtime(isa, kernel, stride, size):
     out = (size + kernel // 2 * 2 - kernel) // stride + 1
     node = helper.make_node(

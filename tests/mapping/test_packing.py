@@ -15,6 +15,7 @@ from polyc.scop.scop import Scop
 from tests.analysis.nests import ZERO, array, call, load, scop, statement
 from tests.mapping.stages import AVX512
 from tests.programs import options
+from tests.sampling import thorough
 
 
 def product(m: int, n: int, k: int) -> Scop:
@@ -95,7 +96,7 @@ def test_of_an_array_that_is_read_in_two_ways_that_in_lanes_is_copied():
     assert product.storages["X_packed"].shape[1] == 64  # nor is there room for it
 
 
-@pytest.mark.parametrize("target", ["auto", "avx2", "baseline"])
+@pytest.mark.parametrize("target", ["auto", thorough("avx2"), "baseline"])
 def test_rows_of_one_array_with_each_other(target, tmp_path: Path):
     x = np.random.default_rng(7).standard_normal((69, 46), np.float32)
     x[5, 3], x[7, 30] = np.inf, np.nan

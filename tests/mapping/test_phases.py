@@ -12,6 +12,7 @@ from polyc.scop.scop import Scop
 from tests.analysis.nests import ZERO, array, load, scop, statement
 from tests.machines import need_named
 from tests.mapping.stages import AVX512, SAMPLED, check
+from tests.sampling import thorough
 
 
 def phases(o: int, y: int, x: int, c: int, stride: int) -> Scop:
@@ -46,7 +47,7 @@ def phases(o: int, y: int, x: int, c: int, stride: int) -> Scop:
 @pytest.mark.parametrize("target", SAMPLED[:2], ids=lambda t: t.isa)
 @pytest.mark.parametrize(
     "size",
-    [pytest.param((32, 3, 14, 16, 2), marks=pytest.mark.thorough), (16, 1, 7, 33, 4)],
+    [thorough((32, 3, 14, 16, 2)), (16, 1, 7, 33, 4)],
 )
 def test_phases_are_transposed_with_their_columns(size, target):
     stages = check(phases(*size), target)
@@ -58,7 +59,7 @@ def test_phases_are_transposed_with_their_columns(size, target):
 
 
 @pytest.mark.parametrize("target", SAMPLED, ids=lambda t: t.isa)
-@pytest.mark.parametrize("size", [(17, 2, 9, 20, 2), (1, 3, 5, 2, 3), (5, 1, 1, 7, 4)])
+@pytest.mark.parametrize("size", [thorough((17, 2, 9, 20, 2)), (1, 3, 5, 2, 3), (5, 1, 1, 7, 4)])
 def test_odd_sizes(size, target):
     check(phases(*size), target)
 
@@ -72,7 +73,8 @@ def test_panels_of_weights_are_walked_by_the_sum():
 
 @pytest.mark.parametrize("isa", ["avx512", "avx2"])
 @pytest.mark.parametrize(
-    ("size", "kernel", "stride", "pad"), [(14, 2, 2, 0), (9, 4, 2, 1), (7, 4, 4, 0), (8, 3, 2, 1)]
+    ("size", "kernel", "stride", "pad"),
+    [thorough(14, 2, 2, 0), (9, 4, 2, 1), (7, 4, 4, 0), thorough(8, 3, 2, 1)],
 )
 def test_layers_agree_with_onnx_runtime(isa, size, kernel, stride, pad):
     rng = np.random.default_rng(1)

@@ -27,6 +27,7 @@ from tests.analysis.nests import (
     statement,
 )
 from tests.mapping.stages import AVX512, TARGETS, check, compile_stages
+from tests.sampling import thorough
 
 
 def loops(block: Block, kind: str) -> list[For]:
@@ -47,7 +48,7 @@ def add(columns: int) -> Scop:
 
 
 @pytest.mark.parametrize("target", TARGETS, ids=lambda t: t.isa)
-@pytest.mark.parametrize("size", [(1, 1, 1), (3, 17, 5), (5, 40, 7), (7, 33, 3)])
+@pytest.mark.parametrize("size", [(1, 1, 1), (3, 17, 5), thorough((5, 40, 7)), (7, 33, 3)])
 def test_matmuls(size, target):
     stages = check(matmul_scop(*size), target)
     assert "acc" in stages.promoted

@@ -8,6 +8,7 @@ from polyc.scop.expr import call
 from polyc.scop.scop import Scop
 from tests.analysis.nests import array, load, scop, statement
 from tests.mapping.stages import TARGETS, Stages, check
+from tests.sampling import thorough
 
 
 def transposing(rows: int, columns: int, batch: int = 1) -> Scop:
@@ -35,7 +36,9 @@ def tiles(stages: Stages) -> list[int]:
 
 
 @pytest.mark.parametrize("target", TARGETS, ids=lambda t: t.isa)
-@pytest.mark.parametrize("shape", [(32, 64), (33, 49, 2), (7, 7, 3), (3, 300), (300, 3)])
+@pytest.mark.parametrize(
+    "shape", [(32, 64), thorough((33, 49, 2)), (7, 7, 3), thorough((3, 300)), (300, 3)]
+)
 def test_whatever_the_shape_nothing_is_moved_alone(shape, target):
     stages = check(transposing(*shape), target)
     assert tiles(stages)

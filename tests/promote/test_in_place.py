@@ -18,6 +18,7 @@ from tests.analysis.nests import F32, ZERO, array, load, scop, statement
 from tests.mapping.stages import AVX512, TARGETS, check
 from tests.programs import options
 from tests.promote.test_local_arrays import tree
+from tests.sampling import thorough
 
 READ = "{ T[i, j] -> P[i, j] }"
 WRITE = "{ E[i, j] -> Y[i, j] }"
@@ -55,7 +56,7 @@ def is_in_place(of: Scop, target=AVX512) -> bool:
 
 
 @pytest.mark.parametrize("target", TARGETS, ids=lambda t: t.isa)
-@pytest.mark.parametrize("n", [1000, 1024, 301])
+@pytest.mark.parametrize("n", [thorough(1000), 1024, 301])
 def test_a_long_row_lives_where_its_result_will_be(n, target):
     stages = check(scaled_rows(5, n), target)
     assert {p.name for p in stages.kernel.params} == {"X", "Y"}

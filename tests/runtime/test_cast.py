@@ -11,11 +11,24 @@ PAIRS = [(a, b) for a in TYPES for b in TYPES if a != b]
 NARROWING = [(a, b) for a in STORABLE for b in STORABLE if is_cast(a, b) and {a, b} & {*NARROW}]
 
 
-@pytest.fixture(scope="module", params=RUNNABLE, ids=lambda isa: isa.name)
+each_isa = pytest.fixture(scope="module", params=RUNNABLE, ids=lambda isa: isa.name)
+
+
+@each_isa
 def native(request, tmp_path_factory):
-    isa = request.param
-    loops = cast_loops((a, b, lanes) for a, b in PAIRS + NARROWING for lanes in (1, isa.lanes))
-    return isa, compiled(loops, isa, tmp_path_factory.mktemp("cast"))
+    """Conversions from and to narrow types."""
+    return build(request.param, tmp_path_factory, NARROWING)
+
+
+@each_isa
+def native_pairs(request, tmp_path_factory):
+    """All others, which take longest to compile."""
+    return build(request.param, tmp_path_factory, PAIRS)
+
+
+def build(isa, folders, pairs):
+    loops = cast_loops((a, b, lanes) for a, b in pairs for lanes in (1, isa.lanes))
+    return isa, compiled(loops, isa, folders.mktemp("cast"))
 
 
 def values(element):
@@ -49,8 +62,8 @@ def expected(x, target):
 
 @pytest.mark.thorough
 @pytest.mark.parametrize(("source", "target"), PAIRS)
-def test_conversion(native, source, target):
-    isa, library = native
+def test_conversion(native_pairs, source, target):
+    isa, library = native_pairs
     x = values(source)
     for lanes in (1, isa.lanes):
         got = apply(library, f"cast_{source}_{kind(target, lanes)}", target, x)

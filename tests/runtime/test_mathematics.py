@@ -8,6 +8,7 @@ import pytest
 
 from polyc.printing.runtime_table import FUNCTIONS, LANES
 from tests.runtime.native import ISAS, RUNNABLE, apply, compiled, function_loops
+from tests.sampling import sampled
 
 NAMES = [n for n, f in FUNCTIONS.items() if f.family != "core"]
 UNARY = [n for n in NAMES if n != "pow"]
@@ -95,7 +96,9 @@ def widths(name, isa):
     return LANES if name in LOOKED_UP else (isa.lanes,)
 
 
-@pytest.fixture(scope="module", params=RUNNABLE, ids=lambda isa: isa.name)
+@pytest.fixture(
+    scope="module", params=sampled(RUNNABLE, often=RUNNABLE[:1]), ids=lambda isa: isa.name
+)
 def native(request, tmp_path_factory):
     isa = request.param
     functions = [(n, "f32", lanes) for n in NAMES for lanes in (1, *widths(n, isa))]

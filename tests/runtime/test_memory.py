@@ -9,6 +9,7 @@ import pytest
 from polyc.printing.runtime_table import FLOATS, NARROW, NUMBERS, STORABLE, TYPES, preamble
 from tests.runtime import native as runtime
 from tests.runtime.native import RUNNABLE, Uses, compiled
+from tests.sampling import sampled
 
 DTYPES = {
     name: np.dtype(f"u{np.dtype(dtype).itemsize}") if name in NARROW else dtype
@@ -55,7 +56,9 @@ def moves(element, lanes):
     return {(f, element, lanes) for f in functions}, loops
 
 
-@pytest.fixture(scope="module", params=RUNNABLE, ids=lambda isa: isa.name)
+@pytest.fixture(
+    scope="module", params=sampled(RUNNABLE, often=RUNNABLE[:1]), ids=lambda isa: isa.name
+)
 def native(request, tmp_path_factory):
     isa = request.param
     uses, loops = Uses(), []

@@ -24,6 +24,7 @@ from polyc.toolchain.c_compiler import (
 )
 from polyc.toolchain.cache import Cache
 from tests.programs import SCALE_C, options
+from tests.sampling import thorough
 
 TARGET = Target.named("baseline")
 SOURCES = {
@@ -191,7 +192,9 @@ def test_the_team_is_compiled_once_for_all_libraries(tmp_path, monkeypatch):
     assert len(runs) == 5
 
 
-@pytest.mark.parametrize("name", ["back\\slash", "it's", 'quo"ted', "two  words", "\\' \"a\\\\b"])
+@pytest.mark.parametrize(
+    "name", [*map(thorough, ("back\\slash", "it's", 'quo"ted')), "two  words", "\\' \"a\\\\b"]
+)
 def test_caches_in_folders_of_any_name(tmp_path, name):
     library = build_library(SOURCES, TARGET.flags, options(tmp_path / name))
     assert ctypes.CDLL(str(library)).two() == 2

@@ -20,6 +20,7 @@ from polyc.scop.lower.windows.minimal_filter import (
 from polyc.scop.lower.windows.winograd import CHANNELS, LARGEST_GROWTH, choose_filters
 from polyc.scop.scop import Scop
 from tests.correlate import correlate
+from tests.sampling import thorough
 from tests.scop.interpreter import interpret
 
 RNG = np.random.default_rng(0)
@@ -82,7 +83,7 @@ CASES = [
 ]
 
 
-@pytest.mark.parametrize("with_bias", [False, True])
+@pytest.mark.parametrize("with_bias", [thorough(False), True])
 @pytest.mark.parametrize(("sizes", "batch", "spatial", "pads"), CASES)
 def test_equals_the_direct_sum(
     monkeypatch: pytest.MonkeyPatch,
@@ -103,7 +104,7 @@ def test_equals_the_direct_sum(
         np.testing.assert_allclose(result, wanted, rtol=0, atol=tolerance * np.abs(wanted).max())
 
 
-@pytest.mark.parametrize("channels", [16, 128, 512])
+@pytest.mark.parametrize("channels", [16, thorough(128), 512])
 @pytest.mark.parametrize(
     "sizes", [[(2, 3)] * 2, [(4, 3)] * 2, [(2, 5)] * 2, [(5, 2)] * 2, [(2, 3)] * 3]
 )
@@ -136,7 +137,7 @@ def test_weights_are_transformed_in_double_and_rounded_once(
     np.testing.assert_array_max_ulp(weights.value, wanted.astype("f4"), 1)
 
 
-@pytest.mark.parametrize("special", [np.nan, np.inf, -np.inf])
+@pytest.mark.parametrize("special", [np.nan, np.inf, thorough(-np.inf)])
 def test_special_values_stay_in_the_tiles_that_read_them(
     monkeypatch: pytest.MonkeyPatch, special: float
 ) -> None:
