@@ -303,9 +303,9 @@ def rewrite(place: Path, old: str, new: str) -> None:
         ('"features": [', '"features": ["time_travel", ', BuildError, "CPU with time_travel"),
     ],
 )
-def test_manifests_that_do_not_fit(pipeline, tmp_path, old, new, error, message):
+def test_manifests_that_do_not_fit(pipeline, home, tmp_path, old, new, error, message):
     place = tmp_path / "saved"
-    polyc.compile(graph(), options=options(tmp_path), target="avx2").save(place)
+    polyc.compile(graph(), options=options(home), target="avx2").save(place)
     rewrite(place, old, new)
     with pytest.raises(error, match=message):
         polyc.load(place)

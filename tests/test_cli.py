@@ -221,6 +221,7 @@ def test_verify_names_the_node_whose_kernel_is_wrong(command, monkeypatch, tmp_p
 def test_doctor_measures_once_and_then_knows(polyc, monkeypatch, tmp_path):
     rates = Rates(2e11, 3e11, 1e11, 8e10, 3e10, 7e10, 4e10, 8e10, 1e-7, 1e-9, measured=True)
     monkeypatch.setattr("polyc.target.measure.measure_rates", lambda target, options: rates)
+    monkeypatch.setattr(doctor, "_nvcc", lambda options: doctor.Check("CUDA compiler", True, ""))
     assert "200 Gflop/s" not in polyc("doctor")[1]
     code, out, err = polyc("doctor", "--measure")
     assert (code, err) == (0, "")
@@ -244,6 +245,7 @@ def test_doctor_says_what_is_there_and_what_to_do(polyc, monkeypatch, tmp_path):
     for part in ("gcc", "vector registers", str(tmp_path / "cache"), "CUDA"):
         assert part in out
     monkeypatch.setenv("POLYC_CC", "no-such-compiler")
+    monkeypatch.setattr(doctor, "_nvcc", lambda options: doctor.Check("CUDA compiler", True, ""))
     (tmp_path / "cache2").write_text("in the way")
     monkeypatch.setenv("POLYC_CACHE_DIR", str(tmp_path / "cache2"))
     code, out, err = polyc("doctor")

@@ -89,7 +89,7 @@ def count(monkeypatch):
     return lambda: len(made)
 
 
-@pytest.mark.parametrize("dynamic", [False, True])
+@pytest.mark.parametrize("dynamic", [False, thorough(True)])
 def test_torch_compile(net, options, dynamic):
     torch._dynamo.reset()
     fast = torch.compile(net, backend=backend, dynamic=dynamic, options={"options": options})

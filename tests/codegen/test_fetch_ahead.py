@@ -24,6 +24,7 @@ from polyc.scop.expr import call
 from polyc.target.machine import Target
 from polyc.trace import make_trace
 from tests.analysis.nests import F32, at, const, loop, read, run
+from tests.sampling import thorough
 
 j, i, c, t, v = (var(name) for name in "jictv")
 WIDTH = 16
@@ -104,7 +105,7 @@ def sources(graph: Graph, target: str) -> str:
     return "".join(made.sources.values())
 
 
-@pytest.mark.parametrize("target", ["avx512", "avx2"])
+@pytest.mark.parametrize("target", ["avx512", thorough("avx2")])
 def test_weights_of_small_images_are_fetched_and_those_of_large_ones_are_near(target):
     assert "PC_FETCH(&constant" in sources(layers(256, 7), target)
     assert "PC_FETCH" not in sources(layers(16, 112), target)

@@ -6,7 +6,6 @@ from collections.abc import Iterator
 from functools import cache
 
 import numpy as np
-from sklearn.datasets import load_digits
 
 import polyc
 from polyc import Graph, ops
@@ -20,6 +19,8 @@ BATCH = 50
 @cache
 def digits() -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
     """(images to train with [n, 1, 8, 8], their labels, images to test with, theirs)"""
+    from sklearn.datasets import load_digits
+
     found = load_digits()
     images = (found.images / 16).astype(np.float32)[:, None]
     order = np.random.default_rng(0).permutation(len(images))

@@ -87,7 +87,9 @@ def test_a_trained_transformer_stays_accurate(form):
 
 @pytest.mark.thorough
 def test_what_cannot_be_smaller_says_why():
-    small, large = (Graph.of(y=ops.input("x", (2, k)) @ drawn(k, 8)) for k in (8, 64))
+    image, rows = ops.input("image", (1, 2, 5, 5)), ops.input("x", (2, 64))
+    small = Graph.of(y=ops.conv(image, drawn(4, 2, 3, 3)), z=ops.input("x", (2, 8)) @ drawn(8, 8))
+    large = Graph.of(y=rows @ drawn(64, 8))
     with pytest.raises(UnsupportedOp, match=r"no matrix.*fewer than"):
         polyc.quantise_weights(small)
     with pytest.raises(InvalidOption, match="block is 24"):

@@ -35,6 +35,7 @@ def test_commands_take_a_gpu_as_their_target(command, monkeypatch):  # noqa: F81
 def test_doctor_describes_what_is_there(monkeypatch, tmp_path):
     driver = ask_driver(make_driver(tmp_path, devices=2))
     monkeypatch.setattr(doctor, "ask_driver", lambda: driver)
+    monkeypatch.setattr(doctor, "_nvcc", lambda options: doctor.Check("CUDA compiler", True, ""))
     checks = {c.what: c for c in doctor.examine(options(tmp_path, emulated=True))}
     assert checks["CUDA driver"].found == "CUDA 13.0"
     assert "cuda sm_90a, NVIDIA H200: 132 multiprocessors, 227 KiB" in checks["GPU 1"].found

@@ -63,7 +63,7 @@ def test_one_barrier_an_iteration_waits_for_the_oldest_copies(tf32):
     assert str(kernel).count("commit") == 1
 
 
-@CASES
+@SELDOM
 @pytest.mark.parametrize("pending", [3, thorough(None)])
 def test_a_wait_for_less_is_refused(tf32, pending):
     kernel, prove = judged(tf32)
@@ -75,7 +75,7 @@ def test_a_wait_for_less_is_refused(tf32, pending):
         prove(rewritten(kernel, loosen))
 
 
-@CASES
+@SELDOM
 def test_copies_that_no_group_has_are_refused(tf32):
     kernel, prove = judged(tf32)
 

@@ -147,6 +147,7 @@ STANDARD = (
         draws={"at": below(40)},
         by="onnx",
         opset=23,
+        is_long=True,
     ),
     Case(
         "LSTM and GRU of sequences of any length, some of them shorter",

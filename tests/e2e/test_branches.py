@@ -89,7 +89,8 @@ MODELS = {
 
 
 SELDOM = {"a long loop", "joined to others in place", "several results", "constants", "integers"}
-SELDOM |= {"the condition is of one element", "what is around is needed by one of them"}
+SELDOM |= {"in float16", "the condition is of one element"}
+SELDOM |= {"what is around is needed by one of them"}
 """Those whose mechanisms others have as well."""
 
 TYPES = {"integers": "int64", "in float16": "float16"}

@@ -16,6 +16,7 @@ from polyc.types.element_types import UINT8
 from tests.correlate import correlate
 from tests.exact.runs import exactly
 from tests.machines import need_named
+from tests.sampling import thorough
 
 RNG = np.random.default_rng(0)
 
@@ -53,7 +54,9 @@ def strided() -> Graph:
     return Graph.of(y=ops.conv(x, F, B, pads=[1] * 4, strides=[2, 2]))
 
 
-@pytest.mark.parametrize(("target", "threads"), [("avx512", 1), ("avx2", 2), ("baseline", 1)])
+@pytest.mark.parametrize(
+    ("target", "threads"), [("avx512", 1), ("avx2", 2), thorough("baseline", 1)]
+)
 def test_products_and_convolutions(tmp_path, target, threads):
     target = need_named(target)
     model = polyc.compile(layers(), target=target, threads=threads, options=options(tmp_path))

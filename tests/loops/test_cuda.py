@@ -92,7 +92,7 @@ LEGAL = [
     (relax, "skew j i 1 | order j i | split i 8 | block i | thread i'", "for c0 from 2 to"),
     (product, "split i 4 | split j 8 | order i j i' j' | block i j | thread i' j'", "15 blocks"),
     (scale, "split i 2 | block i | warp i'", "9 blocks of 64"),
-    (scale, "thread i | keep t in stack at i", "1 blocks of 18"),
+    thorough(scale, "thread i | keep t in stack at i", "1 blocks of 18"),
 ]
 
 MORE_LEGAL = [

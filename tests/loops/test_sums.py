@@ -22,6 +22,7 @@ from polyc.options import Options
 from polyc.target.machine import Target
 from polyc.types.ranges import assume
 from tests.loops.against_python import check
+from tests.sampling import thorough
 
 RNG = np.random.default_rng(11)
 
@@ -51,7 +52,7 @@ def arguments(filters: int, channels: int, height: int, width: int, size: int = 
     )
 
 
-@pytest.mark.parametrize("threads", [1, 2])
+@pytest.mark.parametrize("threads", [thorough(1), 2])
 @pytest.mark.parametrize(
     "shape",
     [(1, 1, 1, 1), (9, 2, 1, 48), (10, 3, 2, 50), (2, 1, 3, 5, 1), (0, 1, 2, 3), (11, 5, 4, 17)],

@@ -72,6 +72,7 @@ def test_a_short_row_stays_in_registers():
     assert local.in_registers
 
 
+@pytest.mark.thorough
 def test_a_row_too_long_for_the_stack_needs_no_memory_of_its_own():
     assert is_in_place(scaled_rows(3, 9000))
 
