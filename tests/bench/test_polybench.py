@@ -10,15 +10,14 @@ import pytest
 
 from bench.polybench.kernels import PROBLEMS
 from bench.polybench.problem import Problem
+from tests.sampling import sampled
 
 SAMPLE = ("bicg", "cholesky", "covariance", "jacobi-1d", "nussinov", "trmm")
 """Those that are tested wherever tests are: of every group one."""
 
 TINY, ODD = (3, 2, 4, 2, 3), (13, 19, 11, 17, 23)
 
-everywhere = [
-    pytest.param(name, marks=[] if name in SAMPLE else [pytest.mark.thorough]) for name in PROBLEMS
-]
+everywhere = sampled(PROBLEMS, often=SAMPLE)
 
 
 def test_there_are_thirty_with_five_growing_sizes_each():
