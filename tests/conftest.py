@@ -44,11 +44,8 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     )
 
 
-REPRESENTED = Path(__file__).with_name("represented.txt")
-"""Cases that are thorough because others of their function stand for them, a line each.
-
-Of the cases that take longest some of each family were left, spread evenly.
-"""
+COLLECTED = pytest.StashKey[list[pytest.Item]]()
+"""All that was found, before anything was left out."""
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
@@ -61,10 +58,7 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
     is_asked = "thorough" in (config.option.markexpr or "") or any(
         Path(str(a).partition("::")[0]).resolve() != home for a in config.args
     )
-    represented = frozenset(REPRESENTED.read_text("utf-8").splitlines())
-    for item in items:
-        if item.nodeid in represented:
-            item.add_marker(pytest.mark.thorough)
+    config.stash[COLLECTED] = list(items)
     chosen, left, number = [], [], 0
     for item in items:
         is_thorough = item.get_closest_marker("thorough") is not None
@@ -77,6 +71,12 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
     if left:
         config.hook.pytest_deselected(items=left)
         items[:] = chosen
+
+
+@pytest.fixture
+def collected(pytestconfig: pytest.Config) -> list[pytest.Item]:
+    """The tests of this run, and those that were left out."""
+    return pytestconfig.stash[COLLECTED]
 
 
 @pytest.fixture(autouse=True)

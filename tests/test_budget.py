@@ -15,6 +15,7 @@ from polyc.run.calls import Binder
 from polyc.toolchain.cache import open_cache
 from polyc.toolchain.pages import allocate_pages
 from polyc.types.spec import TensorSpec
+from tests.sampling import thorough
 
 
 def test_a_size_beyond_the_limit_is_refused_with_all_that_is_known():
@@ -91,7 +92,7 @@ def test_an_exception_that_nobody_foresaw_says_so():
             raise passed
 
 
-@pytest.mark.parametrize("target", ["baseline", "cuda"])
+@pytest.mark.parametrize("target", ["baseline", thorough("cuda")])
 def test_weights_and_what_a_call_works_in_count_together(tmp_path, target):
     """One byte less than both is too little, though it is enough for either."""
     x = ops.input("x", (96, 64))

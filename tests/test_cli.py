@@ -315,14 +315,14 @@ def test_doctor_says_that_others_may_write_to_the_cache(tmp_path):
     [
         (("run", "gone.onnx"), "model file gone.onnx cannot be read"),
         (("run", "."), "is not a saved polyc model"),
-        (("run", "m.onnx", "--input", "x"), "'x' is not of the form NAME=FILE.npy"),
+        thorough(("run", "m.onnx", "--input", "x"), "'x' is not of the form NAME=FILE.npy"),
         thorough(
             ("run", "m.onnx", "--input", "z=m.onnx"), "m.onnx cannot be read as a NumPy array"
         ),
-        (("run", "m.onnx", "--input", "x=gone.npy"), "gone.npy cannot be read"),
+        thorough(("run", "m.onnx", "--input", "x=gone.npy"), "gone.npy cannot be read"),
         (("run", "m.onnx", "--target", "z80"), "'z80' is not known"),
         (("verify", "gone.onnx"), "model file gone.onnx cannot be read"),
-        (("run", "m.onnx", "-o", "m.onnx"), "cannot be written to m.onnx/y.npy"),
+        thorough(("run", "m.onnx", "-o", "m.onnx"), "cannot be written to m.onnx/y.npy"),
         thorough(("run", "m.onnx", "-o", "m.onnx/deep"), "cannot be written to m.onnx/deep/y.npy"),
         (("explain", "m.onnx", "--html", "gone/page.html"), "the report cannot be written"),
         (("compile", "m.onnx", "-o", "m.onnx"), "m.onnx exists, and is no saved model"),

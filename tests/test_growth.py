@@ -28,6 +28,7 @@ from polyc.target.machine import Target
 from polyc.trace import Trace
 from tests import networks
 from tests.e2e.compare import find_difference
+from tests.sampling import thorough
 
 AVX512 = Target.named("avx512")
 
@@ -75,8 +76,8 @@ LONG = {
     [
         ("sines", 150),
         ("softmaxes", 50),
-        ("tall products", 30),
-        ("cheap", 400),
+        thorough("tall products", 30),
+        thorough("cheap", 400),
         ("read twice", 150),
     ],
 )

@@ -25,7 +25,7 @@ from polyc.program.plan import plan_memory
 from polyc.threads import barriers
 from polyc.threads.barriers import place_barriers
 from tests.damage import carried, check_refused, everywhere, places, prove, reverse, shifted, swap
-from tests.sampling import thorough
+from tests.sampling import sampled, thorough
 
 
 def weights(*shape: int) -> np.ndarray:
@@ -69,6 +69,10 @@ def cumulative() -> Graph:
 
 MODELS = [conv, softmax, concat, thorough(winograd)]
 each_model = pytest.mark.parametrize("build", MODELS, ids=lambda m: m.__name__)
+one_model = pytest.mark.parametrize(
+    "build", sampled([conv, softmax, concat, winograd], often=[concat]), ids=lambda m: m.__name__
+)
+"""For what is damaged at many places."""
 
 
 @each_model
@@ -82,7 +86,7 @@ def test_what_is_generated_is_proven(build):
     assert verify_arena(plan.slots, plan.arena_bytes) == len(plan.slots)
 
 
-@each_model
+@one_model
 def test_bounds(build):
     """Each loop, one iteration longer or shorter at either end."""
 
@@ -114,7 +118,7 @@ def test_dropped_and_repeated_instances(build):
         check_refused(case, "executed")
 
 
-@each_model
+@one_model
 def test_shifted_accesses(build):
     """Each index of each access, moved by one; of a long list an even sample."""
 

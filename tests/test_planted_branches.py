@@ -130,7 +130,13 @@ def kernels_for_the_calls_of_one_branch_in_both(right):
     return lambda demands, branches: tuple(need for needs in demands.values() for need in needs)
 
 
-SELDOM = {barriers_inside_of_branches_alone, both_branches, a_condition_that_is_forgotten}
+SELDOM = {
+    barriers_inside_of_branches_alone,
+    both_branches,
+    a_condition_that_is_forgotten,
+    a_value_that_only_one_branch_computes,
+    kernels_in_every_call,
+}
 """Those that the proof refuses by what refuses others as well."""
 
 

@@ -139,6 +139,7 @@ def what_must_fit_is_not_checked(right):
 
 
 SELDOM = {no_limit, room_for_less, another_limit, a_size_that_is_never_found}
+SELDOM |= {a_size_before_it_is_there, kernels_that_do_not_wait, what_must_fit_is_not_checked}
 """Those that the proof refuses by what refuses others as well."""
 
 

@@ -23,6 +23,7 @@ from bench.results import Results, Row
 from bench.roofline import Work, count_work
 from polyc.options import options_from_environment
 from polyc.target.cuda import CudaTarget, ask_driver
+from tests.sampling import thorough
 
 pytestmark = pytest.mark.cuda
 
@@ -37,7 +38,7 @@ def task(folder, problem: Problem) -> Task:
     return _write_task(problem, problem.make(), folder)
 
 
-@pytest.mark.parametrize("opens", [polyc_engine.open, polyc_engine.open_graph])
+@pytest.mark.parametrize("opens", [thorough(polyc_engine.open), polyc_engine.open_graph])
 def test_polyc_is_called_on_device_arrays(emulated, tmp_path, opens):
     work = task(tmp_path, Problem("gemm", "gemm", partial(micro.gemm, 24, 24, 24)))
     session = opens(work, 1)

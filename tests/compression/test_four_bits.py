@@ -12,6 +12,7 @@ from polyc import CompressionReport, Graph, ops
 from polyc.compression.four_bits import pack, to_blocks
 from polyc.errors import InvalidOption, UnsupportedOp
 from tests.compression.digits import accuracy, compiled, samples, transformer
+from tests.sampling import thorough
 
 FORMS = ["MatMulNBits", "DequantizeLinear"]
 
@@ -52,8 +53,15 @@ def test_packed_with_the_lower_half_first():
     assert pack(np.array([[1, 2, 3]], np.uint8)).tolist() == [[0x21, 0x03]]
 
 
-@pytest.mark.parametrize("form", FORMS)
-@pytest.mark.parametrize("rows", [32, 80])
+@pytest.mark.parametrize(
+    ("rows", "form"),
+    [
+        (32, "MatMulNBits"),
+        (32, "DequantizeLinear"),
+        thorough(80, "MatMulNBits"),
+        (80, "DequantizeLinear"),
+    ],
+)
 def test_engines_multiply_with_what_was_stored(form, rows):
     w, b, x = drawn(rows, 24), drawn(24), drawn(5, rows)
     graph = Graph.of(y=ops.gemm(ops.relu(ops.input("x", (5, rows)) @ drawn(rows, rows)), w, b))

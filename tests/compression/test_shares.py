@@ -12,6 +12,7 @@ import polyc
 from polyc.compression.shares import predict
 from polyc.graph.onnx_import import import_onnx
 from polyc.options import Options
+from tests.sampling import thorough
 
 
 def product_of_bytes(terms):
@@ -32,7 +33,7 @@ def product_of_bytes(terms):
     return helper.make_model(graph, opset_imports=[helper.make_opsetid("", 21)])
 
 
-@pytest.mark.parametrize(("terms", "fits"), [(64, True), (70_000, False)])
+@pytest.mark.parametrize(("terms", "fits"), [(64, True), thorough(70_000, False)])
 def test_layers_that_multiply_floats_are_named_with_the_reason(terms, fits, tmp_path):
     """Sums of so many terms may pass the largest integer of 32 bits."""
     options = Options(cache_dir=tmp_path, threads=1)

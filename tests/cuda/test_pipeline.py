@@ -37,7 +37,6 @@ pytestmark = pytest.mark.cuda
 
 SM_80 = CudaTarget.named("sm_80")
 GRAPH = Graph.of(y=ops.input("a", (40, 100)) @ ops.input("b", (100, 40)))
-SELDOM = pytest.mark.parametrize("tf32", [thorough(False), True], ids=["threads", "tensor cores"])
 CASES = pytest.mark.parametrize("tf32", [False, True], ids=["threads", "tensor cores"])
 
 
@@ -55,7 +54,8 @@ def rewritten(kernel: Kernel, rewrite: Any) -> Kernel:
     return replace(kernel, body=rewrite_nodes(kernel.body, rewrite))
 
 
-@SELDOM
+@pytest.mark.thorough
+@CASES
 def test_one_barrier_an_iteration_waits_for_the_oldest_copies(tf32):
     kernel, prove = judged(tf32)
     assert prove(kernel).barriers == 1
@@ -63,8 +63,9 @@ def test_one_barrier_an_iteration_waits_for_the_oldest_copies(tf32):
     assert str(kernel).count("commit") == 1
 
 
-@SELDOM
-@pytest.mark.parametrize("pending", [3, thorough(None)])
+@pytest.mark.thorough
+@CASES
+@pytest.mark.parametrize("pending", [3, None])
 def test_a_wait_for_less_is_refused(tf32, pending):
     kernel, prove = judged(tf32)
 
@@ -75,7 +76,8 @@ def test_a_wait_for_less_is_refused(tf32, pending):
         prove(rewritten(kernel, loosen))
 
 
-@SELDOM
+@pytest.mark.thorough
+@CASES
 def test_copies_that_no_group_has_are_refused(tf32):
     kernel, prove = judged(tf32)
 
@@ -88,7 +90,7 @@ def test_copies_that_no_group_has_are_refused(tf32):
         prove(rewritten(kernel, drop))
 
 
-@CASES
+@pytest.mark.parametrize("tf32", [False, thorough(True)], ids=["threads", "tensor cores"])
 def test_a_place_too_few_is_refused(tf32):
     """With three places for four tiles a copy overwrites what is to be read, barriers or not."""
     kernel, prove = judged(tf32)
@@ -120,7 +122,8 @@ def test_a_place_too_few_is_refused(tf32):
         prove(rewritten(kernel, narrow))
 
 
-@SELDOM
+@pytest.mark.thorough
+@CASES
 def test_too_early_a_read_shows_on_the_emulator(tf32, tmp_path: Path):
     model = compile_model(GRAPH, tf32=tf32)
     rng = np.random.default_rng(0)

@@ -30,6 +30,7 @@ ROLLS = (
         turned = Concat<axis = 2>(right, left)""",
         calls("b h w", (1, 2, 1), (2, 9, 5), (3, 16, 2)),
         gives="float[] down, float[] turned",
+        is_long=True,
     ),
     Case(
         "A remainder of sizes in a branch that is not taken",
@@ -64,6 +65,7 @@ QUOTIENTS = (
         starts = Mul(steps, hop)
         y = Gather<axis = 1>(x, starts)""",
         calls("b n", (1, 1), (2, 4), (1, 5), (3, 8), (2, 11), (1, 12), (2, 37)),
+        is_long=True,
     ),
     Case(
         "Counts in floats, which are cut off, rounded up and rounded down",
@@ -90,6 +92,7 @@ QUOTIENTS = (
         third_last = Range(zero, less, one)""",
         calls("b n", (1, 1), (2, 5), (1, 6), (3, 9), (2, 12), (1, 13), (2, 37)),
         gives="int64[] first, int64[] second, int64[] third_last",
+        is_long=True,
     ),
 )
 

@@ -123,6 +123,7 @@ STANDARD = (
         gives="float[] y, float[] z",
         by="onnx",
         opset=23,
+        is_long=True,
     ),
     Case(
         "Attention of the standard, four dimensions, groups, past",
@@ -190,6 +191,7 @@ SIGNALS = (
         """step = Constant<value_int = 5>()
         y = STFT<onesided = 1>(x, step, w)""",
         calls("b n", (1, 12), (2, 31), (3, 64)),
+        is_long=True,
     ),
     Case(
         "STFT of a long frame, and of complex numbers",
@@ -226,6 +228,7 @@ IMAGES = (
         t = Pad<mode = "edge">(x, pads)""",
         calls("n h w", (1, 4, 4), (2, 5, 7), (3, 16, 9)),
         gives="float[] y, float[] z, float[] t",
+        is_long=True,
     ),
     Case(
         "AffineGrid of an image's size, and what it samples",
@@ -247,7 +250,7 @@ IMAGES = (
                 align_corners = {corners}>(x, grid)""",
             calls("n h w p q", (1, least, least, 1, 1), (2, 5, 7, 4, 9), (3, 8, 4, 3, 17)),
             by="onnx",
-            is_long=mode == "cubic" or padding == "reflection",
+            is_long=True,
         )
         for mode, padding, corners, least in (
             ("linear", "zeros", 0, 1),
@@ -269,6 +272,7 @@ RESIZES = (
         calls("n h w", (1, 2, 2), (2, 7, 9), (3, 16, 33)),
         gives="float[] y, float[] z",
         by="onnx",
+        is_long=True,
     ),
     Case(
         "Resize, antialiased, of any image to one size",
@@ -329,6 +333,7 @@ RESIZES = (
         calls("n h w p q", (1, 1, 1, 1, 1), (2, 4, 8, 8, 10), (3, 16, 5, 6, 25)),
         gives="float[] both",
         by="onnx",
+        is_long=True,
     ),
 )
 
@@ -381,6 +386,7 @@ WINDOWS = (
                 np.sort(RNG.integers(0, 1, shape)).astype(np.float32) + np.float32([0, 0, 0, 4, 3])
             )
         },
+        is_long=True,
     ),
     Case(
         "DeformConv",
@@ -410,6 +416,7 @@ MOVEMENT = (
         z, j = TopK<largest = 0>(x, all)""",
         calls("b n", (1, 5), (2, 7), (3, 40)),
         gives="float[] y, int64[] i, float[] z, int64[] j",
+        is_long=True,
     ),
     Case(
         "ScatterElements, fewer along one axis",
@@ -434,6 +441,7 @@ MOVEMENT = (
             ),
             "j": lambda shape, sizes: RNG.permutation(sizes["n"])[: shape[0], None],
         },
+        is_long=True,
     ),
     Case(
         "GatherElements and GatherND",
@@ -454,6 +462,7 @@ MOVEMENT = (
         draws={"at": below(3)},
         by="onnx",
         opset=24,
+        is_long=True,
     ),
     Case(
         "Hardmax, OneHot, Trilu, EyeLike, CumSum, Tile, Expand",

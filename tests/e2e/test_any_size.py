@@ -49,6 +49,7 @@ def check(model, network, sizes):
 LONG = {"pyramid", "sliced", "hourglass", "separable", "pools", "scales", "upscaled", "unpadded"}
 LONG |= {"computed_before", "relative", "normalised", "fitted", "attention", "residual"}
 LONG |= {"windows", "reader", "dilated", "sized", "same_as_traced"}
+LONG |= {"detector", "framed", "same_padding", "shapes_of_exporters"}
 """Those whose mechanisms the others have as well, and which take long to compile."""
 
 

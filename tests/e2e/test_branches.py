@@ -12,7 +12,7 @@ from polyc.errors import RuntimeFailure, ShapeError
 from polyc.options import Options
 from polyc.run.cpu_model import CpuModel
 from tests.branching import detector, read
-from tests.sampling import thorough
+from tests.sampling import sampled, thorough
 from tests.staged import assert_same, compile_in, run_ort
 
 RNG = np.random.default_rng(5)
@@ -88,10 +88,9 @@ MODELS = {
 }
 
 
-SELDOM = {"a long loop", "joined to others in place", "several results", "constants", "integers"}
-SELDOM |= {"in float16", "the condition is of one element"}
-SELDOM |= {"what is around is needed by one of them"}
-"""Those whose mechanisms others have as well."""
+OFTEN = {"the same on both sides", "one condition twice"}
+OFTEN |= {"what is around is returned, and is overwritten by neither"}
+"""Those of an ordinary run, with open sizes."""
 
 TYPES = {"integers": "int64", "in float16": "float16"}
 
@@ -106,9 +105,8 @@ def source(name, rows="n"):
 @pytest.mark.parametrize(
     ("name", "rows"),
     [
-        *(thorough(name, "n") if name in SELDOM else (name, "n") for name in MODELS),
-        ("kernels on both sides", "5"),
-        *(thorough(name, "5") for name in [*MODELS][1:]),
+        *((name, "n") if name in OFTEN else thorough(name, "n") for name in MODELS),
+        *(thorough(name, "5") for name in MODELS),
     ],
 )
 def test_both_branches_are_compiled_once(compiled, name, rows):
@@ -232,7 +230,7 @@ WAITING = {
 }
 
 
-@pytest.mark.parametrize("reason", WAITING)
+@pytest.mark.parametrize("reason", sampled(WAITING, often=["its branches give"]))
 def test_what_waits_for_the_call_says_why(compiled, reason):
     built = compiled(WAITING[reason])
     assert f"its condition is computed at run time, and {reason}" in built.reason
@@ -271,7 +269,9 @@ def feeds_of(model, rows, others, **conditions):
     return feeds | {k: np.array(v) for k, v in conditions.items() if k in named}
 
 
-@pytest.mark.parametrize("name", NEEDING)
+@pytest.mark.parametrize(
+    "name", sampled(NEEDING, often=["rows that are equal", "in a branch inside of the other"])
+)
 def test_what_one_branch_needs_only_its_calls_keep_to(compiled, name, tmp_path):
     model = NEEDING[name]
     built = compiled(model)

@@ -141,7 +141,7 @@ def test_long_sums_of_unknown_length_are_summed_whole(tmp_path):
 
 @pytest.mark.parametrize(
     ("hint", "lanes"),
-    [(4, None), thorough(7, None), (4, 4), thorough(4, 12), thorough(4, 20)],
+    [thorough(4, None), thorough(7, None), (4, 4), thorough(4, 12), thorough(4, 20)],
     ids=str,
 )
 def test_lanes_without_an_element_add_nothing(tmp_path, hint, lanes):

@@ -23,6 +23,7 @@ from polyc.program.plan import plan_memory
 from polyc.threads.barriers import place_barriers
 from tests.damage import prove
 from tests.graph.onnx_models import RUNTIME_OPSET
+from tests.sampling import thorough
 
 ort = pytest.importorskip("onnxruntime")
 
@@ -63,10 +64,10 @@ def check(compiled, model: onnx.ModelProto, x: np.ndarray) -> None:
 @pytest.mark.parametrize(
     ("op", "directions", "attributes"),
     [
-        ("LSTM", 2, {}),
+        thorough("LSTM", 2, {}),
         ("LSTM", 1, {"direction": "reverse"}),
         ("GRU", 1, {"linear_before_reset": 1}),
-        ("GRU", 2, {}),
+        thorough("GRU", 2, {}),
         ("RNN", 1, {"direction": "reverse"}),
     ],
     ids=str,
@@ -228,7 +229,7 @@ def test_states_that_a_later_step_writes_again():
         verify_program(launches, proven.existing)
 
 
-@pytest.mark.parametrize("build", [lambda: lstm(5), bidirectional], ids=["lstm", "gru"])
+@pytest.mark.parametrize("build", [lambda: lstm(5), thorough(bidirectional)], ids=["lstm", "gru"])
 def test_a_missing_barrier_in_a_step_or_between_two(build):
     compiled = prove(build).compiled
     launches, slots = compiled.touched, plan_memory(compiled.program).slots

@@ -100,11 +100,11 @@ def test_without_the_file_the_cost_model_chooses_again(product, tmp_path):
     ("text", "used"),
     [
         thorough("vector L5", False),
-        (f"order L1 L0 | split L1 {LANES} | vector L1'", False),
+        thorough(f"order L1 L0 | split L1 {LANES} | vector L1'", False),
         thorough("order L1 L1", False),
         thorough("parallel L2", False),
         ("not a schedule", False),
-        ("parallel L0 L1 | vector L2 | keep all in place at L1", True),
+        thorough("parallel L0 L1 | vector L2 | keep all in place at L1", True),
     ],
 )
 def test_schedules_outside_of_the_space_are_not_used(product, tmp_path, text, used):
@@ -128,7 +128,7 @@ def test_a_file_without_sense_harms_nobody(product, tmp_path):
     check(model, feeds, expected)
 
 
-@pytest.mark.parametrize("cache", [True, False])
+@pytest.mark.parametrize("cache", [True, thorough(False)])
 def test_compile_searches_when_it_is_asked_to(product, tmp_path, monkeypatch, cache):
     proto, feeds, expected = product
     choices = options(tmp_path, cache=cache)

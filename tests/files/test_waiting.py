@@ -15,6 +15,7 @@ from polyc.errors import BuildError
 from polyc.files import waiting
 from polyc.files.waiting import locked
 from polyc.toolchain.execute import execute
+from tests.sampling import thorough
 
 HOLD = (
     "import os, signal, sys, pathlib\n"
@@ -30,7 +31,7 @@ def take(place: Path, patience: float) -> None:
         pass
 
 
-@pytest.mark.parametrize("kind", ["file", "folder"])
+@pytest.mark.parametrize("kind", [thorough("file"), "folder"])
 def test_a_stopped_process_that_holds_a_lock_is_named(tmp_path, monkeypatch, capsys, kind):
     place = tmp_path / "it.lock" if kind == "file" else tmp_path
     monkeypatch.setattr(waiting, "NOTICE", 0.2)

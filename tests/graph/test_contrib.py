@@ -47,7 +47,7 @@ def check(compiled, op, inputs, outputs=("y",), tolerance=1e-5, **attributes):
 
 @pytest.mark.parametrize(
     ("op", "shapes"),
-    [("Gelu", [(3, 7)]), ("BiasGelu", [(3, 7), (7,)]), ("FastGelu", [(3, 7), (7,)]),
+    [thorough("Gelu", [(3, 7)]), ("BiasGelu", [(3, 7), (7,)]), thorough("FastGelu", [(3, 7), (7,)]),
      thorough("FastGelu", [(3, 7)]), ("QuickGelu", [(3, 7)])],
 )  # fmt: skip
 def test_gelu(compiled, op, shapes):
@@ -136,7 +136,7 @@ def test_rotary(compiled, interleaved, one):
         check(compiled, "RotaryEmbedding", inputs, interleaved=interleaved)
 
 
-@pytest.mark.parametrize("zeros", [False, True])
+@pytest.mark.parametrize("zeros", [thorough(False), True])
 def test_matmul_of_packed_weights(compiled, zeros):
     """Blocks of 16 along 40: the last one is not full."""
     b = RNG.integers(0, 256, (6, 3, 8)).astype(np.uint8)

@@ -174,7 +174,9 @@ def test_empty_grids_stay_empty():
         check(kernel, np.zeros((3, 0)), np.zeros((3, 0)))
 
 
-@pytest.mark.parametrize("name", ["clipped", "periodic", "asked", WINDOW, INSULATED, "halves"])
+@pytest.mark.parametrize(
+    "name", ["clipped", "periodic", thorough("asked"), WINDOW, INSULATED, "halves"]
+)
 def test_interiors_ask_nothing(name):
     """Some innermost loop in lanes executes its statements without a condition."""
     kernel, arguments = CASES[name]

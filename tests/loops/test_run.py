@@ -12,6 +12,7 @@ import polyc
 from polyc.errors import RuntimeFailure, ShapeError
 from polyc.loops.run import call
 from tests.loops.against_python import check
+from tests.sampling import thorough
 
 RNG = np.random.default_rng(7)
 
@@ -24,7 +25,7 @@ def division(a, b, q, r, f):
         f[i] = a[i] / b[i]
 
 
-@pytest.mark.parametrize("dtype", [np.int32, np.int64])
+@pytest.mark.parametrize("dtype", [thorough(np.int32), np.int64])
 def test_quotients_and_remainders_are_those_of_python(dtype):
     values = np.array([-7, -6, -1, 0, 1, 6, 7, np.iinfo(dtype).max], dtype)
     a, b = (v.ravel().copy() for v in np.meshgrid(values, np.array([-3, -1, 2, 7], dtype)))
@@ -86,7 +87,7 @@ def stencil(u, v):
                 v[i, j] = u[i, j] if j % 2 == 0 else -u[i, j]
 
 
-@pytest.mark.parametrize("shape", [(1, 1), (2, 3), (5, 7), (0, 4), (4, 0)])
+@pytest.mark.parametrize("shape", [thorough((1, 1)), (2, 3), (5, 7), (0, 4), (4, 0)])
 def test_conditions_on_loop_variables(shape):
     check(stencil, RNG.random(shape), np.zeros(shape))
 

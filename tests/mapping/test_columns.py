@@ -10,7 +10,7 @@ from polyc.scop.expr import Call, Const
 from polyc.scop.scop import Scop
 from tests.analysis.nests import F32, ZERO, array, load, scop, statement
 from tests.mapping.stages import AVX512, TARGETS, check, compile_stages
-from tests.sampling import thorough
+from tests.sampling import sampled, thorough
 
 
 def column_sums(rows: int, columns: int, batch: int = 1) -> Scop:
@@ -70,7 +70,7 @@ def test_sums_of_columns(shape, target):
     assert "unroll i" in text  # some rows at a time
 
 
-@pytest.mark.parametrize("target", TARGETS, ids=lambda t: t.isa)
+@pytest.mark.parametrize("target", sampled(TARGETS, often=[AVX512]), ids=lambda t: t.isa)
 @pytest.mark.parametrize("shape", [(21, 100), thorough((5, 1000))])
 def test_statements_with_loops_of_their_own(shape, target):
     stages = check(column_softmax(*shape), target)

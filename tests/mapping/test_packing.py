@@ -96,7 +96,7 @@ def test_of_an_array_that_is_read_in_two_ways_that_in_lanes_is_copied():
     assert product.storages["X_packed"].shape[1] == 64  # nor is there room for it
 
 
-@pytest.mark.parametrize("target", ["auto", thorough("avx2"), "baseline"])
+@pytest.mark.parametrize("target", [thorough("auto"), thorough("avx2"), "baseline"])
 def test_rows_of_one_array_with_each_other(target, tmp_path: Path):
     x = np.random.default_rng(7).standard_normal((69, 46), np.float32)
     x[5, 3], x[7, 30] = np.inf, np.nan

@@ -26,8 +26,8 @@ from tests.analysis.nests import (
     softmax_scop,
     statement,
 )
-from tests.mapping.stages import AVX512, TARGETS, check, compile_stages
-from tests.sampling import thorough
+from tests.mapping.stages import AVX2, AVX512, TARGETS, check, compile_stages
+from tests.sampling import sampled, thorough
 
 
 def loops(block: Block, kind: str) -> list[For]:
@@ -54,7 +54,7 @@ def test_matmuls(size, target):
     assert "acc" in stages.promoted
 
 
-@pytest.mark.parametrize("target", TARGETS, ids=lambda t: t.isa)
+@pytest.mark.parametrize("target", sampled(TARGETS, often=[AVX2]), ids=lambda t: t.isa)
 @pytest.mark.parametrize("size", [(20, 3, 5, 3, 3), (1, 4, 9, 2, 1), (17, 1, 1, 5, 1)])
 def test_convolutions(size, target):
     check(conv_scop(*size), target)

@@ -62,13 +62,16 @@ ORDERS = {
 }
 
 
+CAPACITIES = (2 << 10, 4 << 10, 8 << 10, 1 << 20)
+
+
 @cache
 def product_in(order: str) -> tuple[Kernel, list[Line]]:
     kernel = compile_stages(product(), schedule=Schedule.parse(order)).kernel
     return kernel, touched_lines(kernel)
 
 
-@pytest.mark.parametrize("capacity", [2 << 10, 4 << 10, 8 << 10, 1 << 20])
+@pytest.mark.parametrize("capacity", sampled(CAPACITIES, often=[4 << 10, 1 << 20]))
 @pytest.mark.parametrize(
     "order",
     sampled(ORDERS.values(), often=[ORDERS["rows outside"]]),

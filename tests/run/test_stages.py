@@ -14,6 +14,7 @@ from polyc.graph.builder import apply
 from polyc.options import Options
 from polyc.run import plan
 from polyc.run.specialise import SpecialisingModel
+from tests.sampling import sampled
 from tests.staged import assert_as_reference, assert_same, compile_in, model_of, run_ort
 
 RNG = np.random.default_rng(5)
@@ -42,7 +43,7 @@ SEQUENCES = {
 }
 
 
-@pytest.mark.parametrize("name", SEQUENCES)
+@pytest.mark.parametrize("name", sampled(SEQUENCES, often=["erase", "rows"]))
 def test_sequences_leave_nothing_to_the_reference(compiled, name):
     a, b = (RNG.standard_normal(n).astype(np.float32) for n in (2, 7 if name == "split" else 3))
     model = assert_as_reference(compiled, model_of(SEQUENCES[name]), a=a, b=b)

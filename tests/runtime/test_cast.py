@@ -1,11 +1,14 @@
 """Conversions between all pairs of types, scalar and vector, against NumPy and the stated rules."""
 
+import itertools
+
 import numpy as np
 import pytest
 
 from polyc.printing.runtime_table import INTEGERS, NARROW, STORABLE, TYPES, is_cast
 from polyc.types.element_types import bit_width
 from tests.runtime.native import DTYPES, RUNNABLE, apply, cast_loops, compiled, kind
+from tests.sampling import thorough
 
 PAIRS = [(a, b) for a in TYPES for b in TYPES if a != b]
 NARROWING = [(a, b) for a in STORABLE for b in STORABLE if is_cast(a, b) and {a, b} & {*NARROW}]
@@ -93,7 +96,16 @@ FORMATS = [n for n, wide in NARROW.items() if wide == "f32" and n != "f8e8m0"]
 WITH_NAN = [n for n in FORMATS if np.isnan(every(n).astype(np.float32)).any()]
 
 
-@pytest.mark.parametrize("element", FORMATS)
+@pytest.mark.parametrize(
+    ("native", "element"),
+    [
+        thorough(*pair) if (pair[0].name, pair[1]) == ("baseline", "f16") else pair
+        for pair in itertools.product(RUNNABLE, FORMATS)
+    ],
+    indirect=["native"],
+    scope="module",
+    ids=lambda v: getattr(v, "name", v),
+)
 def test_narrowing_rounds_to_the_nearest_even(native, element):
     isa, library = native
     x = neighbourhood(element)

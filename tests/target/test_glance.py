@@ -19,6 +19,7 @@ from polyc.target.machine import NAMED, Target
 from polyc.target.rates import rates_file, write_rates
 from polyc.target.resolve import resolve_target
 from polyc.trace import Trace
+from tests.sampling import thorough
 
 AVX512 = Target.named("avx512")
 SLOW = replace(AVX512, rates=replace(AVX512.rates, l3=18e9))
@@ -114,7 +115,7 @@ def test_blocks_of_rows_meet_a_panel_while_it_is_near():
     assert blocked in slow.rows[-1].schedule
 
 
-@pytest.mark.parametrize("n", [131, 200])
+@pytest.mark.parametrize("n", [131, thorough(200)])
 def test_products_in_blocks_are_right(n):
     here = resolve_target("cpu", Options())
     slow = replace(here, l2=1 << 16, rates=replace(here.rates, l3=here.rates.l3 / 8))

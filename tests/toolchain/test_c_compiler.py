@@ -215,7 +215,7 @@ def hanging(tmp_path, when: str) -> str:
 
 
 @pytest.mark.parametrize(
-    "when", ["", 'if [ "$1" = --version ]; then echo gcc version 12.2; exit; fi']
+    "when", ["", thorough('if [ "$1" = --version ]; then echo gcc version 12.2; exit; fi')]
 )
 def test_a_compiler_that_hangs_is_ended_and_named(tmp_path, when):
     cc = hanging(tmp_path, when)

@@ -9,6 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from tests.sampling import sampled
 from tests.scop.check import backend_cases, check_case, check_node
 from tests.scop.lower.ort import run_onnxruntime
 
@@ -18,6 +19,7 @@ OPS = (
     "LayerNormalization", "LogSoftmax", "LpNormalization", "MeanVarianceNormalization",
     "RMSNormalization", "Softmax",
 )  # fmt: skip
+SELDOM = ("test_hardmax_default_axis", "test_layer_normalization_4d_axis1")
 
 shapes = st.lists(st.integers(1, 4), min_size=1, max_size=4)
 
@@ -32,7 +34,11 @@ def standardized(x: np.ndarray, axes: tuple[int, ...], epsilon: float = 1e-5) ->
     return (x - mean) / np.sqrt(variance + epsilon)
 
 
-@pytest.mark.parametrize("case", backend_cases(*OPS), ids=lambda case: case.name)
+@pytest.mark.parametrize(
+    "case",
+    sampled(backend_cases(*OPS), seldom=lambda case: case.name in SELDOM),
+    ids=lambda case: case.name,
+)
 def test_backend_case(case: Any) -> None:
     check_case(case)
 

@@ -9,19 +9,25 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from tests.sampling import sampled
 from tests.scop.check import backend_cases, check_case, check_node
 from tests.scop.lower.ort import run_onnxruntime
 
 RNG = np.random.default_rng(0)
 POOLS = ("MaxPool", "AveragePool", "LpPool")
 GLOBAL_POOLS = ("GlobalMaxPool", "GlobalAveragePool", "GlobalLpPool")
+SELDOM = ("test_averagepool_1d_default", "test_averagepool_3d_dilations_small")
 
 
 def normal(*shape: int) -> np.ndarray:
     return RNG.standard_normal(shape).astype("f4")
 
 
-@pytest.mark.parametrize("case", backend_cases(*POOLS, *GLOBAL_POOLS), ids=lambda case: case.name)
+@pytest.mark.parametrize(
+    "case",
+    sampled(backend_cases(*POOLS, *GLOBAL_POOLS), seldom=lambda case: case.name in SELDOM),
+    ids=lambda case: case.name,
+)
 def test_backend_case(case: Any) -> None:
     check_case(case)
 
