@@ -23,7 +23,7 @@ NETWORKS: dict[Callable[[], Graph], int] = {
     networks.mobilenet: 8,
     networks.transformer: 13,
 }
-OFTEN = {(networks.mobilenet, 8)}
+OFTEN = {(networks.mobilenet, 8), (networks.transformer, 2)}
 """Networks, and threads, of an ordinary run."""
 
 each_network = pytest.mark.parametrize("build", NETWORKS, ids=lambda n: n.__name__)
@@ -75,8 +75,7 @@ def test_structure(build, cache):
     assert "PC_SHARE(" in model.source
 
 
-@pytest.mark.thorough
-@pytest.mark.parametrize("isa", ["avx2", "baseline"])
+@pytest.mark.parametrize("isa", [thorough("avx2"), "baseline"])
 def test_narrower_machines_agree(isa, cache):
     graph = networks.mobilenet()
     options = Options(threads=2, cache_dir=cache, progress=False)

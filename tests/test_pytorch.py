@@ -6,6 +6,7 @@ import pytest
 import polyc
 from polyc.errors import ShapeError, UnsupportedOp
 from polyc.options import Options
+from tests.sampling import thorough
 
 torch = pytest.importorskip("torch")
 pytest.importorskip("onnxscript")
@@ -88,8 +89,7 @@ def count(monkeypatch):
     return lambda: len(made)
 
 
-@pytest.mark.thorough
-@pytest.mark.parametrize("dynamic", [False, True])
+@pytest.mark.parametrize("dynamic", [False, thorough(True)])
 def test_torch_compile(net, options, dynamic):
     torch._dynamo.reset()
     fast = torch.compile(net, backend=backend, dynamic=dynamic, options={"options": options})
@@ -135,8 +135,7 @@ def encoder(**choices):
     return torch.nn.TransformerEncoder(layer, 2, enable_nested_tensor=False)
 
 
-@pytest.mark.thorough
-@pytest.mark.parametrize("make", [Attends, encoder], ids=["attends", "encoder"])
+@pytest.mark.parametrize("make", [thorough(Attends), encoder], ids=["attends", "encoder"])
 def test_open_sizes_are_compiled_once(make, options, count):
     torch._dynamo.reset()
     torch.manual_seed(1)

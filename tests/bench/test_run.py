@@ -50,7 +50,7 @@ def team(tmp_path_factory):
         made.close()
 
 
-OFTEN = {"gelu"}
+OFTEN = {"gemm", "conv", "gelu"}
 """The others differ in what is computed, not in how it is measured and compared."""
 
 

@@ -37,7 +37,7 @@ pytestmark = pytest.mark.cuda
 
 SM_80 = CudaTarget.named("sm_80")
 GRAPH = Graph.of(y=ops.input("a", (40, 100)) @ ops.input("b", (100, 40)))
-CASES = pytest.mark.parametrize("tf32", [False, True], ids=["threads", "tensor cores"])
+CASES = pytest.mark.parametrize("tf32", [False, thorough(True)], ids=["threads", "tensor cores"])
 
 
 def judged(tf32: bool) -> tuple[Kernel, Any]:
@@ -54,7 +54,6 @@ def rewritten(kernel: Kernel, rewrite: Any) -> Kernel:
     return replace(kernel, body=rewrite_nodes(kernel.body, rewrite))
 
 
-@pytest.mark.thorough
 @CASES
 def test_one_barrier_an_iteration_waits_for_the_oldest_copies(tf32):
     kernel, prove = judged(tf32)
@@ -63,9 +62,8 @@ def test_one_barrier_an_iteration_waits_for_the_oldest_copies(tf32):
     assert str(kernel).count("commit") == 1
 
 
-@pytest.mark.thorough
 @CASES
-@pytest.mark.parametrize("pending", [3, None])
+@pytest.mark.parametrize("pending", [3, thorough(None)])
 def test_a_wait_for_less_is_refused(tf32, pending):
     kernel, prove = judged(tf32)
 
@@ -76,7 +74,6 @@ def test_a_wait_for_less_is_refused(tf32, pending):
         prove(rewritten(kernel, loosen))
 
 
-@pytest.mark.thorough
 @CASES
 def test_copies_that_no_group_has_are_refused(tf32):
     kernel, prove = judged(tf32)
@@ -90,7 +87,7 @@ def test_copies_that_no_group_has_are_refused(tf32):
         prove(rewritten(kernel, drop))
 
 
-@pytest.mark.parametrize("tf32", [False, thorough(True)], ids=["threads", "tensor cores"])
+@CASES
 def test_a_place_too_few_is_refused(tf32):
     """With three places for four tiles a copy overwrites what is to be read, barriers or not."""
     kernel, prove = judged(tf32)
@@ -122,7 +119,6 @@ def test_a_place_too_few_is_refused(tf32):
         prove(rewritten(kernel, narrow))
 
 
-@pytest.mark.thorough
 @CASES
 def test_too_early_a_read_shows_on_the_emulator(tf32, tmp_path: Path):
     model = compile_model(GRAPH, tf32=tf32)

@@ -250,7 +250,7 @@ IMAGES = (
                 align_corners = {corners}>(x, grid)""",
             calls("n h w p q", (1, least, least, 1, 1), (2, 5, 7, 4, 9), (3, 8, 4, 3, 17)),
             by="onnx",
-            is_long=True,
+            is_long=mode == "cubic" or padding == "reflection",
         )
         for mode, padding, corners, least in (
             ("linear", "zeros", 0, 1),

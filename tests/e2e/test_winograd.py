@@ -19,6 +19,7 @@ from polyc.trace import make_trace
 from tests.correlate import correlate
 from tests.e2e.compare import find_difference
 from tests.e2e.graph_builder import GraphBuilder, Value
+from tests.sampling import thorough
 
 RNG = np.random.default_rng(0)
 POOL = {"kernel_shape": [3, 3], "strides": [2, 2], "pads": [1] * 4}
@@ -138,16 +139,15 @@ def test_switched_off() -> None:
     assert "transform" not in sources
 
 
-@pytest.mark.thorough
 @pytest.mark.parametrize(
     ("spatial", "kernel"),
     [
-        (("w",), [3]),
+        thorough(("w",), [3]),
         (("h", "w"), [3, 3]),
-        ((7, "w"), [5, 5]),
-        (("h", 6), [2, 2]),
-        ((9, 5), [3, 3]),
-        (("h", 4, "w"), [1, 3, 3]),
+        thorough((7, "w"), [5, 5]),
+        thorough(("h", 6), [2, 2]),
+        thorough((9, 5), [3, 3]),
+        thorough(("h", 4, "w"), [1, 3, 3]),
     ],
     ids=str,
 )

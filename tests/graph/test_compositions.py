@@ -28,7 +28,7 @@ def one_node(node, shape, kind=TensorProto.FLOAT):
     return model
 
 
-@pytest.mark.parametrize("shape", [thorough((5, 5)), thorough((2, 3, 4, 4)), (3, 1, 1)])
+@pytest.mark.parametrize("shape", [(5, 5), thorough((2, 3, 4, 4)), (3, 1, 1)])
 def test_determinants(compiled, shape):
     dims = ", ".join(map(str, shape))
     lead = "".join(f"[{', '.join(map(str, shape[:-2]))}]" if shape[:-2] else "")
@@ -42,7 +42,7 @@ def test_determinants(compiled, shape):
         assert_as_reference(compiled, source, x=x)  # zeros on the diagonal
 
 
-@pytest.mark.parametrize("n", sampled([1, 3, 5], often=[1]))
+@pytest.mark.parametrize("n", sampled([1, 3, 5], seldom=[3]))
 def test_determinants_of_what_is_no_number(compiled, n):
     """A NaN anywhere is one in the result; singular matrices give 0, whatever column shows it."""
     model = compiled(model_of(f"g (float[6, {n}, {n}] x) => (float[6] y) {{ y = Det(x) }}"))
@@ -92,8 +92,7 @@ def trees(**more):
     return helper.make_node("TreeEnsemble", ["x"], ["y"], domain="ai.onnx.ml", **attributes)
 
 
-@pytest.mark.thorough
-@pytest.mark.parametrize("function", range(4))
+@pytest.mark.parametrize("function", sampled(range(4), often=[0, 3]))
 def test_trees(compiled, function):
     x = RNG.standard_normal((9, 3)).astype(np.float32)
     x[0, 1] = np.nan

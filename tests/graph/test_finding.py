@@ -15,10 +15,7 @@ def compiled(tmp_path_factory):
     return compile_in(tmp_path_factory.mktemp("cache"))
 
 
-SHAPES = [(7,), (3, 5), (1, 1), (2, 0), (2, 3, 33)]
-
-
-@pytest.mark.parametrize("shape", sampled(SHAPES, often=[(1, 1), (2, 0)]))
+@pytest.mark.parametrize("shape", [*map(thorough, ((7,), (3, 5))), (1, 1), (2, 0), (2, 3, 33)])
 def test_non_zero(compiled, shape):
     dims = ", ".join(map(str, shape))
     source = model_of(f"g (float[{dims}] x) => (int64[r, n] y) {{ y = NonZero(x) }}")
@@ -56,14 +53,8 @@ def test_what_follows_is_compiled_for_the_size_that_was_found(compiled):
     assert any("NonZero" in n for k in report.kernels for n in k.nodes)
 
 
-@pytest.mark.parametrize(
-    ("length", "axis"),
-    [
-        *((0, None), (0, 0), (0, -1)),
-        *(thorough(2, None), thorough(2, 0), thorough(2, -1)),
-        *(thorough(3, None), thorough(3, 0), (3, -1)),
-    ],
-)
+@pytest.mark.parametrize("axis", [None, 0, -1])
+@pytest.mark.parametrize("length", sampled([0, 2, 3], seldom=[2]))
 def test_compress(compiled, axis, length):
     attribute = "" if axis is None else f"<axis = {axis}>"
     source = model_of(
@@ -103,8 +94,7 @@ def test_unique_elements(compiled, shape, is_sorted):
         assert_same(got[name], want)
 
 
-@pytest.mark.thorough
-@pytest.mark.parametrize(("axis", "is_sorted"), [(0, 1), (1, 1), (-1, 0)])
+@pytest.mark.parametrize(("axis", "is_sorted"), [(0, 1), thorough(1, 1), thorough(-1, 0)])
 def test_unique_slices(compiled, axis, is_sorted):
     kind = "float[4, 6, 2]"
     attributes = f"axis = {axis}, sorted = {is_sorted}"

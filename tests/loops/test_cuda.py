@@ -27,12 +27,18 @@ ON_EMULATOR = replace(options_from_environment(), emulated=True)
 
 TINY, ODD = (3, 2, 4, 2, 3), (13, 19, 11, 17, 23)
 
+SAMPLE = ("gemm", "seidel-2d")
+"""Those that are tested wherever tests are."""
+
 
 def on_gpu(function, schedule=None):
     return polyc.kernel(schedule=schedule, target="cuda", options=ON_EMULATOR)(function)
 
 
-@pytest.mark.parametrize("name", sampled(PROBLEMS, often=["gemm"]))
+@pytest.mark.parametrize(
+    "name",
+    sampled(PROBLEMS, often=SAMPLE),
+)
 def test_polybench_does_on_a_gpu_what_python_does(name, emulated):  # noqa: F811
     problem = PROBLEMS[name]
     kernel = replace(problem.kernel, target="cuda", options=replace(ON_EMULATOR, emulated=emulated))
@@ -68,8 +74,7 @@ def test_what_carries_a_dependence_is_a_launch_a_step(name):
 
 
 @pytest.mark.cuda
-@pytest.mark.thorough
-@pytest.mark.parametrize("name", ["gemm", "seidel-2d", "durbin"])
+@pytest.mark.parametrize("name", [thorough("gemm"), "seidel-2d", thorough("durbin")])
 def test_where_isl_stops_loops_stay_as_they_were_written(name):
     problem = PROBLEMS[name]
     few = replace(ON_EMULATOR, max_operations=1)
@@ -83,17 +88,21 @@ def test_where_isl_stops_loops_stay_as_they_were_written(name):
 # -- schedules of users ---------------------------------------------------------------------------
 
 LEGAL = [
-    (relax, "", "one thread"),
+    thorough(relax, "", "one thread"),
     (relax, "skew j i 1 | order j i | split i 8 | block i | thread i'", "for c0 from 2 to"),
     (product, "split i 4 | split j 8 | order i j i' j' | block i j | thread i' j'", "15 blocks"),
     (scale, "split i 2 | block i | warp i'", "9 blocks of 64"),
-    (scale, "thread i | keep t in stack at i", "1 blocks of 18"),
+    thorough(scale, "thread i | keep t in stack at i", "1 blocks of 18"),
+]
+
+MORE_LEGAL = [
     (relax, "skew j i 1 | order j i | split i 32 | thread i'", "1 blocks of 32"),
     (product, "block i j", "360 blocks of 1"),
     (smooth, "split i 4 | split j 4 | block i j | thread i' j'", "5 blocks of 4"),
     (smooth, "split i 4 | block i | thread i'", "one thread"),
     (scale, "block i | thread j", "18 blocks of 19"),
 ]
+"""Of the same directives as those above."""
 
 ILLEGAL = [
     (relax, "thread i", r"thread i breaks a dependence \(flow\): S0\[2, \d+\].* between threads"),
@@ -111,9 +120,10 @@ ILLEGAL = [
 
 
 @pytest.mark.cuda
-@pytest.mark.thorough
 @pytest.mark.parametrize(
-    ("function", "schedule", "launched"), LEGAL, ids=lambda v: getattr(v, "__name__", v)
+    ("function", "schedule", "launched"),
+    [*LEGAL, *(thorough(*case) for case in MORE_LEGAL)],
+    ids=lambda v: getattr(v, "__name__", v),
 )
 def test_a_schedule_that_is_given_runs_on_a_gpu(function, schedule, launched):
     kernel = on_gpu(function, schedule)

@@ -12,7 +12,7 @@ from polyc.errors import ShapeError
 from polyc.options import Options
 from polyc.run.cpu_model import CpuModel
 from tests.branching import read
-from tests.sampling import sampled
+from tests.sampling import sampled, thorough
 from tests.staged import assert_same, compile_in, run_ort
 
 RNG = np.random.default_rng(6)
@@ -147,8 +147,7 @@ def test_states_and_a_count(tmp_path):
         state = want[0]
 
 
-@pytest.mark.thorough
-@pytest.mark.parametrize("text", [LOOP, *(t for t in MODELS if "Expand" in t)])
+@pytest.mark.parametrize("text", [LOOP, *(thorough(t) for t in MODELS if "Expand" in t)])
 def test_values_are_exact(text):
     assert polyc.verify(read(text), exact=True, target="baseline").agrees
 

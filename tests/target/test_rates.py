@@ -22,6 +22,7 @@ from polyc.target.rates import (
     write_rates,
 )
 from polyc.target.resolve import resolve_target
+from tests.sampling import thorough
 
 TARGET = Target.named("avx2")
 MEASURED = Rates(
@@ -121,8 +122,7 @@ def test_detection_survives_a_malformed_file(tmp_path, monkeypatch):
         assert detect_target() == before
 
 
-@pytest.mark.thorough
-@pytest.mark.parametrize("isa", ["baseline", None])
+@pytest.mark.parametrize("isa", [thorough("baseline"), None])
 def test_measuring_gives_every_rate(tmp_path, monkeypatch, isa):
     """In short: one try each, on little memory."""
     for name, value in {
