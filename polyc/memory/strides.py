@@ -9,7 +9,7 @@ from math import prod
 import islpy as isl
 
 from polyc.memory.storage import Storage
-from polyc.poly.affine import Column, coefficients, outputs
+from polyc.poly.affine import coefficients, outputs, unit_dimension
 from polyc.scop.expr import Index, Load, Within, offset_range, walk
 from polyc.scop.scop import Array, Statement
 from polyc.types.estimate import estimate
@@ -76,14 +76,9 @@ def compute_strides(
         )
         walked = tuple(
             d
-            if d is not None
-            and column[d] == 1
-            and id(index) not in anywhere
-            and p not in data.get(id(index), ())
+            if d is not None and id(index) not in anywhere and p not in data.get(id(index), ())
             else None
-            for p, (column, d) in enumerate(
-                zip(columns, map(moving_dimension, columns), strict=True)
-            )
+            for p, d in enumerate(map(unit_dimension, columns))
         )
         reuse = prod(n for n, step in zip(sizes, steps, strict=True) if step == 0)
         reuse = int(reuse * spread.get(id(index), 1.0))
@@ -119,12 +114,6 @@ def _moving(load: Load) -> set[int]:
                 count = e.domain.dim(isl.dim_type.set)
                 found |= {p for p in range(count) if e.domain.involves_dims(isl.dim_type.set, p, 1)}
     return found
-
-
-def moving_dimension(column: Column) -> int | None:
-    """The one dimension in which an iterator moves, if it does so by a constant step."""
-    moving = [d for d, c in enumerate(column) if c != 0]
-    return moving[0] if len(moving) == 1 and column[moving[0]] is not None else None
 
 
 def _dimension_strides(array: Array, storage: Storage | None) -> list[int]:

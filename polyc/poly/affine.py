@@ -45,6 +45,18 @@ def columns_of(index: isl.PwMultiAff) -> tuple[Column, ...]:
     return tuple(tuple(row[p] for row in rows) for p in range(count))
 
 
+def moving_dimension(column: Column) -> int | None:
+    """The one dimension in which an iterator moves, if it does so by a constant step."""
+    moving = [d for d, step in enumerate(column) if step != 0]
+    return moving[0] if len(moving) == 1 and column[moving[0]] is not None else None
+
+
+def unit_dimension(column: Column) -> int | None:
+    """The one dimension in which an iterator moves, if it does so by one."""
+    d = moving_dimension(column)
+    return d if d is not None and column[d] == 1 else None
+
+
 MOST_PIECES = 4
 """Pieces of a function that is still composed with divisions.
 

@@ -17,8 +17,8 @@ import islpy as isl
 from polyc.mapping.cpu.vector_loop import choose_inner_loop
 from polyc.mapping.reading import Grouped
 from polyc.memory.storage import Storage, permuted, row_major
-from polyc.memory.strides import accesses, compute_strides, moving_dimension
-from polyc.poly.affine import coefficients, columns_of, output, single_aff
+from polyc.memory.strides import accesses, compute_strides
+from polyc.poly.affine import coefficients, columns_of, moving_dimension, output, single_aff
 from polyc.schedule.cluster import Cluster
 from polyc.scop.scop import Array, Statement
 from polyc.types.estimate import estimate

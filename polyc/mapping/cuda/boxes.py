@@ -15,7 +15,7 @@ import numpy as np
 
 from polyc.mapping.cuda.coordinates.cut_tiles import OUTER
 from polyc.memory.storage import Storage
-from polyc.poly.affine import columns_of, outputs, single_aff
+from polyc.poly.affine import columns_of, outputs, single_aff, unit_dimension
 from polyc.schedule.counting import Collapse
 from polyc.schedule.directives import Order, Run, Split
 from polyc.schedule.names import inside
@@ -48,7 +48,7 @@ def comes_in_boxes(copy: Statement, storages: Mapping[str, Storage], along_k: bo
     depth, run, place = columns_of(index)[len(OUTER) + 1 :]
     fast, slow = (depth, place) if along_k else (place, depth)
     last = len(storage.shape) - 1
-    if _unit(fast) != last or _unit(slow) in (None, last) or None in run:
+    if unit_dimension(fast) != last or unit_dimension(slow) in (None, last) or None in run:
         return False
     runs, size = copy.estimated_extents[-2:]
     in_line = runs == 1 or run == tuple(size * (c or 0) for c in place)
@@ -99,9 +99,3 @@ def _is_described(storage: Storage, dtype: np.dtype) -> bool:
         return False
     steps = [prod(shape[d:]) * dtype.itemsize for d in range(1, len(shape))]
     return all(step % CHUNK == 0 for step in steps)
-
-
-def _unit(column: tuple[int | None, ...]) -> int | None:
-    """The one dimension that a step moves in, by one."""
-    moving = [d for d, step in enumerate(column) if step != 0]
-    return moving[0] if len(moving) == 1 and column[moving[0]] == 1 else None

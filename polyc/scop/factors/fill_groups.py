@@ -18,10 +18,10 @@ import islpy as isl
 import numpy as np
 
 from polyc.names import fresh
-from polyc.poly.affine import is_affine
+from polyc.poly.affine import columns_of, is_affine, unit_dimension
 from polyc.poly.boxes import box
 from polyc.scop.expr import Const, Load
-from polyc.scop.factors.narrow_factors import GROUP, Types, find_factors, find_group, find_moves
+from polyc.scop.factors.narrow_factors import GROUP, Types, find_factors, find_group
 from polyc.scop.scop import Array, Scop, Statement
 from polyc.scop.uses import find_uses
 
@@ -108,7 +108,7 @@ def _lengthen(
     count = s.exact_extents[p]
     assert count is not None
     size = -(-count // GROUP) * GROUP
-    d, w = _dimension(data, p), _dimension(weights, p)
+    d, w = (unit_dimension(columns_of(load.index)[p]) for load in (data, weights))
     if s.write.as_map().involves_dims(isl.dim_type.in_, p, 1) or d is None or w is None:
         return None
     if _bounded(s.domain, p, count) != s.domain:
@@ -128,13 +128,6 @@ def _lengthen(
         replace(of_data, shape=shape),
         replace(of_weights, shape=value.shape, value=value),
     )
-
-
-def _dimension(load: Load, p: int) -> int | None:
-    """The dimension of an array along which an iterator walks with unit step, and no other."""
-    column = find_moves(load.index)[p]
-    moving = [d for d, step in enumerate(column) if step != 0]
-    return moving[0] if len(moving) == 1 and column[moving[0]] == 1 else None
 
 
 def _bounded(domain: isl.Set, p: int, count: int) -> isl.Set:

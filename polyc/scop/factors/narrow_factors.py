@@ -27,7 +27,7 @@ from math import prod
 import islpy as isl
 import numpy as np
 
-from polyc.poly.affine import coefficients, outputs
+from polyc.poly.affine import columns_of, unit_dimension
 from polyc.scop.expr import Call, Cast, Const, Expr, Load, pull_back, rebuild
 from polyc.scop.scop import Array, Scop, Statement
 from polyc.scop.uses import Uses, find_uses
@@ -98,9 +98,9 @@ def find_group(s: Statement, factors: tuple[Load, Load], arrays: Mapping[str, Ar
     constants are, and what is read often.
     """
     sizes = s.estimated_extents
-    written = find_moves(s.write)
+    written = columns_of(s.write)
     for same, moving in (factors, factors[::-1]):
-        still, walks = find_moves(same.index), find_moves(moving.index)
+        still, walks = columns_of(same.index), columns_of(moving.index)
         uses = [
             prod(n for n, column in zip(sizes, columns, strict=True) if not any(column))
             for columns in (still, walks)
@@ -113,11 +113,11 @@ def find_group(s: Statement, factors: tuple[Load, Load], arrays: Mapping[str, Ar
             d
             for n, *columns in zip(sizes, written, still, walks, strict=True)
             if n > 1 and any(columns[0]) and not any(columns[1])
-            for d in [_unit(columns[2])]
+            for d in [unit_dimension(columns[2])]
             if d is not None and (constant[1] or uses[1] >= OFTEN)
         }
         for p, (n, *columns) in enumerate(zip(sizes, written, still, walks, strict=True)):
-            along, across = _unit(columns[1]), _unit(columns[2])
+            along, across = unit_dimension(columns[1]), unit_dimension(columns[2])
             if any(columns[0]) or along is None or across is None or not lanes - {across}:
                 continue
             together = constant[0] or uses[0] >= OFTEN or along == lies[0]
@@ -140,10 +140,10 @@ def find_data(s: Statement, factors: tuple[Load, Load], arrays: Mapping[str, Arr
     constant = [arrays[load.array].kind == "constant" for load in factors]
     if sum(constant) != 1:
         return None
-    written, *walks = (find_moves(f) for f in (s.write, *(load.index for load in factors)))
+    written, *walks = (columns_of(f) for f in (s.write, *(load.index for load in factors)))
     together = any(
-        n >= LEAST_LANES and any(column) and all(_unit(walk[p]) is not None for walk in walks)
-        for p, (n, column) in enumerate(zip(s.estimated_extents, written, strict=True))
+        n >= LEAST_LANES and any(columns[0]) and None not in map(unit_dimension, columns[1:])
+        for n, *columns in zip(s.estimated_extents, written, *walks, strict=True)
     )
     return factors[constant.index(False)] if together else None
 
@@ -169,18 +169,6 @@ def move_innermost(s: Statement, p: int) -> Statement:
         write=s.write.pullback_pw_multi_aff(back),
         value=pull_back(s.value, back),
     )
-
-
-def find_moves(index: isl.PwMultiAff) -> list[tuple[int | None, ...]]:
-    """By iterator: how far it moves in each dimension; None: not by a constant."""
-    rows = [coefficients(function) for function in outputs(index)]
-    return [tuple(row[p] for row in rows) for p in range(index.dim(isl.dim_type.in_))]
-
-
-def _unit(column: tuple[int | None, ...]) -> int | None:
-    """The one dimension in which an iterator moves, by one."""
-    moving = [d for d, step in enumerate(column) if step != 0]
-    return moving[0] if len(moving) == 1 and column[moving[0]] == 1 else None
 
 
 @dataclass(frozen=True)
