@@ -31,6 +31,7 @@ def execute(
             stderr=subprocess.PIPE,
             text=True,
             errors="replace",
+            process_group=0,  # which is ended as a whole
         )
     except (OSError, ValueError) as error:
         raise BuildError(
@@ -56,7 +57,7 @@ def execute(
             wait_for(attempt, lambda: f"compiler {' '.join(arguments)[:200]}", patience)
         except BaseException:
             end_descendants(process.pid)
-            process.kill()
+            _end(process.pid)
             raise
     return subprocess.CompletedProcess(arguments, process.returncode, *told)
 
@@ -70,8 +71,14 @@ def end_all() -> None:
 def end_descendants(process: int) -> None:
     """End what a process has started, and what that has: gcc is a driver of others."""
     for number in list(_list_descendants(process)):
+        _end(number)
+
+
+def _end(number: int) -> None:
+    """End a process, and where it leads a group of processes, also what it forks meanwhile."""
+    for kill in (os.killpg, os.kill):
         with contextlib.suppress(ProcessLookupError):
-            os.kill(number, signal.SIGKILL)
+            kill(number, signal.SIGKILL)
 
 
 def _list_descendants(process: int) -> Iterator[int]:
