@@ -45,6 +45,11 @@ def columns_of(index: isl.PwMultiAff) -> tuple[Column, ...]:
     return tuple(tuple(row[p] for row in rows) for p in range(count))
 
 
+def moves(column: Column) -> bool:
+    """Whether an iterator moves in the array at all."""
+    return any(step != 0 for step in column)
+
+
 def moving_dimension(column: Column) -> int | None:
     """The one dimension in which an iterator moves, if it does so by a constant step."""
     moving = [d for d, step in enumerate(column) if step != 0]

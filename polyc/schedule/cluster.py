@@ -22,7 +22,7 @@ from dataclasses import dataclass, replace
 from math import prod
 
 from polyc.budget import UNLIMITED, Budget
-from polyc.poly.affine import outputs, shifted_iterator
+from polyc.poly.affine import moves, outputs, shifted_iterator
 from polyc.schedule.reuse import has_reuse
 from polyc.scop.scop import Array, Group, Scop, Statement
 from polyc.scop.sizes import awaited_by
@@ -330,9 +330,7 @@ def _sum_of_parts(cluster: Cluster, unit: Cluster) -> Cluster | None:
     shared = [(aligned[loop[part.name]], loop) for loop in cluster.shared]
     summed = [(p, loop) for p, loop in shared if p not in outside]
     used_once = all(
-        any(c != 0 for c in columns[loop[part.name]])
-        for columns in part.columns[1:]
-        for _, loop in summed
+        moves(columns[loop[part.name]]) for columns in part.columns[1:] for _, loop in summed
     )
     if not summed or not used_once or len(shared) < len(total.iterators):
         return None

@@ -24,6 +24,7 @@ import islpy as isl
 from polyc.names import fresh
 from polyc.poly.affine import (
     coefficients,
+    moves,
     outputs,
     simplify,
 )
@@ -93,7 +94,7 @@ def _find_split(s: Statement, scop: Scop, uses: Uses, grain: Grain) -> tuple[int
     if s.reduction is None or s.group is not None:
         return None
     extents = s.estimated_extents
-    moving = [any(c != 0 for c in column) for column in _columns(s.write)]
+    moving = [moves(column) for column in s.columns[0]]
     kept = [p for p, moves in enumerate(moving) if moves]
     if prod(extents) < grain.long or not s.domain.is_box():
         return None
@@ -111,11 +112,6 @@ def _find_split(s: Statement, scop: Scop, uses: Uses, grain: Grain) -> tuple[int
             count = _count_parts(extent, grain)
             return p, count, -(-extent // count)
     return None
-
-
-def _columns(function: isl.PwMultiAff) -> list[tuple[int | None, ...]]:
-    rows = [coefficients(f) for f in outputs(function)]
-    return [tuple(row[p] for row in rows) for p in range(function.dim(isl.dim_type.in_))]
 
 
 def _find_streamed(s: Statement, scop: Scop) -> Load | None:

@@ -47,9 +47,7 @@ GRAPHS = {
 }
 
 
-@pytest.mark.parametrize(
-    "name", sampled(GRAPHS, often=["layer_norm", "max_pool", "bfloat16_vector_product"])
-)
+@pytest.mark.parametrize("name", sampled(GRAPHS, seldom=["flatten_gemm", "equal_layers"]))
 def test_schedules_given_back_give_the_same_text(name):
     first = compile_text(GRAPHS[name]())
     texts = dict(first.schedules)
@@ -147,7 +145,7 @@ def other_tiles() -> dict[str, str]:
     }
 
 
-@pytest.mark.parametrize("name", sampled([*EDITED, "other tiles"], often=["a thread an element"]))
+@pytest.mark.parametrize("name", [*EDITED, thorough("other tiles")])
 def test_edited_schedules_compute_the_same(name, tmp_path):
     texts = EDITED.get(name) or other_tiles()
     chosen = options(tmp_path, emulated=True)
@@ -172,18 +170,14 @@ REFUSED = [
     ),
     thorough(PRODUCT, "thread i | block j", "block j: blocks are the outermost loops"),
     (PRODUCT, "warp i j", "the schedule of MatMul_0_out: warp i j: .* at most 1024"),
-    thorough(PRODUCT, "parallel i", "parallel i: that is for CPUs"),
+    (PRODUCT, "parallel i", "parallel i: that is for CPUs"),
     thorough(PRODUCT, "block i j | pack x", "pack x: that is for CPUs"),
-    thorough(
+    (
         PRODUCT,
         "cut k as a b by 4 | partial MatMul_0.b",
         "matmul_0_acc_parts: made by this schedule",
     ),
-    thorough(
-        PRODUCT,
-        "block i j | keep x in shared at j",
-        "x is no array that this kernel has to itself",
-    ),
+    (PRODUCT, "block i j | keep x in shared at j", "x is no array that this kernel has to itself"),
     (PRODUCT, "use mma k", "mma is no instruction"),
     ("conv1", "block i", "given for conv1, but no kernel is called so; there are MatMul_0_out"),
 ]
@@ -199,11 +193,7 @@ CHANGED = [
     (PRODUCT, (".kt 3", ".kt 99"), "there are 1 to 8 stages"),
     thorough(PRODUCT, ("im 4 by", "im 4000 by"), "matmul_0_acc_tiles cannot live there"),
     (PRODUCT, ("tiles in registers at nt", "tiles in registers at mt"), "shared by the blocks"),
-    thorough(
-        PRODUCT,
-        ("tiles in registers at nt", "tiles in stack at nt"),
-        "what lives there is a block",
-    ),
+    (PRODUCT, ("tiles in registers at nt", "tiles in stack at nt"), "what lives there is a block"),
     thorough(
         PRODUCT,
         ("right in shared", "right in registers"),
@@ -213,8 +203,8 @@ CHANGED = [
     thorough(PRODUCT, ("unroll matmul_0_acc_left.mr", "unroll"), "say unroll mr"),
     (PRODUCT, ("swizzle matmul_0_acc_left", "swizzle x"), "x is no array that this schedule makes"),
     (PRODUCT, ("left 2 3 7", "left 2 6 7"), "1 to 8 bits are exclusive-ored"),
-    thorough(SOFTMAX, ("by 32 4", "by 48 4"), "over a multiple of 32 neighbours"),
-    thorough(TURNED, ("tile0 in shared", "tile0 in registers"), "threads need elements of t_tile0"),
+    (SOFTMAX, ("by 32 4", "by 48 4"), "over a multiple of 32 neighbours"),
+    (TURNED, ("tile0 in shared", "tile0 in registers"), "threads need elements of t_tile0"),
     (TURNED, ("stage u by i1 i0", "stage u by i0 i1"), "reads u nowhere with unit step"),
 ]
 
@@ -228,12 +218,10 @@ def test_a_change_too_far_is_refused(name, change, said):
 LEFT_OUT = [
     (PRODUCT, "pipeline", "copy of matmul_0_acc_left: .* say pipeline"),
     thorough(PRODUCT, "fuse", "pipeline .* MatMul_0 reads it, and is not in that loop; say fuse"),
-    thorough(
-        PRODUCT, "keep", "made by this schedule, and kept nowhere; say keep matmul_0_acc_tiles in"
-    ),
+    (PRODUCT, "keep", "made by this schedule, and kept nowhere; say keep matmul_0_acc_tiles in"),
     thorough(PRODUCT, "thread", "there is no loop over threads around it"),
     (SOFTMAX, "partial", "there is no statement Softmax_3_combine"),
-    thorough(TURNED, "keep", "t_tile0: made by this schedule"),
+    (TURNED, "keep", "t_tile0: made by this schedule"),
 ]
 
 
@@ -244,10 +232,7 @@ def test_what_is_needed_is_asked_for(name, verb, said):
 
 
 INSTRUCTIONS = [
-    thorough(
-        ("k16.bf16", "k16.f16"),
-        "it multiplies float16, and matmul_0_wide_acc_left has bfloat16",
-    ),
+    (("k16.bf16", "k16.f16"), "it multiplies float16, and matmul_0_wide_acc_left has bfloat16"),
     thorough(
         ("m16n8k16.bf16", "m16n8k8.tf32"),
         "its loops have any 2 any 2 8 iterations, in this order",
@@ -255,7 +240,7 @@ INSTRUCTIONS = [
     (("thread gm tn", "thread tn gm"), "the lanes around it are loops over threads: 8 4 apart"),
     thorough(("gm tn am an im jn", "gm tn an am jn im"), "so: into … am an im jn"),
     thorough(("acc_left 2 3 6", "acc_left 2 1 6"), "it reads 16 bytes of matmul_0_wide_acc_left"),
-    thorough(("use mma.m16n8k16", "use wgmma.m64k16"), "A100 has no such instruction"),
+    (("use mma.m16n8k16", "use wgmma.m64k16"), "A100 has no such instruction"),
 ]
 
 

@@ -41,10 +41,10 @@ GRAPHS = {
 }
 
 
-SELDOM = ("resnet", "inception", "attention", "depthwise_separable_conv", "flatten_gemm")
-
-
-@pytest.mark.parametrize("name", sampled(GRAPHS, seldom=SELDOM))
+@pytest.mark.parametrize(
+    "name",
+    sampled(GRAPHS, seldom=["resnet", "inception", "attention"]),
+)
 def test_schedules_given_back_give_the_same_text(name):
     first = compile_text(GRAPHS[name]())
     texts = dict(first.schedules)
@@ -67,14 +67,11 @@ def home(tmp_path_factory):
 
 
 EDITED = [
-    thorough("MatMul_0_out", ""),
+    ("MatMul_0_out", ""),
     thorough("MatMul_0_out", "order j i"),
-    thorough("MatMul_0_out", "parallel i | split j 24 | vector j' | sink j' | keep all at j"),
-    thorough(
-        "MatMul_0_out",
-        "split i 7 | split j 16 | unroll i' | vector j' | sink i' j' | keep all at j",
-    ),
-    thorough("MatMul_0_out", "distribute j | distribute i | split i 3"),
+    ("MatMul_0_out", "parallel i | split j 24 | vector j' | sink j' | keep all at j"),
+    ("MatMul_0_out", "split i 7 | split j 16 | unroll i' | vector j' | sink i' j' | keep all at j"),
+    ("MatMul_0_out", "distribute j | distribute i | split i 3"),
     ("MatMul_0", "parallel i j | keep matmul_0_acc in registers at j"),
     ("Softmax_3_3", "parallel i0"),
 ]

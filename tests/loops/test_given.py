@@ -55,15 +55,15 @@ ARGUMENTS = {
 }
 
 LEGAL = [
-    thorough(relax, ""),
+    (relax, ""),
     thorough(relax, "order j i"),
-    thorough(relax, "skew j i 1 | order j i | parallel i"),
+    (relax, "skew j i 1 | order j i | parallel i"),
     thorough(relax, "skew j i 1 | order j i | vector i"),
-    thorough(relax, "split i 3 | split j 4 | order i j i' j'"),
+    (relax, "split i 3 | split j 4 | order i j i' j'"),
     thorough(relax, "skew j i 1 | skew j i 1 | order j i"),
     thorough(product, "parallel i"),
-    thorough(product, "parallel i j"),
-    thorough(product, "distribute j | distribute i | order S1.i S1.k S1.j | vector j | parallel i"),
+    (product, "parallel i j"),
+    (product, "distribute j | distribute i | order S1.i S1.k S1.j | vector j | parallel i"),
     thorough(
         product,
         "distribute j | distribute i | split S1.i S1.j S1.k 4 | order S1.k S1.i S1.j S1.k' S1.i'",
@@ -71,10 +71,10 @@ LEGAL = [
     thorough(product, "distribute j | distribute i | reverse S0.i S1.j"),
     (smooth, "vector i j"),
     thorough(smooth, "parallel i j"),
-    thorough(smooth, "shift S1.j 2"),
-    thorough(smooth, "reverse i | reverse j"),
-    thorough(scale, "vector j | parallel i"),
-    thorough(scale, "split i 2 | unroll i'"),
+    (smooth, "shift S1.j 2"),
+    (smooth, "reverse i | reverse j"),
+    (scale, "vector j | parallel i"),
+    (scale, "split i 2 | unroll i'"),
 ]
 
 ILLEGAL = [

@@ -264,6 +264,28 @@ def test_a_compilation_that_is_ended_leaves_no_drafts(tmp_path):
     assert list((tmp_path / "cache").rglob("draft-*")) == []
 
 
+def test_a_compiler_is_ended_with_what_it_starts_meanwhile():
+    """As if the driver had been found before it started another process, and was ended after."""
+    program = (
+        "import os, threading, time\n"
+        "from polyc.toolchain import execute as module\n"
+        "find = module._list_descendants\n"
+        "arguments = ['sh', '-c', 'sleep 1000; true'], None, 1000.0\n"
+        "runs = threading.Thread(target=module.execute, args=arguments, daemon=True)\n"
+        "runs.start()\n"
+        "while len(found := list(find(os.getpid()))) < 2:\n"
+        "    time.sleep(0.05)\n"
+        "module._list_descendants = lambda process: found[1:]\n"
+        "module.end_all()\n"
+        "runs.join(30)\n"
+        "print(runs.is_alive())\n"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", program], capture_output=True, text=True, timeout=90
+    )
+    assert done.stdout == "False\n", done.stderr
+
+
 def test_what_ends_a_process_ends_compilers_that_begin_later():
     """A thread may have been about to run one when the signal came."""
     program = (

@@ -22,7 +22,7 @@ from polyc.mapping.cpu.layout import LINE
 from polyc.mapping.cpu.rows_as_one import Rows, keeps_together
 from polyc.memory.storage import Storage
 from polyc.memory.strides import accesses, compute_strides
-from polyc.poly.affine import coefficients, columns_of, outputs
+from polyc.poly.affine import coefficients, moves, outputs
 from polyc.schedule.cluster import Cluster
 from polyc.scop.scop import Array
 from polyc.target.costs import FMA_UNITS, UNHIDDEN, far_bytes, memory_bytes
@@ -141,8 +141,8 @@ def _moves_constants(cluster: Cluster, vector: int, arrays: Table[str, Array]) -
         arrays[load.array].kind == "constant"
         for s in cluster.statements
         if s.reduction
-        for load in s.loads
-        if any(step != 0 for step in columns_of(load.index)[cluster.shared[vector][s.name]])
+        for load, columns in zip(s.loads, s.columns[1:], strict=True)
+        if moves(columns[cluster.shared[vector][s.name]])
     )
 
 

@@ -21,7 +21,7 @@ from polyc.analysis.steps import in_any_step
 from polyc.mapping.cpu.vector_loop import choose_inner_loop
 from polyc.memory.strides import Strides
 from polyc.names import fresh
-from polyc.poly.affine import columns_of
+from polyc.poly.affine import moves
 from polyc.schedule.cluster import Cluster
 from polyc.scop.accesses import read_map
 from polyc.scop.expr import Expr, Load, rebuild
@@ -131,16 +131,19 @@ def pack(
 
 def _find_loads(cluster: Cluster, name: str, vector: int | None) -> list[tuple[Statement, Load]]:
     """What sums read of an array: in lanes, if any of it is."""
-    loads = [(s, load) for s in cluster.statements if s.reduction for load in s.loads]
-    found = [(s, load) for s, load in loads if load.array == name]
-    if vector is None:
-        return found
+    found = [
+        (s, load, columns)
+        for s in cluster.statements
+        if s.reduction
+        for load, columns in zip(s.loads, s.columns[1:], strict=True)
+        if load.array == name
+    ]
     moving = [
         (s, load)
-        for s, load in found
-        if any(step != 0 for step in columns_of(load.index)[cluster.shared[vector][s.name]])
+        for s, load, columns in found
+        if vector is not None and moves(columns[cluster.shared[vector][s.name]])
     ]
-    return moving or found
+    return moving or [(s, load) for s, load, _ in found]
 
 
 def _make_copy(

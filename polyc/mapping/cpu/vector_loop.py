@@ -11,7 +11,6 @@ from collections.abc import Collection, Mapping
 import numpy as np
 
 from polyc.memory.strides import Strides
-from polyc.poly.affine import coefficients, outputs
 from polyc.schedule.cluster import Cluster
 from polyc.scop.scop import Statement
 from polyc.target.machine import Target
@@ -156,7 +155,7 @@ def _may_vectorise(s: Statement, p: int, strides: tuple[Strides, ...]) -> bool:
 def _is_last(cluster: Cluster, d: int) -> bool:
     """Whether a loop walks the last dimension of what the cluster computes."""
     s = cluster.statements[-1]
-    column = [coefficients(function)[cluster.shared[d][s.name]] for function in outputs(s.write)]
+    column = s.columns[0][cluster.shared[d][s.name]]
     return bool(column) and column[-1] == 1
 
 

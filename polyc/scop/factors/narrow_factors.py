@@ -98,7 +98,7 @@ def find_group(s: Statement, factors: tuple[Load, Load], arrays: Mapping[str, Ar
     constants are, and what is read often.
     """
     sizes = s.estimated_extents
-    written = columns_of(s.write)
+    written = s.columns[0]
     for same, moving in (factors, factors[::-1]):
         still, walks = columns_of(same.index), columns_of(moving.index)
         uses = [
@@ -140,10 +140,10 @@ def find_data(s: Statement, factors: tuple[Load, Load], arrays: Mapping[str, Arr
     constant = [arrays[load.array].kind == "constant" for load in factors]
     if sum(constant) != 1:
         return None
-    written, *walks = (columns_of(f) for f in (s.write, *(load.index for load in factors)))
+    walks = [columns_of(load.index) for load in factors]
     together = any(
         n >= LEAST_LANES and any(columns[0]) and None not in map(unit_dimension, columns[1:])
-        for n, *columns in zip(s.estimated_extents, written, *walks, strict=True)
+        for n, *columns in zip(s.estimated_extents, s.columns[0], *walks, strict=True)
     )
     return factors[constant.index(False)] if together else None
 
