@@ -128,8 +128,9 @@ def _find_sum(nest: Node, kept: Sequence[Local], vectors: Vectors) -> _Sum | Non
         return None
     local = next((one for one in kept if one.name == update.target.array), None)
     moving = {v for index in update.target.index for v in variables(index)}
-    if local is None or moving & {loop.var for loop in loops}:
-        return None
+    tile = {node.var for node in walk_nodes(loops[-1].body) if isinstance(node, For)}
+    if local is None or moving & {loop.var for loop in loops} or not tile <= moving:
+        return None  # what a tile adds up in itself is left to `partial_results.py`
     wanted = ceil(SUMS / _count_vectors(loops[-1].body, update, vectors))
     number = max((n for n in range(1, wanted + 1) if trips[-1] % n == 0), default=1)
     if number == 1 or prod(trips) < WORTHWHILE * number:

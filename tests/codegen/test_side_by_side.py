@@ -91,3 +91,16 @@ def test_loops_that_are_no_sum_of_a_tile_stay():
     assert isinstance(whole, For)
     shared = Block((For(whole.var, whole.lower, whole.upper, 1, Block(whole.body.body)),))
     assert add_side_by_side(shared, [SIZE], registers(64)) == shared  # what others see
+
+
+def test_what_a_tile_adds_up_in_itself_stays():
+    """Lanes into one element: begun and ended in each lane, its sums would count 16 times."""
+    update = run("S", [i, c, v], at("acc", 0), read("x", i, c, v), "add")
+    body = (
+        run("Z", [i], at("acc", 0), Const(0, F32)),
+        loop("c", 64, loop("v", 16, update, kind="vector")),
+        run("T", [i], at("y", i), read("acc", 0)),
+    )
+    inside = Block(body, (Local("acc", F32, (1,), "acc"),))
+    block = Block((For("i", const(0), var(SIZE), 1, inside),))
+    assert add_side_by_side(block, [SIZE], registers(64)) == block

@@ -59,6 +59,14 @@ def means():
     return Graph.of(y=ops.reduce_mean(x, (1,))), lambda x: x.mean(1, keepdims=True)
 
 
+def deviations():
+    """Sums of vectors, of known length, for each of an open number of images."""
+    x = input_value("x", ("n", 8, 4, 16))
+    apart = x - ops.reduce_mean(x, (1, 2, 3))
+    y = ops.reduce_mean(apart * apart, (1, 2, 3))
+    return Graph.of(y=y), lambda x: x.var((1, 2, 3), keepdims=True)
+
+
 def flattened():
     x = input_value("x", ("n", 4, 10))
     return Graph.of(y=ops.reshape(x, (-1, 40)) @ W), lambda x: x.reshape(-1, 40) @ W
@@ -78,7 +86,7 @@ def correlate(x):
     return np.einsum("ncyxrq,ocrq->noyx", windows, KERNEL, optimize=True)
 
 
-CASES = [pointwise, product, rows, layers, attention, heads, means, flattened, images]
+CASES = [pointwise, product, rows, layers, attention, heads, means, deviations, flattened, images]
 
 
 @pytest.mark.thorough
