@@ -196,9 +196,20 @@ def without_known(domain: isl.Set) -> isl.Set:
 @remember_within
 def _without(domain: isl.Set, known: isl.Set) -> isl.Set:
     bare = domain.drop_constraints_not_involving_dims(SET, 0, domain.dim(SET))
+    if bare.n_basic_set() > 1:
+        bare = _as_one(domain, known)
     if not bare.intersect_params(known).is_equal(domain):
         bare = _gist(domain, known)  # for what holds of sizes here, and not in any case
     return bare.drop_unused_params()
+
+
+def _as_one(domain: isl.Set, known: isl.Set) -> isl.Set:
+    """The inequalities that hold in all parts of the set; all that is left where only sizes part it.
+
+    i < n and (m = 9 <= n and j <= 17 or m = n <= 8 and j < 2n)   ->   i < n and j < 2m
+    """
+    hull, about = (isl.Set.from_basic_set(s.unshifted_simple_hull()) for s in (domain, known))
+    return hull.gist_params(about).drop_constraints_not_involving_dims(SET, 0, domain.dim(SET))
 
 
 def _gist(domain: isl.Set, known: isl.Set) -> isl.Set:

@@ -3,12 +3,14 @@
 from dataclasses import replace
 
 import islpy as isl
+import numpy as np
 import pytest
 
 from polyc import Graph, ops
 from polyc.analysis.same_values import check_own_sizes
 from polyc.backends.common import kernel_scop
 from polyc.errors import IllegalSchedule
+from polyc.graph.builder import apply
 from polyc.mapping.own_sizes import by_own_sizes
 from polyc.options import Options
 from polyc.pipeline import cluster_model
@@ -45,6 +47,24 @@ def test_each_kernel_has_the_sizes_that_its_loops_and_addresses_depend_on(model)
     }
     for kernel, known in found:
         assert all(set(parameters_of(s.domain)) <= set(parameters_of(known)) for s in kernel.body)
+
+
+def test_the_smaller_of_two_parts_no_loops():
+    """It is 9 or n; but a loop ends at it, or at n, and not once at one and once at the other."""
+    x, weights = ops.input("x", ("n", 8)), np.ones((8, 8), np.float32)
+    rows = apply("Gather", [ops.shape_of(x), np.array([0], np.int64)])
+    ends = [np.array([0], np.int64), rows, np.array([0], np.int64)]
+    part = apply("Slice", [np.ones((9, 8), np.float32), *ends])
+    graph = Graph.of(y=x @ weights, z=ops.concat([part, part], axis=0) @ weights)
+    options = Options()
+    model = cluster_model(graph, Target.named("avx2"), options, make_trace(options))
+    with assume(model.sizes):
+        found = [by_own_sizes(kernel, model.scop.arrays) for kernel in model.kernels]
+    domains = [s.domain for kernel, known in found for s in kernel.body]
+    assert any("size_min_9_n" in parameters_of(domain) for domain in domains)
+    for domain in domains:
+        assert domain.n_basic_set() == 1
+        assert len(parameters_of(domain)) <= 1
 
 
 def test_without_sizes_a_kernel_stays_what_it_is():
