@@ -204,7 +204,7 @@ def _without(domain: isl.Set, known: isl.Set) -> isl.Set:
 
 
 def _as_one(domain: isl.Set, known: isl.Set) -> isl.Set:
-    """The inequalities that hold in all parts of the set; all that is left where only sizes part it.
+    """The inequalities that hold in all parts of the set: enough where only sizes part it.
 
     i < n and (m = 9 <= n and j <= 17 or m = n <= 8 and j < 2n)   ->   i < n and j < 2m
     """

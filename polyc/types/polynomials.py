@@ -5,8 +5,11 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable, Mapping
 from typing import TypeAlias
+
+from polyc.types.derived import Derived
 
 Product: TypeAlias = tuple[str, ...]
 """Names that are multiplied, sorted."""
@@ -61,3 +64,50 @@ def divide_terms(
 def _rank(product: Product) -> tuple[int, Product]:
     """An order of products that multiplication keeps: by degree, then by names."""
     return len(product), product
+
+
+def _raised(least: Mapping[str, int], facts: Iterable[Iterable[Term]]) -> dict[str, int]:
+    """The least values of names, where facts about single names, which are not negative, say more.
+
+    a >= 0, where 2*a - 1 >= 0   ->   a >= 1
+    """
+    found = dict(least)
+    for fact in facts:
+        terms = dict(fact)
+        constant = terms.pop((), 0)
+        for (name, *others), count in terms.items() if len(terms) == 1 else ():
+            if name in found and not others and count > 0:
+                found[name] = max(found[name], -(constant // count))
+    return found
+
+
+def least_value(
+    terms: Iterable[Term], lows: Mapping[str, int], facts: Iterable[Iterable[Term]]
+) -> float:
+    """The value where each name has its least, if the sum grows with all of them; else -inf.
+
+    4*a*b - 2*a - 2*b + 1, where a >= 1 and b >= 1, is 4*a'*b' + 2*a' + 2*b' + 1
+    """
+    least = _raised(lows, facts)
+    total: dict[Product, int] = {}
+    for product, coefficient in terms:
+        moved: dict[Product, int] = {(): coefficient}
+        for name in product:
+            moved = multiply(moved.items(), [((name,), 1), ((), least[name])])
+        total = add(total.items(), moved.items())
+    grows = all(count >= 0 for product, count in total.items() if product)
+    return total.get((), 0) if grows else -math.inf
+
+
+def counts_in(fact: Iterable[Term], terms: Mapping[Product, int]) -> Iterable[int]:
+    """How often a fact may be in a sum: a product as often as there, a quotient for what is finer.
+
+    floor(h/40), of 3*h or of 3*floor(h/20)   ->   120, 6
+    """
+    for product, coefficient in fact:
+        yield terms.get(product, 0) // coefficient
+        for name in (n for n in product[:1] if isinstance(n, Derived) and n.operation == "floor"):
+            for (other, *_), times in ((p, c) for p, c in terms.items() if p):
+                floors = isinstance(other, Derived) and other.operation == "floor"
+                finer = other.operands[1] if isinstance(other, Derived) and floors else 1
+                yield times * int(name.operands[1]) // int(finer)

@@ -13,7 +13,7 @@ from typing import TypeAlias
 
 from polyc.errors import NotFixed
 from polyc.types.derived import Derived
-from polyc.types.polynomials import Term, add, divide_terms, multiply
+from polyc.types.polynomials import Term, add, counts_in, divide_terms, least_value, multiply
 from polyc.types.ranges import LEAST, STEP, SizeRange, assumed_ranges, concluded, stated_range
 
 
@@ -263,25 +263,20 @@ def _lower_by(extent: Extent, facts: Iterable[Size]) -> float:
     2*h - 3, where h - 2 >= 0          ->   1 + 2*(h - 2), which is at least 1
     h - 3, where floor(h/4) - 1 >= 0   ->   h + 1 - 4*floor(h/4) + 4*(floor(h/4) - 1), at least 1
     """
-    found, terms = _lower(extent), dict(_terms(extent))
+    facts = tuple(facts)
+    found, terms = max(_lower(extent), _lower_of_product(extent, facts)), dict(_terms(extent))
     for fact in facts:
-        counts = {1, *(count for count in _counts(fact, terms) if count > 1)}
+        counts = {1, *(count for count in counts_in(fact.terms, terms) if count > 1)}
         found = max(found, *(_lower(extent - fact * count) for count in counts))
     return found
 
 
-def _counts(fact: Size, terms: Mapping[tuple[str, ...], int]) -> Iterable[int]:
-    """How often a fact may be in a sum: a product as often as there, a quotient for what is finer.
-
-    floor(h/40), of 3*h or of 3*floor(h/20)   ->   120, 6
-    """
-    for product, coefficient in fact.terms:
-        yield terms.get(product, 0) // coefficient
-        for name in (n for n in product[:1] if isinstance(n, Derived) and n.operation == "floor"):
-            for (other, *_), times in ((p, c) for p, c in terms.items() if p):
-                floors = isinstance(other, Derived) and other.operation == "floor"
-                finer = other.operands[1] if isinstance(other, Derived) and floors else 1
-                yield times * int(name.operands[1]) // int(finer)
+def _lower_of_product(extent: Extent, facts: Iterable[Size]) -> float:
+    """A lower bound of what multiplies sizes, by the least value of each: -inf where it is none."""
+    if not isinstance(extent, Size) or extent.is_affine:
+        return -math.inf
+    lows = {name: assumed_range(name).lower for name in extent.factors}
+    return least_value(extent.terms, lows, (fact.terms for fact in facts))
 
 
 @concluded

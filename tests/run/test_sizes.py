@@ -162,6 +162,16 @@ def test_what_is_needed_decides_several_times_over():
         assert bounds(n // 20 - 3)[0] >= 0
 
 
+def test_products_are_at_least_those_of_the_least():
+    assert bounds((n * 2 - 1) * (m * 3 - 2)) == (1, math.inf)
+    assert bounds((n - 2) * (m - 2)) == (-math.inf, math.inf)
+    a, b = n // 16, m // 16
+    with assume([SizeRange("m", needs=(b * 2 - 1,)), SizeRange("n", needs=(a * 2 - 1,))]):
+        assert bounds((a * 2 - 1) * (b * 2 - 1)) == (1, math.inf)
+    with assume([SizeRange("n", 3)]):
+        assert bounds(-(n - 2) * (m - 1) - 4) == (-math.inf, -4)
+
+
 def test_what_is_needed_is_read_where_it_holds():
     """max(n//4 - 1, 0) - 3 is not negative where n//4 - 4 is not, and nowhere else."""
     frames = greatest(n // 4 - 1, 0)
