@@ -39,6 +39,23 @@ def test_pixels_of_a_small_image(target, size):
     assert sorted(local.shape) == sorted((1, height, width))
 
 
+@pytest.mark.parametrize("rows", [thorough(5), 7, thorough(16)])
+def test_rows_of_images_on_either_side_of_heads(rows, tmp_path):
+    """[image, head, row, k] by a matrix of each head: images and rows are next to each other."""
+    need_named("avx512")
+    rng = np.random.default_rng(rows)
+    weights = rng.standard_normal((4, 16, 32)).astype(np.float32)
+    x = ops.input("x", (2, rows, 64))
+    heads = ops.transpose(ops.reshape(x, (2, rows, 4, 16)), (0, 2, 1, 3))
+    graph = Graph.of(y=ops.reduce_max(heads @ weights, (3,)))
+    options = Options(threads=1, cache_dir=tmp_path)
+    model = polyc.compile(graph, target="avx512", options=options)
+    assert "order j b1 b0 i | collapse b0 i" in str(model.explain())
+    feed = rng.standard_normal((2, rows, 64)).astype(np.float32)
+    expected = feed.reshape(2, rows, 4, 16).transpose(0, 2, 1, 3) @ weights
+    np.testing.assert_allclose(model(feed), expected.max(3, keepdims=True), rtol=1e-4, atol=1e-4)
+
+
 def test_rows_of_a_large_image_stay_alone():
     stages = compile_stages(conv_scop(32, 3, 96, 8, 1), AVX2)
     assert "collapse" not in str(stages.schedule)

@@ -103,6 +103,7 @@ def choose_order(
     rest = sorted(
         (d for d in loops if d not in row), key=lambda d: (cluster.extents[d] > 1, -steps[d])
     )
+    rest = _gather(rest, rows)
     row.sort(key=lambda d: -steps[d])
     idle = len([*takewhile(lambda d: cluster.extents[d] == 1, rest)])
     orders = [(*rest[:k], *row, *rest[k:]) for k in range(idle, len(rest) + 1)]
@@ -118,6 +119,20 @@ def choose_order(
     nests = ([(d, tiles.get(d, 1)) for d in order] for order in orders)
     costs = [_cost(nest, operands, cluster.extents, target) for nest in nests]
     return next(o for o, cost in zip(orders, costs, strict=True) if cost <= CLOSE * min(costs))
+
+
+def _gather(loops: list[int], rows: Rows) -> list[int]:
+    """The loops with rows that run as one where the last of them stands.
+
+    In memory another loop may be between them: heads, whose matrices differ, between images and
+    their rows.
+    """
+    together = [d for d in rows if d in loops]
+    if not together:
+        return loops
+    front = [d for d in loops[: loops.index(together[-1])] if d not in rows]
+    behind = [d for d in loops if d not in (*front, *together)]
+    return [*front, *together, *behind]
 
 
 def _along(cluster: Cluster, vector: int) -> list[int]:
