@@ -264,17 +264,17 @@ def _lower_by(extent: Extent, facts: Iterable[Size]) -> float:
     h - 3, where floor(h/4) - 1 >= 0   ->   h + 1 - 4*floor(h/4) + 4*(floor(h/4) - 1), at least 1
     """
     facts = tuple(facts)
-    found, terms = max(_lower(extent), _lower_of_product(extent, facts)), dict(_terms(extent))
+    found, terms = max(_lower(extent), _lower_by_names(extent, facts)), dict(_terms(extent))
     for fact in facts:
         counts = {1, *(count for count in counts_in(fact.terms, terms) if count > 1)}
         found = max(found, *(_lower(extent - fact * count) for count in counts))
     return found
 
 
-def _lower_of_product(extent: Extent, facts: Iterable[Size]) -> float:
-    """A lower bound of what multiplies sizes, by the least value of each: -inf where it is none."""
-    if not isinstance(extent, Size) or extent.is_affine:
-        return -math.inf
+def _lower_by_names(extent: Extent, facts: Iterable[Size]) -> float:
+    """A lower bound by the least value of each name, also of products; -inf where it is none."""
+    if not isinstance(extent, Size):
+        return extent
     lows = {name: assumed_range(name).lower for name in extent.factors}
     return least_value(extent.terms, lows, (fact.terms for fact in facts))
 

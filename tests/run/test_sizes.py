@@ -168,6 +168,7 @@ def test_products_are_at_least_those_of_the_least():
     a, b = n // 16, m // 16
     with assume([SizeRange("m", needs=(b * 2 - 1,)), SizeRange("n", needs=(a * 2 - 1,))]):
         assert bounds((a * 2 - 1) * (b * 2 - 1)) == (1, math.inf)
+        assert bounds(a) == (1, math.inf)
     with assume([SizeRange("n", 3)]):
         assert bounds(-(n - 2) * (m - 1) - 4) == (-math.inf, -4)
 

@@ -29,6 +29,7 @@ from polyc.types.parameters import (
     derive,
     find_derived,
     identify,
+    needed_ranges,
     with_needs,
 )
 from polyc.types.ranges import STEP, SizeRange, assume
@@ -128,7 +129,8 @@ def _find_parameters(graph: Graph) -> tuple[Graph, tuple[Parameter, ...]]:
     known = Renaming({**identify([*plain, *derived]), **steps}, products)
     parameters = [Parameter.of(size, known) for size in with_needs(ranges, graph.needs)]
     graph = replace(graph, found=tuple(p for p in parameters if p.most is not None))
-    parameters += derive(derived, known)
+    with assume(needed_ranges(graph.needs)):
+        parameters += derive(derived, known)
     return (_rename_sizes(graph, known) if known.names else graph), tuple(parameters)
 
 
