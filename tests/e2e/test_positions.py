@@ -9,8 +9,10 @@ from hypothesis import strategies as st
 import polyc
 from polyc import ops
 from polyc.errors import RuntimeFailure
-from polyc.graph.builder import graph_of
+from polyc.graph.builder import apply, graph_of
+from polyc.options import Options
 from tests.e2e.cases import FLOATS, NUMBERS, Case, family, ints, seeds, shapes, small, special
+from tests.sampling import thorough
 
 
 def scatter(data: st.DataObject) -> list[Case]:
@@ -95,3 +97,53 @@ def test_a_cache_is_written_where_the_data_say():
     expected = old.copy()
     expected[0, :, 15:17], expected[1, :, 3:5] = new[0], new[1]
     np.testing.assert_array_equal(model(old, new, np.array([15, 3])), expected)
+
+
+NUMBER = np.random.default_rng(5)
+ROWS = {
+    "in order": np.arange(2, 7),
+    "every second one, backwards": np.arange(8, 0, -2),
+    "one": np.array([3]),
+    "twice the same": np.array([3, 3, 3]),  # the last one counts
+    "from the end": np.array([-3, -2, -1]),
+    "in no order": np.array([4, 0, 5, 1]),
+}
+
+
+@pytest.mark.parametrize("reduction", ["none", thorough("add"), thorough("max")])
+@pytest.mark.parametrize("rows", ROWS.values(), ids=list(ROWS))
+def test_rows_that_are_written_at_constant_positions(rows, reduction, tmp_path):
+    """Where positions are affine nobody searches for a writer; the others are searched for."""
+    x, u = ops.input("x", (10, "n", 3)), ops.input("u", (len(rows), "n", 3))
+    graph = graph_of({"y": ops.scatter_nd(x, rows[:, None], u, reduction)})
+    model = polyc.compile(graph, options=Options(threads=1, cache_dir=tmp_path))
+    is_known = len(np.unique(rows)) == len(rows) and (np.diff(rows, 2) == 0).all() and rows[0] > 0
+    assert (len(model.explain().kernels) == 1) == is_known
+    old, new = (NUMBER.standard_normal((n, 4, 3)).astype(np.float32) for n in (10, len(rows)))
+    expected = old.copy()
+    if reduction == "none":
+        expected[rows] = new
+    else:
+        (np.add if reduction == "add" else np.maximum).at(expected, rows, new)
+    np.testing.assert_allclose(model(old, new), expected, rtol=1e-6)
+
+
+@pytest.mark.parametrize("shape", [("a", "b", 3), thorough((4, "b", 2)), thorough((4, 5, 2))])
+def test_a_slice_that_is_assigned_knows_its_place(shape, tmp_path):
+    """x[:, :, 1] = u, as exporters write it: an index for each element, from Range and Expand."""
+    x, u = ops.input("x", shape), ops.input("u", (*shape[:2], 1))
+    sizes, counted = ops.shape_of(u), []
+    for axis, view in ((0, [-1, 1, 1]), (1, [-1, 1])):
+        count = apply("Gather", [ops.shape_of(x), np.int64(axis)])
+        along = apply("Range", [np.int64(0), count, np.int64(1)])
+        counted.append(ops.expand(ops.reshape(along, view), sizes))
+    counted.append(ops.expand(np.array([1], np.int64), sizes))
+    indices = ops.concat([ops.unsqueeze(one, 3) for one in counted], axis=-1)
+    graph = graph_of({"y": ops.scatter_nd(x, indices, u)})
+    model = polyc.compile(graph, options=Options(threads=1, cache_dir=tmp_path))
+    assert len(model.explain().kernels) == 1
+    extents = [{"a": 6, "b": 7}.get(n, n) for n in shape]
+    old, new = (NUMBER.standard_normal([*extents[:2], n]).astype(np.float32) for n in (shape[2], 1))
+    expected = old.copy()
+    expected[:, :, 1:2] = new
+    np.testing.assert_array_equal(model(old, new), expected)

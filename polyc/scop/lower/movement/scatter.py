@@ -9,7 +9,8 @@ nothing is left to the order of run-time writes:
     t[i]  =  sum over k of (u[k] where index(I[k]) = i, else 0)        reduction "add"
     y[i]  =  x[i] + t[i]
 
-That looks at every index for every position along the axis, in a loop that vectorises.
+That looks at every index for every position along the axis, in a loop that vectorises; but not
+where ScatterND's indices follow from their places (`known_places.py`).
 """
 
 from __future__ import annotations
@@ -18,11 +19,14 @@ import math
 from collections.abc import Callable, Sequence
 from functools import reduce
 
+import islpy as isl
+
 from polyc.graph.ir import Node
 from polyc.graph.shapes.checks import are_equal
 from polyc.graph.shapes.dims import normalize_axis
+from polyc.poly.affine import simplify
 from polyc.poly.parameters import spell
-from polyc.scop.expr import INT64, Const, Expr, call, cast
+from polyc.scop.expr import INT64, Const, Expr, Load, Within, call, cast
 from polyc.scop.lower.context import Lowering, lowers
 from polyc.scop.lower.functions import (
     add,
@@ -40,6 +44,7 @@ from polyc.scop.lower.functions import (
     sub,
     wrap_index,
 )
+from polyc.scop.lower.movement.known_places import find_writer
 from polyc.scop.lower.space import Ref, Space
 from polyc.scop.lower.totals import grid_iterators
 from polyc.scop.scop import Reduction, identity
@@ -141,6 +146,10 @@ def lower_scatter_nd(ctx: Lowering, node: Node) -> None:
     if 0 in updates.shape or 0 in data.shape:
         ctx.bind(node.outputs[0], data)
         return
+    writer_of = find_writer(ctx, indices, data.shape)
+    if writer_of is not None:
+        _write_known(ctx, node, writer_of, depth)
+        return
     places = _row_major_positions(ctx, node, indices, data.shape)
     at = grid_iterators(range(data.rank))
     point, rest = at[:depth], at[depth:]
@@ -166,6 +175,24 @@ def lower_scatter_nd(ctx: Lowering, node: Node) -> None:
         )
         value = call(operator, old, space.load(total, *at))
     ctx.assign(node, space, ctx.result(node), at, value, empty=old)
+
+
+def _write_known(ctx: Lowering, node: Node, writer: isl.PwMultiAff, depth: int) -> None:
+    """Y[i…, r…] = U[writer(i…), r…] where somebody writes, else X[i…, r…]."""
+    data, _, updates = (ctx.ref(name) for name in node.inputs)
+    space = ctx.grid(node, data.shape)
+    at = space.iterators
+    point = space.map(at[:depth])  # S -> [i…]
+    source = writer.pullback_pw_multi_aff(point).flat_range_product(space.map(at[depth:]))
+    index = updates.map.pullback_pw_multi_aff(source)
+    new: Expr = Load(updates.array, simplify(index, space.domain), updates.dtype)
+    old = space.load(data, *at)
+    reduction = node.get("reduction", "none")
+    value = new if reduction == "none" else call(OPERATORS[reduction], old, new)
+    inside = source.domain()
+    if not space.domain.is_subset(inside):
+        value = guarded(Within(inside.gist(space.domain)), value, old)
+    ctx.assign(node, space, ctx.result(node), at, value)
 
 
 def _row_major_positions(ctx: Lowering, node: Node, indices: Ref, shape: Sequence[int]) -> Ref:

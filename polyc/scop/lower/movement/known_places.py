@@ -1,0 +1,124 @@
+"""Positions that are data in a graph, and follow from iterators: where a slice is assigned.
+
+    I = Concat(Expand(Range(n)[:, None]), Expand(2))        I[k, 0] = k, I[k, 1] = 2
+    y = ScatterND(x, I, u)                                  y[i, 2] = u[i]; the rest of y is x
+
+Exporters write `x[:, 2] = u` so, with an index for each element. Where no two of them are equal, an
+element of y knows who writes it, and nobody searches.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import islpy as isl
+import numpy as np
+
+from polyc.poly.affine import output, outputs, single_aff
+from polyc.poly.parameters import among_sizes, read, spell
+from polyc.scop.expr import Call, Cast, Const, Expr, Index, Load
+from polyc.scop.lower.context import Lowering
+from polyc.scop.lower.movement.gather import find_affine
+from polyc.scop.lower.space import Ref
+
+
+def find_writer(ctx: Lowering, indices: Ref, shape: Sequence[int]) -> isl.PwMultiAff | None:
+    """# [i…] -> [k…]: which tuple of indices is a point of a shape, where one is.
+
+    None where that is no affine function, or two tuples may be equal, or one out of range.
+    """
+    names = [f"k{d}" for d in range(indices.rank - 1)]
+    bounds = [f"0 <= {k} < {spell(n)}" for k, n in zip(names, indices.shape, strict=False)]
+    tuples = ", ".join(names)
+    domain = among_sizes(read(isl.Set, f"{{ [{tuples}] : {' and '.join(bounds) or 'true'} }}"))
+    place: isl.Map | None = None  # [k…] -> [i…]
+    for d in range(indices.shape[-1]):
+        row = isl.PwMultiAff(f"{{ [{tuples}] -> [{', '.join([*names, str(d)])}] }}")
+        at = indices.map.pullback_pw_multi_aff(row).intersect_domain(domain)
+        index = _element(ctx, indices.array, at)
+        if index is None or not domain.is_subset(index.domain()):
+            return None
+        graph = index.as_map().intersect_domain(domain)
+        place = graph if place is None else place.flat_range_product(graph)
+    if place is None or not place.is_injective():
+        return None
+    point = [f"i{d}" for d in range(indices.shape[-1])]
+    inside = [f"0 <= {i} < {spell(n)}" for i, n in zip(point, shape, strict=False)]
+    box = read(isl.Set, f"{{ [{', '.join(point)}] : {' and '.join(inside)} }}")
+    if not place.range().is_subset(box):
+        return None
+    writer = isl.PwMultiAff.from_map(place.reverse()).coalesce()
+    return writer if writer.n_piece() == 1 else None
+
+
+def _element(ctx: Lowering, array: str, at: isl.PwMultiAff) -> isl.PwAff | None:
+    """# at: D -> A;  D -> Z: the value of an element of integers, if it follows from the place."""
+    value = ctx.arrays[array].value
+    if value is not None:
+        return _constant(value, at)
+    total: isl.PwAff | None = None
+    for s in (s for s in ctx.statements if s.array == array):
+        writer = s.write.as_map().intersect_domain(s.domain).reverse()  # A -> S
+        if s.reduction or s.step is not None or s.branches or not writer.is_single_valued():
+            return None
+        part = at.as_map().apply_range(writer)
+        if part.is_empty():
+            continue
+        found = _value(ctx, s.value, isl.PwMultiAff.from_map(part))
+        if found is None:
+            return None
+        total = found if total is None else total.union_add(found)
+    return None if total is None else total.coalesce()
+
+
+def _value(ctx: Lowering, expr: Expr, at: isl.PwMultiAff) -> isl.PwAff | None:
+    """# at: D -> S;  D -> Z: what an expression of a statement S is."""
+    match expr:
+        case Const(value, dtype) if dtype.kind in "iu":
+            return _number(int(value), at)
+        case Index(value=value):
+            return value.pullback_pw_multi_aff(at)
+        case Load(array, index, dtype, ()) if dtype.kind in "iu":
+            return _element(ctx, array, index.pullback_pw_multi_aff(at))
+        case Cast(argument, dtype) if dtype.kind == argument.dtype.kind == "i":
+            wide = dtype.itemsize >= argument.dtype.itemsize
+            return _value(ctx, argument, at) if wide else None
+        case Call("add" | "sub" as function, (first, second)):
+            one, other = (_value(ctx, e, at) for e in (first, second))
+            if one is None or other is None:
+                return None
+            return one.add(other) if function == "add" else one.sub(other)
+    return None
+
+
+def _number(value: int, at: isl.PwMultiAff) -> isl.PwAff:
+    space = at.get_domain_space()
+    return isl.PwAff.from_aff(isl.Aff.val_on_domain_space(space, isl.Val(value))).intersect_domain(
+        at.domain()
+    )
+
+
+def _constant(values: np.ndarray, at: isl.PwMultiAff) -> isl.PwAff | None:
+    """An element of a constant whose values are affine, where some of its indices are numbers."""
+    if values.dtype.kind not in "iu":
+        return None
+    fixed: list[int | slice] = []
+    moving: list[int] = []
+    for d, function in enumerate(outputs(at)):
+        aff = single_aff(function)
+        if aff is not None and aff.is_cst():
+            fixed.append(int(aff.get_constant_val().to_python()))
+        else:
+            fixed.append(slice(None))
+            moving.append(d)
+    names = [f"a{d}" for d in range(len(moving))]
+    formula = find_affine(np.asarray(values[tuple(fixed)]), names)
+    if formula is None:
+        return None
+    function = isl.PwAff(f"{{ [{', '.join(names)}] -> [({formula})] }}")
+    if not moving:
+        return _number(int(values[tuple(fixed)]), at)
+    place = output(at, moving[0]).as_map()
+    for d in moving[1:]:
+        place = place.flat_range_product(output(at, d).as_map())
+    return function.pullback_pw_multi_aff(isl.PwMultiAff.from_map(place))
