@@ -147,3 +147,18 @@ def test_a_slice_that_is_assigned_knows_its_place(shape, tmp_path):
     expected = old.copy()
     expected[:, :, 1:2] = new
     np.testing.assert_array_equal(model(old, new), expected)
+
+
+def test_loops_over_all_updates_are_not_written_out_together(tmp_path):
+    """Each of them decides the number of the update, and is short: 96 copies of 18 vectors."""
+    counts, shape = (4, 2, 3, 4), (8, 4, 4, 9)
+    rows = [NUMBER.permutation(n)[:k] for n, k in zip(shape, counts, strict=True)]
+    indices = np.stack(np.meshgrid(*rows, indexing="ij"), -1)
+    x, u = ops.input("x", shape), ops.input("u", counts)
+    graph = graph_of({"y": ops.scatter_nd(x, indices, u)})
+    model = polyc.compile(graph, options=Options(threads=1, cache_dir=tmp_path))
+    assert len(model.source) < 100_000
+    old, new = (NUMBER.standard_normal(n).astype(np.float32) for n in (shape, counts))
+    expected = old.copy()
+    expected[np.ix_(*rows)] = new
+    np.testing.assert_array_equal(model(old, new), expected)

@@ -57,7 +57,7 @@ from polyc.schedule.threads import Use
 from polyc.scop.expr import Expr, Index, children
 
 LONGEST = 8
-"""Iterations of a loop that is written out because it decides a number: the parts of a word."""
+"""Iterations of loops that are written out because they decide a number: the parts of a word."""
 
 
 def schedule_tiles(
@@ -145,7 +145,7 @@ def _of_literals(cluster: Cluster, named: InitialLoops) -> list[InitialLoop]:
 
     A number that is only compared stays: its loop may end there (`codegen/end_by_data.py`).
     """
-    return [
+    found = [
         loop
         for s in cluster.statements
         if s.reduction
@@ -156,6 +156,9 @@ def _of_literals(cluster: Cluster, named: InitialLoops) -> list[InitialLoop]:
             for e in _computed_with(s.value)
         )
     ]
+    while prod(loop.extent or 1 for loop in found) > LONGEST:
+        del found[0]  # several of them are written out as one: the innermost
+    return found
 
 
 def _computed_with(expr: Expr) -> Iterator[Expr]:
