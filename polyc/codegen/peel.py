@@ -14,7 +14,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
 
-from polyc.codegen.remainder import cut_remainder
+from polyc.codegen.remainder import cut_into_vectors, cut_remainder
 from polyc.loopnest.index import Affine, Extremum, const, decide, variables
 from polyc.loopnest.nodes import (
     Assign,
@@ -83,11 +83,16 @@ class _Peeling:
         if trips.is_constant:  # so many iterations, wherever the loop begins
             end = latest + (trips.constant - 1) // loop.step * loop.step + 1
         inside = known.and_range(loop.var, least, end - 1)
-        if not _bounds_vary(loop, inside):
+        is_open = loop.kind == "vector" and not (loop.lanes or trips.is_constant)
+        if is_open and loop.step == 1 and self.simd_bytes:
+            pieces = cut_into_vectors(loop, inside, self.simd_bytes)
+        elif _bounds_vary(loop, inside):
+            pieces = cut_remainder(loop, inside, self.simd_bytes)
+        else:
             return (replace(loop, body=self.block(loop.body, inside)),)
         return tuple(
             replace(piece, body=self.block(piece.body, inside.and_facts(*facts)))
-            for piece, facts in cut_remainder(loop, inside, self.simd_bytes)
+            for piece, facts in pieces
         )
 
     def constant_loop(self, loop: For, known: Known) -> tuple[Node, ...]:

@@ -88,6 +88,34 @@ def cut_remainder(loop: For, known: Known, simd_bytes: int) -> Iterator[Piece]:
         yield from _unless_empty(narrow, facts)
 
 
+def cut_into_vectors(loop: For, known: Known, simd_bytes: int) -> Iterator[Piece]:
+    """A vector loop of any number of iterations as whole vectors, and one with idle lanes.
+
+        for l in 0 .. n:  # vector   ->   for l in 0 .. n - 15 step 16:
+          …                                 for l_lane in 0 .. 16:  # vector
+                                          for l in 16 (n / 16) .. n step 16:
+                                            for l_lane in 0 .. n - l:  # vector of 16 lanes
+
+    Such is a tile that no call has more than one of. `known` holds the range of the loop.
+    """
+    width, lane = _lanes([loop], simd_bytes), f"{loop.var}_lane"
+    left = loop.upper - var(loop.var)
+    body = substitute_block(loop.body, {loop.var: var(loop.var) + var(lane)})
+    end = _end(loop, known)
+    if not all(map(stated_range, variables(loop.upper - loop.lower))):
+        # The tile around it may lie behind the end.
+        end = extremum("max", (loop.upper, loop.lower))
+    start = loop.lower + floordiv(end - loop.lower, width) * width
+
+    def tiles(lower: Affine, upper: Affine, count: Affine, lanes: int) -> For:
+        inner = replace(loop, var=lane, lower=const(0), upper=count, body=body, lanes=lanes)
+        outer = replace(loop, lower=lower, upper=upper, step=width, kind="sequential")
+        return replace(outer, body=Block((inner,)))
+
+    yield tiles(loop.lower, loop.upper - (width - 1), const(width), 0), (left - width,)
+    yield tiles(start, loop.upper, left, width), (left - 1, left * -1 + (width - 1))
+
+
 def _end(loop: For, known: Known) -> Affine:
     """Where a loop ends, or where it begins if it ends before that and runs not once.
 

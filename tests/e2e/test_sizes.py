@@ -169,6 +169,22 @@ def test_lanes_without_an_element_add_nothing(tmp_path, hint, lanes):
         np.testing.assert_allclose(model(feed), means, rtol=1e-5)
 
 
+@pytest.mark.parametrize("target", ["cpu", thorough("avx2"), thorough("baseline")])
+@pytest.mark.parametrize("most", [thorough(5), 16, 100])
+def test_rows_of_at_most_one_tile_are_cut_into_vectors(most, target, tmp_path):
+    """No loop over tiles is left: of a row of as many elements as a call brings, not one by one."""
+    graph = Graph.of(y=ops.softmax(input_value("x", ("n", "m"))))
+    options = Options(threads=1, cache_dir=tmp_path)
+    model = polyc.compile(graph, target=target, options=options, dims={"m": (0, most)})
+    if target == "cpu":
+        assert "pc_exp_f32x" in model.source
+        assert "pc_exp_f32(" not in model.source
+    for m in (0, 1, 3, 4, 5, 15, 16, 17, 31, 33, 64, 99, 100):
+        feed = RNG.standard_normal((3, min(m, most))).astype(np.float32)
+        expected = softmax(feed) if feed.size else feed
+        np.testing.assert_allclose(model(feed), expected, rtol=1e-5)
+
+
 def test_rows_that_are_counted_as_one_dimension(tmp_path):
     """A product of sizes in an index is not affine: it is the same memory under another shape."""
     x = input_value("x", ("b", "n", 40))
