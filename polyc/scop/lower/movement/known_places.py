@@ -15,7 +15,7 @@ import islpy as isl
 import numpy as np
 
 from polyc.poly.affine import output, outputs, single_aff
-from polyc.poly.parameters import among_sizes, read, spell
+from polyc.poly.parameters import among_sizes, assumptions, read, spell
 from polyc.scop.expr import Call, Cast, Const, Expr, Index, Load
 from polyc.scop.lower.context import Lowering
 from polyc.scop.lower.movement.gather import find_affine
@@ -47,8 +47,9 @@ def find_writer(ctx: Lowering, indices: Ref, shape: Sequence[int]) -> isl.PwMult
     box = read(isl.Set, f"{{ [{', '.join(point)}] : {' and '.join(inside)} }}")
     if not place.range().is_subset(box):
         return None
-    writer = isl.PwMultiAff.from_map(place.reverse()).coalesce()
-    return writer if writer.n_piece() == 1 else None
+    # What holds of all sizes is left out: sets of dozens of them take isl seconds.
+    writer = isl.PwMultiAff.from_map(place.reverse()).gist_params(assumptions()).coalesce()
+    return writer.drop_unused_params() if writer.n_piece() == 1 else None
 
 
 def _element(ctx: Lowering, array: str, at: isl.PwMultiAff) -> isl.PwAff | None:
