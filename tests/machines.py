@@ -7,6 +7,7 @@ from dataclasses import replace
 import pytest
 
 from polyc.target.instructions.lanes import DOT4_U8S8
+from polyc.target.instructions.matrices import TILE_U8S8
 from polyc.target.machine import NAMED, Target, detect_target, missing_features
 from polyc.target.vectors import Vectors
 
@@ -40,3 +41,13 @@ def find_bytes() -> Target:
     """This CPU, if it has such an instruction, or else the one that does as if."""
     here = detect_target()
     return here if here.vectors.has(DOT4_U8S8) else BYTES
+
+
+TILES = given(NAMED["avx2"], "avx_vnni", "amx_tile", "amx_int8", "amx_bf16")
+"""A CPU with registers for matrices, which are loops where its code runs."""
+
+
+def find_tiles() -> Target:
+    """This CPU, if it has them, or else the one that does as if."""
+    here = detect_target()
+    return here if here.vectors.has(TILE_U8S8) else TILES

@@ -6,22 +6,21 @@
 
 The proof of the nest holds for the instruction as it does for vector loops: both run all iterations
 at once, so that they may carry nothing but a declared reduction (`legality.py`), and touch what the
-iterations touch. What is left to show is that the instruction computes just these iterations.
+iterations touch. What is left to show is that the instruction computes just these iterations. One
+that multiplies matrices runs several loops, which stand directly inside one another.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 
 from polyc.errors import IllegalSchedule
-from polyc.loopnest.index import Affine
-from polyc.loopnest.instructions import Match, Mismatch, address, match_nest
-from polyc.loopnest.nodes import Assign, Block, Element, For, If, Kernel, Node, extent_of
+from polyc.loopnest.instructions import Match, Mismatch, match_nest
+from polyc.loopnest.matrices import MatrixNest, is_rest, match_matrices
+from polyc.loopnest.nodes import Assign, Block, For, If, Kernel, Node, extent_of
+from polyc.loopnest.place import Place
 from polyc.names import show
 from polyc.target.vectors import Vectors
-from polyc.types.sizes import Extent
-
-Shapes = Mapping[str, tuple[Extent, ...]]
 
 
 def check_instructions(kernel: Kernel, vectors: Vectors) -> None:
@@ -32,17 +31,17 @@ def check_instructions(kernel: Kernel, vectors: Vectors) -> None:
     """
     used: dict[str, bool] = {}
     reasons: dict[str, str] = {}
-    shapes = {p.name: p.shape for p in kernel.params}
-    for loop, lanes, inside in _uses(kernel.body, None, shapes):
+    for loop, place, lanes in _uses(kernel.body, Place.of(kernel.params), None):
         name = str(loop.instruction)
         used.setdefault(name, False)
-        if lanes is None:
+        matrices = vectors.find_matrices(name)
+        if matrices is None and lanes is None:
             reasons.setdefault(name, "no loop around it is in lanes")
             continue
-        found = _match(loop, lanes, inside, vectors)
-        if isinstance(found, Match):
+        found = _match(loop, place, lanes, vectors)
+        if isinstance(found, Match | MatrixNest):
             used[name] = True
-        elif _is_rest(loop, vectors):
+        elif is_rest(matrices, loop) if matrices else _is_rest(loop, vectors):
             reasons.setdefault(name, found.reason)
         else:
             _refuse(kernel.name, name, found.reason)
@@ -57,20 +56,20 @@ def _refuse(kernel: str, name: str, reason: str) -> None:
     )
 
 
-def _match(loop: For, lanes: For, shapes: Shapes, vectors: Vectors) -> Match | Mismatch:
+def _match(
+    loop: For, place: Place, lanes: For | None, vectors: Vectors
+) -> Match | MatrixNest | Mismatch:
+    matrices = vectors.find_matrices(str(loop.instruction))
+    if matrices is not None:
+        return match_matrices(matrices, loop, place)
     row = vectors.find(str(loop.instruction))
-    if row is None:
+    if row is None or lanes is None:
         return Mismatch("the target has no such row")
     match loop.body:
         case Block(body=(Assign() as assign,), locals=()):
-            pass
+            return match_nest(row, (lanes, loop), assign, place.address)
         case _:
             return Mismatch("there is more than one assignment inside")
-
-    def place(element: Element) -> Affine:
-        return address(element, shapes[element.array])
-
-    return match_nest(row, (lanes, loop), assign, place)
 
 
 def _is_rest(loop: For, vectors: Vectors) -> bool:
@@ -80,20 +79,18 @@ def _is_rest(loop: For, vectors: Vectors) -> bool:
     return extent is not None and isinstance(whole, int) and extent < whole
 
 
-def _uses(
-    node: Node, lanes: For | None, shapes: Shapes
-) -> Iterator[tuple[For, For | None, Shapes]]:
-    """Each loop of kind instruction, the vector loop around it, and the arrays that it sees."""
+def _uses(node: Node, place: Place, lanes: For | None) -> Iterator[tuple[For, Place, For | None]]:
+    """Each loop of kind instruction, the outermost of one, where it stands, and the vector loop
+    around it."""
     match node:
         case For(kind="instruction"):
-            yield node, lanes, shapes
+            yield node, place, lanes
         case For(body=body, kind=kind):
-            yield from _uses(body, node if kind == "vector" else lanes, shapes)
+            yield from _uses(body, place.inside(node), node if kind == "vector" else lanes)
         case Block(body=body, locals=locals_):
-            inside = {**shapes, **{local.name: local.shape for local in locals_}}
             for child in body:
-                yield from _uses(child, lanes, inside)
+                yield from _uses(child, place.with_locals(locals_), lanes)
         case If(then=then, otherwise=otherwise):
-            yield from _uses(then, lanes, shapes)
+            yield from _uses(then, place, lanes)
             if otherwise:
-                yield from _uses(otherwise, lanes, shapes)
+                yield from _uses(otherwise, place, lanes)

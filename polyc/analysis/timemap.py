@@ -42,18 +42,8 @@ from polyc.loopnest.index import (
     var,
     variables,
 )
-from polyc.loopnest.nodes import (
-    Assign,
-    Barrier,
-    Block,
-    For,
-    If,
-    Kernel,
-    Local,
-    LoopKind,
-    Node,
-    extent_of,
-)
+from polyc.loopnest.marks import LoopKind
+from polyc.loopnest.nodes import Assign, Barrier, Block, For, If, Kernel, Local, Node, extent_of
 from polyc.loopnest.substitute import substitute_condition
 from polyc.poly.parameters import PARAM, assumptions
 from polyc.scop.scop import Scop, Statement

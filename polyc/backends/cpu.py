@@ -25,6 +25,7 @@ from polyc.backends.common import (
 from polyc.codegen.end_by_data import end_by_data
 from polyc.codegen.fetch_ahead import fetch_ahead
 from polyc.codegen.generate import generate_nest
+from polyc.codegen.multiply_tiles import multiply_tiles
 from polyc.codegen.peel import peel
 from polyc.codegen.side_by_side import add_side_by_side
 from polyc.codegen.vectorise import vectorise
@@ -116,7 +117,8 @@ def _compile(
 
     # 6. C
     with trace.step("print"):
-        spread = add_side_by_side(kernel.body, kernel.sizes, target.vectors)
+        tiled = multiply_tiles(kernel.body, kernel.params, target.vectors)
+        spread = add_side_by_side(tiled, kernel.sizes, target.vectors)
         final = end_by_data(find_registers(vectorise(spread, target.vectors)))
         fetched = {a for d in schedule.directives if isinstance(d, Prefetch) for a in d.arrays}
         final = fetch_ahead(final, fetched, kernel.params)
@@ -148,7 +150,7 @@ def _check_given(
 ) -> None:
     """Raise IllegalSchedule if the schedule that is given breaks a dependence, or is a GPU's."""
     name, schedule = stored.given, stored.schedule
-    check_cpu_directives(schedule, name, target.vectors.instructions)
+    check_cpu_directives(schedule, name, target.vectors)
     check_given(schedule, start, domains, dependences, name, check_cpu_kinds)
 
 

@@ -14,6 +14,7 @@ import islpy as isl
 
 from polyc.codegen.from_isl import apply_affine, to_condition, to_index
 from polyc.loopnest.index import Affine, Compare, Logic, const, var, variables
+from polyc.loopnest.marks import LoopMark
 from polyc.loopnest.nodes import (
     Assign,
     Block,
@@ -22,7 +23,6 @@ from polyc.loopnest.nodes import (
     If,
     Local,
     LoopExpr,
-    LoopMark,
     Node,
     Read,
     Test,

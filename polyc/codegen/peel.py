@@ -16,17 +16,7 @@ from dataclasses import dataclass, replace
 
 from polyc.codegen.remainder import cut_into_vectors, cut_remainder
 from polyc.loopnest.index import Affine, Extremum, const, decide, variables
-from polyc.loopnest.nodes import (
-    Assign,
-    Barrier,
-    Block,
-    Commit,
-    For,
-    If,
-    Node,
-    Transpose,
-    walk_nodes,
-)
+from polyc.loopnest.nodes import Block, For, If, Node, walk_nodes
 from polyc.loopnest.ranges import UNKNOWN, Known, interval, simplify_condition, simplify_index
 from polyc.loopnest.substitute import substitute_block
 from polyc.types.sizes import assumed_range
@@ -70,7 +60,7 @@ class _Peeling:
                 return (If(condition, self.block(then, known), other),)
             case For():
                 return self.loop(node, known)
-            case Assign() | Transpose() | Commit() | Barrier():
+            case _:
                 return (node,)
 
     def loop(self, loop: For, known: Known) -> tuple[Node, ...]:

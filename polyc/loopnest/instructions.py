@@ -34,6 +34,7 @@ from polyc.loopnest.nodes import (
     walk_expr,
 )
 from polyc.scop.expr import Call, Cast, Const, Expr
+from polyc.target.instructions.matrices import MatrixInstruction
 from polyc.target.instructions.rows import LANES, Operand, Term, VectorInstruction
 from polyc.types.element_types import scalar_type
 from polyc.types.sizes import Extent
@@ -43,6 +44,8 @@ Addressing = Callable[[Element], Affine]
 
 Formula: TypeAlias = LoopExpr | Expr
 """An expression over elements of memory, or of arrays."""
+
+Row: TypeAlias = VectorInstruction | MatrixInstruction
 
 COMMUTE = frozenset({"add", "mul"})
 
@@ -135,15 +138,17 @@ def bind(row: VectorInstruction, assign: Assign) -> Mapping[str, LoopExpr] | Non
     return unify(row, assign.reduction, assign.value)
 
 
-def unify(
-    row: VectorInstruction, reduction: str | None, value: Formula
-) -> Mapping[str, Any] | None:
+def unify(row: Row, reduction: str | None, value: Formula) -> Mapping[str, Any] | None:
     """The same for any expression that is assigned, or reduced, to an array of its type."""
+    return next(unify_all(row, reduction, value), None)
+
+
+def unify_all(row: Row, reduction: str | None, value: Formula) -> Iterator[Mapping[str, Any]]:
+    """Each way in which it is: factors of a product may be exchanged."""
     nest = row.nest
     types: set[np.dtype] = set()
-    if reduction != nest.reduction or not _is_typed(nest.result, value.dtype, types):
-        return None
-    return next(_unify(nest.value, value, types), None)
+    if reduction == nest.reduction and _is_typed(nest.result, value.dtype, types):
+        yield from _unify(nest.value, value, types)
 
 
 def _is_typed(operand: Operand, dtype: np.dtype, types: set[np.dtype]) -> bool:

@@ -9,59 +9,19 @@ the proof (`analysis/verify.py`) reads the time map from.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, field, replace
-from typing import Literal, TypeAlias, cast
+from dataclasses import dataclass, replace
+from typing import Literal, TypeAlias
 
 import numpy as np
 
 from polyc.loopnest.index import Affine, Condition
+from polyc.loopnest.marks import LoopKind
 from polyc.loopnest.prototype import Prototype
 from polyc.scop.expr import BOOL, INT64, Call, Cast, Const
 from polyc.scop.scop import Reduction
 from polyc.target.instructions.rows import Spelled
 
-LoopKind = Literal[
-    "sequential",
-    "parallel",
-    "vector",
-    "simd",
-    "unroll",
-    "keep",
-    "instruction",
-    "block",
-    "thread",
-    "combine",
-    "mma",
-    "wgmma",
-    "copy",
-    "box",
-]
 Space = Literal["stack", "shared", "register"]
-
-
-@dataclass(frozen=True)
-class LoopMark:
-    """What a mark in a schedule tree says of the loop below it: "parallel", "thread 16 32".
-
-    width: the iterations that a loop over threads has room for, or 0; apart: the threads between
-    two of them; instruction: the row of the table that runs the loop.
-    """
-
-    kind: LoopKind = "sequential"
-    width: int = 0
-    apart: int = 1
-    instruction: str = field(default="", kw_only=True)
-
-    def __str__(self) -> str:
-        numbers = f" {self.width} {self.apart}" if self.width else ""
-        return f"{self.kind}{numbers} {self.instruction}".rstrip()
-
-    @staticmethod
-    def parse(text: str) -> LoopMark:
-        kind, *rest = text.split()
-        if kind == "instruction":
-            return LoopMark("instruction", instruction=rest[0])
-        return LoopMark(cast(LoopKind, kind), *map(int, rest))
 
 
 @dataclass(frozen=True)
@@ -194,7 +154,8 @@ class For:
     where their number is known only at run time, `lanes` says how many lanes there are. "simd": in
     SIMD lanes as well, which the C compiler cuts; `reduces` are the results of its reductions.
     "keep": one after another, while what they update at places that stay is kept in registers.
-    "instruction": in each lane of the vector loop around it, by an instruction of that name.
+    "instruction": in each lane of the vector loop around it, by an instruction of that name; or
+    directly inside one another, by one that multiplies matrices (`target/instructions/`).
     On a GPU: "block": on different blocks of the grid; "thread": on different threads of a block.
     Neighbouring iterations are `apart` threads apart: number t runs iteration  (t / apart) mod n
     of n. "combine": a reduction of what the threads of a "thread" loop like it have each, by all of
@@ -270,7 +231,43 @@ class Barrier:
     group: Group | None = None
 
 
-Node = For | If | Assign | Block | Transpose | Commit | Barrier
+@dataclass(frozen=True)
+class TileShapes:
+    """What the registers for matrices hold from here on: (rows, bytes of a row), (0, 0) if nothing.
+
+    Registers that had another shape before lose what they hold.
+    """
+
+    shapes: tuple[tuple[int, int], ...]
+
+
+@dataclass(frozen=True)
+class TileMove:
+    """A register for matrices is loaded, stored, or filled with zeros.
+
+    first: the place in memory of its first element, for which zeros stand as well; second: that of
+    the first element of its second row. Each row lies as far behind the one before.
+    """
+
+    kind: Literal["load", "store", "zero"]
+    register: int
+    first: Element
+    second: Element
+
+
+@dataclass(frozen=True)
+class TileProduct:
+    """result += a * b, of registers for matrices, as the row of an instruction says."""
+
+    instruction: str
+    result: int
+    a: int
+    b: int
+
+
+Tiled = TileShapes | TileMove | TileProduct
+
+Node = For | If | Assign | Block | Transpose | Commit | Barrier | Tiled
 
 
 @dataclass(frozen=True)

@@ -20,6 +20,7 @@ from polyc.loopnest.nodes import (
     Local,
     Node,
     Read,
+    TileMove,
     Transpose,
     lanes_of,
     rewrite_nodes,
@@ -92,6 +93,7 @@ def _in_memory(block: Block) -> set[str]:
     reads = (e for v in values for e in walk_expr(v) if isinstance(e, Read))
     spoilt = {read.element.array for read in reads if read.guarded}
     spoilt |= {n.array for n in walk_nodes(block) if isinstance(n, Transpose)}
+    spoilt |= {n.first.array for n in walk_nodes(block) if isinstance(n, TileMove)}
     seen: set[tuple[str, Register]] = set()
     for element, lanes in elements(block, None):
         register = register_of(element, lanes)
@@ -119,6 +121,8 @@ def elements(node: Node, lanes: For | None) -> Iterator[tuple[Element, For | Non
             yield from elements(then, lanes)
             if otherwise:
                 yield from elements(otherwise, lanes)
+        case TileMove(first=first):
+            yield first, None
         case Assign(target=target, value=value):
             yield target, lanes
             for e in walk_expr(value):

@@ -18,6 +18,9 @@ from polyc.loopnest.nodes import (
     Node,
     Read,
     Test,
+    TileMove,
+    TileProduct,
+    TileShapes,
     Transpose,
     Value,
 )
@@ -95,6 +98,12 @@ def _show(node: Node, indent: str) -> Iterator[str]:
             )
         case Transpose(array, _, lanes):
             yield f"{indent}transpose {array}[{lanes}, {lanes}]"
+        case TileShapes(shapes):
+            yield f"{indent}tiles of {', '.join(f'{n} x {size} bytes' for n, size in shapes)}"
+        case TileMove(kind, register, first):
+            yield f"{indent}{kind} tile {register}: {show_element(first)}"
+        case TileProduct(instruction, result, a, b):
+            yield f"{indent}tile {result} += tile {a} * tile {b}    # {instruction}"
         case Commit(group):
             yield f"{indent}commit" + (f" boxes as group {group.number}" if group else "")
         case Barrier(pending, group):

@@ -8,9 +8,7 @@ from dataclasses import replace
 from polyc.loopnest.index import TRUE, Affine, Compare, Condition, Logic, const, decide, substitute
 from polyc.loopnest.nodes import (
     Assign,
-    Barrier,
     Block,
-    Commit,
     Element,
     For,
     If,
@@ -18,7 +16,7 @@ from polyc.loopnest.nodes import (
     Node,
     Read,
     Test,
-    Transpose,
+    TileMove,
     Value,
     rewrite_nodes,
 )
@@ -104,5 +102,8 @@ def substitute_node(node: Node, values: Mapping[str, Affine]) -> Node:
                 then=substitute_block(node.then, values),
                 otherwise=other,
             )
-        case Transpose() | Commit() | Barrier():
+        case TileMove():
+            first, second = (substitute_element(e, values) for e in (node.first, node.second))
+            return replace(node, first=first, second=second)
+        case _:
             return node

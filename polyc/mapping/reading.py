@@ -12,6 +12,7 @@ from polyc.schedule.keeping import Pack
 from polyc.schedule.names import split_primes
 from polyc.schedule.schedule import Schedule
 from polyc.schedule.threads import Use
+from polyc.target.instructions.matrices import MATRICES
 
 Tile = tuple[int | None, int, int]
 """(loop to unroll, its tile, the vector loop's tile in elements)."""
@@ -31,6 +32,7 @@ def read_tile(schedule: Schedule, named: InitialLoops) -> Tile:
     """The register tile that a strategy has put into a cluster's schedule."""
     vector, width = read_vector(schedule, named)
     found = _running("unroll", schedule, named) if vector is not None else None
+    found = found or _find_rows_of_matrices(schedule, named)
     if found is None:
         return None, 1, width
     d, loop = found
@@ -40,23 +42,47 @@ def read_tile(schedule: Schedule, named: InitialLoops) -> Tile:
 
 @dataclass(frozen=True)
 class Grouped:
-    """A loop of a statement's own of which an instruction takes `size` iterations in each lane."""
+    """A loop of a statement's own of which an instruction takes `size` iterations in each lane.
+
+    words: how many times as many one takes that multiplies matrices, whose result is a tile; 0 for
+    another.
+    """
 
     instruction: str
     statement: str
     position: int
     size: int
+    words: int = 0
 
 
 def read_grouped(schedule: Schedule, named: InitialLoops) -> Grouped | None:
     """The loop whose iterations an instruction takes together."""
     for directive in schedule.directives:
-        if isinstance(directive, Use):
-            for loop in _outermost(directive, named):
-                cut = _sizes(schedule, named, loop)
-                size = cut[-1] if cut else loop.extent
-                if size is not None:
-                    return Grouped(directive.instruction, *loop.key, size)
+        if isinstance(directive, Use) and (loops := _outermost(directive, named)):
+            loop = loops[-1]  # the terms of a word are innermost
+            cut = _sizes(schedule, named, loop)
+            size = cut[-1] if cut else loop.extent
+            if size is not None:
+                around = cut[-2] if len(cut) > 1 else loop.extent
+                words = (around or 0) // size if _multiplies_matrices(directive) else 0
+                return Grouped(directive.instruction, *loop.key, size, words)
+    return None
+
+
+def _multiplies_matrices(use: Use) -> bool:
+    return use.instruction in (row.name for row in MATRICES)
+
+
+def _find_rows_of_matrices(
+    schedule: Schedule, named: InitialLoops
+) -> tuple[int, InitialLoop] | None:
+    """The shared loop over the rows of an instruction for matrices, and its position."""
+    shared = _shared(named)
+    for directive in schedule.directives:
+        if isinstance(directive, Use) and _multiplies_matrices(directive):
+            rows, *_ = _outermost(directive, named)
+            if rows.key in shared:
+                return shared[rows.key], rows
     return None
 
 

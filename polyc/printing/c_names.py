@@ -17,6 +17,7 @@ from polyc.loopnest.nodes import (
     Kernel,
     Local,
     Node,
+    TileMove,
     Transpose,
     rewrite_elements,
     rewrite_nodes,
@@ -43,6 +44,8 @@ def name_for_c(kernel: Kernel, called: Mapping[str, str] = MappingProxyType({}))
                 return replace(node, end=rewrite_reads(end, lambda e: _renamed(e, names)))
             case For(ahead=ahead) if ahead:
                 return replace(node, ahead=tuple(_renamed(element, names) for element in ahead))
+            case TileMove(first=first, second=second):
+                return replace(node, first=_renamed(first, names), second=_renamed(second, names))
             case Transpose(array=array):
                 return replace(node, array=names.get(array, array))
             case Block(locals=locals_) if called and locals_:

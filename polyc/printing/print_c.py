@@ -22,6 +22,9 @@ from polyc.loopnest.nodes import (
     Kernel,
     Local,
     Node,
+    TileMove,
+    TileProduct,
+    TileShapes,
     Transpose,
     extent_of,
 )
@@ -29,7 +32,13 @@ from polyc.loopnest.registers import Register, elements, register_of
 from polyc.names import LONGEST, comment
 from polyc.printing.c_names import name_for_c
 from polyc.printing.print_expr import Printer
-from polyc.printing.print_instruction import print_instruction
+from polyc.printing.print_instruction import (
+    Shapes,
+    declare_shapes,
+    number_shapes,
+    print_instruction,
+    print_tiled,
+)
 from polyc.printing.runtime_table import preamble
 from polyc.printing.scope import LINE, Registers, Scope, Uses
 from polyc.types.element_types import scalar_type
@@ -44,6 +53,7 @@ class _Place:
     depth: int
     scope: Scope
     sizes: frozenset[str]
+    tiles: Mapping[Shapes, int]
 
     @property
     def indent(self) -> str:
@@ -76,7 +86,11 @@ def print_unit(kernel: Kernel) -> str:
     printer = Printer(uses)
     shapes = {p.name: p.shape for p in kernel.params}
     scope = Scope(shapes, {}, None)
-    body = list(_print_team(kernel.body, _Place(1, scope, frozenset(kernel.sizes)), printer))
+    tiles = number_shapes(kernel.body)
+    place = _Place(1, scope, frozenset(kernel.sizes), tiles)
+    body = [f"{INDENT}{line}" for line in declare_shapes(tiles, uses)]
+    body += _print_team(kernel.body, place, printer)
+    body += [f"{INDENT}PC_TILES_END;"] if tiles else []
     arguments = [
         f"{'' if p.writes else 'const '}{scalar_type(p.dtype)} *restrict {p.name}"
         for p in kernel.params
@@ -226,6 +240,8 @@ def _print(node: Node, place: _Place, printer: Printer) -> Iterator[str]:
             yield f"{place.indent}{printer.scalar(node, place.scope)}"
         case Transpose():
             yield f"{place.indent}{printer.transpose(node)}"
+        case TileShapes() | TileMove() | TileProduct():
+            yield f"{place.indent}{print_tiled(node, place.tiles, place.scope)}"
 
 
 def _print_for(loop: For, place: _Place, printer: Printer) -> Iterator[str]:

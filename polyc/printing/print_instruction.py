@@ -1,19 +1,34 @@
 """Instructions in C: their operands are filled from memory, and the table spells the rest.
 
 y_l_0 = pc_dot4_u8i8_i32x16(y_l_0, pc_repeat_u8x64(&A[k], 4), pc_load_i8x64(&B[64 * k]));
+PC_TILE_LOAD(4, &A[k], 256); PC_TILE_LOAD(6, &B[32 * k], 128); PC_TILE_PRODUCT(u8i8, 0, 4, 6);
 """
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 from polyc.loopnest.index import Affine, show_index, stride
 from polyc.loopnest.instructions import Match, match_nest
-from polyc.loopnest.nodes import Assign, For, LoopExpr, Read
+from polyc.loopnest.nodes import (
+    Assign,
+    Block,
+    For,
+    LoopExpr,
+    Read,
+    Tiled,
+    TileMove,
+    TileProduct,
+    TileShapes,
+    walk_nodes,
+)
 from polyc.loopnest.registers import register_of
 from polyc.loopnest.substitute import substitute_element
 from polyc.printing.literals import bare
 from polyc.printing.print_expr import Printer
-from polyc.printing.scope import Scope
+from polyc.printing.scope import Scope, Uses
 from polyc.scop.expr import Call
+from polyc.target.instructions.matrices import HEADER, MATRICES, REGISTERS
 from polyc.target.instructions.rows import Operand, Spelled
 from polyc.types.element_types import scalar_type
 
@@ -86,3 +101,45 @@ def _load(read: Read, group: int, loop: For, printer: Printer, scope: Scope) -> 
     printer.uses.functions.add(("loadn", kind, count))
     filled: Affine = scope.filled * group
     return f"{name.format('loadn')}({place}, {show_index(filled)})"
+
+
+Shapes = tuple[tuple[int, int], ...]
+"""Of the registers for matrices: (rows, bytes of a row) of each."""
+
+
+def number_shapes(body: Block) -> dict[Shapes, int]:
+    """The shapes that registers for matrices take in a function, numbered as they are met."""
+    found = (node.shapes for node in walk_nodes(body) if isinstance(node, TileShapes))
+    return {shapes: k for k, shapes in enumerate(dict.fromkeys(found))}
+
+
+def declare_shapes(numbers: Mapping[Shapes, int], uses: Uses) -> list[str]:
+    """What stands at the beginning of a function that uses such registers."""
+    if not numbers:
+        return []
+    uses.headers.add(HEADER)
+    rest = [0] * REGISTERS  # the format has room for as many registers again
+    lines = []
+    for shapes, k in numbers.items():
+        sizes = ", ".join(map(str, [*(size for _, size in shapes), *rest]))
+        rows = ", ".join(map(str, [*(count for count, _ in shapes), *rest]))
+        value = f"{{1, 0, {{0}}, {{{sizes}}}, {{{rows}}}}}"
+        lines.append(f"static const pc_shapes pc_shapes_{k} = {value};")
+    return [*lines, "PC_TILES;"]
+
+
+def print_tiled(node: Tiled, numbers: Mapping[Shapes, int], scope: Scope) -> str:
+    """What is done with a register for matrices."""
+    match node:
+        case TileShapes(shapes):
+            return f"PC_TILES_AS(pc_shapes_{numbers[shapes]});"
+        case TileProduct(instruction, result, a, b):
+            kinds = next(row.kinds for row in MATRICES if row.name == instruction)
+            return f"PC_TILE_PRODUCT({kinds}, {result}, {a}, {b});"
+        case TileMove("zero", register):
+            return f"PC_TILE_ZERO({register});"
+        case TileMove(kind, register, first, second):
+            start = scope.address(first)
+            apart = show_index(scope.address(second) - start)
+            place = f"&{first.array}[{show_index(start)}]"
+            return f"PC_TILE_{kind.upper()}({register}, {place}, {apart});"

@@ -194,6 +194,8 @@ def preamble(uses: Uses) -> str:
             lines += _include(header, PC_LANES=lanes)
     for header, lanes in sorted(uses.instructions):
         lines += _include(header, PC_LANES=lanes)
+    for header in sorted(uses.headers):
+        lines += _include(header)
     return "\n".join(lines + _casts(uses)) + "\n"
 
 

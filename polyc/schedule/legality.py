@@ -13,7 +13,7 @@ import islpy as isl
 
 from polyc.analysis.dependences import Dependences, maps
 from polyc.errors import IllegalSchedule
-from polyc.loopnest.nodes import LoopKind
+from polyc.loopnest.marks import LoopKind
 from polyc.names import show
 from polyc.schedule.coordinates import COORDINATES
 from polyc.schedule.keeping import Keep
@@ -23,7 +23,8 @@ from polyc.schedule.schedule import Schedule
 from polyc.schedule.text import AnyDirective, spell
 from polyc.schedule.threads import Lay, Swizzled, Use
 from polyc.scop.scop import Statement
-from polyc.target.instructions.rows import VectorInstruction
+from polyc.target.instructions.matrices import MATRICES
+from polyc.target.vectors import Vectors
 
 WHERE: Mapping[LoopKind, str] = {
     "parallel": "between threads",
@@ -158,18 +159,16 @@ def _loop_paths(tree: LoopTree, above: tuple[Loop, ...]) -> Iterator[tuple[Loop,
         yield from _loop_paths(below, above)
 
 
-def check_cpu_directives(
-    schedule: Schedule, kernel: str, instructions: Sequence[VectorInstruction] = ()
-) -> None:
-    """Raise IllegalSchedule for a directive that is a GPU's, or uses none of these instructions."""
+def check_cpu_directives(schedule: Schedule, kernel: str, vectors: Vectors | None = None) -> None:
+    """Raise IllegalSchedule for a directive that is a GPU's, or uses no instruction of these."""
+    there = [row.name for row in vectors.instructions if row.inner] if vectors else []
+    there += [row.name for row in vectors.matrices] if vectors else []
     for directive in schedule.directives:
-        if isinstance(directive, Use):
-            there = [row.name for row in instructions if row.inner]
-            if directive.instruction not in there:
-                raise IllegalSchedule(
-                    f"kernel {show(kernel)}: {show(directive.instruction)} is no instruction that "
-                    f"runs a loop in each lane of a CPU; there are {', '.join(there) or 'none'}"
-                )
+        if isinstance(directive, Use) and directive.instruction not in there:
+            raise IllegalSchedule(
+                f"kernel {show(kernel)}: {show(directive.instruction)} is no instruction that "
+                f"runs loops of a CPU; there are {', '.join(there) or 'none'}"
+            )
     foreign = next((d for d in schedule.directives if _is_for_gpus(d)), None)
     if foreign is not None:
         raise IllegalSchedule(f"kernel {show(kernel)}: {spell(foreign)}: that is for GPUs")
@@ -202,12 +201,15 @@ def check_cpu_kinds(tree: LoopTree, kernel: str, *, may_wait: bool = False) -> N
                 f"{around.kind}; put {loop.name} outside by order, or make that one parallel"
             )
         inner = next((n for n in walk(loop.body) if isinstance(n, Loop)), None)
-        if loop.kind == "instruction" and inner is not None:
+        several = loop.instruction in (row.name for row in MATRICES)
+        together = several and inner is not None and inner.instruction == loop.instruction
+        if loop.kind == "instruction" and inner is not None and not together:
             raise IllegalSchedule(
                 f"{said}: an instruction is the innermost loop, and {inner.name} is inside of it; "
                 f"put {loop.name} inside by sink"
             )
-        if loop.kind == "instruction" and not any(n.kind == "vector" for n in above):
+        in_lanes = any(n.kind == "vector" for n in above)
+        if loop.kind == "instruction" and not in_lanes and not several:
             raise IllegalSchedule(
                 f"{said}: an instruction runs it in each lane, and no loop around it is in lanes; "
                 "say which is, by vector"

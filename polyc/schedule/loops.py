@@ -17,7 +17,7 @@ from functools import reduce
 
 import islpy as isl
 
-from polyc.loopnest.nodes import LoopKind, LoopMark
+from polyc.loopnest.marks import LoopKind, LoopMark
 
 
 @dataclass(frozen=True)

@@ -6,6 +6,7 @@ for a machine other than this one takes nothing but another `Target`.
 
 from __future__ import annotations
 
+import functools
 import os
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
@@ -20,6 +21,8 @@ from polyc.target.instructions.lanes import BF16, FMA
 from polyc.target.rates import Rates, estimate_rates, read_rates
 from polyc.target.vectors import Vectors
 from polyc.toolchain.c_compiler import Compiler, find_compiler
+
+AMX = ("amx_tile", "amx_int8", "amx_bf16")
 
 KIB = 1024
 MIB = 1024 * KIB
@@ -144,16 +147,38 @@ def available_cores() -> int:
 
 
 def host_features() -> frozenset[str] | None:
-    """The CPU's instruction set extensions, or None where /proc/cpuinfo does not say."""
+    """The CPU's instruction set extensions that a process may use, or None where /proc/cpuinfo does
+    not say."""
     try:
         with open("/proc/cpuinfo", encoding="utf-8") as lines:
             for line in lines:
                 key, _, value = line.partition(":")
                 if key.strip() in ("flags", "Features"):
-                    return frozenset(value.split())
+                    return _that_linux_lets(frozenset(value.split()))
     except OSError:
         pass
     return None
+
+
+def _that_linux_lets(features: frozenset[str]) -> frozenset[str]:
+    """Without registers for matrices where a process is not let use them."""
+    if AMX[0] in features and not _may_use_tiles():
+        return features - {*AMX}
+    return features
+
+
+@functools.cache
+def _may_use_tiles() -> bool:
+    """Whether Linux gives this process room for them; asking for it is harmless, and lasts.
+
+    arch_prctl(ARCH_REQ_XCOMP_PERM, XFEATURE_XTILEDATA), from Linux 5.16 on.
+    """
+    import ctypes
+
+    try:
+        return ctypes.CDLL(None).syscall(158, 0x1023, 18) == 0
+    except (OSError, AttributeError):
+        return False
 
 
 def missing_features(features: tuple[str, ...]) -> tuple[str, ...]:
@@ -179,6 +204,9 @@ _EXTENSIONS: Mapping[str, tuple[str, Mapping[str, int]]] = {
     "avx512_vnni": ("-mavx512vnni", {"gcc": 8, "clang": 6}),
     "avx_vnni": ("-mavxvnni", {"gcc": 11, "clang": 12}),
     BF16: ("-mavx512bf16", {"gcc": 10, "clang": 9}),
+    "amx_tile": ("-mamx-tile", {"gcc": 11, "clang": 11}),
+    "amx_int8": ("-mamx-int8", {"gcc": 11, "clang": 11}),
+    "amx_bf16": ("-mamx-bf16", {"gcc": 11, "clang": 11}),
 }
 """What a CPU may have besides its microarchitecture's instructions, as far as rows need it: the
 compiler's flag for it, and the first versions of compilers that know that."""
@@ -208,9 +236,11 @@ def _archspec_flags(cc: str, patience: float) -> tuple[tuple[str, ...], tuple[st
     except archspec.cpu.UnsupportedMicroarchitecture:
         return None
     present = host_features() or frozenset()
+    # What the microarchitecture's name stands for, and Linux refuses.
+    refused = tuple(f"-mno-{f.replace('_', '-')}" for f in AMX if f in host.features - present)
     more = dict(_extensions(compiler, present, host.features))
     features = (host.features & present) | more.keys()
-    return ((*flags, *more.values()), tuple(sorted(features))) if flags else None
+    return ((*flags, *more.values(), *refused), tuple(sorted(features))) if flags else None
 
 
 def _cache_fields(folder: Path | None = None) -> dict[str, Any]:

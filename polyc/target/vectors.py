@@ -8,6 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from polyc.target.instructions.lanes import GATHER, MASKED_LOAD, MASKED_STORE, ROWS
+from polyc.target.instructions.matrices import MATRICES, MatrixInstruction
 from polyc.target.instructions.rows import Apply, Operand, VectorInstruction
 from polyc.types.element_types import INT32
 
@@ -19,7 +20,8 @@ class Vectors:
     masked: lanes can be left idle at no cost, in loads and stores; gathers: a load whose lanes lie
     apart is one instruction; scalable: registers may be longer than `bytes`, by how much is known
     at run time (SVE); the code that is generated takes `bytes` of them. instructions: the rows that
-    schedules may use; features: what the CPU has, by which they are spelled.
+    schedules may use, and matrices those that multiply matrices; features: what the CPU has, by
+    which they are spelled.
     """
 
     bytes: int
@@ -28,6 +30,7 @@ class Vectors:
     gathers: bool = False
     scalable: bool = False
     instructions: tuple[VectorInstruction, ...] = ROWS
+    matrices: tuple[MatrixInstruction, ...] = MATRICES
     features: tuple[str, ...] = ()
 
     @staticmethod
@@ -46,9 +49,10 @@ class Vectors:
         """Elements of a register: bytes / itemsize, at least 1."""
         return max(1, self.bytes // itemsize)
 
-    def has(self, row: VectorInstruction) -> bool:
+    def has(self, row: VectorInstruction | MatrixInstruction) -> bool:
         """Whether the CPU has an instruction of its own for a row."""
-        return row in self.instructions and row.is_native(frozenset(self.features))
+        known = row in self.instructions or row in self.matrices
+        return known and row.is_native(frozenset(self.features))
 
     @property
     def products(self) -> frozenset[tuple[np.dtype, np.dtype]]:
@@ -72,3 +76,7 @@ class Vectors:
     def find(self, name: str) -> VectorInstruction | None:
         """The row of a name, or None."""
         return next((row for row in self.instructions if row.name == name), None)
+
+    def find_matrices(self, name: str) -> MatrixInstruction | None:
+        """The row of a name that multiplies matrices, or None."""
+        return next((row for row in self.matrices if row.name == name), None)

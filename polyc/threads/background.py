@@ -20,6 +20,7 @@ from collections.abc import Mapping
 from dataclasses import replace
 
 from polyc.loopnest.index import var
+from polyc.loopnest.marks import LoopKind
 from polyc.loopnest.nodes import (
     Assign,
     Barrier,
@@ -27,7 +28,6 @@ from polyc.loopnest.nodes import (
     Commit,
     For,
     Group,
-    LoopKind,
     Node,
     rewrite_nodes,
     walk_nodes,

@@ -11,6 +11,7 @@ import numpy as np
 from polyc.analysis.proof import Proof
 from polyc.analysis.verify import verify_kernel
 from polyc.loopnest.index import Affine, Condition, const, floordiv, var
+from polyc.loopnest.marks import LoopKind
 from polyc.loopnest.nodes import (
     Assign,
     Block,
@@ -20,7 +21,6 @@ from polyc.loopnest.nodes import (
     Kernel,
     Local,
     LoopExpr,
-    LoopKind,
     Node,
     Read,
 )

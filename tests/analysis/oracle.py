@@ -22,18 +22,8 @@ from polyc.loopnest.index import (
     Mod,
     Var,
 )
-from polyc.loopnest.nodes import (
-    Assign,
-    Block,
-    Element,
-    For,
-    If,
-    LoopExpr,
-    LoopKind,
-    Node,
-    Read,
-    Test,
-)
+from polyc.loopnest.marks import LoopKind
+from polyc.loopnest.nodes import Assign, Block, Element, For, If, LoopExpr, Node, Read, Test
 from polyc.scop.expr import Call
 
 Point = tuple[int, ...]

@@ -16,7 +16,8 @@ from hypothesis import strategies as st
 from polyc.errors import IllegalSchedule
 from polyc.loopnest import nodes as loopnest
 from polyc.loopnest.index import Affine, Compare, Logic, const, extremum, floordiv, modulo, var
-from polyc.loopnest.nodes import Assign, Block, For, If, Local, LoopKind, Node, Read
+from polyc.loopnest.marks import LoopKind
+from polyc.loopnest.nodes import Assign, Block, For, If, Local, Node, Read
 from polyc.scop.expr import Call, Load, Within, call
 from polyc.scop.scop import Scop
 from tests.analysis.nests import (

@@ -9,7 +9,8 @@ import pytest
 from polyc.analysis.instructions import check_instructions
 from polyc.errors import IllegalSchedule
 from polyc.loopnest.index import const, var
-from polyc.loopnest.nodes import Assign, Block, Element, For, Kernel, Local, LoopKind, Read
+from polyc.loopnest.marks import LoopKind
+from polyc.loopnest.nodes import Assign, Block, Element, For, Kernel, Local, Read
 from polyc.loopnest.prototype import Param
 from polyc.scop.expr import Call, Cast
 from polyc.scop.scop import Reduction

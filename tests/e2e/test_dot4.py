@@ -170,7 +170,7 @@ def test_a_schedule_asks_for_it(target):
             DOT.replace("use dot4.u8s8 k'", "use dot4.u8s8 k"),
             "put k inside by sink",
         ),
-        (DOT.replace("dot4.u8s8", "load"), "load is no instruction that runs a loop in each lane"),
+        (DOT.replace("dot4.u8s8", "load"), "load is no instruction that runs loops of a CPU"),
         (DOT.replace("dot4.u8s8", "mma.m16n8k8.tf32"), "there are dot4.u8s8, dot4.s8s8, dot2"),
     ],
 )

@@ -63,6 +63,7 @@ class Uses:
 
     functions: set[tuple[str, str, int]] = field(default_factory=set)
     casts: set[tuple[str, str, int]] = field(default_factory=set)
+    headers: set[str] = field(default_factory=set)
     instructions: set[tuple[str, int]] = field(default_factory=set)
 
 

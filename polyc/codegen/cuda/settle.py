@@ -14,7 +14,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from polyc.loopnest.index import Compare, Condition, Logic, const, decide, var
-from polyc.loopnest.nodes import Assign, Barrier, Block, Commit, For, If, Node, Transpose
+from polyc.loopnest.nodes import Block, For, If, Node
 from polyc.loopnest.ranges import Ranges, interval, simplify_condition, simplify_index
 from polyc.loopnest.substitute import substitute_block
 
@@ -40,7 +40,7 @@ def _settle(node: Node, ranges: Ranges) -> tuple[Node, ...]:
             return _branch(condition, then, otherwise, ranges)
         case For():
             return _loop(node, ranges)
-        case Assign() | Transpose() | Commit() | Barrier():
+        case _:
             return (node,)
 
 

@@ -7,7 +7,8 @@ from dataclasses import dataclass, field
 from math import prod
 
 from polyc.codegen.cuda.tensor_copies import BARRIER_BYTES, Arrivals, find_arrivals
-from polyc.loopnest.nodes import Block, For, LoopKind, walk_nodes
+from polyc.loopnest.marks import LoopKind
+from polyc.loopnest.nodes import Block, For, walk_nodes
 
 STATIC_SHARED = 47 * 1024
 """Bytes of shared memory without asking: 48 KiB, less what combining across warps takes."""

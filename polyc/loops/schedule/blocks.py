@@ -22,7 +22,7 @@ from functools import reduce
 
 import islpy as isl
 
-from polyc.loopnest.nodes import LoopKind, LoopMark
+from polyc.loopnest.marks import LoopKind, LoopMark
 from polyc.loops.schedule.band import Band, as_map, joined, names_of
 from polyc.loops.schedule.direction import direction, rows_of, score
 from polyc.poly.tree import BAND, MARK, make_atomic
