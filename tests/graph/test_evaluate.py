@@ -7,7 +7,7 @@ import pytest
 
 from polyc.errors import ShapeError, UnsupportedOp
 from polyc.graph.inference.evaluate import evaluate_node
-from polyc.graph.ir import Node
+from polyc.graph.ir import INTERNAL, Node
 
 
 def evaluate(op, *arrays, outputs=("y",), **attributes):
@@ -29,6 +29,13 @@ def test_values_agree_with_numpy():
     ]
     for (got,), expected in cases:
         np.testing.assert_array_equal(got, expected, strict=True)
+
+
+def test_where_the_true_ones_of_a_constant_are():
+    totals, wanted = np.array([[0, 1, 1, 2], [1, 1, 1, 1]]), np.array([3])
+    node = Node("n1", "Places", ("t", "w"), ("y",), {}, domain=INTERNAL)
+    (places,) = evaluate_node(node, (totals, wanted))
+    np.testing.assert_array_equal(places, [[1, 3, 3], [0, 3, 3]])  # the last where there are fewer
 
 
 def test_several_outputs_keep_their_order():

@@ -73,6 +73,16 @@ def test_compress_by_a_constant_is_a_slice(compiled):
     assert [spec.shape for spec in model.outputs] == [(2, 2)]
 
 
+def test_what_is_true_of_a_constant_is_a_constant(compiled):
+    """Exporters write the numbers up to n as NonZero(ConstantOfShape(n))."""
+    source = model_of("""g (float[4, 6] x) => (float[n, 6] y, int64[r, n] p) {
+        n = Constant<value_ints = [2, 3]>() f = ConstantOfShape<value = int64[1] {1}>(n)
+        p = NonZero(f) first = Constant<value_int = 0>() k = Gather(p, first)
+        y = Gather<axis = 0>(x, k) }""")
+    model = assert_as_reference(compiled, source, x=RNG.random((4, 6)).astype(np.float32))
+    assert not any("NonZero" in n for k in model.explain().kernels for n in k.nodes)
+
+
 def test_a_condition_that_is_too_long(compiled):
     source = model_of("g (float[3] x, bool[4] c) => (float[n] y) { y = Compress(x, c) }")
     with pytest.raises(ShapeError, match="length of condition"):

@@ -1,7 +1,8 @@
 """The value of a node whose inputs are constants, by the reference evaluator of the onnx package.
 
 What an operator means is said there, not here; only the trivial operators that every model with
-shape computations is full of (ConstantOfShape, Identity, Constant) are done directly.
+shape computations is full of (ConstantOfShape, Identity, Constant), and those of no standard, are
+done directly.
 """
 
 from __future__ import annotations
@@ -107,9 +108,20 @@ def _choose(node: Node, inputs: Arrays, result: Tensor) -> np.ndarray:
     return chosen
 
 
+def _find_places(node: Node, inputs: Arrays, result: Tensor) -> np.ndarray:
+    totals, _ = inputs
+    assert totals is not None
+    rows, wanted = result.extents
+    places = np.zeros((rows, wanted), np.int64)
+    for row, total in zip(places, totals, strict=True):
+        row[:] = np.searchsorted(total, np.arange(wanted), side="right")
+    return np.minimum(places, totals.shape[1] - 1)
+
+
 _DIRECT: dict[str, Callable[[Node, Arrays, Tensor], np.ndarray]] = {
     "Choose": _choose,
     "Constant": lambda node, inputs, result: find_constant(node),
     "ConstantOfShape": _fill,
     "Identity": _copy,
+    "Places": _find_places,
 }

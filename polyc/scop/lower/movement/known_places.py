@@ -38,7 +38,7 @@ def find_writer(ctx: Lowering, indices: Ref, shape: Sequence[int]) -> isl.PwMult
         index = _element(ctx, indices.array, at)
         if index is None or not domain.is_subset(index.domain()):
             return None
-        graph = index.as_map().intersect_domain(domain)
+        graph = _count_from_front(index.as_map().intersect_domain(domain), shape[d])
         place = graph if place is None else place.flat_range_product(graph)
     if place is None or not place.is_injective():
         return None
@@ -50,6 +50,14 @@ def find_writer(ctx: Lowering, indices: Ref, shape: Sequence[int]) -> isl.PwMult
     # What holds of all sizes is left out: sets of dozens of them take isl seconds.
     writer = isl.PwMultiAff.from_map(place.reverse()).gist_params(assumptions()).coalesce()
     return writer.drop_unused_params() if writer.n_piece() == 1 else None
+
+
+def _count_from_front(index: isl.Map, extent: int) -> isl.Map:
+    """# [k…] -> Z: -1 -> extent - 1"""
+    if index.range().is_subset(isl.Set("{ [i] : i >= 0 }")):
+        return index
+    n = spell(extent)
+    return index.apply_range(read(isl.Map, f"{{ [i] -> [i + {n}] : i < 0; [i] -> [i] : i >= 0 }}"))
 
 
 def _element(ctx: Lowering, array: str, at: isl.PwMultiAff) -> isl.PwAff | None:
