@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from math import prod
 
@@ -10,7 +10,7 @@ import islpy as isl
 
 from polyc.memory.storage import Storage
 from polyc.poly.affine import coefficients, outputs, unit_dimension
-from polyc.scop.expr import Index, Load, Within, offset_range, walk
+from polyc.scop.expr import Call, Expr, Index, Load, Within, offset_range, walk
 from polyc.scop.scop import Array, Statement
 from polyc.types.estimate import estimate
 
@@ -83,9 +83,9 @@ def compute_strides(
         reuse = prod(n for n, step in zip(sizes, steps, strict=True) if step == 0)
         reuse = int(reuse * spread.get(id(index), 1.0))
         itemsize = arrays[array].dtype.itemsize
-        by_data = data.get(id(index), frozenset())
+        moved = data.get(id(index), frozenset())
         result.append(
-            Strides(array, steps, walked, reuse, storage is None, is_write, itemsize, by_data)
+            Strides(array, steps, walked, reuse, storage is None, is_write, itemsize, moved)
         )
     return tuple(result)
 
@@ -101,11 +101,25 @@ def _spread(load: Load, sizes: Sequence[int]) -> float:
     return max(1.0, prod(sizes[p] for p in _moving(load)) / reached)
 
 
+def by_data(s: Statement) -> set[int]:
+    """The iterators that the indices of a statement which are data depend on.
+
+    y[i] = x[k[i]] and y[i] = index(k[i], n): i. What is in lanes there is spelled for each of them.
+    """
+    checked = (e for e in walk(s.value) if isinstance(e, Call) and e.function == "index")
+    return _depends_on(checked).union(*(_moving(load) for load in s.loads if load.dynamic))
+
+
 def _moving(load: Load) -> set[int]:
     """The iterators that the coordinates which are data depend on."""
+    return _depends_on(coordinate for _, coordinate in load.dynamic)
+
+
+def _depends_on(values: Iterable[Expr]) -> set[int]:
+    """The iterators that values depend on, by what they read and by themselves."""
     found: set[int] = set()
-    for _, coordinate in load.dynamic:
-        for e in walk(coordinate):
+    for value in values:
+        for e in walk(value):
             for function in outputs(e.index) if isinstance(e, Load) else ():
                 found |= {p for p, c in enumerate(coefficients(function)) if c != 0}
             if isinstance(e, Index):

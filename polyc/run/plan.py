@@ -20,7 +20,7 @@ from polyc.budget import Budget
 from polyc.errors import NeedsValues, ShapeError, UnsupportedOp
 from polyc.graph.bodies import reads
 from polyc.graph.containers import Structure
-from polyc.graph.inference.infer import find_sources
+from polyc.graph.inference.sources import find_sources
 from polyc.graph.ir import Graph, Tensor
 from polyc.graph.onnx.nodes import TEXT
 from polyc.graph.run_time import RANDOM_KEY, run_node

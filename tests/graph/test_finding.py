@@ -53,6 +53,33 @@ def test_what_follows_is_compiled_for_the_size_that_was_found(compiled):
     assert any("NonZero" in n for k in report.kernels for n in k.nodes)
 
 
+ASSIGNED = """(float[{0}, {1}, 4] x, bool[{0}, {1}] m) => (float[{0}, {1}, 4] y) {{
+    flat = Constant<value_ints = [-1]>() v = Constant<value_float = 7.0>()
+    line = Reshape(m, flat) ones = Cast<to = 7>(line) n = ReduceSum<keepdims = 1>(ones)
+    values = Expand(v, n) last = Constant<value_ints = [1]>() u = Unsqueeze(values, last)
+    four = Constant<value_ints = [1, 4]>() rows = Tile(u, four)
+    found = NonZero(m) places = Transpose<perm = [1, 0]>(found)
+    y = ScatterND(x, places, rows) }}"""
+
+
+@pytest.mark.parametrize("sizes", [("a", "b"), thorough((3, 5)), thorough((2, "b"))])
+def test_what_is_assigned_by_a_mask_is_compiled_once(compiled, sizes):
+    """x[m] = 7: exporters say by a sum how many elements a mask has, and by NonZero which."""
+    model = compiled(model_of("g " + ASSIGNED.format(*sizes)))
+    (size,) = model.found
+    for a, b in ((3, 5), (1, 1), (40, 7)):
+        extents = [n if isinstance(n, int) else k for n, k in zip(sizes, (a, b), strict=True)]
+        x = RNG.random((*extents, 4)).astype(np.float32)
+        for m in (RNG.random(extents) < 0.4, np.zeros(extents, bool), np.ones(extents, bool)):
+            np.testing.assert_array_equal(model(x, m), np.where(m[..., None], np.float32(7), x))
+
+
+def test_positions_are_looked_up_a_vector_at_a_time(compiled):
+    """Each lane is written out, so that 16 vectors of a row kept gcc busy for a minute."""
+    shown = compiled(model_of("g " + ASSIGNED.format("a", "b"))).schedules.values()
+    assert "split i0 2 | vector i0'" in shown
+
+
 @pytest.mark.parametrize("axis", [None, 0, -1])
 @pytest.mark.parametrize("length", sampled([0, 2, 3], seldom=[2]))
 def test_compress(compiled, axis, length):

@@ -9,7 +9,7 @@ from onnx import TensorProto, helper
 
 import polyc
 from polyc.errors import NeedsValues, ShapeError, UnsupportedOp
-from polyc.graph.inference.infer import find_sources
+from polyc.graph.inference.sources import find_sources
 from polyc.graph.ir import Node
 from polyc.graph.onnx_import import import_onnx
 from polyc.options import Options

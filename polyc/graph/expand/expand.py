@@ -22,7 +22,13 @@ from polyc.graph.expand.control.keep import keep_branches
 from polyc.graph.expand.control.repeat import Around, Operands, Typed, repeat_loop, repeat_scan
 from polyc.graph.expand.control.unroll import CONTROL_FLOW
 from polyc.graph.expand.determinant import expand_det
-from polyc.graph.expand.finding import expand_compress, expand_non_zero, expand_trim, expand_unique
+from polyc.graph.expand.finding import (
+    expand_compress,
+    expand_count,
+    expand_non_zero,
+    expand_trim,
+    expand_unique,
+)
 from polyc.graph.expand.fourier import expand_dft, expand_stft
 from polyc.graph.expand.functions import find_function
 from polyc.graph.expand.images.affine_grid import expand_affine_grid
@@ -68,6 +74,7 @@ COMPOSED: dict[str, Callable[[Node, Sequence[Tensor | None]], Body]] = {
     "Bernoulli": expand_bernoulli,
     "Col2Im": expand_col2im,
     "Compress": expand_compress,
+    "Count": expand_count,
     "ArrayFeatureExtractor": expand_feature_extractor,
     "Binarizer": expand_binarizer,
     "DFT": expand_dft,

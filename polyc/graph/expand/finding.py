@@ -33,14 +33,30 @@ def find_true(c: Composer, flags: str, may_be_empty: bool, wanted: str = "") -> 
     Places beyond a row's count are those of nothing, from 0 to n - 1. n is no plain 0, but may be
     a size that is.
     """
+    totals, counts = _count_true(c, flags, may_be_empty)
+    wanted = wanted or c("Found", counts, c.extent(flags, 1), domain=INTERNAL)
+    return c("Places", totals, wanted, domain=INTERNAL), counts
+
+
+def _count_true(c: Composer, flags: str, may_be_empty: bool) -> tuple[str, str]:
+    """flags[rows, n] -> how many are true up to each, and in all: [rows, n], [rows]."""
     numbers = c("Cast", flags, to=TensorProto.INT64)
     totals = c("CumSum", numbers, c.constant(np.int64(1)))
     if not may_be_empty:
-        counts = c("Gather", totals, c.constant(np.int64(-1)), axis=1)
-    else:
-        counts = c("ReduceSum", numbers, c.integers(1), keepdims=0)
-    wanted = wanted or c("Found", counts, c.extent(flags, 1), domain=INTERNAL)
-    return c("Places", totals, wanted, domain=INTERNAL), counts
+        return totals, c("Gather", totals, c.constant(np.int64(-1)), axis=1)
+    return totals, c("ReduceSum", numbers, c.integers(1), keepdims=0)
+
+
+def expand_count(node: Node, inputs: Operands) -> Body:
+    """How many of all booleans are true, as a size; counted as NonZero does: both are one size."""
+    c, x = Composer(), given(inputs[0])
+    found = c.integers(0)
+    if x.size != 0:
+        flags = c("Reshape", node.inputs[0], c.integers(1, -1))
+        _, counts = _count_true(c, flags, bounds(x.size)[0] < 1)
+        found = c("Found", counts, c.extent(flags, 1), domain=INTERNAL)
+    ones = c.integers(*[1] * node.attributes["rank"])
+    return c.body(node.inputs, (c("Reshape", found, ones),))
 
 
 def trim(c: Composer, x: str, count: str, axis: int = 0) -> str:

@@ -33,6 +33,7 @@ from polyc.graph.inference.evaluate import evaluate_node
 from polyc.graph.inference.folding import MAX_FOLDED, Folds
 from polyc.graph.inference.found import Found, is_found, most_of
 from polyc.graph.inference.sizes import evaluate_sizes, find_lacks
+from polyc.graph.inference.sources import find_counts, name_inputs
 from polyc.graph.ir import Graph, Node, Tensor
 from polyc.graph.onnx.nodes import TEXT
 from polyc.graph.run_time import RANDOM_KEY, require_compilable
@@ -84,8 +85,9 @@ def infer_graph(
 
     def refuse(node: Node, reason: UnsupportedOp) -> NoReturn:
         if isinstance(reason, NotFixed):
+            missing.append(reason.tensor)
             walk.needs += walk.lacks.get(reason.tensor, ())
-            raise _name_inputs(reason, walk.kept, inputs) from reason
+            raise name_inputs(reason, walk.kept, inputs) from reason
         raise reason
 
     flat = Graph(name, tuple(nodes), known, tuple(inputs), tuple(outputs))
@@ -99,6 +101,7 @@ def infer_graph(
         return walk
 
     needs: tuple[Size, ...] = ()
+    missing: list[str] = []
     while True:
         walk = walk_with(needs)
         try:
@@ -109,8 +112,10 @@ def infer_graph(
             # Where all that is needed holds, the smaller of two may always be the same one.
             needs = tuple(walk.needs)
         except UnsupportedOp:
-            if set(walk.needs) == set(needs):
+            counts = find_counts(missing.pop(), nodes, walk.table) if decides and missing else {}
+            if not counts and set(walk.needs) == set(needs):
                 raise
+            nodes = [counts.get(node.name, node) for node in nodes]
             # What later nodes need of sizes may be what earlier ones lacked.
             needs = tuple(walk.needs)
     outputs = (*outputs, *walk.found.values)
@@ -293,25 +298,6 @@ def _two_found(node: Node, needs: Sequence[Size]) -> NeedsValues | None:
             told = f"is right only where {need} is not negative, of which a call finds"
             return NeedsValues(f"{node.op} {node.name!r} {told} {' and '.join(sorted(names))}", ())
     return None
-
-
-def _name_inputs(unknown: NotFixed, nodes: Iterable[Node], inputs: Sequence[str]) -> UnsupportedOp:
-    """The error, with the inputs that the missing value is computed from, if it is a value's."""
-    found = find_sources(unknown.tensor, nodes, inputs)
-    return NeedsValues(str(unknown), found) if found else unknown
-
-
-def find_sources(tensor: str, nodes: Iterable[Node], inputs: Sequence[str]) -> tuple[str, ...]:
-    """The graph inputs that a tensor depends on, in their order."""
-    producers = {o: n for n in nodes for o in n.outputs if o}
-    waiting, seen = [tensor], {tensor}
-    while waiting:
-        producer = producers.get(waiting.pop())
-        for name in producer.inputs if producer else ():
-            if name and name not in seen:
-                seen.add(name)
-                waiting.append(name)
-    return tuple(name for name in inputs if name in seen)
 
 
 def infer_or_fold(

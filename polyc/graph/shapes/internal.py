@@ -4,6 +4,7 @@
 |---|---|
 | Greedy(valid[r, n], low y, low x, high y, high x, area, threshold) | bool[r, n]: i is kept if it is valid and overlaps no earlier one that is kept |
 | Places(totals[r, n], wanted) | int64[r, wanted]: the least i with totals[r, i] > p, at most n - 1 |
+| Count(x; rank) | int64[1, …] of a rank: how many of all booleans are true, as a Found (`graph/inference/sources.py`) |
 | Found(value, most, instead) | int64[1]: the one element of an int64, of 0 to `most`, as a size; where none can be found, `instead`, by default `most` (`graph/inference/found.py`) |
 | Windows(x[a, n]; size, step) | as x, [a, windows, size]: step elements apart, as many as fit |
 | Step(steps) | int64: the number of the step, 0 to steps - 1 (`graph/steps.py`) |

@@ -15,7 +15,7 @@ from polyc.mapping.cpu.pointwise import STREAM_VECTORS
 from polyc.mapping.cpu.tiles import cut_all
 from polyc.mapping.cpu.vector_loop import choose_inner_loop
 from polyc.memory.storage import Storage
-from polyc.memory.strides import compute_strides
+from polyc.memory.strides import by_data, compute_strides
 from polyc.schedule.cluster import Cluster
 from polyc.schedule.directives import Order, Run
 from polyc.schedule.initial import InitialLoop, InitialLoops
@@ -91,6 +91,8 @@ def _choose_vector(
     if best is None:
         return None
     extent = s.estimated_extents[best]
+    if best in by_data(s):  # written out for each lane, so that no more of them run side by side
+        return best, min(lanes, extent)
     if extent <= target.vectors.registers // 2 * lanes:  # the whole row stays in registers
         return best, extent
     vectors = ROW_VECTORS if strides[0].steps[best] == 0 else STREAM_VECTORS

@@ -15,7 +15,7 @@ import islpy as isl
 from polyc.budget import UNLIMITED, Budget
 from polyc.errors import NeedsValues, NotFixed, UnsupportedOp, naming_defects
 from polyc.graph.branches import find_branches, find_demands, list_needed, sort_branches
-from polyc.graph.inference.infer import find_sources
+from polyc.graph.inference.sources import find_sources
 from polyc.graph.ir import INTERNAL, Graph, Node, Tensor
 from polyc.graph.shapes.checks import RuleBroken
 from polyc.graph.steps import find_steps
