@@ -66,7 +66,7 @@ ASSIGNED = """(float[{0}, {1}, 4] x, bool[{0}, {1}] m) => (float[{0}, {1}, 4] y)
 def test_what_is_assigned_by_a_mask_is_compiled_once(compiled, sizes):
     """x[m] = 7: exporters say by a sum how many elements a mask has, and by NonZero which."""
     model = compiled(model_of("g " + ASSIGNED.format(*sizes)))
-    (size,) = model.found
+    assert len(model.found) == 1
     for a, b in ((3, 5), (1, 1), (40, 7)):
         extents = [n if isinstance(n, int) else k for n, k in zip(sizes, (a, b), strict=True)]
         x = RNG.random((*extents, 4)).astype(np.float32)
