@@ -95,9 +95,9 @@ class _Walk:
             is_zero = _take_zeros(body, found, place)
             tree = waiting[:count]
             del waiting[:count]
-            groups = [*group_parts(found.nest)]
+            groups = group_parts(*found.nest.extents)
             for group in groups:
-                body += self._run_group(group, tree, is_zero, place)
+                body += self._run_group(group, found.nest, tree, is_zero, place)
             if waiting:
                 waiting[0] = _stay_awake(waiting[0], found.nest, groups[-1])
         return replace(block, body=tuple(body))
@@ -160,16 +160,16 @@ class _Walk:
         return _Sum(nest, start, apart)
 
     def _run_group(
-        self, group: Group, tree: Sequence[Node], is_zero: bool, place: Place
+        self, group: Group, nest: MatrixNest, tree: Sequence[Node], is_zero: bool, place: Place
     ) -> Iterator[Node]:
         """The loops of a sum for some parts of the result, which stay in registers meanwhile."""
         yield TileShapes(group.shapes)
         for register, (r, c) in enumerate(group.sums):
-            yield move_part("zero" if is_zero else "load", register, result_part(group.nest, r, c))
+            yield move_part("zero" if is_zero else "load", register, result_part(nest, r, c))
         for node in tree:
             yield self._multiply(node, group, place)
         for register, (r, c) in enumerate(group.sums):
-            yield move_part("store", register, result_part(group.nest, r, c))
+            yield move_part("store", register, result_part(nest, r, c))
 
     def _multiply(self, node: Node, group: Group, place: Place) -> Node:
         match node:

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cache
 from itertools import pairwise, product
 from math import ceil
 
@@ -29,11 +30,9 @@ Part = tuple[int, int]
 class Group:
     """Parts of a result that stay in registers together: all of some rows and of some columns.
 
-    words: the parts of a sum's depth; `held` factors have registers of their own, those of the
-    other side pass through what is left.
+    words: the parts of a sum's depth.
     """
 
-    nest: MatrixNest
     rows: tuple[Part, ...]
     columns: tuple[Part, ...]
     words: tuple[Part, ...]
@@ -50,6 +49,11 @@ class Group:
         factors = [shape for shape, _ in self._factors]
         free = REGISTERS - len(sums) - len(factors)
         return (*sums, *factors, *([(0, 0)] * free))
+
+    @property
+    def loads(self) -> int:
+        """Factors that are loaded for one product of each sum."""
+        return len(self.rows) + len(self.columns)
 
     @property
     def is_possible(self) -> bool:
@@ -99,25 +103,24 @@ class Group:
                     yield TileProduct(nest.row.name, numbers[r, c], left, right)
 
 
-def group_parts(nest: MatrixNest) -> Iterator[Group]:
-    """All parts of a result, in the groups for which factors are loaded least often."""
-    m, n, k = nest.extents
+@cache
+def group_parts(m: int, n: int, k: int) -> tuple[Group, ...]:
+    """All parts of m rows and n columns, of sums of k words, in the groups for which factors are
+    loaded least often."""
     rows, columns, words = _cut_evenly(m), _cut(n), _cut_evenly(k)
-    best: tuple[float, list[Group]] | None = None
+    best: tuple[float, tuple[Group, ...]] | None = None
     for high in range(1, min(MOST_SUMS, len(rows)) + 1):
         for wide in range(1, min(MOST_SUMS // high, len(columns)) + 1):
-            groups = [
-                Group(nest, r, c, tuple(words))
-                for r in _share(rows, high)
-                for c in _share(columns, wide)
-            ]
+            groups = tuple(
+                Group(r, c, tuple(words)) for r in _share(rows, high) for c in _share(columns, wide)
+            )
             if not all(group.is_possible for group in groups):
                 continue
-            loads = sum(len(g.rows) + len(g.columns) for g in groups)
+            loads = sum(group.loads for group in groups)
             if best is None or loads < best[0]:
                 best = loads, groups
     assert best is not None, "one part of a result leaves registers for its factors"
-    yield from best[1]
+    return best[1]
 
 
 def _cut_evenly(extent: int) -> list[Part]:

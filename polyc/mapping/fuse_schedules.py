@@ -13,7 +13,7 @@ from polyc.schedule.cluster import Cluster
 from polyc.schedule.directives import Fuse, Run
 from polyc.schedule.initial import InitialLoop, InitialLoops
 from polyc.schedule.keeping import Keep
-from polyc.schedule.names import short, split_primes
+from polyc.schedule.names import short, split_primes, split_statement
 from polyc.schedule.schedule import Schedule
 from polyc.schedule.text import AnyDirective
 
@@ -70,6 +70,9 @@ def _place(
         base, primes = split_primes(name)
         found = own.find(base)
         fused = "'" if any(loop in inside for loop in found) else ""
+        statement, _ = split_statement(base)
+        if statement:  # that one alone, though others may have the loop as well by now
+            return tuple(f"{statement}.{loop.name}{primes}{fused}" for loop in found)
         return named.spell(found, primes + fused)
 
     kept = (d for d in schedule.directives if not (isinstance(d, Run) and d.kind == "parallel"))

@@ -26,6 +26,7 @@ from polyc.schedule.loops import Instances, Kept, Loop, LoopTree, mark_names, pa
 from polyc.schedule.schedule import Schedule
 from polyc.schedule.text import AnyDirective
 from polyc.scop.scop import Scop
+from polyc.target.instructions.matrices import MATRICES
 from polyc.target.machine import Target
 
 
@@ -125,12 +126,22 @@ def _spell_out(
             for leaf in _leaves(node)
         }
         yield from (KeepInPlace(a, home, keep.at) for a, home in homes if writers[home] in below)
-    fitting = [a.name for a in here if _fits_registers(a, target)]
-    others = [a.name for a in here if not _fits_registers(a, target)]
+    stored = set(_stored_as_matrices(tree, part))
+    fitting = [a.name for a in here if _fits_registers(a, target) and a.source not in stored]
+    others = [a.name for a in here if a.name not in fitting]
     sources = {a.name: a.source for a in here}
     for space, names in (("registers", fitting), ("stack", others)):
         if names:
             yield Keep(tuple(sources[name] for name in names), space, keep.at)
+
+
+def _stored_as_matrices(tree: LoopTree, part: Scop) -> Iterator[str]:
+    """The arrays that instructions for matrices store, to memory."""
+    writes = {s.name: s.array for s in part.statements}
+    rows = {row.name for row in MATRICES}
+    for loop in walk(tree):
+        if isinstance(loop, Loop) and loop.instruction in rows:
+            yield from (writes[leaf.statement] for leaf in _leaves(loop))
 
 
 def _fits_registers(array: LocalArray, target: Target) -> bool:

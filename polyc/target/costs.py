@@ -10,6 +10,7 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
+from polyc.target.instructions import matrices
 from polyc.target.machine import Target
 from polyc.types.element_types import FLOAT32
 
@@ -208,9 +209,28 @@ def price_pairs(target: Target) -> float:
     if not target.vectors.factors(FLOAT32):
         return 1.0
     share = 1 / target.rates.pairs
+    tile = matrices.TILE_BF16
+    if target.vectors.has(tile):  # a row of the result in each cycle, all words of it
+        row = matrices.MOST * matrices.MOST * tile.terms
+        share = min(share, FMA_UNITS * target.vectors.lanes(4) / row)
     return share if share <= GAIN else 1.0
 
 
 def summed_floats(target: Target) -> frozenset[tuple[np.dtype, np.dtype]]:
     """The types of factors for which an instruction is faster than multiply-adds of float32."""
     return target.vectors.factors(FLOAT32) if price_pairs(target) < 1 else frozenset()
+
+
+MATRIX_LEAST = 9.5
+"""Cycles of a product of matrices in registers, which takes one for each of its rows, if these are
+fewer; how many columns and words there are does not matter. Emerald Rapids: 1 to 8 rows 9.5."""
+
+MATRIX_WAITS = 52.0
+"""Cycles from a product until another one may be added to its result."""
+
+MATRIX_LOADED = 8.0
+"""Cycles to load a register of 16 lines: two of them in each."""
+
+MATRIX_STORED = 18.0
+"""Cycles to store such a register, with what its sums still wait for. Emerald Rapids: four of them
+in 24 ns."""

@@ -24,7 +24,7 @@ from polyc.scop.factors import round_factors
 from polyc.target.instructions.lanes import BF16, DOT2_BF16
 from polyc.target.machine import NAMED, Target, detect_target
 from tests.exact.runs import exactly
-from tests.machines import given, need
+from tests.machines import given, need, without_tiles
 from tests.sampling import thorough
 
 ASKED = Options(precision="bf16")
@@ -33,7 +33,7 @@ ASKED = Options(precision="bf16")
 TARGETS = {
     "avx512": given(NAMED["avx512"], BF16, "avx512vl"),
     "avx2": given(NAMED["avx2"], BF16, "avx512vl"),
-    "here": detect_target(),
+    "here": without_tiles(detect_target()),
 }
 
 

@@ -2,14 +2,19 @@
 
 from __future__ import annotations
 
+import ml_dtypes
 import numpy as np
 import pytest
 
+import polyc
+from polyc import Graph, ops
 from polyc.errors import IllegalSchedule
+from polyc.options import Options
 from polyc.target.machine import Target
-from tests.e2e.test_dot4 import run, whole, wrapped
-from tests.machines import TILES, find_tiles
-from tests.sampling import thorough
+from tests.e2e.test_dot4 import model_of, run, whole, wrapped
+from tests.exact.runs import exactly
+from tests.machines import TILES, find_tiles, need, without_tiles
+from tests.sampling import sampled, thorough
 
 TARGETS = [TILES, find_tiles()]
 KINDS = {
@@ -55,6 +60,65 @@ def test_products(target: Target, kind: str, shape, tile):
     model, y = run(target, x, w, True, schedule(kind, *tile))
     np.testing.assert_array_equal(y, wrapped(x, w))
     assert f"PC_TILE_PRODUCT({kind.replace('s', 'i')}, " in model.source
+
+
+@pytest.mark.parametrize("known", [True, False], ids=["constant", "packed"])
+@pytest.mark.parametrize("kind", sampled(KINDS, often=["u8s8"]))
+@pytest.mark.parametrize("target", TARGETS, ids=["loops", "here"])
+def test_strategies_take_them(target: Target, kind: str, known: bool):
+    rng = np.random.default_rng(3)
+    x, w = whole(rng, KINDS[kind][0], 70, 192), whole(rng, KINDS[kind][1], 192, 80)
+    model, y = run(target, x, w, known)
+    np.testing.assert_array_equal(y, wrapped(x, w))
+    assert any(f"use tile.{kind} " in text for text in model.schedules.values())
+    _, plain = run(without_tiles(target), x, w, known)
+    np.testing.assert_array_equal(y, plain)
+
+
+@pytest.mark.parametrize("shape", [(1, 64, 64), (40, 62, 64), (2, 8, 16)], ids=str)
+def test_what_they_do_not_suit_is_right_without(shape):
+    m, depth, n = shape
+    rng = np.random.default_rng(m)
+    x, w = whole(rng, np.uint8, m, depth), whole(rng, np.int8, depth, n)
+    model, y = run(TILES, x, w, True)
+    np.testing.assert_array_equal(y, wrapped(x, w))
+    assert "PC_TILES" not in model.source
+
+
+@pytest.mark.parametrize("target", TARGETS, ids=["loops", "here"])
+@pytest.mark.parametrize(
+    ("channels", "filters", "size", "kernel", "pad", "stride"),
+    [(64, 48, 9, 3, 1, 1), thorough(64, 64, 11, 3, 0, 2), thorough(80, 64, 14, 1, 0, 1)],
+)
+def test_convolutions(target, channels, filters, size, kernel, pad, stride):
+    need(target)
+    rng = np.random.default_rng(filters)
+    x = whole(rng, np.uint8, 2, channels, size, size)
+    w = whole(rng, np.int8, filters, channels, kernel, kernel)
+    frame = np.pad(x.astype(np.int64), [(0, 0), (0, 0), (pad, pad), (pad, pad)])
+    windows = np.lib.stride_tricks.sliding_window_view(frame, (kernel, kernel), (2, 3))
+    wanted = np.einsum("ncyxrq,ocrq->noyx", windows[:, :, ::stride, ::stride], w.astype(np.int64))
+    graph = model_of("ConvInteger", x, w, True, pads=[pad] * 4, strides=[stride] * 2)
+    model = polyc.compile(graph, target=target)
+    np.testing.assert_array_equal(model(x), wanted.astype(np.int32))
+    assert any("use tile.u8s8 " in text for text in model.schedules.values())
+
+
+@pytest.mark.parametrize("target", TARGETS, ids=["loops", "here"])
+def test_sums_of_bfloat16(target):
+    need(target)
+    rng = np.random.default_rng(5)
+    x, w = (rng.standard_normal(s).astype(np.float32) for s in ((48, 128), (128, 64)))
+    graph = Graph.of(y=ops.matmul(ops.input("x", x.shape), w))
+    model = polyc.compile(graph, target=target, options=Options(precision="bf16"))
+    a, b = (v.astype(ml_dtypes.bfloat16).astype(np.float64) for v in (x, w))
+    np.testing.assert_allclose(model(x), a @ b, rtol=1e-5, atol=1e-4)
+    assert any("use tile.bf16 " in text for text in model.schedules.values())
+
+
+def test_the_exact_run_agrees():
+    graph = Graph.of(y=ops.relu(ops.matmul(ops.input("x", (20, 64)), np.ones((64, 32), "f"))))
+    assert exactly(graph, target=TILES, choices={"precision": "bf16"}).agrees
 
 
 @pytest.mark.parametrize("threads", [1, 2, 8])

@@ -70,7 +70,8 @@ def schedule_cluster(
         strip = schedule_columns(cluster, named, order, vector, width, parallel, arrays, target)
         return before + strip
     strides = compute_strides(cluster.statements[-1], arrays, storages)
-    run = find_run(cluster, vector, unroll, strides[0])
+    in_matrices = grouped is not None and bool(grouped.words)
+    run = None if in_matrices else find_run(cluster, vector, unroll, strides[0])
     sizes = {vector: width} | ({} if unroll is None else {unroll: height})
     sizes |= {} if run is None else {run: cluster.extents[run]}
     spread = spread_rows(rows, height, cluster.extents)
@@ -87,7 +88,9 @@ def schedule_cluster(
         order = order or choose_pointwise_order(cluster, loops, sizes, vector, arrays, storages)
         blocks = choose_blocks(cluster, unroll, height, arrays)
     parallel = count_parallel(cluster, order, {**sizes, **blocks, **spread})
-    diagonal = None if rows else choose_diagonal(cluster, vector, tile, arrays, target)
+    diagonal = (
+        None if rows or in_matrices else choose_diagonal(cluster, vector, tile, arrays, target)
+    )
     loops_of_tiles = sizes, blocks, vector, unroll, parallel, grouped, diagonal, run, rows
     whole = schedule_tiles(cluster, named, order, *loops_of_tiles)
     return before + whole + (_unroll_own(cluster, named) if cluster.is_group else Schedule())

@@ -105,11 +105,19 @@ def is_grouped(
     vector: int,
     arrays: Mapping[str, Array],
     storages: Mapping[str, Storage],
+    rows: int | None = None,
 ) -> bool:
-    """Whether all that a statement touches lies as the instruction takes it."""
+    """Whether all that a statement touches lies as the instruction takes it.
+
+    rows: a shared loop along which everything has a known step.
+    """
     update = next(s for s in cluster.statements if s.name == grouped.statement)
     lane, size = cluster.shared[vector][update.name], grouped.size
     written, *loads = compute_strides(update, arrays, storages)
+    if rows is not None:
+        along = cluster.shared[rows][update.name]
+        if any(a.steps[along] is None for a in (written, *loads)):
+            return False
     steps = [(a.steps[lane], a.steps[grouped.position]) for a in loads]
     return (written.steps[lane], written.steps[grouped.position]) == (1, 0) and set(steps) == {
         (0, 1),

@@ -9,6 +9,7 @@ from polyc.mapping.cpu.choose import schedule_cluster
 from polyc.mapping.cpu.columns import choose_strip, is_by_columns
 from polyc.mapping.cpu.grouping import find_group, is_grouped
 from polyc.mapping.cpu.layout import decide_layouts
+from polyc.mapping.cpu.matrix_tile import choose_matrix_tile
 from polyc.mapping.cpu.packing import Packing, find_operands, pack
 from polyc.mapping.cpu.pointwise import choose_pointwise_tile
 from polyc.mapping.cpu.register_tile import choose_register_tile
@@ -97,11 +98,26 @@ def _group(one: OpenCluster, vector: int, target: Target) -> Tiles | None:
     if found is None:
         return None
     grouped, packed = found
+    matrices = choose_matrix_tile(one, vector, grouped, target)
+    if matrices is not None:
+        tile, several = matrices
+        tiles = Tiles(vector, tile, packed, several)
+        if _fits(one, tiles, several, vector, tile[0]):
+            return tiles
     tile, rows = _choose_tile(one, vector, target)
     tiles = Tiles(vector, tile, packed, grouped, rows)
+    return tiles if _fits(one, tiles, grouped, vector) else None
+
+
+def _fits(
+    one: OpenCluster, tiles: Tiles, grouped: Grouped, vector: int, rows: int | None = None
+) -> bool:
+    """Whether all that a cluster touches lies as an instruction takes it.
+
+    rows: the shared loop over those of one that multiplies matrices.
+    """
     laid = lay_out(one, tiles)
-    fits = is_grouped(laid.cluster, grouped, vector, laid.arrays, laid.storages)
-    return tiles if fits else None
+    return is_grouped(laid.cluster, grouped, vector, laid.arrays, laid.storages, rows)
 
 
 def choose_schedule(one: OpenCluster, target: Target) -> Schedule:

@@ -87,6 +87,17 @@ def choose_register_tile(
     return tile, rows
 
 
+def least_price(
+    cluster: Cluster,
+    vector: int,
+    strides: Table[str, tuple[Strides, ...]],
+    arrays: Table[str, Array],
+    target: Target,
+) -> float:
+    """What a multiply-add costs at least, in a tile of one loop's rows."""
+    return min(cost for cost, _, _ in _price_tiles(cluster, vector, strides, arrays, target))
+
+
 def rank_register_tiles(
     cluster: Cluster,
     vector: int,

@@ -11,6 +11,10 @@ Where an instruction takes four terms of the sum in each lane:
 
     … | vector j' | unroll i' | split k 4 | sink j' i' k' | use dot4.u8s8 k' | …
 
+Where it multiplies matrices (`matrix_tile.py`), it runs the tile of that statement as well:
+
+    … | vector j' | split k 64 | split k' 4 | sink i' j' k' k'' | use tile.u8s8 S.i' S.j' k' k'' | …
+
 Where the results of a contraction are summed up, loops over them are fused behind that:
 
     … | sink j' i' | fuse g | keep all at i | keep all at g
@@ -50,7 +54,7 @@ from polyc.schedule.counting import Collapse
 from polyc.schedule.directives import Fuse, Order, Run, Sink, Skew, Split
 from polyc.schedule.initial import InitialLoop, InitialLoops
 from polyc.schedule.keeping import Keep
-from polyc.schedule.names import inside, split_statement
+from polyc.schedule.names import inside, short, split_statement
 from polyc.schedule.schedule import Schedule
 from polyc.schedule.text import AnyDirective
 from polyc.schedule.threads import Use
@@ -113,20 +117,40 @@ def schedule_tiles(
     taps = _skew(named, diagonal, points.get(unroll) if unroll is not None else None)
     steps += taps
     steps += [Run("vector", (points[vector],))] if vector in points else []
+    if grouped and grouped.words:  # rows of matrices, which an instruction runs
+        points = {d: points[d] for d in (unroll, vector) if d in points}
+        unroll = None
     written = (*(points[d] for d in (unroll, run) if d in points), *(skew.loop for skew in taps))
     written += named.spell(_of_literals(cluster, named))
     steps += [Run("unroll", written)] if written else []
     alone = not rows and len(named.loops) == len(loops) and len(cluster.statements) == 1
     if grouped:
         loop = next(n for n in named.loops if n.key == (grouped.statement, grouped.position))
-        cuts, (_, group) = cut(named.spell([loop])[0], loop.extent, grouped.size)
-        steps += [*cuts, Sink((*points.values(), group)), Use(grouped.instruction, (group,))]
+        steps += _use(grouped, named.spell([loop])[0], loop.extent, tuple(points.values()))
     elif points and not (alone and chain[-1:] == [*points.values()]):
         steps.append(Sink(tuple(points.values())))
     fused = [Fuse(named.spell(loops)) for loops in _sums(cluster, named)]
     threads = [name for d in [*order][:parallel] if (name := outer.get(d))]
     kept = [Keep(None, at=split_statement(one.loops[0])[1]) for one in fused]
     return Schedule((*steps, *fused, *run_and_keep(threads, [*around, *within]), *kept[-1:]))
+
+
+def _use(
+    grouped: Grouped, name: str, extent: int | None, points: tuple[str, ...]
+) -> list[AnyDirective]:
+    """The loop of a sum, and of the tile where matrices are multiplied, for an instruction."""
+    cuts: list[AnyDirective] = []
+    taken: tuple[str, ...] = ()
+    if grouped.words > 1:
+        cuts, (_, name) = cut(name, extent, grouped.words * grouped.size)
+        extent = _least(extent, grouped.words * grouped.size)
+    more, (words, terms) = cut(name, extent, grouped.size)
+    if grouped.words:
+        statement = short(grouped.statement)
+        taken = tuple(f"{statement}.{point}" for point in points)
+        taken += (words,) if grouped.words > 1 and words else ()
+    sunk = (*points, words, terms) if grouped.words > 1 and words else (*points, terms)
+    return [*cuts, *more, Sink(sunk), Use(grouped.instruction, (*taken, terms))]
 
 
 def _sums(cluster: Cluster, named: InitialLoops) -> Iterator[list[InitialLoop]]:

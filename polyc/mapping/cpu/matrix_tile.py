@@ -1,0 +1,142 @@
+"""Tiles of a contraction for an instruction that multiplies matrices, where that is faster.
+
+    acc[i, j] add= i32(a[i, k]) * i32(b[k, j])      rows i, columns j, words of four k
+
+The operand that moves with the lanes gives the columns, and lies as for an instruction that takes
+four terms in each lane (`grouping.py`); the other one gives the rows, one loop of which is chosen.
+A tile is priced by the products that it is cut into (`codegen/tile_groups.py`): one takes as many
+cycles as it has rows, but never less than some, however many columns and words it has.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+from math import ceil, prod
+
+from polyc.codegen.tile_groups import group_parts
+from polyc.loopnest.instructions import unify_all
+from polyc.mapping.cpu.register_tile import least_price
+from polyc.mapping.open_cluster import OpenCluster
+from polyc.mapping.reading import Grouped, Tile
+from polyc.memory.strides import Strides
+from polyc.scop.expr import Load
+from polyc.scop.scop import Statement
+from polyc.target.costs import (
+    FMA_UNITS,
+    MATRIX_LEAST,
+    MATRIX_LOADED,
+    MATRIX_STORED,
+    MATRIX_WAITS,
+    price,
+)
+from polyc.target.instructions.matrices import MOST, MatrixInstruction
+from polyc.target.machine import Target
+
+MOST_PARTS = 4
+"""Registers' worth of rows, and of columns, that a tile has at most."""
+
+WIDTHS = tuple(range(MOST, MOST_PARTS * MOST + 1, MOST))
+
+
+def choose_matrix_tile(
+    one: OpenCluster, vector: int, grouped: Grouped, target: Target
+) -> tuple[Tile, Grouped] | None:
+    """(the cheapest tile, the words of a sum that it takes together), if that beats vectors."""
+    cluster = one.cluster
+    update = next(s for s in cluster.statements if s.name == grouped.statement)
+    row = _find_row(update, one, vector, target)
+    sizes = update.exact_extents
+    lane = cluster.shared[vector][update.name]
+    depth, columns = sizes[grouped.position], sizes[lane]
+    if row is None or cluster.summed or depth is None or columns is None or depth % row.terms:
+        return None
+    words = _divide(depth // row.terms)
+    loads = one.strides[update.name][1:]
+    priced: list[tuple[float, int, Tile]] = []  # of those that cost the same, with near rows
+    for d, loop in enumerate(cluster.shared):
+        p = loop[update.name]
+        rows = sizes[p]
+        if d == vector or rows is None or rows == 1 or not _gives_rows(loads, lane, p):
+            continue
+        times = prod(n for q, n in enumerate(update.estimated_extents) if q not in (p, lane))
+        shared = cluster.shared_positions(update) - {p, lane}
+        sums = prod(n for q, n in enumerate(update.estimated_extents) if q in shared)
+        steps = times // (row.terms * words) // sums
+        for height in _heights(rows):
+            for width in (w for w in WIDTHS if w < columns + MOST):
+                width = min(width, columns)
+                cycles = sums * sum(
+                    m * n * _price_part(h, w, words, steps)
+                    for h, m in _cut(rows, height)
+                    for w, n in _cut(columns, width)
+                )
+                apart = max(access.steps[p] or 0 for access in loads)
+                priced.append((cycles, apart, (d, height, width)))
+    if not priced:
+        return None
+    cycles, _, tile = min(priced, key=lambda each: each[:2])
+    if cycles >= _price_vectors(one, vector, update, grouped, target):
+        return None
+    return tile, replace(grouped, instruction=row.name, words=words)
+
+
+def _find_row(
+    update: Statement, one: OpenCluster, vector: int, target: Target
+) -> MatrixInstruction | None:
+    """The row that computes what a statement does, with the columns of its result in lanes."""
+    lane = one.cluster.shared[vector][update.name]
+    moves = {
+        id(load): access.steps[lane] != 0
+        for load, access in zip(update.loads, one.strides[update.name][1:], strict=True)
+    }
+    for row in filter(target.vectors.has, target.vectors.matrices):
+        for bound in unify_all(row, update.reduction, update.value):
+            match bound:
+                case {"a": Load(dynamic=()) as a, "b": Load(dynamic=()) as b}:
+                    if (moves[id(a)], moves[id(b)]) == (False, True):
+                        return row
+    return None
+
+
+def _gives_rows(loads: Sequence[Strides], lane: int, position: int) -> bool:
+    """Whether a loop moves the operand that is the same in all lanes, and that alone."""
+    return all((a.steps[lane] == 0) == (a.steps[position] != 0) for a in loads)
+
+
+def _divide(words: int) -> int:
+    """The words that a product takes at once: as many as divide all of them, if these are many."""
+    whole = next(n for n in range(min(MOST, words), 0, -1) if words % n == 0)
+    return whole if 2 * whole >= min(MOST, words) else min(MOST, words)
+
+
+def _heights(rows: int) -> Iterator[int]:
+    """28 rows  ->  14 and 28: as many as fill registers, in tiles that are alike."""
+    seen = (ceil(rows / ceil(rows / (parts * MOST))) for parts in range(1, MOST_PARTS + 1))
+    yield from dict.fromkeys(seen)
+
+
+def _cut(extent: int, size: int) -> list[tuple[int, int]]:
+    """(size, how many) of the tiles of a loop, the last of which may be smaller."""
+    whole, rest = divmod(extent, size)
+    return [(n, times) for n, times in ((size, whole), (rest, 1)) if n and times]
+
+
+def _price_part(height: int, width: int, words: int, steps: int) -> float:
+    """Cycles of a tile, over all steps of its sum."""
+    total = 0.0
+    for group in group_parts(height, width, words):
+        products = sum(max(MATRIX_LEAST, rows[1]) for rows, _ in group.sums)
+        each = max(products, MATRIX_WAITS, MATRIX_LOADED * group.loads)
+        total += steps * each + MATRIX_STORED * len(group.sums)
+    return total
+
+
+def _price_vectors(
+    one: OpenCluster, vector: int, update: Statement, grouped: Grouped, target: Target
+) -> float:
+    """Cycles of the same by an instruction that takes a word in each lane."""
+    lanes = target.lanes(one.arrays[update.array].dtype)
+    each = least_price(one.cluster, vector, one.strides, one.arrays, target)
+    each *= price(target).sums.get(grouped.instruction, 1.0)
+    return prod(update.estimated_extents) / (lanes * grouped.size) / FMA_UNITS * each
