@@ -117,9 +117,9 @@ PC_TILE_LOOPS(u8i8, u8, i8, i32, 4, PC_TILE_WHOLE)
 PC_TILE_LOOPS(i8u8, i8, u8, i32, 4, PC_TILE_WHOLE)
 PC_TILE_LOOPS(i8i8, i8, i8, i32, 4, PC_TILE_WHOLE)
 #ifdef PC_PRIME
-#define PC_TILE_FLOAT(sum, x, y) ((sum) + f32::of(x) * f32::of(y))
-PC_TILE_LOOPS(bf16bf16, bf16, bf16, f32, 2, PC_TILE_FLOAT)
+#define PC_TILE_WIDE(bits) f32::of(bits)
 #else
+#define PC_TILE_WIDE(bits) pc_tile_wide(bits)
 PC_INLINE f32 pc_tile_wide(u16 bits)
 {
     const u32 word = (u32)bits << 16;
@@ -127,9 +127,9 @@ PC_INLINE f32 pc_tile_wide(u16 bits)
     PC_COPY(&x, &word, 4);
     return x;
 }
-#define PC_TILE_FLOAT(sum, x, y) ((sum) + pc_tile_wide(x) * pc_tile_wide(y))
-PC_TILE_LOOPS(bf16bf16, u16, u16, f32, 2, PC_TILE_FLOAT)
 #endif
+#define PC_TILE_FLOAT(sum, x, y) ((sum) + PC_TILE_WIDE(x) * PC_TILE_WIDE(y))
+PC_TILE_LOOPS(bf16bf16, u16, u16, f32, 2, PC_TILE_FLOAT)
 
 #define PC_TILES \
     const pc_shapes *pc_now = 0; \
