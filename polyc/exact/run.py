@@ -220,7 +220,10 @@ def _calls(
         for k, ((spec, _), name) in enumerate(zip(program.inputs, scop.inputs, strict=True))
     ]
     if not states:
-        expected, sizes = _reference(built, inputs, sizes)
+        ended = _reference(built, inputs, sizes)
+        if ended is None:
+            return
+        expected, sizes = ended
         for place in built.model.places(threads):
             yield _ours(built, inputs, expected), expected, place, sizes
         return
@@ -261,7 +264,10 @@ def _session(
         after = {name: evaluate(s.next, sizes) for name, s in grown.items() if s.next is not None}
         if any(s.upper is not None and after[name] > s.upper for name, s in grown.items()):
             return
-        expected, sizes = _reference(built, inputs, sizes)
+        ended = _reference(built, inputs, sizes)
+        if ended is None:
+            return
+        expected, sizes = ended
         places = [k for k in range(len(expected)) if k not in returned]
         out = _poisoned(built, places, expected)
         session(**free, out=out)
@@ -289,14 +295,17 @@ def _poisoned(built: Built, which: Iterable[int], expected: Arrays) -> Arrays:
 
 def _reference(
     built: Built, inputs: Arrays, sizes: Mapping[str, int]
-) -> tuple[Arrays, dict[str, int]]:
+) -> tuple[Arrays, dict[str, int]] | None:
     """The outputs of the statements as lowered, and the sizes that they have found.
 
-    They are run until they find what they were run with: each size is that of no later one.
+    They are run until they find what they were run with: each size is that of no later one. None
+    where they never do: with what they find a call is refused, and no statement has instances.
     """
     scop, ranges = built.reference.scop, built.compiled.program.sizes
     known = complete(ranges, dict(sizes))
-    while True:
+    tried: list[dict[str, int]] = []
+    while known not in tried:
+        tried.append(known)
         memory = _run_reference(built, inputs, known)
         found = {size: int(memory[array].item()) for size, array in scop.found.items()}
         after = complete(ranges, known | found)
@@ -304,6 +313,7 @@ def _reference(
             visible = scop.outputs[: len(scop.outputs) - len(found)]
             return [memory[name] for name in visible], known
         known = after
+    return None
 
 
 def _run_reference(built: Built, inputs: Arrays, sizes: Mapping[str, int]) -> dict[str, np.ndarray]:

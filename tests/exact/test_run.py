@@ -13,6 +13,7 @@ from polyc import Graph, ops
 from polyc.errors import RuntimeFailure
 from tests.exact.runs import exactly
 from tests.sampling import sampled, thorough
+from tests.staged import model_of
 
 
 def weights(*shape: int) -> np.ndarray:
@@ -136,6 +137,18 @@ def test_stages_are_run_one_by_one():
     report = polyc.verify(model, exact=True, target="avx2")
     assert report.agrees
     assert report.elements > 0
+
+
+def test_calls_that_are_refused_for_what_they_find_are_passed_over():
+    """More true elements than updates: no statement has instances, and nothing is found again."""
+    source = model_of("""g (float[n] x, bool[n] m, float[k] u) => (float[n] y) {
+        found = NonZero(m) places = Transpose<perm = [1, 0]>(found)
+        shape = Shape(places) first = Constant<value_ints = [0]>() count = Gather(shape, first)
+        some = Slice(u, first, count, first) y = ScatterND(x, places, some) }""")
+    assert polyc.verify(source, exact=True, target="avx2").agrees
+    report = polyc.verify(source, exact=True, target="avx2", dims={"k": 99})
+    assert report.agrees
+    assert report.elements > 20
 
 
 def test_a_wrong_result_is_an_error_that_names_it(monkeypatch):

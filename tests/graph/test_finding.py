@@ -74,10 +74,35 @@ def test_what_is_assigned_by_a_mask_is_compiled_once(compiled, sizes):
             np.testing.assert_array_equal(model(x, m), np.where(m[..., None], np.float32(7), x))
 
 
+SCATTERED = """(float[{0}, {1}] x, bool[{0}, {2}] m, float[k] u) => (float[{0}, {1}] y) {{
+    found = NonZero(m) places = Transpose<perm = [1, 0]>(found)
+    shape = Shape(places) first = Constant<value_ints = [0]>() n = Gather(shape, first)
+    some = Slice(u, first, n, first) y = ScatterND{3}(x, places, some) }}"""
+
+
+@pytest.mark.parametrize("reduction", ["none", thorough("add")])
+@pytest.mark.parametrize("columns", ["b", thorough("c")])
+def test_elements_of_a_mask_know_their_updates(compiled, columns, reduction):
+    """The p-th true element takes update p; where m is less than x its writer is searched for."""
+    shown = f'<reduction = "{reduction}">'
+    model = compiled(model_of("g " + SCATTERED.format("a", "b", columns, shown)))
+    searched = "_writer" in model.source or "_total" in model.source
+    assert searched == (columns != "b")
+    for a, b in ((3, 5), (1, 1), (40, 7)):
+        x, u = (RNG.random(shape).astype(np.float32) for shape in ((a, b), a * b))
+        width = b if columns == "b" else max(b - 1, 1)
+        for share in (0, 0.4, 1):
+            m = RNG.random((a, width)) < share
+            expected = x.copy()
+            written = expected[:, :width]
+            written[m] = u[: m.sum()] + (written[m] if reduction == "add" else 0)
+            np.testing.assert_allclose(model(x, m, u), expected, rtol=1e-6)
+
+
 def test_positions_are_looked_up_a_vector_at_a_time(compiled):
     """Each lane is written out, so that 16 vectors of a row kept gcc busy for a minute."""
-    shown = compiled(model_of("g " + ASSIGNED.format("a", "b"))).schedules.values()
-    assert "split i0 2 | vector i0'" in shown
+    source = model_of("g " + SCATTERED.format("a", "b", "c", ""))
+    assert "split i0 2 | vector i0'" in compiled(source).schedules.values()
 
 
 @pytest.mark.parametrize("axis", [None, 0, -1])

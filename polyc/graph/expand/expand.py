@@ -26,6 +26,7 @@ from polyc.graph.expand.finding import (
     expand_compress,
     expand_count,
     expand_non_zero,
+    expand_scatter_true,
     expand_trim,
     expand_unique,
 )
@@ -88,6 +89,7 @@ COMPOSED: dict[str, Callable[[Node, Sequence[Tensor | None]], Body]] = {
     "NonZero": expand_non_zero,
     "RoiAlign": expand_roi_align,
     "STFT": expand_stft,
+    "ScatterTrue": expand_scatter_true,
     "TfIdfVectorizer": expand_tf_idf,
     "TreeEnsemble": expand_tree_ensemble,
     "Trim": expand_trim,

@@ -20,7 +20,14 @@ from onnx import TensorProto
 
 from polyc.graph.compose import Composer
 from polyc.graph.ir import INTERNAL, Body, Node, Tensor
-from polyc.graph.shapes.checks import given, require_at_least, require_at_most, require_rank
+from polyc.graph.shapes import infer_node
+from polyc.graph.shapes.checks import (
+    are_equal,
+    given,
+    require_at_least,
+    require_at_most,
+    require_rank,
+)
 from polyc.graph.shapes.dims import normalize_axis
 from polyc.types.sizes import Extent, bounds
 
@@ -69,6 +76,25 @@ def expand_trim(node: Node, inputs: Operands) -> Body:
     c, (data, count), axis = Composer(), node.inputs, node.get("axis", 0)
     found = c("Found", count, c.extent(data, axis), domain=INTERNAL)
     return c.body(node.inputs, (c("Slice", data, c.integers(0), found, c.integers(axis)),))
+
+
+def expand_scatter_true(node: Node, inputs: Operands) -> Body:
+    """ScatterND at the places where a mask is true: each reads the update of its number."""
+    c = Composer()
+    x, places, updates, mask = (given(t) for t in inputs)
+    plain = Node(node.name, "ScatterND", node.inputs[:3], node.outputs, node.attributes)
+    infer_node(plain, (x, places, updates))
+    covers = 0 < mask.rank <= x.rank and all(
+        are_equal(n, m) for n, m in zip(x.shape, mask.shape, strict=False)
+    )
+    if places.is_constant or not covers or mask.size == 0:
+        return c.body(node.inputs, (c("ScatterND", *plain.inputs, **plain.attributes),))
+    is_true = _is_true(c, node.inputs[3], mask.dtype)
+    flags = c("Reshape", is_true, c.integers(1, -1))
+    totals, _ = _count_true(c, flags, bounds(mask.size)[0] < 1)
+    numbers = c("Reshape", totals, c("Shape", node.inputs[3]))
+    operands = (node.inputs[0], is_true, numbers, node.inputs[2])
+    return c.body(node.inputs, (c("AssignTrue", *operands, domain=INTERNAL, **plain.attributes),))
 
 
 def expand_non_zero(node: Node, inputs: Operands) -> Body:

@@ -33,7 +33,7 @@ from polyc.graph.inference.evaluate import evaluate_node
 from polyc.graph.inference.folding import MAX_FOLDED, Folds
 from polyc.graph.inference.found import Found, is_found, most_of
 from polyc.graph.inference.sizes import evaluate_sizes, find_lacks
-from polyc.graph.inference.sources import find_counts, name_inputs
+from polyc.graph.inference.sources import find_counts, mark_assigned, name_inputs
 from polyc.graph.ir import Graph, Node, Tensor
 from polyc.graph.onnx.nodes import TEXT
 from polyc.graph.run_time import RANDOM_KEY, require_compilable
@@ -90,6 +90,7 @@ def infer_graph(
             raise name_inputs(reason, walk.kept, inputs) from reason
         raise reason
 
+    nodes = mark_assigned(nodes) if decides else nodes
     flat = Graph(name, tuple(nodes), known, tuple(inputs), tuple(outputs))
     within = dict(zip((node.name for node in nodes), list_needed(flat), strict=True))
 

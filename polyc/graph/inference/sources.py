@@ -4,12 +4,14 @@ A mask by which exporters assign says by a sum how many elements it has:
 
     n = ReduceSum(Cast(m));  y = ScatterND(x, Transpose(NonZero(m)), Expand(v, n))
 
-There n is a size that a call finds, and the same one as that of NonZero, which counts alike.
+There n is a size that a call finds, and the same one as that of NonZero, which counts alike. And
+who writes an element follows from how many true ones come before it: nobody searches.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
 
 import numpy as np
 
@@ -44,6 +46,26 @@ def _walk_up(tensor: str, nodes: Iterable[Node]) -> Iterator[Node]:
             if name and name not in seen:
                 seen.add(name)
                 waiting.append(name)
+
+
+def mark_assigned(nodes: Sequence[Node]) -> Sequence[Node]:
+    """ScatterND(x, Transpose(NonZero(m)), u)   ->   ScatterTrue(x, Transpose(NonZero(m)), u, m)"""
+    producers = {o: n for n in nodes for o in n.outputs if o}
+
+    def mark(node: Node) -> Node:
+        if node.op != "ScatterND" or node.domain or len(node.inputs) != 3:
+            return node
+        rows = producers.get(node.inputs[1])
+        if rows is None or rows.op != "Transpose" or rows.get("perm", (1, 0)) != (1, 0):
+            return node
+        found = producers.get(rows.inputs[0])
+        if found is None or found.op != "NonZero":
+            return node
+        return replace(
+            node, op="ScatterTrue", inputs=(*node.inputs, found.inputs[0]), domain=INTERNAL
+        )
+
+    return [mark(node) for node in nodes]
 
 
 def find_counts(tensor: str, nodes: Sequence[Node], table: Mapping[str, Tensor]) -> dict[str, Node]:

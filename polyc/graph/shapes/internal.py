@@ -4,6 +4,8 @@
 |---|---|
 | Greedy(valid[r, n], low y, low x, high y, high x, area, threshold) | bool[r, n]: i is kept if it is valid and overlaps no earlier one that is kept |
 | Places(totals[r, n], wanted) | int64[r, wanted]: the least i with totals[r, i] > p, at most n - 1 |
+| ScatterTrue(x, places, updates, mask; reduction) | as x: ScatterND at the places where a mask is true, of which there are as many as updates |
+| AssignTrue(x, mask, totals, updates; reduction) | as x: where the mask is true, the update of the number that totals say |
 | Count(x; rank) | int64[1, …] of a rank: how many of all booleans are true, as a Found (`graph/inference/sources.py`) |
 | Found(value, most, instead) | int64[1]: the one element of an int64, of 0 to `most`, as a size; where none can be found, `instead`, by default `most` (`graph/inference/found.py`) |
 | Windows(x[a, n]; size, step) | as x, [a, windows, size]: step elements apart, as many as fit |
@@ -58,6 +60,12 @@ def infer_windows(node: Node, inputs: Sequence[Tensor | None]) -> tuple[Tensor, 
     return (Tensor(node.outputs[0], x.dtype, (count, windows, size)),)
 
 
+def infer_assign_true(node: Node, inputs: Sequence[Tensor | None]) -> tuple[Tensor, ...]:
+    """as x"""
+    x = given(inputs[0])
+    return (Tensor(node.outputs[0], x.dtype, x.shape),)
+
+
 def infer_step(node: Node, inputs: Sequence[Tensor | None]) -> tuple[Tensor, ...]:
     """A scalar"""
     return (Tensor(node.outputs[0], np.dtype(np.int64), ()),)
@@ -89,6 +97,7 @@ def infer_repeat(node: Node, inputs: Sequence[Tensor | None]) -> tuple[Tensor, .
 
 
 INTERNAL_TYPES: dict[str, Types] = {
+    "AssignTrue": infer_assign_true,
     "BlockProduct": infer_block_product,
     "Carried": infer_carried,
     "Choose": infer_choose,

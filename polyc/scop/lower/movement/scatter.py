@@ -10,7 +10,8 @@ nothing is left to the order of run-time writes:
     y[i]  =  x[i] + t[i]
 
 That looks at every index for every position along the axis, in a loop that vectorises; but not
-where ScatterND's indices follow from their places (`known_places.py`).
+where ScatterND's indices follow from their places (`known_places.py`), or are those where a mask
+is true.
 """
 
 from __future__ import annotations
@@ -174,6 +175,27 @@ def lower_scatter_nd(ctx: Lowering, node: Node) -> None:
             ctx, node, extents, count, hit, lambda s: s.load(updates, *count, *rest), operator
         )
         value = call(operator, old, space.load(total, *at))
+    ctx.assign(node, space, ctx.result(node), at, value, empty=old)
+
+
+@lowers("AssignTrue")
+def lower_assign_true(ctx: Lowering, node: Node) -> None:
+    """Y[i…, r…] = U[t[i…] - 1, r…] where m[i…], else X[i…, r…]; t counts what is true up to i."""
+    data, mask, totals, updates = (ctx.ref(name) for name in node.inputs)
+    if 0 in updates.shape or 0 in data.shape:
+        ctx.bind(node.outputs[0], data)
+        return
+    at = grid_iterators(range(data.rank))
+    point, rest = at[: mask.rank], at[mask.rank :]
+    source = ctx.whole(node, updates)
+    space = ctx.grid(node, data.shape)
+    old = space.load(data, *at)
+    number = maximum(sub(space.load(totals, *point), 1), 0)
+    place = wrap_index(number, space.number(updates.shape[0]))
+    new: Expr = space.gather(source, [place, *rest])
+    reduction = node.get("reduction", "none")
+    new = new if reduction == "none" else call(OPERATORS[reduction], old, new)
+    value = select(space.load(mask, *point), new, old)
     ctx.assign(node, space, ctx.result(node), at, value, empty=old)
 
 
