@@ -28,6 +28,19 @@ def test_a_seed_gives_the_same_numbers_and_a_normal_distribution(compiled):
     assert np.isfinite(y).all()
 
 
+def test_numbers_of_any_size_are_those_of_their_places(compiled):
+    text = """g (float[{0}] x) => (float[{0}] y, float[{0}] z) {{
+        y = RandomNormalLike<seed = 4.0>(x) h = Constant<value_float = 0.5>()
+        s = Shape(x) halves = Expand(h, s) z = Bernoulli<seed = 3.0>(halves) }}"""
+    model = compiled(model_of(text.format("a, b")))
+    assert not isinstance(model, SpecialisingModel)
+    for sizes in ((3, 5), (40, 7)):
+        x = np.zeros(sizes, np.float32)
+        fixed = compiled(model_of(text.format(", ".join(map(str, sizes)))))
+        for one, other in zip(model(x), fixed(x), strict=True):
+            np.testing.assert_array_equal(one, other)
+
+
 @pytest.mark.parametrize("kind", ["float", thorough("double")])
 def test_without_a_seed_each_call_draws_anew(compiled, kind):
     """In equal shares over all tenths, and no two nodes alike."""

@@ -18,7 +18,7 @@ from polyc.graph.compose import Composer
 from polyc.graph.ir import INTERNAL, Body, Node, Tensor
 from polyc.graph.run_time import RANDOM_KEY
 from polyc.graph.shapes.checks import constant_scalar, given, require_rank
-from polyc.graph.shapes.dims import fixed_all
+from polyc.graph.shapes.dims import fixed
 from polyc.graph.shapes.signature import element_type
 
 Operands = Sequence[Tensor | None]
@@ -26,10 +26,10 @@ FLOAT32, FLOAT64 = np.dtype(np.float32), np.dtype(np.float64)
 
 
 class Draws:
-    """The numbers that one node draws."""
+    """The numbers that one node draws, in a shape that a tensor says."""
 
-    def __init__(self, c: Composer, node: Node, shape: Sequence[int]) -> None:
-        self.c, self.shape, self.count = c, tuple(shape), 0
+    def __init__(self, c: Composer, node: Node, shape: str) -> None:
+        self.c, self.shape, self.count = c, shape, 0
         seed = node.get("seed")
         self.key, self.name = RANDOM_KEY, node.name
         if seed is not None:
@@ -40,7 +40,7 @@ class Draws:
         """uint32, each of its values as likely as any."""
         stream = zlib.crc32(f"{self.name}/{self.count}".encode())
         self.count += 1
-        return self.c("RandomBits", self.key, domain=INTERNAL, shape=self.shape, stream=stream)
+        return self.c("RandomBits", self.key, self.shape, domain=INTERNAL, stream=stream)
 
     def uniform(self, dtype: np.dtype) -> str:
         """0 to 1, without 1: as many random bits as the type's significand has."""
@@ -74,7 +74,7 @@ def expand_random(node: Node, inputs: Operands) -> Body:
     """RandomUniform(; low, high), RandomNormal(; mean, scale), of a shape or that of an input."""
     c = Composer()
     like = given(inputs[0]) if node.op.endswith("Like") else None
-    shape = node.get("shape") if like is None else fixed_all(like.shape, "a dimension of input")
+    shape = c.integers(*node.get("shape")) if like is None else c("Shape", node.inputs[0])
     code = node.get("dtype")
     dtype = FLOAT32 if like is None or like.dtype.kind != "f" else like.dtype
     dtype = dtype if code is None else element_type(int(code))
@@ -95,7 +95,7 @@ def expand_bernoulli(node: Node, inputs: Operands) -> Body:
     The function body that the standard has for it compares the other way round, against its text.
     """
     c, x = Composer(), given(inputs[0])
-    draws = Draws(c, node, fixed_all(x.shape, "a dimension of input"))
+    draws = Draws(c, node, c("Shape", node.inputs[0]))
     drawn = draws.cast(draws.uniform(x.dtype), x.dtype)
     code = node.get("dtype") or int(helper.np_dtype_to_tensor_dtype(x.dtype))
     return c.body(node.inputs, (c("Cast", c("Less", drawn, node.inputs[0]), to=int(code)),))
@@ -108,12 +108,12 @@ def expand_multinomial(node: Node, inputs: Operands) -> Body:
     """
     c, x = Composer(), given(inputs[0])
     require_rank(x, "input", 2, 2)
-    rows, classes = fixed_all(x.shape, "a dimension of input")
+    classes = fixed(x.shape[1], "the number of classes")
     size = int(node.get("sample_size", 1))
     code = int(node.get("dtype", TensorProto.INT32))
     sums = c("CumSum", c("Softmax", node.inputs[0], axis=1), c.constant(np.int64(1)))
     kind = FLOAT64 if x.dtype == FLOAT64 else FLOAT32
-    draws = Draws(c, node, (rows, size))
+    draws = Draws(c, node, c.extents(c.extent(node.inputs[0], 0), size))
     drawn = c("Unsqueeze", draws.cast(draws.uniform(kind), x.dtype), c.integers(2))
     passed = c("LessOrEqual", c("Unsqueeze", sums, c.integers(1)), drawn)
     counted = c("ReduceSum", c("Cast", passed, to=code), c.integers(2), keepdims=0)
@@ -142,7 +142,7 @@ def expand_dropout(node: Node, inputs: Operands) -> Body:
     c, x = Composer(), given(inputs[0])
     if _keeps_all(inputs):
         return c.body(node.inputs, c.several("Dropout", 2, node.inputs[0]))
-    draws = Draws(c, node, fixed_all(x.shape, "a dimension of data"))
+    draws = Draws(c, node, c("Shape", node.inputs[0]))
     kind = FLOAT64 if x.dtype == FLOAT64 else FLOAT32
     code = int(helper.np_dtype_to_tensor_dtype(kind))
     ratio = node.inputs[1] or c.constant(0.5, kind)

@@ -14,7 +14,7 @@
 | Carried(step, initial; state) | as initial: it in the first step, then the state of the step before |
 | Repeat(step, steps, states…, results…; states, backwards) | the last states; results[steps, …] |
 | BlockProduct(a[…, k], b: uint8[n, blocks, bytes], scales[n, blocks], zeros?[n, blocks]; bits, integers) | as a, […, n]: a times the transposed weights (b - zero) * scale, whose blocks lie along k; integers: of a in bytes (`scop/lower/products/blocks.py`) |
-| RandomBits(key[2]; shape, stream) | uint32[shape]: what Philox gives for the element's number |
+| RandomBits(key[2], shape; stream) | uint32[shape]: what Philox gives for the element's number |
 """  # noqa: E501
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from collections.abc import Callable, Sequence
 import numpy as np
 
 from polyc.graph.ir import Node, Tensor
-from polyc.graph.shapes.checks import given, known_int, require_at_least
+from polyc.graph.shapes.checks import given, known_extents, known_int, require_at_least
 from polyc.types.sizes import Size
 
 Types = Callable[[Node, Sequence[Tensor | None]], tuple[Tensor, ...]]
@@ -42,8 +42,9 @@ def infer_block_product(node: Node, inputs: Sequence[Tensor | None]) -> tuple[Te
 
 
 def infer_random_bits(node: Node, inputs: Sequence[Tensor | None]) -> tuple[Tensor, ...]:
-    """the attribute `shape`"""
-    return (Tensor(node.outputs[0], np.dtype(np.uint32), tuple(node.attributes["shape"])),)
+    """shape (3, 5) -> (3, 5)"""
+    shape = known_extents(given(inputs[1]), "shape")
+    return (Tensor(node.outputs[0], np.dtype(np.uint32), shape),)
 
 
 def infer_places(node: Node, inputs: Sequence[Tensor | None]) -> tuple[Tensor, ...]:

@@ -16,9 +16,7 @@ is true.
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable, Sequence
-from functools import reduce
 
 import islpy as isl
 
@@ -46,6 +44,7 @@ from polyc.scop.lower.functions import (
     wrap_index,
 )
 from polyc.scop.lower.movement.known_places import find_writer
+from polyc.scop.lower.numbering import row_major, steps_of
 from polyc.scop.lower.space import Ref, Space
 from polyc.scop.lower.totals import grid_iterators
 from polyc.scop.scop import Reduction, identity
@@ -64,7 +63,7 @@ def _writer(
     """p over `extents`: the number of the last update that writes there, or -1."""
     space = ctx.space(node, **extents, **updates)
     target = ctx.array(f"{node.outputs[0]}_writer", INT64, list(extents.values()))
-    number = _row_major(space, list(updates), list(updates.values()))
+    number = row_major(space, list(updates), list(updates.values()))
     # -1 where nobody writes, not the least integer, which is what a maximum starts from
     ctx.reduce(node, space, target, list(extents), select(hit(space), number, -1), "max")
     return target
@@ -158,7 +157,7 @@ def lower_scatter_nd(ctx: Lowering, node: Node) -> None:
     count = {f"k{d}": n for d, n in enumerate(indices.shape[:-1])}
 
     def hit(space: Space) -> Expr:
-        return eq(space.load(places, *count), _row_major(space, point, data.shape))
+        return eq(space.load(places, *count), row_major(space, point, data.shape))
 
     space = ctx.grid(node, data.shape)
     old = space.load(data, *at)
@@ -231,28 +230,13 @@ def _row_major_positions(ctx: Lowering, node: Node, indices: Ref, shape: Sequenc
     return target
 
 
-def _row_major(space: Space, iterators: Sequence[str], shape: Sequence[int]) -> Expr:
-    """4*i0 + i1 for i0, i1 of (5, 4): as a number of the first dimensions alone."""
-    steps = _steps(shape[: len(iterators)])
-    if all(isinstance(step, int) for step in steps):
-        terms = [f"{s}*{i}" for s, i in zip(steps, iterators, strict=True)]
-        return space.index(" + ".join(terms) or "0")
-    parts = (mul(space.index(i), space.number(s)) for s, i in zip(steps, iterators, strict=True))
-    return reduce(add, parts)
-
-
 def _divide(space: Space, number: Expr, shape: Sequence[int]) -> list[Expr]:
     """The indices of the element of a shape that has this number."""
     found: list[Expr] = []
-    for step, extent in zip(_steps(shape), map(space.number, shape), strict=True):
+    for step, extent in zip(steps_of(shape), map(space.number, shape), strict=True):
         quotient = number if step == 1 else function("div")(number, space.number(step))
         found.append(wrap_index(modulo(quotient, extent), extent))
     return found
-
-
-def _steps(shape: Sequence[int]) -> list[int]:
-    """From one element to the next along each dimension: (5, 4, 3) -> 12, 3, 1"""
-    return [math.prod(shape[k + 1 :]) for k in range(len(shape))]
 
 
 @lowers("TensorScatter")
