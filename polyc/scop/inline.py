@@ -104,11 +104,29 @@ def _pays(
         return False
     if finishes:  # the accumulator is in registers here: its reader comes to it (distribute.py)
         return False
+    if _narrows_a_sum(producer, uses):  # so does this: what is stored then are bytes
+        return False
     if work == 0 or ((widen_late or is_few) and _only_widens(producer.value)):
         return all(_stays_affine(producer, r) for r in readers)
     if len({id(r) for r, _ in sites}) == 1 and reads_once(sites):
         return True
     return work <= CHEAP and all(reads_once([s]) for s in sites)
+
+
+def _narrows_a_sum(producer: Statement, uses: Uses) -> bool:
+    """Whether it makes a narrower number of each result of a sum, as quantising does.
+
+        sum -> a     quantise a -> q     restore q -> d     d + another sum, later
+
+    With q and d inlined the later sum would read a, of four times as many bytes.
+    """
+    size = producer.value.dtype.itemsize
+    return all(size < load.dtype.itemsize for load in producer.loads) and any(
+        uses.is_accumulator(inner.array)
+        for load in producer.loads
+        for writer in uses.writes(load.array)
+        for inner in writer.loads
+    )
 
 
 def _is_recurrence(reader: Statement) -> bool:

@@ -3,9 +3,11 @@
 import islpy as isl
 import numpy as np
 
+from polyc import Graph, ops
 from polyc.scop.distribute import distribute
 from polyc.scop.expr import Call, Const, Index, call, walk
 from polyc.scop.inline import CHEAP, LARGEST_EXPRESSION, inline_pointwise
+from polyc.scop.lower import lower_graph
 from polyc.scop.scop import Array, Scop, Statement
 from tests.analysis.nests import F32, array, load, matmul_scop, scop, statement
 from tests.scop.rewrites import check, get, names
@@ -164,3 +166,20 @@ def test_values_of_the_iterators_move_with_the_statement():
     )
     after = check(inline_pointwise, Scop("p", (first, second), arrays, ("X",), ("Bo",)))
     assert names(after) == ["B"]
+
+
+def test_an_earlier_sum_hands_over_bytes():
+    """q(x @ a) + x @ b: whoever adds them reads the bytes that the first sum has become."""
+    x = ops.input("x", (6, 8))
+    a, b = (np.arange(8 * n, dtype="f").reshape(8, n) / 9 for n in (4, 4))
+    scale, zero = np.float32(0.5), np.uint8(7)
+
+    def restored(value):
+        quantised = ops.quantize_linear(value, scale, zero)
+        return ops.dequantize_linear(quantised, scale, zero)
+
+    graph = Graph.of(y=ops.add(restored(ops.matmul(x, a)), restored(ops.matmul(x, b))))
+    after = distribute(inline_pointwise(lower_graph(graph)))
+    (last,) = (s for s in after.statements if s.array in after.outputs)
+    handed = {e.array for e in last.loads if after.arrays[e.array].kind == "temporary"}
+    assert sorted(str(after.arrays[name].dtype) for name in handed) == ["float32", "uint8"]
