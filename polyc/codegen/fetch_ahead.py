@@ -29,6 +29,8 @@ from polyc.loopnest.nodes import (
     If,
     Node,
     Read,
+    TileMove,
+    TileProduct,
     extent_of,
     rewrite_nodes,
     walk_expr,
@@ -39,6 +41,9 @@ from polyc.printing.scope import LINE
 
 MOST_LINES = 2
 """Cache lines that are fetched in an iteration: more would keep products waiting."""
+
+MOST_BESIDE_TILES = 32
+"""The same where matrices are multiplied, which takes about as many cycles as that."""
 
 
 def fetch_ahead(body: Block, arrays: Collection[str], params: Sequence[Param]) -> Block:
@@ -119,7 +124,8 @@ class _Sum:
         after = substitute(self.place, {panels.var: var(panels.var) + panels.step}) - self.place
         share = ceil(steps[-1] / tiles)
         lines = ceil(share * self.param.dtype.itemsize / LINE)
-        if not after.is_constant or lines > MOST_LINES:
+        most = MOST_BESIDE_TILES if _has_products(self.loops[-1]) else MOST_LINES
+        if not after.is_constant or lines > most:
             return
         number = _number((*self.repeated, *inner))
         start = substitute(self.place, {loop.var: loop.lower for loop in inner})
@@ -157,10 +163,11 @@ def _number(loops: Sequence[For]) -> Affine:
 
 
 def _find_sums(node: Node, param: Param, place: _Place) -> Iterator[_Sum]:
-    """The innermost loops that read an array in vectors."""
+    """The innermost loops that read an array in vectors, or in registers for matrices."""
     match node:
         case Block(body=body, locals=locals_):
-            if any(local.in_registers for local in locals_):
+            stored = {n.first.array for n in walk_nodes(node) if isinstance(n, TileMove)}
+            if any(local.in_registers or local.name in stored for local in locals_):
                 place = replace(place, tile=len(place.loops))
             for child in body:
                 yield from _find_sums(child, param, place)
@@ -186,9 +193,19 @@ def _find_lowest(body: Block, param: Param, known: Multiples) -> Affine | None:
         for read in walk_expr(assign.value)
         if isinstance(read, Read) and read.element.array == param.name and not read.dynamic
     ]
+    places += [
+        divide_evenly(address(node.first, param.shape), known)
+        for node in walk_nodes(body)
+        if isinstance(node, TileMove) and node.first.array == param.name
+    ]
     if not places or any(place.terms != places[0].terms for place in places):
         return None
     return min(places, key=lambda place: place.constant)
+
+
+def _has_products(loop: For) -> bool:
+    """Whether matrices are multiplied in an iteration."""
+    return any(isinstance(node, TileProduct) for node in walk_nodes(loop))
 
 
 def _starts(loop: For) -> dict[str, Affine]:
