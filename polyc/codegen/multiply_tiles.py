@@ -56,12 +56,13 @@ def multiply_tiles(block: Block, params: Sequence[Param], vectors: Vectors) -> B
 class _Sum:
     """What the leaves of a tree of loops have in common: the part of a result that they add to.
 
-    start: the place of its first element; apart: how far its rows are; nest: one of them.
+    start: the place of its first element; apart: by each loop over rows, how far these are; nest:
+    one of them.
     """
 
     nest: MatrixNest
     start: Affine
-    apart: int
+    apart: tuple[int, ...]
 
     def adds_to_the_same(self, other: _Sum) -> bool:
         return (
@@ -74,8 +75,8 @@ class _Sum:
     @property
     def box(self) -> set[tuple[int, int]]:
         """(step, iterations) of the loops over the part."""
-        rows, columns, _ = self.nest.extents
-        return {(s, n) for s, n in ((self.apart, rows), (1, columns)) if n > 1}
+        loops = zip((*self.apart, 1), (*self.nest.rows, self.nest.others[0]), strict=True)
+        return {(s, n) for s, loop in loops if (n := extent_of(loop) or 1) > 1}
 
 
 @dataclass(frozen=True)
@@ -153,9 +154,9 @@ class _Walk:
         nest = match_matrices(row, loop, place) if row else None
         if not isinstance(nest, MatrixNest):
             return None
-        inside = place.inside(*nest.loops)
-        rows = nest.loops[0]
-        apart = (stride(inside.address(nest.assign.target), rows.var) or 0) * rows.step
+        inside = place.inside(*nest.rows, *nest.others)
+        result = inside.address(nest.assign.target)
+        apart = tuple((stride(result, loop.var) or 0) * loop.step for loop in nest.rows)
         start = inside.address(substitute_element(nest.assign.target, nest.starts))
         return _Sum(nest, start, apart)
 

@@ -2,20 +2,21 @@
 
     28 rows by 32 columns, 64 bytes deep:   parts of 14 by 16, in tiles 0 to 3; factors in 4 to 7
 
-Of all ways to group the parts that leave registers for factors, that is taken for which factors
-are loaded least often.
+Of all ways to group the parts that leave registers for factors, that is taken for which least of
+these is loaded.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cache
 from itertools import pairwise, product
 from math import ceil
 
+from polyc.loopnest.index import Affine
 from polyc.loopnest.matrices import MatrixNest
-from polyc.loopnest.nodes import Element, Node, TileMove, TileProduct
+from polyc.loopnest.nodes import Element, For, Node, TileMove, TileProduct
 from polyc.loopnest.substitute import substitute_element
 from polyc.target.instructions.matrices import MOST, REGISTERS, WORD
 
@@ -23,7 +24,7 @@ MOST_SUMS = 6
 """Registers that hold parts of the result: its factors take at least two of them."""
 
 Part = tuple[int, int]
-"""(first, how many) of the iterations of a loop."""
+"""(first, how many) of rows, columns or words."""
 
 
 @dataclass(frozen=True)
@@ -52,8 +53,9 @@ class Group:
 
     @property
     def loads(self) -> int:
-        """Factors that are loaded for one product of each sum."""
-        return len(self.rows) + len(self.columns)
+        """Lines of factors that are loaded for one product of each sum, deep as the deepest."""
+        deep = max(n for _, n in self.words)
+        return sum(n for _, n in self.rows) + deep * len(self.columns)
 
     @property
     def is_possible(self) -> bool:
@@ -82,10 +84,10 @@ class Group:
             b = {c: own.get(("b", c, word[1])) for c in self.columns}
             for r, register in a.items():
                 if register is not None:
-                    yield move_part("load", register, _factor(nest, nest.a, 0, r, word))
+                    yield move_part("load", register, _factor(nest, True, r, word))
             for c, register in b.items():
                 if register is not None:
-                    yield move_part("load", register, _factor(nest, nest.b, 2, c, word))
+                    yield move_part("load", register, _factor(nest, False, c, word))
             by_rows = None in a.values()
             outer, inner = (self.rows, self.columns) if by_rows else (self.columns, self.rows)
             for one in outer:
@@ -95,19 +97,20 @@ class Group:
                     if left is None:
                         left = shared[r[1], word[1] * WORD]
                         if other is inner[0]:
-                            yield move_part("load", left, _factor(nest, nest.a, 0, r, word))
+                            yield move_part("load", left, _factor(nest, True, r, word))
                     if right is None:
                         right = shared[word[1], c[1] * WORD]
                         if other is inner[0]:
-                            yield move_part("load", right, _factor(nest, nest.b, 2, c, word))
+                            yield move_part("load", right, _factor(nest, False, c, word))
                     yield TileProduct(nest.row.name, numbers[r, c], left, right)
 
 
 @cache
-def group_parts(m: int, n: int, k: int) -> tuple[Group, ...]:
-    """All parts of m rows and n columns, of sums of k words, in the groups for which factors are
-    loaded least often."""
-    rows, columns, words = _cut_evenly(m), _cut(n), _cut_evenly(k)
+def group_parts(runs: int, m: int, n: int, k: int) -> tuple[Group, ...]:
+    """All parts of runs of m rows, and of n columns, of sums of k words, in the groups for which
+    the fewest lines of factors are loaded."""
+    rows = [(run * m + start, count) for run in range(runs) for start, count in _cut_evenly(m)]
+    columns, words = _cut(n), _cut_evenly(k)
     best: tuple[float, tuple[Group, ...]] | None = None
     for high in range(1, min(MOST_SUMS, len(rows)) + 1):
         for wide in range(1, min(MOST_SUMS // high, len(columns)) + 1):
@@ -147,27 +150,29 @@ Places = tuple[Element, Element]
 
 def result_part(nest: MatrixNest, rows: Part, columns: Part) -> Places:
     """Where a part of the result begins, and its second row."""
-    return _first_two(nest, nest.assign.target, {0: rows, 1: columns}, 0)
+    column, *_ = nest.others
+    values = nest.starts | nest.at_row(rows[0]) | _at(column, columns[0])
+    return _places(nest.assign.target, values, nest.rows[-1])
 
 
-def _factor(nest: MatrixNest, element: Element, loop: int, part: Part, words: Part) -> Places:
-    """Where a part of a factor begins, and its second row: of a those are rows, of b words."""
-    parts = {0: part, 2: words} if loop == 0 else {1: part, 2: words}
-    return _first_two(nest, element, parts, loop)
+def _factor(nest: MatrixNest, is_first: bool, part: Part, words: Part) -> Places:
+    """Where a part of the first factor begins, or of the second, and its second row."""
+    column, word, _ = nest.others
+    values = nest.starts | _at(word, words[0])
+    if is_first:
+        return _places(nest.a, values | nest.at_row(part[0]), nest.rows[-1])
+    return _places(nest.b, values | _at(column, part[0]), word)
 
 
-def _first_two(nest: MatrixNest, element: Element, parts: Mapping[int, Part], along: int) -> Places:
-    """An element where parts of loops begin, and the same an iteration of one of them later."""
-    values = dict(nest.starts)
-    for k, (start, _) in parts.items():
-        loop = nest.loops[k]
-        values[loop.var] = loop.lower + start * loop.step
-    first = substitute_element(element, values)
-    if parts[along][1] == 1:
-        return first, first
-    loop = nest.loops[along]
-    values[loop.var] = values[loop.var] + loop.step
-    return first, substitute_element(element, values)
+def _at(loop: For, number: int) -> dict[str, Affine]:
+    """The value of a loop in an iteration."""
+    return {loop.var: loop.lower + number * loop.step}
+
+
+def _places(element: Element, values: dict[str, Affine], along: For) -> Places:
+    """An element, and the same an iteration of a loop later."""
+    later = values | {along.var: values[along.var] + along.step}
+    return substitute_element(element, values), substitute_element(element, later)
 
 
 def move_part(kind: str, register: int, places: Places) -> TileMove:

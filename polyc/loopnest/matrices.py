@@ -8,14 +8,16 @@
                              i32(B[k / 4][n][r]))
 
 Which loop runs over rows, columns, words or the terms of a word, is told by what moves with it, and
-how far. One that runs once may have been left out, and is put in. Rows, columns and words may be
-more than a register holds: they are cut when they are generated.
+how far. One that runs once may have been left out, and is put in. Several may run over rows, as
+those of an image and the pixels in each: `runs` of rows that lie equally far apart. Rows, columns
+and words may be more than a register holds: they are cut when they are generated.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
+from math import prod
 
 from polyc.loopnest.index import Affine, const, stride
 from polyc.loopnest.instructions import Mismatch, unify_all
@@ -33,25 +35,37 @@ ONCE = ""
 class MatrixNest:
     """Loops around an assignment as an instruction runs them.
 
-    a, b: the places that the factors are read from; loops: over rows, columns, words, terms.
+    a, b: the places that the factors are read from; rows: loops over them, outermost first; others:
+    over columns, words, terms; runs: of rows that are equally far apart, in all of them.
     """
 
     row: MatrixInstruction
     assign: Assign
     a: Element
     b: Element
-    loops: tuple[For, For, For, For]
+    rows: tuple[For, ...]
+    others: tuple[For, For, For]
+    runs: int
 
     @property
-    def extents(self) -> tuple[int, int, int]:
-        """Rows, columns and words."""
-        rows, columns, words, _ = (extent_of(loop) or 1 for loop in self.loops)
-        return rows, columns, words
+    def extents(self) -> tuple[int, int, int, int]:
+        """Runs of rows, rows of each, columns and words."""
+        columns, words, _ = (extent_of(loop) or 1 for loop in self.others)
+        rows = prod(extent_of(loop) or 1 for loop in self.rows)
+        return self.runs, rows // self.runs, columns, words
 
     @property
-    def starts(self) -> Mapping[str, Affine]:
+    def starts(self) -> dict[str, Affine]:
         """The first values of the loops."""
-        return {loop.var: loop.lower for loop in self.loops}
+        return {loop.var: loop.lower for loop in (*self.rows, *self.others)}
+
+    def at_row(self, number: int) -> dict[str, Affine]:
+        """The values of the loops over rows in the row of a number, counted through all of them."""
+        values = {}
+        for loop in reversed(self.rows):
+            number, place = divmod(number, extent_of(loop) or 1)
+            values[loop.var] = loop.lower + place * loop.step
+        return values
 
 
 def list_loops(loop: For) -> tuple[list[For], tuple[Node, ...]]:
@@ -115,19 +129,40 @@ def _assign_roles(
         return "it multiplies what it updates"
     offsets = [place.address(element) for element in (assign.target, a, b)]
     roles: dict[int, For] = {}
+    rows: list[For] = []
+    steps: list[tuple[int | None, ...]] = []
     for loop in loops:
-        steps = [stride(offset, loop.var) for offset in offsets]
-        moved = [None if s is None else s * loop.step for s in steps]
+        known = (stride(offset, loop.var) for offset in offsets)
+        moved = tuple(None if s is None else s * loop.step for s in known)
         role = next((k for k in range(4) if k not in roles and _fits(operands, k, moved)), None)
         if role is None:
             lie = ", ".join("none known" if m is None else str(m) for m in moved)
             return f"steps of its loop {loop.var} are {lie} in the result and the factors"
-        roles[role] = loop
+        if role == 0:
+            rows.append(loop)
+            steps.append(moved)
+        else:
+            roles[role] = loop
     once = For(ONCE, const(0), const(1), 1, Block(()))
-    rows, columns, words, terms = (roles.get(k, once) for k in range(4))
+    columns, words, terms = (roles.get(k, once) for k in (1, 2, 3))
     if extent_of(terms) != row.terms:
         return f"a word has {row.terms} terms, and these are {extent_of(terms)}"
-    return MatrixNest(row, assign, a, b, (rows, columns, words, terms))
+    runs = _count_runs(rows, steps)
+    return MatrixNest(row, assign, a, b, tuple(rows) or (once,), (columns, words, terms), runs)
+
+
+def _count_runs(rows: Sequence[For], steps: Sequence[tuple[int | None, ...]]) -> int:
+    """Into how many runs the rows of several loops fall.
+
+    7 rows of 7 pixels, 512 bytes apart, are one run if rows of an image are 3584 apart, and 7 if
+    they are 4608 apart.
+    """
+    extents = [extent_of(loop) or 1 for loop in rows]
+    for k in range(len(rows) - 1, 0, -1):
+        within = tuple(s * extents[k] for s in steps[k] if s is not None)
+        if steps[k - 1] != within:
+            return prod(extents[:k])
+    return 1
 
 
 def _fits(operands: Sequence[Operand], role: int, moved: Sequence[int | None]) -> bool:

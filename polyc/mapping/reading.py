@@ -76,13 +76,13 @@ def _multiplies_matrices(use: Use) -> bool:
 def _find_rows_of_matrices(
     schedule: Schedule, named: InitialLoops
 ) -> tuple[int, InitialLoop] | None:
-    """The shared loop over the rows of an instruction for matrices, and its position."""
+    """The innermost shared loop over rows of an instruction for matrices, and its position."""
     shared = _shared(named)
     for directive in schedule.directives:
         if isinstance(directive, Use) and _multiplies_matrices(directive):
-            rows, *_ = _outermost(directive, named)
-            if rows.key in shared:
-                return shared[rows.key], rows
+            vector, _ = read_vector(schedule, named)
+            found = [(shared[n.key], n) for n in _outermost(directive, named) if n.key in shared]
+            return next(((d, loop) for d, loop in reversed(found) if d != vector), None)
     return None
 
 

@@ -228,8 +228,8 @@ fewer; how many columns and words there are does not matter. Emerald Rapids: 1 t
 MATRIX_WAITS = 52.0
 """Cycles from a product until another one may be added to its result."""
 
-MATRIX_LOADED = 8.0
-"""Cycles to load a register of 16 lines: two of them in each."""
+LINES_A_CYCLE = 2
+"""That such registers are loaded with from the first-level cache."""
 
 MATRIX_STORED = 18.0
 """Cycles to store such a register, with what its sums still wait for. Emerald Rapids: four of them

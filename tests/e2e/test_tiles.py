@@ -104,6 +104,36 @@ def test_convolutions(target, channels, filters, size, kernel, pad, stride):
     assert any("use tile.u8s8 " in text for text in model.schedules.values())
 
 
+ROWS_OF_ROWS = (
+    "order o y x | split y 3 | vector o | split c 4 | sink y' x o c c' | "
+    "use tile.u8s8 product_2.y' product_2.x product_2.o c c' | keep all at y"
+)
+
+
+@pytest.mark.parametrize("target", TARGETS, ids=["loops", "here"])
+@pytest.mark.parametrize("kernel", [1, 3])  # all rows follow each other, or those of an image
+def test_rows_of_several_loops(target, kernel):
+    need(target)
+    rng = np.random.default_rng(kernel)
+    x, w = whole(rng, np.uint8, 1, 64, 7, 7), whole(rng, np.int8, 64, 64, kernel, kernel)
+    graph = model_of("ConvInteger", x, w, True, pads=[kernel // 2] * 4)
+    text = f"pack x | {ROWS_OF_ROWS}" if kernel == 1 else ROWS_OF_ROWS
+    given = polyc.compile(graph, target=target, schedule={"product_2_out": text})
+    plain = polyc.compile(graph, target=without_tiles(target))
+    np.testing.assert_array_equal(given(x), plain(x))
+    assert "PC_TILE_PRODUCT(u8i8, " in given.source
+
+
+def test_panels_are_fetched_ahead():
+    rng = np.random.default_rng(7)
+    x, w = whole(rng, np.uint8, 96, 1024), whole(rng, np.int8, 1024, 128)
+    model, y = run(TILES, x, w, True)
+    np.testing.assert_array_equal(y, wrapped(x, w))
+    assert "prefetch w_centred" in str(model.schedules)
+    assert "PC_FETCH(" in model.source
+    assert "PC_TILE_LOAD(" in model.source
+
+
 @pytest.mark.parametrize("target", TARGETS, ids=["loops", "here"])
 def test_sums_of_bfloat16(target):
     need(target)

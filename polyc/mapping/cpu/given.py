@@ -88,7 +88,7 @@ def read_given(one: OpenCluster, schedule: Schedule) -> Tiles:
     """What a given schedule says of a cluster's vectors and copies."""
     tiles = read_tiles(one, schedule)
     packed = tuple(name for name in tiles.packed if name in one.touched)
-    able = list_packable(one, tiles.vector)
+    able = list_packable(one, tiles.vector, tiles.grouped)
     for name in packed:
         if name not in able:
             raise IllegalSchedule(

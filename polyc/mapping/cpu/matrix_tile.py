@@ -24,8 +24,8 @@ from polyc.scop.expr import Load
 from polyc.scop.scop import Statement
 from polyc.target.costs import (
     FMA_UNITS,
+    LINES_A_CYCLE,
     MATRIX_LEAST,
-    MATRIX_LOADED,
     MATRIX_STORED,
     MATRIX_WAITS,
     price,
@@ -125,9 +125,9 @@ def _cut(extent: int, size: int) -> list[tuple[int, int]]:
 def _price_part(height: int, width: int, words: int, steps: int) -> float:
     """Cycles of a tile, over all steps of its sum."""
     total = 0.0
-    for group in group_parts(height, width, words):
+    for group in group_parts(1, height, width, words):
         products = sum(max(MATRIX_LEAST, rows[1]) for rows, _ in group.sums)
-        each = max(products, MATRIX_WAITS, MATRIX_LOADED * group.loads)
+        each = max(products, MATRIX_WAITS, group.loads / LINES_A_CYCLE)
         total += steps * each + MATRIX_STORED * len(group.sums)
     return total
 

@@ -20,6 +20,7 @@ from polyc.mapping.cpu.register_tile import rank_register_tiles
 from polyc.mapping.cpu.vector_loop import is_whole
 from polyc.mapping.open_cluster import OpenCluster
 from polyc.mapping.reading import (
+    Grouped,
     Tile,
     read_grouped,
     read_order,
@@ -80,7 +81,7 @@ def _read(one: OpenCluster, schedule: Schedule) -> tuple[Tiles, tuple[int, ...]]
 
 
 def _is_candidate(one: OpenCluster, tiles: Tiles, target: Target) -> bool:
-    if not set(tiles.packed) <= set(list_packable(one, tiles.vector)):
+    if not set(tiles.packed) <= set(list_packable(one, tiles.vector, tiles.grouped)):
         return False
     if tiles.rows:  # no search makes rows of several loops
         chosen = choose_tiles(one, target)
@@ -116,19 +117,25 @@ def list_tiles(one: OpenCluster, vector: int, target: Target) -> list[Tile]:
     return [best, *(tile for tile in others if tile != best)]
 
 
-def list_packable(one: OpenCluster, vector: int | None) -> Sequence[str]:
-    """The arrays that a contraction may read through a packed copy; vector: its loop in lanes."""
+def list_packable(
+    one: OpenCluster, vector: int | None, grouped: Grouped | None = None
+) -> Sequence[str]:
+    """The arrays that a contraction may read through a packed copy.
+
+    vector: its loop in lanes; grouped: that of which an instruction takes terms next to each other.
+    """
     cluster = one.cluster
     if vector is None:
         return find_operands(cluster, None, one.strides, 1)
     if not cluster.has_reuse:
         return []
     update = next(s for s in cluster.statements if s.reduction)
-    position = cluster.shared[vector][update.name]
+    along = [cluster.shared[vector][update.name]]
+    along += [grouped.position] if grouped and grouped.statement == update.name else []
     found = [
         a.array
         for a in one.strides[update.name][1:]
-        if a.is_packable and not a.free and a.dimensions[position] is not None
+        if a.is_packable and not a.free and any(a.dimensions[p] is not None for p in along)
     ]
     return list(dict.fromkeys(found))
 
