@@ -19,7 +19,11 @@ from math import ceil, log2, prod
 from polyc.loopnest.nodes import Assign, LoopExpr, Read, children
 from polyc.predict.nest import LANES, Access, Leaf, Loop, Nest, Tree, is_plain
 from polyc.scop.expr import Call, Cast
-from polyc.target.costs import LOOKED_UP, OPERATIONS, Prices
+from polyc.target.costs import FMA_UNITS, LOOKED_UP, OPERATIONS, Prices
+from polyc.target.instructions.matrices import MATRICES, MOST
+
+MATRIX_TERMS = {row.name: row.terms for row in MATRICES}
+"""By instruction for matrices, the products that it sums up in each word."""
 
 
 @dataclass(frozen=True)
@@ -100,6 +104,8 @@ class _Core:
         if vector:
             counts[vector.var] = ceil(vector.trips / lanes)
             lanes = min(lanes, vector.trips)
+        if straight and straight[0].node.instruction in MATRIX_TERMS:
+            return self._matrices(straight)
         terms = next((s for s in straight if s.node.kind == "instruction"), None)
         each = self._operations(assign)
         if vector and terms:
@@ -118,6 +124,15 @@ class _Core:
             # Partial sums, one a lane, are added up across the lanes at the end.
             total += _Busy(arithmetic=log2(max(lanes, 2)) * self.prices.latency)
         return total
+
+    def _matrices(self, loops: tuple[Loop, ...]) -> _Busy:
+        """Products of matrices in registers: a row of the result, all words of it, in a cycle.
+
+        What they hold is loaded meanwhile.
+        """
+        row = MOST * MOST * MATRIX_TERMS[str(loops[0].node.instruction)]
+        cycles = prod(loop.trips for loop in loops) / row
+        return _Busy(arithmetic=cycles * FMA_UNITS * self.prices.fma)
 
     def _operations(self, assign: Assign) -> float:
         """Vector operations of an assignment; a sum of products is one."""
