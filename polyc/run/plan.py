@@ -3,8 +3,9 @@
 A `Plan` are nodes that wait for values; with those of a call it gives a `Step`: a compiled model
 of all that can be typed now, and the plan of what is left. Steps are kept by the shapes of what
 they read, and by the values that were made constants. When calls turn out to differ in extents
-only, the next step is compiled for sizes known at run time, and serves them all; where that is not
-possible (`NotFixed`), each has a step of its own.
+only, or in short lists of numbers from 1 on that shapes follow from, the next step is compiled for
+sizes known at run time, and serves them all; where that is not possible (`NotFixed`), each has a
+step of its own.
 """
 
 from __future__ import annotations
@@ -25,10 +26,11 @@ from polyc.graph.ir import Graph, Tensor
 from polyc.graph.onnx.nodes import TEXT
 from polyc.graph.run_time import RANDOM_KEY, run_node
 from polyc.graph.stage import Late, Stage, flatten, infer_stage, split_direct
+from polyc.graph.values import MOST_VALUES
 from polyc.run.model import CompiledModel
 from polyc.run.similar_calls import Pattern, Shapes, SimilarCalls, match
 from polyc.types.ranges import SizeRange, assume
-from polyc.types.sizes import Extent, Size
+from polyc.types.sizes import Extent, Size, evaluate
 
 MAX_VALUES = 4096
 """Elements of the largest tensor that is made a constant: what steers shapes is a short list."""
@@ -95,7 +97,8 @@ class Plan:
     """Nodes that wait for values.
 
     waiting: in order; constants: those that they read; outputs: those of the whole model; decides:
-    whether both branches of an If can be compiled, of which a call executes one.
+    whether both branches of an If can be compiled, of which a call executes one. `_earlier` are
+    plans of the same nodes behind steps for one call each: what they have seen is known here.
     """
 
     def __init__(
@@ -117,6 +120,7 @@ class Plan:
         asked = dict.fromkeys(name for n in self._nodes for name in reads(n) if name)
         self._reads = [n for n in asked if n not in written and n not in constants]
         self._steering: set[str] = set()
+        self._earlier: tuple[Plan, ...] = ()
         self._kept: OrderedDict[Kind, SimilarCalls[Step]] = OrderedDict()
 
     def run(self, call: Call) -> Plan | None:
@@ -146,13 +150,17 @@ class Plan:
         there = [n for n in self._reads if n in call.structures or n in call.values]
         while True:
             kind, shapes = _describe(call, there, self._steering)
-            similar = self._kept.setdefault(kind, SimilarCalls())
+            before = [p._kept[kind] for p in self._earlier if kind in p._kept]
+            if kind not in self._kept:
+                self._kept[kind] = SimilarCalls(seen=[call for s in before for call in s.seen])
+            similar = self._kept[kind]
             self._kept.move_to_end(kind)
             if len(self._kept) > MAX_KINDS:
                 self._kept.popitem(last=False)
-            if (found := similar.find(shapes)) is not None:
+            found = similar.find(shapes)
+            if found is not None and _is_right(*found):
                 return found
-            pattern = similar.generalise(shapes)
+            pattern = None if found else similar.generalise(shapes)
             try:
                 step = self._make_step(call, there, shapes, pattern)
             except (UnsupportedOp, ShapeError):
@@ -161,6 +169,10 @@ class Plan:
                 similar.refused.add(pattern)
                 continue
             if step is not None:
+                if pattern is not None:
+                    step.rest._follow(
+                        [old.rest for s in (similar, *before) for old in s.by_shapes.values()]
+                    )
                 similar.keep(step, shapes, pattern)
 
     def _make_step(
@@ -191,6 +203,7 @@ class Plan:
                 )
                 if self._steer(self._choose_steering(stage, types)):
                     return None
+                _require_no_more(stage, [n for n in names if types[n].entries is not None])
             model = self._compile(stage.graph, sizes) if stage.graph.nodes else None
         except NeedsValues as more:  # the lowering needs a value that the types did not
             if not self._steer(set(more.inputs)):
@@ -213,6 +226,11 @@ class Plan:
         rest._steering |= set(stage.wanted)
         return Step(model, stage, rest)
 
+    def _follow(self, earlier: Sequence[Plan]) -> None:
+        """Know what plans of the same nodes have seen, and what steers them."""
+        self._earlier = tuple(earlier)
+        self._steering.update(*(plan._steering for plan in earlier))
+
     def _steer(self, names: set[str]) -> bool:
         """Make values constants from now on; whether that is news."""
         fresh = names - self._steering
@@ -234,11 +252,17 @@ class Plan:
         return chosen
 
     def _type(self, name: str, value: Any, shape: tuple[Extent, ...]) -> Tensor:
-        """The type of an array, with its value if that decides something."""
+        """The type of an array, with its value if that decides something.
+
+        shape: of one that steers as sizes, these; some of them may differ from call to call.
+        """
         dtype = np.dtype(getattr(value, "dtype", TEXT))
         if name not in self._steering:
             return Tensor(name, dtype, shape)
         array = np.asarray(value)
+        if _are_sizes(array) and any(isinstance(one, Size) for one in shape):
+            entries = np.array(shape, object).reshape(array.shape)
+            return Tensor(name, dtype, array.shape, entries=entries)
         if array.size > MAX_VALUES:
             raise UnsupportedOp(
                 f"model {self._name!r}: what is compiled depends on the {array.size} values of "
@@ -250,6 +274,27 @@ class Plan:
 def _is_list(tensor: Tensor) -> bool:
     """Whether it is a number, or a list of known length, of integers or booleans."""
     return tensor.rank <= 1 and tensor.is_static and tensor.dtype.kind in "iub"
+
+
+def _is_right(step: Step, values: Mapping[str, int]) -> bool:
+    """Whether what a step needs of the sizes that it leaves open holds for these."""
+    needs = [need for s in step.model.sizes for need in s.needs] if step.model else []
+    return all(evaluate(need, values) >= 0 for need in needs if need.names <= values.keys())
+
+
+def _are_sizes(value: np.ndarray) -> bool:
+    """Whether it may be a list of sizes."""
+    short = value.ndim <= 1 and 0 < value.size <= MOST_VALUES
+    return (
+        short and value.dtype.kind in "iu" and value.dtype.itemsize >= 4 and bool(value.min() > 0)
+    )
+
+
+def _require_no_more(stage: Stage, sizes: Sequence[str]) -> None:
+    """UnsupportedOp where a stage waits for the values of what was taken for sizes."""
+    for wanted in stage.wanted:
+        if wanted in sizes or find_sources(wanted, stage.graph.nodes, sizes):
+            raise UnsupportedOp(f"the value of {wanted!r} decides more than sizes")
 
 
 def _moves(stage: Stage) -> bool:
@@ -272,17 +317,22 @@ def _name_sizes(shapes: Shapes, pattern: Pattern | None) -> tuple[SizeRange, ...
 def _describe(call: Call, names: Sequence[str], steering: set[str]) -> tuple[Kind, Shapes]:
     """What calls must have in common to be of one kind, and the shapes in which they may differ.
 
-    Those are the structures, the types, and the values that steer, whose shapes are theirs.
+    Those are the structures, the types, and the values that steer, whose shapes are theirs; but
+    where these may be sizes, they stand in place of the shape.
     """
     kind: list[object] = [(n, call.structures[n]) for n in _nested(names, call.structures)]
     shapes: list[tuple[int, ...]] = []
     for name in flatten(names, call.structures):
         value = call.values[name]
         shape = value.shape if type(value) is np.ndarray else np.shape(value)
-        steers = np.asarray(value).tobytes() if name in steering else None
-        kind.append((name, getattr(value, "dtype", None), len(shape), steers))
-        if steers is not None:
-            kind.append(shape)
+        dtype = getattr(value, "dtype", None)
+        if name not in steering:
+            kind.append((name, dtype, len(shape)))
+        elif _are_sizes(array := np.asarray(value)):
+            kind.append((name, dtype, "sizes", shape))
+            shape = tuple(map(int, array.flat))
+        else:
+            kind.append((name, dtype, array.tobytes(), shape))
         shapes.append(shape)
     return tuple(kind), tuple(shapes)
 

@@ -14,6 +14,7 @@ from polyc.trace import Trace
 from tests.e2e.compare import find_difference
 from tests.e2e.shipped import NETWORKS, Writer
 from tests.sampling import sampled
+from tests.staged import assert_same, model_of, run_ort
 
 RNG = np.random.default_rng(3)
 
@@ -171,3 +172,19 @@ def test_sizes_that_a_network_cannot_have_are_refused(compiled):
     model = compiled(b.model(b.op("Conv", "x", b.weight(8, 3, 3, 3))))
     with pytest.raises(ShapeError, match="h - 3 is not negative, but a call has h = 2"):
         model(np.ones((1, 3, 2, 8), np.float32))
+
+
+def test_a_frame_of_any_size(compiled):
+    """Relative positions are padded by as much as a text is longer than the window: n - 5."""
+    source = model_of("""g (float[n, 9] t, float[k] x) => (float[p, 9] y, float[q] z) {
+        s = Shape(t) first = Constant<value_ints = [0]>() n = Gather(s, first)
+        five = Constant<value_ints = [5]>() more = Sub(n, five)
+        pads = Concat<axis = 0>(more, first, more, first) v = Constant<value_float = 2.0>()
+        a = Exp(t) y = Pad(a, pads, v)
+        both = Concat<axis = 0>(n, more) u = Neg(x) z = Pad(u, both) }""")
+    model = compiled(source)
+    for n, k in ((7, 3), (5, 1), (4, 6), (40, 2)):
+        feeds = {"t": RNG.random((n, 9)), "x": RNG.random(k)}
+        feeds = {name: value.astype(np.float32) for name, value in feeds.items()}
+        for got, want in zip(model.run(feeds).values(), run_ort(source, feeds), strict=True):
+            assert_same(got, want)

@@ -210,14 +210,14 @@ def test_a_value_that_much_decides_is_computed_by_a_stage(compiled):
         n = ReduceSum(m, axes) r = Exp(x)
         y = Slice(r, zero, n, axes) }"""
     model = compiled(model_of(text))
-    for count in (3, 7, 3):
+    for count in (3, 7, 60, 0, 50, 3):
         m = np.zeros(100, np.int64)
         m[RNG.permutation(100)[:count]] = 1
         x = RNG.standard_normal(50).astype(np.float32)
         np.testing.assert_allclose(model.run({"x": x, "m": m})["y"], np.exp(x)[:count], rtol=1e-6)
     (similar,) = model._plan._kept.values()
     (first,) = similar.by_shapes.values()
-    assert len(first.rest._kept) == 2
+    assert sorted(len(s.by_pattern) for s in first.rest._kept.values()) == [0, 1]  # 0 is no size
     seconds = model.profile({"x": x, "m": m}, repeats=1)
     assert len(seconds) == len(model.explain().kernels)
     out = np.empty(3, np.float32)
@@ -233,6 +233,42 @@ FIND = """g (float[50] x, float[50, 8] t, float[8, 5] w, bool b)
     i = If(b)<then_branch = t () => (p) { p = NonZero(found) }, else_branch = e () => (q) {
         none = Not(found) q = NonZero(none) }> j = Squeeze(i, axes)
     rows = Gather(t, j) h = MatMul(rows, w) y = Softmax(h) s = Shape(h) }"""
+
+
+LONG = """g (float[k] d, float[1, 5] x) => (float[n, 5] y) {
+    e = Exp(d) up = Ceil(e) axis = Constant<value_ints = [0]>()
+    total = ReduceSum<keepdims = 0>(up, axis) n = Cast<to = 7>(total)
+    two = Constant<value_int = 2>() one = Constant<value_int = 1>() r = Range(two, n, one)
+    f = Cast<to = 1>(r) last = Constant<value_ints = [1]>() column = Unsqueeze(f, last)
+    t = Sin(column) y = Mul(t, x) }"""
+
+
+def test_numbers_that_a_stage_computes_are_sizes(compiled):
+    """How long speech is follows from durations: once calls differ, one model is for any length."""
+    source = model_of(LONG)
+    x, steps = RNG.standard_normal((1, 5)).astype(np.float32), []
+    model = compiled(source)
+    for k in (3, 2, 5, 4, 7, 6):
+        d = RNG.random(k).astype(np.float32)
+        (expected,) = run_ort(source, {"d": d, "x": x})
+        assert_same(model.run({"d": d, "x": x})["y"], expected)
+        steps.append([id(stage) for stage in model._last[0]])
+    assert steps[2] == steps[3] == steps[4] == steps[5]
+    assert all(stage.sizes for stage in model._last[0])
+    d = np.float32([-1])  # of length 1, which is less than what numbers begin with
+    assert model.run({"d": d, "x": x})["y"].shape == (0, 5)
+
+
+def test_what_is_repeated_in_one_call_only(compiled):
+    """A model for any length would be right where that is 4, and is not taken where it is 1."""
+    source = model_of("""g (float[k] d, float[4] x) => (float[n] y) {
+        axis = Constant<value_ints = [0]>() total = ReduceSum<keepdims = 0>(d, axis)
+        n = Cast<to = 7>(total) zero = Constant<value_int = 0>() one = Constant<value_int = 1>()
+        r = Range(zero, n, one) f = Cast<to = 1>(r) y = Add(f, x) }""")
+    model, x = compiled(source), np.arange(4, dtype=np.float32)
+    for k in (4, 1, 4, 1):
+        y = model.run({"d": np.ones(k, np.float32), "x": x})["y"]
+        np.testing.assert_array_equal(y, np.arange(k) + x)
 
 
 def test_what_is_cut_has_a_size_known_only_at_run_time(compiled):

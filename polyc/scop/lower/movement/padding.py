@@ -53,6 +53,11 @@ def pads_input(*operators: str) -> Callable[[Request], Request]:
     return register
 
 
+def has_most(pads: Sequence[Extent]) -> bool:
+    """Whether it is known how large a frame may be."""
+    return not any(math.isinf(bounds(extent)[1]) for extent in pads)
+
+
 def most_of(extent: Extent) -> int:
     """The largest value of what differs from call to call by a few."""
     most = bounds(extent)[1]

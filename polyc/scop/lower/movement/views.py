@@ -9,16 +9,19 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import cast
 
+import numpy as np
+
 from polyc.graph.ir import Node
 from polyc.graph.shapes.checks import constant_ints, known_extents
 from polyc.graph.shapes.dims import normalize_axis
 from polyc.graph.shapes.movement import resolve_permutation
 from polyc.graph.shapes.slicing import resolve_pads, resolve_slice
 from polyc.poly.parameters import spell
+from polyc.scop.expr import Const, Expr
 from polyc.scop.lower.context import Lowering, lowers
 from polyc.scop.lower.elements.pointwise import operand
 from polyc.scop.lower.functions import guarded
-from polyc.scop.lower.movement.padding import Padding, padded, pads_input
+from polyc.scop.lower.movement.padding import Fill, Padding, has_most, padded, pads_input
 from polyc.scop.lower.space import Ref
 from polyc.types.sizes import Extent, Size, bounds, greatest
 
@@ -229,8 +232,8 @@ def lower_pad(ctx: Lowering, node: Node) -> None:
     mode = node.get("mode", "constant")
     if mode == "constant":
         fill = _known(ctx, node, 2, absent=0)
-        if fill is None:
-            _pad_with_data(ctx, node, ref, begin)
+        if fill is None or not has_most((*begin, *end)):
+            _pad_by_element(ctx, node, ref, begin, fill)
         else:
             ctx.bind(node.outputs[0], padded(ctx, node, node.inputs[0], ref, begin, end, fill))
         return
@@ -250,10 +253,11 @@ def lower_pad(ctx: Lowering, node: Node) -> None:
 
 @pads_input("Pad")
 def find_padding(ctx: Lowering, node: Node) -> Padding:
-    """What a Pad adds; nothing where it does not fill with a known constant."""
+    """What a Pad adds; nothing where it does not fill a frame with a known constant."""
     begin, end = _pads(ctx, node)
     fill = _known(ctx, node, 2, absent=0)
-    if node.get("mode", "constant") != "constant" or fill is None:
+    frames = node.get("mode", "constant") == "constant" and has_most((*begin, *end))
+    if fill is None or not frames:
         return Padding((0,) * len(begin), (0,) * len(end), 0)
     return Padding(begin, end, fill)
 
@@ -265,8 +269,10 @@ def _pads(ctx: Lowering, node: Node) -> tuple[tuple[int, ...], tuple[int, ...]]:
     return cast("tuple[int, ...]", begin), cast("tuple[int, ...]", end)
 
 
-def _pad_with_data(ctx: Lowering, node: Node, ref: Ref, begin: Sequence[int]) -> None:
-    """Y[i] = X[i - begin] where that exists, else the value of a tensor."""
+def _pad_by_element(
+    ctx: Lowering, node: Node, ref: Ref, begin: Sequence[int], fill: Fill | None
+) -> None:
+    """Y[i] = X[i - begin] where that exists, else a number, or the value of a tensor if None."""
     result = ctx.result(node)
     space = ctx.grid(node, result.shape)
     insides = [
@@ -274,7 +280,11 @@ def _pad_with_data(ctx: Lowering, node: Node, ref: Ref, begin: Sequence[int]) ->
         for k, (b, n) in enumerate(zip(begin, ref.shape, strict=True))
     ]
     element = space.load(ref, *(f"i{k} - ({spell(b)})" for k, b in enumerate(begin)))
-    fill = operand(ctx, space, node.inputs[2])
+    outside: Expr = (
+        operand(ctx, space, node.inputs[2])
+        if fill is None
+        else Const(np.asarray(fill).astype(ref.dtype).item(), ref.dtype)
+    )
     inside = space.within(" and ".join(insides) or "true")
-    value = guarded(inside, element, fill) if 0 not in ref.shape else fill
+    value = guarded(inside, element, outside) if 0 not in ref.shape else outside
     ctx.assign(node, space, result, space.iterators, value)
