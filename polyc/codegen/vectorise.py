@@ -18,6 +18,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from polyc.codegen.divide import divide_in_vectors
+from polyc.codegen.in_steps import in_steps
 from polyc.codegen.load_once import load_once
 from polyc.codegen.partial_results import privatise
 from polyc.codegen.spell import is_instruction, run_in, spell_instructions, unroll
@@ -116,8 +117,11 @@ def _cut(loop: For, vectors: Vectors) -> Node:
     shared = load_once(loop, runs, pieces, vectors)
     if shared is not None:
         return shared
-    parts = tuple(run_in(vector, run) for run in runs for vector in pieces)
-    return parts[0] if len(parts) == 1 else Block(parts)
+    parts: list[Node] = []
+    for run in runs:
+        steps = in_steps(loop, pieces, run) if isinstance(run, Assign) else None
+        parts += [steps] if steps else [run_in(vector, run) for vector in pieces]
+    return parts[0] if len(parts) == 1 else Block(tuple(parts))
 
 
 def _flatten(block: Block) -> tuple[Node, ...]:
