@@ -15,7 +15,7 @@ from dataclasses import dataclass, replace
 import islpy as isl
 
 from polyc.budget import UNLIMITED, Budget
-from polyc.poly.affine import simplify
+from polyc.poly.affine import outputs, simplify, single_aff
 from polyc.scop.expr import Expr, Load, drop_roundings, pull_back, rebuild
 from polyc.scop.inline import LARGEST_EXPRESSION, simplify_indices
 from polyc.scop.scop import Scop, Statement
@@ -99,13 +99,15 @@ def _distribute(array: str, table: _Table) -> None:
     if reader.weight + len(reads) * largest > LARGEST_EXPRESSION:
         return
     back = isl.PwMultiAff.from_map(once.reverse())  # X -> R
+    parts = [_piece(reader, writer, back) for writer in writers]
+    parts = [part for part in parts if not part.domain.is_empty()]
+    if any(single_aff(f) is None for part in parts for f in outputs(part.write)):
+        return  # windows put together to an image: each access would ask which piece it is in
     place, _ = table.places[reader.name]
     for s in (*writers, reader):
         table.remove(s)
-    for k, writer in enumerate(writers):
-        piece = _piece(reader, writer, back)
-        if not piece.domain.is_empty():
-            table.add(piece, (place, k))
+    for k, piece in enumerate(parts):
+        table.add(piece, (place, k))
 
 
 def _piece(reader: Statement, writer: Statement, back: isl.PwMultiAff) -> Statement:

@@ -15,7 +15,7 @@ from dataclasses import replace
 import islpy as isl
 
 from polyc.budget import UNLIMITED, Budget
-from polyc.poly.affine import simplify
+from polyc.poly.affine import outputs, simplify, single_aff
 from polyc.poly.boxes import box
 from polyc.poly.context import operation_budget
 from polyc.scop.expr import Expr, Load, rebuild
@@ -66,7 +66,11 @@ def _copied_array(statement: Statement, scop: Scop, uses: Uses) -> str | None:
 
 
 def _find_place(copy: Statement, source: Array) -> isl.PwMultiAff | None:
-    """# X -> Y: where the copy puts each element, if it copies all of X, each once."""
+    """# X -> Y: where the copy puts each element, if it copies all of X, each once.
+
+    None for a place in pieces: windows that are put together to an image would have a condition
+    for each piece at each access, thousands of letters long.
+    """
     load = copy.value
     assert isinstance(load, Load)
     try:
@@ -78,7 +82,8 @@ def _find_place(copy: Statement, source: Array) -> isl.PwMultiAff | None:
             if not copy.write.as_map().intersect_domain(copy.domain).is_injective():
                 return None
             back = isl.PwMultiAff.from_map(read.reverse())  # X -> S
-            return copy.write.pullback_pw_multi_aff(back)
+            place = simplify(copy.write.pullback_pw_multi_aff(back), whole)
+            return None if any(single_aff(f) is None for f in outputs(place)) else place
     except isl.Error:
         return None
 

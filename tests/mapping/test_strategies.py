@@ -55,6 +55,17 @@ def test_gathered_rows_are_copied_in_vectors():
     assert "vector i1" in kernel
 
 
+def test_windows_are_put_together_by_a_copy_and_not_in_pieces():
+    """16 windows of 7 x 7 pixels to an image in a frame: its place would be a choice of pieces."""
+    x, image = ops.input("x", (2, 784, 8)), ops.input("r", (2, 28, 28, 8))
+    windows = ops.matmul(ops.reshape(x, [-1, 49, 8]), ones(8, 8))
+    windows = ops.transpose(ops.reshape(windows, [-1, 4, 4, 7, 7, 8]), [0, 1, 3, 2, 4, 5])
+    y = ops.transpose(ops.reshape(windows, [-1, 28, 28, 8]) + image, [0, 3, 1, 2])
+    graph = Graph.of(y=ops.conv(y, ones(8, 1, 3, 3), pads=(1, 1, 1, 1), group=8))
+    compiled = run_pipeline(graph, Target.named("avx512"), Options(), Trace())
+    assert max(map(len, compiled.sources.values())) < 40_000
+
+
 def test_an_input_in_a_frame_lies_as_the_transform_reads_it():
     x, w = ops.input("x", (1, 64, 40, 40)), ones(64, 64, 3, 3)
     frame, transform, *_ = schedules(ops.conv(x, w, pads=(1, 1, 1, 1)))
