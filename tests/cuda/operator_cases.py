@@ -19,10 +19,10 @@ from polyc.graph.shapes.internal import INTERNAL_TYPES
 from polyc.scop.lower.context import LOWERINGS
 from tests.scop.check import SHAPE_INPUTS, all_cases, backend_cases
 
-INTERNAL = {"Narrow", *INTERNAL_TYPES}
+INTERNAL = {"Count", "Narrow", "ScatterTrue", *INTERNAL_TYPES}
 """Nodes of the graph that no model has."""
 
-BY_CALL = {*DISTRIBUTIONS, "AlignRegions", "Bernoulli", "Compress", "Count", "Multinomial"}
+BY_CALL = {*DISTRIBUTIONS, "AlignRegions", "Bernoulli", "Compress", "Multinomial"}
 BY_CALL |= {"NonMaxSuppression", "NonZero", "Trim", "Unique"}
 """Operators that only a call completes: of a size that is data, or of numbers drawn anew."""
 

@@ -105,10 +105,6 @@ LEFT = {
         "Resize.*the scale of not_larger, which the largest quotient decides",
     """shape = Constant<value_ints = [0, 4, -1]>()
     y = Reshape(x, shape)""": "Reshape.*regroups a symbolic size",
-    """one = Constant<value_ints = [0, 0, 0, 0, 0]>()
-    size = Shape<start = 1, end = 2>(x)
-    pads = Concat<axis = 0>(one, size)
-    y = Pad(x, pads)""": "Pad.*has no bound",
 }  # fmt: skip
 """What is compiled when it is called, and why."""
 
