@@ -60,6 +60,20 @@ def model_of(op: str, x: np.ndarray, w: np.ndarray, known: bool, **attributes) -
     return helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)])
 
 
+def convolution(
+    channels: int, filters: int, size: int, kernel: int, pad: int, stride: int
+) -> tuple[onnx.ModelProto, np.ndarray, np.ndarray]:
+    """(a convolution of two images of bytes, they, what comes out)"""
+    rng = np.random.default_rng(filters)
+    x = whole(rng, np.uint8, 2, channels, size, size)
+    w = whole(rng, np.int8, filters, channels, kernel, kernel)
+    frame = np.pad(x.astype(np.int64), [(0, 0), (0, 0), (pad, pad), (pad, pad)])
+    windows = np.lib.stride_tricks.sliding_window_view(frame, (kernel, kernel), (2, 3))
+    wanted = np.einsum("ncyxrq,ocrq->noyx", windows[:, :, ::stride, ::stride], w.astype(np.int64))
+    graph = model_of("ConvInteger", x, w, True, pads=[pad] * 4, strides=[stride] * 2)
+    return graph, x, wanted.astype(np.int32)
+
+
 def run(target: Target, x: np.ndarray, w: np.ndarray, known: bool, schedule=None, **how):
     """(the compiled product of matrices, its result)"""
     need(target)
@@ -129,15 +143,9 @@ def test_on_several_threads(threads):
 )
 def test_convolutions(target, channels, filters, size, kernel, pad, stride):
     need(target)
-    rng = np.random.default_rng(filters)
-    x = whole(rng, np.uint8, 2, channels, size, size)
-    w = whole(rng, np.int8, filters, channels, kernel, kernel)
-    frame = np.pad(x.astype(np.int64), [(0, 0), (0, 0), (pad, pad), (pad, pad)])
-    windows = np.lib.stride_tricks.sliding_window_view(frame, (kernel, kernel), (2, 3))
-    wanted = np.einsum("ncyxrq,ocrq->noyx", windows[:, :, ::stride, ::stride], w.astype(np.int64))
-    graph = model_of("ConvInteger", x, w, True, pads=[pad] * 4, strides=[stride] * 2)
+    graph, x, wanted = convolution(channels, filters, size, kernel, pad, stride)
     model = polyc.compile(graph, target=target)
-    np.testing.assert_array_equal(model(x), wanted.astype(np.int32))
+    np.testing.assert_array_equal(model(x), wanted)
     assert function_of(target) in model.source
 
 

@@ -11,7 +11,7 @@ from polyc import Graph, ops
 from polyc.errors import IllegalSchedule
 from polyc.options import Options
 from polyc.target.machine import Target
-from tests.e2e.test_dot4 import model_of, run, whole, wrapped
+from tests.e2e.test_dot4 import convolution, model_of, run, whole, wrapped
 from tests.exact.runs import exactly
 from tests.machines import TILES, find_tiles, need, without_tiles
 from tests.sampling import sampled, thorough
@@ -92,15 +92,9 @@ def test_what_they_do_not_suit_is_right_without(shape):
 )
 def test_convolutions(target, channels, filters, size, kernel, pad, stride):
     need(target)
-    rng = np.random.default_rng(filters)
-    x = whole(rng, np.uint8, 2, channels, size, size)
-    w = whole(rng, np.int8, filters, channels, kernel, kernel)
-    frame = np.pad(x.astype(np.int64), [(0, 0), (0, 0), (pad, pad), (pad, pad)])
-    windows = np.lib.stride_tricks.sliding_window_view(frame, (kernel, kernel), (2, 3))
-    wanted = np.einsum("ncyxrq,ocrq->noyx", windows[:, :, ::stride, ::stride], w.astype(np.int64))
-    graph = model_of("ConvInteger", x, w, True, pads=[pad] * 4, strides=[stride] * 2)
+    graph, x, wanted = convolution(channels, filters, size, kernel, pad, stride)
     model = polyc.compile(graph, target=target)
-    np.testing.assert_array_equal(model(x), wanted.astype(np.int32))
+    np.testing.assert_array_equal(model(x), wanted)
     assert any("use tile.u8s8 " in text for text in model.schedules.values())
 
 
