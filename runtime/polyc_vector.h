@@ -274,6 +274,10 @@ LOOP_2(div)
 LOOP_2(pow)
 #undef U
 
+#if BITS == 8 && defined PC_QUANTISED
+#include "polyc_quantised.h"
+#endif
+
 #if KIND == PC_UNSIGNED && BITS == 32
 #define WIDE(v) __builtin_convertvector(v, PC_PASTE(u64x, PC_LANES))
 #define HIGH(v, factor) __builtin_convertvector((WIDE(v) * factor##ull) >> 32, V)
@@ -346,6 +350,7 @@ REDUCTION(max, FN(max))
 #undef B
 #undef V
 #undef T
+#undef PC_QUANTISED
 #undef PC_TRANSPOSITIONS
 #undef PC_STRIDES
 #undef PC_REDUCTIONS

@@ -55,7 +55,7 @@ class Function:
 
     operands: in C order; "T" a value of the type, "b8" a condition (of as many lanes), "bits" an
         unsigned integer of its width, "scalar" one element, "pointer" to elements, "i64" a count or
-        a stride.
+        a stride, "floats" as many of f32, "float" one of them.
     returns: "same" (a value of the type), "bool" (b8, as many lanes), "bits", "scalar", or "none".
     infix: the C operator that floats use in its place, or "".
     family: the header that defines it, `core` being polyc_scalar.h and polyc_vector.h.
@@ -87,6 +87,7 @@ def _vector(
 
 
 _REDUCTIONS, _STRIDES, _TRANSPOSITIONS = "PC_REDUCTIONS", "PC_STRIDES", "PC_TRANSPOSITIONS"
+_QUANTISED = "PC_QUANTISED"
 
 
 _FAMILIES = {
@@ -146,6 +147,7 @@ FUNCTIONS: Mapping[str, Function] = {
     "splat": _vector("scalar"),
     "fill": _vector("T i64 scalar", TYPES),
     "iota": _vector("scalar", NUMBERS),
+    "quantised": _vector("floats float scalar", ("i8", "u8"), part=_QUANTISED),
     **{
         f"reduce_{name}": _vector("T", types, "scalar", _REDUCTIONS)
         for types, names in ((NUMBERS, "add mul min max"), (("b8",), "and or"))
@@ -240,6 +242,8 @@ def _instances(functions: Set[Use]) -> tuple[set[tuple[str, int]], set[tuple[str
         family = FUNCTIONS[name].family
         if family == "core" or element in INTEGERS:
             core.add((element, lanes))
+            if FUNCTIONS[name].part == _QUANTISED:  # of floats
+                core.add(("f32", lanes))
         elif element == "f64":
             mathematics.add((_F64_HEADER, lanes))
         else:

@@ -1,6 +1,10 @@
 /* polyc_vector.h of the exact run: PC_LANES values of PC_TYPE, in the field if that is a float. */
 
 #if !PC_PASTE(PC_FIELD_, PC_TYPE)
+#ifdef PC_QUANTISED
+#undef PC_QUANTISED
+#include "polyc_quantised.h"
+#endif
 #include "../polyc_vector.h"
 #else
 
@@ -149,6 +153,7 @@ REDUCTION(add) REDUCTION(mul) REDUCTION(min) REDUCTION(max)
 #undef B
 #undef V
 #undef T
+#undef PC_QUANTISED
 #undef PC_TRANSPOSITIONS
 #undef PC_STRIDES
 #undef PC_REDUCTIONS
