@@ -23,6 +23,7 @@ from polyc.build.bundle import WEIGHTS_FILE, Weights, allocate_weights
 from polyc.files.table import write_and_hash
 from polyc.memory.storage import fill
 from polyc.program.plan import ALIGNMENT, Layout, lay_out
+from polyc.toolchain.turns import result_of
 
 T = TypeVar("T")
 
@@ -61,7 +62,7 @@ class WeightsBeside:
 
         def wait(end: int = self.layout.bytes) -> None:
             for future, last in zip(filled, ends, strict=True):
-                future.result()
+                result_of(future)
                 if last >= end:
                     break
 
@@ -77,7 +78,7 @@ class WeightsBeside:
 
     def finish(self) -> Weights | None:
         """What was written, None if there are no constants; raises what writing it raised."""
-        return self._result.result() if self._result else None
+        return result_of(self._result) if self._result else None
 
     def __enter__(self) -> WeightsBeside:
         return self

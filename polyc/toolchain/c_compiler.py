@@ -24,6 +24,7 @@ from polyc.options import PATIENCE, Options
 from polyc.toolchain.cache import Cache, open_cache
 from polyc.toolchain.execute import execute
 from polyc.toolchain.runtime_files import TEAM_FILE, find_runtime, read_runtime, read_team
+from polyc.toolchain.turns import result_of
 
 COMPILE_FLAGS = (
     "-O3",
@@ -191,7 +192,7 @@ class LibraryBuild:
 
     def objects(self) -> list[Path]:
         """Wait for all files; the folders in which their objects are, in order."""
-        return [future.result() for future in self._objects]
+        return [result_of(future) for future in self._objects]
 
     def link(self) -> Path:
         """Wait for all files and link them; the path of the library, which lives in the cache.
