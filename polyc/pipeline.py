@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 
 import onnx
 
@@ -38,6 +39,7 @@ from polyc.mapping.cpu.fuse_tiles import fuse_tiles
 from polyc.mapping.cpu.given import place_given
 from polyc.mapping.cpu.storing import store_clusters
 from polyc.mapping.cuda.fuse_rows import fuse_rows
+from polyc.mapping.cuda.split_sums import find_parts
 from polyc.mapping.cuda.storing import set_preludes_free, store_for_cuda
 from polyc.mapping.open_cluster import OpenCluster
 from polyc.mapping.share_literals import share_literals
@@ -300,7 +302,10 @@ def _cluster_graph(
         scop = convert_constants(inline_pointwise(scop, on_gpu, budget))
         scop = delinearise(merge_copies(distribute(scop, budget), budget))
         thinned = compress_zeros(scop, lanes)
-        scop = split_reductions(thinned.scop, Grain.of(target))
+        find = None
+        if isinstance(target, CudaTarget):
+            find = partial(find_parts, target=target, tf32=options.tf32)
+        scop = split_reductions(thinned.scop, Grain.of(target), find)
         scop, states = bind_states(scop, states)
         trace.dump("scop", scop)
 

@@ -13,7 +13,8 @@
                PC_SHARED_AT(f32, tile, 1024, offset);   in what the launch reserves; offsets in bytes
                Aligned to 16 bytes, at an offset to its largest power of two up to 1024. Like a
                static variable, what is declared in a loop is one array.
-               tile[PC_SWIZZLE(k, shift, mask)]: places exchanged, so that rows meet other banks
+               tile[PC_SWIZZLE(k, shift, mask)]: places exchanged, so that rows meet other banks;
+               PC_SWIZZLE_PARTS(k, upper, shift, mask): of k + upper, where k is less than one in it
    BARRIERS    PC_SYNC() of the block, PC_SYNC_WARP(), PC_SYNC_SOME(id, threads) of some whole warps,
                1 <= id < 16
    SHORT VECTORS  f32x4, bf16x8, …: pc_load_f32x4(p), pc_store_f32x4(p, v), v[2]
@@ -42,6 +43,7 @@
 #endif
 
 #define PC_SWIZZLE(k, shift, mask) ((k) ^ ((k) >> (shift) & (mask)))
+#define PC_SWIZZLE_PARTS(k, upper, shift, mask) (((k) ^ ((upper) >> (shift) & (mask))) + (upper))
 
 #include "polyc_cuda_types.cuh"
 

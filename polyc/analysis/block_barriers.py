@@ -2,19 +2,37 @@
 
 The text is walked with the phases that may be running: those since the last barrier, on any way to
 the place, around loops as well. A phase that conflicts with one of them is an error, and so is a
-barrier that not all threads reach: one inside a loop over threads.
+barrier that not all threads reach: one inside a loop over threads. A product in the background is
+running beyond the next barriers (`Flights`). What threads share is written by one of them: where no
+loop says which of several, they would all do it.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
-from polyc.analysis.threads import Phases, Running, anywhere, one_later
-from polyc.loopnest.nodes import Assign, Barrier, Block, For, If, Node, walk_nodes
+from polyc.analysis.threads import (
+    Flights,
+    Phases,
+    Running,
+    accessing_threads,
+    anywhere,
+    is_own,
+    is_write,
+    one_later,
+)
+from polyc.loopnest.nodes import Assign, Await, Barrier, Block, For, If, Node, walk_nodes
 
 
 def check_block_barriers(block: Block, phases: Phases) -> int:
     """Raises IllegalSchedule where threads may meet; gives the number of barriers."""
+    for access in phases.accesses:
+        if is_write(access) and not is_own(access):
+            run = access.execution
+            writers = accessing_threads(access).intersect_domain(run.points)
+            if not writers.is_single_valued():
+                rule = f"several threads write what {run.statement.name} writes once"
+                raise phases.around.illegal(rule)
     _Walk(phases).after(block, frozenset())
     return sum(isinstance(node, Barrier) for node in walk_nodes(block))
 
@@ -23,12 +41,15 @@ def check_block_barriers(block: Block, phases: Phases) -> int:
 class _Walk:
     phases: Phases
     next: int = 0
+    flights: Flights = field(default_factory=Flights)
 
     def after(self, node: Node, running: Running) -> Running:
         """The phases that may be running behind a node."""
         match node:
             case Barrier():
-                return frozenset()
+                return self.flights.after_barrier(running)
+            case Await():
+                self.flights.land(node)
             case Assign() | For(kind="thread" | "combine"):
                 return self.phase(node, running)
             case Block(body=body):
@@ -48,12 +69,14 @@ class _Walk:
                     end = self.after(body, running)
                     again = one_later(end)
                     if again <= running:
+                        self.flights.leave(end)
                         return anywhere(end | running)
                     running |= again
         return running
 
     def phase(self, node: Node, running: Running) -> Running:
         number, self.next = self.next, self.next + 1
+        self.flights.begin(number, node)
         around = self.phases.around
         if any(isinstance(n, Barrier) for n in walk_nodes(node)):
             raise around.illegal("a barrier stands where not all threads come")

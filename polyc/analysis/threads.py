@@ -20,6 +20,7 @@ import islpy as isl
 
 from polyc.analysis.accesses import Access, Surroundings
 from polyc.analysis.timemap import Execution, Loop
+from polyc.loopnest.nodes import Await, Node, walk_nodes
 from polyc.scop.scop import Statement
 
 TOGETHER = {"mma": 32, "wgmma": 128}
@@ -48,6 +49,46 @@ def one_later(running: Running) -> Running:
     )
 
 
+class Flights:
+    """The products of warpgroups that go on in the background, while a text is walked.
+
+    A product that an iteration begins is over for the thread that waits for it: with at most n
+    pending, in the n-th iteration behind. Other threads know that after a barrier: the first one
+    more than n iterations later, counted as if it stood in front of the product in its iteration.
+    Behind its loop the last ones are over where none may be pending.
+
+    pending: by phase; left: those whose loop has ended.
+    """
+
+    def __init__(self) -> None:
+        self._pending: dict[int, int] = {}
+        self._left: set[int] = set()
+
+    def begin(self, phase: int, node: Node) -> None:
+        """A phase of the text is entered."""
+        waits = [n.pending for n in walk_nodes(node) if isinstance(n, Await)]
+        if waits and waits[-1]:
+            self._pending[phase] = waits[-1]
+
+    def leave(self, running: Running) -> None:
+        """A loop has ended."""
+        self._left |= {phase for phase, _ in running if phase in self._pending}
+
+    def land(self, wait: Await) -> None:
+        """All threads have waited for their products."""
+        if wait.pending == 0:
+            self._left.clear()
+
+    def after_barrier(self, running: Running) -> Running:
+        """The phases that go on behind a barrier."""
+        return frozenset(
+            (phase, apart)
+            for phase, apart in running
+            if phase in self._left
+            or (apart is not None and phase in self._pending and apart <= self._pending[phase])
+        )
+
+
 def executing_threads(run: Execution, combines: bool = False) -> isl.Map:
     """# L -> [t]: the threads that execute an assignment, or that give what it `combines`."""
     return _threads(run.place.loops, run.points.dim(SET), False, combines)
@@ -55,12 +96,12 @@ def executing_threads(run: Execution, combines: bool = False) -> isl.Map:
 
 def holding_threads(access: Access) -> isl.Map:
     """# L -> [t]: the threads in whose own storage an access is made."""
-    return executing_threads(access.execution, combines=not _is_write(access))
+    return executing_threads(access.execution, combines=not is_write(access))
 
 
 def accessing_threads(access: Access) -> isl.Map:
     """# L -> [t]: the threads that make an access; of those that do the same, the first writes."""
-    alone = _is_write(access) and not _is_own(access)
+    alone = is_write(access) and not is_own(access)
     run = access.execution
     threads = _threads(run.place.loops, run.points.dim(SET), alone, False)
     for size in {TOGETHER[loop.kind] for loop in run.place.loops if loop.kind in TOGETHER}:
@@ -85,11 +126,11 @@ def _threads(loops: Sequence[Loop], depth: int, alone: bool, combines: bool) -> 
     return isl.Map(f"{{ [{', '.join(counters)}] -> [t] : {' and '.join(conditions)} }}")
 
 
-def _is_write(access: Access) -> bool:
+def is_write(access: Access) -> bool:
     return access.element is access.execution.assign.target
 
 
-def _is_own(access: Access) -> bool:
+def is_own(access: Access) -> bool:
     """Whether the place is in storage of the thread's own."""
     return access.private is not None and access.private.local.space != "shared"
 
@@ -121,7 +162,7 @@ class Phases:
             holder = self._holder(access)
             if holder in touched:
                 phase = self.numbers[_phase_of(access.execution)]
-                meeting = _Meeting(holder, _is_write(access), *_place_to_thread(access))
+                meeting = _Meeting(holder, is_write(access), *_place_to_thread(access))
                 self._meetings.setdefault(phase, []).append(meeting)
 
     def conflict(self, one: int, other: int, apart: int | None = None) -> bool:
@@ -156,7 +197,7 @@ class Phases:
     def _holder(self, access: Access) -> str:
         if access.private is None:
             return access.element.array
-        return "" if _is_own(access) else f"{access.private.number} {access.element.array}"
+        return "" if is_own(access) else f"{access.private.number} {access.element.array}"
 
     def _storages(self) -> set[str]:
         """Storage where threads could meet: written, and touched by anything besides.
@@ -168,7 +209,7 @@ class Phases:
         for access in self.accesses:
             holder, statement = self._holder(access), access.execution.statement
             users.setdefault(holder, set()).add(statement.name)
-            if not _is_write(access):
+            if not is_write(access):
                 again.add(holder)
                 continue
             written.add(holder)

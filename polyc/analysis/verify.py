@@ -18,6 +18,7 @@ from polyc.analysis.dependences import maps
 from polyc.analysis.held import check_held
 from polyc.analysis.legality import check_completeness, check_order
 from polyc.analysis.locality import check_locals
+from polyc.analysis.products import check_products
 from polyc.analysis.proof import Proof
 from polyc.analysis.threads import Phases
 from polyc.analysis.timemap import Execution, compute_executions
@@ -76,6 +77,7 @@ def verify_kernel(
         rule = f"{source} reads {array} before it is written"
         raise illegal(f"kernel {kernel.name}", rule, show_first_pair(reads))
     check_copies(around, executions, dependences)
+    check_products(around, executions)
     check_held(around, accesses)
     barriers = 0
     if any(isinstance(n, For) and n.kind == "block" for n in walk_nodes(kernel.body)):

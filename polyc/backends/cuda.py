@@ -49,9 +49,10 @@ from polyc.schedule.legal_threads import check_threads
 from polyc.schedule.legality import check_given
 from polyc.schedule.schedule import Schedule
 from polyc.schedule.text import spell
+from polyc.schedule.threads import Pipeline
 from polyc.scop.scop import Scop
 from polyc.target.cuda import CudaTarget
-from polyc.threads.background import wait_for_copies
+from polyc.threads.background import wait_for_copies, wait_for_products
 from polyc.threads.block_barriers import place_block_barriers
 from polyc.trace import Trace
 
@@ -145,7 +146,7 @@ def _emit(
 
     # 5. where the threads of a block wait for one another
     with trace.step("schedule"):
-        kernel = _with_barriers(kernel, part, storages, mapped.folds)
+        kernel = _with_barriers(kernel, part, storages, mapped.pipelines)
         trace.dump("loopnest", kernel, name)
 
     # 6. the proof, on these loops: after it they are only unrolled and cut into vectors
@@ -223,12 +224,14 @@ def _with_barriers(
     kernel: Kernel,
     part: Scop,
     storages: Mapping[str, Storage],
-    folds: Mapping[str, Mapping[int, int]],
+    pipelines: Mapping[str, Pipeline],
 ) -> Kernel:
     """The kernel with barriers between phases in which threads of a block may meet."""
+    used = {name: directive.used for name, directive in pipelines.items()}
+    kernel = replace(kernel, body=wait_for_products(kernel.body, used))
     around = Surroundings(kernel, part, storages, by_name(kernel))
     runs = compute_executions(kernel, part)
     phases = Phases(around, [a for run in runs for a in compute_accesses(around, run)])
     body = place_block_barriers(kernel.body, phases.conflict)
-    ahead = {name: n - 1 for name, fold in folds.items() for n in fold.values()}
+    ahead = {name: directive.ahead for name, directive in pipelines.items()}
     return replace(kernel, body=wait_for_copies(body, ahead))

@@ -36,8 +36,6 @@ from polyc.promote.local_arrays import CPU_MARKS, LIMITS, LocalArray, kind_of
 from polyc.scop.expr import Call, Cast, Const, Expr, Index, Load, Within
 from polyc.scop.scop import Statement
 
-ONE_THREAD = LoopMark("thread", 1)
-
 
 @dataclass
 class _Scan:
@@ -230,9 +228,10 @@ def _convert_mark(node: isl.AstNode, scan: _Scan) -> tuple[Node, ...]:
     name = node.mark_get_id().get_name()
     if kind_of(name) not in LIMITS:
         mark, below = LoopMark.parse(name), node.mark_get_node()
-        if mark == ONE_THREAD and isl.ast_node_type(below.get_type()).name != "for_":
-            inner = _block(_convert(below, scan, LoopMark()))  # isl has left the loop out
-            return (For("one", const(0), const(1), 1, inner, mark.kind),)
+        if mark.at is not None and isl.ast_node_type(below.get_type()).name != "for_":
+            # isl has left the loop out, which runs once, on one of the threads it has room for.
+            inner, only = _block(_convert(below, scan, LoopMark())), const(mark.at)
+            return (_marked(For(f"only{mark.apart}", only, only + 1, 1, inner), mark),)
         return _convert(below, scan, mark)
     scan.depth += 1
     body = _convert(node.mark_get_node(), scan, LoopMark())

@@ -17,6 +17,7 @@ import numpy as np
 from polyc.loopnest.index import Affine, Condition
 from polyc.loopnest.marks import LoopKind
 from polyc.loopnest.prototype import Prototype
+from polyc.loopnest.swizzle import Swizzle
 from polyc.scop.expr import BOOL, INT64, Call, Cast, Const
 from polyc.scop.scop import Reduction
 from polyc.target.instructions.rows import Spelled
@@ -83,28 +84,6 @@ class Assign:
 
 
 @dataclass(frozen=True)
-class Swizzle:
-    """An exchange of places in an array: bits [to, to + bits) of the number of an element are
-    exclusive-ored with bits [source, source + bits). What is below `to` stays together.
-
-    It is a matter of printing: every access to the array goes through it, and none sees it.
-    """
-
-    bits: int
-    to: int
-    source: int
-
-    @property
-    def period(self) -> int:
-        """Elements whose places are exchanged among each other."""
-        return 1 << (self.source + self.bits)
-
-    @property
-    def mask(self) -> int:
-        return ((1 << self.bits) - 1) << self.to
-
-
-@dataclass(frozen=True)
 class Local:
     """Storage private to one execution of the `Block` that declares it.
 
@@ -161,10 +140,10 @@ class For:
     of n. "combine": a reduction of what the threads of a "thread" loop like it have each, by all of
     them together, who get the result each. "mma": loops directly inside one another around a
     multiply-add, which the tensor cores of a warp run at once; what is read, any lane may read.
-    "wgmma": the same for a warpgroup. "copy": a vector loop whose copies to shared memory may go on
-    in the background, until a barrier that waits. "box": loops around such a copy, which the tensor
-    memory accelerator brings at once; a tensor map says which array it is a box of. end: what data
-    says of it (`codegen/end_by_data.py`). ahead: places to fetch (`codegen/fetch_ahead.py`).
+    "wgmma": the same for a warpgroup, in the background until an `Await`. "copy": a vector loop
+    whose copies to shared memory go on in the background, until a barrier that waits. "box": loops
+    around such a copy, which the tensor memory accelerator brings at once; a tensor map says of
+    which array. end: what data says of it (`codegen/end_by_data.py`). ahead: places to fetch.
     """
 
     var: str
@@ -212,19 +191,24 @@ class Group:
 
 @dataclass(frozen=True)
 class Commit:
-    """Closes a group of copies in the background: those of loops of kind "copy" since the last one;
-    or, with a `group`, those of loops of kind "box"."""
+    """Closes a group of copies: those of loops of kind "copy" since the last; or of kind "box"."""
 
     group: Group | None = None
+
+
+@dataclass(frozen=True)
+class Await:
+    """A warpgroup waits for products (nests of kind "wgmma") until so many are left at most."""
+
+    pending: int
 
 
 @dataclass(frozen=True)
 class Barrier:
     """All threads of a block, or of a team, wait for one another.
 
-    pending: before that each waits for its own copies in the background, until no more than this
-    number of groups are left; None waits for none. group: and until this one, of boxes, has
-    arrived, if its number is not less than 0.
+    pending: before that each waits for its own copies in the background, until so many groups are
+    left at most; None: for none. group: and for this one, of boxes, if its number is 0 or more.
     """
 
     pending: int | None = None
@@ -267,7 +251,7 @@ class TileProduct:
 
 Tiled = TileShapes | TileMove | TileProduct
 
-Node = For | If | Assign | Block | Transpose | Commit | Barrier | Tiled
+Node = For | If | Assign | Block | Transpose | Commit | Await | Barrier | Tiled
 
 
 @dataclass(frozen=True)

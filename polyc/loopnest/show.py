@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from polyc.loopnest.index import show_condition, show_index
 from polyc.loopnest.nodes import (
     Assign,
+    Await,
     Barrier,
     Block,
     Commit,
@@ -104,6 +105,8 @@ def _show(node: Node, indent: str) -> Iterator[str]:
             yield f"{indent}{kind} tile {register}: {show_element(first)}"
         case TileProduct(instruction, result, a, b):
             yield f"{indent}tile {result} += tile {a} * tile {b}    # {instruction}"
+        case Await(pending):
+            yield f"{indent}await, at most {pending} products pending"
         case Commit(group):
             yield f"{indent}commit" + (f" boxes as group {group.number}" if group else "")
         case Barrier(pending, group):

@@ -8,11 +8,12 @@ from functools import cached_property
 
 import numpy as np
 
-from polyc.loopnest.index import Affine, const, linear, show_index, substitute
+from polyc.loopnest.index import Affine, Var, const, linear, show_index, substitute
 from polyc.loopnest.instructions import address
 from polyc.loopnest.multiples import Multiples, divide_evenly, with_loop
 from polyc.loopnest.nodes import Element, For, Local, lanes_of
 from polyc.loopnest.registers import Register
+from polyc.loopnest.swizzle import Swizzle
 
 LINE = 64
 """Bytes of a cache line, and of the widest vector."""
@@ -54,7 +55,7 @@ class Scope:
 
     `guard` is the condition under which guarded elements exist here, as a C expression; `locals`
     are the arrays that are private to a block around; `multiples` says what variables of loops
-    around are multiples of.
+    around are multiples of, and `counts` how many values they have, counted from 0.
     """
 
     shapes: Mapping[str, tuple[int, ...]]
@@ -63,10 +64,14 @@ class Scope:
     guard: str = ""
     locals: Mapping[str, Local] = field(default_factory=dict)
     multiples: Multiples = field(default_factory=dict)
+    counts: Mapping[str, int] = field(default_factory=dict)
 
     def with_loop(self, loop: For) -> Scope:
         """The place inside a loop."""
-        return replace(self, multiples=with_loop(self.multiples, loop))
+        counts = {name: n for name, n in self.counts.items() if name != loop.var}
+        if loop.lower == const(0) and loop.upper.is_constant:
+            counts[loop.var] = loop.upper.constant
+        return replace(self, multiples=with_loop(self.multiples, loop), counts=counts)
 
     def with_array(self, local: Local) -> Scope:
         """The place inside the block of a local in memory; its rows begin at cache lines."""
@@ -131,12 +136,40 @@ class Scope:
         local = self.locals.get(array)
         if local is None or local.swizzle is None:
             return show_index(address)
-        period = local.swizzle.period
-        whole = linear(0, {a: c for a, c in address.terms if c % period == 0})
-        rest, swizzle = address - whole, local.swizzle
-        shift = swizzle.source - swizzle.to
-        text = f"PC_SWIZZLE({show_index(rest)}, {shift}, {swizzle.mask})"
+        swizzle = local.swizzle
+        whole = linear(0, {a: c for a, c in address.terms if c % swizzle.period == 0})
+        text = self._show_swizzled(address - whole, swizzle)
         return text if whole == const(0) else f"{show_index(whole)} + {text}"
+
+    def _show_swizzled(self, address: Affine, swizzle: Swizzle) -> str:
+        """An exchanged place; in two parts where what is exchanged depends on the upper one alone.
+
+        (4 t + 128 k) ^ ((4 t + 128 k) >> 6 & 24)  =  (4 t ^ (128 k >> 6 & 24)) + 128 k,  t < 32
+
+        Where k is a number the compiler then has the second term in the instruction, and few of
+        the first: a product of 128 x 128 took 159 registers, and takes 127.
+        """
+        shift, mask = swizzle.source - swizzle.to, swizzle.mask
+        for bit in range(swizzle.source, swizzle.to + swizzle.bits - 1, -1):
+            part = 1 << bit
+            rest = address.constant % part
+            upper = linear(
+                address.constant - rest, {a: c for a, c in address.terms if c % part == 0}
+            )
+            lower = address - upper
+            if lower != address and self._stays_below(lower, part):
+                both = f"{show_index(lower)}, {show_index(upper)}"
+                return f"PC_SWIZZLE_PARTS({both}, {shift}, {mask})"
+        return f"PC_SWIZZLE({show_index(address)}, {shift}, {mask})"
+
+    def _stays_below(self, index: Affine, bound: int) -> bool:
+        """Whether an index is in 0 … bound - 1, by what is known of its variables."""
+        most = index.constant
+        for atom, coefficient in index.terms:
+            if not isinstance(atom, Var) or atom.name not in self.counts or coefficient < 0:
+                return False
+            most += coefficient * (self.counts[atom.name] - 1)
+        return index.constant >= 0 and most < bound
 
     def first(self, index: Affine) -> Affine:
         """The index in lane 0."""

@@ -15,7 +15,7 @@ from __future__ import annotations
 from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass, replace
 
-from polyc.loopnest.index import Affine, const, substitute, variables
+from polyc.loopnest.index import Affine, Condition, const, decide, substitute, variables
 from polyc.loopnest.lanes import LARGEST_UNROLL
 from polyc.loopnest.nodes import (
     Assign,
@@ -26,11 +26,12 @@ from polyc.loopnest.nodes import (
     Local,
     Node,
     Read,
-    Swizzle,
     extent_of,
     rewrite_elements,
     walk_expr,
 )
+from polyc.loopnest.ranges import simplify_condition
+from polyc.loopnest.swizzle import Swizzle
 
 
 def assign_spaces(
@@ -47,7 +48,7 @@ def assign_spaces(
     block = replace(block, body=body)
     locals_ = []
     for local in block.locals:
-        used = [a for a in _accesses(block, ()) if a.element.array == local.name]
+        used = [a for a in _accesses(block) if a.element.array == local.name]
         if local.source not in shared and _is_owned(used):
             block = _keep_own(block, local)
             locals_.append(replace(local, space="register", shape=_own_shape(local, used)))
@@ -72,17 +73,34 @@ def _inside(node: Node, swizzles: Mapping[str, Swizzle | None], shared: Collecti
 
 @dataclass(frozen=True)
 class _Use:
-    """An access, and the loops around it."""
+    """An access, the loops around it, and the conditions under which it is made."""
 
     element: Element
     is_write: bool
     loops: tuple[For, ...]
+    conditions: tuple[Condition, ...]
 
     @property
     def threads(self) -> list[For]:
         """The loops that say which thread makes the access: what is combined, each its own."""
         kinds = ("thread",) if self.is_write else ("thread", "combine")
         return [loop for loop in self.loops if loop.kind in kinds]
+
+    @property
+    def alone(self) -> frozenset[tuple[int, int]]:
+        """(apart, extent) of the loops over threads of which only the first iteration comes here.
+
+        Where isl knows that number it stands in no index: such a loop moves the access like any.
+        """
+        return frozenset(
+            (loop.apart, extent)
+            for loop in self.threads
+            if (extent := extent_of(loop) or 0) > 1
+            and any(
+                decide(simplify_condition(c, {loop.var: (1, extent - 1)})) is False
+                for c in self.conditions
+            )
+        )
 
     @property
     def own(self) -> tuple[Affine, ...]:
@@ -116,30 +134,36 @@ class _Use:
         return frozenset(found)
 
 
-def _accesses(node: Node, loops: tuple[For, ...]) -> Iterator[_Use]:
+def _accesses(
+    node: Node, loops: tuple[For, ...] = (), asked: tuple[Condition, ...] = ()
+) -> Iterator[_Use]:
     match node:
         case Block(body=body):
             for child in body:
-                yield from _accesses(child, loops)
+                yield from _accesses(child, loops, asked)
         case For(body=body):
-            yield from _accesses(body, (*loops, node))
-        case If(then=then, otherwise=other):
-            yield from _accesses(then, loops)
+            yield from _accesses(body, (*loops, node), asked)
+        case If(condition, then, other):
+            yield from _accesses(then, loops, (*asked, condition))
             if other:
-                yield from _accesses(other, loops)
+                yield from _accesses(other, loops, asked)
         case Assign(target=target, value=value):
-            yield _Use(target, True, loops)
+            yield _Use(target, True, loops, asked)
             for e in walk_expr(value):
                 if isinstance(e, Read):
-                    yield _Use(e.element, False, loops)
+                    yield _Use(e.element, False, loops, asked)
 
 
 def _is_owned(uses: list[_Use]) -> bool:
     """Whether no thread needs an element of another's."""
-    if not all(use.is_literal for use in uses) or len({use.moves for use in uses}) != 1:
+    if not all(use.is_literal for use in uses):
         return False
-    (moves,) = {use.moves for use in uses}
-    return all(len(use.threads) == len(moves) for use in uses if use.is_write)
+    moves = frozenset().union(*(use.moves for use in uses))
+    return all(
+        all(move in use.moves or move[:2] in use.alone for move in moves)
+        and not (use.is_write and len(use.threads) != len(moves))
+        for use in uses
+    )
 
 
 def _own_shape(local: Local, uses: list[_Use]) -> tuple[int, ...]:

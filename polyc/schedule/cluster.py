@@ -37,6 +37,12 @@ SMALL_WORK = 1 << 15
 MANY_ITERATIONS = 16
 """Outer iterations that keep any number of threads that we know busy without imbalance."""
 
+BUSY = 256
+"""Threads that keep a multiprocessor busy."""
+
+FEW = 8
+"""Iterations that a thread runs in no more time than a kernel takes to begin."""
+
 MOST_STATEMENTS = 32
 """The most statements of a kernel, and"""
 
@@ -296,8 +302,12 @@ def _join(
             return "loads from where data says would be unrolled lane by lane in a register tile"
         return merged
     work = max(prod(s.estimated_extents) for s in merged.statements)
+    outer = prod(merged.extents) if shared else 1
+    if isinstance(target, CudaTarget) and _runs_alone(cluster, unit, shared):
+        most = min(target.multiprocessors * BUSY, prod(cluster.extents) * prod(unit.extents))
+        if outer < most and work > FEW * outer:
+            return f"only {outer} threads would have work"
     if work > SMALL_WORK and not whole:
-        outer = prod(merged.extents) if shared else 1
         if outer < min(MANY_ITERATIONS, prod(cluster.extents)):
             return f"only {outer} parallel iterations would be left"
         inner = sum(
@@ -306,6 +316,18 @@ def _join(
         if inner > target.l2 // 2:
             return f"{inner} bytes a row would not stay in cache"
     return merged
+
+
+def _runs_alone(cluster: Cluster, unit: Cluster, shared: Sequence[Mapping[str, int]]) -> bool:
+    """Whether each thread of a GPU would run loops on its own that are parallel apart.
+
+    Threads share what one of the two sums up, such as a row of a softmax. Other loops, as of two
+    that read parts of one array, one thread runs for each iteration of those that are shared.
+    """
+    return any(
+        not _covers(one, shared) and not any(s.reduction for s in other.statements)
+        for one, other in ((cluster, unit), (unit, cluster))
+    )
 
 
 def _sum_of_parts(cluster: Cluster, unit: Cluster) -> Cluster | None:

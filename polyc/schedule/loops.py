@@ -219,9 +219,22 @@ def _insert(loop: Loop, schedule: isl.Schedule) -> isl.Schedule:
     if loop.whole:
         band = band.band_member_set_ast_loop_type(0, isl.ast_loop_type.atomic)
     if loop.kind != "sequential":
-        mark = LoopMark(loop.kind, loop.width, loop.apart, instruction=loop.instruction)
+        is_digit = loop.width > 1 or loop.apart == 1  # another one is of no thread's number
+        at = find_value(loop.function, below.get_domain()) if loop.width and is_digit else None
+        mark = LoopMark(loop.kind, loop.width, loop.apart, at, instruction=loop.instruction)
         band = band.insert_mark(isl.Id(str(mark)))
     return band.get_schedule()
+
+
+def find_value(function: isl.UnionPwAff, domain: isl.UnionSet) -> int | None:
+    """The value of a function on a domain, if it is a constant there."""
+    values = isl.UnionMap.from_union_pw_aff(function).intersect_domain(domain).range()
+    if values.is_empty():
+        return None
+    found = values.as_set()
+    if not found.is_singleton():
+        return None
+    return int(found.sample_point().get_coordinate_val(isl.dim_type.set, 0).to_python())
 
 
 def has_one_value(function: isl.UnionPwAff, domains: Mapping[str, isl.Set]) -> bool:

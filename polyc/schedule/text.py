@@ -12,7 +12,7 @@ and of GPUs, for which `keep` knows `shared` as well:
 
     block NAME…    warp NAME…    thread NAME…    combine NAME…    copy NAME…    box NAME…
     use INSTRUCTION NAME…               lay ARRAY NUMBER…
-    pipeline S.NAME… STAGES             swizzle ARRAY BITS TO SOURCE
+    pipeline S.NAME… STAGES [USED]      swizzle ARRAY BITS TO SOURCE
     join [NAME…] as NAME [of NUMBER]    cut NAME… as NAME… by SIZE…
     partial S.NAME                      stage ARRAY… by NAME NAME
     tile NAME… as {NAME SIZE}… by NAME… as {NAME SIZE}… over NAME… as {NAME SIZE}… into NAME…
@@ -118,8 +118,8 @@ def spell(directive: AnyDirective) -> str:
             return f"{'warp' if warps else 'thread'} {_names(loops)}"
         case Use(instruction, loops):
             return f"use {instruction} {_names(loops)}"
-        case Pipeline(loops, stages):
-            return f"pipeline {_names(loops)} {stages}"
+        case Pipeline(loops, stages, used):
+            return f"pipeline {_names(loops)} {stages}{f' {used}' if used > 1 else ''}"
         case Lay(array, order):
             return f"lay {_names([array])} {_numbers(order)}"
         case Swizzled(array, bits, to, source):
@@ -294,7 +294,8 @@ class _Reader:
         return Use(self.next("an instruction").text, self.names())
 
     def pipeline(self) -> Pipeline:
-        return Pipeline(self.names(), self.number())
+        names, stages = self.names(), self.number()
+        return Pipeline(names, stages, self.number() if self.position < len(self.words) else 1)
 
     def lay(self) -> Lay:
         return Lay(self.name(), self.numbers())

@@ -98,19 +98,29 @@ class Pipeline:
     """Statements that run some iterations of a loop before what they are for.
 
     k ─ sequence { S, T }  ->  S for k, T for k - 3            pipeline S.k 4
+                               S for k, T for k - 2            pipeline S.k 4 2
 
-    The arrays that they write have a place for so many iterations, in turns: one that is in use,
-    and others that are on their way.
+    The arrays that they write have a place for so many iterations, in turns: one that is in use, or
+    `used` of them, and others that are on their way. Where warpgroups multiply what is in two
+    places, the product of one iteration goes on while that of the next one is begun.
     """
 
     loops: tuple[str, ...]
     stages: int
+    used: int = 1
+
+    @property
+    def ahead(self) -> int:
+        """Iterations between a write and what it is for."""
+        return self.stages - self.used
 
     def apply(self, tree: LoopTree) -> LoopTree:
         if not 1 <= self.stages <= MOST_STAGES:
             raise IllegalSchedule(f"there are 1 to {MOST_STAGES} stages")
+        if not 1 <= self.used <= self.stages:
+            raise IllegalSchedule(f"1 to {self.stages} of its places are in use at a time")
         for name in self.loops:
-            tree = Shift(name, 1 - self.stages).apply(tree)
+            tree = Shift(name, -self.ahead).apply(tree)
         return tree
 
 

@@ -3,7 +3,8 @@
     S[i]: y[i] = max(x[i] * 0.5, 0.0)     literals 0.5 and 0.0;   form  y[i] = max(x[i] * _, _)
 
 Those in computed coordinates do not count: they say where an element lies, which is what bounds are
-proven by. Nor do truth values and narrow types, which nothing computes with.
+proven by; nor does the extent that an index is held below, as one that is computed by a statement
+of its own. Nor do truth values and narrow types, which nothing computes with.
 """
 
 from __future__ import annotations
@@ -13,7 +14,7 @@ from collections.abc import Iterator, Sequence
 import numpy as np
 
 from polyc.poly.canonical import Canonical
-from polyc.scop.expr import Const, Expr, Load, children, with_children
+from polyc.scop.expr import Call, Const, Expr, Load, children, with_children
 from polyc.scop.scop import Statement
 from polyc.types.element_types import is_narrow, scalar_type
 
@@ -32,7 +33,9 @@ def replace_literals(expr: Expr, values: Sequence[Expr]) -> Expr:
             return next(waiting)
         if isinstance(e, Load):
             return e
-        return with_children(e, tuple(map(visit, children(e))))
+        kept = [_says_where(e, k) for k in range(len(children(e)))]
+        below = zip(children(e), kept, strict=True)
+        return with_children(e, tuple(child if keeps else visit(child) for child, keeps in below))
 
     return visit(expr)
 
@@ -55,8 +58,15 @@ def _walk(expr: Expr, computed: bool = False) -> Iterator[tuple[Expr, bool]]:
     computed: whether it is part of a computed coordinate.
     """
     yield expr, not computed and _counts(expr)
-    for child in children(expr):
-        yield from _walk(child, computed or isinstance(expr, Load))
+    for k, child in enumerate(children(expr)):
+        yield from _walk(child, computed or _says_where(expr, k))
+
+
+def _says_where(expr: Expr, child: int) -> bool:
+    """Whether a child of an expression is a computed coordinate, or the bound of one."""
+    return isinstance(expr, Load) or (
+        isinstance(expr, Call) and expr.function == "index" and child == 1
+    )
 
 
 def _counts(expr: Expr) -> bool:

@@ -14,7 +14,7 @@ reduction may be reordered so; sums round differently, and less.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from math import prod
 from typing import Any
@@ -72,12 +72,18 @@ def _of_gpu(target: CudaTarget) -> Grain:
     return Grain(long=1 << 16, row=1 << 14, few=count, run=256, fewest=count, most=4 * count)
 
 
-def split_reductions(scop: Scop, grain: Grain = CPU) -> Scop:
+FindParts = Callable[[Statement], tuple[int, int] | None]
+"""(position of the iterator to cut, parts) of an update that a machine computes better so."""
+
+
+def split_reductions(scop: Scop, grain: Grain = CPU, find_parts: FindParts | None = None) -> Scop:
     """The scop with the long reductions split that have few parallel iterations."""
     uses = find_uses(scop.statements)
     statements = list(scop.statements)
     for s in scop.statements:
         found = _find_split(s, scop, uses, grain)
+        if found is None and find_parts and _is_alone(s, uses):
+            found = _cut(s, find_parts(s))
         if found is None:
             continue
         (start,) = (w for w in uses.writes(s.array) if not w.reduction)
@@ -112,6 +118,19 @@ def _find_split(s: Statement, scop: Scop, uses: Uses, grain: Grain) -> tuple[int
             count = _count_parts(extent, grain)
             return p, count, -(-extent // count)
     return None
+
+
+def _is_alone(s: Statement, uses: Uses) -> bool:
+    """Whether an update and its initialisation are all that write a total."""
+    return s.reduction is not None and s.group is None and len(uses.writes(s.array)) == 2
+
+
+def _cut(s: Statement, found: tuple[int, int] | None) -> tuple[int, int, int] | None:
+    """The iterator, the parts, and their size."""
+    if found is None:
+        return None
+    p, count = found
+    return p, count, -(-s.estimated_extents[p] // count)
 
 
 def _find_streamed(s: Statement, scop: Scop) -> Load | None:

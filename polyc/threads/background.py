@@ -12,24 +12,38 @@ enough is proven on the result (`analysis/background.py`).
 
 Boxes, which the tensor memory accelerator brings, are groups of their own; each has the number of
 the iteration that reads it, and the barrier of that iteration waits for it.
+
+Products of warpgroups go on in the background as well. Where their factors have places for several
+iterations in use, as many but one go on while the next one is begun, and the last ones are waited
+for behind the loop:
+
+    for k in 0 .. n:                               for k in 0 .. n:
+      barrier                                        barrier
+      sums += tile[k mod 4] * …    # wgmma   ->      sums += tile[k mod 4] * …    # wgmma
+                                                     await, at most 1 product pending
+                                                   await, at most 0 products pending
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
 from polyc.loopnest.index import var
 from polyc.loopnest.marks import LoopKind
 from polyc.loopnest.nodes import (
     Assign,
+    Await,
     Barrier,
     Block,
     Commit,
     For,
     Group,
+    If,
     Node,
+    Read,
     rewrite_nodes,
+    walk_expr,
     walk_nodes,
 )
 
@@ -86,3 +100,48 @@ def _copied(node: Node, kind: LoopKind) -> set[str]:
         return set()
     loops = [n for n in walk_nodes(node) if isinstance(n, For) and n.kind == kind]
     return {n.target.array for x in loops for n in walk_nodes(x) if isinstance(n, Assign)}
+
+
+def wait_for_products(block: Block, used: Mapping[str, int]) -> Block:
+    """The nest with waits for products; used: places in use at a time, by array."""
+    blocks = [node for node in walk_nodes(block) if isinstance(node, Block)]
+    local = {x.name: used.get(x.source, 1) for b in blocks for x in b.locals}
+    return _Waits(local).block(block)
+
+
+@dataclass
+class _Waits:
+    """Walks the text with the places in use of each local; `flying`: products that go on."""
+
+    used: Mapping[str, int]
+    flying: bool = False
+
+    def block(self, block: Block) -> Block:
+        nodes: list[Node] = []
+        for node in block.body:
+            nodes.append(self.inner(node))
+            if isinstance(node, For) and node.kind == "wgmma":
+                pending = self._pending(node)
+                self.flying |= pending > 0
+                nodes.append(Await(pending))
+            elif isinstance(node, For) and node.kind == "sequential" and self.flying:
+                self.flying = False
+                nodes.append(Await(0))
+        return replace(block, body=tuple(nodes))
+
+    def inner(self, node: Node) -> Node:
+        match node:
+            case Block():
+                return self.block(node)
+            case For(kind=kind, body=body) if kind != "wgmma":
+                return replace(node, body=self.block(body))
+            case If(then=then, otherwise=other):
+                other = self.block(other) if other else None
+                return replace(node, then=self.block(then), otherwise=other)
+        return node
+
+    def _pending(self, nest: For) -> int:
+        """Products that may go on behind this one: as both of its factors have places for."""
+        values = [node.value for node in walk_nodes(nest) if isinstance(node, Assign)]
+        reads = [e.element.array for v in values for e in walk_expr(v) if isinstance(e, Read)]
+        return min(self.used[name] for name in reads) - 1

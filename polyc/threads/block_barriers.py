@@ -15,10 +15,10 @@ different ones. That the barriers are enough is proven on the result.
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 
-from polyc.analysis.threads import Running, anywhere, one_later
-from polyc.loopnest.nodes import Assign, Barrier, Block, For, If, Node
+from polyc.analysis.threads import Flights, Running, anywhere, one_later
+from polyc.loopnest.nodes import Assign, Await, Barrier, Block, For, If, Node
 
 Conflict = Callable[[int, int, int | None], bool]
 """Whether two phases, by their numbers in the text, conflict: so many iterations apart, or any."""
@@ -38,18 +38,22 @@ class _Placer:
 
     conflict: Conflict
     next: int = 0
+    flights: Flights = field(default_factory=Flights)
 
     def block(self, block: Block, running: Running) -> tuple[Block, Running]:
         body: list[Node] = []
         for node in block.body:
             if _is_phase(node):
                 phase, self.next = self.next, self.next + 1
+                self.flights.begin(phase, node)
                 if any(self.conflict(other, phase, apart) for other, apart in running):
                     body.append(Barrier())
-                    running = frozenset()
+                    running = self.flights.after_barrier(running)
                 running |= {(phase, 0)}
                 body.append(node)
             else:
+                if isinstance(node, Await):
+                    self.flights.land(node)
                 new, running = self.inner(node, running)
                 body.append(new)
         return replace(block, body=tuple(body)), running
@@ -82,6 +86,7 @@ class _Placer:
             body, end = self.block(loop.body, running)
             again = one_later(end)
             if again <= running:
+                self.flights.leave(end)
                 return replace(loop, body=body), anywhere(end)
             running |= again
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import shutil
+import subprocess
 
 import numpy as np
 import pytest
@@ -12,6 +13,7 @@ from polyc.errors import BuildError, RuntimeFailure
 from polyc.target.cuda import ask_driver
 from polyc.toolchain import c_compiler as toolchain
 from polyc.toolchain.nvcc import Resources, architecture_flags, find_nvcc, parse_resources
+from polyc.toolchain.runtime_files import find_runtime
 from tests.cuda.programs import SCALE
 from tests.cuda.test_model import X, graph
 from tests.programs import compiled, install_pipeline, options, scale_program
@@ -41,6 +43,22 @@ def pipeline(monkeypatch):
 
 def test_what_ptxas_says_of_each_function():
     assert parse_resources(LOG) == {"k0": Resources(255, 16384, 36, 24), "k1": Resources(8)}
+
+
+@needs_nvcc
+def test_no_minimum_or_maximum_of_subscripts_meets_a_fault_of_ptxas(tmp_path):
+    """It makes one instruction of max(0, k - 2), and then a wrong number of a known k."""
+    text = """#include "polyc_cuda.cuh"
+PC_KERNEL(32, 1) void k(int *x) { x[0] = pc_max(0, x[1] - 2) + pc_min(3, x[1] + 1); }
+"""
+    (tmp_path / "k.cu").write_text(text)
+    nvcc, flags = find_nvcc().path, architecture_flags("sm_90a")
+    command = [nvcc, "-std=c++17", *flags, "-I", str(find_runtime()), "-ptx", "k.cu", "-o", "k.ptx"]
+    subprocess.run(command, cwd=tmp_path, check=True)
+    made = (tmp_path / "k.ptx").read_text()
+    assert made.count("selp.s32") == 2
+    assert "max.s32" not in made
+    assert "min.s32" not in made
 
 
 def test_ptx_goes_along_unless_no_newer_gpu_could_run_it():

@@ -1,4 +1,4 @@
-"""Families of operators, and random graphs of them, on the emulator against onnx's reference."""
+"""Families of operators, and random graphs of them, on the emulator and on a GPU."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from dataclasses import replace
 import pytest
 
 import polyc
-from polyc.options import options_from_environment
+from polyc.options import Options, options_from_environment
 from tests.cuda.operator_cases import OPERATORS, find_example, merge
 from tests.e2e import steps_compute, steps_move
 from tests.e2e import test_arrays as arrays
@@ -15,13 +15,16 @@ from tests.e2e import test_pointwise as pointwise
 from tests.e2e import test_positions as positions
 from tests.e2e import test_quantized as quantized
 from tests.e2e import test_sums as sums
-from tests.e2e.cases import family
+from tests.e2e.cases import EXAMPLES, family
 from tests.e2e.compare import find_difference
 from tests.e2e.random_graphs import STEPS, random_graph
 
-pytestmark = pytest.mark.cuda
 
-EMULATED = replace(options_from_environment(), emulated=True)
+def found_on(emulated: bool) -> tuple[str, Options]:
+    """The target and the options of a test: a GPU of the oldest kind, or the one that is here."""
+    options = replace(options_from_environment(), emulated=emulated)
+    return ("cuda:sm_80" if emulated else "cuda"), options
+
 
 FAMILIES = [
     pointwise.exact_unary,
@@ -58,6 +61,7 @@ TOGETHER = 16
 """Operators a model: enough to share the compiler's start, few enough to see what is wrong."""
 
 
+@pytest.mark.cuda
 def test_every_operator_has_an_example() -> None:
     missing = [op for op in OPERATORS if find_example(op) is None]
     assert not missing, f"give them an example in operator_cases.BY_HAND: {missing}"
@@ -65,11 +69,12 @@ def test_every_operator_has_an_example() -> None:
 
 @pytest.mark.thorough
 @pytest.mark.parametrize("first", range(0, len(OPERATORS), TOGETHER))
-def test_operators(first: int) -> None:
+def test_operators(first: int, emulated: bool) -> None:
+    target, options = found_on(emulated)
     chosen = OPERATORS[first : first + TOGETHER]
     examples = [example for op in chosen if (example := find_example(op)) is not None]
     model, whole = merge(examples)
-    results = polyc.compile(model, target="cuda:sm_80", options=EMULATED).run(dict(whole.feeds))
+    results = polyc.compile(model, target=target, options=options).run(dict(whole.feeds))
     faults = [
         f"{name} of {model.graph.name}: {found}"
         for name, wanted in whole.expected.items()
@@ -80,17 +85,19 @@ def test_operators(first: int) -> None:
 
 @pytest.mark.thorough
 @pytest.mark.parametrize("draw_cases", FAMILIES, ids=lambda draw: draw.__name__)
-def test_family(draw_cases) -> None:
-    check = family(draw_cases, ["cuda:sm_80"], EMULATED, examples=1)
+def test_family(draw_cases, emulated: bool) -> None:
+    target, options = found_on(emulated)
+    check = family(draw_cases, [target], options, examples=1 if emulated else EXAMPLES)
     check()
 
 
 @pytest.mark.thorough
 @pytest.mark.parametrize("seed", range(GRAPHS))
-def test_random_graph(seed: int) -> None:
+def test_random_graph(seed: int, emulated: bool) -> None:
+    target, options = found_on(emulated)
     assert {step.__module__ for step in STEPS} == {steps_compute.__name__, steps_move.__name__}
     graph, outputs = random_graph(seed)
-    model = polyc.compile(graph.model(outputs), target="cuda:sm_80", options=EMULATED)
+    model = polyc.compile(graph.model(outputs), target=target, options=options)
     results = model.run(graph.feeds)
     faults = [
         f"{value.name}: {found}"

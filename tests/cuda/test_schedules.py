@@ -135,7 +135,7 @@ EDITED = {
 
 def other_tiles() -> dict[str, str]:
     """Half the rows in other digits, two stages, no swizzle; two warps a row; a tile of 16."""
-    small = edited(PRODUCT, ("tm 8 im 4", "tm 8 im 2"), (".kt 3", ".kt 2"))
+    small = edited(PRODUCT, ("pm 2 im 4", "pm 2 im 2"), (".kt 3", ".kt 2"))
     return {
         PRODUCT: " | ".join(s for s in small.split(" | ") if not s.startswith("swizzle")),
         SOFTMAX: edited(SOFTMAX, ("by 32 4", "by 64 2")),

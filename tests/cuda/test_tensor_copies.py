@@ -145,7 +145,7 @@ def test_one_barrier_an_iteration_waits_for_the_group_of_its_step():
     kernel, prove = judged()
     assert prove(kernel).barriers == 1
     assert str(kernel).count("group c3 of boxes arrived") == 1
-    assert str(kernel).count("commit boxes as group c3 + 3") == 1
+    assert str(kernel).count("commit boxes as group c3 + 2") == 1
 
 
 @pytest.mark.thorough
@@ -169,10 +169,10 @@ def test_waits_that_are_not_enough_are_refused(kind, change):
 
 
 def test_too_few_barriers_for_the_groups_on_their_way_are_refused():
-    """With two of them, group n + 2 begins before anybody waits for group n."""
+    """With one of them, group n + 1 begins before anybody waits for group n."""
     kernel, prove = judged()
     for kind in (Commit, Barrier):
-        kernel = regrouped(kernel, kind, lambda group: replace(group, places=2))
+        kernel = regrouped(kernel, kind, lambda group: replace(group, places=1))
     with pytest.raises(IllegalSchedule, match="may not have copied yet"):
         prove(kernel)
 
@@ -218,10 +218,10 @@ def text() -> str:
         (r"if \(c3 >= 0\) pc_mbarrier_wait.*", ""),
         (r"(pc_mbarrier_wait.*\n *)PC_SYNC\(\);", r"\1"),
         (
-            r"if \(c3 >= 0\) (pc_mbarrier_wait.&arrived.)pc_mod.c3, 4.",
-            r"if (c3 >= 0) \1(c3 + 3) % 4",
+            r"if \(c3 >= 0\) (pc_mbarrier_wait.&arrived.)pc_mod.c3, 3.",
+            r"if (c3 >= 0) \1(c3 + 2) % 3",
         ),
-        (r"pc_mod\(pc_floordiv\(c3, 4\), 2\)", "1 - pc_floordiv(c3, 4) % 2"),
+        (r"pc_mod\(pc_floordiv\(c3, 3\), 2\)", "1 - pc_floordiv(c3, 3) % 2"),
         (r"\], 2\);\n( *)pc_mbarrier_init_fence", r"], 1);\n\1pc_mbarrier_init_fence"),
     ],
     ids=["no wait", "no barrier", "another stage", "other phase", "half of the arrivals"],

@@ -7,6 +7,8 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from onnx import TensorProto, helper
+from onnx.reference import ReferenceEvaluator
 
 import polyc
 from polyc import Graph, ops
@@ -109,6 +111,28 @@ def test_equal_numbers_share_an_element() -> None:
     contents = held(layers(3)).values()
     assert contents
     assert all(len(set(content)) == len(content) for content in contents)
+
+
+def test_what_an_index_is_held_below_stays_where_it_is(tmp_path: Path) -> None:
+    """Bounds are proven by it; the positions of these two differ in nothing else."""
+    kinds = {"i": TensorProto.INT64, "x": TensorProto.FLOAT, "u": TensorProto.FLOAT}
+    feeds: dict[str, np.ndarray] = {}
+    nodes, results = [], []
+    for k, extent in enumerate((16, 9)):
+        order = np.random.default_rng(k).permutation(extent)[:4].astype(np.int64)
+        feeds[f"i{k}"] = np.stack([order, order[::-1], order], axis=1) - 3
+        feeds[f"x{k}"] = np.arange(3 * extent, dtype=np.float32).reshape(extent, 3)
+        feeds[f"u{k}"] = -np.ones((4, 3), np.float32)
+        names = [f"x{k}", f"i{k}", f"u{k}"]
+        nodes.append(helper.make_node("ScatterElements", names, [f"y{k}"], axis=0))
+        results.append(helper.make_tensor_value_info(f"y{k}", TensorProto.FLOAT, (extent, 3)))
+    inputs = [helper.make_tensor_value_info(n, kinds[n[0]], x.shape) for n, x in feeds.items()]
+    graph = helper.make_graph(nodes, "scatters", inputs, results)
+    model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 18)], ir_version=9)
+    found = polyc.compile(model, options=Options(cache_dir=tmp_path)).run(feeds)
+    wanted = ReferenceEvaluator(model).run(None, feeds)
+    for one, expected in zip(found.values(), wanted, strict=True):
+        np.testing.assert_array_equal(one, expected)
 
 
 def test_a_kernel_whose_schedule_was_given_stays_as_it_is() -> None:

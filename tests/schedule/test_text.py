@@ -55,7 +55,7 @@ def draw_for_gpu(rng: random.Random, some: tuple[str, ...], one: str, other: str
         *(Run(kind, some) for kind in ("block", "combine", "copy", "box")),
         Threads(some, rng.choice([False, True])),
         Use("mma.m16n8k8.tf32", some),
-        Pipeline(some, rng.randint(1, 8)),
+        Pipeline(some, rng.randint(1, 8), rng.randint(1, 3)),
         Collapse(some),
         Count(some),
         Lay(one, sizes),

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import islpy as isl
 import pytest
 
 from polyc.analysis.dependences import compute_dependences
 from polyc.codegen.generate import generate_nest
 from polyc.errors import IllegalSchedule
-from polyc.loopnest.nodes import For, extent_of, walk_nodes
+from polyc.loopnest.index import const, decide
+from polyc.loopnest.nodes import For, If, extent_of, walk_nodes
+from polyc.loopnest.substitute import substitute_condition
 from polyc.memory.storage import row_major
 from polyc.poly.show import show_tree
 from polyc.schedule.initial import initial_tree
@@ -105,6 +108,7 @@ def loops(tree: LoopTree) -> list[Loop]:
         ("collapse i j", "i", 9 * 50 + 21),
         ("split i 4 | order i' j i | collapse i' j i", "i'", (1 * 50 + 21) * 72 + 8),
         ("pipeline Z.i 4", "i", None),
+        ("pipeline Z.i 5 2", "i", None),
     ],
 )
 def test_what_a_loop_walks(text, name, value):
@@ -160,6 +164,22 @@ def test_a_loop_that_runs_once_leaves_the_one_inside_alone(kind):
     assert ("mma", 30) in found
 
 
+def test_a_thread_that_a_loop_has_room_for_is_said_where_isl_makes_none():
+    """Else all threads of that digit would do what one of them is to do."""
+    tree = after("split i 128 | split i' 32 | thread i' i''")
+    low = {name: d.lower_bound_val(isl.dim_type.set, 0, isl.Val(64)) for name, d in DOMAINS.items()}
+    lowered = lower_tree(tree, low, counted=True)
+    storages = {name: row_major(a) for name, a in SCOP.arrays.items()}
+    nest = generate_nest(lowered, {s.name: s for s in SCOP.statements}, storages, {})
+    (loop,) = [n for n in walk_nodes(nest) if isinstance(n, For) and n.var == "only32"]
+    assert (loop.kind, loop.apart, extent_of(loop)) == ("thread", 32, 4)
+    (asked,) = (n for n in loop.body.body if isinstance(n, If))
+    found = [
+        k for k in range(4) if decide(substitute_condition(asked.condition, {loop.var: const(k)}))
+    ]
+    assert found == [2]
+
+
 @pytest.mark.parametrize(
     ("text", "said"),
     [
@@ -167,6 +187,7 @@ def test_a_loop_that_runs_once_leaves_the_one_inside_alone(kind):
         ("warp j", "a block has at most 1024; split it first"),
         ("shift S.j 2 | thread j", "an unknown number of iterations"),
         ("pipeline Z.i 0", "there are 1 to 8 stages"),
+        ("pipeline Z.i 4 5", "1 to 4 of its places are in use at a time"),
         ("pipeline i 2", "say the loop of which statement"),
         ("collapse i k", "k is not directly inside of i everywhere"),
         ("shift S.j 1 | collapse i j", "nobody knows how many iterations j has"),

@@ -31,6 +31,7 @@ from polyc.loopnest.copies import find_source
 from polyc.loopnest.index import const, show_condition, show_index
 from polyc.loopnest.nodes import (
     Assign,
+    Await,
     Barrier,
     Block,
     Commit,
@@ -181,7 +182,8 @@ def _print_threads(loop: For, place: _Place, printer: Printer) -> Iterator[str]:
             else:
                 guard = f"PC_THREAD_X < {width * apart}"
         numbers.append((loop.var, number if width > 1 else "0"))
-        place = replace(place, apart=apart, over=(*place.over, loop))
+        scope = place.scope.with_loop(loop)
+        place = replace(place, scope=scope, apart=apart, over=(*place.over, loop))
         inner = loop.body.body[0] if len(loop.body.body) == 1 else None
         if loop.body.locals or not isinstance(inner, For) or inner.kind != "thread":
             break
@@ -297,6 +299,8 @@ def _print(node: Node, place: _Place, printer: Printer) -> Iterator[str]:
             text = printer.scalar(node, place.scope)
             alone = "" if _is_own(target.array, place.scope) else place.writer
             yield f"{place.indent}if ({alone}) {text}" if alone else f"{place.indent}{text}"
+        case Await(pending):
+            yield f"{place.indent}pc_wgmma_wait({pending});"
         case Commit(group):
             if group is None:
                 yield f"{place.indent}pc_copy_async_commit();"
@@ -321,7 +325,13 @@ def _print_loop(loop: For, place: _Place, printer: Printer) -> Iterator[str]:
     )
     boxes = [n.group for n in loop.body.body if isinstance(n, Commit) and n.group]
     assert not (boxes and place.repeats), "phases of barriers are counted from 0 on"
-    inside = replace(place.deeper(), repeats=True, group=next(iter(boxes), place.group))
+    inside = place.deeper()
+    inside = replace(
+        inside,
+        scope=inside.scope.with_loop(loop),
+        repeats=True,
+        group=next(iter(boxes), place.group),
+    )
     yield from _print_block(loop.body, inside, printer)
     yield f"{place.indent}}}"
 

@@ -3,7 +3,7 @@
     for ks, am, im, nr, an, jn, kk:  # wgmma          pc_wgmma_fence();
       acc[am][nr][an][im][jn] add= mul(…)      ->     for ks: for am:
                                                         pc_wgmma_m64n256k16_bf16<0, 1>(&acc[…], …);
-                                                      pc_wgmma_commit(); pc_wgmma_wait(0);
+                                                      pc_wgmma_commit();
 
 The layouts of factors and sums stand in polyc_cuda_hopper.cuh. Steps between elements are read off
 the addresses of the nest, so the instructions read and write what the nest does.
@@ -60,7 +60,7 @@ def match_group_product(nest: For, over: tuple[For, ...]) -> GroupProduct:
 
 
 def print_group_product(product: GroupProduct, scope: Scope, indent: str) -> Iterator[str]:
-    """The lines that multiply all of a tile, and wait until that is done."""
+    """The lines that begin to multiply all of a tile."""
     sums = scope.address(product.sums)
     inner = ("nr", "an", "im", "jn")
     assert [stride(sums, product.loops[d].var) for d in inner[1:]] == [4, 2, 1]
@@ -81,7 +81,6 @@ def print_group_product(product: GroupProduct, scope: Scope, indent: str) -> Ite
     yield f"{indent}{name}(&{product.sums.array}[{place}], {left[1]}, {right[1]}, 1);"
     outer = indent[: len(indent) - len(INDENT) * sum(d in product.loops for d in ("ks", "am"))]
     yield f"{outer}pc_wgmma_commit();"
-    yield f"{outer}pc_wgmma_wait(0);"
 
 
 def _operand(

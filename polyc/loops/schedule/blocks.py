@@ -26,6 +26,7 @@ from polyc.loopnest.marks import LoopKind, LoopMark
 from polyc.loops.schedule.band import Band, as_map, joined, names_of
 from polyc.loops.schedule.direction import direction, rows_of, score
 from polyc.poly.tree import BAND, MARK, make_atomic
+from polyc.schedule.loops import find_value
 from polyc.scop.scop import Statement
 
 THREADS = 256
@@ -114,8 +115,9 @@ class Sharing:
         node = node.insert_mark(isl.Id("stack"))
         apart = 1
         for k in reversed(chosen):
-            mark = LoopMark("thread", widths[k], apart)
-            node = _insert(node, band.functions[k].mod_val(isl.Val(widths[k])), mark)
+            place = band.functions[k].mod_val(isl.Val(widths[k]))
+            at = find_value(place, node.get_domain())
+            node = _insert(node, place, LoopMark("thread", widths[k], apart, at))
             apart *= widths[k]
         for k in reversed(chosen):
             number = band.functions[k].scale_down_val(isl.Val(widths[k])).floor()

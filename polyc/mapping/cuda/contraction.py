@@ -113,7 +113,8 @@ def schedule_product(
     walked = [f"{short(s.name)}.kt" for s in (*copies, product.update)]
     yield Fuse(tuple(walked))
     if stages > 1:
-        yield Pipeline(tuple(walked[:2]), stages)
+        # A warpgroup's product goes on while the next is begun, if a tile is on its way besides.
+        yield Pipeline(tuple(walked[:2]), stages, 2 if shape.by_groups and stages > 2 else 1)
     alone = len(now.clusters) == 1
     yield Keep(None, at="nt" if alone else f"{short(product.init.name)}.nt")
     if stages == 1:

@@ -14,7 +14,7 @@ from collections.abc import Iterator
 from collections.abc import Mapping as Table
 from dataclasses import dataclass
 
-from polyc.loopnest.nodes import Swizzle
+from polyc.loopnest.swizzle import Swizzle
 from polyc.mapping.cuda.boxes import comes_in_boxes, copy_boxes
 from polyc.mapping.cuda.swizzles import swizzle_chunks, swizzle_words
 from polyc.mapping.cuda.tiles import Shape

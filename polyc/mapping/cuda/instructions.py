@@ -13,7 +13,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from polyc.errors import IllegalSchedule
-from polyc.loopnest.nodes import Swizzle
+from polyc.loopnest.swizzle import Swizzle
 from polyc.mapping.cuda.boxes import comes_in_boxes
 from polyc.mapping.cuda.scheduled import Scheduled
 from polyc.mapping.cuda.swizzles import CHUNK

@@ -5,13 +5,13 @@ pipeline acc_left.kt 3   ->   acc_left has 3 places along the dimension that kt 
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 
 import islpy as isl
 
 from polyc.errors import IllegalSchedule
-from polyc.loopnest.nodes import Swizzle
+from polyc.loopnest.swizzle import Swizzle
 from polyc.mapping.cuda.coordinates.rewrite import Rewritten, rewrite
 from polyc.mapping.cuda.overwrite import overwrite_named
 from polyc.mapping.stored_kernel import StoredKernel
@@ -35,7 +35,8 @@ class Scheduled:
 
     threads: of a block. storages: of the
     arrays that the schedule has made; swizzles: of those in shared memory; folds: of those whose
-    copies go ahead of their use, the dimension that counts them -> how many there are at a time.
+    copies go ahead of their use, the dimension that counts them -> how many there are at a time;
+    pipelines: what says so.
     """
 
     schedule: Schedule
@@ -46,6 +47,7 @@ class Scheduled:
     storages: Mapping[str, Storage]
     swizzles: Mapping[str, Swizzle | None]
     folds: Mapping[str, Mapping[int, int]]
+    pipelines: Mapping[str, Pipeline]
 
     @property
     def statements(self) -> tuple[Statement, ...]:
@@ -89,6 +91,7 @@ def apply_schedule(schedule: Schedule, start: Rewritten) -> Scheduled:
     """A schedule applied to a kernel; IllegalSchedule, which names a directive, if it cannot be."""
     now = rewrite(start, schedule)
     loops = schedule.apply(make_tree(now.named))
+    pipelines = [*find_pipelines(schedule, now, loops)]
     return Scheduled(
         schedule,
         now,
@@ -97,7 +100,8 @@ def apply_schedule(schedule: Schedule, start: Rewritten) -> Scheduled:
         count_threads(loops),
         lay_out(schedule, now),
         find_swizzles(schedule, now),
-        find_folds(schedule, now, loops),
+        _fold(pipelines),
+        {array: directive for array, _, directive in pipelines},
     )
 
 
@@ -146,10 +150,19 @@ def find_swizzles(schedule: Schedule, now: Rewritten) -> dict[str, Swizzle | Non
     return found
 
 
-def find_folds(schedule: Schedule, now: Rewritten, tree: LoopTree) -> dict[str, dict[int, int]]:
-    """The dimensions of arrays that have a place for so many iterations, in turns."""
-    statements = {s.name: s for s in now.statements}
+def _fold(pipelines: Iterable[tuple[str, int, Pipeline]]) -> dict[str, dict[int, int]]:
+    """By array: dimension -> how many places it has."""
     found: dict[str, dict[int, int]] = {}
+    for array, dimension, directive in pipelines:
+        found.setdefault(array, {})[dimension] = directive.stages
+    return found
+
+
+def find_pipelines(
+    schedule: Schedule, now: Rewritten, tree: LoopTree
+) -> Iterator[tuple[str, int, Pipeline]]:
+    """Arrays and their dimensions that have a place for so many iterations, in turns."""
+    statements = {s.name: s for s in now.statements}
     for directive in schedule.directives:
         if not isinstance(directive, Pipeline):
             continue
@@ -172,8 +185,7 @@ def find_folds(schedule: Schedule, now: Rewritten, tree: LoopTree) -> dict[str, 
                     f"{spell(directive)}: {show(s.array)} has no dimension that {show(loop)} alone "
                     "walks, and so no place for each of some iterations"
                 )
-            found.setdefault(s.array, {})[walked[0]] = directive.stages
-    return found
+            yield s.array, walked[0], directive
 
 
 def _made(directive: Lay | Swizzled | Pipeline, array: str, now: Rewritten) -> str:

@@ -10,7 +10,7 @@ from math import log2
 
 import numpy as np
 
-from polyc.loopnest.nodes import Swizzle
+from polyc.loopnest.swizzle import Swizzle
 
 BANKS = 7
 """Bits of an address in bytes that say which bank."""

@@ -18,7 +18,7 @@ from __future__ import annotations
 from collections.abc import Mapping as Table
 from dataclasses import dataclass
 
-from polyc.loopnest.nodes import Swizzle
+from polyc.loopnest.swizzle import Swizzle
 from polyc.mapping.cuda.coordinates.rewrite import Rewritten, rewrite
 from polyc.mapping.cuda.coordinates.stages import find_turned
 from polyc.memory.storage import Storage

@@ -109,19 +109,19 @@ def find_gemm_form(cluster: Cluster, private: Collection[str]) -> GemmForm | Non
 
 def in_stored_types(form: GemmForm) -> GemmForm:
     """The form with factors as memory has them, if both are of one narrow type."""
-    left, right = _stored(form.left), _stored(form.right)
+    left, right = stored_factor(form.left), stored_factor(form.right)
     if left is None or right is None or left.dtype != right.dtype:
         return form
     return replace(form, left=left, right=right)
 
 
-def _stored(factor: Expr) -> Expr | None:
+def stored_factor(factor: Expr) -> Expr | None:
     """The expression in a narrow type of which a factor is the wide value; None if it is none."""
     match factor:
         case Cast(argument, dtype) if is_narrow(argument.dtype) and dtype == wide(argument.dtype):
             return argument
         case Call("select", (Within() as inside, value, Const(0))):
-            stored = _stored(value)
+            stored = stored_factor(value)
             return stored and call("select", inside, stored, Const(0, stored.dtype))
     return None
 

@@ -1,0 +1,46 @@
+"""Threads of a GPU have something to do, each something else."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from polyc import Graph, ops
+from polyc.errors import IllegalSchedule
+from tests.cuda.models import compile_model
+from tests.cuda.test_barriers_needed import attention
+
+pytestmark = pytest.mark.cuda
+
+
+def normal(*shape: int) -> np.ndarray:
+    return np.random.default_rng(sum(shape)).standard_normal(shape, dtype=np.float32)
+
+
+def test_what_reads_parts_of_an_array_leaves_their_channels_apart():
+    """32 new channels beside 256 old ones, as in a DenseNet: not all of them in 49 threads."""
+    x = ops.input("x", (1, 256, 7, 7))
+    new = ops.conv(ops.relu(x), normal(32, 256, 3, 3), pads=(1, 1, 1, 1))
+    joined = ops.concat([x, new], axis=1)
+    y = ops.relu(joined * normal(1, 288, 1, 1) + normal(1, 288, 1, 1))
+    graph = Graph.of(y=ops.conv(y, normal(64, 288, 1, 1)), joined=joined)
+    result = compile_model(graph, "sm_90a").compiled
+    assert not [row.schedule for row in result.rows if row.schedule.startswith("join y x as")]
+    assert any("threads would have work" in note.reason for note in result.not_fused)
+
+
+def test_rows_that_a_sum_is_made_of_stay_with_it():
+    """Threads share the row of a softmax; it is no loop that one of them would run alone."""
+    graph = Graph.of(y=ops.softmax(ops.input("x", (64, 300)) * normal(300)))
+    (row,) = compile_model(graph, "sm_90a").compiled.rows
+    assert "combine" in row.schedule
+
+
+def test_a_write_that_several_threads_would_make_is_refused(monkeypatch):
+    """Tiles of 128 columns, of which 20 are there: isl makes no loop over the four warps."""
+    graph = Graph.of(y=attention())
+    (kernel,) = compile_model(graph).compiled.program.kernels
+    assert "only32" in str(kernel)
+    monkeypatch.setattr("polyc.schedule.loops.find_value", lambda *_: None)
+    with pytest.raises(IllegalSchedule, match="several threads write"):
+        compile_model(graph)
