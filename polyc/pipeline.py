@@ -55,6 +55,7 @@ from polyc.scop.bind_states import bind_states
 from polyc.scop.convert_constants import convert_constants
 from polyc.scop.delinearise import delinearise
 from polyc.scop.distribute import distribute
+from polyc.scop.factors.exact_floats import sum_in_floats
 from polyc.scop.factors.fill_groups import fill_groups
 from polyc.scop.factors.lift_signs import lift_signs
 from polyc.scop.factors.narrow_factors import narrow_factors
@@ -298,7 +299,7 @@ def _cluster_graph(
         else:
             scop = fill_groups(lift_signs(rounded.after, products), products)
             scop = move_zero_points(scop, products)
-            scop = narrow_factors(scop, products)
+            scop = sum_in_floats(narrow_factors(scop, products))
         scop = convert_constants(inline_pointwise(scop, on_gpu, budget))
         scop = delinearise(merge_copies(distribute(scop, budget), budget))
         thinned = compress_zeros(scop, lanes)

@@ -140,6 +140,36 @@ PC_INLINE void FN(transpose)(T *p)
     SWAP_BLOCKS(32) SWAP_BLOCKS(16) SWAP_BLOCKS(8) SWAP_BLOCKS(4) SWAP_BLOCKS(2) SWAP_BLOCKS(1)
 }
 #undef SWAP_BLOCKS
+
+/* The rows at p, 2, 4, … of them, with their elements in turns: a0 b0 c0 d0 a1 b1 … In each of
+   log2(rows) stages row k of one half meets row k of the other. */
+#define LOW(d, l) ((l) / 2 + ((l) & 1) * PC_LANES)
+#define HIGH(d, l) (PC_LANES / 2 + (l) / 2 + ((l) & 1) * PC_LANES)
+PC_INLINE void FN(interleave)(T *p, i64 rows)
+{
+    typedef V FN(row) __attribute__((may_alias));
+    FN(row) *row = (FN(row) *)p;
+    V from[PC_LANES], to[PC_LANES];
+    _Pragma("GCC unroll 64")
+    for (int k = 0; k < rows; k++)
+        from[k] = row[k];
+    _Pragma("GCC unroll 8")
+    for (int n = 1; n < rows; n *= 2) {
+        _Pragma("GCC unroll 64")
+        for (int k = 0; k < rows / 2; k++) {
+            to[2 * k] = __builtin_shufflevector(from[k], from[k + rows / 2], EACH(LOW, 0, 0));
+            to[2 * k + 1] = __builtin_shufflevector(from[k], from[k + rows / 2], EACH(HIGH, 0, 0));
+        }
+        _Pragma("GCC unroll 64")
+        for (int k = 0; k < rows; k++)
+            from[k] = to[k];
+    }
+    _Pragma("GCC unroll 64")
+    for (int k = 0; k < rows; k++)
+        row[k] = from[k];
+}
+#undef HIGH
+#undef LOW
 #undef LOWER
 #undef UPPER
 #undef EACH

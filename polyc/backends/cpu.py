@@ -119,7 +119,8 @@ def _compile(
     with trace.step("print"):
         tiled = multiply_tiles(kernel.body, kernel.params, target.vectors)
         spread = add_side_by_side(tiled, kernel.sizes, target.vectors)
-        final = end_by_data(find_registers(vectorise(spread, target.vectors)))
+        shapes = {p.name: p.shape for p in kernel.params}
+        final = end_by_data(find_registers(vectorise(spread, target.vectors, shapes)))
         fetched = {a for d in schedule.directives if isinstance(d, Prefetch) for a in d.arrays}
         final = fetch_ahead(final, fetched, kernel.params)
         template = make_template(replace(kernel, body=final), stored.arrays)

@@ -21,7 +21,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 
 from polyc.codegen.tile_groups import Group, group_parts, move_part, result_part
-from polyc.loopnest.index import Affine, stride, variables
+from polyc.loopnest.index import Affine, Compare, modulo, stride, var, variables
 from polyc.loopnest.matrices import MatrixNest, list_loops, match_matrices
 from polyc.loopnest.nodes import (
     Assign,
@@ -40,6 +40,9 @@ from polyc.loopnest.registers import elements
 from polyc.loopnest.substitute import substitute_element
 from polyc.scop.expr import Const
 from polyc.target.vectors import Vectors
+
+AWAKE, LANES = 4, 16
+"""Vectors of results, and the numbers in each, that are computed between products of no use."""
 
 
 def multiply_tiles(block: Block, params: Sequence[Param], vectors: Vectors) -> Block:
@@ -223,17 +226,22 @@ def _fills(node: Node, found: _Sum, place: Place) -> bool:
 
 
 def _stay_awake(node: Node, nest: MatrixNest, group: Group) -> Node:
-    """Loops over rows that take the result, with a product in each that nobody takes.
+    """Loops over rows that take the result, with a product now and then that nobody takes.
 
     Without work for some hundred nanoseconds the unit for matrices of a Sapphire or Emerald Rapids
     falls asleep, and its next product costs 300 ns more: a layer of 64 channels took 1.5 times as
-    long. The registers have been stored; what they hold does not matter any more.
+    long. A product takes 16 cycles itself, as long as a vector of 16 results, so there is one for
+    each `AWAKE` of these. The registers have been stored; what they hold does not matter any more.
     """
     reads = any(e.array == nest.assign.target.array for e, _ in elements(node, None))
     if not (isinstance(node, For) and node.kind == "sequential" and reads):
         return node
     first = next(n for n in group.products(nest) if isinstance(n, TileProduct))
-    return replace(node, body=replace(node.body, body=(first, *node.body.body)))
+    lanes = [extent_of(n) or 1 for n in walk_nodes(node) if isinstance(n, For) and n is not node]
+    apart = max(1, AWAKE * LANES // max(lanes, default=1))
+    now = Compare("eq", modulo(var(node.var), apart))
+    product = first if apart == 1 else If(now, Block((first,)))
+    return replace(node, body=replace(node.body, body=(product, *node.body.body)))
 
 
 def _run_one_by_one(loop: For) -> For:

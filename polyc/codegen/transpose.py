@@ -8,6 +8,8 @@
 
 A read that has unit step along the unrolled loop, and not along the vector loop, is loaded in
 vectors along the former and transposed; a write of that kind is transposed before it is stored.
+Where the unrolled loop walks whole rows, such as the four channels that stand together for an
+instruction, the rows that it writes lie one behind the other: their elements are stored in turns.
 So it is with two unrolled loops that walk a row together, as the columns and phases of a transposed
 convolution do. Each cache line is touched once, and no lane is moved alone. A tile at the border is
 a square as well, of which rows are missing and lanes are idle.
@@ -17,8 +19,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
+from types import MappingProxyType
 
-from polyc.loopnest.index import Affine, const, floordiv, stride, var, variables
+from polyc.loopnest.index import Affine, const, floordiv, stride, substitute, var, variables
 from polyc.loopnest.lanes import cut_lanes
 from polyc.loopnest.nodes import (
     Assign,
@@ -44,13 +47,21 @@ LARGEST_SIDE = 16
 """Lanes of a tile: one of bytes with 64 rows would need more registers than there are."""
 
 
-def transpose_tiles(block: Block, vectors: Vectors, names: Iterator[int]) -> Block:
-    """The nest with the accesses to memory across the lanes of vector loops made transposes."""
+Shapes = Mapping[str, tuple[int, ...]]
+
+
+def transpose_tiles(
+    block: Block, vectors: Vectors, names: Iterator[int], shapes: Shapes = MappingProxyType({})
+) -> Block:
+    """The nest with the accesses to memory across the lanes of vector loops made transposes.
+
+    shapes: of arrays in memory.
+    """
     nodes = tuple(walk_nodes(block))
     locals_ = frozenset(lo.name for n in nodes if isinstance(n, Block) for lo in n.locals)
 
     def rewrite(node: Node) -> Node:
-        tile = _find_tile(node, locals_)
+        tile = _find_tile(node, locals_, shapes)
         if tile is None or not (tile.crossing or tile.stores_across):
             return node
         parts = tile.pieces(min(vectors.bytes // tile.assign.widest, LARGEST_SIDE), vectors.masked)
@@ -70,6 +81,7 @@ class _Tile:
     unroll: For
     assign: Assign
     locals: frozenset[str]
+    shapes: Shapes
 
     @property
     def width(self) -> int:
@@ -121,6 +133,21 @@ class _Tile:
             and moves[-1] == 0
         )
 
+    def lies_in_turns(self, side: int) -> bool:
+        """Whether what is stored across is one run of memory, `side` lanes of each row."""
+        element, height = self.assign.target, self.height
+        shape = self.shapes.get(element.array, ())
+        moves = _steps(element, self.vector.var)
+        return (
+            self.width == side
+            and height in (2, 4, 8)
+            and height < side
+            and len(shape) == len(element.index) > 1
+            and shape[-1] == height
+            and self.unroll.lower == const(0)
+            and moves == (*(0,) * (len(moves) - 2), 1, 0)
+        )
+
     def plain(self) -> Node:
         """The loops, as they would be printed without a transpose."""
         unroll = replace(self.unroll, body=Block((self.assign,)))
@@ -149,9 +176,11 @@ class _Tile:
         if self.stores_across:
             dtype = self.assign.dtype
             array = self.assign.target.array
-            local = Local(f"tile_{next(names)}", dtype, (side, side), array, is_tile=True)
+            in_turns = self.lies_in_turns(side)
+            shape = (self.height if in_turns else side, side)
+            local = Local(f"tile_{next(names)}", dtype, shape, array, is_tile=True)
             locals_.append(local)
-            stores = self._store(local)
+            stores = self._store_in_turns(local) if in_turns else self._store(local)
             body = replace(body, target=Element(local.name, (self._row(), self._column())))
         return Block((*loads, *self._rows(body, side), *stores), tuple(locals_))
 
@@ -189,6 +218,26 @@ class _Tile:
         copy = replace(self.assign, value=Read(place, local.dtype))
         return [Transpose(local.name, local.dtype, side), *self._columns(copy, side)]
 
+    def _store_in_turns(self, local: Local) -> list[Node]:
+        """The rows of the tile interleaved, and y[… v0][l] = tile[0][l], … row after row.
+
+        A row of y has as many elements as the tile has rows, so a vector goes on in the next ones.
+        """
+        rows, side = local.shape
+        lane, element = var(self.unroll.var), self.assign.target
+        nodes: list[Node] = [Transpose(local.name, local.dtype, side, rows)]
+        for k in range(rows):
+            start = self.vector.lower + k * (side // rows)
+            index = [substitute(i, {self.vector.var: start}) for i in element.index]
+            target = replace(element, index=(*index[:-1], lane))
+            value = Read(Element(local.name, (const(k), lane)), local.dtype)
+            body = Block((replace(self.assign, target=target, value=value),))
+            upper = const(side)
+            nodes.append(
+                replace(self.unroll, kind="vector", lower=const(0), upper=upper, body=body)
+            )
+        return nodes
+
     def _rows(self, assign: Assign, side: int) -> Iterator[Node]:
         """A vector along the vector loop for each value of the unrolled one."""
         loop = replace(self.vector, body=Block((assign,)), idle=side - self.width)
@@ -202,7 +251,7 @@ class _Tile:
             yield substitute_node(loop, {self.vector.var: self.vector.lower + k})
 
 
-def _find_tile(node: Node, locals_: frozenset[str]) -> _Tile | None:
+def _find_tile(node: Node, locals_: frozenset[str], shapes: Shapes) -> _Tile | None:
     """A vector loop and an unrolled loop around nothing but an assignment, in either order.
 
     Two unrolled loops count as one, in which the inner one runs fastest.
@@ -228,7 +277,7 @@ def _find_tile(node: Node, locals_: frozenset[str]) -> _Tile | None:
     unroll, assign = unrolled[0], inner
     if len(unrolled) == 2:
         unroll, assign = _as_one(unroll, unrolled[1], assign)
-    return _Tile(vectors[0], unroll, assign, locals_)
+    return _Tile(vectors[0], unroll, assign, locals_, shapes)
 
 
 def _as_one(outer: For, inner: For, assign: Assign) -> tuple[For, Assign]:

@@ -15,7 +15,9 @@ loops that are instructions.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import replace
+from types import MappingProxyType
 
 from polyc.codegen.divide import divide_in_vectors
 from polyc.codegen.in_steps import in_steps
@@ -38,11 +40,13 @@ from polyc.loopnest.nodes import (
 from polyc.target.vectors import Vectors
 
 
-def vectorise(block: Block, vectors: Vectors) -> Block:
-    """The nest with its vector and unroll loops in printable form."""
+def vectorise(
+    block: Block, vectors: Vectors, shapes: Mapping[str, tuple[int, ...]] = MappingProxyType({})
+) -> Block:
+    """The nest with its vector and unroll loops in printable form; shapes: of arrays in memory."""
     names = iter(range(1 << 30))
     private = privatise(_unroll_diagonals(block), vectors, names)
-    straight = transpose_tiles(private, vectors, names)
+    straight = transpose_tiles(private, vectors, names, shapes)
     cut = divide_in_vectors(rewrite_nodes(straight, lambda n: _expand(n, vectors)))
     return spell_instructions(cut, vectors)
 

@@ -170,11 +170,15 @@ class If:
 
 @dataclass(frozen=True)
 class Transpose:
-    """A square local array of `lanes` vectors, transposed in place: a[i][j] <-> a[j][i]."""
+    """A square local array of `lanes` vectors, transposed in place: a[i][j] <-> a[j][i].
+
+    rows: of one that has fewer, whose elements then lie in turns: a[0][0], a[1][0], … a[0][1], …
+    """
 
     array: str
     dtype: np.dtype
     lanes: int
+    rows: int = 0
 
 
 @dataclass(frozen=True)

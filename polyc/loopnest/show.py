@@ -97,8 +97,9 @@ def _show(node: Node, indent: str) -> Iterator[str]:
                 f"{indent}{show_element(target)} {operator} {show_expr(value)}"
                 f"    # {statement}[{where}]"
             )
-        case Transpose(array, _, lanes):
-            yield f"{indent}transpose {array}[{lanes}, {lanes}]"
+        case Transpose(array, _, lanes, rows):
+            what = f"interleave {array}[{rows}" if rows else f"transpose {array}[{lanes}"
+            yield f"{indent}{what}, {lanes}]"
         case TileShapes(shapes):
             yield f"{indent}tiles of {', '.join(f'{n} x {size} bytes' for n, size in shapes)}"
         case TileMove(kind, register, first):

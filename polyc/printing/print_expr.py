@@ -190,7 +190,9 @@ class Printer:
         return self._apply(reduction, [one, other], dtype, 1)
 
     def transpose(self, node: Transpose) -> str:
-        """A square local array, transposed in place."""
+        """A square local array, transposed in place, or the rows of another one interleaved."""
+        if node.rows:
+            return f"{self._name('interleave', node.dtype, node.lanes)}({node.array}, {node.rows});"
         return f"{self._name('transpose', node.dtype, node.lanes)}({node.array});"
 
     # -- expressions --------------------------------------------------------------------------

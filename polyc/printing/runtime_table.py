@@ -144,6 +144,7 @@ FUNCTIONS: Mapping[str, Function] = {
     "stores": _vector("pointer T i64", returns="none", part=_STRIDES),
     "storen": _vector("pointer T i64", returns="none"),
     "transpose": _vector("pointer", returns="none", part=_TRANSPOSITIONS),
+    "interleave": _vector("pointer i64", returns="none", part=_TRANSPOSITIONS),
     "splat": _vector("scalar"),
     "fill": _vector("T i64 scalar", TYPES),
     "iota": _vector("scalar", NUMBERS),

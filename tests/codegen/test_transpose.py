@@ -31,8 +31,10 @@ def tile(assign: Assign, rows: int, columns: int, vector_inside: bool = True) ->
     return Block((nest,))
 
 
-def check(before: Block, arrays: Arrays, simd_bytes: int = 64) -> Block:
-    after = vectorise(before, registers(simd_bytes))
+def check(before: Block, arrays: Arrays, simd_bytes: int = 64, rows: str = "") -> Block:
+    """rows: an array of which it is known how long its rows are."""
+    shapes = {rows: arrays[rows].shape} if rows else {}
+    after = vectorise(before, registers(simd_bytes), shapes)
     assert_same(before, after, arrays)
     return after
 
@@ -69,6 +71,19 @@ def test_any_rectangle(rows, columns, vector_inside, simd_bytes):
     lone = (rows % side == 1) * -(-columns // side) + (columns % side == 1) * -(-rows // side)
     lone -= rows % side == 1 and columns % side == 1
     assert len(transposes(after)) == pieces - lone
+
+
+@given(st.sampled_from([2, 3, 4, 8]), st.integers(1, 40), st.sampled_from([16, 32, 64]))
+@settings(max_examples=40, deadline=None)
+def test_whole_rows_that_are_shorter_than_vectors_are_interleaved(rows, columns, simd_bytes):
+    """Y[v, u] = X[u, v]: what lies in planes, and is to stand together."""
+    arrays = {"X": data(rows, columns), "Y": np.zeros((columns, rows), np.float32)}
+    turned = run("S", [u, v], at("Y", v, u), read("X", u, v))
+    after = check(tile(turned, rows, columns), arrays, simd_bytes, rows="Y")
+    side = simd_bytes // 4
+    interleaved = [n for n in walk_nodes(after) if isinstance(n, Transpose) and n.rows]
+    assert len(interleaved) >= (columns // side if rows in (2, 4, 8) and rows < side else 0)
+    assert {n.rows for n in interleaved} <= {rows} - {3}
 
 
 @given(st.integers(1, 9), st.integers(2, 4), st.integers(2, 33), st.sampled_from([16, 32, 64]))

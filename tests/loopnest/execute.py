@@ -55,9 +55,9 @@ def execute(node: Node, arrays: Arrays, values: Values | None = None) -> None:
                 execute(chosen, arrays, values)
         case Assign():
             _lanes(node, arrays, [values])
-        case Transpose(array, _, lanes):
-            assert arrays[array].shape == (lanes, lanes)
-            arrays[array][:] = arrays[array].T.copy()
+        case Transpose(array, _, lanes, rows):
+            assert arrays[array].shape == (rows or lanes, lanes)
+            arrays[array][:] = arrays[array].T.copy().reshape(arrays[array].shape)
 
 
 def assert_same(before: Block, after: Block, arrays: Arrays) -> None:
@@ -101,16 +101,21 @@ def _lanes(assign: Assign, arrays: Arrays, lanes: list[Values]) -> None:
     target = arrays[assign.target.array]
     computed = [_value(assign.value, arrays, values) for values in lanes]
     for values, value in zip(lanes, computed, strict=True):
-        place = _place(assign.target, arrays, values)
+        place = _place(assign.target, arrays, values, goes_on=len(lanes) > 1)
         assert np.asarray(value).dtype == assign.dtype, f"{assign.statement}: {value.dtype}"
         if assign.reduction:
             value = REDUCTIONS[assign.reduction](target[place], value)
         target[place] = value
 
 
-def _place(element: Element, arrays: Arrays, values: Values) -> tuple[int, ...]:
+def _place(
+    element: Element, arrays: Arrays, values: Values, goes_on: bool = False
+) -> tuple[int, ...]:
+    """The place of an element; goes_on: in the next row, where a vector is longer than one."""
     place = tuple(evaluate(i, values) for i in element.index)
     shape = arrays[element.array].shape
+    if goes_on and len(place) == len(shape) == 2 and place[1] >= shape[1] > 0:
+        place = (place[0] + place[1] // shape[1], place[1] % shape[1])
     inside = len(place) == len(shape) and all(0 <= k < n for k, n in zip(place, shape, strict=True))
     assert inside, f"{element} at {values} leaves {shape}"
     return place

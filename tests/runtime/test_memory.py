@@ -17,7 +17,8 @@ DTYPES = {
 }
 """What is only stored is its bits."""
 
-MEMORY = ("load", "loads", "loadn", "store", "stores", "storen", "splat", "transpose")
+MOVES = ("load", "loads", "loadn", "store", "stores", "storen", "splat")
+MEMORY = (*MOVES, "transpose", "interleave")
 REDUCTIONS = {"add": np.sum, "mul": np.prod, "min": np.min, "max": np.max}
 BOOLEAN_REDUCTIONS = {"and": np.all, "or": np.any}
 
@@ -45,12 +46,24 @@ def moves(element, lanes):
             pc_transpose_{v}(rows);
             for (int k = 0; k < {lanes * lanes}; k++)
                 q[k] = rows[k];""",
+        "interleave": "".join(
+            f"""if (n == {rows}) {{
+                {t} rows[{lanes * lanes}] __attribute__((aligned(64)));
+                for (int k = 0; k < {rows * lanes}; k++)
+                    rows[k] = p[k];
+                pc_interleave_{v}(rows, {rows});
+                for (int k = 0; k < {rows * lanes}; k++)
+                    q[k] = rows[k];
+            }}"""
+            for rows in (2, 4, 8)
+            if rows < lanes
+        ),
         **{r: f"*q = pc_reduce_{r}_{v}(pc_load_{v}(p));" for r in reductions},
         **{c: f"pc_store_{v}(q, pc_{c}_{v}(*p));" for c in counts},
     }
     functions = [*MEMORY, *(f"reduce_{r}" for r in reductions), *counts]
     loops = [
-        f"void {name}_{v}(const {t} *p, {t} *q, i64 n) {{ (void)n; {body} }}"
+        f"void {name}_{v}(const {t} *p, {t} *q, i64 n) {{ (void)n, (void)p, (void)q; {body} }}"
         for name, body in bodies.items()
     ]
     return {(f, element, lanes) for f in functions}, loops
@@ -164,6 +177,16 @@ def test_transpose(native, element):
     result = np.zeros_like(square)
     call(native, "transpose", element, square, result)
     np.testing.assert_array_equal(result, square.T)
+
+
+@pytest.mark.parametrize("element", STORABLE)
+def test_interleave(native, element):
+    lanes = native[0].lanes
+    for rows in (n for n in (2, 4, 8) if n < lanes):
+        tile = values(element, rows * lanes).reshape(rows, lanes)
+        result = np.zeros_like(tile)
+        call(native, "interleave", element, tile, result, rows)
+        np.testing.assert_array_equal(result.ravel(), tile.T.ravel())
 
 
 @pytest.mark.parametrize("element", STORABLE)
