@@ -2,8 +2,9 @@
    types of 8 bits:
 
        pc_quantised_u8x16(x, y, zero)[l] = u8(round(x[l] / y) + zero)    within 0 .. 255; NaN -> 0
+       pc_levels_u8x16(x, y, zero)[l] = f32(i32(pc_quantised_u8x16(x, y, zero)[l]) - i32(zero))
 
-   It is, in every bit and on every machine, what these functions of floats are one after the other,
+   The latter is what a sum takes of a byte that it alone needs: no byte has to be made. The former is, in every bit and on every machine, what these functions of floats are one after the other,
    but it divides only where it has to. Let r be 1 / y, rounded: off by 2^-24 of it at most, as is
    the rounded quotient, which is so between x * r (1 - 2^-22) and x * r (1 + 2^-22), whichever way
    these are rounded. Where both go to the same whole number, so does the quotient. Elsewhere, near
@@ -69,9 +70,12 @@ PC_INLINE V FN(within)(I whole)
 #endif
 }
 
-PC_INLINE V FN(quantised)(F x, f32 y, T zero)
+#define START (12582912 /* 1.5 * 2^23 */ - (f32)zero) /* exact */
+
+/* The byte as the last bits of a float, START + byte; above the last byte where that is beyond it. */
+PC_INLINE F FN(at)(F x, f32 y, T zero)
 {
-    const f32 room = 12582912 /* 1.5 * 2^23 */, start = room - zero; /* exact */
+    const f32 room = 12582912, start = START;
     const f32 size = __builtin_fabsf(y), r = 1 / y;
     /* Of a y that is so small, or large, that digits may be lost, all lanes differ. */
     const f32 margin = size > 0x1p-120f && size < 0x1p120f ? 0x1p-22f : __builtin_nanf("");
@@ -80,10 +84,21 @@ PC_INLINE V FN(quantised)(F x, f32 y, T zero)
         at = x / y + room;
         EACH_LANE at[l] = at[l] == at[l] ? at[l] : start;
     }
-    at = OF_FLOATS(larger)(at, OF_FLOATS(splat)(start + LEAST)); /* its bits are now in order */
-    return FN(within)((I)at - (I)OF_FLOATS(splat)(start));
+    return OF_FLOATS(larger)(at, OF_FLOATS(splat)(start + LEAST)); /* its bits are now in order */
 }
 
+PC_INLINE V FN(quantised)(F x, f32 y, T zero)
+{
+    return FN(within)((I)FN(at)(x, y, zero) - (I)OF_FLOATS(splat)(START));
+}
+
+PC_INLINE F FN(levels)(F x, f32 y, T zero)
+{
+    const F most = OF_FLOATS(splat)(START + (LEAST + 255));
+    return OF_FLOATS(smaller)(FN(at)(x, y, zero), most) - OF_FLOATS(splat)(12582912);
+}
+
+#undef START
 #undef DIFFER
 #undef LEAST
 #undef OF_FLOATS

@@ -56,7 +56,8 @@ class Function:
     operands: in C order; "T" a value of the type, "b8" a condition (of as many lanes), "bits" an
         unsigned integer of its width, "scalar" one element, "pointer" to elements, "i64" a count or
         a stride, "floats" as many of f32, "float" one of them.
-    returns: "same" (a value of the type), "bool" (b8, as many lanes), "bits", "scalar", or "none".
+    returns: "same" (a value of the type), "bool" (b8, as many lanes), "bits", "scalar", "floats" or
+        "none".
     infix: the C operator that floats use in its place, or "".
     family: the header that defines it, `core` being polyc_scalar.h and polyc_vector.h.
     vector_only: there is no scalar function of this name.
@@ -149,6 +150,7 @@ FUNCTIONS: Mapping[str, Function] = {
     "fill": _vector("T i64 scalar", TYPES),
     "iota": _vector("scalar", NUMBERS),
     "quantised": _vector("floats float scalar", ("i8", "u8"), part=_QUANTISED),
+    "levels": _vector("floats float scalar", ("i8", "u8"), "floats", _QUANTISED),
     **{
         f"reduce_{name}": _vector("T", types, "scalar", _REDUCTIONS)
         for types, names in ((NUMBERS, "add mul min max"), (("b8",), "and or"))

@@ -12,3 +12,13 @@ PC_INLINE PC_PASTE3(PC_TYPE, x, PC_LANES) PC_PASTE3(pc_quantised_, PC_PASTE(PC_T
     }
     return v;
 }
+
+PC_INLINE PC_PASTE(f32x, PC_LANES) PC_PASTE3(pc_levels_, PC_PASTE(PC_TYPE, x), PC_LANES)(
+    PC_PASTE(f32x, PC_LANES) x, f32 y, PC_TYPE zero)
+{
+    const auto bytes = PC_PASTE3(pc_quantised_, PC_PASTE(PC_TYPE, x), PC_LANES)(x, y, zero);
+    PC_PASTE(f32x, PC_LANES) v;
+    for (int l = 0; l < PC_LANES; l++)
+        v[l] = f32((i32)bytes[l] - (i32)zero);
+    return v;
+}

@@ -59,6 +59,14 @@ PC_INLINE void FN(transpose)(T *p)
             p[l * PC_LANES + k] = t;
         }
 }
+PC_INLINE void FN(interleave)(T *p, i64 rows)
+{
+    T from[PC_LANES * PC_LANES];
+    for (int k = 0; k < rows * PC_LANES; k++)
+        from[k] = p[k];
+    for (int k = 0; k < rows * PC_LANES; k++)
+        p[k] = from[k % rows * PC_LANES + k / rows];
+}
 PC_INLINE V FN(splat)(T a)
 {
     V v;

@@ -397,8 +397,8 @@ def constants_lie_elsewhere(patch):
 def a_split_sum_forgets_a_part(patch):
     right = pipeline.split_reductions
 
-    def wrong(scop, grain):
-        made = right(scop, grain)
+    def wrong(scop, grain, find_parts):
+        made = right(scop, grain, find_parts)
         last = [s for s in made.statements if s.reduction == "add"][-1]
         short = replace(last, domain=last.domain.subtract(last.domain.lexmax()))
         return replace(made, statements=tuple(short if s is last else s for s in made.statements))

@@ -495,8 +495,8 @@ def a_split_sum_forgets_a_part(patch):
 
     right = splitting.split_reductions
 
-    def wrong(scop, grain):
-        made = right(scop, grain)
+    def wrong(scop, grain, find_parts):
+        made = right(scop, grain, find_parts)
         sums = [s for s in made.statements if s.reduction]
         assert len(sums) == 2, "the sum of parts is a sum of its own"
         short = sums[-1].domain.subtract(sums[-1].domain.lexmax())

@@ -10,7 +10,7 @@ from polyc.printing.scope import Scope, Uses
 from polyc.scop.expr import Cast, Const, call
 from tests.analysis.nests import F32, at, loop, read
 
-U8, I8 = np.dtype("u1"), np.dtype("i1")
+U8, I8, I32 = np.dtype("u1"), np.dtype("i1"), np.dtype("i4")
 i, v = var("i"), var("v")
 SHAPES = {"X": (8, 32), "S": (32,), "Z": (32,)}
 PLAIN = Scope(SHAPES, {}, None)
@@ -57,6 +57,33 @@ def test_one_scale_for_all_lanes(expr, text):
 )
 def test_what_is_divided_as_ever(expr):
     assert "quantised" not in Printer(Uses()).expr(expr, LANES)
+
+
+def levels(zero=None, byte=None, moved=None):
+    whole = Cast(quantised(zero=zero) if byte is None else byte, I32)
+    if moved is not None:
+        whole = call("sub", whole, Cast(moved, I32))
+    return Cast(whole, F32)
+
+
+def test_a_byte_that_is_a_float_again_is_not_made():
+    plain = "u8x16(pc_load_f32x16(&X[32 * i]), 0.5f, (u8)0u)"
+    assert Printer(Uses()).expr(levels(), LANES) == f"pc_levels_{plain}"
+    three = Const(3, U8)
+    moved = Printer(Uses()).expr(levels(zero=three, moved=three), LANES)
+    assert moved == f"pc_levels_{plain.replace('0u)', '3u)')}"
+
+
+@pytest.mark.parametrize(
+    "expr",
+    [
+        levels(zero=Const(3, U8)),  # with its zero point
+        levels(zero=Const(3, U8), moved=Const(4, U8)),  # less another one
+        levels(byte=Cast(read("X", i, v), U8)),
+    ],
+)
+def test_other_bytes_are_made(expr):
+    assert "levels" not in Printer(Uses()).expr(expr, LANES)
 
 
 def test_a_scalar_is_divided():

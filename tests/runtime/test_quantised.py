@@ -17,13 +17,20 @@ SELDOM = [1e-38, 1e-41, 2e38, 0.0, -0.0, np.inf, np.nan]
 
 
 def source() -> str:
-    """A unit with `quantised_<type>_<lanes>(x, n, y, zero, out)`."""
+    """A unit with `quantised_<type>_<lanes>(x, n, y, zero, out)`, and `levels_…`."""
     uses, texts = Uses(), []
     for element in ("u8", "i8"):
         for lanes in LANES:
             v = f"{element}x{lanes}"
             uses.functions |= {("quantised", element, lanes), ("store", element, lanes)}
-            uses.functions.add(("load", "f32", lanes))
+            uses.functions |= {("load", "f32", lanes), ("store", "f32", lanes)}
+            uses.functions.add(("levels", element, lanes))
+            texts.append(
+                f"void levels_{element}_{lanes}(const f32 *x, i64 n, f32 y, {element} zero, "
+                f"f32 *out)\n{{ for (i64 i = 0; i < n; i += {lanes}) "
+                f"pc_store_f32x{lanes}(out + i, "
+                f"pc_levels_{v}(pc_load_f32x{lanes}(x + i), y, zero)); }}"
+            )
             texts.append(
                 f"void quantised_{element}_{lanes}(const f32 *x, i64 n, f32 y, {element} zero, "
                 f"{element} *out)\n{{ for (i64 i = 0; i < n; i += {lanes}) "
@@ -37,10 +44,10 @@ def native(request, tmp_path_factory):
     return compiled(source(), request.param, tmp_path_factory.mktemp("quantised"))
 
 
-def quantise(library, element, lanes, x, scale, zero):
-    out = np.zeros(x.size, DTYPES[element])
+def quantise(library, element, lanes, x, scale, zero, function="quantised"):
+    out = np.zeros(x.size, DTYPES[element] if function == "quantised" else np.float32)
     kind = ctypes.c_uint8 if element == "u8" else ctypes.c_int8
-    getattr(library, f"quantised_{element}_{lanes}")(
+    getattr(library, f"{function}_{element}_{lanes}")(
         ctypes.c_void_p(x.ctypes.data),
         ctypes.c_int64(x.size),
         ctypes.c_float(scale),
@@ -86,6 +93,11 @@ def test_bytes_are_those_of_the_division(native, element):
             for lanes in LANES:
                 got = quantise(native, element, lanes, x, scale, zero)
                 np.testing.assert_array_equal(got, wanted, f"{scale} {zero} {lanes}")
+                levels = quantise(native, element, lanes, x, scale, zero, "levels")
+                moved = (wanted.astype(np.int32) - zero).astype(np.float32)
+                np.testing.assert_array_equal(
+                    levels.view(np.uint32), moved.view(np.uint32), f"{scale} {zero} {lanes}"
+                )
 
 
 def test_quotients_of_any_scale(native):
