@@ -143,8 +143,19 @@ PC_INLINE b8 FN(isinf)(T a) { return LIBM(fabs)(a) == LIBM(inf)(); }
 #define U PC_PASTE(u, BITS)
 #define WRAP(x) (1u * (U)(x))
 
+#if !defined __CUDA_ARCH__ || BITS == 64
 PC_INLINE T FN(min)(T a, T b) { return b < a ? b : a; }
 PC_INLINE T FN(max)(T a, T b) { return a < b ? b : a; }
+#elif BITS < 32 /* each is an int */
+PC_INLINE T FN(min)(T a, T b) { return (T)pc_min((int)a, (int)b); }
+PC_INLINE T FN(max)(T a, T b) { return (T)pc_max((int)a, (int)b); }
+#elif KIND == PC_SIGNED
+PC_CHOICE(FN(min), T, "lt.s32")
+PC_CHOICE(FN(max), T, "gt.s32")
+#else
+PC_CHOICE(FN(min), T, "lt.u32")
+PC_CHOICE(FN(max), T, "gt.u32")
+#endif
 PC_INLINE T FN(add)(T a, T b) { return (T)(WRAP(a) + WRAP(b)); }
 PC_INLINE T FN(sub)(T a, T b) { return (T)(WRAP(a) - WRAP(b)); }
 PC_INLINE T FN(mul)(T a, T b) { return (T)(WRAP(a) * WRAP(b)); }

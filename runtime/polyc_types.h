@@ -148,20 +148,16 @@ PC_INLINE int pc_max(int a, int b) { return a > b ? a : b; }
 /* max(0, k - 2) becomes one instruction on Hopper. Where a loop that ptxas 13.0 unrolls makes a constant
    of k, it subtracts twice: for k = 3 it computed max(0, 1 - 3). Of a comparison and a choice it makes
    two instructions, which it folds. */
-PC_INLINE int pc_min(int a, int b)
-{
-    int least;
-    asm("{ .reg .pred below; setp.lt.s32 below, %1, %2; selp.s32 %0, %1, %2, below; }"
-        : "=r"(least) : "r"(a), "r"(b));
-    return least;
-}
-PC_INLINE int pc_max(int a, int b)
-{
-    int most;
-    asm("{ .reg .pred above; setp.gt.s32 above, %1, %2; selp.s32 %0, %1, %2, above; }"
-        : "=r"(most) : "r"(a), "r"(b));
-    return most;
-}
+#define PC_CHOICE(name, type, compared) \
+    PC_INLINE type name(type a, type b) \
+    { \
+        type chosen; \
+        asm("{ .reg .pred first; setp." compared " first, %1, %2; selp.b32 %0, %1, %2, first; }" \
+            : "=r"(chosen) : "r"(a), "r"(b)); \
+        return chosen; \
+    }
+PC_CHOICE(pc_min, int, "lt.s32")
+PC_CHOICE(pc_max, int, "gt.s32")
 #endif
 #endif
 

@@ -85,7 +85,7 @@ class Flights:
             (phase, apart)
             for phase, apart in running
             if phase in self._left
-            or (apart is not None and phase in self._pending and apart <= self._pending[phase])
+            or (FARTHEST + 1 if apart is None else apart) <= self._pending.get(phase, -1)
         )
 
 

@@ -231,7 +231,8 @@ def _convert_mark(node: isl.AstNode, scan: _Scan) -> tuple[Node, ...]:
         if mark.at is not None and isl.ast_node_type(below.get_type()).name != "for_":
             # isl has left the loop out, which runs once, on one of the threads it has room for.
             inner, only = _block(_convert(below, scan, LoopMark())), const(mark.at)
-            return (_marked(For(f"only{mark.apart}", only, only + 1, 1, inner), mark),)
+            name = f"only{mark.apart}" if mark.width > 1 else "one"  # which nothing depends on
+            return (_marked(For(name, only, only + 1, 1, inner), mark),)
         return _convert(below, scan, mark)
     scan.depth += 1
     body = _convert(node.mark_get_node(), scan, LoopMark())

@@ -39,10 +39,8 @@ from polyc.loopnest.prototype import Param
 from polyc.loopnest.registers import elements
 from polyc.loopnest.substitute import substitute_element
 from polyc.scop.expr import Const
+from polyc.target.costs import MATRIX_AWAKE
 from polyc.target.vectors import Vectors
-
-AWAKE, LANES = 4, 16
-"""Vectors of results, and the numbers in each, that are computed between products of no use."""
 
 
 def multiply_tiles(block: Block, params: Sequence[Param], vectors: Vectors) -> Block:
@@ -231,14 +229,14 @@ def _stay_awake(node: Node, nest: MatrixNest, group: Group) -> Node:
     Without work for some hundred nanoseconds the unit for matrices of a Sapphire or Emerald Rapids
     falls asleep, and its next product costs 300 ns more: a layer of 64 channels took 1.5 times as
     long. A product takes 16 cycles itself, as long as a vector of 16 results, so there is one for
-    each `AWAKE` of these. The registers have been stored; what they hold does not matter any more.
+    some of these. The registers have been stored; what they hold does not matter any more.
     """
     reads = any(e.array == nest.assign.target.array for e, _ in elements(node, None))
     if not (isinstance(node, For) and node.kind == "sequential" and reads):
         return node
     first = next(n for n in group.products(nest) if isinstance(n, TileProduct))
-    lanes = [extent_of(n) or 1 for n in walk_nodes(node) if isinstance(n, For) and n is not node]
-    apart = max(1, AWAKE * LANES // max(lanes, default=1))
+    below = (n for n in walk_nodes(node.body) if isinstance(n, For) and n.kind == "vector")
+    apart = max(1, MATRIX_AWAKE // max((extent_of(n) or 1 for n in below), default=1))
     now = Compare("eq", modulo(var(node.var), apart))
     product = first if apart == 1 else If(now, Block((first,)))
     return replace(node, body=replace(node.body, body=(product, *node.body.body)))

@@ -41,7 +41,7 @@ from polyc.loopnest.registers import register_of
 from polyc.loopnest.substitute import substitute_element, substitute_expr
 from polyc.loopnest.uniform import is_number, variables_of
 from polyc.printing.literals import bare, literal
-from polyc.printing.quantised import find_function
+from polyc.printing.quantised import find_quantised
 from polyc.printing.scope import Scope, Uses
 from polyc.scop.expr import COMPARISONS, INT64, Call, Cast, Const
 from polyc.scop.scop import Reduction, identity
@@ -216,12 +216,11 @@ class Printer:
                 alone = self.expr(expr, scope.alone)
                 return self._splat(alone, expr.dtype, lanes)
             case Cast(argument, dtype):
-                quantised = find_function(expr, scope.lanes)
-                if quantised is not None:
-                    function, divided, numbers, kind = quantised
-                    parts = [self.expr(divided, scope)]
-                    parts += [self.expr(e, scope.alone) for e in numbers]
-                    return self._apply(function, parts, kind, lanes)
+                found = find_quantised(expr, scope.lanes)
+                if found is not None:
+                    parts = [self.expr(found.value, scope)]
+                    parts += [self.expr(e, scope.alone) for e in (found.scale, found.zero)]
+                    return self._apply(found.function, parts, found.zero.dtype, lanes)
                 source, target = scalar_type(argument.dtype), scalar_type(dtype)
                 self.uses.casts.add((source, target, lanes))
                 suffix = f"x{lanes}" if lanes > 1 else ""

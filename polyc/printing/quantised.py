@@ -10,7 +10,7 @@ A vector that is divided takes as long as a dozen other operations. The function
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -25,28 +25,23 @@ _NONE: Mapping[np.dtype, LoopExpr] = {d: Const(0, d) for d in (np.dtype("u1"), n
 
 @dataclass(frozen=True)
 class Quantised:
-    """What becomes bytes: `value` of each lane, over `scale`, moved by `zero`, a byte."""
+    """What becomes bytes: `value` of each lane, over `scale`, moved by `zero`, a byte.
+
+    function: of the runtime, which gives the bytes, or what they are less the zero point.
+    """
 
     value: LoopExpr
     scale: LoopExpr
     zero: LoopExpr
-
-
-def find_function(
-    expr: Cast[LoopExpr], lanes: For | None
-) -> tuple[str, LoopExpr, tuple[LoopExpr, LoopExpr], np.dtype] | None:
-    """(function, value, scale and zero point, type of the bytes) that a conversion is."""
-    found, name, dtype = find_quantised(expr, lanes), "quantised", expr.dtype
-    if found is None:
-        level = find_levels(expr, lanes)
-        if level is None:
-            return None
-        (found, dtype), name = level, "levels"
-    return name, found.value, (found.scale, found.zero), dtype
+    function: str = "quantised"
 
 
 def find_quantised(expr: Cast[LoopExpr], lanes: For | None) -> Quantised | None:
-    """The parts of a conversion in a vector loop, if it is one of a rounded quotient to bytes."""
+    """The parts of a conversion in a vector loop, if it is one of rounded quotients by a scale."""
+    return _find_bytes(expr, lanes) or _find_levels(expr, lanes)
+
+
+def _find_bytes(expr: Cast[LoopExpr], lanes: For | None) -> Quantised | None:
     if lanes is None or expr.dtype not in _NONE or expr.argument.dtype != FLOAT32:
         return None
     whole, zero = expr.argument, _NONE[expr.dtype]
@@ -61,8 +56,8 @@ def find_quantised(expr: Cast[LoopExpr], lanes: For | None) -> Quantised | None:
     return None
 
 
-def find_levels(expr: Cast[LoopExpr], lanes: For | None) -> tuple[Quantised, np.dtype] | None:
-    """The same of a byte, and its type, that is a float again without its zero point at once."""
+def _find_levels(expr: Cast[LoopExpr], lanes: For | None) -> Quantised | None:
+    """Those of a byte that is a float again, without its zero point, at once."""
     if expr.dtype != FLOAT32:
         return None
     whole, zero = expr.argument, None
@@ -71,9 +66,9 @@ def find_levels(expr: Cast[LoopExpr], lanes: For | None) -> tuple[Quantised, np.
             whole, zero = byte, moved
     match whole:
         case Cast(Cast() as byte, dtype) if dtype == INT32:
-            found = find_quantised(byte, lanes)
+            found = _find_bytes(byte, lanes)
             if found is not None and found.zero == (zero or _NONE[byte.dtype]):
-                return found, byte.dtype
+                return replace(found, function="levels")
     return None
 
 

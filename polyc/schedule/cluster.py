@@ -26,7 +26,7 @@ from polyc.poly.affine import moves, outputs, shifted_iterator
 from polyc.schedule.reuse import has_reuse
 from polyc.scop.scop import Array, Group, Scop, Statement
 from polyc.scop.sizes import awaited_by
-from polyc.target.cuda import CudaTarget
+from polyc.target.cuda import BUSY, CudaTarget
 from polyc.target.machine import Target
 from polyc.types.branches import Branches
 from polyc.types.ranges import Step
@@ -36,9 +36,6 @@ SMALL_WORK = 1 << 15
 
 MANY_ITERATIONS = 16
 """Outer iterations that keep any number of threads that we know busy without imbalance."""
-
-BUSY = 256
-"""Threads that keep a multiprocessor busy."""
 
 FEW = 8
 """Iterations that a thread runs in no more time than a kernel takes to begin."""

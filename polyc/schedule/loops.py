@@ -219,8 +219,9 @@ def _insert(loop: Loop, schedule: isl.Schedule) -> isl.Schedule:
     if loop.whole:
         band = band.band_member_set_ast_loop_type(0, isl.ast_loop_type.atomic)
     if loop.kind != "sequential":
-        is_digit = loop.width > 1 or loop.apart == 1  # another one is of no thread's number
-        at = find_value(loop.function, below.get_domain()) if loop.width and is_digit else None
+        # Of room for one, a loop says nothing, but for who copies alone: the first of all threads.
+        says = loop.width > 1 or (loop.width, loop.apart) == (1, 1)
+        at = find_value(loop.function, below.get_domain()) if says else None
         mark = LoopMark(loop.kind, loop.width, loop.apart, at, instruction=loop.instruction)
         band = band.insert_mark(isl.Id(str(mark)))
     return band.get_schedule()

@@ -14,6 +14,7 @@ import pytest
 from polyc import Graph, ops
 from polyc.analysis.accesses import Surroundings
 from polyc.analysis.products import check_products
+from polyc.analysis.threads import FARTHEST, Flights
 from polyc.analysis.timemap import compute_executions
 from polyc.analysis.verify import verify_kernel
 from polyc.backends import common
@@ -98,6 +99,15 @@ def test_more_products_than_there_are_places_for_are_refused():
     spoiled = rewritten(lambda node: Await(2) if node == Await(1) else node)
     with pytest.raises(IllegalSchedule, match="may meet in"):
         prove(spoiled)
+
+
+def test_a_product_goes_on_where_iterations_are_not_told_from_one_another():
+    """As far behind as phases are known, a product with so many pending has not ended."""
+    flights = Flights()
+    flights.begin(0, Await(FARTHEST + 1))
+    assert flights.after_barrier(frozenset({(0, None), (1, None)})) == {(0, None)}
+    flights.begin(2, Await(FARTHEST))
+    assert flights.after_barrier(frozenset({(2, FARTHEST), (2, None)})) == {(2, FARTHEST)}
 
 
 def test_sums_are_touched_only_when_no_product_may_add_to_them():

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import shutil
 import subprocess
 
@@ -51,14 +52,19 @@ def test_no_minimum_or_maximum_of_subscripts_meets_a_fault_of_ptxas(tmp_path):
     text = """#include "polyc_cuda.cuh"
 PC_KERNEL(32, 1) void k(int *x) { x[0] = pc_max(0, x[1] - 2) + pc_min(3, x[1] + 1); }
 """
+    names = [(element, f) for element in ("i8", "u16", "i32", "u32") for f in ("min", "max")]
+    for element in dict.fromkeys(element for element, _ in names):
+        text += f'#define PC_TYPE {element}\n#include "polyc_scalar.h"\n'
+    for element, function in names:
+        text += f"PC_KERNEL(32, 1) void {function}_{element}({element} *x) "
+        text += f"{{ x[0] = pc_{function}_{element}(x[1], x[2]); }}\n"
     (tmp_path / "k.cu").write_text(text)
     nvcc, flags = find_nvcc().path, architecture_flags("sm_90a")
     command = [nvcc, "-std=c++17", *flags, "-I", str(find_runtime()), "-ptx", "k.cu", "-o", "k.ptx"]
     subprocess.run(command, cwd=tmp_path, check=True)
     made = (tmp_path / "k.ptx").read_text()
-    assert made.count("selp.s32") == 2
-    assert "max.s32" not in made
-    assert "min.s32" not in made
+    assert made.count("selp.b32") == 2 + len(names)
+    assert not re.search(r"\b(min|max)\.[su]", made)
 
 
 def test_ptx_goes_along_unless_no_newer_gpu_could_run_it():

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 import ml_dtypes
 import numpy as np
 import pytest
@@ -162,6 +164,18 @@ def test_sums_stay_in_registers_while_their_depth_is_walked():
     assert source.rindex("PC_TILE_ZERO", 0, walk) < source.rindex("for (", 0, walk)
     assert source.index("PC_TILE_STORE") > source.index("}", walk)
     assert source.count("PC_TILE_ZERO") == source.count("PC_TILE_STORE")
+
+
+@pytest.mark.parametrize(("columns", "rows"), [(16, 4), (32, 2), (64, 1)])
+def test_a_product_of_no_use_comes_with_so_many_results(columns, rows):
+    rng = np.random.default_rng(0)
+    x, w = whole(rng, np.uint8, 56, 256), whole(rng, np.int8, 256, 64)
+    model, y = run(TILES, x, w, True, schedule("u8s8", 28, columns, 64))
+    np.testing.assert_array_equal(y, wrapped(x, w))
+    behind = model.source[model.source.rindex("PC_TILE_STORE") :]
+    assert behind.count("PC_TILE_PRODUCT") == 1
+    asked = re.findall(r"if \(pc_mod\(\w+, (\d+)\) == 0\) \{\s+PC_TILE_PRODUCT", behind)
+    assert asked == ([str(rows)] if rows > 1 else [])
 
 
 @pytest.mark.parametrize(

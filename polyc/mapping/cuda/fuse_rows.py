@@ -24,14 +24,11 @@ from polyc.mapping.stored_cluster import StoredCluster
 from polyc.mapping.stored_kernel import StoredKernel
 from polyc.promote.local_arrays import LARGEST_HANDED
 from polyc.scop.scop import Array
-from polyc.target.cuda import CudaTarget
+from polyc.target.cuda import LAUNCH, CudaTarget
 from polyc.target.instructions.tiles import Instruction
 
 HEIGHTS = (128, 64, 32, 16)
 """Rows a block."""
-
-LAUNCH = 3e-6
-"""Seconds from the end of one kernel to the beginning of work in the next."""
 
 ROW_SLOTS = 20
 """Instructions of a thread for an element of a row: several passes, with an exponential in one."""

@@ -36,7 +36,7 @@ from polyc.mapping.cuda.rows import Row, can_share_rows, choose_lanes, share_row
 from polyc.mapping.cuda.scheduled import begin
 from polyc.mapping.cuda.thread_tiles import ROW_SHAPES, THREAD_SHAPES
 from polyc.mapping.cuda.threads import is_joinable, join_by
-from polyc.mapping.cuda.tiles import BUSY, Shape
+from polyc.mapping.cuda.tiles import Shape
 from polyc.mapping.cuda.warp_tiles import choose_instruction, list_warp_shapes
 from polyc.mapping.stored_cluster import StoredCluster
 from polyc.mapping.stored_kernel import StoredKernel
@@ -50,7 +50,7 @@ from polyc.schedule.schedule import Schedule
 from polyc.schedule.text import AnyDirective
 from polyc.schedule.threads import Threads
 from polyc.scop.scop import Array, Statement
-from polyc.target.cuda import CudaTarget
+from polyc.target.cuda import BUSY, CudaTarget
 
 
 @dataclass(frozen=True)

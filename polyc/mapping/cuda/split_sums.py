@@ -13,21 +13,14 @@ from __future__ import annotations
 
 from math import prod
 
-import islpy as isl
-
 from polyc.mapping.cuda.contraction import choose_shape
-from polyc.mapping.cuda.coordinates.gemm_form import SMALLEST, stored_factor
+from polyc.mapping.cuda.coordinates.gemm_form import SMALLEST, moving, stored_factor
 from polyc.mapping.cuda.tiles import estimate
 from polyc.mapping.cuda.warp_tiles import choose_instruction
 from polyc.poly.affine import moves
-from polyc.scop.expr import Call, Expr, Load, walk
+from polyc.scop.expr import Call, Expr
 from polyc.scop.scop import Statement
-from polyc.target.cuda import CudaTarget
-
-IN = isl.dim_type.in_
-
-LAUNCH = 4e-6
-"""Seconds that a kernel takes besides its work: to begin, and to wait for the last block."""
+from polyc.target.cuda import LAUNCH, CudaTarget
 
 WORTH = 0.75
 """Of the time without parts; the model is no better than that."""
@@ -52,7 +45,7 @@ def find_parts(s: Statement, target: CudaTarget, tf32: bool) -> tuple[int, int] 
     sizes = [extent or 0 for extent in extents]
     kept = [moves(column) for column in s.columns[0]]
     sums = [p for p, is_kept in enumerate(kept) if not is_kept]
-    sides = [_iterators(factor, len(sizes)) for factor in factors]
+    sides = [moving(factor) for factor in factors]
     kinds: dict[tuple[bool, bool], int] = {}
     for p in range(len(sizes)):
         if kept[p]:
@@ -77,12 +70,6 @@ def find_parts(s: Statement, target: CudaTarget, tf32: bool) -> tuple[int, int] 
             if seconds < best:
                 best, found = seconds, (p, parts)
     return found
-
-
-def _iterators(factor: Expr, count: int) -> set[int]:
-    """The iterators that move a factor."""
-    indices = [e.index for e in walk(factor) if isinstance(e, Load)]
-    return {p for p in range(count) if any(index.involves_dims(IN, p, 1) for index in indices)}
 
 
 def _seconds(

@@ -9,8 +9,8 @@ four, of which those of neighbouring threads are neighbours.
 
 Shared memory answers loads of 16 bytes a quarter of a warp at a time; and half a warp at a time if
 each lane's neighbour, or each lane's next but one, loads the same. So the lowest bit of a lane is
-one of its column, and the next one of its row. (On an H200 a product took 1.05 times as long with
-16 neighbours in a row: 4 times 32 bytes of banks for each load, rather than 2.)
+one of its column, and the next one of its row. On an H200 a product of float32 took 1.03 times as
+long with lanes of 4 x 8 in plain order: 554 million answers of shared memory in place of 419.
 """
 
 from __future__ import annotations

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from math import ceil, prod
 
 from polyc.mapping.cuda.coordinates.cut_tiles import Tile
-from polyc.target.cuda import CudaTarget
+from polyc.target.cuda import BUSY, CudaTarget
 from polyc.target.instructions.tiles import Instruction
 
 
@@ -38,10 +38,6 @@ class Shape:
     def threads(self) -> int:
         counts = self.tile.counts
         return prod(counts[digit] for digit in (*self.warps, *self.lanes))
-
-
-BUSY = 256
-"""Threads that keep a multiprocessor busy, given some work of their own: two warps a scheduler."""
 
 
 def estimate(shape: Shape, extents: tuple[int, int, int, int], target: CudaTarget) -> float:

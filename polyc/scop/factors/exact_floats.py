@@ -47,7 +47,8 @@ def sum_in_floats(scop: Scop) -> Scop:
         if len(writers) != 2 or writers[0].value != Const(0, INT32):
             continue
         readers = [r for r, _ in uses.reads(s.array) if r is not s]
-        if any(r.reduction or r.name in new for r in readers):
+        is_shared = any(array.memory == s.array for array in arrays.values())
+        if is_shared or any(r.reduction or r.name in new for r in readers):
             continue
         image, weights = found
         name = fresh(f"{weights.array}_floats", arrays)

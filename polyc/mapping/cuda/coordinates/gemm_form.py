@@ -74,7 +74,7 @@ def find_gemm_form(cluster: Cluster, private: Collection[str]) -> GemmForm | Non
             return None
     shared = [loop[update.name] for loop in cluster.shared]
     sums = tuple(p for p in range(len(update.iterators)) if p not in shared)
-    moves = [_moving(factor) for factor in factors]
+    moves = [moving(factor) for factor in factors]
     sizes = update.estimated_extents
     kinds: dict[tuple[bool, bool], list[int]] = {}
     for d, p in enumerate(shared):
@@ -132,10 +132,10 @@ def share_out(form: GemmForm, cluster: Cluster, batch: Sequence[int], row: int) 
     sizes, shared = update.estimated_extents, [loop[update.name] for loop in cluster.shared]
     columns = tuple(d for d in range(len(shared)) if d not in kept)
     left, right = form.left, form.right
-    if shared[row] in _moving(right):
+    if shared[row] in moving(right):
         left, right = right, left
     across = {shared[d] for d in columns}
-    if not columns or shared[row] in _moving(right) or across & _moving(left):
+    if not columns or shared[row] in moving(right) or across & moving(left):
         return None
 
     def extent(loops: Sequence[int]) -> int:
@@ -152,7 +152,7 @@ def share_out(form: GemmForm, cluster: Cluster, batch: Sequence[int], row: int) 
     )
 
 
-def _moving(expr: Expr) -> set[int]:
+def moving(expr: Expr) -> set[int]:
     """The iterators that an expression depends on."""
     found: set[int] = set()
     for e in walk(expr):
