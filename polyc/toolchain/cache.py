@@ -139,7 +139,7 @@ class Cache:
                 files = [f for f in mark.parent.rglob("*") if f.is_file()]
                 size = sum(f.stat().st_size for f in files)
                 kind = mark.parent.parent.parent.name
-                yield CacheEntry(kind, mark.parent, size, mark.stat().st_mtime)
+                yield CacheEntry(kind, mark.parent, size, mark.parent.stat().st_mtime)
 
     def clear(self) -> None:
         """Remove all entries, and what killed processes left; others may use it meanwhile."""
@@ -158,8 +158,9 @@ class Cache:
             for name in (kind, key[:2], key):
                 folder = stack.enter_context(folder.enter(name))
             found = read(folder)
+            # The folder's, as others may be reading its files, and see whether these change.
             with contextlib.suppress(OSError):
-                os.utime(TABLE_FILE, dir_fd=folder.descriptor)
+                os.utime(folder.descriptor)
             return found
 
     def _is_mine(self, error: OSError) -> bool:

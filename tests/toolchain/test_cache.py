@@ -92,6 +92,22 @@ def test_threads_that_ask_at_once_share_one_make(tmp_path):
     assert calls == ["x"]
 
 
+def test_who_reads_an_entry_leaves_its_files_alone(tmp_path):
+    """Another one who reads it at that time would take it for one that is being written to."""
+    cache = Cache(tmp_path)
+    entry = cache.fetch("objects", "abc", writer("x", []))
+
+    def changed() -> list[tuple[int, int]]:
+        files = sorted(path for path in entry.rglob("*") if path.is_file())
+        return [(path.stat().st_mtime_ns, path.stat().st_ctime_ns) for path in files]
+
+    before = changed()
+    os.utime(entry, (1000, 1000))
+    assert cache.find("objects", "abc") == entry
+    assert changed() == before
+    assert [one.used > 1000 for one in cache.entries()] == [True]
+
+
 def test_processes_that_ask_at_once_share_one_make(tmp_path):
     program = (
         "import sys, time, pathlib\n"
@@ -113,7 +129,7 @@ def test_pruning_drops_the_least_recently_used(tmp_path):
     cache, calls = Cache(tmp_path), []
     for age, key in enumerate(["a1", "b2", "c3"]):
         entry = cache.fetch("objects", key, writer("x" * 1000, calls))
-        os.utime(entry / TABLE_FILE, (1000 + age, 1000 + age))
+        os.utime(entry, (1000 + age, 1000 + age))
     assert cache.find("objects", "a1") is not None  # marks it as used
     replace(cache, limit=2500).prune()
     assert [cache.find("objects", k) is not None for k in ("a1", "b2", "c3")] == [True, False, True]
