@@ -132,14 +132,33 @@ def linear(constant: int, terms: Mapping[Atom, int]) -> Affine:
 
 
 def _join_digits(constant: int, terms: Mapping[Atom, int]) -> Affine | None:
-    """64 floor(k/64) + k mod 64  ->  k;  None if there are no such two."""
-    for low, coefficient in terms.items():
-        if isinstance(low, Mod):
-            high = FloorDiv(low.argument, low.divisor)
-            if terms.get(high) == coefficient * low.divisor:
+    """A number from its two digits, None if there are no such two.
+
+    64 floor(k/64) + k mod 64         ->  k
+    64 floor(k/64) - (63 - k) mod 64  ->  k - 63,  where the lower digit is counted from its end
+
+    isl writes either digit with any k that differs by multiples of 64.
+    """
+    for low, lower in terms.items():
+        for high, higher in terms.items() if isinstance(low, Mod) else ():
+            assert isinstance(low, Mod)
+            if not isinstance(high, FloorDiv) or high.divisor != low.divisor:
+                continue
+            weight, d = higher // high.divisor, high.divisor
+            if higher != weight * d or abs(lower) != abs(weight):
+                continue
+            from_end = d - 1 if lower != weight else 0
+            digit = const(from_end) - low.argument if from_end else low.argument
+            if _is_multiple(high.argument - digit, d):
                 rest = tuple((a, c) for a, c in terms.items() if a not in (low, high))
-                return weighted_sum([(Affine(0, rest), 1), (low.argument, coefficient)], constant)
+                parts = [(Affine(0, rest), 1), (high.argument, weight)]
+                return weighted_sum(parts, constant - weight * from_end)
     return None
+
+
+def _is_multiple(index: Affine, divisor: int) -> bool:
+    """Whether an index is one whatever its variables are."""
+    return not (index.constant % divisor or any(c % divisor for _, c in index.terms))
 
 
 @lru_cache(maxsize=4096)

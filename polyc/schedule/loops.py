@@ -176,8 +176,11 @@ def lower_tree(
     """The isl schedule tree of a loop tree: a band a loop, a mark where its kind says something.
 
     A loop of one iteration becomes nothing: it changes no order, but whoever reads the tree
-    afterwards would have one dimension more to deal with. For a GPU all loops are counted in steps
-    of one, and stay: blocks and threads have numbers, and so have the ones that there is one of.
+    afterwards would have one dimension more to deal with. Tiles are counted in ones, for isl takes
+    twice as long to generate loops in larger steps; but where the extent is not known, what is left
+    of a tile is cut into smaller ones, by positions (`codegen/remainder.py`). For a GPU all loops
+    are counted in ones, and stay: blocks and threads have numbers, and so have the ones that there
+    is one of.
     """
     marks = mark_names(tree, counted=counted)
 
@@ -191,14 +194,22 @@ def lower_tree(
                 below = lower(node.body).get_root().child(0)
                 return below.insert_mark(isl.Id(marks[node.at])).get_schedule()
             case Loop() if counted:
-                step = isl.Val(node.step)
-                loop = replace(node, function=node.function.scale_down_val(step), whole=True)
+                loop = replace(_in_ones(node), whole=True)
                 return _insert(loop, _mark_inner(node, lower(node.body)))
             case Loop():
                 inner = lower(node.body)
-                return inner if has_one_value(node.function, domains) else _insert(node, inner)
+                if has_one_value(node.function, domains):
+                    return inner
+                return _insert(node if node.extent is None else _in_ones(node), inner)
 
     return lower(tree)
+
+
+def _in_ones(loop: Loop) -> Loop:
+    """The loop counted in steps of one."""
+    if loop.step == 1:
+        return loop
+    return replace(loop, function=loop.function.scale_down_val(isl.Val(loop.step)), step=1)
 
 
 def _mark_inner(outer: Loop, schedule: isl.Schedule) -> isl.Schedule:

@@ -67,6 +67,20 @@ def test_a_number_is_not_left_in_its_digits(index, other, divisor, weight, value
     assert digits == index
 
 
+@settings(max_examples=60)
+@given(INDICES, INDICES, st.integers(2, 9), st.integers(-3, 3), VALUES)
+def test_digits_that_isl_writes_in_another_way(index, other, divisor, weight, values):
+    """The lower one by what is as much modulo the divisor, or counted from its end."""
+    high, same = floordiv(index, divisor) * divisor, index + other * divisor
+    for digits, number in (
+        (high + modulo(same, divisor), index),
+        (high - modulo(const(divisor - 1) - same, divisor), index - (divisor - 1)),
+    ):
+        wanted = weight * evaluate(number, values) + evaluate(other, values)
+        assert evaluate(digits * weight + other, values) == wanted
+        assert digits == number
+
+
 def test_digits_of_several_numbers_stay():
     for digits in (
         floordiv(a, 64) * 64 + modulo(b, 64),

@@ -18,7 +18,7 @@ void k0_Conv_0_out(const f32 *restrict x_, const f32 *restrict constant_0_, f32 
 {
     (void)pc_self, (void)status;
     PC_SHARE(4) {
-        const i64 c0 = 13 * pc_n;
+        const i64 c0 = pc_n;
         f32x16 conv_0_acc_local_0_0, conv_0_acc_local_0_16, conv_0_acc_local_1_0, conv_0_acc_local_1_16, conv_0_acc_local_2_0, conv_0_acc_local_2_16, conv_0_acc_local_3_0, conv_0_acc_local_3_16, conv_0_acc_local_4_0, conv_0_acc_local_4_16, conv_0_acc_local_5_0, conv_0_acc_local_5_16, conv_0_acc_local_6_0, conv_0_acc_local_6_16, conv_0_acc_local_7_0, conv_0_acc_local_7_16, conv_0_acc_local_8_0, conv_0_acc_local_8_16, conv_0_acc_local_9_0, conv_0_acc_local_9_16, conv_0_acc_local_10_0, conv_0_acc_local_10_16, conv_0_acc_local_11_0, conv_0_acc_local_11_16, conv_0_acc_local_12_0, conv_0_acc_local_12_16;
         conv_0_acc_local_0_0 = pc_splat_f32x16(0.0f);
         conv_0_acc_local_0_16 = pc_splat_f32x16(0.0f);
@@ -51,59 +51,59 @@ void k0_Conv_0_out(const f32 *restrict x_, const f32 *restrict constant_0_, f32 
             f32x16 loaded_0, loaded_16;
             loaded_0 = pc_rounded_f32x16(pc_load_f32x16(&constant_0_[32 * c1]));
             loaded_16 = pc_rounded_f32x16(pc_load_f32x16(&constant_0_[32 * c1 + 16]));
-            conv_0_acc_local_0_0 += pc_splat_f32x16(x_[c0 + 64 * c1]) * loaded_0;
-            conv_0_acc_local_0_16 += pc_splat_f32x16(x_[c0 + 64 * c1]) * loaded_16;
-            conv_0_acc_local_1_0 += pc_splat_f32x16(x_[c0 + 64 * c1 + 1]) * loaded_0;
-            conv_0_acc_local_1_16 += pc_splat_f32x16(x_[c0 + 64 * c1 + 1]) * loaded_16;
-            conv_0_acc_local_2_0 += pc_splat_f32x16(x_[c0 + 64 * c1 + 2]) * loaded_0;
-            conv_0_acc_local_2_16 += pc_splat_f32x16(x_[c0 + 64 * c1 + 2]) * loaded_16;
-            conv_0_acc_local_3_0 += pc_splat_f32x16(x_[c0 + 64 * c1 + 3]) * loaded_0;
-            conv_0_acc_local_3_16 += pc_splat_f32x16(x_[c0 + 64 * c1 + 3]) * loaded_16;
-            conv_0_acc_local_4_0 += pc_splat_f32x16(x_[c0 + 64 * c1 + 4]) * loaded_0;
-            conv_0_acc_local_4_16 += pc_splat_f32x16(x_[c0 + 64 * c1 + 4]) * loaded_16;
-            conv_0_acc_local_5_0 += pc_splat_f32x16(x_[c0 + 64 * c1 + 5]) * loaded_0;
-            conv_0_acc_local_5_16 += pc_splat_f32x16(x_[c0 + 64 * c1 + 5]) * loaded_16;
-            conv_0_acc_local_6_0 += pc_splat_f32x16(x_[c0 + 64 * c1 + 6]) * loaded_0;
-            conv_0_acc_local_6_16 += pc_splat_f32x16(x_[c0 + 64 * c1 + 6]) * loaded_16;
-            conv_0_acc_local_7_0 += pc_splat_f32x16(x_[c0 + 64 * c1 + 7]) * loaded_0;
-            conv_0_acc_local_7_16 += pc_splat_f32x16(x_[c0 + 64 * c1 + 7]) * loaded_16;
-            conv_0_acc_local_8_0 += pc_splat_f32x16(x_[c0 + 64 * c1 + 8]) * loaded_0;
-            conv_0_acc_local_8_16 += pc_splat_f32x16(x_[c0 + 64 * c1 + 8]) * loaded_16;
-            conv_0_acc_local_9_0 += pc_splat_f32x16(x_[c0 + 64 * c1 + 9]) * loaded_0;
-            conv_0_acc_local_9_16 += pc_splat_f32x16(x_[c0 + 64 * c1 + 9]) * loaded_16;
-            conv_0_acc_local_10_0 += pc_splat_f32x16(x_[c0 + 64 * c1 + 10]) * loaded_0;
-            conv_0_acc_local_10_16 += pc_splat_f32x16(x_[c0 + 64 * c1 + 10]) * loaded_16;
-            conv_0_acc_local_11_0 += pc_splat_f32x16(x_[c0 + 64 * c1 + 11]) * loaded_0;
-            conv_0_acc_local_11_16 += pc_splat_f32x16(x_[c0 + 64 * c1 + 11]) * loaded_16;
-            conv_0_acc_local_12_0 += pc_splat_f32x16(x_[c0 + 64 * c1 + 12]) * loaded_0;
-            conv_0_acc_local_12_16 += pc_splat_f32x16(x_[c0 + 64 * c1 + 12]) * loaded_16;
+            conv_0_acc_local_0_0 += pc_splat_f32x16(x_[13 * c0 + 64 * c1]) * loaded_0;
+            conv_0_acc_local_0_16 += pc_splat_f32x16(x_[13 * c0 + 64 * c1]) * loaded_16;
+            conv_0_acc_local_1_0 += pc_splat_f32x16(x_[13 * c0 + 64 * c1 + 1]) * loaded_0;
+            conv_0_acc_local_1_16 += pc_splat_f32x16(x_[13 * c0 + 64 * c1 + 1]) * loaded_16;
+            conv_0_acc_local_2_0 += pc_splat_f32x16(x_[13 * c0 + 64 * c1 + 2]) * loaded_0;
+            conv_0_acc_local_2_16 += pc_splat_f32x16(x_[13 * c0 + 64 * c1 + 2]) * loaded_16;
+            conv_0_acc_local_3_0 += pc_splat_f32x16(x_[13 * c0 + 64 * c1 + 3]) * loaded_0;
+            conv_0_acc_local_3_16 += pc_splat_f32x16(x_[13 * c0 + 64 * c1 + 3]) * loaded_16;
+            conv_0_acc_local_4_0 += pc_splat_f32x16(x_[13 * c0 + 64 * c1 + 4]) * loaded_0;
+            conv_0_acc_local_4_16 += pc_splat_f32x16(x_[13 * c0 + 64 * c1 + 4]) * loaded_16;
+            conv_0_acc_local_5_0 += pc_splat_f32x16(x_[13 * c0 + 64 * c1 + 5]) * loaded_0;
+            conv_0_acc_local_5_16 += pc_splat_f32x16(x_[13 * c0 + 64 * c1 + 5]) * loaded_16;
+            conv_0_acc_local_6_0 += pc_splat_f32x16(x_[13 * c0 + 64 * c1 + 6]) * loaded_0;
+            conv_0_acc_local_6_16 += pc_splat_f32x16(x_[13 * c0 + 64 * c1 + 6]) * loaded_16;
+            conv_0_acc_local_7_0 += pc_splat_f32x16(x_[13 * c0 + 64 * c1 + 7]) * loaded_0;
+            conv_0_acc_local_7_16 += pc_splat_f32x16(x_[13 * c0 + 64 * c1 + 7]) * loaded_16;
+            conv_0_acc_local_8_0 += pc_splat_f32x16(x_[13 * c0 + 64 * c1 + 8]) * loaded_0;
+            conv_0_acc_local_8_16 += pc_splat_f32x16(x_[13 * c0 + 64 * c1 + 8]) * loaded_16;
+            conv_0_acc_local_9_0 += pc_splat_f32x16(x_[13 * c0 + 64 * c1 + 9]) * loaded_0;
+            conv_0_acc_local_9_16 += pc_splat_f32x16(x_[13 * c0 + 64 * c1 + 9]) * loaded_16;
+            conv_0_acc_local_10_0 += pc_splat_f32x16(x_[13 * c0 + 64 * c1 + 10]) * loaded_0;
+            conv_0_acc_local_10_16 += pc_splat_f32x16(x_[13 * c0 + 64 * c1 + 10]) * loaded_16;
+            conv_0_acc_local_11_0 += pc_splat_f32x16(x_[13 * c0 + 64 * c1 + 11]) * loaded_0;
+            conv_0_acc_local_11_16 += pc_splat_f32x16(x_[13 * c0 + 64 * c1 + 11]) * loaded_16;
+            conv_0_acc_local_12_0 += pc_splat_f32x16(x_[13 * c0 + 64 * c1 + 12]) * loaded_0;
+            conv_0_acc_local_12_16 += pc_splat_f32x16(x_[13 * c0 + 64 * c1 + 12]) * loaded_16;
         }
-        pc_store_f32x16(&relu_0_[32 * c0], pc_max_f32x16(conv_0_acc_local_0_0, pc_splat_f32x16(0.0f)));
-        pc_store_f32x16(&relu_0_[32 * c0 + 16], pc_max_f32x16(conv_0_acc_local_0_16, pc_splat_f32x16(0.0f)));
-        pc_store_f32x16(&relu_0_[32 * c0 + 32], pc_max_f32x16(conv_0_acc_local_1_0, pc_splat_f32x16(0.0f)));
-        pc_store_f32x16(&relu_0_[32 * c0 + 48], pc_max_f32x16(conv_0_acc_local_1_16, pc_splat_f32x16(0.0f)));
-        pc_store_f32x16(&relu_0_[32 * c0 + 64], pc_max_f32x16(conv_0_acc_local_2_0, pc_splat_f32x16(0.0f)));
-        pc_store_f32x16(&relu_0_[32 * c0 + 80], pc_max_f32x16(conv_0_acc_local_2_16, pc_splat_f32x16(0.0f)));
-        pc_store_f32x16(&relu_0_[32 * c0 + 96], pc_max_f32x16(conv_0_acc_local_3_0, pc_splat_f32x16(0.0f)));
-        pc_store_f32x16(&relu_0_[32 * c0 + 112], pc_max_f32x16(conv_0_acc_local_3_16, pc_splat_f32x16(0.0f)));
-        pc_store_f32x16(&relu_0_[32 * c0 + 128], pc_max_f32x16(conv_0_acc_local_4_0, pc_splat_f32x16(0.0f)));
-        pc_store_f32x16(&relu_0_[32 * c0 + 144], pc_max_f32x16(conv_0_acc_local_4_16, pc_splat_f32x16(0.0f)));
-        pc_store_f32x16(&relu_0_[32 * c0 + 160], pc_max_f32x16(conv_0_acc_local_5_0, pc_splat_f32x16(0.0f)));
-        pc_store_f32x16(&relu_0_[32 * c0 + 176], pc_max_f32x16(conv_0_acc_local_5_16, pc_splat_f32x16(0.0f)));
-        pc_store_f32x16(&relu_0_[32 * c0 + 192], pc_max_f32x16(conv_0_acc_local_6_0, pc_splat_f32x16(0.0f)));
-        pc_store_f32x16(&relu_0_[32 * c0 + 208], pc_max_f32x16(conv_0_acc_local_6_16, pc_splat_f32x16(0.0f)));
-        pc_store_f32x16(&relu_0_[32 * c0 + 224], pc_max_f32x16(conv_0_acc_local_7_0, pc_splat_f32x16(0.0f)));
-        pc_store_f32x16(&relu_0_[32 * c0 + 240], pc_max_f32x16(conv_0_acc_local_7_16, pc_splat_f32x16(0.0f)));
-        pc_store_f32x16(&relu_0_[32 * c0 + 256], pc_max_f32x16(conv_0_acc_local_8_0, pc_splat_f32x16(0.0f)));
-        pc_store_f32x16(&relu_0_[32 * c0 + 272], pc_max_f32x16(conv_0_acc_local_8_16, pc_splat_f32x16(0.0f)));
-        pc_store_f32x16(&relu_0_[32 * c0 + 288], pc_max_f32x16(conv_0_acc_local_9_0, pc_splat_f32x16(0.0f)));
-        pc_store_f32x16(&relu_0_[32 * c0 + 304], pc_max_f32x16(conv_0_acc_local_9_16, pc_splat_f32x16(0.0f)));
-        pc_store_f32x16(&relu_0_[32 * c0 + 320], pc_max_f32x16(conv_0_acc_local_10_0, pc_splat_f32x16(0.0f)));
-        pc_store_f32x16(&relu_0_[32 * c0 + 336], pc_max_f32x16(conv_0_acc_local_10_16, pc_splat_f32x16(0.0f)));
-        pc_store_f32x16(&relu_0_[32 * c0 + 352], pc_max_f32x16(conv_0_acc_local_11_0, pc_splat_f32x16(0.0f)));
-        pc_store_f32x16(&relu_0_[32 * c0 + 368], pc_max_f32x16(conv_0_acc_local_11_16, pc_splat_f32x16(0.0f)));
-        pc_store_f32x16(&relu_0_[32 * c0 + 384], pc_max_f32x16(conv_0_acc_local_12_0, pc_splat_f32x16(0.0f)));
-        pc_store_f32x16(&relu_0_[32 * c0 + 400], pc_max_f32x16(conv_0_acc_local_12_16, pc_splat_f32x16(0.0f)));
+        pc_store_f32x16(&relu_0_[416 * c0], pc_max_f32x16(conv_0_acc_local_0_0, pc_splat_f32x16(0.0f)));
+        pc_store_f32x16(&relu_0_[416 * c0 + 16], pc_max_f32x16(conv_0_acc_local_0_16, pc_splat_f32x16(0.0f)));
+        pc_store_f32x16(&relu_0_[416 * c0 + 32], pc_max_f32x16(conv_0_acc_local_1_0, pc_splat_f32x16(0.0f)));
+        pc_store_f32x16(&relu_0_[416 * c0 + 48], pc_max_f32x16(conv_0_acc_local_1_16, pc_splat_f32x16(0.0f)));
+        pc_store_f32x16(&relu_0_[416 * c0 + 64], pc_max_f32x16(conv_0_acc_local_2_0, pc_splat_f32x16(0.0f)));
+        pc_store_f32x16(&relu_0_[416 * c0 + 80], pc_max_f32x16(conv_0_acc_local_2_16, pc_splat_f32x16(0.0f)));
+        pc_store_f32x16(&relu_0_[416 * c0 + 96], pc_max_f32x16(conv_0_acc_local_3_0, pc_splat_f32x16(0.0f)));
+        pc_store_f32x16(&relu_0_[416 * c0 + 112], pc_max_f32x16(conv_0_acc_local_3_16, pc_splat_f32x16(0.0f)));
+        pc_store_f32x16(&relu_0_[416 * c0 + 128], pc_max_f32x16(conv_0_acc_local_4_0, pc_splat_f32x16(0.0f)));
+        pc_store_f32x16(&relu_0_[416 * c0 + 144], pc_max_f32x16(conv_0_acc_local_4_16, pc_splat_f32x16(0.0f)));
+        pc_store_f32x16(&relu_0_[416 * c0 + 160], pc_max_f32x16(conv_0_acc_local_5_0, pc_splat_f32x16(0.0f)));
+        pc_store_f32x16(&relu_0_[416 * c0 + 176], pc_max_f32x16(conv_0_acc_local_5_16, pc_splat_f32x16(0.0f)));
+        pc_store_f32x16(&relu_0_[416 * c0 + 192], pc_max_f32x16(conv_0_acc_local_6_0, pc_splat_f32x16(0.0f)));
+        pc_store_f32x16(&relu_0_[416 * c0 + 208], pc_max_f32x16(conv_0_acc_local_6_16, pc_splat_f32x16(0.0f)));
+        pc_store_f32x16(&relu_0_[416 * c0 + 224], pc_max_f32x16(conv_0_acc_local_7_0, pc_splat_f32x16(0.0f)));
+        pc_store_f32x16(&relu_0_[416 * c0 + 240], pc_max_f32x16(conv_0_acc_local_7_16, pc_splat_f32x16(0.0f)));
+        pc_store_f32x16(&relu_0_[416 * c0 + 256], pc_max_f32x16(conv_0_acc_local_8_0, pc_splat_f32x16(0.0f)));
+        pc_store_f32x16(&relu_0_[416 * c0 + 272], pc_max_f32x16(conv_0_acc_local_8_16, pc_splat_f32x16(0.0f)));
+        pc_store_f32x16(&relu_0_[416 * c0 + 288], pc_max_f32x16(conv_0_acc_local_9_0, pc_splat_f32x16(0.0f)));
+        pc_store_f32x16(&relu_0_[416 * c0 + 304], pc_max_f32x16(conv_0_acc_local_9_16, pc_splat_f32x16(0.0f)));
+        pc_store_f32x16(&relu_0_[416 * c0 + 320], pc_max_f32x16(conv_0_acc_local_10_0, pc_splat_f32x16(0.0f)));
+        pc_store_f32x16(&relu_0_[416 * c0 + 336], pc_max_f32x16(conv_0_acc_local_10_16, pc_splat_f32x16(0.0f)));
+        pc_store_f32x16(&relu_0_[416 * c0 + 352], pc_max_f32x16(conv_0_acc_local_11_0, pc_splat_f32x16(0.0f)));
+        pc_store_f32x16(&relu_0_[416 * c0 + 368], pc_max_f32x16(conv_0_acc_local_11_16, pc_splat_f32x16(0.0f)));
+        pc_store_f32x16(&relu_0_[416 * c0 + 384], pc_max_f32x16(conv_0_acc_local_12_0, pc_splat_f32x16(0.0f)));
+        pc_store_f32x16(&relu_0_[416 * c0 + 400], pc_max_f32x16(conv_0_acc_local_12_16, pc_splat_f32x16(0.0f)));
     }
     PC_SHARE(1) {
         {
@@ -211,7 +211,7 @@ void k1_Conv_2_out(const f32 *restrict relu_0_, const f32 *restrict constant_1_,
     (void)pc_self, (void)status;
     PC_SHARE(1) {
         for (i64 c0 = 0; c0 < 6; c0 += 1) {
-            for (i64 c1 = 0; c1 < 6; c1 += 2) {
+            for (i64 c1 = 0; c1 < 3; c1 += 1) {
                 f32x16 conv_1_acc_local_0_0, conv_1_acc_local_0_16, conv_1_acc_local_1_0, conv_1_acc_local_1_16;
                 conv_1_acc_local_0_0 = pc_splat_f32x16(0.0f);
                 conv_1_acc_local_0_16 = pc_splat_f32x16(0.0f);
@@ -219,16 +219,16 @@ void k1_Conv_2_out(const f32 *restrict relu_0_, const f32 *restrict constant_1_,
                 conv_1_acc_local_1_16 = pc_splat_f32x16(0.0f);
                 for (i64 c2 = 0; c2 < 3; c2 += 1) {
                     for (i64 c3 = 0; c3 < 3; c3 += 1) {
-                        conv_1_acc_local_0_0 += pc_load_f32x16(&relu_0_[256 * c0 + 32 * c1 + 256 * c2 + 32 * c3]) * pc_load_f32x16(&constant_1_[96 * c2 + 32 * c3]);
-                        conv_1_acc_local_0_16 += pc_load_f32x16(&relu_0_[256 * c0 + 32 * c1 + 256 * c2 + 32 * c3 + 16]) * pc_load_f32x16(&constant_1_[96 * c2 + 32 * c3 + 16]);
-                        conv_1_acc_local_1_0 += pc_load_f32x16(&relu_0_[256 * c0 + 32 * c1 + 256 * c2 + 32 * c3 + 32]) * pc_load_f32x16(&constant_1_[96 * c2 + 32 * c3]);
-                        conv_1_acc_local_1_16 += pc_load_f32x16(&relu_0_[256 * c0 + 32 * c1 + 256 * c2 + 32 * c3 + 48]) * pc_load_f32x16(&constant_1_[96 * c2 + 32 * c3 + 16]);
+                        conv_1_acc_local_0_0 += pc_load_f32x16(&relu_0_[256 * c0 + 64 * c1 + 256 * c2 + 32 * c3]) * pc_load_f32x16(&constant_1_[96 * c2 + 32 * c3]);
+                        conv_1_acc_local_0_16 += pc_load_f32x16(&relu_0_[256 * c0 + 64 * c1 + 256 * c2 + 32 * c3 + 16]) * pc_load_f32x16(&constant_1_[96 * c2 + 32 * c3 + 16]);
+                        conv_1_acc_local_1_0 += pc_load_f32x16(&relu_0_[256 * c0 + 64 * c1 + 256 * c2 + 32 * c3 + 32]) * pc_load_f32x16(&constant_1_[96 * c2 + 32 * c3]);
+                        conv_1_acc_local_1_16 += pc_load_f32x16(&relu_0_[256 * c0 + 64 * c1 + 256 * c2 + 32 * c3 + 48]) * pc_load_f32x16(&constant_1_[96 * c2 + 32 * c3 + 16]);
                     }
                 }
-                pc_store_f32x16(&relu_1_[192 * c0 + 32 * c1], pc_max_f32x16(conv_1_acc_local_0_0 + pc_load_f32x16(&constant_2_[0]), pc_splat_f32x16(0.0f)));
-                pc_store_f32x16(&relu_1_[192 * c0 + 32 * c1 + 16], pc_max_f32x16(conv_1_acc_local_0_16 + pc_load_f32x16(&constant_2_[16]), pc_splat_f32x16(0.0f)));
-                pc_store_f32x16(&relu_1_[192 * c0 + 32 * c1 + 32], pc_max_f32x16(conv_1_acc_local_1_0 + pc_load_f32x16(&constant_2_[0]), pc_splat_f32x16(0.0f)));
-                pc_store_f32x16(&relu_1_[192 * c0 + 32 * c1 + 48], pc_max_f32x16(conv_1_acc_local_1_16 + pc_load_f32x16(&constant_2_[16]), pc_splat_f32x16(0.0f)));
+                pc_store_f32x16(&relu_1_[192 * c0 + 64 * c1], pc_max_f32x16(conv_1_acc_local_0_0 + pc_load_f32x16(&constant_2_[0]), pc_splat_f32x16(0.0f)));
+                pc_store_f32x16(&relu_1_[192 * c0 + 64 * c1 + 16], pc_max_f32x16(conv_1_acc_local_0_16 + pc_load_f32x16(&constant_2_[16]), pc_splat_f32x16(0.0f)));
+                pc_store_f32x16(&relu_1_[192 * c0 + 64 * c1 + 32], pc_max_f32x16(conv_1_acc_local_1_0 + pc_load_f32x16(&constant_2_[0]), pc_splat_f32x16(0.0f)));
+                pc_store_f32x16(&relu_1_[192 * c0 + 64 * c1 + 48], pc_max_f32x16(conv_1_acc_local_1_16 + pc_load_f32x16(&constant_2_[16]), pc_splat_f32x16(0.0f)));
             }
         }
     }
@@ -255,7 +255,7 @@ void k2_Conv_4_out(const f32 *restrict relu_1_, const f32 *restrict constant_3_,
 {
     (void)pc_self, (void)status;
     PC_SHARE(1) {
-        for (i64 c0 = 0; c0 < 36; c0 += 18) {
+        for (i64 c0 = 0; c0 < 2; c0 += 1) {
             f32x16 y_acc_local_0_0, y_acc_local_1_0, y_acc_local_2_0, y_acc_local_3_0, y_acc_local_4_0, y_acc_local_5_0, y_acc_local_6_0, y_acc_local_7_0, y_acc_local_8_0, y_acc_local_9_0, y_acc_local_10_0, y_acc_local_11_0, y_acc_local_12_0, y_acc_local_13_0, y_acc_local_14_0, y_acc_local_15_0, y_acc_local_16_0, y_acc_local_17_0;
             y_acc_local_0_0 = pc_splat_f32x16(0.0f);
             y_acc_local_1_0 = pc_splat_f32x16(0.0f);
@@ -278,43 +278,43 @@ void k2_Conv_4_out(const f32 *restrict relu_1_, const f32 *restrict constant_3_,
             for (i64 c1 = 0; c1 < 32; c1 += 1) {
                 f32x16 loaded_0;
                 loaded_0 = pc_rounded_f32x16(pc_load_f32x16(&constant_3_[16 * c1]));
-                y_acc_local_0_0 += pc_splat_f32x16(relu_1_[32 * c0 + c1]) * loaded_0;
-                y_acc_local_1_0 += pc_splat_f32x16(relu_1_[32 * c0 + c1 + 32]) * loaded_0;
-                y_acc_local_2_0 += pc_splat_f32x16(relu_1_[32 * c0 + c1 + 64]) * loaded_0;
-                y_acc_local_3_0 += pc_splat_f32x16(relu_1_[32 * c0 + c1 + 96]) * loaded_0;
-                y_acc_local_4_0 += pc_splat_f32x16(relu_1_[32 * c0 + c1 + 128]) * loaded_0;
-                y_acc_local_5_0 += pc_splat_f32x16(relu_1_[32 * c0 + c1 + 160]) * loaded_0;
-                y_acc_local_6_0 += pc_splat_f32x16(relu_1_[32 * c0 + c1 + 192]) * loaded_0;
-                y_acc_local_7_0 += pc_splat_f32x16(relu_1_[32 * c0 + c1 + 224]) * loaded_0;
-                y_acc_local_8_0 += pc_splat_f32x16(relu_1_[32 * c0 + c1 + 256]) * loaded_0;
-                y_acc_local_9_0 += pc_splat_f32x16(relu_1_[32 * c0 + c1 + 288]) * loaded_0;
-                y_acc_local_10_0 += pc_splat_f32x16(relu_1_[32 * c0 + c1 + 320]) * loaded_0;
-                y_acc_local_11_0 += pc_splat_f32x16(relu_1_[32 * c0 + c1 + 352]) * loaded_0;
-                y_acc_local_12_0 += pc_splat_f32x16(relu_1_[32 * c0 + c1 + 384]) * loaded_0;
-                y_acc_local_13_0 += pc_splat_f32x16(relu_1_[32 * c0 + c1 + 416]) * loaded_0;
-                y_acc_local_14_0 += pc_splat_f32x16(relu_1_[32 * c0 + c1 + 448]) * loaded_0;
-                y_acc_local_15_0 += pc_splat_f32x16(relu_1_[32 * c0 + c1 + 480]) * loaded_0;
-                y_acc_local_16_0 += pc_splat_f32x16(relu_1_[32 * c0 + c1 + 512]) * loaded_0;
-                y_acc_local_17_0 += pc_splat_f32x16(relu_1_[32 * c0 + c1 + 544]) * loaded_0;
+                y_acc_local_0_0 += pc_splat_f32x16(relu_1_[576 * c0 + c1]) * loaded_0;
+                y_acc_local_1_0 += pc_splat_f32x16(relu_1_[576 * c0 + c1 + 32]) * loaded_0;
+                y_acc_local_2_0 += pc_splat_f32x16(relu_1_[576 * c0 + c1 + 64]) * loaded_0;
+                y_acc_local_3_0 += pc_splat_f32x16(relu_1_[576 * c0 + c1 + 96]) * loaded_0;
+                y_acc_local_4_0 += pc_splat_f32x16(relu_1_[576 * c0 + c1 + 128]) * loaded_0;
+                y_acc_local_5_0 += pc_splat_f32x16(relu_1_[576 * c0 + c1 + 160]) * loaded_0;
+                y_acc_local_6_0 += pc_splat_f32x16(relu_1_[576 * c0 + c1 + 192]) * loaded_0;
+                y_acc_local_7_0 += pc_splat_f32x16(relu_1_[576 * c0 + c1 + 224]) * loaded_0;
+                y_acc_local_8_0 += pc_splat_f32x16(relu_1_[576 * c0 + c1 + 256]) * loaded_0;
+                y_acc_local_9_0 += pc_splat_f32x16(relu_1_[576 * c0 + c1 + 288]) * loaded_0;
+                y_acc_local_10_0 += pc_splat_f32x16(relu_1_[576 * c0 + c1 + 320]) * loaded_0;
+                y_acc_local_11_0 += pc_splat_f32x16(relu_1_[576 * c0 + c1 + 352]) * loaded_0;
+                y_acc_local_12_0 += pc_splat_f32x16(relu_1_[576 * c0 + c1 + 384]) * loaded_0;
+                y_acc_local_13_0 += pc_splat_f32x16(relu_1_[576 * c0 + c1 + 416]) * loaded_0;
+                y_acc_local_14_0 += pc_splat_f32x16(relu_1_[576 * c0 + c1 + 448]) * loaded_0;
+                y_acc_local_15_0 += pc_splat_f32x16(relu_1_[576 * c0 + c1 + 480]) * loaded_0;
+                y_acc_local_16_0 += pc_splat_f32x16(relu_1_[576 * c0 + c1 + 512]) * loaded_0;
+                y_acc_local_17_0 += pc_splat_f32x16(relu_1_[576 * c0 + c1 + 544]) * loaded_0;
             }
-            pc_stores_f32x16(&y_[c0], y_acc_local_0_0, 36);
-            pc_stores_f32x16(&y_[c0 + 1], y_acc_local_1_0, 36);
-            pc_stores_f32x16(&y_[c0 + 2], y_acc_local_2_0, 36);
-            pc_stores_f32x16(&y_[c0 + 3], y_acc_local_3_0, 36);
-            pc_stores_f32x16(&y_[c0 + 4], y_acc_local_4_0, 36);
-            pc_stores_f32x16(&y_[c0 + 5], y_acc_local_5_0, 36);
-            pc_stores_f32x16(&y_[c0 + 6], y_acc_local_6_0, 36);
-            pc_stores_f32x16(&y_[c0 + 7], y_acc_local_7_0, 36);
-            pc_stores_f32x16(&y_[c0 + 8], y_acc_local_8_0, 36);
-            pc_stores_f32x16(&y_[c0 + 9], y_acc_local_9_0, 36);
-            pc_stores_f32x16(&y_[c0 + 10], y_acc_local_10_0, 36);
-            pc_stores_f32x16(&y_[c0 + 11], y_acc_local_11_0, 36);
-            pc_stores_f32x16(&y_[c0 + 12], y_acc_local_12_0, 36);
-            pc_stores_f32x16(&y_[c0 + 13], y_acc_local_13_0, 36);
-            pc_stores_f32x16(&y_[c0 + 14], y_acc_local_14_0, 36);
-            pc_stores_f32x16(&y_[c0 + 15], y_acc_local_15_0, 36);
-            pc_stores_f32x16(&y_[c0 + 16], y_acc_local_16_0, 36);
-            pc_stores_f32x16(&y_[c0 + 17], y_acc_local_17_0, 36);
+            pc_stores_f32x16(&y_[18 * c0], y_acc_local_0_0, 36);
+            pc_stores_f32x16(&y_[18 * c0 + 1], y_acc_local_1_0, 36);
+            pc_stores_f32x16(&y_[18 * c0 + 2], y_acc_local_2_0, 36);
+            pc_stores_f32x16(&y_[18 * c0 + 3], y_acc_local_3_0, 36);
+            pc_stores_f32x16(&y_[18 * c0 + 4], y_acc_local_4_0, 36);
+            pc_stores_f32x16(&y_[18 * c0 + 5], y_acc_local_5_0, 36);
+            pc_stores_f32x16(&y_[18 * c0 + 6], y_acc_local_6_0, 36);
+            pc_stores_f32x16(&y_[18 * c0 + 7], y_acc_local_7_0, 36);
+            pc_stores_f32x16(&y_[18 * c0 + 8], y_acc_local_8_0, 36);
+            pc_stores_f32x16(&y_[18 * c0 + 9], y_acc_local_9_0, 36);
+            pc_stores_f32x16(&y_[18 * c0 + 10], y_acc_local_10_0, 36);
+            pc_stores_f32x16(&y_[18 * c0 + 11], y_acc_local_11_0, 36);
+            pc_stores_f32x16(&y_[18 * c0 + 12], y_acc_local_12_0, 36);
+            pc_stores_f32x16(&y_[18 * c0 + 13], y_acc_local_13_0, 36);
+            pc_stores_f32x16(&y_[18 * c0 + 14], y_acc_local_14_0, 36);
+            pc_stores_f32x16(&y_[18 * c0 + 15], y_acc_local_15_0, 36);
+            pc_stores_f32x16(&y_[18 * c0 + 16], y_acc_local_16_0, 36);
+            pc_stores_f32x16(&y_[18 * c0 + 17], y_acc_local_17_0, 36);
         }
     }
 }
