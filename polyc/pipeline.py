@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 
@@ -80,6 +80,18 @@ from polyc.types.spec import TensorSpec
 
 Model = Graph | onnx.ModelProto | bytes | str | os.PathLike[str]
 
+See = Callable[[Program, Sequence[LaunchAccess], Mapping[str, str]], None]
+"""Takes the launches, what each touches, and by kernel what objects call it (`Compiled.symbols`).
+
+That is before they are proven right together: a compiler may begin with the driver meanwhile.
+"""
+
+
+def look_away(
+    program: Program, touched: Sequence[LaunchAccess], symbols: Mapping[str, str]
+) -> None:
+    """A `See` for those who take all at the end."""
+
 
 @dataclass(frozen=True)
 class KernelNote:
@@ -154,18 +166,20 @@ def run_pipeline(
     emit: Emit = ignore,
     kept: KeptKernels | None = None,
     begin: Begin = place_at_once,
+    see: See = look_away,
 ) -> Compiled:
     """A model in, proven C out; `tuned` are schedules of clusters that measurements preferred.
 
-    `emit` is given each kernel when it is printed, before the next one is scheduled, and `begin`
-    the constants, before the first kernel; `kept` are kernels that were compiled before.
+    `emit` is given each kernel when it is printed, before the next one is scheduled, `begin` the
+    constants, before the first kernel, and `see` the launches, before they are proven; `kept` are
+    kernels that were compiled before.
     """
     with isl_within(trace.budget):
         with naming_defects("compiling the model"):
             front = cluster_model(model, target, options, trace, tuned)
         finds = leaving_to_calls(front.graph.found)
         with naming_defects(f"compiling {front.graph.name!r}"), assume(front.sizes), finds:
-            return _compile_kernels(front, target, options, trace, emit, kept, begin)
+            return _compile_kernels(front, target, options, trace, emit, kept, begin, see)
 
 
 def _compile_kernels(
@@ -176,6 +190,7 @@ def _compile_kernels(
     emit: Emit,
     kept: KeptKernels | None,
     begin: Begin,
+    see: See,
 ) -> Compiled:
     """The last two stages of `run_pipeline`."""
     scop = front.scop
@@ -188,6 +203,8 @@ def _compile_kernels(
 
     # 7. The kernels together: whatever a launch reads has been written by then.
     program = _program(front, compiled, constants, placed)
+    symbols = {k.kernel.name: k.template.symbol for k in compiled.kernels if k.template}
+    see(program, compiled.touched, symbols)
     with trace.step("verify"):
         proven = None
         if options.verify:
@@ -213,7 +230,7 @@ def _compile_kernels(
         tuple(dict.fromkeys(one.key for one in front.opened)),
         tuple(zip((one.called for one in front.kernels), compiled.schedules, strict=True)),
         front.lowered,
-        {k.kernel.name: k.template.symbol for k in compiled.kernels if k.template},
+        symbols,
         front.float_sums,
     )
 

@@ -12,7 +12,6 @@ from polyc.build.fingerprint import fingerprint_kernels
 from polyc.build.manifest import make_manifest
 from polyc.build.seldom import collecting_seldom
 from polyc.build.weights_beside import WeightsBeside
-from polyc.errors import leaving_to_calls
 from polyc.mapping.tuned import Tuned, spell_choices
 from polyc.options import Options
 from polyc.report.report import DeviceFunction, KernelRow, Report
@@ -27,12 +26,15 @@ from polyc.types.branches import show_branches
 from polyc.types.ranges import assume
 
 if TYPE_CHECKING:
+    from polyc.analysis.launches.access import LaunchAccess
     from polyc.backends.bind import Constant, Placed
     from polyc.backends.common import CompiledKernel
     from polyc.budget import Budget
     from polyc.codegen.cuda.grid import DeviceText
     from polyc.pipeline import Compiled
+    from polyc.program.driver_nest import DriverNode
     from polyc.program.plan import Plan
+    from polyc.program.program import Program
 
 
 def make_model(
@@ -75,12 +77,28 @@ def _make_for_cpu(
     kept = None  # nobody would find them in a cache that ends with this compilation
     if not cache.temporary:
         kept = KeptKernels(cache, fingerprint_kernels(target, options))
+    seen: list[tuple[Plan, tuple[DriverNode, ...], str]] = []
     with (
         LibraryBuild(
             c_recipe(target.flags, options, budget=trace.budget), target.cores, cache
         ) as build,
         WeightsBeside(folder) as writing,
     ):
+
+        def see(
+            program: Program, touched: Sequence[LaunchAccess], symbols: Mapping[str, str]
+        ) -> None:
+            """The C compiler works at the driver while the launches are proven."""
+            with trace.step("plan"):
+                plan = plan_memory(program, placed=writing.layout)
+                trace.budget.require_call(program.name, plan.arena_bytes, plan.weights_bytes)
+                nest = make_driver(program, plan, place_barriers(touched, plan.slots))
+                shared = is_worth_sharing(program)
+                driver = print_driver(program, plan, nest, shared=shared, pinned=options.pinned)
+            seen.append((plan, nest, driver))
+            build.add(DRIVER_FILE, driver, symbols)
+            build.add(METHOD_FILE, read_method())
+
         compiled = run_pipeline(
             model,
             target,
@@ -90,24 +108,10 @@ def _make_for_cpu(
             lambda k: _add(build, k),
             kept=kept,
             begin=partial(_begin, writing, trace.budget),
+            see=see,
         )
-        program = compiled.program
-        finds = leaving_to_calls(program.found)
-        with trace.step("plan"), assume(program.sizes), finds:
-            plan = plan_memory(program, placed=writing.layout)
-            trace.budget.require_call(program.name, plan.arena_bytes, plan.weights_bytes)
-            barriers = place_barriers(compiled.touched, plan.slots)
-            nest = make_driver(compiled.program, plan, barriers)
-            driver = print_driver(
-                compiled.program,
-                plan,
-                nest,
-                shared=is_worth_sharing(compiled.program),
-                pinned=options.pinned,
-            )
+        ((plan, nest, driver),) = seen
         trace.dump("c", driver, "driver")
-        build.add(DRIVER_FILE, driver, compiled.symbols)
-        build.add(METHOD_FILE, read_method())
         proven = list(compiled.proven)
         with trace.step("verify"), assume(compiled.program.sizes):
             if options.verify:

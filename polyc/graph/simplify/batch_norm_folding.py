@@ -16,6 +16,7 @@ is left undone.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 
@@ -24,6 +25,9 @@ import numpy as np
 from polyc.graph.ir import Graph, Node, Tensor
 from polyc.graph.simplify.rewriting import Change, Rewritten, Scope, apply_rule
 from polyc.types.element_types import is_float
+
+CHUNK = 1 << 17
+"""Elements in float64 that stay in a second-level cache."""
 
 
 @dataclass(frozen=True)
@@ -126,27 +130,24 @@ Folded = tuple[tuple[Node, ...], tuple[Tensor, ...]]
 
 def _fold_conv(scope: Scope, node: Node, affine: Affine, output: str) -> Folded | None:
     # W[O, I/groups, ...] and b[O]; ConvTranspose: W[I, O/groups, ...], groups of inputs outermost
-    weights = np.asarray(scope.value(node.inputs[1]), np.float64)
-    if node.op == "Conv":
-        scaled = weights * affine.scale.reshape(-1, *[1] * (weights.ndim - 1))
-    else:
+    weights = _weights(scope, node)
+    grouped, scale = weights, affine.scale.reshape(-1, *[1] * (weights.ndim - 1))
+    if node.op == "ConvTranspose":
         groups = int(node.get("group", 1))
         grouped = weights.reshape(groups, -1, *weights.shape[1:])
         scale = affine.scale.reshape(groups, 1, -1, *[1] * (weights.ndim - 2))
-        scaled = (grouped * scale).reshape(weights.shape)
     bias: float | np.ndarray = 0.0
     if len(node.inputs) > 2 and node.inputs[2]:
         value = scope.value(node.inputs[2])
         if value is None:
             return None
         bias = value.astype(np.float64)
-    return _rebuild(scope, node, affine, scaled, bias, output)
+    return _rebuild(scope, node, affine, grouped, scale, bias, output)
 
 
 def _fold_gemm(scope: Scope, node: Node, affine: Affine, output: str) -> Folded | None:
     # alpha * A B + beta * C with B[K, N], or B[N, K] if transB
-    weights = np.asarray(scope.value(node.inputs[1]), np.float64)
-    scaled = weights * (affine.scale[:, None] if node.get("transB", 0) else affine.scale)
+    scale = affine.scale[:, None] if node.get("transB", 0) else affine.scale
     bias: float | np.ndarray = 0.0
     if len(node.inputs) > 2 and node.inputs[2]:
         value = scope.value(node.inputs[2])
@@ -154,7 +155,13 @@ def _fold_gemm(scope: Scope, node: Node, affine: Affine, output: str) -> Folded 
             return None
         bias = value.astype(np.float64) * node.get("beta", 1.0)
     plain = replace(node, attributes={k: v for k, v in node.attributes.items() if k != "beta"})
-    return _rebuild(scope, plain, affine, scaled, bias, output)
+    return _rebuild(scope, plain, affine, _weights(scope, node), scale, bias, output)
+
+
+def _weights(scope: Scope, node: Node) -> np.ndarray:
+    weights = scope.value(node.inputs[1])
+    assert weights is not None
+    return weights
 
 
 def _rebuild(
@@ -162,21 +169,22 @@ def _rebuild(
     node: Node,
     affine: Affine,
     weights: np.ndarray,
+    scale: np.ndarray,
     bias: float | np.ndarray,
     output: str,
 ) -> Folded | None:
-    """The node with new constants; weights that only a shift met are kept as they are."""
+    """The node with weights * scale, and its bias; weights that a shift alone met are kept."""
     inputs = list(node.inputs[:2])
     constants = []
-    dtype = scope.tensor(node.inputs[1]).dtype
+    kept = scope.tensor(node.inputs[1])
     if not affine.keeps_scale:
-        scaled = _round(scope, f"{output}_weights", weights, dtype)
-        if scaled is None:
+        product = _multiply(weights, scale, kept.dtype)
+        if product is None:
             return None
-        constants.append(scaled)
-        inputs[1] = scaled.name
+        constants.append(scope.constant(f"{output}_weights", product.reshape(kept.shape)))
+        inputs[1] = constants[0].name
     if (len(node.inputs) > 2 and node.inputs[2]) or affine.shift.any():
-        shifted = _round(scope, f"{output}_bias", bias * affine.scale + affine.shift, dtype)
+        shifted = _round(scope, f"{output}_bias", bias * affine.scale + affine.shift, kept.dtype)
         if shifted is None:
             return None
         constants.append(shifted)
@@ -186,20 +194,21 @@ def _rebuild(
 
 def _fold_matmul(scope: Scope, node: Node, affine: Affine, output: str) -> Folded | None:
     # (A B) * scale + shift -> A (B * scale) + shift, which is worth it only if there is a scale
-    weights = np.asarray(scope.value(node.inputs[1]), np.float64)
+    weights = _weights(scope, node)
     if affine.keeps_scale or weights.ndim < 2:
         return None
     result = scope.tensor(node.outputs[0])
-    scaled = _round(scope, f"{output}_weights", weights * affine.scale, result.dtype)
+    product = _multiply(weights, affine.scale, result.dtype)
     shift = _round(scope, f"{output}_shift", affine.shift, result.dtype)
-    if scaled is None or shift is None:
+    if product is None or shift is None:
         return None
-    product = replace(node, inputs=(node.inputs[0], scaled.name), outputs=(output,))
+    scaled = scope.constant(f"{output}_weights", product)
+    matmul = replace(node, inputs=(node.inputs[0], scaled.name), outputs=(output,))
     if not affine.shift.any():
-        return (product,), (scaled,)
+        return (matmul,), (scaled,)
     between = scope.result(f"{output}_scaled", result.dtype, result.shape)
     add = Node(between.name, "Add", (between.name, shift.name), (output,))
-    return (replace(product, outputs=(between.name,)), add), (scaled, shift, between)
+    return (replace(matmul, outputs=(between.name,)), add), (scaled, shift, between)
 
 
 def _separate(scope: Scope, node: Node, source: str) -> Change | None:
@@ -222,6 +231,23 @@ def _separate(scope: Scope, node: Node, source: str) -> Change | None:
     )
     text = f"batch norm '{node.name}' became Mul and Add"
     return Change(text, nodes, (scale, shift, scaled))
+
+
+def _multiply(weights: np.ndarray, scale: np.ndarray, dtype: np.dtype) -> np.ndarray | None:
+    """weights * scale in float64, rounded once to the model's type; None if it does not fit.
+
+    As many rows at a time as stay in a cache: networks have weights of hundreds of megabytes.
+    """
+    product = np.empty(weights.shape, dtype)
+    scales = np.broadcast_to(scale, weights.shape)
+    rows = max(1, CHUNK // max(1, math.prod(weights.shape[1:])))
+    with np.errstate(over="ignore"):
+        for start in range(0, len(weights), rows):
+            part = slice(start, start + rows)
+            product[part] = weights[part].astype(np.float64) * scales[part]
+            if not np.isfinite(product[part]).all():
+                return None
+    return product
 
 
 def _round(scope: Scope, base: str, value: np.ndarray, dtype: np.dtype) -> Tensor | None:

@@ -51,7 +51,10 @@ from polyc.target.costs import MOST
 from polyc.types.sizes import Size
 
 CHUNK = 1 << 17
-"""Numbers that are transformed at a time when compiling: 1 MB of float64."""
+"""Multiplications of weights at a time when compiling: NumPy does so few on this core alone.
+
+The others have kernels to compile, and would be waited for.
+"""
 
 CHANNELS = 16
 """Fewer input or output channels than a vector leave the matrix products too thin."""
@@ -201,15 +204,18 @@ def _transform_weights(ctx: Lowering, node: Node, filters: Sequence[MinimalFilte
     """U[a, b, o, c] = sum of G[a, r] G[b, q] w[o, c, r, q], in float64, rounded once."""
     value = ctx.type(node.inputs[1]).value
     assert value is not None
-    matrices = [np.array(f.taps, dtype=np.float64) for f in filters]
-    points = [len(matrix) for matrix in matrices]
-    result = np.empty((*points, *value.shape[:2]), value.dtype)
-    rows = max(1, CHUNK // max(1, prod(points) * value.shape[1]))
-    for start in range(0, len(value), rows):  # as much at a time as stays in a cache
-        part = value[start : start + rows].astype(np.float64)
-        for matrix in reversed(matrices):  # [o, c, …, tap] -> [o, c, point, …]
-            part = np.moveaxis(np.tensordot(part, matrix, (-1, 1)), -1, 2)
-        result[..., start : start + rows, :] = part.transpose(*range(2, part.ndim), 0, 1)
+    # One product for all dimensions: a point of the tile is a sum over all taps of a filter.
+    matrix: np.ndarray = np.ones((1, 1))
+    for each in filters:
+        matrix = np.kron(matrix, np.array(each.taps, dtype=np.float64))
+    taps = value.reshape(-1, matrix.shape[1])
+    result = np.empty((len(matrix), len(taps)), value.dtype)
+    columns = max(1, CHUNK // matrix.size)
+    for start in range(0, len(taps), columns):
+        part = slice(start, start + columns)
+        result[:, part] = matrix @ taps[part].T.astype(np.float64)
+    points = (f.n for f in filters)
+    result = result.reshape(*points, *value.shape[:2])
     return ctx.constant(f"{node.inputs[1]}_minimal", result)
 
 
