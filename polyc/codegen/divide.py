@@ -26,11 +26,15 @@ from polyc.loopnest.nodes import (
     rewrite_elements,
     rewrite_nodes,
     walk_expr,
+    walk_nodes,
 )
 
 
 def divide_in_vectors(block: Block) -> Block:
     """The nest with such divisions made once a vector."""
+    assigns = (node for node in walk_nodes(block) if isinstance(node, Assign))
+    if not any(_divides(element) for assign in assigns for element in _elements(assign)):
+        return block
     return _visit_block(block, {})
 
 

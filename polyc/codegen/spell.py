@@ -19,7 +19,7 @@ from typing import TypeGuard
 
 from polyc.loopnest.index import Affine
 from polyc.loopnest.lanes import LARGEST_UNROLL
-from polyc.loopnest.nodes import Block, For, If, Node, extent_of, lanes_of
+from polyc.loopnest.nodes import Block, For, If, Node, extent_of, lanes_of, walk_nodes
 from polyc.loopnest.substitute import substitute_block
 from polyc.target.instructions.rows import Spelled
 from polyc.target.vectors import Vectors
@@ -32,6 +32,8 @@ def is_instruction(node: Node) -> TypeGuard[For]:
 
 def spell_instructions(block: Block, vectors: Vectors) -> Block:
     """The nest with loops of kind instruction spelled inside of vectors, or unrolled."""
+    if not any(map(is_instruction, walk_nodes(block))):
+        return block
     body = tuple(new for node in block.body for new in _spell(node, None, vectors))
     return replace(block, body=body)
 

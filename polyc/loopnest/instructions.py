@@ -68,7 +68,10 @@ class Match:
 def address(element: Element, shape: Sequence[Extent]) -> Affine:
     """The offset of an element in a row-major array."""
     steps = _steps(tuple(shape))
-    return weighted_sum((times(i, step), 1) for i, step in zip(element.index, steps, strict=True))
+    return weighted_sum(
+        (i, step) if isinstance(step, int) else (times(i, step), 1)
+        for i, step in zip(element.index, steps, strict=True)
+    )
 
 
 @lru_cache(maxsize=1024)

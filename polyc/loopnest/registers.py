@@ -86,7 +86,8 @@ def find_registers(block: Block) -> Block:
 
 
 def _in_memory(block: Block) -> set[str]:
-    """The arrays accessed in a block of which some access is not a register of its own."""
+    """The locals of a block, some access to which is not a register of its own."""
+    own = {local.name for local in block.locals}
     owners: dict[str, dict[tuple[int, ...], Register]] = {}
     # what is guarded may have an index that no element has, where its guard does not hold
     values = [n.value for n in walk_nodes(block) if isinstance(n, Assign)]
@@ -96,6 +97,8 @@ def _in_memory(block: Block) -> set[str]:
     spoilt |= {n.first.array for n in walk_nodes(block) if isinstance(n, TileMove)}
     seen: set[tuple[str, Register]] = set()
     for element, lanes in elements(block, None):
+        if element.array not in own or element.array in spoilt:
+            continue
         register = register_of(element, lanes)
         if register is None:
             spoilt.add(element.array)
@@ -110,21 +113,23 @@ def _in_memory(block: Block) -> set[str]:
 
 
 def elements(node: Node, lanes: For | None) -> Iterator[tuple[Element, For | None]]:
-    """Every element accessed below a node, with the vector loop around it."""
-    match node:
-        case Block(body=body):
-            for child in body:
-                yield from elements(child, lanes)
-        case For(body=body, kind=kind):
-            yield from elements(body, node if kind == "vector" else lanes)
-        case If(then=then, otherwise=otherwise):
-            yield from elements(then, lanes)
-            if otherwise:
-                yield from elements(otherwise, lanes)
-        case TileMove(first=first):
-            yield first, None
-        case Assign(target=target, value=value):
-            yield target, lanes
-            for e in walk_expr(value):
-                if isinstance(e, Read):
-                    yield e.element, lanes
+    """Every element accessed below a node, with the vector loop around it, in textual order."""
+    waiting: list[tuple[Node, For | None]] = [(node, lanes)]
+    while waiting:
+        top, around = waiting.pop()
+        match top:
+            case Block(body=body):
+                waiting.extend((child, around) for child in reversed(body))
+            case For(body=body, kind=kind):
+                waiting.append((body, top if kind == "vector" else around))
+            case If(then=then, otherwise=otherwise):
+                if otherwise:
+                    waiting.append((otherwise, around))
+                waiting.append((then, around))
+            case TileMove(first=first):
+                yield first, None
+            case Assign(target=target, value=value):
+                yield target, around
+                for e in walk_expr(value):
+                    if isinstance(e, Read):
+                        yield e.element, around

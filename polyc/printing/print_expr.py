@@ -335,10 +335,9 @@ class Printer:
         partial = scope.is_partial(element)
         if moving or step is None or (partial and step not in (0, 1)):
             return self._each_lane(read, scope)
-        alone = scope.alone
+        first = self._offset(element, scope.first(address), scope.alone, read.dynamic)
         if step == 0:
-            return self._splat(self._place(element, alone, read.dynamic), dtype, lanes)
-        first = self._address(substitute_element(element, scope.start), alone, read.dynamic)
+            return self._splat(f"{element.array}[{first}]", dtype, lanes)
         return self._load(element, first, step, dtype, scope)
 
     def _load(self, element: Element, first: str, step: int, dtype: np.dtype, scope: Scope) -> str:
@@ -369,14 +368,20 @@ class Printer:
         """array[address], as an lvalue; array[guard ? address : 0] where it is guarded."""
         if element.array in scope.registers:
             return scope.registers[element.array].scalar(element)
-        address = self._address(element, scope, dynamic)
+        address = self._offset(element, scope.address(element), scope, dynamic)
         return f"{element.array}[{f'{scope.guard} ? {address} : 0' if guarded else address}]"
 
-    def _address(
-        self, element: Element, scope: Scope, dynamic: tuple[tuple[int, LoopExpr], ...]
+    def _offset(
+        self,
+        element: Element,
+        address: Affine,
+        scope: Scope,
+        dynamic: tuple[tuple[int, LoopExpr], ...],
     ) -> str:
-        """The offset of an element whose coordinates in `dynamic` are data."""
-        text = scope.show_offset(element.array, scope.address(element))
+        """The offset of an element as text: its address, and its coordinates that are data."""
+        text = scope.show_offset(element.array, address)
+        if not dynamic:
+            return text
         shape = scope.shapes[element.array]
         for d, index in dynamic:
             step = show_index(of_extent(math.prod(shape[d + 1 :])))

@@ -172,10 +172,8 @@ class Scope:
         return index.constant >= 0 and most < bound
 
     def first(self, index: Affine) -> Affine:
-        """The index in lane 0."""
-        return substitute(index, self.start)
-
-    @property
-    def start(self) -> dict[str, Affine]:
-        """The loop variable's value in lane 0."""
-        return {self.lanes.var: self.lanes.lower} if self.lanes else {}
+        """The index in lane 0, an address as well as any other."""
+        if self.lanes is None:
+            return index
+        at = {self.lanes.var: self.lanes.lower}
+        return divide_evenly(substitute(index, at), self.multiples)
