@@ -89,7 +89,7 @@ def _compile(
             _check_given(stored, start, domains, dependences, target)
         loops = stored.schedule.apply(start)
         tree = lower_tree(loops, domains)
-        check_tree(tree, dependences, name, trace)
+        check_tree(tree, dependences, name, trace, proven=options.verify)
 
     # 2. arrays that live inside one tile need no memory of their own
     with trace.step("promote"):

@@ -84,7 +84,7 @@ def compile_for_cuda(
             domains = {s.name: s.domain for s in part.statements}
             start = make_tree(mapped.rewritten.named)
             check_given(chosen, start, domains, dependences, stored.given, check_threads)
-        check_tree(mapped.tree, dependences, name, trace)
+        check_tree(mapped.tree, dependences, name, trace, proven=options.verify)
 
     # 3. to 7. arrays, loops, barriers, the proof and text
     with _naming(stored):
