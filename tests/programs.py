@@ -222,6 +222,7 @@ def install_pipeline(monkeypatch: pytest.MonkeyPatch, result: FakeCompiled) -> A
         emit: Callable[[Any], None] = lambda kernel: None,
         kept: object = None,
         begin: Callable[[Any], object] = lambda constants: None,
+        see: Callable[[Any, Any, Any], None] = lambda program, touched, symbols: None,
     ) -> FakeCompiled:
         module.calls += 1
         with trace.step("lower"):
@@ -232,6 +233,7 @@ def install_pipeline(monkeypatch: pytest.MonkeyPatch, result: FakeCompiled) -> A
             if device := module.result.devices.get(kernel.name):
                 emit(types.SimpleNamespace(kernel=kernel, device=device))
         begin(constants_of(module.result.program))
+        see(module.result.program, module.result.touched, module.result.symbols)
         return module.result
 
     module.run_pipeline = run_pipeline

@@ -200,14 +200,14 @@ def test_verify_names_the_node_whose_kernel_is_wrong(command, monkeypatch, tmp_p
 
     right = pipeline.run_pipeline
 
-    def wrong(*arguments, kept, begin):
+    def wrong(*arguments, kept, **taken):
         *arguments, emit = arguments
 
         def swap(kernel):
             text = kernel.source.replace("pc_max_", "pc_min_")
             emit(replace(kernel, source=text))
 
-        return right(*arguments, swap, begin=begin)
+        return right(*arguments, swap, **taken)
 
     monkeypatch.setattr(pipeline, "run_pipeline", wrong)
     onnx.save(small_network(), tmp_path / "net.onnx")

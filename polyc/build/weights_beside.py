@@ -6,8 +6,8 @@
                          weights.bin, hashed                           finish
 
 To lay constants out, to hash and to write them takes as long as all else for a network with many,
-and only the proof that each lies where its storage says needs them to be in place. One thread puts
-one after the other in place, another one writes what is, and what is not proven is not kept.
+and only the proof that each lies where its storage says needs them to be in place. Threads put one
+after the other in place, another one writes what is, and what is not proven is not kept.
 """
 
 from __future__ import annotations
@@ -25,6 +25,9 @@ from polyc.memory.storage import fill
 from polyc.program.plan import ALIGNMENT, Layout, lay_out
 from polyc.toolchain.turns import result_of
 
+PLACING = 2
+"""Threads that put constants in place: one alone waits for memory, of which each page is new."""
+
 T = TypeVar("T")
 
 
@@ -38,7 +41,7 @@ class WeightsBeside:
         self.layout = Layout({}, 0)
         self._folder = folder
         self._alignment = alignment
-        self._placing, self._writing = ThreadPoolExecutor(1), ThreadPoolExecutor(1)
+        self._placing, self._writing = ThreadPoolExecutor(PLACING), ThreadPoolExecutor(1)
         self._result: Future[Weights] | None = None
 
     def begin(self, constants: Sequence[Constant]) -> Placed:

@@ -209,8 +209,7 @@ def _print_function(
         "    void *const *const io = call->io;",
         "    const char *const weights = call->weights;",
         "    char *const arena = call->arena;",
-        "    const int timed = call->seconds != NULL;",
-        "    (void)io, (void)weights, (void)arena, (void)timed, (void)pc_self;",
+        "    (void)io, (void)weights, (void)arena, (void)pc_self;",
         *print_sizes(program, "call->sizes", "    "),
         *print_found(program, found, "    "),
         *(print_regions(plan, "    ") if plan.regions else ()),
@@ -347,14 +346,24 @@ _TIMING = """\
 /* Functions of their own, not inlined: the C compiler takes long over many branches in one. */
 #define APART static __attribute__((noinline, unused))
 
-#define LAUNCH(k, launch)                                   \\
-    do {                                                    \\
-        if (PC_ENDS)                                        \\
-            return;                                         \\
-        const double began = timed ? pc_begin(pc_self) : 0; \\
-        launch;                                             \\
-        if (timed)                                          \\
-            pc_finish(pc_self, began, &call->seconds[k]);   \\
+/* Times of launches, where somebody asks for them. */
+APART double begin(const pc_thread *pc_self, const double *seconds)
+{
+    return seconds ? pc_begin(pc_self) : 0;
+}
+APART void finish(const pc_thread *pc_self, double began, double *seconds, i64 k)
+{
+    if (seconds)
+        pc_finish(pc_self, began, &seconds[k]);
+}
+
+#define LAUNCH(k, launch)                                    \\
+    do {                                                     \\
+        if (PC_ENDS)                                         \\
+            return;                                          \\
+        const double began = begin(pc_self, call->seconds);  \\
+        launch;                                              \\
+        finish(pc_self, began, call->seconds, k);            \\
     } while (0)
 
 """
