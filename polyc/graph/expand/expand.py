@@ -51,6 +51,7 @@ from polyc.graph.expand.random import (
     is_training,
 )
 from polyc.graph.expand.recurrent import expand_recurrent
+from polyc.graph.expand.selection import expand_top_k
 from polyc.graph.expand.training import STEPS, expand_optimiser
 from polyc.graph.expand.trees import (
     ML_DOMAIN,
@@ -134,7 +135,8 @@ def expand_node(
         if node.domain == "" and node.op in VARIADIC and len(inputs) > MOST_OPERANDS:
             return instantiate(node, _divide_operands(node, inputs), names)
         if node.domain == "" and is_supported(node.op) and not is_training(node, inputs):
-            return None
+            many = expand_top_k(node, inputs) if node.op == "TopK" else None
+            return instantiate(node, many, names) if many else None
         _check_form(node, inputs)
         if around and node.domain == "" and node.op in KEPT:
             kept = KEPT[node.op](node, inputs, around)
