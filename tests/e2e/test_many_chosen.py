@@ -2,9 +2,11 @@
 
 import ml_dtypes
 import numpy as np
+import onnx.parser
 import pytest
 
 from polyc import compile, ops
+from polyc.errors import ShapeError
 from polyc.graph.builder import apply_many
 from polyc.graph.ir import Graph
 from tests.sampling import sampled
@@ -88,15 +90,14 @@ def test_where_all_are_equal(value):
 
 
 def test_one_compilation_for_every_number_of_elements():
-    given = ops.input("x", (2, "n"), np.float32)
-    values, indices = ops.top_k(given, 20)
-    model = compile(
-        Graph.of(v=values, i=indices), target="cpu", threads=1, dims={"n": (20, 100000)}
-    )
+    text = """<ir_version: 9, opset_import: ["" : 18]>
+    g (float[2, n] x) => (float[2, k] v, int64[2, k] i) <int64[1] k = {20}> { v, i = TopK(x, k) }"""
+    model = compile(onnx.parser.parse_model(text), target="cpu", threads=1)
     assert any(row.steps for row in model.explain().kernels)
     for n in (20, 21, 64, 511, 512, 5000):
-        x = make((2, n), np.float32, n)
-        check(model, x, 20)
+        check(model, make((2, n), np.float32, n), 20)
+    with pytest.raises(ShapeError):
+        model(make((2, 19), np.float32))
 
 
 def test_few_are_ranked_at_once():
