@@ -52,6 +52,18 @@ PC_INLINE V FN(repeat)(const T *p, i64 n)
     EACH_LANE v[l] = READ(p[l % n]);
     return v;
 }
+
+/* Lane l is the lane of v that `lanes` has a literal for there. */
+PC_INLINE V FN(pick)(V v, M lanes)
+{
+#ifdef __clang__
+    V r;
+    EACH_LANE r[l] = v[lanes[l]];
+    return r;
+#else
+    return __builtin_shuffle(v, lanes);
+#endif
+}
 PC_INLINE void FN(stores)(T *p, V v, i64 stride)
 {
     EACH_LANE p[l * stride] = WRITTEN(v[l]);

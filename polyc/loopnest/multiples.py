@@ -64,6 +64,24 @@ def divide_evenly(index: Affine, known: Multiples) -> Affine:
     return weighted_sum(parts, index.constant)
 
 
+def divide_apart(index: Affine, known: Multiples) -> Affine:
+    """The index with numbers taken out of floors of what divides evenly.
+
+    floor((k + 5)/2)   ->   floor(k/2) + 2         for k a multiple of 2
+    """
+    if not any(isinstance(atom, FloorDiv) for atom, _ in index.terms):
+        return index
+    parts = []
+    for atom, coefficient in index.terms:
+        part = Affine(0, ((atom, 1),))
+        if isinstance(atom, FloorDiv):
+            variable = atom.argument - atom.argument.constant
+            if multiple_of(variable, known) % atom.divisor == 0:
+                part = floordiv(variable, atom.divisor) + atom.argument.constant // atom.divisor
+        parts.append((part, coefficient))
+    return weighted_sum(parts, index.constant)
+
+
 def _is_even(atom: FloorDiv, coefficient: int, known: Multiples) -> bool:
     """Whether the divisor divides what is rounded down, and its coefficient."""
     return coefficient % atom.divisor == 0 and multiple_of(atom.argument, known) % atom.divisor == 0

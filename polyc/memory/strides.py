@@ -9,7 +9,7 @@ from math import prod
 import islpy as isl
 
 from polyc.memory.storage import Storage
-from polyc.poly.affine import coefficients, outputs, unit_dimension
+from polyc.poly.affine import coefficients, is_divided, outputs, unit_dimension
 from polyc.scop.expr import Call, Expr, Index, Load, Within, offset_range, walk
 from polyc.scop.scop import Array, Statement
 from polyc.types.estimate import estimate
@@ -27,7 +27,8 @@ class Strides:
     `free` marks an array whose layout is still open: any single dimension may become the unit one.
     dimensions[p] is the one dimension of the array that iterator p walks with unit step, if it is
     one and no coordinate is data alone; `reuse` is how many instances read each element; `data` are
-    the iterators that decide by data where it is.
+    the iterators that decide by data where it is. repeats[p]: whether so many steps of iterator p
+    read one element, and as many more the next one in memory, as in x[floor(p/2)].
     """
 
     array: str
@@ -38,6 +39,7 @@ class Strides:
     is_write: bool
     itemsize: int
     data: frozenset[int] = frozenset()
+    repeats: tuple[bool, ...] = ()
 
     @property
     def is_packable(self) -> bool:
@@ -80,14 +82,30 @@ def compute_strides(
             else None
             for p, d in enumerate(map(unit_dimension, columns))
         )
+        repeats = tuple(
+            step is None and not is_write and _repeats(index, p, column, weights)
+            for p, (step, column) in enumerate(zip(steps, columns, strict=True))
+        )
         reuse = prod(n for n, step in zip(sizes, steps, strict=True) if step == 0)
         reuse = int(reuse * spread.get(id(index), 1.0))
         itemsize = arrays[array].dtype.itemsize
         moved = data.get(id(index), frozenset())
         result.append(
-            Strides(array, steps, walked, reuse, storage is None, is_write, itemsize, moved)
+            Strides(
+                array, steps, walked, reuse, storage is None, is_write, itemsize, moved, repeats
+            )
         )
     return tuple(result)
+
+
+def _repeats(
+    index: isl.PwMultiAff, p: int, column: Sequence[int | None], weights: Sequence[int]
+) -> bool:
+    """Whether an iterator moves an access by one element in several steps, and by nothing else."""
+    moving = [d for d, step in enumerate(column) if step != 0]
+    if len(moving) != 1 or weights[moving[0]] != 1:
+        return False
+    return is_divided(index.get_at(moving[0]), p)
 
 
 def _spread(load: Load, sizes: Sequence[int]) -> float:

@@ -172,6 +172,26 @@ def coefficients(function: isl.PwAff) -> tuple[int | None, ...]:
     return tuple(steps)
 
 
+def is_divided(function: isl.PwAff, position: int) -> bool:
+    """Whether a value is a quotient of an iterator that it depends on in no other way.
+
+    { S[i, j] -> [i + floor((j + 1)/2)] }  for j
+    """
+    aff = single_aff(function)
+    if aff is None or not aff.get_coefficient_val(isl.dim_type.in_, position).is_zero():
+        return False
+    divided = [
+        (aff.get_coefficient_val(isl.dim_type.div, d), aff.get_div(d))
+        for d in range(aff.dim(isl.dim_type.div))
+        if aff.get_div(d).involves_dims(isl.dim_type.in_, position, 1)
+    ]
+    if len(divided) != 1:
+        return False
+    (times, div), step = divided[0], isl.dim_type.in_
+    share = div.get_coefficient_val(step, position).mul(div.get_denominator_val())
+    return bool(times.is_one() and share.is_one())
+
+
 def plain_iterator(function: isl.PwAff) -> tuple[int, int] | None:
     """(position, constant) if the function is one iterator plus a constant, else None."""
     found = shifted_iterator(function)

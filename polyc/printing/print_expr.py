@@ -8,7 +8,7 @@ vector load, another constant a strided load, and anything else is gathered lane
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 import numpy as np
@@ -41,10 +41,11 @@ from polyc.loopnest.registers import register_of
 from polyc.loopnest.substitute import substitute_element, substitute_expr
 from polyc.loopnest.uniform import is_number, variables_of
 from polyc.printing.literals import bare, literal
+from polyc.printing.picked import find_picked
 from polyc.printing.quantised import find_quantised
 from polyc.printing.scope import Scope, Uses
 from polyc.scop.expr import COMPARISONS, INT64, Call, Cast, Const
-from polyc.scop.scop import Reduction, identity
+from polyc.scop.scop import identity
 from polyc.target.instructions.lanes import COUNT, ROWS, STRIDE
 from polyc.target.instructions.rows import VectorInstruction
 from polyc.types.element_types import is_narrow, scalar_type, wide
@@ -108,7 +109,7 @@ class Printer:
         place = f"&{assign.target.array}[{first}]"
         if assign.reduction:
             old = self._load(assign.target, first, step, dtype, scope)
-            value = self._apply(assign.reduction, [old, value], dtype, lanes)
+            value = self.apply(assign.reduction, [old, value], dtype, lanes)
         return [self.move(dtype, scope, place, step, partial, value)]
 
     def move(
@@ -151,7 +152,7 @@ class Printer:
             return f"{target} = {value};"
         if assign.reduction in ("add", "mul") and assign.dtype.kind == "f":
             return f"{target} {INFIX[assign.reduction]}= {bare(value)};"
-        return f"{target} = {self._apply(assign.reduction, [target, value], assign.dtype, lanes)};"
+        return f"{target} = {self.apply(assign.reduction, [target, value], assign.dtype, lanes)};"
 
     def _reduce_lanes(self, assign: Assign, target: str, scope: Scope) -> list[str]:
         """All lanes meet in one element."""
@@ -177,17 +178,13 @@ class Printer:
         self._name("splat", assign.dtype, scope.count)  # defines the vector type
         value = self.expr(assign.value, scope)
         lines = ["{", f"    const {kind}x{scope.count} pc_lanes = {value};"]
-        for k, alive in _lanes(scope):
+        for k, alive in scope.each_lane():
             at = {scope.lanes.var: scope.lanes.lower + k}
             target = self._place(substitute_element(assign.target, at), alone)
             lane = f"pc_lanes[{k}]" + (" & 1" if assign.dtype == np.bool_ else "")
             update = self._update(assign, target, lane, alone)
             lines.append(f"    {f'if ({alive}) ' if alive else ''}{update}")
         return [*lines, "}"]
-
-    def combine(self, reduction: Reduction, one: str, other: str, dtype: np.dtype) -> str:
-        """Two values reduced to one."""
-        return self._apply(reduction, [one, other], dtype, 1)
 
     def transpose(self, node: Transpose) -> str:
         """A square local array, transposed in place, or the rows of another one interleaved."""
@@ -220,7 +217,7 @@ class Printer:
                 if found is not None:
                     parts = [self.expr(found.value, scope)]
                     parts += [self.expr(e, scope.alone) for e in (found.scale, found.zero)]
-                    return self._apply(found.function, parts, found.zero.dtype, lanes)
+                    return self.apply(found.function, parts, found.zero.dtype, lanes)
                 source, target = scalar_type(argument.dtype), scalar_type(dtype)
                 self.uses.casts.add((source, target, lanes))
                 suffix = f"x{lanes}" if lanes > 1 else ""
@@ -256,7 +253,7 @@ class Printer:
         if function in INFIX and kind.kind == "f" and all(isinstance(a, Const) for a in values):
             # Of its type: in the exact run that is no float, and C would multiply 0.1f by 0.01f.
             texts[0] = f"({scalar_type(kind)}){texts[0]}"
-        return self._apply(function, texts, kind, scope.count)
+        return self.apply(function, texts, kind, scope.count)
 
     def _branch(
         self,
@@ -277,12 +274,15 @@ class Printer:
             if any(isinstance(e, Read) and e.guarded for e in below):
                 return self._each_lane(Call("select", (Test(condition), *branches), dtype), scope)
             texts = [self._test(condition, scope), *(self.expr(b, scope) for b in branches)]
-            return self._apply("select", texts, dtype, scope.count)
+            return self.apply("select", texts, dtype, scope.count)
         for guard, branch in zip((f"({texts[0]})", f"!({texts[0]})"), branches, strict=True):
             texts.append(self.expr(branch, scope.with_guard(guard)))
-        return self._apply("select", texts, dtype, 1) if lanes is None else _ternary(*texts)
+        if lanes is None:
+            return self.apply("select", texts, dtype, 1)
+        return "({} ? {} : {})".format(*texts)
 
-    def _apply(self, function: str, values: list[str], dtype: np.dtype, lanes: int) -> str:
+    def apply(self, function: str, values: list[str], dtype: np.dtype, lanes: int) -> str:
+        """A function of values that are text."""
         assert not is_narrow(dtype) or function in STORED, f"{function} of {dtype}"
         if function in INFIX and dtype.kind == "f" and len(values) == 2:
             return f"({values[0]} {INFIX[function]} {values[1]})"
@@ -313,11 +313,11 @@ class Printer:
         if isinstance(condition, Compare):
             left = self._index(condition.left, INT64, scope)
             zero = self._splat("(i64)0", INT64, scope.count)
-            return self._apply(condition.operator, [left, zero], INT64, scope.count)
+            return self.apply(condition.operator, [left, zero], INT64, scope.count)
         parts = [self._test(c, scope) for c in condition.arguments]
         text = parts[0]
         for part in parts[1:]:
-            text = self._apply(condition.operator, [text, part], np.dtype(bool), scope.count)
+            text = self.apply(condition.operator, [text, part], np.dtype(bool), scope.count)
         return text
 
     def _read(self, read: Read, scope: Scope) -> str:
@@ -334,11 +334,21 @@ class Printer:
         step = stride(address, scope.lanes.var)
         partial = scope.is_partial(element)
         if moving or step is None or (partial and step not in (0, 1)):
-            return self._each_lane(read, scope)
+            return self._picked(read, address, scope) or self._each_lane(read, scope)
         first = self._offset(element, scope.first(address), scope.alone, read.dynamic)
         if step == 0:
             return self._splat(f"{element.array}[{first}]", dtype, lanes)
         return self._load(element, first, step, dtype, scope)
+
+    def _picked(self, read: Read, address: Affine, scope: Scope) -> str:
+        """pick(loadn(&x[3], 8), {0, 0, 1, 1, …, 7, 7}); empty where one load is not enough."""
+        found, array = find_picked(address, scope), read.element.array
+        if found is None or read.dynamic or read.guarded:
+            return ""
+        load, pick = (self._name(f, read.dtype, scope.count) for f in ("loadn", "pick"))
+        place = f"&{array}[{scope.show_offset(array, found.first)}]"
+        loaded = f"{load}({place}, {show_index(found.count)})"
+        return found.spell(pick, loaded, 8 * read.dtype.itemsize)
 
     def _load(self, element: Element, first: str, step: int, dtype: np.dtype, scope: Scope) -> str:
         place = f"&{element.array}[{first}]"
@@ -352,7 +362,7 @@ class Printer:
         self._name("splat", expr.dtype, scope.count)  # defines the vector type
         sign = "-" if kind == "b8" else ""  # a mask in registers, 0 or 1 in memory
         values = []
-        for k, alive in _lanes(scope):
+        for k, alive in scope.each_lane():
             lane = substitute_expr(expr, {scope.lanes.var: scope.lanes.lower + k})
             value = sign + self.expr(lane, alone)
             values.append(f"({alive} ? {value} : 0)" if alive else value)
@@ -380,8 +390,6 @@ class Printer:
     ) -> str:
         """The offset of an element as text: its address, and its coordinates that are data."""
         text = scope.show_offset(element.array, address)
-        if not dynamic:
-            return text
         shape = scope.shapes[element.array]
         for d, index in dynamic:
             step = show_index(of_extent(math.prod(shape[d + 1 :])))
@@ -389,14 +397,3 @@ class Printer:
             step = f"({step})" if " " in step else step
             text += f" + {value}" if step == "1" else f" + {step} * {value}"
         return text
-
-
-def _lanes(scope: Scope) -> Iterator[tuple[int, str]]:
-    """The lanes that stand for an iteration; if that is known at run time, a test for each."""
-    known = scope.filled.is_constant
-    for k in range(scope.filled.constant if known else scope.count):
-        yield k, "" if known else f"{k} < {show_index(scope.filled)}"
-
-
-def _ternary(condition: str, then: str, otherwise: str) -> str:
-    return f"({condition} ? {then} : {otherwise})"

@@ -54,8 +54,9 @@ class Function:
     """One runtime function: the kinds of its operands and result, and the types it exists for.
 
     operands: in C order; "T" a value of the type, "b8" a condition (of as many lanes), "bits" an
-        unsigned integer of its width, "scalar" one element, "pointer" to elements, "i64" a count or
-        a stride, "floats" as many of f32, "float" one of them.
+        unsigned integer of its width, "lanes" numbers of lanes as integers of that width, "scalar"
+        one element, "pointer" to elements, "i64" a count or a stride, "floats" as many of f32,
+        "float" one of them.
     returns: "same" (a value of the type), "bool" (b8, as many lanes), "bits", "scalar", "floats" or
         "none".
     infix: the C operator that floats use in its place, or "".
@@ -141,6 +142,7 @@ FUNCTIONS: Mapping[str, Function] = {
     "loads": _vector("pointer i64", part=_STRIDES),
     "loadn": _vector("pointer i64"),
     "repeat": _vector("pointer i64", part=_STRIDES),
+    "pick": _vector("T lanes", part=_STRIDES),
     "store": _vector("pointer T", returns="none"),
     "stores": _vector("pointer T i64", returns="none", part=_STRIDES),
     "storen": _vector("pointer T i64", returns="none"),

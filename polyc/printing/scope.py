@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 
@@ -104,6 +104,12 @@ class Scope:
     def filled(self) -> Affine:
         """Lanes that stand for an iteration: all but those that a partial vector leaves idle."""
         return self.lanes.upper - self.lanes.lower if self.lanes else const(1)
+
+    def each_lane(self) -> Iterator[tuple[int, str]]:
+        """The lanes that stand for an iteration; if a call knows which, a test for each."""
+        known = self.filled.is_constant
+        for k in range(self.filled.constant if known else self.count):
+            yield k, "" if known else f"{k} < {show_index(self.filled)}"
 
     @cached_property
     def is_full(self) -> bool:

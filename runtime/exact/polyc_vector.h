@@ -50,6 +50,12 @@ PC_INLINE V FN(repeat)(const T *p, i64 n)
     EACH_LANE v.r[l] = p[l % n].r;
     return v;
 }
+PC_INLINE V FN(pick)(V v, PC_PASTE3(i, PC_PASTE(PC_BITS_, PC_TYPE), PC_PASTE(x, PC_LANES)) lanes)
+{
+    V r;
+    EACH_LANE r.r[l] = v.r[lanes[l]];
+    return r;
+}
 PC_INLINE void FN(transpose)(T *p)
 {
     for (int k = 0; k < PC_LANES; k++)

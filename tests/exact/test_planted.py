@@ -101,6 +101,13 @@ def columns() -> Graph:
     return Graph.of(y=x @ weights(517, 2))
 
 
+def repeated() -> Graph:
+    """Each element of a row two times, from vectors that are spread over lanes."""
+    x = ops.input("x", (3, 37))
+    twice = ops.expand(ops.unsqueeze(x, 2), (3, 37, 2))
+    return Graph.of(y=ops.reshape(twice, (3, 74)) * 2.0)
+
+
 def two_layers() -> Graph:
     x = ops.input("x", (9, 33))
     return Graph.of(y=ops.softmax(ops.softmax(x @ weights(33, 40)) @ weights(40, 21)))
@@ -135,7 +142,7 @@ def signed_bytes() -> Graph:
 
 MODELS = (
     matmul, softmax, lowest, tall_softmax, transpose, chain, shared, padded, joined, booleans,
-    columns, two_layers, long_sum, given_back, open_columns, restored_bytes, signed_bytes,
+    columns, repeated, two_layers, long_sum, given_back, open_columns, restored_bytes, signed_bytes,
 )  # fmt: skip
 
 
@@ -295,6 +302,17 @@ def registers_collide(patch):
     right = registers_module.Register.name
     wrong = lambda register, local: right(register, local).rpartition("_")[0]  # noqa: E731
     patch.setattr(registers_module.Register, "name", wrong)
+
+
+@fault(repeated)
+def lanes_pick_their_neighbour(patch):
+    right = print_expr.find_picked
+
+    def wrong(address, scope):
+        found = right(address, scope)
+        return found and replace(found, lanes=(*found.lanes[1:], 0))
+
+    patch.setattr(print_expr, "find_picked", wrong)
 
 
 # -- printers ---------------------------------------------------------------------------------

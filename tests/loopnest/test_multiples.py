@@ -3,7 +3,7 @@
 import pytest
 
 from polyc.loopnest.index import const, floordiv, var
-from polyc.loopnest.multiples import divide_evenly
+from polyc.loopnest.multiples import divide_apart, divide_evenly
 
 k, j = var("k"), var("j")
 KNOWN = {"k": 2, "j": 12}
@@ -33,3 +33,10 @@ def test_what_divides_evenly_is_not_rounded(index, simple):
 )
 def test_all_else_is_left(index):
     assert divide_evenly(index, KNOWN) == index
+
+
+def test_numbers_are_taken_out_of_floors_of_what_divides():
+    assert divide_apart(floordiv(k + 5, 2) * 3 + j, KNOWN) == floordiv(k, 2) * 3 + j + 6
+    assert divide_apart(floordiv(j + k - 3, 2), KNOWN) == floordiv(j + k, 2) - 2
+    for index in (floordiv(k + 1, 4), floordiv(var("i") + 1, 2), j + 3):
+        assert divide_apart(index, KNOWN) == index

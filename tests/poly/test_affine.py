@@ -7,6 +7,7 @@ from polyc.poly.affine import (
     coefficients,
     estimated_extents,
     exact_extents,
+    is_divided,
     outputs,
     plain_iterator,
     shifted_iterator,
@@ -21,6 +22,13 @@ PIECES = isl.PwAff("{ S[i, j] -> [i] : j < 2; S[i, j] -> [3] : j >= 2 }")
 
 def test_coefficients_are_none_where_the_iterator_is_divided():
     assert [coefficients(pw) for pw in outputs(MIXED)] == [(2, None), (1, 0), (0, 0), (0, None)]
+
+
+def test_a_quotient_of_an_iterator_alone():
+    function = isl.PwAff("{ S[i, j, k] -> [i + floor((j + 1)/2) + k + floor(k/3)] }")
+    assert [is_divided(function, position) for position in range(3)] == [False, True, False]
+    twice = isl.PwAff("{ S[i, j] -> [2*floor(i/2) + floor(2j/3)] }")
+    assert [is_divided(twice, position) for position in range(2)] == [False, False]
 
 
 def test_a_piecewise_function_moves_with_what_its_pieces_mention():

@@ -218,7 +218,7 @@ def _print_combine(loop: For, place: _Place, printer: Printer) -> Iterator[str]:
     assert assign.reduction is not None
     kind, warps = scalar_type(assign.dtype), (extent_of(loop) or 1) // WARP
     own = printer.expr(assign.value, place.scope)
-    both = printer.combine(assign.reduction, "value", "other", assign.dtype)
+    both = printer.apply(assign.reduction, ["value", "other"], assign.dtype, 1)
     inside = place.deeper().indent
     yield f"{place.indent}{{"
     yield f"{inside}{kind} value = {own};"

@@ -24,6 +24,9 @@ SECOND = 0.5
 SCATTERED_STORE = -8.0
 """A store for every lane, each with the lane's extraction: no instruction does it at once."""
 
+REPEATED = 0.75
+"""Each element in several lanes: a part of a load, and a shuffle."""
+
 TRANSPOSED = 0.5
 """An access that is loaded along another loop of the tile, and transposed in registers."""
 
@@ -44,6 +47,8 @@ def worth(strides: Strides, position: int, may_pack: bool = False) -> float:
         return INVARIANT
     if step == 1:
         return REARRANGED if strides.free and not strides.is_write else UNIT
+    if strides.repeats[position]:
+        return REPEATED
     if may_pack and strides.is_packable and strides.dimensions[position] is not None:
         return PACKED
     if strides.is_write:
