@@ -81,10 +81,7 @@ from polyc.types.spec import TensorSpec
 Model = Graph | onnx.ModelProto | bytes | str | os.PathLike[str]
 
 See = Callable[[Program, Sequence[LaunchAccess], Mapping[str, str]], None]
-"""Takes the launches, what each touches, and by kernel what objects call it (`Compiled.symbols`).
-
-That is before they are proven right together: a compiler may begin with the driver meanwhile.
-"""
+"""Takes launches, what each touches and `Compiled.symbols`, before they are proven."""
 
 
 def look_away(
@@ -170,9 +167,8 @@ def run_pipeline(
 ) -> Compiled:
     """A model in, proven C out; `tuned` are schedules of clusters that measurements preferred.
 
-    `emit` is given each kernel when it is printed, before the next one is scheduled, `begin` the
-    constants, before the first kernel, and `see` the launches, before they are proven; `kept` are
-    kernels that were compiled before.
+    `emit` is given each kernel when it is printed, `begin` the constants, before the first kernel,
+    and `see` the launches, before they are proven; `kept` are kernels that were compiled before.
     """
     with isl_within(trace.budget):
         with naming_defects("compiling the model"):

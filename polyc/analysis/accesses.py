@@ -20,7 +20,8 @@ from polyc.analysis.same import same_literal
 from polyc.analysis.timemap import Execution, Private
 from polyc.analysis.witness import illegal, show_first
 from polyc.errors import IllegalSchedule
-from polyc.loopnest.index import const, show_index
+from polyc.loopnest.index import const
+from polyc.loopnest.index_text import show_index
 from polyc.loopnest.nodes import Element, Kernel, LoopExpr, Read, Test, Value
 from polyc.loopnest.nodes import children as printed_children
 from polyc.loopnest.prototype import Param

@@ -11,6 +11,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from functools import lru_cache
+from itertools import product
 from typing import Literal
 
 from polyc.types.derived import Derived
@@ -97,6 +98,9 @@ class Affine:
         return self + (-other if isinstance(other, int) else other * -1)
 
     def __str__(self) -> str:
+        # How an index is shown depends on what it is, and not this module on that.
+        from polyc.loopnest.index_text import show_index
+
         return show_index(self)
 
 
@@ -139,26 +143,21 @@ def _join_digits(constant: int, terms: Mapping[Atom, int]) -> Affine | None:
 
     isl writes either digit with any k that differs by multiples of 64.
     """
-    for low, lower in terms.items():
-        for high, higher in terms.items() if isinstance(low, Mod) else ():
-            assert isinstance(low, Mod)
-            if not isinstance(high, FloorDiv) or high.divisor != low.divisor:
-                continue
-            weight, d = higher // high.divisor, high.divisor
-            if higher != weight * d or abs(lower) != abs(weight):
-                continue
-            from_end = d - 1 if lower != weight else 0
-            digit = const(from_end) - low.argument if from_end else low.argument
-            if _is_multiple(high.argument - digit, d):
-                rest = tuple((a, c) for a, c in terms.items() if a not in (low, high))
-                parts = [(Affine(0, rest), 1), (high.argument, weight)]
-                return weighted_sum(parts, constant - weight * from_end)
+    lows = [atom for atom in terms if isinstance(atom, Mod)]
+    for low, high in product(lows, terms) if lows else ():
+        if not isinstance(high, FloorDiv) or high.divisor != low.divisor:
+            continue
+        d, weight = high.divisor, terms[high] // high.divisor
+        if terms[high] != weight * d or abs(terms[low]) != abs(weight):
+            continue
+        from_end = d - 1 if terms[low] != weight else 0
+        digit = const(from_end) - low.argument if from_end else low.argument
+        apart = high.argument - digit
+        if not any(n % d for n in (apart.constant, *(c for _, c in apart.terms))):
+            rest = tuple((a, c) for a, c in terms.items() if a not in (low, high))
+            parts = [(Affine(0, rest), 1), (high.argument, weight)]
+            return weighted_sum(parts, constant - weight * from_end)
     return None
-
-
-def _is_multiple(index: Affine, divisor: int) -> bool:
-    """Whether an index is one whatever its variables are."""
-    return not (index.constant % divisor or any(c % divisor for _, c in index.terms))
 
 
 @lru_cache(maxsize=4096)
@@ -363,52 +362,3 @@ def _transform_condition(condition: Condition, leaf: Callable[[Var], Affine]) ->
             return Compare(operator, _transform(left, leaf))
         case Logic(operator, arguments):
             return Logic(operator, tuple(_transform_condition(a, leaf) for a in arguments))
-
-
-def show_index(index: Affine) -> str:
-    """The index as a C expression over long integers."""
-    parts: list[str] = []
-    for atom, coefficient in index.terms:
-        text = _show_atom(atom)
-        sign = "-" if coefficient < 0 else "+"
-        size = abs(coefficient)
-        parts += [sign, text if size == 1 else f"{size} * {text}"]
-    if index.constant or not parts:
-        parts += ["-" if index.constant < 0 else "+", str(abs(index.constant))]
-    head = parts[1] if parts[0] == "+" else f"-{parts[1]}"
-    return " ".join([head, *parts[2:]])
-
-
-def _show_atom(atom: Atom) -> str:
-    match atom:
-        case Var(name):
-            return name
-        case FloorDiv(argument, divisor):
-            return f"pc_floordiv({show_index(argument)}, {divisor})"
-        case Mod(argument, divisor):
-            return f"pc_mod({show_index(argument)}, {divisor})"
-        case Extremum(which, arguments):
-            text = show_index(arguments[0])
-            for argument in arguments[1:]:
-                text = f"pc_{which}({text}, {show_index(argument)})"
-            return text
-        case Scaled(sizes, argument):
-            factors = [*sizes, *([show_index(argument)] if argument.terms else [])]
-            return " * ".join(factors)
-        case Choice(condition, then, otherwise):
-            return f"({show_condition(condition)} ? {show_index(then)} : {show_index(otherwise)})"
-
-
-def show_condition(condition: Condition) -> str:
-    """The condition as a C expression."""
-    match condition:
-        case Compare(operator, left):
-            positive = linear(max(left.constant, 0), {a: c for a, c in left.terms if c > 0})
-            negative = linear(max(-left.constant, 0), {a: -c for a, c in left.terms if c < 0})
-            symbol = ">=" if operator == "ge" else "=="
-            return f"{show_index(positive)} {symbol} {show_index(negative)}"
-        case Logic(operator, arguments):
-            if not arguments:
-                return "1" if operator == "and" else "0"
-            glue = " && " if operator == "and" else " || "
-            return "(" + glue.join(show_condition(a) for a in arguments) + ")"

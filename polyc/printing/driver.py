@@ -18,7 +18,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 
-from polyc.loopnest.index import Condition, show_condition
+from polyc.loopnest.index import Condition
+from polyc.loopnest.index_text import show_condition
 from polyc.loopnest.nodes import Kernel
 from polyc.loopnest.prototype import Prototype
 from polyc.names import comment

@@ -6,7 +6,8 @@ from collections.abc import Iterator, Mapping
 
 import numpy as np
 
-from polyc.loopnest.index import of_extent, show_index
+from polyc.loopnest.index import of_extent
+from polyc.loopnest.index_text import show_index
 from polyc.loopnest.prototype import Prototype
 from polyc.program.driver_nest import Address, Call
 from polyc.program.plan import ALIGNMENT, Plan, byte_size

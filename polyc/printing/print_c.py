@@ -11,7 +11,8 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from math import prod
 
-from polyc.loopnest.index import Affine, show_condition, show_index, variables
+from polyc.loopnest.index import Affine, variables
+from polyc.loopnest.index_text import show_condition, show_index
 from polyc.loopnest.nodes import (
     Assign,
     Barrier,

@@ -21,11 +21,10 @@ from polyc.loopnest.index import (
     const,
     decide,
     of_extent,
-    show_condition,
-    show_index,
     stride,
     variables,
 )
+from polyc.loopnest.index_text import show_condition, show_index
 from polyc.loopnest.instructions import bind, find_move
 from polyc.loopnest.nodes import (
     Assign,

@@ -8,7 +8,8 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from polyc.loopnest.index import Affine, show_index, stride
+from polyc.loopnest.index import Affine, stride
+from polyc.loopnest.index_text import show_index
 from polyc.loopnest.instructions import Match, match_nest
 from polyc.loopnest.nodes import (
     Assign,

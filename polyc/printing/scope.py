@@ -8,7 +8,8 @@ from functools import cached_property
 
 import numpy as np
 
-from polyc.loopnest.index import Affine, Var, const, linear, show_index, substitute
+from polyc.loopnest.index import Affine, Var, const, linear, substitute
+from polyc.loopnest.index_text import show_index
 from polyc.loopnest.instructions import address
 from polyc.loopnest.multiples import Multiples, divide_evenly, with_loop
 from polyc.loopnest.nodes import Element, For, Local, lanes_of

@@ -19,7 +19,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from itertools import count
 
-from polyc.loopnest.index import show_condition, show_index
+from polyc.loopnest.index_text import show_condition, show_index
 from polyc.loopnest.nodes import (
     Assign,
     Barrier,

@@ -15,13 +15,12 @@ from polyc.loopnest.index import (
     extremum,
     floordiv,
     modulo,
-    show_condition,
-    show_index,
     stride,
     substitute,
     var,
     variables,
 )
+from polyc.loopnest.index_text import show_condition, show_index
 from polyc.loopnest.substitute import substitute_condition
 from tests.loopnest.indices import CONDITIONS, INDICES, NAMES, VALUES, evaluate, holds
 

@@ -7,7 +7,8 @@ from dataclasses import dataclass
 from math import prod
 
 from polyc.codegen.cuda.tensor_copies import TensorMap
-from polyc.loopnest.index import Affine, Condition, const, show_index
+from polyc.loopnest.index import Affine, Condition, const
+from polyc.loopnest.index_text import show_index
 from polyc.loopnest.nodes import Block, For, extent_of
 from polyc.printing.scope import Uses
 

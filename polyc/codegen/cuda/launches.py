@@ -19,7 +19,8 @@ from itertools import groupby
 
 from polyc.codegen.cuda.grid import DeviceText, Grid, HostNode, Steps, When
 from polyc.codegen.cuda.print_kernel import print_device
-from polyc.loopnest.index import const, show_condition, show_index
+from polyc.loopnest.index import const
+from polyc.loopnest.index_text import show_condition, show_index
 from polyc.loopnest.marks import LoopKind
 from polyc.loopnest.nodes import Block, For, If, Kernel, Node, extent_of, walk_nodes
 from polyc.loopnest.prototype import Prototype

@@ -28,7 +28,8 @@ from polyc.codegen.cuda.warpgroups import match_group_product, print_group_produ
 from polyc.codegen.cuda.widen import widen
 from polyc.codegen.vectorise import unroll
 from polyc.loopnest.copies import find_source
-from polyc.loopnest.index import const, show_condition, show_index
+from polyc.loopnest.index import const
+from polyc.loopnest.index_text import show_condition, show_index
 from polyc.loopnest.nodes import (
     Assign,
     Await,

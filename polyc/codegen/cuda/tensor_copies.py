@@ -21,7 +21,8 @@ import numpy as np
 from polyc.codegen.cuda.fold import fold
 from polyc.codegen.cuda.multiply_add import only_node
 from polyc.loopnest.copies import find_source
-from polyc.loopnest.index import Affine, const, floordiv, modulo, show_index, stride, substitute
+from polyc.loopnest.index import Affine, const, floordiv, modulo, stride, substitute
+from polyc.loopnest.index_text import show_index
 from polyc.loopnest.nodes import Assign, Block, Commit, For, Group, If, Node, extent_of, walk_nodes
 from polyc.loopnest.prototype import Param
 from polyc.printing.print_c import INDENT

@@ -21,12 +21,12 @@ from polyc.loopnest.index import (
     const,
     floordiv,
     modulo,
-    show_index,
     stride,
     substitute,
     var,
     variables,
 )
+from polyc.loopnest.index_text import show_index
 from polyc.loopnest.nodes import Element, For, Read, extent_of
 from polyc.printing.print_c import INDENT
 from polyc.printing.scope import Scope

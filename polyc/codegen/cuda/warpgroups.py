@@ -15,7 +15,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from polyc.codegen.cuda.multiply_add import match_multiply_add
-from polyc.loopnest.index import Affine, const, show_index, stride, substitute, variables
+from polyc.loopnest.index import Affine, const, stride, substitute, variables
+from polyc.loopnest.index_text import show_index
 from polyc.loopnest.nodes import Element, For, Read, extent_of
 from polyc.printing.print_c import INDENT
 from polyc.printing.scope import Scope

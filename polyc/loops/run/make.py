@@ -9,7 +9,8 @@ from pathlib import Path
 import islpy as isl
 
 from polyc.build.bundle import write_bundle
-from polyc.loopnest.index import Condition, show_condition
+from polyc.loopnest.index import Condition
+from polyc.loopnest.index_text import show_condition
 from polyc.loopnest.nodes import Block, Kernel
 from polyc.loopnest.prototype import Param
 from polyc.loops.run.build import (

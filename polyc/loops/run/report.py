@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 
 from polyc.analysis.proof import Proof
 from polyc.codegen.cuda.grid import Grid, HostNode, Steps, When
-from polyc.loopnest.index import show_condition, show_index
+from polyc.loopnest.index_text import show_condition, show_index
 from polyc.loopnest.nodes import For, walk_nodes
 from polyc.loops.lower.lower import Lowered
 from polyc.loops.read.sizes import Signature
