@@ -116,13 +116,20 @@ def test_lanes_start_where_the_loop_does():
 
 
 def test_an_irregular_load_is_written_out_lane_by_lane():
+    text = scalar(read("X", 0, floordiv(v * 5, 2)), LATER)
+    assert text == "(f32x4){X[40], X[42], X[45], X[47]}"
+
+
+def test_elements_of_one_vector_are_picked_from_it():
     text = scalar(read("X", 0, floordiv(v, 2)), LATER)
-    assert text == "(f32x4){X[8], X[8], X[9], X[9]}"
+    assert text == "pc_pick_f32x4(pc_loadn_f32x4(&X[8], 2), (i32x4){0, 0, 1, 1})"
+    falling = scalar(read("X", 0, floordiv(v * -1, 2)), LATER)
+    assert falling == "(f32x4){X[-8], X[-9], X[-9], X[-10]}"
 
 
 def test_a_mask_in_memory_is_one_and_in_lanes_all_ones():
-    mask = Read(at("B", 0, floordiv(v, 2)), BOOL)
-    assert scalar(mask, LATER) == "(b8x4){-B[8], -B[8], -B[9], -B[9]}"
+    mask = Read(at("B", 0, floordiv(v * 5, 2)), BOOL)
+    assert scalar(mask, LATER) == "(b8x4){-B[40], -B[42], -B[45], -B[47]}"
 
 
 def test_conditions_combine_in_lanes():
