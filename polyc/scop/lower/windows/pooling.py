@@ -26,8 +26,11 @@ from polyc.scop.lower.functions import (
     function,
     is_float,
     isnan,
+    maximum,
+    minimum,
     mul,
     select,
+    sub,
 )
 from polyc.scop.lower.movement.padding import Padding, pads_input
 from polyc.scop.lower.space import Ref, Space
@@ -147,10 +150,9 @@ def lower_average_pool(ctx: Lowering, node: Node) -> None:
     value = space.load(source, "n", "c", *reads(window))
     spatial = ctx.type(node.inputs[0]).extents[2:]
     if any(isinstance(n, Size) for n in spatial):
-        formulas = _count_formulas(node, window, spatial)
 
         def divide(end: Space, total: Expr) -> Expr:
-            counts: list[Expr] = [end.index(formula) for formula in formulas]
+            counts = _count_taps(end, node, window, spatial)
             return div(total, cast(reduce(mul, counts), total.dtype))
 
         ctx.accumulate(node, space, kept, value, "add", divide)
@@ -184,22 +186,27 @@ def _window_counts(node: Node, window: Window, spatial: Sequence[int]) -> np.nda
     return counts
 
 
-def _count_formulas(node: Node, window: Window, spatial: Sequence[int]) -> list[str]:
-    """`_window_counts` where extents are sizes: a formula over positions for each dimension.
+def _count_taps(end: Space, node: Node, window: Window, spatial: Sequence[int]) -> list[Expr]:
+    """`_window_counts` where extents are sizes, for each dimension by itself.
 
-    The taps r of position y with low <= y*s - b + d*r < high are those from one to another.
+    Of taps at y*s - b + d*r, those below high, up to all of them, but for those below low. It is
+    arithmetic of data: as one index isl would tell apart where it is which.
     """
     include = bool(node.get("count_include_pad", 0))
-    formulas = []
+    counts: list[Expr] = []
     for k, y in enumerate(positions(window.output)):
-        stride, dilation = window.strides[k], window.dilations[k]
         before = f"({spell(window.pads_begin[k])})"
-        start, low = f"{stride}*{y} - {before}", f"-{before}" if include else "0"
+        low = f"-{before}" if include else "0"
         high = spell(spatial[k] + (window.pads_end[k] if include else 0))
-        first = f"floor(({low} - ({start}) + {dilation - 1})/{dilation})"
-        last = f"floor(({high} - 1 - ({start}))/{dilation})"
-        formulas.append(f"min({window.kernel[k] - 1}, {last}) - max(0, {first}) + 1")
-    return formulas
+        start, dilation = f"{window.strides[k]}*{y} - {before}", window.dilations[k]
+        parts: list[Expr] = []
+        for bound in (high, low):
+            if dilation == 1:
+                parts.append(sub(end.index(bound), end.index(start)))
+            else:
+                parts.append(end.index(f"floor(({bound} - ({start}) + {dilation - 1})/{dilation})"))
+        counts.append(sub(minimum(parts[0], window.kernel[k]), maximum(parts[1], 0)))
+    return counts
 
 
 @lowers("LpPool")
