@@ -288,6 +288,8 @@ def settled(extent: Extent) -> Extent:
             (name, *others), whole_names = product or ("",), whole.factors
             nothing = divide(need, coefficient)  # 2*n - 100, and so n - 50
             plain = product and not others and not isinstance(name, Derived)
+            # n, of which n*m is to be 0, would be n*m + n.
+            plain = plain and sum(name in one for one, _ in need.terms) == 1
             if plain and nothing is not None:
                 # Inside of what is derived it stays: h is 4*floor(h/4).
                 same = {f: Size.of(f) for f in whole_names if isinstance(f, Derived)}

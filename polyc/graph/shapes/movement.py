@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 
 from polyc.graph.ir import Dim, Node, Shape
 from polyc.graph.shapes.checks import (
@@ -37,7 +37,8 @@ def resolve_reshape(shape: Shape, target: Sequence[Dim], allowzero: bool = False
     Raises RuleBroken where the numbers of elements differ, NotFixed where a symbol hides them.
     """
     rule, way_out = "Reshape target", "correct the target shape"
-    valid = all(t >= -1 for t in target) and target.count(-1) <= 1
+    least = [t for t in target if not isinstance(t, Size)]
+    valid = all(t >= -1 for t in least) and target.count(-1) <= 1
     require(valid, rule, "sizes, 0, and at most one -1", tuple(target), way_out)
     copies = [i for i, t in enumerate(target) if t == 0 and not allowzero]
     inside = all(i < len(shape) for i in copies)
@@ -47,7 +48,7 @@ def resolve_reshape(shape: Shape, target: Sequence[Dim], allowzero: bool = False
     there = settled(math.prod(d for d in kept if d != -1))
     if -1 in kept:
         require(there != 0, rule, "no other 0 beside -1", tuple(target), way_out)
-        rest = _divide(here, there, shape, target)
+        rest = _divide(here, there, shape, kept)
         require(rest is not None, f"{rule} beside -1", f"a divisor of {here}", there, way_out)
         return tuple(named(rest) if d == -1 and rest is not None else d for d in kept)
     if not are_equal(here, there) and (isinstance(here, Size) or isinstance(there, Size)):
@@ -63,28 +64,43 @@ def _find_needs(here: Dim, there: Dim) -> tuple[Dim, ...]:
 
     [h, w] to [h//4, 4, w]   ->   4*floor(h/4) - h, h - 4*floor(h/4)
     """
-    multiples: list[Dim] = []
-    for name in sorted(names_of((here, there))):
-        if isinstance(name, Derived) and name.operation == "floor":
-            whole, by = name.operands
-            rest = whole - Size.of(name) * by
-            multiples += [rest, -rest]
-    needs = tuple(need for need in multiples if isinstance(need, Size))
-    with assume(needed_ranges(needs)):
-        if needs and are_equal(settled(here), settled(there)):
-            return needs
+    for needs in _list_multiples(here, there):
+        with assume(needed_ranges(needs)):
+            if are_equal(settled(here), settled(there)):
+                return needs
     return here - there, there - here
+
+
+def _list_multiples(here: Dim, there: Dim) -> Iterator[tuple[Size, ...]]:
+    """That sizes are multiples of what they are divided by: in the target, or on both sides."""
+    for sides in ((there,), (here, there)):
+        multiples: list[Dim] = []
+        for name in sorted(names_of(sides)):
+            if isinstance(name, Derived) and name.operation == "floor":
+                whole, by = name.operands
+                rest = whole - Size.of(name) * by
+                multiples += [rest, -rest]
+        needs = tuple(need for need in multiples if isinstance(need, Size))
+        if needs:
+            yield needs
 
 
 def _divide(here: Dim, there: Dim, shape: Shape, target: Sequence[Dim]) -> Dim | None:
     """here / there; None if that is a fraction."""
     quotient = divide(here, there)
-    if quotient is None and isinstance(here, Size) and isinstance(there, int):
-        # there is one for some sizes
-        quotient = here // there
-        if not are_equal(quotient * there, here):
-            raise _regroups(shape, target, (quotient * there - here,))
+    if quotient is None and isinstance(here, Size):  # there is one for some sizes
+        common = math.prod(d for d in target if isinstance(d, Size) and d in shape)
+        left, by = divide(here, common), divide(there, common)
+        if isinstance(left, Size) and isinstance(by, int):
+            quotient = left // by
+            rest = quotient * by - left
+            if isinstance(rest, Size) and not are_equal(rest, 0):
+                raise _regroups(shape, target, (rest, -rest))
     if quotient is None and (isinstance(here, Size) or isinstance(there, Size)):
+        for needs in _list_multiples(here, there):
+            with assume(needed_ranges(needs)):
+                if divide(settled(here), settled(there)) is not None:
+                    raise _regroups(shape, target, needs)
         raise _regroups(shape, target)
     return quotient
 
