@@ -291,11 +291,26 @@ def settled(extent: Extent) -> Extent:
             # n, of which n*m is to be 0, would be n*m + n.
             plain = plain and sum(name in one for one, _ in need.terms) == 1
             if plain and nothing is not None:
-                # Inside of what is derived it stays: h is 4*floor(h/4).
-                same = {f: Size.of(f) for f in whole_names if isinstance(f, Derived)}
-                whole = whole.at(same | {name: Size.of(name) - nothing})
+                said: dict[str, Extent] = {name: Size.of(name) - nothing}
+                same = {f: _divided(f, said) for f in whole_names if isinstance(f, Derived)}
+                whole = whole.at(same | said)
                 break
     return whole
+
+
+def _divided(derived: Derived, said: Mapping[str, Extent]) -> Extent:
+    """What is derived, where a size is another one; inside of it that stays if it does not divide.
+
+    floor(h/4) and floor((h + 3)/4)   ->   floor(h/4), where h is 4*floor(h/4)
+    """
+    dividend, divisor = derived.operands
+    if derived.operation == "floor" and isinstance(dividend, Size) and isinstance(divisor, int):
+        whole = dividend.at({f: Size.of(f) for f in dividend.factors} | dict(said))
+        rest = dict(whole.terms).get((), 0) if isinstance(whole, Size) else whole
+        quotient = divide(whole - rest, divisor)
+        if quotient is not None:
+            return quotient + rest // divisor
+    return Size.of(derived)
 
 
 def must_be_equal(one: Extent, other: Extent) -> bool:

@@ -134,4 +134,76 @@ FRAMES = (
     ),
 )
 
-ARITHMETIC = (*ROLLS, *QUOTIENTS, *FRAMES)
+REGROUPED = (
+    Case(
+        "Fours of what two sizes are the product of",
+        "float[n, m, k] x",
+        """shape = Constant<value_ints = [0, 4, -1]>()
+        fours = Reshape(x, shape)
+        y = Add(fours, fours)""",
+        calls("n m k", (2, 6, 2), (1, 4, 3), (3, 2, 2)),
+    ),
+    Case(
+        "Pairs of rows, where the other extents are copied by 0",
+        "float[n, 4, h, 6] x",
+        """shape = Constant<value_ints = [0, 0, -1, 2, 6]>()
+        pairs = Reshape(x, shape)
+        y = Transpose<perm = [0, 1, 3, 2, 4]>(pairs)""",
+        calls("n h", (1, 2), (2, 10), (3, 4)),
+    ),
+    Case(
+        "Pairs of rows, with the batch as what is left",
+        "float[n, 4, h, 6] x",
+        """rest = Constant<value_ints = [-1]>()
+        four = Constant<value_ints = [4]>()
+        two = Constant<value_ints = [2]>()
+        six = Constant<value_ints = [6]>()
+        height = Shape<start = 2, end = 3>(x)
+        half = Div(height, two)
+        shape = Concat<axis = 0>(rest, four, half, two, six)
+        pairs = Reshape(x, shape)
+        y = Transpose<perm = [0, 1, 3, 2, 4]>(pairs)""",
+        calls("n h", (1, 2), (2, 10)),
+        is_long=True,
+    ),
+    Case(
+        "An image of sizes rounded up, regrouped by sizes rounded down",
+        "float[n, 4, h, w] x",
+        """flat = Constant<value_ints = [-1, 4]>()
+        eight = Constant<value_ints = [8]>()
+        rest = Constant<value_ints = [-1]>()
+        pooled = MaxPool<kernel_shape = [1, 1], strides = [8, 8]>(x)
+        last = Transpose<perm = [0, 2, 3, 1]>(pooled)
+        rows = Reshape(last, flat)
+        twice = Add(rows, rows)
+        batch = Shape<end = 1>(x)
+        image = Shape<start = 2>(x)
+        less = Div(image, eight)
+        shape = Concat<axis = 0>(batch, less, rest)
+        y = Reshape(twice, shape)""",
+        calls("n h w", (1, 16, 24), (2, 8, 32), (3, 64, 8)),
+    ),
+    Case(
+        "Blocks but for the first two, whose number may not be negative",
+        "float[n, s, 5] x",
+        """zero = Constant<value_ints = [0]>()
+        one = Constant<value_ints = [1]>()
+        eight = Constant<value_ints = [8]>()
+        end = Constant<value_ints = [1099511627776]>()
+        four = Constant<value_ints = [4]>()
+        two = Constant<value_ints = [2]>()
+        five = Constant<value_ints = [5]>()
+        behind = Slice(x, eight, end, one)
+        twice = Add(behind, behind)
+        batch = Shape<end = 1>(x)
+        length = Shape<start = 1, end = 2>(x)
+        blocks = Div(length, four)
+        number = Sub(blocks, two)
+        shape = Concat<axis = 0>(batch, number, four, five)
+        y = Reshape(twice, shape)""",
+        calls("n s", (1, 16), (2, 24), (1, 12)),
+        is_long=True,
+    ),
+)
+
+ARITHMETIC = (*ROLLS, *QUOTIENTS, *FRAMES, *REGROUPED)

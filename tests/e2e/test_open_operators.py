@@ -103,7 +103,10 @@ LEFT = {
     """sizes = Constant<value_ints = [8, 8]>()
     y = Resize<axes = [1, 2], keep_aspect_ratio_policy = "not_larger">(x, , , sizes)""":
         "Resize.*the scale of not_larger, which the largest quotient decides",
-    """shape = Constant<value_ints = [0, 4, -1]>()
+    """other = Shape<start = 1, end = 2>(x)
+    twice = Mul(other, other)
+    rest = Constant<value_ints = [-1]>()
+    shape = Concat<axis = 0>(twice, rest)
     y = Reshape(x, shape)""": "Reshape.*regroups a symbolic size",
 }  # fmt: skip
 """What is compiled when it is called, and why."""
