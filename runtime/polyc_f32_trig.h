@@ -45,6 +45,18 @@ static inline double pc_reduce_turn(f32 x, i32 *quarter)
 #define PI_2_HI 0x1.921fb54p+0
 #define PI_2_LO 0x1.10b4611a62633p-30
 
+/* The same r and q where |x| is so large that the usual way loses them. Apart, for it is seldom
+   taken, and a kernel may have a hundred sines. */
+static __attribute__((noinline, cold)) void FN(reduce_huge)(F x, I huge, D *r, I *q)
+{
+    for (int l = 0; l < PC_LANES; l++)
+        if (huge[l]) {
+            i32 quarter;
+            (*r)[l] = pc_reduce_turn(x[l], &quarter);
+            (*q)[l] = quarter;
+        }
+}
+
 /* Sine and cosine of r, and q: x = q pi/2 + r. */
 PC_INLINE F FN(sin_cos_reduced)(F x, F *cosine, I *q)
 {
@@ -61,12 +73,7 @@ PC_INLINE F FN(sin_cos_reduced)(F x, F *cosine, I *q)
     if (__builtin_expect(any, 0)) {
         D r_huge = r; /* copies, so that r and q stay in registers on the usual way */
         I q_huge = *q;
-        for (int l = 0; l < PC_LANES; l++)
-            if (huge[l]) {
-                i32 quarter;
-                r_huge[l] = pc_reduce_turn(x[l], &quarter);
-                q_huge[l] = quarter;
-            }
+        FN(reduce_huge)(x, huge, &r_huge, &q_huge);
         r = r_huge;
         *q = q_huge;
     }
