@@ -372,24 +372,24 @@ def literals_are_rounded(patch):
 
 @fault(booleans)
 def branches_are_swapped(patch):
-    right = Printer._apply
+    right = Printer.apply
 
     def wrong(printer, function, values, dtype, lanes):
         if function.startswith("select"):
             values = [*values[:-2], values[-1], values[-2]]
         return right(printer, function, values, dtype, lanes)
 
-    patch.setattr(Printer, "_apply", wrong)
+    patch.setattr(Printer, "apply", wrong)
 
 
 @fault(booleans)
 def a_comparison_includes_equality_of_order(patch):
-    right = Printer._apply
+    right = Printer.apply
 
     def wrong(printer, function, values, dtype, lanes):
         return right(printer, function.replace("_lt", "_gt"), values, dtype, lanes)
 
-    patch.setattr(Printer, "_apply", wrong)
+    patch.setattr(Printer, "apply", wrong)
 
 
 @fault(chain)

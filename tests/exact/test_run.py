@@ -154,12 +154,12 @@ def test_calls_that_are_refused_for_what_they_find_are_passed_over():
 def test_a_wrong_result_is_an_error_that_names_it(monkeypatch):
     from polyc.printing.print_expr import Printer
 
-    right = Printer._apply
+    right = Printer.apply
 
     def wrong(printer, function, *rest):
         return right(printer, "min" if function == "max" else function, *rest)
 
-    monkeypatch.setattr(Printer, "_apply", wrong)
+    monkeypatch.setattr(Printer, "apply", wrong)
     x = ops.input("x", (3, 7))
     with pytest.raises(RuntimeFailure, match=r"output 'y' of node Relu_0: \d+ of 21 elements"):
         polyc.verify(Graph.of(y=ops.relu(x)), exact=True, target="avx2")

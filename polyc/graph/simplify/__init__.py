@@ -25,6 +25,7 @@ from polyc.graph.simplify.positions import read_in_place
 from polyc.graph.simplify.rewriting import Rewrite, RewriteNote, Rewritten
 from polyc.graph.simplify.row_products import separate_rows
 from polyc.graph.simplify.scores import simplify_scores
+from polyc.graph.simplify.separate_pools import separate_pools
 
 __all__ = ["MAX_ROUNDS", "REWRITES", "Rewrite", "RewriteNote", "Rewritten", "simplify"]
 
@@ -56,6 +57,8 @@ REWRITES: tuple[tuple[int, Rewrite], ...] = (
     (2, fold_batch_norms),
     (2, simplify_algebra),
     (2, simplify_scores),
+    # Behind the pads of a pool.
+    (2, separate_pools),
     # Last: scales and transpositions are out of the chains by now.
     (3, reorder_matrix_chains),
 )
