@@ -100,6 +100,26 @@ def test_one_compilation_for_every_number_of_elements():
         model(make((2, 19), np.float32))
 
 
+@pytest.mark.parametrize("largest", [True, False])
+@pytest.mark.parametrize("dtype", sampled([*FLOATS, *INTEGERS], often=[np.float32, np.uint64]))
+def test_all_are_merged(dtype, largest):
+    """Blocks of 128, the last of which is not full, and has what comes last of the type."""
+    x = make((2, 1111), dtype)
+    model = choose(x, 1111, largest=largest)
+    assert any(row.steps == "4" for row in model.explain().kernels), "all were ranked"
+    for seed in range(3):
+        check(model, make((2, 1111), dtype, seed), 1111, largest=largest)
+
+
+@pytest.mark.parametrize(
+    "sizes", sampled([(1024, 1024), (1025, 1000), (2500, 800)], often=[(1025, 1000)])
+)
+def test_more_than_a_few_are_merged(sizes):
+    n, count = sizes
+    x = make((1, n, 2), np.float32)
+    check(choose(x, count, axis=1), x, count, axis=1)
+
+
 def test_few_are_ranked_at_once():
     x = make((2, 100), np.float32)
     model = choose(x, 10)

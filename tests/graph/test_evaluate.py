@@ -38,6 +38,13 @@ def test_where_the_true_ones_of_a_constant_are():
     np.testing.assert_array_equal(places, [[1, 3, 3], [0, 3, 3]])  # the last where there are fewer
 
 
+def test_runs_of_a_constant_are_merged():
+    keys, half = np.array([[9, 4, 7, 4, 5], [1, 0, -(2**31), 3, 2]], np.int32), np.int32([2])
+    node = Node("n1", "Merged", ("k", "h"), ("y",), {}, domain=INTERNAL)
+    (places,) = evaluate_node(node, (keys, half))
+    np.testing.assert_array_equal(places, [[0, 2, 1, 3, 4], [3, 0, 1, 2, 4]])
+
+
 def test_several_outputs_keep_their_order():
     x = np.arange(5)
     parts = evaluate("Split", x, np.array([1, 4]), outputs=("a", "b"))

@@ -1,4 +1,4 @@
-"""TopK of many: first the K elements are found, then they alone are put in order.
+"""TopK of many: few are found first, and they alone are ranked; more are sorted by merging.
 
     keys[i]  =  an integer for x[i], larger for what comes first     (its bits, for floats)
     t        =  the largest number that K keys or more reach         (bit by bit, from the first)
@@ -7,6 +7,11 @@
 
 To count keys for each bit takes a few passes over x, where the ranks of all elements take as many
 as there are elements: detectors choose 100 of 8,400 boxes, or 1,000 of 120,000.
+
+Where more than a quarter is wanted, blocks are ranked, and merged two and two, block by block:
+
+    places  =  where the elements of each block are, in order
+    in log2(blocks) steps:   places, keys  =  those of blocks of twice as many    (`Merged`)
 """
 
 from __future__ import annotations
@@ -33,6 +38,13 @@ FEW = 4
 """How many times as many there are, at least, as are chosen: these are ranked."""
 
 
+BLOCK = 128
+"""Elements that are ranked at once before they are merged."""
+
+SORTED = 1024
+"""Elements from which on to merge blocks takes less than to rank all."""
+
+
 def expand_top_k(node: Node, inputs: Sequence[Tensor | None]) -> Body | None:
     """x[…, n, …], K -> values, indices [… K …]; None where all elements are ranked at once."""
     x, wanted = given(inputs[0]), given(inputs[1])
@@ -40,23 +52,60 @@ def expand_top_k(node: Node, inputs: Sequence[Tensor | None]) -> Body | None:
     if x.is_constant:
         return None
     count, axis = known_int(wanted, "K"), normalize_axis(int(node.get("axis", -1)), x.rank)
-    if not isinstance(count, int) or bounds(x.shape[axis])[1] < max(MANY, FEW * count):
+    extent = x.shape[axis]
+    if not isinstance(count, int):
         return None
-    c, data = Composer(), node.inputs[0]
+    few = bounds(extent)[1] >= max(MANY, FEW * count)
+    if not few and (not isinstance(extent, int) or extent < SORTED):
+        return None
+    c, data, largest = Composer(), node.inputs[0], bool(node.get("largest", 1))
     order = [k for k in range(x.rank) if k != axis] + [axis]
     back = [order.index(k) for k in range(x.rank)]
     moved = data if axis == x.rank - 1 else c("Transpose", data, perm=order)
     flat = c("Reshape", moved, c.extents(-1, c.extent(data, axis)))
-    places = _choose(c, flat, x.dtype, count, bool(node.get("largest", 1)))
-    chosen = c("GatherElements", flat, places, axis=1)
-    kinds = {k: v for k, v in node.attributes.items() if k != "axis"}
-    values, ranks = c.several("TopK", 2, chosen, c.integers(count), axis=1, **kinds)
+    if few:
+        places = _choose(c, flat, x.dtype, count, largest)
+        chosen = c("GatherElements", flat, places, axis=1)
+        kinds = {k: v for k, v in node.attributes.items() if k != "axis"}
+        values, ranks = c.several("TopK", 2, chosen, c.integers(count), axis=1, **kinds)
+        places = c("GatherElements", places, ranks, axis=1)
+    else:
+        assert isinstance(extent, int)
+        keys, kind = _keys(c, flat, x.dtype, largest)
+        sorted_ = _sort(c, keys, kind, extent)
+        zero, end, axes = c.integers(0), c.integers(count), c.integers(1)
+        places = sorted_ if count == extent else c("Slice", sorted_, zero, end, axes)
+        values = c("GatherElements", flat, places, axis=1)
     results = []
-    for found in (values, c("GatherElements", places, ranks, axis=1)):
+    for found in (values, places):
         lead = c("Shape", moved, start=0, end=-1)
         shaped = c("Reshape", found, c("Concat", lead, c.integers(count), axis=0))
         results.append(shaped if moved == data else c("Transpose", shaped, perm=back))
     return c.body(tuple(dict.fromkeys(node.inputs)), results)
+
+
+def _sort(c: Composer, keys: str, kind: np.dtype, n: int) -> str:
+    """keys[rows, n] -> int64[rows, n]: where they are, in falling order; equal ones as they were.
+
+    The last block is filled up with what comes last: the lowest key, behind others that have it.
+    """
+    blocks = -(-n // BLOCK)
+    whole = blocks * BLOCK
+    if whole > n:
+        least = c.constant(-_past(kind), kind)
+        keys = c("Pad", keys, c.integers(0, 0, 0, whole - n), least)
+    each = c("Reshape", keys, c.integers(-1, blocks, BLOCK))
+    ranked, within = c.several("TopK", 2, each, c.integers(BLOCK), axis=2)
+    first = c.constant(np.arange(0, whole, BLOCK).reshape(1, blocks, 1))
+    flat = c.integers(-1, whole)
+    keys, places = (c("Reshape", t, flat) for t in (ranked, c("Add", within, first)))
+    halves = [BLOCK << k for k in range((blocks - 1).bit_length())]
+    loop = Loop(c, c.constant(np.int64(len(halves))), [keys, places])
+    half = c("Gather", c.constant(halves, np.int32), c("Unsqueeze", loop.step, c.integers(0)))
+    source = c("Merged", loop.states[0], half, domain=INTERNAL)
+    merged = [c("GatherElements", state, source, axis=1) for state in loop.states]
+    ((_, places), _) = loop.finish(merged, (), ())
+    return places if whole == n else c("Slice", places, c.integers(0), c.integers(n), c.integers(1))
 
 
 def _choose(c: Composer, x: str, dtype: np.dtype, count: int, largest: bool) -> str:

@@ -118,10 +118,23 @@ def _find_places(node: Node, inputs: Arrays, result: Tensor) -> np.ndarray:
     return np.minimum(places, totals.shape[1] - 1)
 
 
+def _merge(node: Node, inputs: Arrays, result: Tensor) -> np.ndarray:
+    keys, half = inputs
+    assert keys is not None
+    assert half is not None
+    places, run = np.zeros(result.extents, np.int64), 2 * half.item()
+    for row, key in zip(places, keys, strict=True):
+        for first in range(0, len(key), run):
+            falling = -key[first : first + run].astype(object)  # the lowest integer has no negative
+            row[first : first + run] = first + np.argsort(falling, kind="stable")
+    return places
+
+
 _DIRECT: dict[str, Callable[[Node, Arrays, Tensor], np.ndarray]] = {
     "Choose": _choose,
     "Constant": lambda node, inputs, result: find_constant(node),
     "ConstantOfShape": _fill,
     "Identity": _copy,
+    "Merged": _merge,
     "Places": _find_places,
 }

@@ -4,6 +4,7 @@
 |---|---|
 | Greedy(valid[r, n], low y, low x, high y, high x, area, threshold) | bool[r, n]: i is kept if it is valid and overlaps no earlier one that is kept |
 | Places(totals[r, n], wanted) | int64[r, wanted]: the least i with totals[r, i] > p, at most n - 1 |
+| Merged(keys[r, n], half: int32[1]) | int64[r, n]: where the elements were, when runs of `half` falling keys are merged, two and two |
 | ScatterTrue(x, places, updates, mask; reduction) | as x: ScatterND at the places where a mask is true, of which there are as many as updates |
 | AssignTrue(x, mask, totals, updates; reduction) | as x: where the mask is true, the update of the number that totals say |
 | Count(x; rank) | int64[1, …] of a rank: how many of all booleans are true, as a Found (`graph/inference/sources.py`) |
@@ -51,6 +52,11 @@ def infer_places(node: Node, inputs: Sequence[Tensor | None]) -> tuple[Tensor, .
     """(r, n) -> (r, wanted)"""
     shape = (given(inputs[0]).shape[0], known_int(given(inputs[1]), "wanted"))
     return (Tensor(node.outputs[0], np.dtype(np.int64), shape),)
+
+
+def infer_merged(node: Node, inputs: Sequence[Tensor | None]) -> tuple[Tensor, ...]:
+    """as keys"""
+    return (Tensor(node.outputs[0], np.dtype(np.int64), given(inputs[0]).shape),)
 
 
 def infer_windows(node: Node, inputs: Sequence[Tensor | None]) -> tuple[Tensor, ...]:
@@ -103,6 +109,7 @@ INTERNAL_TYPES: dict[str, Types] = {
     "Carried": infer_carried,
     "Choose": infer_choose,
     "Greedy": infer_greedy,
+    "Merged": infer_merged,
     "Places": infer_places,
     "RandomBits": infer_random_bits,
     "Repeat": infer_repeat,

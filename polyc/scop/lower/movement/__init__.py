@@ -3,6 +3,7 @@
 from polyc.scop.lower.movement import (  # noqa: F401  (imported to fill the table of lowerings)
     choose,
     gather,
+    merging,
     padding,
     places,
     reshape,
