@@ -85,3 +85,13 @@ def test_a_pool_between_given_layouts_reads_every_second_element():
     x = ops.input("x", (1, 64, 112, 112))
     _, pool = schedules(ops.max_pool(x, (3, 3), strides=(2, 2), pads=(1, 1, 1, 1)))
     assert "vector x" in pool
+
+
+def test_rows_from_where_data_says_are_normalised_as_rows():
+    """With rows in lanes each element would be loaded, and its row's number checked, by itself."""
+    words, kinds = (ops.input(name, (1, 128), "int64") for name in "wk")
+    places = np.arange(128 * 768, dtype=np.float32).reshape(1, 128, 768)
+    rows = ops.gather(ones(3000, 768), words) + ops.gather(ones(2, 768), kinds) + places
+    rows = ops.layer_normalization(rows, ones(768), ones(768))
+    kernel, _ = schedules(rows @ ones(768, 768) + rows)
+    assert kernel.startswith("parallel i1 |")

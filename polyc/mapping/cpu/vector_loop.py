@@ -21,6 +21,9 @@ UNIT, INVARIANT, SCATTERED = 1.0, 0.25, -1.0
 SECOND = 0.5
 """Every second element: two loads and a shuffle."""
 
+BY_DATA = -3.0
+"""A load for every lane from where data says, computed and checked for each: rows do it once."""
+
 SCATTERED_STORE = -8.0
 """A store for every lane, each with the lane's extraction: no instruction does it at once."""
 
@@ -35,6 +38,9 @@ PACKED = 0.9
 
 LAST = 0.01
 """Between two equal loops: rows are what softmax and norms, which often come next, work on."""
+
+LEAST_WORTH = 0.3
+"""Of an access, on average, that it takes to run a loop in lanes at all."""
 
 REARRANGED = 1.1
 """A constant is stored as its reader likes it, which beats a layout shared with others."""
@@ -70,9 +76,10 @@ def choose_vector_loop(
     """The shared loop to run in SIMD lanes, or None if loops of the statements' own are better."""
     if cluster.has_reuse and not all(is_whole(s, cluster) for s in cluster.statements):
         return None
-    best, best_worth = None, 0.3
+    best, best_worth = None, LEAST_WORTH
     if not (cluster.has_reuse or cluster.is_group):
         best_worth = max(best_worth, _worth_of_rows(cluster, strides))
+    has_rows = best_worth > LEAST_WORTH
     for d, loop in enumerate(cluster.shared):
         extent = cluster.extents[d]
         if extent < 2 or (cluster.has_reuse and _is_by_data(cluster, d, strides)):
@@ -83,6 +90,11 @@ def choose_vector_loop(
             instances = float(np.prod(s.estimated_extents, dtype=np.float64))
             pack = cluster.has_reuse and s.reduction is not None
             values = _list_worths(strides[s.name], loop[s.name], pack)
+            if has_rows:
+                values = [
+                    BY_DATA if loop[s.name] in a.data else value
+                    for a, value in zip(strides[s.name], values, strict=True)
+                ]
             if crossing is not None:
                 steps = [a.steps[cluster.shared[crossing][s.name]] for a in strides[s.name]]
                 values = [
@@ -135,7 +147,7 @@ def choose_inner_loop(
     may_pack: operands of a reduction that are read often may still be copied first.
     """
     pack = may_pack and s.reduction is not None
-    best, best_worth = None, 0.3
+    best, best_worth = None, LEAST_WORTH
     for p, extent in enumerate(s.estimated_extents):
         if p in taken or extent < 4 or not _may_vectorise(s, p, strides):
             continue
