@@ -134,3 +134,10 @@ def test_in_no_order():
     count = np.array([9], np.int64)
     values, indices = apply_many("TopK", [given, count], 2, axis=1, sorted=0)
     check(compile(Graph.of(v=values, i=indices), target="cpu", threads=1), x, 9)
+
+
+@pytest.mark.parametrize("shape", [(0, 600), (2, 0), (2, 600)])
+def test_nothing_is_chosen(shape):
+    values, indices = choose(np.ones(shape, np.float32), 0)(np.ones(shape, np.float32))
+    assert values.shape == indices.shape == (shape[0], 0)
+    assert (values.dtype, indices.dtype) == (np.float32, np.int64)

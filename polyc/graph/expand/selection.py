@@ -37,7 +37,6 @@ MANY = 512
 FEW = 4
 """How many times as many there are, at least, as are chosen: these are ranked."""
 
-
 BLOCK = 128
 """Elements that are ranked at once before they are merged."""
 
@@ -49,11 +48,11 @@ def expand_top_k(node: Node, inputs: Sequence[Tensor | None]) -> Body | None:
     """x[…, n, …], K -> values, indices [… K …]; None where all elements are ranked at once."""
     x, wanted = given(inputs[0]), given(inputs[1])
     infer_node(node, (x, wanted))  # K is no more than there are
-    if x.is_constant:
+    if x.is_constant or x.size == 0:
         return None
     count, axis = known_int(wanted, "K"), normalize_axis(int(node.get("axis", -1)), x.rank)
     extent = x.shape[axis]
-    if not isinstance(count, int):
+    if not isinstance(count, int) or not count:
         return None
     few = bounds(extent)[1] >= max(MANY, FEW * count)
     if not few and (not isinstance(extent, int) or extent < SORTED):
