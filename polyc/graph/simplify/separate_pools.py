@@ -14,13 +14,17 @@ from math import prod
 
 from polyc.graph.ir import Graph, Node, Tensor
 from polyc.graph.simplify.rewriting import Change, Rewritten, Scope, apply_rule
+from polyc.types.sizes import Size
 
-LEAST = 16
-"""Elements of a window from which on a second pass over the image takes less than it saves."""
+LEAST_GAIN, LEAST_GAIN_OPEN = 1.6, 1.5
+"""How many times as many comparisons a window by itself takes, at least, for the image to be walked
+twice. Where sizes are open, no row is read once for all windows that it is in, and the gain is more
+(`mapping/cpu/diagonal.py`).
+"""
 
 
 def separate_pools(graph: Graph) -> Rewritten:
-    """Pools of large windows and no stride as pools along one dimension each.
+    """Pools of large windows as pools along one dimension each.
 
     y = MaxPool(x; kernel_shape=[5, 5])   ->   y = MaxPool(MaxPool(x; [1, 5]); [5, 1])
     """
@@ -31,10 +35,15 @@ def _rule(scope: Scope, node: Node) -> Change | None:
     if node.op != "MaxPool" or node.domain or any(map(scope.is_read, node.outputs[1:])):
         return None
     kernel = tuple(node.attributes["kernel_shape"])
-    wide = [k for k, n in enumerate(kernel) if n > 1]
-    if len(wide) < 2 or prod(kernel) < LEAST or any(s != 1 for s in node.get("strides") or ()):
-        return None
+    strides = node.get("strides") or (1,) * len(kernel)
+    wide = [k for k, (n, s) in enumerate(zip(kernel, strides, strict=True)) if n > 1 or s > 1]
     result = scope.tensor(node.outputs[0])
+    # What is taken along a dimension is taken of each row that is left, which later ones thin out.
+    apart = sum(kernel[k] * prod(strides[j] for j in wide if j < k) for k in wide)
+    is_open = any(isinstance(n, Size) for n in result.shape[2:])
+    least = LEAST_GAIN_OPEN if is_open else LEAST_GAIN
+    if len(wide) < 2 or prod(kernel) < least * apart:
+        return None
     shape, name = list(scope.tensor(node.inputs[0]).shape), node.inputs[0]
     nodes: list[Node] = []
     between: list[Tensor] = []
@@ -56,8 +65,9 @@ def _along(node: Node, k: int, source: str, target: str) -> Node:
     rank = len(node.attributes["kernel_shape"])
     attributes = {key: v for key, v in node.attributes.items() if key != "storage_order"}
     attributes["kernel_shape"] = _only(k, node.attributes["kernel_shape"], 1)
-    if dilations := node.get("dilations"):
-        attributes["dilations"] = _only(k, dilations, 1)
+    for moves in ("dilations", "strides"):
+        if steps := node.get(moves):
+            attributes[moves] = _only(k, steps, 1)
     if pads := node.get("pads"):
         attributes["pads"] = (*_only(k, pads[:rank], 0), *_only(k, pads[rank:], 0))
     return replace(node, inputs=(source,), outputs=(target,), attributes=attributes)

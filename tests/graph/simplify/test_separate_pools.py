@@ -24,6 +24,8 @@ def pool(build, shape=(2, 3, 13, 11), dtype="float32", outputs=("y",), **attribu
         {"auto_pad": "SAME_UPPER"},
         {"auto_pad": "SAME_LOWER", "kernel_shape": (4, 4)},
         {"ceil_mode": 1, "pads": (2, 1, 2, 1)},
+        {"strides": (2, 2), "pads": (2, 2, 2, 2)},
+        {"strides": (1, 3), "ceil_mode": 1, "pads": (0, 1, 0, 1)},
     ],
 )
 def test_windows_of_images(attributes, build, assert_same, run_onnxruntime):
@@ -42,6 +44,10 @@ def test_volumes_and_bytes(build, assert_same, run_onnxruntime):
     after = separate_pools(graph).graph
     assert [n.get("kernel_shape") for n in after.nodes] == [(1, 1, 6), (3, 1, 1)]
     assert_same(graph, after, run=run_onnxruntime)
+    graph = pool(build, (1, 2, 6, 11, 10), kernel_shape=(1, 9, 9), strides=(2, 1, 1))
+    after = separate_pools(graph).graph
+    assert [n.get("strides") for n in after.nodes] == [(1, 1, 1), (1, 1, 1), (2, 1, 1)]
+    assert_same(graph, after, run=run_onnxruntime)
     graph = pool(build, dtype="int8")
     assert_same(graph, separate_pools(graph).graph, run=run_onnxruntime)
 
@@ -50,8 +56,8 @@ def test_volumes_and_bytes(build, assert_same, run_onnxruntime):
     "attributes",
     [
         {"kernel_shape": (3, 3)},
-        {"strides": (2, 2)},
-        {"strides": (1, 2)},
+        {"strides": (5, 5)},
+        {"kernel_shape": (3, 3), "strides": (2, 2)},
         {"kernel_shape": (1, 20), "pads": (0, 10, 0, 9)},
         {"outputs": ("y", "indices")},
     ],
@@ -59,6 +65,13 @@ def test_volumes_and_bytes(build, assert_same, run_onnxruntime):
 def test_what_gains_nothing_stays(attributes, build):
     graph = pool(build, **attributes)
     assert separate_pools(graph).graph is graph or not separate_pools(graph).notes
+
+
+def test_where_sizes_are_open_small_windows_gain_as_well(build):
+    open_sizes = (1, 3, "h", "w")
+    window = {"kernel_shape": (3, 3), "pads": (1, 1, 1, 1)}
+    assert separate_pools(pool(build, open_sizes, **window)).notes
+    assert not separate_pools(pool(build, open_sizes, **window, strides=(2, 2))).notes
 
 
 def test_a_compiled_pool_has_the_nan_and_infinities_of_its_windows(build):
