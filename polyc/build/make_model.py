@@ -64,41 +64,20 @@ def _make_for_cpu(
     tuned: Mapping[str, Tuned],
 ) -> Weights | None:
     """The C compiler works at the kernels that are printed while the next ones are generated."""
-    from polyc.analysis.launches.call import verify_call
     from polyc.backends.kept import KeptKernels
     from polyc.pipeline import run_pipeline
     from polyc.predict.calls import predict
-    from polyc.printing.driver import DRIVER_FILE, is_worth_sharing, print_driver
-    from polyc.program.driver_nest import make_driver
-    from polyc.program.plan import plan_memory
-    from polyc.threads.barriers import place_barriers
 
     trace = make_trace(options)
     kept = None  # nobody would find them in a cache that ends with this compilation
     if not cache.temporary:
         kept = KeptKernels(cache, fingerprint_kernels(target, options))
-    seen: list[tuple[Plan, tuple[DriverNode, ...], str]] = []
+    recipe = c_recipe(target.flags, options, budget=trace.budget)
     with (
-        LibraryBuild(
-            c_recipe(target.flags, options, budget=trace.budget), target.cores, cache
-        ) as build,
+        LibraryBuild(recipe, target.cores, cache) as build,
         WeightsBeside(folder) as writing,
     ):
-
-        def see(
-            program: Program, touched: Sequence[LaunchAccess], symbols: Mapping[str, str]
-        ) -> None:
-            """The C compiler works at the driver while the launches are proven."""
-            with trace.step("plan"):
-                plan = plan_memory(program, placed=writing.layout)
-                trace.budget.require_call(program.name, plan.arena_bytes, plan.weights_bytes)
-                nest = make_driver(program, plan, place_barriers(touched, plan.slots))
-                shared = is_worth_sharing(program)
-                driver = print_driver(program, plan, nest, shared=shared, pinned=options.pinned)
-            seen.append((plan, nest, driver))
-            build.add(DRIVER_FILE, driver, symbols)
-            build.add(METHOD_FILE, read_method())
-
+        driver = _Driver(build, writing, options, trace)
         compiled = run_pipeline(
             model,
             target,
@@ -108,35 +87,78 @@ def _make_for_cpu(
             lambda k: _add(build, k),
             kept=kept,
             begin=partial(_begin, writing, trace.budget),
-            see=see,
+            see=driver.make,
         )
-        ((plan, nest, driver),) = seen
-        trace.dump("c", driver, "driver")
-        proven = list(compiled.proven)
-        with trace.step("verify"), assume(compiled.program.sizes):
-            if options.verify:
-                proven += verify_call(compiled.program, plan, nest, compiled.judged)
+        proven = [*compiled.proven, *driver.prove(compiled)]
         with trace.step("weights"):
             weights = writing.finish()
         with trace.step("build"):
             library = build.link()
-    predicted = None
-    if not compiled.program.sizes:
+    program, plan, predicted = compiled.program, driver.plan, None
+    if not program.sizes:
         threads = options.threads or target.cores
-        predicted = predict(compiled.program, plan.arena_bytes, plan.weights_bytes, target, threads)
-    consulted = spell_choices(compiled.keys, tuned) if options.use_tuned else {}
+        predicted = predict(program, plan.arena_bytes, plan.weights_bytes, target, threads)
     manifest = make_manifest(
-        compiled.program,
+        program,
         plan,
         _report(compiled, plan, proven, {}, str(target), trace, predicted=predicted),
-        consulted,
+        spell_choices(compiled.keys, tuned) if options.use_tuned else {},
         threads=options.threads,
         memory_limit=options.memory_limit,
         features=target.features,
         flags=target.flags,
     )
-    write_bundle(folder, manifest, library, {**compiled.sources, DRIVER_FILE: driver})
+    write_bundle(folder, manifest, library, {**compiled.sources, driver.file: driver.text})
     return weights
+
+
+class _Driver:
+    """A CPU's driver: the C compiler works at it while the launches are proven.
+
+    plan, nest, text: where arrays lie, what is done with them, and that in C; there from `make` on.
+    """
+
+    plan: Plan
+    nest: tuple[DriverNode, ...]
+    text: str
+
+    def __init__(
+        self, build: LibraryBuild, writing: WeightsBeside, options: Options, trace: Trace
+    ) -> None:
+        from polyc.printing.driver import DRIVER_FILE
+
+        self.file = DRIVER_FILE
+        self._build, self._writing = build, writing
+        self._options, self._trace = options, trace
+
+    def make(
+        self, program: Program, touched: Sequence[LaunchAccess], symbols: Mapping[str, str]
+    ) -> None:
+        """Plan memory, print the driver, and begin to compile it: a `See` of the pipeline."""
+        from polyc.printing.driver import is_worth_sharing, print_driver
+        from polyc.program.driver_nest import make_driver
+        from polyc.program.plan import plan_memory
+        from polyc.threads.barriers import place_barriers
+
+        pinned, budget = self._options.pinned, self._trace.budget
+        with self._trace.step("plan"):
+            self.plan = plan = plan_memory(program, placed=self._writing.layout)
+            budget.require_call(program.name, plan.arena_bytes, plan.weights_bytes)
+            self.nest = make_driver(program, plan, place_barriers(touched, plan.slots))
+            shared = is_worth_sharing(program)
+            self.text = print_driver(program, plan, self.nest, shared=shared, pinned=pinned)
+        self._trace.dump("c", self.text, "driver")
+        self._build.add(self.file, self.text, symbols)
+        self._build.add(METHOD_FILE, read_method())
+
+    def prove(self, compiled: Compiled) -> Sequence[str]:
+        """What is proven of the driver, if that is asked for."""
+        from polyc.analysis.launches.call import verify_call
+
+        with self._trace.step("verify"), assume(compiled.program.sizes):
+            if not self._options.verify:
+                return ()
+            return verify_call(compiled.program, self.plan, self.nest, compiled.judged)
 
 
 def _begin(writing: WeightsBeside, budget: Budget, constants: Sequence[Constant]) -> Placed:

@@ -27,8 +27,8 @@ class Strides:
     `free` marks an array whose layout is still open: any single dimension may become the unit one.
     dimensions[p] is the one dimension of the array that iterator p walks with unit step, if it is
     one and no coordinate is data alone; `reuse` is how many instances read each element; `data` are
-    the iterators that decide by data where it is. repeats[p]: whether so many steps of iterator p
-    read one element, and as many more the next one in memory, as in x[floor(p/2)].
+    the iterators that decide by data where it is; `repeats` are those of which several steps read
+    one element, and as many more the next one in memory, as in x[floor(p/2)].
     """
 
     array: str
@@ -39,7 +39,7 @@ class Strides:
     is_write: bool
     itemsize: int
     data: frozenset[int] = frozenset()
-    repeats: tuple[bool, ...] = ()
+    repeats: frozenset[int] = frozenset()
 
     @property
     def is_packable(self) -> bool:
@@ -82,9 +82,10 @@ def compute_strides(
             else None
             for p, d in enumerate(map(unit_dimension, columns))
         )
-        repeats = tuple(
-            step is None and not is_write and _repeats(index, p, column, weights)
+        repeats = frozenset(
+            p
             for p, (step, column) in enumerate(zip(steps, columns, strict=True))
+            if step is None and not is_write and _repeats(index, p, column, weights)
         )
         reuse = prod(n for n, step in zip(sizes, steps, strict=True) if step == 0)
         reuse = int(reuse * spread.get(id(index), 1.0))

@@ -278,7 +278,8 @@ class Printer:
             texts.append(self.expr(branch, scope.with_guard(guard)))
         if lanes is None:
             return self.apply("select", texts, dtype, 1)
-        return "({} ? {} : {})".format(*texts)
+        test, then, otherwise = texts
+        return f"({test} ? {then} : {otherwise})"
 
     def apply(self, function: str, values: list[str], dtype: np.dtype, lanes: int) -> str:
         """A function of values that are text."""

@@ -287,9 +287,9 @@ def settled(extent: Extent) -> Extent:
         for product, coefficient in need.terms:
             (name, *others), whole_names = product or ("",), whole.factors
             nothing = divide(need, coefficient)  # 2*n - 100, and so n - 50
-            plain = product and not others and not isinstance(name, Derived)
-            # n, of which n*m is to be 0, would be n*m + n.
-            plain = plain and sum(name in one for one, _ in need.terms) == 1
+            # Of n*m - n, which is to be 0, n would be n*m, and come back in it.
+            once = sum(name in one for one, _ in need.terms) == 1
+            plain = once and not others and product and not isinstance(name, Derived)
             if plain and nothing is not None:
                 said: dict[str, Extent] = {name: Size.of(name) - nothing}
                 same = {f: _divided(f, said) for f in whole_names if isinstance(f, Derived)}

@@ -2,6 +2,8 @@
 
 import pytest
 
+from polyc.errors import NotFixed
+from polyc.graph.shapes.movement import resolve_reshape
 from polyc.types.derived import Derived
 from polyc.types.parameters import needed_ranges, settled
 from polyc.types.ranges import assume
@@ -39,3 +41,13 @@ def test_what_does_not_divide_stays_inside():
 def test_a_size_that_is_a_product_with_itself_stays():
     """In its place it would come back, of a higher degree each time."""
     assert settle(n * h, n * m * m - n) == n * h
+
+
+def test_an_entry_of_a_reshape_that_may_be_negative_is_guarded():
+    """Two that are negative would have the product of two that are not."""
+    rows, columns = floor(h, 4) - 3, floor(n, 4) - 3
+    with pytest.raises(NotFixed) as unknown:
+        resolve_reshape((rows * columns,), (rows, columns))
+    assert unknown.value.needs == (rows,)
+    with assume(needed_ranges([rows, columns])):
+        assert resolve_reshape((rows * columns,), (rows, columns)) == (rows, columns)

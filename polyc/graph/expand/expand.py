@@ -98,6 +98,9 @@ COMPOSED: dict[str, Callable[[Node, Sequence[Tensor | None]], Body]] = {
 }
 """Operator -> the nodes that it stands for, by its own inputs."""
 
+CHEAPER: dict[str, Callable[[Node, Sequence[Tensor | None]], Body | None]] = {"TopK": expand_top_k}
+"""Operator with statements of its own -> nodes that take less, for operands of which they do."""
+
 VARIADIC = frozenset({"Max", "Mean", "Min", "Sum"})
 MOST_OPERANDS = 64
 """Operands of a pointwise node that are read by one expression."""
@@ -135,8 +138,8 @@ def expand_node(
         if node.domain == "" and node.op in VARIADIC and len(inputs) > MOST_OPERANDS:
             return instantiate(node, _divide_operands(node, inputs), names)
         if node.domain == "" and is_supported(node.op) and not is_training(node, inputs):
-            many = expand_top_k(node, inputs) if node.op == "TopK" else None
-            return instantiate(node, many, names) if many else None
+            body = CHEAPER[node.op](node, inputs) if node.op in CHEAPER else None
+            return instantiate(node, body, names) if body else None
         _check_form(node, inputs)
         if around and node.domain == "" and node.op in KEPT:
             kept = KEPT[node.op](node, inputs, around)

@@ -7,6 +7,7 @@ from collections.abc import Iterator, Sequence
 
 from polyc.graph.ir import Dim, Node, Shape
 from polyc.graph.shapes.checks import (
+    FIX_SIZES,
     NotFixed,
     are_equal,
     constant_ints,
@@ -37,8 +38,11 @@ def resolve_reshape(shape: Shape, target: Sequence[Dim], allowzero: bool = False
     Raises RuleBroken where the numbers of elements differ, NotFixed where a symbol hides them.
     """
     rule, way_out = "Reshape target", "correct the target shape"
-    least = [t for t in target if not isinstance(t, Size)]
-    valid = all(t >= -1 for t in least) and target.count(-1) <= 1
+    for t in target:
+        if isinstance(t, Size) and bounds(t)[0] < -1 <= bounds(t)[1]:
+            statement = f"{rule}: whether {t} is negative is known only at run time"
+            raise NotFixed(statement, FIX_SIZES, needs=(t,))
+    valid = all(t >= -1 for t in target) and target.count(-1) <= 1
     require(valid, rule, "sizes, 0, and at most one -1", tuple(target), way_out)
     copies = [i for i, t in enumerate(target) if t == 0 and not allowzero]
     inside = all(i < len(shape) for i in copies)
@@ -108,7 +112,7 @@ def _divide(here: Dim, there: Dim, shape: Shape, target: Sequence[Dim]) -> Dim |
 def _regroups(shape: Shape, target: Sequence[Dim], needs: tuple[Dim, ...] = ()) -> NotFixed:
     return NotFixed(
         f"Reshape of {shape} to {tuple(target)} regroups a symbolic size",
-        "give the model's inputs fixed sizes",
+        FIX_SIZES,
         needs=needs if all(bounds(need)[1] >= 0 for need in needs) else (),
     )
 

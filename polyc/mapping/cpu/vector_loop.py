@@ -53,7 +53,7 @@ def worth(strides: Strides, position: int, may_pack: bool = False) -> float:
         return INVARIANT
     if step == 1:
         return REARRANGED if strides.free and not strides.is_write else UNIT
-    if strides.repeats[position]:
+    if position in strides.repeats:
         return REPEATED
     if may_pack and strides.is_packable and strides.dimensions[position] is not None:
         return PACKED

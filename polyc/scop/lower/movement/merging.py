@@ -14,7 +14,7 @@ from __future__ import annotations
 import numpy as np
 
 from polyc.graph.ir import Node
-from polyc.scop.expr import INT64, Const, Expr, cast
+from polyc.scop.expr import INT64, Expr, cast
 from polyc.scop.lower.context import Lowering, lowers
 from polyc.scop.lower.functions import (
     add,
@@ -65,8 +65,12 @@ class _Merge:
 
     def key(self, place: Expr) -> Expr:
         """The key at a place; where there is none that of another one, which decides nothing."""
-        inside = minimum(maximum(place, 0), self.extent - 1)
-        return self.space.gather(self.keys, ["r", wrap_index(cast(inside, INT64), self.extent)])
+        at = wrap_index(self.inside(place), self.extent)
+        return self.space.gather(self.keys, ["r", at])
+
+    def inside(self, place: Expr) -> Expr:
+        """The place, or the nearest one of the row."""
+        return cast(minimum(maximum(place, 0), self.extent - 1), INT64)
 
 
 @lowers("Merged")
@@ -93,5 +97,4 @@ def lower_merged(ctx: Lowering, node: Node) -> None:
     first = greater_equal(merge.key(mine), merge.key(others))
     only = less_equal(merge.second, rest)
     chosen = select(both(less(found, merge.first), either(only, first)), mine, others)
-    inside = minimum(maximum(chosen, Const(0, INT32)), n - 1)
-    ctx.assign(node, end, ctx.result(node), ["r", "p"], cast(inside, INT64))
+    ctx.assign(node, end, ctx.result(node), ["r", "p"], merge.inside(chosen))
