@@ -82,7 +82,7 @@ PC_INLINE F FN(at)(F x, f32 y, T zero)
     F at = x * (r * (1 - margin)) + room;
     if (__builtin_expect(DIFFER(at, x * (r * (1 + margin)) + room), 0)) {
         at = x / y + room;
-        EACH_LANE at[l] = at[l] == at[l] ? at[l] : start;
+        at = OF_FLOATS(select_eq)(at, at, at, OF_FLOATS(splat)(start)); /* NaN -> 0 */
     }
     return OF_FLOATS(larger)(at, OF_FLOATS(splat)(start + LEAST)); /* its bits are now in order */
 }
