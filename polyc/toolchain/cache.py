@@ -3,6 +3,7 @@
     <cache>/<kind>/<two digits of the key>/<key>/…     an entry, with its table of checksums
     <cache>/<kind>/<two digits>/draft-…                an entry in the making
     <cache>/locks/<kind>-<two digits>.lock
+    <cache>/sizes                                      eight bytes for each entry: how many it has
 
 An entry appears under its final name by one atomic rename, so a reader sees all of it or nothing;
 a lock keeps two processes from doing the same work; an entry that is not as its table says is a
@@ -16,10 +17,11 @@ import atexit
 import contextlib
 import errno
 import functools
+import math
 import os
 import shutil
 import tempfile
-import time
+from array import array
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -36,7 +38,7 @@ T = TypeVar("T")
 Make = Callable[[Path], Mapping[str, Entry] | None]
 """Fills a folder, and may tell of files what it has hashed already."""
 
-TIDY_SECONDS = 600
+SIZES = "sizes"
 HOLDS = "cache entry"
 DRAFT = "draft-"
 
@@ -109,37 +111,54 @@ class Cache:
         return found
 
     def tidy(self) -> None:
-        """Prune, but not again within TIDY_SECONDS: looking at every entry takes a while."""
-        mark = self.folder / "tidied"
-        try:
-            if time.time() - mark.stat().st_mtime < TIDY_SECONDS:
-                return
-        except OSError:
-            pass
-        with contextlib.suppress(OSError):
-            mark.touch()
-            self.prune()
+        """Prune if entries may have come to more than the limit, and then leave an eighth free.
 
-    def prune(self) -> None:
-        """Drop what killed processes left, and the least recently used until the rest fits."""
+        Looking at every entry takes seconds, so their sizes are kept as they are made.
+        """
+        with contextlib.suppress(OSError, BuildError):
+            if self._recorded() > self.limit:
+                make_folders(self.folder / "locks", 0o700)
+                with locked(self.folder / "locks" / f"{SIZES}.lock", patience=0):
+                    self.prune(self.limit // 8)
+
+    def prune(self, free: int = 0) -> None:
+        """Drop what killed processes left, and the least recently used until the rest fits.
+
+        free: bytes below the limit that shall be left for others, if any entry has to go.
+        """
         for folder in self.folder.glob("*/??/"):
             self._sweep(folder)
         entries = list(self.entries())
         total = sum(one.size for one in entries)
+        bound = self.limit if total <= self.limit else self.limit - free
         for one in sorted(entries, key=lambda one: one.used):
-            if total <= self.limit:
+            if total <= bound:
                 break
             _remove(one.folder)
             total -= one.size
+        self._record(total, os.O_CREAT | os.O_TRUNC)
+
+    def _recorded(self) -> float:
+        """The bytes of all entries; those that somebody removed since pruning count as well."""
+        try:
+            return sum(array("q", (self.folder / SIZES).read_bytes()))
+        except (OSError, ValueError):
+            return math.inf  # nobody has counted yet
+
+    def _record(self, size: int, flags: int) -> None:
+        with contextlib.suppress(OSError):
+            sizes = os.open(self.folder / SIZES, os.O_WRONLY | flags, 0o600)
+            try:
+                os.write(sizes, array("q", [size]).tobytes())  # at once, so whole
+            finally:
+                os.close(sizes)
 
     def entries(self) -> Iterator[CacheEntry]:
         """All that is finished."""
         for mark in sorted(self.folder.glob(f"*/??/*/{TABLE_FILE}")):
             with contextlib.suppress(OSError):
-                files = [f for f in mark.parent.rglob("*") if f.is_file()]
-                size = sum(f.stat().st_size for f in files)
-                kind = mark.parent.parent.parent.name
-                yield CacheEntry(kind, mark.parent, size, mark.parent.stat().st_mtime)
+                kind, used = mark.parent.parent.parent.name, mark.parent.stat().st_mtime
+                yield CacheEntry(kind, mark.parent, _size(mark.parent), used)
 
     def clear(self) -> None:
         """Remove all entries, and what killed processes left; others may use it meanwhile."""
@@ -177,8 +196,10 @@ class Cache:
         draft = Path(tempfile.mkdtemp(prefix=f"{DRAFT}{key[:8]}-", dir=entry.parent))
         try:
             write_table(draft, HOLDS, make(draft) or {})
+            size = _size(draft)
             _remove(entry)
             draft.rename(entry)
+            self._record(size, os.O_APPEND)  # nothing, where nobody has counted yet
         finally:
             shutil.rmtree(draft, ignore_errors=True)
 
@@ -231,6 +252,17 @@ def _compare(folder: Folder) -> Path:
     """The path of a folder that is intact; Damaged otherwise."""
     read_table(folder).compare(folder)
     return folder.path
+
+
+def _size(folder: str | Path) -> int:
+    """The bytes of all files in a folder and below."""
+    with os.scandir(folder) as found:
+        return sum(
+            _size(one.path)
+            if one.is_dir(follow_symlinks=False)
+            else one.stat(follow_symlinks=False).st_size
+            for one in found
+        )
 
 
 def _remove(entry: Path) -> None:

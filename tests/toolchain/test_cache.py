@@ -137,7 +137,7 @@ def test_pruning_drops_the_least_recently_used(tmp_path):
     assert cache.find("objects", "c3") is not None
 
 
-def test_tidying_removes_what_killed_processes_left_and_rests(tmp_path):
+def test_tidying_removes_what_killed_processes_left(tmp_path):
     cache = Cache(tmp_path)
     kept = cache.fetch("objects", "abc", writer("x", []))
     left, at_work = tmp_path / "objects" / "ab" / "draft-1", tmp_path / "models" / "00" / "draft-2"
@@ -146,8 +146,24 @@ def test_tidying_removes_what_killed_processes_left_and_rests(tmp_path):
     with cache._lock("models", "00"):  # as another process that is at work there
         cache.tidy()
     assert [d.exists() for d in (kept, left, at_work)] == [True, False, True]
-    replace(cache, limit=0).tidy()  # too soon after the last time
-    assert kept.exists()
+
+
+def test_tidying_looks_at_entries_only_when_they_have_come_to_the_limit(tmp_path, monkeypatch):
+    looked = []
+    monkeypatch.setattr(Cache, "entries", lambda c, all=Cache.entries: looked.append(1) or all(c))
+    cache = Cache(tmp_path, limit=100_000)
+    cache.tidy()
+    assert len(looked) == 1  # nobody knew what was there
+    for key in range(9):
+        cache.fetch("objects", f"{key:02}", writer("x" * 10_000, []))
+        cache.tidy()
+    assert len(looked) == 1
+    cache.fetch("objects", "last", writer("x" * 10_000, []))
+    cache.tidy()
+    cache.tidy()
+    assert len(looked) == 2
+    left = [one.size for one in cache.entries()]
+    assert 70_000 < sum(left) < 87_500  # an eighth is free, so that the next ones fit
 
 
 def test_whoever_makes_an_entry_sweeps_up_first(tmp_path):
