@@ -19,6 +19,7 @@ from polyc.graph.simplify.constant_folding import fold_constants
 from polyc.graph.simplify.dead_code import remove_dead_code
 from polyc.graph.simplify.gemm import normalize_gemms
 from polyc.graph.simplify.identities import drop_identities
+from polyc.graph.simplify.idle_taps import drop_idle_taps
 from polyc.graph.simplify.matrix_chains import reorder_matrix_chains
 from polyc.graph.simplify.pads import merge_pads
 from polyc.graph.simplify.positions import read_in_place
@@ -49,6 +50,8 @@ REWRITES: tuple[tuple[int, Rewrite], ...] = (
     (1, read_in_place),
     # Pads before batch norms: both end in the Conv between them.
     (2, merge_pads),
+    # With all of a window's pads known.
+    (2, drop_idle_taps),
     # Gemm in plain form first, so that a batch norm meets constants only.
     (2, normalize_gemms),
     # Gemm in plain form is a product of rows.
