@@ -1,23 +1,26 @@
-"""The maximum of a window is that of its rows' maxima: a pool for each dimension, in turn.
+"""The maximum of a window is that of its rows' maxima, and the mean that of its rows' means.
 
     y[h, w] = max of x[h + r, w + q]   ->   t[h, w] = max of x[h, w + q]
                                             y[h, w] = max of t[h + r, w]
 
 13 x 13 elements are 26 comparisons so, and not 169. The maximum is the same, whatever the order; of
-two zeros it may be the one of the other sign.
+two zeros it may be the one of the other sign. A mean is one of means since all rows of a window
+have as many elements, those of the image only or those of its pads as well.
 """
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
 from math import prod
 
 from polyc.graph.ir import Graph, Node, Tensor
 from polyc.graph.simplify.rewriting import Change, Rewritten, Scope, apply_rule
+from polyc.types.estimate import hinted
 from polyc.types.sizes import Size
 
-LEAST_GAIN, LEAST_GAIN_OPEN = 1.6, 1.5
-"""How many times as many comparisons a window by itself takes, at least, for the image to be walked
+LEAST_GAIN, LEAST_GAIN_OPEN = 1.6, 1.4
+"""How many times as many operations a window by itself takes, at least, for the image to be walked
 twice. Where sizes are open, no row is read once for all windows that it is in, and the gain is more
 (`mapping/cpu/diagonal.py`).
 """
@@ -32,19 +35,21 @@ def separate_pools(graph: Graph) -> Rewritten:
 
 
 def _rule(scope: Scope, node: Node) -> Change | None:
-    if node.op != "MaxPool" or node.domain or any(map(scope.is_read, node.outputs[1:])):
+    if node.op not in ("MaxPool", "AveragePool") or node.domain:
+        return None
+    source, result = scope.tensor(node.inputs[0]), scope.tensor(node.outputs[0])
+    rounds = node.op == "AveragePool" and result.dtype.itemsize < 4  # means between would, too
+    if rounds or any(map(scope.is_read, node.outputs[1:])):
         return None
     kernel = tuple(node.attributes["kernel_shape"])
     strides = node.get("strides") or (1,) * len(kernel)
     wide = [k for k, (n, s) in enumerate(zip(kernel, strides, strict=True)) if n > 1 or s > 1]
-    result = scope.tensor(node.outputs[0])
-    # What is taken along a dimension is taken of each row that is left, which later ones thin out.
-    apart = sum(kernel[k] * prod(strides[j] for j in wide if j < k) for k in wide)
     is_open = any(isinstance(n, Size) for n in result.shape[2:])
     least = LEAST_GAIN_OPEN if is_open else LEAST_GAIN
-    if len(wide) < 2 or prod(kernel) < least * apart:
+    before, after = ([hinted(n) for n in t.shape[2:]] for t in (source, result))
+    if len(wide) < 2 or _gain(kernel, strides, wide, before, after) < least:
         return None
-    shape, name = list(scope.tensor(node.inputs[0]).shape), node.inputs[0]
+    shape, name = list(source.shape), source.name
     nodes: list[Node] = []
     between: list[Tensor] = []
     for k in reversed(wide):  # rows first, in which lanes move
@@ -56,8 +61,27 @@ def _rule(scope: Scope, node: Node) -> Change | None:
             between.append(target)
         nodes.append(_along(part, k, name, target.name))
         name = target.name
-    text = f"MaxPool '{node.name}' of {prod(kernel)} elements taken along each dimension"
+    text = f"{node.op} '{node.name}' of {prod(kernel)} elements taken along each dimension"
     return Change(text, tuple(nodes), tuple(between))
+
+
+def _gain(
+    kernel: Sequence[int],
+    strides: Sequence[int],
+    wide: Sequence[int],
+    before: Sequence[int],
+    after: Sequence[int],
+) -> float:
+    """Operations of whole windows for one of windows along each dimension, from images `before`.
+
+    What is taken along a dimension is taken of each row that is left, which later ones thin out.
+    """
+    apart = 0
+    for k in wide:
+        read = {j: strides[j] * (after[j] - 1) + kernel[j] for j in wide if j < k}
+        rows = [min(before[j], read[j]) if j in read else after[j] for j in wide]
+        apart += kernel[k] * prod(rows)
+    return prod(kernel) * prod(after[j] for j in wide) / max(apart, 1)
 
 
 def _along(node: Node, k: int, source: str, target: str) -> Node:

@@ -1,4 +1,4 @@
-"""Large windows of a maximum, one dimension after another."""
+"""Large windows of a maximum or mean, one dimension after another."""
 
 import numpy as np
 import pytest
@@ -84,3 +84,45 @@ def test_a_compiled_pool_has_the_nan_and_infinities_of_its_windows(build):
     padded = np.pad(x, [(0, 0), (0, 0), (2, 2), (2, 2)], constant_values=-np.inf)
     windows = np.lib.stride_tricks.sliding_window_view(padded, (5, 5), (2, 3))
     np.testing.assert_array_equal(model(x), windows.max((-2, -1)))
+
+
+@pytest.mark.parametrize("counts_pads", [0, 1])
+@pytest.mark.parametrize(
+    "attributes",
+    [
+        {},
+        {"pads": (1, 0, 3, 4)},
+        {"auto_pad": "SAME_UPPER", "kernel_shape": (4, 5)},
+        {"ceil_mode": 1, "pads": (2, 1, 2, 1), "strides": (1, 3)},
+        {"kernel_shape": (9, 7), "strides": (2, 2), "pads": (4, 3, 4, 3)},
+    ],
+)
+def test_a_mean_is_one_of_means(attributes, counts_pads, build, assert_same, run_onnxruntime):
+    attributes = {"kernel_shape": (5, 5), "count_include_pad": counts_pads, **attributes}
+    node = Node("pool", "AveragePool", ("x",), ("y",), attributes)
+    graph = build({"x": ("float32", (2, 3, 13, 11))}, [node], ["y"])
+    rewritten = separate_pools(graph)
+    assert [n.op for n in rewritten.graph.nodes] == ["AveragePool", "AveragePool"]
+    assert_same(graph, rewritten.graph, rtol=1e-5, run=run_onnxruntime)
+
+
+def test_means_of_short_floats_are_rounded_once(build):
+    node = Node("pool", "AveragePool", ("x",), ("y",), {"kernel_shape": (5, 5)})
+    assert not separate_pools(build({"x": ("float16", (1, 3, 13, 11))}, [node], ["y"])).notes
+
+
+def test_one_window_for_the_whole_image_stays(build):
+    assert not separate_pools(pool(build, (1, 3, 7, 7), kernel_shape=(7, 7))).notes
+
+
+def test_a_window_larger_than_any_image_takes_as_long_as_its_image(build):
+    """As an EfficientNet's pooler of open sizes: rows of the image, not of the window, are summed."""
+    attributes = {"kernel_shape": (640, 640), "strides": (640, 640), "ceil_mode": 1}
+    node = Node("pool", "AveragePool", ("x",), ("y",), attributes)
+    graph = build({"x": ("float32", (1, 4, "h", "w"))}, [node], ["y"])
+    model = compile(graph, threads=1)
+    assert any("taken along each dimension" in str(note) for note in model.explain().rewrites)
+    for size in ((1, 1), (7, 5), (16, 33)):
+        x = np.random.default_rng(5).standard_normal((1, 4, *size)).astype(np.float32)
+        expected = x.astype(np.float64).mean((2, 3), keepdims=True)
+        np.testing.assert_allclose(model(x), expected, rtol=1e-5, atol=1e-6)
