@@ -22,7 +22,7 @@ from polyc.backends.common import (
     list_sizes,
     prove,
 )
-from polyc.codegen.end_by_data import end_by_data
+from polyc.codegen.bound_by_data import bound_by_data
 from polyc.codegen.fetch_ahead import fetch_ahead
 from polyc.codegen.generate import generate_nest
 from polyc.codegen.multiply_tiles import multiply_tiles
@@ -120,7 +120,7 @@ def _compile(
         tiled = multiply_tiles(kernel.body, kernel.params, target.vectors)
         spread = add_side_by_side(tiled, kernel.sizes, target.vectors)
         shapes = {p.name: p.shape for p in kernel.params}
-        final = end_by_data(find_registers(vectorise(spread, target.vectors, shapes)))
+        final = find_registers(vectorise(bound_by_data(spread), target.vectors, shapes))
         fetched = {a for d in schedule.directives if isinstance(d, Prefetch) for a in d.arrays}
         final = fetch_ahead(final, fetched, kernel.params)
         template = make_template(replace(kernel, body=final), stored.arrays)
@@ -138,7 +138,7 @@ def _compile(
         Judged(kernel, stated, part, stored.storages),
         to_positions(schedule, stored.named, stored.scheduled),
         template=template,
-        work=measure_work(replace(kernel, body=end_by_data(kernel.body)), target),
+        work=measure_work(replace(kernel, body=bound_by_data(kernel.body)), target),
     )
 
 

@@ -143,7 +143,8 @@ class For:
     "wgmma": the same for a warpgroup, in the background until an `Await`. "copy": a vector loop
     whose copies to shared memory go on in the background, until a barrier that waits. "box": loops
     around such a copy, which the tensor memory accelerator brings at once; a tensor map says of
-    which array. end: what data says of it (`codegen/end_by_data.py`). ahead: places to fetch.
+    which array. end, only: where data ends it, or which one of its iterations there is, if any
+    (`codegen/bound_by_data.py`). ahead: places to fetch.
     """
 
     var: str
@@ -158,6 +159,7 @@ class For:
     reduces: tuple[tuple[Reduction, str], ...] = ()
     instruction: str | Spelled = ""
     end: LoopExpr | None = None
+    only: LoopExpr | None = None
     ahead: tuple[Element, ...] = ()
 
 

@@ -187,7 +187,7 @@ def _read(node: Node, point: Point, ends: Mapping[str, tuple[int, int]]) -> Iter
                 yield from _read(taken, point, ends)
         case For(var, lower, upper, step, body):
             first = evaluate(lower, point)
-            trips = -(-(evaluate(upper, point) - first) // step)
+            trips = -(-(evaluate(upper, point) - first) // step) if node.only is None else 1
             if trips > 0:
                 last = first + (trips - 1) * step
                 middle = {**point, var: first + trips // 2 * step}

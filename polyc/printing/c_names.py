@@ -42,6 +42,8 @@ def name_for_c(kernel: Kernel, called: Mapping[str, str] = MappingProxyType({}))
                 return rewrite_elements(node, lambda element: _renamed(element, names))
             case For(end=end) if end is not None:
                 return replace(node, end=rewrite_reads(end, lambda e: _renamed(e, names)))
+            case For(only=only) if only is not None:
+                return replace(node, only=rewrite_reads(only, lambda e: _renamed(e, names)))
             case For(ahead=ahead) if ahead:
                 return replace(node, ahead=tuple(_renamed(element, names) for element in ahead))
             case TileMove(first=first, second=second):

@@ -250,15 +250,21 @@ def _print_for(loop: For, place: _Place, printer: Printer) -> Iterator[str]:
         clauses = [f" reduction({SUMS[op]}:{name})" for op, name in loop.reduces]
         yield f"#pragma omp simd{''.join(clauses)}"
     inside = place.deeper(loop)
-    if loop.end is None:
-        yield f"{place.indent}{_loop_head(loop)}"
-    else:
-        end, most = f"{loop.var}_end", show_index(loop.upper)
+    first, most = show_index(loop.lower), show_index(loop.upper)
+    last = ""
+    if loop.end is not None:
+        last = f"pc_min({printer.expr(loop.end, place.scope)}, {most})"
+    elif loop.only is not None:
+        within = f"{first} <= {loop.var} && {loop.var} < {most}"
+        first, last = printer.expr(loop.only, place.scope), f"{loop.var} + ({within})"
+    if last:
+        end = f"{loop.var}_end"
         yield (
-            f"{place.indent}for (i64 {loop.var} = {show_index(loop.lower)}, {end} = "
-            f"pc_min({printer.expr(loop.end, place.scope)}, {most}); "
+            f"{place.indent}for (i64 {loop.var} = {first}, {end} = {last}; "
             f"{loop.var} < {end}; {loop.var} += {loop.step}) {{"
         )
+    else:
+        yield f"{place.indent}{_loop_head(loop)}"
     if _begins_tile(loop, place.sizes) or _is_written_out(loop):
         yield f"{inside.indent}PC_FORGET;"
     for element in loop.ahead:

@@ -46,8 +46,10 @@ def execute(node: Node, arrays: Arrays, values: Values | None = None) -> None:
                 _lanes(assign, arrays, list(_iterations(node, values)))
         case For():
             end = None if node.end is None else int(_value(node.end, arrays, values))
+            only = None if node.only is None else int(_value(node.only, arrays, values))
             for inside_values in _iterations(node, values):
-                if end is None or inside_values[node.var] < end:
+                at = inside_values[node.var]
+                if (end is None or at < end) and only in (None, at):
                     execute(node.body, arrays, inside_values)
         case If(condition, then, otherwise):
             chosen = then if holds(condition, values) else otherwise

@@ -9,7 +9,9 @@
 * *transform*, for a group of statements with small loops of their own: these are unrolled, the
   vector loop is the innermost, and what the statements hand each other stays in registers;
 * *columns*, for reductions without reuse across a loop with unit step: a strip of it is the tile;
-* *rows*: shared outer loops run in parallel, each statement vectorises an inner loop of its own.
+* *rows*: shared outer loops run in parallel, each statement vectorises an inner loop of its own;
+* *picked*, for what is written where data says: the loops over updates run around those over
+  positions, of which data picks one.
 """
 
 from __future__ import annotations
@@ -21,6 +23,7 @@ from math import ceil, prod
 from polyc.mapping.cpu.columns import is_by_columns, schedule_columns
 from polyc.mapping.cpu.fetching import choose_fetched
 from polyc.mapping.cpu.loop_order import choose_order, choose_row_blocks
+from polyc.mapping.cpu.picked import find_picked, schedule_picked
 from polyc.mapping.cpu.pointwise import choose_blocks, choose_pointwise_order
 from polyc.mapping.cpu.register_tile import choose_diagonal, find_run
 from polyc.mapping.cpu.rows import order_fills, schedule_rows
@@ -59,6 +62,9 @@ def schedule_cluster(
     named = InitialLoops((cluster,))
     before = Schedule((Pack(tuple(packed)),) if packed else ())
     before += order_fills(cluster, named, arrays, storages)
+    picked = find_picked(cluster)
+    if picked is not None:
+        return before + schedule_picked(cluster, named, picked, target)
     loops = tuple(range(len(cluster.shared)))
     if vector is None:
         parallel = count_parallel(cluster, loops, {})

@@ -28,6 +28,7 @@ from polyc.errors import IllegalSchedule
 from polyc.mapping.cpu.choose import schedule_cluster
 from polyc.mapping.cpu.columns import is_by_columns
 from polyc.mapping.cpu.loop_order import L2_SHARE, Operand, list_operands
+from polyc.mapping.cpu.picked import find_picked
 from polyc.mapping.cpu.register_tile import rank_register_tiles
 from polyc.mapping.open_cluster import compute_all_strides
 from polyc.mapping.reading import Tile, read_grouped, read_packed
@@ -192,7 +193,9 @@ def _is_plain(one: StoredCluster) -> bool:
     cluster, vector, (unroll, _, _) = one.cluster, one.vector, one.tile
     transposes = unroll is not None and not any(s.reduction for s in cluster.statements)
     by_columns = vector is not None and is_by_columns(cluster)
-    return not (cluster.prelude or cluster.summed or by_columns or transposes)
+    if cluster.prelude or cluster.summed or by_columns or transposes:
+        return False
+    return find_picked(cluster) is None
 
 
 def common_loops(kernel: StoredKernel, one: StoredCluster) -> tuple[Mapping[str, int], ...]:

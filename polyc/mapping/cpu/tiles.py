@@ -167,7 +167,7 @@ def _of_literals(cluster: Cluster, named: InitialLoops) -> list[InitialLoop]:
 
     float((w[j, q] >> 4*r) & 15)    for r in 0 .. 8
 
-    A number that is only compared stays: its loop may end there (`codegen/end_by_data.py`).
+    A number that is only compared stays: its loop may end there (`codegen/bound_by_data.py`).
     """
     found = [
         loop

@@ -6,8 +6,8 @@
 
 Row o of W has n[o] numbers that are not zero: V[o, e] in their order, at channel C[o, e] and tap
 R[o, e], Q[o, e]. All rows have room for as many as the longest, so that the domain stays a box; the
-loop over e ends where its row does (`codegen/end_by_data.py`). Positions and counts are arrays like
-any other: one loop runs over them, whatever the weights are.
+loop over e ends where its row does (`codegen/bound_by_data.py`). Positions and counts are arrays
+like any other: one loop runs over them, whatever the weights are.
 
 A weight of zero is not multiplied any more. For numbers that is the same; an infinity or a NaN is
 not carried on through a zero, as 0 * inf is NaN. `Options.sparse` turns it off.

@@ -116,7 +116,7 @@ def test_one_window_for_the_whole_image_stays(build):
 
 
 def test_a_window_larger_than_any_image_takes_as_long_as_its_image(build):
-    """As an EfficientNet's pooler of open sizes: rows of the image, not of the window, are summed."""
+    """As an EfficientNet's pooler of open sizes: its rows are summed, not the window's."""
     attributes = {"kernel_shape": (640, 640), "strides": (640, 640), "ceil_mode": 1}
     node = Node("pool", "AveragePool", ("x",), ("y",), attributes)
     graph = build({"x": ("float32", (1, 4, "h", "w"))}, [node], ["y"])

@@ -3,20 +3,22 @@
 An element of the output asks who writes it, so that each is written once, by one statement, and
 nothing is left to the order of run-time writes:
 
-    p[i]  =  max over k of (k where index(I[k]) = i, else -1)          i is written by update p[i]
+    p[i]  =  max over k of (k where index(I[k]) = i, else the least)   i is written by update p[i]
     y[i]  =  u[p[i]] where p[i] >= 0, else x[i]
 
     t[i]  =  sum over k of (u[k] where index(I[k]) = i, else 0)        reduction "add"
     y[i]  =  x[i] + t[i]
 
-That looks at every index for every position along the axis, in a loop that vectorises; but not
-where ScatterND's indices follow from their places (`known_places.py`), or are those where a mask
-is true.
+That looks at every index for every position along the axis, as sets have it. On a CPU the loop
+over positions runs inside of the one over updates, and only where the index says
+(`mapping/cpu/picked.py`, `codegen/bound_by_data.py`). Nobody looks where ScatterND's indices follow
+from their places (`known_places.py`), or are those where a mask is true.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from functools import reduce
 
 import islpy as isl
 
@@ -25,12 +27,10 @@ from polyc.graph.shapes.checks import are_equal
 from polyc.graph.shapes.dims import normalize_axis
 from polyc.poly.affine import simplify
 from polyc.poly.parameters import spell
-from polyc.scop.expr import INT64, Const, Expr, Load, Within, call, cast
+from polyc.scop.expr import BOOL, INT64, Const, Expr, Load, Within, call, cast
 from polyc.scop.lower.context import Lowering, lowers
 from polyc.scop.lower.functions import (
-    add,
     both,
-    constant,
     eq,
     function,
     ge,
@@ -38,7 +38,6 @@ from polyc.scop.lower.functions import (
     lt,
     maximum,
     minimum,
-    mul,
     select,
     sub,
     wrap_index,
@@ -60,12 +59,12 @@ modulo = function("mod")
 def _writer(
     ctx: Lowering, node: Node, extents: dict[str, int], updates: dict[str, int], hit: Hit
 ) -> Ref:
-    """p over `extents`: the number of the last update that writes there, or -1."""
+    """p over `extents`: the number of the last update that writes there, or one below 0."""
     space = ctx.space(node, **extents, **updates)
     target = ctx.array(f"{node.outputs[0]}_writer", INT64, list(extents.values()))
     number = row_major(space, list(updates), list(updates.values()))
-    # -1 where nobody writes, not the least integer, which is what a maximum starts from
-    ctx.reduce(node, space, target, list(extents), select(hit(space), number, -1), "max")
+    nobody = Const(identity("max", INT64), INT64)
+    ctx.reduce(node, space, target, list(extents), select(hit(space), number, nobody), "max")
     return target
 
 
@@ -150,14 +149,16 @@ def lower_scatter_nd(ctx: Lowering, node: Node) -> None:
     if writer_of is not None:
         _write_known(ctx, node, writer_of, depth)
         return
-    places = _row_major_positions(ctx, node, indices, data.shape)
+    places = _tuples(ctx, node, indices, data.shape)
     at = grid_iterators(range(data.rank))
     point, rest = at[:depth], at[depth:]
     source = ctx.whole(node, updates)
     count = {f"k{d}": n for d, n in enumerate(indices.shape[:-1])}
 
     def hit(space: Space) -> Expr:
-        return eq(space.load(places, *count), row_major(space, point, data.shape))
+        parts = [(space.load(places, *count, str(d)), i) for d, i in enumerate(point)]
+        tests = [eq(place, space.index(i)) for place, i in parts]
+        return reduce(both, tests) if tests else Const(True, BOOL)
 
     space = ctx.grid(node, data.shape)
     old = space.load(data, *at)
@@ -216,17 +217,14 @@ def _write_known(ctx: Lowering, node: Node, writer: isl.PwMultiAff, depth: int) 
     ctx.assign(node, space, ctx.result(node), at, value)
 
 
-def _row_major_positions(ctx: Lowering, node: Node, indices: Ref, shape: Sequence[int]) -> Ref:
-    """The tuples of indices as numbers: where the element or slice lies in row-major order."""
-    depth = indices.shape[-1]
-    target = ctx.array(f"{node.outputs[0]}_positions", INT64, indices.shape[:-1])
-    space = ctx.grid(node, indices.shape[:-1])
-    place: Expr = constant(0, INT64)
-    for d in range(depth):
+def _tuples(ctx: Lowering, node: Node, indices: Ref, shape: Sequence[int]) -> Ref:
+    """The indices counted from the front; one that is out of range stops the run."""
+    target = ctx.array(f"{node.outputs[0]}_positions", INT64, indices.shape)
+    for d in range(indices.shape[-1]):
+        space = ctx.grid(node, indices.shape[:-1])
         found = cast(space.load(indices, *space.iterators, str(d)), INT64)
-        extent = space.number(shape[d])
-        place = add(mul(place, extent), wrap_index(found, extent))
-    ctx.assign(node, space, target, space.iterators, place)
+        place = wrap_index(found, space.number(shape[d]))
+        ctx.assign(node, space, target, [*space.iterators, str(d)], place)
     return target
 
 

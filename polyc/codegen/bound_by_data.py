@@ -1,0 +1,176 @@
+"""Loops of which data says how far they go, or which iteration, in place of asking in each.
+
+    for e in 0 .. 75:                                   for e in 0 .. min(75, n[o]):
+      acc[l] add= e < n[o] ? x[C[o][e]][l] : 0    ->      acc[l] add= x[C[o][e]][l]
+
+    for i in 0 .. 500:                                  for i in p[k], if it is one of 0 .. 500:
+      y[i][l] add= p[k] == i ? u[k][l] : 0        ->      y[i][l] add= u[k][l]
+
+All that such a loop does is update, and in other iterations what is added is neutral. It is done
+last, on loops that have been proven with all their iterations: these are some of them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import replace
+from functools import reduce
+
+from polyc.loopnest.index import Affine, Var, variables
+from polyc.loopnest.nodes import (
+    Assign,
+    Block,
+    For,
+    LoopExpr,
+    Node,
+    Read,
+    Value,
+    rewrite_nodes,
+    walk_expr,
+    walk_nodes,
+)
+from polyc.scop.expr import BOOL, INT64, Call, Const
+from polyc.scop.scop import identity
+
+ZERO = Affine(0, ())
+
+
+def bound_by_data(block: Block) -> Block:
+    """The nest with such loops bounded by data, those inside of others first."""
+
+    def visit(node: Node) -> Node:
+        if not isinstance(node, For) or node.kind != "sequential" or node.end is not None:
+            return node
+        end = _agreed(node, _find_end)
+        if end is not None:
+            return replace(node, body=_rewritten(node, _without_end), end=end)
+        only = _agreed(node, _find_only)
+        if only is not None:
+            return replace(node, body=_rewritten(node, _without_only), only=only)
+        return node
+
+    return rewrite_nodes(block, visit)
+
+
+def _agreed(loop: For, find: Callable[[Assign, For], LoopExpr | None]) -> LoopExpr | None:
+    """What all updates in a loop say of it."""
+    found = {find(node, loop) for node in walk_nodes(loop.body) if isinstance(node, Assign)}
+    return found.pop() if len(found) == 1 else None
+
+
+def _rewritten(loop: For, rewrite: Callable[[Assign, For], Assign]) -> Block:
+    return rewrite_nodes(loop.body, lambda n: rewrite(n, loop) if isinstance(n, Assign) else n)
+
+
+def _find_end(assign: Assign, loop: For) -> LoopExpr | None:
+    """What the loop's variable is compared with, if from there on nothing is added."""
+    match _condition(assign):
+        case Call("lt", (Value(index), end)) if _is_behind(_rest(index, loop), loop):
+            return end if _is_settled(end, loop) else None
+    return None
+
+
+def _without_end(assign: Assign, loop: For) -> Assign:
+    """The update without the question, where it is the one that ends the loop."""
+    match assign.value:
+        case Call("select", (Call("lt", (Value(index), _)), value, _)):
+            return replace(assign, value=value) if _rest(index, loop) == ZERO else assign
+    return assign
+
+
+def _find_only(assign: Assign, loop: For) -> LoopExpr | None:
+    """The one value of the loop's variable with which something is added."""
+    picks = [test for test in _tests(_condition(assign)) if _is_pick(test, loop)]
+    if not picks or loop.step != 1:
+        return None
+    place, index = _arguments(picks[0])
+    rest = _rest(index.index, loop)
+    return place if rest == ZERO else Call("sub", (place, Value(rest)), INT64)
+
+
+def _without_only(assign: Assign, loop: For) -> Assign:
+    """The update without the test that picks the loop's iteration."""
+    assert isinstance(assign.value, Call)
+    condition, value, neutral = assign.value.arguments
+    picked = next(test for test in _tests(condition) if _is_pick(test, loop))
+    others = [test for test in _tests(condition) if test is not picked]
+    if not others:
+        return replace(assign, value=value)
+    rest = reduce(lambda a, b: Call("and", (a, b), BOOL), others)
+    return replace(assign, value=replace(assign.value, arguments=(rest, value, neutral)))
+
+
+def _condition(assign: Assign) -> LoopExpr | None:
+    """What has to hold for an update to add anything but what is neutral."""
+    match assign.value:
+        case Call("select", (condition, _, Const(neutral))) if assign.reduction:
+            nothing = bool(neutral == identity(assign.reduction, assign.dtype))
+            return condition if nothing else None
+    return None
+
+
+def _tests(condition: LoopExpr | None) -> list[LoopExpr]:
+    """The parts of a condition, all of which have to hold."""
+    match condition:
+        case None:
+            return []
+        case Call("and", parts):
+            return [test for part in parts for test in _tests(part)]
+    return [condition]
+
+
+def _is_pick(test: LoopExpr, loop: For) -> bool:
+    """Whether a test holds for one value of a loop's variable, which is known before the loop."""
+    match test:
+        case Call("eq", (place, Value(index))) if place.dtype == INT64:
+            rest = variables(_rest(index, loop))
+            return _inside(loop).isdisjoint(rest) and _is_settled(place, loop)
+    return False
+
+
+def _arguments(test: LoopExpr) -> tuple[LoopExpr, Value]:
+    assert isinstance(test, Call)
+    place, index = test.arguments
+    assert isinstance(index, Value)
+    return place, index
+
+
+def _is_settled(expr: LoopExpr, loop: For) -> bool:
+    """Whether an expression has one value in all iterations."""
+    used = {v for part in walk_expr(expr) for v in _variables(part)}
+    written = {a.target.array for a in walk_nodes(loop.body) if isinstance(a, Assign)}
+    read = {part.element.array for part in walk_expr(expr) if isinstance(part, Read)}
+    return _inside(loop).isdisjoint(used) and written.isdisjoint(read)
+
+
+def _inside(loop: For) -> set[str]:
+    """The variables that change within the loop."""
+    return {loop.var, *(node.var for node in walk_nodes(loop.body) if isinstance(node, For))}
+
+
+def _rest(index: Affine, loop: For) -> Affine:
+    """What is added to the loop's variable."""
+    return index - Affine(0, ((Var(loop.var), 1),))
+
+
+def _variables(expr: LoopExpr) -> Iterator[str]:
+    match expr:
+        case Read(element):
+            for index in element.index:
+                yield from variables(index)
+        case Value(index):
+            yield from variables(index)
+
+
+def _is_behind(rest: Affine, loop: For) -> bool:
+    """Whether what is added to the loop's variable is never negative."""
+    starts = {n.var: n.lower for n in walk_nodes(loop.body) if isinstance(n, For)}
+    own = (
+        isinstance(atom, Var)
+        and factor > 0
+        and (start := starts.get(atom.name)) is not None
+        and start.is_constant
+        and start.constant >= 0
+        for atom, factor in rest.terms
+    )
+    return rest.constant >= 0 and all(own)
