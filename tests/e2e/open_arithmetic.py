@@ -33,6 +33,19 @@ ROLLS = (
         is_long=True,
     ),
     Case(
+        "Rows turned by a number that may be more than there is",
+        "float[b, n] x",
+        """zero = Constant<value_ints = [0]>()
+        one = Constant<value_ints = [1]>()
+        three = Constant<value_ints = [3]>()
+        size = Shape<start = 1>(x)
+        shift = Mod(three, size)
+        above = Slice(x, shift, size, one)
+        below = Slice(x, zero, shift, one)
+        y = Concat<axis = 1>(above, below)""",
+        calls("b n", (1, 1), (2, 2), (1, 3), (2, 4), (3, 5), (1, 37)),
+    ),
+    Case(
         "A remainder of sizes in a branch that is not taken",
         "float[h] x, bool c",
         """two = Constant<value_ints = [2]>()

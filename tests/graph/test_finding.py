@@ -101,8 +101,8 @@ def test_elements_of_a_mask_know_their_updates(compiled, columns, reduction):
 
 def test_positions_are_looked_up_a_vector_at_a_time(compiled):
     """Each lane is written out, so that 16 vectors of a row kept gcc busy for a minute."""
-    source = model_of("g " + SCATTERED.format("a", "b", "c", ""))
-    assert "split i0 2 | vector i0'" in compiled(source).schedules.values()
+    model = compiled(model_of("g " + SCATTERED.format("a", "b", "c", "")))
+    assert model.source.count("pc_index") < 200
 
 
 @pytest.mark.parametrize("axis", [None, 0, -1])

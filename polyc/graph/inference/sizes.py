@@ -257,9 +257,27 @@ def _remainder(node: Node, data: np.ndarray, by: np.ndarray) -> Any:
         for rest in (a, a + b):  # a dividend from -b up to b needs no quotient
             if bounds(rest)[0] >= 0 and bounds(rest - b)[1] < 0:
                 return rest
+        if isinstance(a, int) and 0 <= a <= MOST_STEPS and bounds(b)[0] > 0:
+            return _remainder_of_number(a, b)
         return a - a // b * b
 
     return np.frompyfunc(apply, 2, 1)(data, by)
+
+
+MOST_STEPS = 16
+"""The largest number of which a remainder is put together of those by each smaller divisor."""
+
+
+def _remainder_of_number(number: int, by: Size) -> Any:
+    """What is left of a number, as a shift that a size bounds: it changes up to by = number + 1.
+
+    2 mod n  =  2 * min(1, floor(n/3))       0, 0, 2, 2, …  for n = 1, 2, 3, 4, …
+    """
+    found: Any = 0
+    for divisor in range(2, number + 2):
+        change = number % divisor - number % (divisor - 1)
+        found = found + change * least(1, by // divisor)
+    return least(greatest(found, 0), number)  # as bounds of steps by themselves do not show
 
 
 def _clip(
