@@ -27,6 +27,8 @@ from polyc.errors import (
 from polyc.files.table import write_table
 from polyc.graph.ir import Graph
 from polyc.printing import driver
+from polyc.run.calls import ALIGNMENT, Binder
+from polyc.types.spec import TensorSpec
 from tests.programs import (
     GATHER_C,
     SCALE_C,
@@ -70,7 +72,14 @@ def gather(pipeline, tmp_path):
 def test_inputs_by_position_by_name_and_as_lists(model):
     for y in (model(X), model(x=X), model.run({"x": X})["y"], model(X.tolist())):
         np.testing.assert_array_equal(y, X * 6)
-        assert y.ctypes.data % 64 == 0
+
+
+def test_results_that_are_not_small_start_at_a_cache_line():
+    specs = [TensorSpec("y", np.dtype(np.float32), (rows, 1025)) for rows in (1, 8, 9)]
+    for _ in range(5):
+        small, *large = Binder("m", (), specs).allocate_outputs()
+        assert small.shape == (1, 1025)
+        assert [y.ctypes.data % ALIGNMENT for y in large] == [0, 0]
 
 
 def test_non_contiguous_and_unaligned_inputs_are_copied(model):

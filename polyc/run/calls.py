@@ -23,6 +23,9 @@ from polyc.types.spec import TensorSpec
 ALIGNMENT = 64
 """Bytes: arrays that polyc allocates start at a cache line."""
 
+SMALL = 1 << 15
+"""Bytes: a smaller result starts where NumPy has it, as finding a line takes longer than it gains."""
+
 Shape = tuple[int, ...]
 
 
@@ -35,7 +38,6 @@ class Binder:
         self._model = model
         self.specs = (*inputs, *outputs)
         self._names = [s.name for s in inputs]
-        self._known = set(self._names)
         self._inputs = [(s, s.dtype, s.shape) for s in inputs]
         self._says_sizes = any(s.values for s in inputs)
         self._outputs = [(s, s.dtype, cast(Shape, s.shape), count_bytes(s)) for s in outputs]
@@ -81,9 +83,12 @@ class Binder:
         return bound
 
     def allocate_outputs(self) -> list[ndarray]:
-        """Uninitialised arrays that start at multiples of ALIGNMENT bytes."""
+        """Uninitialised arrays; but for small ones they start at multiples of ALIGNMENT bytes."""
         arrays = []
         for spec, dtype, shape, size in self._outputs:
+            if size < SMALL:
+                arrays.append(empty(shape, dtype))
+                continue
             try:
                 memory: Any = empty(size + ALIGNMENT, uint8)
             except MemoryError as error:
@@ -128,8 +133,10 @@ class Binder:
         """Arguments in the order of the inputs, each of them given exactly once."""
         if not named and len(arrays) == len(self._inputs):
             return arrays
-        if not arrays and named.keys() == self._known:
-            return [named[name] for name in self._names]
+        if not arrays:
+            found = [named[name] for name in self._names if name in named]
+            if len(found) == len(self._names) == len(named):
+                return found
         takes = {spec.name: str(spec) for spec, *_ in self._inputs}
         return list(arrange(self._model, takes, arrays, named).values())
 
