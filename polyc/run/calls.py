@@ -24,7 +24,7 @@ ALIGNMENT = 64
 """Bytes: arrays that polyc allocates start at a cache line."""
 
 SMALL = 1 << 15
-"""Bytes: a smaller result starts where NumPy has it, as finding a line takes longer than it gains."""
+"""Bytes: a smaller result starts where NumPy has it; to find a line takes longer than it gains."""
 
 Shape = tuple[int, ...]
 
