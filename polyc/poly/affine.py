@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from math import gcd
 
 import islpy as isl
 
@@ -106,7 +107,7 @@ def simplify(function: isl.PwMultiAff, domain: isl.Set) -> isl.PwMultiAff:
     result = function.gist(domain).coalesce()
     for k, coordinate in enumerate(outputs(result)):
         if not _is_plain(coordinate):
-            fitted = _fit_affine(coordinate, domain)
+            fitted = _fit_affine(coordinate, domain) or _fit_quotients(coordinate, domain)
             result = result.set_pw_aff(k, fitted) if fitted is not None else result
     return result
 
@@ -138,6 +139,54 @@ def _fit_affine(function: isl.PwAff, domain: isl.Set) -> isl.PwAff | None:
         fitted = fitted.add(moved.scale_val(slope))
     result = isl.PwAff.from_aff(fitted)
     return result if domain.is_subset(result.eq_set(function)) else None
+
+
+def _fit_quotients(function: isl.PwAff, domain: isl.Set) -> isl.PwAff | None:
+    """The function with what never carries taken out of its quotients, if there is any.
+
+    floor((256 i + 64 h + d) / 4096)   ->   floor(i / 16)      where 64 h + d is below 256
+
+    Views of views divide so, and as it stands each of these iterators seems to move by leaps.
+    """
+    aff = single_aff(function)
+    if aff is None:
+        return None
+    found = aff
+    for d in range(aff.dim(isl.dim_type.div)):
+        times = aff.get_coefficient_val(isl.dim_type.div, d)
+        quotient = aff.get_div(d)
+        shorter = None if times.is_zero() else _without_rest(quotient, domain)
+        if shorter is not None:
+            found = found.add(shorter.floor().sub(quotient.floor()).scale_val(times))
+    result = isl.PwAff.from_aff(found)
+    return result if found is not aff and domain.is_subset(result.eq_set(function)) else None
+
+
+def _without_rest(quotient: isl.Aff, domain: isl.Set) -> isl.Aff | None:
+    """The quotient without terms that together are less than what all others are multiples of."""
+    if any(quotient.involves_dims(kind, 0, quotient.dim(kind)) for kind in _NO_ITERATORS):
+        return None
+    divisor = quotient.get_denominator_val()
+    dividend = quotient.scale_val(divisor)
+    count = dividend.dim(isl.dim_type.in_)
+    steps = [dividend.get_coefficient_val(isl.dim_type.in_, k).to_python() for k in range(count)]
+    constant, whole = dividend.get_constant_val().to_python(), divisor.to_python()
+    for multiple in sorted({gcd(whole, step) for step in steps if step} - {1}, reverse=True):
+        rest = isl.Aff.val_on_domain_space(domain.get_space(), isl.Val(constant % multiple))
+        space = isl.LocalSpace.from_space(domain.get_space())
+        for k, step in enumerate(steps):
+            if step % multiple:
+                variable = isl.Aff.var_on_domain(space, isl.dim_type.set, k)
+                rest = rest.add(variable.scale_val(isl.Val(step)))
+        if rest.is_cst() and rest.get_constant_val().is_zero():
+            continue
+        low, high = domain.min_val(rest), domain.max_val(rest)
+        if low.is_int() and high.is_int() and low.is_nonneg() and high.lt(isl.Val(multiple)):
+            return dividend.sub(rest).scale_down_val(divisor)
+    return None
+
+
+_NO_ITERATORS = (isl.dim_type.param, isl.dim_type.div)
 
 
 def coefficients(function: isl.PwAff) -> tuple[int | None, ...]:

@@ -62,6 +62,40 @@ def test_simplify_drops_the_divisions_that_a_domain_makes_idle():
     assert [plain_iterator(pw) for pw in outputs(simple)] == [(0, 0), (1, 0)]
 
 
+@pytest.mark.parametrize(
+    ("function", "simple"),
+    [
+        ("floor((64 h + 256 i + d)/4096)", "floor(i/16)"),
+        ("floor((64 h + 256 i + d)/64)", "4 i + h"),
+        ("floor((64 h - 256 i + d)/4096)", "floor((-i)/16)"),
+        ("floor((64 h + 256 i + d + 512)/4096)", "floor((i + 2)/16)"),
+        ("(64 h + 256 i + d) mod 4096", "256*(i mod 16) + 64 h + d"),
+        ("floor((256 i + d)/4096) - 7*floor((64 h + d)/128)", "floor(i/16) - 7*floor(h/2)"),
+    ],
+)
+def test_simplify_takes_out_of_quotients_what_never_carries(function, simple):
+    domain = isl.Set("{ S[h, i, d] : 0 <= h < 4 and 0 <= i < 32 and 0 <= d < 64 }")
+    given = isl.PwMultiAff(f"{{ S[h, i, d] -> [({function})] }}")
+    expected = isl.PwMultiAff(f"{{ S[h, i, d] -> [({simple})] }}")
+    found = simplify(given, domain)
+    assert found.plain_is_equal(expected)
+    assert found.intersect_domain(domain).is_equal(given.intersect_domain(domain))
+
+
+@pytest.mark.parametrize(
+    "function",
+    [
+        "floor((64 h + 256 i + d + 3)/4096)",  # 3*64 + 63 + 3 carries
+        "floor((65 h + 256 i + d)/4096)",
+        "floor((64 h + 96 i + d)/1024)",
+    ],
+)
+def test_simplify_keeps_what_may_carry(function):
+    domain = isl.Set("{ S[h, i, d] : 0 <= h < 4 and 0 <= i < 32 and 0 <= d < 64 }")
+    given = isl.PwMultiAff(f"{{ S[h, i, d] -> [({function})] }}")
+    assert simplify(given, domain).plain_is_equal(given)
+
+
 def test_simplify_keeps_an_iterator_of_extent_one():
     domain = isl.Set("{ S[i, j] : i = 0 and 0 <= j < 7 }")
     function = isl.PwMultiAff("{ S[i, j] -> A[i, j] }")
