@@ -8,8 +8,8 @@
                                                           for r in 0 .. 1: …
 
 Loops that are unrolled into registers need a constant extent, so the rest of a tile is cut into
-tiles of four rows, of two, and of one. The rest of a vector loop is cut into whole vectors, and one
-of which some lanes are idle.
+tiles of four rows, of two, and of one; where taps run along a diagonal, into rows. The rest of a
+vector loop is cut into whole vectors, and one of which some lanes are idle.
 
 These tiles begin inside the one that they are cut from. What an index says of t and of r by
 themselves, as A[t / 13][r] does for an array that is stored in panels of 13, it says of that one,
@@ -37,8 +37,10 @@ from polyc.loopnest.nodes import (
     Element,
     For,
     Node,
+    Read,
     rewrite_elements,
     rewrite_nodes,
+    walk_expr,
     walk_nodes,
 )
 from polyc.loopnest.ranges import Known, interval, simplify_index
@@ -48,6 +50,9 @@ from polyc.types.sizes import Extent, Size, bounds
 
 ROWS = (4, 2, 1)
 """Heights of the tiles that the rest of a register tile is cut into."""
+
+SHRUNK_ROWS = (1,)
+"""The same of a tile whose taps run along a diagonal, all of which is written out."""
 
 Piece = tuple[For, tuple[Affine, ...]]
 """A loop over some of the iterations, and what is never negative inside."""
@@ -68,6 +73,12 @@ def cut_remainder(loop: For, known: Known, simd_bytes: int) -> Iterator[Piece]:
     partial = left * -1 + (size - 1)  # not negative where the tile is not whole
     rest = replace(loop, lower=start)
     points = _point_loops(rest, left, known.and_facts(partial))
+    if not points and _may_shrink(rest):
+        for width in (w for w in SHRUNK_ROWS if w < size):
+            cut = replace(rest, lower=start, upper=loop.upper - (width - 1), step=width)
+            yield from _unless_empty(_shrink(cut, loop.upper - width), (left - width, partial))
+            start = start + floordiv(end - start, width) * width
+        return
     kinds = {node.kind for node in points}
     if not points or len(kinds) > 1 or kinds <= {"sequential"}:  # tiles within it are cut in turn
         yield from _unless_empty(rest, (left - 1, partial))
@@ -166,6 +177,58 @@ def _point_loops(loop: For, left: Affine, known: Known) -> list[For]:
     inside = {id(n) for point in found for n in walk_nodes(point.body) if isinstance(n, Assign)}
     whole = all(id(n) in inside for n in walk_nodes(loop.body) if isinstance(n, Assign))
     return found if whole else []
+
+
+def _may_shrink(loop: For) -> bool:
+    """Whether a lower tile does the same with fewer rows, as one whose taps run along a diagonal:
+
+    for i in 0 .. min(9, n - t + 2):  # unroll
+      for r in max(0, i - 2) .. min(6, n - t, i + 1):  # unroll
+
+    All that depends on where the tile begins are bounds of loops that are written out, which say
+    how far it is to the end, and places that move with it.
+    """
+    inside: set[int] = set()
+    for node in walk_nodes(loop.body):
+        if not isinstance(node, For) or loop.var not in variables(node.lower) | variables(
+            node.upper
+        ):
+            continue
+        inside |= {id(n) for n in walk_nodes(node.body) if isinstance(n, Assign)}
+        shrunk = _shrunk(node, loop.var, loop.upper - var(_ROWS))
+        left = variables(shrunk.lower) | variables(shrunk.upper)
+        if node.kind != "unroll" or left & (variables(loop.upper) | {loop.var}):
+            return False
+    assigns = [n for n in walk_nodes(loop.body) if isinstance(n, Assign)]
+    whole = all(id(n) in inside for n in assigns)
+    return whole and bool(assigns) and not any(_divides(n, loop.var) for n in assigns)
+
+
+_ROWS = "rows of a tile"
+"""Stands for how many there are."""
+
+
+def _shrunk(node: For, name: str, start: Affine) -> For:
+    """A loop with the bounds that it has in a tile that begins there."""
+    lower, upper = (substitute(bound, {name: start}) for bound in (node.lower, node.upper))
+    return replace(node, lower=lower, upper=upper)
+
+
+def _shrink(loop: For, start: Affine) -> For:
+    """The loop around tiles of as many rows as there are from `start` on."""
+
+    def visit(node: Node) -> Node:
+        return _shrunk(node, loop.var, start) if isinstance(node, For) else node
+
+    return replace(loop, body=rewrite_nodes(loop.body, visit))
+
+
+def _divides(assign: Assign, name: str) -> bool:
+    """Whether an assignment says where it is by more than multiples of a variable."""
+    reads = (e for e in walk_expr(assign.value) if isinstance(e, Read))
+    indices = [*assign.instance, *assign.target.index, *(i for r in reads for i in r.element.index)]
+    atoms = (atom for index in indices for atom, _ in index.terms if not isinstance(atom, Var))
+    return any(name in variables(Affine(0, ((atom, 1),))) for atom in atoms)
 
 
 def _lanes(loops: Sequence[For], simd_bytes: int) -> int:

@@ -59,9 +59,17 @@ def interval(index: Affine, ranges: Ranges) -> tuple[int, int]:
     """Bounds of an index; what is not known widens them."""
     low, high = _interval(index, ranges)
     for fact in ranges.sums if isinstance(ranges, Known) else ():
-        low = max(low, _interval(index - fact, ranges)[0])
-        high = min(high, _interval(index + fact, ranges)[1])
+        for count in _counts(fact, index):
+            low = max(low, _interval(index - fact * count, ranges)[0])
+            high = min(high, _interval(index + fact * count, ranges)[1])
     return low, high
+
+
+def _counts(fact: Affine, index: Affine) -> set[int]:
+    """How many times a fact may be of use: once, and so often that a term of the index is gone."""
+    terms = dict(index.terms)
+    shares = ((terms.get(atom, 0), coefficient) for atom, coefficient in fact.terms)
+    return {1, *(abs(n // m) for n, m in shares if n and n % m == 0)}
 
 
 def _interval(index: Affine, ranges: Ranges) -> tuple[int, int]:

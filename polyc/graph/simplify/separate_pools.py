@@ -17,13 +17,10 @@ from math import prod
 from polyc.graph.ir import Graph, Node, Tensor
 from polyc.graph.simplify.rewriting import Change, Rewritten, Scope, apply_rule
 from polyc.types.estimate import hinted
-from polyc.types.sizes import Size
 
-LEAST_GAIN, LEAST_GAIN_OPEN = 1.6, 1.4
+LEAST_GAIN = 1.6
 """How many times as many operations a window by itself takes, at least, for the image to be walked
-twice. Where sizes are open, no row is read once for all windows that it is in, and the gain is more
-(`mapping/cpu/diagonal.py`).
-"""
+twice."""
 
 
 def separate_pools(graph: Graph) -> Rewritten:
@@ -44,10 +41,8 @@ def _rule(scope: Scope, node: Node) -> Change | None:
     kernel = tuple(node.attributes["kernel_shape"])
     strides = node.get("strides") or (1,) * len(kernel)
     wide = [k for k, (n, s) in enumerate(zip(kernel, strides, strict=True)) if n > 1 or s > 1]
-    is_open = any(isinstance(n, Size) for n in result.shape[2:])
-    least = LEAST_GAIN_OPEN if is_open else LEAST_GAIN
     before, after = ([hinted(n) for n in t.shape[2:]] for t in (source, result))
-    if len(wide) < 2 or _gain(kernel, strides, wide, before, after) < least:
+    if len(wide) < 2 or _gain(kernel, strides, wide, before, after) < LEAST_GAIN:
         return None
     shape, name = list(source.shape), source.name
     nodes: list[Node] = []

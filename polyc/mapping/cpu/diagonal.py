@@ -51,11 +51,7 @@ def find_diagonal(cluster: Cluster, vector: int, unroll: int | None) -> Diagonal
     other taps along another; no other operand moves with the rows.
     """
     update = next((s for s in cluster.statements if s.reduction), None)
-    if (
-        update is None
-        or unroll is None
-        or update.exact_extents[_at(cluster, unroll, update)] is None
-    ):
+    if update is None or unroll is None:
         return None
     lanes, rows = _at(cluster, vector, update), _at(cluster, unroll, update)
     moving = [columns for columns in update.columns[1:] if any(columns[rows])]

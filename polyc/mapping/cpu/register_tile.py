@@ -9,7 +9,7 @@ from functools import partial
 from math import ceil, gcd, prod
 
 from polyc.codegen.load_once import fits_by_columns, fits_by_rows
-from polyc.codegen.remainder import ROWS
+from polyc.codegen.remainder import ROWS, SHRUNK_ROWS
 from polyc.codegen.side_by_side import SUMS, WORTHWHILE
 from polyc.mapping.cpu.diagonal import Diagonal, find_diagonal
 from polyc.mapping.cpu.grouping import count_held
@@ -174,8 +174,9 @@ def _price_tiles(
                 divided = price_places(u, v, taps, places)
                 if divided is None or not _fits_registers(u, v, side, window, registers):
                     break
-                heights = _cut_known(rows, u) if known else _cut_unknown(rows, u)
                 along = diagonal and diagonal.fits(u, v)
+                rest = SHRUNK_ROWS if along else ROWS
+                heights = _cut_known(rows, u) if known else _cut_unknown(rows, u, rest)
                 priced = partial(_price_diagonal, diagonal, window) if diagonal and along else price
                 cost = _average(heights, columns, v, priced, side) + divided
                 if d is not None and not window:
@@ -316,15 +317,15 @@ def _cut_known(rows: int, u: int) -> Heights:
     return {u: rows - rows % u, rows % u: rows % u} if rows % u else {u: rows}
 
 
-def _cut_unknown(rows: int, u: int) -> Heights:
+def _cut_unknown(rows: int, u: int, rests: Sequence[int]) -> Heights:
     """So many rows in half of all calls, and about as many in others, where any rest is as likely.
 
-    A rest is cut as in `codegen/remainder.py`.
+    rests: the heights of tiles that a rest is cut into, as in `codegen/remainder.py`.
     """
     heights = defaultdict(float, {u: rows // u * u + max(rows - (u - 1) / 2, 1)})
     for rest, likely in ((rows % u, 1.0), *((rest, 1 / u) for rest in range(1, u))):
         left = rest
-        for height in (h for h in ROWS if h < u):
+        for height in (h for h in rests if h < u):
             heights[height] += left // height * height * likely
             left %= height
     return heights
