@@ -17,6 +17,9 @@ from polyc.types.estimate import estimate
 OFTEN = 32
 """Uses of each element that make copying it first cheap: a copy costs about as much as two uses."""
 
+SEVERAL = 4
+"""The same where each lane would be loaded by itself otherwise, or there would be no lanes."""
+
 
 @dataclass(frozen=True)
 class Strides:
@@ -28,7 +31,8 @@ class Strides:
     dimensions[p] is the one dimension of the array that iterator p walks with unit step, if it is
     one and no coordinate is data alone; `reuse` is how many instances read each element; `data` are
     the iterators that decide by data where it is; `repeats` are those of which several steps read
-    one element, and as many more the next one in memory, as in x[floor(p/2)].
+    one element, and as many more the next one in memory, as in x[floor(p/2)]; `uses` are the reads
+    of an element as well, but by windows that overlap too, on average.
     """
 
     array: str
@@ -40,6 +44,7 @@ class Strides:
     itemsize: int
     data: frozenset[int] = frozenset()
     repeats: frozenset[int] = frozenset()
+    uses: float = 1.0
 
     @property
     def is_packable(self) -> bool:
@@ -90,10 +95,19 @@ def compute_strides(
         reuse = prod(n for n, step in zip(sizes, steps, strict=True) if step == 0)
         reuse = int(reuse * spread.get(id(index), 1.0))
         itemsize = arrays[array].dtype.itemsize
-        moved = data.get(id(index), frozenset())
+        uses = prod(sizes) / max(1, prod(map(estimate, arrays[array].shape)))
         result.append(
             Strides(
-                array, steps, walked, reuse, storage is None, is_write, itemsize, moved, repeats
+                array,
+                steps,
+                walked,
+                reuse,
+                free=storage is None,
+                is_write=is_write,
+                itemsize=itemsize,
+                data=data.get(id(index), frozenset()),
+                repeats=repeats,
+                uses=max(uses, reuse),
             )
         )
     return tuple(result)

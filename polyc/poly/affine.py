@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from math import gcd
 
 import islpy as isl
@@ -192,21 +192,29 @@ _NO_ITERATORS = (isl.dim_type.param, isl.dim_type.div)
 def coefficients(function: isl.PwAff) -> tuple[int | None, ...]:
     """How much the value grows with each iterator; None where that is not one constant.
 
-    { S[i, j] -> [2 i + floor(j/3)] }  ->  (2, None)
+    { S[i, j] -> [2 i + floor(j/3)] }           ->  (2, None)
+    { S[i, j] -> [i] : j < 5; [i + 9] : j >= 5 }  ->  (1, None)
     """
-    count = function.dim(isl.dim_type.in_)
-    aff = single_aff(function)
-    if aff is None:
-        pieces = function.get_pieces()
-        moves = [
-            any(
-                piece.involves_dims(isl.dim_type.in_, k, 1)
-                or domain.involves_dims(isl.dim_type.set, k, 1)
-                for domain, piece in pieces
-            )
-            for k in range(count)
-        ]
-        return tuple(None if m else 0 for m in moves)
+    pieces = function.get_pieces()
+    different = [aff for k, (_, aff) in enumerate(pieces) if not _among(aff, pieces[:k])]
+    rows = [_coefficients(aff) for aff in different]
+    if len(rows) == 1:
+        return rows[0]
+    steps: list[int | None] = []
+    for k in range(function.dim(isl.dim_type.in_)):
+        found = {row[k] for row in rows}
+        chosen = any(domain.involves_dims(isl.dim_type.set, k, 1) for domain, _ in pieces)
+        steps.append(None if chosen or len(found) != 1 else found.pop())
+    return tuple(steps)
+
+
+def _among(aff: isl.Aff, pieces: Sequence[tuple[isl.Set, isl.Aff]]) -> bool:
+    """Whether some of the pieces are this affine function."""
+    return any(aff.plain_is_equal(other) for _, other in pieces)
+
+
+def _coefficients(aff: isl.Aff) -> tuple[int | None, ...]:
+    count = aff.dim(isl.dim_type.in_)
     steps: list[int | None] = []
     for k in range(count):
         value = aff.get_coefficient_val(isl.dim_type.in_, k)

@@ -47,7 +47,7 @@ def store_clusters(
     """
     store = _Store(clusters, scop, target, tuned or {}, given)
     for position, cluster in budget.over(enumerate(clusters), "cluster"):
-        copy = _copied_to(cluster)
+        copy = _copied_to(cluster, store.arrays)
         if copy and store.arrays[copy].kind == "temporary" and copy not in store.decided:
             store.waiting.setdefault(copy, []).append(position)
         else:
@@ -176,12 +176,22 @@ class _Store:
         )
 
 
-def _copied_to(cluster: Cluster) -> str | None:
-    """The array that a cluster only copies to: its readers know better how it should lie."""
+def _copied_to(cluster: Cluster, arrays: Mapping[str, Array]) -> str | None:
+    """The array that a cluster only copies to, or fills with what lies between elements of another.
+
+    Its readers know better how it should lie.
+    """
     if len(cluster.statements) > 1:
         return None
     (s,) = cluster.statements
-    return s.array if isinstance(s.value, Load) and not (s.reduction or s.value.dynamic) else None
+    if s.reduction or any(load.dynamic for load in s.loads):
+        return None
+    if isinstance(s.value, Load):
+        return s.array
+    read = [k for k, load in enumerate(s.loads) if arrays[load.array].kind != "constant"]
+    steps = {step for k in read for column in s.columns[1 + k] for step in column}
+    between = None in steps and len({s.loads[k].array for k in read}) == 1
+    return s.array if between else None
 
 
 def store_cluster(

@@ -10,7 +10,7 @@ from collections.abc import Collection, Mapping
 
 import numpy as np
 
-from polyc.memory.strides import Strides
+from polyc.memory.strides import OFTEN, SEVERAL, Strides
 from polyc.schedule.cluster import Cluster
 from polyc.scop.scop import Statement
 from polyc.target.machine import Target
@@ -46,8 +46,11 @@ REARRANGED = 1.1
 """A constant is stored as its reader likes it, which beats a layout shared with others."""
 
 
-def worth(strides: Strides, position: int, may_pack: bool = False) -> float:
-    """What making `position` the vector loop is worth to an access."""
+def worth(strides: Strides, position: int, may_pack: bool = False, often: float = OFTEN) -> float:
+    """What making `position` the vector loop is worth to an access.
+
+    often: uses of an element from which on it may be copied first.
+    """
     step = strides.steps[position]
     if step == 0:
         return INVARIANT
@@ -55,16 +58,19 @@ def worth(strides: Strides, position: int, may_pack: bool = False) -> float:
         return REARRANGED if strides.free and not strides.is_write else UNIT
     if position in strides.repeats:
         return REPEATED
-    if may_pack and strides.is_packable and strides.dimensions[position] is not None:
+    packable = strides.is_packable or (not strides.is_write and strides.uses >= often)
+    if may_pack and packable and strides.dimensions[position] is not None:
         return PACKED
     if strides.is_write:
         return SCATTERED_STORE
     return SECOND if step == 2 else SCATTERED
 
 
-def _list_worths(strides: tuple[Strides, ...], position: int, may_pack: bool) -> list[float]:
+def _list_worths(
+    strides: tuple[Strides, ...], position: int, may_pack: bool, often: float = OFTEN
+) -> list[float]:
     """What making `position` the vector loop is worth to each access of a statement."""
-    values = [worth(a, position, may_pack) for a in strides]
+    values = [worth(a, position, may_pack, often) for a in strides]
     if values.count(PACKED) > 1:  # nothing would be used again from one tile to the next
         values = [SCATTERED if value == PACKED else value for value in values]
     return values
@@ -73,9 +79,21 @@ def _list_worths(strides: tuple[Strides, ...], position: int, may_pack: bool) ->
 def choose_vector_loop(
     cluster: Cluster, strides: Mapping[str, tuple[Strides, ...]], target: Target
 ) -> int | None:
-    """The shared loop to run in SIMD lanes, or None if loops of the statements' own are better."""
+    """The shared loop to run in SIMD lanes, or None if loops of the statements' own are better.
+
+    A contraction that has none otherwise may copy what is read but several times.
+    """
     if cluster.has_reuse and not all(is_whole(s, cluster) for s in cluster.statements):
         return None
+    found = _choose_vector_loop(cluster, strides, target, OFTEN)
+    if found is None and cluster.has_reuse:
+        return _choose_vector_loop(cluster, strides, target, SEVERAL)
+    return found
+
+
+def _choose_vector_loop(
+    cluster: Cluster, strides: Mapping[str, tuple[Strides, ...]], target: Target, often: float
+) -> int | None:
     best, best_worth = None, LEAST_WORTH
     if not (cluster.has_reuse or cluster.is_group):
         best_worth = max(best_worth, _worth_of_rows(cluster, strides))
@@ -89,7 +107,7 @@ def choose_vector_loop(
         for s in cluster.statements:
             instances = float(np.prod(s.estimated_extents, dtype=np.float64))
             pack = cluster.has_reuse and s.reduction is not None
-            values = _list_worths(strides[s.name], loop[s.name], pack)
+            values = _list_worths(strides[s.name], loop[s.name], pack, often)
             if has_rows:
                 values = [
                     BY_DATA if loop[s.name] in a.data else value
