@@ -18,7 +18,7 @@ OFTEN = 32
 """Uses of each element that make copying it first cheap: a copy costs about as much as two uses."""
 
 SEVERAL = 4
-"""The same where each lane would be loaded by itself otherwise, or there would be no lanes."""
+"""The same where there would be no lanes otherwise."""
 
 
 @dataclass(frozen=True)
@@ -50,6 +50,11 @@ class Strides:
     def is_packable(self) -> bool:
         """Whether the elements are read often enough that copying them first costs little."""
         return not self.is_write and self.reuse >= OFTEN
+
+    @property
+    def is_window(self) -> bool:
+        """Whether windows that overlap read the elements, each several times."""
+        return not self.is_write and self.uses >= SEVERAL and self.uses > self.reuse
 
 
 def accesses(s: Statement) -> Iterator[tuple[str, isl.PwMultiAff, bool]]:

@@ -33,7 +33,7 @@ ROLLS = (
         is_long=True,
     ),
     Case(
-        "Rows turned by a number that may be more than there is",
+        "Turned by a number that may be more than there is",
         "float[b, n] x",
         """zero = Constant<value_ints = [0]>()
         one = Constant<value_ints = [1]>()

@@ -19,7 +19,7 @@ import islpy as isl
 
 from polyc.analysis.steps import in_any_step
 from polyc.mapping.cpu.vector_loop import choose_inner_loop
-from polyc.memory.strides import SEVERAL, Strides
+from polyc.memory.strides import Strides
 from polyc.names import fresh
 from polyc.poly.affine import moves
 from polyc.schedule.cluster import Cluster
@@ -81,8 +81,8 @@ def find_operands(
         for access in strides[update.name][1:]:
             if access.free or access.array in written or access.dimensions[position] is None:
                 continue
-            alone = access.steps[position] not in (0, 1, 2) and access.uses >= SEVERAL
-            if not access.is_packable and not (alone and cluster.has_reuse and vector is not None):
+            alone = access.is_window and access.steps[position] not in (0, 1, 2)
+            if not access.is_packable and (vector is None or not alone):
                 continue
             far = vector is not None and _is_far(access, update, parallel, height)
             if access.steps[position] != 1 or far:

@@ -307,7 +307,6 @@ def _count_still(walks: Sequence[Strides], position: int) -> int:
 Price = Callable[[int, int], float]
 """Cycles per multiply-add in a tile of so many rows and vectors."""
 
-
 Heights = Table[int, float]
 """How many rows of a problem are in tiles of each height."""
 

@@ -10,7 +10,7 @@ from collections.abc import Collection, Mapping
 
 import numpy as np
 
-from polyc.memory.strides import OFTEN, SEVERAL, Strides
+from polyc.memory.strides import Strides
 from polyc.schedule.cluster import Cluster
 from polyc.scop.scop import Statement
 from polyc.target.machine import Target
@@ -46,10 +46,10 @@ REARRANGED = 1.1
 """A constant is stored as its reader likes it, which beats a layout shared with others."""
 
 
-def worth(strides: Strides, position: int, may_pack: bool = False, often: float = OFTEN) -> float:
+def worth(strides: Strides, position: int, may_pack: bool = False, windows: bool = False) -> float:
     """What making `position` the vector loop is worth to an access.
 
-    often: uses of an element from which on it may be copied first.
+    windows: they may be packed, too.
     """
     step = strides.steps[position]
     if step == 0:
@@ -58,7 +58,7 @@ def worth(strides: Strides, position: int, may_pack: bool = False, often: float 
         return REARRANGED if strides.free and not strides.is_write else UNIT
     if position in strides.repeats:
         return REPEATED
-    packable = strides.is_packable or (not strides.is_write and strides.uses >= often)
+    packable = strides.is_packable or (windows and strides.is_window)
     if may_pack and packable and strides.dimensions[position] is not None:
         return PACKED
     if strides.is_write:
@@ -67,10 +67,10 @@ def worth(strides: Strides, position: int, may_pack: bool = False, often: float 
 
 
 def _list_worths(
-    strides: tuple[Strides, ...], position: int, may_pack: bool, often: float = OFTEN
+    strides: tuple[Strides, ...], position: int, may_pack: bool, windows: bool = False
 ) -> list[float]:
     """What making `position` the vector loop is worth to each access of a statement."""
-    values = [worth(a, position, may_pack, often) for a in strides]
+    values = [worth(a, position, may_pack, windows) for a in strides]
     if values.count(PACKED) > 1:  # nothing would be used again from one tile to the next
         values = [SCATTERED if value == PACKED else value for value in values]
     return values
@@ -81,18 +81,18 @@ def choose_vector_loop(
 ) -> int | None:
     """The shared loop to run in SIMD lanes, or None if loops of the statements' own are better.
 
-    A contraction that has none otherwise may copy what is read but several times.
+    A contraction that has none otherwise may copy what windows read.
     """
     if cluster.has_reuse and not all(is_whole(s, cluster) for s in cluster.statements):
         return None
-    found = _choose_vector_loop(cluster, strides, target, OFTEN)
+    found = _choose_vector_loop(cluster, strides, target, windows=False)
     if found is None and cluster.has_reuse:
-        return _choose_vector_loop(cluster, strides, target, SEVERAL)
+        return _choose_vector_loop(cluster, strides, target, windows=True)
     return found
 
 
 def _choose_vector_loop(
-    cluster: Cluster, strides: Mapping[str, tuple[Strides, ...]], target: Target, often: float
+    cluster: Cluster, strides: Mapping[str, tuple[Strides, ...]], target: Target, windows: bool
 ) -> int | None:
     best, best_worth = None, LEAST_WORTH
     if not (cluster.has_reuse or cluster.is_group):
@@ -107,7 +107,7 @@ def _choose_vector_loop(
         for s in cluster.statements:
             instances = float(np.prod(s.estimated_extents, dtype=np.float64))
             pack = cluster.has_reuse and s.reduction is not None
-            values = _list_worths(strides[s.name], loop[s.name], pack, often)
+            values = _list_worths(strides[s.name], loop[s.name], pack, windows)
             if has_rows:
                 values = [
                     BY_DATA if loop[s.name] in a.data else value
