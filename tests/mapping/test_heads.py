@@ -53,3 +53,35 @@ def test_all_kernels_run_in_lanes(last, mode):
     session = onnxruntime.InferenceSession(source.SerializeToString())
     (expected,) = session.run(None, {"x": x})
     np.testing.assert_allclose(model(x), expected, rtol=1e-3, atol=1e-4)
+
+
+def test_a_norm_of_channels_between_transpositions_writes_in_lanes():
+    """As between the convolutions of a network for sound: rows of channels, then of moments."""
+    weights = {
+        "w": rng.standard_normal((CHANNELS, 1, 10)) / 3,
+        "v": rng.standard_normal((CHANNELS, CHANNELS, 3)) / 10,
+        "scale": rng.uniform(0.5, 1.5, CHANNELS),
+        "bias": rng.standard_normal(CHANNELS),
+    }
+    nodes = [
+        helper.make_node("Conv", ["x", "w"], ["a"], strides=[5]),
+        helper.make_node("Transpose", ["a"], ["b"], perm=[0, 2, 1]),
+        helper.make_node("LayerNormalization", ["b", "scale", "bias"], ["c"]),
+        helper.make_node("Transpose", ["c"], ["d"], perm=[0, 2, 1]),
+        helper.make_node("Gelu", ["d"], ["e"]),
+        helper.make_node("Conv", ["e", "v"], ["y"], strides=[2]),
+    ]
+    graph = helper.make_graph(
+        nodes,
+        "sound",
+        [helper.make_tensor_value_info("x", TensorProto.FLOAT, [1, 1, 4000])],
+        [helper.make_tensor_value_info("y", TensorProto.FLOAT, [1, CHANNELS, 399])],
+        [numpy_helper.from_array(v.astype(np.float32), k) for k, v in weights.items()],
+    )
+    source = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 20)], ir_version=9)
+    model = compile(source, options=Options(threads=2))
+    assert "pc_erf_f32x" in model.source
+    assert "pc_erf_f32(" not in model.source
+    x = rng.standard_normal((1, 1, 4000)).astype(np.float32)
+    (expected,) = onnxruntime.InferenceSession(source.SerializeToString()).run(None, {"x": x})
+    np.testing.assert_allclose(model(x), expected, rtol=1e-3, atol=1e-4)

@@ -40,7 +40,8 @@ def decide_layouts(
 ) -> dict[str, Storage]:
     """Storage for the arrays that this cluster is the first to touch; its constants among them.
 
-    With a vector loop, an array that it indexes by one dimension stores that dimension innermost; a
+    With a vector loop, an array that it indexes by one dimension stores that dimension innermost,
+    and so does a result that rows are written across to, as by a norm between transpositions; a
     constant or a `packed` copy that a contraction streams through is moreover cut into panels of
     `tile` elements. What an instruction takes together in a lane lies together there:
     W[k, j]  ->  place j / tile, k / 4, j mod tile, k mod 4.
@@ -48,10 +49,11 @@ def decide_layouts(
     decided: dict[str, Storage] = {}
     for s in (*cluster.statements, *cluster.prelude):
         position = None if vector is None else cluster.shared[vector].get(s.name)
-        if vector is None and s.reduction:
+        across = vector is None and _is_across(cluster, s, arrays)
+        if vector is None and (s.reduction or across):
             taken = cluster.shared_positions(s)
             position, _ = choose_inner_loop(s, taken, compute_strides(s, arrays, storages))
-        for name, index, _ in accesses(s):
+        for name, index, is_write in accesses(s):
             array = arrays[name]
             if name in storages or name in decided:
                 continue
@@ -63,7 +65,7 @@ def decide_layouts(
                 ((g, _),) = inner
                 others = [k for k in rest if k != g]
                 decided[name] = permuted(array, [*others, g], gap=_gap(array, g))
-            elif d is None or (vector is None and not rearranged):
+            elif d is None or (vector is None and not rearranged and not (across and is_write)):
                 decided[name] = row_major(array)
             elif vector is not None and (
                 s.reduction
@@ -76,6 +78,15 @@ def decide_layouts(
             else:
                 decided[name] = permuted(array, [*rest, d], gap=_gap(array, d))
     return decided
+
+
+def _is_across(cluster: Cluster, s: Statement, arrays: Mapping[str, Array]) -> bool:
+    """Whether a statement writes rows, and what lies together in a row-major result are others."""
+    rank = len(arrays[s.array].shape)
+    if s.reduction or arrays[s.array].kind != "temporary" or rank < 2:
+        return False
+    shared = cluster.shared_positions(s)
+    return all(p in shared for p, column in enumerate(s.columns[0]) if column[-1] != 0)
 
 
 def _summed_last(
