@@ -190,12 +190,12 @@ def _may_shrink(loop: For) -> bool:
     """
     inside: set[int] = set()
     for node in walk_nodes(loop.body):
-        if not isinstance(node, For) or loop.var not in variables(node.lower) | variables(
-            node.upper
-        ):
+        if not isinstance(node, For):
+            continue
+        if loop.var not in variables(node.lower) | variables(node.upper):
             continue
         inside |= {id(n) for n in walk_nodes(node.body) if isinstance(n, Assign)}
-        shrunk = _shrunk(node, loop.var, loop.upper - var(_ROWS))
+        shrunk = _shrunk(node, loop.var, loop.upper - var(_COUNT))
         left = variables(shrunk.lower) | variables(shrunk.upper)
         if node.kind != "unroll" or left & (variables(loop.upper) | {loop.var}):
             return False
@@ -204,7 +204,7 @@ def _may_shrink(loop: For) -> bool:
     return whole and bool(assigns) and not any(_divides(n, loop.var) for n in assigns)
 
 
-_ROWS = "rows of a tile"
+_COUNT = "rows of a tile"
 """Stands for how many there are."""
 
 
