@@ -24,6 +24,7 @@ from polyc.loopnest.nodes import (
     LoopExpr,
     Node,
     Read,
+    Test,
     Value,
     rewrite_nodes,
     walk_expr,
@@ -136,7 +137,9 @@ def _arguments(test: LoopExpr) -> tuple[LoopExpr, Value]:
 
 
 def _is_settled(expr: LoopExpr, loop: For) -> bool:
-    """Whether an expression has one value in all iterations."""
+    """Whether an expression has one value in all iterations; one that asks for places may not."""
+    if any(isinstance(part, Test) for part in walk_expr(expr)):
+        return False
     used = {v for part in walk_expr(expr) for v in _variables(part)}
     written = {a.target.array for a in walk_nodes(loop.body) if isinstance(a, Assign)}
     read = {part.element.array for part in walk_expr(expr) if isinstance(part, Read)}

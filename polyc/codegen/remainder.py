@@ -38,6 +38,8 @@ from polyc.loopnest.nodes import (
     For,
     Node,
     Read,
+    Test,
+    Value,
     rewrite_elements,
     rewrite_nodes,
     walk_expr,
@@ -189,19 +191,22 @@ def _may_shrink(loop: For) -> bool:
     how far it is to the end, and places that move with it.
     """
     inside: set[int] = set()
+    rows: set[str] = set()
     for node in walk_nodes(loop.body):
         if not isinstance(node, For):
             continue
         if loop.var not in variables(node.lower) | variables(node.upper):
             continue
         inside |= {id(n) for n in walk_nodes(node.body) if isinstance(n, Assign)}
+        rows.add(node.var)
         shrunk = _shrunk(node, loop.var, loop.upper - var(_COUNT))
         left = variables(shrunk.lower) | variables(shrunk.upper)
         if node.kind != "unroll" or left & (variables(loop.upper) | {loop.var}):
             return False
     assigns = [n for n in walk_nodes(loop.body) if isinstance(n, Assign)]
     whole = all(id(n) in inside for n in assigns)
-    return whole and bool(assigns) and not any(_divides(n, loop.var) for n in assigns)
+    told = all(_tells_rows(n, loop.var, rows) for n in assigns)
+    return whole and bool(assigns) and told and not any(_divides(n, loop.var) for n in assigns)
 
 
 _COUNT = "rows of a tile"
@@ -221,6 +226,23 @@ def _shrink(loop: For, start: Affine) -> For:
         return _shrunk(node, loop.var, start) if isinstance(node, For) else node
 
     return replace(loop, body=rewrite_nodes(loop.body, visit))
+
+
+def _tells_rows(assign: Assign, name: str, rows: set[str]) -> bool:
+    """Whether what an assignment takes of its place as data is that of a row: of t + r, never of r.
+
+    Places of elements are proven afterwards, but not what is data.
+    """
+    for part in walk_expr(assign.value):
+        if isinstance(part, Test):
+            return False
+        if isinstance(part, Value):
+            steps = {atom.name: step for atom, step in part.index.terms if isinstance(atom, Var)}
+            whole = all(isinstance(atom, Var) for atom, _ in part.index.terms)
+            own = {steps[row] for row in rows & steps.keys()}
+            if not whole or own != ({steps[name]} if name in steps else set()):
+                return False
+    return True
 
 
 def _divides(assign: Assign, name: str) -> bool:

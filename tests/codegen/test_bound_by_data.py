@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 from polyc.codegen.bound_by_data import bound_by_data
-from polyc.loopnest.index import Affine, var
-from polyc.loopnest.nodes import Assign, Block, For, Value, walk_nodes
+from polyc.loopnest.index import Affine, Compare, var
+from polyc.loopnest.nodes import Assign, Block, For, Test, Value, walk_nodes
 from polyc.loopnest.show import show_expr
 from polyc.scop.expr import INT64, Call, Cast, Const
 from tests.analysis.nests import F32, ZERO, at, loop, read, run
@@ -102,6 +102,11 @@ def picked(index: Affine, where, otherwise=ZERO, more=None):
     return Call("select", (test, read("u", k, j), otherwise), F32)
 
 
+def ask(condition, value):
+    """What a place may be: somewhere else where a condition on the loops does not hold."""
+    return Call("select", (Test(condition), value, Const(0, INT64)), INT64)
+
+
 def scatter(value, *, reduction="add", target=None, lower=0, upper=7) -> Block:
     """t[i][j] add= value  for k in 0 .. 9, i in 0 .. 7, j in 4 lanes"""
     body = run("S", [i, j, k], target or at("t", i, j), value, reduction)
@@ -169,6 +174,7 @@ def test_two_loops_are_picked_by_two_places():
         scatter(picked(i, place(k)), reduction="mul"),
         scatter(picked(i, place(k)), target=at("p", i)),  # it writes where it asks
         scatter(picked(i, Cast(place(k), np.dtype(np.int32)))),  # another type compares otherwise
+        scatter(picked(i, ask(Compare("eq", i - k), place(k)))),  # the place asks for the position
     ],
 )
 def test_loops_of_which_all_iterations_count(block):
