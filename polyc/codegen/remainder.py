@@ -65,17 +65,18 @@ def cut_remainder(loop: For, known: Known, simd_bytes: int) -> Iterator[Piece]:
 
     `known` holds the range of the loop.
     """
-    size, left = loop.step, loop.upper - var(loop.var)  # iterations from here to the end
     if {node.kind for node in _dependent_loops(loop)} <= {"sequential"}:
         yield loop, ()
         return
+    loop = replace(loop, upper=_real_end(loop, known))
+    size, left = loop.step, loop.upper - var(loop.var)  # iterations from here to the end
     yield replace(loop, upper=loop.upper - (size - 1)), (left - size,)
     end = _end(loop, known)
     start = loop.lower + floordiv(end - loop.lower, size) * size
     partial = left * -1 + (size - 1)  # not negative where the tile is not whole
     rest = replace(loop, lower=start)
     points = _point_loops(rest, left, known.and_facts(partial))
-    if not points and _may_shrink(rest):
+    if not points and _may_shrink(rest, known):
         for width in (w for w in SHRUNK_ROWS if w < size):
             cut = replace(rest, lower=start, upper=loop.upper - (width - 1), step=width)
             yield from _unless_empty(_shrink(cut, loop.upper - width), (left - width, partial))
@@ -127,6 +128,20 @@ def cut_into_vectors(loop: For, known: Known, simd_bytes: int) -> Iterator[Piece
 
     yield tiles(loop.lower, loop.upper - (width - 1), const(width), 0), (left - width,)
     yield tiles(start, loop.upper, left, width), (left - 1, left * -1 + (width - 1))
+
+
+def _real_end(loop: For, known: Known) -> Affine:
+    """Where the last tile ends, which may lie behind the last place where isl says that one begins.
+
+    for t in 0 .. 16 n - 1 step 6:              16 n, since t is never 16 n - 1, which is odd
+      for r in 0 .. min(6, 16 n - t): …
+    """
+    left = loop.upper - var(loop.var)
+    partial = known.and_facts(left * -1 + (loop.step - 1))
+    beyond = {simplify_index(node.upper, partial) - left for node in _dependent_loops(loop)}
+    more = beyond.pop() if len(beyond) == 1 else const(0)
+    is_within = more.is_constant and 0 < more.constant < loop.step
+    return loop.upper + more if is_within else loop.upper
 
 
 def _end(loop: For, known: Known) -> Affine:
@@ -181,14 +196,14 @@ def _point_loops(loop: For, left: Affine, known: Known) -> list[For]:
     return found if whole else []
 
 
-def _may_shrink(loop: For) -> bool:
+def _may_shrink(loop: For, known: Known) -> bool:
     """Whether a lower tile does the same with fewer rows, as one whose taps run along a diagonal:
 
     for i in 0 .. min(9, n - t + 2):  # unroll
       for r in max(0, i - 2) .. min(6, n - t, i + 1):  # unroll
 
     All that depends on where the tile begins are bounds of loops that are written out, which say
-    how far it is to the end, and places that move with it.
+    how far it is to the end, and places that move with it. Where one row is left one is executed.
     """
     inside: set[int] = set()
     rows: set[str] = set()
@@ -197,7 +212,9 @@ def _may_shrink(loop: For) -> bool:
             continue
         if loop.var not in variables(node.lower) | variables(node.upper):
             continue
-        inside |= {id(n) for n in walk_nodes(node.body) if isinstance(n, Assign)}
+        last = _shrunk(node, loop.var, loop.upper - 1)
+        if interval(last.upper - last.lower, known)[1] <= 1:
+            inside |= {id(n) for n in walk_nodes(node.body) if isinstance(n, Assign)}
         rows.add(node.var)
         shrunk = _shrunk(node, loop.var, loop.upper - var(_COUNT))
         left = variables(shrunk.lower) | variables(shrunk.upper)

@@ -28,6 +28,9 @@ from polyc.types.sizes import Extent, Size, assumed_range
 
 Parsed = TypeVar("Parsed", isl.Set, isl.Map, isl.PwMultiAff, isl.PwAff)
 
+MOST_CASES = 3
+"""Sizes that are the smaller of two, of which sets say which: each doubles the cases of a set."""
+
 PARAM, SET = isl.dim_type.param, isl.dim_type.set
 
 _ABOUT: ContextVar[isl.Set | None] = ContextVar("_ABOUT", default=None)
@@ -63,6 +66,7 @@ def spell(extent: Extent) -> str:
 def conditions() -> list[str]:
     """What holds for the sizes of the model: "1 <= size_n <= 2048", and so in the next call."""
     found = []
+    exact = _count_cases() <= MOST_CASES
     for size in assumed_ranges():
         if size.lower > LEAST:
             found.append(f"{size.lower} <= {size.name}")
@@ -74,12 +78,21 @@ def conditions() -> list[str]:
             found.append(f"{spell(size.next)} <= {size.upper}")
         found += [f"{spell(need)} >= 0" for need in size.needs]
         if isinstance(size.same, Size):
-            found += _facts(size.name, size.same)
+            found += _facts(size.name, size.same, exact)
     return found
 
 
-def _facts(name: str, same: Size) -> list[str]:
+def _count_cases() -> int:
+    """How many sizes are the smaller of two."""
+    meanings = (size.same for size in assumed_ranges() if isinstance(size.same, Size))
+    firsts = (meaning.terms[0][0] for meaning in meanings)
+    return sum(isinstance(p[0], Derived) and p[0].operation == "min" for p in firsts if len(p) == 1)
+
+
+def _facts(name: str, same: Size, exact: bool) -> list[str]:
     """What sets can say of a size that follows from others.
+
+    exact: whether they say which of two is the smaller one.
 
     q = floor(a/3)   ->   3*q <= a, a <= 3*q + 2
     q = min(a, b)    ->   q <= a, q <= b, and q is one of them
@@ -90,6 +103,8 @@ def _facts(name: str, same: Size) -> list[str]:
         first, second = derived.operands
         if derived.operation == "min":
             a, b = spell(first), spell(second)
+            if not exact:
+                return [f"{name} <= {a}", f"{name} <= {b}"]
             # The two do not overlap: else loops over both would be generated.
             which = f"({name} = {a} or ({name} = {b} and {b} <= {a} - 1))"
             return [f"{name} <= {a}", f"{name} <= {b}", which]
@@ -160,10 +175,20 @@ def _project(known: isl.Set, names: frozenset[str]) -> isl.Set:
         if name not in names:
             position = known.find_dim_by_name(PARAM, name)
             known = known.eliminate(PARAM, position, 1).project_out(PARAM, position, 1)
-    known = known.coalesce()
+    # What is left of those that are gone is no number of others, and makes sets large. But for it
+    # what each size may be by itself may have been left out.
+    known = known.remove_unknown_divs().intersect(_box(names)).coalesce()
     # One conjunction, where it says the same: loops over each of several would be generated.
     hull = isl.Set.from_basic_set(known.simple_hull())
     return hull if hull.is_subset(known) else known
+
+
+def _box(names: frozenset[str]) -> isl.Set:
+    """What each of some sizes may be, by itself."""
+    sizes = [size for size in assumed_ranges() if size.name in names]
+    least = [f"{size.lower} <= {size.name}" for size in sizes if size.lower > LEAST]
+    most = [f"{size.name} <= {size.upper}" for size in sizes if size.upper is not None]
+    return read(isl.Set, f"{{ : {' and '.join([*least, *most]) or 'true'} }}")
 
 
 def among_sizes(elements: isl.Set) -> isl.Set:

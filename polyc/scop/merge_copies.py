@@ -22,6 +22,7 @@ from polyc.scop.expr import Expr, Load, rebuild
 from polyc.scop.inline import simplify_indices
 from polyc.scop.scop import Array, Scop, Statement
 from polyc.scop.uses import Uses, drop_dead, find_uses
+from polyc.types.found import found_in
 
 LARGEST_EFFORT = 100_000
 """Operations of isl for one copy, about 0.5 s. Through two reshapes whose sizes have no common
@@ -32,17 +33,46 @@ def merge_copies(scop: Scop, budget: Budget = UNLIMITED) -> Scop:
     """The scop with each copy removed whose source can live inside its target."""
     uses = find_uses(scop.statements)
     placed: dict[str, tuple[str, isl.PwMultiAff]] = {}  # X -> (Y, { X -> Y })
+    order = _Order(scop)
     for statement in budget.over(scop.statements, "fuse"):
         source = _copied_array(statement, scop, uses)
         if source is None or source in placed or _ends_in(statement.array, source, placed):
             continue
+        if not order.is_sized_before(statement.array, source):
+            continue
         where = _find_place(statement, scop.arrays[source])
         if where is not None:
             placed[source] = (statement.array, where)
+            order.move(source, statement.array)
     if not placed:
         return scop
     moved = [_move(s, placed) for s in scop.statements if not _is_done(s, placed)]
     return drop_dead(replace(scop, statements=tuple(moved)))
+
+
+class _Order:
+    """When arrays are first written, and when the sizes are found that a call finds."""
+
+    def __init__(self, scop: Scop) -> None:
+        self._scop = scop
+        self._first: dict[str, int] = {}
+        last: dict[str, int] = {}
+        for position, statement in enumerate(scop.statements):
+            self._first.setdefault(statement.array, position)
+            last[statement.array] = position
+        self._found = {size: last.get(array, -1) for size, array in scop.found.items()}
+
+    def is_sized_before(self, target: str, source: str) -> bool:
+        """Whether all that `target` has for sizes is found before `source` is first written.
+
+        y = Concat(a, b), where it is found how many b has behind a:   a is no part of y
+        """
+        sizes = found_in(self._scop.arrays[target].shape)
+        return all(self._found[size] < self._first[source] for size in sizes)
+
+    def move(self, source: str, target: str) -> None:
+        """What is written to one array from now on goes to the other."""
+        self._first[target] = min(self._first[target], self._first[source])
 
 
 def _copied_array(statement: Statement, scop: Scop, uses: Uses) -> str | None:

@@ -186,10 +186,19 @@ def order_derived(derived: Mapping[str, Size]) -> dict[str, Size]:
 def derive(derived: Mapping[str, Size], known: Renaming) -> Iterator[Parameter]:
     """The sizes that follow from others, each behind those that it follows from."""
     for name, meaning in order_derived(derived).items():
-        low, high = bounds(derived[name])
+        low, high = _ends(name, derived[name])
         lower = LEAST if math.isinf(low) else int(low)
         upper = None if math.isinf(high) else int(high)
         yield Parameter.of(SizeRange(name, lower, upper, same=meaning), known)
+
+
+def _ends(name: str, size: Size) -> tuple[float, float]:
+    """Bounds of a size that follows from others; the smaller of two is at least one of them."""
+    low, high = bounds(size)
+    if isinstance(name, Derived) and name.operation == "min":
+        ends = [bounds(operand) for operand in name.operands]
+        low = max(low, min(low for low, _ in ends))
+    return low, high
 
 
 def with_extents(

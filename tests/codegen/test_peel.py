@@ -1,5 +1,7 @@
 """Peeling: the same instances in the same order, and bounds that are constant afterwards."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from hypothesis import given, settings
@@ -200,3 +202,33 @@ def test_arguments_that_never_decide_go():
     assert simplify_index(bound, ranges) == extremum("min", (const(10), i))
     assert simplify_index(bound, {"t": (0, 25), "i": (0, 13)}) == bound
     assert simplify_index(extremum("max", (i, t, i + 0)), {}) == extremum("max", (i, t))
+
+
+@pytest.mark.parametrize("size", [1, 2, 3, 4])
+@pytest.mark.parametrize("kind", ["vector", "unroll"])
+@pytest.mark.parametrize("more", [0, 1])
+def test_the_last_tile_may_end_behind_the_last_place_where_one_begins(size, kind, more):
+    """Of 16 n in tiles of 6 none begins at 16 n - 1: isl says so by the end of the loop."""
+    n = var("size_n") * 16
+    inner = loop("p", extremum("min", (const(6), n - t)), step(t + p), kind=kind)
+    before = Block((loop("t", n - more, inner, step=6),))
+    with assume([SizeRange("size_n", 1, 4)]):
+        after = peel(before, ["size_n"], 16)
+    values = {"size_n": size}
+    assert sorted(instances(after, values)) == sorted(instances(before, values))
+    assert any(x.step == 6 for x in loops(after))
+
+
+@pytest.mark.parametrize("size", [2, 3, 4])
+def test_rows_along_a_diagonal_of_a_tile_that_ends_later(size):
+    """Two rows are left behind the last place: a tile is no lower than that."""
+    n, i, r = var("size_n") * 16, var("i"), var("r")
+    first, last = extremum("max", (const(0), i - 2)), extremum("min", (const(6), n - t, i + 1))
+    taps = loop("r", last, step(t + r, i), kind="unroll")
+    taps = replace(taps, lower=first)
+    rows = loop("i", extremum("min", (const(8), n - t + 2)), taps, kind="unroll")
+    before = Block((loop("t", n - 1, rows, step=6),))
+    with assume([SizeRange("size_n", 1, 4)]):
+        after = peel(before, ["size_n"], 16)
+    values = {"size_n": size}
+    assert sorted(instances(after, values)) == sorted(instances(before, values))

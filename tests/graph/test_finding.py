@@ -174,3 +174,36 @@ def test_nans_are_equal_and_last(compiled):
     source = model_of(UNIQUE.format("float[5]", "float[n]", "sorted = 1"))
     x = np.array([np.nan, 2, np.nan, -np.inf, 2], np.float32)
     assert_as_reference(compiled, source, x=x)
+
+
+def test_a_concatenation_of_what_is_found_one_behind_the_other(compiled):
+    """Where the second part ends is not known when the first one is written."""
+    source = model_of("""g (float[n] a, float[m] b) => (float[k] y) {
+        zero = Constant<value_ints = [0]>()
+        i = NonZero(a) first = Squeeze(i, zero) u = Gather(a, first) e = Exp(u)
+        total = ReduceSum(e) scaled = Mul(b, total)
+        j = NonZero(scaled) second = Squeeze(j, zero) v = Gather(scaled, second)
+        y = Concat<axis = 0>(e, v) }""")
+    model = compiled(source)
+    assert len(model.found) == 2
+    for n, m in ((5, 7), (1, 1), (40, 3)):
+        a, b = (np.where(RNG.random(k) < 0.5, RNG.random(k), 0).astype(np.float32) for k in (n, m))
+        np.testing.assert_allclose(model(a, b), run_ort(source, {"a": a, "b": b})[0], 1e-5)
+
+
+@pytest.mark.parametrize("most", [3, 20])
+def test_the_first_of_as_many_as_there_are(compiled, most):
+    """A detector ranks 20 candidates, or fewer where it finds fewer: of thousands."""
+    source = model_of(f"""g (float[n] x) => (float[k] y, int64[k] i) {{
+        zero = Constant<value_ints = [0]>() half = Constant<value_float = 0.5>()
+        m = Greater(x, half) at = NonZero(m) places = Squeeze(at, zero) some = Gather(x, places)
+        count = Shape(some) most = Constant<value_ints = [{most}]>() few = Min(count, most)
+        y, i = TopK<axis = 0>(some, few) }}""")
+    model = compiled(source)
+    assert any("Places" in name for kernel in model.explain().kernels for name in kernel.nodes)
+    for n in (1, 7, 100, 3000):
+        for x in (RNG.random(n), np.zeros(n), np.round(RNG.random(n), 1)):
+            x = x.astype(np.float32)
+            got, want = model(x), run_ort(source, {"x": x})
+            np.testing.assert_array_equal(got[0], want[0])
+            np.testing.assert_array_equal(got[1], want[1])

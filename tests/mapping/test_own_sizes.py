@@ -1,6 +1,7 @@
 """Kernels in terms of the sizes that they depend on."""
 
 from dataclasses import replace
+from itertools import combinations
 
 import islpy as isl
 import numpy as np
@@ -17,6 +18,7 @@ from polyc.pipeline import cluster_model
 from polyc.poly.parameters import assumed_of, parameters_of
 from polyc.target.machine import Target
 from polyc.trace import make_trace
+from polyc.types.parameters import Parameter, Renaming, derive, find_derived, identify
 from polyc.types.ranges import SizeRange, assume
 from polyc.types.sizes import Size
 
@@ -81,6 +83,26 @@ def test_what_follows_for_some_sizes_holds_in_every_call():
     with assume(sizes):
         found = assumed_of(frozenset({"r"}))
     assert found.is_equal(isl.Set("[r] -> { : 1 <= r <= 50 }"))
+
+
+def test_what_a_size_may_be_by_itself_is_kept():
+    """Bounds of loops are simplified by it: the proof shall know no less."""
+    h, w = Size.of("h"), Size.of("w")
+    tiles, blocks = (h + 31) // 32, (h + 63) // 64
+    areas = [tiles * ((w + 31) // 32), blocks * ((w + 63) // 64)]
+    sizes = [SizeRange("h", 0, 128, needs=(tiles - 1, blocks - 1)), SizeRange("w", 1, 128)]
+    with assume(sizes):
+        derived, products = find_derived(areas)
+        known = Renaming({"h": "h", "w": "w", **identify(derived)}, products)
+        parameters = [*(Parameter.of(size, known) for size in sizes), *derive(derived, known)]
+    ends = {
+        p.name: isl.Set(f"[{p.name}] -> {{ : {p.lower} <= {p.name} <= {p.upper} }}")
+        for p in parameters
+    }
+    with assume(parameters):
+        for pair in combinations(ends, 2):
+            found = assumed_of(frozenset(pair))
+            assert all(found.is_subset(ends[name]) for name in pair)
 
 
 def last_writes_one_row(own, known):

@@ -24,7 +24,9 @@ from polyc.graph.expand.control.unroll import CONTROL_FLOW
 from polyc.graph.expand.determinant import expand_det
 from polyc.graph.expand.finding import (
     expand_compress,
+    expand_computed,
     expand_count,
+    expand_filled,
     expand_non_zero,
     expand_scatter_true,
     expand_trim,
@@ -76,6 +78,7 @@ COMPOSED: dict[str, Callable[[Node, Sequence[Tensor | None]], Body]] = {
     "Bernoulli": expand_bernoulli,
     "Col2Im": expand_col2im,
     "Compress": expand_compress,
+    "Computed": expand_computed,
     "Count": expand_count,
     "ArrayFeatureExtractor": expand_feature_extractor,
     "Binarizer": expand_binarizer,
@@ -83,6 +86,7 @@ COMPOSED: dict[str, Callable[[Node, Sequence[Tensor | None]], Body]] = {
     "DeformConv": expand_deform_conv,
     "Det": expand_det,
     "Dropout": expand_dropout,
+    "Filled": expand_filled,
     "MaxRoiPool": expand_max_roi_pool,
     "MaxUnpool": expand_max_unpool,
     "Multinomial": expand_multinomial,

@@ -16,6 +16,7 @@ Where more than a quarter is wanted, blocks are ranked, and merged two and two, 
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 
 import numpy as np
@@ -29,7 +30,7 @@ from polyc.graph.shapes.checks import given, known_int
 from polyc.graph.shapes.dims import normalize_axis
 from polyc.graph.steps import Loop
 from polyc.types.element_types import is_float
-from polyc.types.sizes import bounds
+from polyc.types.sizes import Size, bounds
 
 MANY = 512
 """Elements from which on to choose some takes less than to rank all: there may be as many."""
@@ -52,33 +53,35 @@ def expand_top_k(node: Node, inputs: Sequence[Tensor | None]) -> Body | None:
         return None
     count, axis = known_int(wanted, "K"), normalize_axis(int(node.get("axis", -1)), x.rank)
     extent = x.shape[axis]
-    if not isinstance(count, int) or not count:
+    most = bounds(count)[1]
+    if not most or math.isinf(most):
         return None
-    few = bounds(extent)[1] >= max(MANY, FEW * count)
-    if not few and (not isinstance(extent, int) or extent < SORTED):
+    few = bounds(extent)[1] >= max(MANY, FEW * most)
+    if not few and (isinstance(extent, Size) or isinstance(count, Size) or extent < SORTED):
         return None
     c, data, largest = Composer(), node.inputs[0], bool(node.get("largest", 1))
     order = [k for k in range(x.rank) if k != axis] + [axis]
     back = [order.index(k) for k in range(x.rank)]
     moved = data if axis == x.rank - 1 else c("Transpose", data, perm=order)
     flat = c("Reshape", moved, c.extents(-1, c.extent(data, axis)))
+    number = c("Reshape", node.inputs[1], c.integers(1))
     if few:
-        places = _choose(c, flat, x.dtype, count, largest)
+        places = _choose(c, flat, x.dtype, number, largest)
         chosen = c("GatherElements", flat, places, axis=1)
         kinds = {k: v for k, v in node.attributes.items() if k != "axis"}
-        values, ranks = c.several("TopK", 2, chosen, c.integers(count), axis=1, **kinds)
+        values, ranks = c.several("TopK", 2, chosen, number, axis=1, **kinds)
         places = c("GatherElements", places, ranks, axis=1)
     else:
         assert isinstance(extent, int)
         keys, kind = _keys(c, flat, x.dtype, largest)
         sorted_ = _sort(c, keys, kind, extent)
-        zero, end, axes = c.integers(0), c.integers(count), c.integers(1)
-        places = sorted_ if count == extent else c("Slice", sorted_, zero, end, axes)
+        zero, axes = c.integers(0), c.integers(1)
+        places = sorted_ if count == extent else c("Slice", sorted_, zero, number, axes)
         values = c("GatherElements", flat, places, axis=1)
     results = []
     for found in (values, places):
         lead = c("Shape", moved, start=0, end=-1)
-        shaped = c("Reshape", found, c("Concat", lead, c.integers(count), axis=0))
+        shaped = c("Reshape", found, c("Concat", lead, number, axis=0))
         results.append(shaped if moved == data else c("Transpose", shaped, perm=back))
     return c.body(tuple(dict.fromkeys(node.inputs)), results)
 
@@ -107,19 +110,20 @@ def _sort(c: Composer, keys: str, kind: np.dtype, n: int) -> str:
     return places if whole == n else c("Slice", places, c.integers(0), c.integers(n), c.integers(1))
 
 
-def _choose(c: Composer, x: str, dtype: np.dtype, count: int, largest: bool) -> str:
+def _choose(c: Composer, x: str, dtype: np.dtype, count: str, largest: bool) -> str:
     """x[rows, n] -> int64[rows, count]: where the first ones in order are, by rising index."""
     keys, kind = _keys(c, x, dtype, largest)
-    least = _reached_by(c, keys, kind, count)
+    number = c("Cast", c("Squeeze", count, c.integers(0)), to=TensorProto.INT32)
+    least = _reached_by(c, keys, kind, number)
     ahead, equal = (c(op, keys, least) for op in ("Greater", "Equal"))
-    room = c("Sub", c.constant(np.int32(count)), _count(c, ahead))
+    room = c("Sub", number, _count(c, ahead))
     among = c("CumSum", c("Cast", equal, to=TensorProto.INT32), c.constant(np.int64(1)))
     chosen = c("Or", ahead, c("And", equal, c("LessOrEqual", among, room)))
     totals = c("CumSum", c("Cast", chosen, to=TensorProto.INT64), c.constant(np.int64(1)))
-    return c("Places", totals, c.integers(count), domain=INTERNAL)
+    return c("Places", totals, count, domain=INTERNAL)
 
 
-def _reached_by(c: Composer, keys: str, kind: np.dtype, count: int) -> str:
+def _reached_by(c: Composer, keys: str, kind: np.dtype, count: str) -> str:
     """keys[rows, n] -> [rows, 1]: the largest number that so many of a row reach.
 
     It is found from its first bit on: a bit is set if enough keys reach what it then is. The sign
@@ -132,7 +136,7 @@ def _reached_by(c: Composer, keys: str, kind: np.dtype, count: int) -> str:
     (found,) = loop.states
     tried = c("BitwiseXor", found, c("Gather", bits, loop.step))
     enough = _count(c, c("GreaterOrEqual", keys, tried))
-    reached = c("GreaterOrEqual", enough, c.constant(np.int32(count)))
+    reached = c("GreaterOrEqual", enough, count)
     ((found,), _) = loop.finish([c("Where", reached, tried, found)], (), ())
     return found
 

@@ -64,7 +64,8 @@ class Found:
         table: Mapping[str, Tensor],
     ) -> Tensor:
         """What a Found gives, int64[1]; `nodes` are all that are typed so far."""
-        value, most = given(operands[0]), known_int(given(operands[1]), "most")
+        value = given(operands[0])
+        most = node.get("most") or known_int(given(operands[1]), "most")
         require(value.dtype == np.int64, "type of a size", np.dtype(np.int64), value.dtype, "cast")
         require(value.size == 1, "elements of a size", 1, value.size, "find one number")
         result = Tensor(node.outputs[0], np.dtype(np.int64), (1,))
@@ -76,7 +77,8 @@ class Found:
         self._numbered = len(nodes)
         number = self._numbers.find(value.name, table)
         if number not in self._by_number:
-            taken = names_in(d for t in table.values() for d in t.shape)
+            taken = {*names_in(d for t in table.values() for d in t.shape)}
+            taken |= {size.name for size in self.sizes}
             whose = node.inputs[0].rpartition(".")[0] or node.inputs[0]
             name = fresh(FOUND + (identifier(whose) or "size"), taken)
             self.sizes.append(find_range(name, most))

@@ -29,6 +29,7 @@ from polyc.graph.branches import list_needed
 from polyc.graph.containers import Structure, resolve_container
 from polyc.graph.expand.control.repeat import Around, Typed
 from polyc.graph.expand.expand import expand_node
+from polyc.graph.inference.computed import find_computed
 from polyc.graph.inference.evaluate import evaluate_node
 from polyc.graph.inference.folding import MAX_FOLDED, Folds
 from polyc.graph.inference.found import Found, is_found, most_of
@@ -113,10 +114,10 @@ def infer_graph(
             # Where all that is needed holds, the smaller of two may always be the same one.
             needs = tuple(walk.needs)
         except UnsupportedOp:
-            counts = find_counts(missing.pop(), nodes, walk.table) if decides and missing else {}
-            if not counts and set(walk.needs) == set(needs):
+            found_by = _find_found(missing.pop(), nodes, walk.table) if decides and missing else {}
+            if not found_by and set(walk.needs) == set(needs):
                 raise
-            nodes = [counts.get(node.name, node) for node in nodes]
+            nodes = [found_by.get(node.name, node) for node in nodes]
             # What later nodes need of sizes may be what earlier ones lacked.
             needs = tuple(walk.needs)
     outputs = (*outputs, *walk.found.values)
@@ -136,6 +137,11 @@ def infer_graph(
         tuple(walk.found.sizes),
     )
     return whole.rewrite(walk.kept)
+
+
+def _find_found(tensor: str, nodes: Sequence[Node], table: Mapping[str, Tensor]) -> dict[str, Node]:
+    """Of what a tensor is computed by, nodes in a form that says which sizes a call finds."""
+    return find_counts(tensor, nodes, table) or find_computed(tensor, nodes, table)
 
 
 class Walk:
@@ -274,7 +280,7 @@ class Walk:
                 else most_of(node, operands)
             )
             return ()
-        around = Around(self._names, self._attempt, self._decides)
+        around = Around(self._names, self._attempt, self._decides, self._finds)
         expanded = expand_node(node, operands, self._names, around, self._budget)
         if isinstance(expanded, Typed):
             self.table.update(expanded.tensors)

@@ -58,7 +58,7 @@ def evaluate_sizes(
         operands = [_operand(node, t) for t in inputs]
         if any(o is None for o, t in zip(operands, inputs, strict=True) if t is not None):
             return None
-        result = np.asarray(_EVALUATED[node.op](node, *operands), object)
+        result = evaluate_entries(node, operands)
         if output.dtype.kind == "f":  # exact, until it is a whole number again
             result = _each(as_ratio, result)
         if node.op == "Cast" and output.dtype.kind in "iu":
@@ -70,6 +70,11 @@ def evaluate_sizes(
         return result.reshape(tuple(output.extents))
     except NotFixed:
         return None
+
+
+def evaluate_entries(node: Node, operands: Sequence[Any]) -> np.ndarray:
+    """The elements of a node's output, by those of its inputs."""
+    return np.asarray(_EVALUATED[node.op](node, *operands), object)
 
 
 def find_lacks(

@@ -23,7 +23,7 @@ _VIEWS = frozenset({"Flatten", "Identity", "Reshape", "Squeeze", "Transpose", "U
 
 def find_sources(tensor: str, nodes: Iterable[Node], inputs: Sequence[str]) -> tuple[str, ...]:
     """The graph inputs that a tensor depends on, in their order."""
-    seen = {tensor, *(name for node in _walk_up(tensor, nodes) for name in node.inputs)}
+    seen = {tensor, *(name for node in walk_up(tensor, nodes) for name in node.inputs)}
     return tuple(name for name in inputs if name in seen)
 
 
@@ -33,7 +33,7 @@ def name_inputs(unknown: NotFixed, nodes: Iterable[Node], inputs: Sequence[str])
     return NeedsValues(str(unknown), found) if found else unknown
 
 
-def _walk_up(tensor: str, nodes: Iterable[Node]) -> Iterator[Node]:
+def walk_up(tensor: str, nodes: Iterable[Node]) -> Iterator[Node]:
     """The nodes that a tensor is computed by, each once, the last ones first."""
     producers = {o: n for n in nodes for o in n.outputs if o}
     waiting, seen = [tensor], {tensor}
@@ -75,7 +75,7 @@ def find_counts(tensor: str, nodes: Sequence[Node], table: Mapping[str, Tensor])
     """
     producers = {o: n for n in nodes for o in n.outputs if o}
     counts = {}
-    for node in _walk_up(tensor, nodes):
+    for node in walk_up(tensor, nodes):
         total = table.get(node.outputs[0])
         if node.op != "ReduceSum" or total is None or total.size != 1 or total.dtype != np.int64:
             continue

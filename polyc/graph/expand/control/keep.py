@@ -11,12 +11,14 @@ take it must keep to that.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import NoReturn
 
 import numpy as np
 
 from polyc.errors import NotFixed
-from polyc.graph.bodies import instantiate
+from polyc.graph.bodies import Names, instantiate, reads
+from polyc.graph.compose import Composer
 from polyc.graph.expand.control.repeat import Around, Operands, Typed
 from polyc.graph.ir import INTERNAL, Body, Node
 from polyc.types.found import found_in
@@ -27,11 +29,12 @@ from polyc.types.sizes import Size, bounds
 SIDES = ("then_branch", "else_branch")
 
 
-def keep_branches(node: Node, inputs: Operands, around: Around) -> Typed | None:
+def keep_branches(node: Node, inputs: Operands, around: Around) -> Body | Typed | None:
     """Both branches, typed, and a Choose for each result; None where a call must not decide.
 
-    What both need of sizes every call must keep to: NotFixed says so. It is also raised for
-    branches that do not give the same, or are not known before a call.
+    Where one gives nothing, the other one is all of it (`_keep_filled`). What both need of sizes
+    every call must keep to: NotFixed says so. It is also raised for branches that do not give the
+    same, or are not known before a call.
     """
     condition = inputs[0]
     if not around.decides or condition is None or condition.is_constant:
@@ -48,6 +51,8 @@ def keep_branches(node: Node, inputs: Operands, around: Around) -> Typed | None:
             for k, name in enumerate(body.outputs)
         )
         found = around.attempt(instantiate(Node(side, "If", (), names), body, around.names), True)
+        if found is not None and _is_empty(found, names) and around.finds:
+            return _keep_filled(node, side, found, names)
         if found is None or any(name not in found.tensors for name in names if name):
             _refuse(node, f"its {side} is not known before a call")
         typed.append(found)
@@ -73,6 +78,30 @@ def keep_branches(node: Node, inputs: Operands, around: Around) -> Typed | None:
     nodes = [inner for found in typed for inner in found.nodes]
     tensors = {**typed[0].tensors, **typed[1].tensors}
     return Typed(nodes, tensors, rest=chosen)
+
+
+def _is_empty(branch: Typed, names: Sequence[str]) -> bool:
+    """Whether each result of a branch is a list without elements."""
+    return all(branch.tensors[name].shape == (0,) for name in names if name in branch.tensors)
+
+
+def _keep_filled(node: Node, empty: str, branch: Typed, names: Sequence[str]) -> Body:
+    """The branch beside one that gives nothing: executed always, and kept or cut off.
+
+    y = If(c; then, else: nothing)   ->   t = then();  y = Filled(c, t)
+
+    Networks ask so whether there is something to select from, and where there is not the other
+    branch would select nothing as well.
+    """
+    body: Body = node.attributes[SIDES[1 - SIDES.index(empty)]]
+    taken = Names({name for n in body.nodes for name in (n.name, *reads(n), *n.outputs)})
+    asked, c = taken.fresh("condition"), Composer(taken)
+    outputs = []
+    for name, nothing in zip(body.outputs, names, strict=True):
+        dtype = branch.tensors[nothing].dtype if nothing else None
+        form = {"empty": SIDES.index(empty), "dtype": dtype}
+        outputs.append(c("Filled", asked, name, domain=INTERNAL, **form) if nothing else name)
+    return Body((asked,), (*body.nodes, *c.nodes), tuple(outputs))
 
 
 def _share_needs(node: Node, one: Typed, other: Typed) -> tuple[tuple[Size, ...], ...]:

@@ -48,12 +48,13 @@ class Around:
 
     attempt: gives None if they cannot be typed, or not before a call; nor if they need more of
     sizes than is known, unless they may. decides: whether a call may decide which nodes are
-    executed.
+    executed; finds: whether it may find sizes.
     """
 
     names: Names
     attempt: Callable[[Sequence[Node], bool], Typed | None]
     decides: bool = False
+    finds: bool = False
 
 
 def repeat_scan(node: Node, inputs: Operands, around: Around) -> Body | None:

@@ -1,0 +1,228 @@
+"""Sizes that a model computes in floating point: a call finds them, up to a bound that is known.
+
+    n = Cast(Floor(h * Min(800/Min(h, w), 1333/Max(h, w))));  y = Resize(x, [n, …])
+
+What `n` is, to the last bit of a float, no size says. But it is at most 1333, since h is at most
+max(h, w). So `n` becomes a Found (`graph/inference/found.py`): kernels compute it, and the driver
+reads it, and checks that it is within the bound.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from functools import reduce
+from typing import Any
+
+import numpy as np
+
+from polyc.errors import NotFixed
+from polyc.graph.inference.sizes import MAX_ENTRIES, evaluate_entries
+from polyc.graph.inference.sources import walk_up
+from polyc.graph.ir import INTERNAL, Node, Tensor
+from polyc.graph.shapes.ratios import Ratio
+from polyc.types.sizes import Extent, Size, bounds
+
+MOST_BOUNDS = 16
+"""Bounds of one number that are kept: a network has the smaller of two, of which each is one."""
+
+
+@dataclass(frozen=True)
+class Between:
+    """A number that is not negative, by bounds each of which holds."""
+
+    lows: tuple[Ratio, ...]
+    highs: tuple[Ratio, ...]
+
+    @staticmethod
+    def exactly(value: Any) -> Between:
+        """A number or a size; NotFixed for what may be negative or is not finite."""
+        if isinstance(value, float):
+            if not math.isfinite(value):
+                raise NotFixed(f"{value} bounds nothing", "give the sizes in dims")
+            value = Ratio(*Fraction(value).as_integer_ratio())
+        ratio = value if isinstance(value, Ratio) else Ratio(value)
+        if bounds(ratio.above)[0] < 0:
+            raise NotFixed(f"{value} may be negative", "give the sizes in dims")
+        return Between((ratio,), (ratio,))
+
+    def __add__(self, other: Between) -> Between:
+        return self._by(other, lambda a, b: a + b)
+
+    def __mul__(self, other: Between) -> Between:
+        return self._by(other, lambda a, b: a * b)
+
+    def __truediv__(self, other: Between) -> Between:
+        lows = [_divide(a, b) for a in self.lows for b in other.highs]
+        highs = [_divide(a, b) for a in self.highs for b in other.lows]
+        return _between(lows, highs)
+
+    def least(self, other: Between) -> Between:
+        """Of two numbers, the bounds of the smaller one: it is at most either of them."""
+        return _between([Ratio(0)], [*self.highs, *other.highs])
+
+    def greatest(self, other: Between) -> Between:
+        """Those of the larger one: at least either of them, and at most both together."""
+        return _between([*self.lows, *other.lows], (self + other).highs)
+
+    def floor(self) -> Between:
+        return _between([Ratio(0)], self.highs)
+
+    def ceil(self) -> Between:
+        """And those of whatever else rounds: to less than 1 more."""
+        return _between(self.lows, [high + Ratio(1) for high in self.highs])
+
+    def most(self) -> Extent:
+        """The most that a whole number can be: a number, if one is known."""
+        found = [_round_up(high) for high in self.highs]
+        numbers = [most for most in found if isinstance(most, int)]
+        others = [most for most in found if isinstance(most, Size)]
+        if not numbers and not others:
+            raise NotFixed("how large it may be is not known", "give the sizes in dims")
+        return min(numbers) if numbers else others[0]
+
+    def _by(self, other: Between, combine: Callable[[Ratio, Ratio], Ratio]) -> Between:
+        """Of what grows with both."""
+        lows = [combine(a, b) for a in self.lows for b in other.lows]
+        highs = [combine(a, b) for a in self.highs for b in other.highs]
+        return _between(lows, highs)
+
+
+def find_computed(
+    tensor: str, nodes: Sequence[Node], table: Mapping[str, Tensor]
+) -> dict[str, Node]:
+    """Of what a tensor is computed by, numbers that become whole ones, as Computed; by their names.
+
+    n = Cast(x)   ->   n = Computed(x)          x: float32[a], each at most a number or a size
+    """
+    producers = {o: n for n in nodes for o in n.outputs if o}
+    found = {}
+    for node in walk_up(tensor, nodes):
+        result = table.get(node.outputs[0])
+        if node.op != "Cast" or node.domain or result is None or result.dtype.kind != "i":
+            continue
+        given = table.get(node.inputs[0])
+        if given is None or given.dtype.kind != "f" or result.entries is not None:
+            continue
+        try:
+            most = [b.most() for b in _bound(node.inputs[0], producers, table).flat]
+        except NotFixed:
+            continue
+        form = {"most": tuple(most), "to": node.attributes["to"]}
+        found[node.name] = Node(node.name, "Computed", node.inputs, node.outputs, form, INTERNAL)
+    return found
+
+
+def _bound(name: str, producers: Mapping[str, Node], table: Mapping[str, Tensor]) -> np.ndarray:
+    """Bounds of each element of a tensor; NotFixed where there are none."""
+    tensor = table.get(name)
+    if tensor is None or any(isinstance(d, Size) for d in tensor.shape):
+        raise NotFixed("how many there are is not known", "give the sizes in dims")
+    if math.prod(tensor.shape) > MAX_ENTRIES:
+        raise NotFixed("that many are no sizes", "give the sizes in dims")
+    if tensor.value is not None:
+        return _each(Between.exactly, tensor.value.astype(object))
+    if tensor.entries is not None and all(map(_is_plain, tensor.entries.flat)):
+        return _each(Between.exactly, tensor.entries)
+    node = producers.get(name)
+    if node is None or node.domain:
+        raise NotFixed("its value is no size", "give the sizes in dims")
+    if node.op in _BY_ELEMENT:
+        parts = [_bound(i, producers, table) for i in node.inputs if i]
+        return np.asarray(reduce(np.frompyfunc(_BY_ELEMENT[node.op], 2, 1), parts), object)
+    if node.op in _OF_ONE:
+        return _each(_OF_ONE[node.op], _bound(node.inputs[0], producers, table))
+    if node.op in _REDUCED:
+        data = _bound(node.inputs[0], producers, table)
+        if data.ndim > 1:
+            raise NotFixed("sizes in a matrix are reduced", "give the sizes in dims")
+        return np.full(tensor.shape, reduce(_REDUCED[node.op], data.tolist()), object)
+    if node.op not in _MOVED:
+        raise NotFixed(f"what {node.op} gives has no bounds", "give the sizes in dims")
+    whole = _MOVED[node.op]
+    operands = [
+        _bound(name, producers, table) if k < whole else table[name].value
+        for k, name in enumerate(node.inputs)
+        if name
+    ]
+    if any(o is None for o in operands):
+        raise NotFixed("where it goes is not known", "give the sizes in dims")
+    return evaluate_entries(node, operands).reshape(tensor.shape)
+
+
+def _is_plain(entry: Any) -> bool:
+    """Whether an entry is a size by itself: of fractions of sizes less is known."""
+    return not isinstance(entry, Ratio) or isinstance(entry.below, int)
+
+
+def _each(function: Callable[[Any], Any], values: np.ndarray) -> np.ndarray:
+    return np.asarray(np.frompyfunc(function, 1, 1)(values), object)
+
+
+def _between(lows: Sequence[Ratio], highs: Sequence[Ratio]) -> Between:
+    kept = (tuple(dict.fromkeys(ends))[:MOST_BOUNDS] for ends in (lows, highs))
+    return Between(*kept)
+
+
+def _divide(a: Ratio, b: Ratio) -> Ratio:
+    if bounds(b.above)[0] <= 0:
+        raise NotFixed(f"{b.above} may be 0", "give the sizes in dims")
+    return a / b
+
+
+def _round_up(high: Ratio) -> Extent | None:
+    """A whole number that is at least a bound, with what floats round: None if none is found.
+
+    128*h/max(h, w)   ->   128
+    7*h/10            ->   floor(7*h/10) + 1
+    """
+    above, below = high.above, high.below
+    if not isinstance(below, Size):
+        return above // below + 1 if below > 1 else above
+    for times in _quotients(above, below):
+        if bounds(above - below * times)[1] <= 0:
+            return times
+    return None
+
+
+def _quotients(above: Extent, below: Size) -> Iterator[int]:
+    """Numbers that may be the least multiple of a size which another one is at most.
+
+    128*h + max(h, w)   by max(h, w)   ->   1, 2, 128, 129, 256
+    """
+    counts = [abs(count) for _, count in above.terms] if isinstance(above, Size) else [above]
+    each = {-(-a // abs(b)) for a in counts for _, b in below.terms}
+    yield from sorted(each | {one + other for one in each for other in each})
+
+
+_MOVED: Mapping[str, float] = {
+    **dict.fromkeys(("Identity", "Cast"), 1),
+    **dict.fromkeys(("Reshape", "Squeeze", "Unsqueeze", "Flatten", "Transpose", "Expand"), 1),
+    **dict.fromkeys(("Gather", "Slice"), 1),
+    "Concat": math.inf,
+}
+"""What only moves numbers -> how many of the operands have them."""
+
+_OF_ONE: Mapping[str, Callable[[Between], Between]] = {
+    "Floor": Between.floor,
+    "Ceil": Between.ceil,
+    "Round": Between.ceil,
+    "Reciprocal": lambda x: Between.exactly(1) / x,
+}
+
+_REDUCED: Mapping[str, Callable[[Between, Between], Between]] = {
+    "ReduceMax": Between.greatest,
+    "ReduceMin": Between.least,
+    "ReduceSum": lambda a, b: a + b,
+    "ReduceProd": lambda a, b: a * b,
+}
+
+_BY_ELEMENT: Mapping[str, Callable[[Between, Between], Between]] = {
+    "Add": lambda a, b: a + b,
+    "Mul": lambda a, b: a * b,
+    "Div": lambda a, b: a / b,
+    "Min": Between.least,
+    "Max": Between.greatest,
+}
