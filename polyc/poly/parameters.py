@@ -28,7 +28,7 @@ from polyc.types.sizes import Extent, Size, assumed_range
 
 Parsed = TypeVar("Parsed", isl.Set, isl.Map, isl.PwMultiAff, isl.PwAff)
 
-MOST_CASES = 3
+MOST_CASES = 5
 """Sizes that are the smaller of two, of which sets say which: each doubles the cases of a set."""
 
 PARAM, SET = isl.dim_type.param, isl.dim_type.set

@@ -23,7 +23,8 @@ from math import prod
 
 from polyc.budget import UNLIMITED, Budget
 from polyc.poly.affine import moves, outputs, shifted_iterator
-from polyc.schedule.reuse import has_reuse
+from polyc.schedule.reuse import has_lanes, has_reuse
+from polyc.schedule.tables import order_tables
 from polyc.scop.scop import Array, Group, Scop, Statement
 from polyc.scop.sizes import awaited_by
 from polyc.target.cuda import BUSY, CudaTarget
@@ -121,6 +122,7 @@ def find_clusters(
     home: dict[str, int] = {}  # array -> the last cluster that writes it
     refusals: list[Refusal] = []
     fills, statements = _set_fills_aside(scop)
+    statements = order_tables(statements, scop)
     for unit in budget.over(_units(statements, scop.arrays), "cluster"):
         seen = {load.array for s in unit.statements for load in s.loads}
         unit = replace(unit, awaited=awaited_by(unit.statements, scop))
@@ -293,9 +295,7 @@ def _join(
             return "not every loop of the contraction is shared"
         if any(s.reduction for s in unit.statements):
             return "a reduction would split the register tile"
-        if isinstance(target, Target) and any(
-            ld.dynamic for s in unit.statements for ld in s.loads
-        ):
+        if isinstance(target, Target) and not all(has_lanes(s, shared) for s in unit.statements):
             return "loads from where data says would be unrolled lane by lane in a register tile"
         return merged
     work = max(prod(s.estimated_extents) for s in merged.statements)
@@ -305,12 +305,15 @@ def _join(
         if outer < most and work > FEW * outer:
             return f"only {outer} threads would have work"
     if work > SMALL_WORK and not whole:
+        if _covers(cluster, shared) and any(load.dynamic for load in unit.statements[-1].loads):
+            return "loads from where data says want all loops, for lanes that they do not depend on"
         if outer < min(MANY_ITERATIONS, prod(cluster.extents)):
             return f"only {outer} parallel iterations would be left"
         inner = sum(
             arrays[s.array].bytes // outer for s in cluster.statements if s.name not in names
         )
-        if inner > target.l2 // 2:
+        again = any(s.reduction for s in cluster.statements)
+        if inner > (target.l2 // 2 if again or isinstance(target, CudaTarget) else target.l1d):
             return f"{inner} bytes a row would not stay in cache"
     return merged
 

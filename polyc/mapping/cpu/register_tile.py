@@ -186,7 +186,7 @@ def _price_tiles(
                 if between:
                     held = max(0, 2 * u * v + v + 1 - registers)
                     cost += held / (u * v) * MOVES / between
-                far = 1e-3 * (d is not None and d != loops[-1])
+                far = 1e-3 * (len(loops) - 1 - loops.index(d)) if d is not None else 0.0
                 tile = run[0] if run else None, u, min(v * lanes, extent)
                 candidates.append((cost + far + alone, tile, run if len(run) > 1 else ()))
     return candidates

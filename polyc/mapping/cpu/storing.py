@@ -26,7 +26,7 @@ from polyc.schedule.cluster import Cluster
 from polyc.schedule.names import short
 from polyc.schedule.schedule import Schedule
 from polyc.scop.expr import Load
-from polyc.scop.scop import Array, Scop, gather_steps
+from polyc.scop.scop import Array, Scop, Statement, gather_steps
 from polyc.target.machine import Target
 
 
@@ -169,8 +169,9 @@ class _Store:
         if vector is None:
             return free.vector is None
         return all(
-            access.steps[one.cluster.shared[vector][s.name]] in (0, 1)
+            access.steps[loop] in (0, 1) and loop not in access.data
             for s in one.cluster.statements
+            for loop in [one.cluster.shared[vector][s.name]]
             for access in one.strides[s.name]
             if access.array in copies
         )
@@ -184,14 +185,25 @@ def _copied_to(cluster: Cluster, arrays: Mapping[str, Array]) -> str | None:
     if len(cluster.statements) > 1:
         return None
     (s,) = cluster.statements
-    if s.reduction or any(load.dynamic for load in s.loads):
+    if s.reduction:
         return None
+    if any(load.dynamic for load in s.loads):
+        return s.array if _is_between(s, arrays) else None
     if isinstance(s.value, Load):
         return s.array
     read = [k for k, load in enumerate(s.loads) if arrays[load.array].kind != "constant"]
     steps = {step for k in read for column in s.columns[1 + k] for step in column}
     between = None in steps and len({s.loads[k].array for k in read}) == 1
     return s.array if between else None
+
+
+def _is_between(s: Statement, arrays: Mapping[str, Array]) -> bool:
+    """Whether a statement puts together elements of one image, whose places and weights are tables.
+
+    y[i, j] = w[i]*x[k[i], j] + v[i]*x[k[i] + 1, j]
+    """
+    images = {load.array for load in s.loads if load.dynamic}
+    return len(images) == 1 and all(arrays[name].kind != "constant" for name in images)
 
 
 def store_cluster(
