@@ -198,3 +198,29 @@ def test_a_branch_that_gives_nothing_beside_one_that_gives_rows(compiled):
     x = RNG.random((5, 4)).astype(np.float32)
     assert model(x, np.array(True)).shape == (0,)
     np.testing.assert_array_equal(model(x, np.array(False)), x[x.max(1) > 0.5])
+
+
+@pytest.mark.parametrize(("op", "times"), [("Mul", 4), ("Mul", 40), ("Add", 70)])
+def test_a_size_that_no_model_means_is_computed_like_any_number(compiled, op, times):
+    """Squared again and again a size would be a formula of 2^40 factors."""
+    nodes = " ".join(f"s{k + 1} = {op}(s{k}, s{k})" for k in range(times))
+    source = model_of(f"""g (float[n, 3] x) => (int64[1] y) {{
+        s0 = Shape<start = 0, end = 1>(x) {nodes} y = Identity(s{times}) }}""")
+    model = compiled(source)
+    for rows in (1, 3):
+        x = np.zeros((rows, 3), np.float32)
+        np.testing.assert_array_equal(model(x), run_ort(source, {"x": x})[0])
+
+
+def test_bounds_of_a_number_that_doubles_again_and_again(compiled):
+    """Each node is looked at once, however often it is read."""
+    doubled = " ".join(f"f{k + 1} = Add(f{k}, f{k})" for k in range(30))
+    source = model_of(f"""g (float[h, 3] x) => (float[m, 3] y) {{
+        z = Constant<value_ints = [0]>() count = Shape<start = 0, end = 1>(x)
+        f0 = Cast<to = 1>(count) {doubled} most = Constant<value_floats = [3.0]>()
+        few = Min(f30, most) end = Cast<to = 7>(few)
+        some = Slice(x, z, end, z) y = Relu(some) }}""")
+    model = compiled(source)
+    assert [size.most for size in model.found] == [3]
+    x = RNG.standard_normal((5, 3)).astype(np.float32)
+    np.testing.assert_array_equal(model(x), run_ort(source, {"x": x})[0])

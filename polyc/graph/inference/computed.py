@@ -19,11 +19,14 @@ from typing import Any
 import numpy as np
 
 from polyc.errors import NotFixed
-from polyc.graph.inference.sizes import MAX_ENTRIES, evaluate_entries
+from polyc.graph.inference.sizes import MAX_ENTRIES, evaluate_entries, require_small
 from polyc.graph.inference.sources import walk_up
 from polyc.graph.ir import INTERNAL, Node, Tensor
 from polyc.graph.shapes.ratios import Ratio
 from polyc.types.sizes import Extent, Size, bounds
+
+DEEPEST = 64
+"""Nodes one behind the other that are looked through: some twenty fit an image."""
 
 MOST_BOUNDS = 16
 """Bounds of one number that are kept: a network has the smaller of two, of which each is one."""
@@ -97,8 +100,7 @@ def find_computed(
 
     n = Cast(x)   ->   n = Computed(x)          x: float32[a], each at most a number or a size
     """
-    producers = {o: n for n in nodes for o in n.outputs if o}
-    found = {}
+    bounds_of, found = _Bounds(nodes, table), {}
     for node in walk_up(tensor, nodes):
         result = table.get(node.outputs[0])
         if node.op != "Cast" or node.domain or result is None or result.dtype.kind != "i":
@@ -107,7 +109,7 @@ def find_computed(
         if given is None or given.dtype.kind != "f" or result.entries is not None:
             continue
         try:
-            most = [b.most() for b in _bound(node.inputs[0], producers, table).flat]
+            most = [between.most() for between in bounds_of.elements(node.inputs[0]).flat]
         except NotFixed:
             continue
         form = {"most": tuple(most), "to": node.attributes["to"]}
@@ -115,41 +117,57 @@ def find_computed(
     return found
 
 
-def _bound(name: str, producers: Mapping[str, Node], table: Mapping[str, Tensor]) -> np.ndarray:
-    """Bounds of each element of a tensor; NotFixed where there are none."""
-    tensor = table.get(name)
-    if tensor is None or any(isinstance(d, Size) for d in tensor.shape):
-        raise NotFixed("how many there are is not known", "give the sizes in dims")
-    if math.prod(tensor.shape) > MAX_ENTRIES:
-        raise NotFixed("that many are no sizes", "give the sizes in dims")
-    if tensor.value is not None:
-        return _each(Between.exactly, tensor.value.astype(object))
-    if tensor.entries is not None and all(map(_is_plain, tensor.entries.flat)):
-        return _each(Between.exactly, tensor.entries)
-    node = producers.get(name)
-    if node is None or node.domain:
-        raise NotFixed("its value is no size", "give the sizes in dims")
-    if node.op in _BY_ELEMENT:
-        parts = [_bound(i, producers, table) for i in node.inputs if i]
-        return np.asarray(reduce(np.frompyfunc(_BY_ELEMENT[node.op], 2, 1), parts), object)
-    if node.op in _OF_ONE:
-        return _each(_OF_ONE[node.op], _bound(node.inputs[0], producers, table))
-    if node.op in _REDUCED:
-        data = _bound(node.inputs[0], producers, table)
-        if data.ndim > 1:
-            raise NotFixed("sizes in a matrix are reduced", "give the sizes in dims")
-        return np.full(tensor.shape, reduce(_REDUCED[node.op], data.tolist()), object)
-    if node.op not in _MOVED:
-        raise NotFixed(f"what {node.op} gives has no bounds", "give the sizes in dims")
-    whole = _MOVED[node.op]
-    operands = [
-        _bound(name, producers, table) if k < whole else table[name].value
-        for k, name in enumerate(node.inputs)
-        if name
-    ]
-    if any(o is None for o in operands):
-        raise NotFixed("where it goes is not known", "give the sizes in dims")
-    return evaluate_entries(node, operands).reshape(tensor.shape)
+class _Bounds:
+    """Bounds of the elements of tensors; NotFixed where there are none."""
+
+    def __init__(self, nodes: Sequence[Node], table: Mapping[str, Tensor]) -> None:
+        self._producers = {o: n for n in nodes for o in n.outputs if o}
+        self._table = table
+        self._found: dict[str, np.ndarray] = {}
+
+    def elements(self, name: str, depth: int = 0) -> np.ndarray:
+        """Of each element of a tensor; nodes that are further up than DEEPEST say nothing."""
+        if name not in self._found:
+            if depth > DEEPEST:
+                raise NotFixed("it is computed by many nodes", "give the sizes in dims")
+            self._found[name] = self._compute(name, depth + 1)
+        return self._found[name]
+
+    def _compute(self, name: str, depth: int) -> np.ndarray:
+        tensor = self._table.get(name)
+        if tensor is None or any(isinstance(d, Size) for d in tensor.shape):
+            raise NotFixed("how many there are is not known", "give the sizes in dims")
+        if math.prod(tensor.extents) > MAX_ENTRIES:
+            raise NotFixed("that many are no sizes", "give the sizes in dims")
+        if tensor.value is not None:
+            return _each(Between.exactly, tensor.value.astype(object))
+        if tensor.entries is not None and all(map(_is_plain, tensor.entries.flat)):
+            return _each(Between.exactly, tensor.entries)
+        node = self._producers.get(name)
+        if node is None or node.domain:
+            raise NotFixed("its value is no size", "give the sizes in dims")
+        return self._apply(node, tensor, depth)
+
+    def _apply(self, node: Node, result: Tensor, depth: int) -> np.ndarray:
+        """What a node makes of its inputs."""
+        data = self.elements(node.inputs[0], depth)
+        if node.op in _BY_ELEMENT:
+            others = (self.elements(name, depth) for name in node.inputs[1:])
+            combined = reduce(np.frompyfunc(_BY_ELEMENT[node.op], 2, 1), others, data)
+            return np.asarray(combined, object)
+        if node.op in _OF_ONE:
+            return _each(_OF_ONE[node.op], data)
+        if node.op in _REDUCED and data.ndim <= 1 and data.size:
+            return np.full(result.extents, reduce(_REDUCED[node.op], data.reshape(-1)), object)
+        if node.op == "Concat":
+            operands: list[Any] = [self.elements(name, depth) for name in node.inputs]
+        elif node.op in _MOVED:
+            operands = [data, *(self._table[name].value for name in node.inputs[1:] if name)]
+        else:
+            raise NotFixed(f"what {node.op} gives has no bounds", "give the sizes in dims")
+        if any(operand is None for operand in operands):
+            raise NotFixed("where it goes is not known", "give the sizes in dims")
+        return evaluate_entries(node, operands).reshape(result.extents)
 
 
 def _is_plain(entry: Any) -> bool:
@@ -162,6 +180,8 @@ def _each(function: Callable[[Any], Any], values: np.ndarray) -> np.ndarray:
 
 
 def _between(lows: Sequence[Ratio], highs: Sequence[Ratio]) -> Between:
+    for end in (*lows, *highs):
+        require_small(end)
     kept = (tuple(dict.fromkeys(ends))[:MOST_BOUNDS] for ends in (lows, highs))
     return Between(*kept)
 
@@ -197,13 +217,9 @@ def _quotients(above: Extent, below: Size) -> Iterator[int]:
     yield from sorted(each | {one + other for one in each for other in each})
 
 
-_MOVED: Mapping[str, float] = {
-    **dict.fromkeys(("Identity", "Cast"), 1),
-    **dict.fromkeys(("Reshape", "Squeeze", "Unsqueeze", "Flatten", "Transpose", "Expand"), 1),
-    **dict.fromkeys(("Gather", "Slice"), 1),
-    "Concat": math.inf,
-}
-"""What only moves numbers -> how many of the operands have them."""
+_MOVED = frozenset({"Cast", "Expand", "Flatten", "Gather", "Identity", "Reshape", "Slice"})
+_MOVED |= {"Squeeze", "Transpose", "Unsqueeze"}
+"""What only moves the numbers of its first operand."""
 
 _OF_ONE: Mapping[str, Callable[[Between], Between]] = {
     "Floor": Between.floor,

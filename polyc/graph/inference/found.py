@@ -19,7 +19,7 @@ from polyc.graph.shapes.checks import given, known_int, require
 from polyc.names import fresh, identifier
 from polyc.types.found import FOUND, find_range
 from polyc.types.ranges import SizeRange
-from polyc.types.sizes import Size, names_in
+from polyc.types.sizes import Extent, Size, names_in
 
 
 def is_found(node: Node) -> bool:
@@ -65,7 +65,8 @@ class Found:
     ) -> Tensor:
         """What a Found gives, int64[1]; `nodes` are all that are typed so far."""
         value = given(operands[0])
-        most = node.get("most") or known_int(given(operands[1]), "most")
+        computed: Extent | None = node.get("most")  # of a size that is computed, and near that
+        most = known_int(given(operands[1]), "most") if computed is None else computed
         require(value.dtype == np.int64, "type of a size", np.dtype(np.int64), value.dtype, "cast")
         require(value.size == 1, "elements of a size", 1, value.size, "find one number")
         result = Tensor(node.outputs[0], np.dtype(np.int64), (1,))
@@ -81,7 +82,8 @@ class Found:
             taken |= {size.name for size in self.sizes}
             whose = node.inputs[0].rpartition(".")[0] or node.inputs[0]
             name = fresh(FOUND + (identifier(whose) or "size"), taken)
-            self.sizes.append(find_range(name, most))
+            hint = computed if isinstance(computed, int) else None
+            self.sizes.append(replace(find_range(name, most), hint=hint))
             self.values.append(value.name)
             self._by_number[number], self._is_new = Size.of(name), True
         return _with_element(result, self._by_number[number])

@@ -38,6 +38,9 @@ from polyc.types.sizes import Size, assumed_range, bounds, greatest, least, name
 MAX_ENTRIES = 64
 """Elements of the largest tensor that is evaluated here: a list of extents has a handful."""
 
+MOST_FACTORS, LONGEST = 8, 4096
+"""Of a size: how many others it multiplies, and letters that it is written with."""
+
 Entries = Callable[..., Any]
 
 
@@ -73,8 +76,24 @@ def evaluate_sizes(
 
 
 def evaluate_entries(node: Node, operands: Sequence[Any]) -> np.ndarray:
-    """The elements of a node's output, by those of its inputs."""
-    return np.asarray(_EVALUATED[node.op](node, *operands), object)
+    """The elements of a node's output, by those of its inputs; NotFixed as `require_small`."""
+    result = np.asarray(_EVALUATED[node.op](node, *operands), object)
+    for entry in result.flat:
+        require_small(entry)
+    return result
+
+
+def require_small(entry: Any) -> None:
+    """NotFixed for a formula that no model means as a size: such as n, squared twenty times.
+
+    It would be longer than can be written, or have numbers beyond 64 bits.
+    """
+    for extent in (entry.above, entry.below) if isinstance(entry, Ratio) else (entry,):
+        if isinstance(extent, Size):
+            factors = max(len(product) for product, _ in extent.terms)
+            largest = max(abs(count) for _, count in extent.terms)
+            if factors > MOST_FACTORS or largest >= 1 << 62 or len(str(extent)) > LONGEST:
+                raise NotFixed("a size is too long a formula", "give the sizes in dims")
 
 
 def find_lacks(
