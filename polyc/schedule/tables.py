@@ -14,11 +14,18 @@ from polyc.scop.sizes import awaited_by
 
 
 def order_tables(statements: Sequence[Statement], scop: Scop) -> tuple[Statement, ...]:
-    """The statements, those that write tables in front of all others."""
+    """The statements, those that write tables in front of all others.
+
+    A table is nobody's but the model's: what a state was is read before it is written.
+    """
     writers: dict[str, list[Statement]] = {}
     for s in statements:
         writers.setdefault(s.array, []).append(s)
-    plain = {name for name, found in writers.items() if not any(map(_is_tied, found))}
+    plain = {
+        name
+        for name, found in writers.items()
+        if scop.arrays[name].kind == "temporary" and not any(map(_is_tied, found))
+    }
     while True:
         kept = {
             name
