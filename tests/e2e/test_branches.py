@@ -5,6 +5,7 @@ import subprocess
 from itertools import product
 
 import numpy as np
+import onnx
 import pytest
 
 import polyc
@@ -201,6 +202,28 @@ def test_a_detector_as_plain_c(heard, tmp_path):
     assert made.returncode == 0, made.stderr
     done = subprocess.run(["./example"], cwd=tmp_path / "c", capture_output=True, text=True)
     assert done.returncode == 0, done.stderr
+
+
+PADDED = """g (float[n, 1, t] x, bool c) => (float[n, 2, k] y) {{
+    y = If(c)<then_branch = b () => (o) {{ o = Conv<pads = [{0}, {0}]>(x, {1}) }},
+              else_branch = b () => (o) {{ o = Conv<pads = [{2}, {2}]>(x, {3}) }}> }}"""
+
+
+@pytest.mark.parametrize("pads", [(2, 1), (1, 2)])
+def test_what_both_branches_pad_each_pads_itself(compiled, pads):
+    """As a voice detector has a window of its own for each sampling rate."""
+    kernels = [RNG.standard_normal((2, 1, 2 * p + 1)).astype(np.float32) for p in pads]
+    source = onnx.parser.parse_model(
+        '<ir_version: 10, opset_import: ["": 21]> '
+        + PADDED.format(pads[0], "v", pads[1], "w").replace("[n, 2, k]", "[n, 2, t]")
+    )
+    source.graph.initializer.extend(map(onnx.numpy_helper.from_array, kernels, "vw"))
+    model = compiled(source)
+    for shape in ((1, 1, 1), (2, 1, 9)):
+        x = RNG.standard_normal(shape).astype(np.float32)
+        for taken in (True, False):
+            feeds = {"x": x, "c": np.array(taken)}
+            assert_same(model.run(feeds)["y"], run_ort(source, feeds)[0], 1e-5)
 
 
 def test_what_is_not_taken_cannot_fail(compiled):

@@ -90,7 +90,8 @@ def padded(
         # asked for by a reader that is not in the table: a frame of its own
         frame = _write_frame(ctx, node, ref, before, after, fill)
         return _shifted(frame, [p - b for p, b in zip(before, begin, strict=True)], shape)
-    name = f"\0{tensor} padded with {kind}"  # cannot be a tensor of the graph
+    # No tensor of the graph has such a name; what one branch writes no other one reads.
+    name = f"\0{tensor} padded with {kind} in {ctx.branches}"
     shared = _find(ctx, name)
     if shared is None:
         shared = _write_frame(ctx, node, ref, most_before, most_after, fill)
