@@ -93,6 +93,26 @@ def test_what_has_no_bound_is_left_to_the_call(compiled):
     np.testing.assert_array_equal(model(d), np.arange(4))
 
 
+@pytest.mark.parametrize("most", ["1e30", "3e9"])
+def test_a_bound_beyond_all_memory_is_none(compiled, most):
+    source = model_of(f"""g (float[h, 3] x) => (float[m, 3] y) {{
+        z = Constant<value_ints = [0]>() most = Constant<value_floats = [{most}]>()
+        count = Shape<start = 0, end = 1>(x) f = Cast<to = 1>(count) twice = Add(f, f)
+        few = Min(twice, most) end = Cast<to = 7>(few)
+        some = Slice(x, z, end, z) y = Relu(some) }}""")
+    model, x = compiled(source), RNG.standard_normal((5, 3)).astype(np.float32)
+    np.testing.assert_array_equal(model(x), np.maximum(x, 0))
+
+
+def test_a_number_without_inputs_has_no_bounds(compiled):
+    """Of a random number of rows a call says how many there are."""
+    source = model_of("""g (float[h, 3] x) => (float[m, 3] y) {
+        z = Constant<value_ints = [0]>() r = RandomUniform<shape = [1], high = 3.0, low = 2.0>()
+        end = Cast<to = 7>(r) some = Slice(x, z, end, z) y = Relu(some) }""")
+    x = RNG.standard_normal((5, 3)).astype(np.float32)
+    np.testing.assert_array_equal(compiled(source)(x), np.maximum(x[:2], 0))
+
+
 def exactly(*sizes):
     return [Between.exactly(size) for size in sizes]
 

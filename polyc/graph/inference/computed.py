@@ -28,6 +28,9 @@ from polyc.types.sizes import Extent, Size, bounds
 DEEPEST = 64
 """Nodes one behind the other that are looked through: some twenty fit an image."""
 
+LARGEST = 2**31
+"""A bound beyond it says nothing: memory is taken for the most that there can be."""
+
 MOST_BOUNDS = 16
 """Bounds of one number that are kept: a network has the smaller of two, of which each is one."""
 
@@ -80,7 +83,7 @@ class Between:
     def most(self) -> Extent:
         """The most that a whole number can be: a number, if one is known."""
         found = [_round_up(high) for high in self.highs]
-        numbers = [most for most in found if isinstance(most, int)]
+        numbers = [most for most in found if isinstance(most, int) and most <= LARGEST]
         others = [most for most in found if isinstance(most, Size)]
         if not numbers and not others:
             raise NotFixed("how large it may be is not known", "give the sizes in dims")
@@ -144,7 +147,7 @@ class _Bounds:
         if tensor.entries is not None and all(map(_is_plain, tensor.entries.flat)):
             return _each(Between.exactly, tensor.entries)
         node = self._producers.get(name)
-        if node is None or node.domain:
+        if node is None or node.domain or not node.inputs:
             raise NotFixed("its value is no size", "give the sizes in dims")
         return self._apply(node, tensor, depth)
 

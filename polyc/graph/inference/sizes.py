@@ -22,6 +22,7 @@ from polyc.graph.branches import is_choice, needs_of, with_needs_by
 from polyc.graph.ir import Graph, Node, Tensor
 from polyc.graph.shapes.creation import resolve_shape_span
 from polyc.graph.shapes.ratios import Ratio, as_ratio, by_numerators, choose_by_numerators
+from polyc.types.derived import Derived
 from polyc.types.estimate import TYPICAL, typical_sizes
 from polyc.types.parameters import (
     Parameter,
@@ -91,7 +92,10 @@ def require_small(entry: Any) -> None:
     for extent in (entry.above, entry.below) if isinstance(entry, Ratio) else (entry,):
         if isinstance(extent, Size):
             factors = max(len(product) for product, _ in extent.terms)
-            largest = max(abs(count) for _, count in extent.terms)
+            derived = (name for name in extent.factors if isinstance(name, Derived))
+            numbers = [count for _, count in extent.terms]
+            numbers += [o for name in derived for o in name.operands if isinstance(o, int)]
+            largest = max(map(abs, numbers))
             if factors > MOST_FACTORS or largest >= 1 << 62 or len(str(extent)) > LONGEST:
                 raise NotFixed("a size is too long a formula", "give the sizes in dims")
 
