@@ -25,7 +25,7 @@ def compiled(tmp_path_factory):
 
 FITTED = """(float[n, 2, h, w] x) => (float[n, c, a, b] y, int64[4] s) {
     z = Constant<value_ints = [0]>() two = Constant<value_ints = [2]>()
-    four = Constant<value_ints = [4]>()
+    four = Constant<value_ints = [4]>() last = Constant<value_ints = [1]>()
     shape = Shape(x) some = Slice(shape, z, two, z) hw = Slice(shape, two, four, z)
     sides = Cast<to = 1>(hw)
     short = ReduceMin<keepdims = 0>(sides) long = ReduceMax<keepdims = 0>(sides)
@@ -51,9 +51,11 @@ def test_an_image_is_fitted_by_one_compilation(compiled):
 def test_what_follows_from_a_size_that_is_found_waits_for_it(compiled):
     """Boxes go back to the image by how much it was scaled, which is a number of its own."""
     ratio = """was = Cast<to = 1>(hw) now = Cast<to = 1>(wanted) ratio = Div(was, now)
-        p = ReduceProd<keepdims = 0>(ratio) y = Mul(small, p) }"""
+        once = Sigmoid(ratio) column = Unsqueeze(once, last) pairs = Add(column, once)
+        twice = Sigmoid(pairs) flat = Constant<value_ints = [-1, 1, 1]>()
+        line = Reshape(small, flat) y = Mul(line, twice) }"""
     text = FITTED.replace("y = Relu(resized) }", "small = Relu(resized) " + ratio)
-    source = model_of("g " + text)
+    source = model_of("g " + text.replace("float[n, c, a, b] y", "float[m, 2, 2] y"))
     model = compiled(source)
     assert len(model.found) == 2
     for height, width in ((12, 20), (5, 3), (77, 31)):
