@@ -22,14 +22,18 @@ from polyc.errors import NotFixed
 from polyc.poly.remember import normalise, remember_within, without_name
 from polyc.types.derived import Derived
 from polyc.types.estimate import estimate
+from polyc.types.found import found_in
 from polyc.types.parameters import named
 from polyc.types.ranges import LEAST, Step, assumed_ranges, concluded
 from polyc.types.sizes import Extent, Size, assumed_range
 
 Parsed = TypeVar("Parsed", isl.Set, isl.Map, isl.PwMultiAff, isl.PwAff)
 
-MOST_CASES = 5
-"""Sizes that are the smaller of two, of which sets say which: each doubles the cases of a set."""
+MOST_CASES = 3
+"""Sizes that are the smaller of two, of which sets say which: each doubles the cases of a set.
+
+Of more of them they do not where one is what a call finds, up to some number: it is small anyway.
+"""
 
 PARAM, SET = isl.dim_type.param, isl.dim_type.set
 
@@ -66,7 +70,7 @@ def spell(extent: Extent) -> str:
 def conditions() -> list[str]:
     """What holds for the sizes of the model: "1 <= size_n <= 2048", and so in the next call."""
     found = []
-    exact = _count_cases() <= MOST_CASES
+    few = _count_cases() <= MOST_CASES
     for size in assumed_ranges():
         if size.lower > LEAST:
             found.append(f"{size.lower} <= {size.name}")
@@ -78,7 +82,7 @@ def conditions() -> list[str]:
             found.append(f"{spell(size.next)} <= {size.upper}")
         found += [f"{spell(need)} >= 0" for need in size.needs]
         if isinstance(size.same, Size):
-            found += _facts(size.name, size.same, exact)
+            found += _facts(size.name, size.same, few or not found_in([size.same]))
     return found
 
 
