@@ -30,6 +30,7 @@ from polyc.scop.sizes import awaited_by
 from polyc.target.cuda import BUSY, CudaTarget
 from polyc.target.machine import Target
 from polyc.types.branches import Branches
+from polyc.types.element_types import FLOAT32
 from polyc.types.ranges import Step
 
 SMALL_WORK = 1 << 15
@@ -295,7 +296,8 @@ def _join(
             return "not every loop of the contraction is shared"
         if any(s.reduction for s in unit.statements):
             return "a reduction would split the register tile"
-        if isinstance(target, Target) and not all(has_lanes(s, shared) for s in unit.statements):
+        lanes = target.lanes(FLOAT32) if isinstance(target, Target) else 0
+        if lanes and not all(has_lanes(s, shared, lanes) for s in unit.statements):
             return "loads from where data says would be unrolled lane by lane in a register tile"
         return merged
     work = max(prod(s.estimated_extents) for s in merged.statements)
@@ -309,9 +311,9 @@ def _join(
             return "loads from where data says want all loops, for lanes that they do not depend on"
         if outer < min(MANY_ITERATIONS, prod(cluster.extents)):
             return f"only {outer} parallel iterations would be left"
-        inner = sum(
-            arrays[s.array].bytes // outer for s in cluster.statements if s.name not in names
-        )
+        others = [s for s in cluster.statements if s.name not in names]
+        inner = sum(arrays[s.array].bytes // outer for s in others)
+        # What a sum was taken of is read again; a row of anything else is handed over once.
         again = any(s.reduction for s in cluster.statements)
         if inner > (target.l2 // 2 if again or isinstance(target, CudaTarget) else target.l1d):
             return f"{inner} bytes a row would not stay in cache"

@@ -9,9 +9,6 @@ from polyc.memory.strides import by_data
 from polyc.poly.affine import coefficients, outputs
 from polyc.scop.scop import Array, Statement
 
-LANES = 16
-"""Iterations of a loop that fill the vectors of most targets."""
-
 REUSED = 4
 """Uses of an element from which on a tile of registers pays."""
 
@@ -51,12 +48,12 @@ def _is_streamed(matrix: list[tuple[int | None, ...]], sizes: tuple[int, ...]) -
     return prod(n for n, moving in zip(sizes, used, strict=True) if not moving) < REUSED
 
 
-def has_lanes(s: Statement, shared: Sequence[Mapping[str, int]]) -> bool:
-    """Whether some shared loop may run in lanes without a load for each from where data says.
+def has_lanes(s: Statement, shared: Sequence[Mapping[str, int]], lanes: int) -> bool:
+    """Whether some shared loop fills so many without a load for each from where data says.
 
     y[c, i] = a[c, i] + x[c, k[i]]   ->   c
     """
     if not any(load.dynamic for load in s.loads):
         return True
     positions = {loop[s.name] for loop in shared} - by_data(s)
-    return any(s.estimated_extents[p] >= LANES for p in positions)
+    return any(s.estimated_extents[p] >= lanes for p in positions)

@@ -19,7 +19,7 @@ from polyc.graph.shapes.internal import INTERNAL_TYPES
 from polyc.scop.lower.context import LOWERINGS
 from tests.scop.check import SHAPE_INPUTS, all_cases, backend_cases
 
-INTERNAL = {"Computed", "Count", "Filled", "Narrow", "ScatterTrue", *INTERNAL_TYPES}
+INTERNAL = {"Computed", "Count", "Narrow", "ScatterTrue", *INTERNAL_TYPES}
 """Nodes of the graph that no model has."""
 
 BY_CALL = {*DISTRIBUTIONS, "AlignRegions", "Bernoulli", "Compress", "Multinomial"}

@@ -5,10 +5,12 @@ import onnx
 import pytest
 from onnx import TensorProto, helper
 
+import polyc
 from polyc.errors import NotFixed
 from polyc.graph.inference.computed import Between, find_computed
 from polyc.graph.ir import Node, Tensor
 from polyc.graph.shapes.ratios import Ratio
+from polyc.options import Options
 from polyc.run.specialise import SpecialisingModel
 from polyc.types.sizes import Size, greatest, least
 from tests.staged import compile_in, model_of, run_ort
@@ -260,3 +262,40 @@ def test_bounds_of_a_number_that_doubles_again_and_again(compiled):
     assert [size.most for size in model.found] == [3]
     x = RNG.standard_normal((5, 3)).astype(np.float32)
     np.testing.assert_array_equal(model(x), run_ort(source, {"x": x})[0])
+
+
+GUARDED = {
+    "an element of what may have none": "f = Gather(x, zero) m = Greater(x, f) at = NonZero(m)",
+    "at places that are data": "f = Gather(x, i) m = Greater(x, f) at = NonZero(m)",
+    "what is right for some sizes only": """two = Constant<value_ints = [2, -1]>()
+        r = Reshape(x, two) f = ReduceMax<keepdims = 0>(r) m = Greater(x, f) at = NonZero(m)""",
+}
+
+
+@pytest.mark.parametrize("what", GUARDED)
+def test_what_a_branch_guards_against_is_not_executed(tmp_path, what):
+    """The branch that gives nothing is there because the other one would fail."""
+    source = model_of("g (float[n] x, int64[1] i) => (int64[m] y) { y = Size(x) }")
+    some = model_of(f"""g (float[n] x, int64[1] i, int64 zero) => (int64[m] y) {{
+        {GUARDED[what]} z = Constant<value_ints = [0]>() y = Squeeze(at, z) }}""")
+    none = helper.make_tensor("none", TensorProto.INT64, [0], [])
+    result = [helper.make_tensor_value_info("none_", TensorProto.INT64, None)]
+    empty = helper.make_node("Constant", [], ["none_"], value=none)
+    nothing = helper.make_graph([empty], "none", [], result)
+    other = [helper.make_tensor_value_info("y", TensorProto.INT64, None)]
+    filled = helper.make_graph(some.graph.node, "some", [], other)
+    nodes = [
+        helper.make_node("Size", ["x"], ["count"]),
+        helper.make_node("Equal", ["count", "zero"], ["is_empty"]),
+        helper.make_node("If", ["is_empty"], ["p"], then_branch=nothing, else_branch=filled),
+    ]
+    del source.graph.node[:]
+    source.graph.node.extend(nodes)
+    source.graph.initializer.append(onnx.numpy_helper.from_array(np.int64(0), "zero"))
+    source.graph.output[0].name = "p"
+    options = Options(cache_dir=tmp_path, threads=1)
+    model = polyc.compile(source, target="baseline", options=options, dims={"n": (0, 64)})
+    assert model(np.zeros(0, np.float32), np.array([0])).shape == (0,)
+    x = RNG.standard_normal(8).astype(np.float32)
+    want = run_ort(source, {"x": x, "i": np.array([0])})[0]
+    np.testing.assert_array_equal(model(x, np.array([0])), want)

@@ -18,7 +18,6 @@ from collections.abc import Sequence
 import numpy as np
 from onnx import TensorProto
 
-from polyc.errors import NotFixed
 from polyc.graph.compose import Composer
 from polyc.graph.ir import INTERNAL, Body, Node, Tensor
 from polyc.graph.shapes import infer_node
@@ -65,21 +64,6 @@ def expand_count(node: Node, inputs: Operands) -> Body:
         found = c("Found", counts, c.extent(flags, 1), domain=INTERNAL)
     ones = c.integers(*[1] * node.attributes["rank"])
     return c.body(node.inputs, (c("Reshape", found, ones),))
-
-
-def expand_filled(node: Node, inputs: Operands) -> Body:
-    """A list, or nothing of it where the condition says so; NotFixed if it is no list."""
-    c, (condition, data), x = Composer(), node.inputs, given(inputs[1])
-    if x.rank != 1 or x.dtype != node.attributes["dtype"]:
-        raise NotFixed(
-            f"one branch gives nothing, and the other one {x.dtype} of {x.rank} dimensions",
-            "export the model so that the condition becomes a constant",
-            condition,
-        )
-    sizes = [c.extent(data, 0), c.extent(data, 0)]
-    sizes[node.attributes["empty"]] = c.integers(0)
-    count = c("Where", c("Reshape", condition, c.integers(1)), *sizes)
-    return c.body(node.inputs, (trim(c, data, count),))
 
 
 def expand_computed(node: Node, inputs: Operands) -> Body:

@@ -245,14 +245,14 @@ class Walk:
         self._postpone(node, reason)
         self._late.update(filter(None, node.outputs))
 
-    def _attempt(self, nodes: Sequence[Node], assumes: bool) -> Typed | None:
+    def _attempt(self, nodes: Sequence[Node], assumes: bool, finds: bool) -> Typed | None:
         """What nodes would be if they stood here; None if they cannot be typed now."""
 
         def refuse(node: Node, reason: UnsupportedOp) -> NoReturn:
             raise reason
 
         trial = Walk(
-            nodes, self.table, refuse, self.structures, self._budget, assumes, self._decides
+            nodes, self.table, refuse, self.structures, self._budget, assumes, self._decides, finds
         )
         trial._names, trial._folds = self._names, self._folds
         try:

@@ -9,8 +9,7 @@
 | AssignTrue(x, mask, totals, updates; reduction) | as x: where the mask is true, the update of the number that totals say |
 | Count(x; rank) | int64[1, …] of a rank: how many of all booleans are true, as a Found (`graph/inference/sources.py`) |
 | Computed(x; to, most) | as x: floats that become whole numbers, each of at most what `most` says, as a Found (`graph/inference/computed.py`) |
-| Filled(condition, x; empty, dtype) | as x, a list: all of it, or nothing where the condition takes the branch of an If that gives nothing (0: holds) |
-| Found(value, most, instead) | int64[1]: the one element of an int64, of 0 to `most`, as a size; where none can be found, `instead`, by default `most` (`graph/inference/found.py`) |
+| Found(value, most, instead; most) | int64[1]: the one element of an int64, of 0 to `most`, as a size, which is an attribute where it is no tensor; where none can be found, `instead`, by default `most` (`graph/inference/found.py`) |
 | Windows(x[a, n]; size, step) | as x, [a, windows, size]: step elements apart, as many as fit |
 | Step(steps) | int64: the number of the step, 0 to steps - 1 (`graph/steps.py`) |
 | Choose(condition, then, else) | as both: the first where the condition holds (`graph/branches.py`) |

@@ -20,7 +20,11 @@ from polyc.errors import NotFixed
 from polyc.graph.bodies import Names, instantiate, reads
 from polyc.graph.compose import Composer
 from polyc.graph.expand.control.repeat import Around, Operands, Typed
-from polyc.graph.ir import INTERNAL, Body, Node
+from polyc.graph.expand.finding import trim
+from polyc.graph.ir import INTERNAL, Body, Node, Tensor
+from polyc.graph.shapes.dims import normalize_axis
+from polyc.graph.shapes.pointwise import BROADCASTING, UNARY
+from polyc.graph.shapes.reduction import REDUCTIONS
 from polyc.types.found import found_in
 from polyc.types.parameters import needed_ranges
 from polyc.types.ranges import assume
@@ -28,13 +32,18 @@ from polyc.types.sizes import Size, bounds
 
 SIDES = ("then_branch", "else_branch")
 
+TOTAL = frozenset({*UNARY.split(), *BROADCASTING.split(), *REDUCTIONS.split()})
+TOTAL |= {"Cast", "Clip", "Concat", "Constant", "Expand", "Flatten", "NonMaxSuppression", "NonZero"}
+TOTAL |= {"Reshape", "Shape", "Size", "Slice", "Squeeze", "TopK", "Transpose", "Unsqueeze"}
+"""Operators that no index from outside may lead beyond what there is."""
+
 
 def keep_branches(node: Node, inputs: Operands, around: Around) -> Body | Typed | None:
     """Both branches, typed, and a Choose for each result; None where a call must not decide.
 
-    Where one gives nothing, the other one is all of it (`_keep_filled`). What both need of sizes
-    every call must keep to: NotFixed says so. It is also raised for branches that do not give the
-    same, or are not known before a call.
+    Where one gives nothing, the other one may be all of it (`_keep_filled`). What both need of
+    sizes every call must keep to: NotFixed says so. It is also raised for branches that do not give
+    the same, or are not known before a call.
     """
     condition = inputs[0]
     if not around.decides or condition is None or condition.is_constant:
@@ -50,9 +59,12 @@ def keep_branches(node: Node, inputs: Operands, around: Around) -> Body | Typed 
             around.names.fresh(f"{name}.{side}") if k in wanted else ""
             for k, name in enumerate(body.outputs)
         )
-        found = around.attempt(instantiate(Node(side, "If", (), names), body, around.names), True)
+        nodes = instantiate(Node(side, "If", (), names), body, around.names)
+        found = around.attempt(nodes, True, False)
         if found is not None and _is_empty(found, names) and around.finds:
-            return _keep_filled(node, side, found, names)
+            nothing = [found.tensors.get(name) for name in names]
+            if filled := _keep_filled(node, side, nothing, around):
+                return filled
         if found is None or any(name not in found.tensors for name in names if name):
             _refuse(node, f"its {side} is not known before a call")
         typed.append(found)
@@ -75,9 +87,9 @@ def keep_branches(node: Node, inputs: Operands, around: Around) -> Body | Typed 
         )
         for k, pair in zip(wanted, pairs, strict=True)
     ]
-    nodes = [inner for found in typed for inner in found.nodes]
+    inside = [inner for found in typed for inner in found.nodes]
     tensors = {**typed[0].tensors, **typed[1].tensors}
-    return Typed(nodes, tensors, rest=chosen)
+    return Typed(inside, tensors, rest=chosen)
 
 
 def _is_empty(branch: Typed, names: Sequence[str]) -> bool:
@@ -85,23 +97,54 @@ def _is_empty(branch: Typed, names: Sequence[str]) -> bool:
     return all(branch.tensors[name].shape == (0,) for name in names if name in branch.tensors)
 
 
-def _keep_filled(node: Node, empty: str, branch: Typed, names: Sequence[str]) -> Body:
+def _keep_filled(
+    node: Node, empty: str, nothing: Sequence[Tensor | None], around: Around
+) -> Body | None:
     """The branch beside one that gives nothing: executed always, and kept or cut off.
 
-    y = If(c; then, else: nothing)   ->   t = then();  y = Filled(c, t)
+    y = If(c; then, else: nothing)   ->   t = then();  y = t[: Where(c, size of t, 0)]
 
-    Networks ask so whether there is something to select from, and where there is not the other
-    branch would select nothing as well.
+    Networks ask so whether there is something to select from. None where the branch may fail in
+    calls that do not take it, as x[0] does of an x without elements; and where it gives no lists.
     """
-    body: Body = node.attributes[SIDES[1 - SIDES.index(empty)]]
+    side = SIDES[1 - SIDES.index(empty)]
+    body: Body = node.attributes[side]
+    names = tuple(
+        around.names.fresh(f"{name}.{side}") if wanted else ""
+        for name, wanted in zip(body.outputs, nothing, strict=True)
+    )
+    nodes = instantiate(Node(side, "If", (), names), body, around.names)
+    typed = around.attempt(nodes, False, True)
+    if typed is None or not all(_is_total(inner, typed) for inner in nodes):
+        return None
+    for name, wanted in zip(names, nothing, strict=True):
+        if wanted and (typed.tensors[name].rank, typed.tensors[name].dtype) != (1, wanted.dtype):
+            return None
+    if _is_empty(typed, names):
+        return None
     taken = Names({name for n in body.nodes for name in (n.name, *reads(n), *n.outputs)})
     asked, c = taken.fresh("condition"), Composer(taken)
+    condition = c("Reshape", asked, c.integers(1))
     outputs = []
-    for name, nothing in zip(body.outputs, names, strict=True):
-        dtype = branch.tensors[nothing].dtype if nothing else None
-        form = {"empty": SIDES.index(empty), "dtype": dtype}
-        outputs.append(c("Filled", asked, name, domain=INTERNAL, **form) if nothing else name)
+    for name, wanted in zip(body.outputs, nothing, strict=True):
+        if wanted:
+            sizes = {empty: c.integers(0), side: c.extent(name, 0)}
+            name = trim(c, name, c("Where", condition, *(sizes[one] for one in SIDES)))
+        outputs.append(name)
     return Body((asked,), (*body.nodes, *c.nodes), tuple(outputs))
+
+
+def _is_total(node: Node, around: Typed) -> bool:
+    """Whether a node that needs nothing more of sizes fails for no values of what it reads."""
+    if node.domain:
+        return False
+    if node.op != "Gather":
+        return node.op in TOTAL
+    data, indices = (around.tensors[name] for name in node.inputs)
+    extent = data.shape[normalize_axis(int(node.get("axis", 0)), data.rank)]
+    if isinstance(extent, Size) or indices.value is None:
+        return False
+    return all(-extent <= index < extent for index in indices.value.flat)
 
 
 def _share_needs(node: Node, one: Typed, other: Typed) -> tuple[tuple[Size, ...], ...]:

@@ -46,13 +46,13 @@ class Typed:
 class Around:
     """Where a node stands: names that are in use, and what types nodes that would stand there.
 
-    attempt: gives None if they cannot be typed, or not before a call; nor if they need more of
-    sizes than is known, unless they may. decides: whether a call may decide which nodes are
-    executed; finds: whether it may find sizes.
+    attempt: (nodes, whether they may need more of sizes than is known, whether a call may find
+    some) -> what they are; None if they cannot be typed, or not before a call. decides: whether a
+    call may decide which nodes are executed; finds: whether it may find sizes.
     """
 
     names: Names
-    attempt: Callable[[Sequence[Node], bool], Typed | None]
+    attempt: Callable[[Sequence[Node], bool, bool], Typed | None]
     decides: bool = False
     finds: bool = False
 
@@ -78,7 +78,7 @@ def repeat_scan(node: Node, inputs: Operands, around: Around) -> Body | None:
         for name, axis, back in zip(data, axes, backwards, strict=True)
     ]
     results = _insert(c, node, (*loop.states, *slices), body, around.names)
-    typed = around.attempt(c.nodes, False)
+    typed = around.attempt(c.nodes, False, False)
     if typed is None or not _are_alike(typed, results, loop.states):
         return None
     kinds = len(results) - count
@@ -119,7 +119,7 @@ def repeat_loop(node: Node, inputs: Operands, around: Around) -> Body | None:
     loop = Loop(c, steps, states)
     always = c.constant(np.array(True))
     results = _insert(c, node, (loop.step, always, *loop.states), body, around.names)
-    typed = around.attempt(c.nodes, False)
+    typed = around.attempt(c.nodes, False, False)
     if typed is None or not _are_alike(typed, results[1:], loop.states):
         return None
     goes_on = typed.tensors[results[0]]
