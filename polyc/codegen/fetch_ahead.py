@@ -9,6 +9,12 @@ The first tile of rows brings a panel near, the others find it there. So memory 
 of the time, and waited for in all of that. A panel is therefore fetched by the tiles of the one
 before, to equal parts. What is fetched is only a hint: no value depends on it, and a place behind
 the end of an array is none that is read.
+
+Where sizes say how many tiles of rows there are, a panel is parted among as many as at the hint:
+where there are more, those behind fetch what the last one has.
+
+    for t in 0 .. n - 5 step 6:
+      for k: fetch w[j + 1] at 2 (256 min(t / 6, 9) + k)
 """
 
 from __future__ import annotations
@@ -18,7 +24,16 @@ from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from math import ceil, prod
 
-from polyc.loopnest.index import Affine, floordiv, stride, substitute, var, variables
+from polyc.loopnest.index import (
+    Affine,
+    const,
+    extremum,
+    floordiv,
+    stride,
+    substitute,
+    var,
+    variables,
+)
 from polyc.loopnest.instructions import address
 from polyc.loopnest.multiples import Multiples, divide_evenly, with_loop
 from polyc.loopnest.nodes import (
@@ -37,7 +52,9 @@ from polyc.loopnest.nodes import (
     walk_nodes,
 )
 from polyc.loopnest.prototype import Param
+from polyc.predict.point import evaluate
 from polyc.printing.scope import LINE
+from polyc.types.estimate import hinted
 
 MOST_LINES = 2
 """Cache lines that are fetched in an iteration: more would keep products waiting."""
@@ -100,10 +117,11 @@ class _Sum:
 
     @property
     def repeated(self) -> list[For]:
-        """Loops over tiles that read the same, as far as their number is known."""
+        """Loops over tiles that read the same, as far as sizes alone say their number."""
         found: list[For] = []
+        around = {loop.var for loop in self.loops}
         for loop in reversed(self.loops[: self.tile]):
-            if self._moves(loop) or extent_of(loop) is None:
+            if self._moves(loop) or around & variables(loop.upper - loop.lower):
                 break
             found.insert(0, loop)
         return found
@@ -118,8 +136,8 @@ class _Sum:
         inner, panels = self.loops[self.tile :], self.panels
         strides = [stride(self.place, loop.var) for loop in inner]
         steps = [(s or 0) * loop.step for s, loop in zip(strides, inner, strict=True)]
-        tiles, count = _count(self.repeated), _count(inner)
-        if panels is None or tiles < 2 or not count or not _is_run(inner, steps):
+        tiles = _count(self.repeated)
+        if panels is None or tiles < 2 or not _is_run(inner, steps):
             return
         after = substitute(self.place, {panels.var: var(panels.var) + panels.step}) - self.place
         share = ceil(steps[-1] / tiles)
@@ -140,25 +158,36 @@ class _Sum:
 
 
 def _is_run(loops: Sequence[For], steps: Sequence[int]) -> bool:
-    """Whether loops walk one run of memory, step by step."""
+    """Whether loops walk one run of memory, step by step, and are known to end."""
     walked = steps[-1]
     for loop, step in zip(reversed(loops), reversed(steps), strict=True):
-        if step <= 0 or step != walked:
+        if step <= 0 or step != walked or not extent_of(loop):
             return False
         walked *= extent_of(loop) or 0
     return True
 
 
+def _trips(loop: For) -> int:
+    """Iterations of a loop, at the hint if sizes say how many."""
+    known = extent_of(loop)
+    if known is None:
+        return max(0, -(-evaluate(loop.upper - loop.lower, {}, hinted) // loop.step))
+    return known
+
+
 def _count(loops: Iterable[For]) -> int:
-    """Iterations of loops inside one another; 0 if that is not known."""
-    return prod(extent_of(loop) or 0 for loop in loops)
+    """Iterations of loops inside one another."""
+    return prod(map(_trips, loops))
 
 
 def _number(loops: Sequence[For]) -> Affine:
-    """The number of an iteration of loops inside one another."""
+    """The number of an iteration of loops inside one another; the last one's for those behind."""
     number = Affine()
     for loop in loops:
-        number = number * (extent_of(loop) or 1) + floordiv(var(loop.var) - loop.lower, loop.step)
+        own = floordiv(var(loop.var) - loop.lower, loop.step)
+        if extent_of(loop) is None:
+            own = extremum("min", (own, const(_trips(loop) - 1)))
+        number = number * _trips(loop) + own
     return number
 
 

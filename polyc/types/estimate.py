@@ -31,10 +31,16 @@ def hinted(extent: Extent) -> int:
     """The extent at the hints themselves, where `estimate` has at least two of a loop."""
     if not isinstance(extent, Size):
         return extent
-    hints = {name: assumed_range(name).hint for name in extent.names}
-    value = extent.at({n: _typical(n) if hint is None else hint for n, hint in hints.items()})
+    value = extent.at({name: _hinted(name) for name in extent.names})
     assert not isinstance(value, Size)
     return value
+
+
+def _hinted(name: str) -> int:
+    size = assumed_range(name)
+    if size.hint is not None:
+        return size.hint
+    return _typical(name) if size.same is None else max(hinted(size.same), size.lower)
 
 
 def typical_sizes(shapes: Iterable[Sequence[Extent]]) -> dict[str, int]:
@@ -70,8 +76,9 @@ def _typical(name: str, others: frozenset[str] = frozenset()) -> int:
     size = assumed_range(name)
     if size.name.startswith(STEP):
         return 0  # which every loop has
-    if size.same is not None:
-        return max(estimate(size.same), size.lower)
+    if size.same is not None:  # of a loop over all rows of a batch of 1 there are more than one
+        at_hint = hinted(size.same)
+        return max(at_hint if at_hint > 1 else estimate(size.same), size.lower)
     told = TYPICAL if size.hint is None else size.hint
     least, most = max(size.lower, 2), size.upper or max(TYPICAL, told)
     for state in assumed_ranges():

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -17,12 +18,14 @@ from polyc.loopnest.index import Affine, substitute, var
 from polyc.loopnest.instructions import address
 from polyc.loopnest.nodes import Block, For, Local, Node, walk_nodes
 from polyc.loopnest.prototype import Param
+from polyc.loopnest.substitute import substitute_block
 from polyc.options import Options
 from polyc.pipeline import run_pipeline
 from polyc.printing.scope import LINE
 from polyc.scop.expr import call
 from polyc.target.machine import Target
 from polyc.trace import make_trace
+from polyc.types.ranges import SizeRange, assume
 from tests.analysis.nests import F32, at, const, loop, read, run
 from tests.sampling import thorough
 
@@ -74,6 +77,32 @@ def test_all_of_the_next_panel_is_fetched(panels, tiles, channels, taps):
         assert set(range((panel + 1) * size // line, (panel + 2) * size // line)) <= ahead
         assert min(fetched) == (panel + 1) * size
         assert fetched == sorted(fetched)
+
+
+@settings(max_examples=40, deadline=None)
+@given(st.integers(2, 6), st.integers(1, 12), st.integers(1, 7))
+def test_a_panel_is_parted_among_as_many_tiles_as_there_are_at_the_hint(hint, tiles, channels):
+    body, param = product(2, tiles, channels, 1)
+    panels = body.body[0]
+    (rows,) = panels.body.body
+    opened = replace(rows, upper=var("m") * 3)
+    body = Block((replace(panels, body=Block((opened,))),))
+    with assume([SizeRange("m", hint=hint)]):
+        after = fetch_ahead(body, {"w"}, [param])
+    size, line = channels * WIDTH, LINE // 4
+    (rows,) = after.body[0].body.body
+    known = substitute_block(Block((rows,)), {"m": const(tiles)})
+    fetched = [*places(known, param.shape, {"j": const(0)})]
+    lines = {place // line for place in fetched}
+    wanted = set(range(size // line, 2 * size // line))
+    assert len(lines & wanted) * hint >= len(wanted) * min(tiles, hint)
+    share = -(-WIDTH // hint)
+    last = size + share * channels * hint
+    assert size <= min(fetched)
+    assert max(fetched) < last
+    if tiles > hint:  # those behind fetch what the last one has
+        per_tile = len(fetched) // tiles
+        assert fetched[-per_tile:] == fetched[(hint - 1) * per_tile : hint * per_tile]
 
 
 def test_of_several_loops_in_one_panel_the_fullest_fetches():

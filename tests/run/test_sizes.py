@@ -127,6 +127,12 @@ def test_kernels_are_chosen_for_loops_that_run():
         assert (estimate(n), estimate(m), estimate(7)) == (2, 40, 7)
         assert (hinted(n * 3), hinted(m), hinted(7)) == (3, 40, 7)
     assert (estimate(n), hinted(n)) == (128, 128)
+    # Of all the rows of one image there are more than one, whose tiles are cut from so many.
+    rows, area = Size.of("rows"), SizeRange("rows", same=n * m * m)
+    with assume([SizeRange("n", 1, None, 1), SizeRange("m", 1, None, 7), area]):
+        assert (estimate(rows), hinted(rows)) == (49, 49)
+    with assume([SizeRange("n", 1, None, 1), SizeRange("m", 1, None, 1), area]):
+        assert (estimate(rows), hinted(rows)) == (8, 1)
 
 
 @given(st.lists(EXTENTS, min_size=1, max_size=3), VALUES)
