@@ -10,7 +10,7 @@ from polyc.mapping.cpu.vector_loop import INVARIANT, SCATTERED, UNIT, choose_vec
 from polyc.memory.storage import permuted, row_major
 from polyc.memory.strides import compute_strides
 from polyc.schedule.cluster import Cluster, find_clusters
-from polyc.scop.expr import Load
+from polyc.scop.expr import Load, call
 from polyc.scop.factors.narrow_factors import move_innermost
 from polyc.scop.scop import Scop
 from polyc.target.machine import Target
@@ -105,6 +105,31 @@ def test_a_convolution_walks_its_output_channels_where_the_layout_is_open():
 def test_a_transposition_gains_nothing_from_lanes_on_one_side():
     assert vector_iterator(transposing()) in (None, "i", "j")
     assert vector_iterator(transposing(1, 64)) == "i"
+
+
+def test_rows_that_data_picks_are_not_transposed_to_lie_in_lanes():
+    """Resize: y[c, i, j] = w[i] * x[k[i], j, c]; lanes are channels, and not 16 rows from afar."""
+    picked = Load(
+        "X",
+        isl.PwMultiAff("{ P[c, i, j] -> X[0, j, c] }"),
+        F32,
+        ((0, Load("K", isl.PwMultiAff("{ P[c, i, j] -> K[i] }"), I64)),),
+    )
+    of = scop(
+        [
+            array("X", [28, 28, 64], "input"),
+            replace(array("K", [56], "input"), dtype=I64),
+            array("W", [56], "input"),
+            array("Y", [64, 56, 28], "output"),
+        ],
+        statement(
+            "{ P[c, i, j] : 0 <= c < 64 and 0 <= i < 56 and 0 <= j < 28 }",
+            "{ P[c, i, j] -> Y[c, i, j] }",
+            call("mul", load("{ P[c, i, j] -> W[i] }"), picked),
+        ),
+    )
+    laid_out = {name: row_major(of.arrays[name]) for name in "XKW"}
+    assert vector_iterator(of, laid_out) == "c"
 
 
 def test_the_vector_loop_is_stored_innermost_and_constants_in_panels():

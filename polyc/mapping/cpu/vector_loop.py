@@ -113,11 +113,13 @@ def _choose_vector_loop(
                     BY_DATA if loop[s.name] in a.data else value
                     for a, value in zip(strides[s.name], values, strict=True)
                 ]
-            if crossing is not None:
-                steps = [a.steps[cluster.shared[crossing][s.name]] for a in strides[s.name]]
+            if crossing is not None:  # of rows that data picks one by one no square is transposed
+                across = cluster.shared[crossing][s.name]
                 values = [
-                    TRANSPOSED - 0.1 * a.is_write if value < 0 and step == 1 else value
-                    for a, value, step in zip(strides[s.name], values, steps, strict=True)
+                    TRANSPOSED - 0.1 * a.is_write
+                    if value < 0 and a.steps[across] == 1 and loop[s.name] not in a.data
+                    else value
+                    for a, value in zip(strides[s.name], values, strict=True)
                 ]
             total += instances * sum(values) / len(values)
             weight += instances
