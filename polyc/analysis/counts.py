@@ -7,9 +7,10 @@ from math import prod
 import islpy as isl
 
 from polyc.analysis.footprints import compute_footprints
-from polyc.poly.parameters import at_estimate
+from polyc.poly.parameters import at_sizes
 from polyc.scop.expr import arithmetic
 from polyc.scop.scop import Scop
+from polyc.types.estimate import hinted
 
 SET = isl.dim_type.set
 
@@ -44,7 +45,7 @@ def count_bytes(scop: Scop) -> int:
         touched = [f[name] for f in (footprints.reads, footprints.writes) if name in f]
         if array.kind == "temporary" or not touched:
             continue
-        elements = at_estimate(touched[0].union(touched[-1]).coalesce())
+        elements = at_sizes(touched[0].union(touched[-1]).coalesce(), hinted)
         points = count_points(elements)
         total += array.dtype.itemsize * (_volume(elements) if points is None else points)
     return total
@@ -54,9 +55,9 @@ def count_points(points: isl.Set) -> int | None:
     """The number of points of a bounded set; None where it is neither a box nor easy to enumerate.
 
     An image under more divisions than it has dimensions is not: each point is a search. Sizes known
-    only at run time are what they are estimated to be.
+    only at run time are as hinted.
     """
-    points = at_estimate(points)
+    points = at_sizes(points, hinted)
     if points.is_empty():
         return 0
     volume = _volume(points)

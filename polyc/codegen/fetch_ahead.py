@@ -54,7 +54,6 @@ from polyc.loopnest.nodes import (
 from polyc.loopnest.prototype import Param
 from polyc.predict.point import evaluate
 from polyc.printing.scope import LINE
-from polyc.types.estimate import hinted
 
 MOST_LINES = 2
 """Cache lines that are fetched in an iteration: more would keep products waiting."""
@@ -171,7 +170,7 @@ def _trips(loop: For) -> int:
     """Iterations of a loop, at the hint if sizes say how many."""
     known = extent_of(loop)
     if known is None:
-        return max(0, -(-evaluate(loop.upper - loop.lower, {}, hinted) // loop.step))
+        return max(0, -(-evaluate(loop.upper - loop.lower, {}) // loop.step))
     return known
 
 

@@ -7,8 +7,9 @@ from math import gcd
 
 import islpy as isl
 
-from polyc.poly.parameters import at_estimate, in_own_sizes, parameters_of
+from polyc.poly.parameters import at_sizes, in_own_sizes, parameters_of
 from polyc.poly.remember import remember
+from polyc.types.estimate import estimate
 
 
 def tuple_id(name: str) -> isl.Id:
@@ -304,7 +305,8 @@ def _exact_extent(domain: isl.Set, position: int) -> int | None:
 def _at_estimate(domain: isl.Set) -> isl.Set:
     """The elements for an estimate of the sizes, whatever is assumed of these among each other."""
     count = domain.dim(isl.dim_type.set)
-    return at_estimate(domain.drop_constraints_not_involving_dims(isl.dim_type.set, 0, count))
+    kept = domain.drop_constraints_not_involving_dims(isl.dim_type.set, 0, count)
+    return at_sizes(kept, estimate)
 
 
 def estimated_extents(domain: isl.Set) -> tuple[int, ...]:

@@ -21,7 +21,6 @@ import islpy as isl
 from polyc.errors import NotFixed
 from polyc.poly.remember import normalise, remember_within, without_name
 from polyc.types.derived import Derived
-from polyc.types.estimate import estimate
 from polyc.types.found import found_in
 from polyc.types.parameters import named
 from polyc.types.ranges import LEAST, Step, assumed_ranges, concluded
@@ -282,10 +281,10 @@ def parameters_of(
     return [str(space.get_dim_name(PARAM, k)) for k in range(space.dim(PARAM))]
 
 
-def at_estimate(domain: isl.Set) -> isl.Set:
-    """The set for the sizes that kernels are chosen for: one without parameters."""
+def at_sizes(domain: isl.Set, value: Callable[[Extent], int]) -> isl.Set:
+    """The set for some `value` of each size, the estimate or the hint: one without parameters."""
     domain = domain.drop_unused_params()
     for name in parameters_of(domain):
-        domain = domain.fix_val(PARAM, 0, isl.Val(estimate(Size.of(name))))
+        domain = domain.fix_val(PARAM, 0, isl.Val(value(Size.of(name))))
         domain = domain.project_out(PARAM, 0, 1)
     return domain

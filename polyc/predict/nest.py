@@ -29,7 +29,7 @@ from polyc.loopnest.nodes import (
     walk_nodes,
 )
 from polyc.predict.point import Point, evaluate, holds
-from polyc.types.estimate import estimate
+from polyc.types.estimate import hinted
 
 LINE = 64
 """Bytes of a cache line."""
@@ -149,7 +149,7 @@ class Nest:
 def read_nest(kernel: Kernel) -> Nest:
     """The loops of a kernel at typical sizes; of two branches that which is taken in the middle."""
     arrays = {
-        p.name: Shape(p.dtype, tuple(map(estimate, p.shape)), is_local=False) for p in kernel.params
+        p.name: Shape(p.dtype, tuple(map(hinted, p.shape)), is_local=False) for p in kernel.params
     }
     for node in walk_nodes(kernel.body):
         if isinstance(node, Block):

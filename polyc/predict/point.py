@@ -1,8 +1,8 @@
-"""Indices at one point: each loop in the middle of its iterations, sizes as they are estimated."""
+"""Indices at one point: each loop in the middle of its iterations, sizes as they are hinted."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 
 from polyc.loopnest.index import (
     Affine,
@@ -17,43 +17,40 @@ from polyc.loopnest.index import (
     Scaled,
     Var,
 )
-from polyc.types.estimate import estimate
-from polyc.types.sizes import Extent, Size
+from polyc.types.estimate import hinted
+from polyc.types.sizes import Size
 
 Point = Mapping[str, int]
 """The value of each loop variable; a name that is none of these is a size."""
 
-Value = Callable[[Extent], int]
-"""What a size is taken for: `estimate`, or `hinted`."""
 
-
-def evaluate(index: Affine, point: Point, value: Value = estimate) -> int:
+def evaluate(index: Affine, point: Point) -> int:
     """The value of an index at a point."""
-    return index.constant + sum(c * _atom(atom, point, value) for atom, c in index.terms)
+    return index.constant + sum(c * _atom(atom, point) for atom, c in index.terms)
 
 
-def holds(condition: Condition, point: Point, value: Value = estimate) -> bool:
+def holds(condition: Condition, point: Point) -> bool:
     """Whether a condition holds at a point."""
     match condition:
         case Compare(operator, left):
-            there = evaluate(left, point, value)
-            return there >= 0 if operator == "ge" else there == 0
+            value = evaluate(left, point)
+            return value >= 0 if operator == "ge" else value == 0
         case Logic(operator, arguments):
-            each = (holds(argument, point, value) for argument in arguments)
+            each = (holds(argument, point) for argument in arguments)
             return all(each) if operator == "and" else any(each)
 
 
-def _atom(atom: Atom, point: Point, value: Value) -> int:
+def _atom(atom: Atom, point: Point) -> int:
     match atom:
         case Var(name):
-            return point[name] if name in point else value(Size.of(name))
+            return point[name] if name in point else hinted(Size.of(name))
         case FloorDiv(argument, divisor):
-            return evaluate(argument, point, value) // divisor
+            return evaluate(argument, point) // divisor
         case Mod(argument, divisor):
-            return evaluate(argument, point, value) % divisor
+            return evaluate(argument, point) % divisor
         case Extremum(which, arguments):
-            return (min if which == "min" else max)(evaluate(a, point, value) for a in arguments)
+            return (min if which == "min" else max)(evaluate(a, point) for a in arguments)
         case Scaled(sizes, argument):
-            return value(Size(((sizes, 1),))) * evaluate(argument, point, value)
+            return hinted(Size(((sizes, 1),))) * evaluate(argument, point)
         case Choice(condition, then, otherwise):
-            return evaluate(then if holds(condition, point, value) else otherwise, point, value)
+            return evaluate(then if holds(condition, point) else otherwise, point)

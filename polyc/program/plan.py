@@ -20,7 +20,7 @@ from itertools import chain
 
 from polyc.errors import ShapeError
 from polyc.program.program import Program, StoredArray
-from polyc.types.estimate import estimate
+from polyc.types.estimate import hinted
 from polyc.types.found import at_most
 from polyc.types.ranges import ADDRESS_LIMIT, Step
 from polyc.types.sizes import Extent, Size
@@ -34,7 +34,7 @@ class Slot:
     """A temporary's place in the arena, and the first and last launch that touch it.
 
     region: 0 is what is known when compiling, where `offset` and `bytes` count. Any other region
-    holds one array at a time, from its beginning; the bytes are then an estimate.
+    holds one array at a time, from its beginning; the bytes are then those at the hint.
     """
 
     array: str
@@ -90,7 +90,7 @@ def plan_memory(program: Program, alignment: int = ALIGNMENT, placed: Layout | N
     lifetimes = find_lifetimes(program)
     moved = [n for n in lifetimes if n not in bound and program.arrays[n].value is None]
     sizes = {n: at_most(byte_size(program.arrays[n])) for n in moved}
-    slots = [Slot(n, 0, aligned(estimate(sizes[n]), alignment), *lifetimes[n]) for n in moved]
+    slots = [Slot(n, 0, aligned(hinted(sizes[n]), alignment), *lifetimes[n]) for n in moved]
     fixed = [slot for slot in slots if not isinstance(sizes[slot.array], Size)]
     varying, regions = _share_regions(
         [slot for slot in slots if isinstance(sizes[slot.array], Size)], sizes
@@ -136,7 +136,7 @@ def byte_size(array: StoredArray) -> Extent:
     """Bytes of an array as stored, padding included; exact, however large."""
     size = math.prod(array.storage.shape) * array.dtype.itemsize
     what = f"array {array.name!r} of stored shape {list(array.storage.shape)}"
-    _check_total(what, estimate(size))
+    _check_total(what, hinted(size))
     return size
 
 

@@ -5,6 +5,7 @@ import onnxruntime
 import pytest
 
 import polyc
+from polyc import Graph, ops
 from polyc.errors import ShapeError
 from polyc.options import Options
 from polyc.pipeline import run_pipeline
@@ -188,3 +189,13 @@ def test_a_frame_of_any_size(compiled):
         feeds = {name: value.astype(np.float32) for name, value in feeds.items()}
         for got, want in zip(model.run(feeds).values(), run_ort(source, feeds), strict=True):
             assert_same(got, want)
+
+
+def test_a_report_counts_what_there_is_at_the_hint(tmp_path):
+    """Of a batch of 1 as well, though its loop is planned for two."""
+    y = ops.matmul(ops.input("x", ("n", "t", 64)), np.ones((64, 48), "f4"))
+    options = Options(cache_dir=tmp_path, threads=1)
+    model = polyc.compile(Graph.of(y=y), options=options, hint={"n": 1, "t": 50})
+    (row,) = model.explain().kernels
+    assert row.flops == 2 * 50 * 64 * 48
+    assert row.bytes == 4 * (50 * 64 + 64 * 48 + 50 * 48)
