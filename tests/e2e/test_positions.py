@@ -149,6 +149,33 @@ def test_a_slice_that_is_assigned_knows_its_place(shape, tmp_path):
     np.testing.assert_array_equal(model(old, new), expected)
 
 
+@pytest.mark.parametrize("late", [0, 1, -7])
+def test_frames_of_a_signal_are_a_view_of_it(late, tmp_path):
+    """x.unfold(1, 7, 3), as exporters write it: the position of each element, from a Range.
+
+    late: what is added to the positions: by 1 they reach beyond the end, by -7 they count from it.
+    """
+    x = ops.input("x", (2, "n"))
+    length = apply("Gather", [ops.shape_of(x), np.int64(1)])
+    ends = ops.sub(length, np.int64(6)) if late >= 0 else np.int64(1)
+    starts = apply("Range", [np.int64(0), ends, np.int64(3)])
+    within = np.arange(7, dtype=np.int64) + late
+    places = ops.add(ops.unsqueeze(starts, 1), within)
+    graph = graph_of({"y": ops.mul(apply("Gather", [x, places], axis=1), np.float32(2))})
+    options = Options(threads=1, cache_dir=tmp_path)
+    model = polyc.compile(graph, options=options, dims={"n": (7, None)})
+    assert ("pc_index" in model.source) == (late == 1)
+    for n in (7, 8, 20, 100):
+        signal = NUMBER.standard_normal((2, n)).astype(np.float32)
+        firsts = np.arange(0, n - 6 if late >= 0 else 1, 3)
+        wanted = firsts[:, None] + within
+        if wanted.max() >= n:
+            with pytest.raises(RuntimeFailure):
+                model(signal)
+        else:
+            np.testing.assert_array_equal(model(signal), 2 * signal[:, wanted])
+
+
 def test_loops_over_all_updates_are_not_written_out_together(tmp_path):
     """Each of them decides the number of the update, and is short: 96 copies of 18 vectors."""
     counts, shape = (4, 2, 3, 4), (8, 4, 4, 9)

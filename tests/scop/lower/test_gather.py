@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 from polyc.errors import RuntimeFailure
 from polyc.graph.ir import Graph, Node, Tensor
 from polyc.scop.lower import lower_graph
-from polyc.scop.lower.movement.gather import find_affine
+from polyc.scop.lower.movement.known_places import find_affine
 from tests.scop.check import backend_cases, check_case, check_node
 from tests.scop.interpreter import interpret
 

@@ -15,6 +15,7 @@ from polyc.poly.parameters import assumptions, read, spell
 from polyc.scop.expr import INT64, Expr, cast
 from polyc.scop.lower.context import Lowering, lowers
 from polyc.scop.lower.functions import lt, select, sub, wrap_index
+from polyc.scop.lower.movement.known_places import find_affine, find_place
 from polyc.scop.lower.movement.views import bind_view
 from polyc.types.sizes import Extent, Size, bounds
 
@@ -36,12 +37,36 @@ def lower_gather(ctx: Lowering, node: Node) -> None:
     if indices.entries is not None and _is_inside(indices.entries, data.shape[axis]):
         bind_view(ctx, node, [*before, str(indices.entries.item()), *after])
         return
+    place = find_place(ctx, ctx.ref(indices.name), data.extents[axis])
+    if place is not None:
+        _bind_view_at(ctx, node, place, before, position, after)
+        return
     result = ctx.result(node)
     source = ctx.whole(node, ctx.ref(data.name))
     space = ctx.grid(node, result.shape)
     found = cast(space.load(ctx.ref(indices.name), *position), INT64)
     at: list[str | Expr] = [*before, wrap_index(found, space.number(source.shape[axis])), *after]
     ctx.assign(node, space, result, names, space.gather(source, at))
+
+
+def _bind_view_at(
+    ctx: Lowering,
+    node: Node,
+    place: isl.PwMultiAff,
+    before: list[str],
+    position: list[str],
+    after: list[str],
+) -> None:
+    """The output is a view { [a…, p…, b…] -> [a…, place(p…), b…] } of the data."""
+    names = ", ".join([*before, *position, *after])
+    parts = [
+        isl.Map(f"{{ [{names}] -> [{', '.join(part)}] }}") for part in (before, position, after)
+    ]
+    parts[1] = parts[1].apply_range(place.as_map())
+    whole = parts[0].flat_range_product(parts[1]).flat_range_product(parts[2])
+    shape = ctx.type(node.outputs[0]).extents
+    seen = ctx.ref(node.inputs[0]).through(isl.PwMultiAff.from_map(whole), shape)
+    ctx.bind(node.outputs[0], seen)
 
 
 def _is_inside(entries: np.ndarray, extent: Extent) -> bool:
@@ -63,25 +88,6 @@ def _find_view(values: np.ndarray, extent: Extent, iterators: list[str]) -> str 
         reach = int(values.max(initial=-1)) + 1
     inside = (values < 0).all() or (values >= 0).all()
     return formula if inside and reach <= bounds(extent)[0] else None
-
-
-def find_affine(values: np.ndarray, iterators: list[str]) -> str | None:
-    """A formula for an array of integers, if it is affine in its indices.
-
-    [[1, 3, 5], [7, 9, 11]], i, j -> "1 + 6*i + 2*j";  [0, 1, 3] -> None
-    """
-    if not values.size:
-        return "0"
-    start = int(values.flat[0])
-    formula, fitted = str(start), np.full(values.shape, start, np.int64)
-    for k, extent in enumerate(values.shape):
-        if extent == 1:
-            continue
-        step = int(np.take(values, 1, axis=k).flat[0]) - start
-        formula += f" + {step}*{iterators[k]}"
-        along = [extent if d == k else 1 for d in range(values.ndim)]
-        fitted += step * np.arange(extent).reshape(along)
-    return formula if (fitted == values).all() else None
 
 
 @lowers("GatherElements")

@@ -1,10 +1,13 @@
-"""Positions that are data in a graph, and follow from iterators: where a slice is assigned.
+"""Positions that are data in a graph, and follow from iterators: slices assigned, and frames.
 
     I = Concat(Expand(Range(n)[:, None]), Expand(2))        I[k, 0] = k, I[k, 1] = 2
     y = ScatterND(x, I, u)                                  y[i, 2] = u[i]; the rest of y is x
 
-Exporters write `x[:, 2] = u` so, with an index for each element. Where no two of them are equal, an
-element of y knows who writes it, and nobody searches.
+    I = Range(0, n - 399, 160)[:, None] + [0, 1, … 399]     I[f, k] = 160 f + k
+    y = Gather(x, I)                                        y[f, k] = x[160 f + k], a view
+
+Exporters write `x[:, 2] = u` and `x.unfold(0, 400, 160)` so, with an index for each element. Where
+no two of them are equal, an element of y knows who writes it, and nobody searches.
 """
 
 from __future__ import annotations
@@ -18,19 +21,17 @@ from polyc.poly.affine import output, outputs, single_aff
 from polyc.poly.parameters import among_sizes, assumptions, read, spell
 from polyc.scop.expr import Call, Cast, Const, Expr, Index, Load
 from polyc.scop.lower.context import Lowering
-from polyc.scop.lower.movement.gather import find_affine
 from polyc.scop.lower.space import Ref
+from polyc.types.sizes import Extent
 
 
-def find_writer(ctx: Lowering, indices: Ref, shape: Sequence[int]) -> isl.PwMultiAff | None:
+def find_writer(ctx: Lowering, indices: Ref, shape: Sequence[Extent]) -> isl.PwMultiAff | None:
     """# [i…] -> [k…]: which tuple of indices is a point of a shape, where one is.
 
     None where that is no affine function, or two tuples may be equal, or one out of range.
     """
     names = [f"k{d}" for d in range(indices.rank - 1)]
-    bounds = [f"0 <= {k} < {spell(n)}" for k, n in zip(names, indices.shape, strict=False)]
-    tuples = ", ".join(names)
-    domain = among_sizes(read(isl.Set, f"{{ [{tuples}] : {' and '.join(bounds) or 'true'} }}"))
+    tuples, domain = ", ".join(names), _box(names, indices.shape[:-1])
     place: isl.Map | None = None  # [k…] -> [i…]
     for d in range(indices.shape[-1]):
         row = isl.PwMultiAff(f"{{ [{tuples}] -> [{', '.join([*names, str(d)])}] }}")
@@ -42,17 +43,38 @@ def find_writer(ctx: Lowering, indices: Ref, shape: Sequence[int]) -> isl.PwMult
         place = graph if place is None else place.flat_range_product(graph)
     if place is None or not place.is_injective():
         return None
-    point = [f"i{d}" for d in range(indices.shape[-1])]
-    inside = [f"0 <= {i} < {spell(n)}" for i, n in zip(point, shape, strict=False)]
-    box = read(isl.Set, f"{{ [{', '.join(point)}] : {' and '.join(inside)} }}")
-    if not place.range().is_subset(box):
+    depth = indices.shape[-1]
+    if not place.range().is_subset(_box([f"i{d}" for d in range(depth)], shape[:depth])):
         return None
     # What holds of all sizes is left out: sets of dozens of them take isl seconds.
     writer = isl.PwMultiAff.from_map(place.reverse()).gist_params(assumptions()).coalesce()
     return writer.drop_unused_params() if writer.n_piece() == 1 else None
 
 
-def _count_from_front(index: isl.Map, extent: int) -> isl.Map:
+def find_place(ctx: Lowering, indices: Ref, extent: Extent) -> isl.PwMultiAff | None:
+    """# [k…] -> [i]: which position of a dimension an element of a tensor says.
+
+    None where that is no affine function, or may be out of range.
+    """
+    domain = _box([f"k{d}" for d in range(indices.rank)], indices.shape)
+    index = _element(ctx, indices.array, indices.map.intersect_domain(domain))
+    if index is None or not domain.is_subset(index.domain()):
+        return None
+    place = _count_from_front(index.as_map().intersect_domain(domain), extent)
+    if not place.range().is_subset(_box(["i"], [extent])):
+        return None
+    found = isl.PwMultiAff.from_map(place.gist_domain(domain)).coalesce().drop_unused_params()
+    return found if found.n_piece() == 1 else None
+
+
+def _box(names: Sequence[str], shape: Sequence[Extent]) -> isl.Set:
+    """{ [i…] : 0 <= i < n and … }, with what is assumed of sizes."""
+    bounds = [f"0 <= {i} < {spell(n)}" for i, n in zip(names, shape, strict=True)]
+    inside = " and ".join(bounds) or "true"
+    return among_sizes(read(isl.Set, f"{{ [{', '.join(names)}] : {inside} }}"))
+
+
+def _count_from_front(index: isl.Map, extent: Extent) -> isl.Map:
     """# [k…] -> Z: -1 -> extent - 1"""
     if index.range().is_subset(isl.Set("{ [i] : i >= 0 }")):
         return index
@@ -131,3 +153,22 @@ def _constant(values: np.ndarray, at: isl.PwMultiAff) -> isl.PwAff | None:
     for d in moving[1:]:
         place = place.flat_range_product(output(at, d).as_map())
     return function.pullback_pw_multi_aff(isl.PwMultiAff.from_map(place))
+
+
+def find_affine(values: np.ndarray, iterators: list[str]) -> str | None:
+    """A formula for an array of integers, if it is affine in its indices.
+
+    [[1, 3, 5], [7, 9, 11]], i, j -> "1 + 6*i + 2*j";  [0, 1, 3] -> None
+    """
+    if not values.size:
+        return "0"
+    start = int(values.flat[0])
+    formula, fitted = str(start), np.full(values.shape, start, np.int64)
+    for k, extent in enumerate(values.shape):
+        if extent == 1:
+            continue
+        step = int(np.take(values, 1, axis=k).flat[0]) - start
+        formula += f" + {step}*{iterators[k]}"
+        along = [extent if d == k else 1 for d in range(values.ndim)]
+        fitted += step * np.arange(extent).reshape(along)
+    return formula if (fitted == values).all() else None
