@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections import defaultdict
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from collections.abc import Mapping as Table
-from functools import partial
+from dataclasses import dataclass
+from functools import cached_property, partial
 from math import ceil, gcd, prod
 
 from polyc.codegen.load_once import fits_by_columns, fits_by_rows
@@ -22,30 +22,24 @@ from polyc.mapping.cpu.rows_as_one import (
     list_rows_as_one,
     price_places,
 )
+from polyc.mapping.cpu.tile_prices import (
+    Price,
+    average,
+    cut_known,
+    cut_unknown,
+    price_diagonal,
+    price_entry,
+    price_product,
+    price_window,
+)
 from polyc.mapping.reading import Tile
 from polyc.memory.strides import Strides
 from polyc.schedule.cluster import Cluster
 from polyc.scop.scop import Array, Statement
-from polyc.target.costs import ENTRY
 from polyc.target.machine import Target
-
-UNROLLED = 36
-"""Multiply-adds of a window's tile, all taps together, that gcc still writes out."""
-
-LONG = 72
-"""Multiply-adds of a window's tile from which on its loops cost nothing."""
-
-ENOUGH = 12
-"""Vectors that keep loads and operations of a pooling busy: 16 take 10% longer."""
-
-DIGITS = 6
-"""Of a price: equal ones must not differ by rounding."""
 
 LONGEST_RUN = 4
 """Iterations of a loop that is written out inside of a tile, each with accumulators of its own."""
-
-WIDEST = 64
-"""Bytes of the vectors by which prices are measured."""
 
 STORED_ALONE = 2.0
 """Cycles for an element that is taken out of a vector and stored by itself."""
@@ -63,9 +57,6 @@ MOST_ACROSS = 8
 
 MOVES = 2
 """What adding to a sum costs that registers have no room for: it is loaded, and stored."""
-
-MANY_TAPS = 16
-"""Taps from which on a tile's sums are not soon followed by those of the next tile."""
 
 
 def choose_register_tile(
@@ -110,6 +101,10 @@ def rank_register_tiles(
     return [tile for _, tile, _ in sorted(priced, key=lambda c: c[0])]
 
 
+Priced = tuple[float, Tile, Rows]
+"""What a tile costs a multiply-add, the tile, and the loops that run as one for it, if several."""
+
+
 def _price_tiles(
     cluster: Cluster,
     vector: int,
@@ -117,79 +112,152 @@ def _price_tiles(
     arrays: Table[str, Array],
     target: Target,
     runs: Sequence[Rows] = (),
-) -> list[tuple[float, Tile, Rows]]:
+) -> list[Priced]:
     """What every tile costs that fits the registers, with rows of each loop, and of `runs`."""
-    update = next(s for s in cluster.statements if s.reduction)
-    lanes = min(target.lanes(arrays[a.array].dtype) for a in strides[update.name])
-    size = arrays[update.array].dtype.itemsize
-    extent = cluster.extents[vector]
-    columns = ceil(extent / lanes)
-    loads = strides[update.name][1:]
-    walks = [a for a in loads if a.steps[cluster.shared[vector][update.name]]]
-    shared = cluster.shared_positions(update)
-    taps = prod(n for p, n in enumerate(update.estimated_extents) if p not in shared)
-    between = _count_between(update, cluster, arrays) if cluster.summed else 0
-    registers = target.vectors.registers - count_held(update, target)
-    candidates: list[tuple[float, Tile, Rows]] = []
-    by_data = frozenset().union(*(a.data for a in loads))
-    window = len(walks) == len(loads)
-    loops = [
-        d
-        for d in range(len(cluster.shared))
-        if d != vector
-        and cluster.extents[d] > 1
-        and cluster.shared[d][update.name] not in by_data  # each row ends elsewhere
-    ]
-    rows_of = {d: cluster.shared[d][update.name] for d in loops}
-    alone_in: list[Rows] = [(), *((d,) for d in loops)]
-    for run in (*alone_in, *runs):
-        d = run[-1] if run else None
-        still = len(walks) if d is None else _count_still(walks, cluster.shared[d][update.name])
-        rows = prod(cluster.extents[k] for k in run)
-        known = d is None or (update.exact_extents[cluster.shared[d][update.name]] is not None)
-        price: Price
-        if by_data:
-            price = price_entry
-        elif window:
-            moving = max(1, len(walks) - still)  # something moves without a second loop as well
-            price = partial(
-                _price_window, taps, moving, len(walks) - moving, target.vectors.registers
-            )
-        else:
-            waits = known or taps < SUMS * WORTHWHILE
-            wide = target.vectors.bytes
-            price = partial(price_product, still == len(walks), wide, waits=waits)
-        diagonal = find_diagonal(cluster, vector, d)
-        written = strides[cluster.statements[-1].name][0]
-        short = find_run(cluster, vector, d, written)
+    contraction = _Contraction(cluster, vector, strides, arrays, target)
+    alone: list[Rows] = [(), *((d,) for d in contraction.loops)]
+    return [priced for run in (*alone, *runs) for priced in contraction.price_run(run)]
+
+
+@dataclass(frozen=True)
+class _Contraction:
+    """A contraction with a loop in lanes, whose tiles are priced."""
+
+    cluster: Cluster
+    vector: int
+    strides: Table[str, tuple[Strides, ...]]
+    arrays: Table[str, Array]
+    target: Target
+
+    @cached_property
+    def update(self) -> Statement:
+        return next(s for s in self.cluster.statements if s.reduction)
+
+    @cached_property
+    def loads(self) -> tuple[Strides, ...]:
+        return self.strides[self.update.name][1:]
+
+    @cached_property
+    def walks(self) -> list[Strides]:
+        """What moves with the lanes."""
+        return [a for a in self.loads if a.steps[self._position(self.vector)]]
+
+    @cached_property
+    def lanes(self) -> int:
+        touched = self.strides[self.update.name]
+        return min(self.target.lanes(self.arrays[a.array].dtype) for a in touched)
+
+    @cached_property
+    def columns(self) -> int:
+        """Vectors along the loop in lanes."""
+        return ceil(self.cluster.extents[self.vector] / self.lanes)
+
+    @cached_property
+    def taps(self) -> int:
+        """Terms of a sum."""
+        shared = self.cluster.shared_positions(self.update)
+        return prod(n for p, n in enumerate(self.update.estimated_extents) if p not in shared)
+
+    @cached_property
+    def by_data(self) -> frozenset[int]:
+        """The iterators that data says where to read by."""
+        return frozenset[int]().union(*(a.data for a in self.loads))
+
+    @cached_property
+    def is_window(self) -> bool:
+        """Whether every operand differs from lane to lane."""
+        return len(self.walks) == len(self.loads)
+
+    @cached_property
+    def registers(self) -> int:
+        return self.target.vectors.registers - count_held(self.update, self.target)
+
+    @cached_property
+    def between(self) -> float:
+        summed = self.cluster.summed
+        return _count_between(self.update, self.cluster, self.arrays) if summed else 0
+
+    @cached_property
+    def loops(self) -> list[int]:
+        """Those that may be the rows of a tile; not one along which each row ends elsewhere."""
+        return [
+            d
+            for d in range(len(self.cluster.shared))
+            if d != self.vector
+            and self.cluster.extents[d] > 1
+            and self._position(d) not in self.by_data
+        ]
+
+    def _position(self, d: int) -> int:
+        """The iterator of the sum that a shared loop is."""
+        return self.cluster.shared[d][self.update.name]
+
+    def _is_known(self, d: int | None) -> bool:
+        return d is None or self.update.exact_extents[self._position(d)] is not None
+
+    def price_run(self, run: Rows) -> Iterator[Priced]:
+        """What tiles cost whose rows are those of these loops as one; of one row without any."""
+        cluster, d = self.cluster, run[-1] if run else None
+        diagonal = find_diagonal(cluster, self.vector, d)
+        written = self.strides[cluster.statements[-1].name][0]
+        short = find_run(cluster, self.vector, d, written)
         if len(run) > 1 and (diagonal or short is not None):
-            continue
+            return
+        price = self._choose_price(d)
+        rows = prod(cluster.extents[k] for k in run)
         alone = 0.0
-        if _is_stored_alone(cluster, vector, d, written) and short is None:
-            alone = STORED_ALONE * lanes / taps
+        if _is_stored_alone(cluster, self.vector, d, written) and short is None:
+            alone = STORED_ALONE * self.lanes / self.taps
+        # Of equal ones it is the innermost loop.
+        far = 0.0 if d is None else 1e-3 * (len(self.loops) - 1 - self.loops.index(d))
         side = 1 if short is None else cluster.extents[short]
-        places = count_places(cluster, run, strides) if len(run) > 1 else (0, 0)
-        for v in range(1, min(MOST_ACROSS if by_data else 4, columns) + 1):
+        places = count_places(cluster, run, self.strides) if len(run) > 1 else (0, 0)
+        most = MOST_ACROSS if self.by_data else 4
+        for v in range(1, min(most, self.columns) + 1):
             for u in range(1, rows + 1):
-                divided = price_places(u, v, taps, places)
-                if divided is None or not _fits_registers(u, v, side, window, registers):
+                divided = price_places(u, v, self.taps, places)
+                fits = _fits_registers(u, v, side, self.is_window, self.registers)
+                if divided is None or not fits:
                     break
-                along = diagonal and diagonal.fits(u, v)
+                along = diagonal if diagonal and diagonal.fits(u, v) else None
                 rest = SHRUNK_ROWS if along else ROWS
-                heights = _cut_known(rows, u) if known else _cut_unknown(rows, u, rest)
-                priced = partial(_price_diagonal, diagonal, window) if diagonal and along else price
-                cost = _average(heights, columns, v, priced, side) + divided
-                if d is not None and not window:
-                    cost += _waited_for(update, loads, walks, shared, rows_of[d], u, v, target)
-                if v < columns and v * lanes * size % LINE and not window:
-                    cost *= CUT_LINE
-                if between:
-                    held = max(0, 2 * u * v + v + 1 - registers)
-                    cost += held / (u * v) * MOVES / between
-                far = 1e-3 * (len(loops) - 1 - loops.index(d)) if d is not None else 0.0
-                tile = run[0] if run else None, u, min(v * lanes, extent)
-                candidates.append((cost + far + alone, tile, run if len(run) > 1 else ()))
-    return candidates
+                heights = cut_known(rows, u) if self._is_known(d) else cut_unknown(rows, u, rest)
+                priced = partial(price_diagonal, along, self.is_window) if along else price
+                cost = average(heights, self.columns, v, priced, side) + divided
+                cost = self._with_waits(cost, d, u, v)
+                width = min(v * self.lanes, cluster.extents[self.vector])
+                tile = run[0] if run else None, u, width
+                yield cost + far + alone, tile, run if len(run) > 1 else ()
+
+    def _choose_price(self, d: int | None) -> Price:
+        """What a multiply-add costs in tiles with rows of a loop."""
+        still = len(self.walks) if d is None else _count_still(self.walks, self._position(d))
+        if self.by_data:
+            return price_entry
+        if self.is_window:
+            moving = max(
+                1, len(self.walks) - still
+            )  # something moves without a second loop as well
+            registers = self.target.vectors.registers
+            return partial(price_window, self.taps, moving, len(self.walks) - moving, registers)
+        waits = self._is_known(d) or self.taps < SUMS * WORTHWHILE
+        wide = self.target.vectors.bytes
+        return partial(price_product, still == len(self.walks), wide, waits=waits)
+
+    def _with_waits(self, cost: float, d: int | None, u: int, v: int) -> float:
+        """The cost of a tile with what it waits for lines, and what it moves from and to memory."""
+        if d is not None and not self.is_window:
+            shared, rows = self.cluster.shared_positions(self.update), self._position(d)
+            cost += _waited_for(
+                self.update, self.loads, self.walks, shared, rows, u, v, self.target
+            )
+        size = self.arrays[self.update.array].dtype.itemsize
+        if v < self.columns and v * self.lanes * size % LINE and not self.is_window:
+            cost *= CUT_LINE
+        if self.between:
+            held = max(0, 2 * u * v + v + 1 - self.registers)
+            cost += held / (u * v) * MOVES / self.between
+        return cost
 
 
 def _fits_registers(height: int, width: int, side: int, window: bool, registers: int) -> bool:
@@ -302,99 +370,3 @@ def choose_diagonal(
 def _count_still(walks: Sequence[Strides], position: int) -> int:
     """How many operands stay where they are along an iterator."""
     return sum(a.steps[position] == 0 for a in walks)
-
-
-Price = Callable[[int, int], float]
-"""Cycles per multiply-add in a tile of so many rows and vectors."""
-
-Heights = Table[int, float]
-"""How many rows of a problem are in tiles of each height."""
-
-
-def _cut_known(rows: int, u: int) -> Heights:
-    """Tiles of u rows, and a smaller one at the border."""
-    return {u: rows - rows % u, rows % u: rows % u} if rows % u else {u: rows}
-
-
-def _cut_unknown(rows: int, u: int, rests: Sequence[int]) -> Heights:
-    """So many rows in half of all calls, and about as many in others, where any rest is as likely.
-
-    rests: the heights of tiles that a rest is cut into, as in `codegen/remainder.py`.
-    """
-    heights = defaultdict(float, {u: rows // u * u + max(rows - (u - 1) / 2, 1)})
-    for rest, likely in ((rows % u, 1.0), *((rest, 1 / u) for rest in range(1, u))):
-        left = rest
-        for height in (h for h in rests if h < u):
-            heights[height] += left // height * height * likely
-            left %= height
-    return heights
-
-
-def _average(heights: Heights, columns: int, v: int, price: Price, side: int = 1) -> float:
-    """The price of a multiply-add in tiles of these heights and v vectors, fewer at the border.
-
-    side: how many times there are as many vectors, of a loop that is written out whole.
-    """
-    total = 0.0
-    for height, high in heights.items():
-        for width, wide in ((v, columns - columns % v), (columns % v, columns % v)):
-            total += high * wide * price(height, width * side) if high * wide else 0.0
-    return round(total / (sum(heights.values()) * columns), DIGITS)
-
-
-def price_product(reused: bool, wide: int, height: int, width: int, waits: bool = True) -> float:
-    """Where an operand is the same for all lanes: products of matrices, convolutions.
-
-    A tile needs height * width accumulators. Fewer than 8 of them leave the FMA pipe waiting for
-    its own result (4 cycles of latency, two pipes). A row costs a broadcast from L1; a column a
-    vector that streams from L2, once a tile if the rows use it again (`reused`). Of a vector of
-    `wide` bytes that element is the greater part, the narrower it is: 8 lanes want 3 x 32 where 16
-    want 9 x 48. Nothing `waits` where a tile of few accumulators has several of each
-    (`codegen/side_by_side.py`).
-    """
-    stalls = max(1.0, SUMS / (height * width)) if waits else 1.0
-    return stalls * (1 + (1.5 / height if reused else 1.5) + 0.5 * WIDEST / wide / width)
-
-
-def price_entry(height: int, width: int) -> float:
-    """Where data says what is multiplied: each accumulator takes a vector of its own from memory.
-
-    Its place is computed once for all, and one factor is broadcast. Products of 64 and of 768
-    channels with 10% of their weights, on a Zen 4, for 2, 4, 8, 12 and 16 vectors: 54, 65, 66, 61,
-    58 and 46, 50, 51, 51, 51 Gflop/s. Vectors of one row share cache lines.
-    """
-    sums = height * width
-    return ENTRY * (1 + 0.5 / sums + 0.01 * sums + 0.15 / width)
-
-
-def _price_diagonal(diagonal: Diagonal, window: bool, height: int, width: int) -> float:
-    """Where taps run along a diagonal: fewer loads, each as dear as elsewhere.
-
-    window: nothing is the same for all lanes, as in pooling. Measured on Zen 4: depthwise layers of
-    5x5 and 7x7, as a whole, take 0.72 and 0.66 of the time without.
-    """
-    stalls = max(1.0, SUMS / (height * width))
-    loads = diagonal.loads(height)
-    if window:
-        return stalls * (max(0.5, loads) + 0.1 / width)
-    return stalls * (1 + 1.5 * loads + 0.5 / width)
-
-
-def _price_window(
-    taps: int, moving: int, still: int, registers: int, height: int, width: int
-) -> float:
-    """Where every operand differs from lane to lane: pooling, depthwise convolutions.
-
-    Loads bind. Of `moving` operands each row needs its own vectors; `still` ones (the weights of
-    a depthwise convolution) are loaded once for all rows of a tile; or once for all, where the taps
-    are so few that the C compiler unrolls them and all these vectors stay in registers. Measured on
-    15 depthwise layers of 3x3 from MobileNetV2 and ShuffleNet, Zen 4, relative to the best tile:
-    2 x 2 1.07, 4 x 1 1.13, 7 x 1 1.13, 4 x 2 1.27, 4 x 3 1.30, 2 x 4 1.67.
-    """
-    work = taps * height * width
-    kept = work <= UNROLLED and (taps * still + height) * width < registers * 3 // 4
-    stalls = max(1.0, 8 / (height * width)) if taps > MANY_TAPS else 1.0
-    loads = moving + (0 if kept else still / height)
-    # Rows that share nothing gain nothing from each other.
-    alone = 0.02 * max(0, height * width - ENOUGH) if not still else 0.0
-    return stalls * (max(1.0, loads) + 0.1 / width + 1 / min(work, LONG) + alone)
