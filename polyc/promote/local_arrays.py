@@ -59,8 +59,9 @@ class LocalArray:
     """Local storage for an array: its box, and where each access of a statement falls in it.
 
     mark: the mark that declares it, inside of `depth` others that may declare arrays.
-    numbers: the array with dimensions that are counted as one (`promote/numbering.py`), if it has
-    any: the box is one of A' then. order: the dimensions as the box has them.
+    numbers: the array with dimensions that are counted as one (`promote/numbering.py`), or cut into
+    panels of which the box has several: the box is one of A' then. order: the dimensions as the box
+    has them.
     folds: of dimensions, as the array has them, of which the box has only so many places, in turns.
     """
 
@@ -211,33 +212,52 @@ def _promote(
     if numbers is not None:
         footprint = footprint.apply_range(numbers.as_map())
         order = renumber(order, numbers)
+    box = _find_box(footprint, folds)
+    if box and numbers is None and any(box.shape[d] > size for d, size in storage.blocks):
+        numbers = storage.map.to_pw_multi_aff()
+        order = tuple(range(numbers.dim(isl.dim_type.out)))
+        box = _find_box(footprint.apply_range(numbers.as_map()), folds)
+    kind = mark.mark_get_id().get_name()
+    if box is None or prod(box.shape) * array.dtype.itemsize > LIMITS[kind_of(kind)]:
+        return None
+    return LocalArray(
+        local_name(array.name),
+        kind,
+        array.name,
+        array.dtype,
+        tuple(box.shape[d] for d in order),
+        order,
+        box.corner,
+        functions,
+        numbers,
+        folds,
+        sum(is_declaring(mark.ancestor(k)) for k in range(1, mark.get_tree_depth())),
+    )
+
+
+@dataclass(frozen=True)
+class _Box:
+    """The elements that are touched lie in a box of this shape, from the corner on."""
+
+    corner: isl.PwMultiAff  # prefix -> A'
+    shape: tuple[int, ...]
+
+
+def _find_box(footprint: isl.Map, folds: Mapping[int, int]) -> _Box | None:
+    """The box of a footprint  prefix -> A'; None if its extents differ without bound."""
     footprint = footprint.coalesce()
-    corners = isl.PwAffList.alloc(isl.DEFAULT_CONTEXT, len(order))
+    rank = footprint.dim(isl.dim_type.out)
+    corners = isl.PwAffList.alloc(isl.DEFAULT_CONTEXT, rank)
     shape = []
-    for d in range(len(order)):
+    for d in range(rank):
         low, high = footprint.dim_min(d), footprint.dim_max(d)
         extent = high.sub(low).as_map().range().dim_max_val(0)
         if not extent.is_int():
             return None
         shape.append(min(int(extent.to_python()) + 1, folds.get(d, 1 << 30)))
         corners = corners.add(low)
-    kind = mark.mark_get_id().get_name()
-    if prod(shape) * array.dtype.itemsize > LIMITS[kind_of(kind)]:
-        return None
     corner = isl.MultiPwAff.from_pw_aff_list(footprint.get_space(), corners)
-    return LocalArray(
-        local_name(array.name),
-        kind,
-        array.name,
-        array.dtype,
-        tuple(shape[d] for d in order),
-        order,
-        isl.PwMultiAff.from_multi_pw_aff(corner),
-        functions,
-        numbers,
-        folds,
-        sum(is_declaring(mark.ancestor(k)) for k in range(1, mark.get_tree_depth())),
-    )
+    return _Box(isl.PwMultiAff.from_multi_pw_aff(corner), tuple(shape))
 
 
 def _order_inside(storage: Storage) -> tuple[int, ...]:

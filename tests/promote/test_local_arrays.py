@@ -3,6 +3,7 @@
 from dataclasses import replace
 
 import islpy as isl
+import pytest
 
 from polyc.memory.storage import permuted, row_major
 from polyc.poly.tree import MARK
@@ -39,6 +40,8 @@ def is_place(place: isl.PwMultiAff, expected: str) -> bool:
     return anonymous.as_map().is_equal(wanted.as_map())
 
 
+PANELS = "floor(j/16) - 2*floor(j/32), k, j mod 16"
+
 MATMUL_BAND = (
     "[{ Z[i,j] -> [(i)]; S[i,j,k] -> [(i)]; T[i,j] -> [(i)] }, { Z[i,j] -> [(16*floor(j/16))];"
     " S[i,j,k] -> [(16*floor(j/16))]; T[i,j] -> [(16*floor(j/16))] }]"
@@ -65,8 +68,14 @@ def test_only_private_arrays_are_promoted():
     assert promote(matmul_scop(), MATMUL_BAND) == {}
 
 
-def test_a_panel_keeps_its_rows_whole():
-    """P[k, j], stored [j/16][k][j mod 16]: a panel is 5 rows of 16, as it would lie in memory."""
+@pytest.mark.parametrize(
+    ("width", "shape", "place"), [(16, (5, 16), "k, j mod 16"), (32, (2, 5, 16), PANELS)]
+)
+def test_a_panel_keeps_its_rows_whole(width, shape, place):
+    """P[k, j], stored [j/16][k][j mod 16]: a panel is 5 rows of 16, as it would lie in memory.
+
+    Of two panels each is whole, too, and not their rows side by side.
+    """
     of = scop(
         [array("P", [5, 64], "temporary"), array("Y", [5, 64], "output")],
         statement("{ W[k, j] : 0 <= k < 5 and 0 <= j < 64 }", "{ W[k, j] -> P[k, j] }", ZERO),
@@ -76,15 +85,16 @@ def test_a_panel_keeps_its_rows_whole():
             load("{ R[k, j] -> P[k, j] }"),
         ),
     )
-    band = "[{ W[k, j] -> [(16*floor(j/16))]; R[k, j] -> [(16*floor(j/16))] }]"
+    tile = f"{width}*floor(j/{width})"
+    band = f"[{{ W[k, j] -> [({tile})]; R[k, j] -> [({tile})] }}]"
     panels = permuted(of.arrays["P"], (1, 0), [(1, 16)])
     stored = {**as_stored(of), "P": panels}
     marked = tree(of.statements, band)
     local = promote_to_locals(marked, of.statements, frozenset("P"), of.arrays, stored)["P"]
-    assert local.shape == (5, 16)
+    assert local.shape == shape
     assert is_place(
         local.place("R", isl.PwMultiAff("{ R[k, j] -> P[k, j] }")),
-        "{ R[k, j] -> [k, j mod 16] : 0 <= k < 5 and 0 <= j < 64 }",
+        f"{{ R[k, j] -> [{place}] : 0 <= k < 5 and 0 <= j < 64 }}",
     )
 
 
