@@ -176,6 +176,21 @@ def test_frames_of_a_signal_are_a_view_of_it(late, tmp_path):
             np.testing.assert_array_equal(model(signal), 2 * signal[:, wanted])
 
 
+def test_positions_in_narrow_integers_begin_anew(tmp_path):
+    """int16(16384) * 2 is -32768: an element counted from the end, and not the one at 32768."""
+    x, k = ops.input("x", (70_000,)), ops.input("k", ("n",))
+    length = ops.reshape(ops.cast(ops.shape_of(k), "int16"), [])
+    one = apply("Range", [np.int16(0), length, np.int16(1)])
+    places = ops.cast(ops.add(one, one), "int64")
+    graph = graph_of({"y": apply("Gather", [x, places], axis=0)})
+    options = Options(threads=1, cache_dir=tmp_path)
+    model = polyc.compile(graph, options=options, dims={"n": (1, 30_000)})
+    values = NUMBER.standard_normal(70_000).astype(np.float32)
+    for n in (10, 20_000):
+        wanted = 2 * np.arange(n, dtype=np.int16)
+        np.testing.assert_array_equal(model(values, np.zeros(n, np.float32)), values[wanted])
+
+
 def test_loops_over_all_updates_are_not_written_out_together(tmp_path):
     """Each of them decides the number of the update, and is short: 96 copies of 18 vectors."""
     counts, shape = (4, 2, 3, 4), (8, 4, 4, 9)

@@ -24,6 +24,9 @@ from polyc.scop.lower.context import Lowering
 from polyc.scop.lower.space import Ref
 from polyc.types.sizes import Extent
 
+WIDE = 4
+"""Bytes of integers that hold any position: narrower ones begin anew at 128, or at 32768."""
+
 
 def find_writer(ctx: Lowering, indices: Ref, shape: Sequence[Extent]) -> isl.PwMultiAff | None:
     """# [i…] -> [k…]: which tuple of indices is a point of a shape, where one is.
@@ -107,14 +110,14 @@ def _value(ctx: Lowering, expr: Expr, at: isl.PwMultiAff) -> isl.PwAff | None:
     match expr:
         case Const(value, dtype) if dtype.kind in "iu":
             return _number(int(value), at)
-        case Index(value=value):
+        case Index(value, dtype) if dtype.itemsize >= WIDE:
             return value.pullback_pw_multi_aff(at)
         case Load(array, index, dtype, ()) if dtype.kind in "iu":
             return _element(ctx, array, index.pullback_pw_multi_aff(at))
         case Cast(argument, dtype) if dtype.kind == argument.dtype.kind == "i":
             wide = dtype.itemsize >= argument.dtype.itemsize
             return _value(ctx, argument, at) if wide else None
-        case Call("add" | "sub" as function, (first, second)):
+        case Call("add" | "sub" as function, (first, second), dtype) if dtype.itemsize >= WIDE:
             one, other = (_value(ctx, e, at) for e in (first, second))
             if one is None or other is None:
                 return None
