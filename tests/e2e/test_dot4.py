@@ -11,6 +11,7 @@ from onnx import TensorProto, helper, numpy_helper
 
 import polyc
 from polyc.errors import IllegalSchedule
+from polyc.options import Options
 from polyc.target.instructions.lanes import DOT4_U8S8, ROWS
 from polyc.target.instructions.rows import LANES, Apply, Nest, Operand, Spelling, VectorInstruction
 from polyc.target.machine import NAMED, Target
@@ -147,6 +148,32 @@ def test_convolutions(target, channels, filters, size, kernel, pad, stride):
     model = polyc.compile(graph, target=target)
     np.testing.assert_array_equal(model(x), wanted)
     assert function_of(target) in model.source
+
+
+@pytest.mark.parametrize("pad", [0, 3])
+def test_three_channels_of_images_of_any_size(pad, tmp_path):
+    """A row of 7 taps becomes one of 8 here as well, though the image is as wide as it is."""
+    target = find_bytes()
+    graph, x, wanted = convolution(3, 40, 31, 7, pad, 2)
+    for dim, name in zip(graph.graph.input[0].type.tensor_type.shape.dim, "nchw", strict=True):
+        if name != "c":
+            dim.dim_param = name
+    graph.graph.output[0].type.tensor_type.ClearField("shape")
+    options = Options(cache_dir=tmp_path)
+    hint = {"n": 2, "h": 31, "w": 31}
+    model = polyc.compile(graph, options=options, target=target, hint=hint)
+    assert function_of(target) in model.source
+    np.testing.assert_array_equal(model(x), wanted)
+    low, wide = x[:1, :, :9], x[:, :, :14, :23]
+    for image in (low, wide):
+        fixed = onnx.ModelProto()
+        fixed.CopyFrom(graph)
+        for dim, n in zip(
+            fixed.graph.input[0].type.tensor_type.shape.dim, image.shape, strict=True
+        ):
+            dim.dim_value = n
+        again = polyc.compile(fixed, options=options, target=target)
+        np.testing.assert_array_equal(model(image), again(image))
 
 
 @pytest.mark.parametrize("target", [*TARGETS[:-1], thorough(TARGETS[-1])], ids=str)

@@ -116,13 +116,17 @@ def _lengthen(
     domain = _bounded(s.domain, p, size)
     of_data, of_weights = arrays[data.array], arrays[weights.array]
     assert of_weights.value is not None
-    if of_weights.shape[w] != count or not all(isinstance(n, int) for n in of_data.shape):
+    if of_weights.shape[w] != count:
         return None
-    reached = data.index.as_map().intersect_domain(domain).range()
-    extent = int(reached.dim_max_val(d).to_python()) + 1
+    extent = of_data.shape[d]
+    if isinstance(extent, int):
+        reached = data.index.as_map().intersect_domain(domain).range()
+        extent = max(extent, int(reached.dim_max_val(d).to_python()) + 1)
+    else:  # the loop goes along it in single steps
+        extent = extent + (size - count)
     rest = [(0, size - count if k == w else 0) for k in range(len(of_weights.shape))]
     value = np.pad(of_weights.value, rest)
-    shape = tuple(max(extent, n) if k == d else n for k, n in enumerate(of_data.shape))
+    shape = tuple(extent if k == d else n for k, n in enumerate(of_data.shape))
     return Filled(
         replace(s, domain=domain),
         replace(of_data, shape=shape),
