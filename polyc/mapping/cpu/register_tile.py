@@ -235,9 +235,8 @@ class _Contraction:
         if self.by_data:
             return price_entry
         if self.is_window:
-            moving = max(
-                1, len(self.walks) - still
-            )  # something moves without a second loop as well
+            # Something moves without a second loop as well.
+            moving = max(1, len(self.walks) - still)
             registers = self.target.vectors.registers
             return partial(price_window, self.taps, moving, len(self.walks) - moving, registers)
         waits = self._is_known(d) or self.taps < SUMS * WORTHWHILE

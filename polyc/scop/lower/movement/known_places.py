@@ -18,7 +18,8 @@ import islpy as isl
 import numpy as np
 
 from polyc.poly.affine import output, outputs, single_aff
-from polyc.poly.parameters import among_sizes, assumptions, read, spell
+from polyc.poly.boxes import box
+from polyc.poly.parameters import assumptions, read, spell
 from polyc.scop.expr import Call, Cast, Const, Expr, Index, Load
 from polyc.scop.lower.context import Lowering
 from polyc.scop.lower.space import Ref
@@ -34,7 +35,7 @@ def find_writer(ctx: Lowering, indices: Ref, shape: Sequence[Extent]) -> isl.PwM
     None where that is no affine function, or two tuples may be equal, or one out of range.
     """
     names = [f"k{d}" for d in range(indices.rank - 1)]
-    tuples, domain = ", ".join(names), _box(names, indices.shape[:-1])
+    tuples, domain = ", ".join(names), box("", indices.shape[:-1])
     place: isl.Map | None = None  # [k…] -> [i…]
     for d in range(indices.shape[-1]):
         row = isl.PwMultiAff(f"{{ [{tuples}] -> [{', '.join([*names, str(d)])}] }}")
@@ -47,7 +48,7 @@ def find_writer(ctx: Lowering, indices: Ref, shape: Sequence[Extent]) -> isl.PwM
     if place is None or not place.is_injective():
         return None
     depth = indices.shape[-1]
-    if not place.range().is_subset(_box([f"i{d}" for d in range(depth)], shape[:depth])):
+    if not place.range().is_subset(box("", tuple(shape[:depth]))):
         return None
     # What holds of all sizes is left out: sets of dozens of them take isl seconds.
     writer = isl.PwMultiAff.from_map(place.reverse()).gist_params(assumptions()).coalesce()
@@ -59,22 +60,15 @@ def find_place(ctx: Lowering, indices: Ref, extent: Extent) -> isl.PwMultiAff | 
 
     None where that is no affine function, or may be out of range.
     """
-    domain = _box([f"k{d}" for d in range(indices.rank)], indices.shape)
+    domain = box("", indices.shape)
     index = _element(ctx, indices.array, indices.map.intersect_domain(domain))
     if index is None or not domain.is_subset(index.domain()):
         return None
     place = _count_from_front(index.as_map().intersect_domain(domain), extent)
-    if not place.range().is_subset(_box(["i"], [extent])):
+    if not place.range().is_subset(box("", (extent,))):
         return None
     found = isl.PwMultiAff.from_map(place.gist_domain(domain)).coalesce().drop_unused_params()
     return found if found.n_piece() == 1 else None
-
-
-def _box(names: Sequence[str], shape: Sequence[Extent]) -> isl.Set:
-    """{ [i…] : 0 <= i < n and … }, with what is assumed of sizes."""
-    bounds = [f"0 <= {i} < {spell(n)}" for i, n in zip(names, shape, strict=True)]
-    inside = " and ".join(bounds) or "true"
-    return among_sizes(read(isl.Set, f"{{ [{', '.join(names)}] : {inside} }}"))
 
 
 def _count_from_front(index: isl.Map, extent: Extent) -> isl.Map:
