@@ -9,6 +9,7 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
+import ml_dtypes
 import numpy as np
 import onnx
 import pytest
@@ -118,3 +119,10 @@ def find_difference(got: Any, want: Any, rtol: float, atol: float) -> str:
         wide = np.complex128 if want.dtype.kind == "c" else np.float64
         same = np.allclose(got.astype(wide), want.astype(wide), rtol, atol, equal_nan=True)
     return "" if same else "values differ"
+
+
+def find_rounding(want: Any) -> float:
+    """Two roundings, relative, of a floating-point type narrower than float32; 0 of any other."""
+    dtype = np.asarray(want).dtype
+    is_narrow = dtype in (np.dtype(np.float16), np.dtype(ml_dtypes.bfloat16))
+    return 2 * float(ml_dtypes.finfo(dtype).eps) if is_narrow else 0.0

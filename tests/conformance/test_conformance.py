@@ -5,22 +5,36 @@
     pytest -m conformance tests/conformance --update-conformance   # write `known.tsv` anew
 
 `known.tsv` has a line for each case that fails, and for each that needs the reference evaluator,
-with the reason; a case that does otherwise than its line says fails here.
+with the reason, or passes but for a rounding; a case that does otherwise than its line says fails here.
 """
 
 from __future__ import annotations
 
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 import polyc
 from polyc.options import Options
-from tests.conformance.cases import KNOWN, OUTCOMES, Case, all_cases, find_difference, read_known
+from tests.conformance.cases import (
+    KNOWN,
+    OUTCOMES,
+    Case,
+    all_cases,
+    find_difference,
+    find_rounding,
+    read_known,
+)
 
 
 def run_case(case: Case, cache: Path) -> tuple[str, str]:
-    """ "passes", "falls back" or "fails", and why."""
+    """ "passes", "rounds", "falls back" or "fails", and why.
+
+    A case rounds if what it asks for is missed by no more than two roundings of a type narrower
+    than float32: our kernels sum in float32, the case's own arithmetic rounds after each operator.
+    """
+    rounds = ""
     try:
         model = polyc.compile(case.model, target="cpu", options=Options(cache_dir=cache, threads=1))
         for inputs, outputs in case.data:
@@ -29,14 +43,17 @@ def run_case(case: Case, cache: Path) -> tuple[str, str]:
             for info, want in zip(case.model.graph.output, outputs, strict=True):
                 difference = find_difference(got[info.name], want, case.rtol, case.atol)
                 if difference:
-                    return "fails", difference
+                    rounds = f"{case.rtol} is missed by a rounding of {np.asarray(want).dtype}"
+                    rtol = max(case.rtol, find_rounding(want))
+                    if find_difference(got[info.name], want, rtol, case.atol):
+                        return "fails", difference
         fallbacks = model.explain().fallbacks
     except Exception as error:
         message = (str(error).strip().splitlines() or [""])[0]
         return "fails", f"{type(error).__name__}: {message[:150]}"
     if fallbacks:
         return "falls back", f"{fallbacks[0].operator}: {fallbacks[0].reason}"
-    return "passes", ""
+    return ("rounds", rounds) if rounds else ("passes", "")
 
 
 @pytest.fixture(scope="module")
@@ -51,4 +68,6 @@ def test_case(conformance_case: str, cache: Path, request: pytest.FixtureRequest
         request.config.stash[OUTCOMES][conformance_case] = (outcome, reason)
         return
     expected = read_known().get(conformance_case, ("passes", ""))[0]
+    if expected == "rounds" and outcome == "passes":
+        return  # NumPy's float16 rounds otherwise on other processors
     assert outcome == expected, f"{reason or 'it is listed otherwise'}; update {KNOWN.name}"
