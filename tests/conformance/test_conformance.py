@@ -4,8 +4,9 @@
     pytest -m conformance tests/conformance --shard 1/4      # a quarter
     pytest -m conformance tests/conformance --update-conformance   # write `known.tsv` anew
 
-`known.tsv` has a line for each case that fails, and for each that needs the reference evaluator,
-with the reason, or passes but for a rounding; a case that does otherwise than its line says fails here.
+`known.tsv` has a line for each case that fails, for each that passes but for a rounding, and for
+each that needs the reference evaluator, with the reason; a case that does otherwise than its line
+says fails here.
 """
 
 from __future__ import annotations
