@@ -1,15 +1,19 @@
-"""Decoding with GPT-2 (124M): a token with 512 cached, beside reading its weights once.
+"""Decoding with GPT-2 (124M): a token with 512 cached, beside reading what it needs once.
 
     python -m bench.decode --threads 1 2 --json decode.json
+    python -m bench.decode --bits 4 --activations int8       # weights in blocks of 32
 
-A token uses each weight once, so the least it can take is the time of reading them from memory.
-That is measured in the same run, in turns with polyc and with ONNX Runtime: a plain sum over as
-many bytes, on as many threads. Then a prompt of 128 tokens, on polyc and on ONNX Runtime.
+A token uses each weight once, and each row of the cache, so the least it can take is the time of
+reading them from memory. That is measured in the same run, in turns with polyc and with ONNX
+Runtime: a plain sum over as many bytes, on as many threads. Then a prompt of 128 tokens, on polyc
+and on ONNX Runtime. Errors are those against ONNX Runtime's floats; of weights of 4 bits, against
+the model with these weights restored.
 """
 
 from __future__ import annotations
 
 import argparse
+import importlib.util
 import json
 import statistics
 import sys
@@ -22,6 +26,7 @@ from typing import Any
 import cffi
 import numpy as np
 import onnx
+from onnx import numpy_helper
 
 import polyc
 from bench.zoo.gpt2 import Gpt2, gpt2
@@ -41,13 +46,18 @@ PAUSE = 0.02
 Step = Callable[[], Any]
 
 
-def weight_bytes(model: onnx.ModelProto) -> int:
-    """Bytes of weights that a token needs: all but the positions, of which it needs one.
-
-    Of the embeddings it needs one as well, but as the last layer's weights they are read in full.
-    """
-    sizes = {w.name: 4 * int(np.prod(w.dims)) for w in model.graph.initializer}
-    return sum(size for name, size in sizes.items() if not name.endswith("wpe"))
+def bytes_read(example: Example) -> int:
+    """Bytes that a token needs: all weights but tables of which it takes a row, and the cache."""
+    graph = example.model.graph
+    names = {
+        name
+        for node in graph.node
+        for k, name in enumerate(node.input)
+        if (node.op_type, k) != ("Gather", 0)
+    }
+    arrays = [numpy_helper.to_array(w) for w in graph.initializer if w.name in names]
+    arrays += [value for name, value in example.feeds.items() if name in names]
+    return sum(array.nbytes for array in arrays)
 
 
 def reader(size: int, threads: int) -> Callable[[], float]:
@@ -80,9 +90,17 @@ def take_turns(steps: Mapping[str, tuple[Step, Step]], rounds: int) -> dict[str,
 
 
 def measure(
-    sizes: Gpt2, example: Example, prompt: int, threads: int, rounds: int
+    sizes: Gpt2,
+    example: Example,
+    prompt: int,
+    threads: int,
+    rounds: int,
+    reference: onnx.ModelProto | None = None,
 ) -> dict[str, Any]:
-    """Medians in milliseconds, and the errors of polyc's logits against ONNX Runtime's."""
+    """Medians in milliseconds, and the errors of polyc's logits against ONNX Runtime's.
+
+    reference: the model whose logits are the right ones, if it is another than the example's.
+    """
     limit = sizes.positions
     ranges = {"past": (0, limit), "tokens": (1, limit)}
     chosen: dict[str, Any] = {"target": "cpu", "threads": threads, "state": sizes.states}
@@ -90,7 +108,7 @@ def measure(
         example.model, dims={**ranges, "tokens": 1}, hint={"past": sizes.past}, **chosen
     )
     reads = polyc.compile(example.model, dims=ranges, hint={"tokens": prompt, "past": 1}, **chosen)
-    peer = _open_peer(example.model, threads)
+    has_peer = importlib.util.find_spec("onnxruntime") is not None
     token = example.feeds["input_ids"]
     begin = {name: example.feeds[name] for name in sizes.states}
     # One call in front, so that a timed one finds everything in its place.
@@ -103,7 +121,7 @@ def measure(
         decoding.reset(before)
         decoding(token)
 
-    size = weight_bytes(example.model)
+    size = bytes_read(example)
     steps: dict[str, tuple[Step, Step]] = {
         "read": (lambda: None, reader(size, threads)),
         "decode": (go_back, lambda: decoding(token)),
@@ -112,12 +130,14 @@ def measure(
         "prompt": (prompting.reset, lambda: prompting(text)),
     }
     errors = {}
-    if peer is not None:
+    if has_peer:
+        peer = _open_peer(example.model, threads)
         steps["decode, peer"] = (lambda: None, lambda: peer(example.feeds))
         prompts["prompt, peer"] = (lambda: None, lambda: peer(whole))
         decoding.reset(begin)
-        errors["decode"] = relative_error(decoding(token), peer(example.feeds))
-        errors["prompt"] = relative_error(prompting(text), peer(whole))
+        right = peer if reference is None else _open_peer(reference, threads)
+        errors["decode"] = relative_error(decoding(token), right(example.feeds))
+        errors["prompt"] = relative_error(prompting(text), right(whole))
     prompting(text)
     times = {**take_turns(steps, rounds), **take_turns(prompts, max(3, rounds // 4))}
     medians = {name: 1e3 * statistics.median(all_) for name, all_ in times.items()}
@@ -125,14 +145,14 @@ def measure(
     return {"threads": threads, "bytes": size, "share": share, "ms": medians, "errors": errors}
 
 
-def _open_peer(model: onnx.ModelProto, threads: int) -> Callable[[Any], np.ndarray] | None:
-    """ONNX Runtime's logits for some feeds; None where it is not installed."""
-    try:
-        import onnxruntime
-    except ImportError:
-        return None
+def _open_peer(model: onnx.ModelProto, threads: int) -> Callable[[Any], np.ndarray]:
+    """ONNX Runtime's logits for some feeds."""
+    import onnxruntime
+
     options = onnxruntime.SessionOptions()
     options.intra_op_num_threads = threads
+    # Where it multiplies with blocks of 4 bits that it restores, it rounds no activations.
+    options.add_session_config_entry("session.qdq_matmulnbits_accuracy_level", "1")
     session = onnxruntime.InferenceSession(
         model.SerializeToString(), options, providers=["CPUExecutionProvider"]
     )
@@ -161,14 +181,20 @@ def main(arguments: Sequence[str] | None = None) -> None:
     parser.add_argument("--threads", type=int, nargs="+", default=[1, 2])
     parser.add_argument("--past", type=int, default=512, help="cached tokens")
     parser.add_argument("--prompt", type=int, default=128, help="tokens of the prompt")
+    parser.add_argument("--bits", type=int, choices=[4, 32], default=32, help="of a weight")
+    parser.add_argument("--activations", choices=["float32", "int8"], default="float32")
     parser.add_argument("--rounds", type=int, default=21)
     parser.add_argument("--json", type=Path, help="also write every figure here")
     chosen = parser.parse_args(arguments)
     sizes = replace(Gpt2(), past=chosen.past)
-    example = gpt2(sizes)
+    example, reference = gpt2(sizes), None
+    if chosen.bits == 4:
+        reference = polyc.quantise_weights(example.model, form="DequantizeLinear")
+        small = polyc.quantise_weights(example.model, activations=chosen.activations)
+        example = replace(example, model=small)
     rows = []
     for threads in chosen.threads:
-        rows.append(measure(sizes, example, chosen.prompt, threads, chosen.rounds))
+        rows.append(measure(sizes, example, chosen.prompt, threads, chosen.rounds, reference))
         sys.stdout.write(show(rows[-1]) + "\n")
         sys.stdout.flush()
     if chosen.json:

@@ -49,7 +49,7 @@ class Power:
 def measure_layers(
     graph: Graph, plan: Bytes, samples: Iterable[Feeds], compile: Compile
 ) -> dict[str, Power]:
-    """The own error of each layer, by its name, with its drift."""
+    """The own error of each layer, by its name; with its drift, if it has weights."""
     places = replace(plan.places, replaced=set(), readers={})  # floats go on as they are
     writer = QdqWriter(graph, replace(plan, layers=(), places=places))
     by_node = {layer.name: layer for layer in plan.layers}
@@ -63,6 +63,7 @@ def measure_layers(
     channels = {
         layer.name: 1 if layer.node.op == "Conv" else graph.tensors[layer.node.outputs[0]].rank - 1
         for layer in plan.layers
+        if layer.weight  # a bias corrects no other, and rows of attention are as many as tokens
     }
     return _compare(writer.sketch, pairs, samples, compile, channels)
 

@@ -15,18 +15,20 @@ from onnx import (
 )
 
 from polyc.graph.ir import Body, Graph, Node, Tensor
+from polyc.graph.onnx.write_sizes import write_sizes
 from polyc.graph.shapes.signature import find_signature
 from polyc.types.sizes import spell_shape
 
 
 def export_onnx(graph: Graph, opset: int | None = None) -> ModelProto:
-    """The graph as a model: constants as initialisers, symbolic dimensions as dim_param.
+    """The graph as a model: constants as initialisers, symbolic dimensions as dim_param, and what
+    consists of sizes by nodes that compute it.
 
         Graph "g": x: float32[N, 4], y = Relu(x)   ->   ModelProto, opset 28
 
     Nodes are in the newest form of their operators, so that `opset` is the newest one that the
     installed onnx knows. An older one may be asked for where the reader of the model needs it; the
-    caller then vouches that no node's form is newer.
+    caller then vouches that no node's form is newer. Raises UnsupportedOp as `write_sizes`.
     """
     names = [*graph.inputs, *graph.outputs]
     types = {name: _value_info(graph.tensor(name)) for name in names}
@@ -35,7 +37,7 @@ def export_onnx(graph: Graph, opset: int | None = None) -> ModelProto:
         _value_info(t) for t in graph.tensors.values() if t.value is None and t.name not in types
     ]
     proto = helper.make_graph(
-        [export_node(n) for n in graph.nodes],
+        [export_node(n) for n in (*write_sizes(graph), *graph.nodes)],
         graph.name,
         [types[i] for i in graph.inputs],
         [types[o] for o in graph.outputs],

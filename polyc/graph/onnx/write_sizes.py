@@ -1,0 +1,134 @@
+"""Tensors that consist of sizes, out to ONNX: by nodes that compute them of the inputs' shapes.
+
+When a model is read such tensors are evaluated, and the nodes that computed them vanish
+(`inference/sizes.py`). A reader of ONNX knows no sizes, so they are computed anew:
+
+    x: float32[n, 3, h],  t = (n, -1, 3*floor(h/2))
+
+    ->  s = Shape(x);  n = Gather(s, [0]);  h = Gather(s, [2])
+        r = Mod(h, [2]);  q = Div(Sub(h, r), [2]);  p = Mul(q, [3])
+        t = Reshape(Concat(n, [-1], p), [3])
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from functools import reduce
+
+import numpy as np
+from onnx import helper
+
+from polyc.errors import UnsupportedOp
+from polyc.graph.bodies import Names
+from polyc.graph.compose import Composer
+from polyc.graph.ir import Graph, Node, Tensor
+from polyc.types.derived import Derived
+from polyc.types.sizes import Extent, Size
+
+
+def write_sizes(graph: Graph) -> tuple[Node, ...]:
+    """Nodes that compute what no node of the graph does: tensors that consist of its sizes.
+
+    They read inputs alone, and are in all operator sets from 13 on. Raises UnsupportedOp for a
+    size that no input has or holds, as a step's number is.
+    """
+    lost = [t for t in graph.tensors.values() if _is_lost(graph, t)]
+    if not lost:
+        return ()
+    writer = _Writer(graph)
+    for tensor in lost:
+        writer.write(tensor)
+    return tuple(writer.nodes)
+
+
+def _is_lost(graph: Graph, tensor: Tensor) -> bool:
+    is_written = tensor.name in graph.producers or tensor.name in graph.inputs
+    return tensor.entries is not None and tensor.value is None and not is_written
+
+
+class _Writer:
+    """Nodes for sizes. Each size is a list of one number, int64[1], and is computed once."""
+
+    def __init__(self, graph: Graph) -> None:
+        named = {name for node in graph.nodes for name in (node.name, *node.outputs)}
+        self._compose = Composer(Names({*graph.tensors, *named}))
+        self._sources = dict(reversed([*_list_sources(graph)]))
+        self._written: dict[str, str] = {}
+        self._lists: dict[str, str] = {}
+
+    @property
+    def nodes(self) -> list[Node]:
+        return self._compose.nodes
+
+    def write(self, tensor: Tensor) -> None:
+        """Nodes whose last one writes the tensor."""
+        assert tensor.entries is not None
+        c = self._compose
+        parts = [self._extent(entry) for entry in tensor.entries.flat]
+        flat = c("Concat", *parts, axis=0) if parts else c.integers()
+        if tensor.dtype != np.int64:
+            flat = c("Cast", flat, to=helper.np_dtype_to_tensor_dtype(tensor.dtype))
+        shape = c.integers(*tensor.entries.shape)
+        self.nodes.append(Node(tensor.name, "Reshape", (flat, shape), (tensor.name,)))
+
+    def _extent(self, extent: Extent) -> str:
+        """The name of a list with the extent alone."""
+        key = str(extent)
+        if key not in self._written:
+            self._written[key] = (
+                self._sum(extent) if isinstance(extent, Size) else self._compose.integers(extent)
+            )
+        return self._written[key]
+
+    def _sum(self, size: Size) -> str:
+        """2*h*w - 3   ->   Add(Mul(Mul([2], h), w), [-3])"""
+        terms = []
+        for product, count in size.terms:
+            factors = [self._extent(count)] if count != 1 or not product else []
+            terms.append(self._join("Mul", [*factors, *map(self._factor, product)]))
+        return self._join("Add", terms)
+
+    def _join(self, op: str, parts: list[str]) -> str:
+        return reduce(lambda one, other: self._compose(op, one, other), parts)
+
+    def _factor(self, name: str) -> str:
+        if name not in self._written:
+            self._written[name] = (
+                self._derived(name) if isinstance(name, Derived) else self._source(name)
+            )
+        return self._written[name]
+
+    def _derived(self, name: Derived) -> str:
+        first, second = map(self._extent, name.operands)
+        if name.operation == "min":
+            return self._compose("Min", first, second)
+        # Div rounds towards zero; Mod has the sign of what divides, which is positive.
+        rest = self._compose("Mod", first, second)
+        return self._compose("Div", self._compose("Sub", first, rest), second)
+
+    def _source(self, name: str) -> str:
+        if name not in self._sources:
+            raise UnsupportedOp(
+                f"the size {name} is that of no input, so that no node of ONNX gives it; "
+                "split off the nodes that it comes from"
+            )
+        source, op, at = self._sources[name]
+        key = f"{op} {source}"
+        if key not in self._lists:
+            shape = (self._compose.integers(-1),) if op == "Reshape" else ()
+            self._lists[key] = self._compose(op, source, *shape)
+        return self._compose("Gather", self._lists[key], self._compose.integers(at), axis=0)
+
+
+def _list_sources(graph: Graph) -> Iterator[tuple[str, tuple[str, str, int]]]:
+    """Names of sizes: the input that has one, the operator that lists those, and where it stands.
+
+    They are an input's extents, by Shape, or its elements, by Reshape.
+    """
+    for name in graph.inputs:
+        tensor = graph.tensors[name]
+        entries = () if tensor.entries is None else tensor.entries.flat
+        for op, sizes in (("Shape", tensor.shape), ("Reshape", entries)):
+            for at, size in enumerate(sizes):
+                if isinstance(size, Size) and size.terms == Size.of(min(size.factors)).terms:
+                    yield min(size.factors), (name, op, at)
