@@ -35,7 +35,9 @@ def keep_block_weights(graph: Graph) -> Rewritten:
 
 @dataclass(frozen=True)
 class _Blocks:
-    """rows: of the matrix; numbers: uint8[n, blocks, block]; scales, zeros: float32[n, blocks]."""
+    """rows: of the matrix; numbers: uint8[n, blocks, block]; scales: float32[n, blocks]; zeros:
+    uint8[n, blocks].
+    """
 
     bits: int
     rows: int
@@ -129,7 +131,6 @@ def _gather(
     full = np.zeros((columns, count * block), UINT8)
     full[:, :rows] = whole
     scale = outside(scales).astype(FLOAT32)
-    zero = np.zeros_like(scale) if zeros is None else outside(zeros).astype(FLOAT32)
-    return _Blocks(
-        bits, rows, full.reshape(columns, count, block), scale, zero + FLOAT32.type(middle)
-    )
+    zero = 0 if zeros is None else outside(zeros).astype(np.int16)
+    unsigned = np.broadcast_to(np.asarray(zero + middle, UINT8), scale.shape)
+    return _Blocks(bits, rows, full.reshape(columns, count, block), scale, unsigned)

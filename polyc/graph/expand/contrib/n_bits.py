@@ -92,13 +92,13 @@ def _fits(
 
 
 def _read_zeros(zeros: np.ndarray, n: int, blocks: int, bits: int) -> np.ndarray:
-    """float32[n, blocks], of packed bytes or of floats."""
+    """[n, blocks]: uint8, of packed bytes, or float32."""
     if zeros.dtype != np.uint8:
         return zeros.reshape(n, blocks).astype(FLOAT32)
     numbers = zeros.reshape(n, -1)
     if bits == 4:
         numbers = np.stack([numbers & 15, numbers >> 4], axis=-1).reshape(n, -1)
-    return numbers[:, :blocks].astype(FLOAT32)
+    return numbers[:, :blocks]
 
 
 def _restored(c: Composer, node: Node, inputs: Sequence[Tensor | None], bits: int) -> str:

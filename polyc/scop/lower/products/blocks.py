@@ -90,7 +90,7 @@ class _Blocks:
 
     @property
     def zeros(self) -> Ref | None:
-        """float32[n, blocks], or none."""
+        """uint8 or float32[n, blocks], or none."""
         return self.ctx.ref(self.node.inputs[3]) if self.ctx.has(self.node, 3) else None
 
     @property
@@ -115,6 +115,10 @@ class _Blocks:
     def columns(self) -> dict[str, int]:
         n, blocks, _ = self.packed.shape
         return {"j": n, "g": blocks}
+
+    def zero(self, space: Space, dtype: np.dtype) -> Expr | None:
+        """The zero point of column j and block g; bytes stay bytes in memory."""
+        return None if self.zeros is None else cast(space.load(self.zeros, "j", "g"), dtype)
 
     def constant(self, hint: str, value: np.ndarray) -> Ref:
         return self.ctx.constant(f"{self.node.inputs[1]}_{hint}", value)
@@ -150,7 +154,7 @@ def _multiply_restored(b: _Blocks) -> None:
     if halves > 1:
         down = space.index(f"{b.bits}*h", UINT8)
         byte = bit_and(shift_right(byte, down), constant((1 << b.bits) - 1, UINT8))
-    zero = constant(b.middle, FLOAT32) if b.zeros is None else space.load(b.zeros, "j", "g")
+    zero = b.zero(space, FLOAT32) or constant(b.middle, FLOAT32)
     weight = mul(sub(cast(byte, FLOAT32), zero), space.load(b.scales, "j", "g"))
     ctx.assign(node, space, restored, ["j", f"{b.block}*g + {halves}*t + h"], weight)
     space = ctx.space(node, **b.rows, j=columns, k=blocks * b.block)
@@ -174,9 +178,9 @@ def _multiply_floats(b: _Blocks) -> None:
 def _unpacked(b: _Blocks, space: Space, per: int) -> Expr:
     """A weight less its zero point, as a float."""
     columns = b.packed.shape[0]
-    zero = None if b.zeros is None else space.load(b.zeros, "j", "g")
+    zero = b.zero(space, FLOAT32)
     if per == 1:
-        signed = b.zeros is None
+        signed = zero is None
         stored = (b.packed ^ np.uint8(b.middle)).view(INT8) if signed else b.packed
         words = b.constant("bytes", stored.reshape(columns, -1))
         value = cast(space.load(words, "j", f"{b.block}*g + q"), FLOAT32)
@@ -213,12 +217,11 @@ def _multiply_integers(b: _Blocks) -> None:
     ctx.reduce(node, space, part, [*rows, *b.columns], product, "add")
     end = ctx.space(node, **rows, **b.columns)
     whole, moved = end.load(part, *rows, "j", "g"), end.load(total, *rows, "g")
-    value: Expr
-    if b.zeros is None:
-        value = cast(sub(whole, mul(moved, constant(b.middle, INT32))), FLOAT32)
+    if b.zeros is None or b.zeros.dtype == UINT8:
+        zero = b.zero(end, INT32) or constant(b.middle, INT32)
+        value = cast(sub(whole, mul(moved, zero)), FLOAT32)
     else:
-        zero = end.load(b.zeros, "j", "g")
-        value = sub(cast(whole, FLOAT32), mul(cast(moved, FLOAT32), zero))
+        value = sub(cast(whole, FLOAT32), mul(cast(moved, FLOAT32), end.load(b.zeros, "j", "g")))
     scale = mul(end.load(sx, *rows, "g"), end.load(b.scales, "j", "g"))
     b.add_up(mul(value, scale), end)
 
