@@ -7,7 +7,11 @@ Weights stay packed in memory, and are unpacked in registers. Where they are 4 b
 the last digits of a power of two, which is taken off again, exactly.
 
     part[i, j, g]  +=  x[i, (8 q + 4 h + r) of g] * (float of bits(v & 15 << 4 r | 2^(23 - 4 r))
-                       - 2^(23 - 4 r) - z[j, g])             v = w[j, q of g] >> 16 h
+                       - 2^(23 - 4 r) - 8)                   v = w[j, q of g] >> 16 h
+
+What a zero point is off the middle, 8, is taken off the sum of a block:
+
+    y[i, j]        +=  s[j, g] * (part[i, j, g] - (z[j, g] - 8) * (sum of x[i, g]))
 
 As integers, rows of x are rounded to bytes, block by block, and four products are one in each lane.
 A byte holds two weights, t and h of it, for which x is stored apart, so that neighbours in memory
@@ -163,28 +167,41 @@ def _multiply_restored(b: _Blocks) -> None:
 
 def _multiply_floats(b: _Blocks) -> None:
     """Sums of a block as floats of unpacked weights, then the sum of these times their scales."""
+    ctx, node, rows = b.ctx, b.node, b.rows
+    total = None if b.zeros is None else _add_up_blocks(b)
     per = WORD // b.bits if b.bits < 8 else 1
     inner = {"q": b.block // per, "h": 2, "r": per // 2} if per > 1 else {"q": b.block}
-    space = b.ctx.space(b.node, **b.rows, **b.columns, **inner)
-    part = b.temporary("of_block", FLOAT32, [*b.rows.values(), *b.columns.values()])
+    space = ctx.space(node, **rows, **b.columns, **inner)
+    part = b.temporary("of_block", FLOAT32, [*rows.values(), *b.columns.values()])
     at = f"{b.block}*g + {f'{per}*q + {per // 2}*h + r' if per > 1 else 'q'}"
-    x = space.load(b.x, *b.at, at)
-    weight = _unpacked(b, space, per)
-    b.ctx.reduce(b.node, space, part, [*b.rows, *b.columns], mul(x, weight), "add")
-    end = b.ctx.space(b.node, **b.rows, **b.columns)
-    b.add_up(mul(end.load(part, *b.rows, "j", "g"), end.load(b.scales, "j", "g")), end)
+    product = mul(space.load(b.x, *b.at, at), _unpacked(b, space, per))
+    ctx.reduce(node, space, part, [*rows, *b.columns], product, "add")
+    end = ctx.space(node, **rows, **b.columns)
+    value: Expr = end.load(part, *rows, "j", "g")
+    zero = b.zero(end, FLOAT32)
+    if zero is not None and total is not None:
+        off = sub(zero, constant(b.middle, FLOAT32))
+        value = sub(value, mul(off, end.load(total, *rows, "g")))
+    b.add_up(mul(value, end.load(b.scales, "j", "g")), end)
+
+
+def _add_up_blocks(b: _Blocks) -> Ref:
+    """[rows, g]: the sum of what x has in a block."""
+    groups = {"g": b.columns["g"]}
+    total = b.temporary("sum", FLOAT32, [*b.rows.values(), *groups.values()])
+    space = b.ctx.space(b.node, **b.rows, **groups, t=b.block)
+    x = space.load(b.x, *b.at, f"{b.block}*g + t")
+    b.ctx.reduce(b.node, space, total, [*b.rows, "g"], x, "add")
+    return total
 
 
 def _unpacked(b: _Blocks, space: Space, per: int) -> Expr:
-    """A weight less its zero point, as a float."""
+    """A weight less the middle of its range, as a float."""
     columns = b.packed.shape[0]
-    zero = b.zero(space, FLOAT32)
     if per == 1:
-        signed = zero is None
-        stored = (b.packed ^ np.uint8(b.middle)).view(INT8) if signed else b.packed
-        words = b.constant("bytes", stored.reshape(columns, -1))
-        value = cast(space.load(words, "j", f"{b.block}*g + q"), FLOAT32)
-        return value if zero is None else sub(value, zero)
+        signed = (b.packed ^ np.uint8(b.middle)).view(INT8)
+        words = b.constant("bytes", signed.reshape(columns, -1))
+        return cast(space.load(words, "j", f"{b.block}*g + q"), FLOAT32)
     words = b.constant("words", b.packed.reshape(columns, -1).view("<u4").astype(UINT32))
     word = space.load(words, "j", f"{b.block // per}*g + q")
     half = shift_right(word, space.index(f"{WORD // 2}*h", UINT32))
@@ -193,10 +210,8 @@ def _unpacked(b: _Blocks, space: Space, per: int) -> Expr:
     power = space.index(f"{EXPONENT * (BIAS + DIGITS)} - {EXPONENT * b.bits}*r", UINT32)
     chosen = bit_and(half, shift_left(constant((1 << b.bits) - 1, UINT32), place))
     value = from_bits(bit_or(chosen, power), dtype=FLOAT32)
-    if zero is None:
-        moved = bit_or(power, shift_left(constant(b.middle, UINT32), place))
-        return sub(value, from_bits(moved, dtype=FLOAT32))
-    return sub(sub(value, from_bits(power, dtype=FLOAT32)), zero)
+    moved = bit_or(power, shift_left(constant(b.middle, UINT32), place))
+    return sub(value, from_bits(moved, dtype=FLOAT32))
 
 
 def _multiply_integers(b: _Blocks) -> None:
