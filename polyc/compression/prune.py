@@ -122,7 +122,7 @@ def _retype(graph: Graph, values: Mapping[str, np.ndarray]) -> Graph:
     known = {
         name: tensor if name not in values else _constant(name, values[name])
         for name, tensor in graph.tensors.items()
-        if tensor.is_constant or name in graph.inputs
+        if tensor.is_known or name in graph.inputs
     }
     return infer_graph(graph.name, graph.nodes, known, graph.inputs, graph.outputs)
 

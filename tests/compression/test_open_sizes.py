@@ -8,6 +8,7 @@ import numpy as np
 import onnx
 import onnxruntime
 import pytest
+from onnx import TensorProto, helper
 
 import polyc
 from bench.zoo.gpt2 import Gpt2, gpt2
@@ -54,3 +55,38 @@ def test_a_decoder_of_any_length(how):
         assert relative_error(ours, wanted) < 0.2
         # Where bytes are rounded, another order of a float sum may give the next one.
         assert relative_error(ours, theirs) < (0.05 if how == "bytes" else 1e-5)
+
+
+def test_channels_of_images_of_any_size():
+    random = np.random.default_rng(0)
+    weights = {
+        "w": random.standard_normal((8, 3, 3, 3), np.float32),
+        "v": random.standard_normal((4, 8, 3, 3), np.float32),
+        "first": np.int64([0]),
+        "rest": np.int64([-1]),
+    }
+    nodes = [
+        helper.make_node("Conv", ["x", "w"], ["a"], name="one"),
+        helper.make_node("Relu", ["a"], ["b"], name="relu"),
+        helper.make_node("Conv", ["b", "v"], ["c"], name="two"),
+        helper.make_node("Shape", ["x"], ["s"], name="shape"),
+        helper.make_node("Gather", ["s", "first"], ["n"], name="batch"),
+        helper.make_node("Concat", ["n", "rest"], ["t"], name="list", axis=0),
+        helper.make_node("Reshape", ["c", "t"], ["y"], name="rows"),
+    ]
+    graph = helper.make_graph(
+        nodes,
+        "images",
+        [helper.make_tensor_value_info("x", TensorProto.FLOAT, ["n", 3, "h", "w"])],
+        [helper.make_tensor_value_info("y", TensorProto.FLOAT, ["n", "k"])],
+        [onnx.numpy_helper.from_array(value, name) for name, value in weights.items()],
+    )
+    proto = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)], ir_version=8)
+    small = polyc.prune(proto, 0.5, structured=True)
+    assert [list(w.dims) for w in small.graph.initializer][:2] == [[4, 3, 3, 3], [4, 4, 3, 3]]
+    compiled = polyc.compile(small, target="cpu", threads=1)
+    session = onnxruntime.InferenceSession(small.SerializeToString())
+    for shape in ((1, 3, 5, 7), (3, 3, 12, 6)):
+        x = random.standard_normal(shape, np.float32)
+        (theirs,) = session.run(None, {"x": x})
+        np.testing.assert_allclose(compiled(x), theirs, rtol=1e-4, atol=1e-4)
