@@ -376,7 +376,7 @@ def _covers(cluster: Cluster, shared: Sequence[Mapping[str, int]]) -> bool:
     """Whether all the parallel loops of a cluster that iterate at all are among `shared`."""
     first = cluster.statements[0]
     kept = {loop[first.name] for loop in shared}
-    sizes = first.estimated_extents
+    sizes = first.exact_extents
     return all(loop[first.name] in kept or sizes[loop[first.name]] == 1 for loop in cluster.shared)
 
 

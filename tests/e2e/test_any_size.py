@@ -191,6 +191,17 @@ def test_a_frame_of_any_size(compiled):
             assert_same(got, want)
 
 
+@pytest.mark.parametrize("name", ["max", "sum"])
+def test_a_loop_that_runs_once_at_the_hint_may_run_more_often(compiled, name):
+    x = ops.max_pool(ops.input("x", ("n", 32, "t")), (8,), strides=(8,))
+    y = getattr(ops, f"reduce_{name}")(x, keepdims=False)
+    model = compiled(Graph.of(y=y), hint={"n": 1, "t": 8})
+    for n, t in ((1, 8), (2, 41)):
+        value = RNG.integers(-9, 9, (n, 32, t)).astype(np.float32)
+        pooled = value[:, :, : t // 8 * 8].reshape(n, 32, -1, 8).max(3)
+        np.testing.assert_array_equal(model(value), getattr(pooled, name)())
+
+
 def test_a_report_counts_what_there_is_at_the_hint(tmp_path):
     """Of a batch of 1 as well, though its loop is planned for two."""
     y = ops.matmul(ops.input("x", ("n", "t", 64)), np.ones((64, 48), "f4"))

@@ -182,7 +182,7 @@ def _may_vectorise(s: Statement, p: int, strides: tuple[Strides, ...]) -> bool:
 
     A reduction keeps its order but for the lanes of a vector: only its last loop may be one.
     """
-    written, extents = strides[0], s.estimated_extents
+    written, extents = strides[0], s.exact_extents
     if written.steps[p] == 0:
         later = range(p + 1, len(extents))
         return s.reduction is not None and all(written.steps[q] or extents[q] == 1 for q in later)
@@ -226,5 +226,4 @@ def is_whole(s: Statement, cluster: Cluster) -> bool:
     if s.reduction:
         return True
     positions = cluster.shared_positions(s) | cluster.summed_positions(s)
-    sizes = s.estimated_extents
-    return all(p in positions or n == 1 for p, n in enumerate(sizes))
+    return all(p in positions or n == 1 for p, n in enumerate(s.exact_extents))
