@@ -6,9 +6,9 @@ from collections.abc import Mapping
 from functools import partial
 from typing import Any
 
-from polyc.api import compile
 from polyc.compression.calibration.samples import Samples
 from polyc.compression.measure import measure_ends
+from polyc.compression.onnx_form import compile_plain
 from polyc.compression.report import CompressionReport
 from polyc.graph.ir import Graph
 
@@ -25,7 +25,7 @@ def compare(
         return CompressionReport(graph.name, ()), {}
     samples = Samples(data, graph.inputs)
     outputs = {f"output {name}": name for name in graph.outputs}
-    compile_float = partial(compile, target="cpu", threads=threads)
+    compile_float = partial(compile_plain, threads=threads)
     found = measure_ends(graph, smaller, {**ends, **outputs}, samples.probe, compile_float)
     count = len(samples.probe)
     report = CompressionReport(

@@ -10,10 +10,14 @@ from typing import Any
 import onnx
 from onnx import defs
 
+from polyc.api import compile
 from polyc.errors import UnsupportedOp
-from polyc.graph.ir import INTERNAL, Graph, Node
+from polyc.graph.inference.whole import close_bodies
+from polyc.graph.ir import INTERNAL, Body, Graph, Node
 from polyc.graph.onnx.export import export_onnx
+from polyc.graph.onnx.write_sizes import read_for_sizes
 from polyc.graph.onnx_import import import_onnx
+from polyc.graph.shapes import is_supported
 from polyc.graph.simplify import simplify
 from polyc.graph.simplify.batch_norm_folding import fold_batch_norms
 from polyc.graph.simplify.constant_folding import fold_constants
@@ -22,6 +26,7 @@ from polyc.graph.simplify.gemm import normalize_gemms
 from polyc.graph.simplify.identities import drop_identities
 from polyc.graph.simplify.rewriting import Change, Rewritten, Scope, apply_rule
 from polyc.graph.upgrade import is_newest_form
+from polyc.run.model import CompiledModel
 
 
 def _join_bias(scope: Scope, node: Node) -> Change | None:
@@ -60,21 +65,24 @@ OLDEST = 13
 def read_plain(model: Any) -> Graph:
     """The model with batch norms folded into the weights before them, and constants computed.
 
-    model: as `polyc.compile` takes it. Raises what `import_onnx` raises, and UnsupportedOp for a
-    model with nodes that have no form in ONNX: loops over steps are written out for polyc alone.
+    model: as `polyc.compile` takes it. Nodes stay that polyc writes out in a form of its own, such
+    as a GRU; what is in them is left alone. Raises what `import_onnx` raises, and UnsupportedOp for
+    a Graph with nodes of that form.
     """
     if isinstance(model, os.PathLike):
         model = os.fspath(model)
-    graph = model if isinstance(model, Graph) else import_onnx(model)
+    graph = model if isinstance(model, Graph) else import_onnx(model, decides=True, whole=True)
     for node in graph.nodes:
         if node.domain == INTERNAL:
             raise UnsupportedOp(
-                f"model {graph.name!r} has loops over steps, or looks for elements (node "
-                f"{node.name!r}), which polyc writes out in a form of its own; it cannot be "
-                "compressed as a whole: split such nodes off"
+                f"graph {graph.name!r} has a loop over steps, or looks for elements (node "
+                f"{node.name!r}), which has no form in ONNX; compress the model that it is made of"
             )
     nodes = [_plain(node) for node in graph.nodes]
-    return simplify(graph.rewrite(nodes), 0, rewrites=PLAIN)[0]
+    # What sizes are read from is needed, though no node of the graph reads it.
+    needed = (*graph.outputs, *(n for n in read_for_sizes(graph) if n not in graph.outputs))
+    plain = simplify(graph.rewrite(nodes, outputs=needed), 0, rewrites=PLAIN)[0]
+    return plain.rewrite(plain.nodes, outputs=graph.outputs)
 
 
 def _plain(node: Node) -> Node:
@@ -84,10 +92,18 @@ def _plain(node: Node) -> Node:
     return node
 
 
+def compile_plain(graph: Graph, threads: int | None) -> CompiledModel:
+    """The graph compiled for this CPU; what stayed whole of it is expanded then."""
+    stands_for_others = any(not is_supported(node.op) for node in graph.nodes)
+    model = write_plain(graph) if stands_for_others or graph.found else graph
+    return compile(model, target="cpu", threads=threads)
+
+
 def write_plain(graph: Graph) -> onnx.ModelProto:
     """The graph in the oldest operator set that has all of its nodes as they are."""
     newest = defs.onnx_opset_version()
-    opset = next(k for k in range(OLDEST, newest + 1) if k == newest or _all_in(graph.nodes, k))
+    nodes = [close_bodies(node) for node in graph.nodes]
+    opset = next(k for k in range(OLDEST, newest + 1) if k == newest or _all_in(nodes, k))
     return export_onnx(graph, opset)
 
 
@@ -101,4 +117,9 @@ def _is_in(node: Node, opset: int) -> bool:
         schema = defs.get_schema(node.op, opset)
     except defs.SchemaError:
         return False
-    return is_newest_form(node, opset) and set(node.attributes) <= set(schema.attributes)
+    bodies = (value for value in node.attributes.values() if isinstance(value, Body))
+    return (
+        is_newest_form(node, opset)
+        and set(node.attributes) <= set(schema.attributes)
+        and all(_all_in(body.nodes, opset) for body in bodies)
+    )

@@ -23,6 +23,7 @@ from polyc.compression.options import check_names
 from polyc.compression.report import CompressionReport, LayerRow, count_weights
 from polyc.errors import InvalidOption, UnsupportedOp
 from polyc.graph.inference.infer import infer_graph
+from polyc.graph.inference.whole import close_bodies
 from polyc.graph.ir import Graph, Tensor
 
 
@@ -122,9 +123,10 @@ def _retype(graph: Graph, values: Mapping[str, np.ndarray]) -> Graph:
     known = {
         name: tensor if name not in values else _constant(name, values[name])
         for name, tensor in graph.tensors.items()
-        if tensor.is_known or name in graph.inputs
+        if name in graph.inputs or (tensor.is_known and name not in graph.producers)
     }
-    return infer_graph(graph.name, graph.nodes, known, graph.inputs, graph.outputs)
+    nodes, ends = [close_bodies(node) for node in graph.nodes], (graph.inputs, graph.outputs)
+    return infer_graph(graph.name, nodes, known, *ends, decides=True, whole=True)
 
 
 def _constant(name: str, value: np.ndarray) -> Tensor:

@@ -10,7 +10,6 @@ from typing import Any
 
 import onnx
 
-from polyc.api import compile
 from polyc.compression.balance import balance
 from polyc.compression.calibrate import Compile, calibrate
 from polyc.compression.calibration.ranges import Method
@@ -20,7 +19,7 @@ from polyc.compression.candidate import Calibrated, Candidate, make_candidate
 from polyc.compression.judge import Judge
 from polyc.compression.layers import Layers, find_layers
 from polyc.compression.measure import Power, measure_ends, measure_layers
-from polyc.compression.onnx_form import read_plain, write_plain
+from polyc.compression.onnx_form import compile_plain, read_plain, write_plain
 from polyc.compression.options import check_choice, check_names
 from polyc.compression.places import find_places
 from polyc.compression.report import CompressionReport, LayerRow, count_weights
@@ -84,7 +83,7 @@ def quantise(
     graph = read_plain(model)
     layers = _find(graph, keep)
     samples = Samples(data, graph.inputs)
-    compile_float = partial(compile, target="cpu", threads=threads)
+    compile_float = partial(compile_plain, threads=threads)
 
     notes: list[str] = []
     if balanced:

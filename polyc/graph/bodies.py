@@ -70,6 +70,44 @@ def reads(node: Node) -> Iterator[str]:
                 yield from reads(inner)
 
 
+def reads_around(node: Node) -> tuple[str, ...]:
+    """What the bodies of a node read of the graph around it, each name once."""
+    found: dict[str, None] = {}
+    for value in node.attributes.values():
+        if isinstance(value, Body):
+            own = {*value.inputs, *(o for inner in value.nodes for o in inner.outputs)}
+            inside = [name for inner in value.nodes for name in reads(inner)]
+            nested = {o for inner in value.nodes for o in _written_inside(inner)}
+            found |= dict.fromkeys(n for n in (*inside, *value.outputs) if n not in own | nested)
+    found.pop("", None)
+    return tuple(found)
+
+
+def _written_inside(node: Node) -> Iterator[str]:
+    """Inputs of the bodies of a node, and what their nodes write; a model has no name twice."""
+    for value in node.attributes.values():
+        if isinstance(value, Body):
+            yield from value.inputs
+            for inner in value.nodes:
+                yield from inner.outputs
+                yield from _written_inside(inner)
+
+
+def rename_reads(body: Body, table: Mapping[str, str]) -> Body:
+    """The body with other names for what it reads of the graph around it."""
+
+    def renamed(node: Node) -> Node:
+        attributes = {
+            key: rename_reads(value, table) if isinstance(value, Body) else value
+            for key, value in node.attributes.items()
+        }
+        inputs = tuple(table.get(name, name) for name in node.inputs)
+        return replace(node, inputs=inputs, attributes=attributes)
+
+    outputs = tuple(table.get(name, name) for name in body.outputs)
+    return Body(body.inputs, tuple(map(renamed, body.nodes)), outputs)
+
+
 def _rename(
     nodes: Iterable[Node], given: Mapping[str, str], prefix: str, names: Names
 ) -> tuple[list[Node], dict[str, str]]:

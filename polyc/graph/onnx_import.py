@@ -86,6 +86,7 @@ def import_onnx(
     budget: Budget | None = None,
     decides: bool = False,
     values: Collection[str] = (),
+    whole: bool = False,
 ) -> Graph:
     """Read a model: path, file, bytes, or ModelProto -> Graph in newest operator forms.
 
@@ -93,10 +94,11 @@ def import_onnx(
     named dimension becomes a symbol, an unknown one a fresh symbol such as "x_d0"; `sizes` are the
     values of symbols that are known; `budget` is what this may take, by default that of the
     options; `decides`: whether both branches of an If are kept where a call decides; `values`:
-    inputs whose elements are sizes that a call says. Raises InvalidModel for a malformed,
-    inconsistent or unsafe model, UnsupportedOp for a valid one that is not compiled, NeedsValues
-    for one that only a call completes, ShapeError where shapes do not fit, and TooLarge or TooLong
-    beyond the budget.
+    inputs whose elements are sizes that a call says; `whole`: whether nodes stay that have no form
+    in ONNX when they are expanded, so that the graph can be written again. Raises InvalidModel for
+    a malformed, inconsistent or unsafe model, UnsupportedOp for a valid one that is not compiled,
+    NeedsValues for one that only a call completes, ShapeError where shapes do not fit, and TooLarge
+    or TooLong beyond the budget.
     """
     budget = budget or Budget.start(Options())
     model = read_model(source, budget)
@@ -113,6 +115,7 @@ def import_onnx(
         model.outputs,
         budget,
         decides,
+        whole=whole,
     )
     declared = {info.name: info for info in model.flat.graph.output}
     return rename_found(graph, _declared_names(graph, declared)) if graph.found else graph

@@ -109,5 +109,5 @@ def test_sizes_that_an_input_says(rows):
 
 
 def test_a_size_of_no_input_is_refused():
-    with pytest.raises(UnsupportedOp, match="the size k is that of no input"):
+    with pytest.raises(UnsupportedOp, match="the size k is that of no tensor"):
         export_onnx(copy_of(Size.of("k") + 1))

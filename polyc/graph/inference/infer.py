@@ -8,7 +8,7 @@ vanish from the graph.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from typing import NoReturn
 
@@ -16,7 +16,6 @@ import numpy as np
 
 from polyc.budget import UNLIMITED, Budget
 from polyc.errors import (
-    InvalidModel,
     NeedsValues,
     NotFixed,
     PolycError,
@@ -30,14 +29,16 @@ from polyc.graph.containers import Structure, resolve_container
 from polyc.graph.expand.control.repeat import Around, Typed
 from polyc.graph.expand.expand import expand_node
 from polyc.graph.inference.computed import find_computed
+from polyc.graph.inference.definitions import find_operands, require_fresh, require_known
 from polyc.graph.inference.evaluate import evaluate_node
 from polyc.graph.inference.folding import MAX_FOLDED, Folds
 from polyc.graph.inference.found import Found, is_found, most_of
 from polyc.graph.inference.sizes import evaluate_sizes, find_lacks
 from polyc.graph.inference.sources import find_counts, mark_assigned, name_inputs
+from polyc.graph.inference.whole import Origins
 from polyc.graph.ir import Graph, Node, Tensor
 from polyc.graph.onnx.nodes import TEXT
-from polyc.graph.run_time import RANDOM_KEY, require_compilable
+from polyc.graph.run_time import require_compilable
 from polyc.graph.shapes import infer_node
 from polyc.types.found import found_in
 from polyc.types.needs import has_smaller, read_needs
@@ -68,6 +69,7 @@ def infer_graph(
     budget: Budget = UNLIMITED,
     decides: bool = False,
     found: Sequence[SizeRange] = (),
+    whole: bool = False,
 ) -> Graph:
     """A graph whose tensors all have types, without the nodes whose value is known already.
 
@@ -79,7 +81,9 @@ def infer_graph(
     `nodes` are in topological order; `known` has the types of the inputs and the constants. A
     graph output may be a constant: then no node writes it and its tensor has a value. `decides`:
     where a call decides between branches both are kept, and what it finds may be sizes, whose
-    values become further outputs; `found` are those that the last outputs are already. Raises
+    values become further outputs; `found` are those that the last outputs are already. `whole`:
+    a node stays as it is if what it stands for has no form in ONNX, and what it finds is none of
+    the outputs. Raises
     InvalidModel for a name read before it is written or written twice, NeedsValues where only a
     call completes the model, TooLarge for a tensor beyond the budget, else as `infer_node`.
     """
@@ -91,6 +95,7 @@ def infer_graph(
             raise name_inputs(reason, walk.kept, inputs) from reason
         raise reason
 
+    stated = nodes
     nodes = mark_assigned(nodes) if decides else nodes
     flat = Graph(name, tuple(nodes), known, tuple(inputs), tuple(outputs))
     within = dict(zip((node.name for node in nodes), list_needed(flat), strict=True))
@@ -120,23 +125,24 @@ def infer_graph(
             nodes = [found_by.get(node.name, node) for node in nodes]
             # What later nodes need of sizes may be what earlier ones lacked.
             needs = tuple(walk.needs)
-    outputs = (*outputs, *walk.found.values)
+    kept = walk.origins.keep_whole(walk.kept, stated, walk.table) if whole else walk.kept
+    outputs = tuple(outputs) if whole else (*outputs, *walk.found.values)
     for output in outputs:
         if output in walk.structures:
             raise NeedsValues(f"output {output!r} is no tensor, but a sequence or an optional", ())
         if output in walk.table and walk.table[output].dtype == TEXT:
             raise NeedsValues(f"output {output!r} holds strings, which no kernel writes", ())
-    _require_known(name, (*inputs, *outputs), walk.table)
-    whole = Graph(
+    require_known(name, (*inputs, *outputs), walk.table)
+    typed = Graph(
         name,
-        tuple(walk.kept),
+        tuple(kept),
         walk.table,
         tuple(inputs),
         outputs,
         walk.list_needs(),
         tuple(walk.found.sizes),
     )
-    return whole.rewrite(walk.kept)
+    return typed.rewrite(kept)
 
 
 def _find_found(tensor: str, nodes: Sequence[Node], table: Mapping[str, Tensor]) -> dict[str, Node]:
@@ -148,13 +154,13 @@ class Walk:
     """Inference over nodes in topological order; `postpone` gets those that have to wait.
 
     table: the types, and values, of all tensors so far; structures: the sequences and optionals;
-    kept: the nodes that are left; needs: what must not be negative, which is assumed from then on
-    if `assumes`; lacks: of tensors, what would have to be needed so that their values follow from
-    sizes; within: what is assumed besides of nodes, by their names, because the branches that they
-    are in need it; postpone: called with a node that reads what is known only when
-    the model runs, or that no kernel computes, and with the reason; decides: whether both branches
-    of an If are kept where a call decides between them; finds: whether sizes may be what kernels
-    find, as `found` then says.
+    kept: the nodes that are left, and `origins` what they come from; needs: what must not be
+    negative, which is assumed from then on if `assumes`; lacks: of tensors, what would have to be
+    needed so that their values follow from sizes; within: what is assumed besides of nodes, by
+    their names, because the branches that they are in need it; postpone: called with a node that
+    reads what is known only when the model runs, or that no kernel computes, and with the reason;
+    decides: whether both branches of an If are kept where a call decides between them; finds:
+    whether sizes may be what kernels find, as `found` then says.
     """
 
     def __init__(
@@ -176,6 +182,7 @@ class Walk:
         self.table = dict(known)
         self.structures = dict(structures or {})
         self.kept: list[Node] = []
+        self.origins = Origins()
         self._postpone, self._budget = postpone, budget
         self._folds = Folds()
         self._late: set[str] = set()
@@ -211,7 +218,7 @@ class Walk:
             if not self._late.isdisjoint(reads(node)):
                 self._leave(node, NeedsValues(f"{node.op} {node.name!r} waits for others", ()))
                 continue
-            needed = self.within.get(node.name, ())
+            needed, before = self.within.get(node.name, ()), len(self.kept)
             try:
                 with assume(needed_ranges(needed)):
                     parts = self._step(node)
@@ -231,6 +238,7 @@ class Walk:
                 self._leave(node, reason)
                 continue
             self._waiting += reversed(parts)
+            self.origins.enter(node, before, (*parts, *self.kept[before:]))
             if needed:
                 self.within |= dict.fromkeys((part.name for part in parts), needed)
             if self.found.grew():
@@ -271,7 +279,7 @@ class Walk:
         parts = resolve_container(node, self.table, self.structures, self._names)
         if parts is not None:
             return parts
-        operands = _find_operands(node, self.table, self.structures)
+        operands = find_operands(node, self.table, self.structures)
         require_compilable(node, operands, self._finds)
         if is_found(node):
             self.table[node.outputs[0]] = (
@@ -289,7 +297,7 @@ class Walk:
         if expanded is not None:
             return expanded
         results = infer_or_fold(node, operands, self._folds, self._budget)
-        _require_fresh(node, self.table)
+        require_fresh(node, self.table)
         self.table.update((t.name, t) for t in results if t.name)
         if not all(t.is_known for t in results if t.name):
             self.kept.append(node)
@@ -356,38 +364,3 @@ def _with_entries(tensor: Tensor, entries: np.ndarray) -> Tensor:
     if tensor.dtype.kind == "f" or any(isinstance(entry, Size) for entry in entries.flat):
         return replace(tensor, entries=entries)
     return replace(tensor, value=entries.astype(tensor.dtype))
-
-
-def _find_operands(
-    node: Node, table: Mapping[str, Tensor], structures: Mapping[str, Structure]
-) -> list[Tensor | None]:
-    """The types of the inputs; None for one that is absent, or that is no tensor."""
-    for name in node.inputs:
-        if name == RANDOM_KEY and name not in table:
-            raise NeedsValues(
-                f"{node.op} {node.name!r} draws numbers that differ from call to call", ()
-            )
-        if name and name not in table and name not in structures:
-            raise InvalidModel(
-                f"{node.op} {node.name!r} reads {name!r}, which is no input, no constant and no "
-                "output of an earlier node; sort the nodes topologically or add the tensor"
-            )
-    return [table.get(name) for name in node.inputs]
-
-
-def _require_fresh(node: Node, table: Mapping[str, Tensor]) -> None:
-    written = [o for o in node.outputs if o]
-    for name in written:
-        if name in table or written.count(name) > 1:
-            raise InvalidModel(
-                f"{node.op} {node.name!r} writes {name!r} a second time; rename one of the outputs"
-            )
-
-
-def _require_known(graph: str, names: Iterable[str], table: Mapping[str, Tensor]) -> None:
-    for name in names:
-        if name not in table:
-            raise InvalidModel(
-                f"graph {graph!r}: no node, input or constant provides {name!r}; "
-                "correct the graph's list of inputs and outputs"
-            )

@@ -14,6 +14,7 @@ from onnx import (
     numpy_helper,
 )
 
+from polyc.graph.inference.whole import close_bodies
 from polyc.graph.ir import Body, Graph, Node, Tensor
 from polyc.graph.onnx.write_sizes import write_sizes
 from polyc.graph.shapes.signature import find_signature
@@ -37,7 +38,7 @@ def export_onnx(graph: Graph, opset: int | None = None) -> ModelProto:
         _value_info(t) for t in graph.tensors.values() if t.value is None and t.name not in types
     ]
     proto = helper.make_graph(
-        [export_node(n) for n in (*write_sizes(graph), *graph.nodes)],
+        [export_node(close_bodies(n)) for n in write_sizes(graph)],
         graph.name,
         [types[i] for i in graph.inputs],
         [types[o] for o in graph.outputs],

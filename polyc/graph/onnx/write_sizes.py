@@ -1,4 +1,4 @@
-"""Tensors that consist of sizes, out to ONNX: by nodes that compute them of the inputs' shapes.
+"""Tensors that consist of sizes, out to ONNX: by nodes that compute them of other tensors' shapes.
 
 When a model is read such tensors are evaluated, and the nodes that computed them vanish
 (`inference/sizes.py`). A reader of ONNX knows no sizes, so they are computed anew:
@@ -12,7 +12,7 @@ When a model is read such tensors are evaluated, and the nodes that computed the
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from functools import reduce
 
 import numpy as np
@@ -27,18 +27,45 @@ from polyc.types.sizes import Extent, Size
 
 
 def write_sizes(graph: Graph) -> tuple[Node, ...]:
-    """Nodes that compute what no node of the graph does: tensors that consist of its sizes.
+    """The graph's nodes, in order, and others that compute what none of them does: its sizes.
 
-    They read inputs alone, and are in all operator sets from 13 on. Raises UnsupportedOp for a
-    size that no input has or holds, as a step's number is.
+    Those are in all operator sets from 13 on. Raises UnsupportedOp for a size that no tensor has or
+    holds, as a step's number is.
     """
-    lost = [t for t in graph.tensors.values() if _is_lost(graph, t)]
-    if not lost:
-        return ()
+    sizes = _write(graph)
+    return _in_order(sizes, graph.nodes) if sizes else graph.nodes
+
+
+def read_for_sizes(graph: Graph) -> tuple[str, ...]:
+    """The tensors of which nodes that `write_sizes` adds read sizes; inputs are not listed."""
+    names = dict.fromkeys(name for node in _write(graph) for name in node.inputs)
+    return tuple(name for name in names if name in graph.producers)
+
+
+def _write(graph: Graph) -> list[Node]:
     writer = _Writer(graph)
-    for tensor in lost:
-        writer.write(tensor)
-    return tuple(writer.nodes)
+    for tensor in graph.tensors.values():
+        if _is_lost(graph, tensor):
+            writer.write(tensor)
+    return writer.nodes
+
+
+def _in_order(sizes: Sequence[Node], nodes: Sequence[Node]) -> tuple[Node, ...]:
+    """All of these, each behind what it reads; `nodes` are so already, but for sizes."""
+    producers = {o: node for node in (*sizes, *nodes) for o in node.outputs if o}
+    ordered: dict[int, Node] = {}
+    waiting, begun = [*reversed(sizes), *reversed(nodes)], set[int]()
+    while waiting:
+        node = waiting[-1]
+        before = [producers[name] for name in node.inputs if name in producers]
+        missing = [one for one in before if id(one) not in ordered]
+        if not missing:
+            ordered.setdefault(id(node), waiting.pop())
+        elif id(node) in begun:
+            raise UnsupportedOp(f"{node.op} {node.name!r} needs a size that only it has")
+        begun.add(id(node))
+        waiting += reversed(missing)
+    return tuple(ordered.values())
 
 
 def _is_lost(graph: Graph, tensor: Tensor) -> bool:
@@ -109,7 +136,7 @@ class _Writer:
     def _source(self, name: str) -> str:
         if name not in self._sources:
             raise UnsupportedOp(
-                f"the size {name} is that of no input, so that no node of ONNX gives it; "
+                f"the size {name} is that of no tensor, so that no node of ONNX gives it; "
                 "split off the nodes that it comes from"
             )
         source, op, at = self._sources[name]
@@ -121,14 +148,15 @@ class _Writer:
 
 
 def _list_sources(graph: Graph) -> Iterator[tuple[str, tuple[str, str, int]]]:
-    """Names of sizes: the input that has one, the operator that lists those, and where it stands.
+    """Names of sizes: the tensor that has one, the operator that lists those, and where it stands.
 
-    They are an input's extents, by Shape, or its elements, by Reshape.
+    They are a tensor's elements, by Reshape, or its extents, by Shape: of inputs, and of what nodes
+    write for the sizes that a call finds.
     """
-    for name in graph.inputs:
+    for name in (*graph.inputs, *(o for node in graph.nodes for o in node.outputs if o)):
         tensor = graph.tensors[name]
         entries = () if tensor.entries is None else tensor.entries.flat
-        for op, sizes in (("Shape", tensor.shape), ("Reshape", entries)):
+        for op, sizes in (("Reshape", entries), ("Shape", tensor.shape)):
             for at, size in enumerate(sizes):
                 if isinstance(size, Size) and size.terms == Size.of(min(size.factors)).terms:
                     yield min(size.factors), (name, op, at)
