@@ -27,8 +27,8 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from polyc.compression.calibrate import Compile
-from polyc.compression.calibration.samples import Feeds, run
+from polyc.compression.calibration.network import Compile, Network
+from polyc.compression.calibration.samples import Feeds
 from polyc.compression.channels import Pair, find_pairs
 from polyc.compression.layers import Layer
 from polyc.compression.sketch import Sketch
@@ -116,7 +116,7 @@ def _measure(
         for op, given in (("ReduceMax", size), ("ReduceMean", square)):
             outputs.append(sketch.call(op, (given, axes), f"{name}_{op}", channels, keepdims=0))
     seen: dict[str, Channels] = {}
-    for result in run(compile(sketch.finish(outputs)), samples):
+    for result in Network(sketch.finish(outputs), compile).run(samples):
         for name, most, square in zip(names, outputs[::2], outputs[1::2], strict=True):
             now = Channels(result[most].astype(np.float64), result[square].astype(np.float64))
             seen.setdefault(name, now).join(now)

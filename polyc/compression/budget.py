@@ -13,8 +13,8 @@ from dataclasses import replace
 
 import numpy as np
 
-from polyc.compression.calibrate import Compile
-from polyc.compression.calibration.samples import Feeds, run
+from polyc.compression.calibration.network import Compile, Network
+from polyc.compression.calibration.samples import Feeds
 from polyc.compression.insert import Bytes, QdqWriter
 from polyc.graph.ir import Graph, Tensor
 
@@ -27,13 +27,13 @@ def measure_effects(
 ) -> dict[str, float]:
     """What each layer of bytes alone does to the outputs: power of their error over their own."""
     switched, switches = _with_switches(graph, plan)
-    model, off = compile(switched), {name: np.array(False) for name in switches.values()}
+    network, off = Network(switched, compile), dict.fromkeys(switches.values(), np.array(False))
     noise, signal = dict.fromkeys(switches, 0.0), 0.0
     for feeds in samples:
-        (wanted,) = run(model, [{**feeds, **off}])
+        (wanted,) = network.run([{**feeds, **off}])
         signal += _power(wanted)
         for layer, switch in switches.items():
-            (given,) = run(model, [{**feeds, **off, switch: np.array(True)}])
+            (given,) = network.run([{**feeds, **off, switch: np.array(True)}])
             noise[layer] += _power({name: given[name] - wanted[name] for name in wanted})
     return {layer: power / signal if signal else power for layer, power in noise.items()}
 

@@ -2,18 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable
+from collections.abc import Collection, Iterable
 
 import numpy as np
 
+from polyc.compression.calibration.network import Compile, Network
 from polyc.compression.calibration.ranges import Extremes, Histogram, Method
-from polyc.compression.calibration.samples import Feeds, run
+from polyc.compression.calibration.samples import Feeds
 from polyc.compression.sketch import Sketch
 from polyc.errors import InvalidData
 from polyc.graph.ir import Graph
-from polyc.run.model import CompiledModel
-
-Compile = Callable[[Graph], CompiledModel]
 
 
 def find_extremes(
@@ -26,7 +24,7 @@ def find_extremes(
         for op in ("ReduceMin", "ReduceMax"):
             outputs.append(sketch.call(op, (name,), f"{name}_{op}", (), keepdims=0))
     found = {name: Extremes() for name in names}
-    for result in run(compile(sketch.finish(outputs)), samples):
+    for result in Network(sketch.finish(outputs), compile).run(samples):
         values = [float(result[o]) for o in outputs]
         for seen, low, high in zip(found.values(), values[::2], values[1::2], strict=True):
             seen.add(low, high)
@@ -40,12 +38,12 @@ def find_histograms(
     found = {name: Histogram() for name in names}
     given = [name for name in names if name in graph.inputs]
     computed = [name for name in names if name not in graph.inputs]
-    model = compile(graph.rewrite(graph.nodes, outputs=computed)) if computed else None
+    network = Network(graph.rewrite(graph.nodes, outputs=computed), compile)
     for feeds in samples:
         for name in given:
             found[name].add(np.asarray(feeds[name], np.float32))
-        if model is not None:
-            for result in run(model, [feeds]):
+        if computed:
+            for result in network.run([feeds]):
                 for name in computed:
                     found[name].add(result[name])
     return found

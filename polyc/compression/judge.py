@@ -9,7 +9,7 @@ from functools import cache
 import numpy as np
 
 from polyc.compression.budget import keep_fewest, measure_effects, rank
-from polyc.compression.calibrate import Compile
+from polyc.compression.calibration.network import Compile
 from polyc.compression.calibration.samples import Feeds
 from polyc.compression.candidate import Calibrated, make_candidate
 from polyc.compression.layers import Layer
@@ -37,7 +37,8 @@ class Judge:
         """({layer that stays float: why}, a sentence)"""
         graph, plan = self.known.graph, self.known.plan(self.layers)
         effects = measure_effects(graph, plan, self.probe[:EFFECT_SAMPLES], self.compile)
-        after = predict(make_candidate(self.known, self.layers, {}).graph, self.compile)
+        made = make_candidate(self.known, self.layers, {}).graph
+        after = predict(made, self.probe[0], self.compile)
         gains = {name: before.gain(name, after) for name in effects}
         loss = cache(self._loss())
         # By effect alone where a layer gains so much that it is never given up, and costs too much.
@@ -64,13 +65,13 @@ class Judge:
     def _loss(self) -> Callable[[tuple[str, ...]], float]:
         """What the network loses in which some layers stay floats, by their names."""
         accuracy = self.accuracy
-        whole = accuracy(self.compile(self.known.graph)) if accuracy else 0.0
+        whole = accuracy(self.compile(self.known.graph, {})) if accuracy else 0.0
 
         def loss(kept: tuple[str, ...]) -> float:
             layers = [layer for layer in self.layers if layer.name not in kept]
             made = make_candidate(self.known, layers, self.errors).graph
             if accuracy is not None:
-                return whole - accuracy(self.compile(made))
+                return whole - accuracy(self.compile(made, {}))
             graph = self.known.graph
             outputs = {name: name for name in graph.outputs}
             found = measure_ends(graph, made, outputs, self.probe, self.compile)

@@ -14,8 +14,8 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from polyc.compression.calibrate import Compile
-from polyc.compression.calibration.samples import Feeds, run
+from polyc.compression.calibration.network import Compile, Network
+from polyc.compression.calibration.samples import Feeds
 from polyc.compression.insert import Bytes, QdqWriter
 from polyc.compression.sketch import Sketch
 from polyc.graph.ir import Graph
@@ -116,8 +116,8 @@ def _compare(
     found = {key: Power() for key in pairs}
     if not outputs:
         return found
-    model = compile(sketch.finish([o for names in outputs.values() for o in names]))
-    for count, result in enumerate(run(model, samples), 1):
+    whole = sketch.finish([o for names in outputs.values() for o in names])
+    for count, result in enumerate(Network(whole, compile).run(samples), 1):
         for key, (signal, noise, *drift) in outputs.items():
             power = found[key]
             power.signal += (float(result[signal]) - power.signal) / count

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from typing import Any
 
@@ -12,7 +12,7 @@ from onnx import defs
 
 from polyc.api import compile
 from polyc.errors import UnsupportedOp
-from polyc.graph.inference.whole import close_bodies
+from polyc.graph.bodies import close_bodies
 from polyc.graph.ir import INTERNAL, Body, Graph, Node
 from polyc.graph.onnx.export import export_onnx
 from polyc.graph.onnx.write_sizes import read_for_sizes
@@ -92,11 +92,13 @@ def _plain(node: Node) -> Node:
     return node
 
 
-def compile_plain(graph: Graph, threads: int | None) -> CompiledModel:
-    """The graph compiled for this CPU; what stayed whole of it is expanded then."""
+def compile_plain(
+    graph: Graph, sizes: Mapping[str, int], *, threads: int | None = None
+) -> CompiledModel:
+    """The graph compiled for this CPU and some sizes; what stayed whole is expanded then."""
     stands_for_others = any(not is_supported(node.op) for node in graph.nodes)
     model = write_plain(graph) if stands_for_others or graph.found else graph
-    return compile(model, target="cpu", threads=threads)
+    return compile(model, dims=sizes, target="cpu", threads=threads)
 
 
 def write_plain(graph: Graph) -> onnx.ModelProto:

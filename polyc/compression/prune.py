@@ -22,8 +22,8 @@ from polyc.compression.onnx_form import read_plain, write_plain
 from polyc.compression.options import check_names
 from polyc.compression.report import CompressionReport, LayerRow, count_weights
 from polyc.errors import InvalidOption, UnsupportedOp
+from polyc.graph.bodies import close_bodies
 from polyc.graph.inference.infer import infer_graph
-from polyc.graph.inference.whole import close_bodies
 from polyc.graph.ir import Graph, Tensor
 
 

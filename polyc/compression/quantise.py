@@ -11,7 +11,8 @@ from typing import Any
 import onnx
 
 from polyc.compression.balance import balance
-from polyc.compression.calibrate import Compile, calibrate
+from polyc.compression.calibrate import calibrate
+from polyc.compression.calibration.network import Compile
 from polyc.compression.calibration.ranges import Method
 from polyc.compression.calibration.samples import Samples
 from polyc.compression.calibration.scales import Activations
@@ -93,7 +94,7 @@ def quantise(
     known = Calibrated(graph, seen, calibration, activations)
     own = measure_layers(graph, known.plan(layers.found), samples.probe, compile_float)
     drifting = own if corrected else {}
-    before = predict(graph, compile_float)
+    before = predict(graph, samples.probe[0], compile_float)
     if budget is not None:
         judge = Judge(known, layers.found, drifting, samples.probe, compile_float, accuracy)
         kept, told = judge.keep(budget, before)
@@ -136,7 +137,7 @@ def _report(
     ends = {layer.name: layer.end for layer in made.plan.layers}
     outputs = {f"output {name}": name for name in graph.outputs}
     here = measure_ends(graph, made.graph, {**ends, **outputs}, samples.probe, compile)
-    after = predict(made.graph, compile)
+    after = predict(made.graph, samples.probe[0], compile)
     rows = []
     for node in graph.nodes:
         share = before.share(node.name)

@@ -6,7 +6,8 @@ from collections import defaultdict
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-from polyc.compression.calibrate import Compile
+from polyc.compression.calibration.network import Compile, measure
+from polyc.compression.calibration.samples import Feeds
 from polyc.compression.layers import PRODUCTS
 from polyc.graph.ir import Graph
 
@@ -33,14 +34,14 @@ class Prediction:
         return max(less, 0.0) / self.total if self.total and then.total else 0.0
 
 
-def predict(graph: Graph, compile: Compile) -> Prediction:
-    """What a network takes, compiled as it is.
+def predict(graph: Graph, sample: Feeds, compile: Compile) -> Prediction:
+    """What a network takes for such a sample, compiled as it is.
 
     A kernel that several layers are fused into counts for all of them alike; what has no layer in
     it counts for none.
     """
     layers = {n.name for n in graph.nodes if n.op in PRODUCTS}
-    report = compile(graph).explain()
+    report = compile(graph, measure(graph, sample)).explain()
     seconds: dict[str, float] = defaultdict(float)
     total = 0.0
     for kernel in report.kernels:

@@ -11,6 +11,9 @@ from typing import Any
 
 from polyc.graph.ir import Body, Node
 
+CAPTURED = "captured"
+"""The attribute of a node that names its further inputs as its bodies do."""
+
 
 @dataclass
 class Names:
@@ -106,6 +109,30 @@ def rename_reads(body: Body, table: Mapping[str, str]) -> Body:
 
     outputs = tuple(table.get(name, name) for name in body.outputs)
     return Body(body.inputs, tuple(map(renamed, body.nodes)), outputs)
+
+
+def open_bodies(node: Node) -> Node:
+    """A node with what its bodies read of the graph around them as further inputs."""
+    captured = reads_around(node)
+    if not captured:
+        return node
+    attributes = {**node.attributes, CAPTURED: captured}
+    return replace(node, inputs=(*node.inputs, *captured), attributes=attributes)
+
+
+def close_bodies(node: Node) -> Node:
+    """The node as ONNX has it, whose bodies read what its further inputs are."""
+    captured = node.get(CAPTURED, ())
+    if not captured:
+        return node
+    count = len(node.inputs) - len(captured)
+    table = dict(zip(captured, node.inputs[count:], strict=True))
+    attributes = {
+        name: rename_reads(value, table) if isinstance(value, Body) else value
+        for name, value in node.attributes.items()
+        if name != CAPTURED
+    }
+    return replace(node, inputs=node.inputs[:count], attributes=attributes)
 
 
 def _rename(

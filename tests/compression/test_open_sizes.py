@@ -12,6 +12,10 @@ from onnx import TensorProto, helper
 
 import polyc
 from bench.zoo.gpt2 import Gpt2, gpt2
+from polyc import Graph, ops
+from polyc.compression.calibration.network import Network
+from polyc.compression.onnx_form import compile_plain
+from polyc.errors import InvalidData
 from polyc.run.reference import relative_error
 from tests.sampling import thorough
 
@@ -90,3 +94,20 @@ def test_channels_of_images_of_any_size():
         x = random.standard_normal(shape, np.float32)
         (theirs,) = session.run(None, {"x": x})
         np.testing.assert_allclose(compiled(x), theirs, rtol=1e-4, atol=1e-4)
+
+
+def test_networks_are_compiled_for_any_size_where_samples_differ():
+    graph = Graph.of(y=ops.exp(ops.input("x", ("n", 3))))
+    asked = []
+
+    def compile_here(graph, sizes):
+        asked.append(dict(sizes))
+        return compile_plain(graph, sizes, threads=1)
+
+    network, rows = Network(graph, compile_here), (2, 2, 5, 2, 1)
+    values = [{"x": np.full((n, 3), n, np.float32)} for n in rows]
+    for feeds, result in zip(values, network.run(values), strict=True):
+        np.testing.assert_allclose(result["y"], np.exp(feeds["x"]), rtol=1e-5)
+    assert asked == [{"n": 2}, {}]
+    with pytest.raises(InvalidData, match="sample 0 does not fit the model"):
+        list(Network(graph, compile_here).run([{"x": np.zeros((2, 4), np.float32)}]))

@@ -14,7 +14,7 @@ import polyc
 from polyc import CompressionReport, Graph, ops
 from polyc.compression.balance import balance
 from polyc.compression.layers import find_layers
-from polyc.compression.onnx_form import read_plain
+from polyc.compression.onnx_form import compile_plain, read_plain
 from polyc.errors import InvalidData, InvalidModel, InvalidOption, UnsupportedOp
 from tests import networks
 from tests.compression.digits import (
@@ -137,7 +137,7 @@ def test_what_is_balanced_computes_the_same():
     graph = read_plain(separable(5.0))
     layers = find_layers(graph).found
     feeds = [{"x": x} for x in samples(2)]
-    even, notes = balance(graph, layers, feeds, partial(polyc.compile, threads=1))
+    even, notes = balance(graph, layers, feeds, partial(compile_plain, threads=1))
     assert len(notes) == 5
     (x,) = samples(1)
     wanted, given = (polyc.compile(g, threads=1)(x) for g in (graph, even))

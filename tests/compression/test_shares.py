@@ -38,8 +38,13 @@ def test_layers_that_multiply_floats_are_named_with_the_reason(terms, fits, tmp_
     """Sums of so many terms may pass the largest integer of 32 bits."""
     options = Options(cache_dir=tmp_path, threads=1)
     compile_here = partial(polyc.compile, target="cpu", options=options)
+
+    def compile_there(graph, sizes):
+        return compile_here(graph, dims=sizes)
+
     model = compile_here(product_of_bytes(terms))
-    floats = predict(import_onnx(product_of_bytes(terms)), compile_here).floats
+    sample = {"a": np.zeros((32, terms), np.uint8), "b": np.zeros((terms, 32), np.int8)}
+    floats = predict(import_onnx(product_of_bytes(terms)), sample, compile_there).floats
     assert floats == dict(model.explain().float_sums)
     assert set(floats) == (set() if fits else {"it's: a product"})
     assert all(floats.values())

@@ -10,9 +10,8 @@ from typing import Any
 
 import numpy as np
 
-from polyc.errors import InvalidData, PolycError, refuse
+from polyc.errors import InvalidData, refuse
 from polyc.files.regular import open_regular
-from polyc.run.model import CompiledModel
 
 Feeds = dict[str, Any]
 """One sample: an array for each input of the model, by name."""
@@ -55,15 +54,6 @@ class Samples:
     def _read(self) -> Iterator[Feeds]:
         for number, sample in self._rest:
             yield _check(f"sample {number}", sample, self._inputs)
-
-
-def run(model: CompiledModel, samples: Iterable[Feeds]) -> Iterator[dict[str, Any]]:
-    """The outputs of a model for each sample; InvalidData names the one that does not fit it."""
-    for number, feeds in enumerate(samples):
-        try:
-            yield model.run(feeds)
-        except (PolycError, TypeError) as error:
-            raise InvalidData(f"sample {number} does not fit the model: {error}") from error
 
 
 def _walk(data: Any) -> Iterable[Any]:

@@ -5,23 +5,16 @@ which no other engine knows. Who writes a model out again keeps the nodes that t
 
     h = GRU(x, w, r)   ->   … h = Repeat(…)   ->   h = GRU(x, w, r)
 
-What the bodies of a node read of the graph around them are inputs of the node as long as it is in a
-graph, so that rewrites see and rename them; `close_bodies` makes what ONNX has of it.
-
-    y = If(c; then: Relu(h), else: Neg(h))   <->   y = If(c, h; then: …, else: …, captured: h)
+What the bodies of such a node read is among its inputs (`open_bodies`).
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
 
 from polyc.errors import UnsupportedOp
-from polyc.graph.bodies import reads_around, rename_reads
-from polyc.graph.ir import INTERNAL, Body, Node, Tensor
-
-CAPTURED = "captured"
-"""The attribute of a node that names its further inputs as its bodies do."""
+from polyc.graph.bodies import open_bodies, reads_around
+from polyc.graph.ir import INTERNAL, Node, Tensor
 
 
 class Origins:
@@ -70,27 +63,3 @@ class Origins:
                     "such nodes off"
                 )
         return any(table[name].value is None for name in node.outputs if name)
-
-
-def open_bodies(node: Node) -> Node:
-    """A node with what its bodies read of the graph around them as further inputs."""
-    captured = reads_around(node)
-    if not captured:
-        return node
-    attributes = {**node.attributes, CAPTURED: captured}
-    return replace(node, inputs=(*node.inputs, *captured), attributes=attributes)
-
-
-def close_bodies(node: Node) -> Node:
-    """The node as ONNX has it, whose bodies read what its further inputs are."""
-    captured = node.get(CAPTURED, ())
-    if not captured:
-        return node
-    count = len(node.inputs) - len(captured)
-    table = dict(zip(captured, node.inputs[count:], strict=True))
-    attributes = {
-        name: rename_reads(value, table) if isinstance(value, Body) else value
-        for name, value in node.attributes.items()
-        if name != CAPTURED
-    }
-    return replace(node, inputs=node.inputs[:count], attributes=attributes)

@@ -14,7 +14,7 @@ from onnx import (
     numpy_helper,
 )
 
-from polyc.graph.inference.whole import close_bodies
+from polyc.graph.bodies import close_bodies
 from polyc.graph.ir import Body, Graph, Node, Tensor
 from polyc.graph.onnx.write_sizes import write_sizes
 from polyc.graph.shapes.signature import find_signature
