@@ -112,7 +112,12 @@ def rename_reads(body: Body, table: Mapping[str, str]) -> Body:
 
 
 def open_bodies(node: Node) -> Node:
-    """A node with what its bodies read of the graph around them as further inputs."""
+    """A node with what its bodies read of the graph around them as further inputs.
+
+    So rewrites of the graph see that, and may rename it; `close_bodies` makes of it what ONNX has.
+
+        y = If(c; then: Relu(h), else: Neg(h))   ->   y = If(c, h; then: …, else: …, captured: h)
+    """
     captured = reads_around(node)
     if not captured:
         return node

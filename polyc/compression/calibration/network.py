@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from polyc.compression.calibration.samples import Feeds
-from polyc.errors import InvalidData, PolycError
+from polyc.errors import InvalidData, PolycError, ShapeError
 from polyc.graph.ir import Graph
 from polyc.run.model import CompiledModel
 from polyc.types.sizes import Size
@@ -34,9 +34,13 @@ class Network:
         """The outputs for each sample; InvalidData names the one that does not fit the graph."""
         for number, feeds in enumerate(samples):
             try:
-                yield self._fit(feeds).run(feeds)
+                model = self._fit(feeds)
+            except ShapeError as error:
+                raise _misfit(number, error) from error
+            try:
+                yield model.run(feeds)
             except (PolycError, TypeError) as error:
-                raise InvalidData(f"sample {number} does not fit the model: {error}") from error
+                raise _misfit(number, error) from error
 
     def _fit(self, feeds: Feeds) -> CompiledModel:
         sizes = measure(self._graph, feeds)
@@ -47,13 +51,16 @@ class Network:
         return self._model
 
 
+def _misfit(number: int, error: Exception) -> InvalidData:
+    return InvalidData(f"sample {number} does not fit the model: {error}")
+
+
 def measure(graph: Graph, feeds: Feeds) -> dict[str, int]:
     """The sizes that inputs name, by a sample; what does not fit is left to the model to refuse."""
     found: dict[str, int] = {}
     for name in graph.inputs:
-        for size, extent in zip(
-            graph.tensors[name].shape, np.asarray(feeds[name]).shape, strict=False
-        ):
+        extents = np.asarray(feeds[name]).shape
+        for size, extent in zip(graph.tensors[name].shape, extents, strict=False):
             if isinstance(size, Size):
                 found.setdefault(str(size), extent)
     return found

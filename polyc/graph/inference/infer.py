@@ -127,11 +127,7 @@ def infer_graph(
             needs = tuple(walk.needs)
     kept = walk.origins.keep_whole(walk.kept, stated, walk.table) if whole else walk.kept
     outputs = tuple(outputs) if whole else (*outputs, *walk.found.values)
-    for output in outputs:
-        if output in walk.structures:
-            raise NeedsValues(f"output {output!r} is no tensor, but a sequence or an optional", ())
-        if output in walk.table and walk.table[output].dtype == TEXT:
-            raise NeedsValues(f"output {output!r} holds strings, which no kernel writes", ())
+    walk.require_tensors(outputs)
     require_known(name, (*inputs, *outputs), walk.table)
     typed = Graph(
         name,
@@ -194,6 +190,17 @@ class Walk:
         """Type all nodes, assuming what they need of sizes."""
         while not self._run():
             pass
+
+    def require_tensors(self, outputs: Sequence[str]) -> None:
+        """Raise NeedsValues for an output that no kernel writes."""
+        for output in outputs:
+            if output in self.structures:
+                what = "is no tensor, but a sequence or an optional"
+            elif output in self.table and self.table[output].dtype == TEXT:
+                what = "holds strings, which no kernel writes"
+            else:
+                continue
+            raise NeedsValues(f"output {output!r} {what}", ())
 
     def has_smaller(self) -> bool:
         """Whether an extent is made of the smaller of two, of sizes that a call is told."""
