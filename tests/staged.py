@@ -17,7 +17,7 @@ def model_of(text, opset=21, **domains):
 def compile_in(folder):
     """A compile function that keeps its cache in a folder."""
     options = Options(cache_dir=folder, threads=1)
-    return lambda model: polyc.compile(model, target="baseline", options=options)
+    return lambda model, **more: polyc.compile(model, target="baseline", options=options, **more)
 
 
 def assert_same(got, want, rtol=1e-5, atol=1e-6):

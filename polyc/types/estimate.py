@@ -39,7 +39,7 @@ def hinted(extent: Extent) -> int:
 def _hinted(name: str) -> int:
     size = assumed_range(name)
     if size.hint is not None:
-        return size.hint
+        return _as_needed(name, size.hint, frozenset())
     return _typical(name) if size.same is None else max(hinted(size.same), size.lower)
 
 

@@ -75,6 +75,17 @@ def test_compiled_once_and_right(compiled, case):
         check(case, source, model, sizes)
 
 
+@pytest.mark.thorough
+@pytest.mark.parametrize("case", CASES, ids=lambda case: re.sub(r"\W+", "-", case.name))
+def test_right_whatever_the_hint(compiled, case):
+    """Loops run once at the hint, or the model cannot have it: that is a plan, and no promise."""
+    source = text_of(case)
+    dims = [d for i in source.graph.input for d in i.type.tensor_type.shape.dim]
+    model = compiled(source, hint={d.dim_param: 1 for d in dims if d.dim_param})
+    for sizes in case.calls:
+        check(case, source, model, sizes)
+
+
 def test_a_remainder_by_nothing_is_refused_by_the_call(compiled):
     (case,) = (case for case in CASES if case.name.startswith("A roll"))
     x = np.ones((2, 1, 3), np.float32)

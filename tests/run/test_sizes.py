@@ -135,6 +135,14 @@ def test_kernels_are_chosen_for_loops_that_run():
         assert (estimate(rows), hinted(rows)) == (8, 1)
 
 
+def test_a_hint_is_moved_to_where_what_is_needed_holds():
+    """Of a frame of 400 samples there is none in 128."""
+    n = Size.of("n")
+    with assume([SizeRange("n", 1, hint=128, needs=(n - 400,))]):
+        assert hinted(n) == 400
+        assert hinted((n - 400) // 160 + 1) == 1
+
+
 @given(st.lists(EXTENTS, min_size=1, max_size=3), VALUES)
 def test_what_is_assumed_holds_in_every_call(extents, values):
     """Also of products of what may be negative: no set is empty, and none lacks a call."""
