@@ -1,13 +1,17 @@
 """`polyc.verify` takes whatever `polyc.compile` does, and says what else it has to be given."""
 
+from dataclasses import dataclass
+from functools import partial
+
 import numpy as np
 import onnx
 import pytest
 
 import polyc
 from polyc import Graph, ops
-from polyc.errors import InvalidModel, PolycError, UnsupportedOp
+from polyc.errors import InvalidModel, PolycError, RuntimeFailure, UnsupportedOp
 from polyc.graph.onnx.export import export_onnx
+from polyc.run.reference import verify_numbers
 from tests.programs import options
 from tests.staged import model_of
 
@@ -54,3 +58,45 @@ def test_a_model_that_a_call_completes(verify):
         verify(model)
     found = model_of("g (float[5] x) => (int64[r, n] y) { y = NonZero(x) }")
     assert verify(found).outputs == 1
+
+
+BYTES = """g (float[n, 8] x) => (float[n, 8] z)
+<float s = {0.05}, uint8 zero = {128}, float[8] t = {0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8}> {
+    q = QuantizeLinear(x, s, zero)
+    y = DequantizeLinear(q, s, zero)
+    e = Exp(y)
+    r = QuantizeLinear(e, s, zero)
+    z = DequantizeLinear(r, t)
+}"""
+
+
+@dataclass
+class Shifted:
+    """A compiled model whose first byte of a tensor is so many steps too low."""
+
+    model: polyc.CompiledModel
+    tensor: str
+    steps: int
+
+    def __getattr__(self, name):
+        return getattr(self.model, name)
+
+    def run(self, feeds):
+        results = dict(self.model.run(feeds))
+        if self.tensor in results:
+            changed = results[self.tensor].copy()
+            changed.flat[0] -= self.steps
+            results[self.tensor] = changed
+        return results
+
+
+@pytest.mark.parametrize("opset", [13, 21])
+def test_bytes_a_step_apart_are_told_and_others_refused(tmp_path, opset):
+    model = model_of(BYTES, opset)
+    here = partial(polyc.compile, target="baseline", options=options(tmp_path))
+    assert verify_numbers(model, here).ties == 0
+    report = verify_numbers(model, lambda m: Shifted(here(m), "r", 1))
+    assert report.ties == 1
+    assert "bytes a step apart, of floats between two: 1" in str(report)
+    with pytest.raises(RuntimeFailure, match="'r'"):
+        verify_numbers(model, lambda m: Shifted(here(m), "r", 2))
