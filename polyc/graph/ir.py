@@ -17,6 +17,7 @@ import numpy as np
 
 from polyc.errors import InvalidModel, refuse
 from polyc.names import show
+from polyc.types.derived import plain_name
 from polyc.types.ranges import SizeRange
 from polyc.types.sizes import Extent, Size
 
@@ -49,7 +50,7 @@ class Tensor:
 
     def __post_init__(self) -> None:
         if any(isinstance(d, str) for d in self.shape):
-            named = tuple(Size.of(d) if isinstance(d, str) else d for d in self.shape)
+            named = tuple(Size.of(plain_name(d)) if isinstance(d, str) else d for d in self.shape)
             object.__setattr__(self, "shape", named)
 
     @property

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from functools import cache
 from numbers import Integral
 
 from polyc.errors import NotFixed, ShapeError
+from polyc.types.derived import plain_name
 from polyc.types.ranges import SizeRange
 from polyc.types.sizes import Extent, Size, evaluate, least
 from polyc.types.spec import TensorSpec
@@ -23,7 +24,8 @@ def read_sizes(
 
     Raises ShapeError for what is no range, and for a hint outside of its range.
     """
-    dims, hint = dims or {}, hint or {}
+    dims = {plain_name(name): given for name, given in (dims or {}).items()}
+    hint = {plain_name(name): size for name, size in (hint or {}).items()}
     sizes = []
     for name in sorted({*dims, *hint}):
         given = dims.get(name, (1, None))
@@ -141,7 +143,7 @@ def measure_sizes(
     in its range, now or in the next call.
     """
     ranges = tuple(ranges)
-    names = {size.name for size in ranges}
+    told = {size.name for size in ranges if size.same is None}
     found: dict[str, int] = dict(known or {})
     for spec, listed in zip(inputs, values, strict=False):
         found.update(zip(spec.values, listed, strict=False))
@@ -157,13 +159,7 @@ def measure_sizes(
                 f"model {model!r}, input {spec.name!r} has shape {tuple(shape)}, expected "
                 f"{_show(spec)}{f' where {where}' if where else ''}; reshape it"
             )
-    for text in found.keys() - names:
-        total = parse_size(text)
-        if total.names <= found.keys() and evaluate(total, found) != found[text]:
-            where = ", ".join(f"{name} = {found[name]}" for name in sorted(total.names))
-            raise ShapeError(
-                f"model {model!r}: an input has {text} = {found[text]}, where {where}; reshape it"
-            )
+    _check_totals(model, found, told)
     for size in (size for size in ranges if size.name in found):
         if not size.admits(found[size.name]):
             raise ShapeError(
@@ -183,6 +179,19 @@ def measure_sizes(
                     f"{where}; give it other sizes"
                 )
     return found
+
+
+def _check_totals(model: str, found: Mapping[str, int], told: Collection[str]) -> None:
+    """Raise ShapeError for a dimension that is not what its text says of the sizes of others."""
+    totals = {text: parse_size(text) for text in found.keys() - told}
+    totals = {text: total for text, total in totals.items() if total.names != {text}}
+    plain = {name: size for name, size in found.items() if name not in totals}
+    for text, total in totals.items():
+        if total.names <= plain.keys() and evaluate(total, plain) != found[text]:
+            where = ", ".join(f"{name} = {plain[name]}" for name in sorted(total.names))
+            raise ShapeError(
+                f"model {model!r}: an input has {text} = {found[text]}, where {where}; reshape it"
+            )
 
 
 def _show(spec: TensorSpec) -> str:

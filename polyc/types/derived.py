@@ -16,6 +16,15 @@ if TYPE_CHECKING:
 Operation = Literal["floor", "min"]
 
 
+def plain_name(name: str) -> str:
+    """A name that a model gives, in quotes if it could be that of a size that follows from others.
+
+    floor(h/2)   ->   'floor(h/2)'       h*w   ->   'h*w'       2*h   ->   2*h
+    """
+    product = "*" in name and not (name[0].isdigit() or name.startswith("'"))
+    return f"'{name}'" if product or name.startswith(("floor(", "min(")) else name
+
+
 class Derived(str):
     """The name of what an operation gives: of a quotient, rounded down, or of the smaller of two.
 

@@ -210,3 +210,33 @@ def test_a_report_counts_what_there_is_at_the_hint(tmp_path):
     (row,) = model.explain().kernels
     assert row.flops == 2 * 50 * 64 * 48
     assert row.bytes == 4 * (50 * 64 + 64 * 48 + 50 * 48)
+
+
+@pytest.mark.parametrize("name", ["floor(h/2)", "h*h"])
+def test_a_dimension_that_follows_from_another_is_checked(compiled, name):
+    x, y = ops.input("x", (1, 1, "h")), ops.input("y", (1, 1, name))
+    pooled = ops.max_pool(x, (2,), strides=(2,))
+    model = compiled(Graph.of(z=pooled + ops.reduce_max(y, [2]), e=ops.exp(y)))
+    h = 5
+    extent = {"floor(h/2)": h // 2, "h*h": h * h}[name]
+    value, other = (RNG.standard_normal((1, 1, k)).astype(np.float32) for k in (h, extent))
+    wanted = value[:, :, : h // 2 * 2].reshape(1, 1, -1, 2).max(3) + other.max()
+    np.testing.assert_array_equal(model.run({"x": value, "y": other})["z"], wanted)
+    with pytest.raises(ShapeError, match="where h = 5"):
+        model.run({"x": value, "y": np.ones((1, 1, extent + 1), np.float32)})
+
+
+@pytest.mark.parametrize("name", ["floor(h/2)", "min(h, 8)", "h*h"])
+def test_a_name_in_a_file_that_reads_like_a_size_that_follows_is_another_size(compiled, name):
+    source = (
+        f'g (float[1, 1, h] x, float[1, 1, "{name}"] y) => (float[1, 1, k] z) '
+        "{ p = MaxPool<kernel_shape = [2], strides = [2]>(x) z = Add(p, y) }"
+    )
+    proto = model_of(source.replace(f'"{name}"', "other"))
+    proto.graph.input[1].type.tensor_type.shape.dim[2].dim_param = name
+    model = compiled(proto, dims={name: (2, 90)})
+    value, other = (RNG.standard_normal((1, 1, k)).astype(np.float32) for k in (9, 4))
+    wanted = value[:, :, :8].reshape(1, 1, 4, 2).max(3) + other
+    np.testing.assert_array_equal(model(value, other), wanted)
+    with pytest.raises(ShapeError):
+        model(value, np.ones((1, 1, 6), np.float32))

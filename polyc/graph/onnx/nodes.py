@@ -14,6 +14,7 @@ from polyc.errors import InvalidModel, UnsupportedOp
 from polyc.files.external import DataFolder
 from polyc.graph.ir import Body, Node, Tensor
 from polyc.graph.onnx.external_data import check_extents, dtype_of, read_sparse, read_tensor
+from polyc.types.derived import plain_name
 from polyc.types.sizes import Size
 
 STANDARD_DOMAINS = ("", "ai.onnx")
@@ -176,7 +177,7 @@ def read_type(info: onnx.ValueInfoProto, symbols: Container[str]) -> Tensor | Op
 
 def _name_of(dim: onnx.TensorShapeProto.Dimension) -> str:
     """The name of a size; empty for what is no name, but says that there is none."""
-    return "" if dim.dim_param in NO_NAMES else str(dim.dim_param)
+    return "" if dim.dim_param in NO_NAMES else plain_name(str(dim.dim_param))
 
 
 def _is_said(dim: onnx.TensorShapeProto.Dimension) -> bool:
