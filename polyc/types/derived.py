@@ -21,7 +21,7 @@ def plain_name(name: str) -> str:
 
     floor(h/2)   ->   'floor(h/2)'       h*w   ->   'h*w'       2*h   ->   2*h
     """
-    product = "*" in name and not (name[0].isdigit() or name.startswith("'"))
+    product = "*" in name and all(name.split("*")) and not (name[0].isdigit() or name[0] == "'")
     return f"'{name}'" if product or name.startswith(("floor(", "min(")) else name
 
 
