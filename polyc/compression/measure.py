@@ -18,7 +18,9 @@ from polyc.compression.calibration.network import Compile, Network
 from polyc.compression.calibration.samples import Feeds
 from polyc.compression.insert import Bytes, QdqWriter
 from polyc.compression.sketch import Sketch
+from polyc.graph.inference.sizes import rename_found
 from polyc.graph.ir import Graph
+from polyc.types.sizes import names_in
 
 
 @dataclass
@@ -75,7 +77,13 @@ def measure_ends(
     samples: Iterable[Feeds],
     compile: Compile,
 ) -> dict[str, Power]:
-    """The error of the network of bytes at tensors that both have, by what these are called."""
+    """The error of the network of bytes at tensors that both have, by what these are called.
+
+    Each network finds sizes of its own, as many elements as pass a threshold; of tensors that have
+    such sizes nothing is known.
+    """
+    found = {size.name for size in graph.found}
+    quantised = rename_found(quantised, {name: f"{name}_of_bytes" for name in found})
     sketch = Sketch(graph, graph.nodes)
     renamed = {name: name for name in quantised.inputs}
     for name, tensor in quantised.tensors.items():
@@ -87,8 +95,12 @@ def measure_ends(
         inputs, outputs = (tuple(renamed[n] for n in ns) for ns in (node.inputs, node.outputs))
         title = sketch.name(f"{node.name}_of_bytes")
         sketch.nodes.append(replace(node, name=title, inputs=inputs, outputs=outputs))
-    pairs = {key: (name, renamed[name]) for key, name in ends.items()}
-    return _compare(sketch, pairs, samples, compile)
+    pairs = {
+        key: (name, renamed[name])
+        for key, name in ends.items()
+        if found.isdisjoint(names_in(graph.tensors[name].shape))
+    }
+    return {key: Power() for key in ends} | _compare(sketch, pairs, samples, compile)
 
 
 def _compare(

@@ -75,14 +75,11 @@ def reads(node: Node) -> Iterator[str]:
 
 def reads_around(node: Node) -> tuple[str, ...]:
     """What the bodies of a node read of the graph around it, each name once."""
-    found: dict[str, None] = {}
+    own, found = {"", *_written_inside(node)}, dict[str, None]()
     for value in node.attributes.values():
         if isinstance(value, Body):
-            own = {*value.inputs, *(o for inner in value.nodes for o in inner.outputs)}
-            inside = [name for inner in value.nodes for name in reads(inner)]
-            nested = {o for inner in value.nodes for o in _written_inside(inner)}
-            found |= dict.fromkeys(n for n in (*inside, *value.outputs) if n not in own | nested)
-    found.pop("", None)
+            inside = (name for inner in value.nodes for name in reads(inner))
+            found |= dict.fromkeys(name for name in (*inside, *value.outputs) if name not in own)
     return tuple(found)
 
 

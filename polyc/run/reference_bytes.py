@@ -58,6 +58,14 @@ def cut_at_bytes(
     return cut, given
 
 
+def keep_outputs(cut: onnx.ModelProto, model: onnx.ModelProto) -> None:
+    """Take all outputs off a model but those that another one has."""
+    names = {info.name for info in model.graph.output}
+    kept = [info for info in cut.graph.output if info.name in names]
+    del cut.graph.output[:]
+    cut.graph.output.extend(kept)
+
+
 def find_bytes(model: onnx.ModelProto) -> list[str]:
     """The tensors of bytes that nodes round floats to."""
     return [node.output[0] for node in model.graph.node if node.op_type in ROUNDING]

@@ -13,7 +13,7 @@ from onnx import TensorProto, helper
 import polyc
 from bench.zoo.gpt2 import Gpt2, gpt2
 from polyc import Graph, ops
-from polyc.compression.calibration.network import Network
+from polyc.compression.calibration.network import Network, measure
 from polyc.compression.onnx_form import compile_plain
 from polyc.errors import InvalidData
 from polyc.run.reference import relative_error
@@ -111,3 +111,10 @@ def test_networks_are_compiled_for_any_size_where_samples_differ():
     assert asked == [{"n": 2}, {}]
     with pytest.raises(InvalidData, match="sample 0 does not fit the model"):
         list(Network(graph, compile_here).run([{"x": np.zeros((2, 4), np.float32)}]))
+
+
+def test_sums_of_sizes_follow_from_a_sample():
+    x, mask = ops.input("x", ("n", 3)), ops.input("mask", ("past + n",))
+    graph = Graph.of(y=ops.exp(x), z=ops.exp(mask))
+    sample = {"x": np.zeros((2, 3), np.float32), "mask": np.zeros(5, np.float32)}
+    assert measure(graph, sample) == {"n": 2}

@@ -158,5 +158,5 @@ def _list_sources(graph: Graph) -> Iterator[tuple[str, tuple[str, str, int]]]:
         entries = () if tensor.entries is None else tensor.entries.flat
         for op, sizes in (("Reshape", entries), ("Shape", tensor.shape)):
             for at, size in enumerate(sizes):
-                if isinstance(size, Size) and size.terms == Size.of(min(size.factors)).terms:
-                    yield min(size.factors), (name, op, at)
+                if isinstance(size, Size) and size == min(size.names):
+                    yield min(size.names), (name, op, at)
