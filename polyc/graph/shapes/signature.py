@@ -34,11 +34,15 @@ _KINDS: Mapping[str, Callable[[Any], bool]] = {
 
 @dataclass(frozen=True)
 class Formal:
-    """A formal input or output: its name, and the type variable (or fixed type) it has."""
+    """A formal input or output: its name, and the type variable (or fixed type) it has.
+
+    mixed: it stands for many, and each of them may have another one of the types.
+    """
 
     name: str
     type_variable: str
     optional: bool
+    mixed: bool = False
 
 
 @dataclass(frozen=True)
@@ -129,7 +133,7 @@ def bind_types(
             names = ", ".join(sorted(map(str, signature.allowed[variable])))
             rule = f"element type of {formal.name} ({tensor.name!r})"
             require(False, rule, f"one of {names}", dtype, "insert a Cast before the node")
-        other = bound.setdefault(variable, dtype)
+        other = dtype if formal.mixed else bound.setdefault(variable, dtype)
         rule = f"inputs of type {variable} must have one element type"
         require(other == dtype, rule, other, dtype, "insert a Cast before the node")
     return bound
@@ -142,7 +146,8 @@ def _require_count(what: str, count: int, bounds: tuple[int, int]) -> None:
 
 
 def _formal(parameter: Any) -> Formal:
-    return Formal(parameter.name, parameter.type_str, parameter.option == _OPTIONAL)
+    name, kind, optional = parameter.name, parameter.type_str, parameter.option == _OPTIONAL
+    return Formal(name, kind, optional, not parameter.is_homogeneous)
 
 
 def element_type(code: int) -> np.dtype:

@@ -12,11 +12,14 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
+import islpy as isl
+
 from polyc.loopnest.instructions import unify
 from polyc.mapping.open_cluster import OpenCluster
 from polyc.mapping.reading import Grouped
 from polyc.memory.storage import Storage
-from polyc.memory.strides import Strides, compute_strides
+from polyc.memory.strides import Strides, accesses, compute_strides
+from polyc.poly.affine import coefficients, output
 from polyc.schedule.cluster import Cluster
 from polyc.scop.factors.narrow_factors import OFTEN
 from polyc.scop.scop import Array, Statement
@@ -119,7 +122,30 @@ def is_grouped(
         if any(a.steps[along] is None for a in (written, *loads)):
             return False
     steps = [(a.steps[lane], a.steps[grouped.position]) for a in loads]
-    return (written.steps[lane], written.steps[grouped.position]) == (1, 0) and set(steps) == {
-        (0, 1),
-        (size, 1),
-    }
+    if (written.steps[lane], written.steps[grouped.position]) != (1, 0):
+        return False
+    indices = [index for _, index, is_write in accesses(update) if not is_write]
+    whole = all(
+        _begins_with_block(update, index, storages.get(load.array), grouped.position)
+        for load, index in zip(loads, indices, strict=True)
+    )
+    return whole and set(steps) == {(0, 1), (size, 1)}
+
+
+def _begins_with_block(
+    s: Statement, index: isl.PwMultiAff, storage: Storage | None, p: int
+) -> bool:
+    """Whether iterator p counts from the beginning of a block, where memory is cut along it.
+
+    x[34 g + c], 4 together:  34 is no multiple of 4, so that for g = 1 terms 0 .. 3 lie in two
+    """
+    for d, size in storage.blocks if storage else ():
+        position = output(index, d)
+        if coefficients(position)[p] == 0:
+            continue
+        local = isl.LocalSpace.from_space(position.get_domain_space())
+        counted = isl.PwAff.from_aff(isl.Aff.var_on_domain(local, isl.dim_type.set, p))
+        rest = position.sub(counted).mod_val(isl.Val(size))
+        if not rest.non_zero_set().intersect(s.domain).is_empty():
+            return False
+    return True

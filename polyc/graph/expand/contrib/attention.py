@@ -40,39 +40,73 @@ class Heads:
     width: int
 
 
+@dataclass(frozen=True)
+class Operand:
+    """An operand that may be absent: its name, or "", and its type, or None."""
+
+    name: str = ""
+    type: Tensor | None = None
+
+    @classmethod
+    def of(cls, node: Node, inputs: Operands, at: int) -> Operand:
+        """That at a place among a node's inputs."""
+        return cls(node.inputs[at], inputs[at]) if at < len(inputs) else cls()
+
+
 def expand_attention(node: Node, inputs: Operands) -> Body:
     """x[b, n, d], W[d, q+k+v], bias, mask, past[2, b, heads, m, size], added -> y, present"""
     c, x = Composer(), given(inputs[0])
     require_rank(x, "input", 3, 3)
-    batch, n, _ = x.extents
-    names = (*node.inputs[2:], "", "", "", "", "")
-    bias, _, past, added, shared = names[:5]
-    if shared or node.get("do_rotary"):
+    bias, added, shared = (Operand.of(node, inputs, k).name for k in (2, 5, 6))
+    if shared:
         raise UnsupportedOp(
-            f"Attention {node.name!r}: a shared past and do_rotary are not supported; use "
-            "RotaryEmbedding and Concat in front of MultiHeadAttention"
+            f"Attention {node.name!r}: a shared past is not supported; use Concat in front of "
+            "MultiHeadAttention"
         )
-    heads = int(node.attributes["num_heads"])
     total = fixed(given(inputs[1]).shape[1], "columns of weights")
     sizes = tuple(node.get("qkv_hidden_sizes") or (total // 3,) * 3)
     require(sum(sizes) == total, "columns of weights", sum(sizes), total, "correct the sizes")
     joined = c("MatMul", *node.inputs[:2])
     joined = c("Add", joined, bias) if bias else joined
-    parts = c.several("Split", 3, joined, c.integers(*sizes), axis=2)
-    q, k, v = (_by_head(c, p, heads, s // heads) for p, s in zip(parts, sizes, strict=True))
-    keys = n
-    keys = n
-    if past:
-        keys += given(inputs[4]).extents[3]
-        k, v = (
-            c("Concat", c("Gather", past, c.constant(np.int64(i))), own, axis=2)
-            for i, own in enumerate((k, v))
+    mask, past = (Operand.of(node, inputs, k) for k in (3, 4))
+    itself = Itself(joined, x.extents[:2], sizes, x.dtype)
+    return attend_to_itself(c, node, itself, mask, past, added)
+
+
+@dataclass(frozen=True)
+class Itself:
+    """Queries, keys and values beside each other, [batch, n, q + k + v]; sizes: of the three."""
+
+    joined: str
+    batch_and_n: Sequence[Dim]
+    sizes: tuple[int, ...]
+    dtype: np.dtype
+
+
+def attend_to_itself(
+    c: Composer, node: Node, own: Itself, mask: Operand, past: Operand, added: str = ""
+) -> Body:
+    """y[b, n, v], and all keys and values: present[2, b, heads, past + n, size]"""
+    if node.get("do_rotary"):
+        raise UnsupportedOp(
+            f"{node.op} {node.name!r}: do_rotary is not supported; use RotaryEmbedding in front of "
+            "MultiHeadAttention"
         )
-    attended = Heads(q, k, v, batch, n, keys, sizes[0] // heads)
-    y = _attend(c, node, attended, _mask(c, node, inputs, 3, attended), added, x.dtype)
+    heads, (batch, n) = int(node.attributes["num_heads"]), own.batch_and_n
+    parts = c.several("Split", 3, own.joined, c.integers(*own.sizes), axis=2)
+    q, k, v = (_by_head(c, p, heads, s // heads) for p, s in zip(parts, own.sizes, strict=True))
+    keys = n
+    if past.type is not None:
+        keys += past.type.extents[3]
+        k, v = (
+            c("Concat", c("Gather", past.name, c.constant(np.int64(i))), new, axis=2)
+            for i, new in enumerate((k, v))
+        )
+    attended = Heads(q, k, v, batch, n, keys, own.sizes[0] // heads)
+    y = _attend(c, node, attended, _mask(c, node, mask, attended, own.dtype), added, own.dtype)
     both = [c("Unsqueeze", t, c.integers(0)) for t in (k, v)]
     present = c("Concat", *both, axis=0) if len(node.outputs) > 1 else y
-    return c.body(node.inputs, (_together(c, y, sizes[2]), present))
+    return c.body(node.inputs, (_together(c, y, own.sizes[2]), present))
 
 
 def expand_multi_head_attention(node: Node, inputs: Operands) -> Body:
@@ -114,7 +148,8 @@ def expand_multi_head_attention(node: Node, inputs: Operands) -> Body:
         keys += given(inputs[6]).extents[2]
         k, v = c("Concat", past_key, k, axis=2), c("Concat", past_value, v, axis=2)
     attended = Heads(q, k, v, batch, n, keys, width)
-    y = _attend(c, node, attended, _mask(c, node, inputs, 4, attended), added, query.dtype)
+    masks = _mask(c, node, Operand.of(node, inputs, 4), attended, query.dtype)
+    y = _attend(c, node, attended, masks, added, query.dtype)
     return c.body(node.inputs, (_together(c, y, sizes[2]), k, v))
 
 
@@ -145,12 +180,11 @@ def _attend(
     return c("MatMul", c("Softmax", scores, axis=-1), h.v)
 
 
-def _mask(c: Composer, node: Node, inputs: Operands, at: int, h: Heads) -> list[str]:
+def _mask(c: Composer, node: Node, given_mask: Operand, h: Heads, dtype: np.dtype) -> list[str]:
     """What masks add to the scores: of keys that come later, and of those that an input hides.
 
     The input is int32: [b] lengths; [2b] ends, then starts; [b, keys], or [b, n, keys], 1 or 0.
     """
-    dtype = given(inputs[0]).dtype
     found = []
     zero: str = c.constant(0.0, dtype)
     queries, keys = c.extent(h.q, 2), c.extent(h.k, 2)
@@ -159,10 +193,10 @@ def _mask(c: Composer, node: Node, inputs: Operands, at: int, h: Heads) -> list[
         later = c("Greater", c.count_up(keys), c("Unsqueeze", own, c.integers(1)))
         least = c.constant(np.finfo(dtype).min, dtype)
         found.append(c("Where", later, least, zero))
-    mask = inputs[at] if at < len(inputs) else None
+    mask = given_mask.type
     if mask is None:
         return found
-    name = c("Cast", node.inputs[at], to=TensorProto.INT32)
+    name = c("Cast", given_mask.name, to=TensorProto.INT32)
     if mask.rank == 1:
         counts = _within_lengths(c, name, mask, h)
     elif mask.rank in (2, 3):

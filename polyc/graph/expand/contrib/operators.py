@@ -1,6 +1,7 @@
-"""Operators of com.microsoft that exports of transformers use, in terms of the standard's.
+"""Operators of com.microsoft that exporters and ONNX Runtime write, in terms of the standard's.
 
-They are described in ONNX Runtime's docs/ContribOperators.md; attention is in `attention.py`.
+They are described in ONNX Runtime's docs/ContribOperators.md; attention is in `attention.py`, what
+computes with bytes in `quantised.py`.
 """
 
 from __future__ import annotations
@@ -15,7 +16,9 @@ from polyc.graph.expand.contrib.attention import (
     expand_multi_head_attention,
     expand_rotary,
 )
+from polyc.graph.expand.contrib.embedding import expand_embedding
 from polyc.graph.expand.contrib.n_bits import expand_matmul_n_bits
+from polyc.graph.expand.contrib.quantised import QUANTISED
 from polyc.graph.expand.contrib.quantised_lstm import expand_dynamic_quantize_lstm
 from polyc.graph.ir import Body, Node, Tensor
 from polyc.graph.shapes.checks import given, require, require_rank
@@ -101,27 +104,6 @@ def expand_fused_matmul(node: Node, inputs: Operands) -> Body:
     return c.body(node.inputs, (y,))
 
 
-def expand_embedding(node: Node, inputs: Operands) -> Body:
-    """EmbedLayerNormalization: a normalised sum of embeddings of words, positions and segments.
-
-    Outputs are y[batch, n, hidden], the number of ones in each row of the mask, and the sum.
-    """
-    c = Composer()
-    names = (*node.inputs, "", "")
-    words, segments, table, places, kinds, gamma, beta, mask, positions = names[:9]
-    where = positions or c("Unsqueeze", c.count_up(c.extent(words, 1)), c.integers(0))
-    total = c("Add", c("Gather", table, words), c("Gather", places, where))
-    if segments:
-        total = c("Add", total, c("Gather", kinds, segments))
-    epsilon = node.get("epsilon", 1e-12)
-    y = c("LayerNormalization", total, gamma, beta, axis=-1, epsilon=epsilon)
-    if mask:
-        lengths = c("ReduceSum", mask, c.integers(1), keepdims=0)
-    else:
-        lengths = c("Expand", c.constant(np.int32(0)), c.extent(words, 0))
-    return c.body(node.inputs, (y, lengths, total))
-
-
 def expand_bias_split(node: Node, inputs: Operands) -> Body:
     """BiasSplitGelu: of x + b, the first half times Gelu of the second."""
     c, x = Composer(), given(inputs[0])
@@ -149,5 +131,6 @@ CONTRIB: dict[str, Expand] = {
     "SimplifiedLayerNormalization": expand_simple_norm,
     "SkipLayerNormalization": expand_skip_norm,
     "SkipSimplifiedLayerNormalization": expand_skip_norm,
+    **QUANTISED,
 }
 """Operator of com.microsoft -> the nodes that it stands for."""

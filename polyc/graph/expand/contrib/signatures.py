@@ -1,6 +1,6 @@
 """What calls of com.microsoft's operators must look like; the onnx package has no schemas of them.
 
-    "A:T B:B scales:T g_idx:I?"        T a float, B bytes, I int32 or int64, ? optional
+    "A:T B:B scales:T g_idx:I?"    T a float, B bytes, I int32 or int64; ? optional, * many
 
 Read from ONNX Runtime's docs/ContribOperators.md. An attribute that is not listed is refused: it
 may mean that something else is computed.
@@ -17,15 +17,25 @@ from polyc.types.element_types import BFLOAT16, FLOAT16, FLOAT32, FLOAT64
 
 _FLOATS = frozenset({FLOAT16, BFLOAT16, FLOAT32, FLOAT64})
 _INTEGERS = frozenset(map(np.dtype, (np.int32, np.int64)))
+_BYTES = frozenset(map(np.dtype, (np.int8, np.uint8)))
 _TYPES = {
     "T": _FLOATS,
     "I": _INTEGERS,
     "B": frozenset({np.dtype(np.uint8)}),
+    "Q": _BYTES,
+    "M": frozenset({np.dtype(bool)}),
+    "P": _BYTES | {FLOAT32},
     "Z": _FLOATS | {np.dtype(np.uint8)},
 }
 
+MANY = 2**31 - 1
+"""The most inputs of an operator that takes any number, as the onnx package has it."""
+
 _NORM = "input:T skip:T gamma:T beta:T? bias:T?"
 _SIMPLE = "input:T skip:T gamma:T bias:T?"
+_ONE = "X:Q X_scale:T X_zero_point:Q? Y_scale:T Y_zero_point:Q?"
+_TWO = "A:Q A_scale:T A_zero_point:Q? B:Q B_scale:T B_zero_point:Q? C_scale:T C_zero_point:Q?"
+_WINDOW = "kernel_shape=INTS! pads=INTS strides=INTS auto_pad=STRING ceil_mode=INT"
 
 _FORMS = {
     "Attention": (
@@ -36,6 +46,7 @@ _FORMS = {
     ),
     "BiasGelu": ("A:T B:T", 1, ""),
     "BiasSplitGelu": ("X:T bias:T", 1, ""),
+    "DynamicQuantizeMatMul": ("A:T B:Q b_scale:T b_zero_point:Q? bias:T?", 1, ""),
     "EmbedLayerNormalization": (
         "input_ids:I segment_ids:I? word:T position:T segment:T? gamma:T beta:T mask:I? "
         "position_ids:I?",
@@ -49,6 +60,11 @@ _FORMS = {
         "alpha=FLOAT transA=INT transB=INT transBatchA=INT transBatchB=INT",
     ),
     "Gelu": ("X:T", 1, ""),
+    "MatMulIntegerToFloat": (
+        "A:Q B:Q a_scale:T b_scale:T a_zero_point:Q? b_zero_point:Q? bias:T?",
+        1,
+        "",
+    ),
     "MatMulNBits": (
         "A:T B:B scales:T zero_points:Z? g_idx:I? bias:T?",
         1,
@@ -59,6 +75,41 @@ _FORMS = {
         "past_value:T? past_length:I? cache:I?",
         4,
         "num_heads=INT! mask_filter_value=FLOAT scale=FLOAT unidirectional=INT",
+    ),
+    "NhwcMaxPool": ("x:Q", 1, f"{_WINDOW} dilations=INTS"),
+    "QAttention": (
+        "input:Q weight:Q bias:T input_scale:T weight_scale:T mask_index:I? input_zero_point:Q? "
+        "weight_zero_point:Q? past:T?",
+        2,
+        "num_heads=INT! unidirectional=INT do_rotary=INT scale=FLOAT mask_filter_value=FLOAT "
+        "past_present_share_buffer=INT",
+    ),
+    "QEmbedLayerNormalization": (
+        "input_ids:I segment_ids:I? word:Q position:Q segment:Q? gamma:Q beta:Q mask:I? "
+        "word_scale:T position_scale:T segment_scale:T? gamma_scale:T beta_scale:T "
+        "word_zero:Q position_zero:Q segment_zero:Q? gamma_zero:Q beta_zero:Q",
+        2,
+        "epsilon=FLOAT",
+    ),
+    "QGemm": (
+        "A:Q a_scale:T a_zero_point:Q B:Q b_scale:T b_zero_point:Q C:I? y_scale:T? y_zero_point:Q?",
+        1,
+        "alpha=FLOAT transA=INT transB=INT",
+    ),
+    "QLinearAdd": (_TWO, 1, ""),
+    "QLinearAveragePool": (_ONE, 1, f"{_WINDOW} count_include_pad=INT channels_last=INT"),
+    "QLinearConcat": ("Y_scale:T Y_zero_point:Q inputs:P*", 1, "axis=INT!"),
+    "QLinearGlobalAveragePool": (_ONE, 1, "channels_last=INT"),
+    "QLinearLeakyRelu": (_ONE, 1, "alpha=FLOAT"),
+    "QLinearMul": (_TWO, 1, ""),
+    "QLinearReduceMean": (_ONE, 1, "axes=INTS! keepdims=INT!"),
+    "QLinearSigmoid": (_ONE, 1, ""),
+    "QLinearSoftmax": (_ONE, 1, "axis=INT opset=INT!"),
+    "QLinearWhere": (
+        "condition:M X:Q x_scale:T x_zero_point:Q Y:Q y_scale:T y_zero_point:Q z_scale:T "
+        "z_zero_point:Q",
+        1,
+        "",
     ),
     "QuickGelu": ("X:T", 1, "alpha=FLOAT"),
     "RotaryEmbedding": (
@@ -81,15 +132,18 @@ def find_contrib_signature(op: str) -> Signature | None:
     inputs, outputs, attributes = _FORMS[op]
     words = [word.split(":") for word in inputs.split()]
     # Each input has a type variable of its own: which types must agree is left to the parts.
-    formals = tuple(Formal(name, name, kind.endswith("?")) for name, kind in words)
+    formals = tuple(
+        Formal(name, name, kind.endswith("?"), kind.endswith("*")) for name, kind in words
+    )
     kinds = dict(word.rstrip("!").split("=") for word in attributes.split())
     needed = sum(1 for k, f in enumerate(formals) if not all(g.optional for g in formals[k:]))
+    most = MANY if inputs.endswith("*") else len(formals)
     return Signature(
         formals,
         tuple(Formal(f"output {k}", "any", True) for k in range(outputs)),
-        {name: _TYPES[kind.rstrip("?")] for name, kind in words},
+        {name: _TYPES[kind.rstrip("?*")] for name, kind in words},
         kinds,
         frozenset(w.split("=")[0] for w in attributes.split() if w.endswith("!")),
-        (needed, len(formals)),
+        (needed, most),
         (1, outputs),
     )
