@@ -1,11 +1,10 @@
 """Operators of com.microsoft against ONNX Runtime, which defines them."""
 
 import numpy as np
-import onnx
 import pytest
-from onnx import helper
 
 from polyc.errors import ShapeError, UnsupportedOp
+from tests.graph.contrib import model_of
 from tests.sampling import thorough
 from tests.staged import assert_same, compile_in, run_ort
 
@@ -19,22 +18,6 @@ def compiled(tmp_path_factory):
 
 def draw(*shape):
     return RNG.standard_normal(shape).astype(np.float32)
-
-
-def model_of(op, inputs, outputs, **attributes):
-    """One node on all inputs; those that are None are left out."""
-    names = [f"x{k}" if x is not None else "" for k, x in enumerate(inputs)]
-    node = helper.make_node(op, names, outputs, domain="com.microsoft", **attributes)
-    infos = [
-        helper.make_tensor_value_info(n, helper.np_dtype_to_tensor_dtype(x.dtype), x.shape)
-        for n, x in zip(names, inputs, strict=True)
-        if n
-    ]
-    graph = helper.make_graph(
-        [node], op, infos, [onnx.ValueInfoProto(name=o) for o in outputs if o]
-    )
-    imports = [helper.make_opsetid("", 21), helper.make_opsetid("com.microsoft", 1)]
-    return helper.make_model(graph, opset_imports=imports, ir_version=10)
 
 
 def check(compiled, op, inputs, outputs=("y",), tolerance=1e-5, **attributes):

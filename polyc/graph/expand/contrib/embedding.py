@@ -1,4 +1,4 @@
-"""EmbedLayerNormalization of com.microsoft: a normalised sum of embeddings, as the first layer of BERT.
+"""EmbedLayerNormalization of com.microsoft, the first layer of BERT: a sum of embeddings.
 
 y[b, n]  =  normalise(words[id[b, n]] + places[n] + kinds[segment[b, n]])
 """

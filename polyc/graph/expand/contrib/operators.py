@@ -1,7 +1,7 @@
 """Operators of com.microsoft that exporters and ONNX Runtime write, in terms of the standard's.
 
 They are described in ONNX Runtime's docs/ContribOperators.md; attention is in `attention.py`, what
-computes with bytes in `quantised.py`.
+computes with bytes in `quantised.py`, what ONNX Runtime's optimiser writes in `fused.py`.
 """
 
 from __future__ import annotations
@@ -17,6 +17,7 @@ from polyc.graph.expand.contrib.attention import (
     expand_rotary,
 )
 from polyc.graph.expand.contrib.embedding import expand_embedding
+from polyc.graph.expand.contrib.fused import FUSED
 from polyc.graph.expand.contrib.n_bits import expand_matmul_n_bits
 from polyc.graph.expand.contrib.quantised import QUANTISED
 from polyc.graph.expand.contrib.quantised_lstm import expand_dynamic_quantize_lstm
@@ -131,6 +132,8 @@ CONTRIB: dict[str, Expand] = {
     "SimplifiedLayerNormalization": expand_simple_norm,
     "SkipLayerNormalization": expand_skip_norm,
     "SkipSimplifiedLayerNormalization": expand_skip_norm,
+    "TransposeMatMul": expand_fused_matmul,
+    **FUSED,
     **QUANTISED,
 }
 """Operator of com.microsoft -> the nodes that it stands for."""

@@ -77,9 +77,9 @@ def expand_activation(node: Node, inputs: Operands) -> Body:
 
 
 def expand_softmax(node: Node, inputs: Operands) -> Body:
-    """QLinearSoftmax: (x, scale, zero, scale of y, zero of y); before opset 13, of all axes from one
+    """QLinearSoftmax: (x, scale, zero, scale of y, zero of y)
 
-    [a, b, c] from axis 1:  of each a, softmax over b * c
+    Before opset 13 it is over all axes from one on:  of [a, b, c] and axis 1, over b * c.
     """
     q, x = _Bytes(node, inputs), given(inputs[0])
     axis = int(node.get("axis", -1))

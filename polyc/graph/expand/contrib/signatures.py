@@ -13,7 +13,7 @@ from functools import cache
 import numpy as np
 
 from polyc.graph.shapes.signature import Formal, Signature
-from polyc.types.element_types import BFLOAT16, FLOAT16, FLOAT32, FLOAT64
+from polyc.types.element_types import BFLOAT16, COMPILED, FLOAT16, FLOAT32, FLOAT64
 
 _FLOATS = frozenset({FLOAT16, BFLOAT16, FLOAT32, FLOAT64})
 _INTEGERS = frozenset(map(np.dtype, (np.int32, np.int64)))
@@ -25,6 +25,7 @@ _TYPES = {
     "Q": _BYTES,
     "M": frozenset({np.dtype(bool)}),
     "P": _BYTES | {FLOAT32},
+    "A": COMPILED,
     "Z": _FLOATS | {np.dtype(np.uint8)},
 }
 
@@ -35,6 +36,9 @@ _NORM = "input:T skip:T gamma:T beta:T? bias:T?"
 _SIMPLE = "input:T skip:T gamma:T bias:T?"
 _ONE = "X:Q X_scale:T X_zero_point:Q? Y_scale:T Y_zero_point:Q?"
 _TWO = "A:Q A_scale:T A_zero_point:Q? B:Q B_scale:T B_zero_point:Q? C_scale:T C_zero_point:Q?"
+_CONV = "auto_pad=STRING dilations=INTS group=INT kernel_shape=INTS pads=INTS strides=INTS"
+_GEMM = "alpha=FLOAT beta=FLOAT transA=INT transB=INT"
+_GROUPS = "activation=INT! channels_last=INT epsilon=FLOAT groups=INT!"
 _WINDOW = "kernel_shape=INTS! pads=INTS strides=INTS auto_pad=STRING ceil_mode=INT"
 
 _FORMS = {
@@ -44,8 +48,11 @@ _FORMS = {
         "num_heads=INT! unidirectional=INT qkv_hidden_sizes=INTS do_rotary=INT scale=FLOAT "
         "mask_filter_value=FLOAT past_present_share_buffer=INT rotary_embedding_dim=INT",
     ),
+    "BiasAdd": ("X:T bias:T skip:T", 1, ""),
     "BiasGelu": ("A:T B:T", 1, ""),
     "BiasSplitGelu": ("X:T bias:T", 1, ""),
+    "CDist": ("A:T B:T", 1, "metric=STRING"),
+    "DequantizeLinear": ("x:A x_scale:T x_zero_point:A?", 1, "axis=INT"),
     "DynamicQuantizeMatMul": ("A:T B:Q b_scale:T b_zero_point:Q? bias:T?", 1, ""),
     "EmbedLayerNormalization": (
         "input_ids:I segment_ids:I? word:T position:T segment:T? gamma:T beta:T mask:I? "
@@ -53,13 +60,28 @@ _FORMS = {
         3,
         "epsilon=FLOAT mask_index_type=INT",
     ),
+    "ExpandDims": ("X:A axis:I", 1, ""),
     "FastGelu": ("X:T bias:T?", 1, ""),
+    "FusedConv": (
+        "X:T W:T B:T? Z:T?",
+        1,
+        f"activation=STRING activation_params=FLOATS {_CONV}",
+    ),
+    "FusedGemm": (
+        "A:T B:T C:T?",
+        1,
+        f"activation=STRING activation_alpha=FLOAT activation_beta=FLOAT activation_gamma=FLOAT "
+        f"{_GEMM}",
+    ),
     "FusedMatMul": (
         "A:T B:T",
         1,
         "alpha=FLOAT transA=INT transB=INT transBatchA=INT transBatchB=INT",
     ),
+    "GatherND": ("data:A indices:I", 1, ""),
     "Gelu": ("X:T", 1, ""),
+    "GridSample": ("X:A Grid:T", 1, "align_corners=INT mode=STRING padding_mode=STRING"),
+    "GroupNorm": ("X:T gamma:T beta:T", 1, _GROUPS),
     "MatMulIntegerToFloat": (
         "A:Q B:Q a_scale:T b_scale:T a_zero_point:Q? b_zero_point:Q? bias:T?",
         1,
@@ -76,7 +98,9 @@ _FORMS = {
         4,
         "num_heads=INT! mask_filter_value=FLOAT scale=FLOAT unidirectional=INT",
     ),
+    "NhwcConv": ("X:T W:T B:T?", 1, _CONV),
     "NhwcMaxPool": ("x:Q", 1, f"{_WINDOW} dilations=INTS"),
+    "Pad": ("data:T pads:I value:T?", 1, "mode=STRING"),
     "QAttention": (
         "input:Q weight:Q bias:T input_scale:T weight_scale:T mask_index:I? input_zero_point:Q? "
         "weight_zero_point:Q? past:T?",
@@ -111,15 +135,20 @@ _FORMS = {
         1,
         "",
     ),
+    "QuantizeLinear": ("x:T y_scale:T y_zero_point:A?", 1, "axis=INT"),
     "QuickGelu": ("X:T", 1, "alpha=FLOAT"),
+    "Range": ("start:A limit:A delta:A?", 1, ""),
     "RotaryEmbedding": (
         "input:T position_ids:I cos_cache:T sin_cache:T",
         1,
         "interleaved=INT is_packed_batching=INT num_heads=INT rotary_embedding_dim=INT scale=FLOAT",
     ),
     "SimplifiedLayerNormalization": ("X:T scale:T", 2, "axis=INT epsilon=FLOAT stash_type=INT"),
+    "SkipGroupNorm": ("X:T gamma:T beta:T skip:T bias:T?", 2, _GROUPS),
     "SkipLayerNormalization": (_NORM, 4, "epsilon=FLOAT"),
     "SkipSimplifiedLayerNormalization": (_SIMPLE, 4, "epsilon=FLOAT"),
+    "TransposeMatMul": ("A:T B:T", 1, "alpha=FLOAT transA=INT transB=INT"),
+    "Trilu": ("X:A k:I?", 1, "upper=INT"),
 }
 """Operator -> inputs, the most outputs, attributes (those with ! are required)."""
 
