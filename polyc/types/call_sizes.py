@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from functools import cache
 from numbers import Integral
 
 from polyc.errors import NotFixed, ShapeError
 from polyc.types.derived import plain_name
 from polyc.types.ranges import SizeRange
-from polyc.types.sizes import Extent, Size, evaluate, least
+from polyc.types.sizes import Extent, Size, evaluate, greatest, least
 from polyc.types.spec import TensorSpec
 
 Range = int | tuple[int, int] | str
@@ -64,6 +64,13 @@ _NAME = re.compile(r"[^\W\d][\w.]*")
 _TOKEN = re.compile(r"\s*(?:(\d+)|([^\W\d][\w.]*)|(\S))")
 
 
+OPERATIONS: Mapping[str, Callable[[Extent, Extent], Extent]] = {
+    "floor": lambda a, b: a // b,
+    "max": greatest,
+    "min": least,
+}
+
+
 @cache
 def parse_size(text: str) -> Size:
     """What str gives of a size, as the size again: "past + 2*n - 1", "floor((h - 1)/2) + 1".
@@ -102,7 +109,10 @@ def _parse_product(tokens: Sequence[str], at: int) -> tuple[Extent, int]:
 
 
 def _parse_factor(tokens: Sequence[str], at: int) -> tuple[Extent, int]:
-    """factor = number | name | "(" sum ")" | "floor(" sum "/" sum ")" | "min(" sum "," sum ")" """
+    """factor = number | name | "(" sum ")" | "floor(" sum "/" sum ")" | pair
+
+    pair = "min(" sum "," sum ")" | "max(" sum "," sum ")"
+    """
     first = tokens[at]
     if first.isdigit():
         return int(first), at + 1
@@ -111,11 +121,11 @@ def _parse_factor(tokens: Sequence[str], at: int) -> tuple[Extent, int]:
         return inside, _expect(tokens, at, ")")
     if not _NAME.fullmatch(first):
         raise ValueError(first)
-    if at + 1 == len(tokens) or tokens[at + 1] != "(" or first not in ("floor", "min"):
+    if at + 1 == len(tokens) or tokens[at + 1] != "(" or first not in OPERATIONS:
         return Size.of(first), at + 1
     a, at = _parse_sum(tokens, at + 2)
     b, at = _parse_sum(tokens, _expect(tokens, at, "/" if first == "floor" else ","))
-    return (a // b if first == "floor" else least(a, b)), _expect(tokens, at, ")")
+    return OPERATIONS[first](a, b), _expect(tokens, at, ")")
 
 
 def _expect(tokens: Sequence[str], at: int, token: str) -> int:

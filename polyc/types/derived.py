@@ -2,6 +2,7 @@
 
     floor((h - 1)/2)    the rows that a stride of 2 leaves of h
     min(h, 512)         the rows of h that a Slice to 512 keeps
+    min(-a, -b)         less the larger of a and b, which is shown as max(a, b)
 
 Such a name is the text that people see, and knows what it stands for. Equal texts are equal values.
 """
@@ -22,7 +23,7 @@ def plain_name(name: str) -> str:
     floor(h/2)   ->   'floor(h/2)'       h*w   ->   'h*w'       2*h   ->   2*h
     """
     product = "*" in name and all(name.split("*")) and not (name[0].isdigit() or name[0] == "'")
-    return f"'{name}'" if product or name.startswith(("floor(", "min(")) else name
+    return f"'{name}'" if product or name.startswith(("floor(", "max(", "min(")) else name
 
 
 class Derived(str):

@@ -66,7 +66,7 @@ def _rank(product: Product) -> tuple[int, Product]:
     return len(product), product
 
 
-def _raised(least: Mapping[str, int], facts: Iterable[Iterable[Term]]) -> dict[str, int]:
+def _raised(least: Mapping[str, float], facts: Iterable[Iterable[Term]]) -> dict[str, float]:
     """The least values of names, where facts about single names, which are not negative, say more.
 
     a >= 0, where 2*a - 1 >= 0   ->   a >= 1
@@ -82,9 +82,9 @@ def _raised(least: Mapping[str, int], facts: Iterable[Iterable[Term]]) -> dict[s
 
 
 def least_value(
-    terms: Iterable[Term], lows: Mapping[str, int], facts: Iterable[Iterable[Term]]
+    terms: Iterable[Term], lows: Mapping[str, float], facts: Iterable[Iterable[Term]]
 ) -> float:
-    """The value where each name has its least, if the sum grows with all of them; else -inf.
+    """The value where each name has its least, if it has one and the sum grows with all; else -inf.
 
     4*a*b - 2*a - 2*b + 1, where a >= 1 and b >= 1, is 4*a'*b' + 2*a' + 2*b' + 1
     """
@@ -93,7 +93,9 @@ def least_value(
     for product, coefficient in terms:
         moved: dict[Product, int] = {(): coefficient}
         for name in product:
-            moved = multiply(moved.items(), [((name,), 1), ((), least[name])])
+            if math.isinf(least[name]):
+                return -math.inf
+            moved = multiply(moved.items(), [((name,), 1), ((), int(least[name]))])
         total = add(total.items(), moved.items())
     grows = all(count >= 0 for product, count in total.items() if product)
     return total.get((), 0) if grows else -math.inf

@@ -134,7 +134,7 @@ class Size:
 
     def __str__(self) -> str:
         shown = ""
-        for product, coefficient in self.terms:
+        for product, coefficient in map(_with_larger, self.terms):
             factors = [*([str(abs(coefficient))] if abs(coefficient) != 1 or not product else [])]
             sign = " - " if coefficient < 0 else " + "
             shown += (sign if shown else sign.strip(" +")) + "*".join([*factors, *product])
@@ -154,6 +154,27 @@ class Size:
             f"the size {self} is known only at run time, but {what} must be known",
             "give the model's inputs fixed sizes",
         )
+
+
+def _with_larger(term: Term) -> Term:
+    """A term as it is shown, where the larger of two has its name.
+
+    -2 * min(-a, -b)   ->   2 * max(a, b)
+    """
+    product, coefficient = term
+    names: list[str] = []
+    for name in product:
+        smaller = name.operands if isinstance(name, Derived) and name.operation == "min" else ()
+        if smaller and all(map(_begins_below_0, smaller)):
+            coefficient = -coefficient
+            names.append(f"max({', '.join(sorted(str(-operand) for operand in smaller))})")
+        else:
+            names.append(name)
+    return tuple(names), coefficient
+
+
+def _begins_below_0(extent: Extent) -> bool:
+    return (extent.terms[0][1] if isinstance(extent, Size) else extent) < 0
 
 
 Extent: TypeAlias = "int | Size"
@@ -275,7 +296,7 @@ def _lower_by_names(extent: Extent, facts: Iterable[Size]) -> float:
     """A lower bound by the least value of each name, also of products; -inf where it is none."""
     if not isinstance(extent, Size):
         return extent
-    lows = {name: assumed_range(name).lower for name in extent.factors}
+    lows = {name: assumed_range(name).ends(math.inf)[0] for name in extent.factors}
     return least_value(extent.terms, lows, (fact.terms for fact in facts))
 
 

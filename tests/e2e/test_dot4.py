@@ -150,6 +150,19 @@ def test_convolutions(target, channels, filters, size, kernel, pad, stride):
     assert function_of(target) in model.source
 
 
+@pytest.mark.parametrize("target", TARGETS, ids=str)
+@pytest.mark.parametrize("depth", [34, thorough(33), 36])
+def test_groups_of_channels_that_blocks_do_not_divide(target, depth):
+    """Of four groups of 34, the second begins within a block of four: no instruction takes it."""
+    need(target)
+    rng = np.random.default_rng(depth)
+    x, w = whole(rng, np.uint8, 1, 4 * depth, 12, 12), whole(rng, np.int8, 160, depth, 1, 1)
+    model = polyc.compile(model_of("ConvInteger", x, w, True, group=4), target=target)
+    parts = x.astype(np.int64).reshape(4, depth, 144), w.astype(np.int64).reshape(4, 40, depth)
+    wanted = np.einsum("gcp,goc->gop", *parts).reshape(1, 160, 12, 12)
+    np.testing.assert_array_equal(model(x), wanted.astype(np.int32))
+
+
 @pytest.mark.parametrize("pad", [0, 3])
 def test_three_channels_of_images_of_any_size(pad, tmp_path):
     """A row of 7 taps becomes one of 8 here as well, though the image is as wide as it is."""

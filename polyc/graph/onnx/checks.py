@@ -93,7 +93,7 @@ def check_domains(graph: GraphProto) -> None:
     The model's own functions, whose domains are free, are inlined before. Operators of the domain
     `polyc` stand between others that polyc made itself: code behind the import trusts them.
     """
-    for node in _all_nodes(graph.node):
+    for node in all_nodes(graph.node):
         if node.domain not in DOMAINS:
             known = ", ".join(DOMAINS[2:])
             raise UnsupportedOp(
@@ -111,7 +111,7 @@ def check_bodies(graph: GraphProto, opset: int) -> None:
     Scan(s, x; body) -> s, ys              body(s, x[0]) -> s, y
     SequenceMap(x; body) -> y              body(x[0]) -> y
     """
-    for node in _all_nodes(graph.node):
+    for node in all_nodes(graph.node):
         given, wanted = len(node.input), len(node.output)
         given -= node.op_type == "Scan" and opset < 9  # the first is the sequences' lengths
         given = 0 if node.op_type == "If" else given
@@ -223,7 +223,7 @@ def check_functions(model: ModelProto, budget: Budget) -> None:
     Sizes are added from the callees up: ten functions that call the next one ten times each are a
     kilobyte on disk and ten thousand million nodes inlined.
     """
-    bodies = {(f.domain, f.name, f.overload): list(_all_nodes(f.node)) for f in model.functions}
+    bodies = {(f.domain, f.name, f.overload): list(all_nodes(f.node)) for f in model.functions}
     calls = {key: [(n.domain, n.op_type, n.overload) for n in body] for key, body in bodies.items()}
     try:
         order = list(TopologicalSorter(calls).static_order())
@@ -236,7 +236,7 @@ def check_functions(model: ModelProto, budget: Budget) -> None:
         called = calls.get(key, [])
         size[key] = max(1, sum(size[c] for c in called))
         depth[key] = 1 + max((depth[c] for c in called), default=0)
-    top = [(n.domain, n.op_type, n.overload) for n in _all_nodes(model.graph.node)]
+    top = [(n.domain, n.op_type, n.overload) for n in all_nodes(model.graph.node)]
     total = sum(size.get(key, 1) for key in top)
     deepest = max((depth.get(key, 1) for key in top), default=0)
     if deepest > MAX_CALL_DEPTH:
@@ -247,7 +247,7 @@ def check_functions(model: ModelProto, budget: Budget) -> None:
     budget.check_nodes(total, f"the model, with its functions inlined ({total}),")
 
 
-def _all_nodes(nodes: Iterable[NodeProto]) -> Iterator[NodeProto]:
+def all_nodes(nodes: Iterable[NodeProto]) -> Iterator[NodeProto]:
     """The nodes, and those of their sub-graphs, without recursion."""
     waiting = list(nodes)
     while waiting:

@@ -168,8 +168,12 @@ ATTRIBUTES: Mapping[tuple[str, str], Rules] = {
     },
     ("ai.onnx.preview.training", "Momentum"): {"mode": OneOf(("standard", "nesterov"))},
     ("com.microsoft", "Attention"): {"num_heads": SIZE, "qkv_hidden_sizes": Range(1, length=3)},
+    ("com.microsoft", "GroupNorm"): {"groups": SIZE},
+    ("com.microsoft", "GroupQueryAttention"): {"num_heads": SIZE, "kv_num_heads": SIZE},
     ("com.microsoft", "MatMulNBits"): {"K": SIZE, "N": SIZE, "block_size": SIZE, "bits": SIZE},
     ("com.microsoft", "MultiHeadAttention"): {"num_heads": SIZE},
+    ("com.microsoft", "QAttention"): {"num_heads": SIZE},
+    ("com.microsoft", "SkipGroupNorm"): {"groups": SIZE},
     ("com.microsoft", "RotaryEmbedding"): {"num_heads": COUNT, "rotary_embedding_dim": COUNT},
 }
 """(domain, operator) -> what its attributes may be, by name; in newest forms."""

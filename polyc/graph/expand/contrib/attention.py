@@ -94,7 +94,7 @@ def attend_to_itself(
         )
     heads, (batch, n) = int(node.attributes["num_heads"]), own.batch_and_n
     parts = c.several("Split", 3, own.joined, c.integers(*own.sizes), axis=2)
-    q, k, v = (_by_head(c, p, heads, s // heads) for p, s in zip(parts, own.sizes, strict=True))
+    q, k, v = (by_head(c, p, heads, s // heads) for p, s in zip(parts, own.sizes, strict=True))
     keys = n
     if past.type is not None:
         keys += past.type.extents[3]
@@ -106,7 +106,7 @@ def attend_to_itself(
     y = _attend(c, node, attended, _mask(c, node, mask, attended, own.dtype), added, own.dtype)
     both = [c("Unsqueeze", t, c.integers(0)) for t in (k, v)]
     present = c("Concat", *both, axis=0) if len(node.outputs) > 1 else y
-    return c.body(node.inputs, (_together(c, y, own.sizes[2]), present))
+    return c.body(node.inputs, (together(c, y, own.sizes[2]), present))
 
 
 def expand_multi_head_attention(node: Node, inputs: Operands) -> Body:
@@ -138,7 +138,7 @@ def expand_multi_head_attention(node: Node, inputs: Operands) -> Body:
             parts.append(name)
             continue
         moved = c("Add", name, own) if own else name
-        parts.append(_by_head(c, moved, heads, size // heads))
+        parts.append(by_head(c, moved, heads, size // heads))
     q, k, v = parts
     keys = n
     if query.rank != 5:
@@ -150,15 +150,15 @@ def expand_multi_head_attention(node: Node, inputs: Operands) -> Body:
     attended = Heads(q, k, v, batch, n, keys, width)
     masks = _mask(c, node, Operand.of(node, inputs, 4), attended, query.dtype)
     y = _attend(c, node, attended, masks, added, query.dtype)
-    return c.body(node.inputs, (_together(c, y, sizes[2]), k, v))
+    return c.body(node.inputs, (together(c, y, sizes[2]), k, v))
 
 
-def _by_head(c: Composer, x: str, heads: int, size: int) -> str:
+def by_head(c: Composer, x: str, heads: int, size: int) -> str:
     """[b, n, heads * size] -> [b, heads, n, size]"""
     return c("Transpose", c("Reshape", x, c.integers(0, 0, heads, size)), perm=(0, 2, 1, 3))
 
 
-def _together(c: Composer, y: str, width: int) -> str:
+def together(c: Composer, y: str, width: int) -> str:
     """[b, heads, n, size] -> [b, n, width]"""
     return c("Reshape", c("Transpose", y, perm=(0, 2, 1, 3)), c.integers(0, 0, width))
 

@@ -69,7 +69,7 @@ def _activate(c: Composer, node: Node, y: str, kind: str, parameters: Sequence[f
             f"{node.op} {node.name!r}: activation {kind!r} is not supported; use one of "
             f"{', '.join(sorted([*_ACTIVATIONS, 'Clip']))}, or a node of its own"
         )
-    named = dict(zip(_ACTIVATIONS[kind], map(float, parameters), strict=False))
+    named: dict[str, Any] = dict(zip(_ACTIVATIONS[kind], map(float, parameters), strict=False))
     return c(kind, y, **named)
 
 
@@ -140,7 +140,7 @@ def _beside(c: Composer, added: str, type: Tensor, rank: int, last: int) -> str:
 
 
 def expand_conv_of_last(node: Node, inputs: Operands) -> Body:
-    """NhwcConv: Conv where channels are last, of x[batch, …, channels] and w[outputs, …, channels]"""
+    """NhwcConv: Conv of x[batch, …, channels] and w[outputs, …, channels]"""
     c = Composer()
     rank = given(inputs[0]).rank
     first = (0, rank - 1, *range(1, rank - 1))
@@ -173,6 +173,7 @@ FUSED: dict[str, Any] = {
     "GatherND": expand_same,
     "GridSample": expand_same,
     "GroupNorm": expand_group_norm,
+    "LayerNormalization": expand_same,
     "NhwcConv": expand_conv_of_last,
     "Pad": expand_same,
     "QuantizeLinear": expand_same,

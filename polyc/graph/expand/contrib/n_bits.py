@@ -1,4 +1,6 @@
-"""MatMulNBits: a product with weights of 4 or 8 bits, which have a scale for each block along k.
+"""Weights of 4 or 8 bits, which have a scale for each block along k: products, and rows of a table.
+
+    MatMulNBits(a, b, scales, zeros)     GatherBlockQuantized(table, rows, scales, zeros)
 
     B: uint8[n, blocks, bytes], the lower half of a byte first; scales[n, blocks]; zeros: packed in
     the same way, or floats, by default the middle of the range
@@ -11,16 +13,18 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 import numpy as np
-from onnx import helper
+from onnx import TensorProto, helper
 
 from polyc.errors import UnsupportedOp
 from polyc.graph.compose import Composer
 from polyc.graph.ir import INTERNAL, Body, Node, Tensor
-from polyc.graph.shapes.checks import given
-from polyc.types.element_types import FLOAT32, is_narrow
+from polyc.graph.shapes.checks import given, require
+from polyc.types.element_types import FLOAT32, bit_width, is_narrow
 
 WORD = 32
 """Bits that a block is a multiple of."""
+
+_BYTE_OF = {"int4": TensorProto.INT8, "uint4": TensorProto.UINT8}
 
 AS_INTEGERS = 4
 """The accuracy level from which on A may be rounded to bytes, block by block."""
@@ -127,14 +131,63 @@ def _restored(c: Composer, node: Node, inputs: Sequence[Tensor | None], bits: in
 
 
 def _unpack(c: Composer, packed: str, bits: int, shape: Sequence[int]) -> str:
-    """Bytes as numbers: uint8[…, bytes] -> uint8[…, bytes * 8 / bits]"""
-    if bits == 8:
-        return packed
+    """Bytes as numbers: uint8[…, bytes] -> uint8[…, bytes * 8 / bits], of this shape"""
+    return packed if bits == 8 else c("Reshape", _halves(c, packed), c.integers(*shape))
+
+
+def _halves(c: Composer, packed: str) -> str:
+    """uint8[…, bytes] -> uint8[…, bytes, 2] of 4 bits each, the lower ones first"""
     low = c("BitwiseAnd", packed, c.constant(np.uint8(15)))
     high = c("BitShift", packed, c.constant(np.uint8(4)), direction="RIGHT")
-    pairs = c("Concat", *(c("Unsqueeze", v, c.integers(-1)) for v in (low, high)), axis=-1)
-    return c("Reshape", pairs, c.integers(*shape))
+    return c("Concat", *(c("Unsqueeze", v, c.integers(-1)) for v in (low, high)), axis=-1)
 
 
 def _first(c: Composer, x: str, count: int, axis: int) -> str:
     return c("Slice", x, c.integers(0), c.integers(count), c.integers(axis))
+
+
+def expand_gather_quantised(node: Node, inputs: Sequence[Tensor | None]) -> Body:
+    """GatherBlockQuantized: rows of a table of 4 or 8 bits, restored: (data, rows, scales, zeros)
+
+    data[v, k] of 4 bits, or uint8[v, bytes], which are packed along the last axis, the lower bits
+    first; scales and zeros have one entry for each block along an axis.
+    """
+    c, data = Composer(), given(inputs[0])
+    scale, rank = given(inputs[2]), data.rank
+    gather, along = (
+        int(node.get(name, default)) % max(rank, 1)
+        for name, default in (("gather_axis", 0), ("quantize_axis", 1))
+    )
+    block, bits = int(node.get("block_size", 128)), int(node.get("bits", 4))
+    packed = data.dtype == np.uint8 and bits < 8
+    if bits not in (4, 8) or gather == along or (packed and gather == rank - 1):
+        raise UnsupportedOp(
+            f"{node.op} {node.name!r}: {bits} bits, gathered along axis {gather} and quantised "
+            f"along {along}, are not supported; use 4 or 8 bits, and another axis to gather along"
+        )
+    parts = []
+    for name in filter(None, (node.inputs[0], *node.inputs[3:4])):
+        if bit_width(data.dtype) < 8:  # Gather knows whole bytes
+            name = c("Cast", name, to=_BYTE_OF[str(data.dtype)])
+        taken = c("Gather", name, node.inputs[1], axis=gather)
+        parts.append(_split_bytes(c, taken) if packed else taken)
+    scales = c("Gather", node.inputs[2], node.inputs[1], axis=gather)
+    new_axes = given(inputs[1]).rank - 1
+    axis = along + (new_axes if along > gather else 0)
+    values, zeros = (*parts, "")[:2]
+    if zeros and packed:  # of an odd number of blocks, the last byte has one too many
+        ends = c("Slice", c("Shape", scales), c.integers(axis), c.integers(axis + 1))
+        zeros = c("Slice", zeros, c.integers(0), ends, c.integers(axis))
+    if not zeros and data.dtype == np.uint8:
+        middle = c.constant(np.uint8(1 << (bits - 1)))
+        zeros = c("Expand", middle, c("Shape", scales))
+    operands = (values, scales, zeros) if zeros else (values, scales)
+    y = c("DequantizeLinear", *operands, axis=axis, block_size=block)
+    require(scale.rank == rank, "rank of scales", rank, scale.rank, "give a scale for each block")
+    return c.body(node.inputs, (y,))
+
+
+def _split_bytes(c: Composer, packed: str) -> str:
+    """uint8[…, bytes] -> uint8[…, 2 * bytes]"""
+    front = c("Slice", c("Shape", packed), c.integers(0), c.integers(-1))
+    return c("Reshape", _halves(c, packed), c("Concat", front, c.integers(-1), axis=0))

@@ -160,15 +160,17 @@ def expand_gemm(node: Node, inputs: Operands) -> Body:
     q, c_at, y_at = _Bytes(node, inputs), 6, 7
     c, alpha = q.c, float(node.get("alpha", 1.0))
     turned = {f"trans{k}": int(node.get(f"trans{k}", 0)) for k in "AB"}
-    columns = {} if not _has_many(inputs[4]) else {"axis": 0 if turned["transB"] else 1}
+    columns: dict[str, Any] = (
+        {} if not _has_many(inputs[4]) else {"axis": 0 if turned["transB"] else 1}
+    )
     step, middle = (node.inputs[k] if columns else q.number(k) for k in (4, 5))
     operands = [q.restore(0, 1, 2), c("DequantizeLinear", node.inputs[3], step, middle, **columns)]
     if q.has(c_at):
         unit = c("Mul", q.number(1), step)
         unit = unit if alpha == 1.0 else c("Mul", unit, c.constant(np.float32(alpha)))
-        last = {"axis": given(inputs[c_at]).rank - 1} if columns else {}
+        last: dict[str, Any] = {"axis": given(inputs[c_at]).rank - 1} if columns else {}
         operands.append(c("DequantizeLinear", node.inputs[c_at], unit, **last))
-    y = c("Gemm", *operands, alpha=alpha, **turned)
+    y = c("Gemm", *operands, alpha=alpha, transA=turned["transA"], transB=turned["transB"])
     return q.body(q.quantise(y, y_at, y_at + 1, 0) if q.has(y_at) else y)
 
 

@@ -13,9 +13,9 @@ from functools import cache
 import numpy as np
 
 from polyc.graph.shapes.signature import Formal, Signature
-from polyc.types.element_types import BFLOAT16, COMPILED, FLOAT16, FLOAT32, FLOAT64
+from polyc.types.element_types import BFLOAT16, COMPILED, FLOAT16, FLOAT32, FLOAT64, UINT8, named
 
-_FLOATS = frozenset({FLOAT16, BFLOAT16, FLOAT32, FLOAT64})
+_FLOATS = frozenset({FLOAT16, BFLOAT16, FLOAT32, FLOAT64, UINT8, named})
 _INTEGERS = frozenset(map(np.dtype, (np.int32, np.int64)))
 _BYTES = frozenset(map(np.dtype, (np.int8, np.uint8)))
 _TYPES = {
@@ -26,6 +26,7 @@ _TYPES = {
     "M": frozenset({np.dtype(bool)}),
     "P": _BYTES | {FLOAT32},
     "A": COMPILED,
+    "W": frozenset({UINT8, named("int4"), named("uint4")}),
     "Z": _FLOATS | {np.dtype(np.uint8)},
 }
 
@@ -78,10 +79,26 @@ _FORMS = {
         1,
         "alpha=FLOAT transA=INT transB=INT transBatchA=INT transBatchB=INT",
     ),
+    "GatherBlockQuantized": (
+        "data:W indices:I scales:T zero_points:W?",
+        1,
+        "bits=INT block_size=INT gather_axis=INT quantize_axis=INT",
+    ),
     "GatherND": ("data:A indices:I", 1, ""),
     "Gelu": ("X:T", 1, ""),
     "GridSample": ("X:A Grid:T", 1, "align_corners=INT mode=STRING padding_mode=STRING"),
     "GroupNorm": ("X:T gamma:T beta:T", 1, _GROUPS),
+    "GroupQueryAttention": (
+        "query:T key:T? value:T? past_key:T? past_value:T? seqlens_k:I total_sequence_length:I "
+        "cos_cache:T? sin_cache:T? position_ids:I? attention_bias:T? head_sink:T? k_scale:T? "
+        "v_scale:T? q_norm_weight:T? k_norm_weight:T? query_seqlens:I?",
+        3,
+        "num_heads=INT! kv_num_heads=INT! do_rotary=INT rotary_interleaved=INT scale=FLOAT "
+        "softcap=FLOAT local_window_size=INT causal=INT smooth_softmax=INT qk_output=INT "
+        "sliding_window_cache=INT k_quant_type=STRING v_quant_type=STRING kv_cache_bit_width=INT "
+        "qk_norm_epsilon=FLOAT q_norm_epsilon=FLOAT k_norm_epsilon=FLOAT",
+    ),
+    "LayerNormalization": ("X:T scale:T B:T?", 3, "axis=INT epsilon=FLOAT stash_type=INT"),
     "MatMulIntegerToFloat": (
         "A:Q B:Q a_scale:T b_scale:T a_zero_point:Q? b_zero_point:Q? bias:T?",
         1,
