@@ -45,3 +45,23 @@ class Derived(str):
 
     def __reduce__(self) -> tuple[object, ...]:
         return Derived, (self.operation, *self.operands)
+
+
+def show_larger(product: tuple[str, ...], coefficient: int) -> tuple[tuple[str, ...], int]:
+    """A term of a sum as it is shown, where the larger of two has its name.
+
+    -2 * min(-a, -b)   ->   2 * max(a, b)
+    """
+    names: list[str] = []
+    for name in product:
+        smaller = name.operands if isinstance(name, Derived) and name.operation == "min" else ()
+        if smaller and all(map(_begins_below_0, smaller)):
+            coefficient = -coefficient
+            names.append(f"max({', '.join(sorted(str(-operand) for operand in smaller))})")
+        else:
+            names.append(name)
+    return tuple(names), coefficient
+
+
+def _begins_below_0(extent: Extent) -> bool:
+    return (extent if isinstance(extent, int) else extent.terms[0][1]) < 0

@@ -9,10 +9,11 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
+from itertools import starmap
 from typing import TypeAlias
 
 from polyc.errors import NotFixed
-from polyc.types.derived import Derived
+from polyc.types.derived import Derived, show_larger
 from polyc.types.polynomials import Term, add, counts_in, divide_terms, least_value, multiply
 from polyc.types.ranges import LEAST, STEP, SizeRange, assumed_ranges, concluded, stated_range
 
@@ -134,7 +135,7 @@ class Size:
 
     def __str__(self) -> str:
         shown = ""
-        for product, coefficient in map(_with_larger, self.terms):
+        for product, coefficient in starmap(show_larger, self.terms):
             factors = [*([str(abs(coefficient))] if abs(coefficient) != 1 or not product else [])]
             sign = " - " if coefficient < 0 else " + "
             shown += (sign if shown else sign.strip(" +")) + "*".join([*factors, *product])
@@ -154,27 +155,6 @@ class Size:
             f"the size {self} is known only at run time, but {what} must be known",
             "give the model's inputs fixed sizes",
         )
-
-
-def _with_larger(term: Term) -> Term:
-    """A term as it is shown, where the larger of two has its name.
-
-    -2 * min(-a, -b)   ->   2 * max(a, b)
-    """
-    product, coefficient = term
-    names: list[str] = []
-    for name in product:
-        smaller = name.operands if isinstance(name, Derived) and name.operation == "min" else ()
-        if smaller and all(map(_begins_below_0, smaller)):
-            coefficient = -coefficient
-            names.append(f"max({', '.join(sorted(str(-operand) for operand in smaller))})")
-        else:
-            names.append(name)
-    return tuple(names), coefficient
-
-
-def _begins_below_0(extent: Extent) -> bool:
-    return (extent.terms[0][1] if isinstance(extent, Size) else extent) < 0
 
 
 Extent: TypeAlias = "int | Size"
