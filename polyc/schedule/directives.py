@@ -90,7 +90,13 @@ class Split:
             rest = loop.function.sub(tiles)
             step = 1 if size % loop.step else loop.step
             within = replace(
-                loop, name=inside(loop.name), function=rest, size=size, step=step, extent=size
+                loop,
+                name=inside(loop.name),
+                function=rest,
+                size=size,
+                step=step,
+                extent=size,
+                open=loop.open or loop.extent is None,
             )
             whole = loop.step if loop.step % size == 0 else size
             return replace(loop, function=tiles, body=within, step=whole)

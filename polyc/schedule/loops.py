@@ -35,8 +35,9 @@ class Loop:
     loop where the domains of its statements differ, and isl may cut others into pieces. numbers: of
     a loop that was several, the number of an iteration, whatever it is cut into. step: what
     all its values are multiples of; extent: one more than the largest of them, None if it is not
-    known. width, apart: of a loop over threads, the iterations that there is room for, and the
-    threads between two of them. instruction: the row of the table that runs it, of that kind.
+    known; open: of a tile, that it may end before, as only a call knows. width, apart: of a loop
+    over threads, the iterations that there is room for, and the threads between two of them.
+    instruction: the row of the table that runs it, of that kind.
     """
 
     name: str
@@ -47,6 +48,7 @@ class Loop:
     whole: bool = False
     step: int = 1
     extent: int | None = None
+    open: bool = False
     width: int = 0
     apart: int = 1
     instruction: str = ""
@@ -177,10 +179,10 @@ def lower_tree(
 
     A loop of one iteration becomes nothing: it changes no order, but whoever reads the tree
     afterwards would have one dimension more to deal with. Tiles are counted in ones, for isl takes
-    twice as long to generate loops in larger steps; but where the extent is not known, what is left
-    of a tile is cut into smaller ones, by positions (`codegen/remainder.py`). For a GPU all loops
-    are counted in ones, and stay: blocks and threads have numbers, and so have the ones that there
-    is one of.
+    twice as long to generate loops in larger steps; but where only a call knows at which one they
+    end, what is left is cut into smaller ones, by positions (`codegen/remainder.py`). For a GPU all
+    loops are counted in ones, and stay: blocks and threads have numbers, and so have the ones that
+    there is one of.
     """
     marks = mark_names(tree, counted=counted)
 
@@ -200,7 +202,8 @@ def lower_tree(
                 inner = lower(node.body)
                 if has_one_value(node.function, domains):
                     return inner
-                return _insert(node if node.extent is None else _in_ones(node), inner)
+                by_positions = node.extent is None or node.open
+                return _insert(node if by_positions else _in_ones(node), inner)
 
     return lower(tree)
 

@@ -240,3 +240,21 @@ def test_a_name_in_a_file_that_reads_like_a_size_that_follows_is_another_size(co
     np.testing.assert_array_equal(model(value, other), wanted)
     with pytest.raises(ShapeError):
         model(value, np.ones((1, 1, 6), np.float32))
+
+
+@pytest.mark.parametrize("tiles", ["split i 12 | split i' 3", "split i 8 | split i' 2"])
+def test_tiles_within_a_tile_that_ends_early_are_in_registers(compiled, tiles):
+    """Twelve rows at a time, three of them in registers: of 20 rows eight are left, two times three
+    and two. A loop over rows that no register is known for would take four times as long."""
+    chosen = (
+        f"order i j | {tiles} | split j 16 | order i j i' | vector j' | unroll i'' | sink j' i'' "
+        "| parallel i j | keep y_acc in registers at i'"
+    )
+    product = ops.input("a", ("n", 40)) @ ops.input("b", (40, 32))
+    model = compiled(Graph.of(y=product), hint={"n": 128}, schedule={"MatMul_0_out": chosen})
+    assert "y_acc_local_0_0" in model.source
+    assert "y_acc_local[" not in model.source
+    b = RNG.standard_normal((40, 32)).astype(np.float32)
+    for rows in (1, 2, 3, 11, 12, 20, 23, 24, 35, 47):
+        a = RNG.standard_normal((rows, 40)).astype(np.float32)
+        np.testing.assert_allclose(model(a, b), a @ b, rtol=1e-4, atol=1e-4)
