@@ -69,6 +69,7 @@ from polyc.scop.remove_frames import remove_frames
 from polyc.scop.scop import Scop
 from polyc.scop.sparse.zeros import compress_zeros
 from polyc.scop.split_reductions import Grain, split_reductions
+from polyc.scop.sum_members import sum_members
 from polyc.target.cuda import CudaTarget
 from polyc.target.forms import Forms, choose_forms
 from polyc.target.machine import Target
@@ -287,8 +288,7 @@ def _cluster_graph(
     tuned: Mapping[str, Tuned] | None,
 ) -> ClusteredModel:
     """Stages three to five."""
-    on_gpu = isinstance(target, CudaTarget)
-    budget = trace.budget
+    on_gpu, budget = isinstance(target, CudaTarget), trace.budget
 
     # 3. Graph -> Scop: statements with integer-set domains; data movement becomes views.
     with trace.step("lower"):
@@ -302,10 +302,9 @@ def _cluster_graph(
 
     # 4. Scop -> Scop: what needs no loop of its own goes. Before all, factors that are bytes stay
     #    bytes where an instruction multiplies them; those that are bfloat16, or may be rounded to
-    #    it, have been stored so. Inlining first: chains become one
-    #    statement, which can move into the pieces of its input; copies that are left vanish by
-    #    moving their sources into their targets; then divisions go. When it is known what is
-    #    summed up, long sums are split for threads. Last, states become one array each.
+    #    it, have been stored so. Inlining first: chains become one statement, which can move into
+    #    the pieces of its input; copies that are left vanish by moving their sources into their
+    #    targets; then divisions go, and sums are split. Last, states become one array each.
     with trace.step("fuse"):
         if isinstance(target, CudaTarget):
             scop = remove_frames(lowered)
@@ -316,13 +315,14 @@ def _cluster_graph(
         scop = convert_constants(inline_pointwise(scop, on_gpu, budget))
         scop = delinearise(merge_copies(distribute(scop, budget), budget))
         thinned = compress_zeros(scop, lanes)
-        find = None
+        scop, find = thinned.scop, None
         if isinstance(target, CudaTarget):
             find = partial(find_parts, target=target, tf32=options.tf32)
-        scop = split_reductions(thinned.scop, Grain.of(target), find)
+        else:
+            scop = sum_members(scop)
+        scop = split_reductions(scop, Grain.of(target), find)
         scop, states = bind_states(scop, states)
         trace.dump("scop", scop)
-
     # 5. Scop -> clusters; then the layout of every array, in execution order; then kernels: what
     #    hands over more than a cache holds is joined, now that its tiles are known.
     with trace.step("cluster"):

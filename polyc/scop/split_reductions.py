@@ -22,12 +22,7 @@ from typing import Any
 import islpy as isl
 
 from polyc.names import fresh
-from polyc.poly.affine import (
-    coefficients,
-    moves,
-    outputs,
-    simplify,
-)
+from polyc.poly.affine import coefficients, columns_of, moves, outputs, simplify, unit_dimension
 from polyc.scop.expr import Const, Load, pull_back
 from polyc.scop.inline import simplify_indices
 from polyc.scop.scop import Array, Scop, Statement, identity
@@ -42,7 +37,8 @@ class Grain:
 
     long: elements from which on a reduction is split; row: of them, for each parallel iteration;
     few: parallel iterations that are enough without; run: elements along a row that one thread, or
-    block of threads, works on together: they count as one iteration. fewest, most: parts.
+    block of threads, works on together: they count as one iteration. fewest, most: parts. free:
+    what is computed may lie in any order, and any one of its dimensions be the row.
     """
 
     long: int
@@ -51,6 +47,7 @@ class Grain:
     run: int
     fewest: int
     most: int
+    free: bool = False
 
     @staticmethod
     def of(target: Target | CudaTarget) -> Grain:
@@ -58,7 +55,7 @@ class Grain:
         return _of_gpu(target) if isinstance(target, CudaTarget) else CPU
 
 
-CPU = Grain(long=1 << 18, row=1, few=8, run=4096, fewest=16, most=64)
+CPU = Grain(long=1 << 18, row=1, few=8, run=4096, fewest=16, most=64, free=True)
 """1 MB of floats takes 30 us to read. Parts are many enough for any number of threads, and few
 enough to be combined in no time; they depend on sizes alone."""
 
@@ -109,6 +106,9 @@ def _find_split(s: Statement, scop: Scop, uses: Uses, grain: Grain) -> tuple[int
         return None
     rows = [coefficients(function) for function in outputs(streamed.index)]
     along = [p for p in kept if rows and rows[-1][p] == 1]
+    if grain.free and not along and scop.arrays[streamed.array].kind == "temporary":
+        units = [p for p in kept if unit_dimension(columns_of(streamed.index)[p]) is not None]
+        along = sorted(units, key=lambda p: -extents[p])[:1]
     iterations = prod(-(-extents[p] // grain.run) if p in along else extents[p] for p in kept)
     if iterations >= grain.few or prod(extents) < grain.row * iterations:
         return None

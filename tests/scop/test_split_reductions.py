@@ -49,6 +49,12 @@ def sums(rows: int, columns: int, kept: str, op: Reduction = "add", kind: str = 
     )
 
 
+@pytest.mark.parametrize(("kind", "first"), [("input", "Z"), ("temporary", "Z_parts")])
+def test_rows_of_what_may_lie_in_any_order_may_be_lanes(kind, first):
+    """Twenty rows are enough for threads, unless they are columns in memory."""
+    assert names(split(sums(20, 37, "i", kind=kind)))[0] == first
+
+
 @pytest.mark.parametrize("op", ["add", "max"])
 @pytest.mark.parametrize(
     ("rows", "columns", "kept"),

@@ -1,0 +1,81 @@
+"""Sums over groups of channels: those of each channel first."""
+
+import numpy as np
+import pytest
+
+import polyc
+from polyc import Graph, ops
+from polyc.poly.affine import is_affine
+from polyc.scop.expr import Call
+from polyc.scop.scop import Scop
+from polyc.scop.sum_members import LONG, sum_members
+from tests.analysis.nests import F32, ZERO, array, load, scop, statement
+from tests.sampling import thorough
+from tests.scop.rewrites import check, get, names
+
+GROUPS, SIZE = 3, 4
+PIXELS = LONG // (GROUPS * SIZE) + 1
+
+
+def sums(place: str, order: str = "g, c, x", kind: str = "temporary") -> Scop:
+    """Y[g] = sum over c and x of X[place, x] * M[g]"""
+    inside = f"0 <= g < {GROUPS} and 0 <= c < {SIZE} and 0 <= x < {PIXELS}"
+    product = Call("mul", (load(f"{{ S[{order}] -> X[{place}, x] }}"),
+                           load(f"{{ S[{order}] -> M[g] }}")), F32)  # fmt: skip
+    rows = f"0 <= m < {GROUPS * SIZE} and 0 <= x < {PIXELS}"
+    return scop(
+        [
+            array("I", [GROUPS * SIZE, PIXELS], "input"),
+            array("X", [GROUPS * SIZE, PIXELS], kind),  # type: ignore[arg-type]
+            array("M", [GROUPS], "input"),
+            array("acc", [GROUPS], "temporary"),
+            array("Y", [GROUPS], "output"),
+        ],
+        statement(f"{{ X[m, x] : {rows} }}", "{ X[m, x] -> X[m, x] }",
+                  load("{ X[m, x] -> I[m, x] }")),
+        statement(f"{{ Z[g] : 0 <= g < {GROUPS} }}", "{ Z[g] -> acc[g] }", ZERO),
+        statement(f"{{ S[{order}] : {inside} }}", f"{{ S[{order}] -> acc[g] }}", product, "add"),
+        statement(f"{{ E[g] : 0 <= g < {GROUPS} }}", "{ E[g] -> Y[g] }",
+                  load("{ E[g] -> acc[g] }")),
+    )  # fmt: skip
+
+
+def test_the_sum_of_each_channel_comes_first():
+    after = check(sum_members, sums(f"{SIZE}g + c"))
+    assert names(after) == ["X", "Z_members", "S_members", "S_member", "Z", "S", "E"]
+    partial = get(after, "S_members")
+    assert partial.iterators == ("m", "x")
+    assert all(map(is_affine, (partial.write, partial.loads[0].index)))
+    assert get(after, "S").iterators == ("g", "c")
+
+
+@pytest.mark.parametrize(
+    ("place", "order"),
+    [
+        ("4g + c", "g, x, c"),  # what is summed up last is lanes as it is
+        ("g + 3c", "g, c, x"),  # members are apart
+        ("c", "g, c, x"),  # the same for all groups
+    ],
+)
+def test_other_sums_stay(place, order):
+    before = sums(place, order)
+    assert sum_members(before) is not None
+    assert names(sum_members(before)) == names(before)
+
+
+@pytest.mark.parametrize("groups", [8, thorough(4)])
+@pytest.mark.parametrize("batch", [1, thorough(3)])
+def test_norms_of_groups_behind_a_convolution(batch, groups):
+    rng = np.random.default_rng(groups)
+    w = rng.standard_normal((32, 16, 1, 1)).astype(np.float32)
+    y = ops.conv(ops.input("x", (batch, 16, 33, 31)), w)
+    flat = ops.reshape(y, (batch, groups, -1))
+    ones, zeros = np.ones(groups, np.float32), np.zeros(groups, np.float32)
+    norm = ops.reshape(ops.instance_normalization(flat, ones, zeros), (batch, 32, 33, 31))
+    model = polyc.compile(Graph.of(y=norm), target="baseline")
+    assert "members" in model.source
+    x = (rng.standard_normal((batch, 16, 33, 31)) * 3 + 1).astype(np.float32)
+    wide = np.einsum("bchw,oc->bohw", x, w[:, :, 0, 0].astype(np.float64))
+    rows = wide.reshape(batch, groups, -1)
+    wanted = (rows - rows.mean(2, keepdims=True)) / np.sqrt(rows.var(2, keepdims=True) + 1e-5)
+    np.testing.assert_allclose(model(x), wanted.reshape(wide.shape), rtol=1e-4, atol=1e-5)
