@@ -76,7 +76,6 @@ FindParts = Callable[[Statement], tuple[int, int] | None]
 def split_reductions(scop: Scop, grain: Grain = CPU, find_parts: FindParts | None = None) -> Scop:
     """The scop with the long reductions split that have few parallel iterations."""
     uses = find_uses(scop.statements)
-    statements = list(scop.statements)
     for s in scop.statements:
         found = _find_split(s, scop, uses, grain)
         if found is None and find_parts and _is_alone(s, uses):
@@ -84,12 +83,23 @@ def split_reductions(scop: Scop, grain: Grain = CPU, find_parts: FindParts | Non
         if found is None:
             continue
         (start,) = (w for w in uses.writes(s.array) if not w.reduction)
-        arrays, parts = _Split(s, start, *found).rewrite(scop)
-        statements.remove(start)
-        at = statements.index(s)
-        statements[at : at + 1] = parts
-        scop = replace(scop, arrays={**scop.arrays, **{a.name: a for a in arrays}})
-    return replace(scop, statements=tuple(statements))
+        scop = put_in_place(scop, s, start, *_Split(s, start, *found).rewrite(scop))
+    return scop
+
+
+def put_in_place(
+    scop: Scop,
+    update: Statement,
+    start: Statement,
+    arrays: Sequence[Array],
+    parts: Sequence[Statement],
+) -> Scop:
+    """The scop with statements in place of a reduction and its initialisation, and their arrays."""
+    statements = [s for s in scop.statements if s is not start]
+    at = next(k for k, s in enumerate(statements) if s is update)
+    statements[at : at + 1] = parts
+    known = {**scop.arrays, **{a.name: a for a in arrays}}
+    return replace(scop, statements=tuple(statements), arrays=known)
 
 
 def _find_split(s: Statement, scop: Scop, uses: Uses, grain: Grain) -> tuple[int, int, int] | None:

@@ -24,29 +24,25 @@ from polyc.poly.affine import columns_of, moves, output, simplify, tuple_id, uni
 from polyc.scop.expr import Const, Load, pull_back
 from polyc.scop.inline import simplify_indices
 from polyc.scop.scop import Array, Scop, Statement, identity
+from polyc.scop.split_reductions import put_in_place
 from polyc.scop.uses import find_uses
 
 LONG = 1 << 14
 """Elements from which on a sum is worth two more statements."""
 
-IN, OUT, SET = isl.dim_type.in_, isl.dim_type.out, isl.dim_type.set
+OUT, SET = isl.dim_type.out, isl.dim_type.set
 
 
 def sum_members(scop: Scop) -> Scop:
     """The scop with sums over groups taken apart."""
     uses = find_uses(scop.statements)
-    statements = list(scop.statements)
     for s in scop.statements:
         found = _find_group(s, scop.arrays)
         if found is None or len(uses.writes(s.array)) != 2:
             continue
         (start,) = (w for w in uses.writes(s.array) if not w.reduction)
-        arrays, parts = _Group(s, start, *found).rewrite(scop)
-        statements.remove(start)
-        at = statements.index(s)
-        statements[at : at + 1] = parts
-        scop = replace(scop, arrays={**scop.arrays, **{a.name: a for a in arrays}})
-    return replace(scop, statements=tuple(statements))
+        scop = put_in_place(scop, s, start, *_Group(s, start, *found).rewrite(scop))
+    return scop
 
 
 def _find_group(s: Statement, arrays: Mapping[str, Array]) -> tuple[int, int] | None:

@@ -97,6 +97,19 @@ def test_attention_that_is_not_there_is_refused(compiled):
         compiled(model_of("GroupQueryAttention", inputs, ["y"], num_heads=3, kv_num_heads=0))
 
 
+@pytest.mark.parametrize("kind", [1, thorough(0)])
+@pytest.mark.parametrize("n", [8, thorough(7)])
+def test_products_with_weights_of_bitsandbytes(compiled, kind, n):
+    """Of seven columns of 24, the last block is not full."""
+    k, block = 24, 16
+    packed = RNG.integers(0, 256, n * k // 2).astype(np.uint8)
+    inputs = [draw(2, 3, k), packed, np.abs(draw(-(-n * k // block)))]
+    options = {"K": k, "N": n, "block_size": block, "quant_type": kind, "transB": 1}
+    source = model_of("MatMulBnb4", inputs, ["y"], constants=(1, 2), **options)
+    (want,) = run_ort(source, {"x0": inputs[0]})
+    assert_same(compiled(source).run({"x0": inputs[0]})["y"], want, 1e-5, 1e-5)
+
+
 @pytest.mark.parametrize("zeros", [True, thorough(False)])
 @pytest.mark.parametrize("bits", [4, thorough(8)])
 def test_rows_of_a_table_of_bytes(compiled, bits, zeros):

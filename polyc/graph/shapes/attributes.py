@@ -170,6 +170,7 @@ ATTRIBUTES: Mapping[tuple[str, str], Rules] = {
     ("com.microsoft", "Attention"): {"num_heads": SIZE, "qkv_hidden_sizes": Range(1, length=3)},
     ("com.microsoft", "GroupNorm"): {"groups": SIZE},
     ("com.microsoft", "GroupQueryAttention"): {"num_heads": SIZE, "kv_num_heads": SIZE},
+    ("com.microsoft", "MatMulBnb4"): {"K": SIZE, "N": SIZE, "block_size": SIZE},
     ("com.microsoft", "MatMulNBits"): {"K": SIZE, "N": SIZE, "block_size": SIZE, "bits": SIZE},
     ("com.microsoft", "MultiHeadAttention"): {"num_heads": SIZE},
     ("com.microsoft", "QAttention"): {"num_heads": SIZE},

@@ -1,6 +1,7 @@
 """Weights of 4 or 8 bits, which have a scale for each block along k: products, and rows of a table.
 
     MatMulNBits(a, b, scales, zeros)     GatherBlockQuantized(table, rows, scales, zeros)
+    MatMulBnb4(a, b, scales)
 
     B: uint8[n, blocks, bytes], the lower half of a byte first; scales[n, blocks]; zeros: packed in
     the same way, or floats, by default the middle of the range
@@ -137,9 +138,13 @@ def _unpack(c: Composer, packed: str, bits: int, shape: Sequence[int]) -> str:
 
 def _halves(c: Composer, packed: str) -> str:
     """uint8[…, bytes] -> uint8[…, bytes, 2] of 4 bits each, the lower ones first"""
+    return c("Concat", *(c("Unsqueeze", v, c.integers(-1)) for v in _halved(c, packed)), axis=-1)
+
+
+def _halved(c: Composer, packed: str) -> tuple[str, str]:
+    """The lower and the upper 4 bits of bytes."""
     low = c("BitwiseAnd", packed, c.constant(np.uint8(15)))
-    high = c("BitShift", packed, c.constant(np.uint8(4)), direction="RIGHT")
-    return c("Concat", *(c("Unsqueeze", v, c.integers(-1)) for v in (low, high)), axis=-1)
+    return low, c("BitShift", packed, c.constant(np.uint8(4)), direction="RIGHT")
 
 
 def _first(c: Composer, x: str, count: int, axis: int) -> str:
@@ -191,3 +196,46 @@ def _split_bytes(c: Composer, packed: str) -> str:
     """uint8[…, bytes] -> uint8[…, 2 * bytes]"""
     front = c("Slice", c("Shape", packed), c.integers(0), c.integers(-1))
     return c("Reshape", _halves(c, packed), c("Concat", front, c.integers(-1), axis=0))
+
+
+FP4 = (0.0, 5.208333333e-03, 0.66666667, 1.0, 0.33333333, 0.5, 0.16666667, 0.25)
+"""Numbers of 4 bits that are floats, as bitsandbytes has them; the upper half is negative."""
+
+NF4 = (
+    *(-1.0, -0.6961928009986877, -0.5250730514526367, -0.39491748809814453),
+    *(-0.28444138169288635, -0.18477343022823334, -0.09105003625154495, 0.0),
+    *(0.07958029955625534, 0.16093020141124725, 0.24611230194568634, 0.33791524171829224),
+    *(0.44070982933044434, 0.5626170039176941, 0.7229568362236023, 1.0),
+)
+"""Sixteen quantiles of the normal distribution (Dettmers and others 2023)."""
+
+TABLES = ((*FP4, *(-x for x in FP4)), NF4)
+
+
+def expand_matmul_bnb4(node: Node, inputs: Sequence[Tensor | None]) -> Body:
+    """MatMulBnb4: A[…, k] B[n, k]ᵀ for weights absmax * table[b], (A, B, absmax)
+
+    B: uint8, all n * k one after another, the upper half of a byte first; absmax: one for each
+    block of them. Constant weights become floats when they are folded.
+    """
+    kind, block = int(node.attributes["quant_type"]), int(node.attributes["block_size"])
+    k, n = int(node.attributes["K"]), int(node.attributes["N"])
+    by_columns = node.get("transB", 1)
+    if kind not in (0, 1) or not by_columns:
+        raise UnsupportedOp(
+            f"{node.op} {node.name!r}: quant_type {kind} with transB {by_columns} is not "
+            "supported; use 0 or 1, and weights of one column after another"
+        )
+    c, a = Composer(), given(inputs[0])
+    blocks = -(-n * k // block)
+    low, high = _halved(c, c("Reshape", node.inputs[1], c.integers(-1)))
+    pairs = c("Concat", *(c("Unsqueeze", v, c.integers(-1)) for v in (high, low)), axis=-1)
+    numbers = _first(c, c("Reshape", pairs, c.integers(-1)), n * k, 0)
+    places = c("Cast", numbers, to=TensorProto.INT32)
+    table = c.constant(np.array(TABLES[kind]), a.dtype)
+    values = c("Pad", c("Gather", table, places), c.integers(0, blocks * block - n * k))
+    scales = c("Reshape", node.inputs[2], c.integers(blocks, 1))
+    weight = c("Mul", c("Reshape", values, c.integers(blocks, block)), scales)
+    weight = _first(c, c("Reshape", weight, c.integers(-1)), n * k, 0)
+    columns = c("Transpose", c("Reshape", weight, c.integers(n, k)), perm=(1, 0))
+    return c.body(node.inputs, (c("MatMul", node.inputs[0], columns),))

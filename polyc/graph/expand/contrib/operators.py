@@ -19,7 +19,11 @@ from polyc.graph.expand.contrib.attention import (
 from polyc.graph.expand.contrib.embedding import expand_embedding
 from polyc.graph.expand.contrib.fused import FUSED
 from polyc.graph.expand.contrib.group_query import expand_group_query
-from polyc.graph.expand.contrib.n_bits import expand_gather_quantised, expand_matmul_n_bits
+from polyc.graph.expand.contrib.n_bits import (
+    expand_gather_quantised,
+    expand_matmul_bnb4,
+    expand_matmul_n_bits,
+)
 from polyc.graph.expand.contrib.quantised import QUANTISED
 from polyc.graph.expand.contrib.quantised_lstm import expand_dynamic_quantize_lstm
 from polyc.graph.ir import Body, Node, Tensor
@@ -128,6 +132,7 @@ CONTRIB: dict[str, Expand] = {
     "GatherBlockQuantized": expand_gather_quantised,
     "Gelu": expand_gelu,
     "GroupQueryAttention": expand_group_query,
+    "MatMulBnb4": expand_matmul_bnb4,
     "MatMulNBits": expand_matmul_n_bits,
     "MultiHeadAttention": expand_multi_head_attention,
     "QuickGelu": expand_quick_gelu,

@@ -99,6 +99,11 @@ _FORMS = {
         "qk_norm_epsilon=FLOAT q_norm_epsilon=FLOAT k_norm_epsilon=FLOAT",
     ),
     "LayerNormalization": ("X:T scale:T B:T?", 3, "axis=INT epsilon=FLOAT stash_type=INT"),
+    "MatMulBnb4": (
+        "A:T B:B absmax:T",
+        1,
+        "K=INT! N=INT! block_size=INT! quant_type=INT! training_mode=INT transB=INT",
+    ),
     "MatMulIntegerToFloat": (
         "A:Q B:Q a_scale:T b_scale:T a_zero_point:Q? b_zero_point:Q? bias:T?",
         1,
