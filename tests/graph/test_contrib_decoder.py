@@ -214,6 +214,25 @@ def test_a_decoder_of_any_batch_and_length(compiled, sizes):
         tokens, lengths = RNG.integers(0, 60, (2, 1)), lengths + 1
 
 
+def test_a_decoder_keeps_its_cache_in_a_state(compiled):
+    """In a buffer with room for all that may come, which is written where it lies."""
+    source, room = decoder(), 24
+    states = {f"past_{x}": f"present_{x}" for x in "kv"}
+    sizes = {"past": room, "all": (1, room), "batch": 1}
+    model = compiled(source, dims=sizes, state=states)
+    assert all(state.in_place for state in model.states)
+    session, length = model.start(), 0
+    past = {name: np.zeros((1, 2, 0, 16), np.float32) for name in states}
+    for n in (5, 1, 3, 1):
+        length += n
+        tokens = {"tokens": RNG.integers(0, 60, (1, n)), "mask": np.ones((1, length), np.int64)}
+        want = run_ort(source, {**tokens, **past})
+        past = dict(zip(states, want[1:], strict=True))
+        assert_same(session.run(tokens)["logits"], want[0], 1e-5, 1e-5)
+        for name, rows in past.items():
+            assert_same(session.state[name][:, :, :length], rows, 1e-5, 1e-5)
+
+
 def test_operators_that_only_onnx_runtime_has_in_the_standards_domain(compiled):
     """In a body, and beside a LayerNormalization of before the standard had one."""
     x, scale = draw(3, 8), draw(8)

@@ -25,6 +25,7 @@ from polyc.graph.expand.contrib.attention import by_head, together
 from polyc.graph.ir import Body, Node, Tensor
 from polyc.graph.shapes.checks import given, require, require_rank
 from polyc.graph.shapes.dims import fixed
+from polyc.types.element_types import limits
 
 Operands = Sequence[Tensor | None]
 
@@ -98,10 +99,9 @@ def _refuse_what_is_not_there(node: Node, names: dict[str, str]) -> None:
             f"{node.op} {node.name!r}: {', '.join(wanted)} is not supported; keep keys and values "
             "as floats in a cache of whole sequences"
         )
-    if not names["seqlens_k"] or bool(names["past_key"]) != bool(names["past_value"]):
-        raise UnsupportedOp(
-            f"{node.op} {node.name!r} needs seqlens_k, and past keys and values both or neither"
-        )
+    for key, value in (("key", "value"), ("past_key", "past_value")):
+        first, second = ("given" if names[role] else "absent" for role in (key, value))
+        require(first == second, value, first, second, f"give {key} and {value}, or neither")
 
 
 def _by_head(call: _Call) -> tuple[str, str, str]:
@@ -177,7 +177,7 @@ def _attend(call: _Call, q: str, k: str, v: str) -> str:
         beyond = c("Sub", length, c.extent(bias, 3))  # in a buffer that is longer than needed
         bias = c("Pad", bias, c.extents(0, 0, 0, 0, 0, 0, 0, beyond))
         scores = c("Add", scores, bias)
-    scores = c("Where", _is_seen(call, length), scores, c.constant(np.finfo(dtype).min, dtype))
+    scores = c("Where", _is_seen(call, length), scores, c.constant(limits(dtype)[0], dtype))
     weights = _weigh(call, scores, batch, length)
     weights = c("Reshape", weights, c.extents(batch, call.keys, -1, length))
     y = c("MatMul", weights, v)
