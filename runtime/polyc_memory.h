@@ -76,22 +76,32 @@ PC_INLINE void FN(stores)(T *p, V v, i64 stride)
 #define WIDTH 512
 #elif BITS * PC_LANES == 256
 #define WIDTH 256
-#elif BITS * PC_LANES == 128
-#define WIDTH 128
+#elif BITS * PC_LANES <= 128
+#define WIDTH 128 /* of fewer bits, the first ones of a register */
 #endif
 #if defined __AVX512VL__ && defined __AVX512BW__ && defined WIDTH
 #define MASKED(name) PC_PASTE3(PC_PASTE3(__builtin_ia32_, name##dqu, PC_MODE), WIDTH, _mask)
 #define PC_MODE PC_PASTE(PC_MODE_, BITS)
 #define I PC_PASTE(PC_MODE_TYPE_, BITS)
 typedef I FN(masked) __attribute__((vector_size(WIDTH / 8)));
-PC_INLINE u64 FN(mask)(i64 n) { return n <= 0 ? 0 : n >= PC_LANES ? ~(u64)0 : ((u64)1 << n) - 1; }
+PC_INLINE u64 FN(mask)(i64 n)
+{
+    const i64 lanes = n < PC_LANES ? n : PC_LANES;
+    return lanes <= 0 ? 0 : ~(u64)0 >> (64 - lanes);
+}
 PC_INLINE V FN(loadn)(const T *p, i64 n)
 {
-    return READ((V)MASKED(load)((const void *)p, (FN(masked)){0}, FN(mask)(n)));
+    const FN(masked) wide = MASKED(load)((const void *)p, (FN(masked)){0}, FN(mask)(n));
+    V v;
+    PC_COPY(&v, &wide, sizeof v);
+    return READ(v);
 }
 PC_INLINE void FN(storen)(T *p, V v, i64 n)
 {
-    MASKED(store)((void *)p, (FN(masked))WRITTEN(v), FN(mask)(n));
+    FN(masked) wide = {0};
+    const V written = WRITTEN(v);
+    PC_COPY(&wide, &written, sizeof v);
+    MASKED(store)((void *)p, wide, FN(mask)(n));
 }
 #undef I
 #undef PC_MODE
