@@ -14,6 +14,7 @@ import numpy as np
 
 from polyc.errors import UnsupportedOp
 from polyc.graph.compose import Composer
+from polyc.graph.expand.contrib.channels import channels_first, channels_last
 from polyc.graph.ir import Body, Node, Tensor
 from polyc.graph.shapes.checks import given, require, require_rank
 
@@ -112,13 +113,13 @@ def expand_group_norm(node: Node, inputs: Operands) -> Body:
     for k, added in enumerate(more):
         if added:
             total = c("Add", total, _beside(c, added, given(inputs[3 + k]), rank, last))
-    first = c("Transpose", total, perm=(0, rank - 1, *range(1, rank - 1))) if last else total
+    first = channels_first(c, total, rank) if last else total
     scales = [c("CastLike", v, name) for v in (gamma, beta)]
     groups, epsilon = int(node.attributes["groups"]), node.get("epsilon", 1e-5)
     y = c("GroupNormalization", first, *scales, num_groups=groups, epsilon=epsilon)
     if int(node.attributes["activation"]):
         y = c("Mul", y, c("Sigmoid", y))
-    y = c("Transpose", y, perm=(0, *range(2, rank), 1)) if last else y
+    y = channels_last(c, y, rank) if last else y
     return c.body(node.inputs, (y, total))
 
 
@@ -143,10 +144,9 @@ def expand_conv_of_last(node: Node, inputs: Operands) -> Body:
     """NhwcConv: Conv of x[batch, …, channels] and w[outputs, …, channels]"""
     c = Composer()
     rank = given(inputs[0]).rank
-    first = (0, rank - 1, *range(1, rank - 1))
-    x, w = (c("Transpose", name, perm=first) for name in node.inputs[:2])
+    x, w = (channels_first(c, name, rank) for name in node.inputs[:2])
     y = c("Conv", x, w, *node.inputs[2:3], **node.attributes)
-    return c.body(node.inputs, (c("Transpose", y, perm=(0, *range(2, rank), 1)),))
+    return c.body(node.inputs, (channels_last(c, y, rank),))
 
 
 def expand_same(node: Node, inputs: Operands) -> Body:

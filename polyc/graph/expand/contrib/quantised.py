@@ -15,6 +15,7 @@ import numpy as np
 
 from polyc.graph.compose import Composer
 from polyc.graph.expand.contrib.attention import Itself, Operand, attend_to_itself
+from polyc.graph.expand.contrib.channels import channels_first, channels_last
 from polyc.graph.expand.contrib.embedding import embed
 from polyc.graph.ir import Body, Node, Tensor
 from polyc.graph.shapes.checks import given, require, require_rank, require_shape
@@ -97,33 +98,19 @@ def expand_pool(node: Node, inputs: Operands) -> Body:
 
     channels_last: x and y are [batch, height, width, channels].
     """
-    q = _Bytes(node, inputs)
+    q, rank = _Bytes(node, inputs), given(inputs[0]).rank
+    last = bool(node.get("channels_last"))
     own = {k: v for k, v in node.attributes.items() if k != "channels_last"}
-    x = _channels_first(q.c, q.restore(0, 1, 2), node, inputs)
-    y = q.c(node.op.removeprefix("QLinear"), x, **own)
-    return q.body(q.quantise(_channels_back(q.c, y, node, inputs), 3, 4, 0))
+    x = q.restore(0, 1, 2)
+    y = q.c(node.op.removeprefix("QLinear"), channels_first(q.c, x, rank) if last else x, **own)
+    return q.body(q.quantise(channels_last(q.c, y, rank) if last else y, 3, 4, 0))
 
 
 def expand_max_pool(node: Node, inputs: Operands) -> Body:
     """NhwcMaxPool: MaxPool of [batch, height, width, channels], of bytes as they are."""
-    c = Composer()
-    last = Node(node.name, node.op, node.inputs, node.outputs, {"channels_last": 1})
-    x = _channels_first(c, node.inputs[0], last, inputs)
-    y = c("MaxPool", x, **node.attributes)
-    return c.body(node.inputs, (_channels_back(c, y, last, inputs),))
-
-
-def _channels_first(c: Composer, x: str, node: Node, inputs: Operands) -> str:
-    if not node.get("channels_last"):
-        return x
-    rank = given(inputs[0]).rank
-    return c("Transpose", x, perm=(0, rank - 1, *range(1, rank - 1)))
-
-
-def _channels_back(c: Composer, y: str, node: Node, inputs: Operands) -> str:
-    if not node.get("channels_last"):
-        return y
-    return c("Transpose", y, perm=(0, *range(2, given(inputs[0]).rank), 1))
+    c, rank = Composer(), given(inputs[0]).rank
+    y = c("MaxPool", channels_first(c, node.inputs[0], rank), **node.attributes)
+    return c.body(node.inputs, (channels_last(c, y, rank),))
 
 
 def expand_concat(node: Node, inputs: Operands) -> Body:
