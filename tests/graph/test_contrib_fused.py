@@ -126,6 +126,9 @@ def test_what_is_not_there_is_refused(compiled):
     inputs = [draw(1, 2, 3, 3), draw(4, 2, 3, 3)]
     with pytest.raises(UnsupportedOp, match="activation 'Nope'"):
         compiled(model_of("FusedConv", inputs, ["y"], activation="Nope"))
+    numbers = [np.ones((5, 7), np.uint8)] * 2
+    with pytest.raises(ShapeError, match=r"element type of A .* one of bfloat16, float16, float32"):
+        compiled(model_of("FusedMatMul", numbers, ["y"]))
     with pytest.raises(ShapeError, match="number of parameters of Clip"):
         compiled(model_of("FusedConv", inputs, ["y"], activation="Clip"))
     with pytest.raises(ShapeError, match="metric"):

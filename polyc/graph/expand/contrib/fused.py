@@ -11,6 +11,7 @@ from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
+from onnx import TensorProto
 
 from polyc.errors import UnsupportedOp
 from polyc.graph.compose import Composer
@@ -77,12 +78,8 @@ def _activate(c: Composer, node: Node, y: str, kind: str, parameters: Sequence[f
 def expand_dimension(node: Node, inputs: Operands) -> Body:
     """ExpandDims: x with a dimension of one more at an axis, an int32"""
     c = Composer()
-    axis = c("Reshape", c("Cast", node.inputs[1], to=_INT64), c.integers(1))
+    axis = c("Reshape", c("Cast", node.inputs[1], to=TensorProto.INT64), c.integers(1))
     return c.body(node.inputs, (c("Unsqueeze", node.inputs[0], axis),))
-
-
-_INT64 = 7
-"""TensorProto.INT64"""
 
 
 def expand_distances(node: Node, inputs: Operands) -> Body:

@@ -15,7 +15,7 @@ import numpy as np
 from polyc.graph.shapes.signature import Formal, Signature
 from polyc.types.element_types import BFLOAT16, COMPILED, FLOAT16, FLOAT32, FLOAT64, UINT8, named
 
-_FLOATS = frozenset({FLOAT16, BFLOAT16, FLOAT32, FLOAT64, UINT8, named})
+_FLOATS = frozenset({FLOAT16, BFLOAT16, FLOAT32, FLOAT64})
 _INTEGERS = frozenset(map(np.dtype, (np.int32, np.int64)))
 _BYTES = frozenset(map(np.dtype, (np.int8, np.uint8)))
 _TYPES = {
