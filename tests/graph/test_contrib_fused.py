@@ -58,6 +58,13 @@ def test_products(compiled, kind, named):
     check(compiled, "FusedGemm", inputs, activation=kind, transB=1, alpha=0.5, beta=2.0, **more)
 
 
+def test_a_parameter_is_that_of_its_name(compiled):
+    """Where only the second one is given, the first is the standard's."""
+    text = "p = MatMul(x0, x1) y = HardSigmoid <beta = 0.4>(p)"
+    more = {"activation": "HardSigmoid", "activation_beta": 0.4}
+    check(compiled, "FusedGemm", [draw(5, 7), draw(7, 9)], text, **more)
+
+
 def test_a_product_of_what_is_transposed(compiled):
     check(compiled, "TransposeMatMul", [draw(2, 5, 7), draw(2, 5, 4)], transA=1, alpha=0.5)
 

@@ -7,7 +7,7 @@ What is computed together is decided here of all models alike, by their loops.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -43,8 +43,10 @@ def expand_conv(node: Node, inputs: Operands) -> Body:
     own = {k: v for k, v in node.attributes.items() if not k.startswith("activation")}
     y = c("Conv", *((x, w, bias) if bias else (x, w)), **own)
     y = c("Add", y, added) if added else y
-    kind, parameters = node.get("activation", ""), node.get("activation_params", ())
-    return c.body(node.inputs, (_activate(c, node, y, kind, parameters),))
+    listed = [float(value) for value in node.get("activation_params", ())]
+    names = _ACTIVATIONS.get(node.get("activation", ""), ())
+    named = dict(zip(names, listed, strict=False))
+    return c.body(node.inputs, (_activate(c, node, y, listed, named),))
 
 
 def expand_gemm(node: Node, inputs: Operands) -> Body:
@@ -52,27 +54,30 @@ def expand_gemm(node: Node, inputs: Operands) -> Body:
     c = Composer()
     own = {k: v for k, v in node.attributes.items() if not k.startswith("activation")}
     y = c("Gemm", *node.inputs, **own)
-    kind = node.get("activation", "")
-    names = (f"activation_{name}" for name in _ACTIVATIONS.get(kind, ()))
-    parameters = [node.attributes[name] for name in names if name in node.attributes]
-    return c.body(node.inputs, (_activate(c, node, y, kind, parameters),))
+    names = _ACTIVATIONS.get(node.get("activation", ""), ())
+    given_ones = {name: node.get(f"activation_{name}") for name in names}
+    named = {name: float(value) for name, value in given_ones.items() if value is not None}
+    return c.body(node.inputs, (_activate(c, node, y, (), named),))
 
 
-def _activate(c: Composer, node: Node, y: str, kind: str, parameters: Sequence[float]) -> str:
+def _activate(
+    c: Composer, node: Node, y: str, listed: Sequence[float], named: Mapping[str, float]
+) -> str:
+    """activation(y), by parameters in a list, and by those of them that the standard names."""
+    kind, attributes = node.get("activation", ""), dict[str, Any](named)
     if not kind:
         return y
     if kind == "Clip":
         rule, way_out = "number of parameters of Clip", "give the least and the largest value"
-        require(len(parameters) == 2, rule, 2, len(parameters), way_out)
-        ends = (c("CastLike", c.constant(np.float32(v)), y) for v in parameters)
+        require(len(listed) == 2, rule, 2, len(listed), way_out)
+        ends = (c("CastLike", c.constant(np.float32(v)), y) for v in listed)
         return c("Clip", y, *ends)
     if kind not in _ACTIVATIONS:
         raise UnsupportedOp(
             f"{node.op} {node.name!r}: activation {kind!r} is not supported; use one of "
             f"{', '.join(sorted([*_ACTIVATIONS, 'Clip']))}, or a node of its own"
         )
-    named: dict[str, Any] = dict(zip(_ACTIVATIONS[kind], map(float, parameters), strict=False))
-    return c(kind, y, **named)
+    return c(kind, y, **attributes)
 
 
 def expand_dimension(node: Node, inputs: Operands) -> Body:
