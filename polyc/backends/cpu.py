@@ -24,6 +24,7 @@ from polyc.backends.common import (
 )
 from polyc.codegen.bound_by_data import bound_by_data
 from polyc.codegen.fetch_ahead import fetch_ahead
+from polyc.codegen.forget import forget_between_tiles
 from polyc.codegen.generate import generate_nest
 from polyc.codegen.multiply_tiles import multiply_tiles
 from polyc.codegen.peel import peel
@@ -123,6 +124,7 @@ def _compile(
         final = find_registers(vectorise(bound_by_data(spread), target.vectors, shapes))
         fetched = {a for d in schedule.directives if isinstance(d, Prefetch) for a in d.arrays}
         final = fetch_ahead(final, fetched, kernel.params)
+        final = forget_between_tiles(final, kernel.sizes, target.vectors)
         template = make_template(replace(kernel, body=final), stored.arrays)
         source = template.spell(name, stored.arrays, kernel.comment)
         trace.dump("c", source, name)

@@ -144,7 +144,8 @@ class For:
     whose copies to shared memory go on in the background, until a barrier that waits. "box": loops
     around such a copy, which the tensor memory accelerator brings at once; a tensor map says of
     which array. end, only: where data ends it, or which one of its iterations there is, if any
-    (`codegen/bound_by_data.py`). ahead: places to fetch.
+    (`codegen/bound_by_data.py`). ahead: places to fetch. forgets: an iteration begins with nothing
+    in registers that was read from memory before (`codegen/forget.py`).
     """
 
     var: str
@@ -161,6 +162,7 @@ class For:
     end: LoopExpr | None = None
     only: LoopExpr | None = None
     ahead: tuple[Element, ...] = ()
+    forgets: bool = False
 
 
 @dataclass(frozen=True)

@@ -28,7 +28,6 @@ from polyc.loopnest.nodes import (
     TileShapes,
     Transpose,
     extent_of,
-    walk_nodes,
 )
 from polyc.loopnest.registers import Register, elements, register_of
 from polyc.names import LONGEST, comment
@@ -54,7 +53,6 @@ class _Place:
 
     depth: int
     scope: Scope
-    sizes: frozenset[str]
     tiles: Mapping[Shapes, int]
 
     @property
@@ -89,7 +87,7 @@ def print_unit(kernel: Kernel) -> str:
     shapes = {p.name: p.shape for p in kernel.params}
     scope = Scope(shapes, {}, None)
     tiles = number_shapes(kernel.body)
-    place = _Place(1, scope, frozenset(kernel.sizes), tiles)
+    place = _Place(1, scope, tiles)
     body = [f"{INDENT}{line}" for line in declare_shapes(tiles, uses)]
     body += _print_team(kernel.body, place, printer)
     body += [f"{INDENT}PC_TILES_END;"] if tiles else []
@@ -266,7 +264,7 @@ def _print_for(loop: For, place: _Place, printer: Printer) -> Iterator[str]:
         )
     else:
         yield f"{place.indent}{_loop_head(loop)}"
-    if _begins_tile(loop, place.sizes) or _is_written_out(loop):
+    if loop.forgets:
         yield f"{inside.indent}PC_FORGET;"
     for element in loop.ahead:
         place_ahead = show_index(inside.scope.address(element))
@@ -274,52 +272,6 @@ def _print_for(loop: For, place: _Place, printer: Printer) -> Iterator[str]:
     yield from _print_block(loop.body, inside, printer)
     yield f"{place.indent}}}"
 
-
-def _begins_tile(loop: For, sizes: frozenset[str]) -> bool:
-    """Whether an iteration is a tile that needs most registers, and others may follow it.
-
-    How many, sizes decide: of a loop whose end is known gcc sees that it is short. But where it
-    writes out all terms of the sums, their factors stay as well: 16 channels of bytes, in 4 steps
-    with 3 vectors of weights each, took 2.7 times as long beside 9 x 3 sums (MobileNetV2, Zen 4).
-    """
-    if loop.kind == "simd":
-        return False
-    tiles = (local for local in loop.body.locals if local.in_registers)
-    lines = max((prod(t.shape) * t.dtype.itemsize // LINE for t in tiles), default=0)
-    if sizes.isdisjoint(variables(loop.lower) | variables(loop.upper)):
-        return lines >= FULL_TILE and _has_short_sums(loop)
-    return lines >= TILE
-
-
-def _has_short_sums(tile: For) -> bool:
-    """Whether gcc writes out a loop over the terms of a tile's sums, the only one there is."""
-    loops = [n for n in walk_nodes(tile.body) if isinstance(n, For) and n.kind == "sequential"]
-    return len(loops) == 1 and 1 < (extent_of(loops[0]) or 0) <= SHORT_SUM
-
-
-def _is_written_out(loop: For) -> bool:
-    """Whether gcc writes out the iterations of a product's tile, as many as a window has taps.
-
-    It would then keep an element in a register, beside the sums, until a later tap reads it as
-    well: a tile of 6 rows by 2 vectors in 16 registers spilled half of its sums, and took 1.4 times
-    as long (3x3 taps, stride 2, Zen 3).
-    """
-    extent = extent_of(loop)
-    operands = any(local.is_operand for local in loop.body.locals)
-    return operands and extent is not None and extent <= MOST_TAPS
-
-
-MOST_TAPS = 16
-"""Iterations that gcc writes out at most (its max-completely-peel-times)."""
-
-TILE = 8
-"""Cache lines, as many as vectors, that a tile in registers holds at least."""
-
-FULL_TILE = 24
-"""The same of one beside which few of 32 registers are left."""
-
-SHORT_SUM = 8
-"""Steps of a sum that gcc writes out in such a tile: not more than 200 instructions."""
 
 SUMS: Mapping[str, str] = {"add": "+", "mul": "*"}
 """Reductions that `#pragma omp simd` is told of, and how it spells them."""

@@ -8,12 +8,11 @@ from pathlib import Path
 import pytest
 
 from polyc.codegen.vectorise import vectorise
-from polyc.loopnest.index import Compare, const, extremum, var, variables
+from polyc.loopnest.index import Compare, const, extremum, var
 from polyc.loopnest.nodes import Block, Kernel, Local
 from polyc.loopnest.prototype import Param
 from polyc.loopnest.registers import find_registers
 from polyc.printing.print_c import clean_line, print_kernel
-from polyc.scop.expr import call
 from polyc.threads.team import share_out
 from polyc.toolchain.runtime_files import find_runtime
 from tests.analysis.nests import F32, ZERO, at, conv, loop, matmul, read, run, softmax, when
@@ -171,39 +170,9 @@ def test_an_empty_kernel_is_a_function(tmp_path):
     assert "void k(" in printed(Kernel("k", (), Block((), (Local("r", F32, (4,), "A"),))), tmp_path)
 
 
-@pytest.mark.parametrize(
-    ("upper", "lines"), [(var("size_n"), 8), (var("size_n"), 7), (const(8), 8)]
-)
-def test_a_register_tile_of_an_open_loop_begins_with_all_registers(upper, lines, tmp_path):
-    """Not one that leaves most of them free, nor one of a loop whose end is known."""
-    tile = Local("a", F32, (lines, 16), "a")
-    row, lane = var("r"), var("v")
-    fill, drain = (
-        loop("v", 16, loop("r", lines, assign, kind="unroll"), kind="vector")
-        for assign in (
-            run("Z", [i, row, lane], at("a", row, lane), read("X", i, lane)),
-            run("T", [i, row, lane], at("Y", i, lane), read("a", row, lane)),
-        )
-    )
-    inner = loop("i", upper, fill, drain, locals=[tile])
-    text = printed(Kernel("k", (X, Y), Block((inner,)), sizes=tuple(variables(upper))), tmp_path)
-    assert ("PC_FORGET;" in text) == (lines == 8 and upper == var("size_n"))
-
-
-@pytest.mark.parametrize(
-    ("lines", "terms", "forgets"), [(27, 4, True), (27, 12, False), (20, 4, False)]
-)
-def test_a_full_tile_of_short_sums_keeps_no_factors_for_the_next(lines, terms, forgets, tmp_path):
-    """Of 4 terms, that gcc writes out, it would keep 12 vectors of weights beside 27 sums."""
-    tile = Local("a", F32, (lines, 16), "a")
-    row, lane, term = var("r"), var("v"), var("c")
-    product = call("mul", read("X", i, row), read("W", term, lane))
-    add = run("S", [i, row, lane, term], at("a", row, lane), product, "add")
-    sums = loop("c", terms, loop("v", 16, loop("r", lines, add, kind="unroll"), kind="vector"))
-    write = run("T", [i, row, lane], at("Y", i, lane), read("a", row, lane))
-    drain = loop("v", 16, loop("r", lines, write, kind="unroll"), kind="vector")
-    weights = Param("W", F32, (terms, 16), False)
-    kernel = Kernel("k", (X, Y, weights), Block((loop("i", 8, sums, drain, locals=[tile]),)))
-    lines_of = [line.strip() for line in printed(kernel, tmp_path).splitlines()]
-    head = next(k for k, line in enumerate(lines_of) if line.startswith("for (i64 i = 0;"))
-    assert (lines_of[head + 1] == "PC_FORGET;") == forgets
+def test_a_loop_that_forgets_says_so_first(tmp_path):
+    inner = replace(loop("i", 8, loop("v", 32, copy(i, v), kind="vector")), forgets=True)
+    lines = body_of(printed(Kernel("k", (X, Y), Block((inner,))), tmp_path))
+    head = next(k for k, line in enumerate(lines) if line.startswith("for (i64 i = 0;"))
+    assert lines[head + 1] == "PC_FORGET;"
+    assert lines.count("PC_FORGET;") == 1

@@ -21,6 +21,7 @@ from polyc.analysis.verify import verify_kernel
 from polyc.analysis.witness import show_first_pair
 from polyc.codegen.accumulate import accumulate
 from polyc.codegen.carry import carry
+from polyc.codegen.forget import forget_between_tiles
 from polyc.codegen.generate import generate_nest
 from polyc.codegen.hold import hold
 from polyc.codegen.split import split_loops
@@ -127,7 +128,7 @@ def compile_loops(
 
         # 5. C
         with trace.step("print"):
-            final = _in_lanes(kernel.body, target.vectors)
+            final = _in_lanes(kernel, target.vectors)
             text = print_kernel(replace(kernel, body=final))
             trace.dump("c", text)
         assert scop.context is not None
@@ -214,11 +215,10 @@ def _generate(arranged: Arranged, signature: Signature, usual: bool) -> Kernel:
     )
 
 
-def _in_lanes(body: Block, vectors: Vectors) -> Block:
+def _in_lanes(kernel: Kernel, vectors: Vectors) -> Block:
     """The loops with results in registers, and with sums in several vectors."""
-    return find_registers(
-        vectorise(accumulate(carry(hold(drop_decided(body))), vectors.bytes), vectors)
-    )
+    held = accumulate(carry(hold(drop_decided(kernel.body))), vectors.bytes)
+    return forget_between_tiles(find_registers(vectorise(held, vectors)), kernel.sizes, vectors)
 
 
 def check_initialised(lowered: Lowered, unwritten: isl.UnionMap) -> None:
