@@ -205,6 +205,7 @@ void k1_Conv_2_out(const f32 *restrict x_, const f32 *restrict constant_1_, f32 
     (void)pc_self, (void)status;
     PC_SHARE(1) {
         for (i64 c0 = 0; c0 < 3; c0 += 1) {
+            PC_FORGET;
             f32x16 conv_1_acc_local_0_0, conv_1_acc_local_0_16, conv_1_acc_local_1_0, conv_1_acc_local_1_16, conv_1_acc_local_2_0, conv_1_acc_local_2_16, conv_1_acc_local_3_0, conv_1_acc_local_3_16, conv_1_acc_local_4_0, conv_1_acc_local_4_16, conv_1_acc_local_5_0, conv_1_acc_local_5_16, conv_1_acc_local_6_0, conv_1_acc_local_6_16, conv_1_acc_local_7_0, conv_1_acc_local_7_16, conv_1_acc_local_8_0, conv_1_acc_local_8_16, conv_1_acc_local_9_0, conv_1_acc_local_9_16, conv_1_acc_local_10_0, conv_1_acc_local_10_16, conv_1_acc_local_11_0, conv_1_acc_local_11_16, conv_1_acc_local_12_0, conv_1_acc_local_12_16;
             conv_1_acc_local_0_0 = pc_splat_f32x16(0.0f);
             conv_1_acc_local_0_16 = pc_splat_f32x16(0.0f);
