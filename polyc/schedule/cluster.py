@@ -23,6 +23,7 @@ from math import prod
 
 from polyc.budget import UNLIMITED, Budget
 from polyc.poly.affine import moves, outputs, shifted_iterator
+from polyc.schedule.apart import may_run_before
 from polyc.schedule.reuse import has_lanes, has_reuse
 from polyc.schedule.tables import order_tables
 from polyc.scop.scop import Array, Group, Scop, Statement
@@ -104,10 +105,7 @@ class Cluster:
 
 @dataclass(frozen=True)
 class Refusal:
-    """A fusion that was considered and not done, for `explain()`.
-
-    bytes: of the arrays that the producer hands over, which travel through memory instead.
-    """
+    """A fusion that was not done, for `explain()`; bytes: handed over through memory instead."""
 
     producer: str
     consumer: str
@@ -132,7 +130,7 @@ def find_clusters(
         produced = [home[a] for a in reads if a in home]
         # What is read under another shape must be whole by then.
         before = [home[scop.home(a)] for a in seen if scop.home(a) != a]
-        written = [home[s.array] for s in unit.statements if s.array in home]
+        last = max((home[s.array] for s in unit.statements if s.array in home), default=-1)
         index = max(produced, default=-1)
         joined: Cluster | str = "it reads nothing that a kernel computes"
         if index >= 0 and clusters[index].step != unit.step:
@@ -143,7 +141,7 @@ def find_clusters(
             joined = "the other one finds a size that it needs"
         elif index >= 0 and max(before, default=-1) == index:
             joined = "it reads what the other one writes under another shape"
-        elif index >= 0 and max(written, default=-1) <= index:
+        elif index >= 0 and (last <= index or may_run_before(unit, clusters[index + 1 :])):
             joined = _join(clusters[index], unit, scop.arrays, target)
         if isinstance(joined, str):
             if index >= 0:

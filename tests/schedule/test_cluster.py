@@ -133,6 +133,42 @@ def test_a_statement_joins_the_latest_of_its_producers():
     assert clusters_of(of) == [["P", "S"], ["Q", "R"]]
 
 
+def first_row() -> Statement:
+    return statement(
+        "{ F[j] : 0 <= j < 32 }", "{ F[j] -> V[0, j] }", call("neg", load("{ F[j] -> W[0, j] }"))
+    )
+
+
+def other_rows(first: int) -> Statement:
+    return statement(
+        "{ U[i, j] : 0 <= i < 4 and 0 <= j < 32 }",
+        f"{{ U[i, j] -> V[i + {first}, j] }}",
+        call("neg", load("{ U[i, j] -> Y[i, j] }")),
+    )
+
+
+def test_an_epilogue_joins_though_others_have_written_elsewhere_in_its_array():
+    """A class token stands before the patches of an image: their sums stay in registers."""
+    together = extended(matmul_scop(), first_row(), other_rows(1), shape=(5, 32))
+    assert clusters_of(together) == [["Z", "S", "T", "U"], ["F"]]
+
+
+def test_an_epilogue_that_writes_the_same_elements_keeps_its_place():
+    over = extended(matmul_scop(), first_row(), other_rows(0), shape=(5, 32))
+    assert clusters_of(over) == [["Z", "S", "T"], ["F"], ["U"]]
+
+
+def test_an_epilogue_does_not_overtake_a_reader_of_its_array():
+    reader = statement(
+        "{ G[j] : 0 <= j < 32 }",
+        "{ G[j] -> Q[j] }",
+        call("neg", load("{ G[j] -> V[0, j] }")),
+    )
+    between = extended(matmul_scop(), first_row(), reader, other_rows(1), shape=(5, 32))
+    between = replace(between, arrays={**between.arrays, "Q": array("Q", (32,), "output")})
+    assert clusters_of(between) == [["Z", "S", "T"], ["F", "G"], ["U"]]
+
+
 def test_fills_of_a_halo_run_before_what_completes_the_array():
     of = scop(
         [array("X", [9], "input"), array("H", [11], "temporary"), array("Y", [9], "output")],
