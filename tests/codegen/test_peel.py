@@ -55,6 +55,30 @@ def test_a_single_tile_needs_no_loop():
     assert [(x.var, extent_of(x)) for x in loops(after)] == [("p", 11)]
 
 
+def tiles_in_tiles(rows: int, inner: int, tile: int, kind="parallel") -> Block:
+    """for t: for u in the `inner` tiles of t: for p in 0 .. min(tile, rows - tile u)."""
+    bound = extremum("min", (const(tile), const(rows) - u * tile))
+    within = loop("u", const(0), loop("p", bound, step(u * tile + p), kind="vector"))
+    within = replace(within, lower=t * inner, upper=t * inner + inner)
+    return Block((loop("t", -(-rows // (inner * tile)), within, kind=kind),))
+
+
+@pytest.mark.parametrize(("rows", "whole"), [(3137, 24), (3150, 25), (3134, 24)])
+def test_the_last_of_tiles_within_the_last_tile_is_code_of_its_own(rows, whole):
+    """56 x 56 patches and a token: all 25 tiles were loops of unknown extent, a fifth as fast."""
+    before = tiles_in_tiles(rows, 7, 18)
+    after = peel(before)
+    assert list(instances(after)) == list(instances(before))
+    assert all(extent_of(x) is not None for x in loops(after))
+    assert [extent_of(x) for x in loops(after) if x.var == "t"] == [whole]
+
+
+def test_tiles_that_every_iteration_ends_partly_stay_one_loop():
+    """Columns in a tile of their own say nothing of the loop around."""
+    before = Block((loop("u", 9, tiled(50, 16, step(t + p))),))
+    assert [extent_of(x) for x in loops(peel(before)) if x.var == "u"] == [9]
+
+
 @given(st.integers(1, 40), st.integers(1, 17), st.integers(1, 9), st.integers(1, 5))
 @settings(max_examples=60, deadline=None)
 def test_nested_tiles_run_the_same_instances(extent, tile, other, size):
