@@ -14,7 +14,7 @@ from typing import Protocol
 import islpy as isl
 
 from polyc.scop.accesses import write_map
-from polyc.scop.scop import Statement
+from polyc.scop.scop import Scop, Statement
 
 
 class Part(Protocol):
@@ -27,20 +27,23 @@ class Part(Protocol):
     def prelude(self) -> tuple[Statement, ...]: ...
 
 
-def may_run_before(moved: Part, others: Iterable[Part]) -> bool:
+def may_run_before(moved: Part, others: Iterable[Part], scop: Scop) -> bool:
     """Whether the others neither read an array that `moved` writes, nor write an element of its.
 
     What `moved` reads, the others do not write: who asks knows that.
     """
-    written = {s.array: s for s in moved.statements}
+    written = {scop.home(s.array): s for s in moved.statements}
     return all(
-        written.keys().isdisjoint(load.array for load in other.loads)
-        and (other.array not in written or _are_disjoint(other, written[other.array]))
+        written.keys().isdisjoint(scop.home(load.array) for load in other.loads)
+        and _are_disjoint(other, written.get(scop.home(other.array)))
         for part in others
         for other in (*part.prelude, *part.statements)
     )
 
 
-def _are_disjoint(first: Statement, second: Statement) -> bool:
-    elements: list[isl.Set] = [write_map(s).range() for s in (first, second)]
-    return bool(elements[0].is_disjoint(elements[1]))
+def _are_disjoint(other: Statement, moved: Statement | None) -> bool:
+    """Whether no element is written by both; under different shapes that is not asked."""
+    if moved is None:
+        return True
+    elements: list[isl.Set] = [write_map(s).range() for s in (other, moved)]
+    return other.array == moved.array and bool(elements[0].is_disjoint(elements[1]))
