@@ -16,6 +16,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
+from itertools import product
 from math import prod
 from typing import Any
 
@@ -38,7 +39,7 @@ class Grain:
     long: elements from which on a reduction is split; row: of them, for each parallel iteration;
     few: parallel iterations that are enough without; run: elements along a row that one thread, or
     block of threads, works on together: they count as one iteration. fewest, most: parts. free:
-    what is computed may lie in any order, and any one of its dimensions be the row.
+    what is computed may lie in any order, and the channels of a convolution be the row.
     """
 
     long: int
@@ -117,8 +118,10 @@ def _find_split(s: Statement, scop: Scop, uses: Uses, grain: Grain) -> tuple[int
     rows = [coefficients(function) for function in outputs(streamed.index)]
     along = [p for p in kept if rows and rows[-1][p] == 1]
     if grain.free and not along and scop.arrays[streamed.array].kind == "temporary":
-        units = [p for p in kept if unit_dimension(columns_of(streamed.index)[p]) is not None]
-        along = sorted(units, key=lambda p: -extents[p])[:1]
+        places = {p: unit_dimension(columns_of(streamed.index)[p]) for p in kept}
+        channels = _find_channels(streamed.array, scop, uses)
+        along = [p for p, d in places.items() if d in channels]
+        along = sorted(along, key=lambda p: -extents[p])[:1]
     iterations = prod(-(-extents[p] // grain.run) if p in along else extents[p] for p in kept)
     if iterations >= grain.few or prod(extents) < grain.row * iterations:
         return None
@@ -128,6 +131,33 @@ def _find_split(s: Statement, scop: Scop, uses: Uses, grain: Grain) -> tuple[int
             count = _count_parts(extent, grain)
             return p, count, -(-extent // count)
     return None
+
+
+def _find_channels(array: str, scop: Scop, uses: Uses) -> set[int]:
+    """The dimensions of an array along which weights move, where it was multiplied with some.
+
+        acc[n, o, y, x] += x[n, c, y + r, x + q] * w[o, c, r, q]        y = relu(acc)        {1}
+
+    Products are computed in lanes along these, which are rows in memory then; so are they in what
+    is computed of them, one by one. Scores of an attention have none: both factors are computed.
+    """
+    channels: set[int] = set()
+    waiting = [(array, d, d) for d in range(len(scop.arrays[array].shape))]
+    seen = set(waiting)
+    while waiting:
+        name, dimension, first = waiting.pop()
+        for writer in uses.writes(name):
+            into = columns_of(writer.write)
+            moved = [p for p, column in enumerate(into) if unit_dimension(column) == dimension]
+            for load, p in product(writer.loads, moved):
+                kind, column = scop.arrays[load.array].kind, columns_of(load.index)[p]
+                if kind == "constant" and writer.reduction and moves(column):
+                    channels.add(first)
+                d = unit_dimension(column)
+                if kind == "temporary" and d is not None and (load.array, d, first) not in seen:
+                    seen.add((load.array, d, first))
+                    waiting.append((load.array, d, first))
+    return channels
 
 
 def _is_alone(s: Statement, uses: Uses) -> bool:

@@ -49,10 +49,33 @@ def sums(rows: int, columns: int, kept: str, op: Reduction = "add", kind: str = 
     )
 
 
-@pytest.mark.parametrize(("kind", "first"), [("input", "Z"), ("temporary", "Z_parts")])
-def test_rows_of_what_may_lie_in_any_order_may_be_lanes(kind, first):
-    """Twenty rows are enough for threads, unless they are columns in memory."""
-    assert names(split(sums(20, 37, "i", kind=kind)))[0] == first
+def sums_of_products(constant: str) -> Scop:
+    """Sums over j of X[i, j] = sum over k of A[i, k] * B[j, k]; one of A and B may be constant."""
+    before, sizes = sums(20, 37, "i", kind="temporary"), {"A": 20, "B": 37}
+    factors = [load(f"{{ P[i, j, k] -> {a}[{d}, k] }}") for a, d in (("A", "i"), ("B", "j"))]
+    points = "0 <= i < 20 and 0 <= j < 37"
+    start = statement(f"{{ O[i, j] : {points} }}", "{ O[i, j] -> X[i, j] }", ZERO)
+    update = statement(
+        f"{{ P[i, j, k] : {points} and 0 <= k < 3 }}",
+        "{ P[i, j, k] -> X[i, j] }",
+        Call("mul", tuple(factors), F32),
+        "add",
+    )
+    known = {
+        name: array(name, [size, 3], "constant" if name == constant else "temporary")
+        for name, size in sizes.items()
+    }
+    statements = start, update, *before.statements
+    return replace(before, statements=statements, arrays={**before.arrays, **known})
+
+
+@pytest.mark.parametrize(("constant", "splits"), [("A", True), ("B", False), ("", False)])
+def test_rows_of_what_weights_were_multiplied_with_are_lanes(constant, splits):
+    """Channels of a convolution lie side by side; rows of the scores of an attention do not.
+
+    Those are threads enough: a softmax that was split left the kernel of its attention.
+    """
+    assert ("Z_parts" in names(split(sums_of_products(constant)))) == splits
 
 
 @pytest.mark.parametrize("op", ["add", "max"])
