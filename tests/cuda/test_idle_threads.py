@@ -19,14 +19,27 @@ def normal(*shape: int) -> np.ndarray:
 
 def test_what_reads_parts_of_an_array_leaves_their_channels_apart():
     """32 new channels beside 256 old ones, as in a DenseNet: not all of them in 49 threads."""
-    x = ops.input("x", (1, 256, 7, 7))
-    new = ops.conv(ops.relu(x), normal(32, 256, 3, 3), pads=(1, 1, 1, 1))
-    joined = ops.concat([x, new], axis=1)
-    y = ops.relu(joined * normal(1, 288, 1, 1) + normal(1, 288, 1, 1))
-    graph = Graph.of(y=ops.conv(y, normal(64, 288, 1, 1)), joined=joined)
-    result = compile_model(graph, "sm_90a").compiled
+    x, z = ops.input("x", (1, 256, 7, 7)), ops.input("z", (1, 32, 7, 7))
+    joined = ops.concat([ops.relu(x), ops.abs(z)], axis=1)
+    result = compile_model(normalised(joined), "sm_90a").compiled
     assert not [row.schedule for row in result.rows if row.schedule.startswith("join y x as")]
     assert any("threads would have work" in note.reason for note in result.not_fused)
+
+
+def test_what_reads_a_part_that_is_there_already_shares_all_loops_with_the_other():
+    """The new channels end their convolution's kernel; the old ones are copied beside the norm."""
+    x = ops.input("x", (1, 256, 7, 7))
+    new = ops.conv(ops.relu(x), normal(32, 256, 3, 3), pads=(1, 1, 1, 1))
+    result = compile_model(normalised(ops.concat([x, new], axis=1)), "sm_90a").compiled
+    assert [row.schedule.split(" as ")[0] for row in result.rows if "Relu_5" in row.name] == [
+        "join i1 i2 i3"
+    ]
+
+
+def normalised(joined) -> Graph:
+    """What a layer of a DenseNet begins with, and the channels that the next one reads again."""
+    y = ops.relu(joined * normal(1, 288, 1, 1) + normal(1, 288, 1, 1))
+    return Graph.of(y=ops.conv(y, normal(64, 288, 1, 1)), joined=joined)
 
 
 def test_rows_that_a_sum_is_made_of_stay_with_it():
