@@ -7,10 +7,10 @@
       y[x + r][v] = acc[r][v] + bias[v]
 
 What an iteration reads again and none writes, gcc loads once, before the loop: the two vectors of
-this bias, and the constants of a sigmoid. But 26 of 32 registers hold sums; room for the others it
-makes in the innermost loop, where it puts the vectors of w on the stack, and reads them from there
-for each product: this tile ran at 69 Gflop/s of 115 (Zen 4, Xception). To load a bias once a tile
-costs nothing beside its products.
+this bias. But 26 of 32 registers hold sums; room for the others it makes in the innermost loop,
+where it puts the vectors of w on the stack, and reads them from there for each product: this tile
+ran at 69 Gflop/s of 115 (Zen 4, Xception). To load a bias once a tile costs nothing beside its
+products. Literals that gcc keeps in vectors of their own are no reads, and stay.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from polyc.target.vectors import Vectors
 
 OPEN = 1 / 4
 """The share of registers that a tile holds at least, in a loop of which sizes say how often it
-runs. gcc then keeps more across it: of a loop whose end is known it sees that it is short."""
+runs. gcc keeps more across it than across one of which it sees that it is short."""
 
 FULL = 3 / 4
 """The same of a tile in any other loop, beside which few are left. Tiles of bytes of which it

@@ -32,18 +32,23 @@ def may_run_before(moved: Part, others: Iterable[Part], scop: Scop) -> bool:
 
     What `moved` reads, the others do not write: who asks knows that.
     """
-    written = {scop.home(s.array): s for s in moved.statements}
-    return all(
-        written.keys().isdisjoint(scop.home(load.array) for load in other.loads)
-        and _are_disjoint(other, written.get(scop.home(other.array)))
+    return not any(
+        _conflicts(other, s, scop)
         for part in others
         for other in (*part.prelude, *part.statements)
+        for s in moved.statements
     )
 
 
-def _are_disjoint(other: Statement, moved: Statement | None) -> bool:
-    """Whether no element is written by both; under different shapes that is not asked."""
-    if moved is None:
+def _conflicts(other: Statement, moved: Statement, scop: Scop) -> bool:
+    """Whether one reads what the other writes to, or both may write to one element.
+
+    An array under another shape is taken for the same elements.
+    """
+    home = scop.home(moved.array)
+    if any(scop.home(load.array) == home for load in other.loads):
         return True
+    if scop.home(other.array) != home:
+        return False
     elements: list[isl.Set] = [write_map(s).range() for s in (other, moved)]
-    return other.array == moved.array and bool(elements[0].is_disjoint(elements[1]))
+    return other.array != moved.array or not elements[0].is_disjoint(elements[1])

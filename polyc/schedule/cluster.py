@@ -141,7 +141,9 @@ def find_clusters(
             joined = "the other one finds a size that it needs"
         elif index >= 0 and max(before, default=-1) == index:
             joined = "it reads what the other one writes under another shape"
-        elif index >= 0 and (last <= index or may_run_before(unit, clusters[index + 1 :], scop)):
+        elif last > index >= 0 and not may_run_before(unit, clusters[index + 1 :], scop):
+            joined = "kernels in between read or write what it writes"
+        elif index >= 0:
             joined = _join(clusters[index], unit, scop.arrays, target)
         if isinstance(joined, str):
             if index >= 0:

@@ -120,8 +120,8 @@ def _find_split(s: Statement, scop: Scop, uses: Uses, grain: Grain) -> tuple[int
     if grain.free and not along and scop.arrays[streamed.array].kind == "temporary":
         places = {p: unit_dimension(columns_of(streamed.index)[p]) for p in kept}
         channels = _find_channels(streamed.array, scop, uses)
-        along = [p for p, d in places.items() if d in channels]
-        along = sorted(along, key=lambda p: -extents[p])[:1]
+        found = (p for p, d in places.items() if d in channels)
+        along = sorted(found, key=lambda p: -extents[p])[:1]
     iterations = prod(-(-extents[p] // grain.run) if p in along else extents[p] for p in kept)
     if iterations >= grain.few or prod(extents) < grain.row * iterations:
         return None

@@ -55,8 +55,8 @@ def expand_gemm(node: Node, inputs: Operands) -> Body:
     own = {k: v for k, v in node.attributes.items() if not k.startswith("activation")}
     y = c("Gemm", *node.inputs, **own)
     names = _ACTIVATIONS.get(node.get("activation", ""), ())
-    given_ones = {name: node.get(f"activation_{name}") for name in names}
-    named = {name: float(value) for name, value in given_ones.items() if value is not None}
+    told = {name: node.get(f"activation_{name}") for name in names}
+    named = {name: float(value) for name, value in told.items() if value is not None}
     return c.body(node.inputs, (_activate(c, node, y, (), named),))
 
 
