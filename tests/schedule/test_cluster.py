@@ -156,6 +156,8 @@ def test_an_epilogue_joins_though_others_have_written_elsewhere_in_its_array():
 def test_an_epilogue_that_writes_the_same_elements_keeps_its_place():
     over = extended(matmul_scop(), first_row(), other_rows(0), shape=(5, 32))
     assert clusters_of(over) == [["Z", "S", "T"], ["F"], ["U"]]
+    (refusal,) = find_clusters(over, TARGET)[1]
+    assert refusal.reason == "kernels in between read or write what it writes"
 
 
 def test_an_epilogue_does_not_overtake_a_reader_of_its_array():
