@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import contextlib
 import os
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
@@ -26,12 +26,8 @@ from polyc.build.examined import examine
 from polyc.build.fingerprint import fingerprint
 from polyc.errors import (
     InvalidModel,
-    NeedsValues,
     RuntimeFailure,
-    ShapeError,
-    TooLarge,
     UnsupportedOp,
-    UnusedSchedule,
 )
 from polyc.files.digest import digest
 from polyc.files.folder import Folder
@@ -40,7 +36,6 @@ from polyc.files.table import Entry
 from polyc.graph.states import read_states
 from polyc.mapping.tuned import Tuned, spell_choices
 from polyc.options import Options, options_from_environment
-from polyc.run.cpu_model import CpuModel
 from polyc.run.model import CompiledModel
 from polyc.run.open import load_model, open_model
 from polyc.target.cuda import CudaTarget
@@ -49,7 +44,6 @@ from polyc.target.resolve import resolve_target
 from polyc.toolchain.cache import Cache, open_cache
 from polyc.tuning.store import read_tuned, tuned_file
 from polyc.types.call_sizes import Range, read_sizes
-from polyc.types.ranges import SizeRange
 
 if TYPE_CHECKING:
     from polyc.exact.run import ExactReport
@@ -174,9 +168,11 @@ def verify(
     try:
         report = check(model, options)
     except UnsupportedOp as unknown:
-        staged = _try_with_values(unknown, options, lambda chosen: check(model, chosen))
+        from polyc.run.alternatives import stage_compiler, try_with_values
+
+        staged = try_with_values(unknown, options, lambda chosen: check(model, chosen))
         if staged is None and not options.states:
-            later = _stage_compiler(machine, options)
+            later = stage_compiler(options, lambda part, chosen: _compile(part, machine, chosen))
             staged = run_stages(
                 model, unknown, options, known, check, later, isinstance(machine, Target)
             )
@@ -212,70 +208,20 @@ def _choose_options(
 def _compile_or_complete(
     model: Any, machine: Target | CudaTarget, options: Options
 ) -> CompiledModel:
-    """The model, or one that a call completes where it cannot be compiled before."""
+    """The model, or another way to run it where it cannot be compiled as it is."""
     model = os.fspath(model) if isinstance(model, os.PathLike) else model
     try:
         return _compile(model, machine, options)
     except UnsupportedOp as unknown:
-        from polyc.budget import Budget
-        from polyc.run.specialise import complete_in_call
+        from polyc.run.alternatives import find_alternative
 
-        general = _try_with_values(unknown, options, lambda o: _compile(model, machine, o))
-        if options.states:
-            if general is None:
-                raise
-            return general
-        later, budget = _stage_compiler(machine, options), Budget.start(options)
-        completed = complete_in_call(
-            model, unknown, options.sizes, later, budget, isinstance(machine, Target)
+        on_cpu = isinstance(machine, Target)
+        found = find_alternative(
+            model, unknown, options, on_cpu, lambda m, o: _compile(m, machine, o)
         )
-        if isinstance(general, CpuModel):
-            general.otherwise = completed
-            return general
-        if completed is None:
+        if found is None:
             raise
-        return completed
-
-
-def _try_with_values(
-    unknown: UnsupportedOp, options: Options, attempt: Callable[[Options], T]
-) -> T | None:
-    """What succeeds where values of inputs from which shapes follow are sizes; None if nothing.
-
-    unknown: why the first attempt failed; each may find that more inputs are needed.
-    """
-    states = {given for given, _ in options.states}
-    while isinstance(unknown, NeedsValues):
-        wanted = tuple(dict.fromkeys((*options.values, *unknown.inputs)))
-        if wanted == options.values or not states.isdisjoint(wanted):
-            break
-        options = replace(options, values=wanted)
-        try:
-            return attempt(options)
-        except (ShapeError, TooLarge):
-            break
-        except UnsupportedOp as more:
-            unknown = more
-    return None
-
-
-def _stage_compiler(
-    machine: Target | CudaTarget, options: Options
-) -> Callable[[Any, tuple[SizeRange, ...]], CompiledModel]:
-    """What compiles a stage of a model, for the sizes that it is given.
-
-    Of the given schedules each stage takes those of its own kernels.
-    """
-
-    def compile_stage(graph: Any, sizes: tuple[SizeRange, ...]) -> CompiledModel:
-        chosen = replace(options, sizes=sizes)
-        try:
-            return _compile(graph, machine, chosen)
-        except UnusedSchedule as unused:
-            own = tuple(s for s in options.schedules if s[0] not in unused.names)
-            return _compile(graph, machine, replace(chosen, schedules=own))
-
-    return compile_stage
+        return found
 
 
 def _compile(model: Any, machine: Target | CudaTarget, options: Options) -> CompiledModel:

@@ -35,7 +35,13 @@ class InvalidModel(PolycError):
 
 
 class UnsupportedOp(PolycError):
-    """The model is valid but uses something that polyc does not compile."""
+    """The model is valid but uses something that polyc does not compile.
+
+    cases: where a size alone decides, what is needed of sizes for each of two ways to go on: sizes
+    that must not be negative (`graph/inference/cases.py`).
+    """
+
+    cases: tuple[tuple[Any, ...], ...] = ()
 
 
 class UnsupportedLoop(UnsupportedOp):
@@ -48,9 +54,10 @@ class NeedsValues(UnsupportedOp):
     `polyc.compile` catches it, and gives a model that is compiled when it is called.
     """
 
-    def __init__(self, message: str, inputs: tuple[str, ...]) -> None:
+    def __init__(self, message: str, inputs: tuple[str, ...], cases: tuple[Any, ...] = ()) -> None:
         super().__init__(message)
         self.inputs = inputs
+        self.cases = cases
 
 
 class NotFixed(UnsupportedOp):
@@ -63,13 +70,23 @@ class NotFixed(UnsupportedOp):
     """
 
     def __init__(
-        self, statement: str, way_out: str, tensor: str = "", needs: tuple[Any, ...] = ()
+        self,
+        statement: str,
+        way_out: str,
+        tensor: str = "",
+        needs: tuple[Any, ...] = (),
+        cases: tuple[Any, ...] = (),
     ) -> None:
         self.statement = statement
         self.way_out = way_out
         self.tensor = tensor
         self.needs = needs
+        self.cases = cases
         super().__init__(f"{statement}; {way_out}")
+
+    def saying(self, statement: str) -> NotFixed:
+        """The same in other words."""
+        return NotFixed(statement, self.way_out, self.tensor, self.needs, self.cases)
 
 
 class ShapeError(PolycError):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import os
 import statistics
 from collections import OrderedDict
 from collections.abc import Mapping, Sequence
@@ -22,7 +23,7 @@ from polyc.build.load import (
     check_features,
     open_library,
 )
-from polyc.errors import ShapeError, TooLarge
+from polyc.errors import ShapeError, TooLarge, UnsupportedOp
 from polyc.names import show
 from polyc.run.calls import Binder, Shape, count_bytes
 from polyc.run.found import FoundResults
@@ -97,6 +98,8 @@ class CpuModel(CompiledModel):
     """
 
     otherwise: CompiledModel | None = None
+    split_by: tuple[str, ...] = ()
+    """Sizes that decide whether this model or `otherwise` runs, where both are needed."""
 
     def __init__(self, bundle: Bundle, declarations: str = "") -> None:
         """`declarations` are those of further functions in its library."""
@@ -153,6 +156,8 @@ class CpuModel(CompiledModel):
             return self._call_once(self._binder.arrange(arrays, named), out)
         try:
             variant = self._fixed or self.find_variant(arrays, named)
+            if self._fixed and self.otherwise:
+                self._binder.bind_inputs(self._binder.arrange(arrays, named), {})
         except ShapeError:
             if self.otherwise is None:
                 raise
@@ -170,8 +175,25 @@ class CpuModel(CompiledModel):
             raise self._failure(variant, status, results)
         return variant.finish(results, out) if variant.found else results
 
+    def save(self, path: str | os.PathLike[str]) -> None:
+        self._require_whole("save")
+        super().save(path)
+
+    def export(self, folder: str | os.PathLike[str]) -> None:
+        self._require_whole("export")
+        super().export(folder)
+
     def start(self, begin: Mapping[str, Any] | Session | None = None) -> Session:
         return Session(self, begin)
+
+    def _require_whole(self, what: str) -> None:
+        if self.split_by:
+            names = ", ".join(map(repr, self.split_by))
+            raise UnsupportedOp(
+                f"model {self.name!r}: {what} is not defined, because calls are answered by one of "
+                f"two models, as {names} says, and a folder holds one; compile it for one of them: "
+                f"dims={{{self.split_by[0]!r}: 1}}, or what yours are"
+            )
 
     def profile(self, feeds: Mapping[str, Any], repeats: int = 7) -> tuple[float, ...]:
         """Seconds of each launch, in order: the median of several runs after one to warm up.

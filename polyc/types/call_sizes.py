@@ -174,7 +174,8 @@ def measure_sizes(
         if not size.admits(found[size.name]):
             raise ShapeError(
                 f"model {model!r} was compiled for {size}, but a call has {size.name} = "
-                f"{found[size.name]}; compile it with a wider range in dims"
+                f"{found[size.name]}; give it one in that range, or compile it with a wider one in "
+                "dims, if the model is right there"
             )
         if size.next is not None and not size.admits(after := evaluate(size.next, found)):
             raise ShapeError(

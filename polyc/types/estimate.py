@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
 
 from polyc.types.parameters import expand
-from polyc.types.ranges import STEP, assumed_ranges, concluded
-from polyc.types.sizes import Extent, Size, assumed_range, names_in
+from polyc.types.ranges import STEP, SizeRange, assumed_ranges, concluded
+from polyc.types.sizes import Extent, Size, assumed_range, evaluate, names_in
+
+MOST_DOUBLINGS = 8
+"""How often a typical size is doubled to reach what is needed of it."""
 
 TYPICAL = 128
 """What kernels are chosen for where nobody says: tokens, rows."""
@@ -64,6 +68,33 @@ def typical_sizes(shapes: Iterable[Sequence[Extent]]) -> dict[str, int]:
             for name in names_in([extent]):
                 found[name] = min(typical, found.get(name, typical))
     return found
+
+
+def with_hints(
+    ranges: Sequence[SizeRange], typical: Mapping[str, int], needs: Sequence[Size]
+) -> list[SizeRange]:
+    """The ranges, each with a hint: what it has, or what is typical and in the range.
+
+    If some branch needs more, it is larger: kernels that no call of the hinted sizes executes would
+    be chosen for nothing.
+
+        floor(length/64) - 5 is needed     ->   length: 512, not 128
+    """
+    hints = {size.name: _inside(size, typical.get(size.name, TYPICAL)) for size in ranges}
+    for size in (size for size in ranges if size.hint is None):
+        own = [n for n in needs if size.name in n.names and n.names <= hints.keys()]
+        larger = (_inside(size, hints[size.name] << k) for k in range(MOST_DOUBLINGS))
+        for value in larger:
+            if all(evaluate(need, hints | {size.name: value}) >= 0 for need in own):
+                hints[size.name] = value
+                break
+    return [replace(size, hint=hints[size.name]) for size in ranges]
+
+
+def _inside(size: SizeRange, typical: int) -> int:
+    if size.hint is not None:
+        return size.hint
+    return max(size.lower, min(typical, size.upper or typical))
 
 
 @concluded

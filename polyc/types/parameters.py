@@ -77,6 +77,18 @@ def needed_ranges(needs: Sequence[Size]) -> Iterator[SizeRange]:
     return with_needs(map(assumed_range, sorted({min(need.names) for need in needs})), needs)
 
 
+def tightened(name: str) -> SizeRange:
+    """What is assumed of a size, between the bounds that follow from what is needed.
+
+    floor(n/64) - 1 and 1 - floor(n/64) are not negative   ->   n: 64 to 127
+    """
+    size, (low, high) = assumed_range(name), bounds(Size.of(name))
+    if size.most is not None or not max(size.lower, low) <= high:
+        return size
+    lower = size.lower if math.isinf(low) else max(size.lower, int(low))
+    return replace(size, lower=lower, upper=size.upper if math.isinf(high) else int(high))
+
+
 def show_sizes(sizes: Iterable[Parameter]) -> dict[str, Extent]:
     """By identifier: what a model calls a size, and what follows from such names."""
     shown: dict[str, Extent] = {}

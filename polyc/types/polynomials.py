@@ -105,6 +105,7 @@ def counts_in(fact: Iterable[Term], terms: Mapping[Product, int]) -> Iterable[in
     """How often a fact may be in a sum: a product as often as there, a quotient for what is finer.
 
     floor(h/40), of 3*h or of 3*floor(h/20)   ->   120, 6
+    -floor(h/40), of -3*h                     ->   120
     """
     for product, coefficient in fact:
         yield terms.get(product, 0) // coefficient
@@ -112,4 +113,4 @@ def counts_in(fact: Iterable[Term], terms: Mapping[Product, int]) -> Iterable[in
             for (other, *_), times in ((p, c) for p, c in terms.items() if p):
                 floors = isinstance(other, Derived) and other.operation == "floor"
                 finer = other.operands[1] if isinstance(other, Derived) and floors else 1
-                yield times * int(name.operands[1]) // int(finer)
+                yield times * int(name.operands[1]) // (int(finer) * coefficient)

@@ -158,7 +158,7 @@ def expand_node(
         raise ShapeError(f"{title}: {broken}") from broken
     except NotFixed as unknown:
         statement = f"{title}: {unknown.statement}"
-        raise NotFixed(statement, unknown.way_out, unknown.tensor, unknown.needs) from unknown
+        raise unknown.saying(statement) from unknown
     return None if body is None else instantiate(node, body, names)
 
 

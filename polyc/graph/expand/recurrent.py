@@ -82,7 +82,7 @@ def compose_layer(c: Composer, node: Node, inputs: Operands, product: Product) -
     layer = _read_layer(c, node, inputs)
     direction = node.get("direction", "forward")
     backwards = {"forward": (False,), "reverse": (True,), "bidirectional": (False, True)}[direction]
-    require_shape(inputs[1], "W", (len(backwards), *given(inputs[1]).shape[1:]))
+    _require_shapes(layer, inputs, len(backwards))
     directions = [_prepare(c, layer, d, product) for d in range(len(backwards))]
     each = len(directions[0].initial)
     steps = c("Squeeze", c("Shape", layer.x, start=0, end=1), c.integers(0))
@@ -128,6 +128,20 @@ def _read_layer(c: Composer, node: Node, inputs: Operands) -> Layer:
     return Layer(
         node, x.dtype, steps, batch, hidden, data, w, r, bias, lengths, state, cell, names[7]
     )
+
+
+def _require_shapes(layer: Layer, inputs: Operands, directions: int) -> None:
+    """Raise RuleBroken for weights and states that do not fit; NotFixed as `require_shape`."""
+    w, _, bias, lengths, state, cell, peepholes = [*inputs, *[None] * (8 - len(inputs))][1:]
+    wide = layer.hidden * GATES[layer.node.op]
+    require_shape(w, "W", (directions, wide, given(inputs[0]).shape[2]))
+    require_shape(bias, "B", (directions, 2 * wide))
+    require_shape(lengths, "sequence_lens", (layer.batch,))
+    batch_first = bool(layer.node.get("layout", 0))
+    each = (layer.batch, directions) if batch_first else (directions, layer.batch)
+    require_shape(state, "initial_h", (*each, layer.hidden))
+    require_shape(cell, "initial_c", (*each, layer.hidden))
+    require_shape(peepholes, "P", (directions, 3 * layer.hidden))
 
 
 @dataclass(frozen=True)

@@ -28,6 +28,7 @@ from polyc.graph.branches import list_needed
 from polyc.graph.containers import Structure, resolve_container
 from polyc.graph.expand.control.repeat import Around, Typed
 from polyc.graph.expand.expand import expand_node
+from polyc.graph.inference.cases import Cases, decide_cases, find_cases
 from polyc.graph.inference.computed import find_computed
 from polyc.graph.inference.definitions import find_operands, require_fresh, require_known
 from polyc.graph.inference.evaluate import evaluate_node
@@ -87,6 +88,23 @@ def infer_graph(
     InvalidModel for a name read before it is written or written twice, NeedsValues where only a
     call completes the model, TooLarge for a tensor beyond the budget, else as `infer_node`.
     """
+    what = (name, nodes, known, inputs, outputs, budget, decides, found, whole)
+    return decide_cases(lambda needs: _infer_where(needs, *what))
+
+
+def _infer_where(
+    needed: Sequence[Size],
+    name: str,
+    nodes: Sequence[Node],
+    known: Mapping[str, Tensor],
+    inputs: Sequence[str],
+    outputs: Sequence[str],
+    budget: Budget,
+    decides: bool,
+    found: Sequence[SizeRange],
+    whole: bool,
+) -> Graph:
+    """`infer_graph` for calls where some sizes are not negative."""
 
     def refuse(node: Node, reason: UnsupportedOp) -> NoReturn:
         if isinstance(reason, NotFixed):
@@ -107,7 +125,7 @@ def infer_graph(
         walk.needs += needs
         return walk
 
-    needs: tuple[Size, ...] = ()
+    needs = tuple(needed)
     missing: list[str] = []
     while True:
         walk = walk_with(needs)
@@ -181,6 +199,7 @@ class Walk:
         self.origins = Origins()
         self._postpone, self._budget = postpone, budget
         self._folds = Folds()
+        self._cases: dict[str, Cases] = {}
         self._late: set[str] = set()
         written = {name for n in nodes for name in (n.name, *n.outputs)}
         self._names = Names({*self.table, *self.structures, *written})
@@ -266,15 +285,20 @@ class Walk:
         def refuse(node: Node, reason: UnsupportedOp) -> NoReturn:
             raise reason
 
-        trial = Walk(
-            nodes, self.table, refuse, self.structures, self._budget, assumes, self._decides, finds
-        )
-        trial._names, trial._folds = self._names, self._folds
-        try:
+        def infer(needs: tuple[Size, ...]) -> Typed:
+            table, structures = self.table, self.structures
+            trial = Walk(
+                nodes, table, refuse, structures, self._budget, assumes, self._decides, finds
+            )
+            trial._names, trial._folds, trial._cases = self._names, self._folds, dict(self._cases)
+            trial.needs += needs
             trial.run()
+            return Typed(trial.kept, trial.table, trial.needs)
+
+        try:
+            return decide_cases(infer) if assumes else infer(())
         except PolycError:
             return None
-        return Typed(trial.kept, trial.table, trial.needs)
 
     def _step(self, node: Node) -> Sequence[Node]:
         """What a node stands for; nothing once its outputs are in the tables."""
@@ -295,7 +319,7 @@ class Walk:
                 else most_of(node, operands)
             )
             return ()
-        around = Around(self._names, self._attempt, self._decides, self._finds)
+        around = Around(self._names, self._attempt, self._decides, self._finds, self._cases)
         expanded = expand_node(node, operands, self._names, around, self._budget)
         if isinstance(expanded, Typed):
             self.table.update(expanded.tensors)
@@ -310,6 +334,8 @@ class Walk:
             self.kept.append(node)
             if lacks := find_lacks(node, operands, self.lacks):
                 self.lacks |= dict.fromkeys(filter(None, node.outputs), lacks)
+            if cases := find_cases(node, operands, self._cases):
+                self._cases[node.outputs[0]] = cases
         return ()
 
 

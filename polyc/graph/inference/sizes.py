@@ -23,7 +23,7 @@ from polyc.graph.ir import Graph, Node, Tensor
 from polyc.graph.shapes.creation import resolve_shape_span
 from polyc.graph.shapes.ratios import Ratio, as_ratio, by_numerators, choose_by_numerators
 from polyc.types.derived import Derived
-from polyc.types.estimate import TYPICAL, typical_sizes
+from polyc.types.estimate import typical_sizes, with_hints
 from polyc.types.parameters import (
     Parameter,
     Renaming,
@@ -31,10 +31,11 @@ from polyc.types.parameters import (
     find_derived,
     identify,
     needed_ranges,
+    tightened,
     with_needs,
 )
-from polyc.types.ranges import STEP, SizeRange, assume
-from polyc.types.sizes import Size, assumed_range, bounds, greatest, least, names_in
+from polyc.types.ranges import STEP, assume
+from polyc.types.sizes import Size, bounds, greatest, least, names_in
 
 MAX_ENTRIES = 64
 """Elements of the largest tensor that is evaluated here: a list of extents has a handful."""
@@ -148,11 +149,14 @@ def _find_parameters(graph: Graph) -> tuple[Graph, tuple[Parameter, ...]]:
     steps = {name: f"{STEP}{k}" for k, name in enumerate(s for s in seen if s.startswith(STEP))}
     shapes: list[Iterable[Any]] = [*inputs, *(t.shape for t in graph.tensors.values()), *entries]
     typical = typical_sizes(inputs)
-    ranges = [_with_hint(assumed_range(n), typical.get(n, TYPICAL)) for n in plain]
+    choices = filter(is_choice, graph.nodes)
+    sides = [need for node in choices for side in needs_of(node) for need in side]
+    with assume(needed_ranges(graph.needs)):
+        ranges = [tightened(n) for n in plain]
+        ranges = with_hints(ranges, typical, [*graph.needs, *sides])
     needs = [*graph.needs, *(need for size in ranges for need in size.needs)]
     needs += [size.most for size in graph.found if isinstance(size.most, Size)]
-    choices = filter(is_choice, graph.nodes)
-    needs += [need for node in choices for side in needs_of(node) for need in side]
+    needs += sides
     derived, products = find_derived([*(extent for shape in shapes for extent in shape), *needs])
     known = Renaming({**identify([*plain, *derived]), **steps}, products)
     parameters = [Parameter.of(size, known) for size in with_needs(ranges, graph.needs)]
@@ -180,12 +184,6 @@ def rename_found(graph: Graph, names: Mapping[str, str]) -> Graph:
         for size in graph.found
     ]
     return replace(_rename_sizes(graph, known), found=tuple(found), needs=needs_of(graph.needs))
-
-
-def _with_hint(size: SizeRange, typical: int) -> SizeRange:
-    """A range with a hint: what it has, or what is typical and in the range."""
-    inside = max(size.lower, min(typical, size.upper or typical))
-    return size if size.hint is not None else replace(size, hint=inside)
 
 
 def _rename_sizes(graph: Graph, known: Renaming) -> Graph:
@@ -318,9 +316,9 @@ def _clip(
 
 def _equal(a: Any, b: Any) -> bool:
     """Whether they are equal in all calls; NotFixed if they are in some."""
-    if a == b:
-        return True
     low, high = bounds(a - b)
+    if low == 0 == high:
+        return True
     if low <= 0 <= high:
         raise NotFixed(f"whether {a} is {b} is known only at run time", "give it in dims")
     return False

@@ -30,7 +30,7 @@ def find_sources(tensor: str, nodes: Iterable[Node], inputs: Sequence[str]) -> t
 def name_inputs(unknown: NotFixed, nodes: Iterable[Node], inputs: Sequence[str]) -> UnsupportedOp:
     """The error, with the inputs that the missing value is computed from, if it is a value's."""
     found = find_sources(unknown.tensor, nodes, inputs)
-    return NeedsValues(str(unknown), found) if found else unknown
+    return NeedsValues(str(unknown), found, unknown.cases) if found else unknown
 
 
 def walk_up(tensor: str, nodes: Iterable[Node]) -> Iterator[Node]:

@@ -75,7 +75,7 @@ def infer_node(node: Node, inputs: Sequence[Tensor | None]) -> tuple[Tensor, ...
         raise ShapeError(_locate(node, signature, inputs, broken)) from broken
     except NotFixed as broken:
         located = _locate(node, signature, inputs, broken).removesuffix(f"; {broken.way_out}")
-        raise NotFixed(located, broken.way_out, broken.tensor, broken.needs) from broken
+        raise broken.saying(located) from broken
     pairs = zip(node.outputs, types, shapes[: len(types)], strict=True)
     return tuple(Tensor(name, dtype, shape) for name, dtype, shape in pairs)
 

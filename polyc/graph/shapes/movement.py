@@ -5,10 +5,10 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Sequence
 
+from polyc.errors import NotFixed
 from polyc.graph.ir import Dim, Node, Shape
 from polyc.graph.shapes.checks import (
     FIX_SIZES,
-    NotFixed,
     are_equal,
     constant_ints,
     given,
@@ -146,12 +146,22 @@ def infer_squeeze(node: Node, inputs: Inputs) -> tuple[Shape, ...]:
     """(1, 3, 1), axes (0,) -> (3, 1); without axes, every dimension of 1 goes"""
     data, listed = given(inputs[0]), inputs[1]
     if listed is None:
-        return (tuple(d for d in data.shape if fixed(d, "a dimension to squeeze") != 1),)
+        return (tuple(d for d in data.shape if not _is_one(d)),)
     axes = normalize_axes(constant_ints(listed, "axes"), data.rank)
     for axis in axes:
-        extent = fixed(data.shape[axis], "a dimension to squeeze")
-        require(extent == 1, f"extent of squeezed axis {axis}", 1, extent, "correct axes")
+        extent = data.shape[axis]
+        rule = f"extent of squeezed axis {axis}"
+        require(are_equal(extent, 1), rule, 1, extent, "correct axes")
     return (tuple(d for i, d in enumerate(data.shape) if i not in axes),)
+
+
+def _is_one(extent: Dim) -> bool:
+    """Whether an extent is 1 in all calls; NotFixed, with both cases, where it is in some."""
+    low, high = bounds(extent)
+    if isinstance(extent, Size) and low <= 1 <= high and low < high:
+        statement = f"whether {extent} is 1 is known only at run time"
+        raise NotFixed(statement, FIX_SIZES, cases=((extent - 1, 1 - extent), (extent - 2,)))
+    return low == 1 == high
 
 
 @shape_rule("Unsqueeze")

@@ -66,15 +66,15 @@ def keep_branches(node: Node, inputs: Operands, around: Around) -> Body | Typed 
             if filled := _keep_filled(node, side, nothing, around):
                 return filled
         if found is None or any(name not in found.tensors for name in names if name):
-            _refuse(node, f"its {side} is not known before a call")
+            _refuse(node, f"its {side} is not known before a call", around)
         typed.append(found)
         results.append(names)
-    needs = _share_needs(node, *typed)
+    needs = _share_needs(node, typed, around)
     pairs = [(results[0][k], results[1][k]) for k in wanted]
     for pair in pairs:
         one, other = (found.tensors[name] for found, name in zip(typed, pair, strict=True))
         if (one.dtype, one.shape) != (other.dtype, other.shape):
-            _refuse(node, f"its branches give {one} and {other}")
+            _refuse(node, f"its branches give {one} and {other}", around)
     said = {"needs": needs} if any(needs) else {}
     chosen = [
         Node(
@@ -147,21 +147,24 @@ def _is_total(node: Node, around: Typed) -> bool:
     return all(-extent <= index < extent for index in indices.value.flat)
 
 
-def _share_needs(node: Node, one: Typed, other: Typed) -> tuple[tuple[Size, ...], ...]:
+def _share_needs(
+    node: Node, typed: Sequence[Typed], around: Around
+) -> tuple[tuple[Size, ...], ...]:
     """What each of two branches alone needs; what both do is assumed from now on."""
-    both = [need for need in one.needs if _follows(need, other)]
-    both += [need for need in other.needs if _follows(need, one) and need not in both]
+    one, other = typed
+    alone = [[need for need in side.needs if bounds(need)[0] < 0] for side in typed]
+    both = [need for need in alone[0] if _follows(need, other)]
+    both += [need for need in alone[1] if _follows(need, one) and need not in both]
     if both:
         raise NotFixed(
             f"both branches need that {both[0]} is not negative", "say so", needs=tuple(both)
         )
-    for side, found in zip(SIDES, (one, other), strict=True):
-        for need in found.needs:
+    for side, needs in zip(SIDES, alone, strict=True):
+        for need in needs:
             if found_in([need]):
-                _refuse(
-                    node, f"its {side} alone needs that {need}, which it finds, is not negative"
-                )
-    return tuple(one.needs), tuple(other.needs)
+                why = f"its {side} alone needs that {need}, which it finds, is not negative"
+                _refuse(node, why, around)
+    return tuple(alone[0]), tuple(alone[1])
 
 
 def _follows(need: Size, branch: Typed) -> bool:
@@ -170,9 +173,10 @@ def _follows(need: Size, branch: Typed) -> bool:
         return need in branch.needs or bounds(need)[0] >= 0
 
 
-def _refuse(node: Node, why: str) -> NoReturn:
+def _refuse(node: Node, why: str, around: Around) -> NoReturn:
     raise NotFixed(
         f"its condition is computed at run time, and {why}",
         "export the model so that the condition becomes a constant",
         node.inputs[0],
+        cases=around.cases.get(node.inputs[0], ()),
     )

@@ -12,7 +12,7 @@ states that grow, is written out step by step (`graph/expand/control/unroll.py`)
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import numpy as np
 
@@ -48,13 +48,15 @@ class Around:
 
     attempt: (nodes, whether they may need more of sizes than is known, whether a call may find
     some) -> what they are; None if they cannot be typed, or not before a call. decides: whether a
-    call may decide which nodes are executed; finds: whether it may find sizes.
+    call may decide which nodes are executed; finds: whether it may find sizes; cases: by the names
+    of conditions that sizes decide, what is needed of these where one holds, and where not.
     """
 
     names: Names
     attempt: Callable[[Sequence[Node], bool, bool], Typed | None]
     decides: bool = False
     finds: bool = False
+    cases: Mapping[str, tuple[tuple[Size, ...], tuple[Size, ...]]] = field(default_factory=dict)
 
 
 def repeat_scan(node: Node, inputs: Operands, around: Around) -> Body | None:
