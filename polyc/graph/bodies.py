@@ -20,12 +20,18 @@ class Names:
     """The names that a graph uses so far; `fresh` finds another one."""
 
     taken: set[str] = field(default_factory=set)
+    _counts: dict[str, int] = field(default_factory=dict, repr=False)
+    _firsts: dict[str, str] = field(default_factory=dict, repr=False)
 
     def fresh(self, name: str) -> str:
-        while name in self.taken:
-            name += "_"
-        self.taken.add(name)
-        return name
+        """The name itself, or name_, name__2, name__3: the thousandth is not much longer."""
+        free, first = name, self._firsts.get(name, name)
+        while free in self.taken:
+            count = self._counts[first] = self._counts.get(first, 0) + 1
+            free = f"{first}_" if count == 1 else f"{first}__{count}"
+            self._firsts[free] = first
+        self.taken.add(free)
+        return free
 
 
 def instantiate(call: Node, body: Body, names: Names) -> tuple[Node, ...]:
@@ -143,24 +149,27 @@ def _rename(
     """The nodes with a fresh name for all that they write unless one is given, and the names."""
     table = dict(given)
 
+    def inner(name: str) -> str:  # bodies in bodies are renamed as often as they are deep
+        return names.fresh(name if name.startswith(f"{prefix}.") else f"{prefix}.{name}")
+
     def fresh(name: str) -> str:
         if name and name not in table:
-            table[name] = names.fresh(f"{prefix}.{name}")
+            table[name] = inner(name)
         return table.get(name, name)
 
     def inside(value: Any) -> Any:
         if not isinstance(value, Body):
             return value
         inputs = tuple(map(fresh, value.inputs))
-        inner, known = _rename(value.nodes, table, prefix, names)
-        return Body(inputs, tuple(inner), tuple(known.get(o, o) for o in value.outputs))
+        nodes, known = _rename(value.nodes, table, prefix, names)
+        return Body(inputs, tuple(nodes), tuple(known.get(o, o) for o in value.outputs))
 
     renamed = []
     for node in nodes:
         inputs = tuple(table.get(name, name) for name in node.inputs)
         attributes = {key: inside(value) for key, value in node.attributes.items()}
         outputs = tuple(map(fresh, node.outputs))
-        name = names.fresh(f"{prefix}.{node.name}")
+        name = inner(node.name)
         renamed.append(
             replace(node, name=name, inputs=inputs, outputs=outputs, attributes=attributes)
         )

@@ -170,25 +170,26 @@ def measure_sizes(
                 f"{_show(spec)}{f' where {where}' if where else ''}; reshape it"
             )
     _check_totals(model, found, told)
-    for size in (size for size in ranges if size.name in found):
+    given = [size for size in ranges if size.name in found]
+    for need in (need for size in given for need in size.needs):
+        if need.names <= found.keys() and evaluate(need, found) < 0:
+            where = ", ".join(f"{name} = {found[name]}" for name in sorted(need.names))
+            inside = ", ".join(str(size) for size in given if size.name in need.names)
+            raise ShapeError(
+                f"model {model!r} is right where {need} is not negative, but a call has "
+                f"{where}; give it other sizes, within {inside}"
+            )
+    for size in given:
         if not size.admits(found[size.name]):
             raise ShapeError(
                 f"model {model!r} was compiled for {size}, but a call has {size.name} = "
-                f"{found[size.name]}; give it one in that range, or compile it with a wider one in "
-                "dims, if the model is right there"
+                f"{found[size.name]}; compile it with a wider range in dims"
             )
         if size.next is not None and not size.admits(after := evaluate(size.next, found)):
             raise ShapeError(
                 f"model {model!r}: after this call {size.name} would be {after}, but states were "
                 f"compiled for {size}; start anew, or compile it with a wider range in dims"
             )
-        for need in size.needs:
-            if need.names <= found.keys() and evaluate(need, found) < 0:
-                where = ", ".join(f"{name} = {found[name]}" for name in sorted(need.names))
-                raise ShapeError(
-                    f"model {model!r} is right where {need} is not negative, but a call has "
-                    f"{where}; give it other sizes"
-                )
     return found
 
 

@@ -9,6 +9,7 @@ follows, fusion above all, sees what there is to compute.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 
 import onnx
 
@@ -19,7 +20,8 @@ from polyc.graph.compose import Composer
 from polyc.graph.expand.contrib.operators import CONTRIB, CONTRIB_DOMAIN
 from polyc.graph.expand.contrib.signatures import find_contrib_signature
 from polyc.graph.expand.control.keep import keep_branches
-from polyc.graph.expand.control.repeat import Around, Operands, Typed, repeat_loop, repeat_scan
+from polyc.graph.expand.control.loop import repeat_loop
+from polyc.graph.expand.control.repeat import Around, Operands, Typed, repeat_scan
 from polyc.graph.expand.control.unroll import CONTROL_FLOW
 from polyc.graph.expand.determinant import expand_det
 from polyc.graph.expand.finding import (
@@ -148,7 +150,8 @@ def expand_node(
             if kept is not None:
                 return kept if isinstance(kept, Typed) else instantiate(node, kept, names)
         if node.domain == "" and node.op in CONTROL_FLOW:
-            return instantiate(node, CONTROL_FLOW[node.op](node, inputs, budget), names)
+            whole = replace(node, name=node.get("of", node.name))
+            return instantiate(whole, CONTROL_FLOW[node.op](node, inputs, budget), names)
         if node.domain in DOMAINS and node.op in COMPOSED:
             return instantiate(node, COMPOSED[node.op](node, inputs), names)
         if node.domain == CONTRIB_DOMAIN and node.op in CONTRIB:

@@ -15,7 +15,9 @@ from typing import Any, TypeVar
 import numpy as np
 
 from polyc.errors import InvalidModel, NeedsValues, NotFixed, ShapeError
+from polyc.graph.expand.control.repeat import Cases
 from polyc.graph.ir import Node, Tensor
+from polyc.graph.shapes.ratios import Ratio, as_ratio
 from polyc.types.sizes import Extent, Size, bounds
 
 T = TypeVar("T")
@@ -23,7 +25,7 @@ T = TypeVar("T")
 Needs = tuple[Size, ...]
 """Sizes that must not be negative."""
 
-Cases = tuple[Needs, Needs]
+Both = tuple[Needs, Needs]
 """What is needed where a condition holds, and where it does not."""
 
 MOST_CASES = 8
@@ -61,39 +63,63 @@ def find_cases(
     if node.op in _KEEPS:
         return known.get(node.inputs[0])
     if node.op == "Not":
-        cases = known.get(node.inputs[0])
-        return cases and (cases[1], cases[0])
+        holds, fails = known.get(node.inputs[0], ((), None))
+        return None if fails is None else (fails, holds)
+    if node.op == "Add" and _is_zero(inputs[1]):  # as Paddle copies, also what is 0 or 1
+        return known.get(node.inputs[0])
+    if node.op == "And":
+        return _both(node.inputs, inputs, known)
     if node.op not in _COMPARED:
         return None
     one, other = (_single(tensor) for tensor in inputs)
-    difference = None if one is None or other is None else one - other
-    if not isinstance(difference, Size):
+    if one is None or other is None:
         return None
-    return _COMPARED[node.op](difference)
+    difference = one.above * other.below - other.above * one.below
+    return _COMPARED[node.op](difference) if isinstance(difference, Size) else None
 
 
-def _single(tensor: Tensor | None) -> Extent | None:
-    """The one element of a tensor, if it is a whole number or a size."""
-    if tensor is None or tensor.size != 1:
+def _both(
+    names: Sequence[str], inputs: Sequence[Tensor | None], known: Mapping[str, Cases]
+) -> Cases | None:
+    """Of two conditions, both of which must hold; that one does not is no sum that is known."""
+    found = []
+    for name, tensor in zip(names, inputs, strict=True):
+        if tensor is not None and tensor.value is not None and tensor.value.all():
+            continue
+        if name not in known:
+            return None
+        found.append(known[name])
+    if len(found) == 1:
+        return found[0]
+    return tuple(need for holds, _ in found for need in holds), None
+
+
+def _is_zero(tensor: Tensor | None) -> bool:
+    return tensor is not None and tensor.value is not None and not tensor.value.any()
+
+
+def _single(tensor: Tensor | None) -> Ratio | None:
+    """The one element of a tensor, if that is a number, or known once sizes are."""
+    if tensor is None or tensor.size != 1 or tensor.dtype.kind not in "iuf":
         return None
     value: Any = tensor.entries if tensor.entries is not None else tensor.value
-    if value is None:
+    try:
+        return None if value is None else as_ratio(np.asarray(value, object).item())
+    except NotFixed:
         return None
-    (element,) = np.asarray(value, object).flat
-    return element if isinstance(element, int | Size) and not isinstance(element, bool) else None
 
 
-def _equal(difference: Size) -> Cases:
+def _equal(difference: Size) -> Both:
     """Equal or not: the other side is what is larger, unless only what is smaller can be."""
     larger = difference if bounds(difference)[1] > 0 else -difference
     return _needs(difference, -difference), _needs(larger - 1)
 
 
-def _less(difference: Extent) -> Cases:
+def _less(difference: Extent) -> Both:
     return _needs(-difference - 1), _needs(difference)
 
 
-def _greater(difference: Extent) -> Cases:
+def _greater(difference: Extent) -> Both:
     return _less(-difference)
 
 
@@ -101,11 +127,11 @@ def _needs(*extents: Extent) -> Needs:
     return tuple(extent for extent in extents if isinstance(extent, Size))
 
 
-def _swap(compare: Callable[[Size], Cases]) -> Callable[[Size], Cases]:
+def _swap(compare: Callable[[Size], Both]) -> Callable[[Size], Both]:
     return lambda difference: compare(difference)[::-1]
 
 
-_COMPARED: Mapping[str, Callable[[Size], Cases]] = {
+_COMPARED: Mapping[str, Callable[[Size], Both]] = {
     "Equal": _equal,
     "Less": _less,
     "Greater": _greater,

@@ -26,9 +26,9 @@ from polyc.errors import (
 from polyc.graph.bodies import Names, reads
 from polyc.graph.branches import list_needed
 from polyc.graph.containers import Structure, resolve_container
-from polyc.graph.expand.control.repeat import Around, Typed
+from polyc.graph.expand.control.repeat import Around, Cases, Typed
 from polyc.graph.expand.expand import expand_node
-from polyc.graph.inference.cases import Cases, decide_cases, find_cases
+from polyc.graph.inference.cases import decide_cases, find_cases
 from polyc.graph.inference.computed import find_computed
 from polyc.graph.inference.definitions import find_operands, require_fresh, require_known
 from polyc.graph.inference.evaluate import evaluate_node
@@ -37,15 +37,16 @@ from polyc.graph.inference.found import Found, is_found, most_of
 from polyc.graph.inference.sizes import evaluate_sizes, find_lacks
 from polyc.graph.inference.sources import find_counts, mark_assigned, name_inputs
 from polyc.graph.inference.whole import Origins
-from polyc.graph.ir import Graph, Node, Tensor
+from polyc.graph.ir import INTERNAL, Graph, Node, Tensor
 from polyc.graph.onnx.nodes import TEXT
 from polyc.graph.run_time import require_compilable
 from polyc.graph.shapes import infer_node
+from polyc.graph.steps import read_extent, step_of
 from polyc.types.found import found_in
 from polyc.types.needs import has_smaller, read_needs
 from polyc.types.parameters import needed_ranges
-from polyc.types.ranges import SizeRange, assume
-from polyc.types.sizes import Size
+from polyc.types.ranges import SizeRange, Step, assume
+from polyc.types.sizes import Extent, Size
 
 # Their values differ from run to run.
 _RANDOM = frozenset(
@@ -200,6 +201,7 @@ class Walk:
         self._postpone, self._budget = postpone, budget
         self._folds = Folds()
         self._cases: dict[str, Cases] = {}
+        self._steps: list[SizeRange] = []
         self._late: set[str] = set()
         written = {name for n in nodes for name in (n.name, *n.outputs)}
         self._names = Names({*self.table, *self.structures, *written})
@@ -233,10 +235,11 @@ class Walk:
 
     def _run(self) -> bool:
         """Type nodes until more is known or needed of sizes; whether all are typed."""
-        with assume(self.found.sizes), assume(needed_ranges(self.needs)):
-            return self._walk()
+        known = (*self.found.sizes, *self._steps)
+        with assume(known), assume(needed_ranges(self.needs)):
+            return self._walk(len(known))
 
-    def _walk(self) -> bool:
+    def _walk(self, known: int) -> bool:
         while self._waiting:
             node = self._waiting.pop()
             self._budget.check("import")
@@ -267,7 +270,7 @@ class Walk:
             self.origins.enter(node, before, (*parts, *self.kept[before:]))
             if needed:
                 self.within |= dict.fromkeys((part.name for part in parts), needed)
-            if self.found.grew():
+            if self.found.grew() or len(self.found.sizes) + len(self._steps) > known:
                 return False
         return True
 
@@ -293,12 +296,19 @@ class Walk:
             trial._names, trial._folds, trial._cases = self._names, self._folds, dict(self._cases)
             trial.needs += needs
             trial.run()
-            return Typed(trial.kept, trial.table, trial.needs)
+            return Typed(trial.kept, trial.table, trial.needs, cases=trial._cases)
 
         try:
             return decide_cases(infer) if assumes else infer(())
         except PolycError:
             return None
+
+    def _number(self, extent: Extent) -> str:
+        """The name of a new tensor that is an extent."""
+        name = self._names.fresh("number")
+        number = Tensor(name, np.dtype(np.int64), ())
+        self.table[name] = _with_entries(number, np.asarray(extent, object))
+        return name
 
     def _step(self, node: Node) -> Sequence[Node]:
         """What a node stands for; nothing once its outputs are in the tables."""
@@ -319,7 +329,9 @@ class Walk:
                 else most_of(node, operands)
             )
             return ()
-        around = Around(self._names, self._attempt, self._decides, self._finds, self._cases)
+        around = Around(
+            self._names, self._attempt, self._number, self._decides, self._finds, self._cases
+        )
         expanded = expand_node(node, operands, self._names, around, self._budget)
         if isinstance(expanded, Typed):
             self.table.update(expanded.tensors)
@@ -330,6 +342,9 @@ class Walk:
         results = infer_or_fold(node, operands, self._folds, self._budget)
         require_fresh(node, self.table)
         self.table.update((t.name, t) for t in results if t.name)
+        if node.op == "Step" and node.domain == INTERNAL:
+            steps = read_extent(self.table[node.inputs[0]])
+            self._steps.append(Step.of(step_of(results[0]), steps))
         if not all(t.is_known for t in results if t.name):
             self.kept.append(node)
             if lacks := find_lacks(node, operands, self.lacks):

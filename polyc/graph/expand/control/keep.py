@@ -178,5 +178,5 @@ def _refuse(node: Node, why: str, around: Around) -> NoReturn:
         f"its condition is computed at run time, and {why}",
         "export the model so that the condition becomes a constant",
         node.inputs[0],
-        cases=around.cases.get(node.inputs[0], ()),
+        cases=around.both_cases(node.inputs[0]),
     )

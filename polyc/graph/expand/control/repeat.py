@@ -14,9 +14,6 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 
-import numpy as np
-
-from polyc.errors import InvalidModel
 from polyc.graph.bodies import Names, instantiate
 from polyc.graph.compose import Composer
 from polyc.graph.ir import INTERNAL, Body, Node, Tensor
@@ -24,22 +21,27 @@ from polyc.graph.shapes.checks import given
 from polyc.graph.shapes.dims import normalize_axis
 from polyc.graph.steps import Loop, steps_in
 from polyc.types.ranges import STEP
-from polyc.types.sizes import Size, bounds, names_in
+from polyc.types.sizes import Extent, Size, names_in
 
 Operands = Sequence[Tensor | None]
+
+Cases = tuple[tuple[Size, ...], tuple[Size, ...] | None]
+"""What is needed of sizes where a condition holds, and where it does not, if that is one thing."""
 
 
 @dataclass(frozen=True)
 class Typed:
     """Nodes that were typed for a trial: what they became, all types, what they need of sizes.
 
-    rest: nodes behind them, which are not typed yet.
+    rest: nodes behind them, which are not typed yet; cases: of conditions that sizes decide, what
+    is needed of these where one holds, and where not.
     """
 
     nodes: Sequence[Node]
     tensors: Mapping[str, Tensor]
     needs: Sequence[Size] = ()
     rest: Sequence[Node] = ()
+    cases: Mapping[str, Cases] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
@@ -48,15 +50,21 @@ class Around:
 
     attempt: (nodes, whether they may need more of sizes than is known, whether a call may find
     some) -> what they are; None if they cannot be typed, or not before a call. decides: whether a
-    call may decide which nodes are executed; finds: whether it may find sizes; cases: by the names
-    of conditions that sizes decide, what is needed of these where one holds, and where not.
+    call may decide which nodes are executed; finds: whether it may find sizes; cases: as of
+    `Typed`; number: the name of a tensor that is some extent.
     """
 
     names: Names
     attempt: Callable[[Sequence[Node], bool, bool], Typed | None]
+    number: Callable[[Extent], str]
     decides: bool = False
     finds: bool = False
-    cases: Mapping[str, tuple[tuple[Size, ...], tuple[Size, ...]]] = field(default_factory=dict)
+    cases: Mapping[str, Cases] = field(default_factory=dict)
+
+    def both_cases(self, condition: str) -> tuple[tuple[Size, ...], ...]:
+        """What is needed on either side of a condition; nothing if that is not known."""
+        holds, fails = self.cases.get(condition, ((), None))
+        return () if fails is None else (holds, fails)
 
 
 def repeat_scan(node: Node, inputs: Operands, around: Around) -> Body | None:
@@ -79,9 +87,9 @@ def repeat_scan(node: Node, inputs: Operands, around: Around) -> Body | None:
         c("Gather", name, loop.position(bool(back)), axis=axis)
         for name, axis, back in zip(data, axes, backwards, strict=True)
     ]
-    results = _insert(c, node, (*loop.states, *slices), body, around.names)
+    results = insert_step(c, node, (*loop.states, *slices), body, around.names)
     typed = around.attempt(c.nodes, False, False)
-    if typed is None or not _are_alike(typed, results, loop.states):
+    if typed is None or not are_alike(typed, results, loop.states):
         return None
     kinds = len(results) - count
     order = node.get("scan_output_directions") or (0,) * kinds
@@ -97,44 +105,7 @@ def repeat_scan(node: Node, inputs: Operands, around: Around) -> Body | None:
     return c.body(node.inputs, (*last, *outputs))
 
 
-def repeat_loop(node: Node, inputs: Operands, around: Around) -> Body | None:
-    """A Loop whose condition stays true, so many times as it says."""
-    body: Body = node.attributes["body"]
-    limit, going = inputs[0], inputs[1]
-    if "first" in node.attributes or any(t is None for t in inputs[2:]):
-        return None
-    if limit is None or not limit.is_known or limit.size != 1:
-        return None
-    if going is not None and going.size != 1:
-        raise InvalidModel(
-            f"Loop {node.name!r}: its condition has shape {list(going.shape)}; give it one element"
-        )
-    if going is not None and (going.value is None or not going.value.item()):
-        return None
-    count = limit.value if limit.entries is None else limit.entries
-    assert count is not None
-    if steps_in(limit) or bounds(count.item())[0] < 1:
-        return None
-    c = Composer(around.names)
-    states = node.inputs[2:]
-    steps = c("Reshape", node.inputs[0], c.constant(np.array([], np.int64)))
-    loop = Loop(c, steps, states)
-    always = c.constant(np.array(True))
-    results = _insert(c, node, (loop.step, always, *loop.states), body, around.names)
-    typed = around.attempt(c.nodes, False, False)
-    if typed is None or not _are_alike(typed, results[1:], loop.states):
-        return None
-    goes_on = typed.tensors[results[0]]
-    if goes_on.value is None or not goes_on.value.item():
-        return None
-    kinds = len(results) - 1 - len(states)
-    last, stacked = loop.finish(
-        results[1 : 1 + len(states)], results[1 + len(states) :], (False,) * kinds
-    )
-    return c.body(node.inputs, (*last, *stacked))
-
-
-def _insert(
+def insert_step(
     c: Composer, node: Node, inputs: Sequence[str], body: Body, names: Names
 ) -> tuple[str, ...]:
     """Write down the body for these inputs; the names of what it gives."""
@@ -143,7 +114,7 @@ def _insert(
     return results
 
 
-def _are_alike(typed: Typed, results: Sequence[str], states: Sequence[str]) -> bool:
+def are_alike(typed: Typed, results: Sequence[str], states: Sequence[str]) -> bool:
     """Whether each step does the same to tensors of the same types."""
     tensors = typed.tensors
     if any(name not in tensors for name in (*results, *states)):

@@ -74,7 +74,8 @@ def peel_loop(node: Node, inputs: Operands, _: Budget) -> Body:
     """One step of a Loop, and a Loop of those that are left; what decides must be constant.
 
     So a condition that follows from the step's number is known when its turn comes. The attribute
-    `first` is the number of the step; inputs behind the states are what earlier steps gave.
+    `first` is the number of the step, `of` the name of the whole Loop, under which all steps are
+    written down; inputs behind the states are what earlier steps gave.
     """
     body: Body = node.attributes["body"]
     step, states = int(node.get("first", 0)), len(body.inputs) - 2
@@ -93,12 +94,13 @@ def peel_loop(node: Node, inputs: Operands, _: Budget) -> Body:
     ]
     results = tuple(names.fresh(f"{o}.step") for o in body.outputs)
     carried = node.inputs[2 : 2 + states]
-    nodes += instantiate(Node("step", "Loop", (number, always, *carried), results), body, names)
+    call = Node(f"step{step}", "Loop", (number, always, *carried), results)
+    nodes += instantiate(call, body, names)
     earlier = node.inputs[2 + states :]
     again = (node.inputs[0], results[0], *results[1 : 1 + states], *earlier, *results[1 + states :])
-    attributes = {"body": body, "first": step + 1}
+    attributes = {"body": body, "first": step + 1, "of": node.get("of", node.name)}
     outputs = tuple(names.fresh(o or "unused") for o in node.outputs)
-    rest = Node("rest", "Loop", again, outputs, attributes)
+    rest = Node(f"rest{step}", "Loop", again, outputs, attributes)
     return Body(node.inputs, (*nodes, rest), outputs)
 
 
