@@ -17,7 +17,7 @@ stay inside, hence that nothing is carried.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from functools import reduce
 from itertools import combinations
 
@@ -63,11 +63,16 @@ def check_completeness(kernel: str, scop: Scop, executions: Executions) -> int:
 
 
 def check_order(
-    kernel: str, executions: Executions, dependences: Dependences, any_order: bool = False
+    kernel: str,
+    executions: Executions,
+    dependences: Dependences,
+    orderless: Collection[str] = (),
+    any_order: bool = False,
 ) -> int:
     """No dependence runs backwards in time, is simultaneous, or is carried by a concurrent loop.
 
-    Sums in `any_order` may run backwards. Gives the number of dependence relations. A loop that is
+    Sums in `any_order` may run backwards, and so may the reductions of statements that are
+    `orderless`. Gives the number of dependence relations. A loop that is
     parallel, or over blocks, carries
     nothing; one over lanes only the reductions, and so does one over threads that combine sums.
     """
@@ -78,7 +83,8 @@ def check_order(
     ):
         for source, sink, dependence in maps(relation):
             for a, b, pairs in instances(dependence, executions[source], executions[sink]):
-                _check_pairs(kernel, pairs, a, b, is_reduction, is_reduction and any_order)
+                either_way = is_reduction and (any_order or source in orderless)
+                _check_pairs(kernel, pairs, a, b, is_reduction, either_way)
             checked += 1
     return checked
 

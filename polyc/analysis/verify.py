@@ -25,7 +25,7 @@ from polyc.analysis.timemap import Execution, compute_executions
 from polyc.analysis.witness import illegal, show_first_pair
 from polyc.loopnest.nodes import For, Kernel, walk_nodes
 from polyc.memory.storage import Storage
-from polyc.scop.scop import Scop
+from polyc.scop.scop import ORDERLESS, Scop
 
 
 def verify_kernel(
@@ -64,7 +64,8 @@ def verify_kernel(
         executions[execution.statement.name].append(execution)
     statements = check_completeness(kernel.name, scop, executions)
     dependences = compute_conflicts(scop)
-    ordered = check_order(kernel.name, executions, dependences, any_order)
+    orderless = {s.name for s in scop.statements if s.reduction in ORDERLESS}
+    ordered = check_order(kernel.name, executions, dependences, orderless, any_order)
     accesses = [
         access
         for runs in executions.values()

@@ -24,7 +24,8 @@ from polyc.graph.expand.contrib.signatures import find_contrib_signature
 from polyc.graph.expand.control.repeat import Typed
 from polyc.graph.expand.expand import expand_node
 from polyc.graph.inference.folding import Folds
-from polyc.graph.inference.infer import infer_graph, infer_or_fold
+from polyc.graph.inference.infer import infer_graph
+from polyc.graph.inference.one_node import infer_or_fold
 from polyc.graph.ir import Graph, Node, Shape, Tensor
 from polyc.graph.shapes.signature import Signature, find_signature
 from polyc.types.call_sizes import parse_size

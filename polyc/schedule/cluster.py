@@ -24,6 +24,7 @@ from math import prod
 from polyc.budget import UNLIMITED, Budget
 from polyc.poly.affine import moves, outputs, shifted_iterator
 from polyc.schedule.apart import may_run_before
+from polyc.schedule.fills import part_of, set_fills_aside
 from polyc.schedule.reuse import has_lanes, has_reuse
 from polyc.schedule.tables import order_tables
 from polyc.scop.scop import Array, Group, Scop, Statement
@@ -36,6 +37,9 @@ from polyc.types.ranges import Step
 
 SMALL_WORK = 1 << 15
 """Instances below which a cluster is not worth a second thread (about 10 us of scalar work)."""
+
+SERIAL_WORK = 1 << 13
+"""The same if no loop would be shared: all of it on one thread, for one launch less."""
 
 MANY_ITERATIONS = 16
 """Outer iterations that keep any number of threads that we know busy without imbalance."""
@@ -120,7 +124,7 @@ def find_clusters(
     clusters: list[Cluster] = []
     home: dict[str, int] = {}  # array -> the last cluster that writes it
     refusals: list[Refusal] = []
-    fills, statements = _set_fills_aside(scop)
+    fills, statements = set_fills_aside(scop)
     statements = order_tables(statements, scop)
     for unit in budget.over(_units(statements, scop.arrays), "cluster"):
         seen = {load.array for s in unit.statements for load in s.loads}
@@ -156,34 +160,9 @@ def find_clusters(
             clusters[index] = joined
         for statement in unit.statements:
             home[statement.array] = max(index, home.get(statement.array, -1))
-            prelude = tuple(fills.pop(_part(statement), ()))
+            prelude = tuple(fills.pop(part_of(statement), ()))
             clusters[index] = replace(clusters[index], prelude=clusters[index].prelude + prelude)
     return tuple(clusters), tuple(refusals)
-
-
-Part = tuple[str, Step | None, Branches]
-"""What statements of one array write before a loop over steps, in it, or behind it; in a branch."""
-
-
-def _part(s: Statement) -> Part:
-    return s.array, s.step, s.branches
-
-
-def _set_fills_aside(scop: Scop) -> tuple[dict[Part, list[Statement]], tuple[Statement, ...]]:
-    """(fills of a part of an array that another statement completes, all other statements)."""
-
-    def is_fill(s: Statement) -> bool:
-        return not (s.reduction or s.loads)
-
-    completed = {_part(s) for s in scop.statements if not is_fill(s) and not s.reduction}
-    fills: dict[Part, list[Statement]] = {}
-    others: list[Statement] = []
-    for s in scop.statements:
-        if is_fill(s) and _part(s) in completed:
-            fills.setdefault(_part(s), []).append(s)
-        else:
-            others.append(s)
-    return fills, tuple(others)
 
 
 def _units(statements: tuple[Statement, ...], arrays: Mapping[str, Array]) -> Iterator[Cluster]:
@@ -306,10 +285,10 @@ def _join(
         most = min(target.multiprocessors * BUSY, prod(cluster.extents) * prod(unit.extents))
         if outer < most and work > FEW * outer:
             return f"only {outer} threads would have work"
-    if work > SMALL_WORK and not whole:
+    if work > (SMALL_WORK if outer > 1 else SERIAL_WORK) and not whole:
         if _covers(cluster, shared) and any(load.dynamic for load in unit.statements[-1].loads):
             return "loads from where data says want all loops, for lanes that they do not depend on"
-        if outer < min(MANY_ITERATIONS, prod(cluster.extents)):
+        if outer < min(MANY_ITERATIONS, max(prod(cluster.extents), prod(unit.extents))):
             return f"only {outer} parallel iterations would be left"
         others = [s for s in cluster.statements if s.name not in names]
         inner = sum(arrays[s.array].bytes // outer for s in others)

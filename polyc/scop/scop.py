@@ -36,6 +36,9 @@ from polyc.types.ranges import STEP, Step
 Kind = Literal["input", "output", "state", "constant", "temporary"]
 Reduction = Literal["add", "mul", "max", "min", "and", "or"]
 
+ORDERLESS = frozenset({"max", "min", "and", "or"})
+"""Reductions that give the same in any order; sums of floats do not."""
+
 
 @dataclass(frozen=True)
 class Array:

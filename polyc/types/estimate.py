@@ -12,6 +12,9 @@ from polyc.types.sizes import Extent, Size, assumed_range, evaluate, names_in
 MOST_DOUBLINGS = 8
 """How often a typical size is doubled to reach what is needed of it."""
 
+FAR_ABOVE = 8
+"""How many times the least possible a size is taken for that cannot be what is typical."""
+
 TYPICAL = 128
 """What kernels are chosen for where nobody says: tokens, rows."""
 
@@ -92,9 +95,15 @@ def with_hints(
 
 
 def _inside(size: SizeRange, typical: int) -> int:
+    """The hint of a size, or what is typical as far as it may be that.
+
+    Where the least possible is more than that, as of a signal that a window of 512 goes over,
+    several times as much: with the least itself all loops over windows would run once.
+    """
     if size.hint is not None:
         return size.hint
-    return max(size.lower, min(typical, size.upper or typical))
+    likely = typical if typical >= size.lower else size.lower * FAR_ABOVE
+    return max(size.lower, min(likely, size.upper or likely))
 
 
 @concluded

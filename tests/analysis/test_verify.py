@@ -12,6 +12,7 @@ from tests.analysis.nests import (
     ZERO,
     at,
     ci,
+    cj,
     ck,
     conv,
     copy_at,
@@ -119,6 +120,18 @@ def test_a_reduction_may_be_vectorised_but_not_made_parallel_nor_reversed() -> N
         "add",
     )
     check_refused(swap(right, s, backwards), "loop k runs a dependence backwards")
+
+
+def test_the_largest_of_a_row_may_be_found_in_any_order_and_a_sum_not() -> None:
+    right, last = softmax(), const(9) - cj
+    largest, total = find(right, "M1"), find(right, "N1")
+    backwards = replace(largest, instance=(ci, last), value=read("X", ci, last))
+    assert swap(right, largest, backwards).verify()
+    backwards = replace(total, instance=(ci, last), value=read("d", last))
+    check_refused(swap(right, total, backwards), "loop j runs a dependence backwards")
+    row = find_loop(right, "j")  # the first one, that of the largest
+    alone = swap(right, row, replace(row, kind="parallel"))
+    check_refused(alone, "parallel loop j carries a dependence")
 
 
 def test_statements_in_the_wrong_order_are_refused() -> None:

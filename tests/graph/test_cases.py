@@ -118,3 +118,12 @@ def test_a_hint_is_large_enough_for_what_branches_need():
     assert size.hint == 128  # nothing that it may be is enough
     (size,) = with_hints([SizeRange("n", hint=7)], {}, needs)
     assert size.hint == 7
+
+
+def test_a_signal_is_longer_than_one_window():
+    (size,) = with_hints([SizeRange("n", 512)], {}, [])
+    assert size.hint == 4096
+    (size,) = with_hints([SizeRange("n", 512, 1000)], {}, [])
+    assert size.hint == 1000
+    (size,) = with_hints([SizeRange("n", 64)], {}, [])
+    assert size.hint == 128

@@ -10,7 +10,8 @@ import pytest
 from onnx import TensorProto, helper
 
 from polyc.errors import InvalidModel, NeedsValues, ShapeError
-from polyc.graph.inference.infer import MAX_FOLDED, infer_graph
+from polyc.graph.inference.folding import MAX_FOLDED
+from polyc.graph.inference.infer import infer_graph
 from polyc.graph.ir import Node, Tensor
 from polyc.types.sizes import Size
 

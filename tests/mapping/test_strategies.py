@@ -95,3 +95,16 @@ def test_rows_from_where_data_says_are_normalised_as_rows():
     rows = ops.layer_normalization(rows, ones(768), ones(768))
     kernel, _ = schedules(rows @ ones(768, 768) + rows)
     assert kernel.startswith("parallel i1 |")
+
+
+def test_the_largest_of_all_is_found_along_rows_of_memory():
+    """Channels lie side by side behind a convolution, and are the first of three here."""
+    x, w = ops.input("x", (1, 3, 40, 40)), ones(32, 3, 3, 3)
+    *_, largest = schedules(ops.reduce_max(ops.sigmoid(ops.conv(x, w)), axes=(0, 1, 2, 3)))
+    assert "vector r1" in largest
+
+
+def test_a_sum_of_all_keeps_its_order():
+    x, w = ops.input("x", (1, 3, 40, 40)), ones(32, 3, 3, 3)
+    *_, total = schedules(ops.reduce_sum(ops.sigmoid(ops.conv(x, w)), axes=(0, 1, 2, 3)))
+    assert "order" not in total

@@ -229,6 +229,29 @@ def test_rows_are_fused_if_that_leaves_parallel_work_and_keeps_them_in_cache(row
     assert [r.reason for r in refusals] == ([reason] if reason else [])
 
 
+@pytest.mark.parametrize(("length", "count"), [(1 << 12, 1), (1 << 14, 2)])
+def test_what_one_thread_sums_up_leaves_long_work_to_all(length, count):
+    """As dynamic quantisation: the largest element of all, then all are divided by it."""
+    j = f"0 <= j < {length}"
+    of = scop(
+        [
+            array("X", [length], "input"),
+            array("M", [1], "temporary"),
+            array("Y", [length], "output"),
+        ],
+        statement("{ Z[] }", "{ Z[] -> M[0] }", Const(float("-inf"), F32)),
+        statement(f"{{ R[j] : {j} }}", "{ R[j] -> M[0] }", load("{ R[j] -> X[j] }"), "max"),
+        statement(
+            f"{{ D[j] : {j} }}",
+            "{ D[j] -> Y[j] }",
+            call("div", load("{ D[j] -> X[j] }"), load("{ D[j] -> M[0] }")),
+        ),
+    )
+    clusters, refusals = find_clusters(of, TARGET)
+    assert len(clusters) == count
+    assert [r.reason for r in refusals] == ["only 1 parallel iterations would be left"][: count - 1]
+
+
 def test_a_group_is_one_kernel_over_the_iterators_that_it_names():
     group = Group("transform", ("b",))
     parts = [

@@ -7,9 +7,7 @@ vanish from the graph.
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import replace
 from typing import NoReturn
 
 import numpy as np
@@ -31,35 +29,21 @@ from polyc.graph.expand.expand import expand_node
 from polyc.graph.inference.cases import decide_cases, find_cases
 from polyc.graph.inference.computed import find_computed
 from polyc.graph.inference.definitions import find_operands, require_fresh, require_known
-from polyc.graph.inference.evaluate import evaluate_node
-from polyc.graph.inference.folding import MAX_FOLDED, Folds
+from polyc.graph.inference.folding import Folds
 from polyc.graph.inference.found import Found, is_found, most_of
-from polyc.graph.inference.sizes import evaluate_sizes, find_lacks
+from polyc.graph.inference.one_node import infer_or_fold, with_entries
+from polyc.graph.inference.sizes import find_lacks
 from polyc.graph.inference.sources import find_counts, mark_assigned, name_inputs
 from polyc.graph.inference.whole import Origins
 from polyc.graph.ir import INTERNAL, Graph, Node, Tensor
 from polyc.graph.onnx.nodes import TEXT
 from polyc.graph.run_time import require_compilable
-from polyc.graph.shapes import infer_node
 from polyc.graph.steps import read_extent, step_of
 from polyc.types.found import found_in
 from polyc.types.needs import has_smaller, read_needs
 from polyc.types.parameters import needed_ranges
 from polyc.types.ranges import SizeRange, Step, assume
 from polyc.types.sizes import Extent, Size
-
-# Their values differ from run to run.
-_RANDOM = frozenset(
-    {
-        "Bernoulli",
-        "Dropout",
-        "Multinomial",
-        "RandomNormal",
-        "RandomNormalLike",
-        "RandomUniform",
-        "RandomUniformLike",
-    }
-)
 
 
 def infer_graph(
@@ -307,7 +291,7 @@ class Walk:
         """The name of a new tensor that is an extent."""
         name = self._names.fresh("number")
         number = Tensor(name, np.dtype(np.int64), ())
-        self.table[name] = _with_entries(number, np.asarray(extent, object))
+        self.table[name] = with_entries(number, np.asarray(extent, object))
         return name
 
     def _step(self, node: Node) -> Sequence[Node]:
@@ -361,54 +345,3 @@ def _two_found(node: Node, needs: Sequence[Size]) -> NeedsValues | None:
             told = f"is right only where {need} is not negative, of which a call finds"
             return NeedsValues(f"{node.op} {node.name!r} {told} {' and '.join(sorted(names))}", ())
     return None
-
-
-def infer_or_fold(
-    node: Node,
-    inputs: Sequence[Tensor | None],
-    folds: Folds,
-    budget: Budget = UNLIMITED,
-) -> tuple[Tensor, ...]:
-    """The outputs of a node: with values where they are known when compiling, else types only."""
-    types = infer_node(node, inputs)
-    for tensor in types:
-        budget.require(least_bytes(tensor), f"{node.op} {node.name!r}: its output {tensor.name!r}")
-    if len(types) == 1 and (entries := evaluate_sizes(node, inputs, types[0])) is not None:
-        return (_with_entries(types[0], entries),)
-    if not _is_foldable(node, inputs, types, folds):
-        return types
-    try:
-        values = evaluate_node(node, [None if t is None else t.value for t in inputs])
-    except UnsupportedOp:
-        # No value is no harm: the node stays in the graph and is compiled like any other.
-        return types
-    return tuple(replace(t, value=v) for t, v in zip(types, values, strict=True))
-
-
-def least_bytes(tensor: Tensor) -> int:
-    """Bytes of a tensor; where sizes are known only at run time, as if they were 1."""
-    known = math.prod(d for d in tensor.shape if isinstance(d, int))
-    return known * tensor.dtype.itemsize
-
-
-def _is_foldable(
-    node: Node, inputs: Sequence[Tensor | None], types: Sequence[Tensor], folds: Folds
-) -> bool:
-    constant = all(t is None or t.is_constant for t in inputs)
-    if not constant or node.op in _RANDOM or _is_weight(node, types):
-        return False
-    free = node.op in ("ConstantOfShape", "Constant", "Identity")
-    small = free or all(t.size <= MAX_FOLDED for t in types)
-    return small and folds.admit(node, inputs, types)
-
-
-def _is_weight(node: Node, types: Sequence[Tensor]) -> bool:
-    """Whether a node restores weights: what reads them may want them as they are."""
-    return node.op == "DequantizeLinear" and types[0].rank > 1
-
-
-def _with_entries(tensor: Tensor, entries: np.ndarray) -> Tensor:
-    """The tensor with these elements: a constant, if they are all numbers."""
-    if tensor.dtype.kind == "f" or any(isinstance(entry, Size) for entry in entries.flat):
-        return replace(tensor, entries=entries)
-    return replace(tensor, value=entries.astype(tensor.dtype))

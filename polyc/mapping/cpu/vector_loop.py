@@ -12,7 +12,7 @@ import numpy as np
 
 from polyc.memory.strides import Strides
 from polyc.schedule.cluster import Cluster
-from polyc.scop.scop import Statement
+from polyc.scop.scop import ORDERLESS, Statement
 from polyc.target.machine import Target
 
 UNIT, INVARIANT, SCATTERED = 1.0, 0.25, -1.0
@@ -180,10 +180,11 @@ def choose_inner_loop(
 def _may_vectorise(s: Statement, p: int, strides: tuple[Strides, ...]) -> bool:
     """Whether a loop of a statement carries nothing but a declared reduction, and may be innermost.
 
-    A reduction keeps its order but for the lanes of a vector: only its last loop may be one.
+    A sum keeps its order but for the lanes of a vector: only its last loop may be one. A largest
+    element is the same in any order.
     """
     written, extents = strides[0], s.exact_extents
-    if written.steps[p] == 0:
+    if written.steps[p] == 0 and s.reduction not in ORDERLESS:
         later = range(p + 1, len(extents))
         return s.reduction is not None and all(written.steps[q] or extents[q] == 1 for q in later)
     return all(load.array != s.array for load in s.loads)
