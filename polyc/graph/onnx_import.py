@@ -51,6 +51,7 @@ from polyc.graph.onnx.nodes import (
     read_type,
     unique_names,
 )
+from polyc.graph.onnx.order import sort_nodes
 from polyc.graph.onnx.runtime_operators import name_runtime_operators
 from polyc.graph.onnx.wire import LargeData, split_model
 from polyc.graph.upgrade import Context, is_newest_form, upgrade_nodes
@@ -160,6 +161,7 @@ def _read_model(source: Source, budget: Budget) -> UntypedModel:
     # 2. What is left is checked as a whole before anything relies on it.
     skeleton = _without_data(model, constants, opset)
     name_runtime_operators(skeleton, opset)
+    sort_nodes(skeleton.graph)
     check_definitions(skeleton.graph)
     check_standard(skeleton)
 

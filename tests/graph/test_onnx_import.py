@@ -6,12 +6,13 @@ import onnx
 import pytest
 from onnx import TensorProto, helper, numpy_helper
 
-from polyc.errors import UnsupportedOp
+from polyc.errors import InvalidModel, UnsupportedOp
 from polyc.files.external import DataFolder
 from polyc.graph.ir import Graph
 from polyc.graph.onnx.external_data import read_sparse, read_tensor
 from polyc.graph.onnx_import import import_onnx
 from polyc.types.sizes import spell_shape
+from tests import staged
 from tests.graph.onnx_models import model_of, model_of_graph, run
 
 
@@ -245,3 +246,29 @@ def test_an_input_may_be_an_output():
     graph = import_onnx(model)
     assert isinstance(graph, Graph)
     assert graph.outputs == graph.inputs == ("x",)
+
+
+def test_nodes_are_sorted_where_a_file_has_them_in_any_order():
+    """Converters to float16 append the casts of inputs; runtimes sort what they read."""
+    source = staged.model_of("""
+        g (float[4] x, bool[1] c) => (float[4] y, float[4] z)
+        {
+            y = Relu (a)
+            z = If (c) <
+                then_branch = t () => (float[4] p) { p = Neg (q)  q = Exp (a) },
+                else_branch = e () => (float[4] r) { r = Identity (b) }
+            >
+            b = Sqrt (a)
+            a = Abs (x)
+        }""")
+    graph = import_onnx(source, decides=True)
+    order = [node.op for node in graph.nodes if node.op != "Reshape"]
+    assert order.index("Abs") == 0
+    assert order.index("Exp") < order.index("Neg")
+    assert order.index("Sqrt") < len(order) - 1
+
+
+def test_circles_are_refused():
+    source = staged.model_of("g (float[4] x) => (float[4] y) { y = Add (x, a)  a = Relu (y) }")
+    with pytest.raises(InvalidModel, match="break the cycle"):
+        import_onnx(source)

@@ -140,8 +140,7 @@ def check_definitions(graph: GraphProto) -> None:
         for name in filter(None, node.input):
             if name not in defined and name in later:
                 raise InvalidModel(
-                    f"{label} reads {brief(name)} before it is computed; sort the nodes, or break "
-                    "the cycle"
+                    f"{label} reads {brief(name)}, which depends on what it writes; break the cycle"
                 )
             if name not in defined:
                 raise InvalidModel(
