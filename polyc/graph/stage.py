@@ -17,6 +17,7 @@ from polyc.budget import UNLIMITED, Budget
 from polyc.errors import NotFixed, UnsupportedOp
 from polyc.graph.bodies import reads
 from polyc.graph.containers import Structure
+from polyc.graph.expand.control.unroll import is_left_of_loop, step_by_step
 from polyc.graph.inference.infer import Walk
 from polyc.graph.ir import Graph, Node, Tensor
 from polyc.graph.run_time import RunTimeNode
@@ -82,6 +83,9 @@ def infer_stage(
     wanted: list[str] = []
 
     def postpone(node: Node, reason: UnsupportedOp) -> None:
+        if is_left_of_loop(node):
+            waiting.append(Late(step_by_step(node), is_direct=True))
+            return
         if isinstance(reason, NotFixed):
             wanted.append(reason.tensor)
         if isinstance(reason, RunTimeNode):

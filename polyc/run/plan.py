@@ -21,14 +21,16 @@ from polyc.budget import Budget
 from polyc.errors import NeedsValues, ShapeError, UnsupportedOp
 from polyc.graph.bodies import reads
 from polyc.graph.containers import Structure
+from polyc.graph.expand.control.unroll import is_left_of_loop
 from polyc.graph.inference.sources import find_sources
-from polyc.graph.ir import Graph, Tensor
+from polyc.graph.ir import Body, Graph, Node, Tensor
 from polyc.graph.onnx.nodes import TEXT
 from polyc.graph.run_time import RANDOM_KEY, run_node
 from polyc.graph.stage import Late, Stage, flatten, infer_stage, split_direct
 from polyc.graph.values import MOST_VALUES
 from polyc.run.model import CompiledModel
 from polyc.run.similar_calls import Pattern, Shapes, SimilarCalls, match
+from polyc.run.step_by_step import run_loop
 from polyc.types.ranges import SizeRange, assume
 from polyc.types.sizes import Extent, Size, evaluate
 
@@ -76,6 +78,16 @@ class Call:
             is_text = isinstance(value, np.ndarray) and value.dtype.kind == "U"
             self.values[name] = value.astype(TEXT) if is_text else value
 
+    def has(self, name: str) -> bool:
+        return name in self.values or name in self.structures
+
+    def note(self, step: Call, seen: set[int]) -> None:
+        """What has run in a step of a loop, each model once; `seen` are those of earlier steps."""
+        fresh = [run for run in step.models if id(run[0]) not in seen]
+        seen.update(id(model) for model, _ in fresh)
+        self.models += fresh
+        self.evaluated += [late for late in step.evaluated if late not in self.evaluated]
+
     def get(self, name: str) -> Any:
         """The value under a name, put together again; None for the empty name."""
         if name in self.values:
@@ -122,10 +134,14 @@ class Plan:
         self._steering: set[str] = set()
         self._earlier: tuple[Plan, ...] = ()
         self._kept: OrderedDict[Kind, SimilarCalls[Step]] = OrderedDict()
+        self._bodies: dict[str, Plan] = {}
 
     def run(self, call: Call) -> Plan | None:
         """Run what is ready, then the stage behind it; the plan of what is left, if any is."""
         for late in self._direct:
+            if is_left_of_loop(late.node):
+                self._run_loop(late.node, call)
+                continue
             results = run_node(late.node, [call.get(name) for name in late.node.inputs])
             for name, value in zip(late.node.outputs, results, strict=False):
                 call.put(name, value)
@@ -141,6 +157,23 @@ class Plan:
             call.models.append((step.model, feeds))
             call.values.update(step.model.run(feeds))
         return step.rest
+
+    def _run_loop(self, node: Node, call: Call) -> None:
+        """Run a loop that data end, whose body is planned once."""
+        if node.name not in self._bodies:
+            body: Body = node.attributes["body"]
+            waiting = [Late(inner) for inner in body.nodes]
+            self._bodies[node.name] = Plan(
+                self._name,
+                waiting,
+                self._constants,
+                body.outputs,
+                self._compile,
+                self._budget,
+                self._decides,
+            )
+        known = {n: t.value for n, t in self._constants.items() if t.value is not None}
+        run_loop(node, call, self._bodies[node.name], lambda: Call(dict(known)))
 
     def _find_step(self, call: Call) -> tuple[Step, Mapping[str, int]]:
         """The step for what there is, and the values of the sizes that it leaves open.

@@ -70,6 +70,16 @@ def unroll_scan(node: Node, inputs: Operands, budget: Budget) -> Body:
     return Body(node.inputs, tuple(nodes), (*states, *outputs))
 
 
+def is_left_of_loop(node: Node) -> bool:
+    """Whether a node is what is left of a Loop behind its first steps."""
+    return node.op == "Loop" and not node.domain and "first" in node.attributes
+
+
+def step_by_step(node: Node) -> Node:
+    """What is left of a Loop in whose steps a call decides: it is not written out any further."""
+    return replace(node, attributes={**node.attributes, "alone": True})
+
+
 def peel_loop(node: Node, inputs: Operands, _: Budget) -> Body:
     """One step of a Loop, and a Loop of those that are left; what decides must be constant.
 
@@ -79,6 +89,8 @@ def peel_loop(node: Node, inputs: Operands, _: Budget) -> Body:
     """
     body: Body = node.attributes["body"]
     step, states = int(node.get("first", 0)), len(body.inputs) - 2
+    if "alone" in node.attributes:
+        _refuse("what comes next in its steps", node.inputs[1])
     limit, going = (_known(inputs, k) for k in (0, 1))
     if going is False or (limit is not None and step >= limit):
         return _finish_loop(node, body, states)
