@@ -92,6 +92,21 @@ def test_one_loop_for_any_length(name, compiled):
             assert_same(got[output.name], want)
 
 
+@pytest.mark.parametrize(
+    "goes_on", ["on = Identity (differs)", "yes = LessOrEqual (t, end)  on = And (differs, yes)"]
+)
+def test_what_may_step_over_its_end_is_not_counted(goes_on, compiled):
+    """i != n, in steps of two: from 0 it never is 5, and the limit ends it."""
+    text = f"equal = Equal (j, end)  differs = Not (equal)  {goes_on}"
+    source = recurrence(ZERO, text, "j = Add (i, two)", limit="three")
+    model = compiled(source, dims={"n": (5, None)})
+    w = 0.3 * RNG.standard_normal((5, 5)).astype(np.float32)
+    feeds = {"x": RNG.standard_normal((5, 5)).astype(np.float32), "w": w}
+    got = model.run(feeds)
+    for output, want in zip(source.graph.output, run_ort(source, feeds), strict=True):
+        assert_same(got[output.name], want)
+
+
 def test_what_data_end_is_left_to_the_call(compiled):
     source = recurrence(
         ZERO,

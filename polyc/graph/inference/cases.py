@@ -15,7 +15,7 @@ from typing import Any, TypeVar
 import numpy as np
 
 from polyc.errors import InvalidModel, NeedsValues, NotFixed, ShapeError
-from polyc.graph.expand.control.repeat import Cases
+from polyc.graph.expand.control.repeat import Cases, is_bound
 from polyc.graph.ir import Node, Tensor
 from polyc.graph.shapes.ratios import Ratio, as_ratio
 from polyc.types.sizes import Extent, Size, bounds
@@ -91,6 +91,8 @@ def _both(
         found.append(known[name])
     if len(found) == 1:
         return found[0]
+    if not all(map(is_bound, found)):
+        return None
     return tuple(need for holds, _ in found for need in holds), None
 
 

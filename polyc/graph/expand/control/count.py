@@ -16,7 +16,7 @@ import numpy as np
 
 from polyc.graph.bodies import instantiate
 from polyc.graph.compose import Composer
-from polyc.graph.expand.control.repeat import Around, Operands, Typed
+from polyc.graph.expand.control.repeat import Around, Operands, Typed, is_bound
 from polyc.graph.ir import INTERNAL, Body, Node, Tensor
 from polyc.graph.steps import step_of
 from polyc.types.sizes import Extent, Size, greatest, least
@@ -149,6 +149,8 @@ def _solve(typed: Typed, step: str, going: str, limit: Tensor | None) -> Extent 
     cases, t = typed.cases.get(going), step_of(typed.tensors[step])
     if cases is None or (limit is not None and most is None):
         return None
+    if cases[1] is not None and not is_bound(cases):
+        return None  # i != n, of which nobody knows whether i ever is n
     steps = most
     for need in cases[0]:
         slope = dict(need.terms).get((t,), 0)

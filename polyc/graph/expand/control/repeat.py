@@ -26,7 +26,16 @@ from polyc.types.sizes import Extent, Size, names_in
 Operands = Sequence[Tensor | None]
 
 Cases = tuple[tuple[Size, ...], tuple[Size, ...] | None]
-"""What is needed of sizes where a condition holds, and where it does not, if that is one thing."""
+"""What is needed of sizes where a condition holds, and where it does not, if that is one thing.
+
+Of "not equal" only one side is taken, so that together they may be less than all there is.
+"""
+
+
+def is_bound(cases: Cases) -> bool:
+    """Whether a condition is one comparison by size, so that it fails wherever it does not hold."""
+    holds, fails = cases
+    return len(holds) == 1 and fails == (-holds[0] - 1,)
 
 
 @dataclass(frozen=True)
