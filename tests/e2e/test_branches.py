@@ -247,7 +247,7 @@ def square(then, other):
 
 WAITING = {
     "its branches give": square("o = Relu(x)", "o = Concat<axis = 0>(x, w)"),
-    "its then_branch is not known before a call": square(
+    "its then_branch is not known before a call (Trim 'then_branch.NonZero": square(
         "z = NonZero(x) q = Cast<to = 1>(z) o = Transpose(q)", "o = Relu(x)"
     ),
 }

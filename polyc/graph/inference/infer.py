@@ -266,8 +266,8 @@ class Walk:
         self._postpone(node, reason)
         self._late.update(filter(None, node.outputs))
 
-    def _attempt(self, nodes: Sequence[Node], assumes: bool, finds: bool) -> Typed | None:
-        """What nodes would be if they stood here; None if they cannot be typed now."""
+    def _attempt(self, nodes: Sequence[Node], assumes: bool, finds: bool) -> Typed | PolycError:
+        """What nodes would be if they stood here, or why they cannot be typed now."""
 
         def refuse(node: Node, reason: UnsupportedOp) -> NoReturn:
             raise reason
@@ -284,8 +284,8 @@ class Walk:
 
         try:
             return decide_cases(infer) if assumes else infer(())
-        except PolycError:
-            return None
+        except PolycError as refused:
+            return refused
 
     def _number(self, extent: Extent) -> str:
         """The name of a new tensor that is an extent."""

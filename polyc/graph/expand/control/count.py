@@ -14,6 +14,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from polyc.errors import PolycError
 from polyc.graph.bodies import instantiate
 from polyc.graph.compose import Composer
 from polyc.graph.expand.control.repeat import Around, Operands, Typed, is_bound
@@ -117,7 +118,7 @@ def _type_condition(
     c.nodes += instantiate(call, body, around.names)
     typed = around.attempt(c.nodes, False, False)
     pairs = {k: (current[k], results[1 + k]) for k in strides}
-    return None if typed is None else (typed, step, results[0], pairs)
+    return None if isinstance(typed, PolycError) else (typed, step, results[0], pairs)
 
 
 def _growth(typed: Typed, before: str, after: str) -> int | None:

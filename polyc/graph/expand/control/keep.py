@@ -16,7 +16,7 @@ from typing import NoReturn
 
 import numpy as np
 
-from polyc.errors import NotFixed
+from polyc.errors import NotFixed, PolycError
 from polyc.graph.bodies import Names, instantiate, reads
 from polyc.graph.compose import Composer
 from polyc.graph.expand.control.repeat import Around, Operands, Typed
@@ -61,12 +61,14 @@ def keep_branches(node: Node, inputs: Operands, around: Around) -> Body | Typed 
         )
         nodes = instantiate(Node(side, "If", (), names), body, around.names)
         found = around.attempt(nodes, True, False)
-        if found is not None and _is_empty(found, names) and around.finds:
+        if isinstance(found, PolycError):
+            _refuse(node, f"its {side} is not known before a call ({found})", around)
+        if _is_empty(found, names) and around.finds:
             nothing = [found.tensors.get(name) for name in names]
             if filled := _keep_filled(node, side, nothing, around):
                 return filled
-        if found is None or any(name not in found.tensors for name in names if name):
-            _refuse(node, f"its {side} is not known before a call", around)
+        if any(name not in found.tensors for name in names if name):
+            _refuse(node, f"its {side} gives a sequence or an optional", around)
         typed.append(found)
         results.append(names)
     needs = _share_needs(node, typed, around)
@@ -115,7 +117,7 @@ def _keep_filled(
     )
     nodes = instantiate(Node(side, "If", (), names), body, around.names)
     typed = around.attempt(nodes, False, True)
-    if typed is None or not all(_is_total(inner, typed) for inner in nodes):
+    if isinstance(typed, PolycError) or not all(_is_total(inner, typed) for inner in nodes):
         return None
     for name, wanted in zip(names, nothing, strict=True):
         if wanted and (typed.tensors[name].rank, typed.tensors[name].dtype) != (1, wanted.dtype):

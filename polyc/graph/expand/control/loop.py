@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from polyc.errors import InvalidModel
+from polyc.errors import InvalidModel, PolycError
 from polyc.graph.compose import Composer
 from polyc.graph.expand.control.count import Count, compose_states, count_steps
 from polyc.graph.expand.control.repeat import Around, Operands, are_alike, insert_step
@@ -61,7 +61,7 @@ def _repeat(node: Node, inputs: Operands, around: Around, count: Count, steps: s
     typed = around.attempt(c.nodes, False, False)
     after = [results[k] for k in carried]
     stacks = results[len(states) :]
-    if typed is None or not are_alike(typed, (*after, *stacks), loop.states):
+    if isinstance(typed, PolycError) or not are_alike(typed, (*after, *stacks), loop.states):
         return None
     if not known:
         goes_on = typed.tensors[going]

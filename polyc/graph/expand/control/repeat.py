@@ -14,6 +14,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 
+from polyc.errors import PolycError
 from polyc.graph.bodies import Names, instantiate
 from polyc.graph.compose import Composer
 from polyc.graph.ir import INTERNAL, Body, Node, Tensor
@@ -58,13 +59,13 @@ class Around:
     """Where a node stands: names that are in use, and what types nodes that would stand there.
 
     attempt: (nodes, whether they may need more of sizes than is known, whether a call may find
-    some) -> what they are; None if they cannot be typed, or not before a call. decides: whether a
+    some) -> what they are, or why they cannot be typed, or not before a call. decides: whether a
     call may decide which nodes are executed; finds: whether it may find sizes; cases: as of
     `Typed`; number: the name of a tensor that is some extent.
     """
 
     names: Names
-    attempt: Callable[[Sequence[Node], bool, bool], Typed | None]
+    attempt: Callable[[Sequence[Node], bool, bool], Typed | PolycError]
     number: Callable[[Extent], str]
     decides: bool = False
     finds: bool = False
@@ -98,7 +99,7 @@ def repeat_scan(node: Node, inputs: Operands, around: Around) -> Body | None:
     ]
     results = insert_step(c, node, (*loop.states, *slices), body, around.names)
     typed = around.attempt(c.nodes, False, False)
-    if typed is None or not are_alike(typed, results, loop.states):
+    if isinstance(typed, PolycError) or not are_alike(typed, results, loop.states):
         return None
     kinds = len(results) - count
     order = node.get("scan_output_directions") or (0,) * kinds
