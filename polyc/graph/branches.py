@@ -10,11 +10,11 @@ A Choose also says what its sides need of sizes, `needs`: of calls that take the
 
 from __future__ import annotations
 
-import heapq
 from collections.abc import Callable, Iterator
 from dataclasses import replace
 
 from polyc.graph.ir import INTERNAL, Graph, Node
+from polyc.graph.sorting import sort_stably
 from polyc.types.branches import Branch, Branches, Demands, find_common, needs_in, unite_demands
 from polyc.types.sizes import Extent, Size
 
@@ -94,22 +94,8 @@ def sort_branches(graph: Graph) -> Graph:
     if not any(map(is_choice, graph.nodes)):
         return graph
     position = {name: k for k, n in enumerate(graph.nodes) for name in n.outputs if name}
-    readers: list[list[int]] = [[] for _ in graph.nodes]
-    missing: list[int] = []
-    for k, (node, branches) in enumerate(zip(graph.nodes, find_branches(graph), strict=True)):
+    needed = []
+    for node, branches in zip(graph.nodes, find_branches(graph), strict=True):
         read = {*node.inputs, *(branch.condition for branch in branches)}
-        needed = {position[name] for name in read if name in position}
-        missing.append(len(needed))
-        for other in needed:
-            readers[other].append(k)
-    ready = [k for k, count in enumerate(missing) if not count]
-    heapq.heapify(ready)
-    ordered = []
-    while ready:
-        k = heapq.heappop(ready)
-        ordered.append(graph.nodes[k])
-        for reader in readers[k]:
-            missing[reader] -= 1
-            if not missing[reader]:
-                heapq.heappush(ready, reader)
-    return graph.rewrite(ordered)
+        needed.append({position[name] for name in read if name in position})
+    return graph.rewrite([graph.nodes[k] for k in sort_stably(needed)])

@@ -6,10 +6,11 @@ sort what they read, and so does this.
 
 from __future__ import annotations
 
-import heapq
 from collections.abc import Iterator
 
 from onnx import GraphProto, NodeProto
+
+from polyc.graph.sorting import sort_stably
 
 
 def sort_nodes(graph: GraphProto) -> None:
@@ -26,19 +27,7 @@ def sort_nodes(graph: GraphProto) -> None:
     needed = [{writers[name] for name in _reads(node) if name in writers} for node in graph.node]
     if all(k < position for position, before in enumerate(needed) for k in before):
         return
-    readers: list[list[int]] = [[] for _ in needed]
-    missing = [len(before) for before in needed]
-    for position, before in enumerate(needed):
-        for k in before:
-            readers[k].append(position)
-    ready = [position for position, count in enumerate(missing) if not count]
-    order: list[int] = []
-    while ready:
-        order.append(heapq.heappop(ready))
-        for reader in readers[order[-1]]:
-            missing[reader] -= 1
-            if not missing[reader]:
-                heapq.heappush(ready, reader)
+    order = sort_stably(needed)
     if len(order) == len(needed):
         nodes = [graph.node[position] for position in order]
         del graph.node[:]
