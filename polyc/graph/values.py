@@ -51,8 +51,11 @@ def _is_short_list(tensor: Tensor) -> bool:
 def describe(graph: Graph, name: str, shown: Mapping[str, Extent]) -> TensorSpec:
     """What a caller sees of an input or output, where sizes have the names that are shown."""
     tensor = graph.tensors[name]
-    shape = spell_shape([d.at(shown) if isinstance(d, Size) else d for d in tensor.shape])
+
+    def show(extent: Extent) -> Extent:
+        return extent.at(shown) if isinstance(extent, Size) else extent
+
     values: tuple[str, ...] = ()
     if tensor.entries is not None and name in graph.inputs:
-        values = tuple(str(entry.at(shown)) for entry in tensor.entries.flat)
-    return TensorSpec(name, tensor.dtype, shape, values)
+        values = tuple(str(show(entry)) for entry in tensor.entries.flat)
+    return TensorSpec(name, tensor.dtype, spell_shape(list(map(show, tensor.shape))), values)

@@ -15,7 +15,9 @@ from polyc.loopnest.index import (
     Scaled,
     Var,
     linear,
+    of_extent,
 )
+from polyc.types.sizes import Size
 
 
 def show_index(index: Affine) -> str:
@@ -46,10 +48,20 @@ def _show_atom(atom: Atom) -> str:
                 text = f"pc_{which}({text}, {show_index(argument)})"
             return text
         case Scaled(sizes, argument):
-            factors = [*sizes, *([show_index(argument)] if argument.terms else [])]
-            return " * ".join(factors)
+            factors = [_show_size(size) for size in sizes]
+            return " * ".join([*factors, *([show_index(argument)] if argument.terms else [])])
         case Choice(condition, then, otherwise):
             return f"({show_condition(condition)} ? {show_index(then)} : {show_index(otherwise)})"
+
+
+def _show_size(name: str) -> str:
+    """A factor of a product: its name, or how it follows from others if it has none of its own.
+
+    min(k, n + 1)   ->   pc_min(k, n + 1)
+    """
+    size = of_extent(Size.of(name))
+    text = show_index(size)
+    return text if len(size.terms) == 1 and not size.constant else f"({text})"
 
 
 def show_condition(condition: Condition) -> str:

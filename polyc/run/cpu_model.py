@@ -189,10 +189,12 @@ class CpuModel(CompiledModel):
     def _require_whole(self, what: str) -> None:
         if self.split_by:
             names = ", ".join(map(repr, self.split_by))
+            open_sizes = {size.name: (size.lower, size.upper) for size in self.sizes}
+            dims = {name: open_sizes.get(name, 1) for name in self.split_by}
             raise UnsupportedOp(
                 f"model {self.name!r}: {what} is not defined, because calls are answered by one of "
                 f"two models, as {names} says, and a folder holds one; compile it for one of them: "
-                f"dims={{{self.split_by[0]!r}: 1}}, or what yours are"
+                f"dims={dims}, or what yours are"
             )
 
     def profile(self, feeds: Mapping[str, Any], repeats: int = 7) -> tuple[float, ...]:

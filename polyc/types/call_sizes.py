@@ -156,7 +156,7 @@ def measure_sizes(
     told = {size.name for size in ranges if size.same is None}
     found: dict[str, int] = dict(known or {})
     for spec, listed in zip(inputs, values, strict=False):
-        found.update(zip(spec.values, listed, strict=False))
+        found.update(_read_values(model, spec, listed))
     for spec, shape in zip(inputs, shapes, strict=True):
         fits = len(shape) == len(spec.shape)
         for dim, extent in zip(spec.shape, shape, strict=False):
@@ -191,6 +191,22 @@ def measure_sizes(
                 f"compiled for {size}; start anew, or compile it with a wider range in dims"
             )
     return found
+
+
+def _read_values(model: str, spec: TensorSpec, listed: Sequence[int]) -> dict[str, int]:
+    """The sizes that the elements of an input are; ShapeError where one is a number, and differs.
+
+    (n, 32) of 5, 32   ->   {"n": 5}
+    """
+    told: dict[str, int] = {}
+    for value, given in zip(spec.values, listed, strict=False):
+        expected = int(value) if value.isdecimal() else told.setdefault(value, given)
+        if given != expected:
+            raise ShapeError(
+                f"model {model!r}, input {spec.name!r} is {tuple(listed)}, but was compiled for "
+                f"({', '.join(spec.values)}); compile it for these values"
+            )
+    return told
 
 
 def _check_totals(model: str, found: Mapping[str, int], told: Collection[str]) -> None:

@@ -7,7 +7,7 @@ What follows from it is a polynomial: the rows of x, flattened, are 3 batch heig
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from itertools import starmap
 from typing import TypeAlias
@@ -111,10 +111,10 @@ class Size:
         return hash(str(self))
 
     def __lt__(self, other: Extent) -> bool:
-        return self._decide(lambda least, most: _yes_or_no(most < 0, least >= 0), other)
+        return self._is_below(other, 0)
 
     def __le__(self, other: Extent) -> bool:
-        return self._decide(lambda least, most: _yes_or_no(most <= 0, least > 0), other)
+        return self._is_below(other, 1)
 
     def __gt__(self, other: Extent) -> bool:
         return not self <= other
@@ -143,17 +143,20 @@ class Size:
 
     __repr__ = __str__
 
-    def _decide(self, answer: Callable[[float, float], bool | None], other: Extent) -> bool:
-        """The answer from the bounds of self - other; NotFixed if that is no answer."""
-        decided = answer(*bounds(self - other))
-        if decided is None:
-            raise self._unknown(f"how it compares with {other}")
-        return decided
+    def _is_below(self, other: Extent, limit: int) -> bool:
+        """Whether self - other < limit; NotFixed, with both cases, if its bounds do not say so."""
+        difference = self - other
+        low, high = bounds(difference)
+        if high >= limit > low:
+            cases = (difference - limit,), (limit - 1 - difference,)
+            raise self._unknown(f"how it compares with {other}", cases)
+        return high < limit
 
-    def _unknown(self, what: str) -> NotFixed:
+    def _unknown(self, what: str, cases: tuple[tuple[Extent, ...], ...] = ()) -> NotFixed:
         return NotFixed(
             f"the size {self} is known only at run time, but {what} must be known",
             "give the model's inputs fixed sizes",
+            cases=cases,
         )
 
 
@@ -354,10 +357,6 @@ def _interval(extent: Extent) -> tuple[float, float]:
             ends = min(corners), max(corners)
         low, high = low + ends[0], high + ends[1]
     return low, high
-
-
-def _yes_or_no(yes: bool, no: bool) -> bool | None:
-    return True if yes else False if no else None
 
 
 def _terms(extent: Extent) -> tuple[Term, ...]:

@@ -13,7 +13,8 @@ from polyc.names import show
 class TensorSpec:
     """A model's input or output as the caller sees it; a symbolic dimension is a string.
 
-    values: the sizes that the elements of an input are, where shapes follow from these, by name.
+    values: the sizes that the elements of an input are, where shapes follow from these: names, and
+    numbers where a model is for these alone.
     """
 
     name: str

@@ -171,3 +171,50 @@ def test_a_state_says_the_batch(compiled):
     assert model(floats(6, 1, 3), *weights).shape == (6, 1, 1, 4)
     with pytest.raises(ShapeError, match="n"):
         model(floats(6, 2, 3), *weights)
+
+
+def test_a_slice_whose_end_may_count_from_either_side(compiled):
+    """Where a bound of a size is negative it counts from the end; both ways are compiled."""
+    source = model_of("""
+        g (float[n] x) => (float[m] y)
+        {
+            shape = Shape (x)
+            five = Constant <value = int64[1] {5}> ()
+            end = Sub (shape, five)
+            zero = Constant <value = int64[1] {0}> ()
+            part = Slice (x, zero, end)
+            y = Exp (part)
+        }""")
+    model = compiled(source)
+    assert isinstance(model, CpuModel)
+    for n in (1, 2, 3, 4, 5, 6, 7, 100):
+        check(model, source, x=floats(n))
+
+
+FRAMES = """
+g (float[batch, n] x) => (float[batch, frames, 160] y)
+{
+    shape = Shape <start = 1> (x)
+    window = Constant <value = int64[1] {400}> ()
+    hop = Constant <value = int64[1] {160}> ()
+    over = Sub (shape, window)
+    rest = Mod (over, hop)
+    last = Sub (shape, rest)
+    first = Constant <value = int64[1] {240}> ()
+    axis = Constant <value = int64[1] {1}> ()
+    whole = Slice (x, first, last, axis)
+    target = Constant <value = int64[3] {0, -1, 160}> ()
+    y = Reshape (whole, target)
+}
+"""
+"""A signal cut to whole frames, as preprocessors of speech write it."""
+
+
+def test_a_signal_is_cut_to_whole_frames(compiled):
+    source = model_of(FRAMES)
+    model = compiled(source)
+    assert isinstance(model, CpuModel)
+    for batch, n in ((1, 400), (2, 401), (1, 559), (3, 560), (1, 16000)):
+        check(model, source, x=floats(batch, n))
+    for n in (10, 79, 80, 239, 241, 399):
+        assert model(floats(2, n)).shape == (2, 0, 160)

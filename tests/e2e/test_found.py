@@ -394,3 +394,39 @@ def test_a_shape_that_only_one_size_fits(compiled, text):
     model = compiled(text)
     shape = (2, 50) if not model.found else (5, 10)
     check(model, text, {"x": 1 + RNG.random(shape).astype(np.float32)})
+
+
+PAIRS = """
+g (float[n] x, int64 most) => (float[m, m] y)
+{
+    zero = Constant <value = float {0.0}> ()
+    above = Greater (x, zero)
+    places = NonZero (above)
+    column = Transpose (places)
+    kept = GatherND (x, column)
+    count = Shape (kept)
+    flat = Constant <value = int64[1] {-1}> ()
+    listed = Reshape (most, flat)
+    fewer = Min (count, listed)
+    best, which = TopK (kept, fewer)
+    one = Constant <value = int64[1] {1}> ()
+    zeroth = Constant <value = int64[1] {0}> ()
+    row = Unsqueeze (best, zeroth)
+    beside = Unsqueeze (best, one)
+    gap = Sub (beside, row)
+    near = Exp (gap)
+    y = MatMul (near, gap)
+}
+"""
+"""Of what is found the best, as many as a call asks for: their pairs are kept in memory."""
+
+
+def test_pairs_of_the_best_of_what_is_found(tmp_path):
+    source = model_of(PAIRS)
+    options = Options(cache_dir=tmp_path, threads=1)
+    model = polyc.compile(source, target="baseline", options=options)
+    assert isinstance(model, CpuModel)
+    for n, most in ((20, 3), (20, 100), (1, 1), (7, 2)):
+        feeds = {"x": RNG.standard_normal(n).astype(np.float32), "most": np.array(most)}
+        (want,) = run_ort(source, feeds)
+        np.testing.assert_allclose(model.run(feeds)["y"], want, rtol=1e-4, atol=1e-5)

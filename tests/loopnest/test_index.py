@@ -15,6 +15,7 @@ from polyc.loopnest.index import (
     extremum,
     floordiv,
     modulo,
+    of_extent,
     stride,
     substitute,
     var,
@@ -22,6 +23,7 @@ from polyc.loopnest.index import (
 )
 from polyc.loopnest.index_text import show_condition, show_index
 from polyc.loopnest.substitute import substitute_condition
+from polyc.types.sizes import Size, least
 from tests.loopnest.indices import CONDITIONS, INDICES, NAMES, VALUES, evaluate, holds
 
 a, b = var("a"), var("b")
@@ -162,3 +164,11 @@ def test_texts():
     assert show_condition(Compare("ge", a - b - 2)) == "a >= b + 2"
     picked = choice(Compare("eq", a), b, const(7))
     assert show_index(picked + 1) == "(a == 0 ? b : 7) + 1"
+
+
+def test_a_factor_without_a_name_is_shown_as_it_follows_from_others():
+    n, k = Size.of("n"), Size.of("k")
+    assert show_index(of_extent(least(n + 1, k) * least(n + 1, k) * 4)) == (
+        "4 * pc_min(k, n + 1) * pc_min(k, n + 1)"
+    )
+    assert show_index(of_extent((n + 1) // 2 * k)) == "pc_floordiv(n + 1, 2) * k"

@@ -365,3 +365,29 @@ def test_names_of_stages_do_not_collide(compiled):
         model(s, np.array(2))
     with pytest.raises(UnsupportedOp, match="save is not defined"):
         model.save("nowhere")
+
+
+def test_a_shape_of_numbers_and_of_what_a_call_computes(compiled):
+    """A list that steers shapes, some elements of which are the same in all calls."""
+    source = model_of("""
+        g (float[3, n] x, float far) => (float[3, m] y)
+        {
+            least = Constant <value = float {1.0}> ()
+            most = Max (far, least)
+            wide = Cast <to = 7> (most)
+            flat = Constant <value = int64[1] {-1}> ()
+            width = Reshape (wide, flat)
+            three = Constant <value = int64[1] {3}> ()
+            target = Concat <axis = 0> (three, width)
+            axes = Constant <value = int64[1] {1}> ()
+            short = ReduceMax <keepdims = 1> (x, axes)
+            y = Expand (short, target)
+        }""")
+    model = compiled(source)
+    for far in (4.5, 7.0, 9.9, 1.0, 12.0):
+        feeds = {
+            "x": RNG.standard_normal((3, 5)).astype(np.float32),
+            "far": np.array(far, np.float32),
+        }
+        (want,) = run_ort(source, feeds)
+        np.testing.assert_array_equal(model.run(feeds)["y"], want)
