@@ -10,6 +10,12 @@ of the time, and waited for in all of that. A panel is therefore fetched by the 
 before, to equal parts. What is fetched is only a hint: no value depends on it, and a place behind
 the end of an array is none that is read.
 
+Rows are fetched so as well, by the tile before theirs, where they lie one behind the other:
+
+    for i in tiles of 6 rows:                             for i in tiles of 6 rows:
+      for k in 0 .. 64: acc += x[i.., k] * w[k]    ->        for k: fetch x at 64 (i + 6) + 6 k
+                                                                   acc += x[i.., k] * w[k]
+
 Where sizes say how many tiles of rows there are, a panel is parted among as many as at the hint:
 where there are more, those behind fetch what the last one has.
 
@@ -100,13 +106,15 @@ class _Place:
 class _Sum:
     """A sum of a tile that reads an array, step by step, in the innermost of its loops.
 
-    place: the lowest that an iteration reads; the first `tile` loops are around the tile.
+    place: the lowest that an iteration reads, and how far behind it the other ones are; the first
+    `tile` loops are around the tile.
     """
 
     param: Param
     loops: tuple[For, ...]
     tile: int
     place: Affine
+    offsets: tuple[int, ...] = (0,)
 
     @property
     def panels(self) -> For | None:
@@ -136,10 +144,13 @@ class _Sum:
         strides = [stride(self.place, loop.var) for loop in inner]
         steps = [(s or 0) * loop.step for s, loop in zip(strides, inner, strict=True)]
         tiles = _count(self.repeated)
-        if panels is None or tiles < 2 or not _is_run(inner, steps):
+        if panels is None or not _is_run(inner, steps):
+            return
+        rows = self._rows(steps[0] * (extent_of(inner[0]) or 0))
+        if tiles * rows < 2:  # one after another, as a core sees by itself
             return
         after = substitute(self.place, {panels.var: var(panels.var) + panels.step}) - self.place
-        share = ceil(steps[-1] / tiles)
+        share = ceil(steps[-1] * rows / tiles)
         lines = ceil(share * self.param.dtype.itemsize / LINE)
         most = MOST_BESIDE_TILES if _has_products(self.loops[-1]) else MOST_LINES
         if not after.is_constant or lines > most:
@@ -154,6 +165,11 @@ class _Sum:
 
     def _moves(self, loop: For) -> bool:
         return loop.var in variables(self.place)
+
+    def _rows(self, run: int) -> int:
+        """How many runs of so many elements an iteration reads of, one behind the other."""
+        beside = tuple(run * k for k in range(len(self.offsets)))
+        return len(self.offsets) if self.offsets == beside else 1
 
 
 def _is_run(loops: Sequence[For], steps: Sequence[int]) -> bool:
@@ -207,11 +223,16 @@ def _find_sums(node: Node, param: Param, place: _Place) -> Iterator[_Sum]:
             if any(isinstance(n, For) and n.kind == "sequential" for n in walk_nodes(body)):
                 yield from _find_sums(body, param, inside)
             elif found := _find_lowest(body, param, inside.known or {}):
-                yield _Sum(param, inside.loops, place.tile, found)
+                yield _Sum(param, inside.loops, place.tile, *found)
 
 
-def _find_lowest(body: Block, param: Param, known: Multiples) -> Affine | None:
-    """The lowest place of an array that vectors read; None if they are not beside each other."""
+def _find_lowest(
+    body: Block, param: Param, known: Multiples
+) -> tuple[Affine, tuple[int, ...]] | None:
+    """The lowest place of an array that vectors read, and how far behind it the others are.
+
+    None if they are not at known distances.
+    """
     places = [
         divide_evenly(substitute(address(read.element, param.shape), _starts(loop)), known)
         for loop in walk_nodes(body)
@@ -228,7 +249,8 @@ def _find_lowest(body: Block, param: Param, known: Multiples) -> Affine | None:
     ]
     if not places or any(place.terms != places[0].terms for place in places):
         return None
-    return min(places, key=lambda place: place.constant)
+    lowest = min(places, key=lambda place: place.constant)
+    return lowest, tuple(sorted({place.constant - lowest.constant for place in places}))
 
 
 def _has_products(loop: For) -> bool:

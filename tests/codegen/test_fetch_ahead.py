@@ -116,6 +116,30 @@ def test_of_several_loops_in_one_panel_the_fullest_fetches():
     assert not [n for n in walk_nodes(other) if isinstance(n, For) and n.ahead]
 
 
+@pytest.mark.parametrize("apart", [0, 3])
+def test_rows_are_fetched_by_the_tile_before_if_they_lie_side_by_side(apart):
+    taps, rows = 20, 6
+    x = Param("x", F32, (100, taps + apart), False)
+    lanes = [
+        loop(
+            "v", WIDTH, run("S", [i, t, v], at("acc", v), read("x", i + k, t), "add"), kind="vector"
+        )
+        for k in range(rows)
+    ]
+    tile = Block(
+        (For("t", const(0), const(taps), 1, Block(tuple(lanes))),),
+        (Local("acc", F32, (WIDTH,), "acc", in_registers=True),),
+    )
+    body = Block((For("i", const(0), const(5 * rows), rows, tile),))
+    after = fetch_ahead(body, {"x"}, [x])
+    if apart:
+        assert after == body
+        return
+    (whole,) = after.body
+    fetched = [*places(whole.body, x.shape, {"i": const(rows)})]
+    assert fetched == [2 * rows * taps + rows * k for k in range(taps)]
+
+
 @pytest.mark.parametrize("arrays", [set(), {"x"}])
 def test_other_arrays_are_not_fetched(arrays):
     body, param = product(3, 5, 8, 1)
@@ -138,6 +162,17 @@ def sources(graph: Graph, target: str) -> str:
 def test_weights_of_small_images_are_fetched_and_those_of_large_ones_are_near(target):
     assert "PC_FETCH(&constant" in sources(layers(256, 7), target)
     assert "PC_FETCH" not in sources(layers(16, 112), target)
+
+
+@pytest.mark.parametrize("target", ["avx512", thorough("avx2")])
+def test_rows_from_afar_are_fetched(target):
+    w = np.random.default_rng(1).standard_normal((64, 32)).astype(np.float32)
+
+    def layer(rows: int) -> Graph:
+        return Graph.of(y=ops.matmul(ops.input("x", (rows, 64)), w))
+
+    assert "PC_FETCH(&x" in sources(layer(50000), target)
+    assert "PC_FETCH" not in sources(layer(200), target)
 
 
 def test_who_writes_a_schedule_says_what_is_fetched(tmp_path):

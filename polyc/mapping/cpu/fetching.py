@@ -1,7 +1,9 @@
-"""Weights that are fetched ahead: those that would be waited for, panel by panel.
+"""What is fetched ahead: what would be waited for, panel by panel or row by row.
 
 A layer reads each of its weights once from memory, or from a cache that others have filled since;
-where few products are made with each, that takes a good part of the time.
+where few products are made with each, that takes a good part of the time. The same goes for rows
+that pass by once: what a tile reads of them lies in as many places as it has rows, which is more
+than a core foresees by itself.
 """
 
 from __future__ import annotations
@@ -9,12 +11,13 @@ from __future__ import annotations
 from collections.abc import Mapping as Table
 from math import prod
 
+from polyc.mapping.cpu.loop_order import L3_SHARE
 from polyc.mapping.reading import Tile
 from polyc.memory.storage import Storage
 from polyc.memory.strides import compute_strides
 from polyc.schedule.cluster import Cluster
 from polyc.scop.scop import Array
-from polyc.target.costs import FMA_UNITS, WAITED_FOR, memory_bytes
+from polyc.target.costs import FMA_UNITS, WAITED_FOR, far_bytes, memory_bytes
 from polyc.target.machine import Target
 
 
@@ -26,23 +29,33 @@ def choose_fetched(
     storages: Table[str, Storage],
     target: Target,
 ) -> tuple[str, ...]:
-    """The constants of a contraction that are read in panels, each by several tiles of rows."""
+    """The constants of a contraction that several tiles of rows read, and rows from afar."""
     update = next(s for s in cluster.statements if s.reduction)
     lanes = cluster.shared[vector][update.name]
     instances = prod(update.estimated_extents)
     _, height, width = tile
-    if not cluster.has_reuse or cluster.extents[vector] <= width:
+    if not cluster.has_reuse:
         return ()
     found = []
     for access in compute_strides(update, arrays, storages)[1:]:
-        array = arrays[access.array]
-        if array.kind != "constant" or not access.steps[lanes] or not storages[array.name].blocks:
+        array, step = arrays[access.array], access.steps[lanes]
+        if step is None:
             continue
-        if array.bytes <= target.l1d:
-            continue  # one miss after another, at once or later
-        elements = prod(array.shape)
+        if not step:
+            wanted, rate = array.bytes > target.l2, _rate_of_rows(array, target)
+        else:
+            panels = cluster.extents[vector] > width and bool(storages[array.name].blocks)
+            # Of a smaller one there is one miss after another, at once or later.
+            wanted = panels and array.kind == "constant" and array.bytes > target.l1d
+            wanted = wanted and instances > prod(array.shape) * height
+            rate = memory_bytes(target)
         cycles = instances / (FMA_UNITS * target.lanes(array.dtype))
-        waits = array.bytes / memory_bytes(target) >= WAITED_FOR * cycles
-        if waits and instances > elements * height:
+        if wanted and array.bytes / rate >= WAITED_FOR * cycles:
             found.append(array.name)
     return tuple(dict.fromkeys(found))
+
+
+def _rate_of_rows(array: Array, target: Target) -> float:
+    """Bytes a cycle of what another kernel has just written, if the second-level cache is small."""
+    near = array.bytes <= L3_SHARE * target.l3 / target.cores
+    return far_bytes(target) if near else memory_bytes(target)
