@@ -1,9 +1,10 @@
 """Nodes that are left to the time of a call: what no kernel computes, and cuts.
 
 No kernel computes with text, with maps, or with image files; such nodes are given to the reference
-evaluator of the onnx package. A `Trim` is what is left of an operator whose result has a size that
-is data, where a driver cannot find sizes (for a GPU, in a stage, in a loop or a branch): kernels
-fill an array of the largest size, and count; then the rest is cut off.
+evaluator of the onnx package, but for those that it lacks or is slow at (`naming.py`). A `Trim` is
+what is left of an operator whose result has a size that is data, where a driver cannot find sizes
+(for a GPU, in a stage, in a loop or a branch): kernels fill an array of the largest size, and
+count; then the rest is cut off.
 """
 
 from __future__ import annotations
@@ -17,6 +18,7 @@ from onnx import TensorProto
 from polyc.errors import NeedsValues, RuntimeFailure
 from polyc.graph.ir import INTERNAL, Node, Tensor
 from polyc.graph.matching import match_whole
+from polyc.graph.naming import ML_DOMAIN, find_naming
 from polyc.graph.onnx.export import export_node
 from polyc.graph.onnx.nodes import TEXT
 
@@ -91,6 +93,8 @@ def run_node(node: Node, values: Sequence[Any]) -> list[Any]:
     if node.op == "RegexFullMatch" and node.domain == "":
         text = np.asarray(values[0], TEXT)
         return [match_whole(text, node.get("pattern", ""), f"{node.op} {node.name!r}")]
+    if node.domain == ML_DOMAIN and (name := find_naming(node)):
+        return [name(node, np.asarray(values[0]))]
     from onnx.reference import ReferenceEvaluator  # takes 80 ms, and few models need it
 
     pairs = zip(node.inputs, values, strict=True)

@@ -45,6 +45,7 @@ from polyc.graph.expand.images.regions import (
 )
 from polyc.graph.expand.images.suppression import expand_suppression
 from polyc.graph.expand.images.unpooling import expand_max_unpool
+from polyc.graph.expand.learned.operators import LEARNED
 from polyc.graph.expand.ngrams import expand_tf_idf
 from polyc.graph.expand.random import (
     expand_bernoulli,
@@ -56,13 +57,8 @@ from polyc.graph.expand.random import (
 from polyc.graph.expand.recurrent import expand_recurrent
 from polyc.graph.expand.selection import expand_top_k
 from polyc.graph.expand.training import STEPS, expand_optimiser
-from polyc.graph.expand.trees import (
-    ML_DOMAIN,
-    expand_binarizer,
-    expand_feature_extractor,
-    expand_tree_ensemble,
-)
 from polyc.graph.ir import INTERNAL, Body, Node, Tensor
+from polyc.graph.naming import ML_DOMAIN
 from polyc.graph.shapes import is_supported
 from polyc.graph.shapes.attributes import check_ranges
 from polyc.graph.shapes.checks import RuleBroken, given
@@ -81,8 +77,6 @@ COMPOSED: dict[str, Callable[[Node, Sequence[Tensor | None]], Body]] = {
     "Compress": expand_compress,
     "Computed": expand_computed,
     "Count": expand_count,
-    "ArrayFeatureExtractor": expand_feature_extractor,
-    "Binarizer": expand_binarizer,
     "DFT": expand_dft,
     "DeformConv": expand_deform_conv,
     "Det": expand_det,
@@ -96,7 +90,6 @@ COMPOSED: dict[str, Callable[[Node, Sequence[Tensor | None]], Body]] = {
     "STFT": expand_stft,
     "ScatterTrue": expand_scatter_true,
     "TfIdfVectorizer": expand_tf_idf,
-    "TreeEnsemble": expand_tree_ensemble,
     "Trim": expand_trim,
     "Unique": expand_unique,
 }
@@ -119,7 +112,7 @@ KEPT: dict[str, Callable[[Node, Operands, Around], Body | Typed | None]] = {
 }
 """Operator -> the loop around kernels that it is, or both of its branches, if it can be kept so."""
 
-DOMAINS = ("", "ai.onnx.preview.training", ML_DOMAIN, INTERNAL)
+DOMAINS = ("", "ai.onnx.preview.training", INTERNAL)
 """Where the operators of `COMPOSED` are defined; no name is in two."""
 
 
@@ -154,6 +147,8 @@ def expand_node(
             return instantiate(whole, CONTROL_FLOW[node.op](node, inputs, budget), names)
         if node.domain in DOMAINS and node.op in COMPOSED:
             return instantiate(node, COMPOSED[node.op](node, inputs), names)
+        if node.domain == ML_DOMAIN and node.op in LEARNED:
+            return instantiate(node, LEARNED[node.op](node, inputs), names)
         if node.domain == CONTRIB_DOMAIN and node.op in CONTRIB:
             return instantiate(node, CONTRIB[node.op](node, inputs), names)
         body = find_function(node, inputs)

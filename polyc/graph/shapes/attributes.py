@@ -67,6 +67,19 @@ _LAYER: Rules = {
     "direction": OneOf(("forward", "reverse", "bidirectional")),
     "layout": OneOf((0, 1)),
 }
+_SCORED: Rules = {
+    "post_transform": OneOf(("NONE", "SOFTMAX", "LOGISTIC", "SOFTMAX_ZERO", "PROBIT")),
+}
+_KERNEL: Rules = {"kernel_type": OneOf(("LINEAR", "POLY", "RBF", "SIGMOID"))}
+_NODES: Rules = {
+    **dict.fromkeys(("nodes_treeids", "nodes_nodeids", "nodes_featureids"), COUNT),
+    # A leaf leads nowhere, which is written as any number.
+    **dict.fromkeys(("nodes_truenodeids", "nodes_falsenodeids"), Range(-1)),
+    "nodes_missing_value_tracks_true": OneOf((0, 1)),
+    "nodes_modes": OneOf(
+        ("BRANCH_LEQ", "BRANCH_LT", "BRANCH_GTE", "BRANCH_GT", "BRANCH_EQ", "BRANCH_NEQ", "LEAF")
+    ),
+}
 
 ATTRIBUTES: Mapping[tuple[str, str], Rules] = {
     ("", "Attention"): {
@@ -151,20 +164,33 @@ ATTRIBUTES: Mapping[tuple[str, str], Rules] = {
         "ngram_counts": COUNT,
         "ngram_indexes": Range(0, 2**24),
     },
+    ("ai.onnx.ml", "FeatureVectorizer"): {"inputdimensions": Range(1, 2**24)},
+    ("ai.onnx.ml", "LinearClassifier"): {**_SCORED, "multi_class": OneOf((0, 1))},
+    ("ai.onnx.ml", "LinearRegressor"): {**_SCORED, "targets": Range(1, 2**16)},
+    ("ai.onnx.ml", "Normalizer"): {"norm": OneOf(("MAX", "L1", "L2"))},
+    ("ai.onnx.ml", "OneHotEncoder"): {"zeros": OneOf((0, 1))},
+    ("ai.onnx.ml", "SVMClassifier"): {**_SCORED, **_KERNEL, "vectors_per_class": COUNT},
+    ("ai.onnx.ml", "SVMRegressor"): {**_SCORED, **_KERNEL, "n_supports": COUNT},
     ("ai.onnx.ml", "TreeEnsemble"): {
         "n_targets": Range(1, 2**16),
         "aggregate_function": Range(0, 3),
         "post_transform": Range(0, 4),
+        **dict.fromkeys(("tree_roots", "leaf_targetids"), COUNT),
         **dict.fromkeys(
-            (
-                "tree_roots",
-                "nodes_featureids",
-                "nodes_truenodeids",
-                "nodes_falsenodeids",
-                "leaf_targetids",
-            ),
-            COUNT,
+            (f"nodes_{n}" for n in ("featureids", "truenodeids", "falsenodeids")), COUNT
         ),
+    },
+    ("ai.onnx.ml", "TreeEnsembleClassifier"): {
+        **_SCORED,
+        **_NODES,
+        **dict.fromkeys(("class_ids", "class_nodeids", "class_treeids"), COUNT),
+    },
+    ("ai.onnx.ml", "TreeEnsembleRegressor"): {
+        **_SCORED,
+        **_NODES,
+        "aggregate_function": OneOf(("AVERAGE", "SUM", "MIN", "MAX")),
+        "n_targets": Range(1, 2**16),
+        **dict.fromkeys(("target_ids", "target_nodeids", "target_treeids"), COUNT),
     },
     ("ai.onnx.preview.training", "Momentum"): {"mode": OneOf(("standard", "nesterov"))},
     ("com.microsoft", "Attention"): {"num_heads": SIZE, "qkv_hidden_sizes": Range(1, length=3)},

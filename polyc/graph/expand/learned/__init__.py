@@ -1,0 +1,1 @@
+"""Operators of ai.onnx.ml: what classifiers, regressors and encoders consist of."""
