@@ -150,7 +150,8 @@ class Plan:
         if not self._nodes:
             return None
         step, sizes = self._find_step(call)
-        call.structures.update(step.stage.structures)
+        # What a call has is right: a step that is kept knows the structures of an earlier call.
+        call.structures = {**step.stage.structures, **call.structures}
         call.values.update(step.stage.evaluate(sizes))
         if step.model is not None:
             feeds = {s.name: _feed(call, s.name) for s in step.model.inputs}

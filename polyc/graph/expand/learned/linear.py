@@ -66,13 +66,15 @@ def _multiply(
 ) -> str:
     """x[rows, features] -> float32[rows, targets]"""
     coefficients = read_list(node, "coefficients", np.float32)
-    features, rest = divmod(len(coefficients), targets)
-    if rest or not features:
-        raise refuse(node, f"{len(coefficients)} coefficients are not those of {targets} targets")
-    x, given_features = as_rows(c, node.inputs[0], given(inputs[0]))
+    x, extent = as_rows(c, node.inputs[0], given(inputs[0]))
+    features = extent if isinstance(extent, int) else len(coefficients) // targets
     way_out = "there is a coefficient for each feature and target: correct the attribute"
-    require(given_features == features, "features of X", features, given_features, way_out)
-    table = coefficients.reshape(targets, features).T
+    require(extent == features, "features of X", features, extent, way_out)
+    # ONNX Runtime passes over coefficients behind the last one that it needs.
+    if not 0 < features * targets <= len(coefficients):
+        wanted = f"those of {targets} targets and {features} features"
+        raise refuse(node, f"{len(coefficients)} coefficients are less than {wanted}")
+    table = coefficients[: features * targets].reshape(targets, features).T
     x = as_floats(c, x, given(inputs[0]).dtype)
     total = c("MatMul", x, c.constant(np.ascontiguousarray(table)))
     return c("Add", total, c.constant(intercepts)) if len(intercepts) else total
