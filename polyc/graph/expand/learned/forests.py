@@ -155,6 +155,10 @@ def list_owners(forest: Forest) -> np.ndarray | None:
     return owner[forest.nodes :]
 
 
+_JOINS = {MIN: np.minimum, MAX: np.maximum}
+"""How several weights of a leaf for one target are put together; else they are added."""
+
+
 def compose_scores(
     c: Composer, x: str, features: Extent, forest: Forest, weights: Weights, function: int
 ) -> Scores:
@@ -170,14 +174,10 @@ def compose_scores(
     there = np.zeros((forest.leaves, weights.targets), bool)
     there[weights.leaf, weights.target] = True
     table = np.full(there.shape, _neutral(function, weights.weight.dtype))
-    join = {MIN: np.minimum, MAX: np.maximum}.get(function, np.add)
-    join.at(table, (weights.leaf, weights.target), weights.weight)
+    _JOINS.get(function, np.add).at(table, (weights.leaf, weights.target), weights.weight)
     leaf = _walk(c, x, forest, forest.roots)
     parts = c("Gather", c.constant(table), leaf)
     total = _reduce(c, parts, function, len(forest.roots), 1, weights.weight.dtype)
-    if function in (MIN, MAX) and not there[: forest.leaves - 1].all():
-        none = c("Equal", total, c.constant(_neutral(function, weights.weight.dtype)))
-        total = c("Where", none, c.constant(0, weights.weight.dtype), total)
     return Scores(total, leaf, _what_is_certain(forest, there, owner), there)
 
 
@@ -191,10 +191,8 @@ def _score_by_trees(
     rows = np.full((weights.targets, counts.max()), forest.nodes + forest.leaves - 1)
     for target in range(weights.targets):
         rows[target, : counts[target]] = forest.roots[own == target]
-    table = np.zeros(forest.leaves, dtype)
-    table[-1] = _neutral(function, dtype)
-    # Of several weights of a leaf for the only target ONNX Runtime takes the first.
-    table[weights.leaf[::-1]] = weights.weight[::-1]
+    table = np.full(forest.leaves, _neutral(function, dtype))
+    _JOINS.get(function, np.add).at(table, weights.leaf, weights.weight)
     leaf = _walk(c, x, forest, rows.ravel())
     parts = c("Gather", c.constant(table), leaf)
     if weights.targets > 1:
@@ -202,8 +200,6 @@ def _score_by_trees(
     keep = weights.targets == 1
     total = _reduce(c, parts, function, trees, 1 if keep else 2, dtype, keep)
     there = counts > 0
-    if function in (MIN, MAX) and not there.all():
-        total = c("Where", c.constant(there), total, c.constant(0, dtype))
     return Scores(total, leaf, tuple(there.tolist()), np.zeros((0, 0), bool))
 
 

@@ -13,8 +13,8 @@ from polyc.graph.expand.learned.tables import as_rows, refuse, require_below, re
 from polyc.graph.ir import Body, Node, Tensor
 from polyc.graph.shapes.checks import given, require_rank
 
-_TRANSFORMS = ("NONE", "LOGISTIC", "SOFTMAX", "SOFTMAX_ZERO", "PROBIT")
-"""By number as in ONNX Runtime; the standard's text has SOFTMAX before LOGISTIC."""
+_TRANSFORMS = ("NONE", "SOFTMAX", "LOGISTIC", "SOFTMAX_ZERO", "PROBIT")
+"""By number as in the standard; ONNX Runtime has LOGISTIC before SOFTMAX."""
 
 
 def expand_tree_ensemble(node: Node, inputs: Sequence[Tensor | None]) -> Body:
