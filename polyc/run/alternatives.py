@@ -1,6 +1,6 @@
 """Other ways to run a model that cannot be compiled as it is.
 
-1. Where a size decides how many dimensions something has: one model for each case.
+1. Where sizes decide what is computed, as how many dimensions it has: one model for each case.
 2. Where shapes follow from values of inputs: one model that takes these values for sizes.
 3. Else it is compiled when it is called (`run/specialise.py`).
 

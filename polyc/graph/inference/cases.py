@@ -4,7 +4,8 @@
 
 PyTorch's older exporter writes x.squeeze(1) so, and the two results differ in their ranks: no array
 can be both. But what follows is mostly made for one of them. So both are tried, to the end of the
-graph, and where the other one fits to no call at all there is nothing to decide.
+graph, and where the other one fits to no call at all there is nothing to decide. So it is wherever
+code asks how two sizes compare (`Size`), as where a bound of a Slice may be below zero.
 """
 
 from __future__ import annotations
