@@ -30,8 +30,9 @@ from polyc.scop.scop import Array, Statement
 LARGEST_LOCAL = 32 * 1024
 """Bytes of one local array: several of them fit any thread's stack and the L1 or L2 cache."""
 
-LARGEST_HANDED = 256 * 1024
-"""Bytes of an array that parts hand each other: two of them fit any stack and the L2 cache."""
+LARGEST_HANDED = 512 * 1024
+"""Bytes of arrays that parts hand each other, all together: they fit any stack, and for the most
+part the L2 cache."""
 
 LARGEST_STACK = 512
 """Bytes of an array that one thread of a GPU keeps: if it is indexed, it lies in memory."""

@@ -4,9 +4,9 @@ import numpy as np
 import onnx.parser
 import pytest
 
-from polyc import Target, compile, ops
+from polyc import compile, ops
 from polyc.graph.ir import Graph
-from polyc.target.machine import missing_features
+from tests.machines import need_named
 from tests.sampling import sampled
 
 ISAS = ("avx512", "avx2", "baseline")
@@ -17,11 +17,7 @@ def enlarge(shape, times, dtype=np.float32, target="avx512"):
     x = ops.input("x", shape, np.dtype(dtype))
     wide = ops.expand(ops.unsqueeze(x, len(shape)), (*shape, times))
     y = ops.reshape(wide, (*shape[:-1], shape[-1] * times))
-    return compile(Graph.of(y=y), target=target, threads=1)
-
-
-def may_run(target):
-    return not missing_features(Target.named(target).features)
+    return compile(Graph.of(y=y), target=need_named(target), threads=1)
 
 
 @pytest.mark.parametrize("target", ISAS)
@@ -31,8 +27,6 @@ def may_run(target):
 )
 @pytest.mark.parametrize(("n", "times"), [(40, 2), (37, 2), (21, 3), (19, 4), (5, 7)])
 def test_each_element_several_times(n, times, dtype, target):
-    if not may_run(target):
-        pytest.skip(f"this machine has no {target}")
     model = enlarge((3, n), times, dtype, target)
     x = (np.random.default_rng(n).integers(-4, 5, (3, n))).astype(dtype)
     np.testing.assert_array_equal(model(x), np.repeat(x, times, axis=1))
@@ -53,10 +47,9 @@ g (float[n, 3, h, w] x) => (float[n, 3, h2, w2] y) <float[4] s = {1, 1, 2, 2}> {
 
 def test_of_open_sizes():
     """Also of the last vector of a row, no lane of which reads what is not there."""
-    model = compile(onnx.parser.parse_model(RESIZE), threads=1, target="avx512")
+    model = compile(onnx.parser.parse_model(RESIZE), threads=1, target=need_named("avx512"))
     assert "pc_pick_f32x16(" in model.source
     assert "pc_floordiv(c3 + 1, 2)" not in model.source
-    if may_run("avx512"):
-        for shape in ((1, 3, 1, 1), (2, 3, 5, 7), (1, 3, 3, 40), (1, 3, 2, 23)):
-            x = np.random.default_rng(1).standard_normal(shape).astype(np.float32)
-            np.testing.assert_array_equal(model(x), x.repeat(2, 2).repeat(2, 3))
+    for shape in ((1, 3, 1, 1), (2, 3, 5, 7), (1, 3, 3, 40), (1, 3, 2, 23)):
+        x = np.random.default_rng(1).standard_normal(shape).astype(np.float32)
+        np.testing.assert_array_equal(model(x), x.repeat(2, 2).repeat(2, 3))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from functools import cache
 from pathlib import Path
 
@@ -14,7 +15,7 @@ from polyc import Graph, ops
 from polyc.options import Options
 from polyc.pipeline import Compiled, run_pipeline
 from polyc.run.cpu_model import CpuModel
-from polyc.target.machine import Target
+from polyc.target.machine import Target, detect_target
 from polyc.trace import make_trace
 from tests.correlate import correlate
 from tests.e2e.compare import find_difference
@@ -166,3 +167,17 @@ def test_images_of_any_size(
         x = normal(known["n"], 32, *(known[d] if isinstance(d, str) else d for d in spatial))
         wanted = np.maximum(correlate(x, w, bias, pads), 0)
         assert np.abs(model(x) - wanted).max() <= 2e-5 * np.abs(wanted).max(), sizes
+
+
+@pytest.mark.parametrize("threads", [1, thorough(2)])
+def test_what_large_images_are_transformed_to_stays_in_the_cache(threads: int) -> None:
+    """Both transforms and the products run row by row of tiles, on a CPU with small caches."""
+    b = Builder("large")
+    x = b.input(normal(2, 24, 117, 130))
+    y = b.one("Relu", b.conv(x, 20, [3, 3], [1] * 4))
+    small = replace(detect_target(), l2=128 << 10, l3=256 << 10)
+    compiled = polyc.compile(b.model([y]), target=small, threads=threads)
+    (fused,) = [text for text in compiled.schedules.values() if text.startswith("fuse")]
+    conv = b.nodes[0].output[0]
+    assert f"keep {conv}_inputs {conv}_products in stack" in fused
+    assert find_difference(compiled.run(b.feeds)[y.name], y.array, atol=1e-5) is None

@@ -49,7 +49,7 @@ def test_rows_of_images_on_either_side_of_heads(rows, tmp_path):
     heads = ops.transpose(ops.reshape(x, (2, rows, 4, 16)), (0, 2, 1, 3))
     graph = Graph.of(y=ops.reduce_max(heads @ weights, (3,)))
     options = Options(threads=1, cache_dir=tmp_path)
-    model = polyc.compile(graph, target="avx512", options=options)
+    model = polyc.compile(graph, target=need_named("avx512"), options=options)
     assert "order j b1 b0 i | collapse b0 i" in str(model.explain())
     feed = rng.standard_normal((2, rows, 64)).astype(np.float32)
     expected = feed.reshape(2, rows, 4, 16).transpose(0, 2, 1, 3) @ weights

@@ -12,7 +12,8 @@ what a depthwise convolution gives to the pointwise one behind it.
 
 It pays if what is handed over would have left the second-level cache, and the other operands, which
 are walked once a tile now, do not cost as much: either they all stay in that cache next to the
-tile, or they are fetched for every tile again.
+tile, or they are fetched for every tile again. What would have gone to memory and come back, as of
+large images, is worth a larger tile, and fetching weights from the third-level cache for each.
 """
 
 from __future__ import annotations
@@ -27,7 +28,7 @@ from math import ceil, lcm, prod
 from polyc.errors import IllegalSchedule
 from polyc.mapping.cpu.choose import schedule_cluster
 from polyc.mapping.cpu.columns import is_by_columns
-from polyc.mapping.cpu.loop_order import L2_SHARE, Operand, list_operands
+from polyc.mapping.cpu.handed import extra_bytes, saved_cycles, stays_near
 from polyc.mapping.cpu.picked import find_picked
 from polyc.mapping.cpu.register_tile import rank_register_tiles
 from polyc.mapping.open_cluster import compute_all_strides
@@ -41,6 +42,7 @@ from polyc.schedule.cluster import MANY_ITERATIONS, Cluster, is_too_large, share
 from polyc.schedule.initial import InitialLoops
 from polyc.schedule.names import short
 from polyc.scop.scop import Array
+from polyc.target.costs import far_bytes
 from polyc.target.machine import Target
 
 LEAST_HEIGHT = 0.75
@@ -182,7 +184,10 @@ def _fuse(
     tiled = replace(whole, loops=tuple(loops[k] for k in kept), sizes=tuple(sizes[k] for k in kept))
     parts = [_fit(part, tiled, arrays, target) for part in tiled.parts]
     fitted = tuple(part for part in parts if part is not None)
-    if not kept or len(fitted) < len(parts) or _extra_bytes(tiled, arrays, target) >= 2 * total:
+    if not kept or len(fitted) < len(parts):
+        return None
+    extra = extra_bytes(tiled, arrays, target) - extra_bytes(kernel, arrays, target)
+    if extra / far_bytes(target) >= saved_cycles(total, target):
         return None
     fused = replace(tiled, parts=fitted)
     return fused if fused.schedule.directives else None
@@ -211,8 +216,13 @@ def _choose_sizes(
     """Tile sizes of the loops: inner ones grow first, as long as there is room and parallelism."""
     extents = kernel.extents
     sizes = [1] * len(extents)
-    room = min(LARGEST_HANDED, target.l2 // 4)
     total = sum(arrays[name].bytes for name in kernel.handed)
+    room = min(LARGEST_HANDED, target.l2 // 4)
+    if not stays_near(total, target):
+        # What the last part gives may be handed on, and is as far away otherwise.
+        given = kernel.parts[-1].cluster.statements[-1].array
+        total += arrays[given].bytes if arrays[given].kind == "temporary" else 0
+        room = LARGEST_HANDED
 
     def suits(sizes: Sequence[int]) -> bool:
         within = prod(size / n for size, n in zip(sizes, extents, strict=True))
@@ -280,7 +290,28 @@ def _tile_along(part: StoredCluster, loop: Mapping[str, int]) -> int:
 def _fit(
     part: StoredCluster, kernel: StoredKernel, arrays: Mapping[str, Array], target: Target
 ) -> StoredCluster | None:
-    """The part with a register tile that divides the tile around it; None if that is far off."""
+    """The part with a register tile that divides the tile around it; None if that is far off.
+
+    A tile that is as wide may take its rows along another loop.
+    """
+    fitted = _fit_height(part, kernel, arrays, target)
+    if fitted is not None or not part.cluster.has_reuse or part.vector is None or part.rows:
+        return fitted
+    tried = {part.tile[0]}
+    strides = compute_all_strides(part.cluster, arrays, part.storages)
+    for tile in rank_register_tiles(part.cluster, part.vector, strides, arrays, target):
+        if tile[2] == part.tile[2] and tile[0] is not None and tile[0] not in tried:
+            tried.add(tile[0])
+            other = _with_tile(part, tile, arrays, target)
+            if (fitted := _fit_height(other, kernel, arrays, target)) is not None:
+                return fitted
+    return None
+
+
+def _fit_height(
+    part: StoredCluster, kernel: StoredKernel, arrays: Mapping[str, Array], target: Target
+) -> StoredCluster | None:
+    """The part with a register tile of fewer rows, if the tile around it wants that."""
     unroll, own_height, width = part.tile
     height = own_height
     for loop, size in zip(kernel.loops, kernel.sizes, strict=True):
@@ -320,40 +351,3 @@ def _with_tile(
         part.cluster, part.vector, tile, arrays, part.storages, target, packed, (), grouped
     )
     return replace(part, schedule=schedule)
-
-
-def _extra_bytes(kernel: StoredKernel, arrays: Mapping[str, Array], target: Target) -> int:
-    """What the parts fetch more often than they would alone."""
-    fetched: list[tuple[Operand, int, int, Sequence[int | None]]] = []
-    for part in kernel.parts:
-        cluster = part.cluster
-        first = cluster.statements[0].name
-        around = [_position(cluster, loop[first]) for loop in kernel.loops]
-        inside = list(cluster.extents)
-        for d, size in zip(around, kernel.sizes, strict=True):
-            if d is not None:
-                inside[d] = size
-        for operand in list_operands(cluster, arrays):
-            if operand.array not in kernel.private:
-                whole, tile = operand.footprint(cluster.extents), operand.footprint(inside)
-                fetched.append((operand, whole, tile, around))
-    handed = sum(arrays[name].bytes for name in kernel.handed)
-    counts = [ceil(n / size) for n, size in zip(kernel.extents, kernel.sizes, strict=True)]
-    level = sum(tile for _, _, tile, _ in fetched) + handed // prod(counts)
-    extra = 0
-    for operand, whole, tile, positions in fetched:
-        outside = list(zip(positions, counts, strict=True))
-        while outside and level <= L2_SHARE * target.l2:
-            d, _ = outside[-1]
-            if d is not None and operand.moves_with(d):
-                break
-            outside.pop()
-        extra += max(0, tile * prod(count for _, count in outside) - whole)
-    return extra
-
-
-def _position(cluster: Cluster, iterator: int) -> int | None:
-    """The shared loop of a cluster that is an iterator of its first statement."""
-    first = cluster.statements[0].name
-    found = (d for d, loop in enumerate(cluster.shared) if loop[first] == iterator)
-    return next(found, None)

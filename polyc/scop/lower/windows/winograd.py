@@ -50,6 +50,11 @@ from polyc.scop.lower.windows.minimal_filter import (
 from polyc.target.costs import MOST
 from polyc.types.sizes import Size
 
+WIDE = 28
+"""Tiles of a row from which on rows are loops of their own in the products as well, which can be
+fused with the transforms then, row by row (`mapping/cpu/fuse_tiles.py`). Else all tiles of the
+batch are rows of one matrix: what a register tile leaves over is less of that."""
+
 CHUNK = 1 << 17
 """Multiplications of weights at a time when compiling: NumPy does so few on this core alone.
 
@@ -123,8 +128,9 @@ class _Tiling:
 
     A place of extent 1 has no iterator. What a transform reads and writes is seen through views of
     [n, t…, e…, c], so that all its stages look alike. Matrices have a row for each tile of the
-    batch. No formula says its number where how many tiles an image has is known only at run time:
-    then what a transform writes or reads is [e…, n, t…, c], in the same memory (`is_numbered`).
+    batch, or of large images [n, t…] rows (`is_wide`). No formula says the number of a row where
+    how many tiles an image has is known only at run time: then what a transform writes or reads is
+    [e…, n, t…, c], in the same memory (`is_numbered`).
     """
 
     filters: tuple[MinimalFilter, ...]
@@ -150,9 +156,19 @@ class _Tiling:
         return not any(isinstance(count, Size) for count in self.counts)
 
     @property
-    def rows(self) -> tuple[int, ...]:
+    def is_wide(self) -> bool:
+        """Whether rows of tiles stay loops of their own."""
+        return self.is_numbered and self.counts[-1] >= WIDE
+
+    @property
+    def rows(self) -> dict[str, int]:
+        """The iterators of the products that count tiles."""
+        return self.outer if self.is_wide else {"t": self.number}
+
+    @property
+    def seen_rows(self) -> tuple[int, ...]:
         """The dimensions of matrices that count tiles, as the transforms see them."""
-        return (self.number,) if self.is_numbered else tuple(self.outer.values())
+        return tuple((self.rows if self.is_numbered else self.outer).values())
 
     @property
     def number(self) -> int:
@@ -174,7 +190,7 @@ class _Tiling:
 
     def of_matrices(self, matrices: Ref) -> Ref:
         """Matrices (e…, rows, c) as tiles; [n, t…, e…, c] -> [e…, number, c], or [e…, n, t…, c]."""
-        if not self.is_numbered:
+        if self.is_wide or not self.is_numbered:
             shown = [*_places(self.points), *self.outer, "c"]
             return self._seen(matrices, self.points, shown, matrices.shape[-1])
         number = "n"
@@ -196,7 +212,7 @@ def lower_minimal(
     tiling = _Tiling(tuple(filters), source.shape[0], count_tiles(filters, output))
     weight = _transform_weights(ctx, node, filters)
     values = _transform_input(ctx, node, source, tiling)
-    products = _multiply(ctx, node, values, weight, tiling.points)
+    products = _multiply(ctx, node, values, weight, tiling)
     _transform_output(ctx, node, products, tiling, output)
 
 
@@ -222,7 +238,7 @@ def _transform_weights(ctx: Lowering, node: Node, filters: Sequence[MinimalFilte
 def _transform_input(ctx: Lowering, node: Node, source: Ref, tiling: _Tiling) -> Ref:
     """V[a, b, t, c]; all tiles of the batch are counted by one index t."""
     channels, name = source.shape[1], node.outputs[0]
-    shape = [*tiling.points, *tiling.rows, channels]
+    shape = [*tiling.points, *tiling.seen_rows, channels]
     target = ctx.array(f"{name}_inputs", source.dtype, shape)
     seen = tiling.of_image(source, tiling.points), tiling.of_matrices(target)
     _transform(ctx, node, tiling, [f.input for f in tiling.filters], *seen, f"{name}_rows", "c")
@@ -231,20 +247,22 @@ def _transform_input(ctx: Lowering, node: Node, source: Ref, tiling: _Tiling) ->
     return ctx.regrouped(node, target, [*tiling.points, tiling.number, channels])
 
 
-def _multiply(ctx: Lowering, node: Node, values: Ref, weight: Ref, points: Sequence[int]) -> Ref:
+def _multiply(ctx: Lowering, node: Node, values: Ref, weight: Ref, tiling: _Tiling) -> Ref:
     """M[a, b, t, o] += V[a, b, t, c] * U[a, b, o, c]: a matrix product for each a, b and group."""
-    tiles, groups, at = values.shape[-2], node.get("group", 1), _places(points)
+    points, rows = tiling.points, tiling.rows
+    groups, at = node.get("group", 1), [*_places(points), *rows]
     filters, channels = weight.shape[-2] // groups, weight.shape[-1]
-    every = [*points, tiles, groups * filters]
+    every = [*points, *rows.values(), groups * filters]
     target = ctx.array(f"{node.outputs[0]}_products", values.dtype, every)
     group = {"g": groups} if groups > 1 else {}
-    space = ctx.space(node, **_iterated(points), **group, t=tiles, o=filters, c=channels)
+    space = ctx.space(node, **_iterated(points), **group, **rows, o=filters, c=channels)
     channel, filter_ = (
         f"{n}*g + {i}" if group else i for n, i in ((channels, "c"), (filters, "o"))
     )
-    value = mul(space.load(values, *at, "t", channel), space.load(weight, *at, filter_, "c"))
+    weights = space.load(weight, *_places(points), filter_, "c")
+    value = mul(space.load(values, *at, channel), weights)
     kept = [i for i in space.extents if i != "c"]
-    accumulate_into(ctx, node, target, space, kept, value, "add", into=[*at, "t", filter_])
+    accumulate_into(ctx, node, target, space, kept, value, "add", into=[*at, filter_])
     return target
 
 
@@ -260,7 +278,7 @@ def _transform_output(
     tiles = tiling.of_image(result, [f.m for f in tiling.filters])
     matrices = [f.output for f in tiling.filters]
     if not tiling.is_numbered:
-        every = [*tiling.points, *tiling.rows, products.shape[-1]]
+        every = [*tiling.points, *tiling.seen_rows, products.shape[-1]]
         products = ctx.regrouped(node, products, every)
     source, rows = tiling.of_matrices(products), f"{node.outputs[0]}_columns"
     _transform(ctx, node, tiling, matrices, source, tiles, rows, "o", output, finish)
