@@ -177,17 +177,45 @@ def _fuse(
     loops = common_loops(kernel, one)
     members = [_with_own_loops(part, arrays, target) for part in (*kernel.parts, one)]
     whole = StoredKernel(tuple(members), loops, (), kernel.handed | handed)
-    sizes = _choose_sizes(whole, arrays, target)
+    before = extra_bytes(kernel, arrays, target)
+    for large, room in _list_rooms(whole, arrays, target):
+        tiled = _fit_parts(whole, _choose_sizes(whole, large, room), arrays, target)
+        if tiled is None:
+            continue
+        extra = extra_bytes(tiled, arrays, target) - before
+        if extra / far_bytes(target) < saved_cycles(total, target):
+            return tiled
+    return None
+
+
+def _list_rooms(
+    kernel: StoredKernel, arrays: Mapping[str, Array], target: Target
+) -> list[tuple[int, int]]:
+    """(bytes of all tiles together, room for one of them): little room first.
+
+    What is far away otherwise is worth more of it; and what the last part gives may be handed on.
+    """
+    handed = sum(arrays[name].bytes for name in kernel.handed)
+    rooms = [(handed, min(LARGEST_HANDED // 2, target.l2 // 4))]
+    if not stays_near(handed, target):
+        given = arrays[kernel.parts[-1].cluster.statements[-1].array]
+        last = given.bytes if given.kind == "temporary" else 0
+        rooms.append((handed + last, LARGEST_HANDED))
+    return rooms
+
+
+def _fit_parts(
+    whole: StoredKernel, sizes: Sequence[int] | None, arrays: Mapping[str, Array], target: Target
+) -> StoredKernel | None:
+    """The kernel in tiles of these sizes, each part with a register tile that fits; None if not."""
     if sizes is None:
         return None
     kept = [k for k, (n, size) in enumerate(zip(whole.extents, sizes, strict=True)) if size < n]
-    tiled = replace(whole, loops=tuple(loops[k] for k in kept), sizes=tuple(sizes[k] for k in kept))
+    loops, steps = tuple(whole.loops[k] for k in kept), tuple(sizes[k] for k in kept)
+    tiled = replace(whole, loops=loops, sizes=steps)
     parts = [_fit(part, tiled, arrays, target) for part in tiled.parts]
     fitted = tuple(part for part in parts if part is not None)
     if not kept or len(fitted) < len(parts):
-        return None
-    extra = extra_bytes(tiled, arrays, target) - extra_bytes(kernel, arrays, target)
-    if extra / far_bytes(target) >= saved_cycles(total, target):
         return None
     fused = replace(tiled, parts=fitted)
     return fused if fused.schedule.directives else None
@@ -210,19 +238,13 @@ def common_loops(kernel: StoredKernel, one: StoredCluster) -> tuple[Mapping[str,
     return shared_loops(around, one.cluster)
 
 
-def _choose_sizes(
-    kernel: StoredKernel, arrays: Mapping[str, Array], target: Target
-) -> list[int] | None:
-    """Tile sizes of the loops: inner ones grow first, as long as there is room and parallelism."""
+def _choose_sizes(kernel: StoredKernel, total: int, room: int) -> list[int] | None:
+    """Tile sizes of the loops: inner ones grow first, as long as there is room and parallelism.
+
+    total: bytes of all tiles together; room: those of one, at most.
+    """
     extents = kernel.extents
     sizes = [1] * len(extents)
-    total = sum(arrays[name].bytes for name in kernel.handed)
-    room = min(LARGEST_HANDED, target.l2 // 4)
-    if not stays_near(total, target):
-        # What the last part gives may be handed on, and is as far away otherwise.
-        given = kernel.parts[-1].cluster.statements[-1].array
-        total += arrays[given].bytes if arrays[given].kind == "temporary" else 0
-        room = LARGEST_HANDED
 
     def suits(sizes: Sequence[int]) -> bool:
         within = prod(size / n for size, n in zip(sizes, extents, strict=True))
