@@ -182,23 +182,22 @@ def times(index: Affine, extent: Extent) -> Affine:
         return index * extent
     parts = []
     for sizes, weight in extent.terms:
-        if len(sizes) == 1 and isinstance(derived := sizes[0], Derived):
-            parts.append((_derived(derived, index), weight))
-            continue
         terms = [(Affine(0, ((atom, 1),)), c) for atom, c in index.terms]
-        terms += [(Affine(1), index.constant)] if index.constant else []
+        if len(sizes) == 1 and isinstance(derived := sizes[0], Derived):
+            parts.append((_derived(derived) * index.constant, weight))
+        elif index.constant:
+            terms.append((Affine(1), index.constant))
         parts += [(_scaled(sizes, argument), c * weight) for argument, c in terms]
     return weighted_sum(parts)
 
 
-def _derived(size: Derived, factor: Affine) -> Affine:
-    """A size that follows from others, times a number."""
-    assert factor.is_constant, f"{size} has no name of its own"
+def _derived(size: Derived) -> Affine:
+    """A size that follows from others."""
     first, second = size.operands
     if size.operation == "min":
-        return extremum("min", (of_extent(first), of_extent(second))) * factor.constant
+        return extremum("min", (of_extent(first), of_extent(second)))
     assert isinstance(second, int)
-    return floordiv(of_extent(first), second) * factor.constant
+    return floordiv(of_extent(first), second)
 
 
 def _scaled(sizes: tuple[str, ...], argument: Affine) -> Affine:

@@ -18,6 +18,7 @@ from polyc.loopnest.index import (
     of_extent,
     stride,
     substitute,
+    times,
     var,
     variables,
 )
@@ -172,3 +173,6 @@ def test_a_factor_without_a_name_is_shown_as_it_follows_from_others():
         "4 * pc_min(k, n + 1) * pc_min(k, n + 1)"
     )
     assert show_index(of_extent((n + 1) // 2 * k)) == "pc_floordiv(n + 1, 2) * k"
+    assert show_index(times(a * 2 + 3, (n + 1) // 2)) == (
+        "3 * pc_floordiv(n + 1, 2) + 2 * pc_floordiv(n + 1, 2) * a"
+    )
