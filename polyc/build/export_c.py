@@ -83,9 +83,10 @@ def print_example(manifest: Manifest) -> str:
         shows.append(f"    for (int i = 0; i < 8 && i < {count}; i++)")
         shows.append(f'        printf(" %g", (double)((const {scalar(spec)} *)io[{k}])[i]);')
         shows.append('    printf("\\n");')
-    places = {s.name: k for k, s in enumerate(manifest.sizes)}
+    places = {s.name: f"sizes[{k}]" for k, s in enumerate(manifest.sizes)}
     allocations += [
-        f"    (({scalar(spec)} *)io[{k}])[{place}] = ({scalar(spec)})sizes[{places[value]}];"
+        f"    (({scalar(spec)} *)io[{k}])[{place}] = "
+        f"({scalar(spec)}){value if isinstance(value, int) else places[value]};"
         for k, spec in enumerate(manifest.inputs)
         for place, value in enumerate(spec.values)
     ]

@@ -100,7 +100,7 @@ def list_shapes(manifest: Manifest) -> list[tuple[TensorSpec, tuple[Extent, ...]
 
 def describe_sizes(manifest: Manifest) -> Iterator[str]:
     """Each size with its range, and with the input whose value it is."""
-    holds = {value: spec.name for spec in manifest.inputs for value in spec.values}
+    holds = {str(value): spec.name for spec in manifest.inputs for value in spec.values}
     for told in manifest.sizes:
         of = f"; the value of {comment(holds[told.name])}" if told.name in holds else ""
         yield f"{comment(told.name)} ({told.lower} to {told.upper or 'any'}{of})"

@@ -326,7 +326,7 @@ def _check(made: Manifest) -> None:
         )
         and all(s.next.names <= told for s in made.sizes if isinstance(s.next, Size))
         and all(s.most.names <= known for s in made.found if isinstance(s.most, Size))
-        and all(v in told or v.isdecimal() for s in made.inputs for v in s.values)
+        and all(v in told or isinstance(v, int) for s in made.inputs for v in s.values)
         and all(n.names <= told for one in made.demands for _, needs in one for n in needs),
         "a size is found, but nothing says its most": all(s.most is not None for s in made.found)
         and all(s.most is None for s in made.sizes),

@@ -236,7 +236,8 @@ def _told(built: Built, spec: TensorSpec, sizes: Mapping[str, int]) -> np.ndarra
     """An input whose elements are sizes."""
     known = {size.shown: sizes[size.name] for size in built.compiled.program.sizes}
     shape = [int(d) for d in spec.shape]
-    return np.array([known[name] for name in spec.values], spec.dtype).reshape(shape)
+    told = [value if isinstance(value, int) else known[value] for value in spec.values]
+    return np.array(told, spec.dtype).reshape(shape)
 
 
 def _given(

@@ -55,7 +55,7 @@ def describe(graph: Graph, name: str, shown: Mapping[str, Extent]) -> TensorSpec
     def show(extent: Extent) -> Extent:
         return extent.at(shown) if isinstance(extent, Size) else extent
 
-    values: tuple[str, ...] = ()
+    values: tuple[int | str, ...] = ()
     if tensor.entries is not None and name in graph.inputs:
-        values = tuple(str(show(entry)) for entry in tensor.entries.flat)
-    return TensorSpec(name, tensor.dtype, spell_shape(list(map(show, tensor.shape))), values)
+        values = spell_shape(map(show, tensor.entries.flat))
+    return TensorSpec(name, tensor.dtype, spell_shape(map(show, tensor.shape)), values)

@@ -80,8 +80,8 @@ class Prefetch:
     """Arrays that are fetched from afar, panel by panel, before tiles read them.
 
     While the tiles that read one panel are computed, they bring the next one near, to equal parts
-    (`codegen/fetch_ahead.py`). No loop changes, and no value; where nothing of an array is read by
-    several tiles, nothing is fetched.
+    (`codegen/fetch_ahead.py`); and so with rows that lie side by side. No loop changes, and no
+    value; of what is read otherwise nothing is fetched.
     """
 
     arrays: tuple[str, ...]

@@ -200,11 +200,11 @@ def _read_values(model: str, spec: TensorSpec, listed: Sequence[int]) -> dict[st
     """
     told: dict[str, int] = {}
     for value, given in zip(spec.values, listed, strict=False):
-        expected = int(value) if value.isdecimal() else told.setdefault(value, given)
+        expected = value if isinstance(value, int) else told.setdefault(value, given)
         if given != expected:
             raise ShapeError(
                 f"model {model!r}, input {spec.name!r} is {tuple(listed)}, but was compiled for "
-                f"({', '.join(spec.values)}); compile it for these values"
+                f"({', '.join(map(str, spec.values))}); compile it for these values"
             )
     return told
 

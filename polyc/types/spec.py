@@ -20,9 +20,9 @@ class TensorSpec:
     name: str
     dtype: np.dtype
     shape: tuple[int | str, ...]
-    values: tuple[str, ...] = ()
+    values: tuple[int | str, ...] = ()
 
     def __str__(self) -> str:
         shape = ", ".join(show(str(d)) for d in self.shape)
-        values = f" = ({', '.join(map(show, self.values))})" if self.values else ""
+        values = f" = ({', '.join(show(str(v)) for v in self.values)})" if self.values else ""
         return f"{show(self.name)}: {self.dtype}[{shape}]{values}"

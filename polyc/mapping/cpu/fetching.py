@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Mapping as Table
 from math import prod
 
-from polyc.mapping.cpu.loop_order import L3_SHARE
+from polyc.mapping.cpu.loop_order import stays_near
 from polyc.mapping.reading import Tile
 from polyc.memory.storage import Storage
 from polyc.memory.strides import compute_strides
@@ -56,6 +56,5 @@ def choose_fetched(
 
 
 def _rate_of_rows(array: Array, target: Target) -> float:
-    """Bytes a cycle of what another kernel has just written, if the second-level cache is small."""
-    near = array.bytes <= L3_SHARE * target.l3 / target.cores
-    return far_bytes(target) if near else memory_bytes(target)
+    """Bytes a cycle of what is in no second-level cache: another kernel has mostly written it."""
+    return far_bytes(target) if stays_near(array.bytes, target) else memory_bytes(target)

@@ -5,17 +5,12 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from math import ceil, prod
 
-from polyc.mapping.cpu.loop_order import L2_SHARE, L3_SHARE, Operand, list_operands
+from polyc.mapping.cpu.loop_order import L2_SHARE, Operand, list_operands, stays_near
 from polyc.mapping.stored_kernel import StoredKernel
 from polyc.schedule.cluster import Cluster
 from polyc.scop.scop import Array
 from polyc.target.costs import far_bytes, memory_bytes
 from polyc.target.machine import Target
-
-
-def stays_near(size: int, target: Target) -> bool:
-    """Whether so many bytes are found in the third-level cache by those that read them later."""
-    return size <= L3_SHARE * target.l3 / target.cores
 
 
 def saved_cycles(size: int, target: Target) -> float:

@@ -54,6 +54,11 @@ WORTHWHILE = 0.98
 """Of the time without, what blocks of rows have to be predicted to take at most."""
 
 
+def stays_near(size: int, target: Target) -> bool:
+    """Whether so many bytes are found in the third-level cache by those that read them later."""
+    return size <= L3_SHARE * target.l3 / target.cores
+
+
 @dataclass(frozen=True)
 class Operand:
     """How an access moves: for each dimension of its array, the steps of the shared loops.

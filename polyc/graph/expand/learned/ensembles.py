@@ -65,9 +65,10 @@ def expand_tree_regressor(node: Node, inputs: Operands) -> Body:
     if len(base):
         require_length(node, "base_values", len(base), targets)
         total = c("Add", total, c.constant(base))
-        if targets > 1 and not all(scores.certain):
-            # A target without weights is 0 for ONNX Runtime, whatever is added to it.
-            total = c("Where", compose_presence(c, scores), total, c.constant(0, dtype))
+    changed = len(base) or function in (MIN, MAX)
+    if changed and targets > 1 and not all(scores.certain):
+        # A target without weights is 0 for ONNX Runtime, whatever is added to it.
+        total = c("Where", compose_presence(c, scores), total, c.constant(0, dtype))
     total = as_floats(c, total, dtype)
     change = transform if targets > 1 else transform_one
     return c.body(node.inputs, (change(c, node.get("post_transform", "NONE"), total),))
