@@ -223,7 +223,7 @@ _EXTENT = int | tuple[tuple[tuple[str, ...], int], ...]
 _DERIVED = tuple[str, _EXTENT, _EXTENT]
 _SIZE = tuple[str, int, int | None, int | None, _EXTENT | None, tuple[_EXTENT, ...], _EXTENT | None]
 _DEMAND = tuple[str, tuple[_EXTENT, ...]]
-_SPEC = tuple[str, str, tuple[int | str, ...], tuple[str, ...]]
+_SPEC = tuple[str, str, tuple[int | str, ...], tuple[int | str, ...]]
 _STATE = tuple[int, int, int | None, int, bool]
 
 
