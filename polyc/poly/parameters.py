@@ -19,12 +19,12 @@ from typing import Any, TypeVar
 import islpy as isl
 
 from polyc.errors import NotFixed
-from polyc.poly.remember import normalise, remember_within, without_name
+from polyc.poly.remember import normalise, remember, remember_within, without_name
 from polyc.types.derived import Derived
 from polyc.types.found import found_in
 from polyc.types.parameters import named
 from polyc.types.ranges import LEAST, Step, assumed_ranges, concluded
-from polyc.types.sizes import Extent, Size, assumed_range
+from polyc.types.sizes import Extent, Size, assumed_range, names_in
 
 Parsed = TypeVar("Parsed", isl.Set, isl.Map, isl.PwMultiAff, isl.PwAff)
 
@@ -181,9 +181,21 @@ def _project(known: isl.Set, names: frozenset[str]) -> isl.Set:
     # What is left of those that are gone is no number of others, and makes sets large. But for it
     # what each size may be by itself may have been left out.
     known = known.remove_unknown_divs().intersect(_box(names)).coalesce()
-    # One conjunction, where it says the same: loops over each of several would be generated.
+    # One conjunction, where it says the same, or where nothing is left of two of which one is the
+    # smaller, so that the cases are gaps between numbers: loops over each would be generated.
     hull = isl.Set.from_basic_set(known.simple_hull())
-    return hull if hull.is_subset(known) else known
+    return hull if not _tell_which(names) or hull.is_subset(known) else known
+
+
+def _tell_which(names: frozenset[str]) -> bool:
+    """Whether one of the sizes is the smaller of two, of which these have another one as well."""
+    return any(
+        names & names_in(map(named, product[0].operands))
+        for size in assumed_ranges()
+        if size.name in names and isinstance(size.same, Size)
+        for product, _ in size.same.terms[:1]
+        if len(product) == 1 and isinstance(product[0], Derived) and product[0].operation == "min"
+    )
 
 
 def _box(names: frozenset[str]) -> isl.Set:
@@ -226,7 +238,7 @@ def _without(domain: isl.Set, known: isl.Set) -> isl.Set:
     bare = domain.drop_constraints_not_involving_dims(SET, 0, domain.dim(SET))
     if bare.n_basic_set() > 1:
         bare = _as_one(domain, known)
-    if not bare.intersect_params(known).is_equal(domain):
+    if not bare.intersect_params(known).is_subset(domain):
         bare = _gist(domain, known)  # for what holds of sizes here, and not in any case
     return bare.drop_unused_params()
 
@@ -236,8 +248,14 @@ def _as_one(domain: isl.Set, known: isl.Set) -> isl.Set:
 
     i < n and (m = 9 <= n and j <= 17 or m = n <= 8 and j < 2n)   ->   i < n and j < 2m
     """
-    hull, about = (isl.Set.from_basic_set(s.unshifted_simple_hull()) for s in (domain, known))
-    return hull.gist_params(about).drop_constraints_not_involving_dims(SET, 0, domain.dim(SET))
+    hull = isl.Set.from_basic_set(domain.unshifted_simple_hull())
+    bare = hull.gist_params(_hull(known))
+    return bare.drop_constraints_not_involving_dims(SET, 0, domain.dim(SET))
+
+
+@remember
+def _hull(known: isl.Set) -> isl.Set:
+    return isl.Set.from_basic_set(known.unshifted_simple_hull())
 
 
 def _gist(domain: isl.Set, known: isl.Set) -> isl.Set:

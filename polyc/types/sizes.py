@@ -9,6 +9,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
+from functools import cached_property
 from itertools import starmap
 from typing import TypeAlias
 
@@ -134,6 +135,10 @@ class Size:
         raise self._unknown("its value")
 
     def __str__(self) -> str:
+        return self._text
+
+    @cached_property
+    def _text(self) -> str:
         shown = ""
         for product, coefficient in starmap(show_larger, self.terms):
             factors = [*([str(abs(coefficient))] if abs(coefficient) != 1 or not product else [])]

@@ -19,6 +19,7 @@ from itertools import count, takewhile
 from math import ceil, prod
 
 from polyc.mapping.cpu.layout import LINE
+from polyc.mapping.cpu.long_calls import long_extent, long_extents
 from polyc.mapping.cpu.rows_as_one import Rows, keeps_together
 from polyc.memory.storage import Storage
 from polyc.memory.strides import accesses, compute_strides
@@ -38,6 +39,9 @@ CYCLES_FROM_L2, CYCLES_BEYOND_L2 = 1 / 32, 1 / 6
 
 CLOSE = 1.05
 """A cost up to this many times the least is as good."""
+
+AS_GOOD = 1.08
+"""Of the least time of a typical call, what an order that is better in a long one may take."""
 
 NEIGHBOURS = 3
 """Tiles in a row for each core from which on threads seldom meet in a cache line, if tiles are made
@@ -120,10 +124,33 @@ def choose_order(
     cut = (is_long and in_lines) or _cut_at_lines(row, steps, rest, tiles, written.itemsize)
     if len(orders) > 1 and not cut:
         orders = orders[1:]
-    operands = list_operands(cluster, arrays)
-    nests = ([(d, tiles.get(d, 1)) for d in order] for order in orders)
-    costs = [_cost(nest, operands, cluster.extents, target) for nest in nests]
+    nests = {order: [(d, tiles.get(d, 1)) for d in order] for order in orders}
+
+    def fetch(in_long: bool) -> list[float]:
+        operands, extents = list_operands(cluster, arrays, in_long), list_extents(cluster, in_long)
+        return [_cost(nests[order], operands, extents, target) for order in orders]
+
+    costs = fetch(in_long=False)
+    if list_extents(cluster, in_long=True) != cluster.extents:
+        work = count_cycles(cluster, arrays, target)
+        times = [spend(work, cost) for cost in costs]
+        orders = [o for o, time in zip(orders, times, strict=True) if time <= AS_GOOD * min(times)]
+        costs = fetch(in_long=True)
     return next(o for o, cost in zip(orders, costs, strict=True) if cost <= CLOSE * min(costs))
+
+
+def count_cycles(cluster: Cluster, arrays: Table[str, Array], target: Target) -> float:
+    """What a contraction computes for, at least, on one core."""
+    update = next((s for s in cluster.statements if s.reduction), None)
+    if update is None:
+        return 0.0
+    lanes = target.lanes(arrays[update.array].dtype)
+    return prod(update.estimated_extents) / (FMA_UNITS * lanes)
+
+
+def spend(work: float, fetch: float) -> float:
+    """Cycles of a kernel that computes while it fetches, for the most part."""
+    return max(work, fetch) + UNHIDDEN * min(work, fetch)
 
 
 def _gather(loops: list[int], rows: Rows) -> list[int]:
@@ -182,12 +209,23 @@ def _cut_at_lines(
     return all(step * itemsize % LINE == 0 for step in apart)
 
 
-def list_operands(cluster: Cluster, arrays: Table[str, Array]) -> list[Operand]:
+def list_extents(cluster: Cluster, in_long: bool) -> tuple[int, ...]:
+    """The extents of the shared loops, in a typical call or in a long one."""
+    if not in_long:
+        return tuple(cluster.extents)
+    first = cluster.statements[0]
+    sizes = long_extents(first)
+    return tuple(sizes[loop[first.name]] for loop in cluster.shared)
+
+
+def list_operands(
+    cluster: Cluster, arrays: Table[str, Array], in_long: bool = False
+) -> list[Operand]:
     """What a contraction reads and writes, its private accumulators left out."""
     result = []
     totals = {s.array for s in cluster.statements if s.reduction}
     for s in cluster.statements:
-        own = s.estimated_extents
+        own = long_extents(s) if in_long else s.estimated_extents
         shared = [loop[s.name] for loop in cluster.shared]
         by_data = {id(load.index): {d for d, _ in load.dynamic} for load in s.loads}
         for name, index, _ in accesses(s):
@@ -195,7 +233,7 @@ def list_operands(cluster: Cluster, arrays: Table[str, Array]) -> list[Operand]:
                 continue
             anywhere = by_data.get(id(index), ())
             rows = [coefficients(function) for function in outputs(index)]
-            sizes = tuple(map(estimate, arrays[name].shape))
+            sizes = tuple(map(long_extent if in_long else estimate, arrays[name].shape))
             result.append(
                 Operand(
                     name,
@@ -257,9 +295,7 @@ def choose_row_blocks(
             return tuple(order), {}
         place = start
     others = [loop for loop in nest if loop[0] != rows]
-    update = next(s for s in cluster.statements if s.reduction)
-    lanes = target.lanes(arrays[update.array].dtype)
-    work = prod(update.estimated_extents) / (FMA_UNITS * lanes)
+    work = count_cycles(cluster, arrays, target)
 
     def fetch(loops: Sequence[tuple[int, int]]) -> float:
         """Cycles until all operands are in the second-level cache."""
@@ -268,7 +304,7 @@ def choose_row_blocks(
         return to_l2 / far_bytes(target) + to_l3 / memory_bytes(target)
 
     def take(loops: Sequence[tuple[int, int]]) -> float:
-        return max(work, fetch(loops)) + UNHIDDEN * min(work, fetch(loops))
+        return spend(work, fetch(loops))
 
     sizes = takewhile(lambda size: size < extents[rows], (height << k for k in count(1)))
     blocked = {n: [*others[:place], (rows, n), *others[place:], (rows, inner)] for n in sizes}
