@@ -43,7 +43,18 @@ from polyc.loopnest.index import (
     variables,
 )
 from polyc.loopnest.marks import LoopKind
-from polyc.loopnest.nodes import Assign, Barrier, Block, For, If, Kernel, Local, Node, extent_of
+from polyc.loopnest.nodes import (
+    Assign,
+    Barrier,
+    Block,
+    For,
+    If,
+    Kernel,
+    Local,
+    Near,
+    Node,
+    extent_of,
+)
 from polyc.loopnest.substitute import substitute_condition
 from polyc.poly.parameters import PARAM, assumptions
 from polyc.scop.scop import Scop, Statement
@@ -75,6 +86,15 @@ class Private:
     local: Local
 
 
+@dataclass(frozen=True)
+class Nearby:
+    """An array that may be near in one block of the text, `depth` loops deep."""
+
+    number: int
+    depth: int
+    near: Near
+
+
 Beside = tuple[int, int]
 """A node of a block: the number of barriers in front of it, and its own."""
 
@@ -90,6 +110,7 @@ class Place:
     points: isl.Set  # L
     loops: tuple[Loop, ...] = ()
     privates: Mapping[str, Private] = field(default_factory=dict)
+    near: Mapping[str, Nearby] = field(default_factory=dict)
     beside: Mapping[int, Beside] = field(default_factory=dict)  # concurrent block -> node of it
     team: bool | None = None
     values: Mapping[str, Affine] = field(default_factory=dict)  # loop variable -> counters
@@ -154,9 +175,17 @@ def compute_executions(kernel: Kernel, scop: Scop) -> tuple[Execution, ...]:
         number = next(numbers)
         place = _check_team(node, place)
         match node:
-            case Block(body, locals_, concurrent, team):
-                inside = {x.name: Private(number, len(place.loops), x) for x in locals_}
-                below = replace(place, privates={**place.privates, **inside})
+            case Block(body, locals_, concurrent, team, near):
+                depth = len(place.loops)
+                inside = {x.name: Private(number, depth, x) for x in locals_}
+                nearby = {x.first.array: Nearby(number, depth, x) for x in near}
+                for x in near:
+                    place.index(x.first.index)  # of loops around alone
+                below = replace(
+                    place,
+                    privates={**place.privates, **inside},
+                    near={**place.near, **nearby},
+                )
                 barriers = 0
                 for k, child in enumerate(body):
                     barriers += team and isinstance(child, Barrier)

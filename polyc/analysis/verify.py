@@ -18,6 +18,7 @@ from polyc.analysis.dependences import maps
 from polyc.analysis.held import check_held
 from polyc.analysis.legality import check_completeness, check_order
 from polyc.analysis.locality import check_locals
+from polyc.analysis.near import check_near
 from polyc.analysis.products import check_products
 from polyc.analysis.proof import Proof
 from polyc.analysis.threads import Phases
@@ -51,6 +52,7 @@ def verify_kernel(
         accesses       every place is  storage . access . instance,  and in bounds
         initialised    every read of a private array comes after a write
         locals         private arrays keep their values
+        near           so do those that may be near
         held           what a loop keeps in registers, nothing else in it touches
         copies         what is copied in the background has arrived where it is read
         barriers       threads of a block do not meet without one between, and all reach each
@@ -80,6 +82,7 @@ def verify_kernel(
     check_copies(around, executions, dependences)
     check_products(around, executions)
     check_held(around, accesses)
+    check_near(around, executions, accesses, dependences)
     barriers = 0
     if any(isinstance(n, For) and n.kind == "block" for n in walk_nodes(kernel.body)):
         barriers = check_block_barriers(kernel.body, Phases(around, accesses))

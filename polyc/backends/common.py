@@ -107,11 +107,16 @@ def cut_scop(
 
 
 def list_params(
-    names: Iterable[str], part: Scop, storages: Mapping[str, Storage]
+    names: Iterable[str],
+    part: Scop,
+    storages: Mapping[str, Storage],
+    inside: Collection[str] = (),
 ) -> tuple[Param, ...]:
-    """Parameters for the arrays of a scop that are not local."""
+    """Parameters for the arrays of a scop that are not local; some are room for its own values."""
     written = {s.array for s in part.statements}
-    return tuple(Param(a, part.arrays[a].dtype, storages[a].shape, a in written) for a in names)
+    return tuple(
+        Param(a, part.arrays[a].dtype, storages[a].shape, a in written, a in inside) for a in names
+    )
 
 
 def list_sizes(part: Scop, storages: Mapping[str, Storage]) -> tuple[str, ...]:

@@ -30,7 +30,7 @@ from polyc.codegen.multiply_tiles import multiply_tiles
 from polyc.codegen.peel import peel
 from polyc.codegen.side_by_side import add_side_by_side
 from polyc.codegen.vectorise import vectorise
-from polyc.loopnest.nodes import Kernel
+from polyc.loopnest.nodes import Block, Kernel, walk_nodes
 from polyc.loopnest.registers import find_registers
 from polyc.mapping.own_sizes import by_own_sizes
 from polyc.mapping.stored_kernel import StoredKernel
@@ -164,8 +164,9 @@ def _generate(
     part = places.part
     statements = {s.name: s for s in part.statements}
     sizes = list_sizes(part, stored.storages)
-    loops = generate_nest(tree, statements, stored.storages, places.local)
+    loops = generate_nest(tree, statements, stored.storages, places.local, near=places.near)
     nest = peel(loops, sizes, simd_bytes)
     kept = [a for a in stored.arrays if a in part.arrays and a not in places.local]
-    params = list_params(kept, part, stored.storages)
+    inside = {x.first.array for n in walk_nodes(nest) if isinstance(n, Block) for x in n.near}
+    params = list_params(kept, part, stored.storages, inside)
     return Kernel(name, params, nest, comment_on(stored, str(places.schedule)), sizes=sizes)

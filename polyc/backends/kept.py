@@ -47,14 +47,15 @@ Elements = Mapping[str, str]
 class Kept:
     """What is kept of a kernel; `schedule`, `bound` and the text have positions for names.
 
-    parameters: the arrays that it is given; written: whether it writes them; sizes: those that it
-    is told.
+    parameters: the arrays that it is given; written: whether it writes them; inside: whether they
+    are room for values of its own; sizes: those that it is told.
     """
 
     text: str
     schedule: str
     parameters: tuple[int, ...]
     written: tuple[bool, ...]
+    inside: tuple[bool, ...]
     sizes: tuple[str, ...]
     reads: Elements
     writes: Elements
@@ -124,6 +125,7 @@ def _describe(compiled: CompiledKernel) -> Kept:
         str(compiled.directives),
         boundary.bound,
         tuple(p.writes for p in compiled.kernel.params),
+        tuple(p.inside for p in compiled.kernel.params),
         compiled.kernel.sizes,
         reads,
         writes,
@@ -152,8 +154,8 @@ def _restore(kept: Kept, name: str, stored: StoredKernel, scop: Scop) -> Compile
     part = kernel_scop(name, stored, scop)
     arrays = [stored.arrays[k] for k in kept.parameters]
     params = tuple(
-        Param(a, part.arrays[a].dtype, stored.storages[a].shape, writes)
-        for a, writes in zip(arrays, kept.written, strict=True)
+        Param(a, part.arrays[a].dtype, stored.storages[a].shape, writes, inside)
+        for a, writes, inside in zip(arrays, kept.written, kept.inside, strict=True)
     )
     directives = Schedule.parse(kept.schedule)
     schedule = str(from_positions(directives, stored.named, stored.scheduled))

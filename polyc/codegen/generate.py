@@ -6,9 +6,10 @@ of the loops just generated. What comes out is plain data: no isl object lives p
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from functools import cached_property
+from types import MappingProxyType
 
 import islpy as isl
 
@@ -23,16 +24,19 @@ from polyc.loopnest.nodes import (
     If,
     Local,
     LoopExpr,
+    Near,
     Node,
     Read,
     Test,
     Value,
+    walk_nodes,
 )
 from polyc.loopnest.registers import elements
 from polyc.memory.storage import Storage
 from polyc.poly.context import isl_options
 from polyc.poly.parameters import assumptions
 from polyc.promote.local_arrays import CPU_MARKS, LIMITS, LocalArray, kind_of
+from polyc.promote.near import NearArray
 from polyc.scop.expr import Call, Cast, Const, Expr, Index, Load, Within
 from polyc.scop.scop import Statement
 
@@ -44,7 +48,9 @@ class _Scan:
     statements: Mapping[str, Statement]
     storages: Mapping[str, Storage]
     promoted: Mapping[str, LocalArray]
+    near: Mapping[str, NearArray] = field(default_factory=dict)
     assigns: list[Assign] = field(default_factory=list)
+    firsts: dict[int, Mapping[str, Element]] = field(default_factory=dict)  # by id of an Assign
     depth: int = 0  # marks around that may declare arrays
     error: BaseException | None = None
 
@@ -56,6 +62,7 @@ class _Scan:
             instance = tuple(to_index(call.get_op_arg(k)) for k in range(1, call.get_op_n_arg()))
             access = _Access(self, self.statements[name], instance, build)
             self.assigns.append(access.assign())
+            self.firsts[id(self.assigns[-1])] = access.firsts()
             return node.set_annotation(isl.Id(f"assign_{len(self.assigns) - 1}"))
         except BaseException as error:
             self.error = self.error or error
@@ -68,12 +75,14 @@ def generate_nest(
     storages: Mapping[str, Storage],
     promoted: Mapping[str, LocalArray],
     context: isl.Set | None = None,
+    near: Mapping[str, NearArray] = MappingProxyType({}),
 ) -> Block:
     """The loops that execute a schedule tree, with every access placed in storage.
 
-    context: what holds of the sizes, besides their ranges (`Scop.context`).
+    context: what holds of the sizes, besides their ranges (`Scop.context`); near: arrays that may
+    live in a tile.
     """
-    scan = _Scan(statements, storages, promoted)
+    scan = _Scan(statements, storages, promoted, near)
     with isl_options(detect_min_max=1, atomic_upper_bound=1, group_coscheduled=1):
         known = assumptions() if context is None else assumptions().intersect(context)
         build, handle = isl.AstBuild.from_context(known).set_at_each_domain(scan.at_domain)
@@ -126,6 +135,17 @@ class _Access:
             dtype=s.value.dtype,
             reduction=s.reduction,
         )
+
+    def firsts(self) -> dict[str, Element]:
+        """Of arrays that may live in a tile: the first place there, if that is plain."""
+        found = {}
+        for name in {self.statement.array, *(load.array for load in self.statement.loads)}:
+            if (near := self.scan.near.get(name)) is not None:
+                around = self.loops[: near.corner.dim(isl.dim_type.in_)]
+                place = apply_affine(near.corner, around)
+                if place is not None:
+                    found[name] = Element(name, place)
+        return found
 
     def element(self, array: str, index: isl.PwMultiAff) -> Element:
         """The stored place of an access  S -> A."""
@@ -243,9 +263,29 @@ def _convert_mark(node: isl.AstNode, scan: _Scan) -> tuple[Node, ...]:
         for p in scan.promoted.values()
         if (p.mark, p.depth) == (name, scan.depth) and p.name in named
     )
-    if not locals_ and kind_of(name) in CPU_MARKS:
+    near = tuple(_find_near(name, body, scan))
+    if not (locals_ or near) and kind_of(name) in CPU_MARKS:
         return body
-    return (Block(body, locals_),)
+    return (Block(body, locals_, near=near),)
+
+
+def _find_near(mark: str, body: tuple[Node, ...], scan: _Scan) -> Iterator[Near]:
+    """What may live in the block of a mark, from where some access says in terms of loops around.
+
+    isl may have said a loop around by one inside, where these are one.
+    """
+    nodes = [n for top in body for n in walk_nodes(top)]
+    inner = {n.var for n in nodes if isinstance(n, For)}
+    for name, array in scan.near.items():
+        if (array.mark, array.depth) == (mark, scan.depth):
+            firsts = [scan.firsts[id(n)].get(name) for n in nodes if isinstance(n, Assign)]
+            outside = (f for f in firsts if f and inner.isdisjoint(_named(f)))
+            if (first := next(outside, None)) is not None:
+                yield Near(first, array.dimension, array.rows)
+
+
+def _named(element: Element) -> frozenset[str]:
+    return frozenset[str]().union(*map(variables, element.index))
 
 
 def _convert_for(node: isl.AstNode, scan: _Scan, mark: LoopMark) -> For:

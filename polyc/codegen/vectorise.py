@@ -94,7 +94,7 @@ def _expand(node: Node, vectors: Vectors) -> Node:
     if node.kind == "vector" and not node.idle:
         return _cut(node, vectors)
     match node.body:
-        case Block(body=(Block() as inside,), locals=()) if node.kind == "sequential":
+        case Block(body=(Block() as inside,), locals=(), near=()) if node.kind == "sequential":
             return replace(node, body=inside)
     return node
 
@@ -132,5 +132,6 @@ def _flatten(block: Block) -> tuple[Node, ...]:
     """The nodes of a block with blocks that declare nothing opened up."""
     body: list[Node] = []
     for node in block.body:
-        body.extend(_flatten(node) if isinstance(node, Block) and not node.locals else (node,))
+        opens = isinstance(node, Block) and not (node.locals or node.near)
+        body.extend(_flatten(node) if isinstance(node, Block) and opens else (node,))
     return tuple(body)

@@ -21,6 +21,7 @@ from polyc.loopnest.swizzle import Swizzle
 from polyc.scop.expr import BOOL, INT64, Call, Cast, Const
 from polyc.scop.scop import Reduction
 from polyc.target.instructions.rows import Spelled
+from polyc.types.sizes import Extent
 
 Space = Literal["stack", "shared", "register"]
 
@@ -109,6 +110,16 @@ class Local:
 
 
 @dataclass(frozen=True)
+class Near:
+    """An array of the kernel's own that may be on the stack in an execution of a `Block`: used from
+    `first` on, `rows` at most along a dimension, and all behind that (`printing/near.py`)."""
+
+    first: Element
+    dimension: int
+    rows: Extent
+
+
+@dataclass(frozen=True)
 class Block:
     """Nodes in order, with the local arrays that live as long as the block.
 
@@ -122,6 +133,7 @@ class Block:
     locals: tuple[Local, ...] = ()
     concurrent: bool = False
     team: bool = False
+    near: tuple[Near, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -270,8 +282,7 @@ class Kernel(Prototype):
     comment: tuple[str, ...] = ()
 
     def __str__(self) -> str:
-        # How loops are shown depends on what they are, and not this module on that.
-        from polyc.loopnest.show import show_kernel
+        from polyc.loopnest.show import show_kernel  # which depends on this module
 
         return show_kernel(self)
 

@@ -9,12 +9,16 @@ import numpy as np
 
 @dataclass(frozen=True)
 class Param:
-    """An array that a kernel is given: its shape as stored, row-major."""
+    """An array that a kernel is given: its shape as stored, row-major.
+
+    inside: it is room for values of the kernel's own, some of which may not get there.
+    """
 
     name: str
     dtype: np.dtype
     shape: tuple[int, ...]
     writes: bool
+    inside: bool = False
 
 
 @dataclass(frozen=True)

@@ -67,6 +67,8 @@ def _show(node: Node, indent: str) -> Iterator[str]:
                 else:
                     yield from _show(child, indent)
         case Block(body=body, locals=locals_, concurrent=concurrent):
+            for near in node.near:
+                yield f"{indent}near {show_element(near.first)}, {near.rows} along {near.dimension}"
             for local in locals_:
                 place = "registers" if local.in_registers else _PLACES[local.space]
                 swizzled = ", swizzled" if local.swizzle else ""

@@ -72,7 +72,9 @@ def depends_on(block: Block, name: str) -> bool:
 
 def substitute_block(block: Block, values: Mapping[str, Affine]) -> Block:
     """The block with loop variables replaced (not those that it binds)."""
-    return replace(block, body=tuple(substitute_node(n, values) for n in block.body))
+    body = tuple(substitute_node(n, values) for n in block.body)
+    near = (replace(x, first=substitute_element(x.first, values)) for x in block.near)
+    return replace(block, body=body, near=tuple(near))
 
 
 def substitute_node(node: Node, values: Mapping[str, Affine]) -> Node:

@@ -50,9 +50,10 @@ def name_for_c(kernel: Kernel, called: Mapping[str, str] = MappingProxyType({}))
                 return replace(node, first=_renamed(first, names), second=_renamed(second, names))
             case Transpose(array=array):
                 return replace(node, array=names.get(array, array))
-            case Block(locals=locals_) if called and locals_:
-                renamed = (replace(x, name=names[x.name]) for x in locals_)
-                return replace(node, locals=tuple(renamed))
+            case Block(locals=locals_, near=near) if near or (called and locals_):
+                renamed = (replace(x, name=names.get(x.name, x.name)) for x in locals_)
+                nearby = (replace(x, first=_renamed(x.first, names)) for x in near)
+                return replace(node, locals=tuple(renamed), near=tuple(nearby))
             case _:
                 return node
 

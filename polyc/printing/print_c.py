@@ -32,6 +32,7 @@ from polyc.loopnest.nodes import (
 from polyc.loopnest.registers import Register, elements, register_of
 from polyc.names import LONGEST, comment
 from polyc.printing.c_names import name_for_c
+from polyc.printing.near import declare_near
 from polyc.printing.print_expr import Printer
 from polyc.printing.print_instruction import (
     Shapes,
@@ -85,7 +86,7 @@ def print_unit(kernel: Kernel) -> str:
     uses = Uses()
     printer = Printer(uses)
     shapes = {p.name: p.shape for p in kernel.params}
-    scope = Scope(shapes, {}, None)
+    scope = Scope(shapes, {}, None, types={p.name: p.dtype for p in kernel.params})
     tiles = number_shapes(kernel.body)
     place = _Place(1, scope, tiles)
     body = [f"{INDENT}{line}" for line in declare_shapes(tiles, uses)]
@@ -159,7 +160,7 @@ def _print_shared(loop: For, place: _Place, printer: Printer) -> Iterator[str]:
 def _perfect_nest(loop: For) -> list[For]:
     """Parallel loops that stand directly inside one another, with bounds of their own."""
     loops = [loop]
-    while not loop.body.locals and len(loop.body.body) == 1:
+    while not (loop.body.locals or loop.body.near) and len(loop.body.body) == 1:
         inner = loop.body.body[0]
         if not isinstance(inner, For) or inner.kind != "parallel":
             break
@@ -199,6 +200,10 @@ def _is_plain(word: str) -> bool:
 
 
 def _print_block(block: Block, place: _Place, printer: Printer) -> Iterator[str]:
+    if block.near:
+        block, scope, lines = declare_near(block, place.scope)
+        yield from (f"{place.indent}{line}" for line in lines)
+        place = replace(place, scope=scope)
     if block.locals:
         scope = place.scope
         for local in block.locals:
@@ -211,8 +216,8 @@ def _print_block(block: Block, place: _Place, printer: Printer) -> Iterator[str]
 
 def _print(node: Node, place: _Place, printer: Printer) -> Iterator[str]:
     match node:
-        case Block(locals=locals_):
-            if not locals_:
+        case Block(locals=locals_, near=near):
+            if not (locals_ or near):
                 yield from _print_block(node, place, printer)
                 return
             yield f"{place.indent}{{"

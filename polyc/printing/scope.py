@@ -8,7 +8,7 @@ from functools import cached_property
 
 import numpy as np
 
-from polyc.loopnest.index import Affine, Var, const, linear, substitute
+from polyc.loopnest.index import Affine, Var, const, linear, substitute, var
 from polyc.loopnest.index_text import show_index
 from polyc.loopnest.instructions import address
 from polyc.loopnest.multiples import Multiples, divide_evenly, with_loop
@@ -56,7 +56,8 @@ class Scope:
 
     `guard` is the condition under which guarded elements exist here, as a C expression; `locals`
     are the arrays that are private to a block around; `multiples` says what variables of loops
-    around are multiples of, and `counts` how many values they have, counted from 0.
+    around are multiples of, and `counts` how many values they have, counted from 0. `types` are
+    those of parameters, `origins` the variables that hold the first place of an array here.
     """
 
     shapes: Mapping[str, tuple[int, ...]]
@@ -66,6 +67,8 @@ class Scope:
     locals: Mapping[str, Local] = field(default_factory=dict)
     multiples: Multiples = field(default_factory=dict)
     counts: Mapping[str, int] = field(default_factory=dict)
+    types: Mapping[str, np.dtype] = field(default_factory=dict)
+    origins: Mapping[str, str] = field(default_factory=dict)
 
     def with_loop(self, loop: For) -> Scope:
         """The place inside a loop."""
@@ -81,6 +84,11 @@ class Scope:
             shape = (*shape[:-1], -(-shape[-1] // line) * line)
         shapes, locals_ = {**self.shapes, local.name: shape}, {**self.locals, local.name: local}
         return replace(self, shapes=shapes, locals=locals_)
+
+    def with_near(self, array: str, near: str, origin: str) -> Scope:
+        """The place inside the block of an array that may be near."""
+        shapes = {**self.shapes, near: self.shapes[array]}
+        return replace(self, shapes=shapes, origins={**self.origins, near: origin})
 
     def with_registers(self, found: Registers) -> Scope:
         return replace(self, registers={**self.registers, found.local.name: found})
@@ -136,7 +144,9 @@ class Scope:
         """The element's offset in a row-major array."""
         held = self.registers.get(element.array)
         shape = held.local.shape if held else self.shapes[element.array]
-        return divide_evenly(address(element, shape), self.multiples)
+        place = divide_evenly(address(element, shape), self.multiples)
+        origin = self.origins.get(element.array)
+        return place - var(origin) if origin else place
 
     def show_offset(self, array: str, address: Affine) -> str:
         """The offset as text, with the swizzle of the array; whole periods stay out of it."""

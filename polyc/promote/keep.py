@@ -10,7 +10,7 @@ comes to, so that a schedule says where each array lives.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import islpy as isl
 
@@ -20,6 +20,7 @@ from polyc.memory.storage import Storage
 from polyc.names import show
 from polyc.promote.in_place import Moved, keep_in_place, move_named
 from polyc.promote.local_arrays import LIMITS, LocalArray, kind_of, promote_to_locals
+from polyc.promote.near import NearArray, find_near
 from polyc.promote.numbering import find_numbers
 from polyc.schedule.keeping import Keep, KeepInPlace
 from polyc.schedule.loops import Instances, Kept, Loop, LoopTree, mark_names, paths, restrict, walk
@@ -34,13 +35,15 @@ from polyc.target.machine import Target
 class Places:
     """Where the arrays of a kernel live, and its schedule, which now says so.
 
-    part: what the kernel computes, with rows in the results that overwrite them.
+    part: what the kernel computes, with rows in the results that overwrite them. local, near: by
+    array, those that live in a tile, and those that may.
     """
 
     schedule: Schedule
     part: Scop
     dependences: Dependences
     local: Mapping[str, LocalArray]
+    near: Mapping[str, NearArray] = field(default_factory=dict)
 
 
 def keep_arrays(
@@ -71,6 +74,7 @@ def keep_arrays(
     local = promote_to_locals(
         lowered, statements, left, part.arrays, storages, named=named, numbers=numbers
     )
+    near = find_near(lowered, statements, left - local.keys(), storages, named)
     homes = moved.homes[len(start.homes) :]
     resolved: list[AnyDirective] = []
     for directive in schedule.directives:
@@ -81,7 +85,7 @@ def keep_arrays(
                 continue
             _check_kept(directive, here, marks[directive.at], private, target)
         resolved.append(directive)
-    return Places(Schedule(tuple(resolved)), moved.part, moved.dependences, local)
+    return Places(Schedule(tuple(resolved)), moved.part, moved.dependences, local, near)
 
 
 def _find_rows(tree: LoopTree) -> Iterator[tuple[str, tuple[int, int]]]:

@@ -122,14 +122,14 @@ def promote_to_locals(
     marks of which no two executions touch one element; else that is known already. numbers: of
     iterations of loops that were several.
     """
-    marks = [(node, _names_below(node)) for node in find_marks(schedule.get_root())]
+    marks = [(node, names_below(node)) for node in find_marks(schedule.get_root())]
     promoted = {}
     for name in sorted(private):
         users = [s for s in statements if any(a == name for a, _, _ in accesses(s))]
         around = [
             node
             for node, below in marks
-            if all(s.name in below for s in users) and _may_declare(named, node, name)
+            if all(s.name in below for s in users) and may_declare(named, node, name)
         ]
         if alone:
             around = [node for node in around if _is_alone(name, users, node)]
@@ -141,7 +141,7 @@ def promote_to_locals(
     return promoted
 
 
-def _may_declare(
+def may_declare(
     named: Mapping[str, Collection[str] | None], mark: isl.ScheduleNode, array: str
 ) -> bool:
     arrays = named.get(mark.mark_get_id().get_name())
@@ -160,7 +160,7 @@ def find_marks(node: isl.ScheduleNode) -> list[isl.ScheduleNode]:
     return [*([node] if own else []), *chain.from_iterable(inside)]
 
 
-def _names_below(node: isl.ScheduleNode) -> frozenset[str]:
+def names_below(node: isl.ScheduleNode) -> frozenset[str]:
     """The statements that run below a node."""
     sets = node.get_domain().get_set_list()
     return frozenset(sets.get_at(k).get_tuple_name() for k in range(sets.n_set()))
@@ -168,11 +168,11 @@ def _names_below(node: isl.ScheduleNode) -> frozenset[str]:
 
 def _is_alone(array: str, users: Sequence[Statement], mark: isl.ScheduleNode) -> bool:
     """Whether each element is touched in one execution of what is below a mark."""
-    footprint = _footprint(array, users, _prefixes(users, mark))
+    footprint = find_footprint(array, users, find_prefixes(users, mark))
     return footprint is not None and bool(footprint.is_injective())
 
 
-def _prefixes(users: Sequence[Statement], mark: isl.ScheduleNode) -> dict[str, isl.PwMultiAff]:
+def find_prefixes(users: Sequence[Statement], mark: isl.ScheduleNode) -> dict[str, isl.PwMultiAff]:
     """Statement name -> { S -> prefix }."""
     prefix = mark.get_prefix_schedule_union_map()  # S -> prefix
     return {
@@ -183,7 +183,7 @@ def _prefixes(users: Sequence[Statement], mark: isl.ScheduleNode) -> dict[str, i
     }
 
 
-def _footprint(
+def find_footprint(
     array: str, users: Sequence[Statement], functions: Mapping[str, isl.PwMultiAff]
 ) -> isl.Map | None:
     """# prefix -> A: the elements touched in one execution of a mark."""
@@ -205,9 +205,9 @@ def _promote(
     folds: Mapping[int, int],
     numbers: isl.PwMultiAff | None,
 ) -> LocalArray | None:
-    functions = _prefixes(users, mark)
-    footprint = _footprint(array.name, users, functions)
-    if footprint is None or _is_computed(array.name, users):
+    functions = find_prefixes(users, mark)
+    footprint = find_footprint(array.name, users, functions)
+    if footprint is None or is_computed(array.name, users):
         return None
     order = _order_inside(storage)
     if numbers is not None:
@@ -270,7 +270,7 @@ def _order_inside(storage: Storage) -> tuple[int, ...]:
     return (*(d for d in storage.permutation if d not in cut), *cut)
 
 
-def _is_computed(array: str, users: Sequence[Statement]) -> bool:
+def is_computed(array: str, users: Sequence[Statement]) -> bool:
     """Whether some coordinate of an access to the array is data."""
     return any(load.array == array and load.dynamic for s in users for load in s.loads)
 

@@ -7,7 +7,7 @@ launches together must execute the scop, and find what they read.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence, Set
 from dataclasses import dataclass, replace
 
 import islpy as isl
@@ -87,7 +87,8 @@ def verify_launches(
         storages     elements lie apart; constants and the caller's arrays lie where they should
     """
     verify_partition(scop, parts, arrays)
-    touched = []
+    touched: list[LaunchAccess] = []
+    inside: list[Set[str]] = []
     arguments = offsets = 0
     for launch, part in zip(program.launches, parts, strict=True):
         bound = _check_binding(program, launch, part, judged[launch.kernel], arrays)
@@ -98,7 +99,9 @@ def verify_launches(
         awaited = [program.found[size] for size in sizes]
         touched.append(behind_found(access, awaited, arrays))
         arguments += len(bound)
-    _check_kept_inside(parts, touched, scop, arrays)
+        params = judged[launch.kernel].kernel.params
+        inside.append({a for a, param in zip(bound, params, strict=True) if param.inside})
+    _check_kept_inside(parts, touched, inside, scop, arrays)
     verify_conditions(touched)
     existing = {n for n, a in arrays.items() if a.kind in ("input", "state", "constant")}
     calls = where_admitted(program.demands)
@@ -170,20 +173,25 @@ def _check_granted(program: Program, launch: Launch, needs: Sequence[Size]) -> N
 def _check_kept_inside(
     parts: Sequence[Part],
     touched: Sequence[LaunchAccess],
+    inside: Sequence[Set[str]],
     scop: Scop,
     arrays: Mapping[str, Array],
 ) -> None:
-    """What a launch writes and is not given lives inside of it: nobody else ever reads that."""
+    """What a launch writes and is not given lives inside of it: nobody else ever reads that.
+
+    So does what it is given as room for its own, `inside`, where not all may arrive.
+    """
     users: dict[str, set[int]] = {}
     for k, part in enumerate(parts):
         for s in part.statements:
             for array in (s.array, *(load.array for load in s.loads)):
                 users.setdefault(array, set()).add(k)
-    for k, (part, access) in enumerate(zip(parts, touched, strict=True)):
-        for array in {s.array for s in part.statements} - access.arrays:
+    for k, (part, access, own) in enumerate(zip(parts, touched, inside, strict=True)):
+        for array in {s.array for s in part.statements} - (access.arrays - own):
             outside = arrays[array].kind != "temporary" or array in scop.outputs
             if outside or users[array] != {k}:
-                rule = f"it writes {array} without being given it, and others read that"
+                how = "for itself" if array in own else "without being given it"
+                rule = f"it writes {array} {how}, and others read that"
                 raise illegal(f"launch {part.launch}", rule)
 
 

@@ -1,0 +1,70 @@
+"""Attention whose length a call says: short scores stay near, and all are right."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from polyc import Graph, Options, compile, load, ops
+from polyc.errors import IllegalSchedule
+from polyc.promote import keep
+from tests.planted import Proven, prove
+
+rng = np.random.default_rng(3)
+
+
+def attention(heads: int = 2, width: int = 8) -> Graph:
+    q, k, v = (ops.input(name, ("n", heads, "length", width)) for name in "qkv")
+    scores = ops.matmul(q, ops.transpose(k, (0, 1, 3, 2))) * np.float32(width**-0.5)
+    return Graph.of(y=ops.matmul(ops.softmax(scores, axis=-1), v))
+
+
+def expected(q, k, v):
+    q, k, v = (x.astype(np.float64) for x in (q, k, v))
+    scores = q @ k.swapaxes(-1, -2) / np.sqrt(q.shape[-1])
+    scores = np.exp(scores - scores.max(-1, keepdims=True))
+    return scores / scores.sum(-1, keepdims=True) @ v
+
+
+def draw(n: int, length: int, heads: int = 2, width: int = 8) -> list[np.ndarray]:
+    return [rng.standard_normal((n, heads, length, width)).astype(np.float32) for _ in range(3)]
+
+
+@pytest.mark.parametrize("threads", [1, 2])
+def test_any_length(threads):
+    model = compile(attention(), options=Options(threads=threads))
+    assert "_near[" in model.source
+    for n, length in [(1, 1), (3, 2), (1, 29), (2, 30), (1, 31), (2, 128), (1, 500), (1, 1025)]:
+        given = draw(n, length)
+        np.testing.assert_allclose(model(*given), expected(*given), rtol=2e-5, atol=2e-6)
+
+
+def test_scores_too_long_for_the_stack(tmp_path):
+    """Rows of this length are in memory, those of calls before and after it are not."""
+    model = compile(attention(heads=1), options=Options(threads=2))
+    for length in (70, 4600, 71):
+        given = draw(1, length, heads=1)
+        np.testing.assert_allclose(model(*given), expected(*given), rtol=5e-5, atol=5e-6)
+    model.save(tmp_path / "kept")
+    given = draw(2, 33, heads=1)
+    np.testing.assert_allclose(
+        load(tmp_path / "kept")(*given), expected(*given), rtol=2e-5, atol=2e-6
+    )
+
+
+def test_an_array_that_others_read_is_not_near(tmp_path, monkeypatch):
+    """Who reads it later would find what was in its memory before."""
+    q, k, v = (ops.input(name, ("n", 2, "length", 8)) for name in "qkv")
+    rows = ops.softmax(ops.matmul(q, ops.transpose(k, (0, 1, 3, 2))), axis=-1)
+    graph = Graph.of(y=rows @ v, z=ops.transpose(rows, (0, 1, 3, 2)) @ v)
+    with pytest.raises(Proven):
+        prove(graph, tmp_path / "right", "avx2")
+    right = keep.find_near
+
+    def wrong(tree, statements, private, *others):
+        rows = {s.array for s in statements if not s.array.endswith("_acc")}
+        return right(tree, statements, rows, *others)
+
+    monkeypatch.setattr(keep, "find_near", wrong)
+    with pytest.raises(IllegalSchedule, match="for itself, and others read that"):
+        prove(graph, tmp_path / "wrong", "avx2")
