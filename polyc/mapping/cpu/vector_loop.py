@@ -95,14 +95,18 @@ def _choose_vector_loop(
     cluster: Cluster, strides: Mapping[str, tuple[Strides, ...]], target: Target, windows: bool
 ) -> int | None:
     best, best_worth = None, LEAST_WORTH
+    most_apart = float("inf")
     if not (cluster.has_reuse or cluster.is_group):
-        best_worth = max(best_worth, _worth_of_rows(cluster, strides))
+        worth_of_rows, apart = _worth_of_rows(cluster, strides)
+        if worth_of_rows > LEAST_WORTH:
+            best_worth, most_apart = worth_of_rows, apart
     has_rows = best_worth > LEAST_WORTH
+    pointwise = not cluster.is_group and not any(s.reduction for s in cluster.statements)
     for d, loop in enumerate(cluster.shared):
         extent = cluster.extents[d]
         if extent < 2 or (cluster.has_reuse and _is_by_data(cluster, d, strides)):
             continue
-        total = weight = 0.0
+        total = weight = apart = 0.0
         crossing = find_crossing_loop(cluster, d, strides)
         for s in cluster.statements:
             instances = float(np.prod(s.estimated_extents, dtype=np.float64))
@@ -113,6 +117,8 @@ def _choose_vector_loop(
                     BY_DATA if loop[s.name] in a.data else value
                     for a, value in zip(strides[s.name], values, strict=True)
                 ]
+            if pointwise:  # loaded once, before the loop: no worse than any vector
+                values = [REARRANGED if value == INVARIANT else value for value in values]
             if crossing is not None:  # of rows that data picks one by one no square is transposed
                 across = cluster.shared[crossing][s.name]
                 values = [
@@ -123,6 +129,9 @@ def _choose_vector_loop(
                 ]
             total += instances * sum(values) / len(values)
             weight += instances
+            apart += instances * sum(value < 0 for value in values)
+        if apart > most_apart:
+            continue  # a load for every lane: many lines, where rows read few
         filled = _filled(extent, target)
         value = total / weight * (0.5 + 0.5 * filled) + LAST * _is_last(cluster, d)
         if value > best_worth + 1e-9:
@@ -147,16 +156,22 @@ def _filled(extent: int, target: Target) -> float:
     return extent / lanes / (extent // lanes + pieces)
 
 
-def _worth_of_rows(cluster: Cluster, strides: Mapping[str, tuple[Strides, ...]]) -> float:
-    """What it is worth that each statement runs a loop of its own in SIMD lanes."""
-    total = weight = 0.0
+def _worth_of_rows(
+    cluster: Cluster, strides: Mapping[str, tuple[Strides, ...]]
+) -> tuple[float, float]:
+    """What it is worth that each statement runs a loop of its own in SIMD lanes; and how often an
+    element is accessed by itself then."""
+    total = weight = apart = 0.0
     for s in cluster.statements:
         taken = cluster.shared_positions(s)
-        _, value = choose_inner_loop(s, taken, strides[s.name], may_pack=True)
+        own, value = choose_inner_loop(s, taken, strides[s.name], may_pack=True)
         instances = float(np.prod(s.estimated_extents, dtype=np.float64))
         total += instances * value
         weight += instances
-    return total / weight if weight else 0.0
+        values = [] if own is None else _list_worths(strides[s.name], own, may_pack=False)
+        alone = len(strides[s.name]) if own is None else sum(value < 0 for value in values)
+        apart += instances * alone
+    return total / weight if weight else 0.0, apart
 
 
 def choose_inner_loop(
