@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 
+import numpy as np
+
 from polyc.types.parameters import expand
 from polyc.types.ranges import STEP, SizeRange, assumed_ranges, concluded
 from polyc.types.sizes import Extent, Size, assumed_range, evaluate, names_in
@@ -50,22 +52,25 @@ def _hinted(name: str) -> int:
     return _typical(name) if size.same is None else max(hinted(size.same), size.lower)
 
 
-def typical_sizes(shapes: Iterable[Sequence[Extent]]) -> dict[str, int]:
+def typical_sizes(inputs: Iterable[tuple[Sequence[Extent], np.dtype]]) -> dict[str, int]:
     """What the sizes in the shapes of a model's inputs are taken for, by name: from their places.
 
         x[batch, 3, height, width]     batch 1, height and width 224
         ids[batch, length]             batch 1, length 128
+        ids[batch, 77]                 batch 1: integers in rows are tokens of a text
         x[rows, 64]                    rows 128
 
-    Where several places of a name say something, it is the least.
+    inputs: shapes and types. Where several places of a name say something, it is the least.
     """
     found: dict[str, int] = {}
-    for shape in shapes:
+    for shape, dtype in inputs:
         is_open = [isinstance(extent, Size) for extent in shape]
         for place, extent in enumerate(shape):
             beside = [p for p in (place - 1, place + 1) if 0 < p < len(shape) and is_open[p]]
             if place == 0:
-                typical = BATCH if len(shape) > 2 or any(is_open[1:]) else TYPICAL
+                is_text = dtype.kind in "iu" and len(shape) == 2
+                is_batch = is_text or len(shape) > 2 or any(is_open[1:])
+                typical = BATCH if is_batch else TYPICAL
             else:
                 typical = IMAGE if len(shape) > 2 and beside else TYPICAL
             for name in names_in([extent]):

@@ -135,8 +135,9 @@ def find_parameters(graph: Graph) -> tuple[Graph, tuple[Parameter, ...]]:
 
 def _find_parameters(graph: Graph) -> tuple[Graph, tuple[Parameter, ...]]:
     given = [graph.tensors[name] for name in graph.inputs]
-    inputs = [tensor.shape for tensor in given]
-    inputs += [(e,) for tensor in given if tensor.entries is not None for e in tensor.entries.flat]
+    told = [(tensor.shape, tensor.dtype) for tensor in given]
+    told += [((e,), t.dtype) for t in given if t.entries is not None for e in t.entries.flat]
+    inputs, typical = [shape for shape, _ in told], typical_sizes(told)
     plain = sorted(set[str]().union(*map(names_in, inputs)))
     plain += [size.name for size in graph.found]
     lists = (t.entries for t in graph.tensors.values() if t.entries is not None)
@@ -148,7 +149,6 @@ def _find_parameters(graph: Graph) -> tuple[Graph, tuple[Parameter, ...]]:
         raise NotFixed(f"the size {lost[0]} is that of no input", "give it in dims")
     steps = {name: f"{STEP}{k}" for k, name in enumerate(s for s in seen if s.startswith(STEP))}
     shapes: list[Iterable[Any]] = [*inputs, *(t.shape for t in graph.tensors.values()), *entries]
-    typical = typical_sizes(inputs)
     choices = filter(is_choice, graph.nodes)
     sides = [need for node in choices for side in needs_of(node) for need in side]
     with assume(needed_ranges(graph.needs)):
