@@ -36,13 +36,15 @@ from polyc.types.sizes import Extent
 
 ROOM = 1024 * 1024
 """Bytes on the stack of what may be near, of all arrays of a block together: an eighth of what a
-thread has by default (glibc). A call takes no more of it than its tiles need."""
+thread has by default (glibc). A call takes no more of it than its tiles need. Of a block inside of
+another one it is an eighth of that."""
 
 
 def declare_near(block: Block, scope: Scope) -> tuple[Block, Scope, list[str]]:
     """The block with its near arrays called by their places, the scope inside, and declarations."""
     names = {x.first.array: f"{x.first.array}near" for x in block.near}
     lines: list[str] = []
+    most = ROOM // 8 if scope.origins else ROOM
     for near in block.near:
         name, shape, dtype = (
             near.first.array,
@@ -50,7 +52,7 @@ def declare_near(block: Block, scope: Scope) -> tuple[Block, Scope, list[str]]:
             scope.types[near.first.array],
         )
         element = scalar_type(dtype)
-        room = ROOM // len(block.near) // LINE * LINE // dtype.itemsize
+        room = most // len(block.near) // LINE * LINE // dtype.itemsize
         first, length = show_index(address(near.first, shape)), _show_length(near, shape)
         lines += [
             f"const int {name}fits = {length} <= {room};",
