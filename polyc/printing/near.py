@@ -3,7 +3,7 @@
     near a[c0, c2, 0], 30 rows along dimension 1
 
         const int a_fits = 30 * size_s <= 131072;
-        f32 a_room[a_fits ? 30 * size_s : 1] __attribute__((aligned(64)));
+        f32 a_room[1 + (a_fits ? 30 * size_s : 0)] __attribute__((aligned(64)));
         f32 *const a_near = a_fits ? a_room : a_;
         const i64 a_first = a_fits ? size_s * size_s * c0 + size_s * c2 : 0;
         … a_near[size_s * size_s * c0 + size_s * i + j - a_first] …
@@ -46,17 +46,14 @@ def declare_near(block: Block, scope: Scope) -> tuple[Block, Scope, list[str]]:
     lines: list[str] = []
     most = ROOM // 8 if scope.origins else ROOM
     for near in block.near:
-        name, shape, dtype = (
-            near.first.array,
-            scope.shapes[near.first.array],
-            scope.types[near.first.array],
-        )
+        name = near.first.array
+        shape, dtype = scope.shapes[name], scope.types[name]
         element = scalar_type(dtype)
         room = most // len(block.near) // LINE * LINE // dtype.itemsize
         first, length = show_index(address(near.first, shape)), _show_length(near, shape)
         lines += [
             f"const int {name}fits = {length} <= {room};",
-            f"{element} {name}room[{name}fits ? {length} : 1] __attribute__((aligned({LINE})));",
+            f"{element} {name}room[1 + ({name}fits ? {length} : 0)] __attribute__((aligned({LINE})));",
             f"{element} *const {name}near = {name}fits ? {name}room : {name};",
             f"const i64 {name}first = {name}fits ? {first} : 0;",
         ]
