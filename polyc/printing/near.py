@@ -44,6 +44,7 @@ def declare_near(block: Block, scope: Scope) -> tuple[Block, Scope, list[str]]:
     """The block with its near arrays called by their places, the scope inside, and declarations."""
     names = {x.first.array: f"{x.first.array}near" for x in block.near}
     lines: list[str] = []
+    aligned = f" __attribute__((aligned({LINE})))"
     most = ROOM // 8 if scope.origins else ROOM
     for near in block.near:
         name = near.first.array
@@ -53,7 +54,7 @@ def declare_near(block: Block, scope: Scope) -> tuple[Block, Scope, list[str]]:
         first, length = show_index(address(near.first, shape)), _show_length(near, shape)
         lines += [
             f"const int {name}fits = {length} <= {room};",
-            f"{element} {name}room[1 + ({name}fits ? {length} : 0)] __attribute__((aligned({LINE})));",
+            f"{element} {name}room[1 + ({name}fits ? {length} : 0)]{aligned};",
             f"{element} *const {name}near = {name}fits ? {name}room : {name};",
             f"const i64 {name}first = {name}fits ? {first} : 0;",
         ]
