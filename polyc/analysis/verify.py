@@ -75,7 +75,8 @@ def verify_kernel(
         for access in compute_accesses(around, run)
     ]
     for source, array, reads in maps(dependences.uninitialised):
-        if array in parameters:
+        param = around.param(array)
+        if param is not None and not param.inside:
             continue  # it may come from an earlier launch: `verify_launches` looks
         rule = f"{source} reads {array} before it is written"
         raise illegal(f"kernel {kernel.name}", rule, show_first_pair(reads))

@@ -9,7 +9,7 @@ import pytest
 from polyc.loopnest.index import Compare, var
 from polyc.loopnest.nodes import Block, For, Near, Node, rewrite_nodes, walk_nodes
 from polyc.scop.expr import call
-from tests.analysis.mutate import check_refused
+from tests.analysis.mutate import check_refused, find, swap
 from tests.analysis.nests import (
     Case,
     array,
@@ -145,6 +145,23 @@ def test_threads_that_share_what_is_near_each_are_refused():
     )
     wrong = replace(right, kernel=replace(right.kernel, body=body))
     check_refused(wrong, "threads share B")
+
+
+def test_a_value_of_an_earlier_launch_is_refused():
+    """It is in memory, where this launch does not look."""
+    right = rows_in_tiles(RIGHT)
+    statements = tuple(s for s in right.scop.statements if s.name != "S")
+    wrong = swap(right, find_loop_of(right, "S"))
+    wrong = replace(wrong, scop=replace(right.scop, statements=statements))
+    check_refused(wrong, "R reads B before it is written")
+
+
+def find_loop_of(of: Case, statement: str) -> Node:
+    return next(
+        n
+        for n in walk_nodes(of.kernel.body)
+        if isinstance(n, For) and n.var == "i" and find(of, statement) in walk_nodes(n)
+    )
 
 
 def test_what_is_not_the_kernels_own_is_refused():
