@@ -134,6 +134,7 @@ ATTRIBUTES: Mapping[tuple[str, str], Rules] = {
                 "align_corners",
                 "asymmetric",
                 "tf_crop_and_resize",
+                "tf_half_pixel_for_nn",  # of opset 11; tf2onnx and runtimes know it later as well
             )
         ),
     },

@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 from polyc.graph.shapes.resize import Resized
 from polyc.scop.lower.windows.resampling import find_coordinates, find_floor
 from tests.scop.check import backend_cases, check_case, check_node
+from tests.staged import compile_in, model_of
 
 TRANSFORMATIONS = [
     "half_pixel",
@@ -85,6 +86,21 @@ def test_a_crop_beyond_the_edge_is_extrapolated():
             x, sizes=[5, 3], roi=[0.4, -0.3, 1.2, 0.7], mode=how,
             coordinate_transformation_mode=mode, extrapolation_value=7.5,
         )  # fmt: skip
+
+
+@pytest.mark.parametrize("length", [7, "n"])
+@pytest.mark.parametrize("scale", [2.0, 1.5, 0.4])
+def test_nearest_as_tensorflow_takes_it(tmp_path, length, scale):
+    """tf.image.resize: output i is input floor((i + 1/2) / scale), and at most the last one."""
+    text = f"""g (float[{length}] x) => (float[m] y) {{
+        s = Constant<value_floats = [{scale}]>()
+        y = Resize<mode = "nearest", nearest_mode = "floor",
+            coordinate_transformation_mode = "tf_half_pixel_for_nn">(x, , s) }}"""
+    model = compile_in(tmp_path)(model_of(text))
+    for n in [length] if length == 7 else [1, 2, 7, 20]:
+        x = np.arange(n, dtype=np.float32)
+        places = (np.arange(int(np.float32(scale) * n)) + 0.5) / np.float32(scale)
+        np.testing.assert_array_equal(model(x), x[np.minimum(places.astype(int), n - 1)])
 
 
 @given(st.integers(1, 9), st.integers(1, 9), st.integers(-5, 5), st.integers(1, 30))

@@ -114,8 +114,8 @@ class OpenMode:
         if self.fraction is None:
             return None
         p, q = self.fraction.numerator, self.fraction.denominator
-        # (o + 1/2) * q/p - 1/2  or  o * q/p, over 2 p
-        shift = 0 if self.coordinates == "asymmetric" else q - p
+        # (o + 1/2) * q/p - 1/2, o * q/p  or  (o + 1/2) * q/p, over 2 p
+        shift = {"asymmetric": 0, "tf_half_pixel_for_nn": q}.get(self.coordinates, q - p)
         if not self.is_nearest:  # the last whole number in front of x, and for cubic one before
             return f"floor(({2 * q}*{o} + {shift + 2 * p - 1})/{2 * p}) - {self.taps // 2}"
         shift += {
@@ -143,6 +143,8 @@ class OpenMode:
                 return select(is_one, _constant(0), div(mul(y, sub(old, 1.0)), sub(width, 1.0)))
             case "asymmetric":
                 return div(y, scale)
+            case "tf_half_pixel_for_nn":
+                return div(add(y, 0.5), scale)
             case "tf_crop_and_resize":
                 (start, end), last = self.one.crop, sub(old, 1.0)
                 middle = mul(last, (start + end) / 2)
@@ -199,7 +201,7 @@ def find_open(node: Node, one: Resized) -> OpenMode:
     coordinates = node.get("coordinate_transformation_mode", "half_pixel")
     mode = node.get("mode", "nearest")
     fraction = None
-    if not one.of_call and coordinates in ("half_pixel", "asymmetric"):
+    if not one.of_call and coordinates in ("half_pixel", "asymmetric", "tf_half_pixel_for_nn"):
         simple = Fraction(one.scale).limit_denominator(LARGEST_DIVISOR)
         fraction = simple if np.float32(float(simple)) == np.float32(one.scale) else None
     return OpenMode(

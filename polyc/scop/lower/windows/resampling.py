@@ -73,6 +73,8 @@ def find_coordinates(mode: str, one: Resized) -> np.ndarray:
             if width == 1:
                 return y * 0 + (start + end) * (one.old - 1) / 2
             return y * (end - start) * (one.old - 1) / (width - 1) + start * (one.old - 1)
+        case "tf_half_pixel_for_nn":
+            return (y + 0.5) / one.scale
         case "pytorch_half_pixel" if width == 1:
             return y * 0 - 0.5
         case "half_pixel_symmetric":
