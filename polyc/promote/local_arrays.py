@@ -11,7 +11,7 @@ so the accumulators of a register tile, or the row that a softmax keeps, become 
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import chain
 from math import prod
@@ -122,15 +122,8 @@ def promote_to_locals(
     marks of which no two executions touch one element; else that is known already. numbers: of
     iterations of loops that were several.
     """
-    marks = [(node, names_below(node)) for node in find_marks(schedule.get_root())]
     promoted = {}
-    for name in sorted(private):
-        users = [s for s in statements if any(a == name for a, _, _ in accesses(s))]
-        around = [
-            node
-            for node, below in marks
-            if all(s.name in below for s in users) and may_declare(named, node, name)
-        ]
+    for name, users, around in list_around(schedule, statements, private, named):
         if alone:
             around = [node for node in around if _is_alone(name, users, node)]
         folded, array, storage = folds.get(name, {}), arrays[name], storages[name]
@@ -141,7 +134,25 @@ def promote_to_locals(
     return promoted
 
 
-def may_declare(
+def list_around(
+    schedule: isl.Schedule,
+    statements: Sequence[Statement],
+    private: Collection[str],
+    named: Mapping[str, Collection[str] | None],
+) -> Iterator[tuple[str, list[Statement], list[isl.ScheduleNode]]]:
+    """Of each array: who touches it, and the marks around all of these that may declare it."""
+    marks = [(node, _names_below(node)) for node in find_marks(schedule.get_root())]
+    for name in sorted(private):
+        users = [s for s in statements if any(a == name for a, _, _ in accesses(s))]
+        around = [
+            node
+            for node, below in marks
+            if all(s.name in below for s in users) and _may_declare(named, node, name)
+        ]
+        yield name, users, around
+
+
+def _may_declare(
     named: Mapping[str, Collection[str] | None], mark: isl.ScheduleNode, array: str
 ) -> bool:
     arrays = named.get(mark.mark_get_id().get_name())
@@ -160,7 +171,7 @@ def find_marks(node: isl.ScheduleNode) -> list[isl.ScheduleNode]:
     return [*([node] if own else []), *chain.from_iterable(inside)]
 
 
-def names_below(node: isl.ScheduleNode) -> frozenset[str]:
+def _names_below(node: isl.ScheduleNode) -> frozenset[str]:
     """The statements that run below a node."""
     sets = node.get_domain().get_set_list()
     return frozenset(sets.get_at(k).get_tuple_name() for k in range(sets.n_set()))

@@ -22,16 +22,13 @@ from dataclasses import dataclass
 import islpy as isl
 
 from polyc.memory.storage import Storage
-from polyc.memory.strides import accesses
 from polyc.poly.affine import is_affine
 from polyc.promote.local_arrays import (
     find_footprint,
-    find_marks,
     find_prefixes,
     is_computed,
     is_declaring,
-    may_declare,
-    names_below,
+    list_around,
 )
 from polyc.scop.scop import Statement
 from polyc.types.sizes import Extent, Size
@@ -63,15 +60,8 @@ def find_near(
 
     named: by mark, the only arrays that it may declare; any where it says None, or nothing.
     """
-    marks = [(node, names_below(node)) for node in find_marks(schedule.get_root())]
     found = {}
-    for name in sorted(private):
-        users = [s for s in statements if any(a == name for a, _, _ in accesses(s))]
-        around = [
-            node
-            for node, below in marks
-            if all(s.name in below for s in users) and may_declare(named, node, name)
-        ]
+    for name, users, around in list_around(schedule, statements, private, named):
         run = _find_run(name, users, around[-1], storages[name]) if around else None
         if run is not None:
             found[name] = run
