@@ -97,6 +97,12 @@ class StoredKernel:
         sizes = first.estimated_extents
         return tuple(sizes[loop[first.name]] for loop in self.loops)
 
+    @property
+    def long_extents(self) -> tuple[int, ...]:
+        """The same in a long call."""
+        first = self.parts[0].cluster.statements[0]
+        return tuple(first.long_extents[loop[first.name]] for loop in self.loops)
+
     def conflicts_with(self, other: StoredKernel, arrays: Mapping[str, Array]) -> bool:
         """Whether the two have to stay in order: one writes memory that the other needs."""
         mine, theirs = (k.awaited | homes_of(k.arrays, arrays) for k in (self, other))

@@ -5,7 +5,7 @@
       for i in I: … = a[i, 0 .. s]         one run of memory from a[i, 0] on, 30 s long
 
 What a tile hands on is of no use after it, so each tile may have its rows in the same place. How
-long they are decides when a kernel runs: where they are short this place is the stack, and the
+long they are is known when a kernel runs: where they are short this place is the stack, and the
 array's own memory is never touched (`Near`, `printing/near.py`). So a call of 2,000 tokens does not
 write scores of attention to memory, though nobody knew when compiling that it has 2,000.
 

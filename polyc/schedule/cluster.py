@@ -91,6 +91,12 @@ class Cluster:
         sizes = first.estimated_extents
         return tuple(sizes[d[first.name]] for d in self.shared)
 
+    @property
+    def long_extents(self) -> tuple[int, ...]:
+        """The same in a long call."""
+        first = self.statements[0]
+        return tuple(first.long_extents[d[first.name]] for d in self.shared)
+
     def shared_positions(self, s: Statement) -> frozenset[int]:
         """The positions of a statement's iterators that are shared; none of a fill's."""
         return frozenset(loop[s.name] for loop in self.shared if s.name in loop)

@@ -30,7 +30,7 @@ from polyc.poly.show import show_function
 from polyc.scop.expr import Expr, Load, loads, show, weight
 from polyc.scop.structure import Structure, compute_structure
 from polyc.types.branches import Branches, Demands, show_branches
-from polyc.types.estimate import estimate
+from polyc.types.estimate import LENGTH, estimate, long_extent
 from polyc.types.ranges import STEP, Step
 
 Kind = Literal["input", "output", "state", "constant", "temporary"]
@@ -64,6 +64,11 @@ class Array:
     def bytes(self) -> int:
         """What it takes, for sizes as they are estimated."""
         return math.prod(map(estimate, self.shape)) * self.dtype.itemsize
+
+    @property
+    def long_bytes(self) -> int:
+        """The same in a long call."""
+        return math.prod(map(long_extent, self.shape)) * self.dtype.itemsize
 
 
 @dataclass(frozen=True)
@@ -117,6 +122,12 @@ class Statement:
     def estimated_extents(self) -> tuple[int, ...]:
         """The same for the sizes that kernels are chosen for: for costs, never for meaning."""
         return estimated_extents(self.domain)
+
+    @property
+    def long_extents(self) -> tuple[int, ...]:
+        """The same in a long call."""
+        found = zip(self.estimated_extents, self.exact_extents, strict=True)
+        return tuple(n if exact is not None else max(n, LENGTH) for n, exact in found)
 
     @cached_property
     def columns(self) -> tuple[tuple[Column, ...], ...]:

@@ -20,6 +20,15 @@ FAR_ABOVE = 8
 TYPICAL = 128
 """What kernels are chosen for where nobody says: tokens, rows."""
 
+LENGTH = 512
+"""What an extent that a call decides is taken for in a long call, at least.
+
+A transformer is called with 128 tokens, and with 4096. Who looks at the first alone takes all rows
+of the scores as one tile, which no cache holds in the second. Tiles and orders for 512 are no
+slower at 128; at 1024 they gain where rows are not a power of two apart (`mapping/cpu/layout.py`),
+and what a tile hands on can stay near (`promote/near.py`): a half of the time together (Zen 3).
+"""
+
 IMAGE = 224
 """The same for height and width."""
 
@@ -34,6 +43,11 @@ def estimate(extent: Extent) -> int:
     value = extent.at({name: _typical(name) for name in extent.names})
     assert not isinstance(value, Size)
     return value
+
+
+def long_extent(extent: Extent) -> int:
+    """The extent in a long call: tiles and orders of loops have to suit it as well."""
+    return max(estimate(extent), LENGTH) if isinstance(extent, Size) else extent
 
 
 def hinted(extent: Extent) -> int:

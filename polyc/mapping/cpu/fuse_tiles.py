@@ -29,7 +29,6 @@ from polyc.errors import IllegalSchedule
 from polyc.mapping.cpu.choose import schedule_cluster
 from polyc.mapping.cpu.columns import is_by_columns
 from polyc.mapping.cpu.handed import extra_bytes, saved_cycles
-from polyc.mapping.cpu.long_calls import long_bytes, long_extents
 from polyc.mapping.cpu.loop_order import stays_near
 from polyc.mapping.cpu.picked import find_picked
 from polyc.mapping.cpu.register_tile import rank_register_tiles
@@ -169,9 +168,9 @@ def _fuse(
 ) -> StoredKernel | None:
     """The kernel with a cluster at the end of each of its tiles; None where that does not pay."""
     total = sum(arrays[name].bytes for name in handed)
-    if long_bytes(arrays[name] for name in handed) <= target.l2 // 2 or not all(
-        map(_is_plain, (*kernel.parts, one))
-    ):
+    if sum(arrays[name].long_bytes for name in handed) <= target.l2 // 2:
+        return None
+    if not all(map(_is_plain, (*kernel.parts, one))):
         return None
     common = [a for a in one.arrays if a in kernel.arrays]
     if sign_layouts(common, one.storages, handed) != sign_layouts(common, kernel.storages, handed):
@@ -199,20 +198,13 @@ def _list_rooms(
 
     What is far away otherwise is worth more of it; and what the last part gives may be handed on.
     """
-    handed = long_bytes(arrays[name] for name in kernel.handed)
+    handed = sum(arrays[name].long_bytes for name in kernel.handed)
     rooms = [(handed, min(LARGEST_HANDED // 2, target.l2 // 4))]
     if not stays_near(handed, target):
         given = arrays[kernel.parts[-1].cluster.statements[-1].array]
-        last = long_bytes([given]) if given.kind == "temporary" else 0
+        last = given.long_bytes if given.kind == "temporary" else 0
         rooms.append((handed + last, LARGEST_HANDED))
     return rooms
-
-
-def _extents(kernel: StoredKernel) -> tuple[int, ...]:
-    """Those of the loops around a kernel in a long call."""
-    first = kernel.parts[0].cluster.statements[0]
-    sizes = long_extents(first)
-    return tuple(sizes[loop[first.name]] for loop in kernel.loops)
 
 
 def _fit_parts(
@@ -221,7 +213,7 @@ def _fit_parts(
     """The kernel in tiles of these sizes, each part with a register tile that fits; None if not."""
     if sizes is None:
         return None
-    extents = _extents(whole)
+    extents = whole.long_extents
     kept = [k for k, (n, size) in enumerate(zip(extents, sizes, strict=True)) if size < n]
     loops, steps = tuple(whole.loops[k] for k in kept), tuple(sizes[k] for k in kept)
     tiled = replace(whole, loops=loops, sizes=steps)
@@ -255,7 +247,7 @@ def _choose_sizes(kernel: StoredKernel, total: int, room: int) -> list[int] | No
 
     total: bytes of all tiles together; room: those of one, at most.
     """
-    extents = _extents(kernel)
+    extents = kernel.long_extents
     sizes = [1] * len(extents)
 
     def suits(sizes: Sequence[int]) -> bool:

@@ -19,7 +19,6 @@ from itertools import count, takewhile
 from math import ceil, prod
 
 from polyc.mapping.cpu.layout import LINE
-from polyc.mapping.cpu.long_calls import long_extent, long_extents
 from polyc.mapping.cpu.rows_as_one import Rows, keeps_together
 from polyc.memory.storage import Storage
 from polyc.memory.strides import accesses, compute_strides
@@ -28,7 +27,7 @@ from polyc.schedule.cluster import Cluster
 from polyc.scop.scop import Array
 from polyc.target.costs import FMA_UNITS, UNHIDDEN, far_bytes, memory_bytes
 from polyc.target.machine import Target
-from polyc.types.estimate import estimate
+from polyc.types.estimate import estimate, long_extent
 
 L1_SHARE, L2_SHARE, L3_SHARE = 0.5, 0.75, 0.5
 """Of a cache, for the operands of the tiles; the rest is for what streams past. Of the third level
@@ -127,11 +126,12 @@ def choose_order(
     nests = {order: [(d, tiles.get(d, 1)) for d in order] for order in orders}
 
     def fetch(in_long: bool) -> list[float]:
-        operands, extents = list_operands(cluster, arrays, in_long), list_extents(cluster, in_long)
+        operands = list_operands(cluster, arrays, in_long)
+        extents = cluster.long_extents if in_long else cluster.extents
         return [_cost(nests[order], operands, extents, target) for order in orders]
 
     costs = fetch(in_long=False)
-    if list_extents(cluster, in_long=True) != cluster.extents:
+    if cluster.long_extents != cluster.extents:
         work = count_cycles(cluster, arrays, target)
         times = [spend(work, cost) for cost in costs]
         orders = [o for o, time in zip(orders, times, strict=True) if time <= AS_GOOD * min(times)]
@@ -209,23 +209,17 @@ def _cut_at_lines(
     return all(step * itemsize % LINE == 0 for step in apart)
 
 
-def list_extents(cluster: Cluster, in_long: bool) -> tuple[int, ...]:
-    """The extents of the shared loops, in a typical call or in a long one."""
-    if not in_long:
-        return tuple(cluster.extents)
-    first = cluster.statements[0]
-    sizes = long_extents(first)
-    return tuple(sizes[loop[first.name]] for loop in cluster.shared)
-
-
 def list_operands(
     cluster: Cluster, arrays: Table[str, Array], in_long: bool = False
 ) -> list[Operand]:
-    """What a contraction reads and writes, its private accumulators left out."""
+    """What a contraction reads and writes, its private accumulators left out.
+
+    in_long: as large as in a long call, and not in a typical one.
+    """
     result = []
     totals = {s.array for s in cluster.statements if s.reduction}
     for s in cluster.statements:
-        own = long_extents(s) if in_long else s.estimated_extents
+        own = s.long_extents if in_long else s.estimated_extents
         shared = [loop[s.name] for loop in cluster.shared]
         by_data = {id(load.index): {d for d, _ in load.dynamic} for load in s.loads}
         for name, index, _ in accesses(s):
