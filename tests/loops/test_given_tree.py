@@ -210,18 +210,25 @@ def test_what_is_shown_can_be_given_back(name):
 @pytest.mark.thorough
 @pytest.mark.parametrize("name", list(PROBLEMS))
 def test_what_is_shown_of_any_kernel_can_be_given_back(name):
+    """The text of the loops may differ where a filter's set has several pieces: isl cuts loops by
+    the order in which it holds them, which a schedule does not say.
+    """
     first, again = _give_back(name)
-    assert again.source == first.source
+    assert again.tree == first.tree
+    if not any(line.count("->") > 1 for line in first.tree.splitlines() if "filter" in line):
+        assert again.source == first.source
 
 
 def _give_back(name: str) -> tuple[LoopKernel, LoopKernel]:
-    """A kernel, and the same by the schedule that it shows."""
+    """A kernel, and the same by the schedule that it shows, with the same results."""
     problem = PROBLEMS[name]
     given = problem.make(*problem.sizes["mini"])
     first = polyc.kernel(problem.kernel.python)
-    first(**copy.deepcopy(given))
+    first(**(once := copy.deepcopy(given)))
     again = polyc.kernel(schedule=first.tree)(problem.kernel.python)
-    again(**copy.deepcopy(given))
+    again(**(twice := copy.deepcopy(given)))
+    for array, other in zip(once.values(), twice.values(), strict=True):
+        np.testing.assert_allclose(array, other, rtol=1e-12)
     return first, again
 
 
