@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from polyc.loopnest.nodes import For, walk_nodes
-from polyc.mapping.cpu.columns import choose_walk
+from polyc.mapping.cpu.strategies.columns import choose_walk
 from polyc.schedule.directives import Split
 from polyc.scop.expr import Call, Const
 from polyc.scop.scop import Scop

@@ -8,7 +8,7 @@ from onnx import TensorProto, helper, numpy_helper
 import polyc
 from polyc.loopnest.nodes import Block, For, walk_nodes
 from polyc.loopnest.registers import elements
-from polyc.mapping.cpu.diagonal import Diagonal, find_diagonal
+from polyc.mapping.cpu.contraction.diagonal import Diagonal, find_diagonal
 from polyc.schedule.cluster import find_clusters
 from polyc.schedule.directives import Skew
 from polyc.scop.expr import call

@@ -7,7 +7,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from polyc.mapping.cpu.loop_order import choose_order, choose_row_blocks
+from polyc.mapping.cpu.contraction.loop_order import choose_order, choose_row_blocks
 from polyc.memory.storage import Storage, permuted, row_major
 from polyc.schedule.cluster import find_clusters
 from polyc.scop.expr import call

@@ -7,7 +7,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from polyc.loopnest.nodes import Block, For, walk_nodes
-from polyc.mapping.cpu.register_tile import choose_register_tile
+from polyc.mapping.cpu.contraction.register_tile import choose_register_tile
 from polyc.memory.storage import row_major
 from polyc.memory.strides import compute_strides
 from polyc.poly.show import show_tree

@@ -8,8 +8,8 @@ import pytest
 import polyc
 from polyc import Graph, ops
 from polyc.errors import IllegalSchedule
+from polyc.mapping.cpu.contraction.rows_as_one import keeps_together, spread_rows
 from polyc.mapping.cpu.fuse_tiles import _with_own_loops
-from polyc.mapping.cpu.rows_as_one import keeps_together, spread_rows
 from polyc.options import Options
 from polyc.promote import numbering
 from polyc.schedule.schedule import Schedule

@@ -16,7 +16,7 @@ import islpy as isl
 from polyc.analysis.dependences import maps, union_of
 from polyc.loops.schedule.band import Band
 from polyc.loops.schedule.direction import Row, direction, is_carried, rows_of, steps_along
-from polyc.mapping.cpu.tile_prices import price_product
+from polyc.mapping.cpu.contraction.tile_prices import price_product
 from polyc.scop.expr import Load, walk
 from polyc.scop.scop import Statement
 from polyc.target.machine import Target

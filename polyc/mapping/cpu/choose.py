@@ -3,7 +3,7 @@
 * *contraction*, for reductions with reuse: the vector loop walks one operand with unit step,
   another loop is unrolled so that this operand's registers are used again, and their tile of
   accumulators stays in registers while the reduction loops run inside; where images are small,
-  their loops run as one (`rows_as_one.py`);
+  their loops run as one (`contraction/rows_as_one.py`);
 * *pointwise*: the same without reduction; only the vector loop is tiled, or, where some accesses
   are across it, a square of two loops that is transposed in registers;
 * *transform*, for a group of statements with small loops of their own: these are unrolled, the
@@ -20,15 +20,15 @@ from collections.abc import Mapping as Table
 from collections.abc import Sequence
 from math import ceil, prod
 
-from polyc.mapping.cpu.columns import is_by_columns, schedule_columns
-from polyc.mapping.cpu.fetching import choose_fetched
-from polyc.mapping.cpu.loop_order import choose_order, choose_row_blocks
-from polyc.mapping.cpu.picked import find_picked, schedule_picked
-from polyc.mapping.cpu.pointwise import choose_blocks, choose_pointwise_order
-from polyc.mapping.cpu.register_tile import choose_diagonal, find_run
-from polyc.mapping.cpu.rows import order_fills, schedule_rows
-from polyc.mapping.cpu.rows_as_one import Rows, spread_rows
-from polyc.mapping.cpu.tiles import schedule_tiles
+from polyc.mapping.cpu.contraction.fetching import choose_fetched
+from polyc.mapping.cpu.contraction.loop_order import choose_order, choose_row_blocks
+from polyc.mapping.cpu.contraction.register_tile import choose_diagonal, find_run
+from polyc.mapping.cpu.contraction.rows_as_one import Rows, spread_rows
+from polyc.mapping.cpu.strategies.columns import is_by_columns, schedule_columns
+from polyc.mapping.cpu.strategies.picked import find_picked, schedule_picked
+from polyc.mapping.cpu.strategies.pointwise import choose_blocks, choose_pointwise_order
+from polyc.mapping.cpu.strategies.rows import order_fills, schedule_rows
+from polyc.mapping.cpu.strategies.tiles import schedule_tiles
 from polyc.mapping.reading import Grouped, Tile
 from polyc.memory.storage import Storage
 from polyc.memory.strides import compute_strides

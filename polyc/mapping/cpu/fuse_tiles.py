@@ -27,11 +27,11 @@ from math import ceil, lcm, prod
 
 from polyc.errors import IllegalSchedule
 from polyc.mapping.cpu.choose import schedule_cluster
-from polyc.mapping.cpu.columns import is_by_columns
+from polyc.mapping.cpu.contraction.loop_order import stays_near
+from polyc.mapping.cpu.contraction.register_tile import rank_register_tiles
 from polyc.mapping.cpu.handed import extra_bytes, saved_cycles
-from polyc.mapping.cpu.loop_order import stays_near
-from polyc.mapping.cpu.picked import find_picked
-from polyc.mapping.cpu.register_tile import rank_register_tiles
+from polyc.mapping.cpu.strategies.columns import is_by_columns
+from polyc.mapping.cpu.strategies.picked import find_picked
 from polyc.mapping.open_cluster import compute_all_strides
 from polyc.mapping.reading import Tile, read_grouped, read_packed
 from polyc.mapping.signature import sign_layouts

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from math import ceil, prod
 
-from polyc.mapping.cpu.loop_order import L2_SHARE, Operand, list_operands, stays_near
+from polyc.mapping.cpu.contraction.loop_order import L2_SHARE, Operand, list_operands, stays_near
 from polyc.mapping.stored_kernel import StoredKernel
 from polyc.schedule.cluster import Cluster
 from polyc.scop.scop import Array

@@ -6,14 +6,14 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from polyc.mapping.cpu.choose import schedule_cluster
-from polyc.mapping.cpu.columns import choose_strip, is_by_columns
-from polyc.mapping.cpu.grouping import find_group, is_grouped
+from polyc.mapping.cpu.contraction.grouping import find_group, is_grouped
+from polyc.mapping.cpu.contraction.matrix_tile import choose_matrix_tile
+from polyc.mapping.cpu.contraction.register_tile import choose_register_tile
+from polyc.mapping.cpu.contraction.rows_as_one import Rows
 from polyc.mapping.cpu.layout import decide_layouts
-from polyc.mapping.cpu.matrix_tile import choose_matrix_tile
 from polyc.mapping.cpu.packing import Packing, find_operands, pack
-from polyc.mapping.cpu.pointwise import choose_pointwise_tile
-from polyc.mapping.cpu.register_tile import choose_register_tile
-from polyc.mapping.cpu.rows_as_one import Rows
+from polyc.mapping.cpu.strategies.columns import choose_strip, is_by_columns
+from polyc.mapping.cpu.strategies.pointwise import choose_pointwise_tile
 from polyc.mapping.cpu.vector_loop import choose_vector_loop
 from polyc.mapping.open_cluster import OpenCluster, list_touched
 from polyc.mapping.reading import Grouped, Tile, read_grouped, read_packed, read_vector

@@ -12,11 +12,11 @@ from itertools import permutations, zip_longest
 from math import ceil
 
 from polyc.errors import IllegalSchedule
-from polyc.mapping.cpu.columns import choose_lanes, choose_strip, is_by_columns
+from polyc.mapping.cpu.contraction.register_tile import rank_register_tiles
 from polyc.mapping.cpu.laying import Tiles, choose_tiles, lay_out
 from polyc.mapping.cpu.packing import find_operands
-from polyc.mapping.cpu.pointwise import choose_pointwise_tile
-from polyc.mapping.cpu.register_tile import rank_register_tiles
+from polyc.mapping.cpu.strategies.columns import choose_lanes, choose_strip, is_by_columns
+from polyc.mapping.cpu.strategies.pointwise import choose_pointwise_tile
 from polyc.mapping.cpu.vector_loop import is_whole
 from polyc.mapping.open_cluster import OpenCluster
 from polyc.mapping.reading import (

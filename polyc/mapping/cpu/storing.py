@@ -11,8 +11,8 @@ from polyc.mapping.cpu.choose import schedule_cluster
 from polyc.mapping.cpu.given import NOTHING, Given, read_given
 from polyc.mapping.cpu.laying import Laid, Tiles, choose_tiles, lay_out, read_tiles, transfer
 from polyc.mapping.cpu.packing import Packing
-from polyc.mapping.cpu.pointwise import choose_pointwise_tile
 from polyc.mapping.cpu.space import find_tuned
+from polyc.mapping.cpu.strategies.pointwise import choose_pointwise_tile
 from polyc.mapping.cpu.vector_loop import choose_vector_loop
 from polyc.mapping.open_cluster import OpenCluster, compute_all_strides, list_touched
 from polyc.mapping.reading import Tile

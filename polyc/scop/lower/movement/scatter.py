@@ -11,8 +11,8 @@ nothing is left to the order of run-time writes:
 
 That looks at every index for every position along the axis, as sets have it. On a CPU the loop
 over positions runs inside of the one over updates, and only where the index says
-(`mapping/cpu/picked.py`, `codegen/bound_by_data.py`). Nobody looks where ScatterND's indices follow
-from their places (`known_places.py`), or are those where a mask is true.
+(`mapping/cpu/strategies/picked.py`, `codegen/bound_by_data.py`). Nobody looks where ScatterND's
+indices follow from their places (`known_places.py`), or are those where a mask is true.
 """
 
 from __future__ import annotations

@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Mapping as Table
 from math import prod
 
-from polyc.mapping.cpu.loop_order import stays_near
+from polyc.mapping.cpu.contraction.loop_order import stays_near
 from polyc.mapping.reading import Tile
 from polyc.memory.storage import Storage
 from polyc.memory.strides import compute_strides

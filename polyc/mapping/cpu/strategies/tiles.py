@@ -11,7 +11,7 @@ Where an instruction takes four terms of the sum in each lane:
 
     … | vector j' | unroll i' | split k 4 | sink j' i' k' | use dot4.u8s8 k' | …
 
-Where it multiplies matrices (`matrix_tile.py`), it runs the tile of that statement as well:
+Where it multiplies matrices (`contraction/matrix_tile.py`), it runs that statement's tile as well:
 
     … | vector j' | split k 64 | split k' 4 | sink i' j' k' k'' | use tile.u8s8 S.i' S.j' k' k'' | …
 
@@ -25,11 +25,11 @@ Where the results of a contraction are summed up, loops over them are fused behi
                             │                     └ j' ─ i' ─ the sum
                             └ j' ─ i' ─ finish
 
-Where images are small, their pixels are counted through (`rows_as_one.py`):
+Where images are small, their pixels are counted through (`contraction/rows_as_one.py`):
 
     order o y x | collapse y x | split o 16 | split y 5 | vector o' | unroll y' | sink o' y' | …
 
-Where taps run along a diagonal (`diagonal.py`), their loop is written out as well:
+Where taps run along a diagonal (`contraction/diagonal.py`), their loop is written out as well:
 
     … | skew r i' 1 | vector j' | unroll i' r | sink j' i' | …
 
@@ -46,7 +46,7 @@ from math import prod
 
 import numpy as np
 
-from polyc.mapping.cpu.diagonal import Diagonal
+from polyc.mapping.cpu.contraction.diagonal import Diagonal
 from polyc.mapping.reading import Grouped
 from polyc.poly.affine import coefficients
 from polyc.schedule.cluster import Cluster

@@ -18,7 +18,7 @@ from collections.abc import Collection, Sequence
 from collections.abc import Mapping as Table
 from math import prod
 
-from polyc.mapping.cpu.tiles import cut, cut_all, fits, put_in_order, run_and_keep
+from polyc.mapping.cpu.strategies.tiles import cut, cut_all, fits, put_in_order, run_and_keep
 from polyc.mapping.reading import Tile
 from polyc.memory.strides import Strides, accesses
 from polyc.promote.local_arrays import LARGEST_LOCAL

@@ -13,7 +13,7 @@ from collections.abc import Callable, Sequence
 from collections.abc import Mapping as Table
 
 from polyc.codegen.side_by_side import SUMS
-from polyc.mapping.cpu.diagonal import Diagonal
+from polyc.mapping.cpu.contraction.diagonal import Diagonal
 from polyc.target.costs import ENTRY
 
 DIGITS = 6

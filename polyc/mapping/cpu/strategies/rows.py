@@ -11,8 +11,8 @@ from collections.abc import Mapping
 
 import numpy as np
 
-from polyc.mapping.cpu.pointwise import STREAM_VECTORS
-from polyc.mapping.cpu.tiles import cut_all
+from polyc.mapping.cpu.strategies.pointwise import STREAM_VECTORS
+from polyc.mapping.cpu.strategies.tiles import cut_all
 from polyc.mapping.cpu.vector_loop import choose_inner_loop
 from polyc.memory.storage import Storage
 from polyc.memory.strides import by_data, compute_strides

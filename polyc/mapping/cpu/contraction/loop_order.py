@@ -18,8 +18,8 @@ from dataclasses import dataclass
 from itertools import count, takewhile
 from math import ceil, prod
 
+from polyc.mapping.cpu.contraction.rows_as_one import Rows, keeps_together
 from polyc.mapping.cpu.layout import LINE
-from polyc.mapping.cpu.rows_as_one import Rows, keeps_together
 from polyc.memory.storage import Storage
 from polyc.memory.strides import accesses, compute_strides
 from polyc.poly.affine import coefficients, moves, outputs

@@ -20,8 +20,8 @@ from math import ceil, prod
 
 import numpy as np
 
-from polyc.mapping.cpu.pointwise import STREAM_VECTORS
-from polyc.mapping.cpu.tiles import fits
+from polyc.mapping.cpu.strategies.pointwise import STREAM_VECTORS
+from polyc.mapping.cpu.strategies.tiles import fits
 from polyc.poly.affine import moves, plain_iterator
 from polyc.schedule.cluster import MANY_ITERATIONS, SMALL_WORK, Cluster
 from polyc.schedule.directives import Distribute, Order, Run, Split

@@ -11,18 +11,17 @@ from math import ceil, gcd, prod
 from polyc.codegen.load_once import fits_by_columns, fits_by_rows
 from polyc.codegen.remainder import ROWS, SHRUNK_ROWS
 from polyc.codegen.side_by_side import SUMS, WORTHWHILE
-from polyc.mapping.cpu.diagonal import Diagonal, find_diagonal
-from polyc.mapping.cpu.grouping import count_held
-from polyc.mapping.cpu.layout import LINE
-from polyc.mapping.cpu.loop_order import CYCLES_FROM_L2, L1_SHARE
-from polyc.mapping.cpu.rows_as_one import (
+from polyc.mapping.cpu.contraction.diagonal import Diagonal, find_diagonal
+from polyc.mapping.cpu.contraction.grouping import count_held
+from polyc.mapping.cpu.contraction.loop_order import CYCLES_FROM_L2, L1_SHARE
+from polyc.mapping.cpu.contraction.rows_as_one import (
     PAYS,
     Rows,
     count_places,
     list_rows_as_one,
     price_places,
 )
-from polyc.mapping.cpu.tile_prices import (
+from polyc.mapping.cpu.contraction.tile_prices import (
     Price,
     average,
     cut_known,
@@ -32,6 +31,7 @@ from polyc.mapping.cpu.tile_prices import (
     price_product,
     price_window,
 )
+from polyc.mapping.cpu.layout import LINE
 from polyc.mapping.reading import Tile
 from polyc.memory.strides import Strides
 from polyc.schedule.cluster import Cluster

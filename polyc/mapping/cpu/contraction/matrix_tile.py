@@ -16,7 +16,7 @@ from math import ceil, prod
 
 from polyc.codegen.tile_groups import group_parts
 from polyc.loopnest.instructions import unify_all
-from polyc.mapping.cpu.register_tile import least_price
+from polyc.mapping.cpu.contraction.register_tile import least_price
 from polyc.mapping.open_cluster import OpenCluster
 from polyc.mapping.reading import Grouped, Tile
 from polyc.memory.strides import Strides

@@ -1,0 +1,1 @@
+"""Contractions on a CPU: the tile that registers hold, what it costs, the order of the tiles."""
