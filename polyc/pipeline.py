@@ -58,6 +58,7 @@ from polyc.scop.distribute import distribute
 from polyc.scop.factors.exact_floats import sum_in_floats
 from polyc.scop.factors.fill_groups import fill_groups
 from polyc.scop.factors.lift_signs import lift_signs
+from polyc.scop.factors.minimal_sums import filter_minimally
 from polyc.scop.factors.narrow_factors import narrow_factors
 from polyc.scop.factors.round_factors import round_factors
 from polyc.scop.factors.scales import take_out_scales
@@ -293,25 +294,23 @@ def _cluster_graph(
     # 3. Graph -> Scop: statements with integer-set domains; data movement becomes views.
     with trace.step("lower"):
         streamed, lanes, products = forms.streamed, forms.lanes, forms.integers
-        lowered = lower_graph(
-            graph, streamed, budget, lanes, in_blocks=not on_gpu, direct=forms.direct
-        )
+        lowered = lower_graph(graph, streamed, budget, lanes, not on_gpu, forms.direct)
         scaled = take_out_scales(lowered, products)
         rounded = round_factors(scaled.before, scaled.after, forms.floats, forms.rounds)
         lowered = rounded.before
 
     # 4. Scop -> Scop: what needs no loop of its own goes. Before all, factors that are bytes stay
-    #    bytes where an instruction multiplies them; those that are bfloat16, or may be rounded to
-    #    it, have been stored so. Inlining first: chains become one statement, which can move into
-    #    the pieces of its input; copies that are left vanish by moving their sources into their
-    #    targets; then divisions go, and sums are split. Last, states become one array each.
+    #    narrow where an instruction multiplies them; those that are bfloat16, or may be rounded to
+    #    it, are. Inlining first: chains become one statement, which can move into the pieces of its
+    #    input; copies that are left vanish by moving their sources into their targets; then
+    #    divisions go, and sums are split. Last, states become one array each.
     with trace.step("fuse"):
         if isinstance(target, CudaTarget):
             scop = remove_frames(lowered)
         else:
             scop = fill_groups(lift_signs(rounded.after, products), products)
             scop = move_zero_points(scop, products)
-            scop = sum_in_floats(narrow_factors(scop, products))
+            scop = sum_in_floats(filter_minimally(narrow_factors(scop, products), streamed))
         scop = convert_constants(inline_pointwise(scop, on_gpu, budget))
         scop = delinearise(merge_copies(distribute(scop, budget), budget))
         thinned = compress_zeros(scop, lanes)

@@ -180,6 +180,9 @@ CASES: dict[str, Callable[[str], Case]] = {
         "Conv", (2, 3, 9, 8), (40, 3, 3, 3), kind, bias=True, pads=[1] * 4, strides=[2] * 2
     ),
     "rows of 7": lambda kind: case("Conv", (1, 2, 11, 12), (36, 2, 7, 7), kind, pads=[3] * 4),
+    "fewer products": lambda kind: case(
+        "Conv", (2, 64, 9, 8), (66, 64, 3, 3), kind, bias=True, relu=True, pads=[1] * 4
+    ),
     "one scale": lambda kind: case("Conv", (1, 8, 6, 6), (32, 8, 3, 3), kind, single=True),
     "matmul": lambda kind: case("MatMul", (35, 66), (66, 40), kind),
     "no zero": lambda kind: case("MatMul", (35, 64), (64, 40), kind, zeros=(0, 0)),
@@ -187,7 +190,7 @@ CASES: dict[str, Callable[[str], Case]] = {
 }
 
 
-ALWAYS = {("u8s8", "3 channels"), ("s8s8", "1x1")}
+ALWAYS = {("u8s8", "3 channels"), ("u8s8", "fewer products"), ("s8s8", "1x1")}
 """Those that every run of the tests has; each takes some seconds, for four targets."""
 
 
@@ -209,6 +212,14 @@ def test_results_are_the_exact_ones_on_every_machine(kind, name):
         c.check(results[target], sums)
     first, *others = results.values()
     assert all(np.array_equal(first, other) for other in others)
+
+
+def test_where_no_instruction_takes_bytes_products_are_fewer():
+    c = CASES["fewer products"]("u8s8")
+    direct, _ = compiled(c, NAMED["avx2"], options=polyc.Options(minimal_filtering=False))
+    fewer, _ = compiled(c, NAMED["avx2"])
+    flops = [sum(k.flops for k in model.explain().kernels) for model in (direct, fewer)]
+    assert flops[1] < 0.7 * flops[0]
 
 
 @pytest.mark.parametrize("kind", ["u8s8", thorough("s8s8")])
@@ -237,7 +248,7 @@ def test_on_several_threads(threads):
     "name",
     [
         pytest.param(name, marks=() if name == "3 channels" else pytest.mark.thorough)
-        for name in ("1x1", "3x3", "3 channels", "rows of 7", "gemm")
+        for name in ("1x1", "3x3", "3 channels", "rows of 7", "fewer products", "gemm")
     ],
 )
 def test_in_a_prime_field_it_is_the_graph(name):

@@ -11,7 +11,7 @@ import polyc
 from polyc import Graph, ops
 from polyc.options import Options, options_from_environment
 from polyc.pipeline import run_pipeline
-from polyc.scop.lower.windows.winograd import choose_filters
+from polyc.scop.lower.windows.choose_filters import choose_filters
 from polyc.target import glance as looking
 from polyc.target.costs import far_bytes, streamed_bytes
 from polyc.target.glance import glance

@@ -53,23 +53,21 @@ def fill_groups(scop: Scop, types: Types) -> Scop:
         touched = (filled.data.name, filled.weights.name)
         alone = all({r.name for r, _ in uses.reads(n)} == {s.name} for n in touched)
         writers = uses.writes(filled.data.name)
-        plain = all(w.time is None and not w.reduction for w in writers)
-        if alone and writers and plain and _is_written(filled, factors, writers, scop.arrays):
+        (load,) = (factor for factor in factors if factor.array == filled.data.name)
+        reached = load.index.as_map().intersect_domain(filled.statement.domain).range()
+        if alone and is_written(reached, scop.arrays[filled.data.name], writers):
             scop = _fill(scop, s, filled, writers[0])
     return scop
 
 
-def _is_written(
-    filled: Filled,
-    factors: tuple[Load, Load],
-    writers: Sequence[Statement],
-    arrays: Mapping[str, Array],
-) -> bool:
-    """Whether what the longer loop reads is written, or not in the array yet."""
-    name = filled.data.name
-    (load,) = (factor for factor in factors if factor.array == name)
-    old = load.index.as_map().intersect_domain(filled.statement.domain).range()
-    old = old.intersect(box(name, arrays[name].shape))
+def is_written(reached: isl.Set, array: Array, writers: Sequence[Statement]) -> bool:
+    """Whether elements are written by plain statements, or not in the array yet.
+
+    reached: # A
+    """
+    if not writers or any(w.time is not None or w.reduction for w in writers):
+        return False
+    old = reached.intersect(box(array.name, array.shape))
     for w in writers:
         old = old.subtract(w.write.as_map().intersect_domain(w.domain).range())
     return bool(old.is_empty())
@@ -148,9 +146,21 @@ def _fill(scop: Scop, s: Statement, filled: Filled, writer: Statement) -> Scop:
 
     Those are written where the first of the others is.
     """
-    old = scop.arrays[filled.data.name]
+    scop = extend(scop, scop.arrays[filled.data.name], filled.data.shape, s, writer)
+    statements = tuple(
+        filled.statement if each.name == s.name else each for each in scop.statements
+    )
+    arrays = {**scop.arrays, filled.weights.name: filled.weights}
+    return replace(scop, statements=statements, arrays=arrays)
+
+
+def extend(scop: Scop, old: Array, shape: tuple[int, ...], s: Statement, writer: Statement) -> Scop:
+    """The scop with an array of another shape, 0 where that holds more, for a statement `s`.
+
+    The zeros are written before `writer`.
+    """
     title = fresh(f"{s.name}_fill", {each.name for each in scop.statements})
-    rest = box(old.name, filled.data.shape).subtract(box(old.name, old.shape)).coalesce()
+    rest = box(old.name, shape).subtract(box(old.name, old.shape)).coalesce()
     domain = rest.set_tuple_name(title)
     place = isl.MultiAff.identity_on_domain_space(domain.get_space()).to_pw_multi_aff()
     fill = replace(
@@ -165,9 +175,6 @@ def _fill(scop: Scop, s: Statement, filled: Filled, writer: Statement) -> Scop:
     )
     statements: list[Statement] = []
     for each in scop.statements:
-        if each.name == writer.name:
-            statements.append(fill)
-        statements.append(filled.statement if each.name == s.name else each)
-    changed = {old.name: filled.data, filled.weights.name: filled.weights}
-    arrays = {**scop.arrays, **changed}
+        statements += [fill, each] if each.name == writer.name else [each]
+    arrays = {**scop.arrays, old.name: replace(old, shape=shape)}
     return replace(scop, statements=tuple(statements), arrays=arrays)

@@ -10,6 +10,7 @@ from collections.abc import Callable, Iterable, Sequence
 from polyc.graph.ir import Node
 from polyc.scop.expr import Expr, cast
 from polyc.scop.lower.context import Lowering
+from polyc.scop.lower.emit import Emitter
 from polyc.scop.lower.functions import absolute, div, mul, power, sqrt
 from polyc.scop.lower.space import Ref, Space
 from polyc.scop.scop import Reduction
@@ -23,7 +24,7 @@ def grid_iterators(dimensions: Iterable[int]) -> list[str]:
 
 
 def accumulate_into(
-    ctx: Lowering,
+    ctx: Emitter,
     node: Node,
     target: Ref,
     space: Space,

@@ -11,13 +11,13 @@ import pytest
 from polyc.graph.ir import Graph, Node, Tensor
 from polyc.scop.lower import lower_graph
 from polyc.scop.lower.windows import window
+from polyc.scop.lower.windows.choose_filters import CHANNELS, LARGEST_GROWTH, choose_filters
 from polyc.scop.lower.windows.minimal_filter import (
     MinimalFilter,
     compute_growth,
     error_bound,
     minimal_filter,
 )
-from polyc.scop.lower.windows.winograd import CHANNELS, LARGEST_GROWTH, choose_filters
 from polyc.scop.scop import Scop
 from tests.correlate import correlate
 from tests.sampling import thorough

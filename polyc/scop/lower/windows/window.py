@@ -19,8 +19,9 @@ from polyc.scop.lower.context import Lowering, counts, lowers
 from polyc.scop.lower.functions import add, mul
 from polyc.scop.lower.movement.padding import Fill, Padding, most_of, padded, pads_input
 from polyc.scop.lower.space import Ref, Space
+from polyc.scop.lower.windows.choose_filters import choose_filters
 from polyc.scop.lower.windows.minimal_filter import MinimalFilter
-from polyc.scop.lower.windows.winograd import choose_filters, count_tiles, lower_minimal
+from polyc.scop.lower.windows.winograd import count_tiles, lower_minimal
 from polyc.scop.sparse.zeros import price_without_zeros
 from polyc.types.estimate import hinted
 from polyc.types.parameters import has_name

@@ -28,26 +28,23 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
-from itertools import product
-from math import ceil, prod
+from math import prod
 
 import numpy as np
 
 from polyc.graph.ir import Node
 from polyc.poly.parameters import spell
-from polyc.scop.expr import Expr
+from polyc.scop.expr import Expr, cast
 from polyc.scop.lower.context import Lowering
+from polyc.scop.lower.emit import Emitter
 from polyc.scop.lower.functions import add, mul, neg, sub
 from polyc.scop.lower.space import Ref, Space
 from polyc.scop.lower.totals import accumulate_into
 from polyc.scop.lower.windows.minimal_filter import (
-    LARGEST,
     Matrix,
     MinimalFilter,
-    compute_growth,
-    minimal_filter,
 )
-from polyc.target.costs import MOST
+from polyc.types.element_types import INT32
 from polyc.types.sizes import Size
 
 WIDE = 28
@@ -61,61 +58,6 @@ CHUNK = 1 << 17
 The others have kernels to compile, and would be waited for.
 """
 
-CHANNELS = 16
-"""Fewer input or output channels than a vector leave the matrix products too thin."""
-
-LANES = 16
-TRANSFORM_CYCLES = 8
-"""Of the cost model: floats a vector, cycles to transform a vector (its loads, stores, and about
-four additions)."""
-
-WORTHWHILE = 0.9
-"""The estimated gain below which the direct form stays: it is one kernel instead of three."""
-
-LARGEST_GROWTH = 600
-"""Of the terms of a sum (`compute_growth`): F(5, 2) in two dimensions and F(3, 3) in three are
-below. On random float32 data with 512 channels their error is 1.5e-5 of the largest output; it is
-8e-5 for F(5, 2) in three dimensions, whose terms grow 8400 times."""
-
-
-def choose_filters(
-    batch: int,
-    groups: int,
-    channels: int,
-    filters: int,
-    kernel: Sequence[int],
-    output: Sequence[int],
-    streamed: float = MOST,
-    against: float = WORTHWHILE,
-    rate: float = 1.0,
-) -> tuple[MinimalFilter, ...] | None:
-    """The cheapest F(m, r) in each dimension by estimated cycles, or None for the direct form.
-
-    `channels` and `filters` are those of one group; streamed: bytes of transformed weights that
-    come from beyond the second-level cache in a cycle; against: the time of what else there is,
-    relative to that of the direct form; rate: the time of a direct sum of so many products,
-    relative to that of one of transformed numbers, which are float32.
-    """
-    if min(channels, filters) < CHANNELS or all(r == 1 for r in kernel) or 0 in (batch, *output):
-        return None
-    direct = rate * batch * groups * channels * filters * prod(kernel) * prod(output) / LANES
-    best: tuple[MinimalFilter, ...] | None = None
-    cheapest = min(WORTHWHILE, against) * direct
-    sizes = [range(1, 2) if r == 1 else range(2, LARGEST - r + 2) for r in kernel]
-    for ms in product(*sizes):
-        points = prod(m + r - 1 for m, r in zip(ms, kernel, strict=True))
-        tiles = batch * prod(ceil(n / m) for n, m in zip(output, ms, strict=True))
-        pairs = groups * channels * filters
-        products = points * tiles * pairs / LANES * (1 + 1.5 / min(tiles, 14))
-        weights = points * pairs * 4 / streamed
-        transforms = points * tiles * groups * (channels + filters) / LANES * TRANSFORM_CYCLES
-        # Weights are read while products are computed: the one or the other is waited for.
-        cost = max(products, weights) + transforms
-        chosen = tuple(minimal_filter(m, r) for m, r in zip(ms, kernel, strict=True))
-        if cost < cheapest and compute_growth(chosen) <= LARGEST_GROWTH:
-            best, cheapest = chosen, cost
-    return best
-
 
 def count_tiles(filters: Sequence[MinimalFilter], output: Sequence[int]) -> tuple[int, ...]:
     """The tiles along each dimension; the last may be cut off."""
@@ -123,7 +65,7 @@ def count_tiles(filters: Sequence[MinimalFilter], output: Sequence[int]) -> tupl
 
 
 @dataclass(frozen=True)
-class _Tiling:
+class Tiling:
     """Outputs cut into tiles: iterators n (batch), t0 t1… (tile), e0 e1… (place inside a tile).
 
     A place of extent 1 has no iterator. What a transform reads and writes is seen through views of
@@ -209,19 +151,43 @@ def lower_minimal(
     ctx: Lowering, node: Node, source: Ref, filters: Sequence[MinimalFilter], output: Sequence[int]
 ) -> None:
     """y = bias + conv(source, w) with stride 1; `source` reaches to the end of the last tile."""
-    tiling = _Tiling(tuple(filters), source.shape[0], count_tiles(filters, output))
-    weight = _transform_weights(ctx, node, filters)
-    values = _transform_input(ctx, node, source, tiling)
-    products = _multiply(ctx, node, values, weight, tiling)
-    _transform_output(ctx, node, products, tiling, output)
-
-
-def _transform_weights(ctx: Lowering, node: Node, filters: Sequence[MinimalFilter]) -> Ref:
-    """U[a, b, o, c] = sum of G[a, r] G[b, q] w[o, c, r, q], in float64, rounded once."""
+    tiling = Tiling(tuple(filters), source.shape[0], count_tiles(filters, output))
     value = ctx.type(node.inputs[1]).value
     assert value is not None
+    weight = ctx.constant(f"{node.inputs[1]}_minimal", transform_weights(value, filters))
+
+    def finish(space: Space, total: Expr) -> Expr:
+        return add(total, space.load(ctx.ref(node.inputs[2]), "o")) if ctx.has(node, 2) else total
+
+    convolve_minimally(ctx, node, source, weight, tiling, ctx.result(node), output, finish)
+
+
+def convolve_minimally(
+    ctx: Emitter,
+    node: Node,
+    source: Ref,
+    weight: Ref,
+    tiling: Tiling,
+    result: Ref,
+    output: Sequence[int],
+    finish: Callable[[Space, Expr], Expr],
+) -> None:
+    """result[n, o, y…] = finish(conv(source, w)), w being the weights that were transformed.
+
+    Floats are transformed as they are. Integers have 16 bits, and their sums 32; so have the terms
+    of an output, of which `finish` takes out what the weights were multiplied by.
+    """
+    values = _transform_input(ctx, node, source, tiling, weight.dtype)
+    products = _multiply(ctx, node, values, weight, tiling)
+    _transform_output(ctx, node, products, tiling, result, output, finish)
+
+
+def transform_weights(
+    value: np.ndarray, filters: Sequence[MinimalFilter], scale: int = 1
+) -> np.ndarray:
+    """U[a, b, o, c] = scale * sum of G[a, r] G[b, q] w[o, c, r, q], in float64, rounded once."""
     # One product for all dimensions: a point of the tile is a sum over all taps of a filter.
-    matrix: np.ndarray = np.ones((1, 1))
+    matrix: np.ndarray = np.full((1, 1), float(scale))
     for each in filters:
         matrix = np.kron(matrix, np.array(each.taps, dtype=np.float64))
     taps = value.reshape(-1, matrix.shape[1])
@@ -230,16 +196,14 @@ def _transform_weights(ctx: Lowering, node: Node, filters: Sequence[MinimalFilte
     for start in range(0, len(taps), columns):
         part = slice(start, start + columns)
         result[:, part] = matrix @ taps[part].T.astype(np.float64)
-    points = (f.n for f in filters)
-    result = result.reshape(*points, *value.shape[:2])
-    return ctx.constant(f"{node.inputs[1]}_minimal", result)
+    return result.reshape(*(f.n for f in filters), *value.shape[:2])
 
 
-def _transform_input(ctx: Lowering, node: Node, source: Ref, tiling: _Tiling) -> Ref:
+def _transform_input(ctx: Emitter, node: Node, source: Ref, tiling: Tiling, dtype: np.dtype) -> Ref:
     """V[a, b, t, c]; all tiles of the batch are counted by one index t."""
     channels, name = source.shape[1], node.outputs[0]
     shape = [*tiling.points, *tiling.seen_rows, channels]
-    target = ctx.array(f"{name}_inputs", source.dtype, shape)
+    target = ctx.array(f"{name}_inputs", dtype, shape)
     seen = tiling.of_image(source, tiling.points), tiling.of_matrices(target)
     _transform(ctx, node, tiling, [f.input for f in tiling.filters], *seen, f"{name}_rows", "c")
     if tiling.is_numbered:
@@ -247,34 +211,36 @@ def _transform_input(ctx: Lowering, node: Node, source: Ref, tiling: _Tiling) ->
     return ctx.regrouped(node, target, [*tiling.points, tiling.number, channels])
 
 
-def _multiply(ctx: Lowering, node: Node, values: Ref, weight: Ref, tiling: _Tiling) -> Ref:
+def _multiply(ctx: Emitter, node: Node, values: Ref, weight: Ref, tiling: Tiling) -> Ref:
     """M[a, b, t, o] += V[a, b, t, c] * U[a, b, o, c]: a matrix product for each a, b and group."""
     points, rows = tiling.points, tiling.rows
     groups, at = node.get("group", 1), [*_places(points), *rows]
     filters, channels = weight.shape[-2] // groups, weight.shape[-1]
     every = [*points, *rows.values(), groups * filters]
-    target = ctx.array(f"{node.outputs[0]}_products", values.dtype, every)
+    summed = INT32 if values.dtype.kind in "iu" else values.dtype
+    target = ctx.array(f"{node.outputs[0]}_products", summed, every)
     group = {"g": groups} if groups > 1 else {}
     space = ctx.space(node, **_iterated(points), **group, **rows, o=filters, c=channels)
     channel, filter_ = (
         f"{n}*g + {i}" if group else i for n, i in ((channels, "c"), (filters, "o"))
     )
     weights = space.load(weight, *_places(points), filter_, "c")
-    value = mul(space.load(values, *at, channel), weights)
+    value = mul(cast(space.load(values, *at, channel), summed), cast(weights, summed))
     kept = [i for i in space.extents if i != "c"]
     accumulate_into(ctx, node, target, space, kept, value, "add", into=[*at, filter_])
     return target
 
 
 def _transform_output(
-    ctx: Lowering, node: Node, products: Ref, tiling: _Tiling, output: Sequence[int]
+    ctx: Emitter,
+    node: Node,
+    products: Ref,
+    tiling: Tiling,
+    result: Ref,
+    output: Sequence[int],
+    finish: Callable[[Space, Expr], Expr],
 ) -> None:
     """y[n, o, m ty + p, m tx + q]; the last tile of a dimension may be cut off."""
-    result = ctx.result(node)
-
-    def finish(space: Space, value: Expr) -> Expr:
-        return add(value, space.load(ctx.ref(node.inputs[2]), "o")) if ctx.has(node, 2) else value
-
     tiles = tiling.of_image(result, [f.m for f in tiling.filters])
     matrices = [f.output for f in tiling.filters]
     if not tiling.is_numbered:
@@ -285,9 +251,9 @@ def _transform_output(
 
 
 def _transform(
-    ctx: Lowering,
+    ctx: Emitter,
     node: Node,
-    tiling: _Tiling,
+    tiling: Tiling,
     matrices: Sequence[Matrix],
     source: Ref,
     target: Ref,
@@ -311,7 +277,7 @@ def _transform(
             sizes[stage] = len(matrices[stage])
             into = target
             if not last:
-                into = ctx.array(hint, source.dtype, [*outer.values(), *sizes, channels])
+                into = ctx.array(hint, target.dtype, [*outer.values(), *sizes, channels])
             for p, row in enumerate(matrices[stage]):
                 space = ctx.space(node, **free)
                 at = _with(shown, stage, p)
