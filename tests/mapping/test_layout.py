@@ -14,7 +14,16 @@ from polyc.scop.expr import Load, call
 from polyc.scop.factors.narrow_factors import move_innermost
 from polyc.scop.scop import Scop
 from polyc.target.machine import Target
-from tests.analysis.nests import F32, array, conv_scop, load, matmul_scop, scop, statement
+from tests.analysis.nests import (
+    F32,
+    ZERO,
+    array,
+    conv_scop,
+    load,
+    matmul_scop,
+    scop,
+    statement,
+)
 
 TARGET = Target.named("avx512")
 I64 = np.dtype(np.int64)
@@ -93,6 +102,24 @@ def test_worth():
 
 def test_a_matmul_walks_the_columns_of_its_constant():
     assert vector_iterator(matmul_scop(64, 64, 64)) == "j"
+
+
+def test_products_of_a_batch_walk_columns_and_not_the_batch():
+    """Along the batch all factors move, so that none would be used again."""
+    box = "0 <= b < 25 and 0 <= i < 24 and 0 <= j < 32"
+    value = call("mul", load("{ S[b,i,j,k] -> X[b,i,k] }"), load("{ S[b,i,j,k] -> W[b,k,j] }"))
+    of = scop(
+        [
+            array("X", [25, 24, 64], "input"),
+            array("W", [25, 64, 32], "constant"),
+            array("Y", [25, 24, 32], "temporary"),
+        ],
+        statement(f"{{ Z[b,i,j] : {box} }}", "{ Z[b,i,j] -> Y[b,i,j] }", ZERO),
+        statement(
+            f"{{ S[b,i,j,k] : {box} and 0 <= k < 64 }}", "{ S[b,i,j,k] -> Y[b,i,j] }", value, "add"
+        ),
+    )
+    assert vector_iterator(of) == "j"
 
 
 def test_a_convolution_walks_its_output_channels_where_the_layout_is_open():

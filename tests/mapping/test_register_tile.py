@@ -176,6 +176,15 @@ def test_a_tile_suits_the_registers_of_a_target(isa, rows, columns, tile):
     assert choose_register_tile(cluster, 1, strides, of.arrays, target)[0][1:] == tile
 
 
+@pytest.mark.parametrize(("terms", "tile"), [(512, (3, 32)), (18432, (6, 16))])
+def test_what_streams_from_afar_is_used_for_many_rows(terms, tile):
+    """Of 18432 terms 32 columns are 2.4 MB, which each tile of rows fetches again."""
+    of, target = matmul_scop(128, 3072, terms), Target.named("avx2")
+    (cluster,), _ = find_clusters(of, target)
+    strides = {s.name: compute_strides(s, of.arrays, {}) for s in cluster.statements}
+    assert choose_register_tile(cluster, 1, strides, of.arrays, target)[0][1:] == tile
+
+
 def test_a_recurrence_along_the_lanes_is_not_vectorised():
     """Y[i, j] = Y[i, j - 1] + X[i, j], rows side by side."""
     value = call("add", load("{ R[i, j] -> Y[i, j - 1] }"), load("{ R[i, j] -> X[i, j] }"))

@@ -71,7 +71,9 @@ def _list_worths(
 ) -> list[float]:
     """What making `position` the vector loop is worth to each access of a statement."""
     values = [worth(a, position, may_pack, windows) for a in strides]
-    if values.count(PACKED) > 1:  # nothing would be used again from one tile to the next
+    # Copies pay where what stays in a register meets them again: not if there is a second one, nor
+    # if all of it moves, as in a batch of products of which each has its own factors.
+    if values.count(PACKED) > 1 or INVARIANT not in values:
         values = [SCATTERED if value == PACKED else value for value in values]
     return values
 

@@ -166,7 +166,8 @@ def _rewrite(scop: Scop, s: Statement, found: _Convolution, streamed: float) -> 
     filters = choose_filters(*layer, streamed=streamed, numbers=PAIRS)
     if filters is None:
         return scop
-    tiling = Tiling(filters, batch, count_tiles(filters, output))
+    gaps = (1,) * len(filters)
+    tiling = Tiling(filters, batch, count_tiles(filters, output, gaps), gaps)
     scale = prod(lcm(*(x.denominator for row in f.taps for x in row)) for f in filters)
     transformed = transform_weights(value, filters, scale)
     most = _find_most(image.name, uses, scop.arrays)

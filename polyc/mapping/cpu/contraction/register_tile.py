@@ -13,7 +13,13 @@ from polyc.codegen.remainder import ROWS, SHRUNK_ROWS
 from polyc.codegen.side_by_side import SUMS, WORTHWHILE
 from polyc.mapping.cpu.contraction.diagonal import Diagonal, find_diagonal
 from polyc.mapping.cpu.contraction.grouping import count_held
-from polyc.mapping.cpu.contraction.loop_order import CYCLES_FROM_L2, L1_SHARE
+from polyc.mapping.cpu.contraction.loop_order import (
+    CYCLES_FROM_L2,
+    L1_SHARE,
+    L2_SHARE,
+    spend,
+    stays_near,
+)
 from polyc.mapping.cpu.contraction.rows_as_one import (
     PAYS,
     Rows,
@@ -36,6 +42,7 @@ from polyc.mapping.reading import Tile
 from polyc.memory.strides import Strides
 from polyc.schedule.cluster import Cluster
 from polyc.scop.scop import Array, Statement
+from polyc.target.costs import FMA_UNITS, far_bytes, memory_bytes
 from polyc.target.machine import Target
 
 LONGEST_RUN = 4
@@ -159,6 +166,15 @@ class _Contraction:
         return prod(n for p, n in enumerate(self.update.estimated_extents) if p not in shared)
 
     @cached_property
+    def again(self) -> int:
+        """Times that what moves with the lanes is taken: iterations of the other loops."""
+        return prod(
+            self.cluster.extents[d]
+            for d in self.loops
+            if _count_still(self.walks, self._position(d)) == len(self.walks)
+        )
+
+    @cached_property
     def by_data(self) -> frozenset[int]:
         """The iterators that data says where to read by."""
         return frozenset[int]().union(*(a.data for a in self.loads))
@@ -250,6 +266,7 @@ class _Contraction:
             cost += _waited_for(
                 self.update, self.loads, self.walks, shared, rows, u, v, self.target
             )
+            cost = self._with_stream(cost, u, v)
         size = self.arrays[self.update.array].dtype.itemsize
         if v < self.columns and v * self.lanes * size % LINE and not self.is_window:
             cost *= CUT_LINE
@@ -257,6 +274,18 @@ class _Contraction:
             held = max(0, 2 * u * v + v + 1 - self.registers)
             cost += held / (u * v) * MOVES / self.between
         return cost
+
+    def _with_stream(self, cost: float, u: int, v: int) -> float:
+        """The cost where vectors come from beyond the second-level cache for each tile of u rows.
+
+        They do where what a sum takes for v of them does not fit there, and is taken more often.
+        """
+        vectors = sum(a.itemsize for a in self.walks) * self.lanes
+        if self.again <= u or self.taps * v * vectors <= L2_SHARE * self.target.l2:
+            return cost
+        near = stays_near(sum(self.arrays[a.array].bytes for a in self.walks), self.target)
+        rate = far_bytes(self.target) if near else memory_bytes(self.target)
+        return spend(cost, vectors / rate / u * FMA_UNITS)
 
 
 def _fits_registers(height: int, width: int, side: int, window: bool, registers: int) -> bool:

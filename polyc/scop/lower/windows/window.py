@@ -111,24 +111,34 @@ def _count_tiles(
     ctx: Lowering, node: Node, window: Window, tiles: Sequence[MinimalFilter]
 ) -> list[Extent]:
     """The tiles along each dimension, and those of all images."""
-    counts = count_tiles(tiles, window.output)
-    return [*counts, math.prod(counts, start=ctx.type(node.inputs[0]).extents[0])]
+    counts = count_tiles(tiles, window.output, _gaps(window))
+    every = math.prod(_gaps(window), start=ctx.type(node.inputs[0]).extents[0])
+    return [*counts, math.prod(counts, start=every)]
+
+
+def _gaps(window: Window) -> list[int]:
+    """Pixels from one tap to the next; 1 where there is one tap."""
+    return [d if r > 1 else 1 for d, r in zip(window.dilations, window.kernel, strict=True)]
 
 
 def _choose_tiles(ctx: Lowering, node: Node, window: Window) -> tuple[MinimalFilter, ...] | None:
     """The filters that are estimated to be cheapest, for the sizes that kernels are chosen for."""
     batch, groups = ctx.type(node.inputs[0]).extents[0], node.get("group", 1)
     weight = ctx.type(node.inputs[1])
-    plain = {*window.strides, *window.dilations} == {1}
     streamed = ctx.streamed
-    if not (streamed and plain and weight.is_constant and weight.dtype.kind == "f"):
+    if not (
+        streamed and {*window.strides} == {1} and weight.is_constant and weight.dtype.kind == "f"
+    ):
         return None
     filters, channels, *_ = weight.extents
-    images, output = hinted(batch), [hinted(n) for n in window.output]
+    gaps = _gaps(window)
+    output = [-(-hinted(n) // d) for n, d in zip(window.output, gaps, strict=True)]
+    images = hinted(batch) * math.prod(gaps)
     one = images, groups, channels, filters // groups, window.kernel, output
     value = ctx.graph.value(weight.name)
     assert value is not None
-    against = price_without_zeros(value, output[-1], ctx.lanes, True) if ctx.lanes else math.inf
+    width, lanes = hinted(window.output[-1]), ctx.lanes
+    against = price_without_zeros(value, width, lanes, True) if lanes else math.inf
     return choose_filters(*one, streamed=streamed, against=against, rate=ctx.direct)
 
 
@@ -147,8 +157,9 @@ def pad_conv(ctx: Lowering, node: Node) -> Padding:
     window = _conv_window(ctx, node)
     tiles = _conv_tiles(ctx, node, window)
     if tiles is not None:
-        number = count_tiles(tiles, window.output)
-        whole = [n * f.m for n, f in zip(number, tiles, strict=True)]
+        gaps = _gaps(window)
+        number = count_tiles(tiles, window.output, gaps)
+        whole = [n * f.m * d for n, f, d in zip(number, tiles, gaps, strict=True)]
         window = replace(window, output=tuple(whole))
     return window_padding(window, spatial, 0)
 
@@ -160,7 +171,7 @@ def lower_conv(ctx: Lowering, node: Node) -> None:
     source = read_padded(ctx, node, pad_conv(ctx, node))
     tiles = _conv_tiles(ctx, node, window)
     if tiles is not None:
-        lower_minimal(ctx, node, source, tiles, window.output)
+        lower_minimal(ctx, node, source, tiles, window.output, _gaps(window))
         return
     convolve(
         ctx, node, window, source, ctx.ref(node.inputs[1]),

@@ -59,14 +59,20 @@ The others have kernels to compile, and would be waited for.
 """
 
 
-def count_tiles(filters: Sequence[MinimalFilter], output: Sequence[int]) -> tuple[int, ...]:
-    """The tiles along each dimension; the last may be cut off."""
-    return tuple(-(-n // f.m) for n, f in zip(output, filters, strict=True))
+def count_tiles(
+    filters: Sequence[MinimalFilter], output: Sequence[int], dilations: Sequence[int]
+) -> tuple[int, ...]:
+    """The tiles along each dimension, of each phase; the last may be cut off."""
+    steps = zip(output, filters, dilations, strict=True)
+    return tuple(-(-n // (f.m * d)) for n, f, d in steps)
 
 
 @dataclass(frozen=True)
 class Tiling:
     """Outputs cut into tiles: iterators n (batch), t0 t1… (tile), e0 e1… (place inside a tile).
+
+    A window with gaps reads every d-th pixel. Those that it may read together are an image of their
+    own, a phase: of tiles, its number p0 p1… comes before theirs, where a dilation is more than 1.
 
     A place of extent 1 has no iterator. What a transform reads and writes is seen through views of
     [n, t…, e…, c], so that all its stages look alike. Matrices have a row for each tile of the
@@ -78,14 +84,19 @@ class Tiling:
     filters: tuple[MinimalFilter, ...]
     batch: int
     counts: tuple[int, ...]
+    dilations: tuple[int, ...]
 
     @property
     def tiles(self) -> tuple[str, ...]:
         return tuple(f"t{k}" for k in range(len(self.counts)))
 
     @property
+    def phases(self) -> dict[str, int]:
+        return {f"p{k}": d for k, d in enumerate(self.dilations) if d > 1}
+
+    @property
     def outer(self) -> dict[str, int]:
-        return {"n": self.batch, **dict(zip(self.tiles, self.counts, strict=True))}
+        return {"n": self.batch, **self.phases, **dict(zip(self.tiles, self.counts, strict=True))}
 
     @property
     def stages(self) -> tuple[int, ...]:
@@ -122,9 +133,11 @@ class Tiling:
         return tuple(f.n for f in self.filters)
 
     def positions(self, places: Sequence[str]) -> list[str]:
-        """Places in the tiles as positions in the image: ["4*t0 + e0", "4*t1 + e1"]."""
+        """Places in the tiles as positions in the image: ["4*t0 + e0", "2*(4*t1 + e1) + p1"]."""
         parts = zip(self.filters, self.tiles, places, strict=True)
-        return [f"{f.m}*{t} + {e}" for f, t, e in parts]
+        plain = [f"{f.m}*{t} + {e}" for f, t, e in parts]
+        steps = enumerate(zip(plain, self.dilations, strict=True))
+        return [f"{d}*({y}) + p{k}" if d > 1 else y for k, (y, d) in steps]
 
     def of_image(self, image: Ref, sizes: Sequence[int]) -> Ref:
         """An image (n, c, y…) as tiles of the given sizes; [n, t…, e…, c] -> [n, c, m t + e…]."""
@@ -135,9 +148,9 @@ class Tiling:
         if self.is_wide or not self.is_numbered:
             shown = [*_places(self.points), *self.outer, "c"]
             return self._seen(matrices, self.points, shown, matrices.shape[-1])
-        number = "n"
-        for tile, count in zip(self.tiles, self.counts, strict=True):
-            number = f"{count}*({number}) + {tile}"
+        number, *inner = self.outer
+        for iterator in inner:
+            number = f"{self.outer[iterator]}*({number}) + {iterator}"
         shown = [*_places(self.points), number, "c"]
         return self._seen(matrices, self.points, shown, matrices.shape[-1])
 
@@ -148,10 +161,16 @@ class Tiling:
 
 
 def lower_minimal(
-    ctx: Lowering, node: Node, source: Ref, filters: Sequence[MinimalFilter], output: Sequence[int]
+    ctx: Lowering,
+    node: Node,
+    source: Ref,
+    filters: Sequence[MinimalFilter],
+    output: Sequence[int],
+    dilations: Sequence[int],
 ) -> None:
     """y = bias + conv(source, w) with stride 1; `source` reaches to the end of the last tile."""
-    tiling = Tiling(tuple(filters), source.shape[0], count_tiles(filters, output))
+    counts = count_tiles(filters, output, dilations)
+    tiling = Tiling(tuple(filters), source.shape[0], counts, tuple(dilations))
     value = ctx.type(node.inputs[1]).value
     assert value is not None
     weight = ctx.constant(f"{node.inputs[1]}_minimal", transform_weights(value, filters))
