@@ -8,7 +8,8 @@ For two dimensions, with tiles t = (ty, tx) of m x m outputs and n x n inputs:
 
 U = G w G^T is computed at compile time. A transform goes one dimension at a time; its matrices are
 small and full of zeros, so each row is a statement of its own with a literal sum. The transforms do
-not care for groups; the products of a grouped convolution are a batch of n^2 for each group.
+not care for groups; the products of a grouped convolution are a batch of n^2 for each group. A
+window with gaps of d pixels is one without in each of d x d images, the phases (`Tiling`).
 
 Exact in exact arithmetic, this is not the direct sum in floating point:
 
@@ -16,7 +17,8 @@ Exact in exact arithmetic, this is not the direct sum in floating point:
 * each output is computed from all n x n inputs of its tile. An output whose own window holds a NaN
   or an infinity is a NaN or an infinity, as in the direct form, though mostly a NaN where that has
   an infinity (inf - inf). But the other outputs of a tile that reads the special value become NaN
-  or infinite too: up to m - 1 further in each dimension. Nothing spreads beyond those tiles;
+  or infinite too: up to m - 1 further in each dimension, of those pixels that a window with gaps
+  may read together. Nothing spreads beyond those tiles;
 * an infinite weight makes the outputs of its filter NaN;
 * V exceeds x by up to 10 times a dimension for F(4, 3): inputs above 1e36 can overflow.
 
