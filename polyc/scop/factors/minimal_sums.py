@@ -64,6 +64,9 @@ LIMIT = 1 << 31
 
 shift_right = function("shr")
 
+_Places = Sequence[tuple[int | None, ...]]
+"""For each dimension of an array the iterators that go along it."""
+
 
 @dataclass(frozen=True)
 class _Convolution:
@@ -82,10 +85,12 @@ def filter_minimally(scop: Scop, streamed: float | None) -> Scop:
 
     streamed: as in `choose_filters`; None if nobody wants minimal filtering.
     """
+    if streamed is None:
+        return scop
     before = scop
-    for s in scop.statements if streamed is not None else ():
+    for s in before.statements:
         found = _find_convolution(s, scop.arrays)
-        if found is not None and streamed is not None:
+        if found is not None:
             scop = _rewrite(scop, s, found, streamed)
     return scop if scop is before else drop_dead(scop)
 
@@ -118,6 +123,8 @@ def _find_convolution(s: Statement, arrays: Mapping[str, Array]) -> _Convolution
         for p, extent in zip(places, arrays[array].shape, strict=True):
             if p is not None:
                 extents[p] = extent
+            elif extent != 1:
+                return None
     plain: list[_Places] = [[(p,) for p in kept], [(p,) for p in taken]]
     plain.append([(kept[0],), (taken[1],), *zip(kept[2:], taken[2:], strict=True)])
     whole = s.domain.is_equal(box(s.name, tuple(extents)))
@@ -134,10 +141,6 @@ def _iterators(index: isl.PwMultiAff) -> tuple[int | None, ...]:
         if d is not None:
             found[d] = p
     return tuple(found)
-
-
-_Places = Sequence[tuple[int | None, ...]]
-"""For each dimension of an array the iterators that go along it."""
 
 
 def _adds_up(index: isl.PwMultiAff, sums: _Places) -> bool:
@@ -210,22 +213,21 @@ def _seen(array: Array) -> Ref:
 
 def _find_most(name: str, uses: Uses, arrays: Mapping[str, Array]) -> int | None:
     """The largest magnitude that an array may hold, by what is written to it; None: not known."""
-    most = 0
-    for w in uses.writes(name):
+    writers = uses.writes(name)
+    if arrays[name].kind != "temporary" or any(w.reduction for w in writers):
+        return None
+    found: list[int | None] = []
+    for w in writers:
         value = w.value.argument if isinstance(w.value, Cast) else w.value
-        found = None if w.reduction else find_range(value, arrays)
-        if found is not None:
-            most = max(most, *map(abs, found))
-        elif (
-            isinstance(value, Load) and arrays[value.array].kind == "temporary" and not w.reduction
-        ):
-            inner = _find_most(value.array, uses, arrays) if value.array != name else None
-            if inner is None:
-                return None
-            most = max(most, inner)
+        limits = find_range(value, arrays)
+        if limits is not None:
+            found.append(max(map(abs, limits)))
+        elif isinstance(value, Load) and value.array != name and value.dtype.kind in "iu":
+            found.append(_find_most(value.array, uses, arrays))
         else:
             return None
-    return most
+    known = [most for most in found if most is not None]
+    return max(known, default=0) if len(known) == len(found) else None
 
 
 def _is_exact(
