@@ -144,7 +144,10 @@ def assumptions() -> isl.Set:
 
 @concluded
 def _all_assumptions() -> isl.Set:
-    return read(isl.Set, f"{{ : {' and '.join(conditions()) or 'true'} }}")
+    known = read(isl.Set, f"{{ : {' and '.join(conditions()) or 'true'} }}")
+    # Every set of the model is intersected with it. A third follows from the rest: what a size is
+    # at least, from the size that it is computed from.
+    return known.remove_redundancies()
 
 
 @contextmanager

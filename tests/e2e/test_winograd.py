@@ -169,6 +169,21 @@ def test_images_of_any_size(
         assert np.abs(model(x) - wanted).max() <= 2e-5 * np.abs(wanted).max(), sizes
 
 
+@pytest.mark.parametrize(
+    ("spatial", "minimal"), [((20, 23), True), (("h", "w"), False)], ids=["fixed", "open"]
+)
+def test_windows_with_gaps(tmp_path: Path, spatial: tuple[int | str, ...], minimal: bool) -> None:
+    """In any batch phase by phase; directly where tiles of phases would be sizes of their own."""
+    w, bias, window = normal(48, 48, 3, 3), normal(48), {"pads": [2, 3] * 2, "dilations": [2, 3]}
+    y = ops.relu(ops.conv(ops.input("x", ("n", 48, *spatial)), w, bias, **window))
+    model = polyc.compile(Graph.of(y=y), options=Options(cache_dir=tmp_path, threads=2))
+    assert ("_minimal" in model.source) == minimal
+    for n in (1, 3):
+        x = normal(n, 48, 20, 23)
+        wanted = np.maximum(correlate(x, w, bias, **window), 0)
+        assert np.abs(model(x) - wanted).max() <= 2e-5 * np.abs(wanted).max()
+
+
 @pytest.mark.parametrize("threads", [1, thorough(2)])
 def test_what_large_images_are_transformed_to_stays_in_the_cache(threads: int) -> None:
     """Both transforms and the products run row by row of tiles, on a CPU with small caches."""

@@ -25,7 +25,7 @@ from polyc.scop.lower.windows.winograd import count_tiles, lower_minimal
 from polyc.scop.sparse.zeros import price_without_zeros
 from polyc.types.estimate import hinted
 from polyc.types.parameters import has_name
-from polyc.types.sizes import Extent
+from polyc.types.sizes import Extent, Size
 
 
 def positions(output: Sequence[int]) -> dict[str, int]:
@@ -125,13 +125,14 @@ def _choose_tiles(ctx: Lowering, node: Node, window: Window) -> tuple[MinimalFil
     """The filters that are estimated to be cheapest, for the sizes that kernels are chosen for."""
     batch, groups = ctx.type(node.inputs[0]).extents[0], node.get("group", 1)
     weight = ctx.type(node.inputs[1])
-    streamed = ctx.streamed
-    if not (
-        streamed and {*window.strides} == {1} and weight.is_constant and weight.dtype.kind == "f"
-    ):
+    streamed, gaps = ctx.streamed, _gaps(window)
+    plain = {*window.strides} == {1} and weight.is_constant and weight.dtype.kind == "f"
+    # Numbers of tiles that a call decides are sizes of all sets; and of phases that sizes are the
+    # ends of, the proof that each element is written takes minutes.
+    is_open = any(isinstance(n, Size) for n in window.output)
+    if not (streamed and plain) or (is_open and max(gaps) > 1):
         return None
     filters, channels, *_ = weight.extents
-    gaps = _gaps(window)
     output = [-(-hinted(n) // d) for n, d in zip(window.output, gaps, strict=True)]
     images = hinted(batch) * math.prod(gaps)
     one = images, groups, channels, filters // groups, window.kernel, output
