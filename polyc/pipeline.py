@@ -310,7 +310,8 @@ def _cluster_graph(
         else:
             scop = fill_groups(lift_signs(rounded.after, products), products)
             scop = move_zero_points(scop, products)
-            scop = sum_in_floats(filter_minimally(narrow_factors(scop, products), streamed))
+            scop = filter_minimally(narrow_factors(scop, products), streamed, budget)
+            scop = sum_in_floats(scop)
         scop = convert_constants(inline_pointwise(scop, on_gpu, budget))
         scop = delinearise(merge_copies(distribute(scop, budget), budget))
         thinned = compress_zeros(scop, lanes)

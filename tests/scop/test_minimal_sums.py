@@ -5,6 +5,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+from polyc.budget import Budget
+from polyc.errors import TooLarge
 from polyc.scop.expr import Cast, Load, walk
 from polyc.scop.factors import minimal_sums
 from polyc.scop.factors.minimal_sums import filter_minimally
@@ -117,6 +119,12 @@ def test_it_is_done_where_it_takes_less(channels, kernel, gains):
 def test_nobody_has_to_want_it():
     scop = convolution((1, 16, 8, 8), (3, 3))
     assert filter_minimally(scop, None) is scop
+
+
+def test_what_is_transformed_is_within_the_memory_budget(always):
+    scop = convolution((1, 16, 8, 8), (3, 3))
+    with pytest.raises(TooLarge, match="memory"):
+        filter_minimally(scop, STREAMED, Budget(memory=1000))
 
 
 @pytest.mark.parametrize(("name", "limit"), [("LARGEST", 1000), ("LIMIT", 4 * 255 * 128 * 16)])

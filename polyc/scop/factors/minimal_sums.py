@@ -23,12 +23,13 @@ nothing.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from math import lcm, prod
 
 import islpy as isl
 import numpy as np
 
+from polyc.budget import UNLIMITED, Budget
 from polyc.graph.ir import Node
 from polyc.poly.affine import columns_of, is_affine, unit_dimension
 from polyc.poly.boxes import box
@@ -68,35 +69,24 @@ _Places = Sequence[tuple[int | None, ...]]
 """For each dimension of an array the iterators that go along it."""
 
 
-@dataclass(frozen=True)
-class _Convolution:
-    """A direct sum: its factors, and which iterator goes along each dimension of what it writes and
-    of its weights. None: there is none, where something is 1.
-    """
-
-    image: Load
-    weights: Load
-    kept: tuple[int | None, ...]
-    taken: tuple[int | None, ...]
-
-
-def filter_minimally(scop: Scop, streamed: float | None) -> Scop:
+def filter_minimally(scop: Scop, streamed: float | None, budget: Budget = UNLIMITED) -> Scop:
     """The scop with convolutions of 16-bit integers in fewer products, where that is cheaper.
 
-    streamed: as in `choose_filters`; None if nobody wants minimal filtering.
+    streamed: as in `choose_filters`; None if nobody wants minimal filtering. TooLarge: what is
+    transformed does not fit into the budget's memory.
     """
     if streamed is None:
         return scop
     before = scop
     for s in before.statements:
-        found = _find_convolution(s, scop.arrays)
-        if found is not None:
-            scop = _rewrite(scop, s, found, streamed)
+        factors = _find_factors(s, scop.arrays)
+        if factors is not None:
+            scop = _rewrite(scop, s, *factors, streamed, budget)
     return scop if scop is before else drop_dead(scop)
 
 
-def _find_convolution(s: Statement, arrays: Mapping[str, Array]) -> _Convolution | None:
-    """What a sum of products of 16 bits is a convolution of; None if it is none.
+def _find_factors(s: Statement, arrays: Mapping[str, Array]) -> tuple[Load, Load] | None:
+    """The image and the weights that a sum of products of 16 bits is a convolution of, or None.
 
     acc[n, o, y…] add= p[n, c, y + r…] * W[o, c, r…], for all n, o, c, y… and r….
     """
@@ -130,7 +120,7 @@ def _find_convolution(s: Statement, arrays: Mapping[str, Array]) -> _Convolution
     whole = s.domain.is_equal(box(s.name, tuple(extents)))
     if not whole or not all(map(_adds_up, maps, plain)):
         return None
-    return _Convolution(image, weights, kept, taken)
+    return image, weights
 
 
 def _iterators(index: isl.PwMultiAff) -> tuple[int | None, ...]:
@@ -153,10 +143,12 @@ def _adds_up(index: isl.PwMultiAff, sums: _Places) -> bool:
     return bool(index.is_equal(plain))
 
 
-def _rewrite(scop: Scop, s: Statement, found: _Convolution, streamed: float) -> Scop:
+def _rewrite(
+    scop: Scop, s: Statement, pixels: Load, factors: Load, streamed: float, budget: Budget
+) -> Scop:
     """The scop with the sum in fewer products, or as it was: not cheaper so, or not exact."""
     uses, sums = find_uses(scop.statements), scop.arrays[s.array]
-    image, known = (scop.arrays[load.array] for load in (found.image, found.weights))
+    image, known = (scop.arrays[load.array] for load in (pixels, factors))
     starts = [w for w in uses.writes(s.array) if w is not s]
     begins = len(starts) == 1 and starts[0].value == Const(0, INT32)
     batch, count, *output = sums.shape
@@ -186,7 +178,7 @@ def _rewrite(scop: Scop, s: Statement, found: _Convolution, streamed: float) -> 
     larger = tuple(n if k < 2 else max(n, reached[k]) for k, n in enumerate(image.shape))
     if larger != image.shape:
         scop = extend(scop, image, larger, s, writers[0])
-    emitter = Emitter.beside(scop, s)
+    emitter = Emitter.beside(scop, s, budget)
     node = Node(s.origin[-1] if s.origin else s.name, "Conv", (), (s.array,))
     weights = emitter.constant(f"{known.name}_minimal", transformed.astype(INT16))
     into = _seen(scop.arrays[s.array])

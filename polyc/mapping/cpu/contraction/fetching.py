@@ -11,13 +11,13 @@ from __future__ import annotations
 from collections.abc import Mapping as Table
 from math import prod
 
-from polyc.mapping.cpu.contraction.loop_order import stays_near
+from polyc.mapping.cpu.contraction.loop_order import rate_beyond_l2
 from polyc.mapping.reading import Tile
 from polyc.memory.storage import Storage
 from polyc.memory.strides import compute_strides
 from polyc.schedule.cluster import Cluster
 from polyc.scop.scop import Array
-from polyc.target.costs import FMA_UNITS, WAITED_FOR, far_bytes, memory_bytes
+from polyc.target.costs import FMA_UNITS, WAITED_FOR, memory_bytes
 from polyc.target.machine import Target
 
 
@@ -42,7 +42,8 @@ def choose_fetched(
         if step is None:
             continue
         if not step:
-            wanted, rate = array.bytes > target.l2, _rate_of_rows(array, target)
+            # Another kernel has mostly written it.
+            wanted, rate = array.bytes > target.l2, rate_beyond_l2(array.bytes, target)
         else:
             panels = cluster.extents[vector] > width and bool(storages[array.name].blocks)
             # Of a smaller one there is one miss after another, at once or later.
@@ -53,8 +54,3 @@ def choose_fetched(
         if wanted and array.bytes / rate >= WAITED_FOR * cycles:
             found.append(array.name)
     return tuple(dict.fromkeys(found))
-
-
-def _rate_of_rows(array: Array, target: Target) -> float:
-    """Bytes a cycle of what is in no second-level cache: another kernel has mostly written it."""
-    return far_bytes(target) if stays_near(array.bytes, target) else memory_bytes(target)

@@ -62,6 +62,11 @@ def stays_near(size: int, target: Target) -> bool:
     return size <= L3_SHARE * target.l3 / target.cores
 
 
+def rate_beyond_l2(size: int, target: Target) -> float:
+    """Bytes in a cycle that a core reads of so many, where they are beyond its second level."""
+    return far_bytes(target) if stays_near(size, target) else memory_bytes(target)
+
+
 @dataclass(frozen=True)
 class Operand:
     """How an access moves: for each dimension of its array, the steps of the shared loops.

@@ -17,8 +17,8 @@ from polyc.mapping.cpu.contraction.loop_order import (
     CYCLES_FROM_L2,
     L1_SHARE,
     L2_SHARE,
+    rate_beyond_l2,
     spend,
-    stays_near,
 )
 from polyc.mapping.cpu.contraction.rows_as_one import (
     PAYS,
@@ -42,7 +42,7 @@ from polyc.mapping.reading import Tile
 from polyc.memory.strides import Strides
 from polyc.schedule.cluster import Cluster
 from polyc.scop.scop import Array, Statement
-from polyc.target.costs import FMA_UNITS, far_bytes, memory_bytes
+from polyc.target.costs import FMA_UNITS
 from polyc.target.machine import Target
 
 LONGEST_RUN = 4
@@ -283,8 +283,7 @@ class _Contraction:
         vectors = sum(a.itemsize for a in self.walks) * self.lanes
         if self.again <= u or self.taps * v * vectors <= L2_SHARE * self.target.l2:
             return cost
-        near = stays_near(sum(self.arrays[a.array].bytes for a in self.walks), self.target)
-        rate = far_bytes(self.target) if near else memory_bytes(self.target)
+        rate = rate_beyond_l2(sum(self.arrays[a.array].bytes for a in self.walks), self.target)
         return spend(cost, vectors / rate / u * FMA_UNITS)
 
 
