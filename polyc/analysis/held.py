@@ -1,6 +1,6 @@
-"""Loops of kind `keep`: what they hold in registers meanwhile, nothing else in them touches.
+"""Loops of kind `hold`: what they hold in registers meanwhile, nothing else in them touches.
 
-    for k:  # keep
+    for k:  # hold
       for j in 16 .. 32:  A[i, j] = A[i, j] - A[i, k] * A[k, j]       k < 16: other elements
 
 `codegen/hold.py` loads A[i, j] before such a loop, and stores it behind. That is the same if, for
@@ -26,9 +26,9 @@ def check_held(around: Surroundings, accesses: Sequence[Access]) -> int:
     for write in accesses:
         run = write.execution
         kinds = [loop.kind for loop in run.place.loops]
-        if "keep" not in kinds or write.element != run.assign.target:
+        if "hold" not in kinds or write.element != run.assign.target:
             continue
-        depth = kinds.index("keep")
+        depth = kinds.index("hold")
         held = _touched(write, depth)
         for other in accesses:
             if other.execution is not run or other.array != write.array:

@@ -26,6 +26,7 @@ from polyc.codegen.bound_by_data import bound_by_data
 from polyc.codegen.fetch_ahead import fetch_ahead
 from polyc.codegen.forget import forget_between_tiles
 from polyc.codegen.generate import generate_nest
+from polyc.codegen.hold import hold
 from polyc.codegen.multiply_tiles import multiply_tiles
 from polyc.codegen.peel import peel
 from polyc.codegen.side_by_side import add_side_by_side
@@ -42,7 +43,12 @@ from polyc.promote.keep import Places, keep_arrays
 from polyc.schedule.canonical import to_positions
 from polyc.schedule.initial import initial_tree
 from polyc.schedule.keeping import Prefetch
-from polyc.schedule.legality import check_cpu_directives, check_cpu_kinds, check_given
+from polyc.schedule.legality import (
+    check_cpu_directives,
+    check_cpu_kinds,
+    check_given,
+    check_held_loops,
+)
 from polyc.schedule.loops import LoopTree, lower_tree
 from polyc.scop.scop import Scop
 from polyc.target.machine import Target
@@ -118,7 +124,7 @@ def _compile(
 
     # 6. C
     with trace.step("print"):
-        tiled = multiply_tiles(kernel.body, kernel.params, target.vectors)
+        tiled = multiply_tiles(hold(kernel.body), kernel.params, target.vectors)
         spread = add_side_by_side(tiled, kernel.sizes, target.vectors)
         shapes = {p.name: p.shape for p in kernel.params}
         final = find_registers(vectorise(bound_by_data(spread), target.vectors, shapes))
@@ -155,6 +161,7 @@ def _check_given(
     name, schedule = stored.given, stored.schedule
     check_cpu_directives(schedule, name, target.vectors)
     check_given(schedule, start, domains, dependences, name, check_cpu_kinds)
+    check_held_loops(schedule.apply(start), stored.body, name)
 
 
 def _generate(

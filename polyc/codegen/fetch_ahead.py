@@ -16,6 +16,13 @@ Rows are fetched so as well, by the tile before theirs, where they lie one behin
       for k in 0 .. 64: acc += x[i.., k] * w[k]    ->        for k: fetch x at 64 (i + 6) + 6 k
                                                                    acc += x[i.., k] * w[k]
 
+A copy that packs some rows at once fetches the next ones, each line where it reads the one before.
+A core that goes from row to row sees no run in this:
+
+    for k in 0 .. K step 4:                               for k in 0 .. K step 4:
+      for j in panels: p[j][k.., 0..16] = b[k.., j]  ->     for j in panels: fetch b at [k + 4.., j]
+                                                                             p[j][k.., 0..16] = …
+
 Where sizes say how many tiles of rows there are, a panel is parted among as many as at the hint:
 where there are more, those behind fetch what the last one has.
 
@@ -64,6 +71,9 @@ from polyc.printing.scope import LINE
 MOST_LINES = 2
 """Cache lines that are fetched in an iteration: more would keep products waiting."""
 
+MOST_COPIED = 8
+"""The same in a copy, which does nothing else."""
+
 MOST_BESIDE_TILES = 32
 """The same where matrices are multiplied, which takes about as many cycles as that."""
 
@@ -78,6 +88,9 @@ def fetch_ahead(body: Block, arrays: Collection[str], params: Sequence[Param]) -
         for one in _find_sums(body, param, _Place()):
             if one.panels:
                 groups[id(one.panels)].append(one)
+            elif places := tuple(one.rows_ahead()):
+                inner = id(one.loops[-1])
+                wanted[inner] = (*wanted.get(inner, ()), *places)
         for group in groups.values():
             fullest = max(group, key=lambda one: one.weight)
             inner = id(fullest.loops[-1])
@@ -163,6 +176,23 @@ class _Sum:
             place = first + line * LINE // self.param.dtype.itemsize
             yield Element(self.param.name, (*outer, place))
 
+    def rows_ahead(self) -> Iterator[Element]:
+        """Where a copy fetches lines of the rows that the next iteration around it reads."""
+        if len(self.loops) < 2 or _adds(self.loops[-1]):
+            return
+        around, along = self.loops[-2:]
+        rows, columns = (stride(self.place, loop.var) for loop in (around, along))
+        if not rows or not columns or columns * along.step > rows * around.step:
+            return
+        line = LINE // self.param.dtype.itemsize
+        starts: list[int] = []
+        for offset in self.offsets:
+            if not starts or offset >= starts[-1] + line:
+                starts.append(offset)
+        outer = (Affine(),) * (len(self.param.shape) - 1)
+        for start in starts if len(starts) <= MOST_COPIED else ():
+            yield Element(self.param.name, (*outer, self.place + rows * around.step + start))
+
     def _moves(self, loop: For) -> bool:
         return loop.var in variables(self.place)
 
@@ -170,6 +200,11 @@ class _Sum:
         """How many runs of so many elements an iteration reads of, one behind the other."""
         beside = tuple(run * k for k in range(len(self.offsets)))
         return len(self.offsets) if self.offsets == beside else 1
+
+
+def _adds(loop: For) -> bool:
+    """Whether a loop adds to what there is, and so is none that copies."""
+    return any(isinstance(node, Assign) and node.reduction for node in walk_nodes(loop.body))
 
 
 def _is_run(loops: Sequence[For], steps: Sequence[int]) -> bool:

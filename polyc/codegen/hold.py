@@ -1,6 +1,6 @@
 """Loops that keep what they update in registers: results are loaded before, and stored behind.
 
-    for k in 0 .. n:  # keep                  for i in 0 .. 4: for j in 0 .. 16: acc[i, j] = C[i, j]
+    for k in 0 .. n:  # hold                  for i in 0 .. 4: for j in 0 .. 16: acc[i, j] = C[i, j]
       for i in 0 .. 4:  # unroll              for k in 0 .. n:
         for j in 0 .. 16:  # vector     ->      for i in 0 .. 4: for j in 0 .. 16:
           C[i, j] add= A[i, k] * B[k, j]          acc[i, j] add= A[i, k] * B[k, j]
@@ -35,7 +35,7 @@ from polyc.loopnest.nodes import (
 
 
 def hold(block: Block) -> Block:
-    """The nest with the results of `keep` loops in local arrays meanwhile."""
+    """The nest with the results of `hold` loops in local arrays meanwhile."""
     names = (f"acc_{k}" for k in count())
     return rewrite_nodes(block, lambda node: _held(node, names))
 
@@ -62,7 +62,7 @@ def held_element(loop: For) -> tuple[Assign, list[For]] | None:
 
 
 def _held(node: Node, names: Iterator[str]) -> Node:
-    if not (isinstance(node, For) and node.kind == "keep"):
+    if not (isinstance(node, For) and node.kind == "hold"):
         return node
     sequential = replace(node, kind="sequential")
     found = held_element(node)

@@ -11,7 +11,7 @@ LoopKind = Literal[
     "vector",
     "simd",
     "unroll",
-    "keep",
+    "hold",
     "instruction",
     "block",
     "thread",

@@ -144,7 +144,7 @@ class For:
     "unroll": replaced by copies before printing. A vector has `idle` lanes behind its iterations;
     where their number is known only at run time, `lanes` says how many lanes there are. "simd": in
     SIMD lanes as well, which the C compiler cuts; `reduces` are the results of its reductions.
-    "keep": one after another, while what they update at places that stay is kept in registers.
+    "hold": one after another, while what they update at places that stay is kept in registers.
     "instruction": in each lane of the vector loop around it, by an instruction of that name; or
     directly inside one another, by one that multiplies matrices (`target/instructions/`).
     On a GPU: "block": on different blocks of the grid; "thread": on different threads of a block.

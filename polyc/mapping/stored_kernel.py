@@ -32,13 +32,16 @@ class StoredKernel:
 
     loops[k] maps each statement's name to the position of its iterator for the k-th of these
     loops, outermost first, and sizes[k] is the extent of a tile; a kernel of one cluster has none.
-    `handed` are the arrays that no other kernel touches, and more than one part does.
+    `handed` are the arrays that no other kernel touches, and more than one part does. terms: how
+    many terms of its sum the second of two parts takes at a time of what the first one copies; 0
+    for all.
     """
 
     parts: tuple[StoredCluster, ...]
     loops: tuple[Mapping[str, int], ...] = ()
     sizes: tuple[int, ...] = ()
     handed: frozenset[str] = frozenset()
+    terms: int = 0
 
     @cached_property
     def statements(self) -> tuple[Statement, ...]:
@@ -141,7 +144,7 @@ class StoredKernel:
             return self.parts[-1].schedule
         clusters = [one.cluster for one in self.parts]
         schedules = [one.schedule for one in self.parts]
-        fused = fuse_schedules(clusters, schedules, self.loops, self.sizes)
+        fused = fuse_schedules(clusters, schedules, self.loops, self.sizes, self.terms)
         return fused or Schedule()
 
     def sign(self, arrays: Mapping[str, Array], made: Made = NOTHING) -> Hashable:

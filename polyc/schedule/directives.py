@@ -144,7 +144,31 @@ class Distribute:
 
         for name in self.loops:
             tree = edit_loops(tree, (name,), spread)
-        return tree
+        return rewrite(tree, _flat)
+
+
+@dataclass(frozen=True)
+class First:
+    """The parts with the named loops in front of the others of their sequence.
+
+    sequence { i ─ S, j ─ T }   ->   sequence { j ─ T, i ─ S }      first T.j
+    """
+
+    loops: tuple[str, ...]
+
+    def apply(self, tree: LoopTree) -> LoopTree:
+        named = {id(n) for name in self.loops for n in select(tree, name)}
+
+        def visit(node: LoopTree) -> LoopTree:
+            below = tuple(map(visit, children(node)))
+            if not isinstance(node, Parts):
+                return with_children(node, below)
+            leads = _heads(node, named)
+            return Parts(
+                tuple(below[k] for k in sorted(range(len(below)), key=lambda k: k not in leads))
+            )
+
+        return visit(tree)
 
 
 @dataclass(frozen=True)
@@ -313,6 +337,14 @@ def _sink(loop: Loop) -> LoopTree:
         return replace(loop, function=restrict(loop.function, node), body=node, whole=False)
 
     return rewrite(loop.body, at_leaf)
+
+
+def _flat(node: LoopTree) -> LoopTree:
+    """A sequence whose parts are none themselves, which is the same."""
+    if not isinstance(node, Parts):
+        return node
+    parts = (part.parts if isinstance(part, Parts) else (part,) for part in node.parts)
+    return Parts(tuple(each for some in parts for each in some))
 
 
 def _around(old: LoopTree, new: LoopTree) -> LoopTree:

@@ -15,9 +15,19 @@ from polyc.analysis.dependences import Dependences, maps
 from polyc.errors import IllegalSchedule
 from polyc.loopnest.marks import LoopKind
 from polyc.names import show
+from polyc.poly.affine import moves
 from polyc.schedule.coordinates import COORDINATES
 from polyc.schedule.keeping import Keep
-from polyc.schedule.loops import Kept, Loop, LoopTree, children, lower_tree, statements_in, walk
+from polyc.schedule.loops import (
+    Kept,
+    Loop,
+    LoopTree,
+    children,
+    lower_tree,
+    restrict,
+    statements_in,
+    walk,
+)
 from polyc.schedule.names import short
 from polyc.schedule.schedule import Schedule
 from polyc.schedule.text import AnyDirective, spell
@@ -190,9 +200,9 @@ def check_cpu_kinds(tree: LoopTree, kernel: str, *, may_wait: bool = False) -> N
     for path in _loop_paths(tree, ()):
         *above, loop = path
         said = f"kernel {show(kernel)}: {loop.kind} {loop.name}"
-        if loop.kind not in ("sequential", "parallel", "vector", "unroll", "instruction"):
+        if loop.kind not in ("sequential", "parallel", "vector", "unroll", "hold", "instruction"):
             raise IllegalSchedule(
-                f"{said}: that is for GPUs; on a CPU loops run over parallel, vector and unroll"
+                f"{said}: that is for GPUs; on a CPU loops are parallel, vector, unroll or hold"
             )
         around = next((n for n in above if n.kind != "parallel"), None)
         if loop.kind == "parallel" and around is not None and not may_wait:
@@ -224,6 +234,11 @@ def check_cpu_kinds(tree: LoopTree, kernel: str, *, may_wait: bool = False) -> N
                 f"{said}: a vector loop is around one statement, and this one is around "
                 f"{', '.join(map(short, sorted(statements_in(loop))))}; say sink {loop.name} first"
             )
+        if loop.kind == "hold" and len(statements_in(loop)) > 1:
+            raise IllegalSchedule(
+                f"{said}: it holds what one statement updates, and inside of it are "
+                f"{', '.join(map(short, sorted(statements_in(loop))))}; say distribute first"
+            )
     for node in walk(tree):
         if isinstance(node, Kept) and any(
             isinstance(n, Loop) and n.kind == "parallel" for n in walk(node.body)
@@ -231,6 +246,23 @@ def check_cpu_kinds(tree: LoopTree, kernel: str, *, may_wait: bool = False) -> N
             raise IllegalSchedule(
                 f"kernel {show(kernel)}: what is kept at {node.at or 'the top'} would be shared by "
                 "the iterations of a parallel loop inside; keep it at a loop inside of that one"
+            )
+
+
+def check_held_loops(tree: LoopTree, statements: Sequence[Statement], kernel: str) -> None:
+    """Raise IllegalSchedule for a loop that is to hold results, and goes from one to the next."""
+    writes = {s.name: s for s in statements}
+    for node in walk(tree):
+        if not (isinstance(node, Loop) and node.kind == "hold"):
+            continue
+        (name,) = statements_in(node)
+        s, function = writes[name], restrict(node.function, node).get_pw_aff_list().get_at(0)
+        iterators = range(len(s.iterators))
+        over = [p for p in iterators if function.involves_dims(isl.dim_type.in_, p, 1)]
+        if s.reduction is None or any(moves(s.columns[0][p]) for p in over):
+            raise IllegalSchedule(
+                f"kernel {show(kernel)}: hold {node.name}: {short(name)} updates another element "
+                "in each iteration; hold a loop of a sum, whose results stay"
             )
 
 

@@ -143,17 +143,21 @@ def restrict(function: isl.UnionPwAff, tree: LoopTree) -> isl.UnionPwAff:
 
 
 def mark_names(tree: LoopTree, *, counted: bool = False) -> dict[str, str]:
-    """The mark of each place where arrays are kept, by its loop: of a `tile` around others.
+    """The mark of each place where arrays are kept, by its loop: of a `tile` around others, or
+    where it is said which arrays.
 
     counted: for a GPU, where it matters whether a thread keeps them, or a block.
     """
-    kinds = (
-        (node, _mark_kind(node, by_thread) if counted else "scope")
-        for node, by_thread in _places(tree)
-    )
+
+    def kind(node: Kept, by_thread: bool) -> str:
+        if any(_places(node.body)):
+            return "tile"
+        if counted:
+            return _mark_kind(node, by_thread)
+        return "tile" if node.arrays else "scope"
+
     return {
-        node.at: f"{'tile' if any(_places(node.body)) else kind} {node.at}".rstrip()
-        for node, kind in kinds
+        node.at: f"{kind(node, by_thread)} {node.at}".rstrip() for node, by_thread in _places(tree)
     }
 
 

@@ -4,6 +4,7 @@
     split NAME… SIZE            distribute NAME…      vector NAME…       shift S.NAME BY
     collapse NAME…              count NAME…           prefetch ARRAY…
     fuse NAME… [SIZE]           pack ARRAY…           unroll NAME…       skew NAME BY-NAME FACTOR
+    first NAME…                 hold NAME…
     keep ARRAY… in registers|stack [at NAME]
     keep ARRAY in place of ARRAY [at NAME]
     keep all [in place | in registers|stack|shared] [at NAME]
@@ -37,6 +38,7 @@ from polyc.schedule.coordinates import Cut, Join, Partial, Side, Stage, Tile
 from polyc.schedule.counting import Collapse, Count
 from polyc.schedule.directives import (
     Distribute,
+    First,
     Fuse,
     Order,
     Reverse,
@@ -55,6 +57,7 @@ AnyDirective = (
     | Split
     | Sink
     | Distribute
+    | First
     | Collapse
     | Count
     | Fuse
@@ -91,7 +94,14 @@ def spell(directive: AnyDirective) -> str:
     match directive:
         case Run(kind, loops):
             return f"{kind} {_names(loops)}"
-        case Order(loops) | Sink(loops) | Distribute(loops) | Collapse(loops) | Count(loops):
+        case (
+            Order(loops)
+            | Sink(loops)
+            | Distribute(loops)
+            | First(loops)
+            | Collapse(loops)
+            | Count(loops)
+        ):
             return f"{type(directive).__name__.lower()} {_names(loops)}"
         case Reverse(loops):
             return f"{type(directive).__name__.lower()} {_names(loops)}"
@@ -353,6 +363,7 @@ _READERS: dict[str, Callable[[_Reader], AnyDirective]] = {
     "split": _Reader.split,
     "sink": lambda r: Sink(r.names()),
     "distribute": lambda r: Distribute(r.names()),
+    "first": lambda r: First(r.names()),
     "collapse": lambda r: Collapse(r.names()),
     "count": lambda r: Count(r.names()),
     "fuse": _Reader.fuse,
@@ -362,6 +373,7 @@ _READERS: dict[str, Callable[[_Reader], AnyDirective]] = {
     "parallel": _running("parallel"),
     "vector": _running("vector"),
     "unroll": _running("unroll"),
+    "hold": _running("hold"),
     "keep": _Reader.keep,
     "pack": lambda r: Pack(r.names()),
     "prefetch": lambda r: Prefetch(r.names()),

@@ -30,7 +30,7 @@ _DRAWING = str.maketrans("│├└", "   ")
 _OPEN, _CLOSE = "([{", ")]}"
 
 PROPERTIES = frozenset({"permutable", "atomic", "unrolled", "coincident"})
-MARKS = frozenset({"parallel", "simd", "vector", "unroll", "scope", "keep"})
+MARKS = frozenset({"parallel", "simd", "vector", "unroll", "scope", "hold"})
 """What a loop of a kernel for a CPU may be."""
 
 

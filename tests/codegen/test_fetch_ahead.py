@@ -199,3 +199,30 @@ def test_a_gpu_fetches_by_itself():
             target="cuda:sm_80",
             schedule={"Conv_0": "prefetch constant_0"},
         )
+
+
+@pytest.mark.parametrize(("rows", "columns"), [(4, 64), (12, 32), (8, 16)])
+def test_a_copy_fetches_the_rows_that_it_copies_next(rows, columns):
+    """p[j, i, v] = x[i, j + v], four rows i and 16 columns v at a time."""
+    copied = [
+        loop("v", WIDTH, run("S", [i, j, v], at("p", j, i + r, v), read("x", i + r, j + v)))
+        for r in range(4)
+    ]
+    vectors = Block(tuple(replace(lanes, kind="vector") for lanes in copied))
+    panels = For("j", const(0), const(columns), WIDTH, vectors)
+    body = Block((For("i", const(0), const(rows), 4, Block((panels,))),))
+    param = Param("x", F32, (rows, columns), False)
+    after = fetch_ahead(body, {"x"}, [param])
+    fetched = [*places(after, param.shape, {})]
+    line = LINE // 4
+    ahead = range(4 * columns // line, (rows + 4) * columns // line)
+    assert sorted(place // line for place in fetched) == [*ahead]
+    assert fetch_ahead(body, set(), [param]) == body
+
+
+def test_a_sum_over_rows_is_no_copy():
+    value = call("mul", read("x", i, j + v), read("w", i))
+    lanes = loop("v", WIDTH, run("S", [i, j, v], at("y", j + v), value, "add"), kind="vector")
+    panels = For("j", const(0), const(64), WIDTH, Block((lanes,)))
+    body = Block((For("i", const(0), const(8), 1, Block((panels,))),))
+    assert fetch_ahead(body, {"x"}, [Param("x", F32, (8, 64), False)]) == body

@@ -168,7 +168,7 @@ ILLEGAL = [
     (
         fill,
         "domain S0[i]\n└ mark  threads\n  └ band  i",
-        "mark 'threads': there are keep, parallel",
+        "mark 'threads': there are hold, parallel",
     ),
     (fill, "domain S0[i]\n└ mark  simd", "below it stands a band of one member"),
     (

@@ -99,7 +99,7 @@ def test_results_live_in_registers_of_every_target(isa):
     assert f"f64x{lanes} acc_0_0_0, " in text
     assert "acc_0_0_0 += (" in text
     kinds = [n.kind for n in walk_nodes(compiled.kernel.body) if isinstance(n, For)]
-    assert kinds.count("keep") == 2
+    assert kinds.count("hold") == 2
 
 
 @pytest.mark.parametrize("l1d", [thorough(32), 48])
@@ -123,7 +123,7 @@ def test_what_is_touched_in_between_is_not_kept():
     storages = {name: row_major(array) for name, array in scop.arrays.items()}
 
     def keep(node: Node) -> Node:
-        return replace(node, kind="keep") if isinstance(node, For) else node
+        return replace(node, kind="hold") if isinstance(node, For) else node
 
     body = rewrite_nodes(compiled.kernel.body, keep)
     names = {name: name for name in scop.arrays}
@@ -137,5 +137,5 @@ def test_loops_with_more_than_one_assignment_keep_nothing():
     body = compile_loops(last.function, signature, Target.named("avx2"), Options()).kernel.body
     (assign,) = (n for n in walk_nodes(body) if type(n).__name__ == "Assign")
     loop = next(n for n in walk_nodes(body) if isinstance(n, For))
-    twice = replace(loop, kind="keep", body=Block((assign, assign)))
+    twice = replace(loop, kind="hold", body=Block((assign, assign)))
     assert hold(Block((twice,))) == Block((replace(twice, kind="sequential"),))

@@ -65,6 +65,9 @@ def after(text: str, clusters: list[Cluster] = MATMUL) -> str:
         ("distribute j | fuse Z.j S.j", "i([j([Z k(S)]) j(T)])"),
         ("distribute j | fuse j", "i(j([Z k(S) T]))"),
         ("distribute j | fuse S.j T.j 2", "i([j(Z) j([j'(k(S)) j'(T)])])"),
+        ("distribute j | first T.j", "i([j(T) j(Z) j(k(S))])"),
+        ("distribute j | first S.j T.j", "i([j(k(S)) j(T) j(Z)])"),
+        ("hold k", "i(j([Z k:hold(S) T]))"),
         ("parallel i | unroll k", "i:parallel(j([Z k:unroll(S) T]))"),
         ("sink j | vector S.j", "i([j(Z) k(j:vector(S)) j(T)])"),
         ("keep acc in registers at j", "i(j(keep acc([Z k(S) T])))"),
@@ -108,6 +111,8 @@ def test_the_values_that_a_loop_walks(text, loop, values):
         ("fuse i m 3 | fuse S.j T.j 2", "i(j([i'(j'(S)) m'(j'(T))]))"),
         ("split S.j 2 | split T.j 4", "[i(j(j'(S))) m(j(j'(T)))]"),
         ("split j 2 | fuse i m", "i([j(j'(S)) j(j'(T))])"),
+        ("fuse i m | distribute i", "[i(j(S)) i(j(T))]"),
+        ("first m", "[m(j(T)) i(j(S))]"),
     ],
 )
 def test_what_a_directive_makes_of_two_nests(text, tree):
@@ -128,6 +133,7 @@ def test_what_a_directive_makes_of_two_nests(text, tree):
         ("distribute j | fuse Z.j T.j", "stand next to each other"),
         ("distribute j | split S.j 2 | fuse S.j T.j 2", "fuse before that"),
         ("distribute j | fuse j 0", "at least 1 iteration"),
+        ("first l", "no loop l here"),
         ("shift i 1", "say the loop of which statement"),
         ("skew i j 1", "the loop j is not around every i"),
         ("keep all at i | keep acc in stack at i", "nothing else may be said"),

@@ -10,7 +10,7 @@ from polyc.errors import IllegalSchedule
 from polyc.loopnest.nodes import For, walk_nodes
 from polyc.schedule.cluster import Cluster
 from polyc.schedule.initial import initial_tree
-from polyc.schedule.legality import check_cpu_kinds, check_given, find_broken
+from polyc.schedule.legality import check_cpu_kinds, check_given, check_held_loops, find_broken
 from polyc.schedule.loops import lower_tree
 from polyc.schedule.schedule import Schedule
 from polyc.scop.expr import Call
@@ -67,7 +67,9 @@ def refuse_illegal(of: Scop, text: str) -> None:
     """Raise if the schedule is not legal."""
     domains = {s.name: s.domain for s in of.statements}
     start = initial_tree(clusters(of))
-    check_given(Schedule.parse(text), start, domains, compute_dependences(of), "k", check_cpu_kinds)
+    given = Schedule.parse(text)
+    check_given(given, start, domains, compute_dependences(of), "k", check_cpu_kinds)
+    check_held_loops(given.apply(start), of.statements, "k")
 
 
 SWEEP = sweep()
@@ -94,6 +96,12 @@ LEGAL = [
     (MATMUL, "split k 2 | unroll k'"),
     (MATMUL, "sink i j | vector T.j"),
     (MATMUL, "split k 2 | sink j | order k j k'"),
+    (MATMUL, "distribute j i | split k 2 | order k S.i S.j k' | hold k' | keep acc in stack"),
+    (
+        MATMUL,
+        "distribute j i | split j 4 | vector j' | sink j' | split i 3 | unroll i' | sink i' "
+        "| split k 2 | order k S.j S.i k' | hold k' | keep acc in stack",
+    ),
     (CONV, "order o y x | split x 2 | unroll x' | sink x' o | keep acc in registers at x"),
     (CONV, "sink x | split q 2"),
     (SOFTMAX, "parallel i | keep all in place at i"),
@@ -212,6 +220,10 @@ NESTED = [
     ("vector i", "all loops are unrolled, and j is sequential"),
     ("split j 4 | vector j'", "all loops are unrolled, and k is sequential"),
     ("split j 4 | vector j' | unroll k", "a vector loop is around one statement"),
+    ("hold j", "holds what one statement updates, and inside of it are S, T, Z; say distribute"),
+    ("distribute j | hold S.j", "hold j: S updates another element in each iteration"),
+    ("distribute j | hold T.j", "hold j: T updates another element in each iteration"),
+    ("block i", "on a CPU loops are parallel, vector, unroll or hold"),
     ("parallel i j | keep acc in stack", "would be shared by the iterations of a parallel loop"),
 ]
 
@@ -226,7 +238,7 @@ KEPT = [
     (MATMUL, "keep Y in stack at i", "Y is no array that this kernel has to itself"),
     (MATMUL, "keep nothing in stack at i", "nothing is no array"),
     (MATMUL, "distribute j | keep acc in registers at S.j", "all statements that touch it"),
-    (matmul_scop(400, 64, 3), "keep acc in stack", "at most 32768 bytes"),
+    (matmul_scop(4000, 64, 3), "keep acc in stack", "at most 524288 bytes"),
     (
         matmul_scop(4, 1024, 3),
         "keep acc in registers at i",

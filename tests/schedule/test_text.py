@@ -11,6 +11,7 @@ from polyc.schedule.coordinates import Cut, Join, Partial, Side, Stage, Tile
 from polyc.schedule.counting import Collapse, Count
 from polyc.schedule.directives import (
     Distribute,
+    First,
     Fuse,
     Order,
     Reverse,
@@ -82,11 +83,12 @@ def draw(rng: random.Random):
             Split(some, rng.randint(1, 99)),
             Sink(some),
             Distribute(some),
+            First(some),
             Fuse(some, rng.choice([None, 56])),
             Reverse(some),
             Shift(one, rng.randint(-9, 9)),
             Skew(one, other, rng.randint(-9, 9)),
-            *(Run(kind, some) for kind in ("parallel", "vector", "unroll")),
+            *(Run(kind, some) for kind in ("parallel", "vector", "unroll", "hold")),
             Keep(some, rng.choice(["registers", "stack"]), at),
             Keep(None, "", at, rng.choice([False, True])),
             KeepInPlace(one, other, at),

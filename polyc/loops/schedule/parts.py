@@ -229,7 +229,7 @@ def _box(leaf: isl.ScheduleNode, band: Band, product: Product, width: int) -> is
     if width < product.width:
         leaf = insert(leaf, _floor(lanes, width), "")
     for n, k in enumerate(product.summed):
-        leaf = insert(leaf, band.functions[k], "" if n else "keep")
+        leaf = insert(leaf, band.functions[k], "" if n else "hold")
     leaf = insert(leaf, _within(rows, product.height), "unroll")
     leaf = insert(leaf, _within(lanes, width), "vector")
     return leaf.ancestor(leaf.get_tree_depth() - depth)

@@ -92,7 +92,7 @@ def schedule_cluster(
         before += Schedule((Prefetch(fetched),) if fetched else ())
     else:
         order = order or choose_pointwise_order(cluster, loops, sizes, vector, arrays, storages)
-        blocks = choose_blocks(cluster, unroll, height, arrays)
+        blocks = choose_blocks(cluster, vector, unroll, height, arrays, storages)
     parallel = count_parallel(cluster, order, {**sizes, **blocks, **spread})
     diagonal = (
         None if rows or in_matrices else choose_diagonal(cluster, vector, tile, arrays, target)

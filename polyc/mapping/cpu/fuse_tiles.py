@@ -20,7 +20,7 @@ from __future__ import annotations
 
 from bisect import bisect_left
 from collections import Counter
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 from math import ceil, lcm, prod
@@ -29,9 +29,11 @@ from polyc.errors import IllegalSchedule
 from polyc.mapping.cpu.choose import schedule_cluster
 from polyc.mapping.cpu.contraction.loop_order import stays_near
 from polyc.mapping.cpu.contraction.register_tile import rank_register_tiles
+from polyc.mapping.cpu.fuse_copy import tile_copy
 from polyc.mapping.cpu.handed import extra_bytes, saved_cycles
 from polyc.mapping.cpu.strategies.columns import is_by_columns
 from polyc.mapping.cpu.strategies.picked import find_picked
+from polyc.mapping.cpu.strategies.pointwise import is_transposed
 from polyc.mapping.open_cluster import compute_all_strides
 from polyc.mapping.reading import Tile, read_grouped, read_packed
 from polyc.mapping.signature import sign_layouts
@@ -170,7 +172,7 @@ def _fuse(
     total = sum(arrays[name].bytes for name in handed)
     if sum(arrays[name].long_bytes for name in handed) <= target.l2 // 2:
         return None
-    if not all(map(_is_plain, (*kernel.parts, one))):
+    if not all(_is_plain(part, arrays) for part in (*kernel.parts, one)):
         return None
     common = [a for a in one.arrays if a in kernel.arrays]
     if sign_layouts(common, one.storages, handed) != sign_layouts(common, kernel.storages, handed):
@@ -181,14 +183,28 @@ def _fuse(
     members = [_with_own_loops(part, arrays, target) for part in (*kernel.parts, one)]
     whole = StoredKernel(tuple(members), loops, (), kernel.handed | handed)
     before = extra_bytes(kernel, arrays, target)
-    for large, room in _list_rooms(whole, arrays, target):
-        tiled = _fit_parts(whole, _choose_sizes(whole, large, room), arrays, target)
-        if tiled is None:
-            continue
+    for tiled in _list_tiled(whole, arrays, target):
         extra = extra_bytes(tiled, arrays, target) - before
         if extra / far_bytes(target) < saved_cycles(total, target):
             return tiled
     return None
+
+
+def _list_tiled(
+    whole: StoredKernel, arrays: Mapping[str, Array], target: Target
+) -> Iterator[StoredKernel]:
+    """The kernel in tiles that fit, the best of them first."""
+    rooms = _list_rooms(whole, arrays, target)
+    copied = tile_copy(whole, rooms[0][1], arrays, target)
+    if copied is not None:
+        tiled = _fit_parts(whole, copied.sizes, arrays, target)
+        tiled = tiled and replace(tiled, terms=copied.terms)
+        if tiled and tiled.schedule.directives:
+            yield tiled
+    for large, room in rooms:
+        tiled = _fit_parts(whole, _choose_sizes(whole, large, room), arrays, target)
+        if tiled:
+            yield tiled
 
 
 def _list_rooms(
@@ -225,12 +241,12 @@ def _fit_parts(
     return fused if fused.schedule.directives else None
 
 
-def _is_plain(one: StoredCluster) -> bool:
+def _is_plain(one: StoredCluster, arrays: Mapping[str, Array]) -> bool:
     """Whether all tiles of a cluster are those of its loops, and it needs nothing before them."""
     cluster, vector, (unroll, _, _) = one.cluster, one.vector, one.tile
-    transposes = unroll is not None and not any(s.reduction for s in cluster.statements)
+    across = vector is not None and is_transposed(cluster, vector, unroll, arrays, one.storages)
     by_columns = vector is not None and is_by_columns(cluster)
-    if cluster.prelude or cluster.summed or by_columns or transposes:
+    if cluster.prelude or cluster.summed or by_columns or across:
         return False
     return find_picked(cluster) is None
 

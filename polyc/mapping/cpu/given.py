@@ -25,11 +25,17 @@ class Given:
     """The schedules by what their kernels are called, and the clusters that these consist of.
 
     homes: the position of a cluster -> its kernel. A schedule of no cluster is for a copy that
-    packs an operand: it comes about when layouts are decided.
+    packs an operand: it comes about when layouts are decided; copies: such a one -> the kernel
+    whose schedule fuses it.
     """
 
     schedules: Mapping[str, Schedule] = field(default_factory=dict)
     homes: Mapping[int, str] = field(default_factory=dict)
+    copies: Mapping[str, str] = field(default_factory=dict)
+
+    def home_of_copy(self, name: str) -> str:
+        """The kernel that a copy is part of, or is itself, by the schedules; empty for none."""
+        return name if name in self.schedules else self.copies.get(name, "")
 
     def check_used(self, called: Sequence[str]) -> None:
         """Raise UnusedSchedule if a schedule is for a kernel that there is not."""
@@ -51,6 +57,7 @@ def place_given(texts: Sequence[tuple[str, str]], clusters: Sequence[Cluster]) -
     owners = {short(s.name): k for k, c in enumerate(clusters) for s in (*c.prelude, *c.statements)}
     schedules: dict[str, Schedule] = {}
     homes: dict[int, str] = {}
+    copies: dict[str, str] = {}
     asked: dict[int, str] = {}  # as `homes`, by the names that were given
     for given, text in texts:
         name = given
@@ -62,7 +69,9 @@ def place_given(texts: Sequence[tuple[str, str]], clusters: Sequence[Cluster]) -
         except IllegalSchedule as error:
             raise IllegalSchedule(f"the schedule of {show(given)}: {error}") from None
         schedules[name] = schedule
-        members = {owners[s] for s in _fused(schedule) if s in owners}
+        fused = dict.fromkeys(_fused(schedule))
+        members = {owners[s] for s in fused if s in owners}
+        copies |= {s: name for s in fused if s not in owners}
         for k in sorted(members | ({lasts[name]} if name in lasts else set())):
             if asked.setdefault(k, given) != given:
                 raise IllegalSchedule(
@@ -70,7 +79,7 @@ def place_given(texts: Sequence[tuple[str, str]], clusters: Sequence[Cluster]) -
                     f"{show(short(clusters[k].statements[-1].name))}; give one of them"
                 )
             homes[k] = name
-    return Given(schedules, homes)
+    return Given(schedules, homes, copies)
 
 
 def _nodes(cluster: Cluster) -> frozenset[str]:

@@ -23,11 +23,18 @@ from polyc.memory.storage import Storage, row_major
 from polyc.memory.strides import Strides
 from polyc.schedule.canonical import from_positions, to_positions
 from polyc.schedule.cluster import Cluster
+from polyc.schedule.keeping import Prefetch
 from polyc.schedule.names import short
 from polyc.schedule.schedule import Schedule
 from polyc.scop.expr import Load
 from polyc.scop.scop import Array, Scop, Statement, gather_steps
 from polyc.target.machine import Target
+
+ROWS = 4
+"""Rows that a copy writes at once into each panel, a run of lines there.
+
+16.8 MB in panels of 64 bytes a row take 3.3 ms in place of 5.9 (Zen 3).
+"""
 
 
 def store_clusters(
@@ -137,9 +144,8 @@ class _Store:
 
     def _give(self, copy: StoredCluster) -> StoredCluster:
         """A copy that packs, with its given schedule if there is one."""
-        name = short(copy.cluster.statements[-1].name)
-        schedule = self.given.schedules.get(name)
-        return replace(copy, schedule=schedule, given=name) if schedule else copy
+        home = self.given.home_of_copy(short(copy.cluster.statements[-1].name))
+        return replace(copy, schedule=self.given.schedules[home], given=home) if home else copy
 
     def _open(self, position: int, assumed: Mapping[str, Storage] | None = None) -> OpenCluster:
         cluster = self.clusters[position]
@@ -247,6 +253,16 @@ def _find_terms(
     return lanes[0], (rows[0], size, width)
 
 
+def _find_rows(
+    copy: Cluster, vector: int, width: int, moves: Mapping[str, tuple[Strides, ...]]
+) -> int | None:
+    """The loop along which rows of a panel lie one behind the other in a copy."""
+    (s,) = copy.statements
+    steps = [moves[s.name][0].steps[loop[s.name]] for loop in copy.shared]
+    found = (d for d, step in enumerate(steps) if step == width and copy.extents[d] >= ROWS)
+    return next((d for d in found if d != vector), None)
+
+
 def _store_copy(packing: Packing, laid: Laid, target: Target) -> StoredCluster:
     """The copy that packs an operand, in vectors as wide as a panel to stay inside one."""
     copy, arrays = packing.copy, laid.arrays
@@ -261,8 +277,14 @@ def _store_copy(packing: Packing, laid: Laid, target: Target) -> StoredCluster:
     terms = _find_terms(copy, moves, laid)
     if terms is not None:
         vector, tile = terms
+    elif vector is not None and tile[0] is None:
+        rows = _find_rows(copy, vector, tile[2], moves)
+        tile = tile if rows is None else (rows, ROWS, tile[2])
     names = list_touched(copy)
     storages = {n: laid.storages[n] for n in names}
     schedule = schedule_cluster(copy, vector, tile, arrays, storages, target)
+    read = [load.array for s in copy.statements for load in s.loads]
+    if tile[1] == ROWS and any(arrays[name].bytes > target.l2 for name in read):
+        schedule = Schedule((Prefetch(tuple(read)),)) + schedule
     signature = sign_cluster(copy, names, arrays)
     return StoredCluster(copy, schedule, names, storages, frozenset(), signature)

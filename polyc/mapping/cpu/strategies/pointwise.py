@@ -47,6 +47,18 @@ def choose_pointwise_tile(
     return None, 1, min(vectors * lanes, extents[vector])
 
 
+def is_transposed(
+    cluster: Cluster,
+    vector: int,
+    unroll: int | None,
+    arrays: Table[str, Array],
+    storages: Table[str, Storage],
+) -> bool:
+    """Whether the tiles of a pointwise cluster are squares of two loops, in both orders."""
+    strides = {s.name: compute_strides(s, arrays, storages) for s in cluster.statements}
+    return unroll is not None and find_crossing_loop(cluster, vector, strides) == unroll
+
+
 def choose_pointwise_order(
     cluster: Cluster,
     loops: Sequence[int],
@@ -75,10 +87,17 @@ def choose_pointwise_order(
 
 
 def choose_blocks(
-    cluster: Cluster, unroll: int | None, height: int, arrays: Table[str, Array]
+    cluster: Cluster,
+    vector: int,
+    unroll: int | None,
+    height: int,
+    arrays: Table[str, Array],
+    storages: Table[str, Storage],
 ) -> dict[int, int]:
     """How far to go along the rows that a transpose reads, in elements: some squares."""
     if unroll is None or cluster.extents[unroll] <= height:
+        return {}
+    if not is_transposed(cluster, vector, unroll, arrays, storages):
         return {}
     size = min(arrays[load.array].dtype.itemsize for s in cluster.statements for load in s.loads)
     squares = max(1, min(ROW_BYTES // size, cluster.extents[unroll]) // height)
