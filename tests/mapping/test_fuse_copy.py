@@ -8,7 +8,7 @@ import pytest
 import polyc
 from polyc import Graph, ops
 from polyc.mapping.cpu import fuse_copy
-from polyc.mapping.cpu.fuse_copy import COPIED_SHARE, RUN
+from polyc.mapping.cpu.fuse_copy import COPIED_SHARE, RUNS
 from polyc.mapping.cpu.fuse_tiles import fuse_tiles
 from polyc.mapping.cpu.storing import store_clusters
 from polyc.mapping.stored_kernel import StoredKernel
@@ -30,7 +30,7 @@ def kernels(m: int, n: int, k: int, target=AVX512) -> tuple[StoredKernel, ...]:
 def test_a_tile_copies_runs_of_rows_and_stays_near(k, target):
     (kernel,) = kernels(64, 4096, k, target)
     (wide,) = kernel.sizes
-    assert wide * 4 >= RUN
+    assert wide * 4 >= RUNS[0]
     assert wide * 4 * (kernel.terms or k) <= max(COPIED_SHARE, 0.25) * target.l2
     assert bool(kernel.terms) == (wide * 4 * k > COPIED_SHARE * target.l2)
     assert (" hold " in str(kernel.schedule)) == bool(kernel.terms)
@@ -39,18 +39,22 @@ def test_a_tile_copies_runs_of_rows_and_stays_near(k, target):
 def test_results_that_wait_stay_near_as_well(monkeypatch):
     (kernel,) = kernels(64, 4096, 4096, AVX2)
     assert kernel.terms
-    monkeypatch.setattr(fuse_copy, "SUMS_SHARE", 63 * RUN / AVX2.l2)
+    monkeypatch.setattr(fuse_copy, "SUMS_SHARE", 63 * RUNS[0] / AVX2.l2)
     assert all(not kernel.terms for kernel in kernels(64, 4096, 4096, AVX2))
 
 
 def test_a_small_sum_is_as_wide_as_there_is_room():
     (kernel,) = kernels(64, 4096, 256, AVX2)
     assert not kernel.terms
-    assert kernel.sizes[0] * 4 > RUN
+    assert kernel.sizes[0] * 4 > RUNS[0]
 
 
 def test_few_tiles_are_not_made_fewer():
     """Threads would have nothing to share."""
+    (kernel,) = kernels(64, 1024, 4096, AVX512)  # 48 columns are a panel
+    assert kernel.sizes == (48,)
+    (kernel,) = kernels(64, 1536, 4096, AVX512)
+    assert kernel.sizes == (96,)
     assert all(not kernel.terms for kernel in kernels(64, 512, 4096, AVX2))
 
 

@@ -15,7 +15,7 @@ columns, and of 64: 0.85 -> 0.92, 0.85 -> 0.89 (in blocks of 1024 terms).
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from math import ceil, prod
 
@@ -26,8 +26,8 @@ from polyc.schedule.initial import InitialLoop
 from polyc.scop.scop import Array
 from polyc.target.machine import Target
 
-RUN = 256
-"""Bytes of each row that a tile copies at least: four lines."""
+RUNS = (256, 192)
+"""Bytes of each row that a tile copies, at least: four lines; three, where tiles would be few."""
 
 COPIED_SHARE, SUMS_SHARE = 0.5, 0.25
 """Of the second-level cache, for what a tile copies, and for results that wait for more terms."""
@@ -57,13 +57,16 @@ def tile_copy(
     (s,) = copy.cluster.statements
     lanes = copy.cluster.shared[vector][s.name]
     itemsize, width = arrays[s.array].dtype.itemsize, copy.tile[2]
-    wide = ceil(RUN / (width * itemsize)) * width
-    sizes = tuple(wide if loop[s.name] == lanes else 1 for loop in whole.loops)
-    extents = whole.long_extents
-    tiles = prod(ceil(n / size) for n, size in zip(extents, sizes, strict=True))
     fused = {loop[s.name] for loop in whole.loops}
     rows = prod(n for p, n in enumerate(s.long_extents) if p not in fused)
-    if wide not in sizes or tiles < MANY_ITERATIONS or rows * wide * itemsize <= room:
+    for run in RUNS:
+        wide = ceil(run / (width * itemsize)) * width
+        sizes = tuple(wide if loop[s.name] == lanes else 1 for loop in whole.loops)
+        if _count_tiles(whole, sizes) >= MANY_ITERATIONS:
+            break
+    else:
+        return None
+    if wide not in sizes or rows * wide * itemsize <= room:
         return None
     copied = int(COPIED_SHARE * target.l2)
     if rows * wide * itemsize <= copied:
@@ -73,6 +76,10 @@ def tile_copy(
     results = _count_results(whole, arrays)
     few = results is not None and results * wide <= SUMS_SHARE * target.l2
     return CopiedTile(sizes, terms) if few and terms >= FEWEST_TERMS else None
+
+
+def _count_tiles(whole: StoredKernel, sizes: Sequence[int]) -> int:
+    return prod(ceil(n / size) for n, size in zip(whole.long_extents, sizes, strict=True))
 
 
 def _count_results(whole: StoredKernel, arrays: Mapping[str, Array]) -> int | None:
