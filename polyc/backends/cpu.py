@@ -124,7 +124,8 @@ def _compile(
 
     # 6. C
     with trace.step("print"):
-        tiled = multiply_tiles(hold(kernel.body), kernel.params, target.vectors)
+        held = hold(kernel.body)
+        tiled = multiply_tiles(held, kernel.params, target.vectors)
         spread = add_side_by_side(tiled, kernel.sizes, target.vectors)
         shapes = {p.name: p.shape for p in kernel.params}
         final = find_registers(vectorise(bound_by_data(spread), target.vectors, shapes))
@@ -146,7 +147,7 @@ def _compile(
         Judged(kernel, stated, part, stored.storages),
         to_positions(schedule, stored.named, stored.scheduled),
         template=template,
-        work=measure_work(replace(kernel, body=bound_by_data(kernel.body)), target),
+        work=measure_work(replace(kernel, body=bound_by_data(held)), target),
     )
 
 

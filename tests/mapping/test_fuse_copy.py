@@ -120,3 +120,14 @@ def test_what_is_shown_of_a_fused_copy_can_be_given_back(tmp_path):
     again = polyc.compile(graph, schedule=dict([shown]), target="avx2", options=options(tmp_path))
     assert again.schedules == dict([shown])
     check(again, 64, 1024, 1024)
+
+
+def test_results_that_are_held_are_not_predicted_to_pass_through_memory(tmp_path):
+    """A sum in blocks takes four times as long as one of a fourth, which needs no blocks."""
+    predicted = []
+    for terms in (1024, 4096):
+        model = polyc.compile(
+            multiply(64, 1024, terms), target="avx2", options=options(tmp_path), threads=1
+        )
+        predicted.append(sum(row.predicted for row in model.explain().kernels))
+    assert predicted[1] < 5 * predicted[0]
