@@ -10,6 +10,7 @@ from polyc.files.digest import digest
 from polyc.mapping.signature import sign_cluster, sign_layouts
 from polyc.memory.storage import Storage
 from polyc.memory.strides import Strides, accesses, compute_strides
+from polyc.names import fresh
 from polyc.poly.canonical import Canonical
 from polyc.schedule.cluster import Cluster
 from polyc.schedule.initial import InitialLoops
@@ -35,6 +36,11 @@ class OpenCluster:
         return list_touched(self.cluster)
 
     @cached_property
+    def nameable(self) -> tuple[str, ...]:
+        """The arrays that a schedule may name: those, and a copy that packs each of them."""
+        return (*self.touched, *(name_copy(name, self.arrays) for name in self.touched))
+
+    @cached_property
     def named(self) -> InitialLoops:
         """The loops of the cluster, and how directives call them."""
         return InitialLoops((self.cluster,))
@@ -54,6 +60,11 @@ class OpenCluster:
         """What tuned schedules are found by: equal for equal clusters between equal layouts."""
         layouts = sign_layouts(self.touched, self.storages, self.private)
         return digest([repr(self.signature), repr(layouts)])[:32]
+
+
+def name_copy(name: str, arrays: Mapping[str, Array]) -> str:
+    """What the copy that packs an array is called."""
+    return fresh(f"{name}_packed", arrays)
 
 
 def list_touched(cluster: Cluster) -> tuple[str, ...]:

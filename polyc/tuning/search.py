@@ -193,7 +193,7 @@ class Search:
 
 def spell_in_positions(one: OpenCluster, schedule: Schedule) -> str:
     """The text of a schedule that equal clusters of other models can share."""
-    return str(to_positions(schedule, one.named, one.touched))
+    return str(to_positions(schedule, one.named, one.nameable))
 
 
 def _gain(one: Built, other: Built) -> float:

@@ -8,12 +8,16 @@ import pytest
 
 import polyc
 from polyc import Graph, ops
+from polyc.mapping.cpu.space import find_tuned
 from polyc.mapping.cpu.storing import store_clusters
 from polyc.mapping.reading import read_packed
+from polyc.mapping.tuned import Tuned
 from polyc.schedule.cluster import find_clusters
+from polyc.schedule.keeping import Prefetch
 from polyc.scop.scop import Scop
+from polyc.tuning.search import spell_in_positions
 from tests.analysis.nests import ZERO, array, call, load, scop, statement
-from tests.mapping.stages import AVX512
+from tests.mapping.stages import AVX2, AVX512
 from tests.programs import options
 from tests.sampling import thorough
 
@@ -135,3 +139,32 @@ def test_rows_at_computed_positions_are_read_where_they_are(tmp_path: Path):
     np.testing.assert_allclose(
         model(table, rows), table[:, rows].sum(0, keepdims=True), rtol=1e-4, atol=1e-4
     )
+
+
+def reader(m: int, n: int, k: int, target=AVX2):
+    """How a product reads the copy of its second factor."""
+    of = product(m, n, k)
+    *_, read = store_clusters(find_clusters(of, target)[0], of, target).clusters
+    return read.schedule
+
+
+def fetched(schedule) -> list[tuple[str, ...]]:
+    return [d.arrays for d in schedule.directives if isinstance(d, Prefetch)]
+
+
+def test_panels_that_pass_by_for_each_block_of_rows_are_fetched_ahead():
+    """1000 x 1000 go through all panels 21 times, 1536 x 1536 twice; 512 x 512 are near."""
+    assert ("W_packed",) in fetched(reader(1000, 1000, 1000))
+    assert ("W_packed",) not in fetched(reader(1536, 1536, 1536))
+    assert ("W_packed",) not in fetched(reader(256, 256, 256))
+
+
+def test_a_schedule_that_names_a_copy_has_positions_for_it():
+    of = product(1000, 1000, 1000)
+    stored = store_clusters(find_clusters(of, AVX2)[0], of, AVX2)
+    (one,) = stored.opened
+    schedule = stored.clusters[-1].schedule
+    assert "prefetch W_packed" in str(schedule)
+    text = spell_in_positions(one, schedule)
+    assert "W" not in text
+    assert find_tuned(one, Tuned(text, 1.0), AVX2) == schedule

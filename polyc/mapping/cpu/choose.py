@@ -88,7 +88,7 @@ def schedule_cluster(
         blocks = {}
         if not rows:
             order, blocks = choose_row_blocks(cluster, order, vector, unroll, sizes, arrays, target)
-        fetched = choose_fetched(cluster, vector, tile, arrays, storages, target)
+        fetched = choose_fetched(cluster, vector, tile, *nested, order, blocks)
         before += Schedule((Prefetch(fetched),) if fetched else ())
     else:
         order = order or choose_pointwise_order(cluster, loops, sizes, vector, arrays, storages)

@@ -19,8 +19,8 @@ import islpy as isl
 
 from polyc.analysis.steps import in_any_step
 from polyc.mapping.cpu.vector_loop import choose_inner_loop
+from polyc.mapping.open_cluster import name_copy
 from polyc.memory.strides import Strides
-from polyc.names import fresh
 from polyc.poly.affine import moves
 from polyc.schedule.cluster import Cluster
 from polyc.scop.accesses import read_map
@@ -155,7 +155,7 @@ def _make_copy(
 ) -> Packing:
     """Copy what these loads read of an array, element by element."""
     array = arrays[name]
-    packed = fresh(f"{name}_packed", arrays)
+    packed = name_copy(name, arrays)
     iterators = tuple(f"i{k}" for k in range(len(array.shape)))
     read: isl.Set | None = None
     for s, load in loads:

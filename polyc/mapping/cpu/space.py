@@ -55,7 +55,7 @@ def find_tuned(one: OpenCluster, tuned: Tuned, target: Target) -> Schedule | Non
     """
     try:
         stored = Schedule.parse(tuned.schedule)
-        schedule = from_positions(stored, one.named, one.touched)
+        schedule = from_positions(stored, one.named, one.nameable)
     except IllegalSchedule:
         return None
     tiles, order = _read(one, schedule)

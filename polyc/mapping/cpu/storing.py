@@ -137,9 +137,9 @@ class _Store:
     def _schedule(self, one: OpenCluster, laid: Laid) -> Schedule:
         """The strategy's schedule, made once for clusters that are equal but for names."""
         if one.key in self.scheduled:
-            return from_positions(self.scheduled[one.key], one.named, one.touched)
+            return from_positions(self.scheduled[one.key], one.named, one.nameable)
         schedule = laid.schedule(self.target)
-        self.scheduled[one.key] = to_positions(schedule, one.named, one.touched)
+        self.scheduled[one.key] = to_positions(schedule, one.named, one.nameable)
         return schedule
 
     def _give(self, copy: StoredCluster) -> StoredCluster:
