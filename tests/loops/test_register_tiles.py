@@ -73,7 +73,7 @@ def test_products_of_other_shapes_are_right(name):
         for threads in (1, 2):
             used = replace(kernel, threads=threads)
             check(used, *arguments(n))
-    assert "mark  keep" in used.explain()
+    assert "mark  hold" in used.explain()
 
 
 @pytest.mark.parametrize("kernel", [syrk, cholesky])
