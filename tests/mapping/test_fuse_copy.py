@@ -2,17 +2,23 @@
 
 from __future__ import annotations
 
+import re
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
 import polyc
 from polyc import Graph, ops
 from polyc.mapping.cpu import fuse_copy
-from polyc.mapping.cpu.fuse_copy import COPIED_SHARE, RUNS
+from polyc.mapping.cpu.fuse_copy import COPIED_SHARE, MOST_COPIED, MOST_SUMS, RUNS
 from polyc.mapping.cpu.fuse_tiles import fuse_tiles
 from polyc.mapping.cpu.storing import store_clusters
 from polyc.mapping.stored_kernel import StoredKernel
+from polyc.options import Options
+from polyc.pipeline import run_pipeline
 from polyc.schedule.cluster import find_clusters
+from polyc.trace import Trace
 from tests.mapping.stages import AVX2, AVX512
 from tests.mapping.test_packing import product
 from tests.programs import options
@@ -31,8 +37,9 @@ def test_a_tile_copies_runs_of_rows_and_stays_near(k, target):
     (kernel,) = kernels(64, 4096, k, target)
     (wide,) = kernel.sizes
     assert wide * 4 >= RUNS[0]
-    assert wide * 4 * (kernel.terms or k) <= max(COPIED_SHARE, 0.25) * target.l2
-    assert bool(kernel.terms) == (wide * 4 * k > COPIED_SHARE * target.l2)
+    most = min(COPIED_SHARE * target.l2, MOST_COPIED)
+    assert wide * 4 * (kernel.terms or k) <= most
+    assert bool(kernel.terms) == (wide * 4 * k > most)
     assert (" hold " in str(kernel.schedule)) == bool(kernel.terms)
 
 
@@ -41,6 +48,20 @@ def test_results_that_wait_stay_near_as_well(monkeypatch):
     assert kernel.terms
     monkeypatch.setattr(fuse_copy, "SUMS_SHARE", 63 * RUNS[0] / AVX2.l2)
     assert all(not kernel.terms for kernel in kernels(64, 4096, 4096, AVX2))
+
+
+@pytest.mark.parametrize("target", [AVX512, AVX2], ids=["avx512", "avx2"])
+@pytest.mark.parametrize(("m", "k"), [(64, 4096), (64, 1200), thorough(300, 9999)])
+def test_what_is_kept_fits_a_stack(m, k, target):
+    """Of any size that a second-level cache has: 2 MB are more than a thread's stack."""
+    graph = multiply(m, 4096, k)
+    compiled = run_pipeline(graph, replace(target, l2=2**21), Options(), Trace())
+    (schedule,) = dict(compiled.schedules).values()
+    assert "keep w_packed in stack" in schedule
+    text = "".join(compiled.sources.values())
+    kept = dict(re.findall(r"f32 (\w+_local)\[(\d+)\]", text))  # whole tiles and others alike
+    assert kept
+    assert sum(map(int, kept.values())) * 4 <= MOST_COPIED + MOST_SUMS
 
 
 def test_a_small_sum_is_as_wide_as_there_is_room():

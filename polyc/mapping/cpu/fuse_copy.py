@@ -21,6 +21,7 @@ from math import ceil, prod
 
 from polyc.mapping.fuse_schedules import find_summed
 from polyc.mapping.stored_kernel import StoredKernel
+from polyc.promote.local_arrays import LARGEST_HANDED
 from polyc.schedule.cluster import MANY_ITERATIONS
 from polyc.schedule.initial import InitialLoop
 from polyc.scop.scop import Array
@@ -31,6 +32,9 @@ RUNS = (256, 192)
 
 COPIED_SHARE, SUMS_SHARE = 0.5, 0.25
 """Of the second-level cache, for what a tile copies, and for results that wait for more terms."""
+
+MOST_COPIED, MOST_SUMS = LARGEST_HANDED * 3 // 4, LARGEST_HANDED // 4
+"""Bytes of either, which are local arrays."""
 
 FEWEST_TERMS = 128
 """In a block: each loads and stores all results."""
@@ -68,13 +72,14 @@ def tile_copy(
         return None
     if wide not in sizes or rows * wide * itemsize <= room:
         return None
-    copied = int(COPIED_SHARE * target.l2)
+    copied = min(int(COPIED_SHARE * target.l2), MOST_COPIED)
     if rows * wide * itemsize <= copied:
         return CopiedTile(sizes, 0)
     step = copy.tile[1]
     terms = copied // (wide * itemsize) // step * step
     results = _count_results(whole, arrays)
-    few = results is not None and results * wide <= SUMS_SHARE * target.l2
+    most = min(SUMS_SHARE * target.l2, MOST_SUMS)
+    few = results is not None and results * wide <= most
     return CopiedTile(sizes, terms) if few and terms >= FEWEST_TERMS else None
 
 
