@@ -142,7 +142,7 @@ def find_carried(
 
     # relation: S -> T, those with equal outer loops and another value of this one
     """
-    if loop.kind in ("sequential", "unroll"):
+    if loop.kind in ("sequential", "unroll", "hold"):
         return None
     relation = dependences.validity if loop.kind in WHERE else dependences.coincidence
     for around in above:

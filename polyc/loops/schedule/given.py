@@ -26,7 +26,12 @@ from polyc.promote.keep_in_block import list_kept, shared_by_name
 from polyc.schedule.coordinates import COORDINATES
 from polyc.schedule.keeping import KeepInPlace, Pack, Prefetch
 from polyc.schedule.legal_threads import check_threads
-from polyc.schedule.legality import check_cpu_directives, check_cpu_kinds, check_given
+from polyc.schedule.legality import (
+    check_cpu_directives,
+    check_cpu_kinds,
+    check_given,
+    check_held_loops,
+)
 from polyc.schedule.loops import (
     Instances,
     Kept,
@@ -62,7 +67,9 @@ def schedule_as_given(
     within = _within(dependences, lowered.sizes)
     check_cpu_directives(schedule, name)
     check_given(schedule, start, domains, within, name, partial(check_cpu_kinds, may_wait=True))
-    tree = rewrite(schedule.apply(start), _in_lanes)
+    applied = schedule.apply(start)
+    check_held_loops(applied, lowered.bare.statements, name)
+    tree = rewrite(applied, _in_lanes)
     made = lower_tree(tree, domains)
     if not any(isinstance(node, Kept) for node in walk(tree)):
         made = declare_scopes(made)
