@@ -115,7 +115,8 @@ def _compile(
         kernel = share_out(join_pieces(kernel, part, dependences))
         trace.dump("loopnest", kernel, name)
 
-    # 5. the proof, on these loops: after it they are only unrolled and cut into vectors
+    # 5. the proof, on these loops: after it they are only unrolled and cut into vectors, and
+    #    results of loops that hold them are in registers meanwhile
     with trace.step("verify"):
         check_instructions(kernel, target.vectors)
         if options.verify:
