@@ -182,9 +182,8 @@ def _fuse(
     loops = common_loops(kernel, one)
     members = [_with_own_loops(part, arrays, target) for part in (*kernel.parts, one)]
     whole = StoredKernel(tuple(members), loops, (), kernel.handed | handed)
-    before = extra_bytes(kernel, arrays, target)
     for tiled in _list_tiled(whole, arrays, target):
-        extra = extra_bytes(tiled, arrays, target) - before
+        extra = extra_bytes(tiled, arrays, target) - extra_bytes(kernel, arrays, target)
         if extra / far_bytes(target) < saved_cycles(total, target):
             return tiled
     return None

@@ -227,11 +227,12 @@ def list_operands(
         own = s.long_extents if in_long else s.estimated_extents
         shared = [loop[s.name] for loop in cluster.shared]
         by_data = {id(load.index): {d for d, _ in load.dynamic} for load in s.loads}
-        for name, index, _ in accesses(s):
+        for (name, index, _), columns in zip(accesses(s), s.columns, strict=True):
             if name in totals:
                 continue
             anywhere = by_data.get(id(index), ())
-            rows = [coefficients(function) for function in outputs(index)]
+            rank = len(arrays[name].shape)
+            rows = [tuple(column[d] for column in columns) for d in range(rank)]
             sizes = tuple(map(long_extent if in_long else estimate, arrays[name].shape))
             result.append(
                 Operand(

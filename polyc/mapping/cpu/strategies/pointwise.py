@@ -55,8 +55,10 @@ def is_transposed(
     storages: Table[str, Storage],
 ) -> bool:
     """Whether the tiles of a pointwise cluster are squares of two loops, in both orders."""
+    if unroll is None or any(s.reduction for s in cluster.statements):
+        return False
     strides = {s.name: compute_strides(s, arrays, storages) for s in cluster.statements}
-    return unroll is not None and find_crossing_loop(cluster, vector, strides) == unroll
+    return find_crossing_loop(cluster, vector, strides) == unroll
 
 
 def choose_pointwise_order(
