@@ -143,22 +143,24 @@ def restrict(function: isl.UnionPwAff, tree: LoopTree) -> isl.UnionPwAff:
 
 
 def mark_names(tree: LoopTree, *, counted: bool = False) -> dict[str, str]:
-    """The mark of each place where arrays are kept, by its loop: of a `tile` around others, or
-    where it is said which arrays.
+    """The mark of each place where arrays are kept, by its loop: of a `tile` around others.
 
     counted: for a GPU, where it matters whether a thread keeps them, or a block.
     """
-
-    def kind(node: Kept, by_thread: bool) -> str:
-        if any(_places(node.body)):
-            return "tile"
-        if counted:
-            return _mark_kind(node, by_thread)
-        return "tile" if node.arrays else "scope"
-
+    kinds = (
+        (node, _mark_kind(node, by_thread) if counted else "scope")
+        for node, by_thread in _places(tree)
+    )
     return {
-        node.at: f"{kind(node, by_thread)} {node.at}".rstrip() for node, by_thread in _places(tree)
+        node.at: f"{'tile' if _is_around_others(node.body) else kind} {node.at}".rstrip()
+        for node, kind in kinds
     }
+
+
+def _is_around_others(body: LoopTree) -> bool:
+    """Whether arrays are kept further inside as well; a loop that holds results keeps these."""
+    holds = (isinstance(node, Loop) and node.kind == "hold" for node in walk(body))
+    return any(_places(body)) or any(holds)
 
 
 def _places(tree: LoopTree, by_thread: bool = False) -> Iterator[tuple[Kept, bool]]:

@@ -53,7 +53,7 @@ def test_results_that_wait_stay_near_as_well(monkeypatch):
 @pytest.mark.parametrize("target", [AVX512, AVX2], ids=["avx512", "avx2"])
 @pytest.mark.parametrize(("m", "k"), [(64, 4096), (64, 1200), thorough(300, 9999)])
 def test_what_is_kept_fits_a_stack(m, k, target):
-    """Of any size that a second-level cache has: 2 MB are more than a thread's stack."""
+    """Half of a second-level cache of 2 MB is more than local arrays may take."""
     graph = multiply(m, 4096, k)
     compiled = run_pipeline(graph, replace(target, l2=2**21), Options(), Trace())
     (schedule,) = dict(compiled.schedules).values()

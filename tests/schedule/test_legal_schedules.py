@@ -238,7 +238,7 @@ KEPT = [
     (MATMUL, "keep Y in stack at i", "Y is no array that this kernel has to itself"),
     (MATMUL, "keep nothing in stack at i", "nothing is no array"),
     (MATMUL, "distribute j | keep acc in registers at S.j", "all statements that touch it"),
-    (matmul_scop(4000, 64, 3), "keep acc in stack", "at most 524288 bytes"),
+    (matmul_scop(400, 64, 3), "keep acc in stack", "at most 32768 bytes"),
     (
         matmul_scop(4, 1024, 3),
         "keep acc in registers at i",
