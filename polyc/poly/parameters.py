@@ -24,7 +24,7 @@ from polyc.types.derived import Derived
 from polyc.types.found import found_in
 from polyc.types.parameters import expand, named
 from polyc.types.ranges import LEAST, Step, assumed_ranges, concluded
-from polyc.types.sizes import Extent, Size, assumed_range, names_in
+from polyc.types.sizes import Extent, Size, assumed_range, bounds, names_in
 
 Parsed = TypeVar("Parsed", isl.Set, isl.Map, isl.PwMultiAff, isl.PwAff)
 
@@ -99,6 +99,7 @@ def _facts(name: str, same: Size, exact: bool) -> list[str]:
 
     q = floor(a/3)   ->   3*q <= a, a <= 3*q + 2
     q = min(a, b)    ->   q <= a, q <= b, and q is one of them
+    q = -(a/3), cut off   ->   -floor(a/3) - 1 <= q <= -floor(a/3)
     q = a*b          ->   q >= a*B + A*b - A*B, where a >= A and b >= B; likewise for the ends
     """
     product = same.terms[0][0]
@@ -106,6 +107,9 @@ def _facts(name: str, same: Size, exact: bool) -> list[str]:
         first, second = derived.operands
         if derived.operation == "min":
             a, b = spell(first), spell(second)
+            for down, other in ((first, second), (second, first)):
+                if _is_cut_off(down, other):
+                    return [f"{name} <= {spell(down)}", f"{name} >= {spell(down)} - 1"]
             if not exact:
                 return [f"{name} <= {a}", f"{name} <= {b}"]
             # The two do not overlap: else loops over both would be generated.
@@ -233,6 +237,25 @@ def among_sizes(elements: isl.Set) -> isl.Set:
 @remember_within
 def _among(elements: isl.Set, known: isl.Set) -> isl.Set:
     return normalise(elements.intersect_params(known))
+
+
+def _is_cut_off(down: Extent, other: Extent) -> bool:
+    """Whether the smaller of two is less a quotient that is cut off, as that of integers is.
+
+        (n - 8)/4, cut off   =   max(floor(n/4) - 2, min(floor((n + 3)/4) - 2, 0))
+
+    Three cases would be three loops over frames; that they are one more at most is all that loops
+    need of it.
+    """
+    chosen = expand(-other)
+    name = chosen.terms[0][0][0] if isinstance(chosen, Size) else None
+    if chosen != name or not isinstance(name, Derived) or name.operation != "min":
+        return False
+    if 0 not in name.operands:
+        return False
+    up = name.operands[0] + name.operands[1]
+    low, high = bounds(up + expand(down))
+    return low >= 0 and high <= 1
 
 
 def without_known(domain: isl.Set) -> isl.Set:

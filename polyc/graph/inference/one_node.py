@@ -41,8 +41,8 @@ def infer_or_fold(
     types = infer_node(node, inputs)
     for tensor in types:
         budget.require(least_bytes(tensor), f"{node.op} {node.name!r}: its output {tensor.name!r}")
-    if len(types) == 1 and (entries := evaluate_sizes(node, inputs, types[0])) is not None:
-        return (with_entries(types[0], entries),)
+    if (entries := evaluate_sizes(node, inputs, types)) is not None:
+        return tuple(map(with_entries, types, entries))
     if not _is_foldable(node, inputs, types, folds):
         return types
     try:

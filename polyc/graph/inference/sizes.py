@@ -47,12 +47,31 @@ Entries = Callable[..., Any]
 
 
 def evaluate_sizes(
-    node: Node, inputs: Sequence[Tensor | None], output: Tensor
-) -> np.ndarray | None:
-    """The elements of a node's output, as objects; None unless they follow from sizes.
+    node: Node, inputs: Sequence[Tensor | None], outputs: Sequence[Tensor]
+) -> tuple[np.ndarray, ...] | None:
+    """The elements of a node's outputs, as objects; None unless they follow from sizes.
 
     Raises nothing: what a size leaves open is computed like any other value.
     """
+    if node.op == "Split":
+        data = inputs[0]
+        return None if data is None or data.entries is None else _split(node, data, outputs)
+    result = _evaluate_one(node, inputs, outputs[0]) if len(outputs) == 1 else None
+    return None if result is None else (result,)
+
+
+def _split(node: Node, data: Tensor, parts: Sequence[Tensor]) -> tuple[np.ndarray, ...] | None:
+    """A list of extents, cut into shorter ones, as TensorFlow takes batch, length and the rest."""
+    assert data.entries is not None
+    axis = int(node.get("axis", 0))
+    lengths = [part.shape[axis] for part in parts]
+    if any(isinstance(length, Size) for length in lengths):
+        return None
+    places = np.cumsum(np.asarray(lengths, np.int64))
+    return tuple(np.split(data.entries, places[:-1], axis))
+
+
+def _evaluate_one(node: Node, inputs: Sequence[Tensor | None], output: Tensor) -> np.ndarray | None:
     if (node.op not in _EVALUATED and node.op != "Step") or output.dtype.kind not in "iubf":
         return None
     if node.op == "Step":

@@ -17,6 +17,7 @@ import numpy as np
 from polyc.budget import UNLIMITED, Budget
 from polyc.graph.ir import Node
 from polyc.names import RUNTIME_PREFIX, fresh, identifier, is_derived
+from polyc.poly.affine import outputs, simplify
 from polyc.poly.parameters import assumptions, read, spell
 from polyc.scop.expr import Call, Const, Expr, cast, loads, pull_back
 from polyc.scop.lower.functions import wrap_index
@@ -26,6 +27,13 @@ from polyc.types.branches import BRANCH, Branches
 from polyc.types.parameters import named
 from polyc.types.ranges import PREFIX, STEP, Step, assume, assumed_ranges, forget_steps
 from polyc.types.sizes import Size, bounds
+
+
+def _elements(ref: Ref) -> isl.Set:
+    """# [tensor indices]: those of a view, for the sizes that a call may have."""
+    indices = ", ".join(f"i{k}" for k in range(ref.rank))
+    inside = " and ".join(f"0 <= i{k} < {spell(n)}" for k, n in enumerate(ref.shape)) or "true"
+    return read(isl.Set, f"{{ [{indices}] : {inside} }}").intersect_params(assumptions())
 
 
 class Emitter:
@@ -85,14 +93,12 @@ class Emitter:
 
     def is_whole(self, ref: Ref) -> bool:
         """Whether a view is its array itself: all of it, element for element."""
-        array = self.arrays[ref.array]
-        if array.shape != ref.shape:
+        if self.arrays[ref.array].shape != ref.shape:
             return False
         indices = ", ".join(f"i{k}" for k in range(ref.rank))
-        inside = " and ".join(f"0 <= i{k} < {spell(n)}" for k, n in enumerate(ref.shape)) or "true"
         # [tensor indices] -> A
-        plain = read(isl.Map, f"{{ [{indices}] -> {ref.array}[{indices}] : {inside} }}")
-        plain = plain.intersect_params(assumptions())
+        plain = read(isl.Map, f"{{ [{indices}] -> {ref.array}[{indices}] }}")
+        plain = plain.intersect_domain(_elements(ref))
         return bool(ref.map.as_map().intersect_domain(plain.domain()).is_equal(plain))
 
     def whole(self, node: Node, ref: Ref) -> Ref:
@@ -102,6 +108,21 @@ class Emitter:
         target = self.array(f"{ref.array}_whole", ref.dtype, ref.shape)
         self.copy(node, ref, target)
         return target
+
+    def unbroken(self, node: Node, ref: Ref) -> Ref:
+        """A view that is one formula between the borders of its tensor, or else a copy of it.
+
+            x[h], as in a mirror     { [i] -> [2 - i] : i < 2;  [i - 2] : 2 <= i < h + 2;  … }
+
+        For what reads an element many times: where a piece ends is known to a call alone, so that
+        no loop is cut there, and each access would ask which piece it is in.
+        """
+        if not ref.map.involves_dims(isl.dim_type.param, 0, ref.map.dim(isl.dim_type.param)):
+            return ref
+        seen = simplify(ref.map, _elements(ref))
+        if all(formula.n_piece() == 1 for formula in outputs(seen)):
+            return ref
+        return self.whole(node, ref)
 
     def regrouped(self, node: Node, ref: Ref, shape: Sequence[int]) -> Ref:
         """The elements of a tensor in their order under another shape, in the same memory.

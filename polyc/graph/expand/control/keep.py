@@ -3,15 +3,17 @@
     y = If(c; then, else)   ->   t = then();  e = else();  y = Choose(c, t, e)
 
 No node lies inside of another. What is needed for one side of a Choose alone is executed only where
-the condition says so (`graph/branches.py`). The results of both must be of the same types, which
-turns out by typing them; else the branch is chosen when the condition is known
-(`graph/expand/control/unroll.py`). What a branch alone needs of sizes Choose says: only calls that
-take it must keep to that.
+the condition says so (`graph/branches.py`). The results of both must be of the same types and
+ranks, which turns out by typing them; else the branch is chosen when the condition is known
+(`graph/expand/control/unroll.py`). Where they are not equally long, the length is a size that the
+call finds (`_choose`). What a branch alone needs of sizes Choose says: only calls that take it must
+keep to that.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import NoReturn
 
 import numpy as np
@@ -28,7 +30,7 @@ from polyc.graph.shapes.reduction import REDUCTIONS
 from polyc.types.found import found_in
 from polyc.types.parameters import needed_ranges
 from polyc.types.ranges import assume
-from polyc.types.sizes import Size, bounds
+from polyc.types.sizes import Extent, Size, bounds, greatest
 
 SIDES = ("then_branch", "else_branch")
 
@@ -42,8 +44,8 @@ def keep_branches(node: Node, inputs: Operands, around: Around) -> Body | Typed 
     """Both branches, typed, and a Choose for each result; None where a call must not decide.
 
     Where one gives nothing, the other one may be all of it (`_keep_filled`). What both need of
-    sizes every call must keep to: NotFixed says so. It is also raised for branches that do not give
-    the same, or are not known before a call.
+    sizes every call must keep to: NotFixed says so. It is also raised for branches that give other
+    types or ranks, or are not known before a call.
     """
     condition = inputs[0]
     if not around.decides or condition is None or condition.is_constant:
@@ -72,26 +74,61 @@ def keep_branches(node: Node, inputs: Operands, around: Around) -> Body | Typed 
         typed.append(found)
         results.append(names)
     needs = _share_needs(node, typed, around)
-    pairs = [(results[0][k], results[1][k]) for k in wanted]
-    for pair in pairs:
-        one, other = (found.tensors[name] for found, name in zip(typed, pair, strict=True))
-        if (one.dtype, one.shape) != (other.dtype, other.shape):
-            _refuse(node, f"its branches give {one} and {other}", around)
-    said = {"needs": needs} if any(needs) else {}
-    chosen = [
-        Node(
-            around.names.fresh(f"{node.name}.choose"),
-            "Choose",
-            (node.inputs[0], *pair),
-            (node.outputs[k],),
-            said,
-            INTERNAL,
-        )
-        for k, pair in zip(wanted, pairs, strict=True)
-    ]
+    c, lengths = Composer(around.names), dict[tuple[Extent, Extent], str]()
+    for k in wanted:
+        pair = [found.tensors[names[k]] for found, names in zip(typed, results, strict=True)]
+        _choose(c, node, node.outputs[k], pair, needs, lengths, around)
     inside = [inner for found in typed for inner in found.nodes]
-    tensors = {**typed[0].tensors, **typed[1].tensors}
-    return Typed(inside, tensors, rest=chosen)
+    return Typed(inside, {**typed[0].tensors, **typed[1].tensors}, rest=c.nodes)
+
+
+def _choose(
+    c: Composer,
+    node: Node,
+    output: str,
+    pair: Sequence[Tensor],
+    needs: tuple[tuple[Size, ...], ...],
+    lengths: dict[tuple[Extent, Extent], str],
+    around: Around,
+) -> None:
+    """The result of one branch or the other. If they are not equally long, a call finds how long.
+
+    t[n], e[m]   ->   y = Choose(c, t, e)[: Where(c, n, m)]     both filled up to max(n, m)
+
+    As where one branch of a net takes frames of other lengths than the other one. lengths: what of
+    two extents is taken; results that are equally long in both branches stay so.
+    """
+    one, other = pair
+    axes = [d for d, (n, m) in enumerate(zip(one.shape, other.shape, strict=False)) if n != m]
+    alike = (one.dtype, one.rank) == (other.dtype, other.rank)
+    if not alike or (axes and not around.finds):
+        _refuse(node, f"its branches give {one} and {other}", around)
+    condition = node.inputs[0]
+    most = tuple(map(greatest, one.shape, other.shape))
+    sides = (_fill_up(c, side, most, around) for side in pair)
+    chosen = around.names.fresh(f"{node.name}.choose")
+    said = {"needs": needs} if any(needs) else {}
+    c.nodes.append(Node(chosen, "Choose", (condition, *sides), (chosen,), said, INTERNAL))
+    for axis in axes:
+        both = one.shape[axis], other.shape[axis]
+        if both not in lengths:
+            lengths[both] = c("Where", condition, *(_length(c, n, around) for n in both))
+        chosen = trim(c, chosen, lengths[both], axis)
+    c.nodes[-1] = replace(c.nodes[-1], outputs=(output,))
+
+
+def _fill_up(c: Composer, x: Tensor, shape: Sequence[Extent], around: Around) -> str:
+    """A tensor with zeros behind it up to a shape."""
+    lacking = [whole - extent for whole, extent in zip(shape, x.shape, strict=True)]
+    if not any(lack != 0 for lack in lacking):
+        return x.name
+    behind = (_length(c, lack, around) for lack in lacking)
+    return c("Pad", x.name, c("Concat", c.integers(*[0] * x.rank), *behind, axis=0))
+
+
+def _length(c: Composer, extent: Extent, around: Around) -> str:
+    """An extent as a list of one."""
+    return c("Reshape", around.number(extent), c.integers(1))
 
 
 def _is_empty(branch: Typed, names: Sequence[str]) -> bool:

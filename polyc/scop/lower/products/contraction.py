@@ -29,7 +29,7 @@ def broadcast_indices(formulas: Sequence[str], shape: Sequence[int]) -> list[str
 @lowers("MatMul")
 def lower_matmul(ctx: Lowering, node: Node) -> None:
     """y[b…, i, j] = sum of a[b…, i, k] * b[b…, k, j] over k; a vector lacks its i or its j."""
-    left, right = (ctx.ref(name) for name in node.inputs)
+    left, right = (ctx.unbroken(node, ctx.ref(name)) for name in node.inputs)
     contract_matrices(ctx, node, left, right, lambda end, total, at: total)
 
 
@@ -62,7 +62,7 @@ def contract_matrices(
 @lowers("Gemm")
 def lower_gemm(ctx: Lowering, node: Node) -> None:
     """y[i, j] = alpha * (sum of a[i, k] * b[k, j] over k) + beta * c[i, j]"""
-    left, right = ctx.ref(node.inputs[0]), ctx.ref(node.inputs[1])
+    left, right = (ctx.unbroken(node, ctx.ref(name)) for name in node.inputs[:2])
     left = left.through("{ [i, k] -> [k, i] }", left.shape[::-1]) if node.get("transA") else left
     right = (
         right.through("{ [k, j] -> [j, k] }", right.shape[::-1]) if node.get("transB") else right

@@ -169,7 +169,7 @@ def pad_conv(ctx: Lowering, node: Node) -> Padding:
 def lower_conv(ctx: Lowering, node: Node) -> None:
     """y[n, o, y…] = bias[o] + sum of x[n, c, stride*y + dilation*r - begin…] * w[o, c, r…]"""
     window = _conv_window(ctx, node)
-    source = read_padded(ctx, node, pad_conv(ctx, node))
+    source = ctx.unbroken(node, read_padded(ctx, node, pad_conv(ctx, node)))
     tiles = _conv_tiles(ctx, node, window)
     if tiles is not None:
         lower_minimal(ctx, node, source, tiles, window.output, _gaps(window))
