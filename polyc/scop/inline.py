@@ -92,6 +92,10 @@ def _pays(
         return False
     if any(load.dynamic for _, load in sites):
         return False
+    if any(inner.dynamic for inner in producer.loads) and not all(
+        is_affine(load.index) for _, load in sites
+    ):
+        return False  # what data picks are rows, which the reader would cut
     if not all(is_simple(inner.index, load.index) for inner in producer.loads for _, load in sites):
         return False
     if any(r.weight + producer.weight > LARGEST_EXPRESSION for r in readers):
