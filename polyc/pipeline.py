@@ -26,7 +26,7 @@ from polyc.backends.prove import prove_launches
 from polyc.codegen.cuda.grid import DeviceText
 from polyc.errors import NotFixed, leaving_to_calls, naming_defects
 from polyc.graph.inference.fix_sizes import fix_graph
-from polyc.graph.inference.sizes import find_parameters
+from polyc.graph.inference.parameters import find_parameters
 from polyc.graph.ir import Graph
 from polyc.graph.onnx_import import import_onnx
 from polyc.graph.simplify import RewriteNote, simplify

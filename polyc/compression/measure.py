@@ -18,7 +18,7 @@ from polyc.compression.calibration.network import Compile, Network
 from polyc.compression.calibration.samples import Feeds
 from polyc.compression.insert import Bytes, QdqWriter
 from polyc.compression.sketch import Sketch
-from polyc.graph.inference.sizes import rename_found
+from polyc.graph.inference.parameters import rename_found
 from polyc.graph.ir import Graph
 from polyc.types.sizes import names_in
 

@@ -25,7 +25,7 @@ from polyc.files.model_file import ModelFile, check_size, reading_model
 from polyc.files.reader import Reader
 from polyc.graph.inference.fix_sizes import fix_tensor
 from polyc.graph.inference.infer import infer_graph
-from polyc.graph.inference.sizes import rename_found
+from polyc.graph.inference.parameters import rename_found
 from polyc.graph.ir import Graph, Node, Tensor
 from polyc.graph.onnx.checks import (
     check_bodies,

@@ -21,6 +21,7 @@ import islpy as isl
 from polyc.errors import NotFixed
 from polyc.poly.remember import normalise, remember, remember_within, without_name
 from polyc.types.derived import Derived
+from polyc.types.equal_sizes import find_equal
 from polyc.types.found import found_in
 from polyc.types.parameters import expand, named
 from polyc.types.ranges import LEAST, Step, assumed_ranges, concluded
@@ -269,8 +270,43 @@ def without_known(domain: isl.Set) -> isl.Set:
     return without_name(normalise(domain), lambda plain: _without(plain, known))
 
 
+def _by_fewest(domain: isl.Set, known: isl.Set) -> tuple[isl.Set, isl.Set]:
+    """Both without sizes that others are equal to, as isl writes a set in terms of any of them.
+
+    2i <= h - 2, known: h = 2r   ->   i <= r - 1
+    """
+    if _ABOUT.get() is not None or not _equal_sizes():
+        return domain, known
+    return _replace_equal(domain), _all_by_fewest()
+
+
+@concluded
+def _equal_sizes() -> tuple[tuple[str, isl.Set], ...]:
+    """Sizes that follow from others, and that calls must have equal to a sum of some."""
+    ranges = assumed_ranges()
+    follows = {size.name for size in ranges if size.same is not None}
+    needs = (need for size in ranges for need in size.needs)
+    equal = find_equal(needs, follows.__contains__)
+    return tuple((k, read(isl.Set, f"{{ : {k} = {spell(same)} }}")) for k, same in equal.items())
+
+
+def _replace_equal(domain: isl.Set) -> isl.Set:
+    """The same for the sizes that calls may have: nothing is lost with a size that others give."""
+    for name, equality in _equal_sizes():
+        if domain.find_dim_by_name(PARAM, name) >= 0:
+            domain = domain.intersect_params(equality)
+            domain = domain.project_out(PARAM, domain.find_dim_by_name(PARAM, name), 1)
+    return domain
+
+
+@concluded
+def _all_by_fewest() -> isl.Set:
+    return _replace_equal(_all_assumptions())
+
+
 @remember_within
 def _without(domain: isl.Set, known: isl.Set) -> isl.Set:
+    domain, known = _by_fewest(domain, known)
     bare = domain.drop_constraints_not_involving_dims(SET, 0, domain.dim(SET))
     if bare.n_basic_set() > 1:
         bare = _as_one(domain, known)

@@ -10,32 +10,19 @@ from __future__ import annotations
 
 import math
 import operator
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import replace
+from collections.abc import Callable, Mapping, Sequence
 from functools import reduce
 from typing import Any
 
 import numpy as np
 
 from polyc.errors import NotFixed
-from polyc.graph.branches import is_choice, needs_of, with_needs_by
-from polyc.graph.ir import Graph, Node, Tensor
+from polyc.graph.ir import Node, Tensor
 from polyc.graph.shapes.creation import resolve_shape_span
 from polyc.graph.shapes.ratios import Ratio, as_ratio, by_numerators, choose_by_numerators
 from polyc.types.derived import Derived
-from polyc.types.estimate import typical_sizes, with_hints
-from polyc.types.parameters import (
-    Parameter,
-    Renaming,
-    derive,
-    find_derived,
-    identify,
-    needed_ranges,
-    tightened,
-    with_needs,
-)
-from polyc.types.ranges import STEP, assume
-from polyc.types.sizes import Size, bounds, greatest, least, names_in
+from polyc.types.ranges import STEP
+from polyc.types.sizes import Size, bounds, greatest, least
 
 MAX_ENTRIES = 64
 """Elements of the largest tensor that is evaluated here: a list of extents has a handful."""
@@ -135,90 +122,6 @@ def find_lacks(
     if by is not None and by.entries is not None:
         found += [b - 1 for b in by.entries.flat if isinstance(b, Size) and bounds(b)[0] == 0]
     return tuple(dict.fromkeys(found))
-
-
-def find_parameters(graph: Graph) -> tuple[Graph, tuple[Parameter, ...]]:
-    """The graph with identifiers for the names of its sizes and steps, and what the sizes may be.
-
-    A product of sizes, and what is derived from them, gets an identifier too, so that shapes are
-    sums; those that a call says come first, and each behind those that it follows from.
-
-        x[h, w], y[floor(h/2), h*w]   ->   x[size_h, size_w], y[size_floor_h_2, size_h_w]
-
-    Sizes that a call finds stand between the two. To be called where the ranges of those that are
-    told are assumed by their own names. Raises NotFixed for a size that no input has or holds.
-    """
-    with assume(graph.found):
-        return _find_parameters(graph)
-
-
-def _find_parameters(graph: Graph) -> tuple[Graph, tuple[Parameter, ...]]:
-    given = [graph.tensors[name] for name in graph.inputs]
-    told = [(tensor.shape, tensor.dtype) for tensor in given]
-    told += [((e,), t.dtype) for t in given if t.entries is not None for e in t.entries.flat]
-    inputs, typical = [shape for shape, _ in told], typical_sizes(told)
-    plain = sorted(set[str]().union(*map(names_in, inputs)))
-    plain += [size.name for size in graph.found]
-    lists = (t.entries for t in graph.tensors.values() if t.entries is not None)
-    ratios = [[as_ratio(entry) for entry in listed.flat] for listed in lists]
-    entries = [[part for r in listed for part in (r.above, r.below)] for listed in ratios]
-    seen = sorted(set[str]().union(*map(names_in, entries)))
-    lost = [name for name in seen if not name.startswith(STEP) and name not in plain]
-    if lost:  # of a model in stages: nothing that this stage reads has the size
-        raise NotFixed(f"the size {lost[0]} is that of no input", "give it in dims")
-    steps = {name: f"{STEP}{k}" for k, name in enumerate(s for s in seen if s.startswith(STEP))}
-    shapes: list[Iterable[Any]] = [*inputs, *(t.shape for t in graph.tensors.values()), *entries]
-    choices = filter(is_choice, graph.nodes)
-    sides = [need for node in choices for side in needs_of(node) for need in side]
-    with assume(needed_ranges(graph.needs)):
-        ranges = [tightened(n) for n in plain]
-        ranges = with_hints(ranges, typical, [*graph.needs, *sides])
-    needs = [*graph.needs, *(need for size in ranges for need in size.needs)]
-    needs += [size.most for size in graph.found if isinstance(size.most, Size)]
-    needs += sides
-    derived, products = find_derived([*(extent for shape in shapes for extent in shape), *needs])
-    known = Renaming({**identify([*plain, *derived]), **steps}, products)
-    parameters = [Parameter.of(size, known) for size in with_needs(ranges, graph.needs)]
-    graph = replace(graph, found=tuple(p for p in parameters if p.most is not None))
-    with assume(needed_ranges(graph.needs)):
-        parameters += derive(derived, known)
-    return (_rename_sizes(graph, known) if known.names else graph), tuple(parameters)
-
-
-def rename_found(graph: Graph, names: Mapping[str, str]) -> Graph:
-    """The graph with other names for sizes that a call finds."""
-    known = Renaming(names, {})
-
-    def needs_of(needs: Iterable[Size]) -> tuple[Size, ...]:
-        renamed = map(known.extent, needs)
-        return tuple(need for need in renamed if isinstance(need, Size))
-
-    found = [
-        replace(
-            size,
-            name=names.get(size.name, size.name),
-            needs=needs_of(size.needs),
-            most=None if size.most is None else known.extent(size.most),
-        )
-        for size in graph.found
-    ]
-    return replace(_rename_sizes(graph, known), found=tuple(found), needs=needs_of(graph.needs))
-
-
-def _rename_sizes(graph: Graph, known: Renaming) -> Graph:
-    def rename(entry: Any) -> Any:
-        if isinstance(entry, Ratio):
-            return Ratio(known.extent(entry.above), known.extent(entry.below))
-        return known.extent(entry)
-
-    tensors = {}
-    for name, tensor in graph.tensors.items():
-        shape, entries = tuple(map(known.extent, tensor.shape)), tensor.entries
-        if entries is not None:
-            entries = _each(rename, entries)
-        tensors[name] = replace(tensor, shape=shape, entries=entries)
-    nodes = tuple(with_needs_by(node, known.extent) for node in graph.nodes)
-    return replace(graph, nodes=nodes, tensors=tensors)
 
 
 def _operand(node: Node, tensor: Tensor | None) -> Any:
