@@ -44,9 +44,16 @@ def find_parameters(graph: Graph) -> tuple[Graph, tuple[Parameter, ...]]:
     told are assumed by their own names. Raises NotFixed for a size that no input has or holds.
     """
     with assume(graph.found):
-        if equal := find_equal(graph.needs, lambda name: isinstance(name, Derived)):
+        if equal := find_equal(graph.needs, _follows_by_sums):
             graph = _with_sizes(graph, lambda e: e.at(equal) if isinstance(e, Size) else e)
         return _find_parameters(graph)
+
+
+def _follows_by_sums(name: str) -> bool:
+    """Whether a size follows from others, and from no product, of which sets know less."""
+    if not isinstance(name, Derived):
+        return False
+    return all(not isinstance(part, Size) or part.is_affine for part in name.operands)
 
 
 def _find_parameters(graph: Graph) -> tuple[Graph, tuple[Parameter, ...]]:
