@@ -117,7 +117,8 @@ class Emitter:
         For what reads an element many times: where a piece ends is known to a call alone, so that
         no loop is cut there, and each access would ask which piece it is in.
         """
-        if not ref.map.involves_dims(isl.dim_type.param, 0, ref.map.dim(isl.dim_type.param)):
+        sizes = ref.map.dim(isl.dim_type.param)
+        if ref.map.isa_multi_aff() or not ref.map.involves_dims(isl.dim_type.param, 0, sizes):
             return ref
         seen = simplify(ref.map, _elements(ref))
         if all(formula.n_piece() == 1 for formula in outputs(seen)):

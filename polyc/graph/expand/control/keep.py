@@ -5,15 +5,15 @@
 No node lies inside of another. What is needed for one side of a Choose alone is executed only where
 the condition says so (`graph/branches.py`). The results of both must be of the same types and
 ranks, which turns out by typing them; else the branch is chosen when the condition is known
-(`graph/expand/control/unroll.py`). Where they are not equally long, the length is a size that the
-call finds (`_choose`). What a branch alone needs of sizes Choose says: only calls that take it must
-keep to that.
+(`graph/expand/control/unroll.py`). Where they are not equally long, how long is a size that the
+call finds (`_Choices`). What a branch alone needs of sizes Choose says: only calls that take it
+must keep to that.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
+from dataclasses import dataclass, field, replace
 from typing import NoReturn
 
 import numpy as np
@@ -74,61 +74,64 @@ def keep_branches(node: Node, inputs: Operands, around: Around) -> Body | Typed 
         typed.append(found)
         results.append(names)
     needs = _share_needs(node, typed, around)
-    c, lengths = Composer(around.names), dict[tuple[Extent, Extent], str]()
+    chosen = _Choices(node, needs, around, Composer(around.names))
     for k in wanted:
-        pair = [found.tensors[names[k]] for found, names in zip(typed, results, strict=True)]
-        _choose(c, node, node.outputs[k], pair, needs, lengths, around)
+        sides = (found.tensors[names[k]] for found, names in zip(typed, results, strict=True))
+        chosen.add(node.outputs[k], *sides)
     inside = [inner for found in typed for inner in found.nodes]
-    return Typed(inside, {**typed[0].tensors, **typed[1].tensors}, rest=c.nodes)
+    return Typed(inside, {**typed[0].tensors, **typed[1].tensors}, rest=chosen.c.nodes)
 
 
-def _choose(
-    c: Composer,
-    node: Node,
-    output: str,
-    pair: Sequence[Tensor],
-    needs: tuple[tuple[Size, ...], ...],
-    lengths: dict[tuple[Extent, Extent], str],
-    around: Around,
-) -> None:
-    """The result of one branch or the other. If they are not equally long, a call finds how long.
+@dataclass(frozen=True)
+class _Choices:
+    """The results of an If, each one of what two branches give.
 
     t[n], e[m]   ->   y = Choose(c, t, e)[: Where(c, n, m)]     both filled up to max(n, m)
 
-    As where one branch of a net takes frames of other lengths than the other one. lengths: what of
-    two extents is taken; results that are equally long in both branches stay so.
+    That they are not equally long is so where a branch of a net takes other frames than the other
+    one. lengths: what of two extents is taken; results of one length in each branch stay so.
     """
-    one, other = pair
-    axes = [d for d, (n, m) in enumerate(zip(one.shape, other.shape, strict=False)) if n != m]
-    alike = (one.dtype, one.rank) == (other.dtype, other.rank)
-    if not alike or (axes and not around.finds):
-        _refuse(node, f"its branches give {one} and {other}", around)
-    condition = node.inputs[0]
-    most = tuple(map(greatest, one.shape, other.shape))
-    sides = (_fill_up(c, side, most, around) for side in pair)
-    chosen = around.names.fresh(f"{node.name}.choose")
-    said = {"needs": needs} if any(needs) else {}
-    c.nodes.append(Node(chosen, "Choose", (condition, *sides), (chosen,), said, INTERNAL))
-    for axis in axes:
-        both = one.shape[axis], other.shape[axis]
-        if both not in lengths:
-            lengths[both] = c("Where", condition, *(_length(c, n, around) for n in both))
-        chosen = trim(c, chosen, lengths[both], axis)
-    c.nodes[-1] = replace(c.nodes[-1], outputs=(output,))
 
+    node: Node
+    needs: tuple[tuple[Size, ...], ...]
+    around: Around
+    c: Composer
+    lengths: dict[tuple[Extent, Extent], str] = field(default_factory=dict)
 
-def _fill_up(c: Composer, x: Tensor, shape: Sequence[Extent], around: Around) -> str:
-    """A tensor with zeros behind it up to a shape."""
-    lacking = [whole - extent for whole, extent in zip(shape, x.shape, strict=True)]
-    if not any(lack != 0 for lack in lacking):
-        return x.name
-    behind = (_length(c, lack, around) for lack in lacking)
-    return c("Pad", x.name, c("Concat", c.integers(*[0] * x.rank), *behind, axis=0))
+    def add(self, output: str, one: Tensor, other: Tensor) -> None:
+        """Nodes that write an output. Of branches that are not equally long a call finds how long
+        the result is."""
+        axes = [d for d, (n, m) in enumerate(zip(one.shape, other.shape, strict=False)) if n != m]
+        alike = (one.dtype, one.rank) == (other.dtype, other.rank)
+        if not alike or (axes and not self.around.finds):
+            _refuse(self.node, f"its branches give {one} and {other}", self.around)
+        most = tuple(map(greatest, one.shape, other.shape))
+        sides = self._fill_up(one, most), self._fill_up(other, most)
+        chosen = self.around.names.fresh(f"{self.node.name}.choose")
+        said = {"needs": self.needs} if any(self.needs) else {}
+        read = self.node.inputs[0], *sides
+        self.c.nodes.append(Node(chosen, "Choose", read, (chosen,), said, INTERNAL))
+        for axis in axes:
+            chosen = trim(self.c, chosen, self._taken(one.shape[axis], other.shape[axis]), axis)
+        self.c.nodes[-1] = replace(self.c.nodes[-1], outputs=(output,))
 
+    def _taken(self, one: Extent, other: Extent) -> str:
+        """The extent of the branch that is taken, as a list of one."""
+        if (one, other) not in self.lengths:
+            both = self._length(one), self._length(other)
+            self.lengths[one, other] = self.c("Where", self.node.inputs[0], *both)
+        return self.lengths[one, other]
 
-def _length(c: Composer, extent: Extent, around: Around) -> str:
-    """An extent as a list of one."""
-    return c("Reshape", around.number(extent), c.integers(1))
+    def _fill_up(self, x: Tensor, shape: Sequence[Extent]) -> str:
+        """A tensor with zeros behind it up to a shape."""
+        lacking = [whole - extent for whole, extent in zip(shape, x.shape, strict=True)]
+        if not any(lack != 0 for lack in lacking):
+            return x.name
+        nothing, behind = self.c.integers(*[0] * x.rank), map(self._length, lacking)
+        return self.c("Pad", x.name, self.c("Concat", nothing, *behind, axis=0))
+
+    def _length(self, extent: Extent) -> str:
+        return self.c("Reshape", self.around.number(extent), self.c.integers(1))
 
 
 def _is_empty(branch: Typed, names: Sequence[str]) -> bool:
