@@ -134,6 +134,25 @@ def _facts(name: str, same: Size, exact: bool) -> list[str]:
     ]
 
 
+def _is_cut_off(down: Extent, other: Extent) -> bool:
+    """Whether the smaller of two is less a quotient that is cut off, as that of integers is.
+
+        (n - 8)/4, cut off   =   max(floor(n/4) - 2, min(floor((n + 3)/4) - 2, 0))
+
+    Three cases would be three loops over frames; that they are one more at most is all that loops
+    need of it.
+    """
+    chosen = expand(-other)
+    name = chosen.terms[0][0][0] if isinstance(chosen, Size) else None
+    if chosen != name or not isinstance(name, Derived) or name.operation != "min":
+        return False
+    if 0 not in name.operands:
+        return False
+    up = name.operands[0] + name.operands[1]
+    low, high = bounds(up + expand(down))
+    return low >= 0 and high <= 1
+
+
 def _at_least_one(product: tuple[str, ...], factor: str) -> bool:
     """Whether all factors but one are at least 1, and that one is not negative."""
     others = list(product)
@@ -238,25 +257,6 @@ def among_sizes(elements: isl.Set) -> isl.Set:
 @remember_within
 def _among(elements: isl.Set, known: isl.Set) -> isl.Set:
     return normalise(elements.intersect_params(known))
-
-
-def _is_cut_off(down: Extent, other: Extent) -> bool:
-    """Whether the smaller of two is less a quotient that is cut off, as that of integers is.
-
-        (n - 8)/4, cut off   =   max(floor(n/4) - 2, min(floor((n + 3)/4) - 2, 0))
-
-    Three cases would be three loops over frames; that they are one more at most is all that loops
-    need of it.
-    """
-    chosen = expand(-other)
-    name = chosen.terms[0][0][0] if isinstance(chosen, Size) else None
-    if chosen != name or not isinstance(name, Derived) or name.operation != "min":
-        return False
-    if 0 not in name.operands:
-        return False
-    up = name.operands[0] + name.operands[1]
-    low, high = bounds(up + expand(down))
-    return low >= 0 and high <= 1
 
 
 def without_known(domain: isl.Set) -> isl.Set:

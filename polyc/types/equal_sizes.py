@@ -11,6 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 
+from polyc.types.derived import Derived
 from polyc.types.sizes import Extent, Size
 
 
@@ -30,12 +31,19 @@ def find_equal(needs: Iterable[Size], may_go: Callable[[str], bool]) -> dict[str
             if abs(coefficient) != 1 or not may_go(name):
                 continue
             same = Size.of(name) - nothing * coefficient
-            if name in str(same):
+            if _depends_on(same, name):
                 continue  # it follows from itself
             found = {known: _at(extent, {name: same}) for known, extent in found.items()}
             found[name] = same
             break
     return found
+
+
+def _depends_on(extent: Extent, name: str) -> bool:
+    """Whether a size is in an extent, or in what one of its sizes follows from."""
+    factors = extent.factors if isinstance(extent, Size) else frozenset[str]()
+    inside = (part for f in factors if isinstance(f, Derived) for part in f.operands)
+    return name in factors or any(_depends_on(part, name) for part in inside)
 
 
 def _at(extent: Extent, known: dict[str, Extent]) -> Extent:

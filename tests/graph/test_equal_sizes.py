@@ -9,13 +9,21 @@ from polyc.options import Options
 from polyc.types.derived import Derived
 from polyc.types.equal_sizes import find_equal
 from polyc.types.ranges import SizeRange, assume
-from polyc.types.sizes import Size
+from polyc.types.sizes import Size, greatest
 from tests.e2e.shipped import Writer
 from tests.staged import assert_same, run_ort
 
 
 def is_derived(name):
     return isinstance(name, Derived)
+
+
+def all_names(extent):
+    """Those of an extent's sizes, and of what these follow from."""
+    for name in extent.factors if isinstance(extent, Size) else ():
+        yield name
+        for part in name.operands if is_derived(name) else ():
+            yield from all_names(part)
 
 
 def test_what_is_twice_another_is_written_by_it():
@@ -36,6 +44,17 @@ def test_neither_what_a_call_says_nor_what_follows_from_itself_is_replaced():
         equal = find_equal(needs, is_derived)
     assert "h" not in equal
     assert all(name not in str(same) for name, same in equal.items())
+
+
+def test_a_larger_of_two_that_follows_from_itself_is_not_replaced():
+    """It is the negative of a smaller one, whose name is not what is shown."""
+    h, w = Size.of("h"), Size.of("w")
+    with assume([SizeRange("h", 1, None), SizeRange("w", 1, None)]):
+        larger = greatest(h, w)
+        half = (larger + 1) // 2
+        needs = [larger + 2 * half - h, h - larger - 2 * half]
+        equal = find_equal(needs, is_derived)
+    assert not any(name == inner for name, same in equal.items() for inner in all_names(same))
 
 
 def pyramid():

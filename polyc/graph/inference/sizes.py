@@ -41,21 +41,20 @@ def evaluate_sizes(
     Raises nothing: what a size leaves open is computed like any other value.
     """
     if node.op == "Split":
-        data = inputs[0]
-        return None if data is None or data.entries is None else _split(node, data, outputs)
+        return _split(node, inputs, outputs)
     result = _evaluate_one(node, inputs, outputs[0]) if len(outputs) == 1 else None
     return None if result is None else (result,)
 
 
-def _split(node: Node, data: Tensor, parts: Sequence[Tensor]) -> tuple[np.ndarray, ...] | None:
+def _split(
+    node: Node, inputs: Sequence[Tensor | None], parts: Sequence[Tensor]
+) -> tuple[np.ndarray, ...] | None:
     """A list of extents, cut into shorter ones, as TensorFlow takes batch, length and the rest."""
-    assert data.entries is not None
-    axis = int(node.get("axis", 0))
-    lengths = [part.shape[axis] for part in parts]
-    if any(isinstance(length, Size) for length in lengths):
+    data, axis = inputs[0], int(node.get("axis", 0))
+    lengths = [n for part in parts if isinstance(n := part.shape[axis], int)]
+    if data is None or data.entries is None or len(lengths) < len(parts):
         return None
-    places = np.cumsum(np.asarray(lengths, np.int64))
-    return tuple(np.split(data.entries, places[:-1], axis))
+    return tuple(np.split(data.entries, np.cumsum(lengths)[:-1], axis))
 
 
 def _evaluate_one(node: Node, inputs: Sequence[Tensor | None], output: Tensor) -> np.ndarray | None:
@@ -115,7 +114,7 @@ def find_lacks(
     A remainder has no value by a size that is 0, so it lacks that the size is not. Who reads only
     the value need not ask for that; who reshapes by it must. `lacks`: what the inputs lack.
     """
-    if node.op not in _EVALUATED:
+    if node.op not in _EVALUATED and node.op != "Split":
         return ()
     found: list[Any] = [lack for name in node.inputs for lack in lacks.get(name, ())]
     by = inputs[1] if node.op == "Mod" else None
