@@ -18,7 +18,8 @@ from polyc.budget import UNLIMITED, Budget
 from polyc.graph.ir import Node
 from polyc.names import RUNTIME_PREFIX, fresh, identifier, is_derived
 from polyc.poly.affine import outputs, simplify
-from polyc.poly.parameters import assumptions, read, spell
+from polyc.poly.boxes import box
+from polyc.poly.parameters import read, spell
 from polyc.scop.expr import Call, Const, Expr, cast, loads, pull_back
 from polyc.scop.lower.functions import wrap_index
 from polyc.scop.lower.space import Ref, Space
@@ -27,13 +28,6 @@ from polyc.types.branches import BRANCH, Branches
 from polyc.types.parameters import named
 from polyc.types.ranges import PREFIX, STEP, Step, assume, assumed_ranges, forget_steps
 from polyc.types.sizes import Size, bounds
-
-
-def _elements(ref: Ref) -> isl.Set:
-    """# [tensor indices]: those of a view, for the sizes that a call may have."""
-    indices = ", ".join(f"i{k}" for k in range(ref.rank))
-    inside = " and ".join(f"0 <= i{k} < {spell(n)}" for k, n in enumerate(ref.shape)) or "true"
-    return read(isl.Set, f"{{ [{indices}] : {inside} }}").intersect_params(assumptions())
 
 
 class Emitter:
@@ -98,7 +92,7 @@ class Emitter:
         indices = ", ".join(f"i{k}" for k in range(ref.rank))
         # [tensor indices] -> A
         plain = read(isl.Map, f"{{ [{indices}] -> {ref.array}[{indices}] }}")
-        plain = plain.intersect_domain(_elements(ref))
+        plain = plain.intersect_domain(box("", ref.shape))
         return bool(ref.map.as_map().intersect_domain(plain.domain()).is_equal(plain))
 
     def whole(self, node: Node, ref: Ref) -> Ref:
@@ -120,7 +114,7 @@ class Emitter:
         sizes = ref.map.dim(isl.dim_type.param)
         if ref.map.isa_multi_aff() or not ref.map.involves_dims(isl.dim_type.param, 0, sizes):
             return ref
-        seen = simplify(ref.map, _elements(ref))
+        seen = simplify(ref.map, box("", ref.shape))
         if all(formula.n_piece() == 1 for formula in outputs(seen)):
             return ref
         return self.whole(node, ref)
