@@ -7,6 +7,7 @@ from math import prod
 
 from polyc.memory.strides import by_data
 from polyc.poly.affine import coefficients, outputs
+from polyc.poly.injective import is_injective
 from polyc.scop.scop import Array, Statement
 
 REUSED = 4
@@ -26,7 +27,7 @@ def has_reuse(update: Statement, aligned: Mapping[int, int], arrays: Mapping[str
     reused = False
     for load in update.loads:
         matrix = [coefficients(pw) for pw in outputs(load.index)]  # of dimensions x iterators
-        alone = load.index.as_map().intersect_domain(update.domain).is_injective()
+        alone = is_injective(load.index, update.domain)
         if arrays[load.array].kind != "constant" and (alone or _is_streamed(matrix, sizes)):
             return False
         if alone:

@@ -18,6 +18,7 @@ import islpy as isl
 
 from polyc.budget import UNLIMITED, Budget
 from polyc.poly.affine import is_affine, is_simple, outputs, simplify, single_aff
+from polyc.poly.injective import is_injective
 from polyc.scop.expr import (
     Cast,
     Expr,
@@ -206,7 +207,7 @@ def _is_reduced(array: str, uses: Uses) -> bool:
 def reads_once(sites: list[tuple[Statement, Load]]) -> bool:
     """Whether a reader's loads touch one element an instance, and no element twice."""
     reader, first = sites[0][0], sites[0][1].index
-    once = first.as_map().intersect_domain(reader.domain).is_injective()
+    once = is_injective(first, reader.domain)
     return once and all(load.index.is_equal(first) for _, load in sites[1:])
 
 

@@ -24,6 +24,7 @@ import islpy as isl
 
 from polyc.names import fresh
 from polyc.poly.affine import coefficients, columns_of, moves, outputs, simplify, unit_dimension
+from polyc.poly.injective import is_injective
 from polyc.scop.expr import Const, Load, pull_back
 from polyc.scop.inline import simplify_indices
 from polyc.scop.scop import Array, Scop, Statement, identity
@@ -178,7 +179,7 @@ def _find_streamed(s: Statement, scop: Scop) -> Load | None:
     for load in s.loads:
         if load.dynamic or scop.arrays[load.array].kind == "constant":
             continue
-        if load.index.as_map().intersect_domain(s.domain).is_injective():
+        if is_injective(load.index, s.domain):
             return load
     return None
 

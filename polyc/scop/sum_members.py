@@ -21,6 +21,7 @@ import islpy as isl
 
 from polyc.names import fresh
 from polyc.poly.affine import columns_of, moves, output, simplify, tuple_id, unit_dimension
+from polyc.poly.injective import is_injective
 from polyc.scop.expr import Const, Load, pull_back
 from polyc.scop.inline import simplify_indices
 from polyc.scop.scop import Array, Scop, Statement, identity
@@ -77,7 +78,7 @@ def _are_members(s: Statement, g: int, c: int, size: int, arrays: Mapping[str, A
         if d is None or [step for step in group if step != 0] != [size] or group[d] != size:
             return False
         free = arrays[load.array].kind == "temporary"
-        found |= free and bool(load.index.as_map().intersect_domain(s.domain).is_injective())
+        found |= free and is_injective(load.index, s.domain)
     return found
 
 
