@@ -10,12 +10,17 @@ import islpy as isl
 from polyc.analysis.steps import by_loop, in_any_step, in_earlier_steps
 from polyc.analysis.witness import illegal, show_first
 from polyc.poly.boxes import box
+from polyc.poly.parameters import among_sizes, without_known
 from polyc.scop.scop import Array
 from polyc.types.branches import Branches
 from polyc.types.ranges import Step
 
 Elements = dict[str, isl.Set]
-"""Array -> elements, under the array's name."""
+"""Array -> elements, under the array's name.
+
+Those of one launch say what is assumed of sizes in any case; of several it may be left out
+(`add_elements`).
+"""
 
 
 @dataclass(frozen=True)
@@ -85,7 +90,7 @@ def verify_program(launches: Sequence[LaunchAccess], initialised: Collection[str
                 checked += there.check(launch, there.written)
                 add_elements(there.written, name_elements(launch.writes))
             continue
-        every = _unite(group)
+        every = {a: among_sizes(elements) for a, elements in _unite(group).items()}
         earlier = {a: in_earlier_steps(e, step) for a, e in every.items()}
         kept = {a for a in every if _is_kept(every[a], earlier[a], there.written.get(a))}
         now: Elements = {}
@@ -109,10 +114,9 @@ class _Written:
         self._initialised = initialised
         self._changing: Elements = {}
         for step, group in by_loop(launches):
-            for array, elements in _unite(group).items():
-                if array in initialised:
-                    every = in_any_step(elements, step) if step else elements
-                    add_elements(self._changing, {array: every})
+            for array, elements in _unite(group, initialised).items():
+                every = in_any_step(elements, step) if step else elements
+                add_elements(self._changing, {array: every})
 
     def check(self, launch: LaunchAccess, known: Elements) -> int:
         """All reads of a launch are of elements that are known to be written; their number."""
@@ -139,11 +143,13 @@ def _is_kept(elements: isl.Set, earlier: isl.Set, before: isl.Set | None) -> boo
     return bool(elements.is_disjoint(earlier) and (before is None or elements.is_disjoint(before)))
 
 
-def _unite(launches: Iterable[LaunchAccess]) -> Elements:
-    """All that they write."""
+def _unite(launches: Iterable[LaunchAccess], arrays: Collection[str] | None = None) -> Elements:
+    """All that they write, or all of these arrays."""
     total: Elements = {}
     for launch in launches:
-        add_elements(total, name_elements(launch.writes))
+        written = launch.writes.items()
+        mine = {array: e for array, e in written if arrays is None or array in arrays}
+        add_elements(total, name_elements(mine))
     return total
 
 
@@ -153,6 +159,13 @@ def name_elements(sets: Mapping[str, isl.Set]) -> Elements:
 
 
 def add_elements(total: Elements, new: Elements) -> None:
-    """Unite sets of elements, array by array; changes `total`."""
+    """Unite sets of elements, array by array; changes `total`.
+
+    What is assumed of sizes in any case is left out of a union. isl would compare it for each pair
+    of pieces: of an optical flow's nine inputs, joined with 29 sizes around, for a sixth of a
+    second each time. A launch that a union is compared with says it.
+    """
     for array, elements in new.items():
-        total[array] = total[array].union(elements).coalesce() if array in total else elements
+        if array in total:
+            elements = without_known(total[array]).union(without_known(elements)).coalesce()
+        total[array] = elements

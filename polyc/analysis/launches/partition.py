@@ -14,6 +14,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from itertools import pairwise
 
 import islpy as isl
@@ -23,6 +24,7 @@ from polyc.analysis.same import Renaming, same_dynamic, same_tree
 from polyc.analysis.steps import by_loop, in_any_step
 from polyc.analysis.witness import illegal, show_first
 from polyc.poly.boxes import box
+from polyc.poly.parameters import without_known
 from polyc.scop.accesses import read_map, write_map
 from polyc.scop.expr import Const, Expr, Load
 from polyc.scop.literals import content_of
@@ -139,11 +141,13 @@ def _check_same(
         read, wanted = (x.index.as_map().intersect_domain(domain) for x in (b, a))
         if b.array in copies:
             read = read.apply_range(copies[b.array].origin)
-        same_array = read.get_tuple_name(OUT) == wanted.get_tuple_name(OUT)
-        return same_array and bool(read.is_equal(wanted)) and same_dynamic(a, b, leaf)
+        if read.get_tuple_name(OUT) != wanted.get_tuple_name(OUT):
+            return False
+        same = read.plain_is_equal(wanted) or read.is_equal(wanted)
+        return bool(same) and same_dynamic(a, b, leaf)
 
     same = (
-        s.domain.is_equal(domain)
+        (s.domain.plain_is_equal(domain) or s.domain.is_equal(domain))
         and s.array == stated.array
         and write_map(s).is_equal(write_map(stated))
         and (s.reduction, s.step) == (stated.reduction, stated.step)
@@ -232,14 +236,25 @@ class _Access:
     statement: Statement
     load: Load | None
 
-    def elements(self, arrays: Mapping[str, Array], anywhen: bool) -> isl.Set:
-        """# A: the elements touched, in a step or in any, by calls that take its branches."""
-        s = self.statement
-        if self.load and (home := arrays[self.load.array].memory):
-            touched = box(home, arrays[home].shape)  # of which no set says more
+    arrays: Mapping[str, Array]
+
+    @cached_property
+    def elements(self) -> isl.Set:
+        """# A: the elements touched, by calls that take its branches."""
+        return self._elements(anywhen=False)
+
+    @cached_property
+    def elements_anywhen(self) -> isl.Set:
+        """# A: the same of all steps of the loop that it is in, if it is."""
+        return self._elements(anywhen=True) if self.statement.step else self.elements
+
+    def _elements(self, anywhen: bool) -> isl.Set:
+        s, load = self.statement, self.load
+        if load and (home := self.arrays[load.array].memory):
+            touched = box(home, self.arrays[home].shape)  # of which no set says more
         else:
-            load = self.load
-            touched = (read_map(s, load, arrays[load.array]) if load else write_map(s)).range()
+            relation = read_map(s, load, self.arrays[load.array]) if load else write_map(s)
+            touched = relation.range()
             touched = in_any_step(touched, s.step) if anywhen and s.step else touched
         return touched.intersect_params(where_taken(s.branches)) if s.branches else touched
 
@@ -265,8 +280,8 @@ def _check_order(
                 if after[a] <= after[b]:
                     continue
                 anywhen = before[a][0] != before[b][0]
-                touched = one.elements(arrays, anywhen), other.elements(arrays, anywhen)
-                if not touched[0].is_disjoint(touched[1]):
+                touched = [x.elements_anywhen if anywhen else x.elements for x in (one, other)]
+                if not _are_apart(*touched):
                     rule = f"{b} of launch {home[b]} is executed before {a}, on which it depends"
                     raise illegal(
                         f"launch {home[a]}", rule, show_first(touched[0].intersect(touched[1]))
@@ -275,14 +290,23 @@ def _check_order(
     return checked
 
 
+def _are_apart(one: isl.Set, other: isl.Set) -> bool:
+    """Whether two sets of elements are disjoint: parts of an array are, of whatever size it is.
+
+    What is assumed of sizes makes isl's question larger, and is asked of those that still meet.
+    """
+    bare = without_known(one).is_disjoint(without_known(other))
+    return bool(bare or one.is_disjoint(other))
+
+
 def _list_accesses(
     statements: Sequence[Statement], arrays: Mapping[str, Array]
 ) -> dict[str, list[_Access]]:
     """All accesses, by the array whose memory it is; a reduction reads where it writes."""
     found: dict[str, list[_Access]] = {}
     for s in statements:
-        found.setdefault(s.array, []).append(_Access(s, None))
+        found.setdefault(s.array, []).append(_Access(s, None, arrays))
         for load in s.loads:
             home = arrays[load.array].memory or load.array
-            found.setdefault(home, []).append(_Access(s, load))
+            found.setdefault(home, []).append(_Access(s, load, arrays))
     return found
