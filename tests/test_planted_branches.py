@@ -9,6 +9,7 @@ import pytest
 
 from polyc.errors import IllegalSchedule
 from polyc.program.driver_nest import Address, Decide, Wait, When
+from polyc.types.sizes import Size
 from tests.branching import branching, demanding
 from tests.planted import Faults, Proven, Wrong, after, prove
 from tests.sampling import sampled
@@ -117,17 +118,23 @@ def the_needs_of_the_other_branch(right):
     return after(right, lambda needs: needs[::-1])
 
 
-@fault_of_needs(
-    "polyc.pipeline:_program",
-    "kernel is for calls in which -?size_[mn] [-+] size_[mn] is not negative",
-)
+OTHERS = "kernel is for calls in which -?size_[mn] [-+] size_[mn] is not negative"
+
+
+@fault_of_needs("polyc.pipeline:_program", OTHERS)
 def needs_that_no_driver_hears_of(right):
     return after(right, lambda program: replace(program, demands={}))
 
 
-@fault_of_needs("polyc.backends.kernels:needs_in", "by its own sizes .* differs")
+@fault_of_needs("polyc.backends.kernels:needs_in", OTHERS)
 def kernels_for_the_calls_of_one_branch_in_both(right):
     return lambda demands, branches: tuple(need for needs in demands.values() for need in needs)
+
+
+@fault_of_needs("polyc.backends.kernels:needed_ranges", OTHERS)
+def more_is_assumed_of_sizes_than_is_needed(right):
+    other = Size.of("size_m") - Size.of("size_n")
+    return lambda needs: right(needs or (other,))
 
 
 SELDOM = {

@@ -543,7 +543,7 @@ def a_frame_that_ends_inside_the_last_tile(right):
 
 
 @fault(
-    "polyc.scop.lower.windows.winograd:_Tiling.number",
+    "polyc.scop.lower.windows.winograd:Tiling.number",
     tiles,
     "it is the memory of y_inputs, which is",
 )

@@ -79,9 +79,9 @@ def check_own_sizes(kernel: str, stated: Scop, own: Sequence[Statement], known: 
     for before, now in zip(stated.statements, own, strict=True):
         if now is before:
             continue
-        here = replace(now, domain=among_sizes(now.domain))
+        there, here = (replace(s, domain=among_sizes(s.domain)) for s in (before, now))
         names = {name: name for name in (now.array, *(load.array for load in now.loads))}
-        difference = compare(before, here, Renaming(arrays=names))
+        difference = compare(there, here, Renaming(arrays=names))
         if difference or now.name != before.name:
             rule = f"by its own sizes {now.name} differs from {before.name} in "
             raise illegal(where, rule + (difference or "its name"))

@@ -55,6 +55,7 @@ from polyc.target.machine import Target
 from polyc.threads.barriers import join_pieces
 from polyc.threads.team import share_out
 from polyc.trace import Trace
+from polyc.types.ranges import assumed_ranges
 
 
 def compile_for_cpu(
@@ -145,7 +146,7 @@ def _compile(
         count_flops(part) or 0,
         count_bytes(part),
         find_boundary(kernel, stored, part, dependences),
-        Judged(kernel, stated, part, stored.storages),
+        Judged(kernel, stated, part, stored.storages, assumed_ranges()),
         to_positions(schedule, stored.named, stored.scheduled),
         template=template,
         work=measure_work(replace(kernel, body=bound_by_data(held)), target),

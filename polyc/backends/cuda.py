@@ -55,6 +55,7 @@ from polyc.target.cuda import CudaTarget
 from polyc.threads.background import wait_for_copies, wait_for_products
 from polyc.threads.block_barriers import place_block_barriers
 from polyc.trace import Trace
+from polyc.types.ranges import assumed_ranges
 
 
 def compile_for_cuda(
@@ -99,7 +100,7 @@ def compile_for_cuda(
         count_flops(whole) or 0,
         count_bytes(whole),
         find_boundary(emitted.kernel, stored, part, dependences),
-        Judged(emitted.kernel, whole, part, emitted.storages),
+        Judged(emitted.kernel, whole, part, emitted.storages, assumed_ranges()),
         to_positions(emitted.schedule, stored.counted, stored.scheduled, mapped.named),
         place_made(mapped.named, stored.counted, stored.scheduled),
         emitted.device,

@@ -175,7 +175,7 @@ def _restore(kept: Kept, name: str, stored: StoredKernel, scop: Scop) -> Compile
         kept.flops,
         kept.bytes,
         Boundary(kept.parameters, parse(kept.reads), parse(kept.writes)),
-        Judged(prototype, part, part, stored.storages),
+        Judged(prototype, part, part, stored.storages, assumed_ranges()),
         directives,
         template=template,
         work=kept.work,

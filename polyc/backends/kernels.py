@@ -9,7 +9,7 @@ not in the cache are shared among processes (`toolchain/share_work.py`).
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Mapping, Sequence
+from collections.abc import Callable, Hashable, Sequence
 from dataclasses import dataclass
 from itertools import chain
 
@@ -60,15 +60,13 @@ def ignore(kernel: CompiledKernel) -> None:
 class CompiledKernels:
     """Distinct kernels, the launches that execute all in order, and what they touch.
 
-    schedules: that of each launch as text, in its own names. granted: by kernel, what it is made
-    and proven for because the branches that it is launched in need it.
+    schedules: that of each launch as text, in its own names.
     """
 
     kernels: tuple[CompiledKernel, ...]
     launches: tuple[Launch, ...]
     touched: tuple[LaunchAccess, ...]
     schedules: tuple[str, ...]
-    granted: Mapping[str, tuple[Size, ...]]
 
     @property
     def judged(self) -> dict[str, Judged]:
@@ -130,10 +128,7 @@ def compile_kernels(
         inside = behind_found(in_memory(access, scop.arrays), one.awaited, scop.arrays)
         touched.append(in_branches(inside, one.branches, scop.arrays))
     compiled_once = tuple(made[one.name] for one in distinct.values())
-    granted = {one.name: one.needs for one in distinct.values()}
-    return CompiledKernels(
-        compiled_once, tuple(launches), tuple(touched), tuple(schedules), granted
-    )
+    return CompiledKernels(compiled_once, tuple(launches), tuple(touched), tuple(schedules))
 
 
 @dataclass(frozen=True)

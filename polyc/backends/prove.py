@@ -31,9 +31,7 @@ def prove_launches(
     parts = [
         Part(launch.kernel, one.statements, one.step, one.branches) for launch, one in launches
     ]
-    launched = verify_launches(
-        program, stated, arrays, parts, compiled.judged, compiled.granted, await_constants
-    )
+    launched = verify_launches(program, stated, arrays, parts, compiled.judged, await_constants)
     total = add_up((k.proof for k in compiled.kernels if k.proof), "all kernels")
     kernels = f"{counted(len(compiled.kernels), 'kernel')}: {total.facts}"
     return replace(launched, facts=(kernels, *launched.facts))

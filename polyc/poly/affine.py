@@ -7,7 +7,7 @@ from math import gcd
 
 import islpy as isl
 
-from polyc.poly.parameters import at_sizes, in_own_sizes, parameters_of
+from polyc.poly.parameters import among_own_sizes, at_sizes, in_own_sizes, parameters_of
 from polyc.poly.remember import remember
 from polyc.types.estimate import estimate
 
@@ -100,6 +100,7 @@ def simplify(function: isl.PwMultiAff, domain: isl.Set) -> isl.PwMultiAff:
     """
     if is_affine(function):
         return function
+    domain = among_own_sizes(domain, function)
     whole = domain.is_subset(function.domain())
     if all(map(_is_plain, outputs(function))):
         return function.gist(function.domain()) if whole else function

@@ -6,13 +6,13 @@ from functools import cache
 
 import islpy as isl
 
-from polyc.poly.parameters import among_sizes, read, spell
+from polyc.poly.parameters import among_own_sizes, read, spell
 from polyc.types.sizes import Extent
 
 
 def box(name: str, shape: tuple[Extent, ...]) -> isl.Set:
     """The index set  { name[i…] : 0 <= i_k < shape_k }  of an array, for all sizes."""
-    return among_sizes(_box(name, tuple(map(spell, shape))))
+    return among_own_sizes(_box(name, tuple(map(spell, shape))))
 
 
 @cache

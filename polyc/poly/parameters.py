@@ -259,6 +259,15 @@ def _among(elements: isl.Set, known: isl.Set) -> isl.Set:
     return normalise(elements.intersect_params(known))
 
 
+def among_own_sizes(elements: isl.Set, *others: isl.Set | isl.PwMultiAff) -> isl.Set:
+    """The set, with what is assumed of the sizes that it and the others depend on.
+
+    S[i] : 0 <= i < r, and a function of h   ->   S[i] : 0 <= i < r and 2r <= h <= 2r + 1
+    """
+    names = {name for one in (elements, *others) for name in parameters_of(one)}
+    return elements.intersect_params(assumed_of(frozenset(names))) if names else elements
+
+
 def without_known(domain: isl.Set) -> isl.Set:
     """The set without what is assumed of the sizes in any case.
 

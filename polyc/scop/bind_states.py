@@ -23,6 +23,7 @@ import islpy as isl
 from polyc.errors import UnsupportedOp
 from polyc.graph.states import State
 from polyc.poly.boxes import box
+from polyc.poly.parameters import among_sizes
 from polyc.scop.accesses import read_map, write_map
 from polyc.scop.expr import Expr, Load, rebuild
 from polyc.scop.scop import Array, Scop, Statement
@@ -65,7 +66,7 @@ def _bind(scop: Scop, state: State) -> Scop | str:
         return "only some calls write it"
     if any(old.name == branch.condition for s in rest for branch in s.branches):
         return "it decides what a call executes"
-    whole = box(old.name, new.shape)
+    whole = among_sizes(box(old.name, new.shape))
     kept, written = _written(copies, whole), _written(writers, whole)
     if not whole.is_subset(kept.union(written)):
         return "not all of it is written"

@@ -8,7 +8,7 @@ from dataclasses import replace
 import islpy as isl
 
 from polyc.poly.affine import single_aff
-from polyc.poly.parameters import assumptions, parameters_of, without_known
+from polyc.poly.parameters import assumed_of, assumptions, parameters_of, without_known
 from polyc.scop.expr import Expr, Index, Load, Within, rebuild, walk
 from polyc.scop.scop import Scop, Statement
 from polyc.types.found import found_in
@@ -23,6 +23,17 @@ def list_sizes(s: Statement) -> Iterator[str]:
         match e:
             case Load(index=found) | Index(value=found) | Within(domain=found):
                 yield from parameters_of(found)
+
+
+def among_its_sizes(s: Statement) -> Statement:
+    """A statement whose domain says what is assumed of all its sizes, and of its step.
+
+    x[i + h] = y[i], for all i < r : S[i] : 0 <= i < r and r >= 1   ->   … and 2r <= h <= 2r + 1
+    """
+    names = frozenset(list_sizes(s)) | ({s.step.name} if s.step else set())
+    if names <= frozenset(parameters_of(s.domain)):
+        return s
+    return replace(s, domain=s.domain.intersect_params(assumed_of(names)))
 
 
 def bare_of(s: Statement) -> Statement:

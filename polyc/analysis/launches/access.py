@@ -54,7 +54,7 @@ def in_memory(access: LaunchAccess, arrays: Mapping[str, Array]) -> LaunchAccess
     if not homes:
         return access
     reads = {name: elements for name, elements in access.reads.items() if name not in homes}
-    reads |= {home: box(home, arrays[home].shape) for home in homes.values()}
+    reads |= {home: among_sizes(box(home, arrays[home].shape)) for home in homes.values()}
     return replace(access, reads=reads, scratch=access.scratch - homes.keys())
 
 
@@ -66,7 +66,7 @@ def behind_found(
         return access
     reads = name_elements(access.reads)
     homes = (arrays[name].memory or name for name in awaited)
-    add_elements(reads, {home: box(home, arrays[home].shape) for home in homes})
+    add_elements(reads, {home: among_sizes(box(home, arrays[home].shape)) for home in homes})
     return replace(access, reads=reads)
 
 

@@ -17,7 +17,7 @@ import islpy as isl
 from polyc.analysis.launches.access import LaunchAccess, add_elements, name_elements
 from polyc.analysis.witness import illegal
 from polyc.poly.boxes import box
-from polyc.poly.parameters import read, spell
+from polyc.poly.parameters import among_sizes, read, spell
 from polyc.scop.scop import Array
 from polyc.types.branches import BRANCH, Branches, Demands
 
@@ -78,6 +78,8 @@ def in_branches(
     reads = name_elements(reads)
     for depth, branch in enumerate(branches):
         name = arrays[branch.condition].memory or branch.condition
-        whole = box(name, arrays[name].shape).intersect_params(where_taken(branches[:depth]))
+        whole = among_sizes(box(name, arrays[name].shape)).intersect_params(
+            where_taken(branches[:depth])
+        )
         add_elements(reads, {name: whole})
     return replace(access, reads=reads, writes=writes, branches=branches)

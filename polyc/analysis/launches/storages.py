@@ -17,6 +17,7 @@ import numpy as np
 from polyc.analysis.witness import illegal, show_first, show_first_pair
 from polyc.memory.storage import Storage
 from polyc.poly.boxes import box
+from polyc.poly.parameters import among_sizes
 from polyc.program.program import Program, StoredArray
 from polyc.scop.scop import Array, Scop
 from polyc.types.branches import find_common, needs_in
@@ -91,7 +92,7 @@ def _check_map(array: Array, storage: Storage) -> None:
     """No two elements lie in one place, and all lie in the box."""
     where = f"array {array.name}"
     places = storage.map.as_map().set_tuple_name(IN, array.name)  # A -> M
-    places = places.intersect_domain(box(array.name, array.shape))
+    places = places.intersect_domain(among_sizes(box(array.name, array.shape)))
     if not places.is_injective():
         both = places.apply_range(places.reverse())
         twice = both.subtract(isl.Map.identity(both.space))

@@ -39,7 +39,8 @@ from polyc.poly.parameters import among_sizes, in_own_sizes
 from polyc.program.program import Launch, Program
 from polyc.scop.scop import Array, Scop
 from polyc.types.branches import needs_in
-from polyc.types.sizes import Size
+from polyc.types.parameters import needed_ranges
+from polyc.types.ranges import SizeRange, Step, assume, assumed_ranges
 
 
 @dataclass(frozen=True)
@@ -47,13 +48,15 @@ class Judged:
     """A kernel whose loops have been proven, and what they were proven to execute.
 
     stated: what the launch says that the kernel was made for; kept: the same, with rows where the
-    kernel keeps them; storages: of its parameters, which have the names of the arrays of `kept`.
+    kernel keeps them; storages: of its parameters, which have the names of the arrays of `kept`;
+    assumed: all that was, of sizes, when it was proven.
     """
 
     kernel: Prototype
     stated: Scop
     kept: Scop
     storages: Mapping[str, Storage]
+    assumed: tuple[SizeRange, ...]
 
 
 @dataclass(frozen=True)
@@ -70,14 +73,12 @@ def verify_launches(
     arrays: Mapping[str, Array],
     parts: Sequence[Part],
     judged: Mapping[str, Judged],
-    granted: Mapping[str, tuple[Size, ...]] | None = None,
     await_constants: Callable[[], None] = lambda: None,
 ) -> Launched:
     """Prove the launches of a program right together, or raise IllegalSchedule.
 
     `scop` is the model before it is cut into kernels; `arrays` are those of `parts`, the statements
-    of each launch; `granted` is what kernels are proven for besides, because it is needed where
-    they are launched; `await_constants` returns when constants are in place, which others see to.
+    of each launch; `await_constants` returns when constants are in place, which others see to.
     Proven, in this order:
 
         statements   each is in one launch, in an order that keeps every dependence
@@ -93,7 +94,7 @@ def verify_launches(
     for launch, part in zip(program.launches, parts, strict=True):
         bound = _check_binding(program, launch, part, judged[launch.kernel], arrays)
         offsets += verify_offsets(launch.kernel, part.statements, arrays)
-        _check_granted(program, launch, (granted or {}).get(launch.kernel, ()))
+        _check_assumed(program, launch, judged[launch.kernel].assumed)
         access = _access(launch.kernel, part, frozenset(bound), arrays)
         sizes = program.awaited(launch, judged[launch.kernel].kernel)
         awaited = [program.found[size] for size in sizes]
@@ -161,13 +162,25 @@ def _check_binding(
     return bound
 
 
-def _check_granted(program: Program, launch: Launch, needs: Sequence[Size]) -> None:
-    """A kernel is launched only where a driver has seen to what it takes for granted of sizes."""
-    there = needs_in(program.demands, launch.branches)
-    for need in needs:
-        if need not in there:
-            rule = f"its kernel is for calls in which {need} is not negative, and it is in others"
-            raise illegal(f"launch {launch.kernel}", rule)
+def _check_assumed(program: Program, launch: Launch, assumed: Sequence[SizeRange]) -> None:
+    """A kernel is launched only where all holds that was assumed of sizes when it was proven.
+
+    That is what holds in every call of the model, and what a driver has seen to before it comes to
+    the branches of the launch.
+    """
+    where = f"launch {launch.kernel}"
+    with assume(needed_ranges(needs_in(program.demands, launch.branches))):
+        there = {size.name: size for size in assumed_ranges()}
+    for size in assumed:
+        if isinstance(size, Step):
+            continue  # its kernel is in the loop that it is launched in: `_check_binding`
+        known = there.get(size.name)
+        for need in size.needs:
+            if known is None or need not in known.needs:
+                rule = f"its kernel is for calls in which {need} is not negative"
+                raise illegal(where, f"{rule}, and it is in others")
+        if known is None or replace(size, needs=known.needs) != known:
+            raise illegal(where, f"its kernel is for calls in which {size}, and it is in others")
 
 
 def _check_kept_inside(
@@ -222,5 +235,6 @@ def _access(
 
 def _caller(scop: Scop) -> LaunchAccess:
     """The caller as a last launch, who reads every output in full."""
-    reads = {name: box(name, scop.arrays[name].shape) for name in scop.outputs}
+    whole = {name: box(name, scop.arrays[name].shape) for name in scop.outputs}
+    reads = {name: among_sizes(elements) for name, elements in whole.items()}
     return LaunchAccess("caller", reads, {})

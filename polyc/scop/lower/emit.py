@@ -24,6 +24,7 @@ from polyc.scop.expr import Call, Const, Expr, cast, loads, pull_back
 from polyc.scop.lower.functions import wrap_index
 from polyc.scop.lower.space import Ref, Space
 from polyc.scop.scop import Array, Group, Kind, Reduction, Scop, Statement, identity
+from polyc.scop.sizes import among_its_sizes
 from polyc.types.branches import BRANCH, Branches
 from polyc.types.parameters import named
 from polyc.types.ranges import PREFIX, STEP, Step, assume, assumed_ranges, forget_steps
@@ -261,21 +262,20 @@ class Emitter:
         assert value.dtype == target.dtype, f"{node}: {value.dtype} into {target.dtype}"
         if 0 in space.extents.values() or (assumed_ranges() and space.domain.is_empty()):
             return  # nothing to execute, in any call
-        self.statements.append(
-            Statement(
-                name=space.name,
-                domain=space.domain,
-                iterators=space.iterators,
-                array=target.array,
-                write=space.at(target, *at),
-                value=value,
-                reduction=reduction,
-                origin=(node.name,),
-                group=self._group,
-                step=self.step,
-                branches=self.branches,
-            )
+        statement = Statement(
+            name=space.name,
+            domain=space.domain,
+            iterators=space.iterators,
+            array=target.array,
+            write=space.at(target, *at),
+            value=value,
+            reduction=reduction,
+            origin=(node.name,),
+            group=self._group,
+            step=self.step,
+            branches=self.branches,
         )
+        self.statements.append(among_its_sizes(statement))
 
     def _unique(self, hint: str) -> str:
         """A fresh identifier that resembles the hint; model names reach no text otherwise."""

@@ -19,7 +19,7 @@ import islpy as isl
 import numpy as np
 
 from polyc.poly.affine import simplify
-from polyc.poly.parameters import among_sizes, read, spell
+from polyc.poly.parameters import among_own_sizes, read, spell
 from polyc.scop.expr import INT64, Const, Expr, Index, Load, Within, call, cast
 from polyc.types.parameters import named
 from polyc.types.sizes import Extent, Size
@@ -75,7 +75,7 @@ class Space:
         bounds = [f"0 <= {i} < {spell(n)}" for i, n in self.extents.items()]
         condition = " and ".join([*bounds, *([f"({self.where})"] if self.where else [])])
         box = read(isl.Set, f"{{ {self._nameless} : {condition or 'true'} }}")
-        return among_sizes(box).set_tuple_name(self.name)
+        return among_own_sizes(box).set_tuple_name(self.name)
 
     def restricted(self, condition: str) -> Space:
         """The box where another condition holds as well."""
