@@ -1,12 +1,12 @@
 """A kernel in terms of the sizes that it depends on, out of all that a model has.
 
     sizes of the model   h >= 3, r = floor(h/2), q = floor(r/2), a = q*w, …: dozens of a network
-    a layer behind       S[i] : 0 <= i < r and h >= 3 and 2r <= h <= 2r + 1 and …
-    by its own sizes     S[i] : 0 <= i < r and r >= 1
+    two statements       S[i] : 0 <= i < r and r >= 1     T[i] : 0 <= i < q and q >= 0
+    one kernel of both   S[i] : 0 <= i < r and r >= 1 and 2q <= r <= 2q + 1, and the same of T
 
-Each step behind this one, from dependences to the proof, then works with sets of a few parameters.
-What is left of the conditions follows from them, so that a kernel is made for more sizes than a
-model may have; that it does the same for these, `analysis/same_values.check_own_sizes` proves.
+Each step behind this one, from dependences to the proof, then works with sets of a few parameters,
+and knows how they are related. What is left of the conditions follows from them, so that a kernel
+is made for more sizes than a model may have; that it does the same for these, `analysis/same_values.check_own_sizes` proves.
 """
 
 from __future__ import annotations

@@ -2,9 +2,11 @@
 
     x: float32[n, 3]   ->   [size_n] -> { x[i, j] : 0 <= i < size_n and 0 <= j < 3 }
 
-Every statement's domain holds the ranges of all sizes of the model, so that whatever is concluded
-from it is concluded for all sizes that a call may have, and for no others. Inside of `about`, where
-a kernel is compiled, it is what holds of the sizes alone that this kernel depends on.
+A statement's domain holds what is assumed of the sizes that the statement depends on. A network has
+dozens, each computed from others, and isl's effort grows with every one. Who compares sets of
+different sizes adds what is assumed of both (`among_own_sizes`), or of all (`among_sizes`); who
+does not, asks about more calls than there are, and what is concluded holds for these as well.
+Inside of `about`, where a kernel is compiled, it is what is assumed of its own sizes alone.
 """
 
 from __future__ import annotations
@@ -169,8 +171,8 @@ def assumptions() -> isl.Set:
 @concluded
 def _all_assumptions() -> isl.Set:
     known = read(isl.Set, f"{{ : {' and '.join(conditions()) or 'true'} }}")
-    # Every set of the model is intersected with it. A third follows from the rest: what a size is
-    # at least, from the size that it is computed from.
+    # What launches touch is intersected with it, set by set. A third follows from the rest: what a
+    # size is at least, from the size that it is computed from.
     return known.remove_redundancies()
 
 

@@ -6,7 +6,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from typing import TypeAlias
 
 from polyc.types.derived import Derived
@@ -99,6 +99,23 @@ def least_value(
         total = add(total.items(), moved.items())
     grows = all(count >= 0 for product, count in total.items() if product)
     return total.get((), 0) if grows else -math.inf
+
+
+def least_sum(terms: Iterable[Term], ends_of: Callable[[str], tuple[float, float]]) -> float:
+    """The sum of the least values of the terms, each by itself; `ends_of` gives those of a name.
+
+    h >= 1 and m <= 0   ->   h*m <= 0, and h*m has no lower bound
+    """
+    total = 0.0
+    for product, coefficient in terms:
+        ends: tuple[float, float] = (coefficient, coefficient)
+        for name in product:
+            others = ends_of(name)
+            # Nothing is as large as the bound that is infinite: 0 times that is 0.
+            corners = [one * other if one and other else 0.0 for one in ends for other in others]
+            ends = min(corners), max(corners)
+        total += ends[0]
+    return total
 
 
 def counts_in(fact: Iterable[Term], terms: Mapping[Product, int]) -> Iterable[int]:

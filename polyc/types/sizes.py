@@ -15,7 +15,15 @@ from typing import TypeAlias
 
 from polyc.errors import NotFixed
 from polyc.types.derived import Derived, show_larger
-from polyc.types.polynomials import Term, add, counts_in, divide_terms, least_value, multiply
+from polyc.types.polynomials import (
+    Term,
+    add,
+    counts_in,
+    divide_terms,
+    least_sum,
+    least_value,
+    multiply,
+)
 from polyc.types.ranges import LEAST, STEP, SizeRange, assumed_ranges, concluded, stated_range
 
 
@@ -284,7 +292,7 @@ def _lower_by_names(extent: Extent, facts: Iterable[Size]) -> float:
     """A lower bound by the least value of each name, also of products; -inf where it is none."""
     if not isinstance(extent, Size):
         return extent
-    lows = {name: assumed_range(name).ends(math.inf)[0] for name in extent.factors}
+    lows = {name: _ends(name)[0] for name in extent.factors}
     return least_value(extent.terms, lows, (fact.terms for fact in facts))
 
 
@@ -294,12 +302,12 @@ def _lower(extent: Extent) -> float:
 
     c*floor(a/d) is at least c/d*(a - d + 1) if c is positive, and c/d*a if not.
     """
-    found, scale = _interval(extent)[0], 1
+    found, scale = least_sum(_terms(extent), _ends), 1
     while isinstance(extent, Size):
         name, coefficient = _find_derived(extent)
         if not coefficient:
             break
-        meaning = assumed_range(name).same
+        meaning = _meaning(name)
         assert isinstance(meaning, Size)
         operation = _operation(meaning)
         if operation is None:  # a product
@@ -314,7 +322,7 @@ def _lower(extent: Extent) -> float:
             end = dividend - (divisor - 1) if coefficient > 0 else dividend
             extent = (extent - Size.of(name) * coefficient) * divisor + end * coefficient
             scale *= divisor
-        found = max(found, _interval(extent)[0] / scale)
+        found = max(found, least_sum(_terms(extent), _ends) / scale)
     return found
 
 
@@ -326,42 +334,30 @@ def _operation(meaning: Size) -> Derived | None:
 
 def _find_derived(extent: Size) -> tuple[str, int]:
     """A name that follows from others and its coefficient, which is 0 if there is none."""
-    alone = ((p[0], c) for p, c in extent.terms if len(p) == 1)
-    names = {name: c for name, c in alone if assumed_range(name).same is not None}
+    names = {p[0]: c for p, c in extent.terms if len(p) == 1 and _meaning(p[0]) is not None}
     # One that follows from another of them goes first.
     name = max(names, key=_depth, default="")
     return name, names.get(name, 0)
 
 
+def _meaning(name: str) -> Extent | None:
+    """What a size is by others, if it follows from some; without a look at its bounds."""
+    if (known := stated_range(name)) is not None:
+        return known.same
+    return Size.of(name) if isinstance(name, Derived) else None
+
+
+@concluded
 def _depth(name: str) -> int:
-    meaning = assumed_range(name).same
-    if not isinstance(meaning, Size):
-        return 0
-    operands = [o for f in meaning.factors if isinstance(f, Derived) for o in f.operands]
-    below = names_of(operands) if operands else meaning.factors
-    return 1 + max(map(_depth, below), default=0)
+    meaning = _meaning(name)
+    factors = meaning.factors if isinstance(meaning, Size) else ()
+    below = names_of(o for f in factors if isinstance(f, Derived) for o in f.operands)
+    return 1 + max(map(_depth, below or factors), default=-1)
 
 
 def names_of(extents: Iterable[Extent]) -> frozenset[str]:
     """The names that extents multiply and add."""
     return frozenset(f for e in extents if isinstance(e, Size) for f in e.factors)
-
-
-def _interval(extent: Extent) -> tuple[float, float]:
-    """Bounds: the sum of those of the terms, each by itself.
-
-    h >= 1 and m <= 0   ->   h*m <= 0, and h*m has no lower bound
-    """
-    low = high = 0.0
-    for product, coefficient in _terms(extent):
-        ends: tuple[float, float] = (coefficient, coefficient)
-        for name in product:
-            others = assumed_range(name).ends(math.inf)
-            # Nothing is as large as the bound that is infinite: 0 times that is 0.
-            corners = [one * other if one and other else 0.0 for one in ends for other in others]
-            ends = min(corners), max(corners)
-        low, high = low + ends[0], high + ends[1]
-    return low, high
 
 
 def _terms(extent: Extent) -> tuple[Term, ...]:
@@ -377,6 +373,10 @@ def _size(terms: Mapping[tuple[str, ...], int]) -> Extent:
         return kept[0][1] if kept else 0
     # Names first, and the constant last, as it is written.
     return Size(tuple(sorted(kept, key=lambda term: (-len(term[0]), term[0]))))
+
+
+def _ends(name: str) -> tuple[float, float]:
+    return assumed_range(name).ends(math.inf)
 
 
 def assumed_range(name: str) -> SizeRange:
