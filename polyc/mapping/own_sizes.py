@@ -6,8 +6,8 @@
 
 Each step behind this one, from dependences to the proof, then works with sets of a few parameters,
 and knows how they are related. What is left of the conditions follows from them, so that a kernel
-is made for more sizes than a model may have; that it does the same for these, `analysis/same_values.check_own_sizes`
-proves.
+is made for more sizes than a model may have; that it does the same for those that it has,
+`analysis/same_values.check_own_sizes` proves.
 """
 
 from __future__ import annotations
