@@ -270,6 +270,11 @@ def among_own_sizes(elements: isl.Set, *others: isl.Set | isl.PwMultiAff) -> isl
     return elements.intersect_params(assumed_of(frozenset(names))) if names else elements
 
 
+def is_part(one: isl.Set, other: isl.Set) -> bool:
+    """Whether a set is part of another, in the calls that there are."""
+    return bool(among_own_sizes(one, other).is_subset(other))
+
+
 def without_known(domain: isl.Set) -> isl.Set:
     """The set without what is assumed of the sizes in any case.
 

@@ -16,6 +16,7 @@ import islpy as isl
 
 from polyc.budget import UNLIMITED, Budget
 from polyc.poly.affine import outputs, simplify, single_aff
+from polyc.poly.parameters import is_part
 from polyc.scop.expr import Expr, Load, drop_roundings, pull_back, rebuild
 from polyc.scop.inline import LARGEST_EXPRESSION, simplify_indices
 from polyc.scop.scop import Scop, Statement
@@ -91,7 +92,7 @@ def _distribute(array: str, table: _Table) -> None:
         # of its own, which can as well run later.
         return
     once = reads[0].index.as_map().intersect_domain(reader.domain)
-    if not reader.domain.is_subset(once.domain()):
+    if not is_part(reader.domain, once.domain()):
         return  # where a guard forbids the read, no writer would compute the rest
     if not once.is_injective() or any(not ld.index.is_equal(reads[0].index) for ld in reads):
         return
@@ -113,7 +114,7 @@ def _distribute(array: str, table: _Table) -> None:
 def _piece(reader: Statement, writer: Statement, back: isl.PwMultiAff) -> Statement:
     """The part of the reader that uses what `writer` wrote, over the writer's iterators."""
     into = back.pullback_pw_multi_aff(writer.write)  # W -> X -> R
-    whole = writer.domain.is_subset(into.domain())
+    whole = is_part(writer.domain, into.domain())
     domain = writer.domain if whole else writer.domain.intersect(into.domain()).coalesce()
     into = simplify(into, domain)
 

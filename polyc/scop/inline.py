@@ -19,6 +19,7 @@ import islpy as isl
 from polyc.budget import UNLIMITED, Budget
 from polyc.poly.affine import is_affine, is_simple, outputs, simplify, single_aff
 from polyc.poly.injective import is_injective
+from polyc.poly.parameters import is_part
 from polyc.scop.expr import (
     Cast,
     Expr,
@@ -152,7 +153,7 @@ def can_move(producer: Statement, reader: Statement, load: Load) -> bool:
     if producer.step == reader.step:
         read = load.index.as_map().intersect_domain(reader.domain).range()
         written = producer.write.as_map().intersect_domain(producer.domain).range()
-        return bool(read.is_subset(written))
+        return is_part(read, written)
     if producer.step or not reader.step:
         return False
     parameter = isl.dim_type.param

@@ -18,6 +18,7 @@ from polyc.budget import UNLIMITED, Budget
 from polyc.poly.affine import outputs, simplify, single_aff
 from polyc.poly.boxes import box
 from polyc.poly.context import operation_budget
+from polyc.poly.parameters import among_own_sizes
 from polyc.scop.expr import Expr, Load, rebuild
 from polyc.scop.inline import simplify_indices
 from polyc.scop.scop import Array, Scop, Statement
@@ -106,7 +107,7 @@ def _find_place(copy: Statement, source: Array) -> isl.PwMultiAff | None:
     try:
         with operation_budget(LARGEST_EFFORT):
             read = load.index.as_map().intersect_domain(copy.domain)  # S -> X
-            whole = box(source.name, source.shape)
+            whole = among_own_sizes(box(source.name, source.shape), copy.domain)
             if not whole.is_subset(read.range()) or not read.is_injective():
                 return None
             if not copy.write.as_map().intersect_domain(copy.domain).is_injective():

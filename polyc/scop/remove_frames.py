@@ -17,6 +17,7 @@ from dataclasses import dataclass, replace
 
 import islpy as isl
 
+from polyc.poly.parameters import is_part
 from polyc.scop.expr import Const, Expr, Load, Within, call, pull_back, rebuild, restrict
 from polyc.scop.inline import simplify_indices
 from polyc.scop.scop import Scop, Statement
@@ -76,7 +77,7 @@ def _look_through(s: Statement, frames: Mapping[str, Frame]) -> Expr:
         if inside.is_empty():
             return frame.fill
         value = simplify_indices(pull_back(frame.value, writer), inside)
-        if wanted.is_subset(inside):
+        if is_part(wanted, inside):
             return value
         guard = inside.gist(
             s.domain

@@ -12,7 +12,8 @@ from polyc.poly.parameters import assumed_of, assumptions, parameters_of, withou
 from polyc.scop.expr import Expr, Index, Load, Within, rebuild, walk
 from polyc.scop.scop import Scop, Statement
 from polyc.types.found import found_in
-from polyc.types.sizes import Size, names_in
+from polyc.types.parameters import named
+from polyc.types.sizes import Size, names_in, names_of
 
 
 def list_sizes(s: Statement) -> Iterator[str]:
@@ -26,11 +27,13 @@ def list_sizes(s: Statement) -> Iterator[str]:
 
 
 def among_its_sizes(s: Statement) -> Statement:
-    """A statement whose domain says what is assumed of all its sizes, and of its step.
+    """A statement whose domain says what is assumed of all its sizes, and when its steps end.
 
     x[i + h] = y[i], for all i < r : S[i] : 0 <= i < r and r >= 1   ->   … and 2r <= h <= 2r + 1
     """
-    names = frozenset(list_sizes(s)) | ({s.step.name} if s.step else set())
+    names = frozenset(list_sizes(s))
+    if s.step:
+        names |= {s.step.name, *names_of([named(s.step.steps)])}
     if names <= frozenset(parameters_of(s.domain)):
         return s
     return replace(s, domain=s.domain.intersect_params(assumed_of(names)))

@@ -20,6 +20,7 @@ import numpy as np
 from polyc.names import fresh
 from polyc.poly.affine import columns_of, is_affine, unit_dimension
 from polyc.poly.boxes import box
+from polyc.poly.parameters import among_own_sizes
 from polyc.scop.expr import Const, Load
 from polyc.scop.factors.narrow_factors import GROUP, Types, find_factors, find_group
 from polyc.scop.scop import Array, Scop, Statement
@@ -67,7 +68,8 @@ def is_written(reached: isl.Set, array: Array, writers: Sequence[Statement]) -> 
     """
     if not writers or any(w.time is not None or w.reduction for w in writers):
         return False
-    old = reached.intersect(box(array.name, array.shape))
+    domains = [w.domain for w in writers]
+    old = among_own_sizes(reached.intersect(box(array.name, array.shape)), *domains)
     for w in writers:
         old = old.subtract(w.write.as_map().intersect_domain(w.domain).range())
     return bool(old.is_empty())

@@ -33,7 +33,7 @@ from polyc.budget import UNLIMITED, Budget
 from polyc.graph.ir import Node
 from polyc.poly.affine import columns_of, is_affine, unit_dimension
 from polyc.poly.boxes import box
-from polyc.poly.parameters import read
+from polyc.poly.parameters import is_part, read
 from polyc.scop.expr import Call, Cast, Const, Expr, Load
 from polyc.scop.factors.fill_groups import extend, is_written
 from polyc.scop.factors.narrow_factors import find_range
@@ -117,8 +117,10 @@ def _find_factors(s: Statement, arrays: Mapping[str, Array]) -> tuple[Load, Load
                 return None
     plain: list[_Places] = [[(p,) for p in kept], [(p,) for p in taken]]
     plain.append([(kept[0],), (taken[1],), *zip(kept[2:], taken[2:], strict=True)])
-    whole = s.domain.is_equal(box(s.name, tuple(extents)))
-    if not whole or not all(map(_adds_up, maps, plain)):
+    whole = box(s.name, tuple(extents))
+    if not (is_part(whole, s.domain) and is_part(s.domain, whole)) or not all(
+        map(_adds_up, maps, plain)
+    ):
         return None
     return image, weights
 

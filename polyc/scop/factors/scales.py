@@ -37,6 +37,7 @@ import numpy as np
 
 from polyc.names import fresh
 from polyc.poly.affine import tuple_id
+from polyc.poly.parameters import is_part
 from polyc.scop.expr import Call, Cast, Const, Expr, Load, rebuild
 from polyc.scop.factors.fill_groups import find_filled
 from polyc.scop.factors.narrow_factors import Types, holds, is_within, multiplies_bytes
@@ -318,7 +319,7 @@ def _find_scale(factor: Factor, s: Statement) -> Scale:
         place = isl.Map.from_domain_and_range(sums.range(), place.range())
     if not place.is_single_valued():
         raise _Refused("terms of one sum have different scales")
-    if not sums.range().is_subset(place.domain()):
+    if not is_part(sums.range(), place.domain()):
         raise _Refused("some sums have no scale")
     return name, place
 

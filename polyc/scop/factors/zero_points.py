@@ -22,6 +22,7 @@ import numpy as np
 
 from polyc.names import fresh
 from polyc.poly.affine import outputs, plain_iterator
+from polyc.poly.parameters import is_part
 from polyc.scop.expr import Call, Cast, Const, Expr, Load, rebuild
 from polyc.scop.factors.narrow_factors import Types, find_factors, holds, multiplies_bytes
 from polyc.scop.scop import Array, Scop, Statement
@@ -189,7 +190,7 @@ def _corrected(
         if not (isinstance(expr, Load) and expr.array == sums):
             return expr
         at = expr.index.as_map().intersect_domain(s.domain).apply_range(place)
-        if expr.dynamic or not s.domain.is_subset(at.domain()):
+        if expr.dynamic or not is_part(s.domain, at.domain()):
             failed.append(True)
             return expr
         index = isl.PwMultiAff.from_map(at).gist(s.domain)

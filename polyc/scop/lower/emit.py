@@ -19,7 +19,7 @@ from polyc.graph.ir import Node
 from polyc.names import RUNTIME_PREFIX, fresh, identifier, is_derived
 from polyc.poly.affine import outputs, simplify
 from polyc.poly.boxes import box
-from polyc.poly.parameters import read, spell
+from polyc.poly.parameters import among_own_sizes, read, spell
 from polyc.scop.expr import Call, Const, Expr, cast, loads, pull_back
 from polyc.scop.lower.functions import wrap_index
 from polyc.scop.lower.space import Ref, Space
@@ -93,7 +93,7 @@ class Emitter:
         indices = ", ".join(f"i{k}" for k in range(ref.rank))
         # [tensor indices] -> A
         plain = read(isl.Map, f"{{ [{indices}] -> {ref.array}[{indices}] }}")
-        plain = plain.intersect_domain(box("", ref.shape))
+        plain = plain.intersect_domain(among_own_sizes(box("", ref.shape), ref.map))
         return bool(ref.map.as_map().intersect_domain(plain.domain()).is_equal(plain))
 
     def whole(self, node: Node, ref: Ref) -> Ref:

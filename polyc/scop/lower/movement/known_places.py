@@ -19,7 +19,7 @@ import numpy as np
 
 from polyc.poly.affine import output, outputs, single_aff
 from polyc.poly.boxes import box
-from polyc.poly.parameters import assumptions, read, spell
+from polyc.poly.parameters import among_sizes, assumptions, read, spell
 from polyc.scop.expr import Call, Cast, Const, Expr, Index, Load
 from polyc.scop.lower.context import Lowering
 from polyc.scop.lower.space import Ref
@@ -35,7 +35,7 @@ def find_writer(ctx: Lowering, indices: Ref, shape: Sequence[Extent]) -> isl.PwM
     None where that is no affine function, or two tuples may be equal, or one out of range.
     """
     names = [f"k{d}" for d in range(indices.rank - 1)]
-    tuples, domain = ", ".join(names), box("", indices.shape[:-1])
+    tuples, domain = ", ".join(names), among_sizes(box("", indices.shape[:-1]))
     place: isl.Map | None = None  # [k…] -> [i…]
     for d in range(indices.shape[-1]):
         row = isl.PwMultiAff(f"{{ [{tuples}] -> [{', '.join([*names, str(d)])}] }}")
@@ -60,7 +60,7 @@ def find_place(ctx: Lowering, indices: Ref, extent: Extent) -> isl.PwMultiAff | 
 
     None where that is no affine function, or may be out of range.
     """
-    domain = box("", indices.shape)
+    domain = among_sizes(box("", indices.shape))
     index = _element(ctx, indices.array, indices.map.intersect_domain(domain))
     if index is None or not domain.is_subset(index.domain()):
         return None
