@@ -20,6 +20,7 @@ from polyc.graph.unroll_steps import unroll_steps
 from polyc.mapping.cpu import fuse_tiles
 from polyc.options import Options
 from polyc.pipeline import cluster_model, run_pipeline
+from polyc.poly.parameters import parameters_of
 from polyc.printing import driver
 from polyc.schedule.cluster import MOST_STATEMENTS, MOST_WEIGHT, find_clusters
 from polyc.scop.inline import LARGEST_EXPRESSION, inline_pointwise
@@ -208,3 +209,26 @@ def test_clusters_take_no_more_than_their_share():
     clusters, refusals = find_clusters(scop, AVX512)
     assert {r.reason for r in refusals} == {"so large a kernel would take long to compile"}
     assert sum(len(c.statements) for c in clusters) == len(scop.statements)
+
+
+def halve(value):
+    """A convolution with stride 2, whose result has sizes of its own where an image is open."""
+    weight = np.ones((3, 3, 3, 3), np.float32)
+    return ops.conv(value, weight, strides=(2, 2), pads=(1, 1, 1, 1))
+
+
+def count_sizes(levels):
+    """How many sizes an open network of so many levels has, and its statements' domains at most."""
+    value = ops.input("x", ("n", 3, "h", "w"))
+    for _ in range(levels):
+        value = halve(value)
+    front = cluster_model(Graph.of(y=value), AVX512, Options(), Trace())
+    domains = [s.domain.drop_unused_params() for s in front.stated.statements]
+    return len(front.sizes), max(len(parameters_of(domain)) for domain in domains)
+
+
+def test_domains_say_nothing_of_the_sizes_of_other_layers():
+    few, most = count_sizes(2)
+    more, still = count_sizes(6)
+    assert more > few
+    assert still == most
