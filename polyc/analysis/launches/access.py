@@ -64,10 +64,9 @@ def behind_found(
     """What a launch touches whose sizes a call has found: as if it read what holds these."""
     if not awaited:
         return access
-    reads = name_elements(access.reads)
     homes = (arrays[name].memory or name for name in awaited)
-    add_elements(reads, {home: among_sizes(box(home, arrays[home].shape)) for home in homes})
-    return replace(access, reads=reads)
+    whole = {home: among_sizes(box(home, arrays[home].shape)) for home in homes}
+    return replace(access, reads={**access.reads, **whole})
 
 
 def verify_program(launches: Sequence[LaunchAccess], initialised: Collection[str]) -> int:

@@ -14,7 +14,7 @@ from functools import cache
 
 import islpy as isl
 
-from polyc.analysis.launches.access import LaunchAccess, add_elements, name_elements
+from polyc.analysis.launches.access import LaunchAccess
 from polyc.analysis.witness import illegal
 from polyc.poly.boxes import box
 from polyc.poly.parameters import among_sizes, read, spell
@@ -75,11 +75,9 @@ def in_branches(
         {array: elements.intersect_params(taken) for array, elements in touched.items()}
         for touched in (access.reads, access.writes)
     )
-    reads = name_elements(reads)
-    for depth, branch in enumerate(branches):
-        name = arrays[branch.condition].memory or branch.condition
-        whole = among_sizes(box(name, arrays[name].shape)).intersect_params(
-            where_taken(branches[:depth])
-        )
-        add_elements(reads, {name: whole})
+    for depth in reversed(range(len(branches))):  # what is read farther out is read in more calls
+        condition = branches[depth].condition
+        name = arrays[condition].memory or condition
+        whole = among_sizes(box(name, arrays[name].shape))
+        reads[name] = whole.intersect_params(where_taken(branches[:depth]))
     return replace(access, reads=reads, writes=writes, branches=branches)
