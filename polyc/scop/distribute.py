@@ -18,7 +18,7 @@ from polyc.budget import UNLIMITED, Budget
 from polyc.poly.affine import outputs, simplify, single_aff
 from polyc.poly.parameters import is_part
 from polyc.scop.expr import Expr, Load, drop_roundings, pull_back, rebuild
-from polyc.scop.inline import LARGEST_EXPRESSION, simplify_indices
+from polyc.scop.inline import LARGEST_EXPRESSION, reads_once, simplify_indices
 from polyc.scop.scop import Scop, Statement
 from polyc.scop.uses import drop_dead
 
@@ -94,7 +94,7 @@ def _distribute(array: str, table: _Table) -> None:
     once = reads[0].index.as_map().intersect_domain(reader.domain)
     if not is_part(reader.domain, once.domain()):
         return  # where a guard forbids the read, no writer would compute the rest
-    if not once.is_injective() or any(not ld.index.is_equal(reads[0].index) for ld in reads):
+    if not reads_once([(reader, load) for load in reads]):
         return
     largest = max(w.weight for w in writers)
     if reader.weight + len(reads) * largest > LARGEST_EXPRESSION:
