@@ -22,7 +22,7 @@ from polyc.arguments import (
     check_target,
 )
 from polyc.build.bundle import WEIGHTS_FILE, Bundle, Weights, read_bundle
-from polyc.build.examined import examine
+from polyc.build.examined import KnownHashes, examine
 from polyc.build.fingerprint import fingerprint
 from polyc.errors import (
     InvalidModel,
@@ -264,7 +264,7 @@ def _fetch(
             return {WEIGHTS_FILE: weights.entry} if weights else {}
 
         def read(folder: Folder) -> Bundle:
-            return read_bundle(folder, written=made[0] if made else None)
+            return read_bundle(folder, written=made[0] if made else None, recall=KnownHashes(cache))
 
         return cache.fetch_and_read("models", key, make, read)
 

@@ -6,7 +6,8 @@
 
 Reading one needs neither a compiler nor onnx nor islpy. Each file is read once, and what was read
 is what was compared with the checksums, what runs, and what is saved again: nothing that happens to
-the folder later matters.
+the folder later matters. Only weights in the cache that nobody has touched since they were compared
+are not compared again.
 """
 
 from __future__ import annotations
@@ -29,6 +30,7 @@ from polyc.files.table import (
     TABLE_FILE,
     Damaged,
     Entry,
+    Recall,
     Table,
     read_table,
 )
@@ -123,11 +125,15 @@ def _read_current(path: Path, digest: str | None) -> Bundle:
 
 
 def read_bundle(
-    folder: Folder, digest: str | None = None, written: Weights | None = None
+    folder: Folder,
+    digest: str | None = None,
+    written: Weights | None = None,
+    recall: Recall | None = None,
 ) -> Bundle:
     """The bundle in a folder; Damaged if it is not as it was written.
 
-    written: weights that need not be read, if they are those that the table lists.
+    written: weights that need not be read, if they are those that the table lists; recall: what
+    was hashed before, and is not again.
     Raises InvalidModel if its digest is not the one that is demanded, BuildError if there is too
     little memory for its weights.
     """
@@ -143,7 +149,7 @@ def read_bundle(
     for name in sources:
         _check_text(folder, name, files[name])
     manifest = _parse_manifest(folder, files[MANIFEST_FILE])
-    weights = _read_weights(folder, table, manifest, written)
+    weights = _read_weights(folder, table, manifest, written, recall)
     return Bundle(manifest, files, weights, table.digest)
 
 
@@ -173,7 +179,11 @@ def _parse_manifest(folder: Folder, text: bytes) -> Manifest:
 
 
 def _read_weights(
-    folder: Folder, table: Table, manifest: Manifest, written: Weights | None
+    folder: Folder,
+    table: Table,
+    manifest: Manifest,
+    written: Weights | None,
+    recall: Recall | None,
 ) -> np.ndarray:
     """The constants, in memory that nobody writes."""
     listed = table.files[WEIGHTS_FILE].size if WEIGHTS_FILE in table.files else 0
@@ -187,7 +197,7 @@ def _read_weights(
     if written and written.entry == table.files[WEIGHTS_FILE]:
         return written.memory
     weights = allocate_weights(listed, f"saved model {folder.path}")
-    table.read_into(folder, WEIGHTS_FILE, weights.data)
+    table.read_into(folder, WEIGHTS_FILE, weights.data, recall)
     weights.flags.writeable = False
     return weights
 

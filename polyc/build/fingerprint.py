@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import dataclasses
 import functools
+import os
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import replace
 from pathlib import Path
@@ -70,8 +71,17 @@ def _ways(target: Target | CudaTarget, options: Options) -> tuple[str, ...]:
 @functools.cache
 def hash_package() -> str:
     """sha256 of polyc's own source and of its C runtime: a change of either is a new compiler."""
-    files = sorted(_PACKAGE.rglob("*.py"))
-    parts = [str(f.relative_to(_PACKAGE)) for f in files] + [f.read_text("utf-8") for f in files]
+    # Paths as text: hundreds of objects for them take longer than the files.
+    files = sorted(
+        os.path.join(folder, name)
+        for folder, _, names in os.walk(_PACKAGE)
+        for name in names
+        if name.endswith(".py")
+    )
+    parts: list[str | bytes] = [file[len(str(_PACKAGE)) :] for file in files]
+    for file in files:
+        with open(file, "rb", buffering=0) as stream:
+            parts.append(stream.read())
     headers = (x for item in read_cuda_runtime().items() for x in item)
     return digest([*parts, read_team(), read_method(), *headers])
 

@@ -19,11 +19,9 @@ from pathlib import Path
 from polyc.errors import InvalidModel
 from polyc.files.external import LOCATION, find_locations, locate
 from polyc.files.reader import Reader
-from polyc.files.regular import LIMIT, Identity, identify, opened, read_whole
+from polyc.files.regular import LIMIT, TICK, Identity, identify, opened, read_whole
 
 _PART = 1 << 20
-TICK = 20_000_000
-"""Nanoseconds within which two changes of a file may bear the same time."""
 
 
 class ModelChanged(InvalidModel):

@@ -13,6 +13,7 @@ import contextlib
 import json
 import os
 import stat
+import time
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from io import FileIO
@@ -23,6 +24,9 @@ from polyc.errors import BuildError, InvalidModel
 
 LIMIT = 2**31 - 1
 """Bytes that are read into memory as one piece, at most: the limit of ONNX's own format."""
+
+TICK = 20_000_000
+"""Nanoseconds within which two changes of a file may bear the same time."""
 
 _KINDS = (
     (stat.S_ISDIR, "a folder"),
@@ -94,6 +98,11 @@ def identify(stream: FileIO) -> Identity:
     """The identity of a file that is open."""
     found = os.fstat(stream.fileno())
     return Identity(found.st_dev, found.st_ino, found.st_size, found.st_mtime_ns, found.st_ctime_ns)
+
+
+def is_settled(identity: Identity) -> bool:
+    """Whether no change can still come that bears the same time as the last one."""
+    return time.time_ns() - identity.changed >= TICK
 
 
 @contextlib.contextmanager

@@ -17,11 +17,20 @@ from dataclasses import dataclass
 from io import FileIO
 from pathlib import Path, PurePosixPath
 from types import MappingProxyType
-from typing import BinaryIO
+from typing import BinaryIO, Protocol
 
 from polyc.errors import InvalidModel
 from polyc.files.folder import Folder
-from polyc.files.regular import LIMIT, fill, identify, parse_json, read_whole, reason
+from polyc.files.regular import (
+    LIMIT,
+    Identity,
+    fill,
+    identify,
+    is_settled,
+    parse_json,
+    read_whole,
+    reason,
+)
 
 TABLE_FILE = "CHECKSUMS"
 PART = 8 << 20
@@ -38,6 +47,16 @@ class Entry:
 
     size: int
     sha256: str
+
+
+class Recall(Protocol):
+    """What is known of files that were hashed before (`build/examined.py`)."""
+
+    def find(self, path: Path, identity: Identity) -> str | None:
+        """The sha256 of a file, if it is the one that was hashed."""
+
+    def keep(self, path: Path, identity: Identity, sha256: str) -> None:
+        """Remember it; the file has had this identity, and was settled, from before it was read."""
 
 
 @dataclass(frozen=True)
@@ -67,19 +86,28 @@ class Table:
         self.read_into(folder, name, memoryview(data))
         return bytes(data)
 
-    def read_into(self, folder: Folder, name: str, memory: memoryview) -> None:
-        """The same, into a memory of that many bytes."""
-        entry = self._entry(folder, name)
+    def read_into(
+        self, folder: Folder, name: str, memory: memoryview, recall: Recall | None = None
+    ) -> None:
+        """The same, into a memory of that many bytes; what `recall` knows is not hashed again."""
+        entry, path = self._entry(folder, name), folder.path / name
         try:
             with folder.open(name) as stream:
-                size = identify(stream).size
-                if not size == entry.size == memory.nbytes:
-                    raise Damaged(f"{folder.path / name} has {size} bytes, not {entry.size}")
-                found = _fill_and_hash(memory, stream)
+                before = identify(stream)
+                if not before.size == entry.size == memory.nbytes:
+                    raise Damaged(f"{path} has {before.size} bytes, not {entry.size}")
+                settled = is_settled(before)
+                known = recall is not None and recall.find(path, before) == entry.sha256
+                if known:
+                    fill(memory, stream)
+                elif _fill_and_hash(memory, stream) != entry.sha256:
+                    raise Damaged(f"{path} is not as it was written")
+                if identify(stream) != before:
+                    raise Damaged(f"{path} is being written to")
         except OSError as error:
-            raise Damaged(f"{folder.path / name} cannot be read: {reason(error)}") from error
-        if found != entry.sha256:
-            raise Damaged(f"{folder.path / name} is not as it was written")
+            raise Damaged(f"{path} cannot be read: {reason(error)}") from error
+        if recall and settled and not known:
+            recall.keep(path, before, entry.sha256)
 
     def compare(self, folder: Folder) -> None:
         """Damaged unless every file is there as it was written."""

@@ -9,6 +9,7 @@ from onnx import helper, numpy_helper
 
 import polyc
 from polyc.build import examined
+from polyc.files import regular, table
 from polyc.files.model_file import ModelFile
 from polyc.options import Options
 
@@ -17,7 +18,7 @@ from polyc.options import Options
 def small(monkeypatch):
     """Models of any size count as large, and a file is old at once."""
     monkeypatch.setattr(examined, "LARGE", 0)
-    monkeypatch.setattr(examined, "TICK", 0)
+    monkeypatch.setattr(regular, "TICK", 0)
 
 
 @pytest.fixture
@@ -84,9 +85,56 @@ def test_an_entry_that_was_damaged_is_made_anew(tmp_path, hashed):
 
 
 def test_a_file_that_was_just_written_is_not_remembered(tmp_path, hashed, monkeypatch):
-    monkeypatch.setattr(examined, "TICK", 10**18)
+    monkeypatch.setattr(regular, "TICK", 10**18)
     path, options = tmp_path / "m.onnx", Options(cache_dir=tmp_path / "cache")
     write(path, 2)
     assert run(path, options) == run(path, options) == 2
     assert len(hashed) == 2
     assert not (tmp_path / "cache" / "examined").exists()
+
+
+@pytest.fixture
+def summed(monkeypatch):
+    """The bytes of each memory that was filled and hashed."""
+    sizes = []
+    whole = table._fill_and_hash
+    monkeypatch.setattr(table, "_fill_and_hash", lambda m, s: sizes.append(m.nbytes) or whole(m, s))
+    return sizes
+
+
+def weights_of(cache):
+    (found,) = (cache / "models").rglob("weights.bin")
+    return found
+
+
+def test_weights_in_the_cache_are_hashed_once(tmp_path, summed):
+    path, options = tmp_path / "m.onnx", Options(cache_dir=tmp_path / "cache")
+    write(path, 2)
+    assert run(path, options) == 2
+    size = weights_of(tmp_path / "cache").stat().st_size
+    for times in (1, 1, 1):
+        assert run(path, options) == 2
+        assert summed.count(size) == times
+
+
+def test_weights_that_were_touched_are_hashed_and_made_anew(tmp_path, summed):
+    path, options = tmp_path / "m.onnx", Options(cache_dir=tmp_path / "cache")
+    write(path, 2)
+    for _ in range(2):
+        run(path, options)
+    weights = weights_of(tmp_path / "cache")
+    before = weights.stat()
+    weights.write_bytes(bytes(before.st_size))
+    os.utime(weights, ns=(before.st_atime_ns, before.st_mtime_ns))
+    assert run(path, options) == 2
+    assert summed.count(before.st_size) > 1
+    assert any(weights_of(tmp_path / "cache").read_bytes())
+
+
+def test_weights_that_were_just_written_are_hashed_the_next_time_too(tmp_path, summed, monkeypatch):
+    monkeypatch.setattr(regular, "TICK", 10**18)
+    path, options = tmp_path / "m.onnx", Options(cache_dir=tmp_path / "cache")
+    write(path, 2)
+    for _ in range(3):
+        run(path, options)
+    assert summed.count(weights_of(tmp_path / "cache").stat().st_size) == 2
