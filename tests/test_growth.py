@@ -10,6 +10,8 @@ import itertools
 import numpy as np
 import onnx
 import pytest
+from onnx import TensorProto, helper
+from onnx.reference import ReferenceEvaluator
 
 import polyc
 from polyc import Graph, ops
@@ -232,3 +234,26 @@ def test_domains_say_nothing_of_the_sizes_of_other_layers():
     more, still = count_sizes(6)
     assert more > few
     assert still == most
+
+
+def crop_or_pad():
+    """An image that is cut or framed to sizes that a call says, each of them smaller or larger."""
+    info = [
+        helper.make_tensor_value_info("x", TensorProto.FLOAT, [20, 10, 3]),
+        helper.make_tensor_value_info("shape", TensorProto.INT64, [3]),
+        helper.make_tensor_value_info("y", TensorProto.FLOAT, ["a", "b", "c"]),
+    ]
+    node = helper.make_node("CenterCropPad", ["x", "shape"], ["y"])
+    graph = helper.make_graph([node], "cut or framed", info[:2], info[2:])
+    return helper.make_model(graph, opset_imports=[helper.make_opsetid("", 18)], ir_version=8)
+
+
+def test_no_loops_are_made_for_each_case_of_sizes_that_are_the_smaller_of_two(tmp_path):
+    compiled = polyc.compile(crop_or_pad(), options=Options(cache_dir=tmp_path))
+    # Loops over each case, and conditions for each, were 270,000 characters.
+    assert len(compiled.source) < 100_000
+    image = np.arange(600, dtype=np.float32).reshape(20, 10, 3)
+    for sizes in [(10, 7, 3), (25, 12, 4), (20, 13, 1), (7, 10, 8)]:
+        feeds = {"x": image, "shape": np.array(sizes)}
+        (want,) = ReferenceEvaluator(crop_or_pad()).run(None, feeds)
+        assert np.array_equal(compiled.run(feeds)["y"], want)
