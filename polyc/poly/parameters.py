@@ -300,11 +300,13 @@ def _all_by_fewest() -> isl.Set:
 @remember_within
 def _without(domain: isl.Set, known: isl.Set) -> isl.Set:
     domain, known = _by_fewest(domain, known)
+    # Most sets say no more of sizes than follows for these alone, which is less to compare.
+    own = assumed_of(frozenset(parameters_of(domain)))
     bare = domain.drop_constraints_not_involving_dims(SET, 0, domain.dim(SET))
     if bare.n_basic_set() > 1:
-        bare = _as_one(domain, known)
-    if not bare.intersect_params(known).is_subset(domain):
-        bare = _gist(domain, known)  # for what holds of sizes here, and not in any case
+        bare = _as_one(domain, own)
+    if not any(bare.intersect_params(some).is_subset(domain) for some in (own, known)):
+        bare = _gist(domain, own)  # for what holds of sizes here, and not in any case
     return bare.drop_unused_params()
 
 
