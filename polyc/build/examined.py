@@ -26,7 +26,7 @@ from polyc.toolchain.cache import Cache
 KIND = "examined"
 FILE = "examined.json"
 LARGE = 16 << 20
-"""Bytes from which on a model is not hashed twice."""
+"""Bytes from which on a file is not hashed twice."""
 
 
 @dataclass(frozen=True)
