@@ -27,7 +27,7 @@ from polyc.types.equal_sizes import find_equal
 from polyc.types.found import found_in
 from polyc.types.parameters import expand, named
 from polyc.types.ranges import LEAST, Step, assumed_ranges, concluded
-from polyc.types.sizes import Extent, Size, assumed_range, bounds
+from polyc.types.sizes import Extent, Size, assumed_range, bounds, names_in
 
 Parsed = TypeVar("Parsed", isl.Set, isl.Map, isl.PwMultiAff, isl.PwAff)
 
@@ -36,6 +36,9 @@ MOST_CASES = 3
 
 Of more of them they do not where one is what a call finds, up to some number: it is small anyway.
 """
+
+MOST_PARTS = 4
+"""Of what is assumed of some sizes, as of two pairs of which either may be the smaller one."""
 
 PARAM, SET = isl.dim_type.param, isl.dim_type.set
 
@@ -210,8 +213,33 @@ def _project(known: isl.Set, names: frozenset[str]) -> isl.Set:
     # What is left of those that are gone is no number of others, and makes sets large. But for it
     # what each size may be by itself may have been left out.
     known = known.remove_unknown_divs().intersect(_box(names)).coalesce()
-    # One conjunction: loops over each of several would be generated.
-    return isl.Set.from_basic_set(known.simple_hull())
+    # One conjunction, where it says the same, or where no size says which of two is the smaller, so
+    # that the cases are but gaps between numbers: loops over each of several would be generated.
+    # Of many cases that would take minutes, and less is said, by which less can be proven.
+    hull = isl.Set.from_basic_set(known.simple_hull())
+    many = known.n_basic_set() > MOST_PARTS or not _tell_which(names)
+    return hull if many or hull.is_subset(known) else known
+
+
+def _tell_which(names: frozenset[str]) -> bool:
+    """Whether one of the sizes follows from the smaller of two, and from what another one does."""
+    known = [size for size in assumed_ranges() if size.name in names]
+    whole = {size.name: expand(Size.of(size.name)) for size in known}
+    leaves = {name: names_in([extent]) for name, extent in whole.items()}
+    return any(
+        leaves[name] & leaves[other]
+        for name, extent in whole.items()
+        if _has_smaller(extent)
+        for other in leaves.keys() - {name}
+    )
+
+
+def _has_smaller(extent: Extent) -> bool:
+    """Whether an extent follows from the smaller of two."""
+    return isinstance(extent, Size) and any(
+        isinstance(f, Derived) and (f.operation == "min" or any(map(_has_smaller, f.operands)))
+        for f in extent.factors
+    )
 
 
 def _box(names: frozenset[str]) -> isl.Set:
