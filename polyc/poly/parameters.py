@@ -33,7 +33,6 @@ Parsed = TypeVar("Parsed", isl.Set, isl.Map, isl.PwMultiAff, isl.PwAff)
 
 MOST_CASES = 3
 """Sizes that are the smaller of two, of which sets say which: each doubles the cases of a set.
-
 Of more of them they do not where one is what a call finds, up to some number: it is small anyway.
 """
 
@@ -213,12 +212,11 @@ def _project(known: isl.Set, names: frozenset[str]) -> isl.Set:
     # What is left of those that are gone is no number of others, and makes sets large. But for it
     # what each size may be by itself may have been left out.
     known = known.remove_unknown_divs().intersect(_box(names)).coalesce()
-    # One conjunction, where it says the same, or where no size says which of two is the smaller, so
-    # that the cases are but gaps between numbers: loops over each of several would be generated.
-    # Of many cases that would take minutes, and less is said, by which less can be proven.
+    # One conjunction, where it says the same, where the cases are but gaps between numbers (no size
+    # says which of two is the smaller), or of many: loops over each case would be generated.
     hull = isl.Set.from_basic_set(known.simple_hull())
-    many = known.n_basic_set() > MOST_PARTS or not _tell_which(names)
-    return hull if many or hull.is_subset(known) else known
+    few = known.n_basic_set() <= MOST_PARTS and _tell_which(names)
+    return known if few and not hull.is_subset(known) else hull
 
 
 def _tell_which(names: frozenset[str]) -> bool:
@@ -362,8 +360,7 @@ def _gist(domain: isl.Set, known: isl.Set) -> isl.Set:
     bare = domain.gist_params(known).drop_unused_params()
     names, least = parameters_of(bare), domain
     for name in names if len(names) > 1 else ():
-        smaller = _eliminate(least, name)
-        if smaller.intersect_params(known).is_equal(domain):
+        if (smaller := _eliminate(least, name)).intersect_params(known).is_equal(domain):
             least = smaller
     kept = frozenset(names).intersection(parameters_of(least))
     if len(kept) == len(names):
