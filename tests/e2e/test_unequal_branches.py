@@ -79,3 +79,25 @@ def test_a_window_that_a_branch_has_no_room_for_is_asked_of_its_calls():
                     model.run(feeds)
             else:
                 assert_same(model.run(feeds)["y"], run_ort(network, feeds)[0])
+
+
+def test_what_another_branch_pads_is_defined_in_its_calls_alone(compiled):
+    """Both read one tensor, and each pads it: the frame of one is no longer than it needs."""
+    network = read(
+        """g (float[n, 1, t] x, float[2, 1, 16] long, float[2, 1, 8] short, bool c)
+           => (float[n, 2, s] y) {
+        z = If(c)<
+            then_branch = b () => (o) { o = Conv<strides = [8], pads = [4, 4]>(x, long) },
+            else_branch = b () => (o) { o = Conv<strides = [4], pads = [2, 2]>(x, short) }>
+        y = Relu(z) }"""
+    )
+    model = compiled(network)
+    assert type(model) is CpuModel
+    for taken, length in ((True, 8), (True, 37), (False, 4), (False, 7), (False, 30)):
+        feeds = {
+            "x": RNG.standard_normal((3, 1, length)).astype(np.float32),
+            "long": RNG.standard_normal((2, 1, 16)).astype(np.float32),
+            "short": RNG.standard_normal((2, 1, 8)).astype(np.float32),
+            "c": np.array(taken),
+        }
+        assert_same(model.run(feeds)["y"], run_ort(network, feeds)[0])

@@ -66,12 +66,12 @@ def lower_graph(
     inputs = tuple(ctx.arrays)
     sized = graph.outputs[len(graph.outputs) - len(graph.found) :]
     found: dict[str, str] = {}
-    listed = zip(graph.nodes, find_steps(graph), find_branches(graph), strict=True)
-    for node, loops, branches in budget.over(listed, "lower"):
+    ctx.inside = dict(zip((n.outputs for n in graph.nodes), find_branches(graph), strict=True))
+    for node, loops in budget.over(zip(graph.nodes, find_steps(graph), strict=True), "lower"):
         with ExitStack() as inside:
             inside.enter_context(naming_defects(f"{node.op} {node.name!r}"))
             inside.enter_context(ctx.repeated(loops[0] if loops else None))
-            for branch in branches:
+            for branch in ctx.inside[node.outputs]:
                 inside.enter_context(enter(ctx, branch))
             _lower_node(ctx, node)
         # What depends on such a size, by no more than its loops, comes behind it.

@@ -79,6 +79,7 @@ class Lowering(Emitter):
         self._refs: dict[str, Ref] = {}
         self.taken: Branches = ()  # the same by tensors
         self.demands: Demands = {}  # what these need of sizes
+        self.inside: dict[tuple[str, ...], Branches] = {}  # of each node, by what it writes
         self.conditions: dict[tuple[Branches, str], str] = {}
         self.carried: dict[tuple[str, int], Ref] = {}
 

@@ -100,11 +100,15 @@ def padded(
 
 
 def _largest(ctx: Lowering, tensor: str, ref: Ref, kind: str) -> tuple[list[int], list[int]]:
-    """The most that any reader of a tensor adds before and after each dimension, of one fill."""
+    """The most that any reader in this branch adds around each dimension of a tensor, of one fill.
+
+    What a reader in another branch adds may be defined in calls alone that take that one.
+    """
     asked = [
         padding
         for reader in ctx.graph.consumers.get(tensor, ())
         if reader.inputs[0] == tensor and reader.op in PADDINGS
+        if ctx.inside[reader.outputs] == ctx.taken
         if _exact(ref, (padding := PADDINGS[reader.op](ctx, reader)).fill) == kind
     ]
     before = [max((0, *(most_of(p.begin[k]) for p in asked))) for k in range(ref.rank)]
