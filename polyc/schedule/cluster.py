@@ -292,7 +292,7 @@ def _join(
         if outer < most and work > FEW * outer:
             return f"only {outer} threads would have work"
     if work > (SMALL_WORK if outer > 1 else SERIAL_WORK) and not whole:
-        if _covers(cluster, shared) and any(load.dynamic for load in unit.statements[-1].loads):
+        if any(load.dynamic for load in unit.statements[-1].loads):
             return "loads from where data says want all loops, for lanes that they do not depend on"
         if outer < min(MANY_ITERATIONS, max(prod(cluster.extents), prod(unit.extents))):
             return f"only {outer} parallel iterations would be left"
