@@ -14,7 +14,7 @@ import islpy as isl
 
 from polyc.budget import UNLIMITED, Budget
 from polyc.errors import NeedsValues, NotFixed, UnsupportedOp, naming_defects
-from polyc.graph.branches import find_branches, find_demands, list_needed, sort_branches
+from polyc.graph.branches import find_demands, list_needed, sort_branches
 from polyc.graph.inference.sources import find_sources
 from polyc.graph.ir import INTERNAL, Graph, Node, Tensor
 from polyc.graph.shapes.checks import RuleBroken
@@ -66,7 +66,6 @@ def lower_graph(
     inputs = tuple(ctx.arrays)
     sized = graph.outputs[len(graph.outputs) - len(graph.found) :]
     found: dict[str, str] = {}
-    ctx.inside = dict(zip((n.outputs for n in graph.nodes), find_branches(graph), strict=True))
     for node, loops in budget.over(zip(graph.nodes, find_steps(graph), strict=True), "lower"):
         with ExitStack() as inside:
             inside.enter_context(naming_defects(f"{node.op} {node.name!r}"))

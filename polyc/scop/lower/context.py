@@ -11,10 +11,12 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from contextlib import nullcontext
+from functools import cached_property
 
 import numpy as np
 
 from polyc.budget import UNLIMITED, Budget
+from polyc.graph.branches import find_branches
 from polyc.graph.ir import Graph, Node, Tensor
 from polyc.graph.steps import steps_in
 from polyc.poly.parameters import spell
@@ -79,9 +81,14 @@ class Lowering(Emitter):
         self._refs: dict[str, Ref] = {}
         self.taken: Branches = ()  # the same by tensors
         self.demands: Demands = {}  # what these need of sizes
-        self.inside: dict[tuple[str, ...], Branches] = {}  # of each node, by what it writes
         self.conditions: dict[tuple[Branches, str], str] = {}
         self.carried: dict[tuple[str, int], Ref] = {}
+
+    @cached_property
+    def inside(self) -> dict[tuple[str, ...], Branches]:
+        """The branches that each node is in, by what it writes."""
+        branches = find_branches(self.graph)
+        return dict(zip((node.outputs for node in self.graph.nodes), branches, strict=True))
 
     # -- tensors and arrays -------------------------------------------------------------------
 

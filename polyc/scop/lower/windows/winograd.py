@@ -47,6 +47,7 @@ from polyc.scop.lower.windows.minimal_filter import (
     MinimalFilter,
 )
 from polyc.types.element_types import INT32
+from polyc.types.estimate import hinted
 from polyc.types.sizes import Size
 
 WIDE = 28
@@ -79,8 +80,8 @@ class Tiling:
     A place of extent 1 has no iterator. What a transform reads and writes is seen through views of
     [n, t…, e…, c], so that all its stages look alike. Matrices have a row for each tile of the
     batch, or of large images [n, t…] rows (`is_wide`). No formula says the number of a row where
-    how many tiles an image has is known only at run time: then what a transform writes or reads is
-    [e…, n, t…, c], in the same memory (`is_numbered`).
+    how many tiles an image has is known only at run time (`is_numbered`): then what a transform
+    writes or reads is [e…, n, t…, c], in the same memory (`is_regrouped`).
     """
 
     filters: tuple[MinimalFilter, ...]
@@ -112,8 +113,13 @@ class Tiling:
 
     @property
     def is_wide(self) -> bool:
-        """Whether rows of tiles stay loops of their own."""
-        return self.is_numbered and self.counts[-1] >= WIDE
+        """Whether rows of tiles stay loops of their own, as they are at the hint."""
+        return hinted(self.counts[-1]) >= WIDE
+
+    @property
+    def is_regrouped(self) -> bool:
+        """Whether transforms see the rows of a matrix as others, in the same memory."""
+        return not (self.is_numbered or self.is_wide)
 
     @property
     def rows(self) -> dict[str, int]:
@@ -123,7 +129,7 @@ class Tiling:
     @property
     def seen_rows(self) -> tuple[int, ...]:
         """The dimensions of matrices that count tiles, as the transforms see them."""
-        return tuple((self.rows if self.is_numbered else self.outer).values())
+        return tuple((self.outer if self.is_regrouped else self.rows).values())
 
     @property
     def number(self) -> int:
@@ -147,7 +153,7 @@ class Tiling:
 
     def of_matrices(self, matrices: Ref) -> Ref:
         """Matrices (e…, rows, c) as tiles; [n, t…, e…, c] -> [e…, number, c], or [e…, n, t…, c]."""
-        if self.is_wide or not self.is_numbered:
+        if self.is_wide or self.is_regrouped:
             shown = [*_places(self.points), *self.outer, "c"]
             return self._seen(matrices, self.points, shown, matrices.shape[-1])
         number, *inner = self.outer
@@ -227,9 +233,9 @@ def _transform_input(ctx: Emitter, node: Node, source: Ref, tiling: Tiling, dtyp
     target = ctx.array(f"{name}_inputs", dtype, shape)
     seen = tiling.of_image(source, tiling.points), tiling.of_matrices(target)
     _transform(ctx, node, tiling, [f.input for f in tiling.filters], *seen, f"{name}_rows", "c")
-    if tiling.is_numbered:
-        return target
-    return ctx.regrouped(node, target, [*tiling.points, tiling.number, channels])
+    if tiling.is_regrouped:
+        return ctx.regrouped(node, target, [*tiling.points, tiling.number, channels])
+    return target
 
 
 def _multiply(ctx: Emitter, node: Node, values: Ref, weight: Ref, tiling: Tiling) -> Ref:
@@ -264,7 +270,7 @@ def _transform_output(
     """y[n, o, m ty + p, m tx + q]; the last tile of a dimension may be cut off."""
     tiles = tiling.of_image(result, [f.m for f in tiling.filters])
     matrices = [f.output for f in tiling.filters]
-    if not tiling.is_numbered:
+    if tiling.is_regrouped:
         every = [*tiling.points, *tiling.seen_rows, products.shape[-1]]
         products = ctx.regrouped(node, products, every)
     source, rows = tiling.of_matrices(products), f"{node.outputs[0]}_columns"
