@@ -83,22 +83,30 @@ def arrange(
 
     takes: the inputs, and how each is shown; those that are optional are None if not given.
     """
-    shown = ", ".join(takes.values()) or "none"
+    if not arrays and named.keys() == takes.keys():
+        return {name: named[name] for name in takes}
     if len(arrays) > len(takes):
         raise ShapeError(
-            f"model {model!r} takes {len(takes)} inputs, {len(arrays)} were given; it takes {shown}"
+            f"model {model!r} takes {len(takes)} inputs, {len(arrays)} were given; it takes "
+            f"{_spell(takes)}"
         )
     given = dict(zip(takes, arrays, strict=False))
     for name in named:
         if name not in takes:
-            raise ShapeError(f"model {model!r} has no input {name!r}; it takes {shown}")
+            raise ShapeError(f"model {model!r} has no input {name!r}; it takes {_spell(takes)}")
         if name in given:
             raise ShapeError(f"model {model!r}: input {name!r} is given twice; give it once")
     given |= named
-    missing = [how for name, how in takes.items() if name not in given and name not in optional]
-    if missing:
-        raise ShapeError(f"model {model!r} is not given its inputs {', '.join(missing)}; add them")
+    if len(given) < len(takes):
+        missing = [how for n, how in takes.items() if n not in given and n not in optional]
+        if missing:
+            left = ", ".join(missing)
+            raise ShapeError(f"model {model!r} is not given its inputs {left}; add them")
     return {name: given.get(name) for name in takes}
+
+
+def _spell(takes: Mapping[str, str]) -> str:
+    return ", ".join(takes.values()) or "none"
 
 
 def list_outputs(out: Any, model: str, count: int) -> list[Any]:

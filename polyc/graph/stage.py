@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 
@@ -54,9 +55,16 @@ class Stage:
     sized: Mapping[str, Tensor]
     structures: Mapping[str, Structure]
 
-    def evaluate(self, sizes: Mapping[str, int]) -> dict[str, np.ndarray]:
+    @cached_property
+    def values(self) -> Mapping[str, np.ndarray]:
+        """What is known of every call, by name."""
+        return {n: t.value for n, t in self.constants.items() if t.value is not None}
+
+    def evaluate(self, sizes: Mapping[str, int]) -> Mapping[str, np.ndarray]:
         """All that is known of a call without running a kernel, by name."""
-        known = {n: t.value for n, t in self.constants.items() if t.value is not None}
+        if not self.sized:
+            return self.values
+        known = dict(self.values)
         for name, tensor in self.sized.items():
             assert tensor.entries is not None
             entries = [evaluate(entry, sizes) for entry in tensor.entries.flat]

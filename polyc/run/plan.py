@@ -11,8 +11,9 @@ step of its own.
 from __future__ import annotations
 
 from collections import OrderedDict
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -20,7 +21,6 @@ import numpy as np
 from polyc.budget import Budget
 from polyc.errors import NeedsValues, ShapeError, UnsupportedOp
 from polyc.graph.bodies import reads
-from polyc.graph.containers import Structure
 from polyc.graph.expand.control.unroll import is_left_of_loop
 from polyc.graph.inference.sources import find_sources
 from polyc.graph.ir import Body, Graph, Node, Tensor
@@ -30,6 +30,7 @@ from polyc.graph.stage import Late, Stage, flatten, infer_stage, split_direct
 from polyc.graph.values import MOST_VALUES
 from polyc.run.model import CompiledModel
 from polyc.run.similar_calls import Pattern, Shapes, SimilarCalls, match
+from polyc.run.staged_call import Call
 from polyc.run.step_by_step import run_loop
 from polyc.types.ranges import SizeRange, assume
 from polyc.types.sizes import Extent, Size, evaluate
@@ -53,49 +54,6 @@ Compile = Callable[[Graph, tuple[SizeRange, ...]], CompiledModel]
 """(a graph, the sizes in it that are known only at run time) -> the model."""
 
 
-@dataclass
-class Call:
-    """What is there in one call: arrays by name, and the structure of what is no tensor.
-
-    models, evaluated: what has run so far.
-    """
-
-    values: dict[str, Any] = field(default_factory=dict)
-    structures: dict[str, Structure] = field(default_factory=dict)
-    models: list[tuple[CompiledModel, dict[str, Any]]] = field(default_factory=list)
-    evaluated: list[Late] = field(default_factory=list)
-
-    def put(self, name: str, value: Any) -> None:
-        """Enter a value; the elements of a list get names of their own."""
-        if value is None:
-            self.structures[name] = None
-        elif isinstance(value, list | tuple):
-            elements = tuple(f"{name}.{k}" for k in range(len(value)))
-            self.structures[name] = elements
-            for element, part in zip(elements, value, strict=True):
-                self.put(element, part)
-        else:
-            is_text = isinstance(value, np.ndarray) and value.dtype.kind == "U"
-            self.values[name] = value.astype(TEXT) if is_text else value
-
-    def has(self, name: str) -> bool:
-        return name in self.values or name in self.structures
-
-    def note(self, step: Call, seen: set[int]) -> None:
-        """What has run in a step of a loop, each model once; `seen` are those of earlier steps."""
-        fresh = [run for run in step.models if id(run[0]) not in seen]
-        seen.update(id(model) for model, _ in fresh)
-        self.models += fresh
-        self.evaluated += [late for late in step.evaluated if late not in self.evaluated]
-
-    def get(self, name: str) -> Any:
-        """The value under a name, put together again; None for the empty name."""
-        if name in self.values:
-            return self.values[name]
-        elements = self.structures[name] if name else None
-        return None if elements is None else [self.get(e) for e in elements]
-
-
 @dataclass(frozen=True)
 class Step:
     """A compiled stage (None if it has no node), and what follows."""
@@ -103,6 +61,21 @@ class Step:
     model: CompiledModel | None
     stage: Stage
     rest: Plan
+
+    @cached_property
+    def reads(self) -> tuple[str, ...]:
+        """What the model is given."""
+        return tuple(spec.name for spec in self.model.inputs) if self.model else ()
+
+    @cached_property
+    def needs(self) -> tuple[Size, ...]:
+        """What must not be negative in a call."""
+        sizes = self.model.sizes if self.model else ()
+        return tuple(need for size in sizes for need in size.needs)
+
+
+_Found = tuple[Step, Mapping[str, int]]
+"""A step, and the values of the sizes that it leaves open."""
 
 
 class Plan:
@@ -134,6 +107,7 @@ class Plan:
         self._steering: set[str] = set()
         self._earlier: tuple[Plan, ...] = ()
         self._kept: OrderedDict[Kind, SimilarCalls[Step]] = OrderedDict()
+        self._latest: tuple[Kind, Shapes, _Found] | None = None
         self._bodies: dict[str, Plan] = {}
 
     def run(self, call: Call) -> Plan | None:
@@ -151,10 +125,11 @@ class Plan:
             return None
         step, sizes = self._find_step(call)
         # What a call has is right: a step that is kept knows the structures of an earlier call.
-        call.structures = {**step.stage.structures, **call.structures}
+        if step.stage.structures:
+            call.structures = {**step.stage.structures, **call.structures}
         call.values.update(step.stage.evaluate(sizes))
         if step.model is not None:
-            feeds = {s.name: _feed(call, s.name) for s in step.model.inputs}
+            feeds = {name: _feed(call, name) for name in step.reads}
             call.models.append((step.model, feeds))
             call.values.update(step.model.run(feeds))
         return step.rest
@@ -176,14 +151,16 @@ class Plan:
         known = {n: t.value for n, t in self._constants.items() if t.value is not None}
         run_loop(node, call, self._bodies[node.name], lambda: Call(dict(known)))
 
-    def _find_step(self, call: Call) -> tuple[Step, Mapping[str, int]]:
-        """The step for what there is, and the values of the sizes that it leaves open.
+    def _find_step(self, call: Call) -> _Found:
+        """The step for what there is.
 
         More values may turn out to steer while it is compiled.
         """
         there = [n for n in self._reads if n in call.structures or n in call.values]
         while True:
             kind, shapes = _describe(call, there, self._steering)
+            if self._latest and self._latest[0] == kind and self._latest[1] == shapes:
+                return self._latest[2]
             before = [p._kept[kind] for p in self._earlier if kind in p._kept]
             if kind not in self._kept:
                 self._kept[kind] = SimilarCalls(seen=[call for s in before for call in s.seen])
@@ -193,6 +170,7 @@ class Plan:
                 self._kept.popitem(last=False)
             found = similar.find(shapes)
             if found is not None and _is_right(*found):
+                self._latest = kind, shapes, found
                 return found
             pattern = None if found else similar.generalise(shapes)
             try:
@@ -312,8 +290,7 @@ def _is_list(tensor: Tensor) -> bool:
 
 def _is_right(step: Step, values: Mapping[str, int]) -> bool:
     """Whether what a step needs of the sizes that it leaves open holds for these."""
-    needs = [need for s in step.model.sizes for need in s.needs] if step.model else []
-    return all(evaluate(need, values) >= 0 for need in needs if need.names <= values.keys())
+    return all(evaluate(need, values) >= 0 for need in step.needs if need.names <= values.keys())
 
 
 def _are_sizes(value: np.ndarray) -> bool:
@@ -354,12 +331,20 @@ def _describe(call: Call, names: Sequence[str], steering: set[str]) -> tuple[Kin
     Those are the structures, the types, and the values that steer, whose shapes are theirs; but
     where these may be sizes, they stand in place of the shape.
     """
-    kind: list[object] = [(n, call.structures[n]) for n in _nested(names, call.structures)]
+    kind: list[object] = []
     shapes: list[tuple[int, ...]] = []
-    for name in flatten(names, call.structures):
+    waiting = [*reversed(names)]
+    while waiting:
+        name = waiting.pop()
+        if name in call.structures:
+            elements = call.structures[name]
+            kind.append((name, elements))
+            waiting += reversed(elements or ())
+            continue
         value = call.values[name]
-        shape = value.shape if type(value) is np.ndarray else np.shape(value)
-        dtype = getattr(value, "dtype", None)
+        is_array = type(value) is np.ndarray
+        shape = value.shape if is_array else np.shape(value)
+        dtype = value.dtype if is_array else getattr(value, "dtype", None)
         if name not in steering:
             kind.append((name, dtype, len(shape)))
         elif _are_sizes(array := np.asarray(value)):
@@ -369,14 +354,6 @@ def _describe(call: Call, names: Sequence[str], steering: set[str]) -> tuple[Kin
             kind.append((name, dtype, array.tobytes(), shape))
         shapes.append(shape)
     return tuple(kind), tuple(shapes)
-
-
-def _nested(names: Iterable[str], structures: Mapping[str, Structure]) -> Iterator[str]:
-    """The names of all that is no tensor, those of elements of sequences included."""
-    for name in names:
-        if name in structures:
-            yield name
-            yield from _nested(structures[name] or (), structures)
 
 
 def _extent(known: int | str) -> Extent:

@@ -31,7 +31,8 @@ from polyc.names import show
 from polyc.report.report import Fallback, Report
 from polyc.run.calls import as_array
 from polyc.run.model import CompiledModel
-from polyc.run.plan import Call, Compile, Plan
+from polyc.run.plan import Compile, Plan
+from polyc.run.staged_call import Call
 from polyc.types.call_sizes import measure_sizes
 from polyc.types.element_types import spelled
 from polyc.types.ranges import SizeRange
@@ -113,6 +114,7 @@ class SpecialisingModel(CompiledModel):
             model.name, waiting, model.constants, model.outputs, compile, budget, decides
         )
         self._last: tuple[list[CompiledModel], list[Late]] | None = None
+        self._fitting: list[tuple[int, ...]] | None = None  # shapes of the last call that fitted
 
     def __call__(self, *arrays: Any, out: Any = None, **named: Any) -> Any:
         """As any model's; `out` must have the shapes that the values lead to."""
@@ -198,13 +200,19 @@ class SpecialisingModel(CompiledModel):
     def _arrange(self, arrays: Sequence[Any], named: Mapping[str, Any]) -> dict[str, Any]:
         """Arguments by name: all of them, once, of the types that the inputs have."""
         feeds = arrange(self.name, self._takes, arrays, named, self._optional)
-        feeds.update((spec.name, self._convert(spec, feeds[spec.name])) for spec in self.inputs)
-        shapes = [tuple(feeds[spec.name].shape) for spec in self.inputs]
-        measure_sizes(self.name, self.inputs, shapes, self._ranges)
+        shapes: list[tuple[int, ...]] = []
+        for spec in self.inputs:
+            array = feeds[spec.name] = self._convert(spec, feeds[spec.name])
+            shapes.append(tuple(array.shape))
+        if shapes != self._fitting:
+            measure_sizes(self.name, self.inputs, shapes, self._ranges)
+            self._fitting = shapes
         return feeds
 
     def _convert(self, spec: TensorSpec, value: Any) -> Any:
         """An array as it is; a list or a number as an array of the input's type."""
+        if type(value) is np.ndarray and value.dtype == spec.dtype:
+            return value
         where = f"model {self.name!r}, input {spec.name!r}"
         if not hasattr(value, "shape"):
             return as_array(where, spec, value)

@@ -16,9 +16,10 @@ import numpy as np
 from polyc.errors import UnsupportedOp
 from polyc.graph.bodies import reads_around
 from polyc.graph.ir import Body, Node
+from polyc.run.staged_call import Call
 
 if TYPE_CHECKING:
-    from polyc.run.plan import Call, Plan
+    from polyc.run.plan import Plan
 
 
 def run_loop(node: Node, call: Call, plan: Plan, begin: Callable[[], Call]) -> None:

@@ -391,3 +391,20 @@ def test_a_shape_of_numbers_and_of_what_a_call_computes(compiled):
         }
         (want,) = run_ort(source, feeds)
         np.testing.assert_array_equal(model.run(feeds)["y"], want)
+
+
+def test_what_fitted_once_says_nothing_of_other_calls(compiled):
+    """Sizes and structures of each call are looked at, though steps are kept."""
+    text = """g (seq(float[k]) s, float[n] a, float[n] b) => (float[n] y) {
+        i = Constant<value_int = 0>() first = SequenceAt(s, i)
+        whole = ReduceSum(first) c = Add(a, b) y = Mul(c, whole) }"""
+    model = compiled(model_of(text))
+    for lengths, rows in (((3,), 4), ((3,), 4), ((3,), 6), ((2, 5), 6), ((3,), 4)):
+        s = [RNG.standard_normal(n).astype(np.float32) for n in lengths]
+        a, b = RNG.standard_normal((2, rows)).astype(np.float32)
+        np.testing.assert_allclose(
+            model.run({"s": s, "a": a, "b": b})["y"], (a + b) * s[0].sum(), rtol=1e-5
+        )
+        for _ in range(2):
+            with pytest.raises(ShapeError, match="where n ="):
+                model.run({"s": s, "a": a, "b": b[1:]})
