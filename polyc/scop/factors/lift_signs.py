@@ -185,8 +185,10 @@ def _known(zero: Expr) -> int | None:
 
 
 def _less(load: Load, zero: int, dtype: np.dtype) -> Expr:
-    """A byte that is lifted, less what it is lifted by."""
+    """A byte that is lifted, less what it is lifted by: nothing, if it was kept from -128 on."""
     byte = Cast(replace(load, dtype=UINT8), dtype)
+    if zero == 0:
+        return byte
     return Call("sub", (byte, Cast(Const(zero, UINT8), dtype)), dtype)
 
 
