@@ -152,3 +152,31 @@ def test_a_constant_that_each_part_stores_in_its_own_way_keeps_them_apart(tmp_pa
     a = np.random.default_rng(1).standard_normal((200, 24), dtype=np.float32)
     wanted = np.maximum(a.astype(np.float64) @ w, 0) @ w.T
     np.testing.assert_allclose(model(a), wanted, atol=1e-4)
+
+
+@pytest.mark.parametrize("height", [100, "h"])
+def test_transforms_of_large_images_run_row_by_row_with_their_products(tmp_path: Path, height):
+    """30 tiles a row, which rows of 13, along the other loop, do not divide; of any height, too.
+
+    Rows along the points of a tile would share no weights: the kernel took twice as long.
+    """
+    rng = np.random.default_rng(4)
+    w = (rng.standard_normal((64, 64, 3, 3)) / 24).astype(np.float32)
+    graph = Graph.of(y=ops.conv(ops.input("x", (2, 64, height, 120)), w, pads=[1] * 4))
+    of_call = {} if height == 100 else {"hint": {"h": 100}}
+    model = polyc.compile(graph, target=AVX512, options=options(tmp_path), **of_call)
+    (schedule,) = tiled(model)
+    assert ".t0 1 | fuse" in schedule
+    assert ".t1''" in schedule
+    assert "Conv_13.e" not in schedule.split("unroll ")[2]
+    for rows in (100,) if height == 100 else (100, 9, 1):
+        x = rng.standard_normal((2, 64, rows, 120)).astype(np.float32)
+        want = convolved(x.astype(np.float64), w)
+        np.testing.assert_allclose(model(x), want, atol=2e-5 * np.abs(want).max())
+
+
+def convolved(x: np.ndarray, w: np.ndarray) -> np.ndarray:
+    """A 3 x 3 convolution of an image inside a frame of zeros."""
+    framed = np.pad(x, ((0, 0), (0, 0), (1, 1), (1, 1)))
+    seen = np.lib.stride_tricks.sliding_window_view(framed, (3, 3), (2, 3))
+    return np.einsum("ncyxrq,ocrq->noyx", seen, w, optimize=True)

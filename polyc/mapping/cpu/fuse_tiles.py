@@ -49,7 +49,8 @@ from polyc.target.costs import far_bytes
 from polyc.target.machine import Target
 
 LEAST_HEIGHT = 0.75
-"""Of a register tile's height, to be left when it is made to divide the tile around it."""
+"""Of a register tile's height, to be left when it is made to divide the tile around it; and what
+the best tile may cost of one that takes its rows along another loop."""
 
 
 Fuse = Callable[[StoredKernel, StoredCluster, frozenset[str]], StoredKernel | None]
@@ -333,16 +334,15 @@ def _fit(
 ) -> StoredCluster | None:
     """The part with a register tile that divides the tile around it; None if that is far off.
 
-    A tile that is as wide may take its rows along another loop.
+    A tile that is as wide, and costs little more, may take its rows along another loop.
     """
     fitted = _fit_height(part, kernel, arrays, target)
     if fitted is not None or not part.cluster.has_reuse or part.vector is None or part.rows:
         return fitted
-    tried = {part.tile[0]}
     strides = compute_all_strides(part.cluster, arrays, part.storages)
-    for tile in rank_register_tiles(part.cluster, part.vector, strides, arrays, target):
-        if tile[2] == part.tile[2] and tile[0] is not None and tile[0] not in tried:
-            tried.add(tile[0])
+    about = part.cluster, part.vector, strides, arrays, target
+    for tile in rank_register_tiles(*about, most=1 / LEAST_HEIGHT):
+        if tile[2] == part.tile[2] and tile[0] not in (None, part.tile[0]):
             other = _with_tile(part, tile, arrays, target)
             if (fitted := _fit_height(other, kernel, arrays, target)) is not None:
                 return fitted

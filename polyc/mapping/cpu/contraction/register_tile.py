@@ -6,7 +6,7 @@ from collections.abc import Collection, Iterator, Sequence
 from collections.abc import Mapping as Table
 from dataclasses import dataclass
 from functools import cached_property, partial
-from math import ceil, gcd, prod
+from math import ceil, gcd, inf, prod
 
 from polyc.codegen.load_once import fits_by_columns, fits_by_rows
 from polyc.codegen.remainder import ROWS, SHRUNK_ROWS
@@ -102,10 +102,11 @@ def rank_register_tiles(
     strides: Table[str, tuple[Strides, ...]],
     arrays: Table[str, Array],
     target: Target,
+    most: float = inf,
 ) -> list[Tile]:
-    """Every tile of one loop's rows that fits the registers, the cheapest first."""
-    priced = _price_tiles(cluster, vector, strides, arrays, target)
-    return [tile for _, tile, _ in sorted(priced, key=lambda c: c[0])]
+    """Tiles of one loop's rows that cost up to `most` times what the cheapest does; it is first."""
+    priced = sorted(_price_tiles(cluster, vector, strides, arrays, target), key=lambda c: c[0])
+    return [tile for cost, tile, _ in priced if cost <= most * priced[0][0]]
 
 
 Priced = tuple[float, Tile, Rows]
