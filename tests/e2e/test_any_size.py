@@ -258,3 +258,43 @@ def test_tiles_within_a_tile_that_ends_early_are_in_registers(compiled, tiles):
     for rows in (1, 2, 3, 11, 12, 20, 23, 24, 35, 47):
         a = RNG.standard_normal((rows, 40)).astype(np.float32)
         np.testing.assert_allclose(model(a, b), a @ b, rtol=1e-4, atol=1e-4)
+
+
+def test_a_transposed_convolution_ends_as_one_kernel_in_front_of_a_frame(compiled):
+    """The frame begins at h, behind 2*floor(h/2): sizes that two statements read."""
+    text = """g (float[n, 4, h, w] x, float[4, 6, 2, 2] f, float[6] b) => (float[n, c, h, w] y) {
+        small = MaxPool<kernel_shape = [2, 2], strides = [2, 2]>(x)
+        up = ConvTranspose<strides = [2, 2]>(small, f, b)
+        whole = Shape<start = 2>(x) had = Shape<start = 2>(up) lacks = Sub(whole, had)
+        none = Constant<value_ints = [0, 0, 0, 0, 0, 0]>() ends = Concat<axis = 0>(none, lacks)
+        large = Pad(up, ends)
+        joined = Concat<axis = 1>(x, large)
+        y = MaxPool<kernel_shape = [3, 3], pads = [1, 1, 1, 1]>(joined) }"""
+    model = compiled(model_of(text), dims={"h": (2, 300), "w": (2, 300)})
+    kernels = [k for k in model.explain().kernels if not k.name.endswith("_packed")]
+    (one,) = [k for k in kernels if any("ConvTranspose" in node for node in k.nodes)]
+    assert any("Concat" in node for node in one.nodes)
+    assert "keep up_acc in registers" in one.schedule
+    for n, h, w in ((1, 2, 2), (2, 7, 5), (1, 16, 33)):
+        feeds = {
+            "x": RNG.standard_normal((n, 4, h, w)).astype(np.float32),
+            "f": RNG.standard_normal((4, 6, 2, 2)).astype(np.float32),
+            "b": RNG.standard_normal(6).astype(np.float32),
+        }
+        assert_same(model.run(feeds)["y"], run_ort(model_of(text), feeds)[0], atol=1e-5)
+
+
+def test_an_image_fitted_to_another_is_transposed_between_rows_and_columns(compiled):
+    """Rows are read along columns, from where data says: no lane looks for its own element."""
+    text = """g (float[n, 5, h, w] x, float[n, 5, a, b] like) => (float[n, 5, a, b] y) {
+        size = Shape(like)
+        y = Resize<mode = "linear", coordinate_transformation_mode = "half_pixel">(x, , , size) }"""
+    hint = {"n": 1, "h": 48, "w": 64, "a": 192, "b": 256}
+    model = compiled(model_of(text), hint=hint)
+    last = model.explain().kernels[-1].schedule
+    assert "vector i2'" in last
+    assert "unroll i3''" in last
+    for small, large in (((3, 5), (9, 4)), ((48, 64), (192, 256)), ((1, 1), (3, 2))):
+        x = RNG.standard_normal((2, 5, *small)).astype(np.float32)
+        feeds = {"x": x, "like": np.zeros((2, 5, *large), np.float32)}
+        assert_same(model.run(feeds)["y"], run_ort(model_of(text), feeds)[0], atol=1e-5)
