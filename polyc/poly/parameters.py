@@ -21,13 +21,14 @@ from typing import Any, TypeVar
 import islpy as isl
 
 from polyc.errors import NotFixed
+from polyc.poly.cases import in_few_cases
 from polyc.poly.remember import normalise, remember, remember_within, without_name
 from polyc.types.derived import Derived
 from polyc.types.equal_sizes import find_equal
 from polyc.types.found import found_in
 from polyc.types.parameters import expand, named
 from polyc.types.ranges import LEAST, Step, assumed_ranges, concluded
-from polyc.types.sizes import Extent, Size, assumed_range, bounds, names_in
+from polyc.types.sizes import Extent, Size, assumed_range, bounds
 
 Parsed = TypeVar("Parsed", isl.Set, isl.Map, isl.PwMultiAff, isl.PwAff)
 
@@ -35,9 +36,6 @@ MOST_CASES = 3
 """Sizes that are the smaller of two, of which sets say which: each doubles the cases of a set.
 Of more of them they do not where one is what a call finds, up to some number: it is small anyway.
 """
-
-MOST_PARTS = 4
-"""Of what is assumed of some sizes, as of two pairs of which either may be the smaller one."""
 
 PARAM, SET = isl.dim_type.param, isl.dim_type.set
 
@@ -212,32 +210,7 @@ def _project(known: isl.Set, names: frozenset[str]) -> isl.Set:
     # What is left of those that are gone is no number of others, and makes sets large. But for it
     # what each size may be by itself may have been left out.
     known = known.remove_unknown_divs().intersect(_box(names)).coalesce()
-    # One conjunction, where it says the same, where the cases are but gaps between numbers (no size
-    # says which of two is the smaller), or of many: loops over each case would be generated.
-    hull = isl.Set.from_basic_set(known.simple_hull())
-    few = known.n_basic_set() <= MOST_PARTS and _tell_which(names)
-    return known if few and not hull.is_subset(known) else hull
-
-
-def _tell_which(names: frozenset[str]) -> bool:
-    """Whether one of the sizes follows from the smaller of two, and from what another one does."""
-    known = [size for size in assumed_ranges() if size.name in names]
-    whole = {size.name: expand(Size.of(size.name)) for size in known}
-    leaves = {name: names_in([extent]) for name, extent in whole.items()}
-    return any(
-        leaves[name] & leaves[other]
-        for name, extent in whole.items()
-        if _has_smaller(extent)
-        for other in leaves.keys() - {name}
-    )
-
-
-def _has_smaller(extent: Extent) -> bool:
-    """Whether an extent follows from the smaller of two."""
-    return isinstance(extent, Size) and any(
-        isinstance(f, Derived) and (f.operation == "min" or any(map(_has_smaller, f.operands)))
-        for f in extent.factors
-    )
+    return in_few_cases(known, names)
 
 
 def _box(names: frozenset[str]) -> isl.Set:
