@@ -300,3 +300,28 @@ def test_an_image_fitted_to_another_is_transposed_between_rows_and_columns(compi
         x = RNG.standard_normal((2, 5, *small)).astype(np.float32)
         feeds = {"x": x, "like": np.zeros((2, 5, *large), np.float32)}
         assert_same(model.run(feeds)["y"], run_ort(model_of(text), feeds)[0], atol=1e-5)
+
+
+def test_a_table_of_relative_positions_is_cut_to_the_length_of_a_call(compiled):
+    """table[20 - n : 19 + n] has 2*n - 1 rows, as Reshape asks: but not where n is above 20."""
+    text = """g (float[b, n, 6] x, float[39, 6] table) => (float[b, n, k] y) {
+        one = Constant<value_ints = [1]>() twenty = Constant<value_ints = [20]>()
+        first = Constant<value_ints = [0]>() six = Constant<value_ints = [6]>()
+        n = Shape<start = 1, end = 2>(x)
+        begin = Sub(twenty, n) before = Sub(twenty, one) end = Add(before, n)
+        rows = Slice(table, begin, end, first)
+        twice = Add(n, n) count = Sub(twice, one)
+        shape = Concat<axis = 0>(one, count, six)
+        near = Reshape(rows, shape)
+        turned = Transpose<perm = [0, 2, 1]>(near)
+        y = MatMul(x, turned) }"""
+    model = compiled(model_of(text))
+    assert type(model) is CpuModel
+    for b, n in ((1, 1), (2, 7), (1, 20)):
+        feeds = {
+            "x": RNG.standard_normal((b, n, 6)).astype(np.float32),
+            "table": RNG.standard_normal((39, 6)).astype(np.float32),
+        }
+        assert_same(model.run(feeds)["y"], run_ort(model_of(text), feeds)[0])
+    with pytest.raises(ShapeError, match="not negative"):
+        model.run({"x": np.ones((1, 21, 6), np.float32), "table": np.ones((39, 6), np.float32)})
