@@ -7,6 +7,8 @@ Loops would be generated for each case of a statement's sizes, so that many beco
 
 from __future__ import annotations
 
+from collections.abc import Collection
+
 import islpy as isl
 
 from polyc.types.derived import Derived
@@ -30,11 +32,21 @@ def in_few_cases(known: isl.Set, names: frozenset[str]) -> isl.Set:
     which of two is the smaller), and where there are many.
     """
     hull = isl.Set.from_basic_set(known.simple_hull())
-    leaves = _find_leaves(names)
-    many = known.n_basic_set() > MOST_PARTS
+    cases = known.n_basic_set()
+    leaves = _find_leaves(names) if cases > 1 else {}
     if not _tell_which(leaves) or hull.is_subset(known):
         return hull
-    return _tighten(hull, known, leaves) if many else known
+    return _tighten(hull, known, leaves) if cases > MOST_PARTS else known
+
+
+def project_onto(known: isl.Set, names: Collection[str]) -> isl.Set:
+    """What follows for some sizes alone; others are eliminated as rational numbers."""
+    space = known.get_space()
+    for name in [str(space.get_dim_name(PARAM, k)) for k in range(space.dim(PARAM))]:
+        if name not in names:
+            position = known.find_dim_by_name(PARAM, name)
+            known = known.eliminate(PARAM, position, 1).project_out(PARAM, position, 1)
+    return known
 
 
 def _tighten(hull: isl.Set, known: isl.Set, leaves: dict[str, frozenset[str]]) -> isl.Set:
@@ -46,13 +58,10 @@ def _tighten(hull: isl.Set, known: isl.Set, leaves: dict[str, frozenset[str]]) -
     what holds of them is independent, and each multiplies the cases.
     """
     for group in _find_groups(leaves):
-        part = known
-        for name in leaves.keys() - group:
-            position = part.find_dim_by_name(PARAM, name)
-            if position >= 0:
-                part = part.eliminate(PARAM, position, 1).project_out(PARAM, position, 1)
-        part = part.coalesce()
-        if len(group) <= MOST_TOGETHER and 1 < part.n_basic_set() <= MOST_PARTS:
+        if len(group) > MOST_TOGETHER:
+            continue
+        part = project_onto(known, group).coalesce()
+        if 1 < part.n_basic_set() <= MOST_PARTS:
             hull = hull.intersect(isl.Set.from_basic_set(part.convex_hull()))
     return hull
 

@@ -21,7 +21,7 @@ from typing import Any, TypeVar
 import islpy as isl
 
 from polyc.errors import NotFixed
-from polyc.poly.cases import in_few_cases
+from polyc.poly.cases import in_few_cases, project_onto
 from polyc.poly.remember import normalise, remember, remember_within, without_name
 from polyc.types.derived import Derived
 from polyc.types.equal_sizes import find_equal
@@ -34,6 +34,7 @@ Parsed = TypeVar("Parsed", isl.Set, isl.Map, isl.PwMultiAff, isl.PwAff)
 
 MOST_CASES = 3
 """Sizes that are the smaller of two, of which sets say which: each doubles the cases of a set.
+
 Of more of them they do not where one is what a call finds, up to some number: it is small anyway.
 """
 
@@ -203,10 +204,7 @@ def _all_assumed_of(names: frozenset[str]) -> isl.Set:
 
 
 def _project(known: isl.Set, names: frozenset[str]) -> isl.Set:
-    for name in parameters_of(known):
-        if name not in names:
-            position = known.find_dim_by_name(PARAM, name)
-            known = known.eliminate(PARAM, position, 1).project_out(PARAM, position, 1)
+    known = project_onto(known, names)
     # What is left of those that are gone is no number of others, and makes sets large. But for it
     # what each size may be by itself may have been left out.
     known = known.remove_unknown_divs().intersect(_box(names)).coalesce()
@@ -333,7 +331,8 @@ def _gist(domain: isl.Set, known: isl.Set) -> isl.Set:
     bare = domain.gist_params(known).drop_unused_params()
     names, least = parameters_of(bare), domain
     for name in names if len(names) > 1 else ():
-        if (smaller := _eliminate(least, name)).intersect_params(known).is_equal(domain):
+        smaller = _eliminate(least, name)
+        if smaller.intersect_params(known).is_equal(domain):
             least = smaller
     kept = frozenset(names).intersection(parameters_of(least))
     if len(kept) == len(names):

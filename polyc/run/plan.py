@@ -159,8 +159,9 @@ class Plan:
         there = [n for n in self._reads if n in call.structures or n in call.values]
         while True:
             kind, shapes = _describe(call, there, self._steering)
-            if self._latest and self._latest[0] == kind and self._latest[1] == shapes:
-                return self._latest[2]
+            latest = self._latest  # of one call, whatever other threads find meanwhile
+            if latest and latest[:2] == (kind, shapes):
+                return latest[2]
             before = [p._kept[kind] for p in self._earlier if kind in p._kept]
             if kind not in self._kept:
                 self._kept[kind] = SimilarCalls(seen=[call for s in before for call in s.seen])

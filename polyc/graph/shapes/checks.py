@@ -34,7 +34,7 @@ def require(holds: bool, rule: str, expected: object, got: object, way_out: str)
     """Raise `RuleBroken` unless the rule holds; `NotFixed` where it does for some sizes."""
     if holds:
         return
-    if _may_be_equal(expected, got):
+    if may_be_equal(expected, got):
         raise NotFixed(
             f"{rule}: whether {_show(got)} is {_show(expected)} is known only at run time",
             FIX_SIZES,
@@ -75,15 +75,15 @@ def _differences(a: Any, b: Any) -> Iterator[Dim]:
             yield from (x - y, y - x)
 
 
-def _may_be_equal(a: object, b: object) -> bool:
+def may_be_equal(a: object, b: object) -> bool:
     """Whether these are extents, or shapes, that differ but are equal for some sizes."""
     if isinstance(a, tuple) and isinstance(b, tuple):
         pairs = list(zip(a, b, strict=False))
-        return len(a) == len(b) and all(x == y or _may_be_equal(x, y) for x, y in pairs)
+        return len(a) == len(b) and all(x == y or may_be_equal(x, y) for x, y in pairs)
     if isinstance(a, Size) and isinstance(b, Size | int):
         least, most = bounds(a - b)
         return least <= 0 <= most
-    return isinstance(b, Size) and _may_be_equal(b, a)
+    return isinstance(b, Size) and may_be_equal(b, a)
 
 
 def require_rank(tensor: Tensor, role: str, least: int, most: int | None = None) -> None:

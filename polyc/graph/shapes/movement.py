@@ -13,6 +13,7 @@ from polyc.graph.shapes.checks import (
     constant_ints,
     given,
     known_extents,
+    may_be_equal,
     require,
     require_rank,
 )
@@ -55,8 +56,7 @@ def resolve_reshape(shape: Shape, target: Sequence[Dim], allowzero: bool = False
         rest = _divide(here, there, shape, kept)
         require(rest is not None, f"{rule} beside -1", f"a divisor of {here}", there, way_out)
         return tuple(named(rest) if d == -1 and rest is not None else d for d in kept)
-    least, most = bounds(here - there)
-    if least <= 0 <= most and not are_equal(here, there):
+    if may_be_equal(here, there) and not are_equal(here, there):
         raise _regroups(shape, target, _find_needs(here, there))
     require(
         are_equal(here, there), "number of elements of the Reshape target", here, there, way_out
