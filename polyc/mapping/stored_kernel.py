@@ -12,6 +12,7 @@ from polyc.mapping.signature import sign_cluster, sign_layouts
 from polyc.mapping.stored_cluster import StoredCluster
 from polyc.memory.storage import Storage
 from polyc.schedule.canonical import NOTHING, Made, to_positions
+from polyc.schedule.fills import set_fills_aside
 from polyc.schedule.initial import InitialLoops
 from polyc.schedule.names import short
 from polyc.schedule.schedule import Schedule
@@ -52,8 +53,8 @@ class StoredKernel:
 
     @cached_property
     def body(self) -> tuple[Statement, ...]:
-        """The statements, preludes left out."""
-        return tuple(s for one in self.parts for s in one.cluster.statements)
+        """The statements, fills left out of what another one completes."""
+        return set_fills_aside(self.statements)[1]
 
     @cached_property
     def arrays(self) -> tuple[str, ...]:

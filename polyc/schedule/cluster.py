@@ -17,9 +17,11 @@ When does joining pay? The value read need not travel through memory. It must no
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from math import prod
+
+import islpy as isl
 
 from polyc.budget import UNLIMITED, Budget
 from polyc.poly.affine import moves, outputs, shifted_iterator
@@ -130,7 +132,7 @@ def find_clusters(
     clusters: list[Cluster] = []
     home: dict[str, int] = {}  # array -> the last cluster that writes it
     refusals: list[Refusal] = []
-    fills, statements = set_fills_aside(scop)
+    fills, statements = set_fills_aside(scop.statements)
     statements = order_tables(statements, scop)
     for unit in budget.over(_units(statements, scop.arrays), "cluster"):
         seen = {load.array for s in unit.statements for load in s.loads}
@@ -186,7 +188,7 @@ def _units(statements: tuple[Statement, ...], arrays: Mapping[str, Array]) -> It
                 yield _grouped(s.group, tuple(members))
             continue
         if s.reduction and pending is not None and pending.array == s.array:
-            aligned = _aligned(pending, s, written=True)
+            aligned = align_writes(pending, s)
             yield Cluster(
                 (pending, s),
                 tuple(
@@ -199,14 +201,14 @@ def _units(statements: tuple[Statement, ...], arrays: Mapping[str, Array]) -> It
             pending = None
             continue
         if pending is not None:
-            yield _alone(pending)
+            yield alone(pending)
             pending = None
         if s.array in starts and not s.reduction:
             pending = s
         else:
-            yield _alone(s)
+            yield alone(s)
     if pending is not None:
-        yield _alone(pending)
+        yield alone(pending)
 
 
 def _grouped(group: Group, members: tuple[Statement, ...]) -> Cluster:
@@ -215,7 +217,7 @@ def _grouped(group: Group, members: tuple[Statement, ...]) -> Cluster:
     return Cluster(members, tuple(shared), has_reuse=False, is_group=True)
 
 
-def _alone(s: Statement) -> Cluster:
+def alone(s: Statement) -> Cluster:
     """A statement on its own; what a recurrence or a lone reduction carries is not shared."""
     carried = {load.array for load in s.loads} | ({s.array} if s.reduction else set())
     parallel = range(len(s.iterators)) if s.array not in carried else _independent(s)
@@ -230,14 +232,17 @@ def _independent(s: Statement) -> list[int]:
     return sorted(p for p, _ in set.intersection(*found))
 
 
-def _aligned(source: Statement, reader: Statement, written: bool = False) -> dict[int, int]:
-    """Positions p -> s of iterators of the producer, `source`, that `reader` shares.
+def align_writes(source: Statement, other: Statement) -> dict[int, int]:
+    """Positions p -> s of iterators at which the two write the same, such as initialisations."""
+    return _align(source, [other.write])
 
-    written: align through what both write (initialisation and update) rather than write and read.
-    """
-    functions = (
-        [reader.write] if written else [ld.index for ld in reader.loads if ld.array == source.array]
-    )
+
+def _aligned(source: Statement, reader: Statement) -> dict[int, int]:
+    """Positions p -> s of iterators of the producer, `source`, that `reader` shares."""
+    return _align(source, [load.index for load in reader.loads if load.array == source.array])
+
+
+def _align(source: Statement, functions: Iterable[isl.PwMultiAff]) -> dict[int, int]:
     result: dict[int, int] | None = None
     for function in functions:
         pairs = {}

@@ -111,7 +111,7 @@ def initial_tree(clusters: Sequence[Cluster]) -> LoopTree:
 
 def make_tree(named: InitialLoops) -> LoopTree:
     """The same, with loops that have names already."""
-    parts = tuple(_cluster_tree(cluster, named) for cluster in named.clusters)
+    parts = tuple(part for cluster in named.clusters for part in _cluster_parts(cluster, named))
     return parts[0] if len(parts) == 1 else Parts(parts)
 
 
@@ -140,7 +140,10 @@ def _list_own(
         yield InitialLoop(name, {s.name: p}, extent)
 
 
-def _cluster_tree(cluster: Cluster, named: InitialLoops) -> LoopTree:
+def _cluster_parts(cluster: Cluster, named: InitialLoops) -> Iterator[LoopTree]:
+    """The nests of fills, and that of the cluster behind them."""
+    for s in cluster.prelude:
+        yield _nest(s, cluster, named)
     nests = [_nest(s, cluster, named) for s in cluster.statements]
     body = nests[0] if len(nests) == 1 else Parts(tuple(nests))
     for d in reversed(range(len(cluster.shared))):
@@ -148,9 +151,7 @@ def _cluster_tree(cluster: Cluster, named: InitialLoops) -> LoopTree:
         if loop:
             walked = _walk(loop, cluster.statements)
             body = Loop(loop.name, walked, body, whole=True, extent=loop.extent)
-    if not cluster.prelude:
-        return body
-    return Parts((*(_nest(s, cluster, named) for s in cluster.prelude), body))
+    yield body
 
 
 def _nest(s: Statement, cluster: Cluster, named: InitialLoops) -> LoopTree:

@@ -113,6 +113,50 @@ def test_a_depthwise_convolution_hands_its_rows_to_the_pointwise_one(tmp_path: P
     np.testing.assert_allclose(model(x), apart(x), rtol=1e-5, atol=1e-5)
 
 
+@pytest.mark.parametrize("threads", [1, 2])
+@pytest.mark.parametrize("pads", [(1, 1, 1, 1), (0, 1, 1, 0), (1, 0, 2, 2)])
+def test_frames_are_filled_tile_by_tile(pads: tuple[int, ...], threads: int, tmp_path: Path):
+    """Fills of a frame, what is copied into it, and windows over it: a kernel without a frame."""
+    x = ops.input("x", (2, 34, 41, 53))
+    graph = Graph.of(y=ops.max_pool(x, (3, 3), strides=(2, 1), pads=pads))
+    model = polyc.compile(graph, target=small_cache(64), threads=threads, options=options(tmp_path))
+    assert len(model.explain().kernels) == len(tiled(model)) == 1
+    assert model.explain().arena_bytes == 0
+    value = np.random.default_rng(2).standard_normal((2, 34, 41, 53), dtype=np.float32)
+    value[1, 33, 40, 50:] = np.nan, np.inf, -np.inf
+    value[0, 0, 0, :2] = -np.inf
+    (top, left, bottom, right), low = pads, -np.inf
+    framed = np.pad(value, ((0, 0), (0, 0), (top, bottom), (left, right)), constant_values=low)
+    windows = np.lib.stride_tricks.sliding_window_view(framed, (3, 3), (2, 3))[:, :, ::2]
+    np.testing.assert_array_equal(model(value), windows.max((-2, -1)))
+
+
+def test_a_convolution_fills_the_frame_of_the_one_behind_it_channel_by_channel(tmp_path: Path):
+    rng = np.random.default_rng(3)
+
+    def normal(*shape: int) -> np.ndarray:
+        return rng.standard_normal(shape, dtype=np.float32) / np.float32(
+            (shape[1] * shape[-1]) ** 0.5
+        )
+
+    first, second, third = normal(96, 16, 1, 1), normal(576, 96, 1, 1), normal(96, 576, 1, 1)
+    taps = normal(576, 1, 3, 3)
+    y = ops.conv(ops.input("x", (1, 16, 14, 14)), first)  # channels become innermost
+    y = ops.conv(ops.relu(ops.conv(ops.relu(y), second)), taps, pads=(1, 1, 1, 1), group=576)
+    graph = Graph.of(y=ops.conv(ops.relu(y), third))
+    model = polyc.compile(graph, target=small_cache(1024), options=options(tmp_path))
+    (schedule,) = tiled(model)
+    assert schedule.count("_pad_") > 4
+    x = rng.standard_normal((1, 16, 14, 14), dtype=np.float32)
+    image = np.maximum(np.einsum("ocij,cyx->oyx", first, x[0].astype(np.float64)), 0)
+    image = np.maximum(np.einsum("ocij,cyx->oyx", second, image), 0)
+    framed = np.pad(image, ((0, 0), (1, 1), (1, 1)))
+    windows = np.lib.stride_tricks.sliding_window_view(framed, (3, 3), (1, 2))
+    image = np.maximum(np.einsum("cyxrs,ckrs->cyx", windows, taps), 0)
+    expected = np.einsum("ocij,cyx->oyx", third, image)
+    np.testing.assert_allclose(model(x)[0], expected, rtol=1e-4, atol=1e-4)
+
+
 def test_what_would_be_read_for_every_tile_again_keeps_kernels_apart(tmp_path: Path):
     rng = np.random.default_rng(0)
     x = ops.input("x", (64, 64))

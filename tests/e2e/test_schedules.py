@@ -33,8 +33,15 @@ def attention() -> Graph:
     return Graph.of(y=ops.matmul(weights, v))
 
 
+def pool() -> Graph:
+    """Fills, a copy and windows, fused."""
+    x = ops.input("x", (1, 64, 96, 97))
+    return Graph.of(y=ops.max_pool(x, (3, 3), strides=(2, 2), pads=(1, 1, 1, 1)))
+
+
 GRAPHS = {
     **MODELS,
+    "pool": pool,
     "resnet": networks.resnet,
     "inception": networks.inception,
     "attention": attention,

@@ -29,6 +29,7 @@ from polyc.errors import IllegalSchedule
 from polyc.mapping.cpu.choose import schedule_cluster
 from polyc.mapping.cpu.contraction.loop_order import stays_near
 from polyc.mapping.cpu.contraction.register_tile import rank_register_tiles
+from polyc.mapping.cpu.free_fills import along_with_fills, set_fills_free
 from polyc.mapping.cpu.fuse_copy import tile_copy
 from polyc.mapping.cpu.handed import extra_bytes, saved_cycles
 from polyc.mapping.cpu.strategies.columns import is_by_columns
@@ -180,8 +181,9 @@ def _fuse(
         return None  # a constant lies differently for each of them
     if any(load.dynamic for s in one.cluster.statements for load in s.loads):
         return None
-    loops = common_loops(kernel, one)
-    members = [_with_own_loops(part, arrays, target) for part in (*kernel.parts, one)]
+    parts = [p for part in (*kernel.parts, one) for p in set_fills_free(part, arrays)]
+    loops = along_with_fills(common_loops(kernel, one), [part.cluster for part in parts])
+    members = [_with_own_loops(part, arrays, target) for part in parts]
     whole = StoredKernel(tuple(members), loops, (), kernel.handed | handed)
     for tiled in _list_tiled(whole, arrays, target):
         extra = extra_bytes(tiled, arrays, target) - extra_bytes(kernel, arrays, target)
@@ -242,11 +244,11 @@ def _fit_parts(
 
 
 def _is_plain(one: StoredCluster, arrays: Mapping[str, Array]) -> bool:
-    """Whether all tiles of a cluster are those of its loops, and it needs nothing before them."""
+    """Whether all tiles of a cluster are those of its loops."""
     cluster, vector, (unroll, _, _) = one.cluster, one.vector, one.tile
     across = vector is not None and is_transposed(cluster, vector, unroll, arrays, one.storages)
     by_columns = vector is not None and is_by_columns(cluster)
-    if cluster.prelude or cluster.summed or by_columns or across:
+    if cluster.summed or by_columns or across:
         return False
     return find_picked(cluster) is None
 

@@ -19,10 +19,10 @@ from polyc.mapping.signature import sign_cluster
 from polyc.mapping.stored_cluster import Stored, StoredCluster
 from polyc.memory.storage import permuted
 from polyc.poly.affine import coefficients, outputs
-from polyc.schedule.cluster import Cluster
+from polyc.schedule.cluster import Cluster, alone
 from polyc.schedule.schedule import Schedule
 from polyc.scop.expr import loads
-from polyc.scop.scop import Array, Scop, Statement
+from polyc.scop.scop import Array, Scop
 
 
 def store_for_cuda(clusters: Sequence[Cluster], scop: Scop, given: Given = NOTHING) -> Stored:
@@ -46,13 +46,8 @@ def set_preludes_free(clusters: Iterable[Cluster]) -> tuple[Cluster, ...]:
     return tuple(
         part
         for cluster in clusters
-        for part in (*map(_alone, cluster.prelude), replace(cluster, prelude=()))
+        for part in (*map(alone, cluster.prelude), replace(cluster, prelude=()))
     )
-
-
-def _alone(s: Statement) -> Cluster:
-    shared = tuple({s.name: p} for p in range(len(s.iterators)))
-    return Cluster((s,), shared, has_reuse=False)
 
 
 def _store(cluster: Cluster, arrays: Mapping[str, Array], private: set[str]) -> StoredCluster:
