@@ -74,7 +74,8 @@ def transpose_tiles(
 class _Tile:
     """An assignment in a vector loop and an unrolled loop, both of constant extent.
 
-    Accesses to `locals` are left alone: those in registers are vectors along the vector loop.
+    Accesses to `locals` are left alone: those in registers are vectors along the vector loop, of so
+    many `lanes`, some of them idle at the border.
     """
 
     vector: For
@@ -82,6 +83,7 @@ class _Tile:
     assign: Assign
     locals: frozenset[str]
     shapes: Shapes
+    lanes: int = 2
 
     @property
     def width(self) -> int:
@@ -105,8 +107,10 @@ class _Tile:
         reads = {e.element.array for e in walk_expr(self.assign.value) if isinstance(e, Read)}
         fixed = bool(self.locals & {self.assign.target.array, *reads})
         for v in cut_lanes(self.vector, side, masked or not fixed):
-            for u in cut_lanes(self.unroll, lanes_of(v) if fixed else side, masked=True):
-                yield replace(self, vector=replace(v, idle=0), unroll=replace(u, idle=0))
+            lanes = lanes_of(v) if fixed else self.lanes
+            for u in cut_lanes(self.unroll, lanes if fixed else side, masked=True):
+                whole, rows = replace(v, idle=0), replace(u, idle=0)
+                yield replace(self, vector=whole, unroll=rows, lanes=lanes)
 
     @property
     def crossing(self) -> tuple[Element, ...]:
@@ -155,7 +159,7 @@ class _Tile:
 
     def transposed(self, names: Iterator[int]) -> Node:
         """Rows loaded along the unrolled loop, transposed; columns computed; stored."""
-        side = 2
+        side = self.lanes
         while side < max(self.width, self.height):
             side *= 2
         locals_: list[Local] = []

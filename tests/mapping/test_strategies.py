@@ -8,19 +8,24 @@ import pytest
 from polyc import Graph, ops
 from polyc.graph.builder import Value
 from polyc.options import Options
-from polyc.pipeline import run_pipeline
+from polyc.pipeline import Compiled, run_pipeline
 from polyc.target.machine import Target
 from polyc.trace import Trace
+from polyc.types.call_sizes import read_sizes
 
 
 def ones(*shape: int) -> np.ndarray:
     return np.ones(shape, np.float32)
 
 
-def schedules(y: Value) -> list[str]:
+def compile_for_avx512(y: Value, hint: dict[str, int] | None = None) -> Compiled:
+    options = Options(sizes=read_sizes(None, hint))
+    return run_pipeline(Graph.of(y=y), Target.named("avx512"), options, Trace())
+
+
+def schedules(y: Value, hint: dict[str, int] | None = None) -> list[str]:
     """The schedule of each kernel of a graph with one output, for AVX-512."""
-    compiled = run_pipeline(Graph.of(y=y), Target.named("avx512"), Options(), Trace())
-    return [row.schedule for row in compiled.rows]
+    return [row.schedule for row in compile_for_avx512(y, hint).rows]
 
 
 def test_of_a_batch_of_products_the_columns_are_vectors_and_nothing_is_packed():
@@ -85,6 +90,39 @@ def test_a_pool_between_given_layouts_reads_every_second_element():
     x = ops.input("x", (1, 64, 112, 112))
     *_, pool = schedules(ops.max_pool(x, (3, 3), strides=(2, 2), pads=(1, 1, 1, 1)))
     assert "vector x" in pool
+
+
+def head(height: int | str, width: int | str, channels: int) -> Value:
+    """A convolution whose output is given row by row, behind one that makes channels innermost."""
+    y = ops.conv(ops.input("x", (1, 32, height, width)), ones(64, 32, 3, 3), pads=(1, 1, 1, 1))
+    return ops.conv(ops.relu(y), ones(channels, 64, 1, 1), ones(channels))
+
+
+@pytest.mark.parametrize("sizes", [(32, 40), (64, 72), (16, 24)])
+def test_results_are_not_stored_lane_by_lane_to_fill_vectors(sizes: tuple[int, int]):
+    """Columns fill whole vectors, rows do not; but results lie side by side along rows."""
+    *_, last = schedules(head(*sizes, 52))
+    assert "vector y" not in last
+
+
+def test_vectors_are_as_full_as_another_call_may_have_them():
+    """What the hint of a height fills tells nothing of other heights."""
+    *_, last = schedules(head("height", "width", 52), {"height": 32, "width": 40})
+    assert "vector y" not in last
+
+
+@pytest.mark.parametrize("channels", [37, 53, 85])
+@pytest.mark.parametrize("columns", [4, 5, 8])
+def test_sums_of_which_squares_are_transposed_stay_in_registers(channels: int, columns: int):
+    """At the border as well, where squares have fewer rows than vectors have lanes."""
+    schedule = f"order y o x | split o 48 | split x {columns} | vector o' | unroll x' | sink o' x'"
+    schedule += " | keep y_acc in registers at x"
+    options = Options(schedules=(("Conv_2_out", schedule),))
+    graph = Graph.of(y=head(32, 80, channels))
+    compiled = run_pipeline(graph, Target.named("avx512"), options, Trace())
+    source = compiled.sources[f"{compiled.rows[-1].name}.c"]
+    assert "pc_transpose_f32x16" in source
+    assert "_acc_local[" not in source
 
 
 def test_rows_from_where_data_says_are_normalised_as_rows():

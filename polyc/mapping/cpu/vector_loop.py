@@ -27,6 +27,11 @@ BY_DATA = -3.0
 SCATTERED_STORE = -8.0
 """A store for every lane, each with the lane's extraction: no instruction does it at once."""
 
+ALONE = -24.0
+"""The same of a contraction's results, of which no square is transposed in registers: 16 take as
+long as 27 multiply-adds of vectors (Zen 4: 64 terms, 13 rows of 2 vectors), and no idle lane does.
+"""
+
 REPEATED = 0.75
 """Each element in several lanes: a part of a load, and a shuffle."""
 
@@ -96,8 +101,7 @@ def choose_vector_loop(
 def _choose_vector_loop(
     cluster: Cluster, strides: Mapping[str, tuple[Strides, ...]], target: Target, windows: bool
 ) -> int | None:
-    best, best_worth = None, LEAST_WORTH
-    most_apart = float("inf")
+    best, best_worth, most_apart = None, float("-inf"), float("inf")
     if not (cluster.has_reuse or cluster.is_group):
         worth_of_rows, apart = _worth_of_rows(cluster, strides)
         if worth_of_rows > LEAST_WORTH:
@@ -110,6 +114,8 @@ def _choose_vector_loop(
             continue
         total = weight = apart = 0.0
         crossing = find_crossing_loop(cluster, d, strides)
+        first = cluster.statements[0]
+        filled = _filled(extent, target, first.exact_extents[loop[first.name]] is not None)
         for s in cluster.statements:
             instances = float(np.prod(s.estimated_extents, dtype=np.float64))
             pack = cluster.has_reuse and s.reduction is not None
@@ -134,8 +140,11 @@ def _choose_vector_loop(
             apart += instances * sum(value < 0 for value in values)
         if apart > most_apart:
             continue  # a load for every lane: many lines, where rows read few
-        filled = _filled(extent, target)
         value = total / weight * (0.5 + 0.5 * filled) + LAST * _is_last(cluster, d)
+        if value <= LEAST_WORTH:
+            continue
+        if cluster.has_reuse:  # decides between loops, and not whether to take one
+            value += filled * _worth_of_alone(cluster, d, strides, target) / weight
         if value > best_worth + 1e-9:
             best, best_worth = d, value
     return best
@@ -150,9 +159,66 @@ def _is_by_data(cluster: Cluster, d: int, strides: Mapping[str, tuple[Strides, .
     )
 
 
-def _filled(extent: int, target: Target) -> float:
-    """The share of full vectors in what a loop takes: without masks, 14 lanes are 8, 4 and 2."""
+def _worth_of_alone(
+    cluster: Cluster, d: int, strides: Mapping[str, tuple[Strides, ...]], target: Target
+) -> float:
+    """What results of a contraction are worth less that are stored alone, lane by lane along d."""
+    less = 0.0
+    for s in cluster.statements:
+        written, where = strides[s.name][0], cluster.shared[d][s.name]
+        is_scattered = worth(written, where) == SCATTERED_STORE
+        if is_scattered and not _is_transposed(cluster, d, s, strides, target):
+            instances = float(np.prod(s.estimated_extents, dtype=np.float64))
+            less += instances * (ALONE - SCATTERED_STORE) / len(strides[s.name])
+    return less
+
+
+def _is_transposed(
+    cluster: Cluster,
+    d: int,
+    s: Statement,
+    strides: Mapping[str, tuple[Strides, ...]],
+    target: Target,
+) -> bool:
+    """Whether a loop can be unrolled in which results lie side by side that are lanes along d.
+
+    y[o, x] = sum of w[o, c] a[x, c]:  vectors along o are used again for each x. So squares of o
+    and x are transposed. A pool loads as much whatever is unrolled.
+    """
+    along = _find_run(cluster, d, s, strides[s.name][0], target.lanes(np.dtype(np.float32)))
+    for of in (of for of in cluster.statements if of.reduction):
+        read = [a for a in strides[of.name][1:] if a.array != of.array]
+        moving = [a.steps for a in read if a.steps[cluster.shared[d][of.name]] != 0]
+        unrolled = [cluster.shared[e][of.name] for e in along]
+        if not any(len(read) == 1 or any(m[p] == 0 for m in moving) for p in unrolled):
+            return False
+    return True
+
+
+def _find_run(cluster: Cluster, d: int, s: Statement, written: Strides, lanes: int) -> list[int]:
+    """The loops besides d that walk what is written side by side, for the lanes of a vector."""
+    run: list[int] = []
+    length = 1
+    while length < lanes:
+        others = (e for e in range(len(cluster.shared)) if e != d and cluster.extents[e] > 1)
+        found = next(
+            (e for e in others if written.steps[cluster.shared[e][s.name]] == length), None
+        )
+        if found is None:
+            break
+        run.append(found)
+        length *= cluster.extents[found]
+    return run
+
+
+def _filled(extent: int, target: Target, is_known: bool) -> float:
+    """The share of full vectors in what a loop takes: without masks, 14 lanes are 8, 4 and 2.
+
+    Calls of other sizes leave half a vector, on average.
+    """
     lanes = target.lanes(np.dtype(np.float32))
+    if not is_known:
+        return extent / (extent + lanes / 2)
     rest = extent % lanes
     pieces = (rest > 0) if target.vectors.masked else rest.bit_count()
     return extent / lanes / (extent // lanes + pieces)
