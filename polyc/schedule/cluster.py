@@ -49,6 +49,9 @@ MANY_ITERATIONS = 16
 FEW = 8
 """Iterations that a thread runs in no more time than a kernel takes to begin."""
 
+MUCH_MORE = 64
+"""Times the work of a cluster that wants all its loops for itself, rather than a value at hand."""
+
 MOST_STATEMENTS = 32
 """The most statements of a kernel, and"""
 
@@ -301,6 +304,9 @@ def _join(
             return "loads from where data says want all loops, for lanes that they do not depend on"
         if outer < min(MANY_ITERATIONS, max(prod(cluster.extents), prod(unit.extents))):
             return f"only {outer} parallel iterations would be left"
+        least = max(prod(s.estimated_extents) for s in cluster.statements)
+        if not isinstance(target, CudaTarget) and work > MUCH_MORE * least:
+            return "it has loops of its own, in which what the other one gives is read many times"
         others = [s for s in cluster.statements if s.name not in names]
         inner = sum(arrays[s.array].bytes // outer for s in others)
         # What a sum was taken of is read again; a row of anything else is handed over once.

@@ -20,7 +20,14 @@ from math import prod
 import islpy as isl
 
 from polyc.names import fresh
-from polyc.poly.affine import columns_of, moves, output, simplify, tuple_id, unit_dimension
+from polyc.poly.affine import (
+    columns_of,
+    moves,
+    output,
+    simplify,
+    tuple_id,
+    unit_dimension,
+)
 from polyc.poly.injective import is_injective
 from polyc.scop.expr import Const, Load, pull_back
 from polyc.scop.inline import simplify_indices
@@ -71,11 +78,16 @@ def _are_members(s: Statement, g: int, c: int, size: int, arrays: Mapping[str, A
     what may lie in any order once."""
     found = False
     for load in s.loads:
-        group, member = columns_of(load.index)[g], columns_of(load.index)[c]
-        if not moves(member):
+        where = columns_of(load.index)
+        if not moves(where[c]):
             continue
-        d = unit_dimension(member)
-        if d is None or [step for step in group if step != 0] != [size] or group[d] != size:
+        d = unit_dimension(where[c])
+        if d is None:
+            return False
+        only = s.exact_extents[g] == 1  # group: it moves nowhere
+        steps = [column[d] for p, column in enumerate(where) if p != c and not (only and p == g)]
+        wanted = [] if only else [size]
+        if [step for step in steps if step != 0] != wanted or (not only and where[g][d] != size):
             return False
         free = arrays[load.array].kind == "temporary"
         found |= free and is_injective(load.index, s.domain)

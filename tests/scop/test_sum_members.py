@@ -63,7 +63,39 @@ def test_other_sums_stay(place, order):
     assert names(sum_members(before)) == names(before)
 
 
-@pytest.mark.parametrize("groups", [8, thorough(4)])
+def one_group(place: str, width: int = 1) -> Scop:
+    """Y[g] = sum over c and x of X[place, x], of one group."""
+    inside = f"0 <= g < 1 and 0 <= c < {SIZE} and 0 <= x < {LONG}"
+    rows = f"0 <= m < {SIZE * width} and 0 <= x < {LONG}"
+    return scop(
+        [
+            array("I", [SIZE * width, LONG], "input"),
+            array("X", [SIZE * width, LONG], "temporary"),
+            array("acc", [1], "temporary"),
+            array("Y", [1], "output"),
+        ],
+        statement(f"{{ X[m, x] : {rows} }}", "{ X[m, x] -> X[m, x] }",
+                  load("{ X[m, x] -> I[m, x] }")),
+        statement("{ Z[g] : 0 <= g < 1 }", "{ Z[g] -> acc[g] }", ZERO),
+        statement(f"{{ S[g, c, x] : {inside} }}", "{ S[g, c, x] -> acc[g] }",
+                  load(f"{{ S[g, c, x] -> X[{place}, x] }}"), "add"),
+        statement("{ E[g] : 0 <= g < 1 }", "{ E[g] -> Y[g] }", load("{ E[g] -> acc[g] }")),
+    )  # fmt: skip
+
+
+@pytest.mark.parametrize("place", ["c", f"{SIZE}g + c"])
+def test_all_channels_may_be_one_group(place):
+    after = check(sum_members, one_group(place))
+    assert names(after) == ["X", "Z_members", "S_members", "S_member", "Z", "S", "E"]
+    assert get(after, "S_members").iterators == ("m", "x")
+
+
+def test_members_of_one_group_lie_side_by_side():
+    before = one_group("2c", width=2)
+    assert names(sum_members(before)) == names(before)
+
+
+@pytest.mark.parametrize("groups", [1, 8, thorough(4)])
 @pytest.mark.parametrize("batch", [1, thorough(3)])
 def test_norms_of_groups_behind_a_convolution(batch, groups):
     rng = np.random.default_rng(groups)

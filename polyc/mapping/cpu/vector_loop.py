@@ -125,8 +125,8 @@ def _choose_vector_loop(
                     BY_DATA if loop[s.name] in a.data else value
                     for a, value in zip(strides[s.name], values, strict=True)
                 ]
-            if pointwise:  # loaded once, before the loop: no worse than any vector
-                values = [REARRANGED if value == INVARIANT else value for value in values]
+            if pointwise:  # loaded once, before the loop: no worse than a vector
+                values = [UNIT if value == INVARIANT else value for value in values]
             if crossing is not None:  # of rows that data picks one by one no square is transposed
                 across = cluster.shared[crossing][s.name]
                 values = [

@@ -19,6 +19,7 @@ from collections.abc import Mapping as Table
 from math import prod
 
 from polyc.mapping.cpu.strategies.tiles import cut, cut_all, fits, put_in_order, run_and_keep
+from polyc.mapping.cpu.vector_loop import is_whole
 from polyc.mapping.reading import Tile
 from polyc.memory.strides import Strides, accesses
 from polyc.promote.local_arrays import LARGEST_LOCAL
@@ -45,8 +46,7 @@ def is_by_columns(cluster: Cluster) -> bool:
     """Whether a cluster with a vector loop works by columns: it computes more than pointwise."""
     if cluster.has_reuse or cluster.is_group:
         return False
-    count = len(cluster.shared)
-    return any(s.reduction or len(s.iterators) > count for s in cluster.statements)
+    return any(s.reduction or not is_whole(s, cluster) for s in cluster.statements)
 
 
 def choose_strip(

@@ -13,6 +13,8 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Sequence
 
+import numpy as np
+
 from polyc.graph.ir import Node
 from polyc.graph.shapes.dims import normalize_axes, normalize_axis
 from polyc.scop.expr import Expr, cast
@@ -104,15 +106,29 @@ def write_normalized(
 
 
 def affine_of(ctx: Lowering, node: Node, indices: Callable[[Ref], Sequence[str]]) -> Affine:
-    """normal * scale + bias for inputs 1 and 2 (if there), read at the indices given for each."""
+    """normal * scale + bias for inputs 1 and 2 (if there), read at the indices given for each.
+
+    One number for all channels is no array: group norms are exported with scales of 1, biases of 0.
+    """
+
+    def read(position: int, space: Space, dtype: np.dtype) -> Expr | None:
+        if not ctx.has(node, position):
+            return None
+        value = ctx.graph.value(node.inputs[position])
+        if (
+            value is not None
+            and value.size
+            and value.tobytes() == value.size * value.flat[0].tobytes()
+        ):
+            return constant(value.flat[0], dtype)
+        parameter = ctx.ref(node.inputs[position])
+        return cast(space.load(parameter, *indices(parameter)), dtype)
 
     def apply(space: Space, normal: Expr) -> Expr:
-        for position, operator in ((1, mul), (2, add)):
-            if ctx.has(node, position):
-                parameter = ctx.ref(node.inputs[position])
-                factor = cast(space.load(parameter, *indices(parameter)), normal.dtype)
-                normal = operator(normal, factor)
-        return normal
+        scale, bias = (read(position, space, normal.dtype) for position in (1, 2))
+        if scale is not None and scale != constant(1, normal.dtype):
+            normal = mul(normal, scale)
+        return normal if bias is None else add(normal, bias)
 
     return apply
 
