@@ -63,6 +63,7 @@ from polyc.scop.factors.narrow_factors import narrow_factors
 from polyc.scop.factors.round_factors import round_factors
 from polyc.scop.factors.scales import take_out_scales
 from polyc.scop.factors.zero_points import move_zero_points
+from polyc.scop.groups import spread_groups, sum_members
 from polyc.scop.inline import inline_pointwise
 from polyc.scop.lower import find_counts, lower_graph
 from polyc.scop.merge_copies import merge_copies
@@ -70,8 +71,6 @@ from polyc.scop.remove_frames import remove_frames
 from polyc.scop.scop import Scop
 from polyc.scop.sparse.zeros import compress_zeros
 from polyc.scop.split_reductions import Grain, split_reductions
-from polyc.scop.spread import spread_groups
-from polyc.scop.sum_members import sum_members
 from polyc.target.cuda import CudaTarget
 from polyc.target.forms import Forms, choose_forms
 from polyc.target.machine import Target
@@ -194,7 +193,8 @@ def _compile_kernels(
     """The last two stages of `run_pipeline`."""
     scop = front.scop
 
-    # 6. kernels -> C: dependences, schedule, tiles, registers, loops, proof, C; and constants.
+    # 6. kernels -> C: dependences, schedule, tiles, registers, loops, proof, C.
+    #    Meanwhile constants are put in place.
     constants = find_constants(front.kernels, scop)
     placed = begin(tuple(constants.values()))
     compiled = compile_kernels(front.kernels, scop, target, options, trace, emit, kept)
@@ -300,10 +300,10 @@ def _cluster_graph(
         lowered = rounded.before
 
     # 4. Scop -> Scop: what needs no loop of its own goes. Before all, factors that are bytes stay
-    #    narrow where an instruction multiplies them; what may be bfloat16 is. Inlining comes first:
-    #    chains become one statement, which can move into the pieces of its input; copies that are
-    #    left vanish by moving their sources into their targets; then divisions go, and sums are
-    #    split. Last, states become one array each.
+    #    narrow where an instruction multiplies them; those that are bfloat16, or may be rounded to
+    #    it, are. Inlining first: chains become one statement, which can move into the pieces of its
+    #    input; copies that are left vanish by moving their sources into their targets; then
+    #    divisions go, and sums are split. Last, states become one array each.
     with trace.step("fuse"):
         if isinstance(target, CudaTarget):
             scop = remove_frames(lowered)

@@ -14,7 +14,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
-from polyc.mapping.cpu.strategies.rows import order_fills
+from polyc.mapping.cpu.strategies.rows import order_fill, order_fills
 from polyc.mapping.open_cluster import list_touched
 from polyc.mapping.signature import sign_cluster
 from polyc.mapping.stored_cluster import StoredCluster
@@ -41,8 +41,7 @@ def set_fills_free(part: StoredCluster, arrays: Mapping[str, Array]) -> tuple[St
 def _store_fill(s: Statement, part: StoredCluster, arrays: Mapping[str, Array]) -> StoredCluster:
     """A fill of what a part completes, one loop in the other as the array is stored."""
     cluster = alone(s)
-    before = replace(cluster, statements=(), shared=(), prelude=(s,))
-    order = order_fills(before, InitialLoops((cluster,)), arrays, part.storages)
+    order = order_fill(s, InitialLoops((cluster,)), arrays, part.storages)
     return _store(replace(part, cluster=cluster, schedule=order, key="", gain=0.0), arrays)
 
 

@@ -65,15 +65,24 @@ def order_fills(
     arrays: Mapping[str, Array],
     storages: Mapping[str, Storage],
 ) -> Schedule:
-    """The loops of fills: those that move furthest through what is written outermost."""
-    steps: list[AnyDirective] = []
-    for s in cluster.prelude:
-        moves = compute_strides(s, arrays, storages)[0].steps
-        order = sorted(range(len(moves)), key=lambda p: -(moves[p] or 0))
-        loops = [loop for p in order if (loop := named.own(s, p))]
-        if loops != sorted(loops, key=lambda loop: loop.key[1]):
-            steps.append(Order(tuple(named.spell([loop])[0] for loop in loops)))
-    return Schedule(tuple(steps))
+    """The loops of all fills of a cluster."""
+    found = (order_fill(s, named, arrays, storages) for s in cluster.prelude)
+    return sum(found, Schedule())
+
+
+def order_fill(
+    s: Statement,
+    named: InitialLoops,
+    arrays: Mapping[str, Array],
+    storages: Mapping[str, Storage],
+) -> Schedule:
+    """The loops of a fill: those that move furthest through what is written outermost."""
+    moves = compute_strides(s, arrays, storages)[0].steps
+    order = sorted(range(len(moves)), key=lambda p: -(moves[p] or 0))
+    loops = [loop for p in order if (loop := named.own(s, p))]
+    if loops == sorted(loops, key=lambda loop: loop.key[1]):
+        return Schedule()
+    return Schedule((Order(tuple(named.spell([loop])[0] for loop in loops)),))
 
 
 def _choose_vector(

@@ -1,4 +1,4 @@
-"""Sums over a group of channels, as group norms take them: those of each channel first.
+"""Groups of channels, as group norms take them: sums by channel, and statistics for each channel.
 
     acc[g]  add= X[8 g + c, y, x]    over c, y, x
     ->
@@ -9,11 +9,19 @@ What a sum runs along last is next to each other in memory where channels are fi
 have them last, and there the sum of a group would take its elements one by one, for floats are
 added in the order in which they are written; those of channels are lanes. A declared reduction may
 be taken apart so; sums round differently, and less.
+
+    y[m, i] = (x[m, i] - mean[floor(m / 8)]) w[m]
+    ->
+    each[m] = mean[floor(m / 8)]
+    y[m, i] = (x[m, i] - each[m]) w[m]
+
+Where channels are lanes, what lies there once for eight of them would be loaded lane by lane, for
+every pixel again. There are few channels, and many pixels.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from math import prod
 
@@ -22,6 +30,7 @@ import islpy as isl
 from polyc.names import fresh
 from polyc.poly.affine import (
     columns_of,
+    divides,
     moves,
     output,
     simplify,
@@ -29,7 +38,7 @@ from polyc.poly.affine import (
     unit_dimension,
 )
 from polyc.poly.injective import is_injective
-from polyc.scop.expr import Const, Load, pull_back
+from polyc.scop.expr import Const, Expr, Load, pull_back, rebuild
 from polyc.scop.inline import simplify_indices
 from polyc.scop.scop import Array, Scop, Statement, identity
 from polyc.scop.split_reductions import put_in_place
@@ -37,6 +46,9 @@ from polyc.scop.uses import find_uses
 
 LONG = 1 << 14
 """Elements from which on a sum is worth two more statements."""
+
+MANY = 64
+"""Reads of each element that is written, from which on it is worth a statement."""
 
 OUT, SET = isl.dim_type.out, isl.dim_type.set
 
@@ -208,3 +220,68 @@ def _over_groups(s: Statement, d: int) -> str:
 def _renamed(write: isl.PwMultiAff, array: str) -> isl.PwMultiAff:
     """The same places of another array."""
     return write.set_tuple_id(OUT, tuple_id(array))
+
+
+def spread_groups(scop: Scop) -> Scop:
+    """The scop with a copy for each member of what large statements read once for a group."""
+    arrays = dict(scop.arrays)
+    origins = {s.array: s.origin for s in scop.statements}
+    statements: list[Statement] = []
+    for s in scop.statements:
+        table: dict[Load, Load] = {}
+        for load in dict.fromkeys(s.loads):
+            members = _find_members(s, load, arrays)
+            if members is not None:
+                copy, table[load] = _copy(s, load, members, arrays)
+                statements.append(replace(copy, origin=origins[load.array]))
+        statements.append(_reading(s, table) if table else s)
+    return replace(scop, statements=tuple(statements), arrays=arrays)
+
+
+def _find_members(s: Statement, load: Load, arrays: Mapping[str, Array]) -> tuple[int, ...] | None:
+    """The few iterators that a load divides to find its group; None if there is nothing to gain."""
+    is_free = arrays[load.array].kind == "temporary" and load.array != s.array
+    if not is_free or load.dynamic or not divides(load.index):
+        return None
+    if s.reduction or s.group or s.time or not s.domain.is_box():
+        return None
+    moving = tuple(p for p, column in enumerate(columns_of(load.index)) if moves(column))
+    members = [n for p in moving if (n := s.exact_extents[p]) is not None]
+    if len(members) < len(moving) or prod(s.estimated_extents) < MANY * prod(members):
+        return None
+    return moving
+
+
+def _copy(
+    s: Statement, load: Load, members: Sequence[int], arrays: dict[str, Array]
+) -> tuple[Statement, Load]:
+    """(the statement that copies for each member, the load of that)."""
+    shape = tuple(s.exact_extents[p] or 0 for p in members)
+    name = fresh(f"{load.array}_each", arrays)
+    arrays[name] = Array(name, load.dtype, shape, "temporary")
+    title, inside = f"S_{name}", [s.iterators[p] for p in members]
+    kept = ", ".join(inside)
+    # T[c] -> S[c, 0, 0]:  whatever the others are, the same is read
+    outside = ", ".join(i if i in inside else "0" for i in s.iterators)
+    onto = isl.PwMultiAff(f"{{ {title}[{kept}] -> {s.name}[{outside}] }}")
+    domain = s.domain.preimage_pw_multi_aff(onto)
+    copy = replace(
+        s,
+        name=title,
+        domain=domain,
+        iterators=tuple(inside),
+        array=name,
+        write=isl.PwMultiAff(f"{{ {title}[{kept}] -> {name}[{kept}] }}"),
+        value=simplify_indices(pull_back(load, onto), domain),
+    )
+    read = isl.PwMultiAff(f"{{ {s.name}[{', '.join(s.iterators)}] -> {name}[{kept}] }}")
+    return copy, replace(load, array=name, index=read)
+
+
+def _reading(s: Statement, table: Mapping[Load, Load]) -> Statement:
+    """The statement with other loads."""
+
+    def leaf(e: Expr) -> Expr:
+        return table.get(e, e) if isinstance(e, Load) else e
+
+    return replace(s, value=rebuild(s.value, leaf))
