@@ -304,8 +304,8 @@ def _join(
             return "loads from where data says want all loops, for lanes that they do not depend on"
         if outer < min(MANY_ITERATIONS, max(prod(cluster.extents), prod(unit.extents))):
             return f"only {outer} parallel iterations would be left"
-        least = max(prod(s.estimated_extents) for s in cluster.statements)
-        if not isinstance(target, CudaTarget) and work > MUCH_MORE * least:
+        before = max(prod(s.estimated_extents) for s in cluster.statements)
+        if not isinstance(target, CudaTarget) and work > MUCH_MORE * before:
             return "it has loops of its own, in which what the other one gives is read many times"
         others = [s for s in cluster.statements if s.name not in names]
         inner = sum(arrays[s.array].bytes // outer for s in others)

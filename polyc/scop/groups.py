@@ -96,10 +96,12 @@ def _are_members(s: Statement, g: int, c: int, size: int, arrays: Mapping[str, A
         d = unit_dimension(where[c])
         if d is None:
             return False
-        only = s.exact_extents[g] == 1  # group: it moves nowhere
-        steps = [column[d] for p, column in enumerate(where) if p != c and not (only and p == g)]
-        wanted = [] if only else [size]
-        if [step for step in steps if step != 0] != wanted or (not only and where[g][d] != size):
+        moving = {p: column for p, column in enumerate(where) if s.exact_extents[p] != 1}
+        steps = {p: column[d] for p, column in moving.items() if p != c and column[d] != 0}
+        group = moving.get(g)  # None where there is one group
+        if steps != ({} if group is None else {g: size}):
+            return False
+        if group is not None and any(step != 0 for k, step in enumerate(group) if k != d):
             return False
         free = arrays[load.array].kind == "temporary"
         found |= free and is_injective(load.index, s.domain)
@@ -225,6 +227,7 @@ def _renamed(write: isl.PwMultiAff, array: str) -> isl.PwMultiAff:
 def spread_groups(scop: Scop) -> Scop:
     """The scop with a copy for each member of what large statements read once for a group."""
     arrays = dict(scop.arrays)
+    titles = {s.name for s in scop.statements}
     origins = {s.array: s.origin for s in scop.statements}
     statements: list[Statement] = []
     for s in scop.statements:
@@ -232,8 +235,8 @@ def spread_groups(scop: Scop) -> Scop:
         for load in dict.fromkeys(s.loads):
             members = _find_members(s, load, arrays)
             if members is not None:
-                copy, table[load] = _copy(s, load, members, arrays)
-                statements.append(replace(copy, origin=origins[load.array]))
+                copy, table[load] = _copy(s, load, members, arrays, titles)
+                statements.append(replace(copy, origin=origins.get(load.array, s.origin)))
         statements.append(_reading(s, table) if table else s)
     return replace(scop, statements=tuple(statements), arrays=arrays)
 
@@ -245,6 +248,8 @@ def _find_members(s: Statement, load: Load, arrays: Mapping[str, Array]) -> tupl
         return None
     if s.reduction or s.group or s.time or not s.domain.is_box():
         return None
+    if not s.domain.is_subset(load.index.domain()):
+        return None  # what is read in places alone has nothing to copy in others
     moving = tuple(p for p, column in enumerate(columns_of(load.index)) if moves(column))
     members = [n for p in moving if (n := s.exact_extents[p]) is not None]
     if len(members) < len(moving) or prod(s.estimated_extents) < MANY * prod(members):
@@ -253,13 +258,18 @@ def _find_members(s: Statement, load: Load, arrays: Mapping[str, Array]) -> tupl
 
 
 def _copy(
-    s: Statement, load: Load, members: Sequence[int], arrays: dict[str, Array]
+    s: Statement,
+    load: Load,
+    members: Sequence[int],
+    arrays: dict[str, Array],
+    titles: set[str],
 ) -> tuple[Statement, Load]:
-    """(the statement that copies for each member, the load of that)."""
+    """(the statement that copies for each member, the load of that); titles: of statements."""
     shape = tuple(s.exact_extents[p] or 0 for p in members)
     name = fresh(f"{load.array}_each", arrays)
     arrays[name] = Array(name, load.dtype, shape, "temporary")
-    title, inside = f"S_{name}", [s.iterators[p] for p in members]
+    titles.add(title := fresh(f"S_{name}", titles))
+    inside = [s.iterators[p] for p in members]
     kept = ", ".join(inside)
     # T[c] -> S[c, 0, 0]:  whatever the others are, the same is read
     outside = ", ".join(i if i in inside else "0" for i in s.iterators)

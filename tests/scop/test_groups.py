@@ -1,5 +1,8 @@
 """Groups of channels: sums of each channel first, and what a group has in common for each."""
 
+from dataclasses import replace
+
+import islpy as isl
 import numpy as np
 import pytest
 
@@ -151,6 +154,27 @@ def test_members_read_what_is_theirs():
 )
 def test_other_reads_stay(before):
     assert names(spread_groups(before)) == names(before)
+
+
+def test_a_read_in_places_alone_stays():
+    """Of channels from 4 on: the others have no group whose value could be copied."""
+    before = scaled(MANY)
+    *others, s = before.statements
+    index = get(before, "S").loads[0].index.intersect_domain(isl.Set("{ S[c, x] : c >= 4 }"))
+    partly = replace(s, value=replace(s.loads[0], index=index))
+    before = replace(before, statements=(*others, partly))
+    assert names(spread_groups(before)) == names(before)
+
+
+def test_copies_are_called_as_no_statement_is():
+    before = scaled(MANY)
+    first = before.statements[0]
+    taken = first.domain.set_tuple_name("S_M_each")
+    write = isl.PwMultiAff("{ S_M_each[g] -> M[g] }")
+    read = load("{ S_M_each[g] -> I[g] }")
+    first = replace(first, name="S_M_each", domain=taken, write=write, value=read)
+    before = replace(before, statements=(first, *before.statements[1:]))
+    assert names(check(spread_groups, before)) == ["S_M_each", "S_M_each_1", "S"]
 
 
 @pytest.mark.parametrize("batch", [1, 3])

@@ -68,11 +68,12 @@ def along_with_fills(loops: Loops, clusters: Sequence[Cluster]) -> tuple[Mapping
 def _extend(
     loop: Mapping[str, int], fills: Sequence[Statement], last: Mapping[str, Statement]
 ) -> Mapping[str, int] | None:
+    """The loop for fills as well; None if one of them has none that fills as far."""
     extended = dict(loop)
     for fill in fills:
         whole = last[fill.array]
-        position = align_writes(whole, fill).get(loop[whole.name])
         along = loop[whole.name]
+        position = align_writes(whole, fill).get(along)
         if position is None or fill.estimated_extents[position] != whole.estimated_extents[along]:
             return None
         extended[fill.name] = position

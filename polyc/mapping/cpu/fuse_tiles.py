@@ -8,7 +8,8 @@
 Each part keeps the tiles and the vector loop that were chosen for it alone; what is shared is only
 a band around them. So contractions can be fused that have nothing in common but a loop: the scores
 of an attention never leave the cache, nor do the transformed tiles of a Winograd convolution, or
-what a depthwise convolution gives to the pointwise one behind it.
+what a depthwise convolution gives to the pointwise one behind it; frames around images are filled
+tile by tile as well (`free_fills.py`).
 
 It pays if what is handed over would have left the second-level cache, and the other operands, which
 are walked once a tile now, do not cost as much: either they all stay in that cache next to the

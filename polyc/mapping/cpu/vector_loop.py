@@ -167,13 +167,13 @@ def _worth_of_alone(
     for s in cluster.statements:
         written, where = strides[s.name][0], cluster.shared[d][s.name]
         is_scattered = worth(written, where) == SCATTERED_STORE
-        if is_scattered and not _is_transposed(cluster, d, s, strides, target):
+        if is_scattered and not _can_transpose(cluster, d, s, strides, target):
             instances = float(np.prod(s.estimated_extents, dtype=np.float64))
             less += instances * (ALONE - SCATTERED_STORE) / len(strides[s.name])
     return less
 
 
-def _is_transposed(
+def _can_transpose(
     cluster: Cluster,
     d: int,
     s: Statement,
@@ -187,10 +187,11 @@ def _is_transposed(
     """
     along = _find_run(cluster, d, s, strides[s.name][0], target.lanes(np.dtype(np.float32)))
     for of in (of for of in cluster.statements if of.reduction):
-        read = [a for a in strides[of.name][1:] if a.array != of.array]
-        moving = [a.steps for a in read if a.steps[cluster.shared[d][of.name]] != 0]
+        read = [a.steps for a in strides[of.name][1:] if a.array != of.array]
+        lanes = [steps for steps in read if steps[cluster.shared[d][of.name]] != 0]
         unrolled = [cluster.shared[e][of.name] for e in along]
-        if not any(len(read) == 1 or any(m[p] == 0 for m in moving) for p in unrolled):
+        is_used_again = any(steps[p] == 0 for steps in lanes for p in unrolled)
+        if not (is_used_again or (unrolled and len(read) == 1)):
             return False
     return True
 

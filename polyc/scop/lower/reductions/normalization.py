@@ -17,6 +17,7 @@ import numpy as np
 
 from polyc.graph.ir import Node
 from polyc.graph.shapes.dims import normalize_axes, normalize_axis
+from polyc.graph.simplify.rewriting import is_filled
 from polyc.scop.expr import Expr, cast
 from polyc.scop.lower.context import Lowering, lowers
 from polyc.scop.lower.functions import (
@@ -115,11 +116,7 @@ def affine_of(ctx: Lowering, node: Node, indices: Callable[[Ref], Sequence[str]]
         if not ctx.has(node, position):
             return None
         value = ctx.graph.value(node.inputs[position])
-        if (
-            value is not None
-            and value.size
-            and value.tobytes() == value.size * value.flat[0].tobytes()
-        ):
+        if value is not None and value.size and is_filled(value, value.flat[0]):
             return constant(value.flat[0], dtype)
         parameter = ctx.ref(node.inputs[position])
         return cast(space.load(parameter, *indices(parameter)), dtype)
