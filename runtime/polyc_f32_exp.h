@@ -1,4 +1,4 @@
-/* polyc_f32_exp.h: exp, exp2, expm1, sigmoid, sinh, cosh of PC_LANES floats.
+/* polyc_f32_exp.h: exp, exp_normal, exp2, expm1, sigmoid, sinh, cosh of PC_LANES floats.
 
    Cody & Waite's reduction (Software Manual for the Elementary Functions, 1980, ch. 6):
        x = n ln 2 + r,  n = round(x / ln 2),  |r| <= ln 2 / 2,   e^x = 2^n e^r
@@ -27,9 +27,12 @@ PC_INLINE F FN(scale)(F p, F n)
 PC_INLINE F FN(at_least)(F x, float least) { return FN(larger)(x, ALL(least)); }
 PC_INLINE F FN(at_most)(F x, float most) { return FN(smaller)(x, ALL(most)); }
 
-/* e^x is 0 from here on. What attention masks is, and half of all tokens may be: Intel's cores take
+/* y, or 0 where e^x is 0. What attention masks is, and half of all tokens may be: Intel's cores take
    150 cycles for a vector with a product that underflows, which is therefore not computed. */
-PC_INLINE F FN(unless_vanished)(F x, F y) { return FN(blend)(x < -104, ALL(0), y); }
+PC_INLINE F FN(unless_below)(float least, F x, F y) { return FN(blend)(x < least, ALL(0), y); }
+
+#define VANISHED (-104) /* e^x is 0 from here on, */
+#define SUBNORMAL (-87) /* and from here on a subnormal number, or nearly */
 
 /* e^r - 1 and n of the reduction. |error| < 2^-28 of e^r, 2^-26 of e^r - 1. */
 PC_INLINE F FN(expm1_reduced)(F x, F *n)
@@ -42,7 +45,7 @@ PC_INLINE F FN(expm1_reduced)(F x, F *n)
     return r * r * q + r;
 }
 
-/* Within 1.1 ulp. At -104 it is 0, at 104 infinity. Where a register holds a table of 16, x is
+/* e^x, 0 for x < least: within 1.1 ulp. At 104 it is infinity. Where a register holds a table of 16, x is
    reduced to multiples of ln 2 / 16 (P. T. P. Tang, Table-driven implementation of the exponential
    function, TOMS 1989): one shuffle gives their powers of two, three terms do, |error| < 2^-29, and
    the units that multiply, which the other form keeps busy, have a third less to do. */
@@ -57,9 +60,9 @@ static const f32 pc_powers[16] __attribute__((aligned(64))) = {
 };
 #endif
 
-PC_INLINE F FN(exp)(F x)
+PC_INLINE F FN(exp_from)(float least, F x)
 {
-    F inside = FN(at_most)(FN(unless_vanished)(x, x), 104);
+    F inside = FN(at_most)(FN(unless_below)(least, x, x), 104);
     F shifted = inside * LOG2_E + ROUNDER / 16, n = shifted - ROUNDER / 16; /* a multiple of 1/16 */
     F r = inside - n * LN2_HI - n * LN2_LO;
     F q = (0x1.55559ap-3f * r + 0x1.00021ep-1f) * r + 1;
@@ -67,15 +70,21 @@ PC_INLINE F FN(exp)(F x)
 #if PC_LANES != 16
     n = FN(floor)(n); /* as scalef does */
 #endif
-    return FN(unless_vanished)(x, FN(scale)(r * q * power + power, n));
+    return FN(unless_below)(least, x, FN(scale)(r * q * power + power, n));
 }
 #else
-PC_INLINE F FN(exp)(F x)
+PC_INLINE F FN(exp_from)(float least, F x)
 {
-    F n, p = FN(expm1_reduced)(FN(at_most)(FN(unless_vanished)(x, x), 104), &n);
-    return FN(unless_vanished)(x, FN(scale)(1 + p, n));
+    F n, p = FN(expm1_reduced)(FN(at_most)(FN(unless_below)(least, x, x), 104), &n);
+    return FN(unless_below)(least, x, FN(scale)(1 + p, n));
 }
 #endif
+
+PC_INLINE F FN(exp)(F x) { return FN(exp_from)(VANISHED, x); }
+
+/* For a softmax, whose largest term is 1. A mask of -100 makes all others subnormal, and whatever
+   is multiplied with these takes 150 cycles as well. */
+PC_INLINE F FN(exp_normal)(F x) { return FN(exp_from)(SUBNORMAL, x); }
 
 /* Within 1.1 ulp. 2^n 2^r with n the nearest integer. */
 PC_INLINE F FN(exp2)(F x)
@@ -129,12 +138,15 @@ PC_INLINE F FN(sinh)(F x)
 }
 
 SCALAR_1(exp)
+SCALAR_1(exp_normal)
 SCALAR_1(exp2)
 SCALAR_1(expm1)
 SCALAR_1(sigmoid)
 SCALAR_1(sinh)
 SCALAR_1(cosh)
 
+#undef SUBNORMAL
+#undef VANISHED
 #undef LOG2_E
 #undef LN2_HI
 #undef LN2_LO

@@ -9,7 +9,8 @@
             a[l] = pc_##name##_f64(a[l]); \
         return a; \
     }
-LANEWISE_1(exp) LANEWISE_1(exp2) LANEWISE_1(expm1) LANEWISE_1(sinh) LANEWISE_1(cosh)
+LANEWISE_1(exp) LANEWISE_1(exp_normal) LANEWISE_1(exp2) LANEWISE_1(expm1)
+LANEWISE_1(sinh) LANEWISE_1(cosh)
 LANEWISE_1(tanh) LANEWISE_1(erf) LANEWISE_1(sigmoid)
 LANEWISE_1(log) LANEWISE_1(log2) LANEWISE_1(log1p)
 LANEWISE_1(asinh) LANEWISE_1(acosh) LANEWISE_1(atanh)

@@ -16,6 +16,9 @@ LIBM_1(sin) LIBM_1(cos) LIBM_1(tan) LIBM_1(asin) LIBM_1(acos) LIBM_1(atan)
 
 PC_INLINE T FN(pow)(T a, T b) { return LIBM(pow)(a, b); }
 
+/* e^x, 0 from where on it is a subnormal number, or nearly. */
+PC_INLINE T FN(exp_normal)(T a) { return a < (sizeof a == 4 ? -87 : -708) ? 0 : LIBM(exp)(a); }
+
 /* e^x / (1 + e^x) for x < 0, so that nothing overflows or cancels. */
 PC_INLINE T FN(sigmoid)(T a)
 {

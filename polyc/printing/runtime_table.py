@@ -93,7 +93,7 @@ _QUANTISED = "PC_QUANTISED"
 
 
 _FAMILIES = {
-    "exp": "exp exp2 expm1 sigmoid sinh cosh",
+    "exp": "exp exp_normal exp2 expm1 sigmoid sinh cosh",
     "piecewise": "erf tanh",
     "log": "log log2 log1p",
     "arc": "asin acos atan",

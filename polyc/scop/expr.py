@@ -241,8 +241,8 @@ WEIGHTS = {
     "pow": 30,
     **dict.fromkeys(("asinh", "acosh", "atanh"), 20),
     **dict.fromkeys(("sinh", "cosh", "expm1"), 12),
-    **dict.fromkeys(("exp", "exp2", "sigmoid", "tanh", "erf", "log", "log2", "log1p"), 6),
-    **dict.fromkeys(("asin", "acos", "atan"), 6),
+    **dict.fromkeys(("exp", "exp_normal", "exp2", "sigmoid", "tanh", "erf"), 6),
+    **dict.fromkeys(("log", "log2", "log1p", "asin", "acos", "atan"), 6),
 }
 """Functions that a kernel has inlined -> what they count for, where a cheap one counts 1.
 

@@ -78,7 +78,7 @@ def price_entries(share: float, filled: float, crosses: bool) -> float:
 
 
 OPERATIONS = {
-    **dict.fromkeys(("exp", "exp2"), 9.0),
+    **dict.fromkeys(("exp", "exp_normal", "exp2"), 9.0),
     **dict.fromkeys(("sigmoid", "tanh", "erf", "expm1", "cosh"), 13.0),
     **dict.fromkeys(("log", "log2", "asin", "acos", "atan"), 17.0),
     "sinh": 30.0,

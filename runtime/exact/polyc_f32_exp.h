@@ -1,12 +1,14 @@
 /* polyc_f32_exp.h of the exact run: pseudo-random functions of PC_LANES f32, and of one. */
 
 #define F PC_PASTE(f32x, PC_LANES)
-PC_RANDOM_1(exp, F) PC_RANDOM_1(exp2, F) PC_RANDOM_1(expm1, F) PC_RANDOM_1(sigmoid, F) PC_RANDOM_1(sinh, F) PC_RANDOM_1(cosh, F)
+PC_RANDOM_1(exp, F) PC_RANDOM_1(exp_normal, F) PC_RANDOM_1(exp2, F) PC_RANDOM_1(expm1, F)
+PC_RANDOM_1(sigmoid, F) PC_RANDOM_1(sinh, F) PC_RANDOM_1(cosh, F)
 #undef F
 
 #if PC_LANES == 4
 #define F f32
-PC_RANDOM_1(exp, F) PC_RANDOM_1(exp2, F) PC_RANDOM_1(expm1, F) PC_RANDOM_1(sigmoid, F) PC_RANDOM_1(sinh, F) PC_RANDOM_1(cosh, F)
+PC_RANDOM_1(exp, F) PC_RANDOM_1(exp_normal, F) PC_RANDOM_1(exp2, F) PC_RANDOM_1(expm1, F)
+PC_RANDOM_1(sigmoid, F) PC_RANDOM_1(sinh, F) PC_RANDOM_1(cosh, F)
 #undef F
 #endif
 

@@ -275,6 +275,10 @@ def _between(values: np.ndarray, least: np.ndarray, most: np.ndarray) -> np.ndar
     return values
 
 
+def _exp_normal(x: np.ndarray) -> np.ndarray:
+    return np.where(x < (-708 if x.dtype == np.float64 else -87), 0, np.exp(x)).astype(x.dtype)
+
+
 def _wrap(index: np.ndarray, extent: np.ndarray) -> np.ndarray:
     if ((index < -extent) | (index >= extent)).any():
         raise RuntimeFailure(f"an index of {index} is outside of {extent[0]} elements")
@@ -300,7 +304,8 @@ FUNCTIONS: dict[str, Callable[..., np.ndarray]] = {
     "bitand": np.bitwise_and, "bitor": np.bitwise_or, "bitxor": np.bitwise_xor,
     "bitnot": np.invert, "shl": _shift(np.left_shift), "shr": _shift(np.right_shift),
     "isnan": np.isnan, "isinf": np.isinf, "select": np.where,
-    "exp": np.exp, "exp2": np.exp2, "log": np.log, "log2": np.log2, "log1p": np.log1p,
+    "exp": np.exp, "exp_normal": _exp_normal, "exp2": np.exp2,
+    "log": np.log, "log2": np.log2, "log1p": np.log1p,
     "expm1": np.expm1, "tanh": np.tanh, "sigmoid": lambda x: 1 / (1 + np.exp(-x)), "erf": _erf,
     "pow": _power, "sin": np.sin, "cos": np.cos, "tan": np.tan, "asin": np.arcsin,
     "acos": np.arccos, "atan": np.arctan, "sinh": np.sinh, "cosh": np.cosh,

@@ -21,7 +21,7 @@ from polyc.scop.lower.functions import (
     div,
     either,
     eq,
-    exp,
+    exp_normal,
     is_float,
     isinf,
     isnan,
@@ -134,7 +134,7 @@ def lower_log_sum_exp(ctx: Lowering, node: Node) -> None:
         return select(isinf(m), 0, m)  # inf - inf would be NaN
 
     space = ctx.space(node, **axes.extents)
-    value = exp(sub(element(space), shift(space)))
+    value = exp_normal(sub(element(space), shift(space)))
     accumulate(ctx, node, space, axes, value, "add", lambda end, t: add(shift(end), log(t)))
 
 

@@ -2,6 +2,9 @@
 
 m[i] = max x[i, :]     e[i, j] = exp(x[i, j] - m[i])     s[i] = sum e[i, :]     y = e * (1 / s)
 
+Terms that are no normal numbers are 0: beside a sum of at least 1 they are nothing, but where a
+mask of -100 makes them they would take most of the time (`runtime/polyc_f32_exp.h`).
+
 One division a row: s is at least 1, the exponential of the maximum, so that 1 / s is a normal
 number and each y within 1.5 ulp of e / s.
 """
@@ -18,7 +21,7 @@ from polyc.scop.lower.functions import (
     constant,
     either,
     eq,
-    exp,
+    exp_normal,
     isnan,
     log,
     mul,
@@ -56,7 +59,7 @@ def lower_softmax(ctx: Lowering, node: Node) -> None:
     maximum = _maximum(ctx, node, ref, kept)
     powers = ctx.array(f"{node.outputs[0]}_exp", ref.dtype, ref.shape)
     space = ctx.grid(node, ref.shape)
-    power = exp(_shifted(ref, maximum, kept, space))
+    power = exp_normal(_shifted(ref, maximum, kept, space))
     ctx.assign(node, space, powers, space.iterators, power)
     inverse = statistic(
         ctx,
@@ -85,7 +88,7 @@ def lower_log_softmax(ctx: Lowering, node: Node) -> None:
         ref,
         kept,
         "log_sum",
-        lambda space: exp(_shifted(ref, maximum, kept, space)),
+        lambda space: exp_normal(_shifted(ref, maximum, kept, space)),
         "add",
         lambda _, total: log(total),
     )
