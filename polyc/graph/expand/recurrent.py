@@ -3,7 +3,8 @@
     g[t]  =  x[t] Wᵀ + b + h[t-1] Rᵀ            h[t]  =  a few activations of g[t]
 
 The products with x do not wait for h: they are one, over all steps. Each step is a product with R
-and a chain of pointwise operators; both directions of a layer go in one loop.
+and a chain of pointwise operators. Each direction of a layer is a loop of its own: so R, which all
+steps read, stays in the second-level cache, where the other one's would take its place.
 """
 
 from __future__ import annotations
@@ -84,21 +85,20 @@ def compose_layer(c: Composer, node: Node, inputs: Operands, product: Product) -
     backwards = {"forward": (False,), "reverse": (True,), "bidirectional": (False, True)}[direction]
     _require_shapes(layer, inputs, len(backwards))
     directions = [_prepare(c, layer, d, product) for d in range(len(backwards))]
-    each = len(directions[0].initial)
     steps = c("Squeeze", c("Shape", layer.x, start=0, end=1), c.integers(0))
-    loop = Loop(c, steps, [state for one in directions for state in one.initial])
-    states, ys = [], []
-    for d, (one, back) in enumerate(zip(directions, backwards, strict=True)):
-        y, *after = _run_step(c, layer, one, loop, back, loop.states[d * each : (d + 1) * each])
-        states += after
-        ys.append(y)
-    last, all_ys = loop.finish(states, ys, backwards)
+    last, ys = [], []
+    for one, back in zip(directions, backwards, strict=True):
+        loop = Loop(c, steps, one.initial)
+        y, *states = _run_step(c, layer, one, loop, back)
+        after, (all_y,) = loop.finish(states, [y], [back])
+        last.append(after)
+        ys.append(all_y)
     batch_first = bool(node.get("layout", 0))
-    y = c("Concat", *(c("Unsqueeze", y, c.integers(1)) for y in all_ys), axis=1)
+    y = c("Concat", *(c("Unsqueeze", y, c.integers(1)) for y in ys), axis=1)
     outputs = [c("Transpose", y, perm=(2, 0, 1, 3)) if batch_first else y]
-    for k in range(each):
-        where = c.integers(1 if batch_first else 0)
-        of_directions = [c("Unsqueeze", state, where) for state in last[k::each]]
+    where = c.integers(1 if batch_first else 0)
+    for each in zip(*last, strict=True):
+        of_directions = [c("Unsqueeze", state, where) for state in each]
         outputs.append(c("Concat", *of_directions, axis=1 if batch_first else 0))
     return outputs[: max(len(node.outputs), 1)]
 
@@ -178,19 +178,17 @@ def _prepare(c: Composer, layer: Layer, direction: int, product: Product) -> Dir
     return Direction(projected, states, zeros, cell)
 
 
-def _run_step(
-    c: Composer, layer: Layer, one: Direction, loop: Loop, back: bool, states: Sequence[str]
-) -> tuple[str, ...]:
+def _run_step(c: Composer, layer: Layer, one: Direction, loop: Loop, back: bool) -> tuple[str, ...]:
     """y of a step, and the states after it."""
     position = loop.position(back)
     x = c("Gather", one.projected, position, axis=0)
-    y, *fresh = one.cell(x, states)
+    y, *fresh = one.cell(x, loop.states)
     if not layer.lengths:
         return (y, y, *fresh)
     # beyond its end a sequence gives zeros and keeps its state
     lengths = c("Cast", c("Unsqueeze", layer.lengths, c.integers(1)), to=7)
     runs = c("Less", position, lengths)
-    pairs = zip((y, *fresh), states, strict=True)
+    pairs = zip((y, *fresh), loop.states, strict=True)
     return (c("Where", runs, y, one.zeros), *(c("Where", runs, new, old) for new, old in pairs))
 
 
