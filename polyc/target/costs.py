@@ -35,6 +35,11 @@ def cycles_a_second(target: Target) -> float:
     return target.rates.flops / (FLOPS * FMA_UNITS * target.vectors.lanes(4))
 
 
+def near_bytes(target: Target) -> float:
+    """Bytes that a core reads from its second-level cache in a cycle, if it does nothing else."""
+    return target.rates.l2 / cycles_a_second(target)
+
+
 def far_bytes(target: Target) -> float:
     """Bytes that a core reads from its third-level cache in a cycle, if it does nothing else."""
     return target.rates.l3 / cycles_a_second(target)

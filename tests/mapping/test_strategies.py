@@ -80,9 +80,18 @@ def test_an_input_in_a_frame_lies_as_the_transform_reads_it():
 
 def test_an_input_in_a_frame_stays_row_by_row_where_that_suits():
     x, w = ops.input("x", (1, 32, 56, 56)), ones(32, 1, 3, 3)
-    frame, depthwise = schedules(ops.conv(x, w, pads=(1, 1, 1, 1), group=32))
+    (kernel,) = schedules(ops.conv(x, w, pads=(1, 1, 1, 1), group=32))
+    frame, depthwise = kernel.split(" order g")
     assert "vector Conv_0_pad_8.i3'" in frame
     assert "vector x" in depthwise
+
+
+@pytest.mark.parametrize(("size", "kernels"), [(28, 1), (7, 2)])
+def test_a_frame_is_filled_tile_by_tile_unless_it_stays_in_the_first_level_cache(size, kernels):
+    x, w = ops.input("x", (1, 64, size, size)), ones(64, 1, 5, 5)
+    found = schedules(ops.conv(x, w, pads=(2, 2, 2, 2), group=64))
+    assert len(found) == kernels
+    assert found[-1].startswith("fuse") == (kernels == 1)
 
 
 def test_a_pool_between_given_layouts_reads_every_second_element():

@@ -18,6 +18,7 @@ from polyc.mapping.cpu.strategies.rows import order_fill, order_fills
 from polyc.mapping.open_cluster import list_touched
 from polyc.mapping.signature import sign_cluster
 from polyc.mapping.stored_cluster import StoredCluster
+from polyc.mapping.stored_kernel import StoredKernel
 from polyc.schedule.cluster import Cluster, align_writes, alone
 from polyc.schedule.initial import InitialLoops
 from polyc.schedule.schedule import Schedule
@@ -25,6 +26,13 @@ from polyc.scop.scop import Array, Statement
 
 Loops = Sequence[Mapping[str, int]]
 """As `StoredKernel.loops`."""
+
+
+def is_frame(kernel: StoredKernel) -> bool:
+    """Whether it writes pointwise what fills stand around: no tiles of sums have to fit others."""
+    parts = [part.cluster for part in kernel.parts]
+    sums = any(s.reduction for part in parts for s in part.statements)
+    return not sums and any(part.prelude for part in parts)
 
 
 def set_fills_free(part: StoredCluster, arrays: Mapping[str, Array]) -> tuple[StoredCluster, ...]:

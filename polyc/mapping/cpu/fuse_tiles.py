@@ -30,7 +30,7 @@ from polyc.errors import IllegalSchedule
 from polyc.mapping.cpu.choose import schedule_cluster
 from polyc.mapping.cpu.contraction.loop_order import stays_near
 from polyc.mapping.cpu.contraction.register_tile import rank_register_tiles
-from polyc.mapping.cpu.free_fills import along_with_fills, set_fills_free
+from polyc.mapping.cpu.free_fills import along_with_fills, is_frame, set_fills_free
 from polyc.mapping.cpu.fuse_copy import tile_copy
 from polyc.mapping.cpu.handed import extra_bytes, saved_cycles
 from polyc.mapping.cpu.strategies.columns import is_by_columns
@@ -173,7 +173,8 @@ def _fuse(
 ) -> StoredKernel | None:
     """The kernel with a cluster at the end of each of its tiles; None where that does not pay."""
     total = sum(arrays[name].bytes for name in handed)
-    if sum(arrays[name].long_bytes for name in handed) <= target.l2 // 2:
+    near = target.l1d if is_frame(kernel) else target.l2 // 2
+    if sum(arrays[name].long_bytes for name in handed) <= near:
         return None
     if not all(_is_plain(part, arrays) for part in (*kernel.parts, one)):
         return None

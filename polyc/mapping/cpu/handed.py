@@ -9,15 +9,17 @@ from polyc.mapping.cpu.contraction.loop_order import L2_SHARE, Operand, list_ope
 from polyc.mapping.stored_kernel import StoredKernel
 from polyc.schedule.cluster import Cluster
 from polyc.scop.scop import Array
-from polyc.target.costs import far_bytes, memory_bytes
+from polyc.target.costs import far_bytes, memory_bytes, near_bytes
 from polyc.target.machine import Target
 
 
 def saved_cycles(size: int, target: Target) -> float:
-    """What it takes to write so many bytes beyond the second-level cache, and to read them.
+    """What it takes to write so many bytes beyond the first-level cache, and to read them.
 
     Memory is read before it is written as well, line by line.
     """
+    if size <= target.l2 // 2:
+        return 2 * size / near_bytes(target)
     if stays_near(size, target):
         return 2 * size / far_bytes(target)
     return 3 * size / memory_bytes(target)

@@ -47,13 +47,13 @@ void k0_Softmax_0_4(const f32 *restrict x_, f32 *restrict y_, pc_thread *pc_self
             partial_0_0 = pc_max_f32x16(partial_0_0, partial_0_16);
             y_max_local = pc_max_f32(y_max_local, pc_reduce_max_f32x16(partial_0_0));
         }
-        y_exp_local_0 = pc_exp_f32x16(pc_load_f32x16(&x_[100 * c0]) - pc_splat_f32x16(y_max_local));
-        y_exp_local_16 = pc_exp_f32x16(pc_load_f32x16(&x_[100 * c0 + 16]) - pc_splat_f32x16(y_max_local));
-        y_exp_local_32 = pc_exp_f32x16(pc_load_f32x16(&x_[100 * c0 + 32]) - pc_splat_f32x16(y_max_local));
-        y_exp_local_48 = pc_exp_f32x16(pc_load_f32x16(&x_[100 * c0 + 48]) - pc_splat_f32x16(y_max_local));
-        y_exp_local_64 = pc_exp_f32x16(pc_load_f32x16(&x_[100 * c0 + 64]) - pc_splat_f32x16(y_max_local));
-        y_exp_local_80 = pc_exp_f32x16(pc_load_f32x16(&x_[100 * c0 + 80]) - pc_splat_f32x16(y_max_local));
-        y_exp_local_96 = pc_exp_f32x16(pc_loadn_f32x16(&x_[100 * c0 + 96], 4) - pc_splat_f32x16(y_max_local));
+        y_exp_local_0 = pc_exp_normal_f32x16(pc_load_f32x16(&x_[100 * c0]) - pc_splat_f32x16(y_max_local));
+        y_exp_local_16 = pc_exp_normal_f32x16(pc_load_f32x16(&x_[100 * c0 + 16]) - pc_splat_f32x16(y_max_local));
+        y_exp_local_32 = pc_exp_normal_f32x16(pc_load_f32x16(&x_[100 * c0 + 32]) - pc_splat_f32x16(y_max_local));
+        y_exp_local_48 = pc_exp_normal_f32x16(pc_load_f32x16(&x_[100 * c0 + 48]) - pc_splat_f32x16(y_max_local));
+        y_exp_local_64 = pc_exp_normal_f32x16(pc_load_f32x16(&x_[100 * c0 + 64]) - pc_splat_f32x16(y_max_local));
+        y_exp_local_80 = pc_exp_normal_f32x16(pc_load_f32x16(&x_[100 * c0 + 80]) - pc_splat_f32x16(y_max_local));
+        y_exp_local_96 = pc_exp_normal_f32x16(pc_loadn_f32x16(&x_[100 * c0 + 96], 4) - pc_splat_f32x16(y_max_local));
         y_inverse_acc_local = 0.0f;
         {
             f32x16 partial_1_0, partial_1_16, partial_1_32, partial_1_48, partial_1_64, partial_1_80;
