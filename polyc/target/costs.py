@@ -130,7 +130,7 @@ WAITED_FOR_AGAIN = 0.05
 """The same of a packed operand that passes by for each block of rows, from the cache where it was
 written. On a Zen 3 a product of 1000 x 1000 matrices, where it is 0.14, takes 0.95 of the time so,
 one of 512 x 512, where it is 0.06, about as long as without, and one of 1536, 0.01, 1.02. On an
-Emerald Rapids 1000 x 1000, where it is 0.065 to 0.09 (24 GB/s at a glance, 15 measured), takes 0.93.
+Emerald Rapids 1000 x 1000, where it is 0.07 to 0.09 (24 GB/s at a glance, 15 measured), takes 0.93.
 """
 
 DIVIDED = 4.0

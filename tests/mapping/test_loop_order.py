@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from math import ceil
 
 import numpy as np
 import pytest
@@ -169,6 +170,15 @@ def test_what_would_pass_by_from_far_meets_a_block_of_rows(first):
     assert chosen == "i j"
     assert blocks == {"i": 128}
     assert 4 * 2048 * (128 + 48 + 128 * 48 / 2048) <= 0.75 * SLOW.l2 < 4 * 2048 * (256 + 48)
+
+
+@pytest.mark.parametrize(("rows", "expected"), [(197, 104), (400, 136), (1000, 128)])
+def test_the_last_block_of_rows_is_as_large_as_the_others(rows, expected):
+    """197 rows are blocks of 104 and 93, and not two of 96, for five more all passes by again."""
+    target = replace(SLOW, l2=1 << 20)
+    chosen, blocks = blocked(matmul_scop(rows, 3072, 1024), "i j", target)
+    assert (chosen, blocks) == ("i j", {"i": expected})
+    assert rows > (ceil(rows / expected) - 0.2) * expected
 
 
 def test_what_stays_near_is_not_blocked():

@@ -53,6 +53,10 @@ of a language model are such rows: GPT-2's 50257 for each of 128 tokens take 89 
 that are read once, in place of 99, and 45 on two cores, in place of 60.
 """
 
+FEW_BLOCKS = 8
+"""Of rows, up to which all are made as large as each other: what passes by for each of them passes
+by for the last one as well, however few rows it has."""
+
 WORTHWHILE = 0.98
 """Of the time without, what blocks of rows have to be predicted to take at most."""
 
@@ -306,12 +310,23 @@ def choose_row_blocks(
     def take(loops: Sequence[tuple[int, int]]) -> float:
         return spend(work, fetch(loops))
 
-    sizes = takewhile(lambda size: size < extents[rows], (height << k for k in count(1)))
+    sizes = _list_blocks(extents[rows], height)
     blocked = {n: [*others[:place], (rows, n), *others[place:], (rows, inner)] for n in sizes}
     least = min(blocked, key=lambda size: take(blocked[size]), default=0)
     if not least or take(blocked[least]) > WORTHWHILE * take(nest):
         return tuple(order), {}
     return tuple(d for d, _ in blocked[least][:-1]), {rows: least}
+
+
+def _list_blocks(rows: int, height: int) -> list[int]:
+    """Blocks of whole tiles of rows: few of one size, or of twice the size of others.
+
+    197 rows in tiles of 6: 102 (two blocks), 66 (three), 54, 42, 36, 30 (seven); 12, 24
+    """
+    tiles = ceil(rows / height)
+    few = (ceil(tiles / blocks) for blocks in range(2, FEW_BLOCKS + 1))
+    many = takewhile(lambda size: FEW_BLOCKS * size < tiles, (1 << k for k in count(1)))
+    return [size * height for size in dict.fromkeys([*few, *many]) if 1 < size < tiles]
 
 
 def _cost(
