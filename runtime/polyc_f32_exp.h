@@ -45,10 +45,11 @@ PC_INLINE F FN(expm1_reduced)(F x, F *n)
     return r * r * q + r;
 }
 
-/* e^x, 0 for x < least: within 1.1 ulp. At 104 it is infinity. Where a register holds a table of 16, x is
-   reduced to multiples of ln 2 / 16 (P. T. P. Tang, Table-driven implementation of the exponential
-   function, TOMS 1989): one shuffle gives their powers of two, three terms do, |error| < 2^-29, and
-   the units that multiply, which the other form keeps busy, have a third less to do. */
+/* e^x, but 0 for x < least: within 1.1 ulp. At 104 it is infinity. Where a register holds a table of
+   16, x is reduced to multiples of ln 2 / 16 (P. T. P. Tang, Table-driven implementation of the
+   exponential function, TOMS 1989): one shuffle gives their powers of two, three terms do,
+   |error| < 2^-29, and the units that multiply, which the other form keeps busy, have a third less
+   to do. */
 #if defined __AVX512F__ && __has_builtin(__builtin_shuffle)
 #ifndef POLYC_POWERS
 #define POLYC_POWERS
