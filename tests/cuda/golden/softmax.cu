@@ -51,10 +51,10 @@ PC_KERNEL(32, 1) void k0_Softmax_0_4(const f32 *__restrict__ x_, f32 *__restrict
             {
                 f32x4 wide1_0;
                 wide1_0 = pc_load_f32x4(&x_[100 * c0 + 4 * c1]);
-                y_exp_joint_local_0 = pc_exp_f32(wide1_0[0] - y_max_joint_local);
-                y_exp_joint_local_1 = pc_exp_f32(wide1_0[1] - y_max_joint_local);
-                y_exp_joint_local_2 = pc_exp_f32(wide1_0[2] - y_max_joint_local);
-                y_exp_joint_local_3 = pc_exp_f32(wide1_0[3] - y_max_joint_local);
+                y_exp_joint_local_0 = pc_exp_normal_f32(wide1_0[0] - y_max_joint_local);
+                y_exp_joint_local_1 = pc_exp_normal_f32(wide1_0[1] - y_max_joint_local);
+                y_exp_joint_local_2 = pc_exp_normal_f32(wide1_0[2] - y_max_joint_local);
+                y_exp_joint_local_3 = pc_exp_normal_f32(wide1_0[3] - y_max_joint_local);
             }
         }
     }
