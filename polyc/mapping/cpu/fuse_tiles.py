@@ -173,8 +173,8 @@ def _fuse(
 ) -> StoredKernel | None:
     """The kernel with a cluster at the end of each of its tiles; None where that does not pay."""
     total = sum(arrays[name].bytes for name in handed)
-    near = target.l1d if is_frame(kernel) else target.l2 // 2
-    if sum(arrays[name].long_bytes for name in handed) <= near:
+    longest = sum(arrays[name].long_bytes for name in handed)
+    if longest <= (target.l1d if is_frame(kernel) else target.l2 // 2):
         return None
     if not all(_is_plain(part, arrays) for part in (*kernel.parts, one)):
         return None
@@ -189,7 +189,7 @@ def _fuse(
     whole = StoredKernel(tuple(members), loops, (), kernel.handed | handed)
     for tiled in _list_tiled(whole, arrays, target):
         extra = extra_bytes(tiled, arrays, target) - extra_bytes(kernel, arrays, target)
-        if extra / far_bytes(target) < saved_cycles(total, target):
+        if extra / far_bytes(target) < saved_cycles(total, longest, target):
             return tiled
     return None
 

@@ -13,12 +13,13 @@ from polyc.target.costs import far_bytes, memory_bytes, near_bytes
 from polyc.target.machine import Target
 
 
-def saved_cycles(size: int, target: Target) -> float:
+def saved_cycles(size: int, longest: int, target: Target) -> float:
     """What it takes to write so many bytes beyond the first-level cache, and to read them.
 
+    longest: as many as there are in a long call, which decides whether the second level keeps them.
     Memory is read before it is written as well, line by line.
     """
-    if size <= target.l2 // 2:
+    if longest <= target.l2 // 2:
         return 2 * size / near_bytes(target)
     if stays_near(size, target):
         return 2 * size / far_bytes(target)
