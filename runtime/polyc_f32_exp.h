@@ -27,8 +27,8 @@ PC_INLINE F FN(scale)(F p, F n)
 PC_INLINE F FN(at_least)(F x, float least) { return FN(larger)(x, ALL(least)); }
 PC_INLINE F FN(at_most)(F x, float most) { return FN(smaller)(x, ALL(most)); }
 
-/* y, or 0 where e^x is 0. What attention masks is, and half of all tokens may be: Intel's cores take
-   150 cycles for a vector with a product that underflows, which is therefore not computed. */
+/* y, or 0 for x < least. What attention masks is that, and half of all tokens may be: Intel's cores
+   take 150 cycles for a vector with a product that underflows, which is therefore not computed. */
 PC_INLINE F FN(unless_below)(float least, F x, F y) { return FN(blend)(x < least, ALL(0), y); }
 
 #define VANISHED (-104) /* e^x is 0 from here on, */

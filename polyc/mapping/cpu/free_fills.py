@@ -11,7 +11,7 @@ far as it does.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
 
 from polyc.mapping.cpu.strategies.rows import order_fill, order_fills
@@ -28,11 +28,11 @@ Loops = Sequence[Mapping[str, int]]
 """As `StoredKernel.loops`."""
 
 
-def is_frame(kernel: StoredKernel) -> bool:
-    """Whether it writes pointwise what fills stand around: no tiles of sums have to fit others."""
+def is_frame(kernel: StoredKernel, handed: Collection[str]) -> bool:
+    """Whether it hands on what fills stand around, and has no tiles of sums that have to fit."""
     parts = [part.cluster for part in kernel.parts]
     sums = any(s.reduction for part in parts for s in part.statements)
-    return not sums and any(part.prelude for part in parts)
+    return not sums and any(s.array in handed for part in parts for s in part.prelude)
 
 
 def set_fills_free(part: StoredCluster, arrays: Mapping[str, Array]) -> tuple[StoredCluster, ...]:

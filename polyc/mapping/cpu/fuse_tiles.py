@@ -11,10 +11,11 @@ of an attention never leave the cache, nor do the transformed tiles of a Winogra
 what a depthwise convolution gives to the pointwise one behind it; frames around images are filled
 tile by tile as well (`free_fills.py`).
 
-It pays if what is handed over would have left the second-level cache, and the other operands, which
-are walked once a tile now, do not cost as much: either they all stay in that cache next to the
-tile, or they are fetched for every tile again. What would have gone to memory and come back, as of
-large images, is worth a larger tile, and fetching weights from the third-level cache for each.
+It pays if what is handed over would have left the second-level cache, or a frame the first, and the
+other operands, which are walked once a tile now, do not cost as much: either they all stay in that
+cache next to the tile, or they are fetched for every tile again. What would have gone to memory and
+come back, as of large images, is worth a larger tile, and fetching weights from the third-level
+cache for each.
 """
 
 from __future__ import annotations
@@ -174,7 +175,7 @@ def _fuse(
     """The kernel with a cluster at the end of each of its tiles; None where that does not pay."""
     total = sum(arrays[name].bytes for name in handed)
     longest = sum(arrays[name].long_bytes for name in handed)
-    if longest <= (target.l1d if is_frame(kernel) else target.l2 // 2):
+    if longest <= (target.l1d if is_frame(kernel, handed) else target.l2 // 2):
         return None
     if not all(_is_plain(part, arrays) for part in (*kernel.parts, one)):
         return None

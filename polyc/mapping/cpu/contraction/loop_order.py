@@ -319,7 +319,7 @@ def choose_row_blocks(
 
 
 def _list_blocks(rows: int, height: int) -> list[int]:
-    """Blocks of whole tiles of rows: few of one size, or of twice the size of others.
+    """How many rows a block may have: of few blocks all as many; else 2, 4, 8 … tiles.
 
     197 rows in tiles of 6: 102 (two blocks), 66 (three), 54, 42, 36, 30 (seven); 12, 24
     """
