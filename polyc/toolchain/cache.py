@@ -193,15 +193,12 @@ class Cache:
         entry = self.entry(kind, key)
         make_folders(entry.parent, 0o700)
         _sweep_locked(entry.parent)
-        draft = Path(tempfile.mkdtemp(prefix=f"{DRAFT}{key[:8]}-", dir=entry.parent))
-        try:
+        with _draft(f"{DRAFT}{key[:8]}-", entry.parent) as draft:
             write_table(draft, HOLDS, make(draft) or {})
             size = _size(draft)
             _remove(entry)
             draft.rename(entry)
             self._record(size, os.O_APPEND)  # nothing, where nobody has counted yet
-        finally:
-            shutil.rmtree(draft, ignore_errors=True)
 
     def _sweep(self, folder: Path) -> None:
         """Remove what killed processes left in <kind>/<two digits>, unless one works there."""
@@ -265,14 +262,29 @@ def _size(folder: str | Path) -> int:
         )
 
 
+@contextlib.contextmanager
+def _draft(prefix: str, parent: Path) -> Iterator[Path]:
+    """A new folder, gone when it is left, and when the process ends inside it.
+
+    A process that ends inside a function that isl calls leaves nothing: islpy prints its
+    exception, and printing SystemExit exits without unwinding what called isl.
+    """
+    draft = Path(tempfile.mkdtemp(prefix=prefix, dir=parent))
+    remove = functools.partial(shutil.rmtree, draft, ignore_errors=True)
+    atexit.register(remove)
+    try:
+        yield draft
+    finally:
+        remove()
+        atexit.unregister(remove)
+
+
 def _remove(entry: Path) -> None:
     """Take an entry away at once: readers find all of it or nothing."""
     if not entry.exists():
         return
-    grave = Path(tempfile.mkdtemp(prefix=DRAFT, dir=entry.parent))
-    with contextlib.suppress(OSError):
+    with _draft(DRAFT, entry.parent) as grave, contextlib.suppress(OSError):
         entry.rename(grave / entry.name)
-    shutil.rmtree(grave, ignore_errors=True)
 
 
 def _sweep_locked(folder: Path) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import resource
+import signal
 import subprocess
 import sys
 import threading
@@ -77,6 +78,25 @@ def test_a_failed_make_leaves_nothing(tmp_path):
         cache.fetch("objects", "abc", fail)
     assert cache.find("objects", "abc") is None
     assert [p for p in tmp_path.rglob("*") if p.is_file() and p.suffix != ".lock"] == []
+
+
+def test_a_process_that_is_ended_inside_isl_leaves_nothing(tmp_path):
+    """islpy prints the exception of a function that isl calls, which for SystemExit exits."""
+    program = (
+        "import os, signal, sys\n"
+        "from pathlib import Path\n"
+        "import islpy as isl\n"
+        "from polyc.toolchain.cache import Cache\n"
+        "signal.signal(signal.SIGTERM, lambda number, _: sys.exit(128 + number))\n"
+        "def make(draft):\n"
+        "    (draft / 'half').write_text('made')\n"
+        "    end = lambda _: os.kill(os.getpid(), signal.SIGTERM)\n"
+        "    isl.Set('{ A[i] }').foreach_basic_set(end)\n"
+        "Cache(Path(sys.argv[1])).fetch('objects', 'abcdef', make)\n"
+    )
+    done = subprocess.run([sys.executable, "-c", program, str(tmp_path)], timeout=60)
+    assert done.returncode == 128 + signal.SIGTERM
+    assert list(tmp_path.rglob("draft-*")) == []
 
 
 def test_threads_that_ask_at_once_share_one_make(tmp_path):
