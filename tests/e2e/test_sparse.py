@@ -96,6 +96,20 @@ def test_only_what_is_multiplied_carries_on_a_nan(tmp_path):
 # -- faults ---------------------------------------------------------------------------------------
 
 
+def test_weights_too_small_for_normal_numbers_count_as_zeros(tmp_path):
+    w, b = np.array([[1.0], [1e-40], [-1e-39]], np.float32), np.full(1, 1e-40, np.float32)
+    x = np.array([[2, 1e38, 0], [0, 1e38, 1e38], [1, 2, 3]], np.float32)
+    data = ops.input("x", x.shape)
+    graph = Graph.of(y=data @ w, z=data @ (0 * w) + b)
+    model = polyc.compile(graph, options=options(tmp_path))
+    y, z = model(x)
+    np.testing.assert_array_equal(y, x[:, :1])
+    np.testing.assert_array_equal(z, np.full((3, 1), b))
+    assert any("takes 2 of 3 weights" in str(note) for note in model.explain().rewrites)
+    exact = polyc.compile(graph, options=options(tmp_path, sparse=False))
+    np.testing.assert_allclose(exact(x)[0], x.astype("f8") @ w, rtol=1e-6)
+
+
 def a_position_out_of_bounds(patch):
     right = entries.list_places
 

@@ -29,7 +29,7 @@ def conv(image, w, **more) -> Graph:
 
 
 def product(rows, w) -> Graph:
-    return Graph.of(y=ops.relu(ops.input("x", (rows, w.shape[0])) @ w))
+    return Graph.of(y=ops.relu(ops.input("x", (rows, w.shape[0]), w.dtype) @ w))
 
 
 def update(scop: Scop):
@@ -111,3 +111,43 @@ def test_positions_are_said_to_lie_where_they_do():
         assert ends == (value.min(), value.max())
         assert value.dtype == np.uint8
         assert dimension in (1, 2, 3)
+
+
+TINY = np.float32(1e-40)
+
+
+def subnormal(*shape: int) -> np.ndarray:
+    """Weights of which about a third are no normal numbers, of both signs."""
+    w = RNG.standard_normal(shape).astype(np.float32)
+    return np.where(RNG.random(shape) < 0.3, np.sign(w) * TINY, w)
+
+
+@pytest.mark.parametrize(
+    "graph",
+    [
+        product(5, subnormal(37, 11)),
+        product(5, subnormal(37, 11).T.copy().T),
+        product(5, subnormal(37, 11).astype(np.float64) * 1e-270),
+        conv((1, 5, 9, 16), subnormal(6, 5, 3, 3), pads=[1] * 4),
+        conv((1, 6, 9, 16), subnormal(6, 1, 3, 3), group=6, bias=subnormal(6)),
+    ],
+)
+def test_weights_too_small_for_normal_numbers_are_zeros(graph):
+    before = lower_graph(graph, streamed=None)
+    thinned = compress_zeros(before, LANES)
+    factors = {load.array for load in loads(update(before).value)}
+    known = {name: array.value for name, array in before.arrays.items() if array.value is not None}
+    (w,) = (value for name, value in known.items() if name in factors)
+    small = (w != 0) & (np.abs(w) < np.finfo(w.dtype).smallest_normal)
+    for name, value in known.items():
+        wanted = np.where(small, 0, value) if name in factors else value
+        np.testing.assert_array_equal(thinned.scop.arrays[name].value, wanted)
+    (note,) = thinned.notes
+    assert f"takes {small.sum():,} of {w.size:,} weights" in str(note)
+
+
+def test_weights_that_are_added_as_well_stay_as_they_are():
+    w = ops.constant(subnormal(7, 5))
+    graph = Graph.of(y=ops.input("x", (4, 7)) @ w, z=ops.input("b", (7, 5)) + w)
+    before = lower_graph(graph, streamed=None)
+    assert compress_zeros(before, LANES).scop is before

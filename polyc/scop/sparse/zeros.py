@@ -9,6 +9,8 @@ R[o, e], Q[o, e]. All rows have room for as many as the longest, so that the dom
 loop over e ends where its row does (`codegen/bound_by_data.py`). Positions and counts are arrays
 like any other: one loop runs over them, whatever the weights are.
 
+Weights that are no normal numbers count as zeros (`subnormals.py`), in all sums of products.
+
 A weight of zero is not multiplied any more. For numbers that is the same; an infinity or a NaN is
 not carried on through a zero, as 0 * inf is NaN. `Options.sparse` turns it off.
 """
@@ -26,6 +28,7 @@ from polyc.scop.expr import Call, Load
 from polyc.scop.scop import Array, Scop, Statement
 from polyc.scop.sparse.entries import Compressed, write_entries
 from polyc.scop.sparse.phases import split_phases
+from polyc.scop.sparse.subnormals import SubnormalWeights, drop_subnormals
 from polyc.scop.sparse.weights import Weights, find_entries, moved_by, read_weights, steps_of
 from polyc.scop.uses import drop_dead
 from polyc.target.costs import ZEROS, price_entries
@@ -59,13 +62,14 @@ class Thinned:
     """A scop with sums over what is not zero, and what is said of each."""
 
     scop: Scop
-    notes: tuple[SparseSum, ...] = ()
+    notes: tuple[SparseSum | SubnormalWeights, ...] = ()
 
 
 def compress_zeros(scop: Scop, lanes: int) -> Thinned:
     """The scop with sums over what is not zero, where vectors of so many floats gain by that."""
     if not lanes:
         return Thinned(scop)
+    scop, dropped = drop_subnormals(scop)
     arrays, statements = dict(scop.arrays), list[Statement]()
     notes = list[SparseSum]()
     names = {s.name for s in scop.statements}
@@ -80,9 +84,9 @@ def compress_zeros(scop: Scop, lanes: int) -> Thinned:
             arrays.update({array.name: array for array in new.arrays})
         statements.append(s)
     if not notes:
-        return Thinned(scop)
+        return Thinned(scop, dropped)
     thin = replace(scop, statements=tuple(statements), arrays=arrays)
-    return Thinned(drop_dead(thin), tuple(notes))
+    return Thinned(drop_dead(thin), (*dropped, *notes))
 
 
 def price_without_zeros(value: np.ndarray, size: int, lanes: int, crosses: bool) -> float:
