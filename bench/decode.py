@@ -6,8 +6,8 @@
 A token uses each weight once, and each row of the cache, so the least it can take is the time of
 reading them from memory. That is measured in the same run, in turns with polyc and with ONNX
 Runtime: a plain sum over as many bytes, on as many threads. Then a prompt of 128 tokens, on polyc
-and on ONNX Runtime. Errors are those against ONNX Runtime's floats; of weights of 4 bits, against
-the model with these weights restored.
+and on ONNX Runtime. Errors are those against ONNX Runtime's floats; of weights of 4 bits, those of
+both against the model with these weights restored.
 """
 
 from __future__ import annotations
@@ -99,7 +99,8 @@ def measure(
 ) -> dict[str, Any]:
     """Medians in milliseconds, and the errors of polyc's logits against ONNX Runtime's.
 
-    reference: the model whose logits are the right ones, if it is another than the example's.
+    reference: the model whose logits are the right ones, if it is another than the example's; then
+    ONNX Runtime's errors as well.
     """
     limit = sizes.positions
     ranges = {"past": (0, limit), "tokens": (1, limit)}
@@ -136,8 +137,12 @@ def measure(
         prompts["prompt, peer"] = (lambda: None, lambda: peer(whole))
         decoding.reset(begin)
         right = peer if reference is None else _open_peer(reference, threads)
-        errors["decode"] = relative_error(decoding(token), right(example.feeds))
-        errors["prompt"] = relative_error(prompting(text), right(whole))
+        wanted = {"decode": right(example.feeds), "prompt": right(whole)}
+        for what, logits in ("decode", decoding(token)), ("prompt", prompting(text)):
+            errors[what] = relative_error(logits, wanted[what])
+        if reference is not None:
+            for what, feeds in ("decode", example.feeds), ("prompt", whole):
+                errors[f"{what}, peer"] = relative_error(peer(feeds), wanted[what])
     prompting(text)
     times = {**take_turns(steps, rounds), **take_turns(prompts, max(3, rounds // 4))}
     medians = {name: 1e3 * statistics.median(all_) for name, all_ in times.items()}
@@ -169,9 +174,11 @@ def show(row: Mapping[str, Any]) -> str:
     ]
     for what in ("decode", "prompt"):
         if f"{what}, peer" in ms:
+            errors = [row["errors"][key] for key in (what, f"{what}, peer") if key in row["errors"]]
             lines.append(
                 f"  {what}: polyc {ms[what]:.1f} ms, ONNX Runtime {ms[f'{what}, peer']:.1f} ms; "
-                f"largest difference {row['errors'][what]:.1e} of the largest logit"
+                f"largest difference {' and '.join(f'{error:.1e}' for error in errors)} of the "
+                "largest logit"
             )
     return "\n".join(lines)
 
