@@ -8,6 +8,7 @@ the same to whoever reads the array if
 
     all accesses to it are in blocks that say so, and no others need it (`Param.inside`)
     in each they go to  p alone, c … c + r, anything                  (one run: no two meet in it)
+    r rows are all of them, or few enough for their length to be a number of 64 bits
     every flow dependence through it stays in one execution of one block, of one thread
 """
 
@@ -22,6 +23,7 @@ from polyc.analysis.dependences import Dependences, maps
 from polyc.analysis.legality import Executions, instances, show_instances
 from polyc.analysis.timemap import Execution, Nearby
 from polyc.loopnest.show import show_element
+from polyc.types.ranges import ROWS_LIMIT
 
 IN, OUT = isl.dim_type.in_, isl.dim_type.out
 
@@ -76,6 +78,9 @@ def _check_run(around: Surroundings, access: Access) -> None:
             inside = inside.intersect(apart.zero_set())
         elif k == near.dimension and near.rows != param.shape[k]:
             assert isinstance(near.rows, int), "some rows, or all"
+            if near.rows > ROWS_LIMIT:
+                rule = f"{near.rows} rows of {access.array} may be more than 64 bits can count"
+                raise around.illegal(rule)
             inside = inside.intersect(apart.nonneg_set())
             more = apart.add_constant_val(isl.Val(-near.rows))
             inside = inside.subtract(more.nonneg_set())

@@ -31,6 +31,7 @@ from polyc.promote.local_arrays import (
     list_around,
 )
 from polyc.scop.scop import Statement
+from polyc.types.ranges import ROWS_LIMIT
 from polyc.types.sizes import Extent, Size
 
 
@@ -97,11 +98,15 @@ def _find_run(
 
 
 def _find_corner(places: isl.Map) -> tuple[list[isl.PwAff], list[int | None]]:
-    """# prefix -> Z, by dimension the least place; and how many there are, None: any number."""
+    """# prefix -> Z, by dimension the least place; and how many there are, None: any number.
+
+    More than rows may be is any number as well: all there are is the better bound then.
+    """
     corners, extents = [], []
     for d in range(places.dim(isl.dim_type.out)):
         low, high = places.dim_min(d), places.dim_max(d)
         most = high.sub(low).as_map().range().dim_max_val(0)
         corners.append(low)
-        extents.append(int(most.to_python()) + 1 if most.is_int() else None)
+        few = most.is_int() and most.lt(isl.Val(ROWS_LIMIT))
+        extents.append(int(most.to_python()) + 1 if few else None)
     return corners, extents

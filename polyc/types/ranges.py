@@ -21,6 +21,9 @@ STEP = "step_"
 ADDRESS_LIMIT = 1 << 47
 """Bytes of user address space on x86-64 and AArch64; nothing larger can be addressed."""
 
+ROWS_LIMIT = (1 << 63) // ADDRESS_LIMIT
+"""So many rows, each as long as what can be addressed, are a number of 64 bits."""
+
 LEAST = -ADDRESS_LIMIT
 """The first value of a size of which none is known: what is less counts no bytes of a process."""
 

@@ -106,6 +106,13 @@ def test_rows_that_are_not_next_to_each_other_are_refused():
     check_refused(rows_in_tiles(replace(RIGHT, dimension=1, rows=10)), "not in the run")
 
 
+def test_rows_that_64_bits_cannot_count_are_refused():
+    """On the stack or not is asked of a product, which must not overflow."""
+    rows_in_tiles(replace(RIGHT, rows=1 << 16)).verify()
+    wrong = rows_in_tiles(replace(RIGHT, rows=(1 << 16) + 1))
+    check_refused(wrong, "65537 rows of B may be more than 64 bits can count")
+
+
 def test_a_first_place_inside_of_the_block_is_refused():
     check_refused(
         rows_in_tiles(replace(RIGHT, first=at("B", ci, 0))), "i is used outside of its loop"

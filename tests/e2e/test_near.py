@@ -52,6 +52,22 @@ def test_scores_too_long_for_the_stack(tmp_path):
     )
 
 
+def test_rows_whose_number_is_bounded_by_a_product(tmp_path):
+    """There are at most 10^18; that times the length of one is a negative number at 128."""
+    x = ops.max_pool(ops.input("x", ("n", 4, "h", "w")), (1, 1), strides=(8, 4))
+    x = x + ops.slice(x, (0, 0), (10**9, 10**9), (2, 3))
+    flat = ops.reshape(x, (0, 4, -1))
+    graph = Graph.of(y=ops.softmax(ops.matmul(ops.transpose(flat, (0, 2, 1)), flat), axis=1))
+    model = compile(graph, options=Options(threads=1, cache_dir=tmp_path))
+    assert "_near[" in model.source
+    for n, h, w in [(1, 64, 32), (2, 64, 64), (1, 121, 31)]:
+        given = rng.standard_normal((n, 4, h, w)).astype(np.float32)
+        rows = 2 * given[:, :, ::8, ::4].reshape(n, 4, -1).astype(np.float64)
+        scores = np.exp(rows.swapaxes(1, 2) @ rows)
+        wanted = scores / scores.sum(1, keepdims=True)
+        np.testing.assert_allclose(model(given), wanted, rtol=2e-5, atol=2e-6)
+
+
 def test_an_array_that_others_read_is_not_near(tmp_path, monkeypatch):
     """Who reads it later would find what was in its memory before."""
     q, k, v = (ops.input(name, ("n", 2, "length", 8)) for name in "qkv")
