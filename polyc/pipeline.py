@@ -71,6 +71,7 @@ from polyc.scop.remove_frames import remove_frames
 from polyc.scop.scop import Scop
 from polyc.scop.sparse.zeros import compress_zeros
 from polyc.scop.split_reductions import Grain, split_reductions
+from polyc.scop.trim_sums import trim_sums
 from polyc.target.cuda import CudaTarget
 from polyc.target.forms import Forms, choose_forms
 from polyc.target.machine import Target
@@ -299,11 +300,10 @@ def _cluster_graph(
         rounded = round_factors(scaled.before, scaled.after, forms.floats, forms.rounds)
         lowered = rounded.before
 
-    # 4. Scop -> Scop: what needs no loop of its own goes. Before all, factors that are bytes stay
-    #    narrow where an instruction multiplies them; those that are bfloat16, or may be rounded to
-    #    it, are. Inlining first: chains become one statement, which can move into the pieces of its
-    #    input; copies that are left vanish by moving their sources into their targets; then
-    #    divisions go, and sums are split. Last, states become one array each.
+    # 4. Scop -> Scop: what needs no loop of its own goes. First, factors of bytes or bfloat16 stay
+    #    narrow where an instruction multiplies them. Then chains become one statement, which can
+    #    move into the pieces of its input; copies vanish by moving their sources into targets;
+    #    divisions go, and sums that nobody reads; sums are split, and states become one array each.
     with trace.step("fuse"):
         if isinstance(target, CudaTarget):
             scop = remove_frames(lowered)
@@ -313,7 +313,7 @@ def _cluster_graph(
             scop = filter_minimally(narrow_factors(scop, products), streamed, budget)
             scop = sum_in_floats(scop)
         scop = convert_constants(inline_pointwise(scop, on_gpu, budget))
-        scop = delinearise(merge_copies(distribute(scop, budget), budget))
+        scop = trim_sums(delinearise(merge_copies(distribute(scop, budget), budget)))
         thinned = compress_zeros(scop, lanes)
         scop, find = thinned.scop, None
         if isinstance(target, CudaTarget):

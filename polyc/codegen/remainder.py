@@ -213,7 +213,7 @@ def _may_shrink(loop: For, known: Known) -> bool:
         if loop.var not in variables(node.lower) | variables(node.upper):
             continue
         last = _shrunk(node, loop.var, loop.upper - 1)
-        if interval(last.upper - last.lower, known)[1] <= 1:
+        if interval(last.upper - last.lower, known)[1] == 1:
             inside |= {id(n) for n in walk_nodes(node.body) if isinstance(n, Assign)}
         rows.add(node.var)
         shrunk = _shrunk(node, loop.var, loop.upper - var(_COUNT))

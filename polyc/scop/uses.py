@@ -1,11 +1,11 @@
-"""Who writes and who reads each array: the def-use table that the rewrites of a scop share."""
+"""What the rewrites of a scop ask: who writes and who reads each array, and what is multiplied."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
-from polyc.scop.expr import Load
+from polyc.scop.expr import Call, Load
 from polyc.scop.scop import Scop, Statement
 
 
@@ -37,6 +37,15 @@ def find_uses(statements: tuple[Statement, ...]) -> Uses:
     return Uses(
         {k: tuple(v) for k, v in writers.items()}, {k: tuple(v) for k, v in readers.items()}
     )
+
+
+def find_factors(s: Statement, kinds: str = "iu") -> tuple[Load, Load] | None:
+    """The two arrays whose products a statement sums up, if these are numbers of such a kind."""
+    match s.value:
+        case Call("mul", (Load() as a, Load() as b)) if s.reduction == "add":
+            plain = s.time is None and not (a.dynamic or b.dynamic)
+            return (a, b) if plain and s.value.dtype.kind in kinds else None
+    return None
 
 
 def drop_dead(scop: Scop) -> Scop:

@@ -22,9 +22,9 @@ from polyc.poly.affine import columns_of, is_affine, unit_dimension
 from polyc.poly.boxes import box
 from polyc.poly.parameters import among_own_sizes
 from polyc.scop.expr import Const, Load
-from polyc.scop.factors.narrow_factors import GROUP, Types, find_factors, find_group
+from polyc.scop.factors.narrow_factors import GROUP, Types, find_group
 from polyc.scop.scop import Array, Scop, Statement
-from polyc.scop.uses import find_uses
+from polyc.scop.uses import find_factors, find_uses
 
 LEAST = 3
 """Terms of a group from which on it is worth to be filled: work grows by a third at most."""

@@ -22,10 +22,10 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from polyc.scop.expr import Call, Cast, Const, Expr, Load, children, with_children
-from polyc.scop.factors.narrow_factors import Types, find_factors
+from polyc.scop.factors.narrow_factors import Types
 from polyc.scop.factors.zero_points import sum_up
 from polyc.scop.scop import Array, Scop, Statement
-from polyc.scop.uses import Uses, find_uses
+from polyc.scop.uses import Uses, find_factors, find_uses
 from polyc.types.element_types import INT8, INT32, UINT8
 
 LIFT = 128

@@ -30,7 +30,7 @@ import numpy as np
 from polyc.poly.affine import columns_of, unit_dimension
 from polyc.scop.expr import Call, Cast, Const, Expr, Load, pull_back, rebuild
 from polyc.scop.scop import Array, Scop, Statement
-from polyc.scop.uses import Uses, find_uses
+from polyc.scop.uses import Uses, find_factors, find_uses
 from polyc.types.element_types import INT8, UINT8
 
 GROUP = 4
@@ -79,15 +79,6 @@ def narrow_factors(scop: Scop, types: Types) -> Scop:
     moved = (move_innermost(s, inner[s.name]) if s.name in inner else s for s in scop.statements)
     statements = tuple(_rewrite(s, narrowing.done) for s in moved)
     return replace(scop, statements=statements, arrays=arrays)
-
-
-def find_factors(s: Statement, kinds: str = "iu") -> tuple[Load, Load] | None:
-    """The two arrays whose products a statement sums up, if these are numbers of such a kind."""
-    match s.value:
-        case Call("mul", (Load() as a, Load() as b)) if s.reduction == "add":
-            plain = s.time is None and not (a.dynamic or b.dynamic)
-            return (a, b) if plain and s.value.dtype.kind in kinds else None
-    return None
 
 
 def find_group(s: Statement, factors: tuple[Load, Load], arrays: Mapping[str, Array]) -> int | None:

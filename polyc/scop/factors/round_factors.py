@@ -30,9 +30,9 @@ from polyc.poly.affine import tuple_id
 from polyc.poly.boxes import box
 from polyc.scop.delinearise import split_divided
 from polyc.scop.expr import Cast, Const, Expr, Load, rebuild
-from polyc.scop.factors.narrow_factors import Types, find_factors, find_group, move_innermost
+from polyc.scop.factors.narrow_factors import Types, find_group, move_innermost
 from polyc.scop.scop import Array, Scop, Statement
-from polyc.scop.uses import Uses, drop_dead, find_uses
+from polyc.scop.uses import Uses, drop_dead, find_factors, find_uses
 from polyc.types.element_types import BFLOAT16, FLOAT32
 
 

@@ -24,9 +24,9 @@ from polyc.names import fresh
 from polyc.poly.affine import outputs, plain_iterator
 from polyc.poly.parameters import is_part
 from polyc.scop.expr import Call, Cast, Const, Expr, Load, rebuild
-from polyc.scop.factors.narrow_factors import Types, find_factors, holds, multiplies_bytes
+from polyc.scop.factors.narrow_factors import Types, holds, multiplies_bytes
 from polyc.scop.scop import Array, Scop, Statement
-from polyc.scop.uses import Uses, find_uses
+from polyc.scop.uses import Uses, find_factors, find_uses
 
 
 def move_zero_points(scop: Scop, types: Types) -> Scop:

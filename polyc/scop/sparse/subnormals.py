@@ -16,9 +16,8 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from polyc.scop.factors.narrow_factors import find_factors
 from polyc.scop.scop import Scop
-from polyc.scop.uses import find_uses
+from polyc.scop.uses import find_factors, find_uses
 
 PIECE = 1 << 15
 """Elements that are looked at together: they stay in a cache near the core."""
