@@ -7,6 +7,7 @@ from math import prod
 import islpy as isl
 
 from polyc.analysis.footprints import compute_footprints
+from polyc.poly.context import is_exhausted, operation_budget
 from polyc.poly.parameters import at_sizes
 from polyc.scop.expr import arithmetic
 from polyc.scop.scop import Scop
@@ -16,6 +17,9 @@ SET = isl.dim_type.set
 
 ENUMERABLE = 1_000_000
 """Points in the bounding box up to which isl may count by enumeration: about 1 ms per 10^6."""
+
+ENOUGH = 100_000
+"""Operations of isl up to which it may count: at most two seconds where each point is a search."""
 
 
 def count_flops(scop: Scop) -> int | None:
@@ -54,8 +58,8 @@ def count_bytes(scop: Scop) -> int:
 def count_points(points: isl.Set) -> int | None:
     """The number of points of a bounded set; None where it is neither a box nor easy to enumerate.
 
-    An image under more divisions than it has dimensions is not: each point is a search. Sizes known
-    only at run time are as hinted.
+    An image under more divisions than it has dimensions is not: each point is a search. Nor is what
+    takes too long for other reasons. Sizes known only at run time are as hinted.
     """
     points = at_sizes(points, hinted)
     if points.is_empty():
@@ -64,7 +68,16 @@ def count_points(points: isl.Set) -> int | None:
     if points.is_box():
         return volume
     intricate = any(part.dim(isl.dim_type.div) > part.dim(SET) for part in points.get_basic_sets())
-    return None if intricate or volume > ENUMERABLE else points.count_val().to_python()
+    return None if intricate or volume > ENUMERABLE else _enumerate(points)
+
+
+def _enumerate(points: isl.Set) -> int | None:
+    with operation_budget(ENOUGH):
+        count = points.count_val()
+        if is_exhausted():  # isl says so of the count by no exception
+            return None
+    found: int = count.to_python()
+    return found
 
 
 def _volume(points: isl.Set) -> int:

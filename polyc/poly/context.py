@@ -56,12 +56,12 @@ def isl_within(budget: Budget) -> Iterator[None]:
         try:
             yield
         except isl.Error as error:
-            if not _is_exhausted():
+            if not is_exhausted():
                 raise
             raise budget.is_over("isl") from error
 
 
-def _is_exhausted() -> bool:
+def is_exhausted() -> bool:
     """Whether isl's operations are used up: then it refuses the least of them."""
     try:
         isl.Set("{ [i] : 0 <= i < 2 }").is_empty()

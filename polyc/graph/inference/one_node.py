@@ -43,6 +43,8 @@ def infer_or_fold(
         budget.require(least_bytes(tensor), f"{node.op} {node.name!r}: its output {tensor.name!r}")
     if (entries := evaluate_sizes(node, inputs, types)) is not None:
         return tuple(map(with_entries, types, entries))
+    if (value := _absorb(node, inputs, types[0])) is not None:
+        return (replace(types[0], value=value),)
     if not _is_foldable(node, inputs, types, folds):
         return types
     try:
@@ -68,6 +70,23 @@ def _is_foldable(
     free = node.op in ("ConstantOfShape", "Constant", "Identity")
     small = free or all(t.size <= MAX_FOLDED for t in types)
     return small and folds.admit(node, inputs, types)
+
+
+_ABSORBING = {"And": False, "Or": True}
+
+
+def _absorb(node: Node, inputs: Sequence[Tensor | None], output: Tensor) -> np.ndarray | None:
+    """What a node gives for one constant input, whatever the other is: x and False, x or True.
+
+    tf2onnx asks so of the ends of each slice whether a step is negative.
+    """
+    value = _ABSORBING.get(node.op)
+    if value is None or not output.is_static or output.size > MAX_FOLDED:
+        return None
+    known = (t.value for t in inputs if t is not None and t.value is not None)
+    if any(one.size and (one == value).all() for one in known):
+        return np.full(output.extents, value)
+    return None
 
 
 def _is_weight(node: Node, types: Sequence[Tensor]) -> bool:
