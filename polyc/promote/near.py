@@ -16,6 +16,7 @@ A tile touches such a run of an array as it is stored if, along its dimensions i
 
 from __future__ import annotations
 
+import math
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 
@@ -32,7 +33,7 @@ from polyc.promote.local_arrays import (
 )
 from polyc.scop.scop import Statement
 from polyc.types.ranges import ROWS_LIMIT
-from polyc.types.sizes import Extent, Size
+from polyc.types.sizes import Extent, Size, bounds
 
 
 @dataclass(frozen=True)
@@ -78,7 +79,7 @@ def _find_run(
     if footprint is None:
         return None
     places = footprint.apply_range(storage.map.as_map()).coalesce()  # prefix -> M
-    corners, extents = _find_corner(places)
+    corners, extents = _find_corner(places, storage.shape)
     first = next((d for d, n in enumerate(extents) if n != 1), len(extents))
     if first == len(extents) or not any(isinstance(n, Size) for n in storage.shape[first:]):
         return None
@@ -97,16 +98,23 @@ def _find_run(
     )
 
 
-def _find_corner(places: isl.Map) -> tuple[list[isl.PwAff], list[int | None]]:
+def _find_corner(
+    places: isl.Map, shape: Sequence[Extent]
+) -> tuple[list[isl.PwAff], list[int | None]]:
     """# prefix -> Z, by dimension the least place; and how many there are, None: any number.
 
-    More than rows may be is any number as well: all there are is the better bound then.
+    So it is as well for more than rows may be, or than there are: all is the better bound then.
     """
     corners, extents = [], []
-    for d in range(places.dim(isl.dim_type.out)):
+    for d, size in enumerate(shape):
         low, high = places.dim_min(d), places.dim_max(d)
         most = high.sub(low).as_map().range().dim_max_val(0)
         corners.append(low)
-        few = most.is_int() and most.lt(isl.Val(ROWS_LIMIT))
-        extents.append(int(most.to_python()) + 1 if few else None)
+        count = int(most.to_python()) + 1 if most.is_int() else ROWS_LIMIT
+        extents.append(count if count < min(ROWS_LIMIT, _most(size)) else None)
     return corners, extents
+
+
+def _most(size: Extent) -> int | float:
+    """The largest value that a size may have; more than any number that is one."""
+    return bounds(size)[1] if isinstance(size, Size) else math.inf

@@ -164,6 +164,12 @@ class Report:
         """The report that `to_json` wrote; ValueError for anything else."""
         return decode(Report, data, "report")
 
+    @property
+    def _room(self) -> str:
+        """Nothing is said of a model whose sizes are open: its calls decide."""
+        is_open = self.arena_lower_bound > self.arena_bytes
+        return "as much as a call needs" if is_open else f"{count(self.arena_bytes)}B"
+
     def facts(self, examples: int | None = None) -> list[tuple[str, str]]:
         """What stands around the table of kernels: (what, value); `examples` cuts long lists."""
         nodes = {n for k in self.kernels for n in k.whole_nodes}
@@ -179,7 +185,7 @@ class Report:
             ),
             (
                 "memory",
-                f"{count(self.arena_bytes)}B for temporaries (the largest live set is "
+                f"{self._room} for temporaries (the largest live set is "
                 f"{count(self.arena_lower_bound)}B), {count(self.weights_bytes)}B of weights",
             ),
         ]

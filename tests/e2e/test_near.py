@@ -68,6 +68,15 @@ def test_rows_whose_number_is_bounded_by_a_product(tmp_path):
         np.testing.assert_allclose(model(given), wanted, rtol=2e-5, atol=2e-6)
 
 
+def test_rows_whose_number_is_bounded_by_the_user(tmp_path):
+    """What a call has decides, and not the most that one might have."""
+    x = ops.input("x", ("n", 4, "length"))
+    graph = Graph.of(y=ops.softmax(ops.matmul(ops.transpose(x, (0, 2, 1)), x), axis=1))
+    chosen = Options(threads=1, cache_dir=tmp_path)
+    model = compile(graph, dims={"length": (1, 30_000)}, options=chosen)
+    assert "_fits = size_length * size_length <= " in model.source
+
+
 def test_an_array_that_others_read_is_not_near(tmp_path, monkeypatch):
     """Who reads it later would find what was in its memory before."""
     q, k, v = (ops.input(name, ("n", 2, "length", 8)) for name in "qkv")
