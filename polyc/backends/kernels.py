@@ -38,6 +38,7 @@ from polyc.target.machine import Target, available_cores
 from polyc.toolchain.share_work import share_work
 from polyc.trace import Trace
 from polyc.types.branches import needs_in
+from polyc.types.estimate import estimate
 from polyc.types.parameters import needed_ranges
 from polyc.types.ranges import STEP, assume
 from polyc.types.sizes import Size
@@ -116,6 +117,7 @@ def compile_kernels(
                 one.step,
                 one.branches,
                 compiled.work,
+                estimate(one.step.steps) if one.step else 1,
             )
         )
         reads, writes = (

@@ -13,7 +13,6 @@ from polyc.memory.storage import Storage
 from polyc.program.work import Work
 from polyc.scop.scop import Kind
 from polyc.types.branches import Branches, Demands
-from polyc.types.estimate import estimate
 from polyc.types.found import found_in
 from polyc.types.parameters import Parameter
 from polyc.types.ranges import Step
@@ -54,7 +53,8 @@ class Launch:
     `flops` and `bytes` are the scalar operations and the bytes of arrays touched; `origin` names
     the graph nodes computed; `copies` says what a launch moves that computes nothing. Those in a
     row with the same `step` are launched again for each of its steps. `branches`: the arrays, of
-    one boolean, that say in a call whether it is made. `work`: what it takes, on a CPU.
+    one boolean, that say in a call whether it is made. `work`: what it takes, on a CPU. `runs`: how
+    often it runs in a call of the sizes that kernels are chosen for.
     """
 
     kernel: str
@@ -66,16 +66,12 @@ class Launch:
     step: Step | None = None
     branches: Branches = ()
     work: Work | None = None
+    runs: int = 1
 
     @property
     def touched(self) -> tuple[str, ...]:
         """Its arrays, and those that decide whether it is made."""
         return (*self.arguments, *(branch.condition for branch in self.branches))
-
-    @property
-    def runs(self) -> int:
-        """How often it runs in a call, as far as that is known."""
-        return estimate(self.step.steps) if self.step else 1
 
 
 @dataclass(frozen=True)

@@ -298,3 +298,19 @@ def test_states_that_the_next_call_continues():
     parts = [stepwise(data[:4]), stepwise(data[4:5]), stepwise(data[5:])]
     want = polyc.compile(Graph.of(y=whole))(data)
     np.testing.assert_allclose(np.concatenate(parts), want, rtol=1e-4, atol=1e-6)
+
+
+def test_steps_are_counted_at_the_hint(tmp_path):
+    """Frames of a signal, of which some are cut off: their number is no size that a call says."""
+    frames = ops.max_pool(ops.input("x", ("n", 4, "length")), (5,), strides=(2,))
+    rows = ops.transpose(ops.slice(frames, 1, -2, 2), (2, 0, 1))
+    y, _ = ops.gru(rows, array(1, 3 * 8, 4), array(1, 3 * 8, 8))
+    model = polyc.compile(
+        Graph.of(y=y),
+        hint={"n": 1, "length": 1000},
+        options=Options(cache_dir=tmp_path, threads=1),
+    )
+    steps = (1000 - 5) // 2 + 1 - 3
+    (product,) = (k for k in model.explain().kernels if k.steps and "MatMul" in k.name)
+    assert product.flops % steps == 0
+    assert product.flops // steps >= 2 * 8 * 2 * 8  # of two gates, of four numbers and their sums
