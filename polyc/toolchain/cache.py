@@ -267,10 +267,15 @@ def _draft(prefix: str, parent: Path) -> Iterator[Path]:
     """A new folder, gone when it is left, and when the process ends inside it.
 
     A process that ends inside a function that isl calls leaves nothing: islpy prints its
-    exception, and printing SystemExit exits without unwinding what called isl.
+    exception, and printing SystemExit exits without unwinding what called isl. One that was forked
+    meanwhile leaves the folder to its maker.
     """
-    draft = Path(tempfile.mkdtemp(prefix=prefix, dir=parent))
-    remove = functools.partial(shutil.rmtree, draft, ignore_errors=True)
+    draft, maker = Path(tempfile.mkdtemp(prefix=prefix, dir=parent)), os.getpid()
+
+    def remove() -> None:
+        if os.getpid() == maker:
+            shutil.rmtree(draft, ignore_errors=True)
+
     atexit.register(remove)
     try:
         yield draft

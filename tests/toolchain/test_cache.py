@@ -99,6 +99,27 @@ def test_a_process_that_is_ended_inside_isl_leaves_nothing(tmp_path):
     assert list(tmp_path.rglob("draft-*")) == []
 
 
+def test_a_forked_process_leaves_the_folder_to_its_maker(tmp_path):
+    """It ends as one does that isl called: what is registered for the exit is run."""
+    program = (
+        "import os, sys\n"
+        "from pathlib import Path\n"
+        "from polyc.toolchain.cache import Cache\n"
+        "def make(draft):\n"
+        "    (draft / 'half').write_text('made')\n"
+        "    child = os.fork()\n"
+        "    if not child:\n"
+        "        sys.exit(3)\n"
+        "    print(os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]))\n"
+        "made = Cache(Path(sys.argv[1])).fetch('objects', 'abcdef', make)\n"
+        "print((made / 'half').read_text())\n"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", program, str(tmp_path)], capture_output=True, text=True, timeout=60
+    )
+    assert done.stdout.split() == ["3", "made"], done.stderr
+
+
 def test_threads_that_ask_at_once_share_one_make(tmp_path):
     cache, calls = Cache(tmp_path), []
     threads = [
