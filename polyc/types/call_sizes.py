@@ -177,7 +177,7 @@ def measure_sizes(
             inside = ", ".join(str(size) for size in given if size.name in need.names)
             raise ShapeError(
                 f"model {model!r} is right where {need} is not negative, but a call has "
-                f"{where}; give it other sizes, within {inside}"
+                f"{where}; give it other sizes, of which each by itself may be: {inside}"
             )
     for size in given:
         if not size.admits(found[size.name]):
