@@ -27,7 +27,7 @@ from polyc.types.derived import Derived
 from polyc.types.equal_sizes import find_equal
 from polyc.types.found import found_in
 from polyc.types.parameters import expand, named
-from polyc.types.ranges import LEAST, Step, assumed_ranges, concluded
+from polyc.types.ranges import Step, assumed_ranges, concluded
 from polyc.types.sizes import Extent, Size, assumed_range, bounds
 
 Parsed = TypeVar("Parsed", isl.Set, isl.Map, isl.PwMultiAff, isl.PwAff)
@@ -79,7 +79,7 @@ def conditions() -> list[str]:
     found = []
     few = _count_cases() <= MOST_CASES
     for size in assumed_ranges():
-        if size.lower > LEAST:
+        if size.lower > -FAR:
             found.append(f"{size.lower} <= {size.name}")
         if isinstance(size, Step):
             found.append(f"{size.name} < {spell(size.steps)}")
@@ -228,7 +228,7 @@ def _project(known: isl.Set, names: frozenset[str]) -> isl.Set:
 def _box(names: frozenset[str]) -> isl.Set:
     """What each of some sizes may be, by itself."""
     sizes = [size for size in assumed_ranges() if size.name in names]
-    least = [f"{size.lower} <= {size.name}" for size in sizes if size.lower > LEAST]
+    least = [f"{size.lower} <= {size.name}" for size in sizes if size.lower > -FAR]
     most = [f"{size.name} <= {size.upper}" for size in sizes if _says_something(size.upper)]
     return read(isl.Set, f"{{ : {' and '.join([*least, *most]) or 'true'} }}")
 

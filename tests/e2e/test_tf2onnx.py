@@ -119,3 +119,22 @@ def test_an_end_of_a_billion_is_the_end(tmp_path):
     long = np.broadcast_to(np.float32(1), (FAR + 1, 1))
     with pytest.raises(ShapeError, match="n"):
         compiled(long)
+
+
+@pytest.mark.parametrize("end", [FAR, 2**31 - 1])
+def test_the_last_rows_and_some_columns(tmp_path, end):
+    """Which sizes are the smaller ones is five cases, of which the proof needs those of rows."""
+    nodes = [helper.make_node("Slice", ["x", "starts", "ends", "axes"], ["z"])]
+    chosen = model(
+        nodes,
+        {"x": ["n", "h", "w"]},
+        {"z": [None, None, None]},
+        starts=np.array([-3, -7]),
+        ends=np.array([end, 5]),
+        axes=np.array([1, 2]),
+    )
+    compiled = polyc.compile(chosen, options=Options(cache_dir=tmp_path, threads=1))
+    assert isinstance(compiled, CpuModel)
+    for h, w in [(1, 1), (2, 9), (3, 7), (8, 12)]:
+        x = RNG.standard_normal((2, h, w)).astype(np.float32)
+        np.testing.assert_array_equal(compiled(x), x[:, -3:, -7:5])
