@@ -50,26 +50,18 @@ def project_onto(known: isl.Set, names: Collection[str]) -> isl.Set:
 
 
 def _tighten(hull: isl.Set, known: isl.Set, leaves: dict[str, frozenset[str]]) -> isl.Set:
-    """Few cases that hold in all, with the convex hulls of sizes that stand together.
+    """A conjunction that holds in all cases, with the convex hulls of sizes that stand together.
 
     h <= 3 and m = 0 and k = -h, or h >= 3 and m = 3 - h and k = -3   ->   m + k = -h and …
 
     No case says by itself what all of them have in common. Sizes of other dimensions are left out:
-    what holds of them is independent, and each multiplies the cases. Groups keep their cases, those
-    of the fewest first, as long as these are few together: that h + m >= 3 for all h >= 3 no hull
-    says.
+    what holds of them is independent, and each multiplies the cases.
     """
-    parts = [
-        project_onto(known, group).coalesce()
-        for group in _find_groups(leaves)
-        if len(group) <= MOST_TOGETHER
-    ]
-    cases = 1
-    for part in sorted(parts, key=isl.Set.n_basic_set):
-        count = part.n_basic_set()
-        if 1 < count <= MOST_PARTS // cases:
-            hull, cases = hull.intersect(part), cases * count
-        elif 1 < count <= MOST_PARTS:
+    for group in _find_groups(leaves):
+        if len(group) > MOST_TOGETHER:
+            continue
+        part = project_onto(known, group).coalesce()
+        if 1 < part.n_basic_set() <= MOST_PARTS:
             hull = hull.intersect(isl.Set.from_basic_set(part.convex_hull()))
     return hull
 

@@ -33,8 +33,8 @@ from polyc.types.sizes import Extent, Size, assumed_range, bounds
 Parsed = TypeVar("Parsed", isl.Set, isl.Map, isl.PwMultiAff, isl.PwAff)
 
 FAR = 1 << 24
-"""From here on isl is not told how large a size is at most: that makes no loop any simpler, while a
-detector that tf2onnx writes, with ends of 10^9, took 56 s to compile in place of 16."""
+"""From here on isl is not told how large a size is, on either side of 0: it makes no loop simpler,
+while products of sizes that are at most 10^9 make sets large, and their numbers long."""
 
 MOST_CASES = 3
 """Sizes that are the smaller of two, of which sets say which: each doubles the cases of a set.
