@@ -166,7 +166,7 @@ class Report:
 
     @property
     def _room(self) -> str:
-        """Nothing is said of a model whose sizes are open: its calls decide."""
+        """The bytes of temporaries; where sizes are open, a call decides."""
         is_open = self.arena_lower_bound > self.arena_bytes
         return "as much as a call needs" if is_open else f"{count(self.arena_bytes)}B"
 
