@@ -105,6 +105,12 @@ def halved() -> Graph:
     return Graph.of(y=ops.relu(ops.max_pool(x, (2, 2), strides=(2, 2))))
 
 
+def ends() -> Graph:
+    """The last rows, and some columns: which sizes are the smaller ones makes five cases."""
+    x = ops.input("x", ("batch", "height", "width"))
+    return Graph.of(y=ops.slice(x, (-3, -7), (2**31 - 1, 5), axes=(1, 2)))
+
+
 MODELS = [
     layers,
     gather,
@@ -118,6 +124,7 @@ MODELS = [
     share,
     tiles,
     halved,
+    ends,
 ]
 
 # -- faults ---------------------------------------------------------------------------------------
@@ -193,6 +200,17 @@ def a_kernel_for_some_of_the_sizes(right):
         return own, known.intersect(few)
 
     return after(right, change)
+
+
+@fault(
+    "polyc.backends.cpu:every_case",
+    ends,
+    "what does not hold in every call, e.g. .*size_height = [12]",
+)
+def a_case_that_is_left_out(right):
+    return after(
+        right, lambda known: known.intersect(isl.Set("[size_height] -> { : size_height >= 3 }"))
+    )
 
 
 @fault("polyc.scop.sizes:without_known", halved, "differs from S_MaxPool_0.* in its domain")

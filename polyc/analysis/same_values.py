@@ -19,7 +19,7 @@ import islpy as isl
 from polyc.analysis.dependences import maps, union_of
 from polyc.analysis.same import Renaming, compare, same_dynamic, same_tree
 from polyc.analysis.witness import illegal, show_sizes
-from polyc.poly.parameters import among_sizes, assumptions
+from polyc.poly.parameters import all_assumptions, among_sizes
 from polyc.scop.accesses import read_map, write_map
 from polyc.scop.expr import Expr, Load, loads
 from polyc.scop.order import original_order
@@ -70,10 +70,7 @@ def check_own_sizes(kernel: str, stated: Scop, own: Sequence[Statement], known: 
     sizes that a call may have, each statement must have the same instances, and do the same there.
     """
     where = f"kernel {kernel}"
-    every = assumptions()
-    if not every.is_subset(known):
-        rule = "it takes for granted of sizes what does not hold in every call"
-        raise illegal(where, rule, show_sizes(every.subtract(known)))
+    check_granted(kernel, known)
     if len(own) != len(stated.statements):
         raise illegal(where, "it does not execute the statements that it is there for")
     for before, now in zip(stated.statements, own, strict=True):
@@ -85,6 +82,14 @@ def check_own_sizes(kernel: str, stated: Scop, own: Sequence[Statement], known: 
         if difference or now.name != before.name:
             rule = f"by its own sizes {now.name} differs from {before.name} in "
             raise illegal(where, rule + (difference or "its name"))
+
+
+def check_granted(kernel: str, known: isl.Set) -> None:
+    """Raises IllegalSchedule unless what is taken for granted of sizes holds in every call."""
+    every = all_assumptions()
+    if not every.is_subset(known):
+        rule = "it takes for granted of sizes what does not hold in every call"
+        raise illegal(f"kernel {kernel}", rule, show_sizes(every.subtract(known)))
 
 
 def _is_copy(statement: Statement, stated: Scop, kept: Scop) -> bool:

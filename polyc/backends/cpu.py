@@ -11,7 +11,8 @@ from polyc.analysis.counts import count_bytes, count_flops
 from polyc.analysis.dependences import Dependences, compute_dependences
 from polyc.analysis.instructions import check_instructions
 from polyc.analysis.launches.verify import Judged
-from polyc.analysis.same_values import check_own_sizes, check_same_values
+from polyc.analysis.proof import Proof
+from polyc.analysis.same_values import check_granted, check_own_sizes, check_same_values
 from polyc.backends.common import (
     CompiledKernel,
     check_tree,
@@ -31,12 +32,14 @@ from polyc.codegen.multiply_tiles import multiply_tiles
 from polyc.codegen.peel import peel
 from polyc.codegen.side_by_side import add_side_by_side
 from polyc.codegen.vectorise import vectorise
+from polyc.errors import IllegalSchedule
 from polyc.loopnest.nodes import Block, Kernel, walk_nodes
 from polyc.loopnest.registers import find_registers
 from polyc.mapping.own_sizes import by_own_sizes
 from polyc.mapping.stored_kernel import StoredKernel
+from polyc.memory.storage import Storage
 from polyc.options import Options
-from polyc.poly.parameters import about
+from polyc.poly.parameters import about, assumptions, every_case, parameters_of
 from polyc.predict.kernel import measure_work
 from polyc.printing.template import make_template
 from polyc.promote.keep import Places, keep_arrays
@@ -122,7 +125,7 @@ def _compile(
         check_instructions(kernel, target.vectors)
         if options.verify:
             check_same_values(name, own, part)
-        proof = prove(kernel, part, stored.storages, team=True) if options.verify else None
+        proof = _prove(kernel, part, stored.storages) if options.verify else None
 
     # 6. C
     with trace.step("print"):
@@ -165,6 +168,24 @@ def _check_given(
     check_cpu_directives(schedule, name, target.vectors)
     check_given(schedule, start, domains, dependences, name, check_cpu_kinds)
     check_held_loops(schedule.apply(start), stored.body, name)
+
+
+def _prove(kernel: Kernel, part: Scop, storages: Mapping[str, Storage]) -> Proof:
+    """The proof for all sizes that loops were made for, or else for those that calls may have.
+
+    known, in few cases:   m <= h and m <= 3 and k <= w and k <= 7
+    every case:            m is h or 3, and k is w or 7: elements h - m + … lie in h for these alone
+    """
+    try:
+        return prove(kernel, part, storages, team=True)
+    except IllegalSchedule:
+        every = every_case(frozenset(parameters_of(assumptions())))
+        if every.is_equal(assumptions()):
+            raise
+        check_granted(kernel.name, every)
+        inside = (replace(s, domain=s.domain.intersect_params(every)) for s in part.statements)
+        with about(every):
+            return prove(kernel, replace(part, statements=tuple(inside)), storages, team=True)
 
 
 def _generate(

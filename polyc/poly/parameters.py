@@ -180,11 +180,12 @@ def _at_least_one(product: tuple[str, ...], factor: str) -> bool:
 def assumptions() -> isl.Set:
     """What holds of the sizes of the model, or of those that a kernel depends on: of parameters."""
     known = _ABOUT.get()
-    return _all_assumptions() if known is None else known
+    return all_assumptions() if known is None else known
 
 
 @concluded
-def _all_assumptions() -> isl.Set:
+def all_assumptions() -> isl.Set:
+    """What holds of the sizes of the model, also inside of `about`."""
     known = read(isl.Set, f"{{ : {' and '.join(conditions()) or 'true'} }}")
     # What launches touch is intersected with it, set by set. A third follows from the rest: what a
     # size is at least, from the size that it is computed from.
@@ -214,15 +215,26 @@ def assumed_of(names: frozenset[str]) -> isl.Set:
 
 @concluded
 def _all_assumed_of(names: frozenset[str]) -> isl.Set:
-    return _project(_all_assumptions(), names)
+    return _project(all_assumptions(), names)
+
+
+def every_case(names: frozenset[str]) -> isl.Set:
+    """What follows for some sizes alone, in as many cases as there are, not in one for loops.
+
+    m = min(h, 3) and k = min(w, 7)   ->   h <= 3 and m = h and w <= 7 and k = w, or h >= 4 and …
+    """
+    return _project_all(all_assumptions(), names)
 
 
 def _project(known: isl.Set, names: frozenset[str]) -> isl.Set:
+    return in_few_cases(_project_all(known, names), names)
+
+
+def _project_all(known: isl.Set, names: frozenset[str]) -> isl.Set:
     known = project_onto(known, names)
     # What is left of those that are gone is no number of others, and makes sets large. But for it
     # what each size may be by itself may have been left out.
-    known = known.remove_unknown_divs().intersect(_box(names)).coalesce()
-    return in_few_cases(known, names)
+    return known.remove_unknown_divs().intersect(_box(names)).coalesce()
 
 
 def _box(names: frozenset[str]) -> isl.Set:
@@ -305,7 +317,7 @@ def _replace_equal(domain: isl.Set) -> isl.Set:
 
 @concluded
 def _all_by_fewest() -> isl.Set:
-    return _replace_equal(_all_assumptions())
+    return _replace_equal(all_assumptions())
 
 
 @remember_within

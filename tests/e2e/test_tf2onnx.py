@@ -9,6 +9,7 @@ from onnx import TensorProto, helper, numpy_helper
 
 import polyc
 from polyc import Options
+from polyc.errors import ShapeError
 from polyc.run.cpu_model import CpuModel
 
 FAR = 10**9
@@ -64,7 +65,7 @@ def crop() -> onnx.ModelProto:
 def test_a_crop_to_the_size_of_another_tensor(tmp_path):
     compiled = polyc.compile(crop(), options=Options(cache_dir=tmp_path, threads=1))
     assert isinstance(compiled, CpuModel)
-    assert compiled.outputs[0].shape[2:] == ("min(a, h)", "min(b, w)")
+    assert compiled.outputs[0].shape == ("n", 3, "min(a, h)", "min(b, w)")
     for n, a, b, h, w in [(1, 5, 7, 4, 7), (2, 1, 9, 3, 2), (1, 8, 8, 9, 9)]:
         x = RNG.standard_normal((n, 3, a, b)).astype(np.float32)
         y = np.zeros((n, 2, h, w), np.float32)
@@ -97,20 +98,43 @@ def test_what_no_input_decides_is_folded(tmp_path, op, absorbing):
     np.testing.assert_array_equal(compiled(x), x.reshape(2, 10))
 
 
-@pytest.mark.parametrize("last", [2**31 - 1, 2**63 - 1])
-def test_every_second_column_backwards(tmp_path, last):
+def test_an_end_of_a_billion_is_the_end(tmp_path):
+    """In all calls of what has no more elements than that, which is what the model is right for."""
     nodes = [helper.make_node("Slice", ["x", "starts", "ends", "axes", "steps"], ["z"])]
     chosen = model(
         nodes,
         {"x": ["n", "h"]},
         {"z": [None, None]},
-        starts=np.array([1, last]),
-        ends=np.array([last, -last]),
+        starts=np.array([1, FAR]),
+        ends=np.array([FAR, -FAR]),
         axes=np.array([0, 1]),
         steps=np.array([1, -2]),
     )
     compiled = polyc.compile(chosen, options=Options(cache_dir=tmp_path, threads=1))
-    assert compiled.outputs[0].shape == ("n - 1", "floor((h + 1)/2)")
+    assert "min" not in str(compiled.outputs)
+    assert [str(size) for size in compiled.sizes] == ["h 1 to 1000000000", "n 1 to 1000000000"]
     for n, h in [(1, 1), (4, 6), (7, 9)]:
         x = RNG.standard_normal((n, h)).astype(np.float32)
         np.testing.assert_array_equal(compiled(x), x[1:, ::-2])
+    long = np.broadcast_to(np.float32(1), (FAR + 1, 1))
+    with pytest.raises(ShapeError, match="n"):
+        compiled(long)
+
+
+@pytest.mark.parametrize("end", [FAR, 2**31 - 1])
+def test_the_last_rows_and_some_columns(tmp_path, end):
+    """Which sizes are the smaller ones is five cases, of which the proof needs those of rows."""
+    nodes = [helper.make_node("Slice", ["x", "starts", "ends", "axes"], ["z"])]
+    chosen = model(
+        nodes,
+        {"x": ["n", "h", "w"]},
+        {"z": [None, None, None]},
+        starts=np.array([-3, -7]),
+        ends=np.array([end, 5]),
+        axes=np.array([1, 2]),
+    )
+    compiled = polyc.compile(chosen, options=Options(cache_dir=tmp_path, threads=1))
+    assert isinstance(compiled, CpuModel)
+    for h, w in [(1, 1), (2, 9), (3, 7), (8, 12)]:
+        x = RNG.standard_normal((2, h, w)).astype(np.float32)
+        np.testing.assert_array_equal(compiled(x), x[:, -3:, -7:5])

@@ -7,20 +7,23 @@ from dataclasses import dataclass
 
 from polyc.graph.ir import Dim, Node, Shape
 from polyc.graph.shapes.checks import (
+    FIX_SIZES,
     are_equal,
     constant_ints,
     given,
     known_extents,
     require,
     require_at_least,
+    require_at_most,
     require_rank,
 )
 from polyc.graph.shapes.dims import normalize_axes, normalize_axis, require_same
 from polyc.graph.shapes.rules import Inputs, shape_rule
 from polyc.types.sizes import Size, greatest, least
 
-# The standard recommends INT_MAX for "to the end"; exporters write it in 32 or in 64 bits.
-_TO_THE_END = 2**31 - 1
+# The standard recommends INT_MAX for "to the end"; exporters write it in 32 or in 64 bits. tf2onnx
+# writes 10^9, which is as far in all calls of a model that is given no more than that.
+_MOST, _FAR = 2**31 - 1, 10**9
 
 
 @dataclass(frozen=True)
@@ -55,7 +58,7 @@ def resolve_slice(
     resolved = normalize_axes(listed, len(shape))
     for axis, start, end, step in zip(resolved, starts, ends, strides, strict=True):
         require(step != 0, "steps", "no zero", tuple(strides), "use a positive or negative step")
-        if (start, step) == (0, 1) and isinstance(end, int) and end >= _TO_THE_END:
+        if (start, step) == (0, 1) and isinstance(end, int) and end >= _MOST:
             continue
         cuts[axis] = _cut(shape[axis], start, end, step)
     return tuple(cuts)
@@ -71,7 +74,9 @@ def _cut(extent: Dim, start: Dim, end: Dim, step: int) -> Cut:
 
 def _place(position: Dim, extent: Dim, low: Dim, high: Dim) -> Dim:
     """A position that may count from the end, between the first and the last that there may be."""
-    if isinstance(position, int) and abs(position) >= _TO_THE_END:
+    if isinstance(position, int) and abs(position) >= (_FAR if isinstance(extent, Size) else _MOST):
+        if abs(position) < _MOST:
+            require_at_most(extent, abs(position), "dimension that ends there", FIX_SIZES)
         return low if position < 0 else high
     counted = position + extent if position < 0 else position
     return least(greatest(counted, low), high)
