@@ -143,6 +143,7 @@ GPU_ENGINES: Mapping[str, Engine] = {
         Engine("polyc", "polyc", "polyc", _GPU_POLYC),
         Engine("polyc-graph", "polyc, graph", "polyc", _GPU_POLYC, opens="open_graph"),
         Engine("torch", "torch", "torch", _GPU_TORCH),
+        Engine("torch-graph", "torch, graph", "torch", _GPU_TORCH, opens="open_graph"),
         Engine("cupy", "CuPy", "cupy", "bench.gpu.cupy_engine"),
         Engine("torch-compiled", "torch.compile", "torch", _GPU_TORCH, opens="open_compiled"),
     )

@@ -17,14 +17,13 @@ When does joining pay? The value read need not travel through memory. It must no
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from math import prod
 
-import islpy as isl
-
 from polyc.budget import UNLIMITED, Budget
 from polyc.poly.affine import moves, outputs, shifted_iterator
+from polyc.schedule.align import align_reads, align_writes
 from polyc.schedule.apart import may_run_before
 from polyc.schedule.fills import part_of, set_fills_aside
 from polyc.schedule.reuse import has_lanes, has_reuse
@@ -235,28 +234,6 @@ def _independent(s: Statement) -> list[int]:
     return sorted(p for p, _ in set.intersection(*found))
 
 
-def align_writes(source: Statement, other: Statement) -> dict[int, int]:
-    """Positions p -> s of iterators at which the two write the same, such as initialisations."""
-    return _align(source, [other.write])
-
-
-def _aligned(source: Statement, reader: Statement) -> dict[int, int]:
-    """Positions p -> s of iterators of the producer, `source`, that `reader` shares."""
-    return _align(source, [load.index for load in reader.loads if load.array == source.array])
-
-
-def _align(source: Statement, functions: Iterable[isl.PwMultiAff]) -> dict[int, int]:
-    result: dict[int, int] | None = None
-    for function in functions:
-        pairs = {}
-        for w, r in zip(outputs(source.write), outputs(function), strict=True):
-            pw, pr = shifted_iterator(w), shifted_iterator(r)
-            if pw is not None and pr is not None and pw[1] == pr[1]:
-                pairs[pw[0]] = pr[0]
-        result = pairs if result is None else {p: s for p, s in result.items() if pairs.get(p) == s}
-    return result or {}
-
-
 def _join(
     cluster: Cluster, unit: Cluster, arrays: Mapping[str, Array], target: Target | CudaTarget
 ) -> Cluster | str:
@@ -319,12 +296,24 @@ def _join(
 def _runs_alone(cluster: Cluster, unit: Cluster, shared: Sequence[Mapping[str, int]]) -> bool:
     """Whether each thread of a GPU would run loops on its own that are parallel apart.
 
-    Threads share what one of the two sums up, such as a row of a softmax. Other loops, as of two
-    that read parts of one array, one thread runs for each iteration of those that are shared.
+    Threads share what one of the two sums up, such as a row of a softmax, unless each element of
+    that is a sum. Other loops, as of two that read parts of one array, one thread runs for each
+    iteration of those that are shared.
     """
     return any(
-        not _covers(one, shared) and not any(s.reduction for s in other.statements)
+        not _covers(one, shared)
+        and (_sums_elements(one, shared) or not any(s.reduction for s in other.statements))
         for one, other in ((cluster, unit), (unit, cluster))
+    )
+
+
+def _sums_elements(cluster: Cluster, shared: Sequence[Mapping[str, int]]) -> bool:
+    """Whether there is a sum for each of several elements that an iteration of `shared` has."""
+    return any(
+        moves(s.columns[0][p])
+        for s in cluster.statements
+        if s.reduction
+        for p in set(range(len(s.iterators))) - {loop[s.name] for loop in shared}
     )
 
 
@@ -343,7 +332,7 @@ def _sum_of_parts(cluster: Cluster, unit: Cluster) -> Cluster | None:
     (begin, part), (start, total) = members
     if cluster.summed or cluster.prelude or part.array == total.array:
         return None
-    aligned = _aligned(part, total)
+    aligned = align_reads(part, total)
     if len(aligned) < len(cluster.shared) or len(part.iterators) == len(cluster.shared):
         return None
     outside = {loop[total.name]: loop for loop in unit.shared}
@@ -386,7 +375,7 @@ def shared_loops(cluster: Cluster, unit: Cluster) -> tuple[Mapping[str, int], ..
         back = {loop[statement.name]: loop[first.name] for loop in unit.shared}
         for array in dict.fromkeys(load.array for load in statement.loads):
             if array in writers:
-                aligned = _aligned(writers[array], statement)
+                aligned = align_reads(writers[array], statement)
                 reads.append((writers[array].name, {p: back.get(s) for p, s in aligned.items()}))
     shared: list[Mapping[str, int]] = []
     for loop in cluster.shared:

@@ -49,6 +49,16 @@ def test_rows_that_a_sum_is_made_of_stay_with_it():
     assert "combine" in row.schedule
 
 
+def test_rows_whose_elements_are_sums_stay_apart_from_what_sums_them():
+    """A sum cut into parts, as of few tiles, before a norm: 128 threads would have a row each."""
+    product = ops.matmul(ops.input("x", (128, 3072)), normal(3072, 768))
+    graph = Graph.of(y=ops.softmax(product + normal(768)))
+    parts, total, rows = compile_model(graph, "sm_90a").compiled.rows
+    assert parts.schedule.startswith("tile")
+    assert total.schedule.startswith("join i j as")
+    assert "combine" in rows.schedule
+
+
 def test_a_write_that_several_threads_would_make_is_refused(monkeypatch):
     """Tiles of 128 columns, of which 20 are there: isl makes no loop over the four warps."""
     graph = Graph.of(y=attention())

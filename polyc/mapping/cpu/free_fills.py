@@ -19,7 +19,8 @@ from polyc.mapping.open_cluster import list_touched
 from polyc.mapping.signature import sign_cluster
 from polyc.mapping.stored_cluster import StoredCluster
 from polyc.mapping.stored_kernel import StoredKernel
-from polyc.schedule.cluster import Cluster, align_writes, alone
+from polyc.schedule.align import align_writes
+from polyc.schedule.cluster import Cluster, alone
 from polyc.schedule.initial import InitialLoops
 from polyc.schedule.schedule import Schedule
 from polyc.scop.scop import Array, Statement
