@@ -330,7 +330,7 @@ def _cluster_graph(
         if isinstance(target, CudaTarget):
             clusters = set_preludes_free(clusters)
             given = place_given(options.schedules, clusters)
-            stored = store_for_cuda(clusters, scop, given)
+            stored = store_for_cuda(clusters, scop, target, given)
             kernels = fuse_rows(stored.clusters, scop.arrays, target, options.tf32)
         else:
             given = place_given(options.schedules, clusters)

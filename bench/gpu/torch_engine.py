@@ -36,7 +36,13 @@ def open_graph(task: Task, threads: int) -> Session:
     graph = torch.cuda.CUDAGraph()
     with torch.inference_mode(), torch.cuda.graph(graph):
         result = function(*inputs)
-    run, calls = queue_calls(graph.replay, _synchronise)
+    kept = function, inputs  # what a graph reads, it does not keep
+
+    def call() -> None:
+        assert kept
+        graph.replay()
+
+    run, calls = queue_calls(call, _synchronise)
     return Session(run, lambda: result.float().cpu().numpy(), calls=calls)
 
 

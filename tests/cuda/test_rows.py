@@ -94,6 +94,16 @@ def test_a_thread_that_reads_what_another_keeps_in_registers_is_refused(tmp_path
         build(Graph.of(y=ops.softmax(ops.input("x", (5, 100)))), tmp_path, True)
 
 
+def test_weights_of_a_dense_layer_lie_along_its_sums(tmp_path, emulated):
+    """Threads share a sum, and read weights side by side, wherever its dimension is in the file."""
+    x, w = normal(1, 260), normal(260, 70)
+    model = build(Graph.of(y=ops.matmul(ops.input("x", x.shape), w)), tmp_path, emulated)
+    np.testing.assert_allclose(model(x), x.astype(np.float64) @ w, rtol=1e-4, atol=1e-4)
+    (kernel,) = model.explain().kernels
+    assert "partial" in kernel.schedule
+    assert "pc_load_f32x4(&constant" in model.source
+
+
 @pytest.mark.parametrize("shape", [thorough((70001,)), (40003, 3)], ids=str)
 def test_a_sum_that_one_block_would_be_long_at_is_shared_out(shape, tmp_path, emulated):
     """Partial sums by all multiprocessors, and then their sum: the same bits in any order."""
