@@ -40,7 +40,7 @@ from polyc.types.sizes import spell_shape
 from polyc.types.spec import TensorSpec
 
 EXAMPLE_SIZE = 320
-"""The size that a message says may be given."""
+"""The size that a message says may be given, of what is no batch."""
 
 
 def complete_in_call(
@@ -178,8 +178,12 @@ class SpecialisingModel(CompiledModel):
         """What to give so that all is decided when compiling."""
         if isinstance(self._unknown, NotFixed):
             fixed = {size.name for size in self._ranges if size.lower == size.upper}
-            sized = {d: None for s in self.inputs for d in s.shape if isinstance(d, str)}
-            sizes = ", ".join(f"{n!r}: {EXAMPLE_SIZE}" for n in sized if n not in fixed)
+            # What comes first, and nowhere else, is a batch.
+            later = {d for s in self.inputs for d in s.shape[1:] or s.shape}
+            named = dict.fromkeys(d for s in self.inputs for d in s.shape if isinstance(d, str))
+            sizes = ", ".join(
+                f"{n!r}: {EXAMPLE_SIZE if n in later else 1}" for n in named if n not in fixed
+            )
             return f"compile it for sizes that are known: dims={{{sizes}}}, or what yours are"
         if isinstance(self._unknown, NeedsValues) and self._unknown.inputs:
             names = ", ".join(map(repr, self._unknown.inputs))
