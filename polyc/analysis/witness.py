@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
+
 import islpy as isl
 
 from polyc.errors import IllegalSchedule
@@ -51,5 +53,7 @@ def show_sizes(sizes: isl.Set) -> str:
 
 
 def _first(points: isl.Set) -> list[int]:
-    point = points.lexmin().sample_point()
+    with suppress(isl.Error):  # some sizes have no least value: any point shows the same
+        points = points.lexmin()
+    point = points.sample_point()
     return [point.get_coordinate_val(SET, k).to_python() for k in range(points.dim(SET))]
