@@ -176,6 +176,24 @@ def test_frames_of_a_signal_are_a_view_of_it(late, tmp_path):
             np.testing.assert_array_equal(model(signal), 2 * signal[:, wanted])
 
 
+@pytest.mark.parametrize("kind", ["int64", "int32"])
+def test_frames_by_their_numbers_are_a_view(kind, tmp_path):
+    """Range(f) * 3 + [0, 1, 2], of an open length; what 32 bits may not hold is computed."""
+    x = ops.input("x", (2, "n"))
+    length = ops.cast(apply("Gather", [ops.shape_of(x), np.int64(1)]), kind)
+    three = np.array(3, kind)
+    frames = apply("Range", [np.array(0, kind), apply("Div", [length, three]), np.array(1, kind)])
+    places = ops.cast(ops.unsqueeze(frames, 1) * three + np.arange(3, dtype=kind), "int64")
+    graph = graph_of({"y": ops.mul(apply("Gather", [x, places], axis=1), np.float32(2))})
+    options = Options(threads=1, cache_dir=tmp_path)
+    model = polyc.compile(graph, options=options, dims={"n": (3, None)})
+    assert ("pc_index" in model.source) == (kind == "int32")
+    for n in (3, 5, 6, 100):
+        signal = NUMBER.standard_normal((2, n)).astype(np.float32)
+        wanted = np.arange(n // 3)[:, None] * 3 + np.arange(3)
+        np.testing.assert_array_equal(model(signal), 2 * signal[:, wanted])
+
+
 def test_positions_in_narrow_integers_begin_anew(tmp_path):
     """int16(16384) * 2 is -32768: an element counted from the end, and not the one at 32768."""
     x, k = ops.input("x", (70_000,)), ops.input("k", ("n",))

@@ -3,7 +3,7 @@
     I = Concat(Expand(Range(n)[:, None]), Expand(2))        I[k, 0] = k, I[k, 1] = 2
     y = ScatterND(x, I, u)                                  y[i, 2] = u[i]; the rest of y is x
 
-    I = Range(0, n - 399, 160)[:, None] + [0, 1, … 399]     I[f, k] = 160 f + k
+    I = Range(f)[:, None] * 160 + [0, 1, … 399]             I[f, k] = 160 f + k
     y = Gather(x, I)                                        y[f, k] = x[160 f + k], a view
 
 Exporters write `x[:, 2] = u` and `x.unfold(0, 400, 160)` so, with an index for each element. Where
@@ -20,7 +20,7 @@ import numpy as np
 from polyc.poly.affine import output, outputs, single_aff
 from polyc.poly.boxes import box
 from polyc.poly.parameters import among_sizes, assumptions, read, spell
-from polyc.scop.expr import Call, Cast, Const, Expr, Index, Load
+from polyc.scop.expr import INT64, Call, Cast, Const, Expr, Index, Load
 from polyc.scop.lower.context import Lowering
 from polyc.scop.lower.space import Ref
 from polyc.types.sizes import Extent
@@ -111,12 +111,26 @@ def _value(ctx: Lowering, expr: Expr, at: isl.PwMultiAff) -> isl.PwAff | None:
         case Cast(argument, dtype) if dtype.kind == argument.dtype.kind == "i":
             wide = dtype.itemsize >= argument.dtype.itemsize
             return _value(ctx, argument, at) if wide else None
-        case Call("add" | "sub" as function, (first, second), dtype) if dtype.itemsize >= WIDE:
+        case Call("add" | "sub" | "mul" as function, (first, second), dtype) if (
+            dtype.itemsize >= WIDE
+        ):
             one, other = (_value(ctx, e, at) for e in (first, second))
             if one is None or other is None:
                 return None
+            if function == "mul":
+                return _multiply(one, other, dtype)
             return one.add(other) if function == "add" else one.sub(other)
     return None
+
+
+def _multiply(one: isl.PwAff, other: isl.PwAff, dtype: np.dtype) -> isl.PwAff | None:
+    """The product by a number, if it is one of its type: it would begin anew at 2^31."""
+    if not (one.is_cst() or other.is_cst()):
+        return None
+    product = one.mul(other)
+    ends = np.iinfo(dtype)
+    whole = isl.Set(f"{{ [i] : {ends.min} <= i <= {ends.max} }}")
+    return product if dtype == INT64 or product.as_map().range().is_subset(whole) else None
 
 
 def _number(value: int, at: isl.PwMultiAff) -> isl.PwAff:
