@@ -19,6 +19,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
+import numpy as np
+
 from polyc.graph.ir import Graph, Node
 from polyc.graph.shapes.window import Window, resolve_window
 from polyc.graph.simplify.rewriting import Change, Rewritten, Scope, apply_rule
@@ -29,7 +31,8 @@ _WINDOWS = ("Conv", "AveragePool", "MaxPool", "LpPool")
 def drop_idle_taps(graph: Graph) -> Rewritten:
     """Smaller windows, where the taps at their ends read nothing but padding.
 
-    Of a Conv that is so if its weights are constant. A mean that counts pads counts them as before.
+    Of a Conv that is so if its weights are constant, and finite: 0 * inf is NaN. A mean that counts
+    pads counts them as before.
     """
     return apply_rule(graph, "idle_taps", _rule)
 
@@ -41,6 +44,8 @@ def _rule(scope: Scope, node: Node) -> Change | None:
     sizes = [n for n in spatial if isinstance(n, int)]
     weight = scope.value(node.inputs[1]) if node.op == "Conv" else None
     if len(sizes) < len(spatial) or (node.op == "Conv" and weight is None):
+        return None
+    if weight is not None and not np.isfinite(weight).all():
         return None
     kernel = node.attributes["kernel_shape"] if weight is None else weight.shape[2:]
     window = resolve_window(node, sizes, kernel)

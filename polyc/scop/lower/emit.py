@@ -234,12 +234,15 @@ class Emitter:
         at: Sequence[str],
         value: Expr,
         operator: Reduction,
+        where: str = "",
     ) -> None:
         """target[at] = identity; target[at] op= value over the space.
 
         `at` must be plain iterators of the space: those are the parallel ones, the rest reduce.
+        `where` says which results there are, if not all in the box; the space says so as well.
         """
-        start = Space(self._unique(f"{space.name}_init"), {i: space.extents[i] for i in at})
+        name = self._unique(f"{space.name}_init")
+        start = Space(name, {i: space.extents[i] for i in at}, where)
         neutral = Const(identity(operator, target.dtype), target.dtype)
         self._emit(node, start, target, at, neutral, None)
         self._emit(node, space, target, at, value, operator)

@@ -6,6 +6,7 @@ Each is the three statements of `Lowering.accumulate`: initialise a total, updat
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
+from dataclasses import replace
 
 from polyc.graph.ir import Node
 from polyc.scop.expr import Expr, cast
@@ -33,12 +34,17 @@ def accumulate_into(
     operator: Reduction,
     finish: Finish = lambda _, total: total,
     into: Sequence[str] | None = None,
+    where: str = "",
 ) -> None:
-    """target[into] = finish(op over the other iterators of value), as `Lowering.accumulate`."""
+    """target[into] = finish(op over the other iterators of value), as `Lowering.accumulate`.
+
+    `where` is a condition on `at`: results for which it does not hold are left as they are.
+    """
     kept = {i: space.extents[i] for i in at}
     total = ctx.array(f"{target.array}_acc", value.dtype, list(kept.values()))
-    ctx.reduce(node, space, total, at, value, operator)
-    end = ctx.space(node, **kept)
+    space = space.restricted(where) if where else space
+    ctx.reduce(node, space, total, at, value, operator, where)
+    end = replace(ctx.space(node, **kept), where=where)
     done = cast(finish(end, end.load(total, *at)), target.dtype)
     ctx.assign(node, end, target, at if into is None else into, done)
 

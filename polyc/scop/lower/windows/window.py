@@ -12,14 +12,18 @@ import math
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 
+import numpy as np
+
 from polyc.graph.ir import Node
 from polyc.graph.shapes.window import Window, resolve_window
-from polyc.scop.expr import Expr
+from polyc.scop.expr import Expr, cast
 from polyc.scop.lower.context import Lowering, counts, lowers
-from polyc.scop.lower.functions import add, mul
+from polyc.scop.lower.functions import add, constant, guarded, mul
 from polyc.scop.lower.movement.padding import Fill, Padding, most_of, padded, pads_input
 from polyc.scop.lower.space import Ref, Space
+from polyc.scop.lower.totals import accumulate_into
 from polyc.scop.lower.windows.choose_filters import choose_filters
+from polyc.scop.lower.windows.far_taps import are_far, list_taps
 from polyc.scop.lower.windows.minimal_filter import MinimalFilter
 from polyc.scop.lower.windows.winograd import count_tiles, lower_minimal
 from polyc.scop.sparse.zeros import price_without_zeros
@@ -123,6 +127,8 @@ def _gaps(window: Window) -> list[int]:
 
 def _choose_tiles(ctx: Lowering, node: Node, window: Window) -> tuple[MinimalFilter, ...] | None:
     """The filters that are estimated to be cheapest, for the sizes that kernels are chosen for."""
+    if _has_far_taps(ctx, node, window):
+        return None
     batch, groups = ctx.type(node.inputs[0]).extents[0], node.get("group", 1)
     weight = ctx.type(node.inputs[1])
     streamed, gaps = ctx.streamed, _gaps(window)
@@ -143,6 +149,19 @@ def _choose_tiles(ctx: Lowering, node: Node, window: Window) -> tuple[MinimalFil
     return choose_filters(*one, streamed=streamed, against=against, rate=ctx.direct)
 
 
+def _has_far_taps(ctx: Lowering, node: Node, window: Window) -> bool:
+    """Whether each tap is a product of its own, on a CPU.
+
+    Zeros around the image are not multiplied then, which would be seen where a weight is none of
+    the finite numbers.
+    """
+    weight, spatial = ctx.type(node.inputs[1]), ctx.type(node.inputs[0]).extents[2:]
+    if not (ctx.lanes and are_far(window, spatial) and weight.extents[1] != 1):
+        return False
+    value = ctx.graph.value(weight.name)
+    return value is not None and value.dtype.kind == "f" and bool(np.isfinite(value).all())
+
+
 @counts("Conv")
 def count_conv(ctx: Lowering, node: Node) -> list[Extent]:
     """Tiles, where there are any."""
@@ -156,6 +175,9 @@ def pad_conv(ctx: Lowering, node: Node) -> Padding:
     """Zeros, as far as the windows reach; to the end of the last tile where there are tiles."""
     spatial = ctx.type(node.inputs[0]).extents[2:]
     window = _conv_window(ctx, node)
+    if _has_far_taps(ctx, node, window):
+        none = (0,) * (2 + len(spatial))
+        return Padding(none, none, 0)
     tiles = _conv_tiles(ctx, node, window)
     if tiles is not None:
         gaps = _gaps(window)
@@ -170,6 +192,9 @@ def lower_conv(ctx: Lowering, node: Node) -> None:
     """y[n, o, y…] = bias[o] + sum of x[n, c, stride*y + dilation*r - begin…] * w[o, c, r…]"""
     window = _conv_window(ctx, node)
     source = ctx.unbroken(node, read_padded(ctx, node, pad_conv(ctx, node)))
+    if _has_far_taps(ctx, node, window):
+        _convolve_apart(ctx, node, window, source)
+        return
     tiles = _conv_tiles(ctx, node, window)
     if tiles is not None:
         lower_minimal(ctx, node, source, tiles, window.output, _gaps(window))
@@ -204,6 +229,39 @@ def convolve(
     ctx.accumulate(
         node, space, list(kept), value, "add", lambda end, t: finish(end, t, filter_), into=into
     )
+
+
+def _convolve_apart(ctx: Lowering, node: Node, window: Window, source: Ref) -> None:
+    """A product for each tap that meets the image, and their sum (`far_taps.py`)."""
+    weights = ctx.graph.value(node.inputs[1])
+    assert weights is not None
+    groups, channels = node.get("group", 1), weights.shape[1]
+    filters = weights.shape[0] // groups
+    kept = {"n": source.shape[0]} | grouped_channels(groups, filters) | positions(window.output)
+    channel, filter_ = channel_index(groups, channels, "c"), channel_index(groups, filters, "o")
+    at = list(positions(window.output))
+    into, result = ["n", filter_, *at], ctx.result(node)
+    end, total = ctx.space(node, **kept), None
+    by_tap = weights.reshape(*weights.shape[:2], -1)
+    for k, tap in enumerate(list_taps(window, source.shape[2:], at)):
+        inside = end.restricted(tap.inside).domain
+        if inside.is_empty():
+            continue
+        space = ctx.space(node, **kept, c=channels)
+        read = space.restricted(tap.where).load(source, "n", channel, *tap.reads)
+        weight = ctx.constant(f"{node.inputs[1]}_tap", by_tap[:, :, k])
+        value = mul(read, space.load(weight, filter_, "c"))
+        part = ctx.array(f"{result.array}_tap", value.dtype, result.shape)
+        meets = ["n", filter_, *(f"{y} + {start}" for y, start in zip(at, tap.first, strict=True))]
+        accumulate_into(
+            ctx, node, part, space, list(kept), value, "add", into=meets, where=tap.where
+        )
+        found: Expr = end.load(part, *into)
+        if not end.domain.is_subset(inside):
+            found = guarded(end.within(tap.inside), found, 0)
+        total = found if total is None else add(total, found)
+    done = total or constant(0, result.dtype)
+    ctx.assign(node, end, result, into, cast(add_bias(ctx, node, end, filter_, done), result.dtype))
 
 
 def _named(letters: str, rank: int) -> list[str]:

@@ -1,0 +1,75 @@
+"""Taps so far apart that most of them read padding: each is a product of its own.
+
+    part[t][n, o, y, x]  +=  x[n, c, y + d*r - p, x + d*q - p] * w[t][o, c]     inside of the image
+    y[n, o, y, x]  =  bias[o] + sum of part[t][n, o, y, x] over the taps t that meet the image there
+
+DeepLab reads images of 14 x 14 with taps that are 36 pixels apart: all but the one in the middle
+read zeros alone, and a frame with so many zeros is 38 times the image. A tap's domain is where it
+meets the image; one that never does is left out, which `graph/simplify/idle_taps.py` has done
+already where sizes are known.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from itertools import product
+
+from polyc.graph.shapes.window import Window
+from polyc.poly.parameters import spell
+from polyc.types.estimate import hinted
+from polyc.types.sizes import Extent
+
+MET = 0.45
+"""Of what taps read, the part inside of the image, up to which each is a product of its own. On
+an Emerald Rapids, 512 channels to 256: 0.40 (65 x 65, 36 apart) takes 66 ms, and by a frame 203;
+0.51 (28 x 28, 12 apart) 15.3 and 14.3; 0.57 (33 x 33, 12 apart) 22 and 15."""
+
+
+@dataclass(frozen=True)
+class Tap:
+    """A tap: where in the result it meets the image, as a condition on positions.
+
+    Its product counts from the first of these on: `first` of each dimension, the indices of the
+    image that it `reads`, and `where` there are any.
+    """
+
+    inside: str
+    first: tuple[int, ...]
+    reads: tuple[str, ...]
+    where: str
+
+
+def are_far(window: Window, spatial: Sequence[Extent]) -> bool:
+    """Whether taps that are apart meet the image so seldom, at the sizes kernels are chosen for.
+
+    14 x 14, 3 x 3 taps that are 12 apart, as much padding: ((2 + 14 + 2) / (3*14))^2 = 0.18
+    """
+    if max(window.dilations, default=1) == 1:
+        return False
+    met = 1.0
+    for k, extent in enumerate(spatial):
+        size, count = hinted(extent), hinted(window.output[k])
+        first = [window.dilations[k] * r - window.pads_begin[k] for r in range(window.kernel[k])]
+        read = [start + window.strides[k] * y for start in first for y in range(count)]
+        met *= sum(0 <= place < size for place in read) / max(1, len(read))
+    return met <= MET
+
+
+def list_taps(window: Window, spatial: Sequence[Extent], positions: Sequence[str]) -> Iterator[Tap]:
+    """The taps in order, over iterators of positions.
+
+    3 taps that are 5 apart and as much padding, the first one: at y where 0 <= y - 5 < h; from 5
+    on, so that it reads y where y < h and y + 5 < h.
+    """
+    for place in product(*map(range, window.kernel)):
+        scales = zip(window.strides, window.dilations, place, window.pads_begin, strict=True)
+        reads = [(s, d * r - p) for s, d, r, p in scales]
+        first = tuple(max(0, -(start // stride)) for stride, start in reads)
+        inside, where, indices = [], [], []
+        columns = zip(positions, reads, first, spatial, window.output, strict=True)
+        for y, (stride, start), shift, extent, count in columns:
+            inside.append(f"0 <= {stride}*{y} + {start} < {spell(extent)}")
+            indices.append(f"{stride}*{y} + {stride * shift + start}")
+            where.append(f"{indices[-1]} < {spell(extent)} and {y} + {shift} < {spell(count)}")
+        yield Tap(" and ".join(inside), first, tuple(indices), " and ".join(where))
